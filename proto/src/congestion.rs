@@ -1,0 +1,209 @@
+//! A congestion-control scheme is a conversation between three roles: the congestion point in a
+//! switch's egress, the notification point in the receiving NIC, the reaction point in the sending
+//! NIC.
+//!
+//! Default methods do nothing, so a scheme writes only what it uses; a role that does not exist is
+//! `none`'s, never an `Option`. A scheme is one file in `schemes/` that holds all its roles, and
+//! one row in [`schemes`]. This file holds the traits and knows no scheme.
+
+use crate::frame::FrameHeaders;
+use crate::ids::PortNumber;
+use crate::random::Random;
+use crate::units::{BitRate, Bytes, Duration, Instant};
+use serde::{Deserialize, Serialize};
+
+pub mod schemes;
+
+/// What a congestion point may look at when it judges a frame.
+#[derive(Clone, Copy, Debug)]
+pub struct QueueSample {
+    /// The port the frame came in on.
+    pub ingress: PortNumber,
+    /// Octets waiting for this output and lane, over all inputs, as buffered.
+    pub queue: Bytes,
+    /// Octets in the frame's input buffer, as buffered.
+    pub ingress_buffer: Bytes,
+    /// The output's line rate.
+    pub line_rate: BitRate,
+    /// Since when a ready frame waits for credit on this output and lane; for `on_head`, the
+    /// latest such wait since the departure before the frame's predecessor.
+    pub blocked_since: Option<Instant>,
+    /// When the last frame left this output and lane.
+    pub last_departure: Option<Instant>,
+}
+
+/// What a congestion point decides about one frame.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Marking {
+    /// Nothing.
+    Pass,
+    /// Set FECN.
+    Fecn {
+        /// The threshold the queue was above.
+        limit: Bytes,
+    },
+    /// Set congestion experienced.
+    Ce {
+        /// The threshold the queue was above.
+        limit: Bytes,
+    },
+    /// Send a notification back to the frame's source.
+    Notify(Notification),
+}
+
+/// How a notification may travel to the sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Travel {
+    /// On the acknowledgement if one is due for the frame, else as a packet of its own.
+    AckOrCnp,
+    /// As a packet of its own.
+    Cnp,
+}
+
+/// What a notification point or congestion point tells a reaction point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Notification {
+    /// The way it goes.
+    pub travel: Travel,
+    /// BECN is set.
+    pub becn: bool,
+    /// The sixteen reserved octets of a CNP; zero unless the scheme fills them.
+    pub body: [u8; 16],
+}
+
+impl Notification {
+    /// A plain BECN with nothing in its reserved octets.
+    pub const fn becn(travel: Travel) -> Notification {
+        Notification { travel, becn: true, body: [0; 16] }
+    }
+}
+
+/// When a flow's next frame may leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Permission {
+    /// At this instant or later.
+    At(Instant),
+    /// Not until a notification or a timer changes the reaction point.
+    Stopped,
+}
+
+/// What a reaction point shows of itself, for counters and events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReactionState {
+    /// The gap asked for after a full frame.
+    pub gap: Duration,
+    /// The rate allowed.
+    pub rate: BitRate,
+    /// The scheme's own number.
+    pub scalar: u64,
+}
+
+/// The role in a switch: one per output port and lane.
+pub trait CongestionPoint: Send {
+    /// A frame was admitted to the output's queue.
+    fn on_enqueue(&mut self, _: &FrameHeaders, _: &QueueSample, _now: Instant) -> Marking {
+        Marking::Pass
+    }
+    /// A frame became the first of its virtual output queue.
+    fn on_head(&mut self, _: &FrameHeaders, _: &QueueSample, _now: Instant) -> Marking {
+        Marking::Pass
+    }
+    /// A frame starts to leave.
+    fn on_dequeue(&mut self, _: &FrameHeaders, _: &QueueSample, _now: Instant) -> Marking {
+        Marking::Pass
+    }
+    /// A frame was refused for want of room.
+    fn on_drop(&mut self, _size: Bytes, _: &QueueSample, _now: Instant) {}
+}
+
+/// The role in a receiving NIC: one per flow.
+pub trait NotificationPoint: Send {
+    /// A frame of the flow was received.
+    fn on_receive(
+        &mut self,
+        _: &FrameHeaders,
+        _size: Bytes,
+        _now: Instant,
+    ) -> Option<Notification> {
+        None
+    }
+    /// A timer of [`NotificationPoint::poll_timeout`] ran out.
+    fn handle_timeout(&mut self, _now: Instant) -> Option<Notification> {
+        None
+    }
+    /// When the next timer runs out.
+    fn poll_timeout(&self) -> Option<Instant> {
+        None
+    }
+}
+
+/// The role in a sending NIC: one per flow, or per service level, as the scheme's scope says.
+pub trait ReactionPoint: Send {
+    /// A notification arrived; true if it crossed the scheme's logging threshold.
+    fn on_notification(&mut self, _: &Notification, _now: Instant) -> bool {
+        false
+    }
+    /// A frame of `size` octets has left (`now` is when its last bit does).
+    fn on_transmit(&mut self, _size: Bytes, _now: Instant) {}
+    /// When the next frame may leave, given when the last one did.
+    fn may_send_at(&self, last_departure: Option<Instant>) -> Permission {
+        Permission::At(last_departure.unwrap_or(Instant::ZERO))
+    }
+    /// The point holds nothing back.
+    fn is_released(&self) -> bool {
+        true
+    }
+    /// A timer of [`ReactionPoint::poll_timeout`] ran out.
+    fn handle_timeout(&mut self, _now: Instant) {}
+    /// When the next timer runs out.
+    fn poll_timeout(&self) -> Option<Instant> {
+        None
+    }
+    /// What to show in counters and events.
+    fn state(&self) -> ReactionState;
+}
+
+/// What one reaction point governs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scope {
+    /// Each queue pair has its own.
+    QueuePair,
+    /// All queue pairs of a service level share one.
+    ServiceLevel,
+    /// All flows to a destination share one.
+    Destination,
+    /// All flows of a priority share one.
+    Priority,
+}
+
+/// What a scheme is told about the place its role stands in.
+#[derive(Debug)]
+pub struct Place<'a> {
+    /// The scheme's own parameters.
+    pub params: &'a toml::Table,
+    /// The line's rate.
+    pub line_rate: BitRate,
+    /// The wire size of one full data frame.
+    pub full_frame: Bytes,
+    /// The input buffer of one port and lane (congestion points only).
+    pub buffer: Bytes,
+    /// The port's number; its own for a congestion point, 1 in a NIC.
+    pub port: PortNumber,
+    /// The port leads to a NIC.
+    pub faces_adapter: bool,
+    /// A random stream of the role's own.
+    pub random: Random,
+}
+
+/// A parameter that a scheme refuses.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{field} = {value}: {allowed}")]
+pub struct ParamError {
+    /// The parameter's key.
+    pub field: String,
+    /// What was written.
+    pub value: String,
+    /// What may be written, or which key was probably meant.
+    pub allowed: String,
+}

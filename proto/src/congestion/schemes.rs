@@ -1,0 +1,1 @@
+//! The registry: one row a scheme.

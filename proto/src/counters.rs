@@ -1,0 +1,393 @@
+//! What a device counts: monotonic totals a port and lane, time integrals, and reasons for loss.
+//!
+//! Totals only grow; whoever wants a rate takes two readings and subtracts (seeing.md 3.1). Every
+//! frame that does not go on is counted under exactly one [`DropReason`].
+
+use crate::units::{Duration, Instant};
+use serde::{Deserialize, Serialize};
+
+macro_rules! drop_reasons {
+    ($($(#[$doc:meta])* $name:ident = $text:literal, $scope:ident;)*) => {
+        /// Why a frame ended before its destination.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        #[repr(usize)]
+        pub enum DropReason { $($(#[$doc])* $name,)* }
+
+        impl DropReason {
+            /// Every reason, in the order of [`Drops`].
+            pub const ALL: &'static [DropReason] = &[$(DropReason::$name,)*];
+
+            /// The name in results and metrics.
+            pub const fn name(self) -> &'static str {
+                match self { $(DropReason::$name => $text,)* }
+            }
+
+            /// True for frames that cross more than one link and so enter the conservation sum.
+            pub const fn is_end_to_end(self) -> bool {
+                matches!(match self { $(DropReason::$name => Scope::$scope,)* }, Scope::EndToEnd)
+            }
+        }
+    };
+}
+
+enum Scope {
+    EndToEnd,
+    Link,
+}
+
+drop_reasons! {
+    /// Octets that are no packet of the link's technology.
+    Malformed = "malformed", EndToEnd;
+    /// The packet length field disagrees with the octets.
+    PacketLength = "pktlen", EndToEnd;
+    /// The link CRC is wrong.
+    Vcrc = "vcrc", EndToEnd;
+    /// The end-to-end CRC is wrong.
+    Icrc = "icrc", EndToEnd;
+    /// Larger than the port's MTU.
+    Mtu = "mtu", EndToEnd;
+    /// A lane that is not operational here, or a service level mapped to VL15.
+    Lane = "vl", EndToEnd;
+    /// The link is not up.
+    LinkState = "link_state", EndToEnd;
+    /// No route to the destination LID.
+    NoRoute = "no_route", EndToEnd;
+    /// A multicast LID without a multicast route.
+    NoMulticastRoute = "no_multicast_route", EndToEnd;
+    /// The route leads back out of the port it came in on.
+    Hairpin = "hairpin", EndToEnd;
+    /// A management packet with the permissive LID: it ends here, and nobody manages yet.
+    Management = "management", EndToEnd;
+    /// The peer sent more than the credits it had.
+    BufferOverrun = "buffer_overrun", EndToEnd;
+    /// VL15 has no credits, and its buffer was full.
+    ManagementOverrun = "management_overrun", EndToEnd;
+    /// For another LID than ours.
+    NotForUs = "not_for_us", EndToEnd;
+    /// A queue pair that does not exist, or belongs to another peer.
+    QueuePair = "queue_pair", EndToEnd;
+    /// The partition, queue or memory key is wrong.
+    Key = "key", EndToEnd;
+    /// The opcode does not fit the queue pair's service or its place in the message.
+    Opcode = "opcode", EndToEnd;
+    /// The sequence number is ahead of what was expected.
+    OutOfSequence = "out_of_sequence", EndToEnd;
+    /// The sequence number was seen before.
+    Duplicate = "duplicate", EndToEnd;
+    /// No receive buffer was posted (RNR).
+    ReceiverNotReady = "receiver_not_ready", EndToEnd;
+    /// An impairment of the scenario took it.
+    Injected = "injected", EndToEnd;
+    /// The carrying socket lost it.
+    Transport = "transport", EndToEnd;
+    /// A link packet with a wrong LPCRC.
+    Lpcrc = "lpcrc", Link;
+    /// A link packet of unknown operation or for a lane that is not operational.
+    LinkPacket = "link_packet", Link;
+    /// A link packet older than newer data on the same link.
+    StaleLinkPacket = "stale_link_packet", Link;
+}
+
+/// Losses a reason, indexed by `DropReason as usize`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Drops(Vec<u64>);
+
+impl Default for Drops {
+    fn default() -> Drops {
+        Drops(vec![0; DropReason::ALL.len()])
+    }
+}
+
+impl Drops {
+    /// Counts one frame.
+    pub fn count(&mut self, reason: DropReason) {
+        self.add(reason, 1);
+    }
+
+    /// Counts `n` frames.
+    pub fn add(&mut self, reason: DropReason, n: u64) {
+        self.0[reason as usize] += n;
+    }
+
+    /// How many frames ended for this reason.
+    pub fn get(&self, reason: DropReason) -> u64 {
+        self.0[reason as usize]
+    }
+
+    /// Every reason with its count, zeros included.
+    pub fn iter(&self) -> impl Iterator<Item = (DropReason, u64)> + '_ {
+        DropReason::ALL.iter().map(|reason| (*reason, self.get(*reason)))
+    }
+
+    /// All frames, whatever the reason.
+    pub fn total(&self) -> u64 {
+        self.0.iter().sum()
+    }
+
+    /// Adds another table to this one.
+    pub fn merge(&mut self, other: &Drops) {
+        for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
+            *mine += theirs;
+        }
+    }
+}
+
+/// A level that goes up and down, with its time integral and the extremes since they were taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Gauge {
+    /// The level now.
+    pub value: u64,
+    /// The least since the watermarks were taken.
+    pub min: u64,
+    /// The greatest since the watermarks were taken.
+    pub max: u64,
+    /// ∫ level dt, in level · picoseconds, closed at `since`.
+    pub integral: u128,
+    /// ∫ level² dt, in level² · picoseconds, for spreads over time.
+    pub square_integral: u128,
+    /// Up to when the integrals are closed.
+    pub since: Instant,
+}
+
+impl Gauge {
+    /// The level becomes `value` at `now`.
+    pub fn set(&mut self, value: u64, now: Instant) {
+        self.close(now);
+        self.value = value;
+        self.min = self.min.min(value);
+        self.max = self.max.max(value);
+    }
+
+    /// Brings the integrals up to `now`.
+    pub fn close(&mut self, now: Instant) {
+        if self.value > 0 {
+            let held = u128::from(now.since(self.since).as_ps()) * u128::from(self.value);
+            self.integral += held;
+            self.square_integral += held * u128::from(self.value);
+        }
+        self.since = self.since.max(now);
+    }
+
+    /// Starts the extremes anew from the present level.
+    pub fn restart_watermarks(&mut self) {
+        self.min = self.value;
+        self.max = self.value;
+    }
+}
+
+/// A condition that comes and goes, with the total time it has held.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Condition {
+    since: Option<Instant>,
+    total: Duration,
+}
+
+impl Condition {
+    /// The condition holds from `now` on; true if it did not hold before.
+    pub fn begin(&mut self, now: Instant) -> bool {
+        let begins = self.since.is_none();
+        self.since.get_or_insert(now);
+        begins
+    }
+
+    /// The condition ends at `now`; how long it held, if it did.
+    pub fn end(&mut self, now: Instant) -> Option<Duration> {
+        let held = now.since(self.since.take()?);
+        self.total += held;
+        Some(held)
+    }
+
+    /// Since when it holds.
+    pub const fn since(&self) -> Option<Instant> {
+        self.since
+    }
+
+    /// Total time up to `now`.
+    pub fn total(&self, now: Instant) -> Duration {
+        self.total + self.since.map_or(Duration::ZERO, |since| now.since(since))
+    }
+}
+
+/// Totals of one lane of one port. Frames and bytes are data frames, LRH to VCRC or DA to FCS.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LaneCounters {
+    /// Data frames sent.
+    pub tx_frames: u64,
+    /// Octets of data frames sent.
+    pub tx_bytes: u64,
+    /// Data frames received.
+    pub rx_frames: u64,
+    /// Octets of data frames received.
+    pub rx_bytes: u64,
+    /// Time in which a frame was ready and link-level flow control forbade it (PortXmitWait).
+    pub hold_ps: u64,
+    /// Time in which the lane was forbidden, ready frame or not.
+    pub pause_ps: u64,
+    /// Frames marked by the congestion point.
+    pub marks: u64,
+    /// Congestion notifications sent.
+    pub notes_tx: u64,
+    /// Congestion notifications received.
+    pub notes_rx: u64,
+    /// Other frames sent: ACK, CNP, management, flow control.
+    pub ctl_tx: u64,
+    /// Other frames received.
+    pub ctl_rx: u64,
+    /// Octets waiting to leave by this port, as buffered.
+    pub out_queue: Gauge,
+    /// Octets held in this port's input buffer, as buffered.
+    pub in_queue: Gauge,
+    /// Octets posted by workloads and not yet sent (adapters only).
+    pub source_queue: Gauge,
+}
+
+/// One lane's totals with its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LaneReading {
+    /// Virtual lane or priority.
+    pub tc: u8,
+    /// The totals.
+    pub counters: LaneCounters,
+}
+
+/// Everything one port counts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PortReading {
+    /// One entry an operational data lane, by number, then VL15 if it carried anything.
+    pub lanes: Vec<LaneReading>,
+    /// Losses by reason.
+    pub drops: Drops,
+    /// Credit or pause time-outs that retrained the link.
+    pub watchdogs: u64,
+    /// Operators' names for further totals of this port ("port_xmit_wait", "np_cnp_sent").
+    pub named: Vec<(String, u64)>,
+}
+
+/// Names a conversation: who sends, who receives, and which of their queue pairs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct FlowId {
+    /// The sender: a LID, or a MAC address as a number.
+    pub source: u64,
+    /// The receiver.
+    pub destination: u64,
+    /// Connection class, counted from 0: a pair has one flow a class.
+    pub class: u8,
+}
+
+/// What an adapter counts for one flow it sends.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FlowReading {
+    /// Which flow.
+    pub flow: FlowId,
+    /// The traffic items that used it, as indexes into the adapter's list, in order of first use.
+    pub items: Vec<u16>,
+    /// Octets of data frames sent, retransmissions included.
+    pub tx_bytes: u64,
+    /// The rate the reaction point allows, in bit/s.
+    pub rate: Gauge,
+    /// The gap the reaction point asks for after a full frame, in picoseconds.
+    pub gap: Gauge,
+    /// The scheme's own state (`ccti`, `alpha`, `stage`).
+    pub scalar: u64,
+    /// Since when the reaction point is neutral; `None` while it holds the flow back.
+    pub neutral_since: Option<Instant>,
+    /// The reaction point has left its neutral state at least once.
+    pub ever_reacted: bool,
+    /// First and last departure of a data frame.
+    pub first: Option<Instant>,
+    /// Last departure of a data frame.
+    pub last: Option<Instant>,
+    /// Octets of messages posted.
+    pub offered_bytes: u64,
+    /// Messages posted, completed, withdrawn.
+    pub messages: u64,
+    /// Messages the far end has confirmed, or that have left on an unreliable service.
+    pub completed: u64,
+    /// Messages withdrawn when their traffic item stopped.
+    pub withdrawn: u64,
+    /// Notifications received for the flow.
+    pub notes: u64,
+}
+
+/// What an adapter counts for one flow it receives.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReceptionReading {
+    /// Which flow.
+    pub flow: FlowId,
+    /// Octets of payload delivered to the user, once and in order.
+    pub delivered_bytes: u64,
+    /// Messages delivered whole.
+    pub messages: u64,
+    /// Data frames that arrived marked.
+    pub marked: u64,
+    /// Data frames that arrived out of sequence.
+    pub reordered: u64,
+}
+
+/// A device's whole state of counting at one instant.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeviceReading {
+    /// By port, index 0 is port 1.
+    pub ports: Vec<PortReading>,
+    /// Flows sent, adapters only, by flow.
+    pub flows: Vec<FlowReading>,
+    /// Flows received, adapters only, by flow.
+    pub receptions: Vec<ReceptionReading>,
+    /// The end-to-end frame balance.
+    pub balance: Balance,
+}
+
+/// Frames that cross more than one link, counted where they begin, end and stand.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Balance {
+    /// Frames this device made, retransmissions and multicast copies included.
+    pub injected: u64,
+    /// Frames that reached their end here.
+    pub delivered: u64,
+    /// Frames that stand in this device now, the one under way on each line excepted.
+    pub buffered: u64,
+    /// Frames of one link that this device sent.
+    pub link_local: u64,
+    /// Messages withdrawn unsent.
+    pub withdrawn: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gauge_integrates_what_it_held() {
+        let mut gauge = Gauge::default();
+        gauge.set(10, Instant::from_ps(100));
+        gauge.set(4, Instant::from_ps(150));
+        gauge.close(Instant::from_ps(250));
+        assert_eq!(gauge.integral, 10 * 50 + 4 * 100);
+        assert_eq!(gauge.square_integral, 100 * 50 + 16 * 100);
+        assert_eq!((gauge.min, gauge.max), (0, 10));
+        gauge.restart_watermarks();
+        assert_eq!((gauge.min, gauge.max), (4, 4));
+    }
+
+    #[test]
+    fn a_condition_counts_only_while_it_holds() {
+        let mut hold = Condition::default();
+        assert!(hold.begin(Instant::from_ps(5)));
+        assert!(!hold.begin(Instant::from_ps(6)));
+        assert_eq!(hold.total(Instant::from_ps(9)), Duration::from_ps(4));
+        assert_eq!(hold.end(Instant::from_ps(10)), Some(Duration::from_ps(5)));
+        assert_eq!(hold.end(Instant::from_ps(11)), None);
+        assert_eq!(hold.total(Instant::from_ps(99)), Duration::from_ps(5));
+    }
+
+    #[test]
+    fn reasons_have_distinct_names_in_table_order() {
+        let names: std::collections::BTreeSet<_> =
+            DropReason::ALL.iter().map(|reason| reason.name()).collect();
+        assert_eq!(names.len(), DropReason::ALL.len());
+        for (index, reason) in DropReason::ALL.iter().enumerate() {
+            assert_eq!(*reason as usize, index);
+        }
+    }
+}

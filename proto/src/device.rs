@@ -1,0 +1,57 @@
+//! The contract between a device and whatever drives it: frames and time in, frames and a next
+//! wake-up out.
+//!
+//! A device is a value with one owner. It takes no lock, reads no clock and waits for nothing. A
+//! driver, on a wall clock or a virtual one, keeps these rules:
+//!
+//! * `now` never runs back. `arrived` is the instant the frame's last bit reached the port (the
+//!   sender's stamp plus the link's delay), `arrived ≤ now`; it serves only the serializer and the
+//!   account of latency. Queues, marks and credits change in the order of the calls.
+//! * After every `handle_*` call the driver drains `poll_transmit` until it answers `None`, and
+//!   asks `poll_timeout` when to come back.
+//! * A [`Departure`] names the instant its last bit leaves. The driver delivers it then; one that
+//!   lies in the past is delivered at once, under its own stamp, and counted as late.
+
+use crate::counters::DeviceReading;
+use crate::events::DeviceEvent;
+use crate::frame::Frame;
+use crate::ids::PortNumber;
+use crate::units::Instant;
+
+/// A frame that a device has put on a line.
+#[derive(Clone, Debug)]
+pub struct Departure {
+    /// By which port it leaves.
+    pub port: PortNumber,
+    /// The frame.
+    pub frame: Frame,
+    /// When its last bit leaves.
+    pub at: Instant,
+}
+
+/// A switch or a NIC.
+pub trait Device: Send {
+    /// A frame's last bit reached `port` at `arrived`.
+    fn handle_frame(&mut self, port: PortNumber, frame: Frame, arrived: Instant, now: Instant);
+
+    /// The instant named by [`Device::poll_timeout`] has come, or passed.
+    fn handle_timeout(&mut self, now: Instant);
+
+    /// The next frame that starts to leave by any port, if one may at `now`.
+    fn poll_transmit(&mut self, now: Instant) -> Option<Departure>;
+
+    /// When [`Device::handle_timeout`] must be called, if nothing arrives before.
+    fn poll_timeout(&self) -> Option<Instant>;
+
+    /// The next event not yet taken.
+    fn poll_event(&mut self) -> Option<DeviceEvent>;
+
+    /// Fills `reading` with every counter, integrals closed at `now`. Buffers are reused.
+    fn read(&mut self, now: Instant, reading: &mut DeviceReading);
+
+    /// Starts the extremes of every gauge anew.
+    fn restart_watermarks(&mut self);
+
+    /// How many ports the device has.
+    fn ports(&self) -> usize;
+}

@@ -1,0 +1,129 @@
+//! What happened, one line at a time: the events a device tells its shell (seeing.md 3.2).
+
+use crate::counters::{DropReason, FlowId};
+use crate::ids::PortNumber;
+use crate::units::{Bytes, Duration, Instant};
+use serde::{Deserialize, Serialize};
+
+/// One event at one port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeviceEvent {
+    /// When, in fabric time.
+    pub at: Instant,
+    /// Where.
+    pub port: PortNumber,
+    /// Virtual lane or priority.
+    pub tc: u8,
+    /// What.
+    pub kind: EventKind,
+}
+
+/// What kept a ready frame from leaving.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HoldCause {
+    /// No InfiniBand credits.
+    Credit,
+    /// IEEE 802.3x PAUSE.
+    Pause,
+    /// Priority flow control.
+    Pfc,
+}
+
+/// How a congestion point marked a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MarkKind {
+    /// FECN in the BTH.
+    Fecn,
+    /// Congestion experienced in the IP header.
+    Ce,
+}
+
+/// In what form a notification travelled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NoteKind {
+    /// BECN on an acknowledgement.
+    Becn,
+    /// A congestion notification packet of its own.
+    Cnp,
+}
+
+/// Which way a frame went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Direction {
+    /// Sent.
+    Tx,
+    /// Received.
+    Rx,
+}
+
+/// The kinds of event and what each says about itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "ev", rename_all = "kebab-case")]
+pub enum EventKind {
+    /// A ready frame starts to be forbidden.
+    Hold {
+        /// By what.
+        cause: HoldCause,
+    },
+    /// A ready frame stops being forbidden.
+    Free {
+        /// By what it was forbidden.
+        cause: HoldCause,
+        /// For how long.
+        waited: Duration,
+    },
+    /// The congestion point marked a frame.
+    Mark {
+        /// Of which flow.
+        flow: FlowId,
+        /// With what.
+        mark: MarkKind,
+        /// The queue it was judged by.
+        queue: Bytes,
+        /// The threshold it was judged against.
+        limit: Bytes,
+    },
+    /// A congestion notification was sent or received.
+    Note {
+        /// About which flow.
+        flow: FlowId,
+        /// In what form.
+        note: NoteKind,
+        /// Sent or received.
+        dir: Direction,
+    },
+    /// A reaction point changed its state.
+    React {
+        /// Of which flow.
+        flow: FlowId,
+        /// The gap it now asks for after a full frame.
+        gap: Duration,
+        /// The scheme's own number.
+        scalar: u64,
+    },
+    /// A frame ended before its destination.
+    Drop {
+        /// Why.
+        reason: DropReason,
+        /// Its size.
+        bytes: Bytes,
+    },
+    /// A link was declared dead for want of flow control packets and trains anew.
+    Watchdog,
+    /// A reaction point reached its logging threshold (CCTI Trigger_Threshold).
+    Trigger {
+        /// Of which flow.
+        flow: FlowId,
+        /// The index it reached.
+        ccti: u64,
+    },
+    /// A queue pair gave up on its peer.
+    QueuePairError {
+        /// Of which flow.
+        flow: FlowId,
+    },
+}

@@ -1,0 +1,268 @@
+//! Bounded numbers of the standard: an illegal one cannot exist past its constructor.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// A number that does not fit its field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{field} is {value}, at most {max} fits")]
+pub struct RangeError {
+    /// The field's name in the standard.
+    pub field: &'static str,
+    /// What was offered.
+    pub value: u64,
+    /// The largest value the field holds.
+    pub max: u64,
+}
+
+macro_rules! bounded {
+    ($(#[$doc:meta])* $name:ident, $raw:ty, $text:literal, $field:literal, $max:expr) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(try_from = $text, into = $text)]
+        pub struct $name($raw);
+
+        impl $name {
+            /// The largest value.
+            pub const MAX: $raw = $max;
+
+            /// The number as given, if it fits.
+            ///
+            /// # Errors
+            /// If it is larger than [`Self::MAX`].
+            pub const fn new(value: $raw) -> Result<Self, RangeError> {
+                if value > $max {
+                    Err(RangeError { field: $field, value: value as u64, max: $max as u64 })
+                } else {
+                    Ok($name(value))
+                }
+            }
+
+            /// The low bits of `value` that fit the field, as a receiver reads them off the wire.
+            pub const fn truncate(value: $raw) -> Self {
+                $name(value & $max)
+            }
+
+            /// The plain number.
+            pub const fn get(self) -> $raw {
+                self.0
+            }
+        }
+
+        impl TryFrom<$raw> for $name {
+            type Error = RangeError;
+            fn try_from(value: $raw) -> Result<Self, RangeError> {
+                $name::new(value)
+            }
+        }
+
+        impl From<$name> for $raw {
+            fn from(value: $name) -> $raw {
+                value.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+    };
+}
+
+bounded!(
+    /// Virtual lane, 0 to 15; 15 carries subnet management only. Source: IBTA Vol 1, 7.6.
+    VirtualLane, u8, "u8", "virtual lane", 15
+);
+bounded!(
+    /// Service level, 0 to 15. Source: IBTA Vol 1, 7.6.5.
+    ServiceLevel, u8, "u8", "service level", 15
+);
+bounded!(
+    /// Queue pair number, 24 bits. Source: IBTA Vol 1, 9.2.
+    QueuePairNumber, u32, "u32", "queue pair number", 0x00ff_ffff
+);
+bounded!(
+    /// Packet sequence number, 24 bits, wrapping. Source: IBTA Vol 1, 9.2.
+    Psn, u32, "u32", "packet sequence number", 0x00ff_ffff
+);
+
+impl VirtualLane {
+    /// The lane of subnet management packets: never credit controlled.
+    pub const MANAGEMENT: VirtualLane = VirtualLane(15);
+    /// Data lane 0.
+    pub const ZERO: VirtualLane = VirtualLane(0);
+
+    /// As an index into a table of sixteen lanes.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl ServiceLevel {
+    /// As an index into a table of sixteen levels.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl Psn {
+    /// The next sequence number, modulo 2^24.
+    pub const fn next(self) -> Psn {
+        self.plus(1)
+    }
+
+    /// This number plus `n`, modulo 2^24.
+    pub const fn plus(self, n: u32) -> Psn {
+        Psn(self.0.wrapping_add(n) & Psn::MAX)
+    }
+
+    /// How far this number is ahead of `other`: positive if newer, negative if older, within
+    /// ±2^23. Source: IBTA Vol 1, 9.7.1 (half of the PSN space is a duplicate).
+    pub const fn distance_from(self, other: Psn) -> i32 {
+        let ahead = self.0.wrapping_sub(other.0) & Psn::MAX;
+        if ahead < 1 << 23 { ahead as i32 } else { ahead as i32 - (1 << 24) }
+    }
+}
+
+impl QueuePairNumber {
+    /// The queue pair that serves `peer` in connection class `class`: the peer's LID in the low
+    /// sixteen bits, the class above. Both ends compute it, so no table of pairs is needed, and
+    /// queue pairs 0 and 1 (management) are never hit.
+    pub const fn planned(class: u8, peer: Lid) -> QueuePairNumber {
+        QueuePairNumber(((class as u32 + 1) << 16 | peer.0 as u32) & Self::MAX)
+    }
+
+    /// The class and peer of [`Self::planned`]; `None` for numbers outside the plan.
+    pub const fn plan(self) -> Option<(u8, Lid)> {
+        match self.0 >> 16 {
+            0 => None,
+            class => Some((class as u8 - 1, Lid(self.0 as u16))),
+        }
+    }
+}
+
+/// Local identifier: the address of a port inside a subnet. Source: IBTA Vol 1, 4.1.3.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct Lid(u16);
+
+impl Lid {
+    /// The address that any port of a directly connected device takes as its own.
+    pub const PERMISSIVE: Lid = Lid(0xffff);
+
+    /// The LID `value`; every 16-bit number has a meaning.
+    pub const fn new(value: u16) -> Lid {
+        Lid(value)
+    }
+
+    /// The plain number.
+    pub const fn get(self) -> u16 {
+        self.0
+    }
+
+    /// True for 0x0001 to 0xBFFF.
+    pub const fn is_unicast(self) -> bool {
+        self.0 >= 1 && self.0 <= 0xbfff
+    }
+
+    /// True for 0xC000 to 0xFFFE.
+    pub const fn is_multicast(self) -> bool {
+        self.0 >= 0xc000 && self.0 != 0xffff
+    }
+}
+
+impl fmt::Display for Lid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A port of a device, counted from 1 as on the faceplate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "u8", into = "u8")]
+pub struct PortNumber(u8);
+
+impl PortNumber {
+    /// Port `number`; 0 is the management port of a switch and carries no cable, 255 is reserved.
+    ///
+    /// # Errors
+    /// If `number` is 0 or 255.
+    pub const fn new(number: u8) -> Result<PortNumber, RangeError> {
+        if number == 0 || number == 255 {
+            Err(RangeError { field: "port number", value: number as u64, max: 254 })
+        } else {
+            Ok(PortNumber(number))
+        }
+    }
+
+    /// The port whose zero-based index is `index`.
+    ///
+    /// # Panics
+    /// If `index` is above 253.
+    pub const fn from_index(index: usize) -> PortNumber {
+        assert!(index < 254, "a device has at most 254 ports");
+        PortNumber(index as u8 + 1)
+    }
+
+    /// Zero-based, for tables with one entry a port.
+    pub const fn index(self) -> usize {
+        self.0 as usize - 1
+    }
+
+    /// The number on the faceplate.
+    pub const fn get(self) -> u8 {
+        self.0
+    }
+}
+
+impl TryFrom<u8> for PortNumber {
+    type Error = RangeError;
+    fn try_from(value: u8) -> Result<PortNumber, RangeError> {
+        PortNumber::new(value)
+    }
+}
+
+impl From<PortNumber> for u8 {
+    fn from(port: PortNumber) -> u8 {
+        port.0
+    }
+}
+
+impl fmt::Display for PortNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn psn_distance_wraps() {
+        let last = Psn::truncate(Psn::MAX);
+        assert_eq!(last.next(), Psn::default());
+        assert_eq!(last.next().distance_from(last), 1);
+        assert_eq!(last.distance_from(last.next()), -1);
+        assert_eq!(Psn::truncate(1 << 23).distance_from(Psn::default()), -(1 << 23));
+    }
+
+    #[test]
+    fn planned_queue_pairs_name_their_peer() {
+        let qpn = QueuePairNumber::planned(2, Lid::new(31));
+        assert_eq!(qpn.get(), 0x03_001f);
+        assert_eq!(qpn.plan(), Some((2, Lid::new(31))));
+        assert_eq!(QueuePairNumber::truncate(1).plan(), None);
+    }
+
+    #[test]
+    fn illegal_numbers_cannot_be_made() {
+        assert!(VirtualLane::new(16).is_err());
+        assert!(Psn::new(1 << 24).is_err());
+        assert!(PortNumber::new(0).is_err());
+        assert_eq!(PortNumber::from_index(0).get(), 1);
+    }
+}

@@ -1,0 +1,1 @@
+//! One end of a link: credits, arbitration between lanes, and the line itself.

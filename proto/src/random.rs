@@ -1,0 +1,96 @@
+//! The one seeded generator: xoshiro256++, one stream per node and purpose.
+
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+/// A stream of random numbers that advances only when its owner draws from it.
+#[derive(Clone, Debug)]
+pub struct Random(Xoshiro256PlusPlus);
+
+impl Random {
+    /// The stream of `purpose` at `node` for the scenario's `seed`.
+    ///
+    /// The three are folded with 64-bit FNV-1a, so a stream depends on names and never on the
+    /// order in which devices were made.
+    pub fn stream(seed: u64, node: &str, purpose: &str) -> Random {
+        let mut hash = 0xcbf2_9ce4_8422_2325u64;
+        let separator = [0xffu8];
+        let octets = seed.to_le_bytes();
+        for octet in
+            octets.iter().chain(node.as_bytes()).chain(&separator).chain(purpose.as_bytes())
+        {
+            hash = (hash ^ u64::from(*octet)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+        Random(Xoshiro256PlusPlus::seed_from_u64(hash))
+    }
+
+    /// Sixty-four random bits.
+    pub fn next_u64(&mut self) -> u64 {
+        self.0.next_u64()
+    }
+
+    /// A number below `bound`, each equally likely up to 2^-64 · bound.
+    ///
+    /// # Panics
+    /// If `bound` is zero.
+    pub fn below(&mut self, bound: u64) -> u64 {
+        assert!(bound > 0, "nothing is below zero");
+        ((u128::from(self.next_u64()) * u128::from(bound)) >> 64) as u64
+    }
+
+    /// True with probability `numerator / denominator`.
+    pub fn chance(&mut self, numerator: u64, denominator: u64) -> bool {
+        self.below(denominator) < numerator
+    }
+
+    /// An exponentially distributed length with the given mean, in whole units.
+    ///
+    /// −ln(u) is computed in fixed point (binary logarithm by repeated squaring, 32 fractional
+    /// bits), so the same seed gives the same arrivals on every machine and libm.
+    pub fn exponential(&mut self, mean: u64) -> u64 {
+        const LN_2_Q32: u128 = 2_977_044_472;
+        let u = self.next_u64() | 1;
+        let zeros = u.leading_zeros();
+        let mut x = u << zeros;
+        let mut log2_fraction = 0u64;
+        for _ in 0..32 {
+            let square = u128::from(x) * u128::from(x);
+            log2_fraction <<= 1;
+            if square >> 127 == 1 {
+                log2_fraction |= 1;
+                x = (square >> 64) as u64;
+            } else {
+                x = (square >> 63) as u64;
+            }
+        }
+        let log2_of_inverse = ((u64::from(zeros) + 1) << 32) - log2_fraction;
+        let ln_q64 = u128::from(log2_of_inverse) * LN_2_Q32;
+        ((ln_q64 >> 32) * u128::from(mean) >> 32) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_names_give_equal_streams_and_different_names_do_not() {
+        let draw = |seed, node, purpose| Random::stream(seed, node, purpose).next_u64();
+        assert_eq!(draw(7, "h1", "arrivals"), draw(7, "h1", "arrivals"));
+        assert_ne!(draw(7, "h1", "arrivals"), draw(7, "h1", "targets"));
+        assert_ne!(draw(7, "h1", "arrivals"), draw(8, "h1", "arrivals"));
+        assert_ne!(draw(7, "h1", "1x"), draw(7, "h11", "x"));
+    }
+
+    #[test]
+    fn exponential_has_its_mean_and_its_tail() {
+        let mut random = Random::stream(1, "test", "exponential");
+        let n = 200_000u64;
+        let draws: Vec<u64> = (0..n).map(|_| random.exponential(1_000_000)).collect();
+        let mean = draws.iter().sum::<u64>() / n;
+        assert!((990_000..1_010_000).contains(&mean), "mean {mean}");
+        let beyond = draws.iter().filter(|d| **d > 2_000_000).count();
+        let expected = (n as f64 * (-2.0f64).exp()) as usize;
+        assert!(beyond.abs_diff(expected) < expected / 20, "{beyond} against {expected}");
+    }
+}

@@ -1,0 +1,3 @@
+//! Octets and their meaning; policy lives elsewhere.
+
+pub mod error;

@@ -1,0 +1,1 @@
+//! Nothing: this member only holds tests across crates.
