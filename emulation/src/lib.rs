@@ -1,1 +1,7 @@
-//! To be written.
+//! What stands in for hardware: clock, cables, driver, simulator, recorder and captures.
+//!
+//! The only crate that sees sockets and clocks. It drives `dyn Device` and knows neither switch
+//! nor NIC.
+
+pub mod recorder;
+pub mod wiring;

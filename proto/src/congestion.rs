@@ -163,6 +163,15 @@ pub trait ReactionPoint: Send {
     fn state(&self) -> ReactionState;
 }
 
+/// A congestion-control scheme by name, with parameters that only its own file understands.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SchemeConfig {
+    /// A row of the registry of schemes ("none", "ib-cca").
+    pub kind: String,
+    /// The scheme's own parameters.
+    pub params: toml::Table,
+}
+
 /// What one reaction point governs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
