@@ -113,6 +113,9 @@ pub enum Operation {
 pub struct TrafficConfig {
     /// The item's name in the scenario.
     pub name: String,
+    /// Its number among all traffic items of the scenario; travels in the first payload octets,
+    /// so that a receiver can tell whose latency it sees.
+    pub item: u16,
     /// Index into [`NicConfig::classes`].
     pub class: u8,
     /// To whom.

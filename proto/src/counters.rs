@@ -325,6 +325,51 @@ pub struct ReceptionReading {
     pub reordered: u64,
 }
 
+/// How long messages of one traffic item took, posting to delivery, as a histogram.
+///
+/// Bucket `b < 16` holds `b` nanoseconds; above, each power of two has sixteen equal buckets, so a
+/// value is known to 1/16 of itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LatencyReading {
+    /// The traffic item's number in the scenario.
+    pub item: u16,
+    /// Messages a bucket, trailing zeros left out.
+    pub buckets: Vec<u64>,
+    /// Sum of all latencies, in nanoseconds.
+    pub sum_ns: u128,
+}
+
+impl LatencyReading {
+    /// Counts one message.
+    pub fn count(&mut self, latency: Duration) {
+        let ns = latency.as_ps() / 1_000;
+        let bucket = Self::bucket(ns);
+        if self.buckets.len() <= bucket {
+            self.buckets.resize(bucket + 1, 0);
+        }
+        self.buckets[bucket] += 1;
+        self.sum_ns += u128::from(ns);
+    }
+
+    fn bucket(ns: u64) -> usize {
+        if ns < 16 {
+            return ns as usize;
+        }
+        let exponent = 63 - ns.leading_zeros() as usize;
+        let sub = (ns >> (exponent - 4)) as usize & 15;
+        (exponent - 3) * 16 + sub
+    }
+
+    /// The least latency a bucket stands for, in nanoseconds.
+    pub fn bucket_floor(bucket: usize) -> u64 {
+        if bucket < 16 {
+            return bucket as u64;
+        }
+        let exponent = bucket / 16 + 3;
+        (16 + (bucket % 16) as u64) << (exponent - 4)
+    }
+}
+
 /// A device's whole state of counting at one instant.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceReading {
@@ -334,6 +379,8 @@ pub struct DeviceReading {
     pub flows: Vec<FlowReading>,
     /// Flows received, adapters only, by flow.
     pub receptions: Vec<ReceptionReading>,
+    /// Message latencies by traffic item, adapters only.
+    pub latencies: Vec<LatencyReading>,
     /// The end-to-end frame balance.
     pub balance: Balance,
 }
@@ -379,6 +426,18 @@ mod tests {
         assert_eq!(hold.end(Instant::from_ps(10)), Some(Duration::from_ps(5)));
         assert_eq!(hold.end(Instant::from_ps(11)), None);
         assert_eq!(hold.total(Instant::from_ps(99)), Duration::from_ps(5));
+    }
+
+    #[test]
+    fn latency_buckets_are_contiguous_and_hold_their_floor() {
+        for bucket in 0..400 {
+            let floor = LatencyReading::bucket_floor(bucket);
+            assert_eq!(LatencyReading::bucket(floor), bucket);
+            assert_eq!(
+                LatencyReading::bucket(floor + 1),
+                if bucket < 32 { bucket + 1 } else { bucket }
+            );
+        }
     }
 
     #[test]

@@ -1,1 +1,3 @@
-//! To be written.
+//! The laboratory: shapes, scenarios, measures, launchers and reports behind the command `pausebed`.
+
+pub mod measure;
