@@ -127,3 +127,21 @@ pub enum EventKind {
         flow: FlowId,
     },
 }
+
+/// Events not yet taken by the shell, oldest first.
+#[derive(Clone, Debug, Default)]
+pub struct EventLog {
+    events: std::collections::VecDeque<DeviceEvent>,
+}
+
+impl EventLog {
+    /// Adds the latest event.
+    pub fn push(&mut self, event: DeviceEvent) {
+        self.events.push_back(event);
+    }
+
+    /// Takes the oldest event.
+    pub fn pop(&mut self) -> Option<DeviceEvent> {
+        self.events.pop_front()
+    }
+}

@@ -8,6 +8,11 @@
 use crate::units::{BitRate, Bytes};
 use serde::{Deserialize, Serialize};
 
+pub mod credit;
+pub mod port;
+pub mod serializer;
+pub mod vl_arbiter;
+
 /// What a port is told about its link and itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

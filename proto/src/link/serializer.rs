@@ -1,0 +1,52 @@
+//! The line: one frame after another at the link's rate.
+
+use crate::units::{BitRate, Bytes, Instant};
+
+/// A line that is busy until the last bit of the last frame has left.
+///
+/// Each frame's time is rounded to a picosecond on its own; at the rates in use an octet is a whole
+/// number of picoseconds, so nothing drifts.
+#[derive(Clone, Debug)]
+pub struct Serializer {
+    rate: BitRate,
+    free_at: Instant,
+}
+
+impl Serializer {
+    /// A line of `rate` that is free from the beginning.
+    pub fn new(rate: BitRate) -> Serializer {
+        Serializer { rate, free_at: Instant::ZERO }
+    }
+
+    /// The line's rate.
+    pub fn rate(&self) -> BitRate {
+        self.rate
+    }
+
+    /// When the last bit of the last frame leaves, or left.
+    pub fn free_at(&self) -> Instant {
+        self.free_at
+    }
+
+    /// A frame of `size` that was ready at `ready` takes the line; when it starts and when its last
+    /// bit leaves. It starts as soon as the line was free, not when somebody got round to asking.
+    pub fn transmit(&mut self, size: Bytes, ready: Instant) -> (Instant, Instant) {
+        let start = self.free_at.max(ready);
+        self.free_at = start + size.time_at(self.rate);
+        (start, self.free_at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_follow_each_other_without_gap_and_idle_time_is_not_banked() {
+        let mut line = Serializer::new(BitRate::gbps(8));
+        let ns = |n: u64| Instant::from_ps(n * 1000);
+        assert_eq!(line.transmit(Bytes::new(100), ns(5)), (ns(5), ns(105)));
+        assert_eq!(line.transmit(Bytes::new(10), ns(6)), (ns(105), ns(115)));
+        assert_eq!(line.transmit(Bytes::new(10), ns(500)), (ns(500), ns(510)));
+    }
+}

@@ -1,0 +1,120 @@
+//! The VL arbiter: two weighted tables, the high one first but not for ever.
+//!
+//! An entry is served until its weight is used up, rounded up to a whole packet; an entry of weight
+//! zero is skipped. The high table may send as many octets as the limit says, then the low table
+//! gets one packet if it has one. Only lanes with a packet ready and credits are considered.
+//!
+//! Source: IBTA Vol 1, 7.6.9 (weights in 64-octet units, limit in 4096-octet units, 255 unlimited).
+
+use crate::ids::VirtualLane;
+use crate::link::ArbitrationConfig;
+use crate::units::Bytes;
+
+#[derive(Clone, Debug)]
+struct Entry {
+    lane: VirtualLane,
+    weight: i64,
+}
+
+#[derive(Clone, Debug)]
+struct Table {
+    entries: Vec<Entry>,
+    current: usize,
+    /// Octets the current entry may still send; it keeps its turn while this is above zero.
+    left: i64,
+}
+
+/// Chooses among lanes.
+#[derive(Clone, Debug)]
+pub struct VlArbiter {
+    high: Table,
+    low: Table,
+    /// `None`: the high table has no limit.
+    high_limit: Option<i64>,
+    /// Octets the high table may still send before the low one gets its chance.
+    high_left: i64,
+}
+
+/// Which table a choice came from; hand it back to [`VlArbiter::charge`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// The lane chosen.
+    pub lane: VirtualLane,
+    high: bool,
+    entry: usize,
+}
+
+impl Table {
+    fn new(entries: &[(u8, u8)], lanes: u8) -> Table {
+        let entries: Vec<Entry> = entries
+            .iter()
+            .filter(|(lane, weight)| *weight > 0 && *lane < lanes)
+            .map(|(lane, weight)| Entry {
+                lane: VirtualLane::truncate(*lane),
+                weight: i64::from(*weight) * 64,
+            })
+            .collect();
+        let left = entries.first().map_or(0, |entry| entry.weight);
+        Table { entries, current: 0, left }
+    }
+
+    fn choose(&self, eligible: u16) -> Option<usize> {
+        let n = self.entries.len();
+        let first = usize::from(self.left <= 0);
+        (first..n + first)
+            .map(|step| (self.current + step) % n.max(1))
+            .find(|index| eligible & 1 << self.entries[*index].lane.get() != 0)
+    }
+
+    fn charge(&mut self, entry: usize, size: i64) {
+        if entry != self.current || self.left <= 0 {
+            self.current = entry;
+            self.left = self.entries[entry].weight;
+        }
+        self.left -= size;
+    }
+}
+
+impl VlArbiter {
+    /// An arbiter over the first `lanes` data lanes.
+    pub fn new(config: &ArbitrationConfig, lanes: u8) -> VlArbiter {
+        let high_limit = match config.high_limit {
+            255 => None,
+            n => Some(i64::from(n) * 4096),
+        };
+        VlArbiter {
+            high: Table::new(&config.high, lanes),
+            low: Table::new(&config.low, lanes),
+            high_limit,
+            high_left: high_limit.unwrap_or(0),
+        }
+    }
+
+    /// The lane to serve among `eligible` (bit n is VLn), if any of its tables names one.
+    pub fn choose(&self, eligible: u16) -> Option<Choice> {
+        let low = self.low.choose(eligible);
+        let low_is_due = self.high_limit.is_some() && self.high_left < 0;
+        if !(low_is_due && low.is_some())
+            && let Some(entry) = self.high.choose(eligible)
+        {
+            return Some(Choice { lane: self.high.entries[entry].lane, high: true, entry });
+        }
+        low.map(|entry| Choice { lane: self.low.entries[entry].lane, high: false, entry })
+    }
+
+    /// The chosen lane sent a packet of `size`.
+    pub fn charge(&mut self, choice: Choice, size: Bytes) {
+        let octets = size.get() as i64;
+        if choice.high {
+            self.high.charge(choice.entry, octets);
+            // Below zero the limit is used up; a limit of zero is used up by one packet.
+            self.high_left -= octets;
+        } else {
+            self.low.charge(choice.entry, octets);
+            self.high_left = self.high_limit.unwrap_or(0);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
