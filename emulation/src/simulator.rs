@@ -4,7 +4,7 @@
 //! one instant run by slot: device by device, a device's ports before its timer, and a cable's
 //! frames in the order they were sent. So a run depends on nothing but the scenario and its seed.
 
-use crate::cable::impairment::{Delivery, Impairer};
+use crate::cable::impairment::{Injected, Impairer};
 use crate::witness::Witness;
 use crate::wiring::{End, Wiring};
 use calendar::Calendar;
@@ -39,10 +39,8 @@ pub struct Tally {
     pub packet_hops: u64,
     /// End-to-end frames under way on cables at the end.
     pub on_cables: u64,
-    /// End-to-end frames that impairments took.
-    pub injected_losses: u64,
-    /// End-to-end frames that impairments added.
-    pub injected_copies: u64,
+    /// What the scenario's impairments did.
+    pub injected: Injected,
     /// The last instant that was simulated.
     pub ended: Instant,
 }
@@ -90,7 +88,7 @@ impl Simulator {
         };
         for link in &wiring.links {
             for (from, to) in [(link.a, link.b), (link.b, link.a)] {
-                let impairer = Impairer::for_end(wiring, from, seed);
+                let impairer = Impairer::new(wiring, from, seed);
                 let slot = simulator.slot(from);
                 simulator.leads[slot] = Some(Lead { to, delay: link.delay, impairer });
             }
@@ -113,10 +111,10 @@ impl Simulator {
     }
 
     /// Runs until `stop`, or until `progress` breaks off; it is asked every few thousand events.
-    pub fn run(
+    pub fn run<W: Witness>(
         &mut self,
         stop: Instant,
-        witness: &mut dyn Witness,
+        witness: &mut W,
         mut progress: impl FnMut(Instant) -> ControlFlow<()>,
     ) -> Tally {
         const EVENTS_BETWEEN_PROGRESS: u32 = 8192;
@@ -147,7 +145,7 @@ impl Simulator {
         self.finish(stop)
     }
 
-    fn begin(&mut self, witness: &dyn Witness) {
+    fn begin<W: Witness>(&mut self, witness: &W) {
         for (slot, (device, port)) in self.slots.iter().enumerate() {
             self.watched[slot] = port.is_some_and(|port| witness.wants_frames(*device, port));
         }
@@ -161,6 +159,9 @@ impl Simulator {
         let flying = self.approaches.iter().flat_map(|approach| &approach.frames);
         self.tally.on_cables =
             flying.filter(|(_, frame)| frame.kind != FrameKind::InfinibandLink).count() as u64;
+        let impairers = self.leads.iter().flatten().filter_map(|lead| lead.impairer.as_ref());
+        self.tally.injected = Injected::default();
+        impairers.for_each(|impairer| self.tally.injected.merge(&impairer.injected));
         self.tally
     }
 
@@ -169,7 +170,7 @@ impl Simulator {
         &mut self.devices
     }
 
-    fn step(&mut self, at: Instant, slot: usize, witness: &mut dyn Witness) {
+    fn step<W: Witness>(&mut self, at: Instant, slot: usize, witness: &mut W) {
         let (device, port) = self.slots[slot];
         match port {
             Some(port) => {
@@ -211,21 +212,14 @@ impl Simulator {
     fn launch(&mut self, from: usize, left: Instant, frame: Frame) {
         // A port without a cable talks to nobody.
         let Some(lead) = &mut self.leads[from] else { return };
-        let (to, arrives) = (lead.to, left + lead.delay);
-        let Some(impairer) = &mut lead.impairer else {
-            let slot = self.slot(to);
-            return self.approach(slot, arrives, frame);
-        };
-        let counted = frame.kind != FrameKind::InfinibandLink;
+        let (to, delay) = (lead.to, lead.delay);
         let slot = self.first_slot[to.node] as usize + to.port.index();
-        match impairer.pass(frame) {
-            Delivery::Lost(_) => self.tally.injected_losses += u64::from(counted),
-            Delivery::Once(frame, extra) => self.approach(slot, arrives + extra, frame),
-            Delivery::Twice(frame, copy, extra) => {
-                self.tally.injected_copies += u64::from(counted);
-                self.approach(slot, arrives + extra, frame);
-                self.approach(slot, arrives + extra, copy);
-            }
+        let Some(impairer) = &mut lead.impairer else {
+            return self.approach(slot, left + delay, frame);
+        };
+        let impaired = impairer.apply(frame, left);
+        for frame in impaired.frames.into_iter().flatten() {
+            self.approach(slot, impaired.at + delay, frame);
         }
     }
 
