@@ -65,7 +65,7 @@ impl Random {
         }
         let log2_of_inverse = ((u64::from(zeros) + 1) << 32) - log2_fraction;
         let ln_q64 = u128::from(log2_of_inverse) * LN_2_Q32;
-        ((ln_q64 >> 32) * u128::from(mean) >> 32) as u64
+        (((ln_q64 >> 32) * u128::from(mean)) >> 32) as u64
     }
 }
 

@@ -251,7 +251,7 @@ fn parse_with(text: &str, what: &'static str, units: &[Unit]) -> Result<u64, Uni
 }
 
 fn print_with(value: u64, units: &[Unit], f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let exact = units.iter().find(|(_, scale)| value != 0 && value % scale == 0);
+    let exact = units.iter().find(|(_, scale)| value != 0 && value.is_multiple_of(*scale));
     let (name, scale) = exact.unwrap_or(&units[units.len() - 1]);
     write!(f, "{} {name}", value / scale)
 }

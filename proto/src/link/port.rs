@@ -5,7 +5,9 @@
 //! first, then VL15, then the data lanes as the arbiter says, each only with credits for the whole
 //! packet (IBTA Vol 1, 7.6.9, 7.9.4). What could leave is the owner's business ([`LaneSource`]).
 
-use crate::counters::{Condition, DropReason, Drops, Gauge, LaneCounters, LaneReading, PortReading};
+use crate::counters::{
+    Condition, DropReason, Drops, Gauge, LaneCounters, LaneReading, PortReading,
+};
 use crate::device::Departure;
 use crate::events::{DeviceEvent, EventKind, EventLog, HoldCause};
 use crate::frame::{Frame, FrameClass, FrameHeaders, FrameKind, FramePool, Integrity};
@@ -128,6 +130,11 @@ impl LinkPort {
         self.flow.in_use(lane)
     }
 
+    /// Whether a flow-control packet waits for the line at `now`.
+    pub fn control_is_due(&self, now: Instant) -> bool {
+        self.flow.control_due(now).is_some()
+    }
+
     /// Since when a ready frame has waited for credit on `lane`.
     pub fn blocked_since(&self, lane: VirtualLane) -> Option<Instant> {
         self.lanes.get(lane.index()).and_then(|lane| lane.hold.since())
@@ -149,7 +156,14 @@ impl LinkPort {
     }
 
     /// The owner ended a frame that came in by this port.
-    pub fn count_drop(&mut self, reason: DropReason, size: Bytes, tc: u8, now: Instant, log: &mut EventLog) {
+    pub fn count_drop(
+        &mut self,
+        reason: DropReason,
+        size: Bytes,
+        tc: u8,
+        now: Instant,
+        log: &mut EventLog,
+    ) {
         self.drops.count(reason);
         self.log(log, now, tc, EventKind::Drop { reason, bytes: size });
     }
@@ -167,7 +181,13 @@ impl LinkPort {
     }
 
     /// A frame's last bit reached the port at `arrived`.
-    pub fn receive(&mut self, frame: &Frame, arrived: Instant, now: Instant, log: &mut EventLog) -> Arrival {
+    pub fn receive(
+        &mut self,
+        frame: &Frame,
+        arrived: Instant,
+        now: Instant,
+        log: &mut EventLog,
+    ) -> Arrival {
         let outcome = match frame.kind {
             FrameKind::InfinibandLink => self.receive_control(frame, arrived),
             FrameKind::Infiniband => self.receive_packet(frame, now),
@@ -182,8 +202,13 @@ impl LinkPort {
         }
     }
 
-    fn receive_control(&mut self, frame: &Frame, arrived: Instant) -> Result<Arrival, (DropReason, u8)> {
-        let packet = FlowControlPacket::parse(&frame.octets).map_err(|error| (error.drop_reason(), 0))?;
+    fn receive_control(
+        &mut self,
+        frame: &Frame,
+        arrived: Instant,
+    ) -> Result<Arrival, (DropReason, u8)> {
+        let packet =
+            FlowControlPacket::parse(&frame.octets).map_err(|error| (error.drop_reason(), 0))?;
         if self.flow.on_control(&packet, arrived) == ControlOutcome::Discarded {
             return Err((DropReason::LinkPacket, packet.virtual_lane.get()));
         }
@@ -224,7 +249,9 @@ impl LinkPort {
                 counters.rx_frames += 1;
                 counters.rx_bytes += headers.size.get();
             }
-            FrameClass::Ack | FrameClass::Notification | FrameClass::Management => counters.ctl_rx += 1,
+            FrameClass::Ack | FrameClass::Notification | FrameClass::Management => {
+                counters.ctl_rx += 1
+            }
         }
         counters.notes_rx += u64::from(headers.becn);
         Ok(Arrival::Packet(headers))
@@ -260,10 +287,10 @@ impl LinkPort {
         }
         let mut heads = [None; 15];
         let mut eligible = 0u16;
-        for index in 0..self.lanes.len() {
+        for (index, slot) in heads.iter_mut().enumerate().take(self.lanes.len()) {
             let lane = VirtualLane::truncate(index as u8);
             let Some(head) = source.head(lane, now) else { continue };
-            heads[index] = Some(head);
+            *slot = Some(head);
             if self.flow.may_transmit(lane, head.size) {
                 eligible |= 1 << index;
             } else {
@@ -284,7 +311,13 @@ impl LinkPort {
         }
     }
 
-    fn send_data(&mut self, source: &mut impl LaneSource, lane: VirtualLane, head: Head, log: &mut EventLog) -> Departure {
+    fn send_data(
+        &mut self,
+        source: &mut impl LaneSource,
+        lane: VirtualLane,
+        head: Head,
+        log: &mut EventLog,
+    ) -> Departure {
         let state = &mut self.lanes[lane.index()];
         let mut ready = head.ready;
         if state.hold.since().is_some() {
@@ -301,19 +334,32 @@ impl LinkPort {
                 counters.tx_frames += 1;
                 counters.tx_bytes += head.size.get();
             }
-            FrameClass::Ack | FrameClass::Notification | FrameClass::Management => counters.ctl_tx += 1,
+            FrameClass::Ack | FrameClass::Notification | FrameClass::Management => {
+                counters.ctl_tx += 1
+            }
         }
         self.flow.on_transmit(lane, head.size);
         self.send(source, lane, head.size, ready)
     }
 
-    fn send(&mut self, source: &mut impl LaneSource, lane: VirtualLane, size: Bytes, ready: Instant) -> Departure {
+    fn send(
+        &mut self,
+        source: &mut impl LaneSource,
+        lane: VirtualLane,
+        size: Bytes,
+        ready: Instant,
+    ) -> Departure {
         let (start, end) = self.line.transmit(size, ready);
         let frame = source.take(lane, start, end);
         Departure { port: self.number, frame, at: end }
     }
 
-    fn send_control(&mut self, due: Instant, pool: &mut FramePool, now: Instant) -> Option<Departure> {
+    fn send_control(
+        &mut self,
+        due: Instant,
+        pool: &mut FramePool,
+        now: Instant,
+    ) -> Option<Departure> {
         let packet = self.flow.poll_control(now)?;
         self.lanes[packet.virtual_lane.index()].counters.ctl_tx += 1;
         self.link_local += 1;
@@ -325,11 +371,10 @@ impl LinkPort {
         Some(Departure { port: self.number, frame, at })
     }
 
-    /// When the port needs [`LinkPort::handle_timeout`] or, the line being busy, another
-    /// [`LinkPort::poll_transmit`], at a time after `now`.
-    pub fn poll_timeout(&self, now: Instant) -> Instant {
-        let timer = self.flow.poll_timeout();
-        if self.line.free_at() > now { timer.min(self.line.free_at()) } else { timer }
+    /// When the port needs [`LinkPort::handle_timeout`]. That the line becomes free is the owner's
+    /// to watch ([`LinkPort::line_free_at`]): it alone knows whether anything waits for it.
+    pub fn poll_timeout(&self) -> Instant {
+        self.flow.poll_timeout()
     }
 
     /// Lets time pass.

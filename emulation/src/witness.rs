@@ -1,0 +1,36 @@
+//! Whoever watches a run: told of edges, events and frames, and never able to disturb it.
+
+use crate::recorder::Recording;
+use proto::device::Device;
+use proto::events::{DeviceEvent, Direction};
+use proto::frame::Frame;
+use proto::ids::PortNumber;
+use proto::units::Instant;
+
+/// A watcher of the devices of one worker. `device` is an index into the worker's own devices.
+pub trait Witness {
+    /// The next bin edge or measuring edge not yet taken.
+    fn next_due(&self) -> Option<Instant>;
+
+    /// Takes every edge that is due at `now`. Called before anything at a later instant happens.
+    fn sample(&mut self, now: Instant, devices: &mut [Box<dyn Device>]);
+
+    /// Something happened in a device.
+    fn event(&mut self, device: usize, event: DeviceEvent);
+
+    /// Whether frames at this port are to be shown to [`Witness::frame`].
+    fn wants_frames(&self, device: usize, port: PortNumber) -> bool;
+
+    /// A frame's last bit passed a port at `at`.
+    fn frame(
+        &mut self,
+        device: usize,
+        port: PortNumber,
+        direction: Direction,
+        frame: &Frame,
+        at: Instant,
+    );
+
+    /// The run ends at `now`: last edges, last bin, all files closed.
+    fn finish(self: Box<Self>, now: Instant, devices: &mut [Box<dyn Device>]) -> Recording;
+}

@@ -1,0 +1,321 @@
+//! InfiniBand congestion control: switches mark with FECN at the roots of congestion, receivers
+//! return BECN, senders walk a table of inter-packet delays.
+//!
+//! Sources: IBTA Vol 1, annex A10; Pfister et al., "Solving hot spot contention using InfiniBand
+//! architecture congestion control" (the paper's parameters); the Linux hfi1 driver for the order
+//! of index, limit and timer.
+//!
+//! ```text
+//!   switch output            receiver                 sender
+//!   queue > threshold        FECN on data             BECN: CCTI += CCTI_Increase (≤ CCTI_Limit)
+//!   and root of a tree  ──▶  BECN on ACK, or CNP ──▶  timer: CCTI −= 1 (≥ CCTI_Min)
+//!   sets FECN                                         after each packet a gap of CCT[CCTI]
+//! ```
+
+use super::params::{self, Kind, Param};
+use super::{Scheme, none};
+use crate::congestion::{
+    CongestionPoint, Marking, Notification, NotificationPoint, Permission, Place, QueueSample,
+    ReactionPoint, ReactionState, Scope, Travel,
+};
+use crate::frame::{FrameClass, FrameHeaders};
+use crate::units::{BitRate, Bytes, Duration, Instant};
+use std::sync::Arc;
+
+/// The row of the registry.
+pub const SCHEME: Scheme = Scheme {
+    name: "ib-cca",
+    source: "IBTA Vol 1, annex A10",
+    check: |table| params::check(table, PARAMS),
+    scope: |table| match params::word(table, "scope", "queue-pair") {
+        "service-level" => Scope::ServiceLevel,
+        _ => Scope::QueuePair,
+    },
+    congestion_point: |place| match Marker::new(place) {
+        Some(marker) => Box::new(marker),
+        None => Box::new(none::Silent),
+    },
+    notification_point: |place| {
+        let travel = match params::word(place.params, "becn", "ack") {
+            "cnp" => Travel::Cnp,
+            _ => Travel::AckOrCnp,
+        };
+        Box::new(Echo { travel })
+    },
+    reaction_point: |place| Box::new(Throttle::new(&place)),
+};
+
+/// Parameters under the names of annex A10, and the project's own where A10 leaves it to the vendor.
+const PARAMS: &[Param] = &[
+    // Switch. 0 never marks; 1 is the highest fill, 15 the lowest.
+    Param { name: "threshold", kind: Kind::Integer(0, 15) },
+    // Overrides what `threshold` means, as a share of one input buffer.
+    Param { name: "sw_th_frac", kind: Kind::Fraction },
+    // Shorter packets are never marked, in 64-octet units.
+    Param { name: "packet_size", kind: Kind::Integer(0, 255) },
+    // Mean number of eligible packets between marks; 0 marks each.
+    Param { name: "marking_rate", kind: Kind::Integer(0, 65_535) },
+    // Ports that mark victims too.
+    Param {
+        name: "victim_mask",
+        kind: Kind::WordOrList(&["none", "adapters", "all"], 1, 254, 254),
+    },
+    Param { name: "root_test", kind: Kind::Word(&["head_wait", "enqueue", "dequeue"]) },
+    // Channel adapter.
+    Param { name: "scope", kind: Kind::Word(&["queue-pair", "service-level"]) },
+    Param { name: "becn", kind: Kind::Word(&["ack", "cnp"]) },
+    Param { name: "ccti_increase", kind: Kind::Integer(0, 255) },
+    Param { name: "ccti_limit", kind: Kind::Integer(0, 16_383) },
+    Param { name: "ccti_min", kind: Kind::Integer(0, 255) },
+    // In units of 1.024 µs.
+    Param { name: "ccti_timer", kind: Kind::Integer(0, 65_535) },
+    Param { name: "trigger_threshold", kind: Kind::Integer(0, 255) },
+    // `linear`, or the table's 16-bit entries: two bits of shift, fourteen of multiplier.
+    Param { name: "cct", kind: Kind::WordOrList(&["linear"], 0, 65_535, 16_384) },
+    // The linear table's delay at its last index, in packet times.
+    Param { name: "cct_max_ipd", kind: Kind::Integer(0, 2_047) },
+];
+
+/// When the queue is judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum RootTest {
+    /// When the packet becomes first of its queue: a port that had to wait for credit since the
+    /// departure before is a victim.
+    HeadWait,
+    /// When it is admitted: a port without credit is a victim.
+    Enqueue,
+    /// When it leaves: credits are there by then, so every victim passes for a root. Kept because
+    /// that is the trap (algorithms.md 2.1).
+    Dequeue,
+}
+
+/// The congestion point of one output port and lane.
+#[derive(Debug)]
+struct Marker {
+    limit: Bytes,
+    packet_size: Bytes,
+    root_test: RootTest,
+    marks_victims: bool,
+    /// Eligible packets between two marks.
+    marking_rate: u64,
+    until_mark: u64,
+}
+
+impl Marker {
+    /// `None` if Threshold is 0: the port never marks.
+    fn new(mut place: Place<'_>) -> Option<Marker> {
+        let params = place.params;
+        let threshold = params::integer(params, "threshold", 1) as u64;
+        if threshold == 0 {
+            return None;
+        }
+        let millionths =
+            params::millionths(params, "sw_th_frac").unwrap_or(fill_millionths(threshold));
+        let marking_rate = params::integer(params, "marking_rate", 0) as u64;
+        let listed = params::list(params, "victim_mask")
+            .is_some_and(|ports| ports.contains(&i64::from(place.port.get())));
+        let marks_victims = match params::word(params, "victim_mask", "none") {
+            "all" => true,
+            "adapters" => place.faces_adapter,
+            _ => listed,
+        };
+        Some(Marker {
+            limit: Bytes::new(place.buffer.get() * millionths / 1_000_000),
+            packet_size: Bytes::new(params::integer(params, "packet_size", 0) as u64 * 64),
+            root_test: match params::word(params, "root_test", "head_wait") {
+                "enqueue" => RootTest::Enqueue,
+                "dequeue" => RootTest::Dequeue,
+                _ => RootTest::HeadWait,
+            },
+            marks_victims,
+            marking_rate,
+            // A random phase keeps the ports of a switch from marking in step.
+            until_mark: if marking_rate == 0 { 0 } else { place.random.below(marking_rate + 1) },
+        })
+    }
+
+    fn judge(&mut self, test: RootTest, headers: &FrameHeaders, sample: &QueueSample) -> Marking {
+        let eligible = test == self.root_test
+            && headers.class == FrameClass::Data
+            && headers.queue_pair != 0
+            && headers.size >= self.packet_size
+            && sample.queue > self.limit;
+        let is_root = test == RootTest::Dequeue || sample.blocked_since.is_none();
+        if !eligible || !(is_root || self.marks_victims) {
+            return Marking::Pass;
+        }
+        if self.until_mark > 0 {
+            self.until_mark -= 1;
+            return Marking::Pass;
+        }
+        self.until_mark = self.marking_rate;
+        Marking::Fecn { limit: self.limit }
+    }
+}
+
+/// The share of an input buffer that Threshold `k` stands for, in millionths: 0.90 for 1, falling
+/// in equal steps to 0.06 for 15. A10 leaves the scale to the vendor (algorithms.md 2.1).
+fn fill_millionths(k: u64) -> u64 {
+    900_000 - 60_000 * (k - 1)
+}
+
+impl CongestionPoint for Marker {
+    fn on_enqueue(&mut self, headers: &FrameHeaders, sample: &QueueSample, _: Instant) -> Marking {
+        self.judge(RootTest::Enqueue, headers, sample)
+    }
+    fn on_head(&mut self, headers: &FrameHeaders, sample: &QueueSample, _: Instant) -> Marking {
+        self.judge(RootTest::HeadWait, headers, sample)
+    }
+    fn on_dequeue(&mut self, headers: &FrameHeaders, sample: &QueueSample, _: Instant) -> Marking {
+        self.judge(RootTest::Dequeue, headers, sample)
+    }
+}
+
+/// The notification point: FECN in, BECN out.
+#[derive(Debug)]
+struct Echo {
+    travel: Travel,
+}
+
+impl NotificationPoint for Echo {
+    fn on_receive(&mut self, headers: &FrameHeaders, _: Bytes, _: Instant) -> Option<Notification> {
+        let answers = headers.fecn && headers.class == FrameClass::Data && !headers.multicast;
+        answers.then(|| Notification::becn(self.travel))
+    }
+}
+
+/// One entry of the congestion control table: a delay of (packet time >> shift) × multiplier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CctEntry(u16);
+
+impl CctEntry {
+    /// The entry as it stands in a MAD: shift in bits 15..14, multiplier in 13..0.
+    pub const fn from_bits(bits: u16) -> CctEntry {
+        CctEntry(bits)
+    }
+
+    /// The delay added after a packet that took `packet_time`.
+    pub fn delay(self, packet_time: Duration) -> Duration {
+        let shift = self.0 >> 14;
+        let multiplier = u64::from(self.0 & 0x3fff);
+        Duration::from_ps((packet_time.as_ps() >> shift) * multiplier)
+    }
+}
+
+/// The paper's table: 128 entries rising linearly to `max` packet times, in eighths (shift 3).
+pub fn linear_table(max: u16) -> Vec<CctEntry> {
+    const LAST: u32 = 127;
+    (0..=LAST)
+        .map(|i| {
+            let multiplier = (8 * u32::from(max) * i + LAST / 2) / LAST;
+            CctEntry(3 << 14 | multiplier as u16)
+        })
+        .collect()
+}
+
+/// The reaction point: an index into the congestion control table.
+#[derive(Debug)]
+struct Throttle {
+    line_rate: BitRate,
+    full_frame: Bytes,
+    table: Arc<[CctEntry]>,
+    ccti: u16,
+    ccti_increase: u16,
+    ccti_limit: u16,
+    ccti_min: u16,
+    ccti_timer: Duration,
+    trigger_threshold: u16,
+    /// When the index falls by one; set while it is above its minimum.
+    decrease_at: Option<Instant>,
+    last_packet: Bytes,
+}
+
+impl Throttle {
+    fn new(place: &Place<'_>) -> Throttle {
+        let params = place.params;
+        let table: Vec<CctEntry> = match params::list(params, "cct") {
+            Some(entries) => entries.into_iter().map(|bits| CctEntry(bits as u16)).collect(),
+            None => linear_table(params::integer(params, "cct_max_ipd", 31) as u16),
+        };
+        let last = table.len() as u16 - 1;
+        let field = |key, default| params::integer(params, key, default) as u16;
+        let ccti_limit = field("ccti_limit", 127).min(last);
+        let ccti_min = field("ccti_min", 0).min(ccti_limit);
+        Throttle {
+            line_rate: place.line_rate,
+            full_frame: place.full_frame,
+            table: table.into(),
+            ccti: ccti_min,
+            ccti_increase: field("ccti_increase", 5),
+            ccti_limit,
+            ccti_min,
+            // 1.024 µs a unit: CCTI_Timer of CACongestionSetting, A10.4.3.8.
+            ccti_timer: Duration::from_ns(1_024) * u64::from(field("ccti_timer", 31)),
+            trigger_threshold: field("trigger_threshold", 0),
+            decrease_at: None,
+            last_packet: place.full_frame,
+        }
+    }
+
+    fn delay_after(&self, size: Bytes) -> Duration {
+        self.table[usize::from(self.ccti)].delay(size.time_at(self.line_rate))
+    }
+}
+
+impl ReactionPoint for Throttle {
+    fn on_notification(&mut self, notification: &Notification, now: Instant) -> bool {
+        if !notification.becn {
+            return false;
+        }
+        let before = self.ccti;
+        self.ccti = (self.ccti + self.ccti_increase).min(self.ccti_limit);
+        if self.ccti > self.ccti_min && self.ccti_timer > Duration::ZERO {
+            self.decrease_at.get_or_insert(now + self.ccti_timer);
+        }
+        self.trigger_threshold != 0
+            && before < self.trigger_threshold
+            && self.ccti >= self.trigger_threshold
+    }
+
+    fn on_transmit(&mut self, size: Bytes, _: Instant) {
+        self.last_packet = size;
+    }
+
+    fn may_send_at(&self, last_departure: Option<Instant>) -> Permission {
+        Permission::At(match last_departure {
+            Some(last) => last + self.delay_after(self.last_packet),
+            None => Instant::ZERO,
+        })
+    }
+
+    fn is_released(&self) -> bool {
+        self.ccti == self.ccti_min
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        // On an absolute schedule: a late call makes up every step it missed.
+        while let Some(due) = self.decrease_at.filter(|due| *due <= now) {
+            self.ccti = self.ccti.saturating_sub(1).max(self.ccti_min);
+            self.decrease_at = (self.ccti > self.ccti_min).then(|| due + self.ccti_timer);
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.decrease_at
+    }
+
+    fn state(&self) -> ReactionState {
+        let gap = self.delay_after(self.full_frame);
+        let busy = self.full_frame.time_at(self.line_rate);
+        let line = u128::from(self.line_rate.get());
+        let rate = line * u128::from(busy.as_ps()) / u128::from((busy + gap).as_ps());
+        ReactionState {
+            gap,
+            rate: BitRate::new(rate as u64).unwrap_or(self.line_rate),
+            scalar: u64::from(self.ccti),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

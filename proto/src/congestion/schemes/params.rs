@@ -1,0 +1,96 @@
+//! Parameter tables: which keys a scheme knows, what each may hold, and typed reading of them.
+
+use crate::congestion::ParamError;
+use toml::{Table, Value};
+
+/// One parameter a scheme understands.
+pub struct Param {
+    /// Its key.
+    pub name: &'static str,
+    /// What it may hold.
+    pub kind: Kind,
+}
+
+/// What a parameter may hold.
+pub enum Kind {
+    /// A whole number in this range.
+    Integer(i64, i64),
+    /// A fraction of one, in (0, 1].
+    Fraction,
+    /// One of these words.
+    Word(&'static [&'static str]),
+    /// One of these words, or a list of whole numbers in a range, at most so many.
+    WordOrList(&'static [&'static str], i64, i64, usize),
+}
+
+impl Kind {
+    fn accepts(&self, value: &Value) -> bool {
+        match (self, value) {
+            (Kind::Integer(min, max), Value::Integer(n)) => (min..=max).contains(&n),
+            (Kind::Fraction, Value::Float(f)) => *f > 0.0 && *f <= 1.0,
+            (Kind::Fraction, Value::Integer(n)) => *n == 1,
+            (Kind::Word(words), Value::String(word)) => words.contains(&word.as_str()),
+            (Kind::WordOrList(words, ..), Value::String(word)) => words.contains(&word.as_str()),
+            (Kind::WordOrList(_, min, max, len), Value::Array(list)) => {
+                !list.is_empty()
+                    && list.len() <= *len
+                    && list
+                        .iter()
+                        .all(|item| item.as_integer().is_some_and(|n| (min..=max).contains(&&n)))
+            }
+            _ => false,
+        }
+    }
+
+    fn allowed(&self) -> String {
+        match self {
+            Kind::Integer(min, max) => format!("a whole number from {min} to {max}"),
+            Kind::Fraction => "a fraction above 0 and up to 1".to_owned(),
+            Kind::Word(words) => format!("one of {}", words.join(", ")),
+            Kind::WordOrList(words, min, max, len) => format!(
+                "one of {}, or a list of at most {len} whole numbers from {min} to {max}",
+                words.join(", ")
+            ),
+        }
+    }
+}
+
+/// Every fault of `table` against the parameters a scheme knows.
+pub fn check(table: &Table, known: &[Param]) -> Vec<ParamError> {
+    let names: Vec<&str> = known.iter().map(|param| param.name).collect();
+    table
+        .iter()
+        .filter_map(|(key, value)| {
+            let allowed = match known.iter().find(|param| param.name == key) {
+                Some(param) if param.kind.accepts(value) => return None,
+                Some(param) => param.kind.allowed(),
+                None if names.is_empty() => "this scheme has no parameters".to_owned(),
+                None => format!("unknown; this scheme knows {}", names.join(", ")),
+            };
+            Some(ParamError { field: key.clone(), value: value.to_string(), allowed })
+        })
+        .collect()
+}
+
+/// The whole number at `key`, or its default.
+pub fn integer(table: &Table, key: &str, default: i64) -> i64 {
+    table.get(key).and_then(Value::as_integer).unwrap_or(default)
+}
+
+/// The word at `key`, or its default.
+pub fn word<'a>(table: &'a Table, key: &str, default: &'a str) -> &'a str {
+    table.get(key).and_then(Value::as_str).unwrap_or(default)
+}
+
+/// The fraction at `key` in millionths, if it is there.
+pub fn millionths(table: &Table, key: &str) -> Option<u64> {
+    let value = table.get(key)?;
+    let fraction = value.as_float().or_else(|| value.as_integer().map(|n| n as f64))?;
+    Some((fraction * 1e6).round() as u64)
+}
+
+/// The list of whole numbers at `key`, if a list is there.
+pub fn list(table: &Table, key: &str) -> Option<Vec<i64>> {
+    let list = table.get(key)?.as_array()?;
+    Some(list.iter().filter_map(Value::as_integer).collect())
+}

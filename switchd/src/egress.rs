@@ -1,0 +1,288 @@
+//! The way out of the switch: what an output sends next, and the congestion point that judges it.
+//!
+//! A frame under way keeps its place in the input buffer until its last bit has left (store and
+//! forward); only then is its credit returned and the frame behind it judged as the new head.
+
+use crate::memory::Memory;
+use proto::congestion::{CongestionPoint, Marking, QueueSample};
+use proto::counters::FlowId;
+use proto::device::Departure;
+use proto::events::{DeviceEvent, EventKind, EventLog, MarkKind};
+use proto::frame::{Frame, FrameClass, FrameHeaders, FramePool};
+use proto::ids::{PortNumber, QueuePairNumber, VirtualLane};
+use proto::link::port::{Head, LaneSource, LinkPort};
+use proto::units::{Bytes, Instant};
+use proto::wire::infiniband::relabel::relabel;
+use std::collections::VecDeque;
+
+/// VL15 has a buffer of its own, of so many packets, and no credits.
+const MANAGEMENT_DEPTH: usize = 16;
+
+/// A frame whose last bit has not yet left.
+#[derive(Clone, Copy, Debug)]
+pub struct UnderWay {
+    /// Where it came from.
+    pub input: PortNumber,
+    /// The lane whose buffer it still occupies there.
+    pub input_lane: VirtualLane,
+    /// The lane it leaves by.
+    pub lane: VirtualLane,
+    /// Its size, LRH to VCRC.
+    pub size: Bytes,
+    /// When its last bit leaves.
+    pub end: Instant,
+    /// Copies of one packet share this key.
+    pub group: Option<u32>,
+}
+
+/// One output port's own state.
+pub struct Egress {
+    /// By data lane.
+    points: Vec<Box<dyn CongestionPoint>>,
+    /// By data lane: the wait for credit that the frame sent last had to endure.
+    stalled_before: Vec<Option<Instant>>,
+    /// By data lane.
+    last_departure: Vec<Option<Instant>>,
+    management: VecDeque<Frame>,
+    under_way: Option<UnderWay>,
+    /// Something waits for the line to become free.
+    awaits_line: bool,
+}
+
+/// The view a port has of what it could send.
+struct Output<'a> {
+    port: PortNumber,
+    memory: &'a mut dyn Memory,
+    management: &'a mut VecDeque<Frame>,
+    /// What was taken last, its octets left out: they are on the line.
+    taken: Option<Taken>,
+}
+
+/// A frame just put on the line, as far as the congestion point is still concerned.
+struct Taken {
+    headers: FrameHeaders,
+    place: Placed,
+    input_lane: VirtualLane,
+    group: Option<u32>,
+    end: Instant,
+}
+
+impl LaneSource for Output<'_> {
+    fn head(&mut self, lane: VirtualLane, now: Instant) -> Option<Head> {
+        if lane == VirtualLane::MANAGEMENT {
+            let size = self.management.front()?.line_size();
+            return Some(Head { size, ready: now, class: FrameClass::Management });
+        }
+        let next = self.memory.next_out(self.port, lane, now)?;
+        Some(Head { size: next.size, ready: next.ready, class: next.headers.class })
+    }
+
+    fn take(&mut self, lane: VirtualLane, start: Instant, end: Instant) -> Frame {
+        if lane == VirtualLane::MANAGEMENT {
+            return self.management.pop_front().expect("a management packet was announced");
+        }
+        let stored = self.memory.take(self.port, lane, start, end);
+        self.taken = Some(Taken {
+            headers: stored.headers,
+            place: Placed { input: stored.input, output: self.port, lane },
+            input_lane: stored.input_lane,
+            group: stored.group,
+            end,
+        });
+        stored.frame
+    }
+}
+
+impl Egress {
+    /// An output with one congestion point a data lane.
+    pub fn new(points: Vec<Box<dyn CongestionPoint>>) -> Egress {
+        Egress {
+            stalled_before: vec![None; points.len()],
+            last_departure: vec![None; points.len()],
+            points,
+            management: VecDeque::new(),
+            under_way: None,
+            awaits_line: false,
+        }
+    }
+
+    /// The frame under way if its last bit has left by `now`.
+    pub fn finish(&mut self, now: Instant) -> Option<UnderWay> {
+        self.under_way.take_if(|frame| frame.end <= now)
+    }
+
+    /// Keeps a management packet; gives it back if there is no room.
+    pub fn store_management(&mut self, frame: Frame) -> Result<(), Frame> {
+        if self.management.len() >= MANAGEMENT_DEPTH {
+            return Err(frame);
+        }
+        self.management.push_back(frame);
+        Ok(())
+    }
+
+    /// Management packets waiting.
+    pub fn management_waiting(&self) -> u64 {
+        self.management.len() as u64
+    }
+
+    /// Whether the device must come back when the line is free.
+    pub fn needs_line(&self) -> bool {
+        self.awaits_line || self.under_way.is_some()
+    }
+
+    /// A frame was stored for this output: judges it on arrival, and as head if it became one.
+    pub fn on_stored(
+        &mut self,
+        stored: Placed,
+        is_head: bool,
+        memory: &mut dyn Memory,
+        port: &mut LinkPort,
+        now: Instant,
+        log: &mut EventLog,
+    ) {
+        let blocked =
+            port.blocked_since(stored.lane).or(self.stall_of_frame_under_way(stored.lane));
+        let sample = self.sample(stored, memory, port, blocked);
+        let point = &mut self.points[stored.lane.index()];
+        if let Some(packet) = memory.tail(stored.input, stored.output, stored.lane) {
+            let marking = point.on_enqueue(&packet.headers, &sample, now);
+            mark(marking, &mut packet.headers, &sample, stored.lane, port, now, log);
+        }
+        if is_head {
+            self.on_head(stored, blocked, memory, port, now, log);
+        }
+    }
+
+    /// A frame became first of its queue.
+    pub fn on_head(
+        &mut self,
+        place: Placed,
+        blocked: Option<Instant>,
+        memory: &mut dyn Memory,
+        port: &mut LinkPort,
+        now: Instant,
+        log: &mut EventLog,
+    ) {
+        let sample = self.sample(place, memory, port, blocked);
+        let point = &mut self.points[place.lane.index()];
+        if let Some(packet) = memory.head(place.input, place.output, place.lane) {
+            let marking = point.on_head(&packet.headers, &sample, now);
+            mark(marking, &mut packet.headers, &sample, place.lane, port, now, log);
+        }
+    }
+
+    /// The wait for credit that the latest frame sent on `lane` had before it.
+    pub fn stall_before_last(&self, lane: VirtualLane) -> Option<Instant> {
+        self.stalled_before[lane.index()]
+    }
+
+    fn stall_of_frame_under_way(&self, lane: VirtualLane) -> Option<Instant> {
+        self.under_way
+            .filter(|frame| frame.lane == lane)
+            .and_then(|_| self.stalled_before[lane.index()])
+    }
+
+    fn sample(
+        &self,
+        place: Placed,
+        memory: &dyn Memory,
+        port: &LinkPort,
+        blocked_since: Option<Instant>,
+    ) -> QueueSample {
+        let occupancy = memory.occupancy(place.input, place.output, place.lane);
+        QueueSample {
+            ingress: place.input,
+            queue: occupancy.output,
+            ingress_buffer: occupancy.input,
+            line_rate: port.rate(),
+            blocked_since,
+            last_departure: self.last_departure[place.lane.index()],
+        }
+    }
+
+    /// The next frame that starts to leave, if any may at `now`.
+    pub fn poll_transmit(
+        &mut self,
+        port: &mut LinkPort,
+        memory: &mut dyn Memory,
+        pool: &mut FramePool,
+        now: Instant,
+        log: &mut EventLog,
+    ) -> Option<Departure> {
+        let number = port.number();
+        if port.line_free_at() > now {
+            self.awaits_line = !self.management.is_empty()
+                || memory.is_waiting(number)
+                || port.control_is_due(now);
+            return None;
+        }
+        self.awaits_line = false;
+        for lane in 0..port.data_lanes() {
+            let lane = VirtualLane::truncate(lane);
+            self.stalled_before[lane.index()] = port.blocked_since(lane);
+        }
+        let management = &mut self.management;
+        let mut output = Output { port: number, memory, management, taken: None };
+        let mut departure = port.poll_transmit(&mut output, pool, now, log)?;
+        if let Some(taken) = output.taken {
+            self.put_on_line(taken, &mut departure.frame, memory, port, now, log);
+        }
+        Some(departure)
+    }
+
+    /// The last changes to a frame that leaves: marking, lane, link CRC.
+    fn put_on_line(
+        &mut self,
+        taken: Taken,
+        frame: &mut Frame,
+        memory: &dyn Memory,
+        port: &mut LinkPort,
+        now: Instant,
+        log: &mut EventLog,
+    ) {
+        let Taken { mut headers, place, input_lane, group, end } = taken;
+        let index = place.lane.index();
+        let sample = self.sample(place, memory, port, self.stalled_before[index]);
+        let marking = self.points[index].on_dequeue(&headers, &sample, now);
+        mark(marking, &mut headers, &sample, place.lane, port, now, log);
+        if headers.fecn || place.lane.get() != headers.lane {
+            relabel(&mut frame.octets, place.lane, headers.fecn);
+        }
+        self.last_departure[index] = Some(end);
+        let (input, lane, size) = (place.input, place.lane, headers.size);
+        self.under_way = Some(UnderWay { input, input_lane, lane, size, end, group });
+    }
+}
+
+/// Carries out a congestion point's decision: FECN goes into the headers kept with the frame, and
+/// into its octets when it leaves.
+fn mark(
+    marking: Marking,
+    headers: &mut FrameHeaders,
+    sample: &QueueSample,
+    lane: VirtualLane,
+    port: &mut LinkPort,
+    now: Instant,
+    log: &mut EventLog,
+) {
+    let Marking::Fecn { limit } = marking else { return };
+    if std::mem::replace(&mut headers.fecn, true) {
+        return;
+    }
+    port.counters_mut(lane).marks += 1;
+    let class = QueuePairNumber::truncate(headers.queue_pair).plan().map_or(0, |(class, _)| class);
+    let flow = FlowId { source: headers.source, destination: headers.destination, class };
+    let kind = EventKind::Mark { flow, mark: MarkKind::Fecn, queue: sample.queue, limit };
+    log.push(DeviceEvent { at: now, port: port.number(), tc: lane.get(), kind });
+}
+
+/// Where a frame waits.
+#[derive(Clone, Copy, Debug)]
+pub struct Placed {
+    /// The port it came in by.
+    pub input: PortNumber,
+    /// The port it leaves by.
+    pub output: PortNumber,
+    /// The lane it leaves by.
+    pub lane: VirtualLane,
+}
