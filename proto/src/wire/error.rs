@@ -1,5 +1,7 @@
 //! Why octets did not parse: which layer, where, and what was wrong.
 
+use crate::counters::DropReason;
+
 /// A refusal to read octets as a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{layer} at octet {offset}: {reason}")]
@@ -10,6 +12,48 @@ pub struct ParseError {
     pub offset: usize,
     /// What was wrong.
     pub reason: Reason,
+}
+
+impl ParseError {
+    /// The octets of `layer` end too early.
+    pub const fn short(
+        layer: &'static str,
+        offset: usize,
+        needed: usize,
+        present: usize,
+    ) -> ParseError {
+        ParseError { layer, offset, reason: Reason::Short { needed, present } }
+    }
+
+    /// A length in `layer` disagrees with the octets.
+    pub const fn length(
+        layer: &'static str,
+        offset: usize,
+        said: usize,
+        present: usize,
+    ) -> ParseError {
+        ParseError { layer, offset, reason: Reason::Length { said, present } }
+    }
+
+    /// The same refusal, seen from a frame in which the header begins at `offset`.
+    pub const fn within(self, offset: usize) -> ParseError {
+        ParseError { offset: self.offset + offset, ..self }
+    }
+
+    /// Under which reason a device counts a frame refused so.
+    ///
+    /// What is wrong with a link packet never leaves its link, so it has reasons of its own and
+    /// stays out of the end-to-end sum.
+    pub fn drop_reason(&self) -> DropReason {
+        match (self.layer, self.reason) {
+            ("LPCRC", _) => DropReason::Lpcrc,
+            ("FCP", _) => DropReason::LinkPacket,
+            ("VCRC", Reason::Check { .. }) => DropReason::Vcrc,
+            ("ICRC", Reason::Check { .. }) => DropReason::Icrc,
+            (_, Reason::Length { .. }) => DropReason::PacketLength,
+            _ => DropReason::Malformed,
+        }
+    }
 }
 
 /// What was wrong.

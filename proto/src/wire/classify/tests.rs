@@ -1,0 +1,138 @@
+//! The one look agrees with the full parse, and survives anything.
+
+use super::*;
+use crate::counters::DropReason;
+use crate::wire::infiniband::samples::{self, LOCAL, builders, payloads};
+use crate::wire::infiniband::{FlowControlOp, FlowControlPacket as Fcp, Packet};
+use proptest::prelude::*;
+
+fn look(octets: &[u8]) -> Result<FrameHeaders, ParseError> {
+    classify(FrameKind::Infiniband, octets)
+}
+
+#[test]
+fn the_sample_packet_is_data_with_fourteen_octets_of_payload() {
+    let expected = FrameHeaders {
+        size: Bytes::new(58),
+        source: 0x17d2,
+        destination: 0x375c,
+        multicast: false,
+        lane: 7,
+        level: 1,
+        class: FrameClass::Data,
+        queue_pair: 0x87_b1b3,
+        psn: 0x0d_ec2a,
+        fecn: false,
+        becn: false,
+        payload: Bytes::new(14),
+    };
+    assert_eq!(look(&LOCAL), Ok(expected));
+}
+
+#[test]
+fn the_opcode_decides_the_class_until_the_lane_does() {
+    let class = |opcode: u8, lane: u8| {
+        let mut octets = LOCAL;
+        octets[0] = lane << 4;
+        octets[8] = opcode;
+        look(&octets).map(|headers| headers.class)
+    };
+    assert_eq!(class(Opcode::CNP.0, 0), Ok(FrameClass::Notification));
+    assert_eq!(class(Opcode::ROCEV2_CNP.0, 0), Ok(FrameClass::Data));
+    assert_eq!(class(Opcode::RC_ACKNOWLEDGE.0, 0), Ok(FrameClass::Ack));
+    assert_eq!(class(Opcode::RC_ATOMIC_ACKNOWLEDGE.0, 0), Ok(FrameClass::Ack));
+    assert_eq!(class(Opcode::RC_READ_REQUEST.0, 0), Ok(FrameClass::Data));
+    assert_eq!(class(0xff, 0), Ok(FrameClass::Data));
+    assert_eq!(class(Opcode::CNP.0, 15), Ok(FrameClass::Management));
+    assert_eq!(class(Opcode::UD_SEND_ONLY.0, 15), Ok(FrameClass::Management));
+}
+
+#[test]
+fn groups_are_the_multicast_lids_and_not_the_permissive_one() {
+    let multicast = |dlid: u16| {
+        let mut octets = LOCAL;
+        octets[2..4].copy_from_slice(&dlid.to_be_bytes());
+        look(&octets).expect("lengths agree").multicast
+    };
+    let cases = [(0, false), (0xbfff, false), (0xc000, true), (0xfffe, true), (0xffff, false)];
+    for (dlid, expected) in cases {
+        assert_eq!(multicast(dlid), expected, "{dlid:#x}");
+    }
+}
+
+#[test]
+fn a_raw_packet_is_data_for_no_queue_pair() {
+    let mut raw = LOCAL;
+    raw[1] &= !0b11;
+    let headers = look(&raw).expect("lengths agree");
+    assert_eq!((headers.class, headers.queue_pair, headers.psn), (FrameClass::Data, 0, 0));
+    assert_eq!(headers.payload, Bytes::new(48));
+}
+
+/// IBRX-03.
+#[test]
+fn a_wrong_pktlen_is_told_from_octets_that_are_no_packet() {
+    for said in [0x0d, 0x0f, 0, 5, 0x7ff_u16] {
+        let mut octets = LOCAL;
+        octets[4..6].copy_from_slice(&said.to_be_bytes());
+        let refused = look(&octets).expect_err("disagrees with 58 octets");
+        assert_eq!(refused.drop_reason(), DropReason::PacketLength, "{said:#x}");
+    }
+    assert_eq!(look(&LOCAL[..7]).map_err(|e| e.drop_reason()), Err(DropReason::Malformed));
+}
+
+#[test]
+fn kinds_without_packet_headers_are_refused_in_their_own_name() {
+    let link = Fcp { op: FlowControlOp::Init, fctbs: 0, virtual_lane: VirtualLane::ZERO, fccl: 9 };
+    let refused = classify(FrameKind::InfinibandLink, &link.to_octets()).expect_err("no LRH");
+    assert_eq!(refused.drop_reason(), DropReason::LinkPacket);
+    assert!(classify(FrameKind::Ethernet, &LOCAL).is_err());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(20_000))]
+
+    #[test]
+    fn the_look_finds_what_the_full_parse_finds(builder in builders(), payload in payloads()) {
+        let octets = samples::build(&builder, &payload);
+        let headers = look(&octets)?;
+        let packet = Packet::parse(&octets)?;
+        let bth = packet.bth.expect("built with one");
+        prop_assert_eq!(headers.size.get(), octets.len() as u64);
+        prop_assert_eq!(headers.source, u64::from(packet.lrh.slid.get()));
+        prop_assert_eq!(headers.destination, u64::from(packet.lrh.dlid.get()));
+        prop_assert_eq!(headers.lane, packet.lrh.virtual_lane.get());
+        prop_assert_eq!(headers.level, packet.lrh.service_level.get());
+        prop_assert_eq!(headers.queue_pair, bth.destination.get());
+        prop_assert_eq!(headers.psn, bth.psn.get());
+        prop_assert_eq!((headers.fecn, headers.becn), (bth.fecn, bth.becn));
+        prop_assert_eq!(headers.payload.get(), payload.len() as u64);
+    }
+
+    #[test]
+    fn nothing_makes_the_look_panic(octets in proptest::collection::vec(any::<u8>(), 0..200)) {
+        for kind in [FrameKind::Infiniband, FrameKind::InfinibandLink, FrameKind::Ethernet] {
+            let _ = classify(kind, &octets);
+        }
+    }
+
+    /// Where the full parse accepts, so does the look; what it alone refuses is the adapter's to
+    /// refuse: the GRH's version and length, the transport's version.
+    #[test]
+    fn the_look_is_no_stricter_than_the_full_parse(
+        mut octets in proptest::collection::vec(any::<u8>(), 8..140),
+    ) {
+        let words = octets.len() / 4;
+        octets.resize(words * 4 + 2, 0);
+        octets[0] &= 0xf0;
+        octets[4..6].copy_from_slice(&[0, words as u8]);
+        match (Packet::parse(&octets), look(&octets)) {
+            (Ok(packet), Ok(headers)) => {
+                prop_assert_eq!(headers.payload.get(), packet.payload.len() as u64);
+            }
+            (Ok(_), Err(refused)) => prop_assert!(false, "only the look refuses: {}", refused),
+            (Err(refused), Ok(_)) => prop_assert!(matches!(refused.layer, "GRH" | "BTH")),
+            (Err(_), Err(_)) => {}
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! InfiniBand on the wire: headers, CRCs, data packets and link packets.
+//!
+//! A data packet, with what each check covers:
+//!
+//! ```text
+//! | LRH | GRH | BTH | extended headers | payload | pad | ICRC | VCRC |
+//!       only if LNH = 3  what the opcode says       only with a BTH
+//! |------------------- PktLen, in words ---------------------|
+//!       |---------- GRH PayLen, from BTH on -----------------|
+//! |---- ICRC, variant fields as ones ------------------|
+//! |--------------------------- VCRC -------------------------|
+//! ```
+//!
+//! [`packet`] puts the parts together; [`opcode`] is the table that says which parts there are;
+//! [`envelope`] is what every port asks before it looks inside; [`relabel`] is all a switch may
+//! change. Source: IBTA Vol 1, chapters 5, 7, 8 and 9.
+
+pub mod bth;
+pub mod crc;
+pub mod envelope;
+pub mod extended_headers;
+pub mod flow_control_packet;
+pub mod grh;
+pub mod lrh;
+pub mod opcode;
+pub mod packet;
+pub mod relabel;
+#[cfg(test)]
+pub(crate) mod samples;
+
+pub use bth::{Bth, BthView};
+pub use crc::refresh_vcrc;
+pub use extended_headers::{
+    Aeth, AethView, AtomicAckEth, AtomicAckEthView, AtomicEth, AtomicEthView, Deth, DethView,
+    ExtendedHeaders, Ieth, IethView, ImmDt, ImmDtView, NakCode, Rdeth, RdethView, Reth, RethView,
+    Syndrome, XrcEth, XrcEthView,
+};
+pub use flow_control_packet::{FlowControlOp, FlowControlPacket};
+pub use grh::{Grh, GrhView};
+pub use lrh::{LinkNextHeader, Lrh, LrhView};
+pub use opcode::Opcode;
+pub use packet::{Packet, PacketBuilder};
+pub use relabel::{set_fecn, set_virtual_lane};

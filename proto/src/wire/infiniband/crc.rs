@@ -1,0 +1,232 @@
+//! ICRC, VCRC and LPCRC: what they cover, how they are computed, and how a small change moves one.
+//!
+//! All functions take whole frames, LRH to VCRC (or the six octets of a link packet), and accept any
+//! octets. Both CRCs are sent least significant octet first, unlike every other number.
+//! Source: IBTA Vol 1, 7.8 (ICRC, VCRC) and 7.9.4 (LPCRC).
+
+use crate::wire::error::{ParseError, Reason};
+use crate::wire::infiniband::bth::{self, Bth};
+use crate::wire::infiniband::envelope::{
+    ICRC_LEN, VCRC_LEN, WORD, bth_offset, carried_icrc, carried_vcrc,
+};
+use crate::wire::infiniband::grh::Grh;
+use crate::wire::infiniband::lrh::Lrh;
+use crc_fast::CrcParams;
+use std::sync::LazyLock;
+
+/// Generator of VCRC and LPCRC, x^16 + x^12 + x^3 + x + 1.
+const GENERATOR: u16 = 0x100b;
+
+/// Its value over "123456789".
+const CHECK: u16 = 0x0a3d;
+
+/// The parameters as the vector code wants them; made once, for the folding keys are costly.
+static VECTOR_PARAMETERS: LazyLock<CrcParams> = LazyLock::new(|| {
+    CrcParams::new("VCRC", 16, GENERATOR.into(), 0xffff, true, 0xffff, CHECK.into())
+});
+
+/// Below this many octets one table step an octet beats setting up the vector code.
+const VECTOR_MIN: usize = 20;
+
+/// The register after one octet, by its low half before: the register times x^8.
+static OCTET_STEP: [u16; 256] = octet_steps();
+
+/// x^(32·n), reflected: what n words behind a change make of it. All lengths PktLen can say.
+static WORD_POWERS: [u16; Lrh::PACKET_LENGTH_MAX as usize + 1] = word_powers();
+
+/// The register (or any residue, bit 15 being x^0) times x.
+const fn times_x(register: u16) -> u16 {
+    let carry = register & 1 != 0;
+    register >> 1 ^ if carry { GENERATOR.reverse_bits() } else { 0 }
+}
+
+const fn octet_steps() -> [u16; 256] {
+    let mut steps = [0; 256];
+    let mut octet = 0;
+    while octet < 256 {
+        let mut register = octet as u16;
+        let mut bit = 0;
+        while bit < 8 {
+            register = times_x(register);
+            bit += 1;
+        }
+        steps[octet] = register;
+        octet += 1;
+    }
+    steps
+}
+
+const fn word_powers() -> [u16; Lrh::PACKET_LENGTH_MAX as usize + 1] {
+    let mut powers = [0x8000; Lrh::PACKET_LENGTH_MAX as usize + 1];
+    let mut n = 1;
+    while n < powers.len() {
+        let mut power = powers[n - 1];
+        let mut bit = 0;
+        while bit < 32 {
+            power = times_x(power);
+            bit += 1;
+        }
+        powers[n] = power;
+        n += 1;
+    }
+    powers
+}
+
+fn step(register: u16, octet: u8) -> u16 {
+    OCTET_STEP[usize::from(register as u8 ^ octet)] ^ register >> 8
+}
+
+/// The product of two residues.
+fn product(mut a: u16, mut b: u16) -> u16 {
+    let mut sum = 0;
+    while a != 0 {
+        sum ^= b & ((a as i16) >> 15) as u16;
+        a <<= 1;
+        b = times_x(b);
+    }
+    sum
+}
+
+fn crc16(octets: &[u8]) -> u16 {
+    if octets.len() < VECTOR_MIN {
+        return !octets.iter().fold(0xffff, |register, octet| step(register, *octet));
+    }
+    crc_fast::checksum_with_params(*VECTOR_PARAMETERS, octets) as u16
+}
+
+/// The VCRC that the packet should have: of everything before its last two octets.
+pub fn vcrc(octets: &[u8]) -> u16 {
+    crc16(&octets[..octets.len().saturating_sub(VCRC_LEN)])
+}
+
+/// The LPCRC that a link packet should have: of its first four octets.
+pub fn lpcrc(octets: &[u8]) -> u16 {
+    crc16(&octets[..octets.len().min(4)])
+}
+
+/// The ICRC that the packet should have; `None` where there is no place for one (raw packets, and
+/// octets that [`bth_offset`] refuses).
+pub fn icrc(octets: &[u8]) -> Option<u32> {
+    let bth = bth_offset(octets).ok()??;
+    Some(icrc_with_bth_at(bth, octets))
+}
+
+/// The headers up to the BTH go through a copy in which all that may change on the way is ones; the
+/// rest, payload included, is read in place.
+///
+/// With a GRH the LRH counts as ones throughout; without, only its VL does.
+/// Source: IBTA Vol 1, 7.8.1.
+fn icrc_with_bth_at(bth: usize, octets: &[u8]) -> u32 {
+    let (headers, rest) = octets[..octets.len() - ICRC_LEN - VCRC_LEN].split_at(bth + Bth::LEN);
+    let mut copy = [0; Lrh::LEN + Grh::LEN + Bth::LEN];
+    let masked = &mut copy[..headers.len()];
+    masked.copy_from_slice(headers);
+    masked[bth + bth::field::F_B_RESV6] = 0xff;
+    if bth == Lrh::LEN {
+        masked[0] |= 0xf0;
+    } else {
+        let (lrh, grh) = masked.split_at_mut(Lrh::LEN);
+        lrh.fill(0xff);
+        grh[0] |= 0x0f;
+        grh[1..4].fill(0xff);
+        grh[7] = 0xff;
+    }
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(masked);
+    hasher.update(rest);
+    hasher.finalize()
+}
+
+fn compare(
+    layer: &'static str,
+    offset: usize,
+    computed: u32,
+    present: u32,
+) -> Result<(), ParseError> {
+    if computed == present {
+        return Ok(());
+    }
+    Err(ParseError { layer, offset, reason: Reason::Check { computed, present } })
+}
+
+/// Checks the VCRC.
+///
+/// # Errors
+/// In layer "VCRC": a wrong one, or octets too few to hold one.
+pub fn verify_vcrc(octets: &[u8]) -> Result<(), ParseError> {
+    let Some(offset) = octets.len().checked_sub(VCRC_LEN) else {
+        return Err(ParseError::short("VCRC", 0, VCRC_LEN, octets.len()));
+    };
+    compare("VCRC", offset, vcrc(octets).into(), carried_vcrc(octets).into())
+}
+
+/// Checks the ICRC. A raw packet has none and passes.
+///
+/// # Errors
+/// In layer "ICRC": a wrong one. In the layers of [`bth_offset`]: octets it refuses.
+pub fn verify_icrc(octets: &[u8]) -> Result<(), ParseError> {
+    let Some(bth) = bth_offset(octets)? else { return Ok(()) };
+    let offset = octets.len() - ICRC_LEN - VCRC_LEN;
+    compare("ICRC", offset, icrc_with_bth_at(bth, octets), carried_icrc(octets))
+}
+
+/// Checks the LPCRC of a link packet.
+///
+/// # Errors
+/// In layer "LPCRC": a wrong one, or octets too few to hold one.
+pub fn verify_lpcrc(octets: &[u8]) -> Result<(), ParseError> {
+    let Some([_, _, _, _, low, high]) = octets.first_chunk() else {
+        return Err(ParseError::short("LPCRC", 4, 2, octets.len().saturating_sub(4)));
+    };
+    compare("LPCRC", 4, lpcrc(octets).into(), u16::from_le_bytes([*low, *high]).into())
+}
+
+/// Writes the VCRC that the packet should have. Octets too few to hold one stay as they are.
+pub fn refresh_vcrc(octets: &mut [u8]) {
+    let computed = vcrc(octets);
+    if let Some(place) = octets.last_chunk_mut() {
+        *place = computed.to_le_bytes();
+    }
+}
+
+/// Writes the ICRC that the packet should have, if it has a place for one, and then the VCRC.
+pub fn refresh_both(octets: &mut [u8]) {
+    if let Some(computed) = icrc(octets) {
+        let end = octets.len() - VCRC_LEN;
+        octets[end - ICRC_LEN..end].copy_from_slice(&computed.to_le_bytes());
+    }
+    refresh_vcrc(octets);
+}
+
+/// Lets the VCRC follow a change of one octet without reading the packet: the octet at `position`
+/// has been XORed with `change`.
+///
+/// A CRC is linear, so the change of the check is the change of the octet times x to the number of
+/// bits behind it. A VCRC that was wrong before stays wrong: damage is not signed over.
+pub fn amend_vcrc(octets: &mut [u8], position: usize, change: u8) {
+    let covered = octets.len().saturating_sub(VCRC_LEN);
+    let Some(distance) = covered.checked_sub(position).filter(|distance| *distance > 0) else {
+        return;
+    };
+    let Some(power) = WORD_POWERS.get(distance / WORD) else {
+        return amend_longer_than_pktlen(octets, position, change);
+    };
+    let change = (0..distance % WORD).fold(u16::from(change), |residue, _| step(residue, 0));
+    let carried = carried_vcrc(octets) ^ product(*power, change);
+    octets[covered..].copy_from_slice(&carried.to_le_bytes());
+}
+
+/// No packet is that long; the answer is right all the same.
+#[cold]
+fn amend_longer_than_pktlen(octets: &mut [u8], position: usize, change: u8) {
+    let after = vcrc(octets);
+    octets[position] ^= change;
+    let before = vcrc(octets);
+    octets[position] ^= change;
+    let carried = carried_vcrc(octets) ^ before ^ after;
+    let covered = octets.len() - VCRC_LEN;
+    octets[covered..].copy_from_slice(&carried.to_le_bytes());
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,78 @@
+//! The envelope of a packet: what every port asks before it looks inside.
+//!
+//! Is the version known, does PktLen agree with the octets, is there a BTH and where. Nothing here
+//! reads past the BTH, and no CRC is looked at.
+
+use crate::wire::error::{ParseError, Reason};
+use crate::wire::infiniband::bth::Bth;
+use crate::wire::infiniband::grh::{Grh, GrhView};
+use crate::wire::infiniband::lrh::{LinkNextHeader, Lrh, LrhView};
+
+/// Octets of the invariant CRC.
+pub const ICRC_LEN: usize = 4;
+
+/// Octets of the variant CRC.
+pub const VCRC_LEN: usize = 2;
+
+/// Octets a PktLen counts in.
+pub const WORD: usize = 4;
+
+/// Checks that the LRH is of the known version and that PktLen is what arrived. Octets that pass
+/// hold at least LRH and VCRC.
+///
+/// # Errors
+/// In layer "LRH": too short, of another version, or of another length than it says.
+pub fn check(octets: &[u8]) -> Result<(), ParseError> {
+    let lrh = LrhView::new(octets)?;
+    if lrh.version() != 0 {
+        let reason = Reason::Version(lrh.version());
+        return Err(ParseError { layer: Lrh::LAYER, offset: 0, reason });
+    }
+    let said = usize::from(lrh.packet_length()) * WORD + VCRC_LEN;
+    if said != octets.len() {
+        return Err(ParseError::length(Lrh::LAYER, 0, said, octets.len()));
+    }
+    Ok(())
+}
+
+/// Where the BTH of the packet begins; `None` in a raw packet, which has none.
+///
+/// With `Ok(Some(_))` the octets hold at least LRH, GRH if LNH says so, BTH, ICRC and VCRC.
+///
+/// # Errors
+/// If LRH, GRH, BTH or the CRCs are cut off, or a GRH announces something else than a BTH.
+pub fn bth_offset(octets: &[u8]) -> Result<Option<usize>, ParseError> {
+    let offset = match LrhView::new(octets)?.next_header() {
+        LinkNextHeader::RawEthertype | LinkNextHeader::RawIpv6 => return Ok(None),
+        LinkNextHeader::Local => Lrh::LEN,
+        LinkNextHeader::Global => {
+            let grh = GrhView::new(&octets[Lrh::LEN..]).map_err(|error| error.within(Lrh::LEN))?;
+            if grh.next_header() != Grh::NEXT_HEADER_BTH {
+                let reason = Reason::Illegal("the next header is not a BTH");
+                return Err(ParseError { layer: Grh::LAYER, offset: Lrh::LEN, reason });
+            }
+            Lrh::LEN + Grh::LEN
+        }
+    };
+    let present = octets.len() - offset;
+    if present < Bth::LEN {
+        return Err(ParseError::short(Bth::LAYER, offset, Bth::LEN, present));
+    }
+    let present = present - Bth::LEN;
+    if present < ICRC_LEN + VCRC_LEN {
+        return Err(ParseError::short("CRCs", offset + Bth::LEN, ICRC_LEN + VCRC_LEN, present));
+    }
+    Ok(Some(offset))
+}
+
+/// The VCRC as found: the last two octets, least significant first. 0 if there are fewer.
+pub fn carried_vcrc(octets: &[u8]) -> u16 {
+    octets.last_chunk().map_or(0, |found| u16::from_le_bytes(*found))
+}
+
+/// The ICRC as found: the four octets before the VCRC, least significant first. 0 if there are
+/// fewer. Tools that print the octets as one big-endian number show them the other way round.
+pub fn carried_icrc(octets: &[u8]) -> u32 {
+    let covered = octets.len().saturating_sub(VCRC_LEN);
+    octets[..covered].last_chunk().map_or(0, |found| u32::from_le_bytes(*found))
+}

@@ -1,0 +1,151 @@
+//! The headers between BTH and payload: which there are, in which order, and all of them at once.
+//!
+//! Which of them a packet has follows from its opcode alone ([`super::opcode`]). They stand in the
+//! order of the list below; no two orders occur.
+
+pub mod acknowledge;
+pub mod atomic;
+pub mod datagram;
+pub mod immediate;
+pub mod rdma;
+
+pub use acknowledge::{Aeth, AethView, NakCode, Syndrome};
+pub use atomic::{AtomicAckEth, AtomicAckEthView, AtomicEth, AtomicEthView};
+pub use datagram::{Deth, DethView, Rdeth, RdethView, XrcEth, XrcEthView};
+pub use immediate::{Ieth, IethView, ImmDt, ImmDtView};
+pub use rdma::{Reth, RethView};
+
+use crate::wire::error::ParseError;
+
+/// Which extended headers a packet has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct HeaderSet {
+    members: u16,
+    octets: u8,
+}
+
+impl HeaderSet {
+    /// None.
+    pub const EMPTY: HeaderSet = HeaderSet { members: 0, octets: 0 };
+
+    /// This set and `header`.
+    pub const fn with(self, header: ExtendedHeader) -> HeaderSet {
+        if self.contains(header) {
+            return self;
+        }
+        let octets = self.octets + header.octets() as u8;
+        HeaderSet { members: self.members | 1 << header as u16, octets }
+    }
+
+    /// True if `header` is among them.
+    pub const fn contains(self, header: ExtendedHeader) -> bool {
+        self.members & 1 << header as u16 != 0
+    }
+
+    /// Octets they take together.
+    pub const fn octets(self) -> usize {
+        self.octets as usize
+    }
+}
+
+macro_rules! extended_headers {
+    ($($(#[$doc:meta])* $field:ident: $header:ident;)*) => {
+        /// The extended headers by name, in the order in which they stand.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[repr(u16)]
+        pub enum ExtendedHeader { $($(#[$doc])* $header,)* }
+
+        impl ExtendedHeader {
+            /// Every one, in the order in which they stand.
+            pub const ALL: &'static [ExtendedHeader] = &[$(ExtendedHeader::$header,)*];
+
+            /// Octets on the wire.
+            pub const fn octets(self) -> usize {
+                match self { $(ExtendedHeader::$header => $header::LEN,)* }
+            }
+        }
+
+        /// The extended headers of one packet.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct ExtendedHeaders { $($(#[$doc])* pub $field: Option<$header>,)* }
+
+        impl ExtendedHeaders {
+            /// None.
+            pub const NONE: ExtendedHeaders = ExtendedHeaders { $($field: None,)* };
+
+            /// Reads the headers of `set` from the front of `octets`, which begin at `offset` of
+            /// their frame.
+            ///
+            /// # Errors
+            /// If the octets end within a header; the error names it.
+            pub fn parse(
+                set: HeaderSet,
+                octets: &[u8],
+                offset: usize,
+            ) -> Result<ExtendedHeaders, ParseError> {
+                let mut headers = ExtendedHeaders::NONE;
+                let mut at = 0;
+                $(
+                    if set.contains(ExtendedHeader::$header) {
+                        let header = $header::parse(&octets[at..])
+                            .map_err(|error| error.within(offset + at))?;
+                        headers.$field = Some(header);
+                        at += $header::LEN;
+                    }
+                )*
+                debug_assert_eq!(at, set.octets());
+                Ok(headers)
+            }
+
+            /// Writes those that are there to the front of `octets`; how many octets they took.
+            ///
+            /// # Panics
+            /// If they do not fit.
+            pub fn emit(&self, octets: &mut [u8]) -> usize {
+                let mut at = 0;
+                $(
+                    if let Some(header) = &self.$field {
+                        header.emit(&mut octets[at..]);
+                        at += $header::LEN;
+                    }
+                )*
+                at
+            }
+
+            /// Which are there.
+            pub fn set(&self) -> HeaderSet {
+                let mut set = HeaderSet::EMPTY;
+                $(
+                    if self.$field.is_some() {
+                        set = set.with(ExtendedHeader::$header);
+                    }
+                )*
+                set
+            }
+        }
+    };
+}
+
+extended_headers! {
+    /// Reliable datagram.
+    rdeth: Rdeth;
+    /// Extended reliable connection.
+    xrceth: XrcEth;
+    /// Datagram.
+    deth: Deth;
+    /// Remote memory access.
+    reth: Reth;
+    /// Atomic operation.
+    atomic_eth: AtomicEth;
+    /// Acknowledgement.
+    aeth: Aeth;
+    /// Result of an atomic operation.
+    atomic_ack_eth: AtomicAckEth;
+    /// Immediate data.
+    immdt: ImmDt;
+    /// A memory key to invalidate.
+    ieth: Ieth;
+}
+
+#[cfg(test)]
+mod tests;

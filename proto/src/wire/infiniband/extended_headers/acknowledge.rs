@@ -1,0 +1,150 @@
+//! AETH: what a responder says about the requests it has seen.
+
+use crate::wire::big_endian::{u24, u24_at};
+use crate::wire::header::header_pair;
+
+/// What an acknowledgement says.
+///
+/// ```text
+/// | 0 | 0 0 |  credit count  |  ACK
+/// | 0 | 0 1 |     timer      |  RNR NAK
+/// | 0 | 1 1 |    NAK code    |  NAK
+/// ```
+///
+/// Source: IBTA Vol 1, 9.7.5.2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Syndrome {
+    /// All up to this PSN arrived.
+    Ack {
+        /// Encoded count of receive buffers, five bits; 31 says nothing about them.
+        credits: u8,
+    },
+    /// No receive buffer was posted: try again after a time.
+    Rnr {
+        /// Encoded waiting time, five bits.
+        timer: u8,
+    },
+    /// A request was refused.
+    Nak(NakCode),
+    /// A reserved value, kept.
+    Unknown(u8),
+}
+
+/// Why a request was refused.
+///
+/// Source: IBTA Vol 1, 9.7.5.2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum NakCode {
+    /// A packet is missing before this one.
+    PsnSequence,
+    /// The request makes no sense here.
+    InvalidRequest,
+    /// The key does not open that memory.
+    RemoteAccess,
+    /// The responder failed.
+    RemoteOperational,
+    /// The reliable datagram request makes no sense here.
+    InvalidRdRequest,
+    /// A reserved code, five bits, kept.
+    Unknown(u8),
+}
+
+impl NakCode {
+    /// The code in the low five bits of `code`.
+    pub const fn from_bits(code: u8) -> NakCode {
+        match code & 0x1f {
+            0 => NakCode::PsnSequence,
+            1 => NakCode::InvalidRequest,
+            2 => NakCode::RemoteAccess,
+            3 => NakCode::RemoteOperational,
+            4 => NakCode::InvalidRdRequest,
+            other => NakCode::Unknown(other),
+        }
+    }
+
+    /// The five bits.
+    pub const fn bits(self) -> u8 {
+        match self {
+            NakCode::PsnSequence => 0,
+            NakCode::InvalidRequest => 1,
+            NakCode::RemoteAccess => 2,
+            NakCode::RemoteOperational => 3,
+            NakCode::InvalidRdRequest => 4,
+            NakCode::Unknown(code) => code & 0x1f,
+        }
+    }
+}
+
+impl Syndrome {
+    /// An ACK that says nothing about receive buffers, as hardware sends it.
+    pub const ACK: Syndrome = Syndrome::Ack { credits: 31 };
+
+    /// What the octet means.
+    pub const fn from_octet(octet: u8) -> Syndrome {
+        let low = octet & 0x1f;
+        match octet >> 5 {
+            0b000 => Syndrome::Ack { credits: low },
+            0b001 => Syndrome::Rnr { timer: low },
+            0b011 => Syndrome::Nak(NakCode::from_bits(low)),
+            _ => Syndrome::Unknown(octet),
+        }
+    }
+
+    /// The octet; bits that do not fit their field are left out.
+    pub const fn octet(self) -> u8 {
+        match self {
+            Syndrome::Ack { credits } => credits & 0x1f,
+            Syndrome::Rnr { timer } => 0x20 | timer & 0x1f,
+            Syndrome::Nak(code) => 0x60 | code.bits(),
+            Syndrome::Unknown(octet) => octet,
+        }
+    }
+}
+
+/// ACK Extended Transport Header.
+///
+/// ```text
+/// |   syndrome    |                      MSN                      |
+/// ```
+///
+/// Source: IBTA Vol 1, 9.3.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Aeth {
+    /// What the responder says.
+    pub syndrome: Syndrome,
+    /// MSN: requests completed so far, 24 bits, wrapping.
+    pub message_sequence_number: u32,
+}
+
+mod field {
+    use std::ops::Range;
+    pub const SYNDROME: usize = 0;
+    pub const MSN: Range<usize> = 1..4;
+}
+
+header_pair!(AethView views Aeth, "AETH", 4);
+
+impl Aeth {
+    /// The header's octets; bits of the MSN above 24 are left out.
+    pub fn to_octets(&self) -> [u8; Aeth::LEN] {
+        let [high, middle, low] = u24(self.message_sequence_number);
+        [self.syndrome.octet(), high, middle, low]
+    }
+}
+
+impl<T: AsRef<[u8]>> AethView<T> {
+    /// What the responder says.
+    pub fn syndrome(&self) -> Syndrome {
+        Syndrome::from_octet(self.octets()[field::SYNDROME])
+    }
+
+    /// MSN.
+    pub fn message_sequence_number(&self) -> u32 {
+        u24_at(self.octets(), field::MSN)
+    }
+
+    /// All fields.
+    pub fn to_owned_header(&self) -> Aeth {
+        Aeth { syndrome: self.syndrome(), message_sequence_number: self.message_sequence_number() }
+    }
+}

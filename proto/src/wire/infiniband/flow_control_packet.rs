@@ -1,0 +1,119 @@
+//! The flow control packet: how a receiver tells its peer what it may still send on one lane.
+
+use crate::ids::VirtualLane;
+use crate::wire::big_endian::u16_at;
+use crate::wire::error::ParseError;
+use crate::wire::infiniband::crc;
+
+/// What a flow control packet is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FlowControlOp {
+    /// 0: the link is armed or active.
+    Normal,
+    /// 1: the link initialises.
+    Init,
+    /// A reserved value, four bits, kept: the receiver discards the packet.
+    Unknown(u8),
+}
+
+impl FlowControlOp {
+    /// The operation in the low four bits of `code`.
+    pub const fn from_bits(code: u8) -> FlowControlOp {
+        match code & 0xf {
+            0 => FlowControlOp::Normal,
+            1 => FlowControlOp::Init,
+            other => FlowControlOp::Unknown(other),
+        }
+    }
+
+    /// The four bits.
+    pub const fn bits(self) -> u8 {
+        match self {
+            FlowControlOp::Normal => 0,
+            FlowControlOp::Init => 1,
+            FlowControlOp::Unknown(code) => code & 0xf,
+        }
+    }
+}
+
+/// Flow control packet, the only link packet: no LRH, six octets and two delimiters.
+///
+/// ```text
+///  0       4                      16      20                      32
+/// |  Op   |         FCTBS         |  VL   |         FCCL          |
+/// |             LPCRC             |
+/// ```
+///
+/// Source: IBTA Vol 1, 7.9.4.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowControlPacket {
+    /// What it is for.
+    pub op: FlowControlOp,
+    /// FCTBS: blocks its sender has sent on the lane since initialisation.
+    ///
+    /// Units: 64-octet blocks, modulo 4096.
+    pub fctbs: u16,
+    /// VL: which lane.
+    pub virtual_lane: VirtualLane,
+    /// FCCL: how far the peer may send on the lane.
+    ///
+    /// Units: 64-octet blocks, modulo 4096.
+    pub fccl: u16,
+}
+
+impl FlowControlPacket {
+    /// Octets on the wire, LPCRC included, delimiters not.
+    pub const LEN: usize = 6;
+
+    /// What [`ParseError::layer`] calls it.
+    pub const LAYER: &'static str = "FCP";
+
+    /// Reads a link packet and checks its LPCRC.
+    ///
+    /// # Errors
+    /// As [`Self::parse_intact`], and in layer "LPCRC" if the check fails.
+    pub fn parse(octets: &[u8]) -> Result<FlowControlPacket, ParseError> {
+        let packet = FlowControlPacket::parse_intact(octets)?;
+        crc::verify_lpcrc(octets)?;
+        Ok(packet)
+    }
+
+    /// Reads a link packet that cannot have been damaged; its LPCRC is not looked at.
+    ///
+    /// # Errors
+    /// If the octets are not [`Self::LEN`].
+    pub fn parse_intact(octets: &[u8]) -> Result<FlowControlPacket, ParseError> {
+        let present = octets.len();
+        if present < Self::LEN {
+            return Err(ParseError::short(Self::LAYER, 0, Self::LEN, present));
+        }
+        if present > Self::LEN {
+            return Err(ParseError::length(Self::LAYER, 0, Self::LEN, present));
+        }
+        Ok(FlowControlPacket {
+            op: FlowControlOp::from_bits(octets[0] >> 4),
+            fctbs: u16_at(octets, 0..2) & 0xfff,
+            virtual_lane: VirtualLane::truncate(octets[2] >> 4),
+            fccl: u16_at(octets, 2..4) & 0xfff,
+        })
+    }
+
+    /// The packet's octets with its LPCRC; counts are taken modulo 4096.
+    pub fn to_octets(&self) -> [u8; FlowControlPacket::LEN] {
+        let [a, b] = (u16::from(self.op.bits()) << 12 | self.fctbs & 0xfff).to_be_bytes();
+        let [c, d] = (u16::from(self.virtual_lane.get()) << 12 | self.fccl & 0xfff).to_be_bytes();
+        let [low, high] = crc::lpcrc(&[a, b, c, d]).to_le_bytes();
+        [a, b, c, d, low, high]
+    }
+
+    /// Writes the packet with its LPCRC to the first [`Self::LEN`] of `octets`.
+    ///
+    /// # Panics
+    /// If there are fewer.
+    pub fn emit(&self, octets: &mut [u8]) {
+        octets[..Self::LEN].copy_from_slice(&self.to_octets());
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,146 @@
+//! A whole data packet: taken apart as found, put together with lengths and CRCs computed.
+
+pub mod builder;
+
+pub use builder::{EmitError, PacketBuilder};
+
+use crate::wire::error::{ParseError, Reason};
+use crate::wire::infiniband::bth::Bth;
+use crate::wire::infiniband::envelope::{
+    self, ICRC_LEN, VCRC_LEN, bth_offset, carried_icrc, carried_vcrc,
+};
+use crate::wire::infiniband::extended_headers::ExtendedHeaders;
+use crate::wire::infiniband::grh::Grh;
+use crate::wire::infiniband::lrh::Lrh;
+use bytes::BytesMut;
+
+/// A data packet as found, payload borrowed.
+///
+/// A raw packet has neither BTH nor ICRC; all between its LRH and its VCRC is payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packet<'a> {
+    /// Local Route Header.
+    pub lrh: Lrh,
+    /// Global Route Header, if LNH says so.
+    pub grh: Option<Grh>,
+    /// Base Transport Header, unless the packet is raw.
+    pub bth: Option<Bth>,
+    /// What the opcode calls for.
+    pub extended: ExtendedHeaders,
+    /// The payload without pad.
+    pub payload: &'a [u8],
+    /// The octets that fill the payload up to a word, whatever they hold.
+    pub pad: &'a [u8],
+    /// ICRC as found, unless the packet is raw.
+    pub icrc: Option<u32>,
+    /// VCRC as found.
+    pub vcrc: u16,
+}
+
+impl<'a> Packet<'a> {
+    /// Takes a packet apart. Lengths and versions are checked, CRCs are not.
+    ///
+    /// # Errors
+    /// Naming the layer: octets that end within it, a length (PktLen, GRH PayLen, PadCnt) that
+    /// disagrees with the octets, an unknown version, or a GRH before something else than a BTH.
+    pub fn parse(octets: &'a [u8]) -> Result<Packet<'a>, ParseError> {
+        envelope::check(octets)?;
+        let lrh = Lrh::parse(octets)?;
+        let vcrc = carried_vcrc(octets);
+        let Some(offset) = bth_offset(octets)? else {
+            return Ok(Packet {
+                lrh,
+                grh: None,
+                bth: None,
+                extended: ExtendedHeaders::NONE,
+                payload: &octets[Lrh::LEN..octets.len() - VCRC_LEN],
+                pad: &[],
+                icrc: None,
+                vcrc,
+            });
+        };
+        let grh = (offset > Lrh::LEN).then(|| parse_grh(octets)).transpose()?;
+        let bth = parse_bth(octets, offset)?;
+
+        let body_offset = offset + Bth::LEN;
+        let body = &octets[body_offset..octets.len() - ICRC_LEN - VCRC_LEN];
+        let set = bth.opcode.extended_headers();
+        let extended = ExtendedHeaders::parse(set, body, body_offset)?;
+
+        let padded = &body[set.octets()..];
+        let pad_count = usize::from(bth.pad_count);
+        let Some(payload_len) = padded.len().checked_sub(pad_count) else {
+            return Err(ParseError::length(Bth::LAYER, offset, pad_count, padded.len()));
+        };
+        let (payload, pad) = padded.split_at(payload_len);
+        let icrc = Some(carried_icrc(octets));
+        Ok(Packet { lrh, grh, bth: Some(bth), extended, payload, pad, icrc, vcrc })
+    }
+
+    /// Octets on the wire, LRH to VCRC.
+    pub fn octets_len(&self) -> usize {
+        Lrh::LEN
+            + self.grh.map_or(0, |_| Grh::LEN)
+            + self.bth.map_or(0, |_| Bth::LEN)
+            + self.extended.set().octets()
+            + self.payload.len()
+            + self.pad.len()
+            + self.icrc.map_or(0, |_| ICRC_LEN)
+            + VCRC_LEN
+    }
+
+    /// Replaces what `buffer` holds by the packet's octets, lengths and CRCs as carried.
+    pub fn emit_into(&self, buffer: &mut BytesMut) {
+        buffer.clear();
+        buffer.reserve(self.octets_len());
+        buffer.extend_from_slice(&self.lrh.to_octets());
+        if let Some(grh) = &self.grh {
+            buffer.extend_from_slice(&grh.to_octets());
+        }
+        if let Some(bth) = &self.bth {
+            buffer.extend_from_slice(&bth.to_octets());
+        }
+        let at = buffer.len();
+        buffer.resize(at + self.extended.set().octets(), 0);
+        self.extended.emit(&mut buffer[at..]);
+        buffer.extend_from_slice(self.payload);
+        buffer.extend_from_slice(self.pad);
+        if let Some(icrc) = self.icrc {
+            buffer.extend_from_slice(&icrc.to_le_bytes());
+        }
+        buffer.extend_from_slice(&self.vcrc.to_le_bytes());
+    }
+
+    /// The packet's octets, lengths and CRCs as carried.
+    pub fn to_octets(&self) -> BytesMut {
+        let mut octets = BytesMut::new();
+        self.emit_into(&mut octets);
+        octets
+    }
+}
+
+fn parse_grh(octets: &[u8]) -> Result<Grh, ParseError> {
+    let refuse = |reason| ParseError { layer: Grh::LAYER, offset: Lrh::LEN, reason };
+    let after_lrh = &octets[Lrh::LEN..];
+    let grh = Grh::parse(after_lrh).map_err(|error| error.within(Lrh::LEN))?;
+    if grh.version != Grh::VERSION {
+        return Err(refuse(Reason::Version(grh.version)));
+    }
+    let said = usize::from(grh.payload_length);
+    let present = after_lrh.len() - Grh::LEN - VCRC_LEN;
+    if said != present {
+        return Err(refuse(Reason::Length { said, present }));
+    }
+    Ok(grh)
+}
+
+fn parse_bth(octets: &[u8], offset: usize) -> Result<Bth, ParseError> {
+    let bth = Bth::parse(&octets[offset..]).map_err(|error| error.within(offset))?;
+    if bth.version != 0 {
+        return Err(ParseError { layer: Bth::LAYER, offset, reason: Reason::Version(bth.version) });
+    }
+    Ok(bth)
+}
+
+#[cfg(test)]
+mod tests;

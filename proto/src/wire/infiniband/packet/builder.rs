@@ -1,0 +1,119 @@
+//! Makes packets: headers, payload, pad, lengths and both CRCs in one buffer of the caller's.
+
+use crate::ids::{Lid, ServiceLevel, VirtualLane};
+use crate::wire::infiniband::bth::Bth;
+use crate::wire::infiniband::crc;
+use crate::wire::infiniband::envelope::{ICRC_LEN, VCRC_LEN, WORD};
+use crate::wire::infiniband::extended_headers::ExtendedHeaders;
+use crate::wire::infiniband::grh::Grh;
+use crate::wire::infiniband::lrh::{LinkNextHeader, Lrh};
+use crate::wire::infiniband::opcode::Opcode;
+use bytes::BytesMut;
+
+/// Why a packet cannot be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EmitError {
+    /// PktLen has eleven bits.
+    #[error("the packet would have {words} words, PktLen holds {max}", max = Lrh::PACKET_LENGTH_MAX)]
+    TooLong {
+        /// Words, LRH to ICRC.
+        words: usize,
+    },
+    /// A reader could not find the payload.
+    #[error("the extended headers given are not those of {opcode}")]
+    ExtendedHeaders {
+        /// The opcode in the BTH.
+        opcode: Opcode,
+    },
+}
+
+/// What a packet says before its payload; everything else is computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PacketBuilder {
+    /// The lane of the first link.
+    pub virtual_lane: VirtualLane,
+    /// The service level.
+    pub service_level: ServiceLevel,
+    /// To whom.
+    pub dlid: Lid,
+    /// From whom.
+    pub slid: Lid,
+    /// Global Route Header, if the packet is to have one; its PayLen is computed.
+    pub grh: Option<Grh>,
+    /// Base Transport Header; its PadCnt is computed.
+    pub bth: Bth,
+    /// Exactly the headers that the opcode calls for.
+    pub extended: ExtendedHeaders,
+}
+
+impl PacketBuilder {
+    /// A packet on lane 0 and service level 0 without GRH or extended headers, from and to LID 0.
+    pub const fn new(bth: Bth) -> PacketBuilder {
+        PacketBuilder {
+            virtual_lane: VirtualLane::ZERO,
+            service_level: ServiceLevel::truncate(0),
+            dlid: Lid::new(0),
+            slid: Lid::new(0),
+            grh: None,
+            bth,
+            extended: ExtendedHeaders::NONE,
+        }
+    }
+
+    /// Replaces what `buffer` holds by the packet, LRH to VCRC. `fill` writes `payload_length`
+    /// octets of payload; it is given them as zeros.
+    ///
+    /// Nothing is allocated if the buffer's capacity suffices.
+    ///
+    /// # Errors
+    /// If the packet is longer than PktLen can say, or has not the headers of its opcode. The buffer
+    /// is then as it was.
+    pub fn emit(
+        &self,
+        buffer: &mut BytesMut,
+        payload_length: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> Result<(), EmitError> {
+        let set = self.extended.set();
+        if set != self.bth.opcode.extended_headers() {
+            return Err(EmitError::ExtendedHeaders { opcode: self.bth.opcode });
+        }
+        let bth_at = Lrh::LEN + self.grh.map_or(0, |_| Grh::LEN);
+        let payload_at = bth_at + Bth::LEN + set.octets();
+        let words = payload_length.div_ceil(WORD).saturating_add((payload_at + ICRC_LEN) / WORD);
+        if words > usize::from(Lrh::PACKET_LENGTH_MAX) {
+            return Err(EmitError::TooLong { words });
+        }
+        let length = words * WORD;
+        buffer.clear();
+        buffer.resize(length + VCRC_LEN, 0);
+
+        let octets = &mut buffer[..];
+        self.lrh(words as u16).emit(octets);
+        if let Some(grh) = self.grh {
+            let payload_length = (length - bth_at) as u16;
+            Grh { payload_length, ..grh }.emit(&mut octets[Lrh::LEN..]);
+        }
+        let pad_count = (payload_length.wrapping_neg() % WORD) as u8;
+        Bth { pad_count, ..self.bth }.emit(&mut octets[bth_at..]);
+        self.extended.emit(&mut octets[bth_at + Bth::LEN..]);
+        fill(&mut octets[payload_at..payload_at + payload_length]);
+        crc::refresh_both(octets);
+        Ok(())
+    }
+
+    fn lrh(&self, packet_length: u16) -> Lrh {
+        Lrh {
+            virtual_lane: self.virtual_lane,
+            service_level: self.service_level,
+            next_header: match self.grh {
+                Some(_) => LinkNextHeader::Global,
+                None => LinkNextHeader::Local,
+            },
+            dlid: self.dlid,
+            packet_length,
+            slid: self.slid,
+            ..Lrh::default()
+        }
+    }
+}
