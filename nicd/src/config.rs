@@ -1,5 +1,7 @@
 //! What a NIC is told before it starts.
 
+pub mod check;
+
 use proto::congestion::SchemeConfig;
 use proto::ids::{Lid, ServiceLevel};
 use proto::link::LinkConfig;

@@ -1,0 +1,173 @@
+//! What a NIC's configuration must satisfy before a NIC is made of it.
+
+use crate::config::{Arrivals, NicConfig, Operation, Target, TrafficConfig, Transport};
+use crate::transport::message::MTU_MAX;
+use proto::congestion::ParamError;
+use proto::congestion::schemes::{self, Scheme};
+use proto::ids::Lid;
+use proto::units::{Bytes, Duration};
+
+/// A configuration that no NIC can be made of.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConfigError {
+    /// The LID is no unicast address.
+    #[error("LID {0} is not a unicast address")]
+    Lid(Lid),
+    /// The adapter is not in its own list, or somebody is in it twice.
+    #[error("LID {0} must stand exactly once in the list of adapters")]
+    Adapters(Lid),
+    /// A field is out of its range.
+    #[error("{field} is {value}: {allowed}")]
+    Field {
+        /// The field's key.
+        field: &'static str,
+        /// What was given.
+        value: u64,
+        /// What may be given.
+        allowed: &'static str,
+    },
+    /// The scheme is not in the registry.
+    #[error("there is no congestion control scheme {0:?}")]
+    Scheme(String),
+    /// The scheme refuses its parameters.
+    #[error("scheme {scheme}: {error}")]
+    Parameter {
+        /// The scheme's name.
+        scheme: String,
+        /// What it refuses; the first if there are several.
+        error: ParamError,
+    },
+    /// A class cannot do what it is told.
+    #[error("class {class}: {reason}")]
+    Class {
+        /// Its index.
+        class: usize,
+        /// Why not.
+        reason: &'static str,
+    },
+    /// A traffic item cannot do what it is told.
+    #[error("traffic {name:?}: {reason}")]
+    Traffic {
+        /// The item's name.
+        name: String,
+        /// Why not.
+        reason: &'static str,
+    },
+}
+
+/// The largest message. Source: IBTA Vol 1, 9.7.7 (2^31 octets).
+const MESSAGE_MAX: Bytes = Bytes::new(1 << 31);
+/// More classes than this do not fit a planned queue pair number: eight bits, the first is taken.
+const CLASSES_MAX: usize = 255;
+
+impl NicConfig {
+    /// Checks everything, and finds the scheme.
+    ///
+    /// # Errors
+    /// The first fault found.
+    pub fn check(&self) -> Result<&'static Scheme, ConfigError> {
+        self.check_numbers()?;
+        self.check_adapters()?;
+        for (index, class) in self.classes.iter().enumerate() {
+            let refuse = |reason| Err(ConfigError::Class { class: index, reason });
+            if self.sl2vl[class.service_level.index()] >= self.link.data_lanes {
+                return refuse("its service level has no operational data lane");
+            }
+            if class.transport == Transport::Ud && class.operation == Operation::Write {
+                return refuse("an unreliable datagram cannot be an RDMA WRITE");
+            }
+        }
+        for item in &self.traffic {
+            self.check_traffic(item)
+                .map_err(|reason| ConfigError::Traffic { name: item.name.clone(), reason })?;
+        }
+        let scheme = schemes::find(&self.scheme.kind)
+            .ok_or_else(|| ConfigError::Scheme(self.scheme.kind.clone()))?;
+        match (scheme.check)(&self.scheme.params).into_iter().next() {
+            Some(error) => {
+                Err(ConfigError::Parameter { scheme: self.scheme.kind.clone(), error })
+            }
+            None => Ok(scheme),
+        }
+    }
+
+    fn check_numbers(&self) -> Result<(), ConfigError> {
+        let (mtu, lanes) = (self.link.mtu.get(), self.link.data_lanes);
+        let rules = [
+            ("retry_count", u64::from(self.retry_count), self.retry_count <= 7, "0 to 7"),
+            ("rnr_retry", u64::from(self.rnr_retry), self.rnr_retry <= 7, "0 to 7"),
+            ("sl2vl", self.sl2vl.len() as u64, self.sl2vl.len() == 16, "sixteen entries"),
+            ("data_lanes", u64::from(lanes), (1..=15).contains(&lanes), "1 to 15"),
+            (
+                "mtu",
+                mtu,
+                mtu > 0 && mtu.is_multiple_of(4) && mtu <= MTU_MAX as u64,
+                "a multiple of 4 up to 4096",
+            ),
+            (
+                "classes",
+                self.classes.len() as u64,
+                self.classes.len() <= CLASSES_MAX,
+                "at most 255",
+            ),
+            (
+                "traffic",
+                self.traffic.len() as u64,
+                self.traffic.len() < usize::from(u16::MAX),
+                "at most 65534 items",
+            ),
+        ];
+        match rules.into_iter().find(|(_, _, holds, _)| !holds) {
+            Some((field, value, _, allowed)) => Err(ConfigError::Field { field, value, allowed }),
+            None => Ok(()),
+        }
+    }
+
+    fn check_adapters(&self) -> Result<(), ConfigError> {
+        if let Some(lid) = self.adapters.iter().chain([&self.lid]).find(|lid| !lid.is_unicast()) {
+            return Err(ConfigError::Lid(*lid));
+        }
+        let mut sorted = self.adapters.clone();
+        sorted.sort_unstable();
+        match sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+            Some(pair) => Err(ConfigError::Adapters(pair[0])),
+            None if sorted.binary_search(&self.lid).is_err() => {
+                Err(ConfigError::Adapters(self.lid))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn check_traffic(&self, item: &TrafficConfig) -> Result<(), &'static str> {
+        let Some(class) = self.classes.get(usize::from(item.class)) else {
+            return Err("its class does not exist");
+        };
+        if item.size > MESSAGE_MAX {
+            return Err("a message has at most 2 GiB");
+        }
+        if class.transport == Transport::Ud && item.size > self.link.mtu {
+            return Err("an unreliable datagram has at most one MTU");
+        }
+        let is_peer = |lid: &Lid| *lid != self.lid && self.adapters.contains(lid);
+        match &item.to {
+            Target::Uniform if self.adapters.len() < 2 => return Err("there is nobody to send to"),
+            Target::Lids(lids) if lids.is_empty() => return Err("there is nobody to send to"),
+            Target::Lids(lids) if !lids.iter().all(is_peer) => {
+                return Err("a target is not another adapter of this fabric");
+            }
+            Target::Uniform | Target::Lids(_) => {}
+        }
+        match item.arrivals {
+            Arrivals::Poisson | Arrivals::Paced if item.interval == Duration::ZERO => {
+                Err("its interval must be above zero")
+            }
+            Arrivals::Bernoulli if item.slot == Duration::ZERO => {
+                Err("its slot must be above zero")
+            }
+            Arrivals::Bernoulli if item.interval < item.slot => {
+                Err("it cannot post more than one message a slot")
+            }
+            _ => Ok(()),
+        }
+    }
+}

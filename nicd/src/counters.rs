@@ -1,0 +1,174 @@
+//! What an adapter counts beside its port: totals under the names operators know, and flows.
+
+use proto::counters::{FlowId, FlowReading, LatencyReading, ReceptionReading};
+use proto::units::{Duration, Instant};
+
+macro_rules! named_totals {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal;)*) => {
+        /// A total that `ethtool`, `rdma statistic` or a subnet manager would show by this name.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(usize)]
+        pub enum Total { $($(#[$doc])* $variant,)* }
+
+        impl Total {
+            /// Every total, in the order of [`Totals`].
+            pub const ALL: &'static [Total] = &[$(Total::$variant,)*];
+
+            /// The operators' name.
+            pub const fn name(self) -> &'static str {
+                match self { $(Total::$variant => $name,)* }
+            }
+        }
+    };
+}
+
+named_totals! {
+    /// Data frames received with FECN.
+    EcnMarked = "np_ecn_marked_packets";
+    /// Congestion notification packets sent.
+    CnpSent = "np_cnp_sent";
+    /// Acknowledgements sent with BECN.
+    BecnSent = "np_becn_sent";
+    /// Congestion notification packets that reached a reaction point.
+    CnpHandled = "rp_cnp_handled";
+    /// Congestion notification packets that said nothing or were for no flow of ours.
+    CnpIgnored = "rp_cnp_ignored";
+    /// Acknowledgements with BECN that reached a reaction point.
+    BecnHandled = "rp_becn_handled";
+    /// Frames of any kind received with FECN.
+    RcvFecn = "port_rcv_fecn";
+    /// Frames of any kind received with BECN.
+    RcvBecn = "port_rcv_becn";
+    /// NAKs for a gap received.
+    PacketSequenceError = "packet_seq_err";
+    /// Waits for an acknowledgement that ran out.
+    AckTimeout = "local_ack_timeout_err";
+    /// RNR NAKs received.
+    RnrNak = "rnr_nak_retry_err";
+    /// Data frames sent again.
+    Retransmitted = "retransmitted_packets";
+    /// Requests refused for want of a receive buffer.
+    OutOfBuffer = "out_of_buffer";
+    /// Requests received ahead of their turn.
+    OutOfSequence = "out_of_sequence";
+    /// Requests received a second time.
+    DuplicateRequest = "duplicate_request";
+    /// Multicast frames that ended here.
+    MulticastReceived = "multicast_rcv_packets";
+    /// Queue pairs that gave up.
+    QueuePairErrors = "qp_errors";
+}
+
+/// One number a [`Total`].
+#[derive(Clone, Debug)]
+pub struct Totals([u64; Total::ALL.len()]);
+
+impl Default for Totals {
+    fn default() -> Totals {
+        Totals([0; Total::ALL.len()])
+    }
+}
+
+impl Totals {
+    /// Counts one.
+    pub fn count(&mut self, total: Total) {
+        self.0[total as usize] += 1;
+    }
+
+    /// Counts one if `condition` holds.
+    pub fn count_if(&mut self, condition: bool, total: Total) {
+        self.0[total as usize] += u64::from(condition);
+    }
+
+    /// The number so far.
+    pub fn get(&self, total: Total) -> u64 {
+        self.0[total as usize]
+    }
+
+    /// Appends every total under its name.
+    pub fn read(&self, named: &mut Vec<(String, u64)>) {
+        named.extend(Total::ALL.iter().map(|total| (total.name().to_owned(), self.get(*total))));
+    }
+}
+
+/// What is counted for a flow that this adapter sends; its pacing is counted with its group.
+#[derive(Clone, Debug, Default)]
+pub struct SentFlow {
+    /// Local indexes of the traffic items that used it, in order of first use.
+    pub items: Vec<u16>,
+    /// Octets of data frames sent.
+    pub tx_bytes: u64,
+    /// First departure of a data frame.
+    pub first: Option<Instant>,
+    /// Last departure of a data frame.
+    pub last: Option<Instant>,
+    /// Octets of messages posted.
+    pub offered_bytes: u64,
+    /// Messages posted.
+    pub messages: u64,
+    /// Messages confirmed, or gone on an unreliable service.
+    pub completed: u64,
+    /// Messages taken back.
+    pub withdrawn: u64,
+    /// Notifications received.
+    pub notes: u64,
+}
+
+impl SentFlow {
+    /// A message of `size` octets was posted by `item`.
+    pub fn on_post(&mut self, item: u16, size: u32) {
+        if !self.items.contains(&item) {
+            self.items.push(item);
+        }
+        self.messages += 1;
+        self.offered_bytes += u64::from(size);
+    }
+
+    /// A data frame of `octets` leaves, its last bit at `end`.
+    pub fn on_transmit(&mut self, octets: u64, end: Instant) {
+        self.tx_bytes += octets;
+        self.first.get_or_insert(end);
+        self.last = Some(end);
+    }
+
+    /// Copies the totals into `reading`.
+    pub fn read(&self, reading: &mut FlowReading) {
+        reading.items.clone_from(&self.items);
+        reading.tx_bytes = self.tx_bytes;
+        reading.first = self.first;
+        reading.last = self.last;
+        reading.offered_bytes = self.offered_bytes;
+        reading.messages = self.messages;
+        reading.completed = self.completed;
+        reading.withdrawn = self.withdrawn;
+        reading.notes = self.notes;
+    }
+}
+
+/// A reception of `flow` with nothing in it.
+pub fn empty_reception(flow: FlowId) -> ReceptionReading {
+    ReceptionReading { flow, delivered_bytes: 0, messages: 0, marked: 0, reordered: 0 }
+}
+
+/// Message latencies by traffic item, in order of the items' numbers.
+#[derive(Clone, Debug, Default)]
+pub struct Latencies(Vec<LatencyReading>);
+
+impl Latencies {
+    /// A message of traffic item `item` took this long.
+    pub fn count(&mut self, item: u16, latency: Duration) {
+        let index = match self.0.binary_search_by_key(&item, |reading| reading.item) {
+            Ok(index) => index,
+            Err(index) => {
+                self.0.insert(index, LatencyReading { item, ..LatencyReading::default() });
+                index
+            }
+        };
+        self.0[index].count(latency);
+    }
+
+    /// Every item that has delivered something here.
+    pub fn readings(&self) -> &[LatencyReading] {
+        &self.0
+    }
+}

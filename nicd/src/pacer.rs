@@ -1,0 +1,238 @@
+//! The reaction points of a NIC, and what they say about when each flow's next frame may leave.
+//!
+//! A reaction point governs a group: one queue pair, all of a service level, or all towards one
+//! destination, as the scheme's scope says (a group never spans two lanes, for lanes are served
+//! apart). After every frame, notification and timer the pacer asks it anew and keeps account of
+//! what it answers.
+
+use crate::config::NicConfig;
+use crate::timers::{Alarm, Timer, Timers};
+use proto::congestion::schemes::Scheme;
+use proto::congestion::{Notification, Permission, Place, ReactionPoint, ReactionState, Scope};
+use proto::counters::{FlowId, FlowReading, Gauge};
+use proto::events::{DeviceEvent, EventKind, EventLog};
+use proto::ids::{Lid, PortNumber, VirtualLane};
+use proto::random::Random;
+use proto::units::{BitRate, Bytes, Instant};
+use std::collections::BTreeMap;
+
+/// LRH, BTH, ICRC and VCRC: what a packet has around its payload at least.
+pub const HEADERS: u64 = 8 + 12 + 4 + 2;
+
+/// The place of a role in this NIC, with a random stream of its own.
+pub fn place<'a>(config: &'a NicConfig, purpose: &str) -> Place<'a> {
+    let lanes = u64::from(config.link.data_lanes.max(1));
+    Place {
+        params: &config.scheme.params,
+        line_rate: config.link.rate,
+        full_frame: Bytes::new(config.link.mtu.get() + HEADERS),
+        buffer: Bytes::new(config.link.buffer.get() / lanes),
+        port: PortNumber::from_index(0),
+        faces_adapter: false,
+        random: Random::stream(config.seed, &config.name, purpose),
+    }
+}
+
+/// What one reaction point governs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum GroupKey {
+    QueuePair { class: u8, peer: Lid },
+    Level { level: u8 },
+    Destination { peer: Lid, lane: VirtualLane },
+}
+
+/// One reaction point and the account of it.
+struct Group {
+    reaction: Box<dyn ReactionPoint>,
+    alarm: Alarm,
+    lane: VirtualLane,
+    /// The flow it was last notified of, or its first: events have to name one.
+    flow: FlowId,
+    /// When the last bit of its last data frame leaves, or left.
+    last_departure: Option<Instant>,
+    shown: ReactionState,
+    gap: Gauge,
+    rate: Gauge,
+    neutral_since: Option<Instant>,
+    ever_reacted: bool,
+}
+
+/// All reaction points of one NIC.
+pub struct Pacer {
+    scheme: &'static Scheme,
+    scope: Scope,
+    groups: Vec<Group>,
+    by_key: BTreeMap<GroupKey, u32>,
+}
+
+impl Pacer {
+    /// A pacer without flows.
+    pub fn new(scheme: &'static Scheme, params: &toml::Table) -> Pacer {
+        let scope = (scheme.scope)(params);
+        Pacer { scheme, scope, groups: Vec::new(), by_key: BTreeMap::new() }
+    }
+
+    /// The group that governs `flow`, and whether it had to be made. Groups are numbered in the
+    /// order of making.
+    pub fn group_of(
+        &mut self,
+        config: &NicConfig,
+        flow: FlowId,
+        lane: VirtualLane,
+        level: u8,
+        now: Instant,
+    ) -> (u32, bool) {
+        let peer = Lid::new(flow.destination as u16);
+        let key = match self.scope {
+            Scope::QueuePair => GroupKey::QueuePair { class: flow.class, peer },
+            Scope::ServiceLevel | Scope::Priority => GroupKey::Level { level },
+            Scope::Destination => GroupKey::Destination { peer, lane },
+        };
+        if let Some(group) = self.by_key.get(&key) {
+            return (*group, false);
+        }
+        let purpose = match key {
+            GroupKey::QueuePair { class, peer } => format!("reaction/qp/{class}/{peer}"),
+            GroupKey::Level { level } => format!("reaction/sl/{level}"),
+            GroupKey::Destination { peer, lane } => format!("reaction/dlid/{peer}/{lane}"),
+        };
+        let reaction = (self.scheme.reaction_point)(place(config, &purpose));
+        let index = self.groups.len() as u32;
+        self.groups.push(Group::new(reaction, flow, lane, now));
+        self.by_key.insert(key, index);
+        (index, true)
+    }
+
+    /// A notification for `flow` of `group` arrived; when the group may send now.
+    pub fn on_notification(
+        &mut self,
+        group: u32,
+        flow: FlowId,
+        notification: &Notification,
+        now: Instant,
+        outlet: &mut Outlet<'_>,
+    ) -> Permission {
+        let member = &mut self.groups[group as usize];
+        member.flow = flow;
+        let crossed = member.reaction.on_notification(notification, now);
+        let permission = member.account(group, now, outlet);
+        if crossed {
+            let ccti = member.shown.scalar;
+            outlet.log(member.lane, now, EventKind::Trigger { flow, ccti });
+        }
+        permission
+    }
+
+    /// A data frame of `group` leaves, its last bit at `end`; when its next one may.
+    pub fn on_transmit(
+        &mut self,
+        group: u32,
+        size: Bytes,
+        end: Instant,
+        outlet: &mut Outlet<'_>,
+    ) -> Permission {
+        let member = &mut self.groups[group as usize];
+        member.last_departure = Some(end);
+        member.reaction.on_transmit(size, end);
+        member.account(group, end, outlet)
+    }
+
+    /// A timer entry of `group` came up; when it may send, if that was asked anew.
+    pub fn handle_entry(
+        &mut self,
+        group: u32,
+        entry: (Instant, Timer),
+        now: Instant,
+        outlet: &mut Outlet<'_>,
+    ) -> Option<Permission> {
+        let member = &mut self.groups[group as usize];
+        if !outlet.timers.rings(&mut member.alarm, entry, now) {
+            return None;
+        }
+        member.reaction.handle_timeout(now);
+        Some(member.account(group, now, outlet))
+    }
+
+    /// Copies what is known of `group` into a flow's reading, integrals closed at `now`.
+    pub fn read(&mut self, group: u32, now: Instant, reading: &mut FlowReading) {
+        let member = &mut self.groups[group as usize];
+        member.gap.close(now);
+        member.rate.close(now);
+        reading.gap = member.gap;
+        reading.rate = member.rate;
+        reading.scalar = member.shown.scalar;
+        reading.neutral_since = member.neutral_since;
+        reading.ever_reacted = member.ever_reacted;
+    }
+
+    /// Starts the extremes of every gauge anew.
+    pub fn restart_watermarks(&mut self) {
+        for group in &mut self.groups {
+            group.gap.restart_watermarks();
+            group.rate.restart_watermarks();
+        }
+    }
+}
+
+/// Where a reaction point's timers and events go.
+pub struct Outlet<'a> {
+    /// The NIC's timers.
+    pub timers: &'a mut Timers,
+    /// The NIC's events.
+    pub events: &'a mut EventLog,
+}
+
+impl Outlet<'_> {
+    fn log(&mut self, lane: VirtualLane, at: Instant, kind: EventKind) {
+        let port = PortNumber::from_index(0);
+        self.events.push(DeviceEvent { at, port, tc: lane.get(), kind });
+    }
+}
+
+impl Group {
+    fn new(
+        reaction: Box<dyn ReactionPoint>,
+        flow: FlowId,
+        lane: VirtualLane,
+        now: Instant,
+    ) -> Group {
+        let shown = reaction.state();
+        let gauge = |value| Gauge { value, min: value, max: value, since: now, ..Gauge::default() };
+        Group {
+            gap: gauge(shown.gap.as_ps()),
+            rate: gauge(BitRate::get(shown.rate)),
+            neutral_since: reaction.is_released().then_some(now),
+            ever_reacted: false,
+            alarm: Alarm::default(),
+            lane,
+            flow,
+            last_departure: None,
+            shown,
+            reaction,
+        }
+    }
+
+    /// Takes the reaction point's state over after anything that may have changed it.
+    fn account(&mut self, index: u32, now: Instant, outlet: &mut Outlet<'_>) -> Permission {
+        let due = self.reaction.poll_timeout().unwrap_or(Instant::NEVER);
+        outlet.timers.set(&mut self.alarm, Timer::ReactionPoint(index), due);
+        let state = self.reaction.state();
+        if state != self.shown {
+            self.shown = state;
+            self.gap.set(state.gap.as_ps(), now);
+            self.rate.set(state.rate.get(), now);
+            let kind = EventKind::React { flow: self.flow, gap: state.gap, scalar: state.scalar };
+            outlet.log(self.lane, now, kind);
+        }
+        if self.reaction.is_released() {
+            self.neutral_since.get_or_insert(now);
+        } else {
+            self.neutral_since = None;
+            self.ever_reacted = true;
+        }
+        self.reaction.may_send_at(self.last_departure)
+    }
+}
+
+#[cfg(test)]
+mod tests;

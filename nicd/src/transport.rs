@@ -1,0 +1,362 @@
+//! The channel adapter behind the port: queue pairs, who sends next, and what each frame means.
+//!
+//! ```text
+//!   workload ──post──▶ Requester ─┐                      ┌─▶ Responder ──▶ ACK, NAK, RNR ─┐
+//!                                 ▼                      │       ▲                        ▼
+//!                     Schedule (whose turn?) ──▶ frame   │   NotificationPoint ──▶ CNP, BECN
+//!                                 ▲             to port  │                                │
+//!   BECN, CNP ──▶ Pacer (may it send?)                 frame                    control frames,
+//!                                                    from port                ahead of data
+//! ```
+//!
+//! [`queue_pair`] joins the halves of a conversation; `transmit` and `receive` are the two
+//! directions of this file's [`ChannelAdapter`]. Frames are made when they leave, from descriptors.
+
+pub mod message;
+pub mod queue_pair;
+mod receive;
+mod receiver_not_ready;
+pub mod requester;
+pub mod responder;
+pub mod schedule;
+mod transmit;
+
+use crate::config::{NicConfig, QueuePairOrder};
+use crate::counters::{Latencies, SentFlow, Total, Totals, empty_reception};
+use crate::pacer::{Outlet, Pacer, place};
+use crate::timers::{Alarm, Timer, Timers};
+use crate::workload::Posting;
+use message::Message;
+use proto::congestion::schemes::Scheme;
+use proto::counters::{Balance, FlowId, Gauge};
+use proto::events::{DeviceEvent, EventKind, EventLog};
+use proto::frame::{Frame, FramePool};
+use proto::ids::{Lid, PortNumber, QueuePairNumber, VirtualLane};
+use proto::units::Instant;
+use queue_pair::{PeerTable, QueuePair};
+use requester::{Next, Requester, RetryLimits};
+use responder::{Responder, ResponderConfig};
+use schedule::Schedule;
+use std::collections::VecDeque;
+use transmit::ControlFrame;
+
+/// The first frame of a message has left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Started {
+    /// Local index of its traffic item.
+    pub item: u16,
+    /// To whom it goes.
+    pub to: Lid,
+    /// When its first bit left.
+    pub at: Instant,
+}
+
+/// One data lane's control frames and account.
+#[derive(Debug, Default)]
+struct Lane {
+    control: VecDeque<ControlFrame>,
+    /// The queue pair whose frame was announced last.
+    announced: u32,
+    source_queue: Gauge,
+    notes_tx: u64,
+}
+
+/// Queue pairs, their order of service and their pacing.
+pub struct ChannelAdapter {
+    config: NicConfig,
+    scheme: &'static Scheme,
+    peers: PeerTable,
+    queue_pairs: Vec<QueuePair>,
+    /// Queue pairs in the order of their flows.
+    by_flow: Vec<u32>,
+    schedule: Schedule,
+    pacer: Pacer,
+    timers: Timers,
+    lanes: Vec<Lane>,
+    pool: FramePool,
+    events: EventLog,
+    totals: Totals,
+    latencies: Latencies,
+    balance: Balance,
+    started: VecDeque<Started>,
+    /// Messages posted so far, and turns taken so far: the two kinds of place in the order.
+    posted: u64,
+    turns: u64,
+}
+
+impl ChannelAdapter {
+    /// An adapter without conversations; `config` has been checked.
+    pub fn new(config: NicConfig, scheme: &'static Scheme) -> ChannelAdapter {
+        let lanes = usize::from(config.link.data_lanes);
+        ChannelAdapter {
+            peers: PeerTable::new(config.lid, &config.adapters, config.classes.len()),
+            queue_pairs: Vec::new(),
+            by_flow: Vec::new(),
+            schedule: Schedule::new(lanes),
+            pacer: Pacer::new(scheme, &config.scheme.params),
+            timers: Timers::default(),
+            lanes: (0..lanes).map(|_| Lane::default()).collect(),
+            pool: FramePool::default(),
+            events: EventLog::default(),
+            totals: Totals::default(),
+            latencies: Latencies::default(),
+            balance: Balance::default(),
+            started: VecDeque::new(),
+            posted: 0,
+            turns: 0,
+            scheme,
+            config,
+        }
+    }
+
+    /// Takes a message over.
+    pub fn post(&mut self, posting: &Posting) {
+        let index = self.queue_pair(posting.class, posting.to, posting.at);
+        let message = Message {
+            posted: posting.at,
+            sequence: self.posted,
+            number: posting.number,
+            size: posting.size,
+            item: posting.item,
+        };
+        self.posted += 1;
+        let pair = &mut self.queue_pairs[index as usize];
+        pair.sent.on_post(posting.item, posting.size);
+        if !pair.requester.post(message) {
+            pair.sent.withdrawn += 1;
+            self.balance.withdrawn += 1;
+            return;
+        }
+        let gauge = &mut self.lanes[pair.lane.index()].source_queue;
+        gauge.set(gauge.value + u64::from(posting.size), posting.at);
+        self.refresh(index, posting.at, posting.at);
+    }
+
+    /// Takes back every message of `item` of which no frame has left.
+    pub fn withdraw(&mut self, item: u16, now: Instant) {
+        for index in 0..self.queue_pairs.len() as u32 {
+            let withdrawn = self.queue_pairs[index as usize].requester.withdraw(item);
+            if withdrawn.messages > 0 {
+                self.account_withdrawn(index, withdrawn, now);
+                self.refresh(index, now, now);
+            }
+        }
+    }
+
+    /// The next message whose first frame has left and whose item wants to know.
+    pub fn poll_started(&mut self) -> Option<Started> {
+        self.started.pop_front()
+    }
+
+    /// Whether a frame for `lane` waits for nothing but the line and credit.
+    pub fn is_ready(&self, lane: VirtualLane) -> bool {
+        !self.lanes[lane.index()].control.is_empty() || self.schedule.is_ready(lane)
+    }
+
+    /// When a flow of `lane` may send next.
+    pub fn next_permission(&self, lane: VirtualLane) -> Instant {
+        self.schedule.next_permission(lane)
+    }
+
+    /// When [`ChannelAdapter::handle_timeout`] is needed.
+    pub fn poll_timeout(&self) -> Instant {
+        self.timers.poll_timeout()
+    }
+
+    /// The next event not yet taken.
+    pub fn poll_event(&mut self) -> Option<DeviceEvent> {
+        self.events.pop()
+    }
+
+    /// Takes back the buffer of a packet that has reached its end.
+    pub fn recycle(&mut self, frame: Frame) {
+        self.pool.recycle(frame);
+    }
+
+    /// Lets time pass: every timer that is due.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        while let Some(entry) = self.timers.poll_entry(now) {
+            match entry.1 {
+                Timer::ReactionPoint(group) => {
+                    let mut outlet =
+                        Outlet { timers: &mut self.timers, events: &mut self.events };
+                    if let Some(permission) =
+                        self.pacer.handle_entry(group, entry, now, &mut outlet)
+                    {
+                        self.schedule.permit(group, permission, now);
+                    }
+                }
+                Timer::Retransmit(index) => {
+                    if self.rings(index, |pair| &mut pair.retransmit, entry, now) {
+                        self.on_acknowledgement_overdue(index, now);
+                    }
+                }
+                Timer::ReceiverReady(index) => {
+                    if self.rings(index, |pair| &mut pair.receiver_ready, entry, now) {
+                        self.queue_pairs[index as usize].requester.on_receiver_ready();
+                        self.refresh(index, now, now);
+                    }
+                }
+                Timer::Acknowledge(index) => {
+                    if self.rings(index, |pair| &mut pair.acknowledge, entry, now) {
+                        self.on_answer_overdue(index, now);
+                    }
+                }
+                Timer::NotificationPoint(index) => {
+                    if self.rings(index, |pair| &mut pair.notify, entry, now) {
+                        self.on_notification_point_timer(index, now);
+                    }
+                }
+            }
+        }
+    }
+
+    fn rings(
+        &mut self,
+        index: u32,
+        alarm: fn(&mut QueuePair) -> &mut Alarm,
+        entry: (Instant, Timer),
+        now: Instant,
+    ) -> bool {
+        self.timers.rings(alarm(&mut self.queue_pairs[index as usize]), entry, now)
+    }
+
+    fn on_acknowledgement_overdue(&mut self, index: u32, now: Instant) {
+        self.totals.count(Total::AckTimeout);
+        let limits = self.limits();
+        let next = self.queue_pairs[index as usize].requester.on_timeout(limits);
+        self.proceed(index, next, now);
+    }
+
+    /// Does what a requester has decided.
+    fn proceed(&mut self, index: u32, next: Next, now: Instant) {
+        let pair = &mut self.queue_pairs[index as usize];
+        match next {
+            Next::Continue => {}
+            Next::WentBack => pair.retransmit.clear(),
+            Next::Wait(wait) => {
+                pair.retransmit.clear();
+                let timer = Timer::ReceiverReady(index);
+                self.timers.set(&mut pair.receiver_ready, timer, now + wait);
+            }
+            Next::GiveUp => self.give_up(index, now),
+        }
+        self.refresh(index, now, now);
+    }
+
+    fn give_up(&mut self, index: u32, now: Instant) {
+        let pair = &mut self.queue_pairs[index as usize];
+        pair.retransmit.clear();
+        pair.receiver_ready.clear();
+        // A queue pair in error does nothing any more, in either direction.
+        // Source: IBTA Vol 1, 10.3.1 (error state).
+        pair.responder.give_up();
+        let withdrawn = pair.requester.give_up();
+        let (flow, lane) = (pair.sending, pair.lane);
+        self.account_withdrawn(index, withdrawn, now);
+        self.totals.count(Total::QueuePairErrors);
+        self.log(lane, now, EventKind::QueuePairError { flow });
+    }
+
+    fn account_withdrawn(&mut self, index: u32, withdrawn: requester::Withdrawn, now: Instant) {
+        let pair = &mut self.queue_pairs[index as usize];
+        pair.sent.withdrawn += withdrawn.messages;
+        self.balance.withdrawn += withdrawn.messages;
+        let gauge = &mut self.lanes[pair.lane.index()].source_queue;
+        gauge.set(gauge.value - withdrawn.octets, now);
+    }
+
+    /// The requester may have something else to send, or nothing: its place in the order follows.
+    fn refresh(&mut self, index: u32, since: Instant, now: Instant) {
+        let offered = self.schedule.is_offered(index);
+        let pair = &mut self.queue_pairs[index as usize];
+        let key = match (pair.requester.next_packet(), self.config.qp_order) {
+            (None, _) => None,
+            (Some(packet), QueuePairOrder::Posting) => Some(packet.message.sequence),
+            (Some(_), QueuePairOrder::RoundRobin) if offered => return,
+            (Some(_), QueuePairOrder::RoundRobin) => {
+                self.turns += 1;
+                Some(self.turns)
+            }
+        };
+        if !offered {
+            pair.ready_since = since;
+        }
+        self.schedule.offer(index, key, now);
+    }
+
+    fn limits(&self) -> RetryLimits {
+        RetryLimits { retry_count: self.config.retry_count, rnr_retry: self.config.rnr_retry }
+    }
+
+    fn log(&mut self, lane: VirtualLane, at: Instant, kind: EventKind) {
+        let port = PortNumber::from_index(0);
+        self.events.push(DeviceEvent { at, port, tc: lane.get(), kind });
+    }
+
+    /// The flow that `pair` receives.
+    fn receiving(&self, pair: &QueuePair) -> FlowId {
+        FlowId { source: pair.sending.destination, destination: pair.sending.source, ..pair.sending }
+    }
+
+    /// The queue pair for `class` and `peer`, made if need be.
+    fn queue_pair(&mut self, class: u8, peer: Lid, now: Instant) -> u32 {
+        if let Some(index) = self.peers.find(class, peer) {
+            return index;
+        }
+        let index = self.queue_pairs.len() as u32;
+        let config = self.config.classes[usize::from(class)];
+        let level = config.service_level;
+        let lane = VirtualLane::truncate(self.config.sl2vl[level.index()]);
+        let own = u64::from(self.config.lid.get());
+        let sending = FlowId { source: own, destination: u64::from(peer.get()), class };
+        let (group, is_new) =
+            self.pacer.group_of(&self.config, sending, lane, level.get(), now);
+        if is_new {
+            self.schedule.add_group(lane);
+        }
+        self.schedule.add_queue_pair(group);
+        let purpose = format!("notification/{class}/{peer}");
+        let responder = ResponderConfig {
+            service: config.transport,
+            mtu: self.config.link.mtu.get() as u32,
+            ack_every: self.config.ack_every.max(1),
+            receive_depth: self.config.receive_depth,
+            receive_refill: self.config.receive_refill,
+            rnr_code: receiver_not_ready::code(self.config.rnr_timer),
+        };
+        let receiving = FlowId { source: sending.destination, destination: own, class };
+        self.queue_pairs.push(QueuePair {
+            class,
+            config,
+            peer,
+            number: QueuePairNumber::planned(class, peer),
+            remote: QueuePairNumber::planned(class, self.config.lid),
+            lane,
+            group,
+            requester: Requester::new(config.transport, responder.mtu),
+            responder: Responder::new(responder),
+            notification_point: (self.scheme.notification_point)(place(&self.config, &purpose)),
+            becn_owed: false,
+            ready_since: now,
+            retransmit: Alarm::default(),
+            receiver_ready: Alarm::default(),
+            acknowledge: Alarm::default(),
+            notify: Alarm::default(),
+            sending,
+            sent: SentFlow::default(),
+            received: empty_reception(receiving),
+            has_received: false,
+        });
+        self.peers.insert(class, peer, index);
+        let place = |other: &u32| {
+            let other = &self.queue_pairs[*other as usize];
+            (other.peer, other.class) < (peer, class)
+        };
+        let at = self.by_flow.partition_point(place);
+        self.by_flow.insert(at, index);
+        index
+    }
+}
+
+mod reading;

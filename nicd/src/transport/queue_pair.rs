@@ -1,0 +1,113 @@
+//! A queue pair: both halves of a conversation with one peer in one class, and the table of them.
+//!
+//! A queue pair is made when it is first used, so memory grows with conversations and not with the
+//! square of the nodes. The table finds one by class and peer without hashing.
+
+use crate::config::ClassConfig;
+use crate::counters::SentFlow;
+use crate::timers::Alarm;
+use crate::transport::requester::Requester;
+use crate::transport::responder::Responder;
+use proto::congestion::NotificationPoint;
+use proto::counters::{FlowId, ReceptionReading};
+use proto::ids::{Lid, QueuePairNumber, VirtualLane};
+use proto::units::Instant;
+
+/// One queue pair.
+pub struct QueuePair {
+    /// Connection class.
+    pub class: u8,
+    /// What its class says.
+    pub config: ClassConfig,
+    /// The other end's port.
+    pub peer: Lid,
+    /// Our number for it.
+    pub number: QueuePairNumber,
+    /// The other end's number for it.
+    pub remote: QueuePairNumber,
+    /// The lane it sends on.
+    pub lane: VirtualLane,
+    /// The group that paces it.
+    pub group: u32,
+    /// Sends.
+    pub requester: Requester,
+    /// Receives.
+    pub responder: Responder,
+    /// Judges what it receives.
+    pub notification_point: Box<dyn NotificationPoint>,
+    /// The next acknowledgement carries BECN.
+    pub becn_owed: bool,
+    /// Since when something could be sent, pacing aside.
+    pub ready_since: Instant,
+    /// Wait for an acknowledgement.
+    pub retransmit: Alarm,
+    /// Wait for the peer's receive buffers.
+    pub receiver_ready: Alarm,
+    /// Delay of a coalesced acknowledgement.
+    pub acknowledge: Alarm,
+    /// The notification point's own timer.
+    pub notify: Alarm,
+    /// The flow we send.
+    pub sending: FlowId,
+    /// What is counted of it.
+    pub sent: SentFlow,
+    /// What is counted of the flow we receive.
+    pub received: ReceptionReading,
+    /// At least one data frame has come in.
+    pub has_received: bool,
+}
+
+/// Finds queue pairs by class and peer.
+#[derive(Clone, Debug)]
+pub struct PeerTable {
+    own: Lid,
+    /// By LID: the adapter with that LID, counted from 0.
+    adapters: Vec<u16>,
+    count: usize,
+    /// By class, then adapter; a class's row is made with its first queue pair.
+    rows: Vec<Vec<u32>>,
+}
+
+impl PeerTable {
+    const NO_ADAPTER: u16 = u16::MAX;
+    const NONE: u32 = u32::MAX;
+
+    /// A table for connections of adapter `own` with `adapters` in `classes` classes.
+    pub fn new(own: Lid, adapters: &[Lid], classes: usize) -> PeerTable {
+        let highest = adapters.iter().map(|lid| usize::from(lid.get())).max().unwrap_or(0);
+        let mut by_lid = vec![Self::NO_ADAPTER; highest + 1];
+        for (index, lid) in adapters.iter().enumerate() {
+            by_lid[usize::from(lid.get())] = index as u16;
+        }
+        PeerTable { own, adapters: by_lid, count: adapters.len(), rows: vec![Vec::new(); classes] }
+    }
+
+    /// Whether a connection of `class` with `peer` is possible at all.
+    pub fn admits(&self, class: u8, peer: Lid) -> bool {
+        usize::from(class) < self.rows.len() && peer != self.own && self.adapter(peer).is_some()
+    }
+
+    /// The queue pair for `class` and `peer`, if there is one.
+    pub fn find(&self, class: u8, peer: Lid) -> Option<u32> {
+        let row = self.rows.get(usize::from(class))?;
+        row.get(self.adapter(peer)?).copied().filter(|index| *index != Self::NONE)
+    }
+
+    /// Notes the queue pair for `class` and `peer`.
+    ///
+    /// # Panics
+    /// If [`PeerTable::admits`] does not admit the pair.
+    pub fn insert(&mut self, class: u8, peer: Lid, queue_pair: u32) {
+        let adapter = self.adapter(peer).expect("only adapters of the fabric have queue pairs");
+        let row = &mut self.rows[usize::from(class)];
+        if row.is_empty() {
+            row.resize(self.count, Self::NONE);
+        }
+        row[adapter] = queue_pair;
+    }
+
+    fn adapter(&self, lid: Lid) -> Option<usize> {
+        let index = *self.adapters.get(usize::from(lid.get()))?;
+        (index != Self::NO_ADAPTER).then_some(usize::from(index))
+    }
+}

@@ -1,0 +1,75 @@
+//! What the channel adapter shows of itself: flows, receptions, latencies, balance.
+
+use crate::transport::ChannelAdapter;
+use proto::counters::{DeviceReading, FlowId, FlowReading, Gauge};
+use proto::units::Instant;
+
+impl ChannelAdapter {
+    /// Fills everything but the port's own part, integrals closed at `now`.
+    ///
+    /// # Panics
+    /// If `reading` has no port: the port's part comes first.
+    pub fn read(&mut self, now: Instant, reading: &mut DeviceReading) {
+        let port = &mut reading.ports[0];
+        self.totals.read(&mut port.named);
+        for (lane, shown) in self.lanes.iter_mut().zip(&mut port.lanes) {
+            lane.source_queue.close(now);
+            shown.counters.source_queue = lane.source_queue;
+            shown.counters.notes_tx = lane.notes_tx;
+        }
+        self.read_flows(now, reading);
+        reading.latencies.clear();
+        reading.latencies.extend_from_slice(self.latencies.readings());
+        reading.balance = self.balance;
+    }
+
+    fn read_flows(&mut self, now: Instant, reading: &mut DeviceReading) {
+        let mut flows = 0;
+        reading.receptions.clear();
+        for index in &self.by_flow {
+            let pair = &self.queue_pairs[*index as usize];
+            if pair.has_received {
+                reading.receptions.push(pair.received.clone());
+            }
+            if pair.sent.messages > 0 {
+                if reading.flows.len() == flows {
+                    reading.flows.push(empty_flow(pair.sending));
+                }
+                let flow = &mut reading.flows[flows];
+                flow.flow = pair.sending;
+                pair.sent.read(flow);
+                self.pacer.read(pair.group, now, flow);
+                flows += 1;
+            }
+        }
+        reading.flows.truncate(flows);
+    }
+
+    /// Starts the extremes of every gauge anew.
+    pub fn restart_watermarks(&mut self) {
+        self.pacer.restart_watermarks();
+        for lane in &mut self.lanes {
+            lane.source_queue.restart_watermarks();
+        }
+    }
+}
+
+fn empty_flow(flow: FlowId) -> FlowReading {
+    FlowReading {
+        flow,
+        items: Vec::new(),
+        tx_bytes: 0,
+        rate: Gauge::default(),
+        gap: Gauge::default(),
+        scalar: 0,
+        neutral_since: None,
+        ever_reacted: false,
+        first: None,
+        last: None,
+        offered_bytes: 0,
+        messages: 0,
+        completed: 0,
+        withdrawn: 0,
+        notes: 0,
+    }
+}

@@ -1,0 +1,270 @@
+//! Inwards: what an arriving packet means to whom.
+
+use crate::config::Transport as Service;
+use crate::counters::Total;
+use crate::pacer::Outlet;
+use crate::timers::Timer;
+use crate::transport::ChannelAdapter;
+use crate::transport::requester::{Next, Outcome};
+use crate::transport::responder::{Reception, Reply, Request, Verb};
+use crate::transport::transmit::QUEUE_KEY;
+use proto::congestion::{Notification, Travel};
+use proto::counters::DropReason;
+use proto::events::{Direction, EventKind, NoteKind};
+use proto::frame::{Frame, FrameClass, FrameHeaders, Integrity};
+use proto::ids::Lid;
+use proto::units::Instant;
+use proto::wire::infiniband::crc::verify_icrc;
+use proto::wire::infiniband::opcode::{Operation, OpcodeRow, Transport};
+use proto::wire::infiniband::{Bth, NakCode, Opcode, Packet, Syndrome};
+
+/// A packet that has passed every check that does not depend on its queue pair's state.
+struct Arrived<'a> {
+    headers: &'a FrameHeaders,
+    packet: Packet<'a>,
+    bth: Bth,
+    row: &'static OpcodeRow,
+    class: u8,
+    peer: Lid,
+    arrived: Instant,
+}
+
+impl ChannelAdapter {
+    /// A good packet came in by the port. It ends here: delivered, or refused for the reason given.
+    ///
+    /// # Errors
+    /// The reason, for the port to count.
+    pub fn receive(
+        &mut self,
+        frame: &Frame,
+        headers: &FrameHeaders,
+        arrived: Instant,
+        now: Instant,
+    ) -> Result<(), DropReason> {
+        if headers.class == FrameClass::Management {
+            return Err(DropReason::Management);
+        }
+        if !headers.multicast && headers.destination != u64::from(self.config.lid.get()) {
+            return Err(DropReason::NotForUs);
+        }
+        if frame.integrity == Integrity::Unchecked {
+            verify_icrc(&frame.octets).map_err(|error| error.drop_reason())?;
+        }
+        self.totals.count_if(headers.fecn, Total::RcvFecn);
+        self.totals.count_if(headers.becn, Total::RcvBecn);
+        if headers.multicast {
+            // Nobody here has joined a group; the fabric's account ends with it all the same.
+            self.totals.count(Total::MulticastReceived);
+        } else {
+            let packet = self.admit(frame, headers, arrived)?;
+            match packet.row.operation {
+                Operation::Congestion => self.on_notification_packet(&packet, now),
+                Operation::Acknowledge => self.on_acknowledgement(&packet, now),
+                Operation::ReadResponse | Operation::AtomicAcknowledge => {
+                    Err(DropReason::Opcode)
+                }
+                _ => self.on_request(&packet, now),
+            }?;
+        }
+        self.balance.delivered += 1;
+        Ok(())
+    }
+
+    /// Takes a packet apart and finds whom it is for.
+    fn admit<'a>(
+        &self,
+        frame: &'a Frame,
+        headers: &'a FrameHeaders,
+        arrived: Instant,
+    ) -> Result<Arrived<'a>, DropReason> {
+        let packet = Packet::parse(&frame.octets).map_err(|error| error.drop_reason())?;
+        let bth = packet.bth.ok_or(DropReason::Opcode)?;
+        let row = bth.opcode.row().ok_or(DropReason::Opcode)?;
+        if bth.partition_key != Bth::DEFAULT_PARTITION {
+            return Err(DropReason::Key);
+        }
+        let peer = packet.lrh.slid;
+        let (class, planned) = bth.destination.plan().ok_or(DropReason::QueuePair)?;
+        if planned != peer || !self.peers.admits(class, peer) {
+            return Err(DropReason::QueuePair);
+        }
+        let fits = match self.config.classes[usize::from(class)].transport {
+            // 0x81 is the notification of RoCEv2 and means nothing here.
+            _ if row.transport == Transport::Cnp => bth.opcode == Opcode::CNP,
+            Service::Rc => row.transport == Transport::Rc,
+            Service::Uc => row.transport == Transport::Uc,
+            Service::Ud => row.transport == Transport::Ud,
+        };
+        if !fits {
+            return Err(DropReason::Opcode);
+        }
+        Ok(Arrived { headers, packet, bth, row, class, peer, arrived })
+    }
+
+    fn on_request(&mut self, packet: &Arrived<'_>, now: Instant) -> Result<(), DropReason> {
+        let index = self.queue_pair(packet.class, packet.peer, now);
+        let pair = &mut self.queue_pairs[index as usize];
+        if let Some(deth) = &packet.packet.extended.deth {
+            if deth.queue_key != QUEUE_KEY {
+                return Err(DropReason::Key);
+            }
+            if deth.source != pair.remote {
+                return Err(DropReason::QueuePair);
+            }
+        }
+        let request = Request {
+            psn: packet.bth.psn,
+            verb: match packet.row.operation {
+                _ if packet.packet.extended.ieth.is_some() => Verb::Unsupported,
+                Operation::Send => Verb::Send,
+                Operation::Write => Verb::Write,
+                _ => Verb::Unsupported,
+            },
+            position: packet.row.position,
+            reth: packet.packet.extended.reth,
+            payload: packet.packet.payload,
+        };
+        pair.has_received = true;
+        pair.received.marked += u64::from(packet.headers.fecn);
+        self.totals.count_if(packet.headers.fecn, Total::EcnMarked);
+        let size = packet.headers.size;
+        let notification = pair.notification_point.on_receive(packet.headers, size, now);
+        let due = pair.notification_point.poll_timeout().unwrap_or(Instant::NEVER);
+        self.timers.set(&mut pair.notify, Timer::NotificationPoint(index), due);
+        let was_open = !pair.responder.has_failed();
+        let reception = pair.responder.on_request(&request, now);
+        let fails = was_open && pair.responder.has_failed();
+        if let Some(notification) = notification {
+            let answer_due = reception.reply != Reply::Nothing;
+            self.send_notification(index, &notification, answer_due, packet.arrived);
+        }
+        self.reply(index, reception.reply, packet.arrived, now);
+        if fails {
+            self.give_up(index, now);
+            self.refresh(index, now, now);
+        }
+        self.account_reception(index, &reception, request.payload.len(), packet.arrived)
+    }
+
+    fn reply(&mut self, index: u32, reply: Reply, arrived: Instant, now: Instant) {
+        let pair = &mut self.queue_pairs[index as usize];
+        match reply {
+            Reply::Nothing => {}
+            Reply::Owed if pair.acknowledge.is_set() => {}
+            Reply::Owed => {
+                let due = now + self.config.ack_delay;
+                self.timers.set(&mut pair.acknowledge, Timer::Acknowledge(index), due);
+            }
+            Reply::Now(answer) => {
+                pair.acknowledge.clear();
+                self.send_acknowledgement(index, answer, arrived);
+            }
+        }
+    }
+
+    fn account_reception(
+        &mut self,
+        index: u32,
+        reception: &Reception,
+        payload: usize,
+        arrived: Instant,
+    ) -> Result<(), DropReason> {
+        let received = &mut self.queue_pairs[index as usize].received;
+        received.reordered += u64::from(reception.out_of_order);
+        if let Some(reason) = reception.refused {
+            match reason {
+                DropReason::OutOfSequence => self.totals.count(Total::OutOfSequence),
+                DropReason::Duplicate => self.totals.count(Total::DuplicateRequest),
+                DropReason::ReceiverNotReady => self.totals.count(Total::OutOfBuffer),
+                _ => {}
+            }
+            return Err(reason);
+        }
+        received.delivered_bytes += payload as u64;
+        if let Some(delivery) = reception.delivery {
+            received.messages += 1;
+            if let Some(stamp) = delivery.stamp {
+                self.latencies.count(stamp.item, arrived.since(stamp.posted));
+            }
+        }
+        Ok(())
+    }
+
+    fn on_acknowledgement(
+        &mut self,
+        packet: &Arrived<'_>,
+        now: Instant,
+    ) -> Result<(), DropReason> {
+        let index = self.peers.find(packet.class, packet.peer).ok_or(DropReason::QueuePair)?;
+        let aeth = packet.packet.extended.aeth.ok_or(DropReason::Opcode)?;
+        if packet.bth.becn {
+            self.totals.count(Total::BecnHandled);
+            let notification = Notification::becn(Travel::AckOrCnp);
+            self.notify(index, &notification, NoteKind::Becn, now);
+        }
+        match aeth.syndrome {
+            Syndrome::Rnr { .. } => self.totals.count(Total::RnrNak),
+            Syndrome::Nak(NakCode::PsnSequence) => self.totals.count(Total::PacketSequenceError),
+            _ => {}
+        }
+        let limits = self.limits();
+        let pair = &mut self.queue_pairs[index as usize];
+        let outcome = pair.requester.on_acknowledge(packet.bth.psn, aeth.syndrome, limits);
+        self.on_outcome(index, &outcome, now);
+        Ok(())
+    }
+
+    fn on_outcome(&mut self, index: u32, outcome: &Outcome, now: Instant) {
+        let pair = &mut self.queue_pairs[index as usize];
+        pair.sent.completed += outcome.completed;
+        if !pair.requester.awaits_acknowledgement() {
+            pair.retransmit.clear();
+        } else if outcome.progress {
+            let due = now + self.config.ack_timeout;
+            self.timers.set(&mut pair.retransmit, Timer::Retransmit(index), due);
+        }
+        if outcome.progress || outcome.then != Next::Continue {
+            self.proceed(index, outcome.then, now);
+        }
+    }
+
+    fn on_notification_packet(
+        &mut self,
+        packet: &Arrived<'_>,
+        now: Instant,
+    ) -> Result<(), DropReason> {
+        let mut body = [0; 16];
+        let payload = packet.packet.payload;
+        match payload.len() {
+            0 => {}
+            16 => body.copy_from_slice(payload),
+            _ => {
+                self.totals.count(Total::CnpIgnored);
+                return Err(DropReason::PacketLength);
+            }
+        }
+        let Some(index) = self.peers.find(packet.class, packet.peer) else {
+            self.totals.count(Total::CnpIgnored);
+            return Err(DropReason::QueuePair);
+        };
+        if !packet.bth.becn && body == [0; 16] {
+            self.totals.count(Total::CnpIgnored);
+            return Ok(());
+        }
+        self.totals.count(Total::CnpHandled);
+        let notification = Notification { travel: Travel::Cnp, becn: packet.bth.becn, body };
+        self.notify(index, &notification, NoteKind::Cnp, now);
+        Ok(())
+    }
+
+    /// Tells the reaction point of the flow we send on this queue pair.
+    fn notify(&mut self, index: u32, notification: &Notification, note: NoteKind, now: Instant) {
+        let pair = &mut self.queue_pairs[index as usize];
+        pair.sent.notes += 1;
+        let (flow, lane, group) = (pair.sending, pair.lane, pair.group);
+        self.log(lane, now, EventKind::Note { flow, note, dir: Direction::Rx });
+        let mut outlet = Outlet { timers: &mut self.timers, events: &mut self.events };
+        let permission = self.pacer.on_notification(group, flow, notification, now, &mut outlet);
+        self.schedule.permit(group, permission, now);
+    }
+}

@@ -1,0 +1,415 @@
+//! The receiving half of a queue pair: packets in order in, acknowledgements out.
+//!
+//! Reliable: only the expected PSN is taken; one ahead is refused with one NAK a gap, one behind is
+//! acknowledged again. Unreliable connection: a gap ends the message under way, and packets are
+//! refused until the next message begins; a PSN seen before is refused too, so that nothing is
+//! delivered twice (the standard leaves that to chance). Datagrams: whatever comes.
+//!
+//! Source: IBTA Vol 1, 9.7.4 (packet validation), 9.7.5 (acknowledgements, RNR), 9.8.2 (UC),
+//! 9.8.3 (UD).
+
+use crate::config::Transport as Service;
+use crate::transport::message::Stamp;
+use proto::counters::DropReason;
+use proto::ids::Psn;
+use proto::units::{Duration, Instant};
+use proto::wire::infiniband::opcode::Position;
+use proto::wire::infiniband::{NakCode, Reth, Syndrome};
+
+/// What a peer may write to: one region a queue pair, known to both ends beforehand.
+///
+/// Nothing is stored; key and bounds are checked as if it were.
+pub struct MemoryRegion;
+
+impl MemoryRegion {
+    /// R_Key.
+    pub const KEY: u32 = 0x7062_0001;
+    /// First virtual address.
+    pub const START: u64 = 0x1_0000_0000;
+    /// Octets: one message of the largest size. Source: IBTA Vol 1, 9.7.7 (2^31 octets).
+    pub const LENGTH: u64 = 1 << 31;
+
+    fn admits(reth: &Reth) -> bool {
+        let offset = reth.virtual_address.checked_sub(Self::START);
+        reth.remote_key == Self::KEY
+            && offset.is_some_and(|offset| {
+                offset.saturating_add(u64::from(reth.dma_length)) <= Self::LENGTH
+            })
+    }
+}
+
+/// What a responder is told.
+#[derive(Clone, Copy, Debug)]
+pub struct ResponderConfig {
+    /// The service.
+    pub service: Service,
+    /// Payload of every packet but a message's last.
+    pub mtu: u32,
+    /// Requests per acknowledgement, at least 1.
+    pub ack_every: u32,
+    /// Receive buffers posted; 0 is no limit.
+    pub receive_depth: u32,
+    /// Time to post one again.
+    pub receive_refill: Duration,
+    /// RNR timer code.
+    pub rnr_code: u8,
+}
+
+/// What a request does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verb {
+    /// SEND.
+    Send,
+    /// RDMA WRITE.
+    Write,
+    /// Anything else: refused, once it is its turn.
+    Unsupported,
+}
+
+/// One request packet, as far as the responder cares.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// Its sequence number.
+    pub psn: Psn,
+    /// What it does.
+    pub verb: Verb,
+    /// Where in its message it stands.
+    pub position: Position,
+    /// Its RETH, if it has one.
+    pub reth: Option<Reth>,
+    /// Its payload.
+    pub payload: &'a [u8],
+}
+
+/// An acknowledgement to send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// Last packet received, or for a NAK the one expected.
+    pub psn: Psn,
+    /// ACK, RNR or NAK.
+    pub syndrome: Syndrome,
+    /// Messages completed, modulo 2^24.
+    pub msn: u32,
+}
+
+/// Whether the requester hears of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// It does not.
+    Nothing,
+    /// Later, with others, but within the acknowledgement delay.
+    Owed,
+    /// At once.
+    Now(Answer),
+}
+
+/// A message has been delivered whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delivery {
+    /// What its first octets said.
+    pub stamp: Option<Stamp>,
+}
+
+/// What became of a request packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reception {
+    /// Why it was refused, if it was.
+    pub refused: Option<DropReason>,
+    /// It came ahead of its turn.
+    pub out_of_order: bool,
+    /// The message it completed.
+    pub delivery: Option<Delivery>,
+    /// What the requester hears.
+    pub reply: Reply,
+}
+
+impl Reception {
+    fn refused(reason: DropReason, reply: Reply) -> Reception {
+        Reception { refused: Some(reason), out_of_order: false, delivery: None, reply }
+    }
+}
+
+/// A message of which not every packet has arrived.
+#[derive(Clone, Copy, Debug)]
+struct Partial {
+    verb: Verb,
+    stamp: Option<Stamp>,
+    received: u64,
+    /// Octets that the RETH promised.
+    promised: Option<u32>,
+}
+
+/// Receive buffers, taken by messages and posted again by the user one at a time.
+#[derive(Clone, Debug)]
+struct Buffers {
+    /// None: no limit.
+    posted: Option<u32>,
+    to_post: u32,
+    next_post: Instant,
+    refill: Duration,
+}
+
+impl Buffers {
+    fn take(&mut self, now: Instant) -> bool {
+        let Some(posted) = &mut self.posted else { return true };
+        while self.to_post > 0 && self.next_post <= now {
+            *posted += 1;
+            self.to_post -= 1;
+            self.next_post = self.next_post + self.refill;
+        }
+        let granted = *posted > 0;
+        *posted -= u32::from(granted);
+        granted
+    }
+
+    fn give_back(&mut self, now: Instant) {
+        if self.to_post == 0 {
+            self.next_post = now + self.refill;
+        }
+        self.to_post += u32::from(self.posted.is_some());
+    }
+}
+
+/// The receiving half of one queue pair.
+#[derive(Clone, Debug)]
+pub struct Responder {
+    config: ResponderConfig,
+    expected: Psn,
+    partial: Option<Partial>,
+    /// Messages completed, modulo 2^24.
+    msn: u32,
+    /// Packets taken since the last acknowledgement.
+    unanswered: u32,
+    /// The requester has been told of the present gap, or to wait.
+    told: bool,
+    failed: bool,
+    buffers: Buffers,
+}
+
+impl Responder {
+    /// A responder that has received nothing.
+    pub fn new(config: ResponderConfig) -> Responder {
+        let buffers = Buffers {
+            posted: (config.receive_depth > 0).then_some(config.receive_depth),
+            to_post: 0,
+            next_post: Instant::ZERO,
+            refill: config.receive_refill,
+        };
+        Responder {
+            config,
+            expected: Psn::default(),
+            partial: None,
+            msn: 0,
+            unanswered: 0,
+            told: false,
+            failed: false,
+            buffers,
+        }
+    }
+
+    /// It has refused a request for good, and its queue pair with it.
+    pub fn has_failed(&self) -> bool {
+        self.failed
+    }
+
+    /// Packets have been taken that no acknowledgement has confirmed yet.
+    pub fn owes_answer(&self) -> bool {
+        self.unanswered > 0
+    }
+
+    /// The acknowledgement of everything taken so far.
+    pub fn acknowledge(&mut self) -> Answer {
+        self.unanswered = 0;
+        self.answer(self.expected.plus(Psn::MAX), Syndrome::ACK)
+    }
+
+    /// Refuses everything from now on.
+    pub fn give_up(&mut self) {
+        self.failed = true;
+        self.unanswered = 0;
+    }
+
+    /// A request packet arrived.
+    pub fn on_request(&mut self, request: &Request<'_>, now: Instant) -> Reception {
+        if self.failed {
+            return Reception::refused(DropReason::QueuePair, Reply::Nothing);
+        }
+        match self.config.service {
+            Service::Rc => self.on_reliable(request, now),
+            Service::Uc => self.on_unreliable(request, now),
+            Service::Ud => self.on_datagram(request, now),
+        }
+    }
+
+    fn on_reliable(&mut self, request: &Request<'_>, now: Instant) -> Reception {
+        match request.psn.distance_from(self.expected) {
+            0 => {}
+            ahead if ahead > 0 => return self.refuse_gap(),
+            _ => {
+                let reply = Reply::Now(self.acknowledge());
+                return Reception::refused(DropReason::Duplicate, reply);
+            }
+        }
+        if let Err((reason, code)) = self.check(request) {
+            self.give_up();
+            let reply = Reply::Now(self.answer(self.expected, Syndrome::Nak(code)));
+            return Reception::refused(reason, reply);
+        }
+        if !self.begin(request, now) {
+            // What follows is ahead of its turn, but the requester knows.
+            self.told = true;
+            let syndrome = Syndrome::Rnr { timer: self.config.rnr_code };
+            let reply = Reply::Now(self.answer(self.expected, syndrome));
+            return Reception::refused(DropReason::ReceiverNotReady, reply);
+        }
+        self.told = false;
+        self.expected = self.expected.next();
+        let delivery = self.take(request, now);
+        self.unanswered += 1;
+        let reply = if self.unanswered >= self.config.ack_every {
+            Reply::Now(self.acknowledge())
+        } else {
+            Reply::Owed
+        };
+        Reception { refused: None, out_of_order: false, delivery, reply }
+    }
+
+    fn refuse_gap(&mut self) -> Reception {
+        let reply = if self.told {
+            Reply::Nothing
+        } else {
+            self.told = true;
+            self.unanswered = 0;
+            Reply::Now(self.answer(self.expected, Syndrome::Nak(NakCode::PsnSequence)))
+        };
+        let reason = DropReason::OutOfSequence;
+        Reception { out_of_order: true, ..Reception::refused(reason, reply) }
+    }
+
+    fn on_unreliable(&mut self, request: &Request<'_>, now: Instant) -> Reception {
+        let ahead = request.psn.distance_from(self.expected);
+        if ahead < 0 {
+            return Reception::refused(DropReason::Duplicate, Reply::Nothing);
+        }
+        self.expected = request.psn.next();
+        let begins = matches!(request.position, Position::First | Position::Only);
+        // A gap, or a message begun before the last one ended, ends the message under way.
+        if ahead > 0 || begins {
+            self.abandon(now);
+        }
+        let out_of_order = ahead > 0;
+        let refused = if !begins && self.partial.is_none() {
+            Some(DropReason::OutOfSequence)
+        } else if let Err((reason, _)) = self.check(request) {
+            self.abandon(now);
+            Some(reason)
+        } else if !self.begin(request, now) {
+            Some(DropReason::ReceiverNotReady)
+        } else {
+            None
+        };
+        let delivery = if refused.is_none() { self.take(request, now) } else { None };
+        Reception { refused, out_of_order, delivery, reply: Reply::Nothing }
+    }
+
+    fn on_datagram(&mut self, request: &Request<'_>, now: Instant) -> Reception {
+        let out_of_order = request.psn != self.expected;
+        self.expected = request.psn.next();
+        self.partial = None;
+        let refused = if let Err((reason, _)) = self.check(request) {
+            Some(reason)
+        } else if !self.begin(request, now) {
+            Some(DropReason::ReceiverNotReady)
+        } else {
+            None
+        };
+        let delivery = if refused.is_none() { self.take(request, now) } else { None };
+        Reception { refused, out_of_order, delivery, reply: Reply::Nothing }
+    }
+
+    /// Whether the packet fits the message under way, its own header and our memory.
+    fn check(&self, request: &Request<'_>) -> Result<(), (DropReason, NakCode)> {
+        use Position::{First, Last, Middle, Only};
+        let invalid = |reason| Err((reason, NakCode::InvalidRequest));
+        if request.verb == Verb::Unsupported {
+            return invalid(DropReason::Opcode);
+        }
+        let fits = match (request.position, &self.partial) {
+            (First | Only, partial) => partial.is_none(),
+            (Middle | Last, Some(partial)) => partial.verb == request.verb,
+            (Middle | Last, None) => false,
+        };
+        if !fits {
+            return invalid(DropReason::Opcode);
+        }
+        let (length, mtu) = (request.payload.len() as u64, u64::from(self.config.mtu));
+        let length_fits = match request.position {
+            First | Middle => length == mtu,
+            Last => length > 0 && length <= mtu,
+            Only => length <= mtu,
+        };
+        if !length_fits {
+            return invalid(DropReason::PacketLength);
+        }
+        if let Some(reth) = &request.reth
+            && !MemoryRegion::admits(reth)
+        {
+            return Err((DropReason::Key, NakCode::RemoteAccess));
+        }
+        // DMALen is the length of the whole message, no more and no less.
+        let received = self.partial.map_or(0, |partial| partial.received) + length;
+        let promised =
+            request.reth.map(|reth| reth.dma_length).or(self.partial.and_then(|p| p.promised));
+        let keeps_word = promised.is_none_or(|promised| match request.position {
+            First | Middle => received < u64::from(promised),
+            Last | Only => received == u64::from(promised),
+        });
+        if keeps_word { Ok(()) } else { invalid(DropReason::PacketLength) }
+    }
+
+    /// Begins a message if the packet does; false if a SEND finds no receive buffer.
+    fn begin(&mut self, request: &Request<'_>, now: Instant) -> bool {
+        if !matches!(request.position, Position::First | Position::Only) {
+            return true;
+        }
+        if request.verb == Verb::Send && !self.buffers.take(now) {
+            return false;
+        }
+        self.partial = Some(Partial {
+            verb: request.verb,
+            stamp: Stamp::parse(request.payload),
+            received: 0,
+            promised: request.reth.map(|reth| reth.dma_length),
+        });
+        true
+    }
+
+    /// Takes the payload of a packet that is in order.
+    fn take(&mut self, request: &Request<'_>, now: Instant) -> Option<Delivery> {
+        let partial = self.partial.as_mut()?;
+        partial.received += request.payload.len() as u64;
+        if !matches!(request.position, Position::Last | Position::Only) {
+            return None;
+        }
+        let done = self.partial.take()?;
+        if done.verb == Verb::Send {
+            self.buffers.give_back(now);
+        }
+        self.msn = (self.msn + 1) & Psn::MAX;
+        Some(Delivery { stamp: done.stamp })
+    }
+
+    /// Forgets the message under way; its receive buffer goes back to the user.
+    fn abandon(&mut self, now: Instant) {
+        if self.partial.take().is_some_and(|partial| partial.verb == Verb::Send) {
+            self.buffers.give_back(now);
+        }
+    }
+
+    fn answer(&self, psn: Psn, syndrome: Syndrome) -> Answer {
+        Answer { psn, syndrome, msn: self.msn }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,235 @@
+//! Whose turn it is: queue pairs with something to send, grouped by the reaction point that paces
+//! them.
+//!
+//! A lane keeps two heaps of groups: those that may send now, by the key of their first member, and
+//! those that must wait, by the instant from which they may. A group keeps a heap of its members.
+//! Each group stands in one place and each member is offered once; entries that no longer count are
+//! told by their ticket and dropped when they come to the top. So a frame costs O(log n) however
+//! many queue pairs wait, and one that is held back holds up nobody outside its group.
+
+use proto::congestion::Permission;
+use proto::ids::VirtualLane;
+use proto::units::Instant;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// A heap entry: the smallest key first; it counts while its owner still holds the ticket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Entry {
+    key: u64,
+    index: u32,
+    ticket: u32,
+}
+
+type Heap = BinaryHeap<Reverse<Entry>>;
+
+/// A queue pair.
+#[derive(Clone, Copy, Debug)]
+struct Member {
+    group: u32,
+    /// Place in the service order while something can be sent.
+    key: Option<u64>,
+    ticket: u32,
+}
+
+/// Where a group stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    /// Nothing to send, or stopped by its reaction point.
+    Aside,
+    /// It may send; the key of its first member.
+    Ready(u64),
+    /// It may send from then on.
+    Waiting(Instant),
+}
+
+/// Queue pairs under one reaction point.
+#[derive(Clone, Debug)]
+struct Group {
+    lane: usize,
+    members: Heap,
+    permission: Permission,
+    standing: Standing,
+    ticket: u32,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Lane {
+    ready: Heap,
+    waiting: Heap,
+    groups_ready: u32,
+}
+
+/// The next queue pair of a lane and since when its group may send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Turn {
+    /// Index of the queue pair.
+    pub queue_pair: u32,
+    /// Since when its reaction point permits it.
+    pub permitted_since: Instant,
+}
+
+/// The service order of one NIC.
+#[derive(Clone, Debug)]
+pub struct Schedule {
+    lanes: Vec<Lane>,
+    groups: Vec<Group>,
+    members: Vec<Member>,
+}
+
+impl Schedule {
+    /// Over `lanes` data lanes, with nobody in it.
+    pub fn new(lanes: usize) -> Schedule {
+        Schedule { lanes: vec![Lane::default(); lanes], groups: Vec::new(), members: Vec::new() }
+    }
+
+    /// The next group, on `lane`; groups are numbered in the order of these calls.
+    pub fn add_group(&mut self, lane: VirtualLane) {
+        self.groups.push(Group {
+            lane: lane.index(),
+            members: Heap::new(),
+            permission: Permission::At(Instant::ZERO),
+            standing: Standing::Aside,
+            ticket: 0,
+        });
+    }
+
+    /// The next queue pair, in `group`; queue pairs are numbered in the order of these calls.
+    pub fn add_queue_pair(&mut self, group: u32) {
+        self.members.push(Member { group, key: None, ticket: 0 });
+    }
+
+    /// Whether `queue_pair` has been offered.
+    pub fn is_offered(&self, queue_pair: u32) -> bool {
+        self.members[queue_pair as usize].key.is_some()
+    }
+
+    /// `queue_pair` can send, with this place in the service order; `None`: it cannot.
+    pub fn offer(&mut self, queue_pair: u32, key: Option<u64>, now: Instant) {
+        let group = self.enter(queue_pair, key);
+        self.settle(group, now);
+    }
+
+    /// The reaction point of `group` decides anew.
+    pub fn permit(&mut self, group: u32, permission: Permission, now: Instant) {
+        self.groups[group as usize].permission = permission;
+        self.settle(group, now);
+    }
+
+    /// `queue_pair` has sent a frame: its next place in the order, and its reaction point's word.
+    pub fn served(
+        &mut self,
+        queue_pair: u32,
+        key: Option<u64>,
+        permission: Permission,
+        now: Instant,
+    ) {
+        let group = self.enter(queue_pair, key);
+        self.groups[group as usize].permission = permission;
+        self.settle(group, now);
+    }
+
+    /// Whose turn it is on `lane` at `now`.
+    pub fn turn(&mut self, lane: VirtualLane, now: Instant) -> Option<Turn> {
+        self.promote(lane, now);
+        let ready = &mut self.lanes[lane.index()].ready;
+        let group = loop {
+            let Reverse(entry) = ready.peek()?;
+            let group = &self.groups[entry.index as usize];
+            if group.ticket == entry.ticket && matches!(group.standing, Standing::Ready(_)) {
+                break entry.index;
+            }
+            ready.pop();
+        };
+        let permitted_since = match self.groups[group as usize].permission {
+            Permission::At(at) => at,
+            Permission::Stopped => unreachable!("a stopped group stands aside"),
+        };
+        let first = self.first_member(group).expect("a ready group has a member to send");
+        Some(Turn { queue_pair: first.index, permitted_since })
+    }
+
+    /// Something may send on `lane` and waits for the line or for credit.
+    pub fn is_ready(&self, lane: VirtualLane) -> bool {
+        self.lanes[lane.index()].groups_ready > 0
+    }
+
+    /// When the next group of `lane` is permitted to send; it may turn out to be put off.
+    pub fn next_permission(&self, lane: VirtualLane) -> Instant {
+        let waiting = &self.lanes[lane.index()].waiting;
+        waiting.peek().map_or(Instant::NEVER, |Reverse(entry)| Instant::from_ps(entry.key))
+    }
+
+    fn enter(&mut self, queue_pair: u32, key: Option<u64>) -> u32 {
+        let member = &mut self.members[queue_pair as usize];
+        let group = member.group;
+        if member.key != key {
+            member.key = key;
+            member.ticket = member.ticket.wrapping_add(1);
+            if let Some(key) = key {
+                let entry = Entry { key, index: queue_pair, ticket: member.ticket };
+                self.groups[group as usize].members.push(Reverse(entry));
+            }
+        }
+        group
+    }
+
+    fn first_member(&mut self, group: u32) -> Option<Entry> {
+        let members = &mut self.groups[group as usize].members;
+        loop {
+            let Reverse(entry) = *members.peek()?;
+            let member = self.members[entry.index as usize];
+            if member.ticket == entry.ticket && member.key.is_some() {
+                return Some(entry);
+            }
+            members.pop();
+        }
+    }
+
+    /// Puts `group` where it belongs at `now`.
+    fn settle(&mut self, index: u32, now: Instant) {
+        let first = self.first_member(index);
+        let group = &mut self.groups[index as usize];
+        let standing = match (first, group.permission) {
+            (None, _) | (_, Permission::Stopped) => Standing::Aside,
+            (Some(first), Permission::At(at)) if at <= now => Standing::Ready(first.key),
+            (Some(_), Permission::At(at)) => Standing::Waiting(at),
+        };
+        if standing == group.standing {
+            return;
+        }
+        let lane = &mut self.lanes[group.lane];
+        lane.groups_ready -= u32::from(matches!(group.standing, Standing::Ready(_)));
+        group.standing = standing;
+        group.ticket = group.ticket.wrapping_add(1);
+        let entry = |key| Reverse(Entry { key, index, ticket: group.ticket });
+        match standing {
+            Standing::Aside => {}
+            Standing::Ready(key) => {
+                lane.groups_ready += 1;
+                lane.ready.push(entry(key));
+            }
+            Standing::Waiting(at) => lane.waiting.push(entry(at.as_ps())),
+        }
+    }
+
+    fn promote(&mut self, lane: VirtualLane, now: Instant) {
+        loop {
+            let waiting = &mut self.lanes[lane.index()].waiting;
+            let Some(Reverse(entry)) = waiting.peek() else { return };
+            let group = &self.groups[entry.index as usize];
+            let counts = group.ticket == entry.ticket;
+            if counts && entry.key > now.as_ps() {
+                return;
+            }
+            let index = entry.index;
+            waiting.pop();
+            if counts {
+                self.settle(index, now);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,294 @@
+//! Outwards: which frame a lane would send next, and how it is made when it leaves.
+
+use crate::config::{ClassConfig, CnpBody, Operation, QueuePairOrder, Transport as Service};
+use crate::counters::Total;
+use crate::pacer::{HEADERS, Outlet};
+use crate::timers::Timer;
+use crate::transport::message::{self, Stamp};
+use crate::transport::queue_pair::QueuePair;
+use crate::transport::requester::Packet;
+use crate::transport::responder::{Answer, MemoryRegion};
+use crate::transport::{ChannelAdapter, Started};
+use proto::congestion::{Notification, Travel};
+use proto::events::{Direction, EventKind, NoteKind};
+use proto::frame::{Frame, FrameClass, FrameKind};
+use proto::ids::{Psn, VirtualLane};
+use proto::link::port::{Head, LaneSource};
+use proto::units::{Bytes, Instant};
+use proto::wire::infiniband::opcode::Position;
+use proto::wire::infiniband::{
+    Aeth, Bth, Deth, ExtendedHeaders, Opcode, PacketBuilder, Reth,
+};
+
+/// Q_Key of every datagram queue pair here. Bit 31 is clear: such keys may come from the sender.
+/// Source: IBTA Vol 1, 10.2.4 (controlled Q_Keys).
+pub(super) const QUEUE_KEY: u32 = 0x0070_6264;
+
+/// A frame that answers or notifies; it leaves before data and is never paced.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ControlFrame {
+    queue_pair: u32,
+    /// Since when it could leave.
+    ready: Instant,
+    becn: bool,
+    content: Content,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Content {
+    Acknowledgement(Answer),
+    Notification([u8; 16]),
+}
+
+impl ControlFrame {
+    fn head(&self, cnp_body: CnpBody) -> Head {
+        let (body, class) = match self.content {
+            Content::Acknowledgement(_) => (Aeth::LEN, FrameClass::Ack),
+            Content::Notification(body) => (body_of(&body, cnp_body).len(), FrameClass::Notification),
+        };
+        Head { size: Bytes::new(HEADERS + body as u64), ready: self.ready, class }
+    }
+}
+
+/// What a CNP carries. Sixteen zeros may be left out; what a scheme has written may not.
+fn body_of(body: &[u8; 16], cnp_body: CnpBody) -> &[u8] {
+    match cnp_body {
+        CnpBody::None if *body == [0; 16] => &[],
+        _ => body,
+    }
+}
+
+fn opcode(class: &ClassConfig, position: Position) -> Opcode {
+    let service = match class.transport {
+        Service::Rc => Opcode::RC_SEND_FIRST,
+        Service::Uc => Opcode::UC_SEND_FIRST,
+        Service::Ud => return Opcode::UD_SEND_ONLY,
+    };
+    // The rows of RC and UC stand in the same order.
+    let row = match (class.operation, position) {
+        (Operation::Send, Position::First) => Opcode::RC_SEND_FIRST,
+        (Operation::Send, Position::Middle) => Opcode::RC_SEND_MIDDLE,
+        (Operation::Send, Position::Last) => Opcode::RC_SEND_LAST,
+        (Operation::Send, Position::Only) => Opcode::RC_SEND_ONLY,
+        (Operation::Write, Position::First) => Opcode::RC_WRITE_FIRST,
+        (Operation::Write, Position::Middle) => Opcode::RC_WRITE_MIDDLE,
+        (Operation::Write, Position::Last) => Opcode::RC_WRITE_LAST,
+        (Operation::Write, Position::Only) => Opcode::RC_WRITE_ONLY,
+    };
+    Opcode(service.0 | row.0)
+}
+
+fn data_size(class: &ClassConfig, packet: &Packet) -> Bytes {
+    let extended = opcode(class, packet.position).extended_headers().octets() as u64;
+    Bytes::new(HEADERS + extended + u64::from(packet.length).next_multiple_of(4))
+}
+
+impl LaneSource for ChannelAdapter {
+    fn head(&mut self, lane: VirtualLane, now: Instant) -> Option<Head> {
+        if lane == VirtualLane::MANAGEMENT {
+            return None;
+        }
+        if let Some(control) = self.lanes[lane.index()].control.front() {
+            return Some(control.head(self.config.cnp_body));
+        }
+        let turn = self.schedule.turn(lane, now)?;
+        self.lanes[lane.index()].announced = turn.queue_pair;
+        let pair = &self.queue_pairs[turn.queue_pair as usize];
+        let packet = pair.requester.next_packet().expect("who has a turn has a packet");
+        let since = packet.message.posted.max(pair.ready_since).max(turn.permitted_since);
+        let size = data_size(&pair.config, &packet);
+        Some(Head { size, ready: since.min(now), class: FrameClass::Data })
+    }
+
+    fn take(&mut self, lane: VirtualLane, start: Instant, end: Instant) -> Frame {
+        self.balance.injected += 1;
+        match self.lanes[lane.index()].control.pop_front() {
+            Some(control) => self.make_control(&control, start),
+            None => self.make_data(lane, start, end),
+        }
+    }
+}
+
+impl ChannelAdapter {
+    /// Queues the acknowledgement `answer`, with BECN if one is owed.
+    pub(super) fn send_acknowledgement(&mut self, index: u32, answer: Answer, ready: Instant) {
+        let pair = &mut self.queue_pairs[index as usize];
+        let becn = std::mem::take(&mut pair.becn_owed);
+        let content = Content::Acknowledgement(answer);
+        let control = ControlFrame { queue_pair: index, ready, becn, content };
+        self.lanes[pair.lane.index()].control.push_back(control);
+    }
+
+    /// Sends `notification` to the peer of a queue pair: on the next acknowledgement if it may and
+    /// one is due, else as a packet of its own.
+    pub(super) fn send_notification(
+        &mut self,
+        index: u32,
+        notification: &Notification,
+        answer_due: bool,
+        ready: Instant,
+    ) {
+        let pair = &mut self.queue_pairs[index as usize];
+        if notification.travel == Travel::AckOrCnp && notification.becn && answer_due {
+            pair.becn_owed = true;
+            return;
+        }
+        let content = Content::Notification(notification.body);
+        let control =
+            ControlFrame { queue_pair: index, ready, becn: notification.becn, content };
+        self.lanes[pair.lane.index()].control.push_back(control);
+    }
+
+    /// The delay of a coalesced acknowledgement is over.
+    pub(super) fn on_answer_overdue(&mut self, index: u32, now: Instant) {
+        let responder = &mut self.queue_pairs[index as usize].responder;
+        if responder.owes_answer() {
+            let answer = responder.acknowledge();
+            self.send_acknowledgement(index, answer, now);
+        }
+    }
+
+    /// A notification point's timer ran out.
+    pub(super) fn on_notification_point_timer(&mut self, index: u32, now: Instant) {
+        let pair = &mut self.queue_pairs[index as usize];
+        let notification = pair.notification_point.handle_timeout(now);
+        let due = pair.notification_point.poll_timeout().unwrap_or(Instant::NEVER);
+        self.timers.set(&mut pair.notify, Timer::NotificationPoint(index), due);
+        let answer_due = pair.responder.owes_answer();
+        if let Some(notification) = notification {
+            self.send_notification(index, &notification, answer_due, now);
+        }
+    }
+
+    fn builder(&self, pair: &QueuePair, bth: Bth, extended: ExtendedHeaders) -> PacketBuilder {
+        PacketBuilder {
+            virtual_lane: pair.lane,
+            service_level: pair.config.service_level,
+            dlid: pair.peer,
+            slid: self.config.lid,
+            extended,
+            ..PacketBuilder::new(bth)
+        }
+    }
+
+    fn make_control(&mut self, control: &ControlFrame, start: Instant) -> Frame {
+        let pair = &self.queue_pairs[control.queue_pair as usize];
+        let (opcode, psn, aeth, total, note) = match control.content {
+            Content::Acknowledgement(answer) => {
+                let aeth =
+                    Aeth { syndrome: answer.syndrome, message_sequence_number: answer.msn };
+                let (total, note) = (Total::BecnSent, NoteKind::Becn);
+                (Opcode::RC_ACKNOWLEDGE, answer.psn, Some(aeth), total, note)
+            }
+            Content::Notification(_) => {
+                (Opcode::CNP, Psn::default(), None, Total::CnpSent, NoteKind::Cnp)
+            }
+        };
+        let bth = Bth { becn: control.becn, ..Bth::new(opcode, pair.remote, psn) };
+        let extended = ExtendedHeaders { aeth, ..ExtendedHeaders::NONE };
+        let builder = self.builder(pair, bth, extended);
+        let body = match &control.content {
+            Content::Acknowledgement(_) => &[],
+            Content::Notification(body) => body_of(body, self.config.cnp_body),
+        };
+        let mut octets = self.pool.take();
+        builder
+            .emit(&mut octets, body.len(), |payload| payload.copy_from_slice(body))
+            .expect("a control frame is short and has the headers of its opcode");
+        if control.becn || note == NoteKind::Cnp {
+            let (flow, lane) = (self.receiving(pair), pair.lane);
+            self.totals.count(total);
+            self.lanes[lane.index()].notes_tx += 1;
+            self.log(lane, start, EventKind::Note { flow, note, dir: Direction::Tx });
+        }
+        Frame::intact(FrameKind::Infiniband, octets)
+    }
+
+    fn make_data(&mut self, lane: VirtualLane, start: Instant, end: Instant) -> Frame {
+        let index = self.lanes[lane.index()].announced;
+        let pair = &self.queue_pairs[index as usize];
+        let packet = pair.requester.next_packet().expect("`head` has just announced it");
+        let frame = self.emit_data(index, &packet);
+        self.account_data(index, &packet, frame.line_size(), start, end);
+        frame
+    }
+
+    fn emit_data(&mut self, index: u32, packet: &Packet) -> Frame {
+        let pair = &self.queue_pairs[index as usize];
+        let (class, message) = (&pair.config, &packet.message);
+        let begins = matches!(packet.position, Position::First | Position::Only);
+        let ends = matches!(packet.position, Position::Last | Position::Only);
+        let ack_every = self.config.ack_every.max(1);
+        let ack_request = class.transport == Service::Rc
+            && (ends || !packet.fresh || packet.psn.get() % ack_every == ack_every - 1);
+        let bth = Bth::new(opcode(class, packet.position), pair.remote, packet.psn);
+        let datagram = class.transport == Service::Ud;
+        let writes = class.operation == Operation::Write && begins;
+        let extended = ExtendedHeaders {
+            deth: datagram.then_some(Deth {
+                queue_key: QUEUE_KEY,
+                reserved8: 0,
+                source: pair.number,
+            }),
+            reth: writes.then_some(Reth {
+                virtual_address: MemoryRegion::START,
+                remote_key: MemoryRegion::KEY,
+                dma_length: message.size,
+            }),
+            ..ExtendedHeaders::NONE
+        };
+        let stamp = begins.then(|| Stamp {
+            item: self.config.traffic[usize::from(message.item)].item,
+            number: message.number,
+            posted: message.posted,
+        });
+        let stamp = stamp.filter(|_| message.size as usize >= Stamp::LEN);
+        let builder = self.builder(pair, Bth { ack_request, ..bth }, extended);
+        let mut octets = self.pool.take();
+        builder
+            .emit(&mut octets, packet.length as usize, |payload| message::fill(payload, stamp))
+            .expect("no packet is longer than a checked MTU allows");
+        Frame::intact(FrameKind::Infiniband, octets)
+    }
+
+    fn account_data(
+        &mut self,
+        index: u32,
+        packet: &Packet,
+        size: Bytes,
+        start: Instant,
+        end: Instant,
+    ) {
+        let pair = &mut self.queue_pairs[index as usize];
+        let completed = pair.requester.on_transmit();
+        pair.sent.completed += completed;
+        pair.sent.on_transmit(size.get(), end);
+        if packet.fresh {
+            let gauge = &mut self.lanes[pair.lane.index()].source_queue;
+            gauge.set(gauge.value - u64::from(packet.length), start);
+        } else {
+            self.totals.count(Total::Retransmitted);
+        }
+        let begins = matches!(packet.position, Position::First | Position::Only);
+        if begins && packet.fresh {
+            let started = Started { item: packet.message.item, to: pair.peer, at: start };
+            self.started.push_back(started);
+        }
+        if pair.requester.awaits_acknowledgement() && !pair.retransmit.is_set() {
+            let due = end + self.config.ack_timeout;
+            self.timers.set(&mut pair.retransmit, Timer::Retransmit(index), due);
+        }
+        let key = match (pair.requester.next_packet(), self.config.qp_order) {
+            (None, _) => None,
+            (Some(next), QueuePairOrder::Posting) => Some(next.message.sequence),
+            (Some(_), QueuePairOrder::RoundRobin) => {
+                self.turns += 1;
+                Some(self.turns)
+            }
+        };
+        let group = pair.group;
+        let mut outlet = Outlet { timers: &mut self.timers, events: &mut self.events };
+        let permission = self.pacer.on_transmit(group, size, end, &mut outlet);
+        self.schedule.served(index, key, permission, start);
+    }
+}

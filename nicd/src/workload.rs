@@ -1,0 +1,229 @@
+//! What a NIC is asked to send: traffic items that post messages, open loop.
+//!
+//! Arrivals are computed when somebody looks, not when they happen: while the line is busy nobody
+//! need wake for one. Every item draws from streams of its own (one for when, one for to whom), so
+//! items do not disturb each other and looking more often changes nothing.
+
+use crate::config::{Arrivals, NicConfig, Target, TrafficConfig};
+use proto::ids::{Lid, VirtualLane};
+use proto::random::Random;
+use proto::units::{Duration, Instant};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// A message that an item posts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Posting {
+    /// Local index of the item.
+    pub item: u16,
+    /// Connection class.
+    pub class: u8,
+    /// To whom.
+    pub to: Lid,
+    /// Its number within the item, modulo 2^32.
+    pub number: u32,
+    /// Octets.
+    pub size: u32,
+    /// When.
+    pub at: Instant,
+}
+
+/// What an item does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// It posts a message.
+    Post(Posting),
+    /// It stops: its messages of which no frame has left are taken back.
+    Stop {
+        /// Local index of the item.
+        item: u16,
+        /// When.
+        at: Instant,
+    },
+}
+
+/// One traffic item at work.
+#[derive(Clone, Debug)]
+struct Item {
+    config: TrafficConfig,
+    lane: VirtualLane,
+    arrivals: Random,
+    targets: Random,
+    posted: u64,
+    /// For a backlog: how many of its targets have been given their first message.
+    supplied: usize,
+    stopped: bool,
+}
+
+/// All items of one NIC.
+#[derive(Clone, Debug)]
+pub struct Workload {
+    own: Lid,
+    /// Position of our own LID among all adapters.
+    own_index: usize,
+    adapters: Vec<Lid>,
+    items: Vec<Item>,
+    /// By lane: when each item acts next, the earliest first.
+    lanes: Vec<BinaryHeap<Reverse<(Instant, u16)>>>,
+}
+
+impl Workload {
+    /// The items of `config`, which has been checked.
+    pub fn new(config: &NicConfig) -> Workload {
+        let own_index = config.adapters.iter().position(|lid| *lid == config.lid);
+        let mut workload = Workload {
+            own: config.lid,
+            own_index: own_index.unwrap_or(config.adapters.len()),
+            adapters: config.adapters.clone(),
+            items: Vec::with_capacity(config.traffic.len()),
+            lanes: vec![BinaryHeap::new(); usize::from(config.link.data_lanes)],
+        };
+        for (index, traffic) in config.traffic.iter().enumerate() {
+            let level = config.classes[usize::from(traffic.class)].service_level;
+            let stream = |purpose: &str| {
+                let purpose = format!("{}/{purpose}", traffic.name);
+                Random::stream(config.seed, &config.name, &purpose)
+            };
+            let mut item = Item {
+                config: traffic.clone(),
+                lane: VirtualLane::truncate(config.sl2vl[level.index()]),
+                arrivals: stream("arrivals"),
+                targets: stream("targets"),
+                posted: 0,
+                supplied: 0,
+                stopped: false,
+            };
+            let first = item.first_arrival();
+            workload.items.push(item);
+            workload.schedule(index as u16, first);
+        }
+        workload
+    }
+
+    /// When an item of `lane` acts next.
+    pub fn next_act(&self, lane: VirtualLane) -> Instant {
+        self.lanes[lane.index()].peek().map_or(Instant::NEVER, |Reverse((at, _))| *at)
+    }
+
+    /// The next act that is due at `now`; within a lane in order of time.
+    pub fn poll_act(&mut self, now: Instant) -> Option<Act> {
+        let due = |heap: &BinaryHeap<Reverse<(Instant, u16)>>| {
+            heap.peek().is_some_and(|Reverse((at, _))| *at <= now)
+        };
+        let lane = self.lanes.iter().position(due)?;
+        let Reverse((at, index)) = self.lanes[lane].pop()?;
+        let item = &mut self.items[usize::from(index)];
+        if at >= item.config.stop {
+            item.stopped = true;
+            return Some(Act::Stop { item: index, at });
+        }
+        let to = self.target(index);
+        let targets = self.targets(index);
+        let item = &mut self.items[usize::from(index)];
+        let next = item.arrival_after(at, targets);
+        let posting = item.post(index, to, at);
+        self.schedule(index, next);
+        Some(Act::Post(posting))
+    }
+
+    /// The first frame of a message of `item` to `to` has left: a backlog posts the next.
+    pub fn on_started(&mut self, item: u16, to: Lid, at: Instant) -> Option<Posting> {
+        let state = &mut self.items[usize::from(item)];
+        let refills = state.config.arrivals == Arrivals::Backlog
+            && !state.stopped
+            && !state.is_exhausted()
+            && at < state.config.stop;
+        refills.then(|| state.post(item, to, at))
+    }
+
+    /// Enters the item's next act: an arrival, or its stop if that comes first.
+    fn schedule(&mut self, index: u16, arrival: Instant) {
+        let item = &self.items[usize::from(index)];
+        let at = arrival.min(item.config.stop);
+        if at < Instant::NEVER {
+            self.lanes[item.lane.index()].push(Reverse((at, index)));
+        }
+    }
+
+    fn targets(&self, item: u16) -> usize {
+        match &self.items[usize::from(item)].config.to {
+            Target::Uniform => self.adapters.len() - 1,
+            Target::Lids(lids) => lids.len(),
+        }
+    }
+
+    /// To whom the item's next message goes. A backlog supplies each target in turn, any other
+    /// item draws one.
+    fn target(&mut self, index: u16) -> Lid {
+        let count = self.targets(index);
+        let item = &mut self.items[usize::from(index)];
+        let drawn = match item.config.arrivals {
+            Arrivals::Backlog => item.supplied % count,
+            _ if count == 1 => 0,
+            _ => item.targets.below(count as u64) as usize,
+        };
+        match &item.config.to {
+            Target::Lids(lids) => lids[drawn],
+            Target::Uniform => {
+                let lid = self.adapters[drawn + usize::from(drawn >= self.own_index)];
+                debug_assert_ne!(lid, self.own, "nobody sends to himself");
+                lid
+            }
+        }
+    }
+}
+
+impl Item {
+    fn is_exhausted(&self) -> bool {
+        self.config.messages != 0 && self.posted >= self.config.messages
+    }
+
+    fn post(&mut self, index: u16, to: Lid, at: Instant) -> Posting {
+        let number = self.posted as u32;
+        self.posted += 1;
+        let size = self.config.size.get() as u32;
+        Posting { item: index, class: self.config.class, to, number, size, at }
+    }
+
+    fn first_arrival(&mut self) -> Instant {
+        let start = self.config.start;
+        match self.config.arrivals {
+            Arrivals::Poisson => start + self.exponential(),
+            Arrivals::Bernoulli => self.bernoulli(start),
+            Arrivals::Paced | Arrivals::Backlog => start,
+        }
+    }
+
+    /// When the item posts next, having posted at `at`; asked before that posting is counted.
+    fn arrival_after(&mut self, at: Instant, targets: usize) -> Instant {
+        if self.config.messages != 0 && self.posted + 1 >= self.config.messages {
+            return Instant::NEVER;
+        }
+        match self.config.arrivals {
+            Arrivals::Poisson => at + self.exponential(),
+            Arrivals::Bernoulli => self.bernoulli(at + self.config.slot),
+            Arrivals::Paced => at + self.config.interval,
+            Arrivals::Backlog => {
+                self.supplied += 1;
+                if self.supplied < targets { at } else { Instant::NEVER }
+            }
+        }
+    }
+
+    fn exponential(&mut self) -> Duration {
+        Duration::from_ps(self.arrivals.exponential(self.config.interval.as_ps()))
+    }
+
+    /// The first slot from `slot` on in which the item posts.
+    fn bernoulli(&mut self, slot: Instant) -> Instant {
+        let (slot_ps, interval_ps) = (self.config.slot.as_ps(), self.config.interval.as_ps());
+        let mut at = slot;
+        while at < self.config.stop && !self.arrivals.chance(slot_ps, interval_ps) {
+            at = at + self.config.slot;
+        }
+        at
+    }
+}
+
+#[cfg(test)]
+mod tests;
