@@ -101,8 +101,10 @@ impl Device for Nic {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        let mut next = self.port.poll_timeout(self.now).min(self.adapter.poll_timeout());
-        if self.port.line_free_at() <= self.now {
+        let mut next = self.port.poll_timeout().min(self.adapter.poll_timeout());
+        if self.port.line_free_at() > self.now {
+            next = next.min(self.port.line_free_at());
+        } else {
             // The line is idle. A lane with something ready waits for credit: an arrival or a
             // permission more would change nothing there.
             for lane in self.data_lanes().filter(|lane| !self.adapter.is_ready(*lane)) {
