@@ -46,9 +46,7 @@ impl Nic {
     /// Posts and takes back whatever the workload has done up to `now`.
     fn catch_up(&mut self, now: Instant) {
         while let Some(started) = self.adapter.poll_started() {
-            if let Some(posting) =
-                self.workload.on_started(started.item, started.to, started.at)
-            {
+            if let Some(posting) = self.workload.on_started(started.item, started.to, started.at) {
                 self.adapter.post(&posting);
             }
         }

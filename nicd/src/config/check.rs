@@ -84,9 +84,7 @@ impl NicConfig {
         let scheme = schemes::find(&self.scheme.kind)
             .ok_or_else(|| ConfigError::Scheme(self.scheme.kind.clone()))?;
         match (scheme.check)(&self.scheme.params).into_iter().next() {
-            Some(error) => {
-                Err(ConfigError::Parameter { scheme: self.scheme.kind.clone(), error })
-            }
+            Some(error) => Err(ConfigError::Parameter { scheme: self.scheme.kind.clone(), error }),
             None => Ok(scheme),
         }
     }

@@ -199,8 +199,8 @@ impl Requester {
     /// An AETH arrived.
     pub fn on_acknowledge(&mut self, psn: Psn, syndrome: Syndrome, limits: RetryLimits) -> Outcome {
         // Of packets never sent nobody can speak; of packets long confirmed it is an old echo.
-        let known = psn.distance_from(self.unacknowledged) >= 0
-            && psn.distance_from(self.newest_psn) < 0;
+        let known =
+            psn.distance_from(self.unacknowledged) >= 0 && psn.distance_from(self.newest_psn) < 0;
         if self.service != Service::Rc || self.state == State::Failed || !known {
             return Outcome { completed: 0, progress: false, then: Next::Continue };
         }
