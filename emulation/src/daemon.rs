@@ -23,7 +23,6 @@ pub use session::{Ending, serve};
 
 use crate::cable::shim;
 use crate::wiring::NodeKind;
-use crate::witness::Unwitnessed;
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{SigHandler, Signal, signal};
 use proto::device::Device;
@@ -106,9 +105,10 @@ fn run(
 ) -> u8 {
     let made = DaemonConfig::load(file).and_then(|config| {
         let devices = config.make_devices(kind, make)?;
-        Ok((config, devices))
+        let recorder = config.make_recorder()?;
+        Ok((config, devices, recorder))
     });
-    let (config, devices) = match made {
+    let (config, devices, recorder) = match made {
         Ok(made) => made,
         Err(reason) => {
             eprintln!("{name}: {file}: {reason}");
@@ -116,9 +116,8 @@ fn run(
         }
     };
     attach_to_launcher();
-    let witness = Unwitnessed;
     let stdin = std::io::BufReader::new(std::io::stdin());
-    match serve(config, devices, witness, stdin, &mut std::io::stdout()) {
+    match serve(config, devices, recorder, stdin, &mut std::io::stdout()) {
         Ending::Reported => DONE,
         Ending::LauncherGone => INTERRUPTED,
         Ending::Failed(reason) => {

@@ -15,6 +15,7 @@
 //! Only a frame that a socket delivers after its `arrived` is handled later than its time, since
 //! `now` never runs back.
 
+mod ending;
 mod report;
 #[cfg(test)]
 pub(crate) mod toy;
@@ -22,9 +23,8 @@ mod wakes;
 
 pub use report::{Beat, InFlight, Report, evidence};
 
-use crate::cable::FrameTally;
 use crate::cable::exchange::Exchange;
-use crate::cable::impairment::{Impairer, Injected};
+use crate::cable::impairment::Impairer;
 use crate::cable::inbox::Accepted;
 use crate::cable::lines::{Destination, Lines, Outgoing, line_index};
 use crate::cable::memory::{Flight, Flights};
@@ -37,6 +37,8 @@ use crate::wiring::{End, Wiring};
 use crate::witness::Witness;
 use proto::device::Device;
 use proto::events::Direction;
+use proto::frame::Frame;
+use proto::ids::PortNumber;
 use proto::units::Instant;
 use std::os::fd::AsFd;
 use wakes::Wakes;
@@ -51,10 +53,6 @@ const RETRY_NS: u64 = 100_000;
 const TURN_MAX: usize = 512;
 /// Departures that are sent together at most: more would be late for the sake of the first.
 const FLUSH_MAX: usize = 64;
-/// After the stop the cables count as empty when nothing has come for so long.
-const QUIET_NS: u64 = 100_000_000;
-/// And in any case after so long.
-const DRAIN_MAX_NS: u64 = 1_000_000_000;
 /// An overloaded worker may catch up for so long after the stop before it is cut short.
 const GRACE_NS: u64 = 2_000_000_000;
 
@@ -84,7 +82,7 @@ pub struct Assignment<W> {
     /// The socket.
     pub exchange: Exchange,
     /// The observer.
-    pub witness: W,
+    pub witness: Box<W>,
 }
 
 /// The faults of `wiring` by line index.
@@ -104,7 +102,6 @@ pub struct Worker<W> {
     /// The instant of the last thing that happened.
     now: Instant,
     next_beat_ns: u64,
-    injected: Injected,
     unwired: u64,
 }
 
@@ -128,24 +125,31 @@ impl<W: Witness> Worker<W> {
             meter: Meter::new(run.clock, windows, run.plan.bin),
             now: Instant::ZERO,
             next_beat_ns: 0,
-            injected: Injected::default(),
             unwired: 0,
             run,
         }
     }
 
     /// Drives the devices from fabric zero to the plan's stop, or until told to stop.
-    pub fn run(mut self, supervisor: &impl Supervisor) -> Report<W::Recording> {
+    pub fn run(mut self, supervisor: &impl Supervisor) -> Report {
         let cpu_before = process_cpu_ns();
         let stopped = self.await_origin(supervisor);
         if !stopped {
-            self.meter.advance(Instant::ZERO, || moment(&self.run.exchange));
-            (0..self.run.devices.len()).for_each(|device| self.settle(device));
+            self.begin();
             while !self.is_over(supervisor) {
                 self.turn(supervisor);
             }
         }
         self.finish(supervisor, cpu_before)
+    }
+
+    /// At fabric zero every device is called once, whether it has asked for that or not.
+    fn begin(&mut self) {
+        self.meter.advance(Instant::ZERO, || moment(&self.run.exchange));
+        for device in 0..self.run.devices.len() {
+            self.run.devices[device].handle_timeout(Instant::ZERO);
+            self.settle(device);
+        }
     }
 
     /// True if the run was stopped before it began.
@@ -199,11 +203,7 @@ impl<W: Witness> Worker<W> {
     /// Lets the next thing happen if it is due by `horizon`; false if nothing is.
     fn step(&mut self, horizon: Instant) -> bool {
         let Some((due, next)) = self.next() else { return false };
-        let beyond = match next {
-            Next::Sample => due > self.run.plan.stop,
-            _ => due >= self.run.plan.stop,
-        };
-        if due > horizon || beyond {
+        if due > horizon || due >= self.run.plan.stop {
             return false;
         }
         self.now = self.now.max(due);
@@ -219,18 +219,19 @@ impl<W: Witness> Worker<W> {
         true
     }
 
-    /// What happens next, and when. At one instant a sample comes before all else, and a frame's
-    /// last bit leaves before anything new begins.
+    /// What happens next, and when. At one instant a sample comes before all else, then last bits
+    /// leave, and then it is device by device, a device's frames before its timeout.
     fn next(&self) -> Option<(Instant, Next)> {
         let sample = self.run.witness.next_due().unwrap_or(Instant::NEVER);
-        let (departure, arrival) = (self.departures.next_at(), self.arrivals.next_at());
+        let departure = self.departures.next_at();
+        let (arrival, receiver) = self.arrivals.next();
         let (timeout, device) = self.wakes.next();
         let first = sample.min(departure).min(arrival).min(timeout);
         let next = match first {
             Instant::NEVER => return None,
             _ if first == sample => Next::Sample,
             _ if first == departure => Next::Departure,
-            _ if first == arrival => Next::Arrival,
+            _ if (arrival, receiver) <= (timeout, device) => Next::Arrival,
             _ => Next::Timeout(device),
         };
         Some((first, next))
@@ -238,7 +239,7 @@ impl<W: Witness> Worker<W> {
 
     fn arrive(&mut self) {
         let Some(Flight { at, device, port, frame, .. }) = self.arrivals.pop() else { return };
-        self.run.witness.frame(device, port, Direction::Rx, &frame, at);
+        self.show(device, port, Direction::Rx, &frame, at);
         self.run.devices[device].handle_frame(port, frame, at, self.now);
         self.settle(device);
     }
@@ -262,7 +263,7 @@ impl<W: Witness> Worker<W> {
             self.unwired += 1;
             return self.run.exchange.recycle(frame);
         };
-        self.run.witness.frame(device, port, Direction::Tx, &frame, at);
+        self.show(device, port, Direction::Tx, &frame, at);
         self.meter.leaves(at, line.frame_time);
         let Some(impairer) = &mut self.run.impairers[line_index(line.link, line.end)] else {
             return self.convey(&line, frame, at);
@@ -273,7 +274,20 @@ impl<W: Witness> Worker<W> {
         }
     }
 
-    fn convey(&mut self, line: &Outgoing, frame: proto::frame::Frame, stamp: Instant) {
+    fn show(
+        &mut self,
+        device: usize,
+        port: PortNumber,
+        way: Direction,
+        frame: &Frame,
+        at: Instant,
+    ) {
+        if self.run.witness.wants_frames(device, port) {
+            self.run.witness.frame(device, port, way, frame, at);
+        }
+    }
+
+    fn convey(&mut self, line: &Outgoing, frame: Frame, stamp: Instant) {
         match line.to {
             Destination::Device { device, port } => {
                 self.arrivals.push(stamp + line.delay, device, port, frame);
@@ -320,88 +334,10 @@ impl<W: Witness> Worker<W> {
             cpu_ns: process_cpu_ns(),
         });
     }
-
-    fn finish(mut self, supervisor: &impl Supervisor, cpu_before: u64) -> Report<W::Recording> {
-        let stop = self.run.plan.stop;
-        let reached = self.run.clock.now() >= stop;
-        let cut_short = !reached || self.next_instant() < stop;
-        let stopped_at = if cut_short { self.now } else { stop };
-        let on_the_line = tally(&self.departures);
-        let waiting = tally(&self.arrivals);
-        self.drain(supervisor);
-        self.sample_up_to(stopped_at);
-        let recording = self.run.witness.finish(stopped_at, &mut self.run.devices);
-        for impairer in self.run.impairers.iter().flatten() {
-            self.injected.merge(&impairer.injected);
-        }
-        let end = moment(&self.run.exchange);
-        let departures = self.meter.departures();
-        let (lateness, timeline) = self.meter.finish(stopped_at, end);
-        let exchange = self.run.exchange.report(&self.run.lines);
-        let drained = exchange.received.iter().map(|line| line.counts.drained);
-        let on_cables = drained.fold(waiting, FrameTally::plus);
-        Report {
-            process: self.run.process,
-            stopped_at,
-            cut_short,
-            priority: self.priority,
-            departures,
-            lateness,
-            timeline,
-            in_flight: InFlight { on_the_line, on_cables },
-            injected: self.injected,
-            unwired: self.unwired,
-            exchange,
-            wall_ns: end.wall_ns.saturating_sub(self.run.clock.origin_ns()),
-            cpu_ns: end.cpu_ns - cpu_before,
-            recording,
-        }
-    }
-
-    fn sample_up_to(&mut self, end: Instant) {
-        let mut last = None;
-        while let Some(due) = self.run.witness.next_due().filter(|due| *due <= end) {
-            debug_assert!(last < Some(due), "a witness moves on with every sample");
-            if last >= Some(due) {
-                break;
-            }
-            last = Some(due);
-            self.now = self.now.max(due);
-            self.run.witness.sample(self.now, &mut self.run.devices);
-        }
-    }
-
-    /// Counts what was on the cables at the stop: reads the socket until it stays quiet.
-    fn drain(&mut self, supervisor: &impl Supervisor) {
-        self.run.exchange.begin_drain();
-        let begin = monotonic_ns();
-        let mut quiet_since = begin;
-        loop {
-            self.run.exchange.flush();
-            let Worker { run, .. } = self;
-            let count = run.exchange.receive(&run.lines, |_| {});
-            let now = monotonic_ns();
-            if count > 0 {
-                quiet_since = now;
-            }
-            if now >= quiet_since + QUIET_NS || now >= begin + DRAIN_MAX_NS {
-                return;
-            }
-            self.beat_if_due(supervisor);
-            let wake = (quiet_since + QUIET_NS).min(now + SLEEP_MAX_NS);
-            timer::wait(Some(self.run.exchange.as_fd()), wake);
-        }
-    }
 }
 
 fn moment(exchange: &Exchange) -> Moment {
     Moment { wall_ns: monotonic_ns(), cpu_ns: process_cpu_ns(), lost: exchange.lost() }
-}
-
-fn tally(flights: &Flights) -> FrameTally {
-    let mut tally = FrameTally::default();
-    flights.frames().for_each(|frame| tally.count(frame));
-    tally
 }
 
 #[cfg(test)]

@@ -1,30 +1,27 @@
-//! Who watches a run: what a driver tells the recorder, and when.
+//! Whoever watches a run: told of edges, events and frames, and never able to disturb it.
 
+use crate::recorder::Recording;
 use proto::device::Device;
 use proto::events::{DeviceEvent, Direction};
 use proto::frame::Frame;
 use proto::ids::PortNumber;
 use proto::units::Instant;
-use serde::Serialize;
 
-/// An observer of one worker's devices. A device's index is its place among that worker's own.
-///
-/// The driver calls [`Witness::sample`] at every due instant before anything else that happens at
-/// that instant, so a window is closed on the left and open on the right.
+/// A watcher of the devices of one worker. `device` is an index into the worker's own devices.
 pub trait Witness {
-    /// What is left when the run is over.
-    type Recording: Serialize;
-
-    /// When the next sample is due; it must move on with every [`Witness::sample`].
+    /// The next bin edge or measuring edge not yet taken.
     fn next_due(&self) -> Option<Instant>;
 
-    /// The due instant has come; `now` is it, or later where the worker was already past it.
+    /// Takes every edge that is due at `now`. Called before anything at a later instant happens.
     fn sample(&mut self, now: Instant, devices: &mut [Box<dyn Device>]);
 
-    /// A device told its shell something.
+    /// Something happened in a device.
     fn event(&mut self, device: usize, event: DeviceEvent);
 
-    /// A frame left `port` at `at`, or reached it then.
+    /// Whether frames at this port are to be shown to [`Witness::frame`].
+    fn wants_frames(&self, device: usize, port: PortNumber) -> bool;
+
+    /// A frame's last bit passed a port at `at`.
     fn frame(
         &mut self,
         device: usize,
@@ -34,26 +31,6 @@ pub trait Witness {
         at: Instant,
     );
 
-    /// The run is over at `now`.
-    fn finish(&mut self, now: Instant, devices: &mut [Box<dyn Device>]) -> Self::Recording;
-}
-
-/// Sees nothing and keeps nothing: for calibration and tests.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Unwitnessed;
-
-impl Witness for Unwitnessed {
-    type Recording = ();
-
-    fn next_due(&self) -> Option<Instant> {
-        None
-    }
-
-    fn sample(&mut self, _: Instant, _: &mut [Box<dyn Device>]) {}
-
-    fn event(&mut self, _: usize, _: DeviceEvent) {}
-
-    fn frame(&mut self, _: usize, _: PortNumber, _: Direction, _: &Frame, _: Instant) {}
-
-    fn finish(&mut self, _: Instant, _: &mut [Box<dyn Device>]) {}
+    /// The run ends at `now`: last edges, last bin, all files closed.
+    fn finish(self: Box<Self>, now: Instant, devices: &mut [Box<dyn Device>]) -> Recording;
 }

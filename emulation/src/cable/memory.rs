@@ -66,9 +66,14 @@ impl Flights {
         self.heap.push(Flight { at, device, port, order, frame });
     }
 
-    /// When the first is due; [`Instant::NEVER`] if there is none.
+    /// When the first is due, and at which device; [`Instant::NEVER`] if there is none.
+    pub fn next(&self) -> (Instant, usize) {
+        self.heap.peek().map_or((Instant::NEVER, 0), |flight| (flight.at, flight.device))
+    }
+
+    /// When the first is due.
     pub fn next_at(&self) -> Instant {
-        self.heap.peek().map_or(Instant::NEVER, |flight| flight.at)
+        self.next().0
     }
 
     /// Takes the first.

@@ -4,10 +4,10 @@ use crate::cable::datagram::{DATAGRAM_LIMIT, DatagramSocket, Peer};
 use crate::cable::exchange::DATAGRAM_MAX;
 use crate::cable::lines::Lines;
 use crate::cable::{udp, unix};
-use crate::recorder::RecordingPlan;
-use crate::wiring::{End, NodeKind, Wiring};
+use crate::capture::{Capture, CapturePlan};
+use crate::recorder::{Recorder, RecordingPlan};
+use crate::wiring::{NodeKind, Wiring};
 use proto::device::Device;
-use proto::units::Bytes;
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
@@ -56,15 +56,9 @@ pub struct DaemonConfig {
     /// Ask for SCHED_FIFO.
     #[serde(default)]
     pub realtime: bool,
-    /// Ports of this process to capture.
-    #[serde(default)]
-    pub captures: Vec<End>,
-    /// Octets of each frame to keep in captures; all if absent.
+    /// Which ports to capture, if any; those of other processes are theirs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub snaplen: Option<Bytes>,
-    /// Where captures go.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub capture_dir: Option<PathBuf>,
+    pub capture: Option<CapturePlan>,
     /// When to stop and what to keep.
     pub plan: RecordingPlan,
     /// The whole fabric.
@@ -150,6 +144,24 @@ impl DaemonConfig {
             make(table.clone()).map_err(|error| format!("{}: {error}", node.name))
         };
         self.own_nodes().zip(&self.devices).map(build).collect()
+    }
+
+    /// The observer of this process's devices.
+    ///
+    /// # Errors
+    /// If a capture cannot begin, in words.
+    pub fn make_recorder(&self) -> Result<Recorder, String> {
+        let nodes: Vec<_> = self.own_nodes().collect();
+        let capture = match &self.capture {
+            Some(plan) => Capture::create(plan, &self.wiring, &nodes).map(Some),
+            None => Ok(None),
+        };
+        let capture = capture.map_err(|error| error.to_string())?;
+        let recorder = Recorder::new(self.plan.clone(), &self.wiring, nodes);
+        Ok(match capture {
+            Some(capture) => recorder.with_capture(capture),
+            None => recorder,
+        })
     }
 
     /// Opens this process's socket.

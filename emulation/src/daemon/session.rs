@@ -33,22 +33,22 @@ pub enum Ending {
 }
 
 /// What reaches the main thread.
-enum News<R> {
+enum News {
     Command(ToDaemon),
     BadCommand(String),
     LauncherGone,
     Beat(Beat),
-    Done(Box<Report<R>>),
+    Done(Box<Report>),
     Panicked(String),
 }
 
 /// The worker's end of the channel to the main thread.
-struct Link<R> {
+struct Link {
     stop: Arc<AtomicBool>,
-    news: SyncSender<News<R>>,
+    news: SyncSender<News>,
 }
 
-impl<R> Supervisor for Link<R> {
+impl Supervisor for Link {
     fn stop_requested(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
@@ -77,11 +77,10 @@ pub fn serve<W>(
 ) -> Ending
 where
     W: Witness + Send + 'static,
-    W::Recording: Send + 'static,
 {
     let socket = match config.open_socket() {
         Ok(socket) => socket,
-        Err(error) => return fail::<W::Recording>(replies, &format!("no socket: {error}")),
+        Err(error) => return fail(replies, &format!("no socket: {error}")),
     };
     let hello = Hello {
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -90,7 +89,7 @@ where
         pid: std::process::id(),
         priority: permitted_priority(config.realtime),
     };
-    if write_line(&mut replies, &ToLauncher::<W::Recording>::Hello(hello)).is_err() {
+    if write_line(&mut replies, &ToLauncher::Hello(hello)).is_err() {
         return Ending::LauncherGone;
     }
     let (sender, news) = sync_channel(NEWS_MAX);
@@ -101,13 +100,12 @@ where
 
 fn converse<W>(
     hosted: Hosted<W>,
-    sender: &SyncSender<News<W::Recording>>,
-    news: &Receiver<News<W::Recording>>,
+    sender: &SyncSender<News>,
+    news: &Receiver<News>,
     mut replies: impl Write,
 ) -> Ending
 where
     W: Witness + Send + 'static,
-    W::Recording: Send + 'static,
 {
     let stop = Arc::new(AtomicBool::new(false));
     let mut idle = Some(hosted);
@@ -116,24 +114,24 @@ where
         let message = match news.recv().expect("this function's caller holds a sender") {
             News::Command(ToDaemon::Stop) => {
                 if idle.is_some() {
-                    return fail::<W::Recording>(replies, "told to stop before the start");
+                    return fail(replies, "told to stop before the start");
                 }
                 stop.store(true, Ordering::Relaxed);
                 continue;
             }
             News::Command(start @ ToDaemon::Start { .. }) => {
                 let Some(hosted) = idle.take() else {
-                    return fail::<W::Recording>(replies, "told to start twice");
+                    return fail(replies, "told to start twice");
                 };
                 let link = Link { stop: Arc::clone(&stop), news: sender.clone() };
                 match launch(hosted, start, link) {
                     Ok(()) => continue,
-                    Err(reason) => return fail::<W::Recording>(replies, &reason),
+                    Err(reason) => return fail(replies, &reason),
                 }
             }
-            News::BadCommand(reason) => return fail::<W::Recording>(replies, &reason),
+            News::BadCommand(reason) => return fail(replies, &reason),
             News::LauncherGone => return Ending::LauncherGone,
-            News::Panicked(reason) => return fail::<W::Recording>(replies, &reason),
+            News::Panicked(reason) => return fail(replies, &reason),
             News::Beat(beat) => ToLauncher::Beat(beat),
             News::Done(report) => ToLauncher::Report(report),
         };
@@ -147,10 +145,9 @@ where
 }
 
 /// Starts the data plane on a thread of its own.
-fn launch<W>(hosted: Hosted<W>, start: ToDaemon, link: Link<W::Recording>) -> Result<(), String>
+fn launch<W>(hosted: Hosted<W>, start: ToDaemon, link: Link) -> Result<(), String>
 where
     W: Witness + Send + 'static,
-    W::Recording: Send + 'static,
 {
     let ToDaemon::Start { epoch, origin_ns, dilation, peers } = start else {
         return Err("only a start starts".to_owned());
@@ -167,7 +164,7 @@ where
         plan: config.plan,
         devices,
         lines,
-        witness,
+        witness: Box::new(witness),
     };
     let data_plane = move || {
         let run = || Worker::new(assignment, prepare_thread(config.realtime)).run(&link);
@@ -188,10 +185,7 @@ fn permitted_priority(realtime: bool) -> Priority {
     trial.join().unwrap_or(Priority::Normal)
 }
 
-fn read_commands<R: Send + 'static>(
-    commands: impl BufRead + Send + 'static,
-    news: SyncSender<News<R>>,
-) {
+fn read_commands(commands: impl BufRead + Send + 'static, news: SyncSender<News>) {
     thread::spawn(move || {
         for line in commands.lines() {
             let Ok(line) = line else { break };
@@ -207,8 +201,8 @@ fn read_commands<R: Send + 'static>(
     });
 }
 
-fn fail<R: serde::Serialize>(mut replies: impl Write, reason: &str) -> Ending {
-    let fatal = ToLauncher::<R>::Fatal { message: reason.to_owned() };
+fn fail(mut replies: impl Write, reason: &str) -> Ending {
+    let fatal = ToLauncher::Fatal { message: reason.to_owned() };
     // A launcher that is gone learns nothing more.
     let _ = write_line(&mut replies, &fatal);
     Ending::Failed(reason.to_owned())

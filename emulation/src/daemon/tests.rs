@@ -35,7 +35,8 @@ impl Daemon {
         let (commands_out, commands) = pipe().expect("a pipe");
         let (replies, replies_in) = pipe().expect("a pipe");
         let thread = std::thread::spawn(move || {
-            serve(config, devices, Unwitnessed, BufReader::new(commands_out), replies_in)
+            let recorder = config.make_recorder().expect("nothing to capture");
+            serve(config, devices, recorder, BufReader::new(commands_out), replies_in)
         });
         Daemon { commands: Some(commands), replies: BufReader::new(replies).lines(), thread }
     }
@@ -45,7 +46,7 @@ impl Daemon {
         write_line(pipe, command).expect("the daemon listens");
     }
 
-    fn hear(&mut self) -> ToLauncher<()> {
+    fn hear(&mut self) -> ToLauncher {
         let line = self.replies.next().expect("the daemon speaks").expect("in UTF-8");
         read_line(&line).expect("in our language")
     }
@@ -58,7 +59,7 @@ impl Daemon {
     }
 
     /// The report, with the number of beats before it.
-    fn report(&mut self) -> (Report<()>, usize) {
+    fn report(&mut self) -> (Report, usize) {
         let mut beats = 0;
         loop {
             match self.hear() {

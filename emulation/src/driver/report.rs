@@ -6,6 +6,7 @@ use crate::cable::impairment::Injected;
 use crate::cable::inbox::Rejected;
 use crate::cable::reconcile::reconcile;
 use crate::fidelity::{Evidence, FidelityBin, Lateness};
+use crate::recorder::Recording;
 use crate::timer::Priority;
 use proto::units::Instant;
 use serde::{Deserialize, Serialize};
@@ -40,7 +41,7 @@ pub struct InFlight {
 
 /// All that a worker knows about its run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Report<R> {
+pub struct Report {
     /// The process's number.
     pub process: usize,
     /// Fabric time up to which everything has happened.
@@ -68,10 +69,10 @@ pub struct Report<R> {
     /// CPU time of the process in that time.
     pub cpu_ns: u64,
     /// What the witness recorded.
-    pub recording: R,
+    pub recording: Recording,
 }
 
-impl<R> Report<R> {
+impl Report {
     /// CPU time over wall time, in thousandths of a core.
     pub const fn busy_permille(&self) -> u64 {
         let wall_ns = if self.wall_ns == 0 { 1 } else { self.wall_ns };
@@ -80,7 +81,7 @@ impl<R> Report<R> {
 }
 
 /// What the reports of all processes say about the host; `missed` names silent processes.
-pub fn evidence<R>(reports: &[Report<R>], missed: Vec<usize>) -> Evidence {
+pub fn evidence(reports: &[Report], missed: Vec<usize>) -> Evidence {
     let mut lateness = Lateness::default();
     reports.iter().for_each(|report| lateness.merge(&report.lateness));
     let lost = reconcile(reports.iter().map(|report| &report.exchange)).lost.total();

@@ -4,11 +4,12 @@ use super::toy::{Log, Toy, arrival, chain};
 use super::*;
 use crate::cable::datagram::{DatagramSocket, Peer};
 use crate::cable::exchange::{DATAGRAM_MAX, ExchangeReport, Session};
+use crate::cable::impairment::Injected;
 use crate::cable::reconcile::reconcile;
 use crate::cable::{udp, unix};
 use crate::fidelity::judge;
+use crate::recorder::Recorder;
 use crate::wiring::{Action, FrameFilter, Impairment};
-use crate::witness::Unwitnessed;
 use proto::ids::PortNumber;
 use proto::units::Duration;
 use std::net::{IpAddr, Ipv4Addr};
@@ -58,7 +59,7 @@ impl Lab {
     }
 
     /// Runs both workers; their reports and the sink's log.
-    fn run(self, stop_after: Option<std::time::Duration>) -> (Vec<Report<()>>, Log) {
+    fn run(self, stop_after: Option<std::time::Duration>) -> (Vec<Report>, Log) {
         let log = Log::default();
         let clock = Clock::new(monotonic_ns() + 20_000_000, DILATION);
         let quiet = Quiet(AtomicBool::new(false));
@@ -70,22 +71,24 @@ impl Lab {
                 Session { epoch: 9, peers: self.peers.clone(), datagram_max: DATAGRAM_MAX };
             let toys = [(1, FRAMES), (1, 0), (2, 0)].into_iter().zip(self.hosts);
             let own = toys.filter(|(_, host)| *host == process);
+            let nodes = (0..3).filter(|node| self.hosts[*node] == process);
+            let plan = RecordingPlan {
+                tau: Duration::from_ns(2_000),
+                stop: self.stop,
+                bin: Duration::from_us(20),
+                edges: vec![],
+                measured: vec![],
+                all_events: false,
+            };
             assignments.push(Assignment {
                 process,
                 clock,
-                plan: RecordingPlan {
-                    tau: Duration::from_ns(2_000),
-                    stop: self.stop,
-                    bin: Duration::from_us(20),
-                    edges: vec![],
-                    measured: vec![],
-                    all_events: false,
-                },
+                witness: Box::new(Recorder::new(plan.clone(), &self.wiring, nodes.collect())),
+                plan,
                 devices: own.map(|((ports, send), _)| Toy::boxed(ports, send, &log)).collect(),
                 impairers: impairers(&self.wiring, 3),
                 exchange: Exchange::new(socket, session, &lines),
                 lines,
-                witness: Unwitnessed,
             });
         }
         let reports = std::thread::scope(|scope| {
@@ -101,13 +104,13 @@ impl Lab {
     }
 }
 
-fn accounts(reports: &[Report<()>]) -> impl Iterator<Item = &ExchangeReport> {
+fn accounts(reports: &[Report]) -> impl Iterator<Item = &ExchangeReport> {
     reports.iter().map(|report| &report.exchange)
 }
 
 /// Every frame came, in order, with exactly the arrival that the model gives: however late the
 /// workers were, lateness was not inherited from hop to hop.
-fn assert_complete(reports: &[Report<()>], log: &Log) {
+fn assert_complete(reports: &[Report], log: &Log) {
     let log = log.lock().expect("no test thread panicked");
     let seen: Vec<_> = log.iter().map(|(number, arrived, _)| (*number, *arrived)).collect();
     let expected: Vec<_> = (0..FRAMES).map(|number| (number, arrival(number))).collect();
@@ -164,11 +167,12 @@ fn memory_and_socket_cables_meet_in_one_process() {
 fn noise_from_a_third_socket_is_counted_and_harmless() {
     let lab = Lab::udp([0, 0, 1], false);
     let victim = lab.sockets[1].address().to_owned();
-    let noise = std::net::UdpSocket::bind((LOOPBACK, 0)).expect("loopback is there");
+    let victim = udp::peer(&victim).expect("an address");
+    let noise = udp::open(LOOPBACK).expect("loopback is there");
     let big = vec![0x70; 60_000];
-    for datagram in [&b"garbage"[..], b"pbed", b"", &big] {
-        noise.send_to(datagram, &victim).expect("loopback takes it");
-    }
+    let garbage = [&b"garbage"[..], b"pbed", b"", &big];
+    let sent = noise.send(garbage.iter().map(|octets| (&victim, *octets)));
+    assert_eq!(sent.expect("loopback takes it"), garbage.len());
     let (reports, log) = lab.run(None);
     assert_complete(&reports, &log);
     assert_eq!(reports[1].exchange.rejected.foreign, 4);
@@ -203,8 +207,8 @@ fn a_stop_in_the_middle_accounts_for_every_frame() {
         // A relay holds nothing: what it takes it puts on the line. Each frame sent by the source
         // is one departure there, one here, and then delivered; or under way in between.
         let [end, middle] = &reports[..] else { panic!("two workers") };
-        let line = |report: &Report<()>| report.in_flight.on_the_line.total();
-        let cable = |report: &Report<()>| report.in_flight.on_cables.total();
+        let line = |report: &Report| report.in_flight.on_the_line.total();
+        let cable = |report: &Report| report.in_flight.on_cables.total();
         let delivered = log.lock().expect("no test thread panicked").len() as u64;
         assert_eq!(end.departures, cable(middle) + line(middle) + middle.departures);
         assert_eq!(middle.departures, cable(end) + delivered);

@@ -80,7 +80,11 @@ impl Device for Toy {
 
     fn handle_timeout(&mut self, now: Instant) {
         self.tick(now);
-        assert!(self.poll_timeout().is_some_and(|at| at <= now), "called before its time");
+        if now > Instant::ZERO {
+            assert!(self.poll_timeout().is_some_and(|at| at <= now), "called before its time");
+        } else if self.to_send == 0 {
+            return;
+        }
         let mut octets = BytesMut::zeroed(256);
         octets[..4].copy_from_slice(&self.sent.to_be_bytes());
         self.sent += 1;
