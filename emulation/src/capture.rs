@@ -148,6 +148,10 @@ impl Capture {
         let file = std::fs::File::create(&plan.file)
             .map_err(|source| CaptureError::Create { file: plan.file.clone(), source })?;
         let spool = Spool::start(file, plan.when_full).map_err(CaptureError::Thread)?;
+        Ok(Capture::begin(spool, plan, wiring, nodes))
+    }
+
+    fn begin(spool: Spool, plan: &CapturePlan, wiring: &Wiring, nodes: &[usize]) -> Capture {
         let sizes = nodes.iter().map(|node| usize::from(wiring.nodes[*node].ports));
         let mut capture = Capture {
             file: plan.file.clone(),
@@ -162,7 +166,7 @@ impl Capture {
                 capture.open(device, port, wiring, plan.snaplen);
             }
         }
-        Ok(capture)
+        capture
     }
 
     fn open(

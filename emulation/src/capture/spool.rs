@@ -1,7 +1,6 @@
 //! Between a worker and its capture file: a bounded number of chunks, and a thread that writes them.
 
 use serde::{Deserialize, Serialize};
-use std::fs::File;
 use std::io::{self, Write};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, channel, sync_channel};
 use std::thread::JoinHandle;
@@ -32,7 +31,10 @@ pub(super) struct Spool {
 
 impl Spool {
     /// Starts the writer of `file`.
-    pub(super) fn start(mut file: File, when_full: WhenFull) -> io::Result<Spool> {
+    pub(super) fn start(
+        mut file: impl Write + Send + 'static,
+        when_full: WhenFull,
+    ) -> io::Result<Spool> {
         let (full, to_write) = sync_channel::<Vec<u8>>(WAITING_MAX);
         let (give_back, empty) = channel();
         let work = move || {
