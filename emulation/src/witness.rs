@@ -1,4 +1,4 @@
-//! Who watches a run: the contract between whatever drives devices and whoever records them.
+//! Whoever watches a run: told of edges, events and frames, and never able to disturb it.
 
 use crate::recorder::Recording;
 use proto::device::Device;
@@ -7,9 +7,7 @@ use proto::frame::Frame;
 use proto::ids::PortNumber;
 use proto::units::Instant;
 
-/// Told of everything a driver or simulator sees, in the order of fabric time.
-///
-/// `device` is always an index into the slice of devices that the driver hosts.
+/// A watcher of the devices of one worker. `device` is an index into the worker's own devices.
 pub trait Witness {
     /// The next bin edge or measuring edge not yet taken.
     fn next_due(&self) -> Option<Instant>;
@@ -17,11 +15,13 @@ pub trait Witness {
     /// Takes every edge that is due at `now`. Called before anything at a later instant happens.
     fn sample(&mut self, now: Instant, devices: &mut [Box<dyn Device>]);
 
-    /// An event of device `device`.
+    /// Something happened in a device.
     fn event(&mut self, device: usize, event: DeviceEvent);
 
-    /// A frame whose last bit passed `port`; called only for ports that
-    /// [`Witness::wants_frames`] answers true.
+    /// Whether frames at this port are to be shown to [`Witness::frame`].
+    fn wants_frames(&self, device: usize, port: PortNumber) -> bool;
+
+    /// A frame's last bit passed a port at `at`.
     fn frame(
         &mut self,
         device: usize,
@@ -30,9 +30,6 @@ pub trait Witness {
         frame: &Frame,
         at: Instant,
     );
-
-    /// Somebody captures this port.
-    fn wants_frames(&self, device: usize, port: PortNumber) -> bool;
 
     /// The run ends at `now`: last edges, last bin, all files closed.
     fn finish(self: Box<Self>, now: Instant, devices: &mut [Box<dyn Device>]) -> Recording;

@@ -1,5 +1,8 @@
 //! Plain tshark takes our captures apart without one malformed packet. Skipped where there is none.
 
+// This test plays the user who opens a capture.
+#![allow(clippy::disallowed_methods, reason = "it starts tshark")]
+
 use bytes::BytesMut;
 use emulation::capture::{Capture, CapturePlan, CapturedPort, Technology, WhenFull};
 use emulation::wiring::{End, LinkWiring, NodeKind, NodeWiring, Wiring};

@@ -348,6 +348,15 @@ impl FlowBin {
     }
 }
 
+impl Series<FlowBin> {
+    /// How far the rate has come down at its worst, in bit/s; zero if nothing was.
+    pub fn rate_reduction(&self) -> u64 {
+        let most = self.0.iter().map(|(_, bin)| bin.rate.max).max().unwrap_or(0);
+        let least = self.0.iter().map(|(_, bin)| bin.rate.min).min().unwrap_or(0);
+        most.saturating_sub(least)
+    }
+}
+
 impl Bin for FlowBin {
     fn absorb(&mut self, later: &FlowBin) {
         if later.weight_ps == 0 {

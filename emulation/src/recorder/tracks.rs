@@ -6,6 +6,7 @@ use crate::wiring::End;
 use proto::counters::{DeviceReading, FlowId, FlowReading, LaneReading, PortReading};
 use proto::ids::PortNumber;
 use proto::units::Duration;
+use std::cmp::Reverse;
 
 /// Flows that may have a series of their own at the end of a run.
 pub const FLOWS_MAX: usize = 512;
@@ -70,14 +71,6 @@ impl FlowTrack {
         self.rate = reading.rate.integral;
         self.gap = reading.gap.integral;
         bin
-    }
-
-    /// How far the rate has come down at its worst, in bit/s; `None` without a series.
-    fn reduction(&self) -> Option<u64> {
-        let Share::Own(series) = &self.share else { return None };
-        let most = series.iter().map(|(_, bin)| bin.rate.max).max()?;
-        let least = series.iter().map(|(_, bin)| bin.rate.min).min()?;
-        Some(most - least)
     }
 }
 
@@ -176,14 +169,15 @@ impl Tracks {
 
     /// Leaves `keep` flows their series, those with the largest reduction; ties go by flow.
     fn keep_most_reduced(&mut self, keep: usize) {
-        let mut flows: Vec<&mut FlowTrack> = self
-            .devices
-            .iter_mut()
-            .flat_map(|device| &mut device.flows)
-            .filter(|track| matches!(track.share, Share::Own(_)))
+        let flows = self.devices.iter_mut().flat_map(|device| &mut device.flows);
+        let mut flows: Vec<(Reverse<u64>, &mut FlowTrack)> = flows
+            .filter_map(|track| match &track.share {
+                Share::Own(series) => Some((Reverse(series.rate_reduction()), track)),
+                Share::Neutral | Share::Pooled => None,
+            })
             .collect();
-        flows.sort_by_key(|track| (std::cmp::Reverse(track.reduction()), track.flow));
-        for track in flows.into_iter().skip(keep) {
+        flows.sort_by_key(|(reduction, track)| (*reduction, track.flow));
+        for (_, track) in flows.into_iter().skip(keep) {
             let Share::Own(series) = std::mem::replace(&mut track.share, Share::Pooled) else {
                 continue;
             };
