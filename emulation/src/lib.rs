@@ -10,6 +10,7 @@ pub mod daemon;
 pub mod driver;
 pub mod fidelity;
 pub mod recorder;
+pub mod simulator;
 pub mod timer;
 pub mod wiring;
 pub mod witness;
