@@ -1,3 +1,9 @@
 //! The laboratory: shapes, scenarios, measures, launchers and reports behind the command `pausebed`.
 
+pub mod frames;
+pub mod keyfile;
 pub mod measure;
+pub mod names;
+pub mod routes;
+pub mod shapes;
+pub mod topology;
