@@ -1,9 +1,12 @@
 //! The laboratory: shapes, scenarios, measures, launchers and reports behind the command `pausebed`.
 
 pub mod frames;
+pub mod graph;
 pub mod keyfile;
 pub mod measure;
 pub mod names;
+pub mod render;
 pub mod routes;
+pub mod scenario;
 pub mod shapes;
 pub mod topology;

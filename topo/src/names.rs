@@ -32,7 +32,7 @@ pub fn nodes(topology: &Topology, text: &str) -> Result<Vec<usize>, Complaint> {
 
 fn nobody(topology: &Topology, text: &str) -> Complaint {
     let names = || topology.nodes.iter().map(|node| node.name.as_str());
-    let hint = match (names().next(), names().last()) {
+    let hint = match (names().next(), names().next_back()) {
         (Some(first), Some(last)) if topology.nodes.len() > 8 => {
             let adapters = topology.adapters();
             let last_adapter = topology.nodes[..adapters].last().map_or(last, |node| &node.name);
@@ -51,7 +51,10 @@ pub fn adapters(topology: &Topology, text: &str) -> Result<Vec<usize>, Complaint
     let mut found = nodes(topology, text)?;
     found.retain(|node| topology.nodes[*node].kind == NodeKind::Nic);
     if found.is_empty() {
-        return Err(Complaint::new(format!("{text:?} names switches"), "only NICs send and receive"));
+        return Err(Complaint::new(
+            format!("{text:?} names switches"),
+            "only NICs send and receive",
+        ));
     }
     Ok(found)
 }

@@ -170,7 +170,8 @@ impl<'a> Lines<'a> {
         let entries = table
             .iter()
             .filter_map(|(name, item)| {
-                let key_place = self.place(table.get_key_value(name).and_then(|(k, _)| Key::span(k)));
+                let key_place =
+                    self.place(table.get_key_value(name).and_then(|(k, _)| Key::span(k)));
                 let value = self.item(item, &key_place)?;
                 Some(Entry { key: name.to_owned(), place: key_place, value })
             })

@@ -32,6 +32,11 @@ impl<'a> Fields<'a> {
         &self.scale
     }
 
+    /// A length of time in frame times, for messages.
+    pub fn in_frames(&self, time: Duration) -> String {
+        format!("{} mtu", time.as_ps() as f64 / self.scale.tau.as_ps().max(1) as f64)
+    }
+
     /// The table itself.
     pub fn table_itself(&self) -> &'a Table {
         self.table
@@ -60,6 +65,12 @@ impl<'a> Fields<'a> {
     /// A string.
     pub fn text(&self, key: &str) -> Option<&'a str> {
         self.table.text(key)
+    }
+
+    /// What a word means by `table`.
+    pub fn word<T: Copy>(&self, key: &str, table: &[(&'static str, T)]) -> Option<T> {
+        let word = self.text(key)?;
+        table.iter().find(|(name, _)| *name == word).map(|(_, meaning)| *meaning)
     }
 
     /// True or false; false if absent.

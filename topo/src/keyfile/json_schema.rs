@@ -50,6 +50,7 @@ fn kind(kind_of: &Kind) -> Value {
         Kind::Word(words) => json!({ "type": "string", "enum": words() }),
         Kind::Flag => json!({ "type": "boolean" }),
         Kind::Whole(min, max) => json!({ "type": "integer", "minimum": min, "maximum": max }),
+        Kind::Real(above, _) if above.is_infinite() => json!({ "type": "number" }),
         Kind::Real(above, max) => {
             json!({ "type": "number", "exclusiveMinimum": above, "maximum": max })
         }

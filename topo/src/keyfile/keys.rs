@@ -112,6 +112,7 @@ impl Kind {
             Kind::Word(words) => format!("one of {}", quoted(&words())),
             Kind::Flag => "true or false".to_owned(),
             Kind::Whole(min, max) => format!("an integer from {min} to {max}"),
+            Kind::Real(above, _) if above.is_infinite() => "a number".to_owned(),
             Kind::Real(above, max) => format!("a number above {above}, at most {max}"),
             Kind::Time | Kind::Span => "a time such as \"2 us\" or \"36 mtu\"".to_owned(),
             Kind::Rate => "a rate such as \"8 Gbps\"".to_owned(),
@@ -210,6 +211,11 @@ impl Kind {
         };
         Complaint::new(format!("{} where {expected} belongs", data.type_name()), hint)
     }
+}
+
+/// The words of a table that gives each its meaning.
+pub fn words<T>(table: &[(&'static str, T)]) -> Vec<&'static str> {
+    table.iter().map(|(word, _)| *word).collect()
 }
 
 /// The number, integer or not.

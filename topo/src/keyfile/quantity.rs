@@ -20,7 +20,8 @@ pub fn time(text: &str, scale: &Scale) -> Result<Duration, Complaint> {
     if let Some(ps) = in_frames(text, "time", &["mtu", "tau"], scale.tau.as_ps())? {
         return Ok(Duration::from_ps(ps));
     }
-    text.parse().map_err(|_| wrong_unit(text, "time", "s, ms, us, ns, ps, mtu (one frame time), tau"))
+    text.parse()
+        .map_err(|_| wrong_unit(text, "time", "s, ms, us, ns, ps, mtu (one frame time), tau"))
 }
 
 /// `"300 KB"` or `"36 mtu"`.

@@ -52,7 +52,7 @@ impl Pattern {
                 Piece::Letter(letter) => {
                     promised.into_iter().map(|name| format!("{name}{letter}")).collect()
                 }
-                Piece::Numbers(ranges) => append_numbers(&promised, ranges, known.len())?,
+                Piece::Numbers(ranges) => append_numbers(&promised, ranges, known.len()),
                 Piece::AnyLetter | Piece::Anything => return None,
             };
         }
@@ -60,13 +60,12 @@ impl Pattern {
     }
 }
 
-/// `None` once there are more names than nodes and ranges' ends have been taken: enough to find
-/// one that is missing is kept, so that a range of billions costs nothing.
-fn append_numbers(names: &[String], ranges: &[(u64, u64)], nodes: usize) -> Option<Vec<String>> {
-    let numbers = ranges.iter().flat_map(|(first, last)| *first..=*last).take(nodes + 1);
-    let numbers: Vec<u64> = numbers.collect();
-    let all = names.iter().flat_map(|name| numbers.iter().map(move |n| format!("{name}{n}")));
-    Some(all.take((nodes + 1) * 4).collect())
+/// Every name with every number after it, but no more than it takes to promise one node too many:
+/// a range of billions costs nothing.
+fn append_numbers(names: &[String], ranges: &[(u64, u64)], nodes: usize) -> Vec<String> {
+    let numbers = || ranges.iter().flat_map(|(first, last)| *first..=*last);
+    let all = names.iter().flat_map(|name| numbers().map(move |n| format!("{name}{n}")));
+    all.take(nodes + 1).collect()
 }
 
 fn malformed(text: &str) -> Complaint {
@@ -96,7 +95,8 @@ fn fits(pieces: &[Piece], name: &str) -> bool {
         Piece::Numbers(ranges) => ends().any(|at| {
             let number: Option<u64> = name[..at].parse().ok();
             let plain = number.is_some_and(|number| number.to_string() == name[..at]);
-            let in_range = |n: u64| ranges.iter().any(|(first, last)| (*first..=*last).contains(&n));
+            let in_range =
+                |n: u64| ranges.iter().any(|(first, last)| (*first..=*last).contains(&n));
             plain && number.is_some_and(in_range) && fits(rest, &name[at..])
         }),
     }

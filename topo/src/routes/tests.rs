@@ -81,7 +81,10 @@ fn ring_of_three() -> Topology {
 fn routes_around_a_ring_are_found_to_wait_in_a_circle() {
     let topology = ring_of_three();
     let mut forwarding = Forwarding::d_mod_k(&topology);
-    assert!(prove(&topology, &forwarding).circle.is_empty(), "shortest paths use no two ring links");
+    assert!(
+        prove(&topology, &forwarding).circle.is_empty(),
+        "shortest paths use no two ring links"
+    );
     let clockwise = PortNumber::from_index(1);
     for switch in 0..3 {
         for to in (0..3).filter(|to| *to != switch) {

@@ -159,7 +159,12 @@ pub fn parse_end(text: &str, topology: &Topology) -> Result<End, Complaint> {
 }
 
 /// The ports a node has: as many as it says, at least as many as its highest cable needs.
-fn settle_ports(topology: &mut Topology, node: usize, fields: &Fields<'_>, problems: &mut Problems) {
+fn settle_ports(
+    topology: &mut Topology,
+    node: usize,
+    fields: &Fields<'_>,
+    problems: &mut Problems,
+) {
     let ends = topology.cables.iter().flat_map(|cable| [cable.a, cable.b]);
     let highest = ends.filter(|end| end.node == node).map(|end| end.port.get()).max().unwrap_or(1);
     let said = topology.nodes[node].ports;
