@@ -230,3 +230,6 @@ fn widen(socket: &Socket) -> io::Result<Buffers> {
     }
     Ok(Buffers { receive: socket.recv_buffer_size()?, send: socket.send_buffer_size()? })
 }
+
+#[cfg(test)]
+mod tests;

@@ -248,3 +248,6 @@ impl Outbox {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
