@@ -10,3 +10,13 @@ pub mod pacer;
 pub mod timers;
 pub mod transport;
 pub mod workload;
+
+/// A NIC from its configuration as a table.
+///
+/// # Errors
+/// What is wrong with the table, in words.
+pub fn make(table: toml::Table) -> Result<Box<dyn proto::device::Device>, String> {
+    let config: config::NicConfig = table.try_into().map_err(|error| error.to_string())?;
+    let nic = nic::Nic::new(config).map_err(|error| error.to_string())?;
+    Ok(Box::new(nic))
+}

@@ -11,3 +11,13 @@ pub mod memory;
 pub mod port_set;
 pub mod routing;
 pub mod switch;
+
+/// A switch from its configuration as a table.
+///
+/// # Errors
+/// What is wrong with the table, in words.
+pub fn make(table: toml::Table) -> Result<Box<dyn proto::device::Device>, String> {
+    let config: config::SwitchConfig = table.try_into().map_err(|error| error.to_string())?;
+    let switch = switch::Switch::new(config).map_err(|error| error.to_string())?;
+    Ok(Box::new(switch))
+}

@@ -1,0 +1,8 @@
+//! The program `switchd`: hosts switches for a launcher.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let args = std::env::args().skip(1);
+    emulation::daemon::main(emulation::wiring::NodeKind::Switch, args, switchd::make)
+}

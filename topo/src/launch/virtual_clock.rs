@@ -1,0 +1,80 @@
+//! The substrate `virtual`: all devices in this process, on a virtual clock.
+
+use super::{Job, LaunchError, Outcome, Progress};
+use crate::run_directory::result::{Fidelity, OnCables};
+use emulation::capture::Capture;
+use emulation::clock::Stopwatch;
+use emulation::recorder::Recorder;
+use emulation::simulator::Simulator;
+use emulation::witness::Witness;
+use nicd::nic::Nic;
+use proto::counters::{DropReason, Drops};
+use proto::device::Device;
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use switchd::switch::Switch;
+
+/// Runs a job.
+///
+/// # Errors
+/// If a device refuses its configuration or a capture cannot be written.
+pub fn run(job: &Job<'_>, progress: &mut dyn FnMut(Progress)) -> Result<Outcome, LaunchError> {
+    let lab = job.lab;
+    let stopwatch = Stopwatch::start();
+    let mut simulator = Simulator::new(&lab.wiring, devices(job)?, job.seed);
+    for (end, arrives, frame) in &job.injections {
+        simulator.inject(*end, frame.clone(), *arrives);
+    }
+    let nodes: Vec<usize> = (0..lab.wiring.nodes.len()).collect();
+    let mut recorder = Recorder::new(lab.plan.clone(), &lab.wiring, nodes.clone());
+    if let Some(plan) = &job.capture {
+        let capture = Capture::create(plan, &lab.wiring, &nodes);
+        recorder = recorder.with_capture(capture.map_err(|e| LaunchError::Host(e.to_string()))?);
+    }
+    let mut recorder = Box::new(recorder);
+    let tally = simulator.run(lab.plan.stop, &mut *recorder, |at| {
+        progress(Progress { at, late_p99_frames: None, lost: 0 });
+        if super::processes::interrupted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    if super::processes::interrupted() {
+        return Err(LaunchError::Interrupted);
+    }
+    let recording = recorder.finish(tally.ended, simulator.devices());
+    let mut dropped = Drops::default();
+    dropped.add(DropReason::Injected, tally.injected.lost.end_to_end);
+    Ok(Outcome {
+        recordings: vec![recording],
+        fidelity: Fidelity::VIRTUAL,
+        reasons: Vec::new(),
+        timeline: Vec::new(),
+        on_cables: OnCables {
+            under_way: tally.on_cables,
+            dropped,
+            duplicated: tally.injected.duplicated.end_to_end + tally.fed,
+        },
+        cables: BTreeMap::from([("memory".to_owned(), lab.wiring.links.len() as u64), ("udp".to_owned(), 0)]),
+        dilation: None,
+        frame_hops: tally.frame_hops,
+        wall_seconds: stopwatch.seconds(),
+        refused: BTreeMap::new(),
+        scheduling: "virtual clock".to_owned(),
+    })
+}
+
+fn devices(job: &Job<'_>) -> Result<Vec<Box<dyn Device>>, LaunchError> {
+    let lab = job.lab;
+    let mut devices: Vec<Box<dyn Device>> = Vec::with_capacity(lab.wiring.nodes.len());
+    for config in &lab.nics {
+        let nic = Nic::new(config.clone());
+        devices.push(Box::new(
+            nic.map_err(|error| LaunchError::Config(format!("{}: {error}", config.name)))?,
+        ));
+    }
+    for config in &lab.switches {
+        let switch = Switch::new(config.clone());
+        devices.push(Box::new(
+            switch.map_err(|error| LaunchError::Config(format!("{}: {error}", config.name)))?,
+        ));
+    }
+    Ok(devices)
+}
