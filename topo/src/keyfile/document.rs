@@ -163,7 +163,9 @@ impl<'a> Lines<'a> {
         let offset = span.map_or(0, |span| span.start).min(self.text.len());
         let line = self.starts.partition_point(|start| *start <= offset);
         let start = self.starts[line - 1];
-        Place::File { line, column: self.text[start..offset].chars().count() + 1 }
+        let octets = &self.text.as_bytes()[start..offset];
+        let letters = octets.iter().filter(|octet| **octet & 0xc0 != 0x80).count();
+        Place::File { line, column: letters + 1 }
     }
 
     fn table(&self, table: &dyn TableLike) -> Table {

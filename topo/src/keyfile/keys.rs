@@ -207,7 +207,7 @@ impl Kind {
             Kind::List(_) => "an array",
             Kind::Tables(_) => "an array of tables",
             Kind::Table(_) => "a table",
-            _ => "something else",
+            _ => return Complaint::new(format!("{} does not fit here", data.type_name()), hint),
         };
         Complaint::new(format!("{} where {expected} belongs", data.type_name()), hint)
     }

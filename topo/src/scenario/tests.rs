@@ -64,6 +64,9 @@ fn each_pfister_file_measures_the_eight_things() {
         let scenario = Scenario::parse(&text, &[]).expect("it is valid");
         let measured: Vec<_> = scenario.measures.iter().map(|measure| &measure.name).collect();
         assert_eq!(measured, names, "{path:?}");
+        for expectation in &scenario.expectations {
+            assert_eq!(text.lines().nth(expectation.line - 1), Some("[[expect]]"), "{path:?}");
+        }
         let stem = path.file_stem().expect("a name").to_string_lossy();
         assert_eq!(scenario.name, format!("pfister-{stem}"));
     }

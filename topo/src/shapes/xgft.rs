@@ -66,6 +66,9 @@ pub const NETS: [Net; 6] = [
     ("pfister-256", &[16, 16], &[1, 16]),
 ];
 
+/// Switch levels; a path of 63 hops is the most a directed route can name.
+const LEVELS_MAX: usize = 31;
+
 /// Nodes that an address of 16 bits can tell apart, multicast left out.
 const NODES_MAX: u64 = 0xbfff;
 
@@ -121,6 +124,9 @@ impl Tree {
         let example = "for example m = [4, 8], w = [1, 4], or net = \"pfister-32\"";
         if self.m.is_empty() || self.m.len() != self.w.len() {
             return Err(Complaint::new("m and w must have one number a level each", example));
+        }
+        if self.height() > LEVELS_MAX {
+            return Err(Complaint::new(format!("more than {LEVELS_MAX} levels"), example));
         }
         let product = |numbers: &[u64]| numbers.iter().try_fold(1u64, |all, n| all.checked_mul(*n));
         let in_range = |n: Option<u64>| n.is_some_and(|n| n <= NODES_MAX);

@@ -103,3 +103,33 @@ fn shapes_refuse_what_cannot_be_built() {
     assert!(xgft("net = \"pfister-23\"\n").contains("did you mean \"pfister-32\"?"));
     assert!(xgft("net = \"pfister-32\"\nhosts = 4\n").contains("it belongs to shape = \"star\""));
 }
+
+/// Each line of a good file and of the bad one taken away, cut short, or given another value.
+#[test]
+fn no_damage_to_a_file_makes_reading_it_panic() {
+    let files = [
+        shipped_text("pfister/eight-ib-cca.toml"),
+        shipped_text("replay/one-switch.toml"),
+        include_str!("bad.toml").to_owned(),
+    ];
+    let values =
+        ["0", "-1", "\"\"", "\"0 mtu\"", "[]", "{}", "[[1], 2]", "nan", "\"\u{b1}\"", "99999"];
+    let mut faults = 0;
+    for text in &files {
+        let lines: Vec<&str> = text.lines().collect();
+        for (number, line) in lines.iter().enumerate() {
+            let (before, after) = (lines[..number].join("\n"), lines[number + 1..].join("\n"));
+            let half: String = line.chars().take(line.chars().count() / 2).collect();
+            let key = line.split_once('=').map_or("", |(key, _)| key);
+            let changed = values.iter().map(|value| format!("{key}= {value}"));
+            for damaged in changed.chain([String::new(), half]) {
+                let damaged = format!("{before}\n{damaged}\n{after}");
+                match Scenario::parse(&damaged, &[]) {
+                    Ok(scenario) => drop(crate::render::render(&scenario)),
+                    Err(problems) => faults += problems.iter().count(),
+                }
+            }
+        }
+    }
+    assert!(faults > 1000, "{faults}");
+}
