@@ -217,3 +217,6 @@ impl Tracks {
         (ports, flows, pools.collect())
     }
 }
+
+#[cfg(test)]
+mod tests;

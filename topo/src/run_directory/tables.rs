@@ -2,7 +2,7 @@
 
 use crate::fabric::FlowNames;
 use crate::run_directory::RunRecord;
-use emulation::recorder::bins::{FlowBin, PORT_COLUMNS, Slot, Span};
+use emulation::recorder::bins::{FlowBin, Grid, PORT_COLUMNS, Slot, Span};
 use emulation::recorder::{FLOWS_MAX, FlowSeries, PortSeries};
 use emulation::wiring::NodeKind;
 use proto::counters::{FlowId, FlowReading, ReceptionReading};
@@ -132,40 +132,37 @@ pub(super) fn rates(record: &RunRecord<'_>, out: &mut super::Sealed) -> io::Resu
 
 fn rate_rows(record: &RunRecord<'_>) -> RateRows {
     let names = flow_names(record);
-    let mut series: Vec<(String, &FlowSeries, &[Slot])> = Vec::new();
+    let mut series: Vec<(String, &FlowSeries, &Grid)> = Vec::new();
     let mut rows = RateRows::new();
     let mut rest: BTreeMap<(u64, u32, u8), (Slot, FlowBin)> = BTreeMap::new();
-    let mut pool = |slot: Slot, width: u64, class: u8, bin: &FlowBin| {
-        let key = (width, slot.number, record.fabric.lane(class));
+    let mut pool = |grid: &Grid, place: u32, class: u8, bin: &FlowBin| {
+        let slot = grid.slots[place as usize];
+        let key = (grid.width.as_ps(), slot.number, record.fabric.lane(class));
         let (whole, pooled) = rest.entry(key).or_insert((slot, FlowBin::default()));
         whole.begin = whole.begin.min(slot.begin);
         whole.end = whole.end.max(slot.end);
         pooled.pool(bin);
     };
     for recording in record.recordings {
-        let slots = recording.grid.slots.as_slice();
-        let named = recording.flows.iter().map(|flow| (names.name(flow.flow), flow, slots));
+        let grid = &recording.grid;
+        let named = recording.flows.iter().map(|flow| (names.name(flow.flow), flow, grid));
         series.extend(named);
         for of_class in &recording.pools {
-            for (place, bin) in of_class.bins.iter() {
-                let width = recording.grid.width.as_ps();
-                pool(slots[place as usize], width, of_class.class, bin);
-            }
+            of_class.bins.iter().for_each(|(place, bin)| pool(grid, place, of_class.class, bin));
         }
     }
     series.sort_by_key(|(name, flow, _)| {
         (std::cmp::Reverse(flow.bins.rate_reduction()), name.clone())
     });
-    for (rank, (name, flow, slots)) in series.into_iter().enumerate() {
+    for (rank, (name, flow, grid)) in series.into_iter().enumerate() {
         for (place, bin) in flow.bins.iter() {
-            let slot = slots[place as usize];
             if rank < FLOWS_MAX {
+                let slot = grid.slots[place as usize];
                 let tc = record.fabric.lane(flow.flow.class);
                 let key = (slot.begin.as_ps(), name.clone(), tc);
                 rows.insert(key, (slot.end.as_ps(), *bin));
             } else {
-                let width = record.recordings[0].grid.width.as_ps();
-                pool(slot, width, flow.flow.class, bin);
+                pool(grid, place, flow.flow.class, bin);
             }
         }
     }
