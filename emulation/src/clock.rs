@@ -85,6 +85,24 @@ fn read(clock: ClockId) -> u64 {
     time.tv_sec() as u64 * NS_PER_S + time.tv_nsec() as u64
 }
 
+/// Wall time since something began, for progress and reports.
+#[derive(Clone, Copy, Debug)]
+pub struct Stopwatch {
+    began_ns: u64,
+}
+
+impl Stopwatch {
+    /// Begins now.
+    pub fn start() -> Stopwatch {
+        Stopwatch { began_ns: monotonic_ns() }
+    }
+
+    /// Seconds since then.
+    pub fn seconds(&self) -> f64 {
+        (monotonic_ns() - self.began_ns) as f64 / 1e9
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -39,6 +39,8 @@ pub struct Tally {
     pub packet_hops: u64,
     /// End-to-end frames under way on cables at the end.
     pub on_cables: u64,
+    /// End-to-end frames that were fed in from outside.
+    pub fed: u64,
     /// What the scenario's impairments did.
     pub injected: Injected,
     /// The last instant that was simulated.
@@ -106,6 +108,7 @@ impl Simulator {
 
     /// Lets a frame from outside arrive at a port, behind those already on its cable.
     pub fn inject(&mut self, end: End, frame: Frame, arrives: Instant) {
+        self.tally.fed += u64::from(frame.kind != FrameKind::InfinibandLink);
         let slot = self.slot(end);
         self.approach(slot, arrives, frame);
     }

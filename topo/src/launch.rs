@@ -13,6 +13,7 @@ use proto::units::Instant;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+pub mod interrupt;
 pub mod placement;
 pub mod processes;
 pub mod udp;

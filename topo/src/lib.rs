@@ -1,6 +1,8 @@
 //! The laboratory: shapes, scenarios, measures, launchers and reports behind the command `pausebed`.
 
+pub mod experiment;
 pub mod fabric;
+pub mod launch;
 pub mod measure;
 pub mod run_directory;
 pub mod frames;

@@ -2,6 +2,7 @@
 //!
 //! Nothing can fail here: [`Scenario::parse`] has refused whatever could.
 
+use crate::fabric::Fabric;
 use crate::frames;
 use crate::measure::{Expectation, Measure};
 use crate::scenario::Scenario;
@@ -13,29 +14,23 @@ use emulation::wiring::{End, LinkWiring, NodeKind, NodeWiring, Wiring};
 use nicd::config::NicConfig;
 use proto::ids::Lid;
 use proto::link::LinkConfig;
-use proto::units::{BitRate, Bytes, Duration};
+use proto::units::{BitRate, Bytes};
 use switchd::config::{PortConfig, SwitchConfig};
 
 mod recording;
 mod workload;
 
-pub use recording::edges_of;
-
 /// Everything a launcher needs.
 #[derive(Clone, Debug)]
-pub struct Fabric {
-    /// Nodes (adapters first), cables, impairments.
-    pub wiring: Wiring,
+pub struct Lab {
+    /// Nodes (adapters first), cables, names, rates.
+    pub fabric: Fabric,
     /// The switches, in node order: node `nics.len() + i` is `switches[i]`.
     pub switches: Vec<SwitchConfig>,
     /// The NICs, in node order: node `i` is `nics[i]`.
     pub nics: Vec<NicConfig>,
     /// What is recorded.
     pub plan: RecordingPlan,
-    /// One MTU time of the default link.
-    pub tau: Duration,
-    /// One full frame of the default link as it is buffered.
-    pub frame: Bytes,
     /// What is measured.
     pub measures: Vec<Measure>,
     /// What is expected.
@@ -45,21 +40,44 @@ pub struct Fabric {
 }
 
 /// Renders a scenario.
-pub fn render(scenario: &Scenario) -> Fabric {
+pub fn render(scenario: &Scenario) -> Lab {
     let settings = &scenario.fabric;
     let adapters = settings.topology.adapters();
-    Fabric {
-        wiring: wiring(scenario),
+    Lab {
+        fabric: fabric(scenario),
         switches: (adapters..settings.topology.nodes.len())
             .map(|node| switch(scenario, node))
             .collect(),
         nics: (0..adapters).map(|node| nic(scenario, node)).collect(),
         plan: recording::plan(scenario),
-        tau: settings.scale.tau,
-        frame: settings.scale.frame,
         measures: scenario.measures.clone(),
         expectations: scenario.expectations.clone(),
         phases: scenario.phases.clone(),
+    }
+}
+
+fn fabric(scenario: &Scenario) -> Fabric {
+    let settings = &scenario.fabric;
+    let adapters = settings.topology.adapters();
+    let nodes = &settings.topology.nodes;
+    let items = (0..adapters).map(|node| {
+        let lids: Vec<Lid> = nodes[..adapters].iter().map(|node| node.lid).collect();
+        workload::of(scenario, node, &lids).iter().map(|item| item.item).collect()
+    });
+    let classes = &scenario.traffic.classes;
+    Fabric {
+        wiring: wiring(scenario),
+        rates: (0..settings.topology.cables.len()).map(|cable| settings.rate_of(cable)).collect(),
+        technology: "infiniband".to_owned(),
+        tau: settings.scale.tau,
+        full_frame: settings.scale.frame,
+        addresses: nodes
+            .iter()
+            .map(|node| if node.kind == NodeKind::Nic { u64::from(node.lid.get()) } else { 0 })
+            .collect(),
+        traffic: scenario.traffic.names(),
+        items: items.chain((adapters..nodes.len()).map(|_| Vec::new())).collect(),
+        lanes: classes.iter().map(|class| settings.sl2vl[class.service_level.index()]).collect(),
     }
 }
 

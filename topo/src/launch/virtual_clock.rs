@@ -1,6 +1,6 @@
 //! The substrate `virtual`: all devices in this process, on a virtual clock.
 
-use super::{Job, LaunchError, Outcome, Progress};
+use super::{Job, LaunchError, Outcome, Progress, interrupt};
 use crate::run_directory::result::{Fidelity, OnCables};
 use emulation::capture::Capture;
 use emulation::clock::Stopwatch;
@@ -21,22 +21,22 @@ use switchd::switch::Switch;
 pub fn run(job: &Job<'_>, progress: &mut dyn FnMut(Progress)) -> Result<Outcome, LaunchError> {
     let lab = job.lab;
     let stopwatch = Stopwatch::start();
-    let mut simulator = Simulator::new(&lab.wiring, devices(job)?, job.seed);
+    let mut simulator = Simulator::new(&lab.fabric.wiring, devices(job)?, job.seed);
     for (end, arrives, frame) in &job.injections {
         simulator.inject(*end, frame.clone(), *arrives);
     }
-    let nodes: Vec<usize> = (0..lab.wiring.nodes.len()).collect();
-    let mut recorder = Recorder::new(lab.plan.clone(), &lab.wiring, nodes.clone());
+    let nodes: Vec<usize> = (0..lab.fabric.wiring.nodes.len()).collect();
+    let mut recorder = Recorder::new(lab.plan.clone(), &lab.fabric.wiring, nodes.clone());
     if let Some(plan) = &job.capture {
-        let capture = Capture::create(plan, &lab.wiring, &nodes);
+        let capture = Capture::create(plan, &lab.fabric.wiring, &nodes);
         recorder = recorder.with_capture(capture.map_err(|e| LaunchError::Host(e.to_string()))?);
     }
     let mut recorder = Box::new(recorder);
     let tally = simulator.run(lab.plan.stop, &mut *recorder, |at| {
         progress(Progress { at, late_p99_frames: None, lost: 0 });
-        if super::processes::interrupted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if interrupt::requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
-    if super::processes::interrupted() {
+    if interrupt::requested() {
         return Err(LaunchError::Interrupted);
     }
     let recording = recorder.finish(tally.ended, simulator.devices());
@@ -52,7 +52,7 @@ pub fn run(job: &Job<'_>, progress: &mut dyn FnMut(Progress)) -> Result<Outcome,
             dropped,
             duplicated: tally.injected.duplicated.end_to_end + tally.fed,
         },
-        cables: BTreeMap::from([("memory".to_owned(), lab.wiring.links.len() as u64), ("udp".to_owned(), 0)]),
+        cables: BTreeMap::from([("memory".to_owned(), lab.fabric.wiring.links.len() as u64), ("udp".to_owned(), 0)]),
         dilation: None,
         frame_hops: tally.frame_hops,
         wall_seconds: stopwatch.seconds(),
@@ -63,7 +63,7 @@ pub fn run(job: &Job<'_>, progress: &mut dyn FnMut(Progress)) -> Result<Outcome,
 
 fn devices(job: &Job<'_>) -> Result<Vec<Box<dyn Device>>, LaunchError> {
     let lab = job.lab;
-    let mut devices: Vec<Box<dyn Device>> = Vec::with_capacity(lab.wiring.nodes.len());
+    let mut devices: Vec<Box<dyn Device>> = Vec::with_capacity(lab.fabric.wiring.nodes.len());
     for config in &lab.nics {
         let nic = Nic::new(config.clone());
         devices.push(Box::new(

@@ -21,33 +21,33 @@ fn at(frames: u64) -> Instant {
 
 #[test]
 fn case_4_renders_32_nics_and_12_switches_of_8_ports() {
-    let fabric = shipped("pfister/case4-ib-cca.toml", &[]);
-    assert_eq!((fabric.nics.len(), fabric.switches.len()), (32, 12));
-    assert_eq!(fabric.wiring.links.len(), 64);
-    assert_eq!(fabric.tau, TAU);
-    assert!(fabric.wiring.links.iter().all(|link| link.frame_time == TAU));
-    assert!(fabric.wiring.links.iter().all(|link| link.delay == Duration::from_ps(259_250)));
-    let leaf7 = &fabric.switches[7];
+    let lab = shipped("pfister/case4-ib-cca.toml", &[]);
+    assert_eq!((lab.nics.len(), lab.switches.len()), (32, 12));
+    assert_eq!(lab.fabric.wiring.links.len(), 64);
+    assert_eq!(lab.fabric.tau, TAU);
+    assert!(lab.fabric.wiring.links.iter().all(|link| link.frame_time == TAU));
+    assert!(lab.fabric.wiring.links.iter().all(|link| link.delay == Duration::from_ps(259_250)));
+    let leaf7 = &lab.switches[7];
     assert_eq!((leaf7.name.as_str(), leaf7.lid), ("leaf7", Lid::new(40)));
     let facing: Vec<bool> = leaf7.ports.iter().map(|port| port.faces_adapter).collect();
     assert_eq!(facing, [true, true, true, true, false, false, false, false]);
     assert_eq!(leaf7.ports[0].link.buffer, Bytes::new(76_032));
     assert_eq!(leaf7.sl2vl, [0; 16]);
     assert_eq!(leaf7.scheme.params["ccti_timer"].as_integer(), Some(31));
-    assert_eq!(fabric.nics[31].lid, Lid::new(32));
-    assert_eq!(fabric.nics[0].ack_timeout, TAU * 100_000);
-    assert_eq!(fabric.nics[0].classes.len(), 1, "all traffic shares its queue pairs");
+    assert_eq!(lab.nics[31].lid, Lid::new(32));
+    assert_eq!(lab.nics[0].ack_timeout, TAU * 100_000);
+    assert_eq!(lab.nics[0].classes.len(), 1, "all traffic shares its queue pairs");
 }
 
 #[test]
 fn the_hot_load_becomes_an_interval_at_every_source_but_the_hot_node() {
-    let fabric = shipped("pfister/case4-none.toml", &[]);
+    let lab = shipped("pfister/case4-none.toml", &[]);
     let named = |nic: usize| {
-        fabric.nics[nic].traffic.iter().map(|item| item.name.as_str()).collect::<Vec<_>>()
+        lab.nics[nic].traffic.iter().map(|item| item.name.as_str()).collect::<Vec<_>>()
     };
     assert_eq!(named(0), ["before", "cold", "hot", "after"]);
     assert_eq!(named(31), ["hot-node"]);
-    let hot = &fabric.nics[0].traffic[2];
+    let hot = &lab.nics[0].traffic[2];
     assert_eq!(hot.to, Target::Lids(vec![Lid::new(32)]));
     assert_eq!(hot.arrivals, Arrivals::Poisson);
     // 2074 octets at 0.07 of 8 Gb/s.
@@ -79,7 +79,7 @@ fn bins_grow_with_the_run() {
 #[test]
 fn a_permutation_gives_everybody_another_partner() {
     let sets = ["traffic.before.to=permutation", "traffic.before.from=h*"];
-    let fabric = shipped("pfister/case4-none.toml", &sets);
+    let lab = shipped("pfister/case4-none.toml", &sets);
     let partners: Vec<Lid> = fabric
         .nics
         .iter()
@@ -90,17 +90,17 @@ fn a_permutation_gives_everybody_another_partner() {
         .collect();
     let distinct: std::collections::BTreeSet<_> = partners.iter().collect();
     assert_eq!(distinct.len(), 32);
-    assert!(fabric.nics.iter().zip(&partners).all(|(nic, partner)| nic.lid != *partner));
+    assert!(lab.nics.iter().zip(&partners).all(|(nic, partner)| nic.lid != *partner));
     let again = shipped("pfister/case4-none.toml", &sets);
-    assert_eq!(fabric.nics, again.nics, "one seed, one permutation");
+    assert_eq!(lab.nics, again.nics, "one seed, one permutation");
     let other = shipped("pfister/case4-none.toml", &[sets[0], sets[1], "run.seed=8"]);
-    assert_ne!(fabric.nics[0].traffic[0].to, other.nics[0].traffic[0].to);
+    assert_ne!(lab.nics[0].traffic[0].to, other.nics[0].traffic[0].to);
 }
 
 #[test]
 fn the_replay_switch_knows_lids_1_4_and_5_and_the_group() {
-    let fabric = shipped("replay/one-switch.toml", &[]);
-    let switch = &fabric.switches[0];
+    let lab = shipped("replay/one-switch.toml", &[]);
+    let switch = &lab.switches[0];
     let routes: Vec<_> = switch
         .routes
         .iter()
@@ -110,8 +110,8 @@ fn the_replay_switch_knows_lids_1_4_and_5_and_the_group() {
     assert_eq!(switch.lid, Lid::new(2), "the lowest free one");
     assert_eq!(switch.multicast[0].lid, Lid::new(0xc000));
     assert_eq!(switch.multicast[0].ports, (0..3).map(PortNumber::from_index).collect::<Vec<_>>());
-    assert!(fabric.nics.iter().all(|nic| nic.traffic.is_empty()));
-    let names: Vec<_> = fabric.wiring.nodes.iter().map(|node| node.name.as_str()).collect();
+    assert!(lab.nics.iter().all(|nic| nic.traffic.is_empty()));
+    let names: Vec<_> = lab.fabric.wiring.nodes.iter().map(|node| node.name.as_str()).collect();
     assert_eq!(names, ["h1", "h4", "h5", "s0"], "adapters come first");
 }
 
@@ -121,12 +121,12 @@ fn a_link_of_its_own_rate_has_its_own_frame_time_and_load() {
         shape = \"star\"\nhosts = 3\nlinks = [{ a = \"s0:2\", rate = \"4 Gbps\", delay = \"5 ns\" }]\n\
         link = { vls = 2 }\n\
         [[traffic]]\nname = \"t\"\nfrom = \"h*\"\nto = \"uniform\"\nload = 0.5\n";
-    let fabric = render(&Scenario::parse(text, &[]).expect("it is valid"));
-    assert_eq!(fabric.wiring.links[1].frame_time, TAU * 2);
-    assert_eq!(fabric.wiring.links[1].delay, Duration::from_ns(5));
-    assert_eq!(fabric.nics[1].link.rate, BitRate::gbps(4));
-    assert_eq!(fabric.switches[0].ports[1].link.rate, BitRate::gbps(4));
-    assert_eq!(fabric.nics[1].traffic[0].interval, fabric.nics[0].traffic[0].interval * 2);
+    let lab = render(&Scenario::parse(text, &[]).expect("it is valid"));
+    assert_eq!(lab.fabric.wiring.links[1].frame_time, TAU * 2);
+    assert_eq!(lab.fabric.wiring.links[1].delay, Duration::from_ns(5));
+    assert_eq!(lab.nics[1].link.rate, BitRate::gbps(4));
+    assert_eq!(lab.switches[0].ports[1].link.rate, BitRate::gbps(4));
+    assert_eq!(lab.nics[1].traffic[0].interval, lab.nics[0].traffic[0].interval * 2);
     let map = [0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1];
-    assert_eq!(fabric.switches[0].sl2vl, map, "level 15 takes lane 7, which is lane 1 of two");
+    assert_eq!(lab.switches[0].sl2vl, map, "level 15 takes lane 7, which is lane 1 of two");
 }

@@ -20,6 +20,13 @@ pub struct Plan {
     pub classes: Vec<ClassConfig>,
 }
 
+impl Plan {
+    /// The items' names, by number.
+    pub fn names(&self) -> Vec<String> {
+        self.items.iter().map(|item| item.name.clone()).collect()
+    }
+}
+
 /// One `[[traffic]]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Traffic {

@@ -1,0 +1,373 @@
+//! The substrate `udp`: daemons on this host, joined by datagrams over loopback, on the wall clock.
+//!
+//! ```text
+//!   start each daemon ─▶ hello from all ─▶ start to all ─▶ beats … ─▶ report from all ─▶ all gone
+//! ```
+//!
+//! Whatever goes wrong on the way ends every daemon before this returns.
+
+use super::placement::Hosting;
+use super::processes::{Daemon, News};
+use super::{Job, LaunchError, Outcome, Progress, interrupt};
+use emulation::capture::CapturePlan;
+use crate::run_directory::FidelityRow;
+use crate::run_directory::result::{Fidelity, OnCables};
+use crate::scenario::run::{Cables, Carrier};
+use emulation::cable::reconcile::reconcile;
+use emulation::clock::{Stopwatch, monotonic_ns};
+use emulation::daemon::DaemonConfig;
+use emulation::daemon::protocol::{Hello, ToDaemon, ToLauncher};
+use emulation::driver::{Beat, Report, evidence};
+use emulation::fidelity::judge;
+use emulation::timer::Priority;
+use emulation::wiring::LinkWiring;
+use proto::counters::DropReason;
+use proto::units::Instant;
+use std::collections::BTreeMap;
+use std::num::NonZeroU64;
+use std::path::PathBuf;
+use std::time::Duration;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+/// A daemon that has not said hello by then never will.
+const HELLO_WITHIN: Duration = Duration::from_secs(20);
+/// A worker beats several times a second. A launcher beside real-time workers may itself be late to
+/// read, so only a silence well beyond that is the daemon's.
+const SILENCE_MAX_S: f64 = 3.0;
+/// Between `start` and fabric zero, for daemons to make ready: a base, and a share each.
+const LEAD_NS: u64 = 150_000_000;
+const LEAD_EACH_NS: u64 = 4_000_000;
+
+/// Runs a job.
+///
+/// # Errors
+/// If a daemon dies, refuses its configuration, or somebody interrupts.
+pub fn run(job: &Job<'_>, progress: &mut dyn FnMut(Progress)) -> Result<Outcome, LaunchError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| LaunchError::Host(error.to_string()))?;
+    runtime.block_on(async {
+        let mut session = Session::open(job)?;
+        let outcome = session.play(job, progress).await;
+        for daemon in &mut session.daemons {
+            daemon.end().await;
+        }
+        outcome
+    })
+}
+
+struct Session {
+    hosting: Hosting,
+    daemons: Vec<Daemon>,
+    news: UnboundedReceiver<(usize, News)>,
+    /// By process, when it was last heard.
+    heard: Vec<Stopwatch>,
+    beats: Vec<Option<Beat>>,
+    reported: Vec<bool>,
+    missed: Vec<usize>,
+}
+
+impl Session {
+    fn open(job: &Job<'_>) -> Result<Session, LaunchError> {
+        let cores = std::thread::available_parallelism().map_or(2, |cores| cores.get());
+        let hosting = Hosting::new(&job.lab.fabric.wiring, job.placement, cores);
+        let (sender, news) = unbounded_channel();
+        let mut daemons = Vec::with_capacity(hosting.kinds.len());
+        for (process, kind) in hosting.kinds.iter().enumerate() {
+            let file = write_config(job, &hosting, process)?;
+            let daemon = Daemon::start(*kind, process, &file, sender.clone());
+            daemons.push(daemon.map_err(|error| {
+                LaunchError::Host(format!("cannot start process {process}: {error}"))
+            })?);
+        }
+        let count = daemons.len();
+        Ok(Session {
+            hosting,
+            daemons,
+            news,
+            heard: vec![Stopwatch::start(); count],
+            beats: vec![None; count],
+            reported: vec![false; count],
+            missed: Vec::new(),
+        })
+    }
+
+    async fn play(
+        &mut self,
+        job: &Job<'_>,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Outcome, LaunchError> {
+        let hellos = self.hellos().await?;
+        let dilation = NonZeroU64::new(job.dilation).unwrap_or(NonZeroU64::MIN);
+        let lead = LEAD_NS + LEAD_EACH_NS * self.daemons.len() as u64;
+        let origin_ns = monotonic_ns() + lead;
+        let start = ToDaemon::Start {
+            // Low bits of a nanosecond clock: two runs on one host never share them.
+            epoch: (origin_ns ^ (origin_ns >> 32)) as u32,
+            origin_ns,
+            dilation,
+            peers: hellos.iter().map(|hello| hello.address.clone()).collect(),
+        };
+        for daemon in &mut self.daemons {
+            let told = daemon.tell(&start).await;
+            told.map_err(|error| LaunchError::Died(format!("{}: {error}", daemon.name)))?;
+        }
+        let stopwatch = Stopwatch::start();
+        self.heard.fill(stopwatch);
+        let reports = self.reports(progress).await?;
+        let wall_seconds = stopwatch.seconds() - lead as f64 / 1e9;
+        Ok(self.outcome(job, dilation, reports, wall_seconds.max(0.0)))
+    }
+
+    /// Waits until every daemon has introduced itself.
+    async fn hellos(&mut self) -> Result<Vec<Hello>, LaunchError> {
+        let mut hellos: Vec<Option<Hello>> = vec![None; self.daemons.len()];
+        let stopwatch = Stopwatch::start();
+        while hellos.iter().any(Option::is_none) {
+            match self.next().await? {
+                Some((process, ToLauncher::Hello(hello))) => hellos[process] = Some(hello),
+                Some(_) => {}
+                None if stopwatch.seconds() > HELLO_WITHIN.as_secs_f64() => {
+                    let silent = hellos.iter().position(Option::is_none).unwrap_or(0);
+                    let name = &self.daemons[silent].name;
+                    return Err(LaunchError::Died(format!("{name} never said hello")));
+                }
+                None => {}
+            }
+        }
+        let hellos: Vec<Hello> = hellos.into_iter().flatten().collect();
+        let version = hellos.first().map_or(0, |hello| hello.shim_version);
+        if let Some(other) = hellos.iter().find(|hello| hello.shim_version != version) {
+            return Err(LaunchError::Config(format!(
+                "daemons of different builds: shim version {version} beside {}",
+                other.shim_version
+            )));
+        }
+        Ok(hellos)
+    }
+
+    /// Waits until every daemon has reported.
+    async fn reports(
+        &mut self,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Vec<Report>, LaunchError> {
+        let mut reports: Vec<Option<Report>> = (0..self.daemons.len()).map(|_| None).collect();
+        while reports.iter().any(Option::is_none) {
+            match self.next().await? {
+                Some((process, ToLauncher::Beat(beat))) => self.beats[process] = Some(beat),
+                Some((process, ToLauncher::Report(report))) => {
+                    self.reported[process] = true;
+                    reports[process] = Some(*report);
+                }
+                Some(_) | None => {}
+            }
+            for process in 0..reports.len() {
+                let silent = self.heard[process].seconds() > SILENCE_MAX_S;
+                if silent && reports[process].is_none() && !self.missed.contains(&process) {
+                    self.missed.push(process);
+                }
+            }
+            progress(self.progress());
+        }
+        Ok(reports.into_iter().flatten().collect())
+    }
+
+    fn progress(&self) -> Progress {
+        let beats = || self.beats.iter().flatten();
+        let late = beats().map(|beat| beat.late_p99_thousandths).max();
+        Progress {
+            at: beats().map(|beat| beat.at).min().unwrap_or(Instant::ZERO),
+            late_p99_frames: Some(late.unwrap_or(0) as f64 / 1_000.0),
+            lost: beats().map(|beat| beat.lost).sum(),
+        }
+    }
+
+    /// The next message, or nothing after a short while.
+    async fn next(&mut self) -> Result<Option<(usize, ToLauncher)>, LaunchError> {
+        const PATIENCE: Duration = Duration::from_millis(100);
+        let received = tokio::time::timeout(PATIENCE, self.news.recv()).await;
+        if interrupt::requested() {
+            return Err(LaunchError::Interrupted);
+        }
+        let Ok(Some((process, news))) = received else { return Ok(None) };
+        self.heard[process] = Stopwatch::start();
+        let daemon = &mut self.daemons[process];
+        match news {
+            News::Message(message) => match *message {
+                ToLauncher::Fatal { message } => {
+                    Err(LaunchError::Died(format!("{}: {message}", daemon.name)))
+                }
+                message => Ok(Some((process, message))),
+            },
+            News::Nonsense(reason) => {
+                Err(LaunchError::Died(format!("{} speaks another language: {reason}", daemon.name)))
+            }
+            News::Ended if self.reported[process] => Ok(None),
+            News::Ended => {
+                let how = daemon.wait().await;
+                Err(LaunchError::Died(format!("{} ended before its report: {how}", daemon.name)))
+            }
+        }
+    }
+
+    fn outcome(
+        &self,
+        job: &Job<'_>,
+        dilation: NonZeroU64,
+        reports: Vec<Report>,
+        wall_seconds: f64,
+    ) -> Outcome {
+        let cut_short = reports.iter().filter(|report| report.cut_short);
+        let mut missed = self.missed.clone();
+        missed.extend(cut_short.map(|report| report.process));
+        let judged = judge(&evidence(&reports, missed), dilation);
+        Outcome {
+            fidelity: Fidelity {
+                ok: judged.ok,
+                lateness_p99_frames: judged.lateness_p99_frames,
+                transport_lost: judged.transport_lost,
+                suggested_dilation: Some(judged.suggested_dilation),
+            },
+            reasons: judged.reasons,
+            timeline: timeline(&reports),
+            on_cables: on_cables(&reports),
+            cables: self.cables(job),
+            dilation: Some(dilation.get()),
+            frame_hops: reports.iter().map(|report| report.departures).sum(),
+            wall_seconds,
+            refused: refused(&reports),
+            scheduling: scheduling(&reports),
+            recordings: reports.into_iter().map(|report| report.recording).collect(),
+        }
+    }
+
+    /// Links by kind of cable.
+    fn cables(&self, job: &Job<'_>) -> BTreeMap<String, u64> {
+        let hosts = &self.hosting.hosts;
+        let links = &job.lab.fabric.wiring.links;
+        let inside = |link: &&LinkWiring| hosts[link.a.node] == hosts[link.b.node];
+        let memory = match job.cables {
+            Cables::Local => links.iter().filter(inside).count() as u64,
+            Cables::Socket => 0,
+        };
+        let sockets = match job.carrier {
+            Carrier::Udp => "udp",
+            Carrier::Unix => "unix",
+        };
+        BTreeMap::from([
+            ("memory".to_owned(), memory),
+            (sockets.to_owned(), links.len() as u64 - memory),
+        ])
+    }
+}
+
+/// Writes what a process is told; the file's path.
+fn write_config(job: &Job<'_>, hosting: &Hosting, process: usize) -> Result<PathBuf, LaunchError> {
+    let lab = job.lab;
+    let adapters = lab.nics.len();
+    let table = |node: usize| match node.checked_sub(adapters) {
+        None => toml::Table::try_from(&lab.nics[node]),
+        Some(switch) => toml::Table::try_from(&lab.switches[switch]),
+    };
+    let devices = hosting.nodes(process).map(table).collect::<Result<Vec<_>, _>>();
+    let config = DaemonConfig {
+        lab: job.name.to_owned(),
+        process,
+        processes: hosting.kinds.len(),
+        seed: job.seed,
+        hosts: hosting.hosts.clone(),
+        carrier: match job.carrier {
+            Carrier::Udp => emulation::daemon::Carrier::Udp,
+            Carrier::Unix => emulation::daemon::Carrier::Unix,
+        },
+        local: job.cables == Cables::Local,
+        bind: std::net::Ipv4Addr::LOCALHOST.into(),
+        socket_dir: Some(job.scratch.to_owned()),
+        datagram_max: emulation::cable::exchange::DATAGRAM_MAX,
+        realtime: job.realtime,
+        capture: job.capture.as_ref().map(|plan| part_of(plan, hosting, process)),
+        plan: lab.plan.clone(),
+        wiring: lab.fabric.wiring.clone(),
+        devices: devices.map_err(|error| LaunchError::Config(error.to_string()))?,
+    };
+    let text = toml::to_string(&config).map_err(|error| LaunchError::Config(error.to_string()))?;
+    let file = job.scratch.join(format!("process-{process}.toml"));
+    std::fs::write(&file, text)
+        .map_err(|error| LaunchError::Host(format!("{}: {error}", file.display())))?;
+    Ok(file)
+}
+
+/// A capture's ports hosted by one process, in a file of that process.
+fn part_of(plan: &CapturePlan, hosting: &Hosting, process: usize) -> CapturePlan {
+    let mut part = plan.clone();
+    part.ports.retain(|port| hosting.hosts[port.at.node] == process);
+    let stem = plan.file.file_stem().unwrap_or_default().to_string_lossy();
+    part.file = plan.file.with_file_name(format!("{stem}-{process}.pcapng"));
+    part
+}
+
+fn timeline(reports: &[Report]) -> Vec<FidelityRow> {
+    let rows = reports.iter().flat_map(|report| {
+        report.timeline.iter().map(|bin| FidelityRow {
+            t_ps: bin.t_ps,
+            dt_ps: bin.dt_ps,
+            worker: report.process as u32,
+            wall_ns: bin.wall_ns,
+            departures: bin.departures,
+            late_ps_p50: bin.late_ps_p50,
+            late_ps_p99: bin.late_ps_p99,
+            late_ps_max: bin.late_ps_max,
+            lost: bin.lost,
+            cpu_permille: bin.cpu_permille,
+        })
+    });
+    let mut rows: Vec<FidelityRow> = rows.collect();
+    rows.sort_by_key(|row| (row.t_ps, row.worker));
+    rows
+}
+
+fn on_cables(reports: &[Report]) -> OnCables {
+    let mut cables = OnCables::default();
+    for report in reports {
+        let flying = report.in_flight.on_the_line.plus(report.in_flight.on_cables);
+        cables.under_way += flying.end_to_end;
+        cables.duplicated += report.injected.duplicated.end_to_end;
+        cables.dropped.add(DropReason::Injected, report.injected.lost.end_to_end);
+    }
+    let lost = reconcile(reports.iter().map(|report| &report.exchange)).lost;
+    cables.dropped.add(DropReason::Transport, lost.end_to_end);
+    cables
+}
+
+/// Refused datagrams and records by reason, over all processes.
+fn refused(reports: &[Report]) -> BTreeMap<String, u64> {
+    let mut sums = BTreeMap::new();
+    for report in reports {
+        let rejected = &report.exchange.rejected;
+        let counts = [
+            ("foreign", rejected.foreign),
+            ("magic", rejected.magic),
+            ("version", rejected.version),
+            ("kind", rejected.kind),
+            ("epoch", rejected.epoch),
+            ("link", rejected.link),
+            ("truncated", rejected.truncated),
+            ("oversize", rejected.oversize),
+            ("trailing", rejected.trailing),
+            ("socket_overflow", report.exchange.overflows),
+        ];
+        for (reason, count) in counts {
+            *sums.entry(reason.to_owned()).or_insert(0) += count;
+        }
+    }
+    sums
+}
+
+fn scheduling(reports: &[Report]) -> String {
+    let count = |priority| reports.iter().filter(|report| report.priority == priority).count();
+    format!(
+        "{} of {} workers with real-time priority",
+        count(Priority::Fifo),
+        reports.len()
+    )
+}
+
