@@ -46,9 +46,7 @@ impl Nic {
     /// Posts and takes back whatever the workload has done up to `now`.
     fn catch_up(&mut self, now: Instant) {
         while let Some(started) = self.adapter.poll_started() {
-            if let Some(posting) =
-                self.workload.on_started(started.item, started.to, started.at)
-            {
+            if let Some(posting) = self.workload.on_started(started.item, started.to, started.at) {
                 self.adapter.post(&posting);
             }
         }
@@ -101,13 +99,21 @@ impl Device for Nic {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        let mut next = self.port.poll_timeout(self.now).min(self.adapter.poll_timeout());
-        if self.port.line_free_at() <= self.now {
-            // The line is idle. A lane with something ready waits for credit: an arrival or a
-            // permission more would change nothing there.
-            for lane in self.data_lanes().filter(|lane| !self.adapter.is_ready(*lane)) {
-                let arrival = self.workload.next_act(lane);
-                next = next.min(arrival).min(self.adapter.next_permission(lane));
+        let mut next = self.port.poll_timeout().min(self.adapter.poll_timeout());
+        let line_free = self.port.line_free_at();
+        let line_is_busy = line_free > self.now;
+        if line_is_busy && (self.port.control_is_due(self.now) || self.adapter.has_started()) {
+            next = next.min(line_free);
+        }
+        for lane in self.data_lanes() {
+            // With something ready, a lane waits for the busy line, or else for credit, which no
+            // arrival and no permission can bring. With nothing ready it waits for those, but
+            // while the line is busy nobody need hear of them.
+            if !self.adapter.is_ready(lane) {
+                let due = self.workload.next_act(lane).min(self.adapter.next_permission(lane));
+                next = next.min(due.max(line_free));
+            } else if line_is_busy {
+                next = next.min(line_free);
             }
         }
         (next < Instant::NEVER).then_some(next)

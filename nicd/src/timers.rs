@@ -80,7 +80,12 @@ impl Timers {
 
     /// True if `alarm`, whose entry has come up, rings at `now`; otherwise it is entered again, or
     /// was cleared.
-    pub fn rings(&mut self, alarm: &mut Alarm, (at, timer): (Instant, Timer), now: Instant) -> bool {
+    pub fn rings(
+        &mut self,
+        alarm: &mut Alarm,
+        (at, timer): (Instant, Timer),
+        now: Instant,
+    ) -> bool {
         if at != alarm.entered {
             return false;
         }

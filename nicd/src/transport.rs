@@ -14,6 +14,7 @@
 
 pub mod message;
 pub mod queue_pair;
+mod reading;
 mod receive;
 mod receiver_not_ready;
 pub mod requester;
@@ -148,6 +149,11 @@ impl ChannelAdapter {
         self.started.pop_front()
     }
 
+    /// Whether [`ChannelAdapter::poll_started`] has something to say.
+    pub fn has_started(&self) -> bool {
+        !self.started.is_empty()
+    }
+
     /// Whether a frame for `lane` waits for nothing but the line and credit.
     pub fn is_ready(&self, lane: VirtualLane) -> bool {
         !self.lanes[lane.index()].control.is_empty() || self.schedule.is_ready(lane)
@@ -178,8 +184,7 @@ impl ChannelAdapter {
         while let Some(entry) = self.timers.poll_entry(now) {
             match entry.1 {
                 Timer::ReactionPoint(group) => {
-                    let mut outlet =
-                        Outlet { timers: &mut self.timers, events: &mut self.events };
+                    let mut outlet = Outlet { timers: &mut self.timers, events: &mut self.events };
                     if let Some(permission) =
                         self.pacer.handle_entry(group, entry, now, &mut outlet)
                     {
@@ -296,7 +301,11 @@ impl ChannelAdapter {
 
     /// The flow that `pair` receives.
     fn receiving(&self, pair: &QueuePair) -> FlowId {
-        FlowId { source: pair.sending.destination, destination: pair.sending.source, ..pair.sending }
+        FlowId {
+            source: pair.sending.destination,
+            destination: pair.sending.source,
+            ..pair.sending
+        }
     }
 
     /// The queue pair for `class` and `peer`, made if need be.
@@ -310,8 +319,7 @@ impl ChannelAdapter {
         let lane = VirtualLane::truncate(self.config.sl2vl[level.index()]);
         let own = u64::from(self.config.lid.get());
         let sending = FlowId { source: own, destination: u64::from(peer.get()), class };
-        let (group, is_new) =
-            self.pacer.group_of(&self.config, sending, lane, level.get(), now);
+        let (group, is_new) = self.pacer.group_of(&self.config, sending, lane, level.get(), now);
         if is_new {
             self.schedule.add_group(lane);
         }
@@ -358,5 +366,3 @@ impl ChannelAdapter {
         index
     }
 }
-
-mod reading;

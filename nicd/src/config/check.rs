@@ -84,9 +84,7 @@ impl NicConfig {
         let scheme = schemes::find(&self.scheme.kind)
             .ok_or_else(|| ConfigError::Scheme(self.scheme.kind.clone()))?;
         match (scheme.check)(&self.scheme.params).into_iter().next() {
-            Some(error) => {
-                Err(ConfigError::Parameter { scheme: self.scheme.kind.clone(), error })
-            }
+            Some(error) => Err(ConfigError::Parameter { scheme: self.scheme.kind.clone(), error }),
             None => Ok(scheme),
         }
     }
@@ -101,8 +99,8 @@ impl NicConfig {
             (
                 "mtu",
                 mtu,
-                mtu > 0 && mtu.is_multiple_of(4) && mtu <= MTU_MAX as u64,
-                "a multiple of 4 up to 4096",
+                (256..=MTU_MAX as u64).contains(&mtu) && mtu.is_multiple_of(4),
+                "256 to 4096, a multiple of 4",
             ),
             (
                 "classes",

@@ -15,7 +15,7 @@ use proto::frame::{Frame, FrameClass, FrameHeaders, Integrity};
 use proto::ids::Lid;
 use proto::units::Instant;
 use proto::wire::infiniband::crc::verify_icrc;
-use proto::wire::infiniband::opcode::{Operation, OpcodeRow, Transport};
+use proto::wire::infiniband::opcode::{OpcodeRow, Operation, Transport};
 use proto::wire::infiniband::{Bth, NakCode, Opcode, Packet, Syndrome};
 
 /// A packet that has passed every check that does not depend on its queue pair's state.
@@ -60,9 +60,7 @@ impl ChannelAdapter {
             match packet.row.operation {
                 Operation::Congestion => self.on_notification_packet(&packet, now),
                 Operation::Acknowledge => self.on_acknowledgement(&packet, now),
-                Operation::ReadResponse | Operation::AtomicAcknowledge => {
-                    Err(DropReason::Opcode)
-                }
+                Operation::ReadResponse | Operation::AtomicAcknowledge => Err(DropReason::Opcode),
                 _ => self.on_request(&packet, now),
             }?;
         }
@@ -190,11 +188,7 @@ impl ChannelAdapter {
         Ok(())
     }
 
-    fn on_acknowledgement(
-        &mut self,
-        packet: &Arrived<'_>,
-        now: Instant,
-    ) -> Result<(), DropReason> {
+    fn on_acknowledgement(&mut self, packet: &Arrived<'_>, now: Instant) -> Result<(), DropReason> {
         let index = self.peers.find(packet.class, packet.peer).ok_or(DropReason::QueuePair)?;
         let aeth = packet.packet.extended.aeth.ok_or(DropReason::Opcode)?;
         if packet.bth.becn {

@@ -1,6 +1,8 @@
 //! Outwards: which frame a lane would send next, and how it is made when it leaves.
 
-use crate::config::{ClassConfig, CnpBody, Operation, QueuePairOrder, Transport as Service};
+use crate::config::{
+    Arrivals, ClassConfig, CnpBody, Operation, QueuePairOrder, Transport as Service,
+};
 use crate::counters::Total;
 use crate::pacer::{HEADERS, Outlet};
 use crate::timers::Timer;
@@ -16,9 +18,7 @@ use proto::ids::{Psn, VirtualLane};
 use proto::link::port::{Head, LaneSource};
 use proto::units::{Bytes, Instant};
 use proto::wire::infiniband::opcode::Position;
-use proto::wire::infiniband::{
-    Aeth, Bth, Deth, ExtendedHeaders, Opcode, PacketBuilder, Reth,
-};
+use proto::wire::infiniband::{Aeth, Bth, Deth, ExtendedHeaders, Opcode, PacketBuilder, Reth};
 
 /// Q_Key of every datagram queue pair here. Bit 31 is clear: such keys may come from the sender.
 /// Source: IBTA Vol 1, 10.2.4 (controlled Q_Keys).
@@ -44,7 +44,9 @@ impl ControlFrame {
     fn head(&self, cnp_body: CnpBody) -> Head {
         let (body, class) = match self.content {
             Content::Acknowledgement(_) => (Aeth::LEN, FrameClass::Ack),
-            Content::Notification(body) => (body_of(&body, cnp_body).len(), FrameClass::Notification),
+            Content::Notification(body) => {
+                (body_of(&body, cnp_body).len(), FrameClass::Notification)
+            }
         };
         Head { size: Bytes::new(HEADERS + body as u64), ready: self.ready, class }
     }
@@ -134,8 +136,7 @@ impl ChannelAdapter {
             return;
         }
         let content = Content::Notification(notification.body);
-        let control =
-            ControlFrame { queue_pair: index, ready, becn: notification.becn, content };
+        let control = ControlFrame { queue_pair: index, ready, becn: notification.becn, content };
         self.lanes[pair.lane.index()].control.push_back(control);
     }
 
@@ -175,8 +176,7 @@ impl ChannelAdapter {
         let pair = &self.queue_pairs[control.queue_pair as usize];
         let (opcode, psn, aeth, total, note) = match control.content {
             Content::Acknowledgement(answer) => {
-                let aeth =
-                    Aeth { syndrome: answer.syndrome, message_sequence_number: answer.msn };
+                let aeth = Aeth { syndrome: answer.syndrome, message_sequence_number: answer.msn };
                 let (total, note) = (Total::BecnSent, NoteKind::Becn);
                 (Opcode::RC_ACKNOWLEDGE, answer.psn, Some(aeth), total, note)
             }
@@ -270,7 +270,8 @@ impl ChannelAdapter {
             self.totals.count(Total::Retransmitted);
         }
         let begins = matches!(packet.position, Position::First | Position::Only);
-        if begins && packet.fresh {
+        let item = &self.config.traffic[usize::from(packet.message.item)];
+        if begins && packet.fresh && item.arrivals == Arrivals::Backlog {
             let started = Started { item: packet.message.item, to: pair.peer, at: start };
             self.started.push_back(started);
         }
