@@ -24,6 +24,8 @@ pub struct Nic {
     events: EventLog,
     /// The latest instant heard of.
     now: Instant,
+    /// A reading has taken arrivals in that nobody has yet asked to send.
+    looked_ahead: bool,
 }
 
 impl Nic {
@@ -40,6 +42,7 @@ impl Nic {
             link_packets: FramePool::default(),
             events: EventLog::default(),
             now: Instant::ZERO,
+            looked_ahead: false,
         })
     }
 
@@ -94,6 +97,7 @@ impl Device for Nic {
             return None;
         }
         self.catch_up(now);
+        self.looked_ahead = false;
         let (adapter, pool) = (&mut self.adapter, &mut self.link_packets);
         self.port.poll_transmit(adapter, pool, now, &mut self.events)
     }
@@ -112,8 +116,8 @@ impl Device for Nic {
             if !self.adapter.is_ready(lane) {
                 let due = self.workload.next_act(lane).min(self.adapter.next_permission(lane));
                 next = next.min(due.max(line_free));
-            } else if line_is_busy {
-                next = next.min(line_free);
+            } else if line_is_busy || self.looked_ahead {
+                next = next.min(line_free.max(self.now));
             }
         }
         (next < Instant::NEVER).then_some(next)
@@ -126,6 +130,7 @@ impl Device for Nic {
     fn read(&mut self, now: Instant, reading: &mut DeviceReading) {
         self.now = now;
         self.catch_up(now);
+        self.looked_ahead = true;
         reading.ports.resize_with(1, PortReading::default);
         self.port.read(now, &mut reading.ports[0]);
         self.adapter.read(now, reading);

@@ -113,7 +113,8 @@ fn permission_counts_from_the_last_departure_and_changes_are_told_once() {
     let at = Instant::from_ps;
     let (group, is_new) = pacer.group_of(&config, flow(2, 0), VirtualLane::ZERO, 0, at(0));
     assert!(is_new);
-    let mut outlet = Outlet { timers: &mut timers, events: &mut events };
+    let mut totals = Totals::default();
+    let mut outlet = Outlet { timers: &mut timers, events: &mut events, totals: &mut totals };
     let note = Notification::becn(Travel::Cnp);
     let size = Bytes::new(100);
     assert_eq!(pacer.on_transmit(group, size, at(100), &mut outlet), Permission::At(at(100)));
@@ -135,4 +136,5 @@ fn permission_counts_from_the_last_departure_and_changes_are_told_once() {
     let trigger = EventKind::Trigger { flow: flow(2, 0), ccti: 2 };
     let expected = [(101, react(1, 1)), (102, react(2, 2)), (102, trigger), (103, react(3, 2))];
     assert_eq!(kinds, expected);
+    assert_eq!(totals.get(Total::Trigger), 1);
 }

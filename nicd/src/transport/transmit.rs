@@ -6,10 +6,11 @@ use crate::config::{
 use crate::counters::Total;
 use crate::pacer::{HEADERS, Outlet};
 use crate::timers::Timer;
+use crate::transport::memory_region::MemoryRegion;
 use crate::transport::message::{self, Stamp};
 use crate::transport::queue_pair::QueuePair;
 use crate::transport::requester::Packet;
-use crate::transport::responder::{Answer, MemoryRegion};
+use crate::transport::responder::Answer;
 use crate::transport::{ChannelAdapter, Started};
 use proto::congestion::{Notification, Travel};
 use proto::events::{Direction, EventKind, NoteKind};
@@ -288,7 +289,8 @@ impl ChannelAdapter {
             }
         };
         let group = pair.group;
-        let mut outlet = Outlet { timers: &mut self.timers, events: &mut self.events };
+        let mut outlet =
+            Outlet { timers: &mut self.timers, events: &mut self.events, totals: &mut self.totals };
         let permission = self.pacer.on_transmit(group, size, end, &mut outlet);
         self.schedule.served(index, key, permission, start);
     }

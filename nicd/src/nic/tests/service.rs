@@ -131,6 +131,20 @@ fn an_idle_nic_wakes_for_the_next_arrival_and_a_busy_one_for_the_end_of_the_fram
     assert!(idle_until > us(60), "nothing waits any more");
 }
 
+#[test]
+fn a_reading_that_takes_an_arrival_in_does_not_lose_its_wake_up() {
+    let item = TrafficConfig { start: us(20), ..burst(2, 2048, 1) };
+    let mut pair = Pair::alike(NicConfig { traffic: vec![item], ..config(1) });
+    pair.advance(us(19));
+    pair.now = us(21);
+    pair.reading(0);
+    assert_eq!(pair.nics[0].poll_timeout(), Some(us(21)), "there is something to send");
+    let departure = pair.nics[0].poll_transmit(us(21)).expect("it leaves");
+    assert_eq!(departure.at, us(20) + OCTET * FULL, "as scheduled, though late");
+    let next = pair.nics[0].poll_timeout().unwrap();
+    assert!(next > us(21));
+}
+
 /// A packet made by hand reaches NIC 1 on an idle link.
 fn received(builder: PacketBuilder, payload: usize) -> Pair {
     let mut pair = Pair::alike(config(1)).run_until(us(5));

@@ -88,6 +88,7 @@ fn sequence_numbers_wrap() {
 fn the_window_is_half_the_sequence_space() {
     let mut requester = Requester::new(Service::Rc, 256);
     requester.post(message(1 << 31, 0));
+    requester.post(message(25_600, 0));
     let mut sent = 0;
     while requester.next_packet().is_some() {
         requester.on_transmit();

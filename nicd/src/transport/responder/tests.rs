@@ -81,12 +81,9 @@ fn the_message_sequence_number_counts_messages() {
 #[test]
 fn after_rnr_later_packets_draw_no_nak() {
     let mut responder = responder(Service::Rc);
-    responder.buffers = Buffers {
-        posted: Some(0),
-        to_post: 1,
-        next_post: Instant::from_ps(50),
-        refill: Duration::from_ps(50),
-    };
+    responder.buffers = ReceiveBuffers::new(1, Duration::from_ps(50));
+    assert!(responder.buffers.take(Instant::ZERO));
+    responder.buffers.give_back(Instant::ZERO);
     let first = responder.on_request(&send(0, Position::Only, 1), Instant::from_ps(10));
     assert_eq!(first.refused, Some(DropReason::ReceiverNotReady));
     let Reply::Now(answer) = first.reply else { panic!("an RNR NAK is due") };
@@ -95,23 +92,6 @@ fn after_rnr_later_packets_draw_no_nak() {
     assert_eq!((second.refused, second.reply), (Some(DropReason::OutOfSequence), Reply::Nothing));
     let again = responder.on_request(&send(0, Position::Only, 1), Instant::from_ps(50));
     assert_eq!(again.refused, None);
-}
-
-#[test]
-fn buffers_come_back_one_at_a_time() {
-    let mut buffers = Buffers {
-        posted: Some(2),
-        to_post: 0,
-        next_post: Instant::ZERO,
-        refill: Duration::from_ps(10),
-    };
-    let at = Instant::from_ps;
-    assert!(buffers.take(at(0)) && buffers.take(at(0)) && !buffers.take(at(0)));
-    buffers.give_back(at(5));
-    buffers.give_back(at(6));
-    assert!(!buffers.take(at(14)));
-    assert!(buffers.take(at(15)) && !buffers.take(at(24)));
-    assert!(buffers.take(at(25)) && !buffers.take(at(99)));
 }
 
 #[test]
