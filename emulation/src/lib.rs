@@ -3,5 +3,14 @@
 //! The only crate that sees sockets and clocks. It drives `dyn Device` and knows neither switch
 //! nor NIC.
 
+pub mod cable;
+pub mod capture;
+pub mod clock;
+pub mod daemon;
+pub mod driver;
+pub mod fidelity;
 pub mod recorder;
+pub mod simulator;
+pub mod timer;
 pub mod wiring;
+pub mod witness;

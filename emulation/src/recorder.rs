@@ -1,8 +1,32 @@
 //! The recorder: reads devices at bin edges and at measuring edges, and keeps both within bounds.
+//!
+//! Two things are taken from the same counters and never mixed. Bins are for pictures: sums and
+//! envelopes on one grid that coarsens as the run grows ([`bins`]). Edge readings are for measures:
+//! whole readings, taken exactly at the instants that the plan names. A reading at a measuring edge
+//! leaves the watermarks alone, so bins are the same whatever is measured.
+//!
+//! A worker has one recorder; a fabric's record is a slice of [`Recording`]s, one a worker, which
+//! whoever reads them puts together by node.
 
-use proto::counters::DeviceReading;
+use crate::capture::{Capture, CaptureStatistics};
+use crate::recorder::bins::{FlowBin, Grid, PortBin, Series};
+use crate::recorder::event_log::{EventLog, EventLogger};
+use crate::recorder::tracks::Tracks;
+use crate::wiring::{End, Wiring};
+use crate::witness::Witness;
+use proto::counters::{DeviceReading, FlowId};
+use proto::device::Device;
+use proto::events::{DeviceEvent, Direction};
+use proto::frame::Frame;
+use proto::ids::PortNumber;
 use proto::units::{Duration, Instant};
 use serde::{Deserialize, Serialize};
+
+pub mod bins;
+pub mod event_log;
+mod tracks;
+
+pub use tracks::FLOWS_MAX;
 
 /// What a run wants to know, fixed before it starts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,6 +53,201 @@ pub struct EdgeReading {
     pub edge: Instant,
     /// When it was really taken (later only where a live worker was late).
     pub taken: Instant,
-    /// By node hosted here, in the order of the worker's nodes.
+    /// By node hosted here, in the order of the worker's nodes; `named` counters and the items of
+    /// flows are left out.
     pub devices: Vec<DeviceReading>,
 }
+
+/// Everything one worker recorded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recording {
+    /// The nodes hosted there, as indexes into [`Wiring::nodes`].
+    pub nodes: Vec<usize>,
+    /// When the run ended.
+    pub stopped: Instant,
+    /// Readings at measuring edges, ascending.
+    pub edges: Vec<EdgeReading>,
+    /// Whole readings at the stop, in the order of `nodes`.
+    pub last: Vec<DeviceReading>,
+    /// The times of all bins.
+    pub grid: Grid,
+    /// Ports and queues, by node, port and lane.
+    pub ports: Vec<PortSeries>,
+    /// Flows whose reaction point has left its neutral state, at most [`FLOWS_MAX`].
+    pub flows: Vec<FlowSeries>,
+    /// All other flows, by class.
+    pub pools: Vec<PoolSeries>,
+    /// What happened.
+    pub events: EventLog,
+    /// What was captured, if anything was to be.
+    pub capture: Option<CaptureStatistics>,
+}
+
+/// The bins of one lane of one port.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PortSeries {
+    /// Where.
+    pub at: End,
+    /// Virtual lane or priority.
+    pub tc: u8,
+    /// The bins.
+    pub bins: Series<PortBin>,
+}
+
+/// The bins of one flow.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FlowSeries {
+    /// Which.
+    pub flow: FlowId,
+    /// The bins, from the one in which the reaction point first left its neutral state.
+    pub bins: Series<FlowBin>,
+}
+
+/// The bins of all flows of one class that have none of their own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PoolSeries {
+    /// The connection class.
+    pub class: u8,
+    /// The bins; `weight_ps` sums over the flows.
+    pub bins: Series<FlowBin>,
+}
+
+/// Watches the devices of one worker.
+pub struct Recorder {
+    plan: RecordingPlan,
+    nodes: Vec<usize>,
+    grid: Grid,
+    bin_due: Instant,
+    edges: Vec<EdgeReading>,
+    tracks: Tracks,
+    events: EventLogger,
+    readings: Vec<DeviceReading>,
+    capture: Option<Capture>,
+}
+
+impl Recorder {
+    /// A recorder for the devices whose places in `wiring` are `nodes`, in the order of the slice
+    /// of devices that it will be shown.
+    pub fn new(plan: RecordingPlan, wiring: &Wiring, nodes: Vec<usize>) -> Recorder {
+        let sizes = || nodes.iter().map(|node| (*node, usize::from(wiring.nodes[*node].ports)));
+        let grid = Grid::new(plan.bin);
+        Recorder {
+            bin_due: grid.next_edge(),
+            grid,
+            edges: Vec::with_capacity(plan.edges.len()),
+            tracks: Tracks::new(sizes()),
+            events: EventLogger::new(sizes(), plan.all_events),
+            readings: vec![DeviceReading::default(); nodes.len()],
+            capture: None,
+            plan,
+            nodes,
+        }
+    }
+
+    /// Also writes frames to `capture`, which was made for the same nodes.
+    pub fn with_capture(self, capture: Capture) -> Recorder {
+        Recorder { capture: Some(capture), ..self }
+    }
+
+    fn next_edge(&self) -> Option<Instant> {
+        self.plan.edges.get(self.edges.len()).copied()
+    }
+
+    fn read(&mut self, now: Instant, devices: &mut [Box<dyn Device>]) {
+        debug_assert_eq!(devices.len(), self.readings.len(), "one reading a device");
+        for (device, reading) in devices.iter_mut().zip(&mut self.readings) {
+            device.read(now, reading);
+        }
+    }
+
+    fn keep_edges(&mut self, now: Instant) {
+        while let Some(edge) = self.next_edge().filter(|edge| *edge <= now) {
+            let devices = self.readings.iter().map(trimmed).collect();
+            self.edges.push(EdgeReading { edge, taken: now, devices });
+        }
+    }
+
+    fn close_bin(&mut self, now: Instant, devices: &mut [Box<dyn Device>]) {
+        let length = now.since(self.grid.begin());
+        let Some(closed) = self.grid.close(now) else { return };
+        self.tracks.take(&self.readings, &closed, length);
+        self.events.close_bin(&closed);
+        for device in devices {
+            device.restart_watermarks();
+        }
+        self.bin_due = self.grid.next_edge();
+    }
+}
+
+/// The reading without what no measure asks for.
+fn trimmed(reading: &DeviceReading) -> DeviceReading {
+    let mut kept = reading.clone();
+    for port in &mut kept.ports {
+        port.named = Vec::new();
+    }
+    for flow in &mut kept.flows {
+        flow.items = Vec::new();
+    }
+    kept
+}
+
+impl Witness for Recorder {
+    fn next_due(&self) -> Option<Instant> {
+        let bin = Some(self.bin_due).filter(|due| *due <= self.plan.stop);
+        [bin, self.next_edge()].into_iter().flatten().min()
+    }
+
+    fn sample(&mut self, now: Instant, devices: &mut [Box<dyn Device>]) {
+        if self.next_due().is_none_or(|due| due > now) {
+            return;
+        }
+        self.read(now, devices);
+        self.keep_edges(now);
+        if self.bin_due <= now {
+            self.close_bin(now, devices);
+        }
+    }
+
+    fn event(&mut self, device: usize, event: DeviceEvent) {
+        self.events.push(device, event);
+    }
+
+    fn frame(
+        &mut self,
+        device: usize,
+        port: PortNumber,
+        direction: Direction,
+        frame: &Frame,
+        at: Instant,
+    ) {
+        if let Some(capture) = &mut self.capture {
+            capture.frame(device, port, direction, frame, at);
+        }
+    }
+
+    fn wants_frames(&self, device: usize, port: PortNumber) -> bool {
+        self.capture.as_ref().is_some_and(|capture| capture.wants(device, port))
+    }
+
+    fn finish(mut self: Box<Self>, now: Instant, devices: &mut [Box<dyn Device>]) -> Recording {
+        self.read(now, devices);
+        self.keep_edges(now);
+        self.close_bin(now, devices);
+        let (ports, flows, pools) = self.tracks.finish();
+        Recording {
+            nodes: self.nodes,
+            stopped: now,
+            edges: self.edges,
+            last: self.readings,
+            grid: self.grid,
+            ports,
+            flows,
+            pools,
+            events: self.events.finish(),
+            capture: self.capture.map(|capture| capture.finish(now)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

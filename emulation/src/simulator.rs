@@ -111,10 +111,10 @@ impl Simulator {
     }
 
     /// Runs until `stop`, or until `progress` breaks off; it is asked every few thousand events.
-    pub fn run<W: Witness>(
+    pub fn run(
         &mut self,
         stop: Instant,
-        witness: &mut W,
+        witness: &mut dyn Witness,
         mut progress: impl FnMut(Instant) -> ControlFlow<()>,
     ) -> Tally {
         const EVENTS_BETWEEN_PROGRESS: u32 = 8192;
@@ -145,7 +145,7 @@ impl Simulator {
         self.finish(stop)
     }
 
-    fn begin<W: Witness>(&mut self, witness: &W) {
+    fn begin(&mut self, witness: &dyn Witness) {
         for (slot, (device, port)) in self.slots.iter().enumerate() {
             self.watched[slot] = port.is_some_and(|port| witness.wants_frames(*device, port));
         }
@@ -170,7 +170,7 @@ impl Simulator {
         &mut self.devices
     }
 
-    fn step<W: Witness>(&mut self, at: Instant, slot: usize, witness: &mut W) {
+    fn step(&mut self, at: Instant, slot: usize, witness: &mut dyn Witness) {
         let (device, port) = self.slots[slot];
         match port {
             Some(port) => {

@@ -13,6 +13,11 @@ pub mod port;
 pub mod serializer;
 pub mod vl_arbiter;
 
+/// Wire size of one full data frame: LRH, BTH, `mtu` octets of payload, ICRC and VCRC.
+pub const fn full_frame(mtu: Bytes) -> Bytes {
+    Bytes::new(8 + 12 + mtu.get() + 4 + 2)
+}
+
 /// What a port is told about its link and itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -13,6 +13,7 @@ use proto::device::{Departure, Device};
 use proto::events::{DeviceEvent, EventLog};
 use proto::frame::{Frame, FramePool};
 use proto::ids::{Lid, PortNumber, VirtualLane};
+use proto::link::full_frame;
 use proto::link::port::{Arrival, LinkPort};
 use proto::random::Random;
 use proto::units::{Bytes, Instant};
@@ -79,7 +80,13 @@ impl Switch {
             })
             .collect();
         let lanes = ports.iter().map(LinkPort::data_lanes).max().unwrap_or(1);
-        let shape = Shape { ports: count, lanes: usize::from(lanes), read: config.memory.read };
+        let mtu = config.ports.iter().map(|port| port.link.mtu).max().unwrap_or_default();
+        let shape = Shape {
+            ports: count,
+            lanes: usize::from(lanes),
+            read: config.memory.read,
+            full_frame: full_frame(mtu),
+        };
         let mut stirred = PortSet::EMPTY;
         ports.iter().for_each(|port| stirred.insert(port.number()));
         Ok(Switch {
@@ -265,7 +272,7 @@ fn outputs(config: &SwitchConfig, port: &LinkPort) -> Result<Egress, ConfigError
         (scheme.congestion_point)(Place {
             params: &config.scheme.params,
             line_rate: described.link.rate,
-            full_frame: Bytes::new(described.link.mtu.get() + 26),
+            full_frame: full_frame(described.link.mtu),
             buffer: port.lane_buffer(),
             port: number,
             faces_adapter: described.faces_adapter,

@@ -114,7 +114,8 @@ fn a_scheme_never_imports_a_scheme() {
                 continue;
             }
             let imports = code(&text).any(|line| {
-                line.contains(&format!("schemes::{other}")) || line.contains(&format!("super::{other}"))
+                line.contains(&format!("schemes::{other}"))
+                    || line.contains(&format!("super::{other}"))
             });
             assert!(!imports, "{file} imports {other}");
         }

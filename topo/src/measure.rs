@@ -1,5 +1,10 @@
 //! What a scenario wants to know and what it expects: measures over exact windows, then verdicts.
 
+pub mod evaluate;
+pub mod latencies;
+pub mod verdict;
+pub mod windows;
+
 use emulation::wiring::End;
 use proto::events::Direction;
 use proto::units::{Duration, Instant};

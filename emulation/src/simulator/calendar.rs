@@ -40,7 +40,12 @@ impl Calendar {
         while node >= 1 {
             let (left, right) = (self.entrant(2 * node), self.entrant(2 * node + 1));
             let earlier = self.instants[right as usize] < self.instants[left as usize];
-            self.winners[node] = if earlier { right } else { left };
+            let winner = if earlier { right } else { left };
+            // Another slot won here before and still does: nothing above can change.
+            if winner == self.winners[node] && winner as usize != slot {
+                break;
+            }
+            self.winners[node] = winner;
             node /= 2;
         }
     }

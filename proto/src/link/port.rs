@@ -12,10 +12,10 @@ use crate::device::Departure;
 use crate::events::{DeviceEvent, EventKind, EventLog, HoldCause};
 use crate::frame::{Frame, FrameClass, FrameHeaders, FrameKind, FramePool, Integrity};
 use crate::ids::{PortNumber, VirtualLane};
-use crate::link::LinkConfig;
 use crate::link::credit::{ControlOutcome, CreditFlow, LinkState};
 use crate::link::serializer::Serializer;
 use crate::link::vl_arbiter::VlArbiter;
+use crate::link::{LinkConfig, full_frame};
 use crate::units::{BitRate, Bytes, Instant};
 use crate::wire::classify::classify;
 use crate::wire::infiniband::crc::verify_vcrc;
@@ -83,14 +83,20 @@ struct LaneState {
 impl LinkPort {
     /// Port `number`, announcing its buffer from `now` on.
     pub fn new(number: PortNumber, config: &LinkConfig, now: Instant) -> LinkPort {
-        let full_frame = Bytes::new(config.mtu.get() + 26);
         let lanes = config.data_lanes.clamp(1, 15);
         let share = Bytes::new(config.buffer.get() / u64::from(lanes));
         LinkPort {
             number,
             mtu: config.mtu,
             line: Serializer::new(config.rate),
-            flow: CreditFlow::new(lanes, share, full_frame, config.rate, config.lanes.max(1), now),
+            flow: CreditFlow::new(
+                lanes,
+                share,
+                full_frame(config.mtu),
+                config.rate,
+                config.lanes.max(1),
+                now,
+            ),
             arbiter: VlArbiter::new(&config.arbitration, lanes),
             lanes: vec![LaneState::default(); usize::from(lanes)],
             management: LaneCounters::default(),

@@ -50,6 +50,7 @@ macro_rules! header_pair {
             ///
             /// # Errors
             /// If the octets are fewer than [`Self::LEN`].
+            #[inline]
             pub fn parse(octets: &[u8]) -> Result<Self, $crate::wire::error::ParseError> {
                 Ok($view::new(octets)?.to_owned_header())
             }
@@ -58,6 +59,7 @@ macro_rules! header_pair {
             ///
             /// # Panics
             /// If there are fewer.
+            #[inline]
             pub fn emit(&self, octets: &mut [u8]) {
                 octets[..Self::LEN].copy_from_slice(&self.to_octets());
             }

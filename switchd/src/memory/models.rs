@@ -3,6 +3,7 @@
 use super::Memory;
 use super::per_input::PerInput;
 use crate::config::Read;
+use proto::units::Bytes;
 
 /// What a model is built for.
 #[derive(Clone, Copy, Debug)]
@@ -13,6 +14,8 @@ pub struct Shape {
     pub lanes: usize,
     /// How inputs are read.
     pub read: Read,
+    /// Octets of one full data frame.
+    pub full_frame: Bytes,
 }
 
 /// A row: the model's name in scenario files, and how it is made.

@@ -1,6 +1,12 @@
 //! One shared buffer per input with a virtual output queue for every output and lane; outputs serve
 //! inputs in turn.
 //!
+//! A turn is one full frame's worth of octets, rounded up to a whole frame as in the VL arbiter. A
+//! turn a frame would let each acknowledgement of 30 octets cost its input the turn of a full
+//! frame: with three inputs full of hot data, the fourth, which carries the hot node's
+//! acknowledgements too, got 0.09 of the line instead of its quarter (case 1 of the paper, whose
+//! result is the quarter).
+//!
 //! Source: Pfister et al., section V.A.2 (shared buffer per input, virtual output queues, round
 //! robin). Whether several outputs may read one input at once is not stated there, so it is a
 //! parameter.
@@ -24,8 +30,10 @@ struct Output {
     /// Inputs with a frame for this output and lane.
     waiting: PortSet,
     octets: Bytes,
-    /// The input served last.
+    /// The input whose turn it was last.
     served: Option<PortNumber>,
+    /// Octets it may still send in that turn; it keeps the turn while this is above zero.
+    left: u64,
 }
 
 /// The memory.
@@ -34,6 +42,8 @@ pub struct PerInput {
     ports: usize,
     lanes: usize,
     read: Read,
+    /// Octets of one turn.
+    turn: u64,
     /// By (input, output, lane).
     queues: Vec<VecDeque<Stored>>,
     /// By (output, lane).
@@ -48,11 +58,12 @@ pub struct PerInput {
 impl PerInput {
     /// An empty memory.
     pub fn new(shape: Shape) -> PerInput {
-        let Shape { ports, lanes, read } = shape;
+        let Shape { ports, lanes, read, full_frame } = shape;
         PerInput {
             ports,
             lanes,
             read,
+            turn: full_frame.get(),
             queues: (0..ports * ports * lanes).map(|_| VecDeque::new()).collect(),
             outputs: (0..ports * lanes).map(|_| Output::default()).collect(),
             inputs: vec![Bytes::ZERO; ports],
@@ -72,11 +83,23 @@ impl PerInput {
     /// The input whose turn it is at `output`.
     fn turn(&self, output: PortNumber, lane: VirtualLane, now: Instant) -> Option<PortNumber> {
         let state = &self.outputs[self.output(output, lane)];
+        let may_be_read =
+            |input: &PortNumber| self.read == Read::Multi || self.read_until[input.index()] <= now;
         let last = state.served.unwrap_or(PortNumber::from_index(self.ports - 1));
-        state
-            .waiting
-            .after(last)
-            .find(|input| self.read == Read::Multi || self.read_until[input.index()] <= now)
+        if state.left > 0 && state.waiting.contains(last) && may_be_read(&last) {
+            return Some(last);
+        }
+        state.waiting.after(last).find(may_be_read)
+    }
+
+    /// Charges a frame to the turn of `input`.
+    fn charge(&mut self, state: usize, input: PortNumber, size: Bytes) {
+        let state = &mut self.outputs[state];
+        if state.served != Some(input) || state.left == 0 {
+            state.left = self.turn;
+        }
+        state.served = Some(input);
+        state.left = state.left.saturating_sub(size.get());
     }
 }
 
@@ -114,9 +137,11 @@ impl Memory for PerInput {
         let input = self.turn(output, lane, now).expect("next_out has just named an input");
         let (queue, state) = (self.queue(input, output, lane), self.output(output, lane));
         let packet = self.queues[queue].pop_front().expect("a waiting input has a frame");
-        self.outputs[state].served = Some(input);
+        self.charge(state, input, packet.headers.size);
         if self.queues[queue].is_empty() {
+            // What is left of a turn is not banked.
             self.outputs[state].waiting.remove(input);
+            self.outputs[state].left = 0;
         }
         self.read_until[input.index()] = end;
         self.frames -= 1;

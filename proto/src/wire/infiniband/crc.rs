@@ -36,8 +36,7 @@ static WORD_POWERS: [u16; Lrh::PACKET_LENGTH_MAX as usize + 1] = word_powers();
 
 /// The register (or any residue, bit 15 being x^0) times x.
 const fn times_x(register: u16) -> u16 {
-    let carry = register & 1 != 0;
-    register >> 1 ^ if carry { GENERATOR.reverse_bits() } else { 0 }
+    register >> 1 ^ GENERATOR.reverse_bits() & (register & 1).wrapping_neg()
 }
 
 const fn octet_steps() -> [u16; 256] {
@@ -76,13 +75,15 @@ fn step(register: u16, octet: u8) -> u16 {
     OCTET_STEP[usize::from(register as u8 ^ octet)] ^ register >> 8
 }
 
-/// The product of two residues.
-fn product(mut a: u16, mut b: u16) -> u16 {
+/// The residue of `octet`, as it enters the register, times `residue`.
+///
+/// Bit 7 of an octet entering is x^8, so the residue is first moved up by one octet.
+fn times_octet(residue: u16, octet: u8) -> u16 {
+    let mut term = step(residue, 0);
     let mut sum = 0;
-    while a != 0 {
-        sum ^= b & ((a as i16) >> 15) as u16;
-        a <<= 1;
-        b = times_x(b);
+    for bit in (0..8).rev() {
+        sum ^= term & (u16::from(octet >> bit) & 1).wrapping_neg();
+        term = times_x(term);
     }
     sum
 }
@@ -211,8 +212,8 @@ pub fn amend_vcrc(octets: &mut [u8], position: usize, change: u8) {
     let Some(power) = WORD_POWERS.get(distance / WORD) else {
         return amend_longer_than_pktlen(octets, position, change);
     };
-    let change = (0..distance % WORD).fold(u16::from(change), |residue, _| step(residue, 0));
-    let carried = carried_vcrc(octets) ^ product(*power, change);
+    let power = (0..distance % WORD).fold(*power, |power, _| step(power, 0));
+    let carried = carried_vcrc(octets) ^ times_octet(power, change);
     octets[covered..].copy_from_slice(&carried.to_le_bytes());
 }
 

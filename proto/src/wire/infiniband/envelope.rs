@@ -22,6 +22,7 @@ pub const WORD: usize = 4;
 ///
 /// # Errors
 /// In layer "LRH": too short, of another version, or of another length than it says.
+#[inline]
 pub fn check(octets: &[u8]) -> Result<(), ParseError> {
     let lrh = LrhView::new(octets)?;
     if lrh.version() != 0 {
@@ -41,6 +42,7 @@ pub fn check(octets: &[u8]) -> Result<(), ParseError> {
 ///
 /// # Errors
 /// If LRH, GRH, BTH or the CRCs are cut off, or a GRH announces something else than a BTH.
+#[inline]
 pub fn bth_offset(octets: &[u8]) -> Result<Option<usize>, ParseError> {
     let offset = match LrhView::new(octets)?.next_header() {
         LinkNextHeader::RawEthertype | LinkNextHeader::RawIpv6 => return Ok(None),

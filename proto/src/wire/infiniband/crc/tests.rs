@@ -36,7 +36,7 @@ fn crc16_meets_its_check_value_and_its_residue() {
 
 #[test]
 fn table_and_vector_code_agree_with_the_definition_at_every_length() {
-    let octets: Vec<u8> = (0..300u32).map(|n| (n * n >> 3) as u8).collect();
+    let octets: Vec<u8> = (0..300u32).map(|n| ((n * n) >> 3) as u8).collect();
     for length in 0..octets.len() {
         let octets = &octets[..length];
         assert_eq!(u32::from(crc16(octets)), bitwise(octets, 0xd008), "{length} octets");

@@ -1,0 +1,96 @@
+//! Cables: how a frame that leaves one port reaches another.
+//!
+//! A cable is a link of the wiring in one of three kinds. Between devices of one worker it may be
+//! memory ([`memory`]): the frame itself changes hands. Everything else goes through the process's
+//! one datagram socket ([`udp`] or [`unix`]), where links are told apart by the [`shim`].
+//!
+//! ```text
+//!  device ─ departure ─ impairment ─┬─ memory ─────────────────────────────┬─ until `arrived` ─ device
+//!                                   └─ outbox ─ socket ~~~ socket ─ inbox ─┘
+//! ```
+//!
+//! * Frames that leave together travel together: the [`outbox`] puts all frames of one flush for
+//!   one process into one datagram, because wake-ups and system calls cost more than frames.
+//! * Every frame carries its stamp, the instant its last bit left. The receiver reckons with
+//!   stamp plus delay and not with when it happened to read the socket, so that the lateness of
+//!   one hop is not inherited by the next.
+//! * The emulated wire is the only queue: sockets are drained eagerly, and a frame that is not
+//!   yet due waits in a heap of the worker.
+//! * The [`inbox`] believes nothing: what does not come from the configured peer of a known link in
+//!   this run is counted by reason and harms nothing else.
+
+pub mod datagram;
+pub mod exchange;
+pub mod impairment;
+pub mod inbox;
+pub mod lines;
+pub mod memory;
+pub mod outbox;
+pub mod reconcile;
+pub mod sequence;
+pub mod shim;
+pub mod udp;
+pub mod unix;
+
+use proto::frame::{Frame, FrameKind};
+use serde::{Deserialize, Serialize};
+
+/// Frames counted by how far they go, for the conservation sum.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FrameTally {
+    /// Frames that cross more than one link: data, ACK, notifications.
+    pub end_to_end: u64,
+    /// Frames that end at the next port: credits, PAUSE, PFC.
+    pub link_local: u64,
+}
+
+impl FrameTally {
+    /// Counts one frame.
+    pub fn count(&mut self, frame: &Frame) {
+        self.count_octets(frame.kind, &frame.octets);
+    }
+
+    /// Counts one frame that is still in somebody else's buffer.
+    pub fn count_octets(&mut self, kind: FrameKind, octets: &[u8]) {
+        if is_link_local(kind, octets) {
+            self.link_local += 1;
+        } else {
+            self.end_to_end += 1;
+        }
+    }
+
+    /// All frames.
+    pub const fn total(self) -> u64 {
+        self.end_to_end + self.link_local
+    }
+
+    /// Both counts of both.
+    #[must_use]
+    pub const fn plus(self, other: FrameTally) -> FrameTally {
+        FrameTally {
+            end_to_end: self.end_to_end + other.end_to_end,
+            link_local: self.link_local + other.link_local,
+        }
+    }
+
+    /// What is here and not in `other`, each count at least zero.
+    #[must_use]
+    pub const fn minus(self, other: FrameTally) -> FrameTally {
+        FrameTally {
+            end_to_end: self.end_to_end.saturating_sub(other.end_to_end),
+            link_local: self.link_local.saturating_sub(other.link_local),
+        }
+    }
+}
+
+/// True for frames that no device forwards: InfiniBand link packets and MAC control frames.
+///
+/// Source: IBTA Vol 1, 7.9.4; IEEE 802.3, 31.4.1.3 (EtherType 88-08).
+fn is_link_local(kind: FrameKind, octets: &[u8]) -> bool {
+    const MAC_CONTROL: [u8; 2] = [0x88, 0x08];
+    match kind {
+        FrameKind::Infiniband => false,
+        FrameKind::InfinibandLink => true,
+        FrameKind::Ethernet => octets.get(12..14) == Some(&MAC_CONTROL),
+    }
+}

@@ -1,0 +1,132 @@
+//! Faults on purpose: what a scenario asks a cable to do to some of the frames one end sends.
+//!
+//! Middleware between a device and its cable, pure, the same under the driver and the simulator.
+//! Whatever it does is counted as injected, so that it is never taken for a loss of the transport.
+
+use super::FrameTally;
+use crate::wiring::{Action, End, FrameFilter, Impairment, Wiring};
+use proto::frame::{Frame, Integrity};
+use proto::random::Random;
+use proto::units::Instant;
+use serde::{Deserialize, Serialize};
+
+/// How often each fault was injected.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Injected {
+    /// Frames that vanished.
+    pub lost: FrameTally,
+    /// Frames with one bit flipped.
+    pub corrupted: u64,
+    /// Copies added.
+    pub duplicated: FrameTally,
+    /// Frames held back.
+    pub delayed: u64,
+}
+
+impl Injected {
+    /// Adds another port's counts to these.
+    pub fn merge(&mut self, other: &Injected) {
+        self.lost = self.lost.plus(other.lost);
+        self.corrupted += other.corrupted;
+        self.duplicated = self.duplicated.plus(other.duplicated);
+        self.delayed += other.delayed;
+    }
+}
+
+/// What goes onto the cable in place of one frame.
+#[derive(Debug)]
+pub struct Impaired {
+    /// Nothing, the frame, or the frame and its copy.
+    pub frames: [Option<Frame>; 2],
+    /// When their last bit leaves; on one link this never runs back.
+    pub at: Instant,
+}
+
+/// The faults at one sending end.
+#[derive(Clone, Debug)]
+pub struct Impairer {
+    rules: Vec<Impairment>,
+    random: Random,
+    /// What was sent after a delayed frame leaves after it.
+    last: Instant,
+    /// How often each fault was injected here.
+    pub injected: Injected,
+}
+
+impl Impairer {
+    /// The faults that `wiring` asks for at `end`; `None` if there are none.
+    ///
+    /// Rules apply in the order of the wiring. The random stream is `node:port`'s own.
+    pub fn new(wiring: &Wiring, end: End, seed: u64) -> Option<Impairer> {
+        let at_end = |rule: &&Impairment| rule.from == end;
+        let rules: Vec<_> = wiring.impairments.iter().filter(at_end).cloned().collect();
+        if rules.is_empty() {
+            return None;
+        }
+        Some(Impairer {
+            rules,
+            random: Random::stream(seed, &wiring.end_name(end), "impairment"),
+            last: Instant::ZERO,
+            injected: Injected::default(),
+        })
+    }
+
+    /// What becomes of `frame`, whose last bit leaves at `at`.
+    pub fn apply(&mut self, frame: Frame, at: Instant) -> Impaired {
+        let mut impaired = Impaired { frames: [Some(frame), None], at };
+        for index in 0..self.rules.len() {
+            let Impairment { frames, action, chance, .. } = &self.rules[index];
+            let (action, chance) = (*action, *chance);
+            let [Some(frame), _] = &impaired.frames else { break };
+            if matches(*frames, frame) && self.random.chance(chance.0, chance.1.max(1)) {
+                self.hit(action, &mut impaired);
+            }
+        }
+        impaired.at = impaired.at.max(self.last);
+        self.last = impaired.at;
+        impaired
+    }
+
+    fn hit(&mut self, action: Action, impaired: &mut Impaired) {
+        match action {
+            Action::Lose => {
+                for frame in impaired.frames.iter_mut().filter_map(Option::take) {
+                    self.injected.lost.count(&frame);
+                }
+            }
+            Action::Corrupt => {
+                if let Some(frame) = &mut impaired.frames[0] {
+                    flip_one_bit(frame, &mut self.random);
+                    self.injected.corrupted += 1;
+                }
+            }
+            Action::Duplicate => {
+                impaired.frames[1] = impaired.frames[0].clone();
+                impaired.frames[1].iter().for_each(|copy| self.injected.duplicated.count(copy));
+            }
+            Action::Delay(extra) => {
+                impaired.at = impaired.at + extra;
+                self.injected.delayed += 1;
+            }
+        }
+    }
+}
+
+fn matches(filter: FrameFilter, frame: &Frame) -> bool {
+    match filter {
+        FrameFilter::All => true,
+        FrameFilter::Kind(kind) => kind == frame.kind,
+    }
+}
+
+fn flip_one_bit(frame: &mut Frame, random: &mut Random) {
+    let bits = frame.octets.len() as u64 * 8;
+    if bits > 0 {
+        let bit = random.below(bits);
+        frame.octets[(bit / 8) as usize] ^= 1 << (bit % 8);
+    }
+    frame.integrity = Integrity::Unchecked;
+}
+
+#[cfg(test)]
+mod tests;

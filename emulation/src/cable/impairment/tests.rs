@@ -1,0 +1,94 @@
+//! One fault at a time, then in combination.
+
+use super::*;
+use crate::wiring::{NodeKind, NodeWiring};
+use bytes::BytesMut;
+use proto::frame::FrameKind;
+use proto::ids::PortNumber;
+use proto::units::Duration;
+
+fn impairer(rules: &[(FrameFilter, Action, (u64, u64))]) -> Impairer {
+    let from = End { node: 0, port: PortNumber::from_index(0) };
+    let rule = |(frames, action, chance): &(FrameFilter, Action, (u64, u64))| Impairment {
+        from,
+        frames: *frames,
+        action: *action,
+        chance: *chance,
+    };
+    let node = NodeWiring { name: "s0".to_owned(), kind: NodeKind::Switch, ports: 1, level: 1 };
+    let wiring =
+        Wiring { nodes: vec![node], links: vec![], impairments: rules.iter().map(rule).collect() };
+    Impairer::new(&wiring, from, 7).expect("there are rules")
+}
+
+fn frame(kind: FrameKind) -> Frame {
+    Frame::intact(kind, BytesMut::zeroed(64))
+}
+
+const ALWAYS: (u64, u64) = (1, 1);
+
+#[test]
+fn a_lost_frame_vanishes_and_is_counted_by_how_far_it_would_have_gone() {
+    let link_only = FrameFilter::Kind(FrameKind::InfinibandLink);
+    let mut impairer = impairer(&[(link_only, Action::Lose, ALWAYS)]);
+    let kept = impairer.apply(frame(FrameKind::Infiniband), Instant::ZERO);
+    let lost = impairer.apply(frame(FrameKind::InfinibandLink), Instant::ZERO);
+    assert_eq!(kept.frames.iter().flatten().count(), 1);
+    assert_eq!(lost.frames.iter().flatten().count(), 0);
+    assert_eq!(impairer.injected.lost, FrameTally { end_to_end: 0, link_local: 1 });
+}
+
+#[test]
+fn corruption_flips_exactly_one_bit_and_withdraws_the_promise_of_intact_octets() {
+    let mut impairer = impairer(&[(FrameFilter::All, Action::Corrupt, ALWAYS)]);
+    let out = impairer.apply(frame(FrameKind::Infiniband), Instant::ZERO);
+    let bad = out.frames[0].as_ref().expect("still there");
+    let flipped: u32 = bad.octets.iter().map(|octet| octet.count_ones()).sum();
+    assert_eq!((flipped, bad.integrity), (1, Integrity::Unchecked));
+    let empty = Frame::intact(FrameKind::Ethernet, BytesMut::new());
+    assert!(impairer.apply(empty, Instant::ZERO).frames[0].is_some());
+}
+
+#[test]
+fn a_delay_holds_back_what_follows_on_the_link() {
+    let link_only = FrameFilter::Kind(FrameKind::InfinibandLink);
+    let delay = Action::Delay(Duration::from_ps(100));
+    let mut impairer = impairer(&[(link_only, delay, ALWAYS)]);
+    let first = impairer.apply(frame(FrameKind::InfinibandLink), Instant::from_ps(10));
+    let second = impairer.apply(frame(FrameKind::Infiniband), Instant::from_ps(20));
+    let third = impairer.apply(frame(FrameKind::Infiniband), Instant::from_ps(200));
+    let at = [first.at, second.at, third.at].map(Instant::as_ps);
+    assert_eq!(at, [110, 110, 200]);
+    assert_eq!(impairer.injected.delayed, 1);
+}
+
+#[test]
+fn a_duplicate_is_equal_and_a_later_loss_takes_both() {
+    let twice = (FrameFilter::All, Action::Duplicate, ALWAYS);
+    let mut one = impairer(&[twice]);
+    let [Some(first), Some(second)] = one.apply(frame(FrameKind::Ethernet), Instant::ZERO).frames
+    else {
+        panic!("two frames");
+    };
+    assert_eq!(first, second);
+    let mut both = impairer(&[twice, (FrameFilter::All, Action::Lose, ALWAYS)]);
+    let out = both.apply(frame(FrameKind::Ethernet), Instant::ZERO);
+    assert_eq!(out.frames.iter().flatten().count(), 0);
+    assert_eq!(both.injected.lost.total(), 2);
+}
+
+#[test]
+fn chances_are_met_and_equal_seeds_hit_the_same_frames() {
+    let run = || {
+        let mut impairer = impairer(&[(FrameFilter::All, Action::Lose, (1, 10))]);
+        let lost = |_| {
+            let out = impairer.apply(frame(FrameKind::Ethernet), Instant::ZERO);
+            out.frames[0].is_none()
+        };
+        (0..10_000).map(lost).collect::<Vec<_>>()
+    };
+    let hits = run();
+    assert_eq!(hits, run());
+    let count = hits.iter().filter(|lost| **lost).count();
+    assert!((900..1100).contains(&count), "{count} of 10000 at one in ten");
+}

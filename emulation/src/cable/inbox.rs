@@ -1,0 +1,255 @@
+//! The receiving end of socket cables: believes nothing, counts everything.
+
+use super::FrameTally;
+use super::datagram::{Peer, Received};
+use super::lines::{Incoming, Lines, line_index};
+use super::sequence::{Arrival, SequenceWindow};
+use super::shim::{SendingEnd, Shim, ShimError};
+use proto::frame::{Frame, FrameKind, FramePool};
+use proto::units::Instant;
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+
+/// No frame of any technology is longer (jumbo Ethernet and 4096 octets of InfiniBand are shorter).
+pub const FRAME_MAX: usize = 16_384;
+
+/// What was refused, by reason. All of it is harmless.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rejected {
+    /// Datagrams from an address that is no process of this run.
+    pub foreign: u64,
+    /// Records that do not begin with the magic.
+    pub magic: u64,
+    /// Records of another shim version.
+    pub version: u64,
+    /// That version, if there was one.
+    pub other_version: Option<u8>,
+    /// Records of an unknown frame kind.
+    pub kind: u64,
+    /// Records of another run.
+    pub epoch: u64,
+    /// Records of a line that does not come in here from that process.
+    pub link: u64,
+    /// Records that announce more octets than there are, and datagrams shorter than a shim.
+    pub truncated: u64,
+    /// Records that announce more than [`FRAME_MAX`], and datagrams that did not fit the buffer.
+    pub oversize: u64,
+    /// Datagrams whose last record is followed by less than a shim.
+    pub trailing: u64,
+}
+
+impl Rejected {
+    /// Everything refused.
+    pub const fn total(&self) -> u64 {
+        let headers = self.magic + self.version + self.kind + self.epoch + self.link;
+        self.foreign + headers + self.truncated + self.oversize + self.trailing
+    }
+}
+
+/// What one line has received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReceivedLine {
+    /// The link.
+    pub link: u32,
+    /// The end that sent.
+    pub end: SendingEnd,
+    /// What was counted.
+    #[serde(flatten)]
+    pub counts: LineCounts,
+}
+
+/// Frames of one line by what became of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LineCounts {
+    /// Delivered, late ones included.
+    pub received: FrameTally,
+    /// Accepted after the stop: they were on the cable then.
+    pub drained: FrameTally,
+    /// Numbers missing between those that came.
+    pub lost: u64,
+    /// Delivered after a later one.
+    pub reordered: u64,
+    /// Link packets that came after a later frame, and were dropped: their state is history.
+    pub stale: u64,
+    /// Came twice, and were dropped once.
+    pub duplicates: u64,
+}
+
+#[derive(Clone, Debug, Default)]
+struct LineState {
+    window: SequenceWindow,
+    counts: LineCounts,
+}
+
+/// An accepted frame.
+#[derive(Debug)]
+pub struct Accepted {
+    /// The line it came by.
+    pub line: Incoming,
+    /// The frame, unchecked.
+    pub frame: Frame,
+    /// When its last bit is due at the port: its stamp plus the link's delay.
+    pub arrived: Instant,
+}
+
+/// All receiving lines of one process.
+#[derive(Debug)]
+pub struct Inbox {
+    epoch: u32,
+    /// Address of each process to its number.
+    peers: HashMap<Box<[u8]>, usize>,
+    /// By line index.
+    states: Vec<LineState>,
+    rejected: Rejected,
+    lost: u64,
+    draining: bool,
+}
+
+impl Inbox {
+    /// An inbox for `lines` lines of the run `epoch`, with the address of each process.
+    pub fn new(epoch: u32, peers: &[Peer], lines: usize) -> Inbox {
+        let number = |(process, peer): (usize, &Peer)| (peer.key().into(), process);
+        Inbox {
+            epoch,
+            peers: peers.iter().enumerate().map(number).collect(),
+            states: vec![LineState::default(); lines],
+            rejected: Rejected::default(),
+            lost: 0,
+            draining: false,
+        }
+    }
+
+    /// Takes a datagram apart and hands on each frame that is fit to be delivered.
+    pub fn accept(
+        &mut self,
+        datagram: Received<'_>,
+        lines: &Lines,
+        pool: &mut FramePool,
+        mut deliver: impl FnMut(Accepted),
+    ) {
+        let Some(process) = self.peers.get(datagram.source).copied() else {
+            self.rejected.foreign += 1;
+            return;
+        };
+        if datagram.cut {
+            self.rejected.oversize += 1;
+            return;
+        }
+        let mut rest = datagram.octets;
+        while !rest.is_empty() {
+            let whole = rest.len() == datagram.octets.len();
+            let Some((shim, octets, next)) = self.split(rest, whole) else { return };
+            rest = next;
+            let Some(line) = self.admit(&shim, process, lines) else { continue };
+            if self.judge(&shim, octets) {
+                let mut copy = pool.take();
+                copy.extend_from_slice(octets);
+                let frame = Frame::unchecked(shim.kind, copy);
+                deliver(Accepted { line, frame, arrived: shim.stamp + line.delay });
+            }
+        }
+    }
+
+    /// From now on accepted frames count as drained.
+    pub fn begin_drain(&mut self) {
+        self.draining = true;
+    }
+
+    /// What was refused so far.
+    pub const fn rejected(&self) -> Rejected {
+        self.rejected
+    }
+
+    /// Sequence numbers missing so far, on all lines together.
+    pub const fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// What each line that comes in here has received.
+    pub fn received<'a>(&'a self, lines: &'a Lines) -> impl Iterator<Item = ReceivedLine> + 'a {
+        lines.all_incoming().map(|line| ReceivedLine {
+            link: line.link,
+            end: line.end,
+            counts: self.states[line_index(line.link, line.end)].counts,
+        })
+    }
+
+    /// The first record and what follows it. `None` if the rest of the datagram makes no sense:
+    /// after a broken header nobody knows where the next one begins.
+    fn split<'a>(&mut self, octets: &'a [u8], whole: bool) -> Option<(Shim, &'a [u8], &'a [u8])> {
+        let rejected = &mut self.rejected;
+        let shim = match Shim::parse(octets) {
+            Ok(shim) => shim,
+            Err(error) => {
+                match error {
+                    ShimError::Truncated { .. } if whole => rejected.truncated += 1,
+                    ShimError::Truncated { .. } => rejected.trailing += 1,
+                    ShimError::Magic(_) => rejected.magic += 1,
+                    ShimError::Version(version) => {
+                        rejected.version += 1;
+                        rejected.other_version = Some(version);
+                    }
+                    ShimError::Kind(_) => rejected.kind += 1,
+                    ShimError::End(_) => rejected.link += 1,
+                }
+                return None;
+            }
+        };
+        let length = shim.length as usize;
+        let body = &octets[Shim::LENGTH..];
+        if length > FRAME_MAX {
+            rejected.oversize += 1;
+            return None;
+        }
+        if length > body.len() {
+            rejected.truncated += 1;
+            return None;
+        }
+        let (frame, rest) = body.split_at(length);
+        Some((shim, frame, rest))
+    }
+
+    /// The line a record belongs to, if it is of this run and comes from that line's process.
+    fn admit(&mut self, shim: &Shim, process: usize, lines: &Lines) -> Option<Incoming> {
+        if shim.epoch != self.epoch {
+            self.rejected.epoch += 1;
+            return None;
+        }
+        let line = lines.incoming(shim.link, shim.end).filter(|line| line.process == process);
+        if line.is_none() {
+            self.rejected.link += 1;
+        }
+        line.copied()
+    }
+
+    /// Counts a record by its sequence number; true if its frame is to be delivered.
+    fn judge(&mut self, shim: &Shim, octets: &[u8]) -> bool {
+        let LineState { window, counts } = &mut self.states[line_index(shim.link, shim.end)];
+        match window.observe(shim.sequence) {
+            Arrival::Newer { missing } => {
+                counts.lost += u64::from(missing);
+                self.lost += u64::from(missing);
+            }
+            Arrival::Duplicate => {
+                counts.duplicates += 1;
+                return false;
+            }
+            Arrival::Late => {
+                // It was counted as lost when a later one came.
+                counts.lost -= 1;
+                self.lost -= 1;
+                if shim.kind == FrameKind::InfinibandLink {
+                    counts.stale += 1;
+                    return false;
+                }
+                counts.reordered += 1;
+            }
+        }
+        let tally = if self.draining { &mut counts.drained } else { &mut counts.received };
+        tally.count_octets(shim.kind, octets);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,196 @@
+//! Who is at the other end: the wiring as one process sees it.
+//!
+//! A *line* is one direction of a link. Its index is twice the link's plus the sending end, the
+//! same in every process.
+
+use super::shim::SendingEnd;
+use crate::wiring::{End, Wiring};
+use proto::ids::PortNumber;
+use proto::units::Duration;
+
+/// Where a line of this process leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Destination {
+    /// To a device of this worker, through memory.
+    Device {
+        /// Its place among the worker's own.
+        device: usize,
+        /// The port there.
+        port: PortNumber,
+    },
+    /// To a process, this one included, through the socket.
+    Process(usize),
+}
+
+/// A line on which a device of this process sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outgoing {
+    /// The link.
+    pub link: u32,
+    /// Our end of it.
+    pub end: SendingEnd,
+    /// Where it leads.
+    pub to: Destination,
+    /// Time of flight.
+    pub delay: Duration,
+    /// Wire time of one full data frame, the unit of lateness.
+    pub frame_time: Duration,
+}
+
+/// A line on which a device of this process receives through the socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Incoming {
+    /// The link.
+    pub link: u32,
+    /// The far end of it.
+    pub end: SendingEnd,
+    /// The process that hosts the far end.
+    pub process: usize,
+    /// The receiving device's place among the worker's own.
+    pub device: usize,
+    /// The port there.
+    pub port: PortNumber,
+    /// Time of flight.
+    pub delay: Duration,
+}
+
+/// Why a wiring cannot be cabled.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LinesError {
+    /// `hosts` does not fit the nodes.
+    #[error("{hosts} hosts are named for {nodes} nodes")]
+    Hosts {
+        /// How many entries there are.
+        hosts: usize,
+        /// How many nodes there are.
+        nodes: usize,
+    },
+    /// A link ends nowhere.
+    #[error("link {link} ends at port {port} of node {node}, which does not exist")]
+    End {
+        /// The link's index.
+        link: usize,
+        /// The node it names.
+        node: usize,
+        /// The port it names.
+        port: PortNumber,
+    },
+    /// Two links share a port.
+    #[error("link {link} ends at {end}, where another link already is")]
+    Taken {
+        /// The later link's index.
+        link: usize,
+        /// The port's name.
+        end: String,
+    },
+}
+
+/// The index of a line.
+pub const fn line_index(link: u32, end: SendingEnd) -> usize {
+    link as usize * 2 + end as usize
+}
+
+/// All lines of one process.
+#[derive(Clone, Debug, Default)]
+pub struct Lines {
+    /// By own device, then port index.
+    outgoing: Vec<Vec<Option<Outgoing>>>,
+    /// By line index; `None` where the line does not come in here through the socket.
+    incoming: Vec<Option<Incoming>>,
+}
+
+impl Lines {
+    /// The lines of process `process`, where `hosts[node]` is the process of each node, and memory
+    /// joins devices of this process if `local`.
+    ///
+    /// # Errors
+    /// If the wiring contradicts itself.
+    pub fn new(
+        wiring: &Wiring,
+        hosts: &[usize],
+        process: usize,
+        local: bool,
+    ) -> Result<Lines, LinesError> {
+        if hosts.len() != wiring.nodes.len() {
+            return Err(LinesError::Hosts { hosts: hosts.len(), nodes: wiring.nodes.len() });
+        }
+        let own = own_devices(hosts, process);
+        let mut lines =
+            Lines { outgoing: Vec::new(), incoming: vec![None; wiring.links.len() * 2] };
+        for (node, _) in own.iter().enumerate().filter(|(_, device)| device.is_some()) {
+            lines.outgoing.push(vec![None; usize::from(wiring.nodes[node].ports)]);
+        }
+        for (link, ends) in wiring.links.iter().enumerate() {
+            check_end(wiring, link, ends.a)?;
+            check_end(wiring, link, ends.b)?;
+            for (from, to, end) in
+                [(ends.a, ends.b, SendingEnd::A), (ends.b, ends.a, SendingEnd::B)]
+            {
+                let (sender, receiver) = (own[from.node], own[to.node]);
+                let (link_id, delay, frame_time) = (link as u32, ends.delay, ends.frame_time);
+                let in_memory = local && sender.is_some();
+                if let Some(device) = receiver.filter(|_| !in_memory) {
+                    let (process, port) = (hosts[from.node], to.port);
+                    let incoming = Incoming { link: link_id, end, process, device, port, delay };
+                    lines.incoming[line_index(link_id, end)] = Some(incoming);
+                }
+                let Some(device) = sender else { continue };
+                let to = match receiver {
+                    Some(device) if in_memory => Destination::Device { device, port: to.port },
+                    _ => Destination::Process(hosts[to.node]),
+                };
+                let slot = &mut lines.outgoing[device][from.port.index()];
+                let outgoing = Outgoing { link: link_id, end, to, delay, frame_time };
+                if slot.replace(outgoing).is_some() {
+                    return Err(LinesError::Taken { link, end: wiring.end_name(from) });
+                }
+            }
+        }
+        Ok(lines)
+    }
+
+    /// The line on which `device` sends by `port`; `None` where no cable is.
+    pub fn outgoing(&self, device: usize, port: PortNumber) -> Option<&Outgoing> {
+        self.outgoing.get(device)?.get(port.index())?.as_ref()
+    }
+
+    /// The line with this link and sending end, if it comes in here through the socket.
+    pub fn incoming(&self, link: u32, end: SendingEnd) -> Option<&Incoming> {
+        self.incoming.get(line_index(link, end))?.as_ref()
+    }
+
+    /// How many lines the whole fabric has.
+    pub fn count(&self) -> usize {
+        self.incoming.len()
+    }
+
+    /// Every line on which this process sends.
+    pub fn all_outgoing(&self) -> impl Iterator<Item = &Outgoing> {
+        self.outgoing.iter().flatten().flatten()
+    }
+
+    /// Every line that comes in here through the socket.
+    pub fn all_incoming(&self) -> impl Iterator<Item = &Incoming> {
+        self.incoming.iter().flatten()
+    }
+}
+
+/// By node, its place among the devices of `process`, if it is hosted there.
+fn own_devices(hosts: &[usize], process: usize) -> Vec<Option<usize>> {
+    let mut count = 0;
+    let mut place = |host: &usize| {
+        (*host == process).then(|| {
+            count += 1;
+            count - 1
+        })
+    };
+    hosts.iter().map(&mut place).collect()
+}
+
+fn check_end(wiring: &Wiring, link: usize, end: End) -> Result<(), LinesError> {
+    let exists = wiring.nodes.get(end.node).is_some_and(|node| end.port.get() <= node.ports);
+    if exists { Ok(()) } else { Err(LinesError::End { link, node: end.node, port: end.port }) }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,143 @@
+//! Sequence numbers of one link and direction: what was lost, came late, or came twice.
+
+/// How many numbers back a late frame is still told from one that came twice.
+const WINDOW: u32 = 1024;
+const WORDS: usize = (WINDOW / 64) as usize;
+
+/// What a sequence number says about its frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// Newer than everything before it; so many numbers were skipped.
+    Newer {
+        /// How many frames are missing in between, for now.
+        missing: u32,
+    },
+    /// Skipped before and now here after all.
+    Late,
+    /// Here before, or too old to tell.
+    Duplicate,
+}
+
+/// The receiving end's memory of which numbers it has seen.
+#[derive(Clone, Debug)]
+pub struct SequenceWindow {
+    next: u32,
+    /// One bit a number of the last [`WINDOW`], at the number modulo the window.
+    seen: [u64; WORDS],
+    /// Numbers since the beginning that were passed, up to the window's width.
+    passed: u32,
+}
+
+impl Default for SequenceWindow {
+    fn default() -> SequenceWindow {
+        SequenceWindow { next: 0, seen: [0; WORDS], passed: 0 }
+    }
+}
+
+impl SequenceWindow {
+    /// Takes note of `sequence`. Numbers wrap: what is within 2^31 ahead is newer.
+    pub fn observe(&mut self, sequence: u32) -> Arrival {
+        let ahead = sequence.wrapping_sub(self.next);
+        if ahead < 1 << 31 {
+            self.advance(ahead, sequence);
+            return Arrival::Newer { missing: ahead };
+        }
+        let age = self.next.wrapping_sub(sequence);
+        if age > self.passed || self.has(sequence) {
+            return Arrival::Duplicate;
+        }
+        self.mark(sequence, true);
+        Arrival::Late
+    }
+
+    fn advance(&mut self, ahead: u32, sequence: u32) {
+        if ahead >= WINDOW {
+            self.seen = [0; WORDS];
+        } else {
+            for skipped in 0..ahead {
+                self.mark(self.next.wrapping_add(skipped), false);
+            }
+        }
+        self.mark(sequence, true);
+        self.passed = self.passed.saturating_add(ahead).saturating_add(1).min(WINDOW);
+        self.next = sequence.wrapping_add(1);
+    }
+
+    fn has(&self, sequence: u32) -> bool {
+        self.seen[Self::word(sequence)] >> (sequence % 64) & 1 == 1
+    }
+
+    fn mark(&mut self, sequence: u32, seen: bool) {
+        let bit = 1 << (sequence % 64);
+        let word = &mut self.seen[Self::word(sequence)];
+        *word = if seen { *word | bit } else { *word & !bit };
+    }
+
+    const fn word(sequence: u32) -> usize {
+        (sequence % WINDOW / 64) as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const fn newer(missing: u32) -> Arrival {
+        Arrival::Newer { missing }
+    }
+
+    #[test]
+    fn a_gap_is_counted_and_taken_back_by_the_late_frame_once() {
+        let mut window = SequenceWindow::default();
+        assert_eq!(window.observe(0), newer(0));
+        assert_eq!(window.observe(3), newer(2));
+        assert_eq!(window.observe(2), Arrival::Late);
+        assert_eq!(window.observe(2), Arrival::Duplicate);
+        assert_eq!(window.observe(1), Arrival::Late);
+        assert_eq!(window.observe(0), Arrival::Duplicate);
+        assert_eq!(window.observe(4), newer(0));
+    }
+
+    #[test]
+    fn numbers_wrap() {
+        let mut window = SequenceWindow { next: u32::MAX, ..SequenceWindow::default() };
+        assert_eq!(window.observe(u32::MAX), newer(0));
+        assert_eq!(window.observe(1), newer(1));
+        assert_eq!(window.observe(0), Arrival::Late);
+        assert_eq!(window.observe(u32::MAX), Arrival::Duplicate);
+    }
+
+    #[test]
+    fn what_is_older_than_the_window_stays_lost() {
+        let mut window = SequenceWindow::default();
+        assert_eq!(window.observe(WINDOW + 5), newer(WINDOW + 5));
+        assert_eq!(window.observe(5), Arrival::Duplicate);
+        assert_eq!(window.observe(6), Arrival::Late);
+    }
+
+    #[test]
+    fn nothing_before_the_first_number_exists() {
+        assert_eq!(SequenceWindow::default().observe(u32::MAX), Arrival::Duplicate);
+    }
+
+    proptest! {
+        #[test]
+        fn any_order_within_the_window_delivers_each_number_once(
+            mut order in Just((0u32..200).collect::<Vec<_>>()).prop_shuffle(),
+            again in prop::collection::vec(0u32..200, 0..50),
+        ) {
+            let mut window = SequenceWindow::default();
+            let (mut missing, mut fresh) = (0i64, 0);
+            order.extend(again);
+            for sequence in order {
+                match window.observe(sequence) {
+                    Arrival::Newer { missing: more } => { missing += i64::from(more); fresh += 1 }
+                    Arrival::Late => { missing -= 1; fresh += 1 }
+                    Arrival::Duplicate => {}
+                }
+            }
+            prop_assert_eq!((missing, fresh), (0, 200));
+        }
+    }
+}

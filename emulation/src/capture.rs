@@ -1,0 +1,277 @@
+//! Captures: frames of chosen ports as a pcapng file that plain Wireshark reads, and the way back.
+//!
+//! One file a worker. An InfiniBand port has two interfaces: `node:port` for packets with an LRH (ERF
+//! records of type 21, which the stock dissector takes apart) and `node:port/link` for link packets
+//! (USER0: the stock dissector calls every one of them malformed, so it must not see them). An
+//! Ethernet port has one. Times are fabric time in nanoseconds (wire.md 8, seeing.md 10).
+//!
+//! Encoded blocks go through a bounded spool to a thread that writes the file ([`spool`]), so that a
+//! live worker never waits for a disk.
+
+use crate::capture::pcapng::{Interface, LinkType};
+use crate::capture::spool::Spool;
+use crate::wiring::{End, Wiring};
+use proto::events::Direction;
+use proto::frame::{Frame, FrameKind};
+use proto::ids::PortNumber;
+use proto::units::{BitRate, Bytes, Instant};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+pub mod pcapng;
+pub mod reader;
+mod spool;
+
+pub use spool::WhenFull;
+
+/// What to capture, and into which file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CapturePlan {
+    /// The file; replaced if it is there.
+    pub file: PathBuf,
+    /// The scenario's name, for the section's comment.
+    pub scenario: String,
+    /// The scenario's seed, likewise.
+    pub seed: u64,
+    /// Wall time over fabric time; `None` on the virtual clock.
+    pub dilation: Option<u64>,
+    /// Octets kept of a frame; `None` keeps all.
+    pub snaplen: Option<Bytes>,
+    /// What to do with a frame for which there is no room: drop it on a wall clock, wait on the
+    /// virtual one.
+    pub when_full: WhenFull,
+    /// The ports, in the order of their interfaces.
+    pub ports: Vec<CapturedPort>,
+}
+
+/// One port to capture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CapturedPort {
+    /// Which.
+    pub at: End,
+    /// What runs on its link.
+    pub technology: Technology,
+    /// Its line rate.
+    pub rate: BitRate,
+}
+
+/// What runs on a link, which decides the interfaces of a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Technology {
+    /// Data packets and link packets.
+    Infiniband,
+    /// Ethernet frames.
+    Ethernet,
+}
+
+impl Technology {
+    const fn kinds(self) -> &'static [FrameKind] {
+        match self {
+            Technology::Infiniband => &[FrameKind::Infiniband, FrameKind::InfinibandLink],
+            Technology::Ethernet => &[FrameKind::Ethernet],
+        }
+    }
+}
+
+/// What became of a capture.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CaptureStatistics {
+    /// The file.
+    pub file: PathBuf,
+    /// Octets written to it.
+    pub bytes: u64,
+    /// Why it could not be written to its end, if so.
+    pub error: Option<String>,
+    /// By interface, in the order of the file.
+    pub interfaces: Vec<InterfaceStatistics>,
+}
+
+/// What one interface of a capture saw.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InterfaceStatistics {
+    /// `node:port` or `node:port/link`.
+    pub name: String,
+    /// Frames that passed the port.
+    pub seen: u64,
+    /// Those among them that the capture dropped for want of room.
+    pub dropped: u64,
+}
+
+/// A capture that cannot begin.
+#[derive(Debug, thiserror::Error)]
+pub enum CaptureError {
+    /// The file cannot be made.
+    #[error("cannot write the capture {file}")]
+    Create {
+        /// Which.
+        file: PathBuf,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The writing thread cannot be started.
+    #[error("cannot start the writer of a capture")]
+    Thread(#[source] std::io::Error),
+}
+
+struct Tap {
+    id: u32,
+    link_type: LinkType,
+    statistics: InterfaceStatistics,
+    unreported_drops: u64,
+}
+
+/// A capture under way.
+pub struct Capture {
+    file: PathBuf,
+    snaplen: usize,
+    /// By device, then by port: indexes into `taps`, a place a frame kind.
+    ports: Vec<Vec<Option<[Option<u32>; 3]>>>,
+    taps: Vec<Tap>,
+    spool: Spool,
+}
+
+impl Capture {
+    /// Begins the file of `plan` for the devices that are `nodes` of `wiring`; ports of other nodes
+    /// are some other worker's.
+    ///
+    /// # Errors
+    /// If the file or its writer cannot be made.
+    pub fn create(
+        plan: &CapturePlan,
+        wiring: &Wiring,
+        nodes: &[usize],
+    ) -> Result<Capture, CaptureError> {
+        let file = std::fs::File::create(&plan.file)
+            .map_err(|source| CaptureError::Create { file: plan.file.clone(), source })?;
+        let spool = Spool::start(file, plan.when_full).map_err(CaptureError::Thread)?;
+        Ok(Capture::begin(spool, plan, wiring, nodes))
+    }
+
+    fn begin(spool: Spool, plan: &CapturePlan, wiring: &Wiring, nodes: &[usize]) -> Capture {
+        let sizes = nodes.iter().map(|node| usize::from(wiring.nodes[*node].ports));
+        let mut capture = Capture {
+            file: plan.file.clone(),
+            snaplen: plan.snaplen.map_or(usize::MAX, |size| size.get() as usize),
+            ports: sizes.map(|ports| vec![None; ports]).collect(),
+            taps: Vec::new(),
+            spool,
+        };
+        pcapng::section(capture.spool.buffer(), &comment(plan));
+        for port in &plan.ports {
+            if let Some(device) = nodes.iter().position(|node| *node == port.at.node) {
+                capture.open(device, port, wiring, plan.snaplen);
+            }
+        }
+        capture
+    }
+
+    fn open(
+        &mut self,
+        device: usize,
+        port: &CapturedPort,
+        wiring: &Wiring,
+        snaplen: Option<Bytes>,
+    ) {
+        let Some(place) = self.ports[device].get_mut(port.at.port.index()) else { return };
+        let mut ids = [None; 3];
+        let name = wiring.end_name(port.at);
+        let peer = wiring.peer(port.at).map(|(_, end)| wiring.end_name(end));
+        let peer = peer.unwrap_or_else(|| "nothing".to_owned());
+        for kind in port.technology.kinds() {
+            let link_type = LinkType::of(*kind);
+            let name = match kind {
+                FrameKind::InfinibandLink => format!("{name}/link"),
+                _ => name.clone(),
+            };
+            let description = format!("to {peer} at {}", port.rate);
+            let snaplen = snaplen.map_or(0, |size| size.get() as u32 + link_type.overhead());
+            let interface = Interface {
+                link_type,
+                snaplen,
+                name: &name,
+                description: &description,
+                speed: port.rate.get(),
+            };
+            pcapng::interface(self.spool.buffer(), &interface);
+            let id = self.taps.len() as u32;
+            ids[kind_index(*kind)] = Some(id);
+            let statistics = InterfaceStatistics { name, seen: 0, dropped: 0 };
+            self.taps.push(Tap { id, link_type, statistics, unreported_drops: 0 });
+        }
+        *place = Some(ids);
+    }
+
+    /// This port is captured.
+    pub fn wants(&self, device: usize, port: PortNumber) -> bool {
+        matches!(self.ports.get(device).and_then(|ports| ports.get(port.index())), Some(Some(_)))
+    }
+
+    /// A frame passed a port; those of ports that nobody wants are ignored.
+    pub fn frame(
+        &mut self,
+        device: usize,
+        port: PortNumber,
+        direction: Direction,
+        frame: &Frame,
+        at: Instant,
+    ) {
+        let place = self.ports.get(device).and_then(|ports| ports.get(port.index()));
+        let id = place.copied().flatten().and_then(|ids| ids[kind_index(frame.kind)]);
+        let Some(tap) = id.and_then(|id| self.taps.get_mut(id as usize)) else { return };
+        tap.statistics.seen += 1;
+        if !self.spool.has_room() {
+            tap.statistics.dropped += 1;
+            tap.unreported_drops += 1;
+            return;
+        }
+        let kept = &frame.octets[..frame.octets.len().min(self.snaplen)];
+        let packet = pcapng::Packet {
+            interface: tap.id,
+            link_type: tap.link_type,
+            at_ns: at.as_ps() / 1_000,
+            octets: kept,
+            wire_size: frame.octets.len(),
+            direction,
+            dropped_before: std::mem::take(&mut tap.unreported_drops),
+        };
+        pcapng::packet(self.spool.buffer(), &packet);
+    }
+
+    /// Ends the file at `now` with each interface's counts.
+    pub fn finish(mut self, now: Instant) -> CaptureStatistics {
+        for tap in &self.taps {
+            let counts = (tap.statistics.seen, tap.statistics.dropped);
+            pcapng::statistics(self.spool.buffer(), tap.id, now.as_ps() / 1_000, counts);
+        }
+        let (bytes, error) = self.spool.finish();
+        CaptureStatistics {
+            file: self.file,
+            bytes,
+            error: error.map(|error| error.to_string()),
+            interfaces: self.taps.into_iter().map(|tap| tap.statistics).collect(),
+        }
+    }
+}
+
+const fn kind_index(kind: FrameKind) -> usize {
+    kind as usize - 1
+}
+
+fn comment(plan: &CapturePlan) -> String {
+    let clock = match plan.dilation {
+        Some(dilation) => format!("dilation {dilation}"),
+        None => "virtual clock".to_owned(),
+    };
+    format!(
+        "scenario {}, seed {}, {clock}; times are fabric time, the fabric epoch (start of the run) is \
+         1970-01-01 00:00:00 UTC",
+        plan.scenario, plan.seed
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,236 @@
+//! The blocks of a pcapng file, encoded: section, interface, packet, statistics.
+//!
+//! Source: draft-ietf-opsawg-pcapng; ERF record header: Endace ERF types reference. Everything is
+//! little-endian; each function appends one whole block.
+
+use proto::events::Direction;
+use proto::frame::FrameKind;
+
+/// Block types.
+pub mod block {
+    /// Section header.
+    pub const SECTION: u32 = 0x0a0d_0d0a;
+    /// Interface description.
+    pub const INTERFACE: u32 = 1;
+    /// The obsolete packet block.
+    pub const OLD_PACKET: u32 = 2;
+    /// Simple packet.
+    pub const SIMPLE_PACKET: u32 = 3;
+    /// Interface statistics.
+    pub const STATISTICS: u32 = 5;
+    /// Enhanced packet.
+    pub const PACKET: u32 = 6;
+}
+
+/// Option codes, named with the block they belong to.
+pub mod option {
+    /// End of options, any block.
+    pub const END: u16 = 0;
+    /// Comment, any block.
+    pub const COMMENT: u16 = 1;
+    /// Interface: name.
+    pub const IF_NAME: u16 = 2;
+    /// Interface: description.
+    pub const IF_DESCRIPTION: u16 = 3;
+    /// Interface: bit/s.
+    pub const IF_SPEED: u16 = 8;
+    /// Interface: resolution of its time stamps.
+    pub const IF_TSRESOL: u16 = 9;
+    /// Interface: seconds to add to its time stamps.
+    pub const IF_TSOFFSET: u16 = 14;
+    /// Section: the writing program.
+    pub const SHB_USERAPPL: u16 = 4;
+    /// Packet: direction and more.
+    pub const EPB_FLAGS: u16 = 2;
+    /// Packet: how many were dropped on the interface since the one before.
+    pub const EPB_DROPCOUNT: u16 = 4;
+    /// Statistics: when the capture ended.
+    pub const ISB_ENDTIME: u16 = 3;
+    /// Statistics: packets received.
+    pub const ISB_IFRECV: u16 = 4;
+    /// Statistics: packets dropped.
+    pub const ISB_IFDROP: u16 = 5;
+}
+
+/// Written into the section header, to show the byte order.
+pub const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
+
+/// ERF record types of InfiniBand.
+pub mod erf {
+    /// Octets of the record header.
+    pub const HEADER: usize = 16;
+    /// A packet that begins with an LRH.
+    pub const INFINIBAND: u8 = 21;
+    /// A link packet.
+    pub const INFINIBAND_LINK: u8 = 25;
+    /// Flag: records vary in length.
+    pub const VARYING: u8 = 0x04;
+}
+
+/// How a file says what its packets are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u16)]
+pub enum LinkType {
+    /// Ethernet, from the destination address on.
+    Ethernet = 1,
+    /// USER0: here, six-octet link packets.
+    User0 = 147,
+    /// Endace records.
+    Erf = 197,
+}
+
+impl LinkType {
+    /// The type under which frames of `kind` are written.
+    pub const fn of(kind: FrameKind) -> LinkType {
+        match kind {
+            FrameKind::Infiniband => LinkType::Erf,
+            FrameKind::InfinibandLink => LinkType::User0,
+            FrameKind::Ethernet => LinkType::Ethernet,
+        }
+    }
+
+    /// Octets that stand in the file before the frame's own.
+    pub const fn overhead(self) -> u32 {
+        match self {
+            LinkType::Erf => erf::HEADER as u32,
+            LinkType::Ethernet | LinkType::User0 => 0,
+        }
+    }
+}
+
+/// What an interface block says.
+#[derive(Clone, Copy, Debug)]
+pub struct Interface<'a> {
+    /// What its packets are.
+    pub link_type: LinkType,
+    /// Octets kept of a packet, those before the frame included; 0 is all.
+    pub snaplen: u32,
+    /// Its name.
+    pub name: &'a str,
+    /// What to say about it.
+    pub description: &'a str,
+    /// Bit/s.
+    pub speed: u64,
+}
+
+/// What a packet block says.
+#[derive(Clone, Copy, Debug)]
+pub struct Packet<'a> {
+    /// Number of the interface in its section.
+    pub interface: u32,
+    /// What the interface's packets are.
+    pub link_type: LinkType,
+    /// Nanoseconds of fabric time.
+    pub at_ns: u64,
+    /// What is kept of the frame.
+    pub octets: &'a [u8],
+    /// Octets of the whole frame.
+    pub wire_size: usize,
+    /// Which way it went.
+    pub direction: Direction,
+    /// Packets of the interface dropped since the one before.
+    pub dropped_before: u64,
+}
+
+/// Appends a section header with a comment.
+pub fn section(out: &mut Vec<u8>, comment: &str) {
+    framed(out, block::SECTION, |out| {
+        out.extend(BYTE_ORDER_MAGIC.to_le_bytes());
+        out.extend(1u16.to_le_bytes());
+        out.extend(0u16.to_le_bytes());
+        out.extend(u64::MAX.to_le_bytes()); // length of the section: not stated
+        put_option(out, option::COMMENT, comment.as_bytes());
+        put_option(out, option::SHB_USERAPPL, b"pausebed");
+        put_option(out, option::END, &[]);
+    });
+}
+
+/// Appends an interface description with nanosecond stamps.
+pub fn interface(out: &mut Vec<u8>, interface: &Interface<'_>) {
+    framed(out, block::INTERFACE, |out| {
+        out.extend((interface.link_type as u16).to_le_bytes());
+        out.extend(0u16.to_le_bytes());
+        out.extend(interface.snaplen.to_le_bytes());
+        put_option(out, option::IF_NAME, interface.name.as_bytes());
+        put_option(out, option::IF_DESCRIPTION, interface.description.as_bytes());
+        put_option(out, option::IF_SPEED, &interface.speed.to_le_bytes());
+        put_option(out, option::IF_TSRESOL, &[9]);
+        put_option(out, option::END, &[]);
+    });
+}
+
+/// Appends a packet.
+pub fn packet(out: &mut Vec<u8>, packet: &Packet<'_>) {
+    let overhead = packet.link_type.overhead();
+    framed(out, block::PACKET, |out| {
+        out.extend(packet.interface.to_le_bytes());
+        put_time(out, packet.at_ns);
+        out.extend((packet.octets.len() as u32 + overhead).to_le_bytes());
+        out.extend((packet.wire_size as u32 + overhead).to_le_bytes());
+        if packet.link_type == LinkType::Erf {
+            put_erf_header(out, packet);
+        }
+        out.extend_from_slice(packet.octets);
+        pad(out, packet.octets.len() + overhead as usize);
+        let direction: u32 = match packet.direction {
+            Direction::Rx => 1,
+            Direction::Tx => 2,
+        };
+        put_option(out, option::EPB_FLAGS, &direction.to_le_bytes());
+        if packet.dropped_before > 0 {
+            put_option(out, option::EPB_DROPCOUNT, &packet.dropped_before.to_le_bytes());
+        }
+        put_option(out, option::END, &[]);
+    });
+}
+
+/// Appends an interface's statistics: packets (received, dropped) up to `at_ns`.
+pub fn statistics(out: &mut Vec<u8>, interface: u32, at_ns: u64, counts: (u64, u64)) {
+    framed(out, block::STATISTICS, |out| {
+        out.extend(interface.to_le_bytes());
+        put_time(out, at_ns);
+        let mut end = Vec::with_capacity(8);
+        put_time(&mut end, at_ns);
+        put_option(out, option::ISB_ENDTIME, &end);
+        put_option(out, option::ISB_IFRECV, &counts.0.to_le_bytes());
+        put_option(out, option::ISB_IFDROP, &counts.1.to_le_bytes());
+        put_option(out, option::END, &[]);
+    });
+}
+
+/// The record's own time stamp is zero: the packet block has it.
+fn put_erf_header(out: &mut Vec<u8>, packet: &Packet<'_>) {
+    let length = |octets: usize| u16::try_from(octets).unwrap_or(u16::MAX).to_be_bytes();
+    out.extend(0u64.to_le_bytes());
+    out.extend([erf::INFINIBAND, erf::VARYING]);
+    out.extend(length(packet.octets.len() + erf::HEADER));
+    out.extend(0u16.to_be_bytes()); // loss counter
+    out.extend(length(packet.wire_size));
+}
+
+fn put_time(out: &mut Vec<u8>, units: u64) {
+    out.extend(((units >> 32) as u32).to_le_bytes());
+    out.extend((units as u32).to_le_bytes());
+}
+
+fn put_option(out: &mut Vec<u8>, code: u16, value: &[u8]) {
+    let value = &value[..value.len().min(usize::from(u16::MAX))];
+    out.extend(code.to_le_bytes());
+    out.extend((value.len() as u16).to_le_bytes());
+    out.extend_from_slice(value);
+    pad(out, value.len());
+}
+
+fn pad(out: &mut Vec<u8>, written: usize) {
+    out.extend_from_slice(&[0; 3][..written.wrapping_neg() % 4]);
+}
+
+fn framed(out: &mut Vec<u8>, kind: u32, body: impl FnOnce(&mut Vec<u8>)) {
+    let begin = out.len();
+    out.extend(kind.to_le_bytes());
+    out.extend([0; 4]);
+    body(out);
+    let length = (out.len() - begin + 4) as u32;
+    out[begin + 4..begin + 8].copy_from_slice(&length.to_le_bytes());
+    out.extend(length.to_le_bytes());
+}

@@ -1,0 +1,191 @@
+//! pcapng: sections of blocks; interfaces say what packets are and how their stamps count.
+//!
+//! Source: draft-ietf-opsawg-pcapng.
+
+use super::{ByteOrder, LENGTH_MAX, Packet, ReadError, Reason, fill, take};
+use crate::capture::pcapng::{BYTE_ORDER_MAGIC, block, option};
+use proto::events::Direction;
+use std::io::Read;
+use std::sync::Arc;
+
+/// What an interface block said.
+struct Interface {
+    link_type: u16,
+    snaplen: u32,
+    name: Option<Arc<str>>,
+    resolution: u8,
+    offset_seconds: i64,
+}
+
+/// Where the reader stands in a file of blocks.
+pub(super) struct Blocks {
+    /// The first four octets were read before it was known what they are.
+    first: Option<[u8; 4]>,
+    order: ByteOrder,
+    interfaces: Vec<Interface>,
+}
+
+impl Blocks {
+    /// A reader after a section header's first four octets; `None` if they are not.
+    pub(super) fn begin(magic: [u8; 4]) -> Option<Blocks> {
+        // The type of a section header reads the same either way.
+        (u32::from_le_bytes(magic) == block::SECTION).then_some(Blocks {
+            first: Some(magic),
+            order: ByteOrder::Little,
+            interfaces: Vec::new(),
+        })
+    }
+
+    /// The next packet, or why it must be passed over.
+    pub(super) fn next<'a>(
+        &mut self,
+        input: &mut impl Read,
+        buffer: &'a mut Vec<u8>,
+    ) -> Result<Option<Result<Packet<'a>, Reason>>, ReadError> {
+        loop {
+            let Some(kind) = self.read_block(input, buffer)? else { return Ok(None) };
+            match kind {
+                block::INTERFACE => self.interfaces.push(self.read_interface(buffer)),
+                block::PACKET | block::OLD_PACKET | block::SIMPLE_PACKET => {
+                    return Ok(Some(self.read_packet(kind, buffer)));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Reads a block's body into `buffer` and answers its type; `None` at the end of the file.
+    fn read_block(
+        &mut self,
+        input: &mut impl Read,
+        buffer: &mut Vec<u8>,
+    ) -> Result<Option<u32>, ReadError> {
+        let mut kind = [0; 4];
+        match self.first.take() {
+            Some(first) => kind = first,
+            None if !fill(input, &mut kind, "block")? => return Ok(None),
+            None => {}
+        }
+        let mut length = [0; 4];
+        self.must_fill(input, &mut length)?;
+        let mut done = 8;
+        if u32::from_le_bytes(kind) == block::SECTION {
+            let mut magic = [0; 4];
+            self.must_fill(input, &mut magic)?;
+            self.order = match (u32::from_le_bytes(magic), u32::from_be_bytes(magic)) {
+                (BYTE_ORDER_MAGIC, _) => ByteOrder::Little,
+                (_, BYTE_ORDER_MAGIC) => ByteOrder::Big,
+                (other, _) => return Err(ReadError::NotACapture(other)),
+            };
+            self.interfaces.clear();
+            done = 12;
+        }
+        let word = |octets: &[u8]| self.order.u32(octets, 0).unwrap_or(0);
+        let length = word(&length);
+        if length < done + 4 || !length.is_multiple_of(4) || length > LENGTH_MAX {
+            return Err(ReadError::Length { what: "block", length });
+        }
+        take(input, buffer, length - done - 4, "block")?;
+        let mut trailer = [0; 4];
+        self.must_fill(input, &mut trailer)?;
+        if word(&trailer) != length {
+            return Err(ReadError::Length { what: "block's trailer", length: word(&trailer) });
+        }
+        Ok(Some(word(&kind)))
+    }
+
+    fn must_fill(&self, input: &mut impl Read, into: &mut [u8]) -> Result<(), ReadError> {
+        if fill(input, into, "block")? { Ok(()) } else { Err(ReadError::Truncated("block")) }
+    }
+
+    /// An interface block too short for its fields still takes a number, and no packet fits it.
+    fn read_interface(&self, body: &[u8]) -> Interface {
+        let mut interface = Interface {
+            link_type: self.order.u16(body, 0).unwrap_or(u16::MAX),
+            snaplen: self.order.u32(body, 4).unwrap_or(0),
+            name: None,
+            resolution: 6,
+            offset_seconds: 0,
+        };
+        self.each_option(body.get(8..).unwrap_or_default(), |code, value| match code {
+            option::IF_NAME => {
+                let name = String::from_utf8_lossy(value);
+                interface.name = Some(Arc::from(name.trim_end_matches('\0')));
+            }
+            option::IF_TSRESOL => interface.resolution = value.first().copied().unwrap_or(6),
+            option::IF_TSOFFSET => {
+                interface.offset_seconds = self.order.u64(value, 0).unwrap_or(0) as i64;
+            }
+            _ => {}
+        });
+        interface
+    }
+
+    fn read_packet<'a>(&self, kind: u32, body: &'a [u8]) -> Result<Packet<'a>, Reason> {
+        const SHORT: &str = "packet block too short";
+        let word = |at| self.order.u32(body, at).ok_or(SHORT);
+        let (header, id, wire_size) = match kind {
+            block::SIMPLE_PACKET => (4, 0, word(0)?),
+            block::OLD_PACKET => (20, u32::from(self.order.u16(body, 0).ok_or(SHORT)?), word(16)?),
+            _ => (20, word(0)?, word(16)?),
+        };
+        let interface = self
+            .interfaces
+            .get(id as usize)
+            .ok_or("packet of an interface that was not described")?;
+        let rest = body.get(header..).ok_or(SHORT)?;
+        let (stamp, kept) = if kind == block::SIMPLE_PACKET {
+            let snaplen = if interface.snaplen == 0 { u32::MAX } else { interface.snaplen };
+            (None, (wire_size.min(snaplen) as usize).min(rest.len()))
+        } else {
+            (Some(u64::from(word(4)?) << 32 | u64::from(word(8)?)), word(12)? as usize)
+        };
+        let octets = rest.get(..kept).ok_or(SHORT)?;
+        let mut direction = None;
+        let options = rest.get(kept.next_multiple_of(4)..).unwrap_or_default();
+        self.each_option(options, |code, value| {
+            if code == option::EPB_FLAGS {
+                direction = match self.order.u32(value, 0).map(|flags| flags & 3) {
+                    Some(1) => Some(Direction::Rx),
+                    Some(2) => Some(Direction::Tx),
+                    _ => None,
+                };
+            }
+        });
+        Ok(Packet {
+            at_ns: stamp.map_or(0, |stamp| nanoseconds(stamp, interface)),
+            interface: interface.name.clone(),
+            link_type: interface.link_type,
+            direction,
+            wire_size,
+            octets,
+        })
+    }
+
+    fn each_option<'a>(&self, mut options: &'a [u8], mut visit: impl FnMut(u16, &'a [u8])) {
+        while let (Some(code), Some(length)) =
+            (self.order.u16(options, 0), self.order.u16(options, 2))
+        {
+            let length = usize::from(length);
+            let Some(value) = options.get(4..4 + length).filter(|_| code != option::END) else {
+                return;
+            };
+            visit(code, value);
+            options = options.get(4 + length.next_multiple_of(4)..).unwrap_or_default();
+        }
+    }
+}
+
+/// A stamp in nanoseconds: units are 10^-n seconds, or with the top bit set 2^-n.
+fn nanoseconds(stamp: u64, interface: &Interface) -> u64 {
+    const PER_SECOND: u128 = 1_000_000_000;
+    let exponent = u32::from(interface.resolution & 0x7f);
+    let scaled = u128::from(stamp) * PER_SECOND;
+    let ns = if interface.resolution & 0x80 != 0 {
+        scaled >> exponent
+    } else {
+        10u128.checked_pow(exponent).map_or(0, |units| scaled / units)
+    };
+    let offset = i128::from(interface.offset_seconds) * PER_SECOND as i128;
+    u64::try_from((ns as i128 + offset).max(0)).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,68 @@
+//! Classic pcap: one header, then records of one link type.
+//!
+//! Source: draft-ietf-opsawg-pcap.
+
+use super::{ByteOrder, LENGTH_MAX, Packet, ReadError, fill, take};
+use std::io::Read;
+
+/// Time stamps count microseconds, or with the second magic nanoseconds.
+const MICROSECONDS: u32 = 0xa1b2_c3d4;
+const NANOSECONDS: u32 = 0xa1b2_3c4d;
+
+/// What the file's header said.
+pub(super) struct Records {
+    order: ByteOrder,
+    ns_per_unit: u64,
+    link_type: u16,
+}
+
+impl Records {
+    /// Reads the rest of the header if `magic` is a classic capture's.
+    pub(super) fn begin(
+        magic: [u8; 4],
+        input: &mut impl Read,
+    ) -> Result<Option<Records>, ReadError> {
+        let (order, ns_per_unit) = match (u32::from_le_bytes(magic), u32::from_be_bytes(magic)) {
+            (MICROSECONDS, _) => (ByteOrder::Little, 1_000),
+            (NANOSECONDS, _) => (ByteOrder::Little, 1),
+            (_, MICROSECONDS) => (ByteOrder::Big, 1_000),
+            (_, NANOSECONDS) => (ByteOrder::Big, 1),
+            _ => return Ok(None),
+        };
+        let mut rest = [0; 20];
+        let truncated = ReadError::Truncated("file header");
+        if !fill(input, &mut rest, "file header")? {
+            return Err(truncated);
+        }
+        // The upper half of the word says how long an FCS is, if one is there at all.
+        let link_type = order.u32(&rest, 16).ok_or(truncated)? as u16;
+        Ok(Some(Records { order, ns_per_unit, link_type }))
+    }
+
+    /// The next record.
+    pub(super) fn next<'a>(
+        &mut self,
+        input: &mut impl Read,
+        buffer: &'a mut Vec<u8>,
+    ) -> Result<Option<Packet<'a>>, ReadError> {
+        let mut header = [0; 16];
+        if !fill(input, &mut header, "record header")? {
+            return Ok(None);
+        }
+        let word = |at| self.order.u32(&header, at).ok_or(ReadError::Truncated("record header"));
+        let (seconds, fraction, length, wire_size) = (word(0)?, word(4)?, word(8)?, word(12)?);
+        if length > LENGTH_MAX {
+            return Err(ReadError::Length { what: "record", length });
+        }
+        take(input, buffer, length, "record")?;
+        let at_ns = u64::from(seconds) * 1_000_000_000 + u64::from(fraction) * self.ns_per_unit;
+        Ok(Some(Packet {
+            at_ns,
+            interface: None,
+            link_type: self.link_type,
+            direction: None,
+            wire_size,
+            octets: buffer,
+        }))
+    }
+}

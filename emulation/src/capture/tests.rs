@@ -1,0 +1,156 @@
+//! What is captured comes back: frames, names, directions, times, and counts of what was not kept.
+
+use super::*;
+use crate::capture::reader::CaptureReader;
+use crate::wiring::{LinkWiring, NodeKind, NodeWiring};
+use bytes::BytesMut;
+use proto::units::Duration;
+
+fn end(node: usize, port: usize) -> End {
+    End { node, port: PortNumber::from_index(port) }
+}
+
+fn wiring() -> Wiring {
+    let node = |name: &str, ports| NodeWiring {
+        name: name.to_owned(),
+        kind: NodeKind::Switch,
+        ports,
+        level: 1,
+    };
+    let link = LinkWiring {
+        a: end(0, 0),
+        b: end(1, 1),
+        delay: Duration::ZERO,
+        frame_time: Duration::from_ns(2074),
+    };
+    Wiring { nodes: vec![node("s0", 2), node("s1", 2)], links: vec![link], ..Wiring::default() }
+}
+
+fn plan(file: PathBuf, snaplen: Option<Bytes>) -> CapturePlan {
+    let port = |at, technology| CapturedPort { at, technology, rate: BitRate::gbps(8) };
+    CapturePlan {
+        file,
+        scenario: "toy".to_owned(),
+        seed: 7,
+        dilation: None,
+        snaplen,
+        when_full: WhenFull::Wait,
+        ports: vec![
+            port(end(0, 0), Technology::Infiniband),
+            port(end(0, 1), Technology::Ethernet),
+            port(end(1, 0), Technology::Infiniband),
+        ],
+    }
+}
+
+fn frame(kind: FrameKind, octets: &[u8]) -> Frame {
+    Frame::intact(kind, BytesMut::from(octets))
+}
+
+fn write(file: PathBuf, snaplen: Option<Bytes>) -> CaptureStatistics {
+    let mut capture = Capture::create(&plan(file, snaplen), &wiring(), &[0]).expect("a file");
+    let (one, two) = (PortNumber::from_index(0), PortNumber::from_index(1));
+    assert!(capture.wants(0, one) && capture.wants(0, two));
+    assert!(!capture.wants(1, one), "the other node is another worker's");
+    let at = |ns: u64| Instant::from_ps(ns * 1_000 + 999);
+    let data = frame(FrameKind::Infiniband, &[0xab; 301]);
+    capture.frame(0, one, Direction::Tx, &data, at(5));
+    capture.frame(0, one, Direction::Rx, &frame(FrameKind::InfinibandLink, &[1; 6]), at(6));
+    capture.frame(0, two, Direction::Rx, &frame(FrameKind::Ethernet, &[2; 60]), at(1 << 33));
+    capture.finish(at(1 << 34))
+}
+
+#[test]
+fn what_goes_in_comes_out_with_its_port_direction_and_time() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("a.pcapng");
+    let statistics = write(file.clone(), None);
+    assert_eq!(statistics.error, None);
+    assert_eq!(statistics.bytes, std::fs::metadata(&file).expect("the file").len());
+    let names: Vec<_> = statistics.interfaces.iter().map(|i| (i.name.as_str(), i.seen)).collect();
+    assert_eq!(names, [("s0:1", 1), ("s0:1/link", 1), ("s0:2", 1)]);
+    let input = std::io::BufReader::new(std::fs::File::open(file).expect("the file"));
+    let mut reader = CaptureReader::new(input).expect("a capture");
+    let frames: Vec<_> = reader.by_ref().map(|frame| frame.expect("whole")).collect();
+    let shown: Vec<_> = frames
+        .iter()
+        .map(|f| (f.interface.as_deref(), f.at_ns, f.direction, f.frame.kind, f.frame.octets.len()))
+        .collect();
+    use FrameKind::{Ethernet, Infiniband, InfinibandLink};
+    assert_eq!(
+        shown,
+        [
+            (Some("s0:1"), 5, Some(Direction::Tx), Infiniband, 301),
+            (Some("s0:1/link"), 6, Some(Direction::Rx), InfinibandLink, 6),
+            (Some("s0:2"), 1 << 33, Some(Direction::Rx), Ethernet, 60),
+        ]
+    );
+    assert_eq!(frames[0].frame.octets, [0xab; 301].as_slice());
+    assert!(reader.skipped().is_empty());
+}
+
+#[test]
+fn a_cut_frame_keeps_its_size_on_the_wire() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("a.pcapng");
+    write(file.clone(), Some(Bytes::new(50)));
+    let octets = std::fs::read(file).expect("the file");
+    let frames: Vec<_> = CaptureReader::new(octets.as_slice())
+        .expect("a capture")
+        .map(|f| f.expect("whole"))
+        .collect();
+    assert_eq!((frames[0].frame.octets.len(), frames[0].wire_size), (50, 301));
+    assert_eq!((frames[1].frame.octets.len(), frames[1].wire_size), (6, 6));
+}
+
+#[test]
+fn the_same_frames_make_the_same_octets() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (a, b) = (folder.path().join("a"), folder.path().join("b"));
+    write(a.clone(), None);
+    write(b.clone(), None);
+    assert_eq!(std::fs::read(a).expect("a"), std::fs::read(b).expect("b"));
+}
+
+#[test]
+fn a_file_that_cannot_be_made_is_an_error_that_names_it() {
+    let file = PathBuf::from("/nowhere/at/all.pcapng");
+    let error = Capture::create(&plan(file, None), &wiring(), &[0]).err().expect("no such folder");
+    assert!(error.to_string().contains("/nowhere/at/all.pcapng"), "{error}");
+}
+
+/// A disk that takes nothing until it is told to go on.
+struct Stalled(std::sync::mpsc::Receiver<()>, std::fs::File);
+
+impl std::io::Write for Stalled {
+    fn write(&mut self, octets: &[u8]) -> std::io::Result<usize> {
+        // An error means that the sender is gone: from then on everything is taken.
+        let _ = self.0.recv();
+        self.1.write(octets)
+    }
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.1.flush()
+    }
+}
+
+#[test]
+fn a_live_worker_drops_and_counts_instead_of_waiting() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("a.pcapng");
+    let (go_on, told) = std::sync::mpsc::channel();
+    let disk = Stalled(told, std::fs::File::create(&file).expect("a file"));
+    let spool = Spool::start(disk, WhenFull::Drop).expect("a thread");
+    let mut capture = Capture::begin(spool, &plan(file.clone(), None), &wiring(), &[0]);
+    let data = frame(FrameKind::Infiniband, &[0; 60_000]);
+    for n in 0..600 {
+        capture.frame(0, PortNumber::from_index(0), Direction::Tx, &data, Instant::from_ps(n));
+    }
+    drop(go_on);
+    let statistics = capture.finish(Instant::from_ps(2_000));
+    let data = &statistics.interfaces[0];
+    assert_eq!(data.seen, 600);
+    assert!(data.dropped > 250, "16 MiB wait, 36 MB came: {}", data.dropped);
+    let octets = std::fs::read(file).expect("the file");
+    let read = CaptureReader::new(octets.as_slice()).expect("a capture").filter(|f| f.is_ok());
+    assert_eq!(read.count() as u64, data.seen - data.dropped);
+}

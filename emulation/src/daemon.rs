@@ -1,0 +1,140 @@
+//! The shell of `switchd` and `nicd`: hosts devices for a launcher that talks to it through pipes.
+//!
+//! ```text
+//!  launcher ── stdin ──▶ reader thread ──┐
+//!                                        ├─▶ main thread ── stdout ──▶ launcher
+//!            data-plane thread (Worker) ─┘        (talk goes to stderr)
+//! ```
+//!
+//! 1. The daemon reads its configuration, makes its devices, binds a socket at an address the
+//!    kernel chooses, and says `hello`.
+//! 2. The launcher collects all addresses and answers `start`; a worker begins at the origin.
+//! 3. `beat` several times a second; `report` when the plan is done or after `stop`.
+//!
+//! The data plane never waits for this shell: it looks at a flag and offers its beats to a bounded
+//! channel. When stdin ends the launcher is gone, and so is the daemon.
+
+pub mod config;
+pub mod protocol;
+mod session;
+
+pub use config::{Carrier, DaemonConfig};
+pub use session::{Ending, serve};
+
+use crate::cable::shim;
+use crate::wiring::NodeKind;
+use nix::sys::prctl::set_pdeathsig;
+use nix::sys::signal::{SigHandler, Signal, signal};
+use proto::device::Device;
+use std::process::ExitCode;
+
+/// Good.
+const DONE: u8 = 0;
+/// Bad usage or a bad file.
+const BAD_INPUT: u8 = 2;
+/// The daemon failed.
+const DIED: u8 = 5;
+/// The launcher went away.
+const INTERRUPTED: u8 = 130;
+
+/// Runs a daemon of `kind`, which turns each entry of `devices` into a device with `make`.
+///
+/// `args` are the arguments without the program's name.
+pub fn main(
+    kind: NodeKind,
+    args: impl Iterator<Item = String>,
+    make: impl Fn(toml::Table) -> Result<Box<dyn Device>, String>,
+) -> ExitCode {
+    let name = match kind {
+        NodeKind::Switch => "switchd",
+        NodeKind::Nic => "nicd",
+    };
+    let code = match parse(args) {
+        Ok(Wish::Help) => {
+            println!("{}", usage(name));
+            DONE
+        }
+        Ok(Wish::Version) => {
+            println!("{name} {} (shim {})", env!("CARGO_PKG_VERSION"), shim::VERSION);
+            DONE
+        }
+        Ok(Wish::Run(file)) => run(kind, name, &file, make),
+        Err(reason) => {
+            eprintln!("{name}: {reason}\n{}", usage(name));
+            BAD_INPUT
+        }
+    };
+    ExitCode::from(code)
+}
+
+enum Wish {
+    Help,
+    Version,
+    Run(String),
+}
+
+fn parse(mut args: impl Iterator<Item = String>) -> Result<Wish, String> {
+    let wish = match args.next().as_deref() {
+        Some("--help" | "-h") => Wish::Help,
+        Some("--version" | "-V") => Wish::Version,
+        Some("--config") => Wish::Run(args.next().ok_or("--config needs a file")?),
+        Some(other) => match other.strip_prefix("--config=") {
+            Some(file) => Wish::Run(file.to_owned()),
+            None => return Err(format!("unknown argument {other:?}")),
+        },
+        None => return Err("--config FILE is missing".to_owned()),
+    };
+    match args.next() {
+        Some(extra) => Err(format!("unexpected argument {extra:?}")),
+        None => Ok(wish),
+    }
+}
+
+fn usage(name: &str) -> String {
+    format!(
+        "usage: {name} --config FILE | --version | --help\n\
+         Started by pausebed, which speaks to it through standard input and output."
+    )
+}
+
+fn run(
+    kind: NodeKind,
+    name: &str,
+    file: &str,
+    make: impl Fn(toml::Table) -> Result<Box<dyn Device>, String>,
+) -> u8 {
+    let made = DaemonConfig::load(file).and_then(|config| {
+        let devices = config.make_devices(kind, make)?;
+        let recorder = config.make_recorder()?;
+        Ok((config, devices, recorder))
+    });
+    let (config, devices, recorder) = match made {
+        Ok(made) => made,
+        Err(reason) => {
+            eprintln!("{name}: {file}: {reason}");
+            return BAD_INPUT;
+        }
+    };
+    attach_to_launcher();
+    let stdin = std::io::BufReader::new(std::io::stdin());
+    match serve(config, devices, recorder, stdin, &mut std::io::stdout()) {
+        Ending::Reported => DONE,
+        Ending::LauncherGone => INTERRUPTED,
+        Ending::Failed(reason) => {
+            eprintln!("{name}: {reason}");
+            DIED
+        }
+    }
+}
+
+/// Lives and dies with the launcher: Ctrl-C is its to answer, and its death is ours.
+fn attach_to_launcher() {
+    // SAFETY: ignoring a signal installs no handler of ours.
+    let ignored = unsafe { signal(Signal::SIGINT, SigHandler::SigIgn) };
+    if let Err(error) = ignored.and_then(|_| set_pdeathsig(Signal::SIGKILL)) {
+        eprintln!("signals stay as they were: {error}");
+    }
+}
+
+#[cfg(test)]
+mod tests;

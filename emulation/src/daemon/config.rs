@@ -1,0 +1,194 @@
+//! What a daemon is told before it starts: one TOML file a process.
+
+use crate::cable::datagram::{DATAGRAM_LIMIT, DatagramSocket, Peer};
+use crate::cable::exchange::DATAGRAM_MAX;
+use crate::cable::lines::Lines;
+use crate::cable::{udp, unix};
+use crate::capture::{Capture, CapturePlan};
+use crate::recorder::{Recorder, RecordingPlan};
+use crate::wiring::{NodeKind, Wiring};
+use proto::device::Device;
+use serde::{Deserialize, Serialize};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::PathBuf;
+
+/// What carries frames between processes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Carrier {
+    /// UDP.
+    #[default]
+    Udp,
+    /// Unix datagrams.
+    Unix,
+}
+
+/// One daemon process.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DaemonConfig {
+    /// The lab's name, for log lines and captures.
+    pub lab: String,
+    /// The number of this process.
+    pub process: usize,
+    /// How many processes there are.
+    pub processes: usize,
+    /// The scenario's seed.
+    pub seed: u64,
+    /// Process of each node.
+    pub hosts: Vec<usize>,
+    /// What carries frames between processes.
+    #[serde(default)]
+    pub carrier: Carrier,
+    /// Devices of one process are joined by memory instead of the socket.
+    #[serde(default)]
+    pub local: bool,
+    /// Where UDP sockets are bound; the port is always the kernel's choice.
+    #[serde(default = "loopback")]
+    pub bind: IpAddr,
+    /// Where Unix sockets are made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub socket_dir: Option<PathBuf>,
+    /// Octets of the largest datagram, below the path's MTU where that matters.
+    #[serde(default = "datagram_max")]
+    pub datagram_max: usize,
+    /// Ask for SCHED_FIFO.
+    #[serde(default)]
+    pub realtime: bool,
+    /// Which ports to capture, if any; those of other processes are theirs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capture: Option<CapturePlan>,
+    /// When to stop and what to keep.
+    pub plan: RecordingPlan,
+    /// The whole fabric.
+    pub wiring: Wiring,
+    /// This process's devices, in the order of their nodes.
+    pub devices: Vec<toml::Table>,
+}
+
+const fn loopback() -> IpAddr {
+    IpAddr::V4(Ipv4Addr::LOCALHOST)
+}
+
+const fn datagram_max() -> usize {
+    DATAGRAM_MAX
+}
+
+impl DaemonConfig {
+    /// Reads and checks a file.
+    ///
+    /// # Errors
+    /// In words, with line and column where the text is at fault.
+    pub fn load(file: &str) -> Result<DaemonConfig, String> {
+        let text = std::fs::read_to_string(file).map_err(|error| error.to_string())?;
+        let config: DaemonConfig = toml::from_str(&text).map_err(|error| error.to_string())?;
+        config.check()?;
+        Ok(config)
+    }
+
+    /// Everything a parser does not see.
+    ///
+    /// # Errors
+    /// In words.
+    pub fn check(&self) -> Result<(), String> {
+        if self.process >= self.processes {
+            return Err(format!("process {} of {}", self.process, self.processes));
+        }
+        if let Some(beyond) = self.hosts.iter().find(|host| **host >= self.processes) {
+            return Err(format!("hosts names process {beyond} of {}", self.processes));
+        }
+        let own = self.own_nodes().count();
+        if own != self.devices.len() {
+            let given = self.devices.len();
+            return Err(format!("hosts gives this process {own} nodes, devices has {given}"));
+        }
+        if self.datagram_max > DATAGRAM_LIMIT {
+            return Err(format!("datagram_max is above {DATAGRAM_LIMIT}"));
+        }
+        if self.carrier == Carrier::Unix && self.socket_dir.is_none() {
+            return Err("carrier \"unix\" needs socket_dir".to_owned());
+        }
+        self.lines().map(|_| ())
+    }
+
+    /// The nodes of this process, ascending: a device's index is its place here.
+    pub fn own_nodes(&self) -> impl Iterator<Item = usize> + '_ {
+        let own = |(node, host): (usize, &usize)| (*host == self.process).then_some(node);
+        self.hosts.iter().enumerate().filter_map(own)
+    }
+
+    /// This process's ends of the cables.
+    ///
+    /// # Errors
+    /// If the wiring contradicts itself, in words.
+    pub fn lines(&self) -> Result<Lines, String> {
+        Lines::new(&self.wiring, &self.hosts, self.process, self.local)
+            .map_err(|error| error.to_string())
+    }
+
+    /// Makes the devices, each of which must be of `kind`.
+    ///
+    /// # Errors
+    /// The first device that cannot be made, by name.
+    pub fn make_devices(
+        &self,
+        kind: NodeKind,
+        make: impl Fn(toml::Table) -> Result<Box<dyn Device>, String>,
+    ) -> Result<Vec<Box<dyn Device>>, String> {
+        let build = |(node, table): (usize, &toml::Table)| {
+            let node = &self.wiring.nodes[node];
+            if node.kind != kind {
+                return Err(format!("{} is not of this daemon's kind", node.name));
+            }
+            make(table.clone()).map_err(|error| format!("{}: {error}", node.name))
+        };
+        self.own_nodes().zip(&self.devices).map(build).collect()
+    }
+
+    /// The observer of this process's devices.
+    ///
+    /// # Errors
+    /// If a capture cannot begin, in words.
+    pub fn make_recorder(&self) -> Result<Recorder, String> {
+        let nodes: Vec<_> = self.own_nodes().collect();
+        let capture = match &self.capture {
+            Some(plan) => Capture::create(plan, &self.wiring, &nodes).map(Some),
+            None => Ok(None),
+        };
+        let capture = capture.map_err(|error| error.to_string())?;
+        let recorder = Recorder::new(self.plan.clone(), &self.wiring, nodes);
+        Ok(match capture {
+            Some(capture) => recorder.with_capture(capture),
+            None => recorder,
+        })
+    }
+
+    /// Opens this process's socket.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn open_socket(&self) -> io::Result<DatagramSocket> {
+        match (self.carrier, &self.socket_dir) {
+            (Carrier::Udp, _) => udp::open(self.bind),
+            (Carrier::Unix, Some(directory)) => unix::open(directory, self.process),
+            (Carrier::Unix, None) => Err(io::Error::other("carrier \"unix\" needs socket_dir")),
+        }
+    }
+
+    /// Understands the addresses of all processes.
+    ///
+    /// # Errors
+    /// If one is none, or there are too many or too few.
+    pub fn peers(&self, addresses: &[String]) -> io::Result<Vec<Peer>> {
+        if addresses.len() != self.processes {
+            let reason = format!("{} peers for {} processes", addresses.len(), self.processes);
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
+        }
+        let peer = match self.carrier {
+            Carrier::Udp => udp::peer,
+            Carrier::Unix => unix::peer,
+        };
+        addresses.iter().map(|address| peer(address)).collect()
+    }
+}

@@ -1,0 +1,109 @@
+//! What launcher and daemon say to each other: one JSON value a line, in both directions.
+//!
+//! Externally tagged, since serde buffers internally tagged values in a form without 128-bit
+//! integers, and time integrals are that wide.
+
+use crate::driver::{Beat, Report};
+use crate::timer::Priority;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::io::{self, Write};
+use std::num::NonZeroU64;
+
+/// Silence longer than this is a missed heartbeat; workers beat twice as often.
+pub const HEARTBEAT: std::time::Duration = std::time::Duration::from_millis(250);
+
+/// From daemon to launcher, on the daemon's standard output.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ToLauncher {
+    /// Ready to start.
+    Hello(Hello),
+    /// A sign of life, at least every [`HEARTBEAT`] from `start` until the report.
+    Beat(Beat),
+    /// The run is over; nothing follows.
+    Report(Box<Report>),
+    /// The daemon gives up; nothing follows.
+    Fatal {
+        /// Why, in one sentence.
+        message: String,
+    },
+}
+
+/// How a daemon introduces itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hello {
+    /// Of the program.
+    pub version: String,
+    /// Of the octets before each frame; the launcher refuses a mixture, naming the versions.
+    pub shim_version: u8,
+    /// Where its socket listens: `127.0.0.1:PORT` or a file.
+    pub address: String,
+    /// Its process id.
+    pub pid: u32,
+    /// How the data plane will be scheduled, as a trial showed.
+    pub priority: Priority,
+}
+
+/// From launcher to daemon, on the daemon's standard input.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ToDaemon {
+    /// Begin at the origin.
+    Start {
+        /// Chosen anew for every run.
+        epoch: u32,
+        /// Fabric zero on `CLOCK_MONOTONIC` of this host, far enough ahead for all to be ready.
+        origin_ns: u64,
+        /// Wall time over fabric time.
+        dilation: NonZeroU64,
+        /// Addresses by process.
+        peers: Vec<String>,
+    },
+    /// End now and report.
+    Stop,
+}
+
+/// Writes one line and flushes it.
+///
+/// # Errors
+/// If the other side is gone.
+pub fn write_line(mut to: impl Write, message: &impl Serialize) -> io::Result<()> {
+    let mut line = serde_json::to_vec(message)?;
+    line.push(b'\n');
+    to.write_all(&line)?;
+    to.flush()
+}
+
+/// Understands one line.
+///
+/// # Errors
+/// If it is no message of this version; the error quotes how it begins.
+pub fn read_line<T: DeserializeOwned>(line: &str) -> Result<T, String> {
+    serde_json::from_str(line).map_err(|error| {
+        let begin: String = line.chars().take(60).collect();
+        format!("{error} in {begin:?}")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_survive_the_journey_and_nonsense_is_quoted() {
+        let start = ToDaemon::Start {
+            epoch: 7,
+            origin_ns: u64::MAX,
+            dilation: NonZeroU64::MIN,
+            peers: vec!["127.0.0.1:4711".to_owned()],
+        };
+        let mut line = Vec::new();
+        write_line(&mut line, &start).expect("a vector takes everything");
+        let line = String::from_utf8(line).expect("JSON is UTF-8");
+        assert_eq!(read_line::<ToDaemon>(line.trim_end()), Ok(start));
+        assert_eq!(read_line::<ToDaemon>("\"stop\""), Ok(ToDaemon::Stop));
+        let error = read_line::<ToDaemon>("{\"begin\":1}").expect_err("no such message");
+        assert!(error.contains("begin"), "{error}");
+    }
+}

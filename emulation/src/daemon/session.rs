@@ -1,0 +1,215 @@
+//! One run of a daemon, from hello to report, over any pair of pipes.
+
+use super::config::DaemonConfig;
+use super::protocol::{Hello, ToDaemon, ToLauncher, read_line, write_line};
+use crate::cable::datagram::DatagramSocket;
+use crate::cable::exchange::{Exchange, Session};
+use crate::cable::shim;
+use crate::clock::Clock;
+use crate::driver::{Assignment, Beat, Report, Supervisor, Worker, impairers};
+use crate::timer::{Priority, prepare_thread};
+use crate::witness::Witness;
+use proto::device::Device;
+use std::any::Any;
+use std::io::{BufRead, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+
+/// Beats that may wait for a slow launcher; more are dropped, the next one says it all again.
+const NEWS_MAX: usize = 64;
+
+/// How a daemon's run ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// With a report.
+    Reported,
+    /// The launcher closed its end of a pipe.
+    LauncherGone,
+    /// It could not go on; the launcher has been told.
+    Failed(String),
+}
+
+/// What reaches the main thread.
+enum News {
+    Command(ToDaemon),
+    BadCommand(String),
+    LauncherGone,
+    Beat(Beat),
+    Done(Box<Report>),
+    Panicked(String),
+}
+
+/// The worker's end of the channel to the main thread.
+struct Link {
+    stop: Arc<AtomicBool>,
+    news: SyncSender<News>,
+}
+
+impl Supervisor for Link {
+    fn stop_requested(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    fn beat(&self, beat: Beat) {
+        // A full channel means that nobody reads; the launcher then misses the heartbeat.
+        let _ = self.news.try_send(News::Beat(beat));
+    }
+}
+
+/// What a worker is made of, before its run is known.
+struct Hosted<W> {
+    config: DaemonConfig,
+    devices: Vec<Box<dyn Device>>,
+    socket: DatagramSocket,
+    witness: W,
+}
+
+/// Plays a daemon: `commands` is its standard input, `replies` its standard output.
+pub fn serve<W>(
+    config: DaemonConfig,
+    devices: Vec<Box<dyn Device>>,
+    witness: W,
+    commands: impl BufRead + Send + 'static,
+    mut replies: impl Write,
+) -> Ending
+where
+    W: Witness + Send + 'static,
+{
+    let socket = match config.open_socket() {
+        Ok(socket) => socket,
+        Err(error) => return fail(replies, &format!("no socket: {error}")),
+    };
+    let hello = Hello {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        shim_version: shim::VERSION,
+        address: socket.address().to_owned(),
+        pid: std::process::id(),
+        priority: permitted_priority(config.realtime),
+    };
+    if write_line(&mut replies, &ToLauncher::Hello(hello)).is_err() {
+        return Ending::LauncherGone;
+    }
+    let (sender, news) = sync_channel(NEWS_MAX);
+    read_commands(commands, sender.clone());
+    let hosted = Hosted { config, devices, socket, witness };
+    converse(hosted, &sender, &news, replies)
+}
+
+fn converse<W>(
+    hosted: Hosted<W>,
+    sender: &SyncSender<News>,
+    news: &Receiver<News>,
+    mut replies: impl Write,
+) -> Ending
+where
+    W: Witness + Send + 'static,
+{
+    let stop = Arc::new(AtomicBool::new(false));
+    let mut idle = Some(hosted);
+    loop {
+        // The reader thread and this one hold senders, so the channel cannot close.
+        let message = match news.recv().expect("this function's caller holds a sender") {
+            News::Command(ToDaemon::Stop) => {
+                if idle.is_some() {
+                    return fail(replies, "told to stop before the start");
+                }
+                stop.store(true, Ordering::Relaxed);
+                continue;
+            }
+            News::Command(start @ ToDaemon::Start { .. }) => {
+                let Some(hosted) = idle.take() else {
+                    return fail(replies, "told to start twice");
+                };
+                let link = Link { stop: Arc::clone(&stop), news: sender.clone() };
+                match launch(hosted, start, link) {
+                    Ok(()) => continue,
+                    Err(reason) => return fail(replies, &reason),
+                }
+            }
+            News::BadCommand(reason) => return fail(replies, &reason),
+            News::LauncherGone => return Ending::LauncherGone,
+            News::Panicked(reason) => return fail(replies, &reason),
+            News::Beat(beat) => ToLauncher::Beat(beat),
+            News::Done(report) => ToLauncher::Report(report),
+        };
+        let last = matches!(message, ToLauncher::Report(_));
+        match write_line(&mut replies, &message) {
+            Err(_) => return Ending::LauncherGone,
+            Ok(()) if last => return Ending::Reported,
+            Ok(()) => {}
+        }
+    }
+}
+
+/// Starts the data plane on a thread of its own.
+fn launch<W>(hosted: Hosted<W>, start: ToDaemon, link: Link) -> Result<(), String>
+where
+    W: Witness + Send + 'static,
+{
+    let ToDaemon::Start { epoch, origin_ns, dilation, peers } = start else {
+        return Err("only a start starts".to_owned());
+    };
+    let Hosted { config, devices, socket, witness } = hosted;
+    let lines = config.lines()?;
+    let peers = config.peers(&peers).map_err(|error| error.to_string())?;
+    let session = Session { epoch, peers, datagram_max: config.datagram_max };
+    let assignment = Assignment {
+        process: config.process,
+        clock: Clock::new(origin_ns, dilation),
+        impairers: impairers(&config.wiring, config.seed),
+        exchange: Exchange::new(socket, session, &lines),
+        plan: config.plan,
+        devices,
+        lines,
+        witness: Box::new(witness),
+    };
+    let data_plane = move || {
+        let run = || Worker::new(assignment, prepare_thread(config.realtime)).run(&link);
+        let last = match catch_unwind(AssertUnwindSafe(run)) {
+            Ok(report) => News::Done(Box::new(report)),
+            Err(payload) => News::Panicked(panic_text(payload.as_ref())),
+        };
+        // Nobody to tell means that the main thread has ended already.
+        let _ = link.news.send(last);
+    };
+    let spawned = thread::Builder::new().name("data-plane".to_owned()).spawn(data_plane);
+    spawned.map(|_| ()).map_err(|error| format!("no thread: {error}"))
+}
+
+/// What a thread of this process may become, found out on one that ends at once.
+fn permitted_priority(realtime: bool) -> Priority {
+    let trial = thread::spawn(move || prepare_thread(realtime));
+    trial.join().unwrap_or(Priority::Normal)
+}
+
+fn read_commands(commands: impl BufRead + Send + 'static, news: SyncSender<News>) {
+    thread::spawn(move || {
+        for line in commands.lines() {
+            let Ok(line) = line else { break };
+            let command = match read_line(&line) {
+                Ok(command) => News::Command(command),
+                Err(reason) => News::BadCommand(format!("bad command: {reason}")),
+            };
+            if news.send(command).is_err() {
+                return;
+            }
+        }
+        let _ = news.send(News::LauncherGone);
+    });
+}
+
+fn fail(mut replies: impl Write, reason: &str) -> Ending {
+    let fatal = ToLauncher::Fatal { message: reason.to_owned() };
+    // A launcher that is gone learns nothing more.
+    let _ = write_line(&mut replies, &fatal);
+    Ending::Failed(reason.to_owned())
+}
+
+fn panic_text(payload: &(dyn Any + Send)) -> String {
+    let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
+    format!("the data plane panicked: {}", text.unwrap_or_else(|| "without a word".to_owned()))
+}

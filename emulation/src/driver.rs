@@ -1,0 +1,344 @@
+//! The worker: many devices on one thread, driven by the wall clock.
+//!
+//! ```text
+//!            ┌────────────────────────── one turn ──────────────────────────┐
+//!  sockets → receive → arrivals ┐                                           │
+//!                      timeouts ├─ in order of their instants → device ─┐   │
+//!                    departures ┘ ←─────────────────────────────────────┘   │
+//!                        └→ bundles → flush → measure lateness → wait ──────┘
+//! ```
+//!
+//! The worker is a simulator that wall time holds back. Once a turn it reads the clock; everything
+//! due by then happens in the order of its own instants, and each device is told the instant at
+//! which the thing was due, not the one at which this thread got round to it. So a late wake-up
+//! shows in the lateness of departures, where it is measured, and in nothing a device computes.
+//! Only a frame that a socket delivers after its `arrived` is handled later than its time, since
+//! `now` never runs back.
+
+mod ending;
+mod report;
+#[cfg(test)]
+pub(crate) mod toy;
+mod wakes;
+
+pub use report::{Beat, InFlight, Report, evidence};
+
+use crate::cable::exchange::Exchange;
+use crate::cable::impairment::Impairer;
+use crate::cable::inbox::Accepted;
+use crate::cable::lines::{Destination, Lines, Outgoing, line_index};
+use crate::cable::memory::{Flight, Flights};
+use crate::clock::{Clock, monotonic_ns, process_cpu_ns};
+use crate::fidelity::Meter;
+use crate::fidelity::timeline::Moment;
+use crate::recorder::RecordingPlan;
+use crate::timer::{self, Priority};
+use crate::wiring::{End, Wiring};
+use crate::witness::Witness;
+use proto::device::Device;
+use proto::events::Direction;
+use proto::frame::Frame;
+use proto::ids::PortNumber;
+use proto::units::Instant;
+use std::os::fd::AsFd;
+use wakes::Wakes;
+
+/// Wall time between two signs of life; half of what the launcher allows.
+const BEAT_NS: u64 = 125_000_000;
+/// The longest sleep: how late a request to stop may be noticed.
+const SLEEP_MAX_NS: u64 = 20_000_000;
+/// How soon a datagram that met a full socket is tried again.
+const RETRY_NS: u64 = 100_000;
+/// Things that happen before sockets are looked at again.
+const TURN_MAX: usize = 512;
+/// Departures that are sent together at most: more would be late for the sake of the first.
+const FLUSH_MAX: usize = 64;
+/// An overloaded worker may catch up for so long after the stop before it is cut short.
+const GRACE_NS: u64 = 2_000_000_000;
+
+/// The worker's way to whoever supervises it. Nothing here may ever wait.
+pub trait Supervisor {
+    /// The run shall end now.
+    fn stop_requested(&self) -> bool;
+
+    /// A sign of life.
+    fn beat(&self, beat: Beat);
+}
+
+/// What a worker drives, and in which run.
+pub struct Assignment<W> {
+    /// The process's number.
+    pub process: usize,
+    /// Fabric time.
+    pub clock: Clock,
+    /// When to stop and what to measure.
+    pub plan: RecordingPlan,
+    /// The process's devices, in the order of their nodes.
+    pub devices: Vec<Box<dyn Device>>,
+    /// The ends of their cables.
+    pub lines: Lines,
+    /// Faults by line, see [`impairers`].
+    pub impairers: Vec<Option<Impairer>>,
+    /// The socket.
+    pub exchange: Exchange,
+    /// The observer.
+    pub witness: Box<W>,
+}
+
+/// The faults of `wiring` by line index.
+pub fn impairers(wiring: &Wiring, seed: u64) -> Vec<Option<Impairer>> {
+    let at = |end: End| Impairer::new(wiring, end, seed);
+    wiring.links.iter().flat_map(|link| [at(link.a), at(link.b)]).collect()
+}
+
+/// The loop and its state. Built and run on the thread that is to be the data plane.
+pub struct Worker<W> {
+    run: Assignment<W>,
+    priority: Priority,
+    departures: Flights,
+    arrivals: Flights,
+    wakes: Wakes,
+    meter: Meter,
+    /// The instant of the last thing that happened.
+    now: Instant,
+    next_beat_ns: u64,
+    unwired: u64,
+}
+
+/// What happens next.
+enum Next {
+    Sample,
+    Departure,
+    Arrival,
+    Timeout(usize),
+}
+
+impl<W: Witness> Worker<W> {
+    /// A worker that has not begun.
+    pub fn new(run: Assignment<W>, priority: Priority) -> Worker<W> {
+        let windows = run.plan.measured.clone();
+        Worker {
+            priority,
+            departures: Flights::default(),
+            arrivals: Flights::default(),
+            wakes: Wakes::new(run.devices.len()),
+            meter: Meter::new(run.clock, windows, run.plan.bin),
+            now: Instant::ZERO,
+            next_beat_ns: 0,
+            unwired: 0,
+            run,
+        }
+    }
+
+    /// Drives the devices from fabric zero to the plan's stop, or until told to stop.
+    pub fn run(mut self, supervisor: &impl Supervisor) -> Report {
+        let cpu_before = process_cpu_ns();
+        let stopped = self.await_origin(supervisor);
+        if !stopped {
+            self.begin();
+            while !self.is_over(supervisor) {
+                self.turn(supervisor);
+            }
+        }
+        self.finish(supervisor, cpu_before)
+    }
+
+    /// At fabric zero every device is called once, whether it has asked for that or not.
+    fn begin(&mut self) {
+        self.meter.advance(Instant::ZERO, || moment(&self.run.exchange));
+        for device in 0..self.run.devices.len() {
+            self.run.devices[device].handle_timeout(Instant::ZERO);
+            self.settle(device);
+        }
+    }
+
+    /// True if the run was stopped before it began.
+    fn await_origin(&mut self, supervisor: &impl Supervisor) -> bool {
+        let origin = self.run.clock.origin_ns();
+        while monotonic_ns() < origin {
+            if supervisor.stop_requested() {
+                return true;
+            }
+            self.beat_if_due(supervisor);
+            timer::wait(None, origin.min(monotonic_ns() + SLEEP_MAX_NS));
+        }
+        false
+    }
+
+    fn is_over(&self, supervisor: &impl Supervisor) -> bool {
+        if supervisor.stop_requested() {
+            return true;
+        }
+        let wall = monotonic_ns();
+        let stop = self.run.clock.wall_ns_of(self.run.plan.stop);
+        let idle = self.next_instant() >= self.run.plan.stop;
+        wall >= stop && (idle || wall >= stop.saturating_add(GRACE_NS))
+    }
+
+    fn turn(&mut self, supervisor: &impl Supervisor) {
+        self.receive();
+        let horizon = self.run.clock.now().min(self.run.plan.stop);
+        let mut steps = 0;
+        while steps < TURN_MAX && self.meter.pending() < FLUSH_MAX && self.step(horizon) {
+            steps += 1;
+        }
+        self.flush(horizon);
+        self.beat_if_due(supervisor);
+        self.rest();
+    }
+
+    /// Sockets are drained eagerly; frames wait here for the instant at which they arrive.
+    fn receive(&mut self) {
+        let Worker { run, arrivals, .. } = self;
+        run.exchange.receive(&run.lines, |Accepted { line, frame, arrived }| {
+            arrivals.push(arrived, line.device, line.port, frame);
+        });
+    }
+
+    /// The earliest instant at which anything happens to a device or a cable.
+    fn next_instant(&self) -> Instant {
+        self.departures.next_at().min(self.arrivals.next_at()).min(self.wakes.next_at())
+    }
+
+    /// Lets the next thing happen if it is due by `horizon`; false if nothing is.
+    fn step(&mut self, horizon: Instant) -> bool {
+        let Some((due, next)) = self.next() else { return false };
+        if due > horizon || due >= self.run.plan.stop {
+            return false;
+        }
+        self.now = self.now.max(due);
+        match next {
+            Next::Sample => self.run.witness.sample(self.now, &mut self.run.devices),
+            Next::Departure => self.depart(),
+            Next::Arrival => self.arrive(),
+            Next::Timeout(device) => {
+                self.run.devices[device].handle_timeout(self.now);
+                self.settle(device);
+            }
+        }
+        true
+    }
+
+    /// What happens next, and when. At one instant a sample comes before all else, then last bits
+    /// leave, and then it is device by device, a device's frames before its timeout.
+    fn next(&self) -> Option<(Instant, Next)> {
+        let sample = self.run.witness.next_due().unwrap_or(Instant::NEVER);
+        let departure = self.departures.next_at();
+        let (arrival, receiver) = self.arrivals.next();
+        let (timeout, device) = self.wakes.next();
+        let first = sample.min(departure).min(arrival).min(timeout);
+        let next = match first {
+            Instant::NEVER => return None,
+            _ if first == sample => Next::Sample,
+            _ if first == departure => Next::Departure,
+            _ if (arrival, receiver) <= (timeout, device) => Next::Arrival,
+            _ => Next::Timeout(device),
+        };
+        Some((first, next))
+    }
+
+    fn arrive(&mut self) {
+        let Some(Flight { at, device, port, frame, .. }) = self.arrivals.pop() else { return };
+        self.show(device, port, Direction::Rx, &frame, at);
+        self.run.devices[device].handle_frame(port, frame, at, self.now);
+        self.settle(device);
+    }
+
+    /// Takes from a device all it has to give after a call.
+    fn settle(&mut self, index: usize) {
+        let device = &mut self.run.devices[index];
+        while let Some(departure) = device.poll_transmit(self.now) {
+            self.departures.push(departure.at, index, departure.port, departure.frame);
+        }
+        while let Some(event) = device.poll_event() {
+            self.run.witness.event(index, event);
+        }
+        self.wakes.set(index, device.poll_timeout().unwrap_or(Instant::NEVER));
+    }
+
+    /// A frame's last bit leaves.
+    fn depart(&mut self) {
+        let Some(Flight { at, device, port, frame, .. }) = self.departures.pop() else { return };
+        let Some(line) = self.run.lines.outgoing(device, port).copied() else {
+            self.unwired += 1;
+            return self.run.exchange.recycle(frame);
+        };
+        self.show(device, port, Direction::Tx, &frame, at);
+        self.meter.leaves(at, line.frame_time);
+        let Some(impairer) = &mut self.run.impairers[line_index(line.link, line.end)] else {
+            return self.convey(&line, frame, at);
+        };
+        let impaired = impairer.apply(frame, at);
+        for frame in impaired.frames.into_iter().flatten() {
+            self.convey(&line, frame, impaired.at);
+        }
+    }
+
+    fn show(
+        &mut self,
+        device: usize,
+        port: PortNumber,
+        way: Direction,
+        frame: &Frame,
+        at: Instant,
+    ) {
+        if self.run.witness.wants_frames(device, port) {
+            self.run.witness.frame(device, port, way, frame, at);
+        }
+    }
+
+    fn convey(&mut self, line: &Outgoing, frame: Frame, stamp: Instant) {
+        match line.to {
+            Destination::Device { device, port } => {
+                self.arrivals.push(stamp + line.delay, device, port, frame);
+            }
+            Destination::Process(process) => self.run.exchange.send(line, process, frame, stamp),
+        }
+    }
+
+    /// Sends what has left, and only then looks at the clock to see how late that was.
+    fn flush(&mut self, horizon: Instant) {
+        self.run.exchange.flush();
+        if self.meter.pending() > 0 {
+            self.meter.left(monotonic_ns());
+        }
+        self.meter.advance(horizon, || moment(&self.run.exchange));
+    }
+
+    /// Waits for the next thing that is due, or for the socket.
+    fn rest(&self) {
+        let next = match self.next() {
+            Some((due, _)) => due.min(self.run.plan.stop),
+            None => self.run.plan.stop,
+        };
+        let now_ns = monotonic_ns();
+        let nap = if self.run.exchange.waiting() { RETRY_NS } else { SLEEP_MAX_NS };
+        let wake = self.run.clock.wall_ns_of(next).min(self.next_beat_ns).min(now_ns + nap);
+        timer::wait(Some(self.run.exchange.as_fd()), wake);
+    }
+
+    fn beat_if_due(&mut self, supervisor: &impl Supervisor) {
+        let wall_ns = monotonic_ns();
+        if wall_ns < self.next_beat_ns {
+            return;
+        }
+        self.next_beat_ns = wall_ns + BEAT_NS;
+        let frames = &self.meter.lateness().frames;
+        supervisor.beat(Beat {
+            at: self.now,
+            departures: self.meter.departures(),
+            late_p99_thousandths: frames.p99(),
+            late_max_thousandths: frames.max(),
+            lost: self.run.exchange.lost(),
+            rejected: self.run.exchange.rejected(),
+            cpu_ns: process_cpu_ns(),
+        });
+    }
+}
+
+fn moment(exchange: &Exchange) -> Moment {
+    Moment { wall_ns: monotonic_ns(), cpu_ns: process_cpu_ns(), lost: exchange.lost() }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,97 @@
+//! The end of a run: what was still under way, and the worker's account of everything.
+
+use super::{InFlight, Report, SLEEP_MAX_NS, Supervisor, Worker, moment};
+use crate::cable::FrameTally;
+use crate::cable::impairment::Injected;
+use crate::cable::memory::Flights;
+use crate::clock::monotonic_ns;
+use crate::timer;
+use crate::witness::Witness;
+use proto::units::Instant;
+use std::os::fd::AsFd;
+
+/// After the stop the cables count as empty when nothing has come for so long.
+const QUIET_NS: u64 = 100_000_000;
+/// And in any case after so long.
+const DRAIN_MAX_NS: u64 = 1_000_000_000;
+
+impl<W: Witness> Worker<W> {
+    /// Nothing is handled any more; all that is left is to count.
+    pub(super) fn finish(mut self, supervisor: &impl Supervisor, cpu_before: u64) -> Report {
+        let stop = self.run.plan.stop;
+        let reached = self.run.clock.now() >= stop;
+        let cut_short = !reached || self.next_instant() < stop;
+        let stopped_at = if cut_short { self.now } else { stop };
+        let on_the_line = tally(&self.departures);
+        let waiting = tally(&self.arrivals);
+        self.drain(supervisor);
+        self.sample_until(stopped_at);
+        let recording = self.run.witness.finish(stopped_at, &mut self.run.devices);
+        let mut injected = Injected::default();
+        for impairer in self.run.impairers.iter().flatten() {
+            injected.merge(&impairer.injected);
+        }
+        let end = moment(&self.run.exchange);
+        let departures = self.meter.departures();
+        let (lateness, timeline) = self.meter.finish(stopped_at, end);
+        let exchange = self.run.exchange.report(&self.run.lines);
+        let drained = exchange.received.iter().map(|line| line.counts.drained);
+        let on_cables = drained.fold(waiting, FrameTally::plus);
+        Report {
+            process: self.run.process,
+            stopped_at,
+            cut_short,
+            priority: self.priority,
+            departures,
+            lateness,
+            timeline,
+            in_flight: InFlight { on_the_line, on_cables },
+            injected,
+            unwired: self.unwired,
+            exchange,
+            wall_ns: end.wall_ns.saturating_sub(self.run.clock.origin_ns()),
+            cpu_ns: end.cpu_ns - cpu_before,
+            recording,
+        }
+    }
+
+    /// Takes the samples for which the loop had no turn left; the one at `end` is the witness's
+    /// own, when it finishes.
+    fn sample_until(&mut self, end: Instant) {
+        while let Some(due) = self.run.witness.next_due().filter(|due| *due < end) {
+            self.now = self.now.max(due);
+            self.run.witness.sample(self.now, &mut self.run.devices);
+            if self.run.witness.next_due() <= Some(due) {
+                return;
+            }
+        }
+    }
+
+    /// Counts what was on the cables at the stop: reads the socket until it stays quiet.
+    fn drain(&mut self, supervisor: &impl Supervisor) {
+        self.run.exchange.begin_drain();
+        let begin = monotonic_ns();
+        let mut quiet_since = begin;
+        loop {
+            self.run.exchange.flush();
+            let Worker { run, .. } = self;
+            let count = run.exchange.receive(&run.lines, |_| {});
+            let now = monotonic_ns();
+            if count > 0 {
+                quiet_since = now;
+            }
+            if now >= quiet_since + QUIET_NS || now >= begin + DRAIN_MAX_NS {
+                return;
+            }
+            self.beat_if_due(supervisor);
+            let wake = (quiet_since + QUIET_NS).min(now + SLEEP_MAX_NS);
+            timer::wait(Some(self.run.exchange.as_fd()), wake);
+        }
+    }
+}
+
+fn tally(flights: &Flights) -> FrameTally {
+    let mut tally = FrameTally::default();
+    flights.frames().for_each(|frame| tally.count(frame));
+    tally
+}

@@ -1,0 +1,90 @@
+//! What a worker says while it runs and when it is done.
+
+use crate::cable::FrameTally;
+use crate::cable::exchange::ExchangeReport;
+use crate::cable::impairment::Injected;
+use crate::cable::inbox::Rejected;
+use crate::cable::reconcile::reconcile;
+use crate::fidelity::{Evidence, FidelityBin, Lateness};
+use crate::recorder::Recording;
+use crate::timer::Priority;
+use proto::units::Instant;
+use serde::{Deserialize, Serialize};
+
+/// A sign of life.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Beat {
+    /// Fabric time of the last thing that happened.
+    pub at: Instant,
+    /// Frames that have left a port so far, of any kind: frame-hops.
+    pub departures: u64,
+    /// p99 of lateness so far, in thousandths of a frame time.
+    pub late_p99_thousandths: u64,
+    /// The greatest lateness so far, in thousandths of a frame time.
+    pub late_max_thousandths: u64,
+    /// Frames found missing so far.
+    pub lost: u64,
+    /// What was refused so far, and the shim version of a peer of another build.
+    pub rejected: Rejected,
+    /// CPU time of the process.
+    pub cpu_ns: u64,
+}
+
+/// Frames that were neither in a device nor lost when the run ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InFlight {
+    /// Their last bit had not left.
+    pub on_the_line: FrameTally,
+    /// It had, and had not arrived.
+    pub on_cables: FrameTally,
+}
+
+/// All that a worker knows about its run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// The process's number.
+    pub process: usize,
+    /// Fabric time up to which everything has happened.
+    pub stopped_at: Instant,
+    /// That is before the planned stop: told to, or overloaded.
+    pub cut_short: bool,
+    /// How the data-plane thread was scheduled.
+    pub priority: Priority,
+    /// Frames that left a port, of any kind: frame-hops.
+    pub departures: u64,
+    /// Lateness in measured windows.
+    pub lateness: Lateness,
+    /// Lateness, losses and load over time.
+    pub timeline: Vec<FidelityBin>,
+    /// Frames under way at the stop.
+    pub in_flight: InFlight,
+    /// Faults on purpose.
+    pub injected: Injected,
+    /// Departures by ports without a cable.
+    pub unwired: u64,
+    /// The socket's account.
+    pub exchange: ExchangeReport,
+    /// Wall time since fabric zero.
+    pub wall_ns: u64,
+    /// CPU time of the process in that time.
+    pub cpu_ns: u64,
+    /// What the witness recorded.
+    pub recording: Recording,
+}
+
+impl Report {
+    /// CPU time over wall time, in thousandths of a core.
+    pub const fn busy_permille(&self) -> u64 {
+        let wall_ns = if self.wall_ns == 0 { 1 } else { self.wall_ns };
+        self.cpu_ns.saturating_mul(1_000) / wall_ns
+    }
+}
+
+/// What the reports of all processes say about the host; `missed` names silent processes.
+pub fn evidence(reports: &[Report], missed: Vec<usize>) -> Evidence {
+    let mut lateness = Lateness::default();
+    reports.iter().for_each(|report| lateness.merge(&report.lateness));
+    let lost = reconcile(reports.iter().map(|report| &report.exchange)).lost.total();
+    let busiest_permille = reports.iter().map(Report::busy_permille).max().unwrap_or(0);
+    Evidence { lateness, lost, missed, busiest_permille }
+}

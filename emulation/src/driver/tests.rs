@@ -1,0 +1,217 @@
+//! Workers in threads of this process, over real sockets, in wall-clock time.
+
+use super::toy::{Log, Toy, arrival, chain};
+use super::*;
+use crate::cable::datagram::{DatagramSocket, Peer};
+use crate::cable::exchange::{DATAGRAM_MAX, ExchangeReport, Session};
+use crate::cable::impairment::Injected;
+use crate::cable::reconcile::reconcile;
+use crate::cable::{udp, unix};
+use crate::fidelity::judge;
+use crate::recorder::Recorder;
+use crate::wiring::{Action, FrameFilter, Impairment};
+use proto::ids::PortNumber;
+use proto::units::Duration;
+use std::net::{IpAddr, Ipv4Addr};
+use std::num::NonZeroU64;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Frames of one millisecond on the wall.
+const DILATION: NonZeroU64 = NonZeroU64::new(500).expect("not zero");
+const FRAMES: u32 = 60;
+const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+struct Quiet(AtomicBool);
+
+impl Supervisor for Quiet {
+    fn stop_requested(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn beat(&self, _: Beat) {}
+}
+
+struct Lab {
+    wiring: Wiring,
+    hosts: [usize; 3],
+    local: bool,
+    stop: Instant,
+    sockets: Vec<DatagramSocket>,
+    peers: Vec<Peer>,
+}
+
+impl Lab {
+    fn udp(hosts: [usize; 3], local: bool) -> Lab {
+        let open = |_| udp::open(LOOPBACK).expect("loopback is there");
+        let sockets: Vec<_> = (0..2).map(open).collect();
+        let peer = |s: &DatagramSocket| udp::peer(s.address()).expect("its own address");
+        let peers = sockets.iter().map(peer).collect();
+        let stop = Instant::from_ps(200_000_000);
+        Lab { wiring: chain(), hosts, local, stop, sockets, peers }
+    }
+
+    fn unix(directory: &std::path::Path) -> Lab {
+        let open = |process| unix::open(directory, process).expect("a fresh directory");
+        let sockets: Vec<_> = (0..2).map(open).collect();
+        let peer = |s: &DatagramSocket| unix::peer(s.address()).expect("its own address");
+        let peers = sockets.iter().map(peer).collect();
+        Lab { peers, sockets, ..Lab::udp([0, 0, 1], false) }
+    }
+
+    /// Runs both workers; their reports and the sink's log.
+    fn run(self, stop_after: Option<std::time::Duration>) -> (Vec<Report>, Log) {
+        let log = Log::default();
+        let clock = Clock::new(monotonic_ns() + 20_000_000, DILATION);
+        let quiet = Quiet(AtomicBool::new(false));
+        let mut assignments = vec![];
+        for (process, socket) in self.sockets.into_iter().enumerate() {
+            let lines =
+                Lines::new(&self.wiring, &self.hosts, process, self.local).expect("a good wiring");
+            let session =
+                Session { epoch: 9, peers: self.peers.clone(), datagram_max: DATAGRAM_MAX };
+            let toys = [(1, FRAMES), (1, 0), (2, 0)].into_iter().zip(self.hosts);
+            let own = toys.filter(|(_, host)| *host == process);
+            let nodes = (0..3).filter(|node| self.hosts[*node] == process);
+            let plan = RecordingPlan {
+                tau: Duration::from_ns(2_000),
+                stop: self.stop,
+                bin: Duration::from_us(20),
+                edges: vec![],
+                measured: vec![],
+                all_events: false,
+            };
+            assignments.push(Assignment {
+                process,
+                clock,
+                witness: Box::new(Recorder::new(plan.clone(), &self.wiring, nodes.collect())),
+                plan,
+                devices: own.map(|((ports, send), _)| Toy::boxed(ports, send, &log)).collect(),
+                impairers: impairers(&self.wiring, 3),
+                exchange: Exchange::new(socket, session, &lines),
+                lines,
+            });
+        }
+        let reports = std::thread::scope(|scope| {
+            let start = |run| scope.spawn(|| Worker::new(run, Priority::Normal).run(&quiet));
+            let threads: Vec<_> = assignments.into_iter().map(start).collect();
+            if let Some(pause) = stop_after {
+                timer::wait(None, clock.origin_ns() + pause.as_nanos() as u64);
+                quiet.0.store(true, Ordering::Relaxed);
+            }
+            threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
+        });
+        (reports, log)
+    }
+}
+
+fn accounts(reports: &[Report]) -> impl Iterator<Item = &ExchangeReport> {
+    reports.iter().map(|report| &report.exchange)
+}
+
+/// Every frame came, in order, with exactly the arrival that the model gives: however late the
+/// workers were, lateness was not inherited from hop to hop.
+fn assert_complete(reports: &[Report], log: &Log) {
+    let log = log.lock().expect("no test thread panicked");
+    let seen: Vec<_> = log.iter().map(|(number, arrived, _)| (*number, *arrived)).collect();
+    let expected: Vec<_> = (0..FRAMES).map(|number| (number, arrival(number))).collect();
+    assert_eq!(seen, expected);
+    assert_eq!(reconcile(accounts(reports)).lost.total(), 0);
+    let departures: u64 = reports.iter().map(|report| report.departures).sum();
+    assert_eq!(departures, u64::from(FRAMES) * 2);
+    let late: u64 = reports.iter().map(|report| report.lateness.frames.count()).sum();
+    assert_eq!(late, departures, "without windows every departure is measured");
+    for report in reports {
+        let binned: u64 = report.timeline.iter().map(|bin| bin.departures).sum();
+        assert_eq!(binned, report.departures);
+        assert_eq!((report.cut_short, report.in_flight), (false, InFlight::default()));
+    }
+}
+
+#[test]
+fn a_chain_over_udp_delivers_every_frame_in_order_at_its_exact_instant() {
+    let (reports, log) = Lab::udp([0, 0, 1], false).run(None);
+    assert_complete(&reports, &log);
+    let judged = judge(&evidence(&reports, vec![]), DILATION);
+    eprintln!("UDP: {judged:?}");
+    assert_eq!(judged.transport_lost, 0);
+}
+
+#[test]
+fn a_chain_over_unix_datagrams_does_the_same() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (reports, log) = Lab::unix(directory.path()).run(None);
+    assert_complete(&reports, &log);
+    let left = std::fs::read_dir(directory.path()).expect("still there").count();
+    assert_eq!(left, 0, "sockets are removed with their workers");
+}
+
+#[test]
+fn a_process_talks_to_itself_through_its_socket_or_through_memory() {
+    for local in [false, true] {
+        let (reports, log) = Lab::udp([0, 0, 0], local).run(None);
+        assert_complete(&reports, &log);
+        let lines = reports[0].exchange.sent.len();
+        assert_eq!(lines, if local { 0 } else { 4 });
+    }
+}
+
+#[test]
+fn memory_and_socket_cables_meet_in_one_process() {
+    let (reports, log) = Lab::udp([0, 1, 1], true).run(None);
+    assert_complete(&reports, &log);
+    let lines = reports.iter().map(|report| report.exchange.sent.len());
+    assert_eq!(lines.collect::<Vec<_>>(), [1, 1]);
+}
+
+#[test]
+fn noise_from_a_third_socket_is_counted_and_harmless() {
+    let lab = Lab::udp([0, 0, 1], false);
+    let victim = lab.sockets[1].address().to_owned();
+    let victim = udp::peer(&victim).expect("an address");
+    let noise = udp::open(LOOPBACK).expect("loopback is there");
+    let big = vec![0x70; 60_000];
+    let garbage = [&b"garbage"[..], b"pbed", b"", &big];
+    let sent = noise.send(garbage.iter().map(|octets| (&victim, *octets)));
+    assert_eq!(sent.expect("loopback takes it"), garbage.len());
+    let (reports, log) = lab.run(None);
+    assert_complete(&reports, &log);
+    assert_eq!(reports[1].exchange.rejected.foreign, 4);
+    assert_eq!(reports[0].exchange.rejected.total(), 0);
+}
+
+#[test]
+fn injected_faults_are_counted_as_such_and_are_no_loss_of_the_transport() {
+    let mut lab = Lab::udp([0, 0, 1], false);
+    let from = End { node: 0, port: PortNumber::from_index(0) };
+    let fault = |action| Impairment { from, frames: FrameFilter::All, action, chance: (1, 4) };
+    lab.wiring.impairments = vec![fault(Action::Lose), fault(Action::Duplicate)];
+    let (reports, log) = lab.run(None);
+    let injected = reports[0].injected;
+    assert!(injected.lost.total() > 0 && injected.duplicated.total() > 0, "{injected:?}");
+    assert_eq!(reports[1].injected, Injected::default());
+    assert_eq!(reconcile(accounts(&reports)).lost.total(), 0);
+    let delivered = log.lock().expect("no test thread panicked").len() as u64;
+    let expected = u64::from(FRAMES) + injected.duplicated.total() - injected.lost.total();
+    assert_eq!(delivered, expected);
+}
+
+/// Injected = delivered + in a device + in flight, at whatever instant the run is stopped.
+#[test]
+fn a_stop_in_the_middle_accounts_for_every_frame() {
+    let mut planned = Lab::udp([0, 0, 1], false);
+    planned.stop = Instant::from_ps(41_234_567);
+    let told = Lab::udp([0, 0, 1], false);
+    let runs = [planned.run(None), told.run(Some(std::time::Duration::from_millis(31)))];
+    for (reports, log) in runs {
+        assert_eq!(reconcile(accounts(&reports)).lost.total(), 0);
+        // A relay holds nothing: what it takes it puts on the line. Each frame sent by the source
+        // is one departure there, one here, and then delivered; or under way in between.
+        let [end, middle] = &reports[..] else { panic!("two workers") };
+        let line = |report: &Report| report.in_flight.on_the_line.total();
+        let cable = |report: &Report| report.in_flight.on_cables.total();
+        let delivered = log.lock().expect("no test thread panicked").len() as u64;
+        assert_eq!(end.departures, cable(middle) + line(middle) + middle.departures);
+        assert_eq!(middle.departures, cable(end) + delivered);
+        assert!(delivered > 0 && delivered < u64::from(FRAMES), "{delivered} delivered");
+    }
+}

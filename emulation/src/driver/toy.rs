@@ -1,0 +1,136 @@
+//! Devices simple enough to compute by hand: a source, a relay and a sink.
+
+use crate::wiring::{End, LinkWiring, NodeKind, NodeWiring, Wiring};
+use bytes::BytesMut;
+use proto::counters::DeviceReading;
+use proto::device::{Departure, Device};
+use proto::events::DeviceEvent;
+use proto::frame::{Frame, FrameKind};
+use proto::ids::PortNumber;
+use proto::units::{Duration, Instant};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+
+pub const FRAME_TIME: Duration = Duration::from_ns(2_000);
+pub const DELAY: Duration = Duration::from_ns(500);
+
+/// Number, arrival and time of handling of each frame a sink received.
+pub type Log = Arc<Mutex<Vec<(u32, Instant, Instant)>>>;
+
+/// Sends `to_send` frames back to back, relays between two ports, or logs what comes to its one.
+pub struct Toy {
+    ports: usize,
+    to_send: u32,
+    sent: u32,
+    free: Vec<Instant>,
+    queue: VecDeque<Departure>,
+    log: Log,
+    last: Instant,
+    fragile: bool,
+}
+
+impl Toy {
+    pub fn boxed(ports: usize, to_send: u32, log: &Log) -> Box<dyn Device> {
+        Box::new(Toy::new(ports, to_send, log))
+    }
+
+    /// Breaks when a frame touches it.
+    pub fn fragile(log: &Log) -> Box<dyn Device> {
+        Box::new(Toy { fragile: true, ..Toy::new(2, 0, log) })
+    }
+
+    fn new(ports: usize, to_send: u32, log: &Log) -> Toy {
+        Toy {
+            ports,
+            to_send,
+            sent: 0,
+            free: vec![Instant::ZERO; ports],
+            queue: VecDeque::new(),
+            log: Arc::clone(log),
+            last: Instant::ZERO,
+            fragile: false,
+        }
+    }
+
+    fn transmit(&mut self, port: PortNumber, frame: Frame, earliest: Instant) {
+        let free = &mut self.free[port.index()];
+        *free = earliest.max(*free) + FRAME_TIME;
+        self.queue.push_back(Departure { port, frame, at: *free });
+    }
+
+    fn tick(&mut self, now: Instant) {
+        assert!(now >= self.last, "time ran back");
+        self.last = now;
+    }
+}
+
+impl Device for Toy {
+    fn handle_frame(&mut self, port: PortNumber, frame: Frame, arrived: Instant, now: Instant) {
+        assert!(arrived <= now, "a frame before its time");
+        self.tick(now);
+        assert!(!self.fragile, "a fragile toy broke");
+        if self.ports == 2 {
+            let other = PortNumber::from_index(1 - port.index());
+            return self.transmit(other, frame, arrived);
+        }
+        let number =
+            frame.octets.first_chunk().map_or(u32::MAX, |octets| u32::from_be_bytes(*octets));
+        self.log.lock().expect("no test thread panicked").push((number, arrived, now));
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.tick(now);
+        if now > Instant::ZERO {
+            assert!(self.poll_timeout().is_some_and(|at| at <= now), "called before its time");
+        } else if self.to_send == 0 {
+            return;
+        }
+        let mut octets = BytesMut::zeroed(256);
+        octets[..4].copy_from_slice(&self.sent.to_be_bytes());
+        self.sent += 1;
+        let frame = Frame::intact(FrameKind::Infiniband, octets);
+        self.transmit(PortNumber::from_index(0), frame, now);
+    }
+
+    fn poll_transmit(&mut self, _: Instant) -> Option<Departure> {
+        self.queue.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        (self.sent < self.to_send).then_some(self.free[0])
+    }
+
+    fn poll_event(&mut self) -> Option<DeviceEvent> {
+        None
+    }
+
+    fn read(&mut self, _: Instant, _: &mut DeviceReading) {}
+
+    fn restart_watermarks(&mut self) {}
+
+    fn ports(&self) -> usize {
+        self.ports
+    }
+}
+
+/// source:1 – 1:relay:2 – 1:sink
+pub fn chain() -> Wiring {
+    let node =
+        |name: &str, kind, ports| NodeWiring { name: name.to_owned(), kind, ports, level: 0 };
+    let end = |node, port| End { node, port: PortNumber::from_index(port) };
+    let link = |a, b| LinkWiring { a, b, delay: DELAY, frame_time: FRAME_TIME };
+    Wiring {
+        nodes: vec![
+            node("source", NodeKind::Nic, 1),
+            node("sink", NodeKind::Nic, 1),
+            node("relay", NodeKind::Switch, 2),
+        ],
+        links: vec![link(end(0, 0), end(2, 0)), link(end(2, 1), end(1, 0))],
+        impairments: vec![],
+    }
+}
+
+/// When frame `number` of a chain reaches the sink, to the picosecond.
+pub fn arrival(number: u32) -> Instant {
+    Instant::ZERO + FRAME_TIME * (u64::from(number) + 2) + DELAY * 2
+}

@@ -1,0 +1,140 @@
+//! The worker's own measurement of how late it was.
+
+use super::spread::Spread;
+use super::timeline::{FidelityBin, Moment, Timeline};
+use crate::clock::Clock;
+use proto::units::{Duration, Instant};
+use serde::{Deserialize, Serialize};
+
+/// How late departures inside the measured windows were.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Lateness {
+    /// In thousandths of the link's frame time.
+    pub frames: Spread,
+    /// In nanoseconds of wall time.
+    pub wall_ns: Spread,
+}
+
+impl Lateness {
+    /// Adds another worker's.
+    pub fn merge(&mut self, other: &Lateness) {
+        self.frames.merge(&other.frames);
+        self.wall_ns.merge(&other.wall_ns);
+    }
+}
+
+/// Collects departures, and judges their lateness when they have really left.
+#[derive(Debug)]
+pub struct Meter {
+    clock: Clock,
+    /// Ascending and disjoint; empty means that the whole run is measured.
+    windows: Vec<(Instant, Instant)>,
+    lateness: Lateness,
+    timeline: Timeline,
+    /// Due in this flush: when, and the frame time of the link.
+    leaving: Vec<(Instant, Duration)>,
+    departures: u64,
+}
+
+impl Meter {
+    /// A meter for departures inside `windows`, with a timeline of bins of `bin`.
+    pub fn new(clock: Clock, windows: Vec<(Instant, Instant)>, bin: Duration) -> Meter {
+        Meter {
+            clock,
+            windows,
+            lateness: Lateness::default(),
+            timeline: Timeline::new(bin),
+            leaving: Vec::new(),
+            departures: 0,
+        }
+    }
+
+    /// A departure scheduled for `at` is put on its way.
+    pub fn leaves(&mut self, at: Instant, frame_time: Duration) {
+        self.leaving.push((at, frame_time));
+    }
+
+    /// How many departures are on their way and not judged.
+    pub fn pending(&self) -> usize {
+        self.leaving.len()
+    }
+
+    /// At `wall_ns` all pending departures have left.
+    pub fn left(&mut self, wall_ns: u64) {
+        self.departures += self.leaving.len() as u64;
+        for (at, frame_time) in self.leaving.drain(..) {
+            let late_ns = wall_ns.saturating_sub(self.clock.wall_ns_of(at));
+            self.timeline.record(late_ns);
+            if is_measured(&self.windows, at) {
+                let late = self.clock.fabric(late_ns);
+                self.lateness.wall_ns.record(late_ns);
+                self.lateness.frames.record(thousandths(late, frame_time));
+            }
+        }
+    }
+
+    /// Closes the timeline's bin if it is over.
+    pub fn advance(&mut self, now: Instant, moment: impl FnOnce() -> Moment) {
+        self.timeline.advance(now, moment);
+    }
+
+    /// Departures so far, measured or not.
+    pub const fn departures(&self) -> u64 {
+        self.departures
+    }
+
+    /// Lateness so far.
+    pub const fn lateness(&self) -> &Lateness {
+        &self.lateness
+    }
+
+    /// Lateness and timeline of the whole run.
+    pub fn finish(mut self, now: Instant, moment: Moment) -> (Lateness, Vec<FidelityBin>) {
+        let dilation = self.clock.dilation();
+        self.timeline.close(now, moment);
+        (self.lateness, self.timeline.bins(dilation))
+    }
+}
+
+fn is_measured(windows: &[(Instant, Instant)], at: Instant) -> bool {
+    let after = windows.partition_point(|(from, _)| *from <= at);
+    windows.is_empty() || after.checked_sub(1).is_some_and(|index| at < windows[index].1)
+}
+
+fn thousandths(late: Duration, frame_time: Duration) -> u64 {
+    let thousandths = u128::from(late.as_ps()) * 1_000 / u128::from(frame_time.as_ps().max(1));
+    u64::try_from(thousandths).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::num::NonZeroU64;
+
+    #[test]
+    fn lateness_is_in_frame_times_of_the_link_and_only_inside_the_windows() {
+        let clock = Clock::new(1_000, NonZeroU64::new(1000).expect("not zero"));
+        let windows = vec![(Instant::from_ps(10_000_000), Instant::from_ps(20_000_000))];
+        let mut meter = Meter::new(clock, windows, Duration::from_us(100));
+        let frame_time = Duration::from_ns(2_048);
+        let late = |meter: &mut Meter, at_us: u64, late_ns| {
+            let at = Instant::from_ps(at_us * 1_000_000);
+            meter.leaves(at, frame_time);
+            meter.left(clock.wall_ns_of(at) + late_ns);
+        };
+        late(&mut meter, 9, 900_000);
+        late(&mut meter, 10, 204_800);
+        late(&mut meter, 20, 900_000);
+        assert_eq!(meter.departures(), 3);
+        let lateness = meter.lateness();
+        assert_eq!((lateness.frames.count(), lateness.frames.max()), (1, 100));
+        assert!(lateness.wall_ns.max().abs_diff(204_800) < 205, "three digits");
+    }
+
+    #[test]
+    fn without_windows_everything_is_measured() {
+        assert!(is_measured(&[], Instant::ZERO));
+        let windows = [(Instant::from_ps(5), Instant::from_ps(6))];
+        assert!(!is_measured(&windows, Instant::from_ps(4)));
+    }
+}

@@ -1,0 +1,199 @@
+//! Lateness over time in a bounded number of bins that merge when there are too many.
+
+use hdrhistogram::Histogram;
+use proto::units::{Duration, Instant};
+use serde::{Deserialize, Serialize};
+use std::num::NonZeroU64;
+
+/// More bins than this are merged by two.
+const BINS_MAX: usize = 512;
+/// Ten percent is enough for a strip of colour, and keeps a bin at a few kilobytes.
+const DIGITS: u8 = 1;
+const GREATEST_NS: u64 = 1 << 36;
+
+/// One row of `fidelity.csv`. Lateness is in picoseconds of fabric time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FidelityBin {
+    /// Where it begins.
+    pub t_ps: u64,
+    /// How long it lasts.
+    pub dt_ps: u64,
+    /// How long that took on the wall.
+    pub wall_ns: u64,
+    /// Departures in it.
+    pub departures: u64,
+    /// Their median lateness.
+    pub late_ps_p50: u64,
+    /// What one in a hundred exceeded.
+    pub late_ps_p99: u64,
+    /// The greatest.
+    pub late_ps_max: u64,
+    /// Frames found missing.
+    pub lost: u64,
+    /// CPU time of the process over wall time, in thousandths of one core.
+    pub cpu_permille: u64,
+}
+
+/// Running totals of the process, read at a bin's edge.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Moment {
+    /// The monotonic clock.
+    pub wall_ns: u64,
+    /// CPU time used.
+    pub cpu_ns: u64,
+    /// Frames found missing.
+    pub lost: u64,
+}
+
+#[derive(Debug)]
+struct Bin {
+    begin: Instant,
+    late_ns: Histogram<u32>,
+    departures: u64,
+    until: Moment,
+}
+
+/// The series.
+#[derive(Debug)]
+pub struct Timeline {
+    width: Duration,
+    closed: Vec<Bin>,
+    open: Bin,
+    /// Totals when the run began.
+    before: Option<Moment>,
+    end: Instant,
+}
+
+impl Bin {
+    fn new(begin: Instant) -> Bin {
+        let late_ns = Histogram::new_with_bounds(1, GREATEST_NS, DIGITS);
+        let late_ns = late_ns.expect("the bounds and digits are legal constants");
+        Bin { begin, late_ns, departures: 0, until: Moment::default() }
+    }
+
+    /// Takes in the bin that follows.
+    fn absorb(&mut self, next: &Bin) {
+        self.late_ns.add(&next.late_ns).expect("all bins have the same bounds");
+        self.departures += next.departures;
+        self.until = next.until;
+    }
+}
+
+impl Timeline {
+    /// An empty series of bins of `width` from zero.
+    pub fn new(width: Duration) -> Timeline {
+        let width = width.max(Duration::from_ps(1));
+        let open = Bin::new(Instant::ZERO);
+        Timeline { width, closed: Vec::new(), open, before: None, end: Instant::ZERO }
+    }
+
+    /// Counts a departure that left `late_ns` nanoseconds of wall time too late.
+    pub fn record(&mut self, late_ns: u64) {
+        self.open.late_ns.saturating_record(late_ns);
+        self.open.departures += 1;
+    }
+
+    /// Closes the open bin if `now` is past it; `moment` is asked only then.
+    pub fn advance(&mut self, now: Instant, moment: impl FnOnce() -> Moment) {
+        if self.before.is_none() {
+            self.before = Some(moment());
+        } else if now >= self.open.begin + self.width {
+            self.close(now, moment());
+        }
+    }
+
+    /// Closes the open bin at `now`.
+    ///
+    /// A worker that slept through several bins gets one bin for all of them.
+    pub fn close(&mut self, now: Instant, moment: Moment) {
+        self.open.until = moment;
+        let whole = now.since(self.open.begin).as_ps() / self.width.as_ps();
+        let next = self.open.begin + self.width * whole;
+        let begin = if whole == 0 { now } else { next };
+        self.closed.push(std::mem::replace(&mut self.open, Bin::new(begin)));
+        self.end = begin;
+        if self.closed.len() > BINS_MAX {
+            self.merge();
+        }
+    }
+
+    fn merge(&mut self) {
+        let mut merged: Vec<Bin> = Vec::with_capacity(BINS_MAX);
+        for (index, bin) in self.closed.drain(..).enumerate() {
+            match merged.last_mut() {
+                Some(last) if index % 2 == 1 => last.absorb(&bin),
+                _ => merged.push(bin),
+            }
+        }
+        self.closed = merged;
+        self.width = self.width * 2;
+    }
+
+    /// The closed bins as rows.
+    pub fn bins(&self, dilation: NonZeroU64) -> Vec<FidelityBin> {
+        let fabric_ps = |late_ns: u64| late_ns.saturating_mul(1_000) / dilation.get();
+        let mut before = self.before.unwrap_or_default();
+        let mut rows = Vec::with_capacity(self.closed.len());
+        for (index, bin) in self.closed.iter().enumerate() {
+            let end = self.closed.get(index + 1).map_or(self.end, |next| next.begin);
+            let wall_ns = bin.until.wall_ns.saturating_sub(before.wall_ns);
+            let cpu_ns = bin.until.cpu_ns.saturating_sub(before.cpu_ns);
+            rows.push(FidelityBin {
+                t_ps: bin.begin.as_ps(),
+                dt_ps: end.since(bin.begin).as_ps(),
+                wall_ns,
+                departures: bin.departures,
+                late_ps_p50: fabric_ps(bin.late_ns.value_at_quantile(0.5)),
+                late_ps_p99: fabric_ps(bin.late_ns.value_at_quantile(0.99)),
+                late_ps_max: fabric_ps(bin.late_ns.max()),
+                lost: bin.until.lost.saturating_sub(before.lost),
+                cpu_permille: cpu_ns.saturating_mul(1_000) / wall_ns.max(1),
+            });
+            before = bin.until;
+        }
+        rows
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ps: u64) -> Instant {
+        Instant::from_ps(ps)
+    }
+
+    fn moment(n: u64) -> Moment {
+        Moment { wall_ns: 1_000 * n, cpu_ns: 500 * n, lost: n }
+    }
+
+    #[test]
+    fn bins_are_contiguous_and_hold_differences() {
+        let mut timeline = Timeline::new(Duration::from_ps(10));
+        timeline.advance(at(0), || moment(1));
+        timeline.record(7);
+        timeline.advance(at(9), || panic!("not over yet"));
+        timeline.advance(at(12), || moment(2));
+        timeline.close(at(15), moment(4));
+        let rows = timeline.bins(NonZeroU64::new(10).expect("not zero"));
+        let shape: Vec<_> = rows.iter().map(|row| (row.t_ps, row.dt_ps)).collect();
+        assert_eq!(shape, [(0, 10), (10, 5)]);
+        assert_eq!((rows[0].departures, rows[0].late_ps_max), (1, 700));
+        assert_eq!((rows[1].wall_ns, rows[1].lost, rows[1].cpu_permille), (2_000, 2, 500));
+    }
+
+    #[test]
+    fn a_long_run_keeps_a_bounded_number_of_bins_and_every_departure() {
+        let mut timeline = Timeline::new(Duration::from_ps(10));
+        for turn in 0..20_000 {
+            timeline.advance(at(turn * 10), || moment(turn));
+            timeline.record(turn);
+        }
+        timeline.close(at(200_000), moment(20_000));
+        let rows = timeline.bins(NonZeroU64::MIN);
+        assert!(rows.len() <= BINS_MAX + 1, "{} bins", rows.len());
+        assert_eq!(rows.iter().map(|row| row.departures).sum::<u64>(), 20_000);
+        assert_eq!(rows.iter().map(|row| row.dt_ps).sum::<u64>(), 200_000);
+        assert!(rows.windows(2).all(|pair| pair[0].t_ps + pair[0].dt_ps == pair[1].t_ps));
+    }
+}

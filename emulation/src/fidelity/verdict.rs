@@ -1,0 +1,137 @@
+//! The verdict on the host: may this run be believed, and if not, at which dilation might it be?
+
+use super::meter::Lateness;
+use serde::{Deserialize, Serialize};
+use std::num::NonZeroU64;
+
+/// The greatest p99 of lateness, in thousandths of a frame time, at which a run still counts.
+///
+/// Source: design of this project, section 4; the only definition.
+pub const LATENESS_LIMIT: u64 = 100;
+
+/// The dilation named as sufficient leaves this much room, in percent.
+const MARGIN_PERCENT: u64 = 125;
+/// A worker above this share of a core has nothing left for a burst.
+const CPU_GOAL_PERMILLE: u64 = 700;
+
+/// What all workers of a run found, together.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Evidence {
+    /// Lateness of all departures in measured windows.
+    pub lateness: Lateness,
+    /// Frames that the transport lost and nobody injected.
+    pub lost: u64,
+    /// Processes that missed a heartbeat.
+    pub missed: Vec<usize>,
+    /// CPU time over wall time of the busiest worker, in thousandths of a core.
+    pub busiest_permille: u64,
+}
+
+/// The object `fidelity` of `run.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Fidelity {
+    /// The host kept up.
+    pub ok: bool,
+    /// p99 of lateness over all departures in measured windows, in frame times.
+    pub lateness_p99_frames: f64,
+    /// Frames that the transport lost and nobody injected.
+    pub transport_lost: u64,
+    /// A dilation at which this host should keep up with this scenario.
+    pub suggested_dilation: u64,
+    /// Why not, one sentence each; empty if `ok`.
+    pub reasons: Vec<String>,
+}
+
+/// Judges a run that was made at `dilation`.
+pub fn judge(evidence: &Evidence, dilation: NonZeroU64) -> Fidelity {
+    let p99 = evidence.lateness.frames.p99();
+    let mut reasons = Vec::new();
+    if p99 > LATENESS_LIMIT {
+        reasons.push(format!(
+            "one departure in a hundred was more than {} frame times late, {} is allowed",
+            decimal(p99),
+            decimal(LATENESS_LIMIT)
+        ));
+    }
+    if evidence.lost > 0 {
+        reasons.push(format!("the cables lost {} frames that nobody injected", evidence.lost));
+    }
+    for process in &evidence.missed {
+        reasons.push(format!("process {process} missed a heartbeat"));
+    }
+    Fidelity {
+        ok: reasons.is_empty(),
+        lateness_p99_frames: p99 as f64 / 1_000.0,
+        transport_lost: evidence.lost,
+        suggested_dilation: suggest(evidence, p99, dilation.get()),
+        reasons,
+    }
+}
+
+/// Lateness on the wall hardly depends on dilation while the host keeps up, so its share of a
+/// frame time falls as dilation grows, and so does the load.
+fn suggest(evidence: &Evidence, p99: u64, dilation: u64) -> u64 {
+    let for_lateness = dilation.saturating_mul(p99) / LATENESS_LIMIT;
+    let for_load = dilation.saturating_mul(evidence.busiest_permille) / CPU_GOAL_PERMILLE;
+    let failed = evidence.lost > 0 || !evidence.missed.is_empty();
+    let for_loss = if failed { dilation.saturating_mul(2) } else { 0 };
+    let enough = for_lateness.max(for_load).max(for_loss);
+    round_up(enough.saturating_mul(MARGIN_PERCENT) / 100).max(1)
+}
+
+/// To two leading digits: more would claim knowledge that nobody has.
+fn round_up(value: u64) -> u64 {
+    let mut unit = 1;
+    while value / unit >= 100 {
+        unit *= 10;
+    }
+    value.div_ceil(unit).saturating_mul(unit)
+}
+
+fn decimal(thousandths: u64) -> String {
+    format!("{}.{:03}", thousandths / 1_000, thousandths % 1_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn evidence(late: u64) -> Evidence {
+        let mut evidence = Evidence::default();
+        (0..100).for_each(|_| evidence.lateness.frames.record(late));
+        evidence
+    }
+
+    fn thousand() -> NonZeroU64 {
+        NonZeroU64::new(1000).expect("not zero")
+    }
+
+    #[test]
+    fn a_tenth_of_a_frame_time_is_allowed_and_not_more() {
+        assert!(judge(&evidence(100), thousand()).ok);
+        let late = judge(&evidence(101), thousand());
+        assert!(!late.ok);
+        assert_eq!(late.lateness_p99_frames, 0.101);
+        assert!(late.reasons[0].contains("0.101"), "{:?}", late.reasons);
+    }
+
+    #[test]
+    fn one_lost_frame_or_one_missed_heartbeat_is_enough() {
+        let lost = Evidence { lost: 1, ..evidence(0) };
+        let missed = Evidence { missed: vec![3], ..evidence(0) };
+        assert!(judge(&evidence(0), thousand()).ok);
+        assert!(!judge(&lost, thousand()).ok);
+        let verdict = judge(&missed, thousand());
+        assert_eq!(verdict.reasons, ["process 3 missed a heartbeat"]);
+        assert_eq!(verdict.suggested_dilation, 2500);
+    }
+
+    #[test]
+    fn the_suggested_dilation_would_bring_lateness_and_load_under_their_limits() {
+        assert_eq!(judge(&evidence(400), thousand()).suggested_dilation, 5000);
+        assert_eq!(judge(&evidence(20), thousand()).suggested_dilation, 250);
+        let busy = Evidence { busiest_permille: 980, ..evidence(20) };
+        assert_eq!(judge(&busy, thousand()).suggested_dilation, 1800);
+        assert_eq!(judge(&evidence(0), thousand()).suggested_dilation, 1);
+    }
+}

@@ -1,0 +1,378 @@
+//! Bins: one grid of time for everything a worker samples, and series on it that merge together.
+//!
+//! A bin is a sum and an envelope over an interval, never a point. The grid begins with the planned
+//! width; when a 1025th bin would begin, the width doubles and neighbours merge, in every series at
+//! once, so that all keep one grid (seeing.md 3.3). Merging loses no sum and no extreme.
+
+use proto::counters::{Gauge, LaneCounters};
+use proto::units::{Duration, Instant};
+use serde::{Deserialize, Serialize};
+
+/// More bins than this no series holds.
+pub const BINS_MAX: u32 = 1024;
+
+/// One bin's time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Slot {
+    /// Which interval of the nominal grid it ends in, counted from 0.
+    pub number: u32,
+    /// Where it begins: where the one before it ended.
+    pub begin: Instant,
+    /// Where it ends, in truth: later than planned where a live worker was late.
+    pub end: Instant,
+}
+
+impl Slot {
+    /// The true length.
+    pub fn length(&self) -> Duration {
+        self.end.since(self.begin)
+    }
+}
+
+/// The times of all bins of one worker, without gap or overlap from the start of the run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grid {
+    /// The nominal width now.
+    pub width: Duration,
+    /// The bins closed so far, by number.
+    pub slots: Vec<Slot>,
+}
+
+/// What closing a bin did to the grid.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Closed {
+    /// The new place of every bin there was, a table for each doubling in turn.
+    pub regroupings: Vec<Vec<u32>>,
+    /// The place of the bin just closed.
+    pub place: u32,
+    /// The bin was there before and has only grown.
+    pub grew: bool,
+}
+
+impl Grid {
+    /// An empty grid of bins of `width` (at least one picosecond).
+    pub fn new(width: Duration) -> Grid {
+        Grid { width: width.max(Duration::from_ps(1)), slots: Vec::new() }
+    }
+
+    /// Where the open bin begins.
+    pub fn begin(&self) -> Instant {
+        self.slots.last().map_or(Instant::ZERO, |slot| slot.end)
+    }
+
+    /// Where the open bin should end: the next multiple of the width.
+    pub fn next_edge(&self) -> Instant {
+        let width = self.width.as_ps();
+        Instant::from_ps((self.begin().as_ps() / width + 1).saturating_mul(width))
+    }
+
+    /// The number of the nominal interval that `at` lies in.
+    pub fn number_at(&self, at: Instant) -> u32 {
+        u32::try_from(at.as_ps() / self.width.as_ps()).unwrap_or(u32::MAX)
+    }
+
+    /// Ends the open bin at `now`; `None` if no time has passed since it began.
+    pub fn close(&mut self, now: Instant) -> Option<Closed> {
+        let begin = self.begin();
+        if now <= begin {
+            return None;
+        }
+        let mut regroupings = Vec::new();
+        while self.number_closing_at(now) >= BINS_MAX {
+            regroupings.push(self.double());
+        }
+        let number = self.number_closing_at(now);
+        let grew = self.slots.last().is_some_and(|last| last.number >= number);
+        match self.slots.last_mut() {
+            Some(last) if grew => last.end = now,
+            _ => self.slots.push(Slot { number, begin, end: now }),
+        }
+        let place = self.slots.len() as u32 - 1;
+        Some(Closed { regroupings, place, grew })
+    }
+
+    /// A bin that ends on an edge, or a little after it, belongs to the interval before the edge; one
+    /// that ends before its edge (the last of a run) to the interval it lies in.
+    fn number_closing_at(&self, now: Instant) -> u32 {
+        let reached = self.number_at(now);
+        if now >= self.next_edge() { reached - 1 } else { reached }
+    }
+
+    fn double(&mut self) -> Vec<u32> {
+        self.width = self.width * 2;
+        let mut merged: Vec<Slot> = Vec::with_capacity(self.slots.len() / 2 + 1);
+        let mut places = Vec::with_capacity(self.slots.len());
+        for slot in self.slots.drain(..) {
+            let number = slot.number / 2;
+            match merged.last_mut() {
+                Some(last) if last.number == number => last.end = slot.end,
+                _ => merged.push(Slot { number, ..slot }),
+            }
+            places.push(merged.len() as u32 - 1);
+        }
+        self.slots = merged;
+        places
+    }
+}
+
+/// What a series keeps of one bin.
+pub trait Bin: Clone + Default + PartialEq {
+    /// Becomes the bin of both intervals; `later` follows at once.
+    fn absorb(&mut self, later: &Self);
+}
+
+impl Bin for u64 {
+    fn absorb(&mut self, later: &u64) {
+        *self += later;
+    }
+}
+
+/// Bins of one kind in one place, by their place on the grid; those in which nothing was are left
+/// out.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Series<B>(Vec<(u32, B)>);
+
+impl<B: Bin> Series<B> {
+    /// A series in which nothing has been.
+    pub const fn new() -> Series<B> {
+        Series(Vec::new())
+    }
+
+    /// Enters `bin` for the interval that the grid has just closed.
+    pub fn record(&mut self, closed: &Closed, bin: B) {
+        for places in &closed.regroupings {
+            self.regroup(places);
+        }
+        if closed.grew {
+            self.entry(closed.place).absorb(&bin);
+        } else if bin != B::default() {
+            self.0.push((closed.place, bin));
+        }
+    }
+
+    /// Merges bins as the grid has: the one at `i` is now at `places[i]`.
+    fn regroup(&mut self, places: &[u32]) {
+        let mut old = std::mem::take(&mut self.0).into_iter().peekable();
+        for (index, place) in places.iter().enumerate() {
+            let bin = old.next_if(|(at, _)| *at as usize == index).map(|(_, bin)| bin);
+            match self.0.last_mut() {
+                Some((last, merged)) if last == place => merged.absorb(&bin.unwrap_or_default()),
+                _ => self.0.push((*place, bin.unwrap_or_default())),
+            }
+        }
+        self.0.retain(|(_, bin)| *bin != B::default());
+    }
+
+    /// The bins in which something was, with their places, ascending.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &B)> {
+        self.0.iter().map(|(place, bin)| (*place, bin))
+    }
+
+    /// The bin at `place`, idle or not.
+    pub fn get(&self, place: u32) -> B {
+        let found = self.0.binary_search_by_key(&place, |(at, _)| *at);
+        found.map(|index| self.0[index].1.clone()).unwrap_or_default()
+    }
+
+    /// The bin at `place`, to be changed.
+    pub fn entry(&mut self, place: u32) -> &mut B {
+        let found = self.0.binary_search_by_key(&place, |(at, _)| *at);
+        let index = found.unwrap_or_else(|index| {
+            self.0.insert(index, (place, B::default()));
+            index
+        });
+        &mut self.0[index].1
+    }
+}
+
+/// A level over one bin: extremes and ∫ level dt, in level · picoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "(u64, u64, u128)", into = "(u64, u64, u128)")]
+pub struct Span {
+    /// The least.
+    pub min: u64,
+    /// The greatest.
+    pub max: u64,
+    /// The integral.
+    pub integral: u128,
+}
+
+impl From<(u64, u64, u128)> for Span {
+    fn from((min, max, integral): (u64, u64, u128)) -> Span {
+        Span { min, max, integral }
+    }
+}
+
+impl From<Span> for (u64, u64, u128) {
+    fn from(span: Span) -> (u64, u64, u128) {
+        (span.min, span.max, span.integral)
+    }
+}
+
+impl Span {
+    /// What `gauge` has done since its integral was `before` and its watermarks restarted.
+    pub fn since(gauge: &Gauge, before: u128) -> Span {
+        let integral = gauge.integral.saturating_sub(before);
+        Span { min: gauge.min, max: gauge.max, integral }
+    }
+
+    /// The mean over `weight` picoseconds, rounded to the nearest, never outside the extremes.
+    pub fn mean(&self, weight: u64) -> u64 {
+        let weight = u128::from(weight.max(1));
+        let mean = u64::try_from((self.integral + weight / 2) / weight).unwrap_or(u64::MAX);
+        mean.clamp(self.min, self.max.max(self.min))
+    }
+
+    fn absorb(&mut self, later: &Span) {
+        self.min = self.min.min(later.min);
+        self.max = self.max.max(later.max);
+        self.integral += later.integral;
+    }
+}
+
+/// The columns of [`PortBin::counts`], as they are called in `ports.csv`.
+pub const PORT_COLUMNS: [&str; 12] = [
+    "tx_frames",
+    "tx_bytes",
+    "rx_frames",
+    "rx_bytes",
+    "hold_ps",
+    "pause_ps",
+    "marks",
+    "notes_tx",
+    "notes_rx",
+    "ctl_tx",
+    "ctl_rx",
+    "drops",
+];
+
+/// The totals of a lane in the order of [`PORT_COLUMNS`]; `drops` are the port's, on its first lane.
+pub fn port_totals(lane: &LaneCounters, drops: u64) -> [u64; 12] {
+    [
+        lane.tx_frames,
+        lane.tx_bytes,
+        lane.rx_frames,
+        lane.rx_bytes,
+        lane.hold_ps,
+        lane.pause_ps,
+        lane.marks,
+        lane.notes_tx,
+        lane.notes_rx,
+        lane.ctl_tx,
+        lane.ctl_rx,
+        drops,
+    ]
+}
+
+/// One lane of one port over one bin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "PortBinTuple", into = "PortBinTuple")]
+pub struct PortBin {
+    /// Growth of the totals, in the order of [`PORT_COLUMNS`].
+    pub counts: [u64; 12],
+    /// Octets waiting to leave.
+    pub out: Span,
+    /// Octets in the input buffer.
+    pub input: Span,
+    /// Octets posted and not sent.
+    pub source: Span,
+}
+
+type PortBinTuple = ([u64; 12], Span, Span, Span);
+
+impl From<PortBinTuple> for PortBin {
+    fn from((counts, out, input, source): PortBinTuple) -> PortBin {
+        PortBin { counts, out, input, source }
+    }
+}
+
+impl From<PortBin> for PortBinTuple {
+    fn from(bin: PortBin) -> PortBinTuple {
+        (bin.counts, bin.out, bin.input, bin.source)
+    }
+}
+
+impl Bin for PortBin {
+    fn absorb(&mut self, later: &PortBin) {
+        for (mine, theirs) in self.counts.iter_mut().zip(later.counts) {
+            *mine += theirs;
+        }
+        self.out.absorb(&later.out);
+        self.input.absorb(&later.input);
+        self.source.absorb(&later.source);
+    }
+}
+
+/// One flow, or a pool of flows, over one bin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "FlowBinTuple", into = "FlowBinTuple")]
+pub struct FlowBin {
+    /// Octets of data frames sent.
+    pub tx_bytes: u64,
+    /// The time the integrals cover, in picoseconds, summed over the flows of a pool.
+    pub weight_ps: u64,
+    /// The rate allowed, in bit/s.
+    pub rate: Span,
+    /// The gap asked for, in picoseconds.
+    pub gap: Span,
+    /// The scheme's own state at the end; in a pool the greatest.
+    pub scalar: u64,
+}
+
+type FlowBinTuple = (u64, u64, Span, Span, u64);
+
+impl From<FlowBinTuple> for FlowBin {
+    fn from((tx_bytes, weight_ps, rate, gap, scalar): FlowBinTuple) -> FlowBin {
+        FlowBin { tx_bytes, weight_ps, rate, gap, scalar }
+    }
+}
+
+impl From<FlowBin> for FlowBinTuple {
+    fn from(bin: FlowBin) -> FlowBinTuple {
+        (bin.tx_bytes, bin.weight_ps, bin.rate, bin.gap, bin.scalar)
+    }
+}
+
+impl FlowBin {
+    /// Neither sent nor held back: zero means neutral.
+    pub const fn is_idle(&self) -> bool {
+        self.tx_bytes == 0 && self.gap.max == 0 && self.scalar == 0
+    }
+
+    /// Takes another flow's bin of the same interval into the pool.
+    pub fn pool(&mut self, other: &FlowBin) {
+        let scalar = self.scalar.max(other.scalar);
+        self.absorb(other);
+        self.scalar = scalar;
+    }
+}
+
+impl Series<FlowBin> {
+    /// How far the rate has come down at its worst, in bit/s; zero if nothing was.
+    pub fn rate_reduction(&self) -> u64 {
+        let most = self.0.iter().map(|(_, bin)| bin.rate.max).max().unwrap_or(0);
+        let least = self.0.iter().map(|(_, bin)| bin.rate.min).min().unwrap_or(0);
+        most.saturating_sub(least)
+    }
+}
+
+impl Bin for FlowBin {
+    fn absorb(&mut self, later: &FlowBin) {
+        if later.weight_ps == 0 {
+            return;
+        }
+        if self.weight_ps == 0 {
+            *self = *later;
+            return;
+        }
+        self.tx_bytes += later.tx_bytes;
+        self.weight_ps = self.weight_ps.saturating_add(later.weight_ps);
+        self.rate.absorb(&later.rate);
+        self.gap.absorb(&later.gap);
+        self.scalar = later.scalar;
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,196 @@
+//! The event log: every event in full up to its bounds, counted a bin beyond them (seeing.md 3.5).
+
+use crate::recorder::bins::{Closed, Series};
+use crate::wiring::End;
+use proto::events::{DeviceEvent, EventKind};
+use proto::ids::PortNumber;
+use serde::{Deserialize, Serialize};
+
+/// Events of one kind that one port may log in full.
+pub const FULL_MAX: u64 = 2_000;
+/// Lines a log may hold, kinds that are always kept excepted.
+pub const LINES_MAX: usize = 250_000;
+
+/// The names of the kinds, by [`kind_index`].
+pub const KIND_NAMES: [&str; 9] =
+    ["hold", "free", "mark", "note", "react", "drop", "watchdog", "trigger", "queue-pair-error"];
+
+/// The kind's place in [`KIND_NAMES`].
+pub const fn kind_index(kind: &EventKind) -> usize {
+    match kind {
+        EventKind::Hold { .. } => 0,
+        EventKind::Free { .. } => 1,
+        EventKind::Mark { .. } => 2,
+        EventKind::Note { .. } => 3,
+        EventKind::React { .. } => 4,
+        EventKind::Drop { .. } => 5,
+        EventKind::Watchdog => 6,
+        EventKind::Trigger { .. } => 7,
+        EventKind::QueuePairError { .. } => 8,
+    }
+}
+
+/// True for kinds that are kept when the log is full: each of them is a loss or a fault.
+pub const fn is_always_kept(kind: &EventKind) -> bool {
+    matches!(kind, EventKind::Drop { .. } | EventKind::Watchdog | EventKind::QueuePairError { .. })
+}
+
+/// One event with the node it happened at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoggedEvent {
+    /// Index into [`crate::wiring::Wiring::nodes`].
+    pub node: u32,
+    /// What happened.
+    pub event: DeviceEvent,
+}
+
+/// Events of one kind at one port that were only counted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FoldedEvents {
+    /// Where.
+    pub at: End,
+    /// A name of [`KIND_NAMES`].
+    pub kind: String,
+    /// How many, by bin.
+    pub counts: Series<u64>,
+}
+
+/// What a worker's devices told, in the order they told it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EventLog {
+    /// Kept in full.
+    pub events: Vec<LoggedEvent>,
+    /// Counted only, by port and kind.
+    pub folded: Vec<FoldedEvents>,
+}
+
+#[derive(Clone, Default)]
+struct Tally {
+    seen: u64,
+    open: u64,
+    counts: Series<u64>,
+}
+
+/// Takes events as they come and decides which are kept.
+pub(super) struct EventLogger {
+    unbounded: bool,
+    lines_max: usize,
+    events: Vec<LoggedEvent>,
+    devices: Vec<(usize, Vec<[Tally; KIND_NAMES.len()]>)>,
+}
+
+impl EventLogger {
+    /// A logger for devices given as (node, number of ports).
+    pub(super) fn new(
+        devices: impl Iterator<Item = (usize, usize)>,
+        unbounded: bool,
+    ) -> EventLogger {
+        let devices = devices.map(|(node, ports)| (node, vec![Default::default(); ports]));
+        EventLogger {
+            unbounded,
+            lines_max: LINES_MAX,
+            events: Vec::new(),
+            devices: devices.collect(),
+        }
+    }
+
+    /// Logs or counts one event.
+    pub(super) fn push(&mut self, device: usize, event: DeviceEvent) {
+        let (node, ports) = &mut self.devices[device];
+        let tally = &mut ports[event.port.index()][kind_index(&event.kind)];
+        tally.seen += 1;
+        let room = self.events.len() < self.lines_max || is_always_kept(&event.kind);
+        if self.unbounded || (tally.seen <= FULL_MAX && room) {
+            self.events.push(LoggedEvent { node: *node as u32, event });
+        } else {
+            tally.open += 1;
+        }
+    }
+
+    /// A bin has closed: what was only counted belongs to it.
+    pub(super) fn close_bin(&mut self, closed: &Closed) {
+        for tally in self.devices.iter_mut().flat_map(|(_, ports)| ports.iter_mut().flatten()) {
+            let open = std::mem::take(&mut tally.open);
+            tally.counts.record(closed, open);
+        }
+    }
+
+    /// The log.
+    pub(super) fn finish(self) -> EventLog {
+        let mut folded = Vec::new();
+        for (node, ports) in self.devices {
+            for (index, tallies) in ports.into_iter().enumerate() {
+                let at = End { node, port: PortNumber::from_index(index) };
+                let counted = tallies
+                    .into_iter()
+                    .zip(KIND_NAMES)
+                    .filter(|(tally, _)| tally.counts.iter().next().is_some());
+                folded.extend(counted.map(|(tally, kind)| FoldedEvents {
+                    at,
+                    kind: kind.to_owned(),
+                    counts: tally.counts,
+                }));
+            }
+        }
+        EventLog { events: self.events, folded }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recorder::bins::Grid;
+    use proto::units::{Duration, Instant};
+
+    fn event(at: u64, kind: EventKind) -> DeviceEvent {
+        DeviceEvent { at: Instant::from_ps(at), port: PortNumber::from_index(0), tc: 0, kind }
+    }
+
+    const TRIGGER: EventKind = EventKind::Trigger {
+        flow: proto::counters::FlowId { source: 1, destination: 2, class: 0 },
+        ccti: 9,
+    };
+
+    #[test]
+    fn past_two_thousand_a_kind_at_a_port_is_counted_by_bin() {
+        let mut grid = Grid::new(Duration::from_ps(3_000));
+        let mut log = EventLogger::new([(4, 1)].into_iter(), false);
+        for at in 1..=9_000u64 {
+            log.push(0, event(at, TRIGGER));
+            if at % 3_000 == 0 {
+                log.close_bin(&grid.close(Instant::from_ps(at)).expect("time has passed"));
+            }
+        }
+        let log = log.finish();
+        assert_eq!(log.events.len(), 2_000);
+        assert_eq!(log.events[1_999].event.at, Instant::from_ps(2_000));
+        assert_eq!(log.folded.len(), 1);
+        assert_eq!((log.folded[0].at.node, log.folded[0].kind.as_str()), (4, "trigger"));
+        let counts: Vec<_> = log.folded[0].counts.iter().map(|(place, n)| (place, *n)).collect();
+        assert_eq!(counts, [(0, 1_000), (1, 3_000), (2, 3_000)]);
+    }
+
+    #[test]
+    fn a_full_log_still_takes_losses_and_all_events_lifts_every_bound() {
+        let mut log = EventLogger::new([(0, 1)].into_iter(), false);
+        log.lines_max = 3;
+        for at in 0..5 {
+            log.push(0, event(at, TRIGGER));
+        }
+        log.push(0, event(9, EventKind::Watchdog));
+        assert_eq!(log.events.len(), 4);
+        let mut log = EventLogger::new([(0, 1)].into_iter(), true);
+        for at in 0..5_000 {
+            log.push(0, event(at, TRIGGER));
+        }
+        assert_eq!(log.finish().events.len(), 5_000);
+    }
+
+    #[test]
+    fn every_kind_has_its_serialized_name() {
+        let text = serde_json::to_string(&TRIGGER).expect("an event is plain data");
+        assert!(text.contains(&format!("\"ev\":\"{}\"", KIND_NAMES[kind_index(&TRIGGER)])));
+        let text = serde_json::to_string(&EventKind::Watchdog).expect("an event is plain data");
+        assert_eq!(text, r#"{"ev":"watchdog"}"#);
+    }
+}

@@ -1,0 +1,109 @@
+//! How long the wire codec takes: what each hop pays, and what each end pays.
+
+use bytes::BytesMut;
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use proto::frame::FrameKind;
+use proto::ids::{Lid, Psn, QueuePairNumber, VirtualLane};
+use proto::wire::classify::classify;
+use proto::wire::infiniband::{
+    Bth, FlowControlOp, FlowControlPacket, Opcode, Packet, PacketBuilder, crc, relabel,
+};
+use std::hint::black_box;
+
+const MTU: usize = 2048;
+
+fn send(opcode: Opcode) -> PacketBuilder {
+    let bth = Bth::new(opcode, QueuePairNumber::planned(0, Lid::new(1)), Psn::truncate(77));
+    PacketBuilder { slid: Lid::new(1), dlid: Lid::new(2), ..PacketBuilder::new(bth) }
+}
+
+fn frame(payload: usize) -> BytesMut {
+    let mut octets = BytesMut::new();
+    send(Opcode::RC_SEND_ONLY)
+        .emit(&mut octets, payload, |place| place.fill(0xa5))
+        .expect("short enough");
+    octets
+}
+
+/// What every hop pays.
+fn hop(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("hop");
+    let full = frame(MTU);
+    group.throughput(Throughput::Elements(1));
+    group.bench_function("classify 2048 B SEND", |b| {
+        b.iter(|| classify(FrameKind::Infiniband, black_box(&full)));
+    });
+    group.bench_function("verify VCRC 2048 B", |b| b.iter(|| crc::verify_vcrc(black_box(&full))));
+    let mut octets = full.clone();
+    group.bench_function("set lane and FECN, refresh VCRC 2048 B", |b| {
+        b.iter(|| {
+            let octets = black_box(&mut octets);
+            relabel::set_virtual_lane(octets, VirtualLane::truncate(3));
+            relabel::set_fecn(octets);
+            crc::refresh_vcrc(octets);
+        });
+    });
+    let mut octets = full.clone();
+    let mut lane = 0;
+    group.bench_function("relabel 2048 B: lane changes", |b| {
+        b.iter(|| {
+            lane ^= 7;
+            relabel::relabel(black_box(&mut octets), VirtualLane::truncate(lane), false)
+        });
+    });
+    let mut octets = full.clone();
+    group.bench_function("relabel 2048 B: lane and FECN change", |b| {
+        b.iter(|| {
+            lane ^= 7;
+            octets[12] = 0;
+            relabel::relabel(black_box(&mut octets), VirtualLane::truncate(lane), true)
+        });
+    });
+    group.finish();
+}
+
+/// What the two ends pay besides.
+fn end(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("end");
+    let full = frame(MTU);
+    group.bench_function("parse 2048 B SEND", |b| b.iter(|| Packet::parse(black_box(&full))));
+    for payload in [0, 256, MTU] {
+        let octets = frame(payload);
+        group.throughput(Throughput::Bytes(octets.len() as u64));
+        group.bench_function(format!("verify ICRC and VCRC {payload} B"), |b| {
+            b.iter(|| (crc::verify_icrc(black_box(&octets)), crc::verify_vcrc(black_box(&octets))));
+        });
+        let builder = send(Opcode::RC_SEND_ONLY);
+        let source = vec![0xa5; payload];
+        let mut buffer = BytesMut::new();
+        group.bench_function(format!("emit {payload} B SEND with both CRCs"), |b| {
+            b.iter(|| {
+                buffer.clear();
+                let fill = |place: &mut [u8]| place.copy_from_slice(black_box(&source));
+                black_box(&builder).emit(&mut buffer, payload, fill)
+            });
+        });
+    }
+    group.finish();
+}
+
+/// What the link's own packets cost.
+fn link(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("link");
+    let packet = FlowControlPacket {
+        op: FlowControlOp::Normal,
+        fctbs: 288,
+        virtual_lane: VirtualLane::truncate(2),
+        fccl: 1110,
+    };
+    let octets = packet.to_octets();
+    group.throughput(Throughput::Elements(1));
+    group.bench_function("FCP emit", |b| b.iter(|| black_box(&packet).to_octets()));
+    group.bench_function("FCP parse", |b| {
+        b.iter(|| FlowControlPacket::parse(black_box(&octets)));
+    });
+    group.finish();
+}
+
+criterion_group!(benches, hop, end, link);
+criterion_main!(benches);

@@ -1,0 +1,214 @@
+//! A TOML document as a plain tree in which everything knows where it was written.
+
+use crate::keyfile::problem::{Complaint, Place, Problems};
+use toml_edit::{Document, Item, Key, TableLike, Value};
+
+/// A value and its place.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Datum {
+    /// Where it was written.
+    pub place: Place,
+    /// What it is.
+    pub data: Data,
+}
+
+/// TOML's types.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Data {
+    /// A string.
+    Text(String),
+    /// An integer.
+    Whole(i64),
+    /// A number with a point.
+    Real(f64),
+    /// True or false.
+    Flag(bool),
+    /// A date or a time of day, which no key here takes.
+    Date(toml_edit::Datetime),
+    /// An array, inline or of tables.
+    List(Vec<Datum>),
+    /// A table, inline or with a header.
+    Table(Table),
+}
+
+/// A table: entries in the order of the file.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Table {
+    /// The entries.
+    pub entries: Vec<Entry>,
+}
+
+/// One key with its value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    /// The key.
+    pub key: String,
+    /// Where the key was written.
+    pub place: Place,
+    /// Its value.
+    pub value: Datum,
+}
+
+impl Table {
+    /// The value of `key`.
+    pub fn get(&self, key: &str) -> Option<&Datum> {
+        self.entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value)
+    }
+
+    /// The value of `key`, to change it.
+    pub fn get_mut(&mut self, key: &str) -> Option<&mut Datum> {
+        self.entries.iter_mut().find(|entry| entry.key == key).map(|entry| &mut entry.value)
+    }
+
+    /// Gives `key` a value, in place of the one it had.
+    pub fn set(&mut self, key: &str, value: Datum) {
+        match self.get_mut(key) {
+            Some(old) => *old = value,
+            None => {
+                let place = value.place.clone();
+                self.entries.push(Entry { key: key.to_owned(), place, value });
+            }
+        }
+    }
+
+    /// The text of `key`, if it is one.
+    pub fn text(&self, key: &str) -> Option<&str> {
+        match &self.get(key)?.data {
+            Data::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+}
+
+impl Data {
+    /// The type's name, for messages.
+    pub fn type_name(&self) -> &'static str {
+        match self {
+            Data::Text(_) => "a string",
+            Data::Whole(_) => "an integer",
+            Data::Real(_) => "a number",
+            Data::Flag(_) => "true or false",
+            Data::Date(_) => "a date",
+            Data::List(_) => "an array",
+            Data::Table(_) => "a table",
+        }
+    }
+
+    /// The same as a value of the `toml` crate, for those who read their own tables.
+    pub fn to_toml(&self) -> toml::Value {
+        match self {
+            Data::Text(text) => toml::Value::String(text.clone()),
+            Data::Whole(number) => toml::Value::Integer(*number),
+            Data::Real(number) => toml::Value::Float(*number),
+            Data::Flag(flag) => toml::Value::Boolean(*flag),
+            Data::Date(date) => toml::Value::String(date.to_string()),
+            Data::List(list) => {
+                toml::Value::Array(list.iter().map(|datum| datum.data.to_toml()).collect())
+            }
+            Data::Table(table) => toml::Value::Table(table.to_toml()),
+        }
+    }
+}
+
+impl Table {
+    /// The same as a table of the `toml` crate.
+    pub fn to_toml(&self) -> toml::Table {
+        self.entries.iter().map(|e| (e.key.clone(), e.value.data.to_toml())).collect()
+    }
+}
+
+/// Parses a file. A fault of TOML itself is the only one that can be told then.
+///
+/// # Errors
+/// If `text` is not TOML.
+pub fn parse(text: &str) -> Result<Table, Problems> {
+    let lines = Lines::of(text);
+    let document = Document::parse(text).map_err(|error| {
+        let mut problems = Problems::default();
+        let place = lines.place(error.span());
+        let hint = "strings, units included, stand in quotes: rate = \"8 Gbps\"";
+        problems.report(&place, "file", Complaint::new(error.message(), hint));
+        problems
+    })?;
+    Ok(lines.table(document.as_table()))
+}
+
+/// Parses one value as it would stand after an equals sign, every part of it placed at `place`.
+/// What is no TOML value is a string: a shell has eaten its quotes.
+pub fn parse_value(text: &str, place: &Place) -> Datum {
+    let data = text.trim().parse::<Value>().map_or_else(
+        |_| Data::Text(text.trim().to_owned()),
+        |value| Lines { starts: Vec::new(), text: "", fixed: Some(place) }.value(&value).data,
+    );
+    Datum { place: place.clone(), data }
+}
+
+/// From octet offsets to lines and columns.
+struct Lines<'a> {
+    text: &'a str,
+    starts: Vec<usize>,
+    fixed: Option<&'a Place>,
+}
+
+impl<'a> Lines<'a> {
+    fn of(text: &'a str) -> Lines<'a> {
+        let after_breaks = text.match_indices('\n').map(|(at, _)| at + 1);
+        Lines { text, starts: std::iter::once(0).chain(after_breaks).collect(), fixed: None }
+    }
+
+    fn place(&self, span: Option<std::ops::Range<usize>>) -> Place {
+        if let Some(place) = self.fixed {
+            return place.clone();
+        }
+        let offset = span.map_or(0, |span| span.start).min(self.text.len());
+        let line = self.starts.partition_point(|start| *start <= offset);
+        let start = self.starts[line - 1];
+        Place::File { line, column: self.text[start..offset].chars().count() + 1 }
+    }
+
+    fn table(&self, table: &dyn TableLike) -> Table {
+        let entries = table
+            .iter()
+            .filter_map(|(name, item)| {
+                let key_place =
+                    self.place(table.get_key_value(name).and_then(|(k, _)| Key::span(k)));
+                let value = self.item(item, &key_place)?;
+                Some(Entry { key: name.to_owned(), place: key_place, value })
+            })
+            .collect();
+        Table { entries }
+    }
+
+    /// A table made only by a dotted key or a sub-table's header has no span of its own; it stands
+    /// where its key does.
+    fn item(&self, item: &Item, key: &Place) -> Option<Datum> {
+        match item {
+            Item::None => None,
+            Item::Value(value) => Some(self.value(value)),
+            Item::Table(table) => {
+                let place = table.span().map_or_else(|| key.clone(), |span| self.place(Some(span)));
+                Some(Datum { place, data: Data::Table(self.table(table)) })
+            }
+            Item::ArrayOfTables(tables) => {
+                let list = tables.iter().map(|table| Datum {
+                    place: self.place(table.span()),
+                    data: Data::Table(self.table(table)),
+                });
+                Some(Datum { place: key.clone(), data: Data::List(list.collect()) })
+            }
+        }
+    }
+
+    fn value(&self, value: &Value) -> Datum {
+        let data = match value {
+            Value::String(text) => Data::Text(text.value().clone()),
+            Value::Integer(number) => Data::Whole(*number.value()),
+            Value::Float(number) => Data::Real(*number.value()),
+            Value::Boolean(flag) => Data::Flag(*flag.value()),
+            Value::Datetime(date) => Data::Date(*date.value()),
+            Value::Array(list) => Data::List(list.iter().map(|item| self.value(item)).collect()),
+            Value::InlineTable(table) => Data::Table(self.table(table)),
+        };
+        Datum { place: self.place(value.span()), data }
+    }
+}

@@ -1,0 +1,68 @@
+//! Which instants and intervals a measure is taken at.
+
+use crate::measure::{Measure, Quantity};
+use proto::units::{Duration, Instant};
+
+/// From an instant up to another.
+pub type Interval = (Instant, Instant);
+
+/// Every instant at which a reading must be kept for these measures, ascending.
+pub fn edges_of(measures: &[Measure]) -> Vec<Instant> {
+    let intervals = measures
+        .iter()
+        .flat_map(|measure| samples(measure).into_iter().flatten().chain(measure.before));
+    let mut edges: Vec<Instant> = intervals.flat_map(|(from, to)| [from, to]).collect();
+    edges.sort_unstable();
+    edges.dedup();
+    edges
+}
+
+/// The intervals that are measured by any of them: ascending, disjoint, not touching.
+pub fn windows_of(measures: &[Measure]) -> Vec<Interval> {
+    let mut intervals: Vec<Interval> = measures
+        .iter()
+        .flat_map(|measure| parts(measure).into_iter().chain(measure.before))
+        .collect();
+    intervals.sort_unstable();
+    let mut merged: Vec<Interval> = Vec::new();
+    for (from, to) in intervals {
+        match merged.last_mut() {
+            Some(last) if from <= last.1 => last.1 = last.1.max(to),
+            _ => merged.push((from, to)),
+        }
+    }
+    merged
+}
+
+/// The window without its exceptions, ascending.
+pub fn parts(measure: &Measure) -> Vec<Interval> {
+    let mut left = vec![(measure.from, measure.to)];
+    for (out_from, out_to) in &measure.except {
+        left = left
+            .into_iter()
+            .flat_map(|(from, to)| [(from, to.min(*out_from)), (from.max(*out_to), to)])
+            .collect();
+    }
+    left.retain(|(from, to)| from < to);
+    left
+}
+
+/// The intervals behind each value of a measure: one value over all parts, or with `bin` one for
+/// each whole bin of each part.
+pub fn samples(measure: &Measure) -> Vec<Vec<Interval>> {
+    let binned =
+        !matches!(measure.of, Quantity::Latency | Quantity::Release | Quantity::Completion);
+    match measure.bin.filter(|width| binned && *width > Duration::ZERO) {
+        None => vec![parts(measure)],
+        Some(width) => {
+            let bins = parts(measure).into_iter().flat_map(|part| bins(part, width));
+            bins.map(|bin| vec![bin]).collect()
+        }
+    }
+}
+
+/// The whole bins of `width` that fit into an interval, from its beginning.
+fn bins((from, to): Interval, width: Duration) -> impl Iterator<Item = Interval> {
+    let edge = move |n: u64| from + width * n;
+    (0..).map(move |n| (edge(n), edge(n + 1))).take_while(move |(_, end)| *end <= to)
+}

@@ -1,0 +1,162 @@
+//! From a scenario to what each device, cable and recorder is told before the start.
+//!
+//! Nothing can fail here: [`Scenario::parse`] has refused whatever could.
+
+use crate::frames;
+use crate::measure::{Expectation, Measure};
+use crate::scenario::Scenario;
+use crate::scenario::fabric::FabricSettings;
+use crate::scenario::phases::Phase;
+use crate::topology::end;
+use emulation::recorder::RecordingPlan;
+use emulation::wiring::{End, LinkWiring, NodeKind, NodeWiring, Wiring};
+use nicd::config::NicConfig;
+use proto::ids::Lid;
+use proto::link::LinkConfig;
+use proto::units::{BitRate, Bytes, Duration};
+use switchd::config::{PortConfig, SwitchConfig};
+
+mod recording;
+mod workload;
+
+pub use recording::edges_of;
+
+/// Everything a launcher needs.
+#[derive(Clone, Debug)]
+pub struct Fabric {
+    /// Nodes (adapters first), cables, impairments.
+    pub wiring: Wiring,
+    /// The switches, in node order: node `nics.len() + i` is `switches[i]`.
+    pub switches: Vec<SwitchConfig>,
+    /// The NICs, in node order: node `i` is `nics[i]`.
+    pub nics: Vec<NicConfig>,
+    /// What is recorded.
+    pub plan: RecordingPlan,
+    /// One MTU time of the default link.
+    pub tau: Duration,
+    /// One full frame of the default link as it is buffered.
+    pub frame: Bytes,
+    /// What is measured.
+    pub measures: Vec<Measure>,
+    /// What is expected.
+    pub expectations: Vec<Expectation>,
+    /// Named parts of the run.
+    pub phases: Vec<Phase>,
+}
+
+/// Renders a scenario.
+pub fn render(scenario: &Scenario) -> Fabric {
+    let settings = &scenario.fabric;
+    let adapters = settings.topology.adapters();
+    Fabric {
+        wiring: wiring(scenario),
+        switches: (adapters..settings.topology.nodes.len())
+            .map(|node| switch(scenario, node))
+            .collect(),
+        nics: (0..adapters).map(|node| nic(scenario, node)).collect(),
+        plan: recording::plan(scenario),
+        tau: settings.scale.tau,
+        frame: settings.scale.frame,
+        measures: scenario.measures.clone(),
+        expectations: scenario.expectations.clone(),
+        phases: scenario.phases.clone(),
+    }
+}
+
+fn wiring(scenario: &Scenario) -> Wiring {
+    let settings = &scenario.fabric;
+    let full = frames::full_frame(settings.mtu);
+    let nodes = settings.topology.nodes.iter().map(|node| NodeWiring {
+        name: node.name.clone(),
+        kind: node.kind,
+        ports: node.ports,
+        level: node.level,
+    });
+    let links = settings.topology.cables.iter().enumerate().map(|(number, cable)| LinkWiring {
+        a: cable.a,
+        b: cable.b,
+        delay: cable.delay.unwrap_or(settings.link.delay),
+        frame_time: full.time_at(settings.rate_of(number)),
+    });
+    Wiring {
+        nodes: nodes.collect(),
+        links: links.collect(),
+        impairments: scenario.impairments.clone(),
+    }
+}
+
+/// The rate of the cable at `end`; of the default link where there is none.
+fn rate_at(settings: &FabricSettings, end: End) -> BitRate {
+    settings.topology.cable_at(end).map_or(settings.link.rate, |cable| settings.rate_of(cable))
+}
+
+fn link(settings: &FabricSettings, end: End, buffer: Bytes) -> LinkConfig {
+    LinkConfig {
+        rate: rate_at(settings, end),
+        lanes: settings.link.lanes,
+        data_lanes: settings.link.vls,
+        mtu: settings.mtu,
+        buffer,
+        arbitration: settings.link.arbitration.clone(),
+    }
+}
+
+fn switch(scenario: &Scenario, node: usize) -> SwitchConfig {
+    let settings = &scenario.fabric;
+    let device = &settings.topology.nodes[node];
+    let neighbours = &settings.topology.neighbours()[node];
+    let is_adapter = |far: &Option<End>| {
+        far.is_some_and(|far| settings.topology.nodes[far.node].kind == NodeKind::Nic)
+    };
+    let ports = neighbours.iter().enumerate().map(|(index, far)| PortConfig {
+        faces_adapter: is_adapter(far),
+        link: link(settings, end(node, index), settings.switch.buffer),
+    });
+    SwitchConfig {
+        name: device.name.clone(),
+        seed: scenario.run.seed,
+        lid: device.lid,
+        memory: settings.switch.memory.clone(),
+        sl2vl: settings.sl2vl.clone(),
+        scheme: scenario.scheme.clone(),
+        ports: ports.collect(),
+        routes: settings.forwarding.runs(node),
+        multicast: settings
+            .multicast
+            .iter()
+            .filter(|(at, _)| *at == node)
+            .map(|(_, route)| route.clone())
+            .collect(),
+    }
+}
+
+fn nic(scenario: &Scenario, node: usize) -> NicConfig {
+    let settings = &scenario.fabric;
+    let common = &settings.nic;
+    let adapters: Vec<Lid> =
+        settings.topology.nodes[..settings.topology.adapters()].iter().map(|n| n.lid).collect();
+    NicConfig {
+        name: settings.topology.nodes[node].name.clone(),
+        seed: scenario.run.seed,
+        lid: adapters[node],
+        qp_order: common.qp_order,
+        ack_every: common.ack_every,
+        ack_delay: common.ack_delay,
+        ack_timeout: common.ack_timeout,
+        retry_count: common.retry_count,
+        rnr_retry: common.rnr_retry,
+        rnr_timer: common.rnr_timer,
+        receive_depth: common.receive_depth,
+        receive_refill: common.receive_refill,
+        cnp_body: common.cnp_body,
+        sl2vl: settings.sl2vl.clone(),
+        scheme: scenario.scheme.clone(),
+        link: link(settings, end(node, 0), common.buffer),
+        traffic: workload::of(scenario, node, &adapters),
+        classes: scenario.traffic.classes.clone(),
+        adapters,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,113 @@
+//! Routes of the named nets, and of fabrics that do not work.
+
+use super::proof::{Broken, path, prove};
+use super::*;
+use crate::shapes::xgft::{NETS, net, tree};
+use crate::topology::{Node, end};
+
+fn pfister() -> Topology {
+    tree(&net("pfister-32").expect("it is in the table"))
+}
+
+#[test]
+fn all_remote_traffic_to_the_last_adapter_goes_through_spine_3() {
+    let topology = pfister();
+    let forwarding = Forwarding::d_mod_k(&topology);
+    let neighbours = topology.neighbours();
+    for from in 0..28 {
+        let way = path(&topology, &neighbours, &forwarding, from, 31).expect("a way");
+        let names: Vec<_> = way.iter().map(|end| topology.end_name(*end)).collect();
+        let leaf = from / 4;
+        assert_eq!(names, [&format!("h{from}:1"), &format!("leaf{leaf}:8"), "spine3:8", "leaf7:4"]);
+    }
+    let way = path(&topology, &neighbours, &forwarding, 28, 31).expect("a way");
+    assert_eq!(way.len(), 2, "a neighbour on the same leaf does not climb");
+}
+
+#[test]
+fn d_mod_k_spreads_destinations_evenly_over_both_stages() {
+    let topology = tree(&net("pfister-128-5stage").expect("it is in the table"));
+    let forwarding = Forwarding::d_mod_k(&topology);
+    let neighbours = topology.neighbours();
+    for to in 32..128 {
+        let way = path(&topology, &neighbours, &forwarding, 0, to).expect("a way");
+        assert_eq!(way.len(), 6, "host, edge, agg, core, agg, edge");
+        assert_eq!(usize::from(way[1].port.get()), 5 + to % 4);
+        assert_eq!(usize::from(way[2].port.get()), 5 + to / 4 % 4);
+        assert_eq!(topology.nodes[way[3].node].name, format!("core{}", to % 16));
+    }
+}
+
+#[test]
+fn every_named_net_connects_everybody_without_a_circle() {
+    for (name, _, _) in NETS.iter().filter(|net| net.0 != "pfister-432") {
+        let topology = tree(&net(name).expect("it is in the table"));
+        let proof = prove(&topology, &Forwarding::d_mod_k(&topology));
+        assert!(proof.broken.is_empty() && proof.circle.is_empty(), "{name}: {proof:?}");
+    }
+}
+
+#[test]
+fn tables_are_written_as_runs() {
+    let topology = pfister();
+    let forwarding = Forwarding::d_mod_k(&topology);
+    let spine0 = topology.find("spine0").expect("there is one");
+    let runs = forwarding.runs(spine0);
+    assert_eq!(runs.len(), 8, "one run a leaf: {runs:?}");
+    assert_eq!((runs[7].first.get(), runs[7].last.get(), runs[7].port.get()), (29, 32, 8));
+}
+
+fn ring_of_three() -> Topology {
+    let mut topology = Topology::default();
+    for index in 0..6u16 {
+        let adapter = index < 3;
+        topology.nodes.push(Node {
+            name: format!("{}{}", if adapter { "h" } else { "s" }, index % 3),
+            kind: if adapter { NodeKind::Nic } else { NodeKind::Switch },
+            lid: Lid::new(index + 1),
+            ports: if adapter { 1 } else { 3 },
+            level: u8::from(!adapter),
+            spread: 1,
+        });
+    }
+    for index in 0..3 {
+        topology.cable(end(index, 0), end(3 + index, 0));
+        topology.cable(end(3 + index, 1), end(3 + (index + 1) % 3, 2));
+    }
+    topology
+}
+
+#[test]
+fn routes_around_a_ring_are_found_to_wait_in_a_circle() {
+    let topology = ring_of_three();
+    let mut forwarding = Forwarding::d_mod_k(&topology);
+    assert!(
+        prove(&topology, &forwarding).circle.is_empty(),
+        "shortest paths use no two ring links"
+    );
+    let clockwise = PortNumber::from_index(1);
+    for switch in 0..3 {
+        for to in (0..3).filter(|to| *to != switch) {
+            forwarding.set(3 + switch, topology.nodes[to].lid, clockwise);
+        }
+    }
+    let proof = prove(&topology, &forwarding);
+    assert!(proof.broken.is_empty());
+    assert_eq!(proof.circle.len(), 3, "{:?}", proof.circle);
+}
+
+#[test]
+fn a_loop_and_a_dead_port_are_told_apart() {
+    let topology = ring_of_three();
+    let neighbours = topology.neighbours();
+    let mut forwarding = Forwarding::d_mod_k(&topology);
+    let home = topology.nodes[0].lid;
+    for switch in 3..6 {
+        forwarding.set(switch, home, PortNumber::from_index(1));
+    }
+    let looped = path(&topology, &neighbours, &forwarding, 1, 0);
+    assert_eq!(looped, Err(Broken::Loop { at: 4 }));
+    let dead = End { node: 4, port: PortNumber::from_index(7) };
+    forwarding.set(4, home, dead.port);
+    assert_eq!(path(&topology, &neighbours, &forwarding, 1, 0), Err(Broken::DeadPort { at: dead }));
+}

@@ -1,0 +1,53 @@
+//! A file that counts and hashes what is written to it.
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+/// What `run.json` says about a file beside it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileSummary {
+    /// Rows, the header excepted; lines; or entries.
+    pub rows: u64,
+    /// Octets.
+    pub bytes: u64,
+    /// SHA-256, in hexadecimal digits.
+    pub sha256: String,
+}
+
+/// A file under way.
+pub(super) struct Sealed {
+    file: BufWriter<File>,
+    hash: Sha256,
+    bytes: u64,
+}
+
+impl Sealed {
+    /// Begins a file, replacing one that is there.
+    pub(super) fn create(path: &Path) -> io::Result<Sealed> {
+        let file = BufWriter::with_capacity(1 << 16, File::create(path)?);
+        Ok(Sealed { file, hash: Sha256::new(), bytes: 0 })
+    }
+
+    /// Ends it.
+    pub(super) fn finish(mut self, rows: u64) -> io::Result<FileSummary> {
+        self.file.flush()?;
+        let digits = self.hash.finalize().iter().map(|octet| format!("{octet:02x}")).collect();
+        Ok(FileSummary { rows, bytes: self.bytes, sha256: digits })
+    }
+}
+
+impl Write for Sealed {
+    fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(octets)?;
+        self.hash.update(&octets[..written]);
+        self.bytes += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}

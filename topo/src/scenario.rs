@@ -1,0 +1,223 @@
+//! One experiment as a file: fabric, scheme, traffic, measures, and what is expected of them.
+//!
+//! [`Scenario::parse`] takes the text and the overrides and answers with a scenario in which
+//! everything is resolved (names are node indexes, times are picoseconds), or with every fault of
+//! the file at once. Each part is read by a file of its own, which also declares its keys.
+
+use crate::keyfile::document::{self, Data, Datum, Table};
+use crate::keyfile::fields::Fields;
+use crate::keyfile::json_schema;
+use crate::keyfile::keys::{Key, KeyTable, Kind, Need};
+use crate::keyfile::overrides;
+use crate::keyfile::problem::{Complaint, Place, Problem, Problems};
+use crate::keyfile::quantity::{self, Scale};
+use crate::keyfile::settle::settle;
+use crate::measure::{Expectation, Measure};
+use emulation::wiring::Impairment;
+use proto::congestion::SchemeConfig;
+use proto::units::{BitRate, Bytes};
+
+pub mod expectations;
+pub mod fabric;
+pub mod faults;
+pub mod measures;
+pub mod phases;
+pub mod reachability;
+pub mod run;
+pub mod scheme;
+pub mod traffic;
+
+/// A whole experiment.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// Its name in results.
+    pub name: String,
+    /// Where its numbers come from.
+    pub source: String,
+    /// The sentence a report opens with.
+    pub say: Option<String>,
+    /// How it is run.
+    pub run: run::Run,
+    /// What it runs on.
+    pub fabric: fabric::FabricSettings,
+    /// Congestion control.
+    pub scheme: SchemeConfig,
+    /// Who sends what.
+    pub traffic: traffic::Plan,
+    /// Faults injected on purpose.
+    pub impairments: Vec<Impairment>,
+    /// Named parts of the run.
+    pub phases: Vec<phases::Phase>,
+    /// What is measured.
+    pub measures: Vec<Measure>,
+    /// What is expected.
+    pub expectations: Vec<Expectation>,
+    /// What looks wrong but may be meant.
+    pub warnings: Vec<Problem>,
+}
+
+/// The keys of a scenario file.
+pub static KEYS: KeyTable = KeyTable {
+    about: "a pausebed scenario",
+    keys: &[
+        Key {
+            name: "schema",
+            kind: Kind::Whole(1, 1),
+            need: Need::Required,
+            about: "version of this format",
+        },
+        Key { name: "name", kind: Kind::Text, need: Need::Required, about: "name in results" },
+        Key {
+            name: "source",
+            kind: Kind::Text,
+            need: Need::Default("\"\""),
+            about: "where the numbers come from",
+        },
+        Key {
+            name: "say",
+            kind: Kind::Text,
+            need: Need::Optional,
+            about: "the sentence a report opens with",
+        },
+        Key {
+            name: "run",
+            kind: Kind::Table(&run::KEYS),
+            need: Need::Required,
+            about: "how it is run",
+        },
+        Key {
+            name: "fabric",
+            kind: Kind::Table(&fabric::KEYS),
+            need: Need::Required,
+            about: "what it runs on",
+        },
+        Key {
+            name: "scheme",
+            kind: Kind::Table(&scheme::KEYS),
+            need: Need::Default("{ kind = \"none\" }"),
+            about: "congestion control",
+        },
+        Key {
+            name: "traffic",
+            kind: Kind::Tables(&traffic::KEYS),
+            need: Need::Optional,
+            about: "who sends what",
+        },
+        Key {
+            name: "impairment",
+            kind: Kind::Tables(&faults::KEYS),
+            need: Need::Optional,
+            about: "faults injected on purpose",
+        },
+        Key {
+            name: "phase",
+            kind: Kind::Tables(&phases::KEYS),
+            need: Need::Optional,
+            about: "named parts of the run",
+        },
+        Key {
+            name: "measure",
+            kind: Kind::Tables(&measures::KEYS),
+            need: Need::Optional,
+            about: "what is measured",
+        },
+        Key {
+            name: "expect",
+            kind: Kind::Tables(&expectations::KEYS),
+            need: Need::Optional,
+            about: "what is expected",
+        },
+    ],
+    variants: None,
+    open: false,
+};
+
+/// The JSON Schema of a scenario file.
+pub fn schema() -> serde_json::Value {
+    json_schema::schema("pausebed scenario", &KEYS)
+}
+
+impl Scenario {
+    /// Reads a scenario file, with `sets` ("key=value") applied to it first.
+    ///
+    /// # Errors
+    /// Every fault of the file and of the overrides, in the order of the file.
+    pub fn parse(text: &str, sets: &[String]) -> Result<Scenario, Problems> {
+        let mut table = document::parse(text)?;
+        let mut problems = Problems::default();
+        for set in sets {
+            overrides::apply(&mut table, set, &mut problems);
+        }
+        let top = Place::File { line: 1, column: 1 };
+        let scale = scale_of(&table);
+        settle(&mut table, &KEYS, &top, "", &scale, &mut problems);
+        let scenario = Scenario::read(&Fields::root(&table, &top, scale), &mut problems);
+        match scenario {
+            Some(scenario) if problems.is_empty() => Ok(scenario),
+            _ => Err(problems.in_order()),
+        }
+    }
+
+    /// Reads every part, so that each can report its faults, before any of them may be missing.
+    fn read(root: &Fields<'_>, problems: &mut Problems) -> Option<Scenario> {
+        let mut warnings = Problems::default();
+        let fabric =
+            root.table("fabric").and_then(|fields| fabric::read(&fields, problems, &mut warnings));
+        let topology = fabric.as_ref().map(|fabric| &fabric.topology);
+        let run = root.table("run").and_then(|fields| run::read(&fields, topology, problems));
+        let end = run.as_ref().map(run::Run::end);
+        let scheme = root.table("scheme").and_then(|fields| scheme::read(&fields, problems));
+        let traffic = traffic::read(root, fabric.as_ref(), end, problems);
+        let impairments = faults::read(root, topology, problems);
+        let phases = phases::read(root, end, problems);
+        let measures = measures::read(root, topology, end, problems);
+        let expectations = expectations::read(root, problems);
+        Some(Scenario {
+            name: root.text("name")?.to_owned(),
+            source: root.text("source")?.to_owned(),
+            say: root.text("say").map(str::to_owned),
+            run: run?,
+            fabric: fabric?,
+            scheme: scheme?,
+            traffic,
+            impairments,
+            phases,
+            measures,
+            expectations,
+            warnings: warnings.iter().cloned().collect(),
+        })
+    }
+}
+
+/// What `mtu` means in this file: read before anything else, since every check needs it. A wrong
+/// MTU or rate is reported later, by the key's own check.
+fn scale_of(root: &Table) -> Scale {
+    let inner = |table: &Table, key| match table.get(key) {
+        Some(Datum { data: Data::Table(inner), .. }) => inner.clone(),
+        _ => Table::default(),
+    };
+    let fabric = inner(root, "fabric");
+    let mtu = fabric.text("mtu").and_then(|text| quantity::octets(text).ok());
+    let link = inner(&fabric, "link");
+    let rate = link.text("rate").and_then(|text| quantity::rate(text).ok());
+    let mtu = mtu.filter(|mtu| mtu.get() <= fabric::MTU_MAX);
+    fabric::scale(
+        mtu.unwrap_or(Bytes::new(fabric::DEFAULT_MTU)),
+        rate.unwrap_or(BitRate::gbps(fabric::DEFAULT_GBPS)),
+    )
+}
+
+/// Reports the second and further element of `list` that bears a name already taken.
+fn refuse_duplicates(list: &[Fields<'_>], what: &str, problems: &mut Problems) {
+    for (index, fields) in list.iter().enumerate() {
+        let Some(name) = fields.text("name") else { continue };
+        if let Some(first) = list[..index].iter().find(|other| other.text("name") == Some(name)) {
+            let message = format!("{name:?} is the name of two {what}");
+            let hint = format!("the other is in line {}", first.place.line());
+            fields.report(problems, "name", Complaint::new(message, hint));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

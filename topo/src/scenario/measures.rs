@@ -1,0 +1,342 @@
+//! `[[measure]]`: what is taken from a run, where, and over which window.
+
+use crate::keyfile::fields::Fields;
+use crate::keyfile::keys::{Key, KeyTable, Kind, Need, words};
+use crate::keyfile::problem::{Complaint, Place, Problems};
+use crate::keyfile::quantity;
+use crate::measure::{At, Counter, Measure, Per, Quantity, Reduce};
+use crate::names;
+use crate::scenario::refuse_duplicates;
+use crate::topology::Topology;
+use proto::units::{Duration, Instant};
+
+/// The words for [`Quantity`]; `count` stands for every [`Counter`].
+const QUANTITIES: [(&str, Quantity); 9] = [
+    ("throughput", Quantity::Throughput),
+    ("queue", Quantity::Queue),
+    ("latency", Quantity::Latency),
+    ("rate", Quantity::Rate),
+    ("ipd", Quantity::Ipd),
+    ("count", Quantity::Count(Counter::Drops)),
+    ("recovery", Quantity::Recovery),
+    ("release", Quantity::Release),
+    ("completion", Quantity::Completion),
+];
+const COUNTERS: [(&str, Counter); 5] = [
+    ("drops", Counter::Drops),
+    ("marks", Counter::Marks),
+    ("notes", Counter::Notes),
+    ("hold", Counter::Hold),
+    ("watchdogs", Counter::Watchdogs),
+];
+const REDUCTIONS: [(&str, Reduce); 7] = [
+    ("mean", Reduce::Mean),
+    ("min", Reduce::Min),
+    ("max", Reduce::Max),
+    ("p50", Reduce::P50),
+    ("p99", Reduce::P99),
+    ("sum", Reduce::Sum),
+    ("sd", Reduce::Sd),
+];
+const UNITS: [(&str, Per); 3] = [("base", Per::One), ("line", Per::Line), ("mtu", Per::Mtu)];
+
+/// More bins than this in one measure are a mistake: each costs a reading of every device.
+const BINS_MAX: u64 = 4096;
+
+/// The keys of `[[measure]]`.
+pub static KEYS: KeyTable = KeyTable {
+    about: "one number to take from a run",
+    keys: &[
+        Key { name: "name", kind: Kind::Text, need: Need::Required, about: "its name in results" },
+        Key {
+            name: "of",
+            kind: Kind::Word(|| words(&QUANTITIES)),
+            need: Need::Required,
+            about: "what is measured",
+        },
+        Key {
+            name: "at",
+            kind: Kind::Either(&[Kind::Text, Kind::List(&Kind::Text)]),
+            need: Need::Required,
+            about: "ports (\"h31:rx\"), nodes or flows (\"h*>h31\"), as the quantity needs",
+        },
+        Key {
+            name: "from",
+            kind: Kind::Time,
+            need: Need::Default("\"0 mtu\""),
+            about: "start of the window",
+        },
+        Key {
+            name: "to",
+            kind: Kind::Span,
+            need: Need::Optional,
+            about: "end of the window; of the run if left out",
+        },
+        Key {
+            name: "except",
+            kind: Kind::List(&Kind::Text),
+            need: Need::Default("[]"),
+            about: "parts left out, as \"250 ms ± 20 ms\"",
+        },
+        Key {
+            name: "bin",
+            kind: Kind::Span,
+            need: Need::Optional,
+            about: "take a value a bin of this width",
+        },
+        Key {
+            name: "before",
+            kind: Kind::List(&Kind::Time),
+            need: Need::Optional,
+            about: "for recovery: start and end of the window whose mean is to be regained",
+        },
+        Key {
+            name: "level",
+            kind: Kind::Real(0.0, 1.0),
+            need: Need::Optional,
+            about: "for recovery: the share of that mean that counts; 0.95 if left out",
+        },
+        Key {
+            name: "counter",
+            kind: Kind::Word(|| words(&COUNTERS)),
+            need: Need::Optional,
+            about: "for count: which",
+        },
+        Key {
+            name: "reduce",
+            kind: Kind::Word(|| words(&REDUCTIONS)),
+            need: Need::Default("\"mean\""),
+            about: "how several values become one",
+        },
+        Key {
+            name: "per",
+            kind: Kind::Word(|| words(&UNITS)),
+            need: Need::Default("\"base\""),
+            about: "unit: base, ratio to line rate, or frames of the default link",
+        },
+    ],
+    variants: None,
+    open: false,
+};
+
+/// Reads every `[[measure]]`.
+pub fn read(
+    root: &Fields<'_>,
+    topology: Option<&Topology>,
+    end: Option<Instant>,
+    problems: &mut Problems,
+) -> Vec<Measure> {
+    let list = root.tables("measure");
+    refuse_duplicates(&list, "measures", problems);
+    list.iter().filter_map(|fields| measure(fields, topology, end, problems)).collect()
+}
+
+fn measure(
+    fields: &Fields<'_>,
+    topology: Option<&Topology>,
+    end: Option<Instant>,
+    problems: &mut Problems,
+) -> Option<Measure> {
+    let of = fields.word("of", &QUANTITIES).map(|of| with_counter(fields, of, problems));
+    let at = of.zip(topology).and_then(|(of, topology)| place(fields, of, topology, problems));
+    let window = window(fields, end, problems);
+    let except = exceptions(fields, problems);
+    let before = before(fields, end, problems);
+    let (of, per) = (of?, fields.word("per", &UNITS)?);
+    check_unit(fields, of, per, problems);
+    if of == Quantity::Recovery && before.is_none() && !fields.has("before") {
+        let hint = "before = [\"0 mtu\", \"2000 mtu\"]";
+        fields.report(problems, "before", Complaint::new("recovery needs a level", hint));
+    }
+    let (at, (from, to)) = (at?, window?);
+    check_bins(fields, of, (from, to), problems);
+    Some(Measure {
+        name: fields.text("name")?.to_owned(),
+        of,
+        at,
+        from,
+        to,
+        except,
+        bin: fields.time("bin"),
+        before,
+        level_permille: (fields.real("level").unwrap_or(0.95) * 1000.0).round() as u32,
+        reduce: fields.word("reduce", &REDUCTIONS)?,
+        per,
+    })
+}
+
+fn with_counter(fields: &Fields<'_>, of: Quantity, problems: &mut Problems) -> Quantity {
+    match (of, fields.word("counter", &COUNTERS)) {
+        (Quantity::Count(_), Some(counter)) => Quantity::Count(counter),
+        (Quantity::Count(_), None) => {
+            let hint = format!("counter = one of {}", words(&COUNTERS).join(", "));
+            fields.report(problems, "counter", Complaint::new("a count of what?", hint));
+            of
+        }
+        (_, Some(_)) => {
+            let complaint = Complaint::new("only count takes a counter", "leave it out");
+            fields.report(problems, "counter", complaint);
+            of
+        }
+        _ => of,
+    }
+}
+
+fn place(
+    fields: &Fields<'_>,
+    of: Quantity,
+    topology: &Topology,
+    problems: &mut Problems,
+) -> Option<At> {
+    match of {
+        Quantity::Throughput | Quantity::Queue | Quantity::Count(_) | Quantity::Recovery => {
+            gather(fields, topology, names::directed, problems).map(At::Ports)
+        }
+        Quantity::Rate | Quantity::Ipd | Quantity::Release | Quantity::Completion => {
+            gather(fields, topology, names::flows, problems).map(At::Flows)
+        }
+        Quantity::Latency => gather(fields, topology, names::adapters, problems).map(At::Nodes),
+    }
+}
+
+/// Everything the strings of `at` name, each once.
+fn gather<T: PartialEq>(
+    fields: &Fields<'_>,
+    topology: &Topology,
+    find: fn(&Topology, &str) -> Result<Vec<T>, Complaint>,
+    problems: &mut Problems,
+) -> Option<Vec<T>> {
+    let mut all: Vec<T> = Vec::new();
+    let mut sound = true;
+    for (text, place) in fields.texts("at") {
+        match find(topology, text) {
+            Ok(found) => {
+                for item in found {
+                    if !all.contains(&item) {
+                        all.push(item);
+                    }
+                }
+            }
+            Err(complaint) => {
+                problems.report(place, format!("{}.at", fields.path), complaint);
+                sound = false;
+            }
+        }
+    }
+    (sound && !all.is_empty()).then_some(all)
+}
+
+fn window(
+    fields: &Fields<'_>,
+    end: Option<Instant>,
+    problems: &mut Problems,
+) -> Option<(Instant, Instant)> {
+    let (from, end) = (fields.instant("from")?, end?);
+    let to = fields.instant("to").unwrap_or(end);
+    if to > end {
+        let message = format!("the window ends {} after the run", fields.in_frames(to.since(end)));
+        fields.report(problems, "to", Complaint::new(message, "see run.duration"));
+        return None;
+    }
+    if from >= to {
+        let complaint = Complaint::new("the window is empty", "from must be earlier than to");
+        fields.report(problems, "from", complaint);
+        return None;
+    }
+    Some((from, to))
+}
+
+fn before(
+    fields: &Fields<'_>,
+    end: Option<Instant>,
+    problems: &mut Problems,
+) -> Option<(Instant, Instant)> {
+    let edges: Vec<Instant> = fields
+        .texts("before")
+        .iter()
+        .filter_map(|(text, _)| quantity::time(text, fields.scale()).ok())
+        .map(|time| Instant::ZERO + time)
+        .collect();
+    match edges[..] {
+        [] => None,
+        [from, to] if from < to && end.is_none_or(|end| to <= end) => Some((from, to)),
+        _ => {
+            let message = "not a window within the run";
+            let hint = "its start and its end: [\"0 mtu\", \"2000 mtu\"]";
+            fields.report(problems, "before", Complaint::new(message, hint));
+            None
+        }
+    }
+}
+
+fn exceptions(fields: &Fields<'_>, problems: &mut Problems) -> Vec<(Instant, Instant)> {
+    let mut all = Vec::new();
+    for (text, place) in fields.texts("except") {
+        match exception(fields, text) {
+            Some(part) => all.push(part),
+            None => report_exception(&fields.path, text, place, problems),
+        }
+    }
+    all
+}
+
+fn exception(fields: &Fields<'_>, text: &str) -> Option<(Instant, Instant)> {
+    let (middle, reach) = text.split_once('±').or_else(|| text.split_once("+-"))?;
+    let time = |text: &str| quantity::time(text.trim(), fields.scale()).ok();
+    let (middle, reach): (Duration, Duration) = (time(middle)?, time(reach)?);
+    Some((Instant::ZERO + (middle - reach), Instant::ZERO + (middle + reach)))
+}
+
+fn report_exception(path: &str, text: &str, place: &Place, problems: &mut Problems) {
+    let message = format!("{text:?} is no part of a window");
+    let complaint = Complaint::new(message, "for example \"250 ms ± 20 ms\"");
+    problems.report(place, format!("{path}.except"), complaint);
+}
+
+fn check_unit(fields: &Fields<'_>, of: Quantity, per: Per, problems: &mut Problems) {
+    let fits = match per {
+        Per::One => true,
+        Per::Line => matches!(of, Quantity::Throughput | Quantity::Rate),
+        Per::Mtu => matches!(
+            of,
+            Quantity::Queue
+                | Quantity::Latency
+                | Quantity::Ipd
+                | Quantity::Recovery
+                | Quantity::Release
+                | Quantity::Count(Counter::Hold)
+        ),
+    };
+    if !fits {
+        let message = format!(
+            "{} cannot be given per {}",
+            fields.text("of").unwrap_or_default(),
+            fields.text("per").unwrap_or_default(),
+        );
+        let hint = "line is for throughputs and rates, mtu for times and queues";
+        fields.report(problems, "per", Complaint::new(message, hint));
+    }
+}
+
+fn check_bins(
+    fields: &Fields<'_>,
+    of: Quantity,
+    (from, to): (Instant, Instant),
+    problems: &mut Problems,
+) {
+    match fields.time("bin") {
+        None if of == Quantity::Recovery => {
+            let complaint = Complaint::new("recovery needs a bin", "bin = \"200 mtu\"");
+            fields.report(problems, "bin", complaint);
+        }
+        Some(bin) if bin > to.since(from) => {
+            let complaint = Complaint::new("a bin longer than the window", "a shorter one");
+            fields.report(problems, "bin", complaint);
+        }
+        Some(bin) if to.since(from).as_ps() / bin.as_ps() > BINS_MAX => {
+            let message = format!("more than {BINS_MAX} bins");
+            fields.report(problems, "bin", Complaint::new(message, "a wider one"));
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,58 @@
+//! Tells in the file's terms what the proof of its routes found.
+
+use crate::keyfile::fields::Fields;
+use crate::keyfile::problem::{Complaint, Problems};
+use crate::routes::Forwarding;
+use crate::routes::proof::{Broken, prove};
+use crate::topology::Topology;
+
+/// Reports pairs without a way, once a cause, and lanes that can wait for each other in a circle:
+/// a fault in a tree, a warning in a fabric that was listed by hand, where it may be the point.
+pub fn check(
+    fields: &Fields<'_>,
+    topology: &Topology,
+    forwarding: &Forwarding,
+    problems: &mut Problems,
+    warnings: &mut Problems,
+) {
+    let proof = prove(topology, forwarding);
+    let name = |node: usize| topology.nodes[node].name.as_str();
+    let mut told: Vec<&Broken> = Vec::new();
+    for (from, to, why) in &proof.broken {
+        if told.contains(&why) {
+            continue;
+        }
+        told.push(why);
+        let others = proof.broken.iter().filter(|(_, _, other)| other == why).count() - 1;
+        let more = if others > 0 { format!(" (and {others} more pairs)") } else { String::new() };
+        let lid = topology.nodes[*to].lid;
+        let (cause, hint) = match why {
+            Broken::NoCable => (format!("{} has no cable", name(*from)), "add it to fabric.links"),
+            Broken::NoRoute { at } => (
+                format!("{} has no route for LID {lid}", name(*at)),
+                "a link is missing, or a [[fabric.route]]",
+            ),
+            Broken::DeadPort { at } => (
+                format!("{} has no cable", topology.end_name(*at)),
+                "mend the [[fabric.route]] that leads there",
+            ),
+            Broken::WrongAdapter { at } => (
+                format!("the routes for LID {lid} end at {}", name(*at)),
+                "mend the [[fabric.route]] that leads there",
+            ),
+            Broken::Loop { at } => (
+                format!("the routes for LID {lid} lead in a circle through {}", name(*at)),
+                "mend the [[fabric.route]]s along it",
+            ),
+        };
+        let message = format!("{} cannot reach {}{more}: {cause}", name(*from), name(*to));
+        fields.report(problems, "route", Complaint::new(message, hint));
+    }
+    if !proof.circle.is_empty() {
+        let ends: Vec<_> = proof.circle.iter().map(|end| topology.end_name(*end)).collect();
+        let message = format!("credits can wait in a circle: {}", ends.join(" → "));
+        let target = if topology.is_tree { problems } else { warnings };
+        let hint = "such a fabric can deadlock; routes that go up and then down cannot";
+        fields.report(target, "route", Complaint::new(message, hint));
+    }
+}

@@ -1,0 +1,105 @@
+//! Files with faults: all told together, each with its place and a hint.
+
+use super::*;
+
+fn told(text: &str) -> String {
+    let problems = Scenario::parse(text, &[]).expect_err("it is full of faults");
+    problems.in_file("bad.toml")
+}
+
+/// The golden file: whoever changes a message sees here what a user would.
+#[test]
+fn every_fault_of_a_bad_file_is_told_with_line_column_and_hint() {
+    let told = told(include_str!("bad.toml"));
+    assert_eq!(told, include_str!("bad.txt"), "\n{told}");
+    assert!(told.matches("\n    hint: ").count() >= 12);
+}
+
+#[test]
+fn a_file_that_is_no_toml_says_where() {
+    assert!(told("schema = 1\nname = no quotes\n").starts_with("bad.toml:2:8: file: "));
+    assert!(told("schema = 1\nschema = 1\n").starts_with("bad.toml:2:1: file: "));
+}
+
+#[test]
+fn an_empty_file_misses_what_is_required() {
+    let told = told("");
+    for key in ["schema", "name", "run", "fabric"] {
+        assert!(told.contains(&format!("1:1: {key}: \"{key}\" is missing")), "{told}");
+    }
+}
+
+/// A star of two and a line between two switches that nobody laid.
+fn fabric(rest: &str) -> String {
+    format!(
+        "schema = 1\nname = \"x\"\nrun = {{ duration = \"1 us\" }}\n[fabric]\nnodes = [\n\
+         {{ name = \"h0\", kind = \"nic\" }}, {{ name = \"h1\", kind = \"nic\" }},\n\
+         {{ name = \"s0\", kind = \"switch\" }}, {{ name = \"s1\", kind = \"switch\" }},\n]\n{rest}"
+    )
+}
+
+#[test]
+fn pairs_without_a_way_are_told_once_a_cause() {
+    let told =
+        told(&fabric("links = [{ a = \"h0:1\", b = \"s0:1\" }, { a = \"h1:1\", b = \"s1:1\" }]\n"));
+    assert_eq!(
+        told,
+        "\
+bad.toml:4:1: fabric.route: h0 cannot reach h1: s0 has no route for LID 2
+    hint: a link is missing, or a [[fabric.route]]
+bad.toml:4:1: fabric.route: h1 cannot reach h0: s1 has no route for LID 1
+    hint: a link is missing, or a [[fabric.route]]
+"
+    );
+}
+
+#[test]
+fn a_route_that_leads_in_a_circle_is_refused() {
+    let links = "links = [{ a = \"h0:1\", b = \"s0:1\" }, { a = \"h1:1\", b = \"s1:1\" },\n\
+        { a = \"s0:2\", b = \"s1:2\" }]\n";
+    assert!(Scenario::parse(&fabric(links), &[]).is_ok());
+    let route = "[[fabric.route]]\nat = \"s1\"\nto = \"h1\"\nport = 2\n";
+    let told = told(&fabric(&format!("{links}{route}")));
+    assert!(told.contains("h0 cannot reach h1"), "{told}");
+    assert!(told.contains("lead in a circle through s0"), "{told}");
+}
+
+#[test]
+fn routes_that_could_deadlock_are_a_warning_in_a_listed_fabric() {
+    let mut text = String::from(
+        "schema = 1\nname = \"ring\"\nrun = { duration = \"1 us\" }\n[fabric]\nnodes = [\n",
+    );
+    for node in 0..3 {
+        text += &format!("{{ name = \"h{node}\", kind = \"nic\" }},\n");
+        text += &format!("{{ name = \"s{node}\", kind = \"switch\" }},\n");
+    }
+    text += "]\nlinks = [\n";
+    for node in 0..3 {
+        let next = (node + 1) % 3;
+        text += &format!("{{ a = \"h{node}:1\", b = \"s{node}:1\" }},\n");
+        text += &format!("{{ a = \"s{node}:2\", b = \"s{next}:3\" }},\n");
+    }
+    text += "]\n";
+    for node in 0..3 {
+        let to = format!("[\"h{}\", \"h{}\"]", (node + 1) % 3, (node + 2) % 3);
+        text += &format!("[[fabric.route]]\nat = \"s{node}\"\nto = {to}\nport = 2\n");
+    }
+    let scenario = Scenario::parse(&text, &[]).expect("it may be meant");
+    assert_eq!(scenario.warnings.len(), 1);
+    assert!(scenario.warnings[0].message.contains("s0:2 → s1:2 → s2:2"), "{:?}", scenario.warnings);
+}
+
+#[test]
+fn shapes_refuse_what_cannot_be_built() {
+    let xgft = |rest: &str| {
+        told(&format!(
+            "schema = 1\nname = \"x\"\nrun = {{ duration = \"1 us\" }}\n[fabric]\nshape = \"xgft\"\n{rest}"
+        ))
+    };
+    assert!(xgft("m = [4, 8]\nw = [2, 4]\n").contains("a NIC has one port"));
+    assert!(xgft("m = [4, 8]\nw = [1]\n").contains("one number a level each"));
+    assert!(xgft("m = [253, 253]\nw = [1, 253]\n").contains("LIDs"));
+    assert!(xgft("m = [200, 2]\nw = [1, 100]\n").contains("more than 254 ports"));
+    assert!(xgft("net = \"pfister-23\"\n").contains("did you mean \"pfister-32\"?"));
+    assert!(xgft("net = \"pfister-32\"\nhosts = 4\n").contains("it belongs to shape = \"star\""));
+}

@@ -1,0 +1,373 @@
+//! `[[traffic]]`: who sends what to whom, how fast, and when.
+
+use crate::keyfile::fields::Fields;
+use crate::keyfile::keys::{Key, KeyTable, Kind, Need, words};
+use crate::keyfile::problem::{Complaint, Problems, did_you_mean};
+use crate::names;
+use crate::scenario::fabric::FabricSettings;
+use crate::scenario::refuse_duplicates;
+use crate::topology::Topology;
+use nicd::config::{Arrivals, ClassConfig, Operation, Transport};
+use proto::ids::ServiceLevel;
+use proto::units::{BitRate, Bytes, Instant};
+
+/// Everything that is sent, and the connection classes it takes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Plan {
+    /// The items, in the order of the file.
+    pub items: Vec<Traffic>,
+    /// The classes that items refer to by index.
+    pub classes: Vec<ClassConfig>,
+}
+
+/// One `[[traffic]]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Traffic {
+    /// Its name.
+    pub name: String,
+    /// The sending adapters.
+    pub from: Vec<usize>,
+    /// The receivers.
+    pub to: Receivers,
+    /// How much each source offers.
+    pub offer: Offer,
+    /// When messages are posted.
+    pub arrivals: Arrivals,
+    /// Octets of one message.
+    pub size: Bytes,
+    /// Index into [`Plan::classes`].
+    pub class: u8,
+    /// First instant at which a message may be posted.
+    pub start: Instant,
+    /// From here on none is.
+    pub stop: Instant,
+    /// Post at most this many messages a source; 0 is no limit.
+    pub messages: u64,
+}
+
+/// To whom a source sends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Receivers {
+    /// To any adapter but itself, each message anew.
+    Uniform,
+    /// To one partner, another for every source, chosen once by the seed.
+    Permutation,
+    /// To any of these but itself, each message anew.
+    Nodes(Vec<usize>),
+}
+
+/// How much a source offers, in octets of data frames, LRH to VCRC.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Offer {
+    /// A share of its link's rate.
+    Load(f64),
+    /// A rate.
+    Rate(BitRate),
+    /// Always one message more than can be sent.
+    Backlog,
+}
+
+const ARRIVALS: [(&str, Arrivals); 4] = [
+    ("poisson", Arrivals::Poisson),
+    ("bernoulli", Arrivals::Bernoulli),
+    ("paced", Arrivals::Paced),
+    ("backlog", Arrivals::Backlog),
+];
+const TRANSPORTS: [(&str, Transport); 3] =
+    [("rc", Transport::Rc), ("uc", Transport::Uc), ("ud", Transport::Ud)];
+const OPERATIONS: [(&str, Operation); 2] = [("send", Operation::Send), ("write", Operation::Write)];
+
+/// A message is at most 2 GiB. Source: IBTA Vol 1, 9.4.
+const MESSAGE_MAX: u64 = 1 << 31;
+
+/// The keys of `[[traffic]]`.
+pub static KEYS: KeyTable = KeyTable {
+    about: "messages of one kind",
+    keys: &[
+        Key { name: "name", kind: Kind::Text, need: Need::Required, about: "its name in results" },
+        Key {
+            name: "from",
+            kind: Kind::Either(&[Kind::Text, Kind::List(&Kind::Text)]),
+            need: Need::Required,
+            about: "sending NICs",
+        },
+        Key {
+            name: "to",
+            kind: Kind::Either(&[Kind::Text, Kind::List(&Kind::Text)]),
+            need: Need::Required,
+            about: "\"uniform\", \"permutation\", or NICs",
+        },
+        Key {
+            name: "load",
+            kind: Kind::Real(0.0, 100.0),
+            need: Need::Optional,
+            about: "what each source offers, as a share of its link; or rate",
+        },
+        Key {
+            name: "rate",
+            kind: Kind::Rate,
+            need: Need::Optional,
+            about: "what each source offers; or load",
+        },
+        Key {
+            name: "arrivals",
+            kind: Kind::Word(|| words(&ARRIVALS)),
+            need: Need::Default("\"poisson\""),
+            about: "when messages are posted",
+        },
+        Key {
+            name: "size",
+            kind: Kind::Octets,
+            need: Need::Optional,
+            about: "octets of one message; one MTU if left out",
+        },
+        Key {
+            name: "transport",
+            kind: Kind::Word(|| words(&TRANSPORTS)),
+            need: Need::Default("\"rc\""),
+            about: "transport service",
+        },
+        Key {
+            name: "operation",
+            kind: Kind::Word(|| words(&OPERATIONS)),
+            need: Need::Default("\"send\""),
+            about: "SEND or RDMA WRITE",
+        },
+        Key {
+            name: "sl",
+            kind: Kind::Whole(0, 15),
+            need: Need::Default("0"),
+            about: "service level",
+        },
+        Key {
+            name: "messages",
+            kind: Kind::Whole(0, i64::MAX),
+            need: Need::Default("0"),
+            about: "post at most this many a source; 0 is no limit",
+        },
+        Key {
+            name: "start",
+            kind: Kind::Time,
+            need: Need::Default("\"0 mtu\""),
+            about: "when it starts",
+        },
+        Key {
+            name: "stop",
+            kind: Kind::Span,
+            need: Need::Optional,
+            about: "when it stops and what is unsent is withdrawn; the run's end if left out",
+        },
+    ],
+    variants: None,
+    open: false,
+};
+
+/// Reads every `[[traffic]]`.
+pub fn read(
+    root: &Fields<'_>,
+    fabric: Option<&FabricSettings>,
+    end: Option<Instant>,
+    problems: &mut Problems,
+) -> Plan {
+    let list = root.tables("traffic");
+    refuse_duplicates(&list, "traffic items", problems);
+    let mut plan = Plan::default();
+    for fields in &list {
+        if let Some(item) = item(fields, fabric, end, &mut plan.classes, problems) {
+            plan.items.push(item);
+        }
+    }
+    plan
+}
+
+fn item(
+    fields: &Fields<'_>,
+    fabric: Option<&FabricSettings>,
+    end: Option<Instant>,
+    classes: &mut Vec<ClassConfig>,
+    problems: &mut Problems,
+) -> Option<Traffic> {
+    let arrivals = fields.word("arrivals", &ARRIVALS)?;
+    let offer = offer(fields, arrivals, problems);
+    let window = window(fields, end, problems);
+    let class = ClassConfig {
+        transport: fields.word("transport", &TRANSPORTS)?,
+        operation: fields.word("operation", &OPERATIONS)?,
+        service_level: ServiceLevel::new(fields.whole("sl")?).ok()?,
+    };
+    let fabric = fabric?;
+    check_operation(fields, class, problems);
+    let size = size(fields, class.transport, fabric.mtu, problems);
+    let from = gather(fields, "from", &fabric.topology, problems);
+    let to = receivers(fields, &fabric.topology, problems);
+    if let (Some(from), Some(to)) = (&from, &to) {
+        check_pairs(fields, from, to, &fabric.topology, problems);
+    }
+    let (start, stop) = window?;
+    Some(Traffic {
+        name: fields.text("name")?.to_owned(),
+        from: from?,
+        to: to?,
+        offer: offer?,
+        arrivals,
+        size: size?,
+        class: class_index(classes, class)?,
+        start,
+        stop,
+        messages: fields.whole("messages")?,
+    })
+}
+
+fn offer(fields: &Fields<'_>, arrivals: Arrivals, problems: &mut Problems) -> Option<Offer> {
+    let named = (fields.has("load"), fields.has("rate"));
+    match (arrivals, named) {
+        (Arrivals::Backlog, (false, false)) => Some(Offer::Backlog),
+        (Arrivals::Backlog, (load, _)) => {
+            let key = if load { "load" } else { "rate" };
+            let complaint = Complaint::new("a backlog offers all it can", "leave it out");
+            fields.report(problems, key, complaint);
+            None
+        }
+        (_, (true, false)) => fields.real("load").map(Offer::Load),
+        (_, (false, true)) => fields.rate("rate").map(Offer::Rate),
+        (_, (true, true)) => {
+            let complaint = Complaint::new("load and rate together", "leave one of them out");
+            fields.report(problems, "rate", complaint);
+            None
+        }
+        // A wrong one has been reported and taken away; then this would be its echo.
+        (_, (false, false)) => {
+            let echo = problems.iter().any(|problem| {
+                [format!("{}.load", fields.path), format!("{}.rate", fields.path)]
+                    .contains(&problem.path)
+            });
+            if !echo {
+                let complaint =
+                    Complaint::new("how much is sent?", "load = 0.5, or rate = \"2 Gbps\"");
+                fields.report(problems, "load", complaint);
+            }
+            None
+        }
+    }
+}
+
+fn window(
+    fields: &Fields<'_>,
+    end: Option<Instant>,
+    problems: &mut Problems,
+) -> Option<(Instant, Instant)> {
+    let (start, end) = (fields.instant("start")?, end?);
+    let stop = fields.instant("stop").unwrap_or(end);
+    if stop > end {
+        let message = format!("it stops {} after the run", fields.in_frames(stop.since(end)));
+        let hint = "see run.duration; leave stop out to send to the end";
+        fields.report(problems, "stop", Complaint::new(message, hint));
+    } else if start >= stop {
+        let complaint = Complaint::new("it stops before it starts", "start must be before stop");
+        fields.report(problems, "start", complaint);
+    }
+    Some((start, stop))
+}
+
+fn check_operation(fields: &Fields<'_>, class: ClassConfig, problems: &mut Problems) {
+    if class.transport == Transport::Ud && class.operation == Operation::Write {
+        let complaint = Complaint::new("datagrams know no RDMA WRITE", "operation = \"send\"");
+        fields.report(problems, "operation", complaint);
+    }
+}
+
+fn size(
+    fields: &Fields<'_>,
+    transport: Transport,
+    mtu: Bytes,
+    problems: &mut Problems,
+) -> Option<Bytes> {
+    let size = fields.size("size").unwrap_or(mtu);
+    let fault = match size.get() {
+        0 => Complaint::new("a message of nothing", "at least \"1 B\""),
+        octets if octets > MESSAGE_MAX => Complaint::new("larger than 2 GiB", "no message may be"),
+        octets if transport == Transport::Ud && octets > mtu.get() => Complaint::new(
+            format!("a datagram of {octets} B does not fit one packet of {} B", mtu.get()),
+            "ud carries at most one MTU; take rc or uc, or a smaller size",
+        ),
+        _ => return Some(size),
+    };
+    fields.report(problems, "size", fault);
+    None
+}
+
+fn receivers(
+    fields: &Fields<'_>,
+    topology: &Topology,
+    problems: &mut Problems,
+) -> Option<Receivers> {
+    match fields.text("to") {
+        Some("uniform") => Some(Receivers::Uniform),
+        Some("permutation") => Some(Receivers::Permutation),
+        Some(word) if topology.find(word).is_none() && is_near_keyword(word) => {
+            let message = format!("{word:?} is neither a keyword nor a node");
+            let hint = did_you_mean(word, KEYWORDS.into_iter());
+            fields.report(problems, "to", Complaint::new(message, hint));
+            None
+        }
+        _ => gather(fields, "to", topology, problems).map(Receivers::Nodes),
+    }
+}
+
+const KEYWORDS: [&str; 2] = ["uniform", "permutation"];
+
+fn is_near_keyword(word: &str) -> bool {
+    KEYWORDS.iter().any(|keyword| strsim::jaro_winkler(word, keyword) > 0.85)
+}
+
+/// The adapters named by `key`, in node order, each once.
+fn gather(
+    fields: &Fields<'_>,
+    key: &str,
+    topology: &Topology,
+    problems: &mut Problems,
+) -> Option<Vec<usize>> {
+    let mut all = Vec::new();
+    let mut sound = true;
+    for (text, place) in fields.texts(key) {
+        match names::adapters(topology, text) {
+            Ok(found) => all.extend(found),
+            Err(complaint) => {
+                problems.report(place, format!("{}.{key}", fields.path), complaint);
+                sound = false;
+            }
+        }
+    }
+    all.sort_unstable();
+    all.dedup();
+    (sound && !all.is_empty()).then_some(all)
+}
+
+/// Everybody who sends must have somebody else to send to.
+fn check_pairs(
+    fields: &Fields<'_>,
+    from: &[usize],
+    to: &Receivers,
+    topology: &Topology,
+    problems: &mut Problems,
+) {
+    let lonely = match to {
+        Receivers::Uniform => (topology.adapters() < 2).then(|| from[0]),
+        Receivers::Permutation => (from.len() < 2).then(|| from[0]),
+        Receivers::Nodes(to) => from.iter().copied().find(|source| to == &[*source]),
+    };
+    if let Some(node) = lonely {
+        let message = format!("{} would send to itself alone", topology.nodes[node].name);
+        fields.report(problems, "to", Complaint::new(message, "name another receiver"));
+    }
+}
+
+/// The index of `class`, which joins the list if it is new. A queue pair's number has room for 255.
+fn class_index(classes: &mut Vec<ClassConfig>, class: ClassConfig) -> Option<u8> {
+    let known = classes.iter().position(|known| *known == class);
+    let index = known.unwrap_or_else(|| {
+        classes.push(class);
+        classes.len() - 1
+    });
+    u8::try_from(index).ok()
+}
