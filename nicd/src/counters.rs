@@ -55,6 +55,8 @@ named_totals! {
     DuplicateRequest = "duplicate_request";
     /// Multicast frames that ended here.
     MulticastReceived = "multicast_rcv_packets";
+    /// Times a reaction point crossed its logging threshold.
+    Trigger = "rp_trigger_events";
     /// Queue pairs that gave up.
     QueuePairErrors = "qp_errors";
 }

@@ -24,6 +24,8 @@ pub struct Nic {
     events: EventLog,
     /// The latest instant heard of.
     now: Instant,
+    /// A reading has taken arrivals in that nobody has yet asked to send.
+    looked_ahead: bool,
 }
 
 impl Nic {
@@ -40,6 +42,7 @@ impl Nic {
             link_packets: FramePool::default(),
             events: EventLog::default(),
             now: Instant::ZERO,
+            looked_ahead: false,
         })
     }
 
@@ -94,20 +97,27 @@ impl Device for Nic {
             return None;
         }
         self.catch_up(now);
+        self.looked_ahead = false;
         let (adapter, pool) = (&mut self.adapter, &mut self.link_packets);
         self.port.poll_transmit(adapter, pool, now, &mut self.events)
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
         let mut next = self.port.poll_timeout().min(self.adapter.poll_timeout());
-        if self.port.line_free_at() > self.now {
-            next = next.min(self.port.line_free_at());
-        } else {
-            // The line is idle. A lane with something ready waits for credit: an arrival or a
-            // permission more would change nothing there.
-            for lane in self.data_lanes().filter(|lane| !self.adapter.is_ready(*lane)) {
-                let arrival = self.workload.next_act(lane);
-                next = next.min(arrival).min(self.adapter.next_permission(lane));
+        let line_free = self.port.line_free_at();
+        let line_is_busy = line_free > self.now;
+        if line_is_busy && (self.port.control_is_due(self.now) || self.adapter.has_started()) {
+            next = next.min(line_free);
+        }
+        for lane in self.data_lanes() {
+            // With something ready, a lane waits for the busy line, or else for credit, which no
+            // arrival and no permission can bring. With nothing ready it waits for those, but
+            // while the line is busy nobody need hear of them.
+            if !self.adapter.is_ready(lane) {
+                let due = self.workload.next_act(lane).min(self.adapter.next_permission(lane));
+                next = next.min(due.max(line_free));
+            } else if line_is_busy || self.looked_ahead {
+                next = next.min(line_free.max(self.now));
             }
         }
         (next < Instant::NEVER).then_some(next)
@@ -120,6 +130,7 @@ impl Device for Nic {
     fn read(&mut self, now: Instant, reading: &mut DeviceReading) {
         self.now = now;
         self.catch_up(now);
+        self.looked_ahead = true;
         reading.ports.resize_with(1, PortReading::default);
         self.port.read(now, &mut reading.ports[0]);
         self.adapter.read(now, reading);

@@ -6,6 +6,7 @@
 //! what it answers.
 
 use crate::config::NicConfig;
+use crate::counters::{Total, Totals};
 use crate::timers::{Alarm, Timer, Timers};
 use proto::congestion::schemes::Scheme;
 use proto::congestion::{Notification, Permission, Place, ReactionPoint, ReactionState, Scope};
@@ -118,6 +119,7 @@ impl Pacer {
         let permission = member.account(group, now, outlet);
         if crossed {
             let ccti = member.shown.scalar;
+            outlet.totals.count(Total::Trigger);
             outlet.log(member.lane, now, EventKind::Trigger { flow, ccti });
         }
         permission
@@ -180,6 +182,8 @@ pub struct Outlet<'a> {
     pub timers: &'a mut Timers,
     /// The NIC's events.
     pub events: &'a mut EventLog,
+    /// The NIC's totals.
+    pub totals: &'a mut Totals,
 }
 
 impl Outlet<'_> {

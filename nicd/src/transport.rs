@@ -12,9 +12,12 @@
 //! [`queue_pair`] joins the halves of a conversation; `transmit` and `receive` are the two
 //! directions of this file's [`ChannelAdapter`]. Frames are made when they leave, from descriptors.
 
+pub mod memory_region;
 pub mod message;
 pub mod queue_pair;
+mod reading;
 mod receive;
+pub mod receive_buffers;
 mod receiver_not_ready;
 pub mod requester;
 pub mod responder;
@@ -148,6 +151,11 @@ impl ChannelAdapter {
         self.started.pop_front()
     }
 
+    /// Whether [`ChannelAdapter::poll_started`] has something to say.
+    pub fn has_started(&self) -> bool {
+        !self.started.is_empty()
+    }
+
     /// Whether a frame for `lane` waits for nothing but the line and credit.
     pub fn is_ready(&self, lane: VirtualLane) -> bool {
         !self.lanes[lane.index()].control.is_empty() || self.schedule.is_ready(lane)
@@ -178,7 +186,11 @@ impl ChannelAdapter {
         while let Some(entry) = self.timers.poll_entry(now) {
             match entry.1 {
                 Timer::ReactionPoint(group) => {
-                    let mut outlet = Outlet { timers: &mut self.timers, events: &mut self.events };
+                    let mut outlet = Outlet {
+                        timers: &mut self.timers,
+                        events: &mut self.events,
+                        totals: &mut self.totals,
+                    };
                     if let Some(permission) =
                         self.pacer.handle_entry(group, entry, now, &mut outlet)
                     {
@@ -360,5 +372,3 @@ impl ChannelAdapter {
         index
     }
 }
-
-mod reading;

@@ -99,8 +99,8 @@ impl NicConfig {
             (
                 "mtu",
                 mtu,
-                mtu > 0 && mtu.is_multiple_of(4) && mtu <= MTU_MAX as u64,
-                "a multiple of 4 up to 4096",
+                (256..=MTU_MAX as u64).contains(&mtu) && mtu.is_multiple_of(4),
+                "256 to 4096, a multiple of 4",
             ),
             (
                 "classes",

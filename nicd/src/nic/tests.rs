@@ -1,1 +1,8 @@
-//! Tests.
+//! Two NICs on a toy cable: what arrives, what is lost, what is said about it.
+
+mod cable;
+mod congestion;
+mod reliability;
+mod service;
+
+use super::*;

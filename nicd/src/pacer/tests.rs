@@ -1,1 +1,140 @@
-//! Tests.
+//! Which flows share a reaction point, and what is told of it.
+
+use super::*;
+use proto::congestion::{CongestionPoint, NotificationPoint, ParamError, Travel};
+use proto::units::Duration;
+
+/// A reaction point that counts notifications and, after the first, waits ten times as long.
+struct Counting {
+    notified: u64,
+}
+
+impl ReactionPoint for Counting {
+    fn on_notification(&mut self, _: &Notification, _: Instant) -> bool {
+        self.notified += 1;
+        self.notified == 2
+    }
+    fn may_send_at(&self, last_departure: Option<Instant>) -> Permission {
+        match (self.notified, last_departure) {
+            (3.., _) => Permission::Stopped,
+            (_, None) => Permission::At(Instant::ZERO),
+            (n, Some(last)) => Permission::At(last + Duration::from_ps(10) * n),
+        }
+    }
+    fn is_released(&self) -> bool {
+        self.notified == 0
+    }
+    fn state(&self) -> ReactionState {
+        let gap = Duration::from_ps(10) * self.notified;
+        ReactionState { gap, rate: BitRate::gbps(1), scalar: self.notified.min(2) }
+    }
+}
+
+struct Nothing;
+impl CongestionPoint for Nothing {}
+impl NotificationPoint for Nothing {}
+
+const fn scheme(scope: fn(&toml::Table) -> Scope) -> Scheme {
+    Scheme {
+        name: "counting",
+        source: "this test",
+        check: |_| Vec::<ParamError>::new(),
+        scope,
+        congestion_point: |_| Box::new(Nothing),
+        notification_point: |_| Box::new(Nothing),
+        reaction_point: |_| Box::new(Counting { notified: 0 }),
+    }
+}
+
+static BY_PAIR: Scheme = scheme(|_| Scope::QueuePair);
+static BY_LEVEL: Scheme = scheme(|_| Scope::ServiceLevel);
+static BY_DESTINATION: Scheme = scheme(|_| Scope::Destination);
+
+fn config() -> NicConfig {
+    let text = r#"
+        name = "h1"
+        seed = 1
+        lid = 1
+        qp_order = "posting"
+        ack_every = 1
+        ack_delay = "0 ps"
+        ack_timeout = "0 ps"
+        retry_count = 7
+        rnr_retry = 7
+        rnr_timer = "0 ps"
+        receive_depth = 0
+        receive_refill = "0 ps"
+        cnp_body = "none"
+        sl2vl = [0, 0]
+        adapters = [1, 2, 3]
+        classes = []
+        traffic = []
+        scheme = { kind = "none", params = {} }
+        [link]
+        rate = "8 Gbps"
+        lanes = 4
+        data_lanes = 1
+        mtu = "2048 B"
+        buffer = "76032 B"
+        arbitration = { high = [], low = [[0, 4]], high_limit = 0 }
+    "#;
+    toml::from_str(text).expect("a NIC's configuration")
+}
+
+fn flow(destination: u64, class: u8) -> FlowId {
+    FlowId { source: 1, destination, class }
+}
+
+fn groups(scheme: &'static Scheme) -> Vec<u32> {
+    let config = config();
+    let mut pacer = Pacer::new(scheme, &config.scheme.params);
+    // Destination, class, level.
+    [(2, 0, 0), (3, 0, 0), (2, 1, 1), (2, 0, 0)]
+        .into_iter()
+        .map(|(destination, class, level)| {
+            let flow = flow(destination, class);
+            pacer.group_of(&config, flow, VirtualLane::ZERO, level, Instant::ZERO).0
+        })
+        .collect()
+}
+
+#[test]
+fn flows_share_a_reaction_point_as_the_scope_says() {
+    assert_eq!(groups(&BY_PAIR), [0, 1, 2, 0]);
+    assert_eq!(groups(&BY_LEVEL), [0, 0, 1, 0]);
+    assert_eq!(groups(&BY_DESTINATION), [0, 1, 0, 0]);
+}
+
+#[test]
+fn permission_counts_from_the_last_departure_and_changes_are_told_once() {
+    let config = config();
+    let (mut timers, mut events) = (Timers::default(), EventLog::default());
+    let mut pacer = Pacer::new(&BY_PAIR, &config.scheme.params);
+    let at = Instant::from_ps;
+    let (group, is_new) = pacer.group_of(&config, flow(2, 0), VirtualLane::ZERO, 0, at(0));
+    assert!(is_new);
+    let mut totals = Totals::default();
+    let mut outlet = Outlet { timers: &mut timers, events: &mut events, totals: &mut totals };
+    let note = Notification::becn(Travel::Cnp);
+    let size = Bytes::new(100);
+    assert_eq!(pacer.on_transmit(group, size, at(100), &mut outlet), Permission::At(at(100)));
+    let mut told = |n: u64, outlet: &mut Outlet<'_>| {
+        pacer.on_notification(group, flow(2, 0), &note, at(100 + n), outlet)
+    };
+    assert_eq!(told(1, &mut outlet), Permission::At(at(110)));
+    assert_eq!(told(2, &mut outlet), Permission::At(at(120)));
+    assert_eq!(told(3, &mut outlet), Permission::Stopped);
+    let mut kinds = Vec::new();
+    while let Some(event) = events.pop() {
+        kinds.push((event.at.as_ps(), event.kind));
+    }
+    let react = |n: u64, scalar| EventKind::React {
+        flow: flow(2, 0),
+        gap: Duration::from_ps(10) * n,
+        scalar,
+    };
+    let trigger = EventKind::Trigger { flow: flow(2, 0), ccti: 2 };
+    let expected = [(101, react(1, 1)), (102, react(2, 2)), (102, trigger), (103, react(3, 2))];
+    assert_eq!(kinds, expected);
+    assert_eq!(totals.get(Total::Trigger), 1);
+}

@@ -257,7 +257,8 @@ impl ChannelAdapter {
         pair.sent.notes += 1;
         let (flow, lane, group) = (pair.sending, pair.lane, pair.group);
         self.log(lane, now, EventKind::Note { flow, note, dir: Direction::Rx });
-        let mut outlet = Outlet { timers: &mut self.timers, events: &mut self.events };
+        let mut outlet =
+            Outlet { timers: &mut self.timers, events: &mut self.events, totals: &mut self.totals };
         let permission = self.pacer.on_notification(group, flow, notification, now, &mut outlet);
         self.schedule.permit(group, permission, now);
     }

@@ -273,9 +273,16 @@ impl Requester {
         message.size.div_ceil(self.mtu).max(1)
     }
 
+    /// How many packets `psn` is behind the first packet of `messages[0]`. Never negative, and never
+    /// 2^24: a message has at most half that many packets (2^31 octets at an MTU of 256), and so
+    /// has the window.
+    fn offset(&self, psn: Psn) -> u32 {
+        psn.get().wrapping_sub(self.front_psn.get()) & Psn::MAX
+    }
+
     /// Which message and which of its packets has this PSN; just past the last message if none.
     fn locate(&self, psn: Psn) -> (usize, u32) {
-        let mut ahead = psn.distance_from(self.front_psn).max(0) as u32;
+        let mut ahead = self.offset(psn);
         for (index, message) in self.messages.iter().enumerate() {
             let packets = self.packets(message);
             if ahead < packets {
@@ -296,11 +303,11 @@ impl Requester {
         let mut completed = 0;
         self.unacknowledged = psn;
         while let Some(message) = self.messages.front() {
-            let after = self.front_psn.plus(self.packets(message));
-            if after.distance_from(psn) > 0 {
+            let packets = self.packets(message);
+            if self.offset(psn) < packets {
                 break;
             }
-            self.front_psn = after;
+            self.front_psn = self.front_psn.plus(packets);
             self.messages.pop_front();
             self.cursor = self.cursor.saturating_sub(1);
             completed += 1;

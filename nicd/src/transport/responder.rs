@@ -9,34 +9,14 @@
 //! 9.8.3 (UD).
 
 use crate::config::Transport as Service;
+use crate::transport::memory_region::MemoryRegion;
 use crate::transport::message::Stamp;
+use crate::transport::receive_buffers::ReceiveBuffers;
 use proto::counters::DropReason;
 use proto::ids::Psn;
 use proto::units::{Duration, Instant};
 use proto::wire::infiniband::opcode::Position;
 use proto::wire::infiniband::{NakCode, Reth, Syndrome};
-
-/// What a peer may write to: one region a queue pair, known to both ends beforehand.
-///
-/// Nothing is stored; key and bounds are checked as if it were.
-pub struct MemoryRegion;
-
-impl MemoryRegion {
-    /// R_Key.
-    pub const KEY: u32 = 0x7062_0001;
-    /// First virtual address.
-    pub const START: u64 = 0x1_0000_0000;
-    /// Octets: one message of the largest size. Source: IBTA Vol 1, 9.7.7 (2^31 octets).
-    pub const LENGTH: u64 = 1 << 31;
-
-    fn admits(reth: &Reth) -> bool {
-        let offset = reth.virtual_address.checked_sub(Self::START);
-        reth.remote_key == Self::KEY
-            && offset.is_some_and(|offset| {
-                offset.saturating_add(u64::from(reth.dma_length)) <= Self::LENGTH
-            })
-    }
-}
 
 /// What a responder is told.
 #[derive(Clone, Copy, Debug)]
@@ -139,37 +119,6 @@ struct Partial {
     promised: Option<u32>,
 }
 
-/// Receive buffers, taken by messages and posted again by the user one at a time.
-#[derive(Clone, Debug)]
-struct Buffers {
-    /// None: no limit.
-    posted: Option<u32>,
-    to_post: u32,
-    next_post: Instant,
-    refill: Duration,
-}
-
-impl Buffers {
-    fn take(&mut self, now: Instant) -> bool {
-        let Some(posted) = &mut self.posted else { return true };
-        while self.to_post > 0 && self.next_post <= now {
-            *posted += 1;
-            self.to_post -= 1;
-            self.next_post = self.next_post + self.refill;
-        }
-        let granted = *posted > 0;
-        *posted -= u32::from(granted);
-        granted
-    }
-
-    fn give_back(&mut self, now: Instant) {
-        if self.to_post == 0 {
-            self.next_post = now + self.refill;
-        }
-        self.to_post += u32::from(self.posted.is_some());
-    }
-}
-
 /// The receiving half of one queue pair.
 #[derive(Clone, Debug)]
 pub struct Responder {
@@ -183,18 +132,13 @@ pub struct Responder {
     /// The requester has been told of the present gap, or to wait.
     told: bool,
     failed: bool,
-    buffers: Buffers,
+    buffers: ReceiveBuffers,
 }
 
 impl Responder {
     /// A responder that has received nothing.
     pub fn new(config: ResponderConfig) -> Responder {
-        let buffers = Buffers {
-            posted: (config.receive_depth > 0).then_some(config.receive_depth),
-            to_post: 0,
-            next_post: Instant::ZERO,
-            refill: config.receive_refill,
-        };
+        let buffers = ReceiveBuffers::new(config.receive_depth, config.receive_refill);
         Responder {
             config,
             expected: Psn::default(),

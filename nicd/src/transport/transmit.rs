@@ -1,13 +1,16 @@
 //! Outwards: which frame a lane would send next, and how it is made when it leaves.
 
-use crate::config::{ClassConfig, CnpBody, Operation, QueuePairOrder, Transport as Service};
+use crate::config::{
+    Arrivals, ClassConfig, CnpBody, Operation, QueuePairOrder, Transport as Service,
+};
 use crate::counters::Total;
 use crate::pacer::{HEADERS, Outlet};
 use crate::timers::Timer;
+use crate::transport::memory_region::MemoryRegion;
 use crate::transport::message::{self, Stamp};
 use crate::transport::queue_pair::QueuePair;
 use crate::transport::requester::Packet;
-use crate::transport::responder::{Answer, MemoryRegion};
+use crate::transport::responder::Answer;
 use crate::transport::{ChannelAdapter, Started};
 use proto::congestion::{Notification, Travel};
 use proto::events::{Direction, EventKind, NoteKind};
@@ -268,7 +271,8 @@ impl ChannelAdapter {
             self.totals.count(Total::Retransmitted);
         }
         let begins = matches!(packet.position, Position::First | Position::Only);
-        if begins && packet.fresh {
+        let item = &self.config.traffic[usize::from(packet.message.item)];
+        if begins && packet.fresh && item.arrivals == Arrivals::Backlog {
             let started = Started { item: packet.message.item, to: pair.peer, at: start };
             self.started.push_back(started);
         }
@@ -285,7 +289,8 @@ impl ChannelAdapter {
             }
         };
         let group = pair.group;
-        let mut outlet = Outlet { timers: &mut self.timers, events: &mut self.events };
+        let mut outlet =
+            Outlet { timers: &mut self.timers, events: &mut self.events, totals: &mut self.totals };
         let permission = self.pacer.on_transmit(group, size, end, &mut outlet);
         self.schedule.served(index, key, permission, start);
     }

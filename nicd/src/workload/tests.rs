@@ -1,1 +1,161 @@
-//! Tests.
+//! Rates, targets, limits, and that looking changes nothing.
+
+use super::*;
+use crate::config::{ClassConfig, CnpBody, Operation, QueuePairOrder, Transport};
+use proto::congestion::SchemeConfig;
+use proto::ids::ServiceLevel;
+use proto::link::{ArbitrationConfig, LinkConfig};
+use proto::units::{BitRate, Bytes};
+use std::collections::BTreeMap;
+
+fn item(arrivals: Arrivals) -> TrafficConfig {
+    TrafficConfig {
+        name: "cold".to_owned(),
+        item: 0,
+        class: 0,
+        to: Target::Uniform,
+        arrivals,
+        interval: Duration::from_ps(2_500),
+        slot: Duration::from_ps(1_000),
+        size: Bytes::new(100),
+        start: Instant::from_ps(1_000_000),
+        stop: Instant::from_ps(101_000_000),
+        messages: 0,
+    }
+}
+
+fn workload(traffic: Vec<TrafficConfig>) -> Workload {
+    Workload::new(&NicConfig {
+        name: "h3".to_owned(),
+        seed: 11,
+        lid: Lid::new(3),
+        qp_order: QueuePairOrder::Posting,
+        ack_every: 1,
+        ack_delay: Duration::ZERO,
+        ack_timeout: Duration::ZERO,
+        retry_count: 7,
+        rnr_retry: 7,
+        rnr_timer: Duration::ZERO,
+        receive_depth: 0,
+        receive_refill: Duration::ZERO,
+        cnp_body: CnpBody::Reserved16,
+        sl2vl: vec![0; 16],
+        scheme: SchemeConfig { kind: "none".to_owned(), params: toml::Table::new() },
+        link: LinkConfig {
+            rate: BitRate::gbps(8),
+            lanes: 4,
+            data_lanes: 1,
+            mtu: Bytes::new(2048),
+            buffer: Bytes::new(76_032),
+            arbitration: ArbitrationConfig::default(),
+        },
+        adapters: (1..=5).map(Lid::new).collect(),
+        classes: vec![ClassConfig {
+            transport: Transport::Rc,
+            operation: Operation::Send,
+            service_level: ServiceLevel::default(),
+        }],
+        traffic,
+    })
+}
+
+/// Everything until the end, looking every `step`.
+fn acts(traffic: Vec<TrafficConfig>, step: u64) -> Vec<Act> {
+    let mut workload = workload(traffic);
+    let mut acts = Vec::new();
+    for now in (0..=110_000_000).step_by(step as usize) {
+        while let Some(act) = workload.poll_act(Instant::from_ps(now)) {
+            acts.push(act);
+        }
+    }
+    acts
+}
+
+fn postings(acts: &[Act]) -> Vec<Posting> {
+    acts.iter()
+        .filter_map(|act| match act {
+            Act::Post(posting) => Some(*posting),
+            Act::Stop { .. } => None,
+        })
+        .collect()
+}
+
+#[test]
+fn mean_rates_are_as_asked_and_everything_lies_within_start_and_stop() {
+    // 100 us at one message in 2.5 ns: 40 000 expected; Poisson's deviation is 200, Bernoulli's 155.
+    for (arrivals, tolerance) in
+        [(Arrivals::Poisson, 600), (Arrivals::Bernoulli, 465), (Arrivals::Paced, 0)]
+    {
+        let acts = acts(vec![item(arrivals)], 1_000_000);
+        let posted = postings(&acts);
+        assert!(posted.len().abs_diff(40_000) <= tolerance, "{arrivals:?} {}", posted.len());
+        assert!(posted.first().unwrap().at >= Instant::from_ps(1_000_000));
+        assert!(posted.windows(2).all(|two| two[0].at <= two[1].at));
+        let end = Instant::from_ps(101_000_000);
+        assert!(posted.last().unwrap().at < end);
+        assert_eq!(acts.last(), Some(&Act::Stop { item: 0, at: end }));
+        assert!(posted.iter().enumerate().all(|(n, posting)| posting.number == n as u32));
+    }
+}
+
+#[test]
+fn bernoulli_arrivals_stand_on_slots_and_paced_ones_at_their_interval() {
+    let slots = postings(&acts(vec![item(Arrivals::Bernoulli)], 1_000_000));
+    assert!(slots.iter().all(|posting| posting.at.as_ps() % 1_000 == 0));
+    assert!(slots.windows(2).all(|two| two[0].at < two[1].at), "one a slot at most");
+    let paced = postings(&acts(vec![item(Arrivals::Paced)], 1_000_000));
+    assert_eq!(paced[0].at, Instant::from_ps(1_000_000));
+    assert!(paced.windows(2).all(|two| two[1].at.since(two[0].at).as_ps() == 2_500));
+}
+
+#[test]
+fn uniform_targets_are_all_others_equally_often() {
+    let mut count = BTreeMap::new();
+    for posting in postings(&acts(vec![item(Arrivals::Poisson)], 1_000_000)) {
+        *count.entry(posting.to.get()).or_insert(0u32) += 1;
+    }
+    assert_eq!(count.keys().copied().collect::<Vec<_>>(), [1, 2, 4, 5]);
+    assert!(count.values().all(|n| n.abs_diff(10_000) < 400), "{count:?}");
+}
+
+#[test]
+fn neither_looking_more_often_nor_another_item_changes_an_item() {
+    let alone = acts(vec![item(Arrivals::Poisson)], 1_000_000);
+    assert_eq!(alone, acts(vec![item(Arrivals::Poisson)], 333));
+    let other = TrafficConfig { name: "hot".to_owned(), ..item(Arrivals::Bernoulli) };
+    let both = acts(vec![item(Arrivals::Poisson), other], 1_000_000);
+    let first: Vec<Act> = both
+        .into_iter()
+        .filter(|act| match act {
+            Act::Post(posting) => posting.item == 0,
+            Act::Stop { item, .. } => *item == 0,
+        })
+        .collect();
+    assert_eq!(first, alone);
+}
+
+#[test]
+fn a_limit_ends_the_postings_and_not_the_item() {
+    let limited = TrafficConfig { messages: 3, ..item(Arrivals::Paced) };
+    let acts = acts(vec![limited], 1_000_000);
+    assert_eq!(postings(&acts).len(), 3);
+    assert!(matches!(acts[3], Act::Stop { .. }));
+}
+
+#[test]
+fn a_backlog_supplies_each_target_and_refills_until_it_stops() {
+    let mut workload = workload(vec![item(Arrivals::Backlog)]);
+    assert_eq!(workload.next_act(VirtualLane::ZERO), Instant::from_ps(1_000_000));
+    let now = Instant::from_ps(1_000_000);
+    let mut supplied = Vec::new();
+    while let Some(Act::Post(posting)) = workload.poll_act(now) {
+        supplied.push(posting.to.get());
+    }
+    assert_eq!(supplied, [1, 2, 4, 5]);
+    let refill = workload.on_started(0, Lid::new(4), now).unwrap();
+    assert_eq!((refill.to, refill.number, refill.at), (Lid::new(4), 4, now));
+    let end = Instant::from_ps(101_000_000);
+    assert_eq!(workload.on_started(0, Lid::new(4), end), None);
+    assert_eq!(workload.poll_act(end), Some(Act::Stop { item: 0, at: end }));
+    assert_eq!(workload.on_started(0, Lid::new(4), now), None);
+}

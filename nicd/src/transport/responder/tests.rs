@@ -1,1 +1,109 @@
-//! Tests.
+//! What a responder takes, refuses and says.
+
+use super::*;
+
+fn responder(service: Service) -> Responder {
+    Responder::new(ResponderConfig {
+        service,
+        mtu: 256,
+        ack_every: 1,
+        receive_depth: 0,
+        receive_refill: Duration::ZERO,
+        rnr_code: 14,
+    })
+}
+
+static PAYLOAD: [u8; 300] = [7; 300];
+
+fn send(psn: u32, position: Position, length: usize) -> Request<'static> {
+    let payload = &PAYLOAD[..length];
+    Request { psn: Psn::truncate(psn), verb: Verb::Send, position, reth: None, payload }
+}
+
+fn refused(responder: &mut Responder, request: &Request<'_>) -> Option<DropReason> {
+    responder.on_request(request, Instant::ZERO).refused
+}
+
+#[test]
+fn packets_of_the_wrong_length_for_their_place_are_invalid() {
+    use Position::{First, Last, Middle, Only};
+    for (begun, position, length, fits) in [
+        (false, Only, 0, true),
+        (false, Only, 256, true),
+        (false, Only, 257, false),
+        (false, First, 256, true),
+        (false, First, 255, false),
+        (true, Middle, 256, true),
+        (true, Middle, 100, false),
+        (true, Last, 1, true),
+        (true, Last, 0, false),
+        (true, Last, 257, false),
+    ] {
+        let mut responder = responder(Service::Rc);
+        if begun {
+            assert_eq!(refused(&mut responder, &send(0, First, 256)), None);
+        }
+        let reception =
+            responder.on_request(&send(u32::from(begun), position, length), Instant::ZERO);
+        let expected = (!fits).then_some(DropReason::PacketLength);
+        assert_eq!(reception.refused, expected, "{position:?} {length}");
+        let Reply::Now(answer) = reception.reply else { panic!("each is answered") };
+        let nak = Syndrome::Nak(NakCode::InvalidRequest);
+        assert_eq!(answer.syndrome, if fits { Syndrome::ACK } else { nak });
+    }
+}
+
+#[test]
+fn a_packet_out_of_place_in_its_message_is_invalid_and_ends_the_conversation() {
+    let mut responder = responder(Service::Rc);
+    refused(&mut responder, &send(0, Position::First, 256));
+    let only = send(1, Position::Only, 10);
+    assert_eq!(refused(&mut responder, &only), Some(DropReason::Opcode));
+    assert!(responder.has_failed());
+    assert_eq!(refused(&mut responder, &only), Some(DropReason::QueuePair));
+}
+
+#[test]
+fn the_message_sequence_number_counts_messages() {
+    let mut responder = responder(Service::Rc);
+    let msns: Vec<u32> = [(0, Position::Only), (1, Position::First), (2, Position::Last)]
+        .into_iter()
+        .map(|(psn, position)| {
+            match responder.on_request(&send(psn, position, 256), Instant::ZERO).reply {
+                Reply::Now(answer) => answer.msn,
+                other => panic!("{other:?}"),
+            }
+        })
+        .collect();
+    assert_eq!(msns, [1, 1, 2]);
+}
+
+#[test]
+fn after_rnr_later_packets_draw_no_nak() {
+    let mut responder = responder(Service::Rc);
+    responder.buffers = ReceiveBuffers::new(1, Duration::from_ps(50));
+    assert!(responder.buffers.take(Instant::ZERO));
+    responder.buffers.give_back(Instant::ZERO);
+    let first = responder.on_request(&send(0, Position::Only, 1), Instant::from_ps(10));
+    assert_eq!(first.refused, Some(DropReason::ReceiverNotReady));
+    let Reply::Now(answer) = first.reply else { panic!("an RNR NAK is due") };
+    assert_eq!((answer.psn.get(), answer.syndrome), (0, Syndrome::Rnr { timer: 14 }));
+    let second = responder.on_request(&send(1, Position::Only, 1), Instant::from_ps(11));
+    assert_eq!((second.refused, second.reply), (Some(DropReason::OutOfSequence), Reply::Nothing));
+    let again = responder.on_request(&send(0, Position::Only, 1), Instant::from_ps(50));
+    assert_eq!(again.refused, None);
+}
+
+#[test]
+fn an_unreliable_message_with_a_hole_is_given_up_until_the_next_begins() {
+    use Position::{First, Last, Middle};
+    let mut responder = responder(Service::Uc);
+    let fate: Vec<Option<DropReason>> =
+        [(0, First), (2, Last), (3, First), (4, Middle), (4, Middle), (5, Last), (6, Middle)]
+            .into_iter()
+            .map(|(psn, position)| refused(&mut responder, &send(psn, position, 256)))
+            .collect();
+    let lost = Some(DropReason::OutOfSequence);
+    assert_eq!(fate, [None, lost, None, None, Some(DropReason::Duplicate), None, lost]);
+    assert_eq!(responder.msn, 1);
+}

@@ -1,0 +1,294 @@
+//! The test world: two NICs, a cable between them, and a hand in it.
+
+use super::*;
+use crate::config::*;
+use proto::congestion::SchemeConfig;
+use proto::counters::{DropReason, FlowReading, ReceptionReading};
+use proto::events::EventKind;
+use proto::frame::Integrity;
+use proto::ids::{Lid, ServiceLevel};
+use proto::link::{ArbitrationConfig, LinkConfig};
+use proto::units::{BitRate, Bytes, Duration};
+use proto::wire::infiniband::crc::{refresh_vcrc, verify_icrc, verify_vcrc};
+use proto::wire::infiniband::{Opcode, Packet};
+use std::collections::VecDeque;
+
+/// Wire time of one octet at 8 Gb/s.
+pub const OCTET: Duration = Duration::from_ns(1);
+/// LRH, BTH, 2048 octets, ICRC, VCRC.
+pub const FULL: u64 = 2074;
+/// Time of flight.
+pub const FLIGHT: Duration = Duration::from_ns(100);
+
+pub fn us(n: u64) -> Instant {
+    Instant::ZERO + Duration::from_us(n)
+}
+
+/// Adapter `lid` of a fabric of `lid`s 1 to 4: 8 Gb/s, RC SEND, no congestion control, no traffic.
+pub fn config(lid: u16) -> NicConfig {
+    NicConfig {
+        name: format!("h{lid}"),
+        seed: 7,
+        lid: Lid::new(lid),
+        qp_order: QueuePairOrder::Posting,
+        ack_every: 1,
+        ack_delay: Duration::from_us(5),
+        ack_timeout: Duration::from_us(100),
+        retry_count: 7,
+        rnr_retry: 7,
+        rnr_timer: Duration::from_us(10),
+        receive_depth: 0,
+        receive_refill: Duration::ZERO,
+        cnp_body: CnpBody::Reserved16,
+        sl2vl: (0..16).map(|sl| sl % 2).collect(),
+        scheme: SchemeConfig { kind: "none".to_owned(), params: toml::Table::new() },
+        link: LinkConfig {
+            rate: BitRate::gbps(8),
+            lanes: 4,
+            data_lanes: 2,
+            mtu: Bytes::new(2048),
+            buffer: Bytes::new(2 * 36 * 33 * 64),
+            arbitration: ArbitrationConfig::default(),
+        },
+        adapters: (1..=4).map(Lid::new).collect(),
+        classes: vec![class(Transport::Rc, Operation::Send)],
+        traffic: Vec::new(),
+    }
+}
+
+pub fn class(transport: Transport, operation: Operation) -> ClassConfig {
+    ClassConfig { transport, operation, service_level: ServiceLevel::default() }
+}
+
+/// `messages` of `size` octets to LID `to`, all posted at once, 5 µs after the start.
+pub fn burst(to: u16, size: u64, messages: u64) -> TrafficConfig {
+    TrafficConfig {
+        name: "burst".to_owned(),
+        item: 40,
+        class: 0,
+        to: Target::Lids(vec![Lid::new(to)]),
+        arrivals: Arrivals::Paced,
+        interval: Duration::from_ps(1),
+        slot: Duration::from_ps(1),
+        size: Bytes::new(size),
+        start: us(5),
+        stop: Instant::NEVER,
+        messages,
+    }
+}
+
+/// The scheme ib-cca with a fixed gap of `n` packet times from the first BECN on.
+pub fn throttled_by(packet_times: i64) -> SchemeConfig {
+    let mut params = toml::Table::new();
+    let table = vec![0, packet_times].into_iter().map(toml::Value::Integer).collect();
+    params.insert("cct".to_owned(), toml::Value::Array(table));
+    params.insert("ccti_increase".to_owned(), toml::Value::Integer(1));
+    params.insert("ccti_limit".to_owned(), toml::Value::Integer(1));
+    params.insert("ccti_timer".to_owned(), toml::Value::Integer(60_000));
+    SchemeConfig { kind: "ib-cca".to_owned(), params }
+}
+
+/// What the hand in the cable does to a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    Pass,
+    Lose,
+    Duplicate,
+    Mark,
+    CorruptPayload,
+    CorruptLink,
+}
+
+/// A packet as seen on the cable: which NIC sent it, and when its last bit left.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    pub from: usize,
+    pub at: Instant,
+    pub octets: Vec<u8>,
+}
+
+impl Seen {
+    pub fn packet(&self) -> Packet<'_> {
+        Packet::parse(&self.octets).expect("NICs send good packets")
+    }
+
+    pub fn opcode(&self) -> Opcode {
+        self.packet().bth.expect("NICs send no raw packets").opcode
+    }
+
+    pub fn is_data(&self) -> bool {
+        !matches!(self.opcode(), Opcode::RC_ACKNOWLEDGE | Opcode::CNP)
+    }
+}
+
+type Hand = Box<dyn FnMut(&Seen) -> Fate>;
+
+pub struct Pair {
+    pub nics: [Nic; 2],
+    pub now: Instant,
+    pub seen: Vec<Seen>,
+    pub events: Vec<(usize, DeviceEvent)>,
+    pub hand: Hand,
+    /// What arrives where.
+    flying: [VecDeque<(Instant, Frame)>; 2],
+}
+
+impl Pair {
+    /// LIDs 1 and 2, wired to each other. Frames to LIDs 3 and 4 reach LID 2 as well.
+    pub fn new(a: NicConfig, b: NicConfig) -> Pair {
+        Pair {
+            nics: [Nic::new(a).unwrap(), Nic::new(b).unwrap()],
+            now: Instant::ZERO,
+            seen: Vec::new(),
+            events: Vec::new(),
+            hand: Box::new(|_| Fate::Pass),
+            flying: [VecDeque::new(), VecDeque::new()],
+        }
+    }
+
+    /// The same configuration at both ends but for name, LID and traffic.
+    pub fn alike(a: NicConfig) -> Pair {
+        let b =
+            NicConfig { name: "h2".to_owned(), lid: Lid::new(2), traffic: Vec::new(), ..a.clone() };
+        Pair::new(a, b)
+    }
+
+    pub fn with_hand(mut self, hand: impl FnMut(&Seen) -> Fate + 'static) -> Pair {
+        self.hand = Box::new(hand);
+        self
+    }
+
+    pub fn run_until(mut self, stop: Instant) -> Pair {
+        self.advance(stop);
+        self
+    }
+
+    /// From one wake-up to the next until `stop`.
+    pub fn advance(&mut self, stop: Instant) {
+        self.drain();
+        loop {
+            let arrival = |end: usize| self.flying[end].front().map(|(at, _)| *at);
+            let timeout = |end: usize| self.nics[end].poll_timeout();
+            let next = [arrival(0), arrival(1), timeout(0), timeout(1)];
+            let next = next.into_iter().flatten().min().unwrap_or(Instant::NEVER);
+            if next > stop {
+                break;
+            }
+            assert!(next >= self.now, "a wake-up lies in the past");
+            self.now = next;
+            for end in 0..2 {
+                while self.flying[end].front().is_some_and(|(at, _)| *at <= next) {
+                    let (at, frame) = self.flying[end].pop_front().unwrap();
+                    self.nics[end].handle_frame(PortNumber::from_index(0), frame, at, next);
+                }
+                if self.nics[end].poll_timeout().is_some_and(|at| at <= next) {
+                    self.nics[end].handle_timeout(next);
+                }
+            }
+            self.drain();
+            for nic in &self.nics {
+                let again = nic.poll_timeout();
+                assert!(again.is_none_or(|at| at > next), "it would wake for nothing, for ever");
+            }
+        }
+        self.now = stop;
+    }
+
+    fn drain(&mut self) {
+        for from in 0..2 {
+            while let Some(departure) = self.nics[from].poll_transmit(self.now) {
+                self.send(from, departure);
+            }
+            while let Some(event) = self.nics[from].poll_event() {
+                self.events.push((from, event));
+            }
+        }
+    }
+
+    fn send(&mut self, from: usize, departure: Departure) {
+        let Departure { mut frame, at, .. } = departure;
+        let arrives = at + FLIGHT;
+        let to = 1 - from;
+        if frame.kind == FrameKind::InfinibandLink {
+            self.flying[to].push_back((arrives, frame));
+            return;
+        }
+        assert_eq!(verify_icrc(&frame.octets), Ok(()));
+        assert_eq!(verify_vcrc(&frame.octets), Ok(()));
+        let seen = Seen { from, at, octets: frame.octets.to_vec() };
+        let fate = (self.hand)(&seen);
+        self.seen.push(seen);
+        match fate {
+            Fate::Pass => {}
+            Fate::Lose => return,
+            Fate::Duplicate => self.flying[to].push_back((arrives, frame.clone())),
+            Fate::Mark => assert!(proto::wire::infiniband::set_fecn(&mut frame.octets)),
+            Fate::CorruptPayload => {
+                let middle = frame.octets.len() / 2;
+                frame.octets[middle] ^= 0x10;
+                refresh_vcrc(&mut frame.octets);
+                frame.integrity = Integrity::Unchecked;
+            }
+            Fate::CorruptLink => {
+                frame.octets[3] ^= 0x10;
+                frame.integrity = Integrity::Unchecked;
+            }
+        }
+        self.flying[to].push_back((arrives, frame));
+    }
+
+    pub fn reading(&mut self, end: usize) -> DeviceReading {
+        let mut reading = DeviceReading::default();
+        self.nics[end].read(self.now, &mut reading);
+        reading
+    }
+
+    /// The only flow that `end` sends.
+    pub fn flow(&mut self, end: usize) -> FlowReading {
+        let mut flows = self.reading(end).flows;
+        assert_eq!(flows.len(), 1);
+        flows.remove(0)
+    }
+
+    /// The only flow that `end` receives.
+    pub fn reception(&mut self, end: usize) -> ReceptionReading {
+        let mut receptions = self.reading(end).receptions;
+        assert_eq!(receptions.len(), 1);
+        receptions.remove(0)
+    }
+
+    pub fn drops(&mut self, end: usize, reason: DropReason) -> u64 {
+        self.reading(end).ports[0].drops.get(reason)
+    }
+
+    pub fn total(&mut self, end: usize, name: &str) -> u64 {
+        let reading = self.reading(end);
+        let named = &reading.ports[0].named;
+        named.iter().find(|(other, _)| other == name).expect("a known total").1
+    }
+
+    /// Data frames that `end` sent.
+    pub fn data_from(&self, end: usize) -> Vec<&Seen> {
+        self.seen.iter().filter(|seen| seen.from == end && seen.is_data()).collect()
+    }
+
+    /// Packets with this opcode that `end` sent.
+    pub fn sent(&self, end: usize, opcode: Opcode) -> Vec<&Seen> {
+        let wanted = |seen: &&Seen| seen.from == end && seen.opcode() == opcode;
+        self.seen.iter().filter(wanted).collect()
+    }
+
+    pub fn happened(&self, end: usize, wanted: fn(&EventKind) -> bool) -> usize {
+        self.events.iter().filter(|(from, event)| *from == end && wanted(&event.kind)).count()
+    }
+
+    /// Everything made is delivered, lost in the cable as told, or counted; nothing is under way.
+    pub fn assert_conserved(&mut self, lost: u64, duplicated: u64) {
+        let readings = [self.reading(0), self.reading(1)];
+        let sum = |part: fn(&DeviceReading) -> u64| readings.iter().map(part).sum::<u64>();
+        let dropped = sum(|r| r.ports[0].drops.total());
+        let made = sum(|r| r.balance.injected) + duplicated;
+        assert_eq!(made, sum(|r| r.balance.delivered) + dropped + lost);
+        assert_eq!(made - duplicated, self.seen.len() as u64);
+    }
+}
