@@ -40,6 +40,12 @@ pub fn prepare_thread(realtime: bool) -> Priority {
     }
 }
 
+/// What [`prepare_thread`] would get, as a thread that ends at once finds out.
+pub fn permitted_priority(realtime: bool) -> Priority {
+    let trial = std::thread::spawn(move || prepare_thread(realtime));
+    trial.join().unwrap_or(Priority::Normal)
+}
+
 fn become_fifo() -> bool {
     let parameters = libc::sched_param { sched_priority: FIFO_PRIORITY };
     let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;

@@ -90,7 +90,7 @@ impl Experiment {
         let measured = measure(&lab, &outcome);
         let expectations = judge(&lab.expectations, &measured);
         let mut result = describe(scenario, &lab, &conditions, &outcome, &measured, expectations);
-        let nulls = measured
+        let nulls: Vec<(String, String)> = measured
             .iter()
             .filter_map(|(name, value)| value.as_ref().err().map(|why| (name.clone(), why.clone())))
             .collect();

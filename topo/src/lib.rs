@@ -1,5 +1,9 @@
 //! The laboratory: shapes, scenarios, measures, launchers and reports behind the command `pausebed`.
 
+pub mod calibration;
+pub mod campaign;
+pub mod command;
+pub mod estimate;
 pub mod experiment;
 pub mod fabric;
 pub mod launch;
@@ -13,4 +17,5 @@ pub mod render;
 pub mod routes;
 pub mod scenario;
 pub mod shapes;
+pub mod terminal;
 pub mod topology;

@@ -1,2 +1,7 @@
-//! The command.
-fn main() {}
+//! The program `pausebed`.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    topo::command::main(std::env::args_os().collect())
+}

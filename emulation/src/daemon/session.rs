@@ -7,7 +7,7 @@ use crate::cable::exchange::{Exchange, Session};
 use crate::cable::shim;
 use crate::clock::Clock;
 use crate::driver::{Assignment, Beat, Report, Supervisor, Worker, impairers};
-use crate::timer::{Priority, prepare_thread};
+use crate::timer::{permitted_priority, prepare_thread};
 use crate::witness::Witness;
 use proto::device::Device;
 use std::any::Any;
@@ -177,12 +177,6 @@ where
     };
     let spawned = thread::Builder::new().name("data-plane".to_owned()).spawn(data_plane);
     spawned.map(|_| ()).map_err(|error| format!("no thread: {error}"))
-}
-
-/// What a thread of this process may become, found out on one that ends at once.
-fn permitted_priority(realtime: bool) -> Priority {
-    let trial = thread::spawn(move || prepare_thread(realtime));
-    trial.join().unwrap_or(Priority::Normal)
 }
 
 fn read_commands(commands: impl BufRead + Send + 'static, news: SyncSender<News>) {

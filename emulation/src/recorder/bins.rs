@@ -279,6 +279,13 @@ pub struct PortBin {
     pub source: Span,
 }
 
+impl PortBin {
+    /// Octets of data frames received.
+    pub const fn rx_bytes(&self) -> u64 {
+        self.counts[3]
+    }
+}
+
 type PortBinTuple = ([u64; 12], Span, Span, Span);
 
 impl From<PortBinTuple> for PortBin {

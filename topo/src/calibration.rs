@@ -1,0 +1,57 @@
+//! What this host can do, as `pausebed calibrate` measured it or as a careful guess.
+
+use emulation::timer::{Priority, permitted_priority};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// Frames of any kind that two workers carry over UDP in a second, each crossing one link, on a
+/// host nobody has measured.
+const GUESS_FRAME_HOPS_PER_S: f64 = 120_000.0;
+
+/// The host as far as live runs care.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Calibration {
+    /// Frames of any kind a second, each crossing one link, at which lateness stays small.
+    pub frame_hops_per_s: f64,
+    /// Real-time priority is granted.
+    pub realtime: bool,
+    /// Measured, not guessed.
+    pub measured: bool,
+}
+
+impl Calibration {
+    /// What was measured here before, else a guess.
+    pub fn load() -> Calibration {
+        let stored = file().and_then(|file| std::fs::read_to_string(file).ok());
+        let stored = stored.and_then(|text| serde_json::from_str::<Calibration>(&text).ok());
+        let realtime = permitted_priority(true) == Priority::Fifo;
+        match stored {
+            Some(calibration) => Calibration { realtime, ..calibration },
+            None => Calibration {
+                frame_hops_per_s: GUESS_FRAME_HOPS_PER_S,
+                realtime,
+                measured: false,
+            },
+        }
+    }
+
+    /// Remembers what was measured; where.
+    ///
+    /// # Errors
+    /// If there is no place for it, or it cannot be written.
+    pub fn store(&self) -> std::io::Result<PathBuf> {
+        let file = file().ok_or_else(|| std::io::Error::other("neither XDG_CACHE_HOME nor HOME is set"))?;
+        if let Some(folder) = file.parent() {
+            std::fs::create_dir_all(folder)?;
+        }
+        let text = serde_json::to_string_pretty(self).map_err(std::io::Error::from)?;
+        std::fs::write(&file, text + "\n")?;
+        Ok(file)
+    }
+}
+
+fn file() -> Option<PathBuf> {
+    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+    let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
+    Some(cache.or_else(home)?.join("pausebed").join("calibration.json"))
+}

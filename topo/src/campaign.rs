@@ -1,0 +1,246 @@
+//! Several runs for one command: side by side on the virtual clock, one after another live; each
+//! shown as it ends, all summed up at the end.
+
+use crate::calibration::Calibration;
+use crate::command::Exit;
+use crate::command::files::Loaded;
+use crate::command::run::{Common, Seeds};
+use crate::estimate;
+use crate::experiment::{Conditions, Experiment, ExperimentError};
+use crate::launch::{LaunchError, interrupt, substrate};
+use crate::measure::verdict::Verdict;
+use crate::render::render;
+use crate::run_directory::result::RunResult;
+use crate::terminal::progress::RunProgress;
+use crate::terminal::summary;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+mod sums;
+
+/// What a command asks for.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Options of the command.
+    pub common: Common,
+    /// The command line, for the record.
+    pub line: String,
+    /// One file: its files go straight into the folder.
+    pub single: bool,
+    /// Write `suite.json` even without being asked for files of one run.
+    pub suite: bool,
+}
+
+/// One run to make.
+#[derive(Clone, Debug)]
+struct Task {
+    loaded: Loaded,
+    folder: Option<PathBuf>,
+}
+
+/// How one task ended.
+enum Ending {
+    Done(Box<Experiment>),
+    Failed(ExperimentError),
+}
+
+/// The runs of one command.
+pub struct Campaign {
+    plan: Plan,
+    host: Calibration,
+}
+
+impl Campaign {
+    /// A campaign on this host.
+    pub fn new(plan: Plan) -> Campaign {
+        Campaign { plan, host: Calibration::load() }
+    }
+
+    /// Makes all runs.
+    pub fn run(&self, loaded: Vec<Loaded>) -> Exit {
+        interrupt::watch();
+        let tasks = self.tasks(&loaded);
+        let live = tasks.iter().any(|task| substrate(task.loaded.scenario.run.backend).is_live);
+        let endings = if live || tasks.len() == 1 {
+            self.one_by_one(&tasks)
+        } else {
+            self.side_by_side(&tasks)
+        };
+        self.conclude(&tasks, &endings)
+    }
+
+    /// One task a file and seed, in the order of the command line.
+    fn tasks(&self, loaded: &[Loaded]) -> Vec<Task> {
+        let mut tasks = Vec::new();
+        for file in loaded {
+            let seeds = match self.plan.common.seeds {
+                None => vec![None],
+                Some(Seeds { first, last }) => (first..=last).map(Some).collect(),
+            };
+            for seed in seeds {
+                let mut loaded = file.clone();
+                let mut folder = self.plan.common.out.clone();
+                if !self.plan.single {
+                    folder = folder.map(|folder| folder.join(&loaded.stem));
+                }
+                if let Some(seed) = seed {
+                    loaded.scenario.run.seed = seed;
+                    folder = folder.map(|folder| folder.join(format!("seed-{seed}")));
+                }
+                tasks.push(Task { loaded, folder });
+            }
+        }
+        tasks
+    }
+
+    fn one_by_one(&self, tasks: &[Task]) -> Vec<Ending> {
+        let mut endings = Vec::new();
+        for task in tasks {
+            let ending = self.perform(task, false);
+            self.show(&ending, task);
+            let stop = matches!(&ending, Ending::Failed(ExperimentError::Launch(LaunchError::Interrupted)));
+            endings.push(ending);
+            if stop {
+                break;
+            }
+        }
+        endings
+    }
+
+    /// Independent runs on all cores; shown in order as soon as all before them are shown.
+    fn side_by_side(&self, tasks: &[Task]) -> Vec<Ending> {
+        let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
+        let next = AtomicUsize::new(0);
+        let shelf: Mutex<(usize, Vec<Option<Ending>>)> =
+            Mutex::new((0, tasks.iter().map(|_| None).collect()));
+        std::thread::scope(|scope| {
+            for _ in 0..cores.min(tasks.len()) {
+                scope.spawn(|| {
+                    loop {
+                        let index = next.fetch_add(1, Ordering::Relaxed);
+                        let Some(task) = tasks.get(index) else { return };
+                        let ending = self.perform(task, true);
+                        let mut shelf = shelf.lock().expect("no thread panics while it shows");
+                        shelf.1[index] = Some(ending);
+                        while let Some(Some(ending)) = shelf.1.get(shelf.0) {
+                            self.show(ending, &tasks[shelf.0]);
+                            shelf.0 += 1;
+                        }
+                    }
+                });
+            }
+        });
+        let shelf = shelf.into_inner().expect("all threads have ended well");
+        shelf.1.into_iter().flatten().collect()
+    }
+
+    fn perform(&self, task: &Task, quiet: bool) -> Ending {
+        let scenario = &task.loaded.scenario;
+        let substrate = substrate(scenario.run.backend);
+        let lab = render(scenario);
+        let mut dilation = 0;
+        if substrate.is_live {
+            let estimate = estimate::live(scenario, &lab, &self.host);
+            dilation = estimate.dilation;
+            eprintln!(
+                "{}: {dilation}× slowed, {:.0} frame-hops/s, about {:.0} s of wall time{}",
+                scenario.name,
+                estimate.frame_hops_per_s,
+                estimate.wall_seconds,
+                if self.host.measured { "" } else { " (host not calibrated: pausebed calibrate)" },
+            );
+        }
+        let phases = lab.phases.iter().map(|phase| (phase.start, phase.name.clone())).collect();
+        let mut bar =
+            RunProgress::new(&scenario.name, lab.fabric.tau, lab.plan.stop, phases, quiet);
+        let conditions = Conditions {
+            substrate,
+            dilation,
+            folder: task.folder.as_deref(),
+            command: self.plan.line.clone(),
+            injections: Vec::new(),
+        };
+        let run = Experiment::run(scenario, conditions, &mut |progress| bar.tell(progress, quiet));
+        bar.finish();
+        match run {
+            Ok(mut experiment) => {
+                // Tables are written and pictures need only ports: the rest is let go early.
+                for recording in &mut experiment.outcome.recordings {
+                    recording.edges.clear();
+                }
+                Ending::Done(Box::new(experiment))
+            }
+            Err(error) => Ending::Failed(error),
+        }
+    }
+
+    fn show(&self, ending: &Ending, task: &Task) {
+        match ending {
+            Ending::Done(experiment) if !self.plan.common.json => {
+                println!("{}", summary::text(experiment));
+                if let Some(folder) = &task.folder {
+                    println!("  files   {}\n", folder.display());
+                }
+            }
+            Ending::Done(_) => {}
+            Ending::Failed(error) => eprintln!("{}: {error}", task.loaded.scenario.name),
+        }
+    }
+
+    /// Sums up, writes `suite.json`, and chooses the exit code.
+    fn conclude(&self, tasks: &[Task], endings: &[Ending]) -> Exit {
+        let results: Vec<&RunResult> = endings
+            .iter()
+            .filter_map(|ending| match ending {
+                Ending::Done(experiment) => Some(&experiment.result),
+                Ending::Failed(_) => None,
+            })
+            .collect();
+        if self.plan.common.json {
+            println!("{}", sums::json(&results));
+        } else if self.plan.common.seeds.is_some() {
+            println!("{}", sums::spread(&results));
+        } else if tasks.len() > 1 {
+            println!("{}", sums::comparison(&results));
+        }
+        let mut exit = endings.iter().map(exit_of).max().unwrap_or(Exit::Good);
+        if let Some(folder) = self.plan.common.out.as_deref().filter(|_| !self.plan.single)
+            && let Err(error) = sums::write_suite(folder, tasks_and(tasks, endings))
+        {
+            eprintln!("cannot write {}: {error}", folder.join("suite.json").display());
+            exit = exit.max(Exit::Host);
+        }
+        exit
+    }
+}
+
+/// Each task's folder and result, where it has one.
+fn tasks_and<'a>(tasks: &'a [Task], endings: &'a [Ending]) -> Vec<sums::Row<'a>> {
+    let rows = tasks.iter().zip(endings).map(|(task, ending)| sums::Row {
+        stem: &task.loaded.stem,
+        folder: task.folder.as_deref().unwrap_or(Path::new("")),
+        result: match ending {
+            Ending::Done(experiment) => Ok(&experiment.result),
+            Ending::Failed(error) => Err(error.to_string()),
+        },
+    });
+    rows.collect()
+}
+
+fn exit_of(ending: &Ending) -> Exit {
+    match ending {
+        Ending::Done(experiment) => match experiment.result.verdict {
+            Verdict::Pass => Exit::Good,
+            Verdict::Fail => Exit::Failed,
+            Verdict::Inconclusive => Exit::Inconclusive,
+        },
+        Ending::Failed(ExperimentError::Launch(error)) => match error {
+            LaunchError::Died(_) => Exit::Died,
+            LaunchError::Host(_) => Exit::Host,
+            LaunchError::Config(_) => Exit::Usage,
+            LaunchError::Interrupted => Exit::Interrupted,
+        },
+        Ending::Failed(ExperimentError::Write(_) | ExperimentError::Folder(..)) => Exit::Host,
+    }
+}

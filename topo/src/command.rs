@@ -1,0 +1,88 @@
+//! The command line: one file a command, one table of exit codes.
+//!
+//! Data goes to standard output, talk to standard error.
+
+use clap::{Parser, Subcommand};
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+pub mod demo;
+pub mod files;
+pub mod run;
+pub mod suite;
+pub mod validate;
+
+/// How a command ended (design.md 5). Of several runs the highest of 5, 4, 1, 0 counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Exit {
+    /// Good.
+    Good = 0,
+    /// An expectation or a case failed.
+    Failed = 1,
+    /// Bad usage or a bad file.
+    Usage = 2,
+    /// The host lacks something.
+    Host = 3,
+    /// The host did not keep up.
+    Inconclusive = 4,
+    /// A daemon died.
+    Died = 5,
+    /// Somebody pressed Ctrl-C.
+    Interrupted = 130,
+}
+
+/// A laboratory for lossless networks made of real packets.
+#[derive(Debug, Parser)]
+#[command(name = "pausebed", version, about, max_term_width = 100)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// The hot spot of the paper, live over UDP: without and with congestion control.
+    Demo(demo::Options),
+    /// Run scenario files.
+    Run(run::Options),
+    /// Run every scenario file of a folder.
+    Suite(suite::Options),
+    /// Check scenario files without starting anything.
+    Validate(validate::Options),
+    /// Play the part of the switch daemon.
+    #[command(disable_help_flag = true)]
+    Switchd(Part),
+    /// Play the part of the NIC daemon.
+    #[command(disable_help_flag = true)]
+    Nicd(Part),
+}
+
+#[derive(Debug, clap::Args)]
+struct Part {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    arguments: Vec<String>,
+}
+
+/// Runs the command that `arguments` asks for.
+pub fn main(arguments: Vec<OsString>) -> ExitCode {
+    use emulation::daemon;
+    use emulation::wiring::NodeKind;
+    let words = arguments.iter().map(|word| word.to_string_lossy().into_owned());
+    let line = words.collect::<Vec<_>>().join(" ");
+    // clap prints and ends by itself: 2 for bad usage, 0 for help.
+    let parsed = Arguments::parse_from(arguments);
+    let exit = match parsed.command {
+        Command::Demo(options) => demo::run(&options, &line),
+        Command::Run(options) => run::run(&options, &line),
+        Command::Suite(options) => suite::run(&options, &line),
+        Command::Validate(options) => validate::run(&options),
+        Command::Switchd(part) => {
+            return daemon::main(NodeKind::Switch, part.arguments.into_iter(), switchd::make);
+        }
+        Command::Nicd(part) => {
+            return daemon::main(NodeKind::Nic, part.arguments.into_iter(), nicd::make);
+        }
+    };
+    ExitCode::from(exit as u8)
+}

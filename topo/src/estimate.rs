@@ -1,0 +1,98 @@
+//! How slow a live run must be on this host, and how long it will take.
+//!
+//! The dilation is the larger of two: a frame time on the wall must be long against the wake-ups of
+//! the host, and the frames of a second must not be more than the host can carry (design.md 4).
+
+use crate::calibration::Calibration;
+use crate::render::Lab;
+use crate::scenario::run::Dilate;
+use crate::scenario::traffic::Offer;
+use crate::scenario::Scenario;
+use emulation::wiring::{NodeKind, Wiring};
+use proto::units::Duration;
+use std::collections::VecDeque;
+
+/// Shortest frame time on the wall with real-time priority, in seconds.
+const FRAME_TIME_REALTIME_S: f64 = 0.6e-3;
+/// And without.
+const FRAME_TIME_ORDINARY_S: f64 = 2.0e-3;
+/// Frames of any kind for one data frame and link: itself, the credits it frees and its
+/// acknowledgement's share. Measured on case 4 with an acknowledgement for each frame: 2.8.
+const FRAMES_A_DATA_FRAME: f64 = 3.0;
+
+/// What a live run will be like.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Estimate {
+    /// Wall time over fabric time.
+    pub dilation: u64,
+    /// Wall time of the run.
+    pub wall_seconds: f64,
+    /// Frames of any kind that cross a link, by wall second.
+    pub frame_hops_per_s: f64,
+}
+
+/// Estimates a live run of `scenario` on a host that has been calibrated.
+pub fn live(scenario: &Scenario, lab: &Lab, host: &Calibration) -> Estimate {
+    let tau_s = seconds(lab.fabric.tau);
+    let hops_per_fabric_s = data_frames_per_s(scenario, lab) * mean_hops(&lab.fabric.wiring) * FRAMES_A_DATA_FRAME;
+    let shortest = if host.realtime && scenario.run.realtime { FRAME_TIME_REALTIME_S } else { FRAME_TIME_ORDINARY_S };
+    let dilation = match scenario.run.dilate {
+        Dilate::By(factor) => factor.max(1.0),
+        Dilate::Auto => (shortest / tau_s).max(hops_per_fabric_s / host.frame_hops_per_s).max(1.0),
+    };
+    let dilation = dilation.ceil();
+    Estimate {
+        dilation: dilation as u64,
+        wall_seconds: seconds(scenario.run.duration) * dilation,
+        frame_hops_per_s: hops_per_fabric_s / dilation,
+    }
+}
+
+fn seconds(time: Duration) -> f64 {
+    time.as_ps() as f64 / 1e12
+}
+
+/// Data frames that all adapters together offer in a second of fabric time, at the busiest moment.
+fn data_frames_per_s(scenario: &Scenario, lab: &Lab) -> f64 {
+    let line = 1.0 / seconds(lab.fabric.tau);
+    let offered = |at| -> f64 {
+        let items = scenario.traffic.items.iter().filter(|item| item.start <= at && at < item.stop);
+        items
+            .map(|item| {
+                let share = match item.offer {
+                    Offer::Load(load) => load,
+                    Offer::Rate(rate) => rate.get() as f64 / scenario.fabric.link.rate.get() as f64,
+                    Offer::Backlog => 1.0,
+                };
+                item.from.len() as f64 * share.min(1.0)
+            })
+            .sum()
+    };
+    let busiest = scenario.traffic.items.iter().map(|item| offered(item.start)).fold(0.0, f64::max);
+    // Nobody sends faster than its line.
+    busiest.min(lab.nics.len() as f64) * line
+}
+
+/// Links between two adapters, on the mean.
+fn mean_hops(wiring: &Wiring) -> f64 {
+    let mut neighbours = vec![Vec::new(); wiring.nodes.len()];
+    for link in &wiring.links {
+        neighbours[link.a.node].push(link.b.node);
+        neighbours[link.b.node].push(link.a.node);
+    }
+    let Some(from) = wiring.nodes.iter().position(|node| node.kind == NodeKind::Nic) else { return 1.0 };
+    let mut distance = vec![None; wiring.nodes.len()];
+    distance[from] = Some(0u64);
+    let mut queue = VecDeque::from([from]);
+    while let Some(node) = queue.pop_front() {
+        for next in &neighbours[node] {
+            if distance[*next].is_none() {
+                distance[*next] = distance[node].map(|hops| hops + 1);
+                queue.push_back(*next);
+            }
+        }
+    }
+    let reached = wiring.nodes.iter().zip(&distance).filter(|(node, _)| node.kind == NodeKind::Nic);
+    let hops: Vec<u64> = reached.filter_map(|(_, hops)| *hops).filter(|hops| *hops > 0).collect();
+    if hops.is_empty() { 1.0 } else { hops.iter().sum::<u64>() as f64 / hops.len() as f64 }
+}

@@ -1,0 +1,6 @@
+//! What people see in a terminal: progress while they wait, tables and small pictures when it is
+//! over. Plain text where nobody looks.
+
+pub mod progress;
+pub mod sparkline;
+pub mod summary;

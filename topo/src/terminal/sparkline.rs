@@ -1,0 +1,51 @@
+//! A small picture of a series: one character a value, all on the scale from zero to one.
+
+/// Eighths of a character cell.
+const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/// Draws `values` (1.0 is full height) in at most `width` characters, neighbours averaged.
+///
+/// Without Unicode each value is a digit, 9 for full height.
+pub fn draw(values: &[f64], width: usize, unicode: bool) -> String {
+    if values.is_empty() || width == 0 {
+        return String::new();
+    }
+    let columns = width.min(values.len());
+    let column = |index: usize| {
+        let from = index * values.len() / columns;
+        let to = ((index + 1) * values.len() / columns).max(from + 1);
+        values[from..to].iter().sum::<f64>() / (to - from) as f64
+    };
+    (0..columns)
+        .map(|index| {
+            let share = column(index).clamp(0.0, 1.0);
+            if unicode {
+                BLOCKS[(share * 8.0).round() as usize]
+            } else {
+                char::from(b'0' + (share * 9.0).round() as u8)
+            }
+        })
+        .collect()
+}
+
+/// Whether this terminal is expected to show more than ASCII.
+pub fn unicode() -> bool {
+    let set = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let locale = set("LC_ALL").or_else(|| set("LC_CTYPE")).or_else(|| set("LANG"));
+    let dumb = set("TERM").is_some_and(|term| term == "dumb");
+    let c_locale = locale.is_some_and(|locale| locale == "C" || locale == "POSIX");
+    !dumb && !c_locale
+}
+
+#[cfg(test)]
+mod tests {
+    use super::draw;
+
+    #[test]
+    fn heights_follow_values_and_neighbours_share_a_column() {
+        assert_eq!(draw(&[0.0, 0.5, 1.0], 10, true), " ▄█");
+        assert_eq!(draw(&[0.0, 1.0, 1.0, 1.0], 2, true), "▄█");
+        assert_eq!(draw(&[0.0, 1.0, 7.0], 3, false), "099");
+        assert_eq!(draw(&[], 5, true), "");
+    }
+}

@@ -1,0 +1,194 @@
+//! The result of a run as a table: verdict first, then what was measured beside what was expected,
+//! then a picture of throughput over time.
+
+use super::sparkline;
+use crate::experiment::Experiment;
+use crate::measure::verdict::{Judgement, Verdict};
+use crate::measure::{At, Quantity};
+use comfy_table::{CellAlignment, Table, presets};
+use emulation::wiring::End;
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+/// Columns of the picture.
+const PICTURE: usize = 60;
+
+/// The whole text of one run.
+pub fn text(experiment: &Experiment) -> String {
+    let mut out = String::new();
+    let result = &experiment.result;
+    let met = result.expectations.iter().filter(|e| e.verdict == Verdict::Pass).count();
+    let _ = writeln!(
+        out,
+        "{}  {}  {met} of {} expectations  {}",
+        word(result.verdict),
+        result.scenario,
+        result.expectations.len(),
+        host(experiment),
+    );
+    let _ = writeln!(out, "{}", indent(&table(experiment)));
+    out += &pictures(experiment);
+    let balance = &result.conservation;
+    let lost: u64 = balance.dropped.values().sum();
+    let _ = writeln!(
+        out,
+        "  frames  {} sent = {} delivered + {} under way + {} dropped{}",
+        balance.injected,
+        balance.delivered,
+        balance.buffered,
+        lost,
+        if balance.closes() { "" } else { "   ✕ DOES NOT CLOSE" },
+    );
+    for reason in &experiment.outcome.reasons {
+        let _ = writeln!(out, "  ◐ {reason}");
+    }
+    if result.verdict == Verdict::Inconclusive
+        && let Some(dilation) = result.fidelity.suggested_dilation
+    {
+        let _ = writeln!(out, "  again with --dilate {dilation}, which should hold on this host");
+    }
+    for failed in result.expectations.iter().filter(|e| e.verdict == Verdict::Fail) {
+        let _ = writeln!(out, "  ✕ {}", failure(experiment, failed));
+    }
+    out
+}
+
+/// The verdict in capitals, as reports print it.
+pub fn word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Pass => "PASS",
+        Verdict::Fail => "FAIL",
+        Verdict::Inconclusive => "INCONCLUSIVE",
+    }
+}
+
+/// How the host did, in a few words.
+fn host(experiment: &Experiment) -> String {
+    let fidelity = &experiment.result.fidelity;
+    match experiment.result.dilation {
+        None => format!("virtual clock, {:.1} s", experiment.outcome.wall_seconds),
+        Some(dilation) => format!(
+            "{}, {dilation}× slowed, host {} (late p99 {:.3} of 0.10 frame times, {} lost)",
+            experiment.result.backend,
+            if fidelity.ok { "kept up" } else { "did not keep up" },
+            fidelity.lateness_p99_frames,
+            fidelity.transport_lost,
+        ),
+    }
+}
+
+fn table(experiment: &Experiment) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_header(["measure", "accepted", "value", ""]);
+    let mut shown = BTreeSet::new();
+    for judged in &experiment.result.expectations {
+        shown.insert(judged.measure.as_str());
+        let sign = match judged.verdict {
+            Verdict::Pass => "✓",
+            Verdict::Fail => "✕",
+            Verdict::Inconclusive => "◐",
+        };
+        table.add_row([judged.measure.clone(), accepted(judged), number(judged.value), sign.to_owned()]);
+    }
+    for (name, value) in &experiment.result.measures {
+        if !shown.contains(name.as_str()) {
+            table.add_row([name.clone(), String::new(), number(*value), String::new()]);
+        }
+    }
+    for column in [1, 2] {
+        if let Some(column) = table.column_mut(column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table.to_string()
+}
+
+/// The bounds of an expectation.
+pub fn accepted(judged: &Judgement) -> String {
+    match (judged.min, judged.max) {
+        (Some(min), Some(max)) => format!("{} – {}", number(Some(min)), number(Some(max))),
+        (Some(min), None) => format!("≥ {}", number(Some(min))),
+        (None, Some(max)) => format!("≤ {}", number(Some(max))),
+        (None, None) => "any".to_owned(),
+    }
+}
+
+/// A measured value; three decimals for ratios, fewer for large numbers.
+pub fn number(value: Option<f64>) -> String {
+    match value {
+        None => "–".to_owned(),
+        Some(value) if value.abs() >= 1_000.0 => format!("{value:.0}"),
+        Some(value) if value.abs() >= 10.0 => format!("{value:.1}"),
+        Some(value) => format!("{value:.3}"),
+    }
+}
+
+fn failure(experiment: &Experiment, judged: &Judgement) -> String {
+    let value = match judged.value {
+        Some(value) => format!("{} is {}", judged.measure, number(Some(value))),
+        None => {
+            let why = experiment.nulls.iter().find(|(name, _)| *name == judged.measure);
+            let why = why.map_or("no value", |(_, why)| why.as_str());
+            format!("{} has no value ({why})", judged.measure)
+        }
+    };
+    let look = place(experiment, &judged.measure).map_or(String::new(), |at| format!("; look at {at}"));
+    format!(
+        "{value}, accepted is {} (line {}: {}){look}",
+        accepted(judged),
+        judged.line,
+        judged.why
+    )
+}
+
+/// A port or flow to look at for a measure.
+fn place(experiment: &Experiment, measure: &str) -> Option<String> {
+    let measure = experiment.lab.measures.iter().find(|m| m.name == measure)?;
+    let wiring = &experiment.lab.fabric.wiring;
+    match &measure.at {
+        At::Ports(ports) => ports.first().map(|(end, _)| wiring.end_name(*end)),
+        At::Flows(flows) => flows.first().map(|(from, to)| {
+            format!("{}>{}", wiring.nodes[*from].name, wiring.nodes[*to].name)
+        }),
+        At::Nodes(nodes) => nodes.first().map(|node| wiring.nodes[*node].name.clone()),
+    }
+}
+
+/// Throughput over time, one line a measure of throughput.
+fn pictures(experiment: &Experiment) -> String {
+    let unicode = sparkline::unicode();
+    let mut out = String::new();
+    let measures = &experiment.lab.measures;
+    for measure in measures.iter().filter(|measure| measure.of == Quantity::Throughput) {
+        let At::Ports(ports) = &measure.at else { continue };
+        let ends: Vec<End> = ports.iter().map(|(end, _)| *end).collect();
+        let series = throughput(experiment, &ends);
+        let picture = sparkline::draw(&series, PICTURE, unicode);
+        let _ = writeln!(out, "  {:16} {picture}", measure.name);
+    }
+    out
+}
+
+/// Mean throughput received at some ports, by bin, as a ratio to line rate.
+pub fn throughput(experiment: &Experiment, ends: &[End]) -> Vec<f64> {
+    let wanted: BTreeSet<End> = ends.iter().copied().collect();
+    let mut sums: Vec<f64> = Vec::new();
+    for recording in &experiment.outcome.recordings {
+        let slots = &recording.grid.slots;
+        sums.resize(sums.len().max(slots.len()), 0.0);
+        for series in recording.ports.iter().filter(|series| wanted.contains(&series.at)) {
+            let Ok(rate) = experiment.lab.fabric.line_rate(series.at) else { continue };
+            for (index, slot) in slots.iter().enumerate() {
+                let octets = series.bins.get(index as u32).rx_bytes() as f64;
+                let full = rate.get() as f64 * slot.length().as_ps() as f64 / 8e12;
+                sums[index] += octets / full.max(1.0);
+            }
+        }
+    }
+    sums.iter().map(|sum| sum / wanted.len().max(1) as f64).collect()
+}
+
+fn indent(text: &str) -> String {
+    text.lines().map(|line| format!("  {}", line.trim_end())).collect::<Vec<_>>().join("\n")
+}
