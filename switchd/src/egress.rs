@@ -33,6 +33,8 @@ pub struct UnderWay {
     pub end: Instant,
     /// Copies of one packet share this key.
     pub group: Option<u32>,
+    /// The latest wait for credit while this frame was first of its queue.
+    pub waited: Option<Instant>,
 }
 
 /// One output port's own state.
@@ -41,6 +43,10 @@ pub struct Egress {
     points: Vec<Box<dyn CongestionPoint>>,
     /// By data lane: the wait for credit that the frame sent last had to endure.
     stalled_before: Vec<Option<Instant>>,
+    /// By data lane: when the latest wait for credit ended.
+    last_stall: Vec<Option<Instant>>,
+    /// By input and data lane: when the last frame of that queue left.
+    queue_departure: Vec<Instant>,
     /// By data lane.
     last_departure: Vec<Option<Instant>>,
     management: VecDeque<Frame>,
@@ -95,9 +101,11 @@ impl LaneSource for Output<'_> {
 
 impl Egress {
     /// An output with one congestion point a data lane.
-    pub fn new(points: Vec<Box<dyn CongestionPoint>>) -> Egress {
+    pub fn new(points: Vec<Box<dyn CongestionPoint>>, inputs: usize) -> Egress {
         Egress {
             stalled_before: vec![None; points.len()],
+            last_stall: vec![None; points.len()],
+            queue_departure: vec![Instant::ZERO; points.len() * inputs],
             last_departure: vec![None; points.len()],
             points,
             management: VecDeque::new(),
@@ -163,9 +171,12 @@ impl Egress {
         now: Instant,
         log: &mut EventLog,
     ) {
-        let sample = self.sample(place, memory, port, blocked);
+        let mut sample = self.sample(place, memory, port, blocked);
         let point = &mut self.points[place.lane.index()];
         if let Some(packet) = memory.head(place.input, place.output, place.lane) {
+            if !port.has_credit(place.lane, packet.headers.size) {
+                sample.blocked_since = sample.blocked_since.or(Some(now));
+            }
             let marking = point.on_head(&packet.headers, &sample, now);
             mark(marking, &mut packet.headers, &sample, place.lane, port, now, log);
         }
@@ -249,8 +260,14 @@ impl Egress {
             relabel(&mut frame.octets, place.lane, headers.fecn);
         }
         self.last_departure[index] = Some(end);
+        if self.stalled_before[index].is_some() {
+            self.last_stall[index] = Some(now);
+        }
+        let queue = place.input.index() * self.points.len() + index;
+        let waited = self.last_stall[index].filter(|stall| *stall >= self.queue_departure[queue]);
+        self.queue_departure[queue] = end;
         let (input, lane, size) = (place.input, place.lane, headers.size);
-        self.under_way = Some(UnderWay { input, input_lane, lane, size, end, group });
+        self.under_way = Some(UnderWay { input, input_lane, lane, size, end, group, waited });
     }
 }
 

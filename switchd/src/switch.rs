@@ -232,7 +232,7 @@ impl Switch {
         note_queue(memory, place, port, done.end);
         let egress = &mut self.egress[index];
         if has_head {
-            let blocked = port.blocked_since(done.lane).or(egress.stall_before_last(done.lane));
+            let blocked = port.blocked_since(done.lane).or(done.waited);
             egress.on_head(place, blocked, memory, port, done.end, &mut self.log);
         }
         self.stirred.insert(output);
@@ -279,7 +279,7 @@ fn outputs(config: &SwitchConfig, port: &LinkPort) -> Result<Egress, ConfigError
             random: Random::stream(config.seed, &config.name, &purpose),
         })
     });
-    Ok(Egress::new(points.collect()))
+    Ok(Egress::new(points.collect(), config.ports.len()))
 }
 
 impl Device for Switch {

@@ -141,6 +141,11 @@ impl LinkPort {
         self.flow.control_due(now).is_some()
     }
 
+    /// Whether the peer has room for a packet of `size` on `lane` now.
+    pub fn has_credit(&self, lane: VirtualLane, size: Bytes) -> bool {
+        self.flow.may_transmit(lane, size)
+    }
+
     /// Since when a ready frame has waited for credit on `lane`.
     pub fn blocked_since(&self, lane: VirtualLane) -> Option<Instant> {
         self.lanes.get(lane.index()).and_then(|lane| lane.hold.since())
