@@ -8,6 +8,8 @@ use std::process::ExitCode;
 
 pub mod demo;
 pub mod files;
+pub mod graph;
+pub mod replay;
 pub mod run;
 pub mod suite;
 pub mod validate;
@@ -50,6 +52,10 @@ enum Command {
     Suite(suite::Options),
     /// Check scenario files without starting anything.
     Validate(validate::Options),
+    /// Draw the fabric of a scenario file.
+    Graph(graph::Options),
+    /// Feed recorded frames into a fabric and see what comes out.
+    Replay(replay::Options),
     /// Play the part of the switch daemon.
     #[command(disable_help_flag = true)]
     Switchd(Part),
@@ -77,6 +83,8 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
         Command::Run(options) => run::run(&options, &line),
         Command::Suite(options) => suite::run(&options, &line),
         Command::Validate(options) => validate::run(&options),
+        Command::Graph(options) => graph::run(&options),
+        Command::Replay(options) => replay::run(&options, &line),
         Command::Switchd(part) => {
             return daemon::main(NodeKind::Switch, part.arguments.into_iter(), switchd::make);
         }

@@ -14,6 +14,7 @@ pub mod graph;
 pub mod keyfile;
 pub mod names;
 pub mod render;
+pub mod replay;
 pub mod routes;
 pub mod scenario;
 pub mod shapes;
