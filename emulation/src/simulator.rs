@@ -61,6 +61,8 @@ pub struct Simulator {
     leads: Vec<Option<Lead>>,
     /// By slot: frames passing here are shown to the witness.
     watched: Vec<bool>,
+    /// Ends that frames from outside reach, with a further slot each, behind all others.
+    feeds: Vec<(End, usize)>,
     tally: Tally,
 }
 
@@ -83,6 +85,7 @@ impl Simulator {
             approaches: slots.iter().map(|_| Approach { frames: VecDeque::new() }).collect(),
             leads: slots.iter().map(|_| None).collect(),
             watched: vec![false; slots.len()],
+            feeds: Vec::new(),
             first_slot,
             slots,
             devices,
@@ -106,11 +109,30 @@ impl Simulator {
         self.first_slot[device] as usize + self.devices[device].ports()
     }
 
-    /// Lets a frame from outside arrive at a port, behind those already on its cable.
+    /// Lets a frame from outside arrive at a port, in order with others from outside but beside
+    /// what comes on the cable. To be called before the run.
     pub fn inject(&mut self, end: End, frame: Frame, arrives: Instant) {
         self.tally.fed += u64::from(frame.kind != FrameKind::InfinibandLink);
-        let slot = self.slot(end);
+        let known = self.feeds.iter().find(|(at, _)| *at == end);
+        let slot = known.map(|(_, slot)| *slot).unwrap_or_else(|| self.open_feed(end));
         self.approach(slot, arrives, frame);
+    }
+
+    /// A slot of its own for frames from outside: on the cable's they would hold up what the peer
+    /// sends before they are due.
+    fn open_feed(&mut self, end: End) -> usize {
+        let slot = self.slots.len();
+        self.feeds.push((end, slot));
+        self.slots.push((end.node, Some(end.port)));
+        self.approaches.push(Approach { frames: VecDeque::new() });
+        self.leads.push(None);
+        self.watched.push(false);
+        self.calendar = Calendar::new(self.slots.len());
+        for (slot, approach) in self.approaches.iter().enumerate() {
+            let next = approach.frames.front().map_or(Instant::NEVER, |(arrives, _)| *arrives);
+            self.calendar.set(slot, next);
+        }
+        slot
     }
 
     /// Runs until `stop`, or until `progress` breaks off; it is asked every few thousand events.

@@ -17,6 +17,7 @@ use crate::render::{Lab, render};
 use crate::replay::{Account, Feed, Pace, account, table};
 use crate::scenario::Scenario;
 use crate::terminal::progress::RunProgress;
+use clap::{Args, FromArgMatches};
 use emulation::wiring::End;
 use std::path::{Path, PathBuf};
 
@@ -62,44 +63,60 @@ fn speed(text: &str) -> Result<f64, String> {
     if positive { Ok(factor) } else { Err("a speed is above zero".to_owned()) }
 }
 
+impl Options {
+    /// Options as the command line gives them, without the command's name.
+    ///
+    /// # Errors
+    /// In the words of the command line.
+    pub fn parse(arguments: &[&str]) -> Result<Options, String> {
+        let command = Options::augment_args(clap::Command::new("replay").no_binary_name(true));
+        let matches = command.try_get_matches_from(arguments).map_err(|error| error.to_string())?;
+        Options::from_arg_matches(&matches).map_err(|error| error.to_string())
+    }
+}
+
 /// Runs the command.
 pub fn run(options: &Options, line: &str) -> Exit {
-    let (scenario, feed) = match prepare(options) {
-        Ok(prepared) => prepared,
-        Err(reason) => {
-            eprintln!("{}", reason.trim_end());
-            return Exit::Usage;
-        }
-    };
-    let scratch = match tempfile::tempdir() {
-        Ok(scratch) => scratch,
-        Err(error) => {
-            eprintln!("no temporary folder: {error}");
-            return Exit::Host;
-        }
-    };
-    let folder = options.out.as_deref().unwrap_or(scratch.path());
-    interrupt::watch();
-    let experiment = match perform(options, line, &scenario, &feed, folder) {
-        Ok(experiment) => experiment,
-        Err(exit) => return exit,
-    };
-    match Account::of(&feed, &options.file, &experiment) {
-        Ok(mut account) => {
-            let file = account::captures(&experiment).next().map(|capture| capture.file.clone());
-            account.capture = file.filter(|_| options.out.is_some());
-            show(&account, options.json);
+    match replay(options, line) {
+        Ok(account) if options.json => {
+            let json = serde_json::to_string_pretty(&account);
+            println!("{}", json.expect("an account is plain data"));
             exit_of(&account)
         }
-        Err(error) => {
-            eprintln!("cannot read what was captured: {error}");
-            Exit::Host
+        Ok(account) => {
+            print!("{}", table::text(&account));
+            exit_of(&account)
+        }
+        Err((exit, reason)) => {
+            eprintln!("{}", reason.trim_end());
+            exit
         }
     }
 }
 
+/// Replays, and says what became of every frame.
+///
+/// # Errors
+/// How the command ends without an account, and why.
+pub fn replay(options: &Options, line: &str) -> Result<Account, (Exit, String)> {
+    let prepared = prepare(options).map_err(|reason| (Exit::Usage, reason))?;
+    // Without --out the capture is only read, for the account.
+    let scratch = tempfile::tempdir()
+        .map_err(|error| (Exit::Host, format!("no temporary folder: {error}")))?;
+    let folder = options.out.as_deref().unwrap_or(scratch.path());
+    let experiment = perform(options, line, &prepared, folder)?;
+    let mut account = Account::of(&prepared.1, &options.file, &experiment)
+        .map_err(|error| (Exit::Host, format!("cannot read what was captured: {error}")))?;
+    let file = account::captures(&experiment).next().map(|capture| capture.file.clone());
+    account.capture = file.filter(|_| options.out.is_some());
+    Ok(account)
+}
+
 /// Reads everything; nothing is started if anything is wrong.
-fn prepare(options: &Options) -> Result<(Scenario, Feed), String> {
+///
+/// # Errors
+/// What is wrong with the scenario, the port, the pace or the capture.
+pub fn prepare(options: &Options) -> Result<(Scenario, Feed), String> {
     let mut scenario = scenario(options)?;
     let at = port(&scenario, &options.at)?;
     let pace = match options.speed {
@@ -159,13 +176,17 @@ fn watch(scenario: &mut Scenario, at: End, lab: &Lab) {
     }
 }
 
-fn perform(
+/// Runs the scenario with the frames fed to it; its files go to `folder`.
+///
+/// # Errors
+/// How the command ends if nothing came back, and why.
+pub fn perform(
     options: &Options,
     line: &str,
-    scenario: &Scenario,
-    feed: &Feed,
+    (scenario, feed): &(Scenario, Feed),
     folder: &Path,
-) -> Result<Experiment, Exit> {
+) -> Result<Experiment, (Exit, String)> {
+    interrupt::watch();
     let substrate = substrate(scenario.run.backend);
     let lab = render(scenario);
     let mut dilation = 0;
@@ -190,20 +211,12 @@ fn perform(
     let run = Experiment::run(scenario, conditions, &mut |progress| bar.tell(progress, quiet));
     bar.finish();
     run.map_err(|error| {
-        eprintln!("{}: {error}", scenario.name);
-        campaign::exit_of_error(&error)
+        (campaign::exit_of_error(&error), format!("{}: {error}", scenario.name))
     })
 }
 
-fn show(account: &Account, json: bool) {
-    if json {
-        println!("{}", serde_json::to_string_pretty(account).expect("an account is plain data"));
-    } else {
-        println!("{}", table::text(account));
-    }
-}
-
-fn exit_of(account: &Account) -> Exit {
+/// The exit code that an account amounts to.
+pub fn exit_of(account: &Account) -> Exit {
     match account.verdict {
         Verdict::Inconclusive => Exit::Inconclusive,
         Verdict::Pass if account.accounted => Exit::Good,

@@ -11,7 +11,6 @@ use crate::measure::verdict::Verdict;
 use crate::run_directory::result::Conservation;
 use emulation::capture::CaptureStatistics;
 use emulation::capture::reader::{CaptureReader, ReadError};
-use emulation::wiring::{End, NodeKind};
 use proto::events::Direction;
 use proto::frame::{Frame, FrameKind};
 use proto::ids::VirtualLane;
@@ -47,18 +46,22 @@ pub struct Account {
     pub left: u64,
     /// Copies that left, by port.
     pub left_by: BTreeMap<String, u64>,
-    /// Frames that the node itself took.
-    pub delivered: u64,
     /// Frames that ended at the port they were fed to, by reason.
     pub ended: BTreeMap<String, u64>,
     /// Frames that ended anywhere else, by port and reason.
     pub ended_beyond: BTreeMap<String, BTreeMap<String, u64>>,
+    /// Frames that reached their end, by node; those of other traffic among them.
+    pub delivered: BTreeMap<String, u64>,
     /// Fed frames that neither left nor ended; more than stand somewhere are a fault.
     pub inside: u64,
     /// All frames of the run.
     pub conservation: Conservation,
     /// Every frame is accounted for.
     pub accounted: bool,
+    /// Why the host did not keep up, one sentence each.
+    pub reasons: Vec<String>,
+    /// The dilation that should hold on this host; null on the virtual clock.
+    pub suggested_dilation: Option<u64>,
     /// Frames that the capture itself dropped: then the table counts too few.
     pub capture_dropped: u64,
     /// The capture of what came out, if it was kept.
@@ -82,19 +85,21 @@ impl Account {
     pub fn of(feed: &Feed, file: &Path, experiment: &Experiment) -> Result<Account, ReadError> {
         let (result, lab) = (&experiment.result, &experiment.lab);
         let wiring = &lab.fabric.wiring;
+        let node = &wiring.nodes[feed.at.node].name;
         let mut exits = Exits::default();
         let mut capture_dropped = 0;
         for capture in captures(experiment) {
-            exits.trace(feed, &wiring.nodes[feed.at.node].name, &capture.file)?;
+            exits.trace(feed, node, &capture.file)?;
             capture_dropped += capture.interfaces.iter().map(|port| port.dropped).sum::<u64>();
         }
         let mut losses = losses(experiment);
         let at = wiring.end_name(feed.at);
         let ended = losses.remove(&at).unwrap_or_default();
-        let is_nic = wiring.nodes[feed.at.node].kind == NodeKind::Nic;
         let fed = feed.frames.len() as u64;
-        let delivered = if is_nic { delivered(experiment, feed.at) } else { 0 };
-        let found = exits.frames + delivered + ended.values().sum::<u64>();
+        let delivered = delivered(experiment);
+        // A NIC takes frames; a switch passes them on.
+        let taken = delivered.get(node).copied().unwrap_or(0);
+        let found = exits.frames + taken + ended.values().sum::<u64>();
         let inside = fed.saturating_sub(found);
         let closes = result.conservation.closes();
         Ok(Account {
@@ -115,6 +120,8 @@ impl Account {
             inside,
             accounted: closes && (capture_dropped > 0 || inside <= result.conservation.buffered),
             conservation: result.conservation.clone(),
+            reasons: experiment.outcome.reasons.clone(),
+            suggested_dilation: result.fidelity.suggested_dilation,
             capture_dropped,
             capture: None,
         })
@@ -147,11 +154,17 @@ fn losses(experiment: &Experiment) -> BTreeMap<String, BTreeMap<String, u64>> {
     losses
 }
 
-/// Frames that reached their end in the node.
-fn delivered(experiment: &Experiment, at: End) -> u64 {
+/// Frames that reached their end, by node.
+fn delivered(experiment: &Experiment) -> BTreeMap<String, u64> {
     let recordings = experiment.outcome.recordings.iter();
-    let mut readings = recordings.flat_map(|one| one.nodes.iter().zip(&one.last));
-    readings.find(|(node, _)| **node == at.node).map_or(0, |(_, last)| last.balance.delivered)
+    let readings = recordings.flat_map(|one| one.nodes.iter().zip(&one.last));
+    readings
+        .filter(|(_, last)| last.balance.delivered > 0)
+        .map(|(node, last)| {
+            let name = experiment.lab.fabric.node_name(*node);
+            (name.to_owned(), last.balance.delivered)
+        })
+        .collect()
 }
 
 /// The part of a packet that no switch changes.

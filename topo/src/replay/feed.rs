@@ -35,9 +35,12 @@ pub enum FeedError {
     /// It holds nothing at all.
     #[error("the file is empty")]
     Empty,
-    /// It is no capture, or not to its end.
+    /// It is no capture.
+    #[error("{0}")]
+    Refused(ReadError),
+    /// It is none to its end.
     #[error("{error}, after {whole} whole frames; nothing was started")]
-    Read {
+    Broken {
         /// What is wrong.
         error: ReadError,
         /// How many frames came before.
@@ -78,15 +81,14 @@ impl Feed {
         if about.is_file() && about.len() == 0 {
             return Err(FeedError::Empty);
         }
-        let mut reader = CaptureReader::new(BufReader::new(opened))
-            .map_err(|error| FeedError::Read { error, whole: 0 })?;
+        let mut reader = CaptureReader::new(BufReader::new(opened)).map_err(FeedError::Refused)?;
         let rate = lab.fabric.line_rate(at).unwrap_or(BitRate::gbps(1));
         let begin = whole_ns(Instant::ZERO + lab.fabric.tau * BEGIN_FRAMES);
         let mut pacer = Pacer { pace, rate, begin, last: None };
         let mut feed = Feed { at, frames: Vec::new(), skipped: BTreeMap::new() };
         let mut whole = 0;
         for captured in &mut reader {
-            let captured = captured.map_err(|error| FeedError::Read { error, whole })?;
+            let captured = captured.map_err(|error| FeedError::Broken { error, whole })?;
             whole += 1;
             match unfit(&captured) {
                 Some(reason) => *feed.skipped.entry(reason.to_owned()).or_default() += 1,

@@ -1,6 +1,7 @@
 //! The account of a replay as a table on the terminal.
 
 use super::Account;
+use crate::measure::verdict::Verdict;
 use comfy_table::{CellAlignment, Table, presets};
 use std::fmt::Write;
 
@@ -23,6 +24,12 @@ pub fn text(account: &Account) -> String {
         balance.dropped.values().sum::<u64>(),
         if account.accounted { "" } else { "   ✕ FRAMES UNACCOUNTED FOR" },
     );
+    for reason in &account.reasons {
+        let _ = writeln!(out, "  ◐ {reason}");
+    }
+    if let Some(dilation) = account.suggested_dilation.filter(|_| account.verdict == Verdict::Inconclusive) {
+        let _ = writeln!(out, "  again with --set run.dilate={dilation}, which should hold on this host");
+    }
     if account.capture_dropped > 0 {
         let _ = writeln!(
             out,
@@ -52,11 +59,13 @@ fn rows(account: &Account) -> Table {
     for (port, count) in &account.left_by {
         row(*count, "left by", port);
     }
-    row(account.delivered, "delivered", &account.at);
     for (reason, count) in &account.ended {
         row(*count, &format!("ended in the device: {reason}"), &account.at);
     }
     row(account.inside, "still inside", "");
+    for (node, count) in &account.delivered {
+        row(*count, "delivered", node);
+    }
     for (port, reasons) in &account.ended_beyond {
         for (reason, count) in reasons {
             row(*count, &format!("ended farther on: {reason}"), port);

@@ -1,0 +1,307 @@
+//! Captured frames through a switch, octet for octet, and every way in which a replay is refused.
+//!
+//! The capture lies beside the repository, in `../shared/captures`; `PAUSEBED_CAPTURES` names
+//! another folder. Where it is missing, or tshark is, the tests say that they skip. The command is
+//! called as the library function behind `pausebed`, so that no binary need be built before.
+
+// One test plays the user who opens the output with tshark.
+#![allow(clippy::disallowed_methods, reason = "it starts tshark")]
+
+use emulation::capture::reader::{CaptureReader, CapturedFrame};
+use emulation::wiring::End;
+use proto::events::Direction;
+use proto::frame::FrameKind;
+use proto::ids::PortNumber;
+use proto::wire::classify::classify;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use topo::command::{Exit, replay};
+use topo::replay::{Account, account};
+
+const SAMPLE: &str = "ib/infiniband-wiki-frames-1-25.pcap";
+const ONE_SWITCH: &str = include_str!("../../topo/scenarios/replay/one-switch.toml");
+
+fn sample() -> Option<PathBuf> {
+    if let Some(named) = std::env::var_os("PAUSEBED_CAPTURES") {
+        let file = PathBuf::from(named).join(SAMPLE);
+        assert!(file.is_file(), "PAUSEBED_CAPTURES was set, and {} is no file", file.display());
+        return Some(file);
+    }
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/captures").join(SAMPLE);
+    if !file.is_file() {
+        eprintln!("SKIPPED: no capture at {}; set PAUSEBED_CAPTURES", file.display());
+        return None;
+    }
+    Some(file)
+}
+
+fn options(file: &Path, more: &[&str]) -> replay::Options {
+    let file = file.to_str().expect("a path in UTF-8");
+    replay::Options::parse(&[&[file], more].concat()).expect("good usage")
+}
+
+/// Replays `file`; the account, and the exit code that follows from it.
+fn replayed(file: &Path, more: &[&str]) -> (Account, Exit) {
+    let options = options(file, more);
+    let account = replay::replay(&options, "a test").expect("a good replay");
+    let exit = replay::exit_of(&account);
+    (account, exit)
+}
+
+fn frames(file: &Path) -> Vec<CapturedFrame> {
+    let input = BufReader::new(File::open(file).expect("a readable file"));
+    let reader = CaptureReader::new(input).expect("a capture");
+    let all = reader.map(|frame| frame.expect("a whole capture"));
+    all.filter(|captured| captured.frame.kind == FrameKind::Infiniband).collect()
+}
+
+fn counts<const N: usize>(rows: [(&str, u64); N]) -> BTreeMap<String, u64> {
+    rows.into_iter().map(|(name, count)| (name.to_owned(), count)).collect()
+}
+
+fn destination(octets: &[u8]) -> u64 {
+    classify(FrameKind::Infiniband, octets).expect("a genuine packet").destination
+}
+
+#[test]
+fn every_frame_of_the_sample_is_accounted_for() {
+    let Some(file) = sample() else { return };
+    let (account, exit) = replayed(&file, &["--at", "s0:4"]);
+    assert_eq!(exit, Exit::Good, "{account:?}");
+    assert_eq!((account.fed, account.left, account.inside), (25, 21, 0));
+    // Eight unicast frames each for LIDs 1 and 4, and five multicast frames by all three ports.
+    assert_eq!(account.left_by, counts([("s0:1", 13), ("s0:2", 13), ("s0:3", 5)]));
+    assert_eq!(account.ended, counts([("management", 4)]));
+    assert!(account.accounted && account.conservation.closes());
+    // Nobody at the adapters has a queue pair for these; the group's frames reach all three.
+    let nobody = counts([("queue_pair", 8)]);
+    let beyond = [("h1:1", nobody.clone()), ("h4:1", nobody)];
+    let beyond = beyond.map(|(port, ended)| (port.to_owned(), ended));
+    assert_eq!(account.ended_beyond, BTreeMap::from(beyond));
+    assert_eq!(account.delivered, counts([("h1", 5), ("h4", 5), ("h5", 5)]));
+    assert_eq!(account.conservation.injected, 25 + 5 * 2, "a copy is a frame of its own");
+    assert_eq!(account.capture, None, "nothing is kept without --out");
+}
+
+#[test]
+fn what_comes_out_is_octet_for_octet_what_went_in() {
+    let Some(file) = sample() else { return };
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let out = folder.path().to_str().expect("UTF-8");
+    let (account, _) = replayed(&file, &["--at", "s0:4", "--out", out]);
+    let capture = account.capture.expect("it was to be kept");
+    assert_eq!(capture, folder.path().join("capture.pcapng"));
+    let output = frames(&capture);
+    let passing = |port: &str, direction| -> Vec<&[u8]> {
+        let here = output.iter().filter(|one| one.interface.as_deref() == Some(port));
+        let way = here.filter(|one| one.direction == Some(direction));
+        way.map(|one| &one.frame.octets[..]).collect()
+    };
+    let input = frames(&file);
+    let input: Vec<&[u8]> = input.iter().map(|one| &one.frame.octets[..]).collect();
+    assert_eq!(passing("s0:4", Direction::Rx), input, "all come in, in order");
+    assert!(passing("s0:4", Direction::Tx).is_empty(), "and none goes back");
+    // The lane stays and nothing is congested, so not even the VCRC may differ.
+    for (port, lid) in [("s0:1", 1), ("s0:2", 4), ("s0:3", 5)] {
+        let due = |octets: &&&[u8]| [lid, 0xc000].contains(&destination(octets));
+        let expected: Vec<&[u8]> = input.iter().filter(due).copied().collect();
+        assert_eq!(passing(port, Direction::Tx), expected, "{port}");
+    }
+}
+
+/// What tshark answers, a line a packet; `None` where it cannot be started.
+fn tshark(file: &Path, more: &[&str]) -> Option<Vec<String>> {
+    let output = Command::new("tshark").arg("-n").arg("-r").arg(file).args(more).output().ok()?;
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).expect("fields are text");
+    Some(text.lines().map(str::to_owned).collect())
+}
+
+#[test]
+fn tshark_takes_the_output_apart_and_finds_nothing_malformed() {
+    let Some(file) = sample() else { return };
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let out = folder.path().to_str().expect("UTF-8");
+    replayed(&file, &["--at", "s0:4", "--out", out]);
+    let capture = folder.path().join("capture.pcapng");
+    let Some(malformed) = tshark(&capture, &["-Y", "_ws.malformed"]) else {
+        eprintln!("SKIPPED: tshark is not here");
+        return;
+    };
+    assert!(malformed.is_empty(), "{malformed:?}");
+    let fields = ["-T", "fields", "-e", "frame.interface_name", "-e", "infiniband.lrh.dlid"];
+    let listed = |filter| tshark(&capture, &[&["-Y", filter], &fields[..]].concat());
+    let packets = listed("infiniband").expect("it was here before");
+    let count = |port: &str, lid: &str| {
+        packets.iter().filter(|line| **line == format!("{port}\t{lid}")).count()
+    };
+    assert_eq!(packets.len(), 25 + 13 + 13 + 5);
+    assert_eq!((count("s0:1", "1"), count("s0:1", "49152")), (8, 5));
+    assert_eq!((count("s0:2", "4"), count("s0:2", "49152")), (8, 5));
+    assert_eq!((count("s0:3", "5"), count("s0:3", "49152")), (0, 5));
+    assert_eq!((count("s0:4", "65535"), count("s0:4", "1")), (4, 8));
+    // Everything behind the headers too: the sample's own dissection, packet by packet.
+    let deep = ["-Y", "infiniband", "-T", "fields", "-e", "_ws.col.Protocol", "-e", "_ws.col.Info"];
+    let output = tshark(&capture, &[&deep[..], &["-e", "frame.interface_name"]].concat());
+    let output = output.expect("it was here before");
+    let came_in = output.iter().filter_map(|line| line.strip_suffix("\ts0:4"));
+    let input = tshark(&file, &deep).expect("it was here before");
+    assert_eq!(came_in.collect::<Vec<_>>(), input);
+}
+
+#[test]
+fn frames_whose_route_leads_back_end_in_the_switch() {
+    let Some(file) = sample() else { return };
+    let (account, exit) = replayed(&file, &["--at", "s0:2"]);
+    assert_eq!(exit, Exit::Good);
+    assert_eq!(account.ended, counts([("hairpin", 8), ("management", 4)]));
+    assert_eq!(account.left_by, counts([("s0:1", 13), ("s0:3", 5)]));
+}
+
+#[test]
+fn without_a_multicast_route_the_group_ends_in_the_switch_and_is_counted() {
+    let Some(file) = sample() else { return };
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let scenario = folder.path().join("no-group.toml");
+    let (before, _) = ONE_SWITCH.split_once("[[fabric.multicast]]").expect("it has a group");
+    std::fs::write(&scenario, before).expect("a writable folder");
+    let scenario = scenario.to_str().expect("UTF-8");
+    let (account, exit) = replayed(&file, &["--at", "s0:4", "--scenario", scenario]);
+    assert_eq!(exit, Exit::Good);
+    assert_eq!(account.ended, counts([("management", 4), ("no_multicast_route", 5)]));
+    assert_eq!(account.left_by, counts([("s0:1", 8), ("s0:2", 8)]));
+}
+
+#[test]
+fn overrides_and_traffic_beside_the_replay_leave_the_account_whole() {
+    let Some(file) = sample() else { return };
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let scenario = folder.path().join("busy.toml");
+    let busy = "\n[[traffic]]\nname = \"beside\"\nfrom = [\"h1\", \"h4\"]\nto = \"h5\"\n\
+         load = 0.4\nsize = \"2048 B\"\n";
+    std::fs::write(&scenario, format!("{ONE_SWITCH}{busy}")).expect("a writable folder");
+    let scenario = scenario.to_str().expect("UTF-8");
+    let slow = "fabric.link.rate=\"4 Gbps\"";
+    let arguments = ["--at", "s0:4", "--scenario", scenario, "--set", slow];
+    let (account, exit) = replayed(&file, &arguments);
+    assert_eq!(exit, Exit::Good, "{account:?}");
+    assert!(account.conservation.injected > 500, "the traffic ran: {:?}", account.conservation);
+    assert_eq!((account.fed, account.left, account.inside), (25, 21, 0));
+    assert_eq!(account.left_by, counts([("s0:1", 13), ("s0:2", 13), ("s0:3", 5)]));
+    assert_eq!(account.ended, counts([("management", 4)]), "and nothing was overrun");
+}
+
+#[test]
+fn a_replay_at_line_rate_into_one_slow_port_overruns_and_is_counted() {
+    let Some(file) = sample() else { return };
+    // All that goes to LID 4 leaves at a hundredth of the rate; the buffer holds two frames.
+    let slow = "fabric.links=[{a=\"h1:1\",b=\"s0:1\"},{a=\"h4:1\",b=\"s0:2\",rate=\"80 Mbps\"},\
+         {a=\"h5:1\",b=\"s0:3\"},{a=\"h6:1\",b=\"s0:4\"}]";
+    let arguments = ["--at", "s0:4", "--gap", "0 ns", "--set", slow];
+    let tight = ["--set", "fabric.switch.buffer=\"512 B\"", "--set", "fabric.mtu=\"256 B\""];
+    let (account, exit) = replayed(&file, &[&arguments[..], &tight].concat());
+    assert_eq!(exit, Exit::Good, "counted, so nothing is missing: {account:?}");
+    assert!(account.ended["buffer_overrun"] > 0, "{account:?}");
+    assert_eq!(account.left + account.ended.values().sum::<u64>() + account.inside, 25);
+}
+
+#[test]
+fn our_own_capture_can_be_replayed_and_link_packets_stay_out() {
+    let Some(file) = sample() else { return };
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let out = folder.path().to_str().expect("UTF-8");
+    replayed(&file, &["--at", "s0:4", "--out", out]);
+    let capture = folder.path().join("capture.pcapng");
+    let (account, exit) = replayed(&capture, &["--at", "s0:4", "--speed", "0.5"]);
+    assert_eq!(exit, Exit::Good, "{account:?}");
+    assert_eq!(account.fed, 25 + 13 + 13 + 5);
+    assert!(account.skipped["link packet"] > 20, "{:?}", account.skipped);
+    // Fed once as it came in and once for each port it had left by, each frame is found again.
+    assert_eq!(account.ended, counts([("management", 4)]));
+    assert_eq!(account.left, account.fed - 4);
+}
+
+#[test]
+fn a_replay_is_the_same_twice() {
+    let Some(file) = sample() else { return };
+    let capture = |folder: &Path| {
+        let out = folder.to_str().expect("UTF-8");
+        replayed(&file, &["--at", "s0:4", "--out", out]);
+        std::fs::read(folder.join("capture.pcapng")).expect("it was kept")
+    };
+    let folders = [(); 2].map(|()| tempfile::tempdir().expect("a temporary folder"));
+    assert!(capture(folders[0].path()) == capture(folders[1].path()), "to the octet");
+}
+
+fn refusal(file: &Path, more: &[&str]) -> String {
+    let (exit, reason) = replay::replay(&options(file, more), "a test").expect_err("bad input");
+    assert_eq!(exit, Exit::Usage, "{reason}");
+    reason
+}
+
+#[test]
+fn bad_files_are_refused_with_a_reason() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let refused = |octets: &[u8]| {
+        let file = folder.path().join("bad.pcap");
+        std::fs::write(&file, octets).expect("a writable folder");
+        refusal(&file, &["--at", "s0:4"])
+    };
+    assert!(refused(b"").contains("empty"));
+    assert!(refused(b"a text").contains("neither pcap nor pcapng"));
+    let header = |link_type: u8| {
+        let mut header = vec![0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0];
+        header.extend([link_type, 0, 0, 0]);
+        header
+    };
+    assert!(refused(&header(197)).contains("no InfiniBand frames"));
+    assert!(refused(&header(197)[..20]).contains("in the middle of a file header"));
+    let record = [&[0; 8][..], &[60, 0, 0, 0, 60, 0, 0, 0], &[0; 60]].concat();
+    assert!(refused(&[header(1), record.clone()].concat()).contains("1 × Ethernet frame"));
+    assert!(refused(&[header(113), record.clone()].concat()).contains("1 × link type 113"));
+    let cut = refused(&[header(1), record[..40].to_vec()].concat());
+    assert!(cut.contains("in the middle of a"), "{cut}");
+    assert!(refusal(folder.path(), &["--at", "s0:4"]).contains("directory"));
+    assert!(refusal(&folder.path().join("none"), &["--at", "s0:4"]).contains("No such file"));
+}
+
+#[test]
+fn bad_ports_and_paces_are_refused_with_a_hint() {
+    // The port is looked at before the file.
+    let none = Path::new("no file");
+    assert!(refusal(none, &["--at", "s0:9"]).contains("s0 has ports 1 to 4"));
+    assert!(refusal(none, &["--at", "s9:1"]).contains("no node is called"));
+    assert!(refusal(none, &["--at", "s0"]).contains("NODE:PORT"));
+    assert!(refusal(none, &["--at", "s0:*"]).contains("s0:1, s0:2"));
+    let spare = "fabric.nodes=[{name=\"s0\",kind=\"switch\",ports=5},{name=\"h1\",kind=\"nic\"}]";
+    let links = "fabric.links=[{a=\"h1:1\",b=\"s0:1\"}]";
+    let group = "fabric.multicast=[]";
+    let uncabled = ["--at", "s0:5", "--set", spare, "--set", links, "--set", group];
+    assert!(refusal(none, &uncabled).contains("no cabled port"));
+    assert!(refusal(none, &["--at", "s0:4", "--gap", "10 parsecs"]).contains("--gap"));
+    assert!(refusal(none, &["--at", "s0:4", "--set", "fabric.colour=1"]).contains("colour"));
+    for wrong in [["--speed", "0"], ["--speed", "-1"], ["--speed", "NaN"]] {
+        let arguments = [&["a file", "--at", "s0:4"], &wrong[..]].concat();
+        assert!(replay::Options::parse(&arguments).is_err(), "{wrong:?}");
+    }
+}
+
+#[test]
+fn the_captured_ports_are_those_of_the_node_and_of_the_scenario() {
+    let Some(file) = sample() else { return };
+    let options = options(&file, &["--at", "s0:4", "--set", "run.capture=[\"h5:1\"]"]);
+    let prepared = replay::prepare(&options).expect("good input");
+    let end = |node, index| End { node, port: PortNumber::from_index(index) };
+    let switch: Vec<End> = (0..4).map(|index| end(4, index)).collect();
+    assert_eq!(prepared.0.run.capture, [vec![end(2, 0)], switch].concat());
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let experiment = replay::perform(&options, "a test", &prepared, folder.path());
+    let experiment = experiment.expect("a good run");
+    assert_eq!(account::captures(&experiment).count(), 1);
+    let arrived = frames(&folder.path().join("capture.pcapng"));
+    let at_h5 = arrived.iter().filter(|one| one.interface.as_deref() == Some("h5:1"));
+    assert_eq!(at_h5.filter(|one| one.direction == Some(Direction::Rx)).count(), 5);
+}
