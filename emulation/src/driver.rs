@@ -16,6 +16,7 @@
 //! `now` never runs back.
 
 mod ending;
+mod pace;
 mod report;
 #[cfg(test)]
 pub(crate) mod toy;
@@ -39,6 +40,7 @@ use proto::device::Device;
 use proto::events::Direction;
 use proto::frame::Frame;
 use proto::ids::PortNumber;
+use pace::Pace;
 use proto::units::Instant;
 use std::os::fd::AsFd;
 use wakes::Wakes;
@@ -99,6 +101,7 @@ pub struct Worker<W> {
     arrivals: Flights,
     wakes: Wakes,
     meter: Meter,
+    pace: Pace,
     /// The instant of the last thing that happened.
     now: Instant,
     next_beat_ns: u64,
@@ -123,6 +126,7 @@ impl<W: Witness> Worker<W> {
             arrivals: Flights::default(),
             wakes: Wakes::new(run.devices.len()),
             meter: Meter::new(run.clock, windows, run.plan.bin),
+            pace: Pace::new(&run.clock, &run.lines),
             now: Instant::ZERO,
             next_beat_ns: 0,
             unwired: 0,
@@ -182,6 +186,7 @@ impl<W: Witness> Worker<W> {
         while steps < TURN_MAX && self.meter.pending() < FLUSH_MAX && self.step(horizon) {
             steps += 1;
         }
+        self.depart_early(horizon);
         self.flush(horizon);
         self.beat_if_due(supervisor);
         self.rest();
@@ -274,6 +279,17 @@ impl<W: Witness> Worker<W> {
         }
     }
 
+    /// Sends with the others what is due so soon that it is not worth a wake-up of its own. Nobody
+    /// sees it early: a stamp says when it left.
+    fn depart_early(&mut self, horizon: Instant) {
+        let until = horizon + self.pace.early;
+        while self.departures.next_at() <= until.min(self.run.plan.stop)
+            && self.meter.pending() < FLUSH_MAX
+        {
+            self.depart();
+        }
+    }
+
     fn show(
         &mut self,
         device: usize,
@@ -313,8 +329,13 @@ impl<W: Witness> Worker<W> {
         };
         let now_ns = monotonic_ns();
         let nap = if self.run.exchange.waiting() { RETRY_NS } else { SLEEP_MAX_NS };
-        let wake = self.run.clock.wall_ns_of(next).min(self.next_beat_ns).min(now_ns + nap);
-        timer::wait(Some(self.run.exchange.as_fd()), wake);
+        let due = self.pace.wake_ns(self.run.clock.wall_ns_of(next));
+        let wake = due.min(self.next_beat_ns).min(now_ns + nap);
+        if wake > now_ns + self.pace.linger_ns {
+            timer::wait(Some(self.run.exchange.as_fd()), wake);
+        }
+        // What the socket holds is not due yet: let more come before reading it.
+        timer::wait(None, wake.min(monotonic_ns() + self.pace.linger_ns));
     }
 
     fn beat_if_due(&mut self, supervisor: &impl Supervisor) {
