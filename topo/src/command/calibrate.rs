@@ -103,7 +103,8 @@ pub fn run(options: &Options, line: &str) -> Exit {
 fn measure(seconds: f64, line: &str) -> Result<Vec<Try>, ExperimentError> {
     let guess = parse(&[]);
     // Not what was measured before: the same search on every day.
-    let host = Calibration { realtime: permitted_priority(true) == Priority::Fifo, ..Calibration::GUESS };
+    let host =
+        Calibration { realtime: permitted_priority(true) == Priority::Fifo, ..Calibration::GUESS };
     let begin = estimate::live(&guess, &render(&guess), &host).dilation;
     let tau_s = render(&guess).fabric.tau.as_ps() as f64 / 1e12;
     let length_s = (seconds / RUNS as f64 - OVERHEAD_S).max(RUN_MIN_S);
@@ -111,7 +112,8 @@ fn measure(seconds: f64, line: &str) -> Result<Vec<Try>, ExperimentError> {
     let mut tries = Vec::new();
     while let Some(dilation) = search.next().filter(|_| tries.len() < RUNS as usize) {
         let taus = (length_s / (tau_s * dilation as f64)).ceil().max(10.0);
-        let scenario = parse(&[format!("run.duration=\"{taus} mtu\""), format!("run.dilate={dilation}")]);
+        let scenario =
+            parse(&[format!("run.duration=\"{taus} mtu\""), format!("run.dilate={dilation}")]);
         let conditions = Conditions {
             substrate: substrate(Backend::Udp),
             dilation,
@@ -220,7 +222,10 @@ mod tests {
             kept_up,
         };
         let text = table(&[run(1000, true), run(600, false)]);
-        assert!(text.contains("120000") && text.contains("0.031") && text.contains("6.54 µs"), "{text}");
+        assert!(
+            text.contains("120000") && text.contains("0.031") && text.contains("6.54 µs"),
+            "{text}"
+        );
         assert_eq!(text.lines().filter(|line| line.ends_with("yes")).count(), 1);
         assert_eq!(text.lines().filter(|line| line.ends_with("no")).count(), 1);
     }

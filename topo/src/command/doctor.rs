@@ -102,7 +102,8 @@ fn text(checks: &[Check]) -> String {
         };
         table.add_row([sign, check.what, &check.found]);
     }
-    let mut lines: Vec<String> = table.to_string().lines().map(|line| line.trim_end().to_owned()).collect();
+    let mut lines: Vec<String> =
+        table.to_string().lines().map(|line| line.trim_end().to_owned()).collect();
     lines.push(String::new());
     for check in checks {
         lines.extend(check.next.iter().map(|next| format!("{}: {next}", check.what)));
@@ -128,7 +129,8 @@ mod tests {
             assert_eq!(check.next.is_none(), check.state == State::Good, "{check:?}");
             assert!(!check.found.is_empty(), "{check:?}");
         }
-        let udp = checks.iter().find(|check| check.what == "UDP on loopback").expect("it is checked");
+        let udp =
+            checks.iter().find(|check| check.what == "UDP on loopback").expect("it is checked");
         assert_eq!(udp.state, State::Good, "tests send traffic to loopback too: {udp:?}");
     }
 
@@ -136,7 +138,9 @@ mod tests {
     fn one_bad_check_is_enough_to_say_no_and_optional_ones_are_not() {
         let optional = Check::optional("a", "less", "do this");
         let able = text(&[Check::good("b", "fine"), optional.clone()]);
-        assert!(able.contains("a: do this") && able.ends_with("live runs are possible on this host"));
+        assert!(
+            able.contains("a: do this") && able.ends_with("live runs are possible on this host")
+        );
         let unable = text(&[optional, Check::bad("c", "none", "do that")]);
         assert!(unable.ends_with("live runs are not possible: c"), "{unable}");
     }

@@ -23,7 +23,8 @@ impl Search {
 
     /// The dilation to try next, or nothing if another try would tell nothing new.
     pub fn next(&self) -> Option<u64> {
-        let scaled = |dilation: u64, factor: f64| ((dilation as f64 * factor).round() as u64).max(1);
+        let scaled =
+            |dilation: u64, factor: f64| ((dilation as f64 * factor).round() as u64).max(1);
         match (self.held, self.failed) {
             (None, None) => Some(self.begin),
             (Some(1), None) => None,

@@ -25,7 +25,9 @@ fn check(name: &'static str, kind: NodeKind) -> Check {
         Ok(Found { version, path, .. }) => Check::bad(
             name,
             format!("{version}, {}", path.display()),
-            format!("it is of another build than pausebed ({own}): build all of them, or remove it"),
+            format!(
+                "it is of another build than pausebed ({own}): build all of them, or remove it"
+            ),
         ),
         Err(error) => Check::bad(
             name,

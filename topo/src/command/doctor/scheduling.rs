@@ -27,7 +27,9 @@ pub fn kernel() -> Check {
             format!("Linux {release}"),
             "before 4.12 a socket does not tell its drops; losses show as gaps only",
         ),
-        None => Check::bad(WHAT, format!("unknown: {release:?}"), "pausebed needs Linux with /proc"),
+        None => {
+            Check::bad(WHAT, format!("unknown: {release:?}"), "pausebed needs Linux with /proc")
+        }
     }
 }
 

@@ -48,7 +48,9 @@ pub fn udp() -> Check {
     const WHAT: &str = "UDP on loopback";
     let pair = || Ok((udp::open(LOOPBACK)?, udp::open(LOOPBACK)?));
     match pair().and_then(|(a, b)| round_trip(a, b, udp::peer)) {
-        Ok(ns) => Check::good(WHAT, format!("a round trip of {DATAGRAM_MAX} octets takes {}", micro(ns))),
+        Ok(ns) => {
+            Check::good(WHAT, format!("a round trip of {DATAGRAM_MAX} octets takes {}", micro(ns)))
+        }
         Err(error) => Check::bad(
             WHAT,
             error.to_string(),
@@ -64,7 +66,9 @@ pub fn unix() -> Check {
         round_trip(a, b, unix::peer)
     });
     match tried {
-        Ok(ns) => Check::good(WHAT, format!("a round trip of {DATAGRAM_MAX} octets takes {}", micro(ns))),
+        Ok(ns) => {
+            Check::good(WHAT, format!("a round trip of {DATAGRAM_MAX} octets takes {}", micro(ns)))
+        }
         Err(error) => Check::optional(
             WHAT,
             error.to_string(),

@@ -48,7 +48,8 @@ pub fn current_folder() -> Check {
 
 /// Writes into a folder; the octets still free there.
 fn room(folder: &Path) -> io::Result<u64> {
-    tempfile::tempfile_in(folder).and_then(|mut file| io::Write::write_all(&mut file, b"pausebed"))?;
+    tempfile::tempfile_in(folder)
+        .and_then(|mut file| io::Write::write_all(&mut file, b"pausebed"))?;
     let state = statvfs(folder)?;
     Ok(state.blocks_available() as u64 * state.fragment_size() as u64)
 }
