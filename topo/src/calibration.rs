@@ -20,6 +20,10 @@ pub struct Calibration {
 }
 
 impl Calibration {
+    /// A host nobody has measured, without real-time priority.
+    pub const GUESS: Calibration =
+        Calibration { frame_hops_per_s: GUESS_FRAME_HOPS_PER_S, realtime: false, measured: false };
+
     /// What was measured here before, else a guess.
     pub fn load() -> Calibration {
         let stored = file().and_then(|file| std::fs::read_to_string(file).ok());
@@ -27,9 +31,7 @@ impl Calibration {
         let realtime = permitted_priority(true) == Priority::Fifo;
         match stored {
             Some(calibration) => Calibration { realtime, ..calibration },
-            None => {
-                Calibration { frame_hops_per_s: GUESS_FRAME_HOPS_PER_S, realtime, measured: false }
-            }
+            None => Calibration { realtime, ..Calibration::GUESS },
         }
     }
 

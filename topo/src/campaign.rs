@@ -238,12 +238,19 @@ fn exit_of(ending: &Ending) -> Exit {
             Verdict::Fail => Exit::Failed,
             Verdict::Inconclusive => Exit::Inconclusive,
         },
-        Ending::Failed(ExperimentError::Launch(error)) => match error {
+        Ending::Failed(error) => exit_of_error(error),
+    }
+}
+
+/// The exit code for a run that did not come back.
+pub fn exit_of_error(error: &ExperimentError) -> Exit {
+    match error {
+        ExperimentError::Launch(error) => match error {
             LaunchError::Died(_) => Exit::Died,
             LaunchError::Host(_) => Exit::Host,
             LaunchError::Config(_) => Exit::Usage,
             LaunchError::Interrupted => Exit::Interrupted,
         },
-        Ending::Failed(ExperimentError::Write(_) | ExperimentError::Folder(..)) => Exit::Host,
+        ExperimentError::Write(_) | ExperimentError::Folder(..) => Exit::Host,
     }
 }

@@ -6,7 +6,9 @@ use clap::{Parser, Subcommand};
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+pub mod calibrate;
 pub mod demo;
+pub mod doctor;
 pub mod files;
 pub mod run;
 pub mod suite;
@@ -50,6 +52,10 @@ enum Command {
     Suite(suite::Options),
     /// Check scenario files without starting anything.
     Validate(validate::Options),
+    /// Measure what this host sustains in live runs, and remember it.
+    Calibrate(calibrate::Options),
+    /// Check whether this host can make live runs, and what would make them better.
+    Doctor(doctor::Options),
     /// Play the part of the switch daemon.
     #[command(disable_help_flag = true)]
     Switchd(Part),
@@ -77,6 +83,8 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
         Command::Run(options) => run::run(&options, &line),
         Command::Suite(options) => suite::run(&options, &line),
         Command::Validate(options) => validate::run(&options),
+        Command::Calibrate(options) => calibrate::run(&options, &line),
+        Command::Doctor(options) => doctor::run(&options),
         Command::Switchd(part) => {
             return daemon::main(NodeKind::Switch, part.arguments.into_iter(), switchd::make);
         }

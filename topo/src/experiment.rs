@@ -161,6 +161,7 @@ fn describe(
         fidelity: outcome.fidelity,
         conservation,
         cables: outcome.cables.clone(),
+        refused: outcome.refused.clone(),
         fabric_seconds: seconds,
         host: host(conditions, outcome),
         files: BTreeMap::new(),

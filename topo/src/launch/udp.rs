@@ -234,6 +234,7 @@ impl Session {
             dilation: Some(dilation.get()),
             frame_hops: reports.iter().map(|report| report.departures).sum(),
             wall_seconds,
+            cpu_seconds: reports.iter().map(|report| report.cpu_ns as f64 / 1e9).sum(),
             refused: refused(&reports),
             scheduling: scheduling(&reports),
             recordings: reports.into_iter().map(|report| report.recording).collect(),

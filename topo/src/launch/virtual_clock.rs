@@ -59,6 +59,7 @@ pub fn run(job: &Job<'_>, progress: &mut dyn FnMut(Progress)) -> Result<Outcome,
         dilation: None,
         frame_hops: tally.frame_hops,
         wall_seconds: stopwatch.seconds(),
+        cpu_seconds: stopwatch.seconds(),
         refused: BTreeMap::new(),
         scheduling: "virtual clock".to_owned(),
     })

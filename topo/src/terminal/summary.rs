@@ -7,7 +7,7 @@ use crate::measure::verdict::{Judgement, Verdict};
 use crate::measure::{At, Quantity};
 use comfy_table::{CellAlignment, Table, presets};
 use emulation::wiring::End;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 /// Columns of the picture.
@@ -39,6 +39,7 @@ pub fn text(experiment: &Experiment) -> String {
         lost,
         if balance.closes() { "" } else { "   ✕ DOES NOT CLOSE" },
     );
+    out += &refused(&result.refused);
     for reason in &experiment.outcome.reasons {
         let _ = writeln!(out, "  ◐ {reason}");
     }
@@ -60,6 +61,13 @@ pub fn word(verdict: Verdict) -> &'static str {
         Verdict::Fail => "FAIL",
         Verdict::Inconclusive => "INCONCLUSIVE",
     }
+}
+
+/// What strangers sent and sockets refused; nothing if there was none.
+fn refused(refused: &BTreeMap<String, u64>) -> String {
+    let known = refused.iter().filter(|(_, count)| **count > 0);
+    let reasons: Vec<String> = known.map(|(reason, count)| format!("{count} {reason}")).collect();
+    if reasons.is_empty() { String::new() } else { format!("  refused {}\n", reasons.join(", ")) }
 }
 
 /// How the host did, in a few words.
