@@ -27,11 +27,9 @@ impl Calibration {
         let realtime = permitted_priority(true) == Priority::Fifo;
         match stored {
             Some(calibration) => Calibration { realtime, ..calibration },
-            None => Calibration {
-                frame_hops_per_s: GUESS_FRAME_HOPS_PER_S,
-                realtime,
-                measured: false,
-            },
+            None => {
+                Calibration { frame_hops_per_s: GUESS_FRAME_HOPS_PER_S, realtime, measured: false }
+            }
         }
     }
 
@@ -40,7 +38,8 @@ impl Calibration {
     /// # Errors
     /// If there is no place for it, or it cannot be written.
     pub fn store(&self) -> std::io::Result<PathBuf> {
-        let file = file().ok_or_else(|| std::io::Error::other("neither XDG_CACHE_HOME nor HOME is set"))?;
+        let file = file()
+            .ok_or_else(|| std::io::Error::other("neither XDG_CACHE_HOME nor HOME is set"))?;
         if let Some(folder) = file.parent() {
             std::fs::create_dir_all(folder)?;
         }

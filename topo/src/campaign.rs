@@ -99,7 +99,10 @@ impl Campaign {
         for task in tasks {
             let ending = self.perform(task, false);
             self.show(&ending, task);
-            let stop = matches!(&ending, Ending::Failed(ExperimentError::Launch(LaunchError::Interrupted)));
+            let stop = matches!(
+                &ending,
+                Ending::Failed(ExperimentError::Launch(LaunchError::Interrupted))
+            );
             endings.push(ending);
             if stop {
                 break;

@@ -9,11 +9,11 @@
 use super::placement::Hosting;
 use super::processes::{Daemon, News};
 use super::{Job, LaunchError, Outcome, Progress, interrupt};
-use emulation::capture::CapturePlan;
 use crate::run_directory::FidelityRow;
 use crate::run_directory::result::{Fidelity, OnCables};
 use crate::scenario::run::{Cables, Carrier};
 use emulation::cable::reconcile::reconcile;
+use emulation::capture::CapturePlan;
 use emulation::clock::{Stopwatch, monotonic_ns};
 use emulation::daemon::DaemonConfig;
 use emulation::daemon::protocol::{Hello, ToDaemon, ToLauncher};
@@ -364,10 +364,5 @@ fn refused(reports: &[Report]) -> BTreeMap<String, u64> {
 
 fn scheduling(reports: &[Report]) -> String {
     let count = |priority| reports.iter().filter(|report| report.priority == priority).count();
-    format!(
-        "{} of {} workers with real-time priority",
-        count(Priority::Fifo),
-        reports.len()
-    )
+    format!("{} of {} workers with real-time priority", count(Priority::Fifo), reports.len())
 }
-

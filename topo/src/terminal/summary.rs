@@ -89,7 +89,12 @@ fn table(experiment: &Experiment) -> String {
             Verdict::Fail => "✕",
             Verdict::Inconclusive => "◐",
         };
-        table.add_row([judged.measure.clone(), accepted(judged), number(judged.value), sign.to_owned()]);
+        table.add_row([
+            judged.measure.clone(),
+            accepted(judged),
+            number(judged.value),
+            sign.to_owned(),
+        ]);
     }
     for (name, value) in &experiment.result.measures {
         if !shown.contains(name.as_str()) {
@@ -133,7 +138,8 @@ fn failure(experiment: &Experiment, judged: &Judgement) -> String {
             format!("{} has no value ({why})", judged.measure)
         }
     };
-    let look = place(experiment, &judged.measure).map_or(String::new(), |at| format!("; look at {at}"));
+    let look =
+        place(experiment, &judged.measure).map_or(String::new(), |at| format!("; look at {at}"));
     format!(
         "{value}, accepted is {} (line {}: {}){look}",
         accepted(judged),
@@ -148,9 +154,9 @@ fn place(experiment: &Experiment, measure: &str) -> Option<String> {
     let wiring = &experiment.lab.fabric.wiring;
     match &measure.at {
         At::Ports(ports) => ports.first().map(|(end, _)| wiring.end_name(*end)),
-        At::Flows(flows) => flows.first().map(|(from, to)| {
-            format!("{}>{}", wiring.nodes[*from].name, wiring.nodes[*to].name)
-        }),
+        At::Flows(flows) => flows
+            .first()
+            .map(|(from, to)| format!("{}>{}", wiring.nodes[*from].name, wiring.nodes[*to].name)),
         At::Nodes(nodes) => nodes.first().map(|node| wiring.nodes[*node].name.clone()),
     }
 }
