@@ -113,8 +113,11 @@ pub struct Substrate {
     /// Keeps time by the wall.
     pub is_live: bool,
     /// Runs a job, telling how far it is.
-    pub run: fn(&Job<'_>, &mut dyn FnMut(Progress)) -> Result<Outcome, LaunchError>,
+    pub run: Run,
 }
+
+/// Runs a job, telling how far it is.
+pub type Run = fn(&Job<'_>, &mut dyn FnMut(Progress)) -> Result<Outcome, LaunchError>;
 
 /// Every substrate.
 pub const BACKENDS: &[Substrate] = &[

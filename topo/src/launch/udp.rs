@@ -160,9 +160,9 @@ impl Session {
                 }
                 Some(_) | None => {}
             }
-            for process in 0..reports.len() {
+            for (process, report) in reports.iter().enumerate() {
                 let silent = self.heard[process].seconds() > SILENCE_MAX_S;
-                if silent && reports[process].is_none() && !self.missed.contains(&process) {
+                if silent && report.is_none() && !self.missed.contains(&process) {
                     self.missed.push(process);
                 }
             }
