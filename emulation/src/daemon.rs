@@ -15,6 +15,7 @@
 //! channel. When stdin ends the launcher is gone, and so is the daemon.
 
 pub mod config;
+pub mod feed;
 pub mod protocol;
 mod session;
 

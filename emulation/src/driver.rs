@@ -30,6 +30,7 @@ use crate::cable::inbox::Accepted;
 use crate::cable::lines::{Destination, Lines, Outgoing, line_index};
 use crate::cable::memory::{Flight, Flights};
 use crate::clock::{Clock, monotonic_ns, process_cpu_ns};
+use crate::daemon::feed::Fed;
 use crate::fidelity::Meter;
 use crate::fidelity::timeline::Moment;
 use crate::recorder::RecordingPlan;
@@ -137,6 +138,11 @@ impl<W: Witness> Worker<W> {
             unwired: 0,
             run,
         }
+    }
+
+    /// A frame from outside will reach a port.
+    pub fn feed(&mut self, Fed { device, port, at, frame }: Fed) {
+        self.arrivals.push(at, device, port, frame);
     }
 
     /// Drives the devices from fabric zero to the plan's stop, or until told to stop.

@@ -10,6 +10,8 @@ pub mod calibrate;
 pub mod demo;
 pub mod doctor;
 pub mod files;
+pub mod graph;
+pub mod replay;
 pub mod run;
 pub mod suite;
 pub mod validate;
@@ -56,6 +58,10 @@ enum Command {
     Calibrate(calibrate::Options),
     /// Check whether this host can make live runs, and what would make them better.
     Doctor(doctor::Options),
+    /// Draw the fabric of a scenario file.
+    Graph(graph::Options),
+    /// Feed recorded frames into a fabric and see what comes out.
+    Replay(replay::Options),
     /// Play the part of the switch daemon.
     #[command(disable_help_flag = true)]
     Switchd(Part),
@@ -85,6 +91,8 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
         Command::Validate(options) => validate::run(&options),
         Command::Calibrate(options) => calibrate::run(&options, &line),
         Command::Doctor(options) => doctor::run(&options),
+        Command::Graph(options) => graph::run(&options),
+        Command::Replay(options) => replay::run(&options, &line),
         Command::Switchd(part) => {
             return daemon::main(NodeKind::Switch, part.arguments.into_iter(), switchd::make);
         }

@@ -41,7 +41,7 @@ pub struct Job<'a> {
     pub realtime: bool,
     /// Which ports to capture, into which file.
     pub capture: Option<CapturePlan>,
-    /// Frames from outside: where, and when they arrive (virtual clock only).
+    /// Frames from outside: where, and when they arrive, in whole nanoseconds.
     pub injections: Vec<(emulation::wiring::End, Instant, proto::frame::Frame)>,
     /// A folder of the run's own, for configurations and sockets.
     pub scratch: &'a Path,

@@ -13,6 +13,7 @@ pub mod launch;
 pub mod measure;
 pub mod names;
 pub mod render;
+pub mod replay;
 pub mod routes;
 pub mod run_directory;
 pub mod scenario;

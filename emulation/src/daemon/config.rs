@@ -59,6 +59,9 @@ pub struct DaemonConfig {
     /// Which ports to capture, if any; those of other processes are theirs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capture: Option<CapturePlan>,
+    /// A capture whose frames reach this process's ports from outside, see [`super::feed`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub feed: Option<PathBuf>,
     /// When to stop and what to keep.
     pub plan: RecordingPlan,
     /// The whole fabric.

@@ -1,6 +1,7 @@
 //! One run of a daemon, from hello to report, over any pair of pipes.
 
 use super::config::DaemonConfig;
+use super::feed::Fed;
 use super::protocol::{Hello, ToDaemon, ToLauncher, read_line, write_line};
 use crate::cable::datagram::DatagramSocket;
 use crate::cable::exchange::{Exchange, Session};
@@ -65,6 +66,8 @@ struct Hosted<W> {
     devices: Vec<Box<dyn Device>>,
     socket: DatagramSocket,
     witness: W,
+    /// Read before anybody waits for it: a long capture takes its time.
+    fed: Vec<Fed>,
 }
 
 /// Plays a daemon: `commands` is its standard input, `replies` its standard output.
@@ -82,6 +85,10 @@ where
         Ok(socket) => socket,
         Err(error) => return fail(replies, &format!("no socket: {error}")),
     };
+    let fed = match config.fed() {
+        Ok(fed) => fed,
+        Err(reason) => return fail(replies, &reason),
+    };
     let hello = Hello {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         shim_version: shim::VERSION,
@@ -94,7 +101,7 @@ where
     }
     let (sender, news) = sync_channel(NEWS_MAX);
     read_commands(commands, sender.clone());
-    let hosted = Hosted { config, devices, socket, witness };
+    let hosted = Hosted { config, devices, socket, witness, fed };
     converse(hosted, &sender, &news, replies)
 }
 
@@ -152,7 +159,7 @@ where
     let ToDaemon::Start { epoch, origin_ns, dilation, peers } = start else {
         return Err("only a start starts".to_owned());
     };
-    let Hosted { config, devices, socket, witness } = hosted;
+    let Hosted { config, devices, socket, witness, fed } = hosted;
     let lines = config.lines()?;
     let peers = config.peers(&peers).map_err(|error| error.to_string())?;
     let session = Session { epoch, peers, datagram_max: config.datagram_max };
@@ -168,7 +175,11 @@ where
         witness: Box::new(witness),
     };
     let data_plane = move || {
-        let run = || Worker::new(assignment, prepare_thread(config.realtime)).run(&link);
+        let run = || {
+            let mut worker = Worker::new(assignment, prepare_thread(config.realtime));
+            fed.into_iter().for_each(|fed| worker.feed(fed));
+            worker.run(&link)
+        };
         let last = match catch_unwind(AssertUnwindSafe(run)) {
             Ok(report) => News::Done(Box::new(report)),
             Err(payload) => News::Panicked(panic_text(payload.as_ref())),

@@ -15,17 +15,18 @@ use crate::scenario::run::{Cables, Carrier};
 use emulation::cable::reconcile::reconcile;
 use emulation::capture::CapturePlan;
 use emulation::clock::{Stopwatch, monotonic_ns};
-use emulation::daemon::DaemonConfig;
+use emulation::daemon::{DaemonConfig, feed};
 use emulation::daemon::protocol::{Hello, ToDaemon, ToLauncher};
 use emulation::driver::{Beat, Report, evidence};
 use emulation::fidelity::judge;
 use emulation::timer::Priority;
 use emulation::wiring::LinkWiring;
 use proto::counters::DropReason;
+use proto::frame::FrameKind;
 use proto::units::Instant;
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
@@ -70,10 +71,11 @@ impl Session {
     fn open(job: &Job<'_>) -> Result<Session, LaunchError> {
         let cores = std::thread::available_parallelism().map_or(2, |cores| cores.get());
         let hosting = Hosting::new(&job.lab.fabric.wiring, job.placement, cores);
+        let feed = write_feed(job)?;
         let (sender, news) = unbounded_channel();
         let mut daemons = Vec::with_capacity(hosting.kinds.len());
         for (process, kind) in hosting.kinds.iter().enumerate() {
-            let file = write_config(job, &hosting, process)?;
+            let file = write_config(job, &hosting, process, feed.as_deref())?;
             let daemon = Daemon::start(*kind, process, &file, sender.clone());
             daemons.push(daemon.map_err(|error| {
                 LaunchError::Host(format!("cannot start process {process}: {error}"))
@@ -229,7 +231,7 @@ impl Session {
             },
             reasons: judged.reasons,
             timeline: timeline(&reports),
-            on_cables: on_cables(&reports),
+            on_cables: on_cables(job, &reports),
             cables: self.cables(job),
             dilation: Some(dilation.get()),
             frame_hops: reports.iter().map(|report| report.departures).sum(),
@@ -262,7 +264,12 @@ impl Session {
 }
 
 /// Writes what a process is told; the file's path.
-fn write_config(job: &Job<'_>, hosting: &Hosting, process: usize) -> Result<PathBuf, LaunchError> {
+fn write_config(
+    job: &Job<'_>,
+    hosting: &Hosting,
+    process: usize,
+    feed: Option<&Path>,
+) -> Result<PathBuf, LaunchError> {
     let lab = job.lab;
     let adapters = lab.nics.len();
     let table = |node: usize| match node.checked_sub(adapters) {
@@ -285,7 +292,8 @@ fn write_config(job: &Job<'_>, hosting: &Hosting, process: usize) -> Result<Path
         socket_dir: Some(job.scratch.to_owned()),
         datagram_max: emulation::cable::exchange::DATAGRAM_MAX,
         realtime: job.realtime,
-        capture: job.capture.as_ref().map(|plan| part_of(plan, hosting, process)),
+        capture: job.capture.as_ref().and_then(|plan| part_of(plan, hosting, process)),
+        feed: feed.map(Path::to_owned),
         plan: lab.plan.clone(),
         wiring: lab.fabric.wiring.clone(),
         devices: devices.map_err(|error| LaunchError::Config(error.to_string()))?,
@@ -297,13 +305,26 @@ fn write_config(job: &Job<'_>, hosting: &Hosting, process: usize) -> Result<Path
     Ok(file)
 }
 
-/// A capture's ports hosted by one process, in a file of that process.
-fn part_of(plan: &CapturePlan, hosting: &Hosting, process: usize) -> CapturePlan {
+/// Writes the frames that daemons are to feed themselves; the file's path, if there are any.
+fn write_feed(job: &Job<'_>) -> Result<Option<PathBuf>, LaunchError> {
+    if job.injections.is_empty() {
+        return Ok(None);
+    }
+    let file = job.scratch.join("feed.pcapng");
+    feed::write(&file, &job.lab.fabric.wiring, &job.injections)
+        .map_err(|error| LaunchError::Host(format!("{}: {error}", file.display())))?;
+    Ok(Some(file))
+}
+
+/// A capture's ports hosted by one process, in a file of that process unless it hosts them all.
+fn part_of(plan: &CapturePlan, hosting: &Hosting, process: usize) -> Option<CapturePlan> {
     let mut part = plan.clone();
     part.ports.retain(|port| hosting.hosts[port.at.node] == process);
-    let stem = plan.file.file_stem().unwrap_or_default().to_string_lossy();
-    part.file = plan.file.with_file_name(format!("{stem}-{process}.pcapng"));
-    part
+    if part.ports.len() < plan.ports.len() {
+        let stem = plan.file.file_stem().unwrap_or_default().to_string_lossy();
+        part.file = plan.file.with_file_name(format!("{stem}-{process}.pcapng"));
+    }
+    (!part.ports.is_empty()).then_some(part)
 }
 
 fn timeline(reports: &[Report]) -> Vec<FidelityRow> {
@@ -326,8 +347,10 @@ fn timeline(reports: &[Report]) -> Vec<FidelityRow> {
     rows
 }
 
-fn on_cables(reports: &[Report]) -> OnCables {
+fn on_cables(job: &Job<'_>, reports: &[Report]) -> OnCables {
     let mut cables = OnCables::default();
+    let fed = job.injections.iter().filter(|(.., frame)| frame.kind != FrameKind::InfinibandLink);
+    cables.duplicated += fed.count() as u64;
     for report in reports {
         let flying = report.in_flight.on_the_line.plus(report.in_flight.on_cables);
         cables.under_way += flying.end_to_end;

@@ -106,13 +106,13 @@ fn the_replay_switch_knows_lids_1_4_and_5_and_the_group() {
         .iter()
         .map(|route| (route.first.get(), route.last.get(), route.port.get()))
         .collect();
-    assert_eq!(routes, [(1, 1, 1), (4, 4, 2), (5, 5, 3)]);
+    assert_eq!(routes, [(1, 1, 1), (4, 4, 2), (5, 5, 3), (6, 6, 4)]);
     assert_eq!(switch.lid, Lid::new(2), "the lowest free one");
     assert_eq!(switch.multicast[0].lid, Lid::new(0xc000));
     assert_eq!(switch.multicast[0].ports, (0..3).map(PortNumber::from_index).collect::<Vec<_>>());
     assert!(lab.nics.iter().all(|nic| nic.traffic.is_empty()));
     let names: Vec<_> = lab.fabric.wiring.nodes.iter().map(|node| node.name.as_str()).collect();
-    assert_eq!(names, ["h1", "h4", "h5", "s0"], "adapters come first");
+    assert_eq!(names, ["h1", "h4", "h5", "h6", "s0"], "adapters come first");
 }
 
 #[test]

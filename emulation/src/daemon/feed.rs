@@ -1,0 +1,138 @@
+//! Frames from outside: a capture file whose frames reach this process's ports as if cables had
+//! brought them.
+//!
+//! Each frame arrives at the port that its interface is named after, at its own time stamp in
+//! fabric time. One file serves all processes; each takes what is for its own ports.
+
+use super::config::DaemonConfig;
+use crate::capture::reader::CaptureReader;
+use crate::capture::{Capture, CaptureError, CapturePlan, CapturedPort, Technology, WhenFull};
+use crate::wiring::{End, Wiring};
+use proto::events::Direction;
+use proto::frame::Frame;
+use proto::ids::PortNumber;
+use proto::units::{BitRate, Instant};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+
+/// A frame that reaches a port from outside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fed {
+    /// At which of the process's own devices.
+    pub device: usize,
+    /// At which of its ports.
+    pub port: PortNumber,
+    /// When; whole nanoseconds, for a capture knows no less.
+    pub at: Instant,
+    /// The frame.
+    pub frame: Frame,
+}
+
+/// Writes the file from which daemons take `frames`.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn write(
+    file: &Path,
+    wiring: &Wiring,
+    frames: &[(End, Instant, Frame)],
+) -> Result<(), CaptureError> {
+    let ends: BTreeSet<End> = frames.iter().map(|(end, ..)| *end).collect();
+    // The rate only describes the interface.
+    let port = |at| CapturedPort { at, technology: Technology::Infiniband, rate: BitRate::gbps(1) };
+    let plan = CapturePlan {
+        file: file.to_owned(),
+        scenario: "frames to be fed in".to_owned(),
+        seed: 0,
+        dilation: None,
+        snaplen: None,
+        when_full: WhenFull::Wait,
+        ports: ends.into_iter().map(port).collect(),
+    };
+    let nodes: Vec<usize> = (0..wiring.nodes.len()).collect();
+    let mut capture = Capture::create(&plan, wiring, &nodes)?;
+    for (end, at, frame) in frames {
+        capture.frame(end.node, end.port, Direction::Rx, frame, *at);
+    }
+    match capture.finish(Instant::ZERO).error {
+        None => Ok(()),
+        Some(reason) => Err(CaptureError::Create {
+            file: file.to_owned(),
+            source: std::io::Error::other(reason),
+        }),
+    }
+}
+
+impl DaemonConfig {
+    /// The frames that reach this process from outside, in the order of the file.
+    ///
+    /// # Errors
+    /// If the file cannot be read to its end, in words.
+    pub fn fed(&self) -> Result<Vec<Fed>, String> {
+        let Some(path) = &self.feed else { return Ok(Vec::new()) };
+        let say = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+        let file = File::open(path).map_err(|error| say(&error))?;
+        let reader = CaptureReader::new(BufReader::new(file)).map_err(|error| say(&error))?;
+        let own = self.own_ends();
+        let mut fed = Vec::new();
+        for captured in reader {
+            let captured = captured.map_err(|error| say(&error))?;
+            let name = captured.interface.as_deref().unwrap_or_default();
+            if let Some((device, port)) = own.get(name).copied() {
+                let at = Instant::from_ps(captured.at_ns.saturating_mul(1_000));
+                fed.push(Fed { device, port, at, frame: captured.frame });
+            }
+        }
+        Ok(fed)
+    }
+
+    /// Device and port by the name of every port of this process.
+    fn own_ends(&self) -> BTreeMap<String, (usize, PortNumber)> {
+        let ports = self.own_nodes().enumerate().flat_map(|(device, node)| {
+            (0..usize::from(self.wiring.nodes[node].ports)).map(move |port| {
+                let port = PortNumber::from_index(port);
+                (self.wiring.end_name(End { node, port }), (device, port))
+            })
+        });
+        ports.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::BytesMut;
+    use proto::frame::{FrameKind, Integrity};
+
+    #[test]
+    fn each_process_takes_the_frames_of_its_own_ports_unchecked_and_in_time() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let file = folder.path().join("feed.pcapng");
+        let wiring = crate::driver::toy::chain();
+        let link = wiring.links[0].clone();
+        let frame = |tag: u8| Frame::unchecked(FrameKind::Infiniband, BytesMut::from(&[tag; 40][..]));
+        let at = |us: u64| Instant::from_ps(us * 1_000_000);
+        let frames =
+            [(link.a, at(1), frame(1)), (link.b, at(2), frame(2)), (link.a, at(3), frame(3))];
+        write(&file, &wiring, &frames).expect("a writable folder");
+        for end in [link.a, link.b] {
+            let hosts = (0..wiring.nodes.len()).map(|node| usize::from(node != end.node)).collect();
+            let text = "lab = \"x\"\nseed = 1\nprocess = 0\nprocesses = 2\nhosts = []\n\
+                 devices = []\n[plan]\ntau = \"2 us\"\nstop = \"4 us\"\nbin = \"2 us\"\nedges = []\n\
+                 measured = []\nall_events = false\n[wiring]\nnodes = []\nlinks = []\n";
+            let base: DaemonConfig = toml::from_str(text).expect("a minimal configuration");
+            let feed = Some(file.clone());
+            let config = DaemonConfig { hosts, feed, wiring: wiring.clone(), ..base };
+            let fed = config.fed().expect("a whole file");
+            let expected: Vec<_> = frames.iter().filter(|(to, ..)| *to == end).collect();
+            assert_eq!(fed.len(), expected.len());
+            for (fed, (_, at, frame)) in fed.iter().zip(expected) {
+                assert_eq!((fed.device, fed.port, fed.at), (0, end.port, *at));
+                assert_eq!(fed.frame.octets, frame.octets);
+                assert_eq!(fed.frame.integrity, Integrity::Unchecked);
+            }
+        }
+    }
+}

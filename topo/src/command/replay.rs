@@ -1,0 +1,212 @@
+//! `pausebed replay FILE --at NODE:PORT`: recorded frames through a fabric, and what comes out.
+//!
+//! Frames follow one another by one frame time of the default link unless told otherwise: recorded
+//! silence is long, and fabric time may pass slowly. See [`crate::replay`] for what feeding means.
+
+use super::Exit;
+use super::files;
+use crate::calibration::Calibration;
+use crate::campaign;
+use crate::estimate;
+use crate::experiment::{Conditions, Experiment};
+use crate::keyfile::quantity;
+use crate::launch::{BACKENDS, interrupt, substrate};
+use crate::measure::verdict::Verdict;
+use crate::names;
+use crate::render::{Lab, render};
+use crate::replay::{Account, Feed, Pace, account, table};
+use crate::scenario::Scenario;
+use crate::terminal::progress::RunProgress;
+use emulation::wiring::End;
+use std::path::{Path, PathBuf};
+
+/// Where frames go if no scenario is named; part of the program so that it needs no files.
+const ONE_SWITCH: (&str, &str) =
+    ("one-switch.toml", include_str!("../../scenarios/replay/one-switch.toml"));
+
+/// Options of `replay`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Options {
+    /// A capture of InfiniBand frames, pcap or pcapng.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// The port at which the frames arrive.
+    #[arg(long, value_name = "NODE:PORT")]
+    at: String,
+    /// The fabric; one switch with the LIDs 1, 4 and 5 at its ports 1 to 3 if left out.
+    #[arg(long, value_name = "FILE")]
+    scenario: Option<PathBuf>,
+    /// Run on this substrate instead of the scenario's: virtual or udp.
+    #[arg(long, value_parser = BACKENDS.iter().map(|row| row.name).collect::<Vec<_>>())]
+    backend: Option<String>,
+    /// Override a key of the scenario, as for run; may be given again.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    sets: Vec<String>,
+    /// Write capture.pcapng and a run directory here.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Keep the recorded gaps, this many times as fast.
+    #[arg(long, value_name = "FACTOR", value_parser = speed, conflicts_with = "gap")]
+    speed: Option<f64>,
+    /// One frame every so often, as in "10 us" or "2 mtu".
+    #[arg(long, value_name = "TIME", default_value = "1 mtu")]
+    gap: String,
+    /// Print one JSON document instead of a table.
+    #[arg(long)]
+    json: bool,
+}
+
+fn speed(text: &str) -> Result<f64, String> {
+    let factor = text.parse::<f64>().map_err(|error| error.to_string())?;
+    let positive = factor.is_finite() && factor > 0.0;
+    if positive { Ok(factor) } else { Err("a speed is above zero".to_owned()) }
+}
+
+/// Runs the command.
+pub fn run(options: &Options, line: &str) -> Exit {
+    let (scenario, feed) = match prepare(options) {
+        Ok(prepared) => prepared,
+        Err(reason) => {
+            eprintln!("{}", reason.trim_end());
+            return Exit::Usage;
+        }
+    };
+    let scratch = match tempfile::tempdir() {
+        Ok(scratch) => scratch,
+        Err(error) => {
+            eprintln!("no temporary folder: {error}");
+            return Exit::Host;
+        }
+    };
+    let folder = options.out.as_deref().unwrap_or(scratch.path());
+    interrupt::watch();
+    let experiment = match perform(options, line, &scenario, &feed, folder) {
+        Ok(experiment) => experiment,
+        Err(exit) => return exit,
+    };
+    match Account::of(&feed, &options.file, &experiment) {
+        Ok(mut account) => {
+            let file = account::captures(&experiment).next().map(|capture| capture.file.clone());
+            account.capture = file.filter(|_| options.out.is_some());
+            show(&account, options.json);
+            exit_of(&account)
+        }
+        Err(error) => {
+            eprintln!("cannot read what was captured: {error}");
+            Exit::Host
+        }
+    }
+}
+
+/// Reads everything; nothing is started if anything is wrong.
+fn prepare(options: &Options) -> Result<(Scenario, Feed), String> {
+    let mut scenario = scenario(options)?;
+    let at = port(&scenario, &options.at)?;
+    let pace = match options.speed {
+        Some(speed) => Pace::Speed(speed),
+        None => Pace::Gap(
+            quantity::time(&options.gap, &scenario.fabric.scale)
+                .map_err(|wrong| format!("--gap: {} ({})", wrong.message, wrong.hint))?,
+        ),
+    };
+    let lab = render(&scenario);
+    let feed = Feed::read(&options.file, at, &lab, pace)
+        .map_err(|error| format!("{}: {error}", options.file.display()))?;
+    if let Some(warning) = feed.warning(&lab) {
+        eprintln!("warning: {warning}");
+    }
+    watch(&mut scenario, at, &lab);
+    scenario.run.duration = scenario.run.duration.max(feed.duration(&lab));
+    Ok((scenario, feed))
+}
+
+fn scenario(options: &Options) -> Result<Scenario, String> {
+    let mut sets = options.sets.clone();
+    sets.extend(options.backend.iter().map(|backend| format!("run.backend={backend:?}")));
+    match &options.scenario {
+        Some(file) => files::load(file, &sets).map(|loaded| loaded.scenario),
+        None => {
+            let (name, text) = ONE_SWITCH;
+            Scenario::parse(text, &sets).map_err(|faults| faults.in_file(name))
+        }
+    }
+}
+
+/// The one port that `text` names.
+fn port(scenario: &Scenario, text: &str) -> Result<End, String> {
+    let topology = &scenario.fabric.topology;
+    let ends = names::ends(topology, text)
+        .map_err(|wrong| format!("--at: {} ({})", wrong.message, wrong.hint))?;
+    match ends[..] {
+        [end] if text.contains(':') => Ok(end),
+        _ => {
+            let all: Vec<String> = ends.iter().map(|end| topology.end_name(*end)).collect();
+            Err(format!("--at: {text:?} is not one port as NODE:PORT ({})", all.join(", ")))
+        }
+    }
+}
+
+/// Has all ports of the fed node captured, beside those that the scenario names, and whole: that is
+/// how frames are found again.
+fn watch(scenario: &mut Scenario, at: End, lab: &Lab) {
+    let ends = lab.fabric.wiring.links.iter().flat_map(|link| [link.a, link.b]);
+    let run = &mut scenario.run;
+    run.capture.extend(ends.filter(|end| end.node == at.node));
+    run.capture.sort();
+    run.capture.dedup();
+    if run.snaplen.take().is_some() {
+        eprintln!("run.snaplen is set aside: a replay needs whole frames");
+    }
+}
+
+fn perform(
+    options: &Options,
+    line: &str,
+    scenario: &Scenario,
+    feed: &Feed,
+    folder: &Path,
+) -> Result<Experiment, Exit> {
+    let substrate = substrate(scenario.run.backend);
+    let lab = render(scenario);
+    let mut dilation = 0;
+    if substrate.is_live {
+        let estimate = estimate::live(scenario, &lab, &Calibration::load());
+        dilation = estimate.dilation;
+        eprintln!(
+            "{}: {dilation}× slowed, about {:.0} s of wall time",
+            scenario.name, estimate.wall_seconds
+        );
+    }
+    let conditions = Conditions {
+        substrate,
+        dilation,
+        folder: Some(folder),
+        command: line.to_owned(),
+        injections: feed.injections(),
+    };
+    let phases = lab.phases.iter().map(|phase| (phase.start, phase.name.clone())).collect();
+    let quiet = options.json;
+    let mut bar = RunProgress::new(&scenario.name, lab.fabric.tau, lab.plan.stop, phases, quiet);
+    let run = Experiment::run(scenario, conditions, &mut |progress| bar.tell(progress, quiet));
+    bar.finish();
+    run.map_err(|error| {
+        eprintln!("{}: {error}", scenario.name);
+        campaign::exit_of_error(&error)
+    })
+}
+
+fn show(account: &Account, json: bool) {
+    if json {
+        println!("{}", serde_json::to_string_pretty(account).expect("an account is plain data"));
+    } else {
+        println!("{}", table::text(account));
+    }
+}
+
+fn exit_of(account: &Account) -> Exit {
+    match account.verdict {
+        Verdict::Inconclusive => Exit::Inconclusive,
+        Verdict::Pass if account.accounted => Exit::Good,
+        Verdict::Pass | Verdict::Fail => Exit::Failed,
+    }
+}

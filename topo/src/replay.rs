@@ -1,0 +1,22 @@
+//! Recorded frames in a fabric: read from a capture, paced, fed to one port, and traced.
+//!
+//! The frames arrive at the port as if its cable had brought them, from a peer who never asked for
+//! credits. That is sound for a peer who is silent, and has these limits otherwise:
+//!
+//! * Buffer is taken and given back for a fed frame as for any other, so none leaks; one that finds
+//!   no room is dropped and counted (`buffer_overrun`). [`feed`] keeps frames at least their own
+//!   line time apart, so that only outputs which are slower or busy can fill the buffer.
+//! * A fed frame raises the port's ABR, and with it the limit (FCCL) told to the real peer, until
+//!   that peer's next flow-control packet overwrites ABR with its own FCTBS: at the latest one
+//!   refresh interval after. In that time the peer may send more than there is room for. A peer
+//!   who only answers, with acknowledgements, stays far below it; one who sends at full rate on the
+//!   same line may meet a full buffer, which is counted too. [`Feed::warning`] says so beforehand.
+//!
+//! Source: IBTA Vol 1, 7.9.4 (ABR, FCTBS, FCCL).
+
+pub mod account;
+pub mod feed;
+pub mod table;
+
+pub use account::Account;
+pub use feed::{Feed, FeedError, Pace};

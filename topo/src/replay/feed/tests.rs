@@ -1,0 +1,51 @@
+//! Pacing, and what is passed over.
+
+use super::*;
+use proto::frame::FramePool;
+
+fn captured(at_us: u64, kind: FrameKind, wire_size: u32) -> CapturedFrame {
+    let mut octets = FramePool::default().take();
+    octets.resize(1000, 0);
+    CapturedFrame {
+        at_ns: at_us * 1_000,
+        interface: None,
+        link_type: 197,
+        direction: None,
+        wire_size,
+        frame: Frame::unchecked(kind, octets),
+    }
+}
+
+fn arrivals(pace: Pace, stamps_us: &[u64]) -> Vec<Option<u64>> {
+    let begin = Instant::from_ps(1_000_000);
+    let mut pacer = Pacer { pace, rate: BitRate::gbps(8), begin, last: None };
+    let arrival = |at_us: &u64| {
+        let arrives = pacer.arrival(&captured(*at_us, FrameKind::Infiniband, 1000));
+        arrives.map(|at| at.as_ps() / 1_000)
+    };
+    stamps_us.iter().map(arrival).collect()
+}
+
+#[test]
+fn recorded_gaps_are_divided_by_the_speed_but_never_shorter_than_the_line_allows() {
+    let fast = arrivals(Pace::Speed(2.0), &[70, 90, 90, 80, 100]);
+    assert_eq!(fast, [1_000, 11_000, 12_000, 13_000, 23_000].map(Some));
+    let even = arrivals(Pace::Gap(Duration::from_us(3)), &[70, 90, 90]);
+    assert_eq!(even, [1_000, 4_000, 7_000].map(Some));
+    let dense = arrivals(Pace::Gap(Duration::ZERO), &[0, 0]);
+    assert_eq!(dense, [1_000, 2_000].map(Some), "1000 octets at 8 Gbit/s take 1 µs");
+}
+
+#[test]
+fn a_pace_that_lasts_for_ever_is_refused() {
+    assert_eq!(arrivals(Pace::Speed(1e-12), &[0, 1_000_000]), [Some(1_000), None]);
+    assert_eq!(arrivals(Pace::Gap(Duration::from_ps(u64::MAX)), &[0, 0]), [Some(1_000), None]);
+}
+
+#[test]
+fn only_whole_infiniband_packets_are_fed() {
+    assert_eq!(unfit(&captured(0, FrameKind::Infiniband, 1000)), None);
+    assert!(unfit(&captured(0, FrameKind::Infiniband, 1001)).is_some_and(|why| why.contains("cut")));
+    assert!(unfit(&captured(0, FrameKind::Ethernet, 1000)).is_some());
+    assert!(unfit(&captured(0, FrameKind::InfinibandLink, 1000)).is_some());
+}
