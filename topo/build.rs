@@ -3,7 +3,10 @@
 fn main() {
     println!("cargo:rerun-if-changed=../.git/HEAD");
     println!("cargo:rerun-if-changed=../.git/index");
-    println!("cargo:rustc-env=PAUSEBED_COMMIT={}", commit().unwrap_or_else(|| "unknown".to_owned()));
+    println!(
+        "cargo:rustc-env=PAUSEBED_COMMIT={}",
+        commit().unwrap_or_else(|| "unknown".to_owned())
+    );
 }
 
 /// What HEAD points at, read from git's own files: no program needs to be there.

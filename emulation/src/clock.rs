@@ -4,7 +4,7 @@
 //! and dilation agree on fabric time without exchanging a word, and no step of the calendar clock
 //! can move a protocol timer.
 
-#![allow(clippy::disallowed_methods, reason = "this file is where clocks are read")]
+#![expect(clippy::disallowed_methods, reason = "this file is where clocks are read")]
 
 use nix::time::{ClockId, clock_gettime};
 use proto::units::{Duration, Instant};

@@ -16,6 +16,7 @@
 //! `now` never runs back.
 
 mod ending;
+mod pace;
 mod report;
 #[cfg(test)]
 pub(crate) mod toy;
@@ -36,6 +37,7 @@ use crate::recorder::RecordingPlan;
 use crate::timer::{self, Priority};
 use crate::wiring::{End, Wiring};
 use crate::witness::Witness;
+use pace::Pace;
 use proto::device::Device;
 use proto::events::Direction;
 use proto::frame::Frame;
@@ -70,6 +72,8 @@ pub trait Supervisor {
 pub struct Assignment<W> {
     /// The process's number.
     pub process: usize,
+    /// How many processes there are.
+    pub processes: usize,
     /// Fabric time.
     pub clock: Clock,
     /// When to stop and what to measure.
@@ -100,6 +104,9 @@ pub struct Worker<W> {
     arrivals: Flights,
     wakes: Wakes,
     meter: Meter,
+    pace: Pace,
+    /// The latest arrival that a socket has brought.
+    heard: Instant,
     /// The instant of the last thing that happened.
     now: Instant,
     next_beat_ns: u64,
@@ -124,6 +131,8 @@ impl<W: Witness> Worker<W> {
             arrivals: Flights::default(),
             wakes: Wakes::new(run.devices.len()),
             meter: Meter::new(run.clock, windows, run.plan.bin),
+            pace: Pace::new(&run.clock, &run.lines, run.processes, cores()),
+            heard: Instant::ZERO,
             now: Instant::ZERO,
             next_beat_ns: 0,
             unwired: 0,
@@ -183,11 +192,13 @@ impl<W: Witness> Worker<W> {
 
     fn turn(&mut self, supervisor: &impl Supervisor) {
         self.receive();
-        let horizon = self.run.clock.now().min(self.run.plan.stop);
+        let now = self.run.clock.now();
+        let horizon = self.pace.horizon(now, self.heard).min(self.run.plan.stop);
         let mut steps = 0;
         while steps < TURN_MAX && self.meter.pending() < FLUSH_MAX && self.step(horizon) {
             steps += 1;
         }
+        self.depart(self.pace.leaving(now));
         self.flush(horizon);
         self.beat_if_due(supervisor);
         self.rest();
@@ -195,8 +206,9 @@ impl<W: Witness> Worker<W> {
 
     /// Sockets are drained eagerly; frames wait here for the instant at which they arrive.
     fn receive(&mut self) {
-        let Worker { run, arrivals, .. } = self;
+        let Worker { run, arrivals, heard, .. } = self;
         run.exchange.receive(&run.lines, |Accepted { line, frame, arrived }| {
+            *heard = (*heard).max(arrived);
             arrivals.push(arrived, line.device, line.port, frame);
         });
     }
@@ -215,7 +227,7 @@ impl<W: Witness> Worker<W> {
         self.now = self.now.max(due);
         match next {
             Next::Sample => self.run.witness.sample(self.now, &mut self.run.devices),
-            Next::Departure => self.depart(),
+            Next::Departure => self.depart(due),
             Next::Arrival => self.arrive(),
             Next::Timeout(device) => {
                 self.run.devices[device].handle_timeout(self.now);
@@ -228,15 +240,23 @@ impl<W: Witness> Worker<W> {
     /// What happens next, and when. At one instant a sample comes before all else, then last bits
     /// leave, and then it is device by device, a device's frames before its timeout.
     fn next(&self) -> Option<(Instant, Next)> {
-        let sample = self.run.witness.next_due().unwrap_or(Instant::NEVER);
         let departure = self.departures.next_at();
+        let (due, next) = self.next_inside()?;
+        if departure < due || departure == due && !matches!(next, Next::Sample) {
+            return Some((departure, Next::Departure));
+        }
+        Some((due, next))
+    }
+
+    /// The same apart from departures, which no device waits for.
+    fn next_inside(&self) -> Option<(Instant, Next)> {
+        let sample = self.run.witness.next_due().unwrap_or(Instant::NEVER);
         let (arrival, receiver) = self.arrivals.next();
         let (timeout, device) = self.wakes.next();
-        let first = sample.min(departure).min(arrival).min(timeout);
+        let first = sample.min(arrival).min(timeout);
         let next = match first {
-            Instant::NEVER => return None,
+            Instant::NEVER if self.departures.next_at() == Instant::NEVER => return None,
             _ if first == sample => Next::Sample,
-            _ if first == departure => Next::Departure,
             _ if (arrival, receiver) <= (timeout, device) => Next::Arrival,
             _ => Next::Timeout(device),
         };
@@ -262,9 +282,17 @@ impl<W: Witness> Worker<W> {
         self.wakes.set(index, device.poll_timeout().unwrap_or(Instant::NEVER));
     }
 
-    /// A frame's last bit leaves.
-    fn depart(&mut self) {
-        let Some(Flight { at, device, port, frame, .. }) = self.departures.pop() else { return };
+    /// Last bits leave that are due by `until`.
+    fn depart(&mut self, until: Instant) {
+        while self.departures.next_at() <= until && self.meter.pending() < FLUSH_MAX {
+            if let Some(flight) = self.departures.pop() {
+                self.depart_one(flight);
+            }
+        }
+    }
+
+    fn depart_one(&mut self, flight: Flight) {
+        let Flight { at, device, port, frame, .. } = flight;
         let Some(line) = self.run.lines.outgoing(device, port).copied() else {
             self.unwired += 1;
             return self.run.exchange.recycle(frame);
@@ -313,14 +341,17 @@ impl<W: Witness> Worker<W> {
 
     /// Waits for the next thing that is due, or for the socket.
     fn rest(&self) {
-        let next = match self.next() {
-            Some((due, _)) => due.min(self.run.plan.stop),
-            None => self.run.plan.stop,
-        };
+        let inside = self.next_inside().map_or(Instant::NEVER, |(due, _)| due);
+        let other = inside.min(self.run.plan.stop);
+        let due = self.pace.wake_ns(&self.run.clock, self.departures.next_at(), other);
         let now_ns = monotonic_ns();
         let nap = if self.run.exchange.waiting() { RETRY_NS } else { SLEEP_MAX_NS };
-        let wake = self.run.clock.wall_ns_of(next).min(self.next_beat_ns).min(now_ns + nap);
-        timer::wait(Some(self.run.exchange.as_fd()), wake);
+        let wake = due.min(self.next_beat_ns).min(now_ns + nap);
+        if wake > self.pace.read_by_ns(now_ns) {
+            timer::wait(Some(self.run.exchange.as_fd()), wake);
+        }
+        // What the socket holds is not due yet: more may come before it is read.
+        timer::wait(None, wake.min(self.pace.read_by_ns(monotonic_ns())));
     }
 
     fn beat_if_due(&mut self, supervisor: &impl Supervisor) {
@@ -340,6 +371,10 @@ impl<W: Witness> Worker<W> {
             cpu_ns: process_cpu_ns(),
         });
     }
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
 fn moment(exchange: &Exchange) -> Moment {

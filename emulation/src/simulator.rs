@@ -4,9 +4,9 @@
 //! one instant run by slot: device by device, a device's ports before its timer, and a cable's
 //! frames in the order they were sent. So a run depends on nothing but the scenario and its seed.
 
-use crate::cable::impairment::{Injected, Impairer};
-use crate::witness::Witness;
+use crate::cable::impairment::{Impairer, Injected};
 use crate::wiring::{End, Wiring};
+use crate::witness::Witness;
 use calendar::Calendar;
 use proto::device::Device;
 use proto::events::Direction;

@@ -25,8 +25,9 @@ pub struct QueueSample {
     pub ingress_buffer: Bytes,
     /// The output's line rate.
     pub line_rate: BitRate,
-    /// Since when a ready frame waits for credit on this output and lane; for `on_head`, the
-    /// latest such wait since the departure before the frame's predecessor.
+    /// Since when a ready frame waits for credit on this output and lane. For `on_head` also the
+    /// latest such wait while the frame's predecessor was first of the queue, and `now` if the
+    /// frame itself has no credit; `None` then means a root.
     pub blocked_since: Option<Instant>,
     /// When the last frame left this output and lane.
     pub last_departure: Option<Instant>,

@@ -1,34 +1,51 @@
 //! The house rules that no compiler checks: who imports whom, where the doors to the operating
 //! system are, and that every file says what it is for.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+
+const MEMBERS: [&str; 6] = ["proto", "emulation", "switchd", "nicd", "topo", "tests"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// Every Rust file of the crates as (path from the root, text), in order.
-fn sources() -> Vec<(String, String)> {
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn read_toml(path: &str) -> toml::Table {
+    read(&root().join(path)).parse().unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// Every file below `folder` with this ending as (path from the root, text), in order.
+fn files(folder: &str, ending: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
-    let mut folders = ["proto", "emulation", "switchd", "nicd", "topo", "tests"]
-        .map(|name| root().join(name))
-        .to_vec();
+    let mut folders = vec![root().join(folder)];
     while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).unwrap() {
-            let path = entry.unwrap().path();
+        for entry in fs::read_dir(&folder).expect("a folder of this repository can be read") {
+            let path = entry.expect("its entries too").path();
             if path.is_dir() {
                 folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
-                let name = path.strip_prefix(root()).unwrap().to_string_lossy().into_owned();
-                found.push((name, fs::read_to_string(&path).unwrap()));
+            } else if path.extension().is_some_and(|extension| extension == ending) {
+                let name = path.strip_prefix(root()).expect("it is below the root");
+                found.push((name.to_string_lossy().into_owned(), read(&path)));
             }
         }
     }
     found.sort();
-    assert!(found.len() > 30, "the sources were not found");
     found
+}
+
+/// Every Rust file of every crate. A crate without any was not found, and nothing would be checked.
+fn sources() -> Vec<(String, String)> {
+    let of_member = |member: &&str| {
+        let found = files(member, "rs");
+        assert!(found.len() >= 3, "the sources of {member} were not found");
+        found
+    };
+    MEMBERS.iter().flat_map(of_member).collect()
 }
 
 /// Code lines: comments and everything below the inline tests left out.
@@ -44,11 +61,18 @@ fn is_test(name: &str) -> bool {
     name.starts_with("tests/") || name.ends_with("tests.rs") || name.contains("/tests/")
 }
 
-/// Files of `sources` in which a product line holds `needle`, apart from those allowed.
+/// Files below `inside` in which a product line holds `needle`, apart from those allowed.
 fn offenders(needle: &str, inside: &str, allowed: &[&str]) -> Vec<String> {
-    sources()
+    let rooms: Vec<_> = sources()
         .into_iter()
         .filter(|(name, _)| name.starts_with(inside) && !is_test(name))
+        .collect();
+    for place in allowed.iter().chain([&inside]) {
+        let there = rooms.iter().any(|(name, _)| name.starts_with(place));
+        assert!(there, "{place:?} holds no file: the rule about {needle} checks nothing");
+    }
+    rooms
+        .into_iter()
         .filter(|(name, _)| !allowed.iter().any(|prefix| name.starts_with(prefix)))
         .filter(|(_, text)| code(text).any(|line| line.contains(needle)))
         .map(|(name, _)| name)
@@ -56,15 +80,13 @@ fn offenders(needle: &str, inside: &str, allowed: &[&str]) -> Vec<String> {
 }
 
 fn manifest_dependencies(member: &str) -> Vec<String> {
-    let text = fs::read_to_string(root().join(member).join("Cargo.toml")).unwrap();
-    let manifest: toml::Table = text.parse().unwrap();
+    let manifest = read_toml(&format!("{member}/Cargo.toml"));
     let table = manifest.get("dependencies").and_then(toml::Value::as_table);
     table.map(|table| table.keys().cloned().collect()).unwrap_or_default()
 }
 
 #[test]
 fn crates_depend_downwards_only() {
-    let members = ["proto", "emulation", "switchd", "nicd", "topo"];
     let may = BTreeMap::from([
         ("proto", vec![]),
         ("emulation", vec!["proto"]),
@@ -72,19 +94,24 @@ fn crates_depend_downwards_only() {
         ("nicd", vec!["proto", "emulation"]),
         ("topo", vec!["proto", "emulation", "switchd", "nicd"]),
     ]);
-    for member in members {
+    let mut arrows = 0;
+    for (member, allowed) in &may {
         for dependency in manifest_dependencies(member) {
-            let ours = members.contains(&dependency.as_str());
-            let allowed = may[member].contains(&dependency.as_str());
-            assert!(!ours || allowed, "{member} must not depend on {dependency}");
+            let ours = MEMBERS.contains(&dependency.as_str());
+            arrows += usize::from(ours);
+            let downwards = allowed.contains(&dependency.as_str());
+            assert!(!ours || downwards, "{member} must not depend on {dependency}");
         }
     }
+    assert!(arrows >= 5, "only {arrows} dependencies between the crates were seen");
 }
 
 #[test]
 fn proto_cannot_reach_the_operating_system() {
     let banned = ["tokio", "socket2", "pnet", "libc", "nix", "prometheus", "dashmap", "tracing"];
-    for dependency in manifest_dependencies("proto") {
+    let dependencies = manifest_dependencies("proto");
+    assert!(!dependencies.is_empty(), "proto's manifest was not read");
+    for dependency in dependencies {
         assert!(!banned.contains(&dependency.as_str()), "proto must not depend on {dependency}");
     }
     for needle in ["std::time", "std::net", "std::thread", "std::fs", "std::process", "std::env"] {
@@ -94,31 +121,46 @@ fn proto_cannot_reach_the_operating_system() {
 
 #[test]
 fn the_layers_of_proto_keep_their_order() {
-    for needle in ["crate::link", "crate::congestion", "crate::device"] {
-        assert_eq!(offenders(needle, "proto/src/wire", &[]), [""; 0], "wire imports {needle}");
+    let never = [
+        ("proto/src/wire", &["link", "congestion", "device"][..]),
+        ("proto/src/link", &["congestion"]),
+        ("proto/src/congestion", &["link", "device"]),
+        ("proto/src/units.rs", &["wire", "link", "congestion", "device", "frame"]),
+        ("proto/src/frame.rs", &["wire", "link", "congestion", "device"]),
+        ("proto/src/device.rs", &["wire", "link", "congestion"]),
+    ];
+    for (layer, above) in never {
+        for module in above {
+            let needle = format!("crate::{module}");
+            assert_eq!(offenders(&needle, layer, &[]), [""; 0], "{layer} imports {module}");
+        }
     }
-    assert_eq!(offenders("crate::congestion", "proto/src/link", &[]), [""; 0]);
-    assert_eq!(offenders("crate::link", "proto/src/congestion", &[]), [""; 0]);
+    // A group would hide a module from the lines above.
+    assert_eq!(offenders("crate::{", "proto/src", &[]), [""; 0], "one `use` a module in proto");
 }
 
 #[test]
 fn a_scheme_never_imports_a_scheme() {
-    let names: Vec<&str> =
-        proto::congestion::schemes::SCHEMES.iter().map(|scheme| scheme.name).collect();
+    let names: Vec<String> = proto::congestion::schemes::SCHEMES
+        .iter()
+        .map(|scheme| scheme.name.replace('-', "_"))
+        .collect();
+    let mut seen = BTreeSet::new();
     for (file, text) in sources() {
         let Some(own) = file.strip_prefix("proto/src/congestion/schemes/") else { continue };
         let own = own.split(['/', '.']).next().unwrap_or_default();
-        for other in names.iter().map(|name| name.replace('-', "_")) {
-            // `none` is the absence of a role, which every scheme may need.
-            if other == own || other == "none" {
-                continue;
-            }
+        seen.insert(own.to_owned());
+        // `none` is the absence of a role, which every scheme may need.
+        for other in names.iter().filter(|other| *other != own && *other != "none") {
             let imports = code(&text).any(|line| {
                 line.contains(&format!("schemes::{other}"))
                     || line.contains(&format!("super::{other}"))
             });
             assert!(!imports, "{file} imports {other}");
         }
+    }
+    for name in names {
+        assert!(seen.contains(&name), "schemes/{name}.rs is the file of its scheme");
     }
 }
 
@@ -128,20 +170,50 @@ fn only_the_shells_of_the_daemons_know_emulation() {
     assert_eq!(offenders("emulation::", "nicd/src", &["nicd/src/main.rs"]), [""; 0]);
 }
 
+const CLOCK: &str = "emulation/src/clock.rs";
+const TIMER: &str = "emulation/src/timer.rs";
+const CABLE: &str = "emulation/src/cable/";
+const LAUNCH: &str = "topo/src/launch/";
+
+/// A call to the operating system: as clippy resolves it (if clippy.toml can name it), as it shows
+/// in a line of code, and the one room it belongs to.
+const DOORS: &[(&str, &str, &str)] = &[
+    ("std::time::Instant::now", "Instant::now(", CLOCK),
+    ("std::time::SystemTime::now", "SystemTime::now(", CLOCK),
+    ("nix::time::clock_gettime", "clock_gettime(", CLOCK),
+    ("std::thread::sleep", "thread::sleep", TIMER),
+    ("tokio::time::sleep", "time::sleep", TIMER),
+    ("", "nanosleep(", TIMER),
+    ("", "ppoll(", TIMER),
+    ("std::process::Command::new", "process::Command", LAUNCH),
+    ("tokio::process::Command::new", "Command::new", LAUNCH),
+    ("std::net::UdpSocket::bind", "UdpSocket", CABLE),
+    ("std::os::unix::net::UnixDatagram::bind", "UnixDatagram", CABLE),
+    ("", "libc::socket(", CABLE),
+    ("", "Socket::new(", CABLE),
+];
+
 #[test]
 fn each_door_to_the_operating_system_is_in_one_room() {
-    let clock = &["emulation/src/clock.rs"];
-    for needle in ["Instant::now(", "SystemTime::now(", "clock_gettime("] {
-        assert_eq!(offenders(needle, "", clock), [""; 0], "{needle} outside the clock");
+    for (_, needle, room) in DOORS {
+        assert_eq!(offenders(needle, "", &[room]), [""; 0], "{needle} outside {room}");
     }
-    for needle in ["thread::sleep", "time::sleep", "nanosleep(", "ppoll("] {
-        assert_eq!(offenders(needle, "", &["emulation/src/timer.rs"]), [""; 0], "{needle}");
+}
+
+#[test]
+fn clippy_guards_the_same_doors() {
+    let clippy = read_toml("clippy.toml");
+    let text = |entry: &toml::Value, key: &str| entry[key].as_str().map(str::to_owned);
+    let listed = clippy["disallowed-methods"].as_array().expect("a list");
+    let listed: BTreeMap<_, _> =
+        listed.iter().map(|entry| (text(entry, "path"), text(entry, "reason"))).collect();
+    for (path, _, room) in DOORS.iter().filter(|(path, ..)| !path.is_empty()) {
+        let reason = listed.get(&Some((*path).to_owned())).cloned().flatten();
+        let reason = reason.unwrap_or_else(|| panic!("clippy.toml does not disallow {path}"));
+        assert!(reason.contains(room), "clippy.toml sends {path} elsewhere than to {room}");
     }
-    for needle in ["UdpSocket", "UnixDatagram", "libc::socket(", "Socket::new("] {
-        assert_eq!(offenders(needle, "", &["emulation/src/cable"]), [""; 0], "{needle}");
-    }
-    let launch = &["topo/src/launch"];
-    assert_eq!(offenders("Command::new", "", launch), [""; 0], "child processes");
+    let named = DOORS.iter().filter(|(path, ..)| !path.is_empty()).count();
+    assert_eq!(listed.len(), named, "clippy.toml disallows a method that DOORS does not know");
 }
 
 #[test]
@@ -149,6 +221,16 @@ fn every_file_begins_by_saying_what_it_is_for() {
     for (name, text) in sources() {
         let first = text.lines().next().unwrap_or_default();
         assert!(first.starts_with("//! ") && first.len() > 12, "{name} begins with {first:?}");
+    }
+}
+
+#[test]
+fn every_scenario_begins_by_saying_what_it_shows() {
+    let scenarios = files("topo/scenarios", "toml");
+    assert!(scenarios.len() >= 18, "only {} scenarios were found", scenarios.len());
+    for (name, text) in scenarios {
+        let first = text.lines().next().unwrap_or_default();
+        assert!(first.starts_with("# ") && first.len() > 20, "{name} begins with {first:?}");
     }
 }
 
@@ -173,9 +255,15 @@ fn parent_files_stand_beside_their_folders_and_have_telling_names() {
 #[test]
 fn engines_name_their_sources() {
     let rooms = ["proto/src/link/credit", "proto/src/link/vl_arbiter", "proto/src/wire/infiniband"];
-    for (name, text) in sources() {
-        let engine = rooms.iter().any(|room| name.starts_with(room));
-        if engine && !is_test(&name) && text.lines().count() > 60 {
+    for room in rooms {
+        let engines: Vec<_> = sources()
+            .into_iter()
+            .filter(|(name, text)| {
+                name.starts_with(room) && !is_test(name) && text.lines().count() > 60
+            })
+            .collect();
+        assert!(!engines.is_empty(), "{room} was not found");
+        for (name, text) in engines {
             assert!(text.contains("Source"), "{name} does not say which clause it implements");
         }
     }

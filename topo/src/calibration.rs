@@ -20,6 +20,10 @@ pub struct Calibration {
 }
 
 impl Calibration {
+    /// A host nobody has measured, without real-time priority.
+    pub const GUESS: Calibration =
+        Calibration { frame_hops_per_s: GUESS_FRAME_HOPS_PER_S, realtime: false, measured: false };
+
     /// What was measured here before, else a guess.
     pub fn load() -> Calibration {
         let stored = file().and_then(|file| std::fs::read_to_string(file).ok());
@@ -27,11 +31,7 @@ impl Calibration {
         let realtime = permitted_priority(true) == Priority::Fifo;
         match stored {
             Some(calibration) => Calibration { realtime, ..calibration },
-            None => Calibration {
-                frame_hops_per_s: GUESS_FRAME_HOPS_PER_S,
-                realtime,
-                measured: false,
-            },
+            None => Calibration { realtime, ..Calibration::GUESS },
         }
     }
 
@@ -40,7 +40,8 @@ impl Calibration {
     /// # Errors
     /// If there is no place for it, or it cannot be written.
     pub fn store(&self) -> std::io::Result<PathBuf> {
-        let file = file().ok_or_else(|| std::io::Error::other("neither XDG_CACHE_HOME nor HOME is set"))?;
+        let file = file()
+            .ok_or_else(|| std::io::Error::other("neither XDG_CACHE_HOME nor HOME is set"))?;
         if let Some(folder) = file.parent() {
             std::fs::create_dir_all(folder)?;
         }

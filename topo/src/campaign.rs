@@ -99,7 +99,10 @@ impl Campaign {
         for task in tasks {
             let ending = self.perform(task, false);
             self.show(&ending, task);
-            let stop = matches!(&ending, Ending::Failed(ExperimentError::Launch(LaunchError::Interrupted)));
+            let stop = matches!(
+                &ending,
+                Ending::Failed(ExperimentError::Launch(LaunchError::Interrupted))
+            );
             endings.push(ending);
             if stop {
                 break;
@@ -239,7 +242,7 @@ fn exit_of(ending: &Ending) -> Exit {
     }
 }
 
-/// How a command ends whose run brought nothing back.
+/// The exit code for a run that did not come back.
 pub fn exit_of_error(error: &ExperimentError) -> Exit {
     match error {
         ExperimentError::Launch(error) => match error {

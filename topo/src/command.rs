@@ -6,7 +6,9 @@ use clap::{Parser, Subcommand};
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+pub mod calibrate;
 pub mod demo;
+pub mod doctor;
 pub mod files;
 pub mod graph;
 pub mod replay;
@@ -52,6 +54,10 @@ enum Command {
     Suite(suite::Options),
     /// Check scenario files without starting anything.
     Validate(validate::Options),
+    /// Measure what this host sustains in live runs, and remember it.
+    Calibrate(calibrate::Options),
+    /// Check whether this host can make live runs, and what would make them better.
+    Doctor(doctor::Options),
     /// Draw the fabric of a scenario file.
     Graph(graph::Options),
     /// Feed recorded frames into a fabric and see what comes out.
@@ -83,6 +89,8 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
         Command::Run(options) => run::run(&options, &line),
         Command::Suite(options) => suite::run(&options, &line),
         Command::Validate(options) => validate::run(&options),
+        Command::Calibrate(options) => calibrate::run(&options, &line),
+        Command::Doctor(options) => doctor::run(&options),
         Command::Graph(options) => graph::run(&options),
         Command::Replay(options) => replay::run(&options, &line),
         Command::Switchd(part) => {

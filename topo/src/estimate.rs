@@ -5,9 +5,9 @@
 
 use crate::calibration::Calibration;
 use crate::render::Lab;
+use crate::scenario::Scenario;
 use crate::scenario::run::Dilate;
 use crate::scenario::traffic::Offer;
-use crate::scenario::Scenario;
 use emulation::wiring::{NodeKind, Wiring};
 use proto::units::Duration;
 use std::collections::VecDeque;
@@ -34,8 +34,13 @@ pub struct Estimate {
 /// Estimates a live run of `scenario` on a host that has been calibrated.
 pub fn live(scenario: &Scenario, lab: &Lab, host: &Calibration) -> Estimate {
     let tau_s = seconds(lab.fabric.tau);
-    let hops_per_fabric_s = data_frames_per_s(scenario, lab) * mean_hops(&lab.fabric.wiring) * FRAMES_A_DATA_FRAME;
-    let shortest = if host.realtime && scenario.run.realtime { FRAME_TIME_REALTIME_S } else { FRAME_TIME_ORDINARY_S };
+    let hops_per_fabric_s =
+        data_frames_per_s(scenario, lab) * mean_hops(&lab.fabric.wiring) * FRAMES_A_DATA_FRAME;
+    let shortest = if host.realtime && scenario.run.realtime {
+        FRAME_TIME_REALTIME_S
+    } else {
+        FRAME_TIME_ORDINARY_S
+    };
     let dilation = match scenario.run.dilate {
         Dilate::By(factor) => factor.max(1.0),
         Dilate::Auto => (shortest / tau_s).max(hops_per_fabric_s / host.frame_hops_per_s).max(1.0),
@@ -80,7 +85,9 @@ fn mean_hops(wiring: &Wiring) -> f64 {
         neighbours[link.a.node].push(link.b.node);
         neighbours[link.b.node].push(link.a.node);
     }
-    let Some(from) = wiring.nodes.iter().position(|node| node.kind == NodeKind::Nic) else { return 1.0 };
+    let Some(from) = wiring.nodes.iter().position(|node| node.kind == NodeKind::Nic) else {
+        return 1.0;
+    };
     let mut distance = vec![None; wiring.nodes.len()];
     distance[from] = Some(0u64);
     let mut queue = VecDeque::from([from]);

@@ -68,11 +68,13 @@ impl Experiment {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Experiment, ExperimentError> {
         let lab = render(scenario);
-        let folder_error = |at: &Path, error| ExperimentError::Folder(at.display().to_string(), error);
+        let folder_error =
+            |at: &Path, error| ExperimentError::Folder(at.display().to_string(), error);
         if let Some(folder) = conditions.folder {
             std::fs::create_dir_all(folder).map_err(|error| folder_error(folder, error))?;
         }
-        let scratch = tempfile::tempdir().map_err(|error| folder_error(Path::new("scratch"), error))?;
+        let scratch =
+            tempfile::tempdir().map_err(|error| folder_error(Path::new("scratch"), error))?;
         let job = Job {
             lab: &lab,
             name: &scenario.name,
@@ -159,6 +161,7 @@ fn describe(
         fidelity: outcome.fidelity,
         conservation,
         cables: outcome.cables.clone(),
+        refused: outcome.refused.clone(),
         fabric_seconds: seconds,
         host: host(conditions, outcome),
         files: BTreeMap::new(),

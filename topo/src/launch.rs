@@ -16,6 +16,7 @@ use std::path::Path;
 pub mod interrupt;
 pub mod placement;
 pub mod processes;
+pub mod programs;
 pub mod udp;
 pub mod virtual_clock;
 
@@ -78,6 +79,8 @@ pub struct Outcome {
     pub frame_hops: u64,
     /// Wall time of the run itself.
     pub wall_seconds: f64,
+    /// CPU time of all workers together.
+    pub cpu_seconds: f64,
     /// Datagrams that were refused, by reason.
     pub refused: BTreeMap<String, u64>,
     /// How workers were scheduled, in words.
@@ -110,8 +113,11 @@ pub struct Substrate {
     /// Keeps time by the wall.
     pub is_live: bool,
     /// Runs a job, telling how far it is.
-    pub run: fn(&Job<'_>, &mut dyn FnMut(Progress)) -> Result<Outcome, LaunchError>,
+    pub run: Run,
 }
+
+/// Runs a job, telling how far it is.
+pub type Run = fn(&Job<'_>, &mut dyn FnMut(Progress)) -> Result<Outcome, LaunchError>;
 
 /// Every substrate.
 pub const BACKENDS: &[Substrate] = &[

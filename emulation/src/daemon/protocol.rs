@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 use std::num::NonZeroU64;
 
-/// Silence longer than this is a missed heartbeat; workers beat twice as often.
+/// A daemon is heard at least this often, and workers beat twice as often. How much silence is held
+/// against a run is the launcher's to say.
 pub const HEARTBEAT: std::time::Duration = std::time::Duration::from_millis(250);
 
 /// From daemon to launcher, on the daemon's standard output.

@@ -165,6 +165,7 @@ where
     let session = Session { epoch, peers, datagram_max: config.datagram_max };
     let assignment = Assignment {
         process: config.process,
+        processes: config.processes,
         clock: Clock::new(origin_ns, dilation),
         impairers: impairers(&config.wiring, config.seed),
         exchange: Exchange::new(socket, session, &lines),

@@ -82,6 +82,7 @@ impl Lab {
             };
             assignments.push(Assignment {
                 process,
+                processes: 2,
                 clock,
                 witness: Box::new(Recorder::new(plan.clone(), &self.wiring, nodes.collect())),
                 plan,

@@ -48,8 +48,10 @@ pub fn comparison(results: &[&RunResult]) -> String {
 fn by_run(results: &[&RunResult]) -> String {
     let mut table = plain_table();
     let leading = ["hot_port", "cold_ports_mean"];
-    let present: Vec<&str> =
-        leading.into_iter().filter(|name| results.iter().any(|r| r.measures.contains_key(*name))).collect();
+    let present: Vec<&str> = leading
+        .into_iter()
+        .filter(|name| results.iter().any(|r| r.measures.contains_key(*name)))
+        .collect();
     let mut header = vec!["run".to_owned(), "verdict".to_owned(), "expectations".to_owned()];
     header.extend(present.iter().map(|name| (*name).to_owned()));
     table.set_header(header);
@@ -64,7 +66,11 @@ fn by_run(results: &[&RunResult]) -> String {
         table.add_row(row);
     }
     let passed = results.iter().filter(|result| result.verdict == Verdict::Pass).count();
-    format!("{}\n{passed} of {} runs passed", right_aligned(table, present.len() + 2), results.len())
+    format!(
+        "{}\n{passed} of {} runs passed",
+        right_aligned(table, present.len() + 2),
+        results.len()
+    )
 }
 
 /// Mean, spread and extremes of each measure over runs of one scenario with several seeds.

@@ -53,9 +53,14 @@ pub struct Options {
 
 fn seeds(text: &str) -> Result<Seeds, String> {
     let (first, last) = text.split_once("..").ok_or("write it as 1..10")?;
-    let number = |text: &str| text.trim_start_matches('=').parse::<u64>().map_err(|e| e.to_string());
+    let number =
+        |text: &str| text.trim_start_matches('=').parse::<u64>().map_err(|e| e.to_string());
     let (first, last) = (number(first)?, number(last)?);
-    if first > last { Err("the first is above the last".to_owned()) } else { Ok(Seeds { first, last }) }
+    if first > last {
+        Err("the first is above the last".to_owned())
+    } else {
+        Ok(Seeds { first, last })
+    }
 }
 
 impl Common {

@@ -18,8 +18,8 @@ pub struct Options {
 
 /// Runs the command.
 pub fn run(options: &Options, line: &str) -> Exit {
-    let loaded = of_folder(&options.folder)
-        .and_then(|files| load_all(&files, &options.common.overrides()));
+    let loaded =
+        of_folder(&options.folder).and_then(|files| load_all(&files, &options.common.overrides()));
     let plan =
         Plan { common: options.common.clone(), line: line.to_owned(), single: false, suite: true };
     match loaded {

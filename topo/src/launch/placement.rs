@@ -19,9 +19,8 @@ impl Hosting {
     pub fn new(wiring: &Wiring, placement: Placement, cores: usize) -> Hosting {
         let mut hosting = Hosting { hosts: vec![0; wiring.nodes.len()], kinds: Vec::new() };
         for kind in [NodeKind::Nic, NodeKind::Switch] {
-            let nodes: Vec<usize> = (0..wiring.nodes.len())
-                .filter(|node| wiring.nodes[*node].kind == kind)
-                .collect();
+            let nodes: Vec<usize> =
+                (0..wiring.nodes.len()).filter(|node| wiring.nodes[*node].kind == kind).collect();
             let processes = match placement {
                 Placement::Device => nodes.len(),
                 Placement::Worker => (cores / 2).clamp(1, nodes.len().max(1)).min(nodes.len()),

@@ -29,8 +29,9 @@ pub struct Daemon {
     commands: Option<ChildStdin>,
 }
 
-/// The program for `kind`: beside this one if it is there, else this one playing its part.
-fn program(kind: NodeKind) -> io::Result<(PathBuf, Option<&'static str>)> {
+/// The program for `kind` with its first argument: beside this one if it is there, else this one
+/// playing its part.
+pub(super) fn program(kind: NodeKind) -> io::Result<(PathBuf, Option<&'static str>)> {
     let name = match kind {
         NodeKind::Switch => "switchd",
         NodeKind::Nic => "nicd",

@@ -9,11 +9,11 @@
 use super::placement::Hosting;
 use super::processes::{Daemon, News};
 use super::{Job, LaunchError, Outcome, Progress, interrupt};
-use emulation::capture::CapturePlan;
 use crate::run_directory::FidelityRow;
 use crate::run_directory::result::{Fidelity, OnCables};
 use crate::scenario::run::{Cables, Carrier};
 use emulation::cable::reconcile::reconcile;
+use emulation::capture::CapturePlan;
 use emulation::clock::{Stopwatch, monotonic_ns};
 use emulation::daemon::{DaemonConfig, feed};
 use emulation::daemon::protocol::{Hello, ToDaemon, ToLauncher};
@@ -162,9 +162,9 @@ impl Session {
                 }
                 Some(_) | None => {}
             }
-            for process in 0..reports.len() {
+            for (process, report) in reports.iter().enumerate() {
                 let silent = self.heard[process].seconds() > SILENCE_MAX_S;
-                if silent && reports[process].is_none() && !self.missed.contains(&process) {
+                if silent && report.is_none() && !self.missed.contains(&process) {
                     self.missed.push(process);
                 }
             }
@@ -236,6 +236,7 @@ impl Session {
             dilation: Some(dilation.get()),
             frame_hops: reports.iter().map(|report| report.departures).sum(),
             wall_seconds,
+            cpu_seconds: reports.iter().map(|report| report.cpu_ns as f64 / 1e9).sum(),
             refused: refused(&reports),
             scheduling: scheduling(&reports),
             recordings: reports.into_iter().map(|report| report.recording).collect(),
@@ -387,10 +388,5 @@ fn refused(reports: &[Report]) -> BTreeMap<String, u64> {
 
 fn scheduling(reports: &[Report]) -> String {
     let count = |priority| reports.iter().filter(|report| report.priority == priority).count();
-    format!(
-        "{} of {} workers with real-time priority",
-        count(Priority::Fifo),
-        reports.len()
-    )
+    format!("{} of {} workers with real-time priority", count(Priority::Fifo), reports.len())
 }
-

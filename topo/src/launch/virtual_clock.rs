@@ -1,6 +1,7 @@
 //! The substrate `virtual`: all devices in this process, on a virtual clock.
 
 use super::{Job, LaunchError, Outcome, Progress, interrupt};
+use crate::render::Lab;
 use crate::run_directory::result::{Fidelity, OnCables};
 use emulation::capture::Capture;
 use emulation::clock::Stopwatch;
@@ -21,7 +22,7 @@ use switchd::switch::Switch;
 pub fn run(job: &Job<'_>, progress: &mut dyn FnMut(Progress)) -> Result<Outcome, LaunchError> {
     let lab = job.lab;
     let stopwatch = Stopwatch::start();
-    let mut simulator = Simulator::new(&lab.fabric.wiring, devices(job)?, job.seed);
+    let mut simulator = Simulator::new(&lab.fabric.wiring, devices(lab)?, job.seed);
     for (end, arrives, frame) in &job.injections {
         simulator.inject(*end, frame.clone(), *arrives);
     }
@@ -52,17 +53,24 @@ pub fn run(job: &Job<'_>, progress: &mut dyn FnMut(Progress)) -> Result<Outcome,
             dropped,
             duplicated: tally.injected.duplicated.end_to_end + tally.fed,
         },
-        cables: BTreeMap::from([("memory".to_owned(), lab.fabric.wiring.links.len() as u64), ("udp".to_owned(), 0)]),
+        cables: BTreeMap::from([
+            ("memory".to_owned(), lab.fabric.wiring.links.len() as u64),
+            ("udp".to_owned(), 0),
+        ]),
         dilation: None,
         frame_hops: tally.frame_hops,
         wall_seconds: stopwatch.seconds(),
+        cpu_seconds: stopwatch.seconds(),
         refused: BTreeMap::new(),
         scheduling: "virtual clock".to_owned(),
     })
 }
 
-fn devices(job: &Job<'_>) -> Result<Vec<Box<dyn Device>>, LaunchError> {
-    let lab = job.lab;
+/// The devices of a fabric, in node order.
+///
+/// # Errors
+/// If one refuses its configuration.
+pub fn devices(lab: &Lab) -> Result<Vec<Box<dyn Device>>, LaunchError> {
     let mut devices: Vec<Box<dyn Device>> = Vec::with_capacity(lab.fabric.wiring.nodes.len());
     for config in &lab.nics {
         let nic = Nic::new(config.clone());

@@ -6,7 +6,7 @@ use proto::ids::PortNumber;
 use proto::units::{Duration, Instant};
 use std::path::Path;
 
-fn shipped(name: &str, sets: &[&str]) -> Fabric {
+fn shipped(name: &str, sets: &[&str]) -> Lab {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios").join(name);
     let text = std::fs::read_to_string(path).expect("it is shipped");
     let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
@@ -80,7 +80,7 @@ fn bins_grow_with_the_run() {
 fn a_permutation_gives_everybody_another_partner() {
     let sets = ["traffic.before.to=permutation", "traffic.before.from=h*"];
     let lab = shipped("pfister/case4-none.toml", &sets);
-    let partners: Vec<Lid> = fabric
+    let partners: Vec<Lid> = lab
         .nics
         .iter()
         .map(|nic| match &nic.traffic[0].to {

@@ -29,9 +29,9 @@ fn every_shipped_scenario_is_valid_and_renders() {
         let scenario = Scenario::parse(&text, &[])
             .unwrap_or_else(|problems| panic!("{}", problems.in_file(&path.display().to_string())));
         assert!(scenario.warnings.is_empty(), "{path:?}: {:?}", scenario.warnings);
-        let fabric = crate::render::render(&scenario);
-        assert_eq!(fabric.wiring.nodes.len(), fabric.nics.len() + fabric.switches.len());
-        for item in fabric.nics.iter().flat_map(|nic| &nic.traffic) {
+        let lab = crate::render::render(&scenario);
+        assert_eq!(lab.fabric.wiring.nodes.len(), lab.nics.len() + lab.switches.len());
+        for item in lab.nics.iter().flat_map(|nic| &nic.traffic) {
             assert!(item.interval > Duration::ZERO, "{path:?}: {}", item.name);
         }
     }

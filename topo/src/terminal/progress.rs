@@ -33,7 +33,8 @@ impl RunProgress {
         let bar = (terminal && !quiet).then(|| {
             let total = stop.as_ps() / tau.as_ps().max(1);
             let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr());
-            let style = ProgressStyle::with_template("{prefix}  {bar:32} {pos}/{len} τ  {msg}  {eta} left");
+            let style =
+                ProgressStyle::with_template("{prefix}  {bar:32} {pos}/{len} τ  {msg}  {eta} left");
             bar.set_style(style.expect("the template is ours"));
             bar.set_prefix(name.to_owned());
             bar

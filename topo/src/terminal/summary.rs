@@ -7,7 +7,7 @@ use crate::measure::verdict::{Judgement, Verdict};
 use crate::measure::{At, Quantity};
 use comfy_table::{CellAlignment, Table, presets};
 use emulation::wiring::End;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 /// Columns of the picture.
@@ -39,6 +39,7 @@ pub fn text(experiment: &Experiment) -> String {
         lost,
         if balance.closes() { "" } else { "   ✕ DOES NOT CLOSE" },
     );
+    out += &refused(&result.refused);
     for reason in &experiment.outcome.reasons {
         let _ = writeln!(out, "  ◐ {reason}");
     }
@@ -60,6 +61,13 @@ pub fn word(verdict: Verdict) -> &'static str {
         Verdict::Fail => "FAIL",
         Verdict::Inconclusive => "INCONCLUSIVE",
     }
+}
+
+/// What strangers sent and sockets refused; nothing if there was none.
+fn refused(refused: &BTreeMap<String, u64>) -> String {
+    let known = refused.iter().filter(|(_, count)| **count > 0);
+    let reasons: Vec<String> = known.map(|(reason, count)| format!("{count} {reason}")).collect();
+    if reasons.is_empty() { String::new() } else { format!("  refused {}\n", reasons.join(", ")) }
 }
 
 /// How the host did, in a few words.
@@ -89,7 +97,12 @@ fn table(experiment: &Experiment) -> String {
             Verdict::Fail => "✕",
             Verdict::Inconclusive => "◐",
         };
-        table.add_row([judged.measure.clone(), accepted(judged), number(judged.value), sign.to_owned()]);
+        table.add_row([
+            judged.measure.clone(),
+            accepted(judged),
+            number(judged.value),
+            sign.to_owned(),
+        ]);
     }
     for (name, value) in &experiment.result.measures {
         if !shown.contains(name.as_str()) {
@@ -133,7 +146,8 @@ fn failure(experiment: &Experiment, judged: &Judgement) -> String {
             format!("{} has no value ({why})", judged.measure)
         }
     };
-    let look = place(experiment, &judged.measure).map_or(String::new(), |at| format!("; look at {at}"));
+    let look =
+        place(experiment, &judged.measure).map_or(String::new(), |at| format!("; look at {at}"));
     format!(
         "{value}, accepted is {} (line {}: {}){look}",
         accepted(judged),
@@ -148,9 +162,9 @@ fn place(experiment: &Experiment, measure: &str) -> Option<String> {
     let wiring = &experiment.lab.fabric.wiring;
     match &measure.at {
         At::Ports(ports) => ports.first().map(|(end, _)| wiring.end_name(*end)),
-        At::Flows(flows) => flows.first().map(|(from, to)| {
-            format!("{}>{}", wiring.nodes[*from].name, wiring.nodes[*to].name)
-        }),
+        At::Flows(flows) => flows
+            .first()
+            .map(|(from, to)| format!("{}>{}", wiring.nodes[*from].name, wiring.nodes[*to].name)),
         At::Nodes(nodes) => nodes.first().map(|node| wiring.nodes[*node].name.clone()),
     }
 }

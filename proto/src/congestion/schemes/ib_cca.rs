@@ -79,8 +79,8 @@ const PARAMS: &[Param] = &[
 /// When the queue is judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RootTest {
-    /// When the packet becomes first of its queue: a port that had to wait for credit since the
-    /// departure before is a victim.
+    /// When the packet becomes first of its queue: a port that had to wait for credit while the
+    /// packet before it was first, or has none for the packet itself, is a victim.
     HeadWait,
     /// When it is admitted: a port without credit is a victim.
     Enqueue,

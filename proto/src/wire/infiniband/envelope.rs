@@ -1,7 +1,7 @@
 //! The envelope of a packet: what every port asks before it looks inside.
 //!
 //! Is the version known, does PktLen agree with the octets, is there a BTH and where. Nothing here
-//! reads past the BTH, and no CRC is looked at.
+//! reads past the BTH, and no CRC is looked at. Source: IBTA Vol 1, chapter 5 and 7.7.
 
 use crate::wire::error::{ParseError, Reason};
 use crate::wire::infiniband::bth::Bth;

@@ -1,7 +1,7 @@
 //! The headers between BTH and payload: which there are, in which order, and all of them at once.
 //!
 //! Which of them a packet has follows from its opcode alone ([`super::opcode`]). They stand in the
-//! order of the list below; no two orders occur.
+//! order of the list below; no two orders occur. Source: IBTA Vol 1, chapter 5 and 9.3.
 
 pub mod acknowledge;
 pub mod atomic;

@@ -2,7 +2,7 @@
 
 use crate::wire::big_endian::{u16_at, u32_at, u128_at};
 use crate::wire::header::header_pair;
-use std::net::Ipv6Addr;
+use core::net::Ipv6Addr;
 
 /// Global Route Header.
 ///

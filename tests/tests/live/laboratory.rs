@@ -1,0 +1,248 @@
+//! The built program `pausebed` as tests start it: in folders of its own, never left behind.
+
+use emulation::clock::Stopwatch;
+use emulation::timer;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use tempfile::TempDir;
+
+/// Two live runs beside each other would make each other late.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// Keeps all other tests of this program from running until it is dropped.
+pub fn alone() -> MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Waits without a clock's tick.
+pub fn pause(seconds: f64) {
+    let deadline = emulation::clock::monotonic_ns() + (seconds * 1e9) as u64;
+    while emulation::clock::monotonic_ns() < deadline {
+        timer::wait(None, deadline);
+    }
+}
+
+/// Asks again and again; false if it is still not so after `seconds`.
+pub fn eventually(seconds: f64, mut is_so: impl FnMut() -> bool) -> bool {
+    let stopwatch = Stopwatch::start();
+    loop {
+        if is_so() {
+            return true;
+        }
+        if stopwatch.seconds() > seconds {
+            return false;
+        }
+        pause(0.02);
+    }
+}
+
+/// The program under test, of the same profile as this test.
+pub fn pausebed() -> PathBuf {
+    let own = std::env::current_exe().expect("a test has a path");
+    let folder = own.parent().and_then(Path::parent).expect("target/<profile>/deps/<test>");
+    let program = folder.join("pausebed");
+    assert!(
+        program.is_file(),
+        "{} is missing: build it first, with `cargo build --bins` of the same profile \
+         (./test.sh does)",
+        program.display()
+    );
+    program
+}
+
+/// A file of the repository.
+pub fn in_repository(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
+}
+
+/// A run of `pausebed` that has begun.
+pub struct Running {
+    child: Child,
+    /// Its folder for temporary files, where nobody else writes.
+    temporary: TempDir,
+    /// Where its run directory and its words go.
+    folder: TempDir,
+}
+
+/// A run of `pausebed` that is over.
+pub struct Ended {
+    /// Its exit code; none if a signal ended it.
+    pub code: Option<i32>,
+    /// `run.json`, if it was written.
+    pub run: Option<Value>,
+    /// What it said on standard error.
+    pub talk: String,
+    /// What it said on standard output.
+    pub data: String,
+    /// What it left in its folder for temporary files.
+    pub leftovers: Vec<PathBuf>,
+}
+
+impl Running {
+    /// Starts `pausebed run FILE` with more words, by way of a program in front of it (`taskset -c 0`).
+    pub fn start_by(front: &[&str], file: &Path, words: &[&str]) -> Running {
+        let temporary = tempfile::tempdir().expect("a folder");
+        let folder = tempfile::tempdir().expect("a folder");
+        let program = pausebed();
+        let mut line: Vec<&std::ffi::OsStr> = front.iter().map(std::ffi::OsStr::new).collect();
+        line.push(program.as_os_str());
+        let file_of = |name: &str| fs::File::create(folder.path().join(name)).expect("a file");
+        let child = Command::new(line[0])
+            .args(&line[1..])
+            .arg("run")
+            .arg(file)
+            .args(words)
+            .arg("--out")
+            .arg(folder.path().join("out"))
+            .env("TMPDIR", temporary.path())
+            .env("XDG_CACHE_HOME", folder.path().join("cache"))
+            .stdin(Stdio::null())
+            .stdout(file_of("stdout"))
+            .stderr(file_of("stderr"))
+            .spawn()
+            .expect("the program starts");
+        Running { child, temporary, folder }
+    }
+
+    /// Starts `pausebed run FILE` with more words.
+    pub fn start(file: &Path, words: &[&str]) -> Running {
+        Running::start_by(&[], file, words)
+    }
+
+    /// The launcher's process.
+    pub fn launcher(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// The launcher's children as (process, command line), once there are `count` with sockets.
+    pub fn daemons(&self, count: usize) -> Vec<Daemon> {
+        let mut daemons = Vec::new();
+        let found = eventually(15.0, || {
+            daemons = self.children();
+            daemons.len() == count
+                && daemons
+                    .iter()
+                    .all(|daemon| !super::hostile::udp_ports(daemon.process).is_empty())
+        });
+        assert!(found, "{count} daemons with a UDP socket each, not {daemons:?}\n{}", self.talk());
+        daemons
+    }
+
+    fn children(&self) -> Vec<Daemon> {
+        let tasks = format!("/proc/{}/task", self.launcher());
+        let Ok(tasks) = fs::read_dir(tasks) else { return Vec::new() };
+        let lists = tasks
+            .flatten()
+            .filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
+        let numbers: Vec<u32> = lists
+            .flat_map(|list| list.split_whitespace().flat_map(str::parse).collect::<Vec<_>>())
+            .collect();
+        let mark = self.temporary.path().display().to_string();
+        let daemon = |process| Daemon { process, mark: mark.clone() };
+        numbers.into_iter().map(daemon).filter(Daemon::is_alive).collect()
+    }
+
+    /// Signals the launcher alone.
+    pub fn signal(&self, signal: Signal) {
+        kill(Pid::from_raw(self.launcher() as i32), signal)
+            .expect("the launcher is ours and not waited for");
+    }
+
+    fn talk(&self) -> String {
+        fs::read_to_string(self.folder.path().join("stderr")).unwrap_or_default()
+    }
+
+    /// Waits for the end, which must come within `seconds`.
+    pub fn end(mut self, seconds: f64) -> Ended {
+        let mut status = None;
+        let ended = eventually(seconds, || {
+            status = self.child.try_wait().expect("the child is ours");
+            status.is_some()
+        });
+        assert!(ended, "still running after {seconds} s:\n{}", self.talk());
+        let run = fs::read_to_string(self.folder.path().join("out/run.json")).ok();
+        let leftovers = fs::read_dir(self.temporary.path()).expect("it is still there");
+        Ended {
+            code: status.and_then(|status| status.code()),
+            run: run.map(|text| serde_json::from_str(&text).expect("run.json is JSON")),
+            talk: self.talk(),
+            data: fs::read_to_string(self.folder.path().join("stdout")).unwrap_or_default(),
+            leftovers: leftovers.flatten().map(|entry| entry.path()).collect(),
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Only a test that has failed leaves it running; an error means that it has ended.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A daemon that a launcher of ours has started.
+#[derive(Debug)]
+pub struct Daemon {
+    /// Its process.
+    pub process: u32,
+    /// A part of its command line that no other process has.
+    mark: String,
+}
+
+impl Daemon {
+    /// Its command line, as far as it is still that daemon.
+    fn command_line(&self) -> Option<String> {
+        let octets = fs::read(format!("/proc/{}/cmdline", self.process)).ok()?;
+        let line = String::from_utf8_lossy(&octets).replace('\0', " ");
+        line.contains(&self.mark).then_some(line)
+    }
+
+    /// Still there, and not another process with its number.
+    pub fn is_alive(&self) -> bool {
+        self.command_line().is_some()
+    }
+
+    /// Hosts switches.
+    pub fn is_switchd(&self) -> bool {
+        self.command_line().is_some_and(|line| line.contains("switchd"))
+    }
+
+    /// Kills it.
+    pub fn kill(&self) {
+        assert!(self.is_alive(), "{self:?} ended by itself");
+        kill(Pid::from_raw(self.process as i32), Signal::SIGKILL)
+            .expect("it is a child of our launcher");
+    }
+}
+
+impl Ended {
+    /// `run.json`; the test fails with the program's words if there is none.
+    pub fn json(&self) -> &Value {
+        match &self.run {
+            Some(run) => run,
+            None => panic!("no run.json, exit code {:?}:\n{}", self.code, self.talk),
+        }
+    }
+
+    /// `pass`, `fail` or `inconclusive`.
+    pub fn verdict(&self) -> &str {
+        self.json()["verdict"].as_str().expect("a verdict")
+    }
+
+    /// A number of `run.json`, by its path.
+    pub fn number(&self, path: &str) -> f64 {
+        let value = self.json().pointer(path).and_then(Value::as_f64);
+        value.unwrap_or_else(|| panic!("{path} is no number in {:#}", self.json()))
+    }
+
+    /// Numbers of an object of `run.json`, added up.
+    pub fn sum(&self, path: &str) -> u64 {
+        let object = self.json().pointer(path).and_then(Value::as_object);
+        object.unwrap_or_else(|| panic!("no {path}")).values().filter_map(Value::as_u64).sum()
+    }
+}

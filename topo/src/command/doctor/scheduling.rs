@@ -1,0 +1,120 @@
+//! What a worker's timing rests on: kernel, cores, priority, wake-ups.
+
+use super::Check;
+use emulation::clock::monotonic_ns;
+use emulation::timer::{Priority, permitted_priority, prepare_thread, wait};
+
+/// The first kernel that tells a socket's drops when asked (SO_MEMINFO): major and minor.
+const KERNEL_LEAST: (u32, u32) = (4, 12);
+
+/// Waits to measure, and the length of each.
+const WAITS: usize = 200;
+const WAIT_NS: u64 = 1_000_000;
+
+/// A p99 below this is a tenth of the shortest frame time with real-time priority, 0.6 ms.
+const LATE_FINE_NS: u64 = 60_000;
+/// A departure may be a tenth of a frame time late (design.md 4).
+const LATE_SHARE: u64 = 10;
+
+pub fn kernel() -> Check {
+    const WHAT: &str = "kernel";
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let release = release.trim();
+    match version(release) {
+        Some(version) if version >= KERNEL_LEAST => Check::good(WHAT, format!("Linux {release}")),
+        Some(_) => Check::optional(
+            WHAT,
+            format!("Linux {release}"),
+            "before 4.12 a socket does not tell its drops; losses show as gaps only",
+        ),
+        None => {
+            Check::bad(WHAT, format!("unknown: {release:?}"), "pausebed needs Linux with /proc")
+        }
+    }
+}
+
+/// Major and minor number of a kernel release.
+fn version(release: &str) -> Option<(u32, u32)> {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit());
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+}
+
+pub fn cores() -> Check {
+    const WHAT: &str = "cores";
+    match std::thread::available_parallelism() {
+        Ok(cores) if cores.get() >= 2 => {
+            Check::good(WHAT, format!("{cores} for this process, one worker each"))
+        }
+        Ok(cores) => Check::optional(
+            WHAT,
+            format!("{cores} for this process"),
+            "NICs and switches share one core: expect twice the dilation, or allow more (taskset, cpuset)",
+        ),
+        Err(error) => Check::optional(WHAT, format!("unknown: {error}"), "two are assumed"),
+    }
+}
+
+pub fn priority() -> Check {
+    const WHAT: &str = "real-time priority";
+    let next = "frame times below 2 ms want it: `ulimit -r 10` with \
+                `@GROUP - rtprio 10` in /etc/security/limits.conf, or run as root, \
+                or `setcap cap_sys_nice+ep` on pausebed, nicd and switchd";
+    match permitted_priority(true) {
+        Priority::Fifo => Check::good(WHAT, "SCHED_FIFO is granted"),
+        Priority::Nice => Check::optional(WHAT, "not granted; the best nice value is", next),
+        Priority::Normal => Check::optional(WHAT, "not granted", next),
+    }
+}
+
+pub fn wake_ups() -> Check {
+    const WHAT: &str = "wake-ups";
+    // A thread of its own, since the priority stays with the thread.
+    let late_ns = match std::thread::spawn(measure).join() {
+        Ok(late_ns) => late_ns,
+        Err(_) => return Check::bad(WHAT, "the measuring thread died", "report this as a bug"),
+    };
+    let (p50, p99) = (late_ns[WAITS / 2], late_ns[WAITS * 99 / 100]);
+    let found = format!("late by {:.0} µs p50, {:.0} µs p99", p50 as f64 / 1e3, p99 as f64 / 1e3);
+    if p99 <= LATE_FINE_NS {
+        return Check::good(WHAT, found);
+    }
+    let frame_time_ms = (p99 * LATE_SHARE) as f64 / 1e6;
+    Check::optional(
+        WHAT,
+        found,
+        format!(
+            "frame times below {frame_time_ms:.1} ms would be inconclusive now: \
+             stop what else runs here, or dilate more"
+        ),
+    )
+}
+
+/// How late each of the waits ended, in nanoseconds, ascending.
+fn measure() -> Vec<u64> {
+    prepare_thread(true);
+    let begin = monotonic_ns();
+    let mut late_ns: Vec<u64> = (1..=WAITS as u64)
+        .map(|number| {
+            let deadline = begin + number * WAIT_NS;
+            while monotonic_ns() < deadline {
+                wait(None, deadline);
+            }
+            monotonic_ns() - deadline
+        })
+        .collect();
+    late_ns.sort_unstable();
+    late_ns
+}
+
+#[cfg(test)]
+mod tests {
+    use super::version;
+
+    #[test]
+    fn kernel_releases_of_all_kinds_are_understood() {
+        assert_eq!(version("6.1.0-27-amd64"), Some((6, 1)));
+        assert_eq!(version("5.15.167.4-microsoft-standard-WSL2"), Some((5, 15)));
+        assert_eq!(version("6.18-rc1"), Some((6, 18)));
+        assert_eq!(version(""), None);
+    }
+}

@@ -1,0 +1,117 @@
+//! What cables rest on: sockets that carry datagrams on loopback, with room for a burst.
+
+use super::Check;
+use emulation::cable::datagram::{DatagramSocket, Peer};
+use emulation::cable::exchange::DATAGRAM_MAX;
+use emulation::cable::{udp, unix};
+use emulation::clock::monotonic_ns;
+use emulation::timer::wait;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr};
+use std::os::fd::AsFd;
+
+const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+/// What must fit while a worker is held up: the kernel takes a real-time thread off its core for up
+/// to 50 ms, in which 80 MB/s go on arriving.
+const BUFFER_WANTED: usize = 4 << 20;
+
+/// A datagram that is not there by then never comes.
+const PATIENCE_NS: u64 = 1_000_000_000;
+
+pub fn buffers() -> Check {
+    const WHAT: &str = "socket buffers";
+    let socket = match udp::open(LOOPBACK) {
+        Ok(socket) => socket,
+        Err(error) => return Check::bad(WHAT, error.to_string(), "no UDP socket can be opened"),
+    };
+    // The kernel grants twice what was asked for and counts its own overhead against it.
+    let granted = socket.buffers().receive / 2;
+    let limit = std::fs::read_to_string("/proc/sys/net/core/rmem_max").unwrap_or_default();
+    let mib = |octets: usize| octets as f64 / f64::from(1 << 20);
+    let found = format!("{:.1} MiB to receive (net.core.rmem_max {})", mib(granted), limit.trim());
+    if granted >= BUFFER_WANTED {
+        return Check::good(WHAT, found);
+    }
+    Check::optional(
+        WHAT,
+        found,
+        format!(
+            "below {:.0} MiB a worker held up for 50 ms may lose frames: \
+             sysctl -w net.core.rmem_max={BUFFER_WANTED}",
+            mib(BUFFER_WANTED)
+        ),
+    )
+}
+
+pub fn udp() -> Check {
+    const WHAT: &str = "UDP on loopback";
+    let pair = || Ok((udp::open(LOOPBACK)?, udp::open(LOOPBACK)?));
+    match pair().and_then(|(a, b)| round_trip(a, b, udp::peer)) {
+        Ok(ns) => {
+            Check::good(WHAT, format!("a round trip of {DATAGRAM_MAX} octets takes {}", micro(ns)))
+        }
+        Err(error) => Check::bad(
+            WHAT,
+            error.to_string(),
+            "127.0.0.1 must be up and not filtered (ip link set lo up; nft list ruleset)",
+        ),
+    }
+}
+
+pub fn unix() -> Check {
+    const WHAT: &str = "Unix datagrams";
+    let tried = tempfile::tempdir().and_then(|folder| {
+        let (a, b) = (unix::open(folder.path(), 0)?, unix::open(folder.path(), 1)?);
+        round_trip(a, b, unix::peer)
+    });
+    match tried {
+        Ok(ns) => {
+            Check::good(WHAT, format!("a round trip of {DATAGRAM_MAX} octets takes {}", micro(ns)))
+        }
+        Err(error) => Check::optional(
+            WHAT,
+            error.to_string(),
+            "carrier = \"unix\" will not work: is the path of the temporary folder very long?",
+        ),
+    }
+}
+
+fn micro(ns: u64) -> String {
+    format!("{:.0} µs", ns as f64 / 1e3)
+}
+
+/// Sends a datagram of the largest size from `a` to `b` and back, and compares it; nanoseconds.
+fn round_trip(
+    mut a: DatagramSocket,
+    mut b: DatagramSocket,
+    peer: fn(&str) -> io::Result<Peer>,
+) -> io::Result<u64> {
+    let (to_a, to_b) = (peer(a.address())?, peer(b.address())?);
+    let sent: Vec<u8> = (0..DATAGRAM_MAX).map(|octet| octet as u8).collect();
+    let begin = monotonic_ns();
+    a.send(std::iter::once((&to_b, sent.as_slice())))?;
+    let there = receive_from(&mut b, &to_a)?;
+    b.send(std::iter::once((&to_a, there.as_slice())))?;
+    let back = receive_from(&mut a, &to_b)?;
+    let took = monotonic_ns() - begin;
+    if back == sent { Ok(took) } else { Err(io::Error::other("the octets came back changed")) }
+}
+
+/// Waits for a datagram of `peer`; others are none of ours.
+fn receive_from(socket: &mut DatagramSocket, peer: &Peer) -> io::Result<Vec<u8>> {
+    let deadline = monotonic_ns() + PATIENCE_NS;
+    let mut octets = None;
+    while octets.is_none() {
+        if monotonic_ns() >= deadline {
+            return Err(io::Error::new(io::ErrorKind::TimedOut, "a datagram never arrived"));
+        }
+        wait(Some(socket.as_fd()), deadline);
+        socket.receive(|received| {
+            if received.source == peer.key() {
+                octets = Some(received.octets.to_vec());
+            }
+        });
+    }
+    Ok(octets.unwrap_or_default())
+}

@@ -1,0 +1,61 @@
+//! Other programs on this host: the daemons and tools, asked for their versions.
+
+use super::processes::program;
+use emulation::wiring::NodeKind;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// A program that answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// Where it is; a bare name was found by the search path.
+    pub path: PathBuf,
+    /// The first line it prints for `--version`.
+    pub version: String,
+    /// It is this very program, playing the part.
+    pub played: bool,
+}
+
+/// The daemon for `kind` as runs will start it.
+///
+/// # Errors
+/// If it cannot be started or does not answer.
+pub fn daemon(kind: NodeKind) -> io::Result<Found> {
+    let (path, part) = program(kind)?;
+    let version = version(&path, part)?;
+    Ok(Found { path, version, played: part.is_some() })
+}
+
+/// A tool by name, as the search path has it.
+///
+/// # Errors
+/// If there is none, or it does not answer.
+pub fn tool(name: &str) -> io::Result<Found> {
+    let path = PathBuf::from(name);
+    let version = version(&path, None)?;
+    Ok(Found { path, version, played: false })
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is the room for child processes")]
+fn version(program: &Path, part: Option<&str>) -> io::Result<String> {
+    let mut command = Command::new(program);
+    command.args(part).arg("--version").stdin(Stdio::null()).stderr(Stdio::null());
+    let output = command.output()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    match text.lines().next() {
+        Some(line) if output.status.success() => Ok(line.trim().to_owned()),
+        _ => Err(io::Error::other(format!("--version ends with {}", output.status))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_there_is_an_error_and_not_a_version() {
+        assert!(tool("pausebed-no-such-tool").is_err());
+        assert!(tool("false").is_err());
+    }
+}
