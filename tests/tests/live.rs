@@ -307,10 +307,16 @@ fn an_overloaded_host_makes_a_run_inconclusive_and_never_a_pass() {
     let allowed = sched_getaffinity(Pid::from_raw(0)).expect("Linux tells");
     let core =
         (0..CpuSet::count()).find(|core| allowed.is_set(*core).unwrap_or(false)).expect("a core");
-    let _busy = [Busy::on(&core.to_string()), Busy::on(&core.to_string())];
+    let core = core.to_string();
     let file = in_repository("topo/scenarios/pfister/demo-none.toml");
     let words = ["--backend", "udp", "--dilate", "965", "--set", "run.realtime=false"];
-    let ended = Running::start_by(&["taskset", "-c", &core.to_string()], &file, &words).end(180.0);
+    let running = Running::start_by(&["taskset", "-c", &core], &file, &words);
+    running.daemons(2);
+    // From the start until the fabric is over: a launcher that never gets the core reports nothing.
+    let busy = [Busy::on(&core), Busy::on(&core)];
+    pause(12.0);
+    drop(busy);
+    let ended = running.end(120.0);
     assert_honest(&ended);
     assert_eq!((ended.verdict(), ended.code), ("inconclusive", Some(4)), "{}", ended.data);
     assert!(ended.data.contains("--dilate"), "it names a dilation: {}", ended.data);

@@ -68,6 +68,7 @@ const CHECKS: &[fn() -> Check] = &[
     sockets::buffers,
     sockets::udp,
     sockets::unix,
+    programs::build,
     programs::switch_daemon,
     programs::nic_daemon,
     programs::tshark,

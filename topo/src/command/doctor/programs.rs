@@ -5,6 +5,19 @@ use crate::launch::programs::{Found, daemon, tool};
 use emulation::cable::shim;
 use emulation::wiring::NodeKind;
 
+pub fn build() -> Check {
+    const WHAT: &str = "build";
+    if cfg!(debug_assertions) {
+        Check::optional(
+            WHAT,
+            "for debugging",
+            "live runs want an optimised one: cargo build --release",
+        )
+    } else {
+        Check::good(WHAT, "optimised")
+    }
+}
+
 pub fn switch_daemon() -> Check {
     check("switchd", NodeKind::Switch)
 }
