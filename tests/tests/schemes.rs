@@ -1,0 +1,370 @@
+//! What every congestion-control scheme owes, whatever it does: a row of the registry is tested
+//! here the moment it exists.
+//!
+//! The three roles of a scheme talk to each other over one line, as in a fabric of one sender and
+//! one receiver. `PAUSEBED_REWRITE_SNAPSHOTS=1 cargo test -p pausebed-tests` rewrites the expected
+//! step responses in `tests/snapshots/`; look at what `git diff` says afterwards.
+
+use proto::congestion::schemes::{SCHEMES, Scheme, none};
+use proto::congestion::{
+    CongestionPoint, Marking, Notification, NotificationPoint, Permission, Place, QueueSample,
+    ReactionPoint, ReactionState, Travel,
+};
+use proto::frame::{FrameClass, FrameHeaders};
+use proto::ids::PortNumber;
+use proto::random::Random;
+use proto::units::{BitRate, Bytes, Duration, Instant};
+use std::fmt::Write;
+use std::path::Path;
+use toml::{Table, Value};
+
+const LINE: BitRate = BitRate::gbps(8);
+const FRAME: Bytes = Bytes::new(2074);
+/// One frame at line rate.
+const TAU: Duration = Duration::from_ns(2074);
+/// 36 frames of 33 credit blocks.
+const BUFFER: Bytes = Bytes::new(36 * 2112);
+
+fn place<'a>(params: &'a Table, seed: u64, role: &str) -> Place<'a> {
+    Place {
+        params,
+        line_rate: LINE,
+        full_frame: FRAME,
+        buffer: BUFFER,
+        port: PortNumber::from_index(0),
+        faces_adapter: true,
+        random: Random::stream(seed, "s0", role),
+    }
+}
+
+fn at(frames: u64) -> Instant {
+    Instant::ZERO + TAU * frames
+}
+
+/// A sender that always has something to send, a queue as deep as the test says, a receiver.
+struct Conversation {
+    congestion_point: Box<dyn CongestionPoint>,
+    notification_point: Box<dyn NotificationPoint>,
+    reaction_point: Box<dyn ReactionPoint>,
+    now: Instant,
+    last_departure: Option<Instant>,
+    notified: u64,
+}
+
+impl Conversation {
+    fn new(scheme: &Scheme, params: &Table, seed: u64) -> Conversation {
+        Conversation {
+            congestion_point: (scheme.congestion_point)(place(params, seed, "congestion")),
+            notification_point: (scheme.notification_point)(place(params, seed, "notification")),
+            reaction_point: (scheme.reaction_point)(place(params, seed, "reaction")),
+            now: Instant::ZERO,
+            last_departure: None,
+            notified: 0,
+        }
+    }
+
+    /// Talks until `end`, with `queue` octets standing at the output.
+    fn run(&mut self, end: Instant, queue: Bytes) {
+        for _ in 0..1_000_000 {
+            let send = match self.reaction_point.may_send_at(self.last_departure) {
+                Permission::At(at) => at.max(self.last_departure.unwrap_or(at)).max(self.now),
+                Permission::Stopped => Instant::NEVER,
+            };
+            let react = self.reaction_point.poll_timeout().unwrap_or(Instant::NEVER);
+            let note = self.notification_point.poll_timeout().unwrap_or(Instant::NEVER);
+            let next = send.min(react).min(note);
+            if next >= end {
+                return;
+            }
+            self.now = next.max(self.now);
+            if next == react {
+                self.reaction_point.handle_timeout(self.now);
+            } else if next == note {
+                let notification = self.notification_point.handle_timeout(self.now);
+                self.notify(notification);
+            } else {
+                self.send(next + TAU, queue);
+            }
+        }
+        panic!("no progress: at {:?} of {end:?}", self.now);
+    }
+
+    /// One frame whose last bit leaves at `leaves`, through the queue, to the receiver.
+    fn send(&mut self, leaves: Instant, queue: Bytes) {
+        self.last_departure = Some(leaves);
+        self.reaction_point.on_transmit(FRAME, leaves);
+        let mut headers = FrameHeaders {
+            size: FRAME,
+            source: 1,
+            destination: 2,
+            multicast: false,
+            lane: 0,
+            level: 0,
+            class: FrameClass::Data,
+            queue_pair: 2,
+            psn: 0,
+            fecn: false,
+            becn: false,
+            payload: Bytes::new(2048),
+        };
+        let sample = QueueSample {
+            ingress: PortNumber::from_index(1),
+            queue,
+            ingress_buffer: queue,
+            line_rate: LINE,
+            blocked_since: None,
+            last_departure: None,
+        };
+        let markings = [
+            self.congestion_point.on_enqueue(&headers, &sample, leaves),
+            self.congestion_point.on_head(&headers, &sample, leaves),
+            self.congestion_point.on_dequeue(&headers, &sample, leaves),
+        ];
+        for marking in markings {
+            match marking {
+                Marking::Pass => {}
+                // In IP, congestion experienced is shown where FECN is.
+                Marking::Fecn { .. } | Marking::Ce { .. } => headers.fecn = true,
+                Marking::Notify(notification) => self.notify(Some(notification)),
+            }
+        }
+        let notification = self.notification_point.on_receive(&headers, FRAME, leaves);
+        self.notify(notification);
+    }
+
+    fn notify(&mut self, notification: Option<Notification>) {
+        if let Some(notification) = notification {
+            self.notified += 1;
+            self.reaction_point.on_notification(&notification, self.now);
+        }
+    }
+
+    fn state(&self) -> ReactionState {
+        self.reaction_point.state()
+    }
+}
+
+/// The keys a scheme knows, as it tells whoever writes a wrong one.
+fn parameters(scheme: &Scheme) -> Vec<String> {
+    let table = Table::from_iter([("no_such_key".to_owned(), Value::Boolean(true))]);
+    let faults = (scheme.check)(&table);
+    let [fault] = &faults[..] else { panic!("{}: {faults:?}", scheme.name) };
+    assert_eq!(fault.field, "no_such_key", "{}", scheme.name);
+    match fault.allowed.split_once("this scheme knows ") {
+        Some((_, names)) => names.split(", ").map(str::to_owned).collect(),
+        None => Vec::new(),
+    }
+}
+
+fn only(key: &str, value: impl Into<Value>) -> Table {
+    Table::from_iter([(key.to_owned(), value.into())])
+}
+
+/// The least and the greatest value of a whole number, as the refusal of -1 tells them.
+fn range(scheme: &Scheme, key: &str) -> Option<(i64, i64)> {
+    let faults = (scheme.check)(&only(key, i64::MIN));
+    let words = faults.first()?.allowed.strip_prefix("a whole number from ")?;
+    let (min, max) = words.split_once(" to ").expect("a range has two ends");
+    Some((min.parse().expect("a number"), max.parse().expect("a number")))
+}
+
+/// A scheme's own defaults, and every table that differs from them in one number at its limit.
+fn tables(scheme: &Scheme) -> Vec<Table> {
+    let mut tables = vec![Table::new()];
+    for key in parameters(scheme) {
+        if let Some((min, max)) = range(scheme, &key) {
+            tables.extend([only(&key, min), only(&key, max)]);
+        }
+    }
+    tables
+}
+
+#[test]
+fn the_registry_is_not_empty_and_its_names_are_distinct() {
+    let mut names: Vec<_> = SCHEMES.iter().map(|scheme| scheme.name).collect();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), SCHEMES.len());
+    assert!(names.len() >= 2 && SCHEMES.iter().all(|scheme| !scheme.source.is_empty()));
+    assert!(SCHEMES.iter().any(|scheme| !parameters(scheme).is_empty()));
+}
+
+#[test]
+fn defaults_are_accepted() {
+    for scheme in SCHEMES {
+        assert_eq!((scheme.check)(&Table::new()), [], "{}", scheme.name);
+    }
+}
+
+#[test]
+fn whatever_a_parameter_cannot_be_is_refused_by_its_name() {
+    let absurd = || {
+        let list = vec![Value::Integer(i64::MIN)];
+        let word = Value::String("no such word".to_owned());
+        [Value::Integer(i64::MIN), Value::Integer(i64::MAX), Value::Float(-0.5), word]
+            .into_iter()
+            .chain([Value::Boolean(true), Value::Array(list), Value::Array(Vec::new())])
+    };
+    for scheme in SCHEMES {
+        for key in parameters(scheme) {
+            for value in absurd() {
+                let written = value.to_string();
+                let faults = (scheme.check)(&only(&key, value));
+                let [fault] = &faults[..] else {
+                    panic!("{}: {key} = {written} gives {faults:?}", scheme.name)
+                };
+                assert_eq!((&fault.field, &fault.value), (&key, &written), "{}", scheme.name);
+                assert!(!fault.allowed.is_empty(), "{}: {key}", scheme.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_whole_number_is_accepted_at_both_limits_and_refused_beyond() {
+    for scheme in SCHEMES {
+        for key in parameters(scheme) {
+            let Some((min, max)) = range(scheme, &key) else { continue };
+            for (value, faults) in [(min, 0), (max, 0), (min - 1, 1), (max + 1, 1)] {
+                let found = (scheme.check)(&only(&key, value));
+                assert_eq!(found.len(), faults, "{}: {key} = {value}", scheme.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn all_faults_are_told_at_once() {
+    for scheme in SCHEMES {
+        let keys = parameters(scheme);
+        let table = Table::from_iter(keys.iter().map(|key| (key.clone(), Value::Boolean(true))));
+        assert_eq!((scheme.check)(&table).len(), keys.len(), "{}", scheme.name);
+    }
+}
+
+/// Notifications, frames and timers in any order, at any instant, under any legal parameters.
+#[test]
+fn a_reaction_point_never_asks_for_more_than_line_rate() {
+    for scheme in SCHEMES {
+        for params in tables(scheme) {
+            let mut point = (scheme.reaction_point)(place(&params, 1, "reaction"));
+            let mut random = Random::stream(1, scheme.name, "what happens");
+            let (mut now, mut last) = (Instant::ZERO, None);
+            for _ in 0..2_000 {
+                now = now + Duration::from_ps(random.below(4 * TAU.as_ps()));
+                match random.below(4) {
+                    0 => drop(point.on_notification(&Notification::becn(Travel::Cnp), now)),
+                    1 => drop(point.on_notification(&noise(&mut random), now)),
+                    2 if point.poll_timeout().is_some_and(|due| due <= now) => {
+                        point.handle_timeout(now);
+                    }
+                    _ => {
+                        point.on_transmit(FRAME, now);
+                        last = Some(now);
+                    }
+                }
+                let state = point.state();
+                assert!(state.rate <= LINE, "{} {params}: {state:?}", scheme.name);
+                let Some(last) = last else { continue };
+                if let Permission::At(at) = point.may_send_at(Some(last)) {
+                    assert!(at >= last, "{} {params}: a gap below zero", scheme.name);
+                }
+            }
+        }
+    }
+}
+
+/// A notification that nobody sane would send.
+fn noise(random: &mut Random) -> Notification {
+    let mut body = [0; 16];
+    body.fill_with(|| random.next_u64() as u8);
+    Notification { travel: Travel::Cnp, becn: random.chance(1, 2), body }
+}
+
+#[test]
+fn silence_lets_the_rate_recover() {
+    for scheme in SCHEMES {
+        let params = Table::new();
+        let mut point = (scheme.reaction_point)(place(&params, 1, "reaction"));
+        let becn = Notification::becn(Travel::Cnp);
+        for _ in 0..200 {
+            point.on_notification(&becn, Instant::ZERO);
+        }
+        let held = point.state();
+        let mut now = Instant::ZERO;
+        let mut steps = 0;
+        while let Some(due) = point.poll_timeout() {
+            assert!(due >= now && steps < 1_000_000, "{}: its timer goes nowhere", scheme.name);
+            now = due;
+            point.handle_timeout(now);
+            assert!(point.state().rate >= held.rate, "{}: slower in silence", scheme.name);
+            steps += 1;
+        }
+        let state = point.state();
+        assert!(point.is_released(), "{}: {state:?}", scheme.name);
+        assert_eq!((state.gap, state.rate), (Duration::ZERO, LINE), "{}", scheme.name);
+    }
+}
+
+#[test]
+fn congestion_slows_the_sender_and_no_congestion_does_not() {
+    for scheme in SCHEMES.iter().filter(|scheme| scheme.name != none::SCHEME.name) {
+        let mut conversation = Conversation::new(scheme, &Table::new(), 7);
+        conversation.run(at(200), Bytes::ZERO);
+        assert_eq!((conversation.state().rate, conversation.notified), (LINE, 0), "{}", scheme.name);
+        conversation.run(at(600), BUFFER);
+        assert!(conversation.state().rate < LINE, "{}", scheme.name);
+        assert!(conversation.notified > 0, "{}", scheme.name);
+    }
+}
+
+/// Every state after each of 400 frame times, half of them in congestion.
+fn trace(scheme: &Scheme, params: &Table, seed: u64) -> Vec<ReactionState> {
+    let mut conversation = Conversation::new(scheme, params, seed);
+    let states = (1..=400).map(|frame| {
+        conversation.run(at(frame), if frame % 200 < 100 { BUFFER } else { Bytes::ZERO });
+        conversation.state()
+    });
+    states.collect()
+}
+
+#[test]
+fn equal_seeds_give_equal_traces() {
+    for scheme in SCHEMES {
+        for params in tables(scheme) {
+            let (one, other) = (trace(scheme, &params, 7), trace(scheme, &params, 7));
+            assert_eq!(one, other, "{} {params}", scheme.name);
+        }
+    }
+}
+
+/// The answer to a queue that is full from 100 τ to 600 τ, with the scheme's defaults.
+fn step_response(scheme: &Scheme) -> String {
+    let mut table = format!("{}: the queue is full from 100 τ to 600 τ\n\n", scheme.name);
+    table.push_str("    τ   gap ns  rate Mbit/s  scalar\n");
+    let mut conversation = Conversation::new(scheme, &Table::new(), 7);
+    let onset = [50, 100, 101, 102, 104, 106, 110, 115, 120, 130, 140, 160, 180];
+    let rest = (200..=2_600).step_by(100);
+    for frame in onset.into_iter().chain(rest) {
+        let congested = (101..=600).contains(&frame);
+        conversation.run(at(frame), if congested { BUFFER } else { Bytes::ZERO });
+        let ReactionState { gap, rate, scalar } = conversation.state();
+        let (gap, rate) = (gap.as_ps() / 1_000, rate.get() / 1_000_000);
+        writeln!(table, "{frame:>5} {gap:>8} {rate:>12} {scalar:>7}").expect("a string takes it");
+    }
+    table
+}
+
+#[test]
+fn step_responses_are_what_they_were() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("snapshots");
+    for scheme in SCHEMES {
+        let path = folder.join(format!("step-response-{}.txt", scheme.name));
+        let is = step_response(scheme);
+        if std::env::var_os("PAUSEBED_REWRITE_SNAPSHOTS").is_some() {
+            std::fs::write(&path, &is).expect("the folder of snapshots can be written");
+        }
+        let was = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(is == was, "{} was\n{was}\nand is\n{is}", path.display());
+    }
+}
