@@ -311,7 +311,12 @@ fn congestion_slows_the_sender_and_no_congestion_does_not() {
     for scheme in SCHEMES.iter().filter(|scheme| scheme.name != none::SCHEME.name) {
         let mut conversation = Conversation::new(scheme, &Table::new(), 7);
         conversation.run(at(200), Bytes::ZERO);
-        assert_eq!((conversation.state().rate, conversation.notified), (LINE, 0), "{}", scheme.name);
+        assert_eq!(
+            (conversation.state().rate, conversation.notified),
+            (LINE, 0),
+            "{}",
+            scheme.name
+        );
         conversation.run(at(600), BUFFER);
         assert!(conversation.state().rate < LINE, "{}", scheme.name);
         assert!(conversation.notified > 0, "{}", scheme.name);

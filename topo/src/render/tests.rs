@@ -71,7 +71,7 @@ fn readings_are_kept_at_every_edge_that_a_measure_needs() {
 #[test]
 fn bins_grow_with_the_run() {
     let plan = shipped("pfister/case4-ib-cca-steady.toml", &[]).plan;
-    assert_eq!(plan.bin, TAU * 108, "30 000 τ over 280 bins, rounded up");
+    assert_eq!(plan.bin, TAU * 165, "46 000 τ over 280 bins, rounded up");
     let plan = shipped("pfister/case4-none.toml", &["run.sample=20 mtu"]).plan;
     assert_eq!(plan.bin, TAU * 20);
 }

@@ -1,0 +1,234 @@
+//! The paper's experiments on the virtual clock: every file meets its own expectations, and the
+//! files together show what none can state alone (algorithms.md 10.1).
+//!
+//! All files run once, side by side, for all tests here. In debug builds, which are slow, only the
+//! short ones do.
+
+use emulation::recorder::Recording;
+use proto::units::Bytes;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use topo::experiment::{Conditions, Experiment};
+use topo::fabric::Fabric;
+use topo::launch::substrate;
+use topo::measure::verdict::Verdict;
+use topo::run_directory::result::RunResult;
+use topo::scenario::Scenario;
+use topo::scenario::run::Backend;
+
+/// What is left of a run when its recordings have been looked through.
+struct Run {
+    result: RunResult,
+    /// Bins in which a port carried more than its line does.
+    too_fast: Vec<String>,
+    /// Bins that were looked at.
+    bins: usize,
+}
+
+impl Run {
+    fn of(path: &Path) -> Run {
+        let text = std::fs::read_to_string(path).expect("the file was listed");
+        let sets = ["run.sample=50 mtu".to_owned()];
+        let scenario = Scenario::parse(&text, &sets)
+            .unwrap_or_else(|problems| panic!("{}", problems.in_file(&path.to_string_lossy())));
+        let conditions = Conditions {
+            substrate: substrate(Backend::Virtual),
+            dilation: 0,
+            folder: None,
+            command: String::new(),
+            injections: Vec::new(),
+        };
+        let Experiment { result, lab, outcome, .. } =
+            Experiment::run(&scenario, conditions, &mut |_| {}).expect("nothing interrupts it");
+        let mut run = Run { result, too_fast: Vec::new(), bins: 0 };
+        for recording in &outcome.recordings {
+            run.look_through(&lab.fabric, recording);
+        }
+        run
+    }
+
+    /// Holds each port, each way, in each bin, against its line. One frame may have begun before.
+    fn look_through(&mut self, fabric: &Fabric, recording: &Recording) {
+        const TX_BYTES: usize = 1;
+        const RX_BYTES: usize = 3;
+        let mut carried: BTreeMap<_, [u64; 2]> = BTreeMap::new();
+        for lane in &recording.ports {
+            for (place, bin) in lane.bins.iter() {
+                let sum = carried.entry((lane.at, place)).or_default();
+                sum[0] += bin.counts[TX_BYTES];
+                sum[1] += bin.counts[RX_BYTES];
+            }
+        }
+        for ((at, place), [sent, received]) in carried {
+            let slot = &recording.grid.slots[place as usize];
+            let rate = fabric.line_rate(at).expect("what carries frames has a cable");
+            let busy = Bytes::new(sent.max(received).saturating_sub(fabric.full_frame.get()));
+            self.bins += 1;
+            if busy.time_at(rate) > slot.length() {
+                let name = fabric.wiring.end_name(at);
+                self.too_fast.push(format!("{name}: {sent} sent, {received} received in {slot:?}"));
+            }
+        }
+    }
+
+    fn measure(&self, name: &str) -> f64 {
+        let value = self.result.measures.get(name).copied().flatten();
+        value.unwrap_or_else(|| panic!("{}: {name} has no value", self.result.scenario))
+    }
+}
+
+fn files() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../topo/scenarios/pfister");
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
+        .expect("the scenarios are shipped")
+        .map(|entry| entry.expect("a folder that can be read").path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
+        .filter(|path| !cfg!(debug_assertions) || is_short(path))
+        .collect();
+    // The longest runs first, so that no core is left with one at the end.
+    files.sort_by_key(|path| (is_short(path), !path.to_string_lossy().contains("steady")));
+    files
+}
+
+fn is_short(path: &Path) -> bool {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    stem.starts_with("eight-") || stem.starts_with("demo-")
+}
+
+/// Every run by the name of its file.
+fn runs() -> &'static BTreeMap<String, Run> {
+    static RUNS: OnceLock<BTreeMap<String, Run>> = OnceLock::new();
+    RUNS.get_or_init(|| {
+        let files = files();
+        let next = AtomicUsize::new(0);
+        let work = || {
+            let mut done = Vec::new();
+            while let Some(path) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+                done.push((stem, Run::of(path)));
+            }
+            done
+        };
+        let cores = thread::available_parallelism().map_or(1, |cores| cores.get());
+        thread::scope(|scope| {
+            let workers: Vec<_> = (0..cores).map(|_| scope.spawn(work)).collect();
+            workers.into_iter().flat_map(|worker| worker.join().expect("it says why")).collect()
+        })
+    })
+}
+
+fn run(name: &str) -> &'static Run {
+    runs().get(name).unwrap_or_else(|| panic!("{name} was not run"))
+}
+
+/// Runs without control beside their like with it.
+fn pairs() -> Vec<(&'static str, &'static Run, &'static Run)> {
+    let pair = |(name, with): (&'static String, &'static Run)| {
+        let stem = name.strip_suffix("-ib-cca")?;
+        Some((stem, run(&format!("{stem}-none")), with))
+    };
+    let pairs: Vec<_> = runs().iter().filter_map(pair).collect();
+    assert_eq!(pairs.len(), if cfg!(debug_assertions) { 2 } else { 6 });
+    pairs
+}
+
+#[test]
+fn every_file_meets_its_own_expectations() {
+    assert_eq!(runs().len(), if cfg!(debug_assertions) { 4 } else { 17 });
+    let mut missed = Vec::new();
+    for (name, run) in runs() {
+        assert!(run.result.expectations.len() >= 3, "{name} expects next to nothing");
+        for judged in run.result.expectations.iter().filter(|j| j.verdict != Verdict::Pass) {
+            missed.push(format!(
+                "{name}: {} is {:?}, accepted is {:?} to {:?} (line {})",
+                judged.measure, judged.value, judged.min, judged.max, judged.line
+            ));
+        }
+        if run.result.verdict != Verdict::Pass {
+            missed.push(format!("{name}: {:?}", run.result.verdict));
+        }
+    }
+    assert!(missed.is_empty(), "{missed:#?}");
+}
+
+#[test]
+fn every_frame_is_delivered_or_still_under_way() {
+    for (name, run) in runs() {
+        let balance = &run.result.conservation;
+        assert!(balance.closes(), "{name}: {balance:?}");
+        assert!(balance.delivered > 50_000, "{name}: {balance:?}");
+        assert_eq!(balance.dropped.values().sum::<u64>(), 0, "{name}: {balance:?}");
+        assert!(!balance.dropped.is_empty(), "{name} names no reason for a drop");
+    }
+}
+
+#[test]
+fn no_port_carries_more_than_its_line() {
+    for (name, run) in runs() {
+        assert!(run.bins > 1_000, "{name}: only {} bins", run.bins);
+        assert!(run.too_fast.is_empty(), "{name}: {:#?}", run.too_fast);
+    }
+}
+
+#[test]
+fn cold_ports_get_twice_as_much_with_control() {
+    for (name, without, with) in pairs() {
+        // In case 1 only the hot leaf's own ports are held up hard: the paper's least effect.
+        let times = if name == "case1" { 1.5 } else { 2.0 };
+        let (without, with) = (without.measure("cold_ports_mean"), with.measure("cold_ports_mean"));
+        assert!(with > times * without, "{name}: {with} with, {without} without");
+    }
+}
+
+#[test]
+fn recovery_takes_longer_without_control() {
+    for (name, without, with) in pairs() {
+        let recovery = |run: &Run| run.measure("recovery_mtu_times");
+        assert!(recovery(without) > recovery(with), "{name}");
+    }
+}
+
+#[test]
+fn nobody_is_held_back_without_control() {
+    let mut seen = BTreeSet::new();
+    for (name, without, with) in pairs() {
+        assert_eq!(without.measure("hot_ipd_mean"), 0.0, "{name}");
+        let (hot, cold) = (with.measure("hot_ipd_mean"), with.measure("cold_ipd_mean"));
+        assert!(hot > 5.0 * cold, "{name}: hot flows wait {hot} τ, cold ones {cold} τ");
+        seen.insert(name);
+    }
+    assert!(seen.contains("eight") && seen.contains("demo"));
+}
+
+#[test]
+#[cfg_attr(debug_assertions, ignore = "the files it compares run in release builds")]
+fn too_high_a_step_or_timer_leaves_the_hot_port_idle() {
+    let fair = run("case1-ib-cca");
+    let hot = |name: &str| run(name).measure("hot_port");
+    assert!(hot("case1-step-high") < fair.measure("hot_port"));
+    assert!(hot("case1-timer-high") < fair.measure("hot_port"));
+    let spread = run("case1-step-high").measure("hot_ipd_sd");
+    assert!(spread > fair.measure("hot_ipd_sd"), "delays swing wider: {spread}");
+}
+
+#[test]
+#[cfg_attr(debug_assertions, ignore = "the files it compares run in release builds")]
+fn too_low_a_step_or_timer_is_nearly_no_control() {
+    let cold = |name: &str| run(name).measure("cold_ports_mean");
+    for low in ["case4-step-low", "case4-timer-low"] {
+        assert!(cold(low) < 0.5 * cold("case4-ib-cca"), "{low}");
+        assert!(cold(low) < 1.2 * cold("case4-none"), "{low}");
+    }
+}
+
+#[test]
+#[cfg_attr(debug_assertions, ignore = "the files it compares run in release builds")]
+fn the_more_share_the_hot_port_the_longer_each_waits() {
+    let gap = |name: &str| run(name).measure("hot_ipd_mean");
+    assert!(gap("case1-ib-cca") < gap("case3-ib-cca"), "three at half load, three at 0.9");
+    assert!(gap("case3-ib-cca") < gap("case4-ib-cca"), "three, and all 31");
+    assert!(gap("case4-ib-cca") <= 31.0, "the table ends there");
+}
