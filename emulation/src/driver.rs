@@ -46,7 +46,7 @@ use proto::units::Instant;
 use std::os::fd::AsFd;
 use wakes::Wakes;
 
-/// Wall time between two signs of life; half of what the launcher allows.
+/// Wall time between two signs of life.
 const BEAT_NS: u64 = 125_000_000;
 /// The longest sleep: how late a request to stop may be noticed.
 const SLEEP_MAX_NS: u64 = 20_000_000;
