@@ -18,9 +18,15 @@ use std::ops::ControlFlow;
 
 pub mod calendar;
 
-/// A cable end as the frames that fly towards it, oldest first.
+/// A cable end as the frames that reach it, in the order in which they do.
+#[derive(Default)]
 struct Approach {
     frames: VecDeque<(Instant, Frame)>,
+    /// When the last that was put on the cable arrives: a cable keeps order, so what is delayed
+    /// delays what follows.
+    last: Instant,
+    /// The same for those from outside.
+    last_fed: Instant,
 }
 
 /// The far end of a cable, seen from the sender.
@@ -61,8 +67,6 @@ pub struct Simulator {
     leads: Vec<Option<Lead>>,
     /// By slot: frames passing here are shown to the witness.
     watched: Vec<bool>,
-    /// Ends that frames from outside reach, with a further slot each, behind all others.
-    feeds: Vec<(End, usize)>,
     tally: Tally,
 }
 
@@ -82,10 +86,9 @@ impl Simulator {
         }
         let mut simulator = Simulator {
             calendar: Calendar::new(slots.len()),
-            approaches: slots.iter().map(|_| Approach { frames: VecDeque::new() }).collect(),
+            approaches: slots.iter().map(|_| Approach::default()).collect(),
             leads: slots.iter().map(|_| None).collect(),
             watched: vec![false; slots.len()],
-            feeds: Vec::new(),
             first_slot,
             slots,
             devices,
@@ -109,30 +112,15 @@ impl Simulator {
         self.first_slot[device] as usize + self.devices[device].ports()
     }
 
-    /// Lets a frame from outside arrive at a port, in order with others from outside but beside
-    /// what comes on the cable. To be called before the run.
+    /// Lets a frame from outside arrive at a port, not before those injected there earlier. It
+    /// does not hold up what comes on the cable.
     pub fn inject(&mut self, end: End, frame: Frame, arrives: Instant) {
         self.tally.fed += u64::from(frame.kind != FrameKind::InfinibandLink);
-        let known = self.feeds.iter().find(|(at, _)| *at == end);
-        let slot = known.map(|(_, slot)| *slot).unwrap_or_else(|| self.open_feed(end));
+        let slot = self.slot(end);
+        let last_fed = &mut self.approaches[slot].last_fed;
+        *last_fed = arrives.max(*last_fed);
+        let arrives = *last_fed;
         self.approach(slot, arrives, frame);
-    }
-
-    /// A slot of its own for frames from outside: on the cable's they would hold up what the peer
-    /// sends before they are due.
-    fn open_feed(&mut self, end: End) -> usize {
-        let slot = self.slots.len();
-        self.feeds.push((end, slot));
-        self.slots.push((end.node, Some(end.port)));
-        self.approaches.push(Approach { frames: VecDeque::new() });
-        self.leads.push(None);
-        self.watched.push(false);
-        self.calendar = Calendar::new(self.slots.len());
-        for (slot, approach) in self.approaches.iter().enumerate() {
-            let next = approach.frames.front().map_or(Instant::NEVER, |(arrives, _)| *arrives);
-            self.calendar.set(slot, next);
-        }
-        slot
     }
 
     /// Runs until `stop`, or until `progress` breaks off; it is asked every few thousand events.
@@ -240,20 +228,35 @@ impl Simulator {
         let (to, delay) = (lead.to, lead.delay);
         let slot = self.first_slot[to.node] as usize + to.port.index();
         let Some(impairer) = &mut lead.impairer else {
-            return self.approach(slot, left + delay, frame);
+            return self.fly(slot, left + delay, frame);
         };
         let impaired = impairer.apply(frame, left);
         for frame in impaired.frames.into_iter().flatten() {
-            self.approach(slot, impaired.at + delay, frame);
+            self.fly(slot, impaired.at + delay, frame);
         }
     }
 
+    /// A frame is on its cable.
+    fn fly(&mut self, slot: usize, arrives: Instant, frame: Frame) {
+        let last = &mut self.approaches[slot].last;
+        *last = arrives.max(*last);
+        let arrives = *last;
+        self.approach(slot, arrives, frame);
+    }
+
+    /// Puts a frame in its place among those that reach an end.
     fn approach(&mut self, slot: usize, arrives: Instant, frame: Frame) {
         let frames = &mut self.approaches[slot].frames;
-        // A cable keeps order: what was delayed delays what follows.
-        let arrives = frames.back().map_or(arrives, |(last, _)| arrives.max(*last));
-        frames.push_back((arrives, frame));
-        if frames.len() == 1 {
+        let place = if frames.back().is_none_or(|(last, _)| *last <= arrives) {
+            frames.push_back((arrives, frame));
+            frames.len() - 1
+        } else {
+            // Only frames from outside, put in long before they are due, are ever overtaken.
+            let place = frames.partition_point(|(at, _)| *at <= arrives);
+            frames.insert(place, (arrives, frame));
+            place
+        };
+        if place == 0 {
             self.calendar.set(slot, arrives);
         }
     }

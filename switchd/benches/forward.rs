@@ -177,14 +177,17 @@ fn forward(criterion: &mut Criterion) {
         }
         // What no switch does, as the upper bound: the ICRC too is verified, and both made anew.
         let mut hop = Hop::new(true);
-        group.bench_function(format!("{payload} B, marked, both CRCs verified and made anew"), |b| {
-            b.iter(|| {
-                verify_icrc(black_box(&octets)).expect("a good packet");
-                let mut passed = hop.pass(black_box(&octets));
-                refresh_both(&mut passed.octets);
-                hop.recycle(passed);
-            });
-        });
+        group.bench_function(
+            format!("{payload} B, marked, both CRCs verified and made anew"),
+            |b| {
+                b.iter(|| {
+                    verify_icrc(black_box(&octets)).expect("a good packet");
+                    let mut passed = hop.pass(black_box(&octets));
+                    refresh_both(&mut passed.octets);
+                    hop.recycle(passed);
+                });
+            },
+        );
     }
     group.finish();
 }

@@ -115,6 +115,7 @@ impl Egress {
     }
 
     /// The frame under way if its last bit has left by `now`.
+    #[inline]
     pub fn finish(&mut self, now: Instant) -> Option<UnderWay> {
         self.under_way.take_if(|frame| frame.end <= now)
     }
@@ -222,9 +223,11 @@ impl Egress {
     ) -> Option<Departure> {
         let number = port.number();
         if port.line_free_at() > now {
-            self.awaits_line = !self.management.is_empty()
-                || memory.is_waiting(number)
-                || port.control_is_due(now);
+            // The end of a frame under way brings the device back in any case.
+            self.awaits_line = self.under_way.is_none()
+                && (!self.management.is_empty()
+                    || memory.is_waiting(number)
+                    || port.control_is_due(now));
             return None;
         }
         self.awaits_line = false;

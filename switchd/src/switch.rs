@@ -1,7 +1,7 @@
 //! The switch: composes ports, routing, memory and outputs into one device.
 
 use crate::config::SwitchConfig;
-use crate::egress::{Egress, Placed};
+use crate::egress::{Egress, Placed, UnderWay};
 use crate::memory::models::{self, Shape};
 use crate::memory::{Memory, Stored};
 use crate::port_set::PortSet;
@@ -48,8 +48,10 @@ pub struct Switch {
     sl2vl: [VirtualLane; 16],
     pool: FramePool,
     log: EventLog,
-    /// Ports to ask for frames.
+    /// Ports to ask for frames. Whatever may change what a port has to do puts it in here.
     stirred: PortSet,
+    /// By port: when it has to be looked at again. It holds for every port that is not stirred.
+    due: Vec<Instant>,
     /// Copies still waiting, by group key; a zero is free for reuse.
     groups: Vec<u32>,
     balance: Balance,
@@ -92,6 +94,7 @@ impl Switch {
         Ok(Switch {
             lid: config.lid,
             egress: ports.iter().map(|port| outputs(&config, port)).collect::<Result<_, _>>()?,
+            due: vec![Instant::NEVER; count],
             ports,
             memory: (model.make)(shape),
             routing: Box::new(ForwardingTable::new(&config.routes, &config.multicast)),
@@ -220,10 +223,24 @@ impl Switch {
         self.stirred.insert(port);
     }
 
+    /// When the port at `index` has to be looked at, if nothing stirs it before: for its timers, or
+    /// because its line is free again.
+    fn wake(&self, index: usize) -> Instant {
+        let (port, egress) = (&self.ports[index], &self.egress[index]);
+        let line = if egress.needs_line() { port.line_free_at() } else { Instant::NEVER };
+        port.poll_timeout().min(line)
+    }
+
     /// A frame's last bit has left `output`: its buffer is free, and the frame behind it is judged.
+    #[inline]
     fn finish(&mut self, output: PortNumber, now: Instant) {
+        if let Some(done) = self.egress[output.index()].finish(now) {
+            self.finished(output, done);
+        }
+    }
+
+    fn finished(&mut self, output: PortNumber, done: UnderWay) {
         let index = output.index();
-        let Some(done) = self.egress[index].finish(now) else { return };
         self.release(done.input, done.input_lane, done.size, done.group, done.end);
         let place = Placed { input: done.input, output, lane: done.lane };
         let memory = &mut *self.memory;
@@ -301,10 +318,10 @@ impl Device for Switch {
 
     fn handle_timeout(&mut self, now: Instant) {
         for index in 0..self.ports.len() {
-            let number = PortNumber::from_index(index);
-            self.finish(number, now);
-            self.ports[index].handle_timeout(now, &mut self.log);
-            if self.ports[index].line_free_at() <= now {
+            if self.due[index] <= now {
+                let number = PortNumber::from_index(index);
+                self.finish(number, now);
+                self.ports[index].handle_timeout(now, &mut self.log);
                 self.stirred.insert(number);
             }
         }
@@ -322,16 +339,13 @@ impl Device for Switch {
                 return Some(sent);
             }
             self.stirred.remove(number);
+            self.due[index] = self.wake(index);
         }
         None
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        let wake = self.ports.iter().zip(&self.egress).map(|(port, egress)| {
-            let line = if egress.needs_line() { port.line_free_at() } else { Instant::NEVER };
-            port.poll_timeout().min(line)
-        });
-        wake.min()
+        Some(self.due.iter().fold(Instant::NEVER, |first, due| first.min(*due)))
     }
 
     fn poll_event(&mut self) -> Option<DeviceEvent> {

@@ -1,18 +1,22 @@
 //! Captured frames through a switch, octet for octet, and every way in which a replay is refused.
 //!
 //! The capture lies beside the repository, in `../shared/captures`; `PAUSEBED_CAPTURES` names
-//! another folder. Where it is missing, or tshark is, the tests say that they skip. The command is
-//! called as the library function behind `pausebed`, so that no binary need be built before.
+//! another folder. Where it is missing, or tshark or the built program is, the tests say that they
+//! skip. The command is called as the library function behind `pausebed`; only the live replay, which
+//! has daemons, starts the program.
 
-// One test plays the user who opens the output with tshark.
-#![allow(clippy::disallowed_methods, reason = "it starts tshark")]
+// They play the user, who opens the output with tshark.
+#![expect(clippy::disallowed_methods, reason = "tests here start tshark and pausebed")]
 
 use emulation::capture::reader::{CaptureReader, CapturedFrame};
 use emulation::wiring::End;
 use proto::events::Direction;
 use proto::frame::FrameKind;
-use proto::ids::PortNumber;
+use proto::ids::{PortNumber, VirtualLane};
+use proto::link::credit::CreditFlow;
+use proto::units::{BitRate, Bytes, Duration, Instant};
 use proto::wire::classify::classify;
+use proto::wire::infiniband::{FlowControlOp, FlowControlPacket};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::BufReader;
@@ -236,6 +240,63 @@ fn a_replay_is_the_same_twice() {
     assert!(capture(folders[0].path()) == capture(folders[1].path()), "to the octet");
 }
 
+/// A host that is busy with other tests makes the run inconclusive; the account holds all the same.
+#[test]
+fn a_live_replay_has_the_same_account() {
+    let Some(file) = sample() else { return };
+    let own = std::env::current_exe().expect("a test has a path");
+    let profile = own.parent().and_then(Path::parent).expect("target/<profile>/deps/<test>");
+    let program = profile.join("pausebed");
+    if !program.is_file() {
+        eprintln!("SKIPPED: {} is not built", program.display());
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let mut command = Command::new(program);
+    command.arg("replay").arg(&file).arg("--out").arg(folder.path());
+    command.args(["--at", "s0:4", "--backend", "udp", "--set", "run.dilate=500", "--json"]);
+    let output = command.output().expect("it can be started");
+    let talk = String::from_utf8_lossy(&output.stderr);
+    assert!(matches!(output.status.code(), Some(0 | 4)), "{:?}: {talk}", output.status);
+    let live: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let (twin, _) = replayed(&file, &["--at", "s0:4"]);
+    let twin = serde_json::to_value(&twin).expect("plain data");
+    for key in ["fed", "left", "left_by", "ended", "ended_beyond", "delivered", "inside"] {
+        assert_eq!(live[key], twin[key], "{key}");
+    }
+    assert_eq!((&live["accounted"], &live["backend"]), (&true.into(), &"udp".into()));
+    assert_eq!(frames(&folder.path().join("capture.pcapng")).len(), 25 + 13 + 13 + 5);
+}
+
+/// The claim of `topo::replay` about credits, on the port's own meter.
+#[test]
+fn credit_for_fed_frames_is_taken_back_with_the_peers_next_word() {
+    let lane = VirtualLane::truncate(0);
+    let (room, full) = (Bytes::new(36 * 2112), Bytes::new(2112));
+    let at = |us: u64| Instant::ZERO + Duration::from_us(us);
+    let mut port = CreditFlow::new(1, room, full, BitRate::gbps(8), 4, at(0));
+    let word = |op, fctbs| FlowControlPacket { op, fctbs, virtual_lane: lane, fccl: 100 };
+    port.on_control(&word(FlowControlOp::Init, 0), at(0));
+    port.on_control(&word(FlowControlOp::Normal, 0), at(1));
+    let told = |port: &mut CreditFlow, us| {
+        port.handle_timeout(at(us));
+        let mut last = None;
+        while let Some(packet) = port.poll_control(at(us)) {
+            last = Some(packet.fccl);
+        }
+        last.expect("a refresh is due")
+    };
+    let honest = told(&mut port, 2);
+    for _ in 0..10 {
+        assert!(port.admit(lane, full));
+        port.release(lane, full, at(3));
+    }
+    assert_eq!(port.in_use(lane), Bytes::new(0), "no buffer leaks");
+    assert_eq!(told(&mut port, 100), honest + 10 * 33, "the peer is told of room it has not");
+    port.on_control(&word(FlowControlOp::Normal, 0), at(101));
+    assert_eq!(told(&mut port, 200), honest, "and it is taken back");
+}
+
 fn refusal(file: &Path, more: &[&str]) -> String {
     let (exit, reason) = replay::replay(&options(file, more), "a test").expect_err("bad input");
     assert_eq!(exit, Exit::Usage, "{reason}");
@@ -253,7 +314,8 @@ fn bad_files_are_refused_with_a_reason() {
     assert!(refused(b"").contains("empty"));
     assert!(refused(b"a text").contains("neither pcap nor pcapng"));
     let header = |link_type: u8| {
-        let mut header = vec![0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0];
+        let mut header =
+            vec![0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0];
         header.extend([link_type, 0, 0, 0]);
         header
     };

@@ -6,11 +6,13 @@
 //! * Buffer is taken and given back for a fed frame as for any other, so none leaks; one that finds
 //!   no room is dropped and counted (`buffer_overrun`). [`feed`] keeps frames at least their own
 //!   line time apart, so that only outputs which are slower or busy can fill the buffer.
-//! * A fed frame raises the port's ABR, and with it the limit (FCCL) told to the real peer, until
-//!   that peer's next flow-control packet overwrites ABR with its own FCTBS: at the latest one
-//!   refresh interval after. In that time the peer may send more than there is room for. A peer
-//!   who only answers, with acknowledgements, stays far below it; one who sends at full rate on the
-//!   same line may meet a full buffer, which is counted too. [`Feed::warning`] says so beforehand.
+//! * A fed frame raises the port's ABR, and with it the limit (FCCL) told to the real peer, by
+//!   blocks that the peer never sent. The peer's next flow-control packet overwrites ABR with its
+//!   own FCTBS, and our next one takes the surplus back: nothing is left after two refresh
+//!   intervals. In that time a peer may send that much more than there is room for, or, past half
+//!   the modulus, believe it has no credit. One who only answers, with acknowledgements, comes near
+//!   neither; one who sends at full rate on the same line may meet a full buffer, which is counted.
+//!   [`Feed::warning`] says so beforehand.
 //!
 //! Source: IBTA Vol 1, 7.9.4 (ABR, FCTBS, FCCL).
 

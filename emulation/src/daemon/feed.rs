@@ -112,7 +112,8 @@ mod tests {
         let file = folder.path().join("feed.pcapng");
         let wiring = crate::driver::toy::chain();
         let link = wiring.links[0].clone();
-        let frame = |tag: u8| Frame::unchecked(FrameKind::Infiniband, BytesMut::from(&[tag; 40][..]));
+        let frame =
+            |tag: u8| Frame::unchecked(FrameKind::Infiniband, BytesMut::from(&[tag; 40][..]));
         let at = |us: u64| Instant::from_ps(us * 1_000_000);
         let frames =
             [(link.a, at(1), frame(1)), (link.b, at(2), frame(2)), (link.a, at(3), frame(3))];

@@ -1,64 +1,64 @@
 //! The calendar: one instant for each of a fixed number of slots, and the earliest at once.
 //!
-//! A tournament tree. Changing one slot replays the matches on its way to the root: the logarithm
-//! of the number of slots, no allocation, and no stale entries. Among equals the lowest slot wins.
+//! A tournament tree of instants, four to a match. Changing one slot replays the matches on its way
+//! to the root, as far as their outcome changes; the winner's slot is found on the way down. Both
+//! take the logarithm of the number of slots, there are no allocations and no stale entries. Among
+//! equals the lowest slot wins.
 
 use proto::units::Instant;
+
+/// How many meet in a match: two cache lines at most, and half the rounds of a binary tree.
+const FAN: usize = 4;
 
 /// Instants by slot.
 #[derive(Debug)]
 pub struct Calendar {
-    /// By slot, padded to a power of two with [`Instant::NEVER`].
-    instants: Vec<Instant>,
-    /// The winner's slot of each match; the root is at 1, the children of `n` at `2n`, `2n + 1`.
-    winners: Vec<u32>,
+    /// The root is at 0, the children of `n` from `FAN * n + 1` on; each holds the earliest of its
+    /// children.
+    tree: Vec<Instant>,
+    /// Where the leaves begin: slot `n` is at `leaves + n`.
+    leaves: usize,
 }
 
 impl Calendar {
     /// `slots` slots, none with an instant.
     pub fn new(slots: usize) -> Calendar {
-        let leaves = slots.next_power_of_two().max(2);
-        let mut winners = vec![0u32; leaves];
-        for node in (1..leaves).rev() {
-            // All are equal, so the lowest slot below each match wins it.
-            winners[node] = match 2 * node {
-                left if left >= leaves => (left - leaves) as u32,
-                left => winners[left],
-            };
+        let (mut leaves, mut width) = (0, 1);
+        while width < slots {
+            leaves += width;
+            width *= FAN;
         }
-        Calendar { instants: vec![Instant::NEVER; leaves], winners }
+        Calendar { tree: vec![Instant::NEVER; leaves + width], leaves }
     }
 
     /// Gives `slot` its instant; [`Instant::NEVER`] for none.
     pub fn set(&mut self, slot: usize, at: Instant) {
-        if self.instants[slot] == at {
-            return;
-        }
-        self.instants[slot] = at;
-        let leaves = self.instants.len();
-        let mut node = (slot + leaves) / 2;
-        while node >= 1 {
-            let (left, right) = (self.entrant(2 * node), self.entrant(2 * node + 1));
-            let earlier = self.instants[right as usize] < self.instants[left as usize];
-            let winner = if earlier { right } else { left };
-            // Another slot won here before and still does: nothing above can change.
-            if winner == self.winners[node] && winner as usize != slot {
+        let mut node = self.leaves + slot;
+        let mut earliest = at;
+        while self.tree[node] != earliest {
+            self.tree[node] = earliest;
+            if node == 0 {
                 break;
             }
-            self.winners[node] = winner;
-            node /= 2;
+            node = (node - 1) / FAN;
+            earliest = self.children(node).iter().fold(Instant::NEVER, |a, b| a.min(*b));
         }
-    }
-
-    fn entrant(&self, node: usize) -> u32 {
-        let leaves = self.instants.len();
-        if node >= leaves { (node - leaves) as u32 } else { self.winners[node] }
     }
 
     /// The earliest instant and its slot, the lowest among equals.
     pub fn first(&self) -> (Instant, usize) {
-        let slot = self.winners[1] as usize;
-        (self.instants[slot], slot)
+        let at = self.tree[0];
+        let mut node = 0;
+        while node < self.leaves {
+            let winner = self.children(node).iter().position(|child| *child == at);
+            node = node * FAN + 1 + winner.expect("a match is won by one of those who meet");
+        }
+        (at, node - self.leaves)
+    }
+
+    fn children(&self, node: usize) -> &[Instant; FAN] {
+        let children = self.tree[node * FAN + 1..].first_chunk();
+        children.expect("every match has all its children")
     }
 }
 

@@ -285,6 +285,17 @@ fn an_injected_frame_queues_behind_those_on_its_cable() {
 }
 
 #[test]
+fn a_frame_injected_for_later_does_not_hold_up_the_cable() {
+    let mut row = Row::new([&[(10, 0, 1), (40, 0, 2)], &[], &[]]);
+    row.simulator.inject(end(1, 0), data(7), Instant::from_ps(30));
+    row.simulator.inject(end(1, 0), data(8), Instant::from_ps(50));
+    row.run(100);
+    let expected = [(10 + DELAY_PS, 1), (30, 7), (40 + DELAY_PS, 2), (50, 8)];
+    let expected = expected.map(|(at, number)| (at, format!("b:1 got {number}")));
+    assert_eq!(row.diary.of("b:1 got"), expected);
+}
+
+#[test]
 fn the_tally_counts_hops_and_what_is_still_flying() {
     let mut row = Row::new([&[(10, 0, 1), (20, 0, 2)], &[(10, 1, 3), (22, 0, 4)], &[]]);
     row.simulator.inject(end(2, 0), frame(FrameKind::InfinibandLink, 9), Instant::from_ps(12));

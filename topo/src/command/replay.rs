@@ -17,7 +17,7 @@ use crate::render::{Lab, render};
 use crate::replay::{Account, Feed, Pace, account, table};
 use crate::scenario::Scenario;
 use crate::terminal::progress::RunProgress;
-use clap::{Args, FromArgMatches};
+use clap::Parser;
 use emulation::wiring::End;
 use std::path::{Path, PathBuf};
 
@@ -63,15 +63,22 @@ fn speed(text: &str) -> Result<f64, String> {
     if positive { Ok(factor) } else { Err("a speed is above zero".to_owned()) }
 }
 
+/// The options without a command before them.
+#[derive(Debug, clap::Parser)]
+#[command(no_binary_name = true)]
+struct Alone {
+    #[command(flatten)]
+    options: Options,
+}
+
 impl Options {
     /// Options as the command line gives them, without the command's name.
     ///
     /// # Errors
     /// In the words of the command line.
     pub fn parse(arguments: &[&str]) -> Result<Options, String> {
-        let command = Options::augment_args(clap::Command::new("replay").no_binary_name(true));
-        let matches = command.try_get_matches_from(arguments).map_err(|error| error.to_string())?;
-        Options::from_arg_matches(&matches).map_err(|error| error.to_string())
+        let parsed = Alone::try_parse_from(arguments).map_err(|error| error.to_string())?;
+        Ok(parsed.options)
     }
 }
 
@@ -210,9 +217,7 @@ pub fn perform(
     let mut bar = RunProgress::new(&scenario.name, lab.fabric.tau, lab.plan.stop, phases, quiet);
     let run = Experiment::run(scenario, conditions, &mut |progress| bar.tell(progress, quiet));
     bar.finish();
-    run.map_err(|error| {
-        (campaign::exit_of_error(&error), format!("{}: {error}", scenario.name))
-    })
+    run.map_err(|error| (campaign::exit_of_error(&error), format!("{}: {error}", scenario.name)))
 }
 
 /// The exit code that an account amounts to.

@@ -142,7 +142,11 @@ fn place(topology: &Topology, rows: &[Vec<usize>], shapes: &mut [Shape]) -> (f64
     let wide = rows.iter().map(|row| row.len() as f64 * widest(row)).fold(0.0, f64::max);
     let row_height = (wide * ROW_SHARE).clamp(ROW_MIN, ROW_MAX);
     let level = |end: End| topology.nodes[end.node].level;
-    let arc = if topology.cables.iter().any(|cable| level(cable.a) == level(cable.b)) { ARC } else { 0.0 };
+    let arc = if topology.cables.iter().any(|cable| level(cable.a) == level(cable.b)) {
+        ARC
+    } else {
+        0.0
+    };
     let box_height = HEIGHT + 2.0 * NUMBERS;
     let rows_below = rows.len().max(1) - 1;
     let height = rows_below as f64 * row_height + box_height + 2.0 * MARGIN + arc;

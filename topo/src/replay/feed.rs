@@ -86,10 +86,8 @@ impl Feed {
         let begin = whole_ns(Instant::ZERO + lab.fabric.tau * BEGIN_FRAMES);
         let mut pacer = Pacer { pace, rate, begin, last: None };
         let mut feed = Feed { at, frames: Vec::new(), skipped: BTreeMap::new() };
-        let mut whole = 0;
-        for captured in &mut reader {
+        for (whole, captured) in (0..).zip(&mut reader) {
             let captured = captured.map_err(|error| FeedError::Broken { error, whole })?;
-            whole += 1;
             match unfit(&captured) {
                 Some(reason) => *feed.skipped.entry(reason.to_owned()).or_default() += 1,
                 None => {

@@ -27,8 +27,13 @@ pub fn text(account: &Account) -> String {
     for reason in &account.reasons {
         let _ = writeln!(out, "  ◐ {reason}");
     }
-    if let Some(dilation) = account.suggested_dilation.filter(|_| account.verdict == Verdict::Inconclusive) {
-        let _ = writeln!(out, "  again with --set run.dilate={dilation}, which should hold on this host");
+    if let Some(dilation) =
+        account.suggested_dilation.filter(|_| account.verdict == Verdict::Inconclusive)
+    {
+        let _ = writeln!(
+            out,
+            "  again with --set run.dilate={dilation}, which should hold on this host"
+        );
     }
     if account.capture_dropped > 0 {
         let _ = writeln!(

@@ -45,7 +45,9 @@ fn a_pace_that_lasts_for_ever_is_refused() {
 #[test]
 fn only_whole_infiniband_packets_are_fed() {
     assert_eq!(unfit(&captured(0, FrameKind::Infiniband, 1000)), None);
-    assert!(unfit(&captured(0, FrameKind::Infiniband, 1001)).is_some_and(|why| why.contains("cut")));
+    assert!(
+        unfit(&captured(0, FrameKind::Infiniband, 1001)).is_some_and(|why| why.contains("cut"))
+    );
     assert!(unfit(&captured(0, FrameKind::Ethernet, 1000)).is_some());
     assert!(unfit(&captured(0, FrameKind::InfinibandLink, 1000)).is_some());
 }
