@@ -106,6 +106,7 @@ fn assignment(clock: Clock, socket: DatagramSocket, peers: Vec<Peer>) -> Assignm
     };
     Assignment {
         process: 0,
+        processes: 1,
         clock,
         witness: Box::new(Recorder::new(plan.clone(), &wiring, vec![2])),
         plan,
