@@ -135,6 +135,10 @@ impl Inbox {
             self.rejected.oversize += 1;
             return;
         }
+        if datagram.octets.is_empty() {
+            self.rejected.truncated += 1;
+            return;
+        }
         let mut rest = datagram.octets;
         while !rest.is_empty() {
             let whole = rest.len() == datagram.octets.len();

@@ -1,4 +1,6 @@
 //! A whole data packet: taken apart as found, put together with lengths and CRCs computed.
+//!
+//! Source: IBTA Vol 1, 5.2 (which headers a packet has, and in which order).
 
 pub mod builder;
 
