@@ -64,7 +64,8 @@ fn readings_are_kept_at_every_edge_that_a_measure_needs() {
     }
     assert_eq!(plan.edges.len(), 5 + 20, "five edges of windows, twenty further bins");
     assert!(plan.edges.is_sorted());
-    assert_eq!(plan.measured, [(at(500), at(2000)), (at(7000), at(14_000))]);
+    // The first window is the one whose level `recovery` compares with.
+    assert_eq!(plan.measured, [(at(0), at(2000)), (at(7000), at(14_000))]);
     assert_eq!((plan.bin, plan.stop), (TAU * 50, at(14_000)));
 }
 

@@ -42,10 +42,6 @@ pub struct RunResult {
     pub conservation: Conservation,
     /// Links by kind of cable.
     pub cables: BTreeMap<String, u64>,
-    /// Datagrams and records from outside that the sockets refused, by reason; empty on the virtual
-    /// clock, which has no sockets.
-    #[serde(default)]
-    pub refused: BTreeMap<String, u64>,
     /// Fabric time that was run.
     pub fabric_seconds: f64,
     /// What differs from host to host; the rest of a virtual run does not.
@@ -62,6 +58,10 @@ pub struct RunResult {
     pub parameters: Vec<Parameter>,
     /// Message latencies by class.
     pub completion: BTreeMap<String, Completion>,
+    /// Datagrams and records from outside that the sockets refused, by reason; empty on the virtual
+    /// clock, which has no sockets.
+    #[serde(default)]
+    pub refused: BTreeMap<String, u64>,
 }
 
 /// Whether the host kept up (design.md 4).

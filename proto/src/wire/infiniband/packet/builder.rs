@@ -1,4 +1,6 @@
 //! Makes packets: headers, payload, pad, lengths and both CRCs in one buffer of the caller's.
+//!
+//! Source: IBTA Vol 1, 7.7.8 (PktLen), 9.2 (PadCnt), 7.8 (CRCs).
 
 use crate::ids::{Lid, ServiceLevel, VirtualLane};
 use crate::wire::infiniband::bth::Bth;
