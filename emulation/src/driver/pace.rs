@@ -20,7 +20,7 @@ use proto::units::{Duration, Instant};
 /// A tick is this share of the shortest frame time, in thousandths.
 const TICK_THOUSANDTHS: u64 = 50;
 /// The same where more processes than cores compete for wake-ups.
-const TICK_CROWDED_THOUSANDTHS: u64 = 125;
+const TICK_CROWDED_THOUSANDTHS: u64 = 100;
 /// How much of the shortest delay a worker runs ahead at most, in percent; the rest covers senders
 /// that are themselves a little late.
 const AHEAD_PERCENT: u64 = 80;
