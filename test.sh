@@ -21,8 +21,8 @@ if [ "${#missing[@]}" -gt 0 ]; then
   DEBIAN_FRONTEND=noninteractive $as_root apt-get install -y -qq "${missing[@]}" >/dev/null
 fi
 
-cargo build --release --bins
+cargo build --profile quick --bins
 if [ "${1:-}" = "--slow" ]; then
-  exec cargo test --release -p pausebed-tests -- --ignored --test-threads 1
+  exec cargo test --profile quick -p pausebed-tests -- --ignored --test-threads 1
 fi
-cargo test --release --workspace
+cargo test --profile quick --workspace
