@@ -20,7 +20,6 @@ mod pace;
 mod report;
 #[cfg(test)]
 pub(crate) mod toy;
-mod wakes;
 
 pub use report::{Beat, InFlight, Report, evidence};
 
@@ -29,6 +28,7 @@ use crate::cable::impairment::Impairer;
 use crate::cable::inbox::Accepted;
 use crate::cable::lines::{Destination, Lines, Outgoing, line_index};
 use crate::cable::memory::{Flight, Flights};
+use crate::calendar::Calendar;
 use crate::clock::{Clock, monotonic_ns, process_cpu_ns};
 use crate::daemon::feed::Fed;
 use crate::fidelity::Meter;
@@ -44,7 +44,6 @@ use proto::frame::Frame;
 use proto::ids::PortNumber;
 use proto::units::Instant;
 use std::os::fd::AsFd;
-use wakes::Wakes;
 
 /// Wall time between two signs of life.
 const BEAT_NS: u64 = 125_000_000;
@@ -102,7 +101,8 @@ pub struct Worker<W> {
     priority: Priority,
     departures: Flights,
     arrivals: Flights,
-    wakes: Wakes,
+    /// By device: when it wants to be called.
+    wakes: Calendar,
     meter: Meter,
     pace: Pace,
     /// The latest arrival that a socket has brought.
@@ -129,7 +129,7 @@ impl<W: Witness> Worker<W> {
             priority,
             departures: Flights::default(),
             arrivals: Flights::default(),
-            wakes: Wakes::new(run.devices.len()),
+            wakes: Calendar::new(run.devices.len()),
             meter: Meter::new(run.clock, windows, run.plan.bin),
             pace: Pace::new(&run.clock, &run.lines, run.processes, cores()),
             heard: Instant::ZERO,
@@ -215,7 +215,7 @@ impl<W: Witness> Worker<W> {
 
     /// The earliest instant at which anything happens to a device or a cable.
     fn next_instant(&self) -> Instant {
-        self.departures.next_at().min(self.arrivals.next_at()).min(self.wakes.next_at())
+        self.departures.next_at().min(self.arrivals.next_at()).min(self.wakes.first().0)
     }
 
     /// Lets the next thing happen if it is due by `horizon`; false if nothing is.
@@ -252,7 +252,7 @@ impl<W: Witness> Worker<W> {
     fn next_inside(&self) -> Option<(Instant, Next)> {
         let sample = self.run.witness.next_due().unwrap_or(Instant::NEVER);
         let (arrival, receiver) = self.arrivals.next();
-        let (timeout, device) = self.wakes.next();
+        let (timeout, device) = self.wakes.first();
         let first = sample.min(arrival).min(timeout);
         let next = match first {
             Instant::NEVER if self.departures.next_at() == Instant::NEVER => return None,
@@ -265,6 +265,10 @@ impl<W: Witness> Worker<W> {
 
     fn arrive(&mut self) {
         let Some(Flight { at, device, port, frame, .. }) = self.arrivals.pop() else { return };
+        if at < self.now {
+            let line = self.run.lines.outgoing(device, port);
+            self.meter.handled_late(at, self.now, line.map(|line| line.frame_time));
+        }
         self.show(device, port, Direction::Rx, &frame, at);
         self.run.devices[device].handle_frame(port, frame, at, self.now);
         self.settle(device);

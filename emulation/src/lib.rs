@@ -4,6 +4,7 @@
 //! nor NIC.
 
 pub mod cable;
+pub mod calendar;
 pub mod capture;
 pub mod clock;
 pub mod daemon;

@@ -1,13 +1,13 @@
 //! The simulator: all devices in one process on a virtual clock, one event after another.
 //!
-//! Every cable end and every device timer has a fixed slot in a [`calendar::Calendar`]. Events at
+//! Every cable end and every device timer has a fixed slot in a [`Calendar`]. Events at
 //! one instant run by slot: device by device, a device's ports before its timer, and a cable's
 //! frames in the order they were sent. So a run depends on nothing but the scenario and its seed.
 
 use crate::cable::impairment::{Impairer, Injected};
+use crate::calendar::Calendar;
 use crate::wiring::{End, Wiring};
 use crate::witness::Witness;
-use calendar::Calendar;
 use proto::device::Device;
 use proto::events::Direction;
 use proto::frame::{Frame, FrameKind};
@@ -15,8 +15,6 @@ use proto::ids::PortNumber;
 use proto::units::{Duration, Instant};
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
-
-pub mod calendar;
 
 /// A cable end as the frames that reach it, in the order in which they do.
 #[derive(Default)]

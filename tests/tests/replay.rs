@@ -288,7 +288,7 @@ fn credit_for_fed_frames_is_taken_back_with_the_peers_next_word() {
     };
     let honest = told(&mut port, 2);
     for _ in 0..10 {
-        assert!(port.admit(lane, full));
+        assert!(port.admit(lane, full, at(0)));
         port.release(lane, full, at(3));
     }
     assert_eq!(port.in_use(lane), Bytes::new(0), "no buffer leaks");

@@ -9,9 +9,10 @@
 //!   of that delay has therefore been sent, and is in the socket: the worker may *run ahead* of the
 //!   wall by so much without missing anything. A worker with a single cable hears everything in
 //!   order and may run ahead as far as it has heard.
-//! * A stamp says when a last bit left. So a departure that is due before the next tick is sent with
-//!   this one, a few hundredths of a frame time early: nobody sees it before its time. Lateness, the
-//!   other side, is measured and judged.
+//! * A stamp says when a last bit left, and whose first bit is on the line is not called back. So a
+//!   frame is sent a tick or two before its last bit is due: nobody handles it before its time.
+//!   Lateness, the other side, is measured and judged: of departures past their stamp, and of
+//!   frames that reach a worker which has already gone on.
 
 use crate::cable::lines::{Destination, Lines};
 use crate::clock::Clock;
@@ -19,11 +20,19 @@ use proto::units::{Duration, Instant};
 
 /// A tick is this share of the shortest frame time, in thousandths.
 const TICK_THOUSANDTHS: u64 = 50;
-/// The same where more processes than cores compete for wake-ups.
-const TICK_CROWDED_THOUSANDTHS: u64 = 100;
+/// The same where many more processes than cores compete for wake-ups.
+const TICK_CROWDED_THOUSANDTHS: u64 = 110;
+/// A frame is sent so long before its last bit is due, in thousandths of the shortest frame time:
+/// two or three ticks, so that a tick that comes late does not make a frame late.
+const EARLY_THOUSANDTHS: u64 = 150;
+/// The same with crowded ticks.
+const EARLY_CROWDED_THOUSANDTHS: u64 = 220;
 /// How much of the shortest delay a worker runs ahead at most, in percent; the rest covers senders
 /// that are themselves a little late.
 const AHEAD_PERCENT: u64 = 80;
+/// It never runs ahead by more than this share of the shortest frame time, in thousandths: on a long
+/// cable there is nothing to gain by more.
+const AHEAD_THOUSANDTHS: u64 = 100;
 
 /// The worker's pace, fixed for a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,16 +51,19 @@ impl Pace {
     /// The pace for the cables of `lines` among `processes` on a host with `cores`.
     pub fn new(clock: &Clock, lines: &Lines, processes: usize, cores: usize) -> Pace {
         let shortest = lines.all_outgoing().map(|line| line.frame_time).min().unwrap_or_default();
-        let share = if processes > 2 * cores { TICK_CROWDED_THOUSANDTHS } else { TICK_THOUSANDTHS };
-        let tick = Duration::from_ps(shortest.as_ps() / 1_000 * share);
+        let share = |thousandths| Duration::from_ps(shortest.as_ps() / 1_000 * thousandths);
+        let crowded = processes > 2 * cores;
+        let tick = share(if crowded { TICK_CROWDED_THOUSANDTHS } else { TICK_THOUSANDTHS });
+        let early = share(if crowded { EARLY_CROWDED_THOUSANDTHS } else { EARLY_THOUSANDTHS });
+        let ahead_max = share(AHEAD_THOUSANDTHS);
         let by_socket = |to: &Destination| matches!(to, Destination::Process(_));
         let delays = lines.all_outgoing().filter(|line| by_socket(&line.to)).map(|line| line.delay);
         let ahead = match delays.min() {
-            Some(delay) => tick.min(Duration::from_ps(delay.as_ps() / 100 * AHEAD_PERCENT)),
-            None => tick,
+            Some(delay) => ahead_max.min(Duration::from_ps(delay.as_ps() / 100 * AHEAD_PERCENT)),
+            None => ahead_max,
         };
         let tick_ns = u64::try_from(clock.wall(tick).as_nanos()).unwrap_or(u64::MAX).max(1);
-        Pace { tick_ns, ahead, early: tick, has_one_line: lines.all_outgoing().count() == 1 }
+        Pace { tick_ns, ahead, early, has_one_line: lines.all_outgoing().count() == 1 }
     }
 
     /// Up to when things may happen at `now`, having heard of arrivals up to `heard`.

@@ -6,7 +6,7 @@ use crate::clock::Clock;
 use proto::units::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
-/// How late departures inside the measured windows were.
+/// How late departures inside the measured windows were, and those arrivals that were late.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Lateness {
     /// In thousandths of the link's frame time.
@@ -70,6 +70,17 @@ impl Meter {
                 self.lateness.wall_ns.record(late_ns);
                 self.lateness.frames.record(thousandths(late, frame_time));
             }
+        }
+    }
+
+    /// A frame that arrived at `at` was handled only at `now`: it reached a worker that had already
+    /// gone on. Unlike those on time it counts beside the departures, never to their advantage.
+    pub fn handled_late(&mut self, at: Instant, now: Instant, frame_time: Option<Duration>) {
+        let Some(frame_time) = frame_time else { return };
+        if is_measured(&self.windows, at) {
+            let late = now.since(at);
+            self.lateness.wall_ns.record(self.clock.wall(late).as_nanos() as u64);
+            self.lateness.frames.record(thousandths(late, frame_time));
         }
     }
 

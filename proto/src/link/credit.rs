@@ -13,7 +13,10 @@
 //!
 //! Source: IBTA Vol 1, 7.9.4 (counters, FCCL, transmit test, 65 536 symbol refresh, 400 000 symbol
 //! watchdog), 7.2 (link states). The refresh here is four times as frequent, so that credit held
-//! back by coalescing is never old.
+//! back by coalescing is never old. When in between a risen limit is told is left to the
+//! implementation: here as soon as it has risen by a full frame and the peer has used up half of
+//! what it was told. A line whose receiver keeps up then carries a fraction of the flow-control
+//! packets; one whose receiver is nearly full carries one for every frame that leaves.
 
 use crate::ids::VirtualLane;
 use crate::units::{BitRate, Bytes, Duration, Instant};
@@ -88,6 +91,16 @@ impl Lane {
         (self.adjusted_blocks_received + self.free.min(OFFER_MAX) as u16) % MODULUS
     }
 
+    /// Notes that the limit should be told, if it has risen by `rise` blocks and the peer may be
+    /// running short: no more than `plenty` of what it was told is left.
+    fn consider_telling(&mut self, rise: u16, plenty: u16, at: Instant) {
+        let risen = (self.limit() + MODULUS - self.limit_told) % MODULUS;
+        let left = (self.limit_told + MODULUS - self.adjusted_blocks_received) % MODULUS;
+        if risen >= rise && risen <= OFFER_MAX as u16 && left <= plenty {
+            self.tell_since.get_or_insert(at);
+        }
+    }
+
     fn remaining(&self, blocks: u32) -> u16 {
         let spent = (u32::from(self.total_blocks_sent) + blocks) % u32::from(MODULUS);
         (self.credit_limit + MODULUS - spent as u16) % MODULUS
@@ -99,8 +112,10 @@ impl Lane {
 pub struct CreditFlow {
     state: LinkState,
     lanes: Vec<Lane>,
-    /// A rise of the limit by this many blocks is told at once.
+    /// A rise of the limit by this many blocks is told at once,
     tell_rise: u16,
+    /// unless the peer has more than this many blocks left.
+    plenty: u16,
     refresh: Duration,
     watchdog: Duration,
     next_timeout: Instant,
@@ -143,6 +158,7 @@ impl CreditFlow {
             state: LinkState::Initialize,
             lanes: vec![lane; usize::from(lanes)],
             tell_rise: (blocks(full_frame).min(capacity).max(1)) as u16,
+            plenty: (capacity / 2).max(2 * blocks(full_frame)).min(OFFER_MAX) as u16,
             refresh: symbol * Self::REFRESH_SYMBOLS,
             watchdog: symbol * Self::WATCHDOG_SYMBOLS,
             next_timeout: now,
@@ -183,8 +199,10 @@ impl CreditFlow {
         if left <= OFFER_MAX as u16 { left } else { 0 }
     }
 
-    /// Receive meter: takes buffer for a packet; false, and nothing changed, if there is none.
-    pub fn admit(&mut self, lane: VirtualLane, size: Bytes) -> bool {
+    /// Receive meter: takes buffer for a packet that arrived at `at`; false, and nothing changed,
+    /// if there is none.
+    pub fn admit(&mut self, lane: VirtualLane, size: Bytes, at: Instant) -> bool {
+        let (tell_rise, plenty) = (self.tell_rise, self.plenty);
         let lane = &mut self.lanes[lane.index()];
         let n = blocks(size);
         if n > lane.free {
@@ -193,19 +211,17 @@ impl CreditFlow {
         lane.free -= n;
         lane.adjusted_blocks_received =
             ((u32::from(lane.adjusted_blocks_received) + n) % u32::from(MODULUS)) as u16;
+        lane.consider_telling(tell_rise, plenty, at);
         true
     }
 
     /// Receive meter: a packet of `size` left the buffer of `lane` at `at`.
     pub fn release(&mut self, lane: VirtualLane, size: Bytes, at: Instant) {
-        let tell_rise = self.tell_rise;
+        let (tell_rise, plenty) = (self.tell_rise, self.plenty);
         let lane = &mut self.lanes[lane.index()];
         lane.free += blocks(size);
         assert!(lane.free <= lane.capacity, "a buffer cannot hold less than nothing");
-        let risen = (lane.limit() + MODULUS - lane.limit_told) % MODULUS;
-        if risen >= tell_rise && risen <= OFFER_MAX as u16 {
-            lane.tell_since.get_or_insert(at);
-        }
+        lane.consider_telling(tell_rise, plenty, at);
     }
 
     /// Receive meter: octets of buffer in use on `lane`.

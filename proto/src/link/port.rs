@@ -248,7 +248,7 @@ impl LinkPort {
         if self.flow.state() == LinkState::Initialize {
             return Err((DropReason::LinkState, tc));
         }
-        if !self.flow.admit(lane, headers.size) {
+        if !self.flow.admit(lane, headers.size, now) {
             return Err((DropReason::BufferOverrun, tc));
         }
         let in_use = self.flow.in_use(lane).get();

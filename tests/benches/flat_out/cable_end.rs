@@ -108,7 +108,7 @@ impl CableEnd {
                     let lane = headers.expect("a switch's own packet").lane;
                     let lane = proto::ids::VirtualLane::truncate(lane);
                     let size = proto::units::Bytes::new(octets.len() as u64);
-                    assert!(flow.admit(lane, size), "the switch keeps to its credits");
+                    assert!(flow.admit(lane, size, now), "the switch keeps to its credits");
                     flow.release(lane, size, now);
                     frames += 1;
                 }

@@ -135,7 +135,7 @@ fn lost_data_returns_its_credit_with_the_next_flow_control_packet() {
 fn freed_buffer_is_told_once_it_has_grown_by_a_full_frame() {
     let (mut a, mut b) = trained(66);
     a.on_transmit(LANE, FULL);
-    assert!(b.admit(LANE, FULL));
+    assert!(b.admit(LANE, FULL, at(8)));
     b.release(LANE, Bytes::new(64), at(9));
     assert_eq!(b.control_due(at(9)), None);
     b.release(LANE, block_octets(32), at(10));
@@ -147,11 +147,24 @@ fn freed_buffer_is_told_once_it_has_grown_by_a_full_frame() {
 }
 
 #[test]
+fn a_peer_with_more_than_half_left_is_told_when_it_has_used_that_up() {
+    let (mut a, mut b) = trained(297);
+    for n in 0..4 {
+        a.on_transmit(LANE, FULL);
+        assert!(b.admit(LANE, FULL, at(n)));
+        b.release(LANE, FULL, at(n));
+        assert_eq!(b.control_due(at(n)), None, "297 - 33 * {} of 297 blocks are left", n + 1);
+    }
+    assert!(b.admit(LANE, FULL, at(9)));
+    assert_eq!(b.control_due(at(9)), Some(at(9)), "132 are left, and 132 have been freed");
+}
+
+#[test]
 fn a_packet_without_room_is_refused_and_changes_nothing() {
     let mut meter = flow(33);
-    assert!(meter.admit(LANE, FULL));
+    assert!(meter.admit(LANE, FULL, at(1)));
     let before = meter.lanes[0].adjusted_blocks_received;
-    assert!(!meter.admit(LANE, Bytes::new(64)));
+    assert!(!meter.admit(LANE, Bytes::new(64), at(1)));
     assert_eq!(meter.lanes[0].adjusted_blocks_received, before);
     assert_eq!(meter.in_use(LANE), block_octets(33));
 }
@@ -207,7 +220,7 @@ proptest! {
                 0 | 1 if a.may_transmit(LANE, size) => {
                     a.on_transmit(LANE, size);
                     if action == 0 {
-                        prop_assert!(b.admit(LANE, size), "credit was given without room");
+                        prop_assert!(b.admit(LANE, size, now), "credit was given without room");
                         held.push(size);
                     }
                 }
