@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 pub mod calibrate;
+pub mod check;
 pub mod demo;
 pub mod doctor;
 pub mod files;
@@ -54,6 +55,8 @@ enum Command {
     Suite(suite::Options),
     /// Check scenario files without starting anything.
     Validate(validate::Options),
+    /// Run conformance cases: on octets, on the virtual clock, live.
+    Check(check::Options),
     /// Measure what this host sustains in live runs, and remember it.
     Calibrate(calibrate::Options),
     /// Check whether this host can make live runs, and what would make them better.
@@ -89,6 +92,7 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
         Command::Run(options) => run::run(&options, &line),
         Command::Suite(options) => suite::run(&options, &line),
         Command::Validate(options) => validate::run(&options),
+        Command::Check(options) => check::run(&options),
         Command::Calibrate(options) => calibrate::run(&options, &line),
         Command::Doctor(options) => doctor::run(&options),
         Command::Graph(options) => graph::run(&options),

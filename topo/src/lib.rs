@@ -2,6 +2,7 @@
 
 pub mod calibration;
 pub mod campaign;
+pub mod check;
 pub mod command;
 pub mod estimate;
 pub mod experiment;

@@ -1,0 +1,145 @@
+//! ENC: encoders, decoders and CRCs.
+
+use crate::check::case::{Case, Group, Level, Run};
+
+/// The group.
+pub const GROUP: Group =
+    Group { name: "ENC", subject: "Encoders, decoders and CRCs", cases: CASES };
+
+const LATER: &str = "Ethernet is not built yet";
+
+const CASES: &[Case] = &[
+    Case {
+        id: "ENC-01",
+        title: "ICRC of the published local-packet sample",
+        source: "IBA Vol 1 §7.8 sample packet; octets recalled from the standard, confirmed because zlib gives exactly this ICRC (tshark parses the packet but does not verify CRCs)",
+        note: "",
+        runs: &[Run::missing(Level::Codec, LATER)],
+    },
+    Case {
+        id: "ENC-02",
+        title: "VCRC of the same sample",
+        source: "IBA Vol 1 §7.8.2; algorithm as in Endace dagcrc (reflected 0xD008, seed/complement FFFF)",
+        note: "",
+        runs: &[Run::missing(Level::Codec, LATER)],
+    },
+    Case {
+        id: "ENC-03",
+        title: "ICRC of a CNP captured from a real NIC",
+        source: "secdev/scapy test/contrib/roce.uts (ConnectX-4 Lx capture); recomputed here",
+        note: "",
+        runs: &[Run::missing(Level::Codec, LATER)],
+    },
+    Case {
+        id: "ENC-04",
+        title: "Do not encode to a published sample that is wrong",
+        source: "secdev/scapy test/contrib/roce.uts keeps the mismatch as a TODO",
+        note: "",
+        runs: &[Run::missing(Level::Codec, LATER)],
+    },
+    Case {
+        id: "ENC-05",
+        title: "ICRC is blind to exactly the variant fields",
+        source: "IBA Vol 1 §7.8.1, Annex A17 (RoCEv2 ICRC); torvalds/linux drivers/infiniband/sw/rxe/rxe_icrc.c masks the same set",
+        note: "",
+        runs: &[Run::missing(Level::Codec, LATER)],
+    },
+    Case {
+        id: "ENC-06",
+        title: "RoCEv2 CNP layout",
+        source: "IBA Annex A17 §17.9.3; scapy roce.uts asserts",
+        note: "",
+        runs: &[Run::missing(Level::Codec, LATER)],
+    },
+    Case {
+        id: "ENC-07",
+        title: "InfiniBand CN packet layout",
+        source: "IBA Annex A10 §10.3.2; torvalds/linux include/rdma/ib_pack.h IB_OPCODE_CNP 0x80",
+        note: "",
+        runs: &[Run::missing(Level::Codec, LATER)],
+    },
+    Case {
+        id: "ENC-08",
+        title: "PFC frame layout",
+        source: "IEEE 802.3 Annex 31D, 802.1Q cl.36; sonic-mgmt tests/common/snappi_tests/pfc_packet.py validity rules; tshark expert info “8 MSbs of ENBV must be 0”, “dst must be 01-80-C2-00-00-01”",
+        note: "",
+        runs: &[Run::missing(Level::Codec, LATER)],
+    },
+    Case {
+        id: "ENC-09",
+        title: "802.3x PAUSE layout and distinction",
+        source: "IEEE 802.3 Annex 31A/31B; sonic-mgmt docs/testplan/pfc/GLOBAL_PAUSE_README.md",
+        note: "",
+        runs: &[Run::missing(Level::Codec, LATER)],
+    },
+    Case {
+        id: "ENC-10",
+        title: "CNM PDU layout",
+        source: "IEEE 802.1Qau cl.33.3–33.4; UNH-IOL 802.1Qau suite tests 33.1.1–33.1.11",
+        note: "",
+        runs: &[Run::missing(Level::Codec, LATER)],
+    },
+    Case {
+        id: "ENC-11",
+        title: "CN-TAG position and value",
+        source: "IEEE 802.1Qau cl.33.2; UNH-IOL 30.2.1, 33.2.2",
+        note: "",
+        runs: &[Run::missing(Level::Codec, LATER)],
+    },
+    Case {
+        id: "ENC-12",
+        title: "LRH packing",
+        source: "IBA Vol 1 §7.7; tshark field masks infiniband.lrh.*",
+        note: "",
+        runs: &[Run::missing(Level::Codec, LATER)],
+    },
+    Case {
+        id: "ENC-13",
+        title: "Link (flow-control) packet layout",
+        source: "IBA Vol 1 §7.9.4; tshark infiniband_link field masks",
+        note: "",
+        runs: &[Run::missing(Level::Codec, LATER)],
+    },
+    Case {
+        id: "ENC-14",
+        title: "PktLen and pad arithmetic",
+        source: "IBA Vol 1 §7.7, §9.2; sample packet",
+        note: "",
+        runs: &[Run::missing(Level::Codec, LATER)],
+    },
+    Case {
+        id: "ENC-15",
+        title: "Round trip",
+        source: "property used by s2n-quic (bolero) and hickory fuzz target preserve_rdata",
+        note: "",
+        runs: &[Run::missing(Level::Codec, LATER)],
+    },
+    Case {
+        id: "ENC-16",
+        title: "Every truncation is an error, never a panic",
+        source: "tailscale/tailscale#21232, zeek/zeek#3671 (caplen < len not fuzzed)",
+        note: "",
+        runs: &[Run::missing(Level::Codec, LATER)],
+    },
+    Case {
+        id: "ENC-17",
+        title: "Agreement with Wireshark",
+        source: "measured on this project’s VM, tshark 4.0.17",
+        note: "",
+        runs: &[Run::missing(Level::Codec, LATER)],
+    },
+    Case {
+        id: "ENC-18",
+        title: "Agreement with a second decoder",
+        source: "secdev/scapy scapy/contrib/roce.py",
+        note: "",
+        runs: &[Run::missing(Level::Codec, LATER)],
+    },
+    Case {
+        id: "ENC-19",
+        title: "IPv4 checksum after CE",
+        source: "RFC 1624 eqn 3; RFC 3168 §5",
+        note: "",
+        runs: &[Run::missing(Level::Codec, LATER)],
+    },
+];

@@ -1,0 +1,103 @@
+//! FID: link emulation, accounting, fidelity.
+
+use crate::check::case::{Case, Group, Level, Run};
+
+/// The group.
+pub const GROUP: Group =
+    Group { name: "FID", subject: "Link emulation, accounting, fidelity", cases: CASES };
+
+const LATER: &str = "not written yet";
+
+const CASES: &[Case] = &[
+    Case {
+        id: "FID-01",
+        title: "Conservation at every port",
+        source: "own rule; torvalds/linux qos_pfc.sh dout == din; SONiC WRRtest q_cnt_sum == total",
+        note: "",
+        runs: &[Run::missing(Level::Engine, LATER), Run::missing(Level::Live, LATER)],
+    },
+    Case {
+        id: "FID-02",
+        title: "Serialisation rate",
+        source: "sch_ets / qos_pfc tolerance is 5 %",
+        note: "",
+        runs: &[Run::missing(Level::Live, LATER)],
+    },
+    Case {
+        id: "FID-03",
+        title: "Propagation delay",
+        source: "Mininet fidelity literature (delay monitoring)",
+        note: "",
+        runs: &[Run::missing(Level::Live, LATER)],
+    },
+    Case {
+        id: "FID-04",
+        title: "Order",
+        source: "test_ipip_packet_reorder in sonic-mgmt snappi qos",
+        note: "",
+        runs: &[Run::missing(Level::Engine, LATER), Run::missing(Level::Live, LATER)],
+    },
+    Case {
+        id: "FID-05",
+        title: "Injected datagram loss is reported",
+        source: "link sequence numbers; lance0/xfr#75, envoyproxy/envoy#7165",
+        note: "",
+        runs: &[Run::missing(Level::Live, LATER)],
+    },
+    Case {
+        id: "FID-06",
+        title: "Injected reorder and duplicate",
+        source: "own rule",
+        note: "",
+        runs: &[Run::missing(Level::Live, LATER)],
+    },
+    Case {
+        id: "FID-07",
+        title: "Socket overflow",
+        source: "envoy#7165 (u32 wrap), holepunchto/libudx#214",
+        note: "",
+        runs: &[Run::missing(Level::Live, LATER)],
+    },
+    Case {
+        id: "FID-08",
+        title: "CPU starvation is infidelity",
+        source: "ns-3 RealtimeSimulatorImpl HardLimit; Handigol et al. 2012 fidelity monitoring",
+        note: "",
+        runs: &[Run::missing(Level::Live, LATER)],
+    },
+    Case {
+        id: "FID-09",
+        title: "Clock step",
+        source: "varnishcache/varnish-cache#1874, airbus/sen#198",
+        note: "",
+        runs: &[Run::missing(Level::Live, LATER)],
+    },
+    Case {
+        id: "FID-10",
+        title: "Counters survive nothing silently",
+        source: "Prometheus counter-reset rule",
+        note: "",
+        runs: &[Run::missing(Level::Live, LATER)],
+    },
+    Case {
+        id: "FID-11",
+        title: "No foreign noise",
+        source: "sonic-mgmt#22871, #8269",
+        note: "",
+        runs: &[Run::missing(Level::Live, LATER)],
+    },
+    Case {
+        id: "FID-12",
+        title: "Offloads",
+        source: "p4lang/behavioral-model#919, #986, #1280; smoltcp-rs/smoltcp#497",
+        note: "",
+        runs: &[Run::missing(Level::Live, LATER)],
+    },
+    Case {
+        id: "FID-13",
+        title: "Capture is faithful",
+        source: "gojue/ecapture#385",
+        note: "",
+        runs: &[Run::missing(Level::Live, LATER)],
+    },
+];

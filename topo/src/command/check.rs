@@ -1,0 +1,104 @@
+//! `pausebed check`: runs conformance cases and says how each came out.
+
+use super::Exit;
+use crate::check::case::Level;
+use crate::check::report::{Totals, json, junit, line};
+use crate::check::statement::markdown;
+use crate::check::suite::{Outcome, Selection, Verdict, perform};
+use std::path::PathBuf;
+
+/// Of all live cases that ran, more inconclusive ones than this fail the suite. Units: percent.
+/// Source: preface of the conformance cases.
+const INCONCLUSIVE_MAX_PERCENT: usize = 2;
+
+/// Options of `check`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Options {
+    /// Groups and cases, as in IBFC or IBRX-01; all if none is named.
+    #[arg(value_name = "GROUP|CASE")]
+    names: Vec<String>,
+    /// Only these levels: C on octets, E on the virtual clock, L with live daemons
+    #[arg(long, value_name = "C|E|L", value_delimiter = ',', value_parser = level)]
+    level: Vec<Level>,
+    /// Also write the outcome for continuous integration
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
+    /// Also write the statement of conformance, a table in Markdown
+    #[arg(long, value_name = "FILE")]
+    statement: Option<PathBuf>,
+    /// List cases instead of running them
+    #[arg(long)]
+    list: bool,
+    /// Print one JSON document instead of lines
+    #[arg(long)]
+    json: bool,
+}
+
+fn level(text: &str) -> Result<Level, String> {
+    match text {
+        "C" | "c" => Ok(Level::Codec),
+        "E" | "e" => Ok(Level::Engine),
+        "L" | "l" => Ok(Level::Live),
+        _ => Err("a level is C, E or L".to_owned()),
+    }
+}
+
+/// Runs the command.
+pub fn run(options: &Options) -> Exit {
+    let selection = Selection { names: options.names.clone(), levels: options.level.clone() };
+    let chosen = match selection.runs() {
+        Ok(chosen) => chosen,
+        Err(unknown) => {
+            eprintln!(
+                "there is no group or case {unknown}\n  hint: pausebed check --list shows all"
+            );
+            return Exit::Usage;
+        }
+    };
+    if options.list {
+        for (case, run) in &chosen {
+            println!("{:<8} {}  {}  [{}]", case.id, run.level.letter(), case.title, case.source);
+        }
+        return Exit::Good;
+    }
+    let outcomes: Vec<Outcome> = chosen
+        .into_iter()
+        .map(|(case, run)| {
+            let outcome = perform(case, run);
+            if !options.json {
+                println!("{}", line(&outcome));
+            }
+            outcome
+        })
+        .collect();
+    conclude(options, &outcomes)
+}
+
+fn conclude(options: &Options, outcomes: &[Outcome]) -> Exit {
+    let totals = Totals::of(outcomes);
+    if options.json {
+        println!("{}", json(outcomes));
+    } else {
+        let Totals { pass, fail, inconclusive, skip } = totals;
+        println!("\n{pass} passed, {fail} failed, {inconclusive} inconclusive, {skip} skipped");
+    }
+    let files = [
+        (&options.junit, junit as fn(&[Outcome]) -> String),
+        (&options.statement, markdown as fn(&[Outcome]) -> String),
+    ];
+    for (file, text) in files {
+        let Some(file) = file else { continue };
+        if let Err(error) = std::fs::write(file, text(outcomes)) {
+            eprintln!("cannot write {}: {error}", file.display());
+            return Exit::Usage;
+        }
+    }
+    let live =
+        |outcome: &&Outcome| outcome.level == Level::Live && outcome.verdict != Verdict::Skip;
+    let allowed = outcomes.iter().filter(live).count() * INCONCLUSIVE_MAX_PERCENT / 100;
+    match totals {
+        Totals { inconclusive, .. } if inconclusive > allowed => Exit::Inconclusive,
+        Totals { fail, .. } if fail > 0 => Exit::Failed,
+        _ => Exit::Good,
+    }
+}
