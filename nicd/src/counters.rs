@@ -1,5 +1,6 @@
 //! What an adapter counts beside its port: totals under the names operators know, and flows.
 
+use proto::congestion::Periods;
 use proto::counters::{FlowId, FlowReading, LatencyReading, ReceptionReading};
 use proto::units::{Duration, Instant};
 
@@ -149,7 +150,8 @@ impl SentFlow {
 
 /// A reception of `flow` with nothing in it.
 pub fn empty_reception(flow: FlowId) -> ReceptionReading {
-    ReceptionReading { flow, delivered_bytes: 0, messages: 0, marked: 0, reordered: 0 }
+    let periods = Periods::default();
+    ReceptionReading { flow, delivered_bytes: 0, messages: 0, marked: 0, reordered: 0, periods }
 }
 
 /// Message latencies by traffic item, in order of the items' numbers.

@@ -9,7 +9,7 @@ use crate::config::NicConfig;
 use crate::counters::{Total, Totals};
 use crate::timers::{Alarm, Timer, Timers};
 use proto::congestion::schemes::Scheme;
-use proto::congestion::{Notification, Permission, Place, ReactionPoint, ReactionState, Scope};
+use proto::congestion::{Heard, Notification, Permission, Place, ReactionPoint, ReactionState, Scope};
 use proto::counters::{FlowId, FlowReading, Gauge};
 use proto::events::{DeviceEvent, EventKind, EventLog};
 use proto::ids::{Lid, PortNumber, VirtualLane};
@@ -115,12 +115,16 @@ impl Pacer {
     ) -> Permission {
         let member = &mut self.groups[group as usize];
         member.flow = flow;
-        let crossed = member.reaction.on_notification(notification, now);
+        let heard = member.reaction.on_notification(notification, now);
         let permission = member.account(group, now, outlet);
-        if crossed {
-            let ccti = member.shown.scalar;
-            outlet.totals.count(Total::Trigger);
-            outlet.log(member.lane, now, EventKind::Trigger { flow, ccti });
+        match heard {
+            Heard::Taken => {}
+            Heard::Crossed => {
+                let ccti = member.shown.scalar;
+                outlet.totals.count(Total::Trigger);
+                outlet.log(member.lane, now, EventKind::Trigger { flow, ccti });
+            }
+            Heard::Refused => outlet.totals.count(Total::CnpIgnored),
         }
         permission
     }

@@ -136,13 +136,37 @@ pub trait NotificationPoint: Send {
     fn poll_timeout(&self) -> Option<Instant> {
         None
     }
+    /// How many periods of the flow it has judged, for schemes that judge by periods.
+    fn periods(&self) -> Periods {
+        Periods::default()
+    }
+}
+
+/// What a notification point that looks at a flow period by period has found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Periods {
+    /// Periods judged.
+    pub judged: u64,
+    /// Periods in which the flow was found to be a cause of congestion.
+    pub congested: u64,
+}
+
+/// What a reaction point made of a notification.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// It was for this scheme, whether or not it changed anything.
+    Taken,
+    /// It crossed the scheme's logging threshold.
+    Crossed,
+    /// It made no sense and changed nothing.
+    Refused,
 }
 
 /// The role in a sending NIC: one per flow, or per service level, as the scheme's scope says.
 pub trait ReactionPoint: Send {
-    /// A notification arrived; true if it crossed the scheme's logging threshold.
-    fn on_notification(&mut self, _: &Notification, _now: Instant) -> bool {
-        false
+    /// A notification arrived.
+    fn on_notification(&mut self, _: &Notification, _now: Instant) -> Heard {
+        Heard::Taken
     }
     /// A frame of `size` octets has left (`now` is when its last bit does).
     fn on_transmit(&mut self, _size: Bytes, _now: Instant) {}

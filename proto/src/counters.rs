@@ -3,6 +3,7 @@
 //! Totals only grow; whoever wants a rate takes two readings and subtracts (seeing.md 3.1). Every
 //! frame that does not go on is counted under exactly one [`DropReason`].
 
+use crate::congestion::Periods;
 use crate::units::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
@@ -323,6 +324,8 @@ pub struct ReceptionReading {
     pub marked: u64,
     /// Data frames that arrived out of sequence.
     pub reordered: u64,
+    /// What the notification point found, period by period.
+    pub periods: Periods,
 }
 
 /// How long messages of one traffic item took, posting to delivery, as a histogram.

@@ -253,8 +253,12 @@ fn a_reaction_point_never_asks_for_more_than_line_rate() {
             for _ in 0..2_000 {
                 now = now + Duration::from_ps(random.below(4 * TAU.as_ps()));
                 match random.below(4) {
-                    0 => drop(point.on_notification(&Notification::becn(Travel::Cnp), now)),
-                    1 => drop(point.on_notification(&noise(&mut random), now)),
+                    0 => {
+                        point.on_notification(&Notification::becn(Travel::Cnp), now);
+                    }
+                    1 => {
+                        point.on_notification(&noise(&mut random), now);
+                    }
                     2 if point.poll_timeout().is_some_and(|due| due <= now) => {
                         point.handle_timeout(now);
                     }

@@ -5,6 +5,7 @@ pub mod latencies;
 pub mod verdict;
 pub mod windows;
 
+use crate::scenario::repeat::Repeat;
 use emulation::wiring::End;
 use proto::events::Direction;
 use proto::units::{Duration, Instant};
@@ -22,6 +23,8 @@ pub struct Measure {
     pub from: Instant,
     /// End of the window.
     pub to: Instant,
+    /// The window comes again; all of them together are measured.
+    pub repeat: Option<Repeat>,
     /// Parts of the window left out.
     pub except: Vec<(Instant, Instant)>,
     /// Take one value a bin of this width, and reduce over bins as well as places.
@@ -57,6 +60,9 @@ pub enum Quantity {
     Release,
     /// Messages completed, as a share of those posted (flows).
     Completion,
+    /// Periods in which the receiver found the flow a cause of congestion, as a share of those it
+    /// judged (flows).
+    Congested,
 }
 
 /// Counters a scenario may ask for.

@@ -23,6 +23,7 @@ pub mod faults;
 pub mod measures;
 pub mod phases;
 pub mod reachability;
+pub mod repeat;
 pub mod run;
 pub mod scheme;
 pub mod traffic;

@@ -1,7 +1,7 @@
 //! What the channel adapter shows of itself: flows, receptions, latencies, balance.
 
 use crate::transport::ChannelAdapter;
-use proto::counters::{DeviceReading, FlowId, FlowReading, Gauge};
+use proto::counters::{DeviceReading, FlowId, FlowReading, Gauge, ReceptionReading};
 use proto::units::Instant;
 
 impl ChannelAdapter {
@@ -29,7 +29,8 @@ impl ChannelAdapter {
         for index in &self.by_flow {
             let pair = &self.queue_pairs[*index as usize];
             if pair.has_received {
-                reading.receptions.push(pair.received.clone());
+                let periods = pair.notification_point.periods();
+                reading.receptions.push(ReceptionReading { periods, ..pair.received.clone() });
             }
             if pair.sent.messages > 0 {
                 if reading.flows.len() == flows {

@@ -5,9 +5,11 @@
 
 use super::{CongestionPoint, NotificationPoint, ParamError, Place, ReactionPoint, Scope};
 
+mod fecn_marker;
 pub mod ib_cca;
 pub mod none;
 mod params;
+pub mod rr_cc;
 
 /// One scheme: its name, its source, and how its roles are made from its own parameters.
 #[derive(Debug)]
@@ -29,7 +31,7 @@ pub struct Scheme {
 }
 
 /// Every scheme.
-pub const SCHEMES: &[&Scheme] = &[&none::SCHEME, &ib_cca::SCHEME];
+pub const SCHEMES: &[&Scheme] = &[&none::SCHEME, &ib_cca::SCHEME, &rr_cc::SCHEME];
 
 /// The scheme called `name`.
 pub fn find(name: &str) -> Option<&'static Scheme> {

@@ -71,6 +71,7 @@ pub fn evaluate(measure: &Measure, run: &RunData<'_>) -> Result<f64, String> {
         Quantity::Recovery => recovery(measure, run),
         Quantity::Release => release(measure, run),
         Quantity::Completion => completion(measure, run),
+        Quantity::Congested => congested(measure, run),
     }
 }
 
@@ -320,6 +321,30 @@ fn completion(measure: &Measure, run: &RunData<'_>) -> Result<f64, String> {
         return Err("nothing was posted".to_owned());
     }
     number_in(measure.per, reduce(shares, measure.reduce)?)
+}
+
+/// The share of the receivers' periods in which they found the flows a cause of congestion.
+fn congested(measure: &Measure, run: &RunData<'_>) -> Result<f64, String> {
+    let (mut judged, mut found) = (0, 0);
+    for (from, to) in flows(measure)? {
+        let source = run.fabric.addresses.get(*from).copied().unwrap_or(0);
+        let periods = |edge: Instant| -> Result<(u64, u64), String> {
+            let receptions = &run.at(*to, edge)?.0.receptions;
+            let flows = receptions.iter().filter(|reception| reception.flow.source == source);
+            Ok(flows.fold((0, 0), |(judged, found), flow| {
+                (judged + flow.periods.judged, found + flow.periods.congested)
+            }))
+        };
+        for (begin, end) in parts(measure) {
+            let (before, after) = (periods(begin)?, periods(end)?);
+            judged += after.0 - before.0;
+            found += after.1 - before.1;
+        }
+    }
+    if judged == 0 {
+        return Err("no period of these flows was judged: does the scheme judge any?".to_owned());
+    }
+    number_in(measure.per, found as f64 / judged as f64)
 }
 
 fn reduce(mut values: Vec<f64>, how: Reduce) -> Result<f64, String> {

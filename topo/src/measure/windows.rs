@@ -34,9 +34,16 @@ pub fn windows_of(measures: &[Measure]) -> Vec<Interval> {
     merged
 }
 
-/// The window without its exceptions, ascending.
+/// The window as often as it comes.
+fn windows(measure: &Measure) -> impl Iterator<Item = Interval> {
+    let (times, every) = measure.repeat.map_or((1, Duration::ZERO), |r| (r.times, r.every));
+    let (from, to) = (measure.from, measure.to);
+    (0..u64::from(times)).map(move |n| (from + every * n, to + every * n))
+}
+
+/// The windows without their exceptions, ascending.
 pub fn parts(measure: &Measure) -> Vec<Interval> {
-    let mut left = vec![(measure.from, measure.to)];
+    let mut left: Vec<Interval> = windows(measure).collect();
     for (out_from, out_to) in &measure.except {
         left = left
             .into_iter()
@@ -51,7 +58,7 @@ pub fn parts(measure: &Measure) -> Vec<Interval> {
 /// each whole bin of each part.
 pub fn samples(measure: &Measure) -> Vec<Vec<Interval>> {
     let binned =
-        !matches!(measure.of, Quantity::Latency | Quantity::Release | Quantity::Completion);
+        !matches!(measure.of, Quantity::Latency | Quantity::Release | Quantity::Completion | Quantity::Congested);
     match measure.bin.filter(|width| binned && *width > Duration::ZERO) {
         None => vec![parts(measure)],
         Some(width) => {

@@ -7,11 +7,12 @@ use crate::keyfile::quantity;
 use crate::measure::{At, Counter, Measure, Per, Quantity, Reduce};
 use crate::names;
 use crate::scenario::refuse_duplicates;
+use crate::scenario::repeat::{REPEATS_MAX, repeat};
 use crate::topology::Topology;
 use proto::units::{Duration, Instant};
 
 /// The words for [`Quantity`]; `count` stands for every [`Counter`].
-const QUANTITIES: [(&str, Quantity); 9] = [
+const QUANTITIES: [(&str, Quantity); 10] = [
     ("throughput", Quantity::Throughput),
     ("queue", Quantity::Queue),
     ("latency", Quantity::Latency),
@@ -21,6 +22,7 @@ const QUANTITIES: [(&str, Quantity); 9] = [
     ("recovery", Quantity::Recovery),
     ("release", Quantity::Release),
     ("completion", Quantity::Completion),
+    ("congested", Quantity::Congested),
 ];
 const COUNTERS: [(&str, Counter); 5] = [
     ("drops", Counter::Drops),
@@ -83,6 +85,18 @@ pub static KEYS: KeyTable = KeyTable {
             kind: Kind::Span,
             need: Need::Optional,
             about: "take a value a bin of this width",
+        },
+        Key {
+            name: "times",
+            kind: Kind::Whole(1, REPEATS_MAX),
+            need: Need::Default("1"),
+            about: "how many windows there are; one value over all of them",
+        },
+        Key {
+            name: "every",
+            kind: Kind::Span,
+            need: Need::Optional,
+            about: "for times: from the start of one window to the start of the next",
         },
         Key {
             name: "before",
@@ -150,12 +164,14 @@ fn measure(
     }
     let (at, (from, to)) = (at?, window?);
     check_bins(fields, of, (from, to), problems);
+    let repeat = repeat(fields, end, problems);
     Some(Measure {
         name: fields.text("name")?.to_owned(),
         of,
         at,
         from,
         to,
+        repeat,
         except,
         bin: fields.time("bin"),
         before,
@@ -192,7 +208,11 @@ fn place(
         Quantity::Throughput | Quantity::Queue | Quantity::Count(_) | Quantity::Recovery => {
             gather(fields, topology, names::directed, problems).map(At::Ports)
         }
-        Quantity::Rate | Quantity::Ipd | Quantity::Release | Quantity::Completion => {
+        Quantity::Rate
+        | Quantity::Ipd
+        | Quantity::Release
+        | Quantity::Completion
+        | Quantity::Congested => {
             gather(fields, topology, names::flows, problems).map(At::Flows)
         }
         Quantity::Latency => gather(fields, topology, names::adapters, problems).map(At::Nodes),

@@ -6,6 +6,7 @@ use crate::keyfile::problem::{Complaint, Problems, did_you_mean};
 use crate::names;
 use crate::scenario::fabric::FabricSettings;
 use crate::scenario::refuse_duplicates;
+use crate::scenario::repeat::{REPEATS_MAX, Repeat, repeat};
 use crate::topology::Topology;
 use nicd::config::{Arrivals, ClassConfig, Operation, Transport};
 use proto::ids::ServiceLevel;
@@ -82,6 +83,8 @@ const ARRIVALS: [(&str, Arrivals); 4] = [
 ];
 const TRANSPORTS: [(&str, Transport); 3] =
     [("rc", Transport::Rc), ("uc", Transport::Uc), ("ud", Transport::Ud)];
+/// Whether an item has connections of its own.
+const CONNECTIONS: [(&str, bool); 2] = [("shared", false), ("own", true)];
 const OPERATIONS: [(&str, Operation); 2] = [("send", Operation::Send), ("write", Operation::Write)];
 
 /// A message is at most 2 GiB. Source: IBTA Vol 1, 9.4.
@@ -147,6 +150,12 @@ pub static KEYS: KeyTable = KeyTable {
             about: "service level",
         },
         Key {
+            name: "connections",
+            kind: Kind::Word(|| words(&CONNECTIONS)),
+            need: Need::Default("\"shared\""),
+            about: "shared with other items of the same service, or queue pairs of its own",
+        },
+        Key {
             name: "messages",
             kind: Kind::Whole(0, i64::MAX),
             need: Need::Default("0"),
@@ -164,6 +173,18 @@ pub static KEYS: KeyTable = KeyTable {
             need: Need::Optional,
             about: "when it stops and what is unsent is withdrawn; the run's end if left out",
         },
+        Key {
+            name: "times",
+            kind: Kind::Whole(1, REPEATS_MAX),
+            need: Need::Default("1"),
+            about: "how often it comes, as items of their own: burst.1, burst.2, …",
+        },
+        Key {
+            name: "every",
+            kind: Kind::Span,
+            need: Need::Optional,
+            about: "for times: from one start to the next",
+        },
     ],
     variants: None,
     open: false,
@@ -179,21 +200,39 @@ pub fn read(
     let list = root.tables("traffic");
     refuse_duplicates(&list, "traffic items", problems);
     let mut plan = Plan::default();
+    let mut classes = Classes::default();
     for fields in &list {
-        if let Some(item) = item(fields, fabric, end, &mut plan.classes, problems) {
-            plan.items.push(item);
+        let repeat = repeat(fields, end, problems);
+        let owns = fields.word("connections", &CONNECTIONS) == Some(true);
+        if let Some((item, class)) = item(fields, fabric, end, problems) {
+            for item in repeated(&item, repeat) {
+                let index = if owns { classes.own(class) } else { classes.shared(class) };
+                plan.items.extend(index.map(|class| Traffic { class, ..item }));
+            }
         }
     }
+    plan.classes = classes.list;
     plan
+}
+
+/// The item as often as it comes, each time with a name of its own.
+fn repeated(item: &Traffic, repeat: Option<Repeat>) -> Vec<Traffic> {
+    let Some(Repeat { times, every }) = repeat else { return vec![item.clone()] };
+    let one = |n: u32| Traffic {
+        name: format!("{}.{}", item.name, n + 1),
+        start: item.start + every * u64::from(n),
+        stop: item.stop + every * u64::from(n),
+        ..item.clone()
+    };
+    (0..times).map(one).collect()
 }
 
 fn item(
     fields: &Fields<'_>,
     fabric: Option<&FabricSettings>,
     end: Option<Instant>,
-    classes: &mut Vec<ClassConfig>,
     problems: &mut Problems,
-) -> Option<Traffic> {
+) -> Option<(Traffic, ClassConfig)> {
     let arrivals = fields.word("arrivals", &ARRIVALS)?;
     let offer = offer(fields, arrivals, problems);
     let window = window(fields, end, problems);
@@ -211,18 +250,19 @@ fn item(
         check_pairs(fields, from, to, &fabric.topology, problems);
     }
     let (start, stop) = window?;
-    Some(Traffic {
+    let item = Traffic {
         name: fields.text("name")?.to_owned(),
         from: from?,
         to: to?,
         offer: offer?,
         arrivals,
         size: size?,
-        class: class_index(classes, class)?,
+        class: 0,
         start,
         stop,
         messages: fields.whole("messages")?,
-    })
+    };
+    Some((item, class))
 }
 
 fn offer(fields: &Fields<'_>, arrivals: Arrivals, problems: &mut Problems) -> Option<Offer> {
@@ -369,12 +409,33 @@ fn check_pairs(
     }
 }
 
-/// The index of `class`, which joins the list if it is new. A queue pair's number has room for 255.
-fn class_index(classes: &mut Vec<ClassConfig>, class: ClassConfig) -> Option<u8> {
-    let known = classes.iter().position(|known| *known == class);
-    let index = known.unwrap_or_else(|| {
-        classes.push(class);
-        classes.len() - 1
-    });
-    u8::try_from(index).ok()
+/// Connection classes as items ask for them. A queue pair's number has room for 255.
+#[derive(Default)]
+struct Classes {
+    list: Vec<ClassConfig>,
+    /// Indexes of those that one item has for itself.
+    own: Vec<usize>,
+}
+
+impl Classes {
+    /// The index of `class`, which joins the list if nobody shares one like it.
+    fn shared(&mut self, class: ClassConfig) -> Option<u8> {
+        let known = |(index, known): (usize, &ClassConfig)| {
+            *known == class && !self.own.contains(&index)
+        };
+        let found = self.list.iter().enumerate().position(known);
+        u8::try_from(found.unwrap_or_else(|| self.add(class))).ok()
+    }
+
+    /// The index of a new class that nobody else gets.
+    fn own(&mut self, class: ClassConfig) -> Option<u8> {
+        let index = self.add(class);
+        self.own.push(index);
+        u8::try_from(index).ok()
+    }
+
+    fn add(&mut self, class: ClassConfig) -> usize {
+        self.list.push(class);
+        self.list.len() - 1
+    }
 }

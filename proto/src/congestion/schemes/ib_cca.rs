@@ -13,10 +13,10 @@
 //! ```
 
 use super::params::{self, Kind, Param};
-use super::{Scheme, none};
+use super::{Scheme, fecn_marker};
 use crate::congestion::{
-    CongestionPoint, Marking, Notification, NotificationPoint, Permission, Place, QueueSample,
-    ReactionPoint, ReactionState, Scope, Travel,
+    Heard, Notification, NotificationPoint, Permission, Place, ReactionPoint, ReactionState, Scope,
+    Travel,
 };
 use crate::frame::{FrameClass, FrameHeaders};
 use crate::units::{BitRate, Bytes, Duration, Instant};
@@ -26,15 +26,12 @@ use std::sync::Arc;
 pub const SCHEME: Scheme = Scheme {
     name: "ib-cca",
     source: "IBTA Vol 1, annex A10",
-    check: |table| params::check(table, PARAMS),
+    check: |table| params::check(table, &[fecn_marker::PARAMS, PARAMS]),
     scope: |table| match params::word(table, "scope", "queue-pair") {
         "service-level" => Scope::ServiceLevel,
         _ => Scope::QueuePair,
     },
-    congestion_point: |place| match Marker::new(place) {
-        Some(marker) => Box::new(marker),
-        None => Box::new(none::Silent),
-    },
+    congestion_point: fecn_marker::congestion_point,
     notification_point: |place| {
         let travel = match params::word(place.params, "becn", "ack") {
             "cnp" => Travel::Cnp,
@@ -45,23 +42,9 @@ pub const SCHEME: Scheme = Scheme {
     reaction_point: |place| Box::new(Throttle::new(&place)),
 };
 
-/// Parameters under the names of annex A10, and the project's own where A10 leaves it to the vendor.
+/// The channel adapter's parameters under the names of annex A10, and the project's own where A10
+/// leaves it to the vendor.
 const PARAMS: &[Param] = &[
-    // Switch. 0 never marks; 1 is the highest fill, 15 the lowest.
-    Param { name: "threshold", kind: Kind::Integer(0, 15) },
-    // Overrides what `threshold` means, as a share of one input buffer.
-    Param { name: "sw_th_frac", kind: Kind::Fraction },
-    // Shorter packets are never marked, in 64-octet units.
-    Param { name: "packet_size", kind: Kind::Integer(0, 255) },
-    // Mean number of eligible packets between marks; 0 marks each.
-    Param { name: "marking_rate", kind: Kind::Integer(0, 65_535) },
-    // Ports that mark victims too.
-    Param {
-        name: "victim_mask",
-        kind: Kind::WordOrList(&["none", "adapters", "all"], 1, 254, 254),
-    },
-    Param { name: "root_test", kind: Kind::Word(&["head_wait", "enqueue", "dequeue"]) },
-    // Channel adapter.
     Param { name: "scope", kind: Kind::Word(&["queue-pair", "service-level"]) },
     Param { name: "becn", kind: Kind::Word(&["ack", "cnp"]) },
     Param { name: "ccti_increase", kind: Kind::Integer(0, 255) },
@@ -75,101 +58,6 @@ const PARAMS: &[Param] = &[
     // The linear table's delay at its last index, in packet times.
     Param { name: "cct_max_ipd", kind: Kind::Integer(0, 2_047) },
 ];
-
-/// When the queue is judged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum RootTest {
-    /// When the packet becomes first of its queue: a port that had to wait for credit while the
-    /// packet before it was first, or has none for the packet itself, is a victim.
-    HeadWait,
-    /// When it is admitted: a port without credit is a victim.
-    Enqueue,
-    /// When it leaves: credits are there by then, so every victim passes for a root. Kept because
-    /// that is the trap (algorithms.md 2.1).
-    Dequeue,
-}
-
-/// The congestion point of one output port and lane.
-#[derive(Debug)]
-struct Marker {
-    limit: Bytes,
-    packet_size: Bytes,
-    root_test: RootTest,
-    marks_victims: bool,
-    /// Eligible packets between two marks.
-    marking_rate: u64,
-    until_mark: u64,
-}
-
-impl Marker {
-    /// `None` if Threshold is 0: the port never marks.
-    fn new(mut place: Place<'_>) -> Option<Marker> {
-        let params = place.params;
-        let threshold = params::integer(params, "threshold", 1) as u64;
-        if threshold == 0 {
-            return None;
-        }
-        let millionths =
-            params::millionths(params, "sw_th_frac").unwrap_or(fill_millionths(threshold));
-        let marking_rate = params::integer(params, "marking_rate", 0) as u64;
-        let listed = params::list(params, "victim_mask")
-            .is_some_and(|ports| ports.contains(&i64::from(place.port.get())));
-        let marks_victims = match params::word(params, "victim_mask", "none") {
-            "all" => true,
-            "adapters" => place.faces_adapter,
-            _ => listed,
-        };
-        Some(Marker {
-            limit: Bytes::new(place.buffer.get() * millionths / 1_000_000),
-            packet_size: Bytes::new(params::integer(params, "packet_size", 0) as u64 * 64),
-            root_test: match params::word(params, "root_test", "head_wait") {
-                "enqueue" => RootTest::Enqueue,
-                "dequeue" => RootTest::Dequeue,
-                _ => RootTest::HeadWait,
-            },
-            marks_victims,
-            marking_rate,
-            // A random phase keeps the ports of a switch from marking in step.
-            until_mark: if marking_rate == 0 { 0 } else { place.random.below(marking_rate + 1) },
-        })
-    }
-
-    fn judge(&mut self, test: RootTest, headers: &FrameHeaders, sample: &QueueSample) -> Marking {
-        let eligible = test == self.root_test
-            && headers.class == FrameClass::Data
-            && headers.queue_pair != 0
-            && headers.size >= self.packet_size
-            && sample.queue > self.limit;
-        let is_root = test == RootTest::Dequeue || sample.blocked_since.is_none();
-        if !eligible || !(is_root || self.marks_victims) {
-            return Marking::Pass;
-        }
-        if self.until_mark > 0 {
-            self.until_mark -= 1;
-            return Marking::Pass;
-        }
-        self.until_mark = self.marking_rate;
-        Marking::Fecn { limit: self.limit }
-    }
-}
-
-/// The share of an input buffer that Threshold `k` stands for, in millionths: 0.90 for 1, falling
-/// in equal steps to 0.06 for 15. A10 leaves the scale to the vendor (algorithms.md 2.1).
-fn fill_millionths(k: u64) -> u64 {
-    900_000 - 60_000 * (k - 1)
-}
-
-impl CongestionPoint for Marker {
-    fn on_enqueue(&mut self, headers: &FrameHeaders, sample: &QueueSample, _: Instant) -> Marking {
-        self.judge(RootTest::Enqueue, headers, sample)
-    }
-    fn on_head(&mut self, headers: &FrameHeaders, sample: &QueueSample, _: Instant) -> Marking {
-        self.judge(RootTest::HeadWait, headers, sample)
-    }
-    fn on_dequeue(&mut self, headers: &FrameHeaders, sample: &QueueSample, _: Instant) -> Marking {
-        self.judge(RootTest::Dequeue, headers, sample)
-    }
-}
 
 /// The notification point: FECN in, BECN out.
 #[derive(Debug)]
@@ -263,18 +151,20 @@ impl Throttle {
 }
 
 impl ReactionPoint for Throttle {
-    fn on_notification(&mut self, notification: &Notification, now: Instant) -> bool {
+    fn on_notification(&mut self, notification: &Notification, now: Instant) -> Heard {
         if !notification.becn {
-            return false;
+            return Heard::Taken;
         }
         let before = self.ccti;
         self.ccti = (self.ccti + self.ccti_increase).min(self.ccti_limit);
         if self.ccti > self.ccti_min && self.ccti_timer > Duration::ZERO {
             self.decrease_at.get_or_insert(now + self.ccti_timer);
         }
-        self.trigger_threshold != 0
-            && before < self.trigger_threshold
-            && self.ccti >= self.trigger_threshold
+        let threshold = self.trigger_threshold;
+        if threshold != 0 && before < threshold && self.ccti >= threshold {
+            return Heard::Crossed;
+        }
+        Heard::Taken
     }
 
     fn on_transmit(&mut self, size: Bytes, _: Instant) {

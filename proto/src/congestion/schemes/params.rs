@@ -4,6 +4,7 @@ use crate::congestion::ParamError;
 use toml::{Table, Value};
 
 /// One parameter a scheme understands.
+#[derive(Clone, Copy)]
 pub struct Param {
     /// Its key.
     pub name: &'static str,
@@ -12,6 +13,7 @@ pub struct Param {
 }
 
 /// What a parameter may hold.
+#[derive(Clone, Copy)]
 pub enum Kind {
     /// A whole number in this range.
     Integer(i64, i64),
@@ -55,8 +57,9 @@ impl Kind {
     }
 }
 
-/// Every fault of `table` against the parameters a scheme knows.
-pub fn check(table: &Table, known: &[Param]) -> Vec<ParamError> {
+/// Every fault of `table` against the parameters a scheme knows, its roles' lists together.
+pub fn check(table: &Table, known: &[&[Param]]) -> Vec<ParamError> {
+    let known = known.concat();
     let names: Vec<&str> = known.iter().map(|param| param.name).collect();
     table
         .iter()

@@ -165,6 +165,7 @@ impl Device for Switch {
             messages: 12,
             marked: 7,
             reordered: 0,
+            periods: Default::default(),
         }];
         let mut latency = LatencyReading { item: 1, ..LatencyReading::default() };
         [5, 10, 12, 900].into_iter().for_each(|ns| latency.count(Duration::from_ns(ns)));

@@ -1,6 +1,8 @@
 //! The table, the index, the timer, and who is marked.
 
+use super::super::fecn_marker::Marker;
 use super::*;
+use crate::congestion::{CongestionPoint, Marking, QueueSample};
 use crate::ids::PortNumber;
 use crate::random::Random;
 use toml::Table;
@@ -119,7 +121,7 @@ fn crossing_the_trigger_threshold_is_told_once() {
         |t: &mut Throttle| t.on_notification(&Notification::becn(Travel::Cnp), Instant::ZERO);
     assert_eq!(
         [tell(&mut throttle), tell(&mut throttle), tell(&mut throttle)],
-        [false, true, false]
+        [Heard::Taken, Heard::Crossed, Heard::Taken]
     );
 }
 
