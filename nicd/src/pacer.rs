@@ -9,7 +9,9 @@ use crate::config::NicConfig;
 use crate::counters::{Total, Totals};
 use crate::timers::{Alarm, Timer, Timers};
 use proto::congestion::schemes::Scheme;
-use proto::congestion::{Heard, Notification, Permission, Place, ReactionPoint, ReactionState, Scope};
+use proto::congestion::{
+    Heard, Notification, Permission, Place, ReactionPoint, ReactionState, Scope,
+};
 use proto::counters::{FlowId, FlowReading, Gauge};
 use proto::events::{DeviceEvent, EventKind, EventLog};
 use proto::ids::{Lid, PortNumber, VirtualLane};

@@ -23,6 +23,8 @@ pub struct Measure {
     pub from: Instant,
     /// End of the window.
     pub to: Instant,
+    /// For latencies: only of these traffic items, by number; of all if none is named.
+    pub items: Vec<u16>,
     /// The window comes again; all of them together are measured.
     pub repeat: Option<Repeat>,
     /// Parts of the window left out.
@@ -63,6 +65,9 @@ pub enum Quantity {
     /// Periods in which the receiver found the flow a cause of congestion, as a share of those it
     /// judged (flows).
     Congested,
+    /// Octets of notifications received for flows, as a share of the octets of data they sent
+    /// (flows).
+    Overhead,
 }
 
 /// Counters a scenario may ask for.

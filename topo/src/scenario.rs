@@ -171,7 +171,7 @@ impl Scenario {
         let traffic = traffic::read(root, fabric.as_ref(), end, problems);
         let impairments = faults::read(root, topology, problems);
         let phases = phases::read(root, end, problems);
-        let measures = measures::read(root, topology, end, problems);
+        let measures = measures::read(root, topology, &traffic, end, problems);
         let expectations = expectations::read(root, problems);
         Some(Scenario {
             name: root.text("name")?.to_owned(),

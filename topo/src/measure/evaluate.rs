@@ -6,7 +6,7 @@ use crate::measure::windows::{Interval, parts, samples};
 use crate::measure::{At, Counter, Measure, Per, Quantity, Reduce};
 use emulation::recorder::Recording;
 use emulation::wiring::End;
-use proto::counters::{DeviceReading, FlowReading, Gauge, PortReading};
+use proto::counters::{DeviceReading, FlowReading, Gauge, LatencyReading, PortReading};
 use proto::events::Direction;
 use proto::units::Instant;
 use std::collections::BTreeMap;
@@ -72,6 +72,7 @@ pub fn evaluate(measure: &Measure, run: &RunData<'_>) -> Result<f64, String> {
         Quantity::Release => release(measure, run),
         Quantity::Completion => completion(measure, run),
         Quantity::Congested => congested(measure, run),
+        Quantity::Overhead => overhead(measure, run),
     }
 }
 
@@ -167,8 +168,12 @@ fn latency(measure: &Measure, run: &RunData<'_>) -> Result<f64, String> {
     let mut latencies = Latencies::default();
     for node in nodes {
         for (from, to) in parts(measure) {
-            run.at(*node, to)?.0.latencies.iter().for_each(|reading| latencies.add(reading));
-            run.at(*node, from)?.0.latencies.iter().for_each(|reading| latencies.subtract(reading));
+            let wanted = |reading: &&LatencyReading| {
+                measure.items.is_empty() || measure.items.contains(&reading.item)
+            };
+            let (after, before) = (run.at(*node, to)?.0, run.at(*node, from)?.0);
+            after.latencies.iter().filter(wanted).for_each(|reading| latencies.add(reading));
+            before.latencies.iter().filter(wanted).for_each(|reading| latencies.subtract(reading));
         }
     }
     let none = || "no message arrived".to_owned();
@@ -345,6 +350,29 @@ fn congested(measure: &Measure, run: &RunData<'_>) -> Result<f64, String> {
         return Err("no period of these flows was judged: does the scheme judge any?".to_owned());
     }
     number_in(measure.per, found as f64 / judged as f64)
+}
+
+/// LRH, BTH, the sixteen reserved octets, ICRC and VCRC: a notification on the wire.
+const NOTIFICATION: u64 = 8 + 12 + 16 + 4 + 2;
+
+/// Octets of notifications as a share of the octets of data they are about.
+fn overhead(measure: &Measure, run: &RunData<'_>) -> Result<f64, String> {
+    let (mut notes, mut octets) = (0, 0);
+    for pair in flows(measure)? {
+        let sums = |edge: Instant| -> Result<(u64, u64), String> {
+            let flows = flows_at(run, *pair, edge)?.0;
+            Ok(flows.iter().fold((0, 0), |sum, flow| (sum.0 + flow.notes, sum.1 + flow.tx_bytes)))
+        };
+        for (from, to) in parts(measure) {
+            let (before, after) = (sums(from)?, sums(to)?);
+            notes += after.0 - before.0;
+            octets += after.1 - before.1;
+        }
+    }
+    if octets == 0 {
+        return Err("none of these flows sent".to_owned());
+    }
+    number_in(measure.per, (notes * NOTIFICATION) as f64 / octets as f64)
 }
 
 fn reduce(mut values: Vec<f64>, how: Reduce) -> Result<f64, String> {

@@ -57,8 +57,14 @@ pub fn parts(measure: &Measure) -> Vec<Interval> {
 /// The intervals behind each value of a measure: one value over all parts, or with `bin` one for
 /// each whole bin of each part.
 pub fn samples(measure: &Measure) -> Vec<Vec<Interval>> {
-    let binned =
-        !matches!(measure.of, Quantity::Latency | Quantity::Release | Quantity::Completion | Quantity::Congested);
+    let binned = !matches!(
+        measure.of,
+        Quantity::Latency
+            | Quantity::Release
+            | Quantity::Completion
+            | Quantity::Congested
+            | Quantity::Overhead
+    );
     match measure.bin.filter(|width| binned && *width > Duration::ZERO) {
         None => vec![parts(measure)],
         Some(width) => {

@@ -142,6 +142,7 @@ fn throughput(from: u64, to: u64) -> Measure {
         at: At::Ports(vec![(end(0), Direction::Tx)]),
         from: at(from),
         to: at(to),
+        items: Vec::new(),
         repeat: None,
         except: Vec::new(),
         bin: None,

@@ -2,17 +2,18 @@
 
 use crate::keyfile::fields::Fields;
 use crate::keyfile::keys::{Key, KeyTable, Kind, Need, words};
-use crate::keyfile::problem::{Complaint, Place, Problems};
+use crate::keyfile::problem::{Complaint, Place, Problems, did_you_mean};
 use crate::keyfile::quantity;
 use crate::measure::{At, Counter, Measure, Per, Quantity, Reduce};
 use crate::names;
 use crate::scenario::refuse_duplicates;
 use crate::scenario::repeat::{REPEATS_MAX, repeat};
+use crate::scenario::traffic::Plan;
 use crate::topology::Topology;
 use proto::units::{Duration, Instant};
 
 /// The words for [`Quantity`]; `count` stands for every [`Counter`].
-const QUANTITIES: [(&str, Quantity); 10] = [
+const QUANTITIES: [(&str, Quantity); 11] = [
     ("throughput", Quantity::Throughput),
     ("queue", Quantity::Queue),
     ("latency", Quantity::Latency),
@@ -23,6 +24,7 @@ const QUANTITIES: [(&str, Quantity); 10] = [
     ("release", Quantity::Release),
     ("completion", Quantity::Completion),
     ("congested", Quantity::Congested),
+    ("overhead", Quantity::Overhead),
 ];
 const COUNTERS: [(&str, Counter); 5] = [
     ("drops", Counter::Drops),
@@ -87,6 +89,12 @@ pub static KEYS: KeyTable = KeyTable {
             about: "take a value a bin of this width",
         },
         Key {
+            name: "traffic",
+            kind: Kind::Either(&[Kind::Text, Kind::List(&Kind::Text)]),
+            need: Need::Optional,
+            about: "for latency: only of these traffic items",
+        },
+        Key {
             name: "times",
             kind: Kind::Whole(1, REPEATS_MAX),
             need: Need::Default("1"),
@@ -137,17 +145,19 @@ pub static KEYS: KeyTable = KeyTable {
 pub fn read(
     root: &Fields<'_>,
     topology: Option<&Topology>,
+    traffic: &Plan,
     end: Option<Instant>,
     problems: &mut Problems,
 ) -> Vec<Measure> {
     let list = root.tables("measure");
     refuse_duplicates(&list, "measures", problems);
-    list.iter().filter_map(|fields| measure(fields, topology, end, problems)).collect()
+    list.iter().filter_map(|fields| measure(fields, topology, traffic, end, problems)).collect()
 }
 
 fn measure(
     fields: &Fields<'_>,
     topology: Option<&Topology>,
+    traffic: &Plan,
     end: Option<Instant>,
     problems: &mut Problems,
 ) -> Option<Measure> {
@@ -165,12 +175,14 @@ fn measure(
     let (at, (from, to)) = (at?, window?);
     check_bins(fields, of, (from, to), problems);
     let repeat = repeat(fields, end, problems);
+    let items = items(fields, of, traffic, problems);
     Some(Measure {
         name: fields.text("name")?.to_owned(),
         of,
         at,
         from,
         to,
+        items,
         repeat,
         except,
         bin: fields.time("bin"),
@@ -179,6 +191,35 @@ fn measure(
         reduce: fields.word("reduce", &REDUCTIONS)?,
         per,
     })
+}
+
+/// The traffic items that `traffic` names, by number; `burst` stands for burst.1, burst.2, ….
+fn items(fields: &Fields<'_>, of: Quantity, plan: &Plan, problems: &mut Problems) -> Vec<u16> {
+    let named = fields.texts("traffic");
+    if of != Quantity::Latency && !named.is_empty() {
+        let complaint = Complaint::new("only latency tells traffic items apart", "leave it out");
+        fields.report(problems, "traffic", complaint);
+        return Vec::new();
+    }
+    let mut items = Vec::new();
+    for (name, place) in named {
+        let names = plan.items.iter().map(|item| item.name.as_str());
+        let is_it = |item: &str| {
+            let rest = item.strip_prefix(name);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        let found = (0u16..).zip(names.clone()).filter(|(_, item)| is_it(item));
+        let before = items.len();
+        items.extend(found.map(|(number, _)| number));
+        if items.len() == before {
+            let complaint = Complaint::new(
+                format!("no traffic item is called {name:?}"),
+                did_you_mean(name, names),
+            );
+            problems.report(place, format!("{}.traffic", fields.path), complaint);
+        }
+    }
+    items
 }
 
 fn with_counter(fields: &Fields<'_>, of: Quantity, problems: &mut Problems) -> Quantity {
@@ -212,9 +253,8 @@ fn place(
         | Quantity::Ipd
         | Quantity::Release
         | Quantity::Completion
-        | Quantity::Congested => {
-            gather(fields, topology, names::flows, problems).map(At::Flows)
-        }
+        | Quantity::Congested
+        | Quantity::Overhead => gather(fields, topology, names::flows, problems).map(At::Flows),
         Quantity::Latency => gather(fields, topology, names::adapters, problems).map(At::Nodes),
     }
 }

@@ -420,9 +420,8 @@ struct Classes {
 impl Classes {
     /// The index of `class`, which joins the list if nobody shares one like it.
     fn shared(&mut self, class: ClassConfig) -> Option<u8> {
-        let known = |(index, known): (usize, &ClassConfig)| {
-            *known == class && !self.own.contains(&index)
-        };
+        let known =
+            |(index, known): (usize, &ClassConfig)| *known == class && !self.own.contains(&index);
         let found = self.list.iter().enumerate().position(known);
         u8::try_from(found.unwrap_or_else(|| self.add(class))).ok()
     }

@@ -50,6 +50,8 @@ const PARAMS: &[Param] = &[
     Param { name: "decrease", kind: Kind::Fraction },
     // R_AI, as a share of the line's rate.
     Param { name: "additive_increase", kind: Kind::Fraction },
+    // Whether senders obey; one that does not shows what receivers find out about unhindered flows.
+    Param { name: "sender", kind: Kind::Word(&["obeys", "ignores"]) },
     Param { name: "scope", kind: Kind::Word(&["queue-pair", "service-level"]) },
 ];
 
@@ -178,6 +180,7 @@ struct Sender {
     /// Notifications without BECN since the last one with it.
     good_news: u32,
     last_frame: Bytes,
+    ignores: bool,
 }
 
 /// From which notification without BECN in a row on the target grows.
@@ -197,6 +200,7 @@ impl Sender {
             target: line,
             good_news: 0,
             last_frame: place.full_frame,
+            ignores: params::word(place.params, "sender", "obeys") == "ignores",
         }
     }
 
@@ -220,6 +224,9 @@ impl Sender {
 impl ReactionPoint for Sender {
     fn on_notification(&mut self, notification: &Notification, _: Instant) -> Heard {
         let Some(rate) = self.rate_told(notification) else { return Heard::Refused };
+        if self.ignores {
+            return Heard::Taken;
+        }
         if notification.becn {
             self.good_news = 0;
             self.target = self.current;

@@ -56,6 +56,7 @@ fn measure(of: Quantity, at_ports: At) -> Measure {
         at: at_ports,
         from: at(1_000),
         to: at(3_000),
+        items: Vec::new(),
         repeat: None,
         except: Vec::new(),
         bin: None,

@@ -57,8 +57,10 @@ impl Body {
 
     /// What the octets say; `None` for another magic or version, or without a rate.
     pub fn parse(octets: &[u8; 16]) -> Option<Body> {
-        let wide = |at: usize| octets[at..].first_chunk().map_or(0, |word| u32::from_be_bytes(*word));
-        let short = |at: usize| octets[at..].first_chunk().map_or(0, |word| u16::from_be_bytes(*word));
+        let wide =
+            |at: usize| octets[at..].first_chunk().map_or(0, |word| u32::from_be_bytes(*word));
+        let short =
+            |at: usize| octets[at..].first_chunk().map_or(0, |word| u16::from_be_bytes(*word));
         if octets[..2] != MAGIC || octets[2] != VERSION || octets[3] & RATE_VALID == 0 {
             return None;
         }
@@ -93,7 +95,8 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_saturates_and_no_rate_is_the_least_rate() {
-        let far = Body { rate_kbps: 0, period: Duration::from_us(9_000_000), frames: 70_000, ..BODY };
+        let far =
+            Body { rate_kbps: 0, period: Duration::from_us(9_000_000), frames: 70_000, ..BODY };
         let seen = Body::parse(&far.emit()).expect("our own octets");
         assert_eq!((seen.rate_kbps, seen.frames), (1, 65_535));
         assert_eq!(seen.period, Duration::from_ns(u32::MAX.into()));

@@ -84,7 +84,11 @@ fn a_flow_with_few_marks_is_a_victim_and_is_told_so() {
 fn slow_flows_are_measured_over_the_time_that_really_passed() {
     let told = receive(40, 10, 4_000);
     for (_, body) in &told[1..] {
-        assert_eq!(body.rate_kbps, LINE / 40 / 1_000, "a fixed period could not see less than C/16");
+        assert_eq!(
+            body.rate_kbps,
+            LINE / 40 / 1_000,
+            "a fixed period could not see less than C/16"
+        );
     }
 }
 
