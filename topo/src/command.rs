@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 pub mod calibrate;
 pub mod check;
+pub mod compare;
 pub mod demo;
 pub mod doctor;
 pub mod files;
@@ -57,6 +58,8 @@ enum Command {
     Validate(validate::Options),
     /// Run conformance cases: on octets, on the virtual clock, live.
     Check(check::Options),
+    /// Lay finished runs side by side: a table, and a figure.
+    Compare(compare::Options),
     /// Measure what this host sustains in live runs, and remember it.
     Calibrate(calibrate::Options),
     /// Check whether this host can make live runs, and what would make them better.
@@ -93,6 +96,7 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
         Command::Suite(options) => suite::run(&options, &line),
         Command::Validate(options) => validate::run(&options),
         Command::Check(options) => check::run(&options),
+        Command::Compare(options) => compare::run(&options),
         Command::Calibrate(options) => calibrate::run(&options, &line),
         Command::Doctor(options) => doctor::run(&options),
         Command::Graph(options) => graph::run(&options),

@@ -4,6 +4,7 @@ pub mod calibration;
 pub mod campaign;
 pub mod check;
 pub mod command;
+pub mod compare;
 pub mod estimate;
 pub mod experiment;
 pub mod fabric;
