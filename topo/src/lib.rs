@@ -20,3 +20,4 @@ pub mod scenario;
 pub mod shapes;
 pub mod terminal;
 pub mod topology;
+pub mod verify;
