@@ -13,6 +13,8 @@ use proto::wire::infiniband::{FlowControlOp, FlowControlPacket};
 const WAKES_MAX: u32 = 1_000;
 /// Steps of one input: an input is small, and time is cheap to write.
 const STEPS_MAX: u32 = 4_096;
+/// And this much fabric time: a link that lost its peer trains anew 25 times in it.
+const TIME_MAX: Instant = Instant::from_ps(40_000_000_000);
 
 /// The device and what went in and out.
 pub struct Bench<D> {
@@ -44,7 +46,7 @@ impl<D: Device> Bench<D> {
         self.train();
         while let Some(step) = tape.next() {
             self.steps += 1;
-            if self.steps > STEPS_MAX {
+            if self.steps > STEPS_MAX || self.now > TIME_MAX {
                 break;
             }
             self.step(step, &mut tape);

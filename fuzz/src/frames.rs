@@ -86,7 +86,11 @@ pub fn link_packet(tape: &mut Tape<'_>) -> Frame {
         // Most are of a link in good order.
         op: FlowControlOp::from_bits(if first >> 12 > 3 { 0 } else { (first >> 12) as u8 }),
         fctbs: first & 0xfff,
-        virtual_lane: VirtualLane::truncate(if second >> 12 > 8 { (second >> 12) as u8 } else { 0 }),
+        virtual_lane: VirtualLane::truncate(if second >> 12 > 8 {
+            (second >> 12) as u8
+        } else {
+            0
+        }),
         fccl: second & 0xfff,
     };
     link(&packet)

@@ -16,7 +16,8 @@ use proto::wire::infiniband::{FlowControlOp, FlowControlPacket, Opcode};
 /// The inputs a target's corpus begins with; always the same.
 pub fn seeds(target: &str) -> Vec<Vec<u8>> {
     let mut random = Random::stream(1, target, "seeds");
-    let mut tape = |length: u64| -> Vec<u8> { (0..length).map(|_| random.below(256) as u8).collect() };
+    let mut tape =
+        |length: u64| -> Vec<u8> { (0..length).map(|_| random.below(256) as u8).collect() };
     match target {
         "packet" => (0..40).map(|n| [&[n % 8], &packet(&tape(48), n)[..]].concat()).collect(),
         "link_packet" => (0..24).map(|n| link_packet(&tape(4), n)).collect(),
@@ -101,8 +102,7 @@ fn capture(tape: &[u8], n: u8) -> Vec<u8> {
     let types = [pcapng::LinkType::Erf, pcapng::LinkType::User0, pcapng::LinkType::Ethernet];
     for (name, link_type) in names.into_iter().zip(types) {
         let speed = 8_000_000_000;
-        let interface =
-            pcapng::Interface { link_type, snaplen: 0, name, description: "", speed };
+        let interface = pcapng::Interface { link_type, snaplen: 0, name, description: "", speed };
         pcapng::interface(&mut file, &interface);
     }
     for index in 0..n % 6 + 1 {

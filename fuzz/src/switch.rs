@@ -6,9 +6,7 @@ use proto::congestion::SchemeConfig;
 use proto::ids::{Lid, PortNumber};
 use proto::link::{ArbitrationConfig, LinkConfig};
 use proto::units::{BitRate, Bytes};
-use switchd::config::{
-    MemoryConfig, MulticastRoute, PortConfig, Read, Route, SwitchConfig,
-};
+use switchd::config::{MemoryConfig, MulticastRoute, PortConfig, Read, Route, SwitchConfig};
 use switchd::switch::Switch;
 
 const PORTS: usize = 4;

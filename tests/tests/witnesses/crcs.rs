@@ -90,7 +90,10 @@ fn ten_thousand_good_frames_and_ten_thousand_damaged_ones_get_the_same_verdicts(
     }
     assert_eq!(good, FRAMES);
     assert!(links > 2_000 && raw > 3_000 && masked > 20, "{links} {raw} {masked}");
-    println!("{} frames: {links} link packets, {raw} raw, {masked} hurt where it may change", 20_000);
+    println!(
+        "{} frames: {links} link packets, {raw} raw, {masked} hurt where it may change",
+        20_000
+    );
 }
 
 #[test]

@@ -62,7 +62,10 @@ fn a_classic_pcap_of_type_247_is_refused_and_a_packet_of_it_stays_data() {
         return eprintln!("SKIPPED: tshark is not here");
     };
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.contains("network type 247 unknown") && !output.status.success(), "{NEWER}: {said}");
+    assert!(
+        said.contains("network type 247 unknown") && !output.status.success(),
+        "{NEWER}: {said}"
+    );
     // The same octets as an ERF record are what it does understand.
     pcap(&file, 197, &erf(21, &octets));
     let rows = fields(&file, &["infiniband.bth.opcode"], &[]).expect("it was here before");
@@ -82,7 +85,8 @@ fn a_link_packet_in_an_erf_record_is_called_malformed_and_ours_is_not() {
     let Some(rows) = tshark(&file, &["-Y", "_ws.malformed"]) else { return };
     assert_eq!(rows.len(), 1, "{NEWER}");
     write(&file, &[(FrameKind::InfinibandLink, link.to_octets()[..].into())]);
-    let rows = fields(&file, &["frame.protocols", "frame.interface_name"], &[]).expect("it was here");
+    let rows =
+        fields(&file, &["frame.protocols", "frame.interface_name"], &[]).expect("it was here");
     assert_eq!(rows.len(), 1);
     assert_eq!(rows[0][1], "h0:1/link");
     assert!(!rows[0][0].contains("malformed"), "{rows:?}");
@@ -94,7 +98,7 @@ fn a_native_notification_is_named_and_its_body_and_crcs_are_one_lump() {
     let (_folder, file) = scratch();
     write_packets(&file, &[packet(Opcode::CNP, false, 16, &mut random())]);
     let names = ["infiniband.bth.opcode", "infiniband.invariant.crc", "infiniband.vendor"];
-    let Some(rows) = fields(&file, &names, &[]) else { return };
+    let Some(rows) = fields(&file, &names, &["-E", "occurrence=l"]) else { return };
     assert_eq!(rows[0][..2], ["128", ""], "{NEWER}");
     assert_eq!(rows[0][2].len(), 2 * (16 + 4 + 2), "{NEWER}: {rows:?}");
     let text = tshark(&file, &["-V"]).expect("it was here before");
@@ -107,7 +111,8 @@ fn a_rocev2_notification_has_no_name_and_no_icrc() {
     let mut body = vec![0x81, 0, 0xff, 0xff, 0x40, 0x10, 0, 7, 0, 0, 0, 0];
     body.extend([0; 16]);
     write(&file, &[(FrameKind::Ethernet, rocev2(50_000, &body))]);
-    let Some(rows) = fields(&file, &["infiniband.bth.opcode", "infiniband.invariant.crc"], &[]) else {
+    let Some(rows) = fields(&file, &["infiniband.bth.opcode", "infiniband.invariant.crc"], &[])
+    else {
         return;
     };
     assert_eq!(rows, [["129", ""]], "{NEWER}");

@@ -14,7 +14,8 @@ use std::process::Command;
 
 /// What tshark says about a file, a line a packet; `None`, with a word about it, where it is missing.
 pub fn tshark(file: &Path, more: &[&str]) -> Option<Vec<String>> {
-    let Ok(output) = Command::new("tshark").arg("-n").arg("-r").arg(file).args(more).output() else {
+    let Ok(output) = Command::new("tshark").arg("-n").arg("-r").arg(file).args(more).output()
+    else {
         eprintln!("SKIPPED: tshark is not here");
         return None;
     };
@@ -35,8 +36,7 @@ pub fn fields(file: &Path, names: &[&str], more: &[&str]) -> Option<Vec<Vec<Stri
 
 /// Writes packets as our recorder does: sent by port 1 of a NIC `h0`.
 pub fn write(file: &Path, frames: &[(FrameKind, BytesMut)]) {
-    let node =
-        NodeWiring { name: "h0".to_owned(), kind: NodeKind::Nic, ports: 2, level: 0 };
+    let node = NodeWiring { name: "h0".to_owned(), kind: NodeKind::Nic, ports: 2, level: 0 };
     let wiring = Wiring { nodes: vec![node], links: vec![], impairments: vec![] };
     let port = |index, technology| CapturedPort {
         at: End { node: 0, port: PortNumber::from_index(index) },

@@ -207,12 +207,7 @@ impl Port {
             }
         }
         let previous = half.limit;
-        *half = Half {
-            sent: Some(packet.fctbs),
-            limit: Some(packet.fccl),
-            initializing,
-            unsure,
-        };
+        *half = Half { sent: Some(packet.fctbs), limit: Some(packet.fccl), initializing, unsure };
         if !judge_limit {
             return tally.not_checked("FCCL told by a port that a replay fed", 1);
         }

@@ -2,8 +2,8 @@
 
 use super::{Seen, Tally};
 use crate::verify::ports::Place;
-use proto::wire::infiniband::opcode::{Operation, OpcodeRow, Transport};
 use proto::wire::infiniband::Bth;
+use proto::wire::infiniband::opcode::{OpcodeRow, Operation, Transport};
 use std::collections::HashMap;
 
 /// No more flows than this are followed a family; frames of others are counted as not checked.

@@ -8,7 +8,8 @@ use proto::wire::infiniband::opcode::{OpcodeRow, Operation};
 use proto::wire::infiniband::{FlowControlPacket, Grh, LinkNextHeader, Lrh};
 
 /// The rules of this file.
-pub const RULES: &[Rule] = &[SHORT, PKTLEN, GRH_LENGTH, NEXT_HEADER, VERSION, PADCNT, PAYLOAD, LINK];
+pub const RULES: &[Rule] =
+    &[SHORT, PKTLEN, GRH_LENGTH, NEXT_HEADER, VERSION, PADCNT, PAYLOAD, LINK];
 
 const SHORT: Rule = Rule {
     id: "short",
@@ -42,11 +43,8 @@ const PAYLOAD: Rule = Rule {
     title: "no payload where the opcode has none; 0 or 16 octets in a CNP",
     source: "IBTA Vol 1, 9.4 and annex A10",
 };
-const LINK: Rule = Rule {
-    id: "link-length",
-    title: "a link packet has six octets",
-    source: "IBTA Vol 1, 7.9.4",
-};
+const LINK: Rule =
+    Rule { id: "link-length", title: "a link packet has six octets", source: "IBTA Vol 1, 7.9.4" };
 
 /// Smallest PktLen of a packet with a BTH, and of a raw one. Source: IBTA Vol 1, C7-43, C7-44.
 const PKTLEN_MIN: usize = 6;

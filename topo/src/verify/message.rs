@@ -41,8 +41,8 @@ const MTUS: [usize; 5] = [256, 512, 1024, 2048, 4096];
 #[derive(Clone, Copy, Debug)]
 struct Open {
     operation: Operation,
-    /// Payload of First and each Middle.
-    mtu: usize,
+    /// Payload of First and so of each Middle; `None` if First carried what is no MTU.
+    mtu: Option<usize>,
     /// Payload so far.
     carried: u64,
     /// What the RETH announced; `None` for other operations.
@@ -140,7 +140,7 @@ fn step(
     let so_far = match row.position {
         Position::First | Position::Only => Some(Open {
             operation: row.operation,
-            mtu: payload,
+            mtu: Some(payload).filter(|payload| MTUS.contains(payload)),
             carried: payload as u64,
             announced,
         }),
@@ -168,15 +168,16 @@ fn sizes(
     findings: &mut Findings,
 ) {
     let found = || format!("{payload} octets in {}", row.name);
-    match (row.position, open) {
-        (Position::Middle, Some(open)) if payload != open.mtu => {
-            findings.report(&MTU, seen, found, || format!("{} as in First", open.mtu));
+    let mtu = open.and_then(|open| open.mtu);
+    match (row.position, mtu) {
+        (Position::Middle, Some(mtu)) if payload != mtu => {
+            findings.report(&MTU, seen, found, || format!("{mtu} as in First"));
         }
         (Position::First | Position::Middle, _) if !MTUS.contains(&payload) => {
             findings.report(&MTU, seen, found, || "256, 512, 1024, 2048 or 4096".to_owned());
         }
-        (Position::Last, open) => {
-            let most = open.map_or(MTUS[MTUS.len() - 1], |open| open.mtu);
+        (Position::Last, mtu) => {
+            let most = mtu.unwrap_or(MTUS[MTUS.len() - 1]);
             if payload == 0 || payload > most {
                 findings.report(&LAST, seen, found, || format!("1 to {most}"));
             }

@@ -73,16 +73,7 @@ pub fn verify(
         (None, false) => "fail",
     };
     let error = error.map(|error| format!("after frame {frames}: {error}"));
-    Ok(Report {
-        schema: 1,
-        file: file.to_owned(),
-        verdict,
-        frames,
-        findings,
-        counts,
-        tally,
-        error,
-    })
+    Ok(Report { schema: 1, file: file.to_owned(), verdict, frames, findings, counts, tally, error })
 }
 
 fn describe(error: &ReadError) -> String {
@@ -122,9 +113,9 @@ fn look(
     for family in families {
         family.look(&seen, findings, tally);
     }
-    let unheard = seen.believed().is_none_or(|anatomy| {
-        anatomy.bth.is_none() && !anatomy.lrh.next_header.is_raw()
-    });
+    let unheard = seen
+        .believed()
+        .is_none_or(|anatomy| anatomy.bth.is_none() && !anatomy.lrh.next_header.is_raw());
     if data && unheard {
         findings.ports.count_damaged(place);
     }

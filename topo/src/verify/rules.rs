@@ -17,7 +17,11 @@ pub struct Row {
 pub const FAMILIES: &[Row] = &[
     Row { name: "crc", rules: crc::RULES, make: |_| Box::new(crc::Crcs) },
     Row { name: "lengths", rules: lengths::RULES, make: |_| Box::new(lengths::Lengths) },
-    Row { name: "sequence", rules: sequence::RULES, make: |_| Box::<sequence::Sequences>::default() },
+    Row {
+        name: "sequence",
+        rules: sequence::RULES,
+        make: |_| Box::<sequence::Sequences>::default(),
+    },
     Row { name: "message", rules: message::RULES, make: |_| Box::<message::Messages>::default() },
     Row { name: "credit", rules: credit::RULES, make: |_| Box::<credit::Credits>::default() },
     Row {
