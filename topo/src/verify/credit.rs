@@ -174,51 +174,74 @@ impl Port {
         let (way, lane) = (index(direction), packet.virtual_lane.index());
         let unsure = self.unsure[way];
         let initializing = packet.op == FlowControlOp::Init;
-        let [half, other] = {
-            let [tx, rx] = &mut self.halves;
-            let (tx, rx) = (&mut tx[lane], &mut rx[lane]);
-            if way == 0 { [tx, rx] } else { [rx, tx] }
-        };
+        let [mut half, mut other] = [self.halves[way][lane], self.halves[1 - way][lane]];
         if initializing {
             if !half.initializing {
-                *half = Half { sent: Some(0), ..Half::default() };
+                half = Half::default();
                 if !other.initializing {
                     (other.sent, other.limit) = (None, None);
                 }
             }
             if packet.fctbs != 0 {
-                let found = || format!("VL {}: FCTBS {}", packet.virtual_lane, packet.fctbs);
+                let found = || format!("VL {lane}: FCTBS {}", packet.fctbs);
                 findings.report(&START, seen, found, || "0".to_owned());
             }
         }
         // Blocks fed to a port were sent by nobody: its peer cannot count them, and what the port
         // offers the peer is off by them for a while (`crate::replay`).
-        let judge_count = !(self.fed && direction == Direction::Rx);
-        let judge_limit = !(self.fed && direction == Direction::Tx);
-        if let Some(sent) = half.sent.filter(|_| judge_count && !initializing) {
-            let missing = ahead(packet.fctbs, sent);
-            // Damaged packets may have been of this lane.
-            let excused = u64::from(missing) <= unsure - half.unsure;
-            tally.checked("fctbs", 1);
-            if missing != 0 && !excused {
-                let off = i32::from((missing as i16) << 4 >> 4);
-                let found = || format!("VL {}: FCTBS {}, {off:+} blocks", lane, packet.fctbs);
-                findings.report(&FCTBS, seen, found, || sent.to_string());
-            }
+        if !(self.fed && direction == Direction::Rx) {
+            judge_count(&half, unsure, packet, seen, findings, tally);
         }
-        let previous = half.limit;
-        *half = Half { sent: Some(packet.fctbs), limit: Some(packet.fccl), initializing, unsure };
-        if !judge_limit {
-            return tally.not_checked("FCCL told by a port that a replay fed", 1);
+        if self.fed && direction == Direction::Tx {
+            tally.not_checked("FCCL told by a port that a replay fed", 1);
+        } else {
+            judge_limit(half.limit, other.sent, packet, seen, findings, tally);
         }
-        tally.checked("fccl", 1);
-        if let Some(previous) = previous.filter(|limit| ahead(packet.fccl, *limit) > WINDOW_MAX) {
-            let found = || format!("VL {lane}: FCCL {}", packet.fccl);
-            findings.report(&BACK, seen, found, || format!("{previous} or later"));
-        } else if let Some(sent) = other.sent.filter(|n| ahead(packet.fccl, *n) > WINDOW_MAX) {
-            let beyond = ahead(packet.fccl, sent);
-            let found = || format!("VL {lane}: FCCL {}, {beyond} beyond {sent}", packet.fccl);
-            findings.report(&WINDOW, seen, found, || format!("at most {WINDOW_MAX} beyond"));
-        }
+        let (sent, limit) = (Some(packet.fctbs), Some(packet.fccl));
+        self.halves[way][lane] = Half { sent, limit, initializing, unsure };
+        self.halves[1 - way][lane] = other;
+    }
+}
+
+/// FCTBS against the blocks seen.
+fn judge_count(
+    half: &Half,
+    unsure: u64,
+    packet: &FlowControlPacket,
+    seen: &Seen<'_>,
+    findings: &mut Findings,
+    tally: &mut Tally,
+) {
+    let Some(sent) = half.sent else { return };
+    tally.checked("fctbs", 1);
+    let missing = ahead(packet.fctbs, sent);
+    // Damaged packets may have been of this lane.
+    if u64::from(missing) <= unsure - half.unsure {
+        return;
+    }
+    let found = || {
+        let off = i32::from(missing) - if missing > WINDOW_MAX { i32::from(MODULUS) } else { 0 };
+        format!("VL {}: FCTBS {}, {off:+} blocks", packet.virtual_lane, packet.fctbs)
+    };
+    findings.report(&FCTBS, seen, found, || sent.to_string());
+}
+
+/// FCCL against the one before it and against what the other direction has sent.
+fn judge_limit(
+    before: Option<u16>,
+    sent: Option<u16>,
+    packet: &FlowControlPacket,
+    seen: &Seen<'_>,
+    findings: &mut Findings,
+    tally: &mut Tally,
+) {
+    tally.checked("fccl", 1);
+    let (lane, limit) = (packet.virtual_lane, packet.fccl);
+    if let Some(before) = before.filter(|before| ahead(limit, *before) > WINDOW_MAX) {
+        let found = || format!("VL {lane}: FCCL {limit}");
+        findings.report(&BACK, seen, found, || format!("{before} or later"));
+    } else if let Some(sent) = sent.filter(|sent| ahead(limit, *sent) > WINDOW_MAX) {
+        let found = || format!("VL {lane}: FCCL {limit}, {} beyond {sent}", ahead(limit, sent));
+        findings.report(&WINDOW, seen, found, || format!("at most {WINDOW_MAX} beyond"));
     }
 }

@@ -151,11 +151,11 @@ fn step(
     if !row.ends_message() {
         return so_far.map_or(State::Unknown, State::Within);
     }
-    if let Some(Open { carried, announced: Some(announced), .. }) = so_far {
-        if carried != announced {
-            let found = || format!("{carried} octets");
-            findings.report(&DMA_LENGTH, seen, found, || announced.to_string());
-        }
+    if let Some(Open { carried, announced: Some(announced), .. }) = so_far
+        && carried != announced
+    {
+        let found = || format!("{carried} octets");
+        findings.report(&DMA_LENGTH, seen, found, || announced.to_string());
     }
     State::Between
 }

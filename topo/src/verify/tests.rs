@@ -98,7 +98,7 @@ impl Blocks {
 
     /// Data interfaces have even numbers: each port's stands before that of its link packets.
     fn is_data(block: &[u8]) -> bool {
-        Self::is_packet(block) && block[8] % 2 == 0
+        Self::is_packet(block) && block[8].is_multiple_of(2)
     }
 
     /// The `n`th packet block that `wanted` picks: its place in the file and its frame number.
@@ -263,7 +263,7 @@ fn what_link_packets_say_is_compared_with_what_was_sent() {
 fn data_beyond_the_last_limit_is_found() {
     // Every offer that the switch's neighbours make is taken back to nothing.
     let mut blocks = Blocks::of(&CAPTURE);
-    let (place, _) = blocks.find(0, |block| Blocks::is_data(block));
+    let (place, _) = blocks.find(0, Blocks::is_data);
     let interface = blocks.0[place][8];
     for place in 0..blocks.0.len() {
         let block = &blocks.0[place];
