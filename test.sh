@@ -13,6 +13,11 @@ missing=()
 need tshark tshark
 need cc gcc
 need taskset util-linux
+module() { # module NAME PACKAGE: of a python3 that the tests find
+  python3 -c "import $1" 2>/dev/null || /usr/bin/python3 -c "import $1" 2>/dev/null || missing+=("$2")
+}
+module crcmod python3-crcmod
+module scapy python3-scapy
 if [ "${#missing[@]}" -gt 0 ]; then
   as_root=""
   [ "$(id -u)" -eq 0 ] || as_root="sudo"

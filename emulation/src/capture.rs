@@ -55,6 +55,10 @@ pub struct CapturedPort {
     pub technology: Technology,
     /// Its line rate.
     pub rate: BitRate,
+    /// A replay feeds frames to it that no peer has sent: credit does not add up here, and the
+    /// interface of its link packets says so.
+    #[serde(default)]
+    pub fed: bool,
 }
 
 /// What runs on a link, which decides the interfaces of a port.
@@ -184,6 +188,7 @@ impl Capture {
         for kind in port.technology.kinds() {
             let link_type = LinkType::of(*kind);
             let name = match kind {
+                FrameKind::InfinibandLink if port.fed => format!("{name}/fed/link"),
                 FrameKind::InfinibandLink => format!("{name}/link"),
                 _ => name.clone(),
             };

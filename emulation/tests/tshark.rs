@@ -55,6 +55,7 @@ fn write(file: &Path, snaplen: Option<Bytes>) {
         at: End { node: 0, port: port(index) },
         technology,
         rate: BitRate::gbps(8),
+        fed: false,
     };
     let plan = CapturePlan {
         file: file.to_owned(),

@@ -17,6 +17,7 @@ pub mod replay;
 pub mod run;
 pub mod suite;
 pub mod validate;
+pub mod verify;
 
 /// How a command ended (design.md 5). Of several runs the highest of 5, 4, 1, 0 counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -68,6 +69,8 @@ enum Command {
     Graph(graph::Options),
     /// Feed recorded frames into a fabric and see what comes out.
     Replay(replay::Options),
+    /// Check a capture: CRCs, lengths, order, credits.
+    Verify(verify::Options),
     /// Play the part of the switch daemon.
     #[command(disable_help_flag = true)]
     Switchd(Part),
@@ -101,6 +104,7 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
         Command::Doctor(options) => doctor::run(&options),
         Command::Graph(options) => graph::run(&options),
         Command::Replay(options) => replay::run(&options, &line),
+        Command::Verify(options) => verify::run(&options),
         Command::Switchd(part) => {
             return daemon::main(NodeKind::Switch, part.arguments.into_iter(), switchd::make);
         }

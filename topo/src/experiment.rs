@@ -119,6 +119,7 @@ fn capture(scenario: &Scenario, lab: &Lab, conditions: &Conditions<'_>) -> Optio
         at: *end,
         technology: Technology::Infiniband,
         rate: lab.fabric.line_rate(*end).unwrap_or(scenario.fabric.link.rate),
+        fed: conditions.injections.iter().any(|(fed, ..)| fed == end),
     };
     let live = conditions.substrate.is_live;
     Some(CapturePlan {

@@ -22,3 +22,4 @@ pub mod scenario;
 pub mod shapes;
 pub mod terminal;
 pub mod topology;
+pub mod verify;

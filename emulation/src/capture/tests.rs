@@ -27,7 +27,7 @@ fn wiring() -> Wiring {
 }
 
 fn plan(file: PathBuf, snaplen: Option<Bytes>) -> CapturePlan {
-    let port = |at, technology| CapturedPort { at, technology, rate: BitRate::gbps(8) };
+    let port = |at, technology| CapturedPort { at, technology, rate: BitRate::gbps(8), fed: false };
     CapturePlan {
         file,
         scenario: "toy".to_owned(),

@@ -41,7 +41,12 @@ pub fn write(
 ) -> Result<(), CaptureError> {
     let ends: BTreeSet<End> = frames.iter().map(|(end, ..)| *end).collect();
     // The rate only describes the interface.
-    let port = |at| CapturedPort { at, technology: Technology::Infiniband, rate: BitRate::gbps(1) };
+    let port = |at| CapturedPort {
+        at,
+        technology: Technology::Infiniband,
+        rate: BitRate::gbps(1),
+        fed: false,
+    };
     let plan = CapturePlan {
         file: file.to_owned(),
         scenario: "frames to be fed in".to_owned(),

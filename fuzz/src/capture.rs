@@ -1,0 +1,32 @@
+//! A capture file of whatever octets: read to an end, and verified.
+
+use emulation::capture::reader::CaptureReader;
+use proto::units::Duration;
+use topo::verify::{Settings, table, verify};
+
+/// The octets are the file.
+pub fn check(octets: &[u8]) {
+    let Ok(mut reader) = CaptureReader::new(octets) else {
+        return assert!(verify(octets, "", &Settings::default(), 1).is_err());
+    };
+    let (mut frames, mut broken) = (0, false);
+    while let Some(next) = reader.next() {
+        match next {
+            Ok(frame) => {
+                assert!(frame.frame.octets.len() <= octets.len());
+                frames += 1;
+            }
+            Err(_) => broken = true,
+        }
+    }
+    // Every packet takes octets of the file: reading ends.
+    let skipped: u64 = reader.skipped().values().sum();
+    assert!(frames + skipped <= octets.len() as u64);
+
+    let settings = Settings { symbol: Some(Duration::from_ns(4)) };
+    let report = verify(octets, "", &settings, 10).expect("it begins like a capture");
+    assert_eq!(report.frames, frames + skipped);
+    assert_eq!(report.error.is_some(), broken);
+    assert_eq!(report.counts.is_empty(), report.findings.is_empty());
+    assert!(!table::text(&report).is_empty());
+}

@@ -1,0 +1,102 @@
+//! Frames that a peer might send, as a tape asks for them: good, damaged, or nothing of the kind.
+
+use crate::tape::Tape;
+use bytes::BytesMut;
+use proto::frame::{Frame, FrameKind};
+use proto::ids::{Lid, Psn, QueuePairNumber, ServiceLevel, VirtualLane};
+use proto::wire::infiniband::{
+    Bth, ExtendedHeaders, FlowControlOp, FlowControlPacket, Grh, Opcode, PacketBuilder,
+};
+
+/// A packet with right lengths and CRCs, whatever it says.
+pub fn packet(tape: &mut Tape<'_>, lids: &[u16], classes: u8) -> Frame {
+    let lid = |tape: &mut Tape<'_>| match tape.u8() {
+        255 => Lid::new(0xffff),
+        254 => Lid::new(0xc000),
+        other => Lid::new(lids[usize::from(other) % lids.len()]),
+    };
+    let (slid, dlid) = (lid(tape), lid(tape));
+    let opcode = match tape.u8() {
+        unknown @ 250.. => Opcode(unknown),
+        other => Opcode::ALL[usize::from(other) % Opcode::ALL.len()],
+    };
+    let flags = tape.u8();
+    let class = tape.u8() % (classes + 1);
+    let queue_pair = match class {
+        class if class == classes => QueuePairNumber::truncate(tape.u8().into()),
+        class => QueuePairNumber::planned(class, slid),
+    };
+    // Small numbers meet a young queue pair; the others are anywhere.
+    let psn = match tape.u16() {
+        far @ 0xff00.. => Psn::truncate(u32::from(far) << 12),
+        near => Psn::truncate(u32::from(near % 64)),
+    };
+    let bth = Bth {
+        solicited: flags & 1 != 0,
+        fecn: flags & 2 != 0,
+        becn: flags & 4 != 0,
+        ack_request: flags & 8 != 0,
+        ..Bth::new(opcode, queue_pair, psn)
+    };
+    let mut rest = [0; 64];
+    let set = opcode.extended_headers();
+    let given = tape.take(set.octets());
+    rest[..given.len()].copy_from_slice(given);
+    let extended = ExtendedHeaders::parse(set, &rest, 0).expect("enough for any opcode");
+    let lanes = tape.u8();
+    let builder = PacketBuilder {
+        virtual_lane: VirtualLane::truncate(if flags & 0x80 != 0 { lanes >> 4 } else { 0 }),
+        service_level: ServiceLevel::truncate(lanes & 15),
+        dlid,
+        slid,
+        grh: (flags & 0x40 != 0).then(Grh::default),
+        bth,
+        extended,
+    };
+    let payload = match flags >> 4 & 3 {
+        0 => 0,
+        1 => 256,
+        2 => usize::from(tape.u8()),
+        _ => usize::from(tape.u16() % 4200),
+    };
+    let mut octets = BytesMut::new();
+    builder.emit(&mut octets, payload, |_| ()).expect("short enough");
+    Frame::unchecked(FrameKind::Infiniband, octets)
+}
+
+/// A frame with one bit flipped.
+pub fn damaged(tape: &mut Tape<'_>, mut frame: Frame) -> Frame {
+    let bit = usize::from(tape.u16()) % (frame.octets.len() * 8);
+    frame.octets[bit / 8] ^= 1 << (bit % 8);
+    frame
+}
+
+/// Octets that are no frame, most likely.
+pub fn garbage(tape: &mut Tape<'_>) -> Frame {
+    let kind = [FrameKind::Infiniband, FrameKind::InfinibandLink, FrameKind::Ethernet];
+    let kind = kind[tape.below(kind.len())];
+    let length = tape.u8();
+    Frame::unchecked(kind, tape.take(length.into()).into())
+}
+
+/// A link packet that says anything.
+pub fn link_packet(tape: &mut Tape<'_>) -> Frame {
+    let (first, second) = (tape.u16(), tape.u16());
+    let packet = FlowControlPacket {
+        // Most are of a link in good order.
+        op: FlowControlOp::from_bits(if first >> 12 > 3 { 0 } else { (first >> 12) as u8 }),
+        fctbs: first & 0xfff,
+        virtual_lane: VirtualLane::truncate(if second >> 12 > 8 {
+            (second >> 12) as u8
+        } else {
+            0
+        }),
+        fccl: second & 0xfff,
+    };
+    link(&packet)
+}
+
+/// A link packet as a frame.
+pub fn link(packet: &FlowControlPacket) -> Frame {
+    Frame::unchecked(FrameKind::InfinibandLink, packet.to_octets()[..].into())
+}

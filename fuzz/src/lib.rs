@@ -1,0 +1,37 @@
+//! What is done with hostile octets, and what must hold then: one file and one row a target.
+//!
+//! A target is a function of octets that panics if something does not hold. `fuzz.sh` lets cargo-fuzz
+//! look for octets that make it; `tests/tests/fuzz_corpus.rs` replays those kept in `corpus/` and
+//! tries some thousand random ones, on stable Rust.
+
+pub mod bench;
+pub mod capture;
+pub mod datagram;
+pub mod frames;
+pub mod link_packet;
+pub mod nic;
+pub mod packet;
+pub mod scenario;
+pub mod seeds;
+pub mod switch;
+pub mod tape;
+
+/// One target.
+#[derive(Clone, Copy)]
+pub struct Target {
+    /// Its name, also that of its corpus.
+    pub name: &'static str,
+    /// Does what a hostile peer makes us do, and panics if something does not hold.
+    pub check: fn(&[u8]),
+}
+
+/// Every target.
+pub const TARGETS: &[Target] = &[
+    Target { name: "packet", check: packet::check },
+    Target { name: "link_packet", check: link_packet::check },
+    Target { name: "datagram", check: datagram::check },
+    Target { name: "capture", check: capture::check },
+    Target { name: "scenario", check: scenario::check },
+    Target { name: "switch", check: switch::check },
+    Target { name: "nic", check: nic::check },
+];

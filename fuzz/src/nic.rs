@@ -1,0 +1,89 @@
+//! A NIC under random operations: nothing panics, nothing hangs, every frame is accounted for.
+
+use crate::bench::Bench;
+use crate::tape::Tape;
+use nicd::config::{
+    Arrivals, ClassConfig, CnpBody, NicConfig, Operation, QueuePairOrder, Target, TrafficConfig,
+    Transport,
+};
+use nicd::nic::Nic;
+use proto::congestion::SchemeConfig;
+use proto::ids::{Lid, ServiceLevel};
+use proto::link::{ArbitrationConfig, LinkConfig};
+use proto::units::{BitRate, Bytes, Duration, Instant};
+
+const BUFFER: u64 = 8 * 2112;
+
+/// The services of the three classes.
+const CLASSES: [(Transport, Operation); 3] = [
+    (Transport::Rc, Operation::Send),
+    (Transport::Uc, Operation::Write),
+    (Transport::Ud, Operation::Send),
+];
+
+/// The first two octets choose the NIC; the others are operations.
+pub fn check(octets: &[u8]) {
+    let mut tape = Tape::new(octets);
+    let config = config(tape.u8(), tape.u8());
+    let lids = vec![2, 1, 3, 9];
+    let nic = Nic::new(config).expect("a good configuration");
+    Bench::new(nic, lids, CLASSES.len() as u8, BUFFER).run(tape);
+}
+
+fn config(choice: u8, traffic: u8) -> NicConfig {
+    let class = |(transport, operation)| ClassConfig {
+        transport,
+        operation,
+        service_level: ServiceLevel::default(),
+    };
+    NicConfig {
+        name: "h1".to_owned(),
+        seed: choice.into(),
+        lid: Lid::new(1),
+        qp_order: match choice & 1 {
+            0 => QueuePairOrder::Posting,
+            _ => QueuePairOrder::RoundRobin,
+        },
+        ack_every: if choice & 2 == 0 { 1 } else { 4 },
+        ack_delay: Duration::from_us(1),
+        ack_timeout: Duration::from_us(20),
+        retry_count: 2,
+        rnr_retry: if choice & 4 == 0 { 7 } else { 1 },
+        rnr_timer: Duration::from_us(3),
+        receive_depth: if choice & 8 == 0 { 0 } else { 2 },
+        receive_refill: Duration::from_us(5),
+        cnp_body: if choice & 16 == 0 { CnpBody::Reserved16 } else { CnpBody::None },
+        sl2vl: vec![0; 16],
+        scheme: SchemeConfig {
+            kind: if choice & 32 == 0 { "none" } else { "ib-cca" }.to_owned(),
+            params: toml::Table::new(),
+        },
+        link: LinkConfig {
+            rate: BitRate::gbps(8),
+            lanes: 4,
+            data_lanes: 2,
+            mtu: Bytes::new(256),
+            buffer: Bytes::new(BUFFER),
+            arbitration: ArbitrationConfig::default(),
+        },
+        adapters: vec![Lid::new(1), Lid::new(2), Lid::new(3)],
+        classes: CLASSES.into_iter().map(class).collect(),
+        traffic: (0..3).filter(|index| traffic >> index & 1 != 0).map(item).collect(),
+    }
+}
+
+fn item(class: u8) -> TrafficConfig {
+    TrafficConfig {
+        name: format!("t{class}"),
+        item: class.into(),
+        class,
+        to: if class == 1 { Target::Uniform } else { Target::Lids(vec![Lid::new(2)]) },
+        arrivals: [Arrivals::Poisson, Arrivals::Paced, Arrivals::Backlog][usize::from(class)],
+        interval: Duration::from_us(2),
+        slot: Duration::from_us(1),
+        size: Bytes::new(if class == 2 { 200 } else { 600 }),
+        start: Instant::ZERO,
+        stop: Instant::from_ps(200_000_000),
+        messages: 0,
+    }
+}

@@ -1,0 +1,195 @@
+//! What a corpus begins with: inputs of our own that reach every part of a target.
+
+use crate::datagram::EPOCH;
+use crate::frames;
+use crate::tape::Tape;
+use bytes::BytesMut;
+use emulation::cable::shim::{SendingEnd, Shim};
+use emulation::capture::pcapng;
+use proto::events::Direction;
+use proto::frame::FrameKind;
+use proto::ids::VirtualLane;
+use proto::random::Random;
+use proto::units::Instant;
+use proto::wire::infiniband::{FlowControlOp, FlowControlPacket, Opcode};
+
+/// The inputs a target's corpus begins with; always the same.
+pub fn seeds(target: &str) -> Vec<Vec<u8>> {
+    let mut random = Random::stream(1, target, "seeds");
+    let mut tape =
+        |length: u64| -> Vec<u8> { (0..length).map(|_| random.below(256) as u8).collect() };
+    match target {
+        "packet" => (0..40).map(|n| [&[n % 8], &packet(&tape(48), n)[..]].concat()).collect(),
+        "link_packet" => (0..24).map(|n| link_packet(&tape(4), n)).collect(),
+        "datagram" => (0..24).map(|n| datagrams(&tape(200), n)).collect(),
+        "capture" => (0..24).map(|n| capture(&tape(160), n)).collect(),
+        "scenario" => scenarios(),
+        "switch" | "nic" => (0..36).map(|n| operations(&tape(40 + u64::from(n) * 12), n)).collect(),
+        other => panic!("no seeds for {other}"),
+    }
+}
+
+/// A packet of the `n`th opcode, more or less.
+fn packet(tape: &[u8], n: u8) -> BytesMut {
+    let mut tape = tape.to_vec();
+    tape[2] = n.wrapping_mul(2) % Opcode::ALL.len() as u8;
+    // Short payloads: what is in them never matters.
+    tape[3] = tape[3] & 0xcf | 0x20;
+    let mut frame = frames::packet(&mut Tape::new(&tape), &[1, 2, 3], 2);
+    if n % 5 == 4 {
+        let at = usize::from(tape[40]) % frame.octets.len();
+        frame.octets[at] ^= 0x10;
+    }
+    frame.octets.truncate(700);
+    frame.octets
+}
+
+fn link_packet(tape: &[u8], n: u8) -> Vec<u8> {
+    let packet = FlowControlPacket {
+        op: FlowControlOp::from_bits(n % 4),
+        fctbs: u16::from_be_bytes([tape[0], tape[1]]) & 0xfff,
+        virtual_lane: VirtualLane::truncate(n % 16),
+        fccl: u16::from_be_bytes([tape[2], tape[3]]) & 0xfff,
+    };
+    let mut octets = packet.to_octets().to_vec();
+    match n % 8 {
+        6 => octets.truncate(5),
+        7 => octets[4] ^= 1,
+        _ => {}
+    }
+    octets
+}
+
+fn datagrams(tape: &[u8], n: u8) -> Vec<u8> {
+    let mut input = Vec::new();
+    for index in 0..u32::from(n % 5) + 1 {
+        let mut records = Vec::new();
+        for record in 0..u32::from(n % 3) + 1 {
+            let data = record % 2 == 0;
+            let frame = if data { &packet(tape, n)[..] } else { &link_packet(tape, n)[..] };
+            let shim = Shim {
+                kind: if data { FrameKind::Infiniband } else { FrameKind::InfinibandLink },
+                flags: 0,
+                end: SendingEnd::B,
+                link: u32::from(n % 7 == 6) * 5 + index % 2,
+                epoch: EPOCH + u32::from(n % 11 == 10),
+                // Some are missing, some come twice, some late.
+                sequence: [0, 2, 1, 1, 9][index as usize] * 4 + record,
+                length: frame.len() as u32,
+                stamp: Instant::from_ps(u64::from(index) * 1_000),
+            };
+            records.extend(shim.emit());
+            records.extend_from_slice(frame);
+        }
+        if n % 6 == 5 {
+            records.extend_from_slice(&tape[..9]);
+        }
+        input.extend((records.len() as u16).to_be_bytes());
+        input.push(tape[usize::from(n)]);
+        input.extend(records);
+    }
+    input
+}
+
+/// Link packets and data of one port, in pcapng or in a classic pcap of either byte order.
+fn capture(tape: &[u8], n: u8) -> Vec<u8> {
+    if n % 4 == 3 {
+        return classic(tape, n);
+    }
+    let mut file = Vec::new();
+    pcapng::section(&mut file, "a seed");
+    let names = ["s0:1", "s0:1/link", "eth"];
+    let types = [pcapng::LinkType::Erf, pcapng::LinkType::User0, pcapng::LinkType::Ethernet];
+    for (name, link_type) in names.into_iter().zip(types) {
+        let speed = 8_000_000_000;
+        let interface = pcapng::Interface { link_type, snaplen: 0, name, description: "", speed };
+        pcapng::interface(&mut file, &interface);
+    }
+    for index in 0..n % 6 + 1 {
+        let interface = usize::from(index % 3);
+        let mut part = tape.to_vec();
+        part.rotate_left(usize::from(index) * 7);
+        let octets = match interface {
+            0 => packet(&part, n + index).to_vec(),
+            1 => link_packet(&part, index),
+            _ => part[..60].to_vec(),
+        };
+        let packet = pcapng::Packet {
+            interface: interface as u32,
+            link_type: types[interface],
+            at_ns: u64::from(index) * 400,
+            octets: &octets[..octets.len().min(if n % 5 == 4 { 30 } else { 1_000 })],
+            wire_size: octets.len(),
+            direction: if index % 2 == 0 { Direction::Tx } else { Direction::Rx },
+            dropped_before: u64::from(index % 4),
+        };
+        pcapng::packet(&mut file, &packet);
+    }
+    pcapng::statistics(&mut file, 0, 99, (3, 1));
+    file
+}
+
+fn classic(tape: &[u8], n: u8) -> Vec<u8> {
+    let big = n % 8 == 7;
+    let word = |value: u32| if big { value.to_be_bytes() } else { value.to_le_bytes() };
+    let half = |value: u16| if big { value.to_be_bytes() } else { value.to_le_bytes() };
+    let frame = packet(tape, n);
+    let length = (frame.len() + 16) as u16;
+    let mut record = [0; 16];
+    (record[8], record[9]) = (21, 4);
+    record[10..12].copy_from_slice(&length.to_be_bytes());
+    record[14..16].copy_from_slice(&(frame.len() as u16).to_be_bytes());
+    [
+        &word(0xa1b2_c3d4)[..],
+        &half(2)[..],
+        &half(4)[..],
+        &word(0)[..],
+        &word(0)[..],
+        &word(65_535)[..],
+        &word(197)[..],
+        &word(1)[..],
+        &word(2)[..],
+        &word(length.into())[..],
+        &word(length.into())[..],
+        &record[..],
+        &frame[..],
+    ]
+    .concat()
+}
+
+/// A small scenario, and the same with a line spoilt or a key overridden.
+fn scenarios() -> Vec<Vec<u8>> {
+    const GOOD: &str = include_str!("../seeds/star.toml");
+    let sets = [
+        "run.seed=8",
+        "fabric.switch.buffer=300 KB",
+        "fabric.hosts=254",
+        "fabric.link.rate=10 Gbps",
+        "traffic.cold.load=0.5",
+        "run.duration=\"3 s\"",
+        "nonsense",
+        "scheme.kind=ib-cca",
+        "fabric.shape=xgft",
+        "fabric={shape=\"xgft\",m=[4,8],w=[1,4],technology=\"infiniband\"}",
+        "a.b.c=[1,{x=2}]",
+        "measure.0.from=-1 mtu",
+    ];
+    let overridden = sets.map(|set| format!("{GOOD}\0{set}").into_bytes());
+    let lines: Vec<&str> = GOOD.lines().collect();
+    let spoilt = (0..lines.len()).step_by(3).map(|spoil| {
+        let line = |(index, line): (usize, &&str)| match (index == spoil, index % 2) {
+            (false, _) => format!("{line}\n"),
+            (true, 0) => format!("{}\n", line.replace(['1', '8'], "-99999999999")),
+            (true, _) => String::new(),
+        };
+        lines.iter().enumerate().map(line).collect::<String>().into_bytes()
+    });
+    [GOOD.as_bytes().to_vec()].into_iter().chain(overridden).chain(spoilt).collect()
+}
+
+/// Operations, most of them sensible ones.
+fn operations(tape: &[u8], n: u8) -> Vec<u8> {
+    let mut input = tape.to_vec();
+    (input[0], input[1]) = (n, n / 3);
+    input
+}

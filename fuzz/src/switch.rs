@@ -1,0 +1,62 @@
+//! A switch under random operations: nothing panics, nothing hangs, every frame is accounted for.
+
+use crate::bench::Bench;
+use crate::tape::Tape;
+use proto::congestion::SchemeConfig;
+use proto::ids::{Lid, PortNumber};
+use proto::link::{ArbitrationConfig, LinkConfig};
+use proto::units::{BitRate, Bytes};
+use switchd::config::{MemoryConfig, MulticastRoute, PortConfig, Read, Route, SwitchConfig};
+use switchd::switch::Switch;
+
+const PORTS: usize = 4;
+const BUFFER: u64 = 6 * 2112;
+
+/// The first octet chooses the switch; the others are operations.
+pub fn check(octets: &[u8]) {
+    let mut tape = Tape::new(octets);
+    let config = config(tape.u8());
+    let lids = (1..=PORTS as u16).chain([100, 77]).collect();
+    Bench::new(Switch::new(config).expect("a good configuration"), lids, 2, BUFFER).run(tape);
+}
+
+fn config(choice: u8) -> SwitchConfig {
+    let data_lanes = 1 + (choice & 3);
+    let link = LinkConfig {
+        rate: BitRate::gbps(8),
+        lanes: 4,
+        data_lanes,
+        mtu: Bytes::new(2048),
+        buffer: Bytes::new(BUFFER),
+        arbitration: ArbitrationConfig::default(),
+    };
+    let route = |lid: u16| Route {
+        first: Lid::new(lid),
+        last: Lid::new(lid),
+        port: PortNumber::from_index(usize::from(lid) - 1),
+    };
+    let mut params = toml::Table::new();
+    let scheme = if choice & 4 == 0 {
+        "none"
+    } else {
+        params.insert("threshold".to_owned(), toml::Value::Integer(15));
+        "ib-cca"
+    };
+    SwitchConfig {
+        name: "s0".to_owned(),
+        seed: choice.into(),
+        lid: Lid::new(100),
+        memory: MemoryConfig {
+            kind: "per-input".to_owned(),
+            read: if choice & 8 == 0 { Read::Multi } else { Read::Single },
+        },
+        sl2vl: (0..15).map(|level| level % data_lanes).chain([15]).collect(),
+        scheme: SchemeConfig { kind: scheme.to_owned(), params },
+        ports: vec![PortConfig { faces_adapter: true, link }; PORTS],
+        routes: (1..=PORTS as u16).map(route).collect(),
+        multicast: vec![MulticastRoute {
+            lid: Lid::new(0xc000),
+            ports: (0..PORTS - 1).map(PortNumber::from_index).collect(),
+        }],
+    }
+}

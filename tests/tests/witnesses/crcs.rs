@@ -1,0 +1,125 @@
+//! CRCs by crcmod and zlib, in the words of `tests/witness/crcs.py`.
+
+use proto::wire::infiniband::crc::{verify_icrc, verify_lpcrc, verify_vcrc};
+use proto::wire::infiniband::envelope::bth_offset;
+use serde_json::Value;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+const FRAMES: usize = 10_000;
+
+fn script() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("witness/crcs.py")
+}
+
+/// A Python that has `module`; `None`, with a word about it, if there is none.
+fn python(module: &str) -> Option<&'static str> {
+    let has = |python: &&str| {
+        let answer = Command::new(python).args(["-c", &format!("import {module}")]).output();
+        answer.is_ok_and(|answer| answer.status.success())
+    };
+    let found = ["python3", "/usr/bin/python3"].into_iter().find(has);
+    if found.is_none() {
+        eprintln!("SKIPPED: no python3 with {module} here (Debian: python3-{module})");
+    }
+    found
+}
+
+/// What the script answers, an object a line.
+fn answers(python: &str, words: &[&str], input: &str) -> Vec<Value> {
+    let mut child = Command::new(python)
+        .arg(script())
+        .args(words)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it was here before");
+    let mut pipe = child.stdin.take().expect("a pipe");
+    let input = input.to_owned();
+    let writer = std::thread::spawn(move || pipe.write_all(input.as_bytes()));
+    let output = child.wait_with_output().expect("it ends");
+    assert!(output.status.success(), "{words:?}");
+    writer.join().expect("no panic").expect("it reads to the end");
+    let text = String::from_utf8(output.stdout).expect("JSON is text");
+    text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+}
+
+fn octets(hex: &str) -> Vec<u8> {
+    let octet = |at| u8::from_str_radix(&hex[at..at + 2], 16).expect("hexadecimal");
+    (0..hex.len()).step_by(2).map(octet).collect()
+}
+
+/// Our verdicts, in the words of the script.
+fn ours(kind: &str, octets: &[u8]) -> Value {
+    let link = kind == "link";
+    let icrc = !link && matches!(bth_offset(octets), Ok(Some(_)));
+    serde_json::json!({
+        "icrc": icrc.then(|| verify_icrc(octets).is_ok()),
+        "vcrc": (!link).then(|| verify_vcrc(octets).is_ok()),
+        "lpcrc": link.then(|| verify_lpcrc(octets).is_ok()),
+    })
+}
+
+fn verdicts(answer: &Value) -> Value {
+    serde_json::json!({
+        "icrc": answer["icrc"], "vcrc": answer["vcrc"], "lpcrc": answer["lpcrc"],
+    })
+}
+
+#[test]
+fn ten_thousand_good_frames_and_ten_thousand_damaged_ones_get_the_same_verdicts() {
+    let Some(python) = python("crcmod") else { return };
+    let frames = answers(python, &["make", &FRAMES.to_string(), "7"], "");
+    assert_eq!(frames.len(), 2 * FRAMES);
+    let (mut good, mut masked, mut links, mut raw) = (0, 0, 0, 0);
+    for frame in &frames {
+        let kind = frame["kind"].as_str().expect("a word");
+        let octets = octets(frame["hex"].as_str().expect("a text"));
+        assert_eq!(ours(kind, &octets), verdicts(frame), "{frame}");
+        let holds = [&frame["icrc"], &frame["vcrc"], &frame["lpcrc"]]
+            .into_iter()
+            .all(|verdict| verdict != &Value::Bool(false));
+        let whole = frame["flipped"].is_null();
+        assert_eq!(holds, whole, "one flipped bit is always found: {frame}");
+        good += usize::from(whole);
+        // A bit that may change on the way: the VCRC alone sees it.
+        masked += usize::from(!whole && frame["icrc"] == true);
+        links += usize::from(kind == "link");
+        raw += usize::from(kind == "packet" && frame["icrc"].is_null());
+    }
+    assert_eq!(good, FRAMES);
+    assert!(links > 2_000 && raw > 3_000 && masked > 20, "{links} {raw} {masked}");
+    println!(
+        "{} frames: {links} link packets, {raw} raw, {masked} hurt where it may change",
+        20_000
+    );
+}
+
+#[test]
+fn frames_that_we_make_hold_in_the_eyes_of_the_witness() {
+    let Some(python) = python("crcmod") else { return };
+    let frames = super::tshark::frames();
+    let lines: Vec<String> = frames
+        .iter()
+        .map(|octets| {
+            let hex: String = octets.iter().map(|octet| format!("{octet:02x}")).collect();
+            format!("packet {hex}\n")
+        })
+        .collect();
+    let answers = answers(python, &["judge"], &lines.concat());
+    assert_eq!(answers.len(), frames.len());
+    for answer in answers {
+        assert_eq!((&answer["icrc"], &answer["vcrc"]), (&Value::Bool(true), &Value::Bool(true)));
+    }
+}
+
+#[test]
+fn the_witness_masks_as_scapy_does() {
+    if python("crcmod").is_none() {
+        return;
+    }
+    let Some(python) = python("scapy") else { return };
+    let answer = &answers(python, &["compare", "500", "7"], "")[0];
+    assert_eq!((&answer["compared"], &answer["agreed"]), (&500.into(), &500.into()));
+}

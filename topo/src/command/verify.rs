@@ -1,0 +1,88 @@
+//! `pausebed verify FILE`: what is wrong with a capture, frame by frame.
+
+use super::Exit;
+use crate::verify::report::KEPT;
+use crate::verify::rules::FAMILIES;
+use crate::verify::{Report, Settings, table, verify};
+use proto::units::{BitRate, Bytes};
+use std::fs::File;
+use std::io::BufReader;
+use std::path::PathBuf;
+
+/// Options of `verify`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Options {
+    /// A capture, pcap or pcapng.
+    #[arg(value_name = "FILE", required_unless_present = "rules")]
+    file: Option<PathBuf>,
+    /// Data rate of the links, as in "8 Gbps": with --lanes, how often credit must be told is checked
+    /// too.
+    #[arg(long, value_name = "RATE", requires = "lanes")]
+    rate: Option<BitRate>,
+    /// Physical lanes of the links: 1, 4, 8 or 12.
+    #[arg(long, value_name = "N", requires = "rate", value_parser = clap::value_parser!(u8).range(1..=12))]
+    lanes: Option<u8>,
+    /// Findings listed a rule; the others are counted.
+    #[arg(long, value_name = "N", default_value_t = KEPT)]
+    limit: u64,
+    /// List the rules instead.
+    #[arg(long)]
+    rules: bool,
+    /// Print one JSON document instead of tables.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+pub fn run(options: &Options) -> Exit {
+    let Some(file) = options.file.as_ref().filter(|_| !options.rules) else {
+        rules(options.json);
+        return Exit::Good;
+    };
+    let symbol = options.rate.zip(options.lanes);
+    let symbol = symbol.map(|(rate, lanes)| Bytes::new(lanes.into()).time_at(rate));
+    let name = file.display().to_string();
+    let report = File::open(file).map_err(|error| error.to_string()).and_then(|input| {
+        verify(BufReader::with_capacity(1 << 16, input), &name, &Settings { symbol }, options.limit)
+            .map_err(|error| error.to_string())
+    });
+    match report {
+        Ok(report) => {
+            if options.json {
+                let json = serde_json::to_string_pretty(&report);
+                println!("{}", json.expect("a report is plain data"));
+            } else {
+                print!("{}", table::text(&report));
+            }
+            exit_of(&report)
+        }
+        Err(reason) => {
+            eprintln!("{name}: {reason}");
+            Exit::Usage
+        }
+    }
+}
+
+/// The exit code that a report amounts to.
+pub fn exit_of(report: &Report) -> Exit {
+    match (&report.error, report.counts.is_empty()) {
+        (Some(_), _) => Exit::Usage,
+        (None, true) => Exit::Good,
+        (None, false) => Exit::Failed,
+    }
+}
+
+fn rules(json: bool) {
+    let rules = FAMILIES.iter().flat_map(|row| row.rules.iter().map(move |rule| (row.name, rule)));
+    if json {
+        let objects = rules.map(|(family, rule)| {
+            let (id, title, source) = (rule.id, rule.title, rule.source);
+            serde_json::json!({ "rule": id, "family": family, "title": title, "source": source })
+        });
+        println!("{:#}", serde_json::Value::Array(objects.collect()));
+        return;
+    }
+    for (_, rule) in rules {
+        println!("{:14} {} ({})", rule.id, rule.title, rule.source);
+    }
+}

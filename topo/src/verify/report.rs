@@ -1,0 +1,139 @@
+//! Reads a capture from end to end and says what was found in it.
+
+use super::anatomy::Anatomy;
+use super::rules::FAMILIES;
+use super::{Checks, Family, Finding, Findings, Seen, Settings, Tally};
+use emulation::capture::reader::{CaptureReader, CapturedFrame, ReadError};
+use proto::frame::FrameKind;
+use proto::wire::infiniband::crc::{verify_icrc, verify_lpcrc, verify_vcrc};
+use proto::wire::infiniband::envelope;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::io::Read;
+
+/// What became of a capture, as `--json` prints it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Report {
+    /// Number of this format.
+    pub schema: u32,
+    /// The file's name.
+    pub file: String,
+    /// "pass", "fail", or "unreadable" if the file breaks off.
+    pub verdict: &'static str,
+    /// Frames read, those of unknown kinds included.
+    pub frames: u64,
+    /// The first findings of each rule, in the order of the file.
+    pub findings: Vec<Finding>,
+    /// How often each rule was broken, those left out of `findings` included.
+    pub counts: BTreeMap<&'static str, u64>,
+    /// How much was checked, by what.
+    #[serde(flatten)]
+    pub tally: Tally,
+    /// Where and why reading stopped before the end of the file.
+    pub error: Option<String>,
+}
+
+/// Findings kept a rule unless told otherwise.
+pub const KEPT: u64 = 1000;
+
+/// Checks the capture `input`, called `file`; keeps `kept` findings a rule.
+///
+/// # Errors
+/// If it does not begin like a capture. One that breaks off later gives a report of what came before.
+pub fn verify(
+    input: impl Read,
+    file: &str,
+    settings: &Settings,
+    kept: u64,
+) -> Result<Report, ReadError> {
+    let mut reader = CaptureReader::new(input)?;
+    let mut families: Vec<Box<dyn Family>> =
+        FAMILIES.iter().map(|row| (row.make)(settings)).collect();
+    let (mut findings, mut tally) = (Findings::new(kept), Tally::default());
+    let (mut yielded, mut error) = (0, None);
+    while let Some(next) = reader.next() {
+        match next {
+            Ok(frame) => {
+                yielded += 1;
+                let number = yielded + reader.skipped().values().sum::<u64>();
+                look(&frame, number, &mut families, &mut findings, &mut tally);
+            }
+            Err(broken) => error = Some(describe(&broken)),
+        }
+    }
+    families.iter_mut().for_each(|family| family.finish(&mut tally));
+    for (reason, count) in reader.skipped() {
+        tally.not_checked(reason, *count);
+    }
+    let frames = yielded + reader.skipped().values().sum::<u64>();
+    let (findings, counts) = findings.into_parts();
+    let verdict = match (&error, counts.is_empty()) {
+        (Some(_), _) => "unreadable",
+        (None, true) => "pass",
+        (None, false) => "fail",
+    };
+    let error = error.map(|error| format!("after frame {frames}: {error}"));
+    Ok(Report { schema: 1, file: file.to_owned(), verdict, frames, findings, counts, tally, error })
+}
+
+fn describe(error: &ReadError) -> String {
+    match std::error::Error::source(error) {
+        Some(source) => format!("{error}: {source}"),
+        None => error.to_string(),
+    }
+}
+
+fn look(
+    frame: &CapturedFrame,
+    number: u64,
+    families: &mut [Box<dyn Family>],
+    findings: &mut Findings,
+    tally: &mut Tally,
+) {
+    let place = findings.ports.place(frame);
+    let octets = &frame.frame.octets[..];
+    let wire_size = frame.wire_size as usize;
+    let kind = frame.frame.kind;
+    if kind == FrameKind::Ethernet {
+        return tally.not_checked("Ethernet frames", 1);
+    }
+    let data = kind == FrameKind::Infiniband;
+    let seen = Seen {
+        number,
+        at_ns: frame.at_ns,
+        place,
+        interface: frame.interface.as_deref(),
+        kind,
+        octets,
+        wire_size,
+        checks: checks(kind, octets, wire_size),
+        anatomy: data.then(|| Anatomy::of(octets, wire_size)).flatten(),
+        damaged_before: findings.ports.damaged(place),
+    };
+    for family in families {
+        family.look(&seen, findings, tally);
+    }
+    let unheard = seen
+        .believed()
+        .is_none_or(|anatomy| anatomy.bth.is_none() && !anatomy.lrh.next_header.is_raw());
+    if data && unheard {
+        findings.ports.count_damaged(place);
+    }
+}
+
+fn checks(kind: FrameKind, octets: &[u8], wire_size: usize) -> Checks {
+    if octets.len() < wire_size {
+        return Checks::default();
+    }
+    match kind {
+        FrameKind::Infiniband => Checks {
+            icrc: matches!(envelope::bth_offset(octets), Ok(Some(_))).then(|| verify_icrc(octets)),
+            vcrc: Some(verify_vcrc(octets)),
+            lpcrc: None,
+        },
+        FrameKind::InfinibandLink => {
+            Checks { lpcrc: Some(verify_lpcrc(octets)), ..Checks::default() }
+        }
+        FrameKind::Ethernet => Checks::default(),
+    }
+}

@@ -1,0 +1,133 @@
+//! Rules of packet sequence numbers, a flow at a time.
+//!
+//! A number that was skipped and one that comes again are told apart. A number may come again after
+//! a NAK that names it; one that comes again without (a duplicate, or a requester that ran into its
+//! timer) is reported. Datagrams count for all destinations of their queue pair together, so at most
+//! a number that comes again can be told there.
+//! Source: IBTA Vol 1, 9.7.1 (PSN), 9.7.5.1.3 (retries), 9.8.
+
+use super::flows::{FlowPacket, Flows, Role};
+use super::ports::Place;
+use super::{Family, Findings, Rule, Seen, Tally};
+use proto::ids::Psn;
+use proto::wire::infiniband::Syndrome;
+use proto::wire::infiniband::opcode::Operation;
+use std::collections::HashMap;
+
+/// The rules of this file.
+pub const RULES: &[Rule] = &[GAP, REPEAT];
+
+const GAP: Rule = Rule {
+    id: "psn-gap",
+    title: "no sequence number is skipped",
+    source: "IBTA Vol 1, 9.7.2 and 9.8.2",
+};
+const REPEAT: Rule = Rule {
+    id: "psn-repeat",
+    title: "no sequence number comes again, unless a NAK has asked for it",
+    source: "IBTA Vol 1, 9.7.5 and 9.8.2",
+};
+
+/// The smallest MTU: a READ request takes up a number for each this many octets, at most.
+const MTU_MIN: u32 = 256;
+
+#[derive(Clone, Copy, Debug)]
+struct Flow {
+    /// The first number not yet seen.
+    next: Psn,
+    /// A READ request came last: as many more numbers may be its responses'.
+    slack: u32,
+    /// Numbers come again from here on, and that was reported or asked for.
+    again: Option<Psn>,
+    /// Damaged frames at the place when the last packet of this flow came.
+    damaged: u64,
+}
+
+/// The family.
+#[derive(Default)]
+pub struct Sequences {
+    flows: Flows<Flow>,
+    /// The number each NAK named last, by where its requester's packets are seen.
+    asked: HashMap<(u32, u16, u16), Psn>,
+    retransmitted: u64,
+}
+
+/// NAKs remembered; more requesters than that and some retries are called repeats.
+const ASKED_MAX: usize = 1 << 16;
+
+impl Family for Sequences {
+    fn look(&mut self, seen: &Seen<'_>, findings: &mut Findings, tally: &mut Tally) {
+        self.hear_nak(seen);
+        let packet = match FlowPacket::of(seen) {
+            Ok(packet) => packet,
+            Err("") => return,
+            Err(why) => return tally.not_checked(why, 1),
+        };
+        let slack = match packet.row.operation {
+            Operation::ReadRequest => {
+                let reth = seen.anatomy.and_then(|anatomy| anatomy.extended?.reth);
+                reth.map_or(0, |reth| reth.dma_length.div_ceil(MTU_MIN).saturating_sub(1))
+            }
+            _ => 0,
+        };
+        let psn = packet.bth.psn;
+        let Some(flow) = self.flows.get_mut(&packet.key) else {
+            let damaged = seen.damaged_before;
+            let flow = Flow { next: psn.next(), slack, again: None, damaged };
+            return self.flows.begin(packet.key, flow, tally);
+        };
+        tally.checked("psn", 1);
+        let ahead = psn.distance_from(flow.next);
+        let begins = packet.row.begins_message();
+        if ahead < 0 && !(packet.role() == Role::ReadResponse && begins) {
+            let lids = seen.anatomy.map(|anatomy| (anatomy.lrh.slid, anatomy.lrh.dlid));
+            let key = lids.map(|(slid, dlid)| (seen.place.port, slid.get(), dlid.get()));
+            let asked = key.is_some_and(|key| self.asked.get(&key) == Some(&psn));
+            if asked || flow.again == Some(psn) {
+                self.retransmitted += 1;
+            } else {
+                let found = || format!("PSN {psn} again, {} behind", -ahead);
+                findings.report(&REPEAT, seen, found, || flow.next.to_string());
+            }
+            flow.again = Some(psn.next());
+        } else {
+            let may_skip = match packet.role() {
+                Role::Datagram => true,
+                // Each answer begins where its request was numbered.
+                Role::ReadResponse => begins,
+                Role::Request => ahead as u32 <= flow.slack,
+            };
+            let lost = seen.damaged_before - flow.damaged;
+            if ahead > 0 && !may_skip && ahead as u64 > lost {
+                let found = || format!("PSN {psn}, {ahead} skipped");
+                findings.report(&GAP, seen, found, || flow.next.to_string());
+            }
+            *flow = Flow { next: psn.next(), slack, again: None, ..*flow };
+        }
+        flow.damaged = seen.damaged_before;
+    }
+
+    fn finish(&mut self, tally: &mut Tally) {
+        tally.checked("flows", self.flows.len());
+        if self.retransmitted > 0 {
+            tally.checked("retransmissions after a NAK", self.retransmitted);
+        }
+    }
+}
+
+impl Sequences {
+    /// A NAK names the number that its requester goes back to.
+    fn hear_nak(&mut self, seen: &Seen<'_>) {
+        let Some(anatomy) = seen.believed() else { return };
+        let aeth = anatomy.extended.and_then(|extended| extended.aeth);
+        let (Some(bth), Some(aeth)) = (anatomy.bth, aeth) else { return };
+        if !matches!(aeth.syndrome, Syndrome::Rnr { .. } | Syndrome::Nak(_)) {
+            return;
+        }
+        let Place { port, .. } = seen.place;
+        let key = (port, anatomy.lrh.dlid.get(), anatomy.lrh.slid.get());
+        if self.asked.len() < ASKED_MAX || self.asked.contains_key(&key) {
+            self.asked.insert(key, bth.psn);
+        }
+    }
+}
