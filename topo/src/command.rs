@@ -7,8 +7,10 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 pub mod calibrate;
+pub mod decode;
 pub mod demo;
 pub mod doctor;
+pub mod encode;
 pub mod files;
 pub mod graph;
 pub mod replay;
@@ -62,6 +64,10 @@ enum Command {
     Graph(graph::Options),
     /// Feed recorded frames into a fabric and see what comes out.
     Replay(replay::Options),
+    /// Take frames apart: captures, or hex.
+    Decode(decode::Options),
+    /// Put frames together from what decode writes.
+    Encode(encode::Options),
     /// Play the part of the switch daemon.
     #[command(disable_help_flag = true)]
     Switchd(Part),
@@ -93,6 +99,8 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
         Command::Doctor(options) => doctor::run(&options),
         Command::Graph(options) => graph::run(&options),
         Command::Replay(options) => replay::run(&options, &line),
+        Command::Decode(options) => decode::run(&options),
+        Command::Encode(options) => encode::run(&options),
         Command::Switchd(part) => {
             return daemon::main(NodeKind::Switch, part.arguments.into_iter(), switchd::make);
         }

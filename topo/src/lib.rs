@@ -3,6 +3,7 @@
 pub mod calibration;
 pub mod campaign;
 pub mod command;
+pub mod dissect;
 pub mod estimate;
 pub mod experiment;
 pub mod fabric;
