@@ -105,7 +105,11 @@ pub(super) fn decode(sink: &mut impl Sink, all: &[u8], rules: Rules) -> bool {
         sink.check(Check::of_32("icrc", &all[end..end + ICRC], expected));
     }
     if vcrc > 0 {
-        sink.check(Check::of_16("vcrc", &all[present - VCRC..], crc::vcrc(all)));
+        let check = Check::of_16("vcrc", &all[present - VCRC..], crc::vcrc(all));
+        sink.check(check);
+        if !check.holds() && reads_like_ethernet(all) {
+            sink.wrong(format_args!("it reads like an Ethernet frame: --link ethernet"));
+        }
     }
     broken
 }
@@ -144,6 +148,14 @@ pub(super) fn decode_global(
         sink.wrong(format_args!("grh.paylen is {said}, should be {present}"));
     }
     transport::decode(sink, all, at + Grh::LEN, end, rules)
+}
+
+/// An EtherType stands where one would; in a packet those are bits that are zero as a rule.
+fn reads_like_ethernet(all: &[u8]) -> bool {
+    use proto::wire::ethernet::ethertype::*;
+    let Some(octets) = all.get(12..14) else { return false };
+    let known = [IPV4, IPV6, VLAN, MAC_CONTROL, CNM, CN_TAG, ROCE_V1, CABLE_SHIM];
+    known.iter().any(|kind| kind.to_be_bytes() == *octets)
 }
 
 fn judge_lrh(sink: &mut impl Sink, all: &[u8], length: usize) {

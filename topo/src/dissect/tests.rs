@@ -413,3 +413,44 @@ fn faults_name_the_key_and_what_would_be_right() {
     assert!(fault("{}").contains("\"lrh\" begins a packet"), "{}", fault("{}"));
     assert!(fault("[1]").contains("is no object"));
 }
+
+#[test]
+fn a_tree_ends_with_what_is_wrong_and_what_would_be_right() {
+    let ack = r#"{"lrh": {"dlid": 1, "slid": 2, "pktlen": 9, "reserved2": 1},
+        "bth": {"opcode": 17, "destqp": 5, "psn": 7, "reserved7": 3},
+        "aeth": {"syndrome": 31, "msn": 0}, "vcrc": {"value": "0x1234"}}"#;
+    let octets = encode(&ack.replace('\n', " ")).expect("a packet").octets;
+    let mut sink = tree::TreeSink::default();
+    let (link, length) = (Link::Infiniband, octets.len());
+    let (number, at_ns, wire_length) = (3, Some(1_000_000_001), length);
+    sink.begin(&Meta {
+        number,
+        at_ns,
+        interface: None,
+        direction: None,
+        link,
+        length,
+        wire_length,
+    });
+    decode(&mut sink, link, &octets, length, Rules::default());
+    let text = std::str::from_utf8(sink.finish()).expect("text").to_owned();
+    let lines: Vec<_> = text.lines().collect();
+    let right = json(link, &octets)["vcrc"]["expected"].as_str().expect("hex").to_owned();
+    let summary = format!(
+        "#3  1.000000001 s  RC Acknowledge  2 → 1  QP 0x000005  PSN 7  0 octets  icrc ok  vcrc BAD \
+         0x1234, should be {right}"
+    );
+    assert_eq!(lines[0], summary);
+    let wrongs: Vec<_> = lines.iter().filter_map(|line| line.strip_prefix("  ✕ ")).collect();
+    let vcrc = format!("vcrc is 0x1234, should be {right}");
+    assert_eq!(
+        wrongs,
+        [
+            "lrh.reserved2 is 1, should be 0",
+            "lrh.pktlen 9 says 38 octets with the VCRC, 30 are there: 8 missing",
+            "bth.reserved7 is 3, should be 0",
+            &vcrc,
+        ]
+    );
+    assert!(lines[lines.len() - 1].ends_with(&vcrc), "{text}");
+}

@@ -4,7 +4,7 @@ use super::Meta;
 use super::json::{hex, text};
 use super::layer::{Form, Layer, Value};
 use super::sink::{Check, Sink};
-use std::fmt::Arguments;
+use std::fmt::{self, Arguments};
 use std::io::Write as _;
 
 /// Octets of a payload that are shown.
@@ -132,7 +132,7 @@ impl TreeSink {
             if field.name.starts_with("reserved") && value == Value::Bits(0) {
                 continue;
             }
-            put(&mut self.body, format_args!(" {} ", field.name));
+            put(&mut self.body, format_args!("  {} ", field.name));
             match (field.form, value) {
                 (Form::Number, Value::Bits(bits)) if field.bits >= 16 && is_code(field.name) => {
                     put(
@@ -146,7 +146,6 @@ impl TreeSink {
                 let name = name(bits).unwrap_or("unknown");
                 put(&mut self.body, format_args!(" ({name})"));
             }
-            self.body.push(b' ');
         }
         self.body.push(b'\n');
     }
@@ -193,7 +192,7 @@ impl Sink for TreeSink {
             return;
         }
         self.line(key);
-        put(&mut self.body, format_args!(" {} octets", octets.len()));
+        put(&mut self.body, format_args!("  {} octets", octets.len()));
         if octets.len() <= 4 || octets.iter().all(|octet| *octet == 0) {
             self.body.extend_from_slice(if octets.len() <= 4 { b" " } else { b", all zero" });
             if octets.len() <= 4 {
@@ -207,37 +206,24 @@ impl Sink for TreeSink {
     }
 
     fn check(&mut self, check: Check<'_>) {
+        let verdict = Verdict(check);
         self.line(&check.key.to_ascii_uppercase());
-        self.body.extend_from_slice(b" 0x");
-        hex(&mut self.body, check.present);
-        put(&mut self.checks, format_args!("  {} ", check.key));
+        put(&mut self.body, format_args!("  {verdict}\n"));
         if check.holds() {
-            self.body.extend_from_slice(b" ok\n");
-            self.checks.extend_from_slice(b"ok");
-            return;
+            put(&mut self.checks, format_args!("  {} ok", check.key));
+        } else {
+            put(&mut self.checks, format_args!("  {} {verdict}", check.key));
+            let (found, right) = (Octets(check.present), Octets(check.expected()));
+            put(
+                &mut self.wrongs,
+                format_args!("  ✕ {} is {found}, should be {right}\n", check.key),
+            );
         }
-        for line in [&mut self.body, &mut self.checks] {
-            let is_summary = line.ends_with(b" ");
-            if is_summary {
-                line.extend_from_slice(b"BAD 0x");
-                hex(line, check.present);
-            } else {
-                line.extend_from_slice(b" BAD");
-            }
-            line.extend_from_slice(b", should be 0x");
-            hex(line, check.expected());
-        }
-        self.body.push(b'\n');
-        put(&mut self.wrongs, format_args!("  ✕ {} is 0x", check.key));
-        hex(&mut self.wrongs, check.present);
-        self.wrongs.extend_from_slice(b", should be 0x");
-        hex(&mut self.wrongs, check.expected());
-        self.wrongs.push(b'\n');
     }
 
     fn error(&mut self, layer: &str, offset: usize, reason: Arguments<'_>, octets: &[u8]) {
         self.line("unreadable");
-        put(&mut self.body, format_args!(" {layer} at octet {offset}: {reason}\n"));
+        put(&mut self.body, format_args!("  {layer} at octet {offset}: {reason}\n"));
         self.rows(octets);
     }
 
@@ -259,6 +245,29 @@ impl Sink for TreeSink {
     }
 
     fn end_list(&mut self) {}
+}
+
+/// A CRC and what is to be said of it.
+struct Verdict<'a>(Check<'a>);
+
+impl fmt::Display for Verdict<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Verdict(check) = self;
+        if check.holds() {
+            return write!(f, "{} ok", Octets(check.present));
+        }
+        write!(f, "BAD {}, should be {}", Octets(check.present), Octets(check.expected()))
+    }
+}
+
+/// Octets as one number in hex, in their order.
+struct Octets<'a>(&'a [u8]);
+
+impl fmt::Display for Octets<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("0x")?;
+        self.0.iter().try_for_each(|octet| write!(f, "{octet:02x}"))
+    }
 }
 
 /// Writing to memory cannot fail.
