@@ -31,7 +31,7 @@ struct Witness {
 impl Visitor for Witness {
     fn frame(&mut self, packet: Packet<'_>) -> io::Result<()> {
         let meta = packet.meta;
-        let rules = Rules { fcs: packet.fcs, ..Rules::default() };
+        let rules = Rules::default().with_fcs(packet.fcs);
         self.sink.begin(&meta);
         dissect::decode(&mut self.sink, meta.link, packet.octets, meta.wire_length, rules);
         let line = std::str::from_utf8(self.sink.finish()).expect("text");

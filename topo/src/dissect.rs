@@ -81,9 +81,21 @@ pub struct Rules {
     /// Units: octets.
     pub mtu: usize,
     /// Frames within frames are looked into this deep.
-    pub(crate) depth: u8,
+    depth: u8,
     /// Octets that were on the wire and are not here; with them went the CRCs.
-    pub(crate) missing: usize,
+    missing: usize,
+}
+
+impl Rules {
+    /// The same, but for what is known of the FCS.
+    pub fn with_fcs(self, fcs: Fcs) -> Rules {
+        Rules { fcs, ..self }
+    }
+
+    /// The same, but for the largest payload that is right, in octets.
+    pub fn with_mtu(self, mtu: usize) -> Rules {
+        Rules { mtu, ..self }
+    }
 }
 
 impl Default for Rules {

@@ -42,7 +42,7 @@ pub fn run(options: &Options) -> Exit {
         }
     };
     let name = options.file.display().to_string();
-    let rules = Rules { fcs: options.fcs, mtu: options.mtu, ..Rules::default() };
+    let rules = Rules::default().with_fcs(options.fcs).with_mtu(options.mtu);
     let mut printer = Printer {
         rules,
         is_json: options.json,
@@ -95,7 +95,7 @@ impl<W: Write> Visitor for Printer<W> {
     fn frame(&mut self, packet: Packet<'_>) -> io::Result<()> {
         let Packet { meta, octets, fcs } = packet;
         let fcs = if self.rules.fcs == Fcs::Auto { fcs } else { self.rules.fcs };
-        let rules = Rules { fcs, ..self.rules };
+        let rules = self.rules.with_fcs(fcs);
         if self.is_json {
             self.json.begin(&meta);
             dissect::decode(&mut self.json, meta.link, octets, meta.wire_length, rules);
