@@ -240,7 +240,7 @@ impl Capture {
             at_ns: at.as_ps() / 1_000,
             octets: kept,
             wire_size: frame.octets.len(),
-            direction,
+            direction: Some(direction),
             dropped_before: std::mem::take(&mut tap.unreported_drops),
         };
         pcapng::packet(self.spool.buffer(), &packet);

@@ -41,10 +41,12 @@
 //! ```
 //!
 //! The map: [`error`] says why octets were refused; [`classify`] is the one look at the headers that
-//! every hop takes; [`infiniband`] holds headers, CRCs, whole packets and link packets.
+//! every hop takes; [`infiniband`] holds headers, CRCs, whole packets and link packets; [`ethernet`]
+//! holds EtherTypes and CRCs.
 
 pub(crate) mod big_endian;
 pub mod classify;
 pub mod error;
+pub mod ethernet;
 pub(crate) mod header;
 pub mod infiniband;

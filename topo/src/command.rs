@@ -9,8 +9,10 @@ use std::process::ExitCode;
 pub mod calibrate;
 pub mod check;
 pub mod compare;
+pub mod decode;
 pub mod demo;
 pub mod doctor;
+pub mod encode;
 pub mod files;
 pub mod graph;
 pub mod replay;
@@ -71,6 +73,10 @@ enum Command {
     Replay(replay::Options),
     /// Check a capture: CRCs, lengths, order, credits.
     Verify(verify::Options),
+    /// Take frames apart: captures, or hex.
+    Decode(decode::Options),
+    /// Put frames together from what decode writes.
+    Encode(encode::Options),
     /// Play the part of the switch daemon.
     #[command(disable_help_flag = true)]
     Switchd(Part),
@@ -105,6 +111,8 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
         Command::Graph(options) => graph::run(&options),
         Command::Replay(options) => replay::run(&options, &line),
         Command::Verify(options) => verify::run(&options),
+        Command::Decode(options) => decode::run(&options),
+        Command::Encode(options) => encode::run(&options),
         Command::Switchd(part) => {
             return daemon::main(NodeKind::Switch, part.arguments.into_iter(), switchd::make);
         }

@@ -36,6 +36,8 @@ pub mod option {
     pub const IF_SPEED: u16 = 8;
     /// Interface: resolution of its time stamps.
     pub const IF_TSRESOL: u16 = 9;
+    /// Interface: octets of the FCS that its frames end with.
+    pub const IF_FCSLEN: u16 = 13;
     /// Interface: seconds to add to its time stamps.
     pub const IF_TSOFFSET: u16 = 14;
     /// Section: the writing program.
@@ -63,6 +65,10 @@ pub mod erf {
     pub const INFINIBAND: u8 = 21;
     /// A link packet.
     pub const INFINIBAND_LINK: u8 = 25;
+    /// Packets that begin with a destination address, whatever else the record tells of them.
+    pub const ETHERNET: [u8; 4] = [2, 11, 16, 20];
+    /// Octets between the headers of such a record and its packet.
+    pub const ETHERNET_PAD: usize = 2;
     /// Flag: records vary in length.
     pub const VARYING: u8 = 0x04;
 }
@@ -126,8 +132,8 @@ pub struct Packet<'a> {
     pub octets: &'a [u8],
     /// Octets of the whole frame.
     pub wire_size: usize,
-    /// Which way it went.
-    pub direction: Direction,
+    /// Which way it went, if known.
+    pub direction: Option<Direction>,
     /// Packets of the interface dropped since the one before.
     pub dropped_before: u64,
 }
@@ -173,8 +179,9 @@ pub fn packet(out: &mut Vec<u8>, packet: &Packet<'_>) {
         out.extend_from_slice(packet.octets);
         pad(out, packet.octets.len() + overhead as usize);
         let direction: u32 = match packet.direction {
-            Direction::Rx => 1,
-            Direction::Tx => 2,
+            None => 0,
+            Some(Direction::Rx) => 1,
+            Some(Direction::Tx) => 2,
         };
         put_option(out, option::EPB_FLAGS, &direction.to_le_bytes());
         if packet.dropped_before > 0 {

@@ -2,7 +2,8 @@
 //!
 //! What the lab can use comes out as frames: ERF records of InfiniBand, our own link interfaces, and
 //! Ethernet. Everything else is counted under its reason. No octets make it panic; a file that ends
-//! in the middle gives its whole packets, then an error.
+//! in the middle gives its whole packets, then an error. [`CaptureReader::next_raw`] gives packets as
+//! the file has them, for those who want to know of all.
 
 use crate::capture::pcapng::{LinkType, erf};
 use bytes::BytesMut;
@@ -59,17 +60,28 @@ pub enum ReadError {
 const LENGTH_MAX: u32 = 16 << 20;
 
 /// A packet as the file has it, before anybody asks what it is.
-struct Packet<'a> {
-    at_ns: u64,
-    interface: Option<Arc<str>>,
-    link_type: u16,
-    direction: Option<Direction>,
-    wire_size: u32,
-    octets: &'a [u8],
+#[derive(Clone, Debug)]
+pub struct RawPacket<'a> {
+    /// Its place in the file, from 1, packets that could not be read counted too.
+    pub number: u64,
+    /// When, in nanoseconds, from whatever epoch the file has; 0 where the file does not say.
+    pub at_ns: u64,
+    /// The interface's name, if it has one.
+    pub interface: Option<Arc<str>>,
+    /// The file's link type.
+    pub link_type: u16,
+    /// Octets of the FCS that frames of the interface end with, if the file says.
+    pub fcs_len: Option<u8>,
+    /// Which way it went, if the file says.
+    pub direction: Option<Direction>,
+    /// Octets it had on the wire, what the link type puts before the frame included.
+    pub wire_size: u32,
+    /// What the file has of it.
+    pub octets: &'a [u8],
 }
 
 /// Why a packet is passed over.
-type Reason = Cow<'static, str>;
+pub type Reason = Cow<'static, str>;
 
 enum Format {
     Pcap(records::Records),
@@ -82,6 +94,7 @@ pub struct CaptureReader<R> {
     format: Format,
     buffer: Vec<u8>,
     skipped: BTreeMap<Reason, u64>,
+    packets: u64,
     ended: bool,
 }
 
@@ -103,7 +116,7 @@ impl<R: Read> CaptureReader<R> {
             ),
         };
         let (buffer, skipped) = (Vec::new(), BTreeMap::new());
-        Ok(CaptureReader { input, format, buffer, skipped, ended: false })
+        Ok(CaptureReader { input, format, buffer, skipped, packets: 0, ended: false })
     }
 
     /// Packets passed over so far, by reason.
@@ -111,13 +124,23 @@ impl<R: Read> CaptureReader<R> {
         &self.skipped
     }
 
+    /// The next packet as the file has it, or why it cannot be read; `None` at the end.
+    ///
+    /// # Errors
+    /// If the file cannot be read on; do not ask again.
+    pub fn next_raw(&mut self) -> Result<Option<Result<RawPacket<'_>, Reason>>, ReadError> {
+        let packet = match &mut self.format {
+            Format::Pcap(records) => records.next(&mut self.input, &mut self.buffer)?.map(Ok),
+            Format::Pcapng(blocks) => blocks.next(&mut self.input, &mut self.buffer)?,
+        };
+        let Some(packet) = packet else { return Ok(None) };
+        self.packets += 1;
+        Ok(Some(packet.map(|packet| RawPacket { number: self.packets, ..packet })))
+    }
+
     fn next_frame(&mut self) -> Result<Option<CapturedFrame>, ReadError> {
         loop {
-            let packet = match &mut self.format {
-                Format::Pcap(records) => records.next(&mut self.input, &mut self.buffer)?.map(Ok),
-                Format::Pcapng(blocks) => blocks.next(&mut self.input, &mut self.buffer)?,
-            };
-            let Some(packet) = packet else { return Ok(None) };
+            let Some(packet) = self.next_raw()? else { return Ok(None) };
             match packet.and_then(framed) {
                 Ok(frame) => return Ok(Some(frame)),
                 Err(reason) => *self.skipped.entry(reason).or_insert(0) += 1,
@@ -140,7 +163,7 @@ impl<R: Read> Iterator for CaptureReader<R> {
 }
 
 /// Finds out what a packet is, or why it is passed over.
-fn framed(packet: Packet<'_>) -> Result<CapturedFrame, Reason> {
+fn framed(packet: RawPacket<'_>) -> Result<CapturedFrame, Reason> {
     const ETHERNET: u16 = LinkType::Ethernet as u16;
     const USER0: u16 = LinkType::User0 as u16;
     const ERF: u16 = LinkType::Erf as u16;
@@ -149,7 +172,15 @@ fn framed(packet: Packet<'_>) -> Result<CapturedFrame, Reason> {
         USER0 if packet.interface.as_deref().is_some_and(|name| name.ends_with("/link")) => {
             (FrameKind::InfinibandLink, packet.octets, packet.wire_size)
         }
-        ERF => erf_payload(packet.octets)?,
+        ERF => {
+            let record = ErfRecord::parse(packet.octets)?;
+            let kind = match record.kind {
+                erf::INFINIBAND => FrameKind::Infiniband,
+                erf::INFINIBAND_LINK => FrameKind::InfinibandLink,
+                other => return Err(format!("ERF record of type {other}").into()),
+            };
+            (kind, record.octets, record.wire_size)
+        }
         other => return Err(format!("link type {other}").into()),
     };
     Ok(CapturedFrame {
@@ -162,25 +193,41 @@ fn framed(packet: Packet<'_>) -> Result<CapturedFrame, Reason> {
     })
 }
 
-/// Takes an ERF record apart: header, extension headers (each says in its first bit whether another
+/// An ERF record taken apart: header, extension headers (each says in its first bit whether another
 /// follows), then the packet without the record's padding.
-fn erf_payload(record: &[u8]) -> Result<(FrameKind, &[u8], u32), Reason> {
-    let header = record.get(..erf::HEADER).ok_or("ERF record without its header")?;
-    let kind = match header[8] & 0x7f {
-        erf::INFINIBAND => FrameKind::Infiniband,
-        erf::INFINIBAND_LINK => FrameKind::InfinibandLink,
-        other => return Err(format!("ERF record of type {other}").into()),
-    };
-    let mut begin = erf::HEADER;
-    let mut more = header[8] & 0x80 != 0;
-    while more {
-        let first = record.get(begin).ok_or("ERF record without its extension headers")?;
-        more = first & 0x80 != 0;
-        begin += 8;
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ErfRecord<'a> {
+    /// The type, seven bits.
+    pub kind: u8,
+    /// Octets the packet had on the wire.
+    pub wire_size: u32,
+    /// What is there of the packet.
+    pub octets: &'a [u8],
+}
+
+impl<'a> ErfRecord<'a> {
+    /// Takes `record` apart.
+    ///
+    /// # Errors
+    /// If it ends within its headers.
+    pub fn parse(record: &'a [u8]) -> Result<ErfRecord<'a>, Reason> {
+        const SHORT: &str = "ERF record without its extension headers";
+        let header = record.get(..erf::HEADER).ok_or("ERF record without its header")?;
+        let kind = header[8] & 0x7f;
+        let mut begin = erf::HEADER;
+        let mut more = header[8] & 0x80 != 0;
+        while more {
+            more = record.get(begin).ok_or(SHORT)? & 0x80 != 0;
+            begin += 8;
+        }
+        if erf::ETHERNET.contains(&kind) {
+            begin += erf::ETHERNET_PAD;
+        }
+        let wire_size = u16::from_be_bytes([header[14], header[15]]);
+        let octets = record.get(begin..).ok_or(SHORT)?;
+        let octets = &octets[..octets.len().min(usize::from(wire_size))];
+        Ok(ErfRecord { kind, wire_size: u32::from(wire_size), octets })
     }
-    let wire_size = u16::from_be_bytes([header[14], header[15]]);
-    let octets = record.get(begin..).ok_or("ERF record without its extension headers")?;
-    Ok((kind, &octets[..octets.len().min(usize::from(wire_size))], u32::from(wire_size)))
 }
 
 /// Fills `into`; false if the input ends before its first octet.

@@ -2,7 +2,7 @@
 //!
 //! Source: draft-ietf-opsawg-pcapng.
 
-use super::{ByteOrder, LENGTH_MAX, Packet, ReadError, Reason, fill, take};
+use super::{ByteOrder, LENGTH_MAX, RawPacket, ReadError, Reason, fill, take};
 use crate::capture::pcapng::{BYTE_ORDER_MAGIC, block, option};
 use proto::events::Direction;
 use std::io::Read;
@@ -15,6 +15,7 @@ struct Interface {
     name: Option<Arc<str>>,
     resolution: u8,
     offset_seconds: i64,
+    fcs_len: Option<u8>,
 }
 
 /// Where the reader stands in a file of blocks.
@@ -41,7 +42,7 @@ impl Blocks {
         &mut self,
         input: &mut impl Read,
         buffer: &'a mut Vec<u8>,
-    ) -> Result<Option<Result<Packet<'a>, Reason>>, ReadError> {
+    ) -> Result<Option<Result<RawPacket<'a>, Reason>>, ReadError> {
         loop {
             let Some(kind) = self.read_block(input, buffer)? else { return Ok(None) };
             match kind {
@@ -106,6 +107,7 @@ impl Blocks {
             name: None,
             resolution: 6,
             offset_seconds: 0,
+            fcs_len: None,
         };
         self.each_option(body.get(8..).unwrap_or_default(), |code, value| match code {
             option::IF_NAME => {
@@ -113,6 +115,7 @@ impl Blocks {
                 interface.name = Some(Arc::from(name.trim_end_matches('\0')));
             }
             option::IF_TSRESOL => interface.resolution = value.first().copied().unwrap_or(6),
+            option::IF_FCSLEN => interface.fcs_len = value.first().copied(),
             option::IF_TSOFFSET => {
                 interface.offset_seconds = self.order.u64(value, 0).unwrap_or(0) as i64;
             }
@@ -121,7 +124,7 @@ impl Blocks {
         interface
     }
 
-    fn read_packet<'a>(&self, kind: u32, body: &'a [u8]) -> Result<Packet<'a>, Reason> {
+    fn read_packet<'a>(&self, kind: u32, body: &'a [u8]) -> Result<RawPacket<'a>, Reason> {
         const SHORT: &str = "packet block too short";
         let word = |at| self.order.u32(body, at).ok_or(SHORT);
         let (header, id, wire_size) = match kind {
@@ -152,10 +155,12 @@ impl Blocks {
                 };
             }
         });
-        Ok(Packet {
+        Ok(RawPacket {
+            number: 0,
             at_ns: stamp.map_or(0, |stamp| nanoseconds(stamp, interface)),
             interface: interface.name.clone(),
             link_type: interface.link_type,
+            fcs_len: interface.fcs_len,
             direction,
             wire_size,
             octets,

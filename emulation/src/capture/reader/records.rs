@@ -2,7 +2,7 @@
 //!
 //! Source: draft-ietf-opsawg-pcap.
 
-use super::{ByteOrder, LENGTH_MAX, Packet, ReadError, fill, take};
+use super::{ByteOrder, LENGTH_MAX, RawPacket, ReadError, fill, take};
 use std::io::Read;
 
 /// Time stamps count microseconds, or with the second magic nanoseconds.
@@ -14,6 +14,7 @@ pub(super) struct Records {
     order: ByteOrder,
     ns_per_unit: u64,
     link_type: u16,
+    fcs_len: Option<u8>,
 }
 
 impl Records {
@@ -34,9 +35,11 @@ impl Records {
         if !fill(input, &mut rest, "file header")? {
             return Err(truncated);
         }
-        // The upper half of the word says how long an FCS is, if one is there at all.
-        let link_type = order.u32(&rest, 16).ok_or(truncated)? as u16;
-        Ok(Some(Records { order, ns_per_unit, link_type }))
+        // The upper half of the word says how long an FCS is (in words of sixteen bits), if it says
+        // so at all.
+        let word = order.u32(&rest, 16).ok_or(truncated)?;
+        let fcs_len = (word & 0x0400_0000 != 0).then_some((word >> 28) as u8 * 2);
+        Ok(Some(Records { order, ns_per_unit, link_type: word as u16, fcs_len }))
     }
 
     /// The next record.
@@ -44,7 +47,7 @@ impl Records {
         &mut self,
         input: &mut impl Read,
         buffer: &'a mut Vec<u8>,
-    ) -> Result<Option<Packet<'a>>, ReadError> {
+    ) -> Result<Option<RawPacket<'a>>, ReadError> {
         let mut header = [0; 16];
         if !fill(input, &mut header, "record header")? {
             return Ok(None);
@@ -56,10 +59,12 @@ impl Records {
         }
         take(input, buffer, length, "record")?;
         let at_ns = u64::from(seconds) * 1_000_000_000 + u64::from(fraction) * self.ns_per_unit;
-        Ok(Some(Packet {
+        Ok(Some(RawPacket {
+            number: 0,
             at_ns,
             interface: None,
             link_type: self.link_type,
+            fcs_len: self.fcs_len,
             direction: None,
             wire_size,
             octets: buffer,

@@ -10,7 +10,7 @@ use crate::wire::infiniband::envelope::{
     ICRC_LEN, VCRC_LEN, WORD, bth_offset, carried_icrc, carried_vcrc,
 };
 use crate::wire::infiniband::grh::Grh;
-use crate::wire::infiniband::lrh::Lrh;
+use crate::wire::infiniband::lrh::{LinkNextHeader, Lrh, LrhView};
 use crc_fast::CrcParams;
 use std::sync::LazyLock;
 
@@ -112,25 +112,42 @@ pub fn icrc(octets: &[u8]) -> Option<u32> {
     Some(icrc_with_bth_at(bth, octets))
 }
 
+/// The ICRC that a packet with LNH 2 or 3 should have, with no other header asked or even whole;
+/// `None` where LNH says that there is none, and for octets that have no room for LRH and CRCs.
+///
+/// For dissectors, which say what is wrong with a check before they say what is wrong with headers.
+/// Of whole packets this is [`icrc`].
+pub fn icrc_by_link_header(octets: &[u8]) -> Option<u32> {
+    let next = LrhView::new(octets).ok()?.next_header();
+    let room = octets.len() >= Lrh::LEN + ICRC_LEN + VCRC_LEN;
+    let bth = if next == LinkNextHeader::Global { Lrh::LEN + Grh::LEN } else { Lrh::LEN };
+    (room && !next.is_raw()).then(|| icrc_with_bth_at(bth, octets))
+}
+
 /// The headers up to the BTH go through a copy in which all that may change on the way is ones; the
-/// rest, payload included, is read in place.
+/// rest, payload included, is read in place. Headers that end early are masked as far as they go.
 ///
 /// With a GRH the LRH counts as ones throughout; without, only its VL does.
 /// Source: IBTA Vol 1, 7.8.1.
 fn icrc_with_bth_at(bth: usize, octets: &[u8]) -> u32 {
-    let (headers, rest) = octets[..octets.len() - ICRC_LEN - VCRC_LEN].split_at(bth + Bth::LEN);
+    let covered = &octets[..octets.len() - ICRC_LEN - VCRC_LEN];
+    let (headers, rest) = covered.split_at(covered.len().min(bth + Bth::LEN));
     let mut copy = [0; Lrh::LEN + Grh::LEN + Bth::LEN];
     let masked = &mut copy[..headers.len()];
     masked.copy_from_slice(headers);
-    masked[bth + bth::field::F_B_RESV6] = 0xff;
+    if let Some(octet) = masked.get_mut(bth + bth::field::F_B_RESV6) {
+        *octet = 0xff;
+    }
     if bth == Lrh::LEN {
         masked[0] |= 0xf0;
     } else {
         let (lrh, grh) = masked.split_at_mut(Lrh::LEN);
         lrh.fill(0xff);
-        grh[0] |= 0x0f;
-        grh[1..4].fill(0xff);
-        grh[7] = 0xff;
+        for (at, ones) in [(0, 0x0f), (1, 0xff), (2, 0xff), (3, 0xff), (7, 0xff)] {
+            if let Some(octet) = grh.get_mut(at) {
+                *octet |= ones;
+            }
+        }
     }
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(masked);

@@ -166,6 +166,10 @@ proptest! {
     #[test]
     fn no_octets_make_a_crc_panic(mut octets in proptest::collection::vec(any::<u8>(), 0..80)) {
         let _ = (icrc(&octets), vcrc(&octets), lpcrc(&octets));
+        if let Some(computed) = icrc(&octets) {
+            prop_assert_eq!(icrc_by_link_header(&octets), Some(computed));
+        }
+        let _ = icrc_by_link_header(&octets);
         let _ = (verify_icrc(&octets), verify_vcrc(&octets), verify_lpcrc(&octets));
         let length = octets.len();
         crate::wire::infiniband::relabel::relabel(&mut octets, VirtualLane::MANAGEMENT, true);
