@@ -6,7 +6,6 @@
 //! what it answers.
 
 use crate::config::NicConfig;
-use crate::counters::{Total, Totals};
 use crate::timers::{Alarm, Timer, Timers};
 use proto::congestion::schemes::Scheme;
 use proto::congestion::{Notification, Permission, Place, ReactionPoint, ReactionState, Scope};
@@ -58,6 +57,15 @@ struct Group {
     ever_reacted: bool,
 }
 
+/// What a notification led to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reaction {
+    /// When the group may send now.
+    pub permission: Permission,
+    /// The scheme's own number, if it has just crossed its logging threshold.
+    pub triggered: Option<u64>,
+}
+
 /// All reaction points of one NIC.
 pub struct Pacer {
     scheme: &'static Scheme,
@@ -104,7 +112,7 @@ impl Pacer {
         (index, true)
     }
 
-    /// A notification for `flow` of `group` arrived; when the group may send now.
+    /// A notification for `flow` of `group` arrived.
     pub fn on_notification(
         &mut self,
         group: u32,
@@ -112,17 +120,12 @@ impl Pacer {
         notification: &Notification,
         now: Instant,
         outlet: &mut Outlet<'_>,
-    ) -> Permission {
+    ) -> Reaction {
         let member = &mut self.groups[group as usize];
         member.flow = flow;
         let crossed = member.reaction.on_notification(notification, now);
         let permission = member.account(group, now, outlet);
-        if crossed {
-            let ccti = member.shown.scalar;
-            outlet.totals.count(Total::Trigger);
-            outlet.log(member.lane, now, EventKind::Trigger { flow, ccti });
-        }
-        permission
+        Reaction { permission, triggered: crossed.then_some(member.shown.scalar) }
     }
 
     /// A data frame of `group` leaves, its last bit at `end`; when its next one may.
@@ -182,8 +185,6 @@ pub struct Outlet<'a> {
     pub timers: &'a mut Timers,
     /// The NIC's events.
     pub events: &'a mut EventLog,
-    /// The NIC's totals.
-    pub totals: &'a mut Totals,
 }
 
 impl Outlet<'_> {
