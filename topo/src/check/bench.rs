@@ -17,6 +17,7 @@ use proto::wire::infiniband::{FlowControlOp, FlowControlPacket};
 use std::collections::VecDeque;
 
 pub mod devices;
+pub mod line;
 pub mod packets;
 
 /// Credit counters are twelve bits wide. Source: IBTA Vol 1, 7.9.4.
@@ -261,6 +262,11 @@ impl<D: Device> Bench<D> {
     pub fn packets(&self, port: u8) -> impl Iterator<Item = &Departure> {
         let is_packet = |sent: &&Departure| sent.frame.kind == FrameKind::Infiniband;
         self.seen.iter().filter(move |sent| sent.port.get() == port).filter(is_packet)
+    }
+
+    /// Frames of every kind that the neighbour at `port` has seen.
+    pub fn line(&self, port: u8) -> impl Iterator<Item = &Departure> {
+        self.seen.iter().filter(move |sent| sent.port.get() == port)
     }
 
     /// Flow-control packets that the neighbour at `port` has seen for `lane`, and when.

@@ -10,6 +10,8 @@ use proto::link::{ArbitrationConfig, LinkConfig};
 use proto::units::{BitRate, Bytes, Duration, Instant};
 use switchd::config::{MemoryConfig, MulticastRoute, PortConfig, Read, Route, SwitchConfig};
 
+/// Rate of every line.
+pub const RATE: BitRate = BitRate::gbps(8);
 /// Largest payload.
 pub const MTU: usize = 2048;
 /// Credit blocks of a full frame: 2074 octets.
@@ -27,7 +29,7 @@ pub const GROUP: u16 = 0xc001;
 pub fn link(lanes: u8) -> LinkConfig {
     let blocks = u64::from(lanes) * u64::from(BUFFER_FRAMES * FULL_FRAME_BLOCKS);
     LinkConfig {
-        rate: BitRate::gbps(8),
+        rate: RATE,
         lanes: 4,
         data_lanes: lanes,
         mtu: Bytes::new(MTU as u64),

@@ -1,8 +1,9 @@
 //! Frames that cases send: short to ask for, whole on the wire.
 
+use crate::check::case::{Failure, ensure};
 use proto::frame::{Frame, FrameKind};
 use proto::ids::{Lid, Psn, QueuePairNumber};
-use proto::wire::infiniband::{Bth, FlowControlPacket, Opcode, PacketBuilder, crc};
+use proto::wire::infiniband::{Bth, FlowControlPacket, Opcode, Packet, PacketBuilder, crc};
 
 /// An RC SEND Only between two adapters, on lane and service level 0.
 pub fn send_only(from: u16, to: u16, psn: u32) -> PacketBuilder {
@@ -44,4 +45,21 @@ pub fn altered(mut frame: Frame, change: impl FnOnce(&mut [u8])) -> Frame {
     change(&mut frame.octets);
     crc::refresh_both(&mut frame.octets);
     frame
+}
+
+/// A packet that a device has sent, taken apart, and its BTH.
+///
+/// # Errors
+/// If it is no packet with a BTH, or one of its CRCs is wrong.
+pub fn parsed(frame: &Frame) -> Result<(Packet<'_>, Bth), Failure> {
+    let packet = Packet::parse(&frame.octets).map_err(|error| error.to_string())?;
+    let crcs = [crc::verify_vcrc(&frame.octets), crc::verify_icrc(&frame.octets)];
+    ensure(crcs.iter().all(Result::is_ok), || "a CRC of what the device sent is wrong".to_owned())?;
+    let bth = packet.bth.ok_or_else(|| "the device sent a raw packet".to_owned())?;
+    Ok((packet, bth))
+}
+
+/// `builder` with FECN as given.
+pub fn marked(builder: PacketBuilder, fecn: bool) -> PacketBuilder {
+    PacketBuilder { bth: Bth { fecn, ..builder.bth }, ..builder }
 }
