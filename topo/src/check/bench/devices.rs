@@ -12,6 +12,8 @@ use switchd::config::{MemoryConfig, MulticastRoute, PortConfig, Read, Route, Swi
 
 /// Rate of every line.
 pub const RATE: BitRate = BitRate::gbps(8);
+/// Time an octet takes on it.
+pub const OCTET: Duration = Duration::from_ns(1);
 /// Largest payload.
 pub const MTU: usize = 2048;
 /// Credit blocks of a full frame: 2074 octets.

@@ -1,6 +1,10 @@
 //! IBCC: InfiniBand: FECN, BECN, congestion table.
+//!
+//! What switches mark is tested in [`marking`].
 
 use crate::check::case::{Case, Group, Level, Run};
+
+mod marking;
 
 /// The group.
 pub const GROUP: Group =
@@ -14,35 +18,41 @@ const CASES: &[Case] = &[
         title: "Threshold 0 = never mark",
         source: "Annex A10; seed 000 §IV.A",
         note: "",
-        runs: &[Run::missing(Level::Engine, LATER), Run::missing(Level::Live, LATER)],
+        runs: &[Run::engine(marking::threshold_zero_never_marks), Run::missing(Level::Live, LATER)],
     },
     Case {
         id: "IBCC-02",
         title: "Threshold scale is monotonic",
         source: "Annex A10; seed 000",
-        note: "",
-        runs: &[Run::missing(Level::Engine, LATER)],
+        note: "A10 leaves the scale to the vendor: Threshold k is a fill of 0.90 − 0.06·(k − 1) of one input buffer, whole 64-octet blocks, summed over all inputs of the output's lane; a packet is above it if it finds more when it becomes first of its queue.",
+        runs: &[Run::engine(marking::each_threshold_step_marks_earlier)],
     },
     Case {
         id: "IBCC-03",
         title: "Root, not victim",
         source: "Annex A10; seeds 000 and 001 (root = over threshold and credits available)",
-        note: "",
-        runs: &[Run::missing(Level::Engine, LATER), Run::missing(Level::Live, LATER)],
+        note: "Judged when a packet becomes first of its queue (on arrival, or when its predecessor has left): a victim is one whose port had to wait for credit while the predecessor was first, or has none for the packet itself. At the instant of departure credit is always there.",
+        runs: &[
+            Run::engine(marking::a_root_is_marked_and_a_victim_only_under_the_mask),
+            Run::missing(Level::Live, LATER),
+        ],
     },
     Case {
         id: "IBCC-04",
         title: "Packet_Size filter",
         source: "Annex A10; seed 000 “packets smaller than a configurable packet size are not marked”",
-        note: "",
-        runs: &[Run::missing(Level::Engine, LATER), Run::missing(Level::Live, LATER)],
+        note: "Packet_Size counts octets LRH to VCRC, in units of 64. ACK, CN, link and VL15 packets are never marked whatever Packet_Size says: nobody would answer them.",
+        runs: &[
+            Run::engine(marking::packets_below_packet_size_are_not_marked),
+            Run::missing(Level::Live, LATER),
+        ],
     },
     Case {
         id: "IBCC-05",
         title: "FECN is never cleared",
         source: "Annex A10; seed 000 “FECN bits are passed through unchanged by all switches”",
         note: "",
-        runs: &[Run::missing(Level::Engine, LATER), Run::missing(Level::Live, LATER)],
+        runs: &[Run::engine(marking::a_switch_never_clears_fecn), Run::missing(Level::Live, LATER)],
     },
     Case {
         id: "IBCC-06",
@@ -83,8 +93,11 @@ const CASES: &[Case] = &[
         id: "IBCC-11",
         title: "Every eligible packet when Marking_Rate is 0",
         source: "Annex A10 switch congestion setting",
-        note: "",
-        runs: &[Run::missing(Level::Engine, LATER), Run::missing(Level::Live, LATER)],
+        note: "Marking_Rate n is read as the mean number of eligible packets that pass unmarked between two marks: every (n + 1)-th is marked, with a random phase.",
+        runs: &[
+            Run::engine(marking::at_marking_rate_zero_every_eligible_packet_is_marked),
+            Run::missing(Level::Live, LATER),
+        ],
     },
     Case {
         id: "IBCC-12",
