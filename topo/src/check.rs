@@ -10,3 +10,4 @@ pub mod groups;
 pub mod report;
 pub mod statement;
 pub mod suite;
+pub mod watched;

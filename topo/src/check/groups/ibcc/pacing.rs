@@ -262,6 +262,7 @@ pub(super) fn crossing_the_trigger_is_logged_once() -> Finding {
     let counter = reading.ports[0].named.iter().find(|(name, _)| name == "rp_trigger_events");
     same("entries counted", counter.map_or(0, |(_, n)| *n), 2)?;
     Ok(format!(
-        "threshold 10, steps of 3: one entry at CCTI 12 with QPN {:#08x}, SL 2, remote LID 2; another at the next crossing"
+        "threshold 10, steps of 3: one entry at CCTI 12 with QPN {:#08x}, SL 2, remote LID 2; another at the next crossing",
+        qp.get()
     ))
 }
