@@ -120,7 +120,7 @@ fn capture(tape: &[u8], n: u8) -> Vec<u8> {
             at_ns: u64::from(index) * 400,
             octets: &octets[..octets.len().min(if n % 5 == 4 { 30 } else { 1_000 })],
             wire_size: octets.len(),
-            direction: if index % 2 == 0 { Direction::Tx } else { Direction::Rx },
+            direction: Some(if index % 2 == 0 { Direction::Tx } else { Direction::Rx }),
             dropped_before: u64::from(index % 4),
         };
         pcapng::packet(&mut file, &packet);

@@ -6,7 +6,6 @@
 //! what it answers.
 
 use crate::config::NicConfig;
-use crate::counters::{Total, Totals};
 use crate::timers::{Alarm, Timer, Timers};
 use proto::congestion::schemes::Scheme;
 use proto::congestion::{
@@ -60,6 +59,17 @@ struct Group {
     ever_reacted: bool,
 }
 
+/// What a notification led to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reaction {
+    /// When the group may send now.
+    pub permission: Permission,
+    /// The scheme's own number, if it has just crossed its logging threshold.
+    pub triggered: Option<u64>,
+    /// It made no sense and changed nothing.
+    pub refused: bool,
+}
+
 /// All reaction points of one NIC.
 pub struct Pacer {
     scheme: &'static Scheme,
@@ -106,7 +116,7 @@ impl Pacer {
         (index, true)
     }
 
-    /// A notification for `flow` of `group` arrived; when the group may send now.
+    /// A notification for `flow` of `group` arrived.
     pub fn on_notification(
         &mut self,
         group: u32,
@@ -114,21 +124,16 @@ impl Pacer {
         notification: &Notification,
         now: Instant,
         outlet: &mut Outlet<'_>,
-    ) -> Permission {
+    ) -> Reaction {
         let member = &mut self.groups[group as usize];
         member.flow = flow;
         let heard = member.reaction.on_notification(notification, now);
         let permission = member.account(group, now, outlet);
-        match heard {
-            Heard::Taken => {}
-            Heard::Crossed => {
-                let ccti = member.shown.scalar;
-                outlet.totals.count(Total::Trigger);
-                outlet.log(member.lane, now, EventKind::Trigger { flow, ccti });
-            }
-            Heard::Refused => outlet.totals.count(Total::CnpIgnored),
+        Reaction {
+            permission,
+            triggered: (heard == Heard::Crossed).then_some(member.shown.scalar),
+            refused: heard == Heard::Refused,
         }
-        permission
     }
 
     /// A data frame of `group` leaves, its last bit at `end`; when its next one may.
@@ -188,8 +193,6 @@ pub struct Outlet<'a> {
     pub timers: &'a mut Timers,
     /// The NIC's events.
     pub events: &'a mut EventLog,
-    /// The NIC's totals.
-    pub totals: &'a mut Totals,
 }
 
 impl Outlet<'_> {

@@ -186,11 +186,7 @@ impl ChannelAdapter {
         while let Some(entry) = self.timers.poll_entry(now) {
             match entry.1 {
                 Timer::ReactionPoint(group) => {
-                    let mut outlet = Outlet {
-                        timers: &mut self.timers,
-                        events: &mut self.events,
-                        totals: &mut self.totals,
-                    };
+                    let mut outlet = Outlet { timers: &mut self.timers, events: &mut self.events };
                     if let Some(permission) =
                         self.pacer.handle_entry(group, entry, now, &mut outlet)
                     {

@@ -1,7 +1,7 @@
 //! What happened, one line at a time: the events a device tells its shell (seeing.md 3.2).
 
 use crate::counters::{DropReason, FlowId};
-use crate::ids::PortNumber;
+use crate::ids::{PortNumber, QueuePairNumber, ServiceLevel};
 use crate::units::{Bytes, Duration, Instant};
 use serde::{Deserialize, Serialize};
 
@@ -114,10 +114,15 @@ pub enum EventKind {
     },
     /// A link was declared dead for want of flow control packets and trains anew.
     Watchdog,
-    /// A reaction point reached its logging threshold (CCTI Trigger_Threshold).
+    /// A reaction point reached its logging threshold: what a CA congestion log keeps, the remote
+    /// LID being the flow's destination. Source: IBTA Vol 1, annex A10 (CongestionLog).
     Trigger {
         /// Of which flow.
         flow: FlowId,
+        /// Our queue pair that was notified.
+        qp: QueuePairNumber,
+        /// Its service level.
+        sl: ServiceLevel,
         /// The index it reached.
         ccti: u64,
     },

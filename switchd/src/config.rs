@@ -17,8 +17,8 @@ pub struct SwitchConfig {
     pub lid: Lid,
     /// Which memory model, and how it is read.
     pub memory: MemoryConfig,
-    /// The service level to virtual lane map, sixteen entries, the same for every pair of ports.
-    /// 15 discards the level.
+    /// The service level to virtual lane map: sixteen entries for every pair of ports alike, or
+    /// sixteen for each pair, by input and then by output. 15 discards the level.
     pub sl2vl: Vec<u8>,
     /// Congestion control.
     pub scheme: SchemeConfig,

@@ -139,7 +139,8 @@ impl Egress {
         self.awaits_line || self.under_way.is_some()
     }
 
-    /// A frame was stored for this output: judges it on arrival, and as head if it became one.
+    /// A frame was stored for this output: judges it on arrival, and as head if it became one. One
+    /// whose predecessor is still under way is not head yet: it is judged when that has left.
     pub fn on_stored(
         &mut self,
         stored: Placed,
@@ -157,7 +158,8 @@ impl Egress {
             let marking = point.on_enqueue(&packet.headers, &sample, now);
             mark(marking, &mut packet.headers, &sample, stored.lane, port, now, log);
         }
-        if is_head {
+        let follows = |ahead: UnderWay| (ahead.input, ahead.lane) == (stored.input, stored.lane);
+        if is_head && !self.under_way.is_some_and(follows) {
             self.on_head(stored, blocked, memory, port, now, log);
         }
     }

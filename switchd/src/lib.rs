@@ -10,6 +10,7 @@ pub mod egress;
 pub mod memory;
 pub mod port_set;
 pub mod routing;
+pub mod service_levels;
 pub mod switch;
 
 /// A switch from its configuration as a table.

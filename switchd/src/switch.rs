@@ -7,12 +7,13 @@ use crate::memory::{Memory, Stored};
 use crate::port_set::PortSet;
 use crate::routing::forwarding_table::ForwardingTable;
 use crate::routing::{Decision, RoutingPolicy};
+use crate::service_levels::ServiceLevels;
 use proto::congestion::{Place, schemes};
 use proto::counters::{Balance, DeviceReading, DropReason};
 use proto::device::{Departure, Device};
 use proto::events::{DeviceEvent, EventLog};
 use proto::frame::{Frame, FramePool};
-use proto::ids::{Lid, PortNumber, VirtualLane};
+use proto::ids::{Lid, PortNumber, ServiceLevel, VirtualLane};
 use proto::link::full_frame;
 use proto::link::port::{Arrival, LinkPort};
 use proto::random::Random;
@@ -27,8 +28,10 @@ pub enum ConfigError {
     /// No scheme of that name.
     #[error("unknown scheme {0:?}")]
     Scheme(String),
-    /// The service level map needs sixteen entries of at most 15.
-    #[error("the service level map needs sixteen lanes from 0 to 15")]
+    /// The service level map needs sixteen entries of at most 15, or sixteen for each pair of ports.
+    #[error(
+        "the service level map needs sixteen lanes from 0 to 15, for all or for each pair of ports"
+    )]
     ServiceLevels,
     /// A port number beyond the last port.
     #[error("a route leads out of port {0}, which the switch does not have")]
@@ -45,7 +48,7 @@ pub struct Switch {
     egress: Vec<Egress>,
     memory: Box<dyn Memory>,
     routing: Box<dyn RoutingPolicy>,
-    sl2vl: [VirtualLane; 16],
+    sl2vl: ServiceLevels,
     pool: FramePool,
     log: EventLog,
     /// Ports to ask for frames. Whatever may change what a port has to do puts it in here.
@@ -72,7 +75,7 @@ impl Switch {
         if let Some(port) = routed.chain(grouped).find(|port| port.index() >= count) {
             return Err(ConfigError::Port(port));
         }
-        let sl2vl = service_levels(&config.sl2vl).ok_or(ConfigError::ServiceLevels)?;
+        let sl2vl = ServiceLevels::new(&config.sl2vl, count).ok_or(ConfigError::ServiceLevels)?;
         let model = models::find(&config.memory.kind)
             .ok_or_else(|| ConfigError::Memory(config.memory.kind.clone()))?;
         let ports: Vec<LinkPort> = (0..count)
@@ -169,7 +172,8 @@ impl Switch {
             }
             return;
         }
-        let lane = self.sl2vl[usize::from(packet.headers.level & 15)];
+        let level = ServiceLevel::truncate(packet.headers.level);
+        let lane = self.sl2vl.lane(port, output, level);
         let out = &mut self.ports[output.index()];
         if lane == VirtualLane::MANAGEMENT || !out.is_operational(lane) {
             self.release(port, packet.lane, packet.headers.size, group, packet.now);
@@ -271,12 +275,6 @@ struct Packet {
 fn note_queue(memory: &dyn Memory, place: Placed, port: &mut LinkPort, now: Instant) {
     let standing = memory.occupancy(place.input, place.output, place.lane).output.get();
     port.counters_mut(place.lane).out_queue.set(standing, now);
-}
-
-fn service_levels(map: &[u8]) -> Option<[VirtualLane; 16]> {
-    let lanes: Vec<VirtualLane> =
-        map.iter().map(|lane| VirtualLane::new(*lane)).collect::<Result<_, _>>().ok()?;
-    lanes.try_into().ok()
 }
 
 fn outputs(config: &SwitchConfig, port: &LinkPort) -> Result<Egress, ConfigError> {

@@ -148,6 +148,8 @@ mod tests {
 
     const TRIGGER: EventKind = EventKind::Trigger {
         flow: proto::counters::FlowId { source: 1, destination: 2, class: 0 },
+        qp: proto::ids::QueuePairNumber::truncate(0x1_0002),
+        sl: proto::ids::ServiceLevel::truncate(3),
         ccti: 9,
     };
 

@@ -256,10 +256,15 @@ impl ChannelAdapter {
         let pair = &mut self.queue_pairs[index as usize];
         pair.sent.notes += 1;
         let (flow, lane, group) = (pair.sending, pair.lane, pair.group);
+        let (qp, sl) = (pair.number, pair.config.service_level);
         self.log(lane, now, EventKind::Note { flow, note, dir: Direction::Rx });
-        let mut outlet =
-            Outlet { timers: &mut self.timers, events: &mut self.events, totals: &mut self.totals };
-        let permission = self.pacer.on_notification(group, flow, notification, now, &mut outlet);
-        self.schedule.permit(group, permission, now);
+        let mut outlet = Outlet { timers: &mut self.timers, events: &mut self.events };
+        let reaction = self.pacer.on_notification(group, flow, notification, now, &mut outlet);
+        if let Some(ccti) = reaction.triggered {
+            self.totals.count(Total::Trigger);
+            self.log(lane, now, EventKind::Trigger { flow, qp, sl, ccti });
+        }
+        self.totals.count_if(reaction.refused, Total::CnpIgnored);
+        self.schedule.permit(group, reaction.permission, now);
     }
 }

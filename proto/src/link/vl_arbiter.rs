@@ -31,7 +31,7 @@ pub struct VlArbiter {
     low: Table,
     /// `None`: the high table has no limit.
     high_limit: Option<i64>,
-    /// Octets the high table may still send before the low one gets its chance.
+    /// Octets the high table may still send; the low one gets its chance when none are left.
     high_left: i64,
 }
 
@@ -80,7 +80,8 @@ impl VlArbiter {
     pub fn new(config: &ArbitrationConfig, lanes: u8) -> VlArbiter {
         let high_limit = match config.high_limit {
             255 => None,
-            n => Some(i64::from(n) * 4096),
+            // A limit of zero is used up by one packet, of whatever size.
+            n => Some((i64::from(n) * 4096).max(1)),
         };
         VlArbiter {
             high: Table::new(&config.high, lanes),
@@ -93,7 +94,7 @@ impl VlArbiter {
     /// The lane to serve among `eligible` (bit n is VLn), if any of its tables names one.
     pub fn choose(&self, eligible: u16) -> Option<Choice> {
         let low = self.low.choose(eligible);
-        let low_is_due = self.high_limit.is_some() && self.high_left < 0;
+        let low_is_due = self.high_limit.is_some() && self.high_left <= 0;
         if !(low_is_due && low.is_some())
             && let Some(entry) = self.high.choose(eligible)
         {
@@ -107,7 +108,6 @@ impl VlArbiter {
         let octets = size.get() as i64;
         if choice.high {
             self.high.charge(choice.entry, octets);
-            // Below zero the limit is used up; a limit of zero is used up by one packet.
             self.high_left -= octets;
         } else {
             self.low.charge(choice.entry, octets);

@@ -234,6 +234,21 @@ fn a_port_starved_of_credit_is_a_victim_and_marks_nothing() {
 }
 
 #[test]
+fn a_packet_is_judged_once_when_its_predecessor_has_left() {
+    let mut config = config("ib-cca");
+    config.scheme.params = "threshold = 15".parse().unwrap();
+    let mut bench = Bench::new(config);
+    for psn in 0..2 {
+        bench.feed(0, data(1, 4, psn));
+        bench.feed(1, data(2, 4, psn));
+        bench.run(Duration::from_ns(2074));
+    }
+    // The last came to a queue of three frames, above 2.16, but its predecessor was on the line.
+    bench.run(Duration::from_us(10));
+    assert!(bench.sent[3].iter().all(|frame| frame.octets[12] & 0x80 == 0));
+}
+
+#[test]
 fn judged_at_departure_every_victim_passes_for_a_root() {
     let mut config = config("ib-cca");
     config.scheme.params = "root_test = \"dequeue\"".parse().unwrap();

@@ -168,7 +168,9 @@ fn event_members(
             members.with("reason", reason.name()).with("bytes", bytes.get())
         }
         EventKind::Watchdog => members,
-        EventKind::Trigger { flow, ccti } => members.with("flow", name(flow)).with("ccti", ccti),
+        EventKind::Trigger { flow, qp, sl, ccti } => {
+            members.with("flow", name(flow)).with("qp", qp).with("sl", sl).with("ccti", ccti)
+        }
         EventKind::QueuePairError { flow } => members.with("flow", name(flow)),
     }
 }

@@ -6,7 +6,7 @@ use crate::config::{CnpBody, NicConfig, Operation, QueuePairOrder, Transport};
 use proto::counters::DropReason;
 use proto::events::{Direction, EventKind, NoteKind};
 use proto::ids::Lid;
-use proto::ids::{Psn, QueuePairNumber};
+use proto::ids::{Psn, QueuePairNumber, ServiceLevel};
 use proto::units::Duration;
 use proto::wire::infiniband::{Bth, Opcode, PacketBuilder};
 
@@ -190,7 +190,14 @@ fn the_flow_tells_when_it_was_held_back_and_when_it_was_released() {
     assert_eq!((held.neutral_since, held.ever_reacted, held.scalar), (None, true, 1));
     assert_eq!(held.gap.value, (OCTET * FULL * 3).as_ps());
     assert_eq!(held.rate.value, 2_000_000_000);
-    assert_eq!(pair.happened(0, |kind| matches!(kind, EventKind::Trigger { ccti: 1, .. })), 1);
+    let trigger = EventKind::Trigger {
+        flow: held.flow,
+        qp: QueuePairNumber::planned(0, Lid::new(2)),
+        sl: ServiceLevel::default(),
+        ccti: 1,
+    };
+    assert_eq!(pair.events.iter().filter(|(from, e)| *from == 0 && e.kind == trigger).count(), 1);
+    assert_eq!(pair.total(0, "rp_trigger_events"), 1);
     pair.advance(us(300));
     let released = pair.flow(0);
     let reacted = pair.events.iter().filter_map(|(_, event)| match event.kind {

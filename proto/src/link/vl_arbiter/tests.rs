@@ -43,10 +43,10 @@ fn a_limit_of_zero_lets_one_high_packet_pass_before_a_low_one() {
 }
 
 #[test]
-fn a_limit_of_one_lets_some_four_kilobytes_pass() {
+fn a_limit_of_one_lets_4096_octets_pass_rounded_up_to_a_packet() {
     let config = ArbitrationConfig { high: vec![(2, 255)], low: vec![(0, 4)], high_limit: 1 };
-    let served = serve(&config, 0b101, 1024, 60);
-    assert_eq!(count(&served, 2), 5 * count(&served, 0));
+    assert_eq!(serve(&config, 0b101, 1024, 10), [2, 2, 2, 2, 0, 2, 2, 2, 2, 0]);
+    assert_eq!(serve(&config, 0b101, 2074, 6), [2, 2, 0, 2, 2, 0]);
 }
 
 #[test]
