@@ -19,7 +19,7 @@ pub struct Layer {
     /// Its fields in the order of their bits; together they are the whole header.
     pub fields: &'static [Field],
     /// The name of a value of the first field, if values have names.
-    pub name: Option<fn(u64) -> Option<&'static str>>,
+    pub name: Option<Name>,
 }
 
 /// Some bits of a header.
@@ -54,6 +54,9 @@ pub enum Form {
     Ipv6,
 }
 
+/// The name of a value, if it has one.
+pub type Name = fn(u64) -> Option<&'static str>;
+
 /// What a field is where JSON leaves it out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Absent {
@@ -73,7 +76,7 @@ macro_rules! layer {
         $(#[$doc])*
         pub static $layer: $crate::dissect::layer::Layer = {
             use $crate::dissect::layer::Absent::*;
-            const NAME: Option<fn(u64) -> Option<&'static str>> =
+            const NAME: Option<$crate::dissect::layer::Name> =
                 $crate::dissect::layer::first(&[$(Some($name),)? None]);
             $crate::dissect::layer::Layer {
                 key: $key,
@@ -96,9 +99,7 @@ macro_rules! layer {
 pub(super) use layer;
 
 /// The first of a list that is never empty.
-pub(super) const fn first(
-    names: &[Option<fn(u64) -> Option<&'static str>>],
-) -> Option<fn(u64) -> Option<&'static str>> {
+pub(super) const fn first(names: &[Option<Name>]) -> Option<Name> {
     names[0]
 }
 
