@@ -3,4 +3,5 @@
 
 pub mod progress;
 pub mod sparkline;
+pub mod spinner;
 pub mod summary;

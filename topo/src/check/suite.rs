@@ -1,8 +1,12 @@
 //! Chooses cases and runs them.
 
-use super::case::{Case, Failure, Level, Program, Run};
+use super::case::{Case, Failure, Finding, Level, Program, Run};
 use super::groups::GROUPS;
 use std::panic::catch_unwind;
+
+/// A live case whose run says nothing is run again, but not more often than this.
+/// Source: preface of the conformance cases.
+const REPEATS_MAX: u32 = 3;
 
 /// How a case came out on one level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
@@ -73,21 +77,88 @@ impl Selection {
     }
 }
 
-/// Runs one case on one level. A program that panics has failed; the others go on.
-pub fn perform(case: &'static Case, run: Run) -> Outcome {
-    let (verdict, reason) = match run.program {
-        Program::Missing(reason) => (Verdict::Skip, reason.to_owned()),
-        Program::Here(program) => match catch_unwind(program) {
-            Ok(Ok(seen)) => (Verdict::Pass, seen),
-            Ok(Err(Failure::Failed(reason))) => (Verdict::Fail, reason),
-            Ok(Err(Failure::Inconclusive(reason))) => (Verdict::Inconclusive, reason),
-            Err(panic) => (Verdict::Fail, format!("panicked: {}", words(panic.as_ref()))),
-        },
+/// Runs one case on one level. A program that panics has failed; the others go on. A live run that
+/// says nothing is repeated; `again` is told how often it has been, and why.
+pub fn perform(case: &'static Case, run: Run, again: &mut dyn FnMut(u32, &str)) -> Outcome {
+    let program = match run.program {
+        Program::Missing(reason) => {
+            let reason = reason.to_owned();
+            return Outcome { case, level: run.level, verdict: Verdict::Skip, reason };
+        }
+        Program::Here(program) => program,
+    };
+    let repeats_max = if run.level == Level::Live { REPEATS_MAX } else { 0 };
+    let mut repeats = 0;
+    let (verdict, reason) = loop {
+        let (verdict, reason) = conclude(catch_unwind(program));
+        if verdict != Verdict::Inconclusive || repeats == repeats_max {
+            break (verdict, reason);
+        }
+        repeats += 1;
+        again(repeats, &reason);
+    };
+    let reason = match repeats {
+        0 => reason,
+        1 => format!("{reason} (run twice)"),
+        n => format!("{reason} (run {} times)", n + 1),
     };
     Outcome { case, level: run.level, verdict, reason }
+}
+
+fn conclude(run: std::thread::Result<Finding>) -> (Verdict, String) {
+    match run {
+        Ok(Ok(seen)) => (Verdict::Pass, seen),
+        Ok(Err(Failure::Failed(reason))) => (Verdict::Fail, reason),
+        Ok(Err(Failure::Inconclusive(reason))) => (Verdict::Inconclusive, reason),
+        Err(panic) => (Verdict::Fail, format!("panicked: {}", words(panic.as_ref()))),
+    }
 }
 
 fn words(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    static CASE: Case = Case { id: "TEST-01", title: "", source: "", note: "", runs: &[] };
+
+    fn shaky() -> Finding {
+        Err(Failure::Inconclusive("late".to_owned()))
+    }
+
+    fn outcome(run: Run) -> (Verdict, String, u32) {
+        let mut told = 0;
+        let Outcome { verdict, reason, .. } = perform(&CASE, run, &mut |repeats, _| told = repeats);
+        (verdict, reason, told)
+    }
+
+    #[test]
+    fn a_live_run_that_says_nothing_is_repeated_three_times() {
+        let expected = (Verdict::Inconclusive, "late (run 4 times)".to_owned(), 3);
+        assert_eq!(outcome(Run::live(shaky)), expected);
+        assert_eq!(outcome(Run::engine(shaky)), (Verdict::Inconclusive, "late".to_owned(), 0));
+    }
+
+    #[test]
+    fn a_repeated_run_that_says_something_is_the_verdict() {
+        static RUNS: AtomicU32 = AtomicU32::new(0);
+        fn second_time() -> Finding {
+            if RUNS.fetch_add(1, Ordering::Relaxed) == 0 { shaky() } else { Ok("seen".to_owned()) }
+        }
+        let expected = (Verdict::Pass, "seen (run twice)".to_owned(), 1);
+        assert_eq!(outcome(Run::live(second_time)), expected);
+    }
+
+    #[test]
+    fn a_program_that_panics_has_failed_at_once() {
+        fn faulty() -> Finding {
+            panic!("no such lane")
+        }
+        let expected = (Verdict::Fail, "panicked: no such lane".to_owned(), 0);
+        assert_eq!(outcome(Run::live(faulty)), expected);
+    }
 }

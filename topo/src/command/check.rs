@@ -1,10 +1,11 @@
 //! `pausebed check`: runs conformance cases and says how each came out.
 
 use super::Exit;
-use crate::check::case::Level;
+use crate::check::case::{Case, Level, Program, Run};
 use crate::check::report::{Totals, json, junit, line};
 use crate::check::statement::markdown;
 use crate::check::suite::{Outcome, Selection, Verdict, perform};
+use crate::terminal::spinner::Spinner;
 use std::path::PathBuf;
 
 /// Of all live cases that ran, more inconclusive ones than this fail the suite. Units: percent.
@@ -64,7 +65,7 @@ pub fn run(options: &Options) -> Exit {
     let outcomes: Vec<Outcome> = chosen
         .into_iter()
         .map(|(case, run)| {
-            let outcome = perform(case, run);
+            let outcome = perform_visibly(case, run);
             if !options.json {
                 println!("{}", line(&outcome));
             }
@@ -72,6 +73,22 @@ pub fn run(options: &Options) -> Exit {
         })
         .collect();
     conclude(options, &outcomes)
+}
+
+/// Runs a case. A live one takes seconds: meanwhile a terminal shows which, for how long, and
+/// whether it had to be repeated.
+fn perform_visibly(case: &'static Case, run: Run) -> Outcome {
+    let is_slow = run.level == Level::Live && matches!(run.program, Program::Here(_));
+    let spinner = is_slow.then(|| Spinner::start(&format!("{} L  {}", case.id, case.title)));
+    let outcome = perform(case, run, &mut |repeats, why| {
+        if let Some(spinner) = &spinner {
+            spinner.say(&format!("again ({repeats}): {why}"));
+        }
+    });
+    if let Some(spinner) = spinner {
+        spinner.finish();
+    }
+    outcome
 }
 
 fn conclude(options: &Options, outcomes: &[Outcome]) -> Exit {
