@@ -40,6 +40,8 @@ pub enum Integrity {
     Unchecked,
     /// The sender computed every CRC and nothing can have changed since.
     Intact,
+    /// The sender gave the packet up and ended it with the delimiter of a bad one (EBP).
+    Aborted,
 }
 
 /// One packet on its way: standard octets and nothing else that a peer could see.

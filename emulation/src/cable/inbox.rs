@@ -4,8 +4,8 @@ use super::FrameTally;
 use super::datagram::{Peer, Received};
 use super::lines::{Incoming, Lines, line_index};
 use super::sequence::{Arrival, SequenceWindow};
-use super::shim::{SendingEnd, Shim, ShimError};
-use proto::frame::{Frame, FrameKind, FramePool};
+use super::shim::{BAD_PACKET, SendingEnd, Shim, ShimError};
+use proto::frame::{Frame, FrameKind, FramePool, Integrity};
 use proto::units::Instant;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -148,7 +148,10 @@ impl Inbox {
             if self.judge(&shim, octets) {
                 let mut copy = pool.take();
                 copy.extend_from_slice(octets);
-                let frame = Frame::unchecked(shim.kind, copy);
+                let mut frame = Frame::unchecked(shim.kind, copy);
+                if shim.flags & BAD_PACKET != 0 {
+                    frame.integrity = Integrity::Aborted;
+                }
                 deliver(Accepted { line, frame, arrived: shim.stamp + line.delay });
             }
         }

@@ -11,7 +11,8 @@
 //! ```
 //!
 //! * `version`: [`VERSION`]; any other is refused, both named.
-//! * `kind`: the [`FrameKind`] code. `flags`: bit 0 marks a bad packet (reserved), others zero.
+//! * `kind`: the [`FrameKind`] code. `flags`: bit 0 marks a packet that its sender gave up
+//!   ([`BAD_PACKET`]), others zero.
 //! * `end`: which end of the link sent it, 0 for `a` and 1 for `b` of the wiring.
 //! * `link`: the index in the wiring. `epoch`: chosen anew by the launcher for every run.
 //! * `sequence`: counts the frames of this link and direction from 0, modulo 2^32.
@@ -26,6 +27,9 @@ pub const VERSION: u8 = 1;
 
 /// The first four octets of every record.
 pub const MAGIC: [u8; 4] = *b"pbed";
+
+/// Flag: the packet ended with the delimiter of a bad one (EBP), and its receiver discards it.
+pub const BAD_PACKET: u8 = 1;
 
 /// Which end of a link sent a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -43,7 +47,7 @@ pub enum SendingEnd {
 pub struct Shim {
     /// Format of the frame.
     pub kind: FrameKind,
-    /// Bit 0: the frame is known to be bad (reserved).
+    /// [`BAD_PACKET`] or nothing.
     pub flags: u8,
     /// Who sent it.
     pub end: SendingEnd,

@@ -200,6 +200,10 @@ impl LinkPort {
         log: &mut EventLog,
     ) -> Arrival {
         let outcome = match frame.kind {
+            FrameKind::InfinibandLink if frame.integrity == Integrity::Aborted => {
+                Err((DropReason::LinkPacket, 0))
+            }
+            _ if frame.integrity == Integrity::Aborted => Err((DropReason::Aborted, 0)),
             FrameKind::InfinibandLink => self.receive_control(frame, arrived),
             FrameKind::Infiniband => self.receive_packet(frame, now),
             FrameKind::Ethernet => Err((DropReason::Malformed, 0)),

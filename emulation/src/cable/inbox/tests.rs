@@ -220,3 +220,18 @@ mod noise {
         }
     }
 }
+
+#[test]
+fn a_packet_that_its_sender_gave_up_arrives_as_such_and_its_neighbours_do_not() {
+    let mut bench = Bench::new();
+    let bad = record(Shim { flags: BAD_PACKET, ..shim(1, FrameKind::Infiniband) });
+    let datagram = [data(0), bad, data(2)].concat();
+    let peer = udp::peer(PEER).expect("an address");
+    let received = Received { source: peer.key(), octets: &datagram, cut: false };
+    let mut found = vec![];
+    bench.inbox.accept(received, &bench.lines, &mut bench.pool, |accepted| {
+        found.push(accepted.frame.integrity);
+    });
+    assert_eq!(found, [Integrity::Unchecked, Integrity::Aborted, Integrity::Unchecked]);
+    assert_eq!((bench.counts().received.end_to_end, bench.counts().lost), (3, 0));
+}

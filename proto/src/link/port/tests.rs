@@ -209,3 +209,20 @@ fn a_frame_relabelled_by_a_switch_still_passes_its_checks() {
     let Arrival::Packet(headers) = port.receive(&frame, now, now, &mut log) else { panic!() };
     assert!(headers.fecn && headers.lane == 1);
 }
+
+#[test]
+fn an_aborted_packet_is_counted_apart_from_crc_errors_whatever_its_octets() {
+    let (mut port, mut log) = (port(1), EventLog::default());
+    let mut bad = packet(0, 64);
+    bad.octets[30] ^= 1;
+    bad.integrity = Integrity::Aborted;
+    let now = Instant::ZERO;
+    assert_eq!(port.receive(&bad, now, now, &mut log), Arrival::Lost(DropReason::Aborted));
+    let octets = bytes::BytesMut::from(&[0; FlowControlPacket::LEN][..]);
+    let mut link = Frame::unchecked(FrameKind::InfinibandLink, octets);
+    link.integrity = Integrity::Aborted;
+    assert_eq!(port.receive(&link, now, now, &mut log), Arrival::Lost(DropReason::LinkPacket));
+    let mut reading = PortReading::default();
+    port.read(now, &mut reading);
+    assert_eq!((reading.drops.get(DropReason::Aborted), reading.drops.total()), (1, 2));
+}
