@@ -43,10 +43,10 @@ drop_reasons! {
     PacketLength = "pktlen", EndToEnd;
     /// The link CRC is wrong.
     Vcrc = "vcrc", EndToEnd;
-    /// Ended with the delimiter of a bad packet: its sender gave it up on the way.
-    Aborted = "aborted", EndToEnd;
     /// The end-to-end CRC is wrong.
     Icrc = "icrc", EndToEnd;
+    /// The sender marked it as bad at its end.
+    Aborted = "aborted", EndToEnd;
     /// Larger than the port's MTU.
     Mtu = "mtu", EndToEnd;
     /// A lane that is not operational here, or a service level mapped to VL15.
@@ -85,7 +85,7 @@ drop_reasons! {
     Transport = "transport", EndToEnd;
     /// A link packet with a wrong LPCRC.
     Lpcrc = "lpcrc", Link;
-    /// A link packet of unknown operation, for a lane that is not operational, or ended as a bad one.
+    /// A link packet of unknown operation or for a lane that is not operational.
     LinkPacket = "link_packet", Link;
     /// A link packet older than newer data on the same link.
     StaleLinkPacket = "stale_link_packet", Link;

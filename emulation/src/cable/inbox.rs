@@ -4,8 +4,8 @@ use super::FrameTally;
 use super::datagram::{Peer, Received};
 use super::lines::{Incoming, Lines, line_index};
 use super::sequence::{Arrival, SequenceWindow};
-use super::shim::{BAD_PACKET, SendingEnd, Shim, ShimError};
-use proto::frame::{Frame, FrameKind, FramePool, Integrity};
+use super::shim::{SendingEnd, Shim, ShimError};
+use proto::frame::{Frame, FrameKind, FramePool};
 use proto::units::Instant;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -86,7 +86,7 @@ struct LineState {
 pub struct Accepted {
     /// The line it came by.
     pub line: Incoming,
-    /// The frame, unchecked.
+    /// The frame, unchecked or known to be bad.
     pub frame: Frame,
     /// When its last bit is due at the port: its stamp plus the link's delay.
     pub arrived: Instant,
@@ -148,10 +148,7 @@ impl Inbox {
             if self.judge(&shim, octets) {
                 let mut copy = pool.take();
                 copy.extend_from_slice(octets);
-                let mut frame = Frame::unchecked(shim.kind, copy);
-                if shim.flags & BAD_PACKET != 0 {
-                    frame.integrity = Integrity::Aborted;
-                }
+                let frame = Frame { octets: copy, kind: shim.kind, integrity: shim.integrity() };
                 deliver(Accepted { line, frame, arrived: shim.stamp + line.delay });
             }
         }

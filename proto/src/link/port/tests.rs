@@ -110,6 +110,30 @@ fn what_fails_a_check_is_counted_by_its_reason_and_takes_no_buffer() {
 }
 
 #[test]
+fn what_its_sender_gave_up_is_discarded_whatever_its_crcs_say() {
+    let (mut port, mut peer) = (port(2), port(2));
+    let now = train(&mut port, &mut peer);
+    let mut log = EventLog::default();
+    let aborted = Frame { integrity: Integrity::Aborted, ..packet(0, 256) };
+    let outcome = port.receive(&aborted, now, now, &mut log);
+    assert_eq!(outcome, Arrival::Lost(DropReason::Aborted));
+    assert_eq!(port.in_use(VirtualLane::ZERO), Bytes::ZERO);
+}
+
+#[test]
+fn the_management_lane_carries_nothing_raw() {
+    let mut port = port(1);
+    for next_header in 0..2 {
+        let mut raw = packet(15, 64);
+        raw.octets[1] = raw.octets[1] & !0b11 | next_header;
+        crate::wire::infiniband::refresh_vcrc(&mut raw.octets);
+        let mut log = EventLog::default();
+        let outcome = port.receive(&raw, Instant::ZERO, Instant::ZERO, &mut log);
+        assert_eq!(outcome, Arrival::Lost(DropReason::Lane));
+    }
+}
+
+#[test]
 fn data_before_the_link_is_up_is_dropped_but_management_passes() {
     let mut port = port(1);
     let mut log = EventLog::default();
@@ -208,21 +232,4 @@ fn a_frame_relabelled_by_a_switch_still_passes_its_checks() {
     let mut log = EventLog::default();
     let Arrival::Packet(headers) = port.receive(&frame, now, now, &mut log) else { panic!() };
     assert!(headers.fecn && headers.lane == 1);
-}
-
-#[test]
-fn an_aborted_packet_is_counted_apart_from_crc_errors_whatever_its_octets() {
-    let (mut port, mut log) = (port(1), EventLog::default());
-    let mut bad = packet(0, 64);
-    bad.octets[30] ^= 1;
-    bad.integrity = Integrity::Aborted;
-    let now = Instant::ZERO;
-    assert_eq!(port.receive(&bad, now, now, &mut log), Arrival::Lost(DropReason::Aborted));
-    let octets = bytes::BytesMut::from(&[0; FlowControlPacket::LEN][..]);
-    let mut link = Frame::unchecked(FrameKind::InfinibandLink, octets);
-    link.integrity = Integrity::Aborted;
-    assert_eq!(port.receive(&link, now, now, &mut log), Arrival::Lost(DropReason::LinkPacket));
-    let mut reading = PortReading::default();
-    port.read(now, &mut reading);
-    assert_eq!((reading.drops.get(DropReason::Aborted), reading.drops.total()), (1, 2));
 }

@@ -5,7 +5,7 @@ use super::tester::{Label, Script, Seen};
 use super::{ms, us};
 use crate::check::case::{Failure, Finding, ensure};
 use bytes::BytesMut;
-use emulation::cable::shim::BAD_PACKET;
+use emulation::cable::shim::Shim;
 use proto::counters::DropReason;
 use proto::frame::FrameKind;
 use proto::ids::VirtualLane;
@@ -71,7 +71,7 @@ pub fn schedule(script: &mut Script, stimuli: &[Stimulus]) {
     for (index, stimulus) in stimuli.iter().enumerate() {
         let Stimulus { port, octets, aborted, .. } = stimulus.clone();
         script.at(slot(index), move |tester| {
-            let flags = if aborted { BAD_PACKET } else { 0 };
+            let flags = if aborted { Shim::ABORTED } else { 0 };
             let label = Label { flags, ..tester.label() };
             tester.send_labelled(port, &octets, label);
         });
