@@ -9,6 +9,7 @@
 
 pub mod cached;
 pub mod frames;
+pub mod ibfc;
 pub mod ibrx;
 pub mod neighbour;
 pub mod record;

@@ -1,6 +1,7 @@
 //! IBARB: InfiniBand: SL/VL and arbitration.
 
 use crate::check::case::{Case, Group, Level, Run};
+use crate::check::live;
 
 /// The group.
 pub const GROUP: Group =
@@ -42,6 +43,6 @@ const CASES: &[Case] = &[
         title: "Blocked VL does not block others",
         source: "IBA §7.6",
         note: "",
-        runs: &[Run::missing(Level::Engine, LATER), Run::missing(Level::Live, LATER)],
+        runs: &[Run::missing(Level::Engine, LATER), Run::live(live::ibfc::blocked_lane)],
     },
 ];

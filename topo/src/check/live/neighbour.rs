@@ -41,6 +41,10 @@ pub struct Lane {
     pub received: u16,
     /// The limit that the device told last; none before its first word.
     pub limit: Option<u16>,
+    /// The highest limit it has told the device.
+    told: u16,
+    /// Packets that the device sent beyond that limit.
+    pub overruns: u32,
 }
 
 /// The far end of one cable.
@@ -54,6 +58,9 @@ pub struct Neighbour {
     pub refresh: Duration,
     /// When it says it next.
     pub due: Instant,
+    /// Of its flow-control packets one in so many is lost on the way; 0 is none.
+    pub loses: u32,
+    said: u32,
     rate: BitRate,
     /// When the last bit of what it has sent leaves.
     free: Instant,
@@ -62,12 +69,22 @@ pub struct Neighbour {
 impl Neighbour {
     /// Somebody who has said and heard nothing yet and offers as much as can be offered.
     pub fn new(lanes: u8, rate: BitRate, refresh: Duration) -> Neighbour {
-        let lane = Lane { offer: OFFER_MAX, speaks: true, sent: 0, received: 0, limit: None };
+        let lane = Lane {
+            offer: OFFER_MAX,
+            speaks: true,
+            sent: 0,
+            received: 0,
+            limit: None,
+            told: 0,
+            overruns: 0,
+        };
         Neighbour {
             lanes: vec![lane; usize::from(lanes)],
             voice: Voice::Training,
             refresh,
             due: Instant::ZERO,
+            loses: 0,
+            said: 0,
             rate,
             free: Instant::ZERO,
         }
@@ -90,7 +107,21 @@ impl Neighbour {
         }
     }
 
-    /// Its own lane takes `octets` from `earliest` on; when their last bit leaves.
+    /// It wants to say `packet`; false if that is one of those that are lost.
+    pub fn tell(&mut self, packet: &FlowControlPacket) -> bool {
+        self.said += 1;
+        if self.loses > 0 && self.said.is_multiple_of(self.loses) {
+            return false;
+        }
+        if let Some(lane) = self.lanes.get_mut(packet.virtual_lane.index())
+            && (packet.fccl + MODULUS - lane.told) % MODULUS <= OFFER_MAX
+        {
+            lane.told = packet.fccl;
+        }
+        true
+    }
+
+    /// Its own line takes `octets` from `earliest` on; when their last bit leaves.
     pub fn occupy(&mut self, octets: usize, earliest: Instant) -> Instant {
         let start = self.free.max(earliest);
         self.free = start + Bytes::new(octets as u64).time_at(self.rate);
@@ -121,11 +152,17 @@ impl Neighbour {
         if kind != FrameKind::InfinibandLink {
             if let Some(lane) = self.lane_of(octets) {
                 lane.received = (lane.received + cost(octets)) % MODULUS;
+                let left = (lane.told + MODULUS - lane.received) % MODULUS;
+                lane.overruns += u32::from(left > OFFER_MAX);
             }
             return false;
         }
         let Ok(packet) = FlowControlPacket::parse(octets) else { return false };
         let Some(lane) = self.lanes.get_mut(packet.virtual_lane.index()) else { return false };
+        if packet.op == FlowControlOp::Init {
+            // The device begins anew, and so does what it may send.
+            lane.told = packet.fctbs;
+        }
         lane.received = packet.fctbs;
         let is_first = lane.limit.replace(packet.fccl).is_none();
         is_first && self.lanes.iter().all(|lane| lane.limit.is_some())

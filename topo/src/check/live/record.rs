@@ -4,6 +4,7 @@ use super::neighbour::Neighbour;
 use super::tester::Seen;
 use crate::check::case::Failure;
 use emulation::cable::exchange::ExchangeReport;
+use emulation::cable::inbox::LineCounts;
 use emulation::driver::Report;
 use emulation::fidelity::Fidelity;
 use proto::counters::{DeviceReading, DropReason, PortReading};
@@ -106,6 +107,21 @@ impl Record {
         let read = |seen| Some((seen, FlowControlPacket::parse(&seen_octets(seen)).ok()?));
         let here = links.filter(move |seen| seen.port == port).filter_map(read);
         here.filter(move |(_, packet)| packet.virtual_lane.get() == lane)
+    }
+
+    /// Packets of `lane` that left by `port` in `[from, to)`.
+    pub fn on_lane(&self, port: u8, lane: u8, from: Instant, to: Instant) -> usize {
+        let of_lane = |seen: &&Seen| seen.frame.octets.first().is_some_and(|o| o >> 4 == lane);
+        let packets = self.packets(port).filter(|seen| seen.at >= from && seen.at < to);
+        packets.filter(of_lane).count()
+    }
+
+    /// The account of the line by which `port` receives.
+    pub fn line(&self, port: u8) -> LineCounts {
+        let sent = self.exchange.sent.get(usize::from(port) - 1);
+        let received = &self.report.exchange.received;
+        let line = sent.and_then(|sent| received.iter().find(|line| line.link == sent.link));
+        line.map(|line| line.counts).unwrap_or_default()
     }
 
     /// Time in which a ready frame of `lane` was forbidden to leave by `port`.

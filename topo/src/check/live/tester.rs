@@ -65,8 +65,8 @@ struct Cable {
     sequence: u32,
     last: Instant,
     sent: FrameTally,
-    /// Packets that leave when line and credit permit.
-    waiting: VecDeque<BytesMut>,
+    /// Packets that leave when line and credit permit, none before its instant.
+    waiting: VecDeque<(Instant, BytesMut)>,
 }
 
 /// What a tester is made of.
@@ -196,6 +196,15 @@ impl Tester {
         self.cables[usize::from(port) - 1].sequence
     }
 
+    /// Takes the next number of the line to `port`: its frame will come late.
+    pub fn hold_back(&mut self, port: u8, kind: FrameKind, octets: &[u8]) -> u32 {
+        let cable = &mut self.cables[usize::from(port) - 1];
+        let sequence = cable.sequence;
+        cable.sequence = sequence.wrapping_add(1);
+        cable.sent.count_octets(kind, octets);
+        sequence
+    }
+
     /// An ordinary label.
     pub fn label(&self) -> Label {
         Label { flags: 0, epoch: self.parts.epoch, sequence: None, stamp: None }
@@ -214,13 +223,15 @@ impl Tester {
 
     /// The neighbour at `port` sends a packet as soon as line and credit permit.
     pub fn enqueue(&mut self, port: u8, octets: BytesMut) {
-        self.cables[usize::from(port) - 1].waiting.push_back(octets);
+        self.cables[usize::from(port) - 1].waiting.push_back((self.now, octets));
     }
 
     /// The neighbour at `port` says about `lane` what there is to say, out of turn.
     pub fn say(&mut self, port: u8, lane: u8) {
         let packet = self.neighbour(port).packet(lane);
-        self.say_packet(port, &packet);
+        if self.neighbour(port).tell(&packet) {
+            self.say_packet(port, &packet);
+        }
     }
 
     /// The neighbour at `port` sends this flow-control packet.
@@ -324,14 +335,16 @@ impl Tester {
 
     /// What waits for line and credit leaves, as far as both permit before `horizon`.
     fn send_waiting(&mut self, horizon: Instant) {
-        self.now = self.parts.clock.now();
+        let now = self.parts.clock.now();
         for index in 0..self.cables.len() {
             let port = index as u8 + 1;
             while self.neighbour(port).free() < horizon
-                && let Some(octets) = self.cables[index].waiting.front()
+                && let Some((earliest, octets)) = self.cables[index].waiting.front()
+                && *earliest <= horizon
                 && self.parts.neighbours[index].2.may_send(octets)
             {
-                let octets = self.cables[index].waiting.pop_front().expect("there is one");
+                self.now = now.max(*earliest);
+                let (_, octets) = self.cables[index].waiting.pop_front().expect("there is one");
                 self.send(port, &octets);
             }
         }
@@ -343,11 +356,12 @@ impl Tester {
         let refreshes = self.parts.neighbours.iter().filter_map(|(_, _, neighbour)| {
             (neighbour.voice != Voice::Silent).then_some(neighbour.due)
         });
-        let lines =
-            self.cables.iter().zip(&self.parts.neighbours).filter_map(|(cable, (.., at))| {
-                let next = cable.waiting.front()?;
-                at.may_send(next).then(|| clock.wall_ns_of(at.free()).saturating_sub(AHEAD_NS / 2))
-            });
+        let lines = self.cables.iter().zip(&self.parts.neighbours);
+        let lines = lines.filter_map(|(cable, (.., neighbour))| {
+            let (earliest, next) = cable.waiting.front()?;
+            let due = clock.wall_ns_of(neighbour.free().max(*earliest));
+            neighbour.may_send(next).then(|| due.saturating_sub(AHEAD_NS / 2))
+        });
         let refresh = refreshes.min().map_or(u64::MAX, |due| clock.wall_ns_of(due));
         let step = clock.wall_ns_of(step).saturating_sub(AHEAD_NS);
         let wake = step.min(refresh).min(lines.min().unwrap_or(u64::MAX));
