@@ -7,6 +7,7 @@
 pub mod bench;
 pub mod case;
 pub mod groups;
+pub mod live;
 pub mod report;
 pub mod statement;
 pub mod suite;

@@ -102,6 +102,17 @@ impl DatagramSocket {
         &self.address
     }
 
+    /// Makes the receive buffer smaller, to see what happens when it is full. The kernel doubles
+    /// `octets` and has a minimum of its own.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn narrow(&mut self, octets: usize) -> io::Result<()> {
+        self.socket.set_recv_buffer_size(octets)?;
+        self.buffers.receive = self.socket.recv_buffer_size()?;
+        Ok(())
+    }
+
     /// How large its buffers really are.
     pub const fn buffers(&self) -> Buffers {
         self.buffers

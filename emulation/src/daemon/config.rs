@@ -53,6 +53,9 @@ pub struct DaemonConfig {
     /// Octets of the largest datagram, below the path's MTU where that matters.
     #[serde(default = "datagram_max")]
     pub datagram_max: usize,
+    /// Octets to ask for as the socket's receive buffer; as many as the host grants if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receive_buffer: Option<usize>,
     /// Ask for SCHED_FIFO.
     #[serde(default)]
     pub realtime: bool,
@@ -172,11 +175,15 @@ impl DaemonConfig {
     /// # Errors
     /// What the system says.
     pub fn open_socket(&self) -> io::Result<DatagramSocket> {
-        match (self.carrier, &self.socket_dir) {
+        let mut socket = match (self.carrier, &self.socket_dir) {
             (Carrier::Udp, _) => udp::open(self.bind),
             (Carrier::Unix, Some(directory)) => unix::open(directory, self.process),
             (Carrier::Unix, None) => Err(io::Error::other("carrier \"unix\" needs socket_dir")),
+        }?;
+        if let Some(octets) = self.receive_buffer {
+            socket.narrow(octets)?;
         }
+        Ok(socket)
     }
 
     /// Understands the addresses of all processes.

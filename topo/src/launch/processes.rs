@@ -42,7 +42,8 @@ pub(super) fn program(kind: NodeKind) -> io::Result<(PathBuf, Option<&'static st
 }
 
 impl Daemon {
-    /// Starts a daemon with a configuration file; its messages go to `news` under `process`.
+    /// Starts a daemon with a configuration file and further variables of its environment; its
+    /// messages go to `news` under `process`.
     ///
     /// Must be called on the main thread: the kernel ends the child when the thread that started
     /// it ends.
@@ -54,11 +55,13 @@ impl Daemon {
         kind: NodeKind,
         process: usize,
         config: &Path,
+        environment: &[(String, String)],
         news: UnboundedSender<(usize, News)>,
     ) -> io::Result<Daemon> {
         let (program, part) = program(kind)?;
         let mut command = Command::new(&program);
         command.args(part).arg("--config").arg(config);
+        command.envs(environment.iter().map(|(name, value)| (name, value)));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
         let mut child = command.spawn()?;
         let commands = child.stdin.take();

@@ -6,6 +6,8 @@
 //!
 //! Whatever goes wrong on the way ends every daemon before this returns.
 
+pub mod beside;
+
 use super::placement::Hosting;
 use super::processes::{Daemon, News};
 use super::{Job, LaunchError, Outcome, Progress, interrupt};
@@ -14,7 +16,7 @@ use crate::run_directory::result::{Fidelity, OnCables};
 use crate::scenario::run::{Cables, Carrier};
 use emulation::cable::reconcile::reconcile;
 use emulation::capture::CapturePlan;
-use emulation::clock::{Stopwatch, monotonic_ns};
+use emulation::clock::{Clock, Stopwatch, monotonic_ns};
 use emulation::daemon::protocol::{Hello, ToDaemon, ToLauncher};
 use emulation::daemon::{DaemonConfig, feed};
 use emulation::driver::{Beat, Report, evidence};
@@ -47,13 +49,26 @@ pub fn run(job: &Job<'_>, progress: &mut dyn FnMut(Progress)) -> Result<Outcome,
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| LaunchError::Host(error.to_string()))?;
     runtime.block_on(async {
-        let mut session = Session::open(job)?;
+        let cores = std::thread::available_parallelism().map_or(2, |cores| cores.get());
+        let hosting = Hosting::new(&job.lab.fabric.wiring, job.placement, cores);
+        let mut session = Session::open(job, hosting, &Special::default())?;
         let outcome = session.play(job, progress).await;
         for daemon in &mut session.daemons {
             daemon.end().await;
         }
         outcome
     })
+}
+
+/// What an ordinary run has none of.
+#[derive(Clone, Debug, Default)]
+struct Special {
+    /// The last process is no daemon but played by this program, whose socket listens here.
+    played_at: Option<String>,
+    /// Octets of each daemon's receive buffer, in place of as many as the host grants.
+    receive_buffer: Option<usize>,
+    /// Variables of each daemon's environment, beside those of this program.
+    environment: Vec<(String, String)>,
 }
 
 struct Session {
@@ -68,20 +83,20 @@ struct Session {
 }
 
 impl Session {
-    fn open(job: &Job<'_>) -> Result<Session, LaunchError> {
-        let cores = std::thread::available_parallelism().map_or(2, |cores| cores.get());
-        let hosting = Hosting::new(&job.lab.fabric.wiring, job.placement, cores);
+    fn open(job: &Job<'_>, hosting: Hosting, special: &Special) -> Result<Session, LaunchError> {
         let feed = write_feed(job)?;
         let (sender, news) = unbounded_channel();
-        let mut daemons = Vec::with_capacity(hosting.kinds.len());
-        for (process, kind) in hosting.kinds.iter().enumerate() {
-            let file = write_config(job, &hosting, process, feed.as_deref())?;
-            let daemon = Daemon::start(*kind, process, &file, sender.clone());
+        let count = hosting.kinds.len() - usize::from(special.played_at.is_some());
+        let mut daemons = Vec::with_capacity(count);
+        for (process, kind) in hosting.kinds.iter().enumerate().take(count) {
+            let mut config = describe(job, &hosting, process, feed.as_deref())?;
+            config.receive_buffer = special.receive_buffer;
+            let file = write_config(job, &config)?;
+            let daemon = Daemon::start(*kind, process, &file, &special.environment, sender.clone());
             daemons.push(daemon.map_err(|error| {
                 LaunchError::Host(format!("cannot start process {process}: {error}"))
             })?);
         }
-        let count = daemons.len();
         Ok(Session {
             hosting,
             daemons,
@@ -99,25 +114,26 @@ impl Session {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Outcome, LaunchError> {
         let hellos = self.hellos().await?;
+        let peers = hellos.into_iter().map(|hello| hello.address).collect();
+        let begin = self.begin(job, peers).await?;
+        let reports = self.reports(progress).await?;
+        let wall_ns = monotonic_ns().saturating_sub(begin.clock.origin_ns());
+        Ok(self.outcome(job, begin.clock.dilation(), reports, wall_ns as f64 / 1e9))
+    }
+
+    /// Tells every daemon to start, with the addresses of all processes.
+    async fn begin(&mut self, job: &Job<'_>, peers: Vec<String>) -> Result<Begin, LaunchError> {
         let dilation = NonZeroU64::new(job.dilation).unwrap_or(NonZeroU64::MIN);
-        let lead = LEAD_NS + LEAD_EACH_NS * self.daemons.len() as u64;
-        let origin_ns = monotonic_ns() + lead;
-        let start = ToDaemon::Start {
-            // Low bits of a nanosecond clock: two runs on one host never share them.
-            epoch: (origin_ns ^ (origin_ns >> 32)) as u32,
-            origin_ns,
-            dilation,
-            peers: hellos.iter().map(|hello| hello.address.clone()).collect(),
-        };
+        let origin_ns = monotonic_ns() + LEAD_NS + LEAD_EACH_NS * self.daemons.len() as u64;
+        // Low bits of a nanosecond clock: two runs on one host never share them.
+        let epoch = (origin_ns ^ (origin_ns >> 32)) as u32;
+        let start = ToDaemon::Start { epoch, origin_ns, dilation, peers };
         for daemon in &mut self.daemons {
             let told = daemon.tell(&start).await;
             told.map_err(|error| LaunchError::Died(format!("{}: {error}", daemon.name)))?;
         }
-        let stopwatch = Stopwatch::start();
-        self.heard.fill(stopwatch);
-        let reports = self.reports(progress).await?;
-        let wall_seconds = stopwatch.seconds() - lead as f64 / 1e9;
-        Ok(self.outcome(job, dilation, reports, wall_seconds.max(0.0)))
+        self.heard.fill(Stopwatch::start());
+        Ok(Begin { clock: Clock::new(origin_ns, dilation), epoch })
     }
 
     /// Waits until every daemon has introduced itself.
@@ -263,13 +279,20 @@ impl Session {
     }
 }
 
-/// Writes what a process is told; the file's path.
-fn write_config(
+/// When a run begins, and what identifies it on the cables.
+#[derive(Clone, Copy, Debug)]
+struct Begin {
+    clock: Clock,
+    epoch: u32,
+}
+
+/// What a process is told.
+fn describe(
     job: &Job<'_>,
     hosting: &Hosting,
     process: usize,
     feed: Option<&Path>,
-) -> Result<PathBuf, LaunchError> {
+) -> Result<DaemonConfig, LaunchError> {
     let lab = job.lab;
     let adapters = lab.nics.len();
     let table = |node: usize| match node.checked_sub(adapters) {
@@ -277,7 +300,7 @@ fn write_config(
         Some(switch) => toml::Table::try_from(&lab.switches[switch]),
     };
     let devices = hosting.nodes(process).map(table).collect::<Result<Vec<_>, _>>();
-    let config = DaemonConfig {
+    Ok(DaemonConfig {
         lab: job.name.to_owned(),
         process,
         processes: hosting.kinds.len(),
@@ -291,15 +314,20 @@ fn write_config(
         bind: std::net::Ipv4Addr::LOCALHOST.into(),
         socket_dir: Some(job.scratch.to_owned()),
         datagram_max: emulation::cable::exchange::DATAGRAM_MAX,
+        receive_buffer: None,
         realtime: job.realtime,
         capture: job.capture.as_ref().and_then(|plan| part_of(plan, hosting, process)),
         feed: feed.map(Path::to_owned),
         plan: lab.plan.clone(),
         wiring: lab.fabric.wiring.clone(),
         devices: devices.map_err(|error| LaunchError::Config(error.to_string()))?,
-    };
-    let text = toml::to_string(&config).map_err(|error| LaunchError::Config(error.to_string()))?;
-    let file = job.scratch.join(format!("process-{process}.toml"));
+    })
+}
+
+/// Writes what a process is told; the file's path.
+fn write_config(job: &Job<'_>, config: &DaemonConfig) -> Result<PathBuf, LaunchError> {
+    let text = toml::to_string(config).map_err(|error| LaunchError::Config(error.to_string()))?;
+    let file = job.scratch.join(format!("process-{}.toml", config.process));
     std::fs::write(&file, text)
         .map_err(|error| LaunchError::Host(format!("{}: {error}", file.display())))?;
     Ok(file)

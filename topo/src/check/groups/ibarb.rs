@@ -8,6 +8,7 @@ use crate::check::bench::devices::{FRAME_TIME, MTU, RATE, switch};
 use crate::check::bench::line::{line, never_idle, packets};
 use crate::check::bench::packets::{frame, parsed, send_only};
 use crate::check::case::{Case, Failure, Finding, Group, Level, Run, ensure, same};
+use crate::check::live;
 use proto::frame::Frame;
 use proto::ids::{ServiceLevel, VirtualLane};
 use proto::link::ArbitrationConfig;
@@ -67,7 +68,7 @@ const CASES: &[Case] = &[
         note: "Full rate: the line is never idle; flow-control packets of the port itself are part of what it carries.",
         runs: &[
             Run::engine(a_lane_without_credit_costs_the_others_nothing),
-            Run::missing(Level::Live, LATER),
+            Run::live(live::ibfc::blocked_lane),
         ],
     },
 ];

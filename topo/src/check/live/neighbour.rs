@@ -1,0 +1,179 @@
+//! One neighbour that a tester plays: the far end of one cable of the device under test.
+//!
+//! It trains its link with flow-control packets and repeats its offer of buffer on every lane, as a
+//! device would; a case may change what it offers, or silence it.
+
+use proto::frame::FrameKind;
+use proto::ids::VirtualLane;
+use proto::link::credit::blocks;
+use proto::units::{BitRate, Bytes, Duration, Instant};
+use proto::wire::infiniband::{FlowControlOp, FlowControlPacket};
+
+/// Credit counters are twelve bits wide. Source: IBTA Vol 1, 7.9.4.
+const MODULUS: u16 = 4096;
+
+/// As much as can be offered. Units: blocks. Source: IBTA Vol 1, 7.9.4.
+pub const OFFER_MAX: u16 = 2048;
+
+/// What a neighbour says in its flow-control packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Voice {
+    /// Op 1 until it has heard the device on every lane, then op 0.
+    Training,
+    /// Op 1, whatever it hears.
+    Initialize,
+    /// Op 0.
+    Normal,
+    /// Nothing.
+    Silent,
+}
+
+/// A neighbour's account of one lane.
+#[derive(Clone, Copy, Debug)]
+pub struct Lane {
+    /// Blocks it offers beyond what it has received.
+    pub offer: u16,
+    /// It sends flow-control packets for this lane.
+    pub speaks: bool,
+    /// Blocks it has sent, modulo 4096.
+    pub sent: u16,
+    /// Blocks it has received, modulo 4096.
+    pub received: u16,
+    /// The limit that the device told last; none before its first word.
+    pub limit: Option<u16>,
+    /// The highest limit it has told the device.
+    told: u16,
+    /// Packets that the device sent beyond that limit.
+    pub overruns: u32,
+}
+
+/// The far end of one cable.
+#[derive(Clone, Debug)]
+pub struct Neighbour {
+    /// By data lane.
+    pub lanes: Vec<Lane>,
+    /// What it says.
+    pub voice: Voice,
+    /// How often it says it.
+    pub refresh: Duration,
+    /// When it says it next.
+    pub due: Instant,
+    /// Of its flow-control packets one in so many is lost on the way; 0 is none.
+    pub loses: u32,
+    said: u32,
+    rate: BitRate,
+    /// When the last bit of what it has sent leaves.
+    free: Instant,
+}
+
+impl Neighbour {
+    /// Somebody who has said and heard nothing yet and offers as much as can be offered.
+    pub fn new(lanes: u8, rate: BitRate, refresh: Duration) -> Neighbour {
+        let lane = Lane {
+            offer: OFFER_MAX,
+            speaks: true,
+            sent: 0,
+            received: 0,
+            limit: None,
+            told: 0,
+            overruns: 0,
+        };
+        Neighbour {
+            lanes: vec![lane; usize::from(lanes)],
+            voice: Voice::Training,
+            refresh,
+            due: Instant::ZERO,
+            loses: 0,
+            said: 0,
+            rate,
+            free: Instant::ZERO,
+        }
+    }
+
+    /// What it says about `lane` now.
+    pub fn packet(&self, lane: u8) -> FlowControlPacket {
+        let account = self.lanes[usize::from(lane)];
+        let trained = self.lanes.iter().all(|lane| lane.limit.is_some());
+        let op = match self.voice {
+            Voice::Initialize => FlowControlOp::Init,
+            Voice::Training if !trained => FlowControlOp::Init,
+            _ => FlowControlOp::Normal,
+        };
+        FlowControlPacket {
+            op,
+            fctbs: account.sent,
+            virtual_lane: VirtualLane::truncate(lane),
+            fccl: (account.received + account.offer) % MODULUS,
+        }
+    }
+
+    /// It wants to say `packet`; false if that is one of those that are lost.
+    pub fn tell(&mut self, packet: &FlowControlPacket) -> bool {
+        self.said += 1;
+        if self.loses > 0 && self.said.is_multiple_of(self.loses) {
+            return false;
+        }
+        if let Some(lane) = self.lanes.get_mut(packet.virtual_lane.index())
+            && (packet.fccl + MODULUS - lane.told) % MODULUS <= OFFER_MAX
+        {
+            lane.told = packet.fccl;
+        }
+        true
+    }
+
+    /// Its own line takes `octets` from `earliest` on; when their last bit leaves.
+    pub fn occupy(&mut self, octets: usize, earliest: Instant) -> Instant {
+        let start = self.free.max(earliest);
+        self.free = start + Bytes::new(octets as u64).time_at(self.rate);
+        self.free
+    }
+
+    /// Since when its line is free.
+    pub const fn free(&self) -> Instant {
+        self.free
+    }
+
+    /// It sends a packet: its blocks count as sent, whatever becomes of it.
+    pub fn on_send(&mut self, octets: &[u8]) {
+        if let Some(lane) = self.lane_of(octets) {
+            lane.sent = (lane.sent + cost(octets)) % MODULUS;
+        }
+    }
+
+    /// Whether the device has room for this packet, as far as it has said.
+    pub fn may_send(&self, octets: &[u8]) -> bool {
+        let lane = octets.first().and_then(|octet| self.lanes.get(usize::from(octet >> 4)));
+        let Some(Lane { sent, limit: Some(limit), .. }) = lane else { return false };
+        (limit + 2 * MODULUS - sent - cost(octets)) % MODULUS <= OFFER_MAX
+    }
+
+    /// It hears something; true if it has now heard of every lane for the first time.
+    pub fn hear(&mut self, kind: FrameKind, octets: &[u8]) -> bool {
+        if kind != FrameKind::InfinibandLink {
+            if let Some(lane) = self.lane_of(octets) {
+                lane.received = (lane.received + cost(octets)) % MODULUS;
+                let left = (lane.told + MODULUS - lane.received) % MODULUS;
+                lane.overruns += u32::from(left > OFFER_MAX);
+            }
+            return false;
+        }
+        let Ok(packet) = FlowControlPacket::parse(octets) else { return false };
+        let Some(lane) = self.lanes.get_mut(packet.virtual_lane.index()) else { return false };
+        if packet.op == FlowControlOp::Init {
+            // The device begins anew, and so does what it may send.
+            lane.told = packet.fctbs;
+        }
+        lane.received = packet.fctbs;
+        let is_first = lane.limit.replace(packet.fccl).is_none();
+        is_first && self.lanes.iter().all(|lane| lane.limit.is_some())
+    }
+
+    fn lane_of(&mut self, octets: &[u8]) -> Option<&mut Lane> {
+        self.lanes.get_mut(usize::from(octets.first()? >> 4))
+    }
+}
+
+/// Credit blocks a packet takes.
+pub fn cost(octets: &[u8]) -> u16 {
+    blocks(Bytes::new(octets.len() as u64)) as u16
+}

@@ -1,0 +1,388 @@
+//! The tester: plays every neighbour of one daemon over real cables, by a script.
+//!
+//! It speaks the shim like any process of a run, with its own hands: so it can also say what no
+//! device would (a wrong CRC, a packet given up, a sequence number a second time). What it sends
+//! goes out some milliseconds ahead of its stamp, and the daemon handles it at its stamp; so what
+//! the daemon sees does not depend on when this thread was woken. What comes out is kept with its
+//! stamp and with the moment it was read.
+
+use super::neighbour::{Neighbour, Voice};
+use bytes::BytesMut;
+use emulation::cable::FrameTally;
+use emulation::cable::datagram::{DatagramSocket, Peer};
+use emulation::cable::exchange::ExchangeReport;
+use emulation::cable::inbox::Inbox;
+use emulation::cable::lines::Lines;
+use emulation::cable::outbox::SentLine;
+use emulation::cable::shim::{SendingEnd, Shim};
+use emulation::clock::{Clock, monotonic_ns};
+use emulation::fidelity::Lateness;
+use emulation::timer;
+use proto::frame::{Frame, FrameKind, FramePool};
+use proto::units::{Duration, Instant};
+use proto::wire::infiniband::FlowControlPacket;
+use std::collections::VecDeque;
+use std::os::fd::AsFd;
+
+/// How far ahead of its stamp a frame goes out. Units: nanoseconds of wall time.
+const AHEAD_NS: u64 = 10_000_000;
+/// The longest sleep: how late it may notice that the run is over.
+const SLEEP_MAX_NS: u64 = 20_000_000;
+
+/// Something that the device under test has sent.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    /// By which of its ports, counted from 1.
+    pub port: u8,
+    /// When its last bit left, as its stamp says.
+    pub at: Instant,
+    /// When it was read from the socket.
+    pub heard: Instant,
+    /// The frame.
+    pub frame: Frame,
+}
+
+/// What a record is sent with beyond its octets.
+#[derive(Clone, Copy, Debug)]
+pub struct Label {
+    /// The shim's flags.
+    pub flags: u8,
+    /// The run it claims to belong to.
+    pub epoch: u32,
+    /// Its number on the line; the next one if none is given.
+    pub sequence: Option<u32>,
+    /// When its last bit left; as the line permits if none is given.
+    pub stamp: Option<Instant>,
+}
+
+/// The cable of one neighbour.
+#[derive(Clone, Debug)]
+struct Cable {
+    link: u32,
+    end: SendingEnd,
+    delay: Duration,
+    frame_time: Duration,
+    sequence: u32,
+    last: Instant,
+    sent: FrameTally,
+    /// Packets that leave when line and credit permit, none before its instant.
+    waiting: VecDeque<(Instant, BytesMut)>,
+}
+
+/// What a tester is made of.
+pub struct Parts {
+    /// Its socket.
+    pub socket: DatagramSocket,
+    /// The addresses of all processes.
+    pub peers: Vec<Peer>,
+    /// Which of them is the daemon under test.
+    pub daemon: usize,
+    /// This process's ends of the cables.
+    pub lines: Lines,
+    /// By port of the device under test: link, own end of it, and the neighbour there.
+    pub neighbours: Vec<(u32, SendingEnd, Neighbour)>,
+    /// Fabric time.
+    pub clock: Clock,
+    /// The run's mark.
+    pub epoch: u32,
+}
+
+/// One step of a script.
+pub type Step = Box<dyn FnOnce(&mut Tester) + Send>;
+
+/// What is done when.
+#[derive(Default)]
+pub struct Script(Vec<(Instant, Step)>);
+
+impl Script {
+    /// At `at`, do `step`.
+    pub fn at(&mut self, at: Instant, step: impl FnOnce(&mut Tester) + Send + 'static) {
+        self.0.push((at, Box::new(step)));
+    }
+
+    /// The steps in the order of their time, those of one instant as they were written.
+    fn into_steps(mut self) -> VecDeque<(Instant, Step)> {
+        self.0.sort_by_key(|(at, _)| *at);
+        self.0.into()
+    }
+}
+
+/// All neighbours of one daemon.
+pub struct Tester {
+    parts: Parts,
+    cables: Vec<Cable>,
+    inbox: Inbox,
+    pool: FramePool,
+    seen: Vec<Seen>,
+    lateness: Lateness,
+    /// The instant of the step that is being done.
+    now: Instant,
+}
+
+/// What a tester brings back.
+#[derive(Debug)]
+pub struct Found {
+    /// What the device has sent, in the order in which it came.
+    pub seen: Vec<Seen>,
+    /// The tester's side of the cables.
+    pub exchange: ExchangeReport,
+    /// How late its own frames were.
+    pub lateness: Lateness,
+    /// By port of the device under test: how the neighbour there stands at the end.
+    pub neighbours: Vec<Neighbour>,
+}
+
+impl Tester {
+    /// A tester that has done nothing yet.
+    pub fn new(parts: Parts) -> Tester {
+        let cable = |(link, end, _): &(u32, SendingEnd, Neighbour)| {
+            let line = parts.lines.all_outgoing().find(|line| line.link == *link);
+            let line = line.expect("the tester plays the far end of every cable of the device");
+            Cable {
+                link: *link,
+                end: *end,
+                delay: line.delay,
+                frame_time: line.frame_time,
+                sequence: 0,
+                last: Instant::ZERO,
+                sent: FrameTally::default(),
+                waiting: VecDeque::new(),
+            }
+        };
+        let cables = parts.neighbours.iter().map(cable).collect();
+        let inbox = Inbox::new(parts.epoch, &parts.peers, parts.lines.count());
+        Tester {
+            cables,
+            inbox,
+            parts,
+            pool: FramePool::default(),
+            seen: Vec::new(),
+            lateness: Lateness::default(),
+            now: Instant::ZERO,
+        }
+    }
+
+    /// Follows `script` until the run is over.
+    pub fn follow(mut self, script: Script, is_over: impl Fn() -> bool) -> Found {
+        let mut steps = script.into_steps();
+        while !is_over() {
+            self.receive();
+            let horizon = self.parts.clock.at_wall_ns(monotonic_ns() + AHEAD_NS);
+            while steps.front().is_some_and(|(at, _)| *at <= horizon) {
+                let (at, step) = steps.pop_front().expect("there is one");
+                self.now = at;
+                step(&mut self);
+            }
+            self.refresh();
+            self.send_waiting(horizon);
+            self.rest(steps.front().map_or(Instant::NEVER, |(at, _)| *at));
+        }
+        self.receive();
+        self.found()
+    }
+
+    /// The neighbour at `port` of the device, to change what it says.
+    pub fn neighbour(&mut self, port: u8) -> &mut Neighbour {
+        &mut self.parts.neighbours[usize::from(port) - 1].2
+    }
+
+    /// What came back so far.
+    pub fn seen(&self) -> &[Seen] {
+        &self.seen
+    }
+
+    /// The next number of the line to `port`.
+    pub fn sequence(&self, port: u8) -> u32 {
+        self.cables[usize::from(port) - 1].sequence
+    }
+
+    /// Takes the next number of the line to `port`: its frame will come late.
+    pub fn hold_back(&mut self, port: u8, kind: FrameKind, octets: &[u8]) -> u32 {
+        let cable = &mut self.cables[usize::from(port) - 1];
+        let sequence = cable.sequence;
+        cable.sequence = sequence.wrapping_add(1);
+        cable.sent.count_octets(kind, octets);
+        sequence
+    }
+
+    /// An ordinary label.
+    pub fn label(&self) -> Label {
+        Label { flags: 0, epoch: self.parts.epoch, sequence: None, stamp: None }
+    }
+
+    /// The neighbour at `port` sends a packet, whatever its credits.
+    pub fn send(&mut self, port: u8, octets: &[u8]) {
+        self.send_labelled(port, octets, self.label());
+    }
+
+    /// The same with a label of its own.
+    pub fn send_labelled(&mut self, port: u8, octets: &[u8], label: Label) {
+        self.neighbour(port).on_send(octets);
+        self.put(port, FrameKind::Infiniband, octets, label);
+    }
+
+    /// The neighbour at `port` sends a packet as soon as line and credit permit.
+    pub fn enqueue(&mut self, port: u8, octets: BytesMut) {
+        self.cables[usize::from(port) - 1].waiting.push_back((self.now, octets));
+    }
+
+    /// The neighbour at `port` says about `lane` what there is to say, out of turn.
+    pub fn say(&mut self, port: u8, lane: u8) {
+        let packet = self.neighbour(port).packet(lane);
+        if self.neighbour(port).tell(&packet) {
+            self.say_packet(port, &packet);
+        }
+    }
+
+    /// The neighbour at `port` sends this flow-control packet.
+    pub fn say_packet(&mut self, port: u8, packet: &FlowControlPacket) {
+        self.put(port, FrameKind::InfinibandLink, &packet.to_octets(), self.label());
+    }
+
+    /// The neighbour at `port` offers `blocks` on `lane` beyond what it has received, and says so.
+    pub fn offer(&mut self, port: u8, lane: u8, blocks: u16) {
+        self.neighbour(port).lanes[usize::from(lane)].offer = blocks;
+        self.say(port, lane);
+    }
+
+    /// The neighbour at `port` speaks so from now on, at once.
+    pub fn speak(&mut self, port: u8, voice: Voice) {
+        let now = self.now;
+        let neighbour = self.neighbour(port);
+        neighbour.voice = voice;
+        neighbour.due = now;
+    }
+
+    /// One record on the line to `port`, in a datagram of its own.
+    pub fn put(&mut self, port: u8, kind: FrameKind, octets: &[u8], label: Label) {
+        let index = usize::from(port) - 1;
+        let on_line = if kind == FrameKind::InfinibandLink { 8 } else { octets.len() };
+        let leaves = self.parts.neighbours[index].2.occupy(on_line, self.now);
+        let cable = &mut self.cables[index];
+        let stamp = label.stamp.unwrap_or(leaves.max(cable.last));
+        cable.last = cable.last.max(stamp);
+        let is_next = label.sequence.is_none() && label.epoch == self.parts.epoch;
+        let shim = Shim {
+            kind,
+            flags: label.flags,
+            end: cable.end,
+            link: cable.link,
+            epoch: label.epoch,
+            sequence: label.sequence.unwrap_or(cable.sequence),
+            length: octets.len() as u32,
+            stamp,
+        };
+        if is_next {
+            cable.sequence = cable.sequence.wrapping_add(1);
+            cable.sent.count_octets(kind, octets);
+        }
+        let record = [&shim.emit()[..], octets].concat();
+        let peer = &self.parts.peers[self.parts.daemon];
+        // A full socket shows as a frame that the reconciliation misses.
+        let _ = self.parts.socket.send(std::iter::once((peer, &record[..])));
+        let late_ns = monotonic_ns().saturating_sub(self.parts.clock.wall_ns_of(stamp));
+        if label.stamp.is_none() {
+            let late = self.parts.clock.fabric(late_ns).as_ps() * 1_000;
+            self.lateness.wall_ns.record(late_ns);
+            self.lateness.frames.record(late / cable.frame_time.as_ps().max(1));
+        }
+    }
+
+    fn receive(&mut self) {
+        let heard = self.parts.clock.now();
+        let Tester { parts, inbox, pool, seen, cables, .. } = self;
+        let Parts { socket, lines, neighbours, .. } = parts;
+        loop {
+            let count = socket.receive(|datagram| {
+                inbox.accept(datagram, lines, pool, |accepted| {
+                    let index = cables.iter().position(|cable| cable.link == accepted.line.link);
+                    let Some(index) = index else { return };
+                    let at =
+                        Instant::ZERO + accepted.arrived.since(Instant::ZERO + cables[index].delay);
+                    let neighbour = &mut neighbours[index].2;
+                    if neighbour.hear(accepted.frame.kind, &accepted.frame.octets) {
+                        // Somebody new is there: what there is to say is said again, now.
+                        neighbour.due = Instant::ZERO;
+                    }
+                    let port = index as u8 + 1;
+                    seen.push(Seen { port, at, heard, frame: accepted.frame });
+                });
+            });
+            if count == 0 {
+                return;
+            }
+        }
+    }
+
+    /// The flow-control packets that are due.
+    fn refresh(&mut self) {
+        let now = self.parts.clock.now();
+        for index in 0..self.cables.len() {
+            let port = index as u8 + 1;
+            let neighbour = self.neighbour(port);
+            if neighbour.voice == Voice::Silent || neighbour.due > now {
+                continue;
+            }
+            neighbour.due = now + neighbour.refresh;
+            self.now = now;
+            for lane in 0..self.neighbour(port).lanes.len() as u8 {
+                if self.neighbour(port).lanes[usize::from(lane)].speaks {
+                    self.say(port, lane);
+                }
+            }
+        }
+    }
+
+    /// What waits for line and credit leaves, as far as both permit before `horizon`.
+    fn send_waiting(&mut self, horizon: Instant) {
+        let now = self.parts.clock.now();
+        for index in 0..self.cables.len() {
+            let port = index as u8 + 1;
+            while self.neighbour(port).free() < horizon
+                && let Some((earliest, octets)) = self.cables[index].waiting.front()
+                && *earliest <= horizon
+                && self.parts.neighbours[index].2.may_send(octets)
+            {
+                self.now = now.max(*earliest);
+                let (_, octets) = self.cables[index].waiting.pop_front().expect("there is one");
+                self.send(port, &octets);
+            }
+        }
+    }
+
+    /// Waits for the next thing to do, or for the socket.
+    fn rest(&self, step: Instant) {
+        let clock = &self.parts.clock;
+        let refreshes = self.parts.neighbours.iter().filter_map(|(_, _, neighbour)| {
+            (neighbour.voice != Voice::Silent).then_some(neighbour.due)
+        });
+        let lines = self.cables.iter().zip(&self.parts.neighbours);
+        let lines = lines.filter_map(|(cable, (.., neighbour))| {
+            let (earliest, next) = cable.waiting.front()?;
+            let due = clock.wall_ns_of(neighbour.free().max(*earliest));
+            neighbour.may_send(next).then(|| due.saturating_sub(AHEAD_NS / 2))
+        });
+        let refresh = refreshes.min().map_or(u64::MAX, |due| clock.wall_ns_of(due));
+        let step = clock.wall_ns_of(step).saturating_sub(AHEAD_NS);
+        let wake = step.min(refresh).min(lines.min().unwrap_or(u64::MAX));
+        timer::wait(Some(self.parts.socket.as_fd()), wake.min(monotonic_ns() + SLEEP_MAX_NS));
+    }
+
+    fn found(self) -> Found {
+        let sent = self.cables.iter();
+        let sent =
+            sent.map(|cable| SentLine { link: cable.link, end: cable.end, sent: cable.sent });
+        let own = |link: u32| self.cables.iter().any(|cable| cable.link == link);
+        let received = self.inbox.received(&self.parts.lines).filter(|line| own(line.link));
+        let exchange = ExchangeReport {
+            buffers: self.parts.socket.buffers(),
+            rejected: self.inbox.rejected(),
+            sent: sent.collect(),
+            received: received.collect(),
+            ..ExchangeReport::default()
+        };
+        let neighbours = self.parts.neighbours.into_iter().map(|(.., neighbour)| neighbour);
+        let neighbours = neighbours.collect();
+        Found { seen: self.seen, exchange, lateness: self.lateness, neighbours }
+    }
+}
