@@ -4,6 +4,7 @@
 //! the virtual clock, live. [`groups`] is the register, one file a group. [`suite`] chooses and runs
 //! them, [`report`] says what came out, [`statement`] writes the statement of conformance.
 
+pub mod bench;
 pub mod case;
 pub mod groups;
 pub mod report;

@@ -1,0 +1,47 @@
+//! Frames that cases send: short to ask for, whole on the wire.
+
+use proto::frame::{Frame, FrameKind};
+use proto::ids::{Lid, Psn, QueuePairNumber};
+use proto::wire::infiniband::{Bth, FlowControlPacket, Opcode, PacketBuilder, crc};
+
+/// An RC SEND Only between two adapters, on lane and service level 0.
+pub fn send_only(from: u16, to: u16, psn: u32) -> PacketBuilder {
+    with_opcode(Opcode::RC_SEND_ONLY, from, to, psn)
+}
+
+/// A packet with this opcode between the queue pairs that two adapters have for class 0.
+pub fn with_opcode(opcode: Opcode, from: u16, to: u16, psn: u32) -> PacketBuilder {
+    let queue_pair = QueuePairNumber::planned(0, Lid::new(from));
+    let bth = Bth { ack_request: true, ..Bth::new(opcode, queue_pair, Psn::truncate(psn)) };
+    PacketBuilder { slid: Lid::new(from), dlid: Lid::new(to), ..PacketBuilder::new(bth) }
+}
+
+/// The frame that `builder` makes around `payload` octets, each the low bits of its place.
+///
+/// # Panics
+/// If there is no such packet.
+pub fn frame(builder: &PacketBuilder, payload: usize) -> Frame {
+    let mut octets = bytes::BytesMut::new();
+    let fill = |place: &mut [u8]| {
+        place.iter_mut().enumerate().for_each(|(index, octet)| *octet = index as u8);
+    };
+    builder.emit(&mut octets, payload, fill).expect("a case asks for packets that there are");
+    Frame::unchecked(FrameKind::Infiniband, octets)
+}
+
+/// A frame of these octets.
+pub fn raw(kind: FrameKind, octets: &[u8]) -> Frame {
+    Frame::unchecked(kind, octets.into())
+}
+
+/// The frame of a flow-control packet.
+pub fn link_packet(packet: &FlowControlPacket) -> Frame {
+    raw(FrameKind::InfinibandLink, &packet.to_octets())
+}
+
+/// `frame` with `change` made to its octets and both CRCs computed anew.
+pub fn altered(mut frame: Frame, change: impl FnOnce(&mut [u8])) -> Frame {
+    change(&mut frame.octets);
+    crc::refresh_both(&mut frame.octets);
+    frame
+}
