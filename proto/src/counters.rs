@@ -45,6 +45,8 @@ drop_reasons! {
     Vcrc = "vcrc", EndToEnd;
     /// The end-to-end CRC is wrong.
     Icrc = "icrc", EndToEnd;
+    /// The sender marked it as bad at its end.
+    Aborted = "aborted", EndToEnd;
     /// Larger than the port's MTU.
     Mtu = "mtu", EndToEnd;
     /// A lane that is not operational here, or a service level mapped to VL15.

@@ -29,7 +29,7 @@ impl FrameKind {
     }
 }
 
-/// Whether the checks that protect a frame on a link still have to be made.
+/// Whether the checks that protect a frame on a link still have to be made, or are settled.
 ///
 /// Like a NIC's "checksum unnecessary": a cable that hands octets over in memory cannot corrupt
 /// them, so what its sender computed need not be computed again. Whoever changes octets without
@@ -40,6 +40,10 @@ pub enum Integrity {
     Unchecked,
     /// The sender computed every CRC and nothing can have changed since.
     Intact,
+    /// Its sender gave it up half-way and said so at its end. Whatever its CRCs say, it is discarded.
+    ///
+    /// Source: IBTA Vol 1, 7.3 (a packet that ends with the bad packet delimiter, EBP).
+    Aborted,
 }
 
 /// One packet on its way: standard octets and nothing else that a peer could see.

@@ -125,7 +125,9 @@ fn flip_one_bit(frame: &mut Frame, random: &mut Random) {
         let bit = random.below(bits);
         frame.octets[(bit / 8) as usize] ^= 1 << (bit % 8);
     }
-    frame.integrity = Integrity::Unchecked;
+    if frame.integrity == Integrity::Intact {
+        frame.integrity = Integrity::Unchecked;
+    }
 }
 
 #[cfg(test)]

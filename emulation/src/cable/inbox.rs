@@ -86,7 +86,7 @@ struct LineState {
 pub struct Accepted {
     /// The line it came by.
     pub line: Incoming,
-    /// The frame, unchecked.
+    /// The frame, unchecked or known to be bad.
     pub frame: Frame,
     /// When its last bit is due at the port: its stamp plus the link's delay.
     pub arrived: Instant,
@@ -148,7 +148,7 @@ impl Inbox {
             if self.judge(&shim, octets) {
                 let mut copy = pool.take();
                 copy.extend_from_slice(octets);
-                let frame = Frame::unchecked(shim.kind, copy);
+                let frame = Frame { octets: copy, kind: shim.kind, integrity: shim.integrity() };
                 deliver(Accepted { line, frame, arrived: shim.stamp + line.delay });
             }
         }

@@ -4,7 +4,7 @@ use super::FrameTally;
 use super::datagram::{BATCH, DatagramSocket, Peer};
 use super::lines::{Outgoing, line_index};
 use super::shim::{SendingEnd, Shim};
-use proto::frame::Frame;
+use proto::frame::{Frame, Integrity};
 use proto::units::Instant;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -98,7 +98,7 @@ impl Outbox {
         let state = &mut self.lines[line_index(line.link, line.end)];
         let shim = Shim {
             kind: frame.kind,
-            flags: 0,
+            flags: if frame.integrity == Integrity::Aborted { Shim::ABORTED } else { 0 },
             end: line.end,
             link: line.link,
             epoch: self.epoch,

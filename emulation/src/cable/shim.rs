@@ -11,13 +11,13 @@
 //! ```
 //!
 //! * `version`: [`VERSION`]; any other is refused, both named.
-//! * `kind`: the [`FrameKind`] code. `flags`: bit 0 marks a bad packet (reserved), others zero.
+//! * `kind`: the [`FrameKind`] code. `flags`: bit 0 marks a packet that its sender gave up; others zero.
 //! * `end`: which end of the link sent it, 0 for `a` and 1 for `b` of the wiring.
 //! * `link`: the index in the wiring. `epoch`: chosen anew by the launcher for every run.
 //! * `sequence`: counts the frames of this link and direction from 0, modulo 2^32.
 //! * `length`: octets of the frame. `stamp`: when its last bit left, in picoseconds of fabric time.
 
-use proto::frame::FrameKind;
+use proto::frame::{FrameKind, Integrity};
 use proto::units::Instant;
 use serde::{Deserialize, Serialize};
 
@@ -43,7 +43,7 @@ pub enum SendingEnd {
 pub struct Shim {
     /// Format of the frame.
     pub kind: FrameKind,
-    /// Bit 0: the frame is known to be bad (reserved).
+    /// [`Shim::ABORTED`], or nothing.
     pub flags: u8,
     /// Who sent it.
     pub end: SendingEnd,
@@ -99,6 +99,14 @@ mod field {
 impl Shim {
     /// Octets of a shim.
     pub const LENGTH: usize = 32;
+
+    /// Flag: the sender gave the packet up and the receiver discards it ([`Integrity::Aborted`]).
+    pub const ABORTED: u8 = 1;
+
+    /// How much the receiver may think of the frame.
+    pub const fn integrity(&self) -> Integrity {
+        if self.flags & Shim::ABORTED != 0 { Integrity::Aborted } else { Integrity::Unchecked }
+    }
 
     /// The shim's octets.
     pub fn emit(&self) -> [u8; Shim::LENGTH] {

@@ -19,6 +19,7 @@ use crate::link::{LinkConfig, full_frame};
 use crate::units::{BitRate, Bytes, Instant};
 use crate::wire::classify::classify;
 use crate::wire::infiniband::crc::verify_vcrc;
+use crate::wire::infiniband::envelope;
 use crate::wire::infiniband::flow_control_packet::FlowControlPacket;
 
 /// LRH, GRH, BTH, the longest extended headers, ICRC and VCRC around a payload: what a packet may
@@ -199,7 +200,10 @@ impl LinkPort {
         now: Instant,
         log: &mut EventLog,
     ) -> Arrival {
+        let aborted = frame.integrity == Integrity::Aborted;
         let outcome = match frame.kind {
+            FrameKind::InfinibandLink if aborted => Err((DropReason::LinkPacket, 0)),
+            _ if aborted => Err((DropReason::Aborted, 0)),
             FrameKind::InfinibandLink => self.receive_control(frame, arrived),
             FrameKind::Infiniband => self.receive_packet(frame, now),
             FrameKind::Ethernet => Err((DropReason::Malformed, 0)),
@@ -235,7 +239,10 @@ impl LinkPort {
             return Err((DropReason::Vcrc, tc));
         }
         let lane = VirtualLane::truncate(headers.lane);
-        if !self.is_operational(lane) {
+        // VL15 carries management datagrams and nothing raw (IBTA Vol 1, 7.6.3).
+        if !self.is_operational(lane)
+            || lane == VirtualLane::MANAGEMENT && envelope::is_raw(&frame.octets)
+        {
             return Err((DropReason::Lane, tc));
         }
         if headers.payload > self.mtu || headers.size.get() > self.mtu.get() + HEADERS_MAX {

@@ -81,6 +81,7 @@ pub fn perform(case: &'static Case, run: Run) -> Outcome {
             Ok(Ok(seen)) => (Verdict::Pass, seen),
             Ok(Err(Failure::Failed(reason))) => (Verdict::Fail, reason),
             Ok(Err(Failure::Inconclusive(reason))) => (Verdict::Inconclusive, reason),
+            Ok(Err(Failure::Skipped(reason))) => (Verdict::Skip, reason),
             Err(panic) => (Verdict::Fail, format!("panicked: {}", words(panic.as_ref()))),
         },
     };

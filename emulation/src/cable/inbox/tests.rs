@@ -4,6 +4,7 @@ use super::*;
 use crate::cable::udp;
 use crate::wiring::{End, LinkWiring, NodeKind, NodeWiring, Wiring};
 use bytes::BytesMut;
+use proto::frame::Integrity;
 use proto::ids::PortNumber;
 use proto::units::Duration;
 
@@ -95,6 +96,25 @@ fn frames_that_travel_together_arrive_in_order_at_stamp_plus_delay() {
     assert!(bench.delivered.iter().all(|(_, arrived)| *arrived == Instant::from_ps(1_005)));
     assert_eq!(bench.counts().received, FrameTally { end_to_end: 3, link_local: 0 });
     assert_eq!(bench.inbox.rejected(), Rejected::default());
+}
+
+#[test]
+fn what_its_sender_gave_up_arrives_as_such_and_nothing_else_does() {
+    for (flags, integrity) in [
+        (Shim::ABORTED, Integrity::Aborted),
+        (0, Integrity::Unchecked),
+        (0xfe, Integrity::Unchecked),
+    ] {
+        let mut bench = Bench::new();
+        let octets = record(Shim { flags, ..shim(0, FrameKind::Infiniband) });
+        let peer = udp::peer(PEER).expect("an address");
+        let datagram = Received { source: peer.key(), octets: &octets, cut: false };
+        let mut found = Vec::new();
+        bench.inbox.accept(datagram, &bench.lines, &mut bench.pool, |accepted| {
+            found.push(accepted.frame.integrity);
+        });
+        assert_eq!(found, [integrity]);
+    }
 }
 
 #[test]

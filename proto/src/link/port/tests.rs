@@ -110,6 +110,30 @@ fn what_fails_a_check_is_counted_by_its_reason_and_takes_no_buffer() {
 }
 
 #[test]
+fn what_its_sender_gave_up_is_discarded_whatever_its_crcs_say() {
+    let (mut port, mut peer) = (port(2), port(2));
+    let now = train(&mut port, &mut peer);
+    let mut log = EventLog::default();
+    let aborted = Frame { integrity: Integrity::Aborted, ..packet(0, 256) };
+    let outcome = port.receive(&aborted, now, now, &mut log);
+    assert_eq!(outcome, Arrival::Lost(DropReason::Aborted));
+    assert_eq!(port.in_use(VirtualLane::ZERO), Bytes::ZERO);
+}
+
+#[test]
+fn the_management_lane_carries_nothing_raw() {
+    let mut port = port(1);
+    for next_header in 0..2 {
+        let mut raw = packet(15, 64);
+        raw.octets[1] = raw.octets[1] & !0b11 | next_header;
+        crate::wire::infiniband::refresh_vcrc(&mut raw.octets);
+        let mut log = EventLog::default();
+        let outcome = port.receive(&raw, Instant::ZERO, Instant::ZERO, &mut log);
+        assert_eq!(outcome, Arrival::Lost(DropReason::Lane));
+    }
+}
+
+#[test]
 fn data_before_the_link_is_up_is_dropped_but_management_passes() {
     let mut port = port(1);
     let mut log = EventLog::default();
