@@ -92,3 +92,6 @@ fn words(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests;
