@@ -34,6 +34,8 @@ pub enum Failure {
     Failed(String),
     /// The run says nothing: the host did not keep up, or a packet got lost that nobody injected.
     Inconclusive(String),
+    /// It could not be run here, for want of what it names.
+    Skipped(String),
 }
 
 impl From<String> for Failure {

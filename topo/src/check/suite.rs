@@ -110,6 +110,7 @@ fn conclude(run: std::thread::Result<Finding>) -> (Verdict, String) {
         Ok(Ok(seen)) => (Verdict::Pass, seen),
         Ok(Err(Failure::Failed(reason))) => (Verdict::Fail, reason),
         Ok(Err(Failure::Inconclusive(reason))) => (Verdict::Inconclusive, reason),
+        Ok(Err(Failure::Skipped(reason))) => (Verdict::Skip, reason),
         Err(panic) => (Verdict::Fail, format!("panicked: {}", words(panic.as_ref()))),
     }
 }
@@ -120,45 +121,4 @@ fn words(panic: &(dyn std::any::Any + Send)) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::sync::atomic::{AtomicU32, Ordering};
-
-    static CASE: Case = Case { id: "TEST-01", title: "", source: "", note: "", runs: &[] };
-
-    fn shaky() -> Finding {
-        Err(Failure::Inconclusive("late".to_owned()))
-    }
-
-    fn outcome(run: Run) -> (Verdict, String, u32) {
-        let mut told = 0;
-        let Outcome { verdict, reason, .. } = perform(&CASE, run, &mut |repeats, _| told = repeats);
-        (verdict, reason, told)
-    }
-
-    #[test]
-    fn a_live_run_that_says_nothing_is_repeated_three_times() {
-        let expected = (Verdict::Inconclusive, "late (run 4 times)".to_owned(), 3);
-        assert_eq!(outcome(Run::live(shaky)), expected);
-        assert_eq!(outcome(Run::engine(shaky)), (Verdict::Inconclusive, "late".to_owned(), 0));
-    }
-
-    #[test]
-    fn a_repeated_run_that_says_something_is_the_verdict() {
-        static RUNS: AtomicU32 = AtomicU32::new(0);
-        fn second_time() -> Finding {
-            if RUNS.fetch_add(1, Ordering::Relaxed) == 0 { shaky() } else { Ok("seen".to_owned()) }
-        }
-        let expected = (Verdict::Pass, "seen (run twice)".to_owned(), 1);
-        assert_eq!(outcome(Run::live(second_time)), expected);
-    }
-
-    #[test]
-    fn a_program_that_panics_has_failed_at_once() {
-        fn faulty() -> Finding {
-            panic!("no such lane")
-        }
-        let expected = (Verdict::Fail, "panicked: no such lane".to_owned(), 0);
-        assert_eq!(outcome(Run::live(faulty)), expected);
-    }
-}
+mod tests;

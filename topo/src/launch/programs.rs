@@ -2,9 +2,10 @@
 
 use super::processes::program;
 use emulation::wiring::NodeKind;
+use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 /// A program that answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,6 +48,18 @@ fn version(program: &Path, part: Option<&str>) -> io::Result<String> {
         Some(line) if output.status.success() => Ok(line.trim().to_owned()),
         _ => Err(io::Error::other(format!("--version ends with {}", output.status))),
     }
+}
+
+/// What a tool found by [`tool`] answers to `arguments`, at its end.
+///
+/// # Errors
+/// If it cannot be started.
+#[expect(clippy::disallowed_methods, reason = "this is the room for child processes")]
+pub fn output<'a>(
+    tool: &Found,
+    arguments: impl IntoIterator<Item = &'a OsStr>,
+) -> io::Result<Output> {
+    Command::new(&tool.path).args(arguments).stdin(Stdio::null()).output()
 }
 
 #[cfg(test)]

@@ -2,6 +2,12 @@
 
 use crate::check::case::{Case, Group, Level, Run};
 
+mod checks;
+mod layout;
+mod octets;
+mod samples;
+mod wireshark;
+
 /// The group.
 pub const GROUP: Group =
     Group { name: "ENC", subject: "Encoders, decoders and CRCs", cases: CASES };
@@ -14,14 +20,14 @@ const CASES: &[Case] = &[
         title: "ICRC of the published local-packet sample",
         source: "IBA Vol 1 §7.8 sample packet; octets recalled from the standard, confirmed because zlib gives exactly this ICRC (tshark parses the packet but does not verify CRCs)",
         note: "",
-        runs: &[Run::missing(Level::Codec, LATER)],
+        runs: &[Run::codec(checks::icrc_of_the_sample)],
     },
     Case {
         id: "ENC-02",
         title: "VCRC of the same sample",
         source: "IBA Vol 1 §7.8.2; algorithm as in Endace dagcrc (reflected 0xD008, seed/complement FFFF)",
-        note: "",
-        runs: &[Run::missing(Level::Codec, LATER)],
+        note: "Octet order of the VCRC as of the ICRC, least significant first; captured packets confirm it.",
+        runs: &[Run::codec(checks::vcrc_of_the_sample)],
     },
     Case {
         id: "ENC-03",
@@ -41,8 +47,8 @@ const CASES: &[Case] = &[
         id: "ENC-05",
         title: "ICRC is blind to exactly the variant fields",
         source: "IBA Vol 1 §7.8.1, Annex A17 (RoCEv2 ICRC); torvalds/linux drivers/infiniband/sw/rxe/rxe_icrc.c masks the same set",
-        note: "",
-        runs: &[Run::missing(Level::Codec, LATER)],
+        note: "InfiniBand half; RoCEv2 follows with Ethernet. With a GRH the whole LRH counts as ones, not its VL alone: captured packets and the clause agree, the text of the case names VL for both. A flipped LNH makes another kind of packet, whose ICRC differs.",
+        runs: &[Run::codec(checks::icrc_is_blind_to_the_variant_fields)],
     },
     Case {
         id: "ENC-06",
@@ -55,8 +61,8 @@ const CASES: &[Case] = &[
         id: "ENC-07",
         title: "InfiniBand CN packet layout",
         source: "IBA Annex A10 §10.3.2; torvalds/linux include/rdma/ib_pack.h IB_OPCODE_CNP 0x80",
-        note: "",
-        runs: &[Run::missing(Level::Codec, LATER)],
+        note: "Annex A10 was not at hand for the body: sixteen octets are sent, none with cnp_body = \"none\".",
+        runs: &[Run::codec(layout::native_congestion_notification)],
     },
     Case {
         id: "ENC-08",
@@ -91,42 +97,42 @@ const CASES: &[Case] = &[
         title: "LRH packing",
         source: "IBA Vol 1 §7.7; tshark field masks infiniband.lrh.*",
         note: "",
-        runs: &[Run::missing(Level::Codec, LATER)],
+        runs: &[Run::codec(layout::lrh_packing)],
     },
     Case {
         id: "ENC-13",
         title: "Link (flow-control) packet layout",
         source: "IBA Vol 1 §7.9.4; tshark infiniband_link field masks",
-        note: "",
-        runs: &[Run::missing(Level::Codec, LATER)],
+        note: "Every value of each field, in pairs of two partners, not the product of all fields.",
+        runs: &[Run::codec(layout::link_packet_layout)],
     },
     Case {
         id: "ENC-14",
         title: "PktLen and pad arithmetic",
         source: "IBA Vol 1 §7.7, §9.2; sample packet",
-        note: "",
-        runs: &[Run::missing(Level::Codec, LATER)],
+        note: "An ACK carries no payload, so its size is 0 alone.",
+        runs: &[Run::codec(layout::packet_length_and_padding)],
     },
     Case {
         id: "ENC-15",
         title: "Round trip",
         source: "property used by s2n-quic (bolero) and hickory fuzz target preserve_rdata",
-        note: "",
-        runs: &[Run::missing(Level::Codec, LATER)],
+        note: "Types: packets without and with GRH (every opcode and reserved bit), raw packets, link packets; Ethernet follows.",
+        runs: &[Run::codec(octets::round_trip)],
     },
     Case {
         id: "ENC-16",
         title: "Every truncation is an error, never a panic",
         source: "tailscale/tailscale#21232, zeek/zeek#3671 (caplen < len not fuzzed)",
         note: "",
-        runs: &[Run::missing(Level::Codec, LATER)],
+        runs: &[Run::codec(octets::truncations_are_errors)],
     },
     Case {
         id: "ENC-17",
         title: "Agreement with Wireshark",
         source: "measured on this project’s VM, tshark 4.0.17",
-        note: "",
-        runs: &[Run::missing(Level::Codec, LATER)],
+        note: "InfiniBand families; Ethernet follows. Link packets are read as data on USER0, as captures write them.",
+        runs: &[Run::codec(wireshark::agreement_with_wireshark)],
     },
     Case {
         id: "ENC-18",
