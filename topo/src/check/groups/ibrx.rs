@@ -3,7 +3,7 @@
 use crate::check::bench::Bench;
 use crate::check::bench::devices::{FRAME_TIME, MTU, class, nic, switch};
 use crate::check::bench::packets::{frame, send_only};
-use crate::check::case::{Case, Failure, Group, Level, Run, same};
+use crate::check::case::{Case, Failure, Group, Run, same};
 use crate::check::live::ibrx as live;
 use nicd::config::{NicConfig, Transport};
 use nicd::nic::Nic;

@@ -33,7 +33,7 @@ impl<T> Cached<T> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let is_good = match &kept.run {
             Some(Ok(run)) => (self.holds)(run),
-            Some(Err(Failure::Failed(_))) => true,
+            Some(Err(Failure::Failed(_) | Failure::Skipped(_))) => true,
             Some(Err(Failure::Inconclusive(_))) | None => false,
         };
         if !is_good && kept.tries < TRIES_MAX {

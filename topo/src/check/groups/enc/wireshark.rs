@@ -99,6 +99,7 @@ fn capture<'a>(file: &Path, frames: impl Iterator<Item = &'a Frame>) -> Result<(
         snaplen: None,
         when_full: WhenFull::Wait,
         ports: vec![CapturedPort {
+            fed: false,
             at: End { node: 0, port },
             technology: Technology::Infiniband,
             rate: BitRate::gbps(8),
