@@ -232,6 +232,9 @@ impl LinkPort {
     }
 
     fn receive_packet(&mut self, frame: &Frame, now: Instant) -> Result<Arrival, (DropReason, u8)> {
+        if envelope::is_below_minimum(&frame.octets) {
+            return Err((DropReason::PacketLength, 0));
+        }
         let headers =
             classify(frame.kind, &frame.octets).map_err(|error| (error.drop_reason(), 0))?;
         let tc = headers.lane;

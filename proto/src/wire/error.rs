@@ -50,7 +50,7 @@ impl ParseError {
             ("FCP", _) => DropReason::LinkPacket,
             ("VCRC", Reason::Check { .. }) => DropReason::Vcrc,
             ("ICRC", Reason::Check { .. }) => DropReason::Icrc,
-            (_, Reason::Length { .. } | Reason::Minimum { .. }) => DropReason::PacketLength,
+            (_, Reason::Length { .. }) => DropReason::PacketLength,
             _ => DropReason::Malformed,
         }
     }
@@ -74,14 +74,6 @@ pub enum Reason {
         said: usize,
         /// What is there.
         present: usize,
-    },
-    /// A length is below the least that a packet of its kind can have.
-    #[error("says {said} octets, the least is {least}")]
-    Minimum {
-        /// What the field says.
-        said: usize,
-        /// The least it can say.
-        least: usize,
     },
     /// A version field holds an unknown version.
     #[error("unknown version {0}")]

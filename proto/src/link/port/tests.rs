@@ -121,6 +121,22 @@ fn what_its_sender_gave_up_is_discarded_whatever_its_crcs_say() {
 }
 
 #[test]
+fn a_packet_has_six_words_and_a_raw_one_five() {
+    for (next_header, least) in [(0u8, 5u8), (1, 5), (2, 6), (3, 6)] {
+        let (mut port, mut log) = (port(1), EventLog::default());
+        let mut outcome = |words: u8| {
+            let mut octets = vec![0; usize::from(words) * 4 + 2];
+            (octets[1], octets[5]) = (next_header, words);
+            crate::wire::infiniband::refresh_vcrc(&mut octets);
+            let frame = Frame::unchecked(FrameKind::Infiniband, octets[..].into());
+            port.receive(&frame, Instant::ZERO, Instant::ZERO, &mut log)
+        };
+        assert_eq!(outcome(least - 1), Arrival::Lost(DropReason::PacketLength));
+        assert_ne!(outcome(least), Arrival::Lost(DropReason::PacketLength));
+    }
+}
+
+#[test]
 fn the_management_lane_carries_nothing_raw() {
     let mut port = port(1);
     for next_header in 0..2 {

@@ -23,12 +23,11 @@ const TRANSPORT_WORDS_MIN: u16 = 6;
 /// The least PktLen of a raw packet. Source: IBTA Vol 1, 7.7.8 (C7-44).
 const RAW_WORDS_MIN: u16 = 5;
 
-/// Checks that the LRH is of the known version, that PktLen is what arrived, and that it is no less
-/// than a packet must have. Octets that pass hold at least LRH and VCRC.
+/// Checks that the LRH is of the known version and that PktLen is what arrived. Octets that pass
+/// hold at least LRH and VCRC.
 ///
 /// # Errors
-/// In layer "LRH": too short, of another version, of another length than it says, or of one that is
-/// too small.
+/// In layer "LRH": too short, of another version, or of another length than it says.
 #[inline]
 pub fn check(octets: &[u8]) -> Result<(), ParseError> {
     let lrh = LrhView::new(octets)?;
@@ -39,15 +38,6 @@ pub fn check(octets: &[u8]) -> Result<(), ParseError> {
     let said = usize::from(lrh.packet_length()) * WORD + VCRC_LEN;
     if said != octets.len() {
         return Err(ParseError::length(Lrh::LAYER, 0, said, octets.len()));
-    }
-    let least = match lrh.next_header().is_raw() {
-        true => RAW_WORDS_MIN,
-        false => TRANSPORT_WORDS_MIN,
-    };
-    if lrh.packet_length() < least {
-        let least = usize::from(least) * WORD + VCRC_LEN;
-        let reason = Reason::Minimum { said, least };
-        return Err(ParseError { layer: Lrh::LAYER, offset: 0, reason });
     }
     Ok(())
 }
@@ -86,6 +76,13 @@ pub fn bth_offset(octets: &[u8]) -> Result<Option<usize>, ParseError> {
 /// True for a packet without BTH and ICRC.
 pub fn is_raw(octets: &[u8]) -> bool {
     LrhView::new(octets).is_ok_and(|lrh| lrh.next_header().is_raw())
+}
+
+/// True if PktLen is less than any packet of its kind has. Readers do not ask: what there is of such
+/// a packet can still be shown. A port does.
+pub fn is_below_minimum(octets: &[u8]) -> bool {
+    let least = if is_raw(octets) { RAW_WORDS_MIN } else { TRANSPORT_WORDS_MIN };
+    LrhView::new(octets).is_ok_and(|lrh| lrh.packet_length() < least)
 }
 
 /// The VCRC as found: the last two octets, least significant first. 0 if there are fewer.

@@ -181,19 +181,6 @@ fn a_raw_packet_is_payload_between_lrh_and_vcrc() {
     }
 }
 
-#[test]
-fn a_packet_has_six_words_and_a_raw_one_five() {
-    for (next_header, least) in [(0u8, 5), (1, 5), (2, 6), (3, 6)] {
-        let words = least - 1;
-        let mut octets = vec![0; usize::from(words) * 4 + 2];
-        octets[1] = next_header;
-        octets[5] = words;
-        let error = Packet::parse(&octets).expect_err("one word less than the least");
-        assert_eq!(error.layer, "LRH");
-        assert_eq!(error.drop_reason(), crate::counters::DropReason::PacketLength);
-    }
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100_000))]
 

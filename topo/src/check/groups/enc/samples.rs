@@ -35,7 +35,7 @@ pub fn crc_bit_by_bit(reflected: u32, width: u32, octets: &[u8]) -> u32 {
         register ^= u32::from(*octet);
         for _ in 0..8 {
             let carry = register & 1;
-            register = register >> 1 ^ reflected * carry;
+            register = (register >> 1) ^ (reflected * carry);
         }
     }
     register ^ ones
