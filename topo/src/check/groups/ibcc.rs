@@ -1,6 +1,7 @@
 //! IBCC: InfiniBand: FECN, BECN, congestion table.
 
 use crate::check::case::{Case, Group, Level, Run};
+use crate::check::live;
 
 /// The group.
 pub const GROUP: Group =
@@ -14,7 +15,7 @@ const CASES: &[Case] = &[
         title: "Threshold 0 = never mark",
         source: "Annex A10; seed 000 §IV.A",
         note: "",
-        runs: &[Run::missing(Level::Engine, LATER), Run::missing(Level::Live, LATER)],
+        runs: &[Run::missing(Level::Engine, LATER), Run::live(live::ibcc::threshold_zero)],
     },
     Case {
         id: "IBCC-02",
@@ -28,42 +29,42 @@ const CASES: &[Case] = &[
         title: "Root, not victim",
         source: "Annex A10; seeds 000 and 001 (root = over threshold and credits available)",
         note: "",
-        runs: &[Run::missing(Level::Engine, LATER), Run::missing(Level::Live, LATER)],
+        runs: &[Run::missing(Level::Engine, LATER), Run::live(live::ibcc::root_not_victim)],
     },
     Case {
         id: "IBCC-04",
         title: "Packet_Size filter",
         source: "Annex A10; seed 000 “packets smaller than a configurable packet size are not marked”",
         note: "",
-        runs: &[Run::missing(Level::Engine, LATER), Run::missing(Level::Live, LATER)],
+        runs: &[Run::missing(Level::Engine, LATER), Run::live(live::ibcc::packet_size)],
     },
     Case {
         id: "IBCC-05",
         title: "FECN is never cleared",
         source: "Annex A10; seed 000 “FECN bits are passed through unchanged by all switches”",
         note: "",
-        runs: &[Run::missing(Level::Engine, LATER), Run::missing(Level::Live, LATER)],
+        runs: &[Run::missing(Level::Engine, LATER), Run::live(live::ibcc::never_cleared)],
     },
     Case {
         id: "IBCC-06",
         title: "BECN return on RC",
         source: "Annex A10; seed 000",
         note: "",
-        runs: &[Run::missing(Level::Engine, LATER), Run::missing(Level::Live, LATER)],
+        runs: &[Run::missing(Level::Engine, LATER), Run::live(live::ibcc_nic::on_acknowledgements)],
     },
     Case {
         id: "IBCC-07",
         title: "CN on non-ACK services",
         source: "Annex A10 §10.3.2",
         note: "",
-        runs: &[Run::missing(Level::Engine, LATER), Run::missing(Level::Live, LATER)],
+        runs: &[Run::missing(Level::Engine, LATER), Run::live(live::ibcc_nic::as_notifications)],
     },
     Case {
         id: "IBCC-08",
         title: "No reply to CN, ACK, multicast",
         source: "Annex A10 (text to be checked); avoids loops",
         note: "",
-        runs: &[Run::missing(Level::Engine, LATER), Run::missing(Level::Live, LATER)],
+        runs: &[Run::missing(Level::Engine, LATER), Run::live(live::ibcc_nic::no_answer)],
     },
     Case {
         id: "IBCC-09",
@@ -84,14 +85,14 @@ const CASES: &[Case] = &[
         title: "Every eligible packet when Marking_Rate is 0",
         source: "Annex A10 switch congestion setting",
         note: "",
-        runs: &[Run::missing(Level::Engine, LATER), Run::missing(Level::Live, LATER)],
+        runs: &[Run::missing(Level::Engine, LATER), Run::live(live::ibcc::every_eligible_packet)],
     },
     Case {
         id: "IBCC-12",
         title: "IPD value",
         source: "Annex A10 CCT entry",
         note: "",
-        runs: &[Run::missing(Level::Engine, LATER), Run::missing(Level::Live, LATER)],
+        runs: &[Run::missing(Level::Engine, LATER), Run::live(live::ibcc_nic::packet_delay)],
     },
     Case {
         id: "IBCC-13",
@@ -105,14 +106,14 @@ const CASES: &[Case] = &[
         title: "QP scope vs SL scope",
         source: "seed 000 “either to the specific queue pair … or to all QPs on the port using a particular SL”",
         note: "",
-        runs: &[Run::missing(Level::Engine, LATER), Run::missing(Level::Live, LATER)],
+        runs: &[Run::missing(Level::Engine, LATER), Run::live(live::ibcc_nic::scope)],
     },
     Case {
         id: "IBCC-15",
         title: "Trigger threshold event",
         source: "Annex A10 CA congestion log",
         note: "",
-        runs: &[Run::missing(Level::Engine, LATER), Run::missing(Level::Live, LATER)],
+        runs: &[Run::missing(Level::Engine, LATER), Run::live(live::ibcc_nic::trigger)],
     },
     Case {
         id: "IBCC-16",
