@@ -9,6 +9,9 @@
 
 pub mod cached;
 pub mod frames;
+pub mod ibarb;
+pub mod ibcc;
+pub mod ibcc_nic;
 pub mod ibfc;
 pub mod ibrx;
 pub mod neighbour;

@@ -7,7 +7,7 @@ use crate::check::bench::Bench;
 use crate::check::bench::devices::{FRAME_TIME, MTU, RATE, switch};
 use crate::check::bench::line::{line, never_idle, packets};
 use crate::check::bench::packets::{frame, parsed, send_only};
-use crate::check::case::{Case, Failure, Finding, Group, Level, Run, ensure, same};
+use crate::check::case::{Case, Failure, Finding, Group, Run, ensure, same};
 use crate::check::live;
 use proto::frame::Frame;
 use proto::ids::{ServiceLevel, VirtualLane};
@@ -21,8 +21,6 @@ use switchd::switch::Switch;
 pub const GROUP: Group =
     Group { name: "IBARB", subject: "InfiniBand: SL/VL and arbitration", cases: CASES };
 
-const LATER: &str = "not written yet";
-
 const CASES: &[Case] = &[
     Case {
         id: "IBARB-01",
@@ -31,7 +29,7 @@ const CASES: &[Case] = &[
         note: "A level mapped to a lane that the output does not have is discarded like one mapped to VL15, under the same reason.",
         runs: &[
             Run::engine(every_level_takes_the_lane_of_its_pair_of_ports),
-            Run::missing(Level::Live, LATER),
+            Run::live(live::ibarb::service_levels),
         ],
     },
     Case {
@@ -41,7 +39,7 @@ const CASES: &[Case] = &[
         note: "A weight is charged with octets LRH to VCRC and served until it is used up, rounded up to a whole packet: a weight below one packet is one packet a round, so 1:3 is 1:1 with full frames, within the one MTU a round that the case allows.",
         runs: &[
             Run::engine(the_low_table_shares_octets_by_weight),
-            Run::missing(Level::Live, LATER),
+            Run::live(live::ibarb::low_weights),
         ],
     },
     Case {
@@ -51,7 +49,7 @@ const CASES: &[Case] = &[
         note: "The low table's chance comes with the packet that uses up the limit of n × 4096 octets (LRH to VCRC), and lasts one packet.",
         runs: &[
             Run::engine(the_high_table_goes_first_up_to_its_limit),
-            Run::missing(Level::Live, LATER),
+            Run::live(live::ibarb::high_limit),
         ],
     },
     Case {

@@ -4,6 +4,7 @@
 //! [`pacing`].
 
 use crate::check::case::{Case, Group, Level, Run};
+use crate::check::live;
 
 mod marking;
 mod pacing;
@@ -21,7 +22,10 @@ const CASES: &[Case] = &[
         title: "Threshold 0 = never mark",
         source: "Annex A10; seed 000 §IV.A",
         note: "",
-        runs: &[Run::engine(marking::threshold_zero_never_marks), Run::missing(Level::Live, LATER)],
+        runs: &[
+            Run::engine(marking::threshold_zero_never_marks),
+            Run::live(live::ibcc::threshold_zero),
+        ],
     },
     Case {
         id: "IBCC-02",
@@ -37,7 +41,7 @@ const CASES: &[Case] = &[
         note: "Judged when a packet becomes first of its queue (on arrival, or when its predecessor has left): a victim is one whose port had to wait for credit while the predecessor was first, or has none for the packet itself. At the instant of departure credit is always there.",
         runs: &[
             Run::engine(marking::a_root_is_marked_and_a_victim_only_under_the_mask),
-            Run::missing(Level::Live, LATER),
+            Run::live(live::ibcc::root_not_victim),
         ],
     },
     Case {
@@ -47,7 +51,7 @@ const CASES: &[Case] = &[
         note: "Packet_Size counts octets LRH to VCRC, in units of 64. ACK, CN, link and VL15 packets are never marked whatever Packet_Size says: nobody would answer them.",
         runs: &[
             Run::engine(marking::packets_below_packet_size_are_not_marked),
-            Run::missing(Level::Live, LATER),
+            Run::live(live::ibcc::packet_size),
         ],
     },
     Case {
@@ -55,7 +59,10 @@ const CASES: &[Case] = &[
         title: "FECN is never cleared",
         source: "Annex A10; seed 000 “FECN bits are passed through unchanged by all switches”",
         note: "",
-        runs: &[Run::engine(marking::a_switch_never_clears_fecn), Run::missing(Level::Live, LATER)],
+        runs: &[
+            Run::engine(marking::a_switch_never_clears_fecn),
+            Run::live(live::ibcc::never_cleared),
+        ],
     },
     Case {
         id: "IBCC-06",
@@ -64,7 +71,7 @@ const CASES: &[Case] = &[
         note: "Coalescing rule: an acknowledgement carries one BECN if any packet it newly confirms was marked; so with ack_every 1 each marked packet returns one. A NAK and the repeated ACK of a duplicate carry it too; a marked packet that draws no acknowledgement (a further one ahead of a gap) draws a CN.",
         runs: &[
             Run::engine(returns::each_marked_packet_returns_one_becn_on_its_acknowledgement),
-            Run::missing(Level::Live, LATER),
+            Run::live(live::ibcc_nic::on_acknowledgements),
         ],
     },
     Case {
@@ -74,7 +81,7 @@ const CASES: &[Case] = &[
         note: "The CN goes to the queue pair that UD names in its DETH and UC has by connection, on the service level of the receiving queue pair's own connection and the lane that level has here. Body of 16 zero octets, or none (cnp_body).",
         runs: &[
             Run::engine(returns::a_service_without_acknowledgements_returns_a_packet),
-            Run::missing(Level::Live, LATER),
+            Run::live(live::ibcc_nic::as_notifications),
         ],
     },
     Case {
@@ -84,7 +91,7 @@ const CASES: &[Case] = &[
         note: "Never answered, and so never a cause of BECN: acknowledgements of any kind, CN, multicast, VL15, and packets refused before their queue pair is known (ICRC, partition, key, queue pair).",
         runs: &[
             Run::engine(returns::answers_and_groups_are_never_answered),
-            Run::missing(Level::Live, LATER),
+            Run::live(live::ibcc_nic::no_answer),
         ],
     },
     Case {
@@ -108,7 +115,7 @@ const CASES: &[Case] = &[
         note: "Marking_Rate n is read as the mean number of eligible packets that pass unmarked between two marks: every (n + 1)-th is marked, with a random phase.",
         runs: &[
             Run::engine(marking::at_marking_rate_zero_every_eligible_packet_is_marked),
-            Run::missing(Level::Live, LATER),
+            Run::live(live::ibcc::every_eligible_packet),
         ],
     },
     Case {
@@ -118,7 +125,7 @@ const CASES: &[Case] = &[
         note: "Packet time: octets LRH to VCRC at the link's data rate, to the nearest picosecond; the shift cuts its fraction off. The delay runs from the last bit of a packet to the first bit of the flow's next, and follows the packet just sent. Link packets and other flows may still have the line when it is over.",
         runs: &[
             Run::engine(pacing::the_gap_after_a_packet_is_its_time_shifted_and_multiplied),
-            Run::missing(Level::Live, LATER),
+            Run::live(live::ibcc_nic::packet_delay),
         ],
     },
     Case {
@@ -135,7 +142,7 @@ const CASES: &[Case] = &[
         note: "",
         runs: &[
             Run::engine(pacing::by_queue_pair_one_is_slowed_and_by_level_both),
-            Run::missing(Level::Live, LATER),
+            Run::live(live::ibcc_nic::scope),
         ],
     },
     Case {
@@ -145,7 +152,7 @@ const CASES: &[Case] = &[
         note: "An entry is made when CCTI goes from below the threshold to or above it, not at each BECN above it (as hfi1 does). The entry names flow, queue pair, service level and CCTI; the remote LID is the flow's destination. Threshold 0: no entries.",
         runs: &[
             Run::engine(pacing::crossing_the_trigger_is_logged_once),
-            Run::missing(Level::Live, LATER),
+            Run::live(live::ibcc_nic::trigger),
         ],
     },
     Case {

@@ -17,8 +17,6 @@ mod relay;
 pub const GROUP: Group =
     Group { name: "IBRX", subject: "InfiniBand: receive checks and relay", cases: CASES };
 
-const LATER: &str = "not written yet";
-
 const CASES: &[Case] = &[
     Case {
         id: "IBRX-01",

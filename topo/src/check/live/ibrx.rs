@@ -274,7 +274,9 @@ pub fn aborted() -> Finding {
 
 /// IBRX-09.
 pub fn relabelled() -> Finding {
-    both("IBRX-09")
+    let seen = both("IBRX-09")?;
+    let marked = super::ibcc::marks_keep_icrc()?;
+    Ok(format!("{seen}; {marked}"))
 }
 
 #[cfg(test)]

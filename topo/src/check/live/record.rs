@@ -104,7 +104,7 @@ impl Record {
         lane: u8,
     ) -> impl Iterator<Item = (&Seen, FlowControlPacket)> {
         let links = self.seen.iter().filter(|seen| seen.frame.kind == FrameKind::InfinibandLink);
-        let read = |seen| Some((seen, FlowControlPacket::parse(&seen_octets(seen)).ok()?));
+        let read = |seen| Some((seen, FlowControlPacket::parse(seen_octets(seen)).ok()?));
         let here = links.filter(move |seen| seen.port == port).filter_map(read);
         here.filter(move |(_, packet)| packet.virtual_lane.get() == lane)
     }
