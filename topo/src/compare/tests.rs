@@ -1,3 +1,5 @@
+//! Run directories read back.
+
 use super::*;
 
 const PORTS: &str = "t_ps,dt_ps,port,tc,tx_frames,tx_bytes,rx_frames,rx_bytes\n\

@@ -32,7 +32,9 @@ fn every_shipped_scenario_is_valid_and_renders() {
         let lab = crate::render::render(&scenario);
         assert_eq!(lab.fabric.wiring.nodes.len(), lab.nics.len() + lab.switches.len());
         for item in lab.nics.iter().flat_map(|nic| &nic.traffic) {
-            assert!(item.interval > Duration::ZERO, "{path:?}: {}", item.name);
+            let is_paced = item.interval > Duration::ZERO;
+            let is_backlog = item.arrivals == nicd::config::Arrivals::Backlog;
+            assert!(is_paced != is_backlog, "{path:?}: {}", item.name);
         }
     }
 }

@@ -78,8 +78,8 @@ struct Count {
 struct Receiver {
     line_rate: u64,
     period: Duration,
-    /// A period in which less than this fits at the least rate any sender keeps is not a period:
-    /// the flow was idle.
+    /// Whose frames are further apart than this was idle: a sender at the least rate it keeps is
+    /// twice as fast.
     idle: Duration,
     congested_from: u64,
     silent_from: u64,
@@ -95,7 +95,7 @@ impl Receiver {
         Receiver {
             line_rate: place.line_rate.get(),
             period: frame_time * params::integer(place.params, "period_frames", 16) as u64,
-            idle: frame_time * FLOOR_PART,
+            idle: frame_time * (2 * FLOOR_PART),
             congested_from: fraction("congested_from", 950_000),
             silent_from: fraction("silent_from", 980_000),
             began: None,

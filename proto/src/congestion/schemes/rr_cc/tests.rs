@@ -1,3 +1,5 @@
+//! Receivers that judge and measure, senders that obey, octets that make no sense.
+
 use super::*;
 use crate::ids::PortNumber;
 use crate::random::Random;
