@@ -1,6 +1,7 @@
 //! FID: link emulation, accounting, fidelity.
 
 use crate::check::case::{Case, Group, Level, Run};
+use crate::check::live::fid as live;
 
 /// The group.
 pub const GROUP: Group =
@@ -14,28 +15,28 @@ const CASES: &[Case] = &[
         title: "Conservation at every port",
         source: "own rule; torvalds/linux qos_pfc.sh dout == din; SONiC WRRtest q_cnt_sum == total",
         note: "",
-        runs: &[Run::missing(Level::Engine, LATER), Run::missing(Level::Live, LATER)],
+        runs: &[Run::missing(Level::Engine, LATER), Run::live(live::conservation)],
     },
     Case {
         id: "FID-02",
         title: "Serialisation rate",
         source: "sch_ets / qos_pfc tolerance is 5 %",
         note: "",
-        runs: &[Run::missing(Level::Live, LATER)],
+        runs: &[Run::live(live::serialisation_rate)],
     },
     Case {
         id: "FID-03",
         title: "Propagation delay",
         source: "Mininet fidelity literature (delay monitoring)",
         note: "",
-        runs: &[Run::missing(Level::Live, LATER)],
+        runs: &[Run::live(live::propagation_delay)],
     },
     Case {
         id: "FID-04",
         title: "Order",
         source: "test_ipip_packet_reorder in sonic-mgmt snappi qos",
         note: "",
-        runs: &[Run::missing(Level::Engine, LATER), Run::missing(Level::Live, LATER)],
+        runs: &[Run::missing(Level::Engine, LATER), Run::live(live::order)],
     },
     Case {
         id: "FID-05",
@@ -49,35 +50,35 @@ const CASES: &[Case] = &[
         title: "Injected reorder and duplicate",
         source: "own rule",
         note: "",
-        runs: &[Run::missing(Level::Live, LATER)],
+        runs: &[Run::live(live::reorder_and_duplicate)],
     },
     Case {
         id: "FID-07",
         title: "Socket overflow",
         source: "envoy#7165 (u32 wrap), holepunchto/libudx#214",
         note: "",
-        runs: &[Run::missing(Level::Live, LATER)],
+        runs: &[Run::live(live::socket_overflow)],
     },
     Case {
         id: "FID-08",
         title: "CPU starvation is infidelity",
         source: "ns-3 RealtimeSimulatorImpl HardLimit; Handigol et al. 2012 fidelity monitoring",
         note: "",
-        runs: &[Run::missing(Level::Live, LATER)],
+        runs: &[Run::live(live::starvation)],
     },
     Case {
         id: "FID-09",
         title: "Clock step",
         source: "varnishcache/varnish-cache#1874, airbus/sen#198",
         note: "",
-        runs: &[Run::missing(Level::Live, LATER)],
+        runs: &[Run::live(live::clock_step)],
     },
     Case {
         id: "FID-10",
         title: "Counters survive nothing silently",
         source: "Prometheus counter-reset rule",
         note: "",
-        runs: &[Run::missing(Level::Live, LATER)],
+        runs: &[Run::live(live::restart)],
     },
     Case {
         id: "FID-11",
@@ -98,6 +99,6 @@ const CASES: &[Case] = &[
         title: "Capture is faithful",
         source: "gojue/ecapture#385",
         note: "",
-        runs: &[Run::missing(Level::Live, LATER)],
+        runs: &[Run::live(live::capture)],
     },
 ];

@@ -120,6 +120,6 @@ const CASES: &[Case] = &[
         title: "Hot spot with and without CC",
         source: "seed 000 Table 1 case 4; Fig. 3",
         note: "",
-        runs: &[Run::missing(Level::Live, LATER)],
+        runs: &[Run::live(live::fabrics::hot_spot)],
     },
 ];
