@@ -8,6 +8,9 @@
 //! A program is inconclusive when its run's own fidelity verdict is, and never otherwise.
 
 pub mod cached;
+pub mod clock_step;
+pub mod fabrics;
+pub mod fid;
 pub mod frames;
 pub mod ibarb;
 pub mod ibcc;
@@ -43,20 +46,60 @@ pub const fn us(us: u64) -> Duration {
 }
 
 /// A star as text of a scenario: adapters h1 to h`nics`, LIDs 1 to `nics`, at ports 1 to `nics` of
-/// the switch s0, at 10 Mb/s of one lane each, so that a full frame lasts 1.66 ms and a symbol
-/// 0.8 µs. `link` are further keys of the link, `rest` further lines of `[fabric]` and other tables.
-///
-/// Source: preface of the conformance cases ("Live profile").
+/// the switch s0.
+#[derive(Clone, Copy, Debug)]
+pub struct Star<'a> {
+    /// How many adapters.
+    pub nics: u8,
+    /// How long the run is.
+    pub duration: &'a str,
+    /// Rate of every link, of one lane each.
+    pub rate: &'a str,
+    /// Further keys of the link.
+    pub link: &'a str,
+    /// Delays of the cables of h1, h2 …; none for those beyond.
+    pub delays: &'a [&'a str],
+    /// Further lines of `[run]`.
+    pub run: &'a str,
+    /// Further lines of `[fabric]`, and other tables.
+    pub rest: &'a str,
+}
+
+impl Star<'_> {
+    /// Two adapters at 10 Mb/s: a full frame lasts 1.66 ms and a symbol 0.8 µs.
+    ///
+    /// Source: preface of the conformance cases ("Live profile").
+    pub const PROFILE: Star<'static> = Star {
+        nics: 2,
+        duration: "1 s",
+        rate: "10 Mbps",
+        link: "",
+        delays: &[],
+        run: "",
+        rest: "",
+    };
+
+    /// The text.
+    pub fn text(&self) -> String {
+        let Star { nics, duration, rate, link, delays, run, rest } = self;
+        let names = (1..=*nics).map(|nic| format!("{{ name = \"h{nic}\", kind = \"nic\" }}, "));
+        let cables = (1..=*nics).map(|nic| {
+            let delay = delays.get(usize::from(nic) - 1).unwrap_or(&"0 ns");
+            format!("{{ a = \"h{nic}:1\", b = \"s0:{nic}\", delay = \"{delay}\" }}, ")
+        });
+        format!(
+            "schema = 1\nname = \"star\"\nsource = \"live conformance cases\"\n\
+             [run]\nseed = 7\nduration = \"{duration}\"\nbackend = \"udp\"\n{run}\n\
+             [fabric]\nnodes = [{}{{ name = \"s0\", kind = \"switch\" }}]\nlinks = [{}]\n\
+             link = {{ rate = \"{rate}\", delay = \"0 ns\", lanes = 1{}{link} }}\n{rest}\n",
+            names.collect::<String>(),
+            cables.collect::<String>(),
+            if link.is_empty() { "" } else { ", " },
+        )
+    }
+}
+
+/// A star of the profile.
 pub fn star(nics: u8, duration: &str, link: &str, rest: &str) -> String {
-    let names = (1..=nics).map(|nic| format!("{{ name = \"h{nic}\", kind = \"nic\" }}, "));
-    let cables = (1..=nics).map(|nic| format!("{{ a = \"h{nic}:1\", b = \"s0:{nic}\" }}, "));
-    format!(
-        "schema = 1\nname = \"star\"\nsource = \"live conformance cases\"\n\
-         [run]\nseed = 7\nduration = \"{duration}\"\nbackend = \"udp\"\n\
-         [fabric]\nnodes = [{}{{ name = \"s0\", kind = \"switch\" }}]\nlinks = [{}]\n\
-         link = {{ rate = \"10 Mbps\", delay = \"0 ns\", lanes = 1{}{link} }}\n{rest}\n",
-        names.collect::<String>(),
-        cables.collect::<String>(),
-        if link.is_empty() { "" } else { ", " },
-    )
+    Star { nics, duration, link, rest, ..Star::PROFILE }.text()
 }

@@ -38,6 +38,19 @@ pub fn tool(name: &str) -> io::Result<Found> {
     Ok(Found { path, version, played: false })
 }
 
+/// Runs a tool to its end: whether it ended well, and what it wrote to its standard output and, if it
+/// did not, to its standard error.
+///
+/// # Errors
+/// If it cannot be started.
+#[expect(clippy::disallowed_methods, reason = "this is the room for child processes")]
+pub fn run(name: &str, arguments: &[&OsStr]) -> io::Result<(bool, String)> {
+    let output = Command::new(name).args(arguments).stdin(Stdio::null()).output()?;
+    let good = output.status.success();
+    let text = if good { output.stdout } else { [output.stdout, output.stderr].concat() };
+    Ok((good, String::from_utf8_lossy(&text).into_owned()))
+}
+
 #[expect(clippy::disallowed_methods, reason = "this is the room for child processes")]
 fn version(program: &Path, part: Option<&str>) -> io::Result<String> {
     let mut command = Command::new(program);
@@ -70,5 +83,7 @@ mod tests {
     fn what_is_not_there_is_an_error_and_not_a_version() {
         assert!(tool("pausebed-no-such-tool").is_err());
         assert!(tool("false").is_err());
+        assert!(run("pausebed-no-such-tool", &[]).is_err());
+        assert_eq!(run("false", &[]).ok(), Some((false, String::new())));
     }
 }

@@ -3,6 +3,7 @@
 //! On the virtual clock whole fabrics run from a scenario: [`accounts`], [`order`].
 
 use crate::check::case::{Case, Group, Level, Run};
+use crate::check::live::fid as live;
 
 mod accounts;
 mod order;
@@ -21,7 +22,7 @@ const CASES: &[Case] = &[
         note: "The equation cannot hold for one port, since frames come in by one and leave by another: it is held for each switch and lane over its ports, for each link and way, and each port's counters are held against what was seen on its wire. Link packets never quiesce; they are in the ports' accounts and not in the links'.",
         runs: &[
             Run::engine(accounts::every_frame_is_sent_dropped_or_kept_at_every_port),
-            Run::missing(Level::Live, LATER),
+            Run::live(live::conservation),
         ],
     },
     Case {
@@ -29,14 +30,14 @@ const CASES: &[Case] = &[
         title: "Serialisation rate",
         source: "sch_ets / qos_pfc tolerance is 5 %",
         note: "",
-        runs: &[Run::missing(Level::Live, LATER)],
+        runs: &[Run::live(live::serialisation_rate)],
     },
     Case {
         id: "FID-03",
         title: "Propagation delay",
         source: "Mininet fidelity literature (delay monitoring)",
         note: "",
-        runs: &[Run::missing(Level::Live, LATER)],
+        runs: &[Run::live(live::propagation_delay)],
     },
     Case {
         id: "FID-04",
@@ -45,7 +46,7 @@ const CASES: &[Case] = &[
         note: "",
         runs: &[
             Run::engine(order::a_million_frames_of_a_flow_arrive_once_and_in_order),
-            Run::missing(Level::Live, LATER),
+            Run::live(live::order),
         ],
     },
     Case {
@@ -60,35 +61,35 @@ const CASES: &[Case] = &[
         title: "Injected reorder and duplicate",
         source: "own rule",
         note: "",
-        runs: &[Run::missing(Level::Live, LATER)],
+        runs: &[Run::live(live::reorder_and_duplicate)],
     },
     Case {
         id: "FID-07",
         title: "Socket overflow",
         source: "envoy#7165 (u32 wrap), holepunchto/libudx#214",
         note: "",
-        runs: &[Run::missing(Level::Live, LATER)],
+        runs: &[Run::live(live::socket_overflow)],
     },
     Case {
         id: "FID-08",
         title: "CPU starvation is infidelity",
         source: "ns-3 RealtimeSimulatorImpl HardLimit; Handigol et al. 2012 fidelity monitoring",
         note: "",
-        runs: &[Run::missing(Level::Live, LATER)],
+        runs: &[Run::live(live::starvation)],
     },
     Case {
         id: "FID-09",
         title: "Clock step",
         source: "varnishcache/varnish-cache#1874, airbus/sen#198",
         note: "",
-        runs: &[Run::missing(Level::Live, LATER)],
+        runs: &[Run::live(live::clock_step)],
     },
     Case {
         id: "FID-10",
         title: "Counters survive nothing silently",
         source: "Prometheus counter-reset rule",
         note: "",
-        runs: &[Run::missing(Level::Live, LATER)],
+        runs: &[Run::live(live::restart)],
     },
     Case {
         id: "FID-11",
@@ -109,6 +110,6 @@ const CASES: &[Case] = &[
         title: "Capture is faithful",
         source: "gojue/ecapture#385",
         note: "",
-        runs: &[Run::missing(Level::Live, LATER)],
+        runs: &[Run::live(live::capture)],
     },
 ];

@@ -7,8 +7,12 @@
 use super::{Session, Special};
 use crate::launch::placement::Hosting;
 use crate::launch::{Job, LaunchError};
-use emulation::clock::Clock;
+use emulation::clock::{Clock, monotonic_ns};
 use emulation::driver::Report;
+use emulation::timer;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use proto::units::Instant;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -45,7 +49,40 @@ pub struct Opening {
     pub over: Arc<AtomicBool>,
 }
 
+/// A daemon that stands still until this is dropped.
+#[derive(Debug)]
+pub struct Held(Pid);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // An error means that it has ended.
+        let _ = kill(self.0, Signal::SIGCONT);
+    }
+}
+
 impl Opening {
+    /// Stops the daemon of `process` until what this returns is dropped.
+    pub fn hold(&self, process: usize) -> Held {
+        let daemon = Pid::from_raw(self.daemons[process] as i32);
+        // An error means that it has ended.
+        let _ = kill(daemon, Signal::SIGSTOP);
+        Held(daemon)
+    }
+
+    /// Kills the daemon of `process`.
+    pub fn kill(&self, process: usize) {
+        let _ = kill(Pid::from_raw(self.daemons[process] as i32), Signal::SIGKILL);
+    }
+
+    /// Waits until `at` of fabric time, or until nothing more will happen.
+    pub fn wait_until(&self, at: Instant) {
+        const LOOK_AGAIN_NS: u64 = 50_000_000;
+        let deadline = self.clock.wall_ns_of(at);
+        while !self.is_over() && monotonic_ns() < deadline {
+            timer::wait(None, deadline.min(monotonic_ns() + LOOK_AGAIN_NS));
+        }
+    }
+
     /// Whether nothing more will happen.
     pub fn is_over(&self) -> bool {
         self.over.load(Ordering::Acquire)
@@ -110,7 +147,7 @@ async fn play<T: Send + 'static>(
     let thread = thread::Builder::new().name("player".to_owned());
     let thread = thread.spawn(move || player(&opening));
     let thread = thread.map_err(|error| LaunchError::Host(format!("no thread: {error}")))?;
-    let planned = begin.clock.wall(job.lab.plan.stop.since(proto::units::Instant::ZERO));
+    let planned = begin.clock.wall(job.lab.plan.stop.since(Instant::ZERO));
     let reports = tokio::time::timeout(planned + REPORT_WITHIN, session.reports(&mut |_| {})).await;
     over.store(true, Ordering::Release);
     let found = thread.join().map_err(|_| LaunchError::Host("the player panicked".to_owned()))?;
