@@ -50,21 +50,24 @@ const CASES: &[Case] = &[
         title: "BECN return on RC",
         source: "Annex A10; seed 000",
         note: "",
-        runs: &[Run::missing(Level::Engine, LATER), Run::live(live::ibcc_nic::on_acknowledgements)],
+        runs: &[
+            Run::missing(Level::Engine, LATER),
+            Run::live(live::ibcc::nic::on_acknowledgements),
+        ],
     },
     Case {
         id: "IBCC-07",
         title: "CN on non-ACK services",
         source: "Annex A10 §10.3.2",
         note: "",
-        runs: &[Run::missing(Level::Engine, LATER), Run::live(live::ibcc_nic::as_notifications)],
+        runs: &[Run::missing(Level::Engine, LATER), Run::live(live::ibcc::nic::as_notifications)],
     },
     Case {
         id: "IBCC-08",
         title: "No reply to CN, ACK, multicast",
         source: "Annex A10 (text to be checked); avoids loops",
         note: "",
-        runs: &[Run::missing(Level::Engine, LATER), Run::live(live::ibcc_nic::no_answer)],
+        runs: &[Run::missing(Level::Engine, LATER), Run::live(live::ibcc::nic::no_answer)],
     },
     Case {
         id: "IBCC-09",
@@ -92,7 +95,7 @@ const CASES: &[Case] = &[
         title: "IPD value",
         source: "Annex A10 CCT entry",
         note: "",
-        runs: &[Run::missing(Level::Engine, LATER), Run::live(live::ibcc_nic::packet_delay)],
+        runs: &[Run::missing(Level::Engine, LATER), Run::live(live::ibcc::nic::packet_delay)],
     },
     Case {
         id: "IBCC-13",
@@ -106,14 +109,14 @@ const CASES: &[Case] = &[
         title: "QP scope vs SL scope",
         source: "seed 000 “either to the specific queue pair … or to all QPs on the port using a particular SL”",
         note: "",
-        runs: &[Run::missing(Level::Engine, LATER), Run::live(live::ibcc_nic::scope)],
+        runs: &[Run::missing(Level::Engine, LATER), Run::live(live::ibcc::nic::scope)],
     },
     Case {
         id: "IBCC-15",
         title: "Trigger threshold event",
         source: "Annex A10 CA congestion log",
         note: "",
-        runs: &[Run::missing(Level::Engine, LATER), Run::live(live::ibcc_nic::trigger)],
+        runs: &[Run::missing(Level::Engine, LATER), Run::live(live::ibcc::nic::trigger)],
     },
     Case {
         id: "IBCC-16",
