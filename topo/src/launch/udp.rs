@@ -7,6 +7,7 @@
 //! Whatever goes wrong on the way ends every daemon before this returns.
 
 pub mod beside;
+mod configuration;
 
 use super::placement::Hosting;
 use super::processes::{Daemon, News};
@@ -14,11 +15,10 @@ use super::{Job, LaunchError, Outcome, Progress, interrupt};
 use crate::run_directory::FidelityRow;
 use crate::run_directory::result::{Fidelity, OnCables};
 use crate::scenario::run::{Cables, Carrier};
+use configuration::{describe, write_config, write_feed};
 use emulation::cable::reconcile::reconcile;
-use emulation::capture::CapturePlan;
 use emulation::clock::{Clock, Stopwatch, monotonic_ns};
 use emulation::daemon::protocol::{Hello, ToDaemon, ToLauncher};
-use emulation::daemon::{DaemonConfig, feed};
 use emulation::driver::{Beat, Report, evidence};
 use emulation::fidelity::judge;
 use emulation::timer::Priority;
@@ -28,7 +28,6 @@ use proto::frame::FrameKind;
 use proto::units::Instant;
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
@@ -284,75 +283,6 @@ impl Session {
 struct Begin {
     clock: Clock,
     epoch: u32,
-}
-
-/// What a process is told.
-fn describe(
-    job: &Job<'_>,
-    hosting: &Hosting,
-    process: usize,
-    feed: Option<&Path>,
-) -> Result<DaemonConfig, LaunchError> {
-    let lab = job.lab;
-    let adapters = lab.nics.len();
-    let table = |node: usize| match node.checked_sub(adapters) {
-        None => toml::Table::try_from(&lab.nics[node]),
-        Some(switch) => toml::Table::try_from(&lab.switches[switch]),
-    };
-    let devices = hosting.nodes(process).map(table).collect::<Result<Vec<_>, _>>();
-    Ok(DaemonConfig {
-        lab: job.name.to_owned(),
-        process,
-        processes: hosting.kinds.len(),
-        seed: job.seed,
-        hosts: hosting.hosts.clone(),
-        carrier: match job.carrier {
-            Carrier::Udp => emulation::daemon::Carrier::Udp,
-            Carrier::Unix => emulation::daemon::Carrier::Unix,
-        },
-        local: job.cables == Cables::Local,
-        bind: std::net::Ipv4Addr::LOCALHOST.into(),
-        socket_dir: Some(job.scratch.to_owned()),
-        datagram_max: emulation::cable::exchange::DATAGRAM_MAX,
-        receive_buffer: None,
-        realtime: job.realtime,
-        capture: job.capture.as_ref().and_then(|plan| part_of(plan, hosting, process)),
-        feed: feed.map(Path::to_owned),
-        plan: lab.plan.clone(),
-        wiring: lab.fabric.wiring.clone(),
-        devices: devices.map_err(|error| LaunchError::Config(error.to_string()))?,
-    })
-}
-
-/// Writes what a process is told; the file's path.
-fn write_config(job: &Job<'_>, config: &DaemonConfig) -> Result<PathBuf, LaunchError> {
-    let text = toml::to_string(config).map_err(|error| LaunchError::Config(error.to_string()))?;
-    let file = job.scratch.join(format!("process-{}.toml", config.process));
-    std::fs::write(&file, text)
-        .map_err(|error| LaunchError::Host(format!("{}: {error}", file.display())))?;
-    Ok(file)
-}
-
-/// Writes the frames that daemons are to feed themselves; the file's path, if there are any.
-fn write_feed(job: &Job<'_>) -> Result<Option<PathBuf>, LaunchError> {
-    if job.injections.is_empty() {
-        return Ok(None);
-    }
-    let file = job.scratch.join("feed.pcapng");
-    feed::write(&file, &job.lab.fabric.wiring, &job.injections)
-        .map_err(|error| LaunchError::Host(format!("{}: {error}", file.display())))?;
-    Ok(Some(file))
-}
-
-/// A capture's ports hosted by one process, in a file of that process unless it hosts them all.
-fn part_of(plan: &CapturePlan, hosting: &Hosting, process: usize) -> Option<CapturePlan> {
-    let mut part = plan.clone();
-    part.ports.retain(|port| hosting.hosts[port.at.node] == process);
-    if part.ports.len() < plan.ports.len() {
-        let stem = plan.file.file_stem().unwrap_or_default().to_string_lossy();
-        part.file = plan.file.with_file_name(format!("{stem}-{process}.pcapng"));
-    }
-    (!part.ports.is_empty()).then_some(part)
 }
 
 fn timeline(reports: &[Report]) -> Vec<FidelityRow> {

@@ -13,6 +13,8 @@ pub const GROUP: Group =
     Group { name: "FID", subject: "Link emulation, accounting, fidelity", cases: CASES };
 
 const LATER: &str = "not written yet";
+const FIREWALL: &str = "needs nftables or BPF to drop datagrams between two daemons";
+const CABLES: &str = "needs veth cables, which are not built yet";
 
 const CASES: &[Case] = &[
     Case {
@@ -29,7 +31,7 @@ const CASES: &[Case] = &[
         id: "FID-02",
         title: "Serialisation rate",
         source: "sch_ets / qos_pfc tolerance is 5 %",
-        note: "",
+        note: "100 Mb/s counts only where the run is faithful: the profile leaves that rate to hosts that can.",
         runs: &[Run::live(live::serialisation_rate)],
     },
     Case {
@@ -54,7 +56,7 @@ const CASES: &[Case] = &[
         title: "Injected datagram loss is reported",
         source: "link sequence numbers; lance0/xfr#75, envoyproxy/envoy#7165",
         note: "",
-        runs: &[Run::missing(Level::Live, LATER)],
+        runs: &[Run::missing(Level::Live, FIREWALL)],
     },
     Case {
         id: "FID-06",
@@ -74,21 +76,21 @@ const CASES: &[Case] = &[
         id: "FID-08",
         title: "CPU starvation is infidelity",
         source: "ns-3 RealtimeSimulatorImpl HardLimit; Handigol et al. 2012 fidelity monitoring",
-        note: "",
+        note: "The quota is made by stopping switchd for 90 ms of each 100 ms, which needs no rights. There is no /healthz yet: the run's verdict and its lateness are judged.",
         runs: &[Run::live(live::starvation)],
     },
     Case {
         id: "FID-09",
         title: "Clock step",
         source: "varnishcache/varnish-cache#1874, airbus/sen#198",
-        note: "",
+        note: "The clock of the daemon alone is stepped, by a library preloaded into it; stepping the host's would harm others, and time namespaces cannot hold CLOCK_REALTIME. Captures carry fabric time.",
         runs: &[Run::live(live::clock_step)],
     },
     Case {
         id: "FID-10",
         title: "Counters survive nothing silently",
         source: "Prometheus counter-reset rule",
-        note: "",
+        note: "A restarted daemon is a new run here. There is no exporter yet, so no start_time; epoch, counters and the peer's count of refused frames are judged.",
         runs: &[Run::live(live::restart)],
     },
     Case {
@@ -96,14 +98,14 @@ const CASES: &[Case] = &[
         title: "No foreign noise",
         source: "sonic-mgmt#22871, #8269",
         note: "",
-        runs: &[Run::missing(Level::Live, LATER)],
+        runs: &[Run::missing(Level::Live, CABLES)],
     },
     Case {
         id: "FID-12",
         title: "Offloads",
         source: "p4lang/behavioral-model#919, #986, #1280; smoltcp-rs/smoltcp#497",
         note: "",
-        runs: &[Run::missing(Level::Live, LATER)],
+        runs: &[Run::missing(Level::Live, CABLES)],
     },
     Case {
         id: "FID-13",

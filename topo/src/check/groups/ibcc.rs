@@ -69,7 +69,7 @@ const CASES: &[Case] = &[
         note: "Coalescing rule: an acknowledgement carries one BECN if any packet it newly confirms was marked; so with ack_every 1 each marked packet returns one. A NAK and the repeated ACK of a duplicate carry it too; a marked packet that draws no acknowledgement (a further one ahead of a gap) draws a CN.",
         runs: &[
             Run::engine(returns::each_marked_packet_returns_one_becn_on_its_acknowledgement),
-            Run::live(live::ibcc_nic::on_acknowledgements),
+            Run::live(live::ibcc::nic::on_acknowledgements),
         ],
     },
     Case {
@@ -79,7 +79,7 @@ const CASES: &[Case] = &[
         note: "The CN goes to the queue pair that UD names in its DETH and UC has by connection, on the service level of the receiving queue pair's own connection and the lane that level has here. Body of 16 zero octets, or none (cnp_body).",
         runs: &[
             Run::engine(returns::a_service_without_acknowledgements_returns_a_packet),
-            Run::live(live::ibcc_nic::as_notifications),
+            Run::live(live::ibcc::nic::as_notifications),
         ],
     },
     Case {
@@ -89,7 +89,7 @@ const CASES: &[Case] = &[
         note: "Never answered, and so never a cause of BECN: acknowledgements of any kind, CN, multicast, VL15, and packets refused before their queue pair is known (ICRC, partition, key, queue pair).",
         runs: &[
             Run::engine(returns::answers_and_groups_are_never_answered),
-            Run::live(live::ibcc_nic::no_answer),
+            Run::live(live::ibcc::nic::no_answer),
         ],
     },
     Case {
@@ -123,7 +123,7 @@ const CASES: &[Case] = &[
         note: "Packet time: octets LRH to VCRC at the link's data rate, to the nearest picosecond; the shift cuts its fraction off. The delay runs from the last bit of a packet to the first bit of the flow's next, and follows the packet just sent. Link packets and other flows may still have the line when it is over.",
         runs: &[
             Run::engine(pacing::the_gap_after_a_packet_is_its_time_shifted_and_multiplied),
-            Run::live(live::ibcc_nic::packet_delay),
+            Run::live(live::ibcc::nic::packet_delay),
         ],
     },
     Case {
@@ -140,7 +140,7 @@ const CASES: &[Case] = &[
         note: "",
         runs: &[
             Run::engine(pacing::by_queue_pair_one_is_slowed_and_by_level_both),
-            Run::live(live::ibcc_nic::scope),
+            Run::live(live::ibcc::nic::scope),
         ],
     },
     Case {
@@ -150,7 +150,7 @@ const CASES: &[Case] = &[
         note: "An entry is made when CCTI goes from below the threshold to or above it, not at each BECN above it (as hfi1 does). The entry names flow, queue pair, service level and CCTI; the remote LID is the flow's destination. Threshold 0: no entries.",
         runs: &[
             Run::engine(pacing::crossing_the_trigger_is_logged_once),
-            Run::live(live::ibcc_nic::trigger),
+            Run::live(live::ibcc::nic::trigger),
         ],
     },
     Case {

@@ -143,7 +143,11 @@ pub fn captured(folder: &Path, port: &str, way: Direction) -> Result<Vec<Capture
         let reader = CaptureReader::new(BufReader::new(file)).map_err(|error| say(&error))?;
         for frame in reader {
             let frame = frame.map_err(|error| say(&error))?;
-            if frame.interface.as_deref() == Some(port) && frame.direction == Some(way) {
+            // Link packets have an interface of their own beside the port's.
+            let name = frame.interface.as_deref().unwrap_or_default();
+            let here =
+                name.strip_prefix(port).is_some_and(|rest| rest.is_empty() || rest == "/link");
+            if here && frame.direction == Some(way) {
                 found.push(frame);
             }
         }

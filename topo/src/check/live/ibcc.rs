@@ -2,6 +2,8 @@
 //!
 //! Ports 1 and 2 send twice what port 3 or 4 can take. Port 4 marks victims too.
 
+pub mod nic;
+
 use super::cached::Cached;
 use super::frames::Packet;
 use super::neighbour::OFFER_MAX;
@@ -120,6 +122,8 @@ fn in_the_middle(all: &[FrameHeaders], edge: usize) -> Result<&[FrameHeaders], F
         .ok_or_else(|| Failure::Failed(format!("only {} packets have left", all.len())))
 }
 
+type IsOfKind = fn(&FrameHeaders) -> bool;
+
 fn is_eligible(headers: &FrameHeaders) -> bool {
     headers.class == FrameClass::Data && headers.size.get() >= PACKET_SIZE * 64
 }
@@ -163,12 +167,11 @@ pub fn packet_size() -> Finding {
     let record = record.trusted()?;
     let all = left(record, 3, ROOT.0, ROOT.1);
     let middle = in_the_middle(&all, 60)?;
-    let of = |wanted: fn(&FrameHeaders) -> bool| {
+    let of = |wanted: IsOfKind| {
         let those = middle.iter().filter(move |headers| wanted(headers));
         (those.clone().filter(|headers| headers.fecn).count(), those.count())
     };
-    type Test = fn(&FrameHeaders) -> bool;
-    let kinds: [(&str, Test, bool); 5] = [
+    let kinds: [(&str, IsOfKind, bool); 5] = [
         ("acknowledgements", |h| h.class == FrameClass::Ack, false),
         ("notifications", |h| h.class == FrameClass::Notification, false),
         ("data of 90 and 510 octets", |h| h.class == FrameClass::Data && !is_eligible(h), false),

@@ -104,8 +104,10 @@ impl Record {
         lane: u8,
     ) -> impl Iterator<Item = (&Seen, FlowControlPacket)> {
         let links = self.seen.iter().filter(|seen| seen.frame.kind == FrameKind::InfinibandLink);
-        let read = |seen| Some((seen, FlowControlPacket::parse(seen_octets(seen)).ok()?));
-        let here = links.filter(move |seen| seen.port == port).filter_map(read);
+        let here = links.filter(move |seen| seen.port == port);
+        let here = here.filter_map(|seen| {
+            FlowControlPacket::parse(&seen.frame.octets).ok().map(|packet| (seen, packet))
+        });
         here.filter(move |(_, packet)| packet.virtual_lane.get() == lane)
     }
 
@@ -130,8 +132,4 @@ impl Record {
         let found = lanes.iter().find(|reading| reading.tc == lane);
         Duration::from_ps(found.map_or(0, |reading| reading.counters.hold_ps))
     }
-}
-
-fn seen_octets(seen: &Seen) -> &[u8] {
-    &seen.frame.octets
 }

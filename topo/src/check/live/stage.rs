@@ -19,7 +19,7 @@ use emulation::driver::evidence;
 use emulation::fidelity::judge;
 use emulation::timer;
 use emulation::wiring::NodeKind;
-use proto::units::{BitRate, Duration};
+use proto::units::{BitRate, Duration, Instant};
 use std::net::{IpAddr, Ipv4Addr};
 use std::num::NonZeroU64;
 
@@ -109,11 +109,11 @@ impl Stage {
             receive_buffer: self.receive_buffer,
             environment: self.environment.clone(),
         };
-        let realtime = run.realtime;
+        let (realtime, stop) = (run.realtime, lab.plan.stop);
         let played = beside::run(&job, setting, move |opening| {
             timer::prepare_thread(realtime);
             aside(opening);
-            let parts = parts(socket, lines, neighbours, opening, daemon);
+            let parts = parts(socket, lines, neighbours, opening, (daemon, stop));
             Tester::new(parts).follow(script, || opening.is_over())
         });
         self.record(played.map_err(died)?, device)
@@ -180,7 +180,7 @@ fn parts(
     lines: Lines,
     neighbours: Vec<(u32, SendingEnd, Neighbour)>,
     opening: &Opening,
-    daemon: usize,
+    (daemon, stop): (usize, Instant),
 ) -> Parts {
     let peer = |address: &String| udp::peer(address).expect("a socket said this address itself");
     Parts {
@@ -190,6 +190,7 @@ fn parts(
         lines,
         neighbours,
         clock: opening.clock,
+        stop,
         epoch: opening.epoch,
     }
 }

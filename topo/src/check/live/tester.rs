@@ -26,6 +26,8 @@ use std::os::fd::AsFd;
 
 /// How far ahead of its stamp a frame goes out. Units: nanoseconds of wall time.
 const AHEAD_NS: u64 = 10_000_000;
+/// The least of that, for what is said in answer to something.
+const ANSWER_NS: u64 = 3_000_000;
 /// The longest sleep: how late it may notice that the run is over.
 const SLEEP_MAX_NS: u64 = 20_000_000;
 
@@ -83,6 +85,8 @@ pub struct Parts {
     pub neighbours: Vec<(u32, SendingEnd, Neighbour)>,
     /// Fabric time.
     pub clock: Clock,
+    /// When the run ends; nothing is sent after that.
+    pub stop: Instant,
     /// The run's mark.
     pub epoch: u32,
 }
@@ -167,14 +171,18 @@ impl Tester {
         let mut steps = script.into_steps();
         while !is_over() {
             self.receive();
-            let horizon = self.parts.clock.at_wall_ns(monotonic_ns() + AHEAD_NS);
+            let now_ns = monotonic_ns();
+            let horizon = self.parts.clock.at_wall_ns(now_ns + AHEAD_NS).min(self.parts.stop);
+            let soon = self.parts.clock.at_wall_ns(now_ns + ANSWER_NS);
             while steps.front().is_some_and(|(at, _)| *at <= horizon) {
                 let (at, step) = steps.pop_front().expect("there is one");
                 self.now = at;
                 step(&mut self);
             }
-            self.refresh();
-            self.send_waiting(horizon);
+            if soon < self.parts.stop {
+                self.refresh(soon);
+                self.send_waiting(soon, horizon);
+            }
             self.rest(steps.front().map_or(Instant::NEVER, |(at, _)| *at));
         }
         self.receive();
@@ -314,9 +322,8 @@ impl Tester {
         }
     }
 
-    /// The flow-control packets that are due.
-    fn refresh(&mut self) {
-        let now = self.parts.clock.now();
+    /// The flow-control packets that are due at `now`.
+    fn refresh(&mut self, now: Instant) {
         for index in 0..self.cables.len() {
             let port = index as u8 + 1;
             let neighbour = self.neighbour(port);
@@ -333,9 +340,8 @@ impl Tester {
         }
     }
 
-    /// What waits for line and credit leaves, as far as both permit before `horizon`.
-    fn send_waiting(&mut self, horizon: Instant) {
-        let now = self.parts.clock.now();
+    /// What waits for line and credit leaves from `now` on, as far as both permit before `horizon`.
+    fn send_waiting(&mut self, now: Instant, horizon: Instant) {
         for index in 0..self.cables.len() {
             let port = index as u8 + 1;
             while self.neighbour(port).free() < horizon
@@ -362,7 +368,8 @@ impl Tester {
             let due = clock.wall_ns_of(neighbour.free().max(*earliest));
             neighbour.may_send(next).then(|| due.saturating_sub(AHEAD_NS / 2))
         });
-        let refresh = refreshes.min().map_or(u64::MAX, |due| clock.wall_ns_of(due));
+        let before = |due| clock.wall_ns_of(due).saturating_sub(ANSWER_NS);
+        let refresh = refreshes.min().map_or(u64::MAX, before);
         let step = clock.wall_ns_of(step).saturating_sub(AHEAD_NS);
         let wake = step.min(refresh).min(lines.min().unwrap_or(u64::MAX));
         timer::wait(Some(self.parts.socket.as_fd()), wake.min(monotonic_ns() + SLEEP_MAX_NS));

@@ -1,13 +1,13 @@
 //! IBCC live, the NIC: what it returns for a mark, and how it paces what it sends.
 
-use super::cached::Cached;
-use super::frames::Packet;
-use super::record::Record;
-use super::stage::Stage;
-use super::stimulus::slot;
-use super::tester::{Script, Seen};
-use super::{ms, star, us};
 use crate::check::case::{Failure, Finding, ensure, same};
+use crate::check::live::cached::Cached;
+use crate::check::live::frames::Packet;
+use crate::check::live::record::Record;
+use crate::check::live::stage::Stage;
+use crate::check::live::stimulus::slot;
+use crate::check::live::tester::{Script, Seen};
+use crate::check::live::{ms, star, us};
 use bytes::BytesMut;
 use proto::events::EventKind;
 use proto::ids::{Lid, QueuePairNumber};

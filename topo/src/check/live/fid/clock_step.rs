@@ -5,13 +5,13 @@
 //! and stands between it and the C library: every reading of the calendar clock is off by an hour,
 //! now forwards and now back, and each reading is counted.
 
-use super::frames::Packet;
-use super::neighbour::OFFER_MAX;
-use super::record::Record;
-use super::stage::Stage;
-use super::tester::Script;
-use super::{ms, star, us};
 use crate::check::case::{Failure, Finding, ensure, same};
+use crate::check::live::frames::Packet;
+use crate::check::live::neighbour::OFFER_MAX;
+use crate::check::live::record::Record;
+use crate::check::live::stage::Stage;
+use crate::check::live::tester::Script;
+use crate::check::live::{ms, star, us};
 use crate::launch::programs;
 use proto::events::EventKind;
 use proto::units::{Duration, Instant};
