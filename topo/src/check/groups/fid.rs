@@ -12,7 +12,6 @@ mod order;
 pub const GROUP: Group =
     Group { name: "FID", subject: "Link emulation, accounting, fidelity", cases: CASES };
 
-const LATER: &str = "not written yet";
 const FIREWALL: &str = "needs nftables or BPF to drop datagrams between two daemons";
 const CABLES: &str = "needs veth cables, which are not built yet";
 
