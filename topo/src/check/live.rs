@@ -43,6 +43,11 @@ pub const fn us(us: u64) -> Duration {
     Duration::from_us(us)
 }
 
+/// A length in milliseconds, for people.
+pub fn in_ms(length: Duration) -> String {
+    format!("{:.1} ms", length.as_ps() as f64 / 1e9)
+}
+
 /// A star as text of a scenario: adapters h1 to h`nics`, LIDs 1 to `nics`, at ports 1 to `nics` of
 /// the switch s0.
 #[derive(Clone, Copy, Debug)]
@@ -101,4 +106,23 @@ impl Star<'_> {
 /// A star of the profile.
 pub fn star(nics: u8, duration: &str, link: &str, rest: &str) -> String {
     Star { nics, duration, link, rest, ..Star::PROFILE }.text()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::Scenario;
+
+    #[test]
+    fn a_star_of_the_profile_has_frames_of_1659_us_and_lids_by_number() {
+        let text = Star { nics: 5, delays: &["0 ns", "10 ms"], ..Star::PROFILE }.text();
+        let scenario = Scenario::parse(&text, &[]).expect("a good scenario");
+        assert_eq!(scenario.fabric.scale.tau, us(1_659) + Duration::from_ns(200));
+        let topology = &scenario.fabric.topology;
+        let lids: Vec<u16> = topology.nodes.iter().take(5).map(|node| node.lid.get()).collect();
+        assert_eq!(lids, [1, 2, 3, 4, 5]);
+        let delays: Vec<_> = topology.cables.iter().filter_map(|cable| cable.delay).collect();
+        assert_eq!(delays[..2], [Duration::ZERO, us(10_000)]);
+        assert!(delays[2..].iter().all(|delay| *delay == delays[2] && *delay > us(200)));
+    }
 }

@@ -43,3 +43,33 @@ impl<T> Cached<T> {
         kept.run.clone().unwrap_or_else(|| Err(Failure::Inconclusive("no run".to_owned())))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    #[test]
+    fn a_run_that_holds_is_made_once_and_one_that_does_not_four_times_at_most() {
+        static MADE: AtomicU32 = AtomicU32::new(0);
+        let make = || Ok(MADE.fetch_add(1, Ordering::Relaxed));
+        let good = Cached::new(make, |run| *run >= 2);
+        let runs: Vec<u32> = (0..5).map(|_| *good.get().expect("it is made")).collect();
+        assert_eq!(runs, [0, 1, 2, 2, 2]);
+        let bad = Cached::new(make, |_| false);
+        let runs: Vec<u32> = (0..6).map(|_| *bad.get().expect("it is made")).collect();
+        assert_eq!(runs, [3, 4, 5, 6, 6, 6]);
+    }
+
+    #[test]
+    fn a_daemon_that_failed_is_not_asked_again() {
+        static MADE: AtomicU32 = AtomicU32::new(0);
+        let fails = || -> Result<u32, Failure> {
+            MADE.fetch_add(1, Ordering::Relaxed);
+            Err(Failure::Failed("it died".to_owned()))
+        };
+        let cached = Cached::new(fails, |_| true);
+        assert!(cached.get().is_err() && cached.get().is_err());
+        assert_eq!(MADE.load(Ordering::Relaxed), 1);
+    }
+}

@@ -78,7 +78,7 @@ fn overloaded(script: &mut Script, each: u32) {
 }
 
 fn marking() -> Result<Record, Failure> {
-    let stage = Stage::new(&star(4, "1600 ms", "", &scheme(15)), "s0")?;
+    let stage = Stage::new(&star(4, "1900 ms", "", &scheme(15)), "s0")?;
     let mut script = Script::default();
     lonely(&mut script);
     overloaded(&mut script, 800);

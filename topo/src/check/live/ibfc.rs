@@ -8,13 +8,17 @@
 
 mod script;
 
-use self::script::*;
+use self::script::{
+    BESIDE, BITS, DEAF, FLOOD, FLOOD_PACKETS, HELD_FRAMES, LOSSES, LOSSES_FRAMES, REPLAYS, SHUT,
+    SHUT_FRAMES, SIZES, TRAINING, WITHHELD, losses, management, old_words, packet, sizes, training,
+    watchdog, withheld,
+};
 use super::cached::Cached;
 use super::neighbour::cost;
 use super::record::Record;
 use super::stage::Stage;
 use super::tester::Script;
-use super::{ms, star, us};
+use super::{in_ms, ms, star, us};
 use crate::check::case::{Failure, Finding, ensure, same};
 use proto::counters::DropReason;
 use proto::events::EventKind;
@@ -108,10 +112,14 @@ pub fn no_credit() -> Finding {
     let waited = record.held(2, 0);
     let least = to.since(from);
     ensure(waited >= least, || {
+        let (waited, least) = (in_ms(waited), in_ms(least));
         format!("port_xmit_wait of VL0 is {waited}, at least {least} is due")
     })?;
     lossless(record)?;
-    Ok(format!("1 s without credit: 0 packets on VL0, {beside} on VL1, PortXmitWait {waited}"))
+    Ok(format!(
+        "1 s without credit: 0 packets on VL0, {beside} on VL1, PortXmitWait {}",
+        in_ms(waited)
+    ))
 }
 
 /// IBARB-05.
@@ -140,10 +148,12 @@ pub fn refresh() -> Finding {
             let gap = told.windows(2).map(|pair| pair[1].since(pair[0])).max();
             longest = longest.max(gap.unwrap_or_default());
             ensure(longest <= most, || {
+                let (longest, most) = (in_ms(longest), in_ms(most));
                 format!("port {port} VL{lane} was silent for {longest}, {most} is allowed")
             })?;
         }
     }
+    let (longest, most) = (in_ms(longest), in_ms(most));
     Ok(format!("six ports, idle and loaded: never silent for longer than {longest} of {most}"))
 }
 
@@ -195,12 +205,14 @@ pub fn watchdog_bites() -> Finding {
     let most = SYMBOL * (WATCHDOG_SYMBOLS * 113 / 100);
     let least = SYMBOL * (WATCHDOG_SYMBOLS * 39 / 100);
     ensure((least..=most).contains(&after), || {
+        let (after, least, most) = (in_ms(after), in_ms(least), in_ms(most));
         format!("the link is trained anew after {after} of silence, {least} to {most} is allowed")
     })?;
     let trains = record.flow_control(5, 1).filter(|(seen, _)| seen.at >= bites[0]);
     let says = trains.take(1).any(|(_, packet)| packet.op == FlowControlOp::Init);
     ensure(says, || "it does not say op 1 after that".to_owned())?;
     same("what passes when VL1 speaks again", numbers(record, 5, 0, ms(850), ms(1_600)).len(), 1)?;
+    let after = in_ms(after);
     Ok(format!(
         "trained anew {after} after the silence began, one event, counted once; then up again"
     ))

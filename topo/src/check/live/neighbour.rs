@@ -177,3 +177,68 @@ impl Neighbour {
 pub fn cost(octets: &[u8]) -> u16 {
     blocks(Bytes::new(octets.len() as u64)) as u16
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn neighbour() -> Neighbour {
+        let rate = BitRate::gbps(1);
+        Neighbour::new(2, rate, Duration::from_us(1))
+    }
+
+    fn word(op: FlowControlOp, lane: u8, fctbs: u16, fccl: u16) -> [u8; FlowControlPacket::LEN] {
+        let virtual_lane = VirtualLane::truncate(lane);
+        FlowControlPacket { op, fctbs, virtual_lane, fccl }.to_octets()
+    }
+
+    /// A packet of so many blocks on VL0, as far as a neighbour looks at it.
+    fn packet(blocks: usize) -> Vec<u8> {
+        vec![0; blocks * 64 - 2]
+    }
+
+    #[test]
+    fn it_trains_until_it_has_heard_every_lane() {
+        let mut neighbour = neighbour();
+        let hear = |neighbour: &mut Neighbour, lane| {
+            neighbour.hear(FrameKind::InfinibandLink, &word(FlowControlOp::Init, lane, 0, 100))
+        };
+        assert!(!hear(&mut neighbour, 0));
+        assert_eq!(neighbour.packet(0).op, FlowControlOp::Init);
+        assert!(hear(&mut neighbour, 1) && !hear(&mut neighbour, 1));
+        assert_eq!(neighbour.packet(0).op, FlowControlOp::Normal);
+    }
+
+    #[test]
+    fn it_keeps_to_the_credit_it_has_across_the_modulus() {
+        let mut neighbour = neighbour();
+        assert!(!neighbour.may_send(&packet(1)), "nothing was offered yet");
+        neighbour.lanes[0].sent = 4_090;
+        neighbour.hear(FrameKind::InfinibandLink, &word(FlowControlOp::Normal, 0, 0, 4));
+        assert!(neighbour.may_send(&packet(10)) && !neighbour.may_send(&packet(11)));
+        neighbour.on_send(&packet(10));
+        assert_eq!(neighbour.lanes[0].sent, 4);
+        assert!(!neighbour.may_send(&packet(1)));
+    }
+
+    #[test]
+    fn what_exceeds_its_own_offer_is_an_overrun() {
+        let mut neighbour = neighbour();
+        neighbour.lanes[0].offer = 10;
+        let told = neighbour.packet(0);
+        assert!(neighbour.tell(&told));
+        neighbour.hear(FrameKind::Infiniband, &packet(10));
+        assert_eq!(neighbour.lanes[0].overruns, 0);
+        neighbour.hear(FrameKind::Infiniband, &packet(1));
+        assert_eq!(neighbour.lanes[0].overruns, 1);
+    }
+
+    #[test]
+    fn every_third_word_is_lost_if_one_in_three_is() {
+        let mut neighbour = neighbour();
+        neighbour.loses = 3;
+        let packet = neighbour.packet(0);
+        let told: Vec<bool> = (0..6).map(|_| neighbour.tell(&packet)).collect();
+        assert_eq!(told, [true, true, false, true, true, false]);
+    }
+}
