@@ -33,7 +33,8 @@ pub struct Packet {
 }
 
 impl Packet {
-    /// An RC SEND Only of a few octets on lane and service level 0, class 0.
+    /// An RC SEND Only of half a full frame on lane and service level 0, class 0: short, and still so
+    /// long on the line that a daemon knows of its departure well before it is due.
     pub const fn new(from: u16, to: u16, psn: u32) -> Packet {
         Packet {
             from,
@@ -43,7 +44,7 @@ impl Packet {
             psn,
             lane: 0,
             level: 0,
-            payload: 64,
+            payload: 1024,
             fecn: false,
             becn: false,
             extended: ExtendedHeaders::NONE,

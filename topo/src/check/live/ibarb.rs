@@ -39,10 +39,10 @@ fn pairs() -> impl Iterator<Item = (u32, u8, u8, u8)> {
 
 fn map() -> Result<Record, Failure> {
     let rest = format!("sl2vl = {LEVELS:?}");
-    let stage = Stage::new(&star(PORTS, "500 ms", "vls = 4", &rest), "s0")?;
+    let stage = Stage::new(&star(PORTS, "700 ms", "vls = 4", &rest), "s0")?;
     let mut script = Script::default();
     for (number, from, to, level) in pairs() {
-        script.at(FIRST + us(1_000) * u64::from(number), move |tester| {
+        script.at(FIRST + us(2_000) * u64::from(number), move |tester| {
             let packet =
                 Packet { lane: level % 4, level, ..Packet::new(from.into(), to.into(), number) };
             tester.send(from, &packet.octets());

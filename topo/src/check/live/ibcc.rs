@@ -54,7 +54,7 @@ fn mixture(from: u16, psn: u32) -> Packet {
     let shape = Packet::new(from, 3, psn);
     let aeth = Aeth { syndrome: Syndrome::Ack { credits: 31 }, message_sequence_number: psn };
     match psn % 6 {
-        0 => shape,
+        0 => Packet { payload: 64, ..shape },
         1 => Packet {
             opcode: Opcode::RC_ACKNOWLEDGE,
             payload: 0,

@@ -30,6 +30,8 @@ const AHEAD_NS: u64 = 10_000_000;
 const ANSWER_NS: u64 = 3_000_000;
 /// The longest sleep: how late it may notice that the run is over.
 const SLEEP_MAX_NS: u64 = 20_000_000;
+/// The shortest: a thread with real-time priority that never slept would starve whoever it waits for.
+const SLEEP_MIN_NS: u64 = 100_000;
 
 /// Something that the device under test has sent.
 #[derive(Clone, Debug)]
@@ -182,8 +184,12 @@ impl Tester {
             if soon < self.parts.stop {
                 self.refresh(soon);
                 self.send_waiting(soon, horizon);
+                let wake = self.next_ns(steps.front().map_or(Instant::NEVER, |(at, _)| *at));
+                self.rest(wake);
+            } else {
+                // Nothing is said any more; what the daemon still says is heard.
+                self.rest(u64::MAX);
             }
-            self.rest(steps.front().map_or(Instant::NEVER, |(at, _)| *at));
         }
         self.receive();
         self.found()
@@ -356,8 +362,8 @@ impl Tester {
         }
     }
 
-    /// Waits for the next thing to do, or for the socket.
-    fn rest(&self, step: Instant) {
+    /// When there is something to do next, if the next step is at `step`. Units: wall nanoseconds.
+    fn next_ns(&self, step: Instant) -> u64 {
         let clock = &self.parts.clock;
         let refreshes = self.parts.neighbours.iter().filter_map(|(_, _, neighbour)| {
             (neighbour.voice != Voice::Silent).then_some(neighbour.due)
@@ -371,8 +377,14 @@ impl Tester {
         let before = |due| clock.wall_ns_of(due).saturating_sub(ANSWER_NS);
         let refresh = refreshes.min().map_or(u64::MAX, before);
         let step = clock.wall_ns_of(step).saturating_sub(AHEAD_NS);
-        let wake = step.min(refresh).min(lines.min().unwrap_or(u64::MAX));
-        timer::wait(Some(self.parts.socket.as_fd()), wake.min(monotonic_ns() + SLEEP_MAX_NS));
+        step.min(refresh).min(lines.min().unwrap_or(u64::MAX))
+    }
+
+    /// Waits until `wake_ns`, or for the socket.
+    fn rest(&self, wake_ns: u64) {
+        let now_ns = monotonic_ns();
+        let wake = wake_ns.clamp(now_ns + SLEEP_MIN_NS, now_ns + SLEEP_MAX_NS);
+        timer::wait(Some(self.parts.socket.as_fd()), wake);
     }
 
     fn found(self) -> Found {
