@@ -151,7 +151,7 @@ async fn play<T: Send + 'static>(
     let reports = tokio::time::timeout(planned + REPORT_WITHIN, session.reports(&mut |_| {})).await;
     over.store(true, Ordering::Release);
     let found = thread.join().map_err(|_| LaunchError::Host("the player panicked".to_owned()))?;
-    let late = |_| LaunchError::Died("a daemon did not report in time".to_owned());
+    let late = |_| LaunchError::Host("a daemon did not report in time".to_owned());
     let reports = reports.map_err(late)??;
     let mut missed = session.missed.clone();
     missed.extend(reports.iter().filter(|report| report.cut_short).map(|report| report.process));
