@@ -101,14 +101,14 @@ impl Duration {
         Duration(ps)
     }
 
-    /// `ns` nanoseconds.
+    /// `ns` nanoseconds; what is longer than 213 days is the longest there is.
     pub const fn from_ns(ns: u64) -> Duration {
-        Duration(ns * 1_000)
+        Duration(ns.saturating_mul(1_000))
     }
 
-    /// `us` microseconds.
+    /// `us` microseconds; what is longer than 213 days is the longest there is.
     pub const fn from_us(us: u64) -> Duration {
-        Duration(us * 1_000_000)
+        Duration(us.saturating_mul(1_000_000))
     }
 
     /// The length in picoseconds.
