@@ -1,38 +1,32 @@
-//! The simulator: all devices in one process on a virtual clock, one event after another.
+//! The simulator: all devices in one process on a virtual clock.
 //!
-//! Every cable end and every device timer has a fixed slot in a [`Calendar`]. Events at
-//! one instant run by slot: device by device, a device's ports before its timer, and a cable's
-//! frames in the order they were sent. So a run depends on nothing but the scenario and its seed.
+//! ```text
+//!  window      │ shard 0: a a a b b c …  ┐         │ shard 0 …
+//!  after       │ shard 1: d e e e f …    ├ meeting │ shard 1 …
+//!  window      │ shard 2: …              ┘         │ shard 2 …
+//! ```
+//!
+//! Time advances in windows no longer than the shortest delay of a cable. What leaves inside one
+//! arrives after it, so devices need not wait for each other there: each is served at one go, and
+//! on as many threads as there are shards. Events of one device run by instant, at one instant its
+//! ports before its timer, and a cable's frames in the order they were sent. So a run depends on
+//! nothing but the scenario and its seed, whatever the number of threads.
+
+mod meeting;
+mod seat;
+mod shard;
 
 use crate::cable::impairment::{Impairer, Injected};
-use crate::calendar::Calendar;
 use crate::wiring::{End, Wiring};
 use crate::witness::Witness;
+use meeting::Meeting;
 use proto::device::Device;
-use proto::events::Direction;
 use proto::frame::{Frame, FrameKind};
 use proto::ids::PortNumber;
 use proto::units::{Duration, Instant};
-use std::collections::VecDeque;
+use seat::{Lead, Seat};
+use shard::{Home, Member, Shard, Sight, What};
 use std::ops::ControlFlow;
-
-/// A cable end as the frames that reach it, in the order in which they do.
-#[derive(Default)]
-struct Approach {
-    frames: VecDeque<(Instant, Frame)>,
-    /// When the last that was put on the cable arrives: a cable keeps order, so what is delayed
-    /// delays what follows.
-    last: Instant,
-    /// The same for those from outside.
-    last_fed: Instant,
-}
-
-/// The far end of a cable, seen from the sender.
-struct Lead {
-    to: End,
-    delay: Duration,
-    impairer: Option<Impairer>,
-}
 
 /// What a simulation did, apart from what its devices counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -54,125 +48,124 @@ pub struct Tally {
 /// A fabric on a virtual clock.
 pub struct Simulator {
     devices: Vec<Box<dyn Device>>,
-    calendar: Calendar,
-    /// By device: the slot of its first port; its timer's slot is behind its last port.
-    first_slot: Vec<u32>,
-    /// By slot: which device, and which port unless it is a timer.
-    slots: Vec<(usize, Option<PortNumber>)>,
-    /// By slot.
-    approaches: Vec<Approach>,
-    /// By slot of the sending end.
-    leads: Vec<Option<Lead>>,
-    /// By slot: frames passing here are shown to the witness.
-    watched: Vec<bool>,
+    /// By device.
+    seats: Vec<Seat>,
+    homes: Vec<Home>,
+    shards: usize,
+    /// How long a window is.
+    window: Duration,
     tally: Tally,
 }
 
 impl Simulator {
-    /// The fabric of `wiring`, its devices in node order.
+    /// The fabric of `wiring`, its devices in node order, on one thread.
     ///
     /// # Panics
     /// If there are not exactly as many devices as nodes.
     pub fn new(wiring: &Wiring, devices: Vec<Box<dyn Device>>, seed: u64) -> Simulator {
         assert_eq!(wiring.nodes.len(), devices.len(), "a node is a device");
-        let mut slots = Vec::new();
-        let mut first_slot = Vec::new();
-        for (index, device) in devices.iter().enumerate() {
-            first_slot.push(slots.len() as u32);
-            slots.extend((0..device.ports()).map(|p| (index, Some(PortNumber::from_index(p)))));
-            slots.push((index, None));
-        }
-        let mut simulator = Simulator {
-            calendar: Calendar::new(slots.len()),
-            approaches: slots.iter().map(|_| Approach::default()).collect(),
-            leads: slots.iter().map(|_| None).collect(),
-            watched: vec![false; slots.len()],
-            first_slot,
-            slots,
-            devices,
-            tally: Tally::default(),
-        };
+        let mut seats: Vec<Seat> = devices.iter().map(|device| Seat::new(device.ports())).collect();
         for link in &wiring.links {
             for (from, to) in [(link.a, link.b), (link.b, link.a)] {
                 let impairer = Impairer::new(wiring, from, seed);
-                let slot = simulator.slot(from);
-                simulator.leads[slot] = Some(Lead { to, delay: link.delay, impairer });
+                let lead = Lead { to, delay: link.delay, impairer };
+                seats[from.node].leads[from.port.index()] = Some(lead);
             }
         }
-        simulator
+        // Without any delay a window is one instant, run as often as anything happens at it.
+        let instant = Duration::from_ps(1);
+        let shortest = wiring.links.iter().map(|link| link.delay).min().unwrap_or(instant);
+        Simulator {
+            homes: deal(&seats, 1),
+            seats,
+            devices,
+            shards: 1,
+            window: shortest.max(instant),
+            tally: Tally::default(),
+        }
     }
 
-    fn slot(&self, end: End) -> usize {
-        self.first_slot[end.node] as usize + end.port.index()
-    }
-
-    fn timer_slot(&self, device: usize) -> usize {
-        self.first_slot[device] as usize + self.devices[device].ports()
+    /// The same on so many threads. Nothing that comes out depends on it.
+    pub fn on_threads(mut self, threads: usize) -> Simulator {
+        self.shards = threads.clamp(1, self.seats.len().max(1));
+        self.homes = deal(&self.seats, self.shards);
+        self
     }
 
     /// Lets a frame from outside arrive at a port, not before those injected there earlier. It
     /// does not hold up what comes on the cable.
     pub fn inject(&mut self, end: End, frame: Frame, arrives: Instant) {
         self.tally.fed += u64::from(frame.kind != FrameKind::InfinibandLink);
-        let slot = self.slot(end);
-        let last_fed = &mut self.approaches[slot].last_fed;
-        *last_fed = arrives.max(*last_fed);
-        let arrives = *last_fed;
-        self.approach(slot, arrives, frame);
+        self.seats[end.node].feed(end.port, arrives, frame);
     }
 
-    /// Runs until `stop`, or until `progress` breaks off; it is asked every few thousand events.
+    /// Runs until `stop`, or until `progress` breaks off; it is asked every few hundred windows.
     pub fn run(
         &mut self,
         stop: Instant,
         witness: &mut dyn Witness,
         mut progress: impl FnMut(Instant) -> ControlFlow<()>,
     ) -> Tally {
-        const EVENTS_BETWEEN_PROGRESS: u32 = 8192;
-        self.begin(witness);
-        let mut due = witness.next_due().unwrap_or(Instant::NEVER);
-        let mut until_progress = EVENTS_BETWEEN_PROGRESS;
-        loop {
-            let (at, slot) = self.calendar.first();
-            if at >= stop || at >= due {
-                let edge = due.min(stop);
-                if edge >= stop {
-                    break;
-                }
-                witness.sample(edge, &mut self.devices);
-                due = witness.next_due().unwrap_or(Instant::NEVER);
+        for (node, seat) in self.seats.iter_mut().enumerate() {
+            for (port, watched) in seat.watched.iter_mut().enumerate() {
+                *watched = witness.wants_frames(node, PortNumber::from_index(port));
+            }
+        }
+        let mut now = Instant::ZERO;
+        while now < stop {
+            let due = witness.next_due().unwrap_or(Instant::NEVER);
+            if due <= now {
+                witness.sample(now, &mut self.devices);
                 continue;
             }
-            self.step(at, slot, witness);
-            until_progress -= 1;
-            if until_progress == 0 {
-                until_progress = EVENTS_BETWEEN_PROGRESS;
-                self.tally.ended = at;
-                if progress(at).is_break() {
-                    return self.finish(at);
-                }
+            now = self.stretch(due.min(stop), witness);
+            if progress(now).is_break() {
+                break;
             }
         }
-        self.finish(stop)
+        self.finish(now)
     }
 
-    fn begin(&mut self, witness: &dyn Witness) {
-        for (slot, (device, port)) in self.slots.iter().enumerate() {
-            self.watched[slot] = port.is_some_and(|port| witness.wants_frames(*device, port));
+    /// Runs some windows, up to `until` at most, and tells the witness what there was to see. Gives
+    /// the instant up to which everything has happened.
+    fn stretch(&mut self, until: Instant, witness: &mut dyn Witness) -> Instant {
+        let mut members: Vec<Vec<Member<'_>>> = (0..self.shards).map(|_| Vec::new()).collect();
+        let seated = self.devices.iter_mut().zip(&mut self.seats).zip(&self.homes).enumerate();
+        for (node, ((device, seat), home)) in seated {
+            members[home.shard as usize].push(Member { node, device: &mut **device, seat });
         }
-        for device in 0..self.devices.len() {
-            self.calendar.set(self.timer_slot(device), Instant::ZERO);
+        let (homes, count, window) = (&self.homes, self.shards, self.window);
+        let shard = |(number, members)| Shard::new(number, members, homes, count);
+        let mut shards: Vec<Shard<'_>> = members.into_iter().enumerate().map(shard).collect();
+        let meeting = Meeting::new(count);
+        let (first, others) = shards.split_first_mut().expect("there is at least one shard");
+        let now = std::thread::scope(|scope| {
+            for shard in others {
+                scope.spawn(|| shard.run(until, window, &meeting));
+            }
+            first.run(until, window, &meeting)
+        });
+        let mut sights = Vec::new();
+        for shard in &mut shards {
+            self.tally.frame_hops += shard.tally.frame_hops;
+            self.tally.packet_hops += shard.tally.packet_hops;
+            sights.append(&mut shard.sights);
         }
+        drop(shards);
+        tell(witness, sights);
+        now
     }
 
     fn finish(&mut self, at: Instant) -> Tally {
         self.tally.ended = at;
-        let flying = self.approaches.iter().flat_map(|approach| &approach.frames);
+        let flying = self.seats.iter().flat_map(Seat::flying);
         self.tally.on_cables =
-            flying.filter(|(_, frame)| frame.kind != FrameKind::InfinibandLink).count() as u64;
-        let impairers = self.leads.iter().flatten().filter_map(|lead| lead.impairer.as_ref());
+            flying.filter(|frame| frame.kind != FrameKind::InfinibandLink).count() as u64;
+        let leads = self.seats.iter().flat_map(|seat| seat.leads.iter().flatten());
         self.tally.injected = Injected::default();
-        impairers.for_each(|impairer| self.tally.injected.merge(&impairer.injected));
+        for impairer in leads.filter_map(|lead| lead.impairer.as_ref()) {
+            self.tally.injected.merge(&impairer.injected);
+        }
         self.tally
     }
 
@@ -180,82 +173,28 @@ impl Simulator {
     pub fn devices(&mut self) -> &mut [Box<dyn Device>] {
         &mut self.devices
     }
+}
 
-    fn step(&mut self, at: Instant, slot: usize, witness: &mut dyn Witness) {
-        let (device, port) = self.slots[slot];
-        match port {
-            Some(port) => {
-                let frame = self.land(slot);
-                if self.watched[slot] {
-                    witness.frame(device, port, Direction::Rx, &frame, at);
-                }
-                self.devices[device].handle_frame(port, frame, at, at);
-            }
-            None => self.devices[device].handle_timeout(at),
-        }
-        while let Some(departure) = self.devices[device].poll_transmit(at) {
-            let from = self.first_slot[device] as usize + departure.port.index();
-            if self.watched[from] {
-                let frame = &departure.frame;
-                witness.frame(device, departure.port, Direction::Tx, frame, departure.at);
-            }
-            self.launch(from, departure.at, departure.frame);
-        }
-        while let Some(event) = self.devices[device].poll_event() {
-            witness.event(device, event);
-        }
-        let wake = self.devices[device].poll_timeout().unwrap_or(Instant::NEVER);
-        self.calendar.set(self.timer_slot(device), wake.max(at));
-    }
+/// Deals the devices out to `shards`, each to the one that has least to look after.
+fn deal(seats: &[Seat], shards: usize) -> Vec<Home> {
+    let mut weights = vec![0; shards];
+    let mut members = vec![0; shards];
+    let deal = seats.iter().map(|seat| {
+        let lightest = (0..shards).min_by_key(|shard| weights[*shard]).unwrap_or_default();
+        weights[lightest] += seat.weight();
+        members[lightest] += 1;
+        Home { shard: lightest as u32, member: members[lightest] - 1 }
+    });
+    deal.collect()
+}
 
-    /// Takes the frame that has reached the end `slot`.
-    fn land(&mut self, slot: usize) -> Frame {
-        let frames = &mut self.approaches[slot].frames;
-        let (_, frame) = frames.pop_front().expect("a slot with an instant has a frame");
-        let next = frames.front().map_or(Instant::NEVER, |(arrives, _)| *arrives);
-        self.calendar.set(slot, next);
-        self.tally.frame_hops += 1;
-        self.tally.packet_hops += u64::from(frame.kind != FrameKind::InfinibandLink);
-        frame
-    }
-
-    /// Puts a frame on the cable at the end `from`.
-    fn launch(&mut self, from: usize, left: Instant, frame: Frame) {
-        // A port without a cable talks to nobody.
-        let Some(lead) = &mut self.leads[from] else { return };
-        let (to, delay) = (lead.to, lead.delay);
-        let slot = self.first_slot[to.node] as usize + to.port.index();
-        let Some(impairer) = &mut lead.impairer else {
-            return self.fly(slot, left + delay, frame);
-        };
-        let impaired = impairer.apply(frame, left);
-        for frame in impaired.frames.into_iter().flatten() {
-            self.fly(slot, impaired.at + delay, frame);
-        }
-    }
-
-    /// A frame is on its cable.
-    fn fly(&mut self, slot: usize, arrives: Instant, frame: Frame) {
-        let last = &mut self.approaches[slot].last;
-        *last = arrives.max(*last);
-        let arrives = *last;
-        self.approach(slot, arrives, frame);
-    }
-
-    /// Puts a frame in its place among those that reach an end.
-    fn approach(&mut self, slot: usize, arrives: Instant, frame: Frame) {
-        let frames = &mut self.approaches[slot].frames;
-        let place = if frames.back().is_none_or(|(last, _)| *last <= arrives) {
-            frames.push_back((arrives, frame));
-            frames.len() - 1
-        } else {
-            // Only frames from outside, put in long before they are due, are ever overtaken.
-            let place = frames.partition_point(|(at, _)| *at <= arrives);
-            frames.insert(place, (arrives, frame));
-            place
-        };
-        if place == 0 {
-            self.calendar.set(slot, arrives);
+/// Shows the witness everything in the order of instants, at one instant device by device.
+fn tell(witness: &mut dyn Witness, mut sights: Vec<Sight>) {
+    sights.sort_by_key(|sight| (sight.at, sight.node));
+    for Sight { node, what, .. } in sights {
+        match what {
+            What::Event(event) => witness.event(node, event),
+            What::Frame { port, way, frame, at } => witness.frame(node, port, way, &frame, at),
         }
     }
 }

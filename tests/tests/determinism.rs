@@ -83,6 +83,7 @@ fn run_into(folder: &Path, scenario: &Scenario, command: &str) {
     let conditions = Conditions {
         substrate: substrate(Backend::Virtual),
         dilation: 0,
+        threads: 1,
         folder: Some(folder),
         command: command.to_owned(),
         injections: Vec::new(),

@@ -37,6 +37,7 @@ impl Run {
         let conditions = Conditions {
             substrate: substrate(Backend::Virtual),
             dilation: 0,
+            threads: 1,
             folder: None,
             command: String::new(),
             injections: Vec::new(),

@@ -72,6 +72,7 @@ impl Subject {
             name: &self.scenario.name,
             seed: run.seed,
             dilation: 1,
+            threads: 1,
             placement: run.placement,
             cables: run.cables,
             carrier: run.carrier,

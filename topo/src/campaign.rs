@@ -13,6 +13,7 @@ use crate::render::render;
 use crate::run_directory::result::RunResult;
 use crate::terminal::progress::RunProgress;
 use crate::terminal::summary;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -62,10 +63,13 @@ impl Campaign {
         interrupt::watch();
         let tasks = self.tasks(&loaded);
         let live = tasks.iter().any(|task| substrate(task.loaded.scenario.run.backend).is_live);
+        let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        let threads = self.plan.common.threads.map(NonZeroUsize::get);
         let endings = if live || tasks.len() == 1 {
-            self.one_by_one(&tasks)
+            self.one_by_one(&tasks, threads.unwrap_or(cores))
         } else {
-            self.side_by_side(&tasks)
+            let threads = threads.unwrap_or(1);
+            self.side_by_side(&tasks, (cores / threads).max(1), threads)
         };
         self.conclude(&tasks, &endings)
     }
@@ -94,10 +98,10 @@ impl Campaign {
         tasks
     }
 
-    fn one_by_one(&self, tasks: &[Task]) -> Vec<Ending> {
+    fn one_by_one(&self, tasks: &[Task], threads: usize) -> Vec<Ending> {
         let mut endings = Vec::new();
         for task in tasks {
-            let ending = self.perform(task, false);
+            let ending = self.perform(task, threads, false);
             self.show(&ending, task);
             let stop = matches!(
                 &ending,
@@ -111,19 +115,18 @@ impl Campaign {
         endings
     }
 
-    /// Independent runs on all cores; shown in order as soon as all before them are shown.
-    fn side_by_side(&self, tasks: &[Task]) -> Vec<Ending> {
-        let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
+    /// Independent runs, `at_once` of them; shown in order as soon as all before them are shown.
+    fn side_by_side(&self, tasks: &[Task], at_once: usize, threads: usize) -> Vec<Ending> {
         let next = AtomicUsize::new(0);
         let shelf: Mutex<(usize, Vec<Option<Ending>>)> =
             Mutex::new((0, tasks.iter().map(|_| None).collect()));
         std::thread::scope(|scope| {
-            for _ in 0..cores.min(tasks.len()) {
+            for _ in 0..at_once.min(tasks.len()) {
                 scope.spawn(|| {
                     loop {
                         let index = next.fetch_add(1, Ordering::Relaxed);
                         let Some(task) = tasks.get(index) else { return };
-                        let ending = self.perform(task, true);
+                        let ending = self.perform(task, threads, true);
                         let mut shelf = shelf.lock().expect("no thread panics while it shows");
                         shelf.1[index] = Some(ending);
                         while let Some(Some(ending)) = shelf.1.get(shelf.0) {
@@ -138,7 +141,7 @@ impl Campaign {
         shelf.1.into_iter().flatten().collect()
     }
 
-    fn perform(&self, task: &Task, quiet: bool) -> Ending {
+    fn perform(&self, task: &Task, threads: usize, quiet: bool) -> Ending {
         let scenario = &task.loaded.scenario;
         let substrate = substrate(scenario.run.backend);
         let lab = render(scenario);
@@ -160,6 +163,7 @@ impl Campaign {
         let conditions = Conditions {
             substrate,
             dilation,
+            threads,
             folder: task.folder.as_deref(),
             command: self.plan.line.clone(),
             injections: Vec::new(),

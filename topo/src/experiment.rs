@@ -22,6 +22,8 @@ pub struct Conditions<'a> {
     pub substrate: &'static Substrate,
     /// Wall time over fabric time, on live substrates.
     pub dilation: u64,
+    /// On how many threads the virtual clock runs the fabric. No result depends on it.
+    pub threads: usize,
     /// Where its files go; none are written without.
     pub folder: Option<&'a Path>,
     /// The command line, for the record.
@@ -80,6 +82,7 @@ impl Experiment {
             name: &scenario.name,
             seed: scenario.run.seed,
             dilation: conditions.dilation,
+            threads: conditions.threads,
             placement: scenario.run.placement,
             cables: scenario.run.cables,
             carrier: scenario.run.carrier,

@@ -31,6 +31,8 @@ pub struct Job<'a> {
     pub seed: u64,
     /// Wall time over fabric time; the virtual clock has none.
     pub dilation: u64,
+    /// On how many threads the virtual clock runs the fabric; live substrates have none.
+    pub threads: usize,
     /// How devices are spread over processes.
     pub placement: Placement,
     /// Which links are sockets.

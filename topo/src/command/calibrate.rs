@@ -117,6 +117,7 @@ fn measure(seconds: f64, line: &str) -> Result<Vec<Try>, ExperimentError> {
         let conditions = Conditions {
             substrate: substrate(Backend::Udp),
             dilation,
+            threads: 1,
             folder: None,
             command: line.to_owned(),
             injections: Vec::new(),

@@ -208,6 +208,7 @@ pub fn perform(
     let conditions = Conditions {
         substrate,
         dilation,
+        threads: 1,
         folder: Some(folder),
         command: line.to_owned(),
         injections: feed.injections(),

@@ -4,6 +4,7 @@ use super::Exit;
 use super::files::{Loaded, load_all};
 use crate::campaign::{Campaign, Plan};
 use crate::launch::BACKENDS;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 /// What runs have in common, whatever names them.
@@ -24,6 +25,10 @@ pub struct Common {
     /// Wall time over fabric time, instead of the file's: a number or auto.
     #[arg(long, value_name = "FACTOR")]
     pub dilate: Option<String>,
+    /// Threads for each run on the virtual clock; no result depends on it. Left out: all cores for
+    /// a single run, one for each of several side by side.
+    #[arg(long, value_name = "N")]
+    pub threads: Option<NonZeroUsize>,
     /// Write run directories here.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,

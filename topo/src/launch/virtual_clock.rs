@@ -22,7 +22,8 @@ use switchd::switch::Switch;
 pub fn run(job: &Job<'_>, progress: &mut dyn FnMut(Progress)) -> Result<Outcome, LaunchError> {
     let lab = job.lab;
     let stopwatch = Stopwatch::start();
-    let mut simulator = Simulator::new(&lab.fabric.wiring, devices(lab)?, job.seed);
+    let mut simulator =
+        Simulator::new(&lab.fabric.wiring, devices(lab)?, job.seed).on_threads(job.threads);
     for (end, arrives, frame) in &job.injections {
         simulator.inject(*end, frame.clone(), *arrives);
     }
@@ -62,7 +63,7 @@ pub fn run(job: &Job<'_>, progress: &mut dyn FnMut(Progress)) -> Result<Outcome,
         wall_seconds: stopwatch.seconds(),
         cpu_seconds: stopwatch.seconds(),
         refused: BTreeMap::new(),
-        scheduling: "virtual clock".to_owned(),
+        scheduling: format!("virtual clock, threads: {}", job.threads),
     })
 }
 

@@ -56,6 +56,7 @@ fn capture_of(scenario: &str) -> Vec<u8> {
     let conditions = Conditions {
         substrate: substrate(Backend::Virtual),
         dilation: 0,
+        threads: 1,
         folder: Some(folder.path()),
         command: "a test".to_owned(),
         injections: Vec::new(),

@@ -38,6 +38,7 @@ impl Fabric {
         let conditions = Conditions {
             substrate: substrate(Backend::Udp),
             dilation: dilation(profile),
+            threads: 1,
             folder: Some(folder.path()),
             command: "pausebed check".to_owned(),
             injections: Vec::new(),

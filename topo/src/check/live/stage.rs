@@ -95,6 +95,7 @@ impl Stage {
             name: &self.scenario.name,
             seed: run.seed,
             dilation: self.dilation,
+            threads: 1,
             placement: run.placement,
             cables: run.cables,
             carrier: run.carrier,

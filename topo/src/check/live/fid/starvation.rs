@@ -43,6 +43,7 @@ fn starved(text: &str) -> Result<(Fidelity, u64), Failure> {
         name: &scenario.name,
         seed: run.seed,
         dilation: dilation(1),
+        threads: 1,
         placement: run.placement,
         cables: run.cables,
         carrier: run.carrier,
