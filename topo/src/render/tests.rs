@@ -99,6 +99,16 @@ fn a_permutation_gives_everybody_another_partner() {
 }
 
 #[test]
+fn receivers_are_dealt_out_in_turn() {
+    let sets = ["traffic.hot.to=h[28-31]", "traffic.hot.choice=dealt", "traffic.hot.from=h[0-27]"];
+    let lab = shipped("pfister/case4-none.toml", &sets);
+    for (index, nic) in lab.nics.iter().enumerate().take(28) {
+        let hot = nic.traffic.iter().find(|item| item.item == 2).expect("all of them send");
+        assert_eq!(hot.to, Target::Lids(vec![lab.nics[28 + index % 4].lid]), "{}", nic.name);
+    }
+}
+
+#[test]
 fn the_replay_switch_knows_lids_1_4_and_5_and_the_group() {
     let lab = shipped("replay/one-switch.toml", &[]);
     let switch = &lab.switches[0];

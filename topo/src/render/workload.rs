@@ -72,6 +72,10 @@ fn target(item: &Traffic, node: usize, adapters: &[Lid], seed: u64) -> Option<Ta
             let partner = item.from[one_cycle(item.from.len(), seed, &item.name)[place]];
             Some(Target::Lids(vec![adapters[partner]]))
         }
+        Receivers::Dealt(to) => {
+            let place = item.from.iter().position(|source| *source == node)?;
+            Some(Target::Lids(vec![adapters[to[place % to.len()]]]))
+        }
         Receivers::Nodes(to) => {
             let others: Vec<Lid> =
                 to.iter().filter(|to| **to != node).map(|to| adapters[*to]).collect();

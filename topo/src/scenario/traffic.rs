@@ -62,6 +62,8 @@ pub enum Receivers {
     Permutation,
     /// To any of these but itself, each message anew.
     Nodes(Vec<usize>),
+    /// To one of these, always the same: they are dealt out to the sources in turn.
+    Dealt(Vec<usize>),
 }
 
 /// How much a source offers, in octets of data frames, LRH to VCRC.
@@ -83,6 +85,8 @@ const ARRIVALS: [(&str, Arrivals); 4] = [
 ];
 const TRANSPORTS: [(&str, Transport); 3] =
     [("rc", Transport::Rc), ("uc", Transport::Uc), ("ud", Transport::Ud)];
+/// Whether each source is dealt one of the receivers.
+const CHOICES: [(&str, bool); 2] = [("any", false), ("dealt", true)];
 /// Whether an item has connections of its own.
 const CONNECTIONS: [(&str, bool); 2] = [("shared", false), ("own", true)];
 const OPERATIONS: [(&str, Operation); 2] = [("send", Operation::Send), ("write", Operation::Write)];
@@ -106,6 +110,12 @@ pub static KEYS: KeyTable = KeyTable {
             kind: Kind::Either(&[Kind::Text, Kind::List(&Kind::Text)]),
             need: Need::Required,
             about: "\"uniform\", \"permutation\", or NICs",
+        },
+        Key {
+            name: "choice",
+            kind: Kind::Word(|| words(&CHOICES)),
+            need: Need::Default("\"any\""),
+            about: "each message to any of the receivers, or each source to one, dealt out in turn",
         },
         Key {
             name: "load",
@@ -348,7 +358,13 @@ fn receivers(
     topology: &Topology,
     problems: &mut Problems,
 ) -> Option<Receivers> {
+    let dealt = fields.word("choice", &CHOICES)?;
     match fields.text("to") {
+        Some(word @ ("uniform" | "permutation")) if dealt => {
+            let complaint = Complaint::new(format!("{word:?} is a choice already"), "leave it out");
+            fields.report(problems, "choice", complaint);
+            None
+        }
         Some("uniform") => Some(Receivers::Uniform),
         Some("permutation") => Some(Receivers::Permutation),
         Some(word) if topology.find(word).is_none() && is_near_keyword(word) => {
@@ -357,7 +373,10 @@ fn receivers(
             fields.report(problems, "to", Complaint::new(message, hint));
             None
         }
-        _ => gather(fields, "to", topology, problems).map(Receivers::Nodes),
+        _ => {
+            let nodes = gather(fields, "to", topology, problems)?;
+            Some(if dealt { Receivers::Dealt(nodes) } else { Receivers::Nodes(nodes) })
+        }
     }
 }
 
@@ -402,6 +421,10 @@ fn check_pairs(
         Receivers::Uniform => (topology.adapters() < 2).then(|| from[0]),
         Receivers::Permutation => (from.len() < 2).then(|| from[0]),
         Receivers::Nodes(to) => from.iter().copied().find(|source| to == &[*source]),
+        Receivers::Dealt(to) => {
+            let mut pairs = from.iter().zip(to.iter().cycle());
+            pairs.find_map(|(source, to)| (source == to).then_some(*source))
+        }
     };
     if let Some(node) = lonely {
         let message = format!("{} would send to itself alone", topology.nodes[node].name);
