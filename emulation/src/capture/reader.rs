@@ -1,7 +1,7 @@
 //! Reads captures, ours and other people's: pcap and pcapng of either byte order.
 //!
-//! What the lab can use comes out as frames: ERF records of InfiniBand, our own link interfaces, and
-//! Ethernet. Everything else is counted under its reason. No octets make it panic. A file that ends
+//! What the lab can use comes out as frames: InfiniBand with and without ERF records, our own link
+//! interfaces, and Ethernet. Everything else is counted under its reason. No octets make it panic. A file that ends
 //! in the middle gives its whole packets, what is there of the last one, then an error.
 //! [`CaptureReader::next_raw`] gives packets as the file has them, for those who want to know of all.
 
@@ -9,6 +9,7 @@ use crate::capture::pcapng::{LinkType, erf};
 use bytes::BytesMut;
 use proto::events::Direction;
 use proto::frame::{Frame, FrameKind};
+use proto::wire::infiniband::FlowControlPacket;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::{self, Read};
@@ -178,10 +179,17 @@ fn framed(packet: RawPacket<'_>) -> Result<CapturedFrame, Reason> {
     const ETHERNET: u16 = LinkType::Ethernet as u16;
     const USER0: u16 = LinkType::User0 as u16;
     const ERF: u16 = LinkType::Erf as u16;
+    const INFINIBAND: u16 = LinkType::Infiniband as u16;
     let (kind, octets, wire_size) = match packet.link_type {
         ETHERNET => (FrameKind::Ethernet, packet.octets, packet.wire_size),
         USER0 if packet.interface.as_deref().is_some_and(|name| name.ends_with("/link")) => {
             (FrameKind::InfinibandLink, packet.octets, packet.wire_size)
+        }
+        INFINIBAND => {
+            let is_link_packet = packet.wire_size as usize == FlowControlPacket::LEN;
+            let kind =
+                if is_link_packet { FrameKind::InfinibandLink } else { FrameKind::Infiniband };
+            (kind, packet.octets, packet.wire_size)
         }
         ERF => {
             let record = ErfRecord::parse(packet.octets)?;

@@ -122,12 +122,22 @@ fn erf_records_lose_headers_and_padding_and_unknown_ones_are_counted() {
     record[8] = 25;
     let found = frames(&pcap(ByteOrder::Big, 0xa1b2_c3d4, 197, &record));
     assert_eq!(found[0].frame.kind, FrameKind::InfinibandLink);
-    for (link_type, kind) in [(197, 2), (147, 21), (247, 21)] {
+    for (link_type, kind) in [(197, 2), (147, 21), (105, 21)] {
         record[8] = kind;
         let octets = pcap(ByteOrder::Big, 0xa1b2_c3d4, link_type, &record);
         let mut reader = CaptureReader::new(octets.as_slice()).expect("a capture");
         assert!(reader.next().is_none());
         assert_eq!(reader.skipped().values().sum::<u64>(), 1);
+    }
+}
+
+#[test]
+fn bare_infiniband_is_told_apart_by_its_length() {
+    for (octets, kind) in
+        [(b"credit".as_slice(), FrameKind::InfinibandLink), (b"packets", FrameKind::Infiniband)]
+    {
+        let found = frames(&pcap(ByteOrder::Little, 0xa1b2_c3d4, 247, octets));
+        assert_eq!((found[0].frame.kind, &found[0].frame.octets[..]), (kind, octets));
     }
 }
 
