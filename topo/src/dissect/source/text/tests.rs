@@ -2,6 +2,7 @@
 
 use super::super::tests::{Seen, seen};
 use super::*;
+use proptest::prelude::*;
 
 /// A frame whose text reads like hex in places.
 const FRAME: [u8; 36] = *b"\x60\x01ab cafe 01 02\x00\xff{0x10}, \"ee\" #dadab";
@@ -142,4 +143,15 @@ fn nobody_has_to_say_that_a_frame_is_ethernet() {
     // A sound packet may have those two octets where Ethernet has its type: LRH, then a BTH.
     let packet = "0002000400070001 0400ffff 88080012 00000011 00112233 00000000 0000";
     assert_eq!(seen(packet.as_bytes(), None).frames[0].1, Link::Infiniband);
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_it_panic_and_every_line_is_a_frame_or_named(
+        text in "(0000|0010|00000000:|0x0000:|\\*|\\{|\\}|,|\\\\x|0x|[0-9a-f]{1,4}|#|/\\*|\\*/|é|[ \t\n]{1,3}){0,60}",
+    ) {
+        let seen = seen(text.as_bytes(), None);
+        prop_assert!(!seen.frames.is_empty() || !seen.complaints.is_empty());
+        prop_assert!(seen.frames.iter().all(|(_, _, octets)| !octets.is_empty()));
+    }
 }
