@@ -34,3 +34,31 @@ pub trait Witness {
     /// The run ends at `now`: last edges, last bin, all files closed.
     fn finish(self: Box<Self>, now: Instant, devices: &mut [Box<dyn Device>]) -> Recording;
 }
+
+/// Watches nothing and keeps nothing: for a simulator whose devices are asked afterwards, or that is
+/// only timed.
+///
+/// # Panics
+/// If it is asked for a recording, which only the driver of a daemon does.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unwatched;
+
+impl Witness for Unwatched {
+    fn next_due(&self) -> Option<Instant> {
+        None
+    }
+
+    fn sample(&mut self, _: Instant, _: &mut [Box<dyn Device>]) {}
+
+    fn event(&mut self, _: usize, _: DeviceEvent) {}
+
+    fn wants_frames(&self, _: usize, _: PortNumber) -> bool {
+        false
+    }
+
+    fn frame(&mut self, _: usize, _: PortNumber, _: Direction, _: &Frame, _: Instant) {}
+
+    fn finish(self: Box<Self>, _: Instant, _: &mut [Box<dyn Device>]) -> Recording {
+        unreachable!("a simulator asks nobody for a recording, and no driver gets this witness")
+    }
+}

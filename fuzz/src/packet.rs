@@ -42,15 +42,7 @@ fn taken_apart(octets: &[u8]) {
     let Some(bth) = packet.bth else { return };
     assert_eq!(headers.payload.get(), packet.payload.len() as u64);
     assert_eq!((headers.psn, headers.fecn), (bth.psn.get(), bth.fecn));
-    let builder = PacketBuilder {
-        virtual_lane: packet.lrh.virtual_lane,
-        service_level: packet.lrh.service_level,
-        dlid: packet.lrh.dlid,
-        slid: packet.lrh.slid,
-        grh: packet.grh,
-        bth,
-        extended: packet.extended,
-    };
+    let builder = PacketBuilder::of(&packet).expect("it has a BTH");
     let mut built = BytesMut::new();
     let fill = |place: &mut [u8]| place.copy_from_slice(packet.payload);
     builder.emit(&mut built, packet.payload.len(), fill).expect("it was a packet");

@@ -64,20 +64,12 @@ fn assert_genuine(octets: &[u8], name: &str) {
     assert_eq!(headers.payload.get(), packet.payload.len() as u64, "{name}");
     assert_eq!(headers.psn, bth.psn.get(), "{name}");
 
-    let rebuilt = rebuild(&packet, bth);
+    let rebuilt = rebuild(&packet);
     assert_eq!(rebuilt, octets, "{name} is built from its fields, lengths and CRCs anew");
 }
 
-fn rebuild(packet: &Packet<'_>, bth: Bth) -> BytesMut {
-    let builder = PacketBuilder {
-        virtual_lane: packet.lrh.virtual_lane,
-        service_level: packet.lrh.service_level,
-        dlid: packet.lrh.dlid,
-        slid: packet.lrh.slid,
-        grh: packet.grh,
-        bth,
-        extended: packet.extended,
-    };
+fn rebuild(packet: &Packet<'_>) -> BytesMut {
+    let builder = PacketBuilder::of(packet).expect("no capture has raw packets");
     let mut octets = BytesMut::new();
     let fill = |place: &mut [u8]| place.copy_from_slice(packet.payload);
     builder.emit(&mut octets, packet.payload.len(), fill).expect("it was a packet");

@@ -10,13 +10,8 @@
 //! cannot take away; medians over the repeats.
 
 use emulation::clock::process_cpu_ns;
-use emulation::recorder::Recording;
 use emulation::simulator::{Simulator, Tally};
-use emulation::witness::Witness;
-use proto::device::Device;
-use proto::events::{DeviceEvent, Direction};
-use proto::frame::Frame;
-use proto::ids::PortNumber;
+use emulation::witness::Unwatched;
 use proto::units::{Duration, Instant};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -25,24 +20,6 @@ use topo::render::{Lab, render};
 use topo::scenario::Scenario;
 
 const SCENARIOS: &[&str] = &["case4-ib-cca", "case4-none"];
-
-/// Sees nothing, keeps nothing.
-struct Blind;
-
-impl Witness for Blind {
-    fn next_due(&self) -> Option<Instant> {
-        None
-    }
-    fn sample(&mut self, _: Instant, _: &mut [Box<dyn Device>]) {}
-    fn event(&mut self, _: usize, _: DeviceEvent) {}
-    fn wants_frames(&self, _: usize, _: PortNumber) -> bool {
-        false
-    }
-    fn frame(&mut self, _: usize, _: PortNumber, _: Direction, _: &Frame, _: Instant) {}
-    fn finish(self: Box<Self>, _: Instant, _: &mut [Box<dyn Device>]) -> Recording {
-        unreachable!("nobody asks it for a recording")
-    }
-}
 
 /// One scenario, ready to be run again and again.
 struct Subject {
@@ -88,7 +65,7 @@ impl Subject {
         let devices = virtual_clock::devices(&self.lab).expect("case 4 is well configured");
         let mut simulator =
             Simulator::new(&self.lab.fabric.wiring, devices, self.scenario.run.seed);
-        simulator.run(self.lab.plan.stop, &mut Blind, |_| ControlFlow::Continue(()))
+        simulator.run(self.lab.plan.stop, &mut Unwatched, |_| ControlFlow::Continue(()))
     }
 }
 

@@ -26,10 +26,12 @@ pub mod source;
 pub mod transport;
 pub mod tree;
 
+use layer::Layer;
 use object::{Fault, Object};
 use proto::events::Direction;
 use serde_json::Value;
 use sink::Sink;
+use std::ops::Range;
 
 /// What a frame is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -108,20 +110,62 @@ impl Default for Rules {
 /// Takes a frame apart and tells `sink`.
 pub fn decode(sink: &mut impl Sink, link: Link, octets: &[u8], wire_length: usize, rules: Rules) {
     let missing = wire_length.saturating_sub(octets.len());
-    let rules = Rules { missing, ..rules };
+    decode_part(sink, link, octets, Rules { missing, ..rules });
+    if missing > 0 {
+        sink.wrong(format_args!(
+            "cut: {} of {wire_length} octets are there, {missing} were not captured: CRCs and \
+             payload cannot be judged",
+            octets.len()
+        ));
+    }
+}
+
+/// Takes apart what is there of a frame; `rules` say how much is not.
+fn decode_part(sink: &mut impl Sink, link: Link, octets: &[u8], rules: Rules) {
     let broken = match link {
         Link::Infiniband => infiniband::decode(sink, octets, rules),
         Link::Ethernet => ethernet::decode(sink, octets, rules),
     };
-    if missing > 0 {
+    if rules.missing > 0 && !broken {
+        let reason = format_args!("{} octets are missing", rules.missing);
+        sink.error("frame", octets.len(), reason, &[]);
+    }
+}
+
+/// Tells of a header, and of its reserved bits that are set.
+fn tell(sink: &mut impl Sink, layer: &'static Layer, octets: &[u8]) {
+    sink.header(layer, octets);
+    for (field, bits) in layer.reserved(octets).filter(|(_, bits)| *bits != 0) {
         sink.wrong(format_args!(
-            "cut: {} of {wire_length} octets are there, {missing} are missing",
-            octets.len()
+            "{}.{} is {bits}, should be 0: these bits are reserved",
+            layer.key, field.name
         ));
-        if !broken {
-            let reason = format_args!("{missing} octets are missing");
-            sink.error("frame", octets.len(), reason, &[]);
-        }
+    }
+}
+
+/// Tells that `part` of the frame `all` is too short for `layer`; true, since that is an error.
+fn too_short(
+    sink: &mut impl Sink,
+    layer: &Layer,
+    all: &[u8],
+    part: Range<usize>,
+    rules: Rules,
+) -> bool {
+    let (at, present, needed) = (part.start, part.len(), layer.octets);
+    let reason = format_args!("needs {needed} octets, {present} are left");
+    sink.error(layer.title, at, reason, &all[part]);
+    // What was not captured is no fault of the frame.
+    if rules.missing == 0 {
+        let short = needed - present;
+        sink.wrong(format_args!("too short for its {}: {short} octets are missing", layer.title));
+    }
+    true
+}
+
+/// Tells of a number that is not `right`.
+fn judge(sink: &mut impl Sink, what: &str, found: usize, right: usize) {
+    if found != right {
+        sink.wrong(format_args!("{what} is {found}, should be {right}"));
     }
 }
 

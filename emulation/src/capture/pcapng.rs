@@ -83,6 +83,8 @@ pub enum LinkType {
     User0 = 147,
     /// Endace records.
     Erf = 197,
+    /// InfiniBand packets from the LRH on, as others write them.
+    Infiniband = 247,
 }
 
 impl LinkType {
@@ -99,7 +101,7 @@ impl LinkType {
     pub const fn overhead(self) -> u32 {
         match self {
             LinkType::Erf => erf::HEADER as u32,
-            LinkType::Ethernet | LinkType::User0 => 0,
+            LinkType::Ethernet | LinkType::User0 | LinkType::Infiniband => 0,
         }
     }
 }

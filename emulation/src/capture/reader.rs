@@ -1,14 +1,15 @@
 //! Reads captures, ours and other people's: pcap and pcapng of either byte order.
 //!
-//! What the lab can use comes out as frames: ERF records of InfiniBand, our own link interfaces, and
-//! Ethernet. Everything else is counted under its reason. No octets make it panic; a file that ends
-//! in the middle gives its whole packets, then an error. [`CaptureReader::next_raw`] gives packets as
-//! the file has them, for those who want to know of all.
+//! What the lab can use comes out as frames: InfiniBand with and without ERF records, our own link
+//! interfaces, and Ethernet. Everything else is counted under its reason. No octets make it panic. A file that ends
+//! in the middle gives its whole packets, what is there of the last one, then an error.
+//! [`CaptureReader::next_raw`] gives packets as the file has them, for those who want to know of all.
 
 use crate::capture::pcapng::{LinkType, erf};
 use bytes::BytesMut;
 use proto::events::Direction;
 use proto::frame::{Frame, FrameKind};
+use proto::wire::infiniband::FlowControlPacket;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::{self, Read};
@@ -34,6 +35,13 @@ pub struct CapturedFrame {
     pub frame: Frame,
 }
 
+impl CapturedFrame {
+    /// The file has less of it than was on the wire.
+    pub fn is_cut(&self) -> bool {
+        self.frame.octets.len() < self.wire_size as usize
+    }
+}
+
 /// Why a capture cannot be read on.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
@@ -46,6 +54,9 @@ pub enum ReadError {
     /// It ends in the middle of something.
     #[error("ends in the middle of a {0}")]
     Truncated(&'static str),
+    /// It ends in the middle of the packet that came last, which lacks the rest.
+    #[error("ends in the middle of a packet")]
+    Torn,
     /// A length cannot be right.
     #[error("a {what} of {length} octets")]
     Length {
@@ -74,7 +85,8 @@ pub struct RawPacket<'a> {
     pub fcs_len: Option<u8>,
     /// Which way it went, if the file says.
     pub direction: Option<Direction>,
-    /// Octets it had on the wire, what the link type puts before the frame included.
+    /// Octets it had on the wire, what the link type puts before the frame included; more than the
+    /// file has of it if a snap length or the end of the file cut it.
     pub wire_size: u32,
     /// What the file has of it.
     pub octets: &'a [u8],
@@ -167,10 +179,17 @@ fn framed(packet: RawPacket<'_>) -> Result<CapturedFrame, Reason> {
     const ETHERNET: u16 = LinkType::Ethernet as u16;
     const USER0: u16 = LinkType::User0 as u16;
     const ERF: u16 = LinkType::Erf as u16;
+    const INFINIBAND: u16 = LinkType::Infiniband as u16;
     let (kind, octets, wire_size) = match packet.link_type {
         ETHERNET => (FrameKind::Ethernet, packet.octets, packet.wire_size),
         USER0 if packet.interface.as_deref().is_some_and(|name| name.ends_with("/link")) => {
             (FrameKind::InfinibandLink, packet.octets, packet.wire_size)
+        }
+        INFINIBAND => {
+            let is_link_packet = packet.wire_size as usize == FlowControlPacket::LEN;
+            let kind =
+                if is_link_packet { FrameKind::InfinibandLink } else { FrameKind::Infiniband };
+            (kind, packet.octets, packet.wire_size)
         }
         ERF => {
             let record = ErfRecord::parse(packet.octets)?;
@@ -245,19 +264,12 @@ fn fill(input: &mut impl Read, into: &mut [u8], what: &'static str) -> Result<bo
     Ok(true)
 }
 
-/// Reads `length` octets into `buffer`, which grows no faster than the input gives them.
-fn take(
-    input: &mut impl Read,
-    buffer: &mut Vec<u8>,
-    length: u32,
-    what: &'static str,
-) -> Result<(), ReadError> {
+/// Reads `length` octets into `buffer`, which grows no faster than the input gives them; false if it
+/// ends before.
+fn take(input: &mut impl Read, buffer: &mut Vec<u8>, length: u32) -> Result<bool, ReadError> {
     buffer.clear();
     input.take(u64::from(length)).read_to_end(buffer)?;
-    if buffer.len() < length as usize {
-        return Err(ReadError::Truncated(what));
-    }
-    Ok(())
+    Ok(buffer.len() == length as usize)
 }
 
 /// In which order a file has the octets of a number.

@@ -15,10 +15,11 @@ const WRITE_SIZE: usize = 1 << 20;
 /// Options of `decode`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
-    /// A capture (pcap, pcapng), or a text of frames in hex, one a line; `-` is standard input.
+    /// A capture (pcap, pcapng), or a text with frames in hex: one a line, or dumps with offsets
+    /// (tcpdump -xx, xxd, Wireshark); `-` is standard input.
     #[arg(value_name = "FILE", default_value = "-")]
     file: PathBuf,
-    /// What hex holds (InfiniBand if left out), and captures of a link type nobody knows.
+    /// What hex holds (if left out, the octets tell), and captures of a link type nobody knows.
     #[arg(long, value_enum)]
     link: Option<Link>,
     /// Whether Ethernet frames end with an FCS.

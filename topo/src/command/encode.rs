@@ -153,7 +153,7 @@ impl<W: Write> Writer<W> {
     fn interface(&mut self, frame: &Encoded, link_type: LinkType) -> u32 {
         let unnamed = match link_type {
             LinkType::Ethernet => "ethernet",
-            LinkType::Erf => "infiniband",
+            LinkType::Erf | LinkType::Infiniband => "infiniband",
             LinkType::User0 => "infiniband/link",
         };
         let name = frame.interface.as_deref().unwrap_or(unnamed).to_owned();

@@ -10,7 +10,7 @@ use super::layer::layer;
 use super::object::{Fault, Object, Placed};
 use super::shim;
 use super::sink::{Check, Sink};
-use super::{Broken, Fcs, Rules, encode_check, encode_error, transport};
+use super::{Broken, Fcs, Rules, encode_check, encode_error, too_short, transport};
 use proto::wire::ethernet::crc::{self, FCS_LEN, Network};
 use proto::wire::ethernet::ethertype;
 use proto::wire::infiniband::Grh;
@@ -116,10 +116,7 @@ fn holds(all: &[u8]) -> bool {
 pub(super) fn decode(sink: &mut impl Sink, all: &[u8], rules: Rules) -> bool {
     let present = all.len();
     if present < ETHERNET.octets {
-        let reason = format_args!("needs {} octets, {present} are there", ETHERNET.octets);
-        sink.error("Ethernet", 0, reason, all);
-        sink.wrong(format_args!("too short: {present} octets, an Ethernet header has 14"));
-        return true;
+        return too_short(sink, &ETHERNET, all, 0..present, rules);
     }
     sink.header(&ETHERNET, all);
     let (kind, at) = decode_tags(sink, all);
@@ -186,8 +183,8 @@ fn decode_body(
         ethertype::IPV4 => internet::decode(sink, Version::Ipv4, all, at, end, rules),
         ethertype::IPV6 => internet::decode(sink, Version::Ipv6, all, at, end, rules),
         ethertype::ROCE_V1 => decode_roce_v1(sink, all, at, end, rules),
-        ethertype::MAC_CONTROL => control::decode_mac_control(sink, all, at, end),
-        ethertype::CNM => control::decode_cnm(sink, all, at, end),
+        ethertype::MAC_CONTROL => control::decode_mac_control(sink, all, at, end, rules),
+        ethertype::CNM => control::decode_cnm(sink, all, at, end, rules),
         ethertype::CABLE_SHIM => shim::decode(sink, all, at, end, rules),
         _ => {
             sink.octets("payload", &all[at..end]);

@@ -7,7 +7,7 @@
 use super::layer::layer;
 use super::object::{Fault, Object};
 use super::sink::{Check, Sink};
-use super::{Rules, encode_check, encode_error, transport};
+use super::{Broken, Rules, encode_check, encode_error, judge, tell, too_short, transport};
 use proto::wire::infiniband::{FlowControlPacket, Grh, LinkNextHeader, Lrh, crc};
 
 layer! {
@@ -60,26 +60,14 @@ const LPCRC_AT: usize = 4;
 
 /// Walks over a packet; true if an error was told.
 pub(super) fn decode(sink: &mut impl Sink, all: &[u8], rules: Rules) -> bool {
-    let missing = rules.missing;
-    if all.len() == FlowControlPacket::LEN && missing == 0 {
-        sink.header(&FLOW_CONTROL, all);
-        sink.check(Check::of_16("lpcrc", &all[LPCRC_AT..], crc::lpcrc(all)));
-        if all[0] >> 4 > 1 {
-            sink.wrong(format_args!(
-                "flow control op {} is reserved, 0 and 1 are not",
-                all[0] >> 4
-            ));
-        }
-        return false;
+    let (present, missing) = (all.len(), rules.missing);
+    if present + missing == FlowControlPacket::LEN {
+        return decode_flow_control(sink, all, rules);
     }
-    let present = all.len();
     if present < Lrh::LEN {
-        let reason = format_args!("needs {} octets, {present} are there", Lrh::LEN);
-        sink.error("LRH", 0, reason, all);
-        sink.wrong(format_args!("too short: {present} octets, an LRH alone has {}", Lrh::LEN));
-        return true;
+        return too_short(sink, &LRH, all, 0..present, rules);
     }
-    sink.header(&LRH, all);
+    tell(sink, &LRH, all);
     let next = LinkNextHeader::from_bits(all[1]);
     judge_lrh(sink, all, present + missing);
     let room = if missing > 0 { 0 } else { present - Lrh::LEN };
@@ -110,8 +98,34 @@ pub(super) fn decode(sink: &mut impl Sink, all: &[u8], rules: Rules) -> bool {
         if !check.holds() && reads_like_ethernet(all) {
             sink.wrong(format_args!("it reads like an Ethernet frame: --link ethernet"));
         }
+        if !check.holds() && reads_like_internet(all) {
+            sink.wrong(format_args!(
+                "it reads like an IP packet without its Ethernet header: tcpdump -xx prints both"
+            ));
+        }
     }
     broken
+}
+
+fn decode_flow_control(sink: &mut impl Sink, all: &[u8], rules: Rules) -> bool {
+    if all.len() < FLOW_CONTROL.octets {
+        return too_short(sink, &FLOW_CONTROL, all, 0..all.len(), rules);
+    }
+    sink.header(&FLOW_CONTROL, all);
+    let (op, lane) = (all[0] >> 4, all[2] >> 4);
+    if op > 1 {
+        sink.wrong(format_args!("flow_control.op is {op}, should be 0 (normal) or 1 (init)"));
+    }
+    if lane == 15 {
+        sink.wrong(format_args!("flow_control.vl is 15, which has no credits: 0 to 14 have"));
+    }
+    if rules.missing == 0 {
+        sink.check(Check::of_16("lpcrc", &all[LPCRC_AT..], crc::lpcrc(all)));
+        return false;
+    }
+    let reason = format_args!("{} octets are missing", rules.missing);
+    sink.error("LPCRC", LPCRC_AT, reason, &all[LPCRC_AT..]);
+    true
 }
 
 /// A GRH at `at` and what follows it up to the ICRC at `end`; true if an error was told.
@@ -123,51 +137,48 @@ pub(super) fn decode_global(
     rules: Rules,
 ) -> bool {
     if end - at < Grh::LEN {
-        let (present, needed) = (end - at, Grh::LEN);
-        sink.error(
-            "GRH",
-            at,
-            format_args!("needs {needed} octets, {present} are left"),
-            &all[at..end],
-        );
-        sink.wrong(format_args!("too short for its GRH: {} octets are missing", needed - present));
-        return true;
+        return too_short(sink, &GRH, all, at..end, rules);
     }
     let octets = &all[at..];
-    sink.header(&GRH, octets);
-    let version = octets[0] >> 4;
-    if version != Grh::VERSION {
-        sink.wrong(format_args!("grh.ipver is {version}, should be {}", Grh::VERSION));
-    }
+    tell(sink, &GRH, octets);
+    judge(sink, "grh.ipver", usize::from(octets[0] >> 4), usize::from(Grh::VERSION));
     if octets[6] != Grh::NEXT_HEADER_BTH {
         sink.wrong(format_args!("grh.nxthdr is {}, a BTH is 27", octets[6]));
     }
-    let said = GRH.get(octets, "paylen") as usize;
-    let present = end + ICRC - at - Grh::LEN;
-    if said != present && rules.missing == 0 {
-        sink.wrong(format_args!("grh.paylen is {said}, should be {present}"));
+    if rules.missing == 0 {
+        let said = GRH.get(octets, "paylen") as usize;
+        judge(sink, "grh.paylen", said, end + ICRC - at - Grh::LEN);
     }
     transport::decode(sink, all, at + Grh::LEN, end, rules)
 }
 
 /// An EtherType stands where one would; in a packet those are bits that are zero as a rule.
-fn reads_like_ethernet(all: &[u8]) -> bool {
+pub(super) fn reads_like_ethernet(all: &[u8]) -> bool {
     use proto::wire::ethernet::ethertype::*;
     let Some(octets) = all.get(12..14) else { return false };
     let known = [IPV4, IPV6, VLAN, MAC_CONTROL, CNM, CN_TAG, ROCE_V1, CABLE_SHIM];
     known.iter().any(|kind| kind.to_be_bytes() == *octets)
 }
 
+/// It begins like IPv4 or IPv6 of that length.
+fn reads_like_internet(all: &[u8]) -> bool {
+    let word = |at: usize| usize::from(u16::from_be_bytes([all[at], all[at + 1]]));
+    match all[0] >> 4 {
+        4 => all[0] == 0x45 && word(2) == all.len(),
+        6 => word(4) + 40 == all.len(),
+        _ => false,
+    }
+}
+
+/// The length or the VCRC fits.
+pub(super) fn reads_like_packet(all: &[u8]) -> bool {
+    let Some((before, vcrc)) = all.split_last_chunk::<VCRC>() else { return false };
+    let fits = |lrh: Lrh| usize::from(lrh.packet_length) * 4 == before.len();
+    Lrh::parse(all).is_ok_and(fits) || crc::vcrc(all).to_le_bytes() == *vcrc
+}
+
 fn judge_lrh(sink: &mut impl Sink, all: &[u8], length: usize) {
-    if all[0] & 0xf != 0 {
-        sink.wrong(format_args!("lrh.lver is {}, should be 0", all[0] & 0xf));
-    }
-    if all[1] >> 2 & 0b11 != 0 {
-        sink.wrong(format_args!("lrh.reserved2 is {}, should be 0", all[1] >> 2 & 0b11));
-    }
-    if all[4] >> 3 != 0 {
-        sink.wrong(format_args!("lrh.reserved5 is {}, should be 0", all[4] >> 3));
-    }
+    judge(sink, "lrh.lver", usize::from(all[0] & 0xf), 0);
     let words = usize::from(u16::from_be_bytes([all[4], all[5]]) & Lrh::PACKET_LENGTH_MAX);
     let said = words * 4 + VCRC;
     if said > length {
@@ -190,6 +201,7 @@ pub(super) fn encode(object: &mut Object, out: &mut Vec<u8>) -> Result<(), Fault
     let broken = error.is_some();
     if object.header(&FLOW_CONTROL, out)?.is_some() {
         let lpcrc = |packet: &[u8]| u32::from(crc::lpcrc(&packet[start..]));
+        out.extend(error.map_or(Vec::new(), |Broken(octets)| octets));
         return encode_check(object, "lpcrc", 2, broken, out, lpcrc);
     }
     let lrh = object.header(&LRH, out)?;

@@ -5,7 +5,7 @@ use super::layer::{Layer, layer};
 use super::object::{Fault, Object, Placed};
 use super::shim;
 use super::sink::{Check, Sink};
-use super::{Broken, Rules, encode_check, transport};
+use super::{Broken, Rules, encode_check, judge, tell, too_short, transport};
 use proto::wire::ethernet::crc::{self, Network};
 use proto::wire::ethernet::ethertype::{ROCE_V2_PORT, UDP as UDP_PROTOCOL};
 use std::ops::Range;
@@ -126,18 +126,20 @@ pub(super) fn decode(
 ) -> bool {
     let layer = version.layer();
     let packet = &all[at..end];
+    if packet.len() < layer.octets {
+        return too_short(sink, layer, all, at..end, rules);
+    }
     let Some(length) = version.header_len(packet) else {
-        let reason =
-            format_args!("needs {} octets or more, {} are left", layer.octets, packet.len());
+        let said = usize::from(packet[0] & 0xf) * 4;
+        let reason = format_args!("its ihl says {said} octets, {} are left", packet.len());
         sink.error(layer.title, at, reason, packet);
-        sink.wrong(format_args!(
-            "no {} header: too short, or its length is no such length",
-            layer.title
-        ));
+        if rules.missing == 0 || said < layer.octets {
+            sink.wrong(format_args!("ipv4.ihl says {said} octets, that is no such header"));
+        }
         return true;
     };
-    sink.header(layer, packet);
-    judge(sink, version, packet, length, rules);
+    tell(sink, layer, packet);
+    judge_header(sink, version, packet, length, rules);
     if length > layer.octets {
         sink.octets("ipv4_options", &packet[layer.octets..length]);
     }
@@ -161,12 +163,18 @@ fn is_udp(version: Version, packet: &[u8], length: usize) -> bool {
     offset == 0 || is_whole_roce
 }
 
-fn judge(sink: &mut impl Sink, version: Version, packet: &[u8], length: usize, rules: Rules) {
+fn judge_header(
+    sink: &mut impl Sink,
+    version: Version,
+    packet: &[u8],
+    length: usize,
+    rules: Rules,
+) {
     let title = version.layer().title;
-    let said = packet[0] >> 4;
-    let right = if version == Version::Ipv4 { 4 } else { 6 };
-    if said != right {
-        sink.wrong(format_args!("{title}: version is {said}, should be {right}"));
+    let said = usize::from(packet[0] >> 4);
+    match version {
+        Version::Ipv4 => judge(sink, "ipv4.version", said, 4),
+        Version::Ipv6 => judge(sink, "ipv6.version", said, 6),
     }
     if let Some(said) = version.said(packet)
         && said != packet.len()
@@ -183,9 +191,6 @@ fn judge(sink: &mut impl Sink, version: Version, packet: &[u8], length: usize, r
                 "ipv4.checksum is {found} ({found:#06x}), should be {right} ({right:#06x})"
             ));
         }
-        if packet[6] & 0x80 != 0 {
-            sink.wrong(format_args!("ipv4.reserved1 is 1, should be 0"));
-        }
     }
 }
 
@@ -201,9 +206,8 @@ fn decode_udp(
     let Range { start, end } = place;
     let udp = &all[start..end];
     sink.header(&UDP, udp);
-    let said = UDP.get(udp, "length") as usize;
-    if rules.missing == 0 && said != udp.len() {
-        sink.wrong(format_args!("udp.length is {said}, should be {}", udp.len()));
+    if rules.missing == 0 {
+        judge(sink, "udp.length", UDP.get(udp, "length") as usize, udp.len());
     }
     let found = UDP.get(udp, "checksum") as u16;
     if rules.missing == 0 && found != 0 {

@@ -131,6 +131,25 @@ impl Layer {
         })
     }
 
+    /// The fields that are reserved, and what they hold.
+    ///
+    /// # Panics
+    /// If there are fewer octets than the header has.
+    #[inline]
+    pub fn reserved<'a>(
+        &'static self,
+        octets: &'a [u8],
+    ) -> impl Iterator<Item = (&'static Field, u64)> + 'a {
+        let mut at = 0;
+        let placed = self.fields.iter().map(move |field| {
+            let begin = at;
+            at += field.bits;
+            (begin, field)
+        });
+        let reserved = placed.filter(|(_, field)| field.is_reserved());
+        reserved.map(|(begin, field)| (field, bits(octets, begin, field.bits)))
+    }
+
     /// One field by its name.
     ///
     /// # Panics
@@ -168,6 +187,12 @@ impl Field {
             return Value::Ipv6(address.into());
         }
         Value::Bits(bits(octets, at, self.bits))
+    }
+
+    /// Nobody may set its bits yet.
+    #[inline]
+    pub fn is_reserved(&self) -> bool {
+        self.name.starts_with("reserved")
     }
 
     /// The largest value.

@@ -5,7 +5,7 @@
 use super::layer::layer;
 use super::object::{Fault, Object};
 use super::sink::Sink;
-use super::{Broken, Fcs, Link, Rules, encode_frame, transport};
+use super::{Broken, Fcs, Link, Rules, decode_part, encode_frame, transport};
 use emulation::cable::shim::{MAGIC, VERSION};
 
 layer! {
@@ -69,16 +69,23 @@ pub(super) fn decode(
     }
     let reason = format_args!("no shim of version {VERSION}");
     sink.error("shim", at, reason, &all[at..end]);
-    sink.wrong(format_args!("{} octets at {at} are no shim of version {VERSION}", end - at));
+    // The first octets of a shim that was not captured are no fault.
+    if rules.missing == 0 || end - at >= SHIM.octets {
+        sink.wrong(format_args!("{} octets at {at} are no shim of version {VERSION}", end - at));
+    }
     true
 }
 
 fn decode_wrapped(sink: &mut impl Sink, kind: u8, frame: &[u8], said: usize, rules: Rules) {
     // Frames on a cable have no FCS: the socket below has a check of its own.
-    let inner = Rules { depth: rules.depth - 1, fcs: Fcs::No, ..rules };
+    let missing = said - frame.len();
+    if missing > 0 && rules.missing == 0 {
+        sink.wrong(format_args!("shim.length is {said}, {} octets are there", frame.len()));
+    }
+    let inner = Rules { depth: rules.depth - 1, fcs: Fcs::No, missing, ..rules };
     match kind {
-        1 | 2 => super::decode(sink, Link::Infiniband, frame, said, inner),
-        3 => super::decode(sink, Link::Ethernet, frame, said, inner),
+        1 | 2 => decode_part(sink, Link::Infiniband, frame, inner),
+        3 => decode_part(sink, Link::Ethernet, frame, inner),
         _ => {
             sink.wrong(format_args!("shim.kind {kind} is not known"));
             sink.octets("payload", frame);

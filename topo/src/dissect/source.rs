@@ -1,22 +1,24 @@
-//! Where frames to be taken apart come from: captures of either kind, or lines of hex.
+//! Where frames to be taken apart come from: captures of either kind, or hex in a text.
 //!
 //! Which of the two an input is, its first four octets tell. Input is read as a stream; nothing grows
 //! with its length.
 
 use super::{Fcs, Link, Meta};
 use emulation::capture::pcapng::{LinkType, erf};
-use emulation::capture::reader::{CaptureReader, ErfRecord, RawPacket};
+use emulation::capture::reader::{CaptureReader, ErfRecord, RawPacket, ReadError};
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 
-/// A line longer than this is no frame: no length field of the standards reaches it.
+mod text;
+
+/// A line or a frame longer than this is none: no length field of the standards reaches it.
 const LINE_MAX: usize = 1 << 20;
 
 /// Octets asked of the input at once.
 const READ_SIZE: usize = 1 << 20;
 
-/// InfiniBand from the LRH on, as libpcap numbers it.
-const INFINIBAND: u16 = 247;
+/// Some editors begin a text with it.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// A frame of the input.
 #[derive(Clone, Copy, Debug)]
@@ -41,7 +43,8 @@ pub trait Visitor {
     fn unreadable(&mut self, what: &str);
 }
 
-/// Reads `input` to its end. `link` is what hex holds, and captures that do not say.
+/// Reads `input` to its end. `link` is what captures hold that do not say, and hex: if it is left out,
+/// the octets tell.
 ///
 /// # Errors
 /// Those of the visitor.
@@ -56,12 +59,27 @@ pub fn visit(
         return Ok(());
     }
     let is_capture = first.first_chunk().is_some_and(is_magic);
-    let whole = BufReader::with_capacity(READ_SIZE, Cursor::new(first).chain(input));
-    if is_capture {
-        visit_capture(whole, link, visitor)
-    } else {
-        visit_hex(whole, link.unwrap_or(Link::Infiniband), visitor)
+    if first.starts_with(BYTE_ORDER_MARK) {
+        first.drain(..BYTE_ORDER_MARK.len());
     }
+    if !is_capture && let Some(what) = binary(&first) {
+        visitor.unreadable(&what);
+        return Ok(());
+    }
+    let whole = BufReader::with_capacity(READ_SIZE, Cursor::new(first).chain(input));
+    if is_capture { visit_capture(whole, link, visitor) } else { text::visit(whole, link, visitor) }
+}
+
+/// What an input is that begins neither like a capture nor like a text.
+fn binary(first: &[u8]) -> Option<String> {
+    const GZIP: &[u8] = b"\x1f\x8b";
+    if first.starts_with(GZIP) {
+        return Some("compressed by gzip: gunzip it first".to_owned());
+    }
+    let is_text = |octet: &u8| octet.is_ascii_graphic() || octet.is_ascii_whitespace();
+    let shown = || first.iter().map(|octet| format!(" {octet:02x}")).collect::<String>();
+    (!first.iter().all(is_text))
+        .then(|| format!("no pcap, no pcapng and no text: it begins with{}", shown()))
 }
 
 /// pcap in both resolutions and orders, and the one that a pcapng file begins with.
@@ -100,8 +118,13 @@ fn visit_capture(
             *passed_over.entry(reason).or_default() += 1;
         },
     };
-    if let Err(error) = ended {
-        visitor.unreadable(&format!("after packet {last}: {error}"));
+    match ended {
+        Ok(()) => {}
+        Err(ReadError::Torn) => {
+            visitor.unreadable(&format!("packet {last} is torn: the file ends within it"));
+        }
+        Err(error) if last == 0 => visitor.unreadable(&error.to_string()),
+        Err(error) => visitor.unreadable(&format!("after packet {last}: {error}")),
     }
     for (reason, count) in passed_over {
         let packets = if count == 1 { "packet" } else { "packets" };
@@ -143,6 +166,7 @@ fn framed<'a>(
     const ETHERNET: u16 = LinkType::Ethernet as u16;
     const USER0: u16 = LinkType::User0 as u16;
     const ERF: u16 = LinkType::Erf as u16;
+    const INFINIBAND: u16 = LinkType::Infiniband as u16;
     let wire_size = raw.wire_size as usize;
     match raw.link_type {
         ETHERNET => Ok((Link::Ethernet, raw.octets, wire_size)),
@@ -165,50 +189,6 @@ fn framed<'a>(
     }
 }
 
-fn visit_hex(mut input: impl BufRead, link: Link, visitor: &mut impl Visitor) -> io::Result<()> {
-    let mut line = Vec::new();
-    let mut octets = Vec::new();
-    let mut number = 0;
-    for line_number in 1u64.. {
-        line.clear();
-        match next_line(&mut input, &mut line, LINE_MAX) {
-            Ok(true) => {}
-            Ok(false) => return Ok(()),
-            Err(error) => {
-                visitor.unreadable(&format!("line {line_number}: {error}"));
-                return Ok(());
-            }
-        }
-        octets.clear();
-        let read = if line.len() > LINE_MAX {
-            Err(format!("longer than {LINE_MAX} characters"))
-        } else {
-            hex_line(&line, &mut octets)
-        };
-        match read {
-            Ok(()) if octets.is_empty() => continue,
-            Ok(()) => number += 1,
-            Err(reason) => {
-                number += 1;
-                visitor.unreadable(&format!("line {line_number}: {reason}"));
-                continue;
-            }
-        }
-        let length = octets.len();
-        let meta = Meta {
-            number,
-            at_ns: None,
-            interface: None,
-            direction: None,
-            link,
-            length,
-            wire_length: length,
-        };
-        visitor.frame(Packet { meta, octets: &octets, fcs: Fcs::Auto })?;
-    }
-    Ok(())
-}
-
 /// Reads a line, its end included; false at the end of the input. Of a longer line than `max` little
 /// more than that is kept.
 ///
@@ -228,41 +208,6 @@ pub fn next_line(input: &mut impl BufRead, line: &mut Vec<u8>, max: usize) -> io
         line.resize(line.len().max(max + 1), b'\n');
     }
     Ok(true)
-}
-
-/// Octets of a line: pairs of digits with spaces, colons, dashes or commas between, `0x` before any;
-/// `#` begins a comment.
-fn hex_line(line: &[u8], octets: &mut Vec<u8>) -> Result<(), String> {
-    let mut high = None;
-    let mut at_start = true;
-    for (column, character) in (1..).zip(line.trim_ascii_end().iter().copied()) {
-        let starts = std::mem::take(&mut at_start);
-        match (character, high) {
-            (b'#', _) => break,
-            (b' ' | b'\t' | b'\r' | b'\n' | b':' | b'-' | b',', None) => at_start = true,
-            (b' ' | b'\t' | b'\r' | b'\n' | b':' | b'-' | b',', Some(_)) => {
-                return Err(format!("column {column}: a digit is missing, an octet has two"));
-            }
-            (b'x' | b'X', Some((0, true))) => high = None,
-            (character, first) => {
-                let Some(digit) = (character as char).to_digit(16) else {
-                    let shown = character.escape_ascii();
-                    return Err(format!("column {column}: '{shown}' is no hexadecimal digit"));
-                };
-                high = match first {
-                    None => Some((digit as u8, starts)),
-                    Some((high, _)) => {
-                        octets.push(high << 4 | digit as u8);
-                        None
-                    }
-                };
-            }
-        }
-    }
-    match high {
-        None => Ok(()),
-        Some(_) => Err("an odd number of digits".to_owned()),
-    }
 }
 
 #[cfg(test)]

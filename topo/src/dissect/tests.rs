@@ -15,6 +15,8 @@ use proto::wire::infiniband::{
     Bth, FlowControlOp, FlowControlPacket, Grh, Lrh, Opcode, PacketBuilder, crc,
 };
 
+mod cut;
+
 /// The line of JSON that a frame is.
 fn line(link: Link, octets: &[u8], wire_length: usize, rules: Rules) -> String {
     let mut sink = JsonSink::default();
@@ -114,7 +116,10 @@ prop_compose! {
         payload in vec(any::<u8>(), 0..300),
     ) -> Vec<u8> {
         let row = bth.opcode.row().expect("of the table");
-        let extended = ExtendedHeaders::parse(row.extended_headers, &noise, 0).expect("enough");
+        let mut extended = ExtendedHeaders::parse(row.extended_headers, &noise, 0).expect("enough");
+        extended.rdeth.iter_mut().for_each(|header| header.reserved8 = 0);
+        extended.xrceth.iter_mut().for_each(|header| header.reserved8 = 0);
+        extended.deth.iter_mut().for_each(|header| header.reserved8 = 0);
         let grh = Grh { version: 6, next_header: 0x1b, ..Grh::parse(&noise).expect("enough") };
         let builder = PacketBuilder {
             virtual_lane: VirtualLane::truncate(lane),
@@ -446,9 +451,9 @@ fn a_tree_ends_with_what_is_wrong_and_what_would_be_right() {
     assert_eq!(
         wrongs,
         [
-            "lrh.reserved2 is 1, should be 0",
+            "lrh.reserved2 is 1, should be 0: these bits are reserved",
             "lrh.pktlen 9 says 38 octets with the VCRC, 30 are there: 8 missing",
-            "bth.reserved7 is 3, should be 0",
+            "bth.reserved7 is 3, should be 0: these bits are reserved",
             &vcrc,
         ]
     );

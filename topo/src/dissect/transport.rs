@@ -1,10 +1,9 @@
 //! BTH, extended headers, payload and pad: what InfiniBand and RoCE share.
 
-use super::Broken;
-use super::Rules;
 use super::layer::{Layer, layer};
 use super::object::{Fault, Object};
 use super::sink::Sink;
+use super::{Broken, Rules, judge, tell, too_short};
 use proto::wire::infiniband::extended_headers::ExtendedHeader;
 use proto::wire::infiniband::{Bth, Opcode, Syndrome};
 
@@ -142,10 +141,10 @@ pub(super) fn decode(
     rules: Rules,
 ) -> bool {
     if end - at < Bth::LEN {
-        return cut(sink, &BTH, all, at, end);
+        return too_short(sink, &BTH, all, at..end, rules);
     }
     let bth = &all[at..end];
-    sink.header(&BTH, bth);
+    tell(sink, &BTH, bth);
     judge_bth(sink, bth);
     let opcode = Opcode(bth[0]);
     let set = opcode.extended_headers();
@@ -153,9 +152,9 @@ pub(super) fn decode(
     for header in ExtendedHeader::ALL.iter().filter(|header| set.contains(**header)) {
         let layer = extended(*header);
         if end - at < layer.octets {
-            return cut(sink, layer, all, at, end);
+            return too_short(sink, layer, all, at..end, rules);
         }
-        sink.header(layer, &all[at..end]);
+        tell(sink, layer, &all[at..end]);
         at += layer.octets;
     }
     let pad_count = usize::from(bth[1] >> 4 & 0b11);
@@ -172,23 +171,15 @@ pub(super) fn decode(
     false
 }
 
-fn cut(sink: &mut impl Sink, layer: &Layer, all: &[u8], at: usize, end: usize) -> bool {
-    let (needed, present) = (layer.octets, end - at);
-    let reason = format_args!("needs {needed} octets, {present} are left");
-    sink.error(layer.title, at, reason, &all[at..end]);
-    let short = needed - present;
-    sink.wrong(format_args!("too short for its {}: {short} octets are missing", layer.title));
-    true
-}
-
 fn judge_bth(sink: &mut impl Sink, bth: &[u8]) {
-    if Opcode(bth[0]).row().is_none() {
-        sink.wrong(format_args!("bth.opcode {:#04x} is not defined", bth[0]));
+    let opcode = bth[0];
+    if Opcode(opcode).row().is_none() {
+        sink.wrong(format_args!(
+            "bth.opcode {opcode} ({opcode:#04x}) is reserved: no operation has it, so what follows \
+             the BTH is shown as payload"
+        ));
     }
-    let zero = [("tver", bth[1] & 0xf), ("reserved6", bth[4] & 0x3f), ("reserved7", bth[8] & 0x7f)];
-    for (name, value) in zero.into_iter().filter(|(_, value)| *value != 0) {
-        sink.wrong(format_args!("bth.{name} is {value}, should be 0"));
-    }
+    judge(sink, "bth.tver", usize::from(bth[1] & 0xf), 0);
 }
 
 fn judge_payload(

@@ -45,6 +45,10 @@ impl TreeSink {
             put(&mut self.all, format_args!("  {interface:?}"));
         }
         put(&mut self.about, format_args!("  {} octets", meta.length));
+        if meta.length < meta.wire_length {
+            let (there, all) = (meta.length, meta.wire_length);
+            put(&mut self.checks, format_args!("  cut, {there} of {all} captured"));
+        }
     }
 
     /// The lines, ended.
@@ -129,7 +133,7 @@ impl TreeSink {
         self.line(layer.title);
         for (index, (field, value)) in layer.read(octets).enumerate() {
             // Reserved bits are news only where somebody set them.
-            if field.name.starts_with("reserved") && value == Value::Bits(0) {
+            if field.is_reserved() && value == Value::Bits(0) {
                 continue;
             }
             put(&mut self.body, format_args!("  {} ", field.name));

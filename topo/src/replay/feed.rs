@@ -86,8 +86,10 @@ impl Feed {
         let begin = whole_ns(Instant::ZERO + lab.fabric.tau * BEGIN_FRAMES);
         let mut pacer = Pacer { pace, rate, begin, last: None };
         let mut feed = Feed { at, frames: Vec::new(), skipped: BTreeMap::new() };
-        for (whole, captured) in (0..).zip(&mut reader) {
+        let mut whole = 0;
+        for captured in &mut reader {
             let captured = captured.map_err(|error| FeedError::Broken { error, whole })?;
+            whole += u64::from(!captured.is_cut());
             match unfit(&captured) {
                 Some(reason) => *feed.skipped.entry(reason.to_owned()).or_default() += 1,
                 None => {
@@ -148,9 +150,7 @@ fn unfit(captured: &CapturedFrame) -> Option<&'static str> {
         FrameKind::Ethernet => Some("Ethernet frame"),
         // Its counters belong to the link it was on; here they would spoil another's.
         FrameKind::InfinibandLink => Some("link packet"),
-        FrameKind::Infiniband if captured.frame.octets.len() < captured.wire_size as usize => {
-            Some("cut by the capture's snap length")
-        }
+        FrameKind::Infiniband if captured.is_cut() => Some("cut by the capture's snap length"),
         FrameKind::Infiniband => None,
     }
 }

@@ -58,7 +58,7 @@ pub fn verify(
                 let number = yielded + reader.skipped().values().sum::<u64>();
                 look(&frame, number, &mut families, &mut findings, &mut tally);
             }
-            Err(broken) => error = Some(describe(&broken)),
+            Err(broken) => error = Some(broken),
         }
     }
     families.iter_mut().for_each(|family| family.finish(&mut tally));
@@ -72,14 +72,16 @@ pub fn verify(
         (None, true) => "pass",
         (None, false) => "fail",
     };
-    let error = error.map(|error| format!("after frame {frames}: {error}"));
+    let error = error.map(|error| describe(&error, frames));
     Ok(Report { schema: 1, file: file.to_owned(), verdict, frames, findings, counts, tally, error })
 }
 
-fn describe(error: &ReadError) -> String {
-    match std::error::Error::source(error) {
-        Some(source) => format!("{error}: {source}"),
-        None => error.to_string(),
+/// Why reading stopped when `frames` had been read.
+fn describe(error: &ReadError, frames: u64) -> String {
+    match (error, std::error::Error::source(error)) {
+        (ReadError::Torn, _) => format!("frame {frames} is torn: the file ends within it"),
+        (_, Some(source)) => format!("after frame {frames}: {error}: {source}"),
+        (_, None) => format!("after frame {frames}: {error}"),
     }
 }
 

@@ -24,6 +24,8 @@ pub(super) struct Blocks {
     first: Option<[u8; 4]>,
     order: ByteOrder,
     interfaces: Vec<Interface>,
+    /// What is wrong with the end of the block read last: nothing comes after it.
+    ended: Option<ReadError>,
 }
 
 impl Blocks {
@@ -34,6 +36,7 @@ impl Blocks {
             first: Some(magic),
             order: ByteOrder::Little,
             interfaces: Vec::new(),
+            ended: None,
         })
     }
 
@@ -43,15 +46,22 @@ impl Blocks {
         input: &mut impl Read,
         buffer: &'a mut Vec<u8>,
     ) -> Result<Option<Result<RawPacket<'a>, Reason>>, ReadError> {
-        loop {
+        let kind = loop {
+            if let Some(error) = self.ended.take() {
+                return Err(error);
+            }
             let Some(kind) = self.read_block(input, buffer)? else { return Ok(None) };
             match kind {
                 block::INTERFACE => self.interfaces.push(self.read_interface(buffer)),
-                block::PACKET | block::OLD_PACKET | block::SIMPLE_PACKET => {
-                    return Ok(Some(self.read_packet(kind, buffer)));
-                }
+                block::PACKET | block::OLD_PACKET | block::SIMPLE_PACKET => break kind,
                 _ => {}
             }
+        };
+        let packet = self.read_packet(kind, buffer);
+        // With too little of it there the end of the file is what is wrong.
+        match self.ended.take_if(|_| packet.is_err()) {
+            Some(error) => Err(error),
+            None => Ok(Some(packet)),
         }
     }
 
@@ -86,12 +96,14 @@ impl Blocks {
         if length < done + 4 || !length.is_multiple_of(4) || length > LENGTH_MAX {
             return Err(ReadError::Length { what: "block", length });
         }
-        take(input, buffer, length - done - 4, "block")?;
-        let mut trailer = [0; 4];
-        self.must_fill(input, &mut trailer)?;
-        if word(&trailer) != length {
-            return Err(ReadError::Length { what: "block's trailer", length: word(&trailer) });
+        let body = (length - done - 4) as usize;
+        if !take(input, buffer, length - done)? {
+            self.ended = Some(ReadError::Truncated("block"));
+        } else if word(&buffer[body..]) != length {
+            let length = word(&buffer[body..]);
+            self.ended = Some(ReadError::Length { what: "block's trailer", length });
         }
+        buffer.truncate(body);
         Ok(Some(word(&kind)))
     }
 
@@ -124,7 +136,8 @@ impl Blocks {
         interface
     }
 
-    fn read_packet<'a>(&self, kind: u32, body: &'a [u8]) -> Result<RawPacket<'a>, Reason> {
+    /// Takes a packet block apart, as far as it is there.
+    fn read_packet<'a>(&mut self, kind: u32, body: &'a [u8]) -> Result<RawPacket<'a>, Reason> {
         const SHORT: &str = "packet block too short";
         let word = |at| self.order.u32(body, at).ok_or(SHORT);
         let (header, id, wire_size) = match kind {
@@ -139,11 +152,21 @@ impl Blocks {
         let rest = body.get(header..).ok_or(SHORT)?;
         let (stamp, kept) = if kind == block::SIMPLE_PACKET {
             let snaplen = if interface.snaplen == 0 { u32::MAX } else { interface.snaplen };
-            (None, (wire_size.min(snaplen) as usize).min(rest.len()))
+            (None, wire_size.min(snaplen) as usize)
         } else {
             (Some(u64::from(word(4)?) << 32 | u64::from(word(8)?)), word(12)? as usize)
         };
-        let octets = rest.get(..kept).ok_or(SHORT)?;
+        let mut wire_size = wire_size;
+        let octets = match rest.get(..kept) {
+            Some(octets) => octets,
+            None if kind == block::SIMPLE_PACKET && self.ended.is_none() => rest,
+            None if !rest.is_empty() && self.ended.is_some() => {
+                self.ended = Some(ReadError::Torn);
+                wire_size = wire_size.max(u32::try_from(kept).unwrap_or(u32::MAX));
+                rest
+            }
+            None => return Err(SHORT.into()),
+        };
         let mut direction = None;
         let options = rest.get(kept.next_multiple_of(4)..).unwrap_or_default();
         self.each_option(options, |code, value| {

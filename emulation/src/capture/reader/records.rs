@@ -15,6 +15,8 @@ pub(super) struct Records {
     ns_per_unit: u64,
     link_type: u16,
     fcs_len: Option<u8>,
+    /// The file ended within the last packet.
+    is_torn: bool,
 }
 
 impl Records {
@@ -39,7 +41,8 @@ impl Records {
         // so at all.
         let word = order.u32(&rest, 16).ok_or(truncated)?;
         let fcs_len = (word & 0x0400_0000 != 0).then_some((word >> 28) as u8 * 2);
-        Ok(Some(Records { order, ns_per_unit, link_type: word as u16, fcs_len }))
+        let link_type = word as u16;
+        Ok(Some(Records { order, ns_per_unit, link_type, fcs_len, is_torn: false }))
     }
 
     /// The next record.
@@ -48,6 +51,9 @@ impl Records {
         input: &mut impl Read,
         buffer: &'a mut Vec<u8>,
     ) -> Result<Option<RawPacket<'a>>, ReadError> {
+        if self.is_torn {
+            return Err(ReadError::Torn);
+        }
         let mut header = [0; 16];
         if !fill(input, &mut header, "record header")? {
             return Ok(None);
@@ -57,7 +63,10 @@ impl Records {
         if length > LENGTH_MAX {
             return Err(ReadError::Length { what: "record", length });
         }
-        take(input, buffer, length, "record")?;
+        self.is_torn = !take(input, buffer, length)?;
+        if self.is_torn && buffer.is_empty() {
+            return Err(ReadError::Truncated("record"));
+        }
         let at_ns = u64::from(seconds) * 1_000_000_000 + u64::from(fraction) * self.ns_per_unit;
         Ok(Some(RawPacket {
             number: 0,
@@ -66,7 +75,7 @@ impl Records {
             link_type: self.link_type,
             fcs_len: self.fcs_len,
             direction: None,
-            wire_size,
+            wire_size: if self.is_torn { wire_size.max(length) } else { wire_size },
             octets: buffer,
         }))
     }

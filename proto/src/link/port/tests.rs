@@ -1,6 +1,7 @@
 //! What a port refuses, in which order it sends, and that the line never idles nor doubles.
 
 use super::*;
+use crate::frame::Integrity;
 use crate::ids::{Lid, Psn, QueuePairNumber};
 use crate::link::ArbitrationConfig;
 use crate::wire::infiniband::{Bth, Opcode, PacketBuilder, relabel};

@@ -27,10 +27,6 @@ pub const GLOBAL_BTH: usize = 48;
 pub fn global() -> BytesMut {
     let packet = crate::wire::infiniband::Packet::parse(&LOCAL).expect("the sample");
     let builder = PacketBuilder {
-        virtual_lane: packet.lrh.virtual_lane,
-        service_level: packet.lrh.service_level,
-        dlid: packet.lrh.dlid,
-        slid: packet.lrh.slid,
         grh: Some(Grh {
             traffic_class: 0x5a,
             flow_label: 0x1_2345,
@@ -39,8 +35,7 @@ pub fn global() -> BytesMut {
             dgid: "2001:db8::2".parse().expect("an address"),
             ..Grh::default()
         }),
-        bth: packet.bth.expect("not raw"),
-        extended: packet.extended,
+        ..PacketBuilder::of(&packet).expect("not raw")
     };
     build(&builder, packet.payload)
 }

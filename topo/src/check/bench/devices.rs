@@ -70,6 +70,23 @@ pub fn switch(ports: u8, lanes: u8) -> SwitchConfig {
     }
 }
 
+/// The lane that IBARB-01 plans for a service level from a port to a port, counted from 1: 0 to 3,
+/// which a switch of four lanes has, 5, which it has not, or 15.
+pub fn planned_lane(input: u8, output: u8, level: u8) -> u8 {
+    match (3 * input + 5 * output + level) % 6 {
+        4 => 15,
+        lane => lane,
+    }
+}
+
+/// [`planned_lane`] as a switch of `ports` ports is told it.
+pub fn planned_lanes(ports: u8) -> Vec<u8> {
+    let pairs = (1..=ports).flat_map(|input| (1..=ports).map(move |output| (input, output)));
+    let lanes = pairs
+        .flat_map(|(input, output)| (0..16).map(move |level| planned_lane(input, output, level)));
+    lanes.collect()
+}
+
 /// A NIC with LID `lid` of a fabric of adapters 1 to 4, one class of RC SEND, no traffic. Service
 /// level n goes by lane n, or by lane 0 where there is no such lane.
 pub fn nic(lid: u16, lanes: u8) -> NicConfig {

@@ -30,7 +30,7 @@ const CASES: &[Case] = &[
         id: "FID-02",
         title: "Serialisation rate",
         source: "sch_ets / qos_pfc tolerance is 5 %",
-        note: "100 Mb/s counts only where the run is faithful: the profile leaves that rate to hosts that can.",
+        note: "Each of four sizes for a second a rate: live durations are the least that gives the tolerance. 100 Mb/s counts only where the run is faithful: the profile leaves that rate to hosts that can.",
         runs: &[Run::live(live::serialisation_rate)],
     },
     Case {
@@ -44,7 +44,7 @@ const CASES: &[Case] = &[
         id: "FID-04",
         title: "Order",
         source: "test_ipip_packet_reorder in sonic-mgmt snappi qos",
-        note: "",
+        note: "A million frames of each flow on the virtual clock. Live, as many as a line of the profile carries in 30 s: a million would last 28 minutes.",
         runs: &[
             Run::engine(order::a_million_frames_of_a_flow_arrive_once_and_in_order),
             Run::live(live::order),
@@ -75,7 +75,7 @@ const CASES: &[Case] = &[
         id: "FID-08",
         title: "CPU starvation is infidelity",
         source: "ns-3 RealtimeSimulatorImpl HardLimit; Handigol et al. 2012 fidelity monitoring",
-        note: "The quota is made by stopping switchd for 90 ms of each 100 ms, which needs no rights. There is no /healthz yet: the run's verdict and its lateness are judged.",
+        note: "The quota is made by stopping switchd for 90 ms of each 100 ms, which needs no rights. There is no /healthz yet, and one run stands for all: the run's verdict and its lateness are judged.",
         runs: &[Run::live(live::starvation)],
     },
     Case {

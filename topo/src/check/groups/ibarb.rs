@@ -4,7 +4,7 @@
 //! the line is read off.
 
 use crate::check::bench::Bench;
-use crate::check::bench::devices::{FRAME_TIME, MTU, RATE, switch};
+use crate::check::bench::devices::{FRAME_TIME, MTU, RATE, planned_lane, planned_lanes, switch};
 use crate::check::bench::line::{line, never_idle, packets};
 use crate::check::bench::packets::{frame, parsed, send_only};
 use crate::check::case::{Case, Failure, Finding, Group, Run, ensure, same};
@@ -124,15 +124,9 @@ fn runs(order: &[u8]) -> String {
 fn every_level_takes_the_lane_of_its_pair_of_ports() -> Finding {
     const PORTS: u8 = 4;
     const LANES: u8 = 4;
-    // Lanes 0 to 3, 4 standing for VL15; 5 is a lane that no port has.
-    let planned = |input: u8, output: u8, level: u8| match (3 * input + 5 * output + level) % 6 {
-        4 => 15,
-        lane => lane,
-    };
     let pairs = (1..=PORTS).flat_map(|input| (1..=PORTS).map(move |output| (input, output)));
     let mut config = switch(PORTS, LANES);
-    config.sl2vl =
-        pairs.clone().flat_map(|(i, o)| (0..16).map(move |level| planned(i, o, level))).collect();
+    config.sl2vl = planned_lanes(PORTS);
     let mut bench = bench(config)?;
     let (mut relayed, mut discarded) = (0, 0);
     for (input, output) in pairs.filter(|(input, output)| input != output) {
@@ -142,7 +136,7 @@ fn every_level_takes_the_lane_of_its_pair_of_ports() -> Finding {
             bench.send(input, packet(output.into(), level % LANES, level, 0, 64));
             bench.run_for(FRAME_TIME);
             let at = format!("from port {input} to {output} at level {level}");
-            let lane = planned(input, output, level);
+            let lane = planned_lane(input, output, level);
             let lost = bench.lost_since(&before, input);
             if lane >= LANES {
                 same(format!("what is lost {at}, lane {lane}"), lost, "vl 1".to_owned())?;

@@ -6,6 +6,7 @@ use super::record::Record;
 use super::stage::Stage;
 use super::tester::Script;
 use super::{ms, star, us};
+use crate::check::bench::devices::{planned_lane, planned_lanes};
 use crate::check::case::{Failure, Finding, ensure, same};
 use proto::counters::DropReason;
 use proto::units::Instant;
@@ -24,9 +25,8 @@ static LIMITS: [Cached<Record>; 3] = [
     Cached::new(|| limited(255), |record| record.fidelity.ok),
 ];
 
-/// Level to lane, of four lanes; 15 discards.
-const LEVELS: [u8; 16] = [3, 0, 1, 2, 15, 2, 3, 1, 0, 15, 2, 2, 1, 3, 0, 1];
 const PORTS: u8 = 4;
+const LANES: u8 = 4;
 const FIRST: Instant = ms(150);
 
 /// Every level from every port to every other, numbered.
@@ -38,13 +38,16 @@ fn pairs() -> impl Iterator<Item = (u32, u8, u8, u8)> {
 }
 
 fn map() -> Result<Record, Failure> {
-    let rest = format!("sl2vl = {LEVELS:?}");
-    let stage = Stage::new(&star(PORTS, "700 ms", "vls = 4", &rest), "s0")?;
+    let stage = Stage::new(&star(PORTS, "700 ms", "vls = 4", ""), "s0")?;
+    let stage = Stage { sl2vl: Some(planned_lanes(PORTS)), ..stage };
     let mut script = Script::default();
     for (number, from, to, level) in pairs() {
         script.at(FIRST + us(2_000) * u64::from(number), move |tester| {
-            let packet =
-                Packet { lane: level % 4, level, ..Packet::new(from.into(), to.into(), number) };
+            let packet = Packet {
+                lane: level % LANES,
+                level,
+                ..Packet::new(from.into(), to.into(), number)
+            };
             tester.send(from, &packet.octets());
         });
     }
@@ -57,14 +60,14 @@ pub fn service_levels() -> Finding {
     let record = record.trusted()?;
     let (mut relayed, mut discarded) = (0, 0);
     for (number, from, to, level) in pairs() {
-        let lane = LEVELS[usize::from(level)];
+        let lane = planned_lane(from, to, level);
         let mut left = record.all_packets().filter_map(|seen| {
             let packet = Parsed::parse(&seen.frame.octets).ok()?;
             let is_it = packet.bth.is_some_and(|bth| bth.psn.get() == number);
             is_it.then(|| format!("port {} VL{}", seen.port, packet.lrh.virtual_lane.get()))
         });
         let (first, more) = (left.next(), left.count());
-        let expected = (lane != 15).then(|| format!("port {to} VL{lane}"));
+        let expected = (lane < LANES).then(|| format!("port {to} VL{lane}"));
         ensure(first == expected && more == 0, || {
             format!("from port {from} to {to} at level {level}: {first:?}, expected {expected:?}")
         })?;

@@ -42,6 +42,9 @@ pub struct Stage {
     pub environment: Vec<(String, String)>,
     /// What the daemon captures.
     pub capture: Option<CapturePlan>,
+    /// The lanes of a switch's service levels by pair of ports, in place of the scenario's one map for
+    /// all.
+    pub sl2vl: Option<Vec<u8>>,
 }
 
 impl Stage {
@@ -54,7 +57,15 @@ impl Stage {
         let scenario = scenario.map_err(|faults| faults.in_file("a live case"))?;
         let dilation = super::dilation(1);
         let environment = Vec::new();
-        Ok(Stage { scenario, device, dilation, receive_buffer: None, environment, capture: None })
+        Ok(Stage {
+            scenario,
+            device,
+            dilation,
+            receive_buffer: None,
+            environment,
+            capture: None,
+            sl2vl: None,
+        })
     }
 
     /// Runs the daemon for as long as the scenario says, among neighbours who follow `script`.
@@ -74,7 +85,7 @@ impl Stage {
         script: Script,
         aside: impl FnOnce(&Opening) + Send + 'static,
     ) -> Result<Record, Failure> {
-        let lab = render(&self.scenario);
+        let lab = self.lab();
         let wiring = &lab.fabric.wiring;
         let device = wiring.nodes.iter().position(|node| node.name == self.device);
         let device = device.ok_or_else(|| format!("no node is called {}", self.device))?;
@@ -118,6 +129,16 @@ impl Stage {
             Tester::new(parts).follow(script, || opening.is_over())
         });
         self.record(played.map_err(died)?, device)
+    }
+
+    /// What the scenario describes, but for the device's own map of service levels.
+    fn lab(&self) -> Lab {
+        let mut lab = render(&self.scenario);
+        if let Some(map) = &self.sl2vl {
+            let switch = lab.switches.iter_mut().find(|switch| switch.name == self.device);
+            switch.expect("a case that plans lanes has a switch on stage").sl2vl = map.clone();
+        }
+        lab
     }
 
     fn record(

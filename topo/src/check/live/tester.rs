@@ -7,22 +7,25 @@
 //! stamp and with the moment it was read.
 
 use super::neighbour::{Neighbour, Voice};
-use bytes::BytesMut;
-use emulation::cable::FrameTally;
+use cable::Cable;
 use emulation::cable::datagram::{DatagramSocket, Peer};
 use emulation::cable::exchange::ExchangeReport;
 use emulation::cable::inbox::Inbox;
 use emulation::cable::lines::Lines;
 use emulation::cable::outbox::SentLine;
-use emulation::cable::shim::{SendingEnd, Shim};
+use emulation::cable::shim::SendingEnd;
 use emulation::clock::{Clock, monotonic_ns};
 use emulation::fidelity::Lateness;
 use emulation::timer;
 use proto::frame::{Frame, FrameKind, FramePool};
-use proto::units::{Duration, Instant};
-use proto::wire::infiniband::FlowControlPacket;
-use std::collections::VecDeque;
+use proto::units::Instant;
 use std::os::fd::AsFd;
+
+mod cable;
+mod script;
+
+pub use cable::Label;
+pub use script::Script;
 
 /// How far ahead of its stamp a frame goes out. Units: nanoseconds of wall time.
 const AHEAD_NS: u64 = 10_000_000;
@@ -46,33 +49,6 @@ pub struct Seen {
     pub frame: Frame,
 }
 
-/// What a record is sent with beyond its octets.
-#[derive(Clone, Copy, Debug)]
-pub struct Label {
-    /// The shim's flags.
-    pub flags: u8,
-    /// The run it claims to belong to.
-    pub epoch: u32,
-    /// Its number on the line; the next one if none is given.
-    pub sequence: Option<u32>,
-    /// When its last bit left; as the line permits if none is given.
-    pub stamp: Option<Instant>,
-}
-
-/// The cable of one neighbour.
-#[derive(Clone, Debug)]
-struct Cable {
-    link: u32,
-    end: SendingEnd,
-    delay: Duration,
-    frame_time: Duration,
-    sequence: u32,
-    last: Instant,
-    sent: FrameTally,
-    /// Packets that leave when line and credit permit, none before its instant.
-    waiting: VecDeque<(Instant, BytesMut)>,
-}
-
 /// What a tester is made of.
 pub struct Parts {
     /// Its socket.
@@ -91,26 +67,6 @@ pub struct Parts {
     pub stop: Instant,
     /// The run's mark.
     pub epoch: u32,
-}
-
-/// One step of a script.
-pub type Step = Box<dyn FnOnce(&mut Tester) + Send>;
-
-/// What is done when.
-#[derive(Default)]
-pub struct Script(Vec<(Instant, Step)>);
-
-impl Script {
-    /// At `at`, do `step`.
-    pub fn at(&mut self, at: Instant, step: impl FnOnce(&mut Tester) + Send + 'static) {
-        self.0.push((at, Box::new(step)));
-    }
-
-    /// The steps in the order of their time, those of one instant as they were written.
-    fn into_steps(mut self) -> VecDeque<(Instant, Step)> {
-        self.0.sort_by_key(|(at, _)| *at);
-        self.0.into()
-    }
 }
 
 /// All neighbours of one daemon.
@@ -144,16 +100,7 @@ impl Tester {
         let cable = |(link, end, _): &(u32, SendingEnd, Neighbour)| {
             let line = parts.lines.all_outgoing().find(|line| line.link == *link);
             let line = line.expect("the tester plays the far end of every cable of the device");
-            Cable {
-                link: *link,
-                end: *end,
-                delay: line.delay,
-                frame_time: line.frame_time,
-                sequence: 0,
-                last: Instant::ZERO,
-                sent: FrameTally::default(),
-                waiting: VecDeque::new(),
-            }
+            Cable::new(*link, *end, line.delay, line.frame_time)
         };
         let cables = parts.neighbours.iter().map(cable).collect();
         let inbox = Inbox::new(parts.epoch, &parts.peers, parts.lines.count());
@@ -195,106 +142,18 @@ impl Tester {
         self.found()
     }
 
-    /// The neighbour at `port` of the device, to change what it says.
-    pub fn neighbour(&mut self, port: u8) -> &mut Neighbour {
-        &mut self.parts.neighbours[usize::from(port) - 1].2
-    }
-
-    /// What came back so far.
-    pub fn seen(&self) -> &[Seen] {
-        &self.seen
-    }
-
-    /// The next number of the line to `port`.
-    pub fn sequence(&self, port: u8) -> u32 {
-        self.cables[usize::from(port) - 1].sequence
-    }
-
-    /// Takes the next number of the line to `port`: its frame will come late.
-    pub fn hold_back(&mut self, port: u8, kind: FrameKind, octets: &[u8]) -> u32 {
-        let cable = &mut self.cables[usize::from(port) - 1];
-        let sequence = cable.sequence;
-        cable.sequence = sequence.wrapping_add(1);
-        cable.sent.count_octets(kind, octets);
-        sequence
-    }
-
-    /// An ordinary label.
-    pub fn label(&self) -> Label {
-        Label { flags: 0, epoch: self.parts.epoch, sequence: None, stamp: None }
-    }
-
-    /// The neighbour at `port` sends a packet, whatever its credits.
-    pub fn send(&mut self, port: u8, octets: &[u8]) {
-        self.send_labelled(port, octets, self.label());
-    }
-
-    /// The same with a label of its own.
-    pub fn send_labelled(&mut self, port: u8, octets: &[u8], label: Label) {
-        self.neighbour(port).on_send(octets);
-        self.put(port, FrameKind::Infiniband, octets, label);
-    }
-
-    /// The neighbour at `port` sends a packet as soon as line and credit permit.
-    pub fn enqueue(&mut self, port: u8, octets: BytesMut) {
-        self.cables[usize::from(port) - 1].waiting.push_back((self.now, octets));
-    }
-
-    /// The neighbour at `port` says about `lane` what there is to say, out of turn.
-    pub fn say(&mut self, port: u8, lane: u8) {
-        let packet = self.neighbour(port).packet(lane);
-        if self.neighbour(port).tell(&packet) {
-            self.say_packet(port, &packet);
-        }
-    }
-
-    /// The neighbour at `port` sends this flow-control packet.
-    pub fn say_packet(&mut self, port: u8, packet: &FlowControlPacket) {
-        self.put(port, FrameKind::InfinibandLink, &packet.to_octets(), self.label());
-    }
-
-    /// The neighbour at `port` offers `blocks` on `lane` beyond what it has received, and says so.
-    pub fn offer(&mut self, port: u8, lane: u8, blocks: u16) {
-        self.neighbour(port).lanes[usize::from(lane)].offer = blocks;
-        self.say(port, lane);
-    }
-
-    /// The neighbour at `port` speaks so from now on, at once.
-    pub fn speak(&mut self, port: u8, voice: Voice) {
-        let now = self.now;
-        let neighbour = self.neighbour(port);
-        neighbour.voice = voice;
-        neighbour.due = now;
-    }
-
     /// One record on the line to `port`, in a datagram of its own.
     pub fn put(&mut self, port: u8, kind: FrameKind, octets: &[u8], label: Label) {
         let index = usize::from(port) - 1;
         let on_line = if kind == FrameKind::InfinibandLink { 8 } else { octets.len() };
         let leaves = self.parts.neighbours[index].2.occupy(on_line, self.now);
         let cable = &mut self.cables[index];
-        let stamp = label.stamp.unwrap_or(leaves.max(cable.last));
-        cable.last = cable.last.max(stamp);
-        let is_next = label.sequence.is_none() && label.epoch == self.parts.epoch;
-        let shim = Shim {
-            kind,
-            flags: label.flags,
-            end: cable.end,
-            link: cable.link,
-            epoch: label.epoch,
-            sequence: label.sequence.unwrap_or(cable.sequence),
-            length: octets.len() as u32,
-            stamp,
-        };
-        if is_next {
-            cable.sequence = cable.sequence.wrapping_add(1);
-            cable.sent.count_octets(kind, octets);
-        }
+        let shim = cable.shim(kind, octets, label, leaves, self.parts.epoch);
         let record = [&shim.emit()[..], octets].concat();
         let peer = &self.parts.peers[self.parts.daemon];
         // A full socket shows as a frame that the reconciliation misses.
         let _ = self.parts.socket.send(std::iter::once((peer, &record[..])));
-        let late_ns = monotonic_ns().saturating_sub(self.parts.clock.wall_ns_of(stamp));
+        let late_ns = monotonic_ns().saturating_sub(self.parts.clock.wall_ns_of(shim.stamp));
         if label.stamp.is_none() {
             let late = self.parts.clock.fabric(late_ns).as_ps() * 1_000;
             self.lateness.wall_ns.record(late_ns);

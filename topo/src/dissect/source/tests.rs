@@ -3,14 +3,16 @@
 use super::*;
 
 #[derive(Default)]
-struct Seen {
-    frames: Vec<(u64, Link, Vec<u8>)>,
-    complaints: Vec<String>,
+pub struct Seen {
+    pub frames: Vec<(u64, Link, Vec<u8>)>,
+    wire_lengths: Vec<usize>,
+    pub complaints: Vec<String>,
 }
 
 impl Visitor for Seen {
     fn frame(&mut self, packet: Packet<'_>) -> io::Result<()> {
         self.frames.push((packet.meta.number, packet.meta.link, packet.octets.to_vec()));
+        self.wire_lengths.push(packet.meta.wire_length);
         Ok(())
     }
 
@@ -19,7 +21,7 @@ impl Visitor for Seen {
     }
 }
 
-fn seen(input: &[u8], link: Option<Link>) -> Seen {
+pub fn seen(input: &[u8], link: Option<Link>) -> Seen {
     let mut seen = Seen::default();
     visit(input, link, &mut seen).expect("nothing to complain of the visitor");
     seen
@@ -104,4 +106,43 @@ fn a_capture_that_ends_in_the_middle_is_read_to_there() {
     let seen = seen(&file, None);
     assert_eq!(seen.frames.len(), 1);
     assert_eq!(seen.complaints, ["after packet 1: ends in the middle of a record header"]);
+}
+
+/// A pcapng of one interface and a packet of six octets, numbers in the order of `put`.
+fn pcapng(put: fn(u32) -> [u8; 4]) -> Vec<u8> {
+    // A link type takes the first half of its word.
+    let ethernet = if put(1)[0] == 1 { 1 } else { 1 << 16 };
+    let words = [
+        [0x0a0d_0d0a, 28, 0x1a2b_3c4d, 0x0001_0001, u32::MAX, u32::MAX, 28].as_slice(),
+        &[1, 20, ethernet, 0, 20],
+        &[6, 40, 0, 0, 0, 6, 6],
+    ];
+    let mut file: Vec<u8> = words.concat().into_iter().flat_map(put).collect();
+    file.extend([1, 2, 3, 4, 5, 6, 0, 0]);
+    file.extend(put(40));
+    file
+}
+
+#[test]
+fn what_is_there_of_a_torn_packet_is_shown() {
+    for order in [u32::to_be_bytes, u32::to_le_bytes] {
+        let records = pcap(1, order);
+        let blocks = pcapng(order);
+        assert_eq!(seen(&blocks, None).frames, seen(&records, None).frames);
+        for (file, behind) in [(records, 0), (blocks, 6)] {
+            for there in 1..6 {
+                let seen = seen(&file[..file.len() - behind - (6 - there)], None);
+                let octets = [1, 2, 3, 4, 5, 6][..there].to_vec();
+                assert_eq!(seen.frames, [(1, Link::Ethernet, octets)]);
+                assert_eq!(seen.complaints, ["packet 1 is torn: the file ends within it"]);
+                assert_eq!(seen.wire_lengths, [6]);
+            }
+            let seen = seen(&file[..file.len() - behind - 6], None);
+            assert_eq!(
+                (seen.frames.len(), seen.complaints.len()),
+                (0, 1),
+                "nothing is there of it"
+            );
+        }
+    }
 }

@@ -10,6 +10,7 @@ use crate::wire::infiniband::extended_headers::ExtendedHeaders;
 use crate::wire::infiniband::grh::Grh;
 use crate::wire::infiniband::lrh::{LinkNextHeader, Lrh};
 use crate::wire::infiniband::opcode::Opcode;
+use crate::wire::infiniband::packet::Packet;
 use bytes::BytesMut;
 
 /// Why a packet cannot be made.
@@ -60,6 +61,20 @@ impl PacketBuilder {
             bth,
             extended: ExtendedHeaders::NONE,
         }
+    }
+
+    /// What makes `packet` again around its payload, reserved bits of the LRH aside; `None` if it is
+    /// raw.
+    pub fn of(packet: &Packet<'_>) -> Option<PacketBuilder> {
+        Some(PacketBuilder {
+            virtual_lane: packet.lrh.virtual_lane,
+            service_level: packet.lrh.service_level,
+            dlid: packet.lrh.dlid,
+            slid: packet.lrh.slid,
+            grh: packet.grh,
+            bth: packet.bth?,
+            extended: packet.extended,
+        })
     }
 
     /// Replaces what `buffer` holds by the packet, LRH to VCRC. `fill` writes `payload_length`

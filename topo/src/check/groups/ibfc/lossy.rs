@@ -2,15 +2,14 @@
 
 use crate::check::bench::devices::{FRAME_TIME, MTU, burst, class, link, nic, switch};
 use crate::check::case::Failure;
-use emulation::recorder::Recording;
 use emulation::simulator::Simulator;
 use emulation::wiring::{End, LinkWiring, NodeKind, NodeWiring, Wiring};
-use emulation::witness::Witness;
+use emulation::witness::Unwatched;
 use nicd::config::Transport;
 use nicd::nic::Nic;
 use proto::counters::DeviceReading;
 use proto::device::{Departure, Device};
-use proto::events::{DeviceEvent, Direction};
+use proto::events::DeviceEvent;
 use proto::frame::{Frame, FrameKind};
 use proto::ids::PortNumber;
 use proto::units::{Duration, Instant};
@@ -80,29 +79,6 @@ impl<D: Device> Device for Deaf<D> {
     }
 }
 
-/// Nobody looks.
-struct Nobody;
-
-impl Witness for Nobody {
-    fn next_due(&self) -> Option<Instant> {
-        None
-    }
-
-    fn sample(&mut self, _: Instant, _: &mut [Box<dyn Device>]) {}
-
-    fn event(&mut self, _: usize, _: DeviceEvent) {}
-
-    fn wants_frames(&self, _: usize, _: PortNumber) -> bool {
-        false
-    }
-
-    fn frame(&mut self, _: usize, _: PortNumber, _: Direction, _: &Frame, _: Instant) {}
-
-    fn finish(self: Box<Self>, _: Instant, _: &mut [Box<dyn Device>]) -> Recording {
-        unreachable!("nobody asks it for a recording")
-    }
-}
-
 /// What became of the packets of three senders into one receiver.
 pub struct Fabric {
     /// Messages delivered.
@@ -154,7 +130,7 @@ pub fn run_incast(every: Option<u64>) -> Result<Fabric, Failure> {
 }
 
 fn run(simulator: &mut Simulator, until: Instant) -> Fabric {
-    simulator.run(until, &mut Nobody, |_| ControlFlow::Continue(()));
+    simulator.run(until, &mut Unwatched, |_| ControlFlow::Continue(()));
     let mut fabric =
         Fabric { delivered: 0, delivered_late: 0, dropped: 0, reordered: 0, flow_control_lost: 0 };
     for device in simulator.devices() {

@@ -17,7 +17,7 @@ use std::num::NonZeroU64;
 pub fn starvation() -> Finding {
     let rest = "[[traffic]]\nname = \"incast\"\nfrom = \"h[1-3]\"\nto = \"h4\"\n\
                 arrivals = \"backlog\"\nsize = \"2048 B\"\ntransport = \"rc\"\n";
-    let text = star(4, "3 s", "", rest);
+    let text = star(4, "10 s", "", rest);
     let (fidelity, departures) = starved(&text)?;
     ensure(!fidelity.ok, || {
         let p99 = fidelity.lateness_p99_frames;
