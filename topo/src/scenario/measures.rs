@@ -11,6 +11,7 @@ use crate::scenario::repeat::{REPEATS_MAX, repeat};
 use crate::scenario::traffic::Plan;
 use crate::topology::Topology;
 use proto::units::{Duration, Instant};
+use std::collections::BTreeSet;
 
 /// The words for [`Quantity`]; `count` stands for every [`Counter`].
 const QUANTITIES: [(&str, Quantity); 11] = [
@@ -260,23 +261,17 @@ fn place(
 }
 
 /// Everything the strings of `at` name, each once.
-fn gather<T: PartialEq>(
+fn gather<T: Copy + Ord>(
     fields: &Fields<'_>,
     topology: &Topology,
     find: fn(&Topology, &str) -> Result<Vec<T>, Complaint>,
     problems: &mut Problems,
 ) -> Option<Vec<T>> {
-    let mut all: Vec<T> = Vec::new();
+    let (mut all, mut known) = (Vec::new(), BTreeSet::new());
     let mut sound = true;
     for (text, place) in fields.texts("at") {
         match find(topology, text) {
-            Ok(found) => {
-                for item in found {
-                    if !all.contains(&item) {
-                        all.push(item);
-                    }
-                }
-            }
+            Ok(found) => all.extend(found.into_iter().filter(|item| known.insert(*item))),
             Err(complaint) => {
                 problems.report(place, format!("{}.at", fields.path), complaint);
                 sound = false;
