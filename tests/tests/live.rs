@@ -228,7 +228,7 @@ fn a_killed_launcher_leaves_no_daemon() {
 #[ignore = "slow: run with ./test.sh --slow"]
 fn the_demo_passes_live_and_agrees_with_its_twin() {
     for name in ["demo-none", "demo-ib-cca"] {
-        assert_agrees_with_its_twin(name, &[]);
+        assert_agrees_with_its_twin(&format!("pfister/{name}"), &[]);
     }
 }
 
@@ -236,27 +236,45 @@ fn the_demo_passes_live_and_agrees_with_its_twin() {
 #[ignore = "slow: run with ./test.sh --slow"]
 fn case_4_passes_live_and_agrees_with_its_twin() {
     for name in ["case4-none", "case4-ib-cca"] {
-        assert_agrees_with_its_twin(name, &[]);
+        assert_agrees_with_its_twin(&format!("pfister/{name}"), &[]);
     }
+}
+
+#[test]
+#[ignore = "slow: run with ./test.sh --slow"]
+fn sixteen_bursts_pass_live_and_agree_with_their_twins() {
+    for name in ["burst-none", "burst-ib-cca", "burst-rr-cc"] {
+        assert_agrees_with_its_twin(&format!("rrcc/{name}"), &[]);
+    }
+}
+
+#[test]
+#[ignore = "slow: run with ./test.sh --slow"]
+fn a_hundred_and_twenty_eight_nodes_keep_up_at_four_milliseconds() {
+    let words = ["--dilate", "1929"];
+    let live = assert_agrees_with_its_twin("pfister/large/fat128x16-live-ib-cca", &words);
+    let late = live.number("/fidelity/lateness_p99_frames");
+    assert!(late <= 0.03, "p99 of lateness is {late} frame times");
 }
 
 #[test]
 #[ignore = "slow: run with ./test.sh --slow"]
 fn one_process_a_device_holds_a_frame_time_of_two_milliseconds() {
     for name in ["demo-none", "demo-ib-cca"] {
-        assert_agrees_with_its_twin(name, &["--set", "run.placement=device", "--dilate", "965"]);
+        let words = ["--set", "run.placement=device", "--dilate", "965"];
+        assert_agrees_with_its_twin(&format!("pfister/{name}"), &words);
     }
 }
 
 /// Runs a scenario live and on the virtual clock; ratios to line rate that are expected agree within
 /// 0.03 (design.md 5).
-fn assert_agrees_with_its_twin(name: &str, words: &[&str]) {
+fn assert_agrees_with_its_twin(name: &str, words: &[&str]) -> Ended {
     let _alone = alone();
-    let file = in_repository(&format!("topo/scenarios/pfister/{name}.toml"));
+    let file = in_repository(&format!("topo/scenarios/{name}.toml"));
     let twin = Running::start(&file, &["--backend", "virtual"]).end(300.0);
     assert_eq!(twin.verdict(), "pass", "{}", twin.data);
     let live =
-        repeated(|| Running::start(&file, &[&["--backend", "udp"], words].concat()).end(300.0));
+        repeated(|| Running::start(&file, &[&["--backend", "udp"], words].concat()).end(600.0));
     assert_passes(&live);
     for measure in expected_ratios(&file) {
         let [real, ideal] = [&live, &twin].map(|run| run.number(&format!("/measures/{measure}")));
@@ -265,6 +283,7 @@ fn assert_agrees_with_its_twin(name: &str, words: &[&str]) {
             "{name}: {measure} is {real} live and {ideal} on the virtual clock"
         );
     }
+    live
 }
 
 /// The measures of a scenario that are ratios to line rate and have an expectation.
