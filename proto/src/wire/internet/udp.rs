@@ -1,4 +1,4 @@
-//! UDP.
+//! UDP: ports, a length, and a checksum that may be missing.
 
 use crate::wire::big_endian::u16_at;
 use crate::wire::ethernet::ethertype::ROCE_V2_PORT;
