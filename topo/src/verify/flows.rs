@@ -1,6 +1,7 @@
 //! Flows followed through a file, as many as memory is granted for.
 
 use super::{Seen, Tally};
+use crate::verify::anatomy::Endpoint;
 use crate::verify::ports::Place;
 use proto::wire::infiniband::Bth;
 use proto::wire::infiniband::opcode::{OpcodeRow, Operation, Transport};
@@ -15,8 +16,9 @@ pub const FLOWS_MAX: usize = 1 << 17;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FlowKey {
     place: Place,
-    slid: u16,
-    dlid: u16,
+    from: Endpoint,
+    /// `None` where all destinations count together.
+    to: Option<Endpoint>,
     destination: u32,
     source: u32,
     role: Role,
@@ -71,8 +73,8 @@ impl FlowPacket {
         let one_to_many = role == Role::Datagram;
         let key = FlowKey {
             place: seen.place,
-            slid: anatomy.lrh.slid.get(),
-            dlid: if one_to_many { 0 } else { anatomy.lrh.dlid.get() },
+            from: anatomy.source,
+            to: (!one_to_many).then_some(anatomy.destination),
             destination: if one_to_many { 0 } else { bth.destination.get() },
             source,
             role,

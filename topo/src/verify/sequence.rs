@@ -6,6 +6,7 @@
 //! a number that comes again can be told there.
 //! Source: IBTA Vol 1, 9.7.1 (PSN), 9.7.5.1.3 (retries), 9.8.
 
+use super::anatomy::Endpoint;
 use super::flows::{FlowPacket, Flows, Role};
 use super::ports::Place;
 use super::{Family, Findings, Rule, Seen, Tally};
@@ -48,7 +49,7 @@ struct Flow {
 pub struct Sequences {
     flows: Flows<Flow>,
     /// The number each NAK named last, by where its requester's packets are seen.
-    asked: HashMap<(u32, u16, u16), Psn>,
+    asked: HashMap<(u32, Endpoint, Endpoint), Psn>,
     retransmitted: u64,
 }
 
@@ -80,8 +81,8 @@ impl Family for Sequences {
         let ahead = psn.distance_from(flow.next);
         let begins = packet.row.begins_message();
         if ahead < 0 && !(packet.role() == Role::ReadResponse && begins) {
-            let lids = seen.anatomy.map(|anatomy| (anatomy.lrh.slid, anatomy.lrh.dlid));
-            let key = lids.map(|(slid, dlid)| (seen.place.port, slid.get(), dlid.get()));
+            let ends = seen.anatomy.map(|anatomy| (anatomy.source, anatomy.destination));
+            let key = ends.map(|(from, to)| (seen.place.port, from, to));
             let asked = key.is_some_and(|key| self.asked.get(&key) == Some(&psn));
             if asked || flow.again == Some(psn) {
                 self.retransmitted += 1;
@@ -125,7 +126,7 @@ impl Sequences {
             return;
         }
         let Place { port, .. } = seen.place;
-        let key = (port, anatomy.lrh.dlid.get(), anatomy.lrh.slid.get());
+        let key = (port, anatomy.destination, anatomy.source);
         if self.asked.len() < ASKED_MAX || self.asked.contains_key(&key) {
             self.asked.insert(key, bth.psn);
         }

@@ -1,7 +1,8 @@
 //! Where the parts of a RoCE packet lie in its frame: what everybody asks before looking inside.
 //!
 //! Lengths and versions are checked as far as the BTH, checksums and ICRC are not. A frame that does
-//! not claim to be RoCE is none, and no error.
+//! not claim to be RoCE is none, and no error. Source: IBTA Vol 1, annexes A16 and A17; RFC 791, RFC
+//! 8200, RFC 768.
 
 use crate::wire::error::{ParseError, Reason};
 use crate::wire::ethernet::crc::Network;

@@ -1,4 +1,6 @@
 //! A whole RoCE packet: taken apart as found, put together with lengths and checks computed.
+//!
+//! Source: IBTA Vol 1, annexes A16 and A17 (which headers a packet has, and in which order).
 
 pub mod builder;
 
