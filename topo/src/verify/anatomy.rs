@@ -12,7 +12,7 @@ use proto::wire::roce::Layout;
 use std::net::Ipv6Addr;
 
 /// Who sends or receives, as the network knows them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Endpoint {
     /// A LID of InfiniBand.
     Lid(u16),

@@ -200,3 +200,6 @@ fn addresses(seen: &Seen<'_>, envelope: &Envelope, findings: &mut Findings) {
         findings.report(&CONTROL_ADDRESS, seen, || "a VLAN tag".to_owned(), expected);
     }
 }
+
+#[cfg(test)]
+mod tests;

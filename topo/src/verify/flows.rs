@@ -49,6 +49,9 @@ pub struct FlowPacket {
 /// Queue pairs 0 and 1 are those of management, whose senders number as they like.
 const MANAGEMENT_QUEUE_PAIRS: u32 = 2;
 
+/// Why their datagrams are of no flow.
+pub const MANAGEMENT: &str = "management datagrams (numbered as their sender likes)";
+
 impl FlowPacket {
     /// The flow of a believed packet; why there is none, otherwise (empty for what never has one).
     pub fn of(seen: &Seen<'_>) -> Result<FlowPacket, &'static str> {
@@ -62,7 +65,7 @@ impl FlowPacket {
                 let deth = anatomy.extended.and_then(|extended| extended.deth).ok_or("")?;
                 let (source, destination) = (deth.source.get(), bth.destination.get());
                 if source.min(destination) < MANAGEMENT_QUEUE_PAIRS {
-                    return Err("management datagrams (numbered as their sender likes)");
+                    return Err(MANAGEMENT);
                 }
                 (Role::Datagram, source)
             }

@@ -59,13 +59,13 @@ pub fn amended(checksum: u16, before: u16, after: u16) -> u16 {
 /// # Errors
 /// In layer "IPv4": a wrong checksum.
 pub fn verify_ipv4_header(header: &[u8]) -> Result<(), ParseError> {
-    let present = header
-        .get(ipv4::field::CHECKSUM)
-        .map_or(0, |found| found.iter().fold(0, |number, octet| number << 8 | u32::from(*octet)));
-    let computed = u32::from(ipv4_header(header));
-    if computed == present {
+    // With a right checksum all words add up to ones: 0xffff passes where 0 is right (RFC 1071).
+    if finish(sum(header)) == 0 {
         return Ok(());
     }
+    let carried = header.get(ipv4::field::CHECKSUM).unwrap_or_default();
+    let present = carried.iter().fold(0, |number, octet| number << 8 | u32::from(*octet));
+    let computed = u32::from(ipv4_header(header));
     Err(ParseError { layer: Ipv4::LAYER, offset: 0, reason: Reason::Check { computed, present } })
 }
 
@@ -91,6 +91,21 @@ mod tests {
             assert_eq!(refused.layer, "IPv4");
             assert!(matches!(refused.reason, Reason::Check { .. }));
         }
+    }
+
+    #[test]
+    fn both_zeros_of_ones_complement_hold() {
+        let mut header = HEADER;
+        // The identification that makes the right checksum 0.
+        let identification = 0x718c_u32 + 0x9161;
+        let identification = (identification % 0x1_0000 + identification / 0x1_0000) as u16;
+        header[4..6].copy_from_slice(&identification.to_be_bytes());
+        for carried in [0, 0xffff_u16] {
+            header[10..12].copy_from_slice(&carried.to_be_bytes());
+            assert_eq!((ipv4_header(&header), verify_ipv4_header(&header)), (0, Ok(())));
+        }
+        header[11] = 0xfe;
+        assert!(verify_ipv4_header(&header).is_err());
     }
 
     #[test]
