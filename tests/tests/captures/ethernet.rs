@@ -12,6 +12,7 @@ use proto::wire::roce::{Layout, NetworkHeaders, Packet, PacketBuilder};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
+use topo::verify::{Settings, verify};
 
 /// What holds of every RoCE frame here.
 fn assert_genuine(octets: &[u8], name: &str) {
@@ -66,6 +67,28 @@ fn frames(folder: &Path) -> Vec<(String, Vec<u8>)> {
         }
     }
     frames
+}
+
+/// What hardware and Linux sent breaks no rule of `verify`, of two connections in turn included.
+#[test]
+fn nothing_is_wrong_with_any_captured_frame() {
+    let Some(folder) = captures() else { return };
+    let mut files = 0;
+    for kind in ["rocev2", "pause"] {
+        for entry in std::fs::read_dir(folder.join(kind)).expect("a folder of captures") {
+            let path = entry.expect("a readable folder").path();
+            if path.extension().is_none_or(|extension| extension != "pcap") {
+                continue;
+            }
+            let octets = std::fs::read(&path).expect("a readable file");
+            let report = verify(&octets[..], "", &Settings::default(), 9).expect("a capture");
+            assert_eq!(report.findings, [], "{}", path.display());
+            let checked = report.tally.checked.get(if kind == "pause" { "fcs" } else { "icrc" });
+            assert_eq!(checked, Some(&report.frames), "{}: every frame", path.display());
+            files += 1;
+        }
+    }
+    assert!(files >= 9, "found {files}");
 }
 
 /// None of them has an FCS, and none is cut: all ICRCs are there and are checked.

@@ -8,7 +8,7 @@ use crate::wire::roce::{NetworkHeaders, PacketBuilder};
 use bytes::BytesMut;
 use proptest::prelude::*;
 
-/// A CNP over IPv4 that a ConnectX-4 Lx sent (scapy, test/contrib/roce.uts).
+/// A CNP over IPv4 that a ConnectX-4 Lx sent. Source: scapy, test/contrib/roce.uts.
 pub const CNP: &str = "e41d2dab2bc27cfe90643b32080045c2003c718c4000401191610a0011010a001201000012b700280000\
     8100ffff40000118000000000000000000000000000000000000000082fd002a";
 

@@ -128,7 +128,7 @@ fn check_notification(name: &str, frame: &[u8], queue_pair: u32) -> Result<(), F
 
 /// What may change on the way: Ethernet's header, what routers and switches write, and Resv8a.
 fn variant(name: &str) -> Vec<Range<usize>> {
-    let mut free = vec![0..14 * 8];
+    let mut free: Vec<Range<usize>> = (0..14).map(octet).collect();
     match name {
         "RoCEv2/IPv4" => free.extend([15, 22, 24, 25, 40, 41, 46].map(octet)),
         "RoCEv2/IPv6" => {
