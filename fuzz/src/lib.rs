@@ -7,6 +7,7 @@
 pub mod bench;
 pub mod capture;
 pub mod datagram;
+pub mod ethernet;
 pub mod frames;
 pub mod link_packet;
 pub mod nic;
@@ -29,6 +30,7 @@ pub struct Target {
 pub const TARGETS: &[Target] = &[
     Target { name: "packet", check: packet::check },
     Target { name: "link_packet", check: link_packet::check },
+    Target { name: "ethernet", check: ethernet::check },
     Target { name: "datagram", check: datagram::check },
     Target { name: "capture", check: capture::check },
     Target { name: "scenario", check: scenario::check },

@@ -8,10 +8,15 @@ use emulation::cable::shim::{SendingEnd, Shim};
 use emulation::capture::pcapng;
 use proto::events::Direction;
 use proto::frame::FrameKind;
-use proto::ids::VirtualLane;
+use proto::ids::{Priority, Psn, QueuePairNumber, VirtualLane, VlanId};
 use proto::random::Random;
 use proto::units::Instant;
-use proto::wire::infiniband::{FlowControlOp, FlowControlPacket, Opcode};
+use proto::wire::ethernet::{MacAddress, MacControl, Pause, Pfc, VlanTag};
+use proto::wire::infiniband::{
+    Bth, ExtendedHeaders, FlowControlOp, FlowControlPacket, Grh, Opcode, Packet,
+};
+use proto::wire::internet::{Ipv4, Ipv6, Udp};
+use proto::wire::roce::{self, NetworkHeaders};
 
 /// The inputs a target's corpus begins with; always the same.
 pub fn seeds(target: &str) -> Vec<Vec<u8>> {
@@ -21,6 +26,7 @@ pub fn seeds(target: &str) -> Vec<Vec<u8>> {
     match target {
         "packet" => (0..40).map(|n| [&[n % 8], &packet(&tape(48), n)[..]].concat()).collect(),
         "link_packet" => (0..24).map(|n| link_packet(&tape(4), n)).collect(),
+        "ethernet" => (0..40).map(|n| ethernet(&tape(64), n)).collect(),
         "datagram" => (0..24).map(|n| datagrams(&tape(200), n)).collect(),
         "capture" => (0..24).map(|n| capture(&tape(160), n)).collect(),
         "scenario" => scenarios(),
@@ -58,6 +64,64 @@ fn link_packet(tape: &[u8], n: u8) -> Vec<u8> {
         _ => {}
     }
     octets
+}
+
+/// A frame of Ethernet behind the octet that says what is mended: RoCE over all three, PAUSE and PFC.
+fn ethernet(tape: &[u8], n: u8) -> Vec<u8> {
+    let port = MacAddress::from_number(u64::from(n) + 1);
+    let mut frame = match n % 5 {
+        3 => MacControl::Pause(Pause { time: u16::from(tape[0]) << 8 }).to_octets(port).to_vec(),
+        4 => {
+            let pfc = Pfc::default().with(Priority::truncate(tape[0]), u16::from(tape[1]));
+            MacControl::Pfc(pfc).to_octets(port).to_vec()
+        }
+        network => roce(tape, n, network),
+    };
+    if n % 8 == 7 {
+        let at = usize::from(tape[3]) % frame.len();
+        frame[at] ^= 0x10;
+    }
+    if n % 11 == 10 {
+        frame.truncate(frame.len() * 2 / 3);
+    }
+    [&[n % 16][..], &frame].concat()
+}
+
+fn roce(tape: &[u8], n: u8, network: u8) -> Vec<u8> {
+    let native = packet(tape, n);
+    let native = Packet::parse(&native).ok().and_then(|packet| {
+        let payload = packet.payload[..packet.payload.len().min(40)].to_vec();
+        Some((packet.bth?, packet.extended, payload))
+    });
+    // One in five seeds of packets is damaged.
+    let plain =
+        Bth::new(Opcode::UC_SEND_ONLY, QueuePairNumber::truncate(7), Psn::truncate(n.into()));
+    let (bth, extended, payload) = native.unwrap_or((plain, ExtendedHeaders::NONE, vec![n; 9]));
+    let udp = Udp::roce(0xc000 | u16::from(tape[4]));
+    let network = match network {
+        0 => {
+            let source = [10, 0, 0, tape[5]].into();
+            NetworkHeaders::Ipv4(
+                Ipv4 { source, ..Ipv4::default() },
+                &[1; 4][..usize::from(n % 2) * 4],
+                udp,
+            )
+        }
+        1 => NetworkHeaders::Ipv6(Ipv6 { flow_label: tape[5].into(), ..Ipv6::default() }, udp),
+        _ => NetworkHeaders::Global(Grh { flow_label: tape[5].into(), ..Grh::default() }),
+    };
+    let tag = (n % 3 == 0).then(|| VlanTag {
+        priority: Priority::truncate(n),
+        drop_eligible: false,
+        id: VlanId::truncate(n.into()),
+        ethertype: 0,
+    });
+    let [destination, source] = [1, 2].map(MacAddress::from_number);
+    let builder = roce::PacketBuilder { destination, source, tag, network, bth, extended };
+    let mut octets = BytesMut::new();
+    let fill = |place: &mut [u8]| place.copy_from_slice(&payload);
+    builder.emit(&mut octets, payload.len(), fill).expect("short enough");
+    octets.to_vec()
 }
 
 fn datagrams(tape: &[u8], n: u8) -> Vec<u8> {

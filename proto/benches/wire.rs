@@ -3,11 +3,15 @@
 use bytes::BytesMut;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use proto::frame::FrameKind;
-use proto::ids::{Lid, Psn, QueuePairNumber, VirtualLane};
+use proto::ids::{Lid, Priority, Psn, QueuePairNumber, VirtualLane, VlanId};
 use proto::wire::classify::classify;
+use proto::wire::ethernet::{MacAddress, MacControl, Pfc, VlanTag};
 use proto::wire::infiniband::{
-    Bth, FlowControlOp, FlowControlPacket, Opcode, Packet, PacketBuilder, crc, relabel,
+    Bth, ExtendedHeaders, FlowControlOp, FlowControlPacket, Opcode, Packet, PacketBuilder, crc,
+    relabel,
 };
+use proto::wire::internet::{Ipv4, Udp, mark_congestion};
+use proto::wire::roce::{self, NetworkHeaders};
 use std::hint::black_box;
 
 const MTU: usize = 2048;
@@ -105,5 +109,62 @@ fn link(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, hop, end, link);
+fn roce_send() -> roce::PacketBuilder<'static> {
+    let tag = VlanTag {
+        priority: Priority::truncate(3),
+        drop_eligible: false,
+        id: VlanId::truncate(1),
+        ethertype: 0,
+    };
+    roce::PacketBuilder {
+        destination: MacAddress::from_number(2),
+        source: MacAddress::from_number(1),
+        tag: Some(tag),
+        network: NetworkHeaders::Ipv4(Ipv4::default(), &[], Udp::roce(50_000)),
+        bth: send(Opcode::RC_SEND_ONLY).bth,
+        extended: ExtendedHeaders::NONE,
+    }
+}
+
+/// What RoCEv2 costs hop by hop, and at both ends.
+fn ethernet(criterion: &mut Criterion) {
+    const PAYLOAD: usize = 1500;
+    let mut group = criterion.benchmark_group("ethernet");
+    let source = vec![0xa5; PAYLOAD];
+    let fill = |place: &mut [u8]| place.copy_from_slice(black_box(&source));
+    let mut full = BytesMut::new();
+    roce_send().emit(&mut full, PAYLOAD, fill).expect("short enough");
+    group.throughput(Throughput::Elements(1));
+    group.bench_function("classify 1500 B SEND", |b| {
+        b.iter(|| classify(FrameKind::Ethernet, black_box(&full)));
+    });
+    let mut octets = full.clone();
+    group.bench_function("mark CE 1500 B", |b| {
+        b.iter(|| {
+            // ECT(0) again, under a checksum that is wrong by the same amount each time.
+            octets[19] = 0x02;
+            mark_congestion(black_box(&mut octets))
+        });
+    });
+    group.bench_function("parse 1500 B SEND", |b| {
+        b.iter(|| roce::Packet::parse(black_box(&full)));
+    });
+    let pfc = MacControl::Pfc(Pfc::default().with(Priority::truncate(3), 0xffff));
+    let control = pfc.to_octets(MacAddress::from_number(1));
+    group.bench_function("PFC emit", |b| {
+        b.iter(|| black_box(&pfc).to_octets(MacAddress::from_number(1)));
+    });
+    group.bench_function("PFC parse", |b| b.iter(|| MacControl::parse(black_box(&control))));
+    group.throughput(Throughput::Bytes(full.len() as u64));
+    group.bench_function("verify ICRC 1500 B", |b| {
+        b.iter(|| roce::checks::verify_icrc(black_box(&full)));
+    });
+    let mut buffer = BytesMut::new();
+    group.bench_function("emit 1500 B SEND with all checks", |b| {
+        b.iter(|| black_box(roce_send()).emit(&mut buffer, PAYLOAD, fill));
+    });
+    group.finish();
+}
+
+criterion_group!(benches, hop, end, link, ethernet);
 criterion_main!(benches);

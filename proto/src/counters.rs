@@ -46,6 +46,8 @@ drop_reasons! {
     Vcrc = "vcrc", EndToEnd;
     /// The end-to-end CRC is wrong.
     Icrc = "icrc", EndToEnd;
+    /// The checksum of an IPv4 header, or that of a UDP datagram, is wrong.
+    Checksum = "checksum", EndToEnd;
     /// The sender marked it as bad at its end.
     Aborted = "aborted", EndToEnd;
     /// Larger than the port's MTU.
@@ -90,6 +92,12 @@ drop_reasons! {
     LinkPacket = "link_packet", Link;
     /// A link packet older than newer data on the same link.
     StaleLinkPacket = "stale_link_packet", Link;
+    /// A MAC control frame whose opcode asks for nothing known here.
+    MacControlOpcode = "mac_control_opcode", Link;
+    /// A MAC control frame that ends before its parameters do.
+    MacControlLength = "mac_control_length", Link;
+    /// A PFC frame that speaks of priorities above 7.
+    PfcVector = "pfc_vector", Link;
 }
 
 /// Losses a reason, indexed by `DropReason as usize`.

@@ -1,5 +1,6 @@
 //! A frame: the octets of one packet exactly as on the wire, and what was found in its headers.
 
+use crate::ids::Ecn;
 use crate::units::Bytes;
 use bytes::BytesMut;
 use serde::{Deserialize, Serialize};
@@ -96,7 +97,7 @@ pub enum FrameClass {
 /// What one look at the headers found; made once a hop by `wire::classify`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameHeaders {
-    /// First octet of the link header to the last octet of the last CRC.
+    /// First octet of the link header to the last octet of the last CRC; the FCS does not count.
     pub size: Bytes,
     /// Who sent it: a LID, or a MAC address as a number.
     pub source: u64,
@@ -118,6 +119,8 @@ pub struct FrameHeaders {
     pub fecn: bool,
     /// Backward congestion notification is set.
     pub becn: bool,
+    /// What an IP header says of congestion; [`Ecn::NotCapable`] where there is none.
+    pub ecn: Ecn,
     /// Octets of payload the transport carries, without padding.
     pub payload: Bytes,
 }

@@ -87,6 +87,69 @@ bounded!(
     Psn, u32, "u32", "packet sequence number", 0x00ff_ffff
 );
 
+bounded!(
+    /// Priority of an Ethernet frame, 0 to 7. Source: IEEE 802.1Q, 9.6 (PCP).
+    Priority, u8, "u8", "priority", 7
+);
+bounded!(
+    /// VLAN identifier, 12 bits; 0 says that the tag carries a priority alone. Source: IEEE 802.1Q, 9.6.
+    VlanId, u16, "u16", "VLAN identifier", 0xfff
+);
+bounded!(
+    /// Differentiated services code point, 6 bits. Source: RFC 2474.
+    Dscp, u8, "u8", "DSCP", 63
+);
+
+impl Priority {
+    /// As an index into a table of eight priorities.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl Dscp {
+    /// As an index into a table of 64 code points.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// What the two bits behind the DSCP say of congestion. Source: RFC 3168, 5.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Ecn {
+    /// Not-ECT: the ends would not understand a mark. What has no such bits counts as this.
+    #[default]
+    NotCapable = 0b00,
+    /// ECT(1).
+    Capable1 = 0b01,
+    /// ECT(0), which RoCE sends.
+    Capable0 = 0b10,
+    /// CE: somebody on the way has met congestion.
+    CongestionExperienced = 0b11,
+}
+
+impl Ecn {
+    /// What the low two bits say.
+    pub const fn from_bits(bits: u8) -> Ecn {
+        match bits & 0b11 {
+            0b00 => Ecn::NotCapable,
+            0b01 => Ecn::Capable1,
+            0b10 => Ecn::Capable0,
+            _ => Ecn::CongestionExperienced,
+        }
+    }
+
+    /// The two bits.
+    pub const fn bits(self) -> u8 {
+        self as u8
+    }
+
+    /// True where a mark would be understood, or has been set.
+    pub const fn is_capable(self) -> bool {
+        !matches!(self, Ecn::NotCapable)
+    }
+}
+
 impl VirtualLane {
     /// The lane of subnet management packets: never credit controlled.
     pub const MANAGEMENT: VirtualLane = VirtualLane(15);
@@ -263,6 +326,7 @@ mod tests {
         assert!(VirtualLane::new(16).is_err());
         assert!(Psn::new(1 << 24).is_err());
         assert!(PortNumber::new(0).is_err());
+        assert!(Priority::new(8).is_err() && Dscp::new(64).is_err() && VlanId::new(4096).is_err());
         assert_eq!(PortNumber::from_index(0).get(), 1);
     }
 }

@@ -9,7 +9,7 @@
 //! CRCs are never checked in passing. Which check a receiver owes depends on who it is (a switch the
 //! VCRC, an adapter the ICRC too) and on the cable, so [`infiniband::crc`] has a function for each.
 //! Setters exist for what a switch may change and for nothing else; they are the whole of
-//! [`infiniband::relabel`].
+//! [`infiniband::relabel`] and [`internet::ecn`].
 //!
 //! What may panic: no function here panics on the *octets* it is given to read, whatever they are.
 //! `emit` panics when the *buffer* it is given to write is shorter than the header's `LEN`, which is
@@ -42,7 +42,8 @@
 //!
 //! The map: [`error`] says why octets were refused; [`classify`] is the one look at the headers that
 //! every hop takes; [`infiniband`] holds headers, CRCs, whole packets and link packets; [`ethernet`]
-//! holds EtherTypes and CRCs.
+//! holds addresses, tags, PAUSE and PFC; [`internet`] IP, UDP and the mark of congestion; [`roce`] whole
+//! packets over either.
 
 pub(crate) mod big_endian;
 pub mod classify;
@@ -50,3 +51,5 @@ pub mod error;
 pub mod ethernet;
 pub(crate) mod header;
 pub mod infiniband;
+pub mod internet;
+pub mod roce;

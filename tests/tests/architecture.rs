@@ -254,7 +254,14 @@ fn parent_files_stand_beside_their_folders_and_have_telling_names() {
 
 #[test]
 fn engines_name_their_sources() {
-    let rooms = ["proto/src/link/credit", "proto/src/link/vl_arbiter", "proto/src/wire/infiniband"];
+    let rooms = [
+        "proto/src/link/credit",
+        "proto/src/link/vl_arbiter",
+        "proto/src/wire/infiniband",
+        "proto/src/wire/ethernet",
+        "proto/src/wire/internet",
+        "proto/src/wire/roce",
+    ];
     for room in rooms {
         let engines: Vec<_> = sources()
             .into_iter()

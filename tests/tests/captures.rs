@@ -4,6 +4,9 @@
 //! `PAUSEBED_CAPTURES` names another folder. Where the folder is missing the tests say that they
 //! skip. A folder that was named and is missing is a failure.
 
+#[path = "captures/ethernet.rs"]
+mod ethernet;
+
 use bytes::BytesMut;
 use proto::frame::{FrameClass, FrameKind};
 use proto::ids::{Lid, Psn, QueuePairNumber, VirtualLane};

@@ -87,6 +87,11 @@ fn a_few_thousand_random_packets_hold() {
 }
 
 #[test]
+fn a_few_thousand_random_frames_of_ethernet_hold() {
+    smoke("ethernet", 20_000);
+}
+
+#[test]
 fn a_few_thousand_random_datagrams_hold() {
     smoke("datagram", 10_000);
 }

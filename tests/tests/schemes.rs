@@ -11,7 +11,7 @@ use proto::congestion::{
     ReactionPoint, ReactionState, Travel,
 };
 use proto::frame::{FrameClass, FrameHeaders};
-use proto::ids::PortNumber;
+use proto::ids::{Ecn, PortNumber};
 use proto::random::Random;
 use proto::units::{BitRate, Bytes, Duration, Instant};
 use std::fmt::Write;
@@ -105,6 +105,7 @@ impl Conversation {
             psn: 0,
             fecn: false,
             becn: false,
+            ecn: Ecn::NotCapable,
             payload: Bytes::new(2048),
         };
         let sample = QueueSample {

@@ -12,5 +12,7 @@ mod crcs;
 mod dissection;
 #[path = "witnesses/limits.rs"]
 mod limits;
+#[path = "witnesses/roce.rs"]
+mod roce;
 #[path = "witnesses/tshark.rs"]
 mod tshark;

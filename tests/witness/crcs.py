@@ -1,7 +1,8 @@
 """A witness of InfiniBand's CRCs that shares no code with the product: crcmod, zlib and this file.
 
-  crcs.py judge         reads frames on standard input, a line each: "packet HEX" or "link HEX";
-                        answers a JSON object a line: {"icrc": true|false|null, "vcrc": …, "lpcrc": …}
+  crcs.py judge         reads frames on standard input, a line each: "packet HEX", "link HEX", or
+                        "ethernet HEX" (RoCE, without FCS); answers a JSON object a line:
+                        {"icrc": true|false|null, "vcrc": …, "lpcrc": …}
   crcs.py make N SEED   answers N random valid frames and N with one bit flipped, a JSON object a
                         line: {"kind", "hex", "flipped": bit or null, "icrc", "vcrc", "lpcrc"}
   crcs.py compare N SEED  N random RoCEv2 packets by scapy: is the rule used here for masking that of
@@ -19,6 +20,7 @@ import zlib
 import crcmod
 
 CRC16 = crcmod.mkCrcFun(0x1100B, initCrc=0, rev=True, xorOut=0xFFFF)
+CRC32 = crcmod.mkCrcFun(0x104C11DB7, initCrc=0, rev=True, xorOut=0xFFFFFFFF)
 LRH, GRH, BTH, ICRC, VCRC = 8, 40, 12, 4, 2
 # Ones in front of and over a GRH: traffic class and flow label in octets 0 to 3, hop limit in 7.
 GRH_ONES = {0: 0x0F, 1: 0xFF, 2: 0xFF, 3: 0xFF, 7: 0xFF}
@@ -49,8 +51,34 @@ def icrc_of(octets):
     return zlib.crc32(front + ones(transport, BTH_ONES)).to_bytes(4, "little")
 
 
+def roce_icrc(octets):
+    """ICRC computed and carried of an Ethernet frame with RoCE over GRH, IPv4 or IPv6."""
+    at = 12
+    while octets[at : at + 2] == b"\x81\x00":
+        at += 4
+    kind, packet = int.from_bytes(octets[at : at + 2], "big"), octets[at + 2 :]
+    if kind == 0x0800:
+        packet = packet[: int.from_bytes(packet[2:4], "big")]
+        header = 4 * (packet[0] & 15)
+        table = {1: 0xFF, 8: 0xFF, 10: 0xFF, 11: 0xFF}
+    else:
+        packet = packet[: 40 + int.from_bytes(packet[4:6], "big")]
+        header, table = 40, GRH_ONES
+    bth = header if kind == 0x8915 else header + 8
+    table = dict(table)
+    if kind != 0x8915:
+        table |= {bth - 2: 0xFF, bth - 1: 0xFF}
+    table[bth + 4] = 0xFF
+    covered = b"\xff" * LRH + ones(packet[:-ICRC], table)
+    return CRC32(covered).to_bytes(4, "little"), packet[-ICRC:]
+
+
 def judged(kind, octets):
     answer = {"icrc": None, "vcrc": None, "lpcrc": None}
+    if kind == "ethernet":
+        computed, carried = roce_icrc(octets)
+        answer["icrc"] = computed == carried
+        return answer
     if kind == "link":
         answer["lpcrc"] = CRC16(octets[:4]).to_bytes(2, "little") == octets[4:6]
         return answer

@@ -16,8 +16,10 @@
 pub mod anatomy;
 pub mod crc;
 pub mod credit;
+pub mod ethernet;
 pub mod findings;
 pub mod flows;
+pub mod frame;
 pub mod lengths;
 pub mod message;
 pub mod ports;
@@ -31,6 +33,7 @@ pub use findings::{Finding, Findings, Tally};
 pub use report::{Report, verify};
 
 use anatomy::Anatomy;
+use frame::EthernetFrame;
 use ports::Place;
 use proto::frame::FrameKind;
 use proto::units::Duration;
@@ -70,6 +73,8 @@ pub struct Checks {
     pub icrc: Option<Result<(), ParseError>>,
     /// Of the link.
     pub vcrc: Option<Result<(), ParseError>>,
+    /// Of the link, on Ethernet.
+    pub fcs: Option<Result<(), ParseError>>,
     /// Of a link packet.
     pub lpcrc: Option<Result<(), ParseError>>,
 }
@@ -93,6 +98,8 @@ pub struct Seen<'a> {
     pub wire_size: usize,
     /// Its CRCs.
     pub checks: Checks,
+    /// What is known of it if it is of Ethernet.
+    pub ethernet: Option<EthernetFrame<'a>>,
     /// The headers of a data packet, as far as they are there.
     pub anatomy: Option<Anatomy>,
     /// Frames before this one, at the same place, of which nothing could be believed.
@@ -107,7 +114,8 @@ impl Seen<'_> {
 
     /// No CRC speaks against what the link sent.
     pub fn is_sound_on_link(&self) -> bool {
-        !matches!(self.checks.vcrc, Some(Err(_))) && !matches!(self.checks.lpcrc, Some(Err(_)))
+        let Checks { vcrc, fcs, lpcrc, .. } = self.checks;
+        ![vcrc, fcs, lpcrc].iter().any(|check| matches!(check, Some(Err(_))))
     }
 
     /// No CRC speaks against what the headers say.

@@ -42,12 +42,15 @@ impl ParseError {
 
     /// Under which reason a device counts a frame refused so.
     ///
-    /// What is wrong with a link packet never leaves its link, so it has reasons of its own and
-    /// stays out of the end-to-end sum.
+    /// What is wrong with a link packet or a MAC control frame never leaves its link, so it has
+    /// reasons of its own and stays out of the end-to-end sum.
     pub fn drop_reason(&self) -> DropReason {
         match (self.layer, self.reason) {
             ("LPCRC", _) => DropReason::Lpcrc,
             ("FCP", _) => DropReason::LinkPacket,
+            ("PFC", Reason::Illegal(_)) => DropReason::PfcVector,
+            ("MAC control" | "PAUSE" | "PFC", _) => DropReason::MacControlLength,
+            ("IPv4" | "UDP", Reason::Check { .. }) => DropReason::Checksum,
             ("VCRC", Reason::Check { .. }) => DropReason::Vcrc,
             ("ICRC", Reason::Check { .. }) => DropReason::Icrc,
             (_, Reason::Length { .. }) => DropReason::PacketLength,

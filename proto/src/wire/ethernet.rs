@@ -1,4 +1,27 @@
-//! Ethernet on the wire: EtherTypes and CRCs, of RoCE too.
+//! Ethernet on the wire: addresses, tags, MAC control, EtherTypes and CRCs.
+//!
+//! ```text
+//! | destination | source | [tag [tag]] | EtherType | what it announces | zeros up to 60 octets | FCS |
+//! ```
+//!
+//! A frame of [`crate::frame`] has no FCS: the cable is not Ethernet, and what stands for it is
+//! [`crate::frame::Integrity`]. Captures may have one; [`crc`] splits it off. What frames carry is in
+//! [`super::internet`] and [`super::roce`].
 
 pub mod crc;
+pub mod envelope;
 pub mod ethertype;
+pub mod header;
+pub mod mac;
+pub mod mac_control;
+pub mod pause;
+pub mod pfc;
+pub mod vlan_tag;
+
+pub use envelope::Envelope;
+pub use header::{EthernetHeader, EthernetHeaderView};
+pub use mac::MacAddress;
+pub use mac_control::MacControl;
+pub use pause::{Pause, PauseView};
+pub use pfc::{Pfc, PfcView};
+pub use vlan_tag::{VlanTag, VlanTagView};

@@ -11,7 +11,7 @@
 //! |--------------------------- VCRC -------------------------|
 //! ```
 //!
-//! [`packet`] puts the parts together; [`opcode`] is the table that says which parts there are;
+//! [`packet`] puts the parts together, [`transport`] those that RoCE has too; [`opcode`] is the table that says which parts there are;
 //! [`envelope`] is what every port asks before it looks inside; [`relabel`] is all a switch may
 //! change. Source: IBTA Vol 1, chapters 5, 7, 8 and 9.
 
@@ -27,6 +27,7 @@ pub mod packet;
 pub mod relabel;
 #[cfg(test)]
 pub(crate) mod samples;
+pub mod transport;
 
 pub use bth::{Bth, BthView};
 pub use crc::refresh_vcrc;
@@ -41,3 +42,4 @@ pub use lrh::{LinkNextHeader, Lrh, LrhView};
 pub use opcode::Opcode;
 pub use packet::{Packet, PacketBuilder};
 pub use relabel::{set_fecn, set_virtual_lane};
+pub use transport::Transport;

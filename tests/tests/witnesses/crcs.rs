@@ -14,7 +14,7 @@ fn script() -> PathBuf {
 }
 
 /// A Python that has `module`; `None`, with a word about it, if there is none.
-fn python(module: &str) -> Option<&'static str> {
+pub fn python(module: &str) -> Option<&'static str> {
     let has = |python: &&str| {
         let answer = Command::new(python).args(["-c", &format!("import {module}")]).output();
         answer.is_ok_and(|answer| answer.status.success())
@@ -27,7 +27,7 @@ fn python(module: &str) -> Option<&'static str> {
 }
 
 /// What the script answers, an object a line.
-fn answers(python: &str, words: &[&str], input: &str) -> Vec<Value> {
+pub fn answers(python: &str, words: &[&str], input: &str) -> Vec<Value> {
     let mut child = Command::new(python)
         .arg(script())
         .args(words)

@@ -1,13 +1,11 @@
 //! Frames that control: PAUSE and PFC of MAC control, and the congestion notification message.
 
+use super::ethernet::ETHERNET;
 use super::layer::{Layer, layer};
 use super::object::{Fault, Object};
 use super::sink::Sink;
 use super::{Broken, Rules, judge, tell, too_short, transport};
-
-/// Opcodes of MAC control. Source: IEEE 802.3, 31A.
-const PAUSE_OPCODE: u16 = 0x0001;
-const PFC_OPCODE: u16 = 0x0101;
+use proto::wire::ethernet::{MacAddress, Pause, Pfc};
 
 layer! {
     /// PAUSE. Source: IEEE 802.3, 31B.
@@ -68,8 +66,8 @@ fn mac_control_name(opcode: u64) -> Option<&'static str> {
 fn mac_control(body: &[u8]) -> &'static Layer {
     let opcode = body.first_chunk().map(|opcode| u16::from_be_bytes(*opcode));
     match opcode {
-        Some(PAUSE_OPCODE) if body.len() >= PAUSE.octets => &PAUSE,
-        Some(PFC_OPCODE) if body.len() >= PFC.octets => &PFC,
+        Some(Pause::OPCODE) if body.len() >= PAUSE.octets => &PAUSE,
+        Some(Pfc::OPCODE) if body.len() >= PFC.octets => &PFC,
         _ => &MAC_CONTROL,
     }
 }
@@ -94,6 +92,7 @@ pub(super) fn decode_mac_control(
         return too_short(sink, layer, all, at..end, rules);
     }
     sink.header(layer, body);
+    judge_addresses(sink, all, at);
     let rest = &body[layer.octets..];
     if layer.octets == PFC.octets && body[2] != 0 {
         sink.wrong(format_args!(
@@ -115,6 +114,24 @@ pub(super) fn decode_mac_control(
         sink.octets("payload", rest);
     }
     false
+}
+
+/// It goes to whoever is at the other end of the link, and bears no tag.
+fn judge_addresses(sink: &mut impl Sink, all: &[u8], at: usize) {
+    let group = MacAddress::MAC_CONTROL;
+    if all[..MacAddress::LEN] != group.octets() {
+        sink.wrong(format_args!("ethernet.dst is not {group}, where MAC control goes"));
+    }
+    if at > ETHERNET.octets {
+        sink.wrong(format_args!("MAC control is never tagged"));
+    }
+}
+
+/// What fills a MAC control frame is reserved.
+pub(super) fn judge_padding(sink: &mut impl Sink, padding: &[u8]) {
+    if padding.iter().any(|octet| *octet != 0) {
+        sink.wrong(format_args!("padding of MAC control is not zero"));
+    }
 }
 
 /// Appends MAC control; which it is follows from its keys.

@@ -12,6 +12,7 @@ use super::shim;
 use super::sink::{Check, Sink};
 use super::{Broken, Fcs, Rules, encode_check, encode_error, too_short, transport};
 use proto::wire::ethernet::crc::{self, FCS_LEN, Network};
+use proto::wire::ethernet::envelope::{Envelope, LEAST};
 use proto::wire::ethernet::ethertype;
 use proto::wire::infiniband::Grh;
 
@@ -51,9 +52,6 @@ layer! {
         "type" 16 Number Computed;
     }
 }
-
-/// Octets of the shortest frame without its FCS. Source: IEEE 802.3, 4A.4.2.
-const LEAST: usize = 60;
 
 const ICRC: usize = infiniband::ICRC;
 
@@ -125,6 +123,9 @@ pub(super) fn decode(sink: &mut impl Sink, all: &[u8], rules: Rules) -> bool {
     let broken = decode_body(sink, all, kind, at, extent.end, rules);
     // A frame below the least size is shown with its padding, even if there is none.
     if extent.fcs > extent.end || extent.fcs < LEAST && rules.missing == 0 {
+        if kind == ethertype::MAC_CONTROL {
+            control::judge_padding(sink, &all[extent.end..extent.fcs]);
+        }
         sink.octets("padding", &all[extent.end..extent.fcs]);
     }
     if extent.fcs < present {
@@ -132,6 +133,15 @@ pub(super) fn decode(sink: &mut impl Sink, all: &[u8], rules: Rules) -> bool {
         sink.check(Check::of_32("fcs", fcs, crc::fcs(before)));
     }
     broken
+}
+
+/// Where the FCS of a whole frame begins, if it seems to end with one.
+pub fn fcs_begins_at(all: &[u8]) -> Option<usize> {
+    let envelope = Envelope::parse(all).ok()?;
+    let at = envelope.octets_len();
+    let named = ends(all, envelope.ethertype(), at);
+    let fcs = Extent::find(all, at, named, Rules::default()).fcs;
+    (fcs < all.len()).then_some(fcs)
 }
 
 fn decode_tags(sink: &mut impl Sink, all: &[u8]) -> (u16, usize) {

@@ -8,6 +8,7 @@ use super::sink::{Check, Sink};
 use super::{Broken, Rules, encode_check, judge, tell, too_short, transport};
 use proto::wire::ethernet::crc::{self, Network};
 use proto::wire::ethernet::ethertype::{ROCE_V2_PORT, UDP as UDP_PROTOCOL};
+use proto::wire::internet::checksum;
 use std::ops::Range;
 
 layer! {
@@ -185,7 +186,7 @@ fn judge_header(
     }
     if version == Version::Ipv4 {
         let found = IPV4.get(packet, "checksum") as u16;
-        let right = header_checksum(&packet[..length]);
+        let right = checksum::ipv4_header(&packet[..length]);
         if found != right {
             sink.wrong(format_args!(
                 "ipv4.checksum is {found} ({found:#06x}), should be {right} ({right:#06x})"
@@ -272,7 +273,7 @@ pub(super) fn encode(
         udp.fill(out, "checksum", usize::from(right))?;
     }
     if version == Version::Ipv4 {
-        let right = header_checksum(&out[network..network + length]);
+        let right = checksum::ipv4_header(&out[network..network + length]);
         header.fill(out, "checksum", usize::from(right))?;
     }
     Ok(())
@@ -295,34 +296,11 @@ fn set_lengths(
     udp.fill(out, "length", length)
 }
 
-/// Source: RFC 1071.
-fn sum(octets: &[u8]) -> u64 {
-    let (pairs, rest) = octets.as_chunks::<2>();
-    let last = rest.first().map_or(0, |octet| u64::from(*octet) << 8);
-    pairs.iter().map(|pair| u64::from(u16::from_be_bytes(*pair))).sum::<u64>() + last
-}
-
-fn folded(mut sum: u64) -> u16 {
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    !(sum as u16)
-}
-
-/// The checksum that an IPv4 header should have. Source: RFC 791.
-fn header_checksum(header: &[u8]) -> u16 {
-    folded(sum(&header[..10]) + sum(&header[12..]))
-}
-
-/// The checksum that a UDP datagram should have, if any. Source: RFC 768, RFC 8200.
+/// The checksum that a UDP datagram should have, if any.
 fn udp_checksum(version: Version, packet: &[u8], udp: &[u8]) -> u16 {
     let addresses = match version {
         Version::Ipv4 => &packet[12..20],
         Version::Ipv6 => &packet[8..40],
     };
-    let pseudo = sum(addresses) + u64::from(UDP_PROTOCOL) + udp.len() as u64;
-    match folded(pseudo + sum(&udp[..6]) + sum(&udp[8..])) {
-        0 => 0xffff,
-        right => right,
-    }
+    checksum::udp(addresses, udp)
 }

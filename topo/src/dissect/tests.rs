@@ -10,10 +10,12 @@ use proto::frame::FrameKind;
 use proto::ids::{Lid, Psn, QueuePairNumber, ServiceLevel, VirtualLane};
 use proto::units::Instant;
 use proto::wire::ethernet::crc as ethernet_crc;
+use proto::wire::ethernet::{Pfc, VlanTag};
 use proto::wire::infiniband::extended_headers::ExtendedHeaders;
 use proto::wire::infiniband::{
     Bth, FlowControlOp, FlowControlPacket, Grh, Lrh, Opcode, PacketBuilder, crc,
 };
+use proto::wire::internet::{Ipv4, Ipv6, Udp};
 
 mod cut;
 
@@ -363,6 +365,31 @@ proptest! {
         assert_identity(Link::Ethernet, &frame);
         let cut = &frame[..frame.len() - 5];
         assert_identity(Link::Ethernet, cut);
+    }
+
+    #[test]
+    fn tables_of_ethernet_say_what_the_views_say(octets: [u8; 40]) {
+        let get = |name| internet::IPV4.get(&octets, name);
+        let ip = Ipv4::parse(&octets)?;
+        prop_assert_eq!((get("dscp"), get("ecn")), (ip.dscp.get().into(), ip.ecn.bits().into()));
+        prop_assert_eq!((get("ihl"), get("frag_offset")), (ip.header_words.into(), ip.fragment_offset.into()));
+        prop_assert_eq!((get("id"), get("checksum")), (ip.identification.into(), ip.checksum.into()));
+        prop_assert_eq!((get("ttl"), get("src")), (ip.time_to_live.into(), u64::from(ip.source.to_bits())));
+        let get = |name| internet::IPV6.get(&octets, name);
+        let ip = Ipv6::parse(&octets)?;
+        prop_assert_eq!((get("dscp"), get("ecn")), (ip.dscp.get().into(), ip.ecn.bits().into()));
+        prop_assert_eq!((get("flow_label"), get("hop_limit")), (ip.flow_label.into(), ip.hop_limit.into()));
+        let get = |name| internet::UDP.get(&octets, name);
+        let udp = Udp::parse(&octets)?;
+        prop_assert_eq!((get("srcport"), get("length")), (udp.source_port.into(), udp.length.into()));
+        let get = |name| ethernet::VLAN.get(&octets, name);
+        let tag = VlanTag::parse(&octets)?;
+        prop_assert_eq!((get("pcp"), get("dei") == 1), (tag.priority.get().into(), tag.drop_eligible));
+        prop_assert_eq!((get("vid"), get("type")), (tag.id.get().into(), tag.ethertype.into()));
+        let get = |name| control::PFC.get(&octets, name);
+        let pfc = Pfc::parse(&octets[2..])?;
+        prop_assert_eq!(get("enbv"), u64::from(pfc.reserved) << 8 | u64::from(pfc.enabled));
+        prop_assert_eq!((get("pause_time_c0"), get("pause_time_c7")), (pfc.times[0].into(), pfc.times[7].into()));
     }
 
     #[test]

@@ -1,15 +1,17 @@
-//! Rules of the three CRCs.
+//! Rules of the CRCs.
 
 use super::{Family, Findings, Rule, Seen, Tally};
 use proto::frame::FrameKind;
 use proto::wire::error::{ParseError, Reason};
 
 /// The rules of this file.
-pub const RULES: &[Rule] = &[ICRC, VCRC, LPCRC];
+pub const RULES: &[Rule] = &[ICRC, VCRC, FCS, LPCRC];
 
 const ICRC: Rule =
-    Rule { id: "icrc", title: "the invariant CRC holds", source: "IBTA Vol 1, 7.8.1" };
+    Rule { id: "icrc", title: "the invariant CRC holds", source: "IBTA Vol 1, 7.8.1, A16, A17" };
 const VCRC: Rule = Rule { id: "vcrc", title: "the variant CRC holds", source: "IBTA Vol 1, 7.8.2" };
+const FCS: Rule =
+    Rule { id: "fcs", title: "the frame check sequence holds", source: "IEEE 802.3, 3.2.9" };
 const LPCRC: Rule =
     Rule { id: "lpcrc", title: "the link packet's CRC holds", source: "IBTA Vol 1, 7.9.4" };
 
@@ -21,6 +23,7 @@ impl Family for Crcs {
         let checks = [
             (&ICRC, seen.checks.icrc, 4),
             (&VCRC, seen.checks.vcrc, 2),
+            (&FCS, seen.checks.fcs, 4),
             (&LPCRC, seen.checks.lpcrc, 2),
         ];
         for (rule, outcome, octets) in checks {
@@ -30,7 +33,7 @@ impl Family for Crcs {
             let (present, computed) = as_sent(&error, octets);
             findings.report(rule, seen, || present, || computed);
         }
-        if seen.is_cut() && seen.kind != FrameKind::Ethernet {
+        if seen.is_cut() && (seen.kind != FrameKind::Ethernet || seen.anatomy.is_some()) {
             tally.not_checked("CRCs of frames cut in the file", 1);
         }
     }

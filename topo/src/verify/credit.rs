@@ -138,11 +138,12 @@ impl Port {
         tally: &mut Tally,
     ) {
         let n = blocks(Bytes::new(seen.wire_size as u64));
-        let Some(anatomy) = seen.anatomy.filter(|_| seen.is_sound_on_link()) else {
+        let lrh = seen.anatomy.and_then(|anatomy| anatomy.lrh);
+        let Some(lrh) = lrh.filter(|_| seen.is_sound_on_link()) else {
             self.unsure[index(direction)] += u64::from(n);
             return;
         };
-        let lane = anatomy.lrh.virtual_lane;
+        let lane = lrh.virtual_lane;
         if lane == VirtualLane::MANAGEMENT {
             return;
         }

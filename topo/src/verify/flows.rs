@@ -1,6 +1,7 @@
 //! Flows followed through a file, as many as memory is granted for.
 
 use super::{Seen, Tally};
+use crate::verify::anatomy::Endpoint;
 use crate::verify::ports::Place;
 use proto::wire::infiniband::Bth;
 use proto::wire::infiniband::opcode::{OpcodeRow, Operation, Transport};
@@ -15,8 +16,9 @@ pub const FLOWS_MAX: usize = 1 << 17;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FlowKey {
     place: Place,
-    slid: u16,
-    dlid: u16,
+    from: Endpoint,
+    /// `None` where all destinations count together.
+    to: Option<Endpoint>,
     destination: u32,
     source: u32,
     role: Role,
@@ -47,6 +49,9 @@ pub struct FlowPacket {
 /// Queue pairs 0 and 1 are those of management, whose senders number as they like.
 const MANAGEMENT_QUEUE_PAIRS: u32 = 2;
 
+/// Why their datagrams are of no flow.
+pub const MANAGEMENT: &str = "management datagrams (numbered as their sender likes)";
+
 impl FlowPacket {
     /// The flow of a believed packet; why there is none, otherwise (empty for what never has one).
     pub fn of(seen: &Seen<'_>) -> Result<FlowPacket, &'static str> {
@@ -60,7 +65,7 @@ impl FlowPacket {
                 let deth = anatomy.extended.and_then(|extended| extended.deth).ok_or("")?;
                 let (source, destination) = (deth.source.get(), bth.destination.get());
                 if source.min(destination) < MANAGEMENT_QUEUE_PAIRS {
-                    return Err("management datagrams (numbered as their sender likes)");
+                    return Err(MANAGEMENT);
                 }
                 (Role::Datagram, source)
             }
@@ -71,8 +76,8 @@ impl FlowPacket {
         let one_to_many = role == Role::Datagram;
         let key = FlowKey {
             place: seen.place,
-            slid: anatomy.lrh.slid.get(),
-            dlid: if one_to_many { 0 } else { anatomy.lrh.dlid.get() },
+            from: anatomy.source,
+            to: (!one_to_many).then_some(anatomy.destination),
             destination: if one_to_many { 0 } else { bth.destination.get() },
             source,
             role,

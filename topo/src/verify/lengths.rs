@@ -5,7 +5,8 @@ use super::{Family, Findings, Rule, Seen, Tally};
 use proto::frame::FrameKind;
 use proto::wire::infiniband::envelope::{VCRC_LEN, WORD};
 use proto::wire::infiniband::opcode::{OpcodeRow, Operation};
-use proto::wire::infiniband::{FlowControlPacket, Grh, LinkNextHeader, Lrh};
+use proto::wire::infiniband::{FlowControlPacket, Grh, LinkNextHeader, Lrh, Opcode};
+use proto::wire::roce::notification;
 
 /// The rules of this file.
 pub const RULES: &[Rule] =
@@ -40,8 +41,8 @@ const PADCNT: Rule = Rule {
 };
 const PAYLOAD: Rule = Rule {
     id: "payload",
-    title: "no payload where the opcode has none; 0 or 16 octets in a CNP",
-    source: "IBTA Vol 1, 9.4 and annex A10",
+    title: "no payload where the opcode has none; 0 or 16 octets in a CNP, 16 in one of RoCEv2",
+    source: "IBTA Vol 1, 9.4, annexes A10 and A17.9.3",
 };
 const LINK: Rule =
     Rule { id: "link-length", title: "a link packet has six octets", source: "IBTA Vol 1, 7.9.4" };
@@ -82,7 +83,7 @@ fn short(seen: &Seen<'_>, what: &str, findings: &mut Findings) {
 
 fn packet(seen: &Seen<'_>, anatomy: &Anatomy, findings: &mut Findings, tally: &mut Tally) {
     tally.checked("lengths", 1);
-    let lrh = &anatomy.lrh;
+    let Some(lrh) = &anatomy.lrh else { return };
     if lrh.version != 0 {
         version(seen, "LVer", lrh.version, 0, findings);
     }
@@ -101,6 +102,16 @@ fn packet(seen: &Seen<'_>, anatomy: &Anatomy, findings: &mut Findings, tally: &m
             None => return short(seen, "GRH", findings),
         }
     }
+    transport(seen, anatomy, findings, tally);
+}
+
+/// From the BTH on, whatever carries it.
+pub(super) fn transport(
+    seen: &Seen<'_>,
+    anatomy: &Anatomy,
+    findings: &mut Findings,
+    tally: &mut Tally,
+) {
     match anatomy.bth {
         Some(bth) => {
             if bth.version != 0 {
@@ -156,9 +167,10 @@ fn body(seen: &Seen<'_>, anatomy: &Anatomy, padded: usize, findings: &mut Findin
         return findings.report(&PADCNT, seen, found, || format!("at least {}", bth.pad_count));
     };
     let Some(row) = bth.opcode.row() else { return };
-    if !may_carry(row, payload) {
+    if !may_carry(bth.opcode, row, payload) {
         let found = || format!("{payload} octets in {}", row.name);
         let expected = || match row.operation {
+            Operation::Congestion if bth.opcode == Opcode::ROCEV2_CNP => "16".to_owned(),
             Operation::Congestion => "0 or 16".to_owned(),
             _ => "none".to_owned(),
         };
@@ -166,8 +178,9 @@ fn body(seen: &Seen<'_>, anatomy: &Anatomy, padded: usize, findings: &mut Findin
     }
 }
 
-fn may_carry(row: &OpcodeRow, payload: usize) -> bool {
+fn may_carry(opcode: Opcode, row: &OpcodeRow, payload: usize) -> bool {
     match row.operation {
+        _ if opcode == Opcode::ROCEV2_CNP => payload == notification::BODY_LEN,
         Operation::Congestion => CNP_BODIES.contains(&payload),
         _ => payload == 0 || row.carries_payload(),
     }

@@ -1,12 +1,14 @@
 //! Reads a capture from end to end and says what was found in it.
 
 use super::anatomy::Anatomy;
+use super::frame::{Carried, EthernetFrame};
 use super::rules::FAMILIES;
 use super::{Checks, Family, Finding, Findings, Seen, Settings, Tally};
 use emulation::capture::reader::{CaptureReader, CapturedFrame, ReadError};
 use proto::frame::FrameKind;
 use proto::wire::infiniband::crc::{verify_icrc, verify_lpcrc, verify_vcrc};
 use proto::wire::infiniband::envelope;
+use proto::wire::roce;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -96,10 +98,12 @@ fn look(
     let octets = &frame.frame.octets[..];
     let wire_size = frame.wire_size as usize;
     let kind = frame.frame.kind;
-    if kind == FrameKind::Ethernet {
-        return tally.not_checked("Ethernet frames", 1);
-    }
-    let data = kind == FrameKind::Infiniband;
+    let ethernet = (kind == FrameKind::Ethernet).then(|| EthernetFrame::of(octets, wire_size));
+    let anatomy = match (kind, ethernet.map(|ethernet| ethernet.carried)) {
+        (FrameKind::Infiniband, _) => Anatomy::of(octets, wire_size),
+        (_, Some(Carried::Roce(layout))) => Anatomy::of_roce(octets, &layout),
+        _ => None,
+    };
     let seen = Seen {
         number,
         at_ns: frame.at_ns,
@@ -108,22 +112,31 @@ fn look(
         kind,
         octets,
         wire_size,
-        checks: checks(kind, octets, wire_size),
-        anatomy: data.then(|| Anatomy::of(octets, wire_size)).flatten(),
+        checks: checks(kind, octets, wire_size, ethernet.as_ref()),
+        ethernet,
+        anatomy,
         damaged_before: findings.ports.damaged(place),
     };
     for family in families {
         family.look(&seen, findings, tally);
     }
-    let unheard = seen
-        .believed()
-        .is_none_or(|anatomy| anatomy.bth.is_none() && !anatomy.lrh.next_header.is_raw());
-    if data && unheard {
+    let unheard = seen.believed().is_none_or(|anatomy| anatomy.bth.is_none() && !anatomy.is_raw());
+    let of_a_flow = match ethernet.map(|ethernet| ethernet.carried) {
+        Some(Carried::Roce(_) | Carried::Refused(_)) => true,
+        Some(_) => !seen.is_sound_on_link(),
+        None => kind == FrameKind::Infiniband,
+    };
+    if of_a_flow && unheard {
         findings.ports.count_damaged(place);
     }
 }
 
-fn checks(kind: FrameKind, octets: &[u8], wire_size: usize) -> Checks {
+fn checks(
+    kind: FrameKind,
+    octets: &[u8],
+    wire_size: usize,
+    ethernet: Option<&EthernetFrame<'_>>,
+) -> Checks {
     if octets.len() < wire_size {
         return Checks::default();
     }
@@ -131,11 +144,16 @@ fn checks(kind: FrameKind, octets: &[u8], wire_size: usize) -> Checks {
         FrameKind::Infiniband => Checks {
             icrc: matches!(envelope::bth_offset(octets), Ok(Some(_))).then(|| verify_icrc(octets)),
             vcrc: Some(verify_vcrc(octets)),
-            lpcrc: None,
+            ..Checks::default()
         },
         FrameKind::InfinibandLink => {
             Checks { lpcrc: Some(verify_lpcrc(octets)), ..Checks::default() }
         }
-        FrameKind::Ethernet => Checks::default(),
+        FrameKind::Ethernet => ethernet.map_or_else(Checks::default, |frame| Checks {
+            icrc: matches!(frame.carried, Carried::Roce(_))
+                .then(|| roce::checks::verify_icrc(frame.octets)),
+            fcs: frame.fcs,
+            ..Checks::default()
+        }),
     }
 }

@@ -1,6 +1,6 @@
 //! The table of rules: a row a family. A family's own rules stand at the head of its file.
 
-use super::{Family, Rule, Settings, crc, credit, lengths, message, refresh, sequence};
+use super::{Family, Rule, Settings, crc, credit, ethernet, lengths, message, refresh, sequence};
 
 /// One row: a family of rules.
 #[derive(Clone, Copy)]
@@ -17,6 +17,7 @@ pub struct Row {
 pub const FAMILIES: &[Row] = &[
     Row { name: "crc", rules: crc::RULES, make: |_| Box::new(crc::Crcs) },
     Row { name: "lengths", rules: lengths::RULES, make: |_| Box::new(lengths::Lengths) },
+    Row { name: "ethernet", rules: ethernet::RULES, make: |_| Box::new(ethernet::Ethernet) },
     Row {
         name: "sequence",
         rules: sequence::RULES,

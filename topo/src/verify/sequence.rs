@@ -3,10 +3,12 @@
 //! A number that was skipped and one that comes again are told apart. A number may come again after
 //! a NAK that names it; one that comes again without (a duplicate, or a requester that ran into its
 //! timer) is reported. Datagrams count for all destinations of their queue pair together, so at most
-//! a number that comes again can be told there.
+//! a number that comes again can be told there. A queue pair may be set up anew and then begins where it
+//! likes: after a management datagram between two ends, what they send next is not judged.
 //! Source: IBTA Vol 1, 9.7.1 (PSN), 9.7.5.1.3 (retries), 9.8.
 
-use super::flows::{FlowPacket, Flows, Role};
+use super::anatomy::Endpoint;
+use super::flows::{self, FlowPacket, Flows, Role};
 use super::ports::Place;
 use super::{Family, Findings, Rule, Seen, Tally};
 use proto::ids::Psn;
@@ -41,6 +43,8 @@ struct Flow {
     again: Option<Psn>,
     /// Damaged frames at the place when the last packet of this flow came.
     damaged: u64,
+    /// Management datagrams between its ends when the flow began.
+    set_up: u32,
 }
 
 /// The family.
@@ -48,9 +52,14 @@ struct Flow {
 pub struct Sequences {
     flows: Flows<Flow>,
     /// The number each NAK named last, by where its requester's packets are seen.
-    asked: HashMap<(u32, u16, u16), Psn>,
+    asked: HashMap<(u32, Endpoint, Endpoint), Psn>,
+    /// Management datagrams seen at each port between two ends, the lesser first.
+    set_up: HashMap<(u32, Endpoint, Endpoint), u32>,
     retransmitted: u64,
 }
+
+/// Pairs of ends remembered; between more, queue pairs set up anew are called repeats.
+const SET_UP_MAX: usize = 1 << 16;
 
 /// NAKs remembered; more requesters than that and some retries are called repeats.
 const ASKED_MAX: usize = 1 << 16;
@@ -61,8 +70,14 @@ impl Family for Sequences {
         let packet = match FlowPacket::of(seen) {
             Ok(packet) => packet,
             Err("") => return,
-            Err(why) => return tally.not_checked(why, 1),
+            Err(why) => {
+                if why == flows::MANAGEMENT {
+                    self.hear_management(seen);
+                }
+                return tally.not_checked(why, 1);
+            }
         };
+        let set_up = ends(seen).and_then(|ends| self.set_up.get(&ends)).copied().unwrap_or(0);
         let slack = match packet.row.operation {
             Operation::ReadRequest => {
                 let reth = seen.anatomy.and_then(|anatomy| anatomy.extended?.reth);
@@ -71,17 +86,21 @@ impl Family for Sequences {
             _ => 0,
         };
         let psn = packet.bth.psn;
+        let damaged = seen.damaged_before;
+        let fresh = Flow { next: psn.next(), slack, again: None, damaged, set_up };
         let Some(flow) = self.flows.get_mut(&packet.key) else {
-            let damaged = seen.damaged_before;
-            let flow = Flow { next: psn.next(), slack, again: None, damaged };
-            return self.flows.begin(packet.key, flow, tally);
+            return self.flows.begin(packet.key, fresh, tally);
         };
+        if flow.set_up != set_up {
+            *flow = fresh;
+            return;
+        }
         tally.checked("psn", 1);
         let ahead = psn.distance_from(flow.next);
         let begins = packet.row.begins_message();
         if ahead < 0 && !(packet.role() == Role::ReadResponse && begins) {
-            let lids = seen.anatomy.map(|anatomy| (anatomy.lrh.slid, anatomy.lrh.dlid));
-            let key = lids.map(|(slid, dlid)| (seen.place.port, slid.get(), dlid.get()));
+            let ends = seen.anatomy.map(|anatomy| (anatomy.source, anatomy.destination));
+            let key = ends.map(|(from, to)| (seen.place.port, from, to));
             let asked = key.is_some_and(|key| self.asked.get(&key) == Some(&psn));
             if asked || flow.again == Some(psn) {
                 self.retransmitted += 1;
@@ -115,7 +134,22 @@ impl Family for Sequences {
     }
 }
 
+/// The port and both ends of a packet, the lesser first.
+fn ends(seen: &Seen<'_>) -> Option<(u32, Endpoint, Endpoint)> {
+    let anatomy = seen.believed()?;
+    let (one, other) = (anatomy.source, anatomy.destination);
+    Some((seen.place.port, one.min(other), one.max(other)))
+}
+
 impl Sequences {
+    /// Connections are made and ended by management datagrams.
+    fn hear_management(&mut self, seen: &Seen<'_>) {
+        let Some(ends) = ends(seen) else { return };
+        if self.set_up.len() < SET_UP_MAX || self.set_up.contains_key(&ends) {
+            *self.set_up.entry(ends).or_default() += 1;
+        }
+    }
+
     /// A NAK names the number that its requester goes back to.
     fn hear_nak(&mut self, seen: &Seen<'_>) {
         let Some(anatomy) = seen.believed() else { return };
@@ -125,7 +159,7 @@ impl Sequences {
             return;
         }
         let Place { port, .. } = seen.place;
-        let key = (port, anatomy.lrh.dlid.get(), anatomy.lrh.slid.get());
+        let key = (port, anatomy.destination, anatomy.source);
         if self.asked.len() < ASKED_MAX || self.asked.contains_key(&key) {
             self.asked.insert(key, bth.psn);
         }

@@ -3,6 +3,8 @@
 //! Both are the CRC-32 of Ethernet, sent least significant octet first. No function here panics,
 //! whatever the octets. Source: IEEE 802.3, 3.2.9 (FCS); IBTA Vol 1, annexes A16 and A17 (ICRC).
 
+use crate::wire::error::{ParseError, Reason};
+
 /// Octets of a frame check sequence.
 pub const FCS_LEN: usize = 4;
 
@@ -26,6 +28,22 @@ const MASKED_MAX: usize = 60 + 8 + 5;
 /// The FCS of a frame that is `octets` up to there.
 pub fn fcs(octets: &[u8]) -> u32 {
     crc32fast::hash(octets)
+}
+
+/// The frame without the FCS that it ends with.
+///
+/// # Errors
+/// In layer "FCS": a wrong one, or octets too few to hold one.
+pub fn without_fcs(octets: &[u8]) -> Result<&[u8], ParseError> {
+    let Some((frame, found)) = octets.split_last_chunk::<FCS_LEN>() else {
+        return Err(ParseError::short("FCS", 0, FCS_LEN, octets.len()));
+    };
+    let (computed, present) = (fcs(frame), u32::from_le_bytes(*found));
+    if computed == present {
+        return Ok(frame);
+    }
+    let reason = Reason::Check { computed, present };
+    Err(ParseError { layer: "FCS", offset: frame.len(), reason })
 }
 
 /// The ICRC of a packet that is `octets`, network header to the last octet of pad, with the BTH at
@@ -75,6 +93,19 @@ mod tests {
     #[test]
     fn the_icrc_is_what_an_adapter_sent() {
         assert_eq!(icrc(Network::Ipv4, 28, &CNP[..56]).to_le_bytes(), CNP[56..]);
+    }
+
+    #[test]
+    fn an_fcs_is_split_off_if_it_holds() {
+        let frame = [&CNP[..], &fcs(&CNP).to_le_bytes()].concat();
+        assert_eq!(without_fcs(&frame), Ok(&CNP[..]));
+        for bit in 0..frame.len() * 8 {
+            let mut damaged = frame.clone();
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            let refused = without_fcs(&damaged).expect_err("one bit is wrong");
+            assert_eq!((refused.layer, refused.offset), ("FCS", CNP.len()));
+        }
+        assert_eq!(without_fcs(&[1, 2, 3]), Err(ParseError::short("FCS", 0, 4, 3)));
     }
 
     #[test]

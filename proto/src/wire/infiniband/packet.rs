@@ -14,6 +14,7 @@ use crate::wire::infiniband::envelope::{
 use crate::wire::infiniband::extended_headers::ExtendedHeaders;
 use crate::wire::infiniband::grh::Grh;
 use crate::wire::infiniband::lrh::Lrh;
+use crate::wire::infiniband::transport::Transport;
 use bytes::BytesMut;
 
 /// A data packet as found, payload borrowed.
@@ -62,19 +63,9 @@ impl<'a> Packet<'a> {
             });
         };
         let grh = (offset > Lrh::LEN).then(|| parse_grh(octets)).transpose()?;
-        let bth = parse_bth(octets, offset)?;
-
-        let body_offset = offset + Bth::LEN;
-        let body = &octets[body_offset..octets.len() - ICRC_LEN - VCRC_LEN];
-        let set = bth.opcode.extended_headers();
-        let extended = ExtendedHeaders::parse(set, body, body_offset)?;
-
-        let padded = &body[set.octets()..];
-        let pad_count = usize::from(bth.pad_count);
-        let Some(payload_len) = padded.len().checked_sub(pad_count) else {
-            return Err(ParseError::length(Bth::LAYER, offset, pad_count, padded.len()));
-        };
-        let (payload, pad) = padded.split_at(payload_len);
+        let end = octets.len() - ICRC_LEN - VCRC_LEN;
+        let Transport { bth, extended, payload, pad } =
+            Transport::parse(&octets[offset..end], offset)?;
         let icrc = Some(carried_icrc(octets));
         Ok(Packet { lrh, grh, bth: Some(bth), extended, payload, pad, icrc, vcrc })
     }
@@ -99,14 +90,13 @@ impl<'a> Packet<'a> {
         if let Some(grh) = &self.grh {
             buffer.extend_from_slice(&grh.to_octets());
         }
-        if let Some(bth) = &self.bth {
-            buffer.extend_from_slice(&bth.to_octets());
+        match self.bth {
+            Some(bth) => {
+                let Packet { extended, payload, pad, .. } = *self;
+                Transport { bth, extended, payload, pad }.append_to(buffer);
+            }
+            None => buffer.extend_from_slice(self.payload),
         }
-        let at = buffer.len();
-        buffer.resize(at + self.extended.set().octets(), 0);
-        self.extended.emit(&mut buffer[at..]);
-        buffer.extend_from_slice(self.payload);
-        buffer.extend_from_slice(self.pad);
         if let Some(icrc) = self.icrc {
             buffer.extend_from_slice(&icrc.to_le_bytes());
         }
@@ -134,14 +124,6 @@ fn parse_grh(octets: &[u8]) -> Result<Grh, ParseError> {
         return Err(refuse(Reason::Length { said, present }));
     }
     Ok(grh)
-}
-
-fn parse_bth(octets: &[u8], offset: usize) -> Result<Bth, ParseError> {
-    let bth = Bth::parse(&octets[offset..]).map_err(|error| error.within(offset))?;
-    if bth.version != 0 {
-        return Err(ParseError { layer: Bth::LAYER, offset, reason: Reason::Version(bth.version) });
-    }
-    Ok(bth)
 }
 
 #[cfg(test)]

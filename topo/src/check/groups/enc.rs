@@ -3,9 +3,14 @@
 use crate::check::case::{Case, Group, Level, Run};
 
 mod checks;
+mod control;
+mod ecn;
+mod frames;
 mod layout;
 mod octets;
+mod roce;
 mod samples;
+mod scapy;
 mod wireshark;
 
 /// The group.
@@ -34,20 +39,20 @@ const CASES: &[Case] = &[
         title: "ICRC of a CNP captured from a real NIC",
         source: "secdev/scapy test/contrib/roce.uts (ConnectX-4 Lx capture); recomputed here",
         note: "",
-        runs: &[Run::missing(Level::Codec, LATER)],
+        runs: &[Run::codec(roce::icrc_of_a_captured_notification)],
     },
     Case {
         id: "ENC-04",
         title: "Do not encode to a published sample that is wrong",
         source: "secdev/scapy test/contrib/roce.uts keeps the mismatch as a TODO",
-        note: "",
-        runs: &[Run::missing(Level::Codec, LATER)],
+        note: "Encoded from the fields that scapy keeps of it, identification and TTL among them; the ICRC is also computed bit by bit.",
+        runs: &[Run::codec(roce::a_published_sample_that_is_wrong)],
     },
     Case {
         id: "ENC-05",
         title: "ICRC is blind to exactly the variant fields",
         source: "IBA Vol 1 §7.8.1, Annex A17 (RoCEv2 ICRC); torvalds/linux drivers/infiniband/sw/rxe/rxe_icrc.c masks the same set",
-        note: "InfiniBand half; RoCEv2 follows with Ethernet. With a GRH the whole LRH counts as ones, not its VL alone: captured packets and the clause agree, the text of the case names VL for both. A flipped LNH makes another kind of packet, whose ICRC differs.",
+        note: "RoCEv1 too. With a GRH the whole LRH counts as ones, not its VL alone: captured packets and the clause agree, the text of the case names VL for both. A flipped LNH makes another kind of packet, whose ICRC differs.",
         runs: &[Run::codec(checks::icrc_is_blind_to_the_variant_fields)],
     },
     Case {
@@ -55,7 +60,7 @@ const CASES: &[Case] = &[
         title: "RoCEv2 CNP layout",
         source: "IBA Annex A17 §17.9.3; scapy roce.uts asserts",
         note: "",
-        runs: &[Run::missing(Level::Codec, LATER)],
+        runs: &[Run::codec(roce::notification_layout)],
     },
     Case {
         id: "ENC-07",
@@ -68,15 +73,15 @@ const CASES: &[Case] = &[
         id: "ENC-08",
         title: "PFC frame layout",
         source: "IEEE 802.3 Annex 31D, 802.1Q cl.36; sonic-mgmt tests/common/snappi_tests/pfc_packet.py validity rules; tshark expert info “8 MSbs of ENBV must be 0”, “dst must be 01-80-C2-00-00-01”",
-        note: "",
-        runs: &[Run::missing(Level::Codec, LATER)],
+        note: "The FCS is computed and appended: frames of this product are without.",
+        runs: &[Run::codec(control::pfc_layout)],
     },
     Case {
         id: "ENC-09",
         title: "802.3x PAUSE layout and distinction",
         source: "IEEE 802.3 Annex 31A/31B; sonic-mgmt docs/testplan/pfc/GLOBAL_PAUSE_README.md",
         note: "",
-        runs: &[Run::missing(Level::Codec, LATER)],
+        runs: &[Run::codec(control::pause_layout)],
     },
     Case {
         id: "ENC-10",
@@ -117,7 +122,7 @@ const CASES: &[Case] = &[
         id: "ENC-15",
         title: "Round trip",
         source: "property used by s2n-quic (bolero) and hickory fuzz target preserve_rdata",
-        note: "Types: packets without and with GRH (every opcode and reserved bit), raw packets, link packets; Ethernet follows.",
+        note: "Types: packets without and with GRH (every opcode and reserved bit), raw packets, link packets, RoCE over GRH, IPv4 and IPv6, PAUSE and PFC.",
         runs: &[Run::codec(octets::round_trip)],
     },
     Case {
@@ -131,21 +136,21 @@ const CASES: &[Case] = &[
         id: "ENC-17",
         title: "Agreement with Wireshark",
         source: "measured on this project’s VM, tshark 4.0.17",
-        note: "InfiniBand families; Ethernet follows. Link packets are read as data on USER0, as captures write them.",
+        note: "InfiniBand families; those of Ethernet are compared by tests/tests/witnesses/roce.rs. Link packets are read as data on USER0, as captures write them.",
         runs: &[Run::codec(wireshark::agreement_with_wireshark)],
     },
     Case {
         id: "ENC-18",
         title: "Agreement with a second decoder",
         source: "secdev/scapy scapy/contrib/roce.py",
-        note: "",
-        runs: &[Run::missing(Level::Codec, LATER)],
+        note: "Over IPv6 scapy decodes, and computes no ICRC before its version 2.6.",
+        runs: &[Run::codec(scapy::agreement_with_scapy)],
     },
     Case {
         id: "ENC-19",
         title: "IPv4 checksum after CE",
         source: "RFC 1624 eqn 3; RFC 3168 §5",
-        note: "",
-        runs: &[Run::missing(Level::Codec, LATER)],
+        note: "Every checksum a header can have: 0xFFFF is none of them but is as good as 0, so headers carrying it are marked too.",
+        runs: &[Run::codec(ecn::checksum_after_the_mark)],
     },
 ];

@@ -3,7 +3,7 @@
 use super::super::fecn_marker::Marker;
 use super::*;
 use crate::congestion::{CongestionPoint, Marking, QueueSample};
-use crate::ids::PortNumber;
+use crate::ids::{Ecn, PortNumber};
 use crate::random::Random;
 use toml::Table;
 
@@ -40,6 +40,7 @@ fn data() -> FrameHeaders {
         psn: 0,
         fecn: false,
         becn: false,
+        ecn: Ecn::NotCapable,
         payload: Bytes::new(2048),
     }
 }

@@ -1,7 +1,7 @@
 //! Receivers that judge and measure, senders that obey, octets that make no sense.
 
 use super::*;
-use crate::ids::PortNumber;
+use crate::ids::{Ecn, PortNumber};
 use crate::random::Random;
 use toml::Table;
 
@@ -39,6 +39,7 @@ fn data(fecn: bool) -> FrameHeaders {
         payload: FRAME,
         fecn,
         becn: false,
+        ecn: Ecn::NotCapable,
         multicast: false,
     }
 }

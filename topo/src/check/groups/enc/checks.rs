@@ -46,7 +46,7 @@ pub fn vcrc_of_the_sample() -> Finding {
 }
 
 /// Bits of a packet, bit 0 being the most significant of its first octet.
-const fn octet(index: usize) -> Range<usize> {
+pub const fn octet(index: usize) -> Range<usize> {
     index * 8..index * 8 + 8
 }
 
@@ -61,14 +61,16 @@ fn variant_global() -> Vec<Range<usize>> {
     vec![0..14, 16..64, 68..96, octet(15), octet(52)]
 }
 
-/// ENC-05: every single bit of a local and a global packet flipped in turn.
+/// ENC-05: every single bit of a packet of each kind flipped in turn.
 pub fn icrc_is_blind_to_the_variant_fields() -> Finding {
     let write = |global| octets(&builder(Opcode::RC_WRITE_ONLY, global), &[0x5a; 30]);
     let in_local = blind_bits("local", &write(false), &variant_local())?;
     let in_global = blind_bits("global", &write(true), &variant_global())?;
     let in_sample = blind_bits("sample", &local(), &variant_local())?;
+    let on_ethernet = super::roce::blind_bits_on_ethernet()?;
     Ok(format!(
-        "blind bits as they must be: local {in_local}, global {in_global}, sample {in_sample}"
+        "blind bits as they must be: local {in_local}, global {in_global}, sample {in_sample}, \
+         {on_ethernet}"
     ))
 }
 
@@ -93,6 +95,6 @@ fn blind_bits(name: &str, packet: &[u8], variant: &[Range<usize>]) -> Result<Str
 }
 
 /// Octets in hexadecimal, as in "96 25 b7 5a".
-fn hex(octets: &[u8]) -> String {
+pub fn hex(octets: &[u8]) -> String {
     octets.iter().map(|octet| format!("{octet:02x}")).collect::<Vec<_>>().join(" ")
 }

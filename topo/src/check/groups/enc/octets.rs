@@ -1,5 +1,6 @@
 //! ENC-15, ENC-16: what is written is read back, and no octets make a reader panic.
 
+use super::frames;
 use super::samples::{EXTENDED_MAX, builder, octets};
 use crate::check::case::{Failure, Finding, ensure};
 use proto::frame::FrameKind;
@@ -24,21 +25,23 @@ pub fn round_trip() -> Finding {
         accepted += packet_comes_back(&mut random, true)?;
         accepted += raw_packet_comes_back(&mut random)?;
         link_packet_comes_back(&mut random)?;
+        accepted += frames::roce_comes_back(&mut random)?;
+        frames::control_comes_back(&mut random)?;
     }
     Ok(format!(
-        "{FRAMES} each of local, global, raw and link packets; {accepted} damaged ones were still \
+        "{FRAMES} each of local, global, raw and link packets, RoCE and MAC control; {accepted} damaged ones were still \
          packets and came back octet for octet"
     ))
 }
 
-fn fill(random: &mut Random, octets: &mut [u8]) {
+pub fn fill(random: &mut Random, octets: &mut [u8]) {
     for chunk in octets.chunks_mut(8) {
         let number = random.next_u64().to_le_bytes();
         chunk.copy_from_slice(&number[..chunk.len()]);
     }
 }
 
-fn random_builder(random: &mut Random, global: bool) -> PacketBuilder {
+pub fn random_builder(random: &mut Random, global: bool) -> PacketBuilder {
     let mut octets = [0; Lrh::LEN + Grh::LEN + Bth::LEN + EXTENDED_MAX];
     fill(random, &mut octets);
     let (lrh, rest) = octets.split_at(Lrh::LEN);
@@ -168,7 +171,7 @@ pub fn truncations_are_errors() -> Finding {
     let raw = raw_packet(&mut random);
     refused += cut_and_lengthened(&raw)?;
     cut_with_matching_length(&raw)?;
-    refused += cut_link_packet()?;
+    refused += cut_link_packet()? + frames::truncated_frames()?;
     for _ in 0..FRAMES {
         let mut octets = vec![0; random.below(200) as usize];
         fill(&mut random, &mut octets);
@@ -176,16 +179,17 @@ pub fn truncations_are_errors() -> Finding {
         octets.truncate(octets.len() / 4 * 4 + 2);
         claim_length(&mut octets);
         use_every_reader(&octets);
+        frames::read_nonsense(&mut random);
     }
     Ok(format!(
         "{refused} prefixes and lengthened frames of {} types refused, each naming its layer; {} \
          random ones read without panic",
-        Opcode::ALL.len() * 2 + 2,
-        2 * FRAMES
+        Opcode::ALL.len() * 2 + 2 + 5,
+        4 * FRAMES
     ))
 }
 
-fn names_a_layer(error: &ParseError) -> Result<(), Failure> {
+pub fn names_a_layer(error: &ParseError) -> Result<(), Failure> {
     ensure(!error.layer.is_empty(), || format!("{error} names no layer"))
 }
 

@@ -1,11 +1,14 @@
 //! Octets that the cases of ENC begin with, and CRCs computed one bit after another: slow, short, and
 //! sharing nothing with the product's.
 
-use proto::ids::{Lid, Psn, QueuePairNumber, ServiceLevel, VirtualLane};
+use proto::ids::{Dscp, Ecn, Lid, Psn, QueuePairNumber, ServiceLevel, VirtualLane};
+use proto::wire::ethernet::MacAddress;
 use proto::wire::infiniband::{
     Aeth, AtomicAckEth, AtomicEth, Bth, Deth, ExtendedHeaders, Grh, Ieth, ImmDt, Opcode,
     PacketBuilder, Rdeth, Reth, XrcEth,
 };
+use proto::wire::internet::{Ipv4, Ipv6, Udp};
+use proto::wire::roce::{self, NetworkHeaders};
 
 /// RC RDMA WRITE Only inside a subnet, two octets of pad, without its CRCs.
 /// Source: IBTA Vol 1, 7.8, sample packet.
@@ -77,6 +80,48 @@ pub fn builder(opcode: Opcode, global: bool) -> PacketBuilder {
         bth: Bth::new(opcode, QueuePairNumber::truncate(0x34_5678), Psn::truncate(0x45_6789)),
         extended,
     }
+}
+
+/// The three that carry RoCE. No field is zero.
+pub fn networks() -> [(&'static str, NetworkHeaders<'static>); 3] {
+    let (dscp, ecn, udp) = (Dscp::truncate(26), Ecn::Capable0, Udp::roce(0xc123));
+    let v4 = Ipv4 {
+        dscp,
+        ecn,
+        identification: 0x1234,
+        source: [10, 0, 17, 1].into(),
+        destination: [10, 0, 18, 1].into(),
+        ..Ipv4::default()
+    };
+    let (source, destination) = (grh().sgid, grh().dgid);
+    let v6 = Ipv6 { dscp, ecn, flow_label: 0x1_2345, source, destination, ..Ipv6::default() };
+    [
+        ("RoCEv2/IPv4", NetworkHeaders::Ipv4(v4, &[], udp)),
+        ("RoCEv2/IPv6", NetworkHeaders::Ipv6(v6, udp)),
+        ("RoCEv1", NetworkHeaders::Global(grh())),
+    ]
+}
+
+/// A RoCE packet with this opcode and the headers it calls for, untagged.
+pub fn roce_builder(opcode: Opcode, network: NetworkHeaders<'_>) -> roce::PacketBuilder<'_> {
+    let PacketBuilder { bth, extended, .. } = builder(opcode, false);
+    roce::PacketBuilder {
+        destination: MacAddress::new([0xe4, 0x1d, 0x2d, 0xab, 0x2b, 0xc2]),
+        source: MacAddress::new([0x7c, 0xfe, 0x90, 0x64, 0x3b, 0x32]),
+        tag: None,
+        network,
+        bth,
+        extended,
+    }
+}
+
+/// The frame of `builder` around this payload.
+pub fn roce_octets(builder: &roce::PacketBuilder<'_>, payload: &[u8]) -> Vec<u8> {
+    let mut buffer = bytes::BytesMut::new();
+    builder
+        .emit(&mut buffer, payload.len(), |place| place.copy_from_slice(payload))
+        .expect("short enough, and with the headers of its opcode");
+    buffer.to_vec()
 }
 
 /// The octets of `builder` around this payload.

@@ -1,0 +1,123 @@
+//! A frame of Ethernet: whatever parses is written as it was read, a mark of congestion moves no verdict,
+//! and what `decode` tells `encode` gives back.
+
+use bytes::BytesMut;
+use proto::frame::{FrameHeaders, FrameKind};
+use proto::ids::{Ecn, Priority};
+use proto::wire::classify::{PriorityMap, classify, classify_ethernet};
+use proto::wire::ethernet::{EthernetHeader, MacControl, crc};
+use proto::wire::internet::mark_congestion;
+use proto::wire::roce::checks::{verify_checksums, verify_icrc};
+use proto::wire::roce::{Layout, Packet, PacketBuilder};
+use topo::dissect::json::JsonSink;
+use topo::dissect::{Link, Meta, Rules, decode, encode};
+
+/// The first octet says how much of the rest is mended before it is read: bit 0 the lengths of IPv4 and
+/// UDP, bit 1 those of IPv6 and UDP, bit 2 the length in a GRH, bit 3 an FCS is appended.
+pub fn check(input: &[u8]) {
+    let Some((mend, octets)) = input.split_first() else { return };
+    let mut octets = octets.to_vec();
+    let length = octets.len();
+    let mut put = |at: usize, behind: usize| {
+        if let Some(place) = octets.get_mut(at..at + 2) {
+            place.copy_from_slice(&(length.saturating_sub(behind) as u16).to_be_bytes());
+        }
+    };
+    if mend & 1 != 0 {
+        put(16, 14);
+        put(38, 34);
+    }
+    if mend & 2 != 0 {
+        put(18, 54);
+        put(58, 54);
+    }
+    if mend & 4 != 0 {
+        put(18, 54);
+    }
+    if mend & 8 != 0 {
+        octets.extend(crc::fcs(&octets).to_le_bytes());
+        assert!(crc::without_fcs(&octets).is_ok());
+    }
+    taken_apart(&octets);
+    control(&octets);
+    marked(&octets);
+    told_and_encoded(&octets);
+}
+
+fn taken_apart(octets: &[u8]) {
+    let classified = classify(FrameKind::Ethernet, octets);
+    // Whatever they say, the checks answer.
+    let _ = (verify_icrc(octets), verify_checksums(octets), Layout::find(octets));
+    let by_dscp = classify_ethernet(octets, &PriorityMap::BY_DSCP);
+    assert_eq!(by_dscp.is_ok(), classified.is_ok(), "a map of priorities refuses nothing");
+    let Ok(Some(packet)) = Packet::parse(octets) else { return };
+    assert_eq!(packet.octets_len(), octets.len());
+    assert_eq!(packet.to_octets(), octets, "written as it was read");
+    let headers = classified.expect("what parses whole can be classified");
+    let bth = packet.transport.bth;
+    assert_eq!(headers.payload.get(), packet.transport.payload.len() as u64);
+    assert_eq!((headers.psn, headers.fecn), (bth.psn.get(), bth.fecn));
+    let builder = PacketBuilder {
+        destination: packet.ethernet.header.destination,
+        source: packet.ethernet.header.source,
+        tag: packet.ethernet.tag,
+        network: packet.network,
+        bth,
+        extended: packet.transport.extended,
+    };
+    let payload = packet.transport.payload;
+    let mut built = BytesMut::new();
+    builder
+        .emit(&mut built, payload.len(), |place| place.copy_from_slice(payload))
+        .expect("it was a packet");
+    assert_eq!((verify_icrc(&built), verify_checksums(&built)), (Ok(()), Ok(())));
+    let again = Packet::parse(&built).expect("whole").expect("RoCE");
+    assert_eq!(again.transport.payload, payload);
+    assert_eq!(again.transport.extended, packet.transport.extended);
+}
+
+/// Whatever is accepted as MAC control says the same when it is sent.
+fn control(octets: &[u8]) {
+    let Ok(control) = MacControl::parse(octets) else { return };
+    let source = EthernetHeader::parse(octets).expect("it has an EtherType").source;
+    let sent = control.to_octets(source);
+    assert_eq!(MacControl::parse(&sent), Ok(control));
+    if let MacControl::Pfc(pfc) = control {
+        let speaks = |n| pfc.time(Priority::truncate(n)).is_some();
+        assert_eq!((0..8).filter(|n| speaks(*n)).count() as u32, pfc.enabled.count_ones());
+    }
+}
+
+fn marked(octets: &[u8]) {
+    let mut after = octets.to_vec();
+    let is_marked = mark_congestion(&mut after);
+    assert!(is_marked || after == octets, "unmarked is unchanged");
+    let Ok(before) = classify(FrameKind::Ethernet, octets) else { return };
+    assert_eq!(is_marked, before.ecn.is_capable());
+    let ecn = if is_marked { Ecn::CongestionExperienced } else { before.ecn };
+    let headers = classify(FrameKind::Ethernet, &after).expect("it was one before");
+    assert_eq!(headers, FrameHeaders { ecn, ..before });
+    let verdicts = |octets: &[u8]| (verify_icrc(octets).is_ok(), verify_checksums(octets).is_ok());
+    assert_eq!(verdicts(octets), verdicts(&after));
+    let once = after.clone();
+    mark_congestion(&mut after);
+    assert_eq!(once, after, "a second mark changes nothing");
+}
+
+fn told_and_encoded(octets: &[u8]) {
+    let (link, length) = (Link::Ethernet, octets.len());
+    let mut sink = JsonSink::default();
+    sink.begin(&Meta {
+        number: 1,
+        at_ns: None,
+        interface: None,
+        direction: None,
+        link,
+        length,
+        wire_length: length,
+    });
+    decode(&mut sink, link, octets, length, Rules::default());
+    let line = std::str::from_utf8(sink.finish()).expect("JSON is text");
+    let encoded = encode(line).expect("what decode tells can be encoded");
+    assert_eq!(encoded.octets, octets, "{line}");
+}

@@ -1,0 +1,136 @@
+//! The one look at an Ethernet frame agrees with the full parse, and survives anything.
+
+use super::*;
+use crate::counters::DropReason;
+use crate::frame::{FrameClass, FrameKind};
+use crate::ids::Priority;
+use crate::wire::classify::classify;
+use crate::wire::ethernet::{MacAddress, Pause};
+use crate::wire::infiniband::samples::payloads;
+use crate::wire::roce::Packet;
+use crate::wire::roce::samples::{self, build, builders, octets};
+use proptest::prelude::*;
+
+fn look(octets: &[u8]) -> Result<FrameHeaders, ParseError> {
+    classify(FrameKind::Ethernet, octets)
+}
+
+#[test]
+fn a_tagged_send_is_data_of_the_tags_priority() {
+    let expected = FrameHeaders {
+        size: Bytes::new(78),
+        source: 0x7cfe_9064_3b32,
+        destination: 0xe41d_2dab_2bc2,
+        multicast: false,
+        lane: 3,
+        level: 3,
+        class: FrameClass::Data,
+        queue_pair: 0x118,
+        psn: 0xab_cdef,
+        fecn: false,
+        becn: false,
+        ecn: Ecn::Capable0,
+        payload: Bytes::new(16),
+    };
+    assert_eq!(look(&octets(samples::SEND)), Ok(expected));
+    let marked = FrameHeaders { ecn: Ecn::CongestionExperienced, ..expected };
+    assert_eq!(look(&octets(samples::SEND_MARKED)), Ok(marked));
+}
+
+#[test]
+fn a_port_that_trusts_the_dscp_goes_by_it() {
+    let headers = |sample, map| classify_ethernet(&octets(sample), &map).expect("a packet");
+    // DSCP 26 and PCP 3, DSCP 48 and no tag, DSCP 48 in IPv6, no IP.
+    for (sample, by_pcp, by_dscp) in [
+        (samples::SEND, 3, 3),
+        (samples::CNP, 0, 6),
+        (samples::CNP_IPV6, 0, 6),
+        (samples::WRITE_V1, 0, 0),
+    ] {
+        assert_eq!(headers(sample, PriorityMap::BY_PCP).lane, by_pcp, "{sample}");
+        assert_eq!(headers(sample, PriorityMap::BY_DSCP).lane, by_dscp, "{sample}");
+    }
+    let mut table = [Priority::default(); 64];
+    table[26] = Priority::truncate(5);
+    let map = PriorityMap::Dscp { table, other: Priority::truncate(1) };
+    assert_eq!(headers(samples::SEND, map).lane, 5);
+    assert_eq!(headers(samples::WRITE_V1, map).lane, 1);
+    let map =
+        PriorityMap::Pcp { table: [Priority::truncate(7); 8], untagged: Priority::truncate(2) };
+    assert_eq!((headers(samples::SEND, map).lane, headers(samples::CNP, map).lane), (7, 2));
+}
+
+#[test]
+fn the_opcode_decides_the_class() {
+    let class = |sample, opcode: Opcode| {
+        let mut octets = octets(sample);
+        let bth = Layout::find(&octets).expect("whole").expect("RoCE").bth_at;
+        octets[bth] = opcode.0;
+        look(&octets).expect("a packet").class
+    };
+    assert_eq!(class(samples::CNP, Opcode::ROCEV2_CNP), FrameClass::Notification);
+    assert_eq!(class(samples::CNP_IPV6, Opcode::ROCEV2_CNP), FrameClass::Notification);
+    assert_eq!(class(samples::CNP, Opcode::CNP), FrameClass::Data);
+    assert_eq!(class(samples::WRITE_V1, Opcode::ROCEV2_CNP), FrameClass::Data);
+    assert_eq!(class(samples::SEND, Opcode::RC_ACKNOWLEDGE), FrameClass::Ack);
+    assert_eq!(class(samples::SEND, Opcode::RC_WRITE_MIDDLE), FrameClass::Data);
+}
+
+#[test]
+fn other_traffic_is_data_without_a_queue_pair() {
+    let arp = [&[0xff; 6][..], &[2; 6], &[0x08, 0x06], &[0; 46]].concat();
+    let headers = look(&arp).expect("a frame");
+    assert_eq!((headers.class, headers.queue_pair), (FrameClass::Data, 0));
+    assert_eq!((headers.multicast, headers.payload), (true, Bytes::new(46)));
+    assert_eq!((headers.lane, headers.ecn), (0, Ecn::NotCapable));
+}
+
+#[test]
+fn mac_control_has_no_headers() {
+    let frame = MacControl::Pause(Pause { time: 1 }).to_octets(MacAddress::from_number(1));
+    let refused = look(&frame).expect_err("to be read as MAC control");
+    assert_eq!(refused.layer, MacControl::LAYER);
+}
+
+#[test]
+fn what_is_wrong_is_counted_under_its_reason() {
+    let reason = |at: usize, value| {
+        let mut octets = octets(samples::CNP);
+        octets[at] = value;
+        look(&octets).expect_err("a lie").drop_reason()
+    };
+    assert_eq!(reason(17, 61), DropReason::PacketLength);
+    assert_eq!(reason(39, 41), DropReason::PacketLength);
+    assert_eq!(reason(14, 0x55), DropReason::Malformed);
+    assert_eq!(look(&[0; 13]).expect_err("too short").drop_reason(), DropReason::Malformed);
+}
+
+proptest! {
+    #[test]
+    fn it_says_what_the_whole_packet_says(builder in builders(), payload in payloads()) {
+        let octets = build(&builder, &payload);
+        let packet = Packet::parse(&octets)?.expect("RoCE");
+        let headers = look(&octets)?;
+        let bth = packet.transport.bth;
+        prop_assert_eq!((headers.psn, headers.queue_pair), (bth.psn.get(), bth.destination.get()));
+        prop_assert_eq!((headers.fecn, headers.becn), (bth.fecn, bth.becn));
+        prop_assert_eq!(headers.payload.get(), payload.len() as u64);
+        prop_assert_eq!(headers.size.get(), octets.len() as u64);
+        prop_assert_eq!(headers.source, builder.source.number());
+        prop_assert_eq!(headers.destination, builder.destination.number());
+    }
+
+    #[test]
+    fn it_never_panics(
+        octets in prop::collection::vec(any::<u8>(), 0..100),
+        kind in prop::sample::select(&[0x0800u16, 0x86dd, 0x8915, 0x8100, 0x8808]),
+    ) {
+        let mut octets = octets;
+        let _ = look(&octets);
+        if octets.len() > 14 {
+            octets[12..14].copy_from_slice(&kind.to_be_bytes());
+            octets[14] = if kind == 0x0800 { 0x45 } else { 0x60 };
+        }
+        let _ = look(&octets);
+    }
+}

@@ -1,0 +1,68 @@
+//! Which priority a frame has on a link of Ethernet: by its tag, or by its IP header.
+
+use crate::ids::{Dscp, Priority};
+
+/// What a port goes by. Source: IEEE 802.1Q, 6.9.4 (PCP); RFC 2474 and switch practice (DSCP).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PriorityMap {
+    /// The PCP of the first tag.
+    Pcp {
+        /// The priority of each PCP.
+        table: [Priority; 8],
+        /// That of frames without a tag.
+        untagged: Priority,
+    },
+    /// The DSCP of the IP header.
+    Dscp {
+        /// The priority of each DSCP.
+        table: [Priority; 64],
+        /// That of frames without an IP header.
+        other: Priority,
+    },
+}
+
+impl Default for PriorityMap {
+    /// Each PCP is its own priority; frames without a tag have priority 0.
+    fn default() -> PriorityMap {
+        PriorityMap::BY_PCP
+    }
+}
+
+const LOWEST: Priority = Priority::truncate(0);
+
+impl PriorityMap {
+    /// Each PCP is its own priority; frames without a tag have priority 0.
+    pub const BY_PCP: PriorityMap = {
+        let mut table = [LOWEST; 8];
+        let mut pcp = 0;
+        while pcp < table.len() {
+            table[pcp] = Priority::truncate(pcp as u8);
+            pcp += 1;
+        }
+        PriorityMap::Pcp { table, untagged: LOWEST }
+    };
+
+    /// The upper three bits of the DSCP (its class selector) are the priority; what is not IP has
+    /// priority 0.
+    ///
+    /// Source: RFC 2474, 4.2.2.
+    pub const BY_DSCP: PriorityMap = {
+        let mut table = [LOWEST; 64];
+        let mut dscp = 0;
+        while dscp < table.len() {
+            table[dscp] = Priority::truncate((dscp >> 3) as u8);
+            dscp += 1;
+        }
+        PriorityMap::Dscp { table, other: LOWEST }
+    };
+
+    /// The priority of a frame with this PCP and this DSCP, if it has them.
+    pub const fn priority(&self, pcp: Option<Priority>, dscp: Option<Dscp>) -> Priority {
+        match (self, pcp, dscp) {
+            (PriorityMap::Pcp { table, .. }, Some(pcp), _) => table[pcp.index()],
+            (PriorityMap::Pcp { untagged, .. }, None, _) => *untagged,
+            (PriorityMap::Dscp { table, .. }, _, Some(dscp)) => table[dscp.index()],
+            (PriorityMap::Dscp { other, .. }, _, None) => *other,
+        }
+    }
+}

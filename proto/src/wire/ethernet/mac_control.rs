@@ -1,0 +1,93 @@
+//! MAC control: frames that end at the other end of the link and govern it, PAUSE and PFC.
+//!
+//! ```text
+//! | 01-80-C2-00-00-01 | source | 88 08 | opcode 16 | parameters | zeros up to 60 octets |
+//! ```
+//!
+//! They are never tagged, never forwarded and never flow controlled. Source: IEEE 802.3, 31.
+
+use crate::wire::big_endian::u16_at;
+use crate::wire::error::{ParseError, Reason};
+use crate::wire::ethernet::envelope::{Envelope, LEAST};
+use crate::wire::ethernet::ethertype;
+use crate::wire::ethernet::header::EthernetHeader;
+use crate::wire::ethernet::mac::MacAddress;
+use crate::wire::ethernet::pause::Pause;
+use crate::wire::ethernet::pfc::Pfc;
+
+/// What a MAC control frame asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MacControl {
+    /// Silence on the link.
+    Pause(Pause),
+    /// Silence on some priorities of it.
+    Pfc(Pfc),
+    /// Something else, and this is its opcode. Not an error; it has no effect.
+    Unknown(u16),
+}
+
+/// Where the opcode stands, and the parameters behind it.
+const OPCODE: usize = EthernetHeader::LEN;
+const PARAMETERS: usize = OPCODE + 2;
+
+impl MacControl {
+    /// What [`ParseError::layer`] calls the opcode and what comes before it.
+    pub const LAYER: &'static str = "MAC control";
+
+    /// Octets of the frame, without its FCS.
+    pub const FRAME_LEN: usize = LEAST;
+
+    /// True if the frame is MAC control, well formed or not.
+    pub fn is_announced(octets: &[u8]) -> bool {
+        octets.get(12..14) == Some(&ethertype::MAC_CONTROL.to_be_bytes())
+    }
+
+    /// Reads a frame, with or without its padding.
+    ///
+    /// # Errors
+    /// In layer "MAC control": not MAC control, or too short for an opcode. In "PAUSE" and "PFC":
+    /// too short for its parameters; in "PFC" also bits of the vector above priority 7.
+    pub fn parse(octets: &[u8]) -> Result<MacControl, ParseError> {
+        let refuse = |layer, offset, reason| Err(ParseError { layer, offset, reason });
+        let within = |error: ParseError| error.within(PARAMETERS);
+        if !MacControl::is_announced(octets) {
+            return refuse(MacControl::LAYER, 12, Reason::Illegal("the EtherType is not 0x8808"));
+        }
+        let Some(parameters) = octets.get(PARAMETERS..) else {
+            return Err(ParseError::short(MacControl::LAYER, OPCODE, 2, octets.len() - OPCODE));
+        };
+        match u16_at(octets, OPCODE..PARAMETERS) {
+            Pause::OPCODE => Pause::parse(parameters).map(MacControl::Pause).map_err(within),
+            Pfc::OPCODE => match Pfc::parse(parameters).map_err(within)? {
+                Pfc { reserved: 0, enabled, times } => {
+                    Ok(MacControl::Pfc(Pfc { reserved: 0, enabled, times }))
+                }
+                _ => refuse(Pfc::LAYER, PARAMETERS, Reason::Illegal("vector bits above 7")),
+            },
+            opcode => Ok(MacControl::Unknown(opcode)),
+        }
+    }
+
+    /// The frame as a port sends it, without FCS.
+    pub fn to_octets(&self, source: MacAddress) -> [u8; MacControl::FRAME_LEN] {
+        let mut octets = [0; MacControl::FRAME_LEN];
+        Envelope::untagged(MacAddress::MAC_CONTROL, source, ethertype::MAC_CONTROL)
+            .emit(&mut octets);
+        let opcode = match self {
+            MacControl::Pause(pause) => {
+                pause.emit(&mut octets[PARAMETERS..]);
+                Pause::OPCODE
+            }
+            MacControl::Pfc(pfc) => {
+                pfc.emit(&mut octets[PARAMETERS..]);
+                Pfc::OPCODE
+            }
+            MacControl::Unknown(opcode) => *opcode,
+        };
+        octets[OPCODE..PARAMETERS].copy_from_slice(&opcode.to_be_bytes());
+        octets
+    }
+}
+
+#[cfg(test)]
+mod tests;

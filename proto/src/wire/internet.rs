@@ -1,0 +1,12 @@
+//! IP and UDP, as far as RoCEv2 goes over them: headers, checksums, and the mark of congestion.
+
+pub mod checksum;
+pub mod ecn;
+pub mod ipv4;
+pub mod ipv6;
+pub mod udp;
+
+pub use ecn::mark_congestion;
+pub use ipv4::{Ipv4, Ipv4View};
+pub use ipv6::{Ipv6, Ipv6View};
+pub use udp::{Udp, UdpView};

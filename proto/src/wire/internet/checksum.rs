@@ -1,0 +1,141 @@
+//! The checksum of IPv4 headers and UDP datagrams: computed, checked, and moved by a small change.
+//!
+//! A sum of sixteen-bit words in ones' complement. No function here panics, whatever the octets.
+//! Source: RFC 1071; RFC 1624 (change of one word).
+
+use crate::wire::error::{ParseError, Reason};
+use crate::wire::ethernet::ethertype::UDP;
+use crate::wire::internet::ipv4::{self, Ipv4};
+use crate::wire::internet::udp;
+
+/// The sum of `octets` as words, not yet folded; a last odd octet is the high half of a word.
+fn sum(octets: &[u8]) -> u64 {
+    let (words, rest) = octets.as_chunks::<2>();
+    let last = rest.first().map_or(0, |octet| u64::from(*octet) << 8);
+    words.iter().map(|word| u64::from(u16::from_be_bytes(*word))).sum::<u64>() + last
+}
+
+/// Carries brought back in until none is left, then the complement.
+fn finish(mut sum: u64) -> u16 {
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    !(sum as u16)
+}
+
+/// The sum of `octets` but for the two at `except`.
+fn sum_except(octets: &[u8], except: usize) -> u64 {
+    let (before, rest) = octets.split_at(octets.len().min(except));
+    sum(before) + sum(rest.get(2..).unwrap_or_default())
+}
+
+/// What the checksum of an IPv4 header, options included, should be. Source: RFC 791, 3.1.
+pub fn ipv4_header(header: &[u8]) -> u16 {
+    finish(sum_except(header, ipv4::field::CHECKSUM.start))
+}
+
+/// What the checksum of a UDP datagram between `addresses`, source then destination, should be;
+/// never 0, which says that there is none.
+///
+/// Source: RFC 768; RFC 8200, 8.1 (IPv6, which sums the same numbers at other places).
+pub fn udp(addresses: &[u8], datagram: &[u8]) -> u16 {
+    let pseudo_header = sum(addresses) + u64::from(UDP) + datagram.len() as u64;
+    match finish(pseudo_header + sum_except(datagram, udp::field::CHECKSUM.start)) {
+        0 => 0xffff,
+        checksum => checksum,
+    }
+}
+
+/// What `checksum` becomes when one of the words under it turns from `before` to `after`. One that
+/// was wrong stays wrong.
+///
+/// Source: RFC 1624, equation 3.
+pub fn amended(checksum: u16, before: u16, after: u16) -> u16 {
+    finish(u64::from(!checksum) + u64::from(!before) + u64::from(after))
+}
+
+/// Checks an IPv4 header, options included.
+///
+/// # Errors
+/// In layer "IPv4": a wrong checksum.
+pub fn verify_ipv4_header(header: &[u8]) -> Result<(), ParseError> {
+    // With a right checksum all words add up to ones: 0xffff passes where 0 is right (RFC 1071).
+    if finish(sum(header)) == 0 {
+        return Ok(());
+    }
+    let carried = header.get(ipv4::field::CHECKSUM).unwrap_or_default();
+    let present = carried.iter().fold(0, |number, octet| number << 8 | u32::from(*octet));
+    let computed = u32::from(ipv4_header(header));
+    Err(ParseError { layer: Ipv4::LAYER, offset: 0, reason: Reason::Check { computed, present } })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The header of a notification that a ConnectX-4 Lx sent.
+    const HEADER: [u8; 20] = [
+        0x45, 0xc2, 0x00, 0x3c, 0x71, 0x8c, 0x40, 0x00, 0x40, 0x11, 0x91, 0x61, 0x0a, 0x00, 0x11,
+        0x01, 0x0a, 0x00, 0x12, 0x01,
+    ];
+
+    #[test]
+    fn a_captured_header_holds_and_a_damaged_one_does_not() {
+        assert_eq!(ipv4_header(&HEADER), 0x9161);
+        assert_eq!(verify_ipv4_header(&HEADER), Ok(()));
+        for bit in 0..160 {
+            let mut damaged = HEADER;
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            let refused = verify_ipv4_header(&damaged).expect_err("one bit is wrong");
+            assert_eq!(refused.layer, "IPv4");
+            assert!(matches!(refused.reason, Reason::Check { .. }));
+        }
+    }
+
+    #[test]
+    fn both_zeros_of_ones_complement_hold() {
+        let mut header = HEADER;
+        // The identification that makes the right checksum 0.
+        let identification = 0x718c_u32 + 0x9161;
+        let identification = (identification % 0x1_0000 + identification / 0x1_0000) as u16;
+        header[4..6].copy_from_slice(&identification.to_be_bytes());
+        for carried in [0, 0xffff_u16] {
+            header[10..12].copy_from_slice(&carried.to_be_bytes());
+            assert_eq!((ipv4_header(&header), verify_ipv4_header(&header)), (0, Ok(())));
+        }
+        header[11] = 0xfe;
+        assert!(verify_ipv4_header(&header).is_err());
+    }
+
+    #[test]
+    fn a_checksum_of_zero_is_sent_as_ones() {
+        // One word that makes the sum of all 0xffff.
+        let mut datagram = [0, 1, 0, 2, 0, 10, 0, 0, 0, 0];
+        let all = 1 + 2 + 10 + 10 + u16::from(UDP);
+        datagram[8..].copy_from_slice(&(0xffff - all).to_be_bytes());
+        assert_eq!(udp(&[0; 8], &datagram), 0xffff);
+    }
+
+    proptest! {
+        #[test]
+        fn no_octets_make_it_panic(octets in prop::collection::vec(any::<u8>(), 0..80)) {
+            let _ = (ipv4_header(&octets), udp(&octets, &octets), verify_ipv4_header(&octets));
+        }
+
+        #[test]
+        fn a_change_moves_it_as_computing_it_anew_does(
+            header: [u8; 20], word in 0usize..9, after: u16,
+        ) {
+            // Not all zeros, which no header of version 4 is.
+            let mut header = header;
+            header[0] = 0x45;
+            let at = [0, 2, 4, 6, 8, 12, 14, 16, 18][word];
+            let after = if at == 0 { after | 0x4000 } else { after };
+            let carried = ipv4_header(&header);
+            let before = u16::from_be_bytes([header[at], header[at + 1]]);
+            header[at..at + 2].copy_from_slice(&after.to_be_bytes());
+            prop_assert_eq!(amended(carried, before, after), ipv4_header(&header));
+        }
+    }
+}

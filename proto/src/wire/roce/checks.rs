@@ -1,0 +1,68 @@
+//! What protects a RoCE packet: the ICRC end to end, and the checksums of IPv4 and UDP.
+//!
+//! All functions take a frame without its FCS. Frames that carry no RoCE have nothing to check and
+//! pass. Source: IBTA Vol 1, annexes A16 and A17 (ICRC); RFC 791, RFC 768, RFC 8200 (checksums).
+
+use crate::wire::error::{ParseError, Reason};
+use crate::wire::ethernet::crc::{self, Network};
+use crate::wire::infiniband::envelope::ICRC_LEN;
+use crate::wire::internet::checksum;
+use crate::wire::internet::{Ipv4, Ipv6, Udp, UdpView};
+use crate::wire::roce::layout::Layout;
+
+/// The ICRC that the packet at `layout` should have.
+pub fn icrc(octets: &[u8], layout: &Layout) -> u32 {
+    let covered = &octets[layout.network_at..layout.icrc_at()];
+    crc::icrc(layout.network, layout.bth_at - layout.network_at, covered)
+}
+
+/// The ICRC as found, in the order in which CRCs are sent.
+pub fn carried_icrc(octets: &[u8], layout: &Layout) -> u32 {
+    octets[..layout.end].last_chunk::<ICRC_LEN>().map_or(0, |found| u32::from_le_bytes(*found))
+}
+
+/// The checksum that the UDP header should have if it has one; `None` without UDP.
+pub fn udp_checksum(octets: &[u8], layout: &Layout) -> Option<u16> {
+    let addresses = match layout.network {
+        Network::Global => return None,
+        Network::Ipv4 => 12..Ipv4::LEN,
+        Network::Ipv6 => 8..Ipv6::LEN,
+    };
+    let datagram = &octets[layout.udp_at()?..layout.end];
+    Some(checksum::udp(&octets[layout.network_at..][addresses], datagram))
+}
+
+/// Checks the ICRC.
+///
+/// # Errors
+/// In layer "ICRC": a wrong one. In the layers of [`Layout::find`]: octets it refuses.
+pub fn verify_icrc(octets: &[u8]) -> Result<(), ParseError> {
+    let Some(layout) = Layout::find(octets)? else { return Ok(()) };
+    let (computed, present) = (icrc(octets, &layout), carried_icrc(octets, &layout));
+    if computed == present {
+        return Ok(());
+    }
+    let reason = Reason::Check { computed, present };
+    Err(ParseError { layer: "ICRC", offset: layout.icrc_at(), reason })
+}
+
+/// Checks the checksum of an IPv4 header, and UDP's where there is one: 0 says that there is none,
+/// over IPv6 too, where Linux sends it so.
+///
+/// # Errors
+/// In layers "IPv4" and "UDP": a wrong one. In the layers of [`Layout::find`]: octets it refuses.
+pub fn verify_checksums(octets: &[u8]) -> Result<(), ParseError> {
+    let Some(layout) = Layout::find(octets)? else { return Ok(()) };
+    let Some(udp_at) = layout.udp_at() else { return Ok(()) };
+    if layout.network == Network::Ipv4 {
+        checksum::verify_ipv4_header(&octets[layout.network_at..udp_at])
+            .map_err(|error| error.within(layout.network_at))?;
+    }
+    let present = UdpView::new(&octets[udp_at..])?.checksum();
+    let computed = udp_checksum(octets, &layout).filter(|_| present != 0).unwrap_or(present);
+    if computed == present {
+        return Ok(());
+    }
+    let reason = Reason::Check { computed: computed.into(), present: present.into() };
+    Err(ParseError { layer: Udp::LAYER, offset: udp_at, reason })
+}

@@ -1,0 +1,148 @@
+//! Where the parts of a RoCE packet lie in its frame: what everybody asks before looking inside.
+//!
+//! Lengths and versions are checked as far as the BTH, checksums and ICRC are not. A frame that does
+//! not claim to be RoCE is none, and no error. Source: IBTA Vol 1, annexes A16 and A17; RFC 791, RFC
+//! 8200, RFC 768.
+
+use crate::wire::error::{ParseError, Reason};
+use crate::wire::ethernet::crc::Network;
+use crate::wire::ethernet::{Envelope, ethertype};
+use crate::wire::infiniband::envelope::ICRC_LEN;
+use crate::wire::infiniband::{Bth, Grh, GrhView};
+use crate::wire::internet::{Ipv4, Ipv4View, Ipv6, Ipv6View, Udp, UdpView};
+
+/// The places of a RoCE packet's parts, counted from the first octet of the frame.
+///
+/// Its frame holds all of it: at least a BTH and an ICRC stand between `bth` and `end`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// Addresses and tags.
+    pub ethernet: Envelope,
+    /// What comes before the transport.
+    pub network: Network,
+    /// Where that begins.
+    pub network_at: usize,
+    /// Where the BTH begins.
+    pub bth_at: usize,
+    /// One past the ICRC; what follows fills the frame.
+    pub end: usize,
+}
+
+impl Layout {
+    /// Finds the parts; `None` in a frame that carries something else, fragments of IPv4 included.
+    ///
+    /// # Errors
+    /// Naming the layer: octets that end within it, a length that disagrees with the octets, an
+    /// unknown version, or a GRH before something else than a BTH.
+    #[inline]
+    pub fn find(octets: &[u8]) -> Result<Option<Layout>, ParseError> {
+        Layout::within(octets, Envelope::parse(octets)?)
+    }
+
+    /// The same, of a frame whose envelope is known.
+    #[inline]
+    pub(crate) fn within(octets: &[u8], ethernet: Envelope) -> Result<Option<Layout>, ParseError> {
+        let network_at = ethernet.octets_len();
+        let (network, found) = match ethernet.ethertype() {
+            ethertype::IPV4 => (Network::Ipv4, ipv4(octets, network_at)?),
+            ethertype::IPV6 => (Network::Ipv6, ipv6(octets, network_at)?),
+            ethertype::ROCE_V1 => (Network::Global, Some(global(octets, network_at)?)),
+            _ => return Ok(None),
+        };
+        let Some(Inside { bth_at, end }) = found else { return Ok(None) };
+        let present = end - bth_at;
+        if present < Bth::LEN {
+            return Err(ParseError::short(Bth::LAYER, bth_at, Bth::LEN, present));
+        }
+        let present = present - Bth::LEN;
+        if present < ICRC_LEN {
+            return Err(ParseError::short("ICRC", bth_at + Bth::LEN, ICRC_LEN, present));
+        }
+        Ok(Some(Layout { ethernet, network, network_at, bth_at, end }))
+    }
+
+    /// Where the ICRC begins.
+    pub fn icrc_at(&self) -> usize {
+        self.end - ICRC_LEN
+    }
+
+    /// Where the UDP header begins; `None` without one.
+    pub fn udp_at(&self) -> Option<usize> {
+        (self.network != Network::Global).then(|| self.bth_at - Udp::LEN)
+    }
+}
+
+/// Where a BTH would begin and what it belongs to ends.
+struct Inside {
+    bth_at: usize,
+    end: usize,
+}
+
+fn ipv4(octets: &[u8], at: usize) -> Result<Option<Inside>, ParseError> {
+    let refuse = |reason| Err(ParseError { layer: Ipv4::LAYER, offset: at, reason });
+    let packet = &octets[at..];
+    let header = Ipv4View::new(packet).map_err(|error| error.within(at))?;
+    if header.version() != Ipv4::VERSION {
+        return refuse(Reason::Version(header.version()));
+    }
+    if header.header_words() < Ipv4::WORDS_MIN {
+        return refuse(Reason::Illegal("IHL is below 5"));
+    }
+    let header_len = usize::from(header.header_words()) * 4;
+    let said = usize::from(header.total_length());
+    if said < header_len || said > packet.len() {
+        return refuse(Reason::Length { said, present: packet.len() });
+    }
+    if header.protocol() != ethertype::UDP || header.is_fragment() {
+        return Ok(None);
+    }
+    udp(octets, at + header_len, at + said)
+}
+
+fn ipv6(octets: &[u8], at: usize) -> Result<Option<Inside>, ParseError> {
+    let refuse = |reason| Err(ParseError { layer: Ipv6::LAYER, offset: at, reason });
+    let packet = &octets[at..];
+    let header = Ipv6View::new(packet).map_err(|error| error.within(at))?;
+    if header.version() != Ipv6::VERSION {
+        return refuse(Reason::Version(header.version()));
+    }
+    let (said, present) = (usize::from(header.payload_length()), packet.len() - Ipv6::LEN);
+    if said > present {
+        return refuse(Reason::Length { said, present });
+    }
+    if header.next_header() != ethertype::UDP {
+        return Ok(None);
+    }
+    udp(octets, at + Ipv6::LEN, at + Ipv6::LEN + said)
+}
+
+/// The datagram from `at` to `end`, which are in the frame.
+fn udp(octets: &[u8], at: usize, end: usize) -> Result<Option<Inside>, ParseError> {
+    let header = UdpView::new(&octets[at..end]).map_err(|error| error.within(at))?;
+    if header.destination_port() != ethertype::ROCE_V2_PORT {
+        return Ok(None);
+    }
+    let (said, present) = (usize::from(header.length()), end - at);
+    if said != present {
+        return Err(ParseError::length(Udp::LAYER, at, said, present));
+    }
+    Ok(Some(Inside { bth_at: at + Udp::LEN, end }))
+}
+
+fn global(octets: &[u8], at: usize) -> Result<Inside, ParseError> {
+    let refuse = |reason| Err(ParseError { layer: Grh::LAYER, offset: at, reason });
+    let packet = &octets[at..];
+    let grh = GrhView::new(packet).map_err(|error| error.within(at))?;
+    if grh.version() != Grh::VERSION {
+        return refuse(Reason::Version(grh.version()));
+    }
+    if grh.next_header() != Grh::NEXT_HEADER_BTH {
+        return refuse(Reason::Illegal("the next header is not a BTH"));
+    }
+    let (said, present) = (usize::from(grh.payload_length()), packet.len() - Grh::LEN);
+    if said > present {
+        return refuse(Reason::Length { said, present });
+    }
+    let bth_at = at + Grh::LEN;
+    Ok(Inside { bth_at, end: bth_at + said })
+}

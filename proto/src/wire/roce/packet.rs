@@ -1,0 +1,159 @@
+//! A whole RoCE packet: taken apart as found, put together with lengths and checks computed.
+//!
+//! Source: IBTA Vol 1, annexes A16 and A17 (which headers a packet has, and in which order).
+
+pub mod builder;
+
+pub use builder::{EmitError, PacketBuilder};
+
+use crate::wire::error::ParseError;
+use crate::wire::ethernet::crc::Network;
+use crate::wire::ethernet::{Envelope, ethertype};
+use crate::wire::infiniband::envelope::ICRC_LEN;
+use crate::wire::infiniband::{Grh, Transport};
+use crate::wire::internet::{Ipv4, Ipv6, Udp};
+use crate::wire::roce::checks::carried_icrc;
+use crate::wire::roce::layout::Layout;
+use bytes::BytesMut;
+
+/// What stands between Ethernet and the BTH.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NetworkHeaders<'a> {
+    /// RoCEv1.
+    Global(Grh),
+    /// RoCEv2 over IPv4.
+    Ipv4(Ipv4, &'a [u8], Udp),
+    /// RoCEv2 over IPv6.
+    Ipv6(Ipv6, Udp),
+}
+
+impl<'a> NetworkHeaders<'a> {
+    /// Which of them it is.
+    pub const fn network(&self) -> Network {
+        match self {
+            NetworkHeaders::Global(_) => Network::Global,
+            NetworkHeaders::Ipv4(..) => Network::Ipv4,
+            NetworkHeaders::Ipv6(..) => Network::Ipv6,
+        }
+    }
+
+    /// The EtherType that announces it.
+    pub const fn ethertype(&self) -> u16 {
+        match self {
+            NetworkHeaders::Global(_) => ethertype::ROCE_V1,
+            NetworkHeaders::Ipv4(..) => ethertype::IPV4,
+            NetworkHeaders::Ipv6(..) => ethertype::IPV6,
+        }
+    }
+
+    /// Octets on the wire.
+    pub const fn octets_len(&self) -> usize {
+        match self {
+            NetworkHeaders::Global(_) => Grh::LEN,
+            NetworkHeaders::Ipv4(_, options, _) => Ipv4::LEN + options.len() + Udp::LEN,
+            NetworkHeaders::Ipv6(..) => Ipv6::LEN + Udp::LEN,
+        }
+    }
+
+    /// Writes the headers, lengths and checksums as they are, to the front of `octets`.
+    ///
+    /// # Panics
+    /// If there are fewer than [`Self::octets_len`].
+    pub fn emit(&self, octets: &mut [u8]) {
+        match self {
+            NetworkHeaders::Global(grh) => grh.emit(octets),
+            NetworkHeaders::Ipv4(ip, options, udp) => {
+                let at = Ipv4::LEN + options.len();
+                ip.emit(octets);
+                octets[Ipv4::LEN..at].copy_from_slice(options);
+                udp.emit(&mut octets[at..]);
+            }
+            NetworkHeaders::Ipv6(ip, udp) => {
+                ip.emit(octets);
+                udp.emit(&mut octets[Ipv6::LEN..]);
+            }
+        }
+    }
+
+    /// The headers of a packet with such a layout.
+    fn parse(octets: &'a [u8], layout: &Layout) -> Result<NetworkHeaders<'a>, ParseError> {
+        let packet = &octets[layout.network_at..layout.bth_at];
+        let udp_at = packet.len().saturating_sub(Udp::LEN);
+        Ok(match layout.network {
+            Network::Global => NetworkHeaders::Global(Grh::parse(packet)?),
+            Network::Ipv4 => {
+                let options = &packet[Ipv4::LEN..udp_at];
+                NetworkHeaders::Ipv4(Ipv4::parse(packet)?, options, Udp::parse(&packet[udp_at..])?)
+            }
+            Network::Ipv6 => {
+                NetworkHeaders::Ipv6(Ipv6::parse(packet)?, Udp::parse(&packet[udp_at..])?)
+            }
+        })
+    }
+}
+
+/// A RoCE packet as found, payload borrowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packet<'a> {
+    /// Addresses and tags.
+    pub ethernet: Envelope,
+    /// GRH, or IP and UDP.
+    pub network: NetworkHeaders<'a>,
+    /// BTH to pad.
+    pub transport: Transport<'a>,
+    /// ICRC as found.
+    pub icrc: u32,
+    /// What follows it: zeros that fill the frame up to its least size, as a rule.
+    pub trailer: &'a [u8],
+}
+
+impl<'a> Packet<'a> {
+    /// Takes a frame without FCS apart; `None` if it carries no RoCE. Lengths and versions are
+    /// checked, checksums and ICRC are not.
+    ///
+    /// # Errors
+    /// Those of [`Layout::find`] and [`Transport::parse`].
+    pub fn parse(octets: &'a [u8]) -> Result<Option<Packet<'a>>, ParseError> {
+        let Some(layout) = Layout::find(octets)? else { return Ok(None) };
+        let (bth_at, icrc_at) = (layout.bth_at, layout.icrc_at());
+        Ok(Some(Packet {
+            ethernet: layout.ethernet,
+            network: NetworkHeaders::parse(octets, &layout)?,
+            transport: Transport::parse(&octets[bth_at..icrc_at], bth_at)?,
+            icrc: carried_icrc(octets, &layout),
+            trailer: &octets[layout.end..],
+        }))
+    }
+
+    /// Octets of the frame, without FCS.
+    pub fn octets_len(&self) -> usize {
+        self.ethernet.octets_len()
+            + self.network.octets_len()
+            + self.transport.octets_len()
+            + ICRC_LEN
+            + self.trailer.len()
+    }
+
+    /// Replaces what `buffer` holds by the frame's octets, lengths and checks as carried.
+    pub fn emit_into(&self, buffer: &mut BytesMut) {
+        let network_at = self.ethernet.octets_len();
+        buffer.clear();
+        buffer.reserve(self.octets_len());
+        buffer.resize(network_at + self.network.octets_len(), 0);
+        self.ethernet.emit(buffer);
+        self.network.emit(&mut buffer[network_at..]);
+        self.transport.append_to(buffer);
+        buffer.extend_from_slice(&self.icrc.to_le_bytes());
+        buffer.extend_from_slice(self.trailer);
+    }
+
+    /// The frame's octets, lengths and checks as carried.
+    pub fn to_octets(&self) -> BytesMut {
+        let mut octets = BytesMut::new();
+        self.emit_into(&mut octets);
+        octets
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,329 @@
+//! RoCE, PAUSE and PFC that nobody in this project wrote: captured frames and published vectors.
+
+use super::{captures, hex, pcap_records};
+use bytes::BytesMut;
+use proto::frame::FrameKind;
+use proto::ids::{Ecn, Priority};
+use proto::wire::classify::classify;
+use proto::wire::ethernet::{MacControl, Pause, crc};
+use proto::wire::internet::mark_congestion;
+use proto::wire::roce::checks::{verify_checksums, verify_icrc};
+use proto::wire::roce::{Layout, NetworkHeaders, Packet, PacketBuilder};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::Path;
+use topo::verify::{Settings, verify};
+
+/// What holds of every RoCE frame here.
+fn assert_genuine(octets: &[u8], name: &str) {
+    let packet = Packet::parse(octets)
+        .unwrap_or_else(|error| panic!("{name}: {error}"))
+        .unwrap_or_else(|| panic!("{name} is no RoCE"));
+    assert_eq!(packet.to_octets(), octets, "{name} is written as it was read");
+    assert_eq!(verify_icrc(octets), Ok(()), "{name}");
+    assert_eq!(verify_checksums(octets), Ok(()), "{name}");
+    let headers = classify(FrameKind::Ethernet, octets).expect("parsed above");
+    assert_eq!(headers.payload.get(), packet.transport.payload.len() as u64, "{name}");
+    assert_eq!(headers.psn, packet.transport.bth.psn.get(), "{name}");
+    assert_eq!(
+        rebuild(&packet),
+        octets,
+        "{name} is built from its fields, lengths and checks anew"
+    );
+}
+
+fn rebuild(packet: &Packet<'_>) -> BytesMut {
+    let builder = PacketBuilder {
+        destination: packet.ethernet.header.destination,
+        source: packet.ethernet.header.source,
+        tag: packet.ethernet.tag,
+        network: packet.network,
+        bth: packet.transport.bth,
+        extended: packet.transport.extended,
+    };
+    let payload = packet.transport.payload;
+    let mut octets = BytesMut::new();
+    let fill = |place: &mut [u8]| place.copy_from_slice(payload);
+    builder.emit(&mut octets, payload.len(), fill).expect("it was a packet");
+    // A capture taken before the adapter has no padding of Ethernet's.
+    octets.truncate(packet.octets_len());
+    octets
+}
+
+/// Every frame of the pcap files in a folder, with a name for it.
+fn frames(folder: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut frames = Vec::new();
+    for entry in std::fs::read_dir(folder).expect("a folder of captures") {
+        let path = entry.expect("a readable folder").path();
+        // The original of the PAUSE capture is a Sniffer file; beside it lies the same as pcap.
+        if path.extension().is_none_or(|extension| extension != "pcap") {
+            continue;
+        }
+        let octets = std::fs::read(&path).expect("a readable file");
+        let (link_type, records) = pcap_records(&octets);
+        assert_eq!(link_type, 1, "{} holds Ethernet", path.display());
+        for (index, record) in records.into_iter().enumerate() {
+            frames.push((format!("{} #{}", path.display(), index + 1), record.to_vec()));
+        }
+    }
+    frames
+}
+
+/// What hardware and Linux sent breaks no rule of `verify`, of two connections in turn included.
+#[test]
+fn nothing_is_wrong_with_any_captured_frame() {
+    let Some(folder) = captures() else { return };
+    let mut files = 0;
+    for kind in ["rocev2", "pause"] {
+        for entry in std::fs::read_dir(folder.join(kind)).expect("a folder of captures") {
+            let path = entry.expect("a readable folder").path();
+            if path.extension().is_none_or(|extension| extension != "pcap") {
+                continue;
+            }
+            let octets = std::fs::read(&path).expect("a readable file");
+            let report = verify(&octets[..], "", &Settings::default(), 9).expect("a capture");
+            assert_eq!(report.findings, [], "{}", path.display());
+            let checked = report.tally.checked.get(if kind == "pause" { "fcs" } else { "icrc" });
+            assert_eq!(checked, Some(&report.frames), "{}: every frame", path.display());
+            files += 1;
+        }
+    }
+    assert!(files >= 9, "found {files}");
+}
+
+/// None of them has an FCS, and none is cut: all ICRCs are there and are checked.
+#[test]
+fn every_captured_rocev2_frame_comes_apart_and_together_with_right_checks() {
+    let Some(folder) = captures() else { return };
+    let frames = frames(&folder.join("rocev2"));
+    for (name, octets) in &frames {
+        assert_genuine(octets, name);
+    }
+    assert!(frames.len() >= 337, "the public samples have 337 frames, found {}", frames.len());
+    println!("{} captured RoCEv2 frames", frames.len());
+}
+
+#[test]
+fn a_mark_of_congestion_leaves_every_captured_frame_valid() {
+    let Some(folder) = captures() else { return };
+    let mut marked = 0;
+    for (name, octets) in frames(&folder.join("rocev2")) {
+        let before = classify(FrameKind::Ethernet, &octets).expect("genuine");
+        let mut after = octets.clone();
+        assert_eq!(mark_congestion(&mut after), before.ecn.is_capable(), "{name}");
+        assert_eq!((verify_icrc(&after), verify_checksums(&after)), (Ok(()), Ok(())), "{name}");
+        let headers = classify(FrameKind::Ethernet, &after).expect("still genuine");
+        let expected =
+            if before.ecn.is_capable() { Ecn::CongestionExperienced } else { before.ecn };
+        assert_eq!(headers, proto::frame::FrameHeaders { ecn: expected, ..before }, "{name}");
+        marked += u32::from(before.ecn.is_capable());
+    }
+    assert!(marked >= 100, "one of the adapters sends ECT(0), found {marked} frames");
+}
+
+#[test]
+fn captured_pause_frames_come_apart_and_together_with_right_fcs() {
+    let Some(folder) = captures() else { return };
+    let mut times = Vec::new();
+    for (name, octets) in frames(&folder.join("pause")) {
+        let frame = crc::without_fcs(&octets).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(rewritten(frame), frame, "{name}");
+        let control = MacControl::parse(frame).expect("MAC control");
+        let MacControl::Pause(Pause { time }) = control else { panic!("{name}: {control:?}") };
+        times.push(time);
+    }
+    times.sort_unstable();
+    assert_eq!(times, [0, 65535]);
+}
+
+/// A MAC control frame made from what was read of it.
+fn rewritten(frame: &[u8]) -> [u8; 60] {
+    let control = MacControl::parse(frame).expect("MAC control");
+    let source = proto::wire::ethernet::EthernetHeader::parse(frame).expect("an envelope").source;
+    control.to_octets(source)
+}
+
+/// The vectors of `vectors.json` whose names begin so: octets and the whole object.
+fn vectors(folder: &Path, prefixes: &[&str]) -> BTreeMap<String, (Vec<u8>, Value)> {
+    let text = std::fs::read_to_string(folder.join("vectors.json")).expect("vectors.json");
+    let file: Value = serde_json::from_str(&text).expect("JSON");
+    let mut found = BTreeMap::new();
+    for vector in file["vectors"].as_array().expect("a list") {
+        let name = vector["name"].as_str().expect("a name");
+        if prefixes.iter().any(|prefix| name.starts_with(prefix)) {
+            let octets = hex(vector["hex"].as_str().expect("hex"));
+            found.insert(name.to_owned(), (octets, vector.clone()));
+        }
+    }
+    found
+}
+
+/// A field of a packet under the name that `vectors.json` has for it.
+fn decoded(packet: &Packet<'_>, field: &str) -> Value {
+    let bth = packet.transport.bth;
+    match field {
+        "eth_dst" => packet.ethernet.header.destination.to_string().into(),
+        "eth_src" => packet.ethernet.header.source.to_string().into(),
+        "ethertype" => packet.ethernet.ethertype().into(),
+        "vlan_pcp" => packet.ethernet.tag.expect("a tag").priority.get().into(),
+        "vlan_id" => packet.ethernet.tag.expect("a tag").id.get().into(),
+        "bth.opcode" => bth.opcode.0.into(),
+        "bth.se" => u8::from(bth.solicited).into(),
+        "bth.m" => u8::from(bth.migration_request).into(),
+        "bth.padcnt" => bth.pad_count.into(),
+        "bth.tver" => bth.version.into(),
+        "bth.pkey" => bth.partition_key.into(),
+        "bth.fecn" => u8::from(bth.fecn).into(),
+        "bth.becn" => u8::from(bth.becn).into(),
+        "bth.resv6" => bth.reserved6.into(),
+        "bth.dest_qp" => bth.destination.get().into(),
+        "bth.ackreq" => u8::from(bth.ack_request).into(),
+        "bth.psn" => bth.psn.get().into(),
+        "reth.va" => packet.transport.extended.reth.expect("a RETH").virtual_address.into(),
+        "reth.rkey" => packet.transport.extended.reth.expect("a RETH").remote_key.into(),
+        "reth.dma_length" => packet.transport.extended.reth.expect("a RETH").dma_length.into(),
+        "payload_ascii" => String::from_utf8_lossy(packet.transport.payload).into_owned().into(),
+        "payload_and_pad" => {
+            text(&[packet.transport.payload, packet.transport.pad].concat()).into()
+        }
+        "reserved16" => text(packet.transport.payload).into(),
+        "icrc_bytes_on_wire" => text(&packet.icrc.to_le_bytes()).into(),
+        _ => match &packet.network {
+            NetworkHeaders::Ipv4(..) => decoded_ipv4(packet, field),
+            NetworkHeaders::Ipv6(..) => decoded_ipv6(packet, field),
+            NetworkHeaders::Global(_) => decoded_global(packet, field),
+        },
+    }
+}
+
+fn text(octets: &[u8]) -> String {
+    octets.iter().map(|octet| format!("{octet:02x}")).collect()
+}
+
+fn decoded_ipv4(packet: &Packet<'_>, field: &str) -> Value {
+    let NetworkHeaders::Ipv4(ip, _, udp) = packet.network else { panic!("no IPv4") };
+    match field {
+        "ip_src" => ip.source.to_string().into(),
+        "ip_dst" => ip.destination.to_string().into(),
+        "ip_tos" => (ip.dscp.get() << 2 | ip.ecn.bits()).into(),
+        "dscp" => ip.dscp.get().into(),
+        "ecn" => ip.ecn.bits().into(),
+        "ip_id" => ip.identification.into(),
+        "df" => u8::from(ip.dont_fragment).into(),
+        "ttl" => ip.time_to_live.into(),
+        "ip_total_length" => ip.total_length.into(),
+        "ip_checksum" => ip.checksum.into(),
+        "udp_sport" => udp.source_port.into(),
+        "udp_dport" => udp.destination_port.into(),
+        "udp_length" => udp.length.into(),
+        "udp_checksum" => udp.checksum.into(),
+        _ => panic!("no such field: {field}"),
+    }
+}
+
+fn decoded_ipv6(packet: &Packet<'_>, field: &str) -> Value {
+    let NetworkHeaders::Ipv6(ip, udp) = packet.network else { panic!("no IPv6") };
+    match field {
+        "ip6_src" => ip.source.to_string().into(),
+        "ip6_dst" => ip.destination.to_string().into(),
+        "traffic_class" => (ip.dscp.get() << 2 | ip.ecn.bits()).into(),
+        "flow_label" => ip.flow_label.into(),
+        "hop_limit" => ip.hop_limit.into(),
+        "payload_length" => ip.payload_length.into(),
+        "udp_sport" => udp.source_port.into(),
+        "udp_length" => udp.length.into(),
+        "udp_checksum" => udp.checksum.into(),
+        _ => panic!("no such field: {field}"),
+    }
+}
+
+fn decoded_global(packet: &Packet<'_>, field: &str) -> Value {
+    let NetworkHeaders::Global(grh) = packet.network else { panic!("no GRH") };
+    match field {
+        "grh.ipver" => grh.version.into(),
+        "grh.tclass" => grh.traffic_class.into(),
+        "grh.flow_label" => grh.flow_label.into(),
+        "grh.payload_length" => grh.payload_length.into(),
+        "grh.next_header" => grh.next_header.into(),
+        "grh.hop_limit" => grh.hop_limit.into(),
+        "grh.sgid" => grh.sgid.to_string().into(),
+        "grh.dgid" => grh.dgid.to_string().into(),
+        _ => panic!("no such field: {field}"),
+    }
+}
+
+/// A field's value as the file means it: numbers in hexadecimal are numbers, "ECT(0)=2" is 2.
+fn meant(value: &Value) -> Value {
+    let Some(text) = value.as_str() else { return value.clone() };
+    match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).expect("hexadecimal").into(),
+        None if text == "ECT(0)=2" => 2.into(),
+        None => value.clone(),
+    }
+}
+
+#[test]
+fn every_roce_vector_holds_field_by_field() {
+    let Some(folder) = captures() else { return };
+    let vectors = vectors(&folder, &["rocev"]);
+    let mut fields = 0;
+    for (name, (octets, vector)) in &vectors {
+        assert_genuine(octets, name);
+        let packet = Packet::parse(octets).expect("genuine").expect("RoCE");
+        for (field, value) in vector["fields"].as_object().expect("fields") {
+            let nested = value.as_object().into_iter().flatten();
+            let mut leaves: Vec<_> =
+                nested.map(|(inner, value)| (format!("{field}.{inner}"), value)).collect();
+            if leaves.is_empty() {
+                leaves.push((field.clone(), value));
+            }
+            for (field, value) in leaves {
+                assert_eq!(decoded(&packet, &field), meant(value), "{name}: {field}");
+                fields += 1;
+            }
+        }
+    }
+    assert!(vectors.len() >= 8 && fields >= 140, "{fields} fields of {}", vectors.len());
+}
+
+#[test]
+fn every_pause_and_pfc_vector_holds_both_ways() {
+    let Some(folder) = captures() else { return };
+    let vectors = vectors(&folder, &["pfc-", "pause-"]);
+    assert!(vectors.len() >= 5, "found {}", vectors.len());
+    for (name, (octets, vector)) in &vectors {
+        let fields = &vector["fields"];
+        let has_fcs = name.ends_with("with-fcs");
+        let frame = if has_fcs { crc::without_fcs(octets).expect("right") } else { &octets[..] };
+        assert_eq!(rewritten(frame), frame, "{name}");
+        let said =
+            if has_fcs { &fields["fcs_bytes_on_wire"] } else { &vector["fcs_bytes_on_wire"] };
+        assert_eq!(text(&crc::fcs(frame).to_le_bytes()), said.as_str().expect("hex"), "{name}");
+        match MacControl::parse(frame).expect("MAC control") {
+            MacControl::Pause(pause) => assert_eq!(fields["pause_time"], pause.time, "{name}"),
+            MacControl::Pfc(pfc) => {
+                assert_eq!(meant(&fields["class_enable_vector"]), pfc.enabled, "{name}");
+                assert_eq!(fields["times"], Value::from(&pfc.times[..]), "{name}");
+                let speaks = |n| pfc.time(Priority::truncate(n)).is_some();
+                let vector = (0..8).fold(0, |sum, n| sum | u8::from(speaks(n)) << n);
+                assert_eq!(vector, pfc.enabled, "{name}");
+            }
+            other => panic!("{name}: {other:?}"),
+        }
+    }
+}
+
+/// A switch's mark, and a router's TTL: neither moves the ICRC.
+#[test]
+fn a_switch_turns_the_capable_vector_into_the_marked_one() {
+    let Some(folder) = captures() else { return };
+    let vectors = vectors(&folder, &["rocev2-rc-send-only"]);
+    let [capable, marked, routed] = ["ect0-vlan", "ce-vlan", "ce-vlan-ttl61"]
+        .map(|end| &vectors[&format!("rocev2-rc-send-only-{end}")].0);
+    let mut octets = capable.clone();
+    assert!(mark_congestion(&mut octets));
+    assert_eq!(&octets, marked);
+    let icrc = |octets: &[u8]| Packet::parse(octets).expect("whole").expect("RoCE").icrc;
+    assert_eq!((icrc(capable), icrc(marked)), (icrc(marked), icrc(routed)));
+    assert_ne!(Layout::find(routed), Ok(None));
+}
