@@ -10,16 +10,20 @@
 //! not counted on either side. ns-3 forwards by IP with drop-tail queues; here the frames are octets
 //! with both CRCs, and every link has credits.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a bench beside another program starts that program"
+)]
+
 use emulation::clock::Stopwatch;
+use emulation::simulator::Simulator;
+use emulation::witness::Unwatched;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use topo::launch::virtual_clock;
 use topo::render::render;
 use topo::scenario::Scenario;
-
-use emulation::simulator::Simulator;
-use emulation::witness::Unwatched;
-use std::ops::ControlFlow;
 
 /// The links of one way through the tree from pod to pod.
 const LINKS: f64 = 6.0;
