@@ -13,7 +13,7 @@ use crate::topology::Topology;
 use proto::units::{Duration, Instant};
 
 /// The words for [`Quantity`]; `count` stands for every [`Counter`].
-const QUANTITIES: [(&str, Quantity); 11] = [
+const QUANTITIES: [(&str, Quantity); 12] = [
     ("throughput", Quantity::Throughput),
     ("queue", Quantity::Queue),
     ("latency", Quantity::Latency),
@@ -25,6 +25,7 @@ const QUANTITIES: [(&str, Quantity); 11] = [
     ("completion", Quantity::Completion),
     ("congested", Quantity::Congested),
     ("overhead", Quantity::Overhead),
+    ("fairness", Quantity::Fairness),
 ];
 const COUNTERS: [(&str, Counter); 5] = [
     ("drops", Counter::Drops),
@@ -254,7 +255,8 @@ fn place(
         | Quantity::Release
         | Quantity::Completion
         | Quantity::Congested
-        | Quantity::Overhead => gather(fields, topology, names::flows, problems).map(At::Flows),
+        | Quantity::Overhead
+        | Quantity::Fairness => gather(fields, topology, names::flows, problems).map(At::Flows),
         Quantity::Latency => gather(fields, topology, names::adapters, problems).map(At::Nodes),
     }
 }
