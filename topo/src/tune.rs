@@ -111,3 +111,6 @@ pub fn tune(scenario: &Scenario, conditions: &Conditions<'_>) -> Result<Tuning, 
     let (trials, best, spent) = search.into_result();
     Ok(Tuning { trials, best, spent, stop, space, objective, cases })
 }
+
+#[cfg(test)]
+mod tests;

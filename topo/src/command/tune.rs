@@ -119,7 +119,8 @@ fn write(
     report::csv(tuning, std::fs::File::create(folder.join("tune.csv"))?)?;
     let Some(best) = tuning.best else { return Ok(()) };
     let text = std::fs::read_to_string(&loaded.file)?;
-    let tuned = tuned_file::text(&text, &loaded.scenario, tuning, &tuning.trials[best])?;
+    let tuned =
+        tuned_file::text(&text, &options.sets, &loaded.scenario, tuning, &tuning.trials[best])?;
     let file = folder.join("tuned.toml");
     std::fs::write(&file, tuned)?;
     if !options.json {

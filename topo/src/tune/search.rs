@@ -26,6 +26,9 @@ const KEPT: (usize, usize) = (3, 5);
 /// Screening may take this part of all runs.
 const SCREENING: (u64, u64) = (2, 5);
 
+/// A budget that judges fewer candidates than this is not spent on screening.
+const TOO_FEW: u64 = 6;
+
 /// Candidates that race at once. A constant, not the number of cores: results must not depend on
 /// the machine.
 const HEAT: usize = 8;
@@ -190,16 +193,14 @@ impl<'a> Search<'a> {
 
     /// Short runs, and who is worth full ones: the best, then the file's own settings.
     fn screen(&mut self) -> Result<Vec<usize>, Halt> {
-        let judging = (self.plan.cases * self.plan.seeds.len()) as u64;
-        let finalists = (self.plan.runs / (8 * judging)).clamp(2, HEAT as u64) as usize;
-        let own = self.space.own.clone().map(|point| self.trial(point));
-        let mut field: Vec<usize> = own.into_iter().collect();
-        for point in self.space.sample(self.screened(), self.plan.seed) {
-            let trial = self.trial(point);
-            if !field.contains(&trial) {
-                field.push(trial);
-            }
+        let judging = (self.plan.cases * self.plan.seeds.len()).max(1) as u64;
+        let candidates = self.plan.runs / judging;
+        if candidates < TOO_FEW {
+            return Ok(self.spread(candidates as usize));
         }
+        let finalists = (candidates / 8).clamp(2, HEAT as u64) as usize;
+        let mut field = self.spread(self.screened());
+        let own = field.first().copied().filter(|_| self.space.own.is_some());
         let seed = self.plan.seeds[0];
         for case in 0..self.plan.cases {
             self.perform(&mut field, case, seed, Length::Short)?;
@@ -211,6 +212,20 @@ impl<'a> Search<'a> {
         let own = own.filter(|own| !field.contains(own));
         field.extend(own);
         Ok(field)
+    }
+
+    /// The file's own settings, and points all over the grid: `n` in all.
+    fn spread(&mut self, n: usize) -> Vec<usize> {
+        let own = self.space.own.clone();
+        let points = own.into_iter().chain(self.space.sample(n, self.plan.seed));
+        let mut field = Vec::new();
+        for point in points {
+            let trial = self.trial(point);
+            if field.len() < n && !field.contains(&trial) {
+                field.push(trial);
+            }
+        }
+        field
     }
 
     /// How many points screening can afford.

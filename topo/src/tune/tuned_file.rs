@@ -12,17 +12,24 @@ const COLD: &str = "tuned_cold_ports";
 const HOT: &str = "tuned_hot_port";
 const FAIR: &str = "tuned_hot_flows_fairness";
 
-/// The text of the file: `text`, which was read as `scenario`, with the settings of `trial`.
+/// The text of the file: `text`, which was read as `scenario` with the overrides `sets`, with the
+/// settings of `trial`.
 ///
 /// # Errors
 /// If `text` is no TOML, which cannot be after it was read.
 pub fn text(
     text: &str,
+    sets: &[String],
     scenario: &Scenario,
     tuning: &Tuning,
     trial: &Trial,
 ) -> Result<String, toml_edit::TomlError> {
     let mut document: DocumentMut = text.parse()?;
+    for (path, setting) in sets.iter().filter_map(|set| set.split_once('=')) {
+        let setting = setting.trim().parse().unwrap_or_else(|_| Value::from(setting.trim()));
+        let path: Vec<&str> = path.split('.').map(str::trim).collect();
+        write_override(document.as_item_mut(), &path, setting);
+    }
     let name = scenario.name.strip_suffix("-tuned").unwrap_or(&scenario.name);
     document["name"] = value(format!("{name}-tuned"));
     for (parameter, setting) in tuning.space.settings(&trial.point) {
@@ -42,6 +49,30 @@ pub fn text(
         expect(&mut document, &own, tuning, trial);
     }
     Ok(document.to_string())
+}
+
+/// What `--set` changed for the search must be so in the file, too. Elements of an array are named
+/// by their name or measure, or by their index.
+fn write_override(item: &mut Item, path: &[&str], setting: Value) {
+    let Some((first, rest)) = path.split_first() else {
+        return set_beside_its_comment(item, setting);
+    };
+    match item {
+        Item::ArrayOfTables(tables) => {
+            let is_it = |(index, table): (usize, &Table)| {
+                element_name(table) == Some(first) || *first == index.to_string()
+            };
+            let place = tables.iter().enumerate().position(is_it);
+            if let Some((table, key)) = place.and_then(|at| tables.get_mut(at)).zip(rest.first()) {
+                write_override(&mut table[key], &rest[1..], setting);
+            }
+        }
+        _ => write_override(&mut item[first], rest, setting),
+    }
+}
+
+fn element_name(table: &Table) -> Option<&str> {
+    ["name", "measure"].into_iter().find_map(|key| table.get(key)?.as_str())
 }
 
 fn set_beside_its_comment(item: &mut Item, setting: Value) {
@@ -132,11 +163,7 @@ fn expectation(measure: &str, bounds: &[(&str, f64)], why: &str) -> Table {
 fn add(document: &mut DocumentMut, key: &str, name: &str, mut table: Table) {
     let array = document.entry(key).or_insert(Item::ArrayOfTables(ArrayOfTables::new()));
     let Some(array) = array.as_array_of_tables_mut() else { return };
-    let about = |old: &Table| {
-        let named = ["name", "measure"].into_iter().find_map(|key| old.get(key)?.as_str());
-        named == Some(name)
-    };
-    array.retain(|old| !about(old));
+    array.retain(|old| element_name(old) != Some(name));
     table.decor_mut().set_prefix("\n");
     array.push(table);
 }

@@ -91,7 +91,7 @@ fn each_fault_says_where_it_stands_and_what_to_write() {
                ccti_increse = \"1..60\"\nccti_timer = \"60..1\"\nthreshold = \"1..99\"\n\
                packet_size = 3\nbecn = [\"ack\"]\n\
                [[tune.case]]\nname = \"x\"\nwithout = [\"wram\"]\n[tune.case.traffic]\n\
-               hto = { load = 1 }\nhot = 3\ncold = { laod = 0.5 }";
+               hott = { load = 1 }\nhot = 3\ncold = { laod = 0.5 }";
     let faults = faults(bad);
     let expected = [
         "2: tune.serach: unknown key \"serach\" (did you mean \"search\"?)",
@@ -103,7 +103,7 @@ fn each_fault_says_where_it_stands_and_what_to_write() {
         "9: tune.search.packet_size: an integer where a range belongs (a range",
         "10: tune.search.becn: there is nothing to choose from",
         "13: tune.case.x.without: no traffic item is called \"wram\" (one of cold, hot)",
-        "15: tune.case.x.traffic.hto: no traffic item is called \"hto\" (did you mean \"hot\"?)",
+        "15: tune.case.x.traffic.hott: no traffic item is called \"hott\" (did you mean \"hot\"?)",
         "16: tune.case.x.traffic.hot: an integer where a table belongs",
         "17: tune.case.x.traffic.cold.laod: unknown key \"laod\" (did you mean \"load\"?)",
     ];

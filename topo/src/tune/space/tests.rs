@@ -26,8 +26,8 @@ fn a_short_range_is_searched_whole_and_a_wide_one_by_its_logarithm() {
     // 4 to 1024 is eight octaves: every fourth of 32 steps doubles; 31 is the file's own.
     assert!([4, 8, 16, 31, 32, 64, 512, 1024].iter().all(|n| timers.contains(n)), "{timers:?}");
     assert!(timers.is_sorted() && timers.len() <= LEVELS + 1);
-    let own = space.own.expect("both are on the grid");
-    let settings: Vec<String> = space.settings(&own).map(|(_, value)| value.to_string()).collect();
+    let own = space.own.as_ref().expect("both are on the grid");
+    let settings: Vec<String> = space.settings(own).map(|(_, value)| value.to_string()).collect();
     assert_eq!(settings, ["3", "31"]);
 }
 
