@@ -196,7 +196,9 @@ impl<'a> Search<'a> {
         let judging = (self.plan.cases * self.plan.seeds.len()).max(1) as u64;
         let candidates = self.plan.runs / judging;
         if candidates < TOO_FEW {
-            return Ok(self.spread(candidates as usize));
+            let mut field = self.spread(candidates as usize);
+            field.truncate(candidates as usize);
+            return Ok(field);
         }
         let finalists = (candidates / 8).clamp(2, HEAT as u64) as usize;
         let mut field = self.spread(self.screened());
@@ -214,14 +216,14 @@ impl<'a> Search<'a> {
         Ok(field)
     }
 
-    /// The file's own settings, and points all over the grid: `n` in all.
+    /// The file's own settings, and `n` points all over the grid.
     fn spread(&mut self, n: usize) -> Vec<usize> {
         let own = self.space.own.clone();
         let points = own.into_iter().chain(self.space.sample(n, self.plan.seed));
         let mut field = Vec::new();
         for point in points {
             let trial = self.trial(point);
-            if field.len() < n && !field.contains(&trial) {
+            if !field.contains(&trial) {
                 field.push(trial);
             }
         }

@@ -14,7 +14,7 @@ fn small() -> (String, Scenario) {
         .replace("\"2000 mtu\"", "\"200 mtu\"")
         .replace("\"10000 mtu\"", "\"1000 mtu\"")
         .replace("seeds = 3", "seeds = 1\ngoal = 0.08")
-        .replace("runs  = 800", "runs = 30");
+        .replace("runs  = 600", "runs = 30");
     let text = format!(
         "{text}\n[[tune.case]]\nname = \"4\"\n\n[[tune.case]]\nname = \"fewer\"\n\
          [tune.case.traffic]\nhot = {{ from = \"h[4-6]\", load = 0.7 }}\n"
