@@ -23,4 +23,5 @@ pub mod scenario;
 pub mod shapes;
 pub mod terminal;
 pub mod topology;
+pub mod tune;
 pub mod verify;

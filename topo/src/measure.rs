@@ -1,6 +1,7 @@
 //! What a scenario wants to know and what it expects: measures over exact windows, then verdicts.
 
 pub mod evaluate;
+pub mod fairness;
 pub mod latencies;
 pub mod verdict;
 pub mod windows;
@@ -68,6 +69,9 @@ pub enum Quantity {
     /// Octets of notifications received for flows, as a share of the octets of data they sent
     /// (flows).
     Overhead,
+    /// Jain's index of the octets that flows sent: 1 if all sent the same, 1/n if one sent all
+    /// (flows).
+    Fairness,
 }
 
 /// Counters a scenario may ask for.

@@ -27,6 +27,7 @@ pub mod repeat;
 pub mod run;
 pub mod scheme;
 pub mod traffic;
+pub mod tune;
 
 /// A whole experiment.
 #[derive(Clone, Debug)]
@@ -53,6 +54,8 @@ pub struct Scenario {
     pub measures: Vec<Measure>,
     /// What is expected.
     pub expectations: Vec<Expectation>,
+    /// What `pausebed tune` searches.
+    pub tune: Option<tune::Tune>,
     /// What looks wrong but may be meant.
     pub warnings: Vec<Problem>,
 }
@@ -128,6 +131,12 @@ pub static KEYS: KeyTable = KeyTable {
             need: Need::Optional,
             about: "what is expected",
         },
+        Key {
+            name: "tune",
+            kind: Kind::Table(&tune::KEYS),
+            need: Need::Optional,
+            about: "what pausebed tune searches",
+        },
     ],
     variants: None,
     open: false,
@@ -173,6 +182,7 @@ impl Scenario {
         let phases = phases::read(root, end, problems);
         let measures = measures::read(root, topology, &traffic, end, problems);
         let expectations = expectations::read(root, problems);
+        let tune = tune::read(root, fabric.as_ref(), end, scheme.as_ref(), problems);
         Some(Scenario {
             name: root.text("name")?.to_owned(),
             source: root.text("source")?.to_owned(),
@@ -185,6 +195,7 @@ impl Scenario {
             phases,
             measures,
             expectations,
+            tune,
             warnings: warnings.iter().cloned().collect(),
         })
     }

@@ -1,6 +1,7 @@
 //! Computes measures from counter readings taken exactly at their windows' edges, never from bins.
 
 use crate::fabric::Fabric;
+use crate::measure::fairness::jain;
 use crate::measure::latencies::Latencies;
 use crate::measure::windows::{Interval, parts, samples};
 use crate::measure::{At, Counter, Measure, Per, Quantity, Reduce};
@@ -73,6 +74,7 @@ pub fn evaluate(measure: &Measure, run: &RunData<'_>) -> Result<f64, String> {
         Quantity::Completion => completion(measure, run),
         Quantity::Congested => congested(measure, run),
         Quantity::Overhead => overhead(measure, run),
+        Quantity::Fairness => fairness(measure, run),
     }
 }
 
@@ -373,6 +375,22 @@ fn overhead(measure: &Measure, run: &RunData<'_>) -> Result<f64, String> {
         return Err("none of these flows sent".to_owned());
     }
     number_in(measure.per, (notes * NOTIFICATION) as f64 / octets as f64)
+}
+
+/// How evenly the flows, one a pair of nodes, shared what they sent.
+fn fairness(measure: &Measure, run: &RunData<'_>) -> Result<f64, String> {
+    let mut sent = Vec::new();
+    for pair in flows(measure)? {
+        let octets = |edge: Instant| -> Result<u64, String> {
+            Ok(flows_at(run, *pair, edge)?.0.iter().map(|flow| flow.tx_bytes).sum())
+        };
+        let mut sum = 0;
+        for (from, to) in parts(measure) {
+            sum += octets(to)? - octets(from)?;
+        }
+        sent.push(sum as f64);
+    }
+    number_in(measure.per, jain(&sent).ok_or("none of these flows sent")?)
 }
 
 fn reduce(mut values: Vec<f64>, how: Reduce) -> Result<f64, String> {

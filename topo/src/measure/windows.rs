@@ -64,6 +64,7 @@ pub fn samples(measure: &Measure) -> Vec<Vec<Interval>> {
             | Quantity::Completion
             | Quantity::Congested
             | Quantity::Overhead
+            | Quantity::Fairness
     );
     match measure.bin.filter(|width| binned && *width > Duration::ZERO) {
         None => vec![parts(measure)],

@@ -14,7 +14,7 @@ use proto::units::{Duration, Instant};
 use std::collections::BTreeSet;
 
 /// The words for [`Quantity`]; `count` stands for every [`Counter`].
-const QUANTITIES: [(&str, Quantity); 11] = [
+const QUANTITIES: [(&str, Quantity); 12] = [
     ("throughput", Quantity::Throughput),
     ("queue", Quantity::Queue),
     ("latency", Quantity::Latency),
@@ -26,6 +26,7 @@ const QUANTITIES: [(&str, Quantity); 11] = [
     ("completion", Quantity::Completion),
     ("congested", Quantity::Congested),
     ("overhead", Quantity::Overhead),
+    ("fairness", Quantity::Fairness),
 ];
 const COUNTERS: [(&str, Counter); 5] = [
     ("drops", Counter::Drops),
@@ -255,7 +256,8 @@ fn place(
         | Quantity::Release
         | Quantity::Completion
         | Quantity::Congested
-        | Quantity::Overhead => gather(fields, topology, names::flows, problems).map(At::Flows),
+        | Quantity::Overhead
+        | Quantity::Fairness => gather(fields, topology, names::flows, problems).map(At::Flows),
         Quantity::Latency => gather(fields, topology, names::adapters, problems).map(At::Nodes),
     }
 }

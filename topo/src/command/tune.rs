@@ -1,0 +1,130 @@
+//! `pausebed tune FILE`: searches a scheme's parameters, and writes the scenario with the winner.
+
+use super::Exit;
+use super::files::{Loaded, load_all};
+use crate::campaign::exit_of_error;
+use crate::experiment::ExperimentError;
+use crate::launch::interrupt;
+use crate::terminal::progress::SearchProgress;
+use crate::tune::{self, Conditions, TuneError, Tuning, report, search::Stop, tuned_file};
+use emulation::clock::Stopwatch;
+use std::path::{Path, PathBuf};
+
+/// How a candidate is judged, for `--help`.
+const JUDGED: &str = "\
+How candidates are judged. Each run is scored over its window (by default the last 3/8 of the overload):
+  cold      octets that cold ports received / octets posted for them; ideal 1
+  hot       octets that the hot port received / what its line carries; 0.96 is as good as 1
+  fairness  Jain's index of what the hot flows sent; ideal 1
+  swing     standard deviation of cold from bin to bin; ideal 0
+A run misses the goal by max(0, |1 - cold| - goal). It costs
+  w.effectiveness·|1 - cold| + w.utilisation·max(0, 0.96 - hot) + w.fairness·(1 - fairness) + w.stability·swing
+A candidate has the largest miss and the largest cost of all cases and seeds. The smaller miss wins,
+then the smaller cost.
+
+Exit code 0 if the best candidate meets the goal in every case with every seed, 1 if not.";
+
+/// Options of `tune`.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_long_help = JUDGED)]
+pub struct Options {
+    /// A scenario file with a [tune] table.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Override a key of the file, as in tune.runs=100; may be given again.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    sets: Vec<String>,
+    /// Write tuned.toml, tune.json and tune.csv here.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Runs side by side; as many as there are cores if left out. Changes no result.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+    /// Stop after so many minutes with the best found so far. What is found then depends on the host.
+    #[arg(long, value_name = "M")]
+    minutes: Option<f64>,
+    /// Print one JSON document instead of tables.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+pub fn run(options: &Options, line: &str) -> Exit {
+    let loaded = match load_all(std::slice::from_ref(&options.file), &options.sets) {
+        Ok(mut loaded) => loaded.remove(0),
+        Err(exit) => return exit,
+    };
+    interrupt::watch();
+    let stopwatch = Stopwatch::start();
+    let runs = loaded.scenario.tune.as_ref().map_or(0, |tune| tune.runs);
+    let progress = SearchProgress::new(&loaded.scenario.name, runs);
+    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
+    let threads = options.threads.map_or(cores, usize::from);
+    let conditions = Conditions {
+        threads,
+        enough: &|| options.minutes.is_some_and(|minutes| stopwatch.seconds() > minutes * 60.0),
+        ran: &|| progress.ran(),
+    };
+    let tuning = tune::tune(&loaded.scenario, &conditions);
+    progress.finish();
+    let tuning = match tuning {
+        Ok(tuning) => tuning,
+        Err(error) => return refuse(&options.file, error),
+    };
+    let host = serde_json::json!({
+        "wall_seconds": stopwatch.seconds(), "threads": threads, "command": line,
+        "version": env!("CARGO_PKG_VERSION"), "commit": env!("PAUSEBED_COMMIT"),
+    });
+    let json = report::json(&tuning, &loaded.scenario.name, host);
+    if options.json {
+        println!("{json:#}");
+    } else {
+        println!("{}, {:.0} s", report::text(&tuning), stopwatch.seconds());
+    }
+    if let Some(folder) = &options.out
+        && let Err(fault) = write(folder, &loaded, options, &tuning, &json)
+    {
+        eprintln!("{}: {fault}", folder.display());
+        return Exit::Host;
+    }
+    match (tuning.stop, tuning.winner()) {
+        (Stop::Interrupted, _) => Exit::Interrupted,
+        (_, Some(_)) => Exit::Good,
+        (_, None) => Exit::Failed,
+    }
+}
+
+fn refuse(file: &Path, error: TuneError) -> Exit {
+    eprintln!("{}: {error}", file.display());
+    match error {
+        TuneError::NoTable => {
+            eprintln!("    hint: [tune] search = {{ ccti_increase = \"1..60\" }}");
+            Exit::Usage
+        }
+        TuneError::NoHotPort(_) => Exit::Usage,
+        TuneError::Launch(error) => exit_of_error(&ExperimentError::Launch(error)),
+        TuneError::NoReadings => Exit::Died,
+    }
+}
+
+fn write(
+    folder: &Path,
+    loaded: &Loaded,
+    options: &Options,
+    tuning: &Tuning,
+    json: &serde_json::Value,
+) -> Result<(), Box<dyn std::error::Error>> {
+    std::fs::create_dir_all(folder)?;
+    std::fs::write(folder.join("tune.json"), format!("{json:#}\n"))?;
+    report::csv(tuning, std::fs::File::create(folder.join("tune.csv"))?)?;
+    let Some(best) = tuning.best else { return Ok(()) };
+    let text = std::fs::read_to_string(&loaded.file)?;
+    let tuned =
+        tuned_file::text(&text, &options.sets, &loaded.scenario, tuning, &tuning.trials[best])?;
+    let file = folder.join("tuned.toml");
+    std::fs::write(&file, tuned)?;
+    if !options.json {
+        eprintln!("settings and expectations: {}", file.display());
+    }
+    Ok(())
+}

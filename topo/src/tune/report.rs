@@ -1,0 +1,204 @@
+//! What a search found, for people and for programs: a table of the best, all runs as CSV, and
+//! everything as JSON.
+
+use crate::tune::Tuning;
+use crate::tune::objective::Score;
+use crate::tune::search::{Length, Stop, Trial};
+use comfy_table::{CellAlignment, Table, presets};
+use serde_json::{Value, json};
+use std::io;
+
+/// Candidates in the table.
+const SHOWN: usize = 10;
+
+/// The candidates that were judged in every case, best first.
+pub fn ranking(tuning: &Tuning) -> Vec<&Trial> {
+    let mut complete: Vec<&Trial> = tuning.trials.iter().filter(|t| t.is_complete).collect();
+    let key = |trial: &&Trial| tuning.objective.key_of(trial.judged());
+    complete.sort_by(|a, b| key(a).compare(&key(b)));
+    complete
+}
+
+/// The worst score of a candidate in one case over all seeds, each figure for itself.
+fn worst(trial: &Trial, case: usize) -> Option<Score> {
+    let full = trial.runs.iter().filter(|run| run.case == case && run.length == Length::Full);
+    full.map(|run| run.score).reduce(|a, b| Score {
+        cold: if (1.0 - a.cold).abs() >= (1.0 - b.cold).abs() { a.cold } else { b.cold },
+        hot: a.hot.min(b.hot),
+        fairness: a.fairness.min(b.fairness),
+        swing: a.swing.max(b.swing),
+    })
+}
+
+/// A row a candidate, and the best one by case.
+pub fn text(tuning: &Tuning) -> String {
+    let ranking = ranking(tuning);
+    let Some(best) = ranking.first() else {
+        return "no candidate was judged in every case: more runs are needed ([tune] runs)".into();
+    };
+    let mut out = candidates(tuning, &ranking);
+    out += "\n\nthe best, case by case (the worst of all seeds)\n";
+    out += &cases(tuning, best);
+    let settings: Vec<String> = tuning
+        .space
+        .settings(&best.point)
+        .map(|(name, value)| format!("{name} = {value}"))
+        .collect();
+    let goal = tuning.objective.goal * 100.0;
+    let verdict = match tuning.winner() {
+        Some(_) => format!("cold traffic within {goal} % of what it is owed in every case"),
+        None => format!("not within {goal} % of what is owed in every case"),
+    };
+    let why = match tuning.stop {
+        Stop::Settled => "the smallest steps around it are no better",
+        Stop::Budget => "all runs are spent",
+        Stop::Enough => "the time is up",
+        Stop::Interrupted => "interrupted",
+    };
+    out + &format!(
+        "\n\nfound: {}\n{verdict}; {} runs of {} candidates; {why}",
+        settings.join(", "),
+        tuning.spent,
+        tuning.trials.len(),
+    )
+}
+
+fn candidates(tuning: &Tuning, ranking: &[&Trial]) -> String {
+    let mut table = plain();
+    let parameters = tuning.space.dimensions.iter().map(|d| d.name.clone());
+    let colds = tuning.cases.iter().map(|case| format!("cold {}", case.name));
+    let figures = ["hot", "fairness", "swing", "cost"].map(str::to_owned);
+    table.set_header(parameters.chain(colds).chain(figures));
+    for trial in ranking.iter().take(SHOWN) {
+        let settings = tuning.space.settings(&trial.point).map(|(_, value)| value.to_string());
+        let all: Vec<Score> =
+            (0..tuning.cases.len()).filter_map(|case| worst(trial, case)).collect();
+        let least = |of: fn(&Score) -> f64| all.iter().map(of).fold(f64::INFINITY, f64::min);
+        let most = all.iter().map(|score| score.swing).fold(0.0, f64::max);
+        let mut row: Vec<String> = settings.collect();
+        row.extend(all.iter().map(|score| share(score.cold)));
+        row.extend([share(least(|s| s.hot)), share(least(|s| s.fairness)), share(most)]);
+        row.push(share(tuning.objective.key_of(trial.judged()).cost));
+        table.add_row(row);
+    }
+    aligned(table)
+}
+
+fn cases(tuning: &Tuning, best: &Trial) -> String {
+    let mut table = plain();
+    table.set_header(["case", "cold owed", "cold got", "cold/owed", "hot", "fairness", "swing"]);
+    for (index, case) in tuning.cases.iter().enumerate() {
+        let Some(score) = worst(best, index) else { continue };
+        let owed = case.ideal.owed;
+        let figures = [owed, owed * score.cold, score.cold, score.hot, score.fairness, score.swing];
+        table.add_row(std::iter::once(case.name.clone()).chain(figures.map(share)));
+    }
+    aligned(table)
+}
+
+fn share(x: f64) -> String {
+    format!("{x:.3}")
+}
+
+fn plain() -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table
+}
+
+fn aligned(mut table: Table) -> String {
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    let text = table.to_string();
+    text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
+}
+
+fn word(length: Length) -> &'static str {
+    match length {
+        Length::Short => "short",
+        Length::Full => "full",
+    }
+}
+
+/// Everything. The same for one file to the byte, but for the object `host`.
+pub fn json(tuning: &Tuning, scenario: &str, host: Value) -> Value {
+    let tau = |case: &crate::tune::crew::Prepared| case.scenario.fabric.scale.tau.as_ps().max(1);
+    let settings = |trial: &Trial| -> serde_json::Map<String, Value> {
+        let each = tuning.space.settings(&trial.point);
+        each.map(|(name, value)| (name.to_owned(), json!(value))).collect()
+    };
+    let cases: Vec<Value> = tuning
+        .cases
+        .iter()
+        .map(|case| {
+            let frames = |at: proto::units::Instant| at.as_ps() as f64 / tau(case) as f64;
+            let nodes = &case.scenario.fabric.topology.nodes;
+            let hot = case.ideal.hot.iter().map(|hot| {
+                json!({ "node": nodes[hot.node].name, "asked": hot.asked, "flows": hot.senders.len() })
+            });
+            json!({
+                "name": case.name, "onset_mtu": frames(case.onset),
+                "from_mtu": frames(case.window.0), "to_mtu": frames(case.window.1),
+                "cold_ports": case.ideal.cold.len(), "cold_owed": case.ideal.owed,
+                "hot": hot.collect::<Vec<_>>(),
+            })
+        })
+        .collect();
+    let trials: Vec<Value> = tuning
+        .trials
+        .iter()
+        .map(|trial| {
+            let key = tuning.objective.key_of(trial.judged());
+            let runs = trial.runs.iter().map(|run| {
+                let Score { cold, hot, fairness, swing } = run.score;
+                json!({
+                    "case": tuning.cases[run.case].name, "seed": run.seed, "length": word(run.length),
+                    "cold": cold, "hot": hot, "fairness": fairness, "swing": swing,
+                })
+            });
+            json!({
+                "settings": settings(trial), "complete": trial.is_complete,
+                "miss": key.miss, "cost": key.cost, "runs": runs.collect::<Vec<_>>(),
+            })
+        })
+        .collect();
+    json!({
+        "schema": 1,
+        "scenario": scenario,
+        "goal": tuning.objective.goal,
+        "met": tuning.winner().is_some(),
+        "stop": format!("{:?}", tuning.stop).to_lowercase(),
+        "best": tuning.best.map(|best| settings(&tuning.trials[best])),
+        "cases": cases,
+        "runs": tuning.spent,
+        "trials": trials,
+        "host": host,
+    })
+}
+
+/// A row a run.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn csv(tuning: &Tuning, to: impl io::Write) -> Result<(), csv::Error> {
+    let mut table = csv::Writer::from_writer(to);
+    let parameters = tuning.space.dimensions.iter().map(|d| d.name.as_str());
+    let figures = ["case", "seed", "length", "cold", "hot", "fairness", "swing", "miss", "cost"];
+    table.write_record(std::iter::once("candidate").chain(parameters).chain(figures))?;
+    for (number, trial) in tuning.trials.iter().enumerate() {
+        for run in &trial.runs {
+            let key = tuning.objective.judge(&run.score);
+            let Score { cold, hot, fairness, swing } = run.score;
+            let mut row = vec![number.to_string()];
+            row.extend(tuning.space.settings(&trial.point).map(|(_, value)| value.to_string()));
+            row.push(tuning.cases[run.case].name.clone());
+            row.extend([run.seed.to_string(), word(run.length).to_owned()]);
+            let figures = [cold, hot, fairness, swing, key.miss, key.cost];
+            row.extend(figures.map(|x| format!("{x:.5}")));
+            table.write_record(row)?;
+        }
+    }
+    table.flush()?;
+    Ok(())
+}
