@@ -96,6 +96,7 @@ fn the_score_agrees_with_the_measures_of_an_ordinary_run() {
     let conditions = crate::experiment::Conditions {
         substrate: crate::launch::substrate(scenario.run.backend),
         dilation: 0,
+        threads: 1,
         folder: None,
         command: String::new(),
         injections: Vec::new(),
