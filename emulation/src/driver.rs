@@ -226,7 +226,10 @@ impl<W: Witness> Worker<W> {
         }
         self.now = self.now.max(due);
         match next {
-            Next::Sample => self.run.witness.sample(self.now, &mut self.run.devices),
+            Next::Sample => {
+                self.clear_the_lines();
+                self.run.witness.sample(self.now, &mut self.run.devices);
+            }
             Next::Departure => self.depart(due),
             Next::Arrival => self.arrive(),
             Next::Timeout(device) => {
@@ -235,6 +238,18 @@ impl<W: Witness> Worker<W> {
             }
         }
         true
+    }
+
+    /// Sends every frame that has begun to leave, however long its last bit still takes: reading
+    /// hundreds of devices takes a good part of a frame time, and these frames shall not wait for it.
+    fn clear_the_lines(&mut self) {
+        while self.departures.next_at() < Instant::NEVER {
+            self.depart(self.departures.next_at());
+            if self.meter.pending() >= FLUSH_MAX {
+                self.send();
+            }
+        }
+        self.send();
     }
 
     /// What happens next, and when. At one instant a sample comes before all else, then last bits
@@ -334,13 +349,18 @@ impl<W: Witness> Worker<W> {
         }
     }
 
-    /// Sends what has left, and only then looks at the clock to see how late that was.
+    /// Ends a turn: what has left is sent, and how late it was is entered.
     fn flush(&mut self, horizon: Instant) {
+        self.send();
+        self.meter.advance(horizon, || moment(&self.run.exchange));
+    }
+
+    /// Sends what has left, and only then looks at the clock to see how late that was.
+    fn send(&mut self) {
         self.run.exchange.flush();
         if self.meter.pending() > 0 {
             self.meter.left(monotonic_ns());
         }
-        self.meter.advance(horizon, || moment(&self.run.exchange));
     }
 
     /// Waits for the next thing that is due, or for the socket.

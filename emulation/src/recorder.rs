@@ -201,8 +201,14 @@ impl Witness for Recorder {
         if self.next_due().is_none_or(|due| due > now) {
             return;
         }
-        self.read(now, devices);
-        self.keep_edges(now);
+        if self.next_edge().is_some_and(|edge| edge <= now) {
+            self.read(now, devices);
+            self.keep_edges(now);
+        } else {
+            for (device, reading) in devices.iter_mut().zip(&mut self.readings) {
+                device.read_bins(now, reading);
+            }
+        }
         if self.bin_due <= now {
             self.close_bin(now, devices);
         }

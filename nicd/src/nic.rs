@@ -128,12 +128,17 @@ impl Device for Nic {
     }
 
     fn read(&mut self, now: Instant, reading: &mut DeviceReading) {
+        self.read_bins(now, reading);
+        self.adapter.read_received(reading);
+    }
+
+    fn read_bins(&mut self, now: Instant, reading: &mut DeviceReading) {
         self.now = now;
         self.catch_up(now);
         self.looked_ahead = true;
         reading.ports.resize_with(1, PortReading::default);
         self.port.read(now, &mut reading.ports[0]);
-        self.adapter.read(now, reading);
+        self.adapter.read_bins(now, reading);
         reading.balance.link_local = self.port.link_local_sent();
     }
 

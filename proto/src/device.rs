@@ -49,6 +49,12 @@ pub trait Device: Send {
     /// Fills `reading` with every counter, integrals closed at `now`. Buffers are reused.
     fn read(&mut self, now: Instant, reading: &mut DeviceReading);
 
+    /// The same for the end of a bin: ports, flows sent and balance are what [`Device::read`] would
+    /// give; whatever else stands in `reading` may be older.
+    fn read_bins(&mut self, now: Instant, reading: &mut DeviceReading) {
+        self.read(now, reading);
+    }
+
     /// Starts the extremes of every gauge anew.
     fn restart_watermarks(&mut self);
 

@@ -5,11 +5,12 @@ use proto::counters::{DeviceReading, FlowId, FlowReading, Gauge, ReceptionReadin
 use proto::units::Instant;
 
 impl ChannelAdapter {
-    /// Fills everything but the port's own part, integrals closed at `now`.
+    /// Fills everything but the port's own part and what [`ChannelAdapter::read_received`] does,
+    /// integrals closed at `now`.
     ///
     /// # Panics
     /// If `reading` has no port: the port's part comes first.
-    pub fn read(&mut self, now: Instant, reading: &mut DeviceReading) {
+    pub fn read_bins(&mut self, now: Instant, reading: &mut DeviceReading) {
         let port = &mut reading.ports[0];
         self.totals.read(&mut port.named);
         for (lane, shown) in self.lanes.iter_mut().zip(&mut port.lanes) {
@@ -18,20 +19,25 @@ impl ChannelAdapter {
             shown.counters.notes_tx = lane.notes_tx;
         }
         self.read_flows(now, reading);
+        reading.balance = self.balance;
+    }
+
+    /// Fills receptions and latencies.
+    pub fn read_received(&self, reading: &mut DeviceReading) {
+        let pairs = self.by_flow.iter().map(|index| &self.queue_pairs[*index as usize]);
+        reading.receptions.clear();
+        reading.receptions.extend(pairs.filter(|pair| pair.has_received).map(|pair| {
+            let periods = pair.notification_point.periods();
+            ReceptionReading { periods, ..pair.received.clone() }
+        }));
         reading.latencies.clear();
         reading.latencies.extend_from_slice(self.latencies.readings());
-        reading.balance = self.balance;
     }
 
     fn read_flows(&mut self, now: Instant, reading: &mut DeviceReading) {
         let mut flows = 0;
-        reading.receptions.clear();
         for index in &self.by_flow {
             let pair = &self.queue_pairs[*index as usize];
-            if pair.has_received {
-                let periods = pair.notification_point.periods();
-                reading.receptions.push(ReceptionReading { periods, ..pair.received.clone() });
-            }
             if pair.sent.messages > 0 {
                 if reading.flows.len() == flows {
                     reading.flows.push(empty_flow(pair.sending));

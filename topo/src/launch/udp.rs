@@ -31,6 +31,9 @@ use std::num::NonZeroU64;
 use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
+/// How long after the planned stop the last report may come: a report from a host with a single,
+/// busy core takes its time.
+const REPORT_WITHIN: Duration = Duration::from_secs(60);
 /// A daemon that has not said hello by then never will.
 const HELLO_WITHIN: Duration = Duration::from_secs(20);
 /// A worker beats several times a second. A launcher beside real-time workers may itself be late to
@@ -115,7 +118,8 @@ impl Session {
         let hellos = self.hellos().await?;
         let peers = hellos.into_iter().map(|hello| hello.address).collect();
         let begin = self.begin(job, peers).await?;
-        let reports = self.reports(progress).await?;
+        let planned = begin.clock.wall(job.lab.plan.stop.since(Instant::ZERO));
+        let reports = self.reports_in_time(planned, progress).await?;
         let wall_ns = monotonic_ns().saturating_sub(begin.clock.origin_ns());
         Ok(self.outcome(job, begin.clock.dilation(), reports, wall_ns as f64 / 1e9))
     }
@@ -160,6 +164,18 @@ impl Session {
             )));
         }
         Ok(hellos)
+    }
+
+    /// Waits until every daemon has reported, but not for ever: a run of `planned` wall time is over
+    /// some time after that, or never.
+    async fn reports_in_time(
+        &mut self,
+        planned: Duration,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Vec<Report>, LaunchError> {
+        let reports = tokio::time::timeout(planned + REPORT_WITHIN, self.reports(progress)).await;
+        let late = |_| LaunchError::Host("a daemon did not report in time".to_owned());
+        reports.map_err(late)?
     }
 
     /// Waits until every daemon has reported.

@@ -16,10 +16,6 @@ use proto::units::Instant;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
-
-/// How long after the planned stop the last report may come.
-const REPORT_WITHIN: Duration = Duration::from_secs(20);
 
 /// What such a run needs beside its job.
 #[derive(Debug)]
@@ -148,11 +144,10 @@ async fn play<T: Send + 'static>(
     let thread = thread.spawn(move || player(&opening));
     let thread = thread.map_err(|error| LaunchError::Host(format!("no thread: {error}")))?;
     let planned = begin.clock.wall(job.lab.plan.stop.since(Instant::ZERO));
-    let reports = tokio::time::timeout(planned + REPORT_WITHIN, session.reports(&mut |_| {})).await;
+    let reports = session.reports_in_time(planned, &mut |_| {}).await;
     over.store(true, Ordering::Release);
     let found = thread.join().map_err(|_| LaunchError::Host("the player panicked".to_owned()))?;
-    let late = |_| LaunchError::Host("a daemon did not report in time".to_owned());
-    let reports = reports.map_err(late)??;
+    let reports = reports?;
     let mut missed = session.missed.clone();
     missed.extend(reports.iter().filter(|report| report.cut_short).map(|report| report.process));
     Ok(Played { reports, missed, found })
