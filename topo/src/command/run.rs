@@ -25,8 +25,8 @@ pub struct Common {
     /// Wall time over fabric time, instead of the file's: a number or auto.
     #[arg(long, value_name = "FACTOR")]
     pub dilate: Option<String>,
-    /// Threads for each run on the virtual clock; no result depends on it. Left out: all cores for
-    /// a single run, one for each of several side by side.
+    /// Threads for each run on the virtual clock; no result depends on it. Left out: one for every
+    /// 64 devices of a single run, as the cores allow, and one for each of several side by side.
     #[arg(long, value_name = "N")]
     pub threads: Option<NonZeroUsize>,
     /// Write run directories here.
