@@ -10,6 +10,9 @@ use std::io::Write as _;
 /// Octets of a payload that are shown.
 const SHOWN_MAX: usize = 64;
 
+/// The column behind a layer's title.
+const TITLE_WIDTH: usize = 12;
+
 /// Octets in a row.
 const ROW: usize = 16;
 
@@ -67,7 +70,9 @@ impl TreeSink {
     }
 
     fn line(&mut self, title: &str) {
-        put(&mut self.body, format_args!("{:1$}{title:<12}", "", 2 * self.indent));
+        blanks(&mut self.body, 2 * self.indent);
+        self.body.extend_from_slice(title.as_bytes());
+        blanks(&mut self.body, TITLE_WIDTH.saturating_sub(title.chars().count()));
     }
 
     /// What the summary says of a header; that of the innermost frame counts.
@@ -136,13 +141,12 @@ impl TreeSink {
             if field.is_reserved() && value == Value::Bits(0) {
                 continue;
             }
-            put(&mut self.body, format_args!("  {} ", field.name));
+            self.body.extend_from_slice(b"  ");
+            self.body.extend_from_slice(field.name.as_bytes());
+            self.body.push(b' ');
             match (field.form, value) {
                 (Form::Number, Value::Bits(bits)) if field.bits >= 16 && is_code(field.name) => {
-                    put(
-                        &mut self.body,
-                        format_args!("{bits:#0width$x}", width = 2 + field.bits / 4),
-                    );
+                    digits(&mut self.body, bits, field.bits / 4);
                 }
                 (form, value) => text(&mut self.body, form, field.bits, value),
             }
@@ -156,7 +160,9 @@ impl TreeSink {
 
     fn rows(&mut self, octets: &[u8]) {
         for (row, part) in octets[..octets.len().min(SHOWN_MAX)].chunks(ROW).enumerate() {
-            put(&mut self.body, format_args!("{:1$}{2:04x} ", "", 2 * self.indent + 2, row * ROW));
+            blanks(&mut self.body, 2 * self.indent + 2);
+            hex(&mut self.body, &((row * ROW) as u16).to_be_bytes());
+            self.body.push(b' ');
             for octet in part {
                 self.body.push(b' ');
                 hex(&mut self.body, &[*octet]);
@@ -212,10 +218,15 @@ impl Sink for TreeSink {
     fn check(&mut self, check: Check<'_>) {
         let verdict = Verdict(check);
         self.line(&check.key.to_ascii_uppercase());
-        put(&mut self.body, format_args!("  {verdict}\n"));
         if check.holds() {
-            put(&mut self.checks, format_args!("  {} ok", check.key));
+            self.body.extend_from_slice(b"  0x");
+            hex(&mut self.body, check.present);
+            self.body.extend_from_slice(b" ok\n");
+            self.checks.extend_from_slice(b"  ");
+            self.checks.extend_from_slice(check.key.as_bytes());
+            self.checks.extend_from_slice(b" ok");
         } else {
+            put(&mut self.body, format_args!("  {verdict}\n"));
             put(&mut self.checks, format_args!("  {} {verdict}", check.key));
             let (found, right) = (Octets(check.present), Octets(check.expected()));
             put(
@@ -251,15 +262,12 @@ impl Sink for TreeSink {
     fn end_list(&mut self) {}
 }
 
-/// A CRC and what is to be said of it.
+/// A CRC that is wrong, and what is to be said of it.
 struct Verdict<'a>(Check<'a>);
 
 impl fmt::Display for Verdict<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Verdict(check) = self;
-        if check.holds() {
-            return write!(f, "{} ok", Octets(check.present));
-        }
         write!(f, "BAD {}, should be {}", Octets(check.present), Octets(check.expected()))
     }
 }
@@ -272,6 +280,18 @@ impl fmt::Display for Octets<'_> {
         f.write_str("0x")?;
         self.0.iter().try_for_each(|octet| write!(f, "{octet:02x}"))
     }
+}
+
+/// Formatting costs more than anything else here, so what every frame has is written without it.
+fn blanks(line: &mut Vec<u8>, count: usize) {
+    line.resize(line.len() + count, b' ');
+}
+
+/// A number as so many digits in hex.
+fn digits(line: &mut Vec<u8>, bits: u64, count: usize) {
+    line.extend_from_slice(b"0x");
+    let digit = |place: usize| b"0123456789abcdef"[(bits >> (4 * place)) as usize & 15];
+    line.extend((0..count).rev().map(digit));
 }
 
 /// Writing to memory cannot fail.
