@@ -21,6 +21,7 @@ pub mod expectations;
 pub mod fabric;
 pub mod faults;
 pub mod measures;
+mod pair;
 pub mod phases;
 pub mod reachability;
 pub mod repeat;

@@ -6,6 +6,7 @@ use crate::keyfile::problem::{Complaint, Place, Problems, did_you_mean};
 use crate::keyfile::quantity;
 use crate::measure::{At, Counter, Measure, Per, Quantity, Reduce};
 use crate::names;
+use crate::scenario::pair::pair;
 use crate::scenario::refuse_duplicates;
 use crate::scenario::repeat::{REPEATS_MAX, repeat};
 use crate::scenario::traffic::Plan;
@@ -167,7 +168,7 @@ fn measure(
     let at = of.zip(topology).and_then(|(of, topology)| place(fields, of, topology, problems));
     let window = window(fields, end, problems);
     let except = exceptions(fields, problems);
-    let before = before(fields, end, problems);
+    let before = pair(fields, "before", "[\"0 mtu\", \"2000 mtu\"]", end, problems);
     let (of, per) = (of?, fields.word("per", &UNITS)?);
     check_unit(fields, of, per, problems);
     if of == Quantity::Recovery && before.is_none() && !fields.has("before") {
@@ -301,29 +302,6 @@ fn window(
         return None;
     }
     Some((from, to))
-}
-
-fn before(
-    fields: &Fields<'_>,
-    end: Option<Instant>,
-    problems: &mut Problems,
-) -> Option<(Instant, Instant)> {
-    let edges: Vec<Instant> = fields
-        .texts("before")
-        .iter()
-        .filter_map(|(text, _)| quantity::time(text, fields.scale()).ok())
-        .map(|time| Instant::ZERO + time)
-        .collect();
-    match edges[..] {
-        [] => None,
-        [from, to] if from < to && end.is_none_or(|end| to <= end) => Some((from, to)),
-        _ => {
-            let message = "not a window within the run";
-            let hint = "its start and its end: [\"0 mtu\", \"2000 mtu\"]";
-            fields.report(problems, "before", Complaint::new(message, hint));
-            None
-        }
-    }
 }
 
 fn exceptions(fields: &Fields<'_>, problems: &mut Problems) -> Vec<(Instant, Instant)> {

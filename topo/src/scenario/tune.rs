@@ -4,9 +4,9 @@ use crate::keyfile::document::{Data, Datum, Table};
 use crate::keyfile::fields::Fields;
 use crate::keyfile::keys::{Key, KeyTable, Kind, Need};
 use crate::keyfile::problem::{Complaint, Problems, did_you_mean};
-use crate::keyfile::quantity;
 use crate::keyfile::settle::{join, settle};
 use crate::scenario::fabric::FabricSettings;
+use crate::scenario::pair::pair;
 use crate::scenario::{refuse_duplicates, traffic};
 use proto::congestion::SchemeConfig;
 use proto::congestion::schemes::find;
@@ -193,7 +193,8 @@ pub fn read(
     let fields = root.table("tune")?;
     let search = search(&fields, scheme, problems);
     let cases = cases(root, &fields, fabric, end, problems);
-    let window = window(&fields, end, problems);
+    let example = "[\"7000 mtu\", \"10000 mtu\"]";
+    let window = pair(&fields, "window", example, end, problems);
     let weights = fields.table("weights")?;
     let tune = Tune {
         search,
@@ -296,29 +297,6 @@ fn ask_scheme(
         for fault in (row.check)(&params) {
             let message = format!("{} refuses {} = {}", scheme.kind, fault.field, fault.value);
             search.report(problems, name, Complaint::new(message, fault.allowed));
-        }
-    }
-}
-
-fn window(
-    fields: &Fields<'_>,
-    end: Option<Instant>,
-    problems: &mut Problems,
-) -> Option<(Instant, Instant)> {
-    let edges: Vec<Instant> = fields
-        .texts("window")
-        .iter()
-        .filter_map(|(text, _)| quantity::time(text, fields.scale()).ok())
-        .map(|time| Instant::ZERO + time)
-        .collect();
-    match edges[..] {
-        [] => None,
-        [from, to] if from < to && end.is_none_or(|end| to <= end) => Some((from, to)),
-        _ => {
-            let hint = "its start and its end: [\"7000 mtu\", \"10000 mtu\"]";
-            let complaint = Complaint::new("not a window within the run", hint);
-            fields.report(problems, "window", complaint);
-            None
         }
     }
 }
