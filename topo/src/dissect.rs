@@ -14,6 +14,7 @@
 //! ```
 
 pub mod control;
+pub mod digits;
 pub mod ethernet;
 pub mod infiniband;
 pub mod internet;

@@ -118,7 +118,7 @@ impl<W: Write> Writer<W> {
         self.buffer.clear();
         match self.format {
             Format::Hex => {
-                dissect::json::hex(&mut self.buffer, &frame.octets);
+                dissect::digits::hex(&mut self.buffer, &frame.octets);
                 self.buffer.push(b'\n');
             }
             Format::Pcapng => self.packet(frame),

@@ -10,7 +10,7 @@ use proto::wire::ethernet::{MacAddress, Pause, Pfc};
 layer! {
     /// PAUSE. Source: IEEE 802.3, 31B.
     PAUSE "mac_control" "PAUSE" 4 named mac_control_name; {
-        "opcode" 16 Number Or(0x0001);
+        "opcode" 16 Code Or(0x0001);
         "pause_time" 16 Number Required;
     }
 }
@@ -18,8 +18,8 @@ layer! {
 layer! {
     /// Priority-based flow control. Source: IEEE 802.3, 31D; IEEE 802.1Q, 36.
     PFC "mac_control" "PFC" 20 named mac_control_name; {
-        "opcode" 16 Number Or(0x0101);
-        "enbv" 16 Number Required;
+        "opcode" 16 Code Or(0x0101);
+        "enbv" 16 Code Required;
         "pause_time_c0" 16 Number Or(0);
         "pause_time_c1" 16 Number Or(0);
         "pause_time_c2" 16 Number Or(0);
@@ -34,7 +34,7 @@ layer! {
 layer! {
     /// Any other opcode; what follows is payload.
     MAC_CONTROL "mac_control" "MAC control" 2 named mac_control_name; {
-        "opcode" 16 Number Required;
+        "opcode" 16 Code Required;
     }
 }
 

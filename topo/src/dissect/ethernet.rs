@@ -21,7 +21,7 @@ layer! {
     ETHERNET "ethernet" "Ethernet" 14 {
         "dst" 48 Mac Required;
         "src" 48 Mac Required;
-        "type" 16 Number Computed;
+        "type" 16 Code Computed;
     }
 }
 
@@ -31,7 +31,7 @@ layer! {
         "pcp" 3 Number Or(0);
         "dei" 1 Number Or(0);
         "vid" 12 Number Required;
-        "type" 16 Number Computed;
+        "type" 16 Code Computed;
     }
 }
 
@@ -41,7 +41,7 @@ layer! {
         "pcp" 3 Number Or(0);
         "dei" 1 Number Or(0);
         "vid" 12 Number Required;
-        "type" 16 Number Computed;
+        "type" 16 Code Computed;
     }
 }
 
@@ -49,7 +49,7 @@ layer! {
     /// Congestion notification tag.
     CN_TAG "cn_tag" "CN-TAG" 4 {
         "flow_id" 16 Number Required;
-        "type" 16 Number Computed;
+        "type" 16 Code Computed;
     }
 }
 

@@ -26,7 +26,7 @@ layer! {
         "frag_offset" 13 Number Or(0);
         "ttl" 8 Number Or(64);
         "protocol" 8 Number Or(17);
-        "checksum" 16 Number Computed;
+        "checksum" 16 Code Computed;
         "src" 32 Ipv4 Required;
         "dst" 32 Ipv4 Required;
     }
@@ -53,7 +53,7 @@ layer! {
         "srcport" 16 Number Or(0xc000);
         "dstport" 16 Number Or(4791);
         "length" 16 Number Computed;
-        "checksum" 16 Number Computed;
+        "checksum" 16 Code Computed;
     }
 }
 

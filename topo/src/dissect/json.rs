@@ -1,13 +1,11 @@
 //! JSON, written straight into one buffer that every frame reuses.
 
+use super::digits::{hex, number, signed, text};
 use super::layer::{Form, Layer, Value};
 use super::sink::{Check, Sink};
 use super::{Link, Meta};
 use proto::events::Direction;
 use std::fmt::{Arguments, Write as _};
-use std::io::Write as _;
-
-const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
 /// One frame, one object, one line.
 #[derive(Debug, Default)]
@@ -172,89 +170,13 @@ impl Sink for JsonSink {
 #[inline]
 fn put(line: &mut Vec<u8>, form: Form, bits: usize, value: Value) {
     match (form, value) {
-        (Form::Number, Value::Bits(value)) => number(line, value),
+        (Form::Number | Form::Code, Value::Bits(value)) => number(line, value),
         (Form::Signed, Value::Bits(value)) => signed(line, bits, value),
         _ => {
             line.push(b'"');
             text(line, form, bits, value);
             line.push(b'"');
         }
-    }
-}
-
-/// A value as people read it.
-pub(super) fn text(line: &mut Vec<u8>, form: Form, bits: usize, value: Value) {
-    match (form, value) {
-        (Form::Signed, Value::Bits(value)) => signed(line, bits, value),
-        (Form::Wide, Value::Bits(value)) => {
-            line.extend_from_slice(b"0x");
-            hex(line, &value.to_be_bytes()[8 - bits.div_ceil(8)..]);
-        }
-        (Form::Mac, Value::Bits(value)) => {
-            for (index, octet) in value.to_be_bytes()[2..].iter().enumerate() {
-                if index > 0 {
-                    line.push(b':');
-                }
-                hex(line, &[*octet]);
-            }
-        }
-        (Form::Ipv4, Value::Bits(value)) => {
-            for (index, octet) in value.to_be_bytes()[4..].iter().enumerate() {
-                if index > 0 {
-                    line.push(b'.');
-                }
-                number(line, u64::from(*octet));
-            }
-        }
-        (_, Value::Bits(value)) => number(line, value),
-        // Writing to memory cannot fail.
-        (_, Value::Ipv6(address)) => drop(write!(line, "{address}")),
-    }
-}
-
-fn signed(line: &mut Vec<u8>, bits: usize, value: u64) {
-    let value = (value << (64 - bits)) as i64 >> (64 - bits);
-    if value < 0 {
-        line.push(b'-');
-    }
-    number(line, value.unsigned_abs());
-}
-
-/// A decimal number.
-#[inline]
-pub(super) fn number(line: &mut Vec<u8>, mut value: u64) {
-    if value < 10 {
-        line.push(b'0' + value as u8);
-        return;
-    }
-    let mut digits = [0; 20];
-    let mut at = digits.len();
-    while value > 0 {
-        at -= 1;
-        digits[at] = b'0' + (value % 10) as u8;
-        value /= 10;
-    }
-    line.extend_from_slice(&digits[at..]);
-}
-
-/// Two digits an octet, sixteen octets a step, which compilers turn into vector code.
-#[inline]
-pub fn hex(line: &mut Vec<u8>, octets: &[u8]) {
-    const fn digit(nibble: u8) -> u8 {
-        nibble + b'0' + (nibble > 9) as u8 * (b'a' - b'0' - 10)
-    }
-    let (wide, rest) = octets.as_chunks::<16>();
-    line.reserve(2 * octets.len());
-    for chunk in wide {
-        let mut digits = [0; 32];
-        for (pair, octet) in digits.as_chunks_mut::<2>().0.iter_mut().zip(chunk) {
-            *pair = [digit(octet >> 4), digit(octet & 0xf)];
-        }
-        line.extend_from_slice(&digits);
-    }
-    for octet in rest {
-        let pair = [DIGITS[usize::from(octet >> 4)], DIGITS[usize::from(octet & 0xf)]];
-        line.extend_from_slice(&pair);
     }
 }
 

@@ -29,6 +29,10 @@ pub struct Field {
     pub name: &'static str,
     /// The same as JSON begins it: `"name":`.
     pub opening: &'static str,
+    /// The same as a tree has it, between blanks.
+    pub label: &'static str,
+    /// Nobody may set its bits yet.
+    pub reserved: bool,
     /// How many bits.
     pub bits: usize,
     /// How the value is written.
@@ -42,6 +46,8 @@ pub struct Field {
 pub enum Form {
     /// A decimal number.
     Number,
+    /// A decimal number in JSON; people read it in hex: keys, types, queue pairs.
+    Code,
     /// A decimal number in two's complement.
     Signed,
     /// `"0x…"` with all digits: numbers that JSON's readers could round.
@@ -85,6 +91,8 @@ macro_rules! layer {
                 fields: &[$($crate::dissect::layer::Field {
                     name: $field,
                     opening: concat!("\"", $field, "\":"),
+                    label: concat!("  ", $field, " "),
+                    reserved: $crate::dissect::layer::is_reserved($field),
                     bits: $bits,
                     form: $crate::dissect::layer::Form::$form,
                     absent: $absent,
@@ -101,6 +109,11 @@ pub(super) use layer;
 /// The first of a list that is never empty.
 pub(super) const fn first(names: &[Option<Name>]) -> Option<Name> {
     names[0]
+}
+
+/// Nobody may set the bits of a field of this name yet.
+pub(super) const fn is_reserved(name: &str) -> bool {
+    matches!(name.as_bytes(), [b'r', b'e', b's', b'e', b'r', b'v', b'e', b'd', ..])
 }
 
 /// What a field holds.
@@ -122,7 +135,7 @@ impl Layer {
         &'static self,
         octets: &'a [u8],
     ) -> impl Iterator<Item = (&'static Field, Value)> + 'a {
-        let octets = &octets[..self.octets];
+        assert!(octets.len() >= self.octets, "a header was announced");
         let mut at = 0;
         self.fields.iter().map(move |field| {
             let begin = at;
@@ -146,35 +159,66 @@ impl Layer {
             at += field.bits;
             (begin, field)
         });
-        let reserved = placed.filter(|(_, field)| field.is_reserved());
+        let reserved = placed.filter(|(_, field)| field.reserved);
         reserved.map(|(begin, field)| (field, bits(octets, begin, field.bits)))
     }
 
-    /// One field by its name.
+    /// What the number called `name` is in `octets`.
     ///
     /// # Panics
-    /// If the header has no such field, or `octets` are fewer than the header's.
+    /// If the header has no such number, or `octets` are fewer than the header's.
+    #[inline]
     pub fn get(&'static self, octets: &[u8], name: &str) -> u64 {
-        let mut fields = self.read(octets).filter(|(field, _)| field.name == name);
-        match fields.next().map(|(_, value)| value) {
-            Some(Value::Bits(bits)) => bits,
-            _ => panic!("{} has no number {name}", self.key),
-        }
+        self.place(name).read(octets)
     }
 
-    /// Where a field begins, in bits, and the field.
+    /// Where the field called `name` is. In a constant, the compiler looks for it.
     ///
     /// # Panics
     /// If the header has no such field.
-    pub fn place(&'static self, name: &str) -> (usize, &'static Field) {
-        let mut at = 0;
-        for field in self.fields {
-            if field.name == name {
-                return (at, field);
+    pub const fn place(&'static self, name: &str) -> Place {
+        let (mut at, mut index) = (0, 0);
+        while index < self.fields.len() {
+            let field = &self.fields[index];
+            if is_same(field.name, name) {
+                return Place { at, field };
             }
             at += field.bits;
+            index += 1;
         }
-        panic!("{} has no field {name}", self.key)
+        panic!("the header has no such field")
+    }
+}
+
+const fn is_same(one: &str, other: &str) -> bool {
+    let (one, other) = (one.as_bytes(), other.as_bytes());
+    let mut index = 0;
+    while index < one.len() && index < other.len() && one[index] == other[index] {
+        index += 1;
+    }
+    index == one.len() && index == other.len()
+}
+
+/// A field and where in its header it is.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// Its first bit.
+    pub at: usize,
+    /// The field.
+    pub field: &'static Field,
+}
+
+impl Place {
+    /// What the field, a number, is in `octets`.
+    #[inline]
+    pub fn read(self, octets: &[u8]) -> u64 {
+        bits(octets, self.at, self.field.bits)
+    }
+
+    /// What the field holds.
+    #[inline]
+    pub fn value(self, octets: &[u8]) -> Value {
+        self.field.value(octets, self.at)
     }
 }
 
@@ -189,12 +233,6 @@ impl Field {
         Value::Bits(bits(octets, at, self.bits))
     }
 
-    /// Nobody may set its bits yet.
-    #[inline]
-    pub fn is_reserved(&self) -> bool {
-        self.name.starts_with("reserved")
-    }
-
     /// The largest value.
     pub fn max(&self) -> u64 {
         u64::MAX >> (64 - self.bits.min(64))
@@ -204,10 +242,16 @@ impl Field {
 /// `width` bits of `octets` from bit `at` on; at most 64, and within eight octets.
 #[inline]
 fn bits(octets: &[u8], at: usize, width: usize) -> u64 {
-    let end = at + width;
-    let number = |sum, octet: &u8| sum << 8 | u64::from(*octet);
-    let sum = octets[at / 8..end.div_ceil(8)].iter().fold(0, number);
-    sum >> (end.wrapping_neg() % 8) & u64::MAX >> (64 - width)
+    let from = &octets[at / 8..];
+    let window = match from.first_chunk() {
+        Some(window) => u64::from_be_bytes(*window),
+        None => {
+            let mut window = [0; 8];
+            window[..from.len()].copy_from_slice(from);
+            u64::from_be_bytes(window)
+        }
+    };
+    window << (at % 8) >> (64 - width)
 }
 
 /// Writes `value` to `width` bits of `octets` from bit `at` on; the bits were anything.

@@ -1,6 +1,6 @@
 //! A JSON object on its way to octets: every member is taken once, and none may be left.
 
-use super::layer::{Absent, Field, Form, Layer, set_bits};
+use super::layer::{Absent, Field, Form, Layer, Place, set_bits};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -237,7 +237,7 @@ impl Placed {
         if !self.wants(name) {
             return Ok(());
         }
-        let (bit, field) = self.layer.place(name);
+        let Place { at, field } = self.layer.place(name);
         let value = value as u64;
         if value > field.max() {
             return Err(Fault {
@@ -246,7 +246,7 @@ impl Placed {
                 hint: format!("{} bits hold at most {}", field.bits, field.max()),
             });
         }
-        set_bits(&mut out[self.at..], bit, field.bits, value);
+        set_bits(&mut out[self.at..], at, field.bits, value);
         Ok(())
     }
 
@@ -275,7 +275,9 @@ fn given(field: &Field, value: &Value) -> Option<Given> {
             (number >= smallest).then_some(number as u64 & field.max())?
         }
         Form::Signed => number(value).filter(|number| *number <= field.max() >> 1)?,
-        Form::Number | Form::Wide => number(value).filter(|number| *number <= field.max())?,
+        Form::Number | Form::Code | Form::Wide => {
+            number(value).filter(|number| *number <= field.max())?
+        }
     };
     Some(Given::Bits(bits))
 }
@@ -286,7 +288,7 @@ fn kind_of(field: &Field) -> String {
         Form::Ipv4 => "an address as in \"192.0.2.1\"".to_owned(),
         Form::Mac => "an address as in \"02:00:00:00:00:01\"".to_owned(),
         Form::Signed => format!("{} bits in two's complement", field.bits),
-        Form::Number | Form::Wide => {
+        Form::Number | Form::Code | Form::Wide => {
             format!("{} bits: a number from 0 to {}, or \"0x…\"", field.bits, field.max())
         }
     }

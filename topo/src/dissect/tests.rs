@@ -43,7 +43,7 @@ fn json(link: Link, octets: &[u8]) -> Value {
 
 fn hex(octets: &[u8]) -> String {
     let mut text = Vec::new();
-    json::hex(&mut text, octets);
+    digits::hex(&mut text, octets);
     String::from_utf8(text).expect("digits")
 }
 

@@ -15,11 +15,11 @@ layer! {
         "m" 1 Number Or(0);
         "padcnt" 2 Number Computed;
         "tver" 4 Number Or(0);
-        "p_key" 16 Number Or(0xffff);
+        "p_key" 16 Code Or(0xffff);
         "f" 1 Number Or(0);
         "b" 1 Number Or(0);
         "reserved6" 6 Number Or(0);
-        "destqp" 24 Number Required;
+        "destqp" 24 Code Required;
         "a" 1 Number Or(0);
         "reserved7" 7 Number Or(0);
         "psn" 24 Number Required;
@@ -45,9 +45,9 @@ layer! {
 layer! {
     /// Datagram Extended Transport Header.
     DETH "deth" "DETH" 8 {
-        "q_key" 32 Number Required;
+        "q_key" 32 Code Required;
         "reserved8" 8 Number Or(0);
-        "srcqp" 24 Number Required;
+        "srcqp" 24 Code Required;
     }
 }
 
@@ -55,7 +55,7 @@ layer! {
     /// RDMA Extended Transport Header.
     RETH "reth" "RETH" 16 {
         "va" 64 Wide Required;
-        "r_key" 32 Number Required;
+        "r_key" 32 Code Required;
         "dmalen" 32 Number Required;
     }
 }
@@ -64,7 +64,7 @@ layer! {
     /// Atomic Extended Transport Header.
     ATOMICETH "atomiceth" "AtomicETH" 28 {
         "va" 64 Wide Required;
-        "r_key" 32 Number Required;
+        "r_key" 32 Code Required;
         "swapdt" 64 Wide Required;
         "cmpdt" 64 Wide Required;
     }
@@ -95,7 +95,7 @@ layer! {
 layer! {
     /// Invalidate Extended Transport Header.
     IETH "ieth" "IETH" 4 {
-        "r_key" 32 Number Required;
+        "r_key" 32 Code Required;
     }
 }
 

@@ -1,9 +1,12 @@
 //! A frame as people read it: a line of summary, its layers, and what is wrong with it.
 
 use super::Meta;
-use super::json::{hex, text};
-use super::layer::{Form, Layer, Value};
+use super::digits::{digit, hex, number, text};
+use super::infiniband::{FLOW_CONTROL, LRH};
+use super::layer::{Layer, Place, Value};
 use super::sink::{Check, Sink};
+use super::transport::BTH;
+use super::{ethernet, internet};
 use std::fmt::{self, Arguments};
 use std::io::Write as _;
 
@@ -39,15 +42,15 @@ impl TreeSink {
             part.clear();
         }
         self.indent = 1;
-        put(&mut self.all, format_args!("#{}", meta.number));
+        self.all.push(b'#');
+        number(&mut self.all, meta.number);
         if let Some(at_ns) = meta.at_ns {
-            let (seconds, rest) = (at_ns / 1_000_000_000, at_ns % 1_000_000_000);
-            put(&mut self.all, format_args!("  {seconds}.{rest:09} s"));
+            seconds(&mut self.all, at_ns);
         }
         if let Some(interface) = meta.interface {
             put(&mut self.all, format_args!("  {interface:?}"));
         }
-        put(&mut self.about, format_args!("  {} octets", meta.length));
+        count(&mut self.about, meta.length);
         if meta.length < meta.wire_length {
             let (there, all) = (meta.length, meta.wire_length);
             put(&mut self.checks, format_args!("  cut, {there} of {all} captured"));
@@ -69,68 +72,70 @@ impl TreeSink {
         &self.all
     }
 
-    fn line(&mut self, title: &str) {
+    /// Begins a line with a title, which may still be changed.
+    fn line(&mut self, title: &str) -> &mut [u8] {
         blanks(&mut self.body, 2 * self.indent);
+        let begin = self.body.len();
         self.body.extend_from_slice(title.as_bytes());
-        blanks(&mut self.body, TITLE_WIDTH.saturating_sub(title.chars().count()));
+        blanks(&mut self.body, TITLE_WIDTH.saturating_sub(title.len()));
+        &mut self.body[begin..]
     }
 
     /// What the summary says of a header; that of the innermost frame counts.
     fn summarise(&mut self, layer: &'static Layer, octets: &[u8]) {
-        let get = |name: &str| layer.get(octets, name);
         match layer.key {
-            "lrh" => self.ends_are(&layer, octets, "slid", "dlid", "raw packet"),
-            "ethernet" => self.ends_are(&layer, octets, "src", "dst", "Ethernet"),
-            "ipv4" => self.ends_are(&layer, octets, "src", "dst", "IPv4"),
-            "ipv6" => self.ends_are(&layer, octets, "src", "dst", "IPv6"),
-            "bth" => {
-                let opcode = get("opcode");
-                self.what.clear();
-                match layer.name.and_then(|name| name(opcode)) {
-                    Some(name) => self.what.extend_from_slice(name.as_bytes()),
-                    None => put(&mut self.what, format_args!("opcode {opcode:#04x}")),
-                }
-                put(
-                    &mut self.ends,
-                    format_args!("  QP {:#08x}  PSN {}", get("destqp"), get("psn")),
-                );
-                for (flag, name) in [("f", "FECN"), ("b", "BECN")] {
-                    if get(flag) == 1 {
-                        put(&mut self.ends, format_args!("  {name}"));
-                    }
-                }
+            "lrh" => self.begins("raw packet", octets, const { ends(&LRH, "slid", "dlid") }),
+            "ethernet" => {
+                self.begins("Ethernet", octets, const { ends(&ethernet::ETHERNET, "src", "dst") });
             }
+            "ipv4" => self.begins("IPv4", octets, const { ends(&internet::IPV4, "src", "dst") }),
+            "ipv6" => self.begins("IPv6", octets, const { ends(&internet::IPV6, "src", "dst") }),
+            "bth" => self.summarise_transport(octets),
             "flow_control" => {
-                self.what.clear();
-                self.what.extend_from_slice(b"flow control");
+                self.is("flow control");
+                let get = |name| FLOW_CONTROL.get(octets, name);
                 let (vl, fctbs, fccl) = (get("vl"), get("fctbs"), get("fccl"));
                 put(&mut self.ends, format_args!("  VL {vl}  FCTBS {fctbs}  FCCL {fccl}"));
             }
-            "mac_control" | "cnm" | "udp" => {
-                self.what.clear();
-                self.what.extend_from_slice(layer.title.as_bytes());
-            }
+            "mac_control" | "cnm" | "udp" => self.is(layer.title),
             _ => {}
         }
     }
 
-    fn ends_are(
-        &mut self,
-        layer: &&'static Layer,
-        octets: &[u8],
-        from: &str,
-        to: &str,
-        what: &str,
-    ) {
+    fn summarise_transport(&mut self, octets: &[u8]) {
+        let opcode = const { BTH.place("opcode") }.read(octets);
+        match BTH.name.and_then(|name| name(opcode)) {
+            Some(name) => self.is(name),
+            None => {
+                self.what.clear();
+                put(&mut self.what, format_args!("opcode {opcode:#04x}"));
+            }
+        }
+        let ends = &mut self.ends;
+        ends.extend_from_slice(b"  QP ");
+        let pair = const { BTH.place("destqp") };
+        text(ends, pair.field.form, pair.field.bits, pair.value(octets));
+        ends.extend_from_slice(b"  PSN ");
+        number(ends, const { BTH.place("psn") }.read(octets));
+        if const { BTH.place("f") }.read(octets) == 1 {
+            ends.extend_from_slice(b"  FECN");
+        }
+        if const { BTH.place("b") }.read(octets) == 1 {
+            ends.extend_from_slice(b"  BECN");
+        }
+    }
+
+    fn is(&mut self, what: &str) {
         self.what.clear();
         self.what.extend_from_slice(what.as_bytes());
+    }
+
+    fn begins(&mut self, what: &str, octets: &[u8], [from, to]: [Place; 2]) {
+        self.is(what);
         self.ends.clear();
-        for (mark, name) in [("  ", from), (" → ", to)] {
+        for (mark, end) in [("  ", from), (" → ", to)] {
             self.ends.extend_from_slice(mark.as_bytes());
-            let found = layer.read(octets).find(|(field, _)| field.name == name);
-            if let Some((field, value)) = found {
-                text(&mut self.ends, field.form, field.bits, value);
-            }
+            text(&mut self.ends, end.field.form, end.field.bits, end.value(octets));
         }
     }
 
@@ -138,21 +143,15 @@ impl TreeSink {
         self.line(layer.title);
         for (index, (field, value)) in layer.read(octets).enumerate() {
             // Reserved bits are news only where somebody set them.
-            if field.is_reserved() && value == Value::Bits(0) {
+            if field.reserved && value == Value::Bits(0) {
                 continue;
             }
-            self.body.extend_from_slice(b"  ");
-            self.body.extend_from_slice(field.name.as_bytes());
-            self.body.push(b' ');
-            match (field.form, value) {
-                (Form::Number, Value::Bits(bits)) if field.bits >= 16 && is_code(field.name) => {
-                    digits(&mut self.body, bits, field.bits / 4);
-                }
-                (form, value) => text(&mut self.body, form, field.bits, value),
-            }
+            self.body.extend_from_slice(field.label.as_bytes());
+            text(&mut self.body, field.form, field.bits, value);
             if let (0, Some(name), Value::Bits(bits)) = (index, layer.name, value) {
-                let name = name(bits).unwrap_or("unknown");
-                put(&mut self.body, format_args!(" ({name})"));
+                self.body.extend_from_slice(b" (");
+                self.body.extend_from_slice(name(bits).unwrap_or("unknown").as_bytes());
+                self.body.push(b')');
             }
         }
         self.body.push(b'\n');
@@ -163,28 +162,26 @@ impl TreeSink {
             blanks(&mut self.body, 2 * self.indent + 2);
             hex(&mut self.body, &((row * ROW) as u16).to_be_bytes());
             self.body.push(b' ');
-            for octet in part {
-                self.body.push(b' ');
-                hex(&mut self.body, &[*octet]);
+            let mut columns = [[b' '; 3]; ROW];
+            for (column, octet) in columns.iter_mut().zip(part) {
+                *column = [b' ', digit(octet >> 4), digit(octet & 0xf)];
             }
+            self.body.extend_from_slice(columns[..part.len()].as_flattened());
             self.body.push(b'\n');
         }
         if octets.len() > SHOWN_MAX {
             let more = octets.len() - SHOWN_MAX;
-            put(
-                &mut self.body,
-                format_args!("{:1$}… {more} more (--json has all)\n", "", 2 * self.indent + 2),
-            );
+            blanks(&mut self.body, 2 * self.indent + 2);
+            self.body.extend_from_slice("… ".as_bytes());
+            number(&mut self.body, more as u64);
+            self.body.extend_from_slice(b" more (--json has all)\n");
         }
     }
 }
 
-/// Keys and types are read in hex.
-fn is_code(name: &str) -> bool {
-    matches!(
-        name,
-        "type" | "p_key" | "q_key" | "r_key" | "destqp" | "srcqp" | "opcode" | "checksum" | "enbv"
-    )
+/// The fields that say from where to where.
+const fn ends(layer: &'static Layer, from: &str, to: &str) -> [Place; 2] {
+    [layer.place(from), layer.place(to)]
 }
 
 impl Sink for TreeSink {
@@ -196,13 +193,13 @@ impl Sink for TreeSink {
     fn octets(&mut self, key: &'static str, octets: &[u8]) {
         if key == "payload" {
             self.about.clear();
-            put(&mut self.about, format_args!("  {} octets", octets.len()));
+            count(&mut self.about, octets.len());
         }
         if octets.is_empty() {
             return;
         }
         self.line(key);
-        put(&mut self.body, format_args!("  {} octets", octets.len()));
+        count(&mut self.body, octets.len());
         if octets.len() <= 4 || octets.iter().all(|octet| *octet == 0) {
             self.body.extend_from_slice(if octets.len() <= 4 { b" " } else { b", all zero" });
             if octets.len() <= 4 {
@@ -216,8 +213,8 @@ impl Sink for TreeSink {
     }
 
     fn check(&mut self, check: Check<'_>) {
-        let verdict = Verdict(check);
-        self.line(&check.key.to_ascii_uppercase());
+        let title = self.line(check.key);
+        title.make_ascii_uppercase();
         if check.holds() {
             self.body.extend_from_slice(b"  0x");
             hex(&mut self.body, check.present);
@@ -226,6 +223,7 @@ impl Sink for TreeSink {
             self.checks.extend_from_slice(check.key.as_bytes());
             self.checks.extend_from_slice(b" ok");
         } else {
+            let verdict = Verdict(check);
             put(&mut self.body, format_args!("  {verdict}\n"));
             put(&mut self.checks, format_args!("  {} {verdict}", check.key));
             let (found, right) = (Octets(check.present), Octets(check.expected()));
@@ -251,7 +249,7 @@ impl Sink for TreeSink {
     fn begin_wrapped(&mut self, layer: &'static Layer, octets: &[u8], length: usize) {
         self.fields(layer, octets);
         self.about.clear();
-        put(&mut self.about, format_args!("  {length} octets"));
+        count(&mut self.about, length);
         self.indent += 1;
     }
 
@@ -282,16 +280,27 @@ impl fmt::Display for Octets<'_> {
     }
 }
 
-/// Formatting costs more than anything else here, so what every frame has is written without it.
 fn blanks(line: &mut Vec<u8>, count: usize) {
     line.resize(line.len() + count, b' ');
 }
 
-/// A number as so many digits in hex.
-fn digits(line: &mut Vec<u8>, bits: u64, count: usize) {
-    line.extend_from_slice(b"0x");
-    let digit = |place: usize| b"0123456789abcdef"[(bits >> (4 * place)) as usize & 15];
-    line.extend((0..count).rev().map(digit));
+/// How many octets something has.
+fn count(line: &mut Vec<u8>, octets: usize) {
+    line.extend_from_slice(b"  ");
+    number(line, octets as u64);
+    line.extend_from_slice(b" octets");
+}
+
+/// Seconds with nine decimals.
+fn seconds(line: &mut Vec<u8>, mut ns: u64) {
+    line.extend_from_slice(b"  ");
+    number(line, ns / 1_000_000_000);
+    let mut decimals = *b".000000000 s";
+    for place in decimals[1..10].iter_mut().rev() {
+        *place += (ns % 10) as u8;
+        ns /= 10;
+    }
+    line.extend_from_slice(&decimals);
 }
 
 /// Writing to memory cannot fail.
