@@ -30,7 +30,7 @@ const CASES: &[Case] = &[
         id: "FID-02",
         title: "Serialisation rate",
         source: "sch_ets / qos_pfc tolerance is 5 %",
-        note: "Each of four sizes for a second a rate: live durations are the least that gives the tolerance. 100 Mb/s counts only where the run is faithful: the profile leaves that rate to hosts that can.",
+        note: "Each of four sizes for a quarter of the ten seconds of its rate. 100 Mb/s counts only where the run is faithful: the profile leaves that rate to hosts that can.",
         runs: &[Run::live(live::serialisation_rate)],
     },
     Case {

@@ -29,7 +29,7 @@ fn holds(record: &Record) -> bool {
 
 /// Sizes of payload, each sent for so long: packets of 90 to 4122 octets.
 const PAYLOADS: [u32; 4] = [64, 512, 2048, 4096];
-const PAYLOAD_MS: u64 = 1_000;
+const PAYLOAD_MS: u64 = 2_500;
 
 static RATES: [Cached<Record>; 3] = [
     Cached::new(|| at_rate("1 Mbps"), holds),
@@ -54,7 +54,7 @@ fn at_rate(rate: &str) -> Result<Record, Failure> {
         )
     });
     let rest = format!("mtu = \"4096 B\"\n{}", items.collect::<String>());
-    let text = Star { duration: "4300 ms", rate, rest: &rest, ..Star::PROFILE }.text();
+    let text = Star { duration: "10300 ms", rate, rest: &rest, ..Star::PROFILE }.text();
     Stage::new(&text, "h1")?.run(Script::default())
 }
 

@@ -40,11 +40,14 @@ arrivals = \"paced\"
 messages = 1
 ";
 
+/// How long a run lasts.
+const DURATION: (&str, Instant) = ("900 ms", ms(900));
+
 static SWITCH: Cached<Record> = Cached::new(switch, |record| record.fidelity.ok);
 static NIC: Cached<Record> = Cached::new(nic, |record| record.fidelity.ok);
 
 fn switch() -> Result<Record, Failure> {
-    let stage = Stage::new(&star(4, "900 ms", "vls = 2", REST), "s0")?;
+    let stage = Stage::new(&star(4, DURATION.0, "vls = 2", REST), "s0")?;
     let mut script = Script::default();
     training(&mut script, 4);
     schedule(&mut script, &at_switch());
@@ -52,7 +55,7 @@ fn switch() -> Result<Record, Failure> {
 }
 
 fn nic() -> Result<Record, Failure> {
-    let stage = Stage::new(&star(4, "900 ms", "vls = 2", REST), "h1")?;
+    let stage = Stage::new(&star(4, DURATION.0, "vls = 2", REST), "h1")?;
     let mut script = Script::default();
     training(&mut script, 1);
     schedule(&mut script, &at_nic());
@@ -117,12 +120,14 @@ fn at_both(good: impl Fn(Packet) -> Packet, passes: &Expected) -> Vec<Stimulus> 
     let large = |payload| Packet { payload, ..good(Packet::new(2, 1, 0)) }.octets();
     all.push(Stimulus::new("IBRX-04", "payload of one MTU", large(MTU), passes.clone()));
     all.push(Stimulus::new("IBRX-04", "payload of MTU + 4", large(MTU + 4), lost(Mtu)));
-    for lane in [2, 8, 14] {
+    for lane in 2..15 {
         let octets = Packet { lane, ..good(Packet::new(2, 1, 0)) }.octets();
         all.push(Stimulus::new("IBRX-05", format!("VL{lane} of 2"), octets, lost(Lane)));
     }
     all.push(Stimulus::new("IBRX-05", "a raw packet on VL15", raw_management(), lost(Lane)));
-    let icrc = damaged(plain(), |octets| {
+    // Marked, so that a notification would be owed if it were taken.
+    let marked = good(Packet { fecn: true, ..Packet::new(2, 1, 0) }).octets();
+    let icrc = damaged(marked, |octets| {
         let at = octets.len() - 6;
         octets[at] ^= 0xff;
         crc::refresh_vcrc(octets);
@@ -287,7 +292,7 @@ mod tests {
     #[test]
     fn every_stimulus_has_its_slot_before_the_run_is_over() {
         for count in [at_switch().len(), at_nic().len()] {
-            assert!(slot(count + 5) < ms(900), "{count} stimuli");
+            assert!(slot(count + 5) < DURATION.1, "{count} stimuli");
         }
     }
 }

@@ -46,6 +46,32 @@ fn shuffled() -> Result<Record, Failure> {
     stage.run(script)
 }
 
+/// Packets that are held back: the first two for ever, the third until so many others have passed
+/// that nobody can tell any more whether it came before.
+const HELD: u32 = 3;
+const BEYOND: u32 = 1_100;
+
+fn lost() -> Result<Record, Failure> {
+    let stage = Stage::new(&star(2, "700 ms", "", ""), "s0")?;
+    let octets = |psn| Packet { payload: 64, ..Packet::new(1, 2, psn) }.octets();
+    let held = Arc::new(AtomicU32::new(0));
+    let third = Arc::clone(&held);
+    let mut script = Script::default();
+    script.at(ms(150), move |tester| {
+        for psn in 0..HELD {
+            let number = tester.hold_back(1, FrameKind::Infiniband, &octets(psn));
+            held.store(number, Ordering::Relaxed);
+        }
+        (HELD..HELD + BEYOND).for_each(|psn| tester.enqueue(1, octets(psn)));
+    });
+    script.at(ms(500), move |tester| {
+        let sequence = Some(third.load(Ordering::Relaxed));
+        let label = Label { sequence, ..tester.label() };
+        tester.put(1, FrameKind::Infiniband, &octets(HELD - 1), label);
+    });
+    stage.run(script)
+}
+
 /// FID-06.
 pub fn reorder_and_duplicate() -> Finding {
     let record = SHUFFLED.get()?;
@@ -63,10 +89,24 @@ pub fn reorder_and_duplicate() -> Finding {
         let begin = &numbers[..numbers.len().min(8)];
         format!("{} frames were delivered, or not in order: {begin:?}…", numbers.len())
     })?;
+    declared_lost()?;
     Ok(format!(
-        "{GROUPS} swapped and {GROUPS} doubled datagrams counted; {} frames once and in order",
+        "{GROUPS} swapped and {GROUPS} doubled datagrams counted; {} frames once and in order; of \
+         {HELD} held back one came {BEYOND} frames late, all {HELD} were declared lost, and the run \
+         is inconclusive",
         expected.len()
     ))
+}
+
+/// What never came, or came when the window had passed, is lost, and is delivered to nobody.
+fn declared_lost() -> Result<(), Failure> {
+    let record = lost()?;
+    let LineCounts { duplicates, lost, .. } = record.line(1);
+    same("frames declared lost", lost, u64::from(HELD))?;
+    same("frames that came too late to tell", duplicates, 1)?;
+    same("packets that left", record.packets(2).count() as u32, BEYOND)?;
+    same("losses that the verdict knows", record.fidelity.transport_lost, u64::from(HELD))?;
+    same("the run passes for faithful", record.fidelity.ok, false)
 }
 
 /// The daemon stands still for so long while datagrams come.
