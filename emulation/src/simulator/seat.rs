@@ -62,16 +62,20 @@ impl Seat {
         self.due.len()
     }
 
-    /// When the next thing is due here.
-    pub fn next_at(&self) -> Instant {
-        self.due.iter().fold(Instant::NEVER, |first, due| first.min(*due))
-    }
-
-    /// What is due at [`Seat::next_at`]. At one instant ports go in order, and before the timer.
-    pub fn next(&self, at: Instant) -> Due {
-        match self.due.iter().position(|due| *due == at) {
-            Some(port) if port < self.approaches.len() => Due::Frame(PortNumber::from_index(port)),
-            _ => Due::Timer,
+    /// When the next thing is due here, and what. At one instant ports go in order, and before the
+    /// timer.
+    pub fn next(&self) -> (Instant, Due) {
+        let mut first = (self.due[0], 0);
+        for (slot, at) in self.due.iter().enumerate().skip(1) {
+            if *at < first.0 {
+                first = (*at, slot);
+            }
+        }
+        let (at, slot) = first;
+        if slot < self.approaches.len() {
+            (at, Due::Frame(PortNumber::from_index(slot)))
+        } else {
+            (at, Due::Timer)
         }
     }
 
@@ -84,7 +88,7 @@ impl Seat {
     /// Takes the frame that has reached `port`.
     ///
     /// # Panics
-    /// If there is none: [`Seat::next`] said that there was.
+    /// If there is none: [`Seat::next`] says whether there is.
     pub fn land(&mut self, port: PortNumber) -> Frame {
         let frames = &mut self.approaches[port.index()].frames;
         let (_, frame) = frames.pop_front().expect("a port with an instant has a frame");

@@ -75,7 +75,7 @@ impl<'a> Shard<'a> {
     ) -> Shard<'a> {
         Shard {
             number,
-            next: members.iter().map(|member| member.seat.next_at()).collect(),
+            next: members.iter().map(|member| member.seat.next().0).collect(),
             members,
             homes,
             parcels: (0..shards).map(|_| Vec::new()).collect(),
@@ -127,18 +127,18 @@ impl<'a> Shard<'a> {
     /// All that is due to one device before `end`.
     fn serve(&mut self, member: usize, end: Instant) {
         loop {
-            let at = self.members[member].seat.next_at();
+            let (at, due) = self.members[member].seat.next();
             if at >= end {
                 self.next[member] = at;
                 return;
             }
-            self.step(member, at);
+            self.step(member, at, due);
         }
     }
 
-    fn step(&mut self, member: usize, at: Instant) {
+    fn step(&mut self, member: usize, at: Instant, due: Due) {
         let Member { node, device, seat } = &mut self.members[member];
-        match seat.next(at) {
+        match due {
             Due::Frame(port) => {
                 let frame = seat.land(port);
                 self.tally.frame_hops += 1;
