@@ -9,6 +9,7 @@ pub mod nic;
 pub mod pacer;
 pub mod timers;
 pub mod transport;
+pub mod wire;
 pub mod workload;
 
 /// A NIC from its configuration as a table.

@@ -153,4 +153,4 @@ impl Device for Nic {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -80,6 +80,8 @@ drop_reasons! {
     OutOfSequence = "out_of_sequence", EndToEnd;
     /// The sequence number was seen before.
     Duplicate = "duplicate", EndToEnd;
+    /// No RoCE that this adapter speaks: another protocol or UDP port, a fragment, another version.
+    NotRoce = "not_roce", EndToEnd;
     /// No receive buffer was posted (RNR).
     ReceiverNotReady = "receiver_not_ready", EndToEnd;
     /// An impairment of the scenario took it.

@@ -1,6 +1,8 @@
 //! What a NIC's configuration must satisfy before a NIC is made of it.
 
-use crate::config::{Arrivals, NicConfig, Operation, Target, TrafficConfig, Transport};
+use crate::config::{
+    Arrivals, Encapsulation, NicConfig, Operation, RoceConfig, Target, TrafficConfig, Transport,
+};
 use crate::transport::message::MTU_MAX;
 use proto::congestion::ParamError;
 use proto::congestion::schemes::{self, Scheme};
@@ -67,10 +69,15 @@ impl NicConfig {
     /// The first fault found.
     pub fn check(&self) -> Result<&'static Scheme, ConfigError> {
         self.check_numbers()?;
+        if let Encapsulation::Roce(roce) = &self.wire {
+            self.check_roce(roce)?;
+        }
         self.check_adapters()?;
         for (index, class) in self.classes.iter().enumerate() {
             let refuse = |reason| Err(ConfigError::Class { class: index, reason });
-            if self.sl2vl[class.service_level.index()] >= self.link.data_lanes {
+            let is_lane = |lane: u8| lane < self.link.data_lanes;
+            let on_infiniband = self.wire == Encapsulation::Infiniband;
+            if on_infiniband && !is_lane(self.sl2vl[class.service_level.index()]) {
                 return refuse("its service level has no operational data lane");
             }
             if class.transport == Transport::Ud && class.operation == Operation::Write {
@@ -118,6 +125,21 @@ impl NicConfig {
         match rules.into_iter().find(|(_, _, holds, _)| !holds) {
             Some((field, value, _, allowed)) => Err(ConfigError::Field { field, value, allowed }),
             None => Ok(()),
+        }
+    }
+
+    fn check_roce(&self, roce: &RoceConfig) -> Result<(), ConfigError> {
+        let levels = roce.dscp.len();
+        let refuse = |field, value, allowed| Err(ConfigError::Field { field, value, allowed });
+        if levels != 16 {
+            return refuse("dscp", levels as u64, "sixteen entries");
+        }
+        match roce.drain {
+            Some(drain) if drain.xon > drain.xoff => refuse("xon", drain.xon.get(), "at most xoff"),
+            Some(drain) if drain.xoff >= self.link.buffer => {
+                refuse("xoff", drain.xoff.get(), "below the link's buffer")
+            }
+            _ => Ok(()),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Two NICs on a toy cable: what arrives, what is lost, what is said about it.
 
-mod cable;
+pub(crate) mod cable;
 mod congestion;
 mod reliability;
 mod service;

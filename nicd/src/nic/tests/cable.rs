@@ -39,6 +39,7 @@ pub fn config(lid: u16) -> NicConfig {
         rnr_timer: Duration::from_us(10),
         receive_depth: 0,
         receive_refill: Duration::ZERO,
+        wire: Encapsulation::Infiniband,
         cnp_body: CnpBody::Reserved16,
         sl2vl: (0..16).map(|sl| sl % 2).collect(),
         scheme: SchemeConfig { kind: "none".to_owned(), params: toml::Table::new() },
