@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 
 /// The place of a role in this NIC, whose full frames have this size, with a random stream of its own.
 pub fn place<'a>(config: &'a NicConfig, full_frame: Bytes, purpose: &str) -> Place<'a> {
-    let lanes = u64::from(config.link.data_lanes.max(1));
+    let lanes = u64::from(config.link.data_lanes().max(1));
     Place {
         params: &config.scheme.params,
         line_rate: config.link.rate,

@@ -92,7 +92,7 @@ pub struct ChannelAdapter {
 impl ChannelAdapter {
     /// An adapter without conversations; `config` has been checked.
     pub fn new(config: NicConfig, scheme: &'static Scheme) -> ChannelAdapter {
-        let lanes = usize::from(config.link.data_lanes);
+        let lanes = usize::from(config.link.data_lanes());
         let wire = Wire::new(&config);
         let full_frame = wire.size(0, config.link.mtu.get() as usize);
         ChannelAdapter {

@@ -7,6 +7,7 @@ use crate::transport::message::MTU_MAX;
 use proto::congestion::ParamError;
 use proto::congestion::schemes::{self, Scheme};
 use proto::ids::Lid;
+use proto::link::LinkControl;
 use proto::units::{Bytes, Duration};
 
 /// A configuration that no NIC can be made of.
@@ -39,6 +40,9 @@ pub enum ConfigError {
         /// What it refuses; the first if there are several.
         error: ParamError,
     },
+    /// Packets of one technology on a link of the other.
+    #[error("the link is of another technology than the packets: RoCE goes on links with pause")]
+    Technology,
     /// A class cannot do what it is told.
     #[error("class {class}: {reason}")]
     Class {
@@ -69,13 +73,15 @@ impl NicConfig {
     /// The first fault found.
     pub fn check(&self) -> Result<&'static Scheme, ConfigError> {
         self.check_numbers()?;
-        if let Encapsulation::Roce(roce) = &self.wire {
-            self.check_roce(roce)?;
+        match (&self.wire, &self.link.control) {
+            (Encapsulation::Infiniband, LinkControl::Credits(_)) => {}
+            (Encapsulation::Roce(roce), LinkControl::Pause(_)) => self.check_roce(roce)?,
+            _ => return Err(ConfigError::Technology),
         }
         self.check_adapters()?;
         for (index, class) in self.classes.iter().enumerate() {
             let refuse = |reason| Err(ConfigError::Class { class: index, reason });
-            let is_lane = |lane: u8| lane < self.link.data_lanes;
+            let is_lane = |lane: u8| lane < self.link.data_lanes();
             let on_infiniband = self.wire == Encapsulation::Infiniband;
             if on_infiniband && !is_lane(self.sl2vl[class.service_level.index()]) {
                 return refuse("its service level has no operational data lane");
@@ -97,7 +103,7 @@ impl NicConfig {
     }
 
     fn check_numbers(&self) -> Result<(), ConfigError> {
-        let (mtu, lanes) = (self.link.mtu.get(), self.link.data_lanes);
+        let (mtu, lanes) = (self.link.mtu.get(), self.link.data_lanes());
         let rules = [
             ("retry_count", u64::from(self.retry_count), self.retry_count <= 7, "0 to 7"),
             ("rnr_retry", u64::from(self.rnr_retry), self.rnr_retry <= 7, "0 to 7"),

@@ -5,12 +5,14 @@
 use super::{Inward, Outward};
 use crate::config::{NicConfig, RoceConfig, RoceVersion};
 use proto::counters::DropReason;
-use proto::frame::{Frame, FrameClass, FrameKind, FramePool};
+use proto::frame::{Frame, FrameClass, FrameKind, FramePool, ethernet_size};
 use proto::ids::{Dscp, Ecn, Lid, QueuePairNumber, ServiceLevel, VirtualLane};
+use proto::link::LinkControl;
 use proto::units::Bytes;
 use proto::wire::classify::PriorityMap;
 use proto::wire::ethernet::{EthernetHeader, plan};
 use proto::wire::infiniband::Bth;
+use proto::wire::infiniband::envelope::ICRC_LEN;
 use proto::wire::internet::{Ipv4, Ipv6, Udp};
 use proto::wire::roce::{NetworkHeaders, Packet, PacketBuilder, checks};
 
@@ -25,12 +27,6 @@ pub struct Roce {
     priorities: PriorityMap,
 }
 
-/// ICRC and FCS.
-const CRCS: u64 = 4 + 4;
-
-/// The shortest frame, FCS included. Source: IEEE 802.3, 4A.4.2 (minFrameSize).
-const LEAST: u64 = 64;
-
 impl Roce {
     /// As `config` says.
     pub fn new(roce: &RoceConfig, config: &NicConfig) -> Roce {
@@ -40,7 +36,10 @@ impl Roce {
             version: roce.version,
             dscp: std::array::from_fn(dscp),
             cnp_dscp: roce.cnp_dscp,
-            priorities: PriorityMap::BY_DSCP,
+            priorities: match &config.link.control {
+                LinkControl::Pause(pause) => pause.priorities,
+                LinkControl::Credits(_) => PriorityMap::BY_DSCP,
+            },
         }
     }
 
@@ -67,7 +66,7 @@ impl Roce {
             RoceVersion::V2Ipv6 => Ipv6::LEN,
         };
         let before = EthernetHeader::LEN + network + Udp::LEN + Bth::LEN;
-        Bytes::new((before as u64 + behind_bth as u64 + CRCS).max(LEAST))
+        ethernet_size(before + behind_bth + ICRC_LEN)
     }
 
     pub(super) fn emit(
