@@ -5,6 +5,7 @@
 
 pub mod config;
 pub mod counters;
+pub mod drain;
 pub mod nic;
 pub mod pacer;
 pub mod timers;

@@ -82,6 +82,8 @@ drop_reasons! {
     Duplicate = "duplicate", EndToEnd;
     /// No RoCE that this adapter speaks: another protocol or UDP port, a fragment, another version.
     NotRoce = "not_roce", EndToEnd;
+    /// The receive buffer of an adapter with a slow host was full.
+    ReceiveBuffer = "receive_buffer", EndToEnd;
     /// No receive buffer was posted (RNR).
     ReceiverNotReady = "receiver_not_ready", EndToEnd;
     /// An impairment of the scenario took it.

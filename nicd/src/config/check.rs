@@ -7,7 +7,7 @@ use crate::transport::message::MTU_MAX;
 use proto::congestion::ParamError;
 use proto::congestion::schemes::{self, Scheme};
 use proto::ids::Lid;
-use proto::link::LinkControl;
+use proto::link::{LinkControl, PauseConfig, PauseMode};
 use proto::units::{Bytes, Duration};
 
 /// A configuration that no NIC can be made of.
@@ -75,7 +75,9 @@ impl NicConfig {
         self.check_numbers()?;
         match (&self.wire, &self.link.control) {
             (Encapsulation::Infiniband, LinkControl::Credits(_)) => {}
-            (Encapsulation::Roce(roce), LinkControl::Pause(_)) => self.check_roce(roce)?,
+            (Encapsulation::Roce(roce), LinkControl::Pause(pause)) => {
+                self.check_roce(roce, pause)?
+            }
             _ => return Err(ConfigError::Technology),
         }
         self.check_adapters()?;
@@ -134,11 +136,15 @@ impl NicConfig {
         }
     }
 
-    fn check_roce(&self, roce: &RoceConfig) -> Result<(), ConfigError> {
+    fn check_roce(&self, roce: &RoceConfig, pause: &PauseConfig) -> Result<(), ConfigError> {
         let levels = roce.dscp.len();
         let refuse = |field, value, allowed| Err(ConfigError::Field { field, value, allowed });
         if levels != 16 {
             return refuse("dscp", levels as u64, "sixteen entries");
+        }
+        let storm = roce.storm.map_or(0, |storm| storm.priorities);
+        if pause.mode == PauseMode::Pfc && storm & !pause.lossless != 0 {
+            return refuse("storm.priorities", storm.into(), "among the link's lossless ones");
         }
         match roce.drain {
             Some(drain) if drain.xon > drain.xoff => refuse("xon", drain.xon.get(), "at most xoff"),

@@ -66,6 +66,24 @@ pub enum RoceVersion {
     V2Ipv6,
 }
 
+impl Encapsulation {
+    /// The slow host, if there is one.
+    pub fn drain(&self) -> Option<DrainConfig> {
+        match self {
+            Encapsulation::Infiniband => None,
+            Encapsulation::Roce(roce) => roce.drain,
+        }
+    }
+
+    /// The storm, if there is one.
+    pub fn storm(&self) -> Option<StormConfig> {
+        match self {
+            Encapsulation::Infiniband => None,
+            Encapsulation::Roce(roce) => roce.storm,
+        }
+    }
+}
+
 impl RoceConfig {
     /// The DSCP of data where nobody has chosen a service level: class selector 3.
     pub const DATA: Dscp = Dscp::truncate(24);

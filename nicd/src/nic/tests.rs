@@ -2,7 +2,9 @@
 
 pub(crate) mod cable;
 mod congestion;
+mod pause;
 mod reliability;
+mod roce;
 mod service;
 
 use super::*;
