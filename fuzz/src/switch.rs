@@ -1,10 +1,10 @@
 //! A switch under random operations: nothing panics, nothing hangs, every frame is accounted for.
 
-use crate::bench::Bench;
+use crate::bench::{Bench, Peers};
 use crate::tape::Tape;
 use proto::congestion::SchemeConfig;
 use proto::ids::{Lid, PortNumber};
-use proto::link::{ArbitrationConfig, LinkConfig};
+use proto::link::{CreditConfig, LinkConfig, LinkControl};
 use proto::units::{BitRate, Bytes};
 use switchd::config::{MemoryConfig, MulticastRoute, PortConfig, Read, Route, SwitchConfig};
 use switchd::switch::Switch;
@@ -17,18 +17,17 @@ pub fn check(octets: &[u8]) {
     let mut tape = Tape::new(octets);
     let config = config(tape.u8());
     let lids = (1..=PORTS as u16).chain([100, 77]).collect();
-    Bench::new(Switch::new(config).expect("a good configuration"), lids, 2, BUFFER).run(tape);
+    let switch = Switch::new(config).expect("a good configuration");
+    Bench::new(switch, Peers::Infiniband, lids, 2, BUFFER).run(tape);
 }
 
 fn config(choice: u8) -> SwitchConfig {
     let data_lanes = 1 + (choice & 3);
     let link = LinkConfig {
         rate: BitRate::gbps(8),
-        lanes: 4,
-        data_lanes,
         mtu: Bytes::new(2048),
         buffer: Bytes::new(BUFFER),
-        arbitration: ArbitrationConfig::default(),
+        control: LinkControl::Credits(CreditConfig { data_lanes, ..CreditConfig::default() }),
     };
     let route = |lid: u16| Route {
         first: Lid::new(lid),

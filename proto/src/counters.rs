@@ -80,6 +80,10 @@ drop_reasons! {
     OutOfSequence = "out_of_sequence", EndToEnd;
     /// The sequence number was seen before.
     Duplicate = "duplicate", EndToEnd;
+    /// No RoCE that this adapter speaks: another protocol or UDP port, a fragment, another version.
+    NotRoce = "not_roce", EndToEnd;
+    /// The receive buffer of an adapter with a slow host was full.
+    ReceiveBuffer = "receive_buffer", EndToEnd;
     /// No receive buffer was posted (RNR).
     ReceiverNotReady = "receiver_not_ready", EndToEnd;
     /// An impairment of the scenario took it.
@@ -96,7 +100,13 @@ drop_reasons! {
     MacControlOpcode = "mac_control_opcode", Link;
     /// A MAC control frame that ends before its parameters do.
     MacControlLength = "mac_control_length", Link;
-    /// A PFC frame that speaks of priorities above 7.
+    /// A MAC control frame behind a tag, where none belongs.
+    MacControlTag = "mac_control_tag", Link;
+    /// A MAC control frame to somebody else.
+    MacControlAddress = "mac_control_address", Link;
+    /// A MAC control frame that its sender marked as bad, or whose FCS was wrong.
+    MacControlAborted = "mac_control_aborted", Link;
+    /// A PFC frame that speaks of priorities above 7. What it says of others is obeyed all the same.
     PfcVector = "pfc_vector", Link;
 }
 

@@ -1,10 +1,10 @@
 //! Rates, targets, limits, and that looking changes nothing.
 
 use super::*;
-use crate::config::{ClassConfig, CnpBody, Operation, QueuePairOrder, Transport};
+use crate::config::{ClassConfig, CnpBody, Encapsulation, Operation, QueuePairOrder, Transport};
 use proto::congestion::SchemeConfig;
 use proto::ids::ServiceLevel;
-use proto::link::{ArbitrationConfig, LinkConfig};
+use proto::link::{CreditConfig, LinkConfig, LinkControl};
 use proto::units::{BitRate, Bytes};
 use std::collections::BTreeMap;
 
@@ -38,16 +38,18 @@ fn workload(traffic: Vec<TrafficConfig>) -> Workload {
         rnr_timer: Duration::ZERO,
         receive_depth: 0,
         receive_refill: Duration::ZERO,
+        wire: Encapsulation::Infiniband,
         cnp_body: CnpBody::Reserved16,
         sl2vl: vec![0; 16],
         scheme: SchemeConfig { kind: "none".to_owned(), params: toml::Table::new() },
         link: LinkConfig {
             rate: BitRate::gbps(8),
-            lanes: 4,
-            data_lanes: 1,
             mtu: Bytes::new(2048),
             buffer: Bytes::new(76_032),
-            arbitration: ArbitrationConfig::default(),
+            control: LinkControl::Credits(CreditConfig {
+                data_lanes: 1,
+                ..CreditConfig::default()
+            }),
         },
         adapters: (1..=5).map(Lid::new).collect(),
         classes: vec![ClassConfig {

@@ -2,11 +2,12 @@
 //! and a symbol four.
 
 use nicd::config::{
-    ClassConfig, CnpBody, NicConfig, Operation, QueuePairOrder, Target, TrafficConfig, Transport,
+    ClassConfig, CnpBody, Encapsulation, NicConfig, Operation, QueuePairOrder, Target,
+    TrafficConfig, Transport,
 };
 use proto::congestion::SchemeConfig;
 use proto::ids::{Lid, PortNumber, ServiceLevel};
-use proto::link::{ArbitrationConfig, LinkConfig};
+use proto::link::{CreditConfig, LinkConfig, LinkControl};
 use proto::units::{BitRate, Bytes, Duration, Instant};
 use switchd::config::{MemoryConfig, MulticastRoute, PortConfig, Read, Route, SwitchConfig};
 
@@ -32,11 +33,12 @@ pub fn link(lanes: u8) -> LinkConfig {
     let blocks = u64::from(lanes) * u64::from(BUFFER_FRAMES * FULL_FRAME_BLOCKS);
     LinkConfig {
         rate: RATE,
-        lanes: 4,
-        data_lanes: lanes,
         mtu: Bytes::new(MTU as u64),
         buffer: Bytes::new(blocks * 64),
-        arbitration: ArbitrationConfig::default(),
+        control: LinkControl::Credits(CreditConfig {
+            data_lanes: lanes,
+            ..CreditConfig::default()
+        }),
     }
 }
 
@@ -103,6 +105,7 @@ pub fn nic(lid: u16, lanes: u8) -> NicConfig {
         rnr_timer: Duration::from_us(10),
         receive_depth: 0,
         receive_refill: Duration::ZERO,
+        wire: Encapsulation::Infiniband,
         cnp_body: CnpBody::Reserved16,
         sl2vl: (0..16).map(|level| level * u8::from(level < lanes)).collect(),
         scheme: scheme("none"),
