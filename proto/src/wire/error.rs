@@ -48,6 +48,7 @@ impl ParseError {
         match (self.layer, self.reason) {
             ("LPCRC", _) => DropReason::Lpcrc,
             ("FCP", _) => DropReason::LinkPacket,
+            ("MAC control", Reason::Illegal(_)) => DropReason::MacControlTag,
             ("PFC", Reason::Illegal(_)) => DropReason::PfcVector,
             ("MAC control" | "PAUSE" | "PFC", _) => DropReason::MacControlLength,
             ("IPv4" | "UDP", Reason::Check { .. }) => DropReason::Checksum,

@@ -1,9 +1,13 @@
 //! Which priority a frame has on a link of Ethernet: by its tag, or by its IP header.
 
 use crate::ids::{Dscp, Priority};
+use serde::{Deserialize, Serialize};
 
 /// What a port goes by. Source: IEEE 802.1Q, 6.9.4 (PCP); RFC 2474 and switch practice (DSCP).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+///
+/// Written as `"pcp"` or `"dscp"`, or with the tables of one of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Written", into = "Written")]
 pub enum PriorityMap {
     /// The PCP of the first tag.
     Pcp {
@@ -64,5 +68,51 @@ impl PriorityMap {
             (PriorityMap::Dscp { table, .. }, _, Some(dscp)) => table[dscp.index()],
             (PriorityMap::Dscp { other, .. }, _, None) => *other,
         }
+    }
+}
+
+/// How a map is written. Tables of 64 are lists: serde knows arrays of at most 32.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Written {
+    Pcp,
+    Dscp,
+    PcpTable { table: Vec<Priority>, untagged: Priority },
+    DscpTable { table: Vec<Priority>, other: Priority },
+}
+
+impl From<PriorityMap> for Written {
+    fn from(map: PriorityMap) -> Written {
+        match map {
+            PriorityMap::BY_PCP => Written::Pcp,
+            PriorityMap::BY_DSCP => Written::Dscp,
+            PriorityMap::Pcp { table, untagged } => {
+                Written::PcpTable { table: table.to_vec(), untagged }
+            }
+            PriorityMap::Dscp { table, other } => {
+                Written::DscpTable { table: table.to_vec(), other }
+            }
+        }
+    }
+}
+
+impl TryFrom<Written> for PriorityMap {
+    type Error = String;
+
+    fn try_from(written: Written) -> Result<PriorityMap, String> {
+        fn whole<const N: usize>(table: &[Priority]) -> Result<[Priority; N], String> {
+            let entries = table.len();
+            table.try_into().map_err(|_| format!("a table has {N} priorities, not {entries}"))
+        }
+        Ok(match written {
+            Written::Pcp => PriorityMap::BY_PCP,
+            Written::Dscp => PriorityMap::BY_DSCP,
+            Written::PcpTable { table, untagged } => {
+                PriorityMap::Pcp { table: whole(&table)?, untagged }
+            }
+            Written::DscpTable { table, other } => {
+                PriorityMap::Dscp { table: whole(&table)?, other }
+            }
+        })
     }
 }
