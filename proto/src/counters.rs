@@ -114,7 +114,7 @@ drop_reasons! {
     MacControlAddress = "mac_control_address", Link;
     /// A MAC control frame that its sender marked as bad, or whose FCS was wrong.
     MacControlAborted = "mac_control_aborted", Link;
-    /// A PFC frame that speaks of priorities above 7.
+    /// A PFC frame that speaks of priorities above 7. What it says of others is obeyed all the same.
     PfcVector = "pfc_vector", Link;
 }
 

@@ -49,7 +49,6 @@ impl ParseError {
             ("LPCRC", _) => DropReason::Lpcrc,
             ("FCP", _) => DropReason::LinkPacket,
             ("MAC control", Reason::Illegal(_)) => DropReason::MacControlTag,
-            ("PFC", Reason::Illegal(_)) => DropReason::PfcVector,
             ("MAC control" | "PAUSE" | "PFC", _) => DropReason::MacControlLength,
             ("IPv4" | "UDP", Reason::Check { .. }) => DropReason::Checksum,
             ("VCRC", Reason::Check { .. }) => DropReason::Vcrc,

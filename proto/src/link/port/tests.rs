@@ -7,6 +7,9 @@ use crate::link::CreditConfig;
 use crate::wire::infiniband::{Bth, Opcode, PacketBuilder, relabel};
 use std::collections::VecDeque;
 
+mod ethernet;
+mod pair;
+
 fn config(data_lanes: u8) -> LinkConfig {
     LinkConfig {
         rate: BitRate::gbps(8),

@@ -14,7 +14,7 @@ use crate::link::pause::Obeyed;
 use crate::link::port::LinkPort;
 use crate::units::{Bytes, Instant};
 use crate::wire::classify::classify_ethernet;
-use crate::wire::ethernet::{EthernetHeader, MacAddress, MacControl, Pause, Pfc};
+use crate::wire::ethernet::{EthernetHeader, MacAddress, MacControl};
 
 /// Two tags, IPv6, UDP, BTH, the longest extended headers, ICRC and FCS around a payload: what a
 /// frame may have beyond its MTU.
@@ -32,8 +32,7 @@ impl LinkPort {
             unreachable!("frames of Ethernet are for ports with pause")
         };
         if MacControl::is_announced(&frame.octets) {
-            let control = control_of(frame, pauses.flow.address()).map_err(|reason| (reason, 0))?;
-            return Ok(self.receive_mac_control(control, arrived, log));
+            return self.receive_mac_control(frame, arrived, log);
         }
         if frame.integrity == Integrity::Aborted {
             return Err((DropReason::Aborted, 0));
@@ -47,41 +46,41 @@ impl LinkPort {
         Ok(Arrival::Packet(headers))
     }
 
-    /// Does what the frame asks for, if this link goes by it; whatever it is, it ends here.
+    /// Does what the frame asks for, if this link goes by it. Who sent it does not matter.
     fn receive_mac_control(
         &mut self,
-        control: Control,
+        frame: &Frame,
         arrived: Instant,
         log: &mut EventLog,
-    ) -> Arrival {
-        let Flow::Pause(pauses) = &mut self.flow else { return Arrival::Control };
-        let (lowest, obeyed) = match control {
-            Control::Pause(pause) => (0, pauses.flow.on_pause(pause, arrived)),
-            Control::Pfc(pfc) => {
-                (pfc.enabled.trailing_zeros() as usize % 8, pauses.flow.on_pfc(&pfc, arrived))
-            }
+    ) -> Result<Arrival, Loss> {
+        let Flow::Pause(pauses) = &mut self.flow else {
+            unreachable!("MAC control is for ports with pause")
         };
+        let control = mac_control(frame, pauses.flow.address()).map_err(|reason| (reason, 0))?;
+        let (spoken_of, above, obeyed) = match &control {
+            MacControl::Pause(pause) => (1, 0, pauses.flow.on_pause(*pause, arrived)),
+            MacControl::Pfc(pfc) => (pfc.enabled, pfc.reserved, pauses.flow.on_pfc(pfc, arrived)),
+            MacControl::Unknown(_) => return Err((DropReason::MacControlOpcode, 0)),
+        };
+        // One frame counts on one priority: the lowest of those that it speaks of.
+        let lowest = spoken_of.trailing_zeros() as usize % self.lanes.len();
         self.lanes[lowest].counters.ctl_rx += 1;
+        if above != 0 {
+            self.count_drop(DropReason::PfcVector, frame.line_size(), 0, arrived, log);
+        }
         let Obeyed { silenced, time, freed } = obeyed;
         let (fill, dir) = (Bytes::ZERO, Direction::Rx);
-        let kind = EventKind::Xoff { priorities: silenced, quanta: time, fill, dir };
-        self.log_pause(arrived, silenced, kind, log);
-        let kind = EventKind::Xon { priorities: freed, fill, dir };
-        self.log_pause(arrived, freed, kind, log);
+        let xoff = EventKind::Xoff { priorities: silenced, quanta: time, fill, dir };
+        self.log_pause(arrived, silenced, xoff, log);
+        let xon = EventKind::Xon { priorities: freed, fill, dir };
+        self.log_pause(arrived, freed, xon, log);
         self.speak(freed, arrived, log);
-        Arrival::Control
+        Ok(Arrival::Control)
     }
 }
 
-/// A MAC control frame that a port of Ethernet understands.
-enum Control {
-    Pause(Pause),
-    Pfc(Pfc),
-}
-
-/// What the frame, which is MAC control, asks of the port that has this `address`; or why it asks
-/// nothing. Who sent it does not matter.
-fn control_of(frame: &Frame, address: MacAddress) -> Result<Control, DropReason> {
+/// What a MAC control frame says to the port of this `address`, or why it says nothing.
+fn mac_control(frame: &Frame, address: MacAddress) -> Result<MacControl, DropReason> {
     if frame.integrity == Integrity::Aborted {
         return Err(DropReason::MacControlAborted);
     }
@@ -92,9 +91,5 @@ fn control_of(frame: &Frame, address: MacAddress) -> Result<Control, DropReason>
     if ![MacAddress::MAC_CONTROL, address].contains(&header.destination) {
         return Err(DropReason::MacControlAddress);
     }
-    match MacControl::parse(&frame.octets).map_err(|error| error.drop_reason())? {
-        MacControl::Pause(pause) => Ok(Control::Pause(pause)),
-        MacControl::Pfc(pfc) => Ok(Control::Pfc(pfc)),
-        MacControl::Unknown(_) => Err(DropReason::MacControlOpcode),
-    }
+    MacControl::parse(&frame.octets).map_err(|error| error.drop_reason())
 }
