@@ -151,7 +151,7 @@ pub struct RoutingConfig {
 }
 
 impl Default for RoutingConfig {
-    /// As a small bridge: 8192 addresses for 300 s (IEEE 802.1Q, table 8-6); 64 frames of flood at
+    /// As a small bridge: 8192 addresses for 300 s (IEEE 802.1Q, table 8-6); 1024 frames of flood at
     /// once and one in 10 us.
     fn default() -> RoutingConfig {
         RoutingConfig {
@@ -159,7 +159,7 @@ impl Default for RoutingConfig {
             learned_max: 8192,
             age: Duration::from_us(300_000_000),
             flood_gap: Duration::from_us(10),
-            flood_burst: 64,
+            flood_burst: 1024,
         }
     }
 }

@@ -127,7 +127,7 @@ impl RoutingPolicy for MacTable {
                 [port] => Decision::Unicast(port),
                 _ => {
                     let flow = u128::from(flow_hash(octets, self.seed));
-                    Decision::Unicast(ports[(flow * ports.len() as u128 >> 64) as usize])
+                    Decision::Unicast(ports[((flow * ports.len() as u128) >> 64) as usize])
                 }
             };
         }

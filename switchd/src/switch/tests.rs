@@ -1,5 +1,6 @@
 //! A switch among toy neighbours, of InfiniBand and of Ethernet.
 
+mod bench;
 mod ethernet;
 mod infiniband;
 mod lossless;

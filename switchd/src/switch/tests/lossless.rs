@@ -1,7 +1,7 @@
 //! PFC and PAUSE as a switch asks for them, and the queues and buffers behind that. Names in comments
 //! are cases of the conformance list; margins are zero.
 
-use super::ethernet::{Bench, FRAME, P3, PORTS, config, data, lossy, times};
+use super::bench::{Bench, FRAME, P3, PORTS, config, data, lossy, times};
 use proto::counters::DropReason;
 use proto::device::Device;
 use proto::frame::{Frame, FrameKind};

@@ -1,6 +1,6 @@
 //! The watchdog in its switch: what becomes of frames in a storm of pauses, and after it.
 
-use super::ethernet::{Bench, P3, config, data, lossy, times};
+use super::bench::{Bench, P3, config, data, lossy, times};
 use crate::config::{StormAction, SwitchConfig, WatchdogConfig};
 use crate::switch::{ConfigError, Switch};
 use proto::counters::DropReason;
