@@ -200,3 +200,32 @@ pub enum Selection {
     /// After the strict classes, by its weight among the weighted ones; the least weight is 1.
     Weighted(u8),
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn link(control: LinkControl) -> LinkConfig {
+        let (rate, mtu, buffer) = (BitRate::gbps(40), Bytes::new(1024), Bytes::new(300_000));
+        LinkConfig { rate, mtu, buffer, control }
+    }
+
+    #[test]
+    fn both_technologies_are_written_and_read_back() {
+        let mut pause = PauseConfig { mode: PauseMode::Global, ..PauseConfig::default() };
+        pause.scheduling.selection[6] = Selection::Strict;
+        let credits = LinkControl::Credits(CreditConfig::default());
+        for config in [link(credits), link(LinkControl::Pause(pause))] {
+            let text = toml::to_string(&config).expect("plain data");
+            assert_eq!(toml::from_str(&text), Ok(config), "{text}");
+        }
+    }
+
+    #[test]
+    fn lanes_and_full_frames_are_those_of_the_technology() {
+        let infiniband = link(LinkControl::Credits(CreditConfig::default()));
+        let ethernet = link(LinkControl::Pause(PauseConfig::default()));
+        assert_eq!((infiniband.data_lanes(), infiniband.full_frame()), (1, Bytes::new(1050)));
+        assert_eq!((ethernet.data_lanes(), ethernet.full_frame()), (8, Bytes::new(1086)));
+    }
+}

@@ -13,9 +13,9 @@
 //! A frame under way always finishes; what governs the link is itself never paused. A lost XON does
 //! no lasting harm, for each pause ends by itself, and a lost XOFF is repeated.
 //!
-//! Source: IEEE 802.1Q, 36.1 and 36.2 (PFC initiator and receiver, which are the demand and the gate
-//! here); IEEE 802.3, 31B.3 (PAUSE) and 31D.3 (PFC). When XOFF is repeated is left to the
-//! implementation; the standard wants no gap, here it is after a quarter of the pause time.
+//! Source: IEEE 802.1Q, 36.1.3.1 and 36.1.3.2 (PFC initiator and receiver, which are the demand and
+//! the gate here), 36.1.3.3 (response time); IEEE 802.3, 31B.3 (PAUSE) and 31D.3 (PFC). When XOFF is
+//! repeated is left to the implementation: here after a quarter of the pause time.
 
 pub mod counters;
 mod demand;

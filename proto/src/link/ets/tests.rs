@@ -59,10 +59,8 @@ fn what_a_paused_class_does_not_use_goes_to_the_others_and_is_not_owed_to_it() {
 
 #[test]
 fn priorities_of_one_class_share_its_weight_in_turn() {
-    let class = |n: u8| Priority::truncate(n);
-    let mut config = EtsConfig::default();
-    config.classes = [0, 0, 1, 1, 1, 1, 1, 1].map(class);
-    let mut arbiter = EtsArbiter::new(&config);
+    let classes = [0, 0, 1, 1, 1, 1, 1, 1].map(Priority::truncate);
+    let mut arbiter = EtsArbiter::new(&EtsConfig { classes, ..EtsConfig::default() });
     assert_eq!(run(&mut arbiter, 0b111, [1000; 8], 400)[..3], [100_000, 100_000, 200_000]);
 }
 

@@ -116,3 +116,31 @@ impl TryFrom<Written> for PriorityMap {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct Port {
+        priorities: PriorityMap,
+    }
+
+    #[test]
+    fn usual_maps_are_words_and_all_others_tables_of_their_full_length() {
+        let mut table = [LOWEST; 64];
+        table[26] = Priority::truncate(3);
+        let odd = PriorityMap::Dscp { table, other: LOWEST };
+        let odd_tags = PriorityMap::Pcp { table: [LOWEST; 8], untagged: Priority::truncate(1) };
+        for priorities in [PriorityMap::BY_PCP, PriorityMap::BY_DSCP, odd, odd_tags] {
+            let port = Port { priorities };
+            let text = toml::to_string(&port).expect("plain data");
+            assert_eq!(toml::from_str(&text), Ok(port), "{text}");
+        }
+        let word: Port = toml::from_str("priorities = 'dscp'").expect("a word");
+        assert_eq!(word.priorities, PriorityMap::BY_DSCP);
+        let short = "priorities.pcp-table = { table = [0, 1], untagged = 0 }";
+        let refused = toml::from_str::<Port>(short).expect_err("too short");
+        assert!(refused.to_string().contains("a table has 8 priorities, not 2"), "{refused}");
+    }
+}

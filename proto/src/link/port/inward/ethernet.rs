@@ -1,8 +1,8 @@
 //! The way in of Ethernet: MAC control is obeyed, everything else checked for headers and length.
 //!
-//! What a frame has no FCS for here is its integrity: the cable says whether it came whole.
-//! Source: IEEE 802.3, 31.5, 31B.3.3 and 31D.3.3 (MAC control); IEEE 802.1Q, 6.7 and 36.2 (who may
-//! be paused by what).
+//! Frames have no FCS here: whether one came whole is for the cable to say ([`Integrity`]). Whoever
+//! owns the port decides whether there is room. Source: IEEE 802.3, 31.5, 31B.3.3 and 31D.3.3 (MAC
+//! control); IEEE 802.1Q, 36.1.3.2 (PFC receiver).
 
 use super::{Arrival, Loss};
 use crate::counters::DropReason;

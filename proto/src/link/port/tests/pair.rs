@@ -176,11 +176,10 @@ impl Pair {
 
     /// The MAC control frames that reached `end`, and when.
     pub fn controls(&self, end: usize) -> Vec<(Instant, MacControl)> {
-        let controls = self.heard[end].iter().filter_map(|(at, frame, _)| {
-            MacControl::is_announced(&frame.octets)
-                .then(|| (*at, MacControl::parse(&frame.octets).expect("a good frame")))
-        });
-        controls.collect()
+        let is_control = |(_, frame, _): &&(_, Frame, _)| MacControl::is_announced(&frame.octets);
+        let controls = self.heard[end].iter().filter(is_control);
+        let read = |frame: &Frame| MacControl::parse(&frame.octets).expect("a good frame");
+        controls.map(|(at, frame, _)| (*at, read(frame))).collect()
     }
 
     /// Data frames of a priority that reached `end`.
