@@ -6,7 +6,9 @@ use proto::congestion::SchemeConfig;
 use proto::ids::{Lid, PortNumber};
 use proto::link::{CreditConfig, LinkConfig, LinkControl};
 use proto::units::{BitRate, Bytes, Duration};
-use switchd::config::{MemoryConfig, MulticastRoute, PortConfig, Read, Route, RoutingConfig, SwitchConfig};
+use switchd::config::{
+    MemoryConfig, MulticastRoute, PortConfig, Read, Route, RoutingConfig, SwitchConfig,
+};
 use switchd::switch::Switch;
 
 const PORTS: usize = 4;
