@@ -1,6 +1,6 @@
 //! A switch under random operations: nothing panics, nothing hangs, every frame is accounted for.
 
-use crate::bench::Bench;
+use crate::bench::{Bench, Peers};
 use crate::tape::Tape;
 use proto::congestion::SchemeConfig;
 use proto::ids::{Lid, PortNumber};
@@ -19,7 +19,8 @@ pub fn check(octets: &[u8]) {
     let mut tape = Tape::new(octets);
     let config = config(tape.u8());
     let lids = (1..=PORTS as u16).chain([100, 77]).collect();
-    Bench::new(Switch::new(config).expect("a good configuration"), lids, 2, BUFFER).run(tape);
+    let switch = Switch::new(config).expect("a good configuration");
+    Bench::new(switch, Peers::Infiniband, lids, 2, BUFFER).run(tape);
 }
 
 fn config(choice: u8) -> SwitchConfig {
