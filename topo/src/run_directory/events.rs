@@ -28,7 +28,8 @@ impl Line<'_> {
             Line::Remark(_) => true,
             Line::Event(logged) => is_always_kept(&logged.event.kind),
             Line::Folded(folded, ..) => {
-                ["drop", "watchdog", "queue-pair-error"].contains(&&*folded.kind)
+                ["drop", "watchdog", "queue-pair-error", "storm", "storm-over"]
+                    .contains(&&*folded.kind)
             }
         }
     }
@@ -176,6 +177,8 @@ fn event_members(
             members.with("priorities", priorities).with("fill", fill.get()).with("dir", dir)
         }
         EventKind::PauseExpired { priorities } => members.with("priorities", priorities),
+        EventKind::Storm { stuck } => members.with("stuck_ps", stuck.as_ps()),
+        EventKind::StormOver { lasted } => members.with("lasted_ps", lasted.as_ps()),
         EventKind::Watchdog => members,
         EventKind::Trigger { flow, qp, sl, ccti } => {
             members.with("flow", name(flow)).with("qp", qp).with("sl", sl).with("ccti", ccti)
