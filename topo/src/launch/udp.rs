@@ -174,8 +174,13 @@ impl Session {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Vec<Report>, LaunchError> {
         let reports = tokio::time::timeout(planned + REPORT_WITHIN, self.reports(progress)).await;
-        let late = |_| LaunchError::Host("a daemon did not report in time".to_owned());
-        reports.map_err(late)?
+        reports.unwrap_or_else(|_| {
+            let daemons = self.daemons.iter().zip(&self.reported);
+            let silent = daemons.filter(|(_, reported)| !**reported);
+            let names: Vec<&str> = silent.map(|(daemon, _)| daemon.name.as_str()).collect();
+            let (names, within) = (names.join(", "), REPORT_WITHIN.as_secs());
+            Err(LaunchError::Died(format!("no report from {names} {within} s after the run's end")))
+        })
     }
 
     /// Waits until every daemon has reported.
