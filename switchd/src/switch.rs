@@ -114,17 +114,24 @@ impl Device for Switch {
     }
 
     fn read(&mut self, now: Instant, reading: &mut DeviceReading) {
-        reading.ports.resize_with(self.ports.len(), Default::default);
-        self.balance.link_local = 0;
-        for (port, into) in self.ports.iter_mut().zip(&mut reading.ports) {
-            port.read(now, into);
-            self.balance.link_local += port.link_local_sent();
+        self.read_bins(now, reading);
+        for (port, into) in self.ports.iter().zip(&mut reading.ports) {
+            port.read_named(now, &mut into.named);
             if let Some(memory) = &self.memory {
                 read_named(port.number(), &**memory, &*self.routing, into);
             }
             if let Some(watchdog) = &self.watchdog {
                 watchdog.read(port.number(), &mut into.named);
             }
+        }
+    }
+
+    fn read_bins(&mut self, now: Instant, reading: &mut DeviceReading) {
+        reading.ports.resize_with(self.ports.len(), Default::default);
+        self.balance.link_local = 0;
+        for (port, into) in self.ports.iter_mut().zip(&mut reading.ports) {
+            port.read(now, into);
+            self.balance.link_local += port.link_local_sent();
         }
         let waiting: u64 = self.egress.iter().map(Egress::management_waiting).sum();
         self.balance.buffered = self.queues.frames() + waiting;
