@@ -9,7 +9,7 @@ use nicd::config::{
 use nicd::nic::Nic;
 use proto::congestion::SchemeConfig;
 use proto::ids::{Lid, ServiceLevel};
-use proto::link::{ArbitrationConfig, LinkConfig};
+use proto::link::{CreditConfig, LinkConfig, LinkControl};
 use proto::units::{BitRate, Bytes, Duration, Instant};
 
 const BUFFER: u64 = 8 * 2112;
@@ -60,11 +60,9 @@ fn config(choice: u8, traffic: u8) -> NicConfig {
         },
         link: LinkConfig {
             rate: BitRate::gbps(8),
-            lanes: 4,
-            data_lanes: 2,
             mtu: Bytes::new(256),
             buffer: Bytes::new(BUFFER),
-            arbitration: ArbitrationConfig::default(),
+            control: LinkControl::Credits(CreditConfig { data_lanes: 2, ..CreditConfig::default() }),
         },
         adapters: vec![Lid::new(1), Lid::new(2), Lid::new(3)],
         classes: CLASSES.into_iter().map(class).collect(),

@@ -4,7 +4,7 @@ use crate::bench::Bench;
 use crate::tape::Tape;
 use proto::congestion::SchemeConfig;
 use proto::ids::{Lid, PortNumber};
-use proto::link::{ArbitrationConfig, LinkConfig};
+use proto::link::{CreditConfig, LinkConfig, LinkControl};
 use proto::units::{BitRate, Bytes};
 use switchd::config::{MemoryConfig, MulticastRoute, PortConfig, Read, Route, SwitchConfig};
 use switchd::switch::Switch;
@@ -24,11 +24,9 @@ fn config(choice: u8) -> SwitchConfig {
     let data_lanes = 1 + (choice & 3);
     let link = LinkConfig {
         rate: BitRate::gbps(8),
-        lanes: 4,
-        data_lanes,
         mtu: Bytes::new(2048),
         buffer: Bytes::new(BUFFER),
-        arbitration: ArbitrationConfig::default(),
+        control: LinkControl::Credits(CreditConfig { data_lanes, ..CreditConfig::default() }),
     };
     let route = |lid: u16| Route {
         first: Lid::new(lid),

@@ -23,7 +23,7 @@ pub const HEADERS: u64 = 8 + 12 + 4 + 2;
 
 /// The place of a role in this NIC, with a random stream of its own.
 pub fn place<'a>(config: &'a NicConfig, purpose: &str) -> Place<'a> {
-    let lanes = u64::from(config.link.data_lanes.max(1));
+    let lanes = u64::from(config.link.data_lanes().max(1));
     Place {
         params: &config.scheme.params,
         line_rate: config.link.rate,

@@ -90,7 +90,7 @@ pub struct ChannelAdapter {
 impl ChannelAdapter {
     /// An adapter without conversations; `config` has been checked.
     pub fn new(config: NicConfig, scheme: &'static Scheme) -> ChannelAdapter {
-        let lanes = usize::from(config.link.data_lanes);
+        let lanes = usize::from(config.link.data_lanes());
         ChannelAdapter {
             peers: PeerTable::new(config.lid, &config.adapters, config.classes.len()),
             queue_pairs: Vec::new(),

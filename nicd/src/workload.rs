@@ -76,7 +76,7 @@ impl Workload {
             own_index: own_index.unwrap_or(config.adapters.len()),
             adapters: config.adapters.clone(),
             items: Vec::with_capacity(config.traffic.len()),
-            lanes: vec![BinaryHeap::new(); usize::from(config.link.data_lanes)],
+            lanes: vec![BinaryHeap::new(); usize::from(config.link.data_lanes())],
         };
         for (index, traffic) in config.traffic.iter().enumerate() {
             let level = config.classes[usize::from(traffic.class)].service_level;

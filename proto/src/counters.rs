@@ -96,7 +96,13 @@ drop_reasons! {
     MacControlOpcode = "mac_control_opcode", Link;
     /// A MAC control frame that ends before its parameters do.
     MacControlLength = "mac_control_length", Link;
-    /// A PFC frame that speaks of priorities above 7.
+    /// A MAC control frame behind a tag, where none belongs.
+    MacControlTag = "mac_control_tag", Link;
+    /// A MAC control frame to somebody else.
+    MacControlAddress = "mac_control_address", Link;
+    /// A MAC control frame that its sender marked as bad, or whose FCS was wrong.
+    MacControlAborted = "mac_control_aborted", Link;
+    /// A PFC frame that speaks of priorities above 7. What it says of others is obeyed all the same.
     PfcVector = "pfc_vector", Link;
 }
 

@@ -112,6 +112,34 @@ pub enum EventKind {
         /// Its size.
         bytes: Bytes,
     },
+    /// A PAUSE or PFC that asks for silence: each one sent, repetitions included, and of those
+    /// received the one that begins a silence.
+    Xoff {
+        /// On which priorities; bit n is priority n, and the event stands at the lowest.
+        priorities: u8,
+        /// For how long, in quanta of 512 bit times.
+        quanta: u16,
+        /// What stands in the input buffer of these priorities where it is sent; zero where it is
+        /// received.
+        fill: Bytes,
+        /// Sent or received.
+        dir: Direction,
+    },
+    /// A PAUSE or PFC that ends a silence.
+    Xon {
+        /// On which priorities; bit n is priority n, and the event stands at the lowest.
+        priorities: u8,
+        /// What stands in the input buffer of these priorities where it is sent; zero where it is
+        /// received.
+        fill: Bytes,
+        /// Sent or received.
+        dir: Direction,
+    },
+    /// A silence that was asked for ended by itself.
+    PauseExpired {
+        /// On which priorities; bit n is priority n, and the event stands at the lowest.
+        priorities: u8,
+    },
     /// A link was declared dead for want of flow control packets and trains anew.
     Watchdog,
     /// A reaction point reached its logging threshold: what a CA congestion log keeps, the remote

@@ -71,14 +71,24 @@ impl Frame {
 
     /// The octets that take line time.
     ///
-    /// A link packet is framed by two delimiter symbols: eight octets for its six.
+    /// A link packet is framed by two delimiter symbols: eight octets for its six. A frame of
+    /// Ethernet has an FCS that is not among its octets; preamble and gap do not count.
     /// Source: IBTA Vol 1, 7.9.4 (8 symbols in all).
     pub fn line_size(&self) -> Bytes {
         match self.kind {
             FrameKind::InfinibandLink => Bytes::new(8),
-            _ => Bytes::new(self.octets.len() as u64),
+            FrameKind::Infiniband => Bytes::new(self.octets.len() as u64),
+            FrameKind::Ethernet => ethernet_size(self.octets.len()),
         }
     }
+}
+
+/// What an Ethernet frame of so many octets without FCS takes of the line, DA to FCS: a short one is
+/// padded. Source: IEEE 802.3, 3.2.9 (FCS), 4A.4.2 (minFrameSize).
+pub fn ethernet_size(octets: usize) -> Bytes {
+    const FCS: u64 = 4;
+    const LEAST: u64 = 64;
+    Bytes::new((octets as u64 + FCS).max(LEAST))
 }
 
 /// What kind of work a frame does, as far as congestion control and counters care.
@@ -97,7 +107,8 @@ pub enum FrameClass {
 /// What one look at the headers found; made once a hop by `wire::classify`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameHeaders {
-    /// First octet of the link header to the last octet of the last CRC; the FCS does not count.
+    /// First octet of the link header to the last octet of the last CRC, an Ethernet frame's padding
+    /// and FCS included.
     pub size: Bytes,
     /// Who sent it: a LID, or a MAC address as a number.
     pub source: u64,

@@ -11,7 +11,7 @@ use proto::congestion::SchemeConfig;
 use proto::device::Device;
 use proto::frame::{Frame, FrameKind};
 use proto::ids::{Lid, PortNumber, Psn, QueuePairNumber, ServiceLevel, VirtualLane};
-use proto::link::{ArbitrationConfig, LinkConfig};
+use proto::link::{CreditConfig, LinkConfig, LinkControl};
 use proto::units::{BitRate, Bytes, Duration, Instant};
 use proto::wire::classify::classify;
 use proto::wire::infiniband::crc::{refresh_both, verify_icrc, verify_vcrc};
@@ -112,11 +112,12 @@ impl Hop {
 fn config(scheme: SchemeConfig) -> SwitchConfig {
     let link = LinkConfig {
         rate: BitRate::gbps(8),
-        lanes: 4,
-        data_lanes: LANES,
         mtu: Bytes::new(2048),
         buffer: Bytes::new(u64::from(LANES) * 36 * 2112),
-        arbitration: ArbitrationConfig::default(),
+        control: LinkControl::Credits(CreditConfig {
+            data_lanes: LANES,
+            ..CreditConfig::default()
+        }),
     };
     let output = PortNumber::from_index(OUTPUT);
     SwitchConfig {

@@ -14,7 +14,6 @@ use proto::device::{Departure, Device};
 use proto::events::{DeviceEvent, EventLog};
 use proto::frame::{Frame, FramePool};
 use proto::ids::{Lid, PortNumber, ServiceLevel, VirtualLane};
-use proto::link::full_frame;
 use proto::link::port::{Arrival, LinkPort};
 use proto::random::Random;
 use proto::units::{Bytes, Instant};
@@ -85,12 +84,12 @@ impl Switch {
             })
             .collect();
         let lanes = ports.iter().map(LinkPort::data_lanes).max().unwrap_or(1);
-        let mtu = config.ports.iter().map(|port| port.link.mtu).max().unwrap_or_default();
+        let full_frame = config.ports.iter().map(|port| port.link.full_frame()).max();
         let shape = Shape {
             ports: count,
             lanes: usize::from(lanes),
             read: config.memory.read,
-            full_frame: full_frame(mtu),
+            full_frame: full_frame.unwrap_or_default(),
         };
         let mut stirred = PortSet::EMPTY;
         ports.iter().for_each(|port| stirred.insert(port.number()));
@@ -287,7 +286,7 @@ fn outputs(config: &SwitchConfig, port: &LinkPort) -> Result<Egress, ConfigError
         (scheme.congestion_point)(Place {
             params: &config.scheme.params,
             line_rate: described.link.rate,
-            full_frame: full_frame(described.link.mtu),
+            full_frame: described.link.full_frame(),
             buffer: port.lane_buffer(),
             port: number,
             faces_adapter: described.faces_adapter,

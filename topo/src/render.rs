@@ -13,7 +13,7 @@ use emulation::recorder::RecordingPlan;
 use emulation::wiring::{End, LinkWiring, NodeKind, NodeWiring, Wiring};
 use nicd::config::NicConfig;
 use proto::ids::Lid;
-use proto::link::LinkConfig;
+use proto::link::{CreditConfig, LinkConfig, LinkControl};
 use proto::units::{BitRate, Bytes};
 use switchd::config::{PortConfig, SwitchConfig};
 
@@ -111,11 +111,13 @@ fn rate_at(settings: &FabricSettings, end: End) -> BitRate {
 fn link(settings: &FabricSettings, end: End, buffer: Bytes) -> LinkConfig {
     LinkConfig {
         rate: rate_at(settings, end),
-        lanes: settings.link.lanes,
-        data_lanes: settings.link.vls,
         mtu: settings.mtu,
         buffer,
-        arbitration: settings.link.arbitration.clone(),
+        control: LinkControl::Credits(CreditConfig {
+            lanes: settings.link.lanes,
+            data_lanes: settings.link.vls,
+            arbitration: settings.link.arbitration.clone(),
+        }),
     }
 }
 

@@ -12,8 +12,20 @@ pub const FULL_MAX: u64 = 2_000;
 pub const LINES_MAX: usize = 250_000;
 
 /// The names of the kinds, by [`kind_index`].
-pub const KIND_NAMES: [&str; 9] =
-    ["hold", "free", "mark", "note", "react", "drop", "watchdog", "trigger", "queue-pair-error"];
+pub const KIND_NAMES: [&str; 12] = [
+    "hold",
+    "free",
+    "mark",
+    "note",
+    "react",
+    "drop",
+    "watchdog",
+    "trigger",
+    "queue-pair-error",
+    "xoff",
+    "xon",
+    "pause-expired",
+];
 
 /// The kind's place in [`KIND_NAMES`].
 pub const fn kind_index(kind: &EventKind) -> usize {
@@ -27,6 +39,9 @@ pub const fn kind_index(kind: &EventKind) -> usize {
         EventKind::Watchdog => 6,
         EventKind::Trigger { .. } => 7,
         EventKind::QueuePairError { .. } => 8,
+        EventKind::Xoff { .. } => 9,
+        EventKind::Xon { .. } => 10,
+        EventKind::PauseExpired { .. } => 11,
     }
 }
 

@@ -70,7 +70,7 @@ impl NicConfig {
         self.check_adapters()?;
         for (index, class) in self.classes.iter().enumerate() {
             let refuse = |reason| Err(ConfigError::Class { class: index, reason });
-            if self.sl2vl[class.service_level.index()] >= self.link.data_lanes {
+            if self.sl2vl[class.service_level.index()] >= self.link.data_lanes() {
                 return refuse("its service level has no operational data lane");
             }
             if class.transport == Transport::Ud && class.operation == Operation::Write {
@@ -90,7 +90,7 @@ impl NicConfig {
     }
 
     fn check_numbers(&self) -> Result<(), ConfigError> {
-        let (mtu, lanes) = (self.link.mtu.get(), self.link.data_lanes);
+        let (mtu, lanes) = (self.link.mtu.get(), self.link.data_lanes());
         let rules = [
             ("retry_count", u64::from(self.retry_count), self.retry_count <= 7, "0 to 7"),
             ("rnr_retry", u64::from(self.rnr_retry), self.rnr_retry <= 7, "0 to 7"),

@@ -73,10 +73,11 @@ fn config() -> NicConfig {
         scheme = { kind = "none", params = {} }
         [link]
         rate = "8 Gbps"
-        lanes = 4
-        data_lanes = 1
         mtu = "2048 B"
         buffer = "76032 B"
+        [link.control.credits]
+        lanes = 4
+        data_lanes = 1
         arbitration = { high = [], low = [[0, 4]], high_limit = 0 }
     "#;
     toml::from_str(text).expect("a NIC's configuration")

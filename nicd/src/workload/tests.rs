@@ -4,7 +4,7 @@ use super::*;
 use crate::config::{ClassConfig, CnpBody, Operation, QueuePairOrder, Transport};
 use proto::congestion::SchemeConfig;
 use proto::ids::ServiceLevel;
-use proto::link::{ArbitrationConfig, LinkConfig};
+use proto::link::{CreditConfig, LinkConfig, LinkControl};
 use proto::units::{BitRate, Bytes};
 use std::collections::BTreeMap;
 
@@ -43,11 +43,12 @@ fn workload(traffic: Vec<TrafficConfig>) -> Workload {
         scheme: SchemeConfig { kind: "none".to_owned(), params: toml::Table::new() },
         link: LinkConfig {
             rate: BitRate::gbps(8),
-            lanes: 4,
-            data_lanes: 1,
             mtu: Bytes::new(2048),
             buffer: Bytes::new(76_032),
-            arbitration: ArbitrationConfig::default(),
+            control: LinkControl::Credits(CreditConfig {
+                data_lanes: 1,
+                ..CreditConfig::default()
+            }),
         },
         adapters: (1..=5).map(Lid::new).collect(),
         classes: vec![ClassConfig {

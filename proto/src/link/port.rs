@@ -1,33 +1,36 @@
-//! One port of a device: what is checked on the way in, who goes first on the way out.
+//! One port of a device, of either technology: its state, its counters, and what its owner may ask.
 //!
-//! On the way in ([`inward`]) a frame is checked and buffer taken for it. On the way out flow-control packets go
-//! first, then VL15, then the data lanes as the arbiter says, each only with credits for the whole
-//! packet (IBTA Vol 1, 7.6.9, 7.9.4). What could leave is the owner's business ([`LaneSource`]).
+//! On the way in ([`inward`]) a frame is checked; on the way out ([`outward`]) it is decided who goes
+//! first. What could leave is the owner's business ([`LaneSource`]).
+//!
+//! With credits the port keeps the input buffer itself: a packet that arrives takes it, and the owner
+//! gives it back ([`LinkPort::release`]). With pause it keeps none. Whoever has the memory decides
+//! about room, asks for silence ([`LinkPort::demand`]) and tells how much stands there
+//! ([`LinkPort::note_input`]).
 
 use crate::counters::{
     Condition, DropReason, Drops, Gauge, LaneCounters, LaneReading, PortReading,
 };
-use crate::device::Departure;
-use crate::events::{DeviceEvent, EventKind, EventLog, HoldCause};
-use crate::frame::{Frame, FrameClass, FrameKind, FramePool};
+use crate::events::{DeviceEvent, EventKind, EventLog};
+use crate::frame::{Frame, FrameClass};
 use crate::ids::{PortNumber, VirtualLane};
-use crate::link::credit::{CreditFlow, LinkState};
+use crate::link::config::{LinkConfig, LinkControl};
+use crate::link::credit::LinkState;
+use crate::link::flow::Flow;
 use crate::link::serializer::Serializer;
-use crate::link::vl_arbiter::VlArbiter;
-use crate::link::{LinkConfig, full_frame};
 use crate::units::{BitRate, Bytes, Instant};
-use crate::wire::infiniband::flow_control_packet::FlowControlPacket;
 
 pub use inward::Arrival;
 
 mod inward;
+mod outward;
 
 /// The frame that an owner would send next on a lane.
 #[derive(Clone, Copy, Debug)]
 pub struct Head {
     /// Its octets on the line.
     pub size: Bytes,
-    /// Since when it could leave, the line and its credits aside; not in the future.
+    /// Since when it could leave, the line and flow control aside; not in the future.
     pub ready: Instant,
     /// What kind of frame it is.
     pub class: FrameClass,
@@ -49,8 +52,7 @@ pub struct LinkPort {
     number: PortNumber,
     mtu: Bytes,
     line: Serializer,
-    flow: CreditFlow,
-    arbiter: VlArbiter,
+    flow: Flow,
     lanes: Vec<LaneState>,
     management: LaneCounters,
     drops: Drops,
@@ -66,24 +68,19 @@ struct LaneState {
 }
 
 impl LinkPort {
-    /// Port `number`, announcing its buffer from `now` on.
+    /// Port `number`; with credits it announces its buffer from `now` on.
     pub fn new(number: PortNumber, config: &LinkConfig, now: Instant) -> LinkPort {
-        let lanes = config.data_lanes.clamp(1, 15);
-        let share = Bytes::new(config.buffer.get() / u64::from(lanes));
+        let flow = Flow::new(config, now);
+        let overhead = match &config.control {
+            LinkControl::Credits(_) => Bytes::ZERO,
+            LinkControl::Pause(control) => control.overhead,
+        };
         LinkPort {
             number,
             mtu: config.mtu,
-            line: Serializer::new(config.rate),
-            flow: CreditFlow::new(
-                lanes,
-                share,
-                full_frame(config.mtu),
-                config.rate,
-                config.lanes.max(1),
-                now,
-            ),
-            arbiter: VlArbiter::new(&config.arbitration, lanes),
-            lanes: vec![LaneState::default(); usize::from(lanes)],
+            line: Serializer::new(config.rate, overhead),
+            lanes: vec![LaneState::default(); usize::from(flow.lanes())],
+            flow,
             management: LaneCounters::default(),
             drops: Drops::default(),
             watchdogs: 0,
@@ -111,27 +108,47 @@ impl LinkPort {
         self.flow.state()
     }
 
-    /// Input buffer of one data lane.
+    /// Input buffer that one data lane may fill: its own with credits, with pause the port's whole.
     pub fn lane_buffer(&self) -> Bytes {
-        self.flow.capacity()
+        self.flow.lane_buffer()
     }
 
-    /// Octets of input buffer in use on `lane`.
+    /// Octets of input buffer in use on `lane`, as buffered.
     pub fn in_use(&self, lane: VirtualLane) -> Bytes {
-        self.flow.in_use(lane)
+        Bytes::new(self.lanes[lane.index()].in_queue.value)
     }
 
-    /// Whether a flow-control packet waits for the line at `now`.
+    /// Whether a frame of flow control waits for the line at `now`.
     pub fn control_is_due(&self, now: Instant) -> bool {
         self.flow.control_due(now).is_some()
     }
 
-    /// Whether the peer has room for a packet of `size` on `lane` now.
+    /// Whether the peer has room for a packet of `size` on `lane`, as far as is known: credits for all
+    /// of it, or no pause.
     pub fn has_credit(&self, lane: VirtualLane, size: Bytes) -> bool {
-        self.flow.may_transmit(lane, size)
+        self.flow.has_credit(lane, size)
     }
 
-    /// Since when a ready frame has waited for credit on `lane`.
+    /// The peer shall be silent on `priorities` (bit n is priority n) and on no other, from `now` on.
+    ///
+    /// XOFF goes out as soon as the line is free to those that joined, again and again while they
+    /// stay, and XON to those that left; the owner asks [`LinkPort::poll_transmit`] for them. Only what
+    /// is lossless is ever asked for; without PFC any bit means the whole link. With credits the
+    /// port asks for itself, and nothing happens here.
+    pub fn demand(&mut self, priorities: u8, now: Instant) {
+        if let Flow::Pause(pauses) = &mut self.flow {
+            pauses.flow.demand(priorities, now);
+        }
+    }
+
+    /// Where the owner keeps the input buffer: so much of it is in use by frames of `lane`.
+    pub fn note_input(&mut self, lane: VirtualLane, octets: Bytes, now: Instant) {
+        if let Some(state) = self.lanes.get_mut(lane.index()) {
+            state.in_queue.set(octets.get(), now);
+        }
+    }
+
+    /// Since when a ready frame has waited on `lane` for credit, or for the end of a pause.
     pub fn blocked_since(&self, lane: VirtualLane) -> Option<Instant> {
         self.lanes.get(lane.index()).and_then(|lane| lane.hold.since())
     }
@@ -143,7 +160,8 @@ impl LinkPort {
 
     /// Whether `lane` may carry anything here.
     pub fn is_operational(&self, lane: VirtualLane) -> bool {
-        lane == VirtualLane::MANAGEMENT || lane.index() < self.lanes.len()
+        lane.index() < self.lanes.len()
+            || lane == VirtualLane::MANAGEMENT && self.flow.has_management()
     }
 
     /// Frames of this link alone that were sent.
@@ -176,110 +194,6 @@ impl LinkPort {
         log.push(DeviceEvent { at, port: self.number, tc, kind });
     }
 
-    /// The next frame to leave, if the line is free at `now` and something may go.
-    pub fn poll_transmit(
-        &mut self,
-        source: &mut impl LaneSource,
-        pool: &mut FramePool,
-        now: Instant,
-        log: &mut EventLog,
-    ) -> Option<Departure> {
-        if self.line.free_at() > now {
-            return None;
-        }
-        if let Some(due) = self.flow.control_due(now) {
-            return self.send_control(due, pool, now);
-        }
-        if let Some(head) = source.head(VirtualLane::MANAGEMENT, now) {
-            self.management.ctl_tx += 1;
-            return Some(self.send(source, VirtualLane::MANAGEMENT, head.size, head.ready));
-        }
-        let mut heads = [None; 15];
-        let mut eligible = 0u16;
-        for (index, slot) in heads.iter_mut().enumerate().take(self.lanes.len()) {
-            let lane = VirtualLane::truncate(index as u8);
-            let Some(head) = source.head(lane, now) else { continue };
-            *slot = Some(head);
-            if self.flow.may_transmit(lane, head.size) {
-                eligible |= 1 << index;
-            } else {
-                self.hold(lane, head.ready.max(self.line.free_at()), log);
-            }
-        }
-        let choice = if eligible == 0 { return None } else { self.arbiter.choose(eligible)? };
-        let lane = choice.lane;
-        let head = heads[lane.index()].expect("an eligible lane has a head");
-        self.arbiter.charge(choice, head.size);
-        Some(self.send_data(source, lane, head, log))
-    }
-
-    fn hold(&mut self, lane: VirtualLane, since: Instant, log: &mut EventLog) {
-        // Before the link is up there is nobody to wait for.
-        if self.flow.state() == LinkState::Active && self.lanes[lane.index()].hold.begin(since) {
-            self.log(log, since, lane.get(), EventKind::Hold { cause: HoldCause::Credit });
-        }
-    }
-
-    fn send_data(
-        &mut self,
-        source: &mut impl LaneSource,
-        lane: VirtualLane,
-        head: Head,
-        log: &mut EventLog,
-    ) -> Departure {
-        let state = &mut self.lanes[lane.index()];
-        let mut ready = head.ready;
-        if state.hold.since().is_some() {
-            ready = ready.max(self.flow.opened_at(lane));
-            if let Some(waited) = state.hold.end(ready.max(self.line.free_at())) {
-                let at = ready.max(self.line.free_at());
-                let kind = EventKind::Free { cause: HoldCause::Credit, waited };
-                self.log(log, at, lane.get(), kind);
-            }
-        }
-        let counters = &mut self.lanes[lane.index()].counters;
-        match head.class {
-            FrameClass::Data => {
-                counters.tx_frames += 1;
-                counters.tx_bytes += head.size.get();
-            }
-            FrameClass::Ack | FrameClass::Notification | FrameClass::Management => {
-                counters.ctl_tx += 1
-            }
-        }
-        self.flow.on_transmit(lane, head.size);
-        self.send(source, lane, head.size, ready)
-    }
-
-    fn send(
-        &mut self,
-        source: &mut impl LaneSource,
-        lane: VirtualLane,
-        size: Bytes,
-        ready: Instant,
-    ) -> Departure {
-        let (start, end) = self.line.transmit(size, ready);
-        let frame = source.take(lane, start, end);
-        Departure { port: self.number, frame, at: end }
-    }
-
-    fn send_control(
-        &mut self,
-        due: Instant,
-        pool: &mut FramePool,
-        now: Instant,
-    ) -> Option<Departure> {
-        let packet = self.flow.poll_control(now)?;
-        self.lanes[packet.virtual_lane.index()].counters.ctl_tx += 1;
-        self.link_local += 1;
-        let mut octets = pool.take();
-        octets.resize(FlowControlPacket::LEN, 0);
-        packet.emit(&mut octets);
-        let frame = Frame::intact(FrameKind::InfinibandLink, octets);
-        let (_, at) = self.line.transmit(frame.line_size(), due);
-        Some(Departure { port: self.number, frame, at })
-    }
-
     /// When the port needs [`LinkPort::handle_timeout`]. That the line becomes free is the owner's
     /// to watch ([`LinkPort::line_free_at`]): it alone knows whether anything waits for it.
     pub fn poll_timeout(&self) -> Instant {
@@ -288,25 +202,37 @@ impl LinkPort {
 
     /// Lets time pass.
     pub fn handle_timeout(&mut self, now: Instant, log: &mut EventLog) {
-        if self.flow.handle_timeout(now) {
-            self.watchdogs += 1;
-            self.log(log, now, 0, EventKind::Watchdog);
+        match &mut self.flow {
+            Flow::Credits(credits) => {
+                if credits.flow.handle_timeout(now) {
+                    self.watchdogs += 1;
+                    self.log(log, now, 0, EventKind::Watchdog);
+                }
+            }
+            Flow::Pause(pauses) => {
+                pauses.flow.handle_timeout(now);
+                self.end_pauses(now, log);
+            }
         }
     }
 
     /// Fills `reading`, integrals closed at `now`.
     pub fn read(&mut self, now: Instant, reading: &mut PortReading) {
         reading.lanes.clear();
-        for (index, lane) in self.lanes.iter_mut().enumerate() {
-            lane.in_queue.close(now);
-            let hold_ps = lane.hold.total(now).as_ps();
-            let mut counters = lane.counters;
+        for (index, state) in self.lanes.iter_mut().enumerate() {
+            let lane = VirtualLane::truncate(index as u8);
+            state.in_queue.close(now);
+            let hold_ps = state.hold.total(now).as_ps();
+            let mut counters = state.counters;
             counters.out_queue.close(now);
             counters.source_queue.close(now);
-            counters.in_queue = lane.in_queue;
+            counters.in_queue = state.in_queue;
             counters.hold_ps = hold_ps;
-            counters.pause_ps = hold_ps;
-            reading.lanes.push(LaneReading { tc: index as u8, counters });
+            counters.pause_ps = match &self.flow {
+                Flow::Credits(_) => hold_ps,
+                Flow::Pause(pauses) => pauses.flow.silent_for(lane, now).as_ps(),
+            };
+            reading.lanes.push(LaneReading { tc: lane.get(), counters });
         }
         if self.management != LaneCounters::default() {
             let tc = VirtualLane::MANAGEMENT.get();
@@ -315,6 +241,9 @@ impl LinkPort {
         reading.drops.clone_from(&self.drops);
         reading.watchdogs = self.watchdogs;
         reading.named.clear();
+        if let Flow::Pause(pauses) = &self.flow {
+            pauses.flow.read(now, &mut reading.named);
+        }
     }
 
     /// Starts the extremes of every gauge anew.

@@ -9,13 +9,15 @@ use crate::units::{BitRate, Bytes, Instant};
 #[derive(Clone, Debug)]
 pub struct Serializer {
     rate: BitRate,
+    overhead: Bytes,
     free_at: Instant,
 }
 
 impl Serializer {
-    /// A line of `rate` that is free from the beginning.
-    pub fn new(rate: BitRate) -> Serializer {
-        Serializer { rate, free_at: Instant::ZERO }
+    /// A line of `rate` that is free from the beginning. Each frame takes `overhead` beyond its own
+    /// octets.
+    pub fn new(rate: BitRate, overhead: Bytes) -> Serializer {
+        Serializer { rate, overhead, free_at: Instant::ZERO }
     }
 
     /// The line's rate.
@@ -32,7 +34,7 @@ impl Serializer {
     /// bit leaves. It starts as soon as the line was free, not when somebody got round to asking.
     pub fn transmit(&mut self, size: Bytes, ready: Instant) -> (Instant, Instant) {
         let start = self.free_at.max(ready);
-        self.free_at = start + size.time_at(self.rate);
+        self.free_at = start + (size + self.overhead).time_at(self.rate);
         (start, self.free_at)
     }
 }
@@ -43,10 +45,17 @@ mod tests {
 
     #[test]
     fn frames_follow_each_other_without_gap_and_idle_time_is_not_banked() {
-        let mut line = Serializer::new(BitRate::gbps(8));
+        let mut line = Serializer::new(BitRate::gbps(8), Bytes::ZERO);
         let ns = |n: u64| Instant::from_ps(n * 1000);
         assert_eq!(line.transmit(Bytes::new(100), ns(5)), (ns(5), ns(105)));
         assert_eq!(line.transmit(Bytes::new(10), ns(6)), (ns(105), ns(115)));
         assert_eq!(line.transmit(Bytes::new(10), ns(500)), (ns(500), ns(510)));
+    }
+
+    #[test]
+    fn preamble_and_gap_take_the_line_where_they_count() {
+        let mut line = Serializer::new(BitRate::gbps(8), Bytes::new(20));
+        let (_, end) = line.transmit(Bytes::new(64), Instant::ZERO);
+        assert_eq!(end, Instant::from_ps(84_000));
     }
 }

@@ -48,7 +48,7 @@ impl ParseError {
         match (self.layer, self.reason) {
             ("LPCRC", _) => DropReason::Lpcrc,
             ("FCP", _) => DropReason::LinkPacket,
-            ("PFC", Reason::Illegal(_)) => DropReason::PfcVector,
+            ("MAC control", Reason::Illegal(_)) => DropReason::MacControlTag,
             ("MAC control" | "PAUSE" | "PFC", _) => DropReason::MacControlLength,
             ("IPv4" | "UDP", Reason::Check { .. }) => DropReason::Checksum,
             ("VCRC", Reason::Check { .. }) => DropReason::Vcrc,

@@ -7,7 +7,7 @@ use proto::congestion::SchemeConfig;
 use proto::events::EventKind;
 use proto::frame::FrameKind;
 use proto::ids::{Psn, QueuePairNumber, ServiceLevel};
-use proto::link::{ArbitrationConfig, LinkConfig};
+use proto::link::{CreditConfig, LinkConfig, LinkControl};
 use proto::units::{BitRate, Duration};
 use proto::wire::classify::classify;
 use proto::wire::infiniband::crc::{verify_icrc, verify_vcrc};
@@ -18,11 +18,9 @@ const PORTS: usize = 4;
 fn config(scheme: &str) -> SwitchConfig {
     let link = LinkConfig {
         rate: BitRate::gbps(8),
-        lanes: 4,
-        data_lanes: 1,
         mtu: Bytes::new(2048),
         buffer: Bytes::new(36 * 2112),
-        arbitration: ArbitrationConfig::default(),
+        control: LinkControl::Credits(CreditConfig { data_lanes: 1, ..CreditConfig::default() }),
     };
     let route = |lid: u16| Route {
         first: Lid::new(lid),

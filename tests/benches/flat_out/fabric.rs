@@ -18,7 +18,7 @@ use proto::congestion::SchemeConfig;
 use proto::frame::FrameKind;
 use proto::ids::{Lid, PortNumber, Psn, QueuePairNumber, VirtualLane};
 use proto::link::credit::CreditFlow;
-use proto::link::{ArbitrationConfig, LinkConfig, full_frame};
+use proto::link::{CreditConfig, LinkConfig, LinkControl, full_frame};
 use proto::units::{BitRate, Bytes, Duration, Instant};
 use proto::wire::infiniband::{Bth, Opcode, PacketBuilder};
 use std::net::{IpAddr, Ipv4Addr};
@@ -138,11 +138,13 @@ fn wiring() -> Wiring {
 fn switch() -> SwitchConfig {
     let link = LinkConfig {
         rate: RATE,
-        lanes: PHYSICAL_LANES,
-        data_lanes: 1,
         mtu: MTU,
         buffer: BUFFER,
-        arbitration: ArbitrationConfig::default(),
+        control: LinkControl::Credits(CreditConfig {
+            lanes: PHYSICAL_LANES,
+            data_lanes: 1,
+            ..CreditConfig::default()
+        }),
     };
     let port = PortNumber::from_index(1);
     SwitchConfig {

@@ -167,6 +167,15 @@ fn event_members(
         EventKind::Drop { reason, bytes } => {
             members.with("reason", reason.name()).with("bytes", bytes.get())
         }
+        EventKind::Xoff { priorities, quanta, fill, dir } => members
+            .with("priorities", priorities)
+            .with("quanta", quanta)
+            .with("fill", fill.get())
+            .with("dir", dir),
+        EventKind::Xon { priorities, fill, dir } => {
+            members.with("priorities", priorities).with("fill", fill.get()).with("dir", dir)
+        }
+        EventKind::PauseExpired { priorities } => members.with("priorities", priorities),
         EventKind::Watchdog => members,
         EventKind::Trigger { flow, qp, sl, ccti } => {
             members.with("flow", name(flow)).with("qp", qp).with("sl", sl).with("ccti", ccti)

@@ -159,15 +159,16 @@ fn control(seen: &Seen<'_>, frame: &EthernetFrame<'_>, findings: &mut Findings, 
     }
     let rest = match MacControl::parse(frame.octets) {
         Ok(MacControl::Pause(_)) => 16 + Pause::LEN,
-        Ok(MacControl::Pfc(_)) => 16 + Pfc::LEN,
+        Ok(MacControl::Pfc(pfc)) => {
+            if pfc.reserved != 0 {
+                let found = || format!("high octet {:#04x}", pfc.reserved);
+                findings.report(&VECTOR, seen, found, || "0x00".to_owned());
+            }
+            16 + Pfc::LEN
+        }
         Ok(MacControl::Unknown(opcode)) => {
             let expected = || "0x0001 or 0x0101".to_owned();
             return findings.report(&CONTROL_OPCODE, seen, || format!("{opcode:#06x}"), expected);
-        }
-        Err(ParseError { layer: Pfc::LAYER, reason: Reason::Illegal(_), .. }) => {
-            let found = || format!("high octet {:#04x}", frame.octets[16]);
-            findings.report(&VECTOR, seen, found, || "0x00".to_owned());
-            16 + Pfc::LEN
         }
         Err(error) => {
             let expected = || format!("{LEAST} octets");

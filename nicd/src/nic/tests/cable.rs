@@ -7,7 +7,7 @@ use proto::counters::{DropReason, FlowReading, ReceptionReading};
 use proto::events::EventKind;
 use proto::frame::Integrity;
 use proto::ids::{Lid, ServiceLevel};
-use proto::link::{ArbitrationConfig, LinkConfig};
+use proto::link::{CreditConfig, LinkConfig, LinkControl};
 use proto::units::{BitRate, Bytes, Duration};
 use proto::wire::infiniband::crc::{refresh_vcrc, verify_icrc, verify_vcrc};
 use proto::wire::infiniband::{Opcode, Packet};
@@ -44,11 +44,12 @@ pub fn config(lid: u16) -> NicConfig {
         scheme: SchemeConfig { kind: "none".to_owned(), params: toml::Table::new() },
         link: LinkConfig {
             rate: BitRate::gbps(8),
-            lanes: 4,
-            data_lanes: 2,
             mtu: Bytes::new(2048),
             buffer: Bytes::new(2 * 36 * 33 * 64),
-            arbitration: ArbitrationConfig::default(),
+            control: LinkControl::Credits(CreditConfig {
+                data_lanes: 2,
+                ..CreditConfig::default()
+            }),
         },
         adapters: (1..=4).map(Lid::new).collect(),
         classes: vec![class(Transport::Rc, Operation::Send)],

@@ -1,20 +1,21 @@
 //! What a port refuses, in which order it sends, and that the line never idles nor doubles.
 
 use super::*;
-use crate::frame::Integrity;
+use crate::frame::{FrameKind, FramePool, Integrity};
 use crate::ids::{Lid, Psn, QueuePairNumber};
-use crate::link::ArbitrationConfig;
+use crate::link::CreditConfig;
 use crate::wire::infiniband::{Bth, Opcode, PacketBuilder, relabel};
 use std::collections::VecDeque;
+
+mod ethernet;
+mod pair;
 
 fn config(data_lanes: u8) -> LinkConfig {
     LinkConfig {
         rate: BitRate::gbps(8),
-        lanes: 4,
-        data_lanes,
         mtu: Bytes::new(2048),
         buffer: Bytes::new(36 * 2112),
-        arbitration: ArbitrationConfig::default(),
+        control: LinkControl::Credits(CreditConfig { data_lanes, ..CreditConfig::default() }),
     }
 }
 

@@ -1,7 +1,7 @@
 //! What the headers of an Ethernet frame say: addresses, priority, congestion, and RoCE if it is some.
 
 use super::{Transport, priority_map::PriorityMap, transport};
-use crate::frame::FrameHeaders;
+use crate::frame::{FrameHeaders, ethernet_size};
 use crate::ids::{Dscp, Ecn};
 use crate::units::Bytes;
 use crate::wire::error::{ParseError, Reason};
@@ -38,7 +38,7 @@ pub fn classify_ethernet(octets: &[u8], map: &PriorityMap) -> Result<FrameHeader
     let pcp = envelope.tag.map(|tag| tag.priority);
     let priority = map.priority(pcp, dscp).get();
     Ok(FrameHeaders {
-        size: Bytes::new(octets.len() as u64),
+        size: ethernet_size(octets.len()),
         source: envelope.header.source.number(),
         destination: envelope.header.destination.number(),
         multicast: envelope.header.destination.is_group(),

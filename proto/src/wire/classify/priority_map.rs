@@ -1,9 +1,13 @@
 //! Which priority a frame has on a link of Ethernet: by its tag, or by its IP header.
 
 use crate::ids::{Dscp, Priority};
+use serde::{Deserialize, Serialize};
 
 /// What a port goes by. Source: IEEE 802.1Q, 6.9.4 (PCP); RFC 2474 and switch practice (DSCP).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+///
+/// Written as `"pcp"` or `"dscp"`, or with the tables of one of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Written", into = "Written")]
 pub enum PriorityMap {
     /// The PCP of the first tag.
     Pcp {
@@ -64,5 +68,79 @@ impl PriorityMap {
             (PriorityMap::Dscp { table, .. }, _, Some(dscp)) => table[dscp.index()],
             (PriorityMap::Dscp { other, .. }, _, None) => *other,
         }
+    }
+}
+
+/// How a map is written. Tables of 64 are lists: serde knows arrays of at most 32.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Written {
+    Pcp,
+    Dscp,
+    PcpTable { table: Vec<Priority>, untagged: Priority },
+    DscpTable { table: Vec<Priority>, other: Priority },
+}
+
+impl From<PriorityMap> for Written {
+    fn from(map: PriorityMap) -> Written {
+        match map {
+            PriorityMap::BY_PCP => Written::Pcp,
+            PriorityMap::BY_DSCP => Written::Dscp,
+            PriorityMap::Pcp { table, untagged } => {
+                Written::PcpTable { table: table.to_vec(), untagged }
+            }
+            PriorityMap::Dscp { table, other } => {
+                Written::DscpTable { table: table.to_vec(), other }
+            }
+        }
+    }
+}
+
+impl TryFrom<Written> for PriorityMap {
+    type Error = String;
+
+    fn try_from(written: Written) -> Result<PriorityMap, String> {
+        fn whole<const N: usize>(table: &[Priority]) -> Result<[Priority; N], String> {
+            let entries = table.len();
+            table.try_into().map_err(|_| format!("a table has {N} priorities, not {entries}"))
+        }
+        Ok(match written {
+            Written::Pcp => PriorityMap::BY_PCP,
+            Written::Dscp => PriorityMap::BY_DSCP,
+            Written::PcpTable { table, untagged } => {
+                PriorityMap::Pcp { table: whole(&table)?, untagged }
+            }
+            Written::DscpTable { table, other } => {
+                PriorityMap::Dscp { table: whole(&table)?, other }
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct Port {
+        priorities: PriorityMap,
+    }
+
+    #[test]
+    fn usual_maps_are_words_and_all_others_tables_of_their_full_length() {
+        let mut table = [LOWEST; 64];
+        table[26] = Priority::truncate(3);
+        let odd = PriorityMap::Dscp { table, other: LOWEST };
+        let odd_tags = PriorityMap::Pcp { table: [LOWEST; 8], untagged: Priority::truncate(1) };
+        for priorities in [PriorityMap::BY_PCP, PriorityMap::BY_DSCP, odd, odd_tags] {
+            let port = Port { priorities };
+            let text = toml::to_string(&port).expect("plain data");
+            assert_eq!(toml::from_str(&text), Ok(port), "{text}");
+        }
+        let word: Port = toml::from_str("priorities = 'dscp'").expect("a word");
+        assert_eq!(word.priorities, PriorityMap::BY_DSCP);
+        let short = "priorities.pcp-table = { table = [0, 1], untagged = 0 }";
+        let refused = toml::from_str::<Port>(short).expect_err("too short");
+        assert!(refused.to_string().contains("a table has 8 priorities, not 2"), "{refused}");
     }
 }

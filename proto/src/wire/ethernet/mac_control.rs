@@ -46,24 +46,19 @@ impl MacControl {
     ///
     /// # Errors
     /// In layer "MAC control": not MAC control, or too short for an opcode. In "PAUSE" and "PFC":
-    /// too short for its parameters; in "PFC" also bits of the vector above priority 7.
+    /// too short for its parameters.
     pub fn parse(octets: &[u8]) -> Result<MacControl, ParseError> {
-        let refuse = |layer, offset, reason| Err(ParseError { layer, offset, reason });
         let within = |error: ParseError| error.within(PARAMETERS);
         if !MacControl::is_announced(octets) {
-            return refuse(MacControl::LAYER, 12, Reason::Illegal("the EtherType is not 0x8808"));
+            let reason = Reason::Illegal("the EtherType is not 0x8808");
+            return Err(ParseError { layer: MacControl::LAYER, offset: 12, reason });
         }
         let Some(parameters) = octets.get(PARAMETERS..) else {
             return Err(ParseError::short(MacControl::LAYER, OPCODE, 2, octets.len() - OPCODE));
         };
         match u16_at(octets, OPCODE..PARAMETERS) {
             Pause::OPCODE => Pause::parse(parameters).map(MacControl::Pause).map_err(within),
-            Pfc::OPCODE => match Pfc::parse(parameters).map_err(within)? {
-                Pfc { reserved: 0, enabled, times } => {
-                    Ok(MacControl::Pfc(Pfc { reserved: 0, enabled, times }))
-                }
-                _ => refuse(Pfc::LAYER, PARAMETERS, Reason::Illegal("vector bits above 7")),
-            },
+            Pfc::OPCODE => Pfc::parse(parameters).map(MacControl::Pfc).map_err(within),
             opcode => Ok(MacControl::Unknown(opcode)),
         }
     }

@@ -14,7 +14,7 @@ use crate::wire::header::header_pair;
 /// whose time is 0 may speak again. Source: IEEE 802.3, 31D.2; IEEE 802.1Q, 36.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pfc {
-    /// The vector's high octet, sent as zero; a receiver refuses any other (`MacControl::parse`).
+    /// The vector's high octet, sent as zero and ignored by a receiver.
     pub reserved: u8,
     /// Bit n is that of priority n.
     pub enabled: u8,

@@ -6,7 +6,7 @@ use nicd::config::{
 };
 use proto::congestion::SchemeConfig;
 use proto::ids::{Lid, PortNumber, ServiceLevel};
-use proto::link::{ArbitrationConfig, LinkConfig};
+use proto::link::{CreditConfig, LinkConfig, LinkControl};
 use proto::units::{BitRate, Bytes, Duration, Instant};
 use switchd::config::{MemoryConfig, MulticastRoute, PortConfig, Read, Route, SwitchConfig};
 
@@ -32,11 +32,12 @@ pub fn link(lanes: u8) -> LinkConfig {
     let blocks = u64::from(lanes) * u64::from(BUFFER_FRAMES * FULL_FRAME_BLOCKS);
     LinkConfig {
         rate: RATE,
-        lanes: 4,
-        data_lanes: lanes,
         mtu: Bytes::new(MTU as u64),
         buffer: Bytes::new(blocks * 64),
-        arbitration: ArbitrationConfig::default(),
+        control: LinkControl::Credits(CreditConfig {
+            data_lanes: lanes,
+            ..CreditConfig::default()
+        }),
     }
 }
 

@@ -11,7 +11,7 @@ use crate::check::case::{Case, Failure, Finding, Group, Run, ensure, same};
 use crate::check::live;
 use proto::frame::Frame;
 use proto::ids::{ServiceLevel, VirtualLane};
-use proto::link::ArbitrationConfig;
+use proto::link::{ArbitrationConfig, CreditConfig, LinkControl};
 use proto::units::Duration;
 use proto::wire::infiniband::PacketBuilder;
 use switchd::config::SwitchConfig;
@@ -85,7 +85,7 @@ fn packet(to: u16, lane: u8, level: u8, psn: u32, payload: usize) -> Frame {
 }
 
 fn bench(config: SwitchConfig) -> Result<Bench<Switch>, Failure> {
-    let lanes = config.ports[0].link.data_lanes;
+    let lanes = config.ports[0].link.data_lanes();
     Bench::up(Switch::new(config).map_err(|error| error.to_string())?, lanes)
 }
 
@@ -98,7 +98,8 @@ fn order(
     payload: usize,
 ) -> Result<(Bench<Switch>, Vec<u8>), Failure> {
     let mut config = switch(OUT, 4);
-    config.ports[usize::from(OUT) - 1].link.arbitration = tables;
+    let control = CreditConfig { data_lanes: 4, arbitration: tables, ..CreditConfig::default() };
+    config.ports[usize::from(OUT) - 1].link.control = LinkControl::Credits(control);
     let mut bench = bench(config)?;
     bench.send(1, packet(u16::from(OUT), VirtualLane::MANAGEMENT.get(), 0, 0, 256));
     for psn in 0..each {

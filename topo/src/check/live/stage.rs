@@ -19,6 +19,7 @@ use emulation::driver::evidence;
 use emulation::fidelity::judge;
 use emulation::timer;
 use emulation::wiring::NodeKind;
+use proto::link::LinkControl;
 use proto::units::{BitRate, Duration, Instant};
 use std::net::{IpAddr, Ipv4Addr};
 use std::num::NonZeroU64;
@@ -173,9 +174,12 @@ pub fn died(error: LaunchError) -> Failure {
 
 /// By port of the device: the link, the far end of it, and a neighbour there.
 fn neighbours(lab: &Lab, device: usize) -> Result<Vec<(u32, SendingEnd, Neighbour)>, Failure> {
-    let lanes = match device.checked_sub(lab.nics.len()) {
+    let link = match device.checked_sub(lab.nics.len()) {
         None => &lab.nics[device].link,
         Some(switch) => &lab.switches[switch].ports[0].link,
+    };
+    let LinkControl::Credits(credits) = &link.control else {
+        return Err("a neighbour speaks of credits alone".to_owned().into());
     };
     let wiring = &lab.fabric.wiring;
     let mut all = Vec::new();
@@ -186,7 +190,7 @@ fn neighbours(lab: &Lab, device: usize) -> Result<Vec<(u32, SendingEnd, Neighbou
             _ => continue,
         };
         let rate = lab.fabric.line_rate(own)?;
-        let neighbour = Neighbour::new(lanes.data_lanes, rate, refresh(rate, lanes.lanes));
+        let neighbour = Neighbour::new(credits.data_lanes, rate, refresh(rate, credits.lanes));
         all.push((own.port, (id as u32, end, neighbour)));
     }
     all.sort_by_key(|(port, _)| *port);

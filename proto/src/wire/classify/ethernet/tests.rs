@@ -18,7 +18,7 @@ fn look(octets: &[u8]) -> Result<FrameHeaders, ParseError> {
 #[test]
 fn a_tagged_send_is_data_of_the_tags_priority() {
     let expected = FrameHeaders {
-        size: Bytes::new(78),
+        size: Bytes::new(78 + 4),
         source: 0x7cfe_9064_3b32,
         destination: 0xe41d_2dab_2bc2,
         multicast: false,
@@ -115,7 +115,7 @@ proptest! {
         prop_assert_eq!((headers.psn, headers.queue_pair), (bth.psn.get(), bth.destination.get()));
         prop_assert_eq!((headers.fecn, headers.becn), (bth.fecn, bth.becn));
         prop_assert_eq!(headers.payload.get(), payload.len() as u64);
-        prop_assert_eq!(headers.size.get(), octets.len() as u64);
+        prop_assert_eq!(headers.size.get(), (octets.len() as u64 + 4).max(64));
         prop_assert_eq!(headers.source, builder.source.number());
         prop_assert_eq!(headers.destination, builder.destination.number());
     }

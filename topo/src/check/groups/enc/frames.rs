@@ -69,10 +69,7 @@ pub fn control_comes_back(random: &mut Random) -> Result<(), Failure> {
     fill(random, &mut octets);
     let control = match random.below(2) {
         0 => MacControl::Pause(Pause::parse(&octets).map_err(|error| error.to_string())?),
-        _ => {
-            let pfc = Pfc::parse(&octets).map_err(|error| error.to_string())?;
-            MacControl::Pfc(Pfc { reserved: 0, ..pfc })
-        }
+        _ => MacControl::Pfc(Pfc::parse(&octets).map_err(|error| error.to_string())?),
     };
     let frame = control.to_octets(MacAddress::from_number(random.next_u64()));
     let read = MacControl::parse(&frame).map_err(|error| error.to_string())?;

@@ -27,7 +27,7 @@ fn bench(traffic: Vec<TrafficConfig>, params: &str) -> Result<Bench<Nic>, Failur
 fn bench_of(mut config: NicConfig, params: &str) -> Result<Bench<Nic>, Failure> {
     config.scheme.kind = "ib-cca".to_owned();
     config.scheme.params = params.parse().map_err(|error| format!("{params}: {error}"))?;
-    let lanes = config.link.data_lanes;
+    let lanes = config.link.data_lanes();
     Bench::up(Nic::new(config).map_err(|error| error.to_string())?, lanes)
 }
 

@@ -1,0 +1,93 @@
+//! The halves by themselves: lengths of quanta, slow obedience, what is due when. Links are in
+//! `port/tests/ethernet.rs`.
+
+use super::*;
+
+const RATE: BitRate = BitRate::gbps(8);
+const THREE: VirtualLane = VirtualLane::truncate(3);
+
+fn flow(config: &PauseConfig) -> PauseFlow {
+    PauseFlow::new(config, RATE)
+}
+
+fn ns(n: u64) -> Instant {
+    Instant::from_ps(n * 1000)
+}
+
+fn xoff(time: u16) -> Pfc {
+    Pfc { reserved: 0, enabled: 1 << 3, times: [time; 8] }
+}
+
+#[test]
+fn a_quantum_is_512_bit_times_of_the_links_own_rate() {
+    for (rate, time, ps) in [
+        (100_000_000, 65_535, 335_539_200_000),
+        (10_000_000_000, 1, 51_200),
+        (10_000_000_000, 65_535, 3_355_392_000),
+        (400_000_000_000, 65_535, 83_884_800),
+    ] {
+        assert_eq!(quanta(time, BitRate::new(rate).unwrap()), Duration::from_ps(ps));
+    }
+}
+
+#[test]
+fn a_slow_ear_obeys_later_counts_from_then_and_leaves_no_gap_to_a_repetition() {
+    let mut flow = flow(&PauseConfig { response: Duration::from_ns(100), ..Default::default() });
+    assert_eq!(flow.on_pfc(&xoff(1), ns(0)).silenced, 1 << 3);
+    assert!(flow.is_paused(THREE) && flow.may_transmit(THREE, ns(99)));
+    assert!(!flow.may_transmit(THREE, ns(100)));
+    // It would run out at 164; the repetition is obeyed at 260.
+    assert_eq!(flow.on_pfc(&xoff(2), ns(160)), Obeyed::default());
+    assert_eq!(flow.poll_expired(ns(387)), None);
+    assert!(!flow.may_transmit(THREE, ns(387)));
+    assert_eq!(flow.poll_timeout(), ns(388));
+    assert_eq!(flow.poll_expired(ns(400)), Some((ns(388), 1 << 3)));
+    assert!(flow.may_transmit(THREE, ns(400)));
+    assert_eq!(flow.silent_for(THREE, ns(400)), Duration::from_ns(288));
+}
+
+#[test]
+fn xon_within_the_response_time_undoes_what_was_never_obeyed() {
+    let mut flow = flow(&PauseConfig { response: Duration::from_ns(100), ..Default::default() });
+    flow.on_pfc(&xoff(9), ns(0));
+    assert_eq!(flow.on_pfc(&xoff(0), ns(50)).freed, 1 << 3);
+    assert!(flow.may_transmit(THREE, ns(100)));
+    assert_eq!(flow.silent_for(THREE, ns(200)), Duration::ZERO);
+}
+
+#[test]
+fn what_is_wanted_and_unwanted_before_the_line_is_free_is_never_told() {
+    let mut flow = flow(&PauseConfig::default());
+    flow.demand(1 << 3, ns(5));
+    assert_eq!(flow.control_due(ns(9)), Some(ns(5)));
+    flow.demand(0, ns(6));
+    assert_eq!(flow.control_due(ns(9)), None);
+    flow.demand(1 << 4, ns(7));
+    assert_eq!(flow.control_due(ns(9)), None, "priority 4 is not lossless");
+}
+
+#[test]
+fn a_repetition_that_waits_for_the_line_needs_no_timer() {
+    let mut flow = flow(&PauseConfig { pause_time: 100, ..Default::default() });
+    flow.demand(1 << 3, ns(0));
+    assert_eq!(flow.poll_control(ns(0)).1, Told { xoff: 1 << 3, xon: 0 });
+    let due = ns(25 * 64);
+    assert_eq!((flow.poll_timeout(), flow.control_due(ns(1599))), (due, None));
+    flow.handle_timeout(due);
+    assert_eq!((flow.poll_timeout(), flow.control_due(ns(1700))), (Instant::NEVER, Some(due)));
+    assert_eq!(flow.poll_control(ns(1700)).1, Told { xoff: 1 << 3, xon: 0 });
+    assert_eq!(flow.poll_timeout(), ns(1700 + 25 * 64));
+}
+
+#[test]
+fn where_nobody_pauses_nothing_is_told_and_nothing_obeyed() {
+    let mut flow = flow(&PauseConfig { mode: PauseMode::None, ..Default::default() });
+    flow.demand(0xff, ns(0));
+    assert_eq!(flow.control_due(ns(1)), None);
+    assert_eq!(flow.on_pfc(&xoff(9), ns(0)), Obeyed::default());
+    assert_eq!(flow.on_pause(Pause { time: 9 }, ns(0)), Obeyed::default());
+    let mut named = Vec::new();
+    flow.read(ns(1), &mut named);
+    let names: Vec<_> = named.iter().map(|(name, total)| (name.as_str(), *total)).collect();
+    assert_eq!(names, [("rx_global_pause", 1), ("rx_pfc", 1), ("rx_prio3_pause", 1)]);
+}

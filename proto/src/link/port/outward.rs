@@ -1,0 +1,184 @@
+//! The way out: frames of flow control first, then subnet management, then the data lanes.
+//!
+//! Data lanes go as the arbiter says, each only if flow control permits it all of its next frame.
+//! Source: IBTA Vol 1, 7.6.9, 7.9.4; IEEE 802.1Q, 8.6.8, 36.2; IEEE 802.3, 31B.3.
+
+use super::{Head, LaneSource, LinkPort};
+use crate::device::Departure;
+use crate::events::{Direction, EventKind, EventLog};
+use crate::frame::{Frame, FrameClass, FrameKind, FramePool};
+use crate::ids::VirtualLane;
+use crate::link::credit::LinkState;
+use crate::link::flow::Flow;
+use crate::link::pause::{Told, each};
+use crate::units::{Bytes, Instant};
+use crate::wire::infiniband::flow_control_packet::FlowControlPacket;
+
+impl LinkPort {
+    /// The next frame to leave, if the line is free at `now` and something may go.
+    pub fn poll_transmit(
+        &mut self,
+        source: &mut impl LaneSource,
+        pool: &mut FramePool,
+        now: Instant,
+        log: &mut EventLog,
+    ) -> Option<Departure> {
+        if self.line.free_at() > now {
+            return None;
+        }
+        self.end_pauses(now, log);
+        if let Some(due) = self.flow.control_due(now) {
+            return self.send_control(due, pool, now, log);
+        }
+        if self.flow.has_management()
+            && let Some(head) = source.head(VirtualLane::MANAGEMENT, now)
+        {
+            self.management.ctl_tx += 1;
+            return Some(self.send(source, VirtualLane::MANAGEMENT, head.size, head.ready));
+        }
+        let mut heads = [None; 15];
+        let mut eligible = 0u16;
+        for (index, slot) in heads.iter_mut().enumerate().take(self.lanes.len()) {
+            let lane = VirtualLane::truncate(index as u8);
+            let Some(head) = source.head(lane, now) else { continue };
+            *slot = Some(head);
+            if self.flow.may_transmit(lane, head.size, now) {
+                eligible |= 1 << index;
+            } else {
+                self.hold(lane, head.ready.max(self.line.free_at()), log);
+            }
+        }
+        if eligible == 0 {
+            return None;
+        }
+        let head = |lane: VirtualLane| heads[lane.index()].expect("an eligible lane has a head");
+        let lane = self.flow.serve(eligible, |lane| head(lane).size)?;
+        Some(self.send_data(source, lane, head(lane), log))
+    }
+
+    fn hold(&mut self, lane: VirtualLane, since: Instant, log: &mut EventLog) {
+        let since = self.flow.shut_since(lane).map_or(since, |shut| since.max(shut));
+        // Before the link is up there is nobody to wait for.
+        if self.flow.state() == LinkState::Active && self.lanes[lane.index()].hold.begin(since) {
+            self.log(log, since, lane.get(), EventKind::Hold { cause: self.flow.hold_cause() });
+        }
+    }
+
+    /// What `lane` waited for came at `at`.
+    fn free(&mut self, lane: VirtualLane, at: Instant, log: &mut EventLog) {
+        if let Some(waited) = self.lanes[lane.index()].hold.end(at) {
+            let cause = self.flow.hold_cause();
+            self.log(log, at, lane.get(), EventKind::Free { cause, waited });
+        }
+    }
+
+    /// Ends the pauses that have run out by `now`, each at its own instant.
+    pub(super) fn end_pauses(&mut self, now: Instant, log: &mut EventLog) {
+        while let Flow::Pause(pauses) = &mut self.flow
+            && let Some((at, priorities)) = pauses.flow.poll_expired(now)
+        {
+            self.log_pause(at, priorities, EventKind::PauseExpired { priorities }, log);
+            self.speak(priorities, at, log);
+        }
+    }
+
+    /// No pause forbids `priorities` any more since `at`.
+    pub(super) fn speak(&mut self, priorities: u8, at: Instant, log: &mut EventLog) {
+        for priority in each(priorities) {
+            self.free(VirtualLane::truncate(priority as u8), at, log);
+        }
+    }
+
+    /// Logs what happened to `priorities`, if there are any, at the lowest of them.
+    pub(super) fn log_pause(
+        &self,
+        at: Instant,
+        priorities: u8,
+        kind: EventKind,
+        log: &mut EventLog,
+    ) {
+        if priorities != 0 {
+            self.log(log, at, priorities.trailing_zeros() as u8, kind);
+        }
+    }
+
+    fn send_data(
+        &mut self,
+        source: &mut impl LaneSource,
+        lane: VirtualLane,
+        head: Head,
+        log: &mut EventLog,
+    ) -> Departure {
+        let waited = self.lanes[lane.index()].hold.since().is_some();
+        let ready = head.ready.max(self.flow.opened_at(lane, waited));
+        if waited {
+            self.free(lane, ready.max(self.line.free_at()), log);
+        }
+        let counters = &mut self.lanes[lane.index()].counters;
+        match head.class {
+            FrameClass::Data => {
+                counters.tx_frames += 1;
+                counters.tx_bytes += head.size.get();
+            }
+            FrameClass::Ack | FrameClass::Notification | FrameClass::Management => {
+                counters.ctl_tx += 1
+            }
+        }
+        self.send(source, lane, head.size, ready)
+    }
+
+    fn send(
+        &mut self,
+        source: &mut impl LaneSource,
+        lane: VirtualLane,
+        size: Bytes,
+        ready: Instant,
+    ) -> Departure {
+        let (start, end) = self.line.transmit(size, ready);
+        let frame = source.take(lane, start, end);
+        Departure { port: self.number, frame, at: end }
+    }
+
+    fn send_control(
+        &mut self,
+        due: Instant,
+        pool: &mut FramePool,
+        now: Instant,
+        log: &mut EventLog,
+    ) -> Option<Departure> {
+        let mut octets = pool.take();
+        let (kind, lane) = match &mut self.flow {
+            Flow::Credits(credits) => {
+                let packet = credits.flow.poll_control(now)?;
+                octets.resize(FlowControlPacket::LEN, 0);
+                packet.emit(&mut octets);
+                (FrameKind::InfinibandLink, packet.virtual_lane.index())
+            }
+            Flow::Pause(pauses) => {
+                let start = due.max(self.line.free_at());
+                let (control, told) = pauses.flow.poll_control(start);
+                octets.extend_from_slice(&control.to_octets(pauses.flow.address()));
+                let quanta = pauses.flow.pause_time();
+                self.log_told(told, quanta, start, log);
+                (FrameKind::Ethernet, (told.xoff | told.xon).trailing_zeros() as usize)
+            }
+        };
+        self.lanes[lane].counters.ctl_tx += 1;
+        self.link_local += 1;
+        let frame = Frame::intact(kind, octets);
+        let (_, at) = self.line.transmit(frame.line_size(), due);
+        Some(Departure { port: self.number, frame, at })
+    }
+
+    fn log_told(&self, told: Told, quanta: u16, at: Instant, log: &mut EventLog) {
+        let fill = |priorities: u8| {
+            let standing = each(priorities).map(|lane| self.lanes[lane].in_queue.value);
+            Bytes::new(standing.sum())
+        };
+        let (Told { xoff, xon }, dir) = (told, Direction::Tx);
+        let kind = EventKind::Xoff { priorities: xoff, quanta, fill: fill(xoff), dir };
+        self.log_pause(at, xoff, kind, log);
+        let kind = EventKind::Xon { priorities: xon, fill: fill(xon), dir };
+        self.log_pause(at, xon, kind, log);
+    }
+}
