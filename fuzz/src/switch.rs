@@ -5,8 +5,8 @@ use crate::tape::Tape;
 use proto::congestion::SchemeConfig;
 use proto::ids::{Lid, PortNumber};
 use proto::link::{CreditConfig, LinkConfig, LinkControl};
-use proto::units::{BitRate, Bytes};
-use switchd::config::{MemoryConfig, MulticastRoute, PortConfig, Read, Route, SwitchConfig};
+use proto::units::{BitRate, Bytes, Duration};
+use switchd::config::{MemoryConfig, MulticastRoute, PortConfig, Read, Route, RoutingConfig, SwitchConfig};
 use switchd::switch::Switch;
 
 const PORTS: usize = 4;
@@ -47,11 +47,14 @@ fn config(choice: u8) -> SwitchConfig {
         memory: MemoryConfig {
             kind: "per-input".to_owned(),
             read: if choice & 8 == 0 { Read::Multi } else { Read::Single },
+            ..MemoryConfig::default()
         },
         sl2vl: (0..15).map(|level| level % data_lanes).chain([15]).collect(),
         scheme: SchemeConfig { kind: scheme.to_owned(), params },
-        ports: vec![PortConfig { faces_adapter: true, link }; PORTS],
+        ports: vec![PortConfig { faces_adapter: true, link, delay: Duration::ZERO }; PORTS],
         routes: (1..=PORTS as u16).map(route).collect(),
+        routing: RoutingConfig::default(),
+        watchdog: None,
         multicast: vec![MulticastRoute {
             lid: Lid::new(0xc000),
             ports: (0..PORTS - 1).map(PortNumber::from_index).collect(),

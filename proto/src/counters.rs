@@ -66,6 +66,18 @@ drop_reasons! {
     Management = "management", EndToEnd;
     /// The peer sent more than the credits it had.
     BufferOverrun = "buffer_overrun", EndToEnd;
+    /// A lossless priority got more than its threshold and its headroom hold: an alarm.
+    HeadroomOverrun = "headroom_overrun", EndToEnd;
+    /// A lossy priority has used up its share of a switch's memory.
+    BufferFull = "buffer_full", EndToEnd;
+    /// The queue of a lossy priority at an output is at its limit.
+    QueueFull = "queue_full", EndToEnd;
+    /// The PFC watchdog gave the queue up.
+    PauseStorm = "wd_drop", EndToEnd;
+    /// For a group address that no bridge forwards.
+    ReservedAddress = "reserved_address", EndToEnd;
+    /// The port may flood no more for now.
+    FloodLimit = "flood_limit", EndToEnd;
     /// VL15 has no credits, and its buffer was full.
     ManagementOverrun = "management_overrun", EndToEnd;
     /// For another LID than ours.

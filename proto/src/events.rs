@@ -140,6 +140,16 @@ pub enum EventKind {
         /// On which priorities; bit n is priority n, and the event stands at the lowest.
         priorities: u8,
     },
+    /// The PFC watchdog found a queue that waits and is paused all the time.
+    Storm {
+        /// For how long it had been.
+        stuck: Duration,
+    },
+    /// The PFC watchdog found no pause of that queue for long enough.
+    StormOver {
+        /// How long after it found the storm.
+        lasted: Duration,
+    },
     /// A link was declared dead for want of flow control packets and trains anew.
     Watchdog,
     /// A reaction point reached its logging threshold: what a CA congestion log keeps, the remote

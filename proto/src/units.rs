@@ -68,6 +68,12 @@ impl BitRate {
     pub const fn get(self) -> u64 {
         self.0
     }
+
+    /// What a line of this rate carries in `time`, rounded up to an octet.
+    pub fn octets_in(self, time: Duration) -> Bytes {
+        let octets = (u128::from(self.0) * u128::from(time.0)).div_ceil(8 * PS_PER_S);
+        Bytes(u64::try_from(octets).unwrap_or(u64::MAX))
+    }
 }
 
 impl Instant {

@@ -17,7 +17,7 @@ use proto::wire::classify::classify;
 use proto::wire::infiniband::crc::{refresh_both, verify_icrc, verify_vcrc};
 use proto::wire::infiniband::{Bth, FlowControlOp, FlowControlPacket, Opcode, PacketBuilder};
 use std::hint::black_box;
-use switchd::config::{MemoryConfig, PortConfig, Read, Route, SwitchConfig};
+use switchd::config::{MemoryConfig, PortConfig, Route, RoutingConfig, SwitchConfig};
 use switchd::switch::Switch;
 
 /// Line time of a full frame, and a little more.
@@ -124,13 +124,15 @@ fn config(scheme: SchemeConfig) -> SwitchConfig {
         name: "s0".to_owned(),
         seed: 1,
         lid: Lid::new(100),
-        memory: MemoryConfig { kind: "per-input".to_owned(), read: Read::Multi },
+        memory: MemoryConfig::default(),
         // All levels leave on lane 0; what comes in on lane 1 must be relabelled.
         sl2vl: vec![0; 16],
         scheme,
-        ports: vec![PortConfig { faces_adapter: true, link }; 8],
+        ports: vec![PortConfig { faces_adapter: true, link, delay: Duration::ZERO }; 8],
         routes: vec![Route { first: DESTINATION, last: DESTINATION, port: output }],
         multicast: Vec::new(),
+        routing: RoutingConfig::default(),
+        watchdog: None,
     }
 }
 

@@ -3,6 +3,7 @@
 use proto::congestion::SchemeConfig;
 use proto::ids::{Lid, PortNumber};
 use proto::link::LinkConfig;
+use proto::units::{Bytes, Duration};
 use serde::{Deserialize, Serialize};
 
 /// One switch.
@@ -24,10 +25,17 @@ pub struct SwitchConfig {
     pub scheme: SchemeConfig,
     /// By port, index 0 is port 1.
     pub ports: Vec<PortConfig>,
-    /// Linear forwarding table: runs of LIDs and the port they leave by.
+    /// Runs of LIDs and the port they leave by: the linear forwarding table of InfiniBand, the static
+    /// entries of Ethernet.
     pub routes: Vec<Route>,
-    /// Multicast forwarding table.
+    /// Multicast forwarding table; on Ethernet groups go out by every port.
     pub multicast: Vec<MulticastRoute>,
+    /// How ports are chosen, beyond the tables.
+    #[serde(default)]
+    pub routing: RoutingConfig,
+    /// Watches for priorities that are paused for ever; Ethernet only.
+    #[serde(default)]
+    pub watchdog: Option<WatchdogConfig>,
 }
 
 /// One port of a switch.
@@ -38,16 +46,148 @@ pub struct PortConfig {
     pub faces_adapter: bool,
     /// The link.
     pub link: LinkConfig,
+    /// What the cable takes, one way. Only what a memory model needs as headroom depends on it.
+    #[serde(default)]
+    pub delay: Duration,
 }
 
-/// A memory model and its reading discipline.
+/// A memory model, its reading discipline, and the numbers of models for Ethernet.
+///
+/// Credits settle on InfiniBand what may come in; there, only the first two count.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MemoryConfig {
-    /// A row of the registry of memory models ("per-input").
+    /// A row of the registry of memory models ("per-input", "shared-pool", "global-watermark").
     pub kind: String,
     /// Whether several outputs may read one input at once.
     pub read: Read,
+    /// Octets for what still comes in after a neighbour was told to be silent: a share of the buffer
+    /// of each input (in the Zurich benchmark round-trip time by bandwidth), or in a shared pool so
+    /// many for each port and lossless priority, besides everything else.
+    #[serde(default)]
+    pub headroom: Bytes,
+    /// How much longer than its cable takes a neighbour may go on, for what it takes to react and
+    /// for the wall clock's jitter in live runs. Headroom must cover it.
+    #[serde(default)]
+    pub jitter: Duration,
+    /// What "shared-pool" alone asks for.
+    #[serde(default)]
+    pub pool: PoolConfig,
+}
+
+impl Default for MemoryConfig {
+    /// A buffer an input, read by several outputs at once.
+    fn default() -> MemoryConfig {
+        MemoryConfig {
+            kind: "per-input".to_owned(),
+            read: Read::Multi,
+            headroom: Bytes::ZERO,
+            jitter: Duration::ZERO,
+            pool: PoolConfig::default(),
+        }
+    }
+}
+
+/// One memory for all ports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PoolConfig {
+    /// Octets of the whole memory: reserves, headroom, and what all share.
+    pub size: Bytes,
+    /// Octets that each port and priority has for itself.
+    pub reserve: Bytes,
+    /// How much of the shared part one port and priority may take.
+    pub threshold: Threshold,
+    /// How far below the threshold it must fall until its neighbour may speak again.
+    pub hysteresis: Bytes,
+    /// Octets of headroom for all ports and priorities together, of which each may take as much as
+    /// `headroom` says; without it each has that much of its own.
+    pub headroom_pool: Option<Bytes>,
+    /// The most octets that may stand at an output in one lossy priority; no such limit without it.
+    pub lossy_queue: Option<Bytes>,
+}
+
+impl Default for PoolConfig {
+    /// 9 MB, 4 KiB reserved, half of what is free for one, 3 KiB of hysteresis. Source: the defaults
+    /// of the HPCC simulator (`switch-mmu.cc`), with the memory of a Trident II.
+    fn default() -> PoolConfig {
+        PoolConfig {
+            size: Bytes::new(9_000_000),
+            reserve: Bytes::new(4 << 10),
+            threshold: Threshold::Shift(1),
+            hysteresis: Bytes::new(3 << 10),
+            headroom_pool: None,
+            lossy_queue: None,
+        }
+    }
+}
+
+/// How much of the shared part of a pool one port and priority may take before its neighbour is told
+/// to be silent, or its frames are dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Threshold {
+    /// What is free, divided by two to this power: alpha = 2^-shift.
+    Shift(u8),
+    /// So many octets.
+    Octets(Bytes),
+}
+
+/// How ports are chosen, beyond the tables.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RoutingConfig {
+    /// A row of the registry of routing policies; without it the one of the ports' technology.
+    pub kind: Option<String>,
+    /// How many addresses a MAC table learns beside those it is told.
+    pub learned_max: usize,
+    /// After how long without a frame from it a learned address is forgotten.
+    pub age: Duration,
+    /// A port may flood one frame in so much time, on average: nothing else ends a frame that goes
+    /// round in a net with loops.
+    pub flood_gap: Duration,
+    /// How many frames a port may flood at once after a pause.
+    pub flood_burst: u64,
+}
+
+impl Default for RoutingConfig {
+    /// As a small bridge: 8192 addresses for 300 s (IEEE 802.1Q, table 8-6); 1024 frames of flood at
+    /// once and one in 10 us.
+    fn default() -> RoutingConfig {
+        RoutingConfig {
+            kind: None,
+            learned_max: 8192,
+            age: Duration::from_us(300_000_000),
+            flood_gap: Duration::from_us(10),
+            flood_burst: 1024,
+        }
+    }
+}
+
+/// When a priority that is paused for ever is given up. Source: SONiC, `pfcwd`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WatchdogConfig {
+    /// How long a queue must stand still, paused, until it is a storm.
+    pub detection: Duration,
+    /// How long no pause may be in force until the storm is over.
+    pub restoration: Duration,
+    /// How often it looks.
+    pub poll: Duration,
+    /// What it does about a storm.
+    pub action: StormAction,
+}
+
+/// What the watchdog does about a storm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StormAction {
+    /// The queue is emptied, and what comes for it is dropped.
+    Drop,
+    /// The queue does not obey the pause.
+    Forward,
+    /// Nothing but an event.
+    Alert,
 }
 
 /// How many outputs may take from one input buffer at the same time.
@@ -60,7 +200,8 @@ pub enum Read {
     Single,
 }
 
-/// LIDs `first` to `last` leave by `port`.
+/// LIDs `first` to `last` leave by `port`. Where several routes hold a LID, InfiniBand obeys the last
+/// of them; Ethernet spreads flows over all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Route {

@@ -3,17 +3,18 @@
 //! A frame under way keeps its place in the input buffer until its last bit has left (store and
 //! forward); only then is its credit returned and the frame behind it judged as the new head.
 
-use crate::memory::Memory;
-use proto::congestion::{CongestionPoint, Marking, QueueSample};
-use proto::counters::FlowId;
+use crate::memory::queues::Queues;
+use marking::{Dialect, Mark};
+use proto::congestion::{CongestionPoint, QueueSample};
 use proto::device::Departure;
-use proto::events::{DeviceEvent, EventKind, EventLog, MarkKind};
+use proto::events::{DeviceEvent, EventKind, EventLog};
 use proto::frame::{Frame, FrameClass, FrameHeaders, FramePool};
-use proto::ids::{PortNumber, QueuePairNumber, VirtualLane};
+use proto::ids::{PortNumber, VirtualLane};
 use proto::link::port::{Head, LaneSource, LinkPort};
 use proto::units::{Bytes, Instant};
-use proto::wire::infiniband::relabel::relabel;
 use std::collections::VecDeque;
+
+pub mod marking;
 
 /// VL15 has a buffer of its own, of so many packets, and no credits.
 const MANAGEMENT_DEPTH: usize = 16;
@@ -39,6 +40,7 @@ pub struct UnderWay {
 
 /// One output port's own state.
 pub struct Egress {
+    dialect: Dialect,
     /// By data lane.
     points: Vec<Box<dyn CongestionPoint>>,
     /// By data lane: the wait for credit that the frame sent last had to endure.
@@ -58,7 +60,7 @@ pub struct Egress {
 /// The view a port has of what it could send.
 struct Output<'a> {
     port: PortNumber,
-    memory: &'a mut dyn Memory,
+    queues: &'a mut Queues,
     management: &'a mut VecDeque<Frame>,
     /// What was taken last, its octets left out: they are on the line.
     taken: Option<Taken>,
@@ -79,7 +81,7 @@ impl LaneSource for Output<'_> {
             let size = self.management.front()?.line_size();
             return Some(Head { size, ready: now, class: FrameClass::Management });
         }
-        let next = self.memory.next_out(self.port, lane, now)?;
+        let next = self.queues.next_out(self.port, lane, now)?;
         Some(Head { size: next.size, ready: next.ready, class: next.headers.class })
     }
 
@@ -87,7 +89,7 @@ impl LaneSource for Output<'_> {
         if lane == VirtualLane::MANAGEMENT {
             return self.management.pop_front().expect("a management packet was announced");
         }
-        let stored = self.memory.take(self.port, lane, start, end);
+        let stored = self.queues.take(self.port, lane, start, end);
         self.taken = Some(Taken {
             headers: stored.headers,
             place: Placed { input: stored.input, output: self.port, lane },
@@ -101,8 +103,9 @@ impl LaneSource for Output<'_> {
 
 impl Egress {
     /// An output with one congestion point a data lane.
-    pub fn new(points: Vec<Box<dyn CongestionPoint>>, inputs: usize) -> Egress {
+    pub fn new(points: Vec<Box<dyn CongestionPoint>>, inputs: usize, dialect: Dialect) -> Egress {
         Egress {
+            dialect,
             stalled_before: vec![None; points.len()],
             last_stall: vec![None; points.len()],
             queue_departure: vec![Instant::ZERO; points.len() * inputs],
@@ -145,22 +148,23 @@ impl Egress {
         &mut self,
         stored: Placed,
         is_head: bool,
-        memory: &mut dyn Memory,
+        queues: &mut Queues,
         port: &mut LinkPort,
         now: Instant,
         log: &mut EventLog,
     ) {
         let blocked =
             port.blocked_since(stored.lane).or(self.stall_of_frame_under_way(stored.lane));
-        let sample = self.sample(stored, memory, port, blocked);
+        let sample = self.sample(stored, queues, port, blocked);
         let point = &mut self.points[stored.lane.index()];
-        if let Some(packet) = memory.tail(stored.input, stored.output, stored.lane) {
+        if let Some(packet) = queues.tail(stored.input, stored.output, stored.lane) {
             let marking = point.on_enqueue(&packet.headers, &sample, now);
-            mark(marking, &mut packet.headers, &sample, stored.lane, port, now, log);
+            let mark = marking::decide(marking, self.dialect, &mut packet.headers);
+            note(mark, &sample, stored.lane, port, now, log);
         }
         let follows = |ahead: UnderWay| (ahead.input, ahead.lane) == (stored.input, stored.lane);
         if is_head && !self.under_way.is_some_and(follows) {
-            self.on_head(stored, blocked, memory, port, now, log);
+            self.on_head(stored, blocked, queues, port, now, log);
         }
     }
 
@@ -169,20 +173,26 @@ impl Egress {
         &mut self,
         place: Placed,
         blocked: Option<Instant>,
-        memory: &mut dyn Memory,
+        queues: &mut Queues,
         port: &mut LinkPort,
         now: Instant,
         log: &mut EventLog,
     ) {
-        let mut sample = self.sample(place, memory, port, blocked);
+        let mut sample = self.sample(place, queues, port, blocked);
         let point = &mut self.points[place.lane.index()];
-        if let Some(packet) = memory.head(place.input, place.output, place.lane) {
+        if let Some(packet) = queues.head(place.input, place.output, place.lane) {
             if !port.has_credit(place.lane, packet.headers.size) {
                 sample.blocked_since = sample.blocked_since.or(Some(now));
             }
             let marking = point.on_head(&packet.headers, &sample, now);
-            mark(marking, &mut packet.headers, &sample, place.lane, port, now, log);
+            let mark = marking::decide(marking, self.dialect, &mut packet.headers);
+            note(mark, &sample, place.lane, port, now, log);
         }
+    }
+
+    /// When the last bit of the latest frame sent on `lane` leaves.
+    pub fn last_departure(&self, lane: VirtualLane) -> Option<Instant> {
+        self.last_departure[lane.index()]
     }
 
     /// The wait for credit that the latest frame sent on `lane` had before it.
@@ -199,11 +209,11 @@ impl Egress {
     fn sample(
         &self,
         place: Placed,
-        memory: &dyn Memory,
+        queues: &Queues,
         port: &LinkPort,
         blocked_since: Option<Instant>,
     ) -> QueueSample {
-        let occupancy = memory.occupancy(place.input, place.output, place.lane);
+        let occupancy = queues.occupancy(place.input, place.output, place.lane);
         QueueSample {
             ingress: place.input,
             queue: occupancy.output,
@@ -218,7 +228,7 @@ impl Egress {
     pub fn poll_transmit(
         &mut self,
         port: &mut LinkPort,
-        memory: &mut dyn Memory,
+        queues: &mut Queues,
         pool: &mut FramePool,
         now: Instant,
         log: &mut EventLog,
@@ -228,7 +238,7 @@ impl Egress {
             // The end of a frame under way brings the device back in any case.
             self.awaits_line = self.under_way.is_none()
                 && (!self.management.is_empty()
-                    || memory.is_waiting(number)
+                    || queues.is_waiting(number)
                     || port.control_is_due(now));
             return None;
         }
@@ -238,10 +248,10 @@ impl Egress {
             self.stalled_before[lane.index()] = port.blocked_since(lane);
         }
         let management = &mut self.management;
-        let mut output = Output { port: number, memory, management, taken: None };
+        let mut output = Output { port: number, queues, management, taken: None };
         let mut departure = port.poll_transmit(&mut output, pool, now, log)?;
         if let Some(taken) = output.taken {
-            self.put_on_line(taken, &mut departure.frame, memory, port, now, log);
+            self.put_on_line(taken, &mut departure.frame, queues, port, now, log);
         }
         Some(departure)
     }
@@ -251,19 +261,18 @@ impl Egress {
         &mut self,
         taken: Taken,
         frame: &mut Frame,
-        memory: &dyn Memory,
+        queues: &Queues,
         port: &mut LinkPort,
         now: Instant,
         log: &mut EventLog,
     ) {
         let Taken { mut headers, place, input_lane, group, end } = taken;
         let index = place.lane.index();
-        let sample = self.sample(place, memory, port, self.stalled_before[index]);
+        let sample = self.sample(place, queues, port, self.stalled_before[index]);
         let marking = self.points[index].on_dequeue(&headers, &sample, now);
-        mark(marking, &mut headers, &sample, place.lane, port, now, log);
-        if headers.fecn || place.lane.get() != headers.lane {
-            relabel(&mut frame.octets, place.lane, headers.fecn);
-        }
+        let mark = marking::decide(marking, self.dialect, &mut headers);
+        note(mark, &sample, place.lane, port, now, log);
+        marking::write(&headers, place.lane, frame);
         self.last_departure[index] = Some(end);
         if self.stalled_before[index].is_some() {
             self.last_stall[index] = Some(now);
@@ -276,25 +285,18 @@ impl Egress {
     }
 }
 
-/// Carries out a congestion point's decision: FECN goes into the headers kept with the frame, and
-/// into its octets when it leaves.
-fn mark(
-    marking: Marking,
-    headers: &mut FrameHeaders,
+/// Counts a mark and tells of it.
+fn note(
+    mark: Option<Mark>,
     sample: &QueueSample,
     lane: VirtualLane,
     port: &mut LinkPort,
     now: Instant,
     log: &mut EventLog,
 ) {
-    let Marking::Fecn { limit } = marking else { return };
-    if std::mem::replace(&mut headers.fecn, true) {
-        return;
-    }
+    let Some(Mark { flow, kind: mark, limit }) = mark else { return };
     port.counters_mut(lane).marks += 1;
-    let class = QueuePairNumber::truncate(headers.queue_pair).plan().map_or(0, |(class, _)| class);
-    let flow = FlowId { source: headers.source, destination: headers.destination, class };
-    let kind = EventKind::Mark { flow, mark: MarkKind::Fecn, queue: sample.queue, limit };
+    let kind = EventKind::Mark { flow, mark, queue: sample.queue, limit };
     log.push(DeviceEvent { at: now, port: port.number(), tc: lane.get(), kind });
 }
 

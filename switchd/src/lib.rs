@@ -1,9 +1,9 @@
-//! The switch as a value: input-buffered, lossless, marking as its scheme says.
+//! The switch as a value: lossless, marking as its scheme says, on InfiniBand and on Ethernet.
 //!
-//! Life of a packet here: [`switch`] hands a frame to its port, which checks it and takes buffer;
-//! [`routing`] chooses the outputs; [`memory`] keeps it in a queue; [`egress`] judges it for
-//! congestion and, when line and credits allow, sends it on. `main.rs` alone knows that there are
-//! processes, sockets and clocks.
+//! Life of a packet here: [`switch`] hands a frame to its port, which checks it; [`routing`] chooses
+//! the outputs; [`memory`] takes it in, or not, and keeps it in a queue; [`egress`] judges it for
+//! congestion and, when line and flow control allow, sends it on. [`watchdog`] looks after queues that
+//! are paused for ever. `main.rs` alone knows that there are processes, sockets and clocks.
 
 pub mod config;
 pub mod egress;
@@ -12,6 +12,7 @@ pub mod port_set;
 pub mod routing;
 pub mod service_levels;
 pub mod switch;
+pub mod watchdog;
 
 /// A switch from its configuration as a table.
 ///

@@ -1,101 +1,70 @@
-//! The switch's memory: where frames wait, and which input an output serves next.
+//! The switch's memory: what may come in, who must be silent, and where frames wait.
 //!
-//! A memory model decides how frames are kept and in what order outputs find them. Whether a frame
-//! may come in at all is settled before: credits do it for InfiniBand. A further model is one file
-//! in `memory/` and one row in [`models`].
+//! Those are two things. [`queues`] keeps frames and knows which input an output serves next; it is
+//! the same for every switch. A memory model, trait [`Memory`], keeps account of room: it takes or
+//! refuses what comes in, and says which priorities of which inputs are to be silent. Models know
+//! sizes and places, not frames. A further model is one file in `memory/` and one row in [`models`].
 
-use proto::frame::{Frame, FrameHeaders};
+use crate::port_set::PortSet;
+use proto::counters::DropReason;
 use proto::ids::{PortNumber, VirtualLane};
-use proto::units::{Bytes, Instant};
+use proto::units::Bytes;
 
+pub mod global_watermark;
+pub mod headroom;
+pub mod level;
 pub mod models;
 pub mod per_input;
+pub mod queues;
+pub mod shared_pool;
 
-/// A frame that waits in the switch.
-#[derive(Debug)]
-pub struct Stored {
-    /// The frame.
-    pub frame: Frame,
-    /// What its headers say; a mark decided while it waits is here before it is in the octets.
-    pub headers: FrameHeaders,
-    /// The port it came in by.
-    pub input: PortNumber,
-    /// The lane whose buffer it occupies there.
-    pub input_lane: VirtualLane,
-    /// When its last bit came in.
-    pub arrived: Instant,
-    /// Copies of one multicast packet share one place in the input buffer under this key.
-    pub group: Option<u32>,
+/// Whether a frame may come in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Admission {
+    /// Its room is taken until [`Memory::release`].
+    Taken,
+    /// There is none.
+    Refused(DropReason),
 }
 
-/// What an output may know about the frame it would send next.
-#[derive(Clone, Copy, Debug)]
-pub struct NextOut {
-    /// Octets on the line.
-    pub size: Bytes,
-    /// When it could leave at the earliest.
-    pub ready: Instant,
-    /// What its headers say.
-    pub headers: FrameHeaders,
-}
-
-/// How much a memory holds, where.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Occupancy {
-    /// Octets waiting for or leaving by an output and lane, as buffered.
-    pub output: Bytes,
-    /// Octets in one input's buffer, as buffered.
-    pub input: Bytes,
-}
-
-/// A memory model.
+/// A memory model: the account of room. Lanes are priorities where links can be paused.
 pub trait Memory: Send {
-    /// Keeps a frame for `output` and `lane`; true if it is the first of its queue.
-    fn store(&mut self, packet: Stored, output: PortNumber, lane: VirtualLane) -> bool;
+    /// A frame of `size` came in by `input` on `lane` and knows where to go.
+    fn admit(&mut self, input: PortNumber, lane: VirtualLane, size: Bytes) -> Admission;
 
-    /// What `output` would send next on `lane` at `now`.
-    fn next_out(&self, output: PortNumber, lane: VirtualLane, now: Instant) -> Option<NextOut>;
+    /// It is gone, with all its copies: its last bit has left, or it was dropped after all.
+    fn release(&mut self, input: PortNumber, lane: VirtualLane, size: Bytes);
 
-    /// Hands over that frame; its last bit leaves at `end`. Its room stays taken until
-    /// [`Memory::finished`].
-    fn take(&mut self, output: PortNumber, lane: VirtualLane, now: Instant, end: Instant)
-    -> Stored;
+    /// Whether a frame admitted from `input` and `lane` may join a queue of an output in which
+    /// `standing` octets are.
+    fn may_join(
+        &self,
+        _input: PortNumber,
+        _lane: VirtualLane,
+        _size: Bytes,
+        _standing: Bytes,
+    ) -> bool {
+        true
+    }
 
-    /// The last bit of a frame of `size` taken from `input` has left; the frame that is now first
-    /// of its queue, if any.
-    fn finished(
-        &mut self,
-        input: PortNumber,
-        output: PortNumber,
-        lane: VirtualLane,
-        size: Bytes,
-    ) -> Option<&mut Stored>;
+    /// The priorities of `input` that are to be silent, bit n for priority n.
+    fn demands(&self, _input: PortNumber) -> u8 {
+        0
+    }
 
-    /// The first frame of one input's queue for `output` and `lane`.
-    fn head(
-        &mut self,
-        input: PortNumber,
-        output: PortNumber,
-        lane: VirtualLane,
-    ) -> Option<&mut Stored>;
+    /// Inputs whose demands may have changed since somebody asked.
+    fn take_changed(&mut self) -> PortSet {
+        PortSet::EMPTY
+    }
 
-    /// The frame last stored by `input` for `output` and `lane`.
-    fn tail(
-        &mut self,
-        input: PortNumber,
-        output: PortNumber,
-        lane: VirtualLane,
-    ) -> Option<&mut Stored>;
+    /// Octets held for `input` and `lane`; `None` where the port itself keeps that account.
+    fn held(&self, _input: PortNumber, _lane: VirtualLane) -> Option<Bytes> {
+        None
+    }
 
-    /// Octets standing at `output` and `lane`, and those of `input` among all outputs.
-    fn occupancy(&self, input: PortNumber, output: PortNumber, lane: VirtualLane) -> Occupancy;
+    /// Adds the greatest levels of `input` since they were taken, under operators' names.
+    fn read(&self, _input: PortNumber, _named: &mut Vec<(String, u64)>) {}
 
-    /// Whether anything waits for `output`.
-    fn is_waiting(&self, output: PortNumber) -> bool;
-
-    /// Frames kept, those already handed over not counted.
-    fn frames(&self) -> u64;
-
-    /// An output that starts or ends a frame may free others to start theirs.
-    fn couples_outputs(&self) -> bool;
+    /// Starts the greatest levels anew.
+    fn restart_watermarks(&mut self) {}
 }

@@ -24,6 +24,12 @@ impl ServiceLevels {
         fits.then_some(ServiceLevels { ports, lanes })
     }
 
+    /// The map in which each level is its own lane: on Ethernet a frame leaves in the priority it came
+    /// in with.
+    pub fn identity(ports: usize) -> ServiceLevels {
+        ServiceLevels { ports, lanes: (0..LEVELS as u8).map(VirtualLane::truncate).collect() }
+    }
+
     /// The lane on which a packet of `level` that came in by `input` leaves by `output`.
     pub fn lane(&self, input: PortNumber, output: PortNumber, level: ServiceLevel) -> VirtualLane {
         let pair = if self.lanes.len() == LEVELS {

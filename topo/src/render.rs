@@ -14,8 +14,8 @@ use emulation::wiring::{End, LinkWiring, NodeKind, NodeWiring, Wiring};
 use nicd::config::NicConfig;
 use proto::ids::Lid;
 use proto::link::{CreditConfig, LinkConfig, LinkControl};
-use proto::units::{BitRate, Bytes};
-use switchd::config::{PortConfig, SwitchConfig};
+use proto::units::{BitRate, Bytes, Duration};
+use switchd::config::{PortConfig, RoutingConfig, SwitchConfig};
 
 mod recording;
 mod workload;
@@ -108,6 +108,12 @@ fn rate_at(settings: &FabricSettings, end: End) -> BitRate {
     settings.topology.cable_at(end).map_or(settings.link.rate, |cable| settings.rate_of(cable))
 }
 
+/// What the cable at `end` takes one way; what one of the default link would where there is none.
+fn delay_at(settings: &FabricSettings, end: End) -> Duration {
+    let cable = settings.topology.cable_at(end).map(|cable| &settings.topology.cables[cable]);
+    cable.and_then(|cable| cable.delay).unwrap_or(settings.link.delay)
+}
+
 fn link(settings: &FabricSettings, end: End, buffer: Bytes) -> LinkConfig {
     LinkConfig {
         rate: rate_at(settings, end),
@@ -131,6 +137,7 @@ fn switch(scenario: &Scenario, node: usize) -> SwitchConfig {
     let ports = neighbours.iter().enumerate().map(|(index, far)| PortConfig {
         faces_adapter: is_adapter(far),
         link: link(settings, end(node, index), settings.switch.buffer),
+        delay: delay_at(settings, end(node, index)),
     });
     SwitchConfig {
         name: device.name.clone(),
@@ -141,6 +148,8 @@ fn switch(scenario: &Scenario, node: usize) -> SwitchConfig {
         scheme: scenario.scheme.clone(),
         ports: ports.collect(),
         routes: settings.forwarding.runs(node),
+        routing: RoutingConfig::default(),
+        watchdog: None,
         multicast: settings
             .multicast
             .iter()

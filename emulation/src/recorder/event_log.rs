@@ -12,7 +12,7 @@ pub const FULL_MAX: u64 = 2_000;
 pub const LINES_MAX: usize = 250_000;
 
 /// The names of the kinds, by [`kind_index`].
-pub const KIND_NAMES: [&str; 12] = [
+pub const KIND_NAMES: [&str; 14] = [
     "hold",
     "free",
     "mark",
@@ -25,6 +25,8 @@ pub const KIND_NAMES: [&str; 12] = [
     "xoff",
     "xon",
     "pause-expired",
+    "storm",
+    "storm-over",
 ];
 
 /// The kind's place in [`KIND_NAMES`].
@@ -42,6 +44,8 @@ pub const fn kind_index(kind: &EventKind) -> usize {
         EventKind::Xoff { .. } => 9,
         EventKind::Xon { .. } => 10,
         EventKind::PauseExpired { .. } => 11,
+        EventKind::Storm { .. } => 12,
+        EventKind::StormOver { .. } => 13,
     }
 }
 

@@ -68,6 +68,8 @@ pub struct PauseFlow {
     mode: PauseMode,
     lossless: u8,
     obeyed: u8,
+    /// Priorities that go on sending whatever they are asked.
+    deaf: u8,
     pause_time: u16,
     gate: PauseGate,
     demand: Demand,
@@ -84,6 +86,7 @@ impl PauseFlow {
             mode: config.mode,
             lossless: config.lossless,
             obeyed: config.obeyed,
+            deaf: 0,
             pause_time,
             gate: PauseGate::new(rate, config.response),
             demand: Demand::new(Duration::from_ps(interval.as_ps() / 100)),
@@ -103,12 +106,20 @@ impl PauseFlow {
 
     /// Gate: whether a pause of `lane` has been heard of and not ended, obeyed already or not.
     pub fn is_paused(&self, lane: VirtualLane) -> bool {
-        self.gate.is_paused(lane)
+        self.gate.is_paused(lane) && self.deaf >> lane.get() & 1 == 0
+    }
+
+    /// Gate: from `now` on `lane` obeys no pause, or obeys them again.
+    pub fn set_deaf(&mut self, lane: VirtualLane, deaf: bool, now: Instant) {
+        self.deaf = self.deaf & !(1 << lane.get()) | u8::from(deaf) << lane.get();
+        if deaf && self.gate.is_paused(lane) {
+            self.gate.opened(lane, now);
+        }
     }
 
     /// Gate: whether a frame of `lane` may start at `now`.
     pub fn may_transmit(&self, lane: VirtualLane, now: Instant) -> bool {
-        !self.gate.is_paused(lane) || self.silent_since(lane).is_some_and(|since| now < since)
+        !self.is_paused(lane) || self.silent_since(lane).is_some_and(|since| now < since)
     }
 
     /// Gate: when the latest pause of `lane` ended.

@@ -18,7 +18,7 @@ use crate::link::config::{LinkConfig, LinkControl};
 use crate::link::credit::LinkState;
 use crate::link::flow::Flow;
 use crate::link::serializer::Serializer;
-use crate::units::{BitRate, Bytes, Instant};
+use crate::units::{BitRate, Bytes, Duration, Instant};
 
 pub use inward::Arrival;
 
@@ -138,6 +138,22 @@ impl LinkPort {
     pub fn demand(&mut self, priorities: u8, now: Instant) {
         if let Flow::Pause(pauses) = &mut self.flow {
             pauses.flow.demand(priorities, now);
+        }
+    }
+
+    /// How long `lane` has been silent by order of the peer, up to `now`; with credits how long it has
+    /// waited for them.
+    pub fn silent_for(&self, lane: VirtualLane, now: Instant) -> Duration {
+        match &self.flow {
+            Flow::Credits(_) => self.lanes[lane.index()].hold.total(now),
+            Flow::Pause(pauses) => pauses.flow.silent_for(lane, now),
+        }
+    }
+
+    /// From `now` on `lane` obeys no pause, or obeys them again. They are counted as ever.
+    pub fn set_deaf(&mut self, lane: VirtualLane, deaf: bool, now: Instant) {
+        if let Flow::Pause(pauses) = &mut self.flow {
+            pauses.flow.set_deaf(lane, deaf, now);
         }
     }
 

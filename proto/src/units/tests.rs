@@ -30,3 +30,11 @@ fn bare_numbers_wrong_units_and_zero_rates_are_refused() {
     assert!("1.2.3 us".parse::<Duration>().is_err());
     assert!("99999999999 s".parse::<Duration>().is_err());
 }
+
+#[test]
+fn a_line_carries_in_a_frames_time_that_frame_and_never_less() {
+    let rate = BitRate::gbps(40);
+    assert_eq!(rate.octets_in(Bytes::new(1522).time_at(rate)), Bytes::new(1522));
+    assert_eq!(rate.octets_in(Duration::from_ps(1)), Bytes::new(1));
+    assert_eq!(rate.octets_in(Duration::ZERO), Bytes::ZERO);
+}

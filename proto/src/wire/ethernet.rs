@@ -16,6 +16,7 @@ pub mod mac;
 pub mod mac_control;
 pub mod pause;
 pub mod pfc;
+pub mod plan;
 pub mod vlan_tag;
 
 pub use envelope::Envelope;

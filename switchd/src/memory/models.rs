@@ -1,36 +1,89 @@
 //! The registry of memory models: one row each.
 
 use super::Memory;
-use super::per_input::PerInput;
-use crate::config::Read;
-use proto::units::Bytes;
+use super::global_watermark::GlobalWatermark;
+use super::headroom::MemoryError;
+use super::per_input::{ByCredits, PerInput};
+use super::shared_pool::SharedPool;
+use crate::config::MemoryConfig;
+use proto::units::{BitRate, Bytes, Duration};
+
+/// An input, as far as memory is concerned.
+#[derive(Clone, Copy, Debug)]
+pub struct Inlet {
+    /// The buffer its port is told it has.
+    pub buffer: Bytes,
+    /// How fast it fills.
+    pub rate: BitRate,
+    /// What the cable takes, one way.
+    pub delay: Duration,
+    /// Octets of the largest frame.
+    pub full_frame: Bytes,
+    /// Priorities whose senders can be silenced, and which therefore must lose nothing, bit n for
+    /// priority n.
+    pub lossless: u8,
+}
 
 /// What a model is built for.
 #[derive(Clone, Copy, Debug)]
-pub struct Shape {
-    /// Ports of the switch.
-    pub ports: usize,
-    /// Data lanes of the switch.
-    pub lanes: usize,
-    /// How inputs are read.
-    pub read: Read,
-    /// Octets of one full data frame.
-    pub full_frame: Bytes,
+pub struct Room<'a> {
+    /// By port.
+    pub inlets: &'a [Inlet],
+    /// The ports account for their buffers by credits.
+    pub by_credits: bool,
+    /// The configuration.
+    pub numbers: &'a MemoryConfig,
 }
+
+/// Makes an empty memory.
+type Make = fn(Room<'_>) -> Result<Box<dyn Memory>, MemoryError>;
 
 /// A row: the model's name in scenario files, and how it is made.
 pub struct Model {
     /// As in `memory = "…"`.
     pub name: &'static str,
-    /// Makes an empty memory.
-    pub make: fn(Shape) -> Box<dyn Memory>,
+    /// It has a meaning where credits settle what may come in.
+    pub with_credits: bool,
+    /// Makes an empty memory, or says why its numbers do not hold.
+    pub make: Make,
 }
 
 /// Every memory model.
-pub const MODELS: &[Model] =
-    &[Model { name: "per-input", make: |shape| Box::new(PerInput::new(shape)) }];
+pub const MODELS: &[Model] = &[
+    Model {
+        name: "per-input",
+        with_credits: true,
+        make: |room| match room.by_credits {
+            true => Ok(Box::new(ByCredits)),
+            false => Ok(Box::new(PerInput::new(room)?)),
+        },
+    },
+    Model {
+        name: "shared-pool",
+        with_credits: false,
+        make: |room| Ok(Box::new(SharedPool::new(room)?)),
+    },
+    Model {
+        name: "global-watermark",
+        with_credits: false,
+        make: |room| Ok(Box::new(GlobalWatermark::new(room)?)),
+    },
+];
 
 /// The model called `name`.
 pub fn find(name: &str) -> Option<&'static Model> {
     MODELS.iter().find(|model| model.name == name)
+}
+
+/// Inlets for tests: so many of 10 Gb/s with buffers of 150 KB, priority 3 lossless.
+#[cfg(test)]
+pub(crate) fn inlets(count: usize) -> Vec<Inlet> {
+    let inlet = Inlet {
+        buffer: Bytes::new(150_000),
+        rate: BitRate::gbps(10),
+        delay: Duration::from_ns(500),
+        full_frame: Bytes::new(1518),
+        lossless: 1 << 3,
+    };
+    vec![inlet; count]
 }

@@ -1,205 +1,195 @@
-//! One shared buffer per input with a virtual output queue for every output and lane; outputs serve
-//! inputs in turn.
+//! A buffer of its own for every input.
 //!
-//! A turn is one full frame's worth of octets, rounded up to a whole frame as in the VL arbiter. A
-//! turn a frame would let each acknowledgement of 30 octets cost its input the turn of a full
-//! frame: with three inputs full of hot data, the fourth, which carries the hot node's
-//! acknowledgements too, got 0.09 of the line instead of its quarter (case 1 of the paper, whose
-//! result is the quarter).
+//! On InfiniBand the port accounts for it by credits, and nothing is left to do here. On Ethernet this
+//! is the partitioned memory of the Zurich benchmark: its neighbour is silent from M − headroom on
+//! until half of that, where M is the buffer and headroom its round-trip time by its bandwidth. The
+//! buffer is one for all priorities, so all that are lossless are silent together.
 //!
-//! Source: Pfister et al., section V.A.2 (shared buffer per input, virtual output queues, round
-//! robin). Whether several outputs may read one input at once is not stated there, so it is a
-//! parameter.
+//! Source: the Zurich benchmark, partitioned switch.
 
-use super::models::Shape;
-use super::{Memory, NextOut, Occupancy, Stored};
-use crate::config::Read;
+use super::headroom::{self, MemoryError};
+use super::level::{Level, Mark};
+use super::models::{Inlet, Room};
+use super::{Admission, Memory};
 use crate::port_set::PortSet;
+use proto::counters::DropReason;
 use proto::ids::{PortNumber, VirtualLane};
-use proto::link::credit::{block_octets, blocks};
-use proto::units::{Bytes, Instant};
-use std::collections::VecDeque;
+use proto::units::Bytes;
 
-/// Octets as buffered: whole credit blocks.
-fn buffered(size: Bytes) -> Bytes {
-    block_octets(blocks(size))
+/// Buffers for which the ports keep the account.
+#[derive(Debug)]
+pub struct ByCredits;
+
+impl Memory for ByCredits {
+    fn admit(&mut self, _: PortNumber, _: VirtualLane, _: Bytes) -> Admission {
+        Admission::Taken
+    }
+
+    fn release(&mut self, _: PortNumber, _: VirtualLane, _: Bytes) {}
 }
 
-#[derive(Debug, Default)]
-struct Output {
-    /// Inputs with a frame for this output and lane.
-    waiting: PortSet,
-    octets: Bytes,
-    /// The input whose turn it was last.
-    served: Option<PortNumber>,
-    /// Octets it may still send in that turn; it keeps the turn while this is above zero.
-    left: u64,
+#[derive(Debug)]
+struct Buffer {
+    lanes: [Bytes; 8],
+    held: Level,
+    size: Bytes,
+    mark: Mark,
+    lossless: u8,
 }
 
-/// The memory.
+/// Buffers whose senders are paused.
 #[derive(Debug)]
 pub struct PerInput {
-    ports: usize,
-    lanes: usize,
-    read: Read,
-    /// Octets of one turn.
-    turn: u64,
-    /// By (input, output, lane).
-    queues: Vec<VecDeque<Stored>>,
-    /// By (output, lane).
-    outputs: Vec<Output>,
-    /// By input, over all its lanes.
-    inputs: Vec<Bytes>,
-    /// Until when each input is being read.
-    read_until: Vec<Instant>,
-    frames: u64,
+    /// By input.
+    buffers: Vec<Buffer>,
+    changed: PortSet,
 }
 
 impl PerInput {
-    /// An empty memory.
-    pub fn new(shape: Shape) -> PerInput {
-        let Shape { ports, lanes, read, full_frame } = shape;
-        PerInput {
-            ports,
-            lanes,
-            read,
-            turn: full_frame.get(),
-            queues: (0..ports * ports * lanes).map(|_| VecDeque::new()).collect(),
-            outputs: (0..ports * lanes).map(|_| Output::default()).collect(),
-            inputs: vec![Bytes::ZERO; ports],
-            read_until: vec![Instant::ZERO; ports],
-            frames: 0,
+    /// Empty buffers.
+    ///
+    /// # Errors
+    /// If the headroom does not hold what may still come in, or leaves nothing of a buffer.
+    pub fn new(room: Room<'_>) -> Result<PerInput, MemoryError> {
+        let given = room.numbers.headroom;
+        // The frame that reaches the mark may pass it by nearly all of itself.
+        headroom::check(room.inlets, room.numbers.jitter, given, |inlet| inlet.full_frame)?;
+        let buffers = room.inlets.iter().enumerate();
+        let buffers = buffers.map(|(index, inlet)| Buffer::new(index, inlet, given));
+        Ok(PerInput { buffers: buffers.collect::<Result<_, _>>()?, changed: PortSet::EMPTY })
+    }
+}
+
+impl Buffer {
+    fn new(index: usize, inlet: &Inlet, headroom: Bytes) -> Result<Buffer, MemoryError> {
+        let Inlet { buffer, lossless, .. } = *inlet;
+        if lossless != 0 && headroom >= buffer {
+            let port = PortNumber::from_index(index);
+            return Err(MemoryError::Buffer { port, headroom, buffer });
         }
+        // Where nobody can be silenced there is no headroom to keep.
+        let xoff = if lossless == 0 { buffer } else { buffer - headroom };
+        let mark = Mark::new(xoff, Bytes::new(xoff.get() / 2));
+        let held = Level::default();
+        Ok(Buffer { lanes: [Bytes::ZERO; 8], held, size: buffer, mark, lossless })
     }
 
-    fn queue(&self, input: PortNumber, output: PortNumber, lane: VirtualLane) -> usize {
-        (input.index() * self.ports + output.index()) * self.lanes + lane.index()
-    }
-
-    fn output(&self, output: PortNumber, lane: VirtualLane) -> usize {
-        output.index() * self.lanes + lane.index()
-    }
-
-    /// The input whose turn it is at `output`.
-    fn turn(&self, output: PortNumber, lane: VirtualLane, now: Instant) -> Option<PortNumber> {
-        let state = &self.outputs[self.output(output, lane)];
-        let may_be_read =
-            |input: &PortNumber| self.read == Read::Multi || self.read_until[input.index()] <= now;
-        let last = state.served.unwrap_or(PortNumber::from_index(self.ports - 1));
-        if state.left > 0 && state.waiting.contains(last) && may_be_read(&last) {
-            return Some(last);
+    /// What a frame on `lane` may fill the buffer up to, and why it is dropped beyond.
+    fn limit(&self, lane: VirtualLane) -> (Bytes, DropReason) {
+        match self.lossless >> lane.get() & 1 {
+            1 => (self.size, DropReason::HeadroomOverrun),
+            _ => (self.mark.xoff, DropReason::BufferFull),
         }
-        state.waiting.after(last).find(may_be_read)
-    }
-
-    /// Charges a frame to the turn of `input`.
-    fn charge(&mut self, state: usize, input: PortNumber, size: Bytes) {
-        let state = &mut self.outputs[state];
-        if state.served != Some(input) || state.left == 0 {
-            state.left = self.turn;
-        }
-        state.served = Some(input);
-        state.left = state.left.saturating_sub(size.get());
     }
 }
 
 impl Memory for PerInput {
-    fn store(&mut self, packet: Stored, output: PortNumber, lane: VirtualLane) -> bool {
-        let size = buffered(packet.headers.size);
-        let input = packet.input;
-        let (queue, state) = (self.queue(input, output, lane), self.output(output, lane));
-        self.outputs[state].waiting.insert(input);
-        self.outputs[state].octets += size;
-        self.inputs[input.index()] += size;
-        self.frames += 1;
-        self.queues[queue].push_back(packet);
-        self.queues[queue].len() == 1
-    }
-
-    fn next_out(&self, output: PortNumber, lane: VirtualLane, now: Instant) -> Option<NextOut> {
-        let input = self.turn(output, lane, now)?;
-        let first = self.queues[self.queue(input, output, lane)].front()?;
-        let free = match self.read {
-            Read::Multi => Instant::ZERO,
-            Read::Single => self.read_until[input.index()],
-        };
-        let size = first.frame.line_size();
-        Some(NextOut { size, ready: first.arrived.max(free), headers: first.headers })
-    }
-
-    fn take(
-        &mut self,
-        output: PortNumber,
-        lane: VirtualLane,
-        now: Instant,
-        end: Instant,
-    ) -> Stored {
-        let input = self.turn(output, lane, now).expect("next_out has just named an input");
-        let (queue, state) = (self.queue(input, output, lane), self.output(output, lane));
-        let packet = self.queues[queue].pop_front().expect("a waiting input has a frame");
-        self.charge(state, input, packet.headers.size);
-        if self.queues[queue].is_empty() {
-            // What is left of a turn is not banked.
-            self.outputs[state].waiting.remove(input);
-            self.outputs[state].left = 0;
+    fn admit(&mut self, input: PortNumber, lane: VirtualLane, size: Bytes) -> Admission {
+        let buffer = &mut self.buffers[input.index()];
+        let (limit, reason) = buffer.limit(lane);
+        if buffer.held.get() + size > limit {
+            return Admission::Refused(reason);
         }
-        self.read_until[input.index()] = end;
-        self.frames -= 1;
-        packet
+        buffer.held.rise(size);
+        buffer.lanes[lane.index()] += size;
+        if buffer.mark.note(buffer.held.get()) {
+            self.changed.insert(input);
+        }
+        Admission::Taken
     }
 
-    fn finished(
-        &mut self,
-        input: PortNumber,
-        output: PortNumber,
-        lane: VirtualLane,
-        size: Bytes,
-    ) -> Option<&mut Stored> {
-        let size = buffered(size);
-        let state = self.output(output, lane);
-        self.outputs[state].octets = self.outputs[state].octets - size;
-        let held = &mut self.inputs[input.index()];
-        *held = *held - size;
-        self.head(input, output, lane)
-    }
-
-    fn head(
-        &mut self,
-        input: PortNumber,
-        output: PortNumber,
-        lane: VirtualLane,
-    ) -> Option<&mut Stored> {
-        let queue = self.queue(input, output, lane);
-        self.queues[queue].front_mut()
-    }
-
-    fn tail(
-        &mut self,
-        input: PortNumber,
-        output: PortNumber,
-        lane: VirtualLane,
-    ) -> Option<&mut Stored> {
-        let queue = self.queue(input, output, lane);
-        self.queues[queue].back_mut()
-    }
-
-    fn occupancy(&self, input: PortNumber, output: PortNumber, lane: VirtualLane) -> Occupancy {
-        Occupancy {
-            output: self.outputs[self.output(output, lane)].octets,
-            input: self.inputs[input.index()],
+    fn release(&mut self, input: PortNumber, lane: VirtualLane, size: Bytes) {
+        let buffer = &mut self.buffers[input.index()];
+        buffer.held.fall(size);
+        buffer.lanes[lane.index()] = buffer.lanes[lane.index()] - size;
+        if buffer.mark.note(buffer.held.get()) {
+            self.changed.insert(input);
         }
     }
 
-    fn is_waiting(&self, output: PortNumber) -> bool {
-        let first = output.index() * self.lanes;
-        self.outputs[first..first + self.lanes].iter().any(|state| !state.waiting.is_empty())
+    fn demands(&self, input: PortNumber) -> u8 {
+        let buffer = &self.buffers[input.index()];
+        if buffer.mark.is_over() { buffer.lossless } else { 0 }
     }
 
-    fn frames(&self) -> u64 {
-        self.frames
+    fn take_changed(&mut self) -> PortSet {
+        std::mem::take(&mut self.changed)
     }
 
-    fn couples_outputs(&self) -> bool {
-        self.read == Read::Single
+    fn held(&self, input: PortNumber, lane: VirtualLane) -> Option<Bytes> {
+        Some(self.buffers[input.index()].lanes[lane.index()])
+    }
+
+    fn read(&self, input: PortNumber, named: &mut Vec<(String, u64)>) {
+        let max = self.buffers[input.index()].held.max();
+        named.push(("input_buffer_watermark".to_owned(), max.get()));
+    }
+
+    fn restart_watermarks(&mut self) {
+        self.buffers.iter_mut().for_each(|buffer| buffer.held.restart());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::MemoryConfig;
+    use crate::memory::models::inlets;
+
+    const P3: VirtualLane = VirtualLane::truncate(3);
+    const P0: VirtualLane = VirtualLane::ZERO;
+
+    fn port(index: usize) -> PortNumber {
+        PortNumber::from_index(index)
+    }
+
+    fn memory(headroom: u64) -> Result<PerInput, MemoryError> {
+        let numbers = MemoryConfig { headroom: Bytes::new(headroom), ..MemoryConfig::default() };
+        PerInput::new(Room { inlets: &inlets(2), by_credits: false, numbers: &numbers })
+    }
+
+    #[test]
+    fn an_input_is_silenced_at_its_mark_and_speaks_again_at_half_of_it() {
+        let mut memory = memory(15_000).unwrap();
+        let frame = Bytes::new(1_000);
+        for _ in 0..134 {
+            assert_eq!(memory.admit(port(0), P3, frame), Admission::Taken);
+        }
+        assert!(memory.take_changed().is_empty() && memory.demands(port(0)) == 0);
+        assert_eq!(memory.admit(port(0), P3, frame), Admission::Taken);
+        assert_eq!(memory.take_changed().first_from(0), Some(port(0)));
+        assert_eq!((memory.demands(port(0)), memory.demands(port(1))), (1 << 3, 0));
+        for _ in 0..67 {
+            memory.release(port(0), P3, frame);
+        }
+        assert_eq!(memory.demands(port(0)), 1 << 3, "68 000 of 135 000 is above half");
+        memory.release(port(0), P3, frame);
+        assert_eq!(memory.demands(port(0)), 0);
+        assert_eq!(memory.held(port(0), P3), Some(Bytes::new(67_000)));
+    }
+
+    #[test]
+    fn beyond_the_buffer_a_lossless_frame_is_an_alarm_and_a_lossy_one_ends_at_the_mark() {
+        let mut memory = memory(15_000).unwrap();
+        assert_eq!(memory.admit(port(0), P0, Bytes::new(135_000)), Admission::Taken);
+        let refused = memory.admit(port(0), P0, Bytes::new(64));
+        assert_eq!(refused, Admission::Refused(DropReason::BufferFull));
+        assert_eq!(memory.admit(port(0), P3, Bytes::new(15_000)), Admission::Taken);
+        let refused = memory.admit(port(0), P3, Bytes::new(64));
+        assert_eq!(refused, Admission::Refused(DropReason::HeadroomOverrun));
+    }
+
+    /// QOS-10.
+    #[test]
+    fn too_little_headroom_is_refused_with_the_figure_that_holds() {
+        // 1 us on the cable is 1250 octets; three frames and a control frame.
+        let needed = Bytes::new(1250 + 3 * 1518 + 64);
+        assert!(memory(needed.get()).is_ok());
+        for given in [0, needed.get() - 1] {
+            let given = Bytes::new(given);
+            let expected = MemoryError::Headroom { port: port(0), given, needed };
+            assert_eq!(memory(given.get()).err(), Some(expected));
+        }
+        assert!(matches!(memory(150_000), Err(MemoryError::Buffer { .. })));
     }
 }

@@ -1,7 +1,8 @@
 //! The linear and multicast forwarding tables. Source: IBTA Vol 1, 18.2.4.3.
 
-use super::{Decision, RoutingPolicy};
+use super::{Decision, Passing, RoutingPolicy};
 use crate::config::{MulticastRoute, Route};
+use proto::counters::DropReason;
 use proto::ids::{Lid, PortNumber};
 
 /// First multicast LID.
@@ -40,19 +41,25 @@ impl ForwardingTable {
     }
 }
 
-impl RoutingPolicy for ForwardingTable {
-    fn route(&self, destination: Lid) -> Decision<'_> {
+impl ForwardingTable {
+    fn to(&self, destination: Lid) -> Decision<'_> {
         if destination.is_multicast() {
             let index = usize::from(destination.get() - MULTICAST_FIRST);
             return match self.multicast.get(index) {
                 Some(ports) if !ports.is_empty() => Decision::Multicast(ports),
-                _ => Decision::Unknown,
+                _ => Decision::Drop(DropReason::NoMulticastRoute),
             };
         }
         match self.unicast.get(usize::from(destination.get())) {
             Some(Some(port)) => Decision::Unicast(*port),
-            _ => Decision::Unknown,
+            _ => Decision::Drop(DropReason::NoRoute),
         }
+    }
+}
+
+impl RoutingPolicy for ForwardingTable {
+    fn route(&mut self, packet: Passing<'_>) -> Decision<'_> {
+        self.to(Lid::new(packet.headers.destination as u16))
     }
 }
 
@@ -72,13 +79,14 @@ mod tests {
             ports: vec![PortNumber::from_index(0), PortNumber::from_index(2)],
         };
         let table = ForwardingTable::new(&[run(1, 9, 0), run(4, 4, 3)], &[group]);
-        let to = |lid| table.route(Lid::new(lid));
+        let to = |lid| table.to(Lid::new(lid));
+        let nowhere = Decision::Drop(DropReason::NoRoute);
         assert_eq!(to(3), Decision::Unicast(PortNumber::from_index(0)));
         assert_eq!(to(4), Decision::Unicast(PortNumber::from_index(3)));
-        assert_eq!(to(0), Decision::Unknown);
-        assert_eq!(to(10), Decision::Unknown);
-        assert_eq!(to(0xc000), Decision::Unknown);
+        assert_eq!(to(0), nowhere);
+        assert_eq!(to(10), nowhere);
+        assert_eq!(to(0xc000), Decision::Drop(DropReason::NoMulticastRoute));
         assert!(matches!(to(0xc001), Decision::Multicast(ports) if ports.len() == 2));
-        assert_eq!(to(0xffff), Decision::Unknown);
+        assert_eq!(to(0xffff), nowhere);
     }
 }

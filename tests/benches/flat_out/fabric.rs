@@ -24,7 +24,7 @@ use proto::wire::infiniband::{Bth, Opcode, PacketBuilder};
 use std::net::{IpAddr, Ipv4Addr};
 use std::num::NonZeroU64;
 use std::os::fd::{AsFd, BorrowedFd};
-use switchd::config::{MemoryConfig, PortConfig, Read, Route, SwitchConfig};
+use switchd::config::{MemoryConfig, PortConfig, Route, RoutingConfig, SwitchConfig};
 use switchd::switch::Switch;
 
 /// Twenty times what a core can forward, at dilation 1: the line is never what is waited for.
@@ -151,13 +151,15 @@ fn switch() -> SwitchConfig {
         name: "switch".to_owned(),
         seed: 1,
         lid: Lid::new(100),
-        memory: MemoryConfig { kind: "per-input".to_owned(), read: Read::Multi },
+        memory: MemoryConfig::default(),
         sl2vl: vec![0; 16],
         // As in the scenarios: a congestion point looks at every frame.
         scheme: SchemeConfig { kind: "ib-cca".to_owned(), params: toml::Table::new() },
-        ports: vec![PortConfig { faces_adapter: true, link }; 2],
+        ports: vec![PortConfig { faces_adapter: true, link, delay: Duration::ZERO }; 2],
         routes: vec![Route { first: DESTINATION, last: DESTINATION, port }],
         multicast: Vec::new(),
+        routing: RoutingConfig::default(),
+        watchdog: None,
     }
 }
 

@@ -176,6 +176,8 @@ fn event_members(
             members.with("priorities", priorities).with("fill", fill.get()).with("dir", dir)
         }
         EventKind::PauseExpired { priorities } => members.with("priorities", priorities),
+        EventKind::Storm { stuck } => members.with("stuck_ps", stuck.as_ps()),
+        EventKind::StormOver { lasted } => members.with("lasted_ps", lasted.as_ps()),
         EventKind::Watchdog => members,
         EventKind::Trigger { flow, qp, sl, ccti } => {
             members.with("flow", name(flow)).with("qp", qp).with("sl", sl).with("ccti", ccti)

@@ -191,7 +191,8 @@ fn read_switch(fields: &Fields<'_>) -> Option<Switch> {
         "single" => Read::Single,
         _ => Read::Multi,
     };
-    let memory = MemoryConfig { kind: fields.text("memory")?.to_owned(), read };
+    let memory =
+        MemoryConfig { kind: fields.text("memory")?.to_owned(), read, ..MemoryConfig::default() };
     Some(Switch { memory, buffer: fields.size("buffer")? })
 }
 

@@ -83,6 +83,11 @@ impl PauseGate {
         (timer.silence.total(now), timer.transitions)
     }
 
+    /// Frames of `lane` may start from `at` on, though its pause goes on.
+    pub(super) fn opened(&mut self, lane: VirtualLane, at: Instant) {
+        self.timers[lane.index()].opened_at = at;
+    }
+
     fn end(&mut self, priority: usize, at: Instant) {
         let timer = &mut self.timers[priority];
         timer.silence.end(at);

@@ -8,7 +8,9 @@ use proto::congestion::SchemeConfig;
 use proto::ids::{Lid, PortNumber, ServiceLevel};
 use proto::link::{CreditConfig, LinkConfig, LinkControl};
 use proto::units::{BitRate, Bytes, Duration, Instant};
-use switchd::config::{MemoryConfig, MulticastRoute, PortConfig, Read, Route, SwitchConfig};
+use switchd::config::{
+    MemoryConfig, MulticastRoute, PortConfig, Route, RoutingConfig, SwitchConfig,
+};
 
 /// Rate of every line.
 pub const RATE: BitRate = BitRate::gbps(8);
@@ -59,11 +61,16 @@ pub fn switch(ports: u8, lanes: u8) -> SwitchConfig {
         name: "s0".to_owned(),
         seed: 1,
         lid: Lid::new(100),
-        memory: MemoryConfig { kind: "per-input".to_owned(), read: Read::Multi },
+        memory: MemoryConfig::default(),
         sl2vl: (0..16).map(lane).collect(),
         scheme: scheme("none"),
-        ports: vec![PortConfig { faces_adapter: true, link: link(lanes) }; usize::from(ports)],
+        ports: vec![
+            PortConfig { faces_adapter: true, link: link(lanes), delay: Duration::ZERO };
+            usize::from(ports)
+        ],
         routes: (0..ports).map(route).collect(),
+        routing: RoutingConfig::default(),
+        watchdog: None,
         multicast: vec![MulticastRoute {
             lid: Lid::new(GROUP),
             ports: (0..ports - 1).map(port).collect(),

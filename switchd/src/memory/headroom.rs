@@ -1,0 +1,93 @@
+//! How much may still come in after a neighbour was told to be silent, and who leaves room for it.
+//!
+//! ```text
+//! our frame under way | PFC frame | cable | [reaction, jitter] its frame under way | cable
+//! ```
+//!
+//! During all of that it sends. Source: IEEE 802.1Q, annex N (buffer requirements for PFC).
+
+use super::models::Inlet;
+use proto::ids::PortNumber;
+use proto::units::{Bytes, Duration};
+
+/// A frame of MAC control, FCS included.
+const CONTROL_FRAME: Bytes = Bytes::new(64);
+
+/// Numbers that a memory model cannot keep its word with.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MemoryError {
+    /// A lossless priority would lose frames.
+    #[error(
+        "port {port}: headroom = {given}, but {needed} can still come in after its neighbour was \
+         told to be silent (both ways over the cable, jitter, the largest frame of each end)"
+    )]
+    Headroom {
+        /// Where.
+        port: PortNumber,
+        /// What is configured.
+        given: Bytes,
+        /// The least that holds.
+        needed: Bytes,
+    },
+    /// Nothing is left beside the headroom.
+    #[error("port {port}: headroom = {headroom} leaves nothing of a buffer of {buffer}")]
+    Buffer {
+        /// Where.
+        port: PortNumber,
+        /// What is configured.
+        headroom: Bytes,
+        /// The port's buffer.
+        buffer: Bytes,
+    },
+    /// Nothing is left to share.
+    #[error("pool.size = {size}, but reserves and headroom alone take {taken}")]
+    Pool {
+        /// What is configured.
+        size: Bytes,
+        /// Reserves and headroom of all ports.
+        taken: Bytes,
+    },
+    /// One priority's headroom does not fit the pool for all.
+    #[error("pool.headroom_pool = {pool} is less than headroom = {headroom}")]
+    HeadroomPool {
+        /// What is configured.
+        pool: Bytes,
+        /// What one may take.
+        headroom: Bytes,
+    },
+    /// Silence would never end.
+    #[error("pool.threshold = {threshold} is not above pool.hysteresis = {hysteresis}")]
+    Hysteresis {
+        /// What is configured.
+        threshold: Bytes,
+        /// What it must fall.
+        hysteresis: Bytes,
+    },
+}
+
+/// What can still come in by `inlet` after the decision that its neighbour shall be silent.
+pub fn needed(inlet: &Inlet, jitter: Duration) -> Bytes {
+    let on_its_way = inlet.rate.octets_in(inlet.delay * 2 + jitter);
+    on_its_way + inlet.full_frame * 2 + CONTROL_FRAME
+}
+
+/// Whether `given` octets a lossless priority, or input, are enough everywhere, if each takes
+/// `beside` more at each inlet.
+///
+/// # Errors
+/// Naming the first port where they are not.
+pub fn check(
+    inlets: &[Inlet],
+    jitter: Duration,
+    given: Bytes,
+    beside: impl Fn(&Inlet) -> Bytes,
+) -> Result<(), MemoryError> {
+    for (index, inlet) in inlets.iter().enumerate() {
+        let needed = needed(inlet, jitter) + beside(inlet);
+        if inlet.lossless != 0 && given < needed {
+            let port = PortNumber::from_index(index);
+            return Err(MemoryError::Headroom { port, given, needed });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,254 @@
+//! One memory for all inputs: a reserve for each port and priority, a shared part with a threshold
+//! for each, and headroom for those that must lose nothing.
+//!
+//! ```text
+//! | reserves | shared: up to the threshold of each, then silence is asked | headroom: what comes yet |
+//! ```
+//!
+//! A port and priority is silenced once its part of the shared octets has reached its threshold. What
+//! comes in from then on is headroom. It speaks again when its headroom is empty and it has fallen
+//! below the threshold by the hysteresis, or shares nothing any more. Thresholds that follow what is
+//! free move with every frame of anybody; each port and priority looks at its own when a frame of
+//! its own comes or goes, as switches do.
+//!
+//! A lossy priority has no headroom: its frames are dropped at the threshold, and where their queue
+//! at an output is full.
+//!
+//! Source: HPCC simulator, `switch-mmu.cc` (dynamic threshold, reserve, headroom, hysteresis).
+
+use super::headroom::{self, MemoryError};
+use super::level::Level;
+use super::models::Room;
+use super::{Admission, Memory};
+use crate::config::{PoolConfig, Threshold};
+use crate::port_set::PortSet;
+use proto::counters::DropReason;
+use proto::ids::{PortNumber, VirtualLane};
+use proto::units::Bytes;
+
+const PRIORITIES: usize = 8;
+
+/// What one port and priority holds: a priority group, as switches call it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Group {
+    reserved: Bytes,
+    shared: Level,
+    headroom: Level,
+    /// Its neighbour shall be silent.
+    silent: bool,
+}
+
+/// The memory.
+#[derive(Debug)]
+pub struct SharedPool {
+    /// By port and priority.
+    groups: Vec<Group>,
+    /// By port.
+    lossless: Vec<u8>,
+    numbers: PoolConfig,
+    /// The most that one group's headroom may be.
+    headroom_each: Bytes,
+    /// All groups' headroom, and the most it may be.
+    headroom: Level,
+    headroom_size: Bytes,
+    /// All groups' shared octets, and the most there may be.
+    shared: Bytes,
+    shared_size: Bytes,
+    /// All that is held.
+    held: Level,
+    changed: PortSet,
+}
+
+impl SharedPool {
+    /// An empty memory.
+    ///
+    /// # Errors
+    /// If the headroom does not hold what may still come in, if nothing is left to share, or if a
+    /// fixed threshold is too low for its hysteresis.
+    pub fn new(room: Room<'_>) -> Result<SharedPool, MemoryError> {
+        let numbers = room.numbers.pool;
+        let headroom_each = room.numbers.headroom;
+        headroom::check(room.inlets, room.numbers.jitter, headroom_each, |_| Bytes::ZERO)?;
+        let lossless = room.inlets.iter().map(|inlet| u64::from(inlet.lossless.count_ones()));
+        let lossless: u64 = lossless.sum();
+        let headroom_size = numbers.headroom_pool.unwrap_or(headroom_each * lossless);
+        if lossless > 0 && headroom_size < headroom_each {
+            let (pool, headroom) = (headroom_size, headroom_each);
+            return Err(MemoryError::HeadroomPool { pool, headroom });
+        }
+        if let Threshold::Octets(threshold) = numbers.threshold
+            && threshold <= numbers.hysteresis
+        {
+            let hysteresis = numbers.hysteresis;
+            return Err(MemoryError::Hysteresis { threshold, hysteresis });
+        }
+        let groups = room.inlets.len() * PRIORITIES;
+        let taken = numbers.reserve * groups as u64 + headroom_size;
+        if taken >= numbers.size {
+            return Err(MemoryError::Pool { size: numbers.size, taken });
+        }
+        Ok(SharedPool {
+            groups: vec![Group::default(); groups],
+            lossless: room.inlets.iter().map(|inlet| inlet.lossless).collect(),
+            numbers,
+            headroom_each,
+            headroom: Level::default(),
+            headroom_size,
+            shared: Bytes::ZERO,
+            shared_size: numbers.size - taken,
+            held: Level::default(),
+            changed: PortSet::EMPTY,
+        })
+    }
+
+    fn is_lossless(&self, input: PortNumber, lane: VirtualLane) -> bool {
+        self.lossless[input.index()] >> lane.get() & 1 == 1
+    }
+
+    /// What one group may share at present.
+    fn threshold(&self) -> Bytes {
+        match self.numbers.threshold {
+            Threshold::Octets(octets) => octets,
+            Threshold::Shift(shift) => {
+                let free = (self.shared_size - self.shared).get();
+                Bytes::new(free.checked_shr(shift.into()).unwrap_or(0))
+            }
+        }
+    }
+
+    /// Whether `shared` octets that a group's reserve does not hold may be shared or are headroom.
+    fn place(&self, group: &Group, size: Bytes, lossless: bool) -> Result<Part, DropReason> {
+        let threshold = self.threshold();
+        let fits = self.shared + size <= self.shared_size;
+        if !lossless {
+            let within = fits && group.shared.get() + size <= threshold;
+            return if within { Ok(Part::Shared) } else { Err(DropReason::BufferFull) };
+        }
+        // The frame that reaches the threshold is not headroom yet: nobody was asked to be silent.
+        if fits && (!group.silent || group.shared.get() < threshold) {
+            return Ok(Part::Shared);
+        }
+        let holds = group.headroom.get() + size <= self.headroom_each
+            && self.headroom.get() + size <= self.headroom_size;
+        if holds { Ok(Part::Headroom) } else { Err(DropReason::HeadroomOverrun) }
+    }
+
+    /// Whether the neighbour of a lossless group shall be silent, or go on as it does.
+    fn judge(&mut self, input: PortNumber, index: usize) {
+        let threshold = self.threshold();
+        let group = &mut self.groups[index];
+        let shared = group.shared.get();
+        let silent = if group.silent {
+            let low = shared == Bytes::ZERO || shared + self.numbers.hysteresis <= threshold;
+            group.headroom.get() > Bytes::ZERO || !low
+        } else {
+            group.headroom.get() > Bytes::ZERO || shared > Bytes::ZERO && shared >= threshold
+        };
+        if std::mem::replace(&mut group.silent, silent) != silent {
+            self.changed.insert(input);
+        }
+    }
+}
+
+/// Where the octets beyond a group's reserve are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    Shared,
+    Headroom,
+}
+
+fn index(input: PortNumber, lane: VirtualLane) -> usize {
+    input.index() * PRIORITIES + lane.index()
+}
+
+impl Memory for SharedPool {
+    fn admit(&mut self, input: PortNumber, lane: VirtualLane, size: Bytes) -> Admission {
+        let (at, lossless) = (index(input, lane), self.is_lossless(input, lane));
+        let group = self.groups[at];
+        let reserved = size.min(self.numbers.reserve - group.reserved);
+        let beyond = size - reserved;
+        if beyond > Bytes::ZERO {
+            match self.place(&group, beyond, lossless) {
+                Ok(Part::Shared) => {
+                    self.groups[at].shared.rise(beyond);
+                    self.shared += beyond;
+                }
+                Ok(Part::Headroom) => {
+                    self.groups[at].headroom.rise(beyond);
+                    self.headroom.rise(beyond);
+                }
+                Err(reason) => return Admission::Refused(reason),
+            }
+        }
+        self.groups[at].reserved += reserved;
+        self.held.rise(size);
+        if lossless {
+            self.judge(input, at);
+        }
+        Admission::Taken
+    }
+
+    /// Headroom is given back first, the reserve last.
+    fn release(&mut self, input: PortNumber, lane: VirtualLane, size: Bytes) {
+        let at = index(input, lane);
+        let group = &mut self.groups[at];
+        let headroom = size.min(group.headroom.get());
+        let shared = (size - headroom).min(group.shared.get());
+        group.headroom.fall(headroom);
+        group.shared.fall(shared);
+        group.reserved = group.reserved - (size - headroom - shared);
+        self.headroom.fall(headroom);
+        self.shared = self.shared - shared;
+        self.held.fall(size);
+        if self.is_lossless(input, lane) {
+            self.judge(input, at);
+        }
+    }
+
+    fn may_join(&self, input: PortNumber, lane: VirtualLane, size: Bytes, standing: Bytes) -> bool {
+        let within = |limit| standing + size <= limit;
+        self.is_lossless(input, lane) || self.numbers.lossy_queue.is_none_or(within)
+    }
+
+    fn demands(&self, input: PortNumber) -> u8 {
+        let first = input.index() * PRIORITIES;
+        let groups = self.groups[first..first + PRIORITIES].iter().enumerate();
+        groups.fold(0, |bits, (priority, group)| bits | u8::from(group.silent) << priority)
+    }
+
+    fn take_changed(&mut self) -> PortSet {
+        std::mem::take(&mut self.changed)
+    }
+
+    fn held(&self, input: PortNumber, lane: VirtualLane) -> Option<Bytes> {
+        let group = &self.groups[index(input, lane)];
+        Some(group.reserved + group.shared.get() + group.headroom.get())
+    }
+
+    fn read(&self, input: PortNumber, named: &mut Vec<(String, u64)>) {
+        let first = input.index() * PRIORITIES;
+        for (priority, group) in self.groups[first..first + PRIORITIES].iter().enumerate() {
+            let levels = [("shared", group.shared), ("headroom", group.headroom)];
+            for (what, level) in levels.into_iter().filter(|(_, level)| level.max() > Bytes::ZERO) {
+                named.push((format!("pg{priority}_{what}_watermark"), level.max().get()));
+            }
+        }
+        // The memory belongs to no port; the first one tells of it.
+        if input.index() == 0 {
+            named.push(("buffer_pool_watermark".to_owned(), self.held.max().get()));
+            named.push(("headroom_pool_watermark".to_owned(), self.headroom.max().get()));
+        }
+    }
+
+    fn restart_watermarks(&mut self) {
+        for group in &mut self.groups {
+            group.shared.restart();
+            group.headroom.restart();
+        }
+        self.headroom.restart();
+        self.held.restart();
+    }
+}
+
+#[cfg(test)]
+mod tests;

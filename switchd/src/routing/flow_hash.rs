@@ -1,0 +1,69 @@
+//! A number for the flow of a frame: the same for all frames of a flow, far apart for different ones.
+//!
+//! A flow is addresses, protocol and ports where IP and UDP or TCP say them, else a pair of MAC
+//! addresses. Fragments have no ports but in the first, so for them ports do not count.
+
+use proto::wire::ethernet::{Envelope, ethertype};
+use proto::wire::internet::{Ipv4View, Ipv6View};
+
+/// Protocols that begin with two ports: TCP and UDP.
+const WITH_PORTS: [u8; 2] = [6, ethertype::UDP];
+
+/// The number of the frame's flow; `seed` tells switches apart, so that not all of them split the same
+/// way what one has split before.
+pub fn flow_hash(octets: &[u8], seed: u64) -> u64 {
+    let mut hash = Hash(seed);
+    let Ok(envelope) = Envelope::parse(octets) else { return hash.0 };
+    let packet = &octets[envelope.octets_len()..];
+    match envelope.ethertype() {
+        ethertype::IPV4 => ipv4(packet, &mut hash),
+        ethertype::IPV6 => ipv6(packet, &mut hash),
+        _ => None,
+    }
+    .unwrap_or_else(|| {
+        hash.take(envelope.header.destination.number());
+        hash.take(envelope.header.source.number());
+    });
+    hash.0
+}
+
+fn ipv4(packet: &[u8], hash: &mut Hash) -> Option<()> {
+    let header = Ipv4View::new(packet).ok()?;
+    let [source, destination] = [header.source(), header.destination()].map(|ip| ip.to_bits());
+    hash.take(u64::from(source) << 32 | u64::from(destination));
+    let ports = packet.get(usize::from(header.header_words()) * 4..)?;
+    if !header.is_fragment() {
+        hash.ports(header.protocol(), ports);
+    }
+    Some(())
+}
+
+fn ipv6(packet: &[u8], hash: &mut Hash) -> Option<()> {
+    let header = Ipv6View::new(packet).ok()?;
+    for address in [header.source(), header.destination()].map(|ip| ip.to_bits()) {
+        hash.take((address >> 64) as u64);
+        hash.take(address as u64);
+    }
+    hash.ports(header.next_header(), packet.get(40..)?);
+    Some(())
+}
+
+struct Hash(u64);
+
+impl Hash {
+    /// Mixes another number in, so that each of its bits changes half of the result's.
+    ///
+    /// Source: Steele, Lea, Flood, "Fast splittable pseudorandom number generators" (SplitMix64).
+    fn take(&mut self, value: u64) {
+        let mut z = (self.0 ^ value).wrapping_add(0x9e37_79b9_7f4a_7c15);
+        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        self.0 = z ^ z >> 31;
+    }
+
+    fn ports(&mut self, protocol: u8, octets: &[u8]) {
+        let ports = octets.first_chunk::<4>().filter(|_| WITH_PORTS.contains(&protocol));
+        let ports = ports.map_or(0, |ports| u32::from_be_bytes(*ports));
+        self.take(u64::from(protocol) << 32 | u64::from(ports));
+    }
+}

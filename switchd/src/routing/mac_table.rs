@@ -1,0 +1,158 @@
+//! Forwarding by MAC address: entries that were planned, addresses that were learned, and flooding of
+//! what nobody knows.
+//!
+//! The adapters of the plan are found by their number in a plain table; several ports for one are
+//! alternatives, of which a flow always takes the same. Foreign addresses are learned from the frames
+//! they send and forgotten when they fall silent; a frame for an unknown one or for a group goes out
+//! by every port but its own. Nobody cuts loops here as a spanning tree does, so what a port may
+//! flood is limited.
+//!
+//! Source: IEEE 802.1Q, 8.6 (forwarding), 8.7 (learning), 8.8 (the filtering database).
+
+use super::flow_hash::flow_hash;
+use super::{Decision, Passing, RoutingPolicy};
+use crate::config::{Route, RoutingConfig};
+use proto::counters::DropReason;
+use proto::ids::{Lid, PortNumber};
+use proto::units::Instant;
+use proto::wire::ethernet::{MacAddress, plan};
+use std::collections::HashMap;
+
+/// 01-80-C2-00-00-00 to -0F stay on their link. Source: IEEE 802.1Q, table 8-1.
+const RESERVED: u64 = 0x0180_c200_0000;
+
+/// Where an address was last seen.
+#[derive(Clone, Copy, Debug)]
+struct Learned {
+    port: PortNumber,
+    seen: Instant,
+}
+
+/// What one port floods.
+#[derive(Clone, Copy, Debug, Default)]
+struct Flood {
+    frames: u64,
+    /// When its next frame would be due if it had flooded evenly.
+    due: Instant,
+}
+
+/// The table of a switch.
+#[derive(Debug)]
+pub struct MacTable {
+    numbers: RoutingConfig,
+    /// By adapter number; nothing for those without a route.
+    planned: Vec<Vec<PortNumber>>,
+    learned: HashMap<u64, Learned>,
+    ports: Vec<PortNumber>,
+    /// By port.
+    floods: Vec<Flood>,
+    seed: u64,
+}
+
+impl MacTable {
+    /// The table of a switch of `ports` ports with these routes and nothing learned; `seed` tells its
+    /// choices among ports from those of other switches.
+    pub fn new(routes: &[Route], ports: usize, numbers: &RoutingConfig, seed: u64) -> MacTable {
+        let mut planned: Vec<Vec<PortNumber>> = Vec::new();
+        for route in routes {
+            let (first, last) = (usize::from(route.first.get()), usize::from(route.last.get()));
+            if planned.len() <= last {
+                planned.resize(last + 1, Vec::new());
+            }
+            for alternatives in planned.iter_mut().take(last + 1).skip(first) {
+                if !alternatives.contains(&route.port) {
+                    alternatives.push(route.port);
+                }
+            }
+        }
+        MacTable {
+            numbers: numbers.clone(),
+            planned,
+            learned: HashMap::new(),
+            ports: (0..ports).map(PortNumber::from_index).collect(),
+            floods: vec![Flood::default(); ports],
+            seed,
+        }
+    }
+
+    /// The ports of an adapter of the plan.
+    fn planned(&self, address: u64) -> Option<&[PortNumber]> {
+        let adapter: Lid = plan::adapter_of_mac(MacAddress::from_number(address))?;
+        let ports = self.planned.get(usize::from(adapter.get()))?;
+        (!ports.is_empty()).then_some(ports)
+    }
+
+    fn is_old(&self, entry: &Learned, now: Instant) -> bool {
+        now.since(entry.seen) > self.numbers.age
+    }
+
+    /// Notes by which port a foreign address is reached. A full table forgets what is old, and learns
+    /// nothing if nothing is.
+    fn learn(&mut self, source: u64, port: PortNumber, now: Instant) {
+        let address = MacAddress::from_number(source);
+        if address.is_group() || self.planned(source).is_some() {
+            return;
+        }
+        if self.learned.len() >= self.numbers.learned_max && !self.learned.contains_key(&source) {
+            let age = self.numbers.age;
+            self.learned.retain(|_, entry| now.since(entry.seen) <= age);
+            if self.learned.len() >= self.numbers.learned_max {
+                return;
+            }
+        }
+        self.learned.insert(source, Learned { port, seen: now });
+    }
+
+    /// Whether `port` may flood another frame now.
+    fn may_flood(&mut self, port: PortNumber, now: Instant) -> bool {
+        let flood = &mut self.floods[port.index()];
+        let due = flood.due.max(now) + self.numbers.flood_gap;
+        let may = due.since(now) <= self.numbers.flood_gap * self.numbers.flood_burst;
+        if may {
+            *flood = Flood { frames: flood.frames + 1, due };
+        }
+        may
+    }
+}
+
+impl RoutingPolicy for MacTable {
+    fn route(&mut self, packet: Passing<'_>) -> Decision<'_> {
+        let Passing { input, headers, octets, now } = packet;
+        self.learn(headers.source, input, now);
+        if headers.destination & !0xf == RESERVED {
+            return Decision::Drop(DropReason::ReservedAddress);
+        }
+        if let Some(ports) = self.planned(headers.destination) {
+            return match *ports {
+                [port] => Decision::Unicast(port),
+                _ => {
+                    let flow = u128::from(flow_hash(octets, self.seed));
+                    Decision::Unicast(ports[((flow * ports.len() as u128) >> 64) as usize])
+                }
+            };
+        }
+        let known = self.learned.get(&headers.destination);
+        if let Some(entry) = known.filter(|entry| !self.is_old(entry, now)) {
+            return Decision::Unicast(entry.port);
+        }
+        if self.may_flood(input, now) {
+            Decision::Multicast(&self.ports)
+        } else {
+            Decision::Drop(DropReason::FloodLimit)
+        }
+    }
+
+    fn read(&self, port: PortNumber, named: &mut Vec<(String, u64)>) {
+        let flooded = self.floods[port.index()].frames;
+        if flooded > 0 {
+            named.push(("flooded_packets".to_owned(), flooded));
+        }
+        let here = self.learned.values().filter(|entry| entry.port == port).count();
+        if here > 0 {
+            named.push(("learned_addresses".to_owned(), here as u64));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,197 @@
+//! From a configuration to a switch, or to what is wrong with it.
+
+use super::Switch;
+use crate::config::{PortConfig, SwitchConfig};
+use crate::egress::Egress;
+use crate::egress::marking::Dialect;
+use crate::memory::headroom::MemoryError;
+use crate::memory::models::{self, Inlet, Model, Room};
+use crate::memory::queues::{QueueShape, Queues};
+use crate::port_set::PortSet;
+use crate::routing::policies;
+use crate::service_levels::ServiceLevels;
+use crate::watchdog::Watchdog;
+use proto::congestion::{Place, schemes};
+use proto::counters::Balance;
+use proto::events::EventLog;
+use proto::frame::FramePool;
+use proto::ids::PortNumber;
+use proto::link::credit::block_octets;
+use proto::link::port::LinkPort;
+use proto::link::{LinkConfig, LinkControl, PauseMode};
+use proto::random::Random;
+use proto::units::{Bytes, Duration, Instant};
+
+/// What a frame of Ethernet may have beyond a full one: two tags, IPv6, and the longest extended headers.
+const RARE_HEADERS: Bytes = Bytes::new(8 + 20 + 28);
+
+/// Why a switch cannot be built.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConfigError {
+    /// No memory model of that name, or none for this technology.
+    #[error("unknown memory model {0:?}")]
+    Memory(String),
+    /// The memory model's numbers do not hold.
+    #[error(transparent)]
+    Room(#[from] MemoryError),
+    /// No routing policy of that name, or none for this technology.
+    #[error("unknown routing policy {0:?}")]
+    Routing(String),
+    /// No scheme of that name.
+    #[error("unknown scheme {0:?}")]
+    Scheme(String),
+    /// The service level map needs sixteen entries of at most 15, or sixteen for each pair of ports.
+    #[error(
+        "the service level map needs sixteen lanes from 0 to 15, for all or for each pair of ports"
+    )]
+    ServiceLevels,
+    /// A port number beyond the last port.
+    #[error("a route leads out of port {0}, which the switch does not have")]
+    Port(PortNumber),
+    /// A switch has 1 to 254 ports.
+    #[error("a switch has 1 to 254 ports, not {0}")]
+    Ports(usize),
+    /// Frames of one technology cannot leave by a port of the other.
+    #[error("port {0} is of another technology than port 1")]
+    Technology(PortNumber),
+    /// A watchdog watches pauses, and looks now and then.
+    #[error("a watchdog needs links that can be paused, and a poll above 0")]
+    Watchdog,
+}
+
+impl Switch {
+    /// The switch that `config` describes.
+    ///
+    /// # Errors
+    /// If the configuration names something that does not exist, or numbers that do not hold.
+    pub fn new(config: SwitchConfig) -> Result<Switch, ConfigError> {
+        let count = config.ports.len();
+        let (dialect, model) = check(&config)?;
+        let ethernet = dialect == Dialect::Ethernet;
+        let policy = policies::find(config.routing.kind.as_deref(), ethernet)
+            .ok_or_else(|| ConfigError::Routing(config.routing.kind.clone().unwrap_or_default()))?;
+        let sl2vl = match dialect {
+            Dialect::Infiniband => ServiceLevels::new(&config.sl2vl, count),
+            Dialect::Ethernet => Some(ServiceLevels::identity(count)),
+        };
+        let ports: Vec<LinkPort> = (0..count)
+            .map(|index| {
+                let number = PortNumber::from_index(index);
+                LinkPort::new(number, &config.ports[index].link, Instant::ZERO)
+            })
+            .collect();
+        let lanes = usize::from(ports.iter().map(LinkPort::data_lanes).max().unwrap_or(1));
+        let mut stirred = PortSet::EMPTY;
+        ports.iter().for_each(|port| stirred.insert(port.number()));
+        Ok(Switch {
+            lid: config.lid,
+            egress: ports
+                .iter()
+                .map(|port| output(&config, port, dialect))
+                .collect::<Result<_, _>>()?,
+            due: vec![Instant::NEVER; count],
+            queues: queues(&config, lanes, dialect),
+            memory: (model.make)(Room {
+                inlets: &config.ports.iter().map(inlet).collect::<Vec<_>>(),
+                by_credits: !ethernet,
+                numbers: &config.memory,
+            })?,
+            routing: (policy.make)(&config),
+            sl2vl: sl2vl.ok_or(ConfigError::ServiceLevels)?,
+            watchdog: config.watchdog.map(|numbers| Watchdog::new(numbers, count, lanes)),
+            ports,
+            pool: FramePool::default(),
+            log: EventLog::default(),
+            stirred,
+            groups: Vec::new(),
+            balance: Balance::default(),
+        })
+    }
+}
+
+/// What can be told without making anything.
+fn check(config: &SwitchConfig) -> Result<(Dialect, &'static Model), ConfigError> {
+    let count = config.ports.len();
+    if !(1..=254).contains(&count) {
+        return Err(ConfigError::Ports(count));
+    }
+    let dialects: Vec<Dialect> = config.ports.iter().map(|port| dialect(&port.link)).collect();
+    let dialect = dialects[0];
+    if let Some(index) = dialects.iter().position(|other| *other != dialect) {
+        return Err(ConfigError::Technology(PortNumber::from_index(index)));
+    }
+    let routed = config.routes.iter().map(|route| route.port);
+    let grouped = config.multicast.iter().flat_map(|group| group.ports.iter().copied());
+    if let Some(port) = routed.chain(grouped).find(|port| port.index() >= count) {
+        return Err(ConfigError::Port(port));
+    }
+    let pauses = dialect == Dialect::Ethernet;
+    if config.watchdog.is_some_and(|watchdog| !pauses || watchdog.poll == Duration::ZERO) {
+        return Err(ConfigError::Watchdog);
+    }
+    models::find(&config.memory.kind)
+        .filter(|model| model.with_credits || pauses)
+        .map(|model| (dialect, model))
+        .ok_or_else(|| ConfigError::Memory(config.memory.kind.clone()))
+}
+
+/// What a link's frames look like, and with that what may be written into them.
+fn dialect(link: &LinkConfig) -> Dialect {
+    match link.control {
+        LinkControl::Credits(_) => Dialect::Infiniband,
+        LinkControl::Pause(_) => Dialect::Ethernet,
+    }
+}
+
+/// A port as memory sees it. PAUSE knows no priorities: what it protects, it protects in all of them.
+fn inlet(port: &PortConfig) -> Inlet {
+    let lossless = match &port.link.control {
+        LinkControl::Credits(_) => 0,
+        LinkControl::Pause(pause) => match pause.mode {
+            PauseMode::None => 0,
+            PauseMode::Global => u8::MAX,
+            PauseMode::Pfc => pause.lossless,
+        },
+    };
+    Inlet {
+        buffer: port.link.buffer,
+        rate: port.link.rate,
+        delay: port.delay,
+        full_frame: port.link.full_frame() + RARE_HEADERS,
+        lossless,
+    }
+}
+
+fn queues(config: &SwitchConfig, lanes: usize, dialect: Dialect) -> Queues {
+    let full_frame = config.ports.iter().map(|port| port.link.full_frame()).max();
+    Queues::new(QueueShape {
+        ports: config.ports.len(),
+        lanes,
+        read: config.memory.read,
+        full_frame: full_frame.unwrap_or_default(),
+        unit: match dialect {
+            Dialect::Infiniband => block_octets(1).get(),
+            Dialect::Ethernet => 1,
+        },
+    })
+}
+
+fn output(config: &SwitchConfig, port: &LinkPort, dialect: Dialect) -> Result<Egress, ConfigError> {
+    let scheme = schemes::find(&config.scheme.kind)
+        .ok_or_else(|| ConfigError::Scheme(config.scheme.kind.clone()))?;
+    let number = port.number();
+    let described = &config.ports[number.index()];
+    let points = (0..port.data_lanes()).map(|lane| {
+        let purpose = format!("congestion point {number}/{lane}");
+        (scheme.congestion_point)(Place {
+            params: &config.scheme.params,
+            line_rate: described.link.rate,
+            full_frame: described.link.full_frame(),
+            buffer: port.lane_buffer(),
+            port: number,
+            faces_adapter: described.faces_adapter,
+            random: Random::stream(config.seed, &config.name, &purpose),
+        })
+    });
+    Ok(Egress::new(points.collect(), config.ports.len(), dialect))
+}

@@ -1,0 +1,224 @@
+//! The way of a packet through the switch: route, room, queue; and what follows its last bit.
+//!
+//! A packet that is dropped before it was admitted has only what its port took for it: a place in the
+//! input buffer where credits account for it, nothing where pauses do.
+
+use super::Switch;
+use crate::egress::{Placed, UnderWay};
+use crate::memory::Admission;
+use crate::memory::queues::{Queues, Stored};
+use crate::routing::{Decision, Passing};
+use proto::counters::DropReason;
+use proto::frame::{Frame, FrameHeaders};
+use proto::ids::{Lid, PortNumber, ServiceLevel, VirtualLane};
+use proto::link::port::LinkPort;
+use proto::units::{Bytes, Instant};
+
+/// What travels with a packet through the switch.
+#[derive(Clone, Copy)]
+pub(super) struct Packet {
+    pub headers: FrameHeaders,
+    pub lane: VirtualLane,
+    pub arrived: Instant,
+    pub now: Instant,
+}
+
+/// Room that a packet, or the copies of one, have taken.
+#[derive(Clone, Copy)]
+pub(super) struct Taken {
+    pub input: PortNumber,
+    pub lane: VirtualLane,
+    pub size: Bytes,
+    /// Copies of one packet share this key.
+    pub group: Option<u32>,
+}
+
+impl Switch {
+    /// A packet passed its port's checks.
+    pub(super) fn relay(&mut self, port: PortNumber, frame: Frame, packet: Packet) {
+        if packet.lane == VirtualLane::MANAGEMENT {
+            let destination = Lid::new(packet.headers.destination as u16);
+            if destination == Lid::PERMISSIVE || destination == self.lid {
+                return self.discard(port, frame, packet, DropReason::Management);
+            }
+        }
+        let Packet { ref headers, now, .. } = packet;
+        let passing = Passing { input: port, headers, octets: &frame.octets, now };
+        match self.routing.route(passing) {
+            Decision::Unicast(output) if output == port => {
+                self.discard(port, frame, packet, DropReason::Hairpin);
+            }
+            Decision::Unicast(output) => match self.admit(port, &packet) {
+                Admission::Taken => self.enqueue(port, output, frame, packet, None),
+                Admission::Refused(reason) => self.discard(port, frame, packet, reason),
+            },
+            Decision::Multicast(outputs) => {
+                let outputs: Vec<_> = outputs.iter().copied().filter(|out| *out != port).collect();
+                self.replicate(port, &outputs, frame, packet);
+            }
+            Decision::Drop(reason) => self.discard(port, frame, packet, reason),
+        }
+    }
+
+    /// Queues a copy of one packet at each output; they share its place in the input buffer.
+    fn replicate(
+        &mut self,
+        port: PortNumber,
+        outputs: &[PortNumber],
+        frame: Frame,
+        packet: Packet,
+    ) {
+        let Some((last, others)) = outputs.split_last() else {
+            return self.discard(port, frame, packet, DropReason::Hairpin);
+        };
+        if let Admission::Refused(reason) = self.admit(port, &packet) {
+            return self.discard(port, frame, packet, reason);
+        }
+        let group = self.groups.iter().position(|copies| *copies == 0).unwrap_or(self.groups.len());
+        if group == self.groups.len() {
+            self.groups.push(0);
+        }
+        self.groups[group] = outputs.len() as u32;
+        self.balance.injected += others.len() as u64;
+        for output in others {
+            self.enqueue(port, *output, frame.clone(), packet, Some(group as u32));
+        }
+        self.enqueue(port, *last, frame, packet, Some(group as u32));
+    }
+
+    fn enqueue(
+        &mut self,
+        port: PortNumber,
+        output: PortNumber,
+        frame: Frame,
+        packet: Packet,
+        group: Option<u32>,
+    ) {
+        self.stirred.insert(output);
+        if packet.lane == VirtualLane::MANAGEMENT {
+            if let Err(frame) = self.egress[output.index()].store_management(frame) {
+                self.discard(port, frame, packet, DropReason::ManagementOverrun);
+            }
+            return;
+        }
+        let Packet { headers, lane: input_lane, arrived, now } = packet;
+        let lane = self.sl2vl.lane(port, output, ServiceLevel::truncate(headers.level));
+        if let Some((place, reason)) = self.refusal(port, output, lane, &packet) {
+            self.release(Taken { input: port, lane: input_lane, size: headers.size, group }, now);
+            return self.lose(place, frame, packet, reason);
+        }
+        let stored = Stored { frame, headers, input: port, input_lane, arrived, group };
+        let is_head = self.queues.store(stored, output, lane);
+        let place = Placed { input: port, output, lane };
+        let out = &mut self.ports[output.index()];
+        note_queue(&self.queues, place, out, now);
+        let (egress, queues) = (&mut self.egress[output.index()], &mut self.queues);
+        egress.on_stored(place, is_head, queues, out, now, &mut self.log);
+    }
+
+    /// Why a packet may not join the queue of `output` and `lane`, and the port that counts it.
+    fn refusal(
+        &mut self,
+        input: PortNumber,
+        output: PortNumber,
+        lane: VirtualLane,
+        packet: &Packet,
+    ) -> Option<(PortNumber, DropReason)> {
+        if lane == VirtualLane::MANAGEMENT || !self.ports[output.index()].is_operational(lane) {
+            return Some((input, DropReason::Lane));
+        }
+        if self.gives_up(output, lane) {
+            return Some((output, DropReason::PauseStorm));
+        }
+        let standing = self.queues.standing(output, lane);
+        let joins = self.memory.may_join(input, packet.lane, packet.headers.size, standing);
+        (!joins).then_some((output, DropReason::QueueFull))
+    }
+
+    /// Takes room for a packet of which copies will wait.
+    fn admit(&mut self, port: PortNumber, packet: &Packet) -> Admission {
+        if packet.lane == VirtualLane::MANAGEMENT {
+            return Admission::Taken;
+        }
+        let admission = self.memory.admit(port, packet.lane, packet.headers.size);
+        self.tell(port, packet.lane, packet.now);
+        admission
+    }
+
+    /// A packet ends here before it was admitted.
+    fn discard(&mut self, port: PortNumber, frame: Frame, packet: Packet, reason: DropReason) {
+        self.ports[port.index()].release(packet.lane, packet.headers.size, packet.now);
+        self.stirred.insert(port);
+        self.lose(port, frame, packet, reason);
+    }
+
+    /// Counts a packet that ends here at the port which is to blame.
+    fn lose(&mut self, port: PortNumber, frame: Frame, packet: Packet, reason: DropReason) {
+        let size = packet.headers.size;
+        let tc = packet.lane.get();
+        self.ports[port.index()].count_drop(reason, size, tc, packet.now, &mut self.log);
+        self.pool.recycle(frame);
+    }
+
+    /// Gives room back, once all copies that share it are gone.
+    pub(super) fn release(&mut self, taken: Taken, at: Instant) {
+        let Taken { input, lane, size, group } = taken;
+        if let Some(group) = group {
+            let copies = &mut self.groups[group as usize];
+            *copies -= 1;
+            if *copies > 0 {
+                return;
+            }
+        }
+        self.memory.release(input, lane, size);
+        self.ports[input.index()].release(lane, size, at);
+        self.stirred.insert(input);
+        self.tell(input, lane, at);
+    }
+
+    /// Room was taken or given back: ports are told how full they are, and whom they shall silence.
+    fn tell(&mut self, port: PortNumber, lane: VirtualLane, now: Instant) {
+        // Where ports account for their buffers themselves, there is nothing to tell.
+        let Some(held) = self.memory.held(port, lane) else { return };
+        self.ports[port.index()].note_input(lane, held, now);
+        for input in self.memory.take_changed().iter() {
+            let demands = self.memory.demands(input);
+            self.ports[input.index()].demand(demands, now);
+            self.stirred.insert(input);
+        }
+    }
+
+    /// The last bit of a frame has left `output` by now: its room is free, and the frame behind it is
+    /// judged.
+    #[inline]
+    pub(super) fn finish(&mut self, output: PortNumber, now: Instant) {
+        if let Some(done) = self.egress[output.index()].finish(now) {
+            self.finished(output, done);
+        }
+    }
+
+    fn finished(&mut self, output: PortNumber, done: UnderWay) {
+        let index = output.index();
+        let UnderWay { input, input_lane, lane, size, end, group, waited } = done;
+        self.release(Taken { input, lane: input_lane, size, group }, end);
+        let place = Placed { input, output, lane };
+        let queues = &mut self.queues;
+        let has_head = queues.finished(input, output, lane, size).is_some();
+        let port = &mut self.ports[index];
+        note_queue(queues, place, port, end);
+        if has_head {
+            let blocked = port.blocked_since(lane).or(waited);
+            self.egress[index].on_head(place, blocked, queues, port, end, &mut self.log);
+        }
+        self.stirred.insert(output);
+        if self.queues.couples_outputs() {
+            self.ports.iter().for_each(|port| self.stirred.insert(port.number()));
+        }
+    }
+}
+
+/// The port shows how much waits for it.
+pub(super) fn note_queue(queues: &Queues, place: Placed, port: &mut LinkPort, now: Instant) {
+    let standing = queues.standing(place.output, place.lane).get();
+    port.counters_mut(place.lane).out_queue.set(standing, now);
+}
