@@ -3,7 +3,7 @@
 use crate::bench::Bench;
 use crate::tape::Tape;
 use nicd::config::{
-    Arrivals, ClassConfig, CnpBody, NicConfig, Operation, QueuePairOrder, Target, TrafficConfig,
+    Arrivals, ClassConfig, CnpBody, Encapsulation, NicConfig, Operation, QueuePairOrder, Target, TrafficConfig,
     Transport,
 };
 use nicd::nic::Nic;
@@ -52,6 +52,7 @@ fn config(choice: u8, traffic: u8) -> NicConfig {
         rnr_timer: Duration::from_us(3),
         receive_depth: if choice & 8 == 0 { 0 } else { 2 },
         receive_refill: Duration::from_us(5),
+        wire: Encapsulation::Infiniband,
         cnp_body: if choice & 16 == 0 { CnpBody::Reserved16 } else { CnpBody::None },
         sl2vl: vec![0; 16],
         scheme: SchemeConfig {

@@ -1,6 +1,9 @@
 //! What a NIC is told before it starts.
 
 pub mod check;
+pub mod encapsulation;
+
+pub use encapsulation::{DrainConfig, Encapsulation, RoceConfig, RoceVersion, StormConfig};
 
 use proto::congestion::SchemeConfig;
 use proto::ids::{Lid, ServiceLevel};
@@ -36,9 +39,12 @@ pub struct NicConfig {
     pub receive_depth: u32,
     /// How long the user takes to post one receive buffer again.
     pub receive_refill: Duration,
-    /// What a CNP carries after its BTH.
+    /// The dialect of its packets.
+    #[serde(default)]
+    pub wire: Encapsulation,
+    /// What a CNP carries after its BTH on InfiniBand.
     pub cnp_body: CnpBody,
-    /// The service level to virtual lane map of the port, sixteen entries.
+    /// The service level to virtual lane map of the port on InfiniBand, sixteen entries.
     pub sl2vl: Vec<u8>,
     /// Congestion control.
     pub scheme: SchemeConfig,

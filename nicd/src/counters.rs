@@ -5,7 +5,7 @@ use proto::counters::{FlowId, FlowReading, LatencyReading, ReceptionReading};
 use proto::units::{Duration, Instant};
 
 macro_rules! named_totals {
-    ($($(#[$doc:meta])* $variant:ident = $name:literal;)*) => {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal, $on:ident;)*) => {
         /// A total that `ethtool`, `rdma statistic` or a subnet manager would show by this name.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr(usize)]
@@ -19,47 +19,65 @@ macro_rules! named_totals {
             pub const fn name(self) -> &'static str {
                 match self { $(Total::$variant => $name,)* }
             }
+
+            /// Whether adapters of this technology have it.
+            const fn exists_on(self, is_roce: bool) -> bool {
+                match match self { $(Total::$variant => On::$on,)* } {
+                    On::Both => true,
+                    On::Infiniband => !is_roce,
+                    On::Roce => is_roce,
+                }
+            }
         }
     };
 }
 
+/// Which adapters have a total.
+enum On {
+    Both,
+    Infiniband,
+    Roce,
+}
+
 named_totals! {
     /// Data frames received with FECN.
-    EcnMarked = "np_ecn_marked_packets";
+    EcnMarked = "np_ecn_marked_packets", Infiniband;
+    /// Data frames received with CE.
+    EcnMarkedRoce = "np_ecn_marked_roce_packets", Roce;
     /// Congestion notification packets sent.
-    CnpSent = "np_cnp_sent";
+    CnpSent = "np_cnp_sent", Both;
     /// Acknowledgements sent with BECN.
-    BecnSent = "np_becn_sent";
+    BecnSent = "np_becn_sent", Infiniband;
     /// Congestion notification packets that reached a reaction point.
-    CnpHandled = "rp_cnp_handled";
+    CnpHandled = "rp_cnp_handled", Both;
     /// Congestion notification packets that said nothing or were for no flow of ours.
-    CnpIgnored = "rp_cnp_ignored";
+    CnpIgnored = "rp_cnp_ignored", Both;
     /// Acknowledgements with BECN that reached a reaction point.
-    BecnHandled = "rp_becn_handled";
+    BecnHandled = "rp_becn_handled", Infiniband;
     /// Frames of any kind received with FECN.
-    RcvFecn = "port_rcv_fecn";
+    RcvFecn = "port_rcv_fecn", Infiniband;
     /// Frames of any kind received with BECN.
-    RcvBecn = "port_rcv_becn";
+    RcvBecn = "port_rcv_becn", Infiniband;
     /// NAKs for a gap received.
-    PacketSequenceError = "packet_seq_err";
+    PacketSequenceError = "packet_seq_err", Both;
     /// Waits for an acknowledgement that ran out.
-    AckTimeout = "local_ack_timeout_err";
+    AckTimeout = "local_ack_timeout_err", Both;
     /// RNR NAKs received.
-    RnrNak = "rnr_nak_retry_err";
+    RnrNak = "rnr_nak_retry_err", Both;
     /// Data frames sent again.
-    Retransmitted = "retransmitted_packets";
+    Retransmitted = "retransmitted_packets", Both;
     /// Requests refused for want of a receive buffer.
-    OutOfBuffer = "out_of_buffer";
+    OutOfBuffer = "out_of_buffer", Both;
     /// Requests received ahead of their turn.
-    OutOfSequence = "out_of_sequence";
+    OutOfSequence = "out_of_sequence", Both;
     /// Requests received a second time.
-    DuplicateRequest = "duplicate_request";
+    DuplicateRequest = "duplicate_request", Both;
     /// Multicast frames that ended here.
-    MulticastReceived = "multicast_rcv_packets";
+    MulticastReceived = "multicast_rcv_packets", Both;
     /// Times a reaction point crossed its logging threshold.
-    Trigger = "rp_trigger_events";
+    Trigger = "rp_trigger_events", Both;
     /// Queue pairs that gave up.
-    QueuePairErrors = "qp_errors";
+    QueuePairErrors = "qp_errors", Both;
 }
 
 /// One number a [`Total`].
@@ -88,9 +106,10 @@ impl Totals {
         self.0[total as usize]
     }
 
-    /// Appends every total under its name.
-    pub fn read(&self, named: &mut Vec<(String, u64)>) {
-        named.extend(Total::ALL.iter().map(|total| (total.name().to_owned(), self.get(*total))));
+    /// Appends every total of an adapter of this technology under its name.
+    pub fn read(&self, is_roce: bool, named: &mut Vec<(String, u64)>) {
+        let totals = Total::ALL.iter().filter(|total| total.exists_on(is_roce));
+        named.extend(totals.map(|total| (total.name().to_owned(), self.get(*total))));
     }
 }
 

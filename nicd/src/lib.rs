@@ -5,10 +5,12 @@
 
 pub mod config;
 pub mod counters;
+pub mod drain;
 pub mod nic;
 pub mod pacer;
 pub mod timers;
 pub mod transport;
+pub mod wire;
 pub mod workload;
 
 /// A NIC from its configuration as a table.

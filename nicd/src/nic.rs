@@ -1,23 +1,33 @@
 //! A NIC: one port, the channel adapter behind it, and the workload that feeds it.
 //!
+//! On Ethernet the host may be slower than the line: then packets stand in a buffer between port and
+//! adapter ([`crate::drain`]), and the port asks its peer for silence.
+//!
 //! This file composes them and answers the driver. Frames are chosen and made by the adapter when
 //! the port has room for one; arrivals of the workload are made up for just before that.
 
-use crate::config::NicConfig;
 use crate::config::check::ConfigError;
+use crate::config::{NicConfig, StormConfig};
+use crate::drain::Drain;
 use crate::transport::ChannelAdapter;
 use crate::workload::{Act, Workload};
-use proto::counters::{DeviceReading, PortReading};
+use proto::counters::{DeviceReading, DropReason, PortReading};
 use proto::device::{Departure, Device};
 use proto::events::{DeviceEvent, EventLog};
-use proto::frame::{Frame, FrameKind, FramePool};
+use proto::frame::{Frame, FrameHeaders, FrameKind, FramePool};
 use proto::ids::{PortNumber, VirtualLane};
 use proto::link::port::{Arrival, LinkPort};
-use proto::units::Instant;
+use proto::units::{Bytes, Instant};
 
 /// One NIC with one port.
 pub struct Nic {
     port: LinkPort,
+    /// What stands between them where the host is slow.
+    drain: Option<Drain>,
+    /// A storm that has not begun.
+    storm: Option<StormConfig>,
+    /// The priorities that are to be silent for ever.
+    storming: u8,
     adapter: ChannelAdapter,
     workload: Workload,
     link_packets: FramePool,
@@ -35,7 +45,11 @@ impl Nic {
     /// If no NIC can be made of `config`.
     pub fn new(config: NicConfig) -> Result<Nic, ConfigError> {
         let scheme = config.check()?;
+        let drain = config.wire.drain();
         Ok(Nic {
+            drain: drain.map(|drain| Drain::new(&drain, config.link.buffer)),
+            storm: config.wire.storm(),
+            storming: 0,
             port: LinkPort::new(PortNumber::from_index(0), &config.link, Instant::ZERO),
             workload: Workload::new(&config),
             adapter: ChannelAdapter::new(config, scheme),
@@ -61,6 +75,58 @@ impl Nic {
         }
     }
 
+    /// A good packet came in: the adapter takes it, or the buffer of a slow host.
+    fn accept(&mut self, frame: Frame, headers: FrameHeaders, arrived: Instant, now: Instant) {
+        let Some(drain) = &mut self.drain else {
+            self.deliver(frame, &headers, arrived, now);
+            return;
+        };
+        let lane = VirtualLane::truncate(headers.lane);
+        match drain.admit(frame, headers, arrived) {
+            Ok(()) => self.port.note_input(lane, drain.held(lane), now),
+            Err(frame) => {
+                let FrameHeaders { size, lane, .. } = headers;
+                self.port.count_drop(DropReason::ReceiveBuffer, size, lane, now, &mut self.events);
+                self.adapter.recycle(frame);
+            }
+        }
+    }
+
+    /// The adapter takes a packet. On InfiniBand its buffer is free again, as of its arrival.
+    fn deliver(&mut self, frame: Frame, headers: &FrameHeaders, arrived: Instant, now: Instant) {
+        let outcome = self.adapter.receive(&frame, headers, arrived, now);
+        let (lane, size) = (headers.lane, headers.size);
+        self.port.release(VirtualLane::truncate(lane), size, arrived);
+        if let Err(reason) = outcome {
+            self.port.count_drop(reason, size, lane, now, &mut self.events);
+        }
+        self.adapter.recycle(frame);
+    }
+
+    /// Whether something is to be done between port and adapter, now or later.
+    fn is_governor(&self) -> bool {
+        self.drain.is_some() || self.storm.is_some()
+    }
+
+    /// Delivers what a slow host has taken by `now`.
+    fn drain(&mut self, now: Instant) {
+        while let Some(waiting) = self.drain.as_mut().and_then(|drain| drain.poll(now)) {
+            self.deliver(waiting.frame, &waiting.headers, waiting.through_at, now);
+            let lane = VirtualLane::truncate(waiting.headers.lane);
+            let held = self.drain.as_ref().map_or(Bytes::ZERO, |drain| drain.held(lane));
+            self.port.note_input(lane, held, waiting.through_at);
+        }
+    }
+
+    /// Says on which priorities the peer shall be silent.
+    fn demand(&mut self, now: Instant) {
+        if let Some(storm) = self.storm.take_if(|storm| storm.start <= now) {
+            self.storming = storm.priorities;
+        }
+        let silenced = self.drain.as_ref().map_or(0, Drain::silenced);
+        self.port.demand(self.storming | silenced, now);
+    }
+
     fn data_lanes(&self) -> impl Iterator<Item = VirtualLane> + use<> {
         (0..self.port.data_lanes()).map(VirtualLane::truncate)
     }
@@ -69,25 +135,29 @@ impl Nic {
 impl Device for Nic {
     fn handle_frame(&mut self, _: PortNumber, frame: Frame, arrived: Instant, now: Instant) {
         self.now = now;
-        if let Arrival::Packet(headers) = self.port.receive(&frame, arrived, now, &mut self.events)
-        {
-            let outcome = self.adapter.receive(&frame, &headers, arrived, now);
-            let lane = VirtualLane::truncate(headers.lane);
-            self.port.release(lane, headers.size, arrived);
-            if let Err(reason) = outcome {
-                let size = headers.size;
-                self.port.count_drop(reason, size, headers.lane, now, &mut self.events);
-            }
+        if self.is_governor() {
+            self.drain(now);
         }
-        match frame.kind {
-            FrameKind::InfinibandLink => self.link_packets.recycle(frame),
-            FrameKind::Infiniband | FrameKind::Ethernet => self.adapter.recycle(frame),
+        match self.port.receive(&frame, arrived, now, &mut self.events) {
+            Arrival::Packet(headers) => self.accept(frame, headers, arrived, now),
+            Arrival::Control => self.link_packets.recycle(frame),
+            Arrival::Lost(_) if frame.kind == FrameKind::InfinibandLink => {
+                self.link_packets.recycle(frame);
+            }
+            Arrival::Lost(_) => self.adapter.recycle(frame),
+        }
+        if self.is_governor() {
+            self.demand(now);
         }
     }
 
     fn handle_timeout(&mut self, now: Instant) {
         self.now = now;
         self.port.handle_timeout(now, &mut self.events);
+        if self.is_governor() {
+            self.drain(now);
+            self.demand(now);
+        }
         self.adapter.handle_timeout(now);
     }
 
@@ -104,6 +174,10 @@ impl Device for Nic {
 
     fn poll_timeout(&self) -> Option<Instant> {
         let mut next = self.port.poll_timeout().min(self.adapter.poll_timeout());
+        if self.is_governor() {
+            let through = self.drain.as_ref().map_or(Instant::NEVER, Drain::poll_timeout);
+            next = next.min(through).min(self.storm.map_or(Instant::NEVER, |storm| storm.start));
+        }
         let line_free = self.port.line_free_at();
         let line_is_busy = line_free > self.now;
         if line_is_busy && (self.port.control_is_due(self.now) || self.adapter.has_started()) {
@@ -140,6 +214,7 @@ impl Device for Nic {
         self.port.read(now, &mut reading.ports[0]);
         self.adapter.read_bins(now, reading);
         reading.balance.link_local = self.port.link_local_sent();
+        reading.balance.buffered = self.drain.as_ref().map_or(0, Drain::frames);
     }
 
     fn restart_watermarks(&mut self) {
@@ -153,4 +228,4 @@ impl Device for Nic {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -18,16 +18,13 @@ use proto::random::Random;
 use proto::units::{BitRate, Bytes, Instant};
 use std::collections::BTreeMap;
 
-/// LRH, BTH, ICRC and VCRC: what a packet has around its payload at least.
-pub const HEADERS: u64 = 8 + 12 + 4 + 2;
-
-/// The place of a role in this NIC, with a random stream of its own.
-pub fn place<'a>(config: &'a NicConfig, purpose: &str) -> Place<'a> {
+/// The place of a role in this NIC, whose full frames have this size, with a random stream of its own.
+pub fn place<'a>(config: &'a NicConfig, full_frame: Bytes, purpose: &str) -> Place<'a> {
     let lanes = u64::from(config.link.data_lanes().max(1));
     Place {
         params: &config.scheme.params,
         line_rate: config.link.rate,
-        full_frame: Bytes::new(config.link.mtu.get() + HEADERS),
+        full_frame,
         buffer: Bytes::new(config.link.buffer.get() / lanes),
         port: PortNumber::from_index(0),
         faces_adapter: false,
@@ -74,15 +71,16 @@ pub struct Reaction {
 pub struct Pacer {
     scheme: &'static Scheme,
     scope: Scope,
+    full_frame: Bytes,
     groups: Vec<Group>,
     by_key: BTreeMap<GroupKey, u32>,
 }
 
 impl Pacer {
-    /// A pacer without flows.
-    pub fn new(scheme: &'static Scheme, params: &toml::Table) -> Pacer {
+    /// A pacer without flows, whose full frames have this size.
+    pub fn new(scheme: &'static Scheme, params: &toml::Table, full_frame: Bytes) -> Pacer {
         let scope = (scheme.scope)(params);
-        Pacer { scheme, scope, groups: Vec::new(), by_key: BTreeMap::new() }
+        Pacer { scheme, scope, full_frame, groups: Vec::new(), by_key: BTreeMap::new() }
     }
 
     /// The group that governs `flow`, and whether it had to be made. Groups are numbered in the
@@ -109,7 +107,7 @@ impl Pacer {
             GroupKey::Level { level } => format!("reaction/sl/{level}"),
             GroupKey::Destination { peer, lane } => format!("reaction/dlid/{peer}/{lane}"),
         };
-        let reaction = (self.scheme.reaction_point)(place(config, &purpose));
+        let reaction = (self.scheme.reaction_point)(place(config, self.full_frame, &purpose));
         let index = self.groups.len() as u32;
         self.groups.push(Group::new(reaction, flow, lane, now));
         self.by_key.insert(key, index);

@@ -9,9 +9,10 @@
 //!                                                    from port                ahead of data
 //! ```
 //!
-//! [`queue_pair`] joins the halves of a conversation; `transmit` and `receive` are the two
-//! directions of this file's [`ChannelAdapter`]. Frames are made when they leave, from descriptors.
+//! [`queue_pair`] joins the halves of a conversation, which `connect` begins; `transmit` and `receive`
+//! are the two directions of this file's [`ChannelAdapter`]. Frames are made when they leave, from descriptors.
 
+mod connect;
 pub mod memory_region;
 pub mod message;
 pub mod queue_pair;
@@ -25,20 +26,20 @@ pub mod schedule;
 mod transmit;
 
 use crate::config::{NicConfig, QueuePairOrder};
-use crate::counters::{Latencies, SentFlow, Total, Totals, empty_reception};
-use crate::pacer::{Outlet, Pacer, place};
+use crate::counters::{Latencies, Total, Totals};
+use crate::pacer::{Outlet, Pacer};
 use crate::timers::{Alarm, Timer, Timers};
+use crate::wire::Wire;
 use crate::workload::Posting;
 use message::Message;
 use proto::congestion::schemes::Scheme;
 use proto::counters::{Balance, FlowId, Gauge};
 use proto::events::{DeviceEvent, EventKind, EventLog};
 use proto::frame::{Frame, FramePool};
-use proto::ids::{Lid, PortNumber, QueuePairNumber, VirtualLane};
+use proto::ids::{Lid, PortNumber, VirtualLane};
 use proto::units::Instant;
 use queue_pair::{PeerTable, QueuePair};
-use requester::{Next, Requester, RetryLimits};
-use responder::{Responder, ResponderConfig};
+use requester::{Next, RetryLimits};
 use schedule::Schedule;
 use std::collections::VecDeque;
 use transmit::ControlFrame;
@@ -67,6 +68,7 @@ struct Lane {
 /// Queue pairs, their order of service and their pacing.
 pub struct ChannelAdapter {
     config: NicConfig,
+    wire: Wire,
     scheme: &'static Scheme,
     peers: PeerTable,
     queue_pairs: Vec<QueuePair>,
@@ -91,12 +93,14 @@ impl ChannelAdapter {
     /// An adapter without conversations; `config` has been checked.
     pub fn new(config: NicConfig, scheme: &'static Scheme) -> ChannelAdapter {
         let lanes = usize::from(config.link.data_lanes());
+        let wire = Wire::new(&config);
+        let full_frame = wire.size(0, config.link.mtu.get() as usize);
         ChannelAdapter {
             peers: PeerTable::new(config.lid, &config.adapters, config.classes.len()),
             queue_pairs: Vec::new(),
             by_flow: Vec::new(),
             schedule: Schedule::new(lanes),
-            pacer: Pacer::new(scheme, &config.scheme.params),
+            pacer: Pacer::new(scheme, &config.scheme.params, full_frame),
             timers: Timers::default(),
             lanes: (0..lanes).map(|_| Lane::default()).collect(),
             pool: FramePool::default(),
@@ -108,6 +112,7 @@ impl ChannelAdapter {
             posted: 0,
             turns: 0,
             scheme,
+            wire,
             config,
         }
     }
@@ -308,63 +313,5 @@ impl ChannelAdapter {
             destination: pair.sending.source,
             ..pair.sending
         }
-    }
-
-    /// The queue pair for `class` and `peer`, made if need be.
-    fn queue_pair(&mut self, class: u8, peer: Lid, now: Instant) -> u32 {
-        if let Some(index) = self.peers.find(class, peer) {
-            return index;
-        }
-        let index = self.queue_pairs.len() as u32;
-        let config = self.config.classes[usize::from(class)];
-        let level = config.service_level;
-        let lane = VirtualLane::truncate(self.config.sl2vl[level.index()]);
-        let own = u64::from(self.config.lid.get());
-        let sending = FlowId { source: own, destination: u64::from(peer.get()), class };
-        let (group, is_new) = self.pacer.group_of(&self.config, sending, lane, level.get(), now);
-        if is_new {
-            self.schedule.add_group(lane);
-        }
-        self.schedule.add_queue_pair(group);
-        let purpose = format!("notification/{class}/{peer}");
-        let responder = ResponderConfig {
-            service: config.transport,
-            mtu: self.config.link.mtu.get() as u32,
-            ack_every: self.config.ack_every.max(1),
-            receive_depth: self.config.receive_depth,
-            receive_refill: self.config.receive_refill,
-            rnr_code: receiver_not_ready::code(self.config.rnr_timer),
-        };
-        let receiving = FlowId { source: sending.destination, destination: own, class };
-        self.queue_pairs.push(QueuePair {
-            class,
-            config,
-            peer,
-            number: QueuePairNumber::planned(class, peer),
-            remote: QueuePairNumber::planned(class, self.config.lid),
-            lane,
-            group,
-            requester: Requester::new(config.transport, responder.mtu),
-            responder: Responder::new(responder),
-            notification_point: (self.scheme.notification_point)(place(&self.config, &purpose)),
-            becn_owed: false,
-            ready_since: now,
-            retransmit: Alarm::default(),
-            receiver_ready: Alarm::default(),
-            acknowledge: Alarm::default(),
-            notify: Alarm::default(),
-            sending,
-            sent: SentFlow::default(),
-            received: empty_reception(receiving),
-            has_received: false,
-        });
-        self.peers.insert(class, peer, index);
-        let place = |other: &u32| {
-            let other = &self.queue_pairs[*other as usize];
-            (other.peer, other.class) < (peer, class)
-        };
-        let at = self.by_flow.partition_point(place);
-        self.by_flow.insert(at, index);
-        index
     }
 }

@@ -5,6 +5,7 @@
 //! items do not disturb each other and looking more often changes nothing.
 
 use crate::config::{Arrivals, NicConfig, Target, TrafficConfig};
+use crate::wire::Wire;
 use proto::ids::{Lid, VirtualLane};
 use proto::random::Random;
 use proto::units::{Duration, Instant};
@@ -70,6 +71,7 @@ pub struct Workload {
 impl Workload {
     /// The items of `config`, which has been checked.
     pub fn new(config: &NicConfig) -> Workload {
+        let wire = Wire::new(config);
         let own_index = config.adapters.iter().position(|lid| *lid == config.lid);
         let mut workload = Workload {
             own: config.lid,
@@ -86,7 +88,7 @@ impl Workload {
             };
             let mut item = Item {
                 config: traffic.clone(),
-                lane: VirtualLane::truncate(config.sl2vl[level.index()]),
+                lane: wire.lane(level),
                 arrivals: stream("arrivals"),
                 targets: stream("targets"),
                 posted: 0,

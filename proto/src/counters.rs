@@ -92,6 +92,10 @@ drop_reasons! {
     OutOfSequence = "out_of_sequence", EndToEnd;
     /// The sequence number was seen before.
     Duplicate = "duplicate", EndToEnd;
+    /// No RoCE that this adapter speaks: another protocol or UDP port, a fragment, another version.
+    NotRoce = "not_roce", EndToEnd;
+    /// The receive buffer of an adapter with a slow host was full.
+    ReceiveBuffer = "receive_buffer", EndToEnd;
     /// No receive buffer was posted (RNR).
     ReceiverNotReady = "receiver_not_ready", EndToEnd;
     /// An impairment of the scenario took it.

@@ -11,7 +11,7 @@ use crate::scenario::phases::Phase;
 use crate::topology::end;
 use emulation::recorder::RecordingPlan;
 use emulation::wiring::{End, LinkWiring, NodeKind, NodeWiring, Wiring};
-use nicd::config::NicConfig;
+use nicd::config::{Encapsulation, NicConfig};
 use proto::ids::Lid;
 use proto::link::{CreditConfig, LinkConfig, LinkControl};
 use proto::units::{BitRate, Bytes, Duration};
@@ -177,6 +177,7 @@ fn nic(scenario: &Scenario, node: usize) -> NicConfig {
         rnr_timer: common.rnr_timer,
         receive_depth: common.receive_depth,
         receive_refill: common.receive_refill,
+        wire: Encapsulation::Infiniband,
         cnp_body: common.cnp_body,
         sl2vl: settings.sl2vl.clone(),
         scheme: scenario.scheme.clone(),

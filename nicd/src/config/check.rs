@@ -1,10 +1,13 @@
 //! What a NIC's configuration must satisfy before a NIC is made of it.
 
-use crate::config::{Arrivals, NicConfig, Operation, Target, TrafficConfig, Transport};
+use crate::config::{
+    Arrivals, Encapsulation, NicConfig, Operation, RoceConfig, Target, TrafficConfig, Transport,
+};
 use crate::transport::message::MTU_MAX;
 use proto::congestion::ParamError;
 use proto::congestion::schemes::{self, Scheme};
 use proto::ids::Lid;
+use proto::link::{LinkControl, PauseConfig, PauseMode};
 use proto::units::{Bytes, Duration};
 
 /// A configuration that no NIC can be made of.
@@ -37,6 +40,9 @@ pub enum ConfigError {
         /// What it refuses; the first if there are several.
         error: ParamError,
     },
+    /// Packets of one technology on a link of the other.
+    #[error("the link is of another technology than the packets: RoCE goes on links with pause")]
+    Technology,
     /// A class cannot do what it is told.
     #[error("class {class}: {reason}")]
     Class {
@@ -67,10 +73,19 @@ impl NicConfig {
     /// The first fault found.
     pub fn check(&self) -> Result<&'static Scheme, ConfigError> {
         self.check_numbers()?;
+        match (&self.wire, &self.link.control) {
+            (Encapsulation::Infiniband, LinkControl::Credits(_)) => {}
+            (Encapsulation::Roce(roce), LinkControl::Pause(pause)) => {
+                self.check_roce(roce, pause)?
+            }
+            _ => return Err(ConfigError::Technology),
+        }
         self.check_adapters()?;
         for (index, class) in self.classes.iter().enumerate() {
             let refuse = |reason| Err(ConfigError::Class { class: index, reason });
-            if self.sl2vl[class.service_level.index()] >= self.link.data_lanes() {
+            let is_lane = |lane: u8| lane < self.link.data_lanes();
+            let on_infiniband = self.wire == Encapsulation::Infiniband;
+            if on_infiniband && !is_lane(self.sl2vl[class.service_level.index()]) {
                 return refuse("its service level has no operational data lane");
             }
             if class.transport == Transport::Ud && class.operation == Operation::Write {
@@ -118,6 +133,25 @@ impl NicConfig {
         match rules.into_iter().find(|(_, _, holds, _)| !holds) {
             Some((field, value, _, allowed)) => Err(ConfigError::Field { field, value, allowed }),
             None => Ok(()),
+        }
+    }
+
+    fn check_roce(&self, roce: &RoceConfig, pause: &PauseConfig) -> Result<(), ConfigError> {
+        let levels = roce.dscp.len();
+        let refuse = |field, value, allowed| Err(ConfigError::Field { field, value, allowed });
+        if levels != 16 {
+            return refuse("dscp", levels as u64, "sixteen entries");
+        }
+        let storm = roce.storm.map_or(0, |storm| storm.priorities);
+        if pause.mode == PauseMode::Pfc && storm & !pause.lossless != 0 {
+            return refuse("storm.priorities", storm.into(), "among the link's lossless ones");
+        }
+        match roce.drain {
+            Some(drain) if drain.xon > drain.xoff => refuse("xon", drain.xon.get(), "at most xoff"),
+            Some(drain) if drain.xoff >= self.link.buffer => {
+                refuse("xoff", drain.xoff.get(), "below the link's buffer")
+            }
+            _ => Ok(()),
         }
     }
 

@@ -1,8 +1,10 @@
 //! Two NICs on a toy cable: what arrives, what is lost, what is said about it.
 
-mod cable;
+pub(crate) mod cable;
 mod congestion;
+mod pause;
 mod reliability;
+mod roce;
 mod service;
 
 use super::*;

@@ -27,6 +27,8 @@ pub struct QueuePair {
     pub remote: QueuePairNumber,
     /// The lane it sends on.
     pub lane: VirtualLane,
+    /// The lane of notifications to its peer.
+    pub notification_lane: VirtualLane,
     /// The group that paces it.
     pub group: u32,
     /// Sends.

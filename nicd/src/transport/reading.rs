@@ -12,7 +12,7 @@ impl ChannelAdapter {
     /// If `reading` has no port: the port's part comes first.
     pub fn read_bins(&mut self, now: Instant, reading: &mut DeviceReading) {
         let port = &mut reading.ports[0];
-        self.totals.read(&mut port.named);
+        self.totals.read(self.wire.is_roce(), &mut port.named);
         for (lane, shown) in self.lanes.iter_mut().zip(&mut port.lanes) {
             lane.source_queue.close(now);
             shown.counters.source_queue = lane.source_queue;

@@ -8,20 +8,20 @@ use crate::transport::ChannelAdapter;
 use crate::transport::requester::{Next, Outcome};
 use crate::transport::responder::{Reception, Reply, Request, Verb};
 use crate::transport::transmit::QUEUE_KEY;
+use crate::wire::Inward;
 use proto::congestion::{Notification, Travel};
 use proto::counters::DropReason;
 use proto::events::{Direction, EventKind, NoteKind};
 use proto::frame::{Frame, FrameClass, FrameHeaders, Integrity};
-use proto::ids::Lid;
+use proto::ids::{Ecn, Lid};
 use proto::units::Instant;
-use proto::wire::infiniband::crc::verify_icrc;
 use proto::wire::infiniband::opcode::{OpcodeRow, Operation, Transport};
-use proto::wire::infiniband::{Bth, NakCode, Opcode, Packet, Syndrome};
+use proto::wire::infiniband::{self, Bth, NakCode, Syndrome};
 
 /// A packet that has passed every check that does not depend on its queue pair's state.
 struct Arrived<'a> {
     headers: &'a FrameHeaders,
-    packet: Packet<'a>,
+    packet: infiniband::Transport<'a>,
     bth: Bth,
     row: &'static OpcodeRow,
     class: u8,
@@ -44,11 +44,11 @@ impl ChannelAdapter {
         if headers.class == FrameClass::Management {
             return Err(DropReason::Management);
         }
-        if !headers.multicast && headers.destination != u64::from(self.config.lid.get()) {
+        if !headers.multicast && headers.destination != self.wire.address() {
             return Err(DropReason::NotForUs);
         }
         if frame.integrity == Integrity::Unchecked {
-            verify_icrc(&frame.octets).map_err(|error| error.drop_reason())?;
+            self.wire.verify(&frame.octets)?;
         }
         self.totals.count_if(headers.fecn, Total::RcvFecn);
         self.totals.count_if(headers.becn, Total::RcvBecn);
@@ -56,7 +56,11 @@ impl ChannelAdapter {
             // Nobody here has joined a group; the fabric's account ends with it all the same.
             self.totals.count(Total::MulticastReceived);
         } else {
-            let packet = self.admit(frame, headers, arrived)?;
+            let admitted = self.admit(frame, headers, arrived);
+            let is_lost_notification =
+                admitted.is_err() && headers.class == FrameClass::Notification;
+            self.totals.count_if(is_lost_notification, Total::CnpIgnored);
+            let packet = admitted?;
             match packet.row.operation {
                 Operation::Congestion => self.on_notification_packet(&packet, now),
                 Operation::Acknowledge => self.on_acknowledgement(&packet, now),
@@ -75,20 +79,19 @@ impl ChannelAdapter {
         headers: &'a FrameHeaders,
         arrived: Instant,
     ) -> Result<Arrived<'a>, DropReason> {
-        let packet = Packet::parse(&frame.octets).map_err(|error| error.drop_reason())?;
-        let bth = packet.bth.ok_or(DropReason::Opcode)?;
+        let Inward { from: peer, transport: packet } = self.wire.parse(&frame.octets)?;
+        let bth = packet.bth;
         let row = bth.opcode.row().ok_or(DropReason::Opcode)?;
         if bth.partition_key != Bth::DEFAULT_PARTITION {
             return Err(DropReason::Key);
         }
-        let peer = packet.lrh.slid;
         let (class, planned) = bth.destination.plan().ok_or(DropReason::QueuePair)?;
         if planned != peer || !self.peers.admits(class, peer) {
             return Err(DropReason::QueuePair);
         }
         let fits = match self.config.classes[usize::from(class)].transport {
-            // 0x81 is the notification of RoCEv2 and means nothing here.
-            _ if row.transport == Transport::Cnp => bth.opcode == Opcode::CNP,
+            // The notification of the other technology means nothing here.
+            _ if row.transport == Transport::Cnp => bth.opcode == self.wire.notification(),
             Service::Rc => row.transport == Transport::Rc,
             Service::Uc => row.transport == Transport::Uc,
             Service::Ud => row.transport == Transport::Ud,
@@ -123,8 +126,10 @@ impl ChannelAdapter {
             payload: packet.packet.payload,
         };
         pair.has_received = true;
-        pair.received.marked += u64::from(packet.headers.fecn);
+        let congested = packet.headers.ecn == Ecn::CongestionExperienced;
+        pair.received.marked += u64::from(packet.headers.fecn || congested);
         self.totals.count_if(packet.headers.fecn, Total::EcnMarked);
+        self.totals.count_if(congested, Total::EcnMarkedRoce);
         let size = packet.headers.size;
         let notification = pair.notification_point.on_receive(packet.headers, size, now);
         let due = pair.notification_point.poll_timeout().unwrap_or(Instant::NEVER);

@@ -1,10 +1,8 @@
 //! Outwards: which frame a lane would send next, and how it is made when it leaves.
 
-use crate::config::{
-    Arrivals, ClassConfig, CnpBody, Operation, QueuePairOrder, Transport as Service,
-};
+use crate::config::{Arrivals, ClassConfig, Operation, QueuePairOrder, Transport as Service};
 use crate::counters::Total;
-use crate::pacer::{HEADERS, Outlet};
+use crate::pacer::Outlet;
 use crate::timers::Timer;
 use crate::transport::memory_region::MemoryRegion;
 use crate::transport::message::{self, Stamp};
@@ -12,14 +10,15 @@ use crate::transport::queue_pair::QueuePair;
 use crate::transport::requester::Packet;
 use crate::transport::responder::Answer;
 use crate::transport::{ChannelAdapter, Started};
+use crate::wire::{Outward, Wire};
 use proto::congestion::{Notification, Travel};
 use proto::events::{Direction, EventKind, NoteKind};
-use proto::frame::{Frame, FrameClass, FrameKind};
+use proto::frame::{Frame, FrameClass};
 use proto::ids::{Psn, VirtualLane};
 use proto::link::port::{Head, LaneSource};
 use proto::units::{Bytes, Instant};
 use proto::wire::infiniband::opcode::Position;
-use proto::wire::infiniband::{Aeth, Bth, Deth, ExtendedHeaders, Opcode, PacketBuilder, Reth};
+use proto::wire::infiniband::{Aeth, Bth, Deth, ExtendedHeaders, Opcode, Reth};
 
 /// Q_Key of every datagram queue pair here. Bit 31 is clear: such keys may come from the sender.
 /// Source: IBTA Vol 1, 10.2.4 (controlled Q_Keys).
@@ -42,22 +41,14 @@ enum Content {
 }
 
 impl ControlFrame {
-    fn head(&self, cnp_body: CnpBody) -> Head {
-        let (body, class) = match self.content {
-            Content::Acknowledgement(_) => (Aeth::LEN, FrameClass::Ack),
+    fn head(&self, wire: &Wire) -> Head {
+        let (size, class) = match &self.content {
+            Content::Acknowledgement(_) => (wire.size(Aeth::LEN, 0), FrameClass::Ack),
             Content::Notification(body) => {
-                (body_of(&body, cnp_body).len(), FrameClass::Notification)
+                (wire.size(0, wire.notification_body(body).len()), FrameClass::Notification)
             }
         };
-        Head { size: Bytes::new(HEADERS + body as u64), ready: self.ready, class }
-    }
-}
-
-/// What a CNP carries. Sixteen zeros may be left out; what a scheme has written may not.
-fn body_of(body: &[u8; 16], cnp_body: CnpBody) -> &[u8] {
-    match cnp_body {
-        CnpBody::None if *body == [0; 16] => &[],
-        _ => body,
+        Head { size, ready: self.ready, class }
     }
 }
 
@@ -81,9 +72,17 @@ fn opcode(class: &ClassConfig, position: Position) -> Opcode {
     Opcode(service.0 | row.0)
 }
 
-fn data_size(class: &ClassConfig, packet: &Packet) -> Bytes {
-    let extended = opcode(class, packet.position).extended_headers().octets() as u64;
-    Bytes::new(HEADERS + extended + u64::from(packet.length).next_multiple_of(4))
+/// A packet from `pair` to its peer, on the lane of its data.
+fn outward(pair: &QueuePair, class: FrameClass, bth: Bth, extended: ExtendedHeaders) -> Outward {
+    Outward {
+        to: pair.peer,
+        lane: pair.lane,
+        level: pair.config.service_level,
+        queue_pair: pair.number,
+        class,
+        bth,
+        extended,
+    }
 }
 
 impl LaneSource for ChannelAdapter {
@@ -92,14 +91,15 @@ impl LaneSource for ChannelAdapter {
             return None;
         }
         if let Some(control) = self.lanes[lane.index()].control.front() {
-            return Some(control.head(self.config.cnp_body));
+            return Some(control.head(&self.wire));
         }
         let turn = self.schedule.turn(lane, now)?;
         self.lanes[lane.index()].announced = turn.queue_pair;
         let pair = &self.queue_pairs[turn.queue_pair as usize];
         let packet = pair.requester.next_packet().expect("who has a turn has a packet");
         let since = packet.message.posted.max(pair.ready_since).max(turn.permitted_since);
-        let size = data_size(&pair.config, &packet);
+        let extended = opcode(&pair.config, packet.position).extended_headers().octets();
+        let size = self.wire.size(extended, packet.length as usize);
         Some(Head { size, ready: since.min(now), class: FrameClass::Data })
     }
 
@@ -138,7 +138,7 @@ impl ChannelAdapter {
         }
         let content = Content::Notification(notification.body);
         let control = ControlFrame { queue_pair: index, ready, becn: notification.becn, content };
-        self.lanes[pair.lane.index()].control.push_back(control);
+        self.lanes[pair.notification_lane.index()].control.push_back(control);
     }
 
     /// The delay of a coalesced acknowledgement is over.
@@ -162,17 +162,6 @@ impl ChannelAdapter {
         }
     }
 
-    fn builder(&self, pair: &QueuePair, bth: Bth, extended: ExtendedHeaders) -> PacketBuilder {
-        PacketBuilder {
-            virtual_lane: pair.lane,
-            service_level: pair.config.service_level,
-            dlid: pair.peer,
-            slid: self.config.lid,
-            extended,
-            ..PacketBuilder::new(bth)
-        }
-    }
-
     fn make_control(&mut self, control: &ControlFrame, start: Instant) -> Frame {
         let pair = &self.queue_pairs[control.queue_pair as usize];
         let (opcode, psn, aeth, total, note) = match control.content {
@@ -182,27 +171,28 @@ impl ChannelAdapter {
                 (Opcode::RC_ACKNOWLEDGE, answer.psn, Some(aeth), total, note)
             }
             Content::Notification(_) => {
-                (Opcode::CNP, Psn::default(), None, Total::CnpSent, NoteKind::Cnp)
+                (self.wire.notification(), Psn::default(), None, Total::CnpSent, NoteKind::Cnp)
             }
         };
         let bth = Bth { becn: control.becn, ..Bth::new(opcode, pair.remote, psn) };
         let extended = ExtendedHeaders { aeth, ..ExtendedHeaders::NONE };
-        let builder = self.builder(pair, bth, extended);
-        let body = match &control.content {
-            Content::Acknowledgement(_) => &[],
-            Content::Notification(body) => body_of(body, self.config.cnp_body),
+        let (class, lane, body) = match &control.content {
+            Content::Acknowledgement(_) => (FrameClass::Ack, pair.lane, &[][..]),
+            Content::Notification(body) => {
+                let body = self.wire.notification_body(body);
+                (FrameClass::Notification, pair.notification_lane, body)
+            }
         };
-        let mut octets = self.pool.take();
-        builder
-            .emit(&mut octets, body.len(), |payload| payload.copy_from_slice(body))
-            .expect("a control frame is short and has the headers of its opcode");
+        let packet = Outward { lane, ..outward(pair, class, bth, extended) };
+        let fill = |payload: &mut [u8]| payload.copy_from_slice(body);
+        let frame = self.wire.emit(&packet, &mut self.pool, body.len(), fill);
         if control.becn || note == NoteKind::Cnp {
-            let (flow, lane) = (self.receiving(pair), pair.lane);
+            let flow = self.receiving(pair);
             self.totals.count(total);
             self.lanes[lane.index()].notes_tx += 1;
             self.log(lane, start, EventKind::Note { flow, note, dir: Direction::Tx });
         }
-        Frame::intact(FrameKind::Infiniband, octets)
+        frame
     }
 
     fn make_data(&mut self, lane: VirtualLane, start: Instant, end: Instant) -> Frame {
@@ -244,12 +234,9 @@ impl ChannelAdapter {
             posted: message.posted,
         });
         let stamp = stamp.filter(|_| message.size as usize >= Stamp::LEN);
-        let builder = self.builder(pair, Bth { ack_request, ..bth }, extended);
-        let mut octets = self.pool.take();
-        builder
-            .emit(&mut octets, packet.length as usize, |payload| message::fill(payload, stamp))
-            .expect("no packet is longer than a checked MTU allows");
-        Frame::intact(FrameKind::Infiniband, octets)
+        let outgoing = outward(pair, FrameClass::Data, Bth { ack_request, ..bth }, extended);
+        let fill = |payload: &mut [u8]| message::fill(payload, stamp);
+        self.wire.emit(&outgoing, &mut self.pool, packet.length as usize, fill)
     }
 
     fn account_data(

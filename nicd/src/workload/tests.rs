@@ -1,7 +1,7 @@
 //! Rates, targets, limits, and that looking changes nothing.
 
 use super::*;
-use crate::config::{ClassConfig, CnpBody, Operation, QueuePairOrder, Transport};
+use crate::config::{ClassConfig, CnpBody, Encapsulation, Operation, QueuePairOrder, Transport};
 use proto::congestion::SchemeConfig;
 use proto::ids::ServiceLevel;
 use proto::link::{CreditConfig, LinkConfig, LinkControl};
@@ -38,6 +38,7 @@ fn workload(traffic: Vec<TrafficConfig>) -> Workload {
         rnr_timer: Duration::ZERO,
         receive_depth: 0,
         receive_refill: Duration::ZERO,
+        wire: Encapsulation::Infiniband,
         cnp_body: CnpBody::Reserved16,
         sl2vl: vec![0; 16],
         scheme: SchemeConfig { kind: "none".to_owned(), params: toml::Table::new() },

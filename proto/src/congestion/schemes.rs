@@ -5,6 +5,7 @@
 
 use super::{CongestionPoint, NotificationPoint, ParamError, Place, ReactionPoint, Scope};
 
+pub mod dcqcn;
 mod fecn_marker;
 pub mod ib_cca;
 pub mod none;
@@ -31,7 +32,7 @@ pub struct Scheme {
 }
 
 /// Every scheme.
-pub const SCHEMES: &[&Scheme] = &[&none::SCHEME, &ib_cca::SCHEME, &rr_cc::SCHEME];
+pub const SCHEMES: &[&Scheme] = &[&none::SCHEME, &ib_cca::SCHEME, &rr_cc::SCHEME, &dcqcn::SCHEME];
 
 /// The scheme called `name`.
 pub fn find(name: &str) -> Option<&'static Scheme> {

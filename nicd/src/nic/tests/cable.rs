@@ -7,10 +7,13 @@ use proto::counters::{DropReason, FlowReading, ReceptionReading};
 use proto::events::EventKind;
 use proto::frame::Integrity;
 use proto::ids::{Lid, ServiceLevel};
-use proto::link::{CreditConfig, LinkConfig, LinkControl};
+use proto::link::{CreditConfig, LinkConfig, LinkControl, PauseConfig};
 use proto::units::{BitRate, Bytes, Duration};
+use proto::wire::ethernet::{MacControl, plan};
 use proto::wire::infiniband::crc::{refresh_vcrc, verify_icrc, verify_vcrc};
-use proto::wire::infiniband::{Opcode, Packet};
+use proto::wire::infiniband::{self, Opcode, Packet};
+use proto::wire::internet::mark_congestion;
+use proto::wire::roce::{self, checks};
 use std::collections::VecDeque;
 
 /// Wire time of one octet at 8 Gb/s.
@@ -39,6 +42,7 @@ pub fn config(lid: u16) -> NicConfig {
         rnr_timer: Duration::from_us(10),
         receive_depth: 0,
         receive_refill: Duration::ZERO,
+        wire: Encapsulation::Infiniband,
         cnp_body: CnpBody::Reserved16,
         sl2vl: (0..16).map(|sl| sl % 2).collect(),
         scheme: SchemeConfig { kind: "none".to_owned(), params: toml::Table::new() },
@@ -55,6 +59,22 @@ pub fn config(lid: u16) -> NicConfig {
         classes: vec![class(Transport::Rc, Operation::Send)],
         traffic: Vec::new(),
     }
+}
+
+/// The same NIC on Ethernet, speaking RoCEv2 over this protocol. Data goes with priority 3.
+pub fn on_ethernet(config: NicConfig, version: RoceVersion) -> NicConfig {
+    let control = PauseConfig { address: plan::mac(config.lid), ..PauseConfig::default() };
+    NicConfig {
+        wire: Encapsulation::Roce(RoceConfig { version, ..RoceConfig::default() }),
+        link: LinkConfig { control: LinkControl::Pause(control), ..config.link },
+        ..config
+    }
+}
+
+/// The same NIC in every dialect.
+pub fn in_each_dialect(config: NicConfig) -> [NicConfig; 3] {
+    let ethernet = |version| on_ethernet(config.clone(), version);
+    [config.clone(), ethernet(RoceVersion::V2Ipv4), ethernet(RoceVersion::V2Ipv6)]
 }
 
 pub fn class(transport: Transport, operation: Operation) -> ClassConfig {
@@ -97,6 +117,7 @@ pub enum Fate {
     Duplicate,
     Mark,
     CorruptPayload,
+    MarkAndCorrupt,
     CorruptLink,
 }
 
@@ -105,6 +126,7 @@ pub enum Fate {
 pub struct Seen {
     pub from: usize,
     pub at: Instant,
+    pub kind: FrameKind,
     pub octets: Vec<u8>,
 }
 
@@ -113,12 +135,26 @@ impl Seen {
         Packet::parse(&self.octets).expect("NICs send good packets")
     }
 
+    pub fn roce(&self) -> roce::Packet<'_> {
+        roce::Packet::parse(&self.octets).expect("NICs send good packets").expect("all of RoCE")
+    }
+
+    /// BTH to pad, in either technology.
+    pub fn transport(&self) -> infiniband::Transport<'_> {
+        if self.kind == FrameKind::Ethernet {
+            return self.roce().transport;
+        }
+        let Packet { extended, payload, pad, bth, .. } = self.packet();
+        let bth = bth.expect("NICs send no raw packets");
+        infiniband::Transport { bth, extended, payload, pad }
+    }
+
     pub fn opcode(&self) -> Opcode {
-        self.packet().bth.expect("NICs send no raw packets").opcode
+        self.transport().bth.opcode
     }
 
     pub fn is_data(&self) -> bool {
-        !matches!(self.opcode(), Opcode::RC_ACKNOWLEDGE | Opcode::CNP)
+        !matches!(self.opcode(), Opcode::RC_ACKNOWLEDGE | Opcode::CNP | Opcode::ROCEV2_CNP)
     }
 }
 
@@ -128,6 +164,8 @@ pub struct Pair {
     pub nics: [Nic; 2],
     pub now: Instant,
     pub seen: Vec<Seen>,
+    /// MAC control: from whom, and when its last bit left.
+    pub controls: Vec<(usize, Instant, MacControl)>,
     pub events: Vec<(usize, DeviceEvent)>,
     pub hand: Hand,
     /// What arrives where.
@@ -141,6 +179,7 @@ impl Pair {
             nics: [Nic::new(a).unwrap(), Nic::new(b).unwrap()],
             now: Instant::ZERO,
             seen: Vec::new(),
+            controls: Vec::new(),
             events: Vec::new(),
             hand: Box::new(|_| Fate::Pass),
             flying: [VecDeque::new(), VecDeque::new()],
@@ -149,8 +188,11 @@ impl Pair {
 
     /// The same configuration at both ends but for name, LID and traffic.
     pub fn alike(a: NicConfig) -> Pair {
-        let b =
+        let mut b =
             NicConfig { name: "h2".to_owned(), lid: Lid::new(2), traffic: Vec::new(), ..a.clone() };
+        if let LinkControl::Pause(pause) = &mut b.link.control {
+            pause.address = plan::mac(b.lid);
+        }
         Pair::new(a, b)
     }
 
@@ -214,20 +256,40 @@ impl Pair {
             self.flying[to].push_back((arrives, frame));
             return;
         }
-        assert_eq!(verify_icrc(&frame.octets), Ok(()));
-        assert_eq!(verify_vcrc(&frame.octets), Ok(()));
-        let seen = Seen { from, at, octets: frame.octets.to_vec() };
+        let on_ethernet = frame.kind == FrameKind::Ethernet;
+        if on_ethernet && MacControl::is_announced(&frame.octets) {
+            let control = MacControl::parse(&frame.octets).expect("NICs send good frames");
+            self.controls.push((from, at, control));
+            self.flying[to].push_back((arrives, frame));
+            return;
+        }
+        let verified = match on_ethernet {
+            true => checks::verify_checksums(&frame.octets)
+                .and_then(|()| checks::verify_icrc(&frame.octets)),
+            false => verify_icrc(&frame.octets).and_then(|()| verify_vcrc(&frame.octets)),
+        };
+        assert_eq!(verified, Ok(()));
+        let seen = Seen { from, at, kind: frame.kind, octets: frame.octets.to_vec() };
         let fate = (self.hand)(&seen);
         self.seen.push(seen);
         match fate {
             Fate::Pass => {}
             Fate::Lose => return,
             Fate::Duplicate => self.flying[to].push_back((arrives, frame.clone())),
-            Fate::Mark => assert!(proto::wire::infiniband::set_fecn(&mut frame.octets)),
+            Fate::Mark if on_ethernet => assert!(mark_congestion(&mut frame.octets)),
+            Fate::Mark => assert!(infiniband::set_fecn(&mut frame.octets)),
+            Fate::MarkAndCorrupt => {
+                assert!(mark_congestion(&mut frame.octets));
+                let middle = frame.octets.len() / 2;
+                frame.octets[middle] ^= 0x10;
+                frame.integrity = Integrity::Unchecked;
+            }
             Fate::CorruptPayload => {
                 let middle = frame.octets.len() / 2;
                 frame.octets[middle] ^= 0x10;
-                refresh_vcrc(&mut frame.octets);
+                if !on_ethernet {
+                    refresh_vcrc(&mut frame.octets);
+                }
                 frame.integrity = Integrity::Unchecked;
             }
             Fate::CorruptLink => {

@@ -24,13 +24,15 @@ fn assert_delivered(pair: &mut Pair, size: u64, messages: u64) {
 #[test]
 fn messages_of_every_size_around_the_mtu_arrive_in_order() {
     for size in [0, 1, 3, 23, 24, 2047, 2048, 2049, 4096, 4097, 6144] {
-        let mut pair = Pair::alike(sending(size, 20)).run_until(us(400));
-        assert_delivered(&mut pair, size, 20);
-        let packets = 20 * size.div_ceil(2048).max(1);
-        assert_eq!(pair.data_from(0).len() as u64, packets, "nothing was sent twice");
-        assert_eq!(pair.sent(1, Opcode::RC_ACKNOWLEDGE).len() as u64, packets);
-        assert_eq!(pair.reading(1).ports[0].drops.total(), 0);
-        pair.assert_conserved(0, 0);
+        for settings in in_each_dialect(sending(size, 20)) {
+            let mut pair = Pair::alike(settings).run_until(us(400));
+            assert_delivered(&mut pair, size, 20);
+            let packets = 20 * size.div_ceil(2048).max(1);
+            assert_eq!(pair.data_from(0).len() as u64, packets, "nothing was sent twice");
+            assert_eq!(pair.sent(1, Opcode::RC_ACKNOWLEDGE).len() as u64, packets);
+            assert_eq!(pair.reading(1).ports[0].drops.total(), 0);
+            pair.assert_conserved(0, 0);
+        }
     }
 }
 
@@ -49,9 +51,10 @@ fn a_message_is_cut_into_first_middle_last_and_its_latency_ends_with_the_last() 
 
 #[test]
 fn any_one_frame_may_be_lost_either_way() {
-    for lost in 0..24 {
+    let cases = in_each_dialect(sending(5000, 4));
+    for (lost, settings) in (0..24).flat_map(|lost| cases.clone().map(|one| (lost, one))) {
         let mut count = 0;
-        let mut pair = Pair::alike(sending(5000, 4)).with_hand(move |_| {
+        let mut pair = Pair::alike(settings).with_hand(move |_| {
             count += 1;
             if count == lost + 1 { Fate::Lose } else { Fate::Pass }
         });
@@ -101,13 +104,15 @@ fn a_lost_last_frame_is_found_by_the_timeout() {
 
 #[test]
 fn duplicates_are_acknowledged_again_and_delivered_once() {
-    let mut pair = Pair::alike(sending(2048, 5))
-        .with_hand(|seen| if seen.is_data() { Fate::Duplicate } else { Fate::Pass })
-        .run_until(us(200));
-    assert_delivered(&mut pair, 2048, 5);
-    assert_eq!(pair.drops(1, DropReason::Duplicate), 5);
-    assert_eq!(pair.sent(1, Opcode::RC_ACKNOWLEDGE).len(), 10);
-    pair.assert_conserved(0, 5);
+    for settings in in_each_dialect(sending(2048, 5)) {
+        let mut pair = Pair::alike(settings)
+            .with_hand(|seen| if seen.is_data() { Fate::Duplicate } else { Fate::Pass })
+            .run_until(us(200));
+        assert_delivered(&mut pair, 2048, 5);
+        assert_eq!(pair.drops(1, DropReason::Duplicate), 5);
+        assert_eq!(pair.sent(1, Opcode::RC_ACKNOWLEDGE).len(), 10);
+        pair.assert_conserved(0, 5);
+    }
 }
 
 #[test]

@@ -12,7 +12,7 @@ pub const SCHEME: Scheme = Scheme {
     scope: |_| Scope::QueuePair,
     congestion_point: |_| Box::new(Silent),
     notification_point: |_| Box::new(Silent),
-    reaction_point: |place| Box::new(Unhurt { rate: place.line_rate }),
+    reaction_point: |place| Box::new(Unhurt::new(place.line_rate)),
 };
 
 /// A point that never says anything.
@@ -26,6 +26,13 @@ impl NotificationPoint for Silent {}
 #[derive(Debug)]
 pub struct Unhurt {
     rate: BitRate,
+}
+
+impl Unhurt {
+    /// One on a line of `rate`.
+    pub const fn new(rate: BitRate) -> Unhurt {
+        Unhurt { rate }
+    }
 }
 
 impl ReactionPoint for Unhurt {

@@ -1,6 +1,8 @@
 //! Parameter tables: which keys a scheme knows, what each may hold, and typed reading of them.
 
 use crate::congestion::ParamError;
+use crate::units::{BitRate, Bytes, Duration};
+use std::str::FromStr;
 use toml::{Table, Value};
 
 /// One parameter a scheme understands.
@@ -19,6 +21,12 @@ pub enum Kind {
     Integer(i64, i64),
     /// A fraction of one, in (0, 1].
     Fraction,
+    /// A number of octets with its unit: `"200 KB"`.
+    Size,
+    /// A length of time above zero with its unit: `"55 us"`.
+    Time,
+    /// A rate with its unit: `"40 Mbps"`.
+    Rate,
     /// One of these words.
     Word(&'static [&'static str]),
     /// One of these words, or a list of whole numbers in a range, at most so many.
@@ -31,6 +39,11 @@ impl Kind {
             (Kind::Integer(min, max), Value::Integer(n)) => (min..=max).contains(&n),
             (Kind::Fraction, Value::Float(f)) => *f > 0.0 && *f <= 1.0,
             (Kind::Fraction, Value::Integer(n)) => *n == 1,
+            (Kind::Size, Value::String(text)) => text.parse::<Bytes>().is_ok(),
+            (Kind::Time, Value::String(text)) => {
+                text.parse::<Duration>().is_ok_and(|time| time > Duration::ZERO)
+            }
+            (Kind::Rate, Value::String(text)) => text.parse::<BitRate>().is_ok(),
             (Kind::Word(words), Value::String(word)) => words.contains(&word.as_str()),
             (Kind::WordOrList(words, ..), Value::String(word)) => words.contains(&word.as_str()),
             (Kind::WordOrList(_, min, max, len), Value::Array(list)) => {
@@ -48,6 +61,9 @@ impl Kind {
         match self {
             Kind::Integer(min, max) => format!("a whole number from {min} to {max}"),
             Kind::Fraction => "a fraction above 0 and up to 1".to_owned(),
+            Kind::Size => "a size with its unit, such as \"200 KB\"".to_owned(),
+            Kind::Time => "a time above zero with its unit, such as \"55 us\"".to_owned(),
+            Kind::Rate => "a rate with its unit, such as \"40 Mbps\"".to_owned(),
             Kind::Word(words) => format!("one of {}", words.join(", ")),
             Kind::WordOrList(words, min, max, len) => format!(
                 "one of {}, or a list of at most {len} whole numbers from {min} to {max}",
@@ -90,6 +106,18 @@ pub fn millionths(table: &Table, key: &str) -> Option<u64> {
     let value = table.get(key)?;
     let fraction = value.as_float().or_else(|| value.as_integer().map(|n| n as f64))?;
     Some((fraction * 1e6).round() as u64)
+}
+
+/// The fraction at `key` in units of 2^-`bits`, if it is there; exact if it is a whole number of them.
+pub fn binary_fraction(table: &Table, key: &str, bits: u32) -> Option<u64> {
+    let value = table.get(key)?;
+    let fraction = value.as_float().or_else(|| value.as_integer().map(|n| n as f64))?;
+    Some((fraction * (1u64 << bits) as f64).round() as u64)
+}
+
+/// The size, time or rate at `key`, if it is there.
+pub fn quantity<T: FromStr>(table: &Table, key: &str) -> Option<T> {
+    table.get(key)?.as_str()?.parse().ok()
 }
 
 /// The list of whole numbers at `key`, if a list is there.

@@ -2,7 +2,8 @@
 //! and a symbol four.
 
 use nicd::config::{
-    ClassConfig, CnpBody, NicConfig, Operation, QueuePairOrder, Target, TrafficConfig, Transport,
+    ClassConfig, CnpBody, Encapsulation, NicConfig, Operation, QueuePairOrder, Target,
+    TrafficConfig, Transport,
 };
 use proto::congestion::SchemeConfig;
 use proto::ids::{Lid, PortNumber, ServiceLevel};
@@ -111,6 +112,7 @@ pub fn nic(lid: u16, lanes: u8) -> NicConfig {
         rnr_timer: Duration::from_us(10),
         receive_depth: 0,
         receive_refill: Duration::ZERO,
+        wire: Encapsulation::Infiniband,
         cnp_body: CnpBody::Reserved16,
         sl2vl: (0..16).map(|level| level * u8::from(level < lanes)).collect(),
         scheme: scheme("none"),

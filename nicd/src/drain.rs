@@ -1,0 +1,195 @@
+//! A host slower than its line: frames stand in the receive buffer until their octets are through, and
+//! priorities of which too much stands there are to be paused.
+//!
+//! ```text
+//!   port ──▶ | frame  frame  frame | ──▶ channel adapter
+//!            buffer, all priorities   one rate, in order of arrival
+//!
+//!   of one priority in it:   0 ───── xON ─────────── xOFF ───── …
+//!                            goes on again           is paused
+//! ```
+
+use crate::config::DrainConfig;
+use proto::frame::{Frame, FrameHeaders};
+use proto::ids::VirtualLane;
+use proto::units::{BitRate, Bytes, Instant};
+use std::collections::VecDeque;
+
+/// Priorities of Ethernet.
+const PRIORITIES: usize = 8;
+
+/// A frame in the buffer.
+#[derive(Debug)]
+pub struct Waiting {
+    /// The frame.
+    pub frame: Frame,
+    /// What its headers said.
+    pub headers: FrameHeaders,
+    /// When its last octet is through: for the adapter it arrives then.
+    pub through_at: Instant,
+}
+
+/// The receive buffer and the way out of it.
+#[derive(Debug)]
+pub struct Drain {
+    rate: BitRate,
+    xoff: Bytes,
+    xon: Bytes,
+    /// Octets that are free.
+    room: Bytes,
+    held: [Bytes; PRIORITIES],
+    frames: VecDeque<Waiting>,
+    /// When the last octet of the latest frame is through.
+    free_at: Instant,
+    /// The priorities that are above xOFF, or were and are not yet down to xON.
+    silenced: u8,
+}
+
+impl Drain {
+    /// An empty buffer of `capacity` octets.
+    pub fn new(config: &DrainConfig, capacity: Bytes) -> Drain {
+        Drain {
+            rate: config.rate,
+            xoff: config.xoff,
+            xon: config.xon,
+            room: capacity,
+            held: [Bytes::ZERO; PRIORITIES],
+            frames: VecDeque::new(),
+            free_at: Instant::ZERO,
+            silenced: 0,
+        }
+    }
+
+    /// Takes a frame that arrived at `arrived`, or gives it back for want of room.
+    ///
+    /// # Errors
+    /// The frame.
+    pub fn admit(
+        &mut self,
+        frame: Frame,
+        headers: FrameHeaders,
+        arrived: Instant,
+    ) -> Result<(), Frame> {
+        if headers.size > self.room {
+            return Err(frame);
+        }
+        self.room = self.room - headers.size;
+        let lane = usize::from(headers.lane) % PRIORITIES;
+        self.held[lane] += headers.size;
+        if self.held[lane] > self.xoff {
+            self.silenced |= 1 << lane;
+        }
+        self.free_at = self.free_at.max(arrived) + headers.size.time_at(self.rate);
+        self.frames.push_back(Waiting { frame, headers, through_at: self.free_at });
+        Ok(())
+    }
+
+    /// The next frame that is through by `now`; it has left the buffer.
+    pub fn poll(&mut self, now: Instant) -> Option<Waiting> {
+        if self.poll_timeout() > now {
+            return None;
+        }
+        let waiting = self.frames.pop_front()?;
+        self.room += waiting.headers.size;
+        let lane = usize::from(waiting.headers.lane) % PRIORITIES;
+        self.held[lane] = self.held[lane] - waiting.headers.size;
+        if self.held[lane] <= self.xon {
+            self.silenced &= !(1 << lane);
+        }
+        Some(waiting)
+    }
+
+    /// When the next frame is through.
+    pub fn poll_timeout(&self) -> Instant {
+        self.frames.front().map_or(Instant::NEVER, |first| first.through_at)
+    }
+
+    /// The priorities to be paused; bit n is priority n.
+    pub fn silenced(&self) -> u8 {
+        self.silenced
+    }
+
+    /// Octets of `lane` in the buffer.
+    pub fn held(&self, lane: VirtualLane) -> Bytes {
+        self.held[lane.index() % PRIORITIES]
+    }
+
+    /// Frames in the buffer.
+    pub fn frames(&self) -> u64 {
+        self.frames.len() as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proto::frame::{FrameClass, FrameKind};
+    use proto::ids::Ecn;
+
+    /// A frame of 1000 octets takes 2 µs.
+    const SLOW: DrainConfig =
+        DrainConfig { rate: BitRate::gbps(4), xoff: Bytes::new(2_000), xon: Bytes::new(1_000) };
+
+    fn us(n: u64) -> Instant {
+        Instant::from_ps(n * 1_000_000)
+    }
+
+    fn headers(lane: u8) -> FrameHeaders {
+        FrameHeaders {
+            size: Bytes::new(1_000),
+            source: 1,
+            destination: 2,
+            multicast: false,
+            lane,
+            level: lane,
+            class: FrameClass::Data,
+            queue_pair: 0,
+            psn: 0,
+            fecn: false,
+            becn: false,
+            ecn: Ecn::NotCapable,
+            payload: Bytes::ZERO,
+        }
+    }
+
+    fn admit(drain: &mut Drain, lane: u8, arrived: Instant) -> bool {
+        let frame = Frame::intact(FrameKind::Ethernet, Default::default());
+        drain.admit(frame, headers(lane), arrived).is_ok()
+    }
+
+    #[test]
+    fn frames_are_through_one_after_the_other_at_the_hosts_rate() {
+        let mut drain = Drain::new(&SLOW, Bytes::new(10_000));
+        assert!(admit(&mut drain, 3, us(5)) && admit(&mut drain, 4, us(5)));
+        assert!(drain.poll(us(6)).is_none());
+        assert_eq!(drain.poll_timeout(), us(7));
+        let through = [us(7), us(9)].map(|now| drain.poll(now).expect("through").through_at);
+        assert_eq!(through, [us(7), us(9)]);
+        assert!(admit(&mut drain, 3, us(20)));
+        assert_eq!(drain.poll_timeout(), us(22), "idle time is not banked");
+    }
+
+    #[test]
+    fn a_priority_is_silenced_above_xoff_until_it_is_down_to_xon() {
+        let mut drain = Drain::new(&SLOW, Bytes::new(10_000));
+        let mut seen = Vec::new();
+        for _ in 0..3 {
+            assert!(admit(&mut drain, 3, us(0)));
+            seen.push(drain.silenced());
+        }
+        assert!(admit(&mut drain, 5, us(0)));
+        for n in 1..=4 {
+            assert!(drain.poll(us(2 * n)).is_some());
+            seen.push(drain.silenced());
+        }
+        assert_eq!(seen, [0, 0, 8, 8, 0, 0, 0]);
+    }
+
+    #[test]
+    fn beyond_the_buffer_frames_come_back() {
+        let mut drain = Drain::new(&SLOW, Bytes::new(2_500));
+        assert_eq!([3, 4, 5].map(|lane| admit(&mut drain, lane, us(0))), [true, true, false]);
+        assert_eq!((drain.frames(), drain.held(VirtualLane::truncate(4))), (2, Bytes::new(1_000)));
+        assert!(drain.poll(us(2)).is_some() && admit(&mut drain, 5, us(2)));
+    }
+}

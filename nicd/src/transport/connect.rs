@@ -1,0 +1,76 @@
+//! A conversation begins: its queue pair, its reaction point's group, its notification point.
+
+use crate::counters::{SentFlow, empty_reception};
+use crate::pacer::place;
+use crate::timers::Alarm;
+use crate::transport::ChannelAdapter;
+use crate::transport::queue_pair::QueuePair;
+use crate::transport::receiver_not_ready;
+use crate::transport::requester::Requester;
+use crate::transport::responder::{Responder, ResponderConfig};
+use proto::counters::FlowId;
+use proto::ids::{Lid, QueuePairNumber};
+use proto::units::Instant;
+
+impl ChannelAdapter {
+    /// The queue pair for `class` and `peer`, made if need be.
+    pub(super) fn queue_pair(&mut self, class: u8, peer: Lid, now: Instant) -> u32 {
+        if let Some(index) = self.peers.find(class, peer) {
+            return index;
+        }
+        let index = self.queue_pairs.len() as u32;
+        let config = self.config.classes[usize::from(class)];
+        let level = config.service_level;
+        let (lane, notification_lane) = (self.wire.lane(level), self.wire.notification_lane(level));
+        let own = u64::from(self.config.lid.get());
+        let sending = FlowId { source: own, destination: u64::from(peer.get()), class };
+        let (group, is_new) = self.pacer.group_of(&self.config, sending, lane, level.get(), now);
+        if is_new {
+            self.schedule.add_group(lane);
+        }
+        self.schedule.add_queue_pair(group);
+        let purpose = format!("notification/{class}/{peer}");
+        let full_frame = self.wire.size(0, self.config.link.mtu.get() as usize);
+        let place = place(&self.config, full_frame, &purpose);
+        let responder = ResponderConfig {
+            service: config.transport,
+            mtu: self.config.link.mtu.get() as u32,
+            ack_every: self.config.ack_every.max(1),
+            receive_depth: self.config.receive_depth,
+            receive_refill: self.config.receive_refill,
+            rnr_code: receiver_not_ready::code(self.config.rnr_timer),
+        };
+        let receiving = FlowId { source: sending.destination, destination: own, class };
+        self.queue_pairs.push(QueuePair {
+            class,
+            config,
+            peer,
+            number: QueuePairNumber::planned(class, peer),
+            remote: QueuePairNumber::planned(class, self.config.lid),
+            lane,
+            notification_lane,
+            group,
+            requester: Requester::new(config.transport, responder.mtu),
+            responder: Responder::new(responder),
+            notification_point: (self.scheme.notification_point)(place),
+            becn_owed: false,
+            ready_since: now,
+            retransmit: Alarm::default(),
+            receiver_ready: Alarm::default(),
+            acknowledge: Alarm::default(),
+            notify: Alarm::default(),
+            sending,
+            sent: SentFlow::default(),
+            received: empty_reception(receiving),
+            has_received: false,
+        });
+        self.peers.insert(class, peer, index);
+        let comes_before = |other: &u32| {
+            let other = &self.queue_pairs[*other as usize];
+            (other.peer, other.class) < (peer, class)
+        };
+        let at = self.by_flow.partition_point(comes_before);
+        self.by_flow.insert(at, index);
+        index
+    }
+}

@@ -1,0 +1,150 @@
+//! What packets look like on this NIC's link: a dialect is a file, chosen once by configuration.
+//!
+//! Transport says what a packet means ([`Outward`]) and is told what one meant ([`Inward`]); how it is
+//! put together and taken apart, how long it is and to which lane it belongs is the dialect's. BTH to
+//! pad is the same in all.
+//!
+//! ```text
+//! infiniband   | LRH                 | BTH … pad | ICRC | VCRC |
+//! roce         | Ethernet | IP | UDP | BTH … pad | ICRC | (FCS) |
+//! ```
+
+pub mod infiniband;
+pub mod roce;
+
+use crate::config::{Encapsulation, NicConfig};
+use infiniband::Infiniband;
+use proto::counters::DropReason;
+use proto::frame::{Frame, FrameClass, FramePool};
+use proto::ids::{Lid, QueuePairNumber, ServiceLevel, VirtualLane};
+use proto::units::Bytes;
+use proto::wire::infiniband::{Bth, ExtendedHeaders, Opcode, Transport};
+use roce::Roce;
+
+/// What a packet to be sent says, in any dialect.
+#[derive(Clone, Copy, Debug)]
+pub struct Outward {
+    /// To whom.
+    pub to: Lid,
+    /// On which lane of our link.
+    pub lane: VirtualLane,
+    /// With which service level.
+    pub level: ServiceLevel,
+    /// Our queue pair; the peer's is in the BTH.
+    pub queue_pair: QueuePairNumber,
+    /// What kind of work it does.
+    pub class: FrameClass,
+    /// Base Transport Header; its PadCnt is computed.
+    pub bth: Bth,
+    /// Exactly the headers that the opcode calls for.
+    pub extended: ExtendedHeaders,
+}
+
+/// What a packet said, in any dialect.
+#[derive(Clone, Copy, Debug)]
+pub struct Inward<'a> {
+    /// The adapter it came from.
+    pub from: Lid,
+    /// BTH to pad.
+    pub transport: Transport<'a>,
+}
+
+/// The dialect of one NIC.
+#[derive(Clone, Debug)]
+pub enum Wire {
+    /// InfiniBand.
+    Infiniband(Infiniband),
+    /// RoCEv2.
+    Roce(Box<Roce>),
+}
+
+/// Hands on to whichever dialect it is.
+macro_rules! in_dialect {
+    ($wire:expr, $dialect:ident => $call:expr) => {
+        match $wire {
+            Wire::Infiniband($dialect) => $call,
+            Wire::Roce($dialect) => $call,
+        }
+    };
+}
+
+impl Wire {
+    /// The dialect that `config`, which has been checked, asks for.
+    pub fn new(config: &NicConfig) -> Wire {
+        match &config.wire {
+            Encapsulation::Infiniband => Wire::Infiniband(Infiniband::new(config)),
+            Encapsulation::Roce(roce) => Wire::Roce(Box::new(Roce::new(roce, config))),
+        }
+    }
+
+    /// True for RoCE.
+    pub fn is_roce(&self) -> bool {
+        matches!(self, Wire::Roce(_))
+    }
+
+    /// Our own address, as [`proto::frame::FrameHeaders`] has addresses.
+    pub fn address(&self) -> u64 {
+        in_dialect!(self, dialect => dialect.address())
+    }
+
+    /// The lane of data and acknowledgements with this service level.
+    pub fn lane(&self, level: ServiceLevel) -> VirtualLane {
+        in_dialect!(self, dialect => dialect.lane(level))
+    }
+
+    /// The lane of notifications about flows with this service level.
+    pub fn notification_lane(&self, level: ServiceLevel) -> VirtualLane {
+        in_dialect!(self, dialect => dialect.notification_lane(level))
+    }
+
+    /// The opcode of a notification.
+    pub fn notification(&self) -> Opcode {
+        match self {
+            Wire::Infiniband(_) => Opcode::CNP,
+            Wire::Roce(_) => Opcode::ROCEV2_CNP,
+        }
+    }
+
+    /// What a notification carries for the scheme's sixteen octets.
+    pub fn notification_body<'a>(&self, body: &'a [u8; 16]) -> &'a [u8] {
+        match self {
+            Wire::Infiniband(dialect) => dialect.notification_body(body),
+            Wire::Roce(_) => body,
+        }
+    }
+
+    /// A packet's size, as links count it, with so many octets of extended headers and payload.
+    pub fn size(&self, extended: usize, payload: usize) -> Bytes {
+        in_dialect!(self, dialect => dialect.size(extended + payload.next_multiple_of(4)))
+    }
+
+    /// Makes a packet in a buffer of `pool`, all checks included; `fill` writes its payload.
+    ///
+    /// # Panics
+    /// If it is longer than a checked MTU allows, or has not the headers of its opcode.
+    pub fn emit(
+        &self,
+        packet: &Outward,
+        pool: &mut FramePool,
+        payload_length: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> Frame {
+        in_dialect!(self, dialect => dialect.emit(packet, pool, payload_length, fill))
+    }
+
+    /// Checks what protects a packet end to end.
+    ///
+    /// # Errors
+    /// The reason to drop it.
+    pub fn verify(&self, octets: &[u8]) -> Result<(), DropReason> {
+        in_dialect!(self, dialect => dialect.verify(octets))
+    }
+
+    /// Takes a packet apart that came in by our port.
+    ///
+    /// # Errors
+    /// The reason to drop it.
+    pub fn parse<'a>(&self, octets: &'a [u8]) -> Result<Inward<'a>, DropReason> {
+        in_dialect!(self, dialect => dialect.parse(octets))
+    }
+}

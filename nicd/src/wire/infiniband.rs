@@ -1,0 +1,90 @@
+//! The dialect of InfiniBand: LIDs, lanes by service level, ICRC and VCRC.
+
+use super::{Inward, Outward};
+use crate::config::{CnpBody, NicConfig};
+use proto::counters::DropReason;
+use proto::frame::{Frame, FrameKind, FramePool};
+use proto::ids::{Lid, ServiceLevel, VirtualLane};
+use proto::units::Bytes;
+use proto::wire::infiniband::crc::verify_icrc;
+use proto::wire::infiniband::{Packet, PacketBuilder, Transport};
+
+/// LRH, BTH, ICRC and VCRC: what a packet has around its payload at least.
+const HEADERS: u64 = 8 + 12 + 4 + 2;
+
+/// An InfiniBand adapter's packets.
+#[derive(Clone, Debug)]
+pub struct Infiniband {
+    own: Lid,
+    /// By service level.
+    lanes: [VirtualLane; 16],
+    cnp_body: CnpBody,
+}
+
+impl Infiniband {
+    /// As `config` says.
+    pub fn new(config: &NicConfig) -> Infiniband {
+        let lane = |level: usize| config.sl2vl.get(level).copied().unwrap_or(0);
+        Infiniband {
+            own: config.lid,
+            lanes: std::array::from_fn(|level| VirtualLane::truncate(lane(level))),
+            cnp_body: config.cnp_body,
+        }
+    }
+
+    pub(super) fn address(&self) -> u64 {
+        self.own.get().into()
+    }
+
+    pub(super) fn lane(&self, level: ServiceLevel) -> VirtualLane {
+        self.lanes[level.index()]
+    }
+
+    pub(super) fn notification_lane(&self, level: ServiceLevel) -> VirtualLane {
+        self.lane(level)
+    }
+
+    /// Sixteen zeros may be left out; what a scheme has written may not.
+    pub(super) fn notification_body<'a>(&self, body: &'a [u8; 16]) -> &'a [u8] {
+        match self.cnp_body {
+            CnpBody::None if *body == [0; 16] => &[],
+            _ => body,
+        }
+    }
+
+    pub(super) fn size(&self, behind_bth: usize) -> Bytes {
+        Bytes::new(HEADERS + behind_bth as u64)
+    }
+
+    pub(super) fn emit(
+        &self,
+        packet: &Outward,
+        pool: &mut FramePool,
+        payload_length: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> Frame {
+        let mut octets = pool.take();
+        PacketBuilder {
+            virtual_lane: packet.lane,
+            service_level: packet.level,
+            dlid: packet.to,
+            slid: self.own,
+            extended: packet.extended,
+            ..PacketBuilder::new(packet.bth)
+        }
+        .emit(&mut octets, payload_length, fill)
+        .expect("no packet is longer than a checked MTU allows, or lacks its opcode's headers");
+        Frame::intact(FrameKind::Infiniband, octets)
+    }
+
+    pub(super) fn verify(&self, octets: &[u8]) -> Result<(), DropReason> {
+        verify_icrc(octets).map_err(|error| error.drop_reason())
+    }
+
+    pub(super) fn parse<'a>(&self, octets: &'a [u8]) -> Result<Inward<'a>, DropReason> {
+        let packet = Packet::parse(octets).map_err(|error| error.drop_reason())?;
+        let Packet { extended, payload, pad, .. } = packet;
+        let bth = packet.bth.ok_or(DropReason::Opcode)?;
+        Ok(Inward { from: packet.lrh.slid, transport: Transport { bth, extended, payload, pad } })
+    }
+}

@@ -1,0 +1,152 @@
+//! The dialect of RoCEv2: addresses by the plan, priorities by DSCP, ECT on data, ICRC.
+//!
+//! Data says ECT(0). Acknowledgements and CNPs do not: nobody would react to a mark on them.
+
+use super::{Inward, Outward};
+use crate::config::{NicConfig, RoceConfig, RoceVersion};
+use proto::counters::DropReason;
+use proto::frame::{Frame, FrameClass, FrameKind, FramePool, ethernet_size};
+use proto::ids::{Dscp, Ecn, Lid, QueuePairNumber, ServiceLevel, VirtualLane};
+use proto::link::LinkControl;
+use proto::units::Bytes;
+use proto::wire::classify::PriorityMap;
+use proto::wire::ethernet::{EthernetHeader, plan};
+use proto::wire::infiniband::Bth;
+use proto::wire::infiniband::envelope::ICRC_LEN;
+use proto::wire::internet::{Ipv4, Ipv6, Udp};
+use proto::wire::roce::{NetworkHeaders, Packet, PacketBuilder, checks};
+
+/// A RoCEv2 adapter's packets.
+#[derive(Clone, Debug)]
+pub struct Roce {
+    own: Lid,
+    version: RoceVersion,
+    /// By service level.
+    dscp: [Dscp; 16],
+    cnp_dscp: Dscp,
+    priorities: PriorityMap,
+}
+
+impl Roce {
+    /// As `config` says.
+    pub fn new(roce: &RoceConfig, config: &NicConfig) -> Roce {
+        let dscp = |level: usize| roce.dscp.get(level).copied().unwrap_or(RoceConfig::DATA);
+        Roce {
+            own: config.lid,
+            version: roce.version,
+            dscp: std::array::from_fn(dscp),
+            cnp_dscp: roce.cnp_dscp,
+            priorities: match &config.link.control {
+                LinkControl::Pause(pause) => pause.priorities,
+                LinkControl::Credits(_) => PriorityMap::BY_DSCP,
+            },
+        }
+    }
+
+    pub(super) fn address(&self) -> u64 {
+        plan::mac(self.own).number()
+    }
+
+    /// The lane is the priority that our own port would find.
+    fn lane_of(&self, dscp: Dscp) -> VirtualLane {
+        VirtualLane::truncate(self.priorities.priority(None, Some(dscp)).get())
+    }
+
+    pub(super) fn lane(&self, level: ServiceLevel) -> VirtualLane {
+        self.lane_of(self.dscp[level.index()])
+    }
+
+    pub(super) fn notification_lane(&self, _: ServiceLevel) -> VirtualLane {
+        self.lane_of(self.cnp_dscp)
+    }
+
+    pub(super) fn size(&self, behind_bth: usize) -> Bytes {
+        let network = match self.version {
+            RoceVersion::V2Ipv4 => Ipv4::LEN,
+            RoceVersion::V2Ipv6 => Ipv6::LEN,
+        };
+        let before = EthernetHeader::LEN + network + Udp::LEN + Bth::LEN;
+        ethernet_size(before + behind_bth + ICRC_LEN)
+    }
+
+    pub(super) fn emit(
+        &self,
+        packet: &Outward,
+        pool: &mut FramePool,
+        payload_length: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> Frame {
+        let mut octets = pool.take();
+        PacketBuilder {
+            destination: plan::mac(packet.to),
+            source: plan::mac(self.own),
+            tag: None,
+            network: self.network(packet),
+            bth: packet.bth,
+            extended: packet.extended,
+        }
+        .emit(&mut octets, payload_length, fill)
+        .expect("no packet is longer than a checked MTU allows, or lacks its opcode's headers");
+        Frame::intact(FrameKind::Ethernet, octets)
+    }
+
+    fn network(&self, packet: &Outward) -> NetworkHeaders<'static> {
+        let (dscp, ecn) = match packet.class {
+            FrameClass::Data => (self.dscp[packet.level.index()], Ecn::Capable0),
+            FrameClass::Notification => (self.cnp_dscp, Ecn::NotCapable),
+            FrameClass::Ack | FrameClass::Management => {
+                (self.dscp[packet.level.index()], Ecn::NotCapable)
+            }
+        };
+        let udp = Udp::roce(source_port(packet.queue_pair, packet.bth.destination));
+        match self.version {
+            RoceVersion::V2Ipv4 => {
+                let (source, destination) = (plan::ipv4(self.own), plan::ipv4(packet.to));
+                let ip = Ipv4 { dscp, ecn, source, destination, ..Ipv4::default() };
+                NetworkHeaders::Ipv4(ip, &[], udp)
+            }
+            RoceVersion::V2Ipv6 => {
+                let (source, destination) = (plan::ipv6(self.own), plan::ipv6(packet.to));
+                let ip = Ipv6 { dscp, ecn, source, destination, ..Ipv6::default() };
+                NetworkHeaders::Ipv6(ip, udp)
+            }
+        }
+    }
+
+    pub(super) fn verify(&self, octets: &[u8]) -> Result<(), DropReason> {
+        checks::verify_checksums(octets)
+            .and_then(|()| checks::verify_icrc(octets))
+            .map_err(|error| error.drop_reason())
+    }
+
+    pub(super) fn parse<'a>(&self, octets: &'a [u8]) -> Result<Inward<'a>, DropReason> {
+        let packet = Packet::parse(octets).map_err(|error| error.drop_reason())?;
+        let packet = packet.ok_or(DropReason::NotRoce)?;
+        let (from, to) = match packet.network {
+            NetworkHeaders::Ipv4(ip, _, _) => {
+                (plan::adapter_of_ipv4(ip.source), plan::adapter_of_ipv4(ip.destination))
+            }
+            NetworkHeaders::Ipv6(ip, _) => {
+                (plan::adapter_of_ipv6(ip.source), plan::adapter_of_ipv6(ip.destination))
+            }
+            // The first version has no UDP and cannot be routed; this adapter does not speak it.
+            NetworkHeaders::Global(_) => return Err(DropReason::NotRoce),
+        };
+        if to != Some(self.own) {
+            return Err(DropReason::NotForUs);
+        }
+        Ok(Inward { from: from.ok_or(DropReason::QueuePair)?, transport: packet.transport })
+    }
+}
+
+/// What spreads conversations over paths: a hash of both queue pairs, 0xC000 or more.
+///
+/// Planned numbers differ in few bits, so they are multiplied by 2^64 over the golden ratio and the top
+/// bits taken. Source: IBTA Vol 1, annex A17.9.2 (that it is a hash is the adapter's business).
+fn source_port(ours: QueuePairNumber, theirs: QueuePairNumber) -> u16 {
+    let both = u64::from(ours.get()) << 24 | u64::from(theirs.get());
+    0xc000 | (both.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 50) as u16
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,150 @@
+//! What RoCEv2 packets say, how long they are, and which are none of ours.
+
+use super::*;
+use crate::config::Encapsulation;
+use crate::nic::tests::cable;
+use crate::wire::Wire;
+use proto::frame::Integrity;
+use proto::ids::Psn;
+use proto::wire::classify::classify_ethernet;
+use proto::wire::infiniband::{Aeth, ExtendedHeaders, Opcode, Syndrome};
+use proto::wire::internet::Udp;
+
+const DATA: &[u8] = b"nine octe";
+
+fn wire(lid: u16, version: RoceVersion) -> Wire {
+    let roce = RoceConfig { version, ..RoceConfig::default() };
+    Wire::new(&NicConfig { wire: Encapsulation::Roce(roce), ..cable::config(lid) })
+}
+
+fn outward(class: FrameClass) -> Outward {
+    let queue_pair = QueuePairNumber::planned(0, Lid::new(2));
+    let remote = QueuePairNumber::planned(0, Lid::new(1));
+    let aeth = Aeth { syndrome: Syndrome::from_octet(0x1f), message_sequence_number: 0 };
+    let (opcode, extended) = match class {
+        FrameClass::Notification => (Opcode::ROCEV2_CNP, ExtendedHeaders::NONE),
+        FrameClass::Ack => {
+            (Opcode::RC_ACKNOWLEDGE, ExtendedHeaders { aeth: Some(aeth), ..ExtendedHeaders::NONE })
+        }
+        _ => (Opcode::RC_SEND_ONLY, ExtendedHeaders::NONE),
+    };
+    Outward {
+        to: Lid::new(2),
+        lane: VirtualLane::ZERO,
+        level: ServiceLevel::default(),
+        queue_pair,
+        class,
+        bth: Bth::new(opcode, remote, Psn::truncate(7)),
+        extended,
+    }
+}
+
+fn emitted(version: RoceVersion, class: FrameClass, payload: &[u8]) -> Frame {
+    let fill = |octets: &mut [u8]| octets.copy_from_slice(payload);
+    wire(1, version).emit(&outward(class), &mut FramePool::default(), payload.len(), fill)
+}
+
+const VERSIONS: [RoceVersion; 2] = [RoceVersion::V2Ipv4, RoceVersion::V2Ipv6];
+
+#[test]
+fn what_one_adapter_sends_the_other_takes_apart() {
+    for version in VERSIONS {
+        let frame = emitted(version, FrameClass::Data, DATA);
+        assert_eq!((frame.kind, frame.integrity), (FrameKind::Ethernet, Integrity::Intact));
+        let receiver = wire(2, version);
+        assert_eq!(receiver.verify(&frame.octets), Ok(()));
+        let inward = receiver.parse(&frame.octets).unwrap();
+        assert_eq!((inward.from, inward.transport.payload), (Lid::new(1), DATA));
+        assert_eq!(inward.transport.bth.psn.get(), 7);
+        let headers = classify_ethernet(&frame.octets, &PriorityMap::BY_DSCP).unwrap();
+        assert_eq!(headers.destination, receiver.address());
+        assert_eq!(wire(3, version).parse(&frame.octets).unwrap_err(), DropReason::NotForUs);
+    }
+}
+
+#[test]
+fn data_alone_says_ect_and_each_kind_has_its_class() {
+    let kinds = [
+        (FrameClass::Data, DATA, Ecn::Capable0, 24),
+        (FrameClass::Ack, &[][..], Ecn::NotCapable, 24),
+        (FrameClass::Notification, &[0; 16][..], Ecn::NotCapable, 48),
+    ];
+    for version in VERSIONS {
+        for (class, payload, ecn, dscp) in kinds {
+            let frame = emitted(version, class, payload);
+            let headers = classify_ethernet(&frame.octets, &PriorityMap::BY_DSCP).unwrap();
+            assert_eq!((headers.class, headers.ecn, headers.lane), (class, ecn, dscp >> 3));
+            let packet = Packet::parse(&frame.octets).unwrap().unwrap();
+            let said = match packet.network {
+                NetworkHeaders::Ipv4(ip, ..) => ip.dscp,
+                NetworkHeaders::Ipv6(ip, _) => ip.dscp,
+                NetworkHeaders::Global(_) => panic!("not the second version"),
+            };
+            assert_eq!(said.get(), dscp);
+        }
+    }
+}
+
+#[test]
+fn lanes_are_the_priorities_of_the_code_points() {
+    let wire = wire(1, RoceVersion::V2Ipv4);
+    let lanes = (0..16).map(|level| wire.lane(ServiceLevel::truncate(level)).get());
+    assert_eq!(lanes.collect::<Vec<_>>(), [3, 1, 2, 3, 4, 5, 6, 7, 3, 3, 3, 3, 3, 3, 3, 3]);
+    assert_eq!(wire.notification_lane(ServiceLevel::default()).get(), 6);
+}
+
+#[test]
+fn sizes_count_destination_to_fcs_and_are_never_below_the_least() {
+    for (version, headers) in VERSIONS.into_iter().zip([62, 82]) {
+        let wire = wire(1, version);
+        assert_eq!(wire.size(0, 1_024).get(), headers + 1_024);
+        assert_eq!(wire.size(0, 9).get(), headers + 12);
+        for (class, payload) in [(FrameClass::Data, DATA), (FrameClass::Notification, &[0; 16])] {
+            let frame = emitted(version, class, payload);
+            assert_eq!(frame.octets.len() as u64 + 4, wire.size(0, payload.len()).get());
+        }
+    }
+    assert_eq!(wire(1, RoceVersion::V2Ipv4).size(0, 0).get(), 64);
+}
+
+#[test]
+fn the_source_port_spreads_conversations_and_is_the_same_each_time() {
+    let port = |class, peer| {
+        let ours = QueuePairNumber::planned(class, Lid::new(peer));
+        source_port(ours, QueuePairNumber::planned(class, Lid::new(1)))
+    };
+    let ports: std::collections::BTreeSet<u16> =
+        (0..8).flat_map(|class| (2..66).map(move |peer| port(class, peer))).collect();
+    assert!(ports.len() > 480, "{} of 512", ports.len());
+    assert!(ports.iter().all(|port| *port >= 0xc000));
+    assert_eq!(port(3, 9), port(3, 9));
+}
+
+/// ROCE-15 and ROCE-16, as the adapter's dialect sees them.
+#[test]
+fn what_is_no_packet_of_ours_has_a_reason() {
+    let receiver = wire(2, RoceVersion::V2Ipv4);
+    let good = emitted(RoceVersion::V2Ipv4, FrameClass::Data, DATA);
+    let verdict = |change: &dyn Fn(&mut [u8])| {
+        let mut octets = good.octets.to_vec();
+        change(&mut octets);
+        receiver.verify(&octets).and_then(|()| receiver.parse(&octets).map(|_| ()))
+    };
+    let mended = |octets: &mut [u8]| {
+        let checksum = proto::wire::internet::checksum::ipv4_header(&octets[14..34]);
+        octets[24..26].copy_from_slice(&checksum.to_be_bytes());
+    };
+    assert_eq!(verdict(&|_| {}), Ok(()));
+    let payload_at = 14 + Ipv4::LEN + Udp::LEN + Bth::LEN;
+    assert_eq!(verdict(&|octets| octets[payload_at] ^= 1), Err(DropReason::Icrc));
+    assert_eq!(verdict(&|octets| octets[24] ^= 1), Err(DropReason::Checksum));
+    // Destination port 4792, and a fragment.
+    assert_eq!(verdict(&|octets| octets[37] += 1), Err(DropReason::NotRoce));
+    let fragment = |octets: &mut [u8]| {
+        octets[20] |= 0x20;
+        mended(octets);
+    };
+    assert_eq!(verdict(&fragment), Err(DropReason::NotRoce));
+    assert_eq!(verdict(&|octets| octets[39] -= 4), Err(DropReason::PacketLength));
+    assert_eq!(verdict(&|octets| octets[12] = 0x89), Err(DropReason::NotRoce));
+}

@@ -1,0 +1,76 @@
+//! The congestion point: random early marking on the queue of one output and priority as it is now.
+//!
+//! ```text
+//!   chance
+//!   1     |              ┌──────
+//!   Pmax  |           _.─┘
+//!         |     __.─'
+//!   0     |────'─────────┴────── queue
+//!            Kmin       Kmax
+//! ```
+//!
+//! Only data whose ends would understand is marked: CNPs and acknowledgements never are. Source: the
+//! public ns-3 model, `ShouldSendCN`; RFC 3168, 5 (who may be marked).
+
+use super::profile::Settings;
+use crate::congestion::{CongestionPoint, Marking, QueueSample};
+use crate::frame::{FrameClass, FrameHeaders};
+use crate::ids::Ecn;
+use crate::random::Random;
+use crate::units::{Bytes, Instant};
+
+const MILLION: u64 = 1_000_000;
+
+/// The congestion point of one output and priority.
+#[derive(Debug)]
+pub struct Red {
+    kmin: Bytes,
+    kmax: Bytes,
+    pmax: u64,
+    at_enqueue: bool,
+    random: Random,
+}
+
+impl Red {
+    /// One that draws from `random`.
+    pub fn new(settings: &Settings, random: Random) -> Red {
+        Red {
+            kmin: settings.kmin,
+            kmax: settings.kmax,
+            pmax: settings.pmax,
+            at_enqueue: settings.marks_at_enqueue,
+            random,
+        }
+    }
+
+    fn judge(&mut self, headers: &FrameHeaders, queue: Bytes) -> Marking {
+        let markable = headers.class == FrameClass::Data
+            && matches!(headers.ecn, Ecn::Capable0 | Ecn::Capable1);
+        if !markable || queue <= self.kmin {
+            return Marking::Pass;
+        }
+        if queue > self.kmax {
+            return Marking::Ce { limit: self.kmax };
+        }
+        let (above, span) = (queue - self.kmin, self.kmax - self.kmin);
+        let numerator = self.pmax.saturating_mul(above.get());
+        if self.random.chance(numerator, span.get().saturating_mul(MILLION)) {
+            Marking::Ce { limit: self.kmin }
+        } else {
+            Marking::Pass
+        }
+    }
+}
+
+impl CongestionPoint for Red {
+    fn on_enqueue(&mut self, headers: &FrameHeaders, sample: &QueueSample, _: Instant) -> Marking {
+        if self.at_enqueue { self.judge(headers, sample.queue) } else { Marking::Pass }
+    }
+
+    fn on_dequeue(&mut self, headers: &FrameHeaders, sample: &QueueSample, _: Instant) -> Marking {
+        if self.at_enqueue { Marking::Pass } else { self.judge(headers, sample.queue) }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,227 @@
+//! The reaction point: the rate of one flow, its target, and the stages of recovery.
+//!
+//! Rates are whole bit/s, each step rounded to the nearest, so off by at most half a bit/s; what was off
+//! before is halved with each average and not added to by a cut. [`super::alpha`] says what α adds.
+//!
+//! Pacing leaves a gap after each frame, so that its line time and the gap together are its time at the
+//! flow's rate: in any window of length w no more than rate·w and one frame leave. Time in which the
+//! flow was paused or had nothing to send is not banked.
+
+use super::alpha::Alpha;
+use super::profile::{ClampTarget, CnpOrder, Cut, Hyper, ONE, PLACES, Settings};
+use crate::congestion::{Heard, Notification, Permission, Place, ReactionPoint, ReactionState};
+use crate::units::{BitRate, Bytes, Duration, Instant};
+
+/// The reaction point of one flow, which starts at the line's rate.
+#[derive(Debug)]
+pub struct Sender {
+    settings: Settings,
+    line_rate: BitRate,
+    full_frame: Bytes,
+    /// RC and RT, in bit/s.
+    current: u64,
+    target: u64,
+    alpha: Alpha,
+    first_cnp: Option<Instant>,
+    /// A cut that waits for the end of its period.
+    cut_at: Instant,
+    recovery: Recovery,
+    last_frame: Bytes,
+}
+
+/// What has happened since the last cut.
+#[derive(Clone, Copy, Debug)]
+struct Recovery {
+    /// Stages that the timer and the byte counter have counted.
+    by_time: u32,
+    by_bytes: u32,
+    octets: u64,
+    /// When the timer counts its next one.
+    time_at: Instant,
+    /// When the byte counter does: the last bit of the frame that fills it leaves then.
+    bytes_at: Instant,
+}
+
+impl Recovery {
+    const NONE: Recovery = Recovery {
+        by_time: 0,
+        by_bytes: 0,
+        octets: 0,
+        time_at: Instant::NEVER,
+        bytes_at: Instant::NEVER,
+    };
+}
+
+impl Sender {
+    /// One that goes by `settings`.
+    pub fn new(place: &Place<'_>, settings: Settings) -> Sender {
+        let line = place.line_rate.get();
+        let rate_min = settings.rate_min.clamp(1, line);
+        Sender {
+            settings: Settings { rate_min, ..settings },
+            line_rate: place.line_rate,
+            full_frame: place.full_frame,
+            current: line,
+            target: line,
+            alpha: Alpha::new(&settings),
+            first_cnp: None,
+            cut_at: Instant::NEVER,
+            recovery: Recovery::NONE,
+            last_frame: place.full_frame,
+        }
+    }
+
+    fn on_cnp(&mut self, now: Instant) {
+        match (self.settings.cut, self.first_cnp) {
+            (Cut::PerCnp, first) => {
+                if first.is_none() {
+                    self.alpha.start(now);
+                }
+                if self.settings.cnp_order == CnpOrder::AlphaCut {
+                    self.alpha.on_cnp(now);
+                    self.cut(now);
+                } else {
+                    self.cut(now);
+                    self.alpha.on_cnp(now);
+                }
+            }
+            (Cut::PerPeriod { period, first_cnp_rate }, None) => {
+                self.alpha.start(now);
+                self.current = share(self.current, first_cnp_rate).max(self.settings.rate_min);
+                self.target = self.current;
+                self.cut_at = now + period;
+            }
+            (Cut::PerPeriod { period, .. }, Some(first)) => {
+                self.alpha.on_cnp(now);
+                let periods = now.since(first).as_ps() / period.as_ps() + 1;
+                self.cut_at = self.cut_at.min(first + period * periods);
+            }
+        }
+        self.first_cnp.get_or_insert(now);
+    }
+
+    /// RT := RC where it is clamped, RC := RC·(1 − α/2); recovery begins anew.
+    fn cut(&mut self, now: Instant) {
+        let has_increased = self.recovery.by_time + self.recovery.by_bytes > 0;
+        if self.settings.clamp_target == ClampTarget::Always || has_increased {
+            self.target = self.current;
+        }
+        let part = (self.alpha.get() / 2).min(self.settings.cut_max);
+        self.current = share(self.current, ONE - part).max(self.settings.rate_min);
+        let time_at = now + self.settings.time_reset;
+        self.recovery = Recovery { time_at, ..Recovery::NONE };
+    }
+
+    /// What the stages counted so far let the target do; then the current rate goes half-way to it.
+    fn increase(&mut self) {
+        let (stages, Recovery { by_time, by_bytes, .. }) = (self.settings.stages, self.recovery);
+        let (most, least) = (by_time.max(by_bytes), by_time.min(by_bytes));
+        let grows = match self.settings.hyper {
+            _ if most < stages => 0,
+            Hyper::Growing if least > stages => {
+                self.settings.rate_hai.saturating_mul((least - stages).into())
+            }
+            Hyper::Flat if most > stages => self.settings.rate_hai,
+            Hyper::Growing | Hyper::Flat => self.settings.rate_ai,
+        };
+        self.target = self.target.saturating_add(grows).min(self.line_rate.get());
+        self.current = (self.current + self.target).div_ceil(2);
+    }
+
+    /// Everything that was due up to and at `now`, in order; of one instant: cut, octets, timer.
+    fn catch_up(&mut self, now: Instant) {
+        loop {
+            let Recovery { time_at, bytes_at, .. } = self.recovery;
+            let due = self.cut_at.min(bytes_at).min(time_at);
+            if due > now || due == Instant::NEVER {
+                break;
+            }
+            if due == self.cut_at {
+                self.alpha.advance(due);
+                self.cut_at = Instant::NEVER;
+                self.cut(due);
+                continue;
+            }
+            self.increase();
+            if due == bytes_at {
+                self.recovery.bytes_at = Instant::NEVER;
+                self.recovery.by_bytes += 1;
+            } else {
+                self.recovery.time_at = due + self.settings.time_reset;
+                self.recovery.by_time += 1;
+            }
+            if self.is_released() && self.target == self.line_rate.get() {
+                // Nothing is left to recover; the stages stay, for the next cut asks for them.
+                self.recovery.time_at = Instant::NEVER;
+                self.recovery.bytes_at = Instant::NEVER;
+            }
+        }
+        self.alpha.advance(now);
+    }
+
+    fn gap_after(&self, size: Bytes) -> Duration {
+        let allowed = BitRate::new(self.current).unwrap_or(self.line_rate);
+        let (slow, fast) = (size.time_at(allowed), size.time_at(self.line_rate));
+        slow - fast
+    }
+}
+
+/// `share`, with [`PLACES`], of `rate`, to the nearest.
+fn share(rate: u64, share: u64) -> u64 {
+    let product = u128::from(rate) * u128::from(share);
+    ((product + u128::from(ONE / 2)) >> PLACES) as u64
+}
+
+impl ReactionPoint for Sender {
+    fn on_notification(&mut self, notification: &Notification, now: Instant) -> Heard {
+        if !notification.becn {
+            return Heard::Refused;
+        }
+        self.catch_up(now);
+        self.on_cnp(now);
+        Heard::Taken
+    }
+
+    fn on_transmit(&mut self, size: Bytes, now: Instant) {
+        self.last_frame = size;
+        let Some(byte_reset) = self.settings.byte_reset else { return };
+        if self.is_released() {
+            return;
+        }
+        self.recovery.octets += size.get();
+        if self.recovery.octets >= byte_reset.get() {
+            self.recovery.octets %= byte_reset.get();
+            self.recovery.bytes_at = self.recovery.bytes_at.min(now);
+        }
+    }
+
+    fn may_send_at(&self, last_departure: Option<Instant>) -> Permission {
+        let last = last_departure.map(|last| last + self.gap_after(self.last_frame));
+        Permission::At(last.unwrap_or(Instant::ZERO))
+    }
+
+    fn is_released(&self) -> bool {
+        self.current >= self.line_rate.get()
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.catch_up(now);
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        let due = self.cut_at.min(self.recovery.bytes_at).min(self.recovery.time_at);
+        (due < Instant::NEVER).then_some(due)
+    }
+
+    /// The scalar is α in thousandths, as the last event found it.
+    fn state(&self) -> ReactionState {
+        ReactionState {
+            gap: self.gap_after(self.full_frame),
+            rate: BitRate::new(self.current).unwrap_or(self.line_rate),
+            scalar: share(1_000, self.alpha.get()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
