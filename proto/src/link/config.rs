@@ -5,6 +5,7 @@ use crate::units::{BitRate, Bytes, Duration};
 use crate::wire::classify::PriorityMap;
 use crate::wire::ethernet::{MacAddress, Pfc};
 use serde::{Deserialize, Serialize};
+use std::num::{NonZeroU8, NonZeroU16};
 
 /// Wire size of one full data frame of InfiniBand: LRH, BTH, `mtu` octets of payload, ICRC and VCRC.
 pub const fn full_frame(mtu: Bytes) -> Bytes {
@@ -118,14 +119,15 @@ pub struct PauseConfig {
     pub obeyed: u8,
     /// From a pause's arrival until it is obeyed; a frame that starts within it still goes.
     pub response: Duration,
-    /// How long a pause that we send holds. Zero would end it, so the least is 1.
+    /// How long a pause that we send holds; zero would end it.
     ///
     /// Units: quanta of 512 bit times.
-    pub pause_time: u16,
-    /// After which share of the pause time it is sent again while it is still wanted.
+    pub pause_time: NonZeroU16,
+    /// After which share of the pause time it is sent again while it is still wanted. From 100 on the
+    /// peer speaks in between.
     ///
-    /// Units: hundredths, 1 to 100.
-    pub refresh: u8,
+    /// Units: hundredths.
+    pub refresh: NonZeroU8,
     /// Which priority a frame has.
     pub priorities: PriorityMap,
     /// Who goes first among priorities.
@@ -144,14 +146,17 @@ impl Default for PauseConfig {
             lossless: 1 << 3,
             obeyed: 0xff,
             response: Duration::ZERO,
-            pause_time: u16::MAX,
-            refresh: 25,
+            pause_time: NonZeroU16::MAX,
+            refresh: QUARTER,
             priorities: PriorityMap::BY_DSCP,
             scheduling: EtsConfig::default(),
             overhead: Bytes::ZERO,
         }
     }
 }
+
+/// Of the pause time, in hundredths.
+const QUARTER: NonZeroU8 = NonZeroU8::new(25).expect("it is not zero");
 
 /// In what words the two ends of a link pause each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -186,7 +191,7 @@ impl Default for EtsConfig {
     fn default() -> EtsConfig {
         EtsConfig {
             classes: std::array::from_fn(|priority| Priority::truncate(priority as u8)),
-            selection: [Selection::Weighted(1); Pfc::PRIORITIES],
+            selection: [Selection::Weighted(NonZeroU8::MIN); Pfc::PRIORITIES],
         }
     }
 }
@@ -197,8 +202,8 @@ impl Default for EtsConfig {
 pub enum Selection {
     /// Ahead of all weighted classes and of strict ones with a lower number.
     Strict,
-    /// After the strict classes, by its weight among the weighted ones; the least weight is 1.
-    Weighted(u8),
+    /// After the strict classes, by its weight among the weighted ones.
+    Weighted(NonZeroU8),
 }
 
 #[cfg(test)]

@@ -33,7 +33,7 @@ impl Class {
     fn weight(&self) -> Option<i64> {
         match self.selection {
             Selection::Strict => None,
-            Selection::Weighted(weight) => Some(i64::from(weight.max(1))),
+            Selection::Weighted(weight) => Some(i64::from(weight.get())),
         }
     }
 
@@ -56,14 +56,10 @@ pub struct EtsArbiter {
 impl EtsArbiter {
     /// An arbiter that has sent nothing yet.
     pub fn new(config: &EtsConfig) -> EtsArbiter {
-        let members = |class: usize| {
-            let of_class = |(n, of): (u8, &crate::ids::Priority)| {
-                if of.index() == class { 1 << n } else { 0 }
-            };
-            (0..).zip(&config.classes).map(of_class).fold(0, |all, bit| all | bit)
-        };
         let class = |class: usize| Class {
-            priorities: members(class),
+            priorities: (0..CLASSES)
+                .filter(|priority| config.classes[*priority].index() == class)
+                .fold(0, |all, priority| all | 1 << priority),
             selection: config.selection[class],
             credit: 0,
             last: CLASSES - 1,

@@ -37,26 +37,17 @@ pub fn quanta(quanta: u16, rate: BitRate) -> Duration {
     Bytes::new(u64::from(quanta) * 64).time_at(rate)
 }
 
-/// What a MAC control frame changed.
+/// What a MAC control frame of ours says, or what one of the peer's has changed.
 ///
-/// Shape: bit n of either is priority n.
+/// Shape: bit n of either set is priority n.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Obeyed {
-    /// Silent now, and not before.
-    pub silenced: u8,
-    /// For how long at most, in quanta.
-    pub time: u16,
-    /// Silent before, and not now.
-    pub freed: u8,
-}
-
-/// What a MAC control frame of ours says.
-///
-/// Shape: bit n of either is priority n.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Told {
-    /// Shall be silent, or shall stay so.
+pub struct Said {
+    /// Shall be silent.
     pub xoff: u8,
+    /// For how long; the longest if they differ.
+    ///
+    /// Units: quanta of 512 bit times.
+    pub quanta: u16,
     /// May speak again.
     pub xon: u8,
 }
@@ -79,8 +70,8 @@ pub struct PauseFlow {
 impl PauseFlow {
     /// A port on a line of `rate`, where nothing is paused.
     pub fn new(config: &PauseConfig, rate: BitRate) -> PauseFlow {
-        let pause_time = config.pause_time.max(1);
-        let interval = quanta(pause_time, rate) * u64::from(config.refresh.clamp(1, 100));
+        let pause_time = config.pause_time.get();
+        let interval = quanta(pause_time, rate) * u64::from(config.refresh.get());
         PauseFlow {
             address: config.address,
             mode: config.mode,
@@ -137,39 +128,39 @@ impl PauseFlow {
         self.gate.history(lane.index(), now).0
     }
 
-    /// Gate: a PAUSE arrived at `arrived`. With PFC on the link it changes nothing.
-    pub fn on_pause(&mut self, pause: Pause, arrived: Instant) -> Obeyed {
+    /// Gate: a PAUSE arrived at `arrived`; what it changed. With PFC on the link that is nothing.
+    pub fn on_pause(&mut self, pause: Pause, arrived: Instant) -> Said {
         self.counters.rx_pause += 1;
         if self.mode != PauseMode::Global {
-            return Obeyed::default();
+            return Said::default();
         }
         self.obey(ALL, |_| pause.time, arrived)
     }
 
-    /// Gate: a PFC arrived at `arrived`. It changes the priorities that it speaks of, if PFC of theirs
-    /// is obeyed.
-    pub fn on_pfc(&mut self, pfc: &Pfc, arrived: Instant) -> Obeyed {
+    /// Gate: a PFC arrived at `arrived`; what it changed. It speaks to those of its priorities whose
+    /// PFC is obeyed.
+    pub fn on_pfc(&mut self, pfc: &Pfc, arrived: Instant) -> Said {
         self.counters.count_received(pfc.enabled);
         if self.mode != PauseMode::Pfc {
-            return Obeyed::default();
+            return Said::default();
         }
         self.obey(pfc.enabled & self.obeyed, |priority| pfc.times[priority], arrived)
     }
 
-    fn obey(&mut self, spoken_of: u8, time: impl Fn(usize) -> u16, arrived: Instant) -> Obeyed {
-        let mut outcome = Obeyed::default();
+    fn obey(&mut self, spoken_of: u8, time: impl Fn(usize) -> u16, arrived: Instant) -> Said {
+        let mut changed = Said::default();
         for priority in each(spoken_of) {
-            let time = time(priority);
-            let changed = match time {
-                0 => self.gate.release(priority, arrived).then_some(&mut outcome.freed),
-                _ => self.gate.silence(priority, time, arrived).then_some(&mut outcome.silenced),
-            };
-            if let Some(changed) = changed {
-                *changed |= 1 << priority;
-                outcome.time = outcome.time.max(time);
+            match time(priority) {
+                0 if self.gate.release(priority, arrived) => changed.xon |= 1 << priority,
+                0 => {}
+                time if self.gate.silence(priority, time, arrived) => {
+                    changed.xoff |= 1 << priority;
+                    changed.quanta = changed.quanta.max(time);
+                }
+                _ => {}
             }
         }
-        outcome
+        changed
     }
 
     /// Gate: the next pauses that have run out by `now`, and when they did: those of one instant at
@@ -189,32 +180,23 @@ impl PauseFlow {
         self.demand.set(wanted, now);
     }
 
-    /// Demand: the priorities on which the peer was asked to be silent.
-    pub fn demanded(&self) -> u8 {
-        self.demand.told()
-    }
-
     /// Demand: since when a frame waits to be sent, if one is due at `now`.
     pub fn control_due(&self, now: Instant) -> Option<Instant> {
         self.demand.due(now)
     }
 
     /// Demand: the frame that is due at `at`, when its first bit leaves, and what it says.
-    pub fn poll_control(&mut self, at: Instant) -> (MacControl, Told) {
-        let told = self.demand.tell(at);
-        let time = |priority| if told.xoff >> priority & 1 == 1 { self.pause_time } else { 0 };
+    pub fn poll_control(&mut self, at: Instant) -> (MacControl, Said) {
+        let (xoff, xon) = self.demand.tell(at);
+        let said = Said { xoff, quanta: self.pause_time, xon };
+        let time = |priority| if xoff >> priority & 1 == 1 { self.pause_time } else { 0 };
         if self.mode == PauseMode::Global {
             self.counters.tx_pause += 1;
-            return (MacControl::Pause(Pause { time: time(0) }), told);
+            return (MacControl::Pause(Pause { time: time(0) }), said);
         }
-        let enabled = told.xoff | told.xon;
+        let enabled = xoff | xon;
         self.counters.count_sent(enabled);
-        (MacControl::Pfc(Pfc { reserved: 0, enabled, times: std::array::from_fn(time) }), told)
-    }
-
-    /// How long a pause of ours holds, in quanta.
-    pub fn pause_time(&self) -> u16 {
-        self.pause_time
+        (MacControl::Pfc(Pfc { reserved: 0, enabled, times: std::array::from_fn(time) }), said)
     }
 
     /// When time changes something: a pause runs out, or is to be sent again.

@@ -24,6 +24,7 @@ pub use inward::Arrival;
 
 mod inward;
 mod outward;
+mod pauses;
 
 /// The frame that an owner would send next on a lane.
 #[derive(Clone, Copy, Debug)]

@@ -3,6 +3,11 @@
 use super::*;
 use crate::ids::Priority;
 use proptest::prelude::*;
+use std::num::NonZeroU8;
+
+fn weighted(weight: u8) -> Selection {
+    Selection::Weighted(NonZeroU8::new(weight).expect("a weight"))
+}
 
 fn arbiter(selection: &[(usize, Selection)]) -> EtsArbiter {
     let mut config = EtsConfig::default();
@@ -27,7 +32,7 @@ fn run(arbiter: &mut EtsArbiter, eligible: u8, sizes: [u64; 8], frames: usize) -
 #[test]
 fn two_classes_of_25_and_75_share_to_within_a_frame_whatever_their_frames() {
     for sizes in [[1500; 8], [64, 9000, 0, 0, 0, 0, 0, 0], [9000, 64, 0, 0, 0, 0, 0, 0]] {
-        let mut arbiter = arbiter(&[(0, Selection::Weighted(25)), (1, Selection::Weighted(75))]);
+        let mut arbiter = arbiter(&[(0, weighted(25)), (1, weighted(75))]);
         let largest = *sizes.iter().max().unwrap() as i64;
         let mut sent = [0; 2];
         for _ in 0..20_000 {
@@ -79,7 +84,7 @@ proptest! {
     ) {
         let weights = weights.map(|weight| weight.max(1));
         let selection: Vec<_> =
-            weights.iter().map(|weight| Selection::Weighted(*weight)).enumerate().collect();
+            weights.iter().map(|weight| weighted(*weight)).enumerate().collect();
         let mut arbiter = arbiter(&selection);
         let mut sent = [0i64; 4];
         for (others, size) in steps {

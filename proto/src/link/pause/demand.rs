@@ -1,6 +1,6 @@
 //! The demand: which priorities the peer shall be silent on, and what it has been told of that.
 
-use super::{Told, each};
+use super::each;
 use crate::counters::Condition;
 use crate::units::{Duration, Instant};
 use crate::wire::ethernet::Pfc;
@@ -54,11 +54,6 @@ impl Demand {
         self.wanted = wanted;
     }
 
-    /// What the peer was asked to be silent on.
-    pub(super) fn told(&self) -> u8 {
-        self.told
-    }
-
     /// The priorities whose XOFF is to be repeated by `now`.
     fn stale(&self, now: Instant) -> impl Iterator<Item = usize> {
         each(self.told & self.wanted).filter(move |n| self.asked[*n].refresh_at <= now)
@@ -74,23 +69,23 @@ impl Demand {
         change.into_iter().chain(repetition).min()
     }
 
-    /// What a frame that leaves at `at` says, which the peer has been told then.
-    pub(super) fn tell(&mut self, at: Instant) -> Told {
+    /// What a frame that leaves at `at` says, XOFF and XON; the peer has been told then.
+    pub(super) fn tell(&mut self, at: Instant) -> (u8, u8) {
         let repeated = self.stale(at).fold(0, |all, priority| all | 1 << priority);
         let joined = self.wanted & !self.told;
-        let told = Told { xoff: joined | repeated, xon: self.told & !self.wanted };
-        for priority in each(told.xoff) {
+        let (xoff, xon) = (joined | repeated, self.told & !self.wanted);
+        for priority in each(xoff) {
             self.asked[priority].silence.begin(at);
             self.asked[priority].refresh_at = at + self.interval;
         }
-        for priority in each(told.xon) {
+        for priority in each(xon) {
             self.asked[priority].silence.end(at);
             self.asked[priority].refresh_at = Instant::NEVER;
             self.asked[priority].transitions += 1;
         }
         self.told = self.wanted;
         self.schedule(at);
-        told
+        (xoff, xon)
     }
 
     fn schedule(&mut self, now: Instant) {

@@ -2,6 +2,7 @@
 //! `port/tests/ethernet.rs`.
 
 use super::*;
+use std::num::NonZeroU16;
 
 const RATE: BitRate = BitRate::gbps(8);
 const THREE: VirtualLane = VirtualLane::truncate(3);
@@ -33,11 +34,11 @@ fn a_quantum_is_512_bit_times_of_the_links_own_rate() {
 #[test]
 fn a_slow_ear_obeys_later_counts_from_then_and_leaves_no_gap_to_a_repetition() {
     let mut flow = flow(&PauseConfig { response: Duration::from_ns(100), ..Default::default() });
-    assert_eq!(flow.on_pfc(&xoff(1), ns(0)).silenced, 1 << 3);
+    assert_eq!(flow.on_pfc(&xoff(1), ns(0)).xoff, 1 << 3);
     assert!(flow.is_paused(THREE) && flow.may_transmit(THREE, ns(99)));
     assert!(!flow.may_transmit(THREE, ns(100)));
     // It would run out at 164; the repetition is obeyed at 260.
-    assert_eq!(flow.on_pfc(&xoff(2), ns(160)), Obeyed::default());
+    assert_eq!(flow.on_pfc(&xoff(2), ns(160)), Said::default());
     assert_eq!(flow.poll_expired(ns(387)), None);
     assert!(!flow.may_transmit(THREE, ns(387)));
     assert_eq!(flow.poll_timeout(), ns(388));
@@ -50,7 +51,7 @@ fn a_slow_ear_obeys_later_counts_from_then_and_leaves_no_gap_to_a_repetition() {
 fn xon_within_the_response_time_undoes_what_was_never_obeyed() {
     let mut flow = flow(&PauseConfig { response: Duration::from_ns(100), ..Default::default() });
     flow.on_pfc(&xoff(9), ns(0));
-    assert_eq!(flow.on_pfc(&xoff(0), ns(50)).freed, 1 << 3);
+    assert_eq!(flow.on_pfc(&xoff(0), ns(50)).xon, 1 << 3);
     assert!(flow.may_transmit(THREE, ns(100)));
     assert_eq!(flow.silent_for(THREE, ns(200)), Duration::ZERO);
 }
@@ -68,14 +69,16 @@ fn what_is_wanted_and_unwanted_before_the_line_is_free_is_never_told() {
 
 #[test]
 fn a_repetition_that_waits_for_the_line_needs_no_timer() {
-    let mut flow = flow(&PauseConfig { pause_time: 100, ..Default::default() });
+    let pause_time = NonZeroU16::new(100).unwrap();
+    let mut flow = flow(&PauseConfig { pause_time, ..Default::default() });
     flow.demand(1 << 3, ns(0));
-    assert_eq!(flow.poll_control(ns(0)).1, Told { xoff: 1 << 3, xon: 0 });
+    let xoff = Said { xoff: 1 << 3, quanta: 100, xon: 0 };
+    assert_eq!(flow.poll_control(ns(0)).1, xoff);
     let due = ns(25 * 64);
     assert_eq!((flow.poll_timeout(), flow.control_due(ns(1599))), (due, None));
     flow.handle_timeout(due);
     assert_eq!((flow.poll_timeout(), flow.control_due(ns(1700))), (Instant::NEVER, Some(due)));
-    assert_eq!(flow.poll_control(ns(1700)).1, Told { xoff: 1 << 3, xon: 0 });
+    assert_eq!(flow.poll_control(ns(1700)).1, xoff);
     assert_eq!(flow.poll_timeout(), ns(1700 + 25 * 64));
 }
 
@@ -84,8 +87,8 @@ fn where_nobody_pauses_nothing_is_told_and_nothing_obeyed() {
     let mut flow = flow(&PauseConfig { mode: PauseMode::None, ..Default::default() });
     flow.demand(0xff, ns(0));
     assert_eq!(flow.control_due(ns(1)), None);
-    assert_eq!(flow.on_pfc(&xoff(9), ns(0)), Obeyed::default());
-    assert_eq!(flow.on_pause(Pause { time: 9 }, ns(0)), Obeyed::default());
+    assert_eq!(flow.on_pfc(&xoff(9), ns(0)), Said::default());
+    assert_eq!(flow.on_pause(Pause { time: 9 }, ns(0)), Said::default());
     let mut named = Vec::new();
     flow.read(ns(1), &mut named);
     let names: Vec<_> = named.iter().map(|(name, total)| (name.as_str(), *total)).collect();

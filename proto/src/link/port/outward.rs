@@ -10,7 +10,6 @@ use crate::frame::{Frame, FrameClass, FrameKind, FramePool};
 use crate::ids::VirtualLane;
 use crate::link::credit::LinkState;
 use crate::link::flow::Flow;
-use crate::link::pause::{Told, each};
 use crate::units::{Bytes, Instant};
 use crate::wire::infiniband::flow_control_packet::FlowControlPacket;
 
@@ -65,40 +64,10 @@ impl LinkPort {
     }
 
     /// What `lane` waited for came at `at`.
-    fn free(&mut self, lane: VirtualLane, at: Instant, log: &mut EventLog) {
+    pub(super) fn free(&mut self, lane: VirtualLane, at: Instant, log: &mut EventLog) {
         if let Some(waited) = self.lanes[lane.index()].hold.end(at) {
             let cause = self.flow.hold_cause();
             self.log(log, at, lane.get(), EventKind::Free { cause, waited });
-        }
-    }
-
-    /// Ends the pauses that have run out by `now`, each at its own instant.
-    pub(super) fn end_pauses(&mut self, now: Instant, log: &mut EventLog) {
-        while let Flow::Pause(pauses) = &mut self.flow
-            && let Some((at, priorities)) = pauses.flow.poll_expired(now)
-        {
-            self.log_pause(at, priorities, EventKind::PauseExpired { priorities }, log);
-            self.speak(priorities, at, log);
-        }
-    }
-
-    /// No pause forbids `priorities` any more since `at`.
-    pub(super) fn speak(&mut self, priorities: u8, at: Instant, log: &mut EventLog) {
-        for priority in each(priorities) {
-            self.free(VirtualLane::truncate(priority as u8), at, log);
-        }
-    }
-
-    /// Logs what happened to `priorities`, if there are any, at the lowest of them.
-    pub(super) fn log_pause(
-        &self,
-        at: Instant,
-        priorities: u8,
-        kind: EventKind,
-        log: &mut EventLog,
-    ) {
-        if priorities != 0 {
-            self.log(log, at, priorities.trailing_zeros() as u8, kind);
         }
     }
 
@@ -156,11 +125,10 @@ impl LinkPort {
             }
             Flow::Pause(pauses) => {
                 let start = due.max(self.line.free_at());
-                let (control, told) = pauses.flow.poll_control(start);
+                let (control, said) = pauses.flow.poll_control(start);
                 octets.extend_from_slice(&control.to_octets(pauses.flow.address()));
-                let quanta = pauses.flow.pause_time();
-                self.log_told(told, quanta, start, log);
-                (FrameKind::Ethernet, (told.xoff | told.xon).trailing_zeros() as usize)
+                self.log_said(said, Direction::Tx, start, log);
+                (FrameKind::Ethernet, (said.xoff | said.xon).trailing_zeros() as usize)
             }
         };
         self.lanes[lane].counters.ctl_tx += 1;
@@ -168,17 +136,5 @@ impl LinkPort {
         let frame = Frame::intact(kind, octets);
         let (_, at) = self.line.transmit(frame.line_size(), due);
         Some(Departure { port: self.number, frame, at })
-    }
-
-    fn log_told(&self, told: Told, quanta: u16, at: Instant, log: &mut EventLog) {
-        let fill = |priorities: u8| {
-            let standing = each(priorities).map(|lane| self.lanes[lane].in_queue.value);
-            Bytes::new(standing.sum())
-        };
-        let (Told { xoff, xon }, dir) = (told, Direction::Tx);
-        let kind = EventKind::Xoff { priorities: xoff, quanta, fill: fill(xoff), dir };
-        self.log_pause(at, xoff, kind, log);
-        let kind = EventKind::Xon { priorities: xon, fill: fill(xon), dir };
-        self.log_pause(at, xon, kind, log);
     }
 }

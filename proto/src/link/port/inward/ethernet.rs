@@ -6,13 +6,12 @@
 
 use super::{Arrival, Loss};
 use crate::counters::DropReason;
-use crate::events::{Direction, EventKind, EventLog};
+use crate::events::EventLog;
 use crate::frame::{Frame, Integrity};
 use crate::ids::VirtualLane;
 use crate::link::flow::Flow;
-use crate::link::pause::Obeyed;
 use crate::link::port::LinkPort;
-use crate::units::{Bytes, Instant};
+use crate::units::Instant;
 use crate::wire::classify::classify_ethernet;
 use crate::wire::ethernet::{EthernetHeader, MacAddress, MacControl};
 
@@ -57,7 +56,7 @@ impl LinkPort {
             unreachable!("MAC control is for ports with pause")
         };
         let control = mac_control(frame, pauses.flow.address()).map_err(|reason| (reason, 0))?;
-        let (spoken_of, above, obeyed) = match &control {
+        let (spoken_of, above, changed) = match &control {
             MacControl::Pause(pause) => (1, 0, pauses.flow.on_pause(*pause, arrived)),
             MacControl::Pfc(pfc) => (pfc.enabled, pfc.reserved, pauses.flow.on_pfc(pfc, arrived)),
             MacControl::Unknown(_) => return Err((DropReason::MacControlOpcode, 0)),
@@ -68,13 +67,7 @@ impl LinkPort {
         if above != 0 {
             self.count_drop(DropReason::PfcVector, frame.line_size(), 0, arrived, log);
         }
-        let Obeyed { silenced, time, freed } = obeyed;
-        let (fill, dir) = (Bytes::ZERO, Direction::Rx);
-        let xoff = EventKind::Xoff { priorities: silenced, quanta: time, fill, dir };
-        self.log_pause(arrived, silenced, xoff, log);
-        let xon = EventKind::Xon { priorities: freed, fill, dir };
-        self.log_pause(arrived, freed, xon, log);
-        self.speak(freed, arrived, log);
+        self.obey(changed, arrived, log);
         Ok(Arrival::Control)
     }
 }

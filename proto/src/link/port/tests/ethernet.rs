@@ -8,6 +8,7 @@ use crate::link::{PauseConfig, PauseMode};
 use crate::units::Duration;
 use crate::wire::ethernet::{MacAddress, MacControl, Pause, Pfc};
 use proptest::prelude::*;
+use std::num::NonZeroU16;
 
 /// Nanoseconds of a quantum on this line.
 const QUANTUM: u64 = 64;
@@ -151,7 +152,7 @@ fn pfc_11_a_frame_under_way_finishes_and_one_within_the_response_time_still_star
 
 #[test]
 fn pfc_12_xoff_is_repeated_after_a_quarter_of_its_time_until_xon() {
-    let short = PauseConfig { pause_time: 400, ..pause_config() };
+    let short = PauseConfig { pause_time: NonZeroU16::new(400).unwrap(), ..pause_config() };
     let mut pair = Pair::new([pause_config(), short]);
     pair.sources[0].left[3] = 10;
     pair.demand(1, 1 << 3);
