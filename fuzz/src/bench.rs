@@ -1,12 +1,14 @@
 //! A device on a bench: hostile peers at every port, time in jumps, and the books checked at the end.
 
 use crate::frames;
+use crate::roce_frames;
 use crate::tape::Tape;
 use proto::counters::DeviceReading;
 use proto::device::Device;
 use proto::frame::{Frame, FrameKind};
 use proto::ids::{PortNumber, VirtualLane};
 use proto::units::{Duration, Instant};
+use proto::wire::ethernet::MacControl;
 use proto::wire::infiniband::{FlowControlOp, FlowControlPacket};
 
 /// A device wakes no more often than this at one instant, or it hangs.
@@ -16,9 +18,19 @@ const STEPS_MAX: u32 = 4_096;
 /// And this much fabric time: a link that lost its peer trains anew 25 times in it.
 const TIME_MAX: Instant = Instant::from_ps(40_000_000_000);
 
+/// What stands at the other end of every cable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Peers {
+    /// Devices of InfiniBand.
+    Infiniband,
+    /// Devices of Ethernet, which speak RoCEv2.
+    Ethernet,
+}
+
 /// The device and what went in and out.
 pub struct Bench<D> {
     device: D,
+    peers: Peers,
     now: Instant,
     /// Packets that went in, link packets not counted.
     fed: u64,
@@ -34,11 +46,11 @@ pub struct Bench<D> {
 }
 
 impl<D: Device> Bench<D> {
-    /// A bench for `device`, whose peers have these LIDs and use queue pairs of so many classes.
-    pub fn new(device: D, lids: Vec<u16>, classes: u8, buffer: u64) -> Bench<D> {
+    /// A bench for `device`, whose `peers` have these LIDs and use queue pairs of so many classes.
+    pub fn new(device: D, peers: Peers, lids: Vec<u16>, classes: u8, buffer: u64) -> Bench<D> {
         let blocks = vec![0; device.ports()];
         let (now, fed, sent, steps) = (Instant::ZERO, 0, 0, 0);
-        Bench { device, now, fed, sent, blocks, steps, lids, classes, buffer }
+        Bench { device, peers, now, fed, sent, blocks, steps, lids, classes, buffer }
     }
 
     /// Does what the tape says, to its end.
@@ -63,6 +75,9 @@ impl<D: Device> Bench<D> {
     /// Brings all links up, as good peers would.
     fn train(&mut self) {
         self.settle();
+        if self.peers == Peers::Ethernet {
+            return;
+        }
         for _ in 0..2 {
             for port in 0..self.device.ports() {
                 self.grant(port, FlowControlOp::Normal, 2048);
@@ -75,11 +90,11 @@ impl<D: Device> Bench<D> {
         let port = usize::from(step >> 4) % self.device.ports();
         match step & 15 {
             0..=4 => {
-                let frame = frames::packet(tape, &self.lids, self.classes);
+                let frame = self.packet(tape);
                 self.feed(port, frame);
             }
             5 => {
-                let frame = frames::packet(tape, &self.lids, self.classes);
+                let frame = self.packet(tape);
                 let frame = frames::damaged(tape, frame);
                 self.feed(port, frame);
             }
@@ -88,7 +103,14 @@ impl<D: Device> Bench<D> {
                 self.feed(port, frame);
             }
             7 => {
-                let frame = frames::link_packet(tape);
+                let frame = match self.peers {
+                    Peers::Infiniband => frames::link_packet(tape),
+                    Peers::Ethernet => roce_frames::mac_control(tape),
+                };
+                self.feed(port, frame);
+            }
+            8..=10 if self.peers == Peers::Ethernet => {
+                let frame = roce_frames::pfc(tape);
                 self.feed(port, frame);
             }
             8 | 9 => self.grant(port, FlowControlOp::Normal, u16::from(tape.u8()) * 8),
@@ -104,8 +126,24 @@ impl<D: Device> Bench<D> {
         }
     }
 
+    fn packet(&self, tape: &mut Tape<'_>) -> Frame {
+        match self.peers {
+            Peers::Infiniband => frames::packet(tape, &self.lids, self.classes),
+            Peers::Ethernet => roce_frames::packet(tape, &self.lids, self.classes),
+        }
+    }
+
+    /// Whether a frame is of one link only, good or not.
+    fn is_link_local(&self, frame: &Frame) -> bool {
+        match (frame.kind, self.peers) {
+            (FrameKind::InfinibandLink, _) => true,
+            (FrameKind::Ethernet, Peers::Ethernet) => MacControl::is_announced(&frame.octets),
+            _ => false,
+        }
+    }
+
     fn feed(&mut self, port: usize, frame: Frame) {
-        self.fed += u64::from(frame.kind != FrameKind::InfinibandLink);
+        self.fed += u64::from(!self.is_link_local(&frame));
         self.device.handle_frame(PortNumber::from_index(port), frame, self.now, self.now);
         self.settle();
     }
@@ -130,7 +168,7 @@ impl<D: Device> Bench<D> {
         while let Some(departure) = self.device.poll_transmit(self.now) {
             taken += 1;
             assert!(taken <= WAKES_MAX, "it sends without end at one instant");
-            if departure.frame.kind == FrameKind::InfinibandLink {
+            if self.is_link_local(&departure.frame) {
                 continue;
             }
             self.sent += 1;

@@ -12,6 +12,8 @@ pub mod frames;
 pub mod link_packet;
 pub mod nic;
 pub mod packet;
+pub mod roce_frames;
+pub mod roce_nic;
 pub mod scenario;
 pub mod seeds;
 pub mod switch;
@@ -36,4 +38,5 @@ pub const TARGETS: &[Target] = &[
     Target { name: "scenario", check: scenario::check },
     Target { name: "switch", check: switch::check },
     Target { name: "nic", check: nic::check },
+    Target { name: "roce_nic", check: roce_nic::check },
 ];

@@ -1,10 +1,10 @@
 //! A NIC under random operations: nothing panics, nothing hangs, every frame is accounted for.
 
-use crate::bench::Bench;
+use crate::bench::{Bench, Peers};
 use crate::tape::Tape;
 use nicd::config::{
-    Arrivals, ClassConfig, CnpBody, Encapsulation, NicConfig, Operation, QueuePairOrder, Target, TrafficConfig,
-    Transport,
+    Arrivals, ClassConfig, CnpBody, Encapsulation, NicConfig, Operation, QueuePairOrder, Target,
+    TrafficConfig, Transport,
 };
 use nicd::nic::Nic;
 use proto::congestion::SchemeConfig;
@@ -12,10 +12,11 @@ use proto::ids::{Lid, ServiceLevel};
 use proto::link::{CreditConfig, LinkConfig, LinkControl};
 use proto::units::{BitRate, Bytes, Duration, Instant};
 
-const BUFFER: u64 = 8 * 2112;
+/// Octets of buffer.
+pub const BUFFER: u64 = 8 * 2112;
 
 /// The services of the three classes.
-const CLASSES: [(Transport, Operation); 3] = [
+pub const CLASSES: [(Transport, Operation); 3] = [
     (Transport::Rc, Operation::Send),
     (Transport::Uc, Operation::Write),
     (Transport::Ud, Operation::Send),
@@ -27,10 +28,11 @@ pub fn check(octets: &[u8]) {
     let config = config(tape.u8(), tape.u8());
     let lids = vec![2, 1, 3, 9];
     let nic = Nic::new(config).expect("a good configuration");
-    Bench::new(nic, lids, CLASSES.len() as u8, BUFFER).run(tape);
+    Bench::new(nic, Peers::Infiniband, lids, CLASSES.len() as u8, BUFFER).run(tape);
 }
 
-fn config(choice: u8, traffic: u8) -> NicConfig {
+/// A NIC of adapters 1 to 3, as the two octets choose.
+pub fn config(choice: u8, traffic: u8) -> NicConfig {
     let class = |(transport, operation)| ClassConfig {
         transport,
         operation,
@@ -63,7 +65,10 @@ fn config(choice: u8, traffic: u8) -> NicConfig {
             rate: BitRate::gbps(8),
             mtu: Bytes::new(256),
             buffer: Bytes::new(BUFFER),
-            control: LinkControl::Credits(CreditConfig { data_lanes: 2, ..CreditConfig::default() }),
+            control: LinkControl::Credits(CreditConfig {
+                data_lanes: 2,
+                ..CreditConfig::default()
+            }),
         },
         adapters: vec![Lid::new(1), Lid::new(2), Lid::new(3)],
         classes: CLASSES.into_iter().map(class).collect(),

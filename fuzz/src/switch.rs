@@ -1,12 +1,14 @@
 //! A switch under random operations: nothing panics, nothing hangs, every frame is accounted for.
 
-use crate::bench::Bench;
+use crate::bench::{Bench, Peers};
 use crate::tape::Tape;
 use proto::congestion::SchemeConfig;
 use proto::ids::{Lid, PortNumber};
 use proto::link::{CreditConfig, LinkConfig, LinkControl};
 use proto::units::{BitRate, Bytes, Duration};
-use switchd::config::{MemoryConfig, MulticastRoute, PortConfig, Read, Route, RoutingConfig, SwitchConfig};
+use switchd::config::{
+    MemoryConfig, MulticastRoute, PortConfig, Read, Route, RoutingConfig, SwitchConfig,
+};
 use switchd::switch::Switch;
 
 const PORTS: usize = 4;
@@ -17,7 +19,8 @@ pub fn check(octets: &[u8]) {
     let mut tape = Tape::new(octets);
     let config = config(tape.u8());
     let lids = (1..=PORTS as u16).chain([100, 77]).collect();
-    Bench::new(Switch::new(config).expect("a good configuration"), lids, 2, BUFFER).run(tape);
+    let switch = Switch::new(config).expect("a good configuration");
+    Bench::new(switch, Peers::Infiniband, lids, 2, BUFFER).run(tape);
 }
 
 fn config(choice: u8) -> SwitchConfig {

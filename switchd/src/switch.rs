@@ -20,7 +20,7 @@ use proto::link::port::{Arrival, LinkPort};
 use proto::units::Instant;
 use relay::Packet;
 
-pub use build::ConfigError;
+pub use build::{ConfigError, headroom_needed};
 
 mod build;
 mod relay;

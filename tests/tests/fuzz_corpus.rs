@@ -115,3 +115,8 @@ fn a_few_thousand_random_lives_of_a_switch_hold() {
 fn a_few_thousand_random_lives_of_a_nic_hold() {
     smoke("nic", 3_000);
 }
+
+#[test]
+fn a_few_thousand_random_lives_of_a_nic_on_ethernet_hold() {
+    smoke("roce_nic", 3_000);
+}

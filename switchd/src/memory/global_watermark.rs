@@ -34,7 +34,7 @@ impl GlobalWatermark {
     /// If the headroom does not hold what may still come in, or leaves nothing of a buffer.
     pub fn new(room: Room<'_>) -> Result<GlobalWatermark, MemoryError> {
         let given = room.numbers.headroom;
-        headroom::check(room.inlets, room.numbers.jitter, given, |inlet| inlet.full_frame)?;
+        headroom::check(room, headroom::behind_a_mark)?;
         // Where nobody can be silenced there is no headroom to keep.
         let pauses = room.inlets.iter().any(|inlet| inlet.lossless != 0);
         let headroom = if pauses { given } else { Bytes::ZERO };

@@ -6,7 +6,7 @@
 //!
 //! During all of that it sends. Source: IEEE 802.1Q, annex N (buffer requirements for PFC).
 
-use super::models::Inlet;
+use super::models::{Inlet, Room};
 use proto::ids::PortNumber;
 use proto::units::{Bytes, Duration};
 
@@ -65,25 +65,30 @@ pub enum MemoryError {
     },
 }
 
+/// The headroom that holds at an inlet, if a neighbour may go on for a while (the jitter) after it
+/// should have heard.
+pub type Needed = fn(&Inlet, Duration) -> Bytes;
+
 /// What can still come in by `inlet` after the decision that its neighbour shall be silent.
-pub fn needed(inlet: &Inlet, jitter: Duration) -> Bytes {
+pub fn behind_xoff(inlet: &Inlet, jitter: Duration) -> Bytes {
     let on_its_way = inlet.rate.octets_in(inlet.delay * 2 + jitter);
     on_its_way + inlet.full_frame * 2 + CONTROL_FRAME
 }
 
-/// Whether `given` octets a lossless priority, or input, are enough everywhere, if each takes
-/// `beside` more at each inlet.
+/// The same with the frame that led to the decision: where a mark is passed by frames, not by octets,
+/// nearly all of it may be above.
+pub fn behind_a_mark(inlet: &Inlet, jitter: Duration) -> Bytes {
+    behind_xoff(inlet, jitter) + inlet.full_frame
+}
+
+/// Whether the configured headroom is what is `needed` wherever something is lossless.
 ///
 /// # Errors
-/// Naming the first port where they are not.
-pub fn check(
-    inlets: &[Inlet],
-    jitter: Duration,
-    given: Bytes,
-    beside: impl Fn(&Inlet) -> Bytes,
-) -> Result<(), MemoryError> {
-    for (index, inlet) in inlets.iter().enumerate() {
-        let needed = needed(inlet, jitter) + beside(inlet);
+/// Naming the first port where it is not.
+pub fn check(room: Room<'_>, needed: Needed) -> Result<(), MemoryError> {
+    let given = room.numbers.headroom;
+    for (index, inlet) in room.inlets.iter().enumerate() {
+        let needed = needed(inlet, room.numbers.jitter);
         if inlet.lossless != 0 && given < needed {
             let port = PortNumber::from_index(index);
             return Err(MemoryError::Headroom { port, given, needed });

@@ -2,7 +2,7 @@
 
 use super::Memory;
 use super::global_watermark::GlobalWatermark;
-use super::headroom::MemoryError;
+use super::headroom::{self, MemoryError, Needed};
 use super::per_input::{ByCredits, PerInput};
 use super::shared_pool::SharedPool;
 use crate::config::MemoryConfig;
@@ -44,6 +44,8 @@ pub struct Model {
     pub name: &'static str,
     /// It has a meaning where credits settle what may come in.
     pub with_credits: bool,
+    /// What its headroom must hold on Ethernet.
+    pub needed: Needed,
     /// Makes an empty memory, or says why its numbers do not hold.
     pub make: Make,
 }
@@ -53,6 +55,7 @@ pub const MODELS: &[Model] = &[
     Model {
         name: "per-input",
         with_credits: true,
+        needed: headroom::behind_a_mark,
         make: |room| match room.by_credits {
             true => Ok(Box::new(ByCredits)),
             false => Ok(Box::new(PerInput::new(room)?)),
@@ -61,11 +64,13 @@ pub const MODELS: &[Model] = &[
     Model {
         name: "shared-pool",
         with_credits: false,
+        needed: headroom::behind_xoff,
         make: |room| Ok(Box::new(SharedPool::new(room)?)),
     },
     Model {
         name: "global-watermark",
         with_credits: false,
+        needed: headroom::behind_a_mark,
         make: |room| Ok(Box::new(GlobalWatermark::new(room)?)),
     },
 ];

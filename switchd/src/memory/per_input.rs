@@ -51,9 +51,8 @@ impl PerInput {
     /// # Errors
     /// If the headroom does not hold what may still come in, or leaves nothing of a buffer.
     pub fn new(room: Room<'_>) -> Result<PerInput, MemoryError> {
+        headroom::check(room, headroom::behind_a_mark)?;
         let given = room.numbers.headroom;
-        // The frame that reaches the mark may pass it by nearly all of itself.
-        headroom::check(room.inlets, room.numbers.jitter, given, |inlet| inlet.full_frame)?;
         let buffers = room.inlets.iter().enumerate();
         let buffers = buffers.map(|(index, inlet)| Buffer::new(index, inlet, given));
         Ok(PerInput { buffers: buffers.collect::<Result<_, _>>()?, changed: PortSet::EMPTY })

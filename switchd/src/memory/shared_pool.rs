@@ -68,7 +68,7 @@ impl SharedPool {
     pub fn new(room: Room<'_>) -> Result<SharedPool, MemoryError> {
         let numbers = room.numbers.pool;
         let headroom_each = room.numbers.headroom;
-        headroom::check(room.inlets, room.numbers.jitter, headroom_each, |_| Bytes::ZERO)?;
+        headroom::check(room, headroom::behind_xoff)?;
         let lossless = room.inlets.iter().map(|inlet| u64::from(inlet.lossless.count_ones()));
         let lossless: u64 = lossless.sum();
         let headroom_size = numbers.headroom_pool.unwrap_or(headroom_each * lossless);

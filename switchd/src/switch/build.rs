@@ -135,6 +135,15 @@ fn check(config: &SwitchConfig) -> Result<(Dialect, &'static Model), ConfigError
         .ok_or_else(|| ConfigError::Memory(config.memory.kind.clone()))
 }
 
+/// The least `memory.headroom` with which a switch of this configuration loses nothing that it must
+/// not lose; nothing where there is no such model or nothing is lossless.
+pub fn headroom_needed(config: &SwitchConfig) -> Bytes {
+    let Some(model) = models::find(&config.memory.kind) else { return Bytes::ZERO };
+    let lossless = config.ports.iter().map(inlet).filter(|inlet| inlet.lossless != 0);
+    let needed = lossless.map(|inlet| (model.needed)(&inlet, config.memory.jitter));
+    needed.max().unwrap_or_default()
+}
+
 /// What a link's frames look like, and with that what may be written into them.
 fn dialect(link: &LinkConfig) -> Dialect {
     match link.control {

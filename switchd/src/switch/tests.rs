@@ -2,6 +2,7 @@
 
 mod bench;
 mod ethernet;
+mod headroom;
 mod infiniband;
 mod lossless;
 mod storms;

@@ -8,7 +8,7 @@
 //! IPv6  2001:db8::n         for documentation                RFC 3849
 //! ```
 //!
-//! Addresses outside the plan are foreign, and no error.
+//! Addresses outside the plan are foreign, and no error. Source: as in the last column.
 
 use crate::ids::Lid;
 use crate::wire::ethernet::MacAddress;

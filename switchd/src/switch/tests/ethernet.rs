@@ -76,6 +76,28 @@ fn ce_is_set_where_it_is_understood_and_checksum_and_icrc_hold() {
     assert_eq!(marks.collect::<Vec<_>>(), [(1, 4); 5], "adapters go by their numbers");
 }
 
+/// ROCE-01.
+#[test]
+fn dcqcn_marks_nothing_below_kmin_and_everything_above_kmax() {
+    let mut config = config();
+    config.scheme.kind = "dcqcn".to_owned();
+    let params = format!("kmin = \"{} B\"\nkmax = \"{} B\"\npmax = 0.5", 5 * FRAME, 10 * FRAME);
+    config.scheme.params = params.parse().unwrap();
+    let mut bench = Bench::new(config);
+    bench.pause(3, &[P3], u16::MAX);
+    (0..22).for_each(|psn| bench.feed(0, data(1, 4, psn)));
+    bench.pause(3, &[P3], 0);
+    bench.run(Duration::from_us(100));
+    let is_marked = |frame: &Frame| {
+        let headers = classify(frame.kind, &frame.octets).unwrap();
+        headers.ecn == Ecn::CongestionExperienced
+    };
+    let marked: Vec<bool> = bench.sent[3].iter().map(is_marked).collect();
+    assert_eq!(marked.len(), 22);
+    assert!(marked[..12].iter().all(|marked| *marked), "22 to 11 frames stand: {marked:?}");
+    assert!(!marked[17..].iter().any(|marked| *marked), "5 and less: {marked:?}");
+}
+
 #[test]
 fn a_mark_of_an_earlier_switch_stays_and_is_not_counted_again() {
     let mut bench = Bench::marking_above(config(), 0);

@@ -1,0 +1,117 @@
+//! Frames that a peer on Ethernet might send, as a tape asks for them.
+
+use crate::tape::Tape;
+use bytes::BytesMut;
+use proto::frame::{Frame, FrameKind};
+use proto::ids::{Dscp, Ecn, Lid, Priority, Psn, QueuePairNumber, VlanId};
+use proto::wire::ethernet::{MacAddress, MacControl, Pause, Pfc, VlanTag, plan};
+use proto::wire::infiniband::{Bth, ExtendedHeaders, Grh, Opcode};
+use proto::wire::internet::{Ipv4, Ipv6, Udp};
+use proto::wire::roce::{NetworkHeaders, PacketBuilder};
+
+/// A RoCE packet with right lengths and checks, whatever it says.
+pub fn packet(tape: &mut Tape<'_>, lids: &[u16], classes: u8) -> Frame {
+    let lid = |tape: &mut Tape<'_>| Lid::new(lids[tape.below(lids.len())]);
+    let (from, to) = (lid(tape), lid(tape));
+    let opcode = match tape.u8() {
+        unknown @ 250.. => Opcode(unknown),
+        other => Opcode::ALL[usize::from(other) % Opcode::ALL.len()],
+    };
+    let flags = tape.u8();
+    let class = tape.u8() % (classes + 1);
+    let queue_pair = match class {
+        class if class == classes => QueuePairNumber::truncate(tape.u8().into()),
+        class => QueuePairNumber::planned(class, from),
+    };
+    // Small numbers meet a young queue pair; the others are anywhere.
+    let psn = match tape.u16() {
+        far @ 0xff00.. => Psn::truncate(u32::from(far) << 12),
+        near => Psn::truncate(u32::from(near % 64)),
+    };
+    let bth = Bth {
+        solicited: flags & 1 != 0,
+        becn: flags & 4 != 0,
+        ack_request: flags & 8 != 0,
+        ..Bth::new(opcode, queue_pair, psn)
+    };
+    let mut rest = [0; 64];
+    let set = opcode.extended_headers();
+    let given = tape.take(set.octets());
+    rest[..given.len()].copy_from_slice(given);
+    let service = tape.u8();
+    let builder = PacketBuilder {
+        destination: if flags & 2 == 0 { plan::mac(to) } else { MacAddress::BROADCAST },
+        source: plan::mac(from),
+        tag: (flags & 0x40 != 0).then(|| VlanTag {
+            priority: Priority::truncate(service),
+            drop_eligible: false,
+            id: VlanId::truncate(1),
+            ethertype: 0,
+        }),
+        network: network(flags >> 6, service, from, to, tape),
+        bth,
+        extended: ExtendedHeaders::parse(set, &rest, 0).expect("enough for any opcode"),
+    };
+    let payload = match flags >> 4 & 3 {
+        0 => 16,
+        1 => 256,
+        2 => usize::from(tape.u8()),
+        _ => usize::from(tape.u16() % 4200),
+    };
+    let mut octets = BytesMut::new();
+    builder.emit(&mut octets, payload, |_| ()).expect("short enough");
+    Frame::unchecked(FrameKind::Ethernet, octets)
+}
+
+/// IPv4 most of the time, with any DSCP and ECN; now and then not to RoCE's port.
+fn network(
+    choice: u8,
+    service: u8,
+    from: Lid,
+    to: Lid,
+    tape: &mut Tape<'_>,
+) -> NetworkHeaders<'static> {
+    let (dscp, ecn) = (Dscp::truncate(service >> 2), Ecn::from_bits(service));
+    let mut udp = Udp::roce(0xc000 | tape.u16());
+    if udp.source_port & 0xff == 0xff {
+        udp.destination_port += 1;
+    }
+    let (source, destination) = (plan::ipv4(from), plan::ipv4(to));
+    match (choice, udp.source_port % 8) {
+        (_, 0) => NetworkHeaders::Global(Grh::default()),
+        (2, _) => {
+            let (source, destination) = (plan::ipv6(from), plan::ipv6(to));
+            NetworkHeaders::Ipv6(Ipv6 { dscp, ecn, source, destination, ..Ipv6::default() }, udp)
+        }
+        (_, part) => {
+            let more_fragments = part == 1;
+            let ip = Ipv4 { dscp, ecn, more_fragments, source, destination, ..Ipv4::default() };
+            NetworkHeaders::Ipv4(ip, &[], udp)
+        }
+    }
+}
+
+/// A PFC for any priorities that holds for a short while, or ends.
+pub fn pfc(tape: &mut Tape<'_>) -> Frame {
+    let (enabled, time) = (tape.u8(), u16::from(tape.u8()));
+    control(&MacControl::Pfc(Pfc { reserved: 0, enabled, times: [time; 8] }))
+}
+
+/// MAC control that says anything, cut off anywhere.
+pub fn mac_control(tape: &mut Tape<'_>) -> Frame {
+    let mut frame = match tape.u8() % 4 {
+        0 => control(&MacControl::Pause(Pause { time: tape.u16() })),
+        1 => control(&MacControl::Unknown(tape.u16())),
+        vector => {
+            let (enabled, reserved) = (tape.u8(), tape.u8() * (vector & 1));
+            control(&MacControl::Pfc(Pfc { reserved, enabled, times: [tape.u16(); 8] }))
+        }
+    };
+    let left = usize::from(tape.u8()).max(14);
+    frame.octets.truncate(left);
+    frame
+}
+
+fn control(control: &MacControl) -> Frame {
+    Frame::unchecked(FrameKind::Ethernet, control.to_octets(plan::mac(Lid::new(2)))[..].into())
+}

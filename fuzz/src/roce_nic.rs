@@ -1,0 +1,57 @@
+//! A NIC on Ethernet under random operations: hostile frames, pauses, a slow host, a storm.
+
+use crate::bench::{Bench, Peers};
+use crate::nic::{self, BUFFER, CLASSES};
+use crate::tape::Tape;
+use nicd::config::{DrainConfig, Encapsulation, NicConfig, RoceConfig, RoceVersion, StormConfig};
+use nicd::nic::Nic;
+use proto::congestion::SchemeConfig;
+use proto::ids::Lid;
+use proto::link::{LinkConfig, LinkControl, PauseConfig, PauseMode};
+use proto::units::{BitRate, Bytes, Instant};
+use proto::wire::ethernet::plan;
+
+/// The first three octets choose the NIC; the others are operations.
+pub fn check(octets: &[u8]) {
+    let mut tape = Tape::new(octets);
+    let config = config(tape.u8(), tape.u8(), tape.u8());
+    let lids = vec![2, 1, 3, 9];
+    let nic = Nic::new(config).expect("a good configuration");
+    Bench::new(nic, Peers::Ethernet, lids, CLASSES.len() as u8, BUFFER).run(tape);
+}
+
+fn config(choice: u8, traffic: u8, host: u8) -> NicConfig {
+    let plain = nic::config(choice, traffic);
+    let slow = DrainConfig {
+        rate: BitRate::gbps(1),
+        xoff: Bytes::new(4_000),
+        xon: Bytes::new(if host & 1 == 0 { 4_000 } else { 0 }),
+    };
+    let storm = StormConfig { start: Instant::from_ps(20_000_000), priorities: 1 << 3 };
+    let roce = RoceConfig {
+        version: if host & 2 == 0 { RoceVersion::V2Ipv4 } else { RoceVersion::V2Ipv6 },
+        drain: (host & 4 != 0).then_some(slow),
+        storm: (host & 8 != 0).then_some(storm),
+        ..RoceConfig::default()
+    };
+    let control = PauseConfig {
+        address: plan::mac(Lid::new(1)),
+        mode: [PauseMode::Pfc, PauseMode::Global, PauseMode::None, PauseMode::Pfc]
+            [usize::from(host >> 4 & 3)],
+        ..PauseConfig::default()
+    };
+    let scheme = SchemeConfig {
+        kind: if choice & 32 == 0 { "none" } else { "dcqcn" }.to_owned(),
+        params: [("profile".to_owned(), profile(choice >> 6).into())].into_iter().collect(),
+    };
+    NicConfig {
+        wire: Encapsulation::Roce(roce),
+        scheme: if scheme.kind == "none" { plain.scheme } else { scheme },
+        link: LinkConfig { control: LinkControl::Pause(control), ..plain.link },
+        ..plain
+    }
+}
+
+fn profile(choice: u8) -> &'static str {
+    ["paper", "cx", "hpcc", "paper"][usize::from(choice & 3)]
+}

@@ -1,0 +1,83 @@
+//! That the headroom a switch asks for is what it takes: a neighbour at line rate at the end of a long
+//! cable, which obeys as soon as it hears, while our own full frames stand in the way of the PFC.
+
+use super::bench::{Bench, DSCP3, P3, config, packet};
+use crate::config::{SwitchConfig, Threshold};
+use crate::switch::headroom_needed;
+use proto::counters::DropReason;
+use proto::ids::{Ecn, Priority};
+use proto::units::{BitRate, Bytes, Duration, Instant};
+use proto::wire::ethernet::MacControl;
+
+const CABLE: Duration = Duration::from_us(20);
+const MTU: usize = 1500;
+
+/// Octets of a full frame.
+const FULL: Bytes = Bytes::new(62 + MTU as u64);
+
+fn far(kind: &str) -> SwitchConfig {
+    let mut config = config();
+    config.memory.kind = kind.to_owned();
+    config.memory.jitter = Duration::ZERO;
+    config.memory.pool.lossy_queue = None;
+    config.memory.pool.size = Bytes::new(20_000_000);
+    config.memory.pool.threshold = Threshold::Octets(Bytes::new(100_000));
+    for port in &mut config.ports {
+        (port.delay, port.link.buffer) = (CABLE, Bytes::new(400_000));
+    }
+    config
+}
+
+/// What the neighbour at port 1 lost, if it began to send `phase` later and the switch has so much
+/// headroom.
+fn lost(mut config: SwitchConfig, headroom: Bytes, phase: Duration) -> u64 {
+    config.memory.headroom = headroom;
+    let mut bench = Bench::new(config);
+    bench.pause(3, &[P3], u16::MAX);
+    // In the way of its PFC: full frames that leave by the same port.
+    let obstacle = |psn| packet(2, 1, 0, Ecn::NotCapable, psn, MTU);
+    (0..20).for_each(|psn| bench.feed(1, obstacle(psn)));
+    let time = FULL.time_at(BitRate::gbps(10));
+    let (mut psn, mut begins) = (0, Instant::ZERO + phase);
+    loop {
+        let heard = bench.control[0].iter().find_map(|(left, control)| match control {
+            MacControl::Pfc(pfc) => pfc.time(Priority::truncate(P3)).map(|_| *left + CABLE),
+            _ => None,
+        });
+        if heard.is_some_and(|heard| heard <= begins) {
+            break;
+        }
+        // A frame that begins now is here a cable later; nothing that it does can be heard before.
+        bench.run((begins + time + CABLE).since(bench.now));
+        bench.feed(0, packet(1, 4, DSCP3, Ecn::Capable0, psn, MTU));
+        bench.feed(1, obstacle(psn));
+        (psn, begins) = (psn + 1, begins + time);
+        assert!(psn < 1_000, "somebody is silenced in the end");
+    }
+    let drops = bench.drops(0, DropReason::HeadroomOverrun);
+    assert_eq!(bench.lost(), drops);
+    drops
+}
+
+/// The most that is lost at sixteen phases of the two lines.
+fn worst(kind: &str, headroom: Bytes) -> u64 {
+    let phases = (0..16).map(|step| Duration::from_ns(step * 79));
+    phases.map(|phase| lost(far(kind), headroom, phase)).max().unwrap_or_default()
+}
+
+/// PFC-15, QOS-10.
+#[test]
+fn the_least_headroom_loses_nothing_and_two_frames_less_do_not_suffice() {
+    for kind in ["shared-pool", "per-input"] {
+        let needed = headroom_needed(&far(kind));
+        assert_eq!(worst(kind, needed), 0, "{kind}");
+    }
+    let needed = headroom_needed(&far("shared-pool"));
+    let mut config = far("shared-pool");
+    // What would be refused: the check is told of a shorter cable than there is.
+    config.ports.iter_mut().for_each(|port| port.delay = Duration::ZERO);
+    let short = Bytes::new(needed.get() - 2 * FULL.get());
+    let phases = (0..16).map(|step| Duration::from_ns(step * 79));
+    let lost = phases.map(|phase| lost(config.clone(), short, phase)).max();
+    assert!(lost > Some(0), "two frames less than {needed}");
+}
