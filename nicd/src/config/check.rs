@@ -203,3 +203,6 @@ impl NicConfig {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,16 +1,17 @@
 //! The dialect of RoCEv2: addresses by the plan, priorities by DSCP, ECT on data, ICRC.
 //!
-//! Data says ECT(0). Acknowledgements and CNPs do not: nobody would react to a mark on them.
+//! Data says ECT(0). Acknowledgements and CNPs do not: nobody would react to a mark on them. On a link
+//! that goes by the PCP every frame has a tag, of no VLAN, with the class selector of its DSCP.
 
 use super::{Inward, Outward};
 use crate::config::{NicConfig, RoceConfig, RoceVersion};
 use proto::counters::DropReason;
 use proto::frame::{Frame, FrameClass, FrameKind, FramePool, ethernet_size};
-use proto::ids::{Dscp, Ecn, Lid, QueuePairNumber, ServiceLevel, VirtualLane};
+use proto::ids::{Dscp, Ecn, Lid, Priority, QueuePairNumber, ServiceLevel, VirtualLane, VlanId};
 use proto::link::LinkControl;
 use proto::units::Bytes;
 use proto::wire::classify::PriorityMap;
-use proto::wire::ethernet::{EthernetHeader, plan};
+use proto::wire::ethernet::{EthernetHeader, VlanTag, plan};
 use proto::wire::infiniband::Bth;
 use proto::wire::infiniband::envelope::ICRC_LEN;
 use proto::wire::internet::{Ipv4, Ipv6, Udp};
@@ -47,9 +48,21 @@ impl Roce {
         plan::mac(self.own).number()
     }
 
+    /// The tag of frames with this DSCP, if frames have tags.
+    fn tag(&self, dscp: Dscp) -> Option<VlanTag> {
+        let has_tags = matches!(self.priorities, PriorityMap::Pcp { .. });
+        has_tags.then(|| VlanTag {
+            priority: Priority::truncate(dscp.get() >> 3),
+            drop_eligible: false,
+            id: VlanId::truncate(0),
+            ethertype: 0,
+        })
+    }
+
     /// The lane is the priority that our own port would find.
     fn lane_of(&self, dscp: Dscp) -> VirtualLane {
-        VirtualLane::truncate(self.priorities.priority(None, Some(dscp)).get())
+        let pcp = self.tag(dscp).map(|tag| tag.priority);
+        VirtualLane::truncate(self.priorities.priority(pcp, Some(dscp)).get())
     }
 
     pub(super) fn lane(&self, level: ServiceLevel) -> VirtualLane {
@@ -65,7 +78,8 @@ impl Roce {
             RoceVersion::V2Ipv4 => Ipv4::LEN,
             RoceVersion::V2Ipv6 => Ipv6::LEN,
         };
-        let before = EthernetHeader::LEN + network + Udp::LEN + Bth::LEN;
+        let tag = if self.tag(self.cnp_dscp).is_some() { VlanTag::LEN } else { 0 };
+        let before = EthernetHeader::LEN + tag + network + Udp::LEN + Bth::LEN;
         ethernet_size(before + behind_bth + ICRC_LEN)
     }
 
@@ -77,11 +91,18 @@ impl Roce {
         fill: impl FnOnce(&mut [u8]),
     ) -> Frame {
         let mut octets = pool.take();
+        let (dscp, ecn) = match packet.class {
+            FrameClass::Data => (self.dscp[packet.level.index()], Ecn::Capable0),
+            FrameClass::Notification => (self.cnp_dscp, Ecn::NotCapable),
+            FrameClass::Ack | FrameClass::Management => {
+                (self.dscp[packet.level.index()], Ecn::NotCapable)
+            }
+        };
         PacketBuilder {
             destination: plan::mac(packet.to),
             source: plan::mac(self.own),
-            tag: None,
-            network: self.network(packet),
+            tag: self.tag(dscp),
+            network: self.network(packet, dscp, ecn),
             bth: packet.bth,
             extended: packet.extended,
         }
@@ -90,14 +111,7 @@ impl Roce {
         Frame::intact(FrameKind::Ethernet, octets)
     }
 
-    fn network(&self, packet: &Outward) -> NetworkHeaders<'static> {
-        let (dscp, ecn) = match packet.class {
-            FrameClass::Data => (self.dscp[packet.level.index()], Ecn::Capable0),
-            FrameClass::Notification => (self.cnp_dscp, Ecn::NotCapable),
-            FrameClass::Ack | FrameClass::Management => {
-                (self.dscp[packet.level.index()], Ecn::NotCapable)
-            }
-        };
+    fn network(&self, packet: &Outward, dscp: Dscp, ecn: Ecn) -> NetworkHeaders<'static> {
         let udp = Udp::roce(source_port(packet.queue_pair, packet.bth.destination));
         match self.version {
             RoceVersion::V2Ipv4 => {

@@ -94,6 +94,25 @@ fn lanes_are_the_priorities_of_the_code_points() {
 }
 
 #[test]
+fn a_link_that_goes_by_the_pcp_has_tags() {
+    let mut config = cable::on_ethernet(cable::config(1), RoceVersion::V2Ipv4);
+    let LinkControl::Pause(pause) = &mut config.link.control else { panic!("on Ethernet") };
+    pause.priorities = PriorityMap::BY_PCP;
+    let wire = Wire::new(&config);
+    assert_eq!(wire.lane(ServiceLevel::default()).get(), 3);
+    assert_eq!(wire.notification_lane(ServiceLevel::default()).get(), 6);
+    let fill = |octets: &mut [u8]| octets.copy_from_slice(DATA);
+    let data = outward(FrameClass::Data);
+    let frame = wire.emit(&data, &mut FramePool::default(), DATA.len(), fill);
+    assert_eq!(frame.line_size(), wire.size(0, DATA.len()));
+    let headers = classify_ethernet(&frame.octets, &PriorityMap::BY_PCP).unwrap();
+    assert_eq!((headers.lane, headers.class), (3, FrameClass::Data));
+    let receiver = Wire::new(&cable::on_ethernet(cable::config(2), RoceVersion::V2Ipv4));
+    assert_eq!(receiver.verify(&frame.octets), Ok(()));
+    assert_eq!(receiver.parse(&frame.octets).unwrap().transport.payload, DATA);
+}
+
+#[test]
 fn sizes_count_destination_to_fcs_and_are_never_below_the_least() {
     for (version, headers) in VERSIONS.into_iter().zip([62, 82]) {
         let wire = wire(1, version);

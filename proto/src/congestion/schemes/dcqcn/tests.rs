@@ -8,6 +8,8 @@ use crate::random::Random;
 use crate::units::BitRate;
 use toml::Table;
 
+mod incast;
+
 pub const LINE: u64 = 40_000_000_000;
 pub const FRAME: Bytes = Bytes::new(1_000);
 

@@ -1,0 +1,64 @@
+//! What a NIC on Ethernet must satisfy, and that configurations read back as written.
+
+use super::*;
+use crate::config::{DrainConfig, RoceVersion, StormConfig};
+use crate::nic::tests::cable;
+use proto::ids::Dscp;
+use proto::units::{BitRate, Instant};
+
+fn ethernet() -> NicConfig {
+    cable::on_ethernet(cable::config(1), RoceVersion::V2Ipv6)
+}
+
+fn with(change: impl FnOnce(&mut RoceConfig)) -> NicConfig {
+    let mut config = ethernet();
+    let Encapsulation::Roce(roce) = &mut config.wire else { panic!("on Ethernet") };
+    change(roce);
+    config
+}
+
+fn refused_field(config: &NicConfig) -> &'static str {
+    match config.check() {
+        Err(ConfigError::Field { field, .. }) => field,
+        other => panic!("{other:?}"),
+    }
+}
+
+const DRAIN: DrainConfig =
+    DrainConfig { rate: BitRate::gbps(1), xoff: Bytes::new(20_000), xon: Bytes::new(10_000) };
+
+#[test]
+fn packets_and_link_are_of_one_technology() {
+    assert!(ethernet().check().is_ok());
+    let on_credits = NicConfig { link: cable::config(1).link, ..ethernet() };
+    assert_eq!(on_credits.check().err(), Some(ConfigError::Technology));
+    let on_pause = NicConfig { link: ethernet().link, ..cable::config(1) };
+    assert_eq!(on_pause.check().err(), Some(ConfigError::Technology));
+}
+
+#[test]
+fn what_a_roce_adapter_is_told_must_make_sense() {
+    assert_eq!(refused_field(&with(|roce| roce.dscp.truncate(15))), "dscp");
+    let drain = |drain| with(|roce| roce.drain = Some(drain));
+    assert!(drain(DRAIN).check().is_ok());
+    assert_eq!(refused_field(&drain(DrainConfig { xon: Bytes::new(20_001), ..DRAIN })), "xon");
+    assert_eq!(refused_field(&drain(DrainConfig { xoff: Bytes::new(1 << 30), ..DRAIN })), "xoff");
+    let storm = |priorities| {
+        with(|roce| roce.storm = Some(StormConfig { start: Instant::ZERO, priorities }))
+    };
+    assert!(storm(1 << 3).check().is_ok());
+    assert_eq!(refused_field(&storm(1 << 4)), "storm.priorities", "which is not lossless");
+}
+
+#[test]
+fn a_configuration_reads_back_as_written() {
+    let storm = StormConfig { start: Instant::from_ps(7), priorities: 8 };
+    let full = with(|roce| {
+        (roce.drain, roce.storm) = (Some(DRAIN), Some(storm));
+        roce.dscp[4] = Dscp::truncate(46);
+    });
+    for config in [cable::config(1), ethernet(), full] {
+        let text = toml::to_string(&config).expect("a table");
+        assert_eq!(toml::from_str::<NicConfig>(&text).expect("a NIC's configuration"), config);
+    }
+}
