@@ -105,7 +105,7 @@ impl Conversation {
             psn: 0,
             fecn: false,
             becn: false,
-            ecn: Ecn::NotCapable,
+            ecn: Ecn::Capable0,
             payload: Bytes::new(2048),
         };
         let sample = QueueSample {
@@ -124,8 +124,8 @@ impl Conversation {
         for marking in markings {
             match marking {
                 Marking::Pass => {}
-                // In IP, congestion experienced is shown where FECN is.
-                Marking::Fecn { .. } | Marking::Ce { .. } => headers.fecn = true,
+                Marking::Fecn { .. } => headers.fecn = true,
+                Marking::Ce { .. } => headers.ecn = Ecn::CongestionExperienced,
                 Marking::Notify(notification) => self.notify(Some(notification)),
             }
         }
