@@ -5,6 +5,7 @@
 use crate::fabric::Fabric;
 use crate::frames;
 use crate::measure::{Expectation, Measure};
+use crate::routes::proof::Waits;
 use crate::scenario::Scenario;
 use crate::scenario::fabric::FabricSettings;
 use crate::scenario::phases::Phase;
@@ -13,7 +14,7 @@ use emulation::recorder::RecordingPlan;
 use emulation::wiring::{End, LinkWiring, NodeKind, NodeWiring, Wiring};
 use nicd::config::NicConfig;
 use proto::ids::{Lid, PortNumber};
-use proto::link::{LinkConfig, LinkControl, PauseConfig};
+use proto::link::{LinkConfig, LinkControl, PauseConfig, PauseMode};
 use proto::units::{BitRate, Bytes, Duration};
 use proto::wire::ethernet::{MacAddress, plan};
 use switchd::config::{MemoryConfig, PortConfig, SwitchConfig};
@@ -26,6 +27,8 @@ mod workload;
 pub struct Lab {
     /// Nodes (adapters first), cables, names, rates.
     pub fabric: Fabric,
+    /// Who can wait for whom; empty if nobody can in a circle.
+    pub waits: Waits,
     /// The switches, in node order: node `nics.len() + i` is `switches[i]`.
     pub switches: Vec<SwitchConfig>,
     /// The NICs, in node order: node `i` is `nics[i]`.
@@ -46,6 +49,7 @@ pub fn render(scenario: &Scenario) -> Lab {
     let adapters = settings.topology.adapters();
     Lab {
         fabric: fabric(scenario),
+        waits: settings.waits.clone(),
         switches: (adapters..settings.topology.nodes.len())
             .map(|node| switch(scenario, node))
             .collect(),
@@ -79,6 +83,7 @@ fn fabric(scenario: &Scenario) -> Fabric {
         traffic: scenario.traffic.names(),
         items: items.chain((adapters..nodes.len()).map(|_| Vec::new())).collect(),
         lanes: classes.iter().map(|class| settings.lane_of(class.service_level)).collect(),
+        lossless: lossless(settings),
     }
 }
 
@@ -101,6 +106,15 @@ fn wiring(scenario: &Scenario) -> Wiring {
         nodes: nodes.collect(),
         links: links.collect(),
         impairments: scenario.impairments.clone(),
+    }
+}
+
+/// Lanes that must lose nothing, even where the scenario takes away what keeps them so.
+fn lossless(settings: &FabricSettings) -> u16 {
+    match &settings.link.control {
+        LinkControl::Credits(_) => u16::MAX,
+        LinkControl::Pause(pause) if pause.mode == PauseMode::Global => u8::MAX.into(),
+        LinkControl::Pause(pause) => pause.lossless.into(),
     }
 }
 

@@ -4,6 +4,7 @@ use crate::frames::{self, TECHNOLOGIES};
 use crate::keyfile::fields::Fields;
 use crate::keyfile::problem::{Complaint, Problems};
 use crate::keyfile::quantity::Scale;
+use crate::routes::proof::Waits;
 use crate::routes::{Forwarding, ROUTINGS, Routing};
 use crate::scenario::reachability;
 use crate::shapes::{self, listed};
@@ -49,6 +50,8 @@ pub struct FabricSettings {
     pub topology: Topology,
     /// Unicast routes of every switch.
     pub forwarding: Forwarding,
+    /// Who can wait for whom by these routes; empty if nobody can in a circle.
+    pub waits: Waits,
     /// Multicast routes, with the node of the switch.
     pub multicast: Vec<(usize, MulticastRoute)>,
     /// Largest payload of one packet.
@@ -136,14 +139,16 @@ pub fn read(
         check_buffer(fields, section, buffer, link.shares(), problems);
     }
     let sl2vl = sl2vl(fields, link.shares(), problems);
+    let mut waits = Waits::new();
     // Where links or routes are missing for a reason already told, unreachable nodes are its echo.
     if problems.iter().count() == faults_before {
-        reachability::check(fields, &topology, &forwarding, problems, warnings);
+        waits = reachability::check(fields, technology, &topology, &forwarding, problems, warnings);
     }
     Some(FabricSettings {
         technology,
         topology,
         forwarding,
+        waits,
         multicast,
         mtu: mtu?,
         scale: *fields.scale(),
@@ -195,8 +200,9 @@ fn set_links_apart(topology: &mut Topology, fields: &Fields<'_>, problems: &mut 
     for link in fields.tables("links") {
         match link.text("a").map(|text| cable_of(text, topology)) {
             Some(Ok(cable)) => {
-                topology.cables[cable].rate = link.rate("rate");
-                topology.cables[cable].delay = link.time("delay");
+                let cable = &mut topology.cables[cable];
+                cable.rate = link.rate("rate").or(cable.rate);
+                cable.delay = link.time("delay").or(cable.delay);
             }
             // The listed shape has made these cables and told what is wrong with them.
             Some(Err(complaint)) if !is_listed => link.report(problems, "a", complaint),
