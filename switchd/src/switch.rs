@@ -119,6 +119,7 @@ impl Device for Switch {
             port.read_named(now, &mut into.named);
             if let Some(memory) = &self.memory {
                 read_named(port.number(), &**memory, &*self.routing, into);
+                self.egress[port.number().index()].read(&mut into.named);
             }
             if let Some(watchdog) = &self.watchdog {
                 watchdog.read(port.number(), &mut into.named);

@@ -1,5 +1,6 @@
 //! One scenario, run once: launched, measured, judged, written down.
 
+use crate::deadlock::Deadlock;
 use crate::launch::{Job, LaunchError, Outcome, Progress, Substrate};
 use crate::measure::evaluate::{RunData, evaluate};
 use crate::measure::verdict::{Judgement, Measured, Verdict, judge};
@@ -9,7 +10,7 @@ use crate::run_directory::result::{
 };
 use crate::run_directory::{self, Remark, RemarkKind, RunRecord, WriteError, junit};
 use crate::scenario::Scenario;
-use emulation::capture::{CapturePlan, CapturedPort, Technology, WhenFull};
+use emulation::capture::{CapturePlan, CapturedPort, WhenFull};
 use emulation::wiring::End;
 use proto::frame::Frame;
 use proto::units::Instant;
@@ -120,7 +121,7 @@ fn capture(scenario: &Scenario, lab: &Lab, conditions: &Conditions<'_>) -> Optio
     }
     let port = |end: &End| CapturedPort {
         at: *end,
-        technology: Technology::Infiniband,
+        technology: scenario.fabric.technology,
         rate: lab.fabric.line_rate(*end).unwrap_or(scenario.fabric.link.rate),
         fed: conditions.injections.iter().any(|(fed, ..)| fed == end),
     };
@@ -166,6 +167,7 @@ fn describe(
         conservation,
         cables: outcome.cables.clone(),
         refused: outcome.refused.clone(),
+        deadlocks: deadlocks(lab, outcome),
         fabric_seconds: seconds,
         host: host(conditions, outcome),
         files: BTreeMap::new(),
@@ -219,6 +221,17 @@ fn parameters(scenario: &Scenario) -> Vec<Parameter> {
     scenario.scheme.params.iter().map(row).collect()
 }
 
+/// In the names of the fabric.
+fn deadlocks(lab: &Lab, outcome: &Outcome) -> Vec<result::DeadlockLine> {
+    let line = |deadlock: &Deadlock| result::DeadlockLine {
+        at_ps: deadlock.at.as_ps(),
+        over_ps: deadlock.over.map(Instant::as_ps),
+        tc: deadlock.tc,
+        circle: deadlock.circle.iter().map(|end| lab.fabric.wiring.end_name(*end)).collect(),
+    };
+    outcome.deadlocks.iter().map(line).collect()
+}
+
 fn write_files(
     folder: &Path,
     lab: &Lab,
@@ -233,7 +246,13 @@ fn write_files(
         at: lab.plan.stop,
         kind: RemarkKind::Null { measure: measure.clone(), why: why.clone() },
     });
-    let remarks: Vec<Remark> = phases.chain(nulls).collect();
+    let deadlocks = outcome.deadlocks.iter().flat_map(|deadlock| {
+        let Deadlock { at, tc, circle, over } = deadlock.clone();
+        let over = over.map(|at| Remark { at, kind: RemarkKind::DeadlockOver { tc } });
+        [Remark { at, kind: RemarkKind::Deadlock { tc, circle } }].into_iter().chain(over)
+    });
+    let mut remarks: Vec<Remark> = phases.chain(nulls).chain(deadlocks).collect();
+    remarks.sort_by_key(|remark| remark.at);
     let record = RunRecord {
         fabric: &lab.fabric,
         recordings: &outcome.recordings,

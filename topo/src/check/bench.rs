@@ -2,7 +2,8 @@
 //!
 //! A neighbour trains its link with real flow-control packets and repeats its offer of buffer on
 //! every lane; what it sends beyond that is up to the case ([`Bench::send`], [`Bench::inject`]). It
-//! sees what the device sends when the last bit has left. Cables have no length: what is sent now
+//! sees what the device sends when the last bit has left. On Ethernet it says nothing unasked
+//! ([`ethernet`]). Cables have no length: what is sent now
 //! arrives now. All frames are unchecked, so that devices verify every CRC.
 
 use crate::check::case::{Failure, ensure};
@@ -17,8 +18,10 @@ use proto::wire::infiniband::{FlowControlOp, FlowControlPacket};
 use std::collections::VecDeque;
 
 pub mod devices;
+mod ethernet;
 pub mod line;
 pub mod packets;
+pub mod star;
 
 /// Credit counters are twelve bits wide. Source: IBTA Vol 1, 7.9.4.
 const MODULUS: u32 = 4096;
@@ -48,6 +51,8 @@ pub struct Neighbour {
     pub refresh: Duration,
     next: Instant,
     flying: VecDeque<Departure>,
+    /// What it will have sent, and when.
+    coming: VecDeque<(Instant, Frame)>,
 }
 
 /// A neighbour's account of one lane.
@@ -74,6 +79,7 @@ impl Neighbour {
             refresh: Duration::from_us(10),
             next: Instant::ZERO,
             flying: VecDeque::new(),
+            coming: VecDeque::new(),
         }
     }
 
@@ -199,6 +205,7 @@ impl<D: Device> Bench<D> {
             // A device that wants to be woken at once is woken at once, though never for ever.
             self.now = self.now.max(next);
             self.land();
+            self.come();
             self.refresh();
             if self.device.poll_timeout().is_some_and(|due| due <= self.now) {
                 self.device.handle_timeout(self.now);
@@ -211,7 +218,8 @@ impl<D: Device> Bench<D> {
     fn next(&self) -> Instant {
         let of_neighbour = |neighbour: &Neighbour| {
             let lands = neighbour.flying.front().map_or(Instant::NEVER, |sent| sent.at);
-            lands.min(if neighbour.speaks { neighbour.next } else { Instant::NEVER })
+            let comes = neighbour.coming.front().map_or(Instant::NEVER, |(at, _)| *at);
+            lands.min(comes).min(if neighbour.speaks { neighbour.next } else { Instant::NEVER })
         };
         let first = self.neighbours.iter().map(of_neighbour).min().unwrap_or(Instant::NEVER);
         first.min(self.device.poll_timeout().unwrap_or(Instant::NEVER))
@@ -227,6 +235,17 @@ impl<D: Device> Bench<D> {
                     neighbour.next = neighbour.next.min(self.now);
                 }
                 self.seen.push(sent);
+            }
+        }
+    }
+
+    /// Whatever neighbours were to have sent by now comes in.
+    fn come(&mut self) {
+        let now = self.now;
+        for index in 0..self.neighbours.len() {
+            let due = |(at, _): &mut (Instant, Frame)| *at <= now;
+            while let Some((_, frame)) = self.neighbours[index].coming.pop_front_if(due) {
+                self.send(index as u8 + 1, frame);
             }
         }
     }
@@ -258,9 +277,9 @@ impl<D: Device> Bench<D> {
         }
     }
 
-    /// Packets that the neighbour at `port` has seen, link packets left out.
+    /// Packets that the neighbour at `port` has seen; what governs the link is left out.
     pub fn packets(&self, port: u8) -> impl Iterator<Item = &Departure> {
-        let is_packet = |sent: &&Departure| sent.frame.kind == FrameKind::Infiniband;
+        let is_packet = |sent: &&Departure| packets::is_packet(&sent.frame);
         self.seen.iter().filter(move |sent| sent.port.get() == port).filter(is_packet)
     }
 

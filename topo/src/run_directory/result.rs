@@ -2,6 +2,7 @@
 
 use crate::fabric::Fabric;
 use crate::measure::latencies::Latencies;
+use crate::measure::value::Value;
 use crate::measure::verdict::{Judgement, Measured, Verdict};
 use crate::run_directory::{FileSummary, WriteError};
 use emulation::recorder::Recording;
@@ -32,8 +33,8 @@ pub struct RunResult {
     pub scheme: String,
     /// Whether the run is as it was expected.
     pub verdict: Verdict,
-    /// Every measure: a number, or null with the reason in `events.jsonl`.
-    pub measures: BTreeMap<String, Option<f64>>,
+    /// Every measure: a number, names in an order, or null with the reason in `events.jsonl`.
+    pub measures: BTreeMap<String, Option<Value>>,
     /// Every expectation with what became of it.
     pub expectations: Vec<Judgement>,
     /// Whether the host kept up.
@@ -62,6 +63,22 @@ pub struct RunResult {
     /// clock, which has no sockets.
     #[serde(default)]
     pub refused: BTreeMap<String, u64>,
+    /// Outputs that were seen to wait for each other in a circle; left out if none were.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub deadlocks: Vec<DeadlockLine>,
+}
+
+/// A deadlock, in names.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeadlockLine {
+    /// When it was found, fabric picoseconds.
+    pub at_ps: u64,
+    /// When one of the outputs moved again, if ever.
+    pub over_ps: Option<u64>,
+    /// The lane or priority.
+    pub tc: u8,
+    /// The outputs, each waiting for the next and the last for the first.
+    pub circle: Vec<String>,
 }
 
 /// Whether the host kept up (design.md 4).
@@ -283,9 +300,9 @@ impl Conservation {
 }
 
 /// The measures as the file has them; a value that is no number is null.
-pub fn flat(measures: &[Measured]) -> BTreeMap<String, Option<f64>> {
+pub fn flat(measures: &[Measured]) -> BTreeMap<String, Option<Value>> {
     let value =
-        |value: &Result<f64, String>| value.as_ref().ok().copied().filter(|v| v.is_finite());
+        |value: &Result<Value, String>| value.as_ref().ok().cloned().filter(Value::is_finite);
     measures.iter().map(|(name, result)| (name.clone(), value(result))).collect()
 }
 

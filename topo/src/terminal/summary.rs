@@ -3,8 +3,10 @@
 
 use super::sparkline;
 use crate::experiment::Experiment;
+use crate::measure::value::Value;
 use crate::measure::verdict::{Judgement, Verdict};
 use crate::measure::{At, Quantity};
+use crate::run_directory::result::DeadlockLine;
 use comfy_table::{CellAlignment, Table, presets};
 use emulation::wiring::End;
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,6 +42,7 @@ pub fn text(experiment: &Experiment) -> String {
         if balance.closes() { "" } else { "   ✕ DOES NOT CLOSE" },
     );
     out += &refused(&result.refused);
+    out += &deadlocks(&result.deadlocks);
     for reason in &experiment.outcome.reasons {
         let _ = writeln!(out, "  ◐ {reason}");
     }
@@ -61,6 +64,17 @@ pub fn word(verdict: Verdict) -> &'static str {
         Verdict::Fail => "FAIL",
         Verdict::Inconclusive => "INCONCLUSIVE",
     }
+}
+
+/// Who waited for whom in a circle, a line each.
+fn deadlocks(found: &[DeadlockLine]) -> String {
+    let line = |deadlock: &DeadlockLine| {
+        let DeadlockLine { at_ps, over_ps, tc, circle } = deadlock;
+        let us = |ps: u64| format!("{:.3} us", ps as f64 / 1e6);
+        let over = over_ps.map_or("not over".to_owned(), |ps| format!("over at {}", us(ps)));
+        format!("  deadlock on lane {tc} at {}, {over}: {}\n", us(*at_ps), circle.join(" → "))
+    };
+    found.iter().map(line).collect()
 }
 
 /// What strangers sent and sockets refused; nothing if there was none.
@@ -100,13 +114,13 @@ fn table(experiment: &Experiment) -> String {
         table.add_row([
             judged.measure.clone(),
             accepted(judged),
-            number(judged.value),
+            written(judged.value.as_ref()),
             sign.to_owned(),
         ]);
     }
     for (name, value) in &experiment.result.measures {
         if !shown.contains(name.as_str()) {
-            table.add_row([name.clone(), String::new(), number(*value), String::new()]);
+            table.add_row([name.clone(), String::new(), written(value.as_ref()), String::new()]);
         }
     }
     for column in [1, 2] {
@@ -119,6 +133,10 @@ fn table(experiment: &Experiment) -> String {
 
 /// The bounds of an expectation.
 pub fn accepted(judged: &Judgement) -> String {
+    if let Some(order) = &judged.order {
+        let groups = order.iter().map(|group| group.join(" "));
+        return groups.collect::<Vec<_>>().join(" → ");
+    }
     match (judged.min, judged.max) {
         (Some(min), Some(max)) => format!("{} – {}", number(Some(min)), number(Some(max))),
         (Some(min), None) => format!("≥ {}", number(Some(min))),
@@ -127,7 +145,15 @@ pub fn accepted(judged: &Judgement) -> String {
     }
 }
 
-/// A measured value; three decimals for ratios, fewer for large numbers.
+/// A measured value: a number as [`number`] writes it, or names.
+pub fn written(value: Option<&Value>) -> String {
+    match value {
+        Some(names @ Value::Names(_)) => names.to_string(),
+        number_or_none => number(number_or_none.and_then(Value::number)),
+    }
+}
+
+/// A measured number; three decimals for ratios, fewer for large numbers.
 pub fn number(value: Option<f64>) -> String {
     match value {
         None => "–".to_owned(),
@@ -138,8 +164,8 @@ pub fn number(value: Option<f64>) -> String {
 }
 
 fn failure(experiment: &Experiment, judged: &Judgement) -> String {
-    let value = match judged.value {
-        Some(value) => format!("{} is {}", judged.measure, number(Some(value))),
+    let value = match &judged.value {
+        Some(value) => format!("{} is {}", judged.measure, written(Some(value))),
         None => {
             let why = experiment.nulls.iter().find(|(name, _)| *name == judged.measure);
             let why = why.map_or("no value", |(_, why)| why.as_str());

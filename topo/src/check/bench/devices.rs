@@ -13,6 +13,8 @@ use switchd::config::{
     MemoryConfig, MulticastRoute, PortConfig, Route, RoutingConfig, SwitchConfig,
 };
 
+pub mod ethernet;
+
 /// Rate of every line.
 pub const RATE: BitRate = BitRate::gbps(8);
 /// Time an octet takes on it.

@@ -1,6 +1,7 @@
 //! The line of a port: when the first and the last bit of each frame left it, and whether that is
 //! when they had to.
 
+use super::packets::{ethernet, is_packet};
 use crate::check::case::{Failure, ensure};
 use proto::device::Departure;
 use proto::frame::{Frame, FrameKind};
@@ -18,10 +19,13 @@ pub struct OnLine<'a> {
 }
 
 impl OnLine<'_> {
-    /// The virtual lane of a packet; none for a link packet.
+    /// The virtual lane of a packet, on Ethernet its priority by DSCP; none for what governs the link.
     pub fn lane(&self) -> Option<u8> {
-        let is_packet = self.frame.kind == FrameKind::Infiniband;
-        self.frame.octets.first().filter(|_| is_packet).map(|octet| octet >> 4)
+        match self.frame.kind {
+            FrameKind::Infiniband => self.frame.octets.first().map(|octet| octet >> 4),
+            FrameKind::InfinibandLink => None,
+            FrameKind::Ethernet => ethernet::priority(self.frame),
+        }
     }
 
     /// The destination LID of a packet.
@@ -42,7 +46,7 @@ pub fn line<'a>(sent: impl Iterator<Item = &'a Departure>, rate: BitRate) -> Vec
 
 /// The packets of a line.
 pub fn packets<'a, 'b>(line: &'b [OnLine<'a>]) -> impl Iterator<Item = &'b OnLine<'a>> {
-    line.iter().filter(|frame| frame.frame.kind == FrameKind::Infiniband)
+    line.iter().filter(|frame| is_packet(frame.frame))
 }
 
 /// Holds if nothing ever stands between two of the frames.
@@ -75,7 +79,7 @@ pub fn paced(
     let mut last: Option<&OnLine<'_>> = None;
     let mut gaps = 0;
     for (index, frame) in line.iter().enumerate() {
-        if frame.frame.kind != FrameKind::Infiniband || !is_paced(frame) {
+        if !is_packet(frame.frame) || !is_paced(frame) {
             continue;
         }
         if let Some(last) = last {

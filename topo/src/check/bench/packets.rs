@@ -3,7 +3,10 @@
 use crate::check::case::{Failure, ensure};
 use proto::frame::{Frame, FrameKind};
 use proto::ids::{Lid, Psn, QueuePairNumber};
+use proto::wire::ethernet::MacControl;
 use proto::wire::infiniband::{Bth, FlowControlPacket, Opcode, Packet, PacketBuilder, crc};
+
+pub mod ethernet;
 
 /// An RC SEND Only between two adapters, on lane and service level 0.
 pub fn send_only(from: u16, to: u16, psn: u32) -> PacketBuilder {
@@ -33,6 +36,15 @@ pub fn frame(builder: &PacketBuilder, payload: usize) -> Frame {
 /// A frame of these octets.
 pub fn raw(kind: FrameKind, octets: &[u8]) -> Frame {
     Frame::unchecked(kind, octets.into())
+}
+
+/// Whether a frame goes on beyond its link, and does not govern it.
+pub fn is_packet(frame: &Frame) -> bool {
+    match frame.kind {
+        FrameKind::Infiniband => true,
+        FrameKind::InfinibandLink => false,
+        FrameKind::Ethernet => !MacControl::is_announced(&frame.octets),
+    }
 }
 
 /// The frame of a flow-control packet.

@@ -36,3 +36,31 @@ fn a_nic_sends_what_its_workload_posts_once_its_neighbour_offers_buffer() {
     bench.run_for(Duration::from_us(50));
     assert_eq!(bench.packets(1).count(), 3);
 }
+
+#[test]
+fn a_paused_priority_of_ethernet_waits_in_a_switch_and_its_sender_is_silenced() {
+    use super::devices::ethernet as devices;
+    let switch = Switch::new(devices::switch(4)).expect("a switch");
+    let mut bench = Bench::ethernet(switch);
+    let before = bench.reading();
+    bench.pfc(4, 1 << 3, u16::MAX);
+    let frames = (0..9).map(|psn| packets::ethernet::data(1, 4, 3, psn));
+    let last = bench.stream(1, bench.now(), super::devices::RATE, frames);
+    bench.run_until(last);
+    assert_eq!((bench.packets(4).count(), bench.held(1, 3)), (0, 9 * devices::FRAME));
+    bench.run_for(devices::CONTROL_TIME);
+    let eighth = Instant::ZERO + devices::FRAME_TIME * 8;
+    assert_eq!(bench.asked(1, 3), [(eighth + devices::CONTROL_TIME, u16::MAX)]);
+    bench.pfc(4, 1 << 3, 0);
+    bench.run_for(devices::FRAME_TIME * 9);
+    assert_eq!((bench.data(4, 3).count(), bench.asked(1, 3).len()), (9, 2));
+    bench.nothing_lost(&before).expect("nothing is lost");
+}
+
+#[test]
+fn a_full_frame_of_ethernet_has_the_size_that_limits_count_in() {
+    use super::devices::ethernet as devices;
+    let frame = packets::ethernet::data(1, 4, devices::LOSSLESS, 0);
+    assert_eq!(frame.line_size(), Bytes::new(devices::FRAME));
+    assert_eq!(devices::link(devices::pause()).full_frame(), Bytes::new(devices::FRAME));
+}
