@@ -51,7 +51,14 @@ pub const fn kind_index(kind: &EventKind) -> usize {
 
 /// True for kinds that are kept when the log is full: each of them is a loss or a fault.
 pub const fn is_always_kept(kind: &EventKind) -> bool {
-    matches!(kind, EventKind::Drop { .. } | EventKind::Watchdog | EventKind::QueuePairError { .. })
+    matches!(
+        kind,
+        EventKind::Drop { .. }
+            | EventKind::Watchdog
+            | EventKind::QueuePairError { .. }
+            | EventKind::Storm { .. }
+            | EventKind::StormOver { .. }
+    )
 }
 
 /// One event with the node it happened at.

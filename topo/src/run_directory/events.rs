@@ -28,7 +28,8 @@ impl Line<'_> {
             Line::Remark(_) => true,
             Line::Event(logged) => is_always_kept(&logged.event.kind),
             Line::Folded(folded, ..) => {
-                ["drop", "watchdog", "queue-pair-error"].contains(&&*folded.kind)
+                ["drop", "watchdog", "queue-pair-error", "storm", "storm-over"]
+                    .contains(&&*folded.kind)
             }
         }
     }
