@@ -9,7 +9,7 @@ use crate::run_directory::result::{
 };
 use crate::run_directory::{self, Remark, RemarkKind, RunRecord, WriteError, junit};
 use crate::scenario::Scenario;
-use emulation::capture::{CapturePlan, CapturedPort, Technology, WhenFull};
+use emulation::capture::{CapturePlan, CapturedPort, WhenFull};
 use emulation::wiring::End;
 use proto::frame::Frame;
 use proto::units::Instant;
@@ -120,7 +120,7 @@ fn capture(scenario: &Scenario, lab: &Lab, conditions: &Conditions<'_>) -> Optio
     }
     let port = |end: &End| CapturedPort {
         at: *end,
-        technology: Technology::Infiniband,
+        technology: scenario.fabric.technology,
         rate: lab.fabric.line_rate(*end).unwrap_or(scenario.fabric.link.rate),
         fed: conditions.injections.iter().any(|(fed, ..)| fed == end),
     };

@@ -8,14 +8,15 @@ use crate::measure::{Expectation, Measure};
 use crate::scenario::Scenario;
 use crate::scenario::fabric::FabricSettings;
 use crate::scenario::phases::Phase;
-use crate::topology::end;
+use crate::topology::{Node, end};
 use emulation::recorder::RecordingPlan;
 use emulation::wiring::{End, LinkWiring, NodeKind, NodeWiring, Wiring};
-use nicd::config::{Encapsulation, NicConfig};
-use proto::ids::Lid;
-use proto::link::{CreditConfig, LinkConfig, LinkControl};
+use nicd::config::NicConfig;
+use proto::ids::{Lid, PortNumber};
+use proto::link::{LinkConfig, LinkControl, PauseConfig};
 use proto::units::{BitRate, Bytes, Duration};
-use switchd::config::{PortConfig, RoutingConfig, SwitchConfig};
+use proto::wire::ethernet::{MacAddress, plan};
+use switchd::config::{MemoryConfig, PortConfig, SwitchConfig};
 
 mod recording;
 mod workload;
@@ -68,7 +69,7 @@ fn fabric(scenario: &Scenario) -> Fabric {
     Fabric {
         wiring: wiring(scenario),
         rates: (0..settings.topology.cables.len()).map(|cable| settings.rate_of(cable)).collect(),
-        technology: "infiniband".to_owned(),
+        technology: frames::word(settings.technology).to_owned(),
         tau: settings.scale.tau,
         full_frame: settings.scale.frame,
         addresses: nodes
@@ -77,13 +78,13 @@ fn fabric(scenario: &Scenario) -> Fabric {
             .collect(),
         traffic: scenario.traffic.names(),
         items: items.chain((adapters..nodes.len()).map(|_| Vec::new())).collect(),
-        lanes: classes.iter().map(|class| settings.sl2vl[class.service_level.index()]).collect(),
+        lanes: classes.iter().map(|class| settings.lane_of(class.service_level)).collect(),
     }
 }
 
 fn wiring(scenario: &Scenario) -> Wiring {
     let settings = &scenario.fabric;
-    let full = frames::full_frame(settings.mtu);
+    let full = frames::full_frame(settings.technology, settings.mtu);
     let nodes = settings.topology.nodes.iter().map(|node| NodeWiring {
         name: node.name.clone(),
         kind: node.kind,
@@ -119,15 +120,37 @@ fn link(settings: &FabricSettings, end: End, buffer: Bytes) -> LinkConfig {
         rate: rate_at(settings, end),
         mtu: settings.mtu,
         buffer,
-        control: LinkControl::Credits(CreditConfig {
-            lanes: settings.link.lanes,
-            data_lanes: settings.link.vls,
-            arbitration: settings.link.arbitration.clone(),
-        }),
+        control: match &settings.link.control {
+            LinkControl::Credits(credits) => LinkControl::Credits(credits.clone()),
+            LinkControl::Pause(pause) => LinkControl::Pause(PauseConfig {
+                address: address(&settings.topology.nodes[end.node], end.port),
+                ..pause.clone()
+            }),
+        },
     }
 }
 
-fn switch(scenario: &Scenario, node: usize) -> SwitchConfig {
+/// The address of a port: an adapter's is its own, those of a switch's ports are in no plan.
+fn address(node: &Node, port: PortNumber) -> MacAddress {
+    match node.kind {
+        NodeKind::Nic => plan::mac(node.lid),
+        NodeKind::Switch => plan::port_mac(node.lid, port),
+    }
+}
+
+/// The memory model's numbers; a neighbour that takes its time to respond needs room like one that is
+/// late.
+fn memory(settings: &FabricSettings) -> MemoryConfig {
+    let response = match &settings.link.control {
+        LinkControl::Credits(_) => Duration::ZERO,
+        LinkControl::Pause(pause) => pause.response,
+    };
+    let memory = settings.switch.memory.clone();
+    MemoryConfig { jitter: memory.jitter + response, ..memory }
+}
+
+/// What switch `node` is told.
+pub fn switch(scenario: &Scenario, node: usize) -> SwitchConfig {
     let settings = &scenario.fabric;
     let device = &settings.topology.nodes[node];
     let neighbours = &settings.topology.neighbours()[node];
@@ -143,13 +166,13 @@ fn switch(scenario: &Scenario, node: usize) -> SwitchConfig {
         name: device.name.clone(),
         seed: scenario.run.seed,
         lid: device.lid,
-        memory: settings.switch.memory.clone(),
+        memory: memory(settings),
         sl2vl: settings.sl2vl.clone(),
         scheme: scenario.scheme.clone(),
         ports: ports.collect(),
         routes: settings.forwarding.runs(node),
-        routing: RoutingConfig::default(),
-        watchdog: None,
+        routing: settings.switch.routing.clone(),
+        watchdog: settings.switch.watchdog,
         multicast: settings
             .multicast
             .iter()
@@ -159,7 +182,8 @@ fn switch(scenario: &Scenario, node: usize) -> SwitchConfig {
     }
 }
 
-fn nic(scenario: &Scenario, node: usize) -> NicConfig {
+/// What NIC `node` is told.
+pub fn nic(scenario: &Scenario, node: usize) -> NicConfig {
     let settings = &scenario.fabric;
     let common = &settings.nic;
     let adapters: Vec<Lid> =
@@ -177,7 +201,7 @@ fn nic(scenario: &Scenario, node: usize) -> NicConfig {
         rnr_timer: common.rnr_timer,
         receive_depth: common.receive_depth,
         receive_refill: common.receive_refill,
-        wire: Encapsulation::Infiniband,
+        wire: settings.wire_of(node),
         cnp_body: common.cnp_body,
         sl2vl: settings.sl2vl.clone(),
         scheme: scenario.scheme.clone(),

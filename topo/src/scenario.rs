@@ -4,6 +4,7 @@
 //! everything is resolved (names are node indexes, times are picoseconds), or with every fault of
 //! the file at once. Each part is read by a file of its own, which also declares its keys.
 
+use crate::frames::TECHNOLOGIES;
 use crate::keyfile::document::{self, Data, Datum, Table};
 use crate::keyfile::fields::Fields;
 use crate::keyfile::json_schema;
@@ -13,10 +14,12 @@ use crate::keyfile::problem::{Complaint, Place, Problem, Problems};
 use crate::keyfile::quantity::{self, Scale};
 use crate::keyfile::settle::settle;
 use crate::measure::{Expectation, Measure};
+use emulation::capture::Technology;
 use emulation::wiring::Impairment;
 use proto::congestion::SchemeConfig;
-use proto::units::{BitRate, Bytes};
+use proto::units::Bytes;
 
+mod devices;
 pub mod expectations;
 pub mod fabric;
 pub mod faults;
@@ -163,6 +166,11 @@ impl Scenario {
         let scale = scale_of(&table);
         settle(&mut table, &KEYS, &top, "", &scale, &mut problems);
         let scenario = Scenario::read(&Fields::root(&table, &top, scale), &mut problems);
+        if let (Some(scenario), true) = (&scenario, problems.is_empty())
+            && let Some(fabric) = Fields::root(&table, &top, scale).table("fabric")
+        {
+            devices::check(scenario, &fabric, &mut problems);
+        }
         match scenario {
             Some(scenario) if problems.is_empty() => Ok(scenario),
             _ => Err(problems.in_order()),
@@ -214,9 +222,13 @@ fn scale_of(root: &Table) -> Scale {
     let link = inner(&fabric, "link");
     let rate = link.text("rate").and_then(|text| quantity::rate(text).ok());
     let mtu = mtu.filter(|mtu| mtu.get() <= fabric::MTU_MAX);
+    let word = fabric.text("technology");
+    let technology = TECHNOLOGIES.iter().find(|(name, _)| Some(*name) == word);
+    let technology = technology.map_or(Technology::Infiniband, |(_, technology)| *technology);
     fabric::scale(
+        technology,
         mtu.unwrap_or(Bytes::new(fabric::DEFAULT_MTU)),
-        rate.unwrap_or(BitRate::gbps(fabric::DEFAULT_GBPS)),
+        rate.unwrap_or(fabric::default_rate(technology)),
     )
 }
 

@@ -36,7 +36,16 @@ pub struct Mark {
 /// Carries out a congestion point's decision in the headers kept with a frame. A mark of the other
 /// dialect is none, and so is one that the frame's ends would not understand or that it carries
 /// already.
+#[inline]
 pub fn decide(marking: Marking, dialect: Dialect, headers: &mut FrameHeaders) -> Option<Mark> {
+    // Nearly always.
+    if marking == Marking::Pass {
+        return None;
+    }
+    made(marking, dialect, headers)
+}
+
+fn made(marking: Marking, dialect: Dialect, headers: &mut FrameHeaders) -> Option<Mark> {
     let (kind, limit) = match (marking, dialect) {
         (Marking::Fecn { limit }, Dialect::Infiniband) if !headers.fecn => {
             headers.fecn = true;
@@ -67,6 +76,7 @@ fn flow(headers: &FrameHeaders, dialect: Dialect) -> FlowId {
 
 /// The last changes to the octets of a frame that leaves on `lane`: its marks and its lane, with the
 /// checks that cover them.
+#[inline]
 pub fn write(headers: &FrameHeaders, lane: VirtualLane, frame: &mut Frame) {
     match frame.kind {
         FrameKind::Ethernet if headers.ecn == Ecn::CongestionExperienced => {

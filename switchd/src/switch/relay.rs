@@ -177,6 +177,7 @@ impl Switch {
     }
 
     /// Room was taken or given back: ports are told how full they are, and whom they shall silence.
+    #[inline]
     fn tell(&mut self, port: PortNumber, lane: VirtualLane, now: Instant) {
         // Where ports account for their buffers themselves, there is nothing to tell.
         let Some(held) = self.memory.held(port, lane) else { return };

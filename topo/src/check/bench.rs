@@ -21,6 +21,7 @@ pub mod devices;
 mod ethernet;
 pub mod line;
 pub mod packets;
+pub mod star;
 
 /// Credit counters are twelve bits wide. Source: IBTA Vol 1, 7.9.4.
 const MODULUS: u32 = 4096;

@@ -136,6 +136,16 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// The elements of a list of integers and words: nothing for a word.
+    pub fn alternatives<T: TryFrom<i64>>(&self, key: &str) -> Vec<Option<T>> {
+        match self.table.get(key) {
+            Some(Datum { data: Data::List(list), .. }) => {
+                list.iter().map(|item| whole(&item.data)).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
     /// The pairs of integers of a list of lists of two.
     pub fn pairs<T: TryFrom<i64>>(&self, key: &str) -> Vec<Option<(T, T)>> {
         let Some(Datum { data: Data::List(list), .. }) = self.table.get(key) else {

@@ -1,5 +1,8 @@
 //! Holds a document against its declared keys: faults are reported, wrong values give way to
 //! defaults, and missing ones are filled in. What is left can be read without further checks.
+//!
+//! The word that decides which keys a table has may stand in a table around it: what a link has
+//! depends on the technology of its fabric.
 
 use crate::keyfile::document::{Data, Datum, Table, parse_value};
 use crate::keyfile::keys::{Key, KeyTable, Kind, Need};
@@ -15,13 +18,127 @@ pub fn settle(
     scale: &Scale,
     problems: &mut Problems,
 ) {
-    let word = deciding_word(table, keys);
-    let known = keys.keys_for(word.as_deref());
-    if !keys.open {
-        refuse_unknown(table, keys, &known, word.as_deref(), path, problems);
+    Settling { scale, words: Vec::new() }.table(table, keys, place, path, problems);
+}
+
+/// What a table inherits from those around it.
+struct Settling<'a> {
+    scale: &'a Scale,
+    /// Words by key, those of inner tables last.
+    words: Vec<(&'static str, String)>,
+}
+
+impl Settling<'_> {
+    fn table(
+        &mut self,
+        table: &mut Table,
+        keys: &KeyTable,
+        place: &Place,
+        path: &str,
+        problems: &mut Problems,
+    ) {
+        let outside = self.words.len();
+        self.words.extend(words(table, keys));
+        let word = keys.variants.as_ref().and_then(|variants| self.word(variants.by));
+        let known = keys.keys_for(word.as_deref());
+        if !keys.open {
+            refuse_unknown(table, keys, &known, word.as_deref(), path, problems);
+        }
+        for key in known {
+            self.key(table, key, place, &join(path, key.name), problems);
+        }
+        self.words.truncate(outside);
     }
-    for key in known {
-        settle_key(table, key, place, &join(path, key.name), scale, problems);
+
+    /// The innermost word of that key.
+    fn word(&self, key: &str) -> Option<String> {
+        self.words.iter().rev().find(|(name, _)| *name == key).map(|(_, word)| word.clone())
+    }
+
+    fn key(
+        &mut self,
+        table: &mut Table,
+        key: &'static Key,
+        place: &Place,
+        path: &str,
+        problems: &mut Problems,
+    ) {
+        if let Some(datum) = table.get_mut(key.name) {
+            if self.value(datum, &key.kind, path, problems) {
+                return;
+            }
+            table.entries.retain(|entry| entry.key != key.name);
+        } else if matches!(key.need, Need::Required) {
+            let complaint = Complaint::new(
+                format!("{:?} is missing", key.name),
+                format!("{}: {}", key.about, key.kind.expected()),
+            );
+            problems.report(place, path, complaint);
+        }
+        if let Need::Default(text) = key.need {
+            let mut datum = parse_value(text, place);
+            self.value(&mut datum, &key.kind, path, problems);
+            table.set(key.name, datum);
+        }
+    }
+
+    /// True if the value may stay.
+    fn value(
+        &mut self,
+        datum: &mut Datum,
+        kind: &Kind,
+        path: &str,
+        problems: &mut Problems,
+    ) -> bool {
+        match (kind, &mut datum.data) {
+            (Kind::Table(keys), Data::Table(table)) => {
+                self.table(table, keys, &datum.place, path, problems);
+                true
+            }
+            (Kind::Tables(keys), Data::List(list)) => {
+                for (index, element) in list.iter_mut().enumerate() {
+                    self.element(element, keys, path, index, problems);
+                }
+                list.retain(|element| matches!(element.data, Data::Table(_)));
+                true
+            }
+            (Kind::List(of), Data::List(list)) => {
+                let before = problems.clone();
+                for (index, element) in list.iter_mut().enumerate() {
+                    let path = join(path, &index.to_string());
+                    self.value(element, of, &path, problems);
+                }
+                before == *problems
+            }
+            _ => match kind.check(datum, self.scale) {
+                Ok(()) => true,
+                Err(complaint) => {
+                    problems.report(&datum.place, path, complaint);
+                    false
+                }
+            },
+        }
+    }
+
+    fn element(
+        &mut self,
+        element: &mut Datum,
+        keys: &'static KeyTable,
+        path: &str,
+        index: usize,
+        problems: &mut Problems,
+    ) {
+        match &mut element.data {
+            Data::Table(table) => {
+                let path = element_path(path, index, table);
+                self.table(table, keys, &element.place, &path, problems);
+            }
+            other => {
+                let message = format!("{} where a table belongs", other.type_name());
+                let complaint = Complaint::new(message, keys.about);
+                problems.report(&element.place, join(path, &index.to_string()), complaint);
+            }
+        }
     }
 }
 
@@ -36,13 +153,17 @@ pub fn element_path(path: &str, index: usize, element: &Table) -> String {
     join(path, element.text("name").unwrap_or(&index.to_string()))
 }
 
-fn deciding_word(table: &Table, keys: &KeyTable) -> Option<String> {
-    let by = keys.variants.as_ref()?.by;
-    let written = table.text(by).map(str::to_owned);
-    written.or_else(|| match keys.keys.iter().find(|key| key.name == by)?.need {
-        Need::Default(text) => Some(text.trim_matches('"').to_owned()),
-        _ => None,
-    })
+/// The words of `table`, written or by default.
+fn words(table: &Table, keys: &KeyTable) -> Vec<(&'static str, String)> {
+    let words = keys.keys.iter().filter(|key| matches!(key.kind, Kind::Word(_)));
+    let word = |key: &Key| {
+        let default = match key.need {
+            Need::Default(text) => Some(text.trim_matches('"')),
+            _ => None,
+        };
+        table.text(key.name).or(default).map(str::to_owned)
+    };
+    words.filter_map(|key| Some((key.name, word(key)?))).collect()
 }
 
 fn refuse_unknown(
@@ -75,90 +196,4 @@ fn refuse_unknown(
         problems.report(&entry.place, join(path, &entry.key), complaint);
     }
     table.entries.retain(|entry| is_known(&entry.key));
-}
-
-fn settle_key(
-    table: &mut Table,
-    key: &'static Key,
-    place: &Place,
-    path: &str,
-    scale: &Scale,
-    problems: &mut Problems,
-) {
-    if let Some(datum) = table.get_mut(key.name) {
-        if settle_value(datum, &key.kind, path, scale, problems) {
-            return;
-        }
-        table.entries.retain(|entry| entry.key != key.name);
-    } else if matches!(key.need, Need::Required) {
-        let complaint = Complaint::new(
-            format!("{:?} is missing", key.name),
-            format!("{}: {}", key.about, key.kind.expected()),
-        );
-        problems.report(place, path, complaint);
-    }
-    if let Need::Default(text) = key.need {
-        let mut datum = parse_value(text, place);
-        settle_value(&mut datum, &key.kind, path, scale, problems);
-        table.set(key.name, datum);
-    }
-}
-
-/// True if the value may stay.
-fn settle_value(
-    datum: &mut Datum,
-    kind: &Kind,
-    path: &str,
-    scale: &Scale,
-    problems: &mut Problems,
-) -> bool {
-    match (kind, &mut datum.data) {
-        (Kind::Table(keys), Data::Table(table)) => {
-            settle(table, keys, &datum.place, path, scale, problems);
-            true
-        }
-        (Kind::Tables(keys), Data::List(list)) => {
-            for (index, element) in list.iter_mut().enumerate() {
-                settle_element(element, keys, path, index, scale, problems);
-            }
-            list.retain(|element| matches!(element.data, Data::Table(_)));
-            true
-        }
-        (Kind::List(of), Data::List(list)) => {
-            let before = problems.clone();
-            for (index, element) in list.iter_mut().enumerate() {
-                let path = join(path, &index.to_string());
-                settle_value(element, of, &path, scale, problems);
-            }
-            before == *problems
-        }
-        _ => match kind.check(datum, scale) {
-            Ok(()) => true,
-            Err(complaint) => {
-                problems.report(&datum.place, path, complaint);
-                false
-            }
-        },
-    }
-}
-
-fn settle_element(
-    element: &mut Datum,
-    keys: &'static KeyTable,
-    path: &str,
-    index: usize,
-    scale: &Scale,
-    problems: &mut Problems,
-) {
-    match &mut element.data {
-        Data::Table(table) => {
-            let path = element_path(path, index, table);
-            settle(table, keys, &element.place, &path, scale, problems);
-        }
-        other => {
-            let message = format!("{} where a table belongs", other.type_name());
-            let complaint = Complaint::new(message, keys.about);
-            problems.report(&element.place, join(path, &index.to_string()), complaint);
-        }
-    }
 }

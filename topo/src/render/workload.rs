@@ -31,7 +31,13 @@ fn one(
 ) -> TrafficConfig {
     let settings = &scenario.fabric;
     let class = scenario.traffic.classes[usize::from(item.class)];
-    let on_wire = frames::message(item.size, settings.mtu, class.transport, class.operation);
+    let on_wire = frames::message(
+        item.size,
+        settings.mtu,
+        class.transport,
+        class.operation,
+        &settings.nic.wire,
+    );
     let line = rate_at(settings, end(node, 0));
     TrafficConfig {
         name: item.name.clone(),

@@ -1,4 +1,4 @@
-//! Proof that every adapter reaches every other, and that credits cannot wait in a circle.
+//! Proof that every adapter reaches every other, and that buffers cannot wait for each other in a circle.
 
 use crate::routes::Forwarding;
 use crate::topology::Topology;
@@ -32,36 +32,60 @@ pub enum Broken {
     },
 }
 
-/// The ends by which a frame leaves on its way from adapter `from` to adapter `to`, the source's
-/// own port first.
+/// The ways of a frame from adapter `from` to adapter `to`: each the ends by which it leaves, the
+/// source's own port first. There are several only where flows are spread.
 ///
 /// # Errors
-/// If it does not get there.
-pub fn path(
+/// If it does not always get there.
+pub fn ways(
     topology: &Topology,
     neighbours: &[Vec<Option<End>>],
     forwarding: &Forwarding,
     from: usize,
     to: usize,
-) -> Result<Vec<End>, Broken> {
-    let lid = topology.nodes[to].lid;
+) -> Result<Vec<Vec<End>>, Broken> {
     let source = neighbours[from].iter().position(Option::is_some).ok_or(Broken::NoCable)?;
-    let mut way = vec![crate::topology::end(from, source)];
-    let mut here = neighbours[from][source].ok_or(Broken::NoCable)?.node;
-    while here != to {
-        if topology.nodes[here].kind == NodeKind::Nic {
+    let search = Search { topology, neighbours, forwarding, to };
+    let mut ways = Vec::new();
+    search.follow(&mut vec![crate::topology::end(from, source)], &mut ways)?;
+    Ok(ways)
+}
+
+/// What is the same along all ways to one adapter.
+struct Search<'a> {
+    topology: &'a Topology,
+    neighbours: &'a [Vec<Option<End>>],
+    forwarding: &'a Forwarding,
+    to: usize,
+}
+
+impl Search<'_> {
+    /// Adds all ways that begin with `way`.
+    fn follow(&self, way: &mut Vec<End>, ways: &mut Vec<Vec<End>>) -> Result<(), Broken> {
+        let last = way[way.len() - 1];
+        let far = self.neighbours[last.node].get(last.port.index()).copied().flatten();
+        let here = far.ok_or(Broken::DeadPort { at: last })?.node;
+        if here == self.to {
+            ways.push(way.clone());
+            return Ok(());
+        }
+        if self.topology.nodes[here].kind == NodeKind::Nic {
             return Err(Broken::WrongAdapter { at: here });
         }
         if way.iter().any(|end| end.node == here) {
             return Err(Broken::Loop { at: here });
         }
-        let port = forwarding.port(here, lid).ok_or(Broken::NoRoute { at: here })?;
-        let end = End { node: here, port };
-        way.push(end);
-        let far = neighbours[here].get(port.index()).copied().flatten();
-        here = far.ok_or(Broken::DeadPort { at: end })?.node;
+        let ports = self.forwarding.ports(here, self.topology.nodes[self.to].lid);
+        if ports.is_empty() {
+            return Err(Broken::NoRoute { at: here });
+        }
+        for port in ports {
+            way.push(End { node: here, port: *port });
+            self.follow(way, ways)?;
+            way.pop();
+        }
+        Ok(())
     }
-    Ok(way)
 }
 
 /// What was found out about a fabric's routes.
@@ -80,9 +104,9 @@ pub fn prove(topology: &Topology, forwarding: &Forwarding) -> Proof {
     let mut waits: BTreeMap<End, BTreeSet<End>> = BTreeMap::new();
     for from in 0..topology.adapters() {
         for to in (0..topology.adapters()).filter(|to| *to != from) {
-            match path(topology, &neighbours, forwarding, from, to) {
-                Ok(way) => {
-                    for hop in way.windows(2) {
+            match ways(topology, &neighbours, forwarding, from, to) {
+                Ok(ways) => {
+                    for hop in ways.iter().flat_map(|way| way.windows(2)) {
                         waits.entry(hop[0]).or_default().insert(hop[1]);
                     }
                 }

@@ -1,6 +1,6 @@
 //! Routes of the named nets, and of fabrics that do not work.
 
-use super::proof::{Broken, path, prove};
+use super::proof::{Broken, prove, ways};
 use super::*;
 use crate::shapes::xgft::{NETS, net, tree};
 use crate::topology::{Node, end};
@@ -12,7 +12,7 @@ fn pfister() -> Topology {
 #[test]
 fn all_remote_traffic_to_the_last_adapter_goes_through_spine_3() {
     let topology = pfister();
-    let forwarding = Forwarding::d_mod_k(&topology);
+    let forwarding = Forwarding::new(&topology, Routing::DModK);
     let neighbours = topology.neighbours();
     for from in 0..28 {
         let way = path(&topology, &neighbours, &forwarding, from, 31).expect("a way");
@@ -27,7 +27,7 @@ fn all_remote_traffic_to_the_last_adapter_goes_through_spine_3() {
 #[test]
 fn d_mod_k_spreads_destinations_evenly_over_both_stages() {
     let topology = tree(&net("pfister-128-5stage").expect("it is in the table"));
-    let forwarding = Forwarding::d_mod_k(&topology);
+    let forwarding = Forwarding::new(&topology, Routing::DModK);
     let neighbours = topology.neighbours();
     for to in 32..128 {
         let way = path(&topology, &neighbours, &forwarding, 0, to).expect("a way");
@@ -42,7 +42,7 @@ fn d_mod_k_spreads_destinations_evenly_over_both_stages() {
 fn every_named_net_connects_everybody_without_a_circle() {
     for (name, _, _) in NETS.iter().filter(|net| net.0 != "pfister-432") {
         let topology = tree(&net(name).expect("it is in the table"));
-        let proof = prove(&topology, &Forwarding::d_mod_k(&topology));
+        let proof = prove(&topology, &Forwarding::new(&topology, Routing::DModK));
         assert!(proof.broken.is_empty() && proof.circle.is_empty(), "{name}: {proof:?}");
     }
 }
@@ -50,11 +50,24 @@ fn every_named_net_connects_everybody_without_a_circle() {
 #[test]
 fn tables_are_written_as_runs() {
     let topology = pfister();
-    let forwarding = Forwarding::d_mod_k(&topology);
+    let forwarding = Forwarding::new(&topology, Routing::DModK);
     let spine0 = topology.find("spine0").expect("there is one");
     let runs = forwarding.runs(spine0);
     assert_eq!(runs.len(), 8, "one run a leaf: {runs:?}");
     assert_eq!((runs[7].first.get(), runs[7].last.get(), runs[7].port.get()), (29, 32, 8));
+}
+
+/// The only way there is.
+fn path(
+    topology: &Topology,
+    neighbours: &[Vec<Option<End>>],
+    forwarding: &Forwarding,
+    from: usize,
+    to: usize,
+) -> Result<Vec<End>, Broken> {
+    let mut ways = ways(topology, neighbours, forwarding, from, to)?;
+    assert_eq!(ways.len(), 1, "nothing spreads flows here");
+    Ok(ways.remove(0))
 }
 
 fn ring_of_three() -> Topology {
@@ -80,7 +93,7 @@ fn ring_of_three() -> Topology {
 #[test]
 fn routes_around_a_ring_are_found_to_wait_in_a_circle() {
     let topology = ring_of_three();
-    let mut forwarding = Forwarding::d_mod_k(&topology);
+    let mut forwarding = Forwarding::new(&topology, Routing::DModK);
     assert!(
         prove(&topology, &forwarding).circle.is_empty(),
         "shortest paths use no two ring links"
@@ -100,7 +113,7 @@ fn routes_around_a_ring_are_found_to_wait_in_a_circle() {
 fn a_loop_and_a_dead_port_are_told_apart() {
     let topology = ring_of_three();
     let neighbours = topology.neighbours();
-    let mut forwarding = Forwarding::d_mod_k(&topology);
+    let mut forwarding = Forwarding::new(&topology, Routing::DModK);
     let home = topology.nodes[0].lid;
     for switch in 3..6 {
         forwarding.set(switch, home, PortNumber::from_index(1));
@@ -110,4 +123,22 @@ fn a_loop_and_a_dead_port_are_told_apart() {
     let dead = End { node: 4, port: PortNumber::from_index(7) };
     forwarding.set(4, home, dead.port);
     assert_eq!(path(&topology, &neighbours, &forwarding, 1, 0), Err(Broken::DeadPort { at: dead }));
+}
+
+#[test]
+fn with_ecmp_every_spine_is_a_way_and_all_are_proved() {
+    let topology = tree(&net("pfister-32").expect("it is in the table"));
+    let forwarding = Forwarding::new(&topology, Routing::Ecmp);
+    let found =
+        ways(&topology, &topology.neighbours(), &forwarding, 0, 31).expect("they lead home");
+    let spines: Vec<_> =
+        found.iter().map(|way| topology.nodes[way[2].node].name.as_str()).collect();
+    assert_eq!(spines, ["spine0", "spine1", "spine2", "spine3"]);
+    let proof = prove(&topology, &forwarding);
+    assert!(proof.broken.is_empty() && proof.circle.is_empty());
+    let leaf0 = topology.find("leaf0").expect("there are eight");
+    let far: Vec<_> =
+        forwarding.runs(leaf0).into_iter().filter(|run| run.last.get() == 32).collect();
+    assert_eq!(far.len(), 4, "one run for each spine: {far:?}");
+    assert!(far.iter().all(|run| run.first.get() == 5));
 }

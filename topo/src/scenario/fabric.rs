@@ -1,21 +1,28 @@
 //! `[fabric]`: the graph, its routes, and what links, switches and NICs have in common.
 
-use crate::frames;
+use crate::frames::{self, TECHNOLOGIES};
 use crate::keyfile::fields::Fields;
 use crate::keyfile::problem::{Complaint, Problems};
 use crate::keyfile::quantity::Scale;
-use crate::routes::Forwarding;
+use crate::routes::{Forwarding, ROUTINGS, Routing};
 use crate::scenario::reachability;
 use crate::shapes::{self, listed};
 use crate::topology::Topology;
-use nicd::config::{CnpBody, QueuePairOrder};
-use proto::ids::{Lid, PortNumber};
-use proto::link::ArbitrationConfig;
-use proto::units::{BitRate, Bytes, Duration};
-use switchd::config::{MemoryConfig, MulticastRoute, Read};
+use emulation::capture::Technology;
+use link::Link;
+use nic::{Afflicted, Nic};
+use nicd::config::{Encapsulation, RoceConfig};
+use proto::ids::{Lid, PortNumber, Priority, ServiceLevel};
+use proto::link::LinkControl;
+use proto::units::{BitRate, Bytes};
+use switch::Switch;
+use switchd::config::MulticastRoute;
 
 mod explicit;
 mod keys;
+pub mod link;
+pub mod nic;
+pub mod switch;
 
 pub use keys::KEYS;
 
@@ -23,12 +30,21 @@ pub use keys::KEYS;
 pub const DEFAULT_MTU: u64 = 2048;
 /// The largest MTU. Source: IBTA Vol 1, 7.7.8.
 pub const MTU_MAX: u64 = 4096;
-/// The link rate if none is given: four lanes of single data rate.
-pub const DEFAULT_GBPS: u64 = 8;
+
+/// The link rate if none is given: four lanes of single data rate; on Ethernet the rate for which
+/// DCQCN's numbers were published.
+pub const fn default_rate(technology: Technology) -> BitRate {
+    match technology {
+        Technology::Infiniband => BitRate::gbps(8),
+        Technology::Ethernet => BitRate::gbps(40),
+    }
+}
 
 /// What a scenario runs on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FabricSettings {
+    /// What frames are.
+    pub technology: Technology,
     /// The graph.
     pub topology: Topology,
     /// Unicast routes of every switch.
@@ -45,49 +61,10 @@ pub struct FabricSettings {
     pub switch: Switch,
     /// Every NIC.
     pub nic: Nic,
-    /// Service level to virtual lane, sixteen entries.
+    /// Slow hosts and storms.
+    pub afflicted: Afflicted,
+    /// Service level to virtual lane, sixteen entries; of no meaning on Ethernet.
     pub sl2vl: Vec<u8>,
-}
-
-/// The default link.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Link {
-    /// Data rate.
-    pub rate: BitRate,
-    /// Time of flight.
-    pub delay: Duration,
-    /// Physical lanes.
-    pub lanes: u8,
-    /// Operational data lanes.
-    pub vls: u8,
-    /// Who goes first among lanes.
-    pub arbitration: ArbitrationConfig,
-}
-
-/// What all switches have in common.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Switch {
-    /// Memory model and reading discipline.
-    pub memory: MemoryConfig,
-    /// Input buffer of one port.
-    pub buffer: Bytes,
-}
-
-/// What all NICs have in common; the names are those of [`nicd::config::NicConfig`].
-#[derive(Clone, Debug, PartialEq)]
-#[expect(missing_docs, reason = "documented where they end up")]
-pub struct Nic {
-    pub qp_order: QueuePairOrder,
-    pub ack_every: u32,
-    pub ack_delay: Duration,
-    pub ack_timeout: Duration,
-    pub retry_count: u8,
-    pub rnr_retry: u8,
-    pub rnr_timer: Duration,
-    pub receive_depth: u32,
-    pub receive_refill: Duration,
-    pub cnp_body: CnpBody,
-    pub buffer: Bytes,
 }
 
 impl FabricSettings {
@@ -95,12 +72,40 @@ impl FabricSettings {
     pub fn rate_of(&self, cable: usize) -> BitRate {
         self.topology.cables[cable].rate.unwrap_or(self.link.rate)
     }
+
+    /// The dialect of NIC `node`, its afflictions included.
+    pub fn wire_of(&self, node: usize) -> Encapsulation {
+        fn of<T: Copy>(list: &[(usize, T)], node: usize) -> Option<T> {
+            list.iter().rev().find(|(afflicted, _)| *afflicted == node).map(|(_, one)| *one)
+        }
+        match &self.nic.wire {
+            Encapsulation::Infiniband => Encapsulation::Infiniband,
+            Encapsulation::Roce(roce) => Encapsulation::Roce(RoceConfig {
+                drain: of(&self.afflicted.drains, node),
+                storm: of(&self.afflicted.storms, node),
+                ..roce.clone()
+            }),
+        }
+    }
+
+    /// The virtual lane or priority of a service level.
+    pub fn lane_of(&self, level: ServiceLevel) -> u8 {
+        match (&self.nic.wire, &self.link.control) {
+            (Encapsulation::Roce(roce), LinkControl::Pause(pause)) => {
+                // Where the tag counts, it has the class selector of the DSCP.
+                let dscp = roce.dscp[level.index()];
+                let pcp = Priority::truncate(dscp.get() >> 3);
+                pause.priorities.priority(Some(pcp), Some(dscp)).get()
+            }
+            _ => self.sl2vl[level.index()],
+        }
+    }
 }
 
 /// What one `mtu` is for this MTU on a link of this rate.
-pub fn scale(mtu: Bytes, rate: BitRate) -> Scale {
-    let frame = frames::full_frame(mtu);
-    Scale { tau: frame.time_at(rate), frame: frames::as_buffered(frame) }
+pub fn scale(technology: Technology, mtu: Bytes, rate: BitRate) -> Scale {
+    let frame = frames::full_frame(technology, mtu);
+    Scale { tau: frame.time_at(rate), frame: frames::as_buffered(technology, frame) }
 }
 
 /// Reads `[fabric]`, builds its graph and its routes, and proves that they lead everywhere.
@@ -110,106 +115,78 @@ pub fn read(
     warnings: &mut Problems,
 ) -> Option<FabricSettings> {
     let faults_before = problems.iter().count();
-    let mtu = mtu(fields, problems);
-    let link = fields.table("link").and_then(|link| read_link(&link, problems));
-    let switch = fields.table("switch").and_then(|switch| read_switch(&switch));
-    let nic = fields.table("nic").and_then(|nic| read_nic(&nic));
+    let technology = fields.word("technology", &TECHNOLOGIES)?;
+    refuse_strangers(fields, technology, problems);
+    let mtu = mtu(fields, technology, problems);
+    let rate = default_rate(technology);
+    let link = fields.table("link").and_then(|link| link::read(&link, technology, rate, problems));
+    let switch = fields.table("switch");
+    let switch = switch.and_then(|switch| switch::read(&switch, technology, problems));
+    let nic = fields.table("nic").and_then(|nic| nic::read(&nic, technology, problems));
     let shape = fields.text("shape").and_then(shapes::find)?;
     let mut topology = (shape.build)(fields, problems)?;
     set_links_apart(&mut topology, fields, problems);
     one_cable_a_nic(&topology, fields, problems);
-    let mut forwarding = Forwarding::d_mod_k(&topology);
+    let mut forwarding = Forwarding::new(&topology, fields.word("routing", &ROUTINGS)?);
     explicit::routes(fields, &topology, &mut forwarding, problems);
     let multicast = explicit::multicast(fields, &topology, problems);
+    let afflicted = fields.table("nic").map(|nic| nic::read_afflicted(&nic, &topology, problems));
     let (link, switch, nic) = (link?, switch?, nic?);
     for (section, buffer) in [("switch", switch.buffer), ("nic", nic.buffer)] {
-        check_buffer(fields, section, buffer, link.vls, problems);
+        check_buffer(fields, section, buffer, link.shares(), problems);
     }
-    let sl2vl = sl2vl(fields, link.vls, problems);
+    let sl2vl = sl2vl(fields, link.shares(), problems);
     // Where links or routes are missing for a reason already told, unreachable nodes are its echo.
     if problems.iter().count() == faults_before {
         reachability::check(fields, &topology, &forwarding, problems, warnings);
     }
-    let scale = *fields.scale();
     Some(FabricSettings {
+        technology,
         topology,
         forwarding,
         multicast,
         mtu: mtu?,
-        scale,
+        scale: *fields.scale(),
         link,
         switch,
         nic,
+        afflicted: afflicted.unwrap_or_default(),
         sl2vl,
     })
 }
 
-fn mtu(fields: &Fields<'_>, problems: &mut Problems) -> Option<Bytes> {
+/// Refuses what `[fabric]` may say of the other technology only.
+fn refuse_strangers(fields: &Fields<'_>, technology: Technology, problems: &mut Problems) {
+    if technology == Technology::Infiniband {
+        if fields.word("routing", &ROUTINGS) == Some(Routing::Ecmp) {
+            let message = "a forwarding table of InfiniBand has one port a LID";
+            fields.report(problems, "routing", Complaint::new(message, "\"d-mod-k\""));
+        }
+        return;
+    }
+    let keys = [
+        ("sl2vl", "priorities follow from nic.dscp and link.priorities"),
+        ("multicast", "groups go out by every port"),
+    ];
+    for (key, hint) in keys.into_iter().filter(|(key, _)| fields.has(key)) {
+        fields.report(problems, key, Complaint::new("Ethernet has none", hint));
+    }
+}
+
+fn mtu(fields: &Fields<'_>, technology: Technology, problems: &mut Problems) -> Option<Bytes> {
     let mtu = fields.size("mtu")?;
     if [256, 512, 1024, 2048, MTU_MAX].contains(&mtu.get()) {
         return Some(mtu);
     }
     let complaint = Complaint::new(
-        format!("{} B is no InfiniBand MTU", mtu.get()),
+        match technology {
+            Technology::Infiniband => format!("{} B is no InfiniBand MTU", mtu.get()),
+            Technology::Ethernet => format!("{} B is no MTU of RoCE: its payload", mtu.get()),
+        },
         "\"256 B\", \"512 B\", \"1024 B\", \"2048 B\" or \"4096 B\"",
     );
     fields.report(problems, "mtu", complaint);
     None
-}
-
-fn read_link(fields: &Fields<'_>, problems: &mut Problems) -> Option<Link> {
-    let vls = fields.whole("vls")?;
-    let arbitration = match fields.table("arbitration") {
-        Some(tables) => read_arbitration(&tables, vls, problems),
-        None => ArbitrationConfig::default(),
-    };
-    Some(Link {
-        rate: fields.rate("rate")?,
-        delay: fields.time("delay")?,
-        lanes: fields.whole("lanes")?,
-        vls,
-        arbitration,
-    })
-}
-
-fn read_arbitration(fields: &Fields<'_>, vls: u8, problems: &mut Problems) -> ArbitrationConfig {
-    let mut table = |key: &str| {
-        let pairs = fields.pairs::<u8>(key);
-        let sound = |pair: &Option<(u8, u8)>| pair.is_some_and(|(lane, _)| lane < vls);
-        if !pairs.iter().all(sound) {
-            let message = format!("entries are [lane, weight], lanes 0 to {}", vls - 1);
-            fields.report(problems, key, Complaint::new(message, "for example [[0, 4], [1, 8]]"));
-        }
-        pairs.into_iter().flatten().collect()
-    };
-    let (high, low) = (table("high"), table("low"));
-    ArbitrationConfig { high, low, high_limit: fields.whole("high_limit").unwrap_or(0) }
-}
-
-fn read_switch(fields: &Fields<'_>) -> Option<Switch> {
-    let read = match fields.text("read")? {
-        "single" => Read::Single,
-        _ => Read::Multi,
-    };
-    let memory =
-        MemoryConfig { kind: fields.text("memory")?.to_owned(), read, ..MemoryConfig::default() };
-    Some(Switch { memory, buffer: fields.size("buffer")? })
-}
-
-fn read_nic(fields: &Fields<'_>) -> Option<Nic> {
-    Some(Nic {
-        qp_order: fields.word("qp_order", &keys::QP_ORDERS)?,
-        ack_every: fields.whole("ack_every")?,
-        ack_delay: fields.time("ack_delay")?,
-        ack_timeout: fields.time("ack_timeout")?,
-        retry_count: fields.whole("retry_count")?,
-        rnr_retry: fields.whole("rnr_retry")?,
-        rnr_timer: fields.time("rnr_timer")?,
-        receive_depth: fields.whole("receive_depth")?,
-        receive_refill: fields.time("receive_refill")?,
-        cnp_body: fields.word("cnp_body", &keys::CNP_BODIES)?,
-        buffer: fields.size("buffer")?,
-    })
 }
 
 /// Gives the cables named in `links` their own rate and delay.
@@ -260,7 +237,10 @@ fn check_buffer(
     if buffer.get() / u64::from(vls) < frame.get()
         && let Some(section) = fields.table(section)
     {
-        let message = format!("{buffer} over {vls} lanes cannot hold a full frame of {frame} each");
+        let message = match vls {
+            1 => format!("{buffer} cannot hold a full frame of {frame}"),
+            _ => format!("{buffer} over {vls} lanes cannot hold a full frame of {frame} each"),
+        };
         section.report(problems, "buffer", Complaint::new(message, "\"36 mtu\" is usual"));
     }
 }

@@ -56,3 +56,11 @@ fn a_paused_priority_of_ethernet_waits_in_a_switch_and_its_sender_is_silenced() 
     assert_eq!((bench.data(4, 3).count(), bench.asked(1, 3).len()), (9, 2));
     bench.nothing_lost(&before).expect("nothing is lost");
 }
+
+#[test]
+fn a_full_frame_of_ethernet_has_the_size_that_limits_count_in() {
+    use super::devices::ethernet as devices;
+    let frame = packets::ethernet::data(1, 4, devices::LOSSLESS, 0);
+    assert_eq!(frame.line_size(), Bytes::new(devices::FRAME));
+    assert_eq!(devices::link(devices::pause()).full_frame(), Bytes::new(devices::FRAME));
+}
