@@ -44,6 +44,9 @@ pub struct RecordingPlan {
     pub measured: Vec<(Instant, Instant)>,
     /// Keep every event, however many.
     pub all_events: bool,
+    /// How the names of those `named` counters end that are kept at edges.
+    #[serde(default)]
+    pub named: Vec<String>,
 }
 
 /// A reading kept for measures.
@@ -53,8 +56,8 @@ pub struct EdgeReading {
     pub edge: Instant,
     /// When it was really taken (later only where a live worker was late).
     pub taken: Instant,
-    /// By node hosted here, in the order of the worker's nodes; `named` counters and the items of
-    /// flows are left out.
+    /// By node hosted here, in the order of the worker's nodes; `named` counters nobody asked for
+    /// and the items of flows are left out.
     pub devices: Vec<DeviceReading>,
 }
 
@@ -162,7 +165,8 @@ impl Recorder {
 
     fn keep_edges(&mut self, now: Instant) {
         while let Some(edge) = self.next_edge().filter(|edge| *edge <= now) {
-            let devices = self.readings.iter().map(trimmed).collect();
+            let devices =
+                self.readings.iter().map(|reading| trimmed(reading, &self.plan.named)).collect();
             self.edges.push(EdgeReading { edge, taken: now, devices });
         }
     }
@@ -180,10 +184,11 @@ impl Recorder {
 }
 
 /// The reading without what no measure asks for.
-fn trimmed(reading: &DeviceReading) -> DeviceReading {
+fn trimmed(reading: &DeviceReading, endings: &[String]) -> DeviceReading {
     let mut kept = reading.clone();
+    let is_wanted = |name: &str| endings.iter().any(|ending| name.ends_with(ending.as_str()));
     for port in &mut kept.ports {
-        port.named = Vec::new();
+        port.named.retain(|(name, _)| is_wanted(name));
     }
     for flow in &mut kept.flows {
         flow.items = Vec::new();

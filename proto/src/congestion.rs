@@ -115,6 +115,8 @@ pub trait CongestionPoint: Send {
     }
     /// A frame was refused for want of room.
     fn on_drop(&mut self, _size: Bytes, _: &QueueSample, _now: Instant) {}
+    /// Adds totals of its own to `named`, each name behind `prefix`.
+    fn read(&self, _prefix: &str, _named: &mut Vec<(String, u64)>) {}
 }
 
 /// The role in a receiving NIC: one per flow.

@@ -24,6 +24,18 @@ macro_rules! drop_reasons {
                 match self { $(DropReason::$name => $text,)* }
             }
 
+            /// True where nothing was wrong with the frame: there was no room for it.
+            pub const fn is_want_of_room(self) -> bool {
+                matches!(
+                    self,
+                    DropReason::BufferOverrun
+                        | DropReason::HeadroomOverrun
+                        | DropReason::BufferFull
+                        | DropReason::QueueFull
+                        | DropReason::ReceiveBuffer
+                )
+            }
+
             /// True for frames that cross more than one link and so enter the conservation sum.
             pub const fn is_end_to_end(self) -> bool {
                 matches!(match self { $(DropReason::$name => Scope::$scope,)* }, Scope::EndToEnd)
@@ -257,6 +269,9 @@ pub struct LaneCounters {
     pub hold_ps: u64,
     /// Time in which the lane was forbidden, ready frame or not.
     pub pause_ps: u64,
+    /// Frames lost for want of room, here or behind: what a lossless lane must not lose.
+    #[serde(default)]
+    pub no_room: u64,
     /// Frames marked by the congestion point.
     pub marks: u64,
     /// Congestion notifications sent.

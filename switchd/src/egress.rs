@@ -137,6 +137,13 @@ impl Egress {
         self.management.len() as u64
     }
 
+    /// Adds what the congestion points count, under operators' names.
+    pub fn read(&self, named: &mut Vec<(String, u64)>) {
+        for (lane, point) in self.points.iter().enumerate() {
+            point.read(&format!("queue{lane}"), named);
+        }
+    }
+
     /// Whether the device must come back when the line is free.
     pub fn needs_line(&self) -> bool {
         self.awaits_line || self.under_way.is_some()

@@ -120,6 +120,7 @@ impl Device for Switch {
             self.balance.link_local += port.link_local_sent();
             if self.memory.held(port.number(), VirtualLane::ZERO).is_some() {
                 read_named(port.number(), &*self.memory, &*self.routing, into);
+                self.egress[port.number().index()].read(&mut into.named);
             }
             if let Some(watchdog) = &self.watchdog {
                 watchdog.read(port.number(), &mut into.named);

@@ -76,7 +76,7 @@ impl Run {
     }
 
     fn measure(&self, name: &str) -> f64 {
-        let value = self.result.measures.get(name).copied().flatten();
+        let value = self.result.measures.get(name).and_then(|value| value.as_ref()?.number());
         value.unwrap_or_else(|| panic!("{}: {name} has no value", self.result.scenario))
     }
 }

@@ -1,8 +1,9 @@
 //! Runs side by side: one table of measures, one figure, from run directories alone.
 
+use crate::measure::value::Value;
 use crate::measure::verdict::Verdict;
 use crate::run_directory::result::{Completion, RunResult};
-use crate::terminal::summary::{number, word};
+use crate::terminal::summary::{word, written};
 use comfy_table::{CellAlignment, Table, presets};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -167,14 +168,15 @@ fn received(
 }
 
 /// Every measure any side has, with a value or none for each side.
-pub fn measures(sides: &[Side]) -> BTreeMap<&str, Vec<Option<f64>>> {
+pub fn measures(sides: &[Side]) -> BTreeMap<&str, Vec<Option<&Value>>> {
     let names: BTreeSet<&str> =
         sides.iter().flat_map(|side| side.result.measures.keys()).map(String::as_str).collect();
-    let value = |name: &str, side: &Side| side.result.measures.get(name).copied().flatten();
-    names
-        .into_iter()
-        .map(|name| (name, sides.iter().map(|side| value(name, side)).collect()))
-        .collect()
+    let mut all = BTreeMap::new();
+    for name in names {
+        let of = sides.iter().map(|side| side.result.measures.get(name).and_then(Option::as_ref));
+        all.insert(name, of.collect());
+    }
+    all
 }
 
 /// The table: a column a side, a row a measure, then how long messages took.
@@ -191,7 +193,7 @@ pub fn table(sides: &[Side]) -> String {
     row("substrate".into(), of(&|side| side.result.backend.clone()));
     row("seed".into(), of(&|side| side.result.seed.to_string()));
     for (name, values) in measures(sides) {
-        row(name.to_owned(), values.into_iter().map(number).collect());
+        row(name.to_owned(), values.into_iter().map(written).collect());
     }
     let completions: Vec<BTreeMap<String, Completion>> =
         sides.iter().map(Side::completions).collect();

@@ -26,6 +26,8 @@ pub struct Fabric {
     pub items: Vec<Vec<u16>>,
     /// Virtual lane or priority by connection class.
     pub lanes: Vec<u8>,
+    /// Lanes that must lose nothing for want of room; bit n is lane n.
+    pub lossless: u16,
 }
 
 impl Fabric {
@@ -52,6 +54,11 @@ impl Fabric {
     /// The lane of a connection class.
     pub fn lane(&self, class: u8) -> u8 {
         self.lanes.get(usize::from(class)).copied().unwrap_or(class)
+    }
+
+    /// Whether lane `tc` must lose nothing for want of room.
+    pub fn is_lossless(&self, tc: u8) -> bool {
+        tc < 16 && self.lossless >> tc & 1 == 1
     }
 
     /// The name of the traffic item with this number.

@@ -3,15 +3,17 @@
 pub mod evaluate;
 pub mod fairness;
 pub mod latencies;
+pub mod value;
 pub mod verdict;
 pub mod windows;
 
 use crate::scenario::repeat::Repeat;
 use emulation::wiring::End;
+pub use evaluate::order::First;
 use proto::events::Direction;
 use proto::units::{Duration, Instant};
 
-/// One number to take from a run.
+/// One number, or one order of nodes, to take from a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measure {
     /// Its name in results.
@@ -72,6 +74,57 @@ pub enum Quantity {
     /// Jain's index of the octets that flows sent: 1 if all sent the same, 1/n if one sent all
     /// (flows).
     Fairness,
+    /// Octets of data frames sent, as a share of what the receiver's line could carry (flows).
+    Share,
+    /// Of the frames that could be marked and met a queue in that band, the share that was (ports).
+    Marked(Marked),
+    /// The most congestion notifications about one flow that its receiver sent within any interval of
+    /// the measure's bin (flows).
+    Notices,
+    /// Nodes by their first pause, or by the first end of one: names, no number (nodes).
+    Order(First),
+}
+
+impl Quantity {
+    /// How the operators' names of the counters end that it is computed from.
+    pub fn named(self) -> &'static [&'static str] {
+        match self {
+            Quantity::Count(counter) => counter.named(),
+            Quantity::Marked(band) => band.named(),
+            _ => &[],
+        }
+    }
+}
+
+impl Counter {
+    fn named(self) -> &'static [&'static str] {
+        match self {
+            Counter::Pauses => &["tx_pfc", "tx_global_pause"],
+            Counter::Storms => &["_deadlock_detected"],
+            Counter::StormsOver => &["_deadlock_restored"],
+            Counter::StormDrops => &["_deadlock_dropped_packets"],
+            _ => &[],
+        }
+    }
+}
+
+impl Marked {
+    /// Frames, and those of them that were marked.
+    fn named(self) -> &'static [&'static str] {
+        match self {
+            Marked::BetweenK => &["_ecn_between_k_packets", "_ecn_between_k_marked"],
+            Marked::AboveKmax => &["_ecn_above_kmax_packets", "_ecn_above_kmax_marked"],
+        }
+    }
+}
+
+/// Where in the marking curve of a congestion point a queue was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Marked {
+    /// Above Kmin, up to Kmax.
+    BetweenK,
+    /// Above Kmax.
+    AboveKmax,
 }
 
 /// Counters a scenario may ask for.
@@ -87,6 +140,16 @@ pub enum Counter {
     Hold,
     /// Link watchdogs.
     Watchdogs,
+    /// Frames of lossless lanes that were lost for want of room.
+    LosslessDrops,
+    /// PAUSE and PFC frames sent, those that end a silence or repeat one included.
+    Pauses,
+    /// Storms that the PFC watchdog found.
+    Storms,
+    /// Storms that it found to be over.
+    StormsOver,
+    /// Frames that it dropped.
+    StormDrops,
 }
 
 /// Where a measure is taken.
@@ -139,6 +202,8 @@ pub struct Expectation {
     pub min: Option<f64>,
     /// At most this.
     pub max: Option<f64>,
+    /// These nodes in this order, those of a group in any.
+    pub order: Option<Vec<Vec<String>>>,
     /// Why, with the source.
     pub why: String,
     /// Its line in the scenario file, for messages.

@@ -13,7 +13,7 @@ use emulation::recorder::RecordingPlan;
 use emulation::wiring::{End, LinkWiring, NodeKind, NodeWiring, Wiring};
 use nicd::config::NicConfig;
 use proto::ids::{Lid, PortNumber};
-use proto::link::{LinkConfig, LinkControl, PauseConfig};
+use proto::link::{LinkConfig, LinkControl, PauseConfig, PauseMode};
 use proto::units::{BitRate, Bytes, Duration};
 use proto::wire::ethernet::{MacAddress, plan};
 use switchd::config::{MemoryConfig, PortConfig, SwitchConfig};
@@ -79,6 +79,7 @@ fn fabric(scenario: &Scenario) -> Fabric {
         traffic: scenario.traffic.names(),
         items: items.chain((adapters..nodes.len()).map(|_| Vec::new())).collect(),
         lanes: classes.iter().map(|class| settings.lane_of(class.service_level)).collect(),
+        lossless: lossless(settings),
     }
 }
 
@@ -101,6 +102,15 @@ fn wiring(scenario: &Scenario) -> Wiring {
         nodes: nodes.collect(),
         links: links.collect(),
         impairments: scenario.impairments.clone(),
+    }
+}
+
+/// Lanes that must lose nothing, even where the scenario takes away what keeps them so.
+fn lossless(settings: &FabricSettings) -> u16 {
+    match &settings.link.control {
+        LinkControl::Credits(_) => u16::MAX,
+        LinkControl::Pause(pause) if pause.mode == PauseMode::Global => u8::MAX.into(),
+        LinkControl::Pause(pause) => pause.lossless.into(),
     }
 }
 

@@ -190,7 +190,7 @@ impl Scenario {
         let impairments = faults::read(root, topology, problems);
         let phases = phases::read(root, end, problems);
         let measures = measures::read(root, topology, &traffic, end, problems);
-        let expectations = expectations::read(root, problems);
+        let expectations = expectations::read(root, topology, problems);
         let tune = tune::read(root, fabric.as_ref(), end, scheme.as_ref(), problems);
         Some(Scenario {
             name: root.text("name")?.to_owned(),

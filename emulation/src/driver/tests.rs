@@ -79,6 +79,7 @@ impl Lab {
                 edges: vec![],
                 measured: vec![],
                 all_events: false,
+                named: Vec::new(),
             };
             assignments.push(Assignment {
                 process,

@@ -89,6 +89,7 @@ fn plan(edges: &[u64]) -> RecordingPlan {
         edges: edges.iter().map(|edge| at(*edge)).collect(),
         measured: Vec::new(),
         all_events: false,
+        named: Vec::new(),
     }
 }
 
@@ -156,9 +157,11 @@ fn a_flow_is_pooled_until_its_reaction_point_moves() {
 }
 
 #[test]
-fn an_edge_keeps_no_named_counters_and_the_last_reading_does() {
+fn an_edge_keeps_the_named_counters_that_were_asked_for_and_the_last_reading_all() {
     let recording = run(plan(&[100]), 0, 2_000);
     assert!(recording.edges[0].devices[0].ports[0].named.is_empty());
+    let asked = run(RecordingPlan { named: vec!["_wait".to_owned()], ..plan(&[100]) }, 0, 2_000);
+    assert_eq!(asked.edges[0].devices[0].ports[0].named, [("port_xmit_wait".to_owned(), 1)]);
     assert_eq!(recording.last[0].ports[0].named.len(), 1);
     assert_eq!((recording.nodes.as_slice(), recording.stopped), ([1].as_slice(), at(1_000)));
 }

@@ -196,6 +196,11 @@ impl LinkPort {
         log: &mut EventLog,
     ) {
         self.drops.count(reason);
+        if reason.is_want_of_room()
+            && let Some(lane) = self.lanes.get_mut(usize::from(tc))
+        {
+            lane.counters.no_room += 1;
+        }
         self.log(log, now, tc, EventKind::Drop { reason, bytes: size });
     }
 

@@ -103,6 +103,7 @@ fn assignment(clock: Clock, socket: DatagramSocket, peers: Vec<Peer>) -> Assignm
         edges: Vec::new(),
         measured: vec![(Instant::ZERO, Instant::NEVER)],
         all_events: false,
+        named: Vec::new(),
     };
     Assignment {
         process: 0,

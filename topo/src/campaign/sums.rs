@@ -1,10 +1,11 @@
 //! Many runs as one table: side by side, spread over seeds, as JSON, and as `suite.json`.
 
+use crate::measure::value::Value;
 use crate::measure::verdict::Verdict;
 use crate::run_directory::result::RunResult;
-use crate::terminal::summary::{number, word};
+use crate::terminal::summary::{number, word, written};
 use comfy_table::{CellAlignment, Table, presets};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -35,8 +36,8 @@ pub fn comparison(results: &[&RunResult]) -> String {
     let verdicts = results.iter().map(|result| word(result.verdict).to_owned());
     table.add_row(std::iter::once("verdict".to_owned()).chain(verdicts));
     for measure in measures(results) {
-        let values = results.iter().map(|result| value(result, &measure));
-        table.add_row(std::iter::once(measure.clone()).chain(values.map(number)));
+        let values = results.iter().map(|result| written(value(result, &measure)));
+        table.add_row(std::iter::once(measure.clone()).chain(values));
     }
     if results.len() > 4 {
         return by_run(results);
@@ -62,7 +63,7 @@ fn by_run(results: &[&RunResult]) -> String {
             word(result.verdict).to_owned(),
             format!("{met}/{}", result.expectations.len()),
         ];
-        row.extend(present.iter().map(|name| number(value(result, name))));
+        row.extend(present.iter().map(|name| written(value(result, name))));
         table.add_row(row);
     }
     let passed = results.iter().filter(|result| result.verdict == Verdict::Pass).count();
@@ -83,7 +84,10 @@ pub fn spread(results: &[&RunResult]) -> String {
         let mut table = plain_table();
         table.set_header(["measure", "mean", "sd", "min", "max", "seeds"]);
         for measure in measures(&runs) {
-            let values: Vec<f64> = runs.iter().filter_map(|run| value(run, &measure)).collect();
+            let values: Vec<f64> = runs
+                .iter()
+                .filter_map(|run| value(run, &measure).and_then(Value::number))
+                .collect();
             let n = values.len().max(1) as f64;
             let mean = values.iter().sum::<f64>() / n;
             let square = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
@@ -105,7 +109,7 @@ pub fn spread(results: &[&RunResult]) -> String {
 /// If it cannot be written.
 pub fn write_suite(folder: &Path, rows: Vec<Row<'_>>) -> std::io::Result<()> {
     std::fs::create_dir_all(folder)?;
-    let runs: Vec<Value> = rows
+    let runs: Vec<serde_json::Value> = rows
         .iter()
         .map(|row| {
             let at = row.folder.strip_prefix(folder).unwrap_or(row.folder).display().to_string();
@@ -139,8 +143,8 @@ fn measures(results: &[&RunResult]) -> Vec<String> {
     all.collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-fn value(result: &RunResult, measure: &str) -> Option<f64> {
-    result.measures.get(measure).copied().flatten()
+fn value<'a>(result: &'a RunResult, measure: &str) -> Option<&'a Value> {
+    result.measures.get(measure)?.as_ref()
 }
 
 fn plain_table() -> Table {

@@ -126,6 +126,20 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// The strings of a list in groups: an inner list is one, and so is a string that stands alone.
+    pub fn text_groups(&self, key: &str) -> Option<Vec<Vec<(&'a str, &'a Place)>>> {
+        let Datum { data: Data::List(list), .. } = self.table.get(key)? else { return None };
+        let text = |item: &'a Datum| match &item.data {
+            Data::Text(text) => Some((text.as_str(), &item.place)),
+            _ => None,
+        };
+        let group = |item: &'a Datum| match &item.data {
+            Data::List(inner) => inner.iter().filter_map(text).collect(),
+            _ => text(item).into_iter().collect(),
+        };
+        Some(list.iter().map(group).collect())
+    }
+
     /// The integers of a list.
     pub fn wholes<T: TryFrom<i64>>(&self, key: &str) -> Vec<T> {
         match self.table.get(key) {

@@ -3,6 +3,7 @@
 use crate::fabric::Fabric;
 use crate::measure::fairness::jain;
 use crate::measure::latencies::Latencies;
+use crate::measure::value::Value;
 use crate::measure::windows::{Interval, parts, samples};
 use crate::measure::{At, Counter, Measure, Per, Quantity, Reduce};
 use emulation::recorder::Recording;
@@ -11,6 +12,9 @@ use proto::counters::{DeviceReading, FlowReading, Gauge, LatencyReading, PortRea
 use proto::events::Direction;
 use proto::units::Instant;
 use std::collections::BTreeMap;
+
+mod flow_shares;
+pub mod order;
 
 const PS_PER_S: f64 = 1e12;
 
@@ -61,11 +65,22 @@ impl<'a> RunData<'a> {
 ///
 /// # Errors
 /// Why there is none, in words for the user.
-pub fn evaluate(measure: &Measure, run: &RunData<'_>) -> Result<f64, String> {
+pub fn evaluate(measure: &Measure, run: &RunData<'_>) -> Result<Value, String> {
+    match measure.of {
+        Quantity::Order(first) => order::order(measure, first, run).map(Value::Names),
+        _ => number(measure, run).map(Value::Number),
+    }
+}
+
+fn number(measure: &Measure, run: &RunData<'_>) -> Result<f64, String> {
     if parts(measure).is_empty() {
         return Err("its window is empty".to_owned());
     }
     match measure.of {
+        Quantity::Share => flow_shares::share(measure, run),
+        Quantity::Marked(band) => flow_shares::marked(measure, band, run),
+        Quantity::Notices => flow_shares::notices(measure, run),
+        Quantity::Order(_) => Err("it is no number".to_owned()),
         Quantity::Throughput | Quantity::Queue | Quantity::Count(_) => over_ports(measure, run),
         Quantity::Latency => latency(measure, run),
         Quantity::Rate | Quantity::Ipd => over_flows(measure, run),
@@ -115,7 +130,7 @@ fn port_value(
         match (measure.of, direction) {
             (Quantity::Throughput, Direction::Tx) => lanes.map(|l| u128::from(l.tx_bytes)).sum(),
             (Quantity::Throughput, Direction::Rx) => lanes.map(|l| u128::from(l.rx_bytes)).sum(),
-            (Quantity::Count(counter), _) => count(counter, reading).into(),
+            (Quantity::Count(counter), _) => count(counter, run.fabric, reading).into(),
             _ => lanes.map(|l| l.out_queue.integral).sum(),
         }
     };
@@ -131,15 +146,28 @@ fn port_value(
     }
 }
 
-fn count(counter: Counter, reading: &PortReading) -> u64 {
+fn count(counter: Counter, fabric: &Fabric, reading: &PortReading) -> u64 {
     let lanes = reading.lanes.iter().map(|lane| &lane.counters);
     match counter {
+        Counter::LosslessDrops => {
+            let lossless = reading.lanes.iter().filter(|lane| fabric.is_lossless(lane.tc));
+            lossless.map(|lane| lane.counters.no_room).sum()
+        }
+        Counter::Pauses | Counter::Storms | Counter::StormsOver | Counter::StormDrops => {
+            named(reading, Quantity::Count(counter).named())
+        }
         Counter::Drops => reading.drops.total(),
         Counter::Marks => lanes.map(|lane| lane.marks).sum(),
         Counter::Notes => lanes.map(|lane| lane.notes_rx).sum(),
         Counter::Hold => lanes.map(|lane| lane.hold_ps).sum(),
         Counter::Watchdogs => reading.watchdogs,
     }
+}
+
+/// The sum of the counters whose operators' names end like that: before it stands a queue's number.
+fn named(reading: &PortReading, endings: &[&str]) -> u64 {
+    let wanted = |name: &str| endings.iter().any(|ending| name.ends_with(ending));
+    reading.named.iter().filter(|(name, _)| wanted(name)).map(|(_, count)| count).sum()
 }
 
 /// How much a total of a port grew over the intervals, and in how many picoseconds of true time.

@@ -65,6 +65,10 @@ pub fn samples(measure: &Measure) -> Vec<Vec<Interval>> {
             | Quantity::Congested
             | Quantity::Overhead
             | Quantity::Fairness
+            | Quantity::Share
+            | Quantity::Marked(_)
+            | Quantity::Notices
+            | Quantity::Order(_)
     );
     match measure.bin.filter(|width| binned && *width > Duration::ZERO) {
         None => vec![parts(measure)],

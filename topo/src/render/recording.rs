@@ -24,6 +24,12 @@ pub fn plan(scenario: &Scenario) -> RecordingPlan {
         edges: edges_of(&scenario.measures),
         measured,
         all_events: scenario.run.all_events,
+        named: scenario
+            .measures
+            .iter()
+            .flat_map(|measure| measure.of.named())
+            .map(|ending| (*ending).to_owned())
+            .collect(),
     }
 }
 

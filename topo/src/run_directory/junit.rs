@@ -28,7 +28,7 @@ fn text(result: &RunResult) -> String {
          <testsuite name=\"{suite}\" {counts}>\n"
     );
     for case in cases {
-        let said = match case.value {
+        let said = match &case.value {
             Some(value) => format!("{} is {value}{}", case.measure, bounds(case.min, case.max)),
             None => format!("{} has no value", case.measure),
         };

@@ -2,6 +2,7 @@
 
 use crate::fabric::Fabric;
 use crate::measure::latencies::Latencies;
+use crate::measure::value::Value;
 use crate::measure::verdict::{Judgement, Measured, Verdict};
 use crate::run_directory::{FileSummary, WriteError};
 use emulation::recorder::Recording;
@@ -32,8 +33,8 @@ pub struct RunResult {
     pub scheme: String,
     /// Whether the run is as it was expected.
     pub verdict: Verdict,
-    /// Every measure: a number, or null with the reason in `events.jsonl`.
-    pub measures: BTreeMap<String, Option<f64>>,
+    /// Every measure: a number, names in an order, or null with the reason in `events.jsonl`.
+    pub measures: BTreeMap<String, Option<Value>>,
     /// Every expectation with what became of it.
     pub expectations: Vec<Judgement>,
     /// Whether the host kept up.
@@ -283,9 +284,9 @@ impl Conservation {
 }
 
 /// The measures as the file has them; a value that is no number is null.
-pub fn flat(measures: &[Measured]) -> BTreeMap<String, Option<f64>> {
+pub fn flat(measures: &[Measured]) -> BTreeMap<String, Option<Value>> {
     let value =
-        |value: &Result<f64, String>| value.as_ref().ok().copied().filter(|v| v.is_finite());
+        |value: &Result<Value, String>| value.as_ref().ok().cloned().filter(Value::is_finite);
     measures.iter().map(|(name, result)| (name.clone(), value(result))).collect()
 }
 

@@ -165,9 +165,9 @@ fn a_measure_and_the_table_agree_where_edges_are_bin_edges() {
     let fabric = fabric();
     let share = evaluate(&throughput(1_000, 2_000), &RunData::new(&fabric, &recordings));
     // 8 Tb/s is an octet a picosecond.
-    assert_eq!(share, Ok(octets as f64 / 1_000.0));
+    assert_eq!(share, Ok((octets as f64 / 1_000.0).into()));
     let whole = evaluate(&throughput(0, 2_000), &RunData::new(&fabric, &recordings));
-    assert_eq!(whole, Ok(1.0));
+    assert_eq!(whole, Ok(1.0.into()));
 }
 
 #[test]
@@ -186,7 +186,8 @@ fn the_balance_closes_only_with_every_frame() {
 
 fn result(judged: Vec<Judgement>, fidelity: Fidelity) -> RunResult {
     let recordings = record(&[&[0, 1]], &[]);
-    let measures = [("hot".to_owned(), Ok(0.985)), ("gone".to_owned(), Err("why".to_owned()))];
+    let measures =
+        [("hot".to_owned(), Ok(0.985.into())), ("gone".to_owned(), Err("why".to_owned()))];
     RunResult {
         schema: result::SCHEMA,
         scenario: "a <toy> & \"more\"".to_owned(),
@@ -218,7 +219,8 @@ fn judged(verdict: Verdict) -> Judgement {
         measure: "hot".to_owned(),
         min: Some(0.96),
         max: None,
-        value: Some(0.985),
+        order: None,
+        value: Some(0.985.into()),
         verdict,
         why: "less than <1>".to_owned(),
         line: 42,

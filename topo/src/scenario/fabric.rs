@@ -195,8 +195,9 @@ fn set_links_apart(topology: &mut Topology, fields: &Fields<'_>, problems: &mut 
     for link in fields.tables("links") {
         match link.text("a").map(|text| cable_of(text, topology)) {
             Some(Ok(cable)) => {
-                topology.cables[cable].rate = link.rate("rate");
-                topology.cables[cable].delay = link.time("delay");
+                let cable = &mut topology.cables[cable];
+                cable.rate = link.rate("rate").or(cable.rate);
+                cable.delay = link.time("delay").or(cable.delay);
             }
             // The listed shape has made these cables and told what is wrong with them.
             Some(Err(complaint)) if !is_listed => link.report(problems, "a", complaint),

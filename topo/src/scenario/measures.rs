@@ -4,7 +4,7 @@ use crate::keyfile::fields::Fields;
 use crate::keyfile::keys::{Key, KeyTable, Kind, Need, words};
 use crate::keyfile::problem::{Complaint, Place, Problems, did_you_mean};
 use crate::keyfile::quantity;
-use crate::measure::{At, Counter, Measure, Per, Quantity, Reduce};
+use crate::measure::{At, Counter, First, Marked, Measure, Per, Quantity, Reduce};
 use crate::names;
 use crate::scenario::pair::pair;
 use crate::scenario::refuse_duplicates;
@@ -15,7 +15,7 @@ use proto::units::{Duration, Instant};
 use std::collections::BTreeSet;
 
 /// The words for [`Quantity`]; `count` stands for every [`Counter`].
-const QUANTITIES: [(&str, Quantity); 12] = [
+const QUANTITIES: [(&str, Quantity); 18] = [
     ("throughput", Quantity::Throughput),
     ("queue", Quantity::Queue),
     ("latency", Quantity::Latency),
@@ -28,13 +28,24 @@ const QUANTITIES: [(&str, Quantity); 12] = [
     ("congested", Quantity::Congested),
     ("overhead", Quantity::Overhead),
     ("fairness", Quantity::Fairness),
+    ("share", Quantity::Share),
+    ("ce-between-k", Quantity::Marked(Marked::BetweenK)),
+    ("ce-above-kmax", Quantity::Marked(Marked::AboveKmax)),
+    ("notices", Quantity::Notices),
+    ("xoff-order", Quantity::Order(First::Xoff)),
+    ("xon-order", Quantity::Order(First::Xon)),
 ];
-const COUNTERS: [(&str, Counter); 5] = [
+const COUNTERS: [(&str, Counter); 10] = [
     ("drops", Counter::Drops),
     ("marks", Counter::Marks),
     ("notes", Counter::Notes),
     ("hold", Counter::Hold),
     ("watchdogs", Counter::Watchdogs),
+    ("lossless-drops", Counter::LosslessDrops),
+    ("pauses", Counter::Pauses),
+    ("storms", Counter::Storms),
+    ("storms-over", Counter::StormsOver),
+    ("storm-drops", Counter::StormDrops),
 ];
 const REDUCTIONS: [(&str, Reduce); 7] = [
     ("mean", Reduce::Mean),
@@ -52,7 +63,7 @@ const BINS_MAX: u64 = 4096;
 
 /// The keys of `[[measure]]`.
 pub static KEYS: KeyTable = KeyTable {
-    about: "one number to take from a run",
+    about: "one number, or one order of nodes, to take from a run",
     keys: &[
         Key { name: "name", kind: Kind::Text, need: Need::Required, about: "its name in results" },
         Key {
@@ -89,7 +100,7 @@ pub static KEYS: KeyTable = KeyTable {
             name: "bin",
             kind: Kind::Span,
             need: Need::Optional,
-            about: "take a value a bin of this width",
+            about: "take a value a bin of this width; for notices: the interval",
         },
         Key {
             name: "traffic",
@@ -143,6 +154,11 @@ pub static KEYS: KeyTable = KeyTable {
     variants: None,
     open: false,
 };
+
+/// Whether what a `[[measure]]` gives is names in an order, and no number.
+pub fn is_order(fields: &Fields<'_>) -> bool {
+    matches!(fields.word("of", &QUANTITIES), Some(Quantity::Order(_)))
+}
 
 /// Reads every `[[measure]]`.
 pub fn read(
@@ -249,16 +265,21 @@ fn place(
     problems: &mut Problems,
 ) -> Option<At> {
     match of {
-        Quantity::Throughput | Quantity::Queue | Quantity::Count(_) | Quantity::Recovery => {
-            gather(fields, topology, names::directed, problems).map(At::Ports)
-        }
+        Quantity::Throughput
+        | Quantity::Queue
+        | Quantity::Count(_)
+        | Quantity::Marked(_)
+        | Quantity::Recovery => gather(fields, topology, names::directed, problems).map(At::Ports),
         Quantity::Rate
         | Quantity::Ipd
         | Quantity::Release
         | Quantity::Completion
         | Quantity::Congested
         | Quantity::Overhead
-        | Quantity::Fairness => gather(fields, topology, names::flows, problems).map(At::Flows),
+        | Quantity::Fairness
+        | Quantity::Share
+        | Quantity::Notices => gather(fields, topology, names::flows, problems).map(At::Flows),
+        Quantity::Order(_) => gather(fields, topology, names::nodes, problems).map(At::Nodes),
         Quantity::Latency => gather(fields, topology, names::adapters, problems).map(At::Nodes),
     }
 }
@@ -364,6 +385,11 @@ fn check_bins(
             let complaint = Complaint::new("recovery needs a bin", "bin = \"200 mtu\"");
             fields.report(problems, "bin", complaint);
         }
+        None if of == Quantity::Notices => {
+            let complaint = Complaint::new("notices of what interval?", "bin = \"50 us\"");
+            fields.report(problems, "bin", complaint);
+        }
+        Some(_) if of == Quantity::Notices => {}
         Some(bin) if bin > to.since(from) => {
             let complaint = Complaint::new("a bin longer than the window", "a shorter one");
             fields.report(problems, "bin", complaint);

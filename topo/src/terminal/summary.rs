@@ -3,6 +3,7 @@
 
 use super::sparkline;
 use crate::experiment::Experiment;
+use crate::measure::value::Value;
 use crate::measure::verdict::{Judgement, Verdict};
 use crate::measure::{At, Quantity};
 use comfy_table::{CellAlignment, Table, presets};
@@ -100,13 +101,13 @@ fn table(experiment: &Experiment) -> String {
         table.add_row([
             judged.measure.clone(),
             accepted(judged),
-            number(judged.value),
+            written(judged.value.as_ref()),
             sign.to_owned(),
         ]);
     }
     for (name, value) in &experiment.result.measures {
         if !shown.contains(name.as_str()) {
-            table.add_row([name.clone(), String::new(), number(*value), String::new()]);
+            table.add_row([name.clone(), String::new(), written(value.as_ref()), String::new()]);
         }
     }
     for column in [1, 2] {
@@ -119,6 +120,10 @@ fn table(experiment: &Experiment) -> String {
 
 /// The bounds of an expectation.
 pub fn accepted(judged: &Judgement) -> String {
+    if let Some(order) = &judged.order {
+        let groups = order.iter().map(|group| group.join(" "));
+        return groups.collect::<Vec<_>>().join(" → ");
+    }
     match (judged.min, judged.max) {
         (Some(min), Some(max)) => format!("{} – {}", number(Some(min)), number(Some(max))),
         (Some(min), None) => format!("≥ {}", number(Some(min))),
@@ -127,7 +132,15 @@ pub fn accepted(judged: &Judgement) -> String {
     }
 }
 
-/// A measured value; three decimals for ratios, fewer for large numbers.
+/// A measured value: a number as [`number`] writes it, or names.
+pub fn written(value: Option<&Value>) -> String {
+    match value {
+        Some(names @ Value::Names(_)) => names.to_string(),
+        number_or_none => number(number_or_none.and_then(Value::number)),
+    }
+}
+
+/// A measured number; three decimals for ratios, fewer for large numbers.
 pub fn number(value: Option<f64>) -> String {
     match value {
         None => "–".to_owned(),
@@ -138,8 +151,8 @@ pub fn number(value: Option<f64>) -> String {
 }
 
 fn failure(experiment: &Experiment, judged: &Judgement) -> String {
-    let value = match judged.value {
-        Some(value) => format!("{} is {}", judged.measure, number(Some(value))),
+    let value = match &judged.value {
+        Some(value) => format!("{} is {}", judged.measure, written(Some(value))),
         None => {
             let why = experiment.nulls.iter().find(|(name, _)| *name == judged.measure);
             let why = why.map_or("no value", |(_, why)| why.as_str());

@@ -102,7 +102,10 @@ fn the_score_agrees_with_the_measures_of_an_ordinary_run() {
         injections: Vec::new(),
     };
     let run = Experiment::run(&scenario, conditions, &mut |_| {}).expect("it runs");
-    let measure = |name: &str| run.result.measures[name].expect("it was measured");
+    let measure = |name: &str| {
+        let value = run.result.measures[name].as_ref().expect("it was measured");
+        value.number().expect("a number")
+    };
     assert!((score.hot - measure("hot")).abs() < 1e-9);
     assert!((score.fairness - measure("fair")).abs() < 1e-9);
     // What was posted in 300 τ strays from what is owed by some 3 %: 1260 frames, Poisson.

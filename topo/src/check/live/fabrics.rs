@@ -72,7 +72,8 @@ impl Fabric {
     /// # Errors
     /// If it has no value.
     pub fn measure(&self, name: &str) -> Result<f64, Failure> {
-        let value = self.experiment.result.measures.get(name).copied().flatten();
+        let value = self.experiment.result.measures.get(name).and_then(Option::as_ref);
+        let value = value.and_then(crate::measure::value::Value::number);
         value.ok_or_else(|| Failure::Failed(format!("{name} has no value")))
     }
 

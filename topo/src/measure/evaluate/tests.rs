@@ -46,6 +46,7 @@ fn fabric() -> Fabric {
         traffic: vec!["all".to_owned()],
         items: vec![vec![0], vec![]],
         lanes: vec![0],
+        lossless: u16::MAX,
     }
 }
 
@@ -138,7 +139,7 @@ fn recordings(late: u64, at_edges: &[(u64, DeviceReading)]) -> Vec<Recording> {
 }
 
 fn value(measure: &Measure, at_edges: &[(u64, DeviceReading)]) -> Result<f64, String> {
-    evaluate(measure, &RunData::new(&fabric(), &recordings(0, at_edges)))
+    number(measure, &RunData::new(&fabric(), &recordings(0, at_edges)))
 }
 
 fn sent(tx_bytes: u64) -> DeviceReading {
@@ -164,7 +165,7 @@ fn throughput_uses_the_instants_at_which_readings_were_really_taken() {
     runs[1].edges[1].taken = at(4_500);
     let m = Measure { per: Per::Line, ..measure(Quantity::Throughput, h0(Direction::Tx)) };
     let found = evaluate(&m, &RunData::new(&fabric(), &runs));
-    assert_eq!(found, Ok(2.0 / 3.0), "2 octets from 1.5 ns to 4.5 ns");
+    assert_eq!(found, Ok((2.0 / 3.0).into()), "2 octets from 1.5 ns to 4.5 ns");
 }
 
 #[test]
@@ -371,6 +372,7 @@ fn bounds_include_their_ends_and_no_value_fails() {
         measure: measure.to_owned(),
         min,
         max,
+        order: None,
         why: "because".to_owned(),
         line: 12,
     };
@@ -379,9 +381,9 @@ fn bounds_include_their_ends_and_no_value_fails() {
         expect("a", None, Some(0.79)),
         expect("b", Some(0.0), Some(1.0)),
     ];
-    let measures = [("a".to_owned(), Ok(0.8)), ("b".to_owned(), Err("why".to_owned()))];
+    let measures = [("a".to_owned(), Ok(0.8.into())), ("b".to_owned(), Err("why".to_owned()))];
     let judged = judge(&expectations, &measures);
     let verdicts: Vec<_> = judged.iter().map(|judged| judged.verdict).collect();
     assert_eq!(verdicts, [Verdict::Pass, Verdict::Fail, Verdict::Fail]);
-    assert_eq!((judged[2].value, judged[2].line), (None, 12));
+    assert_eq!((&judged[2].value, judged[2].line), (&None, 12));
 }

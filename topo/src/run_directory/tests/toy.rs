@@ -47,6 +47,7 @@ pub(super) fn fabric() -> Fabric {
         traffic: vec!["cold".to_owned(), "hot".to_owned()],
         items: vec![vec![1], vec![]],
         lanes: vec![3],
+        lossless: u16::MAX,
     }
 }
 
@@ -210,6 +211,7 @@ pub(super) fn record(workers: &[&[usize]], edges: &[u64]) -> Vec<Recording> {
             edges: edges.iter().map(|ps| at(*ps)).collect(),
             measured: Vec::new(),
             all_events: false,
+            named: Vec::new(),
         };
         let mut devices: Vec<_> = nodes.iter().map(|node| device(*node)).collect();
         let mut recorder = Box::new(Recorder::new(plan, &fabric().wiring, nodes.to_vec()));

@@ -29,6 +29,16 @@ pub struct Red {
     pmax: u64,
     at_enqueue: bool,
     random: Random,
+    /// Up to Kmax, and above.
+    sloping: Band,
+    full: Band,
+}
+
+/// Frames that could be marked and met a queue of some length, and those of them that were.
+#[derive(Clone, Copy, Debug, Default)]
+struct Band {
+    frames: u64,
+    marked: u64,
 }
 
 impl Red {
@@ -40,6 +50,8 @@ impl Red {
             pmax: settings.pmax,
             at_enqueue: settings.marks_at_enqueue,
             random,
+            sloping: Band::default(),
+            full: Band::default(),
         }
     }
 
@@ -50,11 +62,15 @@ impl Red {
             return Marking::Pass;
         }
         if queue > self.kmax {
+            self.full.frames += 1;
+            self.full.marked += 1;
             return Marking::Ce { limit: self.kmax };
         }
+        self.sloping.frames += 1;
         let (above, span) = (queue - self.kmin, self.kmax - self.kmin);
         let numerator = self.pmax.saturating_mul(above.get());
         if self.random.chance(numerator, span.get().saturating_mul(MILLION)) {
+            self.sloping.marked += 1;
             Marking::Ce { limit: self.kmin }
         } else {
             Marking::Pass
@@ -69,6 +85,15 @@ impl CongestionPoint for Red {
 
     fn on_dequeue(&mut self, headers: &FrameHeaders, sample: &QueueSample, _: Instant) -> Marking {
         if self.at_enqueue { Marking::Pass } else { self.judge(headers, sample.queue) }
+    }
+
+    fn read(&self, prefix: &str, named: &mut Vec<(String, u64)>) {
+        for (band, totals) in [("between_k", self.sloping), ("above_kmax", self.full)] {
+            if totals.frames > 0 {
+                named.push((format!("{prefix}_ecn_{band}_packets"), totals.frames));
+                named.push((format!("{prefix}_ecn_{band}_marked"), totals.marked));
+            }
+        }
     }
 }
 
