@@ -3,15 +3,15 @@
 //! Inside devices an adapter is a number ([`Lid`]); on the wire number n, octets hh and ll, is
 //!
 //! ```text
-//! MAC   02:00:00:00:hh:ll   locally administered, one port
-//! IPv4  198.18.hh.ll        for tests of devices
-//! IPv6  2001:db8::n         for documentation
+//! MAC   02:00:00:00:hh:ll   locally administered, one port   IEEE 802, 8.4
+//! IPv4  198.18.hh.ll        for tests of devices             RFC 2544, C.2.2
+//! IPv6  2001:db8::n         for documentation                RFC 3849
 //! ```
 //!
-//! Addresses outside the plan are foreign, and no error. Source: IEEE 802, 8.4; RFC 2544, C.2.2; RFC
-//! 3849 (which addresses are free for this).
+//! The ports of switches are 02:00:pp:00:hh:ll, which is nobody's plan but a name for their control
+//! frames. Addresses outside the plan are foreign, and no error. Source: as in the last column.
 
-use crate::ids::Lid;
+use crate::ids::{Lid, PortNumber};
 use crate::wire::ethernet::MacAddress;
 use core::net::{Ipv4Addr, Ipv6Addr};
 
@@ -24,6 +24,12 @@ const IPV6_BASE: u128 = 0x2001_0db8 << 96;
 /// The MAC address of adapter `number`.
 pub const fn mac(number: Lid) -> MacAddress {
     MacAddress::from_number(MAC_BASE | number.get() as u64)
+}
+
+/// The MAC address of `port` of switch `number`. No adapter has one like it: an adapter's third octet
+/// is zero, and ports count from 1.
+pub const fn port_mac(number: Lid, port: PortNumber) -> MacAddress {
+    MacAddress::from_number(MAC_BASE | (port.get() as u64) << 24 | number.get() as u64)
 }
 
 /// The IPv4 address of adapter `number`.
