@@ -122,7 +122,7 @@ const CASES: &[Case] = &[
         id: "ROCE-14",
         title: "Two-flow fairness",
         source: "DCQCN SIGCOMM’15; seed 004",
-        note: "On E over the last 30 of 60 ms, with the paper's profile scaled to 8 Gb/s.",
+        note: "On E over 10 to 60 ms, with the paper's numbers on the line they are for: 40 Gb/s, frames of 1 KiB payload. The second sender joins after 0.5 ms.",
         runs: &[Run::engine(fairness::two_flows), Run::missing(Level::Live, LATER)],
     },
     Case {

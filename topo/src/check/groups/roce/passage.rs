@@ -69,7 +69,7 @@ fn walk(marks: u8, lowered: bool, ipv6: bool) -> Result<Vec<Vec<u8>>, Failure> {
             verify_icrc(&passing.octets).map_err(|error| format!("{what}: {error}"))?;
             verify_checksums(&passing.octets).map_err(|error| format!("{what}: {error}"))?;
             same(format!("the ICRC of {what}"), self::icrc(&passing)?, icrc)?;
-            witnessed.push(passing.octets.to_vec());
+            witnessed.push(without_trailer(&passing)?);
         }
         receiver.inject(1, passing);
     }
@@ -84,6 +84,13 @@ fn walk(marks: u8, lowered: bool, ipv6: bool) -> Result<Vec<Vec<u8>>, Failure> {
 fn icrc(frame: &Frame) -> Result<u32, Failure> {
     let packet = Packet::parse(&frame.octets).map_err(|error| error.to_string())?;
     Ok(packet.ok_or_else(|| "no RoCE is left of a packet".to_owned())?.icrc)
+}
+
+/// Without the zeros of a frame of the least size: scapy would count them in.
+fn without_trailer(frame: &Frame) -> Result<Vec<u8>, Failure> {
+    let packet = Packet::parse(&frame.octets).map_err(|error| error.to_string())?;
+    let trailer = packet.map_or(0, |packet| packet.trailer.len());
+    Ok(frame.octets[..frame.octets.len() - trailer].to_vec())
 }
 
 /// What a router does besides: one less to live, and the checksum of IPv4 summed anew.
