@@ -8,6 +8,7 @@ pub mod bench;
 pub mod capture;
 pub mod datagram;
 pub mod ethernet;
+pub mod ethernet_switch;
 pub mod frames;
 pub mod link_packet;
 pub mod nic;
@@ -37,6 +38,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "capture", check: capture::check },
     Target { name: "scenario", check: scenario::check },
     Target { name: "switch", check: switch::check },
+    Target { name: "ethernet_switch", check: ethernet_switch::check },
     Target { name: "nic", check: nic::check },
     Target { name: "roce_nic", check: roce_nic::check },
 ];

@@ -30,7 +30,7 @@ pub fn seeds(target: &str) -> Vec<Vec<u8>> {
         "datagram" => (0..24).map(|n| datagrams(&tape(200), n)).collect(),
         "capture" => (0..24).map(|n| capture(&tape(160), n)).collect(),
         "scenario" => scenarios(),
-        "switch" | "nic" | "roce_nic" => {
+        "switch" | "ethernet_switch" | "nic" | "roce_nic" => {
             (0..36).map(|n| operations(&tape(40 + u64::from(n) * 12), n)).collect()
         }
         other => panic!("no seeds for {other}"),

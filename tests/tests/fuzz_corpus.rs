@@ -112,6 +112,11 @@ fn a_few_thousand_random_lives_of_a_switch_hold() {
 }
 
 #[test]
+fn a_few_thousand_random_lives_of_a_switch_of_ethernet_hold() {
+    smoke("ethernet_switch", 3_000);
+}
+
+#[test]
 fn a_few_thousand_random_lives_of_a_nic_hold() {
     smoke("nic", 3_000);
 }

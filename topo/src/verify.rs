@@ -14,6 +14,7 @@
 //! [`flows::FLOWS_MAX`] flows are followed.
 
 pub mod anatomy;
+pub mod congestion;
 pub mod crc;
 pub mod credit;
 pub mod ethernet;
@@ -36,6 +37,7 @@ use anatomy::Anatomy;
 use frame::EthernetFrame;
 use ports::Place;
 use proto::frame::FrameKind;
+use proto::ids::Dscp;
 use proto::units::Duration;
 use proto::wire::error::ParseError;
 
@@ -55,6 +57,10 @@ pub struct Rule {
 pub struct Settings {
     /// A symbol time of the links: eight data bits of one lane.
     pub symbol: Option<Duration>,
+    /// The least time between two CNPs that an adapter sends about a flow.
+    pub cnp_interval: Option<Duration>,
+    /// The DSCP of CNPs.
+    pub cnp_dscp: Option<Dscp>,
 }
 
 /// Some rules that look at the same thing.

@@ -4,7 +4,8 @@ use super::Exit;
 use crate::verify::report::KEPT;
 use crate::verify::rules::FAMILIES;
 use crate::verify::{Report, Settings, table, verify};
-use proto::units::{BitRate, Bytes};
+use proto::ids::Dscp;
+use proto::units::{BitRate, Bytes, Duration};
 use std::fs::File;
 use std::io::BufReader;
 use std::path::PathBuf;
@@ -22,6 +23,12 @@ pub struct Options {
     /// Physical lanes of the links: 1, 4, 8 or 12.
     #[arg(long, value_name = "N", requires = "rate", value_parser = clap::value_parser!(u8).range(1..=12))]
     lanes: Option<u8>,
+    /// The least time between two CNPs about a flow, as in "4 us": whether adapters keep it is checked too.
+    #[arg(long, value_name = "TIME")]
+    cnp_interval: Option<Duration>,
+    /// The DSCP of CNPs, by habit 48: whether they have it is checked too.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=63))]
+    cnp_dscp: Option<u8>,
     /// Findings listed a rule; the others are counted.
     #[arg(long, value_name = "N", default_value_t = KEPT)]
     limit: u64,
@@ -41,9 +48,14 @@ pub fn run(options: &Options) -> Exit {
     };
     let symbol = options.rate.zip(options.lanes);
     let symbol = symbol.map(|(rate, lanes)| Bytes::new(lanes.into()).time_at(rate));
+    let settings = Settings {
+        symbol,
+        cnp_interval: options.cnp_interval,
+        cnp_dscp: options.cnp_dscp.map(Dscp::truncate),
+    };
     let name = file.display().to_string();
     let report = File::open(file).map_err(|error| error.to_string()).and_then(|input| {
-        verify(BufReader::with_capacity(1 << 16, input), &name, &Settings { symbol }, options.limit)
+        verify(BufReader::with_capacity(1 << 16, input), &name, &settings, options.limit)
             .map_err(|error| error.to_string())
     });
     match report {

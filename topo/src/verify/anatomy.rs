@@ -4,6 +4,7 @@
 //! every disagreement can be reported by itself, and those of a cut packet are read up to the cut.
 //! Source: IBTA Vol 1, 5.2 (which headers a packet has).
 
+use proto::ids::{Dscp, Ecn};
 use proto::wire::ethernet::crc::Network;
 use proto::wire::infiniband::envelope::{ICRC_LEN, VCRC_LEN};
 use proto::wire::infiniband::{Bth, ExtendedHeaders, Grh, LinkNextHeader, Lrh};
@@ -31,6 +32,10 @@ pub struct Anatomy {
     pub lrh: Option<Lrh>,
     /// Global Route Header behind an LRH, if LNH says so and it is there.
     pub grh: Option<Grh>,
+    /// The DSCP of an IP header; `None` where there is none.
+    pub dscp: Option<Dscp>,
+    /// What an IP header says of congestion.
+    pub ecn: Ecn,
     /// Base Transport Header; `None` in a raw packet and where the octets end before it.
     pub bth: Option<Bth>,
     /// What the opcode calls for, if all of it is there.
@@ -49,6 +54,8 @@ impl Anatomy {
             destination: Endpoint::Lid(lrh.dlid.get()),
             lrh: Some(lrh),
             grh: None,
+            dscp: None,
+            ecn: Ecn::NotCapable,
             bth: None,
             extended: None,
             padded: None,
@@ -73,11 +80,14 @@ impl Anatomy {
     /// whole.
     pub fn of_roce(octets: &[u8], layout: &Layout) -> Option<Anatomy> {
         let (source, destination) = addresses(octets, layout)?;
+        let (dscp, ecn) = differentiated(octets, layout);
         let anatomy = Anatomy {
             source: Endpoint::Address(source),
             destination: Endpoint::Address(destination),
             lrh: None,
             grh: None,
+            dscp,
+            ecn,
             bth: None,
             extended: None,
             padded: None,
@@ -108,6 +118,17 @@ impl Anatomy {
     pub fn payload(&self) -> Option<usize> {
         self.padded?.checked_sub(usize::from(self.bth?.pad_count))
     }
+}
+
+/// DSCP and ECN of the IP header of RoCEv2.
+fn differentiated(octets: &[u8], layout: &Layout) -> (Option<Dscp>, Ecn) {
+    let network = &octets[layout.network_at..];
+    match layout.network {
+        Network::Global => None,
+        Network::Ipv6 => Ipv6View::new(network).ok().map(|ip| (ip.dscp(), ip.ecn())),
+        Network::Ipv4 => Ipv4View::new(network).ok().map(|ip| (ip.dscp(), ip.ecn())),
+    }
+    .map_or((None, Ecn::NotCapable), |(dscp, ecn)| (Some(dscp), ecn))
 }
 
 fn addresses(octets: &[u8], layout: &Layout) -> Option<(Ipv6Addr, Ipv6Addr)> {

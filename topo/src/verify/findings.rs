@@ -74,14 +74,24 @@ impl Findings {
 pub struct Tally {
     /// Things judged, by name.
     pub checked: BTreeMap<&'static str, u64>,
+    /// What is worth knowing and breaks no rule.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub noted: BTreeMap<&'static str, u64>,
     /// Things passed over, by reason.
     pub not_checked: BTreeMap<String, u64>,
 }
 
 impl Tally {
-    /// Counts something judged.
+    /// Counts something judged; what there is none of is not told.
     pub fn checked(&mut self, what: &'static str, n: u64) {
-        *self.checked.entry(what).or_default() += n;
+        if n > 0 {
+            *self.checked.entry(what).or_default() += n;
+        }
+    }
+
+    /// Counts something that is worth knowing.
+    pub fn noted(&mut self, what: &'static str, n: u64) {
+        *self.noted.entry(what).or_default() += n;
     }
 
     /// Counts something passed over.

@@ -23,6 +23,9 @@ pub fn text(report: &Report) -> String {
         let _ = writeln!(out, "  {} more findings are counted and not listed", all - shown);
     }
     let _ = writeln!(out, "  checked      {}", list(report.tally.checked.iter()));
+    if !report.tally.noted.is_empty() {
+        let _ = writeln!(out, "  noted        {}", list(report.tally.noted.iter()));
+    }
     if !report.tally.not_checked.is_empty() {
         let _ = writeln!(out, "  not checked  {}", list(report.tally.not_checked.iter()));
     }

@@ -130,7 +130,7 @@ fn found(blocks: &Blocks) -> Vec<(u64, &'static str)> {
 
 #[test]
 fn a_capture_of_ours_is_clean_and_everything_in_it_was_checked() {
-    let settings = Settings { symbol: Some(Duration::from_ns(4)) };
+    let settings = Settings { symbol: Some(Duration::from_ns(4)), ..Settings::default() };
     let report = verify(&CAPTURE[..], "ours", &settings, 1000).unwrap();
     assert_eq!(report.findings, []);
     assert_eq!((report.verdict, report.error), ("pass", None));
@@ -287,7 +287,7 @@ fn silence_is_found_where_the_symbol_time_is_known() {
     let stamp = &mut blocks.0[place][16..20];
     let later = u32::from_le_bytes(stamp.try_into().unwrap()) + 300_000;
     stamp.copy_from_slice(&later.to_le_bytes());
-    let settings = Settings { symbol: Some(Duration::from_ns(4)) };
+    let settings = Settings { symbol: Some(Duration::from_ns(4)), ..Settings::default() };
     let report = verify(&blocks.octets()[..], "silent", &settings, 1000).unwrap();
     let found: Vec<_> = report.findings.iter().map(|f| (f.frame, f.rule)).collect();
     assert_eq!(found, [(number, "refresh")]);

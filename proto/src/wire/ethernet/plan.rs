@@ -3,14 +3,13 @@
 //! Inside devices an adapter is a number ([`Lid`]); on the wire number n, octets hh and ll, is
 //!
 //! ```text
-//! MAC   02:00:00:00:hh:ll   locally administered, one port
-//! IPv4  198.18.hh.ll        for tests of devices
-//! IPv6  2001:db8::n         for documentation
+//! MAC   02:00:00:00:hh:ll   locally administered, one port   IEEE 802, 8.4
+//! IPv4  198.18.hh.ll        for tests of devices             RFC 2544, C.2.2
+//! IPv6  2001:db8::n         for documentation                RFC 3849
 //! ```
 //!
 //! The ports of switches are 02:00:pp:00:hh:ll, which is nobody's plan but a name for their control
-//! frames. Addresses outside the plan are foreign, and no error. Source: IEEE 802, 8.4; RFC 2544,
-//! C.2.2; RFC 3849 (which addresses are free for this).
+//! frames. Addresses outside the plan are foreign, and no error. Source: as in the last column.
 
 use crate::ids::{Lid, PortNumber};
 use crate::wire::ethernet::MacAddress;

@@ -84,6 +84,13 @@ impl<D: Device> Bench<D> {
         reading.ports[usize::from(port) - 1].lanes[usize::from(priority)].counters.in_queue.value
     }
 
+    /// Octets that stand or leave at `port`, by priority.
+    pub fn queued(&mut self, port: u8) -> [u64; 8] {
+        let reading = self.reading();
+        let lanes = &reading.ports[usize::from(port) - 1].lanes;
+        std::array::from_fn(|priority| lanes[priority].counters.out_queue.value)
+    }
+
     /// Frames lost at all ports for `reason` since `before`.
     pub fn lost_for(&mut self, before: &DeviceReading, reason: DropReason) -> u64 {
         let after = self.reading();

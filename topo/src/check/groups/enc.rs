@@ -10,7 +10,7 @@ mod layout;
 mod octets;
 mod roce;
 mod samples;
-mod scapy;
+pub mod scapy;
 mod wireshark;
 
 /// The group.

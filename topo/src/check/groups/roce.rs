@@ -1,26 +1,45 @@
 //! ROCE: RoCEv2: ECN, CNP, DCQCN.
+//!
+//! What switches mark is tested in [`marking`] and what that leaves right in [`passage`], what receivers
+//! return in [`notices`] and refuse in [`refusal`], how senders obey in [`sender`] (beside a second
+//! writing-down of the rules, [`reference`]) and [`pacing`], and what comes of it all in [`fairness`].
 
-use crate::check::case::{Case, Group, Level, Run};
+use crate::check::bench::Bench;
+use crate::check::bench::devices::ethernet::{roomy, switch};
+use crate::check::case::{Case, Failure, Group, Level, Run};
+use nicd::config::NicConfig;
+use nicd::nic::Nic;
+use proto::congestion::SchemeConfig;
+use switchd::switch::Switch;
+
+mod fairness;
+mod marking;
+mod notices;
+mod pacing;
+mod passage;
+mod reference;
+mod refusal;
+mod sender;
 
 /// The group.
 pub const GROUP: Group = Group { name: "ROCE", subject: "RoCEv2: ECN, CNP, DCQCN", cases: CASES };
 
-const LATER: &str = "RoCEv2 is not built yet";
+const LATER: &str = "the tester of live cases does not speak Ethernet yet";
 
 const CASES: &[Case] = &[
     Case {
         id: "ROCE-01",
         title: "Below Kmin no mark, above Kmax all marked",
         source: "torvalds/linux mlxsw/sch_red_core.sh ecn_test_common",
-        note: "",
-        runs: &[Run::missing(Level::Engine, LATER), Run::missing(Level::Live, LATER)],
+        note: "Kmin and Kmax are 30 and 31 frames, held at 20 and 47. The queue that a frame finds holds the frame itself.",
+        runs: &[Run::engine(marking::below_and_above), Run::missing(Level::Live, LATER)],
     },
     Case {
         id: "ROCE-02",
         title: "Marking curve",
         source: "docs/testplan/ecn/ECN_ACCURACY_README.md",
-        note: "",
-        runs: &[Run::missing(Level::Engine, LATER)],
+        note: "A frame over IPv4 is 62 octets and whole words: 1002 octets are the nearest to 1 KB. Marks are judged when a frame leaves, by what stands there then. Fixed seed: the same χ² each time.",
+        runs: &[Run::engine(marking::curve)],
     },
     Case {
         id: "ROCE-03",
@@ -33,91 +52,112 @@ const CASES: &[Case] = &[
         id: "ROCE-04",
         title: "ECT codepoints",
         source: "RFC 3168 §5",
-        note: "",
-        runs: &[Run::missing(Level::Engine, LATER), Run::missing(Level::Live, LATER)],
+        note: "Only data is marked: an acknowledgement that says ECT passes as it is, for nobody would answer its mark.",
+        runs: &[Run::engine(marking::code_points), Run::missing(Level::Live, LATER)],
     },
     Case {
         id: "ROCE-05",
         title: "CE leaves ICRC valid",
         source: "Annex A17 ICRC rule",
-        note: "",
-        runs: &[Run::missing(Level::Engine, LATER), Run::missing(Level::Live, LATER)],
+        note: "Our switches are bridges and leave TTL alone; the case lowers it between them, as a router would, and sums the checksum by itself. Where scapy is installed it computes ICRC and checksum behind every hop too.",
+        runs: &[Run::engine(passage::integrity), Run::missing(Level::Live, LATER)],
     },
     Case {
         id: "ROCE-06",
         title: "CNP is never marked and has its class",
         source: "SONiC snappi rocev2 cnp {ecn_value: non_ect}; NIC vendor default DSCP 48",
-        note: "",
-        runs: &[Run::missing(Level::Engine, LATER), Run::missing(Level::Live, LATER)],
+        note: "Ours are sent Not-ECT and left unmarked even if somebody sends them ECT. “Not delayed” is: by no more than the frame on the line, with priorities of equal weight; by nothing if data is paused.",
+        runs: &[Run::engine(notices::class_of_cnp), Run::missing(Level::Live, LATER)],
     },
     Case {
         id: "ROCE-07",
         title: "CE on CNP/ACK does not trigger CNP",
         source: "loop avoidance; Annex A17 §17.9",
-        note: "",
-        runs: &[Run::missing(Level::Engine, LATER), Run::missing(Level::Live, LATER)],
+        note: "The rule for ACKs: a mark on one draws nothing and is not counted as a mark on data (np_ecn_marked_roce_packets). Annex A17 speaks of marked packets without exception; a CNP for an ACK would slow down the other direction.",
+        runs: &[Run::engine(notices::marks_on_answers), Run::missing(Level::Live, LATER)],
     },
     Case {
         id: "ROCE-08",
         title: "CNP pacing",
         source: "DCQCN (SIGCOMM’15) NP; vendor min_time_between_cnps",
-        note: "",
-        runs: &[Run::missing(Level::Engine, LATER), Run::missing(Level::Live, LATER)],
+        note: "A flow is a queue pair: two of one adapter are paced apart.",
+        runs: &[Run::engine(notices::pacing), Run::missing(Level::Live, LATER)],
     },
     Case {
         id: "ROCE-09",
         title: "RP cut",
         source: "DCQCN SIGCOMM’15 §3; alibaba-edu/High-Precision-Congestion-Control#52",
-        note: "",
-        runs: &[Run::missing(Level::Engine, LATER)],
+        note: "Variants cnp_order = cut-alpha (default, as in the paper) and alpha-cut. Rates are whole bit/s, each step rounded: traces may be 2 bit/s off a reference that does not round. Between t0 and t0 + 60 µs α has fallen once and the rate has recovered one stage.",
+        runs: &[Run::engine(sender::cut)],
     },
     Case {
         id: "ROCE-10",
         title: "Alpha decay",
         source: "DCQCN SIGCOMM’15",
-        note: "",
-        runs: &[Run::missing(Level::Engine, LATER)],
+        note: "Seen from outside: by the share that a CNP k·55 µs later takes off the rate.",
+        runs: &[Run::engine(sender::alpha_decay)],
     },
     Case {
         id: "ROCE-11",
         title: "Recovery stages",
         source: "DCQCN SIGCOMM’15",
-        note: "",
-        runs: &[Run::missing(Level::Engine, LATER)],
+        note: "With B = 10 MB and T = 55 µs the rate is back at the line before the byte counter has counted five: hyper increase is shown with B = 50 KB. Of one instant, octets count before the timer; a frame on the line when a CNP comes was sent before it.",
+        runs: &[Run::engine(sender::recovery)],
     },
     Case {
         id: "ROCE-12",
         title: "First CNP behaviour is declared",
         source: "alibaba-edu/High-Precision-Congestion-Control#11",
-        note: "",
-        runs: &[Run::missing(Level::Engine, LATER), Run::missing(Level::Live, LATER)],
+        note: "Declared as cut, alpha_timer and first_cnp_rate of scheme dcqcn: profile paper halves at once (α begins at 1); cx and hpcc set α to 1, the rate to first_cnp_rate of what it was (1: keep), and cut at the end of the first 4 µs.",
+        runs: &[Run::engine(sender::first_cnp), Run::missing(Level::Live, LATER)],
     },
     Case {
         id: "ROCE-13",
         title: "Rate limiter conforms",
         source: "token bucket definition",
-        note: "",
-        runs: &[Run::missing(Level::Engine, LATER), Run::missing(Level::Live, LATER)],
+        note: "On E over 200 frames of two sizes: any window there is, from the first bit of one to the last of another. Octets are DA to FCS.",
+        runs: &[Run::engine(pacing::rate_limiter), Run::missing(Level::Live, LATER)],
     },
     Case {
         id: "ROCE-14",
         title: "Two-flow fairness",
         source: "DCQCN SIGCOMM’15; seed 004",
-        note: "",
-        runs: &[Run::missing(Level::Engine, LATER), Run::missing(Level::Live, LATER)],
+        note: "On E over 10 to 60 ms, with the paper's numbers on the line they are for: 40 Gb/s, frames of 1 KiB payload. The second sender joins after 0.5 ms.",
+        runs: &[Run::engine(fairness::two_flows), Run::missing(Level::Live, LATER)],
     },
     Case {
         id: "ROCE-15",
         title: "Bad ICRC at receiver",
         source: "Annex A17; rxe_icrc.c",
         note: "",
-        runs: &[Run::missing(Level::Engine, LATER), Run::missing(Level::Live, LATER)],
+        runs: &[Run::engine(refusal::bad_icrc), Run::missing(Level::Live, LATER)],
     },
     Case {
         id: "ROCE-16",
         title: "Wrong UDP port / short UDP length / fragmented IP",
         source: "Annex A17",
-        note: "",
-        runs: &[Run::missing(Level::Engine, LATER), Run::missing(Level::Live, LATER)],
+        note: "What is no RoCE passes a switch as plain IP and ends in a NIC as not_roce; what contradicts itself ends at the first port that reads it.",
+        runs: &[Run::engine(refusal::not_roce), Run::missing(Level::Live, LATER)],
     },
 ];
+
+/// The last port of the switches here: the way out.
+const OUT: u8 = 4;
+
+fn dcqcn(params: &str) -> Result<SchemeConfig, Failure> {
+    let params = params.parse().map_err(|error| format!("{params}: {error}"))?;
+    Ok(SchemeConfig { kind: "dcqcn".to_owned(), params })
+}
+
+/// A switch of four ports with room for everything, under dcqcn with these parameters.
+fn bench_of_switch(params: &str) -> Result<Bench<Switch>, Failure> {
+    let mut config = roomy(switch(OUT));
+    config.scheme = dcqcn(params)?;
+    Ok(Bench::ethernet(Switch::new(config).map_err(|error| error.to_string())?))
+}
+
+/// A NIC of this configuration, under dcqcn with these parameters.
+fn bench_of_nic(config: NicConfig, params: &str) -> Result<Bench<Nic>, Failure> {
+    let config = NicConfig { scheme: dcqcn(params)?, ..config };
+    Ok(Bench::ethernet(Nic::new(config).map_err(|error| error.to_string())?))
+}

@@ -95,6 +95,14 @@ pub fn with_pause(mut config: SwitchConfig, change: impl Fn(&mut PauseConfig)) -
     config
 }
 
+/// The same switch with room for everything that a case keeps waiting: nobody is silenced, nothing lost.
+pub fn roomy(mut config: SwitchConfig) -> SwitchConfig {
+    let room = Bytes::new(1 << 24);
+    config.memory.pool.size = room * 2;
+    config.memory.pool.threshold = Threshold::Octets(room);
+    config
+}
+
 /// What a link of Ethernet is told about pauses.
 ///
 /// # Panics

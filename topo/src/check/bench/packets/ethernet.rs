@@ -6,11 +6,14 @@ use proto::ids::{Dscp, Ecn, Lid, Priority, Psn, QueuePairNumber, VlanId};
 use proto::wire::classify::{PriorityMap, classify_ethernet};
 use proto::wire::ethernet::{Envelope, MacAddress, MacControl, Pause, Pfc, VlanTag, plan};
 use proto::wire::infiniband::{Bth, ExtendedHeaders, Opcode};
-use proto::wire::internet::{Ipv4, Udp};
-use proto::wire::roce::{NetworkHeaders, PacketBuilder};
+use proto::wire::internet::{Ipv4, Ipv6, Udp};
+use proto::wire::roce::{NetworkHeaders, PacketBuilder, notification};
 
 /// The neighbours' own address in what they say about the link.
 pub const PEER: MacAddress = MacAddress::from_number(0x0200_0000_f00d);
+
+/// The priority of notifications by habit.
+pub const CNP: u8 = 6;
 
 /// An EtherType for local experiments. Source: IEEE 802, 9.2.4.
 const EXPERIMENT: u16 = 0x88b5;
@@ -40,6 +43,46 @@ pub fn roce(from: u16, to: u16, priority: u8, psn: u32) -> PacketBuilder<'static
     }
 }
 
+/// The same packet over IPv6.
+pub fn over_ipv6(builder: &PacketBuilder<'static>) -> PacketBuilder<'static> {
+    let network = match builder.network {
+        NetworkHeaders::Ipv4(ip, _, udp) => {
+            let adapter = |mac| plan::adapter_of_mac(mac).unwrap_or_default();
+            let source = plan::ipv6(adapter(builder.source));
+            let destination = plan::ipv6(adapter(builder.destination));
+            let (dscp, ecn) = (ip.dscp, ip.ecn);
+            NetworkHeaders::Ipv6(Ipv6 { dscp, ecn, source, destination, ..Ipv6::default() }, udp)
+        }
+        other => other,
+    };
+    PacketBuilder { network, ..*builder }
+}
+
+/// The same packet with this code point of ECN.
+pub fn with_ecn(builder: &PacketBuilder<'static>, ecn: Ecn) -> PacketBuilder<'static> {
+    let network = match builder.network {
+        NetworkHeaders::Ipv4(ip, options, udp) => {
+            NetworkHeaders::Ipv4(Ipv4 { ecn, ..ip }, options, udp)
+        }
+        NetworkHeaders::Ipv6(ip, udp) => NetworkHeaders::Ipv6(Ipv6 { ecn, ..ip }, udp),
+        global => global,
+    };
+    PacketBuilder { network, ..*builder }
+}
+
+/// The same packet with another DSCP.
+pub fn with_dscp(builder: &PacketBuilder<'static>, dscp: u8) -> PacketBuilder<'static> {
+    let dscp = Dscp::truncate(dscp);
+    let network = match builder.network {
+        NetworkHeaders::Ipv4(ip, options, udp) => {
+            NetworkHeaders::Ipv4(Ipv4 { dscp, ..ip }, options, udp)
+        }
+        NetworkHeaders::Ipv6(ip, udp) => NetworkHeaders::Ipv6(Ipv6 { dscp, ..ip }, udp),
+        global => global,
+    };
+    PacketBuilder { network, ..*builder }
+}
+
 /// The frame that `builder` makes around `payload` octets, each the low bits of its place.
 ///
 /// # Panics
@@ -51,6 +94,30 @@ pub fn frame(builder: &PacketBuilder<'_>, payload: usize) -> Frame {
     };
     builder.emit(&mut octets, payload, fill).expect("a case asks for packets that there are");
     Frame::unchecked(FrameKind::Ethernet, octets)
+}
+
+/// The frame that `builder` makes around `payload` octets of zeros.
+///
+/// # Panics
+/// If there is no such packet.
+pub fn blank(builder: &PacketBuilder<'_>, payload: usize) -> Frame {
+    let mut octets = BytesMut::new();
+    builder.emit(&mut octets, payload, |_| ()).expect("a case asks for packets that there are");
+    Frame::unchecked(FrameKind::Ethernet, octets)
+}
+
+/// A notification from adapter to adapter about what the latter sends on its queue pair for class 0.
+pub fn cnp(from: u16, to: u16) -> Frame {
+    let queue_pair = QueuePairNumber::planned(0, Lid::new(from));
+    let bth = notification::bth(queue_pair, Bth::DEFAULT_PARTITION);
+    let builder = PacketBuilder { bth, ..roce(from, to, CNP, 0) };
+    blank(&with_ecn(&builder, Ecn::NotCapable), notification::BODY_LEN)
+}
+
+/// The code point that an IP header carries; none where there is no such header.
+pub fn ecn(frame: &Frame) -> Ecn {
+    let headers = classify_ethernet(&frame.octets, &PriorityMap::BY_DSCP);
+    headers.map_or(Ecn::NotCapable, |headers| headers.ecn)
 }
 
 /// A full frame of data from adapter to adapter.

@@ -18,6 +18,17 @@ const PYTHONS: [&str; 2] = ["python3", "/usr/bin/python3"];
 
 /// ENC-18: opcode, F, B, destination, PSN and ICRC of every opcode, marked and not.
 pub fn agreement_with_scapy() -> Finding {
+    let frames = frames();
+    let icrcs = judged(&frames)?;
+    Ok(format!("{} frames decoded alike, {icrcs} ICRCs computed alike", frames.len()))
+}
+
+/// Lets scapy decode frames of RoCEv2, and compute their ICRCs and checksums where it can; how many
+/// of those it computed.
+///
+/// # Errors
+/// If it finds anything other than we do; skipped where there is no scapy.
+pub fn judged(frames: &[Vec<u8>]) -> Result<usize, Failure> {
     let has = |python: &&str| {
         let words = ["-c", "import scapy.contrib.roce, scapy.contrib.mac_control"].map(OsStr::new);
         matches!(run(python, &words), Ok((true, _)))
@@ -25,10 +36,9 @@ pub fn agreement_with_scapy() -> Finding {
     let Some(python) = PYTHONS.iter().find(|python| has(python)) else {
         return Err(Failure::Skipped("no Python with scapy is here".to_owned()));
     };
-    let frames = frames();
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
     let file = folder.path().join("frames");
-    std::fs::write(&file, lines(&frames)).map_err(|error| error.to_string())?;
+    std::fs::write(&file, lines(frames)).map_err(|error| error.to_string())?;
     let words = [OsStr::new("-c"), OsStr::new(SCRIPT), file.as_os_str()];
     let (good, answer) = run(python, &words).map_err(|error| error.to_string())?;
     ensure(good, || answer.clone())?;
@@ -39,7 +49,7 @@ pub fn agreement_with_scapy() -> Finding {
     for (frame, told) in frames.iter().zip(&told) {
         icrcs += compare(frame, told)?;
     }
-    Ok(format!("{} frames decoded alike, {icrcs} ICRCs computed alike", frames.len()))
+    Ok(icrcs)
 }
 
 /// Every opcode of RoCEv2 over IPv4 and IPv6, with each setting of F and B; then all of them marked.

@@ -1,0 +1,120 @@
+//! A switch of Ethernet under random operations: hostile frames, pauses that never end, learned and
+//! forged addresses, every memory model, a watchdog.
+
+use crate::bench::{Bench, Peers};
+use crate::tape::Tape;
+use proto::congestion::SchemeConfig;
+use proto::ids::{Lid, PortNumber};
+use proto::link::{LinkConfig, LinkControl, PauseConfig, PauseMode};
+use proto::units::{BitRate, Bytes, Duration};
+use proto::wire::classify::PriorityMap;
+use proto::wire::ethernet::plan;
+use switchd::config::{
+    MemoryConfig, PoolConfig, PortConfig, Read, Route, RoutingConfig, StormAction, SwitchConfig,
+    Threshold, WatchdogConfig,
+};
+use switchd::switch::Switch;
+
+const PORTS: u16 = 4;
+/// Octets that one input may hold in every memory model.
+const BUFFER: u64 = 60_000;
+
+/// The first two octets choose the switch; the others are operations.
+pub fn check(octets: &[u8]) {
+    let mut tape = Tape::new(octets);
+    let config = config(tape.u8(), tape.u8());
+    // One that no route knows, and one that it learns.
+    let lids = (1..=PORTS).chain([77, 500]).collect();
+    let switch = Switch::new(config).expect("a good configuration");
+    Bench::new(switch, Peers::Ethernet, lids, 2, BUFFER).run(tape);
+}
+
+fn config(choice: u8, more: u8) -> SwitchConfig {
+    let route = |lid: u16| Route {
+        first: Lid::new(lid),
+        last: Lid::new(lid),
+        port: PortNumber::from_index(usize::from(lid) - 1),
+    };
+    // Adapter 4 is reached by two ports.
+    let spread = Route { port: PortNumber::from_index(0), ..route(PORTS) };
+    SwitchConfig {
+        name: "s0".to_owned(),
+        seed: choice.into(),
+        lid: Lid::new(100),
+        memory: memory(choice),
+        sl2vl: Vec::new(),
+        scheme: scheme(choice >> 5),
+        ports: (1..=PORTS).map(|port| self::port(port, more)).collect(),
+        routes: (1..=PORTS).map(route).chain((more & 4 != 0).then_some(spread)).collect(),
+        routing: RoutingConfig {
+            learned_max: 3,
+            age: Duration::from_us(30),
+            flood_burst: 5,
+            ..RoutingConfig::default()
+        },
+        watchdog: (more & 8 != 0).then(|| watchdog(more >> 4)),
+        multicast: Vec::new(),
+    }
+}
+
+/// One of three models, small enough to run full.
+fn memory(choice: u8) -> MemoryConfig {
+    MemoryConfig {
+        kind: ["shared-pool", "per-input", "global-watermark", "shared-pool"]
+            [usize::from(choice & 3)]
+        .to_owned(),
+        read: if choice & 4 == 0 { Read::Multi } else { Read::Single },
+        headroom: Bytes::new(8_000),
+        jitter: Duration::ZERO,
+        pool: PoolConfig {
+            size: Bytes::new(BUFFER),
+            reserve: Bytes::new(100),
+            threshold: if choice & 8 == 0 {
+                Threshold::Shift(1)
+            } else {
+                Threshold::Octets(Bytes::new(6_000))
+            },
+            hysteresis: Bytes::new(2_000),
+            // PAUSE protects all eight priorities: not each can have headroom of its own.
+            headroom_pool: Some(Bytes::new(if choice & 16 == 0 { 9_000 } else { 40_000 })),
+            lossy_queue: (choice & 16 == 0).then_some(Bytes::new(9_000)),
+        },
+    }
+}
+
+fn scheme(choice: u8) -> SchemeConfig {
+    let kmax = ["0 B", "4 KB", "20 KB"][usize::from(choice % 3)];
+    let params = [("kmin", "0 B"), ("kmax", kmax)].map(|(key, size)| (key.to_owned(), size.into()));
+    match choice {
+        7 => SchemeConfig { kind: "none".to_owned(), params: toml::Table::new() },
+        _ => SchemeConfig { kind: "dcqcn".to_owned(), params: params.into_iter().collect() },
+    }
+}
+
+fn port(number: u16, more: u8) -> PortConfig {
+    let mode = [PauseMode::Pfc, PauseMode::Global, PauseMode::None, PauseMode::Pfc];
+    let control = PauseConfig {
+        address: plan::mac(Lid::new(200 + number)),
+        mode: mode[usize::from(more & 3)],
+        lossless: 1 << 3,
+        priorities: if more & 0x80 == 0 { PriorityMap::BY_DSCP } else { PriorityMap::BY_PCP },
+        ..PauseConfig::default()
+    };
+    let link = LinkConfig {
+        rate: BitRate::gbps(8),
+        mtu: Bytes::new(2048),
+        buffer: Bytes::new(BUFFER / 4),
+        control: LinkControl::Pause(control),
+    };
+    PortConfig { faces_adapter: number < PORTS, link, delay: Duration::ZERO }
+}
+
+fn watchdog(choice: u8) -> WatchdogConfig {
+    let action = [StormAction::Drop, StormAction::Forward, StormAction::Alert, StormAction::Drop];
+    WatchdogConfig {
+        detection: Duration::from_us(20),
+        restoration: Duration::from_us(20),
+        poll: Duration::from_us(5),
+        action: action[usize::from(choice & 3)],
+    }
+}
