@@ -50,7 +50,11 @@ pub fn check(
     }
     if !proof.circle.is_empty() {
         let ends: Vec<_> = proof.circle.iter().map(|end| topology.end_name(*end)).collect();
-        let message = format!("credits can wait in a circle: {}", ends.join(" → "));
+        let waiting = match fields.text("technology") {
+            Some("ethernet") => "paused buffers",
+            _ => "credits",
+        };
+        let message = format!("{waiting} can wait in a circle: {}", ends.join(" → "));
         let target = if topology.is_tree { problems } else { warnings };
         let hint = "such a fabric can deadlock; routes that go up and then down cannot";
         fields.report(target, "route", Complaint::new(message, hint));
