@@ -23,7 +23,7 @@ pub fn check(octets: &[u8]) {
     let skipped: u64 = reader.skipped().values().sum();
     assert!(frames + skipped <= octets.len() as u64);
 
-    let settings = Settings { symbol: Some(Duration::from_ns(4)) };
+    let settings = Settings { symbol: Some(Duration::from_ns(4)), ..Settings::default() };
     let report = verify(octets, "", &settings, 10).expect("it begins like a capture");
     assert_eq!(report.frames, frames + skipped);
     assert_eq!(report.error.is_some(), broken);

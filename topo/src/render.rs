@@ -73,7 +73,7 @@ fn fabric(scenario: &Scenario) -> Fabric {
     Fabric {
         wiring: wiring(scenario),
         rates: (0..settings.topology.cables.len()).map(|cable| settings.rate_of(cable)).collect(),
-        technology: frames::word(settings.technology).to_owned(),
+        technology: settings.technology,
         tau: settings.scale.tau,
         full_frame: settings.scale.frame,
         addresses: nodes

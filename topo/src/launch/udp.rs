@@ -16,6 +16,7 @@ use crate::run_directory::FidelityRow;
 use crate::run_directory::result::{Fidelity, OnCables};
 use crate::scenario::run::{Cables, Carrier};
 use configuration::{describe, write_config, write_feed};
+use emulation::cable::is_link_local;
 use emulation::cable::reconcile::reconcile;
 use emulation::clock::{Clock, Stopwatch, monotonic_ns};
 use emulation::daemon::protocol::{Hello, ToDaemon, ToLauncher};
@@ -24,7 +25,7 @@ use emulation::fidelity::judge;
 use emulation::timer::Priority;
 use emulation::wiring::LinkWiring;
 use proto::counters::DropReason;
-use proto::frame::FrameKind;
+use proto::frame::Frame;
 use proto::units::Instant;
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
@@ -329,7 +330,8 @@ fn timeline(reports: &[Report]) -> Vec<FidelityRow> {
 
 fn on_cables(job: &Job<'_>, reports: &[Report]) -> OnCables {
     let mut cables = OnCables::default();
-    let fed = job.injections.iter().filter(|(.., frame)| frame.kind != FrameKind::InfinibandLink);
+    let travels = |frame: &Frame| !is_link_local(frame.kind, &frame.octets);
+    let fed = job.injections.iter().filter(|(.., frame)| travels(frame));
     cables.duplicated += fed.count() as u64;
     for report in reports {
         let flying = report.in_flight.on_the_line.plus(report.in_flight.on_cables);
