@@ -35,10 +35,12 @@ fn untagged_other() -> Frame {
     plain(1, 4, None, MTU)
 }
 
+type Make = fn() -> Frame;
+
 /// PFC-24.
 pub fn configured_source() -> Finding {
     let (by_pcp, by_dscp) = (PriorityMap::BY_PCP, PriorityMap::BY_DSCP);
-    let cases: [(&str, PriorityMap, fn() -> Frame, u8); 8] = [
+    let cases: [(&str, PriorityMap, Make, u8); 8] = [
         ("tagged IP by PCP", by_pcp, tagged_ip, PCP),
         ("untagged IP by PCP", by_pcp, untagged_ip, 0),
         ("a tagged frame that is not IP by PCP", by_pcp, tagged_other, PCP),
