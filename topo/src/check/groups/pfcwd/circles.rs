@@ -23,19 +23,19 @@ fn ring(pause: &str, rest: &str) -> String {
         let (one, two) = (host(s), host(s + 3));
         let (next, after) = ((s + 1) % 3, (s + 2) % 3);
         // Writing to a String cannot fail.
-        let _ = write!(
+        let _ = writeln!(
             nodes,
             "{{ name = \"{one}\", kind = \"nic\" }}, {{ name = \"{two}\", kind = \"nic\" }}, \
-             {{ name = \"s{s}\", kind = \"switch\" }},\n"
+             {{ name = \"s{s}\", kind = \"switch\" }},"
         );
-        let _ = write!(
+        let _ = writeln!(
             links,
             "{{ a = \"{one}:1\", b = \"s{s}:1\" }}, {{ a = \"{two}:1\", b = \"s{s}:2\" }}, \
-             {{ a = \"s{s}:3\", b = \"s{next}:4\" }},\n"
+             {{ a = \"s{s}:3\", b = \"s{next}:4\" }},"
         );
         let far = [host(next), host(next + 3), host(after), host(after + 3)];
         let far = far.map(|name| format!("\"{name}\"")).join(", ");
-        let _ = write!(routes, "[[fabric.route]]\nat = \"s{s}\"\nto = [{far}]\nport = 3\n");
+        let _ = writeln!(routes, "[[fabric.route]]\nat = \"s{s}\"\nto = [{far}]\nport = 3");
         let _ = write!(
             traffic,
             "[[traffic]]\nname = \"from-{s}\"\nfrom = [\"{one}\", \"{two}\"]\nto = \"{}\"\n\
