@@ -142,7 +142,8 @@ pub fn read(
     let mut waits = Waits::new();
     // Where links or routes are missing for a reason already told, unreachable nodes are its echo.
     if problems.iter().count() == faults_before {
-        waits = reachability::check(fields, technology, &topology, &forwarding, problems, warnings);
+        waits =
+            reachability::check(fields, &link.control, &topology, &forwarding, problems, warnings);
     }
     Some(FabricSettings {
         technology,

@@ -17,6 +17,8 @@ use switchd::switch::Switch;
 const PCP: u8 = 5;
 const DSCP: u8 = 3;
 
+type Make = fn() -> Frame;
+
 fn tagged_ip() -> Frame {
     let mut builder = roce(1, 4, DSCP, 0);
     builder.tag = Some(tag(PCP));
@@ -58,12 +60,7 @@ pub fn configured_source() -> Finding {
         .to_owned())
 }
 
-fn one_priority(
-    what: &str,
-    map: PriorityMap,
-    make: fn() -> Frame,
-    priority: u8,
-) -> Result<(), Failure> {
+fn one_priority(what: &str, map: PriorityMap, make: Make, priority: u8) -> Result<(), Failure> {
     let config = with_pause(switch(FOUR), |pause| {
         pause.priorities = map;
         pause.lossless = 0xff;
