@@ -37,8 +37,6 @@ fn untagged_other() -> Frame {
     plain(1, 4, None, MTU)
 }
 
-type Make = fn() -> Frame;
-
 /// PFC-24.
 pub fn configured_source() -> Finding {
     let (by_pcp, by_dscp) = (PriorityMap::BY_PCP, PriorityMap::BY_DSCP);
