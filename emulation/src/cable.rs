@@ -86,7 +86,7 @@ impl FrameTally {
 /// True for frames that no device forwards: InfiniBand link packets and MAC control frames.
 ///
 /// Source: IBTA Vol 1, 7.9.4; IEEE 802.3, 31.4.1.3 (EtherType 88-08).
-fn is_link_local(kind: FrameKind, octets: &[u8]) -> bool {
+pub fn is_link_local(kind: FrameKind, octets: &[u8]) -> bool {
     const MAC_CONTROL: [u8; 2] = [0x88, 0x08];
     match kind {
         FrameKind::Infiniband => false,

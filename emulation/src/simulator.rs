@@ -17,11 +17,12 @@ mod seat;
 mod shard;
 
 use crate::cable::impairment::{Impairer, Injected};
+use crate::cable::is_link_local;
 use crate::wiring::{End, Wiring};
 use crate::witness::Witness;
 use meeting::Meeting;
 use proto::device::Device;
-use proto::frame::{Frame, FrameKind};
+use proto::frame::Frame;
 use proto::ids::PortNumber;
 use proto::units::{Duration, Instant};
 use seat::{Lead, Seat};
@@ -95,7 +96,7 @@ impl Simulator {
     /// Lets a frame from outside arrive at a port, not before those injected there earlier. It
     /// does not hold up what comes on the cable.
     pub fn inject(&mut self, end: End, frame: Frame, arrives: Instant) {
-        self.tally.fed += u64::from(frame.kind != FrameKind::InfinibandLink);
+        self.tally.fed += u64::from(!is_link_local(frame.kind, &frame.octets));
         self.seats[end.node].feed(end.port, arrives, frame);
     }
 
@@ -159,8 +160,8 @@ impl Simulator {
     fn finish(&mut self, at: Instant) -> Tally {
         self.tally.ended = at;
         let flying = self.seats.iter().flat_map(Seat::flying);
-        self.tally.on_cables =
-            flying.filter(|frame| frame.kind != FrameKind::InfinibandLink).count() as u64;
+        let travels = |frame: &&Frame| !is_link_local(frame.kind, &frame.octets);
+        self.tally.on_cables = flying.filter(travels).count() as u64;
         let leads = self.seats.iter().flat_map(|seat| seat.leads.iter().flatten());
         self.tally.injected = Injected::default();
         for impairer in leads.filter_map(|lead| lead.impairer.as_ref()) {

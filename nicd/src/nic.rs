@@ -203,6 +203,8 @@ impl Device for Nic {
 
     fn read(&mut self, now: Instant, reading: &mut DeviceReading) {
         self.read_bins(now, reading);
+        self.port.read_named(now, &mut reading.ports[0].named);
+        self.adapter.read_named(&mut reading.ports[0].named);
         self.adapter.read_received(reading);
     }
 

@@ -50,7 +50,7 @@ pub trait Device: Send {
     fn read(&mut self, now: Instant, reading: &mut DeviceReading);
 
     /// The same for the end of a bin: ports, flows sent and balance are what [`Device::read`] would
-    /// give; whatever else stands in `reading` may be older.
+    /// give; whatever else stands in `reading`, named counters among it, may be older.
     fn read_bins(&mut self, now: Instant, reading: &mut DeviceReading) {
         self.read(now, reading);
     }

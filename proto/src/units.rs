@@ -6,6 +6,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
+use std::hint::select_unpredictable;
 use std::ops::{Add, AddAssign, Mul, Sub};
 use std::str::FromStr;
 
@@ -43,6 +44,11 @@ impl Bytes {
 
     /// The time these octets take on a line of `rate`, rounded to the nearest picosecond.
     pub fn time_at(self, rate: BitRate) -> Duration {
+        // Frames are far below 2 MB, and so within 64 bits.
+        let bits = self.0.checked_mul(8 * PS_PER_S as u64);
+        if let Some(rounded) = bits.and_then(|bits| bits.checked_add(rate.0 / 2)) {
+            return Duration(rounded / rate.0);
+        }
         let bits = u128::from(self.0) * 8 * PS_PER_S;
         let rate = u128::from(rate.0);
         Duration(u64::try_from((bits + rate / 2) / rate).unwrap_or(u64::MAX))
@@ -90,6 +96,19 @@ impl Instant {
     /// Picoseconds since the beginning of the run.
     pub const fn as_ps(self) -> u64 {
         self.0
+    }
+
+    /// The earliest of `all` and its place, the first among equals; [`Instant::NEVER`] if there is none.
+    pub fn earliest(all: &[Instant]) -> (Instant, usize) {
+        let (mut earliest, mut place) = (Instant::NEVER, 0);
+        for (index, at) in all.iter().enumerate() {
+            // A branch here would be guessed wrong half the time. Nor are vectors any good: they read
+            // two at a time what has just been written singly, and wait for it.
+            let is_earlier = *at < earliest;
+            place = select_unpredictable(is_earlier, index, place);
+            earliest = select_unpredictable(is_earlier, *at, earliest);
+        }
+        (earliest, place)
     }
 
     /// The time from `earlier` to here, or zero if `earlier` is later.

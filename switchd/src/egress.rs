@@ -82,7 +82,7 @@ impl LaneSource for Output<'_> {
             return Some(Head { size, ready: now, class: FrameClass::Management });
         }
         let next = self.queues.next_out(self.port, lane, now)?;
-        Some(Head { size: next.size, ready: next.ready, class: next.headers.class })
+        Some(Head { size: next.size, ready: next.ready, class: next.class })
     }
 
     fn take(&mut self, lane: VirtualLane, start: Instant, end: Instant) -> Frame {

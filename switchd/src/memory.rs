@@ -27,7 +27,8 @@ pub enum Admission {
     Refused(DropReason),
 }
 
-/// A memory model: the account of room. Lanes are priorities where links can be paused.
+/// A memory model: the account of room, where links are paused and lanes are priorities. With credits
+/// the ports keep it themselves.
 pub trait Memory: Send {
     /// A frame of `size` came in by `input` on `lane` and knows where to go.
     fn admit(&mut self, input: PortNumber, lane: VirtualLane, size: Bytes) -> Admission;
@@ -48,23 +49,17 @@ pub trait Memory: Send {
     }
 
     /// The priorities of `input` that are to be silent, bit n for priority n.
-    fn demands(&self, _input: PortNumber) -> u8 {
-        0
-    }
+    fn demands(&self, input: PortNumber) -> u8;
 
     /// Inputs whose demands may have changed since somebody asked.
-    fn take_changed(&mut self) -> PortSet {
-        PortSet::EMPTY
-    }
+    fn take_changed(&mut self) -> PortSet;
 
-    /// Octets held for `input` and `lane`; `None` where the port itself keeps that account.
-    fn held(&self, _input: PortNumber, _lane: VirtualLane) -> Option<Bytes> {
-        None
-    }
+    /// Octets held for `input` and `lane`.
+    fn held(&self, input: PortNumber, lane: VirtualLane) -> Bytes;
 
     /// Adds the greatest levels of `input` since they were taken, under operators' names.
-    fn read(&self, _input: PortNumber, _named: &mut Vec<(String, u64)>) {}
+    fn read(&self, input: PortNumber, named: &mut Vec<(String, u64)>);
 
     /// Starts the greatest levels anew.
-    fn restart_watermarks(&mut self) {}
+    fn restart_watermarks(&mut self);
 }

@@ -32,7 +32,8 @@ pub struct Switch {
     ports: Vec<LinkPort>,
     egress: Vec<Egress>,
     queues: Queues,
-    memory: Box<dyn Memory>,
+    /// Where ports account for their buffers by credits there is none.
+    memory: Option<Box<dyn Memory>>,
     routing: Box<dyn RoutingPolicy>,
     sl2vl: ServiceLevels,
     watchdog: Option<Watchdog>,
@@ -105,7 +106,7 @@ impl Device for Switch {
 
     fn poll_timeout(&self) -> Option<Instant> {
         let watch = self.watchdog.as_ref().map_or(Instant::NEVER, Watchdog::due);
-        Some(self.due.iter().fold(watch, |first, due| first.min(*due)))
+        Some(Instant::earliest(&self.due).0.min(watch))
     }
 
     fn poll_event(&mut self) -> Option<DeviceEvent> {
@@ -113,18 +114,25 @@ impl Device for Switch {
     }
 
     fn read(&mut self, now: Instant, reading: &mut DeviceReading) {
-        reading.ports.resize_with(self.ports.len(), Default::default);
-        self.balance.link_local = 0;
-        for (port, into) in self.ports.iter_mut().zip(&mut reading.ports) {
-            port.read(now, into);
-            self.balance.link_local += port.link_local_sent();
-            if self.memory.held(port.number(), VirtualLane::ZERO).is_some() {
-                read_named(port.number(), &*self.memory, &*self.routing, into);
+        self.read_bins(now, reading);
+        for (port, into) in self.ports.iter().zip(&mut reading.ports) {
+            port.read_named(now, &mut into.named);
+            if let Some(memory) = &self.memory {
+                read_named(port.number(), &**memory, &*self.routing, into);
                 self.egress[port.number().index()].read(&mut into.named);
             }
             if let Some(watchdog) = &self.watchdog {
                 watchdog.read(port.number(), &mut into.named);
             }
+        }
+    }
+
+    fn read_bins(&mut self, now: Instant, reading: &mut DeviceReading) {
+        reading.ports.resize_with(self.ports.len(), Default::default);
+        self.balance.link_local = 0;
+        for (port, into) in self.ports.iter_mut().zip(&mut reading.ports) {
+            port.read(now, into);
+            self.balance.link_local += port.link_local_sent();
         }
         let waiting: u64 = self.egress.iter().map(Egress::management_waiting).sum();
         self.balance.buffered = self.queues.frames() + waiting;
@@ -133,7 +141,9 @@ impl Device for Switch {
 
     fn restart_watermarks(&mut self) {
         self.ports.iter_mut().for_each(LinkPort::restart_watermarks);
-        self.memory.restart_watermarks();
+        if let Some(memory) = &mut self.memory {
+            memory.restart_watermarks();
+        }
     }
 
     fn ports(&self) -> usize {

@@ -367,3 +367,50 @@ fn the_captured_ports_are_those_of_the_node_and_of_the_scenario() {
     let at_h5 = arrived.iter().filter(|one| one.interface.as_deref() == Some("h5:1"));
     assert_eq!(at_h5.filter(|one| one.direction == Some(Direction::Rx)).count(), 5);
 }
+
+/// All captures of RoCE that lie beside the sample.
+fn roce() -> Vec<PathBuf> {
+    let Some(folder) = sample().and_then(|file| Some(file.parent()?.with_file_name("rocev2")))
+    else {
+        return Vec::new();
+    };
+    let files = std::fs::read_dir(folder).expect("a folder of captures");
+    let mut files: Vec<PathBuf> = files.map(|file| file.expect("readable").path()).collect();
+    files.retain(|file| file.extension().is_some_and(|end| end == "pcap" || end == "pcapng"));
+    files.sort();
+    assert!(files.len() >= 8, "{files:?}");
+    files
+}
+
+fn all_octets<'a>(captured: &'a [CapturedFrame], port: Option<(&str, Direction)>) -> Vec<&'a [u8]> {
+    let wanted = |one: &&CapturedFrame| {
+        let Some((name, way)) = port else { return true };
+        one.interface.as_deref() == Some(name) && one.direction == Some(way)
+    };
+    captured.iter().filter(wanted).map(|one| &one.frame.octets[..]).collect()
+}
+
+fn ethernet_frames(file: &Path) -> Vec<CapturedFrame> {
+    let input = BufReader::new(File::open(file).expect("a readable file"));
+    let reader = CaptureReader::new(input).expect("a capture");
+    reader.map(|frame| frame.expect("a whole capture")).collect()
+}
+
+#[test]
+fn every_capture_of_roce_comes_out_of_a_switch_octet_for_octet_and_in_order() {
+    for file in roce() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let out = folder.path().to_str().expect("UTF-8");
+        let (account, exit) = replayed(&file, &["--at", "s0:1", "--gap", "0 us", "--out", out]);
+        assert_eq!(exit, Exit::Good, "{account:?}");
+        let input = ethernet_frames(&file);
+        assert_eq!((account.fed, account.left), (input.len() as u64, input.len() as u64));
+        let output = ethernet_frames(&account.capture.expect("it was to be kept"));
+        let input = all_octets(&input, None);
+        for port in ["s0:2", "s0:3"] {
+            let left = all_octets(&output, Some((port, Direction::Tx)));
+            assert!(left == input, "{}: {port} differs", file.display());
+        }
+        assert!(all_octets(&output, Some(("s0:1", Direction::Tx))).is_empty());
+    }
+}

@@ -1,5 +1,6 @@
 //! One scenario, run once: launched, measured, judged, written down.
 
+use crate::deadlock::Deadlock;
 use crate::launch::{Job, LaunchError, Outcome, Progress, Substrate};
 use crate::measure::evaluate::{RunData, evaluate};
 use crate::measure::verdict::{Judgement, Measured, Verdict, judge};
@@ -166,6 +167,7 @@ fn describe(
         conservation,
         cables: outcome.cables.clone(),
         refused: outcome.refused.clone(),
+        deadlocks: deadlocks(lab, outcome),
         fabric_seconds: seconds,
         host: host(conditions, outcome),
         files: BTreeMap::new(),
@@ -219,6 +221,17 @@ fn parameters(scenario: &Scenario) -> Vec<Parameter> {
     scenario.scheme.params.iter().map(row).collect()
 }
 
+/// In the names of the fabric.
+fn deadlocks(lab: &Lab, outcome: &Outcome) -> Vec<result::DeadlockLine> {
+    let line = |deadlock: &Deadlock| result::DeadlockLine {
+        at_ps: deadlock.at.as_ps(),
+        over_ps: deadlock.over.map(Instant::as_ps),
+        tc: deadlock.tc,
+        circle: deadlock.circle.iter().map(|end| lab.fabric.wiring.end_name(*end)).collect(),
+    };
+    outcome.deadlocks.iter().map(line).collect()
+}
+
 fn write_files(
     folder: &Path,
     lab: &Lab,
@@ -233,7 +246,13 @@ fn write_files(
         at: lab.plan.stop,
         kind: RemarkKind::Null { measure: measure.clone(), why: why.clone() },
     });
-    let remarks: Vec<Remark> = phases.chain(nulls).collect();
+    let deadlocks = outcome.deadlocks.iter().flat_map(|deadlock| {
+        let Deadlock { at, tc, circle, over } = deadlock.clone();
+        let over = over.map(|at| Remark { at, kind: RemarkKind::DeadlockOver { tc } });
+        [Remark { at, kind: RemarkKind::Deadlock { tc, circle } }].into_iter().chain(over)
+    });
+    let mut remarks: Vec<Remark> = phases.chain(nulls).chain(deadlocks).collect();
+    remarks.sort_by_key(|remark| remark.at);
     let record = RunRecord {
         fabric: &lab.fabric,
         recordings: &outcome.recordings,

@@ -1,5 +1,6 @@
 //! What results have to know about the fabric they come from: names, rates, addresses, units.
 
+use emulation::capture::Technology;
 use emulation::wiring::{End, Wiring};
 use proto::counters::FlowId;
 use proto::units::{BitRate, Bytes, Duration};
@@ -12,8 +13,8 @@ pub struct Fabric {
     pub wiring: Wiring,
     /// Line rate by link.
     pub rates: Vec<BitRate>,
-    /// What runs on the links ("infiniband").
-    pub technology: String,
+    /// What runs on the links.
+    pub technology: Technology,
     /// One MTU time of the default link.
     pub tau: Duration,
     /// One full data frame as it is buffered.

@@ -5,6 +5,7 @@ pub mod campaign;
 pub mod check;
 pub mod command;
 pub mod compare;
+pub mod deadlock;
 pub mod dissect;
 pub mod estimate;
 pub mod experiment;

@@ -5,6 +5,7 @@
 use crate::fabric::Fabric;
 use crate::frames;
 use crate::measure::{Expectation, Measure};
+use crate::routes::proof::Waits;
 use crate::scenario::Scenario;
 use crate::scenario::fabric::FabricSettings;
 use crate::scenario::phases::Phase;
@@ -26,6 +27,8 @@ mod workload;
 pub struct Lab {
     /// Nodes (adapters first), cables, names, rates.
     pub fabric: Fabric,
+    /// Who can wait for whom; empty if nobody can in a circle.
+    pub waits: Waits,
     /// The switches, in node order: node `nics.len() + i` is `switches[i]`.
     pub switches: Vec<SwitchConfig>,
     /// The NICs, in node order: node `i` is `nics[i]`.
@@ -46,6 +49,7 @@ pub fn render(scenario: &Scenario) -> Lab {
     let adapters = settings.topology.adapters();
     Lab {
         fabric: fabric(scenario),
+        waits: settings.waits.clone(),
         switches: (adapters..settings.topology.nodes.len())
             .map(|node| switch(scenario, node))
             .collect(),
@@ -69,7 +73,7 @@ fn fabric(scenario: &Scenario) -> Fabric {
     Fabric {
         wiring: wiring(scenario),
         rates: (0..settings.topology.cables.len()).map(|cable| settings.rate_of(cable)).collect(),
-        technology: frames::word(settings.technology).to_owned(),
+        technology: settings.technology,
         tau: settings.scale.tau,
         full_frame: settings.scale.frame,
         addresses: nodes

@@ -21,4 +21,4 @@ pub mod feed;
 pub mod table;
 
 pub use account::Account;
-pub use feed::{Feed, FeedError, Pace};
+pub use feed::{Feed, FeedError, Pace, technology_of};

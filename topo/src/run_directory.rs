@@ -6,6 +6,7 @@
 use crate::fabric::Fabric;
 use crate::run_directory::sealed::Sealed;
 use emulation::recorder::Recording;
+use emulation::wiring::End;
 use proto::units::Instant;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -86,6 +87,18 @@ pub enum RemarkKind {
         measure: String,
         /// Why.
         why: String,
+    },
+    /// Outputs wait for each other in a circle.
+    Deadlock {
+        /// On which lane or priority.
+        tc: u8,
+        /// Each waits for the next, and the last for the first.
+        circle: Vec<End>,
+    },
+    /// One of them moved again.
+    DeadlockOver {
+        /// On which lane or priority.
+        tc: u8,
     },
     /// A worker's departures missed their bound.
     Late {

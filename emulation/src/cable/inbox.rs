@@ -1,11 +1,11 @@
 //! The receiving end of socket cables: believes nothing, counts everything.
 
-use super::FrameTally;
 use super::datagram::{Peer, Received};
 use super::lines::{Incoming, Lines, line_index};
 use super::sequence::{Arrival, SequenceWindow};
 use super::shim::{SendingEnd, Shim, ShimError};
-use proto::frame::{Frame, FrameKind, FramePool};
+use super::{FrameTally, is_link_local};
+use proto::frame::{Frame, FramePool};
 use proto::units::Instant;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -242,7 +242,7 @@ impl Inbox {
                 // It was counted as lost when a later one came.
                 counts.lost -= 1;
                 self.lost -= 1;
-                if shim.kind == FrameKind::InfinibandLink {
+                if is_link_local(shim.kind, octets) {
                     counts.stale += 1;
                     return false;
                 }

@@ -65,18 +65,9 @@ impl Seat {
     /// When the next thing is due here, and what. At one instant ports go in order, and before the
     /// timer.
     pub fn next(&self) -> (Instant, Due) {
-        let mut first = (self.due[0], 0);
-        for (slot, at) in self.due.iter().enumerate().skip(1) {
-            if *at < first.0 {
-                first = (*at, slot);
-            }
-        }
-        let (at, slot) = first;
-        if slot < self.approaches.len() {
-            (at, Due::Frame(PortNumber::from_index(slot)))
-        } else {
-            (at, Due::Timer)
-        }
+        let (at, slot) = Instant::earliest(&self.due);
+        let is_frame = slot < self.approaches.len();
+        (at, if is_frame { Due::Frame(PortNumber::from_index(slot)) } else { Due::Timer })
     }
 
     /// When the device wants to be called.

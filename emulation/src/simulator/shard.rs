@@ -7,9 +7,10 @@
 use super::Tally;
 use super::meeting::{Meeting, Presence};
 use super::seat::{Due, Seat};
+use crate::cable::is_link_local;
 use proto::device::{Departure, Device};
 use proto::events::{DeviceEvent, Direction};
-use proto::frame::{Frame, FrameKind};
+use proto::frame::Frame;
 use proto::ids::PortNumber;
 use proto::units::{Duration, Instant};
 
@@ -142,7 +143,7 @@ impl<'a> Shard<'a> {
             Due::Frame(port) => {
                 let frame = seat.land(port);
                 self.tally.frame_hops += 1;
-                self.tally.packet_hops += u64::from(frame.kind != FrameKind::InfinibandLink);
+                self.tally.packet_hops += u64::from(!is_link_local(frame.kind, &frame.octets));
                 if seat.watched[port.index()] {
                     let (way, frame) = (Direction::Rx, frame.clone());
                     let what = What::Frame { port, way, frame, at };

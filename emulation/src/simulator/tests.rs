@@ -7,6 +7,7 @@ use bytes::BytesMut;
 use proto::counters::DeviceReading;
 use proto::device::Departure;
 use proto::events::{DeviceEvent, Direction, EventKind};
+use proto::frame::FrameKind;
 use std::collections::VecDeque;
 use std::fmt::Display;
 use std::sync::{Arc, Mutex};

@@ -5,14 +5,13 @@ use proto::counters::{DeviceReading, FlowId, FlowReading, Gauge, ReceptionReadin
 use proto::units::Instant;
 
 impl ChannelAdapter {
-    /// Fills everything but the port's own part and what [`ChannelAdapter::read_received`] does,
-    /// integrals closed at `now`.
+    /// Fills everything but the port's own part and what [`ChannelAdapter::read_named`] and
+    /// [`ChannelAdapter::read_received`] do, integrals closed at `now`.
     ///
     /// # Panics
     /// If `reading` has no port: the port's part comes first.
     pub fn read_bins(&mut self, now: Instant, reading: &mut DeviceReading) {
         let port = &mut reading.ports[0];
-        self.totals.read(self.wire.is_roce(), &mut port.named);
         for (lane, shown) in self.lanes.iter_mut().zip(&mut port.lanes) {
             lane.source_queue.close(now);
             shown.counters.source_queue = lane.source_queue;
@@ -20,6 +19,11 @@ impl ChannelAdapter {
         }
         self.read_flows(now, reading);
         reading.balance = self.balance;
+    }
+
+    /// Adds the totals that have names.
+    pub fn read_named(&self, named: &mut Vec<(String, u64)>) {
+        self.totals.read(self.wire.is_roce(), named);
     }
 
     /// Fills receptions and latencies.

@@ -238,7 +238,7 @@ impl LinkPort {
         }
     }
 
-    /// Fills `reading`, integrals closed at `now`.
+    /// Fills `reading` but for what has a name, integrals closed at `now`.
     pub fn read(&mut self, now: Instant, reading: &mut PortReading) {
         reading.lanes.clear();
         for (index, state) in self.lanes.iter_mut().enumerate() {
@@ -262,9 +262,13 @@ impl LinkPort {
         }
         reading.drops.clone_from(&self.drops);
         reading.watchdogs = self.watchdogs;
-        reading.named.clear();
+    }
+
+    /// Fills what [`LinkPort::read`] leaves out: `named`, with what only operators ask for.
+    pub fn read_named(&self, now: Instant, named: &mut Vec<(String, u64)>) {
+        named.clear();
         if let Flow::Pause(pauses) = &self.flow {
-            pauses.flow.read(now, &mut reading.named);
+            pauses.flow.read(now, named);
         }
     }
 

@@ -95,8 +95,8 @@ impl Memory for GlobalWatermark {
         std::mem::take(&mut self.changed)
     }
 
-    fn held(&self, input: PortNumber, lane: VirtualLane) -> Option<Bytes> {
-        Some(self.lanes[input.index()][lane.index()])
+    fn held(&self, input: PortNumber, lane: VirtualLane) -> Bytes {
+        self.lanes[input.index()][lane.index()]
     }
 
     fn read(&self, input: PortNumber, named: &mut Vec<(String, u64)>) {
@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn one_input_that_fills_the_memory_silences_all_until_half_is_gone() {
         let numbers = MemoryConfig { headroom: Bytes::new(15_000), ..MemoryConfig::default() };
-        let room = Room { inlets: &inlets(4), by_credits: false, numbers: &numbers };
+        let room = Room { inlets: &inlets(4), numbers: &numbers };
         let mut memory = GlobalWatermark::new(room).unwrap();
         let (lane, frame) = (VirtualLane::truncate(3), Bytes::new(1_000));
         let ports: Vec<_> = (0..4).map(PortNumber::from_index).collect();

@@ -3,7 +3,7 @@
 use super::Memory;
 use super::global_watermark::GlobalWatermark;
 use super::headroom::{self, MemoryError, Needed};
-use super::per_input::{ByCredits, PerInput};
+use super::per_input::PerInput;
 use super::shared_pool::SharedPool;
 use crate::config::MemoryConfig;
 use proto::units::{BitRate, Bytes, Duration};
@@ -29,8 +29,6 @@ pub struct Inlet {
 pub struct Room<'a> {
     /// By port.
     pub inlets: &'a [Inlet],
-    /// The ports account for their buffers by credits.
-    pub by_credits: bool,
     /// The configuration.
     pub numbers: &'a MemoryConfig,
 }
@@ -42,7 +40,8 @@ type Make = fn(Room<'_>) -> Result<Box<dyn Memory>, MemoryError>;
 pub struct Model {
     /// As in `memory = "…"`.
     pub name: &'static str,
-    /// It has a meaning where credits settle what may come in.
+    /// It has a meaning where credits settle what may come in: there, ports keep the account themselves,
+    /// and none is made.
     pub with_credits: bool,
     /// What its headroom must hold on Ethernet.
     pub needed: Needed,
@@ -56,10 +55,7 @@ pub const MODELS: &[Model] = &[
         name: "per-input",
         with_credits: true,
         needed: headroom::behind_a_mark,
-        make: |room| match room.by_credits {
-            true => Ok(Box::new(ByCredits)),
-            false => Ok(Box::new(PerInput::new(room)?)),
-        },
+        make: |room| Ok(Box::new(PerInput::new(room)?)),
     },
     Model {
         name: "shared-pool",

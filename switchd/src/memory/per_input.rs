@@ -1,7 +1,6 @@
 //! A buffer of its own for every input.
 //!
-//! On InfiniBand the port accounts for it by credits, and nothing is left to do here. On Ethernet this
-//! is the partitioned memory of the Zurich benchmark: its neighbour is silent from M − headroom on
+//! On InfiniBand the ports account for it by credits. On Ethernet this is the partitioned memory of the Zurich benchmark: its neighbour is silent from M − headroom on
 //! until half of that, where M is the buffer and headroom its round-trip time by its bandwidth. The
 //! buffer is one for all priorities, so all that are lossless are silent together.
 //!
@@ -15,18 +14,6 @@ use crate::port_set::PortSet;
 use proto::counters::DropReason;
 use proto::ids::{PortNumber, VirtualLane};
 use proto::units::Bytes;
-
-/// Buffers for which the ports keep the account.
-#[derive(Debug)]
-pub struct ByCredits;
-
-impl Memory for ByCredits {
-    fn admit(&mut self, _: PortNumber, _: VirtualLane, _: Bytes) -> Admission {
-        Admission::Taken
-    }
-
-    fn release(&mut self, _: PortNumber, _: VirtualLane, _: Bytes) {}
-}
 
 #[derive(Debug)]
 struct Buffer {
@@ -115,8 +102,8 @@ impl Memory for PerInput {
         std::mem::take(&mut self.changed)
     }
 
-    fn held(&self, input: PortNumber, lane: VirtualLane) -> Option<Bytes> {
-        Some(self.buffers[input.index()].lanes[lane.index()])
+    fn held(&self, input: PortNumber, lane: VirtualLane) -> Bytes {
+        self.buffers[input.index()].lanes[lane.index()]
     }
 
     fn read(&self, input: PortNumber, named: &mut Vec<(String, u64)>) {
@@ -144,7 +131,7 @@ mod tests {
 
     fn memory(headroom: u64) -> Result<PerInput, MemoryError> {
         let numbers = MemoryConfig { headroom: Bytes::new(headroom), ..MemoryConfig::default() };
-        PerInput::new(Room { inlets: &inlets(2), by_credits: false, numbers: &numbers })
+        PerInput::new(Room { inlets: &inlets(2), numbers: &numbers })
     }
 
     #[test]
@@ -164,7 +151,7 @@ mod tests {
         assert_eq!(memory.demands(port(0)), 1 << 3, "68 000 of 135 000 is above half");
         memory.release(port(0), P3, frame);
         assert_eq!(memory.demands(port(0)), 0);
-        assert_eq!(memory.held(port(0), P3), Some(Bytes::new(67_000)));
+        assert_eq!(memory.held(port(0), P3), Bytes::new(67_000));
     }
 
     #[test]

@@ -15,7 +15,7 @@
 
 use crate::config::Read;
 use crate::port_set::PortSet;
-use proto::frame::{Frame, FrameHeaders};
+use proto::frame::{Frame, FrameClass, FrameHeaders};
 use proto::ids::{PortNumber, VirtualLane};
 use proto::units::{Bytes, Instant};
 use std::collections::VecDeque;
@@ -44,8 +44,8 @@ pub struct NextOut {
     pub size: Bytes,
     /// When it could leave at the earliest.
     pub ready: Instant,
-    /// What its headers say.
-    pub headers: FrameHeaders,
+    /// What kind of work it does.
+    pub class: FrameClass,
 }
 
 /// How much waits, where.
@@ -184,7 +184,7 @@ impl Queues {
             Read::Single => self.read_until[input.index()],
         };
         let size = first.frame.line_size();
-        Some(NextOut { size, ready: first.arrived.max(free), headers: first.headers })
+        Some(NextOut { size, ready: first.arrived.max(free), class: first.headers.class })
     }
 
     /// Hands over that frame; its last bit leaves at `end`. Its room stays taken until

@@ -220,9 +220,9 @@ impl Memory for SharedPool {
         std::mem::take(&mut self.changed)
     }
 
-    fn held(&self, input: PortNumber, lane: VirtualLane) -> Option<Bytes> {
+    fn held(&self, input: PortNumber, lane: VirtualLane) -> Bytes {
         let group = &self.groups[index(input, lane)];
-        Some(group.reserved + group.shared.get() + group.headroom.get())
+        group.reserved + group.shared.get() + group.headroom.get()
     }
 
     fn read(&self, input: PortNumber, named: &mut Vec<(String, u64)>) {

@@ -4,6 +4,7 @@ use super::Switch;
 use crate::config::{PortConfig, SwitchConfig};
 use crate::egress::Egress;
 use crate::egress::marking::Dialect;
+use crate::memory::Memory;
 use crate::memory::headroom::MemoryError;
 use crate::memory::models::{self, Inlet, Model, Room};
 use crate::memory::queues::{QueueShape, Queues};
@@ -91,11 +92,7 @@ impl Switch {
                 .collect::<Result<_, _>>()?,
             due: vec![Instant::NEVER; count],
             queues: queues(&config, lanes, dialect),
-            memory: (model.make)(Room {
-                inlets: &config.ports.iter().map(inlet).collect::<Vec<_>>(),
-                by_credits: !ethernet,
-                numbers: &config.memory,
-            })?,
+            memory: if ethernet { Some(memory(&config, model)?) } else { None },
             routing: (policy.make)(&config),
             sl2vl: sl2vl.ok_or(ConfigError::ServiceLevels)?,
             watchdog: config.watchdog.map(|numbers| Watchdog::new(numbers, count, lanes)),
@@ -133,6 +130,12 @@ fn check(config: &SwitchConfig) -> Result<(Dialect, &'static Model), ConfigError
         .filter(|model| model.with_credits || pauses)
         .map(|model| (dialect, model))
         .ok_or_else(|| ConfigError::Memory(config.memory.kind.clone()))
+}
+
+/// The account of room.
+fn memory(config: &SwitchConfig, model: &Model) -> Result<Box<dyn Memory>, MemoryError> {
+    let inlets: Vec<Inlet> = config.ports.iter().map(inlet).collect();
+    (model.make)(Room { inlets: &inlets, numbers: &config.memory })
 }
 
 /// The least `memory.headroom` with which a switch of this configuration loses nothing that it must

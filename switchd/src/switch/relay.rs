@@ -130,17 +130,16 @@ impl Switch {
         if self.gives_up(output, lane) {
             return Some((output, DropReason::PauseStorm));
         }
+        let memory = self.memory.as_ref()?;
         let standing = self.queues.standing(output, lane);
-        let joins = self.memory.may_join(input, packet.lane, packet.headers.size, standing);
+        let joins = memory.may_join(input, packet.lane, packet.headers.size, standing);
         (!joins).then_some((output, DropReason::QueueFull))
     }
 
     /// Takes room for a packet of which copies will wait.
     fn admit(&mut self, port: PortNumber, packet: &Packet) -> Admission {
-        if packet.lane == VirtualLane::MANAGEMENT {
-            return Admission::Taken;
-        }
-        let admission = self.memory.admit(port, packet.lane, packet.headers.size);
+        let Some(memory) = &mut self.memory else { return Admission::Taken };
+        let admission = memory.admit(port, packet.lane, packet.headers.size);
         self.tell(port, packet.lane, packet.now);
         admission
     }
@@ -170,20 +169,20 @@ impl Switch {
                 return;
             }
         }
-        self.memory.release(input, lane, size);
         self.ports[input.index()].release(lane, size, at);
         self.stirred.insert(input);
-        self.tell(input, lane, at);
+        if let Some(memory) = &mut self.memory {
+            memory.release(input, lane, size);
+            self.tell(input, lane, at);
+        }
     }
 
     /// Room was taken or given back: ports are told how full they are, and whom they shall silence.
-    #[inline]
     fn tell(&mut self, port: PortNumber, lane: VirtualLane, now: Instant) {
-        // Where ports account for their buffers themselves, there is nothing to tell.
-        let Some(held) = self.memory.held(port, lane) else { return };
-        self.ports[port.index()].note_input(lane, held, now);
-        for input in self.memory.take_changed().iter() {
-            let demands = self.memory.demands(input);
+        let Some(memory) = &mut self.memory else { return };
+        self.ports[port.index()].note_input(lane, memory.held(port, lane), now);
+        for input in memory.take_changed().iter() {
+            let demands = memory.demands(input);
             self.ports[input.index()].demand(demands, now);
             self.stirred.insert(input);
         }

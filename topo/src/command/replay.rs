@@ -14,27 +14,31 @@ use crate::launch::{BACKENDS, interrupt, substrate};
 use crate::measure::verdict::Verdict;
 use crate::names;
 use crate::render::{Lab, render};
-use crate::replay::{Account, Feed, Pace, account, table};
+use crate::replay::{Account, Feed, Pace, account, table, technology_of};
 use crate::scenario::Scenario;
 use crate::terminal::progress::RunProgress;
 use clap::Parser;
+use emulation::capture::Technology;
 use emulation::wiring::End;
 use std::path::{Path, PathBuf};
 
 /// Where frames go if no scenario is named; part of the program so that it needs no files.
 const ONE_SWITCH: (&str, &str) =
     ("one-switch.toml", include_str!("../../scenarios/replay/one-switch.toml"));
+const ETHERNET_SWITCH: (&str, &str) =
+    ("ethernet-switch.toml", include_str!("../../scenarios/replay/ethernet-switch.toml"));
 
 /// Options of `replay`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
-    /// A capture of InfiniBand frames, pcap or pcapng.
+    /// A capture of InfiniBand or Ethernet frames, pcap or pcapng.
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// The port at which the frames arrive.
     #[arg(long, value_name = "NODE:PORT")]
     at: String,
-    /// The fabric; one switch with the LIDs 1, 4 and 5 at its ports 1 to 3 if left out.
+    /// The fabric; if left out one switch: for InfiniBand with the LIDs 1, 4 and 5 at its ports 1 to
+    /// 3, for Ethernet one that learns and floods.
     #[arg(long, value_name = "FILE")]
     scenario: Option<PathBuf>,
     /// Run on this substrate instead of the scenario's: virtual or udp.
@@ -150,7 +154,10 @@ fn scenario(options: &Options) -> Result<Scenario, String> {
     match &options.scenario {
         Some(file) => files::load(file, &sets).map(|loaded| loaded.scenario),
         None => {
-            let (name, text) = ONE_SWITCH;
+            let (name, text) = match technology_of(&options.file) {
+                Some(Technology::Ethernet) => ETHERNET_SWITCH,
+                _ => ONE_SWITCH,
+            };
             Scenario::parse(text, &sets).map_err(|faults| faults.in_file(name))
         }
     }

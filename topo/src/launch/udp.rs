@@ -16,6 +16,7 @@ use crate::run_directory::FidelityRow;
 use crate::run_directory::result::{Fidelity, OnCables};
 use crate::scenario::run::{Cables, Carrier};
 use configuration::{describe, write_config, write_feed};
+use emulation::cable::is_link_local;
 use emulation::cable::reconcile::reconcile;
 use emulation::clock::{Clock, Stopwatch, monotonic_ns};
 use emulation::daemon::protocol::{Hello, ToDaemon, ToLauncher};
@@ -24,7 +25,7 @@ use emulation::fidelity::judge;
 use emulation::timer::Priority;
 use emulation::wiring::LinkWiring;
 use proto::counters::DropReason;
-use proto::frame::FrameKind;
+use proto::frame::Frame;
 use proto::units::Instant;
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
@@ -174,8 +175,13 @@ impl Session {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Vec<Report>, LaunchError> {
         let reports = tokio::time::timeout(planned + REPORT_WITHIN, self.reports(progress)).await;
-        let late = |_| LaunchError::Host("a daemon did not report in time".to_owned());
-        reports.map_err(late)?
+        reports.unwrap_or_else(|_| {
+            let daemons = self.daemons.iter().zip(&self.reported);
+            let silent = daemons.filter(|(_, reported)| !**reported);
+            let names: Vec<&str> = silent.map(|(daemon, _)| daemon.name.as_str()).collect();
+            let (names, within) = (names.join(", "), REPORT_WITHIN.as_secs());
+            Err(LaunchError::Died(format!("no report from {names} {within} s after the run's end")))
+        })
     }
 
     /// Waits until every daemon has reported.
@@ -254,6 +260,7 @@ impl Session {
         missed.extend(cut_short.map(|report| report.process));
         let judged = judge(&evidence(&reports, missed), dilation);
         Outcome {
+            deadlocks: Vec::new(),
             fidelity: Fidelity {
                 ok: judged.ok,
                 lateness_p99_frames: judged.lateness_p99_frames,
@@ -323,7 +330,8 @@ fn timeline(reports: &[Report]) -> Vec<FidelityRow> {
 
 fn on_cables(job: &Job<'_>, reports: &[Report]) -> OnCables {
     let mut cables = OnCables::default();
-    let fed = job.injections.iter().filter(|(.., frame)| frame.kind != FrameKind::InfinibandLink);
+    let travels = |frame: &Frame| !is_link_local(frame.kind, &frame.octets);
+    let fed = job.injections.iter().filter(|(.., frame)| travels(frame));
     cables.duplicated += fed.count() as u64;
     for report in reports {
         let flying = report.in_flight.on_the_line.plus(report.in_flight.on_cables);

@@ -2,7 +2,7 @@
 //!
 //! Where they left is read from the capture of the node's ports: a frame counts as having left only
 //! if what came out is octet for octet what went in, but for what a switch may change (lane, FECN,
-//! VCRC). Where they ended is read from the devices' counters, which also hold the losses of other
+//! VCRC; CE and the IPv4 checksum). Where they ended is read from the devices' counters, which also hold the losses of other
 //! traffic, if there is any.
 
 use super::Feed;
@@ -15,6 +15,7 @@ use proto::events::Direction;
 use proto::frame::{Frame, FrameKind};
 use proto::ids::VirtualLane;
 use proto::wire::infiniband::{set_fecn, set_virtual_lane};
+use proto::wire::internet::mark_congestion;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
@@ -171,6 +172,11 @@ fn delivered(experiment: &Experiment) -> BTreeMap<String, u64> {
 fn kernel(frame: &Frame) -> Vec<u8> {
     const VCRC: usize = 2;
     let mut octets = frame.octets.to_vec();
+    if frame.kind == FrameKind::Ethernet {
+        // Whatever could be marked is marked.
+        mark_congestion(&mut octets);
+        return octets;
+    }
     set_virtual_lane(&mut octets, VirtualLane::truncate(0));
     set_fecn(&mut octets);
     octets.truncate(octets.len().saturating_sub(VCRC));
@@ -189,7 +195,7 @@ impl Exits {
             let port = captured.interface.as_deref().unwrap_or_default();
             let here = port.rsplit_once(':').is_some_and(|(name, _)| name == node);
             let sent = captured.direction == Some(Direction::Tx);
-            if !here || !sent || captured.frame.kind != FrameKind::Infiniband {
+            if !here || !sent || captured.frame.kind == FrameKind::InfinibandLink {
                 continue;
             }
             let kernel = kernel(&captured.frame);

@@ -1,6 +1,8 @@
 //! What is fed: the frames of a capture that a port can take, and when each of them arrives.
 
 use crate::render::Lab;
+use emulation::cable::is_link_local;
+use emulation::capture::Technology;
 use emulation::capture::reader::{CaptureReader, CapturedFrame, ReadError};
 use emulation::wiring::{End, NodeKind};
 use proto::frame::{Frame, FrameKind};
@@ -47,8 +49,8 @@ pub enum FeedError {
         whole: u64,
     },
     /// None of its frames can be fed.
-    #[error("no InfiniBand frames to feed{0}")]
-    Nothing(String),
+    #[error("no {0} frames to feed{1}")]
+    Nothing(&'static str, String),
     /// At that pace it lasts for ever.
     #[error("at this pace the replay lasts more than eleven days of fabric time")]
     Long,
@@ -90,7 +92,7 @@ impl Feed {
         for captured in &mut reader {
             let captured = captured.map_err(|error| FeedError::Broken { error, whole })?;
             whole += u64::from(!captured.is_cut());
-            match unfit(&captured) {
+            match unfit(&captured, lab.fabric.technology) {
                 Some(reason) => *feed.skipped.entry(reason.to_owned()).or_default() += 1,
                 None => {
                     let arrives = pacer.arrival(&captured).ok_or(FeedError::Long)?;
@@ -101,7 +103,14 @@ impl Feed {
         for (reason, count) in reader.skipped() {
             *feed.skipped.entry(reason.clone().into_owned()).or_default() += count;
         }
-        if feed.frames.is_empty() { Err(FeedError::Nothing(feed.reasons())) } else { Ok(feed) }
+        if feed.frames.is_empty() {
+            let wanted = match lab.fabric.technology {
+                Technology::Infiniband => "InfiniBand",
+                Technology::Ethernet => "Ethernet",
+            };
+            return Err(FeedError::Nothing(wanted, feed.reasons()));
+        }
+        Ok(feed)
     }
 
     /// What was passed over, in words that end a sentence.
@@ -144,15 +153,32 @@ fn whole_ns(at: Instant) -> Instant {
     Instant::from_ps(at.as_ps().div_ceil(1_000) * 1_000)
 }
 
-/// Why a frame cannot be fed to an InfiniBand port.
-fn unfit(captured: &CapturedFrame) -> Option<&'static str> {
-    match captured.frame.kind {
-        FrameKind::Ethernet => Some("Ethernet frame"),
+/// Why a frame cannot be fed to a port of this technology.
+fn unfit(captured: &CapturedFrame, technology: Technology) -> Option<&'static str> {
+    let frame = &captured.frame;
+    match (technology, frame.kind) {
+        (Technology::Infiniband, FrameKind::Ethernet) => Some("Ethernet frame"),
         // Its counters belong to the link it was on; here they would spoil another's.
-        FrameKind::InfinibandLink => Some("link packet"),
-        FrameKind::Infiniband if captured.is_cut() => Some("cut by the capture's snap length"),
-        FrameKind::Infiniband => None,
+        (Technology::Infiniband, FrameKind::InfinibandLink) => Some("link packet"),
+        (Technology::Ethernet, FrameKind::Infiniband | FrameKind::InfinibandLink) => {
+            Some("InfiniBand packet")
+        }
+        // It spoke to the port at the end of its link, not to this one.
+        (Technology::Ethernet, FrameKind::Ethernet) if is_link_local(frame.kind, &frame.octets) => {
+            Some("MAC control frame")
+        }
+        _ => captured.is_cut().then_some("cut by the capture's snap length"),
     }
+}
+
+/// What a capture's first frame is, as far as anybody can tell.
+pub fn technology_of(file: &Path) -> Option<Technology> {
+    let reader = CaptureReader::new(BufReader::new(File::open(file).ok()?)).ok()?;
+    let first = reader.flatten().next()?;
+    Some(match first.frame.kind {
+        FrameKind::Ethernet => Technology::Ethernet,
+        FrameKind::Infiniband | FrameKind::InfinibandLink => Technology::Infiniband,
+    })
 }
 
 /// Gives frames their arrivals.

@@ -88,6 +88,10 @@ impl Search<'_> {
     }
 }
 
+/// Who can wait for whom: the buffer behind an end's cable, full, holds that end up until one of these
+/// ends lets something go.
+pub type Waits = BTreeMap<End, BTreeSet<End>>;
+
 /// What was found out about a fabric's routes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Proof {
@@ -95,13 +99,15 @@ pub struct Proof {
     pub broken: Vec<(usize, usize, Broken)>,
     /// Ports whose lanes can wait for each other in a circle, in order; empty if none can.
     pub circle: Vec<End>,
+    /// Who can wait for whom at all.
+    pub waits: Waits,
 }
 
 /// Follows every pair of adapters.
 pub fn prove(topology: &Topology, forwarding: &Forwarding) -> Proof {
     let neighbours = topology.neighbours();
     let mut proof = Proof::default();
-    let mut waits: BTreeMap<End, BTreeSet<End>> = BTreeMap::new();
+    let mut waits = Waits::new();
     for from in 0..topology.adapters() {
         for to in (0..topology.adapters()).filter(|to| *to != from) {
             match ways(topology, &neighbours, forwarding, from, to) {
@@ -115,12 +121,14 @@ pub fn prove(topology: &Topology, forwarding: &Forwarding) -> Proof {
         }
     }
     proof.circle = circle(&waits);
+    proof.waits = waits;
     proof
 }
 
-/// A circle in the graph of who waits for whom. Whoever waits for nobody is taken away until
+/// A circle in the graph of who waits for whom, in order; empty if there is none. Whoever waits for
+/// nobody is taken away until
 /// nothing changes; from what is left every walk ends in a circle.
-fn circle(waits: &BTreeMap<End, BTreeSet<End>>) -> Vec<End> {
+pub fn circle(waits: &Waits) -> Vec<End> {
     let mut left = waits.clone();
     loop {
         let before = left.len();

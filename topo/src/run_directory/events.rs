@@ -127,6 +127,14 @@ fn members(at: u64, line: &Line<'_>, record: &RunRecord<'_>, names: &FlowNames<'
             let members = members.with("ev", "late").with("worker", worker);
             members.with("by_ps", by_ps).with("frames", frames)
         }
+        Line::Remark(RemarkKind::Deadlock { tc, circle }) => {
+            let names = circle.iter().map(|end| record.fabric.wiring.end_name(*end));
+            let members = members.with("ev", "deadlock").with("tc", tc);
+            members.with("circle", names.collect::<Vec<_>>())
+        }
+        Line::Remark(RemarkKind::DeadlockOver { tc }) => {
+            members.with("ev", "deadlock-over").with("tc", tc)
+        }
         Line::Folded(folded, slot, n) => members
             .with("dt", slot.length().as_ps())
             .with("at", record.fabric.wiring.end_name(folded.at))

@@ -63,6 +63,22 @@ pub struct RunResult {
     /// clock, which has no sockets.
     #[serde(default)]
     pub refused: BTreeMap<String, u64>,
+    /// Outputs that were seen to wait for each other in a circle; left out if none were.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub deadlocks: Vec<DeadlockLine>,
+}
+
+/// A deadlock, in names.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeadlockLine {
+    /// When it was found, fabric picoseconds.
+    pub at_ps: u64,
+    /// When one of the outputs moved again, if ever.
+    pub over_ps: Option<u64>,
+    /// The lane or priority.
+    pub tc: u8,
+    /// The outputs, each waiting for the next and the last for the first.
+    pub circle: Vec<String>,
 }
 
 /// Whether the host kept up (design.md 4).

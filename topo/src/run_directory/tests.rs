@@ -203,6 +203,7 @@ fn result(judged: Vec<Judgement>, fidelity: Fidelity) -> RunResult {
         conservation: Conservation::of(&recordings, &OnCables::default()),
         cables: BTreeMap::from([("memory".to_owned(), 1)]),
         refused: BTreeMap::new(),
+        deadlocks: Vec::new(),
         fabric_seconds: 2.5e-9,
         host: Host::default(),
         files: BTreeMap::new(),

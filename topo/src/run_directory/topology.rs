@@ -1,6 +1,7 @@
 //! `topology.json`: nodes, links, and the columns in which a picture draws them.
 
 use crate::fabric::Fabric;
+use crate::frames;
 use crate::run_directory::{RunRecord, Sealed};
 use emulation::wiring::{End, NodeKind};
 use serde::Serialize;
@@ -45,7 +46,7 @@ pub(super) fn write(record: &RunRecord<'_>, out: &mut Sealed) -> io::Result<u64>
                 b: fabric.wiring.end_name(link.b),
                 rate: rate.get(),
                 delay_ps: link.delay.as_ps(),
-                tech: &fabric.technology,
+                tech: frames::word(fabric.technology),
             })
             .collect(),
         columns: columns(fabric),

@@ -4,6 +4,7 @@ use crate::frames::{self, TECHNOLOGIES};
 use crate::keyfile::fields::Fields;
 use crate::keyfile::problem::{Complaint, Problems};
 use crate::keyfile::quantity::Scale;
+use crate::routes::proof::Waits;
 use crate::routes::{Forwarding, ROUTINGS, Routing};
 use crate::scenario::reachability;
 use crate::shapes::{self, listed};
@@ -49,6 +50,8 @@ pub struct FabricSettings {
     pub topology: Topology,
     /// Unicast routes of every switch.
     pub forwarding: Forwarding,
+    /// Who can wait for whom by these routes; empty if nobody can in a circle.
+    pub waits: Waits,
     /// Multicast routes, with the node of the switch.
     pub multicast: Vec<(usize, MulticastRoute)>,
     /// Largest payload of one packet.
@@ -136,14 +139,17 @@ pub fn read(
         check_buffer(fields, section, buffer, link.shares(), problems);
     }
     let sl2vl = sl2vl(fields, link.shares(), problems);
+    let mut waits = Waits::new();
     // Where links or routes are missing for a reason already told, unreachable nodes are its echo.
     if problems.iter().count() == faults_before {
-        reachability::check(fields, &topology, &forwarding, problems, warnings);
+        waits =
+            reachability::check(fields, &link.control, &topology, &forwarding, problems, warnings);
     }
     Some(FabricSettings {
         technology,
         topology,
         forwarding,
+        waits,
         multicast,
         mtu: mtu?,
         scale: *fields.scale(),

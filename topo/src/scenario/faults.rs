@@ -9,10 +9,11 @@ use emulation::wiring::{Action, FrameFilter, Impairment};
 use proto::frame::FrameKind;
 use proto::units::Duration;
 
-const FRAMES: [(&str, FrameFilter); 3] = [
+const FRAMES: [(&str, FrameFilter); 4] = [
     ("all", FrameFilter::All),
     ("link", FrameFilter::Kind(FrameKind::InfinibandLink)),
     ("data", FrameFilter::Kind(FrameKind::Infiniband)),
+    ("ethernet", FrameFilter::Kind(FrameKind::Ethernet)),
 ];
 
 /// What each word does, before it is known by how much a delay delays.
@@ -40,7 +41,7 @@ pub static KEYS: KeyTable = KeyTable {
             name: "frames",
             kind: Kind::Word(|| words(&FRAMES)),
             need: Need::Default("\"all\""),
-            about: "which frames: flow control, everything else, or both",
+            about: "which frames: all, InfiniBand flow control, InfiniBand data, or Ethernet of any kind",
         },
         Key {
             name: "action",

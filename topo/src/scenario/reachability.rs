@@ -3,18 +3,21 @@
 use crate::keyfile::fields::Fields;
 use crate::keyfile::problem::{Complaint, Problems};
 use crate::routes::Forwarding;
-use crate::routes::proof::{Broken, prove};
+use crate::routes::proof::{Broken, Waits, prove};
 use crate::topology::Topology;
+use proto::link::{LinkControl, PauseConfig, PauseMode};
 
 /// Reports pairs without a way, once a cause, and lanes that can wait for each other in a circle:
-/// a fault in a tree, a warning in a fabric that was listed by hand, where it may be the point.
+/// a fault in a tree, a warning in a fabric that was listed by hand, where it may be the point. Who can
+/// wait for whom, if in a circle; nobody where nobody pauses.
 pub fn check(
     fields: &Fields<'_>,
+    control: &LinkControl,
     topology: &Topology,
     forwarding: &Forwarding,
     problems: &mut Problems,
     warnings: &mut Problems,
-) {
+) -> Waits {
     let proof = prove(topology, forwarding);
     let name = |node: usize| topology.nodes[node].name.as_str();
     let mut told: Vec<&Broken> = Vec::new();
@@ -48,11 +51,18 @@ pub fn check(
         let message = format!("{} cannot reach {}{more}: {cause}", name(*from), name(*to));
         fields.report(problems, "route", Complaint::new(message, hint));
     }
-    if !proof.circle.is_empty() {
-        let ends: Vec<_> = proof.circle.iter().map(|end| topology.end_name(*end)).collect();
-        let message = format!("credits can wait in a circle: {}", ends.join(" → "));
-        let target = if topology.is_tree { problems } else { warnings };
-        let hint = "such a fabric can deadlock; routes that go up and then down cannot";
-        fields.report(target, "route", Complaint::new(message, hint));
+    let what = match control {
+        LinkControl::Credits(_) => "credits",
+        LinkControl::Pause(PauseConfig { mode: PauseMode::None, .. }) => return Waits::new(),
+        LinkControl::Pause(_) => "paused buffers",
+    };
+    if proof.circle.is_empty() {
+        return Waits::new();
     }
+    let ends: Vec<_> = proof.circle.iter().map(|end| topology.end_name(*end)).collect();
+    let message = format!("{what} can wait in a circle: {}", ends.join(" → "));
+    let target = if topology.is_tree { problems } else { warnings };
+    let hint = "such a fabric can deadlock; routes that go up and then down cannot";
+    fields.report(target, "route", Complaint::new(message, hint));
+    proof.waits
 }

@@ -66,7 +66,7 @@ pub enum Receivers {
     Dealt(Vec<usize>),
 }
 
-/// How much a source offers, in octets of data frames, LRH to VCRC.
+/// How much a source offers, in octets of data frames, LRH to VCRC or DA to FCS.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Offer {
     /// A share of its link's rate.

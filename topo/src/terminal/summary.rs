@@ -6,6 +6,7 @@ use crate::experiment::Experiment;
 use crate::measure::value::Value;
 use crate::measure::verdict::{Judgement, Verdict};
 use crate::measure::{At, Quantity};
+use crate::run_directory::result::DeadlockLine;
 use comfy_table::{CellAlignment, Table, presets};
 use emulation::wiring::End;
 use std::collections::{BTreeMap, BTreeSet};
@@ -41,6 +42,7 @@ pub fn text(experiment: &Experiment) -> String {
         if balance.closes() { "" } else { "   ✕ DOES NOT CLOSE" },
     );
     out += &refused(&result.refused);
+    out += &deadlocks(&result.deadlocks);
     for reason in &experiment.outcome.reasons {
         let _ = writeln!(out, "  ◐ {reason}");
     }
@@ -62,6 +64,17 @@ pub fn word(verdict: Verdict) -> &'static str {
         Verdict::Fail => "FAIL",
         Verdict::Inconclusive => "INCONCLUSIVE",
     }
+}
+
+/// Who waited for whom in a circle, a line each.
+fn deadlocks(found: &[DeadlockLine]) -> String {
+    let line = |deadlock: &DeadlockLine| {
+        let DeadlockLine { at_ps, over_ps, tc, circle } = deadlock;
+        let us = |ps: u64| format!("{:.3} us", ps as f64 / 1e6);
+        let over = over_ps.map_or("not over".to_owned(), |ps| format!("over at {}", us(ps)));
+        format!("  deadlock on lane {tc} at {}, {over}: {}\n", us(*at_ps), circle.join(" → "))
+    };
+    found.iter().map(line).collect()
 }
 
 /// What strangers sent and sockets refused; nothing if there was none.

@@ -4,6 +4,7 @@ use super::*;
 use crate::cable::udp;
 use crate::wiring::{End, LinkWiring, NodeKind, NodeWiring, Wiring};
 use bytes::BytesMut;
+use proto::frame::FrameKind;
 use proto::frame::Integrity;
 use proto::ids::PortNumber;
 use proto::units::Duration;

@@ -9,7 +9,14 @@ use crate::units::{Bytes, Instant};
 
 impl LinkPort {
     /// Ends the pauses that have run out by `now`, each at its own instant.
+    #[inline]
     pub(super) fn end_pauses(&mut self, now: Instant, log: &mut EventLog) {
+        if matches!(self.flow, Flow::Pause(_)) {
+            self.end_expired(now, log);
+        }
+    }
+
+    fn end_expired(&mut self, now: Instant, log: &mut EventLog) {
         while let Flow::Pause(pauses) = &mut self.flow
             && let Some((at, priorities)) = pauses.flow.poll_expired(now)
         {

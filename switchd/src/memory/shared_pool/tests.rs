@@ -28,7 +28,7 @@ fn numbers() -> PoolConfig {
 fn memory(pool: PoolConfig) -> Result<SharedPool, MemoryError> {
     let headroom = Bytes::new(HEADROOM);
     let numbers = MemoryConfig { headroom, pool, ..MemoryConfig::default() };
-    SharedPool::new(Room { inlets: &inlets(4), by_credits: false, numbers: &numbers })
+    SharedPool::new(Room { inlets: &inlets(4), numbers: &numbers })
 }
 
 fn fill(memory: &mut SharedPool, input: usize, lane: VirtualLane, frames: u64) {
@@ -167,7 +167,7 @@ fn numbers_that_cannot_hold_are_refused() {
     let threshold = with(|pool| pool.threshold = Threshold::Octets(Bytes::new(3_000)));
     assert!(matches!(threshold, Some(MemoryError::Hysteresis { .. })));
     let none = MemoryConfig { pool: numbers(), ..MemoryConfig::default() };
-    let room = Room { inlets: &inlets(4), by_credits: false, numbers: &none };
+    let room = Room { inlets: &inlets(4), numbers: &none };
     // 1 us on the cable is 1250 octets; two frames and a control frame.
     let needed = Bytes::new(1250 + 2 * 1518 + 64);
     let expected = MemoryError::Headroom { port: port(0), given: Bytes::ZERO, needed };

@@ -155,14 +155,14 @@ impl Bench {
     /// Whether all that the switch holds is gone, and nobody is asked to be silent.
     pub fn is_empty(&self) -> bool {
         let ports = (0..PORTS).map(PortNumber::from_index);
+        let memory = self.switch.memory.as_ref().expect("a switch of Ethernet has one");
         self.switch.queues.frames() == 0
             && ports.into_iter().all(|port| {
                 let lanes = || (0..8).map(VirtualLane::truncate);
-                let held = lanes().filter_map(|lane| self.switch.memory.held(port, lane));
-                let none = held.into_iter().all(|octets| octets == Bytes::ZERO);
+                let none = lanes().all(|lane| memory.held(port, lane) == Bytes::ZERO);
                 let queued =
                     lanes().any(|lane| self.switch.queues.standing(port, lane) > Bytes::ZERO);
-                none && !queued && self.switch.memory.demands(port) == 0
+                none && !queued && memory.demands(port) == 0
             })
     }
 }

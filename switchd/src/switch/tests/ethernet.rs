@@ -123,8 +123,8 @@ fn unknown_and_broadcast_go_everywhere_but_back_and_share_one_place() {
         bench.feed(0, raw(destination, source));
     }
     let lane = VirtualLane::ZERO;
-    let held = bench.switch.memory.held(PortNumber::from_index(0), lane);
-    assert_eq!(held, Some(Bytes::new(128)));
+    let memory = bench.switch.memory.as_ref().expect("a switch of Ethernet has one");
+    assert_eq!(memory.held(PortNumber::from_index(0), lane), Bytes::new(128));
     bench.run(Duration::from_us(5));
     assert_eq!(bench.sent.iter().map(Vec::len).collect::<Vec<_>>(), [0, 2, 2, 2]);
     assert!(bench.is_empty());

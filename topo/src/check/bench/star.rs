@@ -1,5 +1,5 @@
 //! A star of real devices on the virtual clock: adapters at ports 1, 2, … of one switch, and devices
-//! that miss some of what reaches them.
+//! that miss some of what reaches them or wake late.
 
 use crate::check::bench::devices::FRAME_TIME;
 use emulation::simulator::Simulator;
@@ -16,18 +16,25 @@ use std::ops::ControlFlow;
 /// Says whether a frame that reaches a port never gets in.
 pub type Misses = Box<dyn FnMut(PortNumber, &Frame) -> bool + Send>;
 
-/// A device that misses some of what reaches it.
-struct Deaf<D> {
+/// A device that misses some of what reaches it, or whose timers are late.
+pub struct Hampered<D> {
     device: D,
     misses: Misses,
+    /// It is woken only at whole multiples of this.
+    every: Duration,
 }
 
 /// `device`, which misses what `misses` picks.
 pub fn deaf(device: impl Device + 'static, misses: Misses) -> Box<dyn Device> {
-    Box::new(Deaf { device, misses })
+    Box::new(Hampered { device, misses, every: Duration::from_ps(1) })
 }
 
-impl<D: Device> Device for Deaf<D> {
+/// `device`, woken only at whole multiples of `every`.
+pub fn sleepy<D>(device: D, every: Duration) -> Hampered<D> {
+    Hampered { device, misses: Box::new(|_, _| false), every }
+}
+
+impl<D: Device> Device for Hampered<D> {
     fn handle_frame(&mut self, port: PortNumber, frame: Frame, arrived: Instant, now: Instant) {
         if !(self.misses)(port, &frame) {
             self.device.handle_frame(port, frame, arrived, now);
@@ -43,7 +50,10 @@ impl<D: Device> Device for Deaf<D> {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        self.device.poll_timeout()
+        let every = self.every.as_ps();
+        let late =
+            |due: Instant| Instant::from_ps(due.as_ps().div_ceil(every).saturating_mul(every));
+        self.device.poll_timeout().map(late)
     }
 
     fn poll_event(&mut self) -> Option<DeviceEvent> {

@@ -39,7 +39,7 @@ fn fabric() -> Fabric {
             ..Wiring::default()
         },
         rates: vec![BitRate::gbps(8)],
-        technology: "infiniband".to_owned(),
+        technology: emulation::capture::Technology::Infiniband,
         tau: Duration::from_ps(TAU),
         full_frame: Bytes::new(100),
         addresses: vec![1, 2],

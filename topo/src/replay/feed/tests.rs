@@ -43,11 +43,19 @@ fn a_pace_that_lasts_for_ever_is_refused() {
 }
 
 #[test]
-fn only_whole_infiniband_packets_are_fed() {
-    assert_eq!(unfit(&captured(0, FrameKind::Infiniband, 1000)), None);
-    assert!(
-        unfit(&captured(0, FrameKind::Infiniband, 1001)).is_some_and(|why| why.contains("cut"))
-    );
-    assert!(unfit(&captured(0, FrameKind::Ethernet, 1000)).is_some());
-    assert!(unfit(&captured(0, FrameKind::InfinibandLink, 1000)).is_some());
+fn only_whole_packets_of_the_technology_are_fed() {
+    for (technology, own) in [
+        (Technology::Infiniband, FrameKind::Infiniband),
+        (Technology::Ethernet, FrameKind::Ethernet),
+    ] {
+        for kind in [FrameKind::Infiniband, FrameKind::InfinibandLink, FrameKind::Ethernet] {
+            let whole = unfit(&captured(0, kind, 1000), technology);
+            assert_eq!(whole.is_none(), kind == own, "{kind:?} on {technology:?}: {whole:?}");
+        }
+        let cut = unfit(&captured(0, own, 1001), technology);
+        assert!(cut.is_some_and(|why| why.contains("cut")));
+    }
+    let mut pause = captured(0, FrameKind::Ethernet, 1000);
+    pause.frame.octets[12..14].copy_from_slice(&[0x88, 0x08]);
+    assert_eq!(unfit(&pause, Technology::Ethernet), Some("MAC control frame"));
 }

@@ -40,7 +40,7 @@ pub(super) fn fabric() -> Fabric {
     Fabric {
         wiring: Wiring { nodes, links: vec![link], ..Wiring::default() },
         rates: vec![BitRate::gbps(8_000)],
-        technology: "infiniband".to_owned(),
+        technology: emulation::capture::Technology::Infiniband,
         tau: Duration::from_ps(100),
         full_frame: Bytes::new(100),
         addresses: vec![1, 2],

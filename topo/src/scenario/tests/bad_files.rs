@@ -133,3 +133,42 @@ fn no_damage_to_a_file_makes_reading_it_panic() {
     }
     assert!(faults > 1000, "{faults}");
 }
+
+/// A star of four on Ethernet with these tables beside it.
+fn ethernet(rest: &str) -> String {
+    format!(
+        "schema = 1\nname = \"x\"\nrun = {{ duration = \"1 us\" }}\n[fabric]\n\
+         technology = \"ethernet\"\nshape = \"star\"\nhosts = 4\nmtu = \"1024 B\"\n{rest}\n"
+    )
+}
+
+#[test]
+fn a_key_of_the_other_technology_is_refused_with_the_name_of_its_own() {
+    let told = told(&ethernet("link = { vls = 2 }\nswitch = { headroom = \"8 KB\" }"));
+    assert_eq!(
+        told,
+        "bad.toml:9:10: fabric.link.vls: unknown key \"vls\"\n    \
+         hint: it belongs to technology = \"infiniband\", here technology = \"ethernet\"\n"
+    );
+    let told = self::told(&fabric(
+        "links = [{ a = \"h0:1\", b = \"s0:1\" }, { a = \"h1:1\", b = \"s0:2\" }]\n\
+         nic = { roce = \"v2-ipv4\" }\nrouting = \"ecmp\"\n",
+    ));
+    assert!(told.contains("fabric.nic.roce: unknown key"), "{told}");
+    assert!(told.contains("it belongs to technology = \"ethernet\""), "{told}");
+    assert!(told.contains("fabric.routing: a forwarding table of InfiniBand"), "{told}");
+}
+
+#[test]
+fn headroom_that_cannot_hold_is_refused_with_the_figure_that_does() {
+    let short = told(&ethernet("switch = { headroom = \"1 KB\" }"));
+    assert!(short.starts_with("bad.toml:9:23: fabric.switch.headroom: s0: port 1:"), "{short}");
+    let hint = short.split("headroom = \"").nth(1).and_then(|rest| rest.split('"').next());
+    let needed = hint.expect("the figure");
+    let with = |headroom: &str| ethernet(&format!("switch = {{ headroom = \"{headroom}\" }}"));
+    assert!(Scenario::parse(&with(needed), &[]).is_ok(), "{needed}");
+    let octets: u64 = needed.trim_end_matches(" B").parse().expect("octets");
+    assert!(Scenario::parse(&with(&format!("{} B", octets - 1)), &[]).is_err(), "no octet more");
+    let nothing = "link = { pause = \"none\" }";
+    assert!(Scenario::parse(&ethernet(nothing), &[]).is_ok(), "nobody is silenced: no headroom");
+}

@@ -191,6 +191,7 @@ impl Pair {
     pub fn reading(&mut self, end: usize) -> PortReading {
         let mut reading = PortReading::default();
         self.ports[end].read(self.now, &mut reading);
+        self.ports[end].read_named(self.now, &mut reading.named);
         reading
     }
 }

@@ -17,6 +17,8 @@ use switchd::switch::Switch;
 const PCP: u8 = 5;
 const DSCP: u8 = 3;
 
+type Make = fn() -> Frame;
+
 fn tagged_ip() -> Frame {
     let mut builder = roce(1, 4, DSCP, 0);
     builder.tag = Some(tag(PCP));
@@ -35,10 +37,12 @@ fn untagged_other() -> Frame {
     plain(1, 4, None, MTU)
 }
 
+type Make = fn() -> Frame;
+
 /// PFC-24.
 pub fn configured_source() -> Finding {
     let (by_pcp, by_dscp) = (PriorityMap::BY_PCP, PriorityMap::BY_DSCP);
-    let cases: [(&str, PriorityMap, fn() -> Frame, u8); 8] = [
+    let cases: [(&str, PriorityMap, Make, u8); 8] = [
         ("tagged IP by PCP", by_pcp, tagged_ip, PCP),
         ("untagged IP by PCP", by_pcp, untagged_ip, 0),
         ("a tagged frame that is not IP by PCP", by_pcp, tagged_other, PCP),
@@ -56,12 +60,7 @@ pub fn configured_source() -> Finding {
         .to_owned())
 }
 
-fn one_priority(
-    what: &str,
-    map: PriorityMap,
-    make: fn() -> Frame,
-    priority: u8,
-) -> Result<(), Failure> {
+fn one_priority(what: &str, map: PriorityMap, make: Make, priority: u8) -> Result<(), Failure> {
     let config = with_pause(switch(FOUR), |pause| {
         pause.priorities = map;
         pause.lossless = 0xff;

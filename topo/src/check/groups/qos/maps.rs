@@ -53,6 +53,9 @@ pub fn dscp_to_queue() -> Finding {
     Ok("64 DSCPs over IPv4 and IPv6, 3 maps: each in its queue and in no other".to_owned())
 }
 
+/// The priority of a code point.
+type Expected = fn(u8) -> u8;
+
 /// QOS-02: the same frames in the buffer of their input; tags in both.
 pub fn to_priority_group() -> Finding {
     for (what, map, of) in dscp_maps() {
@@ -65,7 +68,7 @@ pub fn to_priority_group() -> Finding {
         table: std::array::from_fn(|pcp| Priority::truncate(7 - pcp as u8)),
         untagged: Priority::truncate(OTHER),
     };
-    let maps: [(&str, PriorityMap, fn(u8) -> u8, u8); 2] =
+    let maps: [(&str, PriorityMap, Expected, u8); 2] =
         [("PCP", PriorityMap::BY_PCP, |pcp| pcp, 0), ("PCP turned", turned, |pcp| 7 - pcp, OTHER)];
     for (what, map, of, untagged) in maps {
         for side in [Side::Queue, Side::Group] {

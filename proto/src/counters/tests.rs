@@ -1,0 +1,49 @@
+//! Gauges, conditions, buckets and the names of reasons.
+
+use super::*;
+
+#[test]
+fn a_gauge_integrates_what_it_held() {
+    let mut gauge = Gauge::default();
+    gauge.set(10, Instant::from_ps(100));
+    gauge.set(4, Instant::from_ps(150));
+    gauge.close(Instant::from_ps(250));
+    assert_eq!(gauge.integral, 10 * 50 + 4 * 100);
+    assert_eq!(gauge.square_integral, 100 * 50 + 16 * 100);
+    assert_eq!((gauge.min, gauge.max), (0, 10));
+    gauge.restart_watermarks();
+    assert_eq!((gauge.min, gauge.max), (4, 4));
+}
+
+#[test]
+fn a_condition_counts_only_while_it_holds() {
+    let mut hold = Condition::default();
+    assert!(hold.begin(Instant::from_ps(5)));
+    assert!(!hold.begin(Instant::from_ps(6)));
+    assert_eq!(hold.total(Instant::from_ps(9)), Duration::from_ps(4));
+    assert_eq!(hold.end(Instant::from_ps(10)), Some(Duration::from_ps(5)));
+    assert_eq!(hold.end(Instant::from_ps(11)), None);
+    assert_eq!(hold.total(Instant::from_ps(99)), Duration::from_ps(5));
+}
+
+#[test]
+fn latency_buckets_are_contiguous_and_hold_their_floor() {
+    for bucket in 0..400 {
+        let floor = LatencyReading::bucket_floor(bucket);
+        assert_eq!(LatencyReading::bucket(floor), bucket);
+        assert_eq!(
+            LatencyReading::bucket(floor + 1),
+            if bucket < 32 { bucket + 1 } else { bucket }
+        );
+    }
+}
+
+#[test]
+fn reasons_have_distinct_names_in_table_order() {
+    let names: std::collections::BTreeSet<_> =
+        DropReason::ALL.iter().map(|reason| reason.name()).collect();
+    assert_eq!(names.len(), DropReason::ALL.len());
+    for (index, reason) in DropReason::ALL.iter().enumerate() {
+        assert_eq!(*reason as usize, index);
+    }
+}
