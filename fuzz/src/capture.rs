@@ -1,6 +1,7 @@
 //! A capture file of whatever octets: read to an end, and verified.
 
 use emulation::capture::reader::CaptureReader;
+use proto::ids::Dscp;
 use proto::units::Duration;
 use topo::verify::{Settings, table, verify};
 
@@ -23,7 +24,11 @@ pub fn check(octets: &[u8]) {
     let skipped: u64 = reader.skipped().values().sum();
     assert!(frames + skipped <= octets.len() as u64);
 
-    let settings = Settings { symbol: Some(Duration::from_ns(4)), ..Settings::default() };
+    let settings = Settings {
+        symbol: Some(Duration::from_ns(4)),
+        cnp_interval: Some(Duration::from_us(4)),
+        cnp_dscp: Some(Dscp::truncate(48)),
+    };
     let report = verify(octets, "", &settings, 10).expect("it begins like a capture");
     assert_eq!(report.frames, frames + skipped);
     assert_eq!(report.error.is_some(), broken);
