@@ -1,6 +1,6 @@
 //! Leaves `leaf1`, `leaf2`, …, each with hosts and a cable to every spine `spine1`, `spine2`, ….
 //!
-//! Hosts are `h1`, `h2`, … in the order of the leaves; `hosts = [4, 4, 1]` gives each leaf its own
+//! Hosts are `h1`, `h2`, … in the order of the leaves; `hosts_per_leaf = [4, 4, 1]` gives each leaf its own
 //! number. A leaf's ports 1, 2, … lead to its hosts and then to the spines in order; port n of a
 //! spine leads to leaf n. Addresses count as everywhere: hosts, leaves, spines.
 
@@ -25,10 +25,10 @@ const KEYS: [Key; 4] = [
         about: "spine switches, each with a cable to every leaf",
     },
     Key {
-        name: "hosts",
+        name: "hosts_per_leaf",
         kind: Kind::Either(&[Kind::Whole(1, 253), Kind::List(&Kind::Whole(0, 253))]),
         need: Need::Required,
-        about: "adapters on each leaf, or a list with the number of each",
+        about: "adapters on each leaf, or a list with the number on each",
     },
     Key {
         name: "uplink",
@@ -40,9 +40,9 @@ const KEYS: [Key; 4] = [
 
 fn build(fields: &Fields<'_>, problems: &mut Problems) -> Option<Topology> {
     let (leaves, spines): (usize, usize) = (fields.whole("leaves")?, fields.whole("spines")?);
-    let hosts: Vec<usize> = match fields.whole("hosts") {
+    let hosts: Vec<usize> = match fields.whole("hosts_per_leaf") {
         Some(each) => vec![each; leaves],
-        None => fields.wholes("hosts"),
+        None => fields.wholes("hosts_per_leaf"),
     };
     let complaint = if hosts.len() != leaves {
         Complaint::new(format!("{} numbers for {leaves} leaves", hosts.len()), "one for each")
@@ -53,7 +53,7 @@ fn build(fields: &Fields<'_>, problems: &mut Problems) -> Option<Topology> {
     } else {
         return Some(leaf_spine(&hosts, spines, fields.rate("uplink")));
     };
-    fields.report(problems, "hosts", complaint);
+    fields.report(problems, "hosts_per_leaf", complaint);
     None
 }
 

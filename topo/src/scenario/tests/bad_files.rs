@@ -110,6 +110,7 @@ fn no_damage_to_a_file_makes_reading_it_panic() {
     let files = [
         shipped_text("pfister/eight-ib-cca.toml"),
         shipped_text("replay/one-switch.toml"),
+        shipped_text("dcqcn/storm-watchdog.toml"),
         include_str!("bad.toml").to_owned(),
     ];
     let values =
