@@ -322,9 +322,14 @@ fn bad_files_are_refused_with_a_reason() {
     assert!(refused(&header(197)).contains("no InfiniBand frames"));
     assert!(refused(&header(197)[..20]).contains("in the middle of a file header"));
     let record = [&[0; 8][..], &[60, 0, 0, 0, 60, 0, 0, 0], &[0; 60]].concat();
-    assert!(refused(&[header(1), record.clone()].concat()).contains("1 × Ethernet frame"));
+    // Without a scenario the first frame chooses the switch; this one is of InfiniBand.
+    let ethernet = folder.path().join("ethernet.pcap");
+    std::fs::write(&ethernet, [header(1), record.clone()].concat()).expect("a writable folder");
+    let scenario = concat!(env!("CARGO_MANIFEST_DIR"), "/../topo/scenarios/replay/one-switch.toml");
+    let refused_frame = refusal(&ethernet, &["--at", "s0:4", "--scenario", scenario]);
+    assert!(refused_frame.contains("1 × Ethernet frame"), "{refused_frame}");
     assert!(refused(&[header(113), record.clone()].concat()).contains("1 × link type 113"));
-    let cut = refused(&[header(1), record[..40].to_vec()].concat());
+    let cut = refused(&[header(247), record[..40].to_vec()].concat());
     assert!(cut.contains("in the middle of a"), "{cut}");
     assert!(refusal(folder.path(), &["--at", "s0:4"]).contains("directory"));
     assert!(refusal(&folder.path().join("none"), &["--at", "s0:4"]).contains("No such file"));
