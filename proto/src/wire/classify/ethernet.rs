@@ -50,6 +50,7 @@ pub fn classify_ethernet(octets: &[u8], map: &PriorityMap) -> Result<FrameHeader
         fecn: transport.fecn,
         becn: transport.becn,
         ecn,
+        regulated_by: None,
         payload: Bytes::new(transport.payload as u64),
     })
 }
