@@ -28,6 +28,7 @@ pub fn place<'a>(config: &'a NicConfig, full_frame: Bytes, purpose: &str) -> Pla
         buffer: Bytes::new(config.link.buffer.get() / lanes),
         port: PortNumber::from_index(0),
         faces_adapter: false,
+        congestion_point: None,
         random: Random::stream(config.seed, &config.name, purpose),
     }
 }
@@ -71,6 +72,8 @@ pub struct Reaction {
 pub struct Pacer {
     scheme: &'static Scheme,
     scope: Scope,
+    /// The most groups of one lane, where the scope is a destination.
+    most: usize,
     full_frame: Bytes,
     groups: Vec<Group>,
     by_key: BTreeMap<GroupKey, u32>,
@@ -80,7 +83,8 @@ impl Pacer {
     /// A pacer without flows, whose full frames have this size.
     pub fn new(scheme: &'static Scheme, params: &toml::Table, full_frame: Bytes) -> Pacer {
         let scope = (scheme.scope)(params);
-        Pacer { scheme, scope, full_frame, groups: Vec::new(), by_key: BTreeMap::new() }
+        let most = (scheme.reaction_points)(params).max(1);
+        Pacer { scheme, scope, most, full_frame, groups: Vec::new(), by_key: BTreeMap::new() }
     }
 
     /// The group that governs `flow`, and whether it had to be made. Groups are numbered in the
@@ -102,6 +106,10 @@ impl Pacer {
         if let Some(group) = self.by_key.get(&key) {
             return (*group, false);
         }
+        if let (Scope::Destination, Some(group)) = (self.scope, self.last_of_all(lane)) {
+            self.by_key.insert(key, group);
+            return (group, false);
+        }
         let purpose = match key {
             GroupKey::QueuePair { class, peer } => format!("reaction/qp/{class}/{peer}"),
             GroupKey::Level { level } => format!("reaction/sl/{level}"),
@@ -112,6 +120,14 @@ impl Pacer {
         self.groups.push(Group::new(reaction, flow, lane, now));
         self.by_key.insert(key, index);
         (index, true)
+    }
+
+    /// The latest group of `lane` if there may be no more of them.
+    fn last_of_all(&self, lane: VirtualLane) -> Option<u32> {
+        let mut of_lane =
+            self.groups.iter().enumerate().filter(|(_, group)| group.lane == lane).rev();
+        let (last, _) = of_lane.next()?;
+        (of_lane.count() + 1 >= self.most).then_some(last as u32)
     }
 
     /// A notification for `flow` of `group` arrived.

@@ -1,6 +1,6 @@
 //! A frame: the octets of one packet exactly as on the wire, and what was found in its headers.
 
-use crate::ids::Ecn;
+use crate::ids::{CongestionPointId, Ecn};
 use crate::units::Bytes;
 use bytes::BytesMut;
 use serde::{Deserialize, Serialize};
@@ -132,6 +132,8 @@ pub struct FrameHeaders {
     pub becn: bool,
     /// What an IP header says of congestion; [`Ecn::NotCapable`] where there is none.
     pub ecn: Ecn,
+    /// The congestion point named by the rate-regulated tag, if there is one.
+    pub regulated_by: Option<CongestionPointId>,
     /// Octets of payload the transport carries, without padding.
     pub payload: Bytes,
 }

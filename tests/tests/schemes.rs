@@ -8,7 +8,7 @@
 use proto::congestion::schemes::{SCHEMES, Scheme, none};
 use proto::congestion::{
     CongestionPoint, Marking, Notification, NotificationPoint, Permission, Place, QueueSample,
-    ReactionPoint, ReactionState, Travel,
+    ReactionPoint, ReactionState, TransportNote, Travel,
 };
 use proto::frame::{FrameClass, FrameHeaders};
 use proto::ids::{Ecn, PortNumber};
@@ -33,6 +33,7 @@ fn place<'a>(params: &'a Table, seed: u64, role: &str) -> Place<'a> {
         buffer: BUFFER,
         port: PortNumber::from_index(0),
         faces_adapter: true,
+        congestion_point: None,
         random: Random::stream(seed, "s0", role),
     }
 }
@@ -81,7 +82,7 @@ impl Conversation {
                 self.reaction_point.handle_timeout(self.now);
             } else if next == note {
                 let notification = self.notification_point.handle_timeout(self.now);
-                self.notify(notification);
+                self.notify(notification.map(Notification::from));
             } else {
                 self.send(next + TAU, queue);
             }
@@ -106,6 +107,7 @@ impl Conversation {
             fecn: false,
             becn: false,
             ecn: Ecn::Capable0,
+            regulated_by: None,
             payload: Bytes::new(2048),
         };
         let sample = QueueSample {
@@ -130,7 +132,7 @@ impl Conversation {
             }
         }
         let notification = self.notification_point.on_receive(&headers, FRAME, leaves);
-        self.notify(notification);
+        self.notify(notification.map(Notification::from));
     }
 
     fn notify(&mut self, notification: Option<Notification>) {
@@ -283,7 +285,7 @@ fn a_reaction_point_never_asks_for_more_than_line_rate() {
 fn noise(random: &mut Random) -> Notification {
     let mut body = [0; 16];
     body.fill_with(|| random.next_u64() as u8);
-    Notification { travel: Travel::Cnp, becn: random.chance(1, 2), body }
+    TransportNote { travel: Travel::Cnp, becn: random.chance(1, 2), body }.into()
 }
 
 #[test]

@@ -41,6 +41,7 @@ const fn scheme(scope: fn(&toml::Table) -> Scope) -> Scheme {
         source: "this test",
         check: |_| Vec::<ParamError>::new(),
         scope,
+        reaction_points: |_| 2,
         congestion_point: |_| Box::new(Nothing),
         notification_point: |_| Box::new(Nothing),
         reaction_point: |_| Box::new(Counting { notified: 0 }),
@@ -105,6 +106,23 @@ fn flows_share_a_reaction_point_as_the_scope_says() {
     assert_eq!(groups(&BY_PAIR), [0, 1, 2, 0]);
     assert_eq!(groups(&BY_LEVEL), [0, 0, 1, 0]);
     assert_eq!(groups(&BY_DESTINATION), [0, 1, 0, 0]);
+}
+
+/// IEEE 802.1Q, 32.9.3 (cnRpPortPriMaxRps): a priority has no more reaction points than that.
+#[test]
+fn flows_beyond_the_last_reaction_point_share_it() {
+    let config = config();
+    let mut pacer = Pacer::new(&BY_DESTINATION, &config.scheme.params, Bytes::new(2074));
+    let mut group_of = |destination, lane| {
+        let lane = VirtualLane::truncate(lane);
+        pacer.group_of(&config, flow(destination, 0), lane, lane.get(), Instant::ZERO)
+    };
+    let destinations = [2, 3, 4, 5, 2, 4].map(|destination| group_of(destination, 0));
+    assert_eq!(
+        destinations,
+        [(0, true), (1, true), (1, false), (1, false), (0, false), (1, false)]
+    );
+    assert_eq!([2, 3, 4].map(|to| group_of(to, 1).0), [2, 3, 3], "another priority has its own");
 }
 
 #[test]

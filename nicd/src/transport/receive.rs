@@ -9,7 +9,7 @@ use crate::transport::requester::{Next, Outcome};
 use crate::transport::responder::{Reception, Reply, Request, Verb};
 use crate::transport::transmit::QUEUE_KEY;
 use crate::wire::Inward;
-use proto::congestion::{Notification, Travel};
+use proto::congestion::{Notification, TransportNote, Travel};
 use proto::counters::DropReason;
 use proto::events::{Direction, EventKind, NoteKind};
 use proto::frame::{Frame, FrameClass, FrameHeaders, Integrity};
@@ -251,8 +251,8 @@ impl ChannelAdapter {
             return Ok(());
         }
         self.totals.count(Total::CnpHandled);
-        let notification = Notification { travel: Travel::Cnp, becn: packet.bth.becn, body };
-        self.notify(index, &notification, NoteKind::Cnp, now);
+        let note = TransportNote { travel: Travel::Cnp, becn: packet.bth.becn, body };
+        self.notify(index, &note.into(), NoteKind::Cnp, now);
         Ok(())
     }
 

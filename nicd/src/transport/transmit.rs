@@ -11,7 +11,7 @@ use crate::transport::requester::Packet;
 use crate::transport::responder::Answer;
 use crate::transport::{ChannelAdapter, Started};
 use crate::wire::{Outward, Wire};
-use proto::congestion::{Notification, Travel};
+use proto::congestion::{TransportNote, Travel};
 use proto::events::{Direction, EventKind, NoteKind};
 use proto::frame::{Frame, FrameClass};
 use proto::ids::{Psn, VirtualLane};
@@ -127,7 +127,7 @@ impl ChannelAdapter {
     pub(super) fn send_notification(
         &mut self,
         index: u32,
-        notification: &Notification,
+        notification: &TransportNote,
         answer_due: bool,
         ready: Instant,
     ) {

@@ -23,6 +23,9 @@ pub struct Scheme {
     pub check: fn(&toml::Table) -> Vec<ParamError>,
     /// What one reaction point governs.
     pub scope: fn(&toml::Table) -> Scope,
+    /// How many reaction points a sender may have in one priority. Flows that come when there are so
+    /// many are governed by the latest. [`usize::MAX`]: as many as it needs.
+    pub reaction_points: fn(&toml::Table) -> usize,
     /// The role in a switch's output port and lane.
     pub congestion_point: fn(Place<'_>) -> Box<dyn CongestionPoint>,
     /// The role of a receiver towards one flow.

@@ -62,6 +62,7 @@ fn infiniband(octets: &[u8]) -> Result<FrameHeaders, ParseError> {
         fecn: transport.fecn,
         becn: transport.becn,
         ecn: Ecn::NotCapable,
+        regulated_by: None,
         payload: Bytes::new(transport.payload as u64),
     })
 }

@@ -16,7 +16,7 @@ use proto::congestion::{Place, schemes};
 use proto::counters::Balance;
 use proto::events::EventLog;
 use proto::frame::FramePool;
-use proto::ids::PortNumber;
+use proto::ids::{CongestionPointId, PortNumber, Priority};
 use proto::link::credit::block_octets;
 use proto::link::port::LinkPort;
 use proto::link::{LinkConfig, LinkControl, PauseMode};
@@ -188,6 +188,16 @@ fn queues(config: &SwitchConfig, lanes: usize, dialect: Dialect) -> Queues {
     })
 }
 
+/// What the congestion point of a port and priority calls itself. InfiniBand knows no such name.
+fn congestion_point(link: &LinkConfig, lane: u8) -> Option<CongestionPointId> {
+    match &link.control {
+        LinkControl::Credits(_) => None,
+        LinkControl::Pause(pause) => {
+            CongestionPointId::of_port(pause.address.number(), Priority::new(lane).ok()?)
+        }
+    }
+}
+
 fn output(config: &SwitchConfig, port: &LinkPort, dialect: Dialect) -> Result<Egress, ConfigError> {
     let scheme = schemes::find(&config.scheme.kind)
         .ok_or_else(|| ConfigError::Scheme(config.scheme.kind.clone()))?;
@@ -202,6 +212,7 @@ fn output(config: &SwitchConfig, port: &LinkPort, dialect: Dialect) -> Result<Eg
             buffer: port.lane_buffer(),
             port: number,
             faces_adapter: described.faces_adapter,
+            congestion_point: congestion_point(&described.link, lane),
             random: Random::stream(config.seed, &config.name, &purpose),
         })
     });

@@ -68,6 +68,7 @@ pub fn classify_ethernet_by(
         fecn: transport.fecn,
         becn: transport.becn,
         ecn,
+        regulated_by: None,
         payload: Bytes::new(transport.payload as u64),
     })
 }

@@ -33,6 +33,7 @@ fn a_tagged_send_is_data_of_the_tags_priority() {
         fecn: false,
         becn: false,
         ecn: Ecn::Capable0,
+        regulated_by: None,
         payload: Bytes::new(16),
     };
     assert_eq!(look(&octets(samples::SEND)), Ok(expected));
