@@ -2,11 +2,11 @@
 
 use super::{Transport, priority_map::PriorityMap, transport};
 use crate::frame::{FrameClass, FrameHeaders, ethernet_size};
-use crate::ids::{Dscp, Ecn};
+use crate::ids::{CongestionPointId, Dscp, Ecn};
 use crate::units::Bytes;
 use crate::wire::error::{ParseError, Reason};
 use crate::wire::ethernet::crc::Network;
-use crate::wire::ethernet::{MacControl, Preface, ethertype};
+use crate::wire::ethernet::{CongestionTag, MacControl, Preface, ethertype};
 use crate::wire::infiniband::Opcode;
 use crate::wire::internet::{Ipv4View, Ipv6View};
 use crate::wire::project::{ProjectTypes, SUBTYPE_LEN, Subtype, TestFrame};
@@ -68,7 +68,7 @@ pub fn classify_ethernet_by(
         fecn: transport.fecn,
         becn: transport.becn,
         ecn,
-        regulated_by: None,
+        regulated_by: regulated_by(&preface),
         payload: Bytes::new(transport.payload as u64),
     })
 }
@@ -89,6 +89,14 @@ fn other(kind: u16, body: &[u8], types: &ProjectTypes) -> Result<Transport, Pars
             Ok(Transport { queue_pair, psn, payload: body.len() - TestFrame::LEN, ..opaque })
         }
         Some(Subtype::RateTag) | None => Ok(opaque),
+    }
+}
+
+/// The congestion point that a rate-regulated tag names.
+fn regulated_by(preface: &Preface) -> Option<CongestionPointId> {
+    match preface.tag {
+        Some(CongestionTag::RateRegulated(tag)) => CongestionPointId::new(tag.cpid),
+        _ => None,
     }
 }
 

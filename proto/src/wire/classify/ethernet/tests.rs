@@ -155,19 +155,20 @@ fn mac_control_behind_a_tag_is_refused_as_such() {
 
 proptest! {
     #[test]
-    fn a_tag_changes_only_the_size(
+    fn a_tag_changes_the_size_and_by_whom_a_frame_is_regulated(
         builder in builders(), payload in payloads(), flow_id: u16, regulated in any::<(u64, u32)>(),
     ) {
         let before = build(&builder, &payload);
         let (cpid, timestamp) = regulated;
         let cn = CongestionTag::Cn(CnTag { flow_id, ethertype: 0 });
         let regulated = RateTag { cpid, timestamp, ..RateTag::default() };
-        for tag in [cn, CongestionTag::RateRegulated(regulated)] {
+        let by = CongestionPointId::new(cpid);
+        for (tag, regulated_by) in [(cn, None), (CongestionTag::RateRegulated(regulated), by)] {
             let mut octets = before.clone();
             congestion_tag::insert(&mut octets, tag, &ProjectTypes::DEFAULT)?;
             let plain = look(&before)?;
             let size = Bytes::new((octets.len() as u64 + 4).max(64));
-            prop_assert_eq!(look(&octets)?, FrameHeaders { size, ..plain });
+            prop_assert_eq!(look(&octets)?, FrameHeaders { size, regulated_by, ..plain });
             let marked = mark_congestion(&mut octets);
             prop_assert_eq!(marked, plain.ecn.is_capable());
             prop_assert_eq!((verify_icrc(&octets), verify_checksums(&octets)), (Ok(()), Ok(())));
