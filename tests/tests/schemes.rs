@@ -259,7 +259,7 @@ fn a_reaction_point_never_asks_for_more_than_line_rate() {
                 now = now + Duration::from_ps(random.below(4 * TAU.as_ps()));
                 match random.below(4) {
                     0 => {
-                        bad_news().map(|news| point.on_notification(&news, now));
+                        hear_all(&mut *point, now);
                     }
                     1 => {
                         point.on_notification(&noise(&mut random), now);
@@ -327,12 +327,16 @@ fn bad_news() -> [Notification; 3] {
     ]
 }
 
+fn hear_all(point: &mut dyn ReactionPoint, now: Instant) -> [Heard; 3] {
+    bad_news().map(|news| point.on_notification(&news, now))
+}
+
 #[test]
 fn a_sender_takes_bad_news_of_its_own_scheme_alone() {
     for scheme in SCHEMES.iter().filter(|scheme| scheme.name != none::SCHEME.name) {
         let params = Table::new();
         let mut point = (scheme.reaction_point)(place(&params, 1, "reaction"));
-        let heard = bad_news().map(|news| point.on_notification(&news, Instant::ZERO));
+        let heard = hear_all(&mut *point, Instant::ZERO);
         let refused = heard.iter().filter(|heard| **heard == Heard::Refused).count();
         assert_eq!(refused, heard.len() - 1, "{}: {heard:?}", scheme.name);
     }
@@ -344,12 +348,12 @@ fn where_a_sender_has_a_timer_silence_lets_its_rate_recover() {
     for scheme in SCHEMES {
         let params = Table::new();
         let mut point = (scheme.reaction_point)(place(&params, 1, "reaction"));
-        bad_news().map(|news| point.on_notification(&news, Instant::ZERO));
+        hear_all(&mut *point, Instant::ZERO);
         if point.poll_timeout().is_none() {
             continue;
         }
         for _ in 0..200 {
-            bad_news().map(|news| point.on_notification(&news, Instant::ZERO));
+            hear_all(&mut *point, Instant::ZERO);
         }
         let held = point.state();
         let mut now = Instant::ZERO;
