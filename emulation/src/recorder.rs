@@ -11,7 +11,7 @@
 use crate::capture::{Capture, CaptureStatistics};
 use crate::recorder::bins::{FlowBin, Grid, PortBin, Series};
 use crate::recorder::event_log::{EventLog, EventLogger};
-use crate::recorder::tracks::Tracks;
+use crate::recorder::tracks::{Elapsed, Tracks};
 use crate::wiring::{End, Wiring};
 use crate::witness::Witness;
 use proto::counters::{DeviceReading, FlowId};
@@ -174,7 +174,7 @@ impl Recorder {
     fn close_bin(&mut self, now: Instant, devices: &mut [Box<dyn Device>]) {
         let length = now.since(self.grid.begin());
         let Some(closed) = self.grid.close(now) else { return };
-        self.tracks.take(&self.readings, &closed, length);
+        self.tracks.take(&self.readings, &closed, Elapsed { length, end: now });
         self.events.close_bin(&closed);
         for device in devices {
             device.restart_watermarks();

@@ -55,6 +55,8 @@ struct Group {
     rate: Gauge,
     neutral_since: Option<Instant>,
     ever_reacted: bool,
+    /// What it shows is what it has shown from the first.
+    is_unmoved: bool,
 }
 
 /// What a notification led to.
@@ -180,6 +182,12 @@ impl Pacer {
         Some(member.account(group, now, outlet))
     }
 
+    /// Whether everything that [`Pacer::read`] shows of `group` is as it was from the first, but for
+    /// integrals that anybody can bring up to date.
+    pub fn is_unmoved(&self, group: u32) -> bool {
+        self.groups[group as usize].is_unmoved
+    }
+
     /// Copies what is known of `group` into a flow's reading, integrals closed at `now`.
     pub fn read(&mut self, group: u32, now: Instant, reading: &mut FlowReading) {
         let member = &mut self.groups[group as usize];
@@ -194,7 +202,7 @@ impl Pacer {
 
     /// Starts the extremes of every gauge anew.
     pub fn restart_watermarks(&mut self) {
-        for group in &mut self.groups {
+        for group in self.groups.iter_mut().filter(|group| !group.is_unmoved) {
             group.gap.restart_watermarks();
             group.rate.restart_watermarks();
         }
@@ -230,6 +238,7 @@ impl Group {
             rate: gauge(BitRate::get(shown.rate)),
             neutral_since: reaction.is_released().then_some(now),
             ever_reacted: false,
+            is_unmoved: reaction.is_released(),
             alarm: Alarm::default(),
             lane,
             flow,
@@ -246,6 +255,7 @@ impl Group {
         let state = self.reaction.state();
         if state != self.shown {
             self.shown = state;
+            self.is_unmoved = false;
             self.gap.set(state.gap.as_ps(), now);
             self.rate.set(state.rate.get(), now);
             let kind = EventKind::React { flow: self.flow, gap: state.gap, scalar: state.scalar };
@@ -256,6 +266,7 @@ impl Group {
         } else {
             self.neutral_since = None;
             self.ever_reacted = true;
+            self.is_unmoved = false;
         }
         self.reaction.may_send_at(self.last_departure)
     }

@@ -204,10 +204,19 @@ impl Gauge {
         self.max = self.max.max(value);
     }
 
+    /// ∫ level dt up to `now`, if the level has not changed since it was closed.
+    pub fn integral_at(&self, now: Instant) -> u128 {
+        self.integral + self.held_until(now)
+    }
+
+    fn held_until(&self, now: Instant) -> u128 {
+        u128::from(now.since(self.since).as_ps()) * u128::from(self.value)
+    }
+
     /// Brings the integrals up to `now`.
     pub fn close(&mut self, now: Instant) {
         if self.value > 0 {
-            let held = u128::from(now.since(self.since).as_ps()) * u128::from(self.value);
+            let held = self.held_until(now);
             self.integral += held;
             self.square_integral += held * u128::from(self.value);
         }

@@ -4,6 +4,7 @@ use crate::ids::Priority;
 use crate::units::{BitRate, Bytes, Duration};
 use crate::wire::classify::PriorityMap;
 use crate::wire::ethernet::{MacAddress, Pfc};
+use crate::wire::project::ProjectTypes;
 use serde::{Deserialize, Serialize};
 use std::num::{NonZeroU8, NonZeroU16};
 
@@ -130,6 +131,9 @@ pub struct PauseConfig {
     pub refresh: NonZeroU8,
     /// Which priority a frame has.
     pub priorities: PriorityMap,
+    /// Under which EtherTypes frames of this project go.
+    #[serde(default)]
+    pub project: ProjectTypes,
     /// Who goes first among priorities.
     pub scheduling: EtsConfig,
     /// What each frame takes of the line beyond DA to FCS: preamble and gap, where they count.
@@ -149,6 +153,7 @@ impl Default for PauseConfig {
             pause_time: NonZeroU16::MAX,
             refresh: QUARTER,
             priorities: PriorityMap::BY_DSCP,
+            project: ProjectTypes::DEFAULT,
             scheduling: EtsConfig::default(),
             overhead: Bytes::ZERO,
         }

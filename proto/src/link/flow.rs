@@ -17,6 +17,7 @@ use crate::link::vl_arbiter::VlArbiter;
 use crate::units::{Bytes, Instant};
 use crate::wire::classify::PriorityMap;
 use crate::wire::ethernet::Pfc;
+use crate::wire::project::ProjectTypes;
 
 /// Both halves of flow control, and the arbiter that goes with them.
 #[derive(Clone, Debug)]
@@ -42,6 +43,8 @@ pub struct Pauses {
     pub flow: PauseFlow,
     /// Which priority a frame has.
     pub priorities: PriorityMap,
+    /// Under which EtherTypes frames of this project go.
+    pub project: ProjectTypes,
     arbiter: EtsArbiter,
     buffer: Bytes,
 }
@@ -62,6 +65,7 @@ impl Flow {
             LinkControl::Pause(control) => Flow::Pause(Box::new(Pauses {
                 flow: PauseFlow::new(control, config.rate),
                 priorities: control.priorities,
+                project: control.project,
                 arbiter: EtsArbiter::new(&control.scheduling),
                 buffer: config.buffer,
             })),

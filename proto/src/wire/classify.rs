@@ -6,7 +6,7 @@
 pub mod ethernet;
 pub mod priority_map;
 
-pub use ethernet::classify_ethernet;
+pub use ethernet::{classify_ethernet, classify_ethernet_by};
 pub use priority_map::PriorityMap;
 
 use crate::frame::{FrameClass, FrameHeaders, FrameKind};
