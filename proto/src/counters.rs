@@ -84,6 +84,8 @@ drop_reasons! {
     BufferFull = "buffer_full", EndToEnd;
     /// The queue of a lossy priority at an output is at its limit.
     QueueFull = "queue_full", EndToEnd;
+    /// Too many messages of the switch's own congestion points wait for an output.
+    NotificationOverflow = "notification_overflow", EndToEnd;
     /// The PFC watchdog gave the queue up.
     PauseStorm = "wd_drop", EndToEnd;
     /// For a group address that no bridge forwards.
@@ -104,6 +106,8 @@ drop_reasons! {
     OutOfSequence = "out_of_sequence", EndToEnd;
     /// The sequence number was seen before.
     Duplicate = "duplicate", EndToEnd;
+    /// A congestion notification about no flow that this adapter sends.
+    NotificationFlow = "notification_flow", EndToEnd;
     /// No RoCE that this adapter speaks: another protocol or UDP port, a fragment, another version.
     NotRoce = "not_roce", EndToEnd;
     /// The receive buffer of an adapter with a slow host was full.

@@ -4,7 +4,7 @@
 //! everything is resolved (names are node indexes, times are picoseconds), or with every fault of
 //! the file at once. Each part is read by a file of its own, which also declares its keys.
 
-use crate::frames::TECHNOLOGIES;
+use crate::frames::{self, TECHNOLOGIES};
 use crate::keyfile::document::{self, Data, Datum, Table};
 use crate::keyfile::fields::Fields;
 use crate::keyfile::json_schema;
@@ -222,12 +222,15 @@ fn scale_of(root: &Table) -> Scale {
     let link = inner(&fabric, "link");
     let rate = link.text("rate").and_then(|text| quantity::rate(text).ok());
     let mtu = mtu.filter(|mtu| mtu.get() <= fabric::MTU_MAX);
+    let frame = fabric.text("frame").and_then(|text| quantity::octets(text).ok());
+    let frame = frame.filter(|frame| frame.get() <= fabric::MTU_MAX + frames::TEST);
     let word = fabric.text("technology");
     let technology = TECHNOLOGIES.iter().find(|(name, _)| Some(*name) == word);
     let technology = technology.map_or(Technology::Infiniband, |(_, technology)| *technology);
+    let mtu = mtu.unwrap_or(Bytes::new(fabric::DEFAULT_MTU));
     fabric::scale(
         technology,
-        mtu.unwrap_or(Bytes::new(fabric::DEFAULT_MTU)),
+        frame.unwrap_or_else(|| frames::full_frame(technology, mtu)),
         rate.unwrap_or(fabric::default_rate(technology)),
     )
 }
