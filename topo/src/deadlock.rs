@@ -40,9 +40,8 @@ pub fn found(waits: &Waits, recorded: &[&Holds]) -> Vec<Deadlock> {
     for window in edges.windows(EDGES_MIN as usize) {
         let [stable, .., now] = window else { continue };
         for tc in 0..16 {
-            let stands = |other: &Deadlock| {
-                other.tc == tc && other.over.is_none_or(|over| over > *now)
-            };
+            let stands =
+                |other: &Deadlock| other.tc == tc && other.over.is_none_or(|over| over > *now);
             if found.iter().any(stands) {
                 continue;
             }

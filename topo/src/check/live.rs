@@ -18,6 +18,8 @@ pub mod ibfc;
 pub mod ibrx;
 pub mod neighbour;
 pub mod pfc;
+pub mod pfcwd;
+pub mod qos;
 pub mod record;
 pub mod stage;
 pub mod stimulus;
