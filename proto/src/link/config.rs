@@ -1,6 +1,7 @@
 //! What a port is told about its link: rate, sizes, and what keeps it lossless.
 
 use crate::ids::Priority;
+use crate::link::outage::Outage;
 use crate::units::{BitRate, Bytes, Duration};
 use crate::wire::classify::PriorityMap;
 use crate::wire::ethernet::{MacAddress, Pfc};
@@ -134,6 +135,8 @@ pub struct PauseConfig {
     pub scheduling: EtsConfig,
     /// What each frame takes of the line beyond DA to FCS: preamble and gap, where they count.
     pub overhead: Bytes,
+    /// When the link is down: ascending, none within another.
+    pub outages: Vec<Outage>,
 }
 
 impl Default for PauseConfig {
@@ -151,6 +154,7 @@ impl Default for PauseConfig {
             priorities: PriorityMap::BY_DSCP,
             scheduling: EtsConfig::default(),
             overhead: Bytes::ZERO,
+            outages: Vec::new(),
         }
     }
 }

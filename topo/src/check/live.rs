@@ -21,6 +21,7 @@ pub mod pfc;
 pub mod pfcwd;
 pub mod qos;
 pub mod record;
+pub mod roce;
 pub mod stage;
 pub mod stimulus;
 pub mod tester;

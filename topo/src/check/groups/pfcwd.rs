@@ -10,8 +10,6 @@ mod storms;
 pub const GROUP: Group =
     Group { name: "PFCWD", subject: "Ethernet: PFC watchdog and deadlock", cases: CASES };
 
-const ALWAYS_UP: &str = "a link of Ethernet is always up: nothing takes one down in a run";
-
 const CASES: &[Case] = &[
     Case {
         id: "PFCWD-01",
@@ -38,7 +36,7 @@ const CASES: &[Case] = &[
         id: "PFCWD-04",
         title: "Detect and restore time",
         source: "tests/pfcwd/test_pfcwd_timer_accuracy.py (20 iterations, checks a middle sample)",
-        note: "",
+        note: "T_detect and T_restore are 40 ms, a look every 10 ms.",
         runs: &[Run::live(live::timing)],
     },
     Case {
@@ -66,14 +64,14 @@ const CASES: &[Case] = &[
         id: "PFCWD-08",
         title: "Link down is not a storm",
         source: "sonic-swss#1523; sonic-mgmt#14205",
-        note: "",
-        runs: &[Run::missing(Level::Engine, ALWAYS_UP), Run::missing(Level::Live, ALWAYS_UP)],
+        note: "An outage is written down in the configuration of a port. A link that is down takes nothing (link_state) and sends nothing; what waits is kept.",
+        runs: &[Run::engine(storms::link_down), Run::live(live::link::is_no_storm)],
     },
     Case {
         id: "PFCWD-09",
         title: "Cyclic buffer dependency found before start",
         source: "opareport validatecreditloops (cornelisnetworks/opa-ff#6); tenstorrent/tt-metal#28207",
-        note: "The cycle is a warning of every command where links are listed by hand (there it may be meant) and a fault in a tree; there is no key allow_cycles. It is named port by port; priorities do not matter, for all of them go one way.",
+        note: "The cycle is a warning of every command where links are listed by hand (there it may be meant) and a fault in a tree; there is no key allow_cycles. It is named port by port; priorities do not matter, for all of them go one way. On L the same of a run with daemons, told before one is started.",
         runs: &[
             Run::engine(circles::found_before_start),
             Run::live(circles::found_before_start_live),
@@ -83,7 +81,7 @@ const CASES: &[Case] = &[
         id: "PFCWD-10",
         title: "Deadlock seen at run time",
         source: "sonic-mgmt#20841 (PCBB deadlock test); tt-metal#54650 (silent credit hang)",
-        note: "On E as well. An output that has been held without a break for four bins of the recording takes part; an input waits for those outputs of its switch to which some route leads from it.",
+        note: "On E as well. An output that has been held without a break for four bins of the recording takes part; an input waits for those outputs of its switch to which some route leads from it. On L 40 Gb/s slowed down 4000 times: a bin is 80 ms of the wall.",
         runs: &[Run::engine(circles::seen_at_run_time), Run::live(live::ring::seen_at_run_time)],
     },
 ];

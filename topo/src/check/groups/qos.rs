@@ -23,14 +23,14 @@ const CASES: &[Case] = &[
         id: "QOS-01",
         title: "DSCP → queue, all 64",
         source: "sai_qos_tests.py DscpMappingPB",
-        note: "A queue is an output's priority: there are eight, each its own queue.",
+        note: "A queue is an output's priority: there are eight, each its own queue. On L the map of a scenario (upper three bits); others on E.",
         runs: &[Run::engine(maps::dscp_to_queue), Run::live(live::maps::dscp_to_queue)],
     },
     Case {
         id: "QOS-02",
         title: "DSCP → priority group, PCP → queue/PG",
         source: "DscpToPgMapping, Dot1pToQueueMapping, Dot1pToPgMapping",
-        note: "A priority group is an input's priority: one map leads to group and queue alike.",
+        note: "A priority group is an input's priority: one map leads to group and queue alike. On L the maps of a scenario; others on E.",
         runs: &[Run::engine(maps::to_priority_group), Run::live(live::maps::to_priority_group)],
     },
     Case {
@@ -72,7 +72,7 @@ const CASES: &[Case] = &[
         id: "QOS-08",
         title: "Watermarks",
         source: "PGSharedWatermarkTest, PGHeadroomWatermarkTest, QSharedWatermarkTest, BufferPoolWatermarkTest",
-        note: "The rounding unit is an octet. Clearing is an act of its own (restart), never one of reading.",
+        note: "The rounding unit is an octet. Clearing is an act of its own (restart), never one of reading. On L nothing clears them before the run is over: clearing is left to E.",
         runs: &[Run::engine(room::watermarks_stay), Run::live(live::room::watermarks_stay)],
     },
     Case {
@@ -96,7 +96,7 @@ const CASES: &[Case] = &[
         id: "QOS-11",
         title: "Full mesh sanity",
         source: "FullMeshTrafficSanity, TrafficSanityTest",
-        note: "",
+        note: "On L four adapters, all priorities lossless.",
         runs: &[Run::engine(mesh::full_mesh), Run::live(live::mesh::full_mesh)],
     },
 ];

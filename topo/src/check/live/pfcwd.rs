@@ -7,6 +7,7 @@
 //!        3 ─▶ 5       beside it              13 ─▶ 14       a frame gets out now and then
 //! ```
 
+pub mod link;
 pub mod ring;
 
 use super::cached::Cached;

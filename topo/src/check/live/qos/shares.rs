@@ -90,6 +90,7 @@ pub fn dwrr_shares() -> Finding {
 
 /// When and how many strict frames come beside a backlog: first all at once, then two in five.
 const STRICT_COUNT: u32 = 200;
+const STRICT_EVERY: Duration = Duration::from_ps(TIME.as_ps() * 5 / 2);
 const LATER: Instant = ms(430);
 
 fn strict() -> Result<Record, Failure> {
@@ -103,7 +104,7 @@ fn strict() -> Result<Record, Failure> {
     });
     script.at(OPEN, |tester| tester.pfc(4, 0xff, 0));
     for number in 0..STRICT_COUNT {
-        let at = LATER + TIME * 5 * u64::from(number) / 2;
+        let at = LATER + STRICT_EVERY * u64::from(number);
         script.at(at, |tester| {
             tester.send_frame(5, &frame(&roce(5, 4, 7, 0), PAYLOAD));
         });
@@ -119,7 +120,7 @@ pub fn strict_priority() -> Finding {
     let first = &all[..all.len().min(STRICT_COUNT as usize)];
     let strict = count(first, 7) * 1_000 / first.len().max(1);
     ensure(strict > 950, || format!("a strict backlog has {strict} ‰ of the line"))?;
-    let (from, to) = (LATER + us(10_000), LATER + TIME * 5 * u64::from(STRICT_COUNT) / 2);
+    let (from, to) = (LATER + us(10_000), LATER + STRICT_EVERY * u64::from(STRICT_COUNT));
     let here = record.packets(4).filter(|seen| seen.at >= from && seen.at < to);
     let here: Vec<u8> = here.filter_map(|seen| priority(&seen.frame)).collect();
     let line = (to.since(from).as_ps() / TIME.as_ps()) as usize;
