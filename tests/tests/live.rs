@@ -12,6 +12,8 @@
 mod hostile;
 #[path = "live/laboratory.rs"]
 mod laboratory;
+#[path = "live/ring.rs"]
+mod ring;
 
 use hostile::{Pace, impostor, nonsense, stranger, udp_ports};
 use laboratory::{Ended, Running, alone, eventually, in_repository, pause};
