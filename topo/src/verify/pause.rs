@@ -176,8 +176,8 @@ impl Silences {
                 None => return tally.not_checked("frames whose priority is not known", 1),
             },
         };
-        let Some(silence) = silences[priority] else { return };
         tally.checked("frames against pauses", 1);
+        let Some(silence) = silences[priority] else { return };
         let octets = if seen.is_cut() { seen.wire_size } else { frame.octets.len() };
         let size = ethernet_size(octets);
         let begun = |size: Bytes| seen.at_ns.saturating_sub(ns(size.time_at(rate)));

@@ -14,9 +14,9 @@ use proto::wire::internet::{Ipv4, Udp};
 use proto::wire::roce::{NetworkHeaders, PacketBuilder};
 
 const RATE: BitRate = BitRate::gbps(40);
-/// 938 octets of payload: 1000 octets DA to FCS, 200 ns.
-const PAYLOAD: usize = 938;
-const FRAME_NS: u64 = 200;
+/// 1010 octets DA to FCS are 202 ns.
+const PAYLOAD: usize = 948;
+const FRAME_NS: u64 = 202;
 /// A hundred quanta of 512 bits at 40 Gb/s.
 const HUNDRED_NS: u64 = 1_280;
 /// What 40 Gb/s gives: 118 quanta of 12.8 ns, rounded up.
@@ -98,8 +98,9 @@ fn report(file: &[u8], pause: Option<Pausing>) -> Report {
 /// The frames, by number, that break the rule.
 fn found(pausing: Pausing, frames: &[Passed]) -> Vec<u64> {
     let report = report(&capture(Some(RATE), frames, usize::MAX), Some(pausing));
-    assert!(report.findings.iter().all(|finding| finding.rule == "paused"), "{report:?}");
-    report.findings.iter().map(|finding| finding.frame).collect()
+    // All have one PSN, which is another rule's business.
+    let ours = report.findings.iter().filter(|finding| finding.rule == "paused");
+    ours.map(|finding| finding.frame).collect()
 }
 
 #[test]
