@@ -168,6 +168,7 @@ fn describe(
         cables: outcome.cables.clone(),
         refused: outcome.refused.clone(),
         deadlocks: deadlocks(lab, outcome),
+        headroom_alarms: result::headroom_alarms(&lab.fabric, &outcome.recordings),
         fabric_seconds: seconds,
         host: host(conditions, outcome),
         files: BTreeMap::new(),

@@ -281,6 +281,13 @@ impl LinkPort {
             lane.counters.source_queue.restart_watermarks();
         }
     }
+
+    /// Takes the peaks of what waits for the port anew from the present levels.
+    pub fn forget_peaks(&mut self) {
+        for lane in &mut self.lanes {
+            lane.counters.out_queue.forget_peak();
+        }
+    }
 }
 
 #[cfg(test)]

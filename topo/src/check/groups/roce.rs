@@ -51,7 +51,7 @@ const CASES: &[Case] = &[
         id: "ROCE-04",
         title: "ECT codepoints",
         source: "RFC 3168 §5",
-        note: "Only data is marked: an acknowledgement that says ECT passes as it is, for nobody would answer its mark.",
+        note: "A switch marks by the IP header alone, so an acknowledgement that says ECT is marked too, as adapters exist that send it so; ours do not. CNPs are never marked (ROCE-06).",
         runs: &[Run::engine(marking::code_points), Run::live(live::marking::code_points)],
     },
     Case {
