@@ -60,7 +60,7 @@ drop_reasons! {
     Icrc = "icrc", EndToEnd;
     /// The checksum of an IPv4 header, or that of a UDP datagram, is wrong.
     Checksum = "checksum", EndToEnd;
-    /// The sender marked it as bad at its end.
+    /// The sender marked it as bad at its end, or its FCS was wrong.
     Aborted = "aborted", EndToEnd;
     /// Larger than the port's MTU.
     Mtu = "mtu", EndToEnd;
@@ -191,6 +191,9 @@ pub struct Gauge {
     pub min: u64,
     /// The greatest since the watermarks were taken.
     pub max: u64,
+    /// The greatest since the run began, or since [`Gauge::forget_peak`].
+    #[serde(default)]
+    pub peak: u64,
     /// ∫ level dt, in level · picoseconds, closed at `since`.
     pub integral: u128,
     /// ∫ level² dt, in level² · picoseconds, for spreads over time.
@@ -206,6 +209,7 @@ impl Gauge {
         self.value = value;
         self.min = self.min.min(value);
         self.max = self.max.max(value);
+        self.peak = self.peak.max(value);
     }
 
     /// ∫ level dt up to `now`, if the level has not changed since it was closed.
@@ -231,6 +235,11 @@ impl Gauge {
     pub fn restart_watermarks(&mut self) {
         self.min = self.value;
         self.max = self.value;
+    }
+
+    /// Takes the peak anew from the present level.
+    pub fn forget_peak(&mut self) {
+        self.peak = self.value;
     }
 }
 

@@ -144,6 +144,14 @@ pub enum EventKind {
         /// On which priorities; bit n is priority n, and the event stands at the lowest.
         priorities: u8,
     },
+    /// What came in after XOFF has taken more than four fifths of the headroom kept for it: told once
+    /// a port and priority. Source: algorithms.md 7 (alarm).
+    HeadroomAlarm {
+        /// Of the headroom.
+        used: Bytes,
+        /// All of it.
+        headroom: Bytes,
+    },
     /// The PFC watchdog found a queue that waits and is paused all the time.
     Storm {
         /// For how long it had been.

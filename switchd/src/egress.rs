@@ -261,6 +261,23 @@ impl Egress {
         }
     }
 
+    /// A frame on its way to `place` was refused for want of room.
+    pub fn on_refused(
+        &mut self,
+        place: Placed,
+        size: Bytes,
+        queues: &Queues,
+        port: &LinkPort,
+        now: Instant,
+    ) {
+        if place.lane.index() >= self.points.len() {
+            return;
+        }
+        let blocked = port.blocked_since(place.lane).or(self.stall_of_frame_under_way(place.lane));
+        let sample = self.sample(place, queues, port, blocked);
+        self.points[place.lane.index()].on_drop(size, &sample, now);
+    }
+
     /// A frame became first of its queue.
     pub fn on_head(
         &mut self,

@@ -63,6 +63,16 @@ impl Switch {
     }
 }
 
+impl Switch {
+    /// Takes the watermarks that operators see anew from the present levels.
+    pub fn clear_watermarks(&mut self) {
+        self.ports.iter_mut().for_each(LinkPort::forget_peaks);
+        if let Some(memory) = &mut self.memory {
+            memory.clear_watermarks();
+        }
+    }
+}
+
 impl Device for Switch {
     fn handle_frame(&mut self, port: PortNumber, frame: Frame, arrived: Instant, now: Instant) {
         let index = port.index();
@@ -147,9 +157,6 @@ impl Device for Switch {
 
     fn restart_watermarks(&mut self) {
         self.ports.iter_mut().for_each(LinkPort::restart_watermarks);
-        if let Some(memory) = &mut self.memory {
-            memory.restart_watermarks();
-        }
     }
 
     fn ports(&self) -> usize {
@@ -166,8 +173,8 @@ fn read_named(
 ) {
     for lane in &into.lanes {
         let LaneReading { tc, counters } = lane;
-        if counters.out_queue.max > 0 {
-            into.named.push((format!("queue{tc}_watermark"), counters.out_queue.max));
+        if counters.out_queue.peak > 0 {
+            into.named.push((format!("queue{tc}_watermark"), counters.out_queue.peak));
         }
         if counters.marks > 0 {
             into.named.push((format!("queue{tc}_ecn_marked_packets"), counters.marks));

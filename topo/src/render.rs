@@ -128,7 +128,10 @@ fn delay_at(settings: &FabricSettings, end: End) -> Duration {
     cable.and_then(|cable| cable.delay).unwrap_or(settings.link.delay)
 }
 
-fn link(settings: &FabricSettings, end: End, buffer: Bytes) -> LinkConfig {
+fn link(scenario: &Scenario, end: End, buffer: Bytes) -> LinkConfig {
+    let settings = &scenario.fabric;
+    let cable = settings.topology.cable_at(end);
+    let here = scenario.outages.iter().filter(|(other, _)| Some(*other) == cable);
     LinkConfig {
         rate: rate_at(settings, end),
         mtu: settings.mtu,
@@ -138,6 +141,7 @@ fn link(settings: &FabricSettings, end: End, buffer: Bytes) -> LinkConfig {
             LinkControl::Pause(pause) => LinkControl::Pause(PauseConfig {
                 address: address(&settings.topology.nodes[end.node], end.port),
                 full_frame: settings.frame,
+                outages: here.map(|(_, outage)| *outage).collect(),
                 ..pause.clone()
             }),
         },
@@ -179,7 +183,7 @@ pub fn switch(scenario: &Scenario, node: usize) -> SwitchConfig {
     };
     let ports = neighbours.iter().enumerate().map(|(index, far)| PortConfig {
         faces_adapter: is_adapter(far),
-        link: link(settings, end(node, index), settings.switch.buffer),
+        link: link(scenario, end(node, index), settings.switch.buffer),
         delay: delay_at(settings, end(node, index)),
         service: service(settings, end(node, index)),
         domain: settings.domain.at(end(node, index)),
@@ -227,7 +231,7 @@ pub fn nic(scenario: &Scenario, node: usize) -> NicConfig {
         cnp_body: common.cnp_body,
         sl2vl: settings.sl2vl.clone(),
         scheme: scenario.scheme.clone(),
-        link: link(settings, end(node, 0), common.buffer),
+        link: link(scenario, end(node, 0), common.buffer),
         traffic: workload::of(scenario, node, &adapters),
         classes: scenario.traffic.classes.clone(),
         adapters,

@@ -24,6 +24,7 @@ pub mod expectations;
 pub mod fabric;
 pub mod faults;
 pub mod measures;
+pub mod outages;
 mod pair;
 pub mod phases;
 pub mod reachability;
@@ -52,6 +53,8 @@ pub struct Scenario {
     pub traffic: traffic::Plan,
     /// Faults injected on purpose.
     pub impairments: Vec<Impairment>,
+    /// Links that are down for a while, ascending.
+    pub outages: Vec<outages::CableOutage>,
     /// Named parts of the run.
     pub phases: Vec<phases::Phase>,
     /// What is measured.
@@ -116,6 +119,12 @@ pub static KEYS: KeyTable = KeyTable {
             kind: Kind::Tables(&faults::KEYS),
             need: Need::Optional,
             about: "faults injected on purpose",
+        },
+        Key {
+            name: "outage",
+            kind: Kind::Tables(&outages::KEYS),
+            need: Need::Optional,
+            about: "links that are down for a while",
         },
         Key {
             name: "phase",
@@ -188,6 +197,7 @@ impl Scenario {
         let scheme = root.table("scheme").and_then(|fields| scheme::read(&fields, problems));
         let traffic = traffic::read(root, fabric.as_ref(), end, problems);
         let impairments = faults::read(root, topology, problems);
+        let outages = outages::read(root, fabric.as_ref(), problems);
         let phases = phases::read(root, end, problems);
         let measures = measures::read(root, topology, &traffic, end, problems);
         let expectations = expectations::read(root, topology, problems);
@@ -201,6 +211,7 @@ impl Scenario {
             scheme: scheme?,
             traffic,
             impairments,
+            outages,
             phases,
             measures,
             expectations,

@@ -1,6 +1,7 @@
 //! What a port is told about its link: rate, sizes, and what keeps it lossless.
 
 use crate::ids::Priority;
+use crate::link::outage::Outage;
 use crate::units::{BitRate, Bytes, Duration};
 use crate::wire::classify::PriorityMap;
 use crate::wire::ethernet::{MacAddress, Pfc};
@@ -150,6 +151,8 @@ pub struct PauseConfig {
     /// What a full data frame takes, DA to FCS, where it is no RoCEv2 packet with one MTU of payload.
     #[serde(default)]
     pub full_frame: Option<Bytes>,
+    /// When the link is down: ascending, none within another.
+    pub outages: Vec<Outage>,
 }
 
 impl Default for PauseConfig {
@@ -169,6 +172,7 @@ impl Default for PauseConfig {
             scheduling: EtsConfig::default(),
             overhead: Bytes::ZERO,
             full_frame: None,
+            outages: Vec::new(),
         }
     }
 }
