@@ -132,7 +132,7 @@ pub fn xon_limit() -> Finding {
 }
 
 /// Headroom for all, in frames: less than each priority of each port may take by itself.
-const HEADROOM_POOL: u64 = 10;
+const HEADROOM_POOL: u64 = 12;
 const GROUPS: [(u8, u8); 6] = [(1, 3), (1, 4), (2, 3), (2, 4), (3, 3), (3, 4)];
 /// When a group is filled up to XOFF, and when with as many as its own headroom would hold.
 const FILLS: (Instant, Instant) = (ms(120), ms(260));

@@ -7,7 +7,7 @@ use crate::check::case::{Failure, Finding, ensure, same};
 use crate::check::groups::roce::notices::{described, is_cnp};
 use crate::check::groups::roce::refusal::{PAYLOAD, odd};
 use crate::check::live::cached::Cached;
-use crate::check::live::ethernet::{DELAY, LOSSLESS, RATE, star};
+use crate::check::live::ethernet::{DELAY, LOSSLESS, RATE, roomy, star};
 use crate::check::live::record::Record;
 use crate::check::live::stage::Stage;
 use crate::check::live::stimulus::slot;
@@ -95,6 +95,7 @@ fn run() -> Result<Record, Failure> {
         )
     };
     let rest = [
+        roomy(""),
         dcqcn("cnp_interval = \"20 ms\""),
         item("talk", "messages = 2\nsize = \"256 B\"\nstart = \"120 ms\""),
         item("class", "transport = \"uc\"\nmessages = 1\nsize = \"64 B\"\nstart = \"100 ms\""),

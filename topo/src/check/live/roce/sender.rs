@@ -4,7 +4,7 @@ use super::dcqcn;
 use crate::check::bench::packets::ethernet::cnp;
 use crate::check::case::{Failure, Finding, ensure};
 use crate::check::live::cached::Cached;
-use crate::check::live::ethernet::{FRAME, FRAME_TIME, LOSSLESS, RATE, star, start};
+use crate::check::live::ethernet::{FRAME, FRAME_TIME, LOSSLESS, RATE, roomy, star, start};
 use crate::check::live::record::Record;
 use crate::check::live::stage::Stage;
 use crate::check::live::tester::Script;
@@ -34,8 +34,9 @@ const TOLD: Instant = ms(300);
 /// A NIC with a backlog hears `count` CNPs.
 fn told(params: &str, duration: &str, count: u32) -> Result<Record, Failure> {
     let rest = format!(
-        "{}[[traffic]]\nname = \"flow\"\nfrom = \"h1\"\nto = \"h2\"\narrivals = \"backlog\"\n\
+        "{}{}[[traffic]]\nname = \"flow\"\nfrom = \"h1\"\nto = \"h2\"\narrivals = \"backlog\"\n\
          size = \"2048 B\"\ntransport = \"uc\"\nstart = \"100 ms\"\n",
+        roomy(""),
         dcqcn(&format!("{STILL}\n{params}"))
     );
     let stage = Stage::new(&star(2, duration, "", &rest), "h1")?;
