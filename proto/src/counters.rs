@@ -84,6 +84,8 @@ drop_reasons! {
     BufferFull = "buffer_full", EndToEnd;
     /// The queue of a lossy priority at an output is at its limit.
     QueueFull = "queue_full", EndToEnd;
+    /// Too many messages of the switch's own congestion points wait for an output.
+    NotificationOverflow = "notification_overflow", EndToEnd;
     /// The PFC watchdog gave the queue up.
     PauseStorm = "wd_drop", EndToEnd;
     /// For a group address that no bridge forwards.
@@ -104,6 +106,8 @@ drop_reasons! {
     OutOfSequence = "out_of_sequence", EndToEnd;
     /// The sequence number was seen before.
     Duplicate = "duplicate", EndToEnd;
+    /// A congestion notification about no flow that this adapter sends.
+    NotificationFlow = "notification_flow", EndToEnd;
     /// No RoCE that this adapter speaks: another protocol or UDP port, a fragment, another version.
     NotRoce = "not_roce", EndToEnd;
     /// The receive buffer of an adapter with a slow host was full.
@@ -208,10 +212,19 @@ impl Gauge {
         self.peak = self.peak.max(value);
     }
 
+    /// ∫ level dt up to `now`, if the level has not changed since it was closed.
+    pub fn integral_at(&self, now: Instant) -> u128 {
+        self.integral + self.held_until(now)
+    }
+
+    fn held_until(&self, now: Instant) -> u128 {
+        u128::from(now.since(self.since).as_ps()) * u128::from(self.value)
+    }
+
     /// Brings the integrals up to `now`.
     pub fn close(&mut self, now: Instant) {
         if self.value > 0 {
-            let held = u128::from(now.since(self.since).as_ps()) * u128::from(self.value);
+            let held = self.held_until(now);
             self.integral += held;
             self.square_integral += held * u128::from(self.value);
         }

@@ -48,6 +48,10 @@ pub enum NoteKind {
     Becn,
     /// A congestion notification packet of its own.
     Cnp,
+    /// A congestion notification message of a switch, IEEE 802.1Qau.
+    Cnm,
+    /// A message of BCN, of a switch.
+    Bcn,
 }
 
 /// Which way a frame went.

@@ -234,6 +234,7 @@ impl LinkPort {
             Flow::Pause(pauses) => {
                 pauses.flow.handle_timeout(now);
                 self.end_pauses(now, log);
+                self.meet_outages(now, log);
             }
         }
     }

@@ -4,6 +4,7 @@
 //! input buffer where credits account for it, nothing where pauses do.
 
 use super::Switch;
+use super::notify::Judged;
 use crate::egress::{Placed, UnderWay};
 use crate::memory::queues::{Queues, Stored};
 use crate::memory::{Admission, HeadroomAlarm};
@@ -36,7 +37,10 @@ pub(super) struct Taken {
 
 impl Switch {
     /// A packet passed its port's checks.
-    pub(super) fn relay(&mut self, port: PortNumber, frame: Frame, packet: Packet) {
+    pub(super) fn relay(&mut self, port: PortNumber, mut frame: Frame, mut packet: Packet) {
+        if let Some(border) = self.borders.get(port.index()) {
+            border.enter(&mut frame, &mut packet.headers);
+        }
         if packet.lane == VirtualLane::MANAGEMENT {
             let destination = Lid::new(packet.headers.destination as u16);
             if destination == Lid::PERMISSIVE || destination == self.lid {
@@ -91,7 +95,7 @@ impl Switch {
         &mut self,
         port: PortNumber,
         output: PortNumber,
-        frame: Frame,
+        mut frame: Frame,
         packet: Packet,
         group: Option<u32>,
     ) {
@@ -111,6 +115,9 @@ impl Switch {
             }
             return self.lose(place, frame, packet, reason);
         }
+        if let Some(border) = self.borders.get(output.index()) {
+            border.leave(&mut frame, lane);
+        }
         let stored = Stored { frame, headers, input: port, input_lane, arrived, group };
         let is_head = self.queues.store(stored, output, lane);
         let place = Placed { input: port, output, lane };
@@ -118,6 +125,7 @@ impl Switch {
         note_queue(&self.queues, place, out, now);
         let (egress, queues) = (&mut self.egress[output.index()], &mut self.queues);
         egress.on_stored(place, is_head, queues, out, now, &mut self.log);
+        self.answer(place, Judged::Tail, now);
     }
 
     /// Why a packet may not join the queue of `output` and `lane`, and the port that counts it.
@@ -243,6 +251,7 @@ impl Switch {
         if has_head {
             let blocked = port.blocked_since(lane).or(waited);
             self.egress[index].on_head(place, blocked, queues, port, end, &mut self.log);
+            self.answer(place, Judged::Head, end);
         }
         self.stirred.insert(output);
         if self.queues.couples_outputs() {

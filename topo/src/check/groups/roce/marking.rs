@@ -110,9 +110,10 @@ pub fn curve() -> Finding {
 }
 
 /// A packet by what it is, with this code point.
-type Kind = (&'static str, fn(Ecn) -> PacketBuilder<'static>);
+pub type Kind = (&'static str, fn(Ecn) -> PacketBuilder<'static>);
 
-const KINDS: [Kind; 5] = [
+/// What carries a code point.
+pub const KINDS: [Kind; 5] = [
     ("RoCEv2 over IPv4", |ecn| with_ecn(&roce(1, 4, LOSSLESS, 7), ecn)),
     ("RoCEv2 over IPv6", |ecn| over_ipv6(&with_ecn(&roce(1, 4, LOSSLESS, 7), ecn))),
     ("tagged RoCEv2", |ecn| {
