@@ -3,7 +3,7 @@
 use super::dcqcn;
 use crate::check::bench::packets::ethernet::{cnp, data, ecn, frame, roce};
 use crate::check::case::{Failure, Finding, ensure, same};
-use crate::check::groups::roce::marking::KINDS;
+use crate::check::groups::roce::marking::{KINDS, of_kind};
 use crate::check::groups::roce::notices::is_cnp;
 use crate::check::groups::roce::refusal::odd;
 use crate::check::live::cached::Cached;
@@ -16,8 +16,6 @@ use crate::check::live::{ms, us};
 use proto::frame::Frame;
 use proto::ids::Ecn;
 use proto::units::{Duration, Instant};
-use proto::wire::infiniband::{Aeth, Bth, ExtendedHeaders, Opcode, Syndrome};
-use proto::wire::roce::PacketBuilder;
 
 static ALL: Cached<Record> = Cached::new(marks_all, |record| record.fidelity.ok);
 static HELD: Cached<Record> = Cached::new(held, |record| record.fidelity.ok);
@@ -35,21 +33,12 @@ fn is_marked(frame: &Frame) -> bool {
 fn stimuli() -> Vec<(String, Frame, Result<Frame, &'static str>)> {
     let codes = [Ecn::NotCapable, Ecn::Capable0, Ecn::Capable1, CE];
     let mut all = Vec::new();
-    for (kind, builder) in KINDS {
+    for kind in KINDS {
         for code in codes {
             let expected = if code == Ecn::NotCapable { code } else { CE };
-            let leaves = frame(&builder(expected), 256);
-            all.push((format!("{kind} of {code:?}"), frame(&builder(code), 256), Ok(leaves)));
+            let name = format!("{} of {code:?}", kind.0);
+            all.push((name, of_kind(kind, code), Ok(of_kind(kind, expected))));
         }
-    }
-    let aeth = Some(Aeth { syndrome: Syndrome::ACK, message_sequence_number: 1 });
-    let extended = ExtendedHeaders { aeth, ..ExtendedHeaders::NONE };
-    let (_, builder) = KINDS[0];
-    for code in codes {
-        let plain = builder(code);
-        let bth = Bth { opcode: Opcode::RC_ACKNOWLEDGE, ..plain.bth };
-        let ack = frame(&PacketBuilder { bth, extended, ..plain }, 0);
-        all.push((format!("an ACK of {code:?}"), ack.clone(), Ok(ack)));
     }
     for odd in odd() {
         let leaves = odd.at_switch.map_or_else(|| Ok(odd.frame.clone()), Err);
@@ -121,7 +110,7 @@ pub fn code_points() -> Finding {
     let count = judge(0..first_odd())?;
     Ok(format!(
         "{count} packets over IPv4 and IPv6, tagged, to other UDP ports, and ACKs: Not-ECT stays, ECT(0) and \
-         ECT(1) of data become CE, CE stays, and not a bit else changes but the IPv4 checksum"
+         ECT(1) become CE, CE stays, and not a bit else changes but the IPv4 checksum"
     ))
 }
 
