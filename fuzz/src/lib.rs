@@ -19,6 +19,7 @@ pub mod scenario;
 pub mod seeds;
 pub mod switch;
 pub mod tape;
+pub mod text;
 
 /// One target.
 #[derive(Clone, Copy)]
@@ -36,6 +37,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "ethernet", check: ethernet::check },
     Target { name: "datagram", check: datagram::check },
     Target { name: "capture", check: capture::check },
+    Target { name: "text", check: text::check },
     Target { name: "scenario", check: scenario::check },
     Target { name: "switch", check: switch::check },
     Target { name: "ethernet_switch", check: ethernet_switch::check },

@@ -8,10 +8,14 @@
     reason = "these tests start the program and send to its sockets"
 )]
 
+#[path = "live/ethernet.rs"]
+mod ethernet;
 #[path = "live/hostile.rs"]
 mod hostile;
 #[path = "live/laboratory.rs"]
 mod laboratory;
+#[path = "live/ring.rs"]
+mod ring;
 
 use hostile::{Pace, impostor, nonsense, stranger, udp_ports};
 use laboratory::{Ended, Running, alone, eventually, in_repository, pause};
@@ -344,22 +348,22 @@ fn an_overloaded_host_makes_a_run_inconclusive_and_never_a_pass() {
 #[test]
 #[ignore = "slow: run with ./test.sh --slow"]
 fn a_million_strange_datagrams_beside_a_flow_are_counted_and_harm_nothing() {
-    besieged(Pace::PerSecond(20_000), 50.0, 1_000_000);
+    besieged(&small(), Pace::PerSecond(20_000), 50.0, 1_000_000);
 }
 
 #[test]
 #[ignore = "slow: run with ./test.sh --slow"]
 fn bursts_of_strange_datagrams_beside_a_flow_are_counted_and_harm_nothing() {
-    besieged(Pace::Bursts, 10.0, 50_000);
+    besieged(&small(), Pace::Bursts, 10.0, 50_000);
 }
 
-/// A flow beside a stranger: passes as without.
-fn besieged(pace: Pace, seconds: f64, datagrams: u64) {
+/// A scenario of 5 ms a frame time beside a stranger: passes as without.
+fn besieged(file: &Path, pace: Pace, seconds: f64, datagrams: u64) -> Ended {
     let _alone = alone();
     let ended = repeated(|| {
-        // 5 ms a frame time, and some seconds around the stranger's.
+        // Some seconds around the stranger's.
         let duration = format!("run.duration=\"{} mtu\"", ((seconds + 4.0) * 200.0) as u64);
-        let running = Running::start(&small(), &["--set", &duration]);
+        let running = Running::start(file, &["--set", &duration]);
         let ports = ports(&running, 2);
         pause(0.5);
         let sent = stranger(&ports, pace, seconds);
@@ -369,6 +373,7 @@ fn besieged(pace: Pace, seconds: f64, datagrams: u64) {
         ended
     });
     assert_passes(&ended);
+    ended
 }
 
 #[test]

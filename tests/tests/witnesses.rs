@@ -12,6 +12,8 @@ mod crcs;
 mod dissection;
 #[path = "witnesses/limits.rs"]
 mod limits;
+#[path = "witnesses/python.rs"]
+mod python;
 #[path = "witnesses/roce.rs"]
 mod roce;
 #[path = "witnesses/tshark.rs"]

@@ -5,4 +5,5 @@ mod ethernet;
 mod headroom;
 mod infiniband;
 mod lossless;
+mod refused;
 mod storms;
