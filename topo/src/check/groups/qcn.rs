@@ -1,8 +1,8 @@
 //! QCN: 802.1Qau: QCN.
 //!
 //! What congestion points find and say is tested in [`feedback`], how senders are slowed and recover in
-//! [`recovery`] (beside a second writing-down of the rules), what comes of both in [`stability`]. The
-//! roles are asked as a device asks them; frames and domains are cases of devices.
+//! [`recovery`] (beside a second writing-down of the rules), what comes of both in [`stability`]: there roles
+//! are asked as a device asks them. What a switch makes of them is in [`devices`].
 
 use crate::check::case::{Case, Failure, Group, Level, Run};
 use proto::congestion::schemes::qcn::SCHEME;
@@ -11,6 +11,7 @@ use proto::ids::{CongestionPointId, PortNumber};
 use proto::random::Random;
 use proto::units::{BitRate, Bytes};
 
+mod devices;
 mod feedback;
 mod recovery;
 mod stability;
@@ -19,7 +20,7 @@ mod stability;
 pub const GROUP: Group = Group { name: "QCN", subject: "802.1Qau: QCN", cases: CASES };
 
 const LATER: &str = "the tester of live cases does not speak Ethernet yet";
-const DEVICES: &str = "switches and NICs do not carry congestion notifications yet";
+const RECEIVER: &str = "the bench has no NIC with a limiter for one destination yet";
 
 const CASES: &[Case] = &[
     Case {
@@ -40,8 +41,8 @@ const CASES: &[Case] = &[
         id: "QCN-03",
         title: "CNM only for congestion-controlled frames",
         source: "802.1Qau cl.31, 33; UNH-IOL group 3",
-        note: "",
-        runs: &[Run::missing(Level::Engine, DEVICES), Run::missing(Level::Live, LATER)],
+        note: "Each port is a congestion point for each priority of its domain; a message that comes back to the same queue is not sampled.",
+        runs: &[Run::engine(devices::only_controlled), Run::missing(Level::Live, LATER)],
     },
     Case {
         id: "QCN-04",
@@ -54,29 +55,29 @@ const CASES: &[Case] = &[
         id: "QCN-05",
         title: "CPID",
         source: "UNH-IOL 33.1.4",
-        note: "",
-        runs: &[Run::missing(Level::Engine, DEVICES), Run::missing(Level::Live, LATER)],
+        note: "The address of the port and, in the last two octets, the priority.",
+        runs: &[Run::engine(devices::cpid), Run::missing(Level::Live, LATER)],
     },
     Case {
         id: "QCN-06",
         title: "Version / reserved bits",
         source: "UNH-IOL 33.1.1, 33.1.2, 33.1.13",
         note: "",
-        runs: &[Run::missing(Level::Engine, DEVICES), Run::missing(Level::Live, LATER)],
+        runs: &[Run::missing(Level::Engine, RECEIVER), Run::missing(Level::Live, LATER)],
     },
     Case {
         id: "QCN-07",
         title: "CN-TAG removal at the edge",
         source: "UNH-IOL 31.2.3, 33.2.4, 32.2.6",
-        note: "",
-        runs: &[Run::missing(Level::Engine, DEVICES), Run::missing(Level::Live, LATER)],
+        note: "A port outside the domain (disabled) touches no tag. On another priority a CN-TAG is not interpreted anywhere.",
+        runs: &[Run::engine(devices::tag_removal), Run::missing(Level::Live, LATER)],
     },
     Case {
         id: "QCN-08",
         title: "Defence modes",
         source: "802.1Qau cl.32.1; UNH-IOL 32.3.4, 32.3.5, 32.3.7",
-        note: "",
-        runs: &[Run::missing(Level::Engine, DEVICES)],
+        note: "The alternate of priority 3 alone is 2. CN-TAGs on the way out: QCN-07.",
+        runs: &[Run::engine(devices::defence_modes)],
     },
     Case {
         id: "QCN-09",
@@ -103,8 +104,8 @@ const CASES: &[Case] = &[
         id: "QCN-12",
         title: "CNM priority",
         source: "802.1Qau cl.32.1",
-        note: "",
-        runs: &[Run::missing(Level::Engine, DEVICES), Run::missing(Level::Live, LATER)],
+        note: "The way back is paused on the congested priority; messages are not data of it.",
+        runs: &[Run::engine(devices::priority_of_messages), Run::missing(Level::Live, LATER)],
     },
 ];
 
