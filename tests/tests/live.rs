@@ -17,6 +17,7 @@ mod laboratory;
 #[path = "live/ring.rs"]
 mod ring;
 
+use emulation::capture::Technology;
 use hostile::{Pace, impostor, nonsense, stranger, udp_ports};
 use laboratory::{Ended, Running, alone, eventually, in_repository, pause};
 use nix::sched::{CpuSet, sched_getaffinity};
@@ -254,6 +255,14 @@ fn sixteen_bursts_pass_live_and_agree_with_their_twins() {
 
 #[test]
 #[ignore = "slow: run with ./test.sh --slow"]
+fn hot_spots_dissolve_live_as_they_do_on_the_virtual_clock() {
+    for name in ["case1-partitioned-qcn", "case1-partitioned-bcn", "case5-qcn"] {
+        assert_agrees_with_its_twin(&format!("zhb/{name}"), &[]);
+    }
+}
+
+#[test]
+#[ignore = "slow: run with ./test.sh --slow"]
 fn a_hundred_and_twenty_eight_nodes_keep_up_at_four_milliseconds() {
     let words = ["--dilate", "1929"];
     let live = assert_agrees_with_its_twin("pfister/large/fat128x16-live-ib-cca", &words);
@@ -271,7 +280,7 @@ fn one_process_a_device_holds_a_frame_time_of_two_milliseconds() {
 }
 
 /// Runs a scenario live and on the virtual clock; ratios to line rate that are expected agree within
-/// 0.03 (design.md 5).
+/// 0.03, on Ethernet 0.05 (design.md 5).
 fn assert_agrees_with_its_twin(name: &str, words: &[&str]) -> Ended {
     let _alone = alone();
     let file = in_repository(&format!("topo/scenarios/{name}.toml"));
@@ -280,18 +289,20 @@ fn assert_agrees_with_its_twin(name: &str, words: &[&str]) -> Ended {
     let live =
         repeated(|| Running::start(&file, &[&["--backend", "udp"], words].concat()).end(600.0));
     assert_passes(&live);
-    for measure in expected_ratios(&file) {
+    let (ratios, tolerance) = expected_ratios(&file);
+    for measure in ratios {
         let [real, ideal] = [&live, &twin].map(|run| run.number(&format!("/measures/{measure}")));
         assert!(
-            (real - ideal).abs() <= 0.03,
+            (real - ideal).abs() <= tolerance,
             "{name}: {measure} is {real} live and {ideal} on the virtual clock"
         );
     }
     live
 }
 
-/// The measures of a scenario that are ratios to line rate and have an expectation.
-fn expected_ratios(file: &Path) -> Vec<String> {
+/// The measures of a scenario that are ratios to line rate and have an expectation, and how far they
+/// may be from their twins.
+fn expected_ratios(file: &Path) -> (Vec<String>, f64) {
     let text = std::fs::read_to_string(file).expect("it is shipped");
     let scenario = Scenario::parse(&text, &[]).expect("it is valid");
     let expected =
@@ -302,7 +313,11 @@ fn expected_ratios(file: &Path) -> Vec<String> {
         .filter(|measure| measure.per == Per::Line && expected(&measure.name));
     let names: Vec<String> = measures.map(|measure| measure.name.clone()).collect();
     assert!(names.len() >= 2, "{}: {names:?}", file.display());
-    names
+    let tolerance = match scenario.fabric.technology {
+        Technology::Infiniband => 0.03,
+        Technology::Ethernet => 0.05,
+    };
+    (names, tolerance)
 }
 
 /// A loop that does nothing, on one core, as important as a worker without real-time priority.

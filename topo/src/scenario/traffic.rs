@@ -9,11 +9,14 @@ use crate::scenario::fabric::FabricSettings;
 use crate::scenario::refuse_duplicates;
 use crate::scenario::repeat::{REPEATS_MAX, Repeat, repeat};
 use crate::topology::Topology;
+use classes::Classes;
 use nicd::config::{Arrivals, ClassConfig, Operation, Transport};
 use proto::ids::ServiceLevel;
 use proto::link::LinkControl;
 use proto::units::{BitRate, Bytes, Instant};
 use proto::wire::classify::PriorityMap;
+
+mod classes;
 
 /// Everything that is sent, and the connection classes it takes.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -470,35 +473,5 @@ fn check_pairs(
     if let Some(node) = lonely {
         let message = format!("{} would send to itself alone", topology.nodes[node].name);
         fields.report(problems, "to", Complaint::new(message, "name another receiver"));
-    }
-}
-
-/// Connection classes as items ask for them. A queue pair's number has room for 255.
-#[derive(Default)]
-struct Classes {
-    list: Vec<ClassConfig>,
-    /// Indexes of those that one item has for itself.
-    own: Vec<usize>,
-}
-
-impl Classes {
-    /// The index of `class`, which joins the list if nobody shares one like it.
-    fn shared(&mut self, class: ClassConfig) -> Option<u8> {
-        let known =
-            |(index, known): (usize, &ClassConfig)| *known == class && !self.own.contains(&index);
-        let found = self.list.iter().enumerate().position(known);
-        u8::try_from(found.unwrap_or_else(|| self.add(class))).ok()
-    }
-
-    /// The index of a new class that nobody else gets.
-    fn own(&mut self, class: ClassConfig) -> Option<u8> {
-        let index = self.add(class);
-        self.own.push(index);
-        u8::try_from(index).ok()
-    }
-
-    fn add(&mut self, class: ClassConfig) -> usize {
-        self.list.push(class);
-        self.list.len() - 1
     }
 }
