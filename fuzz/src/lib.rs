@@ -20,6 +20,7 @@ pub mod scenario;
 pub mod seeds;
 pub mod switch;
 pub mod tape;
+pub mod text;
 
 /// One target.
 #[derive(Clone, Copy)]
@@ -38,6 +39,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "congestion", check: congestion::check },
     Target { name: "datagram", check: datagram::check },
     Target { name: "capture", check: capture::check },
+    Target { name: "text", check: text::check },
     Target { name: "scenario", check: scenario::check },
     Target { name: "switch", check: switch::check },
     Target { name: "ethernet_switch", check: ethernet_switch::check },

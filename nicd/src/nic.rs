@@ -152,6 +152,10 @@ impl Device for Nic {
         }
         match self.port.receive(&frame, arrived, now, &mut self.events) {
             Arrival::Packet(headers) => self.accept(frame, headers, arrived, now),
+            // Who asks nobody for silence sends no MAC control: the buffer serves for a packet.
+            Arrival::Control if frame.kind == FrameKind::Ethernet && !self.is_governor() => {
+                self.adapter.recycle(frame);
+            }
             Arrival::Control => self.link_packets.recycle(frame),
             Arrival::Lost(_) if frame.kind == FrameKind::InfinibandLink => {
                 self.link_packets.recycle(frame);

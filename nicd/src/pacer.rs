@@ -9,7 +9,7 @@ use crate::config::NicConfig;
 use crate::timers::{Alarm, Timer, Timers};
 use proto::congestion::schemes::Scheme;
 use proto::congestion::{
-    Heard, Notification, Permission, Place, ReactionPoint, ReactionState, Scope,
+    Heard, Notification, Permission, Place, ReactionPoint, ReactionState, Scope, Tag,
 };
 use proto::counters::{FlowId, FlowReading, Gauge};
 use proto::events::{DeviceEvent, EventKind, EventLog};
@@ -66,8 +66,8 @@ pub struct Reaction {
     pub permission: Permission,
     /// The scheme's own number, if it has just crossed its logging threshold.
     pub triggered: Option<u64>,
-    /// It made no sense and changed nothing.
-    pub refused: bool,
+    /// What the reaction point made of it.
+    pub heard: Heard,
 }
 
 /// All reaction points of one NIC.
@@ -148,8 +148,30 @@ impl Pacer {
         Reaction {
             permission,
             triggered: (heard == Heard::Crossed).then_some(member.shown.scalar),
-            refused: heard == Heard::Refused,
+            heard,
         }
+    }
+
+    /// What the next data frame of `group` carries if it leaves at `now`.
+    pub fn tag(&self, group: u32, now: Instant) -> Option<Tag> {
+        self.groups[group as usize].reaction.tag(now)
+    }
+
+    /// Whether `group` is held back.
+    pub fn is_limited(&self, group: u32) -> bool {
+        !self.groups[group as usize].reaction.is_released()
+    }
+
+    /// Nothing of `group` waits any longer; when its next frame may leave.
+    pub fn on_queue_empty(
+        &mut self,
+        group: u32,
+        now: Instant,
+        outlet: &mut Outlet<'_>,
+    ) -> Permission {
+        let member = &mut self.groups[group as usize];
+        member.reaction.on_queue_empty(now);
+        member.account(group, now, outlet)
     }
 
     /// A data frame of `group` leaves, its last bit at `end`; when its next one may.

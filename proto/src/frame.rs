@@ -28,6 +28,19 @@ impl FrameKind {
             _ => None,
         }
     }
+
+    /// What a frame of so many octets takes of the line.
+    ///
+    /// A link packet is framed by two delimiter symbols: eight octets for its six. A frame of
+    /// Ethernet has an FCS that is not among its octets; preamble and gap do not count.
+    /// Source: IBTA Vol 1, 7.9.4 (8 symbols in all).
+    pub fn line_size(self, octets: usize) -> Bytes {
+        match self {
+            FrameKind::InfinibandLink => Bytes::new(8),
+            FrameKind::Infiniband => Bytes::new(octets as u64),
+            FrameKind::Ethernet => ethernet_size(octets),
+        }
+    }
 }
 
 /// Whether the checks that protect a frame on a link still have to be made, or are settled.
@@ -70,16 +83,8 @@ impl Frame {
     }
 
     /// The octets that take line time.
-    ///
-    /// A link packet is framed by two delimiter symbols: eight octets for its six. A frame of
-    /// Ethernet has an FCS that is not among its octets; preamble and gap do not count.
-    /// Source: IBTA Vol 1, 7.9.4 (8 symbols in all).
     pub fn line_size(&self) -> Bytes {
-        match self.kind {
-            FrameKind::InfinibandLink => Bytes::new(8),
-            FrameKind::Infiniband => Bytes::new(self.octets.len() as u64),
-            FrameKind::Ethernet => ethernet_size(self.octets.len()),
-        }
+        self.kind.line_size(self.octets.len())
     }
 }
 

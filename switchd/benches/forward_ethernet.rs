@@ -95,7 +95,7 @@ fn config(marks: bool) -> SwitchConfig {
         memory: MemoryConfig { kind: "shared-pool".to_owned(), ..MemoryConfig::default() },
         sl2vl: Vec::new(),
         scheme: SchemeConfig { kind: scheme.to_owned(), params },
-        ports: vec![PortConfig { faces_adapter: true, link, delay: Duration::ZERO }; 8],
+        ports: vec![PortConfig::plain(true, link, Duration::ZERO); 8],
         routes: vec![Route {
             first: DESTINATION,
             last: DESTINATION,

@@ -103,6 +103,11 @@ fn a_few_thousand_random_captures_hold() {
 }
 
 #[test]
+fn a_few_thousand_random_texts_hold() {
+    smoke("text", 4_000);
+}
+
+#[test]
 fn a_few_thousand_random_scenarios_hold() {
     smoke("scenario", 2_000);
 }

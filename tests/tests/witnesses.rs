@@ -14,6 +14,8 @@ mod dissection;
 mod dissector;
 #[path = "witnesses/limits.rs"]
 mod limits;
+#[path = "witnesses/python.rs"]
+mod python;
 #[path = "witnesses/roce.rs"]
 mod roce;
 #[path = "witnesses/tshark.rs"]

@@ -18,6 +18,7 @@ pub mod graph;
 pub mod replay;
 pub mod run;
 pub mod suite;
+pub mod sweep;
 pub mod tune;
 pub mod validate;
 pub mod verify;
@@ -59,6 +60,8 @@ enum Command {
     Run(run::Options),
     /// Run every scenario file of a folder.
     Suite(suite::Options),
+    /// Run a scenario over values of its keys: a table and a figure.
+    Sweep(sweep::Options),
     /// Search a scheme's parameters for settings that restore cold traffic, are fair and are stable.
     Tune(tune::Options),
     /// Check scenario files without starting anything.
@@ -109,6 +112,7 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
         Command::Demo(options) => demo::run(&options, &line),
         Command::Run(options) => run::run(&options, &line),
         Command::Suite(options) => suite::run(&options, &line),
+        Command::Sweep(options) => sweep::run(&options, &line),
         Command::Tune(options) => tune::run(&options, &line),
         Command::Validate(options) => validate::run(&options),
         Command::Check(options) => check::run(&options),

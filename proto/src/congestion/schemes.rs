@@ -5,11 +5,17 @@
 
 use super::{CongestionPoint, NotificationPoint, ParamError, Place, ReactionPoint, Scope};
 
+pub mod bcn;
+#[cfg(test)]
+mod bottleneck;
 pub mod dcqcn;
 mod fecn_marker;
 pub mod ib_cca;
 pub mod none;
+mod pace;
 mod params;
+pub mod qcn;
+mod ratio;
 pub mod rr_cc;
 
 /// One scheme: its name, its source, and how its roles are made from its own parameters.
@@ -35,7 +41,8 @@ pub struct Scheme {
 }
 
 /// Every scheme.
-pub const SCHEMES: &[&Scheme] = &[&none::SCHEME, &ib_cca::SCHEME, &rr_cc::SCHEME, &dcqcn::SCHEME];
+pub const SCHEMES: &[&Scheme] =
+    &[&none::SCHEME, &ib_cca::SCHEME, &rr_cc::SCHEME, &dcqcn::SCHEME, &bcn::SCHEME, &qcn::SCHEME];
 
 /// The scheme called `name`.
 pub fn find(name: &str) -> Option<&'static Scheme> {

@@ -1,9 +1,12 @@
 //! From a configuration to a switch, or to what is wrong with it.
 
 use super::Switch;
+use super::domain::Border;
 use crate::config::{PortConfig, SwitchConfig};
 use crate::egress::Egress;
 use crate::egress::marking::Dialect;
+use crate::egress::notify::Herald;
+use crate::egress::service::Service;
 use crate::memory::Memory;
 use crate::memory::headroom::MemoryError;
 use crate::memory::models::{self, Inlet, Model, Room};
@@ -90,6 +93,7 @@ impl Switch {
                 .iter()
                 .map(|port| output(&config, port, dialect))
                 .collect::<Result<_, _>>()?,
+            borders: config.ports.iter().filter(|_| ethernet).map(Border::new).collect(),
             due: vec![Instant::NEVER; count],
             queues: queues(&config, lanes, dialect),
             memory: if ethernet { Some(memory(&config, model)?) } else { None },
@@ -216,5 +220,7 @@ fn output(config: &SwitchConfig, port: &LinkPort, dialect: Dialect) -> Result<Eg
             random: Random::stream(config.seed, &config.name, &purpose),
         })
     });
-    Ok(Egress::new(points.collect(), config.ports.len(), dialect))
+    let egress = Egress::new(points.collect(), config.ports.len(), dialect);
+    let herald = Herald::new(&described.link, &described.domain);
+    Ok(egress.with_herald(herald).with_service(Service::new(&described.service)))
 }

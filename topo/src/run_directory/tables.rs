@@ -77,6 +77,27 @@ pub(super) fn ports(record: &RunRecord<'_>, out: &mut super::Sealed) -> io::Resu
     table.finish()
 }
 
+/// `counters.csv`: totals at the stop under operators' names, and losses by reason.
+pub(super) fn counters(record: &RunRecord<'_>, out: &mut super::Sealed) -> io::Result<u64> {
+    let mut table = Table::new(out, &["port", "counter", "value"])?;
+    let mut rows = Vec::new();
+    for recording in record.recordings {
+        for (node, reading) in recording.nodes.iter().zip(&recording.last) {
+            for (index, port) in reading.ports.iter().enumerate() {
+                let name = || record.fabric.wiring.end_name(crate::topology::end(*node, index));
+                rows.extend(port.named.iter().map(|(counter, n)| (name(), counter.clone(), *n)));
+                let lost = port.drops.iter().filter(|(_, n)| *n > 0);
+                rows.extend(lost.map(|(why, n)| (name(), format!("drop_{}", why.name()), n)));
+            }
+        }
+    }
+    rows.sort();
+    for row in rows {
+        table.row(row)?;
+    }
+    table.finish()
+}
+
 /// `queues.csv`; only adapters have a source queue.
 pub(super) fn queues(record: &RunRecord<'_>, out: &mut super::Sealed) -> io::Result<u64> {
     let columns = ["t_ps", "dt_ps", "port", "tc", "what", "bytes_min", "bytes_mean", "bytes_max"];

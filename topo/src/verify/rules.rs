@@ -2,7 +2,7 @@
 
 use super::{
     Family, Rule, Settings, congestion, crc, credit, ethernet, lengths, message, notification,
-    refresh, sequence,
+    pause, refresh, sequence,
 };
 
 /// One row: a family of rules.
@@ -25,6 +25,11 @@ pub const FAMILIES: &[Row] = &[
         name: "notification",
         rules: notification::RULES,
         make: |_| Box::new(notification::Notifications),
+    },
+    Row {
+        name: "pause",
+        rules: pause::RULES,
+        make: |settings| Box::new(pause::Silences::new(settings)),
     },
     Row {
         name: "congestion",

@@ -30,6 +30,9 @@ impl LinkPort {
         let Flow::Pause(pauses) = &self.flow else {
             unreachable!("frames of Ethernet are for ports with pause")
         };
+        if pauses.outages.is_down() {
+            return Err((DropReason::LinkState, 0));
+        }
         if MacControl::is_announced(&frame.octets) {
             return self.receive_mac_control(frame, arrived, log);
         }
