@@ -22,6 +22,7 @@ pub mod sweep;
 pub mod tune;
 pub mod validate;
 pub mod verify;
+pub mod wireshark;
 
 /// How a command ended (design.md 5). Of several runs the highest of 5, 4, 1, 0 counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -83,6 +84,8 @@ enum Command {
     Decode(decode::Options),
     /// Put frames together from what decode writes.
     Encode(encode::Options),
+    /// Teach Wireshark the project's frames, and to check CRCs.
+    Wireshark(wireshark::Options),
     /// Play the part of the switch daemon.
     #[command(disable_help_flag = true)]
     Switchd(Part),
@@ -121,6 +124,7 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
         Command::Verify(options) => verify::run(&options),
         Command::Decode(options) => decode::run(&options),
         Command::Encode(options) => encode::run(&options),
+        Command::Wireshark(options) => wireshark::run(&options),
         Command::Switchd(part) => {
             return daemon::main(NodeKind::Switch, part.arguments.into_iter(), switchd::make);
         }

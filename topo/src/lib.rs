@@ -28,3 +28,4 @@ pub mod terminal;
 pub mod topology;
 pub mod tune;
 pub mod verify;
+pub mod wireshark;
