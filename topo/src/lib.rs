@@ -2,6 +2,7 @@
 
 pub mod calibration;
 pub mod campaign;
+pub mod chart;
 pub mod check;
 pub mod command;
 pub mod compare;
@@ -18,8 +19,10 @@ pub mod measure;
 pub mod names;
 pub mod render;
 pub mod replay;
+pub mod report;
 pub mod routes;
 pub mod run_directory;
+pub mod saturation;
 pub mod scenario;
 pub mod shapes;
 pub mod terminal;

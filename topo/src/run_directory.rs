@@ -134,11 +134,12 @@ pub fn write(
     record: &RunRecord<'_>,
 ) -> Result<BTreeMap<String, FileSummary>, WriteError> {
     type Writer = fn(&RunRecord<'_>, &mut Sealed) -> io::Result<u64>;
-    let files: [(&str, Writer); 7] = [
+    let files: [(&str, Writer); 8] = [
         ("ports.csv", tables::ports),
         ("queues.csv", tables::queues),
         ("rates.csv", tables::rates),
         ("flows.csv", tables::flows),
+        ("counters.csv", tables::counters),
         ("fidelity.csv", tables::fidelity),
         ("events.jsonl", events::write),
         ("topology.json", topology::write),

@@ -1,10 +1,14 @@
 //! `run.json`: the verdict and everything that leads to it (design.md 5).
 
 use crate::fabric::Fabric;
+use crate::measure::Measure;
 use crate::measure::latencies::Latencies;
 use crate::measure::value::Value;
 use crate::measure::verdict::{Judgement, Measured, Verdict};
 use crate::run_directory::{FileSummary, WriteError};
+use crate::saturation::Saturation;
+use crate::scenario::measures;
+use crate::scenario::say::Said;
 use emulation::recorder::Recording;
 use proto::counters::Drops;
 use serde::{Deserialize, Serialize};
@@ -35,6 +39,12 @@ pub struct RunResult {
     pub verdict: Verdict,
     /// Every measure: a number, names in an order, or null with the reason in `events.jsonl`.
     pub measures: BTreeMap<String, Option<Value>>,
+    /// What each measure is: of what, where, and over which window.
+    #[serde(default)]
+    pub definitions: BTreeMap<String, Definition>,
+    /// The scenario's own sentence about the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub say: Option<Said>,
     /// Every expectation with what became of it.
     pub expectations: Vec<Judgement>,
     /// Whether the host kept up.
@@ -57,6 +67,9 @@ pub struct RunResult {
     pub phases: Vec<Phase>,
     /// The scheme's parameters and where they come from.
     pub parameters: Vec<Parameter>,
+    /// Which outputs were roots of congestion and who waited behind them.
+    #[serde(default)]
+    pub saturation: Saturation,
     /// Message latencies by class.
     pub completion: BTreeMap<String, Completion>,
     /// Datagrams and records from outside that the sockets refused, by reason; empty on the virtual
@@ -66,6 +79,37 @@ pub struct RunResult {
     /// Outputs that were seen to wait for each other in a circle; left out if none were.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deadlocks: Vec<DeadlockLine>,
+}
+
+/// What a measure is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Definition {
+    /// The quantity, a counter by its own name.
+    pub of: String,
+    /// Where, as the scenario names it.
+    pub at: Vec<String>,
+    /// Begin of the (first) window, picoseconds.
+    pub from_ps: u64,
+    /// Its end.
+    pub to_ps: u64,
+    /// How several values became one.
+    pub reduce: String,
+    /// The unit: `base`, `line` or `mtu`.
+    pub per: String,
+}
+
+impl Definition {
+    /// Of a measure.
+    pub fn of(measure: &Measure) -> Definition {
+        Definition {
+            of: measures::word(measure.of).to_owned(),
+            at: measure.named.clone(),
+            from_ps: measure.from.as_ps(),
+            to_ps: measure.to.as_ps(),
+            reduce: measures::reduction(measure.reduce).to_owned(),
+            per: measures::unit(measure.per).to_owned(),
+        }
+    }
 }
 
 /// A deadlock, in names.
@@ -187,6 +231,8 @@ pub enum Standing {
     Reading,
     /// We differ, on purpose.
     Differs,
+    /// Nobody set it: it is what the program takes by itself.
+    Default,
 }
 
 /// How long messages of one class took, posting to delivery.
