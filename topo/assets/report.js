@@ -158,7 +158,7 @@
     const axis = $("axis"), y = Number(axis.dataset.y);
     const x = (t) => 54 + ((t - zoom[0]) / (zoom[1] - zoom[0])) * 946;
     axis.replaceChildren();
-    for (const t of ticks(zoom[0], zoom[1], 8)) {
+    for (const t of ticks(zoom[0], zoom[1], 10)) {
       draw("path", axis, { class: "zero", d: `M${x(t).toFixed(1)} ${y}v5` });
       draw("text", axis, { x: x(t).toFixed(1), y: y + 19, "text-anchor": "middle" }, grouped(t));
     }

@@ -8,7 +8,7 @@ pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
     for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index) % 3 == 0 {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
             out.push(THIN);
         }
         out.push(digit);
@@ -16,13 +16,19 @@ pub fn grouped(number: u64) -> String {
     out
 }
 
-/// A measured number: three decimals for ratios, fewer for larger ones, grouped from a thousand on.
+/// A measured number: three decimals for ratios, fewer for larger ones and for whole ones, grouped from a
+/// thousand on.
 pub fn measured(value: f64) -> String {
     let size = value.abs();
     if !value.is_finite() {
         return "–".to_owned();
     }
-    if size >= 1_000.0 {
+    let is_whole = value.fract() == 0.0;
+    if value == 0.0 {
+        "0".to_owned()
+    } else if is_whole && (10.0..1_000.0).contains(&size) {
+        format!("{value:.0}")
+    } else if size >= 1_000.0 {
         let sign = if value < 0.0 { "−" } else { "" };
         format!("{sign}{}", grouped(size.round() as u64))
     } else if size >= 100.0 {
@@ -51,15 +57,15 @@ pub fn bound(value: f64) -> String {
 
 /// A share of one as per cent without decimals: `30 %`.
 pub fn per_cent(share: f64) -> String {
-    format!("{:.0} %", share * 100.0)
+    format!("{:.0}\u{a0}%", share * 100.0)
 }
 
 /// A time in MTU times: `8 200 τ`, with a decimal below 100.
 pub fn tau(value: f64) -> String {
     if value.abs() < 100.0 && (value - value.round()).abs() > 0.05 {
-        format!("{value:.1} τ")
+        format!("{value:.1}\u{a0}τ")
     } else {
-        format!("{} τ", grouped(value.max(0.0).round() as u64))
+        format!("{}\u{a0}τ", grouped(value.max(0.0).round() as u64))
     }
 }
 
@@ -75,7 +81,7 @@ pub fn seconds(ps: f64) -> String {
             } else {
                 2
             };
-            return format!("{value:.digits$} {unit}");
+            return format!("{value:.digits$}\u{a0}{unit}");
         }
     }
     "0 s".to_owned()
@@ -87,10 +93,10 @@ pub fn octets(value: f64) -> String {
         if value >= size {
             let number = value / size;
             let digits = usize::from(number < 100.0);
-            return format!("{number:.digits$} {unit}");
+            return format!("{number:.digits$}\u{a0}{unit}");
         }
     }
-    format!("{value:.0} B")
+    format!("{value:.0}\u{a0}B")
 }
 
 /// `1 link`, `2 links`.

@@ -15,9 +15,9 @@ fn numbers_are_written_for_people() {
     assert_eq!(number::measured(f64::NAN), "–");
     assert_eq!((number::bound(0.8), number::bound(31.0)), ("0.8".into(), "31".into()));
     assert_eq!(number::bound(0.0), "0");
-    assert_eq!(number::seconds(16.8e9), "16.8 ms");
-    assert_eq!(number::tau(8200.0), "8\u{2009}200 τ");
-    assert_eq!(number::octets(68_428.0), "66.8 KiB");
+    assert_eq!(number::seconds(16.8e9), "16.8\u{a0}ms");
+    assert_eq!(number::tau(8200.0), "8\u{2009}200\u{a0}τ");
+    assert_eq!(number::octets(68_428.0), "66.8\u{a0}KiB");
     assert_eq!(number::count(1, "link", "links"), "1 link");
     assert_eq!(number::sentence(&number::words("cold_ports")), "Cold ports");
 }

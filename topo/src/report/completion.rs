@@ -50,7 +50,7 @@ pub fn card(facts: &Facts<'_>) -> Markup {
             @if rows.is_empty() {
                 p class="how" { "No messages were counted." }
             } @else {
-                (quantiles::svg(&rows, 570.0, &title, |v| number::tau(v), |v| number::tau(v)))
+                (quantiles::svg(&rows, 570.0, &title, number::tau, number::tau))
             }
             @if left_out > 0 { p class="how" { (left_out) " further rows are in " code { "run.json" } "." } }
         }

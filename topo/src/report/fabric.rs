@@ -19,12 +19,12 @@ pub fn section(facts: &Facts<'_>) -> Markup {
             p class="kicker" { "Where the fabric stands still" }
             h2 { (super::facts::standstill(facts)) }
             p class="how" {
-                "A line stands out by the share of time in which a frame was ready there and "
-                (verb.0) "; bars show what each port receives. Sources stand left and ports right, so "
-                "a switch below the top shows twice."
+                "A line stands out by the share of time in which a frame was ready there and " (verb.0)
+                "; bars show what each port receives."
             }
-            div class=(if facts.base.is_some() { "two" } else { "one" }) {
+            div class="two" {
                 @for side in facts.sides() { (pane(facts, side)) }
+                @if facts.base.is_none() { (super::tables::trees(facts)) }
             }
             div class="legend" {
                 span { "no wait" i class="ramp" {} "always waiting (wider, too)" }
@@ -111,6 +111,11 @@ fn boxes(layout: &Layout) -> Markup {
     }
 }
 
+/// From one row to the next.
+fn pitch(layout: &Layout, rows: &[(usize, f64)]) -> f64 {
+    rows.get(1).map_or(layout.row, |second| second.1 - rows[0].1)
+}
+
 /// Every how many rows one has its name.
 fn label_step(row: f64) -> usize {
     let least = (LABEL_PITCH / row).ceil() as usize;
@@ -120,14 +125,10 @@ fn label_step(row: f64) -> usize {
 /// Sources with their dots, ports with their bars.
 fn ends(facts: &Facts<'_>, side: &Side<'_>, layout: &Layout, bin: Option<usize>) -> Markup {
     let nodes = &side.run.nodes;
-    let step = label_step(
-        layout.sources.len().max(1) as f64 * layout.row / layout.sources.len().max(1) as f64,
-    );
+    let step = label_step(pitch(layout, &layout.sources));
     let name = |node: usize| quantiles::shortened(&nodes[node].name, 7);
     let thick = (layout.row * 0.62).clamp(1.4, 12.0);
-    let pitch =
-        |rows: &[(usize, f64)]| rows.get(1).map_or(layout.row, |second| second.1 - rows[0].1);
-    let thick_ports = (pitch(&layout.ports) * 0.62).clamp(1.4, 12.0);
+    let thick_ports = (pitch(layout, &layout.ports) * 0.62).clamp(1.4, 12.0);
     html! {
         @for (place, (node, y)) in layout.sources.iter().enumerate() {
             @let hold = side.run.output_of(*node).and_then(|o| Some((o, side.run.series[o].hold[bin?])));
@@ -148,7 +149,7 @@ fn ends(facts: &Facts<'_>, side: &Side<'_>, layout: &Layout, bin: Option<usize>)
                 x=(PORTS + 6.0) y=(top) width=(format!("{:.1}", value * BAR)) height=(high) rx="1.5" {}
             @if is_hot {
                 text class="hot strong" x=(PORTS - 4.0) y=(format!("{:.1}", y - 3.0)) text-anchor="end" { (name(*node)) }
-            } @else if layout.sources.len() != layout.ports.len() && place % label_step(pitch(&layout.ports)) == 0 {
+            } @else if layout.sources.len() != layout.ports.len() && place % label_step(pitch(layout, &layout.ports)) == 0 {
                 text class="onbar" x=(PORTS + BAR + 10.0) y=(format!("{:.1}", y + 4.0)) text-anchor="end" { (name(*node)) }
             }
         }
@@ -200,7 +201,7 @@ fn caption(facts: &Facts<'_>, side: &Side<'_>) -> Markup {
         (live("held", 0, side.held[bin])) " of " (side.run.outputs.all.len()) " outputs are " (waits(facts).1)
         ", " (live("sheld", 0, side.sources_held[bin])) " of " (facts.senders.len()) " sources are held up"
         @if !facts.cold.is_empty() && side.cold[bin].is_finite() {
-            "; " (facts.cold_words()) " receive " (live("cold", 2, side.cold[bin]))
+            "; " (facts.cold_words()) " received " (live("cold", 2, side.cold[bin]))
         }
         @if !facts.hot.is_empty() && side.hot[bin].is_finite() {
             ", " (facts.hot_names()) " " (live("hot", 2, side.hot[bin]))

@@ -7,7 +7,7 @@ use crate::measure::value::Value;
 use crate::measure::verdict::{Judgement, Verdict};
 use crate::run_directory::result::Definition;
 use crate::saturation::HELD;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// One run on the page.
 #[derive(Debug)]
@@ -51,6 +51,9 @@ pub struct Facts<'a> {
 
 /// A root counts as a hot spot from this share of the run's bins on.
 const HOT_SHARE: f64 = 0.05;
+/// … if what waited behind it, summed over bins, is at least this share of what waited behind the
+/// greatest.
+const HOT_WEIGHT: f64 = 0.2;
 /// An adapter that never received or sent more than this share of its line takes no part.
 const TRACE: f64 = 0.002;
 
@@ -168,14 +171,23 @@ fn names(run: &Run, base: Option<&Run>) -> (String, String) {
     }
 }
 
-/// Adapters that a root leads to, often enough.
+/// Adapters that a root leads to, often enough and with enough behind it: where a fabric drains, many
+/// outputs are roots of one or two others for a while.
 fn hot_names(run: &Run) -> impl Iterator<Item = &str> {
-    let trees = &run.result.saturation.trees;
-    let enough = (run.bins as f64 * HOT_SHARE).max(2.0);
-    let adapters: BTreeSet<&str> =
-        run.nodes.iter().filter(|node| node.is_adapter()).map(|node| node.name.as_str()).collect();
-    let hot = trees.iter().filter(move |tree| tree.bins as f64 >= enough);
-    hot.map(|tree| tree.feeds.as_str()).filter(move |name| adapters.contains(name))
+    let mut weights: BTreeMap<usize, (usize, usize)> = BTreeMap::new();
+    for moment in &run.moments {
+        for (root, members) in &moment.trees {
+            let (bins, weight) = weights.entry(*root).or_default();
+            (*bins, *weight) = (*bins + 1, *weight + members.len() + 1);
+        }
+    }
+    let most = weights.values().map(|(_, weight)| *weight).max().unwrap_or(0);
+    let (least_bins, least) = (run.bins as f64 * HOT_SHARE, most as f64 * HOT_WEIGHT);
+    let hot = weights
+        .into_iter()
+        .filter(move |(_, (bins, weight))| *bins as f64 >= least_bins && *weight as f64 >= least);
+    let fed = hot.map(|(root, _)| &run.nodes[run.outputs.all[root].to]);
+    fed.filter(|node| node.is_adapter()).map(|node| node.name.as_str())
 }
 
 fn mean_of(run: &Run, nodes: &[usize]) -> Vec<f64> {
@@ -201,18 +213,25 @@ fn counted(run: &Run, of: impl Fn(usize) -> bool) -> Vec<f64> {
 fn window(run: &Run) -> (u64, u64) {
     let whole = (run.length_tau() * run.result.tau_ps as f64) as u64;
     let of = |judged: &&Judgement| run.result.definitions.get(&judged.measure);
-    let definition = leading(run).first().and_then(|judged| of(&judged));
+    let definition = leading(run).first().and_then(of);
     definition.map_or((0, whole), |definition| (definition.from_ps, definition.to_ps.min(whole)))
 }
 
-/// The expectations that matter most: those that the scenario's sentence speaks of, then its others in
-/// order.
+/// The expectations that matter most: those that the scenario's sentence speaks of, then those over the
+/// same window as the first of them, then the others, each in the order of the scenario.
 pub fn leading(run: &Run) -> Vec<&Judgement> {
     let named = run.result.say.iter().flat_map(|said| &said.measures);
     let all = &run.result.expectations;
     let mut order: Vec<&Judgement> =
         named.filter_map(|name| all.iter().find(|judged| judged.measure == *name)).collect();
-    for judged in all {
+    let window = |judged: &Judgement| {
+        let definition = run.result.definitions.get(&judged.measure);
+        definition.map(|definition| (definition.from_ps, definition.to_ps))
+    };
+    let first = order.first().and_then(|judged| window(judged));
+    let (same, others): (Vec<&Judgement>, Vec<&Judgement>) =
+        all.iter().partition(|judged| first.is_some() && window(judged) == first);
+    for judged in same.into_iter().chain(others) {
         if !order.iter().any(|known| std::ptr::eq(*known, judged)) {
             order.push(judged);
         }
@@ -323,32 +342,38 @@ fn miss(judged: &Judgement) -> f64 {
 /// What the tree pane shows, as a title.
 pub fn standstill(facts: &Facts<'_>) -> String {
     let run = facts.run.run;
-    let links = run.outputs.all.len();
-    let tree = run.result.saturation.trees.first().filter(|tree| tree.size > 0);
-    let before = facts.base.as_ref().and_then(|base| base.run.result.saturation.trees.first());
-    match (tree, before) {
-        (Some(tree), _) => {
-            let size = number::count(tree.size, "output waits", "outputs wait");
-            let tau = |ps: u64| number::tau(ps as f64 / run.result.tau_ps.max(1) as f64);
-            let sources = match tree.sources {
-                0 => String::new(),
-                n => format!(", {} among them", number::count(n, "source", "sources")),
-            };
-            format!("Up to {size} behind {}{sources}, at {}", tree.feeds, tau(tree.size_at_ps))
-        }
-        (None, Some(before)) if before.size > 0 => format!(
-            "With {} no tree grows; without it {} outputs wait behind {}",
-            facts.run.name, before.size, before.feeds
-        ),
-        _ if run.result.saturation.strays.is_empty() => {
-            format!("Nothing stands still: no tree grows on {links} outputs")
-        }
-        _ => {
-            let strays = &run.result.saturation.strays;
-            let n = number::count(strays.len() as u64, "output was", "outputs were");
-            format!("{n} held without a root, {} longest", strays[0].port)
-        }
+    let waiting = |side: &Side<'_>| {
+        let mean = side.run.mean_over(&side.held, facts.window.0, facts.window.1);
+        mean.unwrap_or(0.0).round() as u64
+    };
+    if let Some(base) = &facts.base {
+        return format!(
+            "In the measured window {} of {} outputs wait with {}, {} with {}",
+            waiting(base),
+            base.run.outputs.all.len(),
+            base.name,
+            waiting(&facts.run),
+            facts.run.name
+        );
     }
+    let Some(tree) = run.result.saturation.trees.first().filter(|tree| tree.size > 0) else {
+        return match run.result.saturation.strays.first() {
+            None => format!("Nothing stands still on {} outputs", run.outputs.all.len()),
+            Some(stray) => {
+                let n = run.result.saturation.strays.len() as u64;
+                let n = number::count(n, "output was", "outputs were");
+                format!("{n} held without a root, {} longest", stray.port)
+            }
+        };
+    };
+    let size = number::count(tree.size, "output waits", "outputs wait");
+    let sources = match tree.sources {
+        0 => String::new(),
+        n => format!(", {} among them", number::count(n, "source", "sources")),
+    };
+    let tau = |ps: u64| number::tau(ps as f64 / run.result.tau_ps.max(1) as f64);
+    let (first, last) = (tau(tree.first_ps), tau(tree.last_ps));
+    format!("Up to {size} behind {}{sources}, between {first} and {last}", tree.feeds)
 }
 
 /// What receivers got, phase by phase, as a title.
@@ -361,13 +386,15 @@ pub fn over_time(facts: &Facts<'_>) -> String {
     let phases = &run.result.phases;
     let steps: Vec<String> = phases
         .iter()
-        .filter_map(|phase| Some(format!("{} {}", mean(phase.from_ps, phase.to_ps)?, phase.name)))
+        .filter_map(|phase| {
+            Some(format!("{} in “{}”", mean(phase.from_ps, phase.to_ps)?, phase.name))
+        })
         .collect();
     if steps.len() > 1 && steps.len() <= 4 {
-        return format!("{} received {} of line rate", number::sentence(&who), steps.join(", "));
+        return format!("{who} received {} of line rate", steps.join(", "));
     }
     match mean(facts.window.0, facts.window.1) {
-        Some(value) => format!("{} received {value} of line rate", number::sentence(&who)),
+        Some(value) => format!("{who} received {value} of line rate"),
         None => "Nobody received anything".to_owned(),
     }
 }

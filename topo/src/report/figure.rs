@@ -204,7 +204,7 @@ fn axis(facts: &Facts<'_>, bottom: f64) -> Markup {
     let x = |t: f64| LEFT + t / facts.length * (RIGHT - LEFT);
     html! {
         g id="axis" data-y=(format!("{bottom:.0}")) {
-            @for t in scale::ticks(0.0, facts.length, 8) {
+            @for t in scale::ticks(0.0, facts.length, 10) {
                 path class="zero" d=(format!("M{:.1} {bottom:.0}v5", x(t))) {}
                 text x=(format!("{:.1}", x(t))) y=(format!("{:.0}", bottom + 19.0)) text-anchor="middle" { (number::grouped(t as u64)) }
             }

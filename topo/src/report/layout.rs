@@ -19,8 +19,6 @@ const TOP: f64 = 14.0;
 /// A switch's box.
 #[derive(Clone, Debug)]
 pub struct Shape {
-    /// Which node.
-    pub node: usize,
     /// Its middle.
     pub x: f64,
     /// Its middle.
@@ -108,7 +106,7 @@ fn header(run: &Run, columns: &[Vec<usize>], column: usize) -> String {
 fn common_stem(run: &Run, nodes: &[usize]) -> String {
     let stems: Vec<&str> = nodes.iter().map(|node| stem(&run.nodes[*node].name)).collect();
     match stems.split_first() {
-        Some((first, rest)) if !first.is_empty() && rest.iter().all(|other| other == first) => {
+        Some((first, rest)) if first.len() > 1 && rest.iter().all(|other| other == first) => {
             (*first).to_owned()
         }
         _ => "switches".to_owned(),
@@ -261,8 +259,7 @@ impl Drawing<'_> {
                 let half = (ways * 7.0 / 2.0 + 4.0).min(step / 2.0 - 1.5).clamp(3.0, height * 0.42);
                 let letters = label.chars().count().min(9) as f64;
                 let wide = (letters * 3.4 + 5.0).max(11.0);
-                let shape =
-                    Shape { node: *node, x: x_of(column), y, half, wide, label: label.to_owned() };
+                let shape = Shape { x: x_of(column), y, half, wide, label: label.to_owned() };
                 shapes.insert(own, shape);
             }
         }

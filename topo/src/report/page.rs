@@ -48,7 +48,10 @@ pub fn html(facts: &Facts<'_>) -> String {
                     (ports::section(facts))
                     section class="two" { (completion::card(facts)) (ports::waiters(facts)) }
                     (tables::expectations(facts))
-                    section class="two" { (tables::parameters(facts)) div { (tables::trees(facts)) (tables::counters(facts)) } }
+                    section class="two" { (tables::parameters(facts)) div {
+                        @if facts.base.is_some() { (tables::trees(facts)) }
+                        (tables::counters(facts))
+                    } }
                     section { (tables::again(facts)) }
                     p class="foot" {
                         "Times in τ, the time of one full frame on a link: " (number::seconds(result.tau_ps as f64)) " in the fabric"

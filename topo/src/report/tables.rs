@@ -99,8 +99,8 @@ pub fn parameters(facts: &Facts<'_>) -> Markup {
                 th { "where from" }
             } }
             tbody { @for parameter in rows { tr {
-                td { code { (clipped(&parameter.name, 36)) } }
-                td { (clipped(&parameter.value, 90)) }
+                td { code { (clipped(&parameter.name, 28)) } }
+                td { (clipped(&parameter.value, 60)) }
                 @if facts.base.is_some() {
                     td { @match changed(parameter) { Some(was) => b { (clipped(&was, 40)) }, None => span class="sub" { "same" } } }
                 }
@@ -133,7 +133,7 @@ fn source(parameter: &Parameter) -> Markup {
     };
     html! {
         span class=(class) {
-            (sign) (clipped(&parameter.source, 80))
+            (sign) (clipped(&parameter.source, 64))
             @if let Some(value) = &parameter.source_value { ": file has " (clipped(value, 30)) }
         }
     }

@@ -88,7 +88,7 @@ fn lede(facts: &Facts<'_>) -> Markup {
     html! {
         @if let (Some(base), Some(judged)) = (&facts.base, contrast(facts)) {
             @let was = base.run.result.measures.get(&judged.measure).and_then(Option::as_ref);
-            "With " (base.name) " " (number::words(&judged.measure)) " is " b { (facts::written(was)) }
+            "With " b { (base.name) } " " (number::words(&judged.measure)) " is " b { (facts::written(was)) }
             ", here " b { (facts::written(judged.value.as_ref())) } ". "
         }
         @if all > 0 { (met) " of " (number::count(all as u64, "expectation", "expectations")) " met. " }
@@ -105,14 +105,23 @@ fn lede(facts: &Facts<'_>) -> Markup {
     }
 }
 
-/// The leading number that the baseline has too.
+/// The number to tell against the baseline's: the one of the scenario's sentence, else the one that
+/// differs most.
 fn contrast<'a>(facts: &Facts<'a>) -> Option<&'a Judgement> {
     let base = facts.base.as_ref()?;
-    let has = |judged: &&Judgement| {
-        let was = base.run.result.measures.get(&judged.measure).and_then(Option::as_ref);
-        was.is_some_and(|was| was.number().is_some())
+    let difference = |judged: &Judgement| {
+        let was = base.run.result.measures.get(&judged.measure).and_then(Option::as_ref)?;
+        let (was, is) = (was.number()?, judged.value.as_ref()?.number()?);
+        Some((was - is).abs() / was.abs().max(is.abs()).max(1e-9))
     };
-    facts::leading(facts.run.run).into_iter().find(has)
+    let known: Vec<(f64, &Judgement)> = facts::leading(facts.run.run)
+        .into_iter()
+        .filter_map(|judged| Some((difference(judged)?, judged)))
+        .collect();
+    let told = facts.run.run.result.say.is_some();
+    let first = known.first().filter(|_| told).copied();
+    let most = known.into_iter().reduce(|a, b| if b.0 > a.0 { b } else { a });
+    first.or(most).map(|(_, judged)| judged)
 }
 
 fn inconclusive(result: &RunResult) -> Markup {

@@ -90,7 +90,7 @@ impl Say {
                     Some(Value::Number(number)) if *in_per_cent => {
                         format!("{:.0} %", number * 100.0)
                     }
-                    Some(Value::Number(number)) => crate::terminal::summary::number(Some(*number)),
+                    Some(Value::Number(number)) => crate::chart::number::measured(*number),
                     Some(names) => names.to_string(),
                 }
             }
