@@ -25,6 +25,11 @@ const LEFT: f64 = 150.0;
 /// Room for the last tick's label.
 const RIGHT: f64 = 24.0;
 
+/// How high the picture of so many rows is.
+pub fn height(rows: usize) -> f64 {
+    16.0 + rows as f64 * ROW + 22.0
+}
+
 /// The picture of some rows; `tick` writes a value of the axis, `value` a median.
 pub fn svg(
     rows: &[Row],
@@ -33,23 +38,34 @@ pub fn svg(
     tick: impl Fn(f64) -> String,
     value: impl Fn(f64) -> String,
 ) -> Markup {
+    html! {
+        svg viewBox=(format!("0 0 {width:.0} {:.0}", height(rows.len()))) role="img" aria-label=(label) {
+            (group(rows, width, tick, value))
+        }
+    }
+}
+
+/// The same as a part of another picture.
+pub fn group(
+    rows: &[Row],
+    width: f64,
+    tick: impl Fn(f64) -> String,
+    value: impl Fn(f64) -> String,
+) -> Markup {
     let values = rows.iter().flat_map(|row| row.quantiles.iter().flatten().copied());
     let axis = Log::over(values, LEFT, width - RIGHT);
-    let bottom = 16.0 + rows.len() as f64 * ROW;
-    let height = bottom + 22.0;
+    let bottom = height(rows.len()) - 22.0;
     html! {
-        svg viewBox=(format!("0 0 {width:.0} {height:.0}")) role="img" aria-label=(label) {
-            @if let Some(axis) = axis {
-                @for decade in axis.decades() {
-                    @let x = format!("{:.1}", axis.at(decade));
-                    path class="gridline" d=(format!("M{x} 12V{bottom}")) {}
-                    text x=(x) y=(format!("{:.0}", bottom + 16.0)) text-anchor="middle" { (tick(decade)) }
-                }
+        @if let Some(axis) = axis {
+            @for decade in axis.decades() {
+                @let x = format!("{:.1}", axis.at(decade));
+                path class="gridline" d=(format!("M{x} 12V{bottom}")) {}
+                text x=(x) y=(format!("{:.0}", bottom + 16.0)) text-anchor="middle" { (tick(decade)) }
             }
-            text x="0" y=(format!("{:.0}", bottom + 16.0)) { "median, 25–75, 1–99 %" }
-            @for (place, row) in rows.iter().enumerate() {
-                (self::row(row, axis.as_ref(), 30.0 + place as f64 * ROW, width, &value))
-            }
+        }
+        text x="0" y=(format!("{:.0}", bottom + 16.0)) { "median, 25–75, 1–99 %" }
+        @for (place, row) in rows.iter().enumerate() {
+            (self::row(row, axis.as_ref(), 30.0 + place as f64 * ROW, width, &value))
         }
     }
 }

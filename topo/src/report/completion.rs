@@ -3,9 +3,8 @@
 use super::facts::Facts;
 use crate::chart::number;
 use crate::chart::quantiles::{self, Row};
-use crate::run_directory::result::{Completion, RunResult};
 use maud::{Markup, html};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// Rows at most; scenarios may have many traffic items.
 const ROWS_MAX: usize = 12;
@@ -13,7 +12,7 @@ const ROWS_MAX: usize = 12;
 /// The card.
 pub fn card(facts: &Facts<'_>) -> Markup {
     let tau_ns = facts.run.run.result.tau_ps.max(1) as f64 / 1_000.0;
-    let of: Vec<_> = facts.sides().map(|side| (side, classes(&side.run.result))).collect();
+    let of: Vec<_> = facts.sides().map(|side| (side, side.run.result.completions())).collect();
     let names: BTreeSet<&String> = of.iter().flat_map(|(_, classes)| classes.keys()).collect();
     let mut rows = Vec::new();
     for name in &names {
@@ -57,29 +56,9 @@ pub fn card(facts: &Facts<'_>) -> Markup {
     }
 }
 
-/// `burst.1`, `burst.2`, … as one `burst`: messages add, quantiles are the worst of them.
-fn classes(result: &RunResult) -> BTreeMap<String, Completion> {
-    let mut merged: BTreeMap<String, Completion> = BTreeMap::new();
-    for (item, completion) in &result.completion {
-        if completion.messages == 0 && completion.unfinished == 0 {
-            continue;
-        }
-        let (stem, number) = item.rsplit_once('.').unwrap_or((item, ""));
-        let stem = if number.parse::<u32>().is_ok() { stem } else { item };
-        let into = merged.entry(stem.to_owned()).or_default();
-        into.messages += completion.messages;
-        into.unfinished += completion.unfinished;
-        for (quantile, ns) in &completion.quantiles_ns {
-            let worst = into.quantiles_ns.entry(quantile.clone()).or_default();
-            *worst = (*worst).max(*ns);
-        }
-    }
-    merged
-}
-
 /// The largest class in words.
 fn title(facts: &Facts<'_>, tau_ns: f64) -> String {
-    let classes = classes(&facts.run.run.result);
+    let classes = facts.run.run.result.completions();
     let Some((name, largest)) = classes.iter().max_by_key(|(_, c)| c.messages) else {
         return "Nothing was to be completed".to_owned();
     };

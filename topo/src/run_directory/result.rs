@@ -246,6 +246,27 @@ pub struct Completion {
     pub quantiles_ns: BTreeMap<String, u64>,
 }
 
+impl RunResult {
+    /// The completion of the traffic items, `burst.1`, `burst.2`, … as one `burst`: messages add,
+    /// quantiles are the worst of them. Items without messages are left out.
+    pub fn completions(&self) -> BTreeMap<String, Completion> {
+        let mut merged: BTreeMap<String, Completion> = BTreeMap::new();
+        let used = self.completion.iter().filter(|(_, c)| c.messages > 0 || c.unfinished > 0);
+        for (item, completion) in used {
+            let (stem, number) = item.rsplit_once('.').unwrap_or((item, ""));
+            let is_repeated = number.parse::<u32>().is_ok();
+            let into = merged.entry(if is_repeated { stem } else { item }.to_owned()).or_default();
+            into.messages += completion.messages;
+            into.unfinished += completion.unfinished;
+            for (quantile, ns) in &completion.quantiles_ns {
+                let worst = into.quantiles_ns.entry(quantile.clone()).or_default();
+                *worst = (*worst).max(*ns);
+            }
+        }
+        merged
+    }
+}
+
 /// The completion of every traffic item at the stop. A flow that several items share counts its
 /// unfinished messages under the first.
 pub fn completion(fabric: &Fabric, recordings: &[Recording]) -> BTreeMap<String, Completion> {
