@@ -16,6 +16,7 @@ pub mod encode;
 pub mod files;
 pub mod graph;
 pub mod replay;
+pub mod report;
 pub mod run;
 pub mod suite;
 pub mod sweep;
@@ -70,6 +71,8 @@ enum Command {
     Check(check::Options),
     /// Lay finished runs side by side: a table, and a figure.
     Compare(compare::Options),
+    /// Make the page of a finished run, or of two side by side.
+    Report(report::Options),
     /// Measure what this host sustains in live runs, and remember it.
     Calibrate(calibrate::Options),
     /// Check whether this host can make live runs, and what would make them better.
@@ -117,6 +120,7 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
         Command::Validate(options) => validate::run(&options),
         Command::Check(options) => check::run(&options),
         Command::Compare(options) => compare::run(&options),
+        Command::Report(options) => report::run(&options),
         Command::Calibrate(options) => calibrate::run(&options, &line),
         Command::Doctor(options) => doctor::run(&options),
         Command::Graph(options) => graph::run(&options),

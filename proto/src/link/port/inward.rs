@@ -66,8 +66,7 @@ impl LinkPort {
             }
         }
         // Those of receivers say it by a bit, those of switches are of no queue pair.
-        let is_message =
-            headers.class == FrameClass::Notification && headers.queue_pair == 0;
+        let is_message = headers.class == FrameClass::Notification && headers.queue_pair == 0;
         counters.notes_rx += u64::from(headers.becn || is_message);
     }
 }
