@@ -6,6 +6,7 @@
 
 pub mod bench;
 pub mod capture;
+pub mod congestion;
 pub mod datagram;
 pub mod ethernet;
 pub mod ethernet_switch;
@@ -35,6 +36,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "packet", check: packet::check },
     Target { name: "link_packet", check: link_packet::check },
     Target { name: "ethernet", check: ethernet::check },
+    Target { name: "congestion", check: congestion::check },
     Target { name: "datagram", check: datagram::check },
     Target { name: "capture", check: capture::check },
     Target { name: "text", check: text::check },

@@ -27,6 +27,7 @@ pub fn seeds(target: &str) -> Vec<Vec<u8>> {
         "packet" => (0..40).map(|n| [&[n % 8], &packet(&tape(48), n)[..]].concat()).collect(),
         "link_packet" => (0..24).map(|n| link_packet(&tape(4), n)).collect(),
         "ethernet" => (0..40).map(|n| ethernet(&tape(64), n)).collect(),
+        "congestion" => (0..24).map(|n| congestion(&tape(120), n)).collect(),
         "datagram" => (0..24).map(|n| datagrams(&tape(200), n)).collect(),
         "capture" => (0..24).map(|n| capture(&tape(160), n)).collect(),
         "text" => (0..24).map(|n| text(&tape(64), n)).collect(),
@@ -51,6 +52,26 @@ fn packet(tape: &[u8], n: u8) -> BytesMut {
     }
     frame.octets.truncate(700);
     frame.octets
+}
+
+/// A message, a tag or a test frame, some of them cut.
+fn congestion(tape: &[u8], n: u8) -> Vec<u8> {
+    // By mode: a CNM of 8 octets of sample; a CN-TAG before it; what the subtype says; IPv4.
+    let mut octets = tape.to_vec();
+    let mode = n % 4 | n & 8;
+    let body = 1 + 14 + if mode & 8 != 0 { 4 } else { 0 };
+    octets[0] = mode;
+    match mode & 3 {
+        0 => octets[body] = 0,
+        1 => octets[body + 2..body + 4].copy_from_slice(&[0x22, 0xe7]),
+        2 => octets[body] = n / 4 % 4,
+        _ => octets[body] = 0x45,
+    }
+    octets[body + 1] &= 0x3f;
+    octets[body + 22..body + 24].copy_from_slice(&[0, 8]);
+    octets[body + 19] = 8;
+    octets.truncate(if n % 5 == 4 { usize::from(n) * 4 } else { tape.len() });
+    octets
 }
 
 /// A frame in one of the ways in which people write hex.

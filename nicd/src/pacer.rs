@@ -162,6 +162,11 @@ impl Pacer {
         !self.groups[group as usize].reaction.is_released()
     }
 
+    /// Whether `group` has ever been held back.
+    pub fn has_reacted(&self, group: u32) -> bool {
+        self.groups[group as usize].ever_reacted
+    }
+
     /// Nothing of `group` waits any longer; when its next frame may leave.
     pub fn on_queue_empty(
         &mut self,

@@ -84,6 +84,7 @@ fn smoke(name: &str, rounds: u32) {
 fn a_few_thousand_random_packets_hold() {
     smoke("packet", 20_000);
     smoke("link_packet", 20_000);
+    smoke("congestion", 20_000);
 }
 
 #[test]

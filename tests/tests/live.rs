@@ -8,6 +8,8 @@
     reason = "these tests start the program and send to its sockets"
 )]
 
+#[path = "live/dissector.rs"]
+mod dissector;
 #[path = "live/ethernet.rs"]
 mod ethernet;
 #[path = "live/hostile.rs"]

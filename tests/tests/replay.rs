@@ -254,7 +254,11 @@ fn a_replay_is_the_same_twice() {
 /// `None` where the program is not built.
 ///
 /// A host that is busy with other tests makes the run inconclusive; the account holds all the same.
-fn replayed_live(file: &Path, at: &str) -> Option<(serde_json::Value, Vec<CapturedFrame>)> {
+fn replayed_live(
+    file: &Path,
+    at: &str,
+    dilation: u64,
+) -> Option<(serde_json::Value, Vec<CapturedFrame>)> {
     let own = std::env::current_exe().expect("a test has a path");
     let profile = own.parent().and_then(Path::parent).expect("target/<profile>/deps/<test>");
     let program = profile.join("pausebed");
@@ -265,7 +269,8 @@ fn replayed_live(file: &Path, at: &str) -> Option<(serde_json::Value, Vec<Captur
     let folder = tempfile::tempdir().expect("a temporary folder");
     let mut command = Command::new(program);
     command.arg("replay").arg(file).arg("--out").arg(folder.path());
-    command.args(["--at", at, "--backend", "udp", "--set", "run.dilate=500", "--json"]);
+    command.args(["--at", at, "--backend", "udp", "--json"]);
+    command.arg("--set").arg(format!("run.dilate={dilation}"));
     let output = command.output().expect("it can be started");
     let talk = String::from_utf8_lossy(&output.stderr);
     assert!(matches!(output.status.code(), Some(0 | 4)), "{:?}: {talk}", output.status);
@@ -283,7 +288,7 @@ fn replayed_live(file: &Path, at: &str) -> Option<(serde_json::Value, Vec<Captur
 #[test]
 fn a_live_replay_has_the_same_account() {
     let Some(file) = sample() else { return };
-    let Some((_, captured)) = replayed_live(&file, "s0:4") else { return };
+    let Some((_, captured)) = replayed_live(&file, "s0:4", 500) else { return };
     let packets = captured.iter().filter(|one| one.frame.kind == FrameKind::Infiniband);
     assert_eq!(packets.count(), 25 + 13 + 13 + 5);
 }

@@ -10,6 +10,8 @@
 mod crcs;
 #[path = "witnesses/dissection.rs"]
 mod dissection;
+#[path = "witnesses/dissector.rs"]
+mod dissector;
 #[path = "witnesses/limits.rs"]
 mod limits;
 #[path = "witnesses/python.rs"]

@@ -205,6 +205,24 @@ impl Campaign {
         }
     }
 
+    /// Makes the page of every run that has files, beside that of its baseline if it was run too.
+    ///
+    /// A page that cannot be made spoils no run: it is said and that is all.
+    fn report(&self, tasks: &[Task], endings: &[Ending]) {
+        if self.plan.common.no_report {
+            return;
+        }
+        for (task, ending) in tasks.iter().zip(endings) {
+            let (Some(folder), Ending::Done(experiment)) = (&task.folder, ending) else { continue };
+            let baseline = baseline(&experiment.result, tasks, endings);
+            match crate::report::write(folder, baseline) {
+                Ok(file) if !self.plan.common.json => println!("report  {}", file.display()),
+                Ok(_) => {}
+                Err(error) => eprintln!("{}: no report: {error}", task.loaded.scenario.name),
+            }
+        }
+    }
+
     /// Sums up, writes `suite.json`, and chooses the exit code.
     fn conclude(&self, tasks: &[Task], endings: &[Ending]) -> Exit {
         let results: Vec<&RunResult> = endings
@@ -221,6 +239,7 @@ impl Campaign {
         } else if tasks.len() > 1 {
             println!("{}", sums::comparison(&results));
         }
+        self.report(tasks, endings);
         let mut exit = endings.iter().map(exit_of).max().unwrap_or(Exit::Good);
         if let Some(folder) = self.plan.common.out.as_deref().filter(|_| !self.plan.single)
             && let Err(error) = sums::write_suite(folder, tasks_and(tasks, endings))
@@ -230,6 +249,28 @@ impl Campaign {
         }
         exit
     }
+}
+
+/// The run directory of the same experiment without a scheme: of the same seed, and of the same name but
+/// for the scheme in it.
+fn baseline<'a>(result: &RunResult, tasks: &'a [Task], endings: &[Ending]) -> Option<&'a Path> {
+    let stem = |result: &RunResult| {
+        result.scenario.strip_suffix(result.scheme.as_str()).map(str::to_owned)
+    };
+    if result.scheme == "none" {
+        return None;
+    }
+    let own = stem(result)?;
+    let found = tasks.iter().zip(endings).find(|(_, ending)| match ending {
+        Ending::Done(other) => {
+            let other = &other.result;
+            other.scheme == "none"
+                && other.seed == result.seed
+                && stem(other).as_ref() == Some(&own)
+        }
+        Ending::Failed(_) => false,
+    });
+    found.and_then(|(task, _)| task.folder.as_deref())
 }
 
 /// Each task's folder and result, where it has one.

@@ -16,12 +16,14 @@ pub mod encode;
 pub mod files;
 pub mod graph;
 pub mod replay;
+pub mod report;
 pub mod run;
 pub mod suite;
 pub mod sweep;
 pub mod tune;
 pub mod validate;
 pub mod verify;
+pub mod wireshark;
 
 /// How a command ended (design.md 5). Of several runs the highest of 5, 4, 1, 0 counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -69,6 +71,8 @@ enum Command {
     Check(check::Options),
     /// Lay finished runs side by side: a table, and a figure.
     Compare(compare::Options),
+    /// Make the page of a finished run, or of two side by side.
+    Report(report::Options),
     /// Measure what this host sustains in live runs, and remember it.
     Calibrate(calibrate::Options),
     /// Check whether this host can make live runs, and what would make them better.
@@ -83,6 +87,8 @@ enum Command {
     Decode(decode::Options),
     /// Put frames together from what decode writes.
     Encode(encode::Options),
+    /// Teach Wireshark the project's frames, and to check CRCs.
+    Wireshark(wireshark::Options),
     /// Play the part of the switch daemon.
     #[command(disable_help_flag = true)]
     Switchd(Part),
@@ -114,6 +120,7 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
         Command::Validate(options) => validate::run(&options),
         Command::Check(options) => check::run(&options),
         Command::Compare(options) => compare::run(&options),
+        Command::Report(options) => report::run(&options),
         Command::Calibrate(options) => calibrate::run(&options, &line),
         Command::Doctor(options) => doctor::run(&options),
         Command::Graph(options) => graph::run(&options),
@@ -121,6 +128,7 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
         Command::Verify(options) => verify::run(&options),
         Command::Decode(options) => decode::run(&options),
         Command::Encode(options) => encode::run(&options),
+        Command::Wireshark(options) => wireshark::run(&options),
         Command::Switchd(part) => {
             return daemon::main(NodeKind::Switch, part.arguments.into_iter(), switchd::make);
         }

@@ -63,29 +63,6 @@ impl Side {
         let received = received(&folder.join("ports.csv"), &adapters, sum)?;
         Ok(Side { name: result.scenario.clone(), result, received })
     }
-
-    /// The completion of the traffic items, `burst.1`, `burst.2`, … as one `burst`: messages add,
-    /// quantiles are the worst of them.
-    pub fn completions(&self) -> BTreeMap<String, Completion> {
-        let mut merged: BTreeMap<String, Completion> = BTreeMap::new();
-        for (item, completion) in self.result.completion.iter().filter(|(_, c)| c.messages > 0) {
-            let (stem, number) = item.rsplit_once('.').unwrap_or((item, ""));
-            let is_repeated = number.parse::<u32>().is_ok();
-            let into = merged.entry(if is_repeated { stem } else { item }.to_owned());
-            let into = into.or_insert_with(|| Completion {
-                messages: 0,
-                unfinished: 0,
-                quantiles_ns: BTreeMap::new(),
-            });
-            into.messages += completion.messages;
-            into.unfinished += completion.unfinished;
-            for (quantile, ns) in &completion.quantiles_ns {
-                let worst = into.quantiles_ns.entry(quantile.clone()).or_default();
-                *worst = (*worst).max(*ns);
-            }
-        }
-        merged
-    }
 }
 
 /// Gives sides of one name the number of their place, so that they can be told apart.
@@ -196,7 +173,7 @@ pub fn table(sides: &[Side]) -> String {
         row(name.to_owned(), values.into_iter().map(written).collect());
     }
     let completions: Vec<BTreeMap<String, Completion>> =
-        sides.iter().map(Side::completions).collect();
+        sides.iter().map(|side| side.result.completions()).collect();
     let items: BTreeSet<&String> = completions.iter().flat_map(BTreeMap::keys).collect();
     for item in items {
         for quantile in ["p50", "p99"] {
@@ -227,7 +204,7 @@ pub fn json(sides: &[Side]) -> serde_json::Value {
                 "seed": side.result.seed,
                 "verdict": side.result.verdict,
                 "measures": side.result.measures,
-                "completion": side.completions(),
+                "completion": side.result.completions(),
             })
         })
         .collect();

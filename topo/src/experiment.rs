@@ -6,10 +6,13 @@ use crate::measure::evaluate::{RunData, evaluate};
 use crate::measure::verdict::{Judgement, Measured, Verdict, judge};
 use crate::render::{Lab, render};
 use crate::run_directory::result::{
-    self, Conservation, GridSummary, Host, Parameter, Phase, RunResult, SCHEMA, Standing,
+    self, Conservation, Definition, GridSummary, Host, Parameter, Phase, RunResult, SCHEMA,
+    Standing,
 };
 use crate::run_directory::{self, Remark, RemarkKind, RunRecord, WriteError, junit};
+use crate::saturation;
 use crate::scenario::Scenario;
+use crate::scenario::settings::{Origin, Setting};
 use emulation::capture::{CapturePlan, CapturedPort, WhenFull};
 use emulation::wiring::End;
 use proto::frame::Frame;
@@ -102,6 +105,7 @@ impl Experiment {
             .collect();
         if let Some(folder) = conditions.folder {
             result.files = write_files(folder, &lab, &outcome, &nulls)?;
+            write_scenario(folder, scenario)?;
             result::write(folder, &result)?;
             junit::write(folder, &result)?;
         }
@@ -161,7 +165,9 @@ fn describe(
         dilation: outcome.dilation,
         scheme: scenario.scheme.kind.clone(),
         verdict,
+        say: scenario.say.as_ref().map(|say| say.with(&result::flat(measured))),
         measures: result::flat(measured),
+        definitions: lab.measures.iter().map(|m| (m.name.clone(), Definition::of(m))).collect(),
         expectations,
         fidelity: outcome.fidelity,
         conservation,
@@ -176,6 +182,11 @@ fn describe(
         tau_ps: lab.fabric.tau.as_ps(),
         phases: phases(lab),
         parameters: parameters(scenario),
+        saturation: saturation::observe(
+            &lab.fabric,
+            &outcome.recordings,
+            Some(scenario.fabric.switch.buffer),
+        ),
         completion: result::completion(&lab.fabric, &outcome.recordings),
     }
 }
@@ -208,18 +219,45 @@ fn phases(lab: &Lab) -> Vec<Phase> {
     named.collect()
 }
 
+/// The scenario's settings. A comment in the line of one says where it comes from; its first word may
+/// say how: `derived:`, `reading:` or `differs:`.
 fn parameters(scenario: &Scenario) -> Vec<Parameter> {
-    let source = proto::congestion::schemes::find(&scenario.scheme.kind)
-        .map_or(String::new(), |scheme| scheme.source.to_owned());
-    let row = |(name, value): (&String, &toml::Value)| Parameter {
-        name: name.clone(),
-        value: value.to_string(),
-        unit: String::new(),
-        source: source.clone(),
-        standing: Standing::Stated,
-        source_value: None,
+    let scheme = proto::congestion::schemes::find(&scenario.scheme.kind);
+    let scheme = scheme.map_or(String::new(), |scheme| scheme.source.to_owned());
+    let row = |setting: &Setting| {
+        let own = if setting.name.starts_with("scheme.") { &scheme } else { &scenario.source };
+        let (standing, source, source_value) = match &setting.origin {
+            Origin::File(None) => (Standing::Stated, own.clone(), None),
+            Origin::File(Some(comment)) => {
+                let (standing, source) = standing(comment);
+                (standing, source.to_owned(), None)
+            }
+            Origin::Override(old) => (Standing::Differs, "command line".to_owned(), old.clone()),
+            Origin::Default => (Standing::Default, String::new(), None),
+        };
+        Parameter {
+            name: setting.name.clone(),
+            value: setting.value.clone(),
+            unit: String::new(),
+            source,
+            standing,
+            source_value,
+        }
     };
-    scenario.scheme.params.iter().map(row).collect()
+    scenario.settings.iter().map(row).collect()
+}
+
+/// How a value stands to its source, and the source, from the comment beside it.
+fn standing(comment: &str) -> (Standing, &str) {
+    let words = [
+        ("derived:", Standing::Derived),
+        ("reading:", Standing::Reading),
+        ("differs:", Standing::Differs),
+    ];
+    let found = words.iter().find_map(|(word, standing)| {
+        comment.strip_prefix(word).map(|rest| (*standing, rest.trim()))
+    });
+    found.unwrap_or((Standing::Stated, comment))
 }
 
 /// Outputs that waited for each other in a circle.
@@ -237,6 +275,12 @@ fn deadlocks(lab: &Lab, outcome: &Outcome) -> Vec<result::DeadlockLine> {
         circle: deadlock.circle.iter().map(|end| lab.fabric.wiring.end_name(*end)).collect(),
     };
     circles(lab, outcome).iter().map(line).collect()
+}
+
+/// The scenario's file as it was, so that a run directory holds all it takes to repeat the run.
+fn write_scenario(folder: &Path, scenario: &Scenario) -> Result<(), WriteError> {
+    let file = folder.join("scenario.toml");
+    std::fs::write(&file, &scenario.text).map_err(|source| WriteError { file, source })
 }
 
 fn write_files(

@@ -2,6 +2,7 @@
 
 pub mod calibration;
 pub mod campaign;
+pub mod chart;
 pub mod check;
 pub mod command;
 pub mod compare;
@@ -19,8 +20,10 @@ pub mod names;
 pub mod plot;
 pub mod render;
 pub mod replay;
+pub mod report;
 pub mod routes;
 pub mod run_directory;
+pub mod saturation;
 pub mod scenario;
 pub mod shapes;
 pub mod sweep;
@@ -28,3 +31,4 @@ pub mod terminal;
 pub mod topology;
 pub mod tune;
 pub mod verify;
+pub mod wireshark;

@@ -22,6 +22,8 @@ pub struct Measure {
     pub of: Quantity,
     /// Where.
     pub at: At,
+    /// The same as the scenario names it.
+    pub named: Vec<String>,
     /// Start of the window.
     pub from: Instant,
     /// End of the window.
@@ -204,6 +206,8 @@ pub struct Expectation {
     pub min: Option<f64>,
     /// At most this.
     pub max: Option<f64>,
+    /// What theory says it should be.
+    pub theory: Option<f64>,
     /// These nodes in this order, those of a group in any.
     pub order: Option<Vec<Vec<String>>>,
     /// Why, with the source.

@@ -30,7 +30,9 @@ pub mod phases;
 pub mod reachability;
 pub mod repeat;
 pub mod run;
+pub mod say;
 pub mod scheme;
+pub mod settings;
 pub mod traffic;
 pub mod tune;
 
@@ -42,7 +44,7 @@ pub struct Scenario {
     /// Where its numbers come from.
     pub source: String,
     /// The sentence a report opens with.
-    pub say: Option<String>,
+    pub say: Option<say::Say>,
     /// How it is run.
     pub run: run::Run,
     /// What it runs on.
@@ -63,6 +65,12 @@ pub struct Scenario {
     pub expectations: Vec<Expectation>,
     /// What `pausebed tune` searches.
     pub tune: Option<tune::Tune>,
+    /// Its keys with their values and where those come from.
+    pub settings: Vec<settings::Setting>,
+    /// The file, without overrides.
+    pub text: String,
+    /// The overrides, as after `--set`.
+    pub sets: Vec<String>,
     /// What looks wrong but may be meant.
     pub warnings: Vec<Problem>,
 }
@@ -88,7 +96,7 @@ pub static KEYS: KeyTable = KeyTable {
             name: "say",
             kind: Kind::Text,
             need: Need::Optional,
-            about: "the sentence a report opens with",
+            about: "the sentence a report opens with; {measure} and {measure:%} stand for values",
         },
         Key {
             name: "run",
@@ -166,11 +174,13 @@ impl Scenario {
     /// # Errors
     /// Every fault of the file and of the overrides, in the order of the file.
     pub fn parse(text: &str, sets: &[String]) -> Result<Scenario, Problems> {
-        let mut table = document::parse(text)?;
+        let written = document::parse(text)?;
+        let mut table = written.clone();
         let mut problems = Problems::default();
         for set in sets {
             overrides::apply(&mut table, set, &mut problems);
         }
+        let given = table.clone();
         let top = Place::File { line: 1, column: 1 };
         let scale = scale_of(&table);
         settle(&mut table, &KEYS, &top, "", &scale, &mut problems);
@@ -181,7 +191,12 @@ impl Scenario {
             devices::check(scenario, &fabric, &mut problems);
         }
         match scenario {
-            Some(scenario) if problems.is_empty() => Ok(scenario),
+            Some(mut scenario) if problems.is_empty() => {
+                scenario.settings = settings::list(text, &written, &given, &table);
+                text.clone_into(&mut scenario.text);
+                scenario.sets = sets.to_vec();
+                Ok(scenario)
+            }
             _ => Err(problems.in_order()),
         }
     }
@@ -205,7 +220,7 @@ impl Scenario {
         Some(Scenario {
             name: root.text("name")?.to_owned(),
             source: root.text("source")?.to_owned(),
-            say: root.text("say").map(str::to_owned),
+            say: say::read(root, problems),
             run: run?,
             fabric: fabric?,
             scheme: scheme?,
@@ -216,6 +231,9 @@ impl Scenario {
             measures,
             expectations,
             tune,
+            settings: Vec::new(),
+            text: String::new(),
+            sets: Vec::new(),
             warnings: warnings.iter().cloned().collect(),
         })
     }

@@ -23,6 +23,7 @@ pub mod flows;
 pub mod frame;
 pub mod lengths;
 pub mod message;
+pub mod notification;
 pub mod pause;
 pub mod ports;
 pub mod refresh;

@@ -284,6 +284,11 @@ pub struct PortBin {
 }
 
 impl PortBin {
+    /// Octets of data frames sent.
+    pub const fn tx_bytes(&self) -> u64 {
+        self.counts[1]
+    }
+
     /// Octets of data frames received.
     pub const fn rx_bytes(&self) -> u64 {
         self.counts[3]

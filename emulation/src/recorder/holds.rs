@@ -114,7 +114,7 @@ mod tests {
         let mut keeper = HoldKeeper::new([(7, 1)].into_iter());
         let (cause, waited) = (HoldCause::Pfc, Duration::ZERO);
         let at = |us| Instant::ZERO + Duration::from_us(us);
-        let mut tell = |keeper: &mut HoldKeeper, us, tc, kind| {
+        let tell = |keeper: &mut HoldKeeper, us, tc, kind| {
             let port = PortNumber::from_index(0);
             keeper.note(0, &DeviceEvent { at: at(us), port, tc, kind });
         };

@@ -140,7 +140,11 @@ fn permission_counts_from_the_last_departure_and_changes_are_told_once() {
     let mut told = |n: u64, outlet: &mut Outlet<'_>| {
         pacer.on_notification(group, flow(2, 0), &note, at(100 + n), outlet)
     };
-    let reaction = |permission, triggered| Reaction { permission, triggered, refused: false };
+    let reaction = |permission, triggered: Option<u64>| Reaction {
+        permission,
+        triggered,
+        heard: if triggered.is_some() { Heard::Crossed } else { Heard::Taken },
+    };
     assert_eq!(told(1, &mut outlet), reaction(Permission::At(at(110)), None));
     assert_eq!(told(2, &mut outlet), reaction(Permission::At(at(120)), Some(2)));
     assert_eq!(told(3, &mut outlet), reaction(Permission::Stopped, None));

@@ -298,9 +298,11 @@ impl ChannelAdapter {
         reaction.heard
     }
 
-    /// Tells the reaction point of `group` if nothing that it governs waits.
+    /// Tells the reaction point of `group` if nothing that it governs waits. Only schemes of Ethernet have
+    /// limiters that dissolve, and only one that has held something back can.
     pub(super) fn settle(&mut self, group: u32, now: Instant) {
-        if self.schedule.is_idle(group) {
+        let may_dissolve = self.wire.is_roce() && self.pacer.has_reacted(group);
+        if may_dissolve && self.schedule.is_idle(group) {
             let mut outlet = Outlet { timers: &mut self.timers, events: &mut self.events };
             let permission = self.pacer.on_queue_empty(group, now, &mut outlet);
             self.schedule.permit(group, permission, now);

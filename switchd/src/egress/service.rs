@@ -1,7 +1,8 @@
 //! An output that serves its data slower than its line: the hot spot that a port makes.
 //!
 //! A data frame keeps the next one waiting for as long as a line of the service's rate would be busy
-//! with it; time in which nothing waited is not made up for. Whatever is no data passes.
+//! with it; time in which nothing waited is not made up for. What is no data passes, if no data of its
+//! priority is ahead of it.
 //!
 //! Source: the Zurich benchmark, output-generated hot spots.
 

@@ -28,7 +28,8 @@ fn shown(capture: &Path, filter: &str) -> Option<usize> {
     Some(output.stdout.split(|octet| *octet == b'\n').filter(|line| !line.is_empty()).count())
 }
 
-fn captures(ended: &Ended) -> Vec<PathBuf> {
+/// The captures of a run, one a process.
+pub fn captures(ended: &Ended) -> Vec<PathBuf> {
     let files = std::fs::read_dir(ended.out()).expect("a run directory").flatten();
     let files = files.map(|entry| entry.path());
     files.filter(|file| file.extension().is_some_and(|end| end == "pcapng")).collect()

@@ -66,7 +66,7 @@ fn every_capture_of_roce_comes_out_of_a_switch_octet_for_octet_and_in_order() {
 #[test]
 fn a_live_switch_lets_a_capture_of_roce_through_octet_for_octet() {
     let Some(file) = roce().into_iter().next() else { return };
-    let Some((_, output)) = replayed_live(&file, "s0:1") else { return };
+    let Some((_, output)) = replayed_live(&file, "s0:1", 1_500) else { return };
     assert_unchanged(&all_frames(&file), &output, &file);
 }
 

@@ -53,7 +53,7 @@ fn network(which: usize, random: &mut Random) -> NetworkHeaders<'static> {
 }
 
 /// Frames of every opcode of RC, UC and UD over IPv4, IPv6 and GRH, some tagged; then CNPs.
-fn frames() -> Vec<BytesMut> {
+pub fn frames() -> Vec<BytesMut> {
     let mut random = Random::stream(7, "witnesses", "roce");
     let known = Opcode::ALL.iter().filter(|opcode| matches!(opcode.0 >> 5, 0b000 | 0b001 | 0b011));
     let mut frames = Vec::new();

@@ -32,6 +32,9 @@ pub struct Common {
     /// Write run directories here.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// Write no report.html into run directories.
+    #[arg(long)]
+    pub no_report: bool,
     /// Print one JSON document instead of tables.
     #[arg(long)]
     pub json: bool,

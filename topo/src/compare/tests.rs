@@ -23,3 +23,26 @@ fn a_folder_that_is_no_run_is_named() {
     let error = Side::load(folder.path()).expect_err("nothing is there");
     assert!(error.to_string().contains("run.json"), "{error}");
 }
+
+#[test]
+fn a_figure_draws_every_side_and_writes_names_as_text() {
+    let side = |name: &str| Side {
+        name: name.to_owned(),
+        result: serde_json::from_str(RESULT).expect("a result"),
+        received: vec![Rate { at: 1.0, share: 0.5 }, Rate { at: 3.0, share: 0.25 }],
+    };
+    let text = figure::svg(&[side("<none>"), side("ib-cca")]);
+    assert_eq!(text.matches("class=\"side\"").count(), 4, "a line and a sample each");
+    assert!(text.contains("&lt;none&gt; beside ib-cca") && !text.contains("<none>"));
+    assert_eq!(text.matches("class=\"dot\"").count(), 2, "a median each");
+    assert!(text.contains("prefers-color-scheme:dark"));
+}
+
+const RESULT: &str = r#"{"schema":1,"scenario":"x","source":"","seed":1,"backend":"virtual","dilation":null,
+    "scheme":"none","verdict":"pass","measures":{},"expectations":[],
+    "fidelity":{"ok":true,"lateness_p99_frames":0,"transport_lost":0,"suggested_dilation":null},
+    "conservation":{"injected":0,"delivered":0,"buffered":0,"dropped":{},"withdrawn":0,"link_local":0},
+    "cables":{},"fabric_seconds":1e-6,"host":{"wall_seconds":1,"frame_hops_per_s":1,"version":"","commit":"",
+    "kernel":"","versions":{},"command":""},"files":{},"grid":{"t0_ps":0,"dt_ps":1,"bins":1},"tau_ps":1,
+    "phases":[],"parameters":[],"completion":{"cold":{"messages":3,"unfinished":1,
+    "quantiles_ns":{"p1":1,"p25":10,"p50":100,"p75":1000,"p99":2000,"max":3000}}}}"#;

@@ -27,6 +27,9 @@ pub struct Judgement {
     /// At most this was expected.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub max: Option<f64>,
+    /// What theory says.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub theory: Option<f64>,
     /// These nodes were expected in this order, those of a group in any.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub order: Option<Vec<Vec<String>>>,
@@ -53,6 +56,7 @@ pub fn judge(expectations: &[Expectation], measures: &[Measured]) -> Vec<Judgeme
             measure: expectation.measure.clone(),
             min: expectation.min,
             max: expectation.max,
+            theory: expectation.theory,
             order: expectation.order.clone(),
             value,
             verdict: if within { Verdict::Pass } else { Verdict::Fail },

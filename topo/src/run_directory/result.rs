@@ -1,10 +1,14 @@
 //! `run.json`: the verdict and everything that leads to it (design.md 5).
 
 use crate::fabric::Fabric;
+use crate::measure::Measure;
 use crate::measure::latencies::Latencies;
 use crate::measure::value::Value;
 use crate::measure::verdict::{Judgement, Measured, Verdict};
 use crate::run_directory::{FileSummary, WriteError};
+use crate::saturation::Saturation;
+use crate::scenario::measures;
+use crate::scenario::say::Said;
 use emulation::recorder::Recording;
 use emulation::recorder::event_log::LoggedEvent;
 use emulation::wiring::End;
@@ -38,6 +42,12 @@ pub struct RunResult {
     pub verdict: Verdict,
     /// Every measure: a number, names in an order, or null with the reason in `events.jsonl`.
     pub measures: BTreeMap<String, Option<Value>>,
+    /// What each measure is: of what, where, and over which window.
+    #[serde(default)]
+    pub definitions: BTreeMap<String, Definition>,
+    /// The scenario's own sentence about the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub say: Option<Said>,
     /// Every expectation with what became of it.
     pub expectations: Vec<Judgement>,
     /// Whether the host kept up.
@@ -60,6 +70,9 @@ pub struct RunResult {
     pub phases: Vec<Phase>,
     /// The scheme's parameters and where they come from.
     pub parameters: Vec<Parameter>,
+    /// Which outputs were roots of congestion and who waited behind them.
+    #[serde(default)]
+    pub saturation: Saturation,
     /// Message latencies by class.
     pub completion: BTreeMap<String, Completion>,
     /// Datagrams and records from outside that the sockets refused, by reason; empty on the virtual
@@ -104,6 +117,37 @@ pub fn headroom_alarms(fabric: &Fabric, recordings: &[Recording]) -> Vec<Headroo
         (one.at_ps, &one.port, one.tc).cmp(&(other.at_ps, &other.port, other.tc))
     });
     alarms
+}
+
+/// What a measure is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Definition {
+    /// The quantity, a counter by its own name.
+    pub of: String,
+    /// Where, as the scenario names it.
+    pub at: Vec<String>,
+    /// Begin of the (first) window, picoseconds.
+    pub from_ps: u64,
+    /// Its end.
+    pub to_ps: u64,
+    /// How several values became one.
+    pub reduce: String,
+    /// The unit: `base`, `line` or `mtu`.
+    pub per: String,
+}
+
+impl Definition {
+    /// Of a measure.
+    pub fn of(measure: &Measure) -> Definition {
+        Definition {
+            of: measures::word(measure.of).to_owned(),
+            at: measure.named.clone(),
+            from_ps: measure.from.as_ps(),
+            to_ps: measure.to.as_ps(),
+            reduce: measures::reduction(measure.reduce).to_owned(),
+            per: measures::unit(measure.per).to_owned(),
+        }
+    }
 }
 
 /// A deadlock, in names.
@@ -225,6 +269,8 @@ pub enum Standing {
     Reading,
     /// We differ, on purpose.
     Differs,
+    /// Nobody set it: it is what the program takes by itself.
+    Default,
 }
 
 /// How long messages of one class took, posting to delivery.
@@ -236,6 +282,27 @@ pub struct Completion {
     pub unfinished: u64,
     /// Quantiles in nanoseconds (`p1 p25 p50 p75 p99 max`); none without messages.
     pub quantiles_ns: BTreeMap<String, u64>,
+}
+
+impl RunResult {
+    /// The completion of the traffic items, `burst.1`, `burst.2`, … as one `burst`: messages add,
+    /// quantiles are the worst of them. Items without messages are left out.
+    pub fn completions(&self) -> BTreeMap<String, Completion> {
+        let mut merged: BTreeMap<String, Completion> = BTreeMap::new();
+        let used = self.completion.iter().filter(|(_, c)| c.messages > 0 || c.unfinished > 0);
+        for (item, completion) in used {
+            let (stem, number) = item.rsplit_once('.').unwrap_or((item, ""));
+            let is_repeated = number.parse::<u32>().is_ok();
+            let into = merged.entry(if is_repeated { stem } else { item }.to_owned()).or_default();
+            into.messages += completion.messages;
+            into.unfinished += completion.unfinished;
+            for (quantile, ns) in &completion.quantiles_ns {
+                let worst = into.quantiles_ns.entry(quantile.clone()).or_default();
+                *worst = (*worst).max(*ns);
+            }
+        }
+        merged
+    }
 }
 
 /// The completion of every traffic item at the stop. A flow that several items share counts its

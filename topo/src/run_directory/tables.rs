@@ -4,8 +4,9 @@ use crate::fabric::FlowNames;
 use crate::run_directory::RunRecord;
 use emulation::recorder::bins::{FlowBin, Grid, PORT_COLUMNS, Slot, Span};
 use emulation::recorder::{FLOWS_MAX, FlowSeries, PortSeries};
-use emulation::wiring::NodeKind;
+use emulation::wiring::{End, NodeKind};
 use proto::counters::{FlowId, FlowReading, ReceptionReading};
+use proto::ids::PortNumber;
 use std::collections::BTreeMap;
 use std::io;
 
@@ -73,27 +74,6 @@ pub(super) fn ports(record: &RunRecord<'_>, out: &mut super::Sealed) -> io::Resu
         let (begin, length) = (row.slot.begin.as_ps(), row.slot.length().as_ps());
         let counts = row.series.bins.get(row.place).counts;
         table.row((begin, length, row.name, row.series.tc, counts))?;
-    }
-    table.finish()
-}
-
-/// `counters.csv`: totals at the stop under operators' names, and losses by reason.
-pub(super) fn counters(record: &RunRecord<'_>, out: &mut super::Sealed) -> io::Result<u64> {
-    let mut table = Table::new(out, &["port", "counter", "value"])?;
-    let mut rows = Vec::new();
-    for recording in record.recordings {
-        for (node, reading) in recording.nodes.iter().zip(&recording.last) {
-            for (index, port) in reading.ports.iter().enumerate() {
-                let name = || record.fabric.wiring.end_name(crate::topology::end(*node, index));
-                rows.extend(port.named.iter().map(|(counter, n)| (name(), counter.clone(), *n)));
-                let lost = port.drops.iter().filter(|(_, n)| *n > 0);
-                rows.extend(lost.map(|(why, n)| (name(), format!("drop_{}", why.name()), n)));
-            }
-        }
-    }
-    rows.sort();
-    for row in rows {
-        table.row(row)?;
     }
     table.finish()
 }
@@ -244,6 +224,32 @@ pub(super) fn flows(record: &RunRecord<'_>, out: &mut super::Sealed) -> io::Resu
             (flow.messages, unfinished, UNKNOWN),
             (received.map_or(0, |r| r.marked), flow.notes, received.map_or(0, |r| r.reordered)),
         ))?;
+    }
+    table.finish()
+}
+
+/// `counters.csv`: totals at the stop by port, under the names that operators know; zeros are left
+/// out.
+pub(super) fn counters(record: &RunRecord<'_>, out: &mut super::Sealed) -> io::Result<u64> {
+    let mut table = Table::new(out, &["port", "counter", "value"])?;
+    let mut rows: Vec<(String, String, u64)> = Vec::new();
+    for recording in record.recordings {
+        for (node, reading) in recording.nodes.iter().zip(&recording.last) {
+            for (index, port) in reading.ports.iter().enumerate() {
+                let end = End { node: *node, port: PortNumber::from_index(index) };
+                let name = record.fabric.wiring.end_name(end);
+                let dropped = port.drops.iter();
+                let dropped = dropped.map(|(reason, n)| (format!("drop_{}", reason.name()), n));
+                let named = port.named.iter().cloned();
+                let watchdogs = std::iter::once(("link_watchdogs".to_owned(), port.watchdogs));
+                let all = named.chain(watchdogs).chain(dropped).filter(|(_, n)| *n > 0);
+                rows.extend(all.map(|(counter, n)| (name.clone(), counter, n)));
+            }
+        }
+    }
+    rows.sort();
+    for row in rows {
+        table.row(row)?;
     }
     table.finish()
 }

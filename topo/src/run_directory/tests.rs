@@ -143,6 +143,7 @@ fn throughput(from: u64, to: u64) -> Measure {
     Measure {
         name: "m".to_owned(),
         of: Quantity::Throughput,
+        named: Vec::new(),
         at: At::Ports(vec![(end(0), Direction::Tx)]),
         from: at(from),
         to: at(to),
@@ -202,6 +203,8 @@ fn result(judged: Vec<Judgement>, fidelity: Fidelity) -> RunResult {
         scheme: "none".to_owned(),
         verdict: verdict(&fidelity, &judged),
         measures: flat(&measures),
+        definitions: BTreeMap::new(),
+        say: None,
         expectations: judged,
         fidelity,
         conservation: Conservation::of(&recordings, &OnCables::default()),
@@ -216,6 +219,7 @@ fn result(judged: Vec<Judgement>, fidelity: Fidelity) -> RunResult {
         tau_ps: Duration::from_ps(100).as_ps(),
         phases: Vec::new(),
         parameters: Vec::new(),
+        saturation: crate::saturation::Saturation::default(),
         completion: completion(&fabric(), &recordings),
     }
 }
@@ -225,6 +229,7 @@ fn judged(verdict: Verdict) -> Judgement {
         measure: "hot".to_owned(),
         min: Some(0.96),
         max: None,
+        theory: None,
         order: None,
         value: Some(0.985.into()),
         verdict,
@@ -245,8 +250,8 @@ fn run_json_has_the_fields_of_the_design_in_their_order() {
         .filter_map(|line| line.split('"').nth(1))
         .collect();
     let expected = "schema scenario source seed backend dilation scheme verdict measures \
-                    expectations fidelity conservation cables fabric_seconds host files grid tau_ps \
-                    phases parameters completion refused";
+                    definitions expectations fidelity conservation cables fabric_seconds host files \
+                    grid tau_ps phases parameters saturation completion refused";
     assert_eq!(keys, expected.split_whitespace().collect::<Vec<_>>());
     assert!(text.contains("\"gone\": null") && text.contains("\"verdict\": \"pass\""));
     let back: RunResult = serde_json::from_str(&text).expect("it was written by us");

@@ -23,6 +23,12 @@ pub static KEYS: KeyTable = KeyTable {
         Key { name: "min", kind: ANY_NUMBER, need: Need::Optional, about: "at least this" },
         Key { name: "max", kind: ANY_NUMBER, need: Need::Optional, about: "at most this" },
         Key {
+            name: "theory",
+            kind: ANY_NUMBER,
+            need: Need::Optional,
+            about: "what theory says; reports show it, no verdict depends on it",
+        },
+        Key {
             name: "order",
             kind: Kind::List(&Kind::Either(&[Kind::Text, Kind::List(&Kind::Text)])),
             need: Need::Optional,
@@ -69,6 +75,7 @@ pub fn read(
             measure: measure.to_owned(),
             min,
             max,
+            theory: fields.real("theory"),
             order: topology.and_then(|topology| order(&fields, topology, problems)),
             why: fields.text("why").unwrap_or_default().to_owned(),
             line: fields.place.line(),

@@ -58,6 +58,26 @@ const REDUCTIONS: [(&str, Reduce); 7] = [
 ];
 const UNITS: [(&str, Per); 3] = [("base", Per::One), ("line", Per::Line), ("mtu", Per::Mtu)];
 
+/// The word that scenarios have for a quantity; a counter's own where it is one.
+pub fn word(of: Quantity) -> &'static str {
+    let counter = match of {
+        Quantity::Count(counter) => COUNTERS.iter().find(|(_, known)| *known == counter),
+        _ => None,
+    };
+    let quantity = QUANTITIES.iter().find(|(_, known)| *known == of);
+    counter.map(|row| row.0).or(quantity.map(|row| row.0)).unwrap_or("count")
+}
+
+/// The word for how values become one.
+pub fn reduction(reduce: Reduce) -> &'static str {
+    REDUCTIONS.iter().find(|(_, known)| *known == reduce).map_or("mean", |row| row.0)
+}
+
+/// The word for a unit.
+pub fn unit(per: Per) -> &'static str {
+    UNITS.iter().find(|(_, known)| *known == per).map_or("base", |row| row.0)
+}
+
 /// More bins than this in one measure are a mistake: each costs a reading of every device.
 const BINS_MAX: u64 = 4096;
 
@@ -201,6 +221,7 @@ fn measure(
         name: fields.text("name")?.to_owned(),
         of,
         at,
+        named: fields.texts("at").into_iter().map(|(text, _)| text.to_owned()).collect(),
         from,
         to,
         items,

@@ -13,7 +13,7 @@ duration = "400 mtu"
 
 [fabric]
 shape = "star"
-nodes = 3
+hosts = 3
 technology = "infiniband"
 routing = "d-mod-k"
 link = { rate = "8 Gbps", delay = "0.125 mtu", lanes = 4 }
@@ -28,7 +28,8 @@ arrivals = "poisson"
 
 [[measure]]
 name = "received"
-quantity = "throughput"
+of = "throughput"
+per = "line"
 at = "h1:rx"
 from = "100 mtu"
 to = "400 mtu"
@@ -156,6 +157,20 @@ fn without_labels_values_name_themselves() {
     assert_eq!(labels, ["0.1", "0.4", "0.8"]);
     assert_eq!(sweep.base, Path::new("a/star.toml"));
     assert_eq!(sweep.axes[0].steps[0].sets, ["traffic.all.load=0.1", "say=\"a\""]);
+}
+
+#[test]
+fn the_sweeps_that_are_shipped_fit_their_scenarios() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios/zhb/sweeps");
+    let listed = std::fs::read_dir(&folder).expect("they are shipped");
+    let mut files: Vec<PathBuf> = listed.flatten().map(|entry| entry.path()).collect();
+    files.sort();
+    assert_eq!(files.len(), 5);
+    for file in files {
+        let sweep = Sweep::load(&file, &[]).unwrap_or_else(|error| panic!("{error}"));
+        let tasks = sweep.tasks().unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+        assert!(tasks.len() >= 3 && !sweep.expectations.is_empty(), "{}", file.display());
+    }
 }
 
 #[test]

@@ -6,14 +6,18 @@ use crate::experiment::Experiment;
 use crate::measure::value::Value;
 use crate::measure::verdict::{Judgement, Verdict};
 use crate::measure::{At, Quantity};
-use crate::run_directory::result::{DeadlockLine, HeadroomLine};
+use crate::run_directory::result::{DeadlockLine, HeadroomLine, RunResult};
+use crate::saturation::Tree;
 use comfy_table::{CellAlignment, Table, presets};
 use emulation::wiring::End;
+use proto::events::Direction;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 /// Columns of the picture.
 const PICTURE: usize = 60;
+/// Trees of congestion that are told.
+const TREES: usize = 2;
 
 /// The whole text of one run.
 pub fn text(experiment: &Experiment) -> String {
@@ -30,6 +34,7 @@ pub fn text(experiment: &Experiment) -> String {
     );
     let _ = writeln!(out, "{}", indent(&table(experiment)));
     out += &pictures(experiment);
+    out += &trees(&experiment.result);
     let balance = &result.conservation;
     let lost: u64 = balance.dropped.values().sum();
     let _ = writeln!(
@@ -65,6 +70,24 @@ pub fn word(verdict: Verdict) -> &'static str {
         Verdict::Fail => "FAIL",
         Verdict::Inconclusive => "INCONCLUSIVE",
     }
+}
+
+/// The greatest trees of congestion, a line each; those of a single output are left to the report.
+fn trees(result: &RunResult) -> String {
+    let tau = |ps: u64| ps / result.tau_ps.max(1);
+    let line = |tree: &Tree| {
+        format!(
+            "  tree    {} outputs behind {} (root {}), {} sources among them, from {} to {} τ\n",
+            tree.size,
+            tree.feeds,
+            tree.root,
+            tree.sources,
+            tau(tree.first_ps),
+            tau(tree.last_ps)
+        )
+    };
+    let trees = result.saturation.trees.iter().filter(|tree| tree.size > 1);
+    trees.take(TREES).map(line).collect()
 }
 
 /// Who waited for whom in a circle, a line each.
@@ -114,7 +137,9 @@ fn host(experiment: &Experiment) -> String {
 fn table(experiment: &Experiment) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
-    table.set_header(["measure", "accepted", "value", ""]);
+    let has_theory = experiment.result.expectations.iter().any(|judged| judged.theory.is_some());
+    let theory = if has_theory { "theory" } else { "" };
+    table.set_header(["measure", "accepted", "value", "", theory]);
     let mut shown = BTreeSet::new();
     for judged in &experiment.result.expectations {
         shown.insert(judged.measure.as_str());
@@ -128,14 +153,16 @@ fn table(experiment: &Experiment) -> String {
             accepted(judged),
             written(judged.value.as_ref()),
             sign.to_owned(),
+            judged.theory.map_or(String::new(), |theory| number(Some(theory))),
         ]);
     }
     for (name, value) in &experiment.result.measures {
         if !shown.contains(name.as_str()) {
-            table.add_row([name.clone(), String::new(), written(value.as_ref()), String::new()]);
+            let none = String::new;
+            table.add_row([name.clone(), none(), written(value.as_ref()), none(), none()]);
         }
     }
-    for column in [1, 2] {
+    for column in [1, 2, 4] {
         if let Some(column) = table.column_mut(column) {
             column.set_cell_alignment(CellAlignment::Right);
         }
@@ -214,25 +241,29 @@ fn pictures(experiment: &Experiment) -> String {
     let measures = &experiment.lab.measures;
     for measure in measures.iter().filter(|measure| measure.of == Quantity::Throughput) {
         let At::Ports(ports) = &measure.at else { continue };
-        let ends: Vec<End> = ports.iter().map(|(end, _)| *end).collect();
-        let series = throughput(experiment, &ends);
+        let series = throughput(experiment, ports);
         let picture = sparkline::draw(&series, PICTURE, unicode);
         let _ = writeln!(out, "  {:16} {picture}", measure.name);
     }
     out
 }
 
-/// Mean throughput received at some ports, by bin, as a ratio to line rate.
-pub fn throughput(experiment: &Experiment, ends: &[End]) -> Vec<f64> {
-    let wanted: BTreeSet<End> = ends.iter().copied().collect();
+/// Mean throughput at some ports, each in its direction, by bin, as a ratio to line rate.
+pub fn throughput(experiment: &Experiment, ports: &[(End, Direction)]) -> Vec<f64> {
+    let wanted: BTreeMap<End, Direction> = ports.iter().copied().collect();
     let mut sums: Vec<f64> = Vec::new();
     for recording in &experiment.outcome.recordings {
         let slots = &recording.grid.slots;
         sums.resize(sums.len().max(slots.len()), 0.0);
-        for series in recording.ports.iter().filter(|series| wanted.contains(&series.at)) {
+        for series in &recording.ports {
+            let Some(direction) = wanted.get(&series.at) else { continue };
             let Ok(rate) = experiment.lab.fabric.line_rate(series.at) else { continue };
             for (index, slot) in slots.iter().enumerate() {
-                let octets = series.bins.get(index as u32).rx_bytes() as f64;
+                let bin = series.bins.get(index as u32);
+                let octets = match direction {
+                    Direction::Rx => bin.rx_bytes(),
+                    Direction::Tx => bin.tx_bytes(),
+                } as f64;
                 let full = rate.get() as f64 * slot.length().as_ps() as f64 / 8e12;
                 sums[index] += octets / full.max(1.0);
             }

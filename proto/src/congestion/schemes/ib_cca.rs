@@ -158,7 +158,8 @@ impl Throttle {
 
 impl ReactionPoint for Throttle {
     fn on_notification(&mut self, notification: &Notification, now: Instant) -> Heard {
-        if !notification.transport().is_some_and(|note| note.becn) {
+        let Some(note) = notification.transport() else { return Heard::Refused };
+        if !note.becn {
             return Heard::Taken;
         }
         let before = self.ccti;

@@ -71,6 +71,8 @@ fn crowded(config: SwitchConfig, frames: usize, frame: &Frame) -> Bench {
     for _ in 0..frames {
         bench.feed(0, frame.clone());
     }
+    // What was made meanwhile leaves.
+    bench.run(Duration::from_us(5));
     bench
 }
 
@@ -209,7 +211,7 @@ fn a_slow_output_serves_data_at_its_rate_and_lets_the_rest_pass() {
     config.ports[3].service = vec![spell];
     let mut bench = Bench::new(config);
     (0..6).for_each(|_| bench.feed(0, data(1, None)));
-    let mut cnm = data(2, None);
+    let mut cnm = test_frame(plan::mac(Lid::new(2)), 4, 6, None);
     cnm.octets[16..18].copy_from_slice(&ethertype::CNM.to_be_bytes());
     bench.feed(1, cnm);
     // 1000 octets take 8 us at 1 Gb/s and 0.8 us at the line's rate: three start by 20 us, and what

@@ -134,20 +134,23 @@ pub const KINDS: [Kind; 5] = [
     }),
 ];
 
+/// A frame of this kind with this code point; an acknowledgement has no payload.
+pub fn of_kind((_, builder): Kind, code_point: Ecn) -> Frame {
+    let builder = builder(code_point);
+    let is_answer = builder.bth.opcode == Opcode::RC_ACKNOWLEDGE;
+    frame(&builder, if is_answer { 0 } else { 256 })
+}
+
 /// ROCE-04: each code point through a port that marks everything it may.
 pub fn code_points() -> Finding {
     let mut bench = bench_of_switch(MARKS_ALL)?;
     let ce = Ecn::CongestionExperienced;
-    for (kind, builder) in KINDS {
+    for kind in KINDS {
         for code_point in [Ecn::NotCapable, Ecn::Capable0, Ecn::Capable1, ce] {
             let expected = if code_point == Ecn::NotCapable { code_point } else { ce };
-            let made = |ecn| {
-                let builder = builder(ecn);
-                let is_answer = builder.bth.opcode == Opcode::RC_ACKNOWLEDGE;
-                frame(&builder, if is_answer { 0 } else { 256 })
-            };
-            let left = through(&mut bench, made(code_point))?;
-            ensure(left == made(expected), || {
+            let left = through(&mut bench, of_kind(kind, code_point))?;
+            ensure(left == of_kind(kind, expected), || {
+                let (kind, _) = kind;
                 format!(
                     "{kind} of {code_point:?} leaves with {:?} or changed otherwise",
                     ecn(&left)

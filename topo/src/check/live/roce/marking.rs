@@ -3,7 +3,7 @@
 use super::dcqcn;
 use crate::check::bench::packets::ethernet::{cnp, data, ecn, frame, roce};
 use crate::check::case::{Failure, Finding, ensure, same};
-use crate::check::groups::roce::marking::KINDS;
+use crate::check::groups::roce::marking::{KINDS, of_kind};
 use crate::check::groups::roce::notices::is_cnp;
 use crate::check::groups::roce::refusal::odd;
 use crate::check::live::cached::Cached;
@@ -16,8 +16,6 @@ use crate::check::live::{ms, us};
 use proto::frame::Frame;
 use proto::ids::Ecn;
 use proto::units::{Duration, Instant};
-use proto::wire::infiniband::{Aeth, Bth, ExtendedHeaders, Opcode, Syndrome};
-use proto::wire::roce::PacketBuilder;
 
 static ALL: Cached<Record> = Cached::new(marks_all, |record| record.fidelity.ok);
 static HELD: Cached<Record> = Cached::new(held, |record| record.fidelity.ok);
@@ -35,24 +33,12 @@ fn is_marked(frame: &Frame) -> bool {
 fn stimuli() -> Vec<(String, Frame, Result<Frame, &'static str>)> {
     let codes = [Ecn::NotCapable, Ecn::Capable0, Ecn::Capable1, CE];
     let mut all = Vec::new();
-    for (kind, builder) in KINDS {
+    for kind in KINDS {
         for code in codes {
             let expected = if code == Ecn::NotCapable { code } else { CE };
-            let leaves = frame(&builder(expected), 256);
-            all.push((format!("{kind} of {code:?}"), frame(&builder(code), 256), Ok(leaves)));
+            let name = format!("{} of {code:?}", kind.0);
+            all.push((name, of_kind(kind, code), Ok(of_kind(kind, expected))));
         }
-    }
-    let aeth = Some(Aeth { syndrome: Syndrome::ACK, message_sequence_number: 1 });
-    let extended = ExtendedHeaders { aeth, ..ExtendedHeaders::NONE };
-    let (_, builder) = KINDS[0];
-    for code in codes {
-        let ack = |code| {
-            let plain = builder(code);
-            let bth = Bth { opcode: Opcode::RC_ACKNOWLEDGE, ..plain.bth };
-            frame(&PacketBuilder { bth, extended, ..plain }, 0)
-        };
-        let expected = if code == Ecn::NotCapable { code } else { CE };
-        all.push((format!("an ACK of {code:?}"), ack(code), Ok(ack(expected))));
     }
     for odd in odd() {
         let leaves = odd.at_switch.map_or_else(|| Ok(odd.frame.clone()), Err);

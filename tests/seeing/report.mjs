@@ -1,0 +1,152 @@
+// Drives report.html in a real browser (seeing.md 14) and keeps screenshots.
+//
+//   npm install playwright-core axe-core      (anywhere; NODE_PATH or the folder it is run from finds them)
+//   node tests/seeing/report.mjs OUT PAGE...  (CHROMIUM names the browser if it is not "chromium")
+//
+// Exit 0 if all holds, 1 if something does not, 77 with a reason where there is nothing to drive.
+import { createRequire } from "node:module";
+import { execFileSync } from "node:child_process";
+import { mkdirSync } from "node:fs";
+import { resolve, basename, dirname, join } from "node:path";
+import { pathToFileURL } from "node:url";
+
+function skip(why) {
+  console.log(`SKIPPED: ${why}`);
+  process.exit(77);
+}
+
+const require = createRequire(join(process.cwd(), "here.js"));
+let chromium, axe, executablePath;
+try {
+  ({ chromium } = require("playwright-core"));
+  axe = require("axe-core").source;
+} catch {
+  skip("playwright-core and axe-core are not installed");
+}
+try {
+  executablePath = process.env.CHROMIUM || execFileSync("which", ["chromium"]).toString().trim();
+} catch {
+  skip("no chromium here");
+}
+const [out, ...pages] = process.argv.slice(2);
+if (!out || pages.length === 0) skip("usage: report.mjs OUT PAGE...");
+mkdirSync(out, { recursive: true });
+
+let passed = 0;
+const failed = [];
+function check(name, holds, detail = "") {
+  if (holds) passed += 1;
+  else failed.push(`${name} ${detail}`);
+}
+
+const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
+
+async function open(file, options, hash = "") {
+  const context = await browser.newContext({ offline: true, ...options });
+  const page = await context.newPage();
+  const faults = [], requests = [];
+  page.on("pageerror", (error) => faults.push(String(error)));
+  page.on("console", (message) => { if (message.type() === "error") faults.push(message.text()); });
+  page.on("request", (request) => requests.push(request.url()));
+  const begin = Date.now();
+  await page.goto(pathToFileURL(resolve(file)).href + hash);
+  if (options.javaScriptEnabled !== false) await page.waitForSelector("body[data-ready]", { timeout: 5000 });
+  return { context, page, faults, requests, took: Date.now() - begin };
+}
+
+for (const file of pages) {
+  const name = basename(dirname(resolve(file)));
+  for (const theme of ["light", "dark"]) {
+    for (const width of [1440, 800, 390]) {
+      const where = `${name} ${theme} ${width}`;
+      const view = { viewport: { width, height: 900 }, colorScheme: theme };
+      const { context, page, faults, requests, took } = await open(file, view);
+      check(`${where}: no error`, faults.length === 0, faults.join("; "));
+      check(`${where}: one request`, requests.length === 1, requests.join(" "));
+      check(`${where}: ready within 2 s`, took < 2000, `${took} ms`);
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+      check(`${where}: does not scroll sideways`, wide <= 0, `${wide} px`);
+      await page.screenshot({ path: join(out, `${name}-${theme}-${width}.png`) });
+      await page.screenshot({ path: join(out, `${name}-${theme}-${width}-full.png`), fullPage: true });
+      // The page's policy lets no script of ours in by itself.
+      const found = await page.evaluate(`(async () => { ${axe}; return axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag22aa", "best-practice"] }); })()`);
+      const told = found.violations.map((v) => `${v.id} (${v.nodes.length}): ${v.nodes[0].html.slice(0, 90)}`);
+      check(`${where}: axe finds nothing`, told.length === 0, "\n    " + told.join("\n    "));
+      await context.close();
+    }
+  }
+  {
+    const { context, page } = await open(file, { javaScriptEnabled: false, viewport: { width: 1440, height: 900 } });
+    for (const what of ["h1", "svg.fabric path", "#figure", "#expectations table", "h3"]) {
+      check(`${name} without script: ${what}`, await page.locator(what).first().isVisible());
+    }
+    check(`${name} without script: no dead control`, !(await page.locator("footer.bar").isVisible()));
+    await context.close();
+  }
+  {
+    const { context, page, faults } = await open(file, { viewport: { width: 1440, height: 900 }, colorScheme: "light" });
+    const top = async (what) => (await page.locator(what).first().boundingBox())?.y ?? 1e9;
+    for (const what of [".badge", "h1", ".cards", "svg.fabric"]) {
+      check(`${name}: ${what} is on the first screen`, (await top(what)) < 800);
+    }
+    const now = () => page.locator("#now").textContent();
+    await page.waitForTimeout(50);
+    const at = await now();
+    await page.keyboard.press("ArrowRight");
+    await page.waitForTimeout(60);
+    check(`${name}: an arrow moves the cursor`, (await now()) !== at, await now());
+    await page.keyboard.press("Home");
+    await page.waitForTimeout(60);
+    const held = await page.locator("[data-k='1.held']").first().textContent().catch(() => "0");
+    check(`${name}: nothing is held in the first bin`, Number(held) === 0, held);
+    check(`${name}: no line stands out then`, (await page.locator("#f1 .ways path:not(.w0)").count()) === 0);
+    await page.keyboard.press("End");
+    await page.waitForTimeout(60);
+    const figure = await page.locator("svg.pointer").first();
+    await figure.scrollIntoViewIfNeeded();
+    const box = await figure.boundingBox();
+    await page.mouse.move(box.x + box.width / 2, box.y + 40);
+    await page.waitForTimeout(60);
+    const middle = await page.evaluate(() => Number(document.getElementById("time-slider").value) / Number(document.getElementById("time-slider").max));
+    check(`${name}: the pointer on the figure moves the slider`, Math.abs(middle - 0.5) < 0.02, String(middle));
+    const view = () => page.locator("#figure svg.t").first().getAttribute("viewBox");
+    const whole = await view();
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width * 0.75, box.y + 40, { steps: 5 });
+    await page.mouse.up();
+    check(`${name}: dragging zooms`, (await view()) !== whole, await view());
+    const small = page.locator(".multiples svg.t").first();
+    check(`${name}: every figure zooms`, (await small.getAttribute("viewBox")).split(" ")[0] !== "0");
+    await page.screenshot({ path: join(out, `${name}-zoomed.png`) });
+    await page.keyboard.press("Escape");
+    check(`${name}: Esc shows all again`, (await view()).split(" ")[2] === whole.split(" ")[2]);
+    await page.keyboard.press("d");
+    check(`${name}: d is the dark theme`, (await page.evaluate(() => document.documentElement.dataset.theme)) === "dark");
+    await page.keyboard.press(" ");
+    const before = await now();
+    await page.waitForTimeout(400);
+    check(`${name}: space plays`, (await now()) !== before);
+    await page.keyboard.press(" ");
+    await page.locator("#f1 .ways path").last().dispatchEvent("click");
+    await page.waitForTimeout(350);
+    check(`${name}: a pinned line has its series`, (await page.locator("#pinned svg path.l").count()) > 0);
+    check(`${name}: the fragment holds the state`, /t=\d+/.test(page.url()) && /pin=/.test(page.url()), page.url());
+    const slow = await page.evaluate(async () => {
+      const slider = document.getElementById("time-slider");
+      const begin = performance.now();
+      for (let n = 0; n < 140; n++) {
+        slider.value = String((n * 7) % Number(slider.max));
+        slider.dispatchEvent(new Event("input"));
+        await new Promise(requestAnimationFrame);
+      }
+      return (performance.now() - begin) / 140;
+    });
+    console.log(`${name}: a step of the cursor and its frame take ${slow.toFixed(1)} ms; ${await page.evaluate(() => document.querySelectorAll("*").length)} nodes`);
+    check(`${name}: no fault on the way`, faults.length === 0, faults.join("; "));
+    await context.close();
+  }
+}
+await browser.close();
+failed.forEach((line) => console.log("FAILED " + line));
+console.log(`${passed} passed, ${failed.length} failed`);
+process.exit(failed.length ? 1 : 0);

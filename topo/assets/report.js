@@ -1,0 +1,375 @@
+// The cursor of a report: time under the pointer, on the slider and on the keys; zoom, play, names.
+// The page reads without it. Nothing is fetched; names are only ever set as text.
+"use strict";
+(() => {
+  const $ = (id) => document.getElementById(id);
+  const all = (what, where = document) => [...where.querySelectorAll(what)];
+  const root = document.documentElement;
+  const SVG = "http://www.w3.org/2000/svg";
+  const LEVELS = 13, HELD = 0.1, NONE = 65535;
+  const meta = JSON.parse($("pb-meta").textContent);
+  const sides = new Map(meta.sides.map((side) => [side.side, side]));
+  const series = new Map();
+  let values = new Uint16Array(0);
+  let time = meta.cursor, zoom = [0, meta.length], pin = -1, playing = 0;
+
+  // ---- values
+
+  async function unpack() {
+    const octets = Uint8Array.from(atob($("pb-cols").textContent), (c) => c.charCodeAt(0));
+    const stream = new Blob([octets]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
+    values = new Uint16Array(await new Response(stream).arrayBuffer());
+    let at = 0;
+    for (const [key, low, step, n] of meta.columns) {
+      series.set(key, { at, low, step, n });
+      at += n;
+    }
+  }
+
+  function value(key, bin) {
+    const s = series.get(key);
+    if (!s || bin < 0 || bin >= s.n) return NaN;
+    const q = values[s.at + bin];
+    return q === NONE ? NaN : s.low + q * s.step;
+  }
+
+  const binAt = (number, t) => {
+    const side = sides.get(number);
+    const bin = side ? Math.floor(t / side.dt + 1e-9) : -1;
+    return side && bin < side.bins ? Math.max(bin, 0) : -1;
+  };
+
+  // ---- words
+
+  const grouped = (n) => String(Math.round(n)).replace(/\B(?=(\d{3})+$)/g, "\u2009");
+  const tau = (t) => (t < 100 && Math.abs(t - Math.round(t)) > 0.05 ? t.toFixed(1) : grouped(t)) + " τ";
+  function seconds(ps) {
+    for (const [unit, size] of [["s", 1e12], ["ms", 1e9], ["µs", 1e6], ["ns", 1e3], ["ps", 1]]) {
+      if (ps >= size) {
+        const v = ps / size;
+        return v.toFixed(v >= 100 ? 0 : v >= 10 ? 1 : 2) + " " + unit;
+      }
+    }
+    return "0 s";
+  }
+  const phaseAt = (t) => meta.phases.filter((p) => p[0] <= t).pop();
+  const percent = (v) => (Number.isFinite(v) ? (100 * v).toFixed(0) + " %" : "–");
+
+  // ---- what follows the cursor
+
+  const reads = all("[data-k]").map((el) => ({
+    el, key: el.dataset.k, side: Number(el.dataset.k[0]), digits: Number(el.dataset.d), unit: el.dataset.u || "",
+  }));
+  const cursors = all(".cursor");
+  const first = meta.cursor;
+  const panes = all("svg.fabric").map((svg) => ({
+    svg, side: Number(svg.id.slice(1)),
+    ways: all("path[data-e]", svg).map((el) => ({ el, output: Number(el.dataset.e), level: -1 })),
+    dots: all("circle[data-s]", svg).map((el) => ({ el, output: Number(el.dataset.s), level: -1 })),
+    bars: all("rect[data-x]", svg).map((el) => ({ el, node: el.dataset.x })),
+    roots: all("g.root", svg).map((el) => ({ el, output: Number(el.dataset.r) })),
+  }));
+
+  function level(share) {
+    if (!(share >= 0.03)) return 0;
+    return Math.max(1, Math.min(LEVELS - 1, Math.ceil(share * (LEVELS - 1))));
+  }
+
+  function paintPane(pane) {
+    const bin = binAt(pane.side, time);
+    for (const list of [pane.ways, pane.dots]) {
+      for (const item of list) {
+        const now = level(value(pane.side + ".h" + item.output, bin));
+        if (now !== item.level) {
+          item.el.classList.remove("w" + item.level);
+          if (item.level < 0) item.el.classList.remove(...[...item.el.classList].filter((c) => /^w\d+$/.test(c)));
+          item.el.classList.add("w" + now);
+          item.level = now;
+        }
+      }
+    }
+    for (const bar of pane.bars) {
+      const v = value(pane.side + ".x" + bar.node, bin);
+      bar.el.setAttribute("width", (Number.isFinite(v) ? Math.min(v, 1.06) * 78 : 0).toFixed(1));
+    }
+    const side = sides.get(pane.side);
+    for (const ring of pane.roots) {
+      const on = side.roots.some(([o, from, to]) => o === ring.output && bin >= from && bin < to);
+      ring.el.toggleAttribute("hidden", !on);
+    }
+  }
+
+  function paint() {
+    const bins = new Map([...sides.keys()].map((number) => [number, binAt(number, time)]));
+    for (const read of reads) {
+      const v = value(read.key, bins.get(read.side) ?? -1);
+      read.el.textContent = Number.isFinite(v) ? v.toFixed(read.digits) + read.unit : "–";
+    }
+    for (const cursor of cursors) cursor.setAttribute("transform", `translate(${time - first} 0)`);
+    panes.forEach(paintPane);
+    const slider = $("time-slider");
+    slider.value = String(Math.round((time / meta.length) * Number(slider.max)));
+    const phase = phaseAt(time);
+    slider.setAttribute("aria-valuetext", grouped(time) + " MTU times" + (phase ? ", " + phase[2] : ""));
+    $("now").textContent = "t = " + tau(time);
+    $("then").textContent = seconds(time * meta.tau_ps) + (phase ? ", " + phase[2] : "");
+    tell();
+  }
+
+  let asked = false;
+  function go(t) {
+    time = Math.max(0, Math.min(meta.length, t));
+    if (asked) return;
+    asked = true;
+    requestAnimationFrame(() => { asked = false; paint(); remember(); });
+  }
+
+  // ---- the slider moves by bins of the finer run
+
+  const step = () => Math.min(...meta.sides.map((side) => side.dt));
+  const toBin = (t) => (Math.floor(t / step()) + 0.5) * step();
+
+  // ---- zoom
+
+  function draw(tag, parent, attributes, text) {
+    const el = document.createElementNS(SVG, tag);
+    for (const [name, v] of Object.entries(attributes)) el.setAttribute(name, v);
+    if (text !== undefined) el.textContent = text;
+    parent.append(el);
+    return el;
+  }
+
+  function ticks(low, high, about) {
+    const rough = (high - low) / about, power = 10 ** Math.floor(Math.log10(rough));
+    const size = [1, 2, 5, 10].map((m) => m * power).find((s) => s >= rough * 0.999);
+    const found = [];
+    for (let n = Math.ceil(low / size - 1e-9); n * size <= high + size * 1e-9; n++) found.push(n * size);
+    return found;
+  }
+
+  function setZoom(from, to) {
+    const least = Math.min(meta.length, 4 * step());
+    if (to - from < least) [from, to] = [(from + to - least) / 2, (from + to + least) / 2];
+    zoom = [Math.max(0, from), Math.min(meta.length, to)];
+    for (const svg of all("svg.t")) {
+      const [, y, , h] = svg.getAttribute("viewBox").split(" ");
+      svg.setAttribute("viewBox", `${zoom[0]} ${y} ${zoom[1] - zoom[0]} ${h}`);
+    }
+    const axis = $("axis"), y = Number(axis.dataset.y);
+    const x = (t) => 54 + ((t - zoom[0]) / (zoom[1] - zoom[0])) * 946;
+    axis.replaceChildren();
+    for (const t of ticks(zoom[0], zoom[1], 10)) {
+      draw("path", axis, { class: "zero", d: `M${x(t).toFixed(1)} ${y}v5` });
+      draw("text", axis, { x: x(t).toFixed(1), y: y + 19, "text-anchor": "middle" }, grouped(t));
+    }
+    for (const label of all("text.when")) {
+      const a = Math.max(Number(label.dataset.a), zoom[0]), b = Math.min(Number(label.dataset.b), zoom[1]);
+      const wide = ((b - a) / (zoom[1] - zoom[0])) * 946;
+      label.style.display = wide < 24 + 5 * label.textContent.length ? "none" : "";
+      if (b > a) label.setAttribute("x", x((a + b) / 2).toFixed(1));
+    }
+    remember();
+  }
+
+  function timeOf(event, svg) {
+    const box = svg.getBoundingClientRect();
+    return zoom[0] + Math.max(0, Math.min(1, (event.clientX - box.left) / box.width)) * (zoom[1] - zoom[0]);
+  }
+
+  const chosen = $("chosen");
+  for (const svg of all("svg.pointer")) {
+    let begin = null;
+    svg.addEventListener("pointerdown", (event) => {
+      begin = { x: event.clientX, t: timeOf(event, svg) };
+      if (event.pointerType === "mouse") svg.setPointerCapture(event.pointerId);
+    });
+    svg.addEventListener("pointermove", (event) => {
+      const t = timeOf(event, svg);
+      if (begin && Math.abs(event.clientX - begin.x) > 6 && event.pointerType === "mouse") {
+        chosen.setAttribute("x", Math.min(begin.t, t));
+        chosen.setAttribute("width", Math.abs(t - begin.t));
+      } else if (!playing) go(t);
+    });
+    const end = (event) => {
+      if (begin && Number(chosen.getAttribute("width")) > 0) setZoom(Math.min(begin.t, timeOf(event, svg)), Math.max(begin.t, timeOf(event, svg)));
+      begin = null;
+      chosen.setAttribute("width", 0);
+    };
+    svg.addEventListener("pointerup", end);
+    svg.addEventListener("pointercancel", () => { begin = null; chosen.setAttribute("width", 0); });
+    svg.addEventListener("dblclick", () => setZoom(0, meta.length));
+  }
+  for (const svg of all(".multiples svg.t")) {
+    svg.addEventListener("pointermove", (event) => { if (!playing) go(timeOf(event, svg)); });
+  }
+
+  // ---- names of lines
+
+  let named = -1;
+  function tell() {
+    if (named < 0) return;
+    const shares = meta.sides.map((side) =>
+      `${percent(value(side.side + ".h" + named, binAt(side.side, time)))} with ${side.name}`);
+    $("named").textContent = `${meta.outputs[named]} waits ${shares.join(", ")}`;
+  }
+  function name(output) {
+    named = output;
+    for (const pane of panes) {
+      for (const way of pane.ways) {
+        way.el.classList.toggle("dim", output >= 0 && way.output !== output);
+        way.el.classList.toggle("named", way.output === output);
+      }
+    }
+    tell();
+  }
+  for (const pane of panes) {
+    for (const way of pane.ways) {
+      way.el.addEventListener("pointerenter", () => name(way.output));
+      way.el.addEventListener("click", () => setPin(pin === way.output ? -1 : way.output));
+    }
+    pane.svg.addEventListener("pointerleave", () => name(pin));
+    pane.svg.parentElement.addEventListener("keydown", (event) => {
+      const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+      if (by) {
+        event.preventDefault();
+        event.stopPropagation();
+        const outputs = pane.ways.map((way) => way.output).sort((a, b) => a - b);
+        const at = outputs.indexOf(named);
+        name(outputs[(at + by + outputs.length) % outputs.length]);
+      } else if (event.key === "Enter" && named >= 0) setPin(pin === named ? -1 : named);
+    });
+  }
+
+  // ---- a pinned line: its hold and queue below the figure
+
+  function setPin(output) {
+    pin = output;
+    const place = $("pinned");
+    place.replaceChildren();
+    if (output < 0) { name(-1); remember(); return; }
+    const heading = document.createElement("h3");
+    heading.textContent = `${meta.outputs[output]}: share of time held`;
+    const svg = draw("svg", place, { viewBox: "0 0 1210 112", role: "img" });
+    svg.setAttribute("aria-label", heading.textContent);
+    place.prepend(heading);
+    const drawn = (key, top, y, height, words) => {
+      draw("text", svg, { x: 1012, y: y + 12 }, words);
+      draw("path", svg, { class: "zero", d: `M54 ${y + height}H1000` });
+      const inner = draw("svg", svg, {
+        class: "t", x: 54, y, width: 946, height, preserveAspectRatio: "none",
+        viewBox: `${zoom[0]} -1040 ${zoom[1] - zoom[0]} 1070`,
+      });
+      for (const side of meta.sides) {
+        let d = "";
+        for (let bin = 0; bin < side.bins; bin++) {
+          const v = value(`${side.side}.${key}${output}`, bin);
+          if (Number.isFinite(v)) d += `${d ? "L" : "M"}${(bin + 0.5) * side.dt} ${-1000 * v / top}`;
+        }
+        const group = draw("g", inner, { class: "small " + (side.side ? "run" : "base") });
+        draw("path", group, { class: "l", d });
+      }
+    };
+    drawn("h", 1, 4, 46, "held, 0 to 100 %");
+    let top = 0;
+    for (const side of meta.sides) {
+      for (let bin = 0; bin < side.bins; bin++) top = Math.max(top, value(`${side.side}.q${output}`, bin) || 0);
+    }
+    if (top > 0) drawn("q", top, 60, 46, `queue, up to ${(top / 1024).toFixed(1)} KiB`);
+    name(output);
+    remember();
+  }
+
+  // ---- play, keys, theme, fragment
+
+  const still = matchMedia("(prefers-reduced-motion: reduce)");
+  function play(on) {
+    clearInterval(playing);
+    playing = 0;
+    if (on) {
+      playing = setInterval(() => {
+        if (document.hidden) return play(false);
+        const next = toBin(time) + step() * (still.matches ? 10 : 1);
+        if (next > zoom[1]) go(toBin(zoom[0])); else go(next);
+      }, still.matches ? 1000 : 70);
+    }
+    $("play").textContent = on ? "❚❚" : "▶";
+    $("play").setAttribute("aria-label", on ? "Pause" : "Play");
+  }
+  $("play").addEventListener("click", () => play(!playing));
+  $("time-slider").addEventListener("input", (event) => {
+    play(false);
+    go(toBin((Number(event.target.value) / Math.max(1, Number(event.target.max))) * meta.length * 0.99999));
+  });
+
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : dark.matches);
+  function theme(name) {
+    if (name) root.dataset.theme = name;
+    $("theme").textContent = isDark() ? "Light" : "Dark";
+    $("theme").setAttribute("aria-pressed", String(isDark()));
+  }
+  const flip = () => { theme(isDark() ? "light" : "dark"); remember(); };
+  $("theme").addEventListener("click", flip);
+  dark.addEventListener("change", () => theme());
+
+  document.addEventListener("keydown", (event) => {
+    if (event.altKey || event.ctrlKey || event.metaKey) return;
+    const on = event.target;
+    const by = step() * (event.shiftKey ? 10 : 1);
+    const keys = {
+      ArrowRight: () => go(toBin(time) + by),
+      ArrowLeft: () => go(toBin(time) - by),
+      Home: () => go(toBin(0)),
+      End: () => go(meta.length - step() / 2),
+      " ": () => play(!playing),
+      Escape: () => { setZoom(0, meta.length); if (pin >= 0) setPin(-1); },
+      d: flip,
+    };
+    const act = keys[event.key];
+    if (!act || (event.key === " " && on instanceof Element && on.closest("button, summary, a"))) return;
+    event.preventDefault();
+    act();
+  });
+
+  let written = 0;
+  function remember() {
+    clearTimeout(written);
+    written = setTimeout(() => {
+      const parts = ["t=" + Math.round(time)];
+      if (pin >= 0) parts.push("pin=" + encodeURIComponent(meta.outputs[pin].split(" ")[0]));
+      if (zoom[0] > 0 || zoom[1] < meta.length) parts.push(`zoom=${Math.round(zoom[0])}-${Math.round(zoom[1])}`);
+      if (root.dataset.theme) parts.push("theme=" + root.dataset.theme);
+      try { history.replaceState(null, "", "#" + parts.join("&")); } catch { /* some viewers forbid it */ }
+    }, 250);
+  }
+  function recall() {
+    const said = new Map(location.hash.slice(1).split("&").map((part) => part.split("=")));
+    if (["dark", "light"].includes(said.get("theme"))) theme(said.get("theme"));
+    const span = /^(\d+)-(\d+)$/.exec(said.get("zoom") || "");
+    if (span) setZoom(Number(span[1]), Number(span[2]));
+    if (said.has("pin")) {
+      const wanted = decodeURIComponent(said.get("pin"));
+      const output = meta.outputs.findIndex((one) => one.split(" ")[0] === wanted);
+      if (output >= 0) setPin(output);
+    }
+    if (/^\d+(\.\d+)?$/.test(said.get("t") || "")) go(Number(said.get("t")));
+  }
+  addEventListener("hashchange", recall);
+
+  // ---- begin
+
+  (async () => {
+    $("theme").hidden = false;
+    theme();
+    if (typeof DecompressionStream === "undefined") {
+      $("named").textContent = "This browser cannot unpack the series: the page stays as it is.";
+      return;
+    }
+    await unpack();
+    document.querySelector("footer.bar").hidden = false;
+    document.body.classList.add("live");
+    paint();
+    recall();
+    document.body.dataset.ready = "1";
+  })();
+})();

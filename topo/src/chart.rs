@@ -1,0 +1,12 @@
+//! What figures are made of: scales, paths, numbers in words, colours, and the small pictures that
+//! reports, comparisons and searches share. Static SVG; nothing here knows a run.
+
+pub mod bullet;
+pub mod number;
+pub mod palette;
+pub mod path;
+pub mod quantiles;
+pub mod scale;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,130 @@
+//! Series over time as the page carries them for its script: whole numbers of sixteen bits, deflated
+//! (seeing.md 3.8). The static page does not need them.
+
+use flate2::Compression;
+use flate2::write::DeflateEncoder;
+use serde::Serialize;
+use std::io::Write;
+
+/// Stands for no value.
+const NONE: u16 = u16::MAX;
+
+/// A series by its key: `value = low + q · step`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Column {
+    /// What the script asks for.
+    pub key: String,
+    /// The value of 0.
+    pub low: f64,
+    /// What one more is.
+    pub step: f64,
+    /// How many values.
+    pub n: usize,
+}
+
+/// All series of a page, in the order in which they were added.
+#[derive(Debug, Default)]
+pub struct Columns {
+    /// Their table.
+    pub table: Vec<Column>,
+    values: Vec<u16>,
+}
+
+impl Columns {
+    /// Adds a series that is known to `step`; values need not be above zero.
+    pub fn add(&mut self, key: impl Into<String>, values: &[f64], step: f64) {
+        let low = values.iter().copied().filter(|v| v.is_finite()).fold(f64::MAX, f64::min);
+        let high = values.iter().copied().filter(|v| v.is_finite()).fold(f64::MIN, f64::max);
+        let low = if low > high || low >= 0.0 { 0.0 } else { low };
+        // A range that steps of that size cannot hold gets larger ones.
+        let step = step.max((high - low) / f64::from(NONE - 1));
+        let coded = values.iter().map(|value| {
+            if value.is_finite() { ((value - low) / step).round() as u16 } else { NONE }
+        });
+        self.values.extend(coded);
+        self.table.push(Column { key: key.into(), low, step, n: values.len() });
+    }
+
+    /// Base64 of the raw deflate stream.
+    ///
+    /// # Panics
+    /// Never: writing to memory cannot fail.
+    pub fn packed(&self) -> String {
+        let mut encoder = DeflateEncoder::new(Vec::new(), Compression::best());
+        for value in &self.values {
+            encoder.write_all(&value.to_le_bytes()).expect("memory takes all");
+        }
+        base64(&encoder.finish().expect("memory takes all"))
+    }
+}
+
+/// RFC 4648, section 4, with padding.
+pub fn base64(octets: &[u8]) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = String::with_capacity(octets.len().div_ceil(3) * 4);
+    for group in octets.chunks(3) {
+        let octet = |index: usize| u32::from(group.get(index).copied().unwrap_or(0));
+        let bits = octet(0) << 16 | octet(1) << 8 | octet(2);
+        for place in 0..4 {
+            let letter = LETTERS[(bits >> (18 - 6 * place) & 63) as usize];
+            out.push(if place <= group.len() { char::from(letter) } else { '=' });
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flate2::read::DeflateDecoder;
+    use proptest::prelude::*;
+    use std::io::Read;
+
+    #[test]
+    fn base64_is_that_of_the_rfc() {
+        // RFC 4648, section 10.
+        let vectors = [
+            ("", ""),
+            ("f", "Zg=="),
+            ("fo", "Zm8="),
+            ("foo", "Zm9v"),
+            ("foob", "Zm9vYg=="),
+            ("fooba", "Zm9vYmE="),
+            ("foobar", "Zm9vYmFy"),
+        ];
+        for (plain, coded) in vectors {
+            assert_eq!(base64(plain.as_bytes()), coded);
+        }
+    }
+
+    fn unpacked(columns: &Columns) -> Vec<u16> {
+        let octets: Vec<u8> = columns.values.iter().flat_map(|v| v.to_le_bytes()).collect();
+        let mut encoder = DeflateEncoder::new(Vec::new(), Compression::best());
+        encoder.write_all(&octets).expect("memory");
+        let packed = encoder.finish().expect("memory");
+        assert_eq!(base64(&packed), columns.packed());
+        let mut back = Vec::new();
+        DeflateDecoder::new(&packed[..]).read_to_end(&mut back).expect("our own stream");
+        back.chunks(2).map(|two| u16::from_le_bytes([two[0], two[1]])).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn a_value_comes_back_within_half_a_step(
+            values in prop::collection::vec(prop_oneof![-5.0..200_000.0f64, Just(f64::NAN)], 1..50)
+        ) {
+            let mut columns = Columns::default();
+            columns.add("x", &values, 0.5);
+            let Column { low, step, n, .. } = columns.table[0].clone();
+            let back = unpacked(&columns);
+            prop_assert_eq!(n, back.len());
+            for (value, code) in values.iter().zip(back) {
+                if value.is_finite() {
+                    prop_assert!((low + f64::from(code) * step - value).abs() <= step / 2.0 + 1e-9);
+                } else {
+                    prop_assert_eq!(code, NONE);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! The tables of a run directory, row by row into series by bin.
+
+use super::{ReportError, Run, Signals, Throttle};
+use csv::StringRecord;
+use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// `ports.csv`: shares of time and of the line rate, and totals.
+pub fn ports(run: &mut Run, file: &Path) -> Result<(), ReportError> {
+    let places = places(run);
+    let mut lines: Vec<f64> = vec![0.0; run.nodes.len()];
+    for (output, rate) in run.outputs.all.iter().zip(&run.rates) {
+        lines[output.from] += *rate as f64;
+    }
+    run.signals = Signals::blank(run.bins);
+    let columns = [
+        "t_ps",
+        "dt_ps",
+        "tx_frames",
+        "tx_bytes",
+        "rx_frames",
+        "rx_bytes",
+        "hold_ps",
+        "pause_ps",
+        "marks",
+        "notes_tx",
+        "notes_rx",
+        "drops",
+    ];
+    each(file, "port", columns, |port, numbers| {
+        let [
+            t,
+            dt,
+            tx_frames,
+            tx_bytes,
+            rx_frames,
+            rx_bytes,
+            hold,
+            pause,
+            marks,
+            sent,
+            notes,
+            drops,
+        ] = numbers;
+        let (output, bin) = (known(&places, port)?, run.bin_at(t + dt / 2));
+        if bin >= run.bins {
+            return Ok(());
+        }
+        let length = dt.max(1) as f64;
+        let share = |bytes: u64, line: f64| bytes as f64 * 8e12 / length / line.max(1.0);
+        let series = &mut run.series[output];
+        add(&mut series.sent[bin], share(tx_bytes, run.rates[output] as f64));
+        most(&mut series.hold[bin], hold as f64 / length);
+        most(&mut series.pause[bin], pause as f64 / length);
+        let totals = &mut series.totals;
+        totals.frames += tx_frames;
+        totals.received += rx_frames;
+        totals.hold_ps += hold;
+        totals.marks += marks;
+        totals.notes_tx += sent;
+        totals.notes_rx += notes;
+        totals.drops += drops;
+        run.signals.marks[bin] += marks as f64;
+        run.signals.notes[bin] += notes as f64;
+        run.signals.drops[bin] += drops as f64;
+        let node = run.outputs.all[output].from;
+        add(&mut run.received[node][bin], share(rx_bytes, lines[node]));
+        Ok(())
+    })
+}
+
+/// `queues.csv`: what waits to leave.
+pub fn queues(run: &mut Run, file: &Path) -> Result<(), ReportError> {
+    let places = places(run);
+    let columns = ["t_ps", "dt_ps", "bytes_min", "bytes_mean", "bytes_max"];
+    each_of(file, ["port", "what"], columns, |[port, what], [t, dt, min, mean, max]| {
+        let (output, bin) = (known(&places, port)?, run.bin_at(t + dt / 2));
+        if what == "out" && bin < run.bins {
+            let queue = &mut run.series[output].queue;
+            add(&mut queue.min[bin], min as f64);
+            add(&mut queue.mean[bin], mean as f64);
+            add(&mut queue.max[bin], max as f64);
+        }
+        Ok(())
+    })
+}
+
+/// `rates.csv`: what reaction points asked for.
+pub fn rates(run: &mut Run, file: &Path) -> Result<(), ReportError> {
+    let (bins, tau) = (run.bins, run.result.tau_ps.max(1) as f64);
+    let line = run.rates.first().copied().unwrap_or(1).max(1) as f64;
+    let mut throttles: BTreeMap<String, Throttle> = BTreeMap::new();
+    each(
+        file,
+        "flow",
+        ["t_ps", "dt_ps", "rate_mean", "gap_ps_mean"],
+        |flow, [t, dt, rate, gap]| {
+            if !throttles.contains_key(flow) {
+                let blank = Throttle { gap: vec![0.0; bins], rate: vec![f64::NAN; bins] };
+                throttles.insert(flow.to_owned(), blank);
+            }
+            let bin = run.bin_at(t + dt / 2);
+            if let Some(throttle) = throttles.get_mut(flow).filter(|_| bin < bins) {
+                throttle.gap[bin] = gap as f64 / tau;
+                throttle.rate[bin] = rate as f64 / line;
+            }
+            Ok(())
+        },
+    )?;
+    run.throttles = throttles;
+    Ok(())
+}
+
+/// Every row of a small table.
+pub fn all<T: DeserializeOwned>(file: &Path) -> Result<Vec<T>, ReportError> {
+    let broken = |error: csv::Error| broken(file, &error.to_string());
+    let rows = csv::Reader::from_path(file).map_err(|error| opened(file, error))?;
+    rows.into_deserialize().collect::<Result<Vec<T>, _>>().map_err(broken)
+}
+
+fn places(run: &Run) -> BTreeMap<String, usize> {
+    let named = run.outputs.all.iter().enumerate();
+    named.map(|(place, output)| (output.name.clone(), place)).collect()
+}
+
+fn known(places: &BTreeMap<String, usize>, port: &str) -> Result<usize, String> {
+    places.get(port).copied().ok_or_else(|| format!("topology.json has no port {port}"))
+}
+
+/// Sums what several lanes have; the first makes a number of it.
+fn add(sum: &mut f64, value: f64) {
+    *sum = if sum.is_finite() { *sum + value } else { value };
+}
+
+/// The greatest of several lanes.
+fn most(most: &mut f64, value: f64) {
+    *most = if most.is_finite() { most.max(value) } else { value };
+}
+
+/// Calls `row` with the text column and the number columns of each row; nothing is allocated a row.
+fn each<const N: usize>(
+    file: &Path,
+    text: &str,
+    numbers: [&str; N],
+    mut row: impl FnMut(&str, [u64; N]) -> Result<(), String>,
+) -> Result<(), ReportError> {
+    each_of(file, [text], numbers, |[text], numbers| row(text, numbers))
+}
+
+fn each_of<const T: usize, const N: usize>(
+    file: &Path,
+    texts: [&str; T],
+    numbers: [&str; N],
+    mut row: impl FnMut([&str; T], [u64; N]) -> Result<(), String>,
+) -> Result<(), ReportError> {
+    let mut reader = csv::Reader::from_path(file).map_err(|error| opened(file, error))?;
+    let header = reader.headers().map_err(|error| broken(file, &error.to_string()))?.clone();
+    let place = |name: &str| {
+        let found = header.iter().position(|column| column == name);
+        found.ok_or_else(|| broken(file, &format!("it has no column {name}")))
+    };
+    let (mut text_at, mut number_at) = ([0; T], [0; N]);
+    for (at, name) in text_at.iter_mut().zip(texts) {
+        *at = place(name)?;
+    }
+    for (at, name) in number_at.iter_mut().zip(numbers) {
+        *at = place(name)?;
+    }
+    let mut record = StringRecord::new();
+    let mut line = 1;
+    while reader.read_record(&mut record).map_err(|error| broken(file, &error.to_string()))? {
+        line += 1;
+        let mut values = [0; N];
+        for (value, at) in values.iter_mut().zip(number_at) {
+            let text = &record[at];
+            *value = text
+                .parse()
+                .map_err(|_| broken(file, &format!("line {line}: {text:?} is no whole number")))?;
+        }
+        row(text_at.map(|at| &record[at]), values)
+            .map_err(|why| broken(file, &format!("line {line}: {why}")))?;
+    }
+    Ok(())
+}
+
+fn broken(file: &Path, why: &str) -> ReportError {
+    ReportError::Content { file: file.to_owned(), why: why.to_owned() }
+}
+
+fn opened(file: &Path, error: csv::Error) -> ReportError {
+    let why = error.to_string();
+    match error.into_kind() {
+        csv::ErrorKind::Io(source) => ReportError::Read { file: file.to_owned(), source },
+        _ => broken(file, &why),
+    }
+}

@@ -1,0 +1,293 @@
+//! Saturation trees: which output is the root of congestion, which wait behind it, and which wait for
+//! no root at all (seeing.md 3.7).
+//!
+//! Bin by bin, over the outputs of a fabric. An output is a **root** if its queue is long, its exit
+//! free and its line busy; a **member** of the root's tree if frames are held there and the device it
+//! feeds has an output in that tree; a **stray** if frames are held there and no root explains it. What
+//! goes down in a fabric of levels never waits for what goes up, since no route turns that way.
+
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, VecDeque};
+
+mod recorded;
+#[cfg(test)]
+mod tests;
+
+pub use recorded::observe;
+
+/// An output counts as held from this share of time on.
+pub const HELD: f64 = 0.10;
+/// A root's line carries at least this share of its rate in data frames.
+pub const BUSY: f64 = 0.95;
+/// Trees and strays that `run.json` names at most, the greatest first.
+const NAMED_MAX: usize = 32;
+
+/// One output: a direction of a cable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Output {
+    /// `node:port`.
+    pub name: String,
+    /// The node that sends, by number.
+    pub from: usize,
+    /// The node that receives.
+    pub to: usize,
+    /// The level of `from`, 0 for adapters.
+    pub level: u8,
+    /// The level of `to`.
+    pub far_level: u8,
+}
+
+impl Output {
+    /// Adapters hold their own frames back; only switches are roots.
+    fn may_be_root(&self) -> bool {
+        self.level > 0
+    }
+
+    /// Whether a frame that arrives by this output may go on by `next`.
+    fn leads_to(&self, next: &Output) -> bool {
+        let turns_up = self.far_level < self.level && next.far_level > next.level;
+        next.from == self.to && next.to != self.from && !turns_up
+    }
+}
+
+/// What was seen of one output in one bin.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Sight {
+    /// Share of the bin in which a ready frame was forbidden to leave.
+    pub hold: f64,
+    /// Mean of the octets waiting for it.
+    pub queue: f64,
+    /// Data sent, as a share of the line rate.
+    pub sent: f64,
+}
+
+/// The graph of outputs, and from which queue on one is long.
+#[derive(Clone, Debug)]
+pub struct Outputs {
+    /// All of them, in a fixed order.
+    pub all: Vec<Output>,
+    /// A queue of that many octets is long.
+    pub long_queue: u64,
+    /// By output, those that feed its sender.
+    feeders: Vec<Vec<usize>>,
+}
+
+/// What one bin shows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Moment {
+    /// By root, its members with their distance from it, roots in order.
+    pub trees: BTreeMap<usize, Vec<(usize, u32)>>,
+    /// Held, and in no tree.
+    pub strays: Vec<usize>,
+    /// Held outputs each of which waits for the next, and the last for the first; empty if none do.
+    pub circle: Vec<usize>,
+}
+
+impl Outputs {
+    /// The graph of these outputs.
+    pub fn new(all: Vec<Output>, long_queue: u64) -> Outputs {
+        let mut by_receiver: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for (index, output) in all.iter().enumerate() {
+            by_receiver.entry(output.to).or_default().push(index);
+        }
+        let feeders = all.iter().map(|output| {
+            let into = by_receiver.get(&output.from);
+            let into = into.into_iter().flatten().copied();
+            into.filter(|feeder| all[*feeder].leads_to(output)).collect()
+        });
+        Outputs { feeders: feeders.collect(), all, long_queue }
+    }
+
+    /// The trees of one bin; `seen` has an entry an output.
+    pub fn look(&self, seen: &[Sight]) -> Moment {
+        let held = |output: &usize| seen[*output].hold >= HELD;
+        let is_root = |output: &usize| {
+            let sight = seen[*output];
+            let is_long = self.long_queue > 0 && sight.queue >= self.long_queue as f64;
+            self.all[*output].may_be_root() && is_long && !held(output) && sight.sent >= BUSY
+        };
+        let mut roots: Vec<usize> = (0..self.all.len()).filter(is_root).collect();
+        roots.sort_by(|a, b| self.all[*a].name.cmp(&self.all[*b].name));
+        let mut tree_of: Vec<Option<usize>> = vec![None; self.all.len()];
+        let mut moment = Moment::default();
+        // Breadth first from all roots at once: the nearest wins, of two as near the smaller name.
+        let mut queue: VecDeque<(usize, usize, u32)> = VecDeque::new();
+        for root in roots {
+            tree_of[root] = Some(root);
+            moment.trees.insert(root, Vec::new());
+            queue.push_back((root, root, 0));
+        }
+        while let Some((output, root, depth)) = queue.pop_front() {
+            for feeder in self.feeders[output].iter().copied() {
+                if held(&feeder) && tree_of[feeder].is_none() {
+                    tree_of[feeder] = Some(root);
+                    moment.trees.entry(root).or_default().push((feeder, depth + 1));
+                    queue.push_back((feeder, root, depth + 1));
+                }
+            }
+        }
+        moment.strays = (0..self.all.len()).filter(|o| held(o) && tree_of[*o].is_none()).collect();
+        moment.circle = self.circle(&held);
+        moment
+    }
+
+    /// A circle among held outputs, found by walking against the flow of frames.
+    fn circle(&self, held: &impl Fn(&usize) -> bool) -> Vec<usize> {
+        #[derive(Clone, Copy, PartialEq)]
+        enum Mark {
+            New,
+            Open,
+            Done,
+        }
+        let mut marks = vec![Mark::New; self.all.len()];
+        for start in (0..self.all.len()).filter(held) {
+            if marks[start] != Mark::New {
+                continue;
+            }
+            let mut way = vec![(start, 0)];
+            marks[start] = Mark::Open;
+            while let Some((output, next)) = way.last_mut() {
+                let (here, place) = (*output, *next);
+                *next += 1;
+                match self.feeders[here].get(place).copied() {
+                    None => {
+                        marks[here] = Mark::Done;
+                        way.pop();
+                    }
+                    Some(feeder) if held(&feeder) && marks[feeder] == Mark::Open => {
+                        let begin = way.iter().position(|(o, _)| *o == feeder).unwrap_or(0);
+                        // Walked from who is waited for to who waits: turned round for the reader.
+                        return way[begin..].iter().rev().map(|(output, _)| *output).collect();
+                    }
+                    Some(feeder) if held(&feeder) && marks[feeder] == Mark::New => {
+                        marks[feeder] = Mark::Open;
+                        way.push((feeder, 0));
+                    }
+                    Some(_) => {}
+                }
+            }
+        }
+        Vec::new()
+    }
+}
+
+/// What `run.json` says of trees.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Saturation {
+    /// A queue of that many octets counted as long; 0 if there was no measure for it, and so no root.
+    pub long_queue_bytes: u64,
+    /// By root, the greatest first.
+    pub trees: Vec<Tree>,
+    /// Held without a root, the longest first.
+    pub strays: Vec<Stray>,
+    /// Outputs that waited in a circle, each for the next, where they were first seen to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub circle: Vec<String>,
+}
+
+/// A root and all that ever waited behind it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Tree {
+    /// The root, `node:port`.
+    pub root: String,
+    /// The node that its line leads to.
+    pub feeds: String,
+    /// Begin of the first bin with this root.
+    pub first_ps: u64,
+    /// End of the last one.
+    pub last_ps: u64,
+    /// In how many bins it was one.
+    pub bins: u64,
+    /// Most members in one bin, the root not counted.
+    pub size: u64,
+    /// Begin of the first bin with that many.
+    pub size_at_ps: u64,
+    /// Greatest distance of a member from the root, in outputs.
+    pub depth: u64,
+    /// Most adapters that were held in one bin.
+    pub sources: u64,
+}
+
+/// An output that was held and in no tree.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Stray {
+    /// Which, `node:port`.
+    pub port: String,
+    /// Begin of the first such bin.
+    pub first_ps: u64,
+    /// End of the last one.
+    pub last_ps: u64,
+    /// How many.
+    pub bins: u64,
+}
+
+/// Adds up what bins show, one after another.
+#[derive(Debug)]
+pub struct Watch<'a> {
+    outputs: &'a Outputs,
+    trees: BTreeMap<usize, Tree>,
+    strays: BTreeMap<usize, Stray>,
+    circle: Vec<usize>,
+}
+
+impl<'a> Watch<'a> {
+    /// Nothing has been seen yet.
+    pub fn new(outputs: &'a Outputs) -> Watch<'a> {
+        Watch { outputs, trees: BTreeMap::new(), strays: BTreeMap::new(), circle: Vec::new() }
+    }
+
+    /// Enters what the bin from `begin` to `end` (picoseconds) shows.
+    pub fn enter(&mut self, begin: u64, end: u64, moment: &Moment) {
+        for (root, members) in &moment.trees {
+            let output = &self.outputs.all[*root];
+            let tree = self.trees.entry(*root).or_insert_with(|| Tree {
+                root: output.name.clone(),
+                first_ps: begin,
+                ..Tree::default()
+            });
+            let size = members.len() as u64;
+            let adapters = |(member, _): &&(usize, u32)| self.outputs.all[*member].level == 0;
+            let sources = members.iter().filter(adapters).count() as u64;
+            let depth = members.iter().map(|(_, depth)| u64::from(*depth)).max().unwrap_or(0);
+            if size > tree.size {
+                (tree.size, tree.size_at_ps) = (size, begin);
+            }
+            tree.sources = tree.sources.max(sources);
+            tree.depth = tree.depth.max(depth);
+            tree.last_ps = end;
+            tree.bins += 1;
+        }
+        for port in &moment.strays {
+            let stray = self.strays.entry(*port).or_insert_with(|| Stray {
+                port: self.outputs.all[*port].name.clone(),
+                first_ps: begin,
+                ..Stray::default()
+            });
+            stray.last_ps = end;
+            stray.bins += 1;
+        }
+        if self.circle.is_empty() {
+            self.circle.clone_from(&moment.circle);
+        }
+    }
+
+    /// The sum; `node` names nodes.
+    pub fn finish<'n>(self, node: impl Fn(usize) -> &'n str) -> Saturation {
+        let outputs = self.outputs;
+        let named = self
+            .trees
+            .into_iter()
+            .map(|(root, tree)| Tree { feeds: node(outputs.all[root].to).to_owned(), ..tree });
+        let mut trees: Vec<Tree> = named.collect();
+        trees.sort_by(|a, b| {
+            (b.size, b.bins).cmp(&(a.size, a.bins)).then_with(|| a.root.cmp(&b.root))
+        });
+        let mut strays: Vec<Stray> = self.strays.into_values().collect();
+        strays.sort_by(|a, b| b.bins.cmp(&a.bins).then_with(|| a.port.cmp(&b.port)));
+        trees.truncate(NAMED_MAX);
+        strays.truncate(NAMED_MAX);
+        let circle = self.circle.iter().map(|output| outputs.all[*output].name.clone());
+        let circle = circle.collect();
+        Saturation { long_queue_bytes: outputs.long_queue, trees, strays, circle }
+    }
+}
