@@ -171,7 +171,7 @@ fn the_buffer_of_a_pfc_frame_serves_for_the_next_packet() {
     let mut frame = pfc(1 << 5, 9);
     frame.octets.reserve(4_096);
     let buffer = frame.octets.as_ptr();
-    nic.handle_frame(PortNumber::from_index(0), frame, us(1), us(1));
-    let sent = nic.poll_transmit(us(1)).expect("it has something to send");
+    nic.handle_frame(PortNumber::from_index(0), frame, us(6), us(6));
+    let sent = nic.poll_transmit(us(6)).expect("it has something to send");
     assert_eq!(sent.frame.octets.as_ptr(), buffer);
 }
