@@ -150,7 +150,7 @@ fn ends(facts: &Facts<'_>, side: &Side<'_>, layout: &Layout, bin: Option<usize>)
             @if is_hot {
                 text class="hot strong" x=(PORTS - 4.0) y=(format!("{:.1}", y - 3.0)) text-anchor="end" { (name(*node)) }
             } @else if layout.sources.len() != layout.ports.len() && place % label_step(pitch(layout, &layout.ports)) == 0 {
-                text class="onbar" x=(PORTS + BAR + 10.0) y=(format!("{:.1}", y + 4.0)) text-anchor="end" { (name(*node)) }
+text x=(PORTS - 4.0) y=(format!("{:.1}", y - 3.0)) text-anchor="end" { (name(*node)) }
             }
         }
         (ideal(facts, side, layout))

@@ -378,23 +378,36 @@ pub fn standstill(facts: &Facts<'_>) -> String {
 
 /// What receivers got, phase by phase, as a title.
 pub fn over_time(facts: &Facts<'_>) -> String {
-    let run = facts.run.run;
     let cold = !facts.cold.is_empty();
-    let series = if cold { &facts.run.cold } else { &facts.run.hot };
     let who = if cold { facts.cold_words() } else { facts.hot_names() };
-    let mean = |from, to| run.mean_over(series, from, to).map(|v| format!("{v:.2}"));
-    let phases = &run.result.phases;
-    let steps: Vec<String> = phases
-        .iter()
-        .filter_map(|phase| {
-            Some(format!("{} in “{}”", mean(phase.from_ps, phase.to_ps)?, phase.name))
-        })
-        .collect();
-    if steps.len() > 1 && steps.len() <= 4 {
-        return format!("{who} received {} of line rate", steps.join(", "));
+    let mean = |side: &Side<'_>, from, to| {
+        let series = if cold { &side.cold } else { &side.hot };
+        side.run.mean_over(series, from, to).map(|mean| format!("{mean:.2}"))
+    };
+    let phases = &facts.run.run.result.phases;
+    if (2..=4).contains(&phases.len()) {
+        let steps: Vec<String> = phases
+            .iter()
+            .filter_map(|phase| {
+                let mean = mean(&facts.run, phase.from_ps, phase.to_ps)?;
+                Some(format!("{mean} in “{}”", phase.name))
+            })
+            .collect();
+        let before = facts.base.as_ref().map(|base| {
+            let steps = phases.iter().filter_map(|p| mean(base, p.from_ps, p.to_ps));
+            format!("; with {} {}", base.name, steps.collect::<Vec<_>>().join(", "))
+        });
+        return format!(
+            "{who} received {} of line rate{}",
+            steps.join(", "),
+            before.unwrap_or_default()
+        );
     }
-    match mean(facts.window.0, facts.window.1) {
-        Some(value) => format!("{who} received {value} of line rate"),
-        None => "Nobody received anything".to_owned(),
+    let (from, to) = facts.window;
+    let before = facts.base.as_ref().and_then(|base| Some((mean(base, from, to)?, &base.name)));
+    let before = before.map_or(String::new(), |(mean, name)| format!(", with {name} {mean}"));
+    match mean(&facts.run, from, to) {
+        Some(mean) => format!("In the measured window {who} received {mean} of line rate{before}"),
+        None => "Nobody received anything in the measured window".to_owned(),
     }
 }

@@ -209,7 +209,7 @@ fn axis(facts: &Facts<'_>, bottom: f64) -> Markup {
                 text x=(format!("{:.1}", x(t))) y=(format!("{:.0}", bottom + 19.0)) text-anchor="middle" { (number::grouped(t as u64)) }
             }
         }
-        text x=(RIGHT + 12.0) y=(format!("{:.0}", bottom + 19.0)) { "τ (MTU times)" }
+        text x=(RIGHT + 36.0) y=(format!("{:.0}", bottom + 19.0)) { "τ (MTU times)" }
     }
 }
 

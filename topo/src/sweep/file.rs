@@ -254,6 +254,8 @@ fn expected(fields: &Fields<'_>, axes: &[Axis], problems: &mut Problems) -> Opti
                 fields.report(problems, "at", Complaint::new(message, hint));
             }
         }
+        // Their faults have been told.
+        [] => {}
         _ => {
             let message = "an order along several axes is none";
             fields.report(problems, "measure", Complaint::new(message, "a sweep for each axis"));

@@ -12,6 +12,8 @@ use std::collections::BTreeSet;
 const THIN_MAX: usize = 64;
 /// Ports with a line of their own; beyond, the middle of them is a band.
 pub const LINES_MAX: usize = 128;
+/// Ports that are few enough to be thick lines, without a mean.
+const FEW: usize = 3;
 /// Queues in the panel.
 const QUEUES_MAX: usize = 3;
 
@@ -43,7 +45,7 @@ fn received(facts: &Facts<'_>, side: &Side<'_>, columns: &mut Columns) -> Panel 
     let all: Vec<usize> = facts.cold.iter().chain(&facts.hot).copied().collect();
     let body = html! {
         (accepted(side))
-        g class=(format!("thin {}", side.role)) {
+        g class=(format!("{} {}", if facts.cold.len() <= FEW { "thick" } else { "thin" }, side.role)) {
             @if facts.cold.len() <= LINES_MAX {
                 @for node in &facts.cold {
                     path class="l" id=(format!("x{}-{node}", side.number)) d=(trace(side, &side.run.received[*node], 1.0, grain)) {}
@@ -57,7 +59,7 @@ fn received(facts: &Facts<'_>, side: &Side<'_>, columns: &mut Columns) -> Panel 
                 path class="l" id=(format!("x{}-{node}", side.number)) d=(trace(side, &side.run.received[*node], 1.0, grain)) {}
             }
         }
-        @if facts.cold.len() > 1 {
+        @if facts.cold.len() > FEW {
             g class=(format!("thick {}", side.role)) { path class="l" d=(trace(side, &side.cold, 1.0, grain)) {} }
         }
     };
