@@ -51,7 +51,7 @@ pub fn message_layout() -> Finding {
     let frame = [&header(0x22e7).to_octets()[..], &SAMPLE, &[0xd0, 0xd1, 0xd2, 0xd3]].concat();
     let written = [&header(0x22e7).to_octets()[..], &sample().to_octets(), &frame[38..]].concat();
     same("a CNM", hex(&written), hex(&frame))?;
-    same("its EtherType", hex(&frame[12..14]), "22e7".to_owned())?;
+    same("its EtherType", hex(&frame[12..14]), hex(&[0x22, 0xe7]))?;
     for end in 14..frame.len() {
         ensure(Cnm::parse_message(&frame[14..end]).is_err(), || format!("{end} octets are read"))?;
     }
