@@ -11,7 +11,8 @@
 use crate::capture::{Capture, CaptureStatistics};
 use crate::recorder::bins::{FlowBin, Grid, PortBin, Series};
 use crate::recorder::event_log::{EventLog, EventLogger};
-use crate::recorder::tracks::Tracks;
+use crate::recorder::holds::{HoldKeeper, Holds};
+use crate::recorder::tracks::{Elapsed, Tracks};
 use crate::wiring::{End, Wiring};
 use crate::witness::Witness;
 use proto::counters::{DeviceReading, FlowId};
@@ -24,6 +25,7 @@ use serde::{Deserialize, Serialize};
 
 pub mod bins;
 pub mod event_log;
+pub mod holds;
 mod tracks;
 
 pub use tracks::FLOWS_MAX;
@@ -82,6 +84,8 @@ pub struct Recording {
     pub pools: Vec<PoolSeries>,
     /// What happened.
     pub events: EventLog,
+    /// Outputs that were held for long.
+    pub holds: Holds,
     /// What was captured, if anything was to be.
     pub capture: Option<CaptureStatistics>,
 }
@@ -124,6 +128,7 @@ pub struct Recorder {
     edges: Vec<EdgeReading>,
     tracks: Tracks,
     events: EventLogger,
+    holds: HoldKeeper,
     readings: Vec<DeviceReading>,
     capture: Option<Capture>,
 }
@@ -140,6 +145,7 @@ impl Recorder {
             edges: Vec::with_capacity(plan.edges.len()),
             tracks: Tracks::new(sizes()),
             events: EventLogger::new(sizes(), plan.all_events),
+            holds: HoldKeeper::new(sizes()),
             readings: vec![DeviceReading::default(); nodes.len()],
             capture: None,
             plan,
@@ -174,8 +180,9 @@ impl Recorder {
     fn close_bin(&mut self, now: Instant, devices: &mut [Box<dyn Device>]) {
         let length = now.since(self.grid.begin());
         let Some(closed) = self.grid.close(now) else { return };
-        self.tracks.take(&self.readings, &closed, length);
+        self.tracks.take(&self.readings, &closed, Elapsed { length, end: now });
         self.events.close_bin(&closed);
+        self.holds.edge(now);
         for device in devices {
             device.restart_watermarks();
         }
@@ -220,6 +227,7 @@ impl Witness for Recorder {
     }
 
     fn event(&mut self, device: usize, event: DeviceEvent) {
+        self.holds.note(device, &event);
         self.events.push(device, event);
     }
 
@@ -255,6 +263,7 @@ impl Witness for Recorder {
             flows,
             pools,
             events: self.events.finish(),
+            holds: self.holds.finish(),
             capture: self.capture.map(|capture| capture.finish(now)),
         }
     }

@@ -2,8 +2,9 @@
 
 use emulation::capture::reader::CaptureReader;
 use proto::ids::Dscp;
-use proto::units::Duration;
-use topo::verify::{Settings, table, verify};
+use proto::units::{BitRate, Duration};
+use proto::wire::classify::PriorityMap;
+use topo::verify::{Pausing, Settings, table, verify};
 
 /// The octets are the file.
 pub fn check(octets: &[u8]) {
@@ -28,6 +29,12 @@ pub fn check(octets: &[u8]) {
         symbol: Some(Duration::from_ns(4)),
         cnp_interval: Some(Duration::from_us(4)),
         cnp_dscp: Some(Dscp::truncate(48)),
+        rate: Some(BitRate::gbps(40)),
+        pause: Some(Pausing {
+            priorities: Some(PriorityMap::BY_DSCP),
+            obeyed: u8::MAX,
+            response: None,
+        }),
     };
     let report = verify(octets, "", &settings, 10).expect("it begins like a capture");
     assert_eq!(report.frames, frames + skipped);

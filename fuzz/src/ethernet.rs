@@ -104,7 +104,7 @@ fn marked(octets: &[u8]) {
     assert_eq!(once, after, "a second mark changes nothing");
 }
 
-fn told_and_encoded(octets: &[u8]) {
+pub(crate) fn told_and_encoded(octets: &[u8]) {
     let (link, length) = (Link::Ethernet, octets.len());
     let mut sink = JsonSink::default();
     sink.begin(&Meta {

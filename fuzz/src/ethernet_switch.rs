@@ -106,7 +106,7 @@ fn port(number: u16, more: u8) -> PortConfig {
         buffer: Bytes::new(BUFFER / 4),
         control: LinkControl::Pause(control),
     };
-    PortConfig { faces_adapter: number < PORTS, link, delay: Duration::ZERO }
+    PortConfig::plain(number < PORTS, link, Duration::ZERO)
 }
 
 fn watchdog(choice: u8) -> WatchdogConfig {

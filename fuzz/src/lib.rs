@@ -6,6 +6,7 @@
 
 pub mod bench;
 pub mod capture;
+pub mod congestion;
 pub mod datagram;
 pub mod ethernet;
 pub mod ethernet_switch;
@@ -19,6 +20,7 @@ pub mod scenario;
 pub mod seeds;
 pub mod switch;
 pub mod tape;
+pub mod text;
 
 /// One target.
 #[derive(Clone, Copy)]
@@ -34,8 +36,10 @@ pub const TARGETS: &[Target] = &[
     Target { name: "packet", check: packet::check },
     Target { name: "link_packet", check: link_packet::check },
     Target { name: "ethernet", check: ethernet::check },
+    Target { name: "congestion", check: congestion::check },
     Target { name: "datagram", check: datagram::check },
     Target { name: "capture", check: capture::check },
+    Target { name: "text", check: text::check },
     Target { name: "scenario", check: scenario::check },
     Target { name: "switch", check: switch::check },
     Target { name: "ethernet_switch", check: ethernet_switch::check },

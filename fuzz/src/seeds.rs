@@ -27,8 +27,10 @@ pub fn seeds(target: &str) -> Vec<Vec<u8>> {
         "packet" => (0..40).map(|n| [&[n % 8], &packet(&tape(48), n)[..]].concat()).collect(),
         "link_packet" => (0..24).map(|n| link_packet(&tape(4), n)).collect(),
         "ethernet" => (0..40).map(|n| ethernet(&tape(64), n)).collect(),
+        "congestion" => (0..24).map(|n| congestion(&tape(120), n)).collect(),
         "datagram" => (0..24).map(|n| datagrams(&tape(200), n)).collect(),
         "capture" => (0..24).map(|n| capture(&tape(160), n)).collect(),
+        "text" => (0..24).map(|n| text(&tape(64), n)).collect(),
         "scenario" => scenarios(),
         "switch" | "ethernet_switch" | "nic" | "roce_nic" => {
             (0..36).map(|n| operations(&tape(40 + u64::from(n) * 12), n)).collect()
@@ -50,6 +52,57 @@ fn packet(tape: &[u8], n: u8) -> BytesMut {
     }
     frame.octets.truncate(700);
     frame.octets
+}
+
+/// A message, a tag or a test frame, some of them cut.
+fn congestion(tape: &[u8], n: u8) -> Vec<u8> {
+    // By mode: a CNM of 8 octets of sample; a CN-TAG before it; what the subtype says; IPv4.
+    let mut octets = tape.to_vec();
+    let mode = n % 4 | n & 8;
+    let body = 1 + 14 + if mode & 8 != 0 { 4 } else { 0 };
+    octets[0] = mode;
+    match mode & 3 {
+        0 => octets[body] = 0,
+        1 => octets[body + 2..body + 4].copy_from_slice(&[0x22, 0xe7]),
+        2 => octets[body] = n / 4 % 4,
+        _ => octets[body] = 0x45,
+    }
+    octets[body + 1] &= 0x3f;
+    octets[body + 22..body + 24].copy_from_slice(&[0, 8]);
+    octets[body + 19] = 8;
+    octets.truncate(if n % 5 == 4 { usize::from(n) * 4 } else { tape.len() });
+    octets
+}
+
+/// A frame in one of the ways in which people write hex.
+fn text(tape: &[u8], n: u8) -> Vec<u8> {
+    let octets = if n % 2 == 0 { ethernet(tape, n) } else { packet(tape, n).to_vec() };
+    let words = |before: &str, between: &str| {
+        let words = octets.iter().map(|octet| format!("{before}{octet:02x}"));
+        words.collect::<Vec<_>>().join(between)
+    };
+    let rows = |begin: fn(usize) -> String, rest: fn(&[u8]) -> String| -> String {
+        let rows = octets.chunks(16).enumerate();
+        rows.map(|(row, octets)| format!("{}{}\n", begin(row * 16), rest(octets))).collect()
+    };
+    let pairs =
+        |octets: &[u8]| octets.iter().map(|octet| format!(" {octet:02x}")).collect::<String>();
+    let text = match n % 6 {
+        0 => words("", "") + "\n",
+        1 => words("", ":") + "\n",
+        2 => format!("frame = {{ {} }};\n", words("0x", ", ")),
+        3 => format!("\"{}\"\n", words("\\x", "")),
+        4 => rows(|at| format!("\t0x{at:04x}: "), pairs),
+        _ => rows(
+            |at| format!("{at:08x} "),
+            |octets| {
+                let shown = octets.iter().map(|octet| char::from(octet & 0x3f | 0x20));
+                let pairs = octets.iter().map(|octet| format!(" {octet:02x}")).collect::<String>();
+                format!("{pairs}  |{}|", shown.collect::<String>())
+            },
+        ),
+    };
+    text.into_bytes()
 }
 
 fn link_packet(tape: &[u8], n: u8) -> Vec<u8> {

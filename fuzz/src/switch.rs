@@ -54,7 +54,7 @@ fn config(choice: u8) -> SwitchConfig {
         },
         sl2vl: (0..15).map(|level| level % data_lanes).chain([15]).collect(),
         scheme: SchemeConfig { kind: scheme.to_owned(), params },
-        ports: vec![PortConfig { faces_adapter: true, link, delay: Duration::ZERO }; PORTS],
+        ports: vec![PortConfig::plain(true, link, Duration::ZERO); PORTS],
         routes: (1..=PORTS as u16).map(route).collect(),
         routing: RoutingConfig::default(),
         watchdog: None,

@@ -103,6 +103,8 @@ pub enum Transport {
     Uc,
     /// Unreliable datagram: messages of at most one MTU.
     Ud,
+    /// No service at all: each message is one test frame, whose size is the message's.
+    Test,
 }
 
 /// What a message does at the far end.

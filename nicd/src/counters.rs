@@ -52,6 +52,30 @@ named_totals! {
     CnpHandled = "rp_cnp_handled", Both;
     /// Congestion notification packets that said nothing or were for no flow of ours.
     CnpIgnored = "rp_cnp_ignored", Both;
+    /// Congestion notification messages of 802.1Qau that changed or confirmed a limiter.
+    CnmHandled = "rp_cnm_handled", Roce;
+    /// Such messages that were too short, too long, or of an unknown version.
+    CnmMalformed = "rp_cnm_malformed", Roce;
+    /// Such messages about no flow of ours, or with a flow id that is no limiter of it.
+    CnmUnknownFlow = "rp_cnm_unknown_flow", Roce;
+    /// Such messages whose congestion point has no name.
+    CnmUnknownCpid = "rp_cnm_unknown_cpid", Roce;
+    /// Such messages that did not concern the limiter.
+    CnmIgnored = "rp_cnm_ignored", Roce;
+    /// Such messages that made no sense to the scheme: feedback 0 above all.
+    CnmRefused = "rp_cnm_refused", Roce;
+    /// Messages of BCN that changed or confirmed a limiter.
+    BcnHandled = "rp_bcn_handled", Roce;
+    /// Messages of BCN that were too short, too long, or of an unknown version.
+    BcnMalformed = "rp_bcn_malformed", Roce;
+    /// Messages of BCN about no flow of ours.
+    BcnUnknownFlow = "rp_bcn_unknown_flow", Roce;
+    /// Messages of BCN whose congestion point has no name.
+    BcnUnknownCpid = "rp_bcn_unknown_cpid", Roce;
+    /// Messages of BCN from another congestion point than the limiter obeys, or out of date.
+    BcnIgnored = "rp_bcn_ignored", Roce;
+    /// Messages of BCN that made no sense to the scheme.
+    BcnRefused = "rp_bcn_refused", Roce;
     /// Acknowledgements with BECN that reached a reaction point.
     BecnHandled = "rp_becn_handled", Infiniband;
     /// Frames of any kind received with FECN.

@@ -148,6 +148,7 @@ mod tests {
             fecn: false,
             becn: false,
             ecn: Ecn::NotCapable,
+            regulated_by: None,
             payload: Bytes::ZERO,
         }
     }

@@ -127,6 +127,18 @@ impl Nic {
         self.port.demand(self.storming | silenced, now);
     }
 
+    /// Fills `reading` but for flows, names and receptions, integrals closed at `now`.
+    fn read_ports(&mut self, now: Instant, reading: &mut DeviceReading) {
+        self.now = now;
+        self.catch_up(now);
+        self.looked_ahead = true;
+        reading.ports.resize_with(1, PortReading::default);
+        self.port.read(now, &mut reading.ports[0]);
+        self.adapter.read_lanes(now, reading);
+        reading.balance.link_local = self.port.link_local_sent();
+        reading.balance.buffered = self.drain.as_ref().map_or(0, Drain::frames);
+    }
+
     fn data_lanes(&self) -> impl Iterator<Item = VirtualLane> + use<> {
         (0..self.port.data_lanes()).map(VirtualLane::truncate)
     }
@@ -140,6 +152,10 @@ impl Device for Nic {
         }
         match self.port.receive(&frame, arrived, now, &mut self.events) {
             Arrival::Packet(headers) => self.accept(frame, headers, arrived, now),
+            // Who asks nobody for silence sends no MAC control: the buffer serves for a packet.
+            Arrival::Control if frame.kind == FrameKind::Ethernet && !self.is_governor() => {
+                self.adapter.recycle(frame);
+            }
             Arrival::Control => self.link_packets.recycle(frame),
             Arrival::Lost(_) if frame.kind == FrameKind::InfinibandLink => {
                 self.link_packets.recycle(frame);
@@ -202,21 +218,16 @@ impl Device for Nic {
     }
 
     fn read(&mut self, now: Instant, reading: &mut DeviceReading) {
-        self.read_bins(now, reading);
+        self.read_ports(now, reading);
+        self.adapter.read_flows(now, reading);
         self.port.read_named(now, &mut reading.ports[0].named);
         self.adapter.read_named(&mut reading.ports[0].named);
         self.adapter.read_received(reading);
     }
 
     fn read_bins(&mut self, now: Instant, reading: &mut DeviceReading) {
-        self.now = now;
-        self.catch_up(now);
-        self.looked_ahead = true;
-        reading.ports.resize_with(1, PortReading::default);
-        self.port.read(now, &mut reading.ports[0]);
-        self.adapter.read_bins(now, reading);
-        reading.balance.link_local = self.port.link_local_sent();
-        reading.balance.buffered = self.drain.as_ref().map_or(0, Drain::frames);
+        self.read_ports(now, reading);
+        self.adapter.renew_flows(now, reading);
     }
 
     fn restart_watermarks(&mut self) {

@@ -9,7 +9,7 @@ use crate::config::NicConfig;
 use crate::timers::{Alarm, Timer, Timers};
 use proto::congestion::schemes::Scheme;
 use proto::congestion::{
-    Heard, Notification, Permission, Place, ReactionPoint, ReactionState, Scope,
+    Heard, Notification, Permission, Place, ReactionPoint, ReactionState, Scope, Tag,
 };
 use proto::counters::{FlowId, FlowReading, Gauge};
 use proto::events::{DeviceEvent, EventKind, EventLog};
@@ -28,6 +28,7 @@ pub fn place<'a>(config: &'a NicConfig, full_frame: Bytes, purpose: &str) -> Pla
         buffer: Bytes::new(config.link.buffer.get() / lanes),
         port: PortNumber::from_index(0),
         faces_adapter: false,
+        congestion_point: None,
         random: Random::stream(config.seed, &config.name, purpose),
     }
 }
@@ -54,6 +55,8 @@ struct Group {
     rate: Gauge,
     neutral_since: Option<Instant>,
     ever_reacted: bool,
+    /// What it shows is what it has shown from the first.
+    is_unmoved: bool,
 }
 
 /// What a notification led to.
@@ -63,14 +66,16 @@ pub struct Reaction {
     pub permission: Permission,
     /// The scheme's own number, if it has just crossed its logging threshold.
     pub triggered: Option<u64>,
-    /// It made no sense and changed nothing.
-    pub refused: bool,
+    /// What the reaction point made of it.
+    pub heard: Heard,
 }
 
 /// All reaction points of one NIC.
 pub struct Pacer {
     scheme: &'static Scheme,
     scope: Scope,
+    /// The most groups of one lane, where the scope is a destination.
+    most: usize,
     full_frame: Bytes,
     groups: Vec<Group>,
     by_key: BTreeMap<GroupKey, u32>,
@@ -80,7 +85,8 @@ impl Pacer {
     /// A pacer without flows, whose full frames have this size.
     pub fn new(scheme: &'static Scheme, params: &toml::Table, full_frame: Bytes) -> Pacer {
         let scope = (scheme.scope)(params);
-        Pacer { scheme, scope, full_frame, groups: Vec::new(), by_key: BTreeMap::new() }
+        let most = (scheme.reaction_points)(params).max(1);
+        Pacer { scheme, scope, most, full_frame, groups: Vec::new(), by_key: BTreeMap::new() }
     }
 
     /// The group that governs `flow`, and whether it had to be made. Groups are numbered in the
@@ -102,6 +108,10 @@ impl Pacer {
         if let Some(group) = self.by_key.get(&key) {
             return (*group, false);
         }
+        if let (Scope::Destination, Some(group)) = (self.scope, self.last_of_all(lane)) {
+            self.by_key.insert(key, group);
+            return (group, false);
+        }
         let purpose = match key {
             GroupKey::QueuePair { class, peer } => format!("reaction/qp/{class}/{peer}"),
             GroupKey::Level { level } => format!("reaction/sl/{level}"),
@@ -112,6 +122,14 @@ impl Pacer {
         self.groups.push(Group::new(reaction, flow, lane, now));
         self.by_key.insert(key, index);
         (index, true)
+    }
+
+    /// The latest group of `lane` if there may be no more of them.
+    fn last_of_all(&self, lane: VirtualLane) -> Option<u32> {
+        let mut of_lane =
+            self.groups.iter().enumerate().filter(|(_, group)| group.lane == lane).rev();
+        let (last, _) = of_lane.next()?;
+        (of_lane.count() + 1 >= self.most).then_some(last as u32)
     }
 
     /// A notification for `flow` of `group` arrived.
@@ -130,8 +148,35 @@ impl Pacer {
         Reaction {
             permission,
             triggered: (heard == Heard::Crossed).then_some(member.shown.scalar),
-            refused: heard == Heard::Refused,
+            heard,
         }
+    }
+
+    /// What the next data frame of `group` carries if it leaves at `now`.
+    pub fn tag(&self, group: u32, now: Instant) -> Option<Tag> {
+        self.groups[group as usize].reaction.tag(now)
+    }
+
+    /// Whether `group` is held back.
+    pub fn is_limited(&self, group: u32) -> bool {
+        !self.groups[group as usize].reaction.is_released()
+    }
+
+    /// Whether `group` has ever been held back.
+    pub fn has_reacted(&self, group: u32) -> bool {
+        self.groups[group as usize].ever_reacted
+    }
+
+    /// Nothing of `group` waits any longer; when its next frame may leave.
+    pub fn on_queue_empty(
+        &mut self,
+        group: u32,
+        now: Instant,
+        outlet: &mut Outlet<'_>,
+    ) -> Permission {
+        let member = &mut self.groups[group as usize];
+        member.reaction.on_queue_empty(now);
+        member.account(group, now, outlet)
     }
 
     /// A data frame of `group` leaves, its last bit at `end`; when its next one may.
@@ -164,6 +209,12 @@ impl Pacer {
         Some(member.account(group, now, outlet))
     }
 
+    /// Whether everything that [`Pacer::read`] shows of `group` is as it was from the first, but for
+    /// integrals that anybody can bring up to date.
+    pub fn is_unmoved(&self, group: u32) -> bool {
+        self.groups[group as usize].is_unmoved
+    }
+
     /// Copies what is known of `group` into a flow's reading, integrals closed at `now`.
     pub fn read(&mut self, group: u32, now: Instant, reading: &mut FlowReading) {
         let member = &mut self.groups[group as usize];
@@ -178,7 +229,7 @@ impl Pacer {
 
     /// Starts the extremes of every gauge anew.
     pub fn restart_watermarks(&mut self) {
-        for group in &mut self.groups {
+        for group in self.groups.iter_mut().filter(|group| !group.is_unmoved) {
             group.gap.restart_watermarks();
             group.rate.restart_watermarks();
         }
@@ -214,6 +265,7 @@ impl Group {
             rate: gauge(BitRate::get(shown.rate)),
             neutral_since: reaction.is_released().then_some(now),
             ever_reacted: false,
+            is_unmoved: reaction.is_released(),
             alarm: Alarm::default(),
             lane,
             flow,
@@ -230,6 +282,7 @@ impl Group {
         let state = self.reaction.state();
         if state != self.shown {
             self.shown = state;
+            self.is_unmoved = false;
             self.gap.set(state.gap.as_ps(), now);
             self.rate.set(state.rate.get(), now);
             let kind = EventKind::React { flow: self.flow, gap: state.gap, scalar: state.scalar };
@@ -240,6 +293,7 @@ impl Group {
         } else {
             self.neutral_since = None;
             self.ever_reacted = true;
+            self.is_unmoved = false;
         }
         self.reaction.may_send_at(self.last_departure)
     }

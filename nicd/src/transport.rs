@@ -15,6 +15,7 @@
 mod connect;
 pub mod memory_region;
 pub mod message;
+mod notices;
 pub mod queue_pair;
 mod reading;
 mod receive;
@@ -23,6 +24,8 @@ mod receiver_not_ready;
 pub mod requester;
 pub mod responder;
 pub mod schedule;
+mod tags;
+mod test_flow;
 mod transmit;
 
 use crate::config::{NicConfig, QueuePairOrder};
@@ -94,7 +97,7 @@ impl ChannelAdapter {
     pub fn new(config: NicConfig, scheme: &'static Scheme) -> ChannelAdapter {
         let lanes = usize::from(config.link.data_lanes());
         let wire = Wire::new(&config);
-        let full_frame = wire.size(0, config.link.mtu.get() as usize);
+        let full_frame = connect::full_frame(&wire, &config);
         ChannelAdapter {
             peers: PeerTable::new(config.lid, &config.adapters, config.classes.len()),
             queue_pairs: Vec::new(),
@@ -196,6 +199,7 @@ impl ChannelAdapter {
                         self.pacer.handle_entry(group, entry, now, &mut outlet)
                     {
                         self.schedule.permit(group, permission, now);
+                        self.settle(group, now);
                     }
                 }
                 Timer::Retransmit(index) => {

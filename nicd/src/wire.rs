@@ -11,14 +11,16 @@
 
 pub mod infiniband;
 pub mod roce;
+pub mod test_frame;
 
 use crate::config::{Encapsulation, NicConfig};
 use infiniband::Infiniband;
 use proto::counters::DropReason;
 use proto::frame::{Frame, FrameClass, FramePool};
-use proto::ids::{Lid, QueuePairNumber, ServiceLevel, VirtualLane};
+use proto::ids::{Lid, Priority, QueuePairNumber, ServiceLevel, VirtualLane};
 use proto::units::Bytes;
 use proto::wire::infiniband::{Bth, ExtendedHeaders, Opcode, Transport};
+use proto::wire::project::ProjectTypes;
 use roce::Roce;
 
 /// What a packet to be sent says, in any dialect.
@@ -47,6 +49,19 @@ pub struct Inward<'a> {
     pub from: Lid,
     /// BTH to pad.
     pub transport: Transport<'a>,
+}
+
+/// What a frame carries, and where that begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// A packet of the transport, or what claims to be one.
+    Packet,
+    /// A test frame, its header.
+    Test(usize),
+    /// A congestion notification message of 802.1Q.
+    Cnm(usize),
+    /// A message of BCN.
+    Bcn(usize),
 }
 
 /// The dialect of one NIC.
@@ -130,6 +145,52 @@ impl Wire {
         fill: impl FnOnce(&mut [u8]),
     ) -> Frame {
         in_dialect!(self, dialect => dialect.emit(packet, pool, payload_length, fill))
+    }
+
+    /// Under which EtherTypes frames of this project go.
+    pub fn project_types(&self) -> &ProjectTypes {
+        match self {
+            Wire::Infiniband(_) => &ProjectTypes::DEFAULT,
+            Wire::Roce(dialect) => dialect.types(),
+        }
+    }
+
+    /// Whether the frames of a limiter have CN-TAGs.
+    pub fn has_cn_tags(&self) -> bool {
+        match self {
+            Wire::Infiniband(_) => false,
+            Wire::Roce(dialect) => dialect.has_cn_tags(),
+        }
+    }
+
+    /// Whether frames of this priority are those of `lane`.
+    pub fn is_on(&self, lane: VirtualLane, priority: Priority) -> bool {
+        match self {
+            Wire::Infiniband(_) => false,
+            Wire::Roce(dialect) => dialect.is_on(lane, priority),
+        }
+    }
+
+    /// What a frame carries.
+    ///
+    /// # Errors
+    /// The reason to drop one that ends within its tags.
+    pub fn content(&self, octets: &[u8]) -> Result<Content, DropReason> {
+        match self {
+            Wire::Infiniband(_) => Ok(Content::Packet),
+            Wire::Roce(dialect) => dialect.content(octets),
+        }
+    }
+
+    /// Makes a test frame in a buffer of `pool`.
+    ///
+    /// # Panics
+    /// On InfiniBand, where a checked configuration has none.
+    pub fn emit_test(&self, frame: &test_frame::Outgoing, pool: &mut FramePool) -> Frame {
+        match self {
+            Wire::Infiniband(_) => unreachable!("InfiniBand has no test frames"),
+            Wire::Roce(dialect) => dialect.emit_test(frame, pool),
+        }
     }
 
     /// Checks what protects a packet end to end.

@@ -7,12 +7,15 @@
 //! one row in [`schemes`]. This file holds the traits and knows no scheme.
 
 use crate::frame::FrameHeaders;
-use crate::ids::PortNumber;
+use crate::ids::{CongestionPointId, PortNumber};
 use crate::random::Random;
 use crate::units::{BitRate, Bytes, Duration, Instant};
 use serde::{Deserialize, Serialize};
 
+pub mod notification;
 pub mod schemes;
+
+pub use notification::{BcnBody, BcnFlags, CnmBody, Notification, Tag, TransportNote, Travel};
 
 /// What a congestion point may look at when it judges a frame.
 #[derive(Clone, Copy, Debug)]
@@ -50,33 +53,6 @@ pub enum Marking {
     },
     /// Send a notification back to the frame's source.
     Notify(Notification),
-}
-
-/// How a notification may travel to the sender.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Travel {
-    /// On the acknowledgement if one is due for the frame, else as a packet of its own.
-    AckOrCnp,
-    /// As a packet of its own.
-    Cnp,
-}
-
-/// What a notification point or congestion point tells a reaction point.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Notification {
-    /// The way it goes.
-    pub travel: Travel,
-    /// BECN is set.
-    pub becn: bool,
-    /// The sixteen reserved octets of a CNP; zero unless the scheme fills them.
-    pub body: [u8; 16],
-}
-
-impl Notification {
-    /// A plain BECN with nothing in its reserved octets.
-    pub const fn becn(travel: Travel) -> Notification {
-        Notification { travel, becn: true, body: [0; 16] }
-    }
 }
 
 /// When a flow's next frame may leave.
@@ -119,7 +95,7 @@ pub trait CongestionPoint: Send {
     fn read(&self, _prefix: &str, _named: &mut Vec<(String, u64)>) {}
 }
 
-/// The role in a receiving NIC: one per flow.
+/// The role in a receiving NIC: one per flow. It speaks on the flow's own transport.
 pub trait NotificationPoint: Send {
     /// A frame of the flow was received.
     fn on_receive(
@@ -127,11 +103,11 @@ pub trait NotificationPoint: Send {
         _: &FrameHeaders,
         _size: Bytes,
         _now: Instant,
-    ) -> Option<Notification> {
+    ) -> Option<TransportNote> {
         None
     }
     /// A timer of [`NotificationPoint::poll_timeout`] ran out.
-    fn handle_timeout(&mut self, _now: Instant) -> Option<Notification> {
+    fn handle_timeout(&mut self, _now: Instant) -> Option<TransportNote> {
         None
     }
     /// When the next timer runs out.
@@ -160,6 +136,8 @@ pub enum Heard {
     Taken,
     /// It crossed the scheme's logging threshold.
     Crossed,
+    /// It was legal and meant for somebody else, or too old: it changed nothing.
+    Ignored,
     /// It made no sense and changed nothing.
     Refused,
 }
@@ -172,9 +150,15 @@ pub trait ReactionPoint: Send {
     }
     /// A frame of `size` octets has left (`now` is when its last bit does).
     fn on_transmit(&mut self, _size: Bytes, _now: Instant) {}
+    /// Nothing that the point governs waits any longer.
+    fn on_queue_empty(&mut self, _now: Instant) {}
     /// When the next frame may leave, given when the last one did.
     fn may_send_at(&self, last_departure: Option<Instant>) -> Permission {
         Permission::At(last_departure.unwrap_or(Instant::ZERO))
+    }
+    /// What the next frame is to carry, if it leaves at `now`.
+    fn tag(&self, _now: Instant) -> Option<Tag> {
+        None
     }
     /// The point holds nothing back.
     fn is_released(&self) -> bool {
@@ -228,6 +212,8 @@ pub struct Place<'a> {
     pub port: PortNumber,
     /// The port leads to a NIC.
     pub faces_adapter: bool,
+    /// The identifier it speaks under (congestion points of Ethernet only).
+    pub congestion_point: Option<CongestionPointId>,
     /// A random stream of the role's own.
     pub random: Random,
 }

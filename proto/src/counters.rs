@@ -60,7 +60,7 @@ drop_reasons! {
     Icrc = "icrc", EndToEnd;
     /// The checksum of an IPv4 header, or that of a UDP datagram, is wrong.
     Checksum = "checksum", EndToEnd;
-    /// The sender marked it as bad at its end.
+    /// The sender marked it as bad at its end, or its FCS was wrong.
     Aborted = "aborted", EndToEnd;
     /// Larger than the port's MTU.
     Mtu = "mtu", EndToEnd;
@@ -84,6 +84,8 @@ drop_reasons! {
     BufferFull = "buffer_full", EndToEnd;
     /// The queue of a lossy priority at an output is at its limit.
     QueueFull = "queue_full", EndToEnd;
+    /// Too many messages of the switch's own congestion points wait for an output.
+    NotificationOverflow = "notification_overflow", EndToEnd;
     /// The PFC watchdog gave the queue up.
     PauseStorm = "wd_drop", EndToEnd;
     /// For a group address that no bridge forwards.
@@ -104,6 +106,8 @@ drop_reasons! {
     OutOfSequence = "out_of_sequence", EndToEnd;
     /// The sequence number was seen before.
     Duplicate = "duplicate", EndToEnd;
+    /// A congestion notification about no flow that this adapter sends.
+    NotificationFlow = "notification_flow", EndToEnd;
     /// No RoCE that this adapter speaks: another protocol or UDP port, a fragment, another version.
     NotRoce = "not_roce", EndToEnd;
     /// The receive buffer of an adapter with a slow host was full.
@@ -187,6 +191,9 @@ pub struct Gauge {
     pub min: u64,
     /// The greatest since the watermarks were taken.
     pub max: u64,
+    /// The greatest since the run began, or since [`Gauge::forget_peak`].
+    #[serde(default)]
+    pub peak: u64,
     /// ∫ level dt, in level · picoseconds, closed at `since`.
     pub integral: u128,
     /// ∫ level² dt, in level² · picoseconds, for spreads over time.
@@ -202,12 +209,22 @@ impl Gauge {
         self.value = value;
         self.min = self.min.min(value);
         self.max = self.max.max(value);
+        self.peak = self.peak.max(value);
+    }
+
+    /// ∫ level dt up to `now`, if the level has not changed since it was closed.
+    pub fn integral_at(&self, now: Instant) -> u128 {
+        self.integral + self.held_until(now)
+    }
+
+    fn held_until(&self, now: Instant) -> u128 {
+        u128::from(now.since(self.since).as_ps()) * u128::from(self.value)
     }
 
     /// Brings the integrals up to `now`.
     pub fn close(&mut self, now: Instant) {
         if self.value > 0 {
-            let held = u128::from(now.since(self.since).as_ps()) * u128::from(self.value);
+            let held = self.held_until(now);
             self.integral += held;
             self.square_integral += held * u128::from(self.value);
         }
@@ -218,6 +235,11 @@ impl Gauge {
     pub fn restart_watermarks(&mut self) {
         self.min = self.value;
         self.max = self.value;
+    }
+
+    /// Takes the peak anew from the present level.
+    pub fn forget_peak(&mut self) {
+        self.peak = self.value;
     }
 }
 

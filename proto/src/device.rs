@@ -49,8 +49,10 @@ pub trait Device: Send {
     /// Fills `reading` with every counter, integrals closed at `now`. Buffers are reused.
     fn read(&mut self, now: Instant, reading: &mut DeviceReading);
 
-    /// The same for the end of a bin: ports, flows sent and balance are what [`Device::read`] would
-    /// give; whatever else stands in `reading`, named counters among it, may be older.
+    /// The same for the end of a bin, into the reading of the last one: ports, balance and the octets
+    /// of flows sent are what [`Device::read`] would give, and so is the rest of a flow that was ever
+    /// held back. A flow that never was may show gauges closed earlier, at a level that still holds;
+    /// whatever else stands in `reading`, named counters among it, may be older too.
     fn read_bins(&mut self, now: Instant, reading: &mut DeviceReading) {
         self.read(now, reading);
     }

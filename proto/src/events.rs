@@ -48,6 +48,10 @@ pub enum NoteKind {
     Becn,
     /// A congestion notification packet of its own.
     Cnp,
+    /// A congestion notification message of a switch, IEEE 802.1Qau.
+    Cnm,
+    /// A message of BCN, of a switch.
+    Bcn,
 }
 
 /// Which way a frame went.
@@ -139,6 +143,14 @@ pub enum EventKind {
     PauseExpired {
         /// On which priorities; bit n is priority n, and the event stands at the lowest.
         priorities: u8,
+    },
+    /// What came in after XOFF has taken more than four fifths of the headroom kept for it: told once
+    /// a port and priority. Source: algorithms.md 7 (alarm).
+    HeadroomAlarm {
+        /// Of the headroom.
+        used: Bytes,
+        /// All of it.
+        headroom: Bytes,
     },
     /// The PFC watchdog found a queue that waits and is paused all the time.
     Storm {

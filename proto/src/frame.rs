@@ -1,6 +1,6 @@
 //! A frame: the octets of one packet exactly as on the wire, and what was found in its headers.
 
-use crate::ids::Ecn;
+use crate::ids::{CongestionPointId, Ecn};
 use crate::units::Bytes;
 use bytes::BytesMut;
 use serde::{Deserialize, Serialize};
@@ -26,6 +26,19 @@ impl FrameKind {
             2 => Some(FrameKind::InfinibandLink),
             3 => Some(FrameKind::Ethernet),
             _ => None,
+        }
+    }
+
+    /// What a frame of so many octets takes of the line.
+    ///
+    /// A link packet is framed by two delimiter symbols: eight octets for its six. A frame of
+    /// Ethernet has an FCS that is not among its octets; preamble and gap do not count.
+    /// Source: IBTA Vol 1, 7.9.4 (8 symbols in all).
+    pub fn line_size(self, octets: usize) -> Bytes {
+        match self {
+            FrameKind::InfinibandLink => Bytes::new(8),
+            FrameKind::Infiniband => Bytes::new(octets as u64),
+            FrameKind::Ethernet => ethernet_size(octets),
         }
     }
 }
@@ -70,16 +83,8 @@ impl Frame {
     }
 
     /// The octets that take line time.
-    ///
-    /// A link packet is framed by two delimiter symbols: eight octets for its six. A frame of
-    /// Ethernet has an FCS that is not among its octets; preamble and gap do not count.
-    /// Source: IBTA Vol 1, 7.9.4 (8 symbols in all).
     pub fn line_size(&self) -> Bytes {
-        match self.kind {
-            FrameKind::InfinibandLink => Bytes::new(8),
-            FrameKind::Infiniband => Bytes::new(self.octets.len() as u64),
-            FrameKind::Ethernet => ethernet_size(self.octets.len()),
-        }
+        self.kind.line_size(self.octets.len())
     }
 }
 
@@ -132,6 +137,8 @@ pub struct FrameHeaders {
     pub becn: bool,
     /// What an IP header says of congestion; [`Ecn::NotCapable`] where there is none.
     pub ecn: Ecn,
+    /// The congestion point named by the rate-regulated tag, if there is one.
+    pub regulated_by: Option<CongestionPointId>,
     /// Octets of payload the transport carries, without padding.
     pub payload: Bytes,
 }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::num::NonZeroU64;
 
 /// A number that does not fit its field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -243,6 +244,39 @@ impl fmt::Display for Lid {
     }
 }
 
+/// CPID: which queue of which switch a congestion notification comes from. Its eight octets are the
+/// MAC address of the port and, behind it, the priority. Never zero.
+///
+/// Source: IEEE 802.1Q, 33.4.4 (its layout is the congestion point's own business).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CongestionPointId(NonZeroU64);
+
+impl CongestionPointId {
+    /// The identifier with these eight octets, as one number; `None` for zero, which names nobody.
+    pub const fn new(number: u64) -> Option<CongestionPointId> {
+        match NonZeroU64::new(number) {
+            Some(number) => Some(CongestionPointId(number)),
+            None => None,
+        }
+    }
+
+    /// The identifier of `priority` at the port whose MAC address has the number `mac`.
+    pub const fn of_port(mac: u64, priority: Priority) -> Option<CongestionPointId> {
+        CongestionPointId::new(mac << 16 | priority.0 as u64)
+    }
+
+    /// Its octets as one number, the first transmitted octet most significant.
+    pub const fn get(self) -> u64 {
+        self.0.get()
+    }
+}
+
+impl fmt::Display for CongestionPointId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
 /// A port of a device, counted from 1 as on the faceplate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "u8", into = "u8")]
@@ -319,6 +353,16 @@ mod tests {
         assert_eq!(qpn.get(), 0x03_001f);
         assert_eq!(qpn.plan(), Some((2, Lid::new(31))));
         assert_eq!(QueuePairNumber::truncate(1).plan(), None);
+    }
+
+    #[test]
+    fn a_congestion_point_is_a_port_and_a_priority_and_never_zero() {
+        let priority = Priority::truncate(3);
+        let point = CongestionPointId::of_port(0x0200_0500_0209, priority);
+        assert_eq!(point.map(CongestionPointId::get), Some(0x0200_0500_0209_0003));
+        assert_eq!(point.map(|id| id.to_string()).as_deref(), Some("0200050002090003"));
+        assert_eq!(CongestionPointId::new(0), None);
+        assert_eq!(size_of::<Option<CongestionPointId>>(), 8);
     }
 
     #[test]

@@ -11,6 +11,7 @@ pub mod config;
 pub mod credit;
 pub mod ets;
 pub mod flow;
+pub mod outage;
 pub mod pause;
 pub mod port;
 pub mod serializer;

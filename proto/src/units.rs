@@ -70,6 +70,15 @@ impl BitRate {
         BitRate(n * 1_000_000_000)
     }
 
+    /// `n` Mb/s (10^6 bit/s).
+    ///
+    /// # Panics
+    /// If `n` is zero.
+    pub const fn mbps(n: u64) -> BitRate {
+        assert!(n > 0, "a line has a rate above zero");
+        BitRate(n * 1_000_000)
+    }
+
     /// The rate in bit/s.
     pub const fn get(self) -> u64 {
         self.0

@@ -42,8 +42,8 @@
 //!
 //! The map: [`error`] says why octets were refused; [`classify`] is the one look at the headers that
 //! every hop takes; [`infiniband`] holds headers, CRCs, whole packets and link packets; [`ethernet`]
-//! holds addresses, tags, PAUSE and PFC; [`internet`] IP, UDP and the mark of congestion; [`roce`] whole
-//! packets over either.
+//! holds addresses, tags, PAUSE, PFC and CNM; [`internet`] IP, UDP and the mark of congestion; [`roce`]
+//! whole packets over either; [`project`] what no standard has a format for.
 
 pub(crate) mod big_endian;
 pub mod classify;
@@ -52,4 +52,5 @@ pub mod ethernet;
 pub(crate) mod header;
 pub mod infiniband;
 pub mod internet;
+pub mod project;
 pub mod roce;

@@ -128,7 +128,7 @@ fn config(scheme: SchemeConfig) -> SwitchConfig {
         // All levels leave on lane 0; what comes in on lane 1 must be relabelled.
         sl2vl: vec![0; 16],
         scheme,
-        ports: vec![PortConfig { faces_adapter: true, link, delay: Duration::ZERO }; 8],
+        ports: vec![PortConfig::plain(true, link, Duration::ZERO); 8],
         routes: vec![Route { first: DESTINATION, last: DESTINATION, port: output }],
         multicast: Vec::new(),
         routing: RoutingConfig::default(),

@@ -1,9 +1,13 @@
 //! What a switch is told before it starts.
 
+pub mod domain;
+
+pub use domain::{Defence, DomainConfig};
+
 use proto::congestion::SchemeConfig;
 use proto::ids::{Lid, PortNumber};
 use proto::link::LinkConfig;
-use proto::units::{Bytes, Duration};
+use proto::units::{BitRate, Bytes, Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 /// One switch.
@@ -49,6 +53,35 @@ pub struct PortConfig {
     /// What the cable takes, one way. Only what a memory model needs as headroom depends on it.
     #[serde(default)]
     pub delay: Duration,
+    /// When the port serves its data frames slower than its line carries them; the last that holds
+    /// counts.
+    #[serde(default)]
+    pub service: Vec<ServiceConfig>,
+    /// Its part in a domain of congestion notification; Ethernet only.
+    #[serde(default)]
+    pub domain: DomainConfig,
+}
+
+impl PortConfig {
+    /// A port that does nothing special.
+    pub fn plain(faces_adapter: bool, link: LinkConfig, delay: Duration) -> PortConfig {
+        let (service, domain) = (Vec::new(), DomainConfig::default());
+        PortConfig { faces_adapter, link, delay, service, domain }
+    }
+}
+
+/// A time in which an output serves its data frames at no more than a rate.
+///
+/// Source: the Zurich benchmark (output-generated hot spots: service rate of a port).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServiceConfig {
+    /// The rate.
+    pub rate: BitRate,
+    /// From when on.
+    pub start: Instant,
+    /// Up to when.
+    pub stop: Instant,
 }
 
 /// A memory model, its reading discipline, and the numbers of models for Ethernet.

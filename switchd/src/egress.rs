@@ -5,16 +5,22 @@
 
 use crate::memory::queues::Queues;
 use marking::{Dialect, Mark};
-use proto::congestion::{CongestionPoint, QueueSample};
+use notices::Notices;
+use notify::Herald;
+use proto::congestion::{CongestionPoint, Marking, Notification, QueueSample};
 use proto::device::Departure;
-use proto::events::{DeviceEvent, EventKind, EventLog};
+use proto::events::{DeviceEvent, EventKind, EventLog, NoteKind};
 use proto::frame::{Frame, FrameClass, FrameHeaders, FramePool};
 use proto::ids::{PortNumber, VirtualLane};
 use proto::link::port::{Head, LaneSource, LinkPort};
 use proto::units::{Bytes, Instant};
+use service::Service;
 use std::collections::VecDeque;
 
 pub mod marking;
+pub mod notices;
+pub mod notify;
+pub mod service;
 
 /// VL15 has a buffer of its own, of so many packets, and no credits.
 const MANAGEMENT_DEPTH: usize = 16;
@@ -52,9 +58,18 @@ pub struct Egress {
     /// By data lane.
     last_departure: Vec<Option<Instant>>,
     management: VecDeque<Frame>,
+    /// How this port speaks for its congestion points; not on InfiniBand.
+    herald: Option<Box<Herald>>,
+    /// What a congestion point has just said, until the switch takes it.
+    said: Option<Notification>,
+    notices: Notices,
     under_way: Option<UnderWay>,
     /// Something waits for the line to become free.
     awaits_line: bool,
+    /// What keeps data back although the line is free.
+    service: Option<Box<Service>>,
+    /// Until when it does so, if any waits for nothing else.
+    awaits_service: Instant,
 }
 
 /// The view a port has of what it could send.
@@ -62,8 +77,13 @@ struct Output<'a> {
     port: PortNumber,
     queues: &'a mut Queues,
     management: &'a mut VecDeque<Frame>,
+    notices: &'a mut Notices,
     /// What was taken last, its octets left out: they are on the line.
     taken: Option<Taken>,
+    /// Data may not start earlier.
+    open_at: Instant,
+    /// Some would.
+    is_kept_back: bool,
 }
 
 /// A frame just put on the line, as far as the congestion point is still concerned.
@@ -72,6 +92,7 @@ struct Taken {
     place: Placed,
     input_lane: VirtualLane,
     group: Option<u32>,
+    start: Instant,
     end: Instant,
 }
 
@@ -81,13 +102,27 @@ impl LaneSource for Output<'_> {
             let size = self.management.front()?.line_size();
             return Some(Head { size, ready: now, class: FrameClass::Management });
         }
+        if let Some(notice) = self.notices.head(lane) {
+            return Some(notice);
+        }
         let next = self.queues.next_out(self.port, lane, now)?;
-        Some(Head { size: next.size, ready: next.ready, class: next.class })
+        let mut ready = next.ready;
+        if self.open_at > Instant::ZERO && next.class == FrameClass::Data {
+            if self.open_at > now {
+                self.is_kept_back = true;
+                return None;
+            }
+            ready = ready.max(self.open_at);
+        }
+        Some(Head { size: next.size, ready, class: next.class })
     }
 
     fn take(&mut self, lane: VirtualLane, start: Instant, end: Instant) -> Frame {
         if lane == VirtualLane::MANAGEMENT {
             return self.management.pop_front().expect("a management packet was announced");
+        }
+        if let Some(notice) = self.notices.take(lane) {
+            return notice;
         }
         let stored = self.queues.take(self.port, lane, start, end);
         self.taken = Some(Taken {
@@ -95,6 +130,7 @@ impl LaneSource for Output<'_> {
             place: Placed { input: stored.input, output: self.port, lane },
             input_lane: stored.input_lane,
             group: stored.group,
+            start,
             end,
         });
         stored.frame
@@ -112,9 +148,25 @@ impl Egress {
             last_departure: vec![None; points.len()],
             points,
             management: VecDeque::new(),
+            herald: None,
+            said: None,
+            notices: Notices::default(),
             under_way: None,
             awaits_line: false,
+            service: None,
+            awaits_service: Instant::NEVER,
         }
+    }
+
+    /// The same, whose congestion points `herald` speaks for.
+    pub fn with_herald(self, herald: Option<Herald>) -> Egress {
+        let lane = herald.map_or(VirtualLane::ZERO, |herald| herald.lane);
+        Egress { herald: herald.map(Box::new), notices: Notices::new(lane), ..self }
+    }
+
+    /// The same, which serves its data only as `service` permits.
+    pub fn with_service(self, service: Option<Box<Service>>) -> Egress {
+        Egress { service, ..self }
     }
 
     /// The frame under way if its last bit has left by `now`.
@@ -137,6 +189,34 @@ impl Egress {
         self.management.len() as u64
     }
 
+    /// What a congestion point has said of the frame just judged.
+    #[inline]
+    pub fn take_notification(&mut self) -> Option<Notification> {
+        self.said.take()
+    }
+
+    /// The message that tells the source of a sampled frame what was said of it.
+    pub fn message(
+        &self,
+        notification: &Notification,
+        sampled: &[u8],
+        headers: &FrameHeaders,
+        lane: VirtualLane,
+        pool: &mut FramePool,
+    ) -> Option<(Frame, NoteKind)> {
+        self.herald.as_ref()?.message(notification, sampled, headers, lane, pool)
+    }
+
+    /// Keeps a message of the switch itself; gives it back if there is no room.
+    pub fn store_notice(&mut self, frame: Frame, now: Instant) -> Result<(), Frame> {
+        self.notices.store(frame, now)
+    }
+
+    /// Messages of the switch itself that wait.
+    pub fn notices_waiting(&self) -> u64 {
+        self.notices.len() as u64
+    }
+
     /// Adds what the congestion points count, under operators' names.
     pub fn read(&self, named: &mut Vec<(String, u64)>) {
         for (lane, point) in self.points.iter().enumerate() {
@@ -147,6 +227,11 @@ impl Egress {
     /// Whether the device must come back when the line is free.
     pub fn needs_line(&self) -> bool {
         self.awaits_line || self.under_way.is_some()
+    }
+
+    /// Until when only the service keeps data back that waits; [`Instant::NEVER`] if it keeps none.
+    pub fn awaits_service(&self) -> Instant {
+        self.awaits_service
     }
 
     /// A frame was stored for this output: judges it on arrival, and as head if it became one. One
@@ -166,6 +251,7 @@ impl Egress {
         let point = &mut self.points[stored.lane.index()];
         if let Some(packet) = queues.tail(stored.input, stored.output, stored.lane) {
             let marking = point.on_enqueue(&packet.headers, &sample, now);
+            keep(&marking, &mut self.said);
             let mark = marking::decide(marking, self.dialect, &mut packet.headers);
             note(mark, &sample, stored.lane, port, now, log);
         }
@@ -173,6 +259,23 @@ impl Egress {
         if is_head && !self.under_way.is_some_and(follows) {
             self.on_head(stored, blocked, queues, port, now, log);
         }
+    }
+
+    /// A frame on its way to `place` was refused for want of room.
+    pub fn on_refused(
+        &mut self,
+        place: Placed,
+        size: Bytes,
+        queues: &Queues,
+        port: &LinkPort,
+        now: Instant,
+    ) {
+        if place.lane.index() >= self.points.len() {
+            return;
+        }
+        let blocked = port.blocked_since(place.lane).or(self.stall_of_frame_under_way(place.lane));
+        let sample = self.sample(place, queues, port, blocked);
+        self.points[place.lane.index()].on_drop(size, &sample, now);
     }
 
     /// A frame became first of its queue.
@@ -192,6 +295,7 @@ impl Egress {
                 sample.blocked_since = sample.blocked_since.or(Some(now));
             }
             let marking = point.on_head(&packet.headers, &sample, now);
+            keep(&marking, &mut self.said);
             let mark = marking::decide(marking, self.dialect, &mut packet.headers);
             note(mark, &sample, place.lane, port, now, log);
         }
@@ -241,10 +345,12 @@ impl Egress {
         log: &mut EventLog,
     ) -> Option<Departure> {
         let number = port.number();
+        self.awaits_service = Instant::NEVER;
         if port.line_free_at() > now {
             // The end of a frame under way brings the device back in any case.
             self.awaits_line = self.under_way.is_none()
                 && (!self.management.is_empty()
+                    || !self.notices.is_empty()
                     || queues.is_waiting(number)
                     || port.control_is_due(now));
             return None;
@@ -254,9 +360,23 @@ impl Egress {
             let lane = VirtualLane::truncate(lane);
             self.stalled_before[lane.index()] = port.blocked_since(lane);
         }
-        let management = &mut self.management;
-        let mut output = Output { port: number, queues, management, taken: None };
-        let mut departure = port.poll_transmit(&mut output, pool, now, log)?;
+        let (management, notices) = (&mut self.management, &mut self.notices);
+        let is_kept_back = false;
+        let open_at = self.service.as_ref().map_or(Instant::ZERO, |service| service.open_at());
+        let mut output = Output {
+            port: number,
+            queues,
+            management,
+            notices,
+            taken: None,
+            open_at,
+            is_kept_back,
+        };
+        let departure = port.poll_transmit(&mut output, pool, now, log);
+        if output.is_kept_back {
+            self.awaits_service = open_at;
+        }
+        let mut departure = departure?;
         if let Some(taken) = output.taken {
             self.put_on_line(taken, &mut departure.frame, queues, port, now, log);
         }
@@ -273,7 +393,10 @@ impl Egress {
         now: Instant,
         log: &mut EventLog,
     ) {
-        let Taken { mut headers, place, input_lane, group, end } = taken;
+        let Taken { mut headers, place, input_lane, group, start, end } = taken;
+        if let Some(service) = self.service.as_mut().filter(|_| headers.class == FrameClass::Data) {
+            service.on_start(frame.line_size(), start);
+        }
         let index = place.lane.index();
         let sample = self.sample(place, queues, port, self.stalled_before[index]);
         let marking = self.points[index].on_dequeue(&headers, &sample, now);
@@ -289,6 +412,14 @@ impl Egress {
         self.queue_departure[queue] = end;
         let (input, lane, size) = (place.input, place.lane, headers.size);
         self.under_way = Some(UnderWay { input, input_lane, lane, size, end, group, waited });
+    }
+}
+
+/// Keeps a notification for the switch, which makes a message of it.
+#[inline]
+fn keep(marking: &Marking, said: &mut Option<Notification>) {
+    if let Marking::Notify(notification) = marking {
+        *said = Some(*notification);
     }
 }
 

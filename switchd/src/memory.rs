@@ -27,11 +27,23 @@ pub enum Admission {
     Refused(DropReason),
 }
 
+/// Headroom of which nearly all is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeadroomAlarm {
+    /// What is used of it.
+    pub used: Bytes,
+    /// All of it.
+    pub headroom: Bytes,
+}
+
 /// A memory model: the account of room, where links are paused and lanes are priorities. With credits
 /// the ports keep it themselves.
 pub trait Memory: Send {
     /// A frame of `size` came in by `input` on `lane` and knows where to go.
     fn admit(&mut self, input: PortNumber, lane: VirtualLane, size: Bytes) -> Admission;
+
+    /// Whether the frame admitted last has taken nearly all of some headroom, told once for each.
+    fn take_alarm(&mut self) -> Option<HeadroomAlarm>;
 
     /// It is gone, with all its copies: its last bit has left, or it was dropped after all.
     fn release(&mut self, input: PortNumber, lane: VirtualLane, size: Bytes);
@@ -57,9 +69,9 @@ pub trait Memory: Send {
     /// Octets held for `input` and `lane`.
     fn held(&self, input: PortNumber, lane: VirtualLane) -> Bytes;
 
-    /// Adds the greatest levels of `input` since they were taken, under operators' names.
+    /// Adds the greatest levels of `input` so far, under operators' names.
     fn read(&self, input: PortNumber, named: &mut Vec<(String, u64)>);
 
-    /// Starts the greatest levels anew.
-    fn restart_watermarks(&mut self);
+    /// Takes the greatest levels anew from the present ones.
+    fn clear_watermarks(&mut self);
 }

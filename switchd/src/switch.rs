@@ -11,6 +11,7 @@ use crate::port_set::PortSet;
 use crate::routing::RoutingPolicy;
 use crate::service_levels::ServiceLevels;
 use crate::watchdog::Watchdog;
+use domain::Border;
 use proto::counters::{Balance, DeviceReading, LaneReading, PortReading};
 use proto::device::{Departure, Device};
 use proto::events::{DeviceEvent, EventLog};
@@ -23,6 +24,8 @@ use relay::Packet;
 pub use build::{ConfigError, headroom_needed};
 
 mod build;
+mod domain;
+mod notify;
 mod relay;
 mod storm;
 
@@ -31,6 +34,8 @@ pub struct Switch {
     lid: Lid,
     ports: Vec<LinkPort>,
     egress: Vec<Egress>,
+    /// By port, on Ethernet: what is changed at the borders of a domain of congestion notification.
+    borders: Vec<Border>,
     queues: Queues,
     /// Where ports account for their buffers by credits there is none.
     memory: Option<Box<dyn Memory>>,
@@ -50,11 +55,21 @@ pub struct Switch {
 
 impl Switch {
     /// When the port at `index` has to be looked at, if nothing stirs it before: for its timers, or
-    /// because its line is free again.
+    /// because its line or its service is free again.
     fn wake(&self, index: usize) -> Instant {
         let (port, egress) = (&self.ports[index], &self.egress[index]);
         let line = if egress.needs_line() { port.line_free_at() } else { Instant::NEVER };
-        port.poll_timeout().min(line)
+        port.poll_timeout().min(line).min(egress.awaits_service())
+    }
+}
+
+impl Switch {
+    /// Takes the watermarks that operators see anew from the present levels.
+    pub fn clear_watermarks(&mut self) {
+        self.ports.iter_mut().for_each(LinkPort::forget_peaks);
+        if let Some(memory) = &mut self.memory {
+            memory.clear_watermarks();
+        }
     }
 }
 
@@ -134,16 +149,14 @@ impl Device for Switch {
             port.read(now, into);
             self.balance.link_local += port.link_local_sent();
         }
-        let waiting: u64 = self.egress.iter().map(Egress::management_waiting).sum();
+        let own = |egress: &Egress| egress.management_waiting() + egress.notices_waiting();
+        let waiting: u64 = self.egress.iter().map(own).sum();
         self.balance.buffered = self.queues.frames() + waiting;
         reading.balance = self.balance;
     }
 
     fn restart_watermarks(&mut self) {
         self.ports.iter_mut().for_each(LinkPort::restart_watermarks);
-        if let Some(memory) = &mut self.memory {
-            memory.restart_watermarks();
-        }
     }
 
     fn ports(&self) -> usize {
@@ -160,8 +173,8 @@ fn read_named(
 ) {
     for lane in &into.lanes {
         let LaneReading { tc, counters } = lane;
-        if counters.out_queue.max > 0 {
-            into.named.push((format!("queue{tc}_watermark"), counters.out_queue.max));
+        if counters.out_queue.peak > 0 {
+            into.named.push((format!("queue{tc}_watermark"), counters.out_queue.peak));
         }
         if counters.marks > 0 {
             into.named.push((format!("queue{tc}_ecn_marked_packets"), counters.marks));

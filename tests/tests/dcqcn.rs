@@ -1,6 +1,7 @@
 //! The scenarios of lossless Ethernet on the virtual clock: each meets what its file expects, loses
 //! nothing that it must not, and has a sum that closes.
 
+use proto::counters::DropReason;
 use std::path::{Path, PathBuf};
 use topo::experiment::{Conditions, Experiment};
 use topo::launch::substrate;
@@ -20,6 +21,10 @@ fn files() -> Vec<PathBuf> {
 fn run(file: &Path, threads: usize) -> Experiment {
     let text = std::fs::read_to_string(file).expect("it is shipped");
     let scenario = Scenario::parse(&text, &[]).unwrap_or_else(|faults| panic!("{faults}"));
+    run_of(&scenario, threads)
+}
+
+fn run_of(scenario: &Scenario, threads: usize) -> Experiment {
     let conditions = Conditions {
         substrate: substrate(Backend::Virtual),
         dilation: 0,
@@ -28,7 +33,7 @@ fn run(file: &Path, threads: usize) -> Experiment {
         command: "a test".to_owned(),
         injections: Vec::new(),
     };
-    Experiment::run(&scenario, conditions, &mut |_| {}).expect("it runs")
+    Experiment::run(scenario, conditions, &mut |_| {}).expect("it runs")
 }
 
 #[test]
@@ -42,6 +47,35 @@ fn every_file_meets_its_own_expectations() {
         assert!(missed.is_empty(), "{}: {missed:#?}", file.display());
         assert_eq!(result.verdict, Verdict::Pass, "{}: {:?}", file.display(), result.conservation);
     }
+}
+
+/// Whatever a cable damages the FCS would tell, so it ends at the next port and nowhere else: as a frame,
+/// or as one that governs the link.
+#[test]
+fn what_a_cable_corrupts_ends_at_the_next_port_under_one_name() {
+    let file =
+        files().into_iter().find(|file| file.ends_with("incast3-pfc.toml")).expect("shipped");
+    let faults =
+        "\n[[impairment]]\nfrom = [\"h*:1\", \"s1:*\"]\naction = \"corrupt\"\nchance = 0.01\n";
+    let text = std::fs::read_to_string(file).expect("it is shipped") + faults;
+    let sets = ["run.duration=\"12 ms\"".to_owned()];
+    let scenario = Scenario::parse(&text, &sets).unwrap_or_else(|faults| panic!("{faults}"));
+    let run = run_of(&scenario, 1);
+    let conservation = &run.result.conservation;
+    assert!(conservation.closes(), "{conservation:?}");
+    let hit = conservation.dropped["aborted"];
+    // Data, and an acknowledgement now and then, over two links.
+    let passed = conservation.injected * 2;
+    assert!((passed / 150..passed / 60).contains(&hit), "{hit} of {passed}");
+    for reason in
+        ["malformed", "icrc", "checksum", "pktlen", "not_roce", "not_for_us", "queue_pair"]
+    {
+        assert_eq!(conservation.dropped[reason], 0, "{reason}: a damaged frame got past a port");
+    }
+    let readings = run.outcome.recordings.iter().flat_map(|recording| &recording.last);
+    let ports = readings.flat_map(|reading| &reading.ports);
+    let control: u64 = ports.map(|port| port.drops.get(DropReason::MacControlAborted)).sum();
+    assert!(control > 0, "of hundreds of PFC frames one in a hundred is hit");
 }
 
 #[test]

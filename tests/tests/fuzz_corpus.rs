@@ -84,6 +84,7 @@ fn smoke(name: &str, rounds: u32) {
 fn a_few_thousand_random_packets_hold() {
     smoke("packet", 20_000);
     smoke("link_packet", 20_000);
+    smoke("congestion", 20_000);
 }
 
 #[test]
@@ -99,6 +100,11 @@ fn a_few_thousand_random_datagrams_hold() {
 #[test]
 fn a_few_thousand_random_captures_hold() {
     smoke("capture", 4_000);
+}
+
+#[test]
+fn a_few_thousand_random_texts_hold() {
+    smoke("text", 4_000);
 }
 
 #[test]

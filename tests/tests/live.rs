@@ -8,11 +8,18 @@
     reason = "these tests start the program and send to its sockets"
 )]
 
+#[path = "live/dissector.rs"]
+mod dissector;
+#[path = "live/ethernet.rs"]
+mod ethernet;
 #[path = "live/hostile.rs"]
 mod hostile;
 #[path = "live/laboratory.rs"]
 mod laboratory;
+#[path = "live/ring.rs"]
+mod ring;
 
+use emulation::capture::Technology;
 use hostile::{Pace, impostor, nonsense, stranger, udp_ports};
 use laboratory::{Ended, Running, alone, eventually, in_repository, pause};
 use nix::sched::{CpuSet, sched_getaffinity};
@@ -250,6 +257,14 @@ fn sixteen_bursts_pass_live_and_agree_with_their_twins() {
 
 #[test]
 #[ignore = "slow: run with ./test.sh --slow"]
+fn hot_spots_dissolve_live_as_they_do_on_the_virtual_clock() {
+    for name in ["case1-partitioned-qcn", "case1-partitioned-bcn", "case5-qcn"] {
+        assert_agrees_with_its_twin(&format!("zhb/{name}"), &[]);
+    }
+}
+
+#[test]
+#[ignore = "slow: run with ./test.sh --slow"]
 fn a_hundred_and_twenty_eight_nodes_keep_up_at_four_milliseconds() {
     let words = ["--dilate", "1929"];
     let live = assert_agrees_with_its_twin("pfister/large/fat128x16-live-ib-cca", &words);
@@ -267,7 +282,7 @@ fn one_process_a_device_holds_a_frame_time_of_two_milliseconds() {
 }
 
 /// Runs a scenario live and on the virtual clock; ratios to line rate that are expected agree within
-/// 0.03 (design.md 5).
+/// 0.03, on Ethernet 0.05 (design.md 5).
 fn assert_agrees_with_its_twin(name: &str, words: &[&str]) -> Ended {
     let _alone = alone();
     let file = in_repository(&format!("topo/scenarios/{name}.toml"));
@@ -276,18 +291,20 @@ fn assert_agrees_with_its_twin(name: &str, words: &[&str]) -> Ended {
     let live =
         repeated(|| Running::start(&file, &[&["--backend", "udp"], words].concat()).end(600.0));
     assert_passes(&live);
-    for measure in expected_ratios(&file) {
+    let (ratios, tolerance) = expected_ratios(&file);
+    for measure in ratios {
         let [real, ideal] = [&live, &twin].map(|run| run.number(&format!("/measures/{measure}")));
         assert!(
-            (real - ideal).abs() <= 0.03,
+            (real - ideal).abs() <= tolerance,
             "{name}: {measure} is {real} live and {ideal} on the virtual clock"
         );
     }
     live
 }
 
-/// The measures of a scenario that are ratios to line rate and have an expectation.
-fn expected_ratios(file: &Path) -> Vec<String> {
+/// The measures of a scenario that are ratios to line rate and have an expectation, and how far they
+/// may be from their twins.
+fn expected_ratios(file: &Path) -> (Vec<String>, f64) {
     let text = std::fs::read_to_string(file).expect("it is shipped");
     let scenario = Scenario::parse(&text, &[]).expect("it is valid");
     let expected =
@@ -298,7 +315,11 @@ fn expected_ratios(file: &Path) -> Vec<String> {
         .filter(|measure| measure.per == Per::Line && expected(&measure.name));
     let names: Vec<String> = measures.map(|measure| measure.name.clone()).collect();
     assert!(names.len() >= 2, "{}: {names:?}", file.display());
-    names
+    let tolerance = match scenario.fabric.technology {
+        Technology::Infiniband => 0.03,
+        Technology::Ethernet => 0.05,
+    };
+    (names, tolerance)
 }
 
 /// A loop that does nothing, on one core, as important as a worker without real-time priority.
@@ -344,22 +365,22 @@ fn an_overloaded_host_makes_a_run_inconclusive_and_never_a_pass() {
 #[test]
 #[ignore = "slow: run with ./test.sh --slow"]
 fn a_million_strange_datagrams_beside_a_flow_are_counted_and_harm_nothing() {
-    besieged(Pace::PerSecond(20_000), 50.0, 1_000_000);
+    besieged(&small(), Pace::PerSecond(20_000), 50.0, 1_000_000);
 }
 
 #[test]
 #[ignore = "slow: run with ./test.sh --slow"]
 fn bursts_of_strange_datagrams_beside_a_flow_are_counted_and_harm_nothing() {
-    besieged(Pace::Bursts, 10.0, 50_000);
+    besieged(&small(), Pace::Bursts, 10.0, 50_000);
 }
 
-/// A flow beside a stranger: passes as without.
-fn besieged(pace: Pace, seconds: f64, datagrams: u64) {
+/// A scenario of 5 ms a frame time beside a stranger: passes as without.
+fn besieged(file: &Path, pace: Pace, seconds: f64, datagrams: u64) -> Ended {
     let _alone = alone();
     let ended = repeated(|| {
-        // 5 ms a frame time, and some seconds around the stranger's.
+        // Some seconds around the stranger's.
         let duration = format!("run.duration=\"{} mtu\"", ((seconds + 4.0) * 200.0) as u64);
-        let running = Running::start(&small(), &["--set", &duration]);
+        let running = Running::start(file, &["--set", &duration]);
         let ports = ports(&running, 2);
         pause(0.5);
         let sent = stranger(&ports, pace, seconds);
@@ -369,6 +390,7 @@ fn besieged(pace: Pace, seconds: f64, datagrams: u64) {
         ended
     });
     assert_passes(&ended);
+    ended
 }
 
 #[test]

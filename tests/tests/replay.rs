@@ -8,6 +8,11 @@
 // They play the user, who opens the output with tshark.
 #![expect(clippy::disallowed_methods, reason = "tests here start tshark and pausebed")]
 
+#[path = "replay/ethernet.rs"]
+mod ethernet;
+#[path = "witnesses/python.rs"]
+mod python;
+
 use emulation::capture::reader::{CaptureReader, CapturedFrame};
 use emulation::wiring::End;
 use proto::events::Direction;
@@ -55,11 +60,16 @@ fn replayed(file: &Path, more: &[&str]) -> (Account, Exit) {
     (account, exit)
 }
 
-fn frames(file: &Path) -> Vec<CapturedFrame> {
+fn all_frames(file: &Path) -> Vec<CapturedFrame> {
     let input = BufReader::new(File::open(file).expect("a readable file"));
     let reader = CaptureReader::new(input).expect("a capture");
-    let all = reader.map(|frame| frame.expect("a whole capture"));
-    all.filter(|captured| captured.frame.kind == FrameKind::Infiniband).collect()
+    reader.map(|frame| frame.expect("a whole capture")).collect()
+}
+
+fn frames(file: &Path) -> Vec<CapturedFrame> {
+    let mut packets = all_frames(file);
+    packets.retain(|captured| captured.frame.kind == FrameKind::Infiniband);
+    packets
 }
 
 fn counts<const N: usize>(rows: [(&str, u64); N]) -> BTreeMap<String, u64> {
@@ -240,32 +250,47 @@ fn a_replay_is_the_same_twice() {
     assert!(capture(folders[0].path()) == capture(folders[1].path()), "to the octet");
 }
 
+/// Replays `file` live, as users do; its account in JSON, which is that of its twin, and what was captured.
+/// `None` where the program is not built.
+///
 /// A host that is busy with other tests makes the run inconclusive; the account holds all the same.
-#[test]
-fn a_live_replay_has_the_same_account() {
-    let Some(file) = sample() else { return };
+fn replayed_live(
+    file: &Path,
+    at: &str,
+    dilation: u64,
+) -> Option<(serde_json::Value, Vec<CapturedFrame>)> {
     let own = std::env::current_exe().expect("a test has a path");
     let profile = own.parent().and_then(Path::parent).expect("target/<profile>/deps/<test>");
     let program = profile.join("pausebed");
     if !program.is_file() {
         eprintln!("SKIPPED: {} is not built", program.display());
-        return;
+        return None;
     }
     let folder = tempfile::tempdir().expect("a temporary folder");
     let mut command = Command::new(program);
-    command.arg("replay").arg(&file).arg("--out").arg(folder.path());
-    command.args(["--at", "s0:4", "--backend", "udp", "--set", "run.dilate=500", "--json"]);
+    command.arg("replay").arg(file).arg("--out").arg(folder.path());
+    command.args(["--at", at, "--backend", "udp", "--json"]);
+    command.arg("--set").arg(format!("run.dilate={dilation}"));
     let output = command.output().expect("it can be started");
     let talk = String::from_utf8_lossy(&output.stderr);
     assert!(matches!(output.status.code(), Some(0 | 4)), "{:?}: {talk}", output.status);
     let live: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    let (twin, _) = replayed(&file, &["--at", "s0:4"]);
+    let (twin, _) = replayed(file, &["--at", at]);
     let twin = serde_json::to_value(&twin).expect("plain data");
     for key in ["fed", "left", "left_by", "ended", "ended_beyond", "delivered", "inside"] {
         assert_eq!(live[key], twin[key], "{key}");
     }
     assert_eq!((&live["accounted"], &live["backend"]), (&true.into(), &"udp".into()));
-    assert_eq!(frames(&folder.path().join("capture.pcapng")).len(), 25 + 13 + 13 + 5);
+    let captured = all_frames(&folder.path().join("capture.pcapng"));
+    Some((live, captured))
+}
+
+#[test]
+fn a_live_replay_has_the_same_account() {
+    let Some(file) = sample() else { return };
+    let Some((_, captured)) = replayed_live(&file, "s0:4", 500) else { return };
+    let packets = captured.iter().filter(|one| one.frame.kind == FrameKind::Infiniband);
+    assert_eq!(packets.count(), 25 + 13 + 13 + 5);
 }
 
 /// The claim of `topo::replay` about credits, on the port's own meter.
@@ -371,51 +396,4 @@ fn the_captured_ports_are_those_of_the_node_and_of_the_scenario() {
     let arrived = frames(&folder.path().join("capture.pcapng"));
     let at_h5 = arrived.iter().filter(|one| one.interface.as_deref() == Some("h5:1"));
     assert_eq!(at_h5.filter(|one| one.direction == Some(Direction::Rx)).count(), 5);
-}
-
-/// All captures of RoCE that lie beside the sample.
-fn roce() -> Vec<PathBuf> {
-    let Some(folder) = sample().and_then(|file| Some(file.parent()?.with_file_name("rocev2")))
-    else {
-        return Vec::new();
-    };
-    let files = std::fs::read_dir(folder).expect("a folder of captures");
-    let mut files: Vec<PathBuf> = files.map(|file| file.expect("readable").path()).collect();
-    files.retain(|file| file.extension().is_some_and(|end| end == "pcap" || end == "pcapng"));
-    files.sort();
-    assert!(files.len() >= 8, "{files:?}");
-    files
-}
-
-fn all_octets<'a>(captured: &'a [CapturedFrame], port: Option<(&str, Direction)>) -> Vec<&'a [u8]> {
-    let wanted = |one: &&CapturedFrame| {
-        let Some((name, way)) = port else { return true };
-        one.interface.as_deref() == Some(name) && one.direction == Some(way)
-    };
-    captured.iter().filter(wanted).map(|one| &one.frame.octets[..]).collect()
-}
-
-fn ethernet_frames(file: &Path) -> Vec<CapturedFrame> {
-    let input = BufReader::new(File::open(file).expect("a readable file"));
-    let reader = CaptureReader::new(input).expect("a capture");
-    reader.map(|frame| frame.expect("a whole capture")).collect()
-}
-
-#[test]
-fn every_capture_of_roce_comes_out_of_a_switch_octet_for_octet_and_in_order() {
-    for file in roce() {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let out = folder.path().to_str().expect("UTF-8");
-        let (account, exit) = replayed(&file, &["--at", "s0:1", "--gap", "0 us", "--out", out]);
-        assert_eq!(exit, Exit::Good, "{account:?}");
-        let input = ethernet_frames(&file);
-        assert_eq!((account.fed, account.left), (input.len() as u64, input.len() as u64));
-        let output = ethernet_frames(&account.capture.expect("it was to be kept"));
-        let input = all_octets(&input, None);
-        for port in ["s0:2", "s0:3"] {
-            let left = all_octets(&output, Some((port, Direction::Tx)));
-            assert!(left == input, "{}: {port} differs", file.display());
-        }
-        assert!(all_octets(&output, Some(("s0:1", Direction::Tx))).is_empty());
-    }
 }

@@ -7,11 +7,11 @@
 
 use proto::congestion::schemes::{SCHEMES, Scheme, none};
 use proto::congestion::{
-    CongestionPoint, Marking, Notification, NotificationPoint, Permission, Place, QueueSample,
-    ReactionPoint, ReactionState, Travel,
+    BcnBody, BcnFlags, CnmBody, CongestionPoint, Heard, Marking, Notification, NotificationPoint,
+    Permission, Place, QueueSample, ReactionPoint, ReactionState, Tag, TransportNote, Travel,
 };
 use proto::frame::{FrameClass, FrameHeaders};
-use proto::ids::{Ecn, PortNumber};
+use proto::ids::{CongestionPointId, Ecn, PortNumber};
 use proto::random::Random;
 use proto::units::{BitRate, Bytes, Duration, Instant};
 use std::fmt::Write;
@@ -33,6 +33,7 @@ fn place<'a>(params: &'a Table, seed: u64, role: &str) -> Place<'a> {
         buffer: BUFFER,
         port: PortNumber::from_index(0),
         faces_adapter: true,
+        congestion_point: CongestionPointId::new(1),
         random: Random::stream(seed, "s0", role),
     }
 }
@@ -81,7 +82,7 @@ impl Conversation {
                 self.reaction_point.handle_timeout(self.now);
             } else if next == note {
                 let notification = self.notification_point.handle_timeout(self.now);
-                self.notify(notification);
+                self.notify(notification.map(Notification::from));
             } else {
                 self.send(next + TAU, queue);
             }
@@ -93,6 +94,8 @@ impl Conversation {
     fn send(&mut self, leaves: Instant, queue: Bytes) {
         self.last_departure = Some(leaves);
         self.reaction_point.on_transmit(FRAME, leaves);
+        let tag = self.reaction_point.tag(self.now);
+        let regulated_by = tag.map(|Tag::RateRegulated { cpid, .. }| cpid);
         let mut headers = FrameHeaders {
             size: FRAME,
             source: 1,
@@ -106,6 +109,7 @@ impl Conversation {
             fecn: false,
             becn: false,
             ecn: Ecn::Capable0,
+            regulated_by,
             payload: Bytes::new(2048),
         };
         let sample = QueueSample {
@@ -130,7 +134,7 @@ impl Conversation {
             }
         }
         let notification = self.notification_point.on_receive(&headers, FRAME, leaves);
-        self.notify(notification);
+        self.notify(notification.map(Notification::from));
     }
 
     fn notify(&mut self, notification: Option<Notification>) {
@@ -255,7 +259,7 @@ fn a_reaction_point_never_asks_for_more_than_line_rate() {
                 now = now + Duration::from_ps(random.below(4 * TAU.as_ps()));
                 match random.below(4) {
                     0 => {
-                        point.on_notification(&Notification::becn(Travel::Cnp), now);
+                        hear_all(&mut *point, now);
                     }
                     1 => {
                         point.on_notification(&noise(&mut random), now);
@@ -283,7 +287,20 @@ fn a_reaction_point_never_asks_for_more_than_line_rate() {
 fn noise(random: &mut Random) -> Notification {
     let mut body = [0; 16];
     body.fill_with(|| random.next_u64() as u8);
-    Notification { travel: Travel::Cnp, becn: random.chance(1, 2), body }
+    let [kind, feedback, mild, severe, ..] = body;
+    let mut number = || random.next_u64();
+    let cpid = CongestionPointId::new(number() % 2 + 1).expect("above zero");
+    let (q_offset, q_delta) = (number() as i16, number() as i16);
+    match kind % 3 {
+        0 => TransportNote { travel: Travel::Cnp, becn: feedback % 2 == 0, body }.into(),
+        1 => Notification::Cnm(CnmBody { quantized_feedback: feedback, cpid, q_offset, q_delta }),
+        _ => {
+            let [mild, severe, stop] = [mild, severe, feedback].map(|octet| octet % 4 == 0);
+            let flags = BcnFlags { mild, severe, stop };
+            let timestamp = number() as u32;
+            Notification::Bcn(BcnBody { cpid, q_offset, q_delta, flags, timestamp })
+        }
+    }
 }
 
 #[test]
@@ -291,26 +308,53 @@ fn without_congestion_a_slowed_sender_comes_back_to_its_line() {
     for scheme in SCHEMES {
         let mut conversation = Conversation::new(scheme, &Table::new(), 7);
         conversation.run(at(600), BUFFER);
-        conversation.run(at(20_000), Bytes::ZERO);
+        // QCN alone takes most of this: five stages of 15 ms.
+        conversation.run(at(100_000), Bytes::ZERO);
         // RR CC tells a flow nothing more once it has 98 % of its line.
         let rate = conversation.state().rate.get();
         assert!(rate >= LINE.get() / 100 * 98, "{}: {rate}", scheme.name);
     }
 }
 
-/// A sender with a timer needs nobody; one without, like RR CC's, waits for good news.
+/// Whatever the roles of any scheme say when it is bad; each scheme takes its own and refuses the rest.
+fn bad_news() -> [Notification; 3] {
+    let cpid = CongestionPointId::new(1).expect("above zero");
+    let (q_offset, q_delta) = (-100, 0);
+    let flags = BcnFlags { mild: true, ..BcnFlags::default() };
+    [
+        Notification::becn(Travel::Cnp),
+        Notification::Cnm(CnmBody { quantized_feedback: 40, cpid, q_offset, q_delta }),
+        Notification::Bcn(BcnBody { cpid, q_offset, q_delta, flags, timestamp: 0 }),
+    ]
+}
+
+fn hear_all(point: &mut dyn ReactionPoint, now: Instant) -> [Heard; 3] {
+    bad_news().map(|news| point.on_notification(&news, now))
+}
+
+#[test]
+fn a_sender_takes_bad_news_of_its_own_scheme_alone() {
+    for scheme in SCHEMES.iter().filter(|scheme| scheme.name != none::SCHEME.name) {
+        let params = Table::new();
+        let mut point = (scheme.reaction_point)(place(&params, 1, "reaction"));
+        let heard = hear_all(&mut *point, Instant::ZERO);
+        let refused = heard.iter().filter(|heard| **heard == Heard::Refused).count();
+        assert_eq!(refused, heard.len() - 1, "{}: {heard:?}", scheme.name);
+    }
+}
+
+/// A sender with a timer needs nobody; one without, like RR CC's or BCN's, waits for good news.
 #[test]
 fn where_a_sender_has_a_timer_silence_lets_its_rate_recover() {
     for scheme in SCHEMES {
         let params = Table::new();
         let mut point = (scheme.reaction_point)(place(&params, 1, "reaction"));
-        point.on_notification(&Notification::becn(Travel::Cnp), Instant::ZERO);
+        hear_all(&mut *point, Instant::ZERO);
         if point.poll_timeout().is_none() {
             continue;
         }
-        let becn = Notification::becn(Travel::Cnp);
         for _ in 0..200 {
-            point.on_notification(&becn, Instant::ZERO);
+            hear_all(&mut *point, Instant::ZERO);
         }
         let held = point.state();
         let mut now = Instant::ZERO;

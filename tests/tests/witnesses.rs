@@ -10,8 +10,12 @@
 mod crcs;
 #[path = "witnesses/dissection.rs"]
 mod dissection;
+#[path = "witnesses/dissector.rs"]
+mod dissector;
 #[path = "witnesses/limits.rs"]
 mod limits;
+#[path = "witnesses/python.rs"]
+mod python;
 #[path = "witnesses/roce.rs"]
 mod roce;
 #[path = "witnesses/tshark.rs"]

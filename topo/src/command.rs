@@ -19,9 +19,11 @@ pub mod replay;
 pub mod report;
 pub mod run;
 pub mod suite;
+pub mod sweep;
 pub mod tune;
 pub mod validate;
 pub mod verify;
+pub mod wireshark;
 
 /// How a command ended (design.md 5). Of several runs the highest of 5, 4, 1, 0 counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -59,6 +61,8 @@ enum Command {
     Run(run::Options),
     /// Run every scenario file of a folder.
     Suite(suite::Options),
+    /// Run a scenario over values of its keys: a table and a figure.
+    Sweep(sweep::Options),
     /// Search a scheme's parameters for settings that restore cold traffic, are fair and are stable.
     Tune(tune::Options),
     /// Check scenario files without starting anything.
@@ -83,6 +87,8 @@ enum Command {
     Decode(decode::Options),
     /// Put frames together from what decode writes.
     Encode(encode::Options),
+    /// Teach Wireshark the project's frames, and to check CRCs.
+    Wireshark(wireshark::Options),
     /// Play the part of the switch daemon.
     #[command(disable_help_flag = true)]
     Switchd(Part),
@@ -109,6 +115,7 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
         Command::Demo(options) => demo::run(&options, &line),
         Command::Run(options) => run::run(&options, &line),
         Command::Suite(options) => suite::run(&options, &line),
+        Command::Sweep(options) => sweep::run(&options, &line),
         Command::Tune(options) => tune::run(&options, &line),
         Command::Validate(options) => validate::run(&options),
         Command::Check(options) => check::run(&options),
@@ -121,6 +128,7 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
         Command::Verify(options) => verify::run(&options),
         Command::Decode(options) => decode::run(&options),
         Command::Encode(options) => encode::run(&options),
+        Command::Wireshark(options) => wireshark::run(&options),
         Command::Switchd(part) => {
             return daemon::main(NodeKind::Switch, part.arguments.into_iter(), switchd::make);
         }

@@ -10,6 +10,7 @@
 //! ethernet    tags, padding, FCS, and where they end        │
 //! internet    IPv4 and IPv6, UDP                            ├ transport: BTH to pad
 //! control     PAUSE, PFC, CNM                               │
+//! project     this project's frames and tag                 │
 //! shim        this project's cables: frames within frames   ┘
 //! ```
 
@@ -21,6 +22,7 @@ pub mod internet;
 pub mod json;
 pub mod layer;
 pub mod object;
+pub mod project;
 pub mod shim;
 pub mod sink;
 pub mod source;

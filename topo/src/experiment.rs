@@ -1,6 +1,6 @@
 //! One scenario, run once: launched, measured, judged, written down.
 
-use crate::deadlock::Deadlock;
+use crate::deadlock::{self, Deadlock};
 use crate::launch::{Job, LaunchError, Outcome, Progress, Substrate};
 use crate::measure::evaluate::{RunData, evaluate};
 use crate::measure::verdict::{Judgement, Measured, Verdict, judge};
@@ -174,6 +174,7 @@ fn describe(
         cables: outcome.cables.clone(),
         refused: outcome.refused.clone(),
         deadlocks: deadlocks(lab, outcome),
+        headroom_alarms: result::headroom_alarms(&lab.fabric, &outcome.recordings),
         fabric_seconds: seconds,
         host: host(conditions, outcome),
         files: BTreeMap::new(),
@@ -259,6 +260,12 @@ fn standing(comment: &str) -> (Standing, &str) {
     found.unwrap_or((Standing::Stated, comment))
 }
 
+/// Outputs that waited for each other in a circle.
+fn circles(lab: &Lab, outcome: &Outcome) -> Vec<Deadlock> {
+    let holds: Vec<_> = outcome.recordings.iter().map(|recording| &recording.holds).collect();
+    deadlock::found(&lab.waits, &holds)
+}
+
 /// In the names of the fabric.
 fn deadlocks(lab: &Lab, outcome: &Outcome) -> Vec<result::DeadlockLine> {
     let line = |deadlock: &Deadlock| result::DeadlockLine {
@@ -267,7 +274,7 @@ fn deadlocks(lab: &Lab, outcome: &Outcome) -> Vec<result::DeadlockLine> {
         tc: deadlock.tc,
         circle: deadlock.circle.iter().map(|end| lab.fabric.wiring.end_name(*end)).collect(),
     };
-    outcome.deadlocks.iter().map(line).collect()
+    circles(lab, outcome).iter().map(line).collect()
 }
 
 /// The scenario's file as it was, so that a run directory holds all it takes to repeat the run.
@@ -290,8 +297,8 @@ fn write_files(
         at: lab.plan.stop,
         kind: RemarkKind::Null { measure: measure.clone(), why: why.clone() },
     });
-    let deadlocks = outcome.deadlocks.iter().flat_map(|deadlock| {
-        let Deadlock { at, tc, circle, over } = deadlock.clone();
+    let deadlocks = circles(lab, outcome).into_iter().flat_map(|deadlock| {
+        let Deadlock { at, tc, circle, over } = deadlock;
         let over = over.map(|at| Remark { at, kind: RemarkKind::DeadlockOver { tc } });
         [Remark { at, kind: RemarkKind::Deadlock { tc, circle } }].into_iter().chain(over)
     });

@@ -15,7 +15,7 @@ const ROCE: u64 = 62;
 /// What the header of IPv6 has beyond that of IPv4.
 const IPV6: u64 = 20;
 /// The least that a frame of Ethernet has, FCS included. Source: IEEE 802.3, 4A.4.2.
-const ETHERNET_MIN: u64 = 64;
+pub const ETHERNET_MIN: u64 = 64;
 /// Datagram extended transport header.
 const DETH: u64 = 8;
 /// RDMA extended transport header, in the first packet of a write.
@@ -30,6 +30,9 @@ pub fn word(technology: Technology) -> &'static str {
         Technology::Ethernet => TECHNOLOGIES[1].0,
     }
 }
+
+/// What a test frame has beside the payload that a link's MTU limits: MAC header and FCS.
+pub const TEST: u64 = 18;
 
 /// A full data frame, LRH to VCRC, or over IPv4 from DA to FCS: payload of one MTU and no further
 /// headers.
@@ -57,6 +60,10 @@ pub fn message(
     operation: Operation,
     wire: &Encapsulation,
 ) -> Bytes {
+    // A message by test frames is one frame, and its size that of the frame.
+    if transport == Transport::Test {
+        return size;
+    }
     let packets = size.get().div_ceil(mtu.get()).max(1);
     let padded = size.get().div_ceil(4) * 4;
     let datagram = if transport == Transport::Ud { DETH * packets } else { 0 };

@@ -3,7 +3,6 @@
 //! A substrate is one file in `launch/` and one row in [`BACKENDS`]. Child processes exist only
 //! here.
 
-use crate::deadlock::Deadlock;
 use crate::render::Lab;
 use crate::run_directory::FidelityRow;
 use crate::run_directory::result::{Fidelity, OnCables};
@@ -66,8 +65,6 @@ pub struct Progress {
 pub struct Outcome {
     /// By worker.
     pub recordings: Vec<Recording>,
-    /// Outputs that were seen to wait for each other in a circle; nobody looks but on the virtual clock.
-    pub deadlocks: Vec<Deadlock>,
     /// Whether the host kept up.
     pub fidelity: Fidelity,
     /// Why it did not, one sentence each.

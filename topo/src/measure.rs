@@ -11,7 +11,7 @@ use crate::scenario::repeat::Repeat;
 use emulation::wiring::End;
 pub use evaluate::order::First;
 use proto::events::Direction;
-use proto::units::{Duration, Instant};
+use proto::units::{Bytes, Duration, Instant};
 
 /// One number, or one order of nodes, to take from a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -193,6 +193,8 @@ pub enum Per {
     Line,
     /// MTU times of the default link (times), or full frames as buffered (sizes).
     Mtu,
+    /// Ratio to so many octets (sizes).
+    Size(Bytes),
 }
 
 /// A bound on a measure.

@@ -3,7 +3,6 @@
 //! Nothing can fail here: [`Scenario::parse`] has refused whatever could.
 
 use crate::fabric::Fabric;
-use crate::frames;
 use crate::measure::{Expectation, Measure};
 use crate::routes::proof::Waits;
 use crate::scenario::Scenario;
@@ -17,7 +16,7 @@ use proto::ids::{Lid, PortNumber};
 use proto::link::{LinkConfig, LinkControl, PauseConfig, PauseMode};
 use proto::units::{BitRate, Bytes, Duration};
 use proto::wire::ethernet::{MacAddress, plan};
-use switchd::config::{MemoryConfig, PortConfig, SwitchConfig};
+use switchd::config::{MemoryConfig, PortConfig, ServiceConfig, SwitchConfig};
 
 mod recording;
 mod workload;
@@ -89,7 +88,7 @@ fn fabric(scenario: &Scenario) -> Fabric {
 
 fn wiring(scenario: &Scenario) -> Wiring {
     let settings = &scenario.fabric;
-    let full = frames::full_frame(settings.technology, settings.mtu);
+    let full = settings.full_frame();
     let nodes = settings.topology.nodes.iter().map(|node| NodeWiring {
         name: node.name.clone(),
         kind: node.kind,
@@ -129,7 +128,10 @@ fn delay_at(settings: &FabricSettings, end: End) -> Duration {
     cable.and_then(|cable| cable.delay).unwrap_or(settings.link.delay)
 }
 
-fn link(settings: &FabricSettings, end: End, buffer: Bytes) -> LinkConfig {
+fn link(scenario: &Scenario, end: End, buffer: Bytes) -> LinkConfig {
+    let settings = &scenario.fabric;
+    let cable = settings.topology.cable_at(end);
+    let here = scenario.outages.iter().filter(|(other, _)| Some(*other) == cable);
     LinkConfig {
         rate: rate_at(settings, end),
         mtu: settings.mtu,
@@ -138,6 +140,8 @@ fn link(settings: &FabricSettings, end: End, buffer: Bytes) -> LinkConfig {
             LinkControl::Credits(credits) => LinkControl::Credits(credits.clone()),
             LinkControl::Pause(pause) => LinkControl::Pause(PauseConfig {
                 address: address(&settings.topology.nodes[end.node], end.port),
+                full_frame: settings.frame,
+                outages: here.map(|(_, outage)| *outage).collect(),
                 ..pause.clone()
             }),
         },
@@ -163,6 +167,12 @@ fn memory(settings: &FabricSettings) -> MemoryConfig {
     MemoryConfig { jitter: memory.jitter + response, ..memory }
 }
 
+/// When the output at `at` serves slower than its line.
+fn service(settings: &FabricSettings, at: End) -> Vec<ServiceConfig> {
+    let spells = settings.services.iter().filter(|(end, _)| *end == at);
+    spells.map(|(_, spell)| *spell).collect()
+}
+
 /// What switch `node` is told.
 pub fn switch(scenario: &Scenario, node: usize) -> SwitchConfig {
     let settings = &scenario.fabric;
@@ -173,8 +183,10 @@ pub fn switch(scenario: &Scenario, node: usize) -> SwitchConfig {
     };
     let ports = neighbours.iter().enumerate().map(|(index, far)| PortConfig {
         faces_adapter: is_adapter(far),
-        link: link(settings, end(node, index), settings.switch.buffer),
+        link: link(scenario, end(node, index), settings.switch.buffer),
         delay: delay_at(settings, end(node, index)),
+        service: service(settings, end(node, index)),
+        domain: settings.domain.at(end(node, index)),
     });
     SwitchConfig {
         name: device.name.clone(),
@@ -219,7 +231,7 @@ pub fn nic(scenario: &Scenario, node: usize) -> NicConfig {
         cnp_body: common.cnp_body,
         sl2vl: settings.sl2vl.clone(),
         scheme: scenario.scheme.clone(),
-        link: link(settings, end(node, 0), common.buffer),
+        link: link(scenario, end(node, 0), common.buffer),
         traffic: workload::of(scenario, node, &adapters),
         classes: scenario.traffic.classes.clone(),
         adapters,

@@ -4,7 +4,7 @@
 //! everything is resolved (names are node indexes, times are picoseconds), or with every fault of
 //! the file at once. Each part is read by a file of its own, which also declares its keys.
 
-use crate::frames::TECHNOLOGIES;
+use crate::frames::{self, TECHNOLOGIES};
 use crate::keyfile::document::{self, Data, Datum, Table};
 use crate::keyfile::fields::Fields;
 use crate::keyfile::json_schema;
@@ -24,6 +24,7 @@ pub mod expectations;
 pub mod fabric;
 pub mod faults;
 pub mod measures;
+pub mod outages;
 mod pair;
 pub mod phases;
 pub mod reachability;
@@ -54,6 +55,8 @@ pub struct Scenario {
     pub traffic: traffic::Plan,
     /// Faults injected on purpose.
     pub impairments: Vec<Impairment>,
+    /// Links that are down for a while, ascending.
+    pub outages: Vec<outages::CableOutage>,
     /// Named parts of the run.
     pub phases: Vec<phases::Phase>,
     /// What is measured.
@@ -124,6 +127,12 @@ pub static KEYS: KeyTable = KeyTable {
             kind: Kind::Tables(&faults::KEYS),
             need: Need::Optional,
             about: "faults injected on purpose",
+        },
+        Key {
+            name: "outage",
+            kind: Kind::Tables(&outages::KEYS),
+            need: Need::Optional,
+            about: "links that are down for a while",
         },
         Key {
             name: "phase",
@@ -203,6 +212,7 @@ impl Scenario {
         let scheme = root.table("scheme").and_then(|fields| scheme::read(&fields, problems));
         let traffic = traffic::read(root, fabric.as_ref(), end, problems);
         let impairments = faults::read(root, topology, problems);
+        let outages = outages::read(root, fabric.as_ref(), problems);
         let phases = phases::read(root, end, problems);
         let measures = measures::read(root, topology, &traffic, end, problems);
         let expectations = expectations::read(root, topology, problems);
@@ -216,6 +226,7 @@ impl Scenario {
             scheme: scheme?,
             traffic,
             impairments,
+            outages,
             phases,
             measures,
             expectations,
@@ -240,12 +251,15 @@ fn scale_of(root: &Table) -> Scale {
     let link = inner(&fabric, "link");
     let rate = link.text("rate").and_then(|text| quantity::rate(text).ok());
     let mtu = mtu.filter(|mtu| mtu.get() <= fabric::MTU_MAX);
+    let frame = fabric.text("frame").and_then(|text| quantity::octets(text).ok());
+    let frame = frame.filter(|frame| frame.get() <= fabric::MTU_MAX + frames::TEST);
     let word = fabric.text("technology");
     let technology = TECHNOLOGIES.iter().find(|(name, _)| Some(*name) == word);
     let technology = technology.map_or(Technology::Infiniband, |(_, technology)| *technology);
+    let mtu = mtu.unwrap_or(Bytes::new(fabric::DEFAULT_MTU));
     fabric::scale(
         technology,
-        mtu.unwrap_or(Bytes::new(fabric::DEFAULT_MTU)),
+        frame.unwrap_or_else(|| frames::full_frame(technology, mtu)),
         rate.unwrap_or(fabric::default_rate(technology)),
     )
 }

@@ -23,6 +23,8 @@ pub mod flows;
 pub mod frame;
 pub mod lengths;
 pub mod message;
+pub mod notification;
+pub mod pause;
 pub mod ports;
 pub mod refresh;
 pub mod report;
@@ -38,7 +40,8 @@ use frame::EthernetFrame;
 use ports::Place;
 use proto::frame::FrameKind;
 use proto::ids::Dscp;
-use proto::units::Duration;
+use proto::units::{BitRate, Duration};
+use proto::wire::classify::PriorityMap;
 use proto::wire::error::ParseError;
 
 /// One rule, as the table of findings names it.
@@ -61,6 +64,23 @@ pub struct Settings {
     pub cnp_interval: Option<Duration>,
     /// The DSCP of CNPs.
     pub cnp_dscp: Option<Dscp>,
+    /// Data rate of links of which the file does not tell it.
+    pub rate: Option<BitRate>,
+    /// How links of Ethernet are paused.
+    pub pause: Option<Pausing>,
+}
+
+/// How links of Ethernet are paused, and how soon that is obeyed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pausing {
+    /// What tells the priority of a frame, with PFC; with PAUSE, which silences all, `None`.
+    pub priorities: Option<PriorityMap>,
+    /// The priorities for which PFC is obeyed.
+    ///
+    /// Shape: bit n is priority n.
+    pub obeyed: u8,
+    /// From a pause's arrival until no frame begins any more; `None` is what the standard gives.
+    pub response: Option<Duration>,
 }
 
 /// Some rules that look at the same thing.
@@ -96,6 +116,8 @@ pub struct Seen<'a> {
     pub place: Place,
     /// The interface's name in the file, if it has one.
     pub interface: Option<&'a str>,
+    /// Data rate of that port's link, if the file tells it.
+    pub rate: Option<BitRate>,
     /// Its format.
     pub kind: FrameKind,
     /// What the file holds of it.

@@ -5,7 +5,7 @@
 
 use super::FrameTally;
 use crate::wiring::{Action, End, FrameFilter, Impairment, Wiring};
-use proto::frame::{Frame, Integrity};
+use proto::frame::{Frame, FrameKind, Integrity};
 use proto::random::Random;
 use proto::units::Instant;
 use serde::{Deserialize, Serialize};
@@ -119,14 +119,24 @@ fn matches(filter: FrameFilter, frame: &Frame) -> bool {
     }
 }
 
+/// Where the EtherType of an Ethernet frame lies.
+const ETHERTYPE: std::ops::Range<usize> = 12..14;
+
+/// On Ethernet the FCS would tell, and no frame carries one here: that it is wrong is said beside the
+/// octets. The EtherType is left alone, so that whoever counts the frame knows how far it was going.
 fn flip_one_bit(frame: &mut Frame, random: &mut Random) {
-    let bits = frame.octets.len() as u64 * 8;
-    if bits > 0 {
-        let bit = random.below(bits);
-        frame.octets[(bit / 8) as usize] ^= 1 << (bit % 8);
+    let spared = if frame.kind == FrameKind::Ethernet { ETHERTYPE } else { 0..0 };
+    let octets = frame.octets.len().saturating_sub(spared.len());
+    if octets > 0 {
+        let bit = random.below(octets as u64 * 8);
+        let octet = (bit / 8) as usize;
+        let at = if octet < spared.start { octet } else { octet + spared.len() };
+        frame.octets[at] ^= 1 << (bit % 8);
     }
-    if frame.integrity == Integrity::Intact {
-        frame.integrity = Integrity::Unchecked;
+    match (frame.kind, frame.integrity) {
+        (FrameKind::Ethernet, _) => frame.integrity = Integrity::Aborted,
+        (_, Integrity::Intact) => frame.integrity = Integrity::Unchecked,
+        (_, Integrity::Unchecked | Integrity::Aborted) => {}
     }
 }
 

@@ -27,6 +27,8 @@ pub struct CapturedFrame {
     pub interface: Option<Arc<str>>,
     /// The file's link type.
     pub link_type: u16,
+    /// Bit/s of the link, if the file says.
+    pub speed: Option<u64>,
     /// Which way it went, if the file says.
     pub direction: Option<Direction>,
     /// Octets it had on the wire; more than the frame holds if it was cut.
@@ -83,6 +85,8 @@ pub struct RawPacket<'a> {
     pub link_type: u16,
     /// Octets of the FCS that frames of the interface end with, if the file says.
     pub fcs_len: Option<u8>,
+    /// Bit/s of the link, if the file says.
+    pub speed: Option<u64>,
     /// Which way it went, if the file says.
     pub direction: Option<Direction>,
     /// Octets it had on the wire, what the link type puts before the frame included; more than the
@@ -206,6 +210,7 @@ fn framed(packet: RawPacket<'_>) -> Result<CapturedFrame, Reason> {
         at_ns: packet.at_ns,
         interface: packet.interface,
         link_type: packet.link_type,
+        speed: packet.speed,
         direction: packet.direction,
         wire_size,
         frame: Frame::unchecked(kind, BytesMut::from(octets)),

@@ -9,10 +9,10 @@ use crate::capture::reader::CaptureReader;
 use crate::capture::{Capture, CaptureError, CapturePlan, CapturedPort, Technology, WhenFull};
 use crate::wiring::{End, Wiring};
 use proto::events::Direction;
-use proto::frame::Frame;
+use proto::frame::{Frame, FrameKind};
 use proto::ids::PortNumber;
 use proto::units::{BitRate, Instant};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
@@ -39,11 +39,15 @@ pub fn write(
     wiring: &Wiring,
     frames: &[(End, Instant, Frame)],
 ) -> Result<(), CaptureError> {
-    let ends: BTreeSet<End> = frames.iter().map(|(end, ..)| *end).collect();
+    let ends: BTreeMap<End, FrameKind> =
+        frames.iter().map(|(end, _, frame)| (*end, frame.kind)).collect();
     // The rate only describes the interface.
-    let port = |at| CapturedPort {
+    let port = |(at, kind)| CapturedPort {
         at,
-        technology: Technology::Infiniband,
+        technology: match kind {
+            FrameKind::Ethernet => Technology::Ethernet,
+            FrameKind::Infiniband | FrameKind::InfinibandLink => Technology::Infiniband,
+        },
         rate: BitRate::gbps(1),
         fed: false,
     };
@@ -109,16 +113,21 @@ impl DaemonConfig {
 mod tests {
     use super::*;
     use bytes::BytesMut;
-    use proto::frame::{FrameKind, Integrity};
+    use proto::frame::Integrity;
 
     #[test]
     fn each_process_takes_the_frames_of_its_own_ports_unchecked_and_in_time() {
+        for kind in [FrameKind::Infiniband, FrameKind::Ethernet] {
+            frames_are_those_that_were_written(kind);
+        }
+    }
+
+    fn frames_are_those_that_were_written(kind: FrameKind) {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let file = folder.path().join("feed.pcapng");
         let wiring = crate::driver::toy::chain();
         let link = wiring.links[0].clone();
-        let frame =
-            |tag: u8| Frame::unchecked(FrameKind::Infiniband, BytesMut::from(&[tag; 40][..]));
+        let frame = |tag: u8| Frame::unchecked(kind, BytesMut::from(&[tag; 40][..]));
         let at = |us: u64| Instant::from_ps(us * 1_000_000);
         let frames =
             [(link.a, at(1), frame(1)), (link.b, at(2), frame(2)), (link.a, at(3), frame(3))];
@@ -136,7 +145,7 @@ mod tests {
             assert_eq!(fed.len(), expected.len());
             for (fed, (_, at, frame)) in fed.iter().zip(expected) {
                 assert_eq!((fed.device, fed.port, fed.at), (0, end.port, *at));
-                assert_eq!(fed.frame.octets, frame.octets);
+                assert_eq!(&fed.frame, frame);
                 assert_eq!(fed.frame.integrity, Integrity::Unchecked);
             }
         }

@@ -213,8 +213,12 @@ impl From<Span> for (u64, u64, u128) {
 impl Span {
     /// What `gauge` has done since its integral was `before` and its watermarks restarted.
     pub fn since(gauge: &Gauge, before: u128) -> Span {
-        let integral = gauge.integral.saturating_sub(before);
-        Span { min: gauge.min, max: gauge.max, integral }
+        Span::between(gauge, before, gauge.integral)
+    }
+
+    /// The same with the gauge's integral up to the bin's end given.
+    pub fn between(gauge: &Gauge, before: u128, after: u128) -> Span {
+        Span { min: gauge.min, max: gauge.max, integral: after.saturating_sub(before) }
     }
 
     /// The mean over `weight` picoseconds, rounded to the nearest, never outside the extremes.

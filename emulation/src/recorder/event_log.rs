@@ -12,7 +12,7 @@ pub const FULL_MAX: u64 = 2_000;
 pub const LINES_MAX: usize = 250_000;
 
 /// The names of the kinds, by [`kind_index`].
-pub const KIND_NAMES: [&str; 14] = [
+pub const KIND_NAMES: [&str; 15] = [
     "hold",
     "free",
     "mark",
@@ -27,6 +27,7 @@ pub const KIND_NAMES: [&str; 14] = [
     "pause-expired",
     "storm",
     "storm-over",
+    "headroom-alarm",
 ];
 
 /// The kind's place in [`KIND_NAMES`].
@@ -46,6 +47,7 @@ pub const fn kind_index(kind: &EventKind) -> usize {
         EventKind::PauseExpired { .. } => 11,
         EventKind::Storm { .. } => 12,
         EventKind::StormOver { .. } => 13,
+        EventKind::HeadroomAlarm { .. } => 14,
     }
 }
 
@@ -58,6 +60,7 @@ pub const fn is_always_kept(kind: &EventKind) -> bool {
             | EventKind::QueuePairError { .. }
             | EventKind::Storm { .. }
             | EventKind::StormOver { .. }
+            | EventKind::HeadroomAlarm { .. }
     )
 }
 

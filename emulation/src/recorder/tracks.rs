@@ -5,13 +5,22 @@ use crate::recorder::{FlowSeries, PoolSeries, PortSeries};
 use crate::wiring::End;
 use proto::counters::{DeviceReading, FlowId, FlowReading, LaneReading, PortReading};
 use proto::ids::PortNumber;
-use proto::units::Duration;
+use proto::units::{Duration, Instant};
 use std::cmp::Reverse;
 
 /// Flows that may have a series of their own at the end of a run.
 pub const FLOWS_MAX: usize = 512;
 /// Flows that may have one while it lasts; past this the least reduced join the pools for good.
 const FLOWS_WORKING_MAX: usize = 4 * FLOWS_MAX;
+
+/// The bin just closed, in time.
+#[derive(Clone, Copy)]
+pub(super) struct Elapsed {
+    /// How long it was.
+    pub length: Duration,
+    /// When it ended.
+    pub end: Instant,
+}
 
 /// One lane's totals when its last bin closed, and its bins.
 struct LaneTrack {
@@ -59,18 +68,18 @@ impl FlowTrack {
         FlowTrack { flow, tx_bytes: 0, rate: 0, gap: 0, share: Share::Neutral }
     }
 
-    fn take(&mut self, reading: &FlowReading, length: Duration) -> FlowBin {
-        let bin = FlowBin {
+    /// The flow's part in the bin that ends now.
+    fn take(&mut self, reading: &FlowReading, bin: Elapsed) -> FlowBin {
+        let [rate, gap] = [&reading.rate, &reading.gap].map(|gauge| gauge.integral_at(bin.end));
+        let taken = FlowBin {
             tx_bytes: reading.tx_bytes.saturating_sub(self.tx_bytes),
-            weight_ps: length.as_ps(),
-            rate: Span::since(&reading.rate, self.rate),
-            gap: Span::since(&reading.gap, self.gap),
+            weight_ps: bin.length.as_ps(),
+            rate: Span::between(&reading.rate, self.rate, rate),
+            gap: Span::between(&reading.gap, self.gap, gap),
             scalar: reading.scalar,
         };
-        self.tx_bytes = reading.tx_bytes;
-        self.rate = reading.rate.integral;
-        self.gap = reading.gap.integral;
-        bin
+        (self.tx_bytes, self.rate, self.gap) = (reading.tx_bytes, rate, gap);
+        taken
     }
 }
 
@@ -100,7 +109,7 @@ impl DeviceTrack {
         &mut self,
         readings: &[FlowReading],
         closed: &Closed,
-        length: Duration,
+        elapsed: Elapsed,
         pools: &mut Vec<FlowBin>,
     ) {
         for (at, reading) in readings.iter().enumerate() {
@@ -108,7 +117,7 @@ impl DeviceTrack {
                 self.flows.insert(at, FlowTrack::new(reading.flow));
             }
             let track = &mut self.flows[at];
-            let bin = track.take(reading, length);
+            let bin = track.take(reading, elapsed);
             if reading.ever_reacted && matches!(track.share, Share::Neutral) {
                 track.share = Share::Own(Series::new());
             }
@@ -144,14 +153,14 @@ impl Tracks {
         Tracks { devices: devices.collect(), pools: Vec::new(), open_pools: Vec::new() }
     }
 
-    /// Enters the bin just closed, `length` long, from every device's reading.
-    pub(super) fn take(&mut self, readings: &[DeviceReading], closed: &Closed, length: Duration) {
+    /// Enters the bin just closed from every device's reading.
+    pub(super) fn take(&mut self, readings: &[DeviceReading], closed: &Closed, elapsed: Elapsed) {
         self.open_pools.fill(FlowBin::default());
         for (device, reading) in self.devices.iter_mut().zip(readings) {
             for (index, port) in reading.ports.iter().enumerate().take(device.ports.len()) {
                 device.take_port(index, port, closed);
             }
-            device.take_flows(&reading.flows, closed, length, &mut self.open_pools);
+            device.take_flows(&reading.flows, closed, elapsed, &mut self.open_pools);
         }
         self.pools.resize_with(self.open_pools.len(), Series::new);
         for (pool, bin) in self.pools.iter_mut().zip(&self.open_pools) {

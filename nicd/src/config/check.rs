@@ -4,6 +4,7 @@ use crate::config::{
     Arrivals, Encapsulation, NicConfig, Operation, RoceConfig, Target, TrafficConfig, Transport,
 };
 use crate::transport::message::MTU_MAX;
+use crate::wire::test_frame;
 use proto::congestion::ParamError;
 use proto::congestion::schemes::{self, Scheme};
 use proto::ids::Lid;
@@ -90,6 +91,14 @@ impl NicConfig {
             }
             if class.transport == Transport::Ud && class.operation == Operation::Write {
                 return refuse("an unreliable datagram cannot be an RDMA WRITE");
+            }
+            if class.transport == Transport::Test {
+                if class.operation == Operation::Write {
+                    return refuse("a test frame cannot be an RDMA WRITE");
+                }
+                if !test_frame::has_priority(self) {
+                    return refuse("test frames need a link of Ethernet that goes by the PCP");
+                }
             }
         }
         for item in &self.traffic {
@@ -179,6 +188,10 @@ impl NicConfig {
         }
         if class.transport == Transport::Ud && item.size > self.link.mtu {
             return Err("an unreliable datagram has at most one MTU");
+        }
+        let is_test = class.transport == Transport::Test;
+        if is_test && !test_frame::sizes(self).contains(&item.size.get()) {
+            return Err("a test frame has 64 octets at least and one MTU of payload at most");
         }
         let is_peer = |lid: &Lid| *lid != self.lid && self.adapters.contains(lid);
         match &item.to {

@@ -25,6 +25,9 @@ pub struct RoceConfig {
     pub dscp: Vec<Dscp>,
     /// The DSCP of CNPs.
     pub cnp_dscp: Dscp,
+    /// Frames from a rate limiter have a CN-TAG: its number is the flow id.
+    #[serde(default)]
+    pub cn_tags: bool,
     /// A host slower than its line; without one, each frame is taken as it arrives.
     #[serde(default)]
     pub drain: Option<DrainConfig>,
@@ -103,6 +106,7 @@ impl Default for RoceConfig {
             version: RoceVersion::V2Ipv4,
             dscp: (0..=ServiceLevel::MAX).map(dscp).collect(),
             cnp_dscp: RoceConfig::CNP,
+            cn_tags: false,
             drain: None,
             storm: None,
         }

@@ -2,6 +2,7 @@
 
 pub(crate) mod cable;
 mod congestion;
+mod notices;
 mod pause;
 mod reliability;
 mod roce;

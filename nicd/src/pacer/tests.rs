@@ -41,6 +41,7 @@ const fn scheme(scope: fn(&toml::Table) -> Scope) -> Scheme {
         source: "this test",
         check: |_| Vec::<ParamError>::new(),
         scope,
+        reaction_points: |_| 2,
         congestion_point: |_| Box::new(Nothing),
         notification_point: |_| Box::new(Nothing),
         reaction_point: |_| Box::new(Counting { notified: 0 }),
@@ -107,6 +108,23 @@ fn flows_share_a_reaction_point_as_the_scope_says() {
     assert_eq!(groups(&BY_DESTINATION), [0, 1, 0, 0]);
 }
 
+/// IEEE 802.1Q, 32.9.3 (cnRpPortPriMaxRps): a priority has no more reaction points than that.
+#[test]
+fn flows_beyond_the_last_reaction_point_share_it() {
+    let config = config();
+    let mut pacer = Pacer::new(&BY_DESTINATION, &config.scheme.params, Bytes::new(2074));
+    let mut group_of = |destination, lane| {
+        let lane = VirtualLane::truncate(lane);
+        pacer.group_of(&config, flow(destination, 0), lane, lane.get(), Instant::ZERO)
+    };
+    let destinations = [2, 3, 4, 5, 2, 4].map(|destination| group_of(destination, 0));
+    assert_eq!(
+        destinations,
+        [(0, true), (1, true), (1, false), (1, false), (0, false), (1, false)]
+    );
+    assert_eq!([2, 3, 4].map(|to| group_of(to, 1).0), [2, 3, 3], "another priority has its own");
+}
+
 #[test]
 fn permission_counts_from_the_last_departure_and_changes_are_told_once() {
     let config = config();
@@ -122,7 +140,11 @@ fn permission_counts_from_the_last_departure_and_changes_are_told_once() {
     let mut told = |n: u64, outlet: &mut Outlet<'_>| {
         pacer.on_notification(group, flow(2, 0), &note, at(100 + n), outlet)
     };
-    let reaction = |permission, triggered| Reaction { permission, triggered, refused: false };
+    let reaction = |permission, triggered: Option<u64>| Reaction {
+        permission,
+        triggered,
+        heard: if triggered.is_some() { Heard::Crossed } else { Heard::Taken },
+    };
     assert_eq!(told(1, &mut outlet), reaction(Permission::At(at(110)), None));
     assert_eq!(told(2, &mut outlet), reaction(Permission::At(at(120)), Some(2)));
     assert_eq!(told(3, &mut outlet), reaction(Permission::Stopped, None));

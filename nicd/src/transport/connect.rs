@@ -1,5 +1,6 @@
 //! A conversation begins: its queue pair, its reaction point's group, its notification point.
 
+use crate::config::{ClassConfig, NicConfig, Transport as Service};
 use crate::counters::{SentFlow, empty_reception};
 use crate::pacer::place;
 use crate::timers::Alarm;
@@ -8,9 +9,22 @@ use crate::transport::queue_pair::QueuePair;
 use crate::transport::receiver_not_ready;
 use crate::transport::requester::Requester;
 use crate::transport::responder::{Responder, ResponderConfig};
+use crate::wire::Wire;
 use proto::counters::FlowId;
 use proto::ids::{Lid, QueuePairNumber};
-use proto::units::Instant;
+use proto::units::{Bytes, Instant};
+
+/// What a full data frame takes of the line: what the link is told, or a packet with one MTU of
+/// payload.
+pub(super) fn full_frame(wire: &Wire, config: &NicConfig) -> Bytes {
+    let packet = || wire.size(0, config.link.mtu.get() as usize);
+    config.link.told_frame().unwrap_or_else(packet)
+}
+
+/// Into what a message is cut: test frames are never.
+fn packet_max(class: &ClassConfig, mtu: u32) -> u32 {
+    if class.transport == Service::Test { u32::MAX } else { mtu }
+}
 
 impl ChannelAdapter {
     /// The queue pair for `class` and `peer`, made if need be.
@@ -30,7 +44,7 @@ impl ChannelAdapter {
         }
         self.schedule.add_queue_pair(group);
         let purpose = format!("notification/{class}/{peer}");
-        let full_frame = self.wire.size(0, self.config.link.mtu.get() as usize);
+        let full_frame = full_frame(&self.wire, &self.config);
         let place = place(&self.config, full_frame, &purpose);
         let responder = ResponderConfig {
             service: config.transport,
@@ -50,7 +64,7 @@ impl ChannelAdapter {
             lane,
             notification_lane,
             group,
-            requester: Requester::new(config.transport, responder.mtu),
+            requester: Requester::new(config.transport, packet_max(&config, responder.mtu)),
             responder: Responder::new(responder),
             notification_point: (self.scheme.notification_point)(place),
             becn_owed: false,
@@ -63,6 +77,7 @@ impl ChannelAdapter {
             sent: SentFlow::default(),
             received: empty_reception(receiving),
             has_received: false,
+            test_sequence: 0,
         });
         self.peers.insert(class, peer, index);
         let comes_before = |other: &u32| {

@@ -4,11 +4,13 @@
 //! stamp in its first octets, so that the far end can tell how long it took:
 //!
 //! ```text
-//! | tag 4 | item 2 | flags 2 | number 4 | posted 8, in picoseconds | reserved 4 | pattern …
+//! | tag 4 | item 2 | flags 2 | number 4 | tag 4 | posted 8, in picoseconds | pattern …
 //! ```
 //!
-//! Tag and flags are chosen so that Wireshark's payload heuristics take it for nothing: the tag is
-//! no EtherType, and the word behind it is never the version number that RPC over RDMA looks for.
+//! Tags and flags are chosen so that Wireshark's payload heuristics take it for nothing: the tag is
+//! no EtherType, the word behind it is never the version number that RPC over RDMA looks for, and the
+//! fourth word none of its message types. With one of those, a message of several packets would be put
+//! together and called malformed.
 
 use proto::units::Instant;
 
@@ -54,8 +56,8 @@ impl Stamp {
         octets[4..6].copy_from_slice(&self.item.to_be_bytes());
         octets[6..8].copy_from_slice(&Self::FLAGS.to_be_bytes());
         octets[8..12].copy_from_slice(&self.number.to_be_bytes());
-        octets[12..20].copy_from_slice(&self.posted.as_ps().to_be_bytes());
-        octets[20..24].copy_from_slice(&[0; 4]);
+        octets[12..16].copy_from_slice(&Self::TAG);
+        octets[16..24].copy_from_slice(&self.posted.as_ps().to_be_bytes());
     }
 
     /// The stamp at the beginning of `payload`, if there is one.
@@ -64,7 +66,7 @@ impl Stamp {
         if octets[0..4] != Self::TAG {
             return None;
         }
-        let posted = *octets[12..].first_chunk::<8>()?;
+        let posted = *octets[16..].first_chunk::<8>()?;
         Some(Stamp {
             item: u16::from_be_bytes([octets[4], octets[5]]),
             number: u32::from_be_bytes([octets[8], octets[9], octets[10], octets[11]]),
@@ -112,5 +114,18 @@ mod tests {
         let mut short = [0; Stamp::LEN - 1];
         fill(&mut short, Some(stamp));
         assert_eq!(short[..], PATTERN[..short.len()]);
+    }
+
+    /// Version 1 in the second word and a type of 0 to 4 in the fourth make RPC over RDMA of it.
+    #[test]
+    fn no_message_begins_like_rpc_over_rdma() {
+        let zero = Stamp { item: 0, number: 0, posted: Instant::ZERO };
+        let one = Stamp { item: 0, number: 1, posted: Instant::from_ps(1 << 32) };
+        for stamp in [Some(zero), Some(one), None] {
+            let mut payload = [0; 64];
+            fill(&mut payload, stamp);
+            let word = |at: usize| u32::from_be_bytes(*payload[at..].first_chunk().expect("four"));
+            assert!(word(4) != 1 && word(12) > 4, "{stamp:?}");
+        }
     }
 }

@@ -57,6 +57,8 @@ pub struct QueuePair {
     pub received: ReceptionReading,
     /// At least one data frame has come in.
     pub has_received: bool,
+    /// The sequence number that the next test frame received should have.
+    pub test_sequence: u32,
 }
 
 /// Finds queue pairs by class and peer.

@@ -5,19 +5,17 @@ use proto::counters::{DeviceReading, FlowId, FlowReading, Gauge, ReceptionReadin
 use proto::units::Instant;
 
 impl ChannelAdapter {
-    /// Fills everything but the port's own part and what [`ChannelAdapter::read_named`] and
-    /// [`ChannelAdapter::read_received`] do, integrals closed at `now`.
+    /// Fills the lanes' sending side and the balance, integrals closed at `now`.
     ///
     /// # Panics
     /// If `reading` has no port: the port's part comes first.
-    pub fn read_bins(&mut self, now: Instant, reading: &mut DeviceReading) {
+    pub fn read_lanes(&mut self, now: Instant, reading: &mut DeviceReading) {
         let port = &mut reading.ports[0];
         for (lane, shown) in self.lanes.iter_mut().zip(&mut port.lanes) {
             lane.source_queue.close(now);
             shown.counters.source_queue = lane.source_queue;
             shown.counters.notes_tx = lane.notes_tx;
         }
-        self.read_flows(now, reading);
         reading.balance = self.balance;
     }
 
@@ -38,19 +36,31 @@ impl ChannelAdapter {
         reading.latencies.extend_from_slice(self.latencies.readings());
     }
 
-    fn read_flows(&mut self, now: Instant, reading: &mut DeviceReading) {
+    /// Fills all there is to know of each flow, integrals closed at `now`.
+    pub fn read_flows(&mut self, now: Instant, reading: &mut DeviceReading) {
+        reading.flows.clear();
+        self.renew_flows(now, reading);
+    }
+
+    /// Brings the flows in `reading` up to date; one never held back, which is the rule, shows what it
+    /// showed before, but for its octets. A fabric has its adapters squared of them.
+    pub fn renew_flows(&mut self, now: Instant, reading: &mut DeviceReading) {
         let mut flows = 0;
         for index in &self.by_flow {
             let pair = &self.queue_pairs[*index as usize];
             if pair.sent.messages > 0 {
                 if reading.flows.len() == flows {
-                    reading.flows.push(empty_flow(pair.sending));
+                    reading.flows.push(empty_flow(UNKNOWN));
                 }
                 let flow = &mut reading.flows[flows];
+                flows += 1;
+                if flow.flow == pair.sending && self.pacer.is_unmoved(pair.group) {
+                    flow.tx_bytes = pair.sent.tx_bytes;
+                    continue;
+                }
                 flow.flow = pair.sending;
                 pair.sent.read(flow);
                 self.pacer.read(pair.group, now, flow);
-                flows += 1;
             }
         }
         reading.flows.truncate(flows);
@@ -64,6 +74,9 @@ impl ChannelAdapter {
         }
     }
 }
+
+/// Nobody's flow.
+const UNKNOWN: FlowId = FlowId { source: u64::MAX, destination: u64::MAX, class: u8::MAX };
 
 fn empty_flow(flow: FlowId) -> FlowReading {
     FlowReading {

@@ -8,8 +8,8 @@ use crate::transport::ChannelAdapter;
 use crate::transport::requester::{Next, Outcome};
 use crate::transport::responder::{Reception, Reply, Request, Verb};
 use crate::transport::transmit::QUEUE_KEY;
-use crate::wire::Inward;
-use proto::congestion::{Notification, Travel};
+use crate::wire::{Content, Inward};
+use proto::congestion::{Heard, Notification, TransportNote, Travel};
 use proto::counters::DropReason;
 use proto::events::{Direction, EventKind, NoteKind};
 use proto::frame::{Frame, FrameClass, FrameHeaders, Integrity};
@@ -56,20 +56,35 @@ impl ChannelAdapter {
             // Nobody here has joined a group; the fabric's account ends with it all the same.
             self.totals.count(Total::MulticastReceived);
         } else {
-            let admitted = self.admit(frame, headers, arrived);
-            let is_lost_notification =
-                admitted.is_err() && headers.class == FrameClass::Notification;
-            self.totals.count_if(is_lost_notification, Total::CnpIgnored);
-            let packet = admitted?;
-            match packet.row.operation {
-                Operation::Congestion => self.on_notification_packet(&packet, now),
-                Operation::Acknowledge => self.on_acknowledgement(&packet, now),
-                Operation::ReadResponse | Operation::AtomicAcknowledge => Err(DropReason::Opcode),
-                _ => self.on_request(&packet, now),
+            match self.wire.content(&frame.octets)? {
+                Content::Packet => self.on_packet(frame, headers, arrived, now),
+                Content::Test(at) => self.on_test_frame(frame, at, now),
+                Content::Cnm(at) => self.on_cnm(&frame.octets, at, now),
+                Content::Bcn(at) => self.on_bcn(&frame.octets, at, now),
             }?;
         }
         self.balance.delivered += 1;
         Ok(())
+    }
+
+    /// A packet of the transport.
+    fn on_packet(
+        &mut self,
+        frame: &Frame,
+        headers: &FrameHeaders,
+        arrived: Instant,
+        now: Instant,
+    ) -> Result<(), DropReason> {
+        let admitted = self.admit(frame, headers, arrived);
+        let is_lost_notification = admitted.is_err() && headers.class == FrameClass::Notification;
+        self.totals.count_if(is_lost_notification, Total::CnpIgnored);
+        let packet = admitted?;
+        match packet.row.operation {
+            Operation::Congestion => self.on_notification_packet(&packet, now),
+            Operation::Acknowledge => self.on_acknowledgement(&packet, now),
+            Operation::ReadResponse | Operation::AtomicAcknowledge => Err(DropReason::Opcode),
+            _ => self.on_request(&packet, now),
+        }
     }
 
     /// Takes a packet apart and finds whom it is for.
@@ -95,6 +110,7 @@ impl ChannelAdapter {
             Service::Rc => row.transport == Transport::Rc,
             Service::Uc => row.transport == Transport::Uc,
             Service::Ud => row.transport == Transport::Ud,
+            Service::Test => false,
         };
         if !fits {
             return Err(DropReason::Opcode);
@@ -199,7 +215,8 @@ impl ChannelAdapter {
         if packet.bth.becn {
             self.totals.count(Total::BecnHandled);
             let notification = Notification::becn(Travel::AckOrCnp);
-            self.notify(index, &notification, NoteKind::Becn, now);
+            let heard = self.notify(index, &notification, NoteKind::Becn, now);
+            self.totals.count_if(heard == Heard::Refused, Total::CnpIgnored);
         }
         match aeth.syndrome {
             Syndrome::Rnr { .. } => self.totals.count(Total::RnrNak),
@@ -251,13 +268,20 @@ impl ChannelAdapter {
             return Ok(());
         }
         self.totals.count(Total::CnpHandled);
-        let notification = Notification { travel: Travel::Cnp, becn: packet.bth.becn, body };
-        self.notify(index, &notification, NoteKind::Cnp, now);
+        let note = TransportNote { travel: Travel::Cnp, becn: packet.bth.becn, body };
+        let heard = self.notify(index, &note.into(), NoteKind::Cnp, now);
+        self.totals.count_if(heard == Heard::Refused, Total::CnpIgnored);
         Ok(())
     }
 
-    /// Tells the reaction point of the flow we send on this queue pair.
-    fn notify(&mut self, index: u32, notification: &Notification, note: NoteKind, now: Instant) {
+    /// Tells the reaction point of the flow we send on this queue pair; what it made of it.
+    pub(super) fn notify(
+        &mut self,
+        index: u32,
+        notification: &Notification,
+        note: NoteKind,
+        now: Instant,
+    ) -> Heard {
         let pair = &mut self.queue_pairs[index as usize];
         pair.sent.notes += 1;
         let (flow, lane, group) = (pair.sending, pair.lane, pair.group);
@@ -269,7 +293,19 @@ impl ChannelAdapter {
             self.totals.count(Total::Trigger);
             self.log(lane, now, EventKind::Trigger { flow, qp, sl, ccti });
         }
-        self.totals.count_if(reaction.refused, Total::CnpIgnored);
         self.schedule.permit(group, reaction.permission, now);
+        self.settle(group, now);
+        reaction.heard
+    }
+
+    /// Tells the reaction point of `group` if nothing that it governs waits. Only schemes of Ethernet have
+    /// limiters that dissolve, and only one that has held something back can.
+    pub(super) fn settle(&mut self, group: u32, now: Instant) {
+        let may_dissolve = self.wire.is_roce() && self.pacer.has_reacted(group);
+        if may_dissolve && self.schedule.is_idle(group) {
+            let mut outlet = Outlet { timers: &mut self.timers, events: &mut self.events };
+            let permission = self.pacer.on_queue_empty(group, now, &mut outlet);
+            self.schedule.permit(group, permission, now);
+        }
     }
 }

@@ -181,7 +181,8 @@ impl Responder {
         match self.config.service {
             Service::Rc => self.on_reliable(request, now),
             Service::Uc => self.on_unreliable(request, now),
-            Service::Ud => self.on_datagram(request, now),
+            // Test frames are no requests.
+            Service::Ud | Service::Test => self.on_datagram(request, now),
         }
     }
 

@@ -149,6 +149,11 @@ impl Schedule {
         Some(Turn { queue_pair: first.index, permitted_since })
     }
 
+    /// Whether no member of `group` has anything to send.
+    pub fn is_idle(&mut self, group: u32) -> bool {
+        self.first_member(group).is_none()
+    }
+
     /// Something may send on `lane` and waits for the line or for credit.
     pub fn is_ready(&self, lane: VirtualLane) -> bool {
         self.lanes[lane.index()].groups_ready > 0

@@ -10,8 +10,8 @@ use crate::transport::queue_pair::QueuePair;
 use crate::transport::requester::Packet;
 use crate::transport::responder::Answer;
 use crate::transport::{ChannelAdapter, Started};
-use crate::wire::{Outward, Wire};
-use proto::congestion::{Notification, Travel};
+use crate::wire::{Outward, Wire, test_frame};
+use proto::congestion::{TransportNote, Travel};
 use proto::events::{Direction, EventKind, NoteKind};
 use proto::frame::{Frame, FrameClass};
 use proto::ids::{Psn, VirtualLane};
@@ -56,7 +56,8 @@ fn opcode(class: &ClassConfig, position: Position) -> Opcode {
     let service = match class.transport {
         Service::Rc => Opcode::RC_SEND_FIRST,
         Service::Uc => Opcode::UC_SEND_FIRST,
-        Service::Ud => return Opcode::UD_SEND_ONLY,
+        // A test frame has no opcode; what is asked for one is not used.
+        Service::Ud | Service::Test => return Opcode::UD_SEND_ONLY,
     };
     // The rows of RC and UC stand in the same order.
     let row = match (class.operation, position) {
@@ -98,8 +99,13 @@ impl LaneSource for ChannelAdapter {
         let pair = &self.queue_pairs[turn.queue_pair as usize];
         let packet = pair.requester.next_packet().expect("who has a turn has a packet");
         let since = packet.message.posted.max(pair.ready_since).max(turn.permitted_since);
-        let extended = opcode(&pair.config, packet.position).extended_headers().octets();
-        let size = self.wire.size(extended, packet.length as usize);
+        let size = if pair.config.transport == Service::Test {
+            test_frame::size(packet.length)
+        } else {
+            let extended = opcode(&pair.config, packet.position).extended_headers().octets();
+            let packet = self.wire.size(extended, packet.length as usize);
+            self.with_tag(packet, pair, now)
+        };
         Some(Head { size, ready: since.min(now), class: FrameClass::Data })
     }
 
@@ -127,7 +133,7 @@ impl ChannelAdapter {
     pub(super) fn send_notification(
         &mut self,
         index: u32,
-        notification: &Notification,
+        notification: &TransportNote,
         answer_due: bool,
         ready: Instant,
     ) {
@@ -199,7 +205,13 @@ impl ChannelAdapter {
         let index = self.lanes[lane.index()].announced;
         let pair = &self.queue_pairs[index as usize];
         let packet = pair.requester.next_packet().expect("`head` has just announced it");
-        let frame = self.emit_data(index, &packet);
+        let frame = if pair.config.transport == Service::Test {
+            self.emit_test(index, &packet, (start, end))
+        } else {
+            let mut frame = self.emit_data(index, &packet);
+            self.insert_tag(index, &mut frame, start);
+            frame
+        };
         self.account_data(index, &packet, frame.line_size(), start, end);
         frame
     }
@@ -279,5 +291,8 @@ impl ChannelAdapter {
         let mut outlet = Outlet { timers: &mut self.timers, events: &mut self.events };
         let permission = self.pacer.on_transmit(group, size, end, &mut outlet);
         self.schedule.served(index, key, permission, start);
+        if key.is_none() {
+            self.settle(group, end);
+        }
     }
 }

@@ -3,7 +3,7 @@
 //! Data says ECT(0). Acknowledgements and CNPs do not: nobody would react to a mark on them. On a link
 //! that goes by the PCP every frame has a tag, of no VLAN, with the class selector of its DSCP.
 
-use super::{Inward, Outward};
+use super::{Content, Inward, Outward};
 use crate::config::{NicConfig, RoceConfig, RoceVersion};
 use proto::counters::DropReason;
 use proto::frame::{Frame, FrameClass, FrameKind, FramePool, ethernet_size};
@@ -11,10 +11,11 @@ use proto::ids::{Dscp, Ecn, Lid, Priority, QueuePairNumber, ServiceLevel, Virtua
 use proto::link::LinkControl;
 use proto::units::Bytes;
 use proto::wire::classify::PriorityMap;
-use proto::wire::ethernet::{EthernetHeader, VlanTag, plan};
+use proto::wire::ethernet::{EthernetHeader, Preface, VlanTag, ethertype, plan};
 use proto::wire::infiniband::Bth;
 use proto::wire::infiniband::envelope::ICRC_LEN;
 use proto::wire::internet::{Ipv4, Ipv6, Udp};
+use proto::wire::project::{ProjectTypes, SUBTYPE_LEN, Subtype};
 use proto::wire::roce::{NetworkHeaders, Packet, PacketBuilder, checks};
 
 /// A RoCEv2 adapter's packets.
@@ -26,6 +27,8 @@ pub struct Roce {
     dscp: [Dscp; 16],
     cnp_dscp: Dscp,
     priorities: PriorityMap,
+    types: ProjectTypes,
+    cn_tags: bool,
 }
 
 impl Roce {
@@ -37,15 +40,60 @@ impl Roce {
             version: roce.version,
             dscp: std::array::from_fn(dscp),
             cnp_dscp: roce.cnp_dscp,
+            cn_tags: roce.cn_tags,
             priorities: match &config.link.control {
                 LinkControl::Pause(pause) => pause.priorities,
                 LinkControl::Credits(_) => PriorityMap::BY_DSCP,
+            },
+            types: match &config.link.control {
+                LinkControl::Pause(pause) => pause.project,
+                LinkControl::Credits(_) => ProjectTypes::DEFAULT,
             },
         }
     }
 
     pub(super) fn address(&self) -> u64 {
         plan::mac(self.own).number()
+    }
+
+    /// The adapter's number.
+    pub(super) fn own(&self) -> Lid {
+        self.own
+    }
+
+    /// Under which EtherTypes frames of this project go.
+    pub(super) fn types(&self) -> &ProjectTypes {
+        &self.types
+    }
+
+    pub(super) fn has_cn_tags(&self) -> bool {
+        self.cn_tags
+    }
+
+    /// Where the tag does not tell the priority, any may be meant.
+    pub(super) fn is_on(&self, lane: VirtualLane, priority: Priority) -> bool {
+        match &self.priorities {
+            PriorityMap::Pcp { .. } => {
+                self.priorities.priority(Some(priority), None).get() == lane.get()
+            }
+            PriorityMap::Dscp { .. } => true,
+        }
+    }
+
+    pub(super) fn content(&self, octets: &[u8]) -> Result<Content, DropReason> {
+        let preface = Preface::parse(octets, &self.types).map_err(|error| error.drop_reason())?;
+        let at = preface.octets_len();
+        Ok(match (preface.ethertype(), self.types.subtype(preface.ethertype(), &octets[at..])) {
+            (ethertype::CNM, _) => Content::Cnm(at),
+            (_, Some(Subtype::TestFrame)) => Content::Test(at + SUBTYPE_LEN),
+            (_, Some(Subtype::Bcn)) => Content::Bcn(at + SUBTYPE_LEN),
+            (_, Some(Subtype::RateTag) | None) => Content::Packet,
+        })
+    }
+
+    /// The tag of data with this service level, if frames have tags.
+    pub(super) fn tag_of(&self, level: ServiceLevel) -> Option<VlanTag> {
+        self.tag(self.dscp[level.index()])
     }
 
     /// The tag of frames with this DSCP, if frames have tags.

@@ -5,11 +5,17 @@
 
 use super::{CongestionPoint, NotificationPoint, ParamError, Place, ReactionPoint, Scope};
 
+pub mod bcn;
+#[cfg(test)]
+mod bottleneck;
 pub mod dcqcn;
 mod fecn_marker;
 pub mod ib_cca;
 pub mod none;
+mod pace;
 mod params;
+pub mod qcn;
+mod ratio;
 pub mod rr_cc;
 
 /// One scheme: its name, its source, and how its roles are made from its own parameters.
@@ -23,6 +29,9 @@ pub struct Scheme {
     pub check: fn(&toml::Table) -> Vec<ParamError>,
     /// What one reaction point governs.
     pub scope: fn(&toml::Table) -> Scope,
+    /// How many reaction points a sender may have in one priority. Flows that come when there are so
+    /// many are governed by the latest. [`usize::MAX`]: as many as it needs.
+    pub reaction_points: fn(&toml::Table) -> usize,
     /// The role in a switch's output port and lane.
     pub congestion_point: fn(Place<'_>) -> Box<dyn CongestionPoint>,
     /// The role of a receiver towards one flow.
@@ -32,7 +41,8 @@ pub struct Scheme {
 }
 
 /// Every scheme.
-pub const SCHEMES: &[&Scheme] = &[&none::SCHEME, &ib_cca::SCHEME, &rr_cc::SCHEME, &dcqcn::SCHEME];
+pub const SCHEMES: &[&Scheme] =
+    &[&none::SCHEME, &ib_cca::SCHEME, &rr_cc::SCHEME, &dcqcn::SCHEME, &bcn::SCHEME, &qcn::SCHEME];
 
 /// The scheme called `name`.
 pub fn find(name: &str) -> Option<&'static Scheme> {

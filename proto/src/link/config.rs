@@ -1,9 +1,11 @@
 //! What a port is told about its link: rate, sizes, and what keeps it lossless.
 
 use crate::ids::Priority;
+use crate::link::outage::Outage;
 use crate::units::{BitRate, Bytes, Duration};
 use crate::wire::classify::PriorityMap;
 use crate::wire::ethernet::{MacAddress, Pfc};
+use crate::wire::project::ProjectTypes;
 use serde::{Deserialize, Serialize};
 use std::num::{NonZeroU8, NonZeroU16};
 
@@ -48,11 +50,20 @@ impl LinkConfig {
     }
 
     /// Wire size of one full data frame. On Ethernet that is an untagged RoCEv2 packet over IPv4: MAC
-    /// header, IPv4, UDP, BTH, `mtu` octets of payload, ICRC and FCS.
+    /// header, IPv4, UDP, BTH, `mtu` octets of payload, ICRC and FCS; unless the link is told another.
     pub fn full_frame(&self) -> Bytes {
+        let roce = Bytes::new(14 + 20 + 8 + 12 + self.mtu.get() + 4 + 4);
         match &self.control {
             LinkControl::Credits(_) => full_frame(self.mtu),
-            LinkControl::Pause(_) => Bytes::new(14 + 20 + 8 + 12 + self.mtu.get() + 4 + 4),
+            LinkControl::Pause(pause) => pause.full_frame.unwrap_or(roce),
+        }
+    }
+
+    /// The wire size of a full data frame where the link is told one.
+    pub fn told_frame(&self) -> Option<Bytes> {
+        match &self.control {
+            LinkControl::Credits(_) => None,
+            LinkControl::Pause(pause) => pause.full_frame,
         }
     }
 }
@@ -130,10 +141,18 @@ pub struct PauseConfig {
     pub refresh: NonZeroU8,
     /// Which priority a frame has.
     pub priorities: PriorityMap,
+    /// Under which EtherTypes frames of this project go.
+    #[serde(default)]
+    pub project: ProjectTypes,
     /// Who goes first among priorities.
     pub scheduling: EtsConfig,
     /// What each frame takes of the line beyond DA to FCS: preamble and gap, where they count.
     pub overhead: Bytes,
+    /// What a full data frame takes, DA to FCS, where it is no RoCEv2 packet with one MTU of payload.
+    #[serde(default)]
+    pub full_frame: Option<Bytes>,
+    /// When the link is down: ascending, none within another.
+    pub outages: Vec<Outage>,
 }
 
 impl Default for PauseConfig {
@@ -149,8 +168,11 @@ impl Default for PauseConfig {
             pause_time: NonZeroU16::MAX,
             refresh: QUARTER,
             priorities: PriorityMap::BY_DSCP,
+            project: ProjectTypes::DEFAULT,
             scheduling: EtsConfig::default(),
             overhead: Bytes::ZERO,
+            full_frame: None,
+            outages: Vec::new(),
         }
     }
 }

@@ -42,6 +42,8 @@ pub const fn block_octets(n: u32) -> Bytes {
 /// States of the link as far as flow control sees them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkState {
+    /// Nothing passes. Links of InfiniBand train instead of being down.
+    Down,
     /// Both ends announce their buffers; nothing else passes.
     Initialize,
     /// Data is taken but not yet sent, for the peer may still be initializing.

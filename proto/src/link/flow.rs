@@ -12,11 +12,13 @@ use crate::ids::VirtualLane;
 use crate::link::config::{LinkConfig, LinkControl, PauseMode};
 use crate::link::credit::{CreditFlow, LinkState};
 use crate::link::ets::EtsArbiter;
+use crate::link::outage::Outages;
 use crate::link::pause::PauseFlow;
 use crate::link::vl_arbiter::VlArbiter;
 use crate::units::{Bytes, Instant};
 use crate::wire::classify::PriorityMap;
 use crate::wire::ethernet::Pfc;
+use crate::wire::project::ProjectTypes;
 
 /// Both halves of flow control, and the arbiter that goes with them.
 #[derive(Clone, Debug)]
@@ -42,6 +44,10 @@ pub struct Pauses {
     pub flow: PauseFlow,
     /// Which priority a frame has.
     pub priorities: PriorityMap,
+    /// Under which EtherTypes frames of this project go.
+    pub project: ProjectTypes,
+    /// When the link is down.
+    pub outages: Outages,
     arbiter: EtsArbiter,
     buffer: Bytes,
 }
@@ -62,16 +68,19 @@ impl Flow {
             LinkControl::Pause(control) => Flow::Pause(Box::new(Pauses {
                 flow: PauseFlow::new(control, config.rate),
                 priorities: control.priorities,
+                project: control.project,
+                outages: Outages::new(&control.outages),
                 arbiter: EtsArbiter::new(&control.scheduling),
                 buffer: config.buffer,
             })),
         }
     }
 
-    /// The link's state. Ethernet has no training: a cabled link is up.
+    /// The link's state. Ethernet has no training: a link that is not down is up.
     pub fn state(&self) -> LinkState {
         match self {
             Flow::Credits(credits) => credits.flow.state(),
+            Flow::Pause(pauses) if pauses.outages.is_down() => LinkState::Down,
             Flow::Pause(_) => LinkState::Active,
         }
     }
@@ -101,7 +110,7 @@ impl Flow {
     pub fn may_transmit(&self, lane: VirtualLane, size: Bytes, now: Instant) -> bool {
         match self {
             Flow::Credits(credits) => credits.flow.may_transmit(lane, size),
-            Flow::Pause(pauses) => pauses.flow.may_transmit(lane, now),
+            Flow::Pause(pauses) => !pauses.outages.is_down() && pauses.flow.may_transmit(lane, now),
         }
     }
 
@@ -165,6 +174,7 @@ impl Flow {
     pub fn control_due(&self, now: Instant) -> Option<Instant> {
         match self {
             Flow::Credits(credits) => credits.flow.control_due(now),
+            Flow::Pause(pauses) if pauses.outages.is_down() => None,
             Flow::Pause(pauses) => pauses.flow.control_due(now),
         }
     }
@@ -173,7 +183,7 @@ impl Flow {
     pub fn poll_timeout(&self) -> Instant {
         match self {
             Flow::Credits(credits) => credits.flow.poll_timeout(),
-            Flow::Pause(pauses) => pauses.flow.poll_timeout(),
+            Flow::Pause(pauses) => pauses.flow.poll_timeout().min(pauses.outages.poll_timeout()),
         }
     }
 }

@@ -30,7 +30,7 @@ use demand::Demand;
 use gate::PauseGate;
 
 /// Every priority.
-const ALL: u8 = 0xff;
+pub(super) const ALL: u8 = 0xff;
 
 /// How long `quanta` of 512 bit times last on a line of `rate`.
 pub fn quanta(quanta: u16, rate: BitRate) -> Duration {
@@ -197,6 +197,13 @@ impl PauseFlow {
         let enabled = xoff | xon;
         self.counters.count_sent(enabled);
         (MacControl::Pfc(Pfc { reserved: 0, enabled, times: std::array::from_fn(time) }), said)
+    }
+
+    /// Both halves: the link goes down or comes up at `at`. Nobody is paused, nobody was asked to be, and
+    /// no frame of any priority starts before that.
+    pub fn forget(&mut self, at: Instant) {
+        self.gate.forget(at);
+        self.demand.forget(at);
     }
 
     /// When time changes something: a pause runs out, or is to be sent again.

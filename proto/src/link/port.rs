@@ -234,6 +234,7 @@ impl LinkPort {
             Flow::Pause(pauses) => {
                 pauses.flow.handle_timeout(now);
                 self.end_pauses(now, log);
+                self.meet_outages(now, log);
             }
         }
     }
@@ -278,6 +279,13 @@ impl LinkPort {
             lane.in_queue.restart_watermarks();
             lane.counters.out_queue.restart_watermarks();
             lane.counters.source_queue.restart_watermarks();
+        }
+    }
+
+    /// Takes the peaks of what waits for the port anew from the present levels.
+    pub fn forget_peaks(&mut self) {
+        for lane in &mut self.lanes {
+            lane.counters.out_queue.forget_peak();
         }
     }
 }

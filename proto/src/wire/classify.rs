@@ -6,7 +6,7 @@
 pub mod ethernet;
 pub mod priority_map;
 
-pub use ethernet::classify_ethernet;
+pub use ethernet::{classify_ethernet, classify_ethernet_by};
 pub use priority_map::PriorityMap;
 
 use crate::frame::{FrameClass, FrameHeaders, FrameKind};
@@ -62,6 +62,7 @@ fn infiniband(octets: &[u8]) -> Result<FrameHeaders, ParseError> {
         fecn: transport.fecn,
         becn: transport.becn,
         ecn: Ecn::NotCapable,
+        regulated_by: None,
         payload: Bytes::new(transport.payload as u64),
     })
 }

@@ -1,13 +1,16 @@
-//! Ethernet on the wire: addresses, tags, MAC control, EtherTypes and CRCs.
+//! Ethernet on the wire: addresses, tags, MAC control, congestion notification, EtherTypes and CRCs.
 //!
 //! ```text
-//! | destination | source | [tag [tag]] | EtherType | what it announces | zeros up to 60 octets | FCS |
+//! | destination | source | [tags] | EtherType | what it announces | zeros up to 60 octets | FCS |
 //! ```
 //!
 //! A frame of [`crate::frame`] has no FCS: the cable is not Ethernet, and what stands for it is
 //! [`crate::frame::Integrity`]. Captures may have one; [`crc`] splits it off. What frames carry is in
 //! [`super::internet`] and [`super::roce`].
 
+pub mod cn_tag;
+pub mod cnm;
+pub mod congestion_tag;
 pub mod crc;
 pub mod envelope;
 pub mod ethertype;
@@ -17,12 +20,17 @@ pub mod mac_control;
 pub mod pause;
 pub mod pfc;
 pub mod plan;
+pub mod preface;
 pub mod vlan_tag;
 
+pub use cn_tag::{CnTag, CnTagView};
+pub use cnm::{Cnm, CnmView};
+pub use congestion_tag::CongestionTag;
 pub use envelope::Envelope;
 pub use header::{EthernetHeader, EthernetHeaderView};
 pub use mac::MacAddress;
 pub use mac_control::MacControl;
 pub use pause::{Pause, PauseView};
 pub use pfc::{Pfc, PfcView};
+pub use preface::Preface;
 pub use vlan_tag::{VlanTag, VlanTagView};

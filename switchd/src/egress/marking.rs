@@ -62,6 +62,11 @@ fn made(marking: Marking, dialect: Dialect, headers: &mut FrameHeaders) -> Optio
     Some(Mark { flow: flow(headers, dialect), kind, limit })
 }
 
+/// Whose frame of Ethernet it is.
+pub fn flow_of(headers: &FrameHeaders) -> FlowId {
+    flow(headers, Dialect::Ethernet)
+}
+
 /// Whose frame it is. Adapters are known by their number where they have one.
 fn flow(headers: &FrameHeaders, dialect: Dialect) -> FlowId {
     let class = QueuePairNumber::truncate(headers.queue_pair).plan().map_or(0, |(class, _)| class);

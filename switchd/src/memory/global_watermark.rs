@@ -5,10 +5,10 @@
 //!
 //! Source: the Zurich benchmark, shared switch.
 
-use super::headroom::{self, MemoryError};
+use super::headroom::{self, HeadroomWatch, MemoryError};
 use super::level::{Level, Mark};
 use super::models::Room;
-use super::{Admission, Memory};
+use super::{Admission, HeadroomAlarm, Memory};
 use crate::port_set::PortSet;
 use proto::counters::DropReason;
 use proto::ids::{PortNumber, VirtualLane};
@@ -24,6 +24,8 @@ pub struct GlobalWatermark {
     held: Level,
     size: Bytes,
     mark: Mark,
+    watch: HeadroomWatch,
+    alarm: Option<HeadroomAlarm>,
     changed: PortSet,
 }
 
@@ -53,6 +55,8 @@ impl GlobalWatermark {
             held: Level::default(),
             size,
             mark: Mark::new(xoff, Bytes::new(xoff.get() / 2)),
+            watch: HeadroomWatch::default(),
+            alarm: None,
             changed: PortSet::EMPTY,
         })
     }
@@ -76,8 +80,16 @@ impl Memory for GlobalWatermark {
         }
         self.held.rise(size);
         self.lanes[input.index()][lane.index()] += size;
+        self.alarm = self.mark.beyond(self.held.get()).and_then(|used| {
+            let headroom = self.size - self.mark.xoff;
+            self.watch.note(used, headroom)
+        });
         self.note();
         Admission::Taken
+    }
+
+    fn take_alarm(&mut self) -> Option<HeadroomAlarm> {
+        self.alarm.take()
     }
 
     fn release(&mut self, input: PortNumber, lane: VirtualLane, size: Bytes) {
@@ -106,7 +118,7 @@ impl Memory for GlobalWatermark {
         }
     }
 
-    fn restart_watermarks(&mut self) {
+    fn clear_watermarks(&mut self) {
         self.held.restart();
     }
 }

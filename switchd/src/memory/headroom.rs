@@ -6,9 +6,30 @@
 //!
 //! During all of that it sends. Source: IEEE 802.1Q, annex N (buffer requirements for PFC).
 
+use super::HeadroomAlarm;
 use super::models::{Inlet, Room};
 use proto::ids::PortNumber;
 use proto::units::{Bytes, Duration};
+
+/// More than this share of headroom, in hundredths, is an alarm. Source: algorithms.md 7.
+const ALARM_ABOVE: u64 = 80;
+
+/// Looks at one headroom, and tells once that it is nearly used up.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct HeadroomWatch {
+    raised: bool,
+}
+
+impl HeadroomWatch {
+    /// `used` of `headroom` is taken.
+    pub fn note(&mut self, used: Bytes, headroom: Bytes) -> Option<HeadroomAlarm> {
+        if self.raised || used * 100 <= headroom * ALARM_ABOVE {
+            return None;
+        }
+        self.raised = true;
+        Some(HeadroomAlarm { used, headroom })
+    }
+}
 
 /// A frame of MAC control, FCS included.
 const CONTROL_FRAME: Bytes = Bytes::new(64);

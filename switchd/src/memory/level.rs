@@ -61,6 +61,11 @@ impl Mark {
         self.over
     }
 
+    /// What of `held` came in behind the mark, if anything did.
+    pub fn beyond(self, held: Bytes) -> Option<Bytes> {
+        (held > self.xoff).then(|| held - self.xoff)
+    }
+
     /// The level is `held` now; true if that changes what neighbours shall do.
     pub fn note(&mut self, held: Bytes) -> bool {
         let over = if self.over { held > self.xon } else { held >= self.xoff };

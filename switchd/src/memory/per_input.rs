@@ -6,10 +6,10 @@
 //!
 //! Source: the Zurich benchmark, partitioned switch.
 
-use super::headroom::{self, MemoryError};
+use super::headroom::{self, HeadroomWatch, MemoryError};
 use super::level::{Level, Mark};
 use super::models::{Inlet, Room};
-use super::{Admission, Memory};
+use super::{Admission, HeadroomAlarm, Memory};
 use crate::port_set::PortSet;
 use proto::counters::DropReason;
 use proto::ids::{PortNumber, VirtualLane};
@@ -21,6 +21,7 @@ struct Buffer {
     held: Level,
     size: Bytes,
     mark: Mark,
+    watch: HeadroomWatch,
     lossless: u8,
 }
 
@@ -29,6 +30,7 @@ struct Buffer {
 pub struct PerInput {
     /// By input.
     buffers: Vec<Buffer>,
+    alarm: Option<HeadroomAlarm>,
     changed: PortSet,
 }
 
@@ -42,7 +44,8 @@ impl PerInput {
         let given = room.numbers.headroom;
         let buffers = room.inlets.iter().enumerate();
         let buffers = buffers.map(|(index, inlet)| Buffer::new(index, inlet, given));
-        Ok(PerInput { buffers: buffers.collect::<Result<_, _>>()?, changed: PortSet::EMPTY })
+        let buffers = buffers.collect::<Result<_, _>>()?;
+        Ok(PerInput { buffers, alarm: None, changed: PortSet::EMPTY })
     }
 }
 
@@ -57,7 +60,8 @@ impl Buffer {
         let xoff = if lossless == 0 { buffer } else { buffer - headroom };
         let mark = Mark::new(xoff, Bytes::new(xoff.get() / 2));
         let held = Level::default();
-        Ok(Buffer { lanes: [Bytes::ZERO; 8], held, size: buffer, mark, lossless })
+        let watch = HeadroomWatch::default();
+        Ok(Buffer { lanes: [Bytes::ZERO; 8], held, size: buffer, mark, watch, lossless })
     }
 
     /// What a frame on `lane` may fill the buffer up to, and why it is dropped beyond.
@@ -78,10 +82,18 @@ impl Memory for PerInput {
         }
         buffer.held.rise(size);
         buffer.lanes[lane.index()] += size;
+        self.alarm = buffer.mark.beyond(buffer.held.get()).and_then(|used| {
+            let headroom = buffer.size - buffer.mark.xoff;
+            buffer.watch.note(used, headroom)
+        });
         if buffer.mark.note(buffer.held.get()) {
             self.changed.insert(input);
         }
         Admission::Taken
+    }
+
+    fn take_alarm(&mut self) -> Option<HeadroomAlarm> {
+        self.alarm.take()
     }
 
     fn release(&mut self, input: PortNumber, lane: VirtualLane, size: Bytes) {
@@ -111,7 +123,7 @@ impl Memory for PerInput {
         named.push(("input_buffer_watermark".to_owned(), max.get()));
     }
 
-    fn restart_watermarks(&mut self) {
+    fn clear_watermarks(&mut self) {
         self.buffers.iter_mut().for_each(|buffer| buffer.held.restart());
     }
 }

@@ -16,10 +16,10 @@
 //!
 //! Source: HPCC simulator, `switch-mmu.cc` (dynamic threshold, reserve, headroom, hysteresis).
 
-use super::headroom::{self, MemoryError};
+use super::headroom::{self, HeadroomWatch, MemoryError};
 use super::level::Level;
 use super::models::Room;
-use super::{Admission, Memory};
+use super::{Admission, HeadroomAlarm, Memory};
 use crate::config::{PoolConfig, Threshold};
 use crate::port_set::PortSet;
 use proto::counters::DropReason;
@@ -34,6 +34,7 @@ struct Group {
     reserved: Bytes,
     shared: Level,
     headroom: Level,
+    watch: HeadroomWatch,
     /// Its neighbour shall be silent.
     silent: bool,
 }
@@ -51,6 +52,8 @@ pub struct SharedPool {
     /// All groups' headroom, and the most it may be.
     headroom: Level,
     headroom_size: Bytes,
+    headroom_watch: HeadroomWatch,
+    alarm: Option<HeadroomAlarm>,
     /// All groups' shared octets, and the most there may be.
     shared: Bytes,
     shared_size: Bytes,
@@ -94,6 +97,8 @@ impl SharedPool {
             headroom_each,
             headroom: Level::default(),
             headroom_size,
+            headroom_watch: HeadroomWatch::default(),
+            alarm: None,
             shared: Bytes::ZERO,
             shared_size: numbers.size - taken,
             held: Level::default(),
@@ -174,8 +179,11 @@ impl Memory for SharedPool {
                     self.shared += beyond;
                 }
                 Ok(Part::Headroom) => {
-                    self.groups[at].headroom.rise(beyond);
                     self.headroom.rise(beyond);
+                    let all = self.headroom_watch.note(self.headroom.get(), self.headroom_size);
+                    let group = &mut self.groups[at];
+                    group.headroom.rise(beyond);
+                    self.alarm = group.watch.note(group.headroom.get(), self.headroom_each).or(all);
                 }
                 Err(reason) => return Admission::Refused(reason),
             }
@@ -186,6 +194,10 @@ impl Memory for SharedPool {
             self.judge(input, at);
         }
         Admission::Taken
+    }
+
+    fn take_alarm(&mut self) -> Option<HeadroomAlarm> {
+        self.alarm.take()
     }
 
     /// Headroom is given back first, the reserve last.
@@ -240,7 +252,7 @@ impl Memory for SharedPool {
         }
     }
 
-    fn restart_watermarks(&mut self) {
+    fn clear_watermarks(&mut self) {
         for group in &mut self.groups {
             group.shared.restart();
             group.headroom.restart();

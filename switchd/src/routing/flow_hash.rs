@@ -1,10 +1,12 @@
 //! A number for the flow of a frame: the same for all frames of a flow, far apart for different ones.
 //!
 //! A flow is addresses, protocol and ports where IP and UDP or TCP say them, else a pair of MAC
-//! addresses. Fragments have no ports but in the first, so for them ports do not count.
+//! addresses. Fragments have no ports but in the first, so for them ports do not count. A tag of congestion
+//! control comes and goes with its sender's limiter, so it does not count either.
 
-use proto::wire::ethernet::{Envelope, ethertype};
+use proto::wire::ethernet::{Preface, ethertype};
 use proto::wire::internet::{Ipv4View, Ipv6View};
+use proto::wire::project::ProjectTypes;
 
 /// Protocols that begin with two ports: TCP and UDP.
 const WITH_PORTS: [u8; 2] = [6, ethertype::UDP];
@@ -13,16 +15,17 @@ const WITH_PORTS: [u8; 2] = [6, ethertype::UDP];
 /// way what one has split before.
 pub fn flow_hash(octets: &[u8], seed: u64) -> u64 {
     let mut hash = Hash(seed);
-    let Ok(envelope) = Envelope::parse(octets) else { return hash.0 };
-    let packet = &octets[envelope.octets_len()..];
-    match envelope.ethertype() {
+    let Ok(preface) = Preface::parse(octets, &ProjectTypes::DEFAULT) else { return hash.0 };
+    let packet = &octets[preface.octets_len()..];
+    match preface.ethertype() {
         ethertype::IPV4 => ipv4(packet, &mut hash),
         ethertype::IPV6 => ipv6(packet, &mut hash),
         _ => None,
     }
     .unwrap_or_else(|| {
-        hash.take(envelope.header.destination.number());
-        hash.take(envelope.header.source.number());
+        let ends = preface.envelope.header;
+        hash.take(ends.destination.number());
+        hash.take(ends.source.number());
     });
     hash.0
 }

@@ -1,9 +1,12 @@
 //! From a configuration to a switch, or to what is wrong with it.
 
 use super::Switch;
+use super::domain::Border;
 use crate::config::{PortConfig, SwitchConfig};
 use crate::egress::Egress;
 use crate::egress::marking::Dialect;
+use crate::egress::notify::Herald;
+use crate::egress::service::Service;
 use crate::memory::Memory;
 use crate::memory::headroom::MemoryError;
 use crate::memory::models::{self, Inlet, Model, Room};
@@ -16,7 +19,7 @@ use proto::congestion::{Place, schemes};
 use proto::counters::Balance;
 use proto::events::EventLog;
 use proto::frame::FramePool;
-use proto::ids::PortNumber;
+use proto::ids::{CongestionPointId, PortNumber, Priority};
 use proto::link::credit::block_octets;
 use proto::link::port::LinkPort;
 use proto::link::{LinkConfig, LinkControl, PauseMode};
@@ -90,6 +93,7 @@ impl Switch {
                 .iter()
                 .map(|port| output(&config, port, dialect))
                 .collect::<Result<_, _>>()?,
+            borders: config.ports.iter().filter(|_| ethernet).map(Border::new).collect(),
             due: vec![Instant::NEVER; count],
             queues: queues(&config, lanes, dialect),
             memory: if ethernet { Some(memory(&config, model)?) } else { None },
@@ -188,6 +192,16 @@ fn queues(config: &SwitchConfig, lanes: usize, dialect: Dialect) -> Queues {
     })
 }
 
+/// What the congestion point of a port and priority calls itself. InfiniBand knows no such name.
+fn congestion_point(link: &LinkConfig, lane: u8) -> Option<CongestionPointId> {
+    match &link.control {
+        LinkControl::Credits(_) => None,
+        LinkControl::Pause(pause) => {
+            CongestionPointId::of_port(pause.address.number(), Priority::new(lane).ok()?)
+        }
+    }
+}
+
 fn output(config: &SwitchConfig, port: &LinkPort, dialect: Dialect) -> Result<Egress, ConfigError> {
     let scheme = schemes::find(&config.scheme.kind)
         .ok_or_else(|| ConfigError::Scheme(config.scheme.kind.clone()))?;
@@ -202,8 +216,11 @@ fn output(config: &SwitchConfig, port: &LinkPort, dialect: Dialect) -> Result<Eg
             buffer: port.lane_buffer(),
             port: number,
             faces_adapter: described.faces_adapter,
+            congestion_point: congestion_point(&described.link, lane),
             random: Random::stream(config.seed, &config.name, &purpose),
         })
     });
-    Ok(Egress::new(points.collect(), config.ports.len(), dialect))
+    let egress = Egress::new(points.collect(), config.ports.len(), dialect);
+    let herald = Herald::new(&described.link, &described.domain);
+    Ok(egress.with_herald(herald).with_service(Service::new(&described.service)))
 }

@@ -4,11 +4,13 @@
 //! input buffer where credits account for it, nothing where pauses do.
 
 use super::Switch;
+use super::notify::Judged;
 use crate::egress::{Placed, UnderWay};
-use crate::memory::Admission;
 use crate::memory::queues::{Queues, Stored};
+use crate::memory::{Admission, HeadroomAlarm};
 use crate::routing::{Decision, Passing};
 use proto::counters::DropReason;
+use proto::events::{DeviceEvent, EventKind};
 use proto::frame::{Frame, FrameHeaders};
 use proto::ids::{Lid, PortNumber, ServiceLevel, VirtualLane};
 use proto::link::port::LinkPort;
@@ -35,7 +37,10 @@ pub(super) struct Taken {
 
 impl Switch {
     /// A packet passed its port's checks.
-    pub(super) fn relay(&mut self, port: PortNumber, frame: Frame, packet: Packet) {
+    pub(super) fn relay(&mut self, port: PortNumber, mut frame: Frame, mut packet: Packet) {
+        if let Some(border) = self.borders.get(port.index()) {
+            border.enter(&mut frame, &mut packet.headers);
+        }
         if packet.lane == VirtualLane::MANAGEMENT {
             let destination = Lid::new(packet.headers.destination as u16);
             if destination == Lid::PERMISSIVE || destination == self.lid {
@@ -50,7 +55,7 @@ impl Switch {
             }
             Decision::Unicast(output) => match self.admit(port, &packet) {
                 Admission::Taken => self.enqueue(port, output, frame, packet, None),
-                Admission::Refused(reason) => self.discard(port, frame, packet, reason),
+                Admission::Refused(reason) => self.refuse(port, &[output], frame, packet, reason),
             },
             Decision::Multicast(outputs) => {
                 let outputs: Vec<_> = outputs.iter().copied().filter(|out| *out != port).collect();
@@ -72,7 +77,7 @@ impl Switch {
             return self.discard(port, frame, packet, DropReason::Hairpin);
         };
         if let Admission::Refused(reason) = self.admit(port, &packet) {
-            return self.discard(port, frame, packet, reason);
+            return self.refuse(port, outputs, frame, packet, reason);
         }
         let group = self.groups.iter().position(|copies| *copies == 0).unwrap_or(self.groups.len());
         if group == self.groups.len() {
@@ -90,7 +95,7 @@ impl Switch {
         &mut self,
         port: PortNumber,
         output: PortNumber,
-        frame: Frame,
+        mut frame: Frame,
         packet: Packet,
         group: Option<u32>,
     ) {
@@ -105,7 +110,13 @@ impl Switch {
         let lane = self.sl2vl.lane(port, output, ServiceLevel::truncate(headers.level));
         if let Some((place, reason)) = self.refusal(port, output, lane, &packet) {
             self.release(Taken { input: port, lane: input_lane, size: headers.size, group }, now);
+            if reason.is_want_of_room() {
+                self.tell_refused(Placed { input: port, output, lane }, headers.size, now);
+            }
             return self.lose(place, frame, packet, reason);
+        }
+        if let Some(border) = self.borders.get(output.index()) {
+            border.leave(&mut frame, lane);
         }
         let stored = Stored { frame, headers, input: port, input_lane, arrived, group };
         let is_head = self.queues.store(stored, output, lane);
@@ -114,6 +125,7 @@ impl Switch {
         note_queue(&self.queues, place, out, now);
         let (egress, queues) = (&mut self.egress[output.index()], &mut self.queues);
         egress.on_stored(place, is_head, queues, out, now, &mut self.log);
+        self.answer(place, Judged::Tail, now);
     }
 
     /// Why a packet may not join the queue of `output` and `lane`, and the port that counts it.
@@ -140,8 +152,38 @@ impl Switch {
     fn admit(&mut self, port: PortNumber, packet: &Packet) -> Admission {
         let Some(memory) = &mut self.memory else { return Admission::Taken };
         let admission = memory.admit(port, packet.lane, packet.headers.size);
+        let alarm = memory.take_alarm();
         self.tell(port, packet.lane, packet.now);
+        if let Some(HeadroomAlarm { used, headroom }) = alarm {
+            let (at, tc) = (packet.now, packet.lane.get());
+            let kind = EventKind::HeadroomAlarm { used, headroom };
+            self.log.push(DeviceEvent { at, port, tc, kind });
+        }
         admission
+    }
+
+    /// There was no room for a packet on its way to `outputs`.
+    fn refuse(
+        &mut self,
+        port: PortNumber,
+        outputs: &[PortNumber],
+        frame: Frame,
+        packet: Packet,
+        reason: DropReason,
+    ) {
+        for output in outputs {
+            let level = ServiceLevel::truncate(packet.headers.level);
+            let lane = self.sl2vl.lane(port, *output, level);
+            let place = Placed { input: port, output: *output, lane };
+            self.tell_refused(place, packet.headers.size, packet.now);
+        }
+        self.discard(port, frame, packet, reason);
+    }
+
+    /// The congestion point of an output hears that a packet found no room on its way there.
+    fn tell_refused(&mut self, place: Placed, size: Bytes, now: Instant) {
+        let output = place.output.index();
+        self.egress[output].on_refused(place, size, &self.queues, &self.ports[output], now);
     }
 
     /// A packet ends here before it was admitted.
@@ -209,6 +251,7 @@ impl Switch {
         if has_head {
             let blocked = port.blocked_since(lane).or(waited);
             self.egress[index].on_head(place, blocked, queues, port, end, &mut self.log);
+            self.answer(place, Judged::Head, end);
         }
         self.stirred.insert(output);
         if self.queues.couples_outputs() {

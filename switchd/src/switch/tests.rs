@@ -5,4 +5,6 @@ mod ethernet;
 mod headroom;
 mod infiniband;
 mod lossless;
+mod notices;
+mod refused;
 mod storms;

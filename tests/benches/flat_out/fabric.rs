@@ -156,7 +156,7 @@ fn switch() -> SwitchConfig {
         sl2vl: vec![0; 16],
         // As in the scenarios: a congestion point looks at every frame.
         scheme: SchemeConfig { kind: "ib-cca".to_owned(), params: toml::Table::new() },
-        ports: vec![PortConfig { faces_adapter: true, link, delay: Duration::ZERO }; 2],
+        ports: vec![PortConfig::plain(true, link, Duration::ZERO); 2],
         routes: vec![Route { first: DESTINATION, last: DESTINATION, port }],
         multicast: Vec::new(),
         routing: RoutingConfig::default(),

@@ -1,11 +1,11 @@
-//! RoCE, PAUSE and PFC that nobody in this project wrote: captured frames and published vectors.
+//! RoCE, PAUSE, PFC and CNM that nobody in this project wrote: captured frames and published vectors.
 
 use super::{captures, hex, pcap_records};
 use bytes::BytesMut;
 use proto::frame::FrameKind;
 use proto::ids::{Ecn, Priority};
 use proto::wire::classify::classify;
-use proto::wire::ethernet::{MacControl, Pause, crc};
+use proto::wire::ethernet::{Cnm, Envelope, MacControl, Pause, crc, ethertype};
 use proto::wire::internet::mark_congestion;
 use proto::wire::roce::checks::{verify_checksums, verify_icrc};
 use proto::wire::roce::{Layout, NetworkHeaders, Packet, PacketBuilder};
@@ -326,4 +326,37 @@ fn a_switch_turns_the_capable_vector_into_the_marked_one() {
     let icrc = |octets: &[u8]| Packet::parse(octets).expect("whole").expect("RoCE").icrc;
     assert_eq!((icrc(capable), icrc(marked)), (icrc(marked), icrc(routed)));
     assert_ne!(Layout::find(routed), Ok(None));
+}
+
+/// Its tag's EtherType is a placeholder, its reserved bits are set, and it is shorter than a frame may be:
+/// what it vouches for is the message.
+#[test]
+fn the_message_of_an_independent_encoder_holds_field_by_field() {
+    let Some(folder) = captures() else { return };
+    let vectors = vectors(&folder, &["cnm-"]);
+    let (octets, vector) = vectors.values().next().expect("a message");
+    let frame = crc::without_fcs(octets).expect("its FCS holds");
+    let envelope = Envelope::parse(frame).expect("a tagged frame");
+    // Behind the VLAN tag two octets of flow id, then the EtherType of a CNM.
+    let body = &frame[envelope.octets_len() + 4..];
+    assert_eq!(frame[envelope.octets_len() + 2..][..2], ethertype::CNM.to_be_bytes());
+    let (cnm, msdu) = Cnm::parse_message(body).expect("whole");
+    assert_eq!(cnm.to_octets(), body[..Cnm::LEN]);
+    let said = &vector["fields"]["cnm"];
+    let digits = |octet: &u8| format!("{octet:02x}");
+    let priority = u16::from(cnm.encapsulated_priority.get()) << 13 | cnm.encapsulated_reserved;
+    for (field, ours) in [
+        ("version", Value::from(cnm.version)),
+        ("reservedv", cnm.reserved.into()),
+        ("quantized_feedback", format!("{:#04x}", cnm.quantized_feedback).into()),
+        ("cpid", format!("{:016x}", cnm.cpid).into()),
+        ("cnm_qoffset", format!("{:#06x}", cnm.q_offset.cast_unsigned()).into()),
+        ("cnm_qdelta", format!("{:#06x}", cnm.q_delta.cast_unsigned()).into()),
+        ("encapsulated_priority", format!("{priority:#06x}").into()),
+        ("encapsulated_da", cnm.encapsulated_destination.to_string().into()),
+        ("encapsulated_msdu_length", cnm.msdu_length.into()),
+        ("encapsulated_msdu", msdu.iter().map(digits).collect::<String>().into()),
+    ] {
+        assert_eq!(said[field], ours, "{field}");
+    }
 }

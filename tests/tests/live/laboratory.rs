@@ -8,6 +8,7 @@ use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::rc::Rc;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tempfile::TempDir;
 
@@ -66,7 +67,7 @@ pub struct Running {
     /// Its folder for temporary files, where nobody else writes.
     temporary: TempDir,
     /// Where its run directory and its words go.
-    folder: TempDir,
+    folder: Rc<TempDir>,
 }
 
 /// A run of `pausebed` that is over.
@@ -81,6 +82,7 @@ pub struct Ended {
     pub data: String,
     /// What it left in its folder for temporary files.
     pub leftovers: Vec<PathBuf>,
+    folder: Rc<TempDir>,
 }
 
 impl Running {
@@ -106,7 +108,7 @@ impl Running {
             .stderr(file_of("stderr"))
             .spawn()
             .expect("the program starts");
-        Running { child, temporary, folder }
+        Running { child, temporary, folder: Rc::new(folder) }
     }
 
     /// Starts `pausebed run FILE` with more words.
@@ -173,6 +175,7 @@ impl Running {
             talk: self.talk(),
             data: fs::read_to_string(self.folder.path().join("stdout")).unwrap_or_default(),
             leftovers: leftovers.flatten().map(|entry| entry.path()).collect(),
+            folder: self.folder.clone(),
         }
     }
 }
@@ -221,6 +224,11 @@ impl Daemon {
 }
 
 impl Ended {
+    /// Its run directory, which is gone with this.
+    pub fn out(&self) -> PathBuf {
+        self.folder.path().join("out")
+    }
+
     /// `run.json`; the test fails with the program's words if there is none.
     pub fn json(&self) -> &Value {
         match &self.run {

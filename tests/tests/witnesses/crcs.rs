@@ -1,5 +1,6 @@
 //! CRCs by crcmod and zlib, in the words of `tests/witness/crcs.py`.
 
+use super::python::python;
 use proto::wire::infiniband::crc::{verify_icrc, verify_lpcrc, verify_vcrc};
 use proto::wire::infiniband::envelope::bth_offset;
 use serde_json::Value;
@@ -11,19 +12,6 @@ const FRAMES: usize = 10_000;
 
 fn script() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("witness/crcs.py")
-}
-
-/// A Python that has `module`; `None`, with a word about it, if there is none.
-pub fn python(module: &str) -> Option<&'static str> {
-    let has = |python: &&str| {
-        let answer = Command::new(python).args(["-c", &format!("import {module}")]).output();
-        answer.is_ok_and(|answer| answer.status.success())
-    };
-    let found = ["python3", "/usr/bin/python3"].into_iter().find(has);
-    if found.is_none() {
-        eprintln!("SKIPPED: no python3 with {module} here (Debian: python3-{module})");
-    }
-    found
 }
 
 /// What the script answers, an object a line.

@@ -8,6 +8,7 @@
 //! A program is inconclusive when its run's own fidelity verdict is, and never otherwise.
 
 pub mod cached;
+pub mod ethernet;
 pub mod fabrics;
 pub mod fid;
 pub mod frames;
@@ -16,7 +17,11 @@ pub mod ibcc;
 pub mod ibfc;
 pub mod ibrx;
 pub mod neighbour;
+pub mod pfc;
+pub mod pfcwd;
+pub mod qos;
 pub mod record;
+pub mod roce;
 pub mod stage;
 pub mod stimulus;
 pub mod tester;
@@ -58,6 +63,8 @@ pub struct Star<'a> {
     pub duration: &'a str,
     /// Rate of every link, of one lane each.
     pub rate: &'a str,
+    /// Lines of `[fabric]`, and keys of the link, that go with the technology.
+    pub technology: (&'a str, &'a str),
     /// Further keys of the link.
     pub link: &'a str,
     /// Delays of the cables of h1, h2 …; an eighth of a frame time for those beyond, which lets a
@@ -77,6 +84,7 @@ impl Star<'_> {
         nics: 2,
         duration: "1 s",
         rate: "10 Mbps",
+        technology: ("", "lanes = 1"),
         link: "",
         delays: &[],
         run: "",
@@ -85,7 +93,7 @@ impl Star<'_> {
 
     /// The text.
     pub fn text(&self) -> String {
-        let Star { nics, duration, rate, link, delays, run, rest } = self;
+        let Star { nics, duration, rate, technology, link, delays, run, rest } = self;
         let names = (1..=*nics).map(|nic| format!("{{ name = \"h{nic}\", kind = \"nic\" }}, "));
         let cables = (1..=*nics).map(|nic| {
             let delay = delays.get(usize::from(nic) - 1).unwrap_or(&"0.125 mtu");
@@ -95,10 +103,12 @@ impl Star<'_> {
             "schema = 1\nname = \"star\"\nsource = \"live conformance cases\"\n\
              [run]\nseed = 7\nduration = \"{duration}\"\nbackend = \"udp\"\n{run}\n\
              [fabric]\nnodes = [{}{{ name = \"s0\", kind = \"switch\" }}]\nlinks = [{}]\n\
-             link = {{ rate = \"{rate}\", lanes = 1{}{link} }}\n{rest}\n",
+             link = {{ rate = \"{rate}\", {}{}{link} }}\n{}{rest}\n",
             names.collect::<String>(),
             cables.collect::<String>(),
+            technology.1,
             if link.is_empty() { "" } else { ", " },
+            technology.0,
         )
     }
 }

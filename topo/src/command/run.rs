@@ -59,7 +59,11 @@ pub struct Options {
     common: Common,
 }
 
-fn seeds(text: &str) -> Result<Seeds, String> {
+/// Reads `1..10`.
+///
+/// # Errors
+/// If it is no range.
+pub fn seeds(text: &str) -> Result<Seeds, String> {
     let (first, last) = text.split_once("..").ok_or("write it as 1..10")?;
     let number =
         |text: &str| text.trim_start_matches('=').parse::<u64>().map_err(|e| e.to_string());

@@ -5,7 +5,7 @@ use super::layer::{Layer, layer};
 use super::object::{Fault, Object};
 use super::sink::Sink;
 use super::{Broken, Rules, judge, tell, too_short, transport};
-use proto::wire::ethernet::{MacAddress, Pause, Pfc};
+use proto::wire::ethernet::{Cnm, MacAddress, Pause, Pfc};
 
 layer! {
     /// PAUSE. Source: IEEE 802.3, 31B.
@@ -170,13 +170,14 @@ pub(super) fn decode_cnm(
         return too_short(sink, &CNM, all, at..end, rules);
     }
     tell(sink, &CNM, body);
-    judge(sink, "cnm.version", CNM.get(body, "version") as usize, 0);
-    let (said, present) = (CNM.get(body, "msdu_length"), body.len() - CNM.octets);
-    if said != present as u64 && rules.missing == 0 {
+    judge(sink, "cnm.version", CNM.get(body, "version") as usize, usize::from(Cnm::VERSION));
+    let (said, present) = (CNM.get(body, "msdu_length") as usize, body.len() - CNM.octets);
+    if said != present && rules.missing == 0 {
         sink.wrong(format_args!("cnm.msdu_length is {said}, {present} octets are there"));
     }
-    if said > 64 {
-        sink.wrong(format_args!("cnm.msdu_length is {said}, at most 64 is allowed"));
+    if said > Cnm::MSDU_MAX {
+        let most = Cnm::MSDU_MAX;
+        sink.wrong(format_args!("cnm.msdu_length is {said}, at most {most} is allowed"));
     }
     sink.octets("payload", &body[CNM.octets..]);
     false

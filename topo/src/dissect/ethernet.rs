@@ -6,15 +6,17 @@
 use super::control;
 use super::infiniband;
 use super::internet::{self, Version};
-use super::layer::layer;
+use super::layer::{Layer, layer};
 use super::object::{Fault, Object, Placed};
+use super::project::{self, RATE_TAG};
 use super::shim;
 use super::sink::{Check, Sink};
 use super::{Broken, Fcs, Rules, encode_check, encode_error, too_short, transport};
 use proto::wire::ethernet::crc::{self, FCS_LEN, Network};
-use proto::wire::ethernet::envelope::{Envelope, LEAST};
-use proto::wire::ethernet::ethertype;
+use proto::wire::ethernet::envelope::LEAST;
+use proto::wire::ethernet::{Preface, ethertype};
 use proto::wire::infiniband::Grh;
+use proto::wire::project::{ProjectTypes, Subtype};
 
 layer! {
     /// Addresses and EtherType (or length).
@@ -137,29 +139,43 @@ pub(super) fn decode(sink: &mut impl Sink, all: &[u8], rules: Rules) -> bool {
 
 /// Where the FCS of a whole frame begins, if it seems to end with one.
 pub fn fcs_begins_at(all: &[u8]) -> Option<usize> {
-    let envelope = Envelope::parse(all).ok()?;
-    let at = envelope.octets_len();
-    let named = ends(all, envelope.ethertype(), at);
+    let preface = Preface::parse(all, &ProjectTypes::DEFAULT).ok()?;
+    let at = preface.octets_len();
+    let named = ends(all, preface.ethertype(), at);
     let fcs = Extent::find(all, at, named, Rules::default()).fcs;
     (fcs < all.len()).then_some(fcs)
 }
 
+/// Tells of every tag: the EtherType behind them, and where what that announces begins.
 fn decode_tags(sink: &mut impl Sink, all: &[u8]) -> (u16, usize) {
     let mut at = ETHERNET.octets;
     let mut kind = u16::from_be_bytes([all[at - 2], all[at - 1]]);
-    for layer in [&VLAN, &VLAN_INNER, &CN_TAG] {
-        let is_tag = match kind {
-            ethertype::VLAN | ethertype::SERVICE_VLAN => layer.key != CN_TAG.key,
-            ethertype::CN_TAG => layer.key == CN_TAG.key,
-            _ => false,
-        };
-        if is_tag && all.len() >= at + layer.octets {
+    for place in [vlan_tag, inner_vlan_tag, congestion_tag] {
+        let layer = place(kind, &all[at..]).filter(|layer| all.len() >= at + layer.octets);
+        if let Some(layer) = layer {
             sink.header(layer, &all[at..]);
             at += layer.octets;
             kind = u16::from_be_bytes([all[at - 2], all[at - 1]]);
         }
     }
     (kind, at)
+}
+
+fn vlan_tag(kind: u16, _: &[u8]) -> Option<&'static Layer> {
+    matches!(kind, ethertype::VLAN | ethertype::SERVICE_VLAN).then_some(&VLAN)
+}
+
+fn inner_vlan_tag(kind: u16, octets: &[u8]) -> Option<&'static Layer> {
+    vlan_tag(kind, octets).map(|_| &VLAN_INNER)
+}
+
+/// One or the other, as `proto::wire::ethernet::congestion_tag` has it.
+fn congestion_tag(kind: u16, octets: &[u8]) -> Option<&'static Layer> {
+    let is_rate_tag = || project::subtype(kind, octets) == Some(Subtype::RateTag);
+    match kind {
+        ethertype::CN_TAG => Some(&CN_TAG),
+        _ => is_rate_tag().then_some(&RATE_TAG),
+    }
 }
 
 /// Where the lengths inside say that the body at `at` ends.
@@ -175,6 +191,7 @@ fn ends(all: &[u8], kind: u16, at: usize) -> [Option<usize>; 2] {
             [control::mac_control_octets(body).map(|octets| at + octets), None]
         }
         ethertype::CNM => [control::cnm_octets(body).map(|octets| at + octets), None],
+        ethertype::PROJECT => [project::octets(body).map(|octets| at + octets), None],
         ethertype::CABLE_SHIM => [shim::octets(body).map(|octets| at + octets), None],
         0..0x600 => [Some(at + usize::from(kind)), None],
         _ => [None, None],
@@ -195,6 +212,7 @@ fn decode_body(
         ethertype::ROCE_V1 => decode_roce_v1(sink, all, at, end, rules),
         ethertype::MAC_CONTROL => control::decode_mac_control(sink, all, at, end, rules),
         ethertype::CNM => control::decode_cnm(sink, all, at, end, rules),
+        ethertype::PROJECT => project::decode(sink, all, at, end, rules),
         ethertype::CABLE_SHIM => shim::decode(sink, all, at, end, rules),
         _ => {
             sink.octets("payload", &all[at..end]);
@@ -220,9 +238,12 @@ pub(super) fn encode(object: &mut Object, out: &mut Vec<u8>) -> Result<(), Fault
     let broken = error.is_some();
     let mut announce = Announcer::default();
     announce.header(object.header(&ETHERNET, out)?, 0, out)?;
-    for (layer, kind) in
-        [(&VLAN, ethertype::VLAN), (&VLAN_INNER, ethertype::VLAN), (&CN_TAG, ethertype::CN_TAG)]
-    {
+    for (layer, kind) in [
+        (&VLAN, ethertype::VLAN),
+        (&VLAN_INNER, ethertype::VLAN),
+        (&CN_TAG, ethertype::CN_TAG),
+        (&RATE_TAG, ethertype::PROJECT),
+    ] {
         let tag = object.header(layer, out)?;
         if tag.is_some() {
             announce.header(tag, kind, out)?;
@@ -288,6 +309,10 @@ fn encode_body(
     if object.has("cnm") {
         control::encode_cnm(object, out, error)?;
         return Ok(Some(ethertype::CNM));
+    }
+    if object.has("test_frame") || object.has("bcn") {
+        project::encode(object, out, error)?;
+        return Ok(Some(ethertype::PROJECT));
     }
     if object.has("shim") {
         shim::encode(object, out, error)?;

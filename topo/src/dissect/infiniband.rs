@@ -156,7 +156,7 @@ pub(super) fn decode_global(
 pub(super) fn reads_like_ethernet(all: &[u8]) -> bool {
     use proto::wire::ethernet::ethertype::*;
     let Some(octets) = all.get(12..14) else { return false };
-    let known = [IPV4, IPV6, VLAN, MAC_CONTROL, CNM, CN_TAG, ROCE_V1, CABLE_SHIM];
+    let known = [IPV4, IPV6, VLAN, MAC_CONTROL, CNM, CN_TAG, ROCE_V1, CABLE_SHIM, PROJECT];
     known.iter().any(|kind| kind.to_be_bytes() == *octets)
 }
 

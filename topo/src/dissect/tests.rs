@@ -17,6 +17,7 @@ use proto::wire::infiniband::{
 };
 use proto::wire::internet::{Ipv4, Ipv6, Udp};
 
+mod congestion;
 mod cut;
 
 /// The line of JSON that a frame is.
@@ -287,12 +288,15 @@ proptest! {
 
     #[test]
     fn any_octets_behind_a_known_ethertype_come_back(
-        which in 0usize..9, tags in vec(prop::sample::select(&[0x8100u16, 0x88a8, 0x22e9]), 0..4),
+        which in 0usize..11, tags in vec(prop::sample::select(&[0x8100u16, 0x88a8, 0x22e9]), 0..4),
         known in vec(any::<u8>(), 0..4), octets in vec(any::<u8>(), 0..120), zeros in 0usize..50,
     ) {
-        let types = [0x0800u16, 0x86dd, 0x8808, 0x22e7, 0x8915, 0x88b5, 0x88b6, 0x8100, 46];
-        let begins: [&[u8]; 9] =
-            [&[0x45], &[0x60], &[1, 1], &[0], &[0x60], b"pbed\x01\x03", &[1], &[0], &[0]];
+        let types =
+            [0x0800u16, 0x86dd, 0x8808, 0x22e7, 0x8915, 0x88b5, 0x88b6, 0x88b6, 0x88b6, 0x8100, 46];
+        let begins: [&[u8]; 11] = [
+            &[0x45], &[0x60], &[1, 1], &[0], &[0x60], b"pbed\x01\x03", &[1], &[2, 1], &[3], &[0],
+            &[0],
+        ];
         let mut frame = vec![0x5a; 12];
         for tag in tags {
             frame.extend(tag.to_be_bytes());

@@ -97,7 +97,20 @@ impl TreeSink {
                 let (vl, fctbs, fccl) = (get("vl"), get("fctbs"), get("fccl"));
                 put(&mut self.ends, format_args!("  VL {vl}  FCTBS {fctbs}  FCCL {fccl}"));
             }
-            "mac_control" | "cnm" | "udp" => self.is(layer.title),
+            "mac_control" | "udp" => self.is(layer.title),
+            "cnm" | "bcn" => {
+                self.is(layer.title);
+                let [offset, delta] = ["qoffset", "qdelta"].map(|name| {
+                    let field = layer.place(name);
+                    (field.read(octets) as u16).cast_signed()
+                });
+                put(&mut self.ends, format_args!("  Qoff {offset}  Qdelta {delta}"));
+            }
+            "test_frame" => {
+                self.is(layer.title);
+                let [flow, sequence] = ["flow", "sequence"].map(|name| layer.get(octets, name));
+                put(&mut self.ends, format_args!("  flow {flow}  sequence {sequence}"));
+            }
             _ => {}
         }
     }

@@ -260,7 +260,6 @@ impl Session {
         missed.extend(cut_short.map(|report| report.process));
         let judged = judge(&evidence(&reports, missed), dilation);
         Outcome {
-            deadlocks: Vec::new(),
             fidelity: Fidelity {
                 ok: judged.ok,
                 lateness_p99_frames: judged.lateness_p99_frames,

@@ -1,22 +1,16 @@
 //! The substrate `virtual`: all devices in this process, on a virtual clock.
 
 use super::{Job, LaunchError, Outcome, Progress, interrupt};
-use crate::deadlock::Watch;
 use crate::render::Lab;
 use crate::run_directory::result::{Fidelity, OnCables};
 use emulation::capture::Capture;
 use emulation::clock::Stopwatch;
-use emulation::recorder::{Recorder, Recording};
+use emulation::recorder::Recorder;
 use emulation::simulator::Simulator;
-use emulation::wiring::End;
 use emulation::witness::Witness;
 use nicd::nic::Nic;
 use proto::counters::{DropReason, Drops};
 use proto::device::Device;
-use proto::events::{DeviceEvent, Direction};
-use proto::frame::Frame;
-use proto::ids::PortNumber;
-use proto::units::Instant;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use switchd::switch::Switch;
@@ -39,20 +33,19 @@ pub fn run(job: &Job<'_>, progress: &mut dyn FnMut(Progress)) -> Result<Outcome,
         let capture = Capture::create(plan, &lab.fabric.wiring, &nodes);
         recorder = recorder.with_capture(capture.map_err(|e| LaunchError::Host(e.to_string()))?);
     }
-    let mut sentry = Sentry { recorder: Box::new(recorder), watch: Watch::new(lab.waits.clone()) };
-    let tally = simulator.run(lab.plan.stop, &mut sentry, |at| {
+    let mut recorder = Box::new(recorder);
+    let tally = simulator.run(lab.plan.stop, &mut *recorder, |at| {
         progress(Progress { at, late_p99_frames: None, lost: 0 });
         if interrupt::requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     if interrupt::requested() {
         return Err(LaunchError::Interrupted);
     }
-    let recording = sentry.recorder.finish(tally.ended, simulator.devices());
+    let recording = recorder.finish(tally.ended, simulator.devices());
     let mut dropped = Drops::default();
     dropped.add(DropReason::Injected, tally.injected.lost.end_to_end);
     Ok(Outcome {
         recordings: vec![recording],
-        deadlocks: sentry.watch.finish(),
         fidelity: Fidelity::VIRTUAL,
         reasons: Vec::new(),
         timeline: Vec::new(),
@@ -72,47 +65,6 @@ pub fn run(job: &Job<'_>, progress: &mut dyn FnMut(Progress)) -> Result<Outcome,
         refused: BTreeMap::new(),
         scheduling: format!("virtual clock, threads: {}", job.threads),
     })
-}
-
-/// A recorder beside which somebody looks out for deadlocks, at the edges of its bins.
-struct Sentry {
-    recorder: Box<Recorder>,
-    watch: Watch,
-}
-
-impl Witness for Sentry {
-    fn next_due(&self) -> Option<Instant> {
-        self.recorder.next_due()
-    }
-
-    fn sample(&mut self, now: Instant, devices: &mut [Box<dyn Device>]) {
-        self.recorder.sample(now, devices);
-        self.watch.look(now);
-    }
-
-    fn event(&mut self, device: usize, event: DeviceEvent) {
-        self.watch.note(End { node: device, port: event.port }, &event);
-        self.recorder.event(device, event);
-    }
-
-    fn wants_frames(&self, device: usize, port: PortNumber) -> bool {
-        self.recorder.wants_frames(device, port)
-    }
-
-    fn frame(
-        &mut self,
-        device: usize,
-        port: PortNumber,
-        direction: Direction,
-        frame: &Frame,
-        at: Instant,
-    ) {
-        self.recorder.frame(device, port, direction, frame, at);
-    }
-
-    fn finish(self: Box<Self>, now: Instant, devices: &mut [Box<dyn Device>]) -> Recording {
-        self.recorder.finish(now, devices)
-    }
 }
 
 /// The devices of a fabric, in node order.

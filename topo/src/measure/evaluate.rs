@@ -448,7 +448,7 @@ fn rate_in(
     match per {
         Per::One => Ok(bits_per_s),
         Per::Line => Ok(bits_per_s / line()?.get() as f64),
-        Per::Mtu => Err("a rate is given per \"line\" or in bit/s".to_owned()),
+        Per::Mtu | Per::Size(_) => Err("a rate is given per \"line\" or in bit/s".to_owned()),
     }
 }
 
@@ -456,6 +456,7 @@ fn size_in(per: Per, octets: f64, run: &RunData<'_>) -> Result<f64, String> {
     match per {
         Per::One => Ok(octets),
         Per::Mtu => Ok(octets / run.fabric.full_frame.get() as f64),
+        Per::Size(size) => Ok(octets / size.get() as f64),
         Per::Line => Err("a size is given per \"mtu\" or in octets".to_owned()),
     }
 }
@@ -464,7 +465,7 @@ fn time_in(per: Per, ps: f64, run: &RunData<'_>) -> Result<f64, String> {
     match per {
         Per::One => Ok(ps / PS_PER_S),
         Per::Mtu => Ok(ps / run.fabric.tau.as_ps() as f64),
-        Per::Line => Err("a time is given per \"mtu\" or in seconds".to_owned()),
+        Per::Line | Per::Size(_) => Err("a time is given per \"mtu\" or in seconds".to_owned()),
     }
 }
 

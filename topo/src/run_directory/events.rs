@@ -28,7 +28,7 @@ impl Line<'_> {
             Line::Remark(_) => true,
             Line::Event(logged) => is_always_kept(&logged.event.kind),
             Line::Folded(folded, ..) => {
-                ["drop", "watchdog", "queue-pair-error", "storm", "storm-over"]
+                ["drop", "watchdog", "queue-pair-error", "storm", "storm-over", "headroom-alarm"]
                     .contains(&&*folded.kind)
             }
         }
@@ -185,6 +185,9 @@ fn event_members(
             members.with("priorities", priorities).with("fill", fill.get()).with("dir", dir)
         }
         EventKind::PauseExpired { priorities } => members.with("priorities", priorities),
+        EventKind::HeadroomAlarm { used, headroom } => {
+            members.with("used", used.get()).with("headroom", headroom.get())
+        }
         EventKind::Storm { stuck } => members.with("stuck_ps", stuck.as_ps()),
         EventKind::StormOver { lasted } => members.with("lasted_ps", lasted.as_ps()),
         EventKind::Watchdog => members,

@@ -10,7 +10,10 @@ use crate::saturation::Saturation;
 use crate::scenario::measures;
 use crate::scenario::say::Said;
 use emulation::recorder::Recording;
+use emulation::recorder::event_log::LoggedEvent;
+use emulation::wiring::End;
 use proto::counters::Drops;
+use proto::events::{DeviceEvent, EventKind};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -79,6 +82,41 @@ pub struct RunResult {
     /// Outputs that were seen to wait for each other in a circle; left out if none were.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deadlocks: Vec<DeadlockLine>,
+    /// Headroom of switches of which nearly all was used; left out if there was none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub headroom_alarms: Vec<HeadroomLine>,
+}
+
+/// Headroom of which more than four fifths were used, when that was first so.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeadroomLine {
+    /// When, fabric picoseconds.
+    pub at_ps: u64,
+    /// The port that the frames came in by.
+    pub port: String,
+    /// The priority.
+    pub tc: u8,
+    /// Octets used of it.
+    pub used: u64,
+    /// Octets there are.
+    pub headroom: u64,
+}
+
+/// Every alarm of headroom in the recordings, by time.
+pub fn headroom_alarms(fabric: &Fabric, recordings: &[Recording]) -> Vec<HeadroomLine> {
+    let events = recordings.iter().flat_map(|recording| &recording.events.events);
+    let alarm = |logged: &LoggedEvent| {
+        let DeviceEvent { at, port, tc, kind } = logged.event;
+        let EventKind::HeadroomAlarm { used, headroom } = kind else { return None };
+        let port = fabric.wiring.end_name(End { node: logged.node as usize, port });
+        let (used, headroom) = (used.get(), headroom.get());
+        Some(HeadroomLine { at_ps: at.as_ps(), port, tc, used, headroom })
+    };
+    let mut alarms: Vec<HeadroomLine> = events.filter_map(alarm).collect();
+    alarms.sort_by(|one, other| {
+        (one.at_ps, &one.port, one.tc).cmp(&(other.at_ps, &other.port, other.tc))
+    });
+    alarms
 }
 
 /// What a measure is.

@@ -83,6 +83,10 @@ fn the_tables_are_these_to_the_octet() {
          h0>s0,h0,s0,hot,10,,2500,1234,25,3,,,,7,2,0\n"
     );
     assert_eq!(
+        files["counters.csv"],
+        "port,counter,value\nh0:1,drop_icrc,2\nh0:1,rx_prio3_pause,2\n"
+    );
+    assert_eq!(
         files["fidelity.csv"],
         "t_ps,dt_ps,worker,wall_ns,departures,late_ps_p50,late_ps_p99,late_ps_max,lost,cpu_permille\n"
     );
@@ -207,6 +211,7 @@ fn result(judged: Vec<Judgement>, fidelity: Fidelity) -> RunResult {
         cables: BTreeMap::from([("memory".to_owned(), 1)]),
         refused: BTreeMap::new(),
         deadlocks: Vec::new(),
+        headroom_alarms: Vec::new(),
         fabric_seconds: 2.5e-9,
         host: Host::default(),
         files: BTreeMap::new(),

@@ -9,7 +9,9 @@ use crate::routes::{Forwarding, ROUTINGS, Routing};
 use crate::scenario::reachability;
 use crate::shapes::{self, listed};
 use crate::topology::Topology;
+use domain::Domain;
 use emulation::capture::Technology;
+use emulation::wiring::End;
 use link::Link;
 use nic::{Afflicted, Nic};
 use nicd::config::{Encapsulation, RoceConfig};
@@ -17,8 +19,9 @@ use proto::ids::{Lid, PortNumber, Priority, ServiceLevel};
 use proto::link::LinkControl;
 use proto::units::{BitRate, Bytes};
 use switch::Switch;
-use switchd::config::MulticastRoute;
+use switchd::config::{MulticastRoute, ServiceConfig};
 
+pub mod domain;
 mod explicit;
 mod keys;
 pub mod link;
@@ -56,6 +59,8 @@ pub struct FabricSettings {
     pub multicast: Vec<(usize, MulticastRoute)>,
     /// Largest payload of one packet.
     pub mtu: Bytes,
+    /// A full data frame where it is not the one of the MTU.
+    pub frame: Option<Bytes>,
     /// What one `mtu` is, in time and in room.
     pub scale: Scale,
     /// The default link.
@@ -64,6 +69,10 @@ pub struct FabricSettings {
     pub switch: Switch,
     /// Every NIC.
     pub nic: Nic,
+    /// Outputs of switches that serve slower than their line.
+    pub services: Vec<(End, ServiceConfig)>,
+    /// The domain of congestion notification.
+    pub domain: Domain,
     /// Slow hosts and storms.
     pub afflicted: Afflicted,
     /// Service level to virtual lane, sixteen entries; of no meaning on Ethernet.
@@ -74,6 +83,11 @@ impl FabricSettings {
     /// The rate of cable `cable`.
     pub fn rate_of(&self, cable: usize) -> BitRate {
         self.topology.cables[cable].rate.unwrap_or(self.link.rate)
+    }
+
+    /// A full data frame of the fabric on the wire.
+    pub fn full_frame(&self) -> Bytes {
+        self.frame.unwrap_or_else(|| frames::full_frame(self.technology, self.mtu))
     }
 
     /// The dialect of NIC `node`, its afflictions included.
@@ -105,9 +119,8 @@ impl FabricSettings {
     }
 }
 
-/// What one `mtu` is for this MTU on a link of this rate.
-pub fn scale(technology: Technology, mtu: Bytes, rate: BitRate) -> Scale {
-    let frame = frames::full_frame(technology, mtu);
+/// What one `mtu` is for frames of this size on a link of this rate.
+pub fn scale(technology: Technology, frame: Bytes, rate: BitRate) -> Scale {
     Scale { tau: frame.time_at(rate), frame: frames::as_buffered(technology, frame) }
 }
 
@@ -121,6 +134,7 @@ pub fn read(
     let technology = fields.word("technology", &TECHNOLOGIES)?;
     refuse_strangers(fields, technology, problems);
     let mtu = mtu(fields, technology, problems);
+    check_frame(fields, mtu, problems);
     let rate = default_rate(technology);
     let link = fields.table("link").and_then(|link| link::read(&link, technology, rate, problems));
     let switch = fields.table("switch");
@@ -133,6 +147,10 @@ pub fn read(
     let mut forwarding = Forwarding::new(&topology, fields.word("routing", &ROUTINGS)?);
     explicit::routes(fields, &topology, &mut forwarding, problems);
     let multicast = explicit::multicast(fields, &topology, problems);
+    let section = fields.table("switch");
+    let services =
+        section.as_ref().map(|switch| switch::read_services(switch, &topology, problems));
+    let domain = section.as_ref().map(|switch| domain::read(switch, &topology, problems));
     let afflicted = fields.table("nic").map(|nic| nic::read_afflicted(&nic, &topology, problems));
     let (link, switch, nic) = (link?, switch?, nic?);
     for (section, buffer) in [("switch", switch.buffer), ("nic", nic.buffer)] {
@@ -152,10 +170,13 @@ pub fn read(
         waits,
         multicast,
         mtu: mtu?,
+        frame: fields.size("frame"),
         scale: *fields.scale(),
         link,
         switch,
         nic,
+        services: services.unwrap_or_default(),
+        domain: domain.unwrap_or_default(),
         afflicted: afflicted.unwrap_or_default(),
         sl2vl,
     })
@@ -167,6 +188,10 @@ fn refuse_strangers(fields: &Fields<'_>, technology: Technology, problems: &mut 
         if fields.word("routing", &ROUTINGS) == Some(Routing::Ecmp) {
             let message = "a forwarding table of InfiniBand has one port a LID";
             fields.report(problems, "routing", Complaint::new(message, "\"d-mod-k\""));
+        }
+        if fields.has("frame") {
+            let complaint = Complaint::new("a full frame of InfiniBand follows from mtu", "mtu");
+            fields.report(problems, "frame", complaint);
         }
         return;
     }
@@ -193,6 +218,17 @@ fn mtu(fields: &Fields<'_>, technology: Technology, problems: &mut Problems) -> 
     );
     fields.report(problems, "mtu", complaint);
     None
+}
+
+/// A frame of its own size has at least what any has, and no more payload than links take.
+fn check_frame(fields: &Fields<'_>, mtu: Option<Bytes>, problems: &mut Problems) {
+    let (Some(frame), Some(mtu)) = (fields.size("frame"), mtu) else { return };
+    let (least, most) = (frames::ETHERNET_MIN, mtu.get() + frames::TEST);
+    if !(least..=most).contains(&frame.get()) {
+        let message = format!("a frame of {frame} where mtu = \"{} B\"", mtu.get());
+        let hint = format!("from \"{least} B\" to \"{most} B\": MAC header, mtu and FCS");
+        fields.report(problems, "frame", Complaint::new(message, hint));
+    }
 }
 
 /// Gives the cables named in `links` their own rate and delay.

@@ -11,7 +11,7 @@ use crate::scenario::refuse_duplicates;
 use crate::scenario::repeat::{REPEATS_MAX, repeat};
 use crate::scenario::traffic::Plan;
 use crate::topology::Topology;
-use proto::units::{Duration, Instant};
+use proto::units::{Bytes, Duration, Instant};
 use std::collections::BTreeSet;
 
 /// The words for [`Quantity`]; `count` stands for every [`Counter`].
@@ -166,9 +166,10 @@ pub static KEYS: KeyTable = KeyTable {
         },
         Key {
             name: "per",
-            kind: Kind::Word(|| words(&UNITS)),
+            kind: Kind::Either(&[Kind::Word(|| words(&UNITS)), Kind::Size]),
             need: Need::Default("\"base\""),
-            about: "unit: base, ratio to line rate, or frames of the default link",
+            about: "unit: base, ratio to line rate, frames of the default link, or for a queue the \
+                    ratio to a size, \"150 KB\"",
         },
     ],
     variants: None,
@@ -205,7 +206,8 @@ fn measure(
     let window = window(fields, end, problems);
     let except = exceptions(fields, problems);
     let before = pair(fields, "before", "[\"0 mtu\", \"2000 mtu\"]", end, problems);
-    let (of, per) = (of?, fields.word("per", &UNITS)?);
+    let per = fields.word("per", &UNITS).or_else(|| fields.size("per").map(Per::Size));
+    let (of, per) = (of?, per?);
     check_unit(fields, of, per, problems);
     if of == Quantity::Recovery && before.is_none() && !fields.has("before") {
         let hint = "before = [\"0 mtu\", \"2000 mtu\"]";
@@ -374,6 +376,7 @@ fn check_unit(fields: &Fields<'_>, of: Quantity, per: Per, problems: &mut Proble
     let fits = match per {
         Per::One => true,
         Per::Line => matches!(of, Quantity::Throughput | Quantity::Rate),
+        Per::Size(size) => of == Quantity::Queue && size > Bytes::ZERO,
         Per::Mtu => matches!(
             of,
             Quantity::Queue

@@ -7,6 +7,7 @@ use proto::units::Duration;
 use std::path::{Path, PathBuf};
 
 mod bad_files;
+mod hot_spots;
 
 fn shipped() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");

@@ -1,5 +1,6 @@
 //! `[[traffic]]`: who sends what to whom, how fast, and when.
 
+use crate::frames::{self, ETHERNET_MIN};
 use crate::keyfile::fields::Fields;
 use crate::keyfile::keys::{Key, KeyTable, Kind, Need, words};
 use crate::keyfile::problem::{Complaint, Problems, did_you_mean};
@@ -8,9 +9,14 @@ use crate::scenario::fabric::FabricSettings;
 use crate::scenario::refuse_duplicates;
 use crate::scenario::repeat::{REPEATS_MAX, Repeat, repeat};
 use crate::topology::Topology;
+use classes::Classes;
 use nicd::config::{Arrivals, ClassConfig, Operation, Transport};
 use proto::ids::ServiceLevel;
+use proto::link::LinkControl;
 use proto::units::{BitRate, Bytes, Instant};
+use proto::wire::classify::PriorityMap;
+
+mod classes;
 
 /// Everything that is sent, and the connection classes it takes.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -83,8 +89,12 @@ const ARRIVALS: [(&str, Arrivals); 4] = [
     ("paced", Arrivals::Paced),
     ("backlog", Arrivals::Backlog),
 ];
-const TRANSPORTS: [(&str, Transport); 3] =
-    [("rc", Transport::Rc), ("uc", Transport::Uc), ("ud", Transport::Ud)];
+const TRANSPORTS: [(&str, Transport); 4] = [
+    ("rc", Transport::Rc),
+    ("uc", Transport::Uc),
+    ("ud", Transport::Ud),
+    ("test", Transport::Test),
+];
 /// Whether each source is dealt one of the receivers.
 const CHOICES: [(&str, bool); 2] = [("any", false), ("dealt", true)];
 /// Whether an item has connections of its own.
@@ -139,13 +149,14 @@ pub static KEYS: KeyTable = KeyTable {
             name: "size",
             kind: Kind::Octets,
             need: Need::Optional,
-            about: "octets of one message; one MTU if left out",
+            about: "octets of one message, one MTU if left out; of a test frame the whole, DA to FCS, \
+                    a full frame if left out",
         },
         Key {
             name: "transport",
             kind: Kind::Word(|| words(&TRANSPORTS)),
             need: Need::Default("\"rc\""),
-            about: "transport service",
+            about: "transport service; test: frames without any, on Ethernet with a tag",
         },
         Key {
             name: "operation",
@@ -252,8 +263,8 @@ fn item(
         service_level: ServiceLevel::new(fields.whole("sl")?).ok()?,
     };
     let fabric = fabric?;
-    check_operation(fields, class, problems);
-    let size = size(fields, class.transport, fabric.mtu, problems);
+    check_operation(fields, class, fabric, problems);
+    let size = size(fields, class.transport, fabric, problems);
     let from = gather(fields, "from", &fabric.topology, problems);
     let to = receivers(fields, &fabric.topology, problems);
     if let (Some(from), Some(to)) = (&from, &to) {
@@ -326,21 +337,54 @@ fn window(
     Some((start, stop))
 }
 
-fn check_operation(fields: &Fields<'_>, class: ClassConfig, problems: &mut Problems) {
+fn check_operation(
+    fields: &Fields<'_>,
+    class: ClassConfig,
+    fabric: &FabricSettings,
+    problems: &mut Problems,
+) {
+    if class.transport == Transport::Test {
+        if let Err((message, hint)) = test_frames(fabric) {
+            fields.report(problems, "transport", Complaint::new(message, hint));
+        } else if class.operation == Operation::Write {
+            let complaint = Complaint::new("test frames write no memory", "operation = \"send\"");
+            fields.report(problems, "operation", complaint);
+        }
+    }
     if class.transport == Transport::Ud && class.operation == Operation::Write {
         let complaint = Complaint::new("datagrams know no RDMA WRITE", "operation = \"send\"");
         fields.report(problems, "operation", complaint);
     }
 }
 
+/// Whether links of this fabric tell test frames' priorities.
+fn test_frames(fabric: &FabricSettings) -> Result<(), (&'static str, &'static str)> {
+    let LinkControl::Pause(pause) = &fabric.link.control else {
+        return Err(("test frames are frames of Ethernet", "technology = \"ethernet\""));
+    };
+    match pause.priorities {
+        PriorityMap::Pcp { .. } => Ok(()),
+        PriorityMap::Dscp { .. } => {
+            Err(("test frames have no DSCP to tell their priority", "link.priorities = \"pcp\""))
+        }
+    }
+}
+
 fn size(
     fields: &Fields<'_>,
     transport: Transport,
-    mtu: Bytes,
+    fabric: &FabricSettings,
     problems: &mut Problems,
 ) -> Option<Bytes> {
-    let size = fields.size("size").unwrap_or(mtu);
+    let (mtu, is_test) = (fabric.mtu, transport == Transport::Test);
+    let full = if is_test { fabric.full_frame() } else { mtu };
+    let size = fields.size("size").unwrap_or(full);
+    let (least, most) = (ETHERNET_MIN, mtu.get() + frames::TEST);
     let fault = match size.get() {
+        octets if is_test && !(least..=most).contains(&octets) => Complaint::new(
+            format!("a test frame of {octets} B"),
+            format!("from {least} B to {most} B: MAC header, mtu and FCS"),
+        ),
         0 => Complaint::new("a message of nothing", "at least \"1 B\""),
         octets if octets > MESSAGE_MAX => Complaint::new("larger than 2 GiB", "no message may be"),
         octets if transport == Transport::Ud && octets > mtu.get() => Complaint::new(
@@ -429,35 +473,5 @@ fn check_pairs(
     if let Some(node) = lonely {
         let message = format!("{} would send to itself alone", topology.nodes[node].name);
         fields.report(problems, "to", Complaint::new(message, "name another receiver"));
-    }
-}
-
-/// Connection classes as items ask for them. A queue pair's number has room for 255.
-#[derive(Default)]
-struct Classes {
-    list: Vec<ClassConfig>,
-    /// Indexes of those that one item has for itself.
-    own: Vec<usize>,
-}
-
-impl Classes {
-    /// The index of `class`, which joins the list if nobody shares one like it.
-    fn shared(&mut self, class: ClassConfig) -> Option<u8> {
-        let known =
-            |(index, known): (usize, &ClassConfig)| *known == class && !self.own.contains(&index);
-        let found = self.list.iter().enumerate().position(known);
-        u8::try_from(found.unwrap_or_else(|| self.add(class))).ok()
-    }
-
-    /// The index of a new class that nobody else gets.
-    fn own(&mut self, class: ClassConfig) -> Option<u8> {
-        let index = self.add(class);
-        self.own.push(index);
-        u8::try_from(index).ok()
-    }
-
-    fn add(&mut self, class: ClassConfig) -> usize {
-        self.list.push(class);
-        self.list.len() - 1
     }
 }

@@ -6,7 +6,7 @@ use crate::experiment::Experiment;
 use crate::measure::value::Value;
 use crate::measure::verdict::{Judgement, Verdict};
 use crate::measure::{At, Quantity};
-use crate::run_directory::result::{DeadlockLine, RunResult};
+use crate::run_directory::result::{DeadlockLine, HeadroomLine, RunResult};
 use crate::saturation::Tree;
 use comfy_table::{CellAlignment, Table, presets};
 use emulation::wiring::End;
@@ -48,6 +48,7 @@ pub fn text(experiment: &Experiment) -> String {
     );
     out += &refused(&result.refused);
     out += &deadlocks(&result.deadlocks);
+    out += &headroom_alarms(&result.headroom_alarms);
     for reason in &experiment.outcome.reasons {
         let _ = writeln!(out, "  ◐ {reason}");
     }
@@ -98,6 +99,17 @@ fn deadlocks(found: &[DeadlockLine]) -> String {
         format!("  deadlock on lane {tc} at {}, {over}: {}\n", us(*at_ps), circle.join(" → "))
     };
     found.iter().map(line).collect()
+}
+
+/// Headroom that was nearly used up: the first of it, and how many more.
+fn headroom_alarms(alarms: &[HeadroomLine]) -> String {
+    let [first, more @ ..] = alarms else { return String::new() };
+    let HeadroomLine { at_ps, port, tc, used, headroom } = first;
+    let others = if more.is_empty() { String::new() } else { format!(", and {} more", more.len()) };
+    format!(
+        "  headroom alarm  {port}, priority {tc}: {used} of {headroom} octets used at {:.3} us{others}\n",
+        *at_ps as f64 / 1e6
+    )
 }
 
 /// What strangers sent and sockets refused; nothing if there was none.

@@ -94,6 +94,8 @@ impl Family for Ethernet {
             Carried::Roce(layout) => roce(seen, frame, &layout, findings, tally),
             Carried::MacControl => control(seen, frame, findings, tally),
             Carried::Refused(error) => refused(seen, &error, findings, tally),
+            // Their own family judges them.
+            Carried::Congestion(_) => {}
             Carried::Other => tally.not_checked("Ethernet frames without RoCE", 1),
             Carried::Cut => tally.not_checked("Ethernet frames cut in their headers", 1),
         }

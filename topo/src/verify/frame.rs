@@ -2,11 +2,13 @@
 //!
 //! Few captures say whether frames end with an FCS; `crate::dissect` weighs what lengths inside say.
 
+use super::notification;
 use crate::dissect::ethernet::fcs_begins_at;
 use proto::wire::error::ParseError;
 use proto::wire::ethernet::crc::without_fcs;
-use proto::wire::ethernet::{Envelope, ethertype};
+use proto::wire::ethernet::{Preface, ethertype};
 use proto::wire::infiniband::Bth;
+use proto::wire::project::ProjectTypes;
 use proto::wire::roce::Layout;
 
 /// What is known of a frame without looking behind its BTH.
@@ -27,6 +29,8 @@ pub enum Carried {
     Roce(Layout),
     /// PAUSE, PFC or their like, well formed or not.
     MacControl,
+    /// A message of QCN or BCN, or a test frame, well formed or not.
+    Congestion(Preface),
     /// Something that nobody here judges.
     Other,
     /// What it says of itself cannot be.
@@ -53,12 +57,15 @@ impl<'a> EthernetFrame<'a> {
 }
 
 fn carried(octets: &[u8]) -> Carried {
-    let envelope = match Envelope::parse(octets) {
-        Ok(envelope) => envelope,
+    let preface = match Preface::parse(octets, &ProjectTypes::DEFAULT) {
+        Ok(preface) => preface,
         Err(error) => return Carried::Refused(error),
     };
-    if envelope.ethertype() == ethertype::MAC_CONTROL {
+    if preface.ethertype() == ethertype::MAC_CONTROL {
         return Carried::MacControl;
+    }
+    if notification::is_announced(&preface, &octets[preface.octets_len()..]) {
+        return Carried::Congestion(preface);
     }
     match Layout::find(octets) {
         Ok(Some(layout)) => Carried::Roce(layout),

@@ -6,6 +6,7 @@ use super::rules::FAMILIES;
 use super::{Checks, Family, Finding, Findings, Seen, Settings, Tally};
 use emulation::capture::reader::{CaptureReader, CapturedFrame, ReadError};
 use proto::frame::FrameKind;
+use proto::units::BitRate;
 use proto::wire::infiniband::crc::{verify_icrc, verify_lpcrc, verify_vcrc};
 use proto::wire::infiniband::envelope;
 use proto::wire::roce;
@@ -109,6 +110,7 @@ fn look(
         at_ns: frame.at_ns,
         place,
         interface: frame.interface.as_deref(),
+        rate: frame.speed.and_then(BitRate::new),
         kind,
         octets,
         wire_size,

@@ -1,7 +1,8 @@
 //! The table of rules: a row a family. A family's own rules stand at the head of its file.
 
 use super::{
-    Family, Rule, Settings, congestion, crc, credit, ethernet, lengths, message, refresh, sequence,
+    Family, Rule, Settings, congestion, crc, credit, ethernet, lengths, message, notification,
+    pause, refresh, sequence,
 };
 
 /// One row: a family of rules.
@@ -20,6 +21,16 @@ pub const FAMILIES: &[Row] = &[
     Row { name: "crc", rules: crc::RULES, make: |_| Box::new(crc::Crcs) },
     Row { name: "lengths", rules: lengths::RULES, make: |_| Box::new(lengths::Lengths) },
     Row { name: "ethernet", rules: ethernet::RULES, make: |_| Box::new(ethernet::Ethernet) },
+    Row {
+        name: "notification",
+        rules: notification::RULES,
+        make: |_| Box::new(notification::Notifications),
+    },
+    Row {
+        name: "pause",
+        rules: pause::RULES,
+        make: |settings| Box::new(pause::Silences::new(settings)),
+    },
     Row {
         name: "congestion",
         rules: congestion::RULES,

@@ -49,6 +49,24 @@ fn corruption_flips_exactly_one_bit_and_withdraws_the_promise_of_intact_octets()
     assert!(impairer.apply(empty, Instant::ZERO).frames[0].is_some());
 }
 
+/// Whatever bit it is, the port at the other end knows: the FCS would have told it.
+#[test]
+fn a_corrupted_frame_of_ethernet_is_bad_at_its_end_and_keeps_its_type() {
+    let mut impairer = impairer(&[(FrameFilter::All, Action::Corrupt, ALWAYS)]);
+    let mut hit = [0u32; 64];
+    for _ in 0..20_000 {
+        let out = impairer.apply(frame(FrameKind::Ethernet), Instant::ZERO);
+        let bad = out.frames[0].as_ref().expect("still there");
+        assert_eq!(bad.integrity, Integrity::Aborted);
+        let flipped = bad.octets.iter().map(|octet| octet.count_ones());
+        hit.iter_mut().zip(flipped).for_each(|(sum, ones)| *sum += ones);
+    }
+    assert_eq!(hit.iter().sum::<u32>(), 20_000, "one bit each");
+    let spared: Vec<usize> = (0..64).filter(|at| hit[*at] == 0).collect();
+    assert_eq!(spared, [12, 13]);
+    assert_eq!(impairer.injected.corrupted, 20_000);
+}
+
 #[test]
 fn a_delay_holds_back_what_follows_on_the_link() {
     let link_only = FrameFilter::Kind(FrameKind::InfinibandLink);

@@ -16,6 +16,7 @@ struct Interface {
     resolution: u8,
     offset_seconds: i64,
     fcs_len: Option<u8>,
+    speed: Option<u64>,
 }
 
 /// Where the reader stands in a file of blocks.
@@ -120,6 +121,7 @@ impl Blocks {
             resolution: 6,
             offset_seconds: 0,
             fcs_len: None,
+            speed: None,
         };
         self.each_option(body.get(8..).unwrap_or_default(), |code, value| match code {
             option::IF_NAME => {
@@ -127,6 +129,7 @@ impl Blocks {
                 interface.name = Some(Arc::from(name.trim_end_matches('\0')));
             }
             option::IF_TSRESOL => interface.resolution = value.first().copied().unwrap_or(6),
+            option::IF_SPEED => interface.speed = self.order.u64(value, 0),
             option::IF_FCSLEN => interface.fcs_len = value.first().copied(),
             option::IF_TSOFFSET => {
                 interface.offset_seconds = self.order.u64(value, 0).unwrap_or(0) as i64;
@@ -184,6 +187,7 @@ impl Blocks {
             interface: interface.name.clone(),
             link_type: interface.link_type,
             fcs_len: interface.fcs_len,
+            speed: interface.speed,
             direction,
             wire_size,
             octets,

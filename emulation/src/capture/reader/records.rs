@@ -74,6 +74,7 @@ impl Records {
             interface: None,
             link_type: self.link_type,
             fcs_len: self.fcs_len,
+            speed: None,
             direction: None,
             wire_size: if self.is_torn { wire_size.max(length) } else { wire_size },
             octets: buffer,

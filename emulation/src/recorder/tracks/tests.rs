@@ -5,6 +5,11 @@ use crate::recorder::bins::Grid;
 use proto::counters::{Gauge, LaneCounters};
 use proto::units::Instant;
 
+/// The bin of ten picoseconds that ends at `end`.
+fn elapsed(end: u64) -> Elapsed {
+    Elapsed { length: Duration::from_ps(10), end: Instant::from_ps(end) }
+}
+
 /// A flow that has sent `sent` octets and is held to `rate`.
 fn flow(destination: u64, sent: u64, rate: u64) -> FlowReading {
     FlowReading {
@@ -34,7 +39,7 @@ fn run(flows: u64, bins: u64) -> (Vec<FlowSeries>, Vec<PoolSeries>) {
         let flows = (1..=flows).map(|n| flow(n, bin * n, n)).collect();
         let reading = DeviceReading { flows, ..DeviceReading::default() };
         let closed = grid.close(Instant::from_ps(bin * 10)).expect("time has passed");
-        tracks.take(&[reading], &closed, Duration::from_ps(10));
+        tracks.take(&[reading], &closed, elapsed(bin * 10));
     }
     let (_, flows, pools) = tracks.finish();
     (flows, pools)
@@ -68,7 +73,7 @@ fn a_lane_that_appears_later_takes_its_place_by_number() {
         let ports = vec![PortReading { lanes, ..PortReading::default() }];
         let reading = DeviceReading { ports, ..DeviceReading::default() };
         let closed = grid.close(Instant::from_ps(bin * 10)).expect("time has passed");
-        tracks.take(&[reading], &closed, Duration::from_ps(10));
+        tracks.take(&[reading], &closed, elapsed(bin * 10));
     }
     let (ports, _, _) = tracks.finish();
     let sums: Vec<(u8, u64)> = ports
@@ -77,4 +82,25 @@ fn a_lane_that_appears_later_takes_its_place_by_number() {
         .collect();
     assert_eq!(sums, [(0, 14), (1, 14), (15, 14)]);
     assert_eq!(ports[1].bins.iter().next().map(|(place, _)| place), Some(1));
+}
+
+#[test]
+fn a_gauge_closed_before_the_bin_ended_counts_at_its_level_until_then() {
+    let mut tracks = Tracks::new([(0, 1)].into_iter());
+    let mut grid = Grid::new(Duration::from_ps(10));
+    let stale = |sent| {
+        let mut flow = flow(1, sent, 500);
+        flow.ever_reacted = false;
+        flow.rate = Gauge { since: Instant::from_ps(4), integral: 2_000, max: 500, ..flow.rate };
+        flow
+    };
+    for bin in 1..=3 {
+        let reading = DeviceReading { flows: vec![stale(bin * 9)], ..DeviceReading::default() };
+        let closed = grid.close(Instant::from_ps(bin * 10)).expect("time has passed");
+        tracks.take(&[reading], &closed, elapsed(bin * 10));
+    }
+    let (_, _, pools) = tracks.finish();
+    let bins: Vec<(u64, u64)> =
+        pools[0].bins.iter().map(|(_, bin)| (bin.tx_bytes, bin.rate.mean(bin.weight_ps))).collect();
+    assert_eq!(bins, [(9, 500); 3]);
 }

@@ -163,3 +163,15 @@ fn a_storm_silences_its_peer_from_its_start_on_and_for_ever() {
     let speaks = |(_, _, control): &(usize, Instant, MacControl)| matches!(control, MacControl::Pfc(pfc) if pfc.enabled == 1 << 3 && pfc.times[3] == u16::MAX);
     assert!(pair.controls.iter().all(speaks));
 }
+
+/// A NIC that asks nobody for silence would never use it for MAC control.
+#[test]
+fn the_buffer_of_a_pfc_frame_serves_for_the_next_packet() {
+    let mut nic = Nic::new(sending(1)).unwrap();
+    let mut frame = pfc(1 << 5, 9);
+    frame.octets.reserve(4_096);
+    let buffer = frame.octets.as_ptr();
+    nic.handle_frame(PortNumber::from_index(0), frame, us(6), us(6));
+    let sent = nic.poll_transmit(us(6)).expect("it has something to send");
+    assert_eq!(sent.frame.octets.as_ptr(), buffer);
+}

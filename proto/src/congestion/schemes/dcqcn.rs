@@ -19,7 +19,7 @@
 use super::Scheme;
 use super::none::Unhurt;
 use super::params::{self, Kind, Param};
-use crate::congestion::{Notification, NotificationPoint, ParamError, Scope, Travel};
+use crate::congestion::{NotificationPoint, ParamError, Scope, TransportNote, Travel};
 use crate::frame::{FrameClass, FrameHeaders};
 use crate::ids::Ecn;
 use crate::units::{Bytes, Duration, Instant};
@@ -39,6 +39,7 @@ pub const SCHEME: Scheme = Scheme {
     source: "Zhu et al., Congestion control for large-scale RDMA deployments, SIGCOMM 2015",
     check,
     scope: |_| Scope::QueuePair,
+    reaction_points: |_| usize::MAX,
     congestion_point: |place| {
         let settings = Settings::new(&place);
         Box::new(Red::new(&settings, place.random))
@@ -123,14 +124,14 @@ impl NotificationPoint for Receiver {
         headers: &FrameHeaders,
         _: Bytes,
         now: Instant,
-    ) -> Option<Notification> {
+    ) -> Option<TransportNote> {
         let answers = headers.ecn == Ecn::CongestionExperienced
             && headers.class == FrameClass::Data
             && !headers.multicast
             && self.last.is_none_or(|last| now.since(last) >= self.interval);
         answers.then(|| {
             self.last = Some(now);
-            Notification::becn(Travel::Cnp)
+            TransportNote::becn(Travel::Cnp)
         })
     }
 }

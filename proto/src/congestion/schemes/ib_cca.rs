@@ -16,7 +16,7 @@ use super::params::{self, Kind, Param};
 use super::{Scheme, fecn_marker};
 use crate::congestion::{
     Heard, Notification, NotificationPoint, Permission, Place, ReactionPoint, ReactionState, Scope,
-    Travel,
+    TransportNote, Travel,
 };
 use crate::frame::{FrameClass, FrameHeaders};
 use crate::units::{BitRate, Bytes, Duration, Instant};
@@ -31,6 +31,7 @@ pub const SCHEME: Scheme = Scheme {
         "service-level" => Scope::ServiceLevel,
         _ => Scope::QueuePair,
     },
+    reaction_points: |_| usize::MAX,
     congestion_point: fecn_marker::congestion_point,
     notification_point: |place| {
         let travel = match params::word(place.params, "becn", "ack") {
@@ -66,9 +67,14 @@ struct Echo {
 }
 
 impl NotificationPoint for Echo {
-    fn on_receive(&mut self, headers: &FrameHeaders, _: Bytes, _: Instant) -> Option<Notification> {
+    fn on_receive(
+        &mut self,
+        headers: &FrameHeaders,
+        _: Bytes,
+        _: Instant,
+    ) -> Option<TransportNote> {
         let answers = headers.fecn && headers.class == FrameClass::Data && !headers.multicast;
-        answers.then(|| Notification::becn(self.travel))
+        answers.then(|| TransportNote::becn(self.travel))
     }
 }
 
@@ -152,7 +158,8 @@ impl Throttle {
 
 impl ReactionPoint for Throttle {
     fn on_notification(&mut self, notification: &Notification, now: Instant) -> Heard {
-        if !notification.becn {
+        let Some(note) = notification.transport() else { return Heard::Refused };
+        if !note.becn {
             return Heard::Taken;
         }
         let before = self.ccti;

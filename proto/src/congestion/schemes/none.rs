@@ -10,6 +10,7 @@ pub const SCHEME: Scheme = Scheme {
     source: "link-level flow control alone",
     check: |table| params::check(table, &[]),
     scope: |_| Scope::QueuePair,
+    reaction_points: |_| usize::MAX,
     congestion_point: |_| Box::new(Silent),
     notification_point: |_| Box::new(Silent),
     reaction_point: |place| Box::new(Unhurt::new(place.line_rate)),

@@ -1,5 +1,6 @@
 //! Parameter tables: which keys a scheme knows, what each may hold, and typed reading of them.
 
+use super::ratio::Ratio;
 use crate::congestion::ParamError;
 use crate::units::{BitRate, Bytes, Duration};
 use std::str::FromStr;
@@ -21,6 +22,8 @@ pub enum Kind {
     Integer(i64, i64),
     /// A fraction of one, in (0, 1].
     Fraction,
+    /// A gain in (0, 1], exactly: a decimal, or two whole numbers as in `"1/600000"`.
+    Gain,
     /// A number of octets with its unit: `"200 KB"`.
     Size,
     /// A length of time above zero with its unit: `"55 us"`.
@@ -39,6 +42,7 @@ impl Kind {
             (Kind::Integer(min, max), Value::Integer(n)) => (min..=max).contains(&n),
             (Kind::Fraction, Value::Float(f)) => *f > 0.0 && *f <= 1.0,
             (Kind::Fraction, Value::Integer(n)) => *n == 1,
+            (Kind::Gain, value) => Ratio::parse(value).is_some(),
             (Kind::Size, Value::String(text)) => text.parse::<Bytes>().is_ok(),
             (Kind::Time, Value::String(text)) => {
                 text.parse::<Duration>().is_ok_and(|time| time > Duration::ZERO)
@@ -61,6 +65,7 @@ impl Kind {
         match self {
             Kind::Integer(min, max) => format!("a whole number from {min} to {max}"),
             Kind::Fraction => "a fraction above 0 and up to 1".to_owned(),
+            Kind::Gain => "a gain above 0 and up to 1, such as 0.0025 or \"1/600000\"".to_owned(),
             Kind::Size => "a size with its unit, such as \"200 KB\"".to_owned(),
             Kind::Time => "a time above zero with its unit, such as \"55 us\"".to_owned(),
             Kind::Rate => "a rate with its unit, such as \"40 Mbps\"".to_owned(),
@@ -99,6 +104,11 @@ pub fn integer(table: &Table, key: &str, default: i64) -> i64 {
 /// The word at `key`, or its default.
 pub fn word<'a>(table: &'a Table, key: &str, default: &'a str) -> &'a str {
     table.get(key).and_then(Value::as_str).unwrap_or(default)
+}
+
+/// The gain at `key`, if it is there.
+pub fn gain(table: &Table, key: &str) -> Option<Ratio> {
+    Ratio::parse(table.get(key)?)
 }
 
 /// The fraction at `key` in millionths, if it is there.

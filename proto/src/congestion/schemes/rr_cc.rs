@@ -15,7 +15,7 @@ use super::params::{self, Kind, Param};
 use super::{Scheme, fecn_marker};
 use crate::congestion::{
     Heard, Notification, NotificationPoint, Periods, Permission, Place, ReactionPoint,
-    ReactionState, Scope, Travel,
+    ReactionState, Scope, TransportNote, Travel,
 };
 use crate::frame::{FrameClass, FrameHeaders};
 use crate::units::{BitRate, Bytes, Duration, Instant};
@@ -33,6 +33,7 @@ pub const SCHEME: Scheme = Scheme {
         "service-level" => Scope::ServiceLevel,
         _ => Scope::QueuePair,
     },
+    reaction_points: |_| usize::MAX,
     congestion_point: fecn_marker::congestion_point,
     notification_point: |place| Box::new(Receiver::new(&place)),
     reaction_point: |place| Box::new(Sender::new(&place)),
@@ -105,7 +106,7 @@ impl Receiver {
     }
 
     /// Ends the period that began at `began` and says what the sender is to know.
-    fn close(&mut self, began: Instant, now: Instant, closed: Closed) -> Option<Notification> {
+    fn close(&mut self, began: Instant, now: Instant, closed: Closed) -> Option<TransportNote> {
         let Count { frames, marked, octets } = std::mem::take(&mut self.count);
         self.began = Some(now);
         let elapsed = now.since(began);
@@ -119,7 +120,7 @@ impl Receiver {
             return None;
         }
         let body = Body { rate_kbps: rate / 1_000, closed, period: elapsed, frames, marked };
-        Some(Notification { travel: Travel::Cnp, becn: congested, body: body.emit() })
+        Some(TransportNote { travel: Travel::Cnp, becn: congested, body: body.emit() })
     }
 }
 
@@ -129,7 +130,7 @@ impl NotificationPoint for Receiver {
         headers: &FrameHeaders,
         size: Bytes,
         now: Instant,
-    ) -> Option<Notification> {
+    ) -> Option<TransportNote> {
         if headers.class != FrameClass::Data || headers.multicast {
             return None;
         }
@@ -148,7 +149,7 @@ impl NotificationPoint for Receiver {
         self.close(began, now, Closed::ByArrival)
     }
 
-    fn handle_timeout(&mut self, now: Instant) -> Option<Notification> {
+    fn handle_timeout(&mut self, now: Instant) -> Option<TransportNote> {
         let began = self.began?;
         if self.count.frames == 0 || now < began + self.period {
             return None;
@@ -205,12 +206,12 @@ impl Sender {
     }
 
     /// What gets through, in bit/s. `None` if the octets are nonsense.
-    fn rate_told(&self, notification: &Notification) -> Option<u64> {
-        if notification.body == [0; 16] {
+    fn rate_told(&self, note: &TransportNote) -> Option<u64> {
+        if note.body == [0; 16] {
             // A plain CNP or BECN knows no rate: what is sent now is what may get through.
             return Some(self.current);
         }
-        let rate = Body::parse(&notification.body)?.rate_kbps.checked_mul(1_000)?;
+        let rate = Body::parse(&note.body)?.rate_kbps.checked_mul(1_000)?;
         (rate > 0 && rate <= self.line_rate.get()).then_some(rate)
     }
 
@@ -223,11 +224,12 @@ impl Sender {
 
 impl ReactionPoint for Sender {
     fn on_notification(&mut self, notification: &Notification, _: Instant) -> Heard {
-        let Some(rate) = self.rate_told(notification) else { return Heard::Refused };
+        let Some(note) = notification.transport() else { return Heard::Refused };
+        let Some(rate) = self.rate_told(note) else { return Heard::Refused };
         if self.ignores {
             return Heard::Taken;
         }
-        if notification.becn {
+        if note.becn {
             self.good_news = 0;
             self.target = self.current;
             self.current = self.current.min(share(rate, self.decrease)).max(self.floor);

@@ -88,6 +88,17 @@ impl Demand {
         (xoff, xon)
     }
 
+    /// The peer knows nothing of what it was told before `at`.
+    pub(super) fn forget(&mut self, at: Instant) {
+        for priority in each(self.told) {
+            self.asked[priority].silence.end(at);
+            self.asked[priority].refresh_at = Instant::NEVER;
+            self.asked[priority].transitions += 1;
+        }
+        (self.told, self.changed_at) = (0, at);
+        self.schedule(at);
+    }
+
     fn schedule(&mut self, now: Instant) {
         let coming = each(self.told).map(|priority| self.asked[priority].refresh_at);
         self.next_refresh = coming.filter(|at| *at > now).min().unwrap_or(Instant::NEVER);

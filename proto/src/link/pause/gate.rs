@@ -88,6 +88,13 @@ impl PauseGate {
         self.timers[lane.index()].opened_at = at;
     }
 
+    /// No pause holds any more, and nothing starts before `at`.
+    pub(super) fn forget(&mut self, at: Instant) {
+        each(self.running).for_each(|priority| self.end(priority, at));
+        self.timers.iter_mut().for_each(|timer| timer.opened_at = at);
+        self.schedule();
+    }
+
     fn end(&mut self, priority: usize, at: Instant) {
         let timer = &mut self.timers[priority];
         timer.silence.end(at);

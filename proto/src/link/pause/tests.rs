@@ -94,3 +94,17 @@ fn where_nobody_pauses_nothing_is_told_and_nothing_obeyed() {
     let names: Vec<_> = named.iter().map(|(name, total)| (name.as_str(), *total)).collect();
     assert_eq!(names, [("rx_global_pause", 1), ("rx_pfc", 1), ("rx_prio3_pause", 1)]);
 }
+
+#[test]
+fn what_was_asked_before_an_outage_is_forgotten_and_what_is_still_wanted_is_told_anew() {
+    let mut flow = flow(&PauseConfig::default());
+    flow.on_pfc(&xoff(9), ns(0));
+    flow.demand(1 << 3, ns(0));
+    flow.poll_control(ns(0));
+    flow.forget(ns(100));
+    assert!(flow.may_transmit(THREE, ns(100)));
+    assert_eq!((flow.opened_at(THREE), flow.poll_timeout()), (ns(100), Instant::NEVER));
+    assert_eq!(flow.silent_for(THREE, ns(200)), Duration::from_ns(100));
+    assert_eq!(flow.control_due(ns(200)), Some(ns(100)));
+    assert_eq!(flow.poll_control(ns(200)).1, Said { xoff: 1 << 3, quanta: u16::MAX, xon: 0 });
+}

@@ -65,6 +65,8 @@ impl LinkPort {
                 counters.ctl_rx += 1
             }
         }
-        counters.notes_rx += u64::from(headers.becn);
+        // Those of receivers say it by a bit, those of switches are of no queue pair.
+        let is_message = headers.class == FrameClass::Notification && headers.queue_pair == 0;
+        counters.notes_rx += u64::from(headers.becn || is_message);
     }
 }

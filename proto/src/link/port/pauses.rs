@@ -4,7 +4,7 @@ use super::LinkPort;
 use crate::events::{Direction, EventKind, EventLog};
 use crate::ids::VirtualLane;
 use crate::link::flow::Flow;
-use crate::link::pause::{Said, each};
+use crate::link::pause::{ALL, Said, each};
 use crate::units::{Bytes, Instant};
 
 impl LinkPort {
@@ -22,6 +22,17 @@ impl LinkPort {
         {
             self.log_pause(at, priorities, EventKind::PauseExpired { priorities }, log);
             self.free_all(priorities, at, log);
+        }
+    }
+
+    /// The link has gone down or come up by `now`: no pause of before holds, and what waits does so for
+    /// the link alone.
+    pub(super) fn meet_outages(&mut self, now: Instant, log: &mut EventLog) {
+        while let Flow::Pause(pauses) = &mut self.flow
+            && let Some(at) = pauses.outages.poll_edge(now)
+        {
+            pauses.flow.forget(at);
+            self.free_all(ALL, at, log);
         }
     }
 

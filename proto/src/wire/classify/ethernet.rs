@@ -1,40 +1,58 @@
 //! What the headers of an Ethernet frame say: addresses, priority, congestion, and RoCE if it is some.
 
 use super::{Transport, priority_map::PriorityMap, transport};
-use crate::frame::{FrameHeaders, ethernet_size};
-use crate::ids::{Dscp, Ecn};
+use crate::frame::{FrameClass, FrameHeaders, ethernet_size};
+use crate::ids::{CongestionPointId, Dscp, Ecn};
 use crate::units::Bytes;
 use crate::wire::error::{ParseError, Reason};
 use crate::wire::ethernet::crc::Network;
-use crate::wire::ethernet::{Envelope, MacControl, ethertype};
+use crate::wire::ethernet::{CongestionTag, MacControl, Preface, ethertype};
 use crate::wire::infiniband::Opcode;
 use crate::wire::internet::{Ipv4View, Ipv6View};
+use crate::wire::project::{ProjectTypes, SUBTYPE_LEN, Subtype, TestFrame};
 use crate::wire::roce::Layout;
 
 /// What the headers of a frame without FCS say, to a port that tells priorities by `map`.
 ///
-/// Frames that carry no RoCE are data of queue pair 0, all behind their EtherType payload.
+/// What is behind a tag of congestion control means what it would mean without. A test frame is data
+/// of its flow: that is its queue pair, its sequence the PSN, its pattern the payload. Other frames
+/// that carry no RoCE have queue pair 0, and all behind their EtherType is payload; messages of QCN and
+/// BCN among them are notifications, whatever they say, the others data.
 ///
 /// # Errors
-/// If envelope, IP or RoCE headers are cut off or their lengths disagree with the octets; and for MAC
-/// control, which has no headers to classify and is read as [`MacControl`].
+/// If tags, IP, RoCE or test frame headers are cut off or their lengths disagree with the octets; and
+/// for MAC control, which has no headers to classify and is read as [`MacControl`].
 pub fn classify_ethernet(octets: &[u8], map: &PriorityMap) -> Result<FrameHeaders, ParseError> {
-    let envelope = Envelope::parse(octets)?;
-    if envelope.ethertype() == ethertype::MAC_CONTROL {
+    classify_ethernet_by(octets, map, &ProjectTypes::DEFAULT)
+}
+
+/// The same where frames of this project go under these `types`.
+///
+/// # Errors
+/// Those of [`classify_ethernet`].
+pub fn classify_ethernet_by(
+    octets: &[u8],
+    map: &PriorityMap,
+    types: &ProjectTypes,
+) -> Result<FrameHeaders, ParseError> {
+    let preface = Preface::parse(octets, types)?;
+    let envelope = &preface.envelope;
+    if preface.ethertype() == ethertype::MAC_CONTROL {
         let reason = Reason::Illegal("a MAC control frame has no headers to classify");
         return Err(ParseError { layer: MacControl::LAYER, offset: 12, reason });
     }
-    let begin = envelope.octets_len();
-    let layout = Layout::within(octets, envelope)?;
+    let begin = preface.octets_len();
+    let layout = Layout::behind(octets, preface)?;
     let transport = match layout {
         Some(layout) => {
             // RoCEv1 has no notification of its own: 0x81 is that of v2.
             let notification = (layout.network != Network::Global).then_some(Opcode::ROCEV2_CNP);
             transport(octets, layout.bth_at..layout.icrc_at(), notification)?
         }
-        None => Transport::opaque(octets.len() - begin),
+        None => other(preface.ethertype(), &octets[begin..], types)
+            .map_err(|error| error.within(begin))?,
     };
-    let (dscp, ecn) = differentiated(envelope.ethertype(), &octets[begin..]);
+    let (dscp, ecn) = differentiated(preface.ethertype(), &octets[begin..]);
     let pcp = envelope.tag.map(|tag| tag.priority);
     let priority = map.priority(pcp, dscp).get();
     Ok(FrameHeaders {
@@ -50,8 +68,36 @@ pub fn classify_ethernet(octets: &[u8], map: &PriorityMap) -> Result<FrameHeader
         fecn: transport.fecn,
         becn: transport.becn,
         ecn,
+        regulated_by: regulated_by(&preface),
         payload: Bytes::new(transport.payload as u64),
     })
+}
+
+/// What a frame without RoCE carries in its `body`.
+fn other(kind: u16, body: &[u8], types: &ProjectTypes) -> Result<Transport, ParseError> {
+    let opaque = Transport::opaque(body.len());
+    let notification = Transport { class: FrameClass::Notification, ..opaque };
+    if kind == ethertype::CNM {
+        return Ok(notification);
+    }
+    match types.subtype(kind, body) {
+        Some(Subtype::Bcn) => Ok(notification),
+        Some(Subtype::TestFrame) => {
+            let body = &body[SUBTYPE_LEN..];
+            let frame = TestFrame::parse(body).map_err(|error| error.within(SUBTYPE_LEN))?;
+            let (queue_pair, psn) = (frame.flow, frame.sequence);
+            Ok(Transport { queue_pair, psn, payload: body.len() - TestFrame::LEN, ..opaque })
+        }
+        Some(Subtype::RateTag) | None => Ok(opaque),
+    }
+}
+
+/// The congestion point that a rate-regulated tag names.
+fn regulated_by(preface: &Preface) -> Option<CongestionPointId> {
+    match preface.tag {
+        Some(CongestionTag::RateRegulated(tag)) => CongestionPointId::new(tag.cpid),
+        _ => None,
+    }
 }
 
 /// DSCP and ECN of an IP header, which [`Layout::within`] has seen whole.

@@ -25,6 +25,7 @@ fn the_sample_packet_is_data_with_fourteen_octets_of_payload() {
         fecn: false,
         becn: false,
         ecn: Ecn::NotCapable,
+        regulated_by: None,
         payload: Bytes::new(14),
     };
     assert_eq!(look(&LOCAL), Ok(expected));

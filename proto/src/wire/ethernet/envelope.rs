@@ -36,6 +36,18 @@ impl Envelope {
         Envelope { header, tag: Some(tag), inner_tag: self.tag }
     }
 
+    /// The same before something else.
+    pub const fn announcing(self, ethertype: u16) -> Envelope {
+        let Envelope { header, tag, inner_tag } = self;
+        match (tag, inner_tag) {
+            (_, Some(inner)) => {
+                Envelope { inner_tag: Some(VlanTag { ethertype, ..inner }), ..self }
+            }
+            (Some(tag), None) => Envelope { tag: Some(VlanTag { ethertype, ..tag }), ..self },
+            (None, None) => Envelope { header: EthernetHeader { ethertype, ..header }, ..self },
+        }
+    }
+
     /// Reads the envelope of a frame; up to two tags, a third counts as what the frame carries.
     ///
     /// # Errors

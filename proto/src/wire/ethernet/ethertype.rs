@@ -16,8 +16,10 @@ pub const CNM: u16 = 0x22e7;
 pub const CN_TAG: u16 = 0x22e9;
 /// RoCEv1: a GRH and what follows it. Source: IBTA Vol 1, annex A16.
 pub const ROCE_V1: u16 = 0x8915;
-/// This project's cable shim, under an EtherType for local experiments.
+/// This project's cable shim, under an EtherType for local experiments. Source: IEEE 802, 9.2.4.
 pub const CABLE_SHIM: u16 = 0x88b5;
+/// This project's frames, unless told otherwise: the other EtherType for local experiments.
+pub const PROJECT: u16 = 0x88b6;
 
 /// The protocol number of UDP in IPv4 and IPv6.
 pub const UDP: u8 = 17;

@@ -4,11 +4,11 @@
 //! without the header being summed again. Source: RFC 3168, 5; RFC 1624.
 
 use crate::ids::Ecn;
-use crate::wire::ethernet::Envelope;
-use crate::wire::ethernet::ethertype;
+use crate::wire::ethernet::{Preface, ethertype};
 use crate::wire::internet::checksum;
 use crate::wire::internet::ipv4::{Ipv4View, field};
 use crate::wire::internet::ipv6::Ipv6View;
+use crate::wire::project::ProjectTypes;
 
 /// Sets CE in an Ethernet frame whose IP header says that its ends would understand; returns whether
 /// the frame now carries CE.
@@ -16,9 +16,14 @@ use crate::wire::internet::ipv6::Ipv6View;
 /// False, and nothing changed, where there is no IP header or it says Not-ECT: such a frame can only
 /// be dropped. A checksum that was wrong stays wrong.
 pub fn mark_congestion(octets: &mut [u8]) -> bool {
-    let Ok(envelope) = Envelope::parse(octets) else { return false };
-    let packet = &mut octets[envelope.octets_len()..];
-    match envelope.ethertype() {
+    mark_congestion_by(octets, &ProjectTypes::DEFAULT)
+}
+
+/// The same where tags of this project go under these `types`.
+pub fn mark_congestion_by(octets: &mut [u8], types: &ProjectTypes) -> bool {
+    let Ok(preface) = Preface::parse(octets, types) else { return false };
+    let packet = &mut octets[preface.octets_len()..];
+    match preface.ethertype() {
         ethertype::IPV4 => mark_ipv4(packet),
         ethertype::IPV6 => mark_ipv6(packet),
         _ => false,

@@ -37,8 +37,15 @@ pub fn udp_checksum(octets: &[u8], layout: &Layout) -> Option<u16> {
 /// # Errors
 /// In layer "ICRC": a wrong one. In the layers of [`Layout::find`]: octets it refuses.
 pub fn verify_icrc(octets: &[u8]) -> Result<(), ParseError> {
-    let Some(layout) = Layout::find(octets)? else { return Ok(()) };
-    let (computed, present) = (icrc(octets, &layout), carried_icrc(octets, &layout));
+    Layout::find(octets)?.map_or(Ok(()), |layout| verify_icrc_at(octets, &layout))
+}
+
+/// The same of a packet whose layout is known.
+///
+/// # Errors
+/// In layer "ICRC": a wrong one.
+pub fn verify_icrc_at(octets: &[u8], layout: &Layout) -> Result<(), ParseError> {
+    let (computed, present) = (icrc(octets, layout), carried_icrc(octets, layout));
     if computed == present {
         return Ok(());
     }
@@ -52,14 +59,21 @@ pub fn verify_icrc(octets: &[u8]) -> Result<(), ParseError> {
 /// # Errors
 /// In layers "IPv4" and "UDP": a wrong one. In the layers of [`Layout::find`]: octets it refuses.
 pub fn verify_checksums(octets: &[u8]) -> Result<(), ParseError> {
-    let Some(layout) = Layout::find(octets)? else { return Ok(()) };
+    Layout::find(octets)?.map_or(Ok(()), |layout| verify_checksums_at(octets, &layout))
+}
+
+/// The same of a packet whose layout is known.
+///
+/// # Errors
+/// In layers "IPv4" and "UDP": a wrong one.
+pub fn verify_checksums_at(octets: &[u8], layout: &Layout) -> Result<(), ParseError> {
     let Some(udp_at) = layout.udp_at() else { return Ok(()) };
     if layout.network == Network::Ipv4 {
         checksum::verify_ipv4_header(&octets[layout.network_at..udp_at])
             .map_err(|error| error.within(layout.network_at))?;
     }
     let present = UdpView::new(&octets[udp_at..])?.checksum();
-    let computed = udp_checksum(octets, &layout).filter(|_| present != 0).unwrap_or(present);
+    let computed = udp_checksum(octets, layout).filter(|_| present != 0).unwrap_or(present);
     if computed == present {
         return Ok(());
     }

@@ -6,10 +6,11 @@
 
 use crate::wire::error::{ParseError, Reason};
 use crate::wire::ethernet::crc::Network;
-use crate::wire::ethernet::{Envelope, ethertype};
+use crate::wire::ethernet::{Preface, ethertype};
 use crate::wire::infiniband::envelope::ICRC_LEN;
 use crate::wire::infiniband::{Bth, Grh, GrhView};
 use crate::wire::internet::{Ipv4, Ipv4View, Ipv6, Ipv6View, Udp, UdpView};
+use crate::wire::project::ProjectTypes;
 
 /// The places of a RoCE packet's parts, counted from the first octet of the frame.
 ///
@@ -17,7 +18,7 @@ use crate::wire::internet::{Ipv4, Ipv4View, Ipv6, Ipv6View, Udp, UdpView};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// Addresses and tags.
-    pub ethernet: Envelope,
+    pub preface: Preface,
     /// What comes before the transport.
     pub network: Network,
     /// Where that begins.
@@ -36,14 +37,23 @@ impl Layout {
     /// unknown version, or a GRH before something else than a BTH.
     #[inline]
     pub fn find(octets: &[u8]) -> Result<Option<Layout>, ParseError> {
-        Layout::within(octets, Envelope::parse(octets)?)
+        Layout::find_by(octets, &ProjectTypes::DEFAULT)
     }
 
-    /// The same, of a frame whose envelope is known.
+    /// The same where tags of this project go under these `types`.
+    ///
+    /// # Errors
+    /// Those of [`Self::find`].
     #[inline]
-    pub(crate) fn within(octets: &[u8], ethernet: Envelope) -> Result<Option<Layout>, ParseError> {
-        let network_at = ethernet.octets_len();
-        let (network, found) = match ethernet.ethertype() {
+    pub fn find_by(octets: &[u8], types: &ProjectTypes) -> Result<Option<Layout>, ParseError> {
+        Layout::behind(octets, Preface::parse(octets, types)?)
+    }
+
+    /// The same, of a frame whose preface is known.
+    #[inline]
+    pub(crate) fn behind(octets: &[u8], preface: Preface) -> Result<Option<Layout>, ParseError> {
+        let network_at = preface.octets_len();
+        let (network, found) = match preface.ethertype() {
             ethertype::IPV4 => (Network::Ipv4, ipv4(octets, network_at)?),
             ethertype::IPV6 => (Network::Ipv6, ipv6(octets, network_at)?),
             ethertype::ROCE_V1 => (Network::Global, Some(global(octets, network_at)?)),
@@ -58,7 +68,7 @@ impl Layout {
         if present < ICRC_LEN {
             return Err(ParseError::short("ICRC", bth_at + Bth::LEN, ICRC_LEN, present));
         }
-        Ok(Some(Layout { ethernet, network, network_at, bth_at, end }))
+        Ok(Some(Layout { preface, network, network_at, bth_at, end }))
     }
 
     /// Where the ICRC begins.

@@ -8,7 +8,7 @@ pub use builder::{EmitError, PacketBuilder};
 
 use crate::wire::error::ParseError;
 use crate::wire::ethernet::crc::Network;
-use crate::wire::ethernet::{Envelope, ethertype};
+use crate::wire::ethernet::{CongestionTag, Envelope, Preface, ethertype};
 use crate::wire::infiniband::envelope::ICRC_LEN;
 use crate::wire::infiniband::{Grh, Transport};
 use crate::wire::internet::{Ipv4, Ipv6, Udp};
@@ -95,8 +95,10 @@ impl<'a> NetworkHeaders<'a> {
 /// A RoCE packet as found, payload borrowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet<'a> {
-    /// Addresses and tags.
+    /// Addresses and VLAN tags.
     pub ethernet: Envelope,
+    /// A tag of congestion control.
+    pub congestion_tag: Option<CongestionTag>,
     /// GRH, or IP and UDP.
     pub network: NetworkHeaders<'a>,
     /// BTH to pad.
@@ -114,20 +116,33 @@ impl<'a> Packet<'a> {
     /// # Errors
     /// Those of [`Layout::find`] and [`Transport::parse`].
     pub fn parse(octets: &'a [u8]) -> Result<Option<Packet<'a>>, ParseError> {
-        let Some(layout) = Layout::find(octets)? else { return Ok(None) };
+        let layout = Layout::find(octets)?;
+        layout.map(|layout| Packet::parse_at(octets, &layout)).transpose()
+    }
+
+    /// The same of a frame whose layout is known.
+    ///
+    /// # Errors
+    /// Those of [`Transport::parse`].
+    pub fn parse_at(octets: &'a [u8], layout: &Layout) -> Result<Packet<'a>, ParseError> {
         let (bth_at, icrc_at) = (layout.bth_at, layout.icrc_at());
-        Ok(Some(Packet {
-            ethernet: layout.ethernet,
-            network: NetworkHeaders::parse(octets, &layout)?,
+        Ok(Packet {
+            ethernet: layout.preface.envelope,
+            congestion_tag: layout.preface.tag,
+            network: NetworkHeaders::parse(octets, layout)?,
             transport: Transport::parse(&octets[bth_at..icrc_at], bth_at)?,
-            icrc: carried_icrc(octets, &layout),
+            icrc: carried_icrc(octets, layout),
             trailer: &octets[layout.end..],
-        }))
+        })
+    }
+
+    fn preface(&self) -> Preface {
+        Preface { envelope: self.ethernet, tag: self.congestion_tag }
     }
 
     /// Octets of the frame, without FCS.
     pub fn octets_len(&self) -> usize {
-        self.ethernet.octets_len()
+        self.preface().octets_len()
             + self.network.octets_len()
             + self.transport.octets_len()
             + ICRC_LEN
@@ -136,11 +151,12 @@ impl<'a> Packet<'a> {
 
     /// Replaces what `buffer` holds by the frame's octets, lengths and checks as carried.
     pub fn emit_into(&self, buffer: &mut BytesMut) {
-        let network_at = self.ethernet.octets_len();
+        let preface = self.preface();
+        let network_at = preface.octets_len();
         buffer.clear();
         buffer.reserve(self.octets_len());
         buffer.resize(network_at + self.network.octets_len(), 0);
-        self.ethernet.emit(buffer);
+        preface.emit(buffer);
         self.network.emit(&mut buffer[network_at..]);
         self.transport.append_to(buffer);
         buffer.extend_from_slice(&self.icrc.to_le_bytes());

@@ -145,7 +145,7 @@ fn watermarks_stay_until_they_are_taken_anew() {
     }
     assert_eq!(named(&memory, 0, "pg3_shared_watermark"), 8_000);
     assert_eq!(named(&memory, 0, "buffer_pool_watermark"), 10_000);
-    memory.restart_watermarks();
+    memory.clear_watermarks();
     assert_eq!(named(&memory, 0, "pg3_shared_watermark"), 0);
     assert_eq!(named(&memory, 0, "buffer_pool_watermark"), 0);
 }

@@ -65,7 +65,7 @@ pub fn config() -> SwitchConfig {
         },
         sl2vl: Vec::new(),
         scheme: SchemeConfig { kind: "none".to_owned(), params: toml::Table::new() },
-        ports: vec![PortConfig { faces_adapter: true, link, delay: Duration::from_ns(100) }; PORTS],
+        ports: vec![PortConfig::plain(true, link, Duration::from_ns(100)); PORTS],
         routes: (1..=PORTS as u16).map(route).collect(),
         multicast: Vec::new(),
         routing: RoutingConfig::default(),

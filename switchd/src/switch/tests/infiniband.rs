@@ -38,7 +38,7 @@ fn config(scheme: &str) -> SwitchConfig {
         memory: MemoryConfig::default(),
         sl2vl: vec![0; 15].into_iter().chain([15]).collect(),
         scheme: SchemeConfig { kind: scheme.to_owned(), params: toml::Table::new() },
-        ports: vec![PortConfig { faces_adapter: true, link, delay: Duration::ZERO }; PORTS],
+        ports: vec![PortConfig::plain(true, link, Duration::ZERO); PORTS],
         routes: (1..=PORTS as u16).map(route).collect(),
         routing: RoutingConfig::default(),
         watchdog: None,

@@ -3,7 +3,6 @@
 
 use super::bench::{Bench, FRAME, P3, PORTS, config, data, lossy, times};
 use proto::counters::DropReason;
-use proto::device::Device;
 use proto::frame::{Frame, FrameKind};
 use proto::link::{LinkControl, PauseConfig, PauseMode};
 use proto::units::{BitRate, Bytes, Duration};
@@ -154,7 +153,7 @@ fn watermarks_are_octets_never_fall_and_are_taken_anew_when_asked() {
     bench.run(Duration::from_us(100));
     assert!(bench.is_empty());
     assert_eq!(watermarks(&mut bench), [20, 4, 26, 26]);
-    bench.switch.restart_watermarks();
+    bench.switch.clear_watermarks();
     assert_eq!(watermarks(&mut bench), [0; 4]);
 }
 

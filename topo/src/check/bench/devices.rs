@@ -67,10 +67,7 @@ pub fn switch(ports: u8, lanes: u8) -> SwitchConfig {
         memory: MemoryConfig::default(),
         sl2vl: (0..16).map(lane).collect(),
         scheme: scheme("none"),
-        ports: vec![
-            PortConfig { faces_adapter: true, link: link(lanes), delay: Duration::ZERO };
-            usize::from(ports)
-        ],
+        ports: vec![PortConfig::plain(true, link(lanes), Duration::ZERO); usize::from(ports)],
         routes: (0..ports).map(route).collect(),
         routing: RoutingConfig::default(),
         watchdog: None,

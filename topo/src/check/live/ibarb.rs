@@ -39,7 +39,7 @@ fn pairs() -> impl Iterator<Item = (u32, u8, u8, u8)> {
 
 fn map() -> Result<Record, Failure> {
     let stage = Stage::new(&star(PORTS, "700 ms", "vls = 4", ""), "s0")?;
-    let stage = Stage { sl2vl: Some(planned_lanes(PORTS)), ..stage };
+    let stage = Stage { switch: |config| config.sl2vl = planned_lanes(PORTS), ..stage };
     let mut script = Script::default();
     for (number, from, to, level) in pairs() {
         script.at(FIRST + us(2_000) * u64::from(number), move |tester| {

@@ -85,7 +85,7 @@ fn marking() -> Result<Record, Failure> {
     overloaded(&mut script, 800);
     script.at(VICTIM.0, |tester| {
         for port in [3, 4] {
-            tester.neighbour(port).refresh = us(4_000);
+            tester.credits(port).refresh = us(4_000);
             tester.offer(port, 0, ONE_FRAME);
         }
     });

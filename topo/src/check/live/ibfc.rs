@@ -64,7 +64,7 @@ fn numbers(record: &Record, port: u8, lane: u8, from: Instant, to: Instant) -> V
 fn lossless(record: &Record) -> Result<(), Failure> {
     for (index, neighbour) in record.neighbours.iter().enumerate() {
         let port = index as u8 + 1;
-        for (lane, account) in neighbour.lanes.iter().enumerate() {
+        for (lane, account) in neighbour.lanes().iter().enumerate() {
             same(
                 format!("packets beyond the credit of port {port} VL{lane}"),
                 account.overruns,

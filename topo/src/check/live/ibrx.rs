@@ -212,7 +212,7 @@ pub fn bad_vcrc() -> Finding {
         let [first, .., last] = offers[..] else {
             return Err(Failure::Failed(format!("port {port} has said nothing of VL{lane}")));
         };
-        let sent = record.neighbours[usize::from(port) - 1].lanes[usize::from(lane)].sent;
+        let sent = record.neighbours[usize::from(port) - 1].lanes()[usize::from(lane)].sent;
         let room = (last + 4096 - sent) % 4096;
         same(format!("room offered on VL{lane} when all is quiet"), room, first)?;
     }

@@ -9,9 +9,21 @@ use emulation::driver::Report;
 use emulation::fidelity::Fidelity;
 use proto::counters::{DeviceReading, DropReason, PortReading};
 use proto::events::{DeviceEvent, EventKind};
-use proto::frame::FrameKind;
+use proto::frame::{Frame, FrameKind};
 use proto::units::{Duration, Instant};
+use proto::wire::ethernet::MacControl;
 use proto::wire::infiniband::FlowControlPacket;
+
+pub mod ethernet;
+
+/// Whether it is a packet, and not flow control of its link.
+fn is_packet(frame: &Frame) -> bool {
+    match frame.kind {
+        FrameKind::Infiniband => true,
+        FrameKind::InfinibandLink => false,
+        FrameKind::Ethernet => !MacControl::is_announced(&frame.octets),
+    }
+}
 
 /// One run of one daemon among played neighbours.
 #[derive(Debug)]
@@ -89,12 +101,12 @@ impl Record {
     /// Packets that left by `port`.
     pub fn packets(&self, port: u8) -> impl Iterator<Item = &Seen> {
         let here = self.seen.iter().filter(move |seen| seen.port == port);
-        here.filter(|seen| seen.frame.kind == FrameKind::Infiniband)
+        here.filter(|seen| is_packet(&seen.frame))
     }
 
     /// Packets that left by any port.
     pub fn all_packets(&self) -> impl Iterator<Item = &Seen> {
-        self.seen.iter().filter(|seen| seen.frame.kind == FrameKind::Infiniband)
+        self.seen.iter().filter(|seen| is_packet(&seen.frame))
     }
 
     /// Flow-control packets that left by `port` about `lane`.

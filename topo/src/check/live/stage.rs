@@ -1,6 +1,6 @@
 //! A daemon on its stage: started as in every run, its neighbours played by a tester.
 
-use super::neighbour::Neighbour;
+use super::neighbour::{Credits, Manner, Neighbour};
 use super::record::Record;
 use super::tester::{Parts, Script, Tester};
 use crate::check::case::Failure;
@@ -23,6 +23,7 @@ use proto::link::LinkControl;
 use proto::units::{BitRate, Duration, Instant};
 use std::net::{IpAddr, Ipv4Addr};
 use std::num::NonZeroU64;
+use switchd::config::SwitchConfig;
 
 /// How often a neighbour repeats its flow-control packets, of the interval that the standard allows
 /// as a maximum. Source: IBTA Vol 1, 7.9.4 (65 536 symbol times).
@@ -43,9 +44,8 @@ pub struct Stage {
     pub environment: Vec<(String, String)>,
     /// What the daemon captures.
     pub capture: Option<CapturePlan>,
-    /// The lanes of a switch's service levels by pair of ports, in place of the scenario's one map for
-    /// all.
-    pub sl2vl: Option<Vec<u8>>,
+    /// What a switch on stage is told that no scenario can say.
+    pub switch: fn(&mut SwitchConfig),
 }
 
 impl Stage {
@@ -65,7 +65,7 @@ impl Stage {
             receive_buffer: None,
             environment,
             capture: None,
-            sl2vl: None,
+            switch: |_| {},
         })
     }
 
@@ -132,13 +132,11 @@ impl Stage {
         self.record(played.map_err(died)?, device)
     }
 
-    /// What the scenario describes, but for the device's own map of service levels.
+    /// What the scenario describes, but for what a switch on stage is told besides.
     fn lab(&self) -> Lab {
         let mut lab = render(&self.scenario);
-        if let Some(map) = &self.sl2vl {
-            let switch = lab.switches.iter_mut().find(|switch| switch.name == self.device);
-            switch.expect("a case that plans lanes has a switch on stage").sl2vl = map.clone();
-        }
+        let on_stage = lab.switches.iter_mut().filter(|switch| switch.name == self.device);
+        on_stage.for_each(self.switch);
         lab
     }
 
@@ -178,8 +176,11 @@ fn neighbours(lab: &Lab, device: usize) -> Result<Vec<(u32, SendingEnd, Neighbou
         None => &lab.nics[device].link,
         Some(switch) => &lab.switches[switch].ports[0].link,
     };
-    let LinkControl::Credits(credits) = &link.control else {
-        return Err("a neighbour speaks of credits alone".to_owned().into());
+    let manner = |rate: BitRate| match &link.control {
+        LinkControl::Credits(credits) => {
+            Manner::Credits(Credits::new(credits.data_lanes, refresh(rate, credits.lanes)))
+        }
+        LinkControl::Pause(_) => Manner::Mute,
     };
     let wiring = &lab.fabric.wiring;
     let mut all = Vec::new();
@@ -190,8 +191,7 @@ fn neighbours(lab: &Lab, device: usize) -> Result<Vec<(u32, SendingEnd, Neighbou
             _ => continue,
         };
         let rate = lab.fabric.line_rate(own)?;
-        let neighbour = Neighbour::new(credits.data_lanes, rate, refresh(rate, credits.lanes));
-        all.push((own.port, (id as u32, end, neighbour)));
+        all.push((own.port, (id as u32, end, Neighbour::new(rate, manner(rate)))));
     }
     all.sort_by_key(|(port, _)| *port);
     Ok(all.into_iter().map(|(_, neighbour)| neighbour).collect())

@@ -6,7 +6,7 @@
 //! the daemon sees does not depend on when this thread was woken. What comes out is kept with its
 //! stamp and with the moment it was read.
 
-use super::neighbour::{Neighbour, Voice};
+use super::neighbour::Neighbour;
 use cable::Cable;
 use emulation::cable::datagram::{DatagramSocket, Peer};
 use emulation::cable::exchange::ExchangeReport;
@@ -22,6 +22,8 @@ use proto::units::Instant;
 use std::os::fd::AsFd;
 
 mod cable;
+mod ethernet;
+mod infiniband;
 mod script;
 
 pub use cable::Label;
@@ -145,8 +147,7 @@ impl Tester {
     /// One record on the line to `port`, in a datagram of its own.
     pub fn put(&mut self, port: u8, kind: FrameKind, octets: &[u8], label: Label) {
         let index = usize::from(port) - 1;
-        let on_line = if kind == FrameKind::InfinibandLink { 8 } else { octets.len() };
-        let leaves = self.parts.neighbours[index].2.occupy(on_line, self.now);
+        let leaves = self.parts.neighbours[index].2.occupy(kind, octets, self.now);
         let cable = &mut self.cables[index];
         let shim = cable.shim(kind, octets, label, leaves, self.parts.epoch);
         let record = [&shim.emit()[..], octets].concat();
@@ -172,11 +173,7 @@ impl Tester {
                     let Some(index) = index else { return };
                     let at =
                         Instant::ZERO + accepted.arrived.since(Instant::ZERO + cables[index].delay);
-                    let neighbour = &mut neighbours[index].2;
-                    if neighbour.hear(accepted.frame.kind, &accepted.frame.octets) {
-                        // Somebody new is there: what there is to say is said again, now.
-                        neighbour.due = Instant::ZERO;
-                    }
+                    neighbours[index].2.hear(accepted.frame.kind, &accepted.frame.octets);
                     let port = index as u8 + 1;
                     seen.push(Seen { port, at, heard, frame: accepted.frame });
                 });
@@ -187,20 +184,12 @@ impl Tester {
         }
     }
 
-    /// The flow-control packets that are due at `now`.
+    /// What neighbours say by themselves and is due at `now`.
     fn refresh(&mut self, now: Instant) {
-        for index in 0..self.cables.len() {
-            let port = index as u8 + 1;
-            let neighbour = self.neighbour(port);
-            if neighbour.voice == Voice::Silent || neighbour.due > now {
-                continue;
-            }
-            neighbour.due = now + neighbour.refresh;
-            self.now = now;
-            for lane in 0..self.neighbour(port).lanes.len() as u8 {
-                if self.neighbour(port).lanes[usize::from(lane)].speaks {
-                    self.say(port, lane);
-                }
+        for port in 1..=self.cables.len() as u8 {
+            for (kind, octets) in self.neighbour(port).words(now) {
+                self.now = now;
+                self.put(port, kind, &octets, self.label());
             }
         }
     }
@@ -224,9 +213,7 @@ impl Tester {
     /// When there is something to do next, if the next step is at `step`. Units: wall nanoseconds.
     fn next_ns(&self, step: Instant) -> u64 {
         let clock = &self.parts.clock;
-        let refreshes = self.parts.neighbours.iter().filter_map(|(_, _, neighbour)| {
-            (neighbour.voice != Voice::Silent).then_some(neighbour.due)
-        });
+        let refreshes = self.parts.neighbours.iter().map(|(.., neighbour)| neighbour.due());
         let lines = self.cables.iter().zip(&self.parts.neighbours);
         let lines = lines.filter_map(|(cable, (.., neighbour))| {
             let (earliest, next) = cable.waiting.front()?;

@@ -42,6 +42,11 @@ fn of_frames_that_control() {
         r#""mac_control": {"enbv": 8, "pause_time_c3": 7}"#,
         r#""cnm": {"qfb": 3, "cpid": "0x0102030405060708", "qoffset": -1, "qdelta": 2,
             "encap_dst": "02:00:00:00:00:03"}, "payload": "0011223344556677""#,
+        r#""bcn": {"cpid": "0x0102030405060708", "qoffset": -1, "qdelta": 2, "stop": 1},
+            "payload": "0011223344556677""#,
+        r#""cn_tag": {"flow_id": 7}, "test_frame": {"flow": 1}, "payload": "0102""#,
+        r#""rate_tag": {"cpid": "0x0102030405060708"}, "test_frame": {"flow": 1},
+            "payload": "0102""#,
     ] {
         let text = format!("{{{addresses}, {control}}}").replace('\n', " ");
         let frame = encode(&text).unwrap_or_else(|fault| panic!("{fault}\n{text}"));

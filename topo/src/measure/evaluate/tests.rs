@@ -119,6 +119,7 @@ fn recordings(late: u64, at_edges: &[(u64, DeviceReading)]) -> Vec<Recording> {
         flows: vec![],
         pools: vec![],
         events: EventLog::default(),
+        holds: Default::default(),
         capture: None,
     };
     let edges =

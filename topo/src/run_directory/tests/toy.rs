@@ -126,6 +126,7 @@ impl Device for Adapter {
         reading.ports = vec![PortReading {
             lanes: vec![LaneReading { tc: 0, counters }],
             drops,
+            named: vec![("rx_prio3_pause".to_owned(), self.now / 1_000)],
             ..Default::default()
         }];
         reading.flows = vec![self.flow()];

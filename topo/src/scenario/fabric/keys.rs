@@ -41,6 +41,13 @@ pub static KEYS: KeyTable = KeyTable {
             about: "largest payload of one packet",
         },
         Key {
+            name: "frame",
+            kind: Kind::Octets,
+            need: Need::Optional,
+            about: "a full data frame, DA to FCS, where it is no RoCEv2 packet with one MTU of payload; \
+                    `mtu` as a time and as a size is one such frame; Ethernet only",
+        },
+        Key {
             name: "link",
             kind: Kind::Table(&link::KEYS),
             need: Need::Default("{}"),

@@ -119,7 +119,7 @@ static INFINIBAND: [Key; 1] = [Key {
     about: "what a congestion notification packet carries after its BTH",
 }];
 
-static ETHERNET: [Key; 5] = [
+static ETHERNET: [Key; 6] = [
     Key {
         name: "roce",
         kind: Kind::Word(|| words(&VERSIONS)),
@@ -138,6 +138,12 @@ static ETHERNET: [Key; 5] = [
         kind: Kind::Whole(0, 63),
         need: Need::Default("48"),
         about: "DSCP of congestion notifications",
+    },
+    Key {
+        name: "cn_tags",
+        kind: Kind::Flag,
+        need: Need::Default("false"),
+        about: "frames from a rate limiter have a CN-TAG with its number as flow id (802.1Qau)",
     },
     Key {
         name: "drain",
@@ -250,6 +256,7 @@ fn roce(fields: &Fields<'_>, problems: &mut Problems) -> Option<RoceConfig> {
         version: fields.word("roce", &VERSIONS)?,
         dscp,
         cnp_dscp: Dscp::truncate(fields.whole("cnp_dscp")?),
+        cn_tags: fields.flag("cn_tags"),
         drain: None,
         storm: None,
     })

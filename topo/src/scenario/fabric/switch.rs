@@ -4,10 +4,14 @@ use crate::frames::TECHNOLOGIES;
 use crate::keyfile::fields::Fields;
 use crate::keyfile::keys::{Key, KeyTable, Kind, Need, Variants, words};
 use crate::keyfile::problem::{Complaint, Problems};
+use crate::scenario::fabric::domain;
+use crate::topology::Topology;
 use emulation::capture::Technology;
-use proto::units::{Bytes, Duration};
+use emulation::wiring::End;
+use proto::units::{Bytes, Duration, Instant};
 use switchd::config::{
-    MemoryConfig, PoolConfig, Read, RoutingConfig, StormAction, Threshold, WatchdogConfig,
+    MemoryConfig, PoolConfig, Read, RoutingConfig, ServiceConfig, StormAction, Threshold,
+    WatchdogConfig,
 };
 use switchd::memory::models;
 
@@ -60,7 +64,7 @@ pub static KEYS: KeyTable = KeyTable {
     open: false,
 };
 
-static ETHERNET: [Key; 5] = [
+static ETHERNET: [Key; 7] = [
     Key {
         name: "headroom",
         kind: Kind::Size,
@@ -93,7 +97,51 @@ static ETHERNET: [Key; 5] = [
         need: Need::Default("{}"),
         about: "the MAC table",
     },
+    Key {
+        name: "cn",
+        kind: Kind::Table(&domain::KEYS),
+        need: Need::Optional,
+        about: "the domain of congestion notification; if left out all priorities are in it",
+    },
+    Key {
+        name: "service",
+        kind: Kind::Tables(&SERVICE),
+        need: Need::Default("[]"),
+        about: "outputs that serve their data slower than their line: hot spots that a port makes",
+    },
 ];
+
+static SERVICE: KeyTable = KeyTable {
+    about: "an output that serves its data slower than its line",
+    keys: &[
+        Key {
+            name: "at",
+            kind: Kind::Either(&[Kind::Text, Kind::List(&Kind::Text)]),
+            need: Need::Required,
+            about: "which ports of switches, \"s0:1\"",
+        },
+        Key {
+            name: "rate",
+            kind: Kind::Rate,
+            need: Need::Required,
+            about: "the rate of its data frames, DA to FCS",
+        },
+        Key {
+            name: "start",
+            kind: Kind::Time,
+            need: Need::Default("\"0 mtu\""),
+            about: "from when on",
+        },
+        Key {
+            name: "stop",
+            kind: Kind::Span,
+            need: Need::Optional,
+            about: "up to when; to the end of the run if left out",
+        },
+    ],
+    variants: None,
+    open: false,
+};
 
 static POOL: KeyTable = KeyTable {
     about: "one memory for all ports",
@@ -244,6 +292,35 @@ pub fn read(
             None => None,
         },
     })
+}
+
+/// Reads `fabric.switch.service`.
+pub fn read_services(
+    fields: &Fields<'_>,
+    topology: &Topology,
+    problems: &mut Problems,
+) -> Vec<(End, ServiceConfig)> {
+    let mut services = Vec::new();
+    for service in fields.tables("service") {
+        let (Some(rate), Some(start)) = (service.rate("rate"), service.instant("start")) else {
+            continue;
+        };
+        let stop = service.instant("stop").unwrap_or(Instant::NEVER);
+        if start >= stop {
+            let complaint = Complaint::new("it stops before it starts", "start before stop");
+            service.report(problems, "stop", complaint);
+        }
+        for (text, place) in service.texts("at") {
+            match domain::switch_ports(topology, text) {
+                Ok(ends) => {
+                    let config = ServiceConfig { rate, start, stop };
+                    services.extend(ends.into_iter().map(|end| (end, config)));
+                }
+                Err(complaint) => problems.report(place, format!("{}.at", service.path), complaint),
+            }
+        }
+    }
+    services
 }
 
 fn read_pool(fields: &Fields<'_>) -> Option<PoolConfig> {

@@ -9,8 +9,9 @@
 //!            Kmin       Kmax
 //! ```
 //!
-//! Only data whose ends would understand is marked: CNPs and acknowledgements never are. Source: the
-//! public ns-3 model, `ShouldSendCN`; RFC 3168, 5 (who may be marked).
+//! What says that its ends understand is marked, acknowledgements too: a switch does not look behind the
+//! IP header for that. CNPs alone are left as they are, though adapters exist that send them capable.
+//! Source: the public ns-3 model, `ShouldSendCN`; RFC 3168, 5 (who may be marked).
 
 use super::profile::Settings;
 use crate::congestion::{CongestionPoint, Marking, QueueSample};
@@ -56,7 +57,7 @@ impl Red {
     }
 
     fn judge(&mut self, headers: &FrameHeaders, queue: Bytes) -> Marking {
-        let markable = headers.class == FrameClass::Data
+        let markable = headers.class != FrameClass::Notification
             && matches!(headers.ecn, Ecn::Capable0 | Ecn::Capable1);
         if !markable || queue <= self.kmin {
             return Marking::Pass;

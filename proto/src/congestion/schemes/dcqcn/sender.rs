@@ -174,7 +174,7 @@ fn share(rate: u64, share: u64) -> u64 {
 
 impl ReactionPoint for Sender {
     fn on_notification(&mut self, notification: &Notification, now: Instant) -> Heard {
-        if !notification.becn {
+        if !notification.transport().is_some_and(|note| note.becn) {
             return Heard::Refused;
         }
         self.catch_up(now);

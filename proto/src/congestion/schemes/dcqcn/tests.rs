@@ -2,7 +2,7 @@
 
 use super::profile::{ClampTarget, Cut, Hyper, ONE};
 use super::*;
-use crate::congestion::Place;
+use crate::congestion::{Notification, Place};
 use crate::ids::PortNumber;
 use crate::random::Random;
 use crate::units::BitRate;
@@ -26,6 +26,7 @@ pub fn place(params: &Table, gbps: u64) -> Place<'_> {
         buffer: Bytes::new(64 << 10),
         port: PortNumber::from_index(0),
         faces_adapter: false,
+        congestion_point: None,
         random: Random::stream(1, "h0", "test"),
     }
 }
@@ -52,6 +53,7 @@ pub fn frame(class: FrameClass, ecn: Ecn) -> FrameHeaders {
         fecn: false,
         becn: false,
         ecn,
+        regulated_by: None,
         multicast: false,
     }
 }
@@ -84,7 +86,7 @@ fn a_mark_after_a_quiet_time_is_answered_at_once_and_starts_an_interval() {
 fn the_answer_is_a_packet_of_its_own_with_nothing_but_becn() {
     let mut receiver = Receiver::new(Duration::from_us(50));
     let told = receiver.on_receive(&marked(), FRAME, us(0));
-    assert_eq!(told, Some(Notification { travel: Travel::Cnp, becn: true, body: [0; 16] }));
+    assert_eq!(told, Some(TransportNote { travel: Travel::Cnp, becn: true, body: [0; 16] }));
     assert_eq!(receiver.poll_timeout(), None);
 }
 

@@ -17,6 +17,7 @@ fn place(params: &Table) -> Place<'_> {
         buffer: Bytes::new(36 * 2112),
         port: PortNumber::from_index(0),
         faces_adapter: false,
+        congestion_point: None,
         random: Random::stream(1, "leaf0", "marker"),
     }
 }
@@ -41,6 +42,7 @@ fn data() -> FrameHeaders {
         fecn: false,
         becn: false,
         ecn: Ecn::NotCapable,
+        regulated_by: None,
         payload: Bytes::new(2048),
     }
 }

@@ -18,6 +18,7 @@ fn place(params: &Table) -> Place<'_> {
         buffer: Bytes::new(64 << 10),
         port: PortNumber::from_index(0),
         faces_adapter: false,
+        congestion_point: None,
         random: Random::stream(1, "h0", "test"),
     }
 }
@@ -40,12 +41,13 @@ fn data(fecn: bool) -> FrameHeaders {
         fecn,
         becn: false,
         ecn: Ecn::NotCapable,
+        regulated_by: None,
         multicast: false,
     }
 }
 
 /// A frame every `gap` τ, `marked` of ten of them marked, for `taus`; what was told.
-fn receive(gap: u64, marked: u64, taus: u64) -> Vec<(Notification, Body)> {
+fn receive(gap: u64, marked: u64, taus: u64) -> Vec<(TransportNote, Body)> {
     let params = Table::new();
     let mut receiver = Receiver::new(&place(&params));
     let mut told = Vec::new();
@@ -56,7 +58,7 @@ fn receive(gap: u64, marked: u64, taus: u64) -> Vec<(Notification, Body)> {
         }
         told.extend(receiver.on_receive(&data(n % 10 < marked), FRAME, now));
     }
-    let body = |note: Notification| (note, Body::parse(&note.body).expect("our own octets"));
+    let body = |note: TransportNote| (note, Body::parse(&note.body).expect("our own octets"));
     told.into_iter().map(body).collect()
 }
 
@@ -113,25 +115,25 @@ fn sender() -> Sender {
     Sender::new(&place(&Table::new()))
 }
 
-fn note(becn: bool, rate_kbps: u64) -> Notification {
+fn note(becn: bool, rate_kbps: u64) -> TransportNote {
     let closed = Closed::ByArrival;
     let body = Body { rate_kbps, closed, period: TAU * 16, frames: 16, marked: 0 };
-    Notification { travel: Travel::Cnp, becn, body: body.emit() }
+    TransportNote { travel: Travel::Cnp, becn, body: body.emit() }
 }
 
 #[test]
 fn becn_brings_a_sender_to_what_got_through_and_the_third_good_news_lets_it_grow() {
     let mut sender = sender();
-    sender.on_notification(&note(true, 1_000_000), at(0));
+    sender.on_notification(&note(true, 1_000_000).into(), at(0));
     assert_eq!((sender.current, sender.target), (930_000_000, LINE));
     for _ in 0..2 {
-        sender.on_notification(&note(false, 900_000), at(0));
+        sender.on_notification(&note(false, 900_000).into(), at(0));
     }
     assert_eq!((sender.current, sender.target), (6_232_500_000, LINE), "half of the way, twice");
-    sender.on_notification(&note(true, 5_000_000), at(0));
+    sender.on_notification(&note(true, 5_000_000).into(), at(0));
     assert_eq!((sender.current, sender.target), (4_650_000_000, 6_232_500_000));
     for _ in 0..3 {
-        sender.on_notification(&note(false, 4_000_000), at(0));
+        sender.on_notification(&note(false, 4_000_000).into(), at(0));
     }
     assert_eq!(sender.target, 6_232_500_000 + 96_000_000, "R_AI is 1.2 % of the line");
 }
@@ -139,19 +141,19 @@ fn becn_brings_a_sender_to_what_got_through_and_the_third_good_news_lets_it_grow
 #[test]
 fn a_becn_never_raises_a_rate_and_the_floor_holds() {
     let mut sender = sender();
-    sender.on_notification(&note(true, 1_000), at(0));
+    sender.on_notification(&note(true, 1_000).into(), at(0));
     assert_eq!(sender.current, LINE / 1_000);
-    sender.on_notification(&note(true, 4_000_000), at(0));
+    sender.on_notification(&note(true, 4_000_000).into(), at(0));
     assert_eq!(sender.current, LINE / 1_000);
 }
 
 #[test]
 fn good_news_alone_brings_a_sender_back_to_its_line() {
     let mut sender = sender();
-    sender.on_notification(&note(true, 1_000_000), at(0));
+    sender.on_notification(&note(true, 1_000_000).into(), at(0));
     assert!(!sender.is_released());
     for _ in 0..60 {
-        sender.on_notification(&note(false, 900_000), at(0));
+        sender.on_notification(&note(false, 900_000).into(), at(0));
     }
     assert!(sender.is_released());
     assert_eq!(sender.gap_after(FRAME), Duration::ZERO);
@@ -169,10 +171,10 @@ fn nonsense_changes_nothing_and_is_refused() {
     none.body[4..8].fill(0);
     bad.push(none);
     let mut sender = sender();
-    sender.on_notification(&note(true, 1_000_000), at(0));
+    sender.on_notification(&note(true, 1_000_000).into(), at(0));
     let before = (sender.current, sender.target, sender.good_news);
     for note in bad {
-        assert_eq!(sender.on_notification(&note, at(0)), Heard::Refused);
+        assert_eq!(sender.on_notification(&note.into(), at(0)), Heard::Refused);
         assert_eq!((sender.current, sender.target, sender.good_news), before);
     }
 }
@@ -187,7 +189,7 @@ fn a_plain_becn_counts_as_what_is_sent_now() {
 #[test]
 fn the_gap_makes_the_rate() {
     let mut sender = sender();
-    sender.on_notification(&note(true, 4_000_000), at(0));
+    sender.on_notification(&note(true, 4_000_000).into(), at(0));
     sender.current = LINE / 4;
     assert_eq!(sender.gap_after(FRAME), TAU * 3);
     assert_eq!(sender.may_send_at(Some(at(7))), Permission::At(at(10)));

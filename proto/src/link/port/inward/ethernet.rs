@@ -12,12 +12,12 @@ use crate::ids::VirtualLane;
 use crate::link::flow::Flow;
 use crate::link::port::LinkPort;
 use crate::units::Instant;
-use crate::wire::classify::classify_ethernet;
+use crate::wire::classify::classify_ethernet_by;
 use crate::wire::ethernet::{EthernetHeader, MacAddress, MacControl};
 
-/// Two tags, IPv6, UDP, BTH, the longest extended headers, ICRC and FCS around a payload: what a
-/// frame may have beyond its MTU.
-const HEADERS_MAX: u64 = 22 + 40 + 8 + 12 + 28 + 4 + 4;
+/// Two VLAN tags, a rate-regulated tag, IPv6, UDP, BTH, the longest extended headers, ICRC and FCS
+/// around a payload: what a frame may have beyond its MTU.
+const HEADERS_MAX: u64 = 22 + 16 + 40 + 8 + 12 + 28 + 4 + 4;
 
 impl LinkPort {
     /// A frame of Ethernet.
@@ -30,13 +30,16 @@ impl LinkPort {
         let Flow::Pause(pauses) = &self.flow else {
             unreachable!("frames of Ethernet are for ports with pause")
         };
+        if pauses.outages.is_down() {
+            return Err((DropReason::LinkState, 0));
+        }
         if MacControl::is_announced(&frame.octets) {
             return self.receive_mac_control(frame, arrived, log);
         }
         if frame.integrity == Integrity::Aborted {
             return Err((DropReason::Aborted, 0));
         }
-        let headers = classify_ethernet(&frame.octets, &pauses.priorities)
+        let headers = classify_ethernet_by(&frame.octets, &pauses.priorities, &pauses.project)
             .map_err(|error| (error.drop_reason(), 0))?;
         if headers.payload > self.mtu || headers.size.get() > self.mtu.get() + HEADERS_MAX {
             return Err((DropReason::Mtu, headers.lane));

@@ -5,9 +5,12 @@ use crate::counters::DropReason;
 use crate::frame::{FrameClass, FrameKind};
 use crate::ids::Priority;
 use crate::wire::classify::classify;
-use crate::wire::ethernet::{MacAddress, Pause};
+use crate::wire::ethernet::{CnTag, CongestionTag, MacAddress, Pause, congestion_tag};
 use crate::wire::infiniband::samples::payloads;
+use crate::wire::internet::mark_congestion;
+use crate::wire::project::RateTag;
 use crate::wire::roce::Packet;
+use crate::wire::roce::checks::{verify_checksums, verify_icrc};
 use crate::wire::roce::samples::{self, build, builders, octets};
 use proptest::prelude::*;
 
@@ -30,6 +33,7 @@ fn a_tagged_send_is_data_of_the_tags_priority() {
         fecn: false,
         becn: false,
         ecn: Ecn::Capable0,
+        regulated_by: None,
         payload: Bytes::new(16),
     };
     assert_eq!(look(&octets(samples::SEND)), Ok(expected));
@@ -105,7 +109,74 @@ fn what_is_wrong_is_counted_under_its_reason() {
     assert_eq!(look(&[0; 13]).expect_err("too short").drop_reason(), DropReason::Malformed);
 }
 
+/// A frame of the project behind a VLAN tag of priority 6.
+fn of_the_project(body: &[u8]) -> Vec<u8> {
+    let preface = [&[2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 5][..], &[0x81, 0, 0xc0, 0, 0x88, 0xb6]];
+    [&preface.concat()[..], body].concat()
+}
+
+#[test]
+fn a_test_frame_is_data_of_its_flow() {
+    let frame = TestFrame { flow: 0x0102_0304, sequence: 9, ..TestFrame::default() };
+    let octets = of_the_project(&[&[1][..], &frame.to_octets(), &[0; 40]].concat());
+    let headers = look(&octets).expect("a frame");
+    assert_eq!((headers.class, headers.lane), (FrameClass::Data, 6));
+    assert_eq!((headers.queue_pair, headers.psn), (0x0102_0304, 9));
+    assert_eq!((headers.payload, headers.size.get()), (Bytes::new(40), 18 + 18 + 40 + 4));
+    for present in 19..18 + 18 {
+        let refused = look(&octets[..present]).expect_err("cut off");
+        assert_eq!((refused.layer, refused.offset), ("test frame", 19));
+    }
+}
+
+#[test]
+fn messages_of_congestion_points_are_notifications() {
+    let bcn = of_the_project(&[2; 60]);
+    let mut cnm = bcn.clone();
+    cnm[16..18].copy_from_slice(&ethertype::CNM.to_be_bytes());
+    let mut unknown = bcn.clone();
+    unknown[18] = 9;
+    for (octets, class) in [
+        (bcn, FrameClass::Notification),
+        (cnm, FrameClass::Notification),
+        (unknown, FrameClass::Data),
+    ] {
+        let headers = look(&octets).expect("a frame");
+        assert_eq!((headers.class, headers.payload), (class, Bytes::new(60)));
+        assert_eq!((headers.queue_pair, headers.lane), (0, 6));
+    }
+}
+
+#[test]
+fn mac_control_behind_a_tag_is_refused_as_such() {
+    let octets = of_the_project(&[&[3][..], &[0; 13], &[0x88, 0x08], &[0; 40]].concat());
+    assert_eq!(look(&octets).expect_err("tagged").layer, MacControl::LAYER);
+}
+
 proptest! {
+    #[test]
+    fn a_tag_changes_the_size_and_by_whom_a_frame_is_regulated(
+        builder in builders(), payload in payloads(), flow_id: u16, regulated in any::<(u64, u32)>(),
+    ) {
+        let before = build(&builder, &payload);
+        let (cpid, timestamp) = regulated;
+        let cn = CongestionTag::Cn(CnTag { flow_id, ethertype: 0 });
+        let regulated = RateTag { cpid, timestamp, ..RateTag::default() };
+        let by = CongestionPointId::new(cpid);
+        for (tag, regulated_by) in [(cn, None), (CongestionTag::RateRegulated(regulated), by)] {
+            let mut octets = before.clone();
+            congestion_tag::insert(&mut octets, tag, &ProjectTypes::DEFAULT)?;
+            let plain = look(&before)?;
+            let size = Bytes::new((octets.len() as u64 + 4).max(64));
+            prop_assert_eq!(look(&octets)?, FrameHeaders { size, regulated_by, ..plain });
+            let marked = mark_congestion(&mut octets);
+            prop_assert_eq!(marked, plain.ecn.is_capable());
+            prop_assert_eq!((verify_icrc(&octets), verify_checksums(&octets)), (Ok(()), Ok(())));
+            let whole = Packet::parse(&octets)?.expect("RoCE");
+            prop_assert_eq!(whole.to_octets(), octets);
+        }
+    }
+
     #[test]
     fn it_says_what_the_whole_packet_says(builder in builders(), payload in payloads()) {
         let octets = build(&builder, &payload);
@@ -123,7 +194,7 @@ proptest! {
     #[test]
     fn it_never_panics(
         octets in prop::collection::vec(any::<u8>(), 0..100),
-        kind in prop::sample::select(&[0x0800u16, 0x86dd, 0x8915, 0x8100, 0x8808]),
+        kind in prop::sample::select(&[0x0800u16, 0x86dd, 0x8915, 0x8100, 0x8808, 0x22e9, 0x88b6]),
     ) {
         let mut octets = octets;
         let _ = look(&octets);

@@ -5,7 +5,7 @@
 
 use crate::wire::ethernet::crc::Network;
 use crate::wire::ethernet::envelope::LEAST;
-use crate::wire::ethernet::{Envelope, MacAddress, VlanTag};
+use crate::wire::ethernet::{Envelope, MacAddress, Preface, VlanTag};
 use crate::wire::infiniband::envelope::{ICRC_LEN, WORD};
 use crate::wire::infiniband::{Bth, ExtendedHeaders, Grh, Opcode};
 use crate::wire::internet::{Ipv4, Ipv6, Udp, checksum};
@@ -97,7 +97,8 @@ impl PacketBuilder<'_> {
         Bth { pad_count, ..self.bth }.emit(&mut octets[bth_at..]);
         self.extended.emit(&mut octets[bth_at + Bth::LEN..]);
         fill(&mut octets[payload_at..payload_at + payload_length]);
-        let layout = Layout { ethernet, network: network.network(), network_at, bth_at, end };
+        let (preface, network) = (Preface::untagged(ethernet), network.network());
+        let layout = Layout { preface, network, network_at, bth_at, end };
         self.write_checks(octets, &layout);
         Ok(())
     }

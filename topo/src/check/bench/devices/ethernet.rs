@@ -66,7 +66,7 @@ pub fn switch(ports: u8) -> SwitchConfig {
     let port = |number: u16| {
         let address = plan::mac(Lid::new(100 + number));
         let link = link(PauseConfig { address, ..pause() });
-        PortConfig { faces_adapter: true, link, delay: Duration::ZERO }
+        PortConfig::plain(true, link, Duration::ZERO)
     };
     let route = |number: u16| {
         let lid = Lid::new(number);

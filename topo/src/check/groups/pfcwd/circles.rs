@@ -9,12 +9,25 @@ use std::fmt::Write;
 use std::path::Path;
 
 /// The outputs that wait for each other, each for the next.
-const CIRCLE: [&str; 3] = ["s0:3", "s1:3", "s2:3"];
+pub const CIRCLE: [&str; 3] = ["s0:3", "s1:3", "s2:3"];
 
 /// Three switches, two adapters each; what is for adapters elsewhere goes on by port 3, and both
 /// adapters of a switch send to the one two switches on: two thirds of what each switch takes over from
 /// the one before it has to go further.
 fn ring(pause: &str, rest: &str) -> String {
+    let run = "duration = \"4 ms\", backend = \"virtual\", sample = \"50 us\"";
+    scenario(run, pause, &format!("headroom = \"20 KB\"\n{rest}"))
+}
+
+/// The same for live runs: little memory, so that the circle closes soon, and room for what comes while
+/// a host stands still for 40 ms at 4000 times slowed.
+pub fn live_ring(rest: &str) -> String {
+    let run = "seed = 7, duration = \"1 ms\", backend = \"udp\", sample = \"20 us\"";
+    let room = "headroom = \"120 KB\"\njitter = \"10 us\"\npool = { threshold = \"40 KB\" }\n";
+    scenario(run, "pfc", &format!("{room}{rest}"))
+}
+
+fn scenario(run: &str, pause: &str, rest: &str) -> String {
     let (mut nodes, mut links, mut routes, mut traffic) = Default::default();
     let parts: [&mut String; 4] = [&mut nodes, &mut links, &mut routes, &mut traffic];
     let [nodes, links, routes, traffic] = parts;
@@ -45,11 +58,11 @@ fn ring(pause: &str, rest: &str) -> String {
     }
     format!(
         "schema = 1\nname = \"ring\"\nsource = \"conformance\"\n\
-         run = {{ duration = \"4 ms\", backend = \"virtual\", sample = \"50 us\" }}\n\
+         run = {{ {run} }}\n\
          [fabric]\ntechnology = \"ethernet\"\nmtu = \"1024 B\"\n\
          link = {{ rate = \"40 Gbps\", delay = \"100 ns\", pause = \"{pause}\" }}\n\
          nodes = [\n{nodes}]\nlinks = [\n{links}]\n{routes}\
-         [fabric.switch]\nmemory = \"shared-pool\"\nheadroom = \"20 KB\"\n{rest}\
+         [fabric.switch]\nmemory = \"shared-pool\"\n{rest}\
          [scheme]\nkind = \"none\"\n{traffic}"
     )
 }
@@ -73,6 +86,15 @@ pub fn found_before_start() -> Finding {
     let lossy = read(&ring("none", ""))?;
     same("warnings where nobody pauses", lossy.warnings.len(), 0)?;
     Ok(format!("{expected}; nothing where all go the short way or nobody pauses"))
+}
+
+/// PFCWD-09, of a run with daemons: the file is looked at before any is started.
+pub fn found_before_start_live() -> Finding {
+    let scenario = read(&live_ring(""))?;
+    let told: Vec<_> = scenario.warnings.iter().map(|warning| warning.message.as_str()).collect();
+    let expected = format!("paused buffers can wait in a circle: {}", CIRCLE.join(" → "));
+    ensure(told == [expected.as_str()], || format!("told are {told:?}, expected {expected:?}"))?;
+    Ok(format!("{expected}; told before a daemon is started"))
 }
 
 /// PFCWD-10.

@@ -1,14 +1,15 @@
-//! PFCWD-01 to PFCWD-03 and PFCWD-05 to PFCWD-07: pauses without end, and what is done about them.
+//! PFCWD-01 to PFCWD-03 and PFCWD-05 to PFCWD-08: pauses without end, and what is done about them.
 
 use crate::check::bench::Bench;
 use crate::check::bench::devices::ethernet::{
-    FRAME, FRAME_TIME, HEADROOM_FRAMES, LOSSLESS, SHARED_FRAMES, switch,
+    FRAME, FRAME_TIME, HEADROOM_FRAMES, LOSSLESS, SHARED_FRAMES, pause_of, switch,
 };
 use crate::check::bench::packets::ethernet::data;
 use crate::check::bench::star;
 use crate::check::case::{Failure, Finding, ensure, same};
 use proto::device::Device;
 use proto::events::EventKind;
+use proto::link::outage::Outage;
 use proto::units::{Duration, Instant};
 use switchd::config::{StormAction, SwitchConfig, WatchdogConfig};
 use switchd::switch::Switch;
@@ -228,4 +229,40 @@ pub fn clean_afterwards() -> Finding {
         bench.nothing_lost(&before)?;
     }
     Ok("every frame of 8 priorities between 4 ports; after each of 3 actions".to_owned())
+}
+
+/// PFCWD-08: what is paused when the link goes down; ten times as long as a storm takes, and so short
+/// that the pause would still hold.
+pub fn link_down() -> Finding {
+    let at = |us| Instant::ZERO + Duration::from_us(us);
+    for outage in
+        [Outage { from: at(1_000), to: at(21_000) }, Outage { from: at(1_000), to: at(3_000) }]
+    {
+        let mut config = guarded(StormAction::Drop);
+        let port = &mut config.ports[usize::from(STORM) - 1];
+        pause_of(&mut port.link).outages = vec![outage];
+        let made = Switch::new(config).map_err(|error| error.to_string())?;
+        let mut bench = Bench::ethernet(made);
+        let before = bench.reading();
+        // It holds for 4.2 ms.
+        bench.pfc(STORM, 1 << LOSSLESS, u16::MAX);
+        feed(&mut bench, 1, STORM, LOSSLESS, SHARED_FRAMES as u32);
+        bench.run_until(at(2_000));
+        bench.send(STORM, data(STORM.into(), 1, LOSSLESS, 0));
+        bench.run_until(outage.to);
+        same("frames that leave while it is down", bench.line(STORM).count(), 0)?;
+        bench.run_for(FRAME_TIME * SHARED_FRAMES);
+        let left: Vec<Instant> = bench.data(STORM, LOSSLESS).map(|sent| sent.at).collect();
+        let expected = (1..=SHARED_FRAMES).map(|n| outage.to + FRAME_TIME * n);
+        ensure(left.iter().copied().eq(expected), || {
+            format!("frames leave at {left:?}, the link is up at {}", outage.to)
+        })?;
+        bench.run_for(DETECTION * 3);
+        ensure(told(&bench).0.is_empty(), || "a storm was found".to_owned())?;
+        same("losses of the port", bench.lost_since(&before, STORM), "link_state 1".to_owned())?;
+        same("losses of the sender", bench.lost_since(&before, 1), "nothing".to_owned())?;
+    }
+    Ok("down for 20 ms and for 2 ms in a pause of 4.2 ms: no storm, what waits is kept, what comes is lost \
+        as link_state; all of it leaves from the instant at which the link is up"
+        .to_owned())
 }

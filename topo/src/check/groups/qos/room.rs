@@ -176,6 +176,7 @@ pub fn watermarks_stay() -> Finding {
     send(&mut bench, 1, LOSSLESS, 3);
     expect(&mut bench, "3 frames held", of(all))?;
     bench.device.restart_watermarks();
+    bench.device.clear_watermarks();
     expect(&mut bench, "cleared with 3 frames held", of(3))?;
     send(&mut bench, 1, LOSSLESS, 1);
     expect(&mut bench, "4 frames held", of(4))?;

@@ -31,12 +31,13 @@ fn opcode(frame: &Frame) -> Option<Opcode> {
     Packet::parse(&frame.octets).ok().flatten().map(|packet| packet.transport.bth.opcode)
 }
 
-fn is_cnp(frame: &Frame) -> bool {
+/// Whether it is a CNP of RoCEv2.
+pub fn is_cnp(frame: &Frame) -> bool {
     opcode(frame) == Some(Opcode::ROCEV2_CNP)
 }
 
 /// What a CNP says, field by field.
-fn described(frame: &Frame) -> Result<String, Failure> {
+pub fn described(frame: &Frame) -> Result<String, Failure> {
     verify_icrc(&frame.octets)
         .and_then(|()| verify_checksums(&frame.octets))
         .map_err(|e| e.to_string())?;

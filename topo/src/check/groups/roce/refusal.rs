@@ -14,10 +14,11 @@ use proto::wire::roce::{NetworkHeaders, PacketBuilder};
 
 /// Longer than a NIC takes for all answers it owes.
 const A_WHILE: Duration = Duration::from_us(60);
-const PAYLOAD: usize = 64;
+/// Octets of payload of the packets here.
+pub const PAYLOAD: usize = 64;
 
 /// A marked packet from adapter 1 to adapter 4.
-fn marked(psn: u32) -> PacketBuilder<'static> {
+pub fn marked(psn: u32) -> PacketBuilder<'static> {
     with_ecn(&roce(1, OUT.into(), LOSSLESS, psn), Ecn::CongestionExperienced)
 }
 
@@ -60,11 +61,15 @@ pub fn bad_icrc() -> Finding {
 }
 
 /// A frame that is not quite RoCE: what it is, what a NIC calls it, and a switch, if it does not pass.
-struct Odd {
-    what: &'static str,
-    frame: Frame,
-    at_nic: &'static str,
-    at_switch: Option<&'static str>,
+pub struct Odd {
+    /// What it is.
+    pub what: &'static str,
+    /// Its octets.
+    pub frame: Frame,
+    /// What a NIC drops it for.
+    pub at_nic: &'static str,
+    /// What a switch drops it for, if it does.
+    pub at_switch: Option<&'static str>,
 }
 
 fn ipv4(change: impl FnOnce(&mut Ipv4, &mut Udp)) -> Frame {
@@ -92,7 +97,8 @@ fn cut(octets: usize) -> Frame {
     frame
 }
 
-fn odd() -> Vec<Odd> {
+/// All of them, from adapter 1 to adapter 4.
+pub fn odd() -> Vec<Odd> {
     let length = Some("pktlen");
     let plain = |what, frame| Odd { what, frame, at_nic: "not_roce", at_switch: None };
     let wrong = |what, frame| Odd { what, frame, at_nic: "pktlen", at_switch: length };

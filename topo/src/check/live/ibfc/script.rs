@@ -146,7 +146,7 @@ pub fn old_words(script: &mut Script) {
 }
 
 fn tester_packet(tester: &mut Tester) -> FlowControlPacket {
-    tester.neighbour(4).packet(0)
+    tester.credits(4).packet(0)
 }
 
 /// What port 4 said when it was open, for it offers nothing now.
@@ -158,8 +158,8 @@ fn opening(packet: FlowControlPacket) -> FlowControlPacket {
 pub const DEAF: (Instant, Instant) = (ms(300), ms(800));
 
 pub fn watchdog(script: &mut Script) {
-    script.at(DEAF.0, |tester| tester.neighbour(5).lanes[1].speaks = false);
-    script.at(DEAF.1, |tester| tester.neighbour(5).lanes[1].speaks = true);
+    script.at(DEAF.0, |tester| tester.credits(5).lanes[1].speaks = false);
+    script.at(DEAF.1, |tester| tester.credits(5).lanes[1].speaks = true);
     script.at(ms(850), |tester| tester.enqueue(3, packet(3, 5, 60, 0, 40)));
 }
 
@@ -170,13 +170,13 @@ pub const LOSSES_FRAMES: u32 = 380;
 
 pub fn losses(script: &mut Script) {
     script.at(LOSSES.0, |tester| {
-        tester.neighbour(6).lanes[0].offer = SMALL_OFFER;
-        tester.neighbour(6).refresh = us(2_000);
-        tester.neighbour(6).due = LOSSES.0;
+        tester.credits(6).lanes[0].offer = SMALL_OFFER;
+        tester.credits(6).refresh = us(2_000);
+        tester.credits(6).due = LOSSES.0;
         (0..LOSSES_FRAMES).for_each(|psn| tester.enqueue(3, full(3, 6, 1_000 + psn, 0)));
     });
     for (place, every) in LOSSES_EVERY.enumerate() {
         let at = LOSSES.0 + LOSSES.1 * place as u64;
-        script.at(at, move |tester| tester.neighbour(6).loses = every);
+        script.at(at, move |tester| tester.credits(6).loses = every);
     }
 }

@@ -1,11 +1,10 @@
 //! A script, and the words that its steps are written in.
 
 use super::{Label, Seen, Tester};
-use crate::check::live::neighbour::{Neighbour, Voice};
+use crate::check::live::neighbour::Neighbour;
 use bytes::BytesMut;
 use proto::frame::FrameKind;
 use proto::units::Instant;
-use proto::wire::infiniband::FlowControlPacket;
 use std::collections::VecDeque;
 
 /// One step of a script.
@@ -61,39 +60,14 @@ impl Tester {
 
     /// The same with a label of its own.
     pub fn send_labelled(&mut self, port: u8, octets: &[u8], label: Label) {
-        self.neighbour(port).on_send(octets);
-        self.put(port, FrameKind::Infiniband, octets, label);
+        let neighbour = self.neighbour(port);
+        neighbour.on_send(octets);
+        let kind = neighbour.kind();
+        self.put(port, kind, octets, label);
     }
 
     /// The neighbour at `port` sends a packet as soon as line and credit permit.
     pub fn enqueue(&mut self, port: u8, octets: BytesMut) {
         self.cables[usize::from(port) - 1].waiting.push_back((self.now, octets));
-    }
-
-    /// The neighbour at `port` says about `lane` what there is to say, out of turn.
-    pub fn say(&mut self, port: u8, lane: u8) {
-        let packet = self.neighbour(port).packet(lane);
-        if self.neighbour(port).tell(&packet) {
-            self.say_packet(port, &packet);
-        }
-    }
-
-    /// The neighbour at `port` sends this flow-control packet.
-    pub fn say_packet(&mut self, port: u8, packet: &FlowControlPacket) {
-        self.put(port, FrameKind::InfinibandLink, &packet.to_octets(), self.label());
-    }
-
-    /// The neighbour at `port` offers `blocks` on `lane` beyond what it has received, and says so.
-    pub fn offer(&mut self, port: u8, lane: u8, blocks: u16) {
-        self.neighbour(port).lanes[usize::from(lane)].offer = blocks;
-        self.say(port, lane);
-    }
-
-    /// The neighbour at `port` speaks so from now on, at once.
-    pub fn speak(&mut self, port: u8, voice: Voice) {
-        let now = self.now;
-        let neighbour = self.neighbour(port);
-        neighbour.voice = voice;
-        neighbour.due = now;
     }
 }

@@ -2,7 +2,7 @@
 
 use super::super::tests::{FRAME, LINE, place, settings, table, us};
 use super::*;
-use crate::congestion::Travel;
+use crate::congestion::{TransportNote, Travel};
 
 const CNP: Notification = Notification::becn(Travel::Cnp);
 const MBPS: u64 = 1_000_000;
@@ -237,8 +237,8 @@ fn a_new_flow_starts_at_the_lines_rate() {
 #[test]
 fn a_notification_without_becn_says_nothing() {
     let mut sender = sender("");
-    let silent = Notification { becn: false, ..CNP };
-    assert_eq!(sender.on_notification(&silent, us(0)), Heard::Refused);
+    let silent = TransportNote { becn: false, ..TransportNote::becn(Travel::Cnp) };
+    assert_eq!(sender.on_notification(&silent.into(), us(0)), Heard::Refused);
     assert!(sender.is_released());
 }
 

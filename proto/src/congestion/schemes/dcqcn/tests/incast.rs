@@ -4,7 +4,9 @@
 //! what keeps the queue short is the scheme alone.
 
 use super::*;
-use crate::congestion::{CongestionPoint, Marking, Permission, QueueSample, ReactionPoint};
+use crate::congestion::{
+    CongestionPoint, Marking, Notification, Permission, QueueSample, ReactionPoint,
+};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 

@@ -1,0 +1,137 @@
+//! Outputs that were forbidden to send for several bins on end: what somebody needs who looks for
+//! deadlocks, and no more, so that it is bounded by the bins.
+
+use crate::wiring::End;
+use proto::events::{DeviceEvent, EventKind};
+use proto::ids::PortNumber;
+use proto::units::Instant;
+use serde::{Deserialize, Serialize};
+
+/// A hold is kept if it stood at so many edges of bins.
+pub const EDGES_MIN: u32 = 4;
+/// Lanes of a port, VL15 among them.
+const LANES: usize = 16;
+
+/// An output that was held for long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hold {
+    /// Where.
+    pub at: End,
+    /// Virtual lane or priority.
+    pub tc: u8,
+    /// When a ready frame was first forbidden to leave.
+    pub from: Instant,
+    /// When one was permitted again; none if that did not happen before the run's end.
+    pub to: Option<Instant>,
+}
+
+/// All of them, and the edges they are counted by.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holds {
+    /// The edges of bins, ascending.
+    pub edges: Vec<Instant>,
+    /// In the order in which they ended.
+    pub long: Vec<Hold>,
+}
+
+/// A hold that stands, and the edges it has seen.
+#[derive(Clone, Copy)]
+struct Standing {
+    from: Instant,
+    edges: u32,
+}
+
+/// Watches the holds of a worker's devices.
+pub(super) struct HoldKeeper {
+    kept: Holds,
+    /// By device: its node, and by port and lane what stands.
+    devices: Vec<(usize, Vec<[Option<Standing>; LANES]>)>,
+}
+
+impl HoldKeeper {
+    /// A keeper for devices given as (node, number of ports).
+    pub(super) fn new(devices: impl Iterator<Item = (usize, usize)>) -> HoldKeeper {
+        let devices = devices.map(|(node, ports)| (node, vec![[None; LANES]; ports]));
+        HoldKeeper { kept: Holds::default(), devices: devices.collect() }
+    }
+
+    /// Something happened at `device`.
+    pub(super) fn note(&mut self, device: usize, event: &DeviceEvent) {
+        let (node, ports) = &mut self.devices[device];
+        let place = ports.get_mut(event.port.index());
+        let Some(place) = place.and_then(|lanes| lanes.get_mut(usize::from(event.tc))) else {
+            return;
+        };
+        match event.kind {
+            EventKind::Hold { .. } => {
+                place.get_or_insert(Standing { from: event.at, edges: 0 });
+            }
+            EventKind::Free { .. } => {
+                let at = End { node: *node, port: event.port };
+                let over = place.take().filter(|standing| standing.edges >= EDGES_MIN);
+                self.kept.long.extend(over.map(|standing| Hold {
+                    at,
+                    tc: event.tc,
+                    from: standing.from,
+                    to: Some(event.at),
+                }));
+            }
+            _ => {}
+        }
+    }
+
+    /// A bin ends at `now`.
+    pub(super) fn edge(&mut self, now: Instant) {
+        self.kept.edges.push(now);
+        let lanes = self.devices.iter_mut().flat_map(|(_, ports)| ports.iter_mut().flatten());
+        lanes.flatten().for_each(|standing| standing.edges += 1);
+    }
+
+    /// All of them, those that stand at the end among them.
+    pub(super) fn finish(mut self) -> Holds {
+        for (node, ports) in self.devices {
+            for (index, lanes) in ports.into_iter().enumerate() {
+                let at = End { node, port: PortNumber::from_index(index) };
+                for (tc, standing) in (0..).zip(lanes) {
+                    let long = standing.filter(|standing| standing.edges >= EDGES_MIN);
+                    let hold = |standing: Standing| Hold { at, tc, from: standing.from, to: None };
+                    self.kept.long.extend(long.map(hold));
+                }
+            }
+        }
+        self.kept
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proto::events::HoldCause;
+    use proto::units::Duration;
+
+    #[test]
+    fn what_stood_at_four_edges_is_kept_with_its_end_and_nothing_shorter() {
+        let mut keeper = HoldKeeper::new([(7, 1)].into_iter());
+        let (cause, waited) = (HoldCause::Pfc, Duration::ZERO);
+        let at = |us| Instant::ZERO + Duration::from_us(us);
+        let tell = |keeper: &mut HoldKeeper, us, tc, kind| {
+            let port = PortNumber::from_index(0);
+            keeper.note(0, &DeviceEvent { at: at(us), port, tc, kind });
+        };
+        tell(&mut keeper, 1, 3, EventKind::Hold { cause });
+        tell(&mut keeper, 1, 4, EventKind::Hold { cause });
+        tell(&mut keeper, 15, 5, EventKind::Hold { cause });
+        (1..=3).for_each(|n| keeper.edge(at(10 * n)));
+        tell(&mut keeper, 35, 4, EventKind::Free { cause, waited });
+        keeper.edge(at(40));
+        tell(&mut keeper, 45, 3, EventKind::Free { cause, waited });
+        keeper.edge(at(50));
+        let end = End { node: 7, port: PortNumber::from_index(0) };
+        let long = vec![
+            Hold { at: end, tc: 3, from: at(1), to: Some(at(45)) },
+            Hold { at: end, tc: 5, from: at(15), to: None },
+        ];
+        let edges = (1..=5).map(|n| at(10 * n)).collect();
+        assert_eq!(keeper.finish(), Holds { edges, long });
+    }
+}

@@ -1,0 +1,161 @@
+//! Messages of congestion points inside the network: whose limiter they are about, and what counts as
+//! none.
+//!
+//! ```text
+//! CNM   flow id of its CN-TAG, encapsulated destination and priority ─┐
+//!                                                                    ├─▶ queue pair ─▶ reaction point
+//! BCN   destination and tags of the sampled frame it holds ──────────┘
+//! ```
+//!
+//! Source: IEEE 802.1Q, 32.16 (CNM demultiplexer: messages of unknown version or about frames that
+//! nobody here sent are discarded); this project's profile (BCN).
+
+use crate::counters::Total;
+use crate::transport::ChannelAdapter;
+use proto::congestion::{BcnBody, BcnFlags, CnmBody, Heard, Notification};
+use proto::counters::DropReason;
+use proto::events::NoteKind;
+use proto::ids::{CongestionPointId, Priority};
+use proto::units::Instant;
+use proto::wire::ethernet::{Cnm, MacAddress, Preface, plan};
+use proto::wire::project::Bcn;
+
+/// How each kind of message is counted.
+struct Totals {
+    handled: Total,
+    malformed: Total,
+    unknown_flow: Total,
+    unknown_cpid: Total,
+    ignored: Total,
+    refused: Total,
+}
+
+const CNM: Totals = Totals {
+    handled: Total::CnmHandled,
+    malformed: Total::CnmMalformed,
+    unknown_flow: Total::CnmUnknownFlow,
+    unknown_cpid: Total::CnmUnknownCpid,
+    ignored: Total::CnmIgnored,
+    refused: Total::CnmRefused,
+};
+
+const BCN: Totals = Totals {
+    handled: Total::BcnHandled,
+    malformed: Total::BcnMalformed,
+    unknown_flow: Total::BcnUnknownFlow,
+    unknown_cpid: Total::BcnUnknownCpid,
+    ignored: Total::BcnIgnored,
+    refused: Total::BcnRefused,
+};
+
+/// Of which frame a message speaks.
+struct Sampled {
+    destination: MacAddress,
+    priority: Priority,
+    /// Zero if it had no CN-TAG.
+    flow_id: u16,
+}
+
+impl ChannelAdapter {
+    /// A CNM came in, which begins at `at`.
+    ///
+    /// # Errors
+    /// If it does not parse, or is about no flow of ours.
+    pub(super) fn on_cnm(
+        &mut self,
+        octets: &[u8],
+        at: usize,
+        now: Instant,
+    ) -> Result<(), DropReason> {
+        let parsed = Cnm::parse_message(&octets[at..]).and_then(|(cnm, _)| {
+            Preface::parse(octets, self.wire.project_types()).map(|preface| (cnm, preface))
+        });
+        let (cnm, preface) = parsed.map_err(|error| self.malformed(&CNM, error.drop_reason()))?;
+        let sampled = Sampled {
+            destination: cnm.encapsulated_destination,
+            priority: cnm.encapsulated_priority,
+            flow_id: preface.flow_id(),
+        };
+        let Cnm { quantized_feedback, q_offset, q_delta, .. } = cnm;
+        let said =
+            |cpid| Notification::Cnm(CnmBody { quantized_feedback, cpid, q_offset, q_delta });
+        self.heed(&CNM, NoteKind::Cnm, &sampled, cnm.cpid, said, now)
+    }
+
+    /// A message of BCN came in, which begins at `at`.
+    ///
+    /// # Errors
+    /// If it does not parse, or is about no flow of ours.
+    pub(super) fn on_bcn(
+        &mut self,
+        octets: &[u8],
+        at: usize,
+        now: Instant,
+    ) -> Result<(), DropReason> {
+        let parsed = Bcn::parse_message(&octets[at..]).and_then(|(bcn, sample)| {
+            Preface::parse(sample, self.wire.project_types()).map(|preface| (bcn, preface))
+        });
+        let (bcn, preface) = parsed.map_err(|error| self.malformed(&BCN, error.drop_reason()))?;
+        let sampled = Sampled {
+            destination: preface.envelope.header.destination,
+            priority: preface.envelope.tag.map_or(Priority::truncate(0), |tag| tag.priority),
+            flow_id: preface.flow_id(),
+        };
+        let Bcn { q_offset, q_delta, timestamp, mild, severe, stop, .. } = bcn;
+        let flags = BcnFlags { mild, severe, stop };
+        let said = |cpid| Notification::Bcn(BcnBody { cpid, q_offset, q_delta, flags, timestamp });
+        self.heed(&BCN, NoteKind::Bcn, &sampled, bcn.cpid, said, now)
+    }
+
+    fn malformed(&mut self, totals: &Totals, reason: DropReason) -> DropReason {
+        self.totals.count(totals.malformed);
+        reason
+    }
+
+    /// Tells the reaction point of the sampled frame's flow, and counts what came of it.
+    fn heed(
+        &mut self,
+        totals: &Totals,
+        note: NoteKind,
+        sampled: &Sampled,
+        cpid: u64,
+        said: impl FnOnce(CongestionPointId) -> Notification,
+        now: Instant,
+    ) -> Result<(), DropReason> {
+        let Some(cpid) = CongestionPointId::new(cpid) else {
+            self.totals.count(totals.unknown_cpid);
+            return Ok(());
+        };
+        let Some(index) = self.sender_of(sampled) else {
+            self.totals.count(totals.unknown_flow);
+            return Err(DropReason::NotificationFlow);
+        };
+        let heard = self.notify(index, &said(cpid), note, now);
+        self.totals.count(match heard {
+            Heard::Taken | Heard::Crossed => totals.handled,
+            Heard::Ignored => totals.ignored,
+            Heard::Refused => totals.refused,
+        });
+        Ok(())
+    }
+
+    /// The queue pair that has sent such a frame: one to that destination, on that priority if there
+    /// are several, whose limiter has that flow id if the frame named one.
+    fn sender_of(&self, sampled: &Sampled) -> Option<u32> {
+        let peer = plan::adapter_of_mac(sampled.destination)?;
+        let first =
+            self.by_flow.partition_point(|index| self.queue_pairs[*index as usize].peer < peer);
+        let pairs = self.by_flow[first..].iter().copied();
+        let mut pairs = pairs.take_while(|index| self.queue_pairs[*index as usize].peer == peer);
+        pairs.find(|index| {
+            let pair = &self.queue_pairs[*index as usize];
+            let is_its_flow = sampled.flow_id == 0 || flow_id(pair.group) == sampled.flow_id;
+            pair.sent.messages > 0 && is_its_flow && self.wire.is_on(pair.lane, sampled.priority)
+        })
+    }
+}
+
+/// What a group is called in CN-TAGs: its number, counted from 1, since 0 is a frame without a tag.
+pub(super) fn flow_id(group: u32) -> u16 {
+    (group as u16).wrapping_add(1)
+}

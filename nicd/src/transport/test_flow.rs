@@ -1,0 +1,68 @@
+//! Flows of test frames: no service stands behind them, so nothing is answered, repeated or in error.
+
+use crate::config::Transport as Service;
+use crate::transport::ChannelAdapter;
+use crate::transport::requester::Packet;
+use crate::wire::test_frame::{self, Incoming, Outgoing};
+use proto::counters::DropReason;
+use proto::frame::Frame;
+use proto::units::Instant;
+use proto::wire::project::TestFrame;
+
+impl ChannelAdapter {
+    /// Makes the test frame that a queue pair sends next; its first bit leaves at `start`, its last at
+    /// `end`. A tag takes room of the pattern's.
+    pub(super) fn emit_test(
+        &mut self,
+        index: u32,
+        packet: &Packet,
+        (start, end): (Instant, Instant),
+    ) -> Frame {
+        let pair = &self.queue_pairs[index as usize];
+        let header = TestFrame {
+            reserved: 0,
+            flow: pair.remote.get(),
+            // Whatever has left is complete, so this is the number of frames before.
+            sequence: pair.sent.completed as u32,
+            departure: end,
+        };
+        let level = pair.config.service_level;
+        let tag = self.tag_of(pair, start);
+        let frame = Outgoing { to: pair.peer, level, size: packet.length, header, tag };
+        self.wire.emit_test(&frame, &mut self.pool)
+    }
+
+    /// A test frame whose header begins at `at` came in.
+    ///
+    /// # Errors
+    /// If it does not parse, or belongs to no flow that could end here.
+    pub(super) fn on_test_frame(
+        &mut self,
+        frame: &Frame,
+        at: usize,
+        now: Instant,
+    ) -> Result<(), DropReason> {
+        let Incoming { from, flow, header, pattern } = test_frame::parse(&frame.octets, at)?;
+        let (class, planned) = flow.plan().ok_or(DropReason::QueuePair)?;
+        let is_test = |class: u8| {
+            let classes = &self.config.classes;
+            classes.get(usize::from(class)).is_some_and(|class| class.transport == Service::Test)
+        };
+        if planned != from || !self.peers.admits(class, from) || !is_test(class) {
+            return Err(DropReason::QueuePair);
+        }
+        let index = self.queue_pair(class, from, now);
+        let pair = &mut self.queue_pairs[index as usize];
+        pair.has_received = true;
+        // Behind one that came before it: a half of all numbers counts as behind.
+        let is_behind = header.sequence.wrapping_sub(pair.test_sequence).cast_signed() < 0;
+        if is_behind {
+            pair.received.reordered += 1;
+        } else {
+            pair.test_sequence = header.sequence.wrapping_add(1);
+        }
+        pair.received.delivered_bytes += pattern as u64;
+        pair.received.messages += 1;
+        Ok(())
+    }
+}

@@ -1,0 +1,259 @@
+//! The reaction point of BCN: a rate limiter that exists from the first negative feedback until it
+//! has the whole line again and nothing waits in it.
+//!
+//! ```text
+//!              Fb < 0                    Fb < 0, Fb > 0 of its CPID
+//!   Free ───────────────▶ Regulated ─────────┐ ▲
+//!    ▲                    │ ▲   ▲  └─────────┘ │
+//!    └────────────────────┘ │   └── over ── Stopped
+//!     r = C, nothing waits  └─── BCN(0,0) ──▶
+//! ```
+//!
+//! Rates are whole bit/s, each step rounded to the nearest. Source: Bergamasco's proposal; Jiang and
+//! Jain, "Analysis of backward congestion notification (BCN) for Ethernet in datacenter
+//! applications", INFOCOM 2007 (the same law).
+
+use super::{feedback, weight};
+use crate::congestion::schemes::pace::Pace;
+use crate::congestion::schemes::params;
+use crate::congestion::schemes::ratio::Ratio;
+use crate::congestion::{
+    BcnBody, Heard, Notification, Permission, Place, ReactionPoint, ReactionState, Tag,
+};
+use crate::ids::CongestionPointId;
+use crate::random::Random;
+use crate::units::{BitRate, Bytes, Duration, Instant};
+
+/// The law of rates: what feedback of so many octets makes of a rate of so many bit/s.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Law {
+    gi: Ratio,
+    gd: Ratio,
+    ru: u64,
+    rmin: u64,
+    line: u64,
+}
+
+/// 1/400 for each frame of 1500 octets.
+const GD: Ratio = Ratio::new(1, 600_000).expect("a share");
+/// 1 for each frame of 1500 octets.
+const GI: Ratio = Ratio::new(1, 1_500).expect("a share");
+const TEN_MBPS: BitRate = BitRate::new(10_000_000).expect("a rate");
+
+impl Law {
+    fn new(place: &Place<'_>) -> Law {
+        let rate = |key| params::quantity(place.params, key).unwrap_or(TEN_MBPS).get();
+        let line = place.line_rate.get();
+        Law {
+            gi: params::gain(place.params, "gi").unwrap_or(GI),
+            gd: params::gain(place.params, "gd").unwrap_or(GD),
+            ru: rate("ru"),
+            rmin: rate("rmin").min(line),
+            line,
+        }
+    }
+
+    /// r·(1 + Gd·Fb) for Fb below zero, r + Gi·Fb·Ru above; never less than Rmin nor more than C.
+    pub fn apply(&self, rate: u64, feedback: i64) -> u64 {
+        let (rate, feedback) = (i128::from(rate), i128::from(feedback));
+        let change = match feedback {
+            ..0 => self.gd.of(rate * feedback),
+            _ => self.gi.of(i128::from(self.ru) * feedback),
+        };
+        (rate + change).clamp(self.rmin.into(), self.line.into()) as u64
+    }
+}
+
+/// What a limiter does, with the congestion point that called for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Limit {
+    /// There is none.
+    Free,
+    /// So many bit/s.
+    Regulated { by: CongestionPointId },
+    /// Nothing until then.
+    Stopped { by: CongestionPointId, until: Instant },
+}
+
+/// The reaction point towards one destination.
+#[derive(Debug)]
+pub struct Limiter {
+    law: Law,
+    weight: i64,
+    pace: Pace,
+    limit: Limit,
+    /// r, in bit/s.
+    current: u64,
+    last_decrease: Instant,
+    rtt: Option<Duration>,
+    grows: Option<SelfIncrease>,
+    stop_max: Duration,
+    /// In millionths of the line.
+    restart: u64,
+    random: Random,
+}
+
+/// Growth of a limiter that hears nothing.
+#[derive(Clone, Copy, Debug)]
+struct SelfIncrease {
+    /// In bit/s.
+    by: u64,
+    every: Duration,
+    at: Instant,
+}
+
+impl Limiter {
+    /// One that holds nothing back yet.
+    pub fn new(place: Place<'_>) -> Limiter {
+        let time = |key| params::quantity::<Duration>(place.params, key);
+        let by = params::quantity::<BitRate>(place.params, "self_increase");
+        let every = time("self_increase_every").unwrap_or(Duration::from_us(10_000));
+        Limiter {
+            law: Law::new(&place),
+            weight: weight(place.params),
+            pace: Pace::new(&place),
+            limit: Limit::Free,
+            current: place.line_rate.get(),
+            last_decrease: Instant::ZERO,
+            rtt: time("rtt"),
+            grows: by.map(|by| SelfIncrease { by: by.get(), every, at: Instant::NEVER }),
+            stop_max: time("stop_max").unwrap_or(Duration::from_us(10)),
+            restart: params::millionths(place.params, "restart").unwrap_or(100_000),
+            random: place.random,
+        }
+    }
+
+    /// Whether the sampled frame left long before the last decrease, which it cannot have known of.
+    /// No frame is under way for 2^32 ns; timestamp 0 is none.
+    fn is_stale(&self, timestamp: u32, now: Instant) -> bool {
+        let Some(rtt) = self.rtt.filter(|_| timestamp != 0) else { return false };
+        let Limit::Regulated { .. } = self.limit else { return false };
+        let age = Duration::from_ns((nanoseconds(now).wrapping_sub(timestamp)).into());
+        age > now.since(self.last_decrease) + rtt
+    }
+
+    fn stop(&mut self, by: CongestionPointId, now: Instant) {
+        let pause = Duration::from_ps(1 + self.random.below(self.stop_max.as_ps()));
+        let restart = u128::from(self.law.line) * u128::from(self.restart) / 1_000_000;
+        self.current = (restart as u64).clamp(self.law.rmin, self.law.line);
+        self.last_decrease = now;
+        self.limit = Limit::Stopped { by, until: now + pause };
+    }
+
+    fn heed(&mut self, body: &BcnBody, now: Instant) -> Heard {
+        let feedback = feedback(body, self.weight);
+        match (self.limit, feedback) {
+            (_, 0) => return Heard::Refused,
+            (Limit::Stopped { .. }, _) => return Heard::Ignored,
+            (Limit::Regulated { by }, 1..) if by == body.cpid => {}
+            (_, 1..) => return Heard::Ignored,
+            (_, ..0) => {
+                self.limit = Limit::Regulated { by: body.cpid };
+                self.last_decrease = now;
+            }
+        }
+        self.current = self.law.apply(self.current, feedback);
+        Heard::Taken
+    }
+
+    /// Silence is counted from `now` on.
+    fn await_silence(&mut self, now: Instant) {
+        let limited = matches!(self.limit, Limit::Regulated { .. }) && !self.is_released();
+        if let Some(grows) = &mut self.grows {
+            grows.at = if limited { now + grows.every } else { Instant::NEVER };
+        }
+    }
+}
+
+/// Since the run began, modulo 2^32.
+fn nanoseconds(now: Instant) -> u32 {
+    (now.as_ps() / 1_000) as u32
+}
+
+impl ReactionPoint for Limiter {
+    fn on_notification(&mut self, notification: &Notification, now: Instant) -> Heard {
+        let Notification::Bcn(body) = notification else { return Heard::Refused };
+        if self.is_stale(body.timestamp, now) {
+            return Heard::Ignored;
+        }
+        let heard = match (body.flags.stop, body.q_offset, body.q_delta) {
+            (true, 0, 0) => {
+                self.stop(body.cpid, now);
+                Heard::Taken
+            }
+            (true, ..) => Heard::Refused,
+            (false, ..) => self.heed(body, now),
+        };
+        if heard == Heard::Taken {
+            self.await_silence(now);
+        }
+        heard
+    }
+
+    fn on_transmit(&mut self, size: Bytes, _: Instant) {
+        self.pace.on_transmit(size);
+    }
+
+    fn on_queue_empty(&mut self, _: Instant) {
+        if self.is_released() {
+            self.limit = Limit::Free;
+        }
+    }
+
+    fn may_send_at(&self, last_departure: Option<Instant>) -> Permission {
+        match self.limit {
+            Limit::Stopped { .. } => Permission::Stopped,
+            _ => self.pace.next(last_departure, self.current),
+        }
+    }
+
+    fn tag(&self, now: Instant) -> Option<Tag> {
+        let (Limit::Regulated { by: cpid } | Limit::Stopped { by: cpid, .. }) = self.limit else {
+            return None;
+        };
+        let timestamp = nanoseconds(now).max(1);
+        Some(Tag::RateRegulated { cpid, timestamp })
+    }
+
+    fn is_released(&self) -> bool {
+        self.current >= self.law.line && !matches!(self.limit, Limit::Stopped { .. })
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        if let Limit::Stopped { by, until } = self.limit
+            && until <= now
+        {
+            self.limit = Limit::Regulated { by };
+            self.await_silence(until);
+        }
+        while let Some(grows) = self.grows.filter(|grows| grows.at <= now) {
+            self.current = self.current.saturating_add(grows.by).min(self.law.line);
+            self.await_silence(grows.at);
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        let stopped = match self.limit {
+            Limit::Stopped { until, .. } => until,
+            _ => Instant::NEVER,
+        };
+        let due = self.grows.map_or(stopped, |grows| grows.at.min(stopped));
+        (due < Instant::NEVER).then_some(due)
+    }
+
+    /// The scalar is the rate in thousandths of the line; 0 while it is stopped.
+    fn state(&self) -> ReactionState {
+        let current = match self.limit {
+            Limit::Stopped { .. } => 0,
+            _ => self.current,
+        };
+        ReactionState {
+            gap: self.pace.full_gap(self.current),
+            rate: self.pace.rate(current),
+            scalar: current * 1_000 / self.law.line,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,68 @@
+//! The gap that makes a rate: after a frame nothing leaves until its time at that rate is over.
+//!
+//! In any window of length w no more than rate·w and one frame leave. Time in which a flow was paused
+//! or had nothing to send is not banked.
+
+use crate::congestion::{Permission, Place};
+use crate::units::{BitRate, Bytes, Duration, Instant};
+
+/// The frames of one limiter, and the line they leave on.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    /// No frame is faster.
+    pub line_rate: BitRate,
+    full_frame: Bytes,
+    last_frame: Bytes,
+}
+
+impl Pace {
+    /// No frame has left yet.
+    pub fn new(place: &Place<'_>) -> Pace {
+        let Place { line_rate, full_frame, .. } = *place;
+        Pace { line_rate, full_frame, last_frame: full_frame }
+    }
+
+    /// A frame of `size` octets has left.
+    pub fn on_transmit(&mut self, size: Bytes) {
+        self.last_frame = size;
+    }
+
+    /// `current` bit/s as a rate; zero is told as the least there is.
+    pub fn rate(&self, current: u64) -> BitRate {
+        BitRate::new(current.max(1)).unwrap_or(self.line_rate)
+    }
+
+    /// The gap after a full frame at `current` bit/s.
+    pub fn full_gap(&self, current: u64) -> Duration {
+        self.gap_after(self.full_frame, current)
+    }
+
+    /// When the next frame may leave at `current` bit/s, given when the last one did.
+    pub fn next(&self, last_departure: Option<Instant>, current: u64) -> Permission {
+        let last = last_departure.map(|last| last + self.gap_after(self.last_frame, current));
+        Permission::At(last.unwrap_or(Instant::ZERO))
+    }
+
+    fn gap_after(&self, size: Bytes, current: u64) -> Duration {
+        size.time_at(self.rate(current)) - size.time_at(self.line_rate)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_gap_and_the_frame_together_take_the_time_of_the_rate() {
+        let frame = Bytes::new(1_500);
+        let mut pace = Pace { line_rate: BitRate::gbps(10), full_frame: frame, last_frame: frame };
+        // 1.2 µs on the line, 12 µs at a tenth of it.
+        assert_eq!(pace.full_gap(1_000_000_000), Duration::from_ns(10_800));
+        assert_eq!(pace.full_gap(10_000_000_000), Duration::ZERO);
+        pace.on_transmit(Bytes::new(150));
+        let last = Instant::ZERO + Duration::from_us(7);
+        let next = Permission::At(last + Duration::from_ns(1_080));
+        assert_eq!(pace.next(Some(last), 1_000_000_000), next);
+        assert_eq!(pace.next(None, 1), Permission::At(Instant::ZERO), "nothing has left yet");
+    }
+}

@@ -1,0 +1,248 @@
+//! The reaction point of QCN: the standard's rate control machine, byte counter and timer.
+//!
+//! ```text
+//!                 CNM                    a counter expires: its stage grows, the rates change
+//!   Disabled ───────────▶ FastRecovery ──────────────▶ FastRecovery         both below rpgThreshold
+//!     ▲                       ▲    ▲                   ActiveIncrease       one of them is not
+//!     │ current = rpgMaxRate, │    └───── CNM ──────── HyperActiveIncrease  neither is
+//!     └ nothing waits
+//! ```
+//!
+//! Rates are whole bit/s. A cut is rounded to the nearest, an average up, so that recovery reaches the
+//! full rate. Source: IEEE 802.1Q, 32.10 to 32.15 (reaction point variables, procedures and machines).
+
+use crate::congestion::schemes::pace::Pace;
+use crate::congestion::schemes::params;
+use crate::congestion::{Heard, Notification, Permission, Place, ReactionPoint, ReactionState};
+use crate::units::{BitRate, Bytes, Duration, Instant};
+
+/// What the MIB calls a reaction point group's managed objects. Rates in bit/s.
+#[derive(Clone, Copy, Debug)]
+struct Settings {
+    time_reset: Duration,
+    byte_reset: u64,
+    threshold: u32,
+    max_rate: u64,
+    ai_rate: u64,
+    hai_rate: u64,
+    /// Gd is two to the power of minus this.
+    gd: i64,
+    /// Percent.
+    min_dec_fac: u64,
+    min_rate: u64,
+    halves_in_active: bool,
+}
+
+impl Settings {
+    /// Defaults: IEEE8021-CN-MIB, ieee8021CnRpGroupTable.
+    fn new(place: &Place<'_>) -> Settings {
+        let rate = |key, mbps: u64| {
+            params::quantity(place.params, key).map_or(mbps * 1_000_000, BitRate::get)
+        };
+        let number = |key, default| params::integer(place.params, key, default);
+        let line = place.line_rate.get();
+        let max_rate = params::quantity(place.params, "rpg_max_rate").map_or(line, BitRate::get);
+        let max_rate = max_rate.min(line);
+        let byte_reset = params::quantity(place.params, "rpg_byte_reset");
+        Settings {
+            time_reset: params::quantity(place.params, "rpg_time_reset")
+                .unwrap_or(Duration::from_us(15_000)),
+            byte_reset: byte_reset.unwrap_or(Bytes::new(150_000)).get(),
+            threshold: number("rpg_threshold", 5) as u32,
+            max_rate,
+            ai_rate: rate("rpg_ai_rate", 5),
+            hai_rate: rate("rpg_hai_rate", 50),
+            gd: number("rpg_gd", 7),
+            min_dec_fac: number("rpg_min_dec_fac", 50) as u64,
+            min_rate: rate("rpg_min_rate", 5).min(max_rate),
+            halves_in_active: params::word(place.params, "halve_in_active", "off") == "on",
+        }
+    }
+}
+
+/// A state of the rate control machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// No limiter: nothing is held back.
+    Disabled,
+    /// Half-way back to the target, stage by stage.
+    FastRecovery,
+    /// The target grows by rpgAiRate.
+    ActiveIncrease,
+    /// The target grows by rpgHaiRate, by more with each stage.
+    HyperActiveIncrease,
+}
+
+/// The reaction point towards one destination.
+#[derive(Debug)]
+pub struct RateLimiter {
+    settings: Settings,
+    pace: Pace,
+    pub state: State,
+    /// rpTargetRate and rpCurrentRate, in bit/s.
+    pub target: u64,
+    pub current: u64,
+    /// rpByteStage and rpTimeStage.
+    pub byte_stage: u32,
+    pub time_stage: u32,
+    /// rpByteCount: octets until the next stage.
+    pub byte_count: u64,
+    /// rpWhile: when the timer expires.
+    pub timer: Instant,
+}
+
+impl RateLimiter {
+    /// One that holds nothing back.
+    pub fn new(place: &Place<'_>) -> RateLimiter {
+        let settings = Settings::new(place);
+        RateLimiter {
+            settings,
+            pace: Pace::new(place),
+            state: State::Disabled,
+            target: settings.max_rate,
+            current: settings.max_rate,
+            byte_stage: 0,
+            time_stage: 0,
+            byte_count: settings.byte_reset,
+            timer: Instant::NEVER,
+        }
+    }
+
+    /// The state CNM_RECEIVED. A cut before the first byte cycle is over leaves the target, so that
+    /// several notifications of one congestion do not forget the rate from before it.
+    fn cut(&mut self, quantized_feedback: u8, now: Instant) {
+        if self.byte_stage != 0 {
+            self.target = self.current;
+            self.byte_count = self.settings.byte_reset;
+        }
+        (self.byte_stage, self.time_stage) = (0, 0);
+        self.current = self.decreased(quantized_feedback);
+        self.timer = now + self.settings.time_reset;
+        self.state = State::FastRecovery;
+    }
+
+    /// current·max(rpgMinDecFac, 1 − Gd·QntzFb), no less than rpgMinRate.
+    fn decreased(&self, quantized_feedback: u8) -> u64 {
+        let product = u128::from(self.current) * u128::from(quantized_feedback);
+        let part = match u32::try_from(self.settings.gd) {
+            Ok(0) => product,
+            Ok(n) => (product + (1 << (n - 1))) >> n,
+            Err(_) => product << self.settings.gd.unsigned_abs(),
+        };
+        let least = u128::from(self.current) * u128::from(self.settings.min_dec_fac) / 100;
+        let kept = u128::from(self.current).saturating_sub(part).max(least);
+        (kept as u64).max(self.settings.min_rate)
+    }
+
+    /// What the stages say now, and the rates that follow from it.
+    fn expire(&mut self) {
+        let Settings { threshold, ai_rate, hai_rate, max_rate, .. } = self.settings;
+        let (least, most) =
+            (self.byte_stage.min(self.time_stage), self.byte_stage.max(self.time_stage));
+        let (state, increase) = if most < threshold {
+            (State::FastRecovery, 0)
+        } else if least < threshold {
+            (State::ActiveIncrease, ai_rate)
+        } else {
+            let times = u64::from(least - threshold + 1);
+            (State::HyperActiveIncrease, hai_rate.saturating_mul(times))
+        };
+        self.state = state;
+        let is_first = self.byte_stage == 1 || self.time_stage == 1;
+        self.target = if is_first && self.target > self.current.saturating_mul(10) {
+            self.target / 8
+        } else {
+            self.target.saturating_add(increase).min(max_rate)
+        };
+        self.current = self.current.midpoint(self.target + 1).min(max_rate);
+        if self.is_released() {
+            self.timer = Instant::NEVER;
+        }
+    }
+
+    /// Whether the period of a counter with this stage is half of what it was.
+    fn is_halved(&self, stage: u32) -> bool {
+        self.state == State::HyperActiveIncrease
+            || (self.settings.halves_in_active && stage >= self.settings.threshold)
+    }
+
+    fn on_byte_counter(&mut self) {
+        self.byte_stage = self.byte_stage.saturating_add(1);
+        self.expire();
+        let halves = u64::from(self.is_halved(self.byte_stage));
+        self.byte_count = (self.settings.byte_reset >> halves).max(1);
+    }
+
+    fn on_timer(&mut self) {
+        let due = self.timer;
+        self.time_stage = self.time_stage.saturating_add(1);
+        self.expire();
+        if !self.is_released() {
+            let halves = u64::from(self.is_halved(self.time_stage));
+            let period = Duration::from_ps((self.settings.time_reset.as_ps() >> halves).max(1));
+            self.timer = due + period;
+        }
+    }
+}
+
+impl ReactionPoint for RateLimiter {
+    fn on_notification(&mut self, notification: &Notification, now: Instant) -> Heard {
+        let Notification::Cnm(body) = notification else { return Heard::Refused };
+        if !(1..=63).contains(&body.quantized_feedback) {
+            return Heard::Refused;
+        }
+        self.cut(body.quantized_feedback, now);
+        Heard::Taken
+    }
+
+    /// The byte counter counts what has passed the limiter, when it has.
+    fn on_transmit(&mut self, size: Bytes, _: Instant) {
+        self.pace.on_transmit(size);
+        if self.is_released() {
+            return;
+        }
+        self.byte_count = self.byte_count.saturating_sub(size.get());
+        if self.byte_count == 0 {
+            self.on_byte_counter();
+        }
+    }
+
+    fn on_queue_empty(&mut self, _: Instant) {
+        if self.is_released() {
+            self.state = State::Disabled;
+            self.target = self.settings.max_rate;
+            (self.byte_stage, self.time_stage) = (0, 0);
+            self.byte_count = self.settings.byte_reset;
+        }
+    }
+
+    fn may_send_at(&self, last_departure: Option<Instant>) -> Permission {
+        self.pace.next(last_departure, self.current)
+    }
+
+    fn is_released(&self) -> bool {
+        self.current >= self.settings.max_rate
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        while self.timer <= now {
+            self.on_timer();
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        (self.timer < Instant::NEVER).then_some(self.timer)
+    }
+
+    /// The scalar is the rate in thousandths of the line.
+    fn state(&self) -> ReactionState {
+        ReactionState {
+            gap: self.pace.full_gap(self.current),
+            rate: self.pace.rate(self.current),
+            scalar: self.current * 1_000 / self.pace.line_rate.get(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,143 @@
+//! The tags of congestion control behind those of VLANs, and how frames get and lose one.
+//!
+//! ```text
+//! | destination | source | [VLAN tags] | [CN-TAG or rate-regulated tag] | EtherType | …
+//! ```
+//!
+//! A tag changes nothing about what a frame carries: no ICRC covers it. A frame has one at most; a
+//! second counts as what the frame carries. Source: IEEE 802.1Q, 33.2; [`crate::wire::project`].
+
+use crate::wire::error::ParseError;
+use crate::wire::ethernet::cn_tag::CnTag;
+use crate::wire::ethernet::envelope::{Envelope, LEAST};
+use crate::wire::ethernet::ethertype;
+use crate::wire::ethernet::preface::Preface;
+use crate::wire::project::{ProjectTypes, RateTag, SUBTYPE_LEN, Subtype};
+use bytes::BytesMut;
+
+/// Octets of the longest tag.
+const LEN_MAX: usize = SUBTYPE_LEN + RateTag::LEN;
+
+/// A tag of congestion control.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CongestionTag {
+    /// That of 802.1Q.
+    Cn(CnTag),
+    /// That of BCN.
+    RateRegulated(RateTag),
+}
+
+impl CongestionTag {
+    /// The tag that `octets`, behind an EtherType, begin with; `None` if that announces none.
+    ///
+    /// # Errors
+    /// In layers "CN-TAG" and "RRT", counted from the first octet: octets that end within it.
+    #[inline]
+    pub fn parse(
+        ethertype: u16,
+        octets: &[u8],
+        types: &ProjectTypes,
+    ) -> Result<Option<CongestionTag>, ParseError> {
+        if ethertype == ethertype::CN_TAG {
+            return CnTag::parse(octets).map(|tag| Some(CongestionTag::Cn(tag)));
+        }
+        if ethertype != types.rate_tag() {
+            return Ok(None);
+        }
+        match types.subtype(ethertype, octets) {
+            Some(Subtype::RateTag) => RateTag::parse(&octets[SUBTYPE_LEN..])
+                .map(|tag| Some(CongestionTag::RateRegulated(tag)))
+                .map_err(|error| error.within(SUBTYPE_LEN)),
+            _ => Ok(None),
+        }
+    }
+
+    /// What follows the tag.
+    pub const fn ethertype(&self) -> u16 {
+        match self {
+            CongestionTag::Cn(tag) => tag.ethertype,
+            CongestionTag::RateRegulated(tag) => tag.ethertype,
+        }
+    }
+
+    /// The same tag before something else.
+    pub const fn before(self, ethertype: u16) -> CongestionTag {
+        match self {
+            CongestionTag::Cn(tag) => CongestionTag::Cn(CnTag { ethertype, ..tag }),
+            CongestionTag::RateRegulated(tag) => {
+                CongestionTag::RateRegulated(RateTag { ethertype, ..tag })
+            }
+        }
+    }
+
+    /// The EtherType that announces the tag.
+    pub const fn announced_by(&self, types: &ProjectTypes) -> u16 {
+        match self {
+            CongestionTag::Cn(_) => ethertype::CN_TAG,
+            CongestionTag::RateRegulated(_) => types.rate_tag(),
+        }
+    }
+
+    /// Octets on the wire, without the EtherType that announces the tag.
+    pub const fn octets_len(&self) -> usize {
+        match self {
+            CongestionTag::Cn(_) => CnTag::LEN,
+            CongestionTag::RateRegulated(_) => SUBTYPE_LEN + RateTag::LEN,
+        }
+    }
+
+    /// Writes the tag to the front of `octets`.
+    ///
+    /// # Panics
+    /// If there are fewer than [`Self::octets_len`].
+    pub fn emit(&self, octets: &mut [u8]) {
+        match self {
+            CongestionTag::Cn(tag) => tag.emit(octets),
+            CongestionTag::RateRegulated(tag) => {
+                octets[0] = RateTag::SUBTYPE;
+                tag.emit(&mut octets[SUBTYPE_LEN..]);
+            }
+        }
+    }
+}
+
+/// Puts `tag` into a frame without FCS, behind its VLAN tags; what the tag itself says of the
+/// EtherType behind it does not count.
+///
+/// # Errors
+/// Those of [`Envelope::parse`]; the frame is then as it was.
+pub fn insert(
+    octets: &mut BytesMut,
+    tag: CongestionTag,
+    types: &ProjectTypes,
+) -> Result<(), ParseError> {
+    let envelope = Envelope::parse(octets)?;
+    let (at, end) = (envelope.octets_len(), octets.len());
+    octets.extend_from_slice(&[0; LEN_MAX][..tag.octets_len()]);
+    octets.copy_within(at..end, at + tag.octets_len());
+    octets[at - 2..at].copy_from_slice(&tag.announced_by(types).to_be_bytes());
+    tag.before(envelope.ethertype()).emit(&mut octets[at..]);
+    Ok(())
+}
+
+/// Takes its tag out of a frame without FCS and fills it up to the least size again; `None`, and nothing
+/// changed, if it has none.
+///
+/// # Errors
+/// Those of [`Preface::parse`]; the frame is then as it was.
+pub fn remove(
+    octets: &mut BytesMut,
+    types: &ProjectTypes,
+) -> Result<Option<CongestionTag>, ParseError> {
+    let Preface { envelope, tag } = Preface::parse(octets, types)?;
+    let Some(tag) = tag else { return Ok(None) };
+    let (at, length) = (envelope.octets_len(), tag.octets_len());
+    octets[at - 2..at].copy_from_slice(&tag.ethertype().to_be_bytes());
+    octets.copy_within(at + length.., at);
+    octets.truncate(octets.len() - length);
+    octets.resize(octets.len().max(LEAST), 0);
+    Ok(Some(tag))
+}
+
+#[cfg(test)]
+mod tests;

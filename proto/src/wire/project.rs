@@ -1,0 +1,190 @@
+//! Frames of this project, where no standard has a format: test frames, and the messages and tags of
+//! BCN.
+//!
+//! ```text
+//! | Ethernet … | EtherType | subtype 8 | what the subtype announces …
+//! ```
+//!
+//! An octet behind the EtherType tells them apart, so that one EtherType for local experiments serves
+//! all. They are a profile of this project: nobody else speaks it, and where the EtherType is taken
+//! another can be chosen ([`ProjectTypes`]).
+
+pub mod bcn;
+pub mod rate_tag;
+pub mod test_frame;
+
+pub use bcn::{Bcn, BcnView};
+pub use rate_tag::{RateTag, RateTagView};
+pub use test_frame::{TestFrame, TestFrameView};
+
+use crate::wire::ethernet::ethertype;
+use serde::{Deserialize, Serialize};
+
+/// Octets of a subtype, which stands between the EtherType and everything else.
+pub const SUBTYPE_LEN: usize = 1;
+
+/// What a subtype announces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subtype {
+    /// A [`TestFrame`].
+    TestFrame,
+    /// A [`Bcn`].
+    Bcn,
+    /// A [`RateTag`].
+    RateTag,
+}
+
+/// Under which EtherTypes frames of the project go: one for all, or one each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Written", into = "Written")]
+pub struct ProjectTypes {
+    test_frame: u16,
+    bcn: u16,
+    rate_tag: u16,
+}
+
+/// An EtherType that something else has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:#06x} cannot be an EtherType of this project: it is a length, or means something else")]
+pub struct TakenEtherType(pub u16);
+
+/// The least number that is an EtherType and not a length. Source: IEEE 802.3, 3.2.6.
+const ETHERTYPE_MIN: u16 = 0x600;
+
+/// What frames of this product's fabrics mean already.
+const TAKEN: [u16; 9] = [
+    ethertype::IPV4,
+    ethertype::IPV6,
+    ethertype::VLAN,
+    ethertype::SERVICE_VLAN,
+    ethertype::MAC_CONTROL,
+    ethertype::CNM,
+    ethertype::CN_TAG,
+    ethertype::ROCE_V1,
+    ethertype::CABLE_SHIM,
+];
+
+impl ProjectTypes {
+    /// All under [`ethertype::PROJECT`].
+    pub const DEFAULT: ProjectTypes = ProjectTypes {
+        test_frame: ethertype::PROJECT,
+        bcn: ethertype::PROJECT,
+        rate_tag: ethertype::PROJECT,
+    };
+
+    /// These, which may be one and the same.
+    ///
+    /// # Errors
+    /// If one is a length, or means something else on a fabric of this product.
+    pub fn new(test_frame: u16, bcn: u16, rate_tag: u16) -> Result<ProjectTypes, TakenEtherType> {
+        let is_taken = |kind: &u16| *kind < ETHERTYPE_MIN || TAKEN.contains(kind);
+        match [test_frame, bcn, rate_tag].into_iter().find(is_taken) {
+            Some(kind) => Err(TakenEtherType(kind)),
+            None => Ok(ProjectTypes { test_frame, bcn, rate_tag }),
+        }
+    }
+
+    /// The EtherType of test frames.
+    pub const fn test_frame(&self) -> u16 {
+        self.test_frame
+    }
+
+    /// The EtherType of BCN messages.
+    pub const fn bcn(&self) -> u16 {
+        self.bcn
+    }
+
+    /// The EtherType of rate-regulated tags.
+    pub const fn rate_tag(&self) -> u16 {
+        self.rate_tag
+    }
+
+    /// What `body`, behind an EtherType, is; `None` if it is no frame of the project.
+    #[inline]
+    pub fn subtype(&self, ethertype: u16, body: &[u8]) -> Option<Subtype> {
+        let (subtype, owner) = match *body.first()? {
+            TestFrame::SUBTYPE => (Subtype::TestFrame, self.test_frame),
+            Bcn::SUBTYPE => (Subtype::Bcn, self.bcn),
+            RateTag::SUBTYPE => (Subtype::RateTag, self.rate_tag),
+            _ => return None,
+        };
+        (ethertype == owner).then_some(subtype)
+    }
+}
+
+impl Default for ProjectTypes {
+    fn default() -> ProjectTypes {
+        ProjectTypes::DEFAULT
+    }
+}
+
+/// How they are written.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Written {
+    test_frame: u16,
+    bcn: u16,
+    rate_tag: u16,
+}
+
+impl Default for Written {
+    fn default() -> Written {
+        ProjectTypes::DEFAULT.into()
+    }
+}
+
+impl From<ProjectTypes> for Written {
+    fn from(types: ProjectTypes) -> Written {
+        let ProjectTypes { test_frame, bcn, rate_tag } = types;
+        Written { test_frame, bcn, rate_tag }
+    }
+}
+
+impl TryFrom<Written> for ProjectTypes {
+    type Error = TakenEtherType;
+    fn try_from(written: Written) -> Result<ProjectTypes, TakenEtherType> {
+        ProjectTypes::new(written.test_frame, written.bcn, written.rate_tag)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_ethertype_serves_all() {
+        let kind = |body: &[u8]| ProjectTypes::DEFAULT.subtype(0x88b6, body);
+        assert_eq!(kind(&[1]), Some(Subtype::TestFrame));
+        assert_eq!(kind(&[2]), Some(Subtype::Bcn));
+        assert_eq!(kind(&[3]), Some(Subtype::RateTag));
+        assert_eq!((kind(&[]), kind(&[0]), kind(&[4])), (None, None, None));
+        assert_eq!(ProjectTypes::DEFAULT.subtype(0x88b5, &[1]), None);
+    }
+
+    #[test]
+    fn each_can_have_its_own() {
+        let types = ProjectTypes::new(0x9001, 0x9002, 0x9003).expect("nobody has them");
+        for subtype in 0..=u8::MAX {
+            for (kind, owner) in [(0x9001, 1), (0x9002, 2), (0x9003, 3), (0x88b6, 0)] {
+                let found = types.subtype(kind, &[subtype]);
+                assert_eq!(found.is_some(), subtype == owner && owner != 0, "{kind:#x} {subtype}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_taken_is_refused_by_number() {
+        for kind in [0, 1500, 0x5ff, 0x0800, 0x86dd, 0x8100, 0x8808, 0x22e7, 0x22e9, 0x88b5] {
+            assert_eq!(ProjectTypes::new(0x88b6, kind, 0x88b6), Err(TakenEtherType(kind)));
+        }
+        assert!(toml::from_str::<ProjectTypes>("rate_tag = 0x8100").is_err());
+    }
+
+    #[test]
+    fn they_are_written_and_read_back() {
+        let types = ProjectTypes::new(0x9001, 0x88b6, 0x9003).expect("nobody has them");
+        let text = toml::to_string(&types).expect("plain data");
+        assert_eq!(toml::from_str(&text), Ok(types), "{text}");
+        assert_eq!(toml::from_str(""), Ok(ProjectTypes::DEFAULT));
+    }
+}

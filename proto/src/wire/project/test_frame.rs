@@ -1,0 +1,158 @@
+//! The test frame: traffic without a transport, as the benchmarks of 802.1Qau send it.
+
+use crate::units::Instant;
+use crate::wire::big_endian::{u32_at, u64_at};
+use crate::wire::header::header_pair;
+
+/// What follows the subtype of a test frame; behind it a pattern fills the frame.
+///
+/// ```text
+/// | reserved 8 | flow 32 | sequence 32 | departure 64 | pattern …
+/// ```
+///
+/// Nobody answers it. Source: this project.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TestFrame {
+    /// Sent as zero and ignored.
+    pub reserved: u8,
+    /// Whose frame it is: its sender's number for a flow.
+    pub flow: u32,
+    /// Which of the flow's frames it is, counted from 0, modulo 2^32.
+    pub sequence: u32,
+    /// When its last bit was to leave its sender, in fabric time.
+    pub departure: Instant,
+}
+
+mod field {
+    use std::ops::Range;
+    pub const RESERVED: usize = 0;
+    pub const FLOW: Range<usize> = 1..5;
+    pub const SEQUENCE: Range<usize> = 5..9;
+    pub const DEPARTURE: Range<usize> = 9..17;
+}
+
+/// After so many octets the pattern is the same again.
+const PERIOD: usize = 256;
+
+/// Two periods from 0 on, so that a period can begin anywhere.
+static COUNTED: [u8; 2 * PERIOD] = {
+    let mut octets = [0; 2 * PERIOD];
+    let mut at = 0;
+    while at < octets.len() {
+        octets[at] = at as u8;
+        at += 1;
+    }
+    octets
+};
+
+header_pair!(TestFrameView views TestFrame, "test frame", 17);
+
+impl TestFrame {
+    /// The subtype that announces it.
+    pub const SUBTYPE: u8 = 1;
+
+    /// Fills `pattern`: each octet one more than the octet before, the first as the sequence.
+    pub fn fill(&self, pattern: &mut [u8]) {
+        for part in pattern.chunks_mut(PERIOD) {
+            part.copy_from_slice(&self.counted()[..part.len()]);
+        }
+    }
+
+    /// The pattern is as [`Self::fill`] writes it, however long.
+    pub fn holds(&self, pattern: &[u8]) -> bool {
+        pattern.chunks(PERIOD).all(|part| *part == self.counted()[..part.len()])
+    }
+
+    fn counted(&self) -> &'static [u8; PERIOD] {
+        let from = &COUNTED[usize::from(self.sequence as u8)..];
+        from.first_chunk().expect("twice a period, from within the first")
+    }
+
+    /// The octets behind the subtype, as far as the pattern.
+    pub fn to_octets(&self) -> [u8; TestFrame::LEN] {
+        let mut octets = [0; TestFrame::LEN];
+        octets[field::RESERVED] = self.reserved;
+        octets[field::FLOW].copy_from_slice(&self.flow.to_be_bytes());
+        octets[field::SEQUENCE].copy_from_slice(&self.sequence.to_be_bytes());
+        octets[field::DEPARTURE].copy_from_slice(&self.departure.as_ps().to_be_bytes());
+        octets
+    }
+}
+
+impl<T: AsRef<[u8]>> TestFrameView<T> {
+    /// What nobody may set yet.
+    pub fn reserved(&self) -> u8 {
+        self.octets()[field::RESERVED]
+    }
+
+    /// Whose frame it is.
+    pub fn flow(&self) -> u32 {
+        u32_at(self.octets(), field::FLOW)
+    }
+
+    /// Which of the flow's frames it is.
+    pub fn sequence(&self) -> u32 {
+        u32_at(self.octets(), field::SEQUENCE)
+    }
+
+    /// When its last bit was to leave its sender.
+    pub fn departure(&self) -> Instant {
+        Instant::from_ps(u64_at(self.octets(), field::DEPARTURE))
+    }
+
+    /// All fields.
+    pub fn to_owned_header(&self) -> TestFrame {
+        TestFrame {
+            reserved: self.reserved(),
+            flow: self.flow(),
+            sequence: self.sequence(),
+            departure: self.departure(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::error::ParseError;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_layout_is_the_documented_one() {
+        let frame = TestFrame {
+            reserved: 0,
+            flow: 0x0102_0304,
+            sequence: 0x0506_0708,
+            departure: Instant::from_ps(0x1112_1314_1516_1718),
+        };
+        let octets = [0, 1, 2, 3, 4, 5, 6, 7, 8, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18];
+        assert_eq!(frame.to_octets(), octets);
+    }
+
+    #[test]
+    fn the_pattern_counts_on_from_the_sequence() {
+        let frame = TestFrame { sequence: 0x01fe, ..TestFrame::default() };
+        let mut pattern = [0; 600];
+        frame.fill(&mut pattern);
+        assert_eq!(pattern[..4], [0xfe, 0xff, 0x00, 0x01]);
+        assert_eq!((pattern[256], pattern[512]), (0xfe, 0xfe));
+        assert!(frame.holds(&pattern) && frame.holds(&[]));
+        pattern[599] ^= 1;
+        assert!(!frame.holds(&pattern) && frame.holds(&pattern[..599]));
+    }
+
+    #[test]
+    fn every_short_length_is_refused() {
+        for present in 0..TestFrame::LEN {
+            let refused = Err(ParseError::short("test frame", 0, 17, present));
+            assert_eq!(TestFrame::parse(&[0; 17][..present]), refused);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_seventeen_octets_come_back_as_they_were(octets: [u8; TestFrame::LEN]) {
+            prop_assert_eq!(TestFrame::parse(&octets)?.to_octets(), octets);
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Frames for which there is no room: who hears of them, and the alarm before it comes to that.
+
+use super::bench::{Bench, FRAME, P3, PORTS, config, data, lossy};
+use crate::config::SwitchConfig;
+use crate::egress::Egress;
+use crate::egress::marking::Dialect;
+use crate::memory::models::MODELS;
+use proto::congestion::{CongestionPoint, QueueSample};
+use proto::events::EventKind;
+use proto::units::{Bytes, Instant};
+use std::sync::{Arc, Mutex};
+
+/// What a congestion point heard: the output, the size of the frame, and what stood in its queue.
+type Heard = Arc<Mutex<Vec<(usize, Bytes, Bytes)>>>;
+
+/// Notes every frame that was refused on its way to one output.
+struct Listens(usize, Heard);
+
+impl CongestionPoint for Listens {
+    fn on_drop(&mut self, size: Bytes, sample: &QueueSample, _: Instant) {
+        self.1.lock().unwrap().push((self.0, size, sample.queue));
+    }
+}
+
+fn listening(config: SwitchConfig) -> (Bench, Heard) {
+    let (mut bench, heard) = (Bench::new(config), Heard::default());
+    for (output, egress) in bench.switch.egress.iter_mut().enumerate() {
+        let points = (0..8).map(|_| Box::new(Listens(output, heard.clone())) as Box<_>);
+        *egress = Egress::new(points.collect(), PORTS, Dialect::Ethernet);
+    }
+    (bench, heard)
+}
+
+fn frames(n: u64) -> Bytes {
+    Bytes::new(n * FRAME)
+}
+
+#[test]
+fn the_point_of_the_output_hears_of_each_frame_refused_for_want_of_room() {
+    let (mut bench, heard) = listening(config());
+    bench.pause(3, &[0, P3], u16::MAX);
+    // Two reserved, twenty shared, ten in headroom; then two too many.
+    (0..34).for_each(|psn| bench.feed(0, data(1, 4, psn)));
+    // Ten may stand at the output; then one too many.
+    (0..11).for_each(|psn| bench.feed(1, lossy(2, 4, psn)));
+    assert_eq!(bench.lost(), 3);
+    let (lossless, queue) = ((3, frames(1), frames(32)), (3, frames(1), frames(10)));
+    assert_eq!(*heard.lock().unwrap(), [lossless, lossless, queue]);
+}
+
+#[test]
+fn a_frame_that_is_refused_for_another_reason_is_no_business_of_a_point() {
+    let (mut bench, heard) = listening(config());
+    bench.feed(0, data(2, 1, 0));
+    assert_eq!(bench.lost(), 1, "it would have to turn back");
+    assert!(heard.lock().unwrap().is_empty());
+}
+
+fn alarms(bench: &Bench) -> Vec<(Bytes, Bytes)> {
+    let alarm = |kind: &EventKind| match kind {
+        EventKind::HeadroomAlarm { used, headroom } => Some((*used, *headroom)),
+        _ => None,
+    };
+    bench.events.iter().filter_map(alarm).collect()
+}
+
+#[test]
+fn more_than_four_fifths_of_a_headroom_is_an_alarm_and_told_once() {
+    let mut bench = Bench::new(config());
+    bench.pause(3, &[P3], u16::MAX);
+    (0..22 + 8).for_each(|psn| bench.feed(0, data(1, 4, psn)));
+    assert_eq!(alarms(&bench), [], "eight of ten frames are four fifths");
+    bench.feed(0, data(1, 4, 30));
+    assert_eq!(alarms(&bench), [(frames(9), frames(10))]);
+    bench.pause(3, &[P3], 0);
+    bench.run(proto::units::Duration::from_us(100));
+    bench.pause(3, &[P3], u16::MAX);
+    (0..22 + 10).for_each(|psn| bench.feed(0, data(1, 4, psn)));
+    assert_eq!(alarms(&bench).len(), 1, "the same headroom again");
+    (0..22 + 9).for_each(|psn| bench.feed(1, data(2, 4, psn)));
+    assert_eq!(alarms(&bench).len(), 2, "another port's");
+    assert_eq!(bench.lost(), 0);
+}
+
+#[test]
+fn every_memory_model_raises_the_alarm() {
+    for model in MODELS {
+        let mut config = config();
+        config.memory.kind = model.name.to_owned();
+        let mut bench = Bench::new(config);
+        bench.pause(3, &[P3], u16::MAX);
+        for input in 0..3u16 {
+            (0..140).for_each(|psn| bench.feed(input.into(), data(input + 1, 4, psn)));
+        }
+        let alarms = alarms(&bench);
+        assert!(!alarms.is_empty() && bench.lost() > 0, "{}", model.name);
+        for (used, headroom) in alarms {
+            assert!(used * 5 > headroom * 4 && used <= headroom, "{}: {used}", model.name);
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Live runs of Ethernet: captures that foreign tools read, strangers beside a lossless flow, cables that
+//! damage what they carry.
+
+use super::hostile::Pace;
+use super::laboratory::{Ended, Running, alone, in_repository};
+use super::{assert_honest, assert_passes_or_host_is_busy, besieged, repeated};
+use proto::units::Duration;
+use proto::wire::classify::PriorityMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use topo::verify::{Pausing, Settings, verify};
+
+fn scenario() -> PathBuf {
+    in_repository("tests/tests/live/ethernet.toml")
+}
+
+/// How many packets of a capture a filter shows; `None`, with a word about it, without tshark.
+fn shown(capture: &Path, filter: &str) -> Option<usize> {
+    let sums = ["-o", "ip.check_checksum:TRUE", "-o", "udp.check_checksum:TRUE"];
+    let mut tshark = Command::new("tshark");
+    let Ok(output) =
+        tshark.arg("-n").arg("-r").arg(capture).args(sums).args(["-Y", filter]).output()
+    else {
+        eprintln!("SKIPPED: tshark is not here");
+        return None;
+    };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Some(output.stdout.split(|octet| *octet == b'\n').filter(|line| !line.is_empty()).count())
+}
+
+/// The captures of a run, one a process.
+pub fn captures(ended: &Ended) -> Vec<PathBuf> {
+    let files = std::fs::read_dir(ended.out()).expect("a run directory").flatten();
+    let files = files.map(|entry| entry.path());
+    files.filter(|file| file.extension().is_some_and(|end| end == "pcapng")).collect()
+}
+
+#[test]
+fn a_live_capture_opens_in_tshark_and_breaks_no_rule_of_ours() {
+    let _alone = alone();
+    let words = ["--set", "run.capture=[\"s0:*\",\"h*:1\"]"];
+    let ended = repeated(|| Running::start(&scenario(), &words).end(40.0));
+    assert_passes_or_host_is_busy(&ended);
+    let captures = captures(&ended);
+    assert_eq!(captures.len(), 2, "one a process: {captures:?}");
+    let jitter = Duration::from_us(20);
+    let pause = Some(Pausing {
+        priorities: Some(PriorityMap::BY_DSCP),
+        obeyed: u8::MAX,
+        response: Some(jitter),
+    });
+    let mut pauses = 0;
+    for capture in &captures {
+        let file = std::fs::File::open(capture).expect("it was written");
+        let settings = Settings { pause, ..Settings::default() };
+        let report =
+            verify(std::io::BufReader::new(file), "live", &settings, 9).expect("a capture");
+        assert_eq!((report.findings, report.error), (vec![], None), "{}", capture.display());
+        pauses += report.tally.checked.get("pauses heard").copied().unwrap_or(0);
+
+        let Some(malformed) = shown(capture, "_ws.malformed || _ws.expert.severity == error")
+        else {
+            return;
+        };
+        let undissected =
+            "!(macc || infiniband.bth) || ip.checksum.status == 0 || (ip && !infiniband)";
+        assert_eq!((malformed, shown(capture, undissected)), (0, Some(0)), "{}", capture.display());
+        // Both processes see each of these pass.
+        for (what, filter) in [
+            ("PFC that silences priority 3", "macc.cbfc.pause_time.c3 == 65535"),
+            ("PFC that ends it", "macc.cbfc.enbv.c3 == 1 && macc.cbfc.pause_time.c3 == 0"),
+            ("marked data", "ip.dsfield.ecn == 3 && infiniband.bth.opcode < 5"),
+            ("data", "infiniband.bth.opcode == 0 || infiniband.bth.opcode == 4"),
+            ("acknowledgements", "infiniband.bth.opcode == 17"),
+            ("CNPs", "infiniband.bth.opcode == 0x81 && ip.dsfield.dscp == 48"),
+        ] {
+            assert!(shown(capture, filter) > Some(0), "{}: no {what}", capture.display());
+        }
+    }
+    assert!(pauses > 8, "adapters and switch together heard {pauses} pauses");
+}
+
+/// With faults of a cable the flows fall behind, so only the account is judged.
+#[test]
+fn what_a_live_cable_damages_ends_at_the_next_port() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("damaged.toml");
+    let faults =
+        "\n[[impairment]]\nfrom = [\"h0:1\", \"s0:*\"]\naction = \"corrupt\"\nchance = 0.05\n";
+    let text = std::fs::read_to_string(scenario()).expect("it is shipped");
+    std::fs::write(&file, text + faults).expect("a writable folder");
+    let ended = Running::start(&file, &[]).end(40.0);
+    assert_honest(&ended);
+    let dropped = |reason: &str| ended.number(&format!("/conservation/dropped/{reason}"));
+    assert!(dropped("aborted") > 5.0, "{:#}", ended.json()["conservation"]);
+    for reason in ["icrc", "malformed", "pktlen", "checksum", "not_for_us", "queue_pair"] {
+        assert_eq!(dropped(reason), 0.0, "{reason}: a damaged frame got past a port");
+    }
+}
+
+#[test]
+#[ignore = "slow: run with ./test.sh --slow"]
+fn a_million_strange_datagrams_beside_a_lossless_flow_of_ethernet_cost_it_nothing() {
+    let ended = besieged(&scenario(), Pace::PerSecond(20_000), 50.0, 1_000_000);
+    assert_eq!(ended.number("/measures/drops_lossless"), 0.0);
+}

@@ -1,0 +1,24 @@
+//! A ring of three switches whose buffers wait in a circle: a live run names it as its twin does.
+
+use crate::laboratory::{Running, alone};
+use crate::repeated;
+use serde_json::json;
+use std::fs;
+use topo::check::groups::pfcwd::circles::{CIRCLE, live_ring};
+
+#[test]
+#[ignore = "slow: run with ./test.sh --slow"]
+fn a_circle_of_waits_is_named_in_a_live_run_as_in_its_twin() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("ring.toml");
+    fs::write(&file, live_ring("")).expect("a file");
+    let twin = Running::start(&file, &["--backend", "virtual"]).end(60.0);
+    let live = repeated(|| Running::start(&file, &["--dilate", "4000"]).end(60.0));
+    for run in [&twin, &live] {
+        let found = run.json()["deadlocks"].as_array().expect("a list").clone();
+        let [one] = &found[..] else { panic!("{found:?}") };
+        assert_eq!((&one["circle"], &one["tc"]), (&json!(CIRCLE), &json!(3)), "{one}");
+        assert_eq!(one["over_ps"], json!(null), "nothing ever moves again");
+    }
+}
