@@ -130,31 +130,31 @@ fn ends(facts: &Facts<'_>, side: &Side<'_>, layout: &Layout, bin: Option<usize>)
     let thick = (layout.row * 0.62).clamp(1.4, 12.0);
     let thick_ports = (pitch(layout, &layout.ports) * 0.62).clamp(1.4, 12.0);
     html! {
-        @for (place, (node, y)) in layout.sources.iter().enumerate() {
-            @let hold = side.run.output_of(*node).and_then(|o| Some((o, side.run.series[o].hold[bin?])));
-            @let class = format!("w{}", hold.map_or(0, |(_, hold)| palette::level(hold)));
-            circle class=(class) data-s=[hold.map(|(output, _)| output)] cx="53" cy=(format!("{y:.1}")) r=(format!("{:.1}", (thick / 2.0).clamp(0.8, 3.6))) {}
-            @if place % step == 0 || place + 1 == layout.sources.len() && step <= 8 {
-                text x="45" y=(format!("{:.1}", y + 4.0)) text-anchor="end" { (name(*node)) }
+            @for (place, (node, y)) in layout.sources.iter().enumerate() {
+                @let hold = side.run.output_of(*node).and_then(|o| Some((o, side.run.series[o].hold[bin?])));
+                @let class = format!("w{}", hold.map_or(0, |(_, hold)| palette::level(hold)));
+                circle class=(class) data-s=[hold.map(|(output, _)| output)] cx="53" cy=(format!("{y:.1}")) r=(format!("{:.1}", (thick / 2.0).clamp(0.8, 3.6))) {}
+                @if place % step == 0 || place + 1 == layout.sources.len() && step <= 8 {
+                    text x="45" y=(format!("{:.1}", y + 4.0)) text-anchor="end" { (name(*node)) }
+                }
             }
-        }
-        @for (place, (node, y)) in layout.ports.iter().enumerate() {
-            @let value = bin.map_or(0.0, |bin| side.run.received[*node][bin]);
-            @let value = if value.is_finite() { value.clamp(0.0, 1.06) } else { 0.0 };
-            @let is_hot = facts.hot.contains(node);
-            @let top = format!("{:.1}", y - thick_ports / 2.0);
-            @let high = format!("{thick_ports:.1}");
-            rect class="track" x=(PORTS + 6.0) y=(top) width=(BAR) height=(high) rx="1.5" {}
-            rect class=(if is_hot { "bar hot" } else { side.role }) data-x=(node)
-                x=(PORTS + 6.0) y=(top) width=(format!("{:.1}", value * BAR)) height=(high) rx="1.5" {}
-            @if is_hot {
-                text class="hot strong" x=(PORTS - 4.0) y=(format!("{:.1}", y - 3.0)) text-anchor="end" { (name(*node)) }
-            } @else if layout.sources.len() != layout.ports.len() && place % label_step(pitch(layout, &layout.ports)) == 0 {
-text x=(PORTS - 4.0) y=(format!("{:.1}", y - 3.0)) text-anchor="end" { (name(*node)) }
+            @for (place, (node, y)) in layout.ports.iter().enumerate() {
+                @let value = bin.map_or(0.0, |bin| side.run.received[*node][bin]);
+                @let value = if value.is_finite() { value.clamp(0.0, 1.06) } else { 0.0 };
+                @let is_hot = facts.hot.contains(node);
+                @let top = format!("{:.1}", y - thick_ports / 2.0);
+                @let high = format!("{thick_ports:.1}");
+                rect class="track" x=(PORTS + 6.0) y=(top) width=(BAR) height=(high) rx="1.5" {}
+                rect class=(if is_hot { "bar hot" } else { side.role }) data-x=(node)
+                    x=(PORTS + 6.0) y=(top) width=(format!("{:.1}", value * BAR)) height=(high) rx="1.5" {}
+                @if is_hot {
+                    text class="hot strong" x=(PORTS - 4.0) y=(format!("{:.1}", y - 3.0)) text-anchor="end" { (name(*node)) }
+                } @else if layout.sources.len() != layout.ports.len() && place % label_step(pitch(layout, &layout.ports)) == 0 {
+    text x=(PORTS - 4.0) y=(format!("{:.1}", y - 3.0)) text-anchor="end" { (name(*node)) }
+                }
             }
+            (ideal(facts, side, layout))
         }
-        (ideal(facts, side, layout))
-    }
 }
 
 /// What theory says the ports should receive, as a dashed line along the bars of several.

@@ -195,7 +195,7 @@ fn bar(facts: &Facts<'_>) -> Markup {
                     path class="cursor" d=(format!("M{cursor} -1100V0")) {}
                 }
                 span class="what" { (who) ", received" }
-                input id="time-slider" type="range" min="0" max=(bins.saturating_sub(1)) value="0" step="1" aria-label="Time" {}
+                input id="time-slider" type="range" min="0" max=(bins.saturating_sub(1)) value="0" step="1" aria-label="Time";
             }
             div class="now" {
                 b id="now" { "t = " (number::tau(cursor)) }
