@@ -173,6 +173,17 @@ fn capturing_changes_nothing_but_the_capture() {
     let mut without = files_of(&parse(SHORT_32, &["run.capture=[]"]), "");
     assert!(!without.contains_key("capture.pcapng"));
     without.insert("capture.pcapng".to_owned(), with["capture.pcapng"].clone());
+    let [with, without] = [with, without].map(|mut files| {
+        // The list of settings tells what was captured, as it tells everything else.
+        let run = files.get_mut("run.json").expect("the verdict");
+        let mut value: Value = serde_json::from_slice(run).expect("it is JSON");
+        let settings = value["parameters"].as_array_mut().expect("a list of settings");
+        let before = settings.len();
+        settings.retain(|setting| setting["name"] != "run.capture");
+        assert_eq!(settings.len() + 1, before, "the capture is a setting");
+        *run = value.to_string().into_bytes();
+        files
+    });
     assert_eq!(differing(&with, &without), [""; 0]);
 }
 
