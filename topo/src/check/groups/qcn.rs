@@ -21,7 +21,7 @@ mod stability;
 /// The group.
 pub const GROUP: Group = Group { name: "QCN", subject: "802.1Qau: QCN", cases: CASES };
 
-const LATER: &str = "the tester of live cases does not speak Ethernet yet";
+const LATER: &str = "the live cases of 802.1Qau are not written yet";
 
 const CASES: &[Case] = &[
     Case {
