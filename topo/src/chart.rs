@@ -2,6 +2,7 @@
 //! reports, comparisons and searches share. Static SVG; nothing here knows a run.
 
 pub mod bullet;
+pub mod curves;
 pub mod number;
 pub mod palette;
 pub mod path;

@@ -17,7 +17,6 @@ pub mod keyfile;
 pub mod launch;
 pub mod measure;
 pub mod names;
-pub mod plot;
 pub mod render;
 pub mod replay;
 pub mod report;

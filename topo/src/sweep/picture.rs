@@ -3,46 +3,46 @@
 
 use super::outcome::Row;
 use super::{Sweep, Swept};
-use crate::plot::{self, Line, Picture};
+use crate::chart::curves::{self, Curve, Picture};
+use maud::{Markup, html};
 
 /// Height of one picture with its title and axis.
-const STRIDE: f64 = plot::HEIGHT + plot::ABOVE + plot::BELOW;
+const STRIDE: f64 = curves::ABOVE + curves::HEIGHT + curves::BELOW;
 
 /// The document.
 pub fn svg(sweep: &Sweep, swept: &Swept) -> String {
     let shown = sweep.shown(&swept.rows);
     let series = series(&swept.rows);
-    let legend = if series.len() > 1 { plot::LEGEND * series.len() as f64 } else { 0.0 };
-    let height = STRIDE * shown.len() as f64 + legend + 20.0;
-    let mut out = plot::open(height, &sweep.name);
-    let x_axis = sweep.axes.first().map_or("", |axis| axis.name.as_str());
-    let steps = sweep.axes.first().map_or(&[][..], |axis| &axis.steps);
+    let pictures = STRIDE * shown.len() as f64;
+    let named = if series.len() > 1 { series.len() } else { 0 };
+    let height = pictures + curves::LEGEND * named as f64 + 20.0;
+    let body = html! {
+        @for (index, measure) in shown.iter().enumerate() {
+            (one(sweep, &series, measure, STRIDE * index as f64 + curves::ABOVE))
+        }
+        (curves::legend(series.iter().take(named).map(|(name, _)| name.as_str()), pictures))
+    };
+    curves::document(&sweep.name, height, "", &body)
+}
+
+/// One measure's picture, which begins at `top`.
+fn one(sweep: &Sweep, series: &[(String, Vec<&Row>)], measure: &str, top: f64) -> Markup {
+    let (x_axis, steps) =
+        sweep.axes.first().map_or(("", &[][..]), |axis| (axis.name.as_str(), &axis.steps[..]));
     let labels: Vec<String> = steps.iter().map(|step| step.label.clone()).collect();
-    for (index, measure) in shown.iter().enumerate() {
-        let lines: Vec<Line> = series
-            .iter()
-            .map(|(name, rows)| Line { name: name.clone(), points: points(&labels, rows, measure) })
-            .collect();
-        let picture = Picture {
-            title: measure,
-            subtitle: &format!("over {x_axis}"),
-            top: STRIDE * index as f64 + plot::ABOVE,
-            x_max: labels.len().saturating_sub(1).max(1) as f64,
-            ticks: labels
-                .iter()
-                .enumerate()
-                .map(|(at, label)| (at as f64, label.clone()))
-                .collect(),
-            dots: true,
-        };
-        plot::lines(&mut out, &picture, &lines);
-    }
-    if series.len() > 1 {
-        let names: Vec<&str> = series.iter().map(|(name, _)| name.as_str()).collect();
-        plot::legend(&mut out, height - legend, &names);
-    }
-    out.push_str("</svg>\n");
-    out
+    let curve = |(name, rows): &(String, Vec<&Row>)| Curve {
+        name: name.clone(),
+        points: points(&labels, rows, measure),
+    };
+    let picture = Picture {
+        title: measure,
+        subtitle: &format!("over {x_axis}"),
+        top,
+        x_max: labels.len().saturating_sub(1).max(1) as f64,
+        ticks: (0u32..).map(f64::from).zip(labels.iter().cloned()).collect(),
+        dots: true,
+    };
+    curves::picture(&picture, &series.iter().map(curve).collect::<Vec<_>>())
 }
 
 /// Rows by what the axes other than the first say, in the order of the grid.

@@ -8,7 +8,8 @@
 use crate::check::case::{Case, Failure, Group, Level, Run};
 use proto::congestion::schemes::qcn::SCHEME;
 use proto::congestion::{CongestionPoint, Place, ReactionPoint};
-use proto::ids::{CongestionPointId, PortNumber};
+use proto::frame::{FrameClass, FrameHeaders};
+use proto::ids::{CongestionPointId, Ecn, PortNumber};
 use proto::random::Random;
 use proto::units::{BitRate, Bytes};
 
@@ -141,4 +142,24 @@ fn congestion_point(params: &str) -> Result<Box<dyn CongestionPoint>, Failure> {
 
 fn reaction_point(params: &str) -> Result<Box<dyn ReactionPoint>, Failure> {
     at_place(params, "reaction point", SCHEME.reaction_point)
+}
+
+/// The headers of a data frame of so many octets.
+fn frame(size: Bytes) -> FrameHeaders {
+    FrameHeaders {
+        size,
+        source: 1,
+        destination: 2,
+        multicast: false,
+        lane: 3,
+        level: 3,
+        class: FrameClass::Data,
+        queue_pair: 0,
+        psn: 0,
+        fecn: false,
+        becn: false,
+        ecn: Ecn::NotCapable,
+        regulated_by: None,
+        payload: size,
+    }
 }

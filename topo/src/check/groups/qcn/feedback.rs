@@ -1,10 +1,9 @@
 //! QCN-01, QCN-02, QCN-04: what a congestion point says of a queue, and when.
 
-use super::congestion_point;
+use super::{congestion_point, frame};
 use crate::check::case::{Failure, Finding, ensure};
 use proto::congestion::{CnmBody, CongestionPoint, Marking, Notification, QueueSample};
-use proto::frame::{FrameClass, FrameHeaders};
-use proto::ids::{Ecn, PortNumber};
+use proto::ids::PortNumber;
 use proto::units::{Bytes, Instant};
 
 /// cpQSp and W of the case, and the largest feedback they allow.
@@ -14,25 +13,6 @@ const LARGEST: i64 = (2 * WEIGHT + 1) * SET_POINT;
 
 /// More than an interval between samples.
 const MANY: Bytes = Bytes::new(200_000);
-
-fn frame(size: Bytes) -> FrameHeaders {
-    FrameHeaders {
-        size,
-        source: 1,
-        destination: 2,
-        multicast: false,
-        lane: 3,
-        level: 3,
-        class: FrameClass::Data,
-        queue_pair: 0,
-        psn: 0,
-        fecn: false,
-        becn: false,
-        ecn: Ecn::NotCapable,
-        regulated_by: None,
-        payload: size,
-    }
-}
 
 /// A frame of `size` comes to a queue of so many octets.
 fn come(

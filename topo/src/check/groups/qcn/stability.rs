@@ -3,32 +3,14 @@
 //! A second writing-down of the loop, without events: each step the output sends one frame, and a source
 //! sends one whenever its reaction point permits.
 
-use super::{FRAME, LINE, congestion_point, reaction_point};
+use super::{FRAME, LINE, congestion_point, frame, reaction_point};
 use crate::check::case::{Failure, Finding, ensure};
 use proto::congestion::{CongestionPoint, Marking, Permission, QueueSample, ReactionPoint};
-use proto::frame::{FrameClass, FrameHeaders};
-use proto::ids::{Ecn, PortNumber};
+use proto::ids::PortNumber;
 use proto::units::{BitRate, Bytes, Instant};
 
 const SET_POINT: f64 = 150_000.0;
 const PARAMS: &str = "cp_q_sp = \"150 KB\"";
-
-const DATA: FrameHeaders = FrameHeaders {
-    size: FRAME,
-    source: 1,
-    destination: 2,
-    multicast: false,
-    lane: 3,
-    level: 3,
-    class: FrameClass::Data,
-    queue_pair: 0,
-    psn: 0,
-    fecn: false,
-    becn: false,
-    ecn: Ecn::NotCapable,
-    regulated_by: None,
-    payload: FRAME,
-};
 
 struct Source {
     point: Box<dyn ReactionPoint>,
@@ -73,7 +55,7 @@ fn settle(senders: usize, service: BitRate) -> Result<(f64, f64), Failure> {
                     blocked_since: None,
                     last_departure: None,
                 };
-                if let Marking::Notify(told) = output.on_enqueue(&DATA, &sample, now) {
+                if let Marking::Notify(told) = output.on_enqueue(&frame(FRAME), &sample, now) {
                     source.point.on_notification(&told, now);
                 }
             }
