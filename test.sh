@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what the tests need on a Debian or Ubuntu machine with a Rust toolchain, then runs all tests.
 #   ./test.sh          everything that fits in a few minutes
-#   ./test.sh --slow   the long proofs: live runs, floods, large suites (about half an hour)
+#   ./test.sh --slow   the long proofs: live runs, floods, large suites (an hour and more)
 set -euo pipefail
 cd "$(dirname "$0")"
 
