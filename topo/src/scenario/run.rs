@@ -53,6 +53,10 @@ pub enum Backend {
     Virtual,
     /// Sockets on loopback, on the wall clock.
     Udp,
+    /// Containers on this host.
+    Compose,
+    /// Daemons that join by themselves.
+    Remote,
 }
 
 /// How devices are spread over processes.
@@ -83,7 +87,12 @@ pub enum Carrier {
 }
 
 /// The words for [`Backend`].
-pub const BACKENDS: [(&str, Backend); 2] = [("virtual", Backend::Virtual), ("udp", Backend::Udp)];
+pub const BACKENDS: [(&str, Backend); 4] = [
+    ("virtual", Backend::Virtual),
+    ("udp", Backend::Udp),
+    ("compose", Backend::Compose),
+    ("remote", Backend::Remote),
+];
 const PLACEMENTS: [(&str, Placement); 2] =
     [("worker", Placement::Worker), ("device", Placement::Device)];
 const CABLES: [(&str, Cables); 2] = [("socket", Cables::Socket), ("local", Cables::Local)];
