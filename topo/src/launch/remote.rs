@@ -42,6 +42,7 @@ pub fn run(job: &Job<'_>, progress: &mut dyn FnMut(Progress)) -> Result<Outcome,
         let listener = TcpListener::bind(address).await;
         let listener =
             listener.map_err(|error| host(format!("cannot listen at {address}: {error}")))?;
+        let address = listener.local_addr().map_err(|error| host(error.to_string()))?;
         eprintln!("waiting at {address} for {}", parts(&hosting));
         joined::run(job, hosting, listener, &token, progress).await
     })

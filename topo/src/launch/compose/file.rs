@@ -110,15 +110,11 @@ fn launcher(text: &mut String, lab: &Lab<'_>, engine: Engine, file: &str, argume
         "    environment:\n      {TOKEN_VARIABLE}: {}\n      PAUSEBED_LISTEN: \"0.0.0.0:{PORT}\"\n",
         quoted(lab.token)
     );
-    // Scratch files of the run, in memory.
-    text.push_str("    tmpfs: [\"/tmp\"]\n");
+    // Scratch files of the run, in memory. Swarms know no other form of this.
+    text.push_str("    volumes:\n      - type: tmpfs\n        target: /tmp\n");
     match engine {
         Engine::Compose => {
-            let _ = writeln!(
-                text,
-                "    volumes:\n      - {}",
-                quoted(&format!("{file}:/scenario.toml:ro"))
-            );
+            let _ = writeln!(text, "      - {}", quoted(&format!("{file}:/scenario.toml:ro")));
         }
         Engine::Swarm => {
             text.push_str(
