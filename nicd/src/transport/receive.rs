@@ -56,29 +56,35 @@ impl ChannelAdapter {
             // Nobody here has joined a group; the fabric's account ends with it all the same.
             self.totals.count(Total::MulticastReceived);
         } else {
-            match self.wire.content(&frame.octets)? {
-                Content::Packet => self.on_packet(frame, headers, arrived, now),
-                Content::Test(at) => self.on_test_frame(frame, at, now),
-                Content::Cnm(at) => self.on_cnm(&frame.octets, at, now),
-                Content::Bcn(at) => self.on_bcn(&frame.octets, at, now),
+            match self.wire.open(&frame.octets) {
+                Ok(Content::Packet(packet)) => self.on_packet(packet, headers, arrived, now),
+                Ok(Content::Test(at)) => self.on_test_frame(frame, at, now),
+                Ok(Content::Cnm { at, flow_id }) => self.on_cnm(&frame.octets[at..], flow_id, now),
+                Ok(Content::Bcn(at)) => self.on_bcn(&frame.octets[at..], now),
+                Err(reason) => Err(self.refuse(headers, reason)),
             }?;
         }
         self.balance.delivered += 1;
         Ok(())
     }
 
+    /// Counts a packet that nobody here can take, if it is a notification.
+    fn refuse(&mut self, headers: &FrameHeaders, reason: DropReason) -> DropReason {
+        let is_notification = headers.class == FrameClass::Notification;
+        self.totals.count_if(is_notification, Total::CnpIgnored);
+        reason
+    }
+
     /// A packet of the transport.
     fn on_packet(
         &mut self,
-        frame: &Frame,
+        inward: Inward<'_>,
         headers: &FrameHeaders,
         arrived: Instant,
         now: Instant,
     ) -> Result<(), DropReason> {
-        let admitted = self.admit(frame, headers, arrived);
-        let is_lost_notification = admitted.is_err() && headers.class == FrameClass::Notification;
-        self.totals.count_if(is_lost_notification, Total::CnpIgnored);
-        let packet = admitted?;
+        let packet = self.admit(inward, headers, arrived);
+        let packet = packet.map_err(|reason| self.refuse(headers, reason))?;
         match packet.row.operation {
             Operation::Congestion => self.on_notification_packet(&packet, now),
             Operation::Acknowledge => self.on_acknowledgement(&packet, now),
@@ -87,14 +93,14 @@ impl ChannelAdapter {
         }
     }
 
-    /// Takes a packet apart and finds whom it is for.
+    /// Finds whom a packet is for.
     fn admit<'a>(
         &self,
-        frame: &'a Frame,
+        inward: Inward<'a>,
         headers: &'a FrameHeaders,
         arrived: Instant,
     ) -> Result<Arrived<'a>, DropReason> {
-        let Inward { from: peer, transport: packet } = self.wire.parse(&frame.octets)?;
+        let Inward { from: peer, transport: packet } = inward;
         let bth = packet.bth;
         let row = bth.opcode.row().ok_or(DropReason::Opcode)?;
         if bth.partition_key != Bth::DEFAULT_PARTITION {
@@ -298,11 +304,10 @@ impl ChannelAdapter {
         reaction.heard
     }
 
-    /// Tells the reaction point of `group` if nothing that it governs waits. Only schemes of Ethernet have
-    /// limiters that dissolve, and only one that has held something back can.
+    /// Tells the reaction point of `group` if nothing that it governs waits. Only a limiter that has held
+    /// something back can dissolve.
     pub(super) fn settle(&mut self, group: u32, now: Instant) {
-        let may_dissolve = self.wire.is_roce() && self.pacer.has_reacted(group);
-        if may_dissolve && self.schedule.is_idle(group) {
+        if self.pacer.has_reacted(group) && self.schedule.is_idle(group) {
             let mut outlet = Outlet { timers: &mut self.timers, events: &mut self.events };
             let permission = self.pacer.on_queue_empty(group, now, &mut outlet);
             self.schedule.permit(group, permission, now);
