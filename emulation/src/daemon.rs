@@ -18,8 +18,9 @@ pub mod config;
 pub mod feed;
 pub mod protocol;
 mod session;
+mod sockets;
 
-pub use config::{Carrier, DaemonConfig};
+pub use config::{Carrier, DaemonConfig, PortInterface};
 pub use session::{Ending, serve};
 
 use crate::cable::shim;

@@ -3,8 +3,8 @@
 use super::config::DaemonConfig;
 use super::feed::Fed;
 use super::protocol::{Hello, ToDaemon, ToLauncher, read_line, write_line};
-use crate::cable::datagram::DatagramSocket;
-use crate::cable::exchange::{Exchange, Session};
+use super::sockets::Sockets;
+use crate::cable::exchange::Session;
 use crate::cable::shim;
 use crate::clock::Clock;
 use crate::driver::{Assignment, Beat, Report, Supervisor, Worker, impairers};
@@ -64,7 +64,7 @@ impl Supervisor for Link {
 struct Hosted<W> {
     config: DaemonConfig,
     devices: Vec<Box<dyn Device>>,
-    socket: DatagramSocket,
+    sockets: Sockets,
     witness: W,
     /// Read before anybody waits for it: a long capture takes its time.
     fed: Vec<Fed>,
@@ -81,8 +81,8 @@ pub fn serve<W>(
 where
     W: Witness + Send + 'static,
 {
-    let socket = match config.open_socket() {
-        Ok(socket) => socket,
+    let sockets = match config.open_sockets() {
+        Ok(sockets) => sockets,
         Err(error) => return fail(replies, &format!("no socket: {error}")),
     };
     let fed = match config.fed() {
@@ -92,7 +92,7 @@ where
     let hello = Hello {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         shim_version: shim::VERSION,
-        address: socket.address().to_owned(),
+        address: sockets.address(),
         pid: std::process::id(),
         priority: permitted_priority(config.realtime),
     };
@@ -101,7 +101,7 @@ where
     }
     let (sender, news) = sync_channel(NEWS_MAX);
     read_commands(commands, sender.clone());
-    let hosted = Hosted { config, devices, socket, witness, fed };
+    let hosted = Hosted { config, devices, sockets, witness, fed };
     converse(hosted, &sender, &news, replies)
 }
 
@@ -159,16 +159,18 @@ where
     let ToDaemon::Start { epoch, origin_ns, dilation, peers } = start else {
         return Err("only a start starts".to_owned());
     };
-    let Hosted { config, devices, socket, witness, fed } = hosted;
+    let Hosted { config, devices, sockets, witness, fed } = hosted;
     let lines = config.lines()?;
     let peers = config.peers(&peers).map_err(|error| error.to_string())?;
     let session = Session { epoch, peers, datagram_max: config.datagram_max };
+    let clock = Clock::new(origin_ns, dilation);
+    let exchange = sockets.exchange(session, config.bare, clock, &lines);
     let assignment = Assignment {
         process: config.process,
         processes: config.processes,
-        clock: Clock::new(origin_ns, dilation),
+        clock,
         impairers: impairers(&config.wiring, config.seed),
-        exchange: Exchange::new(socket, session, &lines),
+        exchange: exchange.map_err(|error| format!("no cables: {error}"))?,
         plan: config.plan,
         devices,
         lines,
