@@ -13,7 +13,9 @@ use proto::units::Instant;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+pub mod daemons;
 pub mod interrupt;
+pub mod netns;
 pub mod placement;
 pub mod processes;
 pub mod programs;
@@ -130,6 +132,7 @@ pub const BACKENDS: &[Substrate] = &[
         run: virtual_clock::run,
     },
     Substrate { name: "udp", backend: Backend::Udp, is_live: true, run: udp::run },
+    Substrate { name: "netns", backend: Backend::Netns, is_live: true, run: netns::run },
 ];
 
 /// The substrate of a scenario's `backend`.

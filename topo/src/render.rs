@@ -105,6 +105,7 @@ fn wiring(scenario: &Scenario) -> Wiring {
         nodes: nodes.collect(),
         links: links.collect(),
         impairments: scenario.impairments.clone(),
+        attached: Vec::new(),
     }
 }
 

@@ -8,6 +8,7 @@ use crate::cable::exchange::Session;
 use crate::cable::shim;
 use crate::clock::Clock;
 use crate::driver::{Assignment, Beat, Report, Supervisor, Worker, impairers};
+use crate::privileges;
 use crate::timer::{permitted_priority, prepare_thread};
 use crate::witness::Witness;
 use proto::device::Device;
@@ -85,6 +86,10 @@ where
         Ok(sockets) => sockets,
         Err(error) => return fail(replies, &format!("no socket: {error}")),
     };
+    // Nothing from here on takes a right, least of all what comes through the sockets.
+    if let Err(reason) = privileges::shrink() {
+        return fail(replies, &format!("cannot give up rights: {reason}"));
+    }
     let fed = match config.fed() {
         Ok(fed) => fed,
         Err(reason) => return fail(replies, &reason),
@@ -178,7 +183,9 @@ where
     };
     let data_plane = move || {
         let run = || {
-            let mut worker = Worker::new(assignment, prepare_thread(config.realtime));
+            let priority = prepare_thread(config.realtime);
+            give_up_rights();
+            let mut worker = Worker::new(assignment, priority);
             fed.into_iter().for_each(|fed| worker.feed(fed));
             worker.run(&link)
         };
@@ -190,11 +197,18 @@ where
         let _ = link.news.send(last);
     };
     let spawned = thread::Builder::new().name("data-plane".to_owned()).spawn(data_plane);
+    give_up_rights();
     spawned.map(|_| ()).map_err(|error| format!("no thread: {error}"))
+}
+
+/// What the calling thread still has is of no use to it.
+fn give_up_rights() {
+    privileges::drop_all().expect("less is always permitted");
 }
 
 fn read_commands(commands: impl BufRead + Send + 'static, news: SyncSender<News>) {
     thread::spawn(move || {
+        give_up_rights();
         for line in commands.lines() {
             let Ok(line) = line else { break };
             let command = match read_line(&line) {

@@ -53,6 +53,8 @@ pub enum Backend {
     Virtual,
     /// Sockets on loopback, on the wall clock.
     Udp,
+    /// Pairs of interfaces between network namespaces, on the wall clock.
+    Netns,
 }
 
 /// How devices are spread over processes.
@@ -83,7 +85,8 @@ pub enum Carrier {
 }
 
 /// The words for [`Backend`].
-pub const BACKENDS: [(&str, Backend); 2] = [("virtual", Backend::Virtual), ("udp", Backend::Udp)];
+pub const BACKENDS: [(&str, Backend); 3] =
+    [("virtual", Backend::Virtual), ("udp", Backend::Udp), ("netns", Backend::Netns)];
 const PLACEMENTS: [(&str, Placement); 2] =
     [("worker", Placement::Worker), ("device", Placement::Device)];
 const CABLES: [(&str, Cables); 2] = [("socket", Cables::Socket), ("local", Cables::Local)];
