@@ -18,7 +18,7 @@ pub mod config;
 pub mod feed;
 pub mod protocol;
 mod session;
-mod sockets;
+pub(crate) mod sockets;
 
 pub use config::{Carrier, DaemonConfig, PortInterface};
 pub use session::{Ending, serve};

@@ -49,6 +49,8 @@ pub fn live(scenario: &Scenario, lab: &Lab, host: &Calibration) -> Estimate {
         (false, _) => FRAME_TIME_ORDINARY_S,
     };
     let dilation = match scenario.run.dilate {
+        // What is attached knows of no dilation.
+        _ if !lab.fabric.wiring.attached.is_empty() => 1.0,
         Dilate::By(factor) => factor.max(1.0),
         Dilate::Auto => (shortest / tau_s).max(hops_per_fabric_s / host.frame_hops_per_s).max(1.0),
     };

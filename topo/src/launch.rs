@@ -140,3 +140,14 @@ pub fn substrate(backend: Backend) -> &'static Substrate {
     let row = BACKENDS.iter().find(|row| row.backend == backend);
     row.expect("every backend has a row")
 }
+
+/// Refuses interfaces of the host, for a substrate that has no way to them.
+fn refuse_attached(job: &Job<'_>) -> Result<(), LaunchError> {
+    match job.lab.fabric.wiring.attached.first() {
+        None => Ok(()),
+        Some(attached) => Err(LaunchError::Config(format!(
+            "interface {} can be attached on the backend netns only",
+            attached.interface
+        ))),
+    }
+}

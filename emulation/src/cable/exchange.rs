@@ -39,9 +39,9 @@ pub struct ExchangeReport {
     pub sent: Vec<SentLine>,
     /// Every line this process receives by through the socket.
     pub received: Vec<ReceivedLine>,
-    /// Frames to and from interfaces that are no cable of the fabric.
+    /// Frames to and from interfaces that are no cable of the fabric, if there are such.
     #[serde(default)]
-    pub outside: OutsideTally,
+    pub outside: Option<OutsideTally>,
 }
 
 /// Frames that left the fabric and came into it by attached interfaces.
@@ -55,6 +55,8 @@ pub struct OutsideTally {
     pub received: FrameTally,
     /// And after it.
     pub drained: FrameTally,
+    /// Frames from outside that the kernel dropped because a receive buffer was full.
+    pub overflows: u64,
 }
 
 /// What identifies a run on the cables.

@@ -384,6 +384,11 @@ fn on_cables(job: &Job<'_>, reports: &[Report]) -> OnCables {
     }
     let lost = reconcile(reports.iter().map(|report| &report.exchange)).lost;
     cables.dropped.add(DropReason::Transport, lost.end_to_end);
+    for outside in reports.iter().filter_map(|report| report.exchange.outside) {
+        cables.duplicated += outside.received.end_to_end;
+        cables.handed_over += outside.sent.end_to_end;
+        cables.dropped.add(DropReason::Transport, outside.unsent.end_to_end);
+    }
     cables
 }
 

@@ -1,18 +1,13 @@
 //! The substrate `udp`: daemons on this host, joined by datagrams over loopback, on the wall clock.
 
 use super::daemons::{self, Cabling};
-use super::{Job, LaunchError, Outcome, Progress};
+use super::{Job, LaunchError, Outcome, Progress, refuse_attached};
 
 /// Runs a job.
 ///
 /// # Errors
 /// If a daemon dies, refuses its configuration, or somebody interrupts.
 pub fn run(job: &Job<'_>, progress: &mut dyn FnMut(Progress)) -> Result<Outcome, LaunchError> {
-    if let Some(attached) = job.lab.fabric.wiring.attached.first() {
-        return Err(LaunchError::Config(format!(
-            "interface {} can be attached on the backend netns only",
-            attached.interface
-        )));
-    }
+    refuse_attached(job)?;
     daemons::run(job, Cabling::on_loopback(job), progress)
 }

@@ -1,6 +1,6 @@
 //! One socket for all cables of a process, in datagrams: outbox, inbox, and the account.
 
-use super::{CALLS_MAX, ExchangeReport, OutsideTally, Session};
+use super::{CALLS_MAX, ExchangeReport, Session};
 use crate::cable::datagram::{BATCH, DatagramSocket};
 use crate::cable::inbox::{Accepted, Inbox, Rejected};
 use crate::cable::lines::{Destination, Lines, Outgoing};
@@ -98,7 +98,7 @@ impl DatagramExchange {
             rejected: self.inbox.rejected(),
             sent: self.outbox.sent(lines.all_outgoing().filter(by_socket)).collect(),
             received: self.inbox.received(lines).collect(),
-            outside: OutsideTally::default(),
+            outside: None,
         }
     }
 }

@@ -65,6 +65,8 @@ struct Port {
     sent: FrameTally,
     unsent: FrameTally,
     queue: VecDeque<Waiting>,
+    /// Frames the kernel has dropped, as far as it has been asked.
+    overflows: Cell<u64>,
 }
 
 /// All sockets of a worker.
@@ -84,8 +86,6 @@ pub struct PacketExchange {
     inbox: Inbox,
     pool: FramePool,
     room: Room,
-    /// Frames the kernel has dropped, as far as it has been asked.
-    overflows: Cell<u64>,
 }
 
 impl PacketExchange {
@@ -118,6 +118,7 @@ impl PacketExchange {
                 sent: FrameTally::default(),
                 unsent: FrameTally::default(),
                 queue: VecDeque::new(),
+                overflows: Cell::new(0),
             });
         }
         let mut by_socket = lines.all_outgoing().filter(|line| by_socket(line));
@@ -136,7 +137,6 @@ impl PacketExchange {
             inbox: Inbox::new(epoch, &[], lines.count()),
             pool: FramePool::default(),
             room: Room::default(),
-            overflows: Cell::new(0),
         })
     }
 
@@ -257,10 +257,12 @@ impl PacketExchange {
     /// The whole account.
     pub fn report(&self, lines: &Lines) -> ExchangeReport {
         let inside = self.ports.iter().filter(|port| !port.from.outside);
-        let outside = self.ports.iter().filter(|port| port.from.outside);
         let [received, drained] = self.inbox.from_outside(lines);
         let mut tally = OutsideTally { received, drained, ..OutsideTally::default() };
-        for port in outside {
+        let overflows = self.overflows();
+        let outside = || self.ports.iter().filter(|port| port.from.outside);
+        for port in outside() {
+            tally.overflows += port.overflows.get();
             let still = port.queue.iter().fold(port.unsent, |mut tally, waiting| {
                 tally.count(&waiting.frame);
                 tally
@@ -270,22 +272,24 @@ impl PacketExchange {
         }
         ExchangeReport {
             buffers: self.ports.first().map_or(Buffers::default(), |port| port.socket.buffers()),
-            overflows: self.overflows(),
+            overflows,
             sending: self.counts,
             rejected: self.inbox.rejected(),
             sent: inside
                 .map(|port| SentLine { link: port.out.link, end: port.out.end, sent: port.sent })
                 .collect(),
             received: self.inbox.received(lines).collect(),
-            outside: tally,
+            outside: outside().next().map(|_| tally),
         }
     }
 
     /// Asks the kernel, which forgets what it has told.
     fn overflows(&self) -> u64 {
-        let news: u64 = self.ports.iter().map(|port| u64::from(port.socket.overflows())).sum();
-        self.overflows.set(self.overflows.get() + news);
-        self.overflows.get()
+        let count = |port: &Port| {
+            port.overflows.set(port.overflows.get() + u64::from(port.socket.overflows()));
+            port.overflows.get()
+        };
+        self.ports.iter().map(count).sum()
     }
 }
 
