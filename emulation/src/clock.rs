@@ -73,6 +73,12 @@ pub fn monotonic_ns() -> u64 {
     read(ClockId::CLOCK_MONOTONIC)
 }
 
+/// Nanoseconds of `CLOCK_REALTIME`, in which the kernel notes when a packet came. It may step: only what
+/// lies close to its reading beside [`monotonic_ns`] means anything.
+pub fn realtime_ns() -> u64 {
+    read(ClockId::CLOCK_REALTIME)
+}
+
 /// Nanoseconds of CPU time that all threads of this process have used.
 ///
 /// `/proc/stat` is sampled by ticks and misses most of a load that timers drive; this is not.

@@ -6,8 +6,8 @@
 //!            data-plane thread (Worker) ─┘        (talk goes to stderr)
 //! ```
 //!
-//! 1. The daemon reads its configuration, makes its devices, binds a socket at an address the
-//!    kernel chooses, and says `hello`.
+//! 1. The daemon reads its configuration, makes its devices, opens its sockets (one at an address the
+//!    kernel chooses, or one on the interface of each port), gives up its rights, and says `hello`.
 //! 2. The launcher collects all addresses and answers `start`; a worker begins at the origin.
 //! 3. `beat` several times a second; `report` when the plan is done or after `stop`.
 //!
@@ -20,8 +20,9 @@ pub mod feed;
 pub mod join;
 pub mod protocol;
 mod session;
+pub(crate) mod sockets;
 
-pub use config::{Carrier, DaemonConfig};
+pub use config::{Carrier, DaemonConfig, PortInterface};
 pub use session::{Ending, serve};
 
 use crate::cable::shim;

@@ -92,7 +92,9 @@ pub struct Assignment<W> {
 /// The faults of `wiring` by line index.
 pub fn impairers(wiring: &Wiring, seed: u64) -> Vec<Option<Impairer>> {
     let at = |end: End| Impairer::new(wiring, end, seed);
-    wiring.links.iter().flat_map(|link| [at(link.a), at(link.b)]).collect()
+    let links = wiring.links.iter().flat_map(|link| [at(link.a), at(link.b)]);
+    // What comes in by an attached interface is not this fabric's to impair.
+    links.chain(wiring.attached.iter().flat_map(|attached| [at(attached.at), None])).collect()
 }
 
 /// The loop and its state. Built and run on the thread that is to be the data plane.
@@ -131,7 +133,12 @@ impl<W: Witness> Worker<W> {
             arrivals: Flights::default(),
             wakes: Calendar::new(run.devices.len()),
             meter: Meter::new(run.clock, windows, run.plan.bin),
-            pace: Pace::new(&run.clock, &run.lines, run.processes, cores()),
+            pace: Pace::new(
+                &run.clock,
+                &run.lines,
+                run.exchange.is_stamped(),
+                crowd(run.processes),
+            ),
             heard: Instant::ZERO,
             now: Instant::ZERO,
             next_beat_ns: 0,
@@ -243,6 +250,9 @@ impl<W: Witness> Worker<W> {
     /// Sends every frame that has begun to leave, however long its last bit still takes: reading
     /// hundreds of devices takes a good part of a frame time, and these frames shall not wait for it.
     fn clear_the_lines(&mut self) {
+        if !self.run.exchange.is_stamped() {
+            return;
+        }
         while self.departures.next_at() < Instant::NEVER {
             self.depart(self.departures.next_at());
             if self.meter.pending() >= FLUSH_MAX {
@@ -345,7 +355,9 @@ impl<W: Witness> Worker<W> {
             Destination::Device { device, port } => {
                 self.arrivals.push(stamp + line.delay, device, port, frame);
             }
-            Destination::Process(process) => self.run.exchange.send(line, process, frame, stamp),
+            Destination::Process(_) | Destination::Outside => {
+                self.run.exchange.send(line, frame, stamp);
+            }
         }
     }
 
@@ -397,8 +409,9 @@ impl<W: Witness> Worker<W> {
     }
 }
 
-fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+/// Whether so many processes crowd the cores of this host.
+fn crowd(processes: usize) -> bool {
+    processes > 2 * std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
 fn moment(exchange: &Exchange) -> Moment {

@@ -10,6 +10,7 @@ pub mod clock;
 pub mod daemon;
 pub mod driver;
 pub mod fidelity;
+pub mod privileges;
 pub mod recorder;
 pub mod simulator;
 pub mod timer;

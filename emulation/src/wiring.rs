@@ -16,6 +16,9 @@ pub struct Wiring {
     /// Faults that the scenario asks for.
     #[serde(default)]
     pub impairments: Vec<Impairment>,
+    /// Ports that are cabled to an interface of the host.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attached: Vec<Attached>,
 }
 
 /// One device.
@@ -53,6 +56,18 @@ pub struct LinkWiring {
     /// Time of flight each way.
     pub delay: Duration,
     /// Wire time of one full data frame, the unit of lateness at both ends.
+    pub frame_time: Duration,
+}
+
+/// A port with an interface of the host at it, and behind that whatever is there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Attached {
+    /// The port.
+    pub at: End,
+    /// The interface's name, in the namespace of the process that hosts the port.
+    pub interface: String,
+    /// Wire time of one full data frame, the unit of lateness.
     pub frame_time: Duration,
 }
 

@@ -32,7 +32,7 @@ static FABRIC: LazyLock<(Lines, [Peer; 3])> = LazyLock::new(|| {
     let wiring = Wiring {
         nodes: vec![node("far"), node("near")],
         links: vec![link(0), link(1)],
-        impairments: vec![],
+        ..Wiring::default()
     };
     let lines = Lines::new(&wiring, &[1, 0], 0, false).expect("a good wiring");
     let addresses = ["127.0.0.1:4000", "127.0.0.1:4001", "127.0.0.1:4002"];

@@ -14,8 +14,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 pub mod compose;
+pub mod daemons;
 pub mod interrupt;
 pub mod joined;
+pub mod netns;
 pub mod placement;
 pub mod processes;
 pub mod programs;
@@ -133,6 +135,7 @@ pub const BACKENDS: &[Substrate] = &[
         run: virtual_clock::run,
     },
     Substrate { name: "udp", backend: Backend::Udp, is_live: true, run: udp::run },
+    Substrate { name: "netns", backend: Backend::Netns, is_live: true, run: netns::run },
     Substrate { name: "compose", backend: Backend::Compose, is_live: true, run: compose::run },
     Substrate { name: "remote", backend: Backend::Remote, is_live: true, run: remote::run },
 ];
@@ -141,4 +144,15 @@ pub const BACKENDS: &[Substrate] = &[
 pub fn substrate(backend: Backend) -> &'static Substrate {
     let row = BACKENDS.iter().find(|row| row.backend == backend);
     row.expect("every backend has a row")
+}
+
+/// Refuses interfaces of the host, for a substrate that has no way to them.
+fn refuse_attached(job: &Job<'_>) -> Result<(), LaunchError> {
+    match job.lab.fabric.wiring.attached.first() {
+        None => Ok(()),
+        Some(attached) => Err(LaunchError::Config(format!(
+            "interface {} can be attached on the backend netns only",
+            attached.interface
+        ))),
+    }
 }

@@ -3,14 +3,17 @@
 //! Nothing can fail here: [`Scenario::parse`] has refused whatever could.
 
 use crate::fabric::Fabric;
+use crate::frames;
 use crate::measure::{Expectation, Measure};
 use crate::routes::proof::Waits;
 use crate::scenario::Scenario;
 use crate::scenario::fabric::FabricSettings;
+use crate::scenario::lab::AttachedPort;
 use crate::scenario::phases::Phase;
 use crate::topology::{Node, end};
+use emulation::capture::Technology;
 use emulation::recorder::RecordingPlan;
-use emulation::wiring::{End, LinkWiring, NodeKind, NodeWiring, Wiring};
+use emulation::wiring::{Attached, End, LinkWiring, NodeKind, NodeWiring, Wiring};
 use nicd::config::NicConfig;
 use proto::ids::{Lid, PortNumber};
 use proto::link::{LinkConfig, LinkControl, PauseConfig, PauseMode};
@@ -20,6 +23,10 @@ use switchd::config::{MemoryConfig, PortConfig, ServiceConfig, SwitchConfig};
 
 mod recording;
 mod workload;
+
+/// What Ethernet carries where nobody says otherwise: the frame by which lateness at an attached port
+/// is counted. Source: IEEE 802.3, 3.2.7 (maxBasicDataSize).
+const ETHERNET_MTU: Bytes = Bytes::new(1_500);
 
 /// Everything a launcher needs.
 #[derive(Clone, Debug)]
@@ -105,7 +112,13 @@ fn wiring(scenario: &Scenario) -> Wiring {
         nodes: nodes.collect(),
         links: links.collect(),
         impairments: scenario.impairments.clone(),
+        attached: settings.attached.iter().map(attached).collect(),
     }
+}
+
+fn attached(port: &AttachedPort) -> Attached {
+    let full = frames::full_frame(Technology::Ethernet, ETHERNET_MTU);
+    Attached { at: port.at, interface: port.interface.clone(), frame_time: full.time_at(port.rate) }
 }
 
 /// Lanes that must lose nothing, even where the scenario takes away what keeps them so.
@@ -119,11 +132,17 @@ fn lossless(settings: &FabricSettings) -> u16 {
 
 /// The rate of the cable at `end`; of the default link where there is none.
 fn rate_at(settings: &FabricSettings, end: End) -> BitRate {
+    if let Some(attached) = settings.attached_at(end) {
+        return attached.rate;
+    }
     settings.topology.cable_at(end).map_or(settings.link.rate, |cable| settings.rate_of(cable))
 }
 
 /// What the cable at `end` takes one way; what one of the default link would where there is none.
 fn delay_at(settings: &FabricSettings, end: End) -> Duration {
+    if settings.attached_at(end).is_some() {
+        return Duration::ZERO;
+    }
     let cable = settings.topology.cable_at(end).map(|cable| &settings.topology.cables[cable]);
     cable.and_then(|cable| cable.delay).unwrap_or(settings.link.delay)
 }
@@ -134,7 +153,7 @@ fn link(scenario: &Scenario, end: End, buffer: Bytes) -> LinkConfig {
     let here = scenario.outages.iter().filter(|(other, _)| Some(*other) == cable);
     LinkConfig {
         rate: rate_at(settings, end),
-        mtu: settings.mtu,
+        mtu: settings.attached_at(end).map_or(settings.mtu, |attached| attached.mtu),
         buffer,
         control: match &settings.link.control {
             LinkControl::Credits(credits) => LinkControl::Credits(credits.clone()),

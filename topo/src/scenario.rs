@@ -23,6 +23,7 @@ mod devices;
 pub mod expectations;
 pub mod fabric;
 pub mod faults;
+pub mod lab;
 pub mod measures;
 pub mod outages;
 mod pair;
@@ -109,6 +110,12 @@ pub static KEYS: KeyTable = KeyTable {
             kind: Kind::Table(&fabric::KEYS),
             need: Need::Required,
             about: "what it runs on",
+        },
+        Key {
+            name: "lab",
+            kind: Kind::Table(&lab::KEYS),
+            need: Need::Optional,
+            about: "what of this host the fabric is cabled to",
         },
         Key {
             name: "scheme",
@@ -204,8 +211,9 @@ impl Scenario {
     /// Reads every part, so that each can report its faults, before any of them may be missing.
     fn read(root: &Fields<'_>, problems: &mut Problems) -> Option<Scenario> {
         let mut warnings = Problems::default();
-        let fabric =
+        let mut fabric =
             root.table("fabric").and_then(|fields| fabric::read(&fields, problems, &mut warnings));
+        lab::read(root, fabric.as_mut(), problems);
         let topology = fabric.as_ref().map(|fabric| &fabric.topology);
         let run = root.table("run").and_then(|fields| run::read(&fields, topology, problems));
         let end = run.as_ref().map(run::Run::end);

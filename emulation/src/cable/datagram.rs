@@ -232,7 +232,7 @@ impl Drop for DatagramSocket {
 }
 
 /// Makes both buffers as large as the host permits and reads back what that is.
-fn widen(socket: &Socket) -> io::Result<Buffers> {
+pub(super) fn widen(socket: &Socket) -> io::Result<Buffers> {
     if setsockopt(socket, sockopt::RcvBufForce, &BUFFER_WISH).is_err() {
         socket.set_recv_buffer_size(BUFFER_WISH)?;
     }

@@ -1,10 +1,19 @@
-//! A process's whole dealings with its socket: outbox, inbox, buffers and the account of them.
+//! A process's whole dealings with its sockets: sending, receiving, buffers and the account of them.
+//!
+//! Two rows: [`datagrams`], one socket for everything a process sends and receives, and [`packets`], a
+//! socket for every port on an interface of its own.
 
-use super::datagram::{BATCH, Buffers, DatagramSocket, Peer};
-use super::inbox::{Accepted, Inbox, ReceivedLine, Rejected};
-use super::lines::{Destination, Lines, Outgoing};
-use super::outbox::{Outbox, SendCounts, SentLine};
-use proto::frame::{Frame, FramePool};
+pub mod datagrams;
+pub mod packets;
+
+use super::FrameTally;
+use super::datagram::{Buffers, DatagramSocket, Peer};
+use super::inbox::{Accepted, ReceivedLine, Rejected};
+use super::lines::{Lines, Outgoing};
+use super::outbox::{SendCounts, SentLine};
+use datagrams::DatagramExchange;
+use packets::PacketExchange;
+use proto::frame::Frame;
 use proto::units::Instant;
 use serde::{Deserialize, Serialize};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -12,7 +21,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 /// The default size up to which frames are bundled: what loopback carries without fragments.
 pub const DATAGRAM_MAX: usize = 60_000;
 
-/// How often one call of [`Exchange::receive`] asks the socket, so that a flood cannot hold the worker.
+/// How often one call of [`Exchange::receive`] asks a socket, so that a flood cannot hold the worker.
 const CALLS_MAX: usize = 32;
 
 /// What the socket reports at the end.
@@ -30,6 +39,24 @@ pub struct ExchangeReport {
     pub sent: Vec<SentLine>,
     /// Every line this process receives by through the socket.
     pub received: Vec<ReceivedLine>,
+    /// Frames to and from interfaces that are no cable of the fabric, if there are such.
+    #[serde(default)]
+    pub outside: Option<OutsideTally>,
+}
+
+/// Frames that left the fabric and came into it by attached interfaces.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutsideTally {
+    /// Handed to the kernel.
+    pub sent: FrameTally,
+    /// Given up, since the interface did not take them.
+    pub unsent: FrameTally,
+    /// Taken from the kernel before the stop.
+    pub received: FrameTally,
+    /// And after it.
+    pub drained: FrameTally,
+    /// Frames from outside that the kernel dropped because a receive buffer was full.
+    pub overflows: u64,
 }
 
 /// What identifies a run on the cables.
@@ -43,98 +70,108 @@ pub struct Session {
     pub datagram_max: usize,
 }
 
-/// The socket with everything around it.
+/// The sockets with everything around them.
 #[derive(Debug)]
-pub struct Exchange {
-    socket: DatagramSocket,
-    outbox: Outbox,
-    inbox: Inbox,
-    pool: FramePool,
-    /// The kernel's count of dropped datagrams when the run began.
-    overflows_before: u32,
+pub enum Exchange {
+    /// One socket for datagrams.
+    Datagrams(Box<DatagramExchange>),
+    /// A packet socket for every port.
+    Packets(Box<PacketExchange>),
 }
 
 impl Exchange {
-    /// Begins to carry the frames of `lines` in the run `session`.
+    /// Begins to carry the frames of `lines` through `socket` in the run `session`.
     pub fn new(socket: DatagramSocket, session: Session, lines: &Lines) -> Exchange {
-        let Session { epoch, peers, datagram_max } = session;
-        let inbox = Inbox::new(epoch, &peers, lines.count());
-        let outbox = Outbox::new(epoch, datagram_max, peers, lines.count());
-        let overflows_before = socket.overflows();
-        Exchange { socket, outbox, inbox, pool: FramePool::default(), overflows_before }
+        Exchange::Datagrams(Box::new(DatagramExchange::new(socket, session, lines)))
     }
 
-    /// Puts `frame` into the next datagram for `process`; the frame's buffer is kept for reuse.
-    pub fn send(&mut self, line: &Outgoing, process: usize, frame: Frame, stamp: Instant) {
-        self.outbox.put(line, process, &frame, stamp);
-        self.pool.recycle(frame);
+    /// Every frame that arrives carries the instant at which its last bit left. Without, a frame that
+    /// is sent early arrives early.
+    pub const fn is_stamped(&self) -> bool {
+        match self {
+            Exchange::Datagrams(_) => true,
+            Exchange::Packets(packets) => packets.is_stamped(),
+        }
+    }
+
+    /// Puts `frame` into what is sent next; its buffer is kept for reuse.
+    pub fn send(&mut self, line: &Outgoing, frame: Frame, stamp: Instant) {
+        match self {
+            Exchange::Datagrams(datagrams) => datagrams.send(line, frame, stamp),
+            Exchange::Packets(packets) => packets.send(line, frame, stamp),
+        }
     }
 
     /// Takes back the buffer of a frame that went no further.
     pub fn recycle(&mut self, frame: Frame) {
-        self.pool.recycle(frame);
+        match self {
+            Exchange::Datagrams(datagrams) => datagrams.recycle(frame),
+            Exchange::Packets(packets) => packets.recycle(frame),
+        }
     }
 
     /// Sends what has been put in, as far as the receivers take it.
     pub fn flush(&mut self) {
-        if self.outbox.waiting() {
-            self.outbox.flush(&self.socket);
+        match self {
+            Exchange::Datagrams(datagrams) => datagrams.flush(),
+            Exchange::Packets(packets) => packets.flush(),
         }
     }
 
     /// True if something could not be sent yet.
     pub fn waiting(&self) -> bool {
-        self.outbox.waiting()
+        match self {
+            Exchange::Datagrams(datagrams) => datagrams.waiting(),
+            Exchange::Packets(packets) => packets.waiting(),
+        }
     }
 
-    /// Drains the socket; how many datagrams there were.
-    pub fn receive(&mut self, lines: &Lines, mut deliver: impl FnMut(Accepted)) -> usize {
-        let Exchange { socket, inbox, pool, .. } = self;
-        let mut total = 0;
-        for _ in 0..CALLS_MAX {
-            let count = socket.receive(|datagram| {
-                inbox.accept(datagram, lines, pool, &mut deliver);
-            });
-            total += count;
-            if count < BATCH {
-                break;
-            }
+    /// Drains the sockets; how many datagrams or packets there were.
+    pub fn receive(&mut self, lines: &Lines, deliver: impl FnMut(Accepted)) -> usize {
+        match self {
+            Exchange::Datagrams(datagrams) => datagrams.receive(lines, deliver),
+            Exchange::Packets(packets) => packets.receive(deliver),
         }
-        total
     }
 
     /// From now on what arrives is counted as having been on the cables.
     pub fn begin_drain(&mut self) {
-        self.inbox.begin_drain();
+        match self {
+            Exchange::Datagrams(datagrams) => datagrams.begin_drain(),
+            Exchange::Packets(packets) => packets.begin_drain(),
+        }
     }
 
-    /// Frames known to be lost so far: sequence numbers missing between those that came.
+    /// Frames known to be lost so far.
     pub fn lost(&self) -> u64 {
-        self.inbox.lost()
+        match self {
+            Exchange::Datagrams(datagrams) => datagrams.lost(),
+            Exchange::Packets(packets) => packets.lost(),
+        }
     }
 
     /// Records and datagrams refused so far.
     pub fn rejected(&self) -> Rejected {
-        self.inbox.rejected()
+        match self {
+            Exchange::Datagrams(datagrams) => datagrams.rejected(),
+            Exchange::Packets(packets) => packets.rejected(),
+        }
     }
 
     /// The whole account.
     pub fn report(&self, lines: &Lines) -> ExchangeReport {
-        let by_socket = |line: &&Outgoing| matches!(line.to, Destination::Process(_));
-        let overflows = self.socket.overflows().wrapping_sub(self.overflows_before);
-        ExchangeReport {
-            buffers: self.socket.buffers(),
-            overflows: u64::from(overflows),
-            sending: self.outbox.counts(),
-            rejected: self.inbox.rejected(),
-            sent: self.outbox.sent(lines.all_outgoing().filter(by_socket)).collect(),
-            received: self.inbox.received(lines).collect(),
+        match self {
+            Exchange::Datagrams(datagrams) => datagrams.report(lines),
+            Exchange::Packets(packets) => packets.report(lines),
         }
     }
 }
 
 impl AsFd for Exchange {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+        match self {
+            Exchange::Datagrams(datagrams) => datagrams.as_fd(),
+            Exchange::Packets(packets) => packets.as_fd(),
+        }
     }
 }

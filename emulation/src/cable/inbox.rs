@@ -36,13 +36,17 @@ pub struct Rejected {
     pub oversize: u64,
     /// Datagrams whose last record is followed by less than a shim.
     pub trailing: u64,
+    /// Frames that their sender left to hardware in an unknown way.
+    #[serde(default)]
+    pub unfinished: u64,
 }
 
 impl Rejected {
     /// Everything refused.
     pub const fn total(&self) -> u64 {
         let headers = self.magic + self.version + self.kind + self.epoch + self.link;
-        self.foreign + headers + self.truncated + self.oversize + self.trailing
+        let lengths = self.truncated + self.oversize + self.trailing;
+        self.foreign + headers + lengths + self.unfinished
     }
 }
 
@@ -125,7 +129,7 @@ impl Inbox {
         datagram: Received<'_>,
         lines: &Lines,
         pool: &mut FramePool,
-        mut deliver: impl FnMut(Accepted),
+        deliver: impl FnMut(Accepted),
     ) {
         let Some(process) = self.peers.get(datagram.source).copied() else {
             self.rejected.foreign += 1;
@@ -135,16 +139,54 @@ impl Inbox {
             self.rejected.oversize += 1;
             return;
         }
-        if datagram.octets.is_empty() {
+        let of_peer = |shim: &Shim| {
+            lines.incoming(shim.link, shim.end).filter(|line| line.process == process).copied()
+        };
+        self.records(datagram.octets, of_peer, pool, deliver);
+    }
+
+    /// The same for records that nobody but the far end of `line` can have sent.
+    pub fn accept_from(
+        &mut self,
+        line: Incoming,
+        octets: &[u8],
+        pool: &mut FramePool,
+        deliver: impl FnMut(Accepted),
+    ) {
+        let of_line =
+            |shim: &Shim| ((shim.link, shim.end) == (line.link, line.end)).then_some(line);
+        self.records(octets, of_line, pool, deliver);
+    }
+
+    /// Counts a frame that came by `line` with nothing before it.
+    pub fn accept_bare(&mut self, line: Incoming, frame: &Frame) {
+        let counts = &mut self.states[line_index(line.link, line.end)].counts;
+        let tally = if self.draining { &mut counts.drained } else { &mut counts.received };
+        tally.count(frame);
+    }
+
+    /// Refuses something that is no frame of this run, for a reason of the caller's.
+    pub fn refuse(&mut self, reason: impl FnOnce(&mut Rejected) -> &mut u64) {
+        *reason(&mut self.rejected) += 1;
+    }
+
+    fn records(
+        &mut self,
+        all: &[u8],
+        admit: impl Fn(&Shim) -> Option<Incoming>,
+        pool: &mut FramePool,
+        mut deliver: impl FnMut(Accepted),
+    ) {
+        if all.is_empty() {
             self.rejected.truncated += 1;
             return;
         }
-        let mut rest = datagram.octets;
+        let mut rest = all;
         while !rest.is_empty() {
-            let whole = rest.len() == datagram.octets.len();
+            let whole = rest.len() == all.len();
             let Some((shim, octets, next)) = self.split(rest, whole) else { return };
             rest = next;
-            let Some(line) = self.admit(&shim, process, lines) else { continue };
+            let Some(line) = self.admit(&shim, &admit) else { continue };
             if self.judge(&shim, octets) {
                 let mut copy = pool.take();
                 copy.extend_from_slice(octets);
@@ -169,12 +211,21 @@ impl Inbox {
         self.lost
     }
 
-    /// What each line that comes in here has received.
+    /// What each line of the fabric that comes in here has received.
     pub fn received<'a>(&'a self, lines: &'a Lines) -> impl Iterator<Item = ReceivedLine> + 'a {
-        lines.all_incoming().map(|line| ReceivedLine {
+        lines.all_incoming().filter(|line| !line.outside).map(|line| ReceivedLine {
             link: line.link,
             end: line.end,
             counts: self.states[line_index(line.link, line.end)].counts,
+        })
+    }
+
+    /// What has come in by attached interfaces, before and after the stop.
+    pub fn from_outside(&self, lines: &Lines) -> [FrameTally; 2] {
+        let outside = lines.all_incoming().filter(|line| line.outside);
+        outside.fold([FrameTally::default(); 2], |[received, drained], line| {
+            let counts = self.states[line_index(line.link, line.end)].counts;
+            [received.plus(counts.received), drained.plus(counts.drained)]
         })
     }
 
@@ -213,17 +264,21 @@ impl Inbox {
         Some((shim, frame, rest))
     }
 
-    /// The line a record belongs to, if it is of this run and comes from that line's process.
-    fn admit(&mut self, shim: &Shim, process: usize, lines: &Lines) -> Option<Incoming> {
+    /// The line a record belongs to, if it is of this run and `admit` knows it.
+    fn admit(
+        &mut self,
+        shim: &Shim,
+        admit: impl Fn(&Shim) -> Option<Incoming>,
+    ) -> Option<Incoming> {
         if shim.epoch != self.epoch {
             self.rejected.epoch += 1;
             return None;
         }
-        let line = lines.incoming(shim.link, shim.end).filter(|line| line.process == process);
+        let line = admit(shim);
         if line.is_none() {
             self.rejected.link += 1;
         }
-        line.copied()
+        line
     }
 
     /// Counts a record by its sequence number; true if its frame is to be delivered.

@@ -20,6 +20,8 @@ pub enum Destination {
     },
     /// To a process, this one included, through the socket.
     Process(usize),
+    /// To whatever is at the far end of an attached interface.
+    Outside,
 }
 
 /// A line on which a device of this process sends.
@@ -44,8 +46,10 @@ pub struct Incoming {
     pub link: u32,
     /// The far end of it.
     pub end: SendingEnd,
-    /// The process that hosts the far end.
+    /// The process that hosts the far end; this one for an attached interface.
     pub process: usize,
+    /// No device of the fabric is there.
+    pub outside: bool,
     /// The receiving device's place among the worker's own.
     pub device: usize,
     /// The port there.
@@ -75,7 +79,7 @@ pub enum LinesError {
         /// The port it names.
         port: PortNumber,
     },
-    /// Two links share a port.
+    /// Two links share a port, of which an attached interface may be one.
     #[error("link {link} ends at {end}, where another link already is")]
     Taken {
         /// The later link's index.
@@ -115,8 +119,8 @@ impl Lines {
             return Err(LinesError::Hosts { hosts: hosts.len(), nodes: wiring.nodes.len() });
         }
         let own = own_devices(hosts, process);
-        let mut lines =
-            Lines { outgoing: Vec::new(), incoming: vec![None; wiring.links.len() * 2] };
+        let count = wiring.links.len() + wiring.attached.len();
+        let mut lines = Lines { outgoing: Vec::new(), incoming: vec![None; count * 2] };
         for (node, _) in own.iter().enumerate().filter(|(_, device)| device.is_some()) {
             lines.outgoing.push(vec![None; usize::from(wiring.nodes[node].ports)]);
         }
@@ -131,7 +135,9 @@ impl Lines {
                 let in_memory = local && sender.is_some();
                 if let Some(device) = receiver.filter(|_| !in_memory) {
                     let (process, port) = (hosts[from.node], to.port);
-                    let incoming = Incoming { link: link_id, end, process, device, port, delay };
+                    let outside = false;
+                    let incoming =
+                        Incoming { link: link_id, end, process, outside, device, port, delay };
                     lines.incoming[line_index(link_id, end)] = Some(incoming);
                 }
                 let Some(device) = sender else { continue };
@@ -146,7 +152,44 @@ impl Lines {
                 }
             }
         }
+        lines.attach(wiring, &own, process)?;
         Ok(lines)
+    }
+
+    /// Adds attached interfaces as links behind those of the fabric: end `a` is the port, `b` outside.
+    fn attach(
+        &mut self,
+        wiring: &Wiring,
+        own: &[Option<usize>],
+        process: usize,
+    ) -> Result<(), LinesError> {
+        for (place, attached) in wiring.attached.iter().enumerate() {
+            let link = wiring.links.len() + place;
+            check_end(wiring, link, attached.at)?;
+            let Some(device) = own[attached.at.node] else { continue };
+            let (port, delay) = (attached.at.port, Duration::ZERO);
+            let id = link as u32;
+            self.incoming[line_index(id, SendingEnd::B)] = Some(Incoming {
+                link: id,
+                end: SendingEnd::B,
+                process,
+                outside: true,
+                device,
+                port,
+                delay,
+            });
+            let outgoing = Outgoing {
+                link: id,
+                end: SendingEnd::A,
+                to: Destination::Outside,
+                delay,
+                frame_time: attached.frame_time,
+            };
+            if self.outgoing[device][port.index()].replace(outgoing).is_some() {
+                return Err(LinesError::Taken { link, end: wiring.end_name(attached.at) });
+            }
+        }
+        Ok(())
     }
 
     /// The line on which `device` sends by `port`; `None` where no cable is.

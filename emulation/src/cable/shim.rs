@@ -38,6 +38,16 @@ pub enum SendingEnd {
     B = 1,
 }
 
+impl SendingEnd {
+    /// The end that receives.
+    pub const fn other(self) -> SendingEnd {
+        match self {
+            SendingEnd::A => SendingEnd::B,
+            SendingEnd::B => SendingEnd::A,
+        }
+    }
+}
+
 /// One record's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shim {

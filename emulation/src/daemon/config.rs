@@ -1,12 +1,13 @@
 //! What a daemon is told before it starts: one TOML file a process.
 
-use crate::cable::datagram::{DATAGRAM_LIMIT, DatagramSocket, Peer};
+use super::sockets::Sockets;
+use crate::cable::datagram::{DATAGRAM_LIMIT, Peer};
 use crate::cable::exchange::DATAGRAM_MAX;
 use crate::cable::lines::Lines;
 use crate::cable::{udp, unix};
 use crate::capture::{Capture, CapturePlan};
 use crate::recorder::{Recorder, RecordingPlan};
-use crate::wiring::{NodeKind, Wiring};
+use crate::wiring::{End, NodeKind, Wiring};
 use proto::device::Device;
 use serde::{Deserialize, Serialize};
 use std::io;
@@ -22,6 +23,21 @@ pub enum Carrier {
     Udp,
     /// Unix datagrams.
     Unix,
+    /// Packet sockets, one a port.
+    Packet,
+}
+
+/// An interface of this host that is a port's end of its cable.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PortInterface {
+    /// The port.
+    pub at: End,
+    /// The file of the interface's network namespace; that of the process if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<PathBuf>,
+    /// The interface's name there.
+    pub name: String,
 }
 
 /// One daemon process.
@@ -50,6 +66,12 @@ pub struct DaemonConfig {
     /// Where Unix sockets are made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub socket_dir: Option<PathBuf>,
+    /// With packet sockets: the interface of each of this process's ports that has a cable.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub interfaces: Vec<PortInterface>,
+    /// With packet sockets: frames go as they are, which only those of Ethernet can.
+    #[serde(default)]
+    pub bare: bool,
     /// Octets of the largest datagram, below the path's MTU where that matters.
     #[serde(default = "datagram_max")]
     pub datagram_max: usize,
@@ -115,6 +137,13 @@ impl DaemonConfig {
         if self.carrier == Carrier::Unix && self.socket_dir.is_none() {
             return Err("carrier \"unix\" needs socket_dir".to_owned());
         }
+        if self.carrier != Carrier::Packet && !self.wiring.attached.is_empty() {
+            return Err("interfaces can be attached with carrier \"packet\" only".to_owned());
+        }
+        let own: Vec<usize> = self.own_nodes().collect();
+        if let Some(other) = self.interfaces.iter().find(|face| !own.contains(&face.at.node)) {
+            return Err(format!("interface {} is at a port of another process", other.name));
+        }
         self.lines().map(|_| ())
     }
 
@@ -170,20 +199,22 @@ impl DaemonConfig {
         })
     }
 
-    /// Opens this process's socket.
+    /// Opens this process's sockets.
     ///
     /// # Errors
     /// What the system says.
-    pub fn open_socket(&self) -> io::Result<DatagramSocket> {
-        let mut socket = match (self.carrier, &self.socket_dir) {
+    pub fn open_sockets(&self) -> io::Result<Sockets> {
+        let socket = match (self.carrier, &self.socket_dir) {
+            (Carrier::Packet, _) => return Sockets::on_interfaces(self),
             (Carrier::Udp, _) => udp::open(self.bind),
             (Carrier::Unix, Some(directory)) => unix::open(directory, self.process),
             (Carrier::Unix, None) => Err(io::Error::other("carrier \"unix\" needs socket_dir")),
-        }?;
+        };
+        let mut socket = socket?;
         if let Some(octets) = self.receive_buffer {
             socket.narrow(octets)?;
         }
-        Ok(socket)
+        Ok(Sockets::Datagrams(socket))
     }
 
     /// Understands the addresses of all processes.
@@ -198,6 +229,8 @@ impl DaemonConfig {
         let peer = match self.carrier {
             Carrier::Udp => udp::peer,
             Carrier::Unix => unix::peer,
+            // Each cable has two ends and needs no address.
+            Carrier::Packet => return Ok(Vec::new()),
         };
         addresses.iter().map(|address| peer(address)).collect()
     }

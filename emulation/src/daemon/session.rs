@@ -3,11 +3,12 @@
 use super::config::DaemonConfig;
 use super::feed::Fed;
 use super::protocol::{Hello, ToDaemon, ToLauncher, read_line, write_line};
-use crate::cable::datagram::DatagramSocket;
-use crate::cable::exchange::{Exchange, Session};
+use super::sockets::Sockets;
+use crate::cable::exchange::Session;
 use crate::cable::shim;
 use crate::clock::Clock;
 use crate::driver::{Assignment, Beat, Report, Supervisor, Worker, impairers};
+use crate::privileges;
 use crate::timer::{permitted_priority, prepare_thread};
 use crate::witness::Witness;
 use proto::device::Device;
@@ -64,7 +65,7 @@ impl Supervisor for Link {
 struct Hosted<W> {
     config: DaemonConfig,
     devices: Vec<Box<dyn Device>>,
-    socket: DatagramSocket,
+    sockets: Sockets,
     witness: W,
     /// Read before anybody waits for it: a long capture takes its time.
     fed: Vec<Fed>,
@@ -81,10 +82,14 @@ pub fn serve<W>(
 where
     W: Witness + Send + 'static,
 {
-    let socket = match config.open_socket() {
-        Ok(socket) => socket,
+    let sockets = match config.open_sockets() {
+        Ok(sockets) => sockets,
         Err(error) => return fail(replies, &format!("no socket: {error}")),
     };
+    // Nothing from here on takes a right, least of all what comes through the sockets.
+    if let Err(reason) = privileges::shrink() {
+        return fail(replies, &format!("cannot give up rights: {reason}"));
+    }
     let fed = match config.fed() {
         Ok(fed) => fed,
         Err(reason) => return fail(replies, &reason),
@@ -92,7 +97,7 @@ where
     let hello = Hello {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         shim_version: shim::VERSION,
-        address: socket.address().to_owned(),
+        address: sockets.address(),
         pid: std::process::id(),
         priority: permitted_priority(config.realtime),
     };
@@ -101,7 +106,7 @@ where
     }
     let (sender, news) = sync_channel(NEWS_MAX);
     read_commands(commands, sender.clone());
-    let hosted = Hosted { config, devices, socket, witness, fed };
+    let hosted = Hosted { config, devices, sockets, witness, fed };
     converse(hosted, &sender, &news, replies)
 }
 
@@ -159,16 +164,18 @@ where
     let ToDaemon::Start { epoch, origin_ns, dilation, peers } = start else {
         return Err("only a start starts".to_owned());
     };
-    let Hosted { config, devices, socket, witness, fed } = hosted;
+    let Hosted { config, devices, sockets, witness, fed } = hosted;
     let lines = config.lines()?;
     let peers = config.peers(&peers).map_err(|error| error.to_string())?;
     let session = Session { epoch, peers, datagram_max: config.datagram_max };
+    let clock = Clock::new(origin_ns, dilation);
+    let exchange = sockets.exchange(session, config.bare, clock, &lines);
     let assignment = Assignment {
         process: config.process,
         processes: config.processes,
-        clock: Clock::new(origin_ns, dilation),
+        clock,
         impairers: impairers(&config.wiring, config.seed),
-        exchange: Exchange::new(socket, session, &lines),
+        exchange: exchange.map_err(|error| format!("no cables: {error}"))?,
         plan: config.plan,
         devices,
         lines,
@@ -176,7 +183,9 @@ where
     };
     let data_plane = move || {
         let run = || {
-            let mut worker = Worker::new(assignment, prepare_thread(config.realtime));
+            let priority = prepare_thread(config.realtime);
+            give_up_rights();
+            let mut worker = Worker::new(assignment, priority);
             fed.into_iter().for_each(|fed| worker.feed(fed));
             worker.run(&link)
         };
@@ -188,11 +197,18 @@ where
         let _ = link.news.send(last);
     };
     let spawned = thread::Builder::new().name("data-plane".to_owned()).spawn(data_plane);
+    give_up_rights();
     spawned.map(|_| ()).map_err(|error| format!("no thread: {error}"))
+}
+
+/// What the calling thread still has is of no use to it.
+fn give_up_rights() {
+    privileges::drop_all().expect("less is always permitted");
 }
 
 fn read_commands(commands: impl BufRead + Send + 'static, news: SyncSender<News>) {
     thread::spawn(move || {
+        give_up_rights();
         for line in commands.lines() {
             let Ok(line) = line else { break };
             let command = match read_line(&line) {

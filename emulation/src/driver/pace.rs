@@ -13,6 +13,9 @@
 //!   frame is sent a tick or two before its last bit is due: nobody handles it before its time.
 //!   Lateness, the other side, is measured and judged: of departures past their stamp, and of
 //!   frames that reach a worker which has already gone on.
+//!
+//! A bare cable has no stamps: what leaves early arrives early. There a worker is never ahead of the
+//! wall, and its ticks are finer, since each of them is late by as much as it is wide.
 
 use crate::cable::lines::{Destination, Lines};
 use crate::clock::Clock;
@@ -22,6 +25,8 @@ use proto::units::{Duration, Instant};
 const TICK_THOUSANDTHS: u64 = 50;
 /// The same where many more processes than cores compete for wake-ups.
 const TICK_CROWDED_THOUSANDTHS: u64 = 110;
+/// The same without stamps.
+const TICK_BARE_THOUSANDTHS: u64 = 20;
 /// A frame is sent so long before its last bit is due, in thousandths of the shortest frame time:
 /// two or three ticks, so that a tick that comes late does not make a frame late.
 const EARLY_THOUSANDTHS: u64 = 150;
@@ -48,22 +53,26 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// The pace for the cables of `lines` among `processes` on a host with `cores`.
-    pub fn new(clock: &Clock, lines: &Lines, processes: usize, cores: usize) -> Pace {
+    /// The pace for the cables of `lines`, whose frames are `stamped` or not, on a host whose cores
+    /// are crowded with processes or not.
+    pub fn new(clock: &Clock, lines: &Lines, stamped: bool, crowded: bool) -> Pace {
         let shortest = lines.all_outgoing().map(|line| line.frame_time).min().unwrap_or_default();
         let share = |thousandths| Duration::from_ps(shortest.as_ps() / 1_000 * thousandths);
-        let crowded = processes > 2 * cores;
-        let tick = share(if crowded { TICK_CROWDED_THOUSANDTHS } else { TICK_THOUSANDTHS });
-        let early = share(if crowded { EARLY_CROWDED_THOUSANDTHS } else { EARLY_THOUSANDTHS });
-        let ahead_max = share(AHEAD_THOUSANDTHS);
-        let by_socket = |to: &Destination| matches!(to, Destination::Process(_));
+        let (tick, early) = match (stamped, crowded) {
+            (false, _) => (TICK_BARE_THOUSANDTHS, 0),
+            (true, false) => (TICK_THOUSANDTHS, EARLY_THOUSANDTHS),
+            (true, true) => (TICK_CROWDED_THOUSANDTHS, EARLY_CROWDED_THOUSANDTHS),
+        };
+        let ahead_max = share(if stamped { AHEAD_THOUSANDTHS } else { 0 });
+        let by_socket = |to: &Destination| !matches!(to, Destination::Device { .. });
         let delays = lines.all_outgoing().filter(|line| by_socket(&line.to)).map(|line| line.delay);
         let ahead = match delays.min() {
             Some(delay) => ahead_max.min(Duration::from_ps(delay.as_ps() / 100 * AHEAD_PERCENT)),
             None => ahead_max,
         };
-        let tick_ns = u64::try_from(clock.wall(tick).as_nanos()).unwrap_or(u64::MAX).max(1);
-        Pace { tick_ns, ahead, early, has_one_line: lines.all_outgoing().count() == 1 }
+        let tick_ns = u64::try_from(clock.wall(share(tick)).as_nanos()).unwrap_or(u64::MAX).max(1);
+        let has_one_line = lines.all_outgoing().count() == 1;
+        Pace { tick_ns, ahead, early: share(early), has_one_line }
     }
 
     /// Up to when things may happen at `now`, having heard of arrivals up to `heard`.

@@ -84,7 +84,12 @@ impl Report {
 pub fn evidence(reports: &[Report], missed: Vec<usize>) -> Evidence {
     let mut lateness = Lateness::default();
     reports.iter().for_each(|report| lateness.merge(&report.lateness));
-    let lost = reconcile(reports.iter().map(|report| &report.exchange)).lost.total();
+    let mut lost = reconcile(reports.iter().map(|report| &report.exchange)).lost.total();
+    let mut attached = false;
+    for outside in reports.iter().filter_map(|report| report.exchange.outside) {
+        attached = true;
+        lost += outside.unsent.total() + outside.overflows;
+    }
     let busiest_permille = reports.iter().map(Report::busy_permille).max().unwrap_or(0);
-    Evidence { lateness, lost, missed, busiest_permille }
+    Evidence { lateness, lost, missed, attached, busiest_permille }
 }

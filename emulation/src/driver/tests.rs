@@ -3,10 +3,16 @@
 use super::toy::{Log, Toy, arrival, chain};
 use super::*;
 use crate::cable::datagram::{DatagramSocket, Peer};
+use crate::cable::exchange::packets::PortSocket;
 use crate::cable::exchange::{DATAGRAM_MAX, ExchangeReport, Session};
 use crate::cable::impairment::Injected;
+use crate::cable::interface::{PairEnd, address_of};
+use crate::cable::namespace::{Namespace, within};
+use crate::cable::packet_socket::PacketSocket;
 use crate::cable::reconcile::reconcile;
+use crate::cable::shim::SendingEnd;
 use crate::cable::{udp, unix};
+use crate::daemon::sockets::Sockets;
 use crate::fidelity::judge;
 use crate::recorder::Recorder;
 use crate::wiring::{Action, FrameFilter, Impairment};
@@ -14,6 +20,7 @@ use proto::ids::PortNumber;
 use proto::units::Duration;
 use std::net::{IpAddr, Ipv4Addr};
 use std::num::NonZeroU64;
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Frames of one millisecond on the wall.
@@ -36,7 +43,8 @@ struct Lab {
     hosts: [usize; 3],
     local: bool,
     stop: Instant,
-    sockets: Vec<DatagramSocket>,
+    bare: bool,
+    sockets: Vec<Sockets>,
     peers: Vec<Peer>,
 }
 
@@ -47,7 +55,8 @@ impl Lab {
         let peer = |s: &DatagramSocket| udp::peer(s.address()).expect("its own address");
         let peers = sockets.iter().map(peer).collect();
         let stop = Instant::from_ps(200_000_000);
-        Lab { wiring: chain(), hosts, local, stop, sockets, peers }
+        let sockets = sockets.into_iter().map(Sockets::Datagrams).collect();
+        Lab { wiring: chain(), hosts, local, stop, bare: false, sockets, peers }
     }
 
     fn unix(directory: &std::path::Path) -> Lab {
@@ -55,7 +64,44 @@ impl Lab {
         let sockets: Vec<_> = (0..2).map(open).collect();
         let peer = |s: &DatagramSocket| unix::peer(s.address()).expect("its own address");
         let peers = sockets.iter().map(peer).collect();
+        let sockets = sockets.into_iter().map(Sockets::Datagrams).collect();
         Lab { peers, sockets, ..Lab::udp([0, 0, 1], false) }
+    }
+
+    /// The relay in a process and a namespace of its own, the others in another; none where it takes
+    /// rights that the tests do not have. The namespaces live as long as what is returned beside.
+    fn packets(bare: bool) -> Option<(Lab, Vec<Namespace>)> {
+        let namespaces = match Namespace::make(2) {
+            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+                eprintln!("SKIPPED: making network namespaces takes CAP_SYS_ADMIN: {error}");
+                return None;
+            }
+            made => made.expect("two namespaces"),
+        };
+        let mut sockets = [Vec::new(), Vec::new()];
+        // Source and sink are devices 0 and 1 of process 0, the relay is device 0 of process 1.
+        for (link, device) in [(0, 0), (1, 1)] {
+            let names = [format!("e{link}"), format!("r{link}")];
+            let end = |side: usize, end| PairEnd {
+                name: &names[side],
+                address: address_of(link, end),
+                namespace: namespaces[side].as_fd(),
+            };
+            let ends = (end(0, SendingEnd::A), end(1, SendingEnd::B));
+            namespaces[0].interfaces.make_pair(ends.0, ends.1, 1_500).expect("a pair");
+            for (side, namespace) in namespaces.iter().enumerate() {
+                namespace.interfaces.switch_on(&names[side], "a test").expect("it is there");
+                let path = format!("/proc/self/fd/{}", namespace.descriptor());
+                let open = || PacketSocket::open(&names[side]);
+                let socket = within(Some(std::path::Path::new(&path)), open).expect("a socket");
+                let (device, port) = if side == 0 { (device, 0) } else { (0, link as usize) };
+                let port = PortNumber::from_index(port);
+                sockets[side].push(PortSocket { device, port, socket });
+            }
+        }
+        let sockets = sockets.into_iter().map(Sockets::Packets).collect();
+        let lab = Lab { bare, sockets, ..Lab::udp([0, 0, 1], false) };
+        Some((lab, namespaces))
     }
 
     /// Runs both workers; their reports and the sink's log.
@@ -64,7 +110,7 @@ impl Lab {
         let clock = Clock::new(monotonic_ns() + 20_000_000, DILATION);
         let quiet = Quiet(AtomicBool::new(false));
         let mut assignments = vec![];
-        for (process, socket) in self.sockets.into_iter().enumerate() {
+        for (process, sockets) in self.sockets.into_iter().enumerate() {
             let lines =
                 Lines::new(&self.wiring, &self.hosts, process, self.local).expect("a good wiring");
             let session =
@@ -89,7 +135,9 @@ impl Lab {
                 plan,
                 devices: own.map(|((ports, send), _)| Toy::boxed(ports, send, &log)).collect(),
                 impairers: impairers(&self.wiring, 3),
-                exchange: Exchange::new(socket, session, &lines),
+                exchange: sockets
+                    .exchange(session, self.bare, clock, &lines)
+                    .expect("every cable has its interface"),
                 lines,
             });
         }
@@ -149,6 +197,32 @@ fn a_chain_over_unix_datagrams_does_the_same() {
 }
 
 #[test]
+fn a_chain_over_packet_sockets_does_the_same_behind_the_shim() {
+    let Some((lab, _namespaces)) = Lab::packets(false) else { return };
+    let (reports, log) = lab.run(None);
+    assert_complete(&reports, &log);
+    assert!(reports.iter().all(|report| report.exchange.rejected.total() == 0), "{reports:?}");
+}
+
+/// Without stamps a frame has arrived when it was sent and the delay has passed: never before the
+/// model's instant, since nothing leaves early, and in order.
+#[test]
+fn a_chain_of_bare_cables_delivers_every_frame_and_none_before_its_instant() {
+    let Some((lab, _namespaces)) = Lab::packets(true) else { return };
+    let (reports, log) = lab.run(None);
+    let log = log.lock().expect("no test thread panicked");
+    let seen: Vec<_> = log.iter().map(|(number, ..)| *number).collect();
+    assert_eq!(seen, (0..FRAMES).collect::<Vec<_>>());
+    for (number, arrived, _) in log.iter() {
+        assert!(*arrived >= arrival(*number), "frame {number} at {arrived:?}");
+    }
+    assert_eq!(reconcile(accounts(&reports)).lost.total(), 0);
+    let sent: u64 =
+        accounts(&reports).flat_map(|account| &account.sent).map(|line| line.sent.total()).sum();
+    assert_eq!(sent, u64::from(FRAMES) * 2);
+}
+
+#[test]
 fn a_process_talks_to_itself_through_its_socket_or_through_memory() {
     for local in [false, true] {
         let (reports, log) = Lab::udp([0, 0, 0], local).run(None);
@@ -169,8 +243,7 @@ fn memory_and_socket_cables_meet_in_one_process() {
 #[test]
 fn noise_from_a_third_socket_is_counted_and_harmless() {
     let lab = Lab::udp([0, 0, 1], false);
-    let victim = lab.sockets[1].address().to_owned();
-    let victim = udp::peer(&victim).expect("an address");
+    let victim = udp::peer(&lab.sockets[1].address()).expect("an address");
     let noise = udp::open(LOOPBACK).expect("loopback is there");
     let big = vec![0x70; 60_000];
     let garbage = [&b"garbage"[..], b"pbed", b"", &big];

@@ -126,7 +126,7 @@ pub fn chain() -> Wiring {
             node("relay", NodeKind::Switch, 2),
         ],
         links: vec![link(end(0, 0), end(2, 0)), link(end(2, 1), end(1, 0))],
-        impairments: vec![],
+        ..Wiring::default()
     }
 }
 

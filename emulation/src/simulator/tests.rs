@@ -164,6 +164,7 @@ impl Row {
             nodes: shapes.map(node).to_vec(),
             links: vec![link(end(0, 0), end(1, 0)), link(end(1, 1), end(2, 0))],
             impairments: faults.iter().map(fault).collect(),
+            ..Wiring::default()
         };
         let device = |((name, ports), script): ((&'static str, u8), &[Line])| -> Box<dyn Device> {
             Box::new(Scripted {

@@ -132,7 +132,7 @@ fn wiring() -> Wiring {
             node("switch", NodeKind::Switch, 2),
         ],
         links: vec![link(end(0, 0), end(2, 0)), link(end(2, 1), end(1, 0))],
-        impairments: Vec::new(),
+        ..Wiring::default()
     }
 }
 

@@ -40,7 +40,7 @@ pub fn fields(file: &Path, names: &[&str], more: &[&str]) -> Option<Vec<Vec<Stri
 /// Writes packets as our recorder does: sent by port 1 of a NIC `h0`.
 pub fn write(file: &Path, frames: &[(FrameKind, BytesMut)]) {
     let node = NodeWiring { name: "h0".to_owned(), kind: NodeKind::Nic, ports: 2, level: 0 };
-    let wiring = Wiring { nodes: vec![node], links: vec![], impairments: vec![] };
+    let wiring = Wiring { nodes: vec![node], ..Wiring::default() };
     let port = |index, technology| CapturedPort {
         at: End { node: 0, port: PortNumber::from_index(index) },
         technology,

@@ -4,11 +4,11 @@
 //! Whoever has no token learns nothing and disturbs nobody: a stranger gets one line and a few
 //! seconds, and only so many of them at a time.
 
+use super::daemons::configuration::describe;
+use super::daemons::{Cabling, Session};
 use super::placement::Hosting;
 use super::processes::{Daemon, News};
-use super::udp::Session;
-use super::udp::configuration::describe;
-use super::{Job, LaunchError, Outcome, Progress, interrupt};
+use super::{Job, LaunchError, Outcome, Progress, interrupt, refuse_attached};
 use emulation::cable::exchange::DATAGRAM_MAX;
 use emulation::cable::shim::{self, Shim};
 use emulation::clock::{Stopwatch, monotonic_ns};
@@ -69,6 +69,7 @@ pub async fn run(
     token: &str,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Outcome, LaunchError> {
+    refuse_attached(job)?;
     if job.capture.is_some() || !job.injections.is_empty() {
         let reason = "captures and replays need daemons on this host: use --backend udp";
         return Err(LaunchError::Config(reason.to_owned()));
@@ -79,7 +80,7 @@ pub async fn run(
     for visitor in visitors {
         daemons.push(employ(job, &hosting, visitor, sender.clone()).await?);
     }
-    let mut session = Session::of(hosting, daemons, news);
+    let mut session = Session::of(hosting, Cabling::by_udp(), daemons, news);
     let outcome = session.play(job, progress).await;
     for daemon in &mut session.daemons {
         daemon.end().await;
@@ -196,7 +197,7 @@ async fn employ(
             "process {process} at {from}: its clock is {ahead:.1} µs ahead, ± {within:.1} µs"
         );
     }
-    let config = describe(job, hosting, process, None)?;
+    let config = describe(job, hosting, &Cabling::by_udp(), process, None)?;
     let config = DaemonConfig { datagram_max: datagram_max(job, &visitor)?, ..config };
     let text = toml::to_string(&config).map_err(|error| LaunchError::Config(error.to_string()))?;
     tell(&mut visitor.commands, &ToJoining::Configuration(text)).await.map_err(lost)?;

@@ -1,6 +1,6 @@
 //! The substrate `virtual`: all devices in this process, on a virtual clock.
 
-use super::{Job, LaunchError, Outcome, Progress, interrupt};
+use super::{Job, LaunchError, Outcome, Progress, interrupt, refuse_attached};
 use crate::render::Lab;
 use crate::run_directory::result::{Fidelity, OnCables};
 use emulation::capture::Capture;
@@ -20,6 +20,7 @@ use switchd::switch::Switch;
 /// # Errors
 /// If a device refuses its configuration or a capture cannot be written.
 pub fn run(job: &Job<'_>, progress: &mut dyn FnMut(Progress)) -> Result<Outcome, LaunchError> {
+    refuse_attached(job)?;
     let lab = job.lab;
     let stopwatch = Stopwatch::start();
     let mut simulator =
@@ -53,6 +54,7 @@ pub fn run(job: &Job<'_>, progress: &mut dyn FnMut(Progress)) -> Result<Outcome,
             under_way: tally.on_cables,
             dropped,
             duplicated: tally.injected.duplicated.end_to_end + tally.fed,
+            handed_over: 0,
         },
         cables: BTreeMap::from([
             ("memory".to_owned(), lab.fabric.wiring.links.len() as u64),

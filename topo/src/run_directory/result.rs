@@ -355,8 +355,10 @@ pub struct OnCables {
     pub under_way: u64,
     /// Frames that ended on a cable, by reason.
     pub dropped: Drops,
-    /// Frames that a cable made twice.
+    /// Frames that a cable made twice, or that came in from outside.
     pub duplicated: u64,
+    /// Frames that left the fabric by attached interfaces.
+    pub handed_over: u64,
 }
 
 /// End-to-end frames, counted where they begin, end and stand (design.md 5).
@@ -381,6 +383,7 @@ impl Conservation {
     pub fn of(recordings: &[Recording], cables: &OnCables) -> Conservation {
         let mut sum = Conservation {
             injected: cables.duplicated,
+            delivered: cables.handed_over,
             buffered: cables.under_way,
             ..Conservation::default()
         };

@@ -6,6 +6,7 @@ use crate::keyfile::problem::{Complaint, Problems};
 use crate::keyfile::quantity::Scale;
 use crate::routes::proof::Waits;
 use crate::routes::{Forwarding, ROUTINGS, Routing};
+use crate::scenario::lab::AttachedPort;
 use crate::scenario::reachability;
 use crate::shapes::{self, listed};
 use crate::topology::Topology;
@@ -75,11 +76,18 @@ pub struct FabricSettings {
     pub domain: Domain,
     /// Slow hosts and storms.
     pub afflicted: Afflicted,
+    /// Ports that are cabled to interfaces of this host, see `[lab]`.
+    pub attached: Vec<AttachedPort>,
     /// Service level to virtual lane, sixteen entries; of no meaning on Ethernet.
     pub sl2vl: Vec<u8>,
 }
 
 impl FabricSettings {
+    /// What is attached at `end`, if anything is.
+    pub fn attached_at(&self, end: End) -> Option<&AttachedPort> {
+        self.attached.iter().find(|attached| attached.at == end)
+    }
+
     /// The rate of cable `cable`.
     pub fn rate_of(&self, cable: usize) -> BitRate {
         self.topology.cables[cable].rate.unwrap_or(self.link.rate)
@@ -178,6 +186,7 @@ pub fn read(
         services: services.unwrap_or_default(),
         domain: domain.unwrap_or_default(),
         afflicted: afflicted.unwrap_or_default(),
+        attached: Vec::new(),
         sl2vl,
     })
 }

@@ -53,6 +53,8 @@ pub enum Backend {
     Virtual,
     /// Sockets on loopback, on the wall clock.
     Udp,
+    /// Pairs of interfaces between network namespaces, on the wall clock.
+    Netns,
     /// Containers on this host.
     Compose,
     /// Daemons that join by themselves.
@@ -87,9 +89,10 @@ pub enum Carrier {
 }
 
 /// The words for [`Backend`].
-pub const BACKENDS: [(&str, Backend); 4] = [
+pub const BACKENDS: [(&str, Backend); 5] = [
     ("virtual", Backend::Virtual),
     ("udp", Backend::Udp),
+    ("netns", Backend::Netns),
     ("compose", Backend::Compose),
     ("remote", Backend::Remote),
 ];

@@ -16,8 +16,12 @@ fn impairer(rules: &[(FrameFilter, Action, (u64, u64))]) -> Impairer {
         chance: *chance,
     };
     let node = NodeWiring { name: "s0".to_owned(), kind: NodeKind::Switch, ports: 1, level: 1 };
-    let wiring =
-        Wiring { nodes: vec![node], links: vec![], impairments: rules.iter().map(rule).collect() };
+    let wiring = Wiring {
+        nodes: vec![node],
+        links: vec![],
+        impairments: rules.iter().map(rule).collect(),
+        ..Wiring::default()
+    };
     Impairer::new(&wiring, from, 7).expect("there are rules")
 }
 

@@ -39,7 +39,7 @@ impl Bench {
                 delay: Duration::from_ps(5),
                 frame_time: Duration::from_ps(100),
             }],
-            impairments: vec![],
+            ..Wiring::default()
         };
         let lines = Lines::new(&wiring, &[1, 0], 0, false).expect("a good wiring");
         let peers = [US, PEER].map(|address| udp::peer(address).expect("an address"));

@@ -24,7 +24,7 @@ fn row() -> Wiring {
     Wiring {
         nodes: vec![node("n0", 1), node("n1", 2), node("n2", 1)],
         links: vec![link((0, 1), (1, 1)), link((1, 2), (2, 1))],
-        impairments: vec![],
+        ..Wiring::default()
     }
 }
 

@@ -46,6 +46,17 @@ pub fn udp(addresses: &[u8], datagram: &[u8]) -> u16 {
     }
 }
 
+/// The sum of a pseudo-header, as a sender leaves it in the checksum's place for hardware to go on with:
+/// `addresses`, source then destination, the protocol and the octets of its header and payload.
+pub fn begun(addresses: &[u8], protocol: u8, length: usize) -> u16 {
+    !finish(sum(addresses) + u64::from(protocol) + length as u64)
+}
+
+/// The checksum of `octets` in whose checksum's place a sum was [`begun`].
+pub fn completed(octets: &[u8]) -> u16 {
+    finish(sum(octets))
+}
+
 /// What `checksum` becomes when one of the words under it turns from `before` to `after`. One that
 /// was wrong stays wrong.
 ///
@@ -115,6 +126,16 @@ mod tests {
         let all = 1 + 2 + 10 + 10 + u16::from(UDP);
         datagram[8..].copy_from_slice(&(0xffff - all).to_be_bytes());
         assert_eq!(udp(&[0; 8], &datagram), 0xffff);
+    }
+
+    #[test]
+    fn what_was_begun_is_completed_to_the_same() {
+        let mut datagram = [0x12, 0xb7, 0, 53, 0, 11, 0, 0, 1, 2, 3];
+        let addresses = [10, 0, 17, 1, 10, 0, 18, 1];
+        let whole = udp(&addresses, &datagram);
+        let sum = begun(&addresses, UDP, datagram.len());
+        datagram[6..8].copy_from_slice(&sum.to_be_bytes());
+        assert_eq!(completed(&datagram), whole);
     }
 
     proptest! {

@@ -86,7 +86,7 @@ pub fn star(devices: Vec<Box<dyn Device>>, delay: Duration) -> Simulator {
         frame_time: FRAME_TIME,
     };
     let links = (0..hosts).map(cable).collect();
-    Simulator::new(&Wiring { nodes, links, impairments: Vec::new() }, devices, 1)
+    Simulator::new(&Wiring { nodes, links, ..Wiring::default() }, devices, 1)
 }
 
 /// Lets the star run until `until`; the counters of all its devices then.

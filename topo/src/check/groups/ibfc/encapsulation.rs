@@ -45,7 +45,7 @@ impl Cable {
             frame_time: FRAME_TIME,
         };
         let nodes = vec![node("far"), node("near")];
-        let wiring = Wiring { nodes, links: vec![link], impairments: Vec::new() };
+        let wiring = Wiring { nodes, links: vec![link], ..Wiring::default() };
         let lines = Lines::new(&wiring, &[1, 0], 0, false).map_err(|error| error.to_string())?;
         let peer = |address| udp::peer(address).map_err(|error| Failure::from(error.to_string()));
         let peers = [peer(ADDRESSES[0])?, peer(ADDRESSES[1])?];

@@ -3,8 +3,8 @@
 use crate::check::case::{Failure, Finding, ensure};
 use crate::check::live::{dilation, stage, star};
 use crate::launch::Job;
+use crate::launch::daemons::beside::{self, Opening, Setting};
 use crate::launch::placement::Hosting;
-use crate::launch::udp::beside::{self, Opening, Setting};
 use crate::render::render;
 use crate::scenario::Scenario;
 use crate::scenario::run::Placement;

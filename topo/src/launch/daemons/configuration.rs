@@ -1,16 +1,19 @@
 //! What each daemon of a run is told, and the files that tell it.
 
+use super::Cabling;
 use crate::launch::placement::Hosting;
 use crate::launch::{Job, LaunchError};
-use crate::scenario::run::{Cables, Carrier};
+use crate::scenario::run::Cables;
 use emulation::capture::CapturePlan;
-use emulation::daemon::{DaemonConfig, feed};
+use emulation::daemon::{DaemonConfig, PortInterface, feed};
+use emulation::wiring::End;
 use std::path::{Path, PathBuf};
 
 /// What a process is told.
 pub fn describe(
     job: &Job<'_>,
     hosting: &Hosting,
+    cabling: &Cabling,
     process: usize,
     feed: Option<&Path>,
 ) -> Result<DaemonConfig, LaunchError> {
@@ -27,10 +30,9 @@ pub fn describe(
         processes: hosting.kinds.len(),
         seed: job.seed,
         hosts: hosting.hosts.clone(),
-        carrier: match job.carrier {
-            Carrier::Udp => emulation::daemon::Carrier::Udp,
-            Carrier::Unix => emulation::daemon::Carrier::Unix,
-        },
+        carrier: cabling.carrier,
+        bare: cabling.bare,
+        interfaces: interfaces_of(job, hosting, cabling, process),
         local: job.cables == Cables::Local,
         bind: std::net::Ipv4Addr::LOCALHOST.into(),
         socket_dir: Some(job.scratch.to_owned()),
@@ -43,6 +45,22 @@ pub fn describe(
         wiring: lab.fabric.wiring.clone(),
         devices: devices.map_err(|error| LaunchError::Config(error.to_string()))?,
     })
+}
+
+/// The interfaces at the ports of one process, but for those of cables that are memory.
+fn interfaces_of(
+    job: &Job<'_>,
+    hosting: &Hosting,
+    cabling: &Cabling,
+    process: usize,
+) -> Vec<PortInterface> {
+    let wiring = &job.lab.fabric.wiring;
+    let is_here = |end: End| hosting.hosts[end.node] == process;
+    let in_memory = |end: End| {
+        job.cables == Cables::Local && wiring.peer(end).is_some_and(|(_, far)| is_here(far))
+    };
+    let own = cabling.interfaces.iter().filter(|face| is_here(face.at) && !in_memory(face.at));
+    own.cloned().collect()
 }
 
 /// Writes what a process is told; the file's path.

@@ -4,7 +4,7 @@
 //! The daemons are told nothing of it. The last process of such a run listens at a socket of this
 //! program; its [`Player`] gets the same start as they do, on a thread of its own.
 
-use super::{Session, Special};
+use super::{Cabling, Session, Special};
 use crate::launch::placement::Hosting;
 use crate::launch::{Job, LaunchError};
 use emulation::clock::{Clock, monotonic_ns};
@@ -113,7 +113,7 @@ pub fn run<T: Send + 'static>(
     let Setting { hosting, address, receive_buffer, environment } = setting;
     let special = Special { played_at: address, receive_buffer, environment };
     runtime.block_on(async {
-        let mut session = Session::open(job, hosting, &special)?;
+        let mut session = Session::open(job, hosting, Cabling::on_loopback(job), &special)?;
         let played = play(&mut session, job, &special, player).await;
         for daemon in &mut session.daemons {
             daemon.end().await;

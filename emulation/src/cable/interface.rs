@@ -1,0 +1,118 @@
+//! Interfaces of one namespace, made and looked up through netlink.
+//!
+//! A pair is one message: both ends with their names, addresses, MTU and namespaces. An end can be
+//! switched on only when both exist, so that follows, with the note that says whose it is.
+
+use super::shim::SendingEnd;
+use netlink_packet_core::{
+    NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NetlinkBuffer, NetlinkMessage,
+    NetlinkPayload,
+};
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_packet_route::link::{
+    InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkMessage,
+};
+use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+/// Octets of the longest note the kernel keeps, without the terminating zero (IFALIASZ).
+pub const NOTE_MAX: usize = 255;
+/// Octets of the longest name, without the terminating zero (IFNAMSIZ).
+pub const NAME_MAX: usize = 15;
+
+/// One end of a pair.
+#[derive(Clone, Copy, Debug)]
+pub struct PairEnd<'a> {
+    /// Its name, at most [`NAME_MAX`] octets.
+    pub name: &'a str,
+    /// Its MAC address.
+    pub address: [u8; 6],
+    /// In which namespace.
+    pub namespace: BorrowedFd<'a>,
+}
+
+/// The way to the interfaces of one namespace: a socket that stays there.
+#[derive(Debug)]
+pub struct Interfaces {
+    socket: Socket,
+}
+
+impl Interfaces {
+    /// Of the namespace in which the calling thread is.
+    ///
+    /// # Errors
+    /// If there is no netlink.
+    pub fn here() -> io::Result<Interfaces> {
+        let mut socket = Socket::new(NETLINK_ROUTE)?;
+        socket.bind_auto()?;
+        Ok(Interfaces { socket })
+    }
+
+    /// Makes a pair of interfaces of `mtu` octets that are a cable; both are off.
+    ///
+    /// # Errors
+    /// What the kernel says, EPERM without `CAP_NET_ADMIN` in both namespaces.
+    pub fn make_pair(&self, near: PairEnd<'_>, far: PairEnd<'_>, mtu: u32) -> io::Result<()> {
+        let far = link(far, mtu);
+        let mut near = link(near, mtu);
+        near.attributes.push(LinkAttribute::LinkInfo(vec![
+            LinkInfo::Kind(InfoKind::Veth),
+            LinkInfo::Data(InfoData::Veth(InfoVeth::Peer(far))),
+        ]));
+        self.ask(RouteNetlinkMessage::NewLink(near), NLM_F_CREATE | NLM_F_EXCL)
+    }
+
+    /// Switches the interface `name` on and leaves a note there, as `ip link` shows it under `alias`.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn switch_on(&self, name: &str, note: &str) -> io::Result<()> {
+        let mut end = note.len().min(NOTE_MAX);
+        while !note.is_char_boundary(end) {
+            end -= 1;
+        }
+        let mut message = LinkMessage::default();
+        message.header.flags = LinkFlags::Up;
+        message.header.change_mask = LinkFlags::Up;
+        message.attributes.push(LinkAttribute::IfName(name.to_owned()));
+        message.attributes.push(LinkAttribute::IfAlias(note[..end].to_owned()));
+        self.ask(RouteNetlinkMessage::SetLink(message), 0)
+    }
+
+    /// Sends one request and waits for the kernel's answer.
+    fn ask(&self, request: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
+        let mut message = NetlinkMessage::from(request);
+        message.header.flags = NLM_F_REQUEST | NLM_F_ACK | flags;
+        message.finalize();
+        let mut octets = vec![0; message.buffer_len()];
+        message.serialize(&mut octets);
+        self.socket.send_to(&octets, &SocketAddr::new(0, 0), 0)?;
+        let (answer, _) = self.socket.recv_from_full()?;
+        let nonsense = |_| io::Error::other("netlink answered in another language");
+        NetlinkBuffer::new_checked(&answer[..]).map_err(nonsense)?;
+        let answer = NetlinkMessage::<RouteNetlinkMessage>::deserialize(&answer);
+        match answer.map_err(nonsense)?.payload {
+            NetlinkPayload::Error(error) if error.code.is_some() => Err(error.to_io()),
+            NetlinkPayload::Error(_) => Ok(()),
+            _ => Err(io::Error::other("netlink answered something else than it was asked")),
+        }
+    }
+}
+
+fn link(end: PairEnd<'_>, mtu: u32) -> LinkMessage {
+    let mut link = LinkMessage::default();
+    link.attributes = vec![
+        LinkAttribute::IfName(end.name.to_owned()),
+        LinkAttribute::Address(end.address.to_vec()),
+        LinkAttribute::Mtu(mtu),
+        LinkAttribute::NetNsFd(end.namespace.as_raw_fd()),
+    ];
+    link
+}
+
+/// The MAC address of an end of a link: locally administered, and in no plan of the fabric's own.
+pub const fn address_of(link: u32, end: SendingEnd) -> [u8; 6] {
+    let [_, a, b, c] = link.to_be_bytes();
+    [0x02, 0x70, a, b, c, end as u8]
+}

@@ -1,0 +1,99 @@
+//! Network namespaces: made without a name, held by a descriptor, gone with it.
+//!
+//! A namespace that nobody holds ceases to exist, and with it every interface inside. So there is nothing
+//! to clean up after a process that was killed. Entering one is a matter of a thread: sockets are
+//! opened on a thread that enters, and stay in their namespace when it has ended.
+
+use super::interface::Interfaces;
+use nix::sched::{CloneFlags, setns, unshare};
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::path::Path;
+use std::thread;
+
+/// Where a thread finds its own namespace.
+const OWN: &str = "/proc/thread-self/ns/net";
+/// What keeps the kernel's IPv6 from sending frames of its own on interfaces that are made later.
+const QUIET: [&str; 2] =
+    ["/proc/sys/net/ipv6/conf/all/disable_ipv6", "/proc/sys/net/ipv6/conf/default/disable_ipv6"];
+
+/// A namespace, and the way to its interfaces.
+#[derive(Debug)]
+pub struct Namespace {
+    handle: OwnedFd,
+    /// Its interfaces.
+    pub interfaces: Interfaces,
+}
+
+impl Namespace {
+    /// Makes `count` namespaces in which the kernel says nothing of its own accord.
+    ///
+    /// # Errors
+    /// What the system says, first of all EPERM without `CAP_SYS_ADMIN`.
+    pub fn make(count: usize) -> io::Result<Vec<Namespace>> {
+        aside(|| (0..count).map(|_| Namespace::make_here()).collect::<io::Result<_>>())?
+    }
+
+    /// Makes one, and leaves the calling thread in it.
+    fn make_here() -> io::Result<Namespace> {
+        unshare(CloneFlags::CLONE_NEWNET)?;
+        for file in QUIET {
+            match std::fs::write(file, "1") {
+                // A kernel without IPv6 is quiet already.
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(Namespace { handle: File::open(OWN)?.into(), interfaces: Interfaces::here()? })
+    }
+
+    /// Its descriptor in this process, for `/proc/PID/fd/N`.
+    pub fn descriptor(&self) -> RawFd {
+        self.handle.as_raw_fd()
+    }
+}
+
+impl AsFd for Namespace {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.handle.as_fd()
+    }
+}
+
+/// Does `work` in the namespace that the file `namespace` stands for, or where this process is.
+///
+/// # Errors
+/// If there is no such namespace, or it may not be entered.
+pub fn within<T: Send>(
+    namespace: Option<&Path>,
+    work: impl FnOnce() -> io::Result<T> + Send,
+) -> io::Result<T> {
+    let Some(path) = namespace else { return work() };
+    let handle = File::open(path)?;
+    aside(|| {
+        setns(handle, CloneFlags::CLONE_NEWNET)?;
+        work()
+    })?
+}
+
+/// Does `work` on a thread of its own.
+fn aside<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<T> {
+    thread::scope(|scope| {
+        let thread = thread::Builder::new().name("namespace".to_owned());
+        let thread = thread.spawn_scoped(scope, work)?;
+        thread.join().map_err(|_| io::Error::other("the thread for a namespace panicked"))
+    })
+}
+
+/// Makes this process the owner of a new user namespace, in which it may make namespaces of networks
+/// although it is not root. Who it is outside does not change, nor whom its files belong to.
+///
+/// # Errors
+/// If the host does not permit that, or this process has more than one thread.
+pub fn become_owner() -> io::Result<()> {
+    let (user, group) = (nix::unistd::geteuid(), nix::unistd::getegid());
+    unshare(CloneFlags::CLONE_NEWUSER)?;
+    std::fs::write("/proc/self/setgroups", "deny")?;
+    std::fs::write("/proc/self/uid_map", format!("0 {user} 1"))?;
+    std::fs::write("/proc/self/gid_map", format!("0 {group} 1"))
+}

@@ -1,0 +1,275 @@
+//! One packet socket on one interface: whole frames, in batches, exactly as they were sent.
+//!
+//! What the kernel does to a frame on its way into such a socket is undone here. It takes an 802.1Q
+//! tag out and tells of it beside the frame ([`auxiliary`]). It hands over what its own stack has left
+//! for hardware to do: checksums that are begun, segments of TCP that are not yet cut; both are
+//! finished ([`offload`]). What this host sends is not heard again.
+
+mod auxiliary;
+mod offload;
+
+use super::datagram::{BATCH, Buffers, widen};
+use auxiliary::Auxiliary;
+pub use auxiliary::VlanTag;
+use nix::net::if_::if_nametoindex;
+use offload::VirtioHeader;
+use socket2::{Domain, Socket, Type};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+
+/// Octets of a receive buffer: the longest frame that the kernel leaves uncut, and its headers.
+const ROOM: usize = 66_048;
+
+/// Octets of the longest header that [`PacketSocket::send`] takes before a frame.
+pub const HEAD_MAX: usize = 46;
+
+/// A frame to be sent: what stands before it on the cable, and its own octets.
+#[derive(Clone, Copy, Debug)]
+pub struct Outward<'a> {
+    /// Before it; empty for Ethernet, which needs nothing.
+    pub head: &'a [u8],
+    /// The frame.
+    pub octets: &'a [u8],
+}
+
+/// A frame as the socket has it. It is whole only with its `tag` put back behind the addresses.
+#[derive(Clone, Copy, Debug)]
+pub struct Inward<'a> {
+    /// Destination address to the last octet, without the outermost 802.1Q tag.
+    pub octets: &'a [u8],
+    /// That tag.
+    pub tag: Option<VlanTag>,
+    /// When it reached the interface, in nanoseconds of `CLOCK_REALTIME`.
+    pub at_ns: Option<u64>,
+}
+
+/// Why a frame that reached the socket was not handed on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unfit {
+    /// It did not fit the buffer.
+    Cut,
+    /// Its sender left it to hardware in a way that is not known here.
+    Unfinished,
+}
+
+/// Receive buffers, which all sockets of a worker share.
+#[derive(Debug)]
+pub struct Room {
+    octets: Vec<u8>,
+    control: Vec<auxiliary::Control>,
+    /// Where segments are put together.
+    segment: Vec<u8>,
+}
+
+impl Default for Room {
+    fn default() -> Room {
+        Room {
+            octets: vec![0; BATCH * ROOM],
+            control: vec![auxiliary::Control::default(); BATCH],
+            segment: Vec::new(),
+        }
+    }
+}
+
+/// The socket.
+#[derive(Debug)]
+pub struct PacketSocket {
+    socket: Socket,
+    name: String,
+    buffers: Buffers,
+}
+
+impl PacketSocket {
+    /// Opens a socket on the interface `name` of the namespace in which the calling thread is.
+    ///
+    /// # Errors
+    /// If there is no such interface, or without `CAP_NET_RAW`.
+    pub fn open(name: &str) -> io::Result<PacketSocket> {
+        let say = |what: &str, error: io::Error| {
+            io::Error::new(error.kind(), format!("interface {name}: {what}: {error}"))
+        };
+        let index = if_nametoindex(name).map_err(|error| say("no such interface", error.into()))?;
+        // Without a protocol it hears nothing until all options are set.
+        let socket = Socket::new(Domain::PACKET, Type::RAW, None);
+        let socket = socket.map_err(|error| say("no packet socket", error))?;
+        socket.set_nonblocking(true)?;
+        let buffers = widen(&socket)?;
+        for option in
+            [libc::PACKET_AUXDATA, libc::PACKET_IGNORE_OUTGOING, libc::PACKET_VNET_HDR, BYPASS]
+        {
+            let set = set_option(&socket, libc::SOL_PACKET, option, &1i32);
+            set.map_err(|error| say("the kernel lacks an option of packet sockets", error))?;
+        }
+        set_option(&socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &1i32)?;
+        let membership = libc::packet_mreq {
+            mr_ifindex: index as i32,
+            mr_type: libc::PACKET_MR_PROMISC as u16,
+            mr_alen: 0,
+            mr_address: [0; 8],
+        };
+        set_option(&socket, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &membership)?;
+        bind(&socket, index).map_err(|error| say("cannot listen", error))?;
+        Ok(PacketSocket { socket, name: name.to_owned(), buffers })
+    }
+
+    /// The interface's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Makes the receive buffer smaller, to see what happens when it is full. The kernel doubles
+    /// `octets` and has a minimum of its own.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn narrow(&mut self, octets: usize) -> io::Result<()> {
+        self.socket.set_recv_buffer_size(octets)?;
+        self.buffers.receive = self.socket.recv_buffer_size()?;
+        Ok(())
+    }
+
+    /// How large its buffers really are.
+    pub const fn buffers(&self) -> Buffers {
+        self.buffers
+    }
+
+    /// Frames the kernel has dropped since this was last asked, because the receive buffer was full.
+    pub fn overflows(&self) -> u32 {
+        // SAFETY: plain data, for which all zeros is a valid value.
+        let mut counts: libc::tpacket_stats = unsafe { std::mem::zeroed() };
+        let mut length = size_of_val(&counts) as libc::socklen_t;
+        // SAFETY: the kernel writes at most `length` octets into `counts`, both alive for the call.
+        let result = unsafe {
+            libc::getsockopt(
+                self.socket.as_raw_fd(),
+                libc::SOL_PACKET,
+                libc::PACKET_STATISTICS,
+                std::ptr::from_mut(&mut counts).cast(),
+                &mut length,
+            )
+        };
+        if result == 0 { counts.tp_drops } else { 0 }
+    }
+
+    /// Sends the first [`BATCH`] of `batch` in one call; how many left.
+    ///
+    /// # Errors
+    /// Why the first could not be sent. A later one that fails only ends the count.
+    pub fn send<'a>(&self, batch: impl Iterator<Item = Outward<'a>>) -> io::Result<usize> {
+        const NOTHING: libc::iovec = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
+        let finished = VirtioHeader::FINISHED;
+        let vector = |octets: &[u8]| libc::iovec {
+            iov_base: octets.as_ptr().cast_mut().cast(),
+            iov_len: octets.len(),
+        };
+        let mut vectors = [[NOTHING; 3]; BATCH];
+        // SAFETY: `mmsghdr` is plain data; all zeros means no name, no vector, no control data.
+        let mut headers: [libc::mmsghdr; BATCH] = unsafe { std::mem::zeroed() };
+        let mut count = 0;
+        for ((frame, vectors), header) in batch.zip(vectors.iter_mut()).zip(headers.iter_mut()) {
+            *vectors = [vector(&finished), vector(frame.head), vector(frame.octets)];
+            header.msg_hdr.msg_iov = vectors.as_mut_ptr();
+            header.msg_hdr.msg_iovlen = vectors.len() as _;
+            count += 1;
+        }
+        if count == 0 {
+            return Ok(0);
+        }
+        let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+        // SAFETY: the first `count` headers point to vectors of octets that outlive the call, and
+        // `sendmmsg` writes to none of the latter.
+        let sent = unsafe {
+            libc::sendmmsg(self.socket.as_raw_fd(), headers.as_mut_ptr(), count, flags as _)
+        };
+        usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+    }
+
+    /// Takes up to [`BATCH`] frames that wait in the socket; how many there were. A frame that its
+    /// sender left for hardware to cut comes as several.
+    pub fn receive(
+        &self,
+        room: &mut Room,
+        mut each: impl FnMut(Result<Inward<'_>, Unfit>),
+    ) -> usize {
+        let Room { octets, control, segment } = room;
+        let mut vectors = [libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; BATCH];
+        // SAFETY: plain data for which all zeros is a valid, empty value.
+        let mut headers: [libc::mmsghdr; BATCH] = unsafe { std::mem::zeroed() };
+        let slots = vectors.iter_mut().zip(headers.iter_mut()).zip(control.iter_mut());
+        for (((vector, header), control), room) in slots.zip(octets.chunks_mut(ROOM)) {
+            *vector = libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: room.len() };
+            header.msg_hdr.msg_iov = vector;
+            header.msg_hdr.msg_iovlen = 1;
+            header.msg_hdr.msg_control = std::ptr::from_mut(control).cast();
+            header.msg_hdr.msg_controllen = size_of_val(control) as _;
+        }
+        // SAFETY: every header points to a vector and to control data of the sizes it states, all
+        // alive and borrowed mutably for the call.
+        let count = unsafe {
+            libc::recvmmsg(
+                self.socket.as_raw_fd(),
+                headers.as_mut_ptr(),
+                BATCH as _,
+                libc::MSG_DONTWAIT as _,
+                std::ptr::null_mut(),
+            )
+        };
+        // What is no count is "nothing there", a signal, or an interface that went down; the last
+        // is cleared by being reported, and the next call goes on.
+        let count = usize::try_from(count).unwrap_or(0);
+        for (header, room) in headers.iter().zip(octets.chunks(ROOM)).take(count) {
+            if header.msg_hdr.msg_flags & libc::MSG_TRUNC != 0 {
+                each(Err(Unfit::Cut));
+                continue;
+            }
+            let auxiliary = Auxiliary::of(&header.msg_hdr);
+            let octets = &room[..(header.msg_len as usize).min(room.len())];
+            let deliver = |octets: &[u8]| {
+                each(Ok(Inward { octets, tag: auxiliary.tag, at_ns: auxiliary.at_ns }));
+            };
+            if offload::finish(octets, segment, deliver).is_err() {
+                each(Err(Unfit::Unfinished));
+            }
+        }
+        count
+    }
+}
+
+impl AsFd for PacketSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+/// Frames go straight to the interface: a queue before it would be one that nobody models.
+const BYPASS: libc::c_int = libc::PACKET_QDISC_BYPASS;
+
+fn set_option<T>(socket: &Socket, level: i32, option: i32, value: &T) -> io::Result<()> {
+    // SAFETY: `value` outlives the call, which reads `size_of::<T>()` octets of plain data there.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            level,
+            option,
+            std::ptr::from_ref(value).cast(),
+            size_of::<T>() as libc::socklen_t,
+        )
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+fn bind(socket: &Socket, index: u32) -> io::Result<()> {
+    // SAFETY: plain data, for which all zeros is a valid value.
+    let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+    address.sll_family = libc::AF_PACKET as u16;
+    address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
+    address.sll_ifindex = index as i32;
+    let length = size_of_val(&address) as libc::socklen_t;
+    // SAFETY: `address` outlives the call, which reads `length` octets of it.
+    let result =
+        unsafe { libc::bind(socket.as_raw_fd(), std::ptr::from_ref(&address).cast(), length) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,82 @@
+//! What the kernel tells beside a frame: the tag it took out, and when the frame came.
+
+use std::mem::MaybeUninit;
+
+/// An 802.1Q tag: the four octets behind the addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VlanTag {
+    /// Its EtherType, 81-00 or 88-A8.
+    pub tpid: u16,
+    /// Priority, drop eligibility and VLAN.
+    pub tci: u16,
+}
+
+impl VlanTag {
+    /// As it stands in a frame.
+    pub fn octets(self) -> [u8; 4] {
+        let ([a, b], [c, d]) = (self.tpid.to_be_bytes(), self.tci.to_be_bytes());
+        [a, b, c, d]
+    }
+}
+
+/// Room for the control messages of one frame: auxiliary data of 20 octets and a time of 16, each
+/// behind a header.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(8))]
+pub struct Control([MaybeUninit<u8>; 128]);
+
+impl Default for Control {
+    fn default() -> Control {
+        Control([MaybeUninit::zeroed(); 128])
+    }
+}
+
+/// What was told of a frame.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Auxiliary {
+    /// The tag that was taken out.
+    pub tag: Option<VlanTag>,
+    /// When it came, in nanoseconds of `CLOCK_REALTIME`.
+    pub at_ns: Option<u64>,
+}
+
+impl Auxiliary {
+    /// Reads what `recvmmsg` has left in the control data of `header`.
+    pub fn of(header: &libc::msghdr) -> Auxiliary {
+        let mut auxiliary = Auxiliary::default();
+        // SAFETY: the caller's header holds the pointer and length of control data that the kernel
+        // has just written; the macros stay within that length.
+        let mut message = unsafe { libc::CMSG_FIRSTHDR(header) };
+        while !message.is_null() {
+            // SAFETY: `message` is not null, so the macros gave a whole, aligned control header.
+            let (level, kind, data) =
+                unsafe { ((*message).cmsg_level, (*message).cmsg_type, libc::CMSG_DATA(message)) };
+            match (level, kind) {
+                (libc::SOL_PACKET, libc::PACKET_AUXDATA) => {
+                    // SAFETY: the kernel puts a whole `tpacket_auxdata` behind this header.
+                    let data: libc::tpacket_auxdata =
+                        unsafe { std::ptr::read_unaligned(data.cast()) };
+                    auxiliary.tag = tag(&data);
+                }
+                (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => {
+                    // SAFETY: the kernel puts a whole `timespec` behind this header.
+                    let time: libc::timespec = unsafe { std::ptr::read_unaligned(data.cast()) };
+                    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+                    auxiliary.at_ns = Some(seconds * 1_000_000_000 + time.tv_nsec as u64);
+                }
+                _ => {}
+            }
+            // SAFETY: as for the first.
+            message = unsafe { libc::CMSG_NXTHDR(header, message) };
+        }
+        auxiliary
+    }
+}
+
+fn tag(data: &libc::tpacket_auxdata) -> Option<VlanTag> {
+    let has = |flag| data.tp_status & flag != 0;
+    has(libc::TP_STATUS_VLAN_VALID).then(|| VlanTag {
+        tpid: if has(libc::TP_STATUS_VLAN_TPID_VALID) { data.tp_vlan_tpid } else { 0x8100 },
+        tci: data.tp_vlan_tci,
+    })
+}

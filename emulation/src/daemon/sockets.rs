@@ -1,0 +1,65 @@
+//! The sockets of a daemon between their opening and the start of its run.
+
+use super::config::DaemonConfig;
+use crate::cable::datagram::DatagramSocket;
+use crate::cable::exchange::packets::{PacketExchange, PortSocket};
+use crate::cable::exchange::{Exchange, Session};
+use crate::cable::lines::Lines;
+use crate::cable::namespace::within;
+use crate::cable::packet_socket::PacketSocket;
+use crate::clock::Clock;
+use std::io;
+
+/// What carries this process's frames.
+#[derive(Debug)]
+pub enum Sockets {
+    /// One socket for all.
+    Datagrams(DatagramSocket),
+    /// One for each port.
+    Packets(Vec<PortSocket>),
+}
+
+impl Sockets {
+    /// Opens a packet socket on every interface that `config` names.
+    pub(super) fn on_interfaces(config: &DaemonConfig) -> io::Result<Sockets> {
+        let own: Vec<usize> = config.own_nodes().collect();
+        let open = |face: &super::PortInterface| {
+            let device = own.iter().position(|node| *node == face.at.node);
+            let device = device.ok_or_else(|| io::Error::other("a port of another process"))?;
+            let mut socket = within(face.namespace.as_deref(), || PacketSocket::open(&face.name))?;
+            if let Some(octets) = config.receive_buffer {
+                socket.narrow(octets)?;
+            }
+            Ok(PortSocket { device, port: face.at.port, socket })
+        };
+        config.interfaces.iter().map(open).collect::<io::Result<_>>().map(Sockets::Packets)
+    }
+
+    /// Where others send to; a cable of its own needs no address.
+    pub fn address(&self) -> String {
+        match self {
+            Sockets::Datagrams(socket) => socket.address().to_owned(),
+            Sockets::Packets(ports) => format!("{} interfaces", ports.len()),
+        }
+    }
+
+    /// Begins to carry the frames of `lines`.
+    ///
+    /// # Errors
+    /// If interfaces and cables do not fit each other.
+    pub fn exchange(
+        self,
+        session: Session,
+        bare: bool,
+        clock: Clock,
+        lines: &Lines,
+    ) -> io::Result<Exchange> {
+        match self {
+            Sockets::Datagrams(socket) => Ok(Exchange::new(socket, session, lines)),
+            Sockets::Packets(ports) => {
+                let packets = PacketExchange::new(ports, bare, session.epoch, clock, lines)?;
+                Ok(Exchange::Packets(Box::new(packets)))
+            }
+        }
+    }
+}
