@@ -13,6 +13,11 @@ missing=()
 need tshark tshark
 need cc gcc
 need taskset util-linux
+need ip iproute2
+need ping iputils-ping
+need iperf3 iperf3
+need tcpreplay tcpreplay
+need tcpdump tcpdump
 module() { # module NAME PACKAGE: of a python3 that the tests find
   python3 -c "import $1" 2>/dev/null || /usr/bin/python3 -c "import $1" 2>/dev/null || missing+=("$2")
 }
