@@ -11,6 +11,9 @@
 mod attach;
 #[path = "netns/census.rs"]
 mod census;
+#[path = "live/hostile.rs"]
+#[allow(dead_code, reason = "laboratory.rs asks it for the ports of daemons")]
+mod hostile;
 #[path = "live/laboratory.rs"]
 #[allow(dead_code, reason = "the tests of live.rs use more of it")]
 mod laboratory;
