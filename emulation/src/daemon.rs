@@ -12,10 +12,12 @@
 //! 3. `beat` several times a second; `report` when the plan is done or after `stop`.
 //!
 //! The data plane never waits for this shell: it looks at a flag and offers its beats to a bounded
-//! channel. When stdin ends the launcher is gone, and so is the daemon.
+//! channel. When stdin ends the launcher is gone, and so is the daemon. Where a launcher cannot start
+//! its daemons they come to it, and a TCP connection takes the place of both pipes ([`join`]).
 
 pub mod config;
 pub mod feed;
+pub mod join;
 pub mod protocol;
 mod session;
 pub(crate) mod sockets;
@@ -28,6 +30,7 @@ use crate::wiring::NodeKind;
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{SigHandler, Signal, signal};
 use proto::device::Device;
+use std::io::{BufRead, Write};
 use std::process::ExitCode;
 
 /// Good.
@@ -60,7 +63,26 @@ pub fn main(
             println!("{name} {} (shim {})", env!("CARGO_PKG_VERSION"), shim::VERSION);
             DONE
         }
-        Ok(Wish::Run(file)) => run(kind, name, &file, make),
+        Ok(Wish::Run(file)) => match DaemonConfig::load(&file) {
+            Ok(config) => {
+                attach_to_launcher();
+                let commands = std::io::BufReader::new(std::io::stdin());
+                play(kind, name, config, make, commands, std::io::stdout())
+            }
+            Err(reason) => refuse(name, &format!("{file}: {reason}")),
+        },
+        Ok(Wish::Join { address, process }) => {
+            let token = std::env::var(join::TOKEN_VARIABLE).unwrap_or_default();
+            match join::join(&address, process, token) {
+                Ok(joined) => {
+                    play(kind, name, joined.config, make, joined.commands, joined.replies)
+                }
+                Err(reason) => {
+                    eprintln!("{name}: {reason}");
+                    DIED
+                }
+            }
+        }
         Err(reason) => {
             eprintln!("{name}: {reason}\n{}", usage(name));
             BAD_INPUT
@@ -73,6 +95,7 @@ enum Wish {
     Help,
     Version,
     Run(String),
+    Join { address: String, process: usize },
 }
 
 fn parse(mut args: impl Iterator<Item = String>) -> Result<Wish, String> {
@@ -80,11 +103,20 @@ fn parse(mut args: impl Iterator<Item = String>) -> Result<Wish, String> {
         Some("--help" | "-h") => Wish::Help,
         Some("--version" | "-V") => Wish::Version,
         Some("--config") => Wish::Run(args.next().ok_or("--config needs a file")?),
+        Some("--join") => {
+            let address = args.next().ok_or("--join needs the launcher's HOST:PORT")?;
+            let process = match (args.next().as_deref(), args.next()) {
+                (Some("--process"), Some(number)) => number.parse().map_err(|_| number),
+                _ => return Err("--join HOST:PORT needs --process NUMBER".to_owned()),
+            };
+            let process = process.map_err(|number| format!("{number:?} is no process number"))?;
+            Wish::Join { address, process }
+        }
         Some(other) => match other.strip_prefix("--config=") {
             Some(file) => Wish::Run(file.to_owned()),
             None => return Err(format!("unknown argument {other:?}")),
         },
-        None => return Err("--config FILE is missing".to_owned()),
+        None => return Err("--config FILE or --join HOST:PORT is missing".to_owned()),
     };
     match args.next() {
         Some(extra) => Err(format!("unexpected argument {extra:?}")),
@@ -94,32 +126,35 @@ fn parse(mut args: impl Iterator<Item = String>) -> Result<Wish, String> {
 
 fn usage(name: &str) -> String {
     format!(
-        "usage: {name} --config FILE | --version | --help\n\
-         Started by pausebed, which speaks to it through standard input and output."
+        "usage: {name} --config FILE | --join HOST:PORT --process NUMBER | --version | --help\n\
+         Started by pausebed, which speaks to it through standard input and output; or by somebody\n\
+         else, and then it joins the launcher at HOST:PORT with the token in {}.",
+        join::TOKEN_VARIABLE
     )
 }
 
-fn run(
+fn refuse(name: &str, reason: &str) -> u8 {
+    eprintln!("{name}: {reason}");
+    BAD_INPUT
+}
+
+/// Makes what `config` wants and serves the launcher to the end.
+fn play(
     kind: NodeKind,
     name: &str,
-    file: &str,
+    config: DaemonConfig,
     make: impl Fn(toml::Table) -> Result<Box<dyn Device>, String>,
+    commands: impl BufRead + Send + 'static,
+    replies: impl Write,
 ) -> u8 {
-    let made = DaemonConfig::load(file).and_then(|config| {
-        let devices = config.make_devices(kind, make)?;
-        let recorder = config.make_recorder()?;
-        Ok((config, devices, recorder))
-    });
-    let (config, devices, recorder) = match made {
+    let made = config
+        .make_devices(kind, make)
+        .and_then(|devices| config.make_recorder().map(|recorder| (devices, recorder)));
+    let (devices, recorder) = match made {
         Ok(made) => made,
-        Err(reason) => {
-            eprintln!("{name}: {file}: {reason}");
-            return BAD_INPUT;
-        }
+        Err(reason) => return refuse(name, &reason),
     };
-    attach_to_launcher();
-    let stdin = std::io::BufReader::new(std::io::stdin());
-    match serve(config, devices, recorder, stdin, &mut std::io::stdout()) {
+    match serve(config, devices, recorder, commands, replies) {
         Ending::Reported => DONE,
         Ending::LauncherGone => INTERRUPTED,
         Ending::Failed(reason) => {

@@ -47,6 +47,7 @@ fn config(choice: u8, more: u8) -> SwitchConfig {
         ports: (1..=PORTS).map(|port| self::port(port, more)).collect(),
         routes: (1..=PORTS).map(route).chain((more & 4 != 0).then_some(spread)).collect(),
         routing: RoutingConfig {
+            kind: (more & 64 != 0).then(|| "adaptive".to_owned()),
             learned_max: 3,
             age: Duration::from_us(30),
             flood_burst: 5,

@@ -3,7 +3,9 @@
 pub mod check;
 pub mod encapsulation;
 
-pub use encapsulation::{DrainConfig, Encapsulation, RoceConfig, RoceVersion, StormConfig};
+pub use encapsulation::{
+    DrainConfig, Encapsulation, ResequenceConfig, RoceConfig, RoceVersion, StormConfig,
+};
 
 use proto::congestion::SchemeConfig;
 use proto::ids::{Lid, ServiceLevel};

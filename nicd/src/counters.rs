@@ -1,5 +1,6 @@
 //! What an adapter counts beside its port: totals under the names operators know, and flows.
 
+use crate::config::Encapsulation;
 use proto::congestion::Periods;
 use proto::counters::{FlowId, FlowReading, LatencyReading, ReceptionReading};
 use proto::units::{Duration, Instant};
@@ -20,12 +21,14 @@ macro_rules! named_totals {
                 match self { $(Total::$variant => $name,)* }
             }
 
-            /// Whether adapters of this technology have it.
-            const fn exists_on(self, is_roce: bool) -> bool {
+            /// Whether adapters with this dialect have it.
+            fn exists_on(self, wire: &Encapsulation) -> bool {
+                let is_roce = matches!(wire, Encapsulation::Roce(_));
                 match match self { $(Total::$variant => On::$on,)* } {
                     On::Both => true,
                     On::Infiniband => !is_roce,
                     On::Roce => is_roce,
+                    On::Resequencing => wire.resequence().is_some(),
                 }
             }
         }
@@ -37,6 +40,8 @@ enum On {
     Both,
     Infiniband,
     Roce,
+    /// Where frames are put into order.
+    Resequencing,
 }
 
 named_totals! {
@@ -102,6 +107,12 @@ named_totals! {
     Trigger = "rp_trigger_events", Both;
     /// Queue pairs that gave up.
     QueuePairErrors = "qp_errors", Both;
+    /// Frames that were missing when the wait for them was over.
+    ResequencerGaps = "rx_sequence_gaps", Resequencing;
+    /// Waits for missing frames that were over.
+    ResequencerTimeouts = "rx_sequence_timeouts", Resequencing;
+    /// The most frames of one flow that have waited for their turn.
+    ResequencerDepth = "rx_sequence_depth", Resequencing;
 }
 
 /// One number a [`Total`].
@@ -125,14 +136,24 @@ impl Totals {
         self.0[total as usize] += u64::from(condition);
     }
 
+    /// Counts `n`.
+    pub fn add(&mut self, total: Total, n: u64) {
+        self.0[total as usize] += n;
+    }
+
+    /// The total is at least `value`.
+    pub fn raise(&mut self, total: Total, value: u64) {
+        self.0[total as usize] = self.0[total as usize].max(value);
+    }
+
     /// The number so far.
     pub fn get(&self, total: Total) -> u64 {
         self.0[total as usize]
     }
 
-    /// Appends every total of an adapter of this technology under its name.
-    pub fn read(&self, is_roce: bool, named: &mut Vec<(String, u64)>) {
-        let totals = Total::ALL.iter().filter(|total| total.exists_on(is_roce));
+    /// Appends every total of an adapter with this dialect under its name.
+    pub fn read(&self, wire: &Encapsulation, named: &mut Vec<(String, u64)>) {
+        let totals = Total::ALL.iter().filter(|total| total.exists_on(wire));
         named.extend(totals.map(|total| (total.name().to_owned(), self.get(*total))));
     }
 }

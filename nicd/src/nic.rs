@@ -10,6 +10,7 @@ use crate::config::check::ConfigError;
 use crate::config::{NicConfig, StormConfig};
 use crate::drain::Drain;
 use crate::transport::ChannelAdapter;
+use crate::transport::in_order::InTurn;
 use crate::workload::{Act, Workload};
 use proto::counters::{DeviceReading, DropReason, PortReading};
 use proto::device::{Departure, Device};
@@ -92,8 +93,27 @@ impl Nic {
         }
     }
 
-    /// The adapter takes a packet. On InfiniBand its buffer is free again, as of its arrival.
+    /// The adapter takes a packet, and what has waited for that.
     fn deliver(&mut self, frame: Frame, headers: &FrameHeaders, arrived: Instant, now: Instant) {
+        self.deliver_one(frame, headers, arrived, now);
+        self.deliver_in_turn(now);
+    }
+
+    /// The adapter takes what has waited for its turn, as if it came now.
+    fn deliver_in_turn(&mut self, now: Instant) {
+        while let Some(InTurn { frame, headers }) = self.adapter.poll_in_turn() {
+            self.deliver_one(frame, &headers, now, now);
+        }
+    }
+
+    /// The adapter takes a packet. On InfiniBand its buffer is free again, as of its arrival.
+    fn deliver_one(
+        &mut self,
+        frame: Frame,
+        headers: &FrameHeaders,
+        arrived: Instant,
+        now: Instant,
+    ) {
         let outcome = self.adapter.receive(&frame, headers, arrived, now);
         let (lane, size) = (headers.lane, headers.size);
         self.port.release(VirtualLane::truncate(lane), size, arrived);
@@ -136,7 +156,8 @@ impl Nic {
         self.port.read(now, &mut reading.ports[0]);
         self.adapter.read_lanes(now, reading);
         reading.balance.link_local = self.port.link_local_sent();
-        reading.balance.buffered = self.drain.as_ref().map_or(0, Drain::frames);
+        let draining = self.drain.as_ref().map_or(0, Drain::frames);
+        reading.balance.buffered = draining + self.adapter.held();
     }
 
     fn data_lanes(&self) -> impl Iterator<Item = VirtualLane> + use<> {
@@ -175,6 +196,7 @@ impl Device for Nic {
             self.demand(now);
         }
         self.adapter.handle_timeout(now);
+        self.deliver_in_turn(now);
     }
 
     fn poll_transmit(&mut self, now: Instant) -> Option<Departure> {

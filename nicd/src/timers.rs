@@ -21,6 +21,8 @@ pub enum Timer {
     NotificationPoint(u32),
     /// The reaction point of this group asked for it.
     ReactionPoint(u32),
+    /// What is missing before frames of this queue pair has been waited for long enough.
+    Missing(u32),
 }
 
 /// One timer: when it is due, and where its entry stands in the heap.

@@ -13,6 +13,7 @@
 //! are the two directions of this file's [`ChannelAdapter`]. Frames are made when they leave, from descriptors.
 
 mod connect;
+pub mod in_order;
 pub mod memory_region;
 pub mod message;
 mod notices;
@@ -22,6 +23,7 @@ mod receive;
 pub mod receive_buffers;
 mod receiver_not_ready;
 pub mod requester;
+pub mod resequencer;
 pub mod responder;
 pub mod schedule;
 mod tags;
@@ -34,6 +36,7 @@ use crate::pacer::{Outlet, Pacer};
 use crate::timers::{Alarm, Timer, Timers};
 use crate::wire::Wire;
 use crate::workload::Posting;
+use in_order::InTurn;
 use message::Message;
 use proto::congestion::schemes::Scheme;
 use proto::counters::{Balance, FlowId, Gauge};
@@ -87,6 +90,12 @@ pub struct ChannelAdapter {
     latencies: Latencies,
     balance: Balance,
     started: VecDeque<Started>,
+    /// Requests whose turn has come.
+    in_turn: VecDeque<InTurn>,
+    /// The frame being received is one of those.
+    is_in_turn: bool,
+    /// Requests that wait for their turn, those whose turn has come included.
+    held: u64,
     /// Messages posted so far, and turns taken so far: the two kinds of place in the order.
     posted: u64,
     turns: u64,
@@ -112,6 +121,9 @@ impl ChannelAdapter {
             latencies: Latencies::default(),
             balance: Balance::default(),
             started: VecDeque::new(),
+            in_turn: VecDeque::new(),
+            is_in_turn: false,
+            held: 0,
             posted: 0,
             turns: 0,
             scheme,
@@ -216,6 +228,11 @@ impl ChannelAdapter {
                 Timer::Acknowledge(index) => {
                     if self.rings(index, |pair| &mut pair.acknowledge, entry, now) {
                         self.on_answer_overdue(index, now);
+                    }
+                }
+                Timer::Missing(index) => {
+                    if self.rings(index, |pair| &mut pair.missing, entry, now) {
+                        self.on_missing_overdue(index, now);
                     }
                 }
                 Timer::NotificationPoint(index) => {

@@ -51,16 +51,21 @@ pub struct Inward<'a> {
     pub transport: Transport<'a>,
 }
 
-/// What a frame carries, and where that begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Content {
-    /// A packet of the transport, or what claims to be one.
-    Packet,
-    /// A test frame, its header.
+/// What a frame carries, or where that begins.
+#[derive(Clone, Copy, Debug)]
+pub enum Content<'a> {
+    /// A packet of the transport.
+    Packet(Inward<'a>),
+    /// The header of a test frame.
     Test(usize),
     /// A congestion notification message of 802.1Q.
-    Cnm(usize),
-    /// A message of BCN.
+    Cnm {
+        /// Where it begins.
+        at: usize,
+        /// The flow that the CN-TAG before it names; 0 without one.
+        flow_id: u16,
+    },
+    /// A message of BCN, behind its subtype.
     Bcn(usize),
 }
 
@@ -171,17 +176,6 @@ impl Wire {
         }
     }
 
-    /// What a frame carries.
-    ///
-    /// # Errors
-    /// The reason to drop one that ends within its tags.
-    pub fn content(&self, octets: &[u8]) -> Result<Content, DropReason> {
-        match self {
-            Wire::Infiniband(_) => Ok(Content::Packet),
-            Wire::Roce(dialect) => dialect.content(octets),
-        }
-    }
-
     /// Makes a test frame in a buffer of `pool`.
     ///
     /// # Panics
@@ -201,11 +195,14 @@ impl Wire {
         in_dialect!(self, dialect => dialect.verify(octets))
     }
 
-    /// Takes a packet apart that came in by our port.
+    /// What a frame carries that came in by our port; a packet is taken apart.
     ///
     /// # Errors
     /// The reason to drop it.
-    pub fn parse<'a>(&self, octets: &'a [u8]) -> Result<Inward<'a>, DropReason> {
-        in_dialect!(self, dialect => dialect.parse(octets))
+    pub fn open<'a>(&self, octets: &'a [u8]) -> Result<Content<'a>, DropReason> {
+        match self {
+            Wire::Infiniband(dialect) => dialect.parse(octets).map(Content::Packet),
+            Wire::Roce(dialect) => dialect.open(octets),
+        }
     }
 }

@@ -86,6 +86,8 @@ drop_reasons! {
     QueueFull = "queue_full", EndToEnd;
     /// Too many messages of the switch's own congestion points wait for an output.
     NotificationOverflow = "notification_overflow", EndToEnd;
+    /// An adapter told of congestion on the way to another.
+    NotificationForged = "notification_forged", EndToEnd;
     /// The PFC watchdog gave the queue up.
     PauseStorm = "wd_drop", EndToEnd;
     /// For a group address that no bridge forwards.

@@ -172,6 +172,12 @@ pub enum Threshold {
 pub struct RoutingConfig {
     /// A row of the registry of routing policies; without it the one of the ports' technology.
     pub kind: Option<String>,
+    /// What s-mod-k divides a source's number by.
+    pub spread: u64,
+    /// The ports that "colored" gives to pairs of adapters.
+    pub pairs: Vec<PairRoute>,
+    /// What "adaptive" alone asks for.
+    pub adaptive: AdaptiveConfig,
     /// How many addresses a MAC table learns beside those it is told.
     pub learned_max: usize,
     /// After how long without a frame from it a learned address is forgotten.
@@ -189,10 +195,48 @@ impl Default for RoutingConfig {
     fn default() -> RoutingConfig {
         RoutingConfig {
             kind: None,
+            spread: 1,
+            pairs: Vec::new(),
+            adaptive: AdaptiveConfig::default(),
             learned_max: 8192,
             age: Duration::from_us(300_000_000),
             flood_gap: Duration::from_us(10),
             flood_burst: 1024,
+        }
+    }
+}
+
+/// What one adapter sends to another leaves by a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PairRoute {
+    /// The sender.
+    pub source: Lid,
+    /// The receiver.
+    pub destination: Lid,
+    /// The port.
+    pub port: PortNumber,
+}
+
+/// How adaptive routing forgets congestion, and whom it tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct AdaptiveConfig {
+    /// How long what another switch has told holds after its last notification.
+    pub timeout: Duration,
+    /// What a queue of this switch has told ends when so much or less stands there.
+    pub low: Bytes,
+    /// Notifications end where another way is free, instead of going on to the source.
+    pub absorb: bool,
+}
+
+impl Default for AdaptiveConfig {
+    /// 250 ms and half the set point that 802.1Q has as default; sources are told. Source: algorithms.md 6.
+    fn default() -> AdaptiveConfig {
+        AdaptiveConfig {
+            timeout: Duration::from_us(250_000),
+            low: Bytes::new(13_000),
+            absorb: false,
         }
     }
 }
@@ -234,7 +278,7 @@ pub enum Read {
 }
 
 /// LIDs `first` to `last` leave by `port`. Where several routes hold a LID, InfiniBand obeys the last
-/// of them; Ethernet spreads flows over all.
+/// of them; on Ethernet the routing policy chooses among all, and the first is preferred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Route {

@@ -8,7 +8,7 @@ use crate::egress::Egress;
 use crate::memory::Memory;
 use crate::memory::queues::Queues;
 use crate::port_set::PortSet;
-use crate::routing::RoutingPolicy;
+use crate::routing::router::Router;
 use crate::service_levels::ServiceLevels;
 use crate::watchdog::Watchdog;
 use domain::Border;
@@ -39,7 +39,7 @@ pub struct Switch {
     queues: Queues,
     /// Where ports account for their buffers by credits there is none.
     memory: Option<Box<dyn Memory>>,
-    routing: Box<dyn RoutingPolicy>,
+    routing: Router,
     sl2vl: ServiceLevels,
     watchdog: Option<Watchdog>,
     pool: FramePool,
@@ -99,6 +99,7 @@ impl Device for Switch {
                 self.stirred.insert(number);
             }
         }
+        self.routing.handle_timeout(now);
         self.watch(now);
     }
 
@@ -121,7 +122,7 @@ impl Device for Switch {
 
     fn poll_timeout(&self) -> Option<Instant> {
         let watch = self.watchdog.as_ref().map_or(Instant::NEVER, Watchdog::due);
-        Some(Instant::earliest(&self.due).0.min(watch))
+        Some(Instant::earliest(&self.due).0.min(watch).min(self.routing.poll_timeout()))
     }
 
     fn poll_event(&mut self) -> Option<DeviceEvent> {
@@ -133,7 +134,7 @@ impl Device for Switch {
         for (port, into) in self.ports.iter().zip(&mut reading.ports) {
             port.read_named(now, &mut into.named);
             if let Some(memory) = &self.memory {
-                read_named(port.number(), &**memory, &*self.routing, into);
+                read_named(port.number(), &**memory, &self.routing, into);
                 self.egress[port.number().index()].read(&mut into.named);
             }
             if let Some(watchdog) = &self.watchdog {
@@ -165,12 +166,7 @@ impl Device for Switch {
 }
 
 /// Adds what memory, routing and queues show of a port of Ethernet, under operators' names.
-fn read_named(
-    port: PortNumber,
-    memory: &dyn Memory,
-    routing: &dyn RoutingPolicy,
-    into: &mut PortReading,
-) {
+fn read_named(port: PortNumber, memory: &dyn Memory, routing: &Router, into: &mut PortReading) {
     for lane in &into.lanes {
         let LaneReading { tc, counters } = lane;
         if counters.out_queue.peak > 0 {

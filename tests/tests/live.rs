@@ -8,12 +8,16 @@
     reason = "these tests start the program and send to its sockets"
 )]
 
+#[path = "live/containers.rs"]
+mod containers;
 #[path = "live/dissector.rs"]
 mod dissector;
 #[path = "live/ethernet.rs"]
 mod ethernet;
 #[path = "live/hostile.rs"]
 mod hostile;
+#[path = "live/joining.rs"]
+mod joining;
 #[path = "live/laboratory.rs"]
 mod laboratory;
 #[path = "live/ring.rs"]

@@ -9,6 +9,7 @@ use std::process::ExitCode;
 pub mod calibrate;
 pub mod check;
 pub mod compare;
+pub mod compose;
 pub mod decode;
 pub mod demo;
 pub mod doctor;
@@ -77,6 +78,8 @@ enum Command {
     Calibrate(calibrate::Options),
     /// Check whether this host can make live runs, and what would make them better.
     Doctor(doctor::Options),
+    /// Print a scenario as a Compose file, or as a stack file for Docker Swarm.
+    Compose(compose::Options),
     /// Draw the fabric of a scenario file.
     Graph(graph::Options),
     /// Feed recorded frames into a fabric and see what comes out.
@@ -123,6 +126,7 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
         Command::Report(options) => report::run(&options),
         Command::Calibrate(options) => calibrate::run(&options, &line),
         Command::Doctor(options) => doctor::run(&options),
+        Command::Compose(options) => compose::run(&options),
         Command::Graph(options) => graph::run(&options),
         Command::Replay(options) => replay::run(&options, &line),
         Command::Verify(options) => verify::run(&options),

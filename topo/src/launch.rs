@@ -13,12 +13,15 @@ use proto::units::Instant;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+pub mod compose;
 pub mod daemons;
 pub mod interrupt;
+pub mod joined;
 pub mod netns;
 pub mod placement;
 pub mod processes;
 pub mod programs;
+pub mod remote;
 pub mod udp;
 pub mod virtual_clock;
 
@@ -133,6 +136,8 @@ pub const BACKENDS: &[Substrate] = &[
     },
     Substrate { name: "udp", backend: Backend::Udp, is_live: true, run: udp::run },
     Substrate { name: "netns", backend: Backend::Netns, is_live: true, run: netns::run },
+    Substrate { name: "compose", backend: Backend::Compose, is_live: true, run: compose::run },
+    Substrate { name: "remote", backend: Backend::Remote, is_live: true, run: remote::run },
 ];
 
 /// The substrate of a scenario's `backend`.

@@ -83,6 +83,11 @@ pub enum Quantity {
     /// The most congestion notifications about one flow that its receiver sent within any interval of
     /// the measure's bin (flows).
     Notices,
+    /// How often a queue rose above half of `per` after 5 ms below a quarter, by its levels in bins (one
+    /// port).
+    Spikes,
+    /// The times from one such rise to the next (one port).
+    SpikeInterval,
     /// Nodes by their first pause, or by the first end of one: names, no number (nodes).
     Order(First),
 }
@@ -105,6 +110,9 @@ impl Counter {
             Counter::Storms => &["_deadlock_detected"],
             Counter::StormsOver => &["_deadlock_restored"],
             Counter::StormDrops => &["_deadlock_dropped_packets"],
+            Counter::SequenceGaps => &["rx_sequence_gaps"],
+            Counter::SequenceTimeouts => &["rx_sequence_timeouts"],
+            Counter::SequenceDepth => &["rx_sequence_depth"],
             _ => &[],
         }
     }
@@ -152,6 +160,13 @@ pub enum Counter {
     StormsOver,
     /// Frames that it dropped.
     StormDrops,
+    /// Frames that a receiver which keeps order has given up waiting for.
+    SequenceGaps,
+    /// Times it has given up.
+    SequenceTimeouts,
+    /// The most frames of one flow that have waited there for their turn, at the end of a window that
+    /// begins with the run.
+    SequenceDepth,
 }
 
 /// Where a measure is taken.

@@ -19,7 +19,7 @@ use proto::ids::{Lid, PortNumber};
 use proto::link::{LinkConfig, LinkControl, PauseConfig, PauseMode};
 use proto::units::{BitRate, Bytes, Duration};
 use proto::wire::ethernet::{MacAddress, plan};
-use switchd::config::{MemoryConfig, PortConfig, ServiceConfig, SwitchConfig};
+use switchd::config::{MemoryConfig, PortConfig, RoutingConfig, ServiceConfig, SwitchConfig};
 
 mod recording;
 mod workload;
@@ -216,7 +216,7 @@ pub fn switch(scenario: &Scenario, node: usize) -> SwitchConfig {
         scheme: scenario.scheme.clone(),
         ports: ports.collect(),
         routes: settings.forwarding.runs(node),
-        routing: settings.switch.routing.clone(),
+        routing: routing(settings, node),
         watchdog: settings.switch.watchdog,
         multicast: settings
             .multicast
@@ -224,6 +224,17 @@ pub fn switch(scenario: &Scenario, node: usize) -> SwitchConfig {
             .filter(|(at, _)| *at == node)
             .map(|(_, route)| route.clone())
             .collect(),
+    }
+}
+
+/// How switch `node` chooses among its ports.
+fn routing(settings: &FabricSettings, node: usize) -> RoutingConfig {
+    let pairs = settings.pairs.iter().filter(|(at, _)| *at == node);
+    RoutingConfig {
+        kind: Some(settings.routing.policy.to_owned()),
+        spread: settings.topology.nodes[node].spread,
+        pairs: pairs.map(|(_, pair)| *pair).collect(),
+        ..settings.switch.routing.clone()
     }
 }
 

@@ -1,12 +1,12 @@
-//! Forwarding tables: shortest paths, among equals one by d-mod-k or all of them by flow, and proof
-//! that they lead home.
+//! Forwarding tables: shortest paths, one by d-mod-k or all of them by preference, and proof that they
+//! lead home.
 //!
-//! One rule serves every shape. A switch sends what is for adapter d by one of the ports that lie
-//! on a shortest path; of k such ports, in port order, it takes number ⌊d / spread⌋ mod k. In an
-//! XGFT a switch of level l has spread Π w_i (i ≤ l), all its up ports are equally short while the
-//! common ancestor is above, and the way down is the only one: that is d-mod-k. Source: Zahavi,
-//! "D-Mod-K Routing" (2009). Elsewhere the spread is 1. With ECMP a switch has all such ports and
-//! keeps each flow on one of them.
+//! One rule serves every shape. A switch sends what is for adapter d by the ports that lie on a shortest
+//! path; of k such ports, in port order, it prefers number ⌊d / spread⌋ mod k. In an XGFT a switch of
+//! level l has spread Π w_i (i ≤ l), all its up ports are equally short while the common ancestor is
+//! above, and the way down is the only one: that is d-mod-k. Source: Zahavi, "D-Mod-K Routing" (2009).
+//! Elsewhere the spread is 1. With d-mod-k a switch has the preferred port alone; any other policy
+//! chooses among all of them ([docs/routing.md](../../docs/routing.md)).
 
 use crate::topology::Topology;
 use emulation::wiring::{End, NodeKind};
@@ -14,21 +14,49 @@ use proto::ids::{Lid, PortNumber};
 use std::collections::{BTreeMap, VecDeque};
 use switchd::config::Route;
 
+pub mod colored;
 pub mod proof;
 
 /// How a path is chosen among shortest ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Routing {
-    /// One for each destination.
-    DModK,
+pub struct Routing {
+    /// The switches' policy, a row of their registry.
+    pub policy: &'static str,
+    /// What it finds in its table.
+    pub ports: Ports,
+}
+
+/// What a table holds for a destination.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ports {
+    /// The preferred port alone.
+    Preferred,
+    /// All, the preferred one first.
+    ByPreference,
+    /// All, in port order.
+    ByNumber,
+}
+
+impl Routing {
+    /// One path for each destination.
+    pub const D_MOD_K: Routing = Routing { policy: "d-mod-k", ports: Ports::Preferred };
     /// All of them, one for each flow.
-    Ecmp,
+    pub const ECMP: Routing = Routing { policy: "ecmp", ports: Ports::ByNumber };
+    /// One for each pair of adapters, by what they send.
+    pub const COLORED: Routing = Routing { policy: "colored", ports: Ports::ByPreference };
 }
 
 /// The words for [`Routing`].
-pub const ROUTINGS: [(&str, Routing); 2] = [("d-mod-k", Routing::DModK), ("ecmp", Routing::Ecmp)];
+pub const ROUTINGS: [(&str, Routing); 6] = [
+    ("d-mod-k", Routing::D_MOD_K),
+    ("ecmp", Routing::ECMP),
+    ("s-mod-k", Routing { policy: "s-mod-k", ports: Ports::ByNumber }),
+    ("random", Routing { policy: "random", ports: Ports::ByNumber }),
+    ("colored", Routing::COLORED),
+    ("adaptive", Routing { policy: "adaptive", ports: Ports::ByPreference }),
+];
 
-/// The forwarding table of every switch, by number of the switch: LID to its ports, in port order.
+/// The forwarding table of every switch, by number of the switch: LID to its ports, by preference.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Forwarding {
     /// How many nodes come before the first switch.
@@ -52,9 +80,12 @@ impl Forwarding {
                 if nearer.is_empty() {
                     continue;
                 }
-                if routing == Routing::DModK {
-                    let turn = destination as u64 / topology.nodes[switch].spread;
-                    nearer = vec![nearer[(turn % nearer.len() as u64) as usize]];
+                let turn = destination as u64 / topology.nodes[switch].spread;
+                let preferred = (turn % nearer.len() as u64) as usize;
+                match routing.ports {
+                    Ports::Preferred => nearer = vec![nearer[preferred]],
+                    Ports::ByPreference => nearer.rotate_left(preferred),
+                    Ports::ByNumber => {}
                 }
                 table.insert(topology.nodes[destination].lid, nearer);
             }
@@ -62,9 +93,9 @@ impl Forwarding {
         Forwarding { adapters, tables }
     }
 
-    /// Sends `lid` by `port` of node `switch`, whatever was chosen before.
-    pub fn set(&mut self, switch: usize, lid: Lid, port: PortNumber) {
-        self.tables[switch - self.adapters].insert(lid, vec![port]);
+    /// Sends `lid` by `ports` of node `switch`, the first preferred, whatever was chosen before.
+    pub fn set(&mut self, switch: usize, lid: Lid, ports: &[PortNumber]) {
+        self.tables[switch - self.adapters].insert(lid, ports.to_vec());
     }
 
     /// The ports by which node `switch` sends `lid`.
@@ -73,18 +104,21 @@ impl Forwarding {
         table.and_then(|table| table.get(&lid)).map_or(&[], Vec::as_slice)
     }
 
-    /// The table of node `switch` as runs of LIDs that leave by one port; where flows are spread, a
-    /// LID stands in several.
+    /// The table of node `switch` as runs of LIDs that leave by one port. A LID with several ports stands
+    /// in several runs, that of the preferred port first.
     pub fn runs(&self, switch: usize) -> Vec<Route> {
+        let table = &self.tables[switch - self.adapters];
+        let most = table.values().map(Vec::len).max().unwrap_or(0);
         let mut runs: Vec<Route> = Vec::new();
-        for (lid, ports) in &self.tables[switch - self.adapters] {
-            for port in ports {
-                let continues =
-                    |run: &&mut Route| run.port == *port && run.last.get() + 1 == lid.get();
-                // No more runs are open than there are ports for one LID.
-                match runs.iter_mut().rev().take(usize::from(u8::MAX)).find(continues) {
-                    Some(run) => run.last = *lid,
-                    None => runs.push(Route { first: *lid, last: *lid, port: *port }),
+        for place in 0..most {
+            let first = runs.len();
+            for (lid, ports) in table {
+                let Some(port) = ports.get(place).copied() else { continue };
+                match runs[first..].last_mut() {
+                    Some(run) if run.port == port && run.last.get() + 1 == lid.get() => {
+                        run.last = *lid;
+                    }
+                    _ => runs.push(Route { first: *lid, last: *lid, port }),
                 }
             }
         }

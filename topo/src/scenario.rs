@@ -14,6 +14,7 @@ use crate::keyfile::problem::{Complaint, Place, Problem, Problems};
 use crate::keyfile::quantity::{self, Scale};
 use crate::keyfile::settle::settle;
 use crate::measure::{Expectation, Measure};
+use crate::routes::{Routing, colored};
 use emulation::capture::Technology;
 use emulation::wiring::Impairment;
 use proto::congestion::SchemeConfig;
@@ -219,6 +220,16 @@ impl Scenario {
         let end = run.as_ref().map(run::Run::end);
         let scheme = root.table("scheme").and_then(|fields| scheme::read(&fields, problems));
         let traffic = traffic::read(root, fabric.as_ref(), end, problems);
+        if let (Some(fabric), Some(fields), Some(scheme)) =
+            (&mut fabric, root.table("fabric"), &scheme)
+        {
+            fabric.switch.routing.adaptive = fabric::adaptive::read(&fields, scheme);
+            if fabric.routing == Routing::COLORED && problems.is_empty() {
+                let demands = traffic.demands(&fabric.topology);
+                fabric.pairs = colored::assign(&fabric.topology, &fabric.forwarding, &demands);
+            }
+        }
+        let topology = fabric.as_ref().map(|fabric| &fabric.topology);
         let impairments = faults::read(root, topology, problems);
         let outages = outages::read(root, fabric.as_ref(), problems);
         let phases = phases::read(root, end, problems);

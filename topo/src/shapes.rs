@@ -5,6 +5,7 @@ use crate::keyfile::keys::Key;
 use crate::keyfile::problem::Problems;
 use crate::topology::Topology;
 
+pub mod detours;
 pub mod leaf_spine;
 pub mod listed;
 pub mod star;
@@ -22,7 +23,8 @@ pub struct Shape {
 }
 
 /// Every shape.
-pub static SHAPES: [Shape; 4] = [star::SHAPE, xgft::SHAPE, leaf_spine::SHAPE, listed::SHAPE];
+pub static SHAPES: [Shape; 6] =
+    [star::SHAPE, xgft::SHAPE, leaf_spine::SHAPE, detours::T1, detours::T3, listed::SHAPE];
 
 /// The shape of that name.
 pub fn find(name: &str) -> Option<&'static Shape> {

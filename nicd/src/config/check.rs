@@ -117,6 +117,12 @@ impl NicConfig {
         let (mtu, lanes) = (self.link.mtu.get(), self.link.data_lanes());
         let rules = [
             ("retry_count", u64::from(self.retry_count), self.retry_count <= 7, "0 to 7"),
+            (
+                "resequence.window",
+                self.wire.resequence().map_or(0, |config| config.window.into()),
+                self.wire.resequence().is_none_or(|config| (2..=1 << 16).contains(&config.window)),
+                "2 to 65536",
+            ),
             ("rnr_retry", u64::from(self.rnr_retry), self.rnr_retry <= 7, "0 to 7"),
             ("sl2vl", self.sl2vl.len() as u64, self.sl2vl.len() == 16, "sixteen entries"),
             ("data_lanes", u64::from(lanes), (1..=15).contains(&lanes), "1 to 15"),

@@ -1,7 +1,7 @@
 //! Which packets a NIC speaks, and what those of RoCEv2 say of themselves to routers and switches.
 
 use proto::ids::{Dscp, ServiceLevel};
-use proto::units::{BitRate, Bytes, Instant};
+use proto::units::{BitRate, Bytes, Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 /// The dialect of a NIC's packets.
@@ -34,6 +34,19 @@ pub struct RoceConfig {
     /// A fault: the NIC asks its peer to pause for ever.
     #[serde(default)]
     pub storm: Option<StormConfig>,
+    /// Frames that come ahead of their turn wait for it; without it they go on as they come.
+    #[serde(default)]
+    pub resequence: Option<ResequenceConfig>,
+}
+
+/// How frames of one flow that have come by several ways are put into order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ResequenceConfig {
+    /// No frame so far ahead of what is expected, or further, is held.
+    pub window: u32,
+    /// How long a missing frame is waited for.
+    pub timeout: Duration,
 }
 
 /// How a slow host takes frames off the receive buffer, whose size is the link's.
@@ -78,6 +91,14 @@ impl Encapsulation {
         }
     }
 
+    /// How frames are put into order, if they are.
+    pub fn resequence(&self) -> Option<ResequenceConfig> {
+        match self {
+            Encapsulation::Infiniband => None,
+            Encapsulation::Roce(roce) => roce.resequence,
+        }
+    }
+
     /// The storm, if there is one.
     pub fn storm(&self) -> Option<StormConfig> {
         match self {
@@ -109,6 +130,7 @@ impl Default for RoceConfig {
             cn_tags: false,
             drain: None,
             storm: None,
+            resequence: None,
         }
     }
 }

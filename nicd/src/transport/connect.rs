@@ -8,6 +8,7 @@ use crate::transport::ChannelAdapter;
 use crate::transport::queue_pair::QueuePair;
 use crate::transport::receiver_not_ready;
 use crate::transport::requester::Requester;
+use crate::transport::resequencer::Resequencer;
 use crate::transport::responder::{Responder, ResponderConfig};
 use crate::wire::Wire;
 use proto::counters::FlowId;
@@ -54,6 +55,7 @@ impl ChannelAdapter {
             receive_refill: self.config.receive_refill,
             rnr_code: receiver_not_ready::code(self.config.rnr_timer),
         };
+        let window = self.config.wire.resequence().map(|config| config.window as usize);
         let receiving = FlowId { source: sending.destination, destination: own, class };
         self.queue_pairs.push(QueuePair {
             class,
@@ -78,6 +80,11 @@ impl ChannelAdapter {
             received: empty_reception(receiving),
             has_received: false,
             test_sequence: 0,
+            tests_ahead: window.filter(|_| config.transport == Service::Test).map(Resequencer::new),
+            requests_ahead: window
+                .filter(|_| matches!(config.transport, Service::Rc | Service::Uc))
+                .map(Resequencer::new),
+            missing: Alarm::default(),
         });
         self.peers.insert(class, peer, index);
         let comes_before = |other: &u32| {

@@ -17,11 +17,13 @@ use proto::counters::DropReason;
 use proto::events::NoteKind;
 use proto::ids::{CongestionPointId, Priority};
 use proto::units::Instant;
+use proto::wire::error::ParseError;
 use proto::wire::ethernet::{Cnm, MacAddress, Preface, plan};
-use proto::wire::project::Bcn;
+use proto::wire::project::{Bcn, ProjectTypes};
 
-/// How each kind of message is counted.
-struct Totals {
+/// A kind of message: how it is logged and counted.
+struct Kind {
+    note: NoteKind,
     handled: Total,
     malformed: Total,
     unknown_flow: Total,
@@ -30,7 +32,8 @@ struct Totals {
     refused: Total,
 }
 
-const CNM: Totals = Totals {
+const CNM: Kind = Kind {
+    note: NoteKind::Cnm,
     handled: Total::CnmHandled,
     malformed: Total::CnmMalformed,
     unknown_flow: Total::CnmUnknownFlow,
@@ -39,7 +42,8 @@ const CNM: Totals = Totals {
     refused: Total::CnmRefused,
 };
 
-const BCN: Totals = Totals {
+const BCN: Kind = Kind {
+    note: NoteKind::Bcn,
     handled: Total::BcnHandled,
     malformed: Total::BcnMalformed,
     unknown_flow: Total::BcnUnknownFlow,
@@ -56,85 +60,92 @@ struct Sampled {
     flow_id: u16,
 }
 
-impl ChannelAdapter {
-    /// A CNM came in, which begins at `at`.
-    ///
-    /// # Errors
-    /// If it does not parse, or is about no flow of ours.
-    pub(super) fn on_cnm(
-        &mut self,
-        octets: &[u8],
-        at: usize,
-        now: Instant,
-    ) -> Result<(), DropReason> {
-        let parsed = Cnm::parse_message(&octets[at..]).and_then(|(cnm, _)| {
-            Preface::parse(octets, self.wire.project_types()).map(|preface| (cnm, preface))
-        });
-        let (cnm, preface) = parsed.map_err(|error| self.malformed(&CNM, error.drop_reason()))?;
-        let sampled = Sampled {
+/// What a message says.
+struct Said {
+    about: Sampled,
+    /// To the reaction point; `None` if it names no congestion point.
+    notification: Option<Notification>,
+}
+
+impl Said {
+    /// By a CNM behind a preface with this flow id.
+    fn cnm(octets: &[u8], flow_id: u16) -> Result<Said, ParseError> {
+        let (cnm, _) = Cnm::parse_message(octets)?;
+        let about = Sampled {
             destination: cnm.encapsulated_destination,
             priority: cnm.encapsulated_priority,
-            flow_id: preface.flow_id(),
+            flow_id,
         };
         let Cnm { quantized_feedback, q_offset, q_delta, .. } = cnm;
-        let said =
-            |cpid| Notification::Cnm(CnmBody { quantized_feedback, cpid, q_offset, q_delta });
-        self.heed(&CNM, NoteKind::Cnm, &sampled, cnm.cpid, said, now)
+        let notification = CongestionPointId::new(cnm.cpid)
+            .map(|cpid| Notification::Cnm(CnmBody { quantized_feedback, cpid, q_offset, q_delta }));
+        Ok(Said { about, notification })
     }
 
-    /// A message of BCN came in, which begins at `at`.
-    ///
-    /// # Errors
-    /// If it does not parse, or is about no flow of ours.
-    pub(super) fn on_bcn(
-        &mut self,
-        octets: &[u8],
-        at: usize,
-        now: Instant,
-    ) -> Result<(), DropReason> {
-        let parsed = Bcn::parse_message(&octets[at..]).and_then(|(bcn, sample)| {
-            Preface::parse(sample, self.wire.project_types()).map(|preface| (bcn, preface))
-        });
-        let (bcn, preface) = parsed.map_err(|error| self.malformed(&BCN, error.drop_reason()))?;
-        let sampled = Sampled {
+    /// By a message of BCN behind its subtype, where tags go under these `types`.
+    fn bcn(octets: &[u8], types: &ProjectTypes) -> Result<Said, ParseError> {
+        let (bcn, sample) = Bcn::parse_message(octets)?;
+        let preface = Preface::parse(sample, types)?;
+        let about = Sampled {
             destination: preface.envelope.header.destination,
             priority: preface.envelope.tag.map_or(Priority::truncate(0), |tag| tag.priority),
             flow_id: preface.flow_id(),
         };
         let Bcn { q_offset, q_delta, timestamp, mild, severe, stop, .. } = bcn;
         let flags = BcnFlags { mild, severe, stop };
-        let said = |cpid| Notification::Bcn(BcnBody { cpid, q_offset, q_delta, flags, timestamp });
-        self.heed(&BCN, NoteKind::Bcn, &sampled, bcn.cpid, said, now)
+        let notification = CongestionPointId::new(bcn.cpid)
+            .map(|cpid| Notification::Bcn(BcnBody { cpid, q_offset, q_delta, flags, timestamp }));
+        Ok(Said { about, notification })
+    }
+}
+
+impl ChannelAdapter {
+    /// A CNM came in, behind a preface with this flow id.
+    ///
+    /// # Errors
+    /// If it does not parse, or is about no flow of ours.
+    pub(super) fn on_cnm(
+        &mut self,
+        octets: &[u8],
+        flow_id: u16,
+        now: Instant,
+    ) -> Result<(), DropReason> {
+        self.heed(&CNM, Said::cnm(octets, flow_id), now)
     }
 
-    fn malformed(&mut self, totals: &Totals, reason: DropReason) -> DropReason {
-        self.totals.count(totals.malformed);
-        reason
+    /// A message of BCN came in, behind its subtype.
+    ///
+    /// # Errors
+    /// If it does not parse, or is about no flow of ours.
+    pub(super) fn on_bcn(&mut self, octets: &[u8], now: Instant) -> Result<(), DropReason> {
+        let said = Said::bcn(octets, self.wire.project_types());
+        self.heed(&BCN, said, now)
     }
 
     /// Tells the reaction point of the sampled frame's flow, and counts what came of it.
     fn heed(
         &mut self,
-        totals: &Totals,
-        note: NoteKind,
-        sampled: &Sampled,
-        cpid: u64,
-        said: impl FnOnce(CongestionPointId) -> Notification,
+        kind: &Kind,
+        said: Result<Said, ParseError>,
         now: Instant,
     ) -> Result<(), DropReason> {
-        let Some(cpid) = CongestionPointId::new(cpid) else {
-            self.totals.count(totals.unknown_cpid);
+        let Said { about, notification } = said.map_err(|error| {
+            self.totals.count(kind.malformed);
+            error.drop_reason()
+        })?;
+        let Some(notification) = notification else {
+            self.totals.count(kind.unknown_cpid);
             return Ok(());
         };
-        let Some(index) = self.sender_of(sampled) else {
-            self.totals.count(totals.unknown_flow);
+        let Some(index) = self.sender_of(&about) else {
+            self.totals.count(kind.unknown_flow);
             return Err(DropReason::NotificationFlow);
         };
-        let heard = self.notify(index, &said(cpid), note, now);
+        let heard = self.notify(index, &notification, kind.note, now);
         self.totals.count(match heard {
-            Heard::Taken | Heard::Crossed => totals.handled,
-            Heard::Ignored => totals.ignored,
-            Heard::Refused => totals.refused,
+            Heard::Taken | Heard::Crossed => kind.handled,
+            Heard::Ignored => kind.ignored,
+            Heard::Refused => kind.refused,
         });
         Ok(())
     }

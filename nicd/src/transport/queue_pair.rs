@@ -6,7 +6,9 @@
 use crate::config::ClassConfig;
 use crate::counters::SentFlow;
 use crate::timers::Alarm;
+use crate::transport::in_order::InTurn;
 use crate::transport::requester::Requester;
+use crate::transport::resequencer::Resequencer;
 use crate::transport::responder::Responder;
 use proto::congestion::NotificationPoint;
 use proto::counters::{FlowId, ReceptionReading};
@@ -59,6 +61,12 @@ pub struct QueuePair {
     pub has_received: bool,
     /// The sequence number that the next test frame received should have.
     pub test_sequence: u32,
+    /// Test frames that came ahead of it, if they are put into order here.
+    pub tests_ahead: Option<Resequencer<u64>>,
+    /// Requests that came ahead of what the responder expects, if they are put into order here.
+    pub requests_ahead: Option<Resequencer<InTurn>>,
+    /// Wait for what is missing before those.
+    pub missing: Alarm,
 }
 
 /// Finds queue pairs by class and peer.

@@ -21,7 +21,7 @@ impl ChannelAdapter {
 
     /// Adds the totals that have names.
     pub fn read_named(&self, named: &mut Vec<(String, u64)>) {
-        self.totals.read(self.wire.is_roce(), named);
+        self.totals.read(&self.config.wire, named);
     }
 
     /// Fills receptions and latencies.

@@ -5,6 +5,7 @@ use crate::counters::Total;
 use crate::pacer::Outlet;
 use crate::timers::Timer;
 use crate::transport::ChannelAdapter;
+use crate::transport::in_order::Fate;
 use crate::transport::requester::{Next, Outcome};
 use crate::transport::responder::{Reception, Reply, Request, Verb};
 use crate::transport::transmit::QUEUE_KEY;
@@ -30,7 +31,8 @@ struct Arrived<'a> {
 }
 
 impl ChannelAdapter {
-    /// A good packet came in by the port. It ends here: delivered, or refused for the reason given.
+    /// A good packet came in by the port. It ends here, delivered or refused for the reason given, or a copy
+    /// of it waits for its turn.
     ///
     /// # Errors
     /// The reason, for the port to count.
@@ -40,7 +42,20 @@ impl ChannelAdapter {
         headers: &FrameHeaders,
         arrived: Instant,
         now: Instant,
-    ) -> Result<(), DropReason> {
+    ) -> Result<Fate, DropReason> {
+        let fate = self.receive_one(frame, headers, arrived, now);
+        self.is_in_turn = false;
+        self.balance.delivered += u64::from(fate == Ok(Fate::Delivered));
+        fate
+    }
+
+    fn receive_one(
+        &mut self,
+        frame: &Frame,
+        headers: &FrameHeaders,
+        arrived: Instant,
+        now: Instant,
+    ) -> Result<Fate, DropReason> {
         if headers.class == FrameClass::Management {
             return Err(DropReason::Management);
         }
@@ -55,46 +70,75 @@ impl ChannelAdapter {
         if headers.multicast {
             // Nobody here has joined a group; the fabric's account ends with it all the same.
             self.totals.count(Total::MulticastReceived);
-        } else {
-            match self.wire.content(&frame.octets)? {
-                Content::Packet => self.on_packet(frame, headers, arrived, now),
-                Content::Test(at) => self.on_test_frame(frame, at, now),
-                Content::Cnm(at) => self.on_cnm(&frame.octets, at, now),
-                Content::Bcn(at) => self.on_bcn(&frame.octets, at, now),
-            }?;
+            return Ok(Fate::Delivered);
         }
-        self.balance.delivered += 1;
-        Ok(())
+        match self.wire.open(&frame.octets) {
+            Ok(Content::Packet(packet)) => {
+                return self.on_packet(packet, frame, headers, arrived, now);
+            }
+            Ok(Content::Test(at)) => self.on_test_frame(frame, at, now),
+            Ok(Content::Cnm { at, flow_id }) => self.on_cnm(&frame.octets[at..], flow_id, now),
+            Ok(Content::Bcn(at)) => self.on_bcn(&frame.octets[at..], now),
+            Err(reason) => Err(self.refuse(headers, reason)),
+        }?;
+        Ok(Fate::Delivered)
+    }
+
+    /// Counts a packet that nobody here can take, if it is a notification.
+    fn refuse(&mut self, headers: &FrameHeaders, reason: DropReason) -> DropReason {
+        let is_notification = headers.class == FrameClass::Notification;
+        self.totals.count_if(is_notification, Total::CnpIgnored);
+        reason
     }
 
     /// A packet of the transport.
     fn on_packet(
         &mut self,
+        inward: Inward<'_>,
         frame: &Frame,
         headers: &FrameHeaders,
         arrived: Instant,
         now: Instant,
-    ) -> Result<(), DropReason> {
-        let admitted = self.admit(frame, headers, arrived);
-        let is_lost_notification = admitted.is_err() && headers.class == FrameClass::Notification;
-        self.totals.count_if(is_lost_notification, Total::CnpIgnored);
-        let packet = admitted?;
+    ) -> Result<Fate, DropReason> {
+        let packet = self.admit(inward, headers, arrived);
+        let packet = packet.map_err(|reason| self.refuse(headers, reason))?;
         match packet.row.operation {
             Operation::Congestion => self.on_notification_packet(&packet, now),
             Operation::Acknowledge => self.on_acknowledgement(&packet, now),
             Operation::ReadResponse | Operation::AtomicAcknowledge => Err(DropReason::Opcode),
-            _ => self.on_request(&packet, now),
-        }
+            _ => return self.on_request_frame(&packet, frame, now),
+        }?;
+        Ok(Fate::Delivered)
     }
 
-    /// Takes a packet apart and finds whom it is for.
+    /// A request: held where it comes ahead of its turn and order is kept here.
+    fn on_request_frame(
+        &mut self,
+        packet: &Arrived<'_>,
+        frame: &Frame,
+        now: Instant,
+    ) -> Result<Fate, DropReason> {
+        if self.config.wire.resequence().is_none() {
+            return self.on_request(packet, now).map(|()| Fate::Delivered);
+        }
+        let index = self.queue_pair(packet.class, packet.peer, now);
+        if self.hold(index, packet.bth.psn, (frame, packet.headers), now) {
+            return Ok(Fate::Held);
+        }
+        let before = self.queue_pairs[index as usize].responder.expected();
+        let outcome = self.on_request(packet, now);
+        self.after_request(index, before, now);
+        outcome.map(|()| Fate::Delivered)
+    }
+
+    /// Finds whom a packet is for.
     fn admit<'a>(
         &self,
-        frame: &'a Frame,
+        inward: Inward<'a>,
         headers: &'a FrameHeaders,
         arrived: Instant,
     ) -> Result<Arrived<'a>, DropReason> {
-        let Inward { from: peer, transport: packet } = self.wire.parse(&frame.octets)?;
+        let Inward { from: peer, transport: packet } = inward;
         let bth = packet.bth;
         let row = bth.opcode.row().ok_or(DropReason::Opcode)?;
         if bth.partition_key != Bth::DEFAULT_PARTITION {
@@ -298,11 +342,10 @@ impl ChannelAdapter {
         reaction.heard
     }
 
-    /// Tells the reaction point of `group` if nothing that it governs waits. Only schemes of Ethernet have
-    /// limiters that dissolve, and only one that has held something back can.
+    /// Tells the reaction point of `group` if nothing that it governs waits. Only a limiter that has held
+    /// something back can dissolve.
     pub(super) fn settle(&mut self, group: u32, now: Instant) {
-        let may_dissolve = self.wire.is_roce() && self.pacer.has_reacted(group);
-        if may_dissolve && self.schedule.is_idle(group) {
+        if self.pacer.has_reacted(group) && self.schedule.is_idle(group) {
             let mut outlet = Outlet { timers: &mut self.timers, events: &mut self.events };
             let permission = self.pacer.on_queue_empty(group, now, &mut outlet);
             self.schedule.permit(group, permission, now);

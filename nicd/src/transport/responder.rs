@@ -156,6 +156,11 @@ impl Responder {
         self.failed
     }
 
+    /// The PSN that is next.
+    pub fn expected(&self) -> Psn {
+        self.expected
+    }
+
     /// Packets have been taken that no acknowledgement has confirmed yet.
     pub fn owes_answer(&self) -> bool {
         self.unanswered > 0

@@ -55,8 +55,11 @@ impl ChannelAdapter {
         let pair = &mut self.queue_pairs[index as usize];
         pair.has_received = true;
         // Behind one that came before it: a half of all numbers counts as behind.
-        let is_behind = header.sequence.wrapping_sub(pair.test_sequence).cast_signed() < 0;
-        if is_behind {
+        let distance = header.sequence.wrapping_sub(pair.test_sequence).cast_signed();
+        if pair.tests_ahead.is_some() {
+            return self.sort_in(index, distance, pattern as u64, now);
+        }
+        if distance < 0 {
             pair.received.reordered += 1;
         } else {
             pair.test_sequence = header.sequence.wrapping_add(1);

@@ -16,7 +16,7 @@ use proto::wire::infiniband::Bth;
 use proto::wire::infiniband::envelope::ICRC_LEN;
 use proto::wire::internet::{Ipv4, Ipv6, Udp};
 use proto::wire::project::{ProjectTypes, SUBTYPE_LEN, Subtype};
-use proto::wire::roce::{NetworkHeaders, Packet, PacketBuilder, checks};
+use proto::wire::roce::{Layout, NetworkHeaders, Packet, PacketBuilder, checks};
 
 /// A RoCEv2 adapter's packets.
 #[derive(Clone, Debug)]
@@ -80,15 +80,15 @@ impl Roce {
         }
     }
 
-    pub(super) fn content(&self, octets: &[u8]) -> Result<Content, DropReason> {
+    pub(super) fn open<'a>(&self, octets: &'a [u8]) -> Result<Content<'a>, DropReason> {
         let preface = Preface::parse(octets, &self.types).map_err(|error| error.drop_reason())?;
         let at = preface.octets_len();
-        Ok(match (preface.ethertype(), self.types.subtype(preface.ethertype(), &octets[at..])) {
-            (ethertype::CNM, _) => Content::Cnm(at),
-            (_, Some(Subtype::TestFrame)) => Content::Test(at + SUBTYPE_LEN),
-            (_, Some(Subtype::Bcn)) => Content::Bcn(at + SUBTYPE_LEN),
-            (_, Some(Subtype::RateTag) | None) => Content::Packet,
-        })
+        match (preface.ethertype(), self.types.subtype(preface.ethertype(), &octets[at..])) {
+            (ethertype::CNM, _) => Ok(Content::Cnm { at, flow_id: preface.flow_id() }),
+            (_, Some(Subtype::TestFrame)) => Ok(Content::Test(at + SUBTYPE_LEN)),
+            (_, Some(Subtype::Bcn)) => Ok(Content::Bcn(at + SUBTYPE_LEN)),
+            (_, Some(Subtype::RateTag) | None) => self.parse(octets, preface).map(Content::Packet),
+        }
     }
 
     /// The tag of data with this service level, if frames have tags.
@@ -176,14 +176,20 @@ impl Roce {
     }
 
     pub(super) fn verify(&self, octets: &[u8]) -> Result<(), DropReason> {
-        checks::verify_checksums(octets)
-            .and_then(|()| checks::verify_icrc(octets))
-            .map_err(|error| error.drop_reason())
+        let verify = |layout: Layout| {
+            checks::verify_checksums_at(octets, &layout)?;
+            checks::verify_icrc_at(octets, &layout)
+        };
+        let layout = Layout::find_by(octets, &self.types);
+        let checked = layout.and_then(|layout| layout.map_or(Ok(()), verify));
+        checked.map_err(|error| error.drop_reason())
     }
 
-    pub(super) fn parse<'a>(&self, octets: &'a [u8]) -> Result<Inward<'a>, DropReason> {
-        let packet = Packet::parse(octets).map_err(|error| error.drop_reason())?;
-        let packet = packet.ok_or(DropReason::NotRoce)?;
+    /// Takes a packet apart whose preface is known.
+    fn parse<'a>(&self, octets: &'a [u8], preface: Preface) -> Result<Inward<'a>, DropReason> {
+        let layout = Layout::behind(octets, preface).map_err(|error| error.drop_reason())?;
+        let layout = layout.ok_or(DropReason::NotRoce)?;
+        let packet = Packet::parse_at(octets, &layout).map_err(|error| error.drop_reason())?;
         let (from, to) = match packet.network {
             NetworkHeaders::Ipv4(ip, _, _) => {
                 (plan::adapter_of_ipv4(ip.source), plan::adapter_of_ipv4(ip.destination))

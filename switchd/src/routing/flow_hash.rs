@@ -4,6 +4,7 @@
 //! addresses. Fragments have no ports but in the first, so for them ports do not count. A tag of congestion
 //! control comes and goes with its sender's limiter, so it does not count either.
 
+use proto::ids::PortNumber;
 use proto::wire::ethernet::{Preface, ethertype};
 use proto::wire::internet::{Ipv4View, Ipv6View};
 use proto::wire::project::ProjectTypes;
@@ -24,10 +25,22 @@ pub fn flow_hash(octets: &[u8], seed: u64) -> u64 {
     }
     .unwrap_or_else(|| {
         let ends = preface.envelope.header;
-        hash.take(ends.destination.number());
-        hash.take(ends.source.number());
+        hash.0 = pair_hash(ends.source.number(), ends.destination.number(), hash.0);
     });
     hash.0
+}
+
+/// The number of all that goes from one address to another.
+pub fn pair_hash(source: u64, destination: u64, seed: u64) -> u64 {
+    let mut hash = Hash(seed);
+    hash.take(destination);
+    hash.take(source);
+    hash.0
+}
+
+/// The one of `legal`, of which there is at least one, that falls to `hash`.
+pub fn share(hash: u64, legal: &[PortNumber]) -> PortNumber {
+    legal[((u128::from(hash) * legal.len() as u128) >> 64) as usize]
 }
 
 fn ipv4(packet: &[u8], hash: &mut Hash) -> Option<()> {

@@ -1,6 +1,6 @@
 //! The linear and multicast forwarding tables. Source: IBTA Vol 1, 18.2.4.3.
 
-use super::{Decision, Passing, RoutingPolicy};
+use super::{Found, Passing, Table};
 use crate::config::{MulticastRoute, Route};
 use proto::counters::DropReason;
 use proto::ids::{Lid, PortNumber};
@@ -42,24 +42,28 @@ impl ForwardingTable {
 }
 
 impl ForwardingTable {
-    fn to(&self, destination: Lid) -> Decision<'_> {
+    fn to(&self, destination: Lid) -> Found<'_> {
         if destination.is_multicast() {
             let index = usize::from(destination.get() - MULTICAST_FIRST);
             return match self.multicast.get(index) {
-                Some(ports) if !ports.is_empty() => Decision::Multicast(ports),
-                _ => Decision::Drop(DropReason::NoMulticastRoute),
+                Some(ports) if !ports.is_empty() => Found::Multicast(ports),
+                _ => Found::Nowhere(DropReason::NoMulticastRoute),
             };
         }
-        match self.unicast.get(usize::from(destination.get())) {
-            Some(Some(port)) => Decision::Unicast(*port),
-            _ => Decision::Drop(DropReason::NoRoute),
+        match self.ports_to(destination) {
+            [] => Found::Nowhere(DropReason::NoRoute),
+            legal => Found::Legal(legal),
         }
     }
 }
 
-impl RoutingPolicy for ForwardingTable {
-    fn route(&mut self, packet: Passing<'_>) -> Decision<'_> {
+impl Table for ForwardingTable {
+    fn find(&mut self, packet: Passing<'_>) -> Found<'_> {
         self.to(Lid::new(packet.headers.destination as u16))
+    }
+
+    fn ports_to(&self, adapter: Lid) -> &[PortNumber] {
+        self.unicast.get(usize::from(adapter.get())).map_or(&[], Option::as_slice)
     }
 }
 
@@ -80,13 +84,14 @@ mod tests {
         };
         let table = ForwardingTable::new(&[run(1, 9, 0), run(4, 4, 3)], &[group]);
         let to = |lid| table.to(Lid::new(lid));
-        let nowhere = Decision::Drop(DropReason::NoRoute);
-        assert_eq!(to(3), Decision::Unicast(PortNumber::from_index(0)));
-        assert_eq!(to(4), Decision::Unicast(PortNumber::from_index(3)));
+        let nowhere = Found::Nowhere(DropReason::NoRoute);
+        let out = |port| vec![PortNumber::from_index(port)];
+        assert_eq!(to(3), Found::Legal(&out(0)));
+        assert_eq!(to(4), Found::Legal(&out(3)));
         assert_eq!(to(0), nowhere);
         assert_eq!(to(10), nowhere);
-        assert_eq!(to(0xc000), Decision::Drop(DropReason::NoMulticastRoute));
-        assert!(matches!(to(0xc001), Decision::Multicast(ports) if ports.len() == 2));
+        assert_eq!(to(0xc000), Found::Nowhere(DropReason::NoMulticastRoute));
+        assert!(matches!(to(0xc001), Found::Multicast(ports) if ports.len() == 2));
         assert_eq!(to(0xffff), nowhere);
     }
 }

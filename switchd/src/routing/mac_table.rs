@@ -2,15 +2,14 @@
 //! what nobody knows.
 //!
 //! The adapters of the plan are found by their number in a plain table; several ports for one are
-//! alternatives, of which a flow always takes the same. Foreign addresses are learned from the frames
+//! alternatives, the first route first. Foreign addresses are learned from the frames
 //! they send and forgotten when they fall silent; a frame for an unknown one or for a group goes out
 //! by every port but its own. Nobody cuts loops here as a spanning tree does, so what a port may
 //! flood is limited.
 //!
 //! Source: IEEE 802.1Q, 8.6 (forwarding), 8.7 (learning), 8.8 (the filtering database).
 
-use super::flow_hash::flow_hash;
-use super::{Decision, Passing, RoutingPolicy};
+use super::{Found, Passing, Table};
 use crate::config::{Route, RoutingConfig};
 use proto::counters::DropReason;
 use proto::ids::{Lid, PortNumber};
@@ -46,13 +45,11 @@ pub struct MacTable {
     ports: Vec<PortNumber>,
     /// By port.
     floods: Vec<Flood>,
-    seed: u64,
 }
 
 impl MacTable {
-    /// The table of a switch of `ports` ports with these routes and nothing learned; `seed` tells its
-    /// choices among ports from those of other switches.
-    pub fn new(routes: &[Route], ports: usize, numbers: &RoutingConfig, seed: u64) -> MacTable {
+    /// The table of a switch of `ports` ports with these routes and nothing learned.
+    pub fn new(routes: &[Route], ports: usize, numbers: &RoutingConfig) -> MacTable {
         let mut planned: Vec<Vec<PortNumber>> = Vec::new();
         for route in routes {
             let (first, last) = (usize::from(route.first.get()), usize::from(route.last.get()));
@@ -71,15 +68,13 @@ impl MacTable {
             learned: HashMap::new(),
             ports: (0..ports).map(PortNumber::from_index).collect(),
             floods: vec![Flood::default(); ports],
-            seed,
         }
     }
 
-    /// The ports of an adapter of the plan.
-    fn planned(&self, address: u64) -> Option<&[PortNumber]> {
-        let adapter: Lid = plan::adapter_of_mac(MacAddress::from_number(address))?;
-        let ports = self.planned.get(usize::from(adapter.get()))?;
-        (!ports.is_empty()).then_some(ports)
+    /// Whether the address is an adapter's to which a route leads.
+    fn is_planned(&self, address: u64) -> bool {
+        let adapter = plan::adapter_of_mac(MacAddress::from_number(address));
+        adapter.is_some_and(|adapter| !self.ports_to(adapter).is_empty())
     }
 
     fn is_old(&self, entry: &Learned, now: Instant) -> bool {
@@ -90,7 +85,7 @@ impl MacTable {
     /// nothing if nothing is.
     fn learn(&mut self, source: u64, port: PortNumber, now: Instant) {
         let address = MacAddress::from_number(source);
-        if address.is_group() || self.planned(source).is_some() {
+        if address.is_group() || self.is_planned(source) {
             return;
         }
         if self.learned.len() >= self.numbers.learned_max && !self.learned.contains_key(&source) {
@@ -101,6 +96,16 @@ impl MacTable {
             }
         }
         self.learned.insert(source, Learned { port, seen: now });
+    }
+
+    /// Where a frame to an address goes that is in no plan.
+    fn find_foreign(&mut self, input: PortNumber, destination: u64, now: Instant) -> Found<'_> {
+        let known = self.learned.get(&destination).filter(|entry| !self.is_old(entry, now));
+        match known.map(|entry| entry.port.index()) {
+            Some(port) => Found::Legal(&self.ports[port..=port]),
+            None if self.may_flood(input, now) => Found::Multicast(&self.ports),
+            None => Found::Nowhere(DropReason::FloodLimit),
+        }
     }
 
     /// Whether `port` may flood another frame now.
@@ -115,31 +120,22 @@ impl MacTable {
     }
 }
 
-impl RoutingPolicy for MacTable {
-    fn route(&mut self, packet: Passing<'_>) -> Decision<'_> {
-        let Passing { input, headers, octets, now } = packet;
+impl Table for MacTable {
+    fn find(&mut self, packet: Passing<'_>) -> Found<'_> {
+        let Passing { input, headers, now, .. } = packet;
         self.learn(headers.source, input, now);
         if headers.destination & !0xf == RESERVED {
-            return Decision::Drop(DropReason::ReservedAddress);
+            return Found::Nowhere(DropReason::ReservedAddress);
         }
-        if let Some(ports) = self.planned(headers.destination) {
-            return match *ports {
-                [port] => Decision::Unicast(port),
-                _ => {
-                    let flow = u128::from(flow_hash(octets, self.seed));
-                    Decision::Unicast(ports[((flow * ports.len() as u128) >> 64) as usize])
-                }
-            };
+        let adapter = plan::adapter_of_mac(MacAddress::from_number(headers.destination));
+        match adapter.filter(|adapter| !self.ports_to(*adapter).is_empty()) {
+            Some(adapter) => Found::Legal(self.ports_to(adapter)),
+            None => self.find_foreign(input, headers.destination, now),
         }
-        let known = self.learned.get(&headers.destination);
-        if let Some(entry) = known.filter(|entry| !self.is_old(entry, now)) {
-            return Decision::Unicast(entry.port);
-        }
-        if self.may_flood(input, now) {
-            Decision::Multicast(&self.ports)
-        } else {
-            Decision::Drop(DropReason::FloodLimit)
-        }
+    }
+
+    fn ports_to(&self, adapter: Lid) -> &[PortNumber] {
+        self.planned.get(usize::from(adapter.get())).map_or(&[], Vec::as_slice)
     }
 
     fn read(&self, port: PortNumber, named: &mut Vec<(String, u64)>) {

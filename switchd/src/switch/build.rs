@@ -13,6 +13,7 @@ use crate::memory::models::{self, Inlet, Model, Room};
 use crate::memory::queues::{QueueShape, Queues};
 use crate::port_set::PortSet;
 use crate::routing::policies;
+use crate::routing::router::Router;
 use crate::service_levels::ServiceLevels;
 use crate::watchdog::Watchdog;
 use proto::congestion::{Place, schemes};
@@ -97,7 +98,7 @@ impl Switch {
             due: vec![Instant::NEVER; count],
             queues: queues(&config, lanes, dialect),
             memory: if ethernet { Some(memory(&config, model)?) } else { None },
-            routing: (policy.make)(&config),
+            routing: Router::new(&config, policy, ethernet),
             sl2vl: sl2vl.ok_or(ConfigError::ServiceLevels)?,
             watchdog: config.watchdog.map(|numbers| Watchdog::new(numbers, count, lanes)),
             ports,
@@ -123,7 +124,8 @@ fn check(config: &SwitchConfig) -> Result<(Dialect, &'static Model), ConfigError
     }
     let routed = config.routes.iter().map(|route| route.port);
     let grouped = config.multicast.iter().flat_map(|group| group.ports.iter().copied());
-    if let Some(port) = routed.chain(grouped).find(|port| port.index() >= count) {
+    let paired = config.routing.pairs.iter().map(|pair| pair.port);
+    if let Some(port) = routed.chain(grouped).chain(paired).find(|port| port.index() >= count) {
         return Err(ConfigError::Port(port));
     }
     let pauses = dialect == Dialect::Ethernet;

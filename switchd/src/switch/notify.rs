@@ -2,7 +2,8 @@
 
 use super::Switch;
 use crate::egress::Placed;
-use crate::routing::{Decision, Passing};
+use crate::routing::Passing;
+use crate::routing::router::Decision;
 use proto::congestion::Notification;
 use proto::counters::DropReason;
 use proto::events::{DeviceEvent, Direction, EventKind};
@@ -50,7 +51,26 @@ impl Switch {
             let kind = EventKind::Note { flow, note, dir: Direction::Tx };
             self.log.push(DeviceEvent { at: now, port: output, tc: lane.get(), kind });
             self.ports[output.index()].counters_mut(lane).notes_tx += 1;
-            self.send_own(output, message, now);
+            let (to, ways) = (headers.destination, (input, output));
+            match self.routing.on_own(notification, to, ways, now) {
+                Some(back) => self.send_own_by(back, message, now),
+                None => self.send_own(output, message, now),
+            }
+        }
+    }
+
+    /// Sends a frame of this switch's own by `output`.
+    fn send_own_by(&mut self, output: PortNumber, frame: Frame, now: Instant) {
+        self.balance.injected += 1;
+        self.store_own(output, frame, now);
+    }
+
+    fn store_own(&mut self, output: PortNumber, frame: Frame, now: Instant) {
+        self.stirred.insert(output);
+        if let Err(frame) = self.egress[output.index()].store_notice(frame, now) {
+            let headers = classify(frame.kind, &frame.octets).ok();
+            let reason = DropReason::NotificationOverflow;
+            self.lose_own(output, frame, headers.as_ref(), reason, now);
         }
     }
 
@@ -62,16 +82,7 @@ impl Switch {
         };
         let passing = Passing { input: from, headers: &headers, octets: &frame.octets, now };
         let reason = match self.routing.route(passing) {
-            Decision::Unicast(output) => {
-                self.stirred.insert(output);
-                match self.egress[output.index()].store_notice(frame, now) {
-                    Ok(()) => return,
-                    Err(frame) => {
-                        let reason = DropReason::NotificationOverflow;
-                        return self.lose_own(output, frame, Some(&headers), reason, now);
-                    }
-                }
-            }
+            Decision::Unicast(output) => return self.store_own(output, frame, now),
             // To flood a message would tell everybody what concerns one.
             Decision::Multicast(_) => DropReason::NoRoute,
             Decision::Drop(reason) => reason,

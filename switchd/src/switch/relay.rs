@@ -8,7 +8,8 @@ use super::notify::Judged;
 use crate::egress::{Placed, UnderWay};
 use crate::memory::queues::{Queues, Stored};
 use crate::memory::{Admission, HeadroomAlarm};
-use crate::routing::{Decision, Passing};
+use crate::routing::router::Decision;
+use crate::routing::{Passage, Passing};
 use proto::counters::DropReason;
 use proto::events::{DeviceEvent, EventKind};
 use proto::frame::{Frame, FrameHeaders};
@@ -48,6 +49,15 @@ impl Switch {
             }
         }
         let Packet { ref headers, now, .. } = packet;
+        if self.routing.listens_to(headers) {
+            match self.routing.hear(port, &frame.octets, now) {
+                Passage::Forward => {}
+                Passage::Absorb => return self.absorb(port, frame, &packet),
+                Passage::Refuse => {
+                    return self.discard(port, frame, packet, DropReason::NotificationForged);
+                }
+            }
+        }
         let passing = Passing { input: port, headers, octets: &frame.octets, now };
         match self.routing.route(passing) {
             Decision::Unicast(output) if output == port => {
@@ -193,6 +203,13 @@ impl Switch {
         self.lose(port, frame, packet, reason);
     }
 
+    /// A notification ends here, heard and before it was admitted.
+    fn absorb(&mut self, port: PortNumber, frame: Frame, packet: &Packet) {
+        self.ports[port.index()].release(packet.lane, packet.headers.size, packet.now);
+        self.balance.delivered += 1;
+        self.pool.recycle(frame);
+    }
+
     /// Counts a packet that ends here at the port which is to blame.
     fn lose(&mut self, port: PortNumber, frame: Frame, packet: Packet, reason: DropReason) {
         let size = packet.headers.size;
@@ -248,6 +265,9 @@ impl Switch {
         let has_head = queues.finished(input, output, lane, size).is_some();
         let port = &mut self.ports[index];
         note_queue(queues, place, port, end);
+        if self.routing.watches(output) {
+            self.routing.on_departure(output, queues.standing(output, lane));
+        }
         if has_head {
             let blocked = port.blocked_since(lane).or(waited);
             self.egress[index].on_head(place, blocked, queues, port, end, &mut self.log);

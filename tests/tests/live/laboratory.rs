@@ -156,7 +156,8 @@ impl Running {
             .expect("the launcher is ours and not waited for");
     }
 
-    fn talk(&self) -> String {
+    /// What it has said on standard error so far.
+    pub fn talk(&self) -> String {
         fs::read_to_string(self.folder.path().join("stderr")).unwrap_or_default()
     }
 

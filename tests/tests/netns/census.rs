@@ -144,7 +144,8 @@ fn references(namespaces: &BTreeSet<String>) -> Vec<String> {
 fn assert_gone(objects: &Objects, before: &BTreeSet<String>) {
     let alive = |process: &&u32| {
         let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-        stat.contains("pausebed") && !stat.contains(") Z ")
+        let is_ours = ["(pausebed)", "(switchd)", "(nicd)"].iter().any(|name| stat.contains(name));
+        is_ours && !stat.contains(") Z ")
     };
     let gone = eventually(10.0, || {
         objects.processes.iter().filter(alive).count() == 0

@@ -19,6 +19,7 @@ pub mod ibrx;
 pub mod neighbour;
 pub mod pfc;
 pub mod pfcwd;
+pub mod qcn;
 pub mod qos;
 pub mod record;
 pub mod roce;

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 /// What runs have in common, whatever names them.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Common {
-    /// Run on this substrate instead of the file's: virtual, udp or netns.
+    /// Run on this substrate instead of the file's.
     #[arg(long, value_parser = BACKENDS.iter().map(|row| row.name).collect::<Vec<_>>())]
     pub backend: Option<String>,
     /// Override a key of the file, as in scheme.ccti_increase=20; may be given again.

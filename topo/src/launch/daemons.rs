@@ -7,7 +7,7 @@
 //! Whatever goes wrong on the way ends every daemon before this returns.
 
 pub mod beside;
-mod configuration;
+pub(super) mod configuration;
 
 use super::placement::Hosting;
 use super::processes::{Daemon, News};
@@ -66,6 +66,11 @@ impl Cabling {
         Cabling { carrier, bare: false, interfaces: Vec::new() }
     }
 
+    /// UDP, whatever the scenario asks for: across containers and machines.
+    pub const fn by_udp() -> Cabling {
+        Cabling { carrier: Carrier::Udp, bare: false, interfaces: Vec::new() }
+    }
+
     /// The kind of its cables, as results name it.
     const fn name(&self) -> &'static str {
         match self.carrier {
@@ -110,10 +115,10 @@ struct Special {
     environment: Vec<(String, String)>,
 }
 
-struct Session {
+pub(super) struct Session {
     hosting: Hosting,
     cabling: Cabling,
-    daemons: Vec<Daemon>,
+    pub(super) daemons: Vec<Daemon>,
     news: UnboundedReceiver<(usize, News)>,
     /// By process, when it was last heard.
     heard: Vec<Stopwatch>,
@@ -142,7 +147,18 @@ impl Session {
                 LaunchError::Host(format!("cannot start process {process}: {error}"))
             })?);
         }
-        Ok(Session {
+        Ok(Session::of(hosting, cabling, daemons, news))
+    }
+
+    /// A run with daemons that are there, and what they say.
+    pub(super) fn of(
+        hosting: Hosting,
+        cabling: Cabling,
+        daemons: Vec<Daemon>,
+        news: UnboundedReceiver<(usize, News)>,
+    ) -> Session {
+        let count = daemons.len();
+        Session {
             hosting,
             cabling,
             daemons,
@@ -151,10 +167,11 @@ impl Session {
             beats: vec![None; count],
             reported: vec![false; count],
             missed: Vec::new(),
-        })
+        }
     }
 
-    async fn play(
+    /// From the hello of all to their reports.
+    pub(super) async fn play(
         &mut self,
         job: &Job<'_>,
         progress: &mut dyn FnMut(Progress),
@@ -174,8 +191,9 @@ impl Session {
         let origin_ns = monotonic_ns() + LEAD_NS + LEAD_EACH_NS * self.daemons.len() as u64;
         // Low bits of a nanosecond clock: two runs on one host never share them.
         let epoch = (origin_ns ^ (origin_ns >> 32)) as u32;
-        let start = ToDaemon::Start { epoch, origin_ns, dilation, peers };
         for daemon in &mut self.daemons {
+            let origin_ns = origin_ns.saturating_add_signed(daemon.clock_ahead_ns);
+            let start = ToDaemon::Start { epoch, origin_ns, dilation, peers: peers.clone() };
             let told = daemon.tell(&start).await;
             told.map_err(|error| LaunchError::Died(format!("{}: {error}", daemon.name)))?;
         }

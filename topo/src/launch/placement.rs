@@ -34,6 +34,11 @@ impl Hosting {
         hosting
     }
 
+    /// The same on hosts whose cores nobody has counted: one worker of each kind.
+    pub fn elsewhere(wiring: &Wiring, placement: Placement) -> Hosting {
+        Hosting::new(wiring, placement, 2)
+    }
+
     /// The nodes of a process, ascending.
     pub fn nodes(&self, process: usize) -> impl Iterator<Item = usize> + '_ {
         (0..self.hosts.len()).filter(move |node| self.hosts[*node] == process)

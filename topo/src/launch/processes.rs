@@ -1,12 +1,13 @@
-//! Child processes: daemons that live exactly as long as their launcher wants them to.
+//! Daemons that live exactly as long as their launcher wants them to: child processes, and those that
+//! joined it.
 
 use emulation::daemon::protocol::{ToDaemon, ToLauncher, read_line, write_line};
 use emulation::wiring::NodeKind;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
-use tokio::process::{Child, ChildStdin, Command};
+use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::process::{Child, Command};
 use tokio::sync::mpsc::UnboundedSender;
 
 /// What a daemon's pipe brought.
@@ -21,12 +22,14 @@ pub enum News {
 }
 
 /// One daemon process.
-#[derive(Debug)]
 pub struct Daemon {
     /// Its name in messages ("nicd 0").
     pub name: String,
-    child: Child,
-    commands: Option<ChildStdin>,
+    /// How far its monotonic clock is ahead of ours, in nanoseconds: 0 on this machine.
+    pub clock_ahead_ns: i64,
+    /// None of one that joined: the end of the connection ends it.
+    child: Option<Child>,
+    commands: Option<Box<dyn AsyncWrite + Send + Unpin>>,
 }
 
 /// The program for `kind` with its first argument: beside this one if it is there, else this one
@@ -64,10 +67,24 @@ impl Daemon {
         command.envs(environment.iter().map(|(name, value)| (name, value)));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
         let mut child = command.spawn()?;
-        let commands = child.stdin.take();
+        let commands = child.stdin.take().expect("standard input was asked for");
         let output = child.stdout.take().expect("standard output was asked for");
+        Ok(Daemon {
+            child: Some(child),
+            ..Daemon::over(kind, process, commands, BufReader::new(output), news)
+        })
+    }
+
+    /// A daemon that runs already and is spoken to by `commands` and `output`.
+    pub fn over(
+        kind: NodeKind,
+        process: usize,
+        commands: impl AsyncWrite + Send + Unpin + 'static,
+        output: impl AsyncBufRead + Send + Unpin + 'static,
+        news: UnboundedSender<(usize, News)>,
+    ) -> Daemon {
         tokio::spawn(async move {
-            let mut lines = BufReader::new(output).lines();
+            let mut lines = output.lines();
             while let Ok(Some(line)) = lines.next_line().await {
                 let message = match read_line::<ToLauncher>(&line) {
                     Ok(message) => News::Message(Box::new(message)),
@@ -79,7 +96,8 @@ impl Daemon {
             let _ = news.send((process, News::Ended));
         });
         let part = if kind == NodeKind::Nic { "nicd" } else { "switchd" };
-        Ok(Daemon { name: format!("{part} (process {process})"), child, commands })
+        let name = format!("{part} (process {process})");
+        Daemon { name, clock_ahead_ns: 0, child: None, commands: Some(Box::new(commands)) }
     }
 
     /// Tells the daemon something.
@@ -97,14 +115,19 @@ impl Daemon {
     /// Ends the daemon whatever it is doing, and waits until it is gone.
     pub async fn end(&mut self) {
         drop(self.commands.take());
-        // An error means that it has ended already.
-        let _ = self.child.start_kill();
-        let _ = self.child.wait().await;
+        if let Some(child) = &mut self.child {
+            // An error means that it has ended already.
+            let _ = child.start_kill();
+            let _ = child.wait().await;
+        }
     }
 
     /// Waits for the daemon's own end; how it ended, in words.
     pub async fn wait(&mut self) -> String {
-        match self.child.wait().await {
+        let Some(child) = &mut self.child else {
+            return "the connection to it is gone".to_owned();
+        };
+        match child.wait().await {
             Ok(status) => status.to_string(),
             Err(error) => error.to_string(),
         }

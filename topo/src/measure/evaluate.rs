@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 
 mod flow_shares;
 pub mod order;
+mod spikes;
 
 const PS_PER_S: f64 = 1e12;
 
@@ -80,6 +81,8 @@ fn number(measure: &Measure, run: &RunData<'_>) -> Result<f64, String> {
         Quantity::Share => flow_shares::share(measure, run),
         Quantity::Marked(band) => flow_shares::marked(measure, band, run),
         Quantity::Notices => flow_shares::notices(measure, run),
+        Quantity::Spikes => spikes::count(measure, run),
+        Quantity::SpikeInterval => spikes::interval(measure, run),
         Quantity::Order(_) => Err("it is no number".to_owned()),
         Quantity::Throughput | Quantity::Queue | Quantity::Count(_) => over_ports(measure, run),
         Quantity::Latency => latency(measure, run),
@@ -153,9 +156,13 @@ fn count(counter: Counter, fabric: &Fabric, reading: &PortReading) -> u64 {
             let lossless = reading.lanes.iter().filter(|lane| fabric.is_lossless(lane.tc));
             lossless.map(|lane| lane.counters.no_room).sum()
         }
-        Counter::Pauses | Counter::Storms | Counter::StormsOver | Counter::StormDrops => {
-            named(reading, Quantity::Count(counter).named())
-        }
+        Counter::Pauses
+        | Counter::Storms
+        | Counter::StormsOver
+        | Counter::StormDrops
+        | Counter::SequenceGaps
+        | Counter::SequenceTimeouts
+        | Counter::SequenceDepth => named(reading, Quantity::Count(counter).named()),
         Counter::Drops => reading.drops.total(),
         Counter::Marks => lanes.map(|lane| lane.marks).sum(),
         Counter::Notes => lanes.map(|lane| lane.notes_rx).sum(),

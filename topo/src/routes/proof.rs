@@ -3,6 +3,7 @@
 use crate::routes::Forwarding;
 use crate::topology::Topology;
 use emulation::wiring::{End, NodeKind};
+use proto::ids::PortNumber;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Why a frame from one adapter does not come to another.
@@ -59,15 +60,14 @@ struct Search<'a> {
     to: usize,
 }
 
-impl Search<'_> {
-    /// Adds all ways that begin with `way`.
-    fn follow(&self, way: &mut Vec<End>, ways: &mut Vec<Vec<End>>) -> Result<(), Broken> {
+impl<'a> Search<'a> {
+    /// The switch to which `way` leads; nothing if it is at its end.
+    fn next(&self, way: &[End]) -> Result<Option<usize>, Broken> {
         let last = way[way.len() - 1];
         let far = self.neighbours[last.node].get(last.port.index()).copied().flatten();
         let here = far.ok_or(Broken::DeadPort { at: last })?.node;
         if here == self.to {
-            ways.push(way.clone());
-            return Ok(());
+            return Ok(None);
         }
         if self.topology.nodes[here].kind == NodeKind::Nic {
             return Err(Broken::WrongAdapter { at: here });
@@ -75,11 +75,24 @@ impl Search<'_> {
         if way.iter().any(|end| end.node == here) {
             return Err(Broken::Loop { at: here });
         }
-        let ports = self.forwarding.ports(here, self.topology.nodes[self.to].lid);
-        if ports.is_empty() {
-            return Err(Broken::NoRoute { at: here });
+        Ok(Some(here))
+    }
+
+    /// The ports by which switch `here` sends on.
+    fn ports(&self, here: usize) -> Result<&'a [PortNumber], Broken> {
+        match self.forwarding.ports(here, self.topology.nodes[self.to].lid) {
+            [] => Err(Broken::NoRoute { at: here }),
+            ports => Ok(ports),
         }
-        for port in ports {
+    }
+
+    /// Adds all ways that begin with `way`.
+    fn follow(&self, way: &mut Vec<End>, ways: &mut Vec<Vec<End>>) -> Result<(), Broken> {
+        let Some(here) = self.next(way)? else {
+            ways.push(way.clone());
+            return Ok(());
+        };
+        for port in self.ports(here)? {
             way.push(End { node: here, port: *port });
             self.follow(way, ways)?;
             way.pop();
@@ -95,34 +108,87 @@ pub type Waits = BTreeMap<End, BTreeSet<End>>;
 /// What was found out about a fabric's routes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Proof {
-    /// Pairs (from, to) without a way, and why.
-    pub broken: Vec<(usize, usize, Broken)>,
+    /// Pairs without a way, or with one that does not end.
+    pub broken: Vec<Failure>,
     /// Ports whose lanes can wait for each other in a circle, in order; empty if none can.
     pub circle: Vec<End>,
     /// Who can wait for whom at all.
     pub waits: Waits,
 }
 
-/// Follows every pair of adapters.
+/// A pair of adapters of which one does not always reach the other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// Who sends.
+    pub from: usize,
+    /// To whom.
+    pub to: usize,
+    /// What is wrong.
+    pub why: Broken,
+    /// The ends by which a frame leaves on its way to where it is wrong.
+    pub way: Vec<End>,
+}
+
+/// Follows every pair of adapters. All that is sent to one adapter must make a directed graph without a
+/// circle, whichever of its ports each switch chooses; then it ends there.
 pub fn prove(topology: &Topology, forwarding: &Forwarding) -> Proof {
     let neighbours = topology.neighbours();
     let mut proof = Proof::default();
     let mut waits = Waits::new();
-    for from in 0..topology.adapters() {
-        for to in (0..topology.adapters()).filter(|to| *to != from) {
-            match ways(topology, &neighbours, forwarding, from, to) {
-                Ok(ways) => {
-                    for hop in ways.iter().flat_map(|way| way.windows(2)) {
-                        waits.entry(hop[0]).or_default().insert(hop[1]);
-                    }
+    for to in 0..topology.adapters() {
+        let mut walk = Walk {
+            search: Search { topology, neighbours: &neighbours, forwarding, to },
+            good: vec![false; topology.nodes.len()],
+            waits: &mut waits,
+        };
+        for from in (0..topology.adapters()).filter(|from| *from != to) {
+            let mut way = Vec::new();
+            let outcome = match neighbours[from].iter().position(Option::is_some) {
+                None => Err(Broken::NoCable),
+                Some(port) => {
+                    way.push(crate::topology::end(from, port));
+                    walk.follow(&mut way)
                 }
-                Err(why) => proof.broken.push((from, to, why)),
+            };
+            if let Err(why) = outcome {
+                proof.broken.push(Failure { from, to, why, way });
             }
         }
     }
-    proof.circle = circle(&waits);
-    proof.waits = waits;
+    // A loop would be told again as buffers that wait in a circle.
+    if proof.broken.is_empty() {
+        proof.circle = circle(&waits);
+        proof.waits = waits;
+    }
     proof
+}
+
+/// The graph of all that is sent to one adapter, walked once.
+struct Walk<'a> {
+    search: Search<'a>,
+    /// By node: whatever is sent from there arrives.
+    good: Vec<bool>,
+    waits: &'a mut Waits,
+}
+
+impl Walk<'_> {
+    /// Goes on from the end of `way`, which stays where the fault is if there is one.
+    fn follow(&mut self, way: &mut Vec<End>) -> Result<(), Broken> {
+        let Some(here) = self.search.next(way)? else { return Ok(()) };
+        let last = way[way.len() - 1];
+        let (good, ports) = (self.good[here], self.search.ports(here)?);
+        for port in ports {
+            let next = End { node: here, port: *port };
+            self.waits.entry(last).or_default().insert(next);
+            if !good {
+                way.push(next);
+                self.follow(way)?;
+                way.pop();
+            }
+        }
+        self.good[here] = true;
+        Ok(())
+    }
 }
 
 /// A circle in the graph of who waits for whom, in order; empty if there is none. Whoever waits for

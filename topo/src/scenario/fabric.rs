@@ -20,8 +20,9 @@ use proto::ids::{Lid, PortNumber, Priority, ServiceLevel};
 use proto::link::LinkControl;
 use proto::units::{BitRate, Bytes};
 use switch::Switch;
-use switchd::config::{MulticastRoute, ServiceConfig};
+use switchd::config::{MulticastRoute, PairRoute, ServiceConfig};
 
+pub mod adaptive;
 pub mod domain;
 mod explicit;
 mod keys;
@@ -54,6 +55,10 @@ pub struct FabricSettings {
     pub topology: Topology,
     /// Unicast routes of every switch.
     pub forwarding: Forwarding,
+    /// How switches choose among them.
+    pub routing: Routing,
+    /// Ports given to pairs of adapters, with the node of the switch.
+    pub pairs: Vec<(usize, PairRoute)>,
     /// Who can wait for whom by these routes; empty if nobody can in a circle.
     pub waits: Waits,
     /// Multicast routes, with the node of the switch.
@@ -152,8 +157,9 @@ pub fn read(
     let mut topology = (shape.build)(fields, problems)?;
     set_links_apart(&mut topology, fields, problems);
     one_cable_a_nic(&topology, fields, problems);
-    let mut forwarding = Forwarding::new(&topology, fields.word("routing", &ROUTINGS)?);
-    explicit::routes(fields, &topology, &mut forwarding, problems);
+    let routing = fields.word("routing", &ROUTINGS)?;
+    let mut forwarding = Forwarding::new(&topology, routing);
+    explicit::routes(fields, technology, &topology, &mut forwarding, problems);
     let multicast = explicit::multicast(fields, &topology, problems);
     let section = fields.table("switch");
     let services =
@@ -175,6 +181,8 @@ pub fn read(
         technology,
         topology,
         forwarding,
+        routing,
+        pairs: Vec::new(),
         waits,
         multicast,
         mtu: mtu?,
@@ -194,7 +202,7 @@ pub fn read(
 /// Refuses what `[fabric]` may say of the other technology only.
 fn refuse_strangers(fields: &Fields<'_>, technology: Technology, problems: &mut Problems) {
     if technology == Technology::Infiniband {
-        if fields.word("routing", &ROUTINGS) == Some(Routing::Ecmp) {
+        if fields.word("routing", &ROUTINGS).is_some_and(|routing| routing != Routing::D_MOD_K) {
             let message = "a forwarding table of InfiniBand has one port a LID";
             fields.report(problems, "routing", Complaint::new(message, "\"d-mod-k\""));
         }
@@ -271,7 +279,7 @@ fn one_cable_a_nic(topology: &Topology, fields: &Fields<'_>, problems: &mut Prob
         let cables = ends().filter(|end| end.node == node).count();
         if cables > 1 || adapter.ports > 1 {
             let message = format!("{} has {cables} cables: a NIC has one port", adapter.name);
-            let hint = "w begins with 1 in an xgft; by hand, one link a NIC, at port 1";
+            let hint = "one link a NIC, at port 1";
             fields.report(problems, "shape", Complaint::new(message, hint));
             return;
         }

@@ -15,7 +15,7 @@ use proto::units::{Bytes, Duration, Instant};
 use std::collections::BTreeSet;
 
 /// The words for [`Quantity`]; `count` stands for every [`Counter`].
-const QUANTITIES: [(&str, Quantity); 18] = [
+const QUANTITIES: [(&str, Quantity); 20] = [
     ("throughput", Quantity::Throughput),
     ("queue", Quantity::Queue),
     ("latency", Quantity::Latency),
@@ -32,10 +32,12 @@ const QUANTITIES: [(&str, Quantity); 18] = [
     ("ce-between-k", Quantity::Marked(Marked::BetweenK)),
     ("ce-above-kmax", Quantity::Marked(Marked::AboveKmax)),
     ("notices", Quantity::Notices),
+    ("spikes", Quantity::Spikes),
+    ("spike-interval", Quantity::SpikeInterval),
     ("xoff-order", Quantity::Order(First::Xoff)),
     ("xon-order", Quantity::Order(First::Xon)),
 ];
-const COUNTERS: [(&str, Counter); 10] = [
+const COUNTERS: [(&str, Counter); 13] = [
     ("drops", Counter::Drops),
     ("marks", Counter::Marks),
     ("notes", Counter::Notes),
@@ -46,6 +48,9 @@ const COUNTERS: [(&str, Counter); 10] = [
     ("storms", Counter::Storms),
     ("storms-over", Counter::StormsOver),
     ("storm-drops", Counter::StormDrops),
+    ("sequence-gaps", Counter::SequenceGaps),
+    ("sequence-timeouts", Counter::SequenceTimeouts),
+    ("sequence-depth", Counter::SequenceDepth),
 ];
 const REDUCTIONS: [(&str, Reduce); 7] = [
     ("mean", Reduce::Mean),
@@ -120,7 +125,7 @@ pub static KEYS: KeyTable = KeyTable {
             name: "bin",
             kind: Kind::Span,
             need: Need::Optional,
-            about: "take a value a bin of this width; for notices: the interval",
+            about: "take a value a bin of this width; for notices: the interval; for spikes: the width of a bin",
         },
         Key {
             name: "traffic",
@@ -169,7 +174,7 @@ pub static KEYS: KeyTable = KeyTable {
             kind: Kind::Either(&[Kind::Word(|| words(&UNITS)), Kind::Size]),
             need: Need::Default("\"base\""),
             about: "unit: base, ratio to line rate, frames of the default link, or for a queue the \
-                    ratio to a size, \"150 KB\"",
+                    ratio to a size, \"150 KB\"; for spikes: the set point",
         },
     ],
     variants: None,
@@ -292,6 +297,8 @@ fn place(
         | Quantity::Queue
         | Quantity::Count(_)
         | Quantity::Marked(_)
+        | Quantity::Spikes
+        | Quantity::SpikeInterval
         | Quantity::Recovery => gather(fields, topology, names::directed, problems).map(At::Ports),
         Quantity::Rate
         | Quantity::Ipd
@@ -374,9 +381,12 @@ fn report_exception(path: &str, text: &str, place: &Place, problems: &mut Proble
 
 fn check_unit(fields: &Fields<'_>, of: Quantity, per: Per, problems: &mut Problems) {
     let fits = match per {
-        Per::One => true,
+        Per::One => !matches!(of, Quantity::Spikes | Quantity::SpikeInterval),
         Per::Line => matches!(of, Quantity::Throughput | Quantity::Rate),
-        Per::Size(size) => of == Quantity::Queue && size > Bytes::ZERO,
+        Per::Size(size) => {
+            let of_queues = [Quantity::Queue, Quantity::Spikes, Quantity::SpikeInterval];
+            of_queues.contains(&of) && size > Bytes::ZERO
+        }
         Per::Mtu => matches!(
             of,
             Quantity::Queue
@@ -405,6 +415,10 @@ fn check_bins(
     problems: &mut Problems,
 ) {
     match fields.time("bin") {
+        None if matches!(of, Quantity::Spikes | Quantity::SpikeInterval) => {
+            let complaint = Complaint::new("spikes need a bin", "bin = \"0.25 ms\"");
+            fields.report(problems, "bin", complaint);
+        }
         None if of == Quantity::Recovery => {
             let complaint = Complaint::new("recovery needs a bin", "bin = \"200 mtu\"");
             fields.report(problems, "bin", complaint);

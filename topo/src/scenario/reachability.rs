@@ -3,7 +3,7 @@
 use crate::keyfile::fields::Fields;
 use crate::keyfile::problem::{Complaint, Problems};
 use crate::routes::Forwarding;
-use crate::routes::proof::{Broken, Waits, prove};
+use crate::routes::proof::{Broken, Failure, Waits, prove};
 use crate::topology::Topology;
 use proto::link::{LinkControl, PauseConfig, PauseMode};
 
@@ -21,12 +21,12 @@ pub fn check(
     let proof = prove(topology, forwarding);
     let name = |node: usize| topology.nodes[node].name.as_str();
     let mut told: Vec<&Broken> = Vec::new();
-    for (from, to, why) in &proof.broken {
+    for Failure { from, to, why, way } in &proof.broken {
         if told.contains(&why) {
             continue;
         }
         told.push(why);
-        let others = proof.broken.iter().filter(|(_, _, other)| other == why).count() - 1;
+        let others = proof.broken.iter().filter(|other| other.why == *why).count() - 1;
         let more = if others > 0 { format!(" (and {others} more pairs)") } else { String::new() };
         let lid = topology.nodes[*to].lid;
         let (cause, hint) = match why {
@@ -48,7 +48,9 @@ pub fn check(
                 "mend the [[fabric.route]]s along it",
             ),
         };
-        let message = format!("{} cannot reach {}{more}: {cause}", name(*from), name(*to));
+        let way: Vec<_> = way.iter().map(|end| topology.end_name(*end)).collect();
+        let way = if way.len() > 1 { format!(", by {}", way.join(" → ")) } else { String::new() };
+        let message = format!("{} cannot reach {}{more}: {cause}{way}", name(*from), name(*to));
         fields.report(problems, "route", Complaint::new(message, hint));
     }
     let what = match control {

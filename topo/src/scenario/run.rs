@@ -55,6 +55,10 @@ pub enum Backend {
     Udp,
     /// Pairs of interfaces between network namespaces, on the wall clock.
     Netns,
+    /// Containers on this host.
+    Compose,
+    /// Daemons that join by themselves.
+    Remote,
 }
 
 /// How devices are spread over processes.
@@ -85,8 +89,13 @@ pub enum Carrier {
 }
 
 /// The words for [`Backend`].
-pub const BACKENDS: [(&str, Backend); 3] =
-    [("virtual", Backend::Virtual), ("udp", Backend::Udp), ("netns", Backend::Netns)];
+pub const BACKENDS: [(&str, Backend); 5] = [
+    ("virtual", Backend::Virtual),
+    ("udp", Backend::Udp),
+    ("netns", Backend::Netns),
+    ("compose", Backend::Compose),
+    ("remote", Backend::Remote),
+];
 const PLACEMENTS: [(&str, Placement); 2] =
     [("worker", Placement::Worker), ("device", Placement::Device)];
 const CABLES: [(&str, Cables); 2] = [("socket", Cables::Socket), ("local", Cables::Local)];

@@ -173,7 +173,10 @@ fn the_schema_names_every_key_of_every_table() {
     assert_eq!(back["required"], serde_json::json!(["schema", "name", "run", "fabric"]));
     names_every_key(&KEYS, &back, "scenario");
     let shape = &back["properties"]["fabric"]["properties"]["shape"];
-    assert_eq!(shape["enum"], serde_json::json!(["star", "xgft", "leaf-spine", "listed"]));
+    assert_eq!(
+        shape["enum"],
+        serde_json::json!(["star", "xgft", "leaf-spine", "ar-t1", "ar-t3", "listed"])
+    );
     assert_eq!(back["properties"]["fabric"]["properties"]["mtu"]["default"], "2048 B");
 }
 

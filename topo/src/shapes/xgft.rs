@@ -90,7 +90,7 @@ fn build(fields: &Fields<'_>, problems: &mut Problems) -> Option<Topology> {
             return None;
         }
         Some(named) => named,
-        None => Tree { m: fields.wholes("m"), w: fields.wholes("w") },
+        None => Tree { m: fields.wholes("m"), w: fields.wholes("w") }.with_one_port_a_host(),
     };
     if let Err(complaint) = shape.check() {
         fields.report(problems, if fields.has("m") { "m" } else { "shape" }, complaint);
@@ -100,6 +100,17 @@ fn build(fields: &Fields<'_>, problems: &mut Problems) -> Option<Topology> {
 }
 
 impl Tree {
+    /// The same tree for adapters with one port: where w_1 is above 1, each host gets a switch of its own
+    /// that has its ports, a level below all others. A host then climbs as any node does, but sends no
+    /// more than one line carries: a deviation.
+    fn with_one_port_a_host(self) -> Tree {
+        if self.w.first().is_none_or(|parents| *parents <= 1) || self.m.len() != self.w.len() {
+            return self;
+        }
+        let first = |numbers: Vec<u64>| [vec![1], numbers].concat();
+        Tree { m: first(self.m), w: first(self.w) }
+    }
+
     /// Switch levels.
     pub fn height(&self) -> usize {
         self.m.len()
@@ -233,6 +244,22 @@ mod tests {
         assert_eq!((levels[0], levels[3]), (12, 12));
         let graph = tree(&Tree { m: vec![3, 2, 2], w: vec![2, 2, 3] });
         assert_eq!(graph.cables.len(), 12 * 2 + 8 * 2 + 8 * 3);
+    }
+
+    #[test]
+    fn a_host_with_several_parents_gets_a_switch_that_has_its_ports() {
+        let deck = Tree { m: vec![3, 2, 2], w: vec![2, 2, 3] }.with_one_port_a_host();
+        assert_eq!((deck.m.as_slice(), deck.w.as_slice()), (&[1, 3, 2, 2][..], &[1, 2, 2, 3][..]));
+        let graph = tree(&deck);
+        assert_eq!(graph.adapters(), 12);
+        assert!(graph.nodes[..12].iter().all(|host| host.ports == 1));
+        assert!(graph.nodes[12..24].iter().all(|own| (own.ports, own.level) == (3, 1)));
+        assert_eq!(graph.nodes.iter().filter(|node| node.level == 4).count(), 12);
+        let routes = crate::routes::Forwarding::new(&graph, crate::routes::Routing::COLORED);
+        let proof = crate::routes::proof::prove(&graph, &routes);
+        assert!(proof.broken.is_empty() && proof.circle.is_empty());
+        let plain = Tree { m: vec![4, 8], w: vec![1, 4] };
+        assert_eq!(plain.clone().with_one_port_a_host(), plain);
     }
 
     #[test]

@@ -7,8 +7,10 @@ use crate::wire::Wire;
 use proto::frame::Integrity;
 use proto::ids::Psn;
 use proto::wire::classify::classify_ethernet;
+use proto::wire::ethernet::{CongestionTag, congestion_tag};
 use proto::wire::infiniband::{Aeth, ExtendedHeaders, Opcode, Syndrome};
 use proto::wire::internet::Udp;
+use proto::wire::project::RateTag;
 
 const DATA: &[u8] = b"nine octe";
 
@@ -44,6 +46,14 @@ fn emitted(version: RoceVersion, class: FrameClass, payload: &[u8]) -> Frame {
     wire(1, version).emit(&outward(class), &mut FramePool::default(), payload.len(), fill)
 }
 
+/// The packet in a frame.
+fn taken<'a>(wire: &Wire, octets: &'a [u8]) -> Result<Inward<'a>, DropReason> {
+    match wire.open(octets)? {
+        Content::Packet(inward) => Ok(inward),
+        other => panic!("{other:?}"),
+    }
+}
+
 const VERSIONS: [RoceVersion; 2] = [RoceVersion::V2Ipv4, RoceVersion::V2Ipv6];
 
 #[test]
@@ -53,12 +63,12 @@ fn what_one_adapter_sends_the_other_takes_apart() {
         assert_eq!((frame.kind, frame.integrity), (FrameKind::Ethernet, Integrity::Intact));
         let receiver = wire(2, version);
         assert_eq!(receiver.verify(&frame.octets), Ok(()));
-        let inward = receiver.parse(&frame.octets).unwrap();
+        let inward = taken(&receiver, &frame.octets).unwrap();
         assert_eq!((inward.from, inward.transport.payload), (Lid::new(1), DATA));
         assert_eq!(inward.transport.bth.psn.get(), 7);
         let headers = classify_ethernet(&frame.octets, &PriorityMap::BY_DSCP).unwrap();
         assert_eq!(headers.destination, receiver.address());
-        assert_eq!(wire(3, version).parse(&frame.octets).unwrap_err(), DropReason::NotForUs);
+        assert_eq!(taken(&wire(3, version), &frame.octets).unwrap_err(), DropReason::NotForUs);
     }
 }
 
@@ -109,7 +119,7 @@ fn a_link_that_goes_by_the_pcp_has_tags() {
     assert_eq!((headers.lane, headers.class), (3, FrameClass::Data));
     let receiver = Wire::new(&cable::on_ethernet(cable::config(2), RoceVersion::V2Ipv4));
     assert_eq!(receiver.verify(&frame.octets), Ok(()));
-    assert_eq!(receiver.parse(&frame.octets).unwrap().transport.payload, DATA);
+    assert_eq!(taken(&receiver, &frame.octets).unwrap().transport.payload, DATA);
 }
 
 #[test]
@@ -147,7 +157,7 @@ fn what_is_no_packet_of_ours_has_a_reason() {
     let verdict = |change: &dyn Fn(&mut [u8])| {
         let mut octets = good.octets.to_vec();
         change(&mut octets);
-        receiver.verify(&octets).and_then(|()| receiver.parse(&octets).map(|_| ()))
+        receiver.verify(&octets).and_then(|()| taken(&receiver, &octets).map(|_| ()))
     };
     let mended = |octets: &mut [u8]| {
         let checksum = proto::wire::internet::checksum::ipv4_header(&octets[14..34]);
@@ -166,4 +176,20 @@ fn what_is_no_packet_of_ours_has_a_reason() {
     assert_eq!(verdict(&fragment), Err(DropReason::NotRoce));
     assert_eq!(verdict(&|octets| octets[39] -= 4), Err(DropReason::PacketLength));
     assert_eq!(verdict(&|octets| octets[12] = 0x89), Err(DropReason::NotRoce));
+}
+
+#[test]
+fn behind_a_tag_of_whatever_ethertype_a_packet_is_checked_and_taken_apart() {
+    let types = ProjectTypes::new(0x9abc, 0x9abd, 0x9abe).expect("free ones");
+    let mut config = cable::on_ethernet(cable::config(2), RoceVersion::V2Ipv4);
+    let LinkControl::Pause(pause) = &mut config.link.control else { panic!("on Ethernet") };
+    pause.project = types;
+    let receiver = Wire::new(&config);
+    let mut octets = emitted(RoceVersion::V2Ipv4, FrameClass::Data, DATA).octets;
+    let tag = CongestionTag::RateRegulated(RateTag::default());
+    congestion_tag::insert(&mut octets, tag, &types).expect("a whole frame");
+    assert_eq!(receiver.verify(&octets), Ok(()));
+    assert_eq!(taken(&receiver, &octets).unwrap().transport.payload, DATA);
+    octets[14 + tag.octets_len() + Ipv4::LEN + Udp::LEN + Bth::LEN] ^= 1;
+    assert_eq!(receiver.verify(&octets), Err(DropReason::Icrc));
 }

@@ -50,8 +50,11 @@ impl Layout {
     }
 
     /// The same, of a frame whose preface is known.
+    ///
+    /// # Errors
+    /// Those of [`Self::find`] behind the preface.
     #[inline]
-    pub(crate) fn behind(octets: &[u8], preface: Preface) -> Result<Option<Layout>, ParseError> {
+    pub fn behind(octets: &[u8], preface: Preface) -> Result<Option<Layout>, ParseError> {
         let network_at = preface.octets_len();
         let (network, found) = match preface.ethertype() {
             ethertype::IPV4 => (Network::Ipv4, ipv4(octets, network_at)?),

@@ -1,6 +1,8 @@
 //! Addresses planned, learned, forgotten and unknown; flows that keep their path and spread.
 
 use super::*;
+use crate::routing::RoutingPolicy;
+use crate::routing::ecmp::EqualCost;
 use proto::frame::{FrameHeaders, FrameKind};
 use proto::units::Duration;
 use proto::wire::classify::classify;
@@ -29,7 +31,7 @@ fn numbers() -> RoutingConfig {
 
 /// Adapter 1 behind port 1, adapter 2 behind ports 3 and 4.
 fn table() -> MacTable {
-    MacTable::new(&[route(1, 0), route(2, 2), route(2, 3)], 4, &numbers(), 7)
+    MacTable::new(&[route(1, 0), route(2, 2), route(2, 3)], 4, &numbers())
 }
 
 fn mac(lid: u16) -> u64 {
@@ -60,10 +62,11 @@ fn send(
 ) -> Result<Vec<usize>, DropReason> {
     let now = Instant::ZERO + Duration::from_us(us);
     let headers = headers(octets);
-    match table.route(Passing { input: port(input), headers: &headers, octets, now }) {
-        Decision::Unicast(port) => Ok(vec![port.index()]),
-        Decision::Multicast(ports) => Ok(ports.iter().map(|port| port.index()).collect()),
-        Decision::Drop(reason) => Err(reason),
+    let packet = Passing { input: port(input), headers: &headers, octets, now };
+    match table.find(packet) {
+        Found::Legal(ports) => Ok(vec![EqualCost { seed: 7 }.choose(packet, ports).index()]),
+        Found::Multicast(ports) => Ok(ports.iter().map(|port| port.index()).collect()),
+        Found::Nowhere(reason) => Err(reason),
     }
 }
 

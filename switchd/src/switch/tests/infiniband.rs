@@ -372,7 +372,7 @@ fn faulty_configurations_are_refused() {
     assert!(matches!(with(|c| c.ports.clear()), Some(ConfigError::Ports(0))));
     let pool = with(|c| c.memory.kind = "shared-pool".into());
     assert!(matches!(pool, Some(ConfigError::Memory(_))), "credits know no pool");
-    let routing = with(|c| c.routing.kind = Some("mac-table".into()));
+    let routing = with(|c| c.routing.kind = Some("adaptive".into()));
     assert!(matches!(routing, Some(ConfigError::Routing(_))));
 }
 

@@ -6,6 +6,7 @@ use proto::ids::{Lid, Psn, QueuePairNumber};
 use proto::wire::ethernet::MacControl;
 use proto::wire::infiniband::{Bth, FlowControlPacket, Opcode, Packet, PacketBuilder, crc};
 
+pub mod congestion;
 pub mod ethernet;
 
 /// An RC SEND Only between two adapters, on lane and service level 0.

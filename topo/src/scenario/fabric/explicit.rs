@@ -6,6 +6,7 @@ use crate::keyfile::problem::{Complaint, Problems};
 use crate::names;
 use crate::routes::Forwarding;
 use crate::topology::Topology;
+use emulation::capture::Technology;
 use emulation::wiring::NodeKind;
 use proto::ids::{Lid, PortNumber};
 use switchd::config::MulticastRoute;
@@ -13,6 +14,7 @@ use switchd::config::MulticastRoute;
 /// Applies every `[[fabric.route]]`, in the order of the file.
 pub fn routes(
     fields: &Fields<'_>,
+    technology: Technology,
     topology: &Topology,
     forwarding: &mut Forwarding,
     problems: &mut Problems,
@@ -21,13 +23,52 @@ pub fn routes(
         let at = switch(&route, topology, problems);
         let lids = destinations(&route, topology, problems);
         let Some(at) = at else { continue };
-        let port = route.whole("port").map(|port| cabled(topology, at, port));
-        match port {
-            Some(Ok(port)) => lids.into_iter().for_each(|lid| forwarding.set(at, lid, port)),
-            Some(Err(complaint)) => route.report(problems, "port", complaint),
-            None => {}
+        let ports = ports(&route, technology, topology, at, problems);
+        if !ports.is_empty() {
+            lids.into_iter().for_each(|lid| forwarding.set(at, lid, &ports));
         }
     }
+}
+
+/// The ports of a route, `port` or `ports`, exactly one of them; none if something is wrong with them.
+fn ports(
+    route: &Fields<'_>,
+    technology: Technology,
+    topology: &Topology,
+    at: usize,
+    problems: &mut Problems,
+) -> Vec<PortNumber> {
+    let (key, numbers): (&str, Vec<u8>) = match (route.whole("port"), route.wholes("ports")) {
+        (Some(port), ports) if ports.is_empty() => ("port", vec![port]),
+        (None, ports) if !ports.is_empty() => ("ports", ports),
+        // A port number that is none has been reported.
+        (None, _) if route.has("port") => return Vec::new(),
+        _ => {
+            let complaint = Complaint::new(
+                "a route leads by port or by ports: exactly one of them",
+                "port = 2, or ports = [2, 3] by preference",
+            );
+            route.report(problems, "port", complaint);
+            return Vec::new();
+        }
+    };
+    if technology == Technology::Infiniband && numbers.len() > 1 {
+        let message = "a forwarding table of InfiniBand has one port a LID";
+        route.report(problems, key, Complaint::new(message, "port = 2"));
+        return Vec::new();
+    }
+    let mut ports = Vec::new();
+    for number in numbers {
+        match cabled(topology, at, number) {
+            Ok(port) if ports.contains(&port) => {
+                let complaint = Complaint::new(format!("port {port} twice"), "each once");
+                route.report(problems, key, complaint);
+            }
+            Ok(port) => ports.push(port),
+            Err(complaint) => route.report(problems, key, complaint),
+        }
+    }
+    ports
 }
 
 /// Reads every `[[fabric.multicast]]`, with the node of its switch.

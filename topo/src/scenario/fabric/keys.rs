@@ -32,7 +32,7 @@ pub static KEYS: KeyTable = KeyTable {
             name: "routing",
             kind: Kind::Word(|| words(&ROUTINGS)),
             need: Need::Default("\"d-mod-k\""),
-            about: "how a path is chosen among shortest ones; ecmp, by flow, on Ethernet only",
+            about: "how a path is chosen among shortest ones; all but d-mod-k on Ethernet only (docs/routing.md)",
         },
         Key {
             name: "mtu",
@@ -125,8 +125,14 @@ static ROUTE: KeyTable = KeyTable {
         Key {
             name: "port",
             kind: Kind::Whole(1, 254),
-            need: Need::Required,
-            about: "the port they leave by",
+            need: Need::Optional,
+            about: "the port they leave by; or ports",
+        },
+        Key {
+            name: "ports",
+            kind: Kind::List(&Kind::Whole(1, 254)),
+            need: Need::Optional,
+            about: "the ports that lead there, by preference; Ethernet only",
         },
     ],
     variants: None,

@@ -8,7 +8,8 @@ use crate::names;
 use crate::topology::Topology;
 use emulation::capture::Technology;
 use nicd::config::{
-    CnpBody, DrainConfig, Encapsulation, QueuePairOrder, RoceConfig, RoceVersion, StormConfig,
+    CnpBody, DrainConfig, Encapsulation, QueuePairOrder, ResequenceConfig, RoceConfig, RoceVersion,
+    StormConfig,
 };
 use proto::ids::Dscp;
 use proto::units::{Bytes, Duration};
@@ -119,7 +120,7 @@ static INFINIBAND: [Key; 1] = [Key {
     about: "what a congestion notification packet carries after its BTH",
 }];
 
-static ETHERNET: [Key; 6] = [
+static ETHERNET: [Key; 7] = [
     Key {
         name: "roce",
         kind: Kind::Word(|| words(&VERSIONS)),
@@ -146,6 +147,13 @@ static ETHERNET: [Key; 6] = [
         about: "frames from a rate limiter have a CN-TAG with its number as flow id (802.1Qau)",
     },
     Key {
+        name: "resequence",
+        kind: Kind::Table(&RESEQUENCE),
+        need: Need::Optional,
+        about: "frames that come ahead of their turn wait for it, as adaptive routing needs; if left out \
+                they go on as they come",
+    },
+    Key {
         name: "drain",
         kind: Kind::Tables(&DRAIN),
         need: Need::Default("[]"),
@@ -158,6 +166,26 @@ static ETHERNET: [Key; 6] = [
         about: "NICs that go mad and pause their neighbour for ever",
     },
 ];
+
+static RESEQUENCE: KeyTable = KeyTable {
+    about: "how frames are put into order, test frames by their sequence and requests by their PSN",
+    keys: &[
+        Key {
+            name: "window",
+            kind: Kind::Whole(2, 1 << 16),
+            need: Need::Default("1024"),
+            about: "no frame so far ahead of what is expected is held",
+        },
+        Key {
+            name: "timeout",
+            kind: Kind::Span,
+            need: Need::Default("\"10 ms\""),
+            about: "how long a missing frame is waited for; four times the longest delay of a path is enough",
+        },
+    ],
+    variants: None,
+    open: false,
+};
 
 static DRAIN: KeyTable = KeyTable {
     about: "a host that takes frames off its NIC slower than they come",
@@ -257,6 +285,10 @@ fn roce(fields: &Fields<'_>, problems: &mut Problems) -> Option<RoceConfig> {
         dscp,
         cnp_dscp: Dscp::truncate(fields.whole("cnp_dscp")?),
         cn_tags: fields.flag("cn_tags"),
+        resequence: fields.table("resequence").and_then(|table| {
+            let (window, timeout) = (table.whole("window")?, table.time("timeout")?);
+            Some(ResequenceConfig { window, timeout })
+        }),
         drain: None,
         storm: None,
     })

@@ -4,7 +4,7 @@ use crate::frames::TECHNOLOGIES;
 use crate::keyfile::fields::Fields;
 use crate::keyfile::keys::{Key, KeyTable, Kind, Need, Variants, words};
 use crate::keyfile::problem::{Complaint, Problems};
-use crate::scenario::fabric::domain;
+use crate::scenario::fabric::{adaptive, domain};
 use crate::topology::Topology;
 use emulation::capture::Technology;
 use emulation::wiring::End;
@@ -64,7 +64,7 @@ pub static KEYS: KeyTable = KeyTable {
     open: false,
 };
 
-static ETHERNET: [Key; 7] = [
+static ETHERNET: [Key; 8] = [
     Key {
         name: "headroom",
         kind: Kind::Size,
@@ -102,6 +102,12 @@ static ETHERNET: [Key; 7] = [
         kind: Kind::Table(&domain::KEYS),
         need: Need::Optional,
         about: "the domain of congestion notification; if left out all priorities are in it",
+    },
+    Key {
+        name: "adaptive",
+        kind: Kind::Table(&adaptive::KEYS),
+        need: Need::Default("{}"),
+        about: "how adaptive routing forgets congestion",
     },
     Key {
         name: "service",
@@ -349,10 +355,10 @@ fn read_watchdog(fields: &Fields<'_>) -> Option<WatchdogConfig> {
 
 fn read_table(fields: &Fields<'_>) -> Option<RoutingConfig> {
     Some(RoutingConfig {
-        kind: None,
         learned_max: fields.whole("learned_max")?,
         age: fields.time("age")?,
         flood_gap: fields.time("flood_gap")?,
         flood_burst: fields.whole("flood_burst")?,
+        ..RoutingConfig::default()
     })
 }

@@ -96,7 +96,6 @@ fn shapes_refuse_what_cannot_be_built() {
             "schema = 1\nname = \"x\"\nrun = {{ duration = \"1 us\" }}\n[fabric]\nshape = \"xgft\"\n{rest}"
         ))
     };
-    assert!(xgft("m = [4, 8]\nw = [2, 4]\n").contains("a NIC has one port"));
     assert!(xgft("m = [4, 8]\nw = [1]\n").contains("one number a level each"));
     assert!(xgft("m = [253, 253]\nw = [1, 253]\n").contains("LIDs"));
     assert!(xgft("m = [200, 2]\nw = [1, 100]\n").contains("more than 254 ports"));

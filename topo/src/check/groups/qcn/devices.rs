@@ -3,32 +3,27 @@
 
 use crate::check::bench::Bench;
 use crate::check::bench::devices::ethernet::{roomy, switch, with_pause};
-use crate::check::bench::packets::ethernet::{plain, tag};
+use crate::check::bench::packets::congestion::{self, CNM, CNPV, Message, marks, with_flow};
 use crate::check::case::{Failure, Finding, ensure, same};
 use proto::congestion::SchemeConfig;
 use proto::frame::Frame;
 use proto::ids::{Lid, Priority};
 use proto::units::Duration;
 use proto::wire::classify::PriorityMap;
-use proto::wire::ethernet::congestion_tag;
-use proto::wire::ethernet::{CnTag, Cnm, CongestionTag, MacAddress, Preface, ethertype, plan};
-use proto::wire::project::ProjectTypes;
+use proto::wire::ethernet::{MacAddress, plan};
 use std::collections::BTreeSet;
 use switchd::config::{Defence, DomainConfig};
 use switchd::switch::Switch;
 
 /// The port whose queue stands.
 const OUT: u8 = 4;
-/// The one congestion notification priority, and the priority of messages.
-const CNPV: u8 = 3;
-const CNM: u8 = 6;
 /// Octets of a frame without FCS.
 const LENGTH: usize = 1_000;
 /// More than all frames of a case take.
 const LONG: Duration = Duration::from_us(1_000);
 
 /// Sampled at least every 1.4 KB, and always bad news.
-const EAGER: &str = "cp_q_sp = \"100 B\"\ncp_sample_base = \"10 KB\"";
+pub const EAGER: &str = "cp_q_sp = \"100 B\"\ncp_sample_base = \"10 KB\"";
 
 /// A switch of four ports that goes by VLAN priorities, each port with its part in the domain.
 fn bench(domain: impl Fn(u8) -> DomainConfig) -> Result<Bench<Switch>, Failure> {
@@ -47,16 +42,7 @@ fn inside(_: u8) -> DomainConfig {
 }
 
 fn sent(from: u16, to: u8, pcp: u8) -> Frame {
-    plain(from, to.into(), Some(tag(pcp)), LENGTH)
-}
-
-/// The same with a CN-TAG of this flow.
-fn tagged(from: u16, to: u8, pcp: u8, flow_id: u16) -> Result<Frame, Failure> {
-    let mut frame = sent(from, to, pcp);
-    let tag = CongestionTag::Cn(CnTag { flow_id, ethertype: 0 });
-    let inserted = congestion_tag::insert(&mut frame.octets, tag, &ProjectTypes::DEFAULT);
-    inserted.map_err(|error| error.to_string())?;
-    Ok(frame)
+    congestion::sent(from, to, pcp, LENGTH)
 }
 
 /// Two ports send `count` frames each on a priority to `to`, one after another.
@@ -69,26 +55,9 @@ fn press(bench: &mut Bench<Switch>, to: u8, pcp: u8, count: u32) {
     bench.run_for(LONG);
 }
 
-/// A message as a neighbour has seen it.
-struct Seen {
-    preface: Preface,
-    cnm: Cnm,
-}
-
 /// The messages that the neighbour at `port` has seen.
-fn messages(bench: &Bench<Switch>, port: u8) -> Result<Vec<Seen>, Failure> {
-    let mut all = Vec::new();
-    for packet in bench.packets(port) {
-        let octets = &packet.frame.octets;
-        let preface =
-            Preface::parse(octets, &ProjectTypes::DEFAULT).map_err(|error| error.to_string())?;
-        if preface.ethertype() == ethertype::CNM {
-            let body = &octets[preface.octets_len()..];
-            let (cnm, _) = Cnm::parse_message(body).map_err(|error| error.to_string())?;
-            all.push(Seen { preface, cnm });
-        }
-    }
-    Ok(all)
+fn messages(bench: &Bench<Switch>, port: u8) -> Result<Vec<Message>, Failure> {
+    Message::among(bench.packets(port).map(|sent| &sent.frame))
 }
 
 /// The address of a port of the bench's switch.
@@ -102,7 +71,7 @@ pub fn only_controlled() -> Finding {
     press(&mut bench, OUT, CNPV, 20);
     let mut told = 0;
     for port in [1u8, 2] {
-        for Seen { preface, .. } in messages(&bench, port)? {
+        for Message { preface, .. } in messages(&bench, port)? {
             let header = preface.envelope.header;
             same("DA", header.destination, plan::mac(Lid::new(port.into())))?;
             same("SA", header.source, address(OUT))?;
@@ -111,14 +80,8 @@ pub fn only_controlled() -> Finding {
     }
     ensure(told > 10, || format!("{told} messages of 40 frames"))?;
     // A message among the frames of the queue, a priority outside, and an address of a group.
-    let message = bench.packets(1).find(|sent| {
-        Preface::parse(&sent.frame.octets, &ProjectTypes::DEFAULT)
-            .is_ok_and(|preface| preface.ethertype() == ethertype::CNM)
-    });
-    let mut message = message.map(|sent| sent.frame.clone()).ok_or_else(|| "none".to_owned())?;
-    message.octets[..6].copy_from_slice(&plan::mac(Lid::new(OUT.into())).octets());
-    message.octets[6..12].copy_from_slice(&plan::mac(Lid::new(1)).octets());
-    message.octets[14] = CNPV << 5;
+    let told_on = congestion::opinion(address(OUT), OUT.into());
+    let message = congestion::message(told_on, (plan::mac(Lid::new(1)), OUT.into()), CNPV, LENGTH);
     bench.forget();
     for _ in 0..40 {
         bench.send(1, message.clone());
@@ -170,16 +133,7 @@ pub fn cpid() -> Finding {
 
 /// What the neighbour at `port` has seen that is no message: VLAN priority and CN-TAG.
 fn arrived(bench: &Bench<Switch>, port: u8) -> Result<Vec<(u8, Option<u16>)>, Failure> {
-    let mut all = Vec::new();
-    for packet in bench.packets(port) {
-        let preface = Preface::parse(&packet.frame.octets, &ProjectTypes::DEFAULT)
-            .map_err(|error| error.to_string())?;
-        if preface.ethertype() != ethertype::CNM {
-            let pcp = preface.envelope.tag.map_or(0, |tag| tag.priority.get());
-            all.push((pcp, preface.tag.map(|_| preface.flow_id())));
-        }
-    }
-    Ok(all)
+    bench.packets(port).filter_map(|sent| marks(&sent.frame).transpose()).collect()
 }
 
 /// One frame with the tag of flow 7 from inside to a port with this defence.
@@ -189,7 +143,7 @@ fn leaving(defence: Defence, pcp: u8) -> Result<(u8, Option<u16>), Failure> {
         _ => inside(port),
     };
     let mut bench = bench(domain)?;
-    bench.send(1, tagged(1, OUT, pcp, 7)?);
+    bench.send(1, with_flow(sent(1, OUT, pcp), 7));
     bench.run_for(LONG);
     let [one] = arrived(&bench, OUT)?[..] else {
         return Err("one frame did not pass".to_owned().into());
@@ -229,7 +183,7 @@ pub fn defence_modes() -> Finding {
         };
         let mut bench = bench(domain)?;
         for pcp in 0..8 {
-            bench.send(1, tagged(1, OUT, pcp, 7)?);
+            bench.send(1, with_flow(sent(1, OUT, pcp), 7));
         }
         bench.run_for(LONG);
         let seen: BTreeSet<u8> = arrived(&bench, OUT)?.into_iter().map(|(pcp, _)| pcp).collect();
@@ -254,7 +208,7 @@ pub fn priority_of_messages() -> Finding {
     let behind = arrived(&bench, 1)?.len();
     same("frames that passed the pause", behind, 0)?;
     ensure(told.len() > 5, || format!("{} messages while data was paused", told.len()))?;
-    for Seen { preface, .. } in &told {
+    for Message { preface, .. } in &told {
         let pcp = preface.envelope.tag.map(|tag| tag.priority);
         ensure(pcp == Some(Priority::truncate(CNM)), || format!("priority {pcp:?}"))?;
     }

@@ -3,17 +3,18 @@
 use crate::check::bench::Bench;
 use crate::check::bench::devices::ethernet::{LOSSLESS, nic, pause};
 use crate::check::bench::devices::{MTU, burst, class};
+use crate::check::bench::packets::congestion::{self, CNM, opinion};
 use crate::check::case::{Failure, Finding, ensure, same};
-use bytes::BytesMut;
 use nicd::config::{NicConfig, Transport};
 use nicd::nic::Nic;
 use proto::congestion::SchemeConfig;
-use proto::frame::{Frame, FrameKind};
-use proto::ids::{Lid, Priority, VlanId};
+use proto::frame::Frame;
+use proto::ids::Lid;
 use proto::link::{LinkControl, PauseConfig};
 use proto::units::{Duration, Instant};
 use proto::wire::classify::PriorityMap;
-use proto::wire::ethernet::{Cnm, Envelope, MacAddress, VlanTag, ethertype, plan};
+use proto::wire::ethernet::envelope::LEAST;
+use proto::wire::ethernet::{Cnm, MacAddress, plan};
 
 /// The station that sends, and where to.
 const SENDER: u16 = 1;
@@ -37,30 +38,20 @@ fn sending() -> Result<Bench<Nic>, Failure> {
     Ok(bench)
 }
 
-/// About a frame of adapter 1 to adapter 2, with the octets before the CPID as they are given.
-fn message(version: u8, reserved: u8) -> Frame {
-    let cnm = Cnm {
-        version,
-        reserved,
-        quantized_feedback: 32,
-        cpid: SWITCH.number() << 16 | u64::from(LOSSLESS),
-        encapsulated_priority: Priority::truncate(LOSSLESS),
-        encapsulated_destination: plan::mac(Lid::new(TO)),
-        ..Cnm::default()
-    };
-    let tag = VlanTag {
-        priority: Priority::truncate(6),
-        drop_eligible: false,
-        id: VlanId::truncate(0),
-        ethertype: 0,
-    };
-    let to = plan::mac(Lid::new(SENDER));
-    let envelope = Envelope::untagged(to, SWITCH, ethertype::CNM).tagged(tag);
-    let mut octets = BytesMut::zeroed(60);
-    envelope.emit(&mut octets);
-    let at = envelope.octets_len();
-    octets[at..at + Cnm::LEN].copy_from_slice(&cnm.to_octets());
-    Frame::unchecked(FrameKind::Ethernet, octets)
+/// Version and reserved bits of messages, and whether such a one is heeded.
+pub const KINDS: [((u8, u8), bool); 6] = [
+    ((1, 0), false),
+    ((15, 0), false),
+    ((1, 0x3f), false),
+    ((0, 0x3f), true),
+    ((0, 1), true),
+    ((0, 0), true),
+];
+
+/// About a frame to adapter `to`, for whoever sent it, adapter `sender`.
+pub fn message((version, reserved): (u8, u8), (sender, to): (u16, u16)) -> Frame {
+    let cnm = Cnm { version, reserved, ..opinion(SWITCH, to) };
+    congestion::message(cnm, (SWITCH, sender), CNM, LEAST)
 }
 
 fn rate(bench: &mut Bench<Nic>) -> Result<u64, Failure> {
@@ -72,12 +63,11 @@ fn rate(bench: &mut Bench<Nic>) -> Result<u64, Failure> {
 /// QCN-06.
 pub fn version() -> Finding {
     const LINE: u64 = 8_000_000_000;
-    for (version, reserved) in [(1, 0), (15, 0), (1, 0x3f), (0, 0x3f), (0, 1), (0, 0)] {
+    for (kind @ (version, reserved), is_known) in KINDS {
         let mut bench = sending()?;
-        bench.inject(1, message(version, reserved));
+        bench.inject(1, message(kind, (SENDER, TO)));
         bench.run_for(Duration::from_us(1));
         let what = format!("version {version}, reserved {reserved:#x}");
-        let is_known = version == Cnm::VERSION;
         let owed = if is_known { LINE / 4 * 3 } else { LINE };
         same(format_args!("{what}: rate"), rate(&mut bench)?, owed)?;
         let handled = bench.named(1, "rp_cnm_handled");

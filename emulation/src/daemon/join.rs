@@ -1,0 +1,181 @@
+//! A daemon that somebody else than its launcher started, in a container or on another machine: it goes to
+//! its launcher by TCP, and is told there what others are told by a file and a pipe.
+//!
+//! ```text
+//!   daemon ── join ───────────▶ launcher
+//!          ◀───────── clock? ──           a few times: whose clock is how far ahead
+//!          ── clock ──────────▶
+//!          ◀── configuration ──
+//!          …  from here on as through pipes: hello, start, beats, report
+//! ```
+//!
+//! A daemon knows the launcher's address and a token, nothing else. It takes for its cables the
+//! address by which it reached the launcher, and the launcher bundles frames as the path allows.
+
+use super::config::DaemonConfig;
+use super::protocol::{read_line, write_line};
+use crate::cable::shim;
+use crate::clock::monotonic_ns;
+use crate::timer;
+use nix::sys::socket::{getsockopt, sockopt};
+use serde::{Deserialize, Serialize};
+use std::io::{self, BufRead, BufReader};
+use std::net::TcpStream;
+
+/// The variable of the environment that holds the token.
+pub const TOKEN_VARIABLE: &str = "PAUSEBED_TOKEN";
+/// For so long a launcher may not be there yet.
+const LAUNCHER_WITHIN_NS: u64 = 60_000_000_000;
+const TRY_AGAIN_NS: u64 = 200_000_000;
+/// The least that IPv6 promises of any path: for paths whose MTU the system does not tell.
+const PATH_MTU_MIN: usize = 1280;
+
+/// How a daemon introduces itself before it knows what to do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Join {
+    /// Which process of the lab it is to be.
+    pub process: usize,
+    /// What shows that it belongs to the lab.
+    pub token: String,
+    /// Of the octets before each frame.
+    pub shim_version: u8,
+    /// Which start of which machine it runs on: daemons of one share a clock with each other.
+    pub boot: String,
+    /// Octets of the largest IP packet that the path to the launcher takes whole.
+    pub path_mtu: usize,
+}
+
+/// From a daemon that joins.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FromJoining {
+    /// The first line.
+    Join(Join),
+    /// What its monotonic clock says, in nanoseconds.
+    Clock(u64),
+}
+
+/// To a daemon that joins.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ToJoining {
+    /// Say what your clock says.
+    Clock,
+    /// What to be, as in the file that others are given.
+    Configuration(String),
+    /// Why the launcher does not want it.
+    Refused(String),
+}
+
+/// What tells one start of one machine from any other; empty where the system does not say.
+pub fn boot() -> String {
+    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    text.trim().to_owned()
+}
+
+/// A launcher that has been joined: what to be, and both directions of the conversation.
+pub struct Joined {
+    /// What the launcher wants.
+    pub config: DaemonConfig,
+    /// From the launcher.
+    pub commands: BufReader<TcpStream>,
+    /// To the launcher.
+    pub replies: TcpStream,
+}
+
+/// Joins the lab of the launcher at `address` as process `process`.
+///
+/// # Errors
+/// If no launcher answers within a minute, or it refuses, in words.
+pub fn join(address: &str, process: usize, token: String) -> Result<Joined, String> {
+    let stream = connect(address).map_err(|error| format!("no launcher at {address}: {error}"))?;
+    let conversation = || -> io::Result<Joined> {
+        stream.set_nodelay(true)?;
+        let mut replies = stream.try_clone()?;
+        let introduction = Join {
+            process,
+            token,
+            shim_version: shim::VERSION,
+            boot: boot(),
+            path_mtu: path_mtu(&stream),
+        };
+        write_line(&mut replies, &FromJoining::Join(introduction))?;
+        let bind = stream.local_addr()?.ip();
+        let mut commands = BufReader::new(stream);
+        let text = await_configuration(&mut commands, &mut replies)?;
+        let config = toml::from_str(&text).map_err(io::Error::other)?;
+        let config = DaemonConfig { bind, ..config };
+        config.check().map_err(io::Error::other)?;
+        Ok(Joined { config, commands, replies })
+    };
+    conversation().map_err(|error| format!("{address}: {error}"))
+}
+
+/// Answers the launcher's questions until it says what to be.
+fn await_configuration(
+    commands: &mut impl BufRead,
+    replies: &mut impl io::Write,
+) -> io::Result<String> {
+    loop {
+        let mut line = String::new();
+        if commands.read_line(&mut line)? == 0 {
+            return Err(io::Error::other("the launcher went away without a word"));
+        }
+        match read_line(&line).map_err(io::Error::other)? {
+            ToJoining::Clock => write_line(&mut *replies, &FromJoining::Clock(monotonic_ns()))?,
+            ToJoining::Configuration(text) => return Ok(text),
+            ToJoining::Refused(reason) => return Err(io::Error::other(reason)),
+        }
+    }
+}
+
+/// Containers of one lab start in any order, so a launcher that is not there yet is waited for.
+fn connect(address: &str) -> io::Result<TcpStream> {
+    let deadline = monotonic_ns() + LAUNCHER_WITHIN_NS;
+    loop {
+        match TcpStream::connect(address) {
+            Err(_) if monotonic_ns() < deadline => {
+                timer::wait(None, monotonic_ns() + TRY_AGAIN_NS);
+            }
+            done => return done,
+        }
+    }
+}
+
+fn path_mtu(stream: &TcpStream) -> usize {
+    let known = getsockopt(stream, sockopt::IpMtu);
+    known.ok().and_then(|octets| usize::try_from(octets).ok()).unwrap_or(PATH_MTU_MIN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_launcher_is_answered_until_it_says_what_to_be() {
+        let questions = b"\"clock\"\n\"clock\"\n{\"configuration\":\"lab = 1\"}\n";
+        let mut answers = Vec::new();
+        let text = await_configuration(&mut &questions[..], &mut answers);
+        assert_eq!(text.expect("it is told"), "lab = 1");
+        let answers = String::from_utf8(answers).expect("JSON is UTF-8");
+        let clocks: Vec<u64> = answers
+            .lines()
+            .map(|line| match read_line(line) {
+                Ok(FromJoining::Clock(ns)) => ns,
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert!(clocks.len() == 2 && clocks[0] <= clocks[1], "{clocks:?}");
+    }
+
+    #[test]
+    fn a_launcher_that_refuses_goes_away_or_talks_nonsense_is_an_error_in_words() {
+        let told = |words: &[u8]| {
+            let error = await_configuration(&mut &words[..], &mut Vec::new());
+            error.expect_err("nothing to be").to_string()
+        };
+        assert_eq!(told(b"{\"refused\":\"the token is wrong\"}\n"), "the token is wrong");
+        assert_eq!(told(b""), "the launcher went away without a word");
+        assert!(told(b"welcome\n").contains("welcome"));
+    }
+}

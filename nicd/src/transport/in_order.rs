@@ -1,0 +1,192 @@
+//! Order in front of those who deliver: of test frames by their sequence, of requests by their PSN, below
+//! the responder.
+//!
+//! A request that is held is a copy, and comes to the responder as if it had just arrived. When the wait
+//! for what is missing is over, test frames go on behind the gap; requests go on to the responder, which
+//! refuses them as it does without this.
+
+use crate::counters::Total;
+use crate::timers::Timer;
+use crate::transport::ChannelAdapter;
+use crate::transport::queue_pair::QueuePair;
+use crate::transport::resequencer::Offer;
+use proto::counters::DropReason;
+use proto::frame::{Frame, FrameHeaders};
+use proto::ids::Psn;
+use proto::units::Instant;
+
+/// What became of a frame that came in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It ends here.
+    Delivered,
+    /// A copy waits for its turn.
+    Held,
+}
+
+/// A request that has waited for its turn.
+#[derive(Debug)]
+pub struct InTurn {
+    /// The frame.
+    pub frame: Frame,
+    /// What its headers say.
+    pub headers: FrameHeaders,
+}
+
+impl ChannelAdapter {
+    /// The next frame whose turn has come, if frames wait for that at all. It is to be received next.
+    pub fn poll_in_turn(&mut self) -> Option<InTurn> {
+        let next = self.in_turn.pop_front()?;
+        self.held -= 1;
+        self.is_in_turn = true;
+        Some(next)
+    }
+
+    /// Frames that wait for their turn.
+    pub fn held(&self) -> u64 {
+        self.held
+    }
+
+    /// Keeps a copy of a request that comes ahead of its turn; false if it does not or cannot be kept.
+    pub(super) fn hold(
+        &mut self,
+        index: u32,
+        psn: Psn,
+        (frame, headers): (&Frame, &FrameHeaders),
+        now: Instant,
+    ) -> bool {
+        let pair = &mut self.queue_pairs[index as usize];
+        let Some(ahead) = pair.requests_ahead.as_mut().filter(|_| !self.is_in_turn) else {
+            return false;
+        };
+        let distance = psn.distance_from(pair.responder.expected());
+        if distance <= 0 {
+            return false;
+        }
+        let mut octets = self.pool.take();
+        octets.extend_from_slice(&frame.octets);
+        let copy = Frame { octets, kind: frame.kind, integrity: frame.integrity };
+        let offer = ahead.offer(distance as usize, InTurn { frame: copy, headers: *headers });
+        if let Offer::Duplicate(other) | Offer::TooFar(other) = offer {
+            self.pool.recycle(other.frame);
+            return false;
+        }
+        pair.received.reordered += 1;
+        pair.has_received = true;
+        self.held += 1;
+        self.totals.raise(Total::ResequencerDepth, ahead.depth() as u64);
+        self.await_missing(index, false, now);
+        true
+    }
+
+    /// The responder of a queue pair expected `before` until now: what has waited for what it expects
+    /// instead is next.
+    pub(super) fn after_request(&mut self, index: u32, before: Psn, now: Instant) {
+        let pair = &mut self.queue_pairs[index as usize];
+        let Some(ahead) = &mut pair.requests_ahead else { return };
+        let moved = pair.responder.expected().distance_from(before);
+        for _ in 0..moved {
+            ahead.advance();
+        }
+        self.in_turn.extend(ahead.take_expected());
+        self.await_missing(index, moved > 0, now);
+    }
+
+    /// A test frame with `pattern` octets came `distance` ahead of its turn, in it if that is zero.
+    ///
+    /// # Errors
+    /// If its like has come before.
+    pub(super) fn sort_in(
+        &mut self,
+        index: u32,
+        distance: i32,
+        pattern: u64,
+        now: Instant,
+    ) -> Result<(), DropReason> {
+        let pair = &mut self.queue_pairs[index as usize];
+        pair.received.reordered += u64::from(distance != 0);
+        let mut distance = usize::try_from(distance).map_err(|_| DropReason::Duplicate)?;
+        if distance == 0 {
+            deliver(pair, Some(pattern));
+        } else if let Some(ahead) = &mut pair.tests_ahead {
+            // One beyond the window makes room for itself.
+            let beyond = (distance + 1).saturating_sub(ahead.window());
+            let gaps = skip(pair, beyond);
+            self.totals.add(Total::ResequencerGaps, gaps);
+            distance -= beyond;
+            let Some(ahead) = &mut pair.tests_ahead else { return Ok(()) };
+            if let Offer::Duplicate(_) = ahead.offer(distance, pattern) {
+                return Err(DropReason::Duplicate);
+            }
+            self.totals.raise(Total::ResequencerDepth, ahead.depth() as u64);
+        }
+        let progress = deliver_waiting(pair) || distance == 0;
+        self.await_missing(index, progress, now);
+        Ok(())
+    }
+
+    /// Starts the wait for what is missing, anew if something has come, or ends it if nothing is.
+    fn await_missing(&mut self, index: u32, progress: bool, now: Instant) {
+        let Some(config) = self.config.wire.resequence() else { return };
+        let pair = &mut self.queue_pairs[index as usize];
+        let tests = pair.tests_ahead.as_ref().map_or(0, |ahead| ahead.held());
+        let requests = pair.requests_ahead.as_ref().map_or(0, |ahead| ahead.held());
+        if tests + requests == 0 {
+            pair.missing.clear();
+        } else if progress || !pair.missing.is_set() {
+            self.timers.set(&mut pair.missing, Timer::Missing(index), now + config.timeout);
+        }
+    }
+
+    /// What is missing has been waited for long enough.
+    pub(super) fn on_missing_overdue(&mut self, index: u32, now: Instant) {
+        self.totals.count(Total::ResequencerTimeouts);
+        let pair = &mut self.queue_pairs[index as usize];
+        if let Some(missing) = pair.tests_ahead.as_ref().and_then(|ahead| ahead.missing()) {
+            let gaps = skip(pair, missing);
+            self.totals.add(Total::ResequencerGaps, gaps);
+            deliver_waiting(pair);
+        }
+        if let Some(ahead) = &mut pair.requests_ahead {
+            self.totals.add(Total::ResequencerGaps, ahead.missing().unwrap_or(0) as u64);
+            self.in_turn.extend(ahead.drain());
+        }
+        self.await_missing(index, true, now);
+    }
+}
+
+/// A test frame's turn is over: it is delivered, or nothing is.
+fn deliver(pair: &mut QueuePair, pattern: Option<u64>) {
+    if let Some(octets) = pattern {
+        pair.received.delivered_bytes += octets;
+        pair.received.messages += 1;
+    }
+    pair.test_sequence = pair.test_sequence.wrapping_add(1);
+    if let Some(ahead) = &mut pair.tests_ahead {
+        ahead.advance();
+    }
+}
+
+/// Delivers test frames as long as the next one waits; whether there was any.
+fn deliver_waiting(pair: &mut QueuePair) -> bool {
+    let mut any = false;
+    while let Some(octets) = pair.tests_ahead.as_mut().and_then(|ahead| ahead.take_expected()) {
+        deliver(pair, Some(octets));
+        any = true;
+    }
+    any
+}
+
+/// Takes `numbers` test frames as past, those that are here as delivered; how many are not.
+fn skip(pair: &mut QueuePair, numbers: usize) -> u64 {
+    let window = pair.tests_ahead.as_ref().map_or(0, |ahead| ahead.window());
+    let (mut gaps, near) = (0, numbers.min(window));
+    for _ in 0..near {
+        let waiting = pair.tests_ahead.as_mut().and_then(|ahead| ahead.take_expected());
+        gaps += u64::from(waiting.is_none());
+        deliver(pair, waiting);
+    }
+    // Beyond the window nothing waits.
+    pair.test_sequence = pair.test_sequence.wrapping_add((numbers - near) as u32);
+    gaps + (numbers - near) as u64
+}

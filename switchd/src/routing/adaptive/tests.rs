@@ -1,0 +1,188 @@
+//! A router with this policy overhears messages, good and forged, and sends frames and messages by them.
+
+use super::*;
+use crate::config::{PortConfig, Route, RoutingConfig, SwitchConfig};
+use crate::routing::policies;
+use crate::routing::router::{Decision, Router};
+use proto::congestion::{CnmBody, Notification, SchemeConfig};
+use proto::frame::FrameKind;
+use proto::ids::{CongestionPointId, Lid, Priority, VlanId};
+use proto::link::{LinkConfig, LinkControl, PauseConfig};
+use proto::units::{BitRate, Duration};
+use proto::wire::classify::classify;
+use proto::wire::ethernet::{Cnm, Envelope, VlanTag, ethertype, plan};
+use std::collections::BTreeSet;
+
+/// The port to adapter 1, those to adapter 2 by preference, and the one to adapter 3.
+const HOME: usize = 0;
+const WAYS: [usize; 2] = [2, 1];
+const OTHER: usize = 3;
+
+fn port(index: usize) -> PortNumber {
+    PortNumber::from_index(index)
+}
+
+fn at(us: u64) -> Instant {
+    Instant::ZERO + Duration::from_us(us)
+}
+
+fn router(absorb: bool) -> Router {
+    let route = |lid, index| Route { first: Lid::new(lid), last: Lid::new(lid), port: port(index) };
+    let link = LinkConfig {
+        rate: BitRate::gbps(10),
+        mtu: Bytes::new(2048),
+        buffer: Bytes::new(600_000),
+        control: LinkControl::Pause(PauseConfig::default()),
+    };
+    let faces = |index: usize| index == HOME || index == OTHER;
+    let mut routing = RoutingConfig { kind: Some("adaptive".into()), ..RoutingConfig::default() };
+    routing.adaptive.absorb = absorb;
+    let config = SwitchConfig {
+        name: "s0".to_owned(),
+        seed: 1,
+        lid: Lid::new(100),
+        memory: crate::config::MemoryConfig::default(),
+        sl2vl: Vec::new(),
+        scheme: SchemeConfig { kind: "none".to_owned(), params: toml::Table::new() },
+        ports: (0..4)
+            .map(|index| PortConfig::plain(faces(index), link.clone(), Duration::ZERO))
+            .collect(),
+        routes: vec![route(1, HOME), route(2, WAYS[0]), route(2, WAYS[1]), route(3, OTHER)],
+        multicast: Vec::new(),
+        routing,
+        watchdog: None,
+    };
+    let policy = policies::find(Some("adaptive"), true).unwrap();
+    Router::new(&config, policy, true)
+}
+
+/// A message to adapter `source` about congestion on the way to `destination`.
+fn message(source: u16, destination: u16, severity: u8) -> Vec<u8> {
+    let envelope = Envelope::untagged(
+        plan::mac(Lid::new(source)),
+        plan::port_mac(Lid::new(100), port(0)),
+        ethertype::CNM,
+    );
+    let tag = VlanTag {
+        priority: Priority::truncate(6),
+        drop_eligible: false,
+        id: VlanId::truncate(0),
+        ethertype: ethertype::CNM,
+    };
+    let envelope = envelope.tagged(tag);
+    let cnm = Cnm {
+        quantized_feedback: severity,
+        cpid: 7,
+        encapsulated_destination: plan::mac(Lid::new(destination)),
+        ..Cnm::default()
+    };
+    let mut octets = vec![0; 18];
+    envelope.emit(&mut octets);
+    octets.extend_from_slice(&cnm.to_octets());
+    octets.resize(60, 0);
+    octets
+}
+
+fn data(destination: u16) -> Vec<u8> {
+    let ends = [destination, 1].map(|lid| plan::mac(Lid::new(lid)));
+    let mut octets = vec![0; 64];
+    Envelope::untagged(ends[0], ends[1], 0x88b7).emit(&mut octets);
+    octets
+}
+
+fn out(router: &mut Router, octets: &[u8], now: Instant) -> usize {
+    let headers = classify(FrameKind::Ethernet, octets).unwrap();
+    match router.route(Passing { input: port(HOME), headers: &headers, octets, now }) {
+        Decision::Unicast(port) => port.index(),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn total(router: &Router, index: usize, name: &str) -> u64 {
+    let mut named = Vec::new();
+    router.read(port(index), &mut named);
+    named.iter().find(|(key, _)| key == name).map_or(0, |(_, count)| *count)
+}
+
+#[test]
+fn what_is_overheard_turns_frames_away_for_the_time_it_holds() {
+    let mut router = router(false);
+    assert_eq!(out(&mut router, &data(2), at(0)), WAYS[0]);
+    let heard = router.hear(port(WAYS[0]), &message(1, 2, 10), at(1));
+    assert_eq!(heard, Passage::Forward, "the source hears of it too");
+    assert_eq!(out(&mut router, &data(2), at(1)), WAYS[1]);
+    assert_eq!(router.poll_timeout(), at(250_001));
+    assert_eq!(out(&mut router, &data(2), at(250_000)), WAYS[1]);
+    router.handle_timeout(at(250_001));
+    assert_eq!(out(&mut router, &data(2), at(250_001)), WAYS[0]);
+    assert_eq!(router.poll_timeout(), Instant::NEVER);
+    assert_eq!(total(&router, WAYS[1], "ar_diverted_packets"), 2);
+}
+
+#[test]
+fn where_there_is_one_way_or_none_of_ours_nothing_is_noted() {
+    let mut router = router(false);
+    assert_eq!(router.hear(port(WAYS[1]), &message(1, 3, 10), at(0)), Passage::Forward);
+    assert_eq!(router.hear(port(WAYS[1]), &message(1, 77, 10), at(0)), Passage::Forward);
+    assert_eq!(router.hear(port(WAYS[0]), &message(1, 2, 0), at(0)), Passage::Forward);
+    assert_eq!(router.hear(port(WAYS[0]), &message(1, 2, 9)[..40], at(0)), Passage::Forward);
+    assert_eq!(router.hear(port(WAYS[0]), &data(2), at(0)), Passage::Forward);
+    assert_eq!(router.poll_timeout(), Instant::NEVER);
+}
+
+/// Adapter 3 forges: about flows from 1 to 2, to whomever it likes.
+#[test]
+fn an_adapter_that_tells_of_flows_not_its_own_is_refused_and_changes_nothing() {
+    let mut router = router(false);
+    for source in [1, 2, 3, 50] {
+        for (about, severity) in [(2, 63), (1, 63), (77, 1)] {
+            let heard = router.hear(port(OTHER), &message(source, about, severity), at(0));
+            assert_eq!(heard, Passage::Refuse, "to {source} about {about}");
+        }
+    }
+    assert_eq!(total(&router, OTHER, "ar_refused_packets"), 12);
+    let tables = (0..4).map(|index| total(&router, index, "ar_remote_entries"));
+    assert_eq!(tables.sum::<u64>(), 0);
+    assert_eq!(out(&mut router, &data(2), at(0)), WAYS[0]);
+    let own = router.hear(port(OTHER), &message(1, 3, 5), at(0));
+    assert_eq!(own, Passage::Forward, "of the way to itself it may speak");
+}
+
+#[test]
+fn messages_to_a_source_go_by_every_way_there_is() {
+    let mut router = router(false);
+    let ways: BTreeSet<usize> =
+        (0..64).map(|us| out(&mut router, &message(2, 1, 5), at(us))).collect();
+    assert_eq!(ways, BTreeSet::from(WAYS));
+}
+
+#[test]
+fn a_message_ends_here_if_asked_to_and_while_another_way_is_free() {
+    let mut router = router(true);
+    assert_eq!(router.hear(port(WAYS[0]), &message(1, 2, 10), at(0)), Passage::Absorb);
+    assert_eq!(router.hear(port(WAYS[1]), &message(1, 2, 10), at(0)), Passage::Forward);
+    assert_eq!(total(&router, WAYS[0], "ar_absorbed_packets"), 1);
+}
+
+#[test]
+fn congestion_here_ends_with_its_queue_and_is_told_backwards() {
+    let mut router = router(false);
+    let body = CnmBody {
+        quantized_feedback: 20,
+        cpid: CongestionPointId::new(9).unwrap(),
+        q_offset: -1,
+        q_delta: 0,
+    };
+    let destination = plan::mac(Lid::new(2)).number();
+    let ways = (port(HOME), port(WAYS[0]));
+    let back = router.on_own(&Notification::Cnm(body), destination, ways, at(0));
+    assert_eq!(back, Some(port(HOME)));
+    assert_eq!(total(&router, WAYS[0], "ar_local_entries"), 1);
+    assert_eq!(out(&mut router, &data(2), at(0)), WAYS[1]);
+    assert!(router.watches(port(WAYS[0])) && !router.watches(port(WAYS[1])));
+    router.on_departure(port(WAYS[0]), Bytes::new(13_001));
+    assert_eq!(out(&mut router, &data(2), at(9_000_000)), WAYS[1]);
+    router.on_departure(port(WAYS[0]), Bytes::new(13_000));
+    assert_eq!(out(&mut router, &data(2), at(9_000_000)), WAYS[0]);
+    assert!(!router.watches(port(WAYS[0])));
+}

@@ -1,0 +1,176 @@
+//! Labs in containers: Compose on this host, one node of a swarm.
+//!
+//! They need a Docker engine and the image of docker/build.sh. ./test.sh sees to both; without
+//! them these tests say so and show nothing.
+
+use super::laboratory::{Ended, Running, alone, eventually, in_repository, pause, pausebed};
+use super::{assert_passes_or_host_is_busy, expected_ratios, repeated, small};
+use nix::sys::signal::Signal;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// What `docker` answers; an error is what it said instead.
+fn docker(words: &[&str]) -> Result<String, String> {
+    let output = Command::new("docker").args(words).stdin(Stdio::null()).output();
+    let output = output.map_err(|error| error.to_string())?;
+    let text = |octets: &[u8]| String::from_utf8_lossy(octets).trim().to_owned();
+    if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
+}
+
+fn is_there() -> bool {
+    let image = format!("pausebed:{}", env!("CARGO_PKG_VERSION"));
+    match docker(&["image", "inspect", "--format", "{{.Id}}", &image]) {
+        Ok(_) => true,
+        Err(reason) => {
+            eprintln!("SKIPPED, no engine or no image (docker/build.sh makes it): {reason}");
+            false
+        }
+    }
+}
+
+/// Every object of the engine that a lab could leave behind.
+fn census() -> Vec<String> {
+    let lists = [&["ps", "--all"][..], &["network", "ls"], &["volume", "ls"]];
+    let list = |words: &&[&str]| docker(&[words, &["--quiet"][..]].concat()).expect("it answers");
+    let text: Vec<String> = lists.iter().map(list).collect();
+    let mut objects: Vec<String> =
+        text.iter().flat_map(|list| list.lines()).map(str::to_owned).collect();
+    objects.sort();
+    objects
+}
+
+/// Containers of labs that are running.
+fn running() -> usize {
+    docker(&["ps", "--quiet", "--filter", "label=pausebed.lab"])
+        .expect("it answers")
+        .lines()
+        .count()
+}
+
+/// The scenario in containers, up to three times, and on the virtual clock: ratios agree within `within`.
+fn agrees_with_its_twin(file: &Path, words: &[&str], within: f64, seconds: f64) -> Ended {
+    let words = [&["--backend", "compose"], words].concat();
+    let ended = repeated(|| Running::start(file, &words).end(seconds));
+    assert_passes_or_host_is_busy(&ended);
+    assert_eq!(ended.json()["backend"], "compose");
+    let twin = Running::start(file, &["--backend", "virtual"]).end(120.0);
+    let (names, _) = expected_ratios(file);
+    for name in names {
+        let path = format!("/measures/{name}");
+        let (live, twin) = (ended.number(&path), twin.number(&path));
+        let busy = ended.verdict() == "inconclusive";
+        assert!(busy || (live - twin).abs() <= within, "{name}: {live} beside {twin}");
+    }
+    ended
+}
+
+#[test]
+fn the_eight_node_network_runs_in_containers_and_leaves_none() {
+    if !is_there() {
+        return;
+    }
+    let _alone = alone();
+    let before = census();
+    let file = in_repository("topo/scenarios/pfister/eight-ib-cca.toml");
+    agrees_with_its_twin(&file, &[], 0.05, 120.0);
+    assert_eq!(census(), before);
+}
+
+#[test]
+#[ignore = "slow: run with ./test.sh --slow"]
+fn ethernet_runs_in_containers_one_for_each_device() {
+    if !is_there() {
+        return;
+    }
+    let _alone = alone();
+    let before = census();
+    for scenario in ["dcqcn/incast3-dcqcn", "zhb/case5-qcn"] {
+        let file = in_repository(&format!("topo/scenarios/{scenario}.toml"));
+        agrees_with_its_twin(&file, &["--set", "run.placement=device"], 0.05, 900.0);
+    }
+    assert_eq!(census(), before);
+}
+
+#[test]
+fn a_lab_goes_with_its_launcher_and_what_a_killed_one_left_with_the_next() {
+    if !is_there() {
+        return;
+    }
+    let _alone = alone();
+    let before = census();
+    let long = ["--backend", "compose", "--set", "run.duration=\"20000 mtu\""];
+    let start = || {
+        let lab = Running::start(&small(), &long);
+        assert!(eventually(60.0, || lab.talk().contains(" of 20000 τ")), "{}", lab.talk());
+        lab
+    };
+    let lab = start();
+    lab.signal(Signal::SIGINT);
+    let ended = lab.end(60.0);
+    assert_eq!(ended.code, Some(130), "{}", ended.talk);
+    assert_eq!(census(), before, "after Ctrl-C");
+    let lab = start();
+    lab.signal(Signal::SIGKILL);
+    lab.end(10.0);
+    assert!(eventually(20.0, || running() == 0), "daemons outlive their launcher");
+    assert_ne!(census(), before, "nobody is left to remove them");
+    // Killed while containers are being made.
+    let lab = Running::start(&small(), &long);
+    pause(1.5);
+    lab.signal(Signal::SIGKILL);
+    lab.end(10.0);
+    // Its last command ends by itself.
+    pause(5.0);
+    let ended = Running::start(&small(), &["--backend", "compose"]).end(120.0);
+    assert!(ended.run.is_some(), "{}", ended.talk);
+    assert_eq!(census(), before, "the next has removed all that was left");
+}
+
+#[test]
+#[ignore = "slow: run with ./test.sh --slow"]
+fn one_node_of_a_swarm_runs_the_stack_to_a_verdict() {
+    if !is_there() {
+        return;
+    }
+    let _alone = alone();
+    let inactive = docker(&["info", "--format", "{{.Swarm.LocalNodeState}}"]);
+    if inactive.as_deref() != Ok("inactive") {
+        eprintln!("SKIPPED, this engine is a swarm's already: {inactive:?}");
+        return;
+    }
+    let before = census();
+    let folder = tempfile::tempdir().expect("a folder");
+    let stack = folder.path().join("stack.yaml");
+    let file = in_repository("topo/scenarios/pfister/eight-ib-cca.toml");
+    let mut command = Command::new(pausebed());
+    command.args(["compose", "--swarm", "--set", "run.dilate=2000"]).arg(file);
+    let output = command.output().expect("it is built");
+    std::fs::write(&stack, output.stdout).expect("a file");
+    let bridge = ["network", "create", "--driver", "bridge", "--subnet", "198.19.251.0/24"];
+    let bridge = [&bridge[..], &["--opt", "com.docker.network.bridge.enable_icc=false"]].concat();
+    docker(&[&bridge[..], &["docker_gwbridge"]].concat()).expect("a bridge");
+    let pool = ["--default-addr-pool", "198.19.252.0/22", "--default-addr-pool-mask-length", "24"];
+    let init = ["swarm", "init", "--advertise-addr", "127.0.0.1"];
+    docker(&[&init[..], &pool].concat()).expect("a swarm of one");
+    let stack = stack.to_string_lossy();
+    let deployed = docker(&["stack", "deploy", "--compose-file", &stack, "pausebed-test"]);
+    let mut said = String::new();
+    let ended = deployed.is_ok()
+        && eventually(240.0, || {
+            pause(2.0);
+            said =
+                docker(&["service", "logs", "--raw", "pausebed-test_launcher"]).unwrap_or_default();
+            said.contains("6 of 6 expectations")
+        });
+    let removed = docker(&["stack", "rm", "pausebed-test"]);
+    let left = docker(&["swarm", "leave", "--force"]);
+    // Tasks and networks of a swarm go when the engine gets round to it.
+    let gone = eventually(60.0, || {
+        // It stays for as long as a task holds on to it.
+        let _ = docker(&["network", "rm", "docker_gwbridge"]);
+        census() == before
+    });
+    assert!(ended, "{deployed:?}\n{said}");
+    assert!(said.contains("PASS") || said.contains("INCONCLUSIVE"), "{said}");
+    assert!(removed.is_ok() && left.is_ok() && gone, "{removed:?} {left:?} {:?}", census());
+}
