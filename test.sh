@@ -14,6 +14,11 @@ need tshark tshark
 need cc gcc
 need taskset util-linux
 PATH="$PATH:/usr/sbin:/sbin"
+need ip iproute2
+need ping iputils-ping
+need iperf3 iperf3
+need tcpreplay tcpreplay
+need tcpdump tcpdump
 docker info >/dev/null 2>&1 || need dockerd docker.io
 docker compose version >/dev/null 2>&1 || need docker-compose docker-compose
 module() { # module NAME PACKAGE: of a python3 that the tests find

@@ -1,8 +1,10 @@
 //! Cables: how a frame that leaves one port reaches another.
 //!
-//! A cable is a link of the wiring in one of three kinds. Between devices of one worker it may be
+//! A cable is a link of the wiring in one of several kinds. Between devices of one worker it may be
 //! memory ([`memory`]): the frame itself changes hands. Everything else goes through the process's
-//! one datagram socket ([`udp`] or [`unix`]), where links are told apart by the [`shim`].
+//! one datagram socket ([`udp`] or [`unix`]), where links are told apart by the [`shim`]; or each cable
+//! is a pair of interfaces ([`interface`]) between namespaces ([`namespace`]) with a [`packet_socket`] at
+//! either end, where Ethernet goes bare.
 //!
 //! ```text
 //!  device ─ departure ─ impairment ─┬─ memory ─────────────────────────────┬─ until `arrived` ─ device

@@ -103,6 +103,7 @@ impl Running {
             .arg(folder.path().join("out"))
             .env("TMPDIR", temporary.path())
             .env("XDG_CACHE_HOME", folder.path().join("cache"))
+            .env("XDG_RUNTIME_DIR", folder.path())
             .stdin(Stdio::null())
             .stdout(file_of("stdout"))
             .stderr(file_of("stderr"))

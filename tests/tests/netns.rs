@@ -1,0 +1,151 @@
+//! Runs in network namespaces, as users make them, and what is left of them: nothing.
+//!
+//! Everything here takes rights: whoever may not make namespaces skips it, and the output says so.
+
+#![expect(
+    clippy::disallowed_methods,
+    reason = "these tests start the program and the tools that look at it"
+)]
+
+#[path = "netns/attach.rs"]
+mod attach;
+#[path = "netns/census.rs"]
+mod census;
+#[path = "live/hostile.rs"]
+#[allow(dead_code, reason = "laboratory.rs asks it for the ports of daemons")]
+mod hostile;
+#[path = "live/laboratory.rs"]
+#[allow(dead_code, reason = "the tests of live.rs use more of it")]
+mod laboratory;
+
+use emulation::cable::namespace::Namespace;
+use laboratory::{Ended, Running, alone, in_repository};
+use serde_json::Value;
+use std::path::Path;
+
+/// Whether namespaces can be made here; says so if not.
+fn permitted() -> bool {
+    match Namespace::make(1) {
+        Ok(_) => true,
+        Err(error) => {
+            eprintln!("SKIPPED: making network namespaces takes CAP_SYS_ADMIN: {error}");
+            false
+        }
+    }
+}
+
+/// Makes a run up to three times, until it is conclusive.
+fn repeated(mut make: impl FnMut() -> Ended) -> Ended {
+    let mut ended = make();
+    for _ in 0..2 {
+        if ended.verdict() != "inconclusive" {
+            break;
+        }
+        eprintln!("inconclusive, once more:\n{}", ended.data);
+        ended = make();
+    }
+    ended
+}
+
+/// The run lost nothing, and its ratios to line rate agree with those of its twin on the virtual clock
+/// within `within`; and it passed, unless this host never kept up.
+fn assert_agrees(file: &Path, within: f64, words: &[&str], seconds: f64) {
+    let twin = Running::start(file, &["--backend", "virtual", "--no-report"]).end(seconds);
+    assert_eq!(twin.verdict(), "pass", "{}", twin.data);
+    let words: Vec<&str> =
+        ["--backend", "netns", "--no-report"].iter().chain(words).copied().collect();
+    let ended = repeated(|| Running::start(file, &words).end(seconds));
+    assert_eq!(ended.number("/fidelity/transport_lost"), 0.0, "{}", ended.data);
+    assert_eq!(ended.leftovers, [""; 0].map(std::path::PathBuf::from), "a scratch folder stayed");
+    let cables = ended.json()["cables"]["veth"].as_u64().expect("cables are counted");
+    assert!(cables > 0, "{:#}", ended.json()["cables"]);
+    if ended.verdict() == "inconclusive" {
+        eprintln!("INCONCLUSIVE three times: this host is too busy to show more\n{}", ended.data);
+        return;
+    }
+    assert_eq!(ended.verdict(), "pass", "{}{}", ended.data, ended.talk);
+    let mut compared = 0;
+    for expected in ended.json()["expectations"].as_array().expect("a list") {
+        let name = expected["measure"].as_str().expect("a name");
+        let definition = ended.json()["definitions"][name].clone();
+        if !is_ratio_to_line(&definition) {
+            continue;
+        }
+        let of = |run: &Value| run["measures"][name].as_f64().expect("a number");
+        let (live, model) = (of(ended.json()), of(twin.json()));
+        assert!((live - model).abs() <= within, "{name}: {live} on netns, {model} on virtual");
+        compared += 1;
+    }
+    assert!(compared > 0, "nothing was compared: {:#}", ended.json()["definitions"]);
+}
+
+fn is_ratio_to_line(definition: &Value) -> bool {
+    definition["per"] == "line" || definition["of"] == "share"
+}
+
+#[test]
+fn the_eight_node_network_agrees_with_its_twin() {
+    if !permitted() {
+        return;
+    }
+    let _alone = alone();
+    let file = in_repository("topo/scenarios/pfister/eight-ib-cca.toml");
+    assert_agrees(&file, 0.05, &["--dilate", "600"], 120.0);
+}
+
+#[test]
+#[ignore = "slow: twelve minutes of bare Ethernet"]
+fn three_senders_with_dcqcn_agree_with_their_twin() {
+    if !permitted() {
+        return;
+    }
+    let _alone = alone();
+    let file = in_repository("topo/scenarios/dcqcn/incast3-dcqcn.toml");
+    assert_agrees(&file, 0.05, &[], 1_800.0);
+}
+
+#[test]
+#[ignore = "slow: a quarter of an hour of bare Ethernet and more"]
+fn two_bottlenecks_with_qcn_agree_with_their_twin() {
+    if !permitted() {
+        return;
+    }
+    let _alone = alone();
+    let file = in_repository("topo/scenarios/zhb/case5-qcn.toml");
+    assert_agrees(&file, 0.05, &[], 3_600.0);
+}
+
+/// Prints how long it takes; asserts that everything is there.
+#[test]
+#[ignore = "slow: it measures"]
+fn thirty_two_namespaces_and_sixty_four_cables_are_up_soon() {
+    use emulation::cable::interface::{PairEnd, address_of};
+    use emulation::cable::shim::SendingEnd;
+    use emulation::clock::Stopwatch;
+    use std::os::fd::AsFd;
+    if !permitted() {
+        return;
+    }
+    let _alone = alone();
+    for _ in 0..5 {
+        let stopwatch = Stopwatch::start();
+        let namespaces = Namespace::make(32).expect("as many as that");
+        let made = stopwatch.seconds();
+        for link in 0..64u32 {
+            let (near, far) = (link as usize % 32, (link as usize * 7 + 1) % 32);
+            let (a, b) = (format!("a{link}"), format!("b{link}"));
+            let end = |name, of: usize, end| PairEnd {
+                name,
+                address: address_of(link, end),
+                namespace: namespaces[of].as_fd(),
+            };
+            let ends = (end(&a, near, SendingEnd::A), end(&b, far, SendingEnd::B));
+            namespaces[near].interfaces.make_pair(ends.0, ends.1, 2_400).expect("a pair");
+            namespaces[near].interfaces.switch_on(&a, "a test").expect("one end");
+            namespaces[far].interfaces.switch_on(&b, "a test").expect("the other");
+        }
+        let up = stopwatch.seconds();
+        drop(namespaces);
+        eprintln!("32 namespaces in {made:.3} s, with 64 cables up in {up:.3} s");
+    }
+}

@@ -1,0 +1,291 @@
+//! Interfaces attached to ports of a switch: the kernel's own TCP/IP at both far ends, and captures
+//! replayed by tools that know nothing of this program.
+
+use super::laboratory::{alone, eventually, in_repository, pausebed};
+use super::permitted;
+use emulation::cable::interface::{PairEnd, address_of};
+use emulation::cable::namespace::Namespace;
+use emulation::cable::shim::SendingEnd;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+use std::fs;
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use tempfile::TempDir;
+
+/// Octets that the hosts' interfaces carry: jumbo frames.
+const MTU: u32 = 9_000;
+
+/// Two hosts (namespaces 0 and 1), each with an `eth0`, and a switch between `a` and `b` in namespace 2.
+struct Bench {
+    namespaces: Vec<Namespace>,
+    switch: Option<Child>,
+    folder: TempDir,
+    /// The hosts have VLAN 5 too, which not every kernel knows.
+    has_vlan: bool,
+}
+
+impl Bench {
+    fn new() -> Bench {
+        let namespaces = Namespace::make(3).expect("three namespaces");
+        for (host, port) in ["a", "b"].into_iter().enumerate() {
+            let end = |name, of: usize, end| PairEnd {
+                name,
+                address: address_of(host as u32, end),
+                namespace: namespaces[of].as_fd(),
+            };
+            let [near, far] = [end("eth0", host, SendingEnd::A), end(port, 2, SendingEnd::B)];
+            namespaces[host].interfaces.make_pair(near, far, MTU).expect("a pair");
+            namespaces[2].interfaces.switch_on(port, "a port of a test").expect("one end");
+        }
+        let folder = tempfile::tempdir().expect("a folder");
+        let bench = Bench { namespaces, switch: None, folder, has_vlan: false };
+        for host in 0..2 {
+            bench.namespaces[host]
+                .interfaces
+                .switch_on("eth0", "a host of a test")
+                .expect("it is there");
+        }
+        bench
+    }
+
+    /// Gives both hosts addresses of both versions of IP, and VLAN 5.
+    fn with_addresses(mut self) -> Bench {
+        for host in 0..2 {
+            let number = host + 1;
+            let lines = [
+                "ip link set lo up".to_owned(),
+                "sysctl -qw net.ipv6.conf.all.disable_ipv6=0 net.ipv6.conf.eth0.disable_ipv6=0"
+                    .to_owned(),
+                format!("ip addr add 198.18.0.{number}/24 dev eth0"),
+                format!("ip addr add 2001:db8::{number}/64 dev eth0 nodad"),
+            ];
+            for line in lines {
+                self.succeeds(host, &line);
+            }
+            let vlan = "ip link add link eth0 name eth0.5 type vlan id 5";
+            self.has_vlan = self.output(host, vlan).status.success();
+            if self.has_vlan {
+                self.succeeds(host, &format!("ip addr add 198.18.5.{number}/24 dev eth0.5"));
+                self.succeeds(host, "ip link set eth0.5 up");
+            } else {
+                eprintln!("SKIPPED: VLAN 5, of which this kernel knows nothing");
+            }
+        }
+        self
+    }
+
+    /// A command line that runs in namespace `of`.
+    fn command(&self, of: usize, line: &str) -> Command {
+        let path = format!("/proc/{}/fd/{}", std::process::id(), self.namespaces[of].descriptor());
+        let mut command = Command::new("nsenter");
+        command.arg(format!("--net={path}")).args(line.split_whitespace());
+        command.stdin(Stdio::null());
+        command
+    }
+
+    fn output(&self, of: usize, line: &str) -> Output {
+        self.command(of, line).output().expect("util-linux has nsenter")
+    }
+
+    fn succeeds(&self, of: usize, line: &str) -> String {
+        let output = self.output(of, line);
+        let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        assert!(output.status.success(), "{line}: {said}");
+        said
+    }
+
+    /// Starts the switch with further words, and waits until its ports are open.
+    fn start(&mut self, words: &[&str]) {
+        for name in ["tmp", "run"] {
+            fs::create_dir_all(self.folder.path().join(name)).expect("a folder");
+        }
+        let file_of = |name: &str| fs::File::create(self.folder.path().join(name)).expect("a file");
+        let (talk, data) = (file_of("stderr"), file_of("stdout"));
+        let mut command = self.command(2, "");
+        command
+            .arg(pausebed())
+            .arg("run")
+            .arg(in_repository("tests/tests/netns/attach.toml"))
+            .args(["--no-report", "--json"])
+            .args(words)
+            .env("TMPDIR", self.folder.path().join("tmp"))
+            .env("XDG_RUNTIME_DIR", self.folder.path().join("run"))
+            .stdout(data)
+            .stderr(talk);
+        self.switch = Some(command.spawn().expect("the program starts"));
+        // The first answer shows that both ports are served; a port learns by what it sends itself.
+        let answers =
+            eventually(20.0, || self.output(0, "ping -c 1 -W 1 198.18.0.2").status.success());
+        let talk = fs::read_to_string(self.folder.path().join("stderr")).unwrap_or_default();
+        assert!(answers, "no answer through the switch\n{talk}");
+    }
+
+    /// Waits until the run is over, and reads what it says.
+    fn finish(&mut self) -> Value {
+        let mut switch = self.switch.take().expect("it was started");
+        let ended = eventually(60.0, || switch.try_wait().expect("it is ours").is_some());
+        if !ended {
+            let _ = kill(Pid::from_raw(switch.id() as i32), Signal::SIGKILL);
+        }
+        let status = switch.wait().expect("it is ours");
+        let talk = fs::read_to_string(self.folder.path().join("stderr")).unwrap_or_default();
+        assert!(ended && status.success(), "{status}: {talk}");
+        let text = fs::read_to_string(self.folder.path().join("stdout")).expect("a file");
+        let run: Value = serde_json::from_str(&text).expect("JSON");
+        run.get(0).cloned().unwrap_or(run)
+    }
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        if let Some(switch) = &mut self.switch {
+            // Only a test that has failed leaves it running.
+            let _ = switch.kill();
+            let _ = switch.wait();
+        }
+    }
+}
+
+/// The tool is there; says so if not.
+fn has(tool: &str) -> bool {
+    let found = Command::new("sh").args(["-c", &format!("command -v {tool}")]).output();
+    let found = found.is_ok_and(|output| output.status.success());
+    if !found {
+        eprintln!("SKIPPED: {tool} is missing");
+    }
+    found
+}
+
+/// Everything that came in went out or is counted, nothing was lost, and lateness was told.
+fn assert_clean(run: &Value) {
+    assert_eq!(run["verdict"], "pass", "{run:#}");
+    assert_eq!(run["dilation"], 1);
+    assert_eq!(run["fidelity"]["transport_lost"], 0);
+    assert!(run["fidelity"]["lateness_p99_frames"].is_number());
+    assert_eq!(run["cables"]["attached"], 2);
+    assert_eq!(run["refused"]["unfinished"], 0, "{:#}", run["refused"]);
+    let dropped = run["conservation"]["dropped"].as_object().expect("by reason");
+    let dropped: u64 = dropped.values().filter_map(Value::as_u64).sum();
+    assert_eq!(dropped, 0, "{:#}", run["conservation"]);
+}
+
+#[test]
+fn two_kernels_ping_each_other_through_a_switch_alone() {
+    if !permitted() || !has("ping") {
+        return;
+    }
+    let _alone = alone();
+    let mut bench = Bench::new().with_addresses();
+    bench.start(&["--set", "run.duration=\"6 s\""]);
+    let targets = ["198.18.0.2", "-6 2001:db8::2", "-s 8000 -M do 198.18.0.2"];
+    for target in targets.into_iter().chain(bench.has_vlan.then_some("198.18.5.2")) {
+        let said = bench.succeeds(0, &format!("ping -c 5 -i 0.05 -W 2 {target}"));
+        assert!(said.contains(" 0% packet loss"), "{target}: {said}");
+    }
+    assert_clean(&bench.finish());
+}
+
+#[test]
+fn bulk_transfers_of_both_versions_pass_without_a_loss() {
+    if !permitted() || !has("ping") || !has("iperf3") {
+        return;
+    }
+    let _alone = alone();
+    let mut bench = Bench::new().with_addresses();
+    bench.start(&["--set", "run.duration=\"12 s\""]);
+    let mut server = bench.command(1, "iperf3 -s").stdout(Stdio::null()).spawn().expect("iperf3");
+    let listens = eventually(5.0, || {
+        bench.output(1, "ss -Hltn sport = :5201").stdout.windows(4).any(|octets| octets == b"5201")
+    });
+    let mut rates = Vec::new();
+    let targets = ["198.18.0.2", "2001:db8::2", "198.18.0.2 -M 1400 -R"];
+    for target in targets.into_iter().chain(bench.has_vlan.then_some("198.18.5.2")) {
+        let output = bench.output(0, &format!("iperf3 -J -t 1 -c {target}"));
+        let said: Value = serde_json::from_slice(&output.stdout).expect("iperf3 speaks JSON");
+        let rate = said["end"]["sum_received"]["bits_per_second"].as_f64().unwrap_or(0.0);
+        rates.push((target, rate, said["end"]["sum_sent"]["retransmits"].as_u64()));
+    }
+    server.kill().expect("it is ours");
+    server.wait().expect("it is ours");
+    assert!(listens, "the server of iperf3 never listened");
+    let run = bench.finish();
+    for (target, rate, retransmits) in rates {
+        eprintln!("{target}: {:.3} Gb/s, {retransmits:?} segments sent again", rate / 1e9);
+        // A sender may send again what was only late on a busy host; the switch's account tells of losses.
+        assert!(rate > 0.0, "{target} carried nothing");
+    }
+    assert_clean(&run);
+}
+
+/// The switch is told nothing of tcpreplay and tcpdump, nor they of it.
+#[test]
+fn a_replayed_capture_comes_out_of_another_port_octet_for_octet() {
+    let tools = ["tcpreplay", "tcpdump", "ping"];
+    if !permitted() || !tools.iter().all(|tool| has(tool)) {
+        return;
+    }
+    let Some(capture) = rocev2_capture() else { return };
+    let _alone = alone();
+    let mut bench = Bench::new();
+    for (host, number) in [(0, 1), (1, 2)] {
+        bench.succeeds(host, &format!("ip addr add 198.18.0.{number}/24 dev eth0"));
+    }
+    // Nothing is learned, since both ends of the conversation come in by one port.
+    let words = [
+        "--set",
+        "run.duration=\"8 s\"",
+        "--set",
+        "fabric.switch.table={learned_max=0,flood_gap=\"0 us\"}",
+    ];
+    bench.start(&words);
+    let seen = bench.folder.path().join("seen.pcap");
+    let line = format!("tcpdump -i eth0 -U -Q in -w {} udp port 4791", seen.display());
+    let mut witness =
+        bench.command(1, &line).stderr(Stdio::null()).spawn().expect("tcpdump starts");
+    let ready = eventually(5.0, || fs::metadata(&seen).is_ok_and(|file| file.len() >= 24));
+    let said = bench.succeeds(0, &format!("tcpreplay -q -p 2000 -i eth0 {}", capture.display()));
+    let sent = frames_of(&capture);
+    let complete = eventually(5.0, || frames_of(&seen).len() >= sent.len());
+    kill(Pid::from_raw(witness.id() as i32), Signal::SIGINT).expect("it is ours");
+    witness.wait().expect("it is ours");
+    let seen = frames_of(&seen);
+    assert!(ready && complete, "{} of {} frames: {said}", seen.len(), sent.len());
+    assert_eq!(seen, sent);
+    assert_clean(&bench.finish());
+}
+
+/// A capture of RoCEv2 alone that nobody here wrote, if captures are there.
+fn rocev2_capture() -> Option<PathBuf> {
+    let captures = std::env::var_os("PAUSEBED_CAPTURES").map(PathBuf::from);
+    let captures = captures.unwrap_or_else(|| in_repository("../shared/captures"));
+    let file = captures.join("rocev2");
+    let mut all: Vec<_> =
+        fs::read_dir(&file).into_iter().flatten().flatten().map(|e| e.path()).collect();
+    all.sort();
+    let found = all.into_iter().find(|file| {
+        file.extension().is_some_and(|ending| ending == "pcap") && !frames_of(file).is_empty()
+    });
+    if found.is_none() {
+        eprintln!("SKIPPED: no captures in {}", file.display());
+    }
+    found
+}
+
+/// The frames of a capture that are of RoCEv2, in order.
+fn frames_of(file: &std::path::Path) -> Vec<Vec<u8>> {
+    use emulation::capture::reader::CaptureReader;
+    let Ok(opened) = fs::File::open(file) else { return Vec::new() };
+    let Ok(reader) = CaptureReader::new(std::io::BufReader::new(opened)) else { return Vec::new() };
+    // A file that is still being written ends in the middle of a frame.
+    let frames = reader.map_while(Result::ok).map(|captured| captured.frame.octets.to_vec());
+    let is_rocev2 = |octets: &Vec<u8>| {
+        const PORT: [u8; 2] = 4791u16.to_be_bytes();
+        octets.get(12..14) == Some(&[0x08, 0x00])
+            && octets.get(23) == Some(&17)
+            && [34..36, 36..38].into_iter().any(|at| octets.get(at) == Some(&PORT))
+    };
+    frames.filter(is_rocev2).collect()
+}

@@ -1,0 +1,241 @@
+//! Namespaces, interfaces, processes and files counted before, during and after: nothing may stay.
+
+use super::laboratory::{alone, eventually, in_repository, pausebed};
+use super::permitted;
+use emulation::clock::Stopwatch;
+use emulation::timer;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use tempfile::TempDir;
+
+/// A run of the small InfiniBand fabric whose every file is in folders of its own.
+struct Lab {
+    launcher: Child,
+    folder: TempDir,
+}
+
+/// What a lab consists of while it stands.
+#[derive(Debug, Default)]
+struct Objects {
+    /// Numbers of its namespaces.
+    namespaces: BTreeSet<String>,
+    /// The launcher and its daemons.
+    processes: BTreeSet<u32>,
+}
+
+impl Lab {
+    fn start(folder: TempDir) -> Lab {
+        for name in ["tmp", "run"] {
+            fs::create_dir_all(folder.path().join(name)).expect("a folder");
+        }
+        let file = in_repository("tests/tests/live/scenario.toml");
+        let launcher = Command::new(pausebed())
+            .arg("run")
+            .arg(file)
+            .args(["--backend", "netns", "--no-report"])
+            .env("TMPDIR", folder.path().join("tmp"))
+            .env("XDG_RUNTIME_DIR", folder.path().join("run"))
+            .env("XDG_CACHE_HOME", folder.path().join("cache"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the program starts");
+        Lab { launcher, folder }
+    }
+
+    /// Waits until the lab stands and daemons run, and takes stock.
+    fn stock(&self) -> Objects {
+        let mut objects = Objects::default();
+        let own = namespace_of(std::process::id());
+        let stands = eventually(20.0, || {
+            let launcher = self.launcher.id();
+            let held = fs::read_dir(format!("/proc/{launcher}/fd"));
+            let held = held.into_iter().flatten().flatten();
+            let held = held.filter_map(|entry| fs::read_link(entry.path()).ok());
+            let held = held.map(|link| link.display().to_string());
+            objects.namespaces = held.filter(|link| link.starts_with("net:[")).collect();
+            objects.processes = children(launcher);
+            objects.namespaces.len() >= 5 && objects.processes.len() == 2
+        });
+        assert!(stands, "a lab that stands, not {objects:?}");
+        assert!(!objects.namespaces.contains(&own), "a lab has namespaces of its own");
+        objects.processes.insert(self.launcher.id());
+        objects
+    }
+
+    fn files(&self) -> Vec<PathBuf> {
+        let mut files = Vec::new();
+        for name in ["tmp", "run/pausebed"] {
+            let entries = fs::read_dir(self.folder.path().join(name));
+            files.extend(entries.into_iter().flatten().flatten().map(|entry| entry.path()));
+        }
+        files
+    }
+
+    /// The end of the launcher, which must come soon.
+    fn end(&mut self) -> Option<i32> {
+        let mut status = None;
+        let ended = eventually(60.0, || {
+            status = self.launcher.try_wait().expect("it is ours");
+            status.is_some()
+        });
+        assert!(ended, "the launcher still runs");
+        status.and_then(|status| status.code())
+    }
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        // Only a test that has failed leaves it running; an error means that it has ended.
+        let _ = self.launcher.kill();
+        let _ = self.launcher.wait();
+    }
+}
+
+fn namespace_of(process: u32) -> String {
+    let link = fs::read_link(format!("/proc/{process}/ns/net"));
+    link.map(|link| link.display().to_string()).unwrap_or_default()
+}
+
+fn children(process: u32) -> BTreeSet<u32> {
+    let tasks = fs::read_dir(format!("/proc/{process}/task"));
+    let tasks = tasks.into_iter().flatten().flatten();
+    let lists = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
+    lists
+        .flat_map(|list| list.split_whitespace().flat_map(str::parse).collect::<Vec<_>>())
+        .collect()
+}
+
+/// Interfaces of this namespace.
+fn interfaces() -> BTreeSet<String> {
+    let entries = fs::read_dir("/sys/class/net").expect("every Linux has it");
+    entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+}
+
+/// Everything in `/proc` that still refers to one of these namespaces.
+fn references(namespaces: &BTreeSet<String>) -> Vec<String> {
+    let mut found = Vec::new();
+    let is_one = |link: &Path| {
+        fs::read_link(link).is_ok_and(|to| namespaces.contains(&to.display().to_string()))
+    };
+    for process in fs::read_dir("/proc").expect("every Linux has it").flatten() {
+        let path = process.path();
+        if is_one(&path.join("ns/net")) {
+            found.push(path.join("ns/net").display().to_string());
+        }
+        let held = fs::read_dir(path.join("fd")).into_iter().flatten().flatten();
+        found.extend(
+            held.map(|fd| fd.path()).filter(|fd| is_one(fd)).map(|fd| fd.display().to_string()),
+        );
+    }
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let mounted =
+        mounts.lines().filter(|line| namespaces.iter().any(|one| line.contains(one.as_str())));
+    found.extend(mounted.map(str::to_owned));
+    found
+}
+
+/// Nothing of `objects` is left, and interfaces are those of before.
+fn assert_gone(objects: &Objects, before: &BTreeSet<String>) {
+    let alive = |process: &&u32| {
+        let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+        let is_ours = ["(pausebed)", "(switchd)", "(nicd)"].iter().any(|name| stat.contains(name));
+        is_ours && !stat.contains(") Z ")
+    };
+    let gone = eventually(10.0, || {
+        objects.processes.iter().filter(alive).count() == 0
+            && references(&objects.namespaces).is_empty()
+    });
+    assert!(gone, "{:?} of {objects:?}", references(&objects.namespaces));
+    assert_eq!(&interfaces(), before);
+}
+
+#[test]
+fn nothing_stays_of_a_run_that_ends_or_is_ended() {
+    if !permitted() {
+        return;
+    }
+    let _alone = alone();
+    let before = interfaces();
+    for signal in [None, Some(Signal::SIGINT), Some(Signal::SIGTERM)] {
+        let mut lab = Lab::start(tempfile::tempdir().expect("a folder"));
+        let objects = lab.stock();
+        assert_eq!(lab.files().len(), 2, "a scratch folder and a journal: {:?}", lab.files());
+        if let Some(signal) = signal {
+            kill(Pid::from_raw(lab.launcher.id() as i32), signal).expect("it is ours");
+        }
+        let code = lab.end();
+        match signal {
+            None => assert!(matches!(code, Some(0 | 4)), "{code:?}"),
+            Some(_) => assert_eq!(code, Some(130)),
+        }
+        assert_gone(&objects, &before);
+        assert_eq!(lab.files(), [""; 0].map(PathBuf::from), "{signal:?}");
+    }
+}
+
+#[test]
+fn a_daemon_that_is_killed_ends_the_run_and_nothing_stays() {
+    if !permitted() {
+        return;
+    }
+    let _alone = alone();
+    let before = interfaces();
+    let mut lab = Lab::start(tempfile::tempdir().expect("a folder"));
+    let objects = lab.stock();
+    let victim = objects.processes.iter().find(|process| **process != lab.launcher.id());
+    kill(Pid::from_raw(*victim.expect("a daemon") as i32), Signal::SIGKILL).expect("it is ours");
+    assert_eq!(lab.end(), Some(5), "a daemon died");
+    assert_gone(&objects, &before);
+    assert_eq!(lab.files(), [""; 0].map(PathBuf::from));
+}
+
+/// The kernel removes namespaces, interfaces and daemons; the next launcher removes the files, and only
+/// those.
+#[test]
+fn a_launcher_that_is_killed_leaves_files_which_the_next_one_removes() {
+    if !permitted() {
+        return;
+    }
+    let _alone = alone();
+    let before = interfaces();
+    let mut folder = tempfile::tempdir().expect("a folder");
+    // At several steps: before, while and after the lab is made.
+    for milliseconds in [5, 20, 40, 80, 160, 400] {
+        let mut lab = Lab::start(folder);
+        let stopwatch = Stopwatch::start();
+        let deadline = emulation::clock::monotonic_ns() + milliseconds * 1_000_000;
+        while emulation::clock::monotonic_ns() < deadline {
+            timer::wait(None, deadline);
+        }
+        let objects = Objects {
+            processes: children(lab.launcher.id()).into_iter().chain([lab.launcher.id()]).collect(),
+            ..Objects::default()
+        };
+        lab.launcher.kill().expect("it is ours");
+        lab.launcher.wait().expect("it is ours");
+        assert_gone(&objects, &before);
+        eprintln!("killed after {:.3} s: {} files left", stopwatch.seconds(), lab.files().len());
+        folder = std::mem::replace(&mut lab.folder, tempfile::tempdir().expect("a folder"));
+    }
+    let foreign = folder.path().join("run/pausebed/mine.json");
+    fs::create_dir_all(folder.path().join("run/pausebed")).expect("a folder");
+    fs::write(&foreign, "{}").expect("a file");
+    let mut next = Lab::start(folder);
+    let objects = next.stock();
+    assert!(matches!(next.end(), Some(0 | 4)));
+    assert_gone(&objects, &before);
+    let journals: Vec<_> = next
+        .files()
+        .into_iter()
+        .filter(|file| file.starts_with(next.folder.path().join("run")))
+        .collect();
+    assert_eq!(journals, [foreign], "journals of the dead are gone, and nobody else's file");
+    let marked = next.files().into_iter().filter(|file| file.join("pausebed-lab").exists());
+    assert_eq!(marked.count(), 0, "so are their scratch folders");
+}
