@@ -3,7 +3,7 @@
 use emulation::capture::Technology;
 use emulation::wiring::{End, Wiring};
 use proto::counters::FlowId;
-use proto::units::{BitRate, Bytes, Duration};
+use proto::units::{BitRate, Bytes, Duration, Instant};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A fabric as a scenario made it, as far as measures and files need it.
@@ -23,6 +23,9 @@ pub struct Fabric {
     pub addresses: Vec<u64>,
     /// Names of the scenario's traffic items, by number.
     pub traffic: Vec<String>,
+    /// By number of the traffic item: when the trace that it replays starts, the least time that takes, and
+    /// with how many messages.
+    pub replays: BTreeMap<u16, (Instant, Duration, u64)>,
     /// By node, the numbers of its traffic items in the order of its own list.
     pub items: Vec<Vec<u16>>,
     /// Virtual lane or priority by connection class.

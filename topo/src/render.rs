@@ -8,14 +8,16 @@ use crate::routes::proof::Waits;
 use crate::scenario::Scenario;
 use crate::scenario::fabric::FabricSettings;
 use crate::scenario::phases::Phase;
+use crate::scenario::traffic::Receivers;
 use crate::topology::{Node, end};
 use emulation::recorder::RecordingPlan;
 use emulation::wiring::{End, LinkWiring, NodeKind, NodeWiring, Wiring};
 use nicd::config::NicConfig;
 use proto::ids::{Lid, PortNumber};
 use proto::link::{LinkConfig, LinkControl, PauseConfig, PauseMode};
-use proto::units::{BitRate, Bytes, Duration};
+use proto::units::{BitRate, Bytes, Duration, Instant};
 use proto::wire::ethernet::{MacAddress, plan};
+use std::collections::BTreeMap;
 use switchd::config::{MemoryConfig, PortConfig, RoutingConfig, ServiceConfig, SwitchConfig};
 
 mod recording;
@@ -80,10 +82,21 @@ fn fabric(scenario: &Scenario) -> Fabric {
             .map(|node| if node.kind == NodeKind::Nic { u64::from(node.lid.get()) } else { 0 })
             .collect(),
         traffic: scenario.traffic.names(),
+        replays: replays(scenario),
         items: items.chain((adapters..nodes.len()).map(|_| Vec::new())).collect(),
         lanes: classes.iter().map(|class| settings.lane_of(class.service_level)).collect(),
         lossless: lossless(settings),
     }
+}
+
+/// What measures have to know of traces.
+fn replays(scenario: &Scenario) -> BTreeMap<u16, (Instant, Duration, u64)> {
+    let items = (0u16..).zip(&scenario.traffic.items);
+    let replays = items.filter_map(|(number, item)| match &item.to {
+        Receivers::Script(replay) => Some((number, (item.start, replay.ideal, replay.messages))),
+        _ => None,
+    });
+    replays.collect()
 }
 
 fn wiring(scenario: &Scenario) -> Wiring {

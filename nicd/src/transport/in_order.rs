@@ -146,7 +146,9 @@ impl ChannelAdapter {
             let gaps = skip(pair, missing);
             self.totals.add(Total::ResequencerGaps, gaps);
             deliver_waiting(pair);
+            self.touch(index);
         }
+        let pair = &mut self.queue_pairs[index as usize];
         if let Some(ahead) = &mut pair.requests_ahead {
             self.totals.add(Total::ResequencerGaps, ahead.missing().unwrap_or(0) as u64);
             self.in_turn.extend(ahead.drain());

@@ -9,6 +9,7 @@ use crate::routes::colored::Demand;
 use crate::scenario::fabric::FabricSettings;
 use crate::scenario::refuse_duplicates;
 use crate::scenario::repeat::{REPEATS_MAX, Repeat, repeat};
+use crate::scenario::trace::{self, Replay};
 use crate::topology::Topology;
 use classes::Classes;
 use nicd::config::{Arrivals, ClassConfig, Operation, Transport};
@@ -17,7 +18,7 @@ use proto::link::LinkControl;
 use proto::units::{BitRate, Bytes, Instant};
 use proto::wire::classify::PriorityMap;
 
-mod classes;
+pub(super) mod classes;
 
 /// Everything that is sent, and the connection classes it takes.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -41,6 +42,9 @@ impl Plan {
     pub fn demands(&self, topology: &Topology) -> Vec<Demand> {
         let mut demands = Vec::new();
         for item in &self.items {
+            if let Receivers::Script(replay) = &item.to {
+                demands.extend_from_slice(&replay.demands);
+            }
             let weight = match item.offer {
                 Offer::Load(load) => (load * 1e6) as u64,
                 Offer::Rate(rate) => rate.get() / 10_000,
@@ -48,6 +52,7 @@ impl Plan {
             };
             for (place, from) in item.from.iter().enumerate() {
                 let to: Vec<usize> = match &item.to {
+                    Receivers::Script(_) => Vec::new(),
                     Receivers::Uniform => (0..topology.adapters()).collect(),
                     Receivers::Permutation => Vec::new(),
                     Receivers::Nodes(nodes) => nodes.clone(),
@@ -103,6 +108,8 @@ pub enum Receivers {
     Nodes(Vec<usize>),
     /// To one of these, always the same: they are dealt out to the sources in turn.
     Dealt(Vec<usize>),
+    /// As a trace says.
+    Script(Replay),
 }
 
 /// How much a source offers, in octets of data frames, LRH to VCRC or DA to FCS.
@@ -122,7 +129,8 @@ const ARRIVALS: [(&str, Arrivals); 4] = [
     ("paced", Arrivals::Paced),
     ("backlog", Arrivals::Backlog),
 ];
-const TRANSPORTS: [(&str, Transport); 4] = [
+/// The words for transports.
+pub const TRANSPORTS: [(&str, Transport); 4] = [
     ("rc", Transport::Rc),
     ("uc", Transport::Uc),
     ("ud", Transport::Ud),
@@ -248,11 +256,12 @@ pub static KEYS: KeyTable = KeyTable {
 pub fn read(
     root: &Fields<'_>,
     fabric: Option<&FabricSettings>,
-    end: Option<Instant>,
+    (seed, end): (u64, Option<Instant>),
     problems: &mut Problems,
 ) -> Plan {
     let list = root.tables("traffic");
-    refuse_duplicates(&list, "traffic items", problems);
+    let named: Vec<Fields<'_>> = list.iter().cloned().chain(root.tables("trace")).collect();
+    refuse_duplicates(&named, "traffic items", problems);
     let mut plan = Plan::default();
     let mut classes = Classes::default();
     for fields in &list {
@@ -265,6 +274,7 @@ pub fn read(
             }
         }
     }
+    plan.items.extend(trace::read(root, fabric, (seed, end), &mut classes, problems));
     plan.classes = classes.list;
     plan
 }
@@ -496,6 +506,7 @@ fn check_pairs(
 ) {
     let lonely = match to {
         Receivers::Uniform => (topology.adapters() < 2).then(|| from[0]),
+        Receivers::Script(_) => None,
         Receivers::Permutation => (from.len() < 2).then(|| from[0]),
         Receivers::Nodes(to) => from.iter().copied().find(|source| to == &[*source]),
         Receivers::Dealt(to) => {

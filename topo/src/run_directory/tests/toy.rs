@@ -45,6 +45,7 @@ pub(super) fn fabric() -> Fabric {
         full_frame: Bytes::new(100),
         addresses: vec![1, 2],
         traffic: vec!["cold".to_owned(), "hot".to_owned()],
+        replays: Default::default(),
         items: vec![vec![1], vec![]],
         lanes: vec![3],
         lossless: u16::MAX,
