@@ -2,12 +2,13 @@
 //!
 //! Nothing can fail here: [`Scenario::parse`] has refused whatever could.
 
-use crate::fabric::Fabric;
+use crate::fabric::{Fabric, ReplayFacts};
 use crate::measure::{Expectation, Measure};
 use crate::routes::proof::Waits;
 use crate::scenario::Scenario;
 use crate::scenario::fabric::FabricSettings;
 use crate::scenario::phases::Phase;
+use crate::scenario::trace::Replay;
 use crate::scenario::traffic::Receivers;
 use crate::topology::{Node, end};
 use emulation::recorder::RecordingPlan;
@@ -15,7 +16,7 @@ use emulation::wiring::{End, LinkWiring, NodeKind, NodeWiring, Wiring};
 use nicd::config::NicConfig;
 use proto::ids::{Lid, PortNumber};
 use proto::link::{LinkConfig, LinkControl, PauseConfig, PauseMode};
-use proto::units::{BitRate, Bytes, Duration, Instant};
+use proto::units::{BitRate, Bytes, Duration};
 use proto::wire::ethernet::{MacAddress, plan};
 use std::collections::BTreeMap;
 use switchd::config::{MemoryConfig, PortConfig, RoutingConfig, ServiceConfig, SwitchConfig};
@@ -90,10 +91,13 @@ fn fabric(scenario: &Scenario) -> Fabric {
 }
 
 /// What measures have to know of traces.
-fn replays(scenario: &Scenario) -> BTreeMap<u16, (Instant, Duration, u64)> {
+fn replays(scenario: &Scenario) -> BTreeMap<u16, ReplayFacts> {
     let items = (0u16..).zip(&scenario.traffic.items);
     let replays = items.filter_map(|(number, item)| match &item.to {
-        Receivers::Script(replay) => Some((number, (item.start, replay.ideal, replay.messages))),
+        Receivers::Script(Replay { ideal, messages, .. }) => {
+            let (ideal, messages) = (*ideal, *messages);
+            Some((number, ReplayFacts { start: item.start, ideal, messages, class: item.class }))
+        }
         _ => None,
     });
     replays.collect()

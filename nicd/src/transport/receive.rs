@@ -240,6 +240,7 @@ impl ChannelAdapter {
         received.delivered_bytes += payload as u64;
         if let Some(delivery) = reception.delivery {
             received.messages += 1;
+            received.last = Some(arrived);
             if let Some(stamp) = delivery.stamp {
                 self.latencies.count(stamp.item, arrived.since(stamp.posted));
             }

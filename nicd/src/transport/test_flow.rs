@@ -68,6 +68,7 @@ impl ChannelAdapter {
         }
         pair.received.delivered_bytes += pattern as u64;
         pair.received.messages += 1;
+        pair.received.last = Some(now);
         self.touch(index);
         Ok(())
     }

@@ -5,7 +5,6 @@ use crate::keyfile::fields::Fields;
 use crate::keyfile::keys::{Key, KeyTable, Kind, Need, words};
 use crate::keyfile::problem::{Complaint, Problems, did_you_mean};
 use crate::names;
-use crate::routes::colored::Demand;
 use crate::scenario::fabric::FabricSettings;
 use crate::scenario::refuse_duplicates;
 use crate::scenario::repeat::{REPEATS_MAX, Repeat, repeat};
@@ -19,6 +18,7 @@ use proto::units::{BitRate, Bytes, Instant};
 use proto::wire::classify::PriorityMap;
 
 pub(super) mod classes;
+mod demands;
 
 /// Everything that is sent, and the connection classes it takes.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -33,42 +33,6 @@ impl Plan {
     /// The items' names, by number.
     pub fn names(&self) -> Vec<String> {
         self.items.iter().map(|item| item.name.clone()).collect()
-    }
-}
-
-impl Plan {
-    /// What each pair of adapters has to say to each other, for who plans their ways. What goes to many
-    /// counts evenly for each of them; partners drawn by the seed are not known here.
-    pub fn demands(&self, topology: &Topology) -> Vec<Demand> {
-        let mut demands = Vec::new();
-        for item in &self.items {
-            if let Receivers::Script(replay) = &item.to {
-                demands.extend_from_slice(&replay.demands);
-            }
-            let weight = match item.offer {
-                Offer::Load(load) => (load * 1e6) as u64,
-                Offer::Rate(rate) => rate.get() / 10_000,
-                Offer::Backlog => 1_000_000,
-            };
-            for (place, from) in item.from.iter().enumerate() {
-                let to: Vec<usize> = match &item.to {
-                    Receivers::Script(_) => Vec::new(),
-                    Receivers::Uniform => (0..topology.adapters()).collect(),
-                    Receivers::Permutation => Vec::new(),
-                    Receivers::Nodes(nodes) => nodes.clone(),
-                    Receivers::Dealt(nodes) => vec![nodes[place % nodes.len()]],
-                };
-                let to: Vec<usize> = to.into_iter().filter(|to| to != from).collect();
-                let weight = weight / (to.len() as u64).max(1);
-                demands.extend(to.iter().map(|to| Demand {
-                    phase: 0,
-                    from: *from,
-                    to: *to,
-                    weight,
-                }));
-            }
-        }
-        demands
     }
 }
 

@@ -166,6 +166,7 @@ impl Device for Switch {
             flow: FLOW,
             delivered_bytes: 1_234,
             messages: 12,
+            last: None,
             marked: 7,
             reordered: 0,
             periods: Default::default(),
