@@ -74,7 +74,7 @@ fn frames_turn_away_from_congestion_and_arrive_in_order() {
     let expect = "[[expect]]\nmeasure = \"flow_min\"\nmin = 0.931\nwhy = \"0.95 ±2 %\"\n\
         [[expect]]\nmeasure = \"gaps\"\nmax = 0\nwhy = \"in order\"\n";
     let scenario =
-        Scenario::parse(&format!("{one}{measure}{expect}"), &["run.duration=40 ms".into()]);
+        Scenario::parse(&format!("{one}{measure}{expect}"), &["run.duration=\"40 ms\"".into()]);
     let scenario = scenario.unwrap_or_else(|faults| panic!("{faults}"));
     let conditions = Conditions {
         substrate: substrate(Backend::Virtual),
