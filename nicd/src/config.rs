@@ -156,6 +156,36 @@ pub enum Target {
     Uniform,
     /// Each message to a random one of these (one entry: always there).
     Lids(Vec<Lid>),
+    /// As written down: each step when what it waits for has happened. Arrivals and size do not count.
+    Script(Vec<StepConfig>),
+}
+
+/// A step of a script: some messages to one adapter.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StepConfig {
+    /// To whom.
+    pub to: Lid,
+    /// How many messages, at least one.
+    pub messages: u64,
+    /// Octets of each but the last.
+    pub size: Bytes,
+    /// Octets of the last.
+    pub last: Bytes,
+    /// Not earlier than this.
+    pub at: Instant,
+    /// What has to have happened before.
+    pub after: Vec<AfterConfig>,
+}
+
+/// Something that a step waits for, on connections of its own class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AfterConfig {
+    /// So many messages to an adapter are complete.
+    Sent(Lid, u64),
+    /// So many messages from an adapter have been delivered.
+    Received(Lid, u64),
 }
 
 /// When messages are posted.

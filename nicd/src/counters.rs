@@ -215,7 +215,15 @@ impl SentFlow {
 /// A reception of `flow` with nothing in it.
 pub fn empty_reception(flow: FlowId) -> ReceptionReading {
     let periods = Periods::default();
-    ReceptionReading { flow, delivered_bytes: 0, messages: 0, marked: 0, reordered: 0, periods }
+    ReceptionReading {
+        flow,
+        delivered_bytes: 0,
+        messages: 0,
+        last: None,
+        marked: 0,
+        reordered: 0,
+        periods,
+    }
 }
 
 /// Message latencies by traffic item, in order of the items' numbers.

@@ -68,6 +68,9 @@ impl Nic {
                 self.adapter.post(&posting);
             }
         }
+        while let Some(progress) = self.adapter.poll_progress() {
+            self.workload.on_progress(&progress, now);
+        }
         while let Some(act) = self.workload.poll_act(now) {
             match act {
                 Act::Post(posting) => self.adapter.post(&posting),
@@ -218,7 +221,8 @@ impl Device for Nic {
         }
         let line_free = self.port.line_free_at();
         let line_is_busy = line_free > self.now;
-        if line_is_busy && (self.port.control_is_due(self.now) || self.adapter.has_started()) {
+        let news = self.adapter.has_started() || self.adapter.has_progress();
+        if line_is_busy && (self.port.control_is_due(self.now) || news) {
             next = next.min(line_free);
         }
         for lane in self.data_lanes() {

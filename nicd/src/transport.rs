@@ -30,12 +30,12 @@ mod tags;
 mod test_flow;
 mod transmit;
 
-use crate::config::{NicConfig, QueuePairOrder};
+use crate::config::{NicConfig, QueuePairOrder, Target};
 use crate::counters::{Latencies, Total, Totals};
 use crate::pacer::{Outlet, Pacer};
 use crate::timers::{Alarm, Timer, Timers};
 use crate::wire::Wire;
-use crate::workload::Posting;
+use crate::workload::{Posting, Progress};
 use in_order::InTurn;
 use message::Message;
 use proto::congestion::schemes::Scheme;
@@ -90,6 +90,10 @@ pub struct ChannelAdapter {
     latencies: Latencies,
     balance: Balance,
     started: VecDeque<Started>,
+    /// Some traffic waits for the progress of conversations.
+    is_followed: bool,
+    /// Queue pairs whose conversation has come further, if somebody waits for that.
+    touched: VecDeque<u32>,
     /// Requests whose turn has come.
     in_turn: VecDeque<InTurn>,
     /// The frame being received is one of those.
@@ -121,6 +125,8 @@ impl ChannelAdapter {
             latencies: Latencies::default(),
             balance: Balance::default(),
             started: VecDeque::new(),
+            is_followed: config.traffic.iter().any(|item| matches!(item.to, Target::Script(_))),
+            touched: VecDeque::new(),
             in_turn: VecDeque::new(),
             is_in_turn: false,
             held: 0,
@@ -174,6 +180,25 @@ impl ChannelAdapter {
     /// Whether [`ChannelAdapter::poll_started`] has something to say.
     pub fn has_started(&self) -> bool {
         !self.started.is_empty()
+    }
+
+    /// The next conversation that has come further, if anybody waits for that.
+    pub fn poll_progress(&mut self) -> Option<Progress> {
+        let pair = &self.queue_pairs[self.touched.pop_front()? as usize];
+        let (sent, received) = (pair.sent.completed, pair.received.messages);
+        Some(Progress { class: pair.class, peer: pair.peer, sent, received })
+    }
+
+    /// Whether [`ChannelAdapter::poll_progress`] has something to say.
+    pub fn has_progress(&self) -> bool {
+        !self.touched.is_empty()
+    }
+
+    /// The conversation of a queue pair may have come further.
+    fn touch(&mut self, index: u32) {
+        if self.is_followed && !self.touched.contains(&index) {
+            self.touched.push_back(index);
+        }
     }
 
     /// Whether a frame for `lane` waits for nothing but the line and credit.

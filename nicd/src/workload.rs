@@ -1,4 +1,4 @@
-//! What a NIC is asked to send: traffic items that post messages, open loop.
+//! What a NIC is asked to send: traffic items that post messages, open loop, or as a script says.
 //!
 //! Arrivals are computed when somebody looks, not when they happen: while the line is busy nobody
 //! need wake for one. Every item draws from streams of its own (one for when, one for to whom), so
@@ -9,8 +9,12 @@ use crate::wire::Wire;
 use proto::ids::{Lid, VirtualLane};
 use proto::random::Random;
 use proto::units::{Duration, Instant};
+pub use script::Progress;
+use script::Script;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+
+mod script;
 
 /// A message that an item posts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +58,7 @@ struct Item {
     /// For a backlog: how many of its targets have been given their first message.
     supplied: usize,
     stopped: bool,
+    script: Option<Script>,
 }
 
 /// All items of one NIC.
@@ -94,8 +99,15 @@ impl Workload {
                 posted: 0,
                 supplied: 0,
                 stopped: false,
+                script: match &traffic.to {
+                    Target::Script(steps) => Some(Script::new(steps)),
+                    _ => None,
+                },
             };
-            let first = item.first_arrival();
+            let first = match &item.script {
+                Some(script) => script.next().unwrap_or(Instant::NEVER).max(traffic.start),
+                None => item.first_arrival(),
+            };
             workload.items.push(item);
             workload.schedule(index as u16, first);
         }
@@ -119,6 +131,12 @@ impl Workload {
             item.stopped = true;
             return Some(Act::Stop { item: index, at });
         }
+        if let Some(script) = &mut item.script {
+            let Some(message) = script.poll(at) else { return self.poll_act(now) };
+            let posting = item.post_sized(index, message.to, message.size, at);
+            self.schedule(index, message.next.unwrap_or(Instant::NEVER).max(at));
+            return Some(Act::Post(posting));
+        }
         let to = self.target(index);
         let targets = self.targets(index);
         let item = &mut self.items[usize::from(index)];
@@ -138,6 +156,21 @@ impl Workload {
         refills.then(|| state.post(item, to, at))
     }
 
+    /// A conversation has come so far: scripts may go on.
+    pub fn on_progress(&mut self, progress: &Progress, now: Instant) {
+        for index in 0..self.items.len() {
+            let item = &mut self.items[index];
+            let is_its = item.config.class == progress.class && !item.stopped;
+            let Some(script) = item.script.as_mut().filter(|_| is_its) else { continue };
+            let before = script.next();
+            script.on_progress(progress, now);
+            let next = script.next();
+            if next != before {
+                self.schedule(index as u16, next.unwrap_or(Instant::NEVER));
+            }
+        }
+    }
+
     /// Enters the item's next act: an arrival, or its stop if that comes first.
     fn schedule(&mut self, index: u16, arrival: Instant) {
         let item = &self.items[usize::from(index)];
@@ -151,6 +184,7 @@ impl Workload {
         match &self.items[usize::from(item)].config.to {
             Target::Uniform => self.adapters.len() - 1,
             Target::Lids(lids) => lids.len(),
+            Target::Script(steps) => steps.len(),
         }
     }
 
@@ -166,6 +200,7 @@ impl Workload {
         };
         match &item.config.to {
             Target::Lids(lids) => lids[drawn],
+            Target::Script(steps) => steps[drawn].to,
             Target::Uniform => {
                 let lid = self.adapters[drawn + usize::from(drawn >= self.own_index)];
                 debug_assert_ne!(lid, self.own, "nobody sends to himself");
@@ -181,9 +216,13 @@ impl Item {
     }
 
     fn post(&mut self, index: u16, to: Lid, at: Instant) -> Posting {
+        let size = self.config.size.get() as u32;
+        self.post_sized(index, to, size, at)
+    }
+
+    fn post_sized(&mut self, index: u16, to: Lid, size: u32, at: Instant) -> Posting {
         let number = self.posted as u32;
         self.posted += 1;
-        let size = self.config.size.get() as u32;
         Posting { item: index, class: self.config.class, to, number, size, at }
     }
 

@@ -391,6 +391,9 @@ pub struct ReceptionReading {
     pub delivered_bytes: u64,
     /// Messages delivered whole.
     pub messages: u64,
+    /// When the latest of them was.
+    #[serde(default)]
+    pub last: Option<Instant>,
     /// Data frames that arrived marked.
     pub marked: u64,
     /// Data frames that arrived out of sequence.

@@ -269,6 +269,14 @@ fn hot_spots_dissolve_live_as_they_do_on_the_virtual_clock() {
 
 #[test]
 #[ignore = "slow: run with ./test.sh --slow"]
+fn frames_turn_away_from_congestion_live_as_they_do_on_the_virtual_clock() {
+    for name in ["t1-cm", "t1-ar"] {
+        assert_agrees_with_its_twin(&format!("ar/{name}"), &["--set", "run.duration=\"600 ms\""]);
+    }
+}
+
+#[test]
+#[ignore = "slow: run with ./test.sh --slow"]
 fn a_hundred_and_twenty_eight_nodes_keep_up_at_four_milliseconds() {
     let words = ["--dilate", "1929"];
     let live = assert_agrees_with_its_twin("pfister/large/fat128x16-live-ib-cca", &words);

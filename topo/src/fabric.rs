@@ -3,7 +3,7 @@
 use emulation::capture::Technology;
 use emulation::wiring::{End, Wiring};
 use proto::counters::FlowId;
-use proto::units::{BitRate, Bytes, Duration};
+use proto::units::{BitRate, Bytes, Duration, Instant};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A fabric as a scenario made it, as far as measures and files need it.
@@ -23,12 +23,27 @@ pub struct Fabric {
     pub addresses: Vec<u64>,
     /// Names of the scenario's traffic items, by number.
     pub traffic: Vec<String>,
+    /// What measures have to know of the traces that are replayed, by number of the traffic item.
+    pub replays: BTreeMap<u16, ReplayFacts>,
     /// By node, the numbers of its traffic items in the order of its own list.
     pub items: Vec<Vec<u16>>,
     /// Virtual lane or priority by connection class.
     pub lanes: Vec<u8>,
     /// Lanes that must lose nothing for want of room; bit n is lane n.
     pub lossless: u16,
+}
+
+/// What measures have to know of a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReplayFacts {
+    /// When it starts.
+    pub start: Instant,
+    /// The least time that it takes.
+    pub ideal: Duration,
+    /// How many messages NICs post for it.
+    pub messages: u64,
+    /// The connection class that is its own.
+    pub class: u8,
 }
 
 impl Fabric {

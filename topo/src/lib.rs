@@ -28,6 +28,7 @@ pub mod shapes;
 pub mod sweep;
 pub mod terminal;
 pub mod topology;
+pub mod trace;
 pub mod tune;
 pub mod verify;
 pub mod wireshark;

@@ -88,6 +88,8 @@ pub enum Quantity {
     Spikes,
     /// The times from one such rise to the next (one port).
     SpikeInterval,
+    /// The time a trace took, as a multiple of the least it can take (flows).
+    OverIdeal,
     /// Nodes by their first pause, or by the first end of one: names, no number (nodes).
     Order(First),
 }

@@ -2,7 +2,7 @@
 //!
 //! Nothing can fail here: [`Scenario::parse`] has refused whatever could.
 
-use crate::fabric::Fabric;
+use crate::fabric::{Fabric, ReplayFacts};
 use crate::frames;
 use crate::measure::{Expectation, Measure};
 use crate::routes::proof::Waits;
@@ -10,6 +10,8 @@ use crate::scenario::Scenario;
 use crate::scenario::fabric::FabricSettings;
 use crate::scenario::lab::AttachedPort;
 use crate::scenario::phases::Phase;
+use crate::scenario::trace::Replay;
+use crate::scenario::traffic::Receivers;
 use crate::topology::{Node, end};
 use emulation::capture::Technology;
 use emulation::recorder::RecordingPlan;
@@ -19,6 +21,7 @@ use proto::ids::{Lid, PortNumber};
 use proto::link::{LinkConfig, LinkControl, PauseConfig, PauseMode};
 use proto::units::{BitRate, Bytes, Duration};
 use proto::wire::ethernet::{MacAddress, plan};
+use std::collections::BTreeMap;
 use switchd::config::{MemoryConfig, PortConfig, RoutingConfig, ServiceConfig, SwitchConfig};
 
 mod recording;
@@ -87,10 +90,24 @@ fn fabric(scenario: &Scenario) -> Fabric {
             .map(|node| if node.kind == NodeKind::Nic { u64::from(node.lid.get()) } else { 0 })
             .collect(),
         traffic: scenario.traffic.names(),
+        replays: replays(scenario),
         items: items.chain((adapters..nodes.len()).map(|_| Vec::new())).collect(),
         lanes: classes.iter().map(|class| settings.lane_of(class.service_level)).collect(),
         lossless: lossless(settings),
     }
+}
+
+/// What measures have to know of traces.
+fn replays(scenario: &Scenario) -> BTreeMap<u16, ReplayFacts> {
+    let items = (0u16..).zip(&scenario.traffic.items);
+    let replays = items.filter_map(|(number, item)| match &item.to {
+        Receivers::Script(Replay { ideal, messages, .. }) => {
+            let (ideal, messages) = (*ideal, *messages);
+            Some((number, ReplayFacts { start: item.start, ideal, messages, class: item.class }))
+        }
+        _ => None,
+    });
+    replays.collect()
 }
 
 fn wiring(scenario: &Scenario) -> Wiring {

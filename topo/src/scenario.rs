@@ -35,6 +35,7 @@ pub mod run;
 pub mod say;
 pub mod scheme;
 pub mod settings;
+pub mod trace;
 pub mod traffic;
 pub mod tune;
 
@@ -131,6 +132,12 @@ pub static KEYS: KeyTable = KeyTable {
             about: "who sends what",
         },
         Key {
+            name: "trace",
+            kind: Kind::Tables(&trace::KEYS),
+            need: Need::Optional,
+            about: "messages that wait for each other",
+        },
+        Key {
             name: "impairment",
             kind: Kind::Tables(&faults::KEYS),
             need: Need::Optional,
@@ -218,8 +225,9 @@ impl Scenario {
         let topology = fabric.as_ref().map(|fabric| &fabric.topology);
         let run = root.table("run").and_then(|fields| run::read(&fields, topology, problems));
         let end = run.as_ref().map(run::Run::end);
+        let seed = run.as_ref().map_or(0, |run| run.seed);
         let scheme = root.table("scheme").and_then(|fields| scheme::read(&fields, problems));
-        let traffic = traffic::read(root, fabric.as_ref(), end, problems);
+        let traffic = traffic::read(root, fabric.as_ref(), (seed, end), problems);
         if let (Some(fabric), Some(fields), Some(scheme)) =
             (&mut fabric, root.table("fabric"), &scheme)
         {

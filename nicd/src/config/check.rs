@@ -1,7 +1,8 @@
 //! What a NIC's configuration must satisfy before a NIC is made of it.
 
 use crate::config::{
-    Arrivals, Encapsulation, NicConfig, Operation, RoceConfig, Target, TrafficConfig, Transport,
+    Arrivals, Encapsulation, NicConfig, Operation, RoceConfig, StepConfig, Target, TrafficConfig,
+    Transport,
 };
 use crate::transport::message::MTU_MAX;
 use crate::wire::test_frame;
@@ -185,6 +186,25 @@ impl NicConfig {
         }
     }
 
+    fn check_script(&self, steps: &[StepConfig], is_test: bool) -> Result<(), &'static str> {
+        let is_peer = |lid: Lid| lid != self.lid && self.adapters.contains(&lid);
+        let fits = |size: Bytes| match is_test {
+            true => test_frame::sizes(self).contains(&size.get()),
+            false => (1..=MESSAGE_MAX.get()).contains(&size.get()),
+        };
+        for step in steps {
+            if !is_peer(step.to) {
+                return Err("a target is not another adapter of this fabric");
+            }
+            if step.messages == 0 || !fits(step.size) || !fits(step.last) {
+                return Err(
+                    "a step has at least one message, of a size that its transport carries",
+                );
+            }
+        }
+        Ok(())
+    }
+
     fn check_traffic(&self, item: &TrafficConfig) -> Result<(), &'static str> {
         let Some(class) = self.classes.get(usize::from(item.class)) else {
             return Err("its class does not exist");
@@ -206,6 +226,7 @@ impl NicConfig {
             Target::Lids(lids) if !lids.iter().all(is_peer) => {
                 return Err("a target is not another adapter of this fabric");
             }
+            Target::Script(steps) => return self.check_script(steps, is_test),
             Target::Uniform | Target::Lids(_) => {}
         }
         match item.arrivals {

@@ -2,6 +2,7 @@
 
 pub(crate) mod cable;
 mod congestion;
+mod in_order;
 mod notices;
 mod pause;
 mod reliability;

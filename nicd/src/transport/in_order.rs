@@ -107,11 +107,11 @@ impl ChannelAdapter {
         pair.received.reordered += u64::from(distance != 0);
         let mut distance = usize::try_from(distance).map_err(|_| DropReason::Duplicate)?;
         if distance == 0 {
-            deliver(pair, Some(pattern));
+            deliver(pair, Some(pattern), now);
         } else if let Some(ahead) = &mut pair.tests_ahead {
             // One beyond the window makes room for itself.
             let beyond = (distance + 1).saturating_sub(ahead.window());
-            let gaps = skip(pair, beyond);
+            let gaps = skip(pair, beyond, now);
             self.totals.add(Total::ResequencerGaps, gaps);
             distance -= beyond;
             let Some(ahead) = &mut pair.tests_ahead else { return Ok(()) };
@@ -120,7 +120,7 @@ impl ChannelAdapter {
             }
             self.totals.raise(Total::ResequencerDepth, ahead.depth() as u64);
         }
-        let progress = deliver_waiting(pair) || distance == 0;
+        let progress = deliver_waiting(pair, now) || distance == 0;
         self.await_missing(index, progress, now);
         Ok(())
     }
@@ -143,10 +143,12 @@ impl ChannelAdapter {
         self.totals.count(Total::ResequencerTimeouts);
         let pair = &mut self.queue_pairs[index as usize];
         if let Some(missing) = pair.tests_ahead.as_ref().and_then(|ahead| ahead.missing()) {
-            let gaps = skip(pair, missing);
+            let gaps = skip(pair, missing, now);
             self.totals.add(Total::ResequencerGaps, gaps);
-            deliver_waiting(pair);
+            deliver_waiting(pair, now);
+            self.touch(index);
         }
+        let pair = &mut self.queue_pairs[index as usize];
         if let Some(ahead) = &mut pair.requests_ahead {
             self.totals.add(Total::ResequencerGaps, ahead.missing().unwrap_or(0) as u64);
             self.in_turn.extend(ahead.drain());
@@ -156,10 +158,11 @@ impl ChannelAdapter {
 }
 
 /// A test frame's turn is over: it is delivered, or nothing is.
-fn deliver(pair: &mut QueuePair, pattern: Option<u64>) {
+fn deliver(pair: &mut QueuePair, pattern: Option<u64>, now: Instant) {
     if let Some(octets) = pattern {
         pair.received.delivered_bytes += octets;
         pair.received.messages += 1;
+        pair.received.last = Some(now);
     }
     pair.test_sequence = pair.test_sequence.wrapping_add(1);
     if let Some(ahead) = &mut pair.tests_ahead {
@@ -168,23 +171,23 @@ fn deliver(pair: &mut QueuePair, pattern: Option<u64>) {
 }
 
 /// Delivers test frames as long as the next one waits; whether there was any.
-fn deliver_waiting(pair: &mut QueuePair) -> bool {
+fn deliver_waiting(pair: &mut QueuePair, now: Instant) -> bool {
     let mut any = false;
     while let Some(octets) = pair.tests_ahead.as_mut().and_then(|ahead| ahead.take_expected()) {
-        deliver(pair, Some(octets));
+        deliver(pair, Some(octets), now);
         any = true;
     }
     any
 }
 
 /// Takes `numbers` test frames as past, those that are here as delivered; how many are not.
-fn skip(pair: &mut QueuePair, numbers: usize) -> u64 {
+fn skip(pair: &mut QueuePair, numbers: usize, now: Instant) -> u64 {
     let window = pair.tests_ahead.as_ref().map_or(0, |ahead| ahead.window());
     let (mut gaps, near) = (0, numbers.min(window));
     for _ in 0..near {
         let waiting = pair.tests_ahead.as_mut().and_then(|ahead| ahead.take_expected());
         gaps += u64::from(waiting.is_none());
-        deliver(pair, waiting);
+        deliver(pair, waiting, now);
     }
     // Beyond the window nothing waits.
     pair.test_sequence = pair.test_sequence.wrapping_add((numbers - near) as u32);

@@ -206,7 +206,10 @@ impl ChannelAdapter {
             self.give_up(index, now);
             self.refresh(index, now, now);
         }
-        self.account_reception(index, &reception, request.payload.len(), packet.arrived)
+        let outcome =
+            self.account_reception(index, &reception, request.payload.len(), packet.arrived);
+        self.touch(index);
+        outcome
     }
 
     fn reply(&mut self, index: u32, reply: Reply, arrived: Instant, now: Instant) {
@@ -246,6 +249,7 @@ impl ChannelAdapter {
         received.delivered_bytes += payload as u64;
         if let Some(delivery) = reception.delivery {
             received.messages += 1;
+            received.last = Some(arrived);
             if let Some(stamp) = delivery.stamp {
                 self.latencies.count(stamp.item, arrived.since(stamp.posted));
             }
@@ -277,6 +281,8 @@ impl ChannelAdapter {
     fn on_outcome(&mut self, index: u32, outcome: &Outcome, now: Instant) {
         let pair = &mut self.queue_pairs[index as usize];
         pair.sent.completed += outcome.completed;
+        self.touch(index);
+        let pair = &mut self.queue_pairs[index as usize];
         if !pair.requester.awaits_acknowledgement() {
             pair.retransmit.clear();
         } else if outcome.progress {

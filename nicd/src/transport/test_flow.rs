@@ -57,7 +57,9 @@ impl ChannelAdapter {
         // Behind one that came before it: a half of all numbers counts as behind.
         let distance = header.sequence.wrapping_sub(pair.test_sequence).cast_signed();
         if pair.tests_ahead.is_some() {
-            return self.sort_in(index, distance, pattern as u64, now);
+            let outcome = self.sort_in(index, distance, pattern as u64, now);
+            self.touch(index);
+            return outcome;
         }
         if distance < 0 {
             pair.received.reordered += 1;
@@ -66,6 +68,8 @@ impl ChannelAdapter {
         }
         pair.received.delivered_bytes += pattern as u64;
         pair.received.messages += 1;
+        pair.received.last = Some(now);
+        self.touch(index);
         Ok(())
     }
 }

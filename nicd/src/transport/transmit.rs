@@ -288,6 +288,7 @@ impl ChannelAdapter {
             }
         };
         let group = pair.group;
+        self.touch(index);
         let mut outlet = Outlet { timers: &mut self.timers, events: &mut self.events };
         let permission = self.pacer.on_transmit(group, size, end, &mut outlet);
         self.schedule.served(index, key, permission, start);

@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 
 mod flow_shares;
 pub mod order;
+mod replays;
 mod spikes;
 
 const PS_PER_S: f64 = 1e12;
@@ -81,6 +82,7 @@ fn number(measure: &Measure, run: &RunData<'_>) -> Result<f64, String> {
         Quantity::Share => flow_shares::share(measure, run),
         Quantity::Marked(band) => flow_shares::marked(measure, band, run),
         Quantity::Notices => flow_shares::notices(measure, run),
+        Quantity::OverIdeal => replays::over_ideal(measure, run),
         Quantity::Spikes => spikes::count(measure, run),
         Quantity::SpikeInterval => spikes::interval(measure, run),
         Quantity::Order(_) => Err("it is no number".to_owned()),

@@ -68,6 +68,7 @@ pub fn samples(measure: &Measure) -> Vec<Vec<Interval>> {
             | Quantity::Share
             | Quantity::Marked(_)
             | Quantity::Notices
+            | Quantity::OverIdeal
             | Quantity::Order(_)
     );
     match measure.bin.filter(|width| binned && *width > Duration::ZERO) {

@@ -72,6 +72,7 @@ fn interval(on_wire: Bytes, offer: Offer, line: BitRate) -> Duration {
 /// To whom `node` sends; `None` if nobody is left but itself.
 fn target(item: &Traffic, node: usize, adapters: &[Lid], seed: u64) -> Option<Target> {
     match &item.to {
+        Receivers::Script(replay) => replay.steps.get(&node).cloned().map(Target::Script),
         Receivers::Uniform => Some(Target::Uniform),
         Receivers::Permutation => {
             let place = item.from.iter().position(|source| *source == node)?;

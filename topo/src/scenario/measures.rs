@@ -15,7 +15,7 @@ use proto::units::{Bytes, Duration, Instant};
 use std::collections::BTreeSet;
 
 /// The words for [`Quantity`]; `count` stands for every [`Counter`].
-const QUANTITIES: [(&str, Quantity); 20] = [
+const QUANTITIES: [(&str, Quantity); 21] = [
     ("throughput", Quantity::Throughput),
     ("queue", Quantity::Queue),
     ("latency", Quantity::Latency),
@@ -32,6 +32,7 @@ const QUANTITIES: [(&str, Quantity); 20] = [
     ("ce-between-k", Quantity::Marked(Marked::BetweenK)),
     ("ce-above-kmax", Quantity::Marked(Marked::AboveKmax)),
     ("notices", Quantity::Notices),
+    ("over-ideal", Quantity::OverIdeal),
     ("spikes", Quantity::Spikes),
     ("spike-interval", Quantity::SpikeInterval),
     ("xoff-order", Quantity::Order(First::Xoff)),
@@ -131,7 +132,7 @@ pub static KEYS: KeyTable = KeyTable {
             name: "traffic",
             kind: Kind::Either(&[Kind::Text, Kind::List(&Kind::Text)]),
             need: Need::Optional,
-            about: "for latency: only of these traffic items",
+            about: "for latency and over-ideal: only of these traffic items",
         },
         Key {
             name: "times",
@@ -243,8 +244,9 @@ fn measure(
 /// The traffic items that `traffic` names, by number; `burst` stands for burst.1, burst.2, ….
 fn items(fields: &Fields<'_>, of: Quantity, plan: &Plan, problems: &mut Problems) -> Vec<u16> {
     let named = fields.texts("traffic");
-    if of != Quantity::Latency && !named.is_empty() {
-        let complaint = Complaint::new("only latency tells traffic items apart", "leave it out");
+    if !matches!(of, Quantity::Latency | Quantity::OverIdeal) && !named.is_empty() {
+        let message = "only latency and over-ideal tell traffic items apart";
+        let complaint = Complaint::new(message, "leave it out");
         fields.report(problems, "traffic", complaint);
         return Vec::new();
     }
@@ -308,6 +310,7 @@ fn place(
         | Quantity::Overhead
         | Quantity::Fairness
         | Quantity::Share
+        | Quantity::OverIdeal
         | Quantity::Notices => gather(fields, topology, names::flows, problems).map(At::Flows),
         Quantity::Order(_) => gather(fields, topology, names::nodes, problems).map(At::Nodes),
         Quantity::Latency => gather(fields, topology, names::adapters, problems).map(At::Nodes),

@@ -5,10 +5,10 @@ use crate::keyfile::fields::Fields;
 use crate::keyfile::keys::{Key, KeyTable, Kind, Need, words};
 use crate::keyfile::problem::{Complaint, Problems, did_you_mean};
 use crate::names;
-use crate::routes::colored::Demand;
 use crate::scenario::fabric::FabricSettings;
 use crate::scenario::refuse_duplicates;
 use crate::scenario::repeat::{REPEATS_MAX, Repeat, repeat};
+use crate::scenario::trace::{self, Replay};
 use crate::topology::Topology;
 use classes::Classes;
 use nicd::config::{Arrivals, ClassConfig, Operation, Transport};
@@ -17,7 +17,8 @@ use proto::link::LinkControl;
 use proto::units::{BitRate, Bytes, Instant};
 use proto::wire::classify::PriorityMap;
 
-mod classes;
+pub(super) mod classes;
+mod demands;
 
 /// Everything that is sent, and the connection classes it takes.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -32,38 +33,6 @@ impl Plan {
     /// The items' names, by number.
     pub fn names(&self) -> Vec<String> {
         self.items.iter().map(|item| item.name.clone()).collect()
-    }
-}
-
-impl Plan {
-    /// What each pair of adapters has to say to each other, for who plans their ways. What goes to many
-    /// counts evenly for each of them; partners drawn by the seed are not known here.
-    pub fn demands(&self, topology: &Topology) -> Vec<Demand> {
-        let mut demands = Vec::new();
-        for item in &self.items {
-            let weight = match item.offer {
-                Offer::Load(load) => (load * 1e6) as u64,
-                Offer::Rate(rate) => rate.get() / 10_000,
-                Offer::Backlog => 1_000_000,
-            };
-            for (place, from) in item.from.iter().enumerate() {
-                let to: Vec<usize> = match &item.to {
-                    Receivers::Uniform => (0..topology.adapters()).collect(),
-                    Receivers::Permutation => Vec::new(),
-                    Receivers::Nodes(nodes) => nodes.clone(),
-                    Receivers::Dealt(nodes) => vec![nodes[place % nodes.len()]],
-                };
-                let to: Vec<usize> = to.into_iter().filter(|to| to != from).collect();
-                let weight = weight / (to.len() as u64).max(1);
-                demands.extend(to.iter().map(|to| Demand {
-                    phase: 0,
-                    from: *from,
-                    to: *to,
-                    weight,
-                }));
-            }
-        }
-        demands
     }
 }
 
@@ -103,6 +72,8 @@ pub enum Receivers {
     Nodes(Vec<usize>),
     /// To one of these, always the same: they are dealt out to the sources in turn.
     Dealt(Vec<usize>),
+    /// As a trace says.
+    Script(Replay),
 }
 
 /// How much a source offers, in octets of data frames, LRH to VCRC or DA to FCS.
@@ -122,7 +93,8 @@ const ARRIVALS: [(&str, Arrivals); 4] = [
     ("paced", Arrivals::Paced),
     ("backlog", Arrivals::Backlog),
 ];
-const TRANSPORTS: [(&str, Transport); 4] = [
+/// The words for transports.
+pub const TRANSPORTS: [(&str, Transport); 4] = [
     ("rc", Transport::Rc),
     ("uc", Transport::Uc),
     ("ud", Transport::Ud),
@@ -248,11 +220,12 @@ pub static KEYS: KeyTable = KeyTable {
 pub fn read(
     root: &Fields<'_>,
     fabric: Option<&FabricSettings>,
-    end: Option<Instant>,
+    (seed, end): (u64, Option<Instant>),
     problems: &mut Problems,
 ) -> Plan {
     let list = root.tables("traffic");
-    refuse_duplicates(&list, "traffic items", problems);
+    let named: Vec<Fields<'_>> = list.iter().cloned().chain(root.tables("trace")).collect();
+    refuse_duplicates(&named, "traffic items", problems);
     let mut plan = Plan::default();
     let mut classes = Classes::default();
     for fields in &list {
@@ -265,6 +238,7 @@ pub fn read(
             }
         }
     }
+    plan.items.extend(trace::read(root, fabric, (seed, end), &mut classes, problems));
     plan.classes = classes.list;
     plan
 }
@@ -496,6 +470,7 @@ fn check_pairs(
 ) {
     let lonely = match to {
         Receivers::Uniform => (topology.adapters() < 2).then(|| from[0]),
+        Receivers::Script(_) => None,
         Receivers::Permutation => (from.len() < 2).then(|| from[0]),
         Receivers::Nodes(to) => from.iter().copied().find(|source| to == &[*source]),
         Receivers::Dealt(to) => {

@@ -310,13 +310,14 @@ fn cases(
 ) -> Vec<Case> {
     let list = fields.tables("case");
     refuse_duplicates(&list, "cases", problems);
+    let seed = root.table("run").and_then(|run| run.whole("seed")).unwrap_or(0);
     let mut cases = Vec::new();
     for case in &list {
         let changed = changed(root, case, problems);
         let traffic = traffic::read(
             &Fields::root(&changed, root.place, *root.scale()),
             fabric,
-            end,
+            (seed, end),
             problems,
         );
         if let Some(name) = case.text("name") {

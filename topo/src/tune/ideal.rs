@@ -100,6 +100,8 @@ fn offers(lab: &Lab, (from, to): Window) -> Offers {
             payload += messages / 8.0 * item.size.get() as f64;
             let receivers: Vec<usize> = match &item.to {
                 Target::Uniform => (0..adapters).filter(|node| *node != sender).collect(),
+                // A script's load is not known beforehand.
+                Target::Script(_) => continue,
                 Target::Lids(lids) => {
                     let place = |lid| nic.adapters.iter().position(|known| known == lid);
                     lids.iter().filter_map(place).collect()

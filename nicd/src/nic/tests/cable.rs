@@ -115,6 +115,8 @@ pub enum Fate {
     Pass,
     Lose,
     Duplicate,
+    /// It comes 5 us later, behind what has left after it.
+    Late,
     Mark,
     CorruptPayload,
     MarkAndCorrupt,
@@ -250,7 +252,7 @@ impl Pair {
 
     fn send(&mut self, from: usize, departure: Departure) {
         let Departure { mut frame, at, .. } = departure;
-        let arrives = at + FLIGHT;
+        let mut arrives = at + FLIGHT;
         let to = 1 - from;
         if frame.kind == FrameKind::InfinibandLink {
             self.flying[to].push_back((arrives, frame));
@@ -275,6 +277,7 @@ impl Pair {
         match fate {
             Fate::Pass => {}
             Fate::Lose => return,
+            Fate::Late => arrives = arrives + Duration::from_us(5),
             Fate::Duplicate => self.flying[to].push_back((arrives, frame.clone())),
             Fate::Mark if on_ethernet => assert!(mark_congestion(&mut frame.octets)),
             Fate::Mark => assert!(infiniband::set_fecn(&mut frame.octets)),
@@ -297,7 +300,8 @@ impl Pair {
                 frame.integrity = Integrity::Unchecked;
             }
         }
-        self.flying[to].push_back((arrives, frame));
+        let place = self.flying[to].partition_point(|(at, _)| *at <= arrives);
+        self.flying[to].insert(place, (arrives, frame));
     }
 
     pub fn reading(&mut self, end: usize) -> DeviceReading {

@@ -44,6 +44,7 @@ fn fabric() -> Fabric {
         full_frame: Bytes::new(100),
         addresses: vec![1, 2],
         traffic: vec!["all".to_owned()],
+        replays: Default::default(),
         items: vec![vec![0], vec![]],
         lanes: vec![0],
         lossless: u16::MAX,

@@ -61,7 +61,39 @@ fn a_route_that_leads_in_a_circle_is_refused() {
     let route = "[[fabric.route]]\nat = \"s1\"\nto = \"h1\"\nport = 2\n";
     let told = told(&fabric(&format!("{links}{route}")));
     assert!(told.contains("h0 cannot reach h1"), "{told}");
-    assert!(told.contains("lead in a circle through s0"), "{told}");
+    assert!(told.contains("lead in a circle through s0, by h0:1 → s0:2 → s1:2"), "{told}");
+}
+
+/// Three switches in a ring, with a host each; routes by preference among two ways round.
+#[test]
+fn routes_by_preference_that_lead_back_or_nowhere_are_refused_with_their_way() {
+    let mut text = String::from(
+        "schema = 1\nname = \"ring\"\nrun = { duration = \"1 us\" }\n[fabric]\n\
+         technology = \"ethernet\"\nrouting = \"adaptive\"\nlink = { pause = \"none\" }\nnodes = [\n",
+    );
+    for node in 0..3 {
+        text += &format!("{{ name = \"h{node}\", kind = \"nic\" }},\n");
+        text += &format!("{{ name = \"s{node}\", kind = \"switch\", ports = 4 }},\n");
+    }
+    text += "]\nlinks = [\n";
+    for node in 0..3 {
+        let next = (node + 1) % 3;
+        text += &format!("{{ a = \"h{node}:1\", b = \"s{node}:1\" }},\n");
+        text += &format!("{{ a = \"s{node}:2\", b = \"s{next}:3\" }},\n");
+    }
+    text += "]\n";
+    let route = |at: usize, ports: &str| {
+        format!("[[fabric.route]]\nat = \"s{at}\"\nto = \"h0\"\nports = {ports}\n")
+    };
+    let detour = format!("{text}{}", route(1, "[3, 2]"));
+    assert!(Scenario::parse(&detour, &[]).is_ok(), "a longer way is a way");
+    let back = told(&format!("{detour}{}", route(2, "[2, 3]")));
+    assert!(back.contains("h1 cannot reach h0"), "{back}");
+    assert!(back.contains("lead in a circle through s1, by h1:1 → s1:2 → s2:3"), "{back}");
+    let nowhere = told(&format!("{text}{}", route(1, "[3, 4]")));
+    assert!(nowhere.contains("s1 has no cable at port 4"), "{nowhere}");
+    let both = told(&format!("{text}{}port = 2\n", route(1, "[3, 2]")));
+    assert!(both.contains("exactly one of them"), "{both}");
 }
 
 #[test]

@@ -1,0 +1,123 @@
+//! Frames that come by ways of different length, put into order before anybody delivers them.
+
+use super::cable::*;
+use super::*;
+use crate::config::*;
+use proto::congestion::SchemeConfig;
+use proto::ids::Lid;
+use proto::link::{LinkControl, PauseConfig};
+use proto::units::Duration;
+use proto::wire::classify::PriorityMap;
+use proto::wire::ethernet::plan;
+
+/// Four messages of a frame each, received in order or as they come.
+fn sending(transport: Transport, resequence: bool) -> NicConfig {
+    let settings = NicConfig {
+        traffic: vec![burst(2, 1500, 4)],
+        classes: vec![class(transport, Operation::Send)],
+        scheme: SchemeConfig { kind: "none".to_owned(), params: toml::Table::new() },
+        ..config(1)
+    };
+    let mut settings = on_ethernet(settings, RoceVersion::V2Ipv4);
+    if let LinkControl::Pause(pause) = &mut settings.link.control {
+        *pause = PauseConfig { priorities: PriorityMap::BY_PCP, ..pause.clone() };
+    }
+    if let Encapsulation::Roce(roce) = &mut settings.wire {
+        let config = ResequenceConfig { window: 16, timeout: Duration::from_us(20) };
+        roce.resequence = resequence.then_some(config);
+    }
+    settings
+}
+
+/// What happens to the second data frame, once.
+fn second(fate: fn() -> Fate) -> impl FnMut(&Seen) -> Fate {
+    let mut frames = 0;
+    move |seen: &Seen| {
+        frames += u32::from(seen.from == 0);
+        if seen.from == 0 && frames == 2 { fate() } else { Fate::Pass }
+    }
+}
+
+fn run(transport: Transport, resequence: bool, fate: fn() -> Fate) -> Pair {
+    Pair::alike(sending(transport, resequence)).with_hand(second(fate)).run_until(us(300))
+}
+
+#[test]
+fn a_late_test_frame_holds_those_behind_it_and_nothing_is_missing() {
+    let mut pair = run(Transport::Test, true, || Fate::Late);
+    let received = pair.reception(1);
+    assert_eq!((received.messages, received.reordered), (4, 2), "two came ahead of it");
+    assert_eq!(pair.total(1, "rx_sequence_depth"), 2);
+    assert_eq!((pair.total(1, "rx_sequence_gaps"), pair.total(1, "rx_sequence_timeouts")), (0, 0));
+    pair.assert_conserved(0, 0);
+}
+
+#[test]
+fn a_lost_test_frame_is_waited_for_and_then_counted() {
+    let mut pair = run(Transport::Test, true, || Fate::Lose);
+    assert_eq!(pair.reception(1).messages, 3);
+    assert_eq!((pair.total(1, "rx_sequence_gaps"), pair.total(1, "rx_sequence_timeouts")), (1, 1));
+    pair.assert_conserved(1, 0);
+}
+
+#[test]
+fn a_test_frame_that_comes_twice_is_delivered_once() {
+    let mut pair = run(Transport::Test, true, || Fate::Duplicate);
+    let received = pair.reception(1);
+    assert_eq!((received.messages, received.reordered), (4, 1));
+    pair.assert_conserved(0, 1);
+}
+
+#[test]
+fn a_responder_does_not_notice_that_a_request_was_late() {
+    let mut pair = run(Transport::Rc, true, || Fate::Late);
+    assert_eq!(pair.reception(1).messages, 4);
+    assert_eq!(pair.total(0, "retransmitted_packets"), 0);
+    assert_eq!((pair.total(1, "out_of_sequence"), pair.total(1, "rx_sequence_gaps")), (0, 0));
+    assert_eq!(pair.total(1, "rx_sequence_depth"), 2);
+    pair.assert_conserved(0, 0);
+    let mut without = run(Transport::Rc, false, || Fate::Late);
+    assert!(without.total(0, "retransmitted_packets") > 0, "or the order would not matter");
+}
+
+#[test]
+fn a_lost_request_is_asked_for_again_when_the_wait_is_over() {
+    let mut pair = run(Transport::Rc, true, || Fate::Lose);
+    assert_eq!(pair.reception(1).messages, 4);
+    assert_eq!(pair.flow(0).completed, 4);
+    assert_eq!((pair.total(1, "rx_sequence_gaps"), pair.total(1, "rx_sequence_timeouts")), (1, 1));
+    assert!(pair.total(0, "retransmitted_packets") > 0);
+    pair.assert_conserved(1, 0);
+}
+
+#[test]
+fn a_script_waits_for_what_it_sent_and_received() {
+    let step = |to, messages, after: &[AfterConfig]| StepConfig {
+        to: Lid::new(to),
+        messages,
+        size: Bytes::new(1500),
+        last: Bytes::new(100),
+        at: Instant::ZERO,
+        after: after.to_vec(),
+    };
+    let (peer, own) = (Lid::new(2), Lid::new(1));
+    let settings = |lid: u16, steps: Vec<StepConfig>| {
+        let traffic = TrafficConfig { to: Target::Script(steps), ..burst(2, 1500, 0) };
+        let settings = sending(Transport::Test, true);
+        let mut link = settings.link.clone();
+        if let LinkControl::Pause(pause) = &mut link.control {
+            pause.address = plan::mac(Lid::new(lid));
+        }
+        let (name, lid) = (format!("h{lid}"), Lid::new(lid));
+        NicConfig { name, lid, link, traffic: vec![traffic], ..settings }
+    };
+    let ping = step(2, 3, &[]);
+    let again = step(2, 2, &[AfterConfig::Sent(peer, 3), AfterConfig::Received(peer, 2)]);
+    let pong = step(1, 2, &[AfterConfig::Received(own, 3)]);
+    let mut pair = Pair::new(settings(1, vec![ping, again]), settings(2, vec![pong]));
+    pair = pair.run_until(us(100));
+    let order: Vec<usize> = pair.seen.iter().map(|seen| seen.from).collect();
+    assert_eq!(order, [0, 0, 0, 1, 1, 0, 0]);
+    let sizes: Vec<usize> = pair.seen.iter().map(|seen| seen.octets.len() + 4).collect();
+    assert_eq!(sizes, [1500, 1500, 100, 1500, 100, 1500, 100]);
+}

@@ -1,0 +1,149 @@
+//! A script at work: which of its steps may go, and what the others wait for.
+
+use crate::config::{AfterConfig, StepConfig};
+use proto::ids::Lid;
+use proto::units::Instant;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+
+/// How far the conversation with one adapter has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// The connection class.
+    pub class: u8,
+    /// The adapter.
+    pub peer: Lid,
+    /// Messages to it that are complete.
+    pub sent: u64,
+    /// Messages from it that were delivered.
+    pub received: u64,
+}
+
+/// One message of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ScriptMessage {
+    /// To whom.
+    pub to: Lid,
+    /// Octets.
+    pub size: u32,
+    /// When the next one may go, if one may without anything else happening.
+    pub next: Option<Instant>,
+}
+
+/// A script's steps and their state.
+#[derive(Clone, Debug)]
+pub struct Script {
+    steps: Vec<StepConfig>,
+    /// By step: for how many things it still waits.
+    missing: Vec<usize>,
+    /// By adapter and whether of messages received: how many it takes, and for which step, fewest first.
+    waits: BTreeMap<(Lid, bool), VecDeque<(u64, usize)>>,
+    /// Steps that wait for time alone.
+    ready: BinaryHeap<Reverse<(Instant, usize)>>,
+    /// The step under way: since when it may go, which it is, and how many of its messages went.
+    current: Option<(Instant, usize, u64)>,
+}
+
+impl Script {
+    /// A script of which nothing has happened.
+    pub fn new(steps: &[StepConfig]) -> Script {
+        let mut script = Script {
+            steps: steps.to_vec(),
+            missing: steps.iter().map(|step| step.after.len()).collect(),
+            waits: BTreeMap::new(),
+            ready: BinaryHeap::new(),
+            current: None,
+        };
+        for (index, step) in steps.iter().enumerate() {
+            for after in &step.after {
+                let (key, count) = match *after {
+                    AfterConfig::Sent(peer, count) => ((peer, false), count),
+                    AfterConfig::Received(peer, count) => ((peer, true), count),
+                };
+                script.waits.entry(key).or_default().push_back((count, index));
+            }
+            if step.after.is_empty() {
+                script.ready.push(Reverse((step.at, index)));
+            }
+        }
+        for waits in script.waits.values_mut() {
+            waits.make_contiguous().sort_unstable();
+        }
+        script
+    }
+
+    /// When the next message may go, if nothing else happens.
+    pub fn next(&self) -> Option<Instant> {
+        let current = self.current.map(|(at, ..)| at);
+        current.or_else(|| self.ready.peek().map(|Reverse((at, _))| *at))
+    }
+
+    /// Takes the next message, if one may go at `now`. A step under way goes to its end first.
+    pub fn poll(&mut self, now: Instant) -> Option<ScriptMessage> {
+        self.next().filter(|at| *at <= now)?;
+        let (at, index, posted) = match self.current.take() {
+            Some(current) => current,
+            None => self.ready.pop().map(|Reverse((at, index))| (at, index, 0))?,
+        };
+        let step = &self.steps[index];
+        let is_last = posted + 1 >= step.messages;
+        let (to, size) = (step.to, if is_last { step.last } else { step.size });
+        if !is_last {
+            self.current = Some((at, index, posted + 1));
+        }
+        Some(ScriptMessage { to, size: size.get() as u32, next: self.next() })
+    }
+
+    /// A conversation has come so far: steps may wait for nothing but time that did not before.
+    pub fn on_progress(&mut self, progress: &Progress, now: Instant) {
+        for (is_received, count) in [(false, progress.sent), (true, progress.received)] {
+            let Some(waits) = self.waits.get_mut(&(progress.peer, is_received)) else { continue };
+            while waits.front().is_some_and(|(needed, _)| *needed <= count) {
+                let Some((_, index)) = waits.pop_front() else { break };
+                self.missing[index] -= 1;
+                if self.missing[index] == 0 {
+                    self.ready.push(Reverse((self.steps[index].at.max(now), index)));
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proto::units::{Bytes, Duration};
+
+    const A: Lid = Lid::new(1);
+    const B: Lid = Lid::new(2);
+
+    fn at(us: u64) -> Instant {
+        Instant::ZERO + Duration::from_us(us)
+    }
+
+    fn step(to: Lid, messages: u64, us: u64, after: &[AfterConfig]) -> StepConfig {
+        let (size, last) = (Bytes::new(1500), Bytes::new(100));
+        StepConfig { to, messages, size, last, at: at(us), after: after.to_vec() }
+    }
+
+    fn sizes(script: &mut Script, now: Instant) -> Vec<(u16, u32)> {
+        std::iter::from_fn(|| script.poll(now)).map(|m| (m.to.get(), m.size)).collect()
+    }
+
+    #[test]
+    fn steps_go_when_their_time_has_come_and_all_they_wait_for_has_happened() {
+        let after = [AfterConfig::Sent(A, 2), AfterConfig::Received(A, 3)];
+        let mut script = Script::new(&[step(A, 2, 5, &[]), step(B, 1, 0, &after)]);
+        assert_eq!(script.next(), Some(at(5)));
+        assert_eq!(sizes(&mut script, at(4)), []);
+        assert_eq!(sizes(&mut script, at(5)), [(1, 1500), (1, 100)]);
+        assert_eq!(script.next(), None);
+        let progress = |sent, received| Progress { class: 0, peer: A, sent, received };
+        script.on_progress(&progress(2, 2), at(6));
+        script.on_progress(&progress(2, 2), at(7));
+        assert_eq!(script.next(), None, "one is still missing");
+        script.on_progress(&progress(2, 4), at(8));
+        assert_eq!(script.next(), Some(at(8)));
+        assert_eq!(sizes(&mut script, at(8)), [(2, 100)]);
+    }
+}
