@@ -98,6 +98,20 @@ fn every_file_can_be_read() {
     }
 }
 
+/// algorithms.md 10.3 owes the order alone; docs/findings.md 17 has the figures.
+#[test]
+fn an_application_is_the_sooner_done_the_more_its_routes_know() {
+    let completion = |routing: &str| {
+        let file = folder().join(format!("cg-linear-{routing}.toml"));
+        let result = run(&file, &[]);
+        passes(&file, &result);
+        let measured = serde_json::to_value(&result.measures).expect("numbers");
+        measured["completion_over_ideal"].as_f64().expect("it has ended")
+    };
+    let order = ["colored", "ar", "random", "dmodk", "cm"].map(completion);
+    assert!(order.is_sorted() && order[0] < order[1] && order[1] < order[2], "{order:?}");
+}
+
 #[test]
 #[ignore = "slow: run with ./test.sh --slow"]
 fn every_file_meets_what_it_expects() {

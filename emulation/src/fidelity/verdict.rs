@@ -121,10 +121,10 @@ mod tests {
 
     #[test]
     fn with_an_interface_attached_lateness_is_told_and_a_loss_judged() {
-        let late = Evidence { attached: true, ..evidence(4_000) };
+        let late = Evidence { attached: true, ..evidence(400) };
         let judged = judge(&late, NonZeroU64::MIN);
         assert!(judged.ok);
-        assert_eq!(judged.lateness_p99_frames, 4.0);
+        assert_eq!(judged.lateness_p99_frames, 0.4);
         assert!(!judge(&Evidence { lost: 1, ..late }, NonZeroU64::MIN).ok);
     }
 
