@@ -6,15 +6,16 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 profile="${1:-quick}"
-target="$(rustc -vV | sed -n 's/^host: //p')"
-# The C library goes into the program: the image holds nothing else.
-RUSTFLAGS="-Ctarget-feature=+crt-static -Cstrip=symbols" \
-  cargo build --profile "$profile" --target "$target" --bin pausebed
-program="${CARGO_TARGET_DIR:-target}/$target/$profile/pausebed"
+# The C library goes into the program: the image holds nothing else. Only the program itself is linked in
+# another way, so libraries that are built serve both; then the ordinary one is put back.
+program="${CARGO_TARGET_DIR:-target}/$profile/pausebed"
+cargo rustc --profile "$profile" --package topo --bin pausebed -- \
+  -Ctarget-feature=+crt-static -Cstrip=symbols
 version="$("$program" --version | cut -d' ' -f2)"
 
 context="$(mktemp -d)"
 trap 'rm -r "$context"' EXIT
 cp "$program" docker/Dockerfile "$context"
+cargo build --profile "$profile" --package topo --bin pausebed
 docker build --quiet --tag "pausebed:$version" "$context"
 echo "pausebed:$version"
