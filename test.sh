@@ -46,7 +46,7 @@ if ! docker info >/dev/null 2>&1 && [ "$(id -u)" -eq 0 ]; then
   folder="$(mktemp -d)"
   export DOCKER_HOST="unix://$folder/docker.sock"
   dockerd --host "$DOCKER_HOST" --data-root "$folder/data" --exec-root "$folder/exec" \
-    --pidfile "$folder/pid" --bip 198.19.255.1/24 >"$folder/log" 2>&1 &
+    --pidfile "$folder/pid" --bridge none >"$folder/log" 2>&1 &
   engine=$!
   for _ in $(seq 60); do
     docker info >/dev/null 2>&1 && break
