@@ -43,7 +43,11 @@ pub fn live(scenario: &Scenario, lab: &Lab, host: &Calibration) -> Estimate {
         data_frames_per_s(scenario, lab) * mean_hops(&lab.fabric.wiring) * FRAMES_A_DATA_FRAME;
     let is_bare = scenario.run.backend == Backend::Netns
         && scenario.fabric.technology == Technology::Ethernet;
-    let shortest = match (host.realtime && scenario.run.realtime, is_bare) {
+    // Whether daemons that others start are given real-time priority shows when they run. Containers have
+    // none where the kernel shares it out by cgroup.
+    let is_elsewhere = matches!(scenario.run.backend, Backend::Compose | Backend::Remote);
+    let is_realtime = host.realtime && scenario.run.realtime && !is_elsewhere;
+    let shortest = match (is_realtime, is_bare) {
         (true, false) => FRAME_TIME_REALTIME_S,
         (true, true) => FRAME_TIME_BARE_S,
         (false, _) => FRAME_TIME_ORDINARY_S,

@@ -70,6 +70,15 @@ pub struct Buffers {
     pub send: usize,
 }
 
+impl Buffers {
+    /// Makes the receive buffer of `socket` smaller, and reads back what it is.
+    pub(super) fn narrow(&mut self, socket: &Socket, octets: usize) -> io::Result<()> {
+        socket.set_recv_buffer_size(octets)?;
+        self.receive = socket.recv_buffer_size()?;
+        Ok(())
+    }
+}
+
 /// The socket and its receive buffers.
 #[derive(Debug)]
 pub struct DatagramSocket {
@@ -108,9 +117,7 @@ impl DatagramSocket {
     /// # Errors
     /// What the system says.
     pub fn narrow(&mut self, octets: usize) -> io::Result<()> {
-        self.socket.set_recv_buffer_size(octets)?;
-        self.buffers.receive = self.socket.recv_buffer_size()?;
-        Ok(())
+        self.buffers.narrow(&self.socket, octets)
     }
 
     /// How large its buffers really are.

@@ -4,7 +4,7 @@ use super::FrameTally;
 use super::datagram::{BATCH, DatagramSocket, Peer};
 use super::lines::{Outgoing, line_index};
 use super::shim::{SendingEnd, Shim};
-use proto::frame::{Frame, Integrity};
+use proto::frame::Frame;
 use proto::units::Instant;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -96,16 +96,7 @@ impl Outbox {
     /// Puts a copy of `frame` into the next datagram for `process`.
     pub fn put(&mut self, line: &Outgoing, process: usize, frame: &Frame, stamp: Instant) {
         let state = &mut self.lines[line_index(line.link, line.end)];
-        let shim = Shim {
-            kind: frame.kind,
-            flags: if frame.integrity == Integrity::Aborted { Shim::ABORTED } else { 0 },
-            end: line.end,
-            link: line.link,
-            epoch: self.epoch,
-            sequence: state.next_sequence,
-            length: frame.octets.len() as u32,
-            stamp,
-        };
+        let shim = Shim::before(frame, line, self.epoch, state.next_sequence, stamp);
         state.next_sequence = state.next_sequence.wrapping_add(1);
         state.sent.count(frame);
         let record = Shim::LENGTH + frame.octets.len();

@@ -123,9 +123,7 @@ impl PacketSocket {
     /// # Errors
     /// What the system says.
     pub fn narrow(&mut self, octets: usize) -> io::Result<()> {
-        self.socket.set_recv_buffer_size(octets)?;
-        self.buffers.receive = self.socket.recv_buffer_size()?;
-        Ok(())
+        self.buffers.narrow(&self.socket, octets)
     }
 
     /// How large its buffers really are.

@@ -159,16 +159,7 @@ impl PacketExchange {
             head[..6].copy_from_slice(&address_of(line.link, line.end.other()));
             head[6..ADDRESSES].copy_from_slice(&address_of(line.link, line.end));
             head[ADDRESSES..ETHERNET].copy_from_slice(&SHIM_ETHERTYPE);
-            let shim = Shim {
-                kind: frame.kind,
-                flags: if frame.integrity == Integrity::Aborted { Shim::ABORTED } else { 0 },
-                end: line.end,
-                link: line.link,
-                epoch: self.epoch,
-                sequence: port.next_sequence,
-                length: frame.octets.len() as u32,
-                stamp,
-            };
+            let shim = Shim::before(&frame, line, self.epoch, port.next_sequence, stamp);
             port.next_sequence = port.next_sequence.wrapping_add(1);
             head[ETHERNET..].copy_from_slice(&shim.emit());
             HEAD_MAX

@@ -1,0 +1,66 @@
+//! Shipped scenarios on the virtual clock: found, run, held to what they expect.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use topo::experiment::{Conditions, Experiment};
+use topo::launch::substrate;
+use topo::measure::verdict::Verdict;
+use topo::run_directory::result::RunResult;
+use topo::scenario::Scenario;
+use topo::scenario::run::Backend;
+
+/// A folder of shipped scenarios.
+pub fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../topo/scenarios").join(name)
+}
+
+/// The scenario files of such a folder, by name.
+pub fn files(name: &str) -> Vec<PathBuf> {
+    let listing = std::fs::read_dir(folder(name)).expect("the scenarios are shipped");
+    let mut files: Vec<PathBuf> = listing.map(|file| file.expect("readable").path()).collect();
+    files.retain(|file| file.extension().is_some_and(|end| end == "toml"));
+    files.sort();
+    files
+}
+
+fn run(text: &str, sets: &[String]) -> RunResult {
+    let scenario = Scenario::parse(text, sets).unwrap_or_else(|faults| panic!("{faults}"));
+    let conditions = Conditions {
+        substrate: substrate(Backend::Virtual),
+        dilation: 0,
+        threads: 1,
+        folder: None,
+        command: "a test".to_owned(),
+        injections: Vec::new(),
+    };
+    Experiment::run(&scenario, conditions, &mut |_| {}).expect("it runs").result
+}
+
+/// Runs a file; it must meet all that it expects, and its sum must close.
+pub fn passes(file: &Path) -> RunResult {
+    passes_as(file, &std::fs::read_to_string(file).expect("it is shipped"), &[])
+}
+
+/// The same with another text and other settings.
+pub fn passes_as(file: &Path, text: &str, sets: &[String]) -> RunResult {
+    let result = run(text, sets);
+    let missed = result.expectations.iter().filter(|e| e.verdict != Verdict::Pass);
+    let missed: Vec<_> = missed.collect();
+    assert!(missed.is_empty(), "{}: {missed:#?}", file.display());
+    assert_eq!(result.verdict, Verdict::Pass, "{}: {:?}", file.display(), result.conservation);
+    result
+}
+
+/// Two at a time.
+pub fn all_pass(files: &[PathBuf]) {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        while let Some(file) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
+            passes(file);
+        }
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(work);
+        work();
+    });
+}
