@@ -3,6 +3,7 @@
 //! The only crate that sees sockets and clocks. It drives `dyn Device` and knows neither switch
 //! nor NIC.
 
+pub mod awake;
 pub mod cable;
 pub mod calendar;
 pub mod capture;

@@ -91,6 +91,7 @@ impl Experiment {
             cables: scenario.run.cables,
             carrier: scenario.run.carrier,
             realtime: scenario.run.realtime,
+            awake: scenario.run.awake,
             capture: capture(scenario, &lab, &conditions),
             injections: conditions.injections.clone(),
             scratch: scratch.path(),

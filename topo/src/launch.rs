@@ -46,6 +46,8 @@ pub struct Job<'a> {
     pub carrier: Carrier,
     /// Ask for real-time priority.
     pub realtime: bool,
+    /// Keep this host's cores from falling asleep.
+    pub awake: bool,
     /// Which ports to capture, into which file.
     pub capture: Option<CapturePlan>,
     /// Frames from outside: where, and when they arrive, in whole nanoseconds.

@@ -16,6 +16,7 @@ use crate::run_directory::FidelityRow;
 use crate::run_directory::result::{Fidelity, OnCables};
 use crate::scenario::run::{Cables, Carrier as Loopback};
 use configuration::{describe, write_config, write_feed};
+use emulation::awake::Awake;
 use emulation::cable::is_link_local;
 use emulation::cable::reconcile::reconcile;
 use emulation::clock::{Clock, Stopwatch, monotonic_ns};
@@ -125,6 +126,8 @@ pub(super) struct Session {
     beats: Vec<Option<Beat>>,
     reported: Vec<bool>,
     missed: Vec<usize>,
+    /// From begin to end, if the job asks for it.
+    awake: Option<Awake>,
 }
 
 impl Session {
@@ -167,6 +170,7 @@ impl Session {
             beats: vec![None; count],
             reported: vec![false; count],
             missed: Vec::new(),
+            awake: None,
         }
     }
 
@@ -198,6 +202,7 @@ impl Session {
             told.map_err(|error| LaunchError::Died(format!("{}: {error}", daemon.name)))?;
         }
         self.heard.fill(Stopwatch::start());
+        self.awake = job.awake.then(Awake::keep);
         Ok(Begin { clock: Clock::new(origin_ns, dilation), epoch })
     }
 
@@ -336,7 +341,7 @@ impl Session {
             wall_seconds,
             cpu_seconds: reports.iter().map(|report| report.cpu_ns as f64 / 1e9).sum(),
             refused: refused(&reports),
-            scheduling: scheduling(&reports),
+            scheduling: self.scheduling(&reports),
             recordings: reports.into_iter().map(|report| report.recording).collect(),
         }
     }
@@ -359,6 +364,17 @@ impl Session {
             cables.insert("attached".to_owned(), attached);
         }
         cables
+    }
+
+    /// How workers were scheduled, in words.
+    fn scheduling(&self, reports: &[Report]) -> String {
+        let count = |priority| reports.iter().filter(|report| report.priority == priority).count();
+        let (fifo, workers) = (count(Priority::Fifo), reports.len());
+        let awake = match self.awake.as_ref().map_or(0, Awake::cores) {
+            0 => String::new(),
+            cores => format!(", {cores} cores kept awake"),
+        };
+        format!("{fifo} of {workers} workers with real-time priority{awake}")
     }
 }
 
@@ -433,9 +449,4 @@ fn refused(reports: &[Report]) -> BTreeMap<String, u64> {
         }
     }
     sums
-}
-
-fn scheduling(reports: &[Report]) -> String {
-    let count = |priority| reports.iter().filter(|report| report.priority == priority).count();
-    format!("{} of {} workers with real-time priority", count(Priority::Fifo), reports.len())
 }

@@ -27,6 +27,8 @@ pub struct Run {
     pub carrier: Carrier,
     /// Ask for real-time priority where the host allows it.
     pub realtime: bool,
+    /// Keep this host's cores from falling asleep while the wall clock runs.
+    pub awake: bool,
     /// Ports to capture.
     pub capture: Vec<End>,
     /// Octets kept of each captured frame; `None` keeps all.
@@ -154,6 +156,12 @@ pub static KEYS: KeyTable = KeyTable {
             about: "ask for real-time priority where the host allows it",
         },
         Key {
+            name: "awake",
+            kind: Kind::Flag,
+            need: Need::Default("true"),
+            about: "keep this host's cores from falling asleep during a live run",
+        },
+        Key {
             name: "capture",
             kind: Kind::Either(&[Kind::List(&Kind::Text), Kind::Text]),
             need: Need::Default("[]"),
@@ -215,6 +223,7 @@ pub fn read(
         cables: fields.word("cables", &CABLES)?,
         carrier: fields.word("carrier", &CARRIERS)?,
         realtime: fields.flag("realtime"),
+        awake: fields.flag("awake"),
         capture,
         snaplen: fields.size("snaplen"),
         sample: fields.time("sample"),

@@ -44,6 +44,7 @@ pub fn run(scenario: &Scenario, ideal: &Ideal, window: Window) -> Result<Score, 
         cables: scenario.run.cables,
         carrier: scenario.run.carrier,
         realtime: false,
+        awake: false,
         capture: None,
         injections: Vec::new(),
         // The virtual clock leaves nothing there.

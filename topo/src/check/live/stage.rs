@@ -112,6 +112,7 @@ impl Stage {
             cables: run.cables,
             carrier: run.carrier,
             realtime: run.realtime,
+            awake: run.awake,
             capture: self.capture.clone(),
             injections: Vec::new(),
             scratch: scratch.path(),

@@ -48,6 +48,7 @@ fn starved(text: &str) -> Result<(Fidelity, u64), Failure> {
         cables: run.cables,
         carrier: run.carrier,
         realtime: run.realtime,
+        awake: run.awake,
         capture: None,
         injections: Vec::new(),
         scratch: scratch.path(),
