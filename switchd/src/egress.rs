@@ -169,10 +169,22 @@ impl Egress {
         Egress { service, ..self }
     }
 
-    /// The frame under way if its last bit has left by `now`.
+    /// Whether the last bit of the frame under way has left by `now`. Asked at every turn, and mostly
+    /// for nothing.
     #[inline]
-    pub fn finish(&mut self, now: Instant) -> Option<UnderWay> {
-        self.under_way.take_if(|frame| frame.end <= now)
+    pub fn has_sent(&self, now: Instant) -> bool {
+        self.under_way.as_ref().is_some_and(|frame| frame.end <= now)
+    }
+
+    /// The frame that was under way.
+    pub fn finish(&mut self) -> Option<UnderWay> {
+        self.under_way.take()
+    }
+
+    /// Whether a frame is still under way at `now`; its end will bring the device back.
+    #[inline]
+    pub fn is_sending(&self, now: Instant) -> bool {
+        self.under_way.as_ref().is_some_and(|frame| frame.end > now)
     }
 
     /// Keeps a management packet; gives it back if there is no room.
@@ -373,10 +385,12 @@ impl Egress {
             is_kept_back,
         };
         let departure = port.poll_transmit(&mut output, pool, now, log);
-        if output.is_kept_back {
-            self.awaits_service = open_at;
-        }
-        let mut departure = departure?;
+        let Some(mut departure) = departure else {
+            if output.is_kept_back {
+                self.awaits_service = open_at;
+            }
+            return None;
+        };
         if let Some(taken) = output.taken {
             self.put_on_line(taken, &mut departure.frame, queues, port, now, log);
         }

@@ -48,15 +48,16 @@ impl PortSet {
     /// The ports of the set once round, beginning behind `last`.
     pub fn after(&self, last: PortNumber) -> impl Iterator<Item = PortNumber> + '_ {
         let start = last.index() + 1;
-        let mut next = self.first_from(start);
+        let mut from = start;
         let mut wrapped = false;
         std::iter::from_fn(move || {
+            let mut next = self.first_from(from);
             if next.is_none() && !wrapped {
                 wrapped = true;
                 next = self.first_from(0);
             }
             let port = next.filter(|port| !wrapped || port.index() < start)?;
-            next = self.first_from(port.index() + 1);
+            from = port.index() + 1;
             Some(port)
         })
     }

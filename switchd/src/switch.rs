@@ -64,6 +64,22 @@ impl Switch {
 }
 
 impl Switch {
+    /// `port` has nothing to send before its line is free or something stirs it.
+    #[inline]
+    fn settle(&mut self, port: PortNumber) {
+        self.stirred.remove(port);
+        self.due[port.index()] = self.wake(port.index());
+    }
+
+    /// The buffer of `port` was taken from or given back to: if its peer should hear of that, it has
+    /// something to send.
+    #[inline]
+    fn heed_buffer(&mut self, port: PortNumber, now: Instant) {
+        if self.ports[port.index()].control_is_due(now) {
+            self.stirred.insert(port);
+        }
+    }
+
     /// Takes the watermarks that operators see anew from the present levels.
     pub fn clear_watermarks(&mut self) {
         self.ports.iter_mut().for_each(LinkPort::forget_peaks);
@@ -85,6 +101,7 @@ impl Device for Switch {
             Arrival::Packet(headers) => {
                 let lane = VirtualLane::truncate(headers.lane);
                 self.relay(port, frame, Packet { headers, lane, arrived, now });
+                return self.heed_buffer(port, now);
             }
         }
         self.stirred.insert(port);
@@ -112,10 +129,12 @@ impl Device for Switch {
             if let Some(sent) =
                 egress.poll_transmit(port, queues, &mut self.pool, now, &mut self.log)
             {
+                if self.egress[index].is_sending(now) {
+                    self.settle(number);
+                }
                 return Some(sent);
             }
-            self.stirred.remove(number);
-            self.due[index] = self.wake(index);
+            self.settle(number);
         }
         None
     }

@@ -229,7 +229,7 @@ impl Switch {
             }
         }
         self.ports[input.index()].release(lane, size, at);
-        self.stirred.insert(input);
+        self.heed_buffer(input, at);
         if let Some(memory) = &mut self.memory {
             memory.release(input, lane, size);
             self.tell(input, lane, at);
@@ -251,7 +251,9 @@ impl Switch {
     /// judged.
     #[inline]
     pub(super) fn finish(&mut self, output: PortNumber, now: Instant) {
-        if let Some(done) = self.egress[output.index()].finish(now) {
+        if self.egress[output.index()].has_sent(now)
+            && let Some(done) = self.egress[output.index()].finish()
+        {
             self.finished(output, done);
         }
     }
