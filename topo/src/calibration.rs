@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 /// Frames of any kind that two workers carry over UDP in a second, each crossing one link, on a
 /// host nobody has measured.
-const GUESS_FRAME_HOPS_PER_S: f64 = 120_000.0;
+const GUESS_FRAME_HOPS_PER_S: f64 = 90_000.0;
 
 /// The host as far as live runs care.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
