@@ -56,13 +56,13 @@ impl<D: Device> Bench<D> {
     /// Does what the tape says, to its end.
     pub fn run(mut self, mut tape: Tape<'_>) {
         self.train();
-        while let Some(step) = tape.next() {
+        while let Some(step) = tape.pull() {
             self.steps += 1;
             if self.steps > STEPS_MAX || self.now > TIME_MAX {
                 break;
             }
             self.step(step, &mut tape);
-            if self.steps % 64 == 0 {
+            if self.steps.is_multiple_of(64) {
                 self.balance();
             }
         }

@@ -12,7 +12,7 @@ pub fn check(octets: &[u8]) {
         return assert!(verify(octets, "", &Settings::default(), 1).is_err());
     };
     let (mut frames, mut broken) = (0, false);
-    while let Some(next) = reader.next() {
+    for next in reader.by_ref() {
         match next {
             Ok(frame) => {
                 assert!(frame.frame.octets.len() <= octets.len());

@@ -49,7 +49,7 @@ pub fn check(input: &[u8]) {
     let mut pool = FramePool::default();
     let mut tape = Tape::new(input);
     let (mut delivered, mut octets_in) = (0u64, 0);
-    while let Some(high) = tape.next() {
+    while let Some(high) = tape.pull() {
         let length = u16::from_be_bytes([high, tape.u8()]);
         let how = tape.u8();
         let octets = tape.take(length.into());

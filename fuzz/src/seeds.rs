@@ -58,7 +58,7 @@ fn packet(tape: &[u8], n: u8) -> BytesMut {
 fn congestion(tape: &[u8], n: u8) -> Vec<u8> {
     // By mode: a CNM of 8 octets of sample; a CN-TAG before it; what the subtype says; IPv4.
     let mut octets = tape.to_vec();
-    let mode = n % 4 | n & 8;
+    let mode = (n % 4) | (n & 8);
     let body = 1 + 14 + if mode & 8 != 0 { 4 } else { 0 };
     octets[0] = mode;
     match mode & 3 {
@@ -76,7 +76,7 @@ fn congestion(tape: &[u8], n: u8) -> Vec<u8> {
 
 /// A frame in one of the ways in which people write hex.
 fn text(tape: &[u8], n: u8) -> Vec<u8> {
-    let octets = if n % 2 == 0 { ethernet(tape, n) } else { packet(tape, n).to_vec() };
+    let octets = if n.is_multiple_of(2) { ethernet(tape, n) } else { packet(tape, n).to_vec() };
     let words = |before: &str, between: &str| {
         let words = octets.iter().map(|octet| format!("{before}{octet:02x}"));
         words.collect::<Vec<_>>().join(between)
@@ -165,7 +165,7 @@ fn roce(tape: &[u8], n: u8, network: u8) -> Vec<u8> {
         1 => NetworkHeaders::Ipv6(Ipv6 { flow_label: tape[5].into(), ..Ipv6::default() }, udp),
         _ => NetworkHeaders::Global(Grh { flow_label: tape[5].into(), ..Grh::default() }),
     };
-    let tag = (n % 3 == 0).then(|| VlanTag {
+    let tag = n.is_multiple_of(3).then(|| VlanTag {
         priority: Priority::truncate(n),
         drop_eligible: false,
         id: VlanId::truncate(n.into()),

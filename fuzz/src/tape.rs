@@ -11,7 +11,7 @@ impl<'a> Tape<'a> {
     }
 
     /// The next octet; `None` at the end.
-    pub fn next(&mut self) -> Option<u8> {
+    pub fn pull(&mut self) -> Option<u8> {
         let (first, rest) = self.0.split_first()?;
         self.0 = rest;
         Some(*first)
@@ -19,7 +19,7 @@ impl<'a> Tape<'a> {
 
     /// The next octet.
     pub fn u8(&mut self) -> u8 {
-        self.next().unwrap_or(0)
+        self.pull().unwrap_or(0)
     }
 
     /// The next two octets.
