@@ -1,5 +1,8 @@
 //! The laboratory: shapes, scenarios, measures, launchers and reports behind the command `pausebed`.
 
+#[macro_use]
+pub mod spoken;
+
 pub mod calibration;
 pub mod campaign;
 pub mod chart;
