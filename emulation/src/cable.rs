@@ -23,6 +23,7 @@
 
 pub mod datagram;
 pub mod exchange;
+pub mod firewall;
 pub mod impairment;
 pub mod inbox;
 pub mod interface;

@@ -93,7 +93,7 @@ pub enum ShimError {
     End(u8),
 }
 
-mod field {
+pub(super) mod field {
     use std::ops::Range;
     pub const MAGIC: Range<usize> = 0..4;
     pub const VERSION: usize = 4;

@@ -4,12 +4,14 @@
 
 mod capture;
 mod clock_step;
+mod datagram_loss;
 mod datagrams;
 mod starvation;
 
 pub use super::fabrics::{conservation, order};
 pub use capture::capture;
 pub use clock_step::clock_step;
+pub use datagram_loss::datagram_loss;
 pub use datagrams::{reorder_and_duplicate, restart, socket_overflow};
 pub use starvation::starvation;
 
