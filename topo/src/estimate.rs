@@ -14,7 +14,7 @@ use proto::units::Duration;
 use std::collections::VecDeque;
 
 /// Shortest frame time on the wall with real-time priority, in seconds.
-const FRAME_TIME_REALTIME_S: f64 = 0.6e-3;
+const FRAME_TIME_REALTIME_S: f64 = 1.0e-3;
 /// And without.
 const FRAME_TIME_ORDINARY_S: f64 = 2.0e-3;
 /// The same on bare cables, where nothing may leave early to make up for late wake-ups.

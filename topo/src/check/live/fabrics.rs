@@ -31,12 +31,20 @@ impl Fabric {
     /// # Errors
     /// If it does not come back.
     pub fn run(text: &str, profile: u64) -> Result<Fabric, Failure> {
+        Fabric::on(Backend::Udp, text, profile)
+    }
+
+    /// The same on another substrate.
+    ///
+    /// # Errors
+    /// If it does not come back.
+    pub fn on(backend: Backend, text: &str, profile: u64) -> Result<Fabric, Failure> {
         let scenario = Scenario::parse(text, &[]);
         let scenario = scenario.map_err(|faults| faults.in_file("a live case"))?;
         let folder = tempfile::tempdir();
         let folder = folder.map_err(|error| Failure::Inconclusive(error.to_string()))?;
         let conditions = Conditions {
-            substrate: substrate(Backend::Udp),
+            substrate: substrate(backend),
             dilation: dilation(profile),
             threads: 1,
             folder: Some(folder.path()),

@@ -6,6 +6,7 @@ mod capture;
 mod clock_step;
 mod datagram_loss;
 mod datagrams;
+mod noise;
 mod starvation;
 
 pub use super::fabrics::{conservation, order};
@@ -13,6 +14,7 @@ pub use capture::capture;
 pub use clock_step::clock_step;
 pub use datagram_loss::datagram_loss;
 pub use datagrams::{reorder_and_duplicate, restart, socket_overflow};
+pub use noise::no_foreign_noise;
 pub use starvation::starvation;
 
 use super::cached::Cached;

@@ -11,8 +11,8 @@ const KERNEL_LEAST: (u32, u32) = (4, 12);
 const WAITS: usize = 200;
 const WAIT_NS: u64 = 1_000_000;
 
-/// A p99 below this is a tenth of the shortest frame time with real-time priority, 0.6 ms.
-const LATE_FINE_NS: u64 = 60_000;
+/// A p99 below this is a tenth of the shortest frame time with real-time priority, 1 ms.
+const LATE_FINE_NS: u64 = 100_000;
 /// A departure may be a tenth of a frame time late (design.md 4).
 const LATE_SHARE: u64 = 10;
 
