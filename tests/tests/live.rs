@@ -269,6 +269,14 @@ fn hot_spots_dissolve_live_as_they_do_on_the_virtual_clock() {
 
 #[test]
 #[ignore = "slow: run with ./test.sh --slow"]
+fn three_senders_share_a_port_live_as_they_do_on_the_virtual_clock() {
+    for name in ["incast3-none", "incast3-pfc", "incast3-dcqcn"] {
+        assert_agrees_with_its_twin(&format!("dcqcn/{name}"), &["--dilate", "3000"]);
+    }
+}
+
+#[test]
+#[ignore = "slow: run with ./test.sh --slow"]
 fn frames_turn_away_from_congestion_live_as_they_do_on_the_virtual_clock() {
     for name in ["t1-cm", "t1-ar"] {
         assert_agrees_with_its_twin(&format!("ar/{name}"), &["--set", "run.duration=\"600 ms\""]);
