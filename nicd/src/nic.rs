@@ -261,6 +261,18 @@ impl Device for Nic {
         self.adapter.restart_watermarks();
     }
 
+    fn let_post(&mut self, item: Option<&str>, on: bool, now: Instant) -> bool {
+        self.now = now;
+        self.catch_up(now);
+        self.looked_ahead = true;
+        for item in self.workload.let_post(item, on, now) {
+            if !on {
+                self.adapter.withdraw(item, now);
+            }
+        }
+        self.workload.has(item)
+    }
+
     fn ports(&self) -> usize {
         1
     }

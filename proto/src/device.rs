@@ -60,6 +60,13 @@ pub trait Device: Send {
     /// Starts the extremes of every gauge anew.
     fn restart_watermarks(&mut self);
 
+    /// Lets the traffic items called `item`, or all, post messages from now on, or be silent: what they
+    /// have posted and nothing of which has left is taken back. False if the device has none of them.
+    /// The driver then asks for departures and for the next wake-up as after a `handle_*` call.
+    fn let_post(&mut self, _item: Option<&str>, _on: bool, _now: Instant) -> bool {
+        false
+    }
+
     /// How many ports the device has.
     fn ports(&self) -> usize;
 }
