@@ -107,6 +107,8 @@ enum Command {
     Fault(lab::change::FaultOptions),
     /// Start or stop the traffic of a lab.
     Traffic(lab::change::Traffic),
+    /// Capture frames of a lab while it runs.
+    Capture(lab::capture::Options),
     /// Show what a lab's processes have said.
     Logs(lab::logs::Options),
     /// End a lab, and remove all it consisted of.
@@ -162,6 +164,7 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
         Command::Set(options) => lab::change::set(&options),
         Command::Fault(options) => lab::change::fault(&options),
         Command::Traffic(options) => lab::change::traffic(&options),
+        Command::Capture(options) => lab::capture::run(&options),
         Command::Logs(options) => lab::logs::run(&options),
         Command::Down(options) => lab::down::run(&options),
         Command::Keep(options) => lab::up::keep(&options),

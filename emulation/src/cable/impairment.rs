@@ -138,7 +138,8 @@ impl Impairer {
             self.hit(Action::Lose, &mut impaired);
         }
         for index in 0..self.rules.len() {
-            let Rule { rule: Impairment { frames, action, chance, .. }, until } = &self.rules[index];
+            let Rule { rule: Impairment { frames, action, chance, .. }, until } =
+                &self.rules[index];
             let (action, chance) = (*action, *chance);
             let [Some(frame), _] = &impaired.frames else { break };
             if *until > at
@@ -183,7 +184,9 @@ fn matches(filter: FrameFilter, frame: &Frame) -> bool {
         FrameFilter::All => true,
         FrameFilter::Kind(kind) => kind == frame.kind,
         FrameFilter::LinkLocal => is_link_local(frame.kind, &frame.octets),
-        FrameFilter::Marked => headers_of(frame).is_some_and(|h| h.fecn || h.ecn == Ecn::CongestionExperienced),
+        FrameFilter::Marked => {
+            headers_of(frame).is_some_and(|h| h.fecn || h.ecn == Ecn::CongestionExperienced)
+        }
         FrameFilter::Notice => {
             headers_of(frame).is_some_and(|h| h.becn || h.class == FrameClass::Notification)
         }

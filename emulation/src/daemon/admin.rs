@@ -15,7 +15,7 @@ mod metrics;
 mod routes;
 pub mod view;
 
-pub use desk::Facts;
+pub use desk::{CaptureWish, Facts};
 pub(super) use desk::{Desk, Inbox, orders};
 pub use routes::{Fault, LinkChange, Problem, TrafficChange, TrafficChanged};
 

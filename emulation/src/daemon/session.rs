@@ -178,11 +178,7 @@ where
 }
 
 /// Starts the data plane on a thread of its own, and beside it whoever answers for it.
-fn launch<W>(
-    hosted: Hosted<W>,
-    start: ToDaemon,
-    mut link: Link,
-) -> Result<Option<Admin>, String>
+fn launch<W>(hosted: Hosted<W>, start: ToDaemon, mut link: Link) -> Result<Option<Admin>, String>
 where
     W: Witness + Send + 'static,
 {

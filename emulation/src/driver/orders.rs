@@ -6,9 +6,11 @@
 use super::{Beat, Supervisor, Worker};
 use crate::cable::impairment::{ByHand, Impairer, Injected};
 use crate::cable::lines::line_index;
+use crate::capture::Capture;
 use crate::witness::Witness;
 use proto::counters::DeviceReading;
 use proto::ids::PortNumber;
+use proto::units::Instant;
 use tokio::sync::oneshot::Sender;
 
 /// Orders that are carried out in one turn at most.
@@ -32,6 +34,9 @@ pub enum Order {
     Read(Box<Snapshot>, Sender<Box<Snapshot>>),
     /// Do so to the frames that a port sends.
     Impair(Box<Impairing>, Sender<Result<(), String>>),
+    /// Show frames to this capture, or to none; what it answers with is the one before, and when that
+    /// ended.
+    Capture(Option<Box<Capture>>, Sender<(Option<Box<Capture>>, Instant)>),
     /// Let traffic items of this name post, or all; or let them be silent.
     Traffic {
         /// Which; all if none is named.
@@ -69,6 +74,9 @@ impl<W: Witness> Worker<W> {
                 }
                 Order::Impair(impairing, reply) => {
                     let _ = reply.send(self.impair(*impairing));
+                }
+                Order::Capture(capture, reply) => {
+                    let _ = reply.send((self.run.witness.capture(capture), self.now));
                 }
                 Order::Traffic { item, on, reply } => {
                     let _ = reply.send(self.let_post(item.as_deref(), on));

@@ -6,6 +6,7 @@ use crate::launch::lab::client::ClientError;
 use crate::launch::lab::{Labs, Record};
 use std::path::PathBuf;
 
+pub mod capture;
 pub mod change;
 pub mod down;
 pub mod logs;

@@ -12,7 +12,7 @@
 mod journal;
 
 use super::daemons::{self, Cabling};
-use super::{Job, LaunchError, Outcome, Progress};
+use super::{Job, LaunchError, Outcome, Progress, owner};
 use emulation::cable::interface::{PairEnd, address_of};
 use emulation::cable::namespace::{Namespace, become_owner};
 use emulation::cable::shim::{SendingEnd, Shim};
@@ -78,6 +78,14 @@ impl Standing {
         let interfaces = network.interfaces.clone();
         let cabling = Cabling { carrier: Carrier::Packet, bare, interfaces };
         Ok((Standing { _journal: journal, _network: network }, cabling))
+    }
+}
+
+/// Removes what launchers left that were killed.
+pub fn sweep() {
+    // Without a folder there is nothing in it.
+    if let Ok(folder) = owner::folder() {
+        journal::sweep(&folder);
     }
 }
 

@@ -56,7 +56,8 @@ pub enum Subject {
 
 /// A table of labs.
 pub fn labs(lines: &BTreeMap<String, LabLine>) -> String {
-    let header = ["lab", "state", "backend", "slowed", "devices", "fabric time", "late p99", "lost"];
+    let header =
+        ["lab", "state", "backend", "slowed", "devices", "fabric time", "late p99", "lost"];
     let rows = lines.iter().map(|(name, line)| {
         let at = line.at_ps.map_or("–".to_owned(), |ps| format!("{:.3} ms", ps as f64 / 1e9));
         let late = line.late_p99_thousandths;
@@ -122,11 +123,11 @@ impl Show<'_> {
                     ]
                 },
             ),
-            Subject::Ecn => self.lanes(
-                counters,
-                &["tx frames", "marked", "notes tx", "notes rx"],
-                |_, lane| vec![lane.tx_frames, lane.marks, lane.notes_tx, lane.notes_rx],
-            ),
+            Subject::Ecn => {
+                self.lanes(counters, &["tx frames", "marked", "notes tx", "notes rx"], |_, lane| {
+                    vec![lane.tx_frames, lane.marks, lane.notes_tx, lane.notes_rx]
+                })
+            }
             Subject::Credits => self.lanes(
                 counters,
                 &["control tx", "control rx", "wait us", "no room", "watchdogs"],
@@ -241,10 +242,15 @@ mod tests {
 
     #[test]
     fn a_table_says_what_the_counters_say_and_leaves_out_zeros_if_told_to() {
-        let link = |a: &str, b: &str| LinkRecord { a: a.into(), b: b.into(), rate: 1 };
+        let link = |a: &str, b: &str| LinkRecord {
+            a: a.into(),
+            b: b.into(),
+            rate: proto::units::BitRate::gbps(1),
+        };
         let record = Record {
             lab: "x".into(),
             owner: Owner { process: 1, began: 1 },
+            starter: Owner { process: 1, began: 1 },
             stage: Stage::Up,
             sets: Vec::new(),
             backend: "udp".into(),

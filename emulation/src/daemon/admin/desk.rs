@@ -3,13 +3,16 @@
 
 use super::view::{Baseline, Counters, Status};
 use crate::cable::impairment::{ByHand, Impairer};
-use crate::capture::Technology;
+use crate::capture::{Capture, CapturePlan, CaptureStatistics, CapturedPort, Technology, WhenFull};
 use crate::clock::{Clock, Stopwatch};
 use crate::driver::orders::{Impairing, Order, Snapshot};
 use crate::timer::Priority;
 use crate::wiring::{End, Wiring};
 use proto::ids::PortNumber;
+use proto::units::{BitRate, Bytes};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -87,6 +90,19 @@ pub fn orders() -> (Outbox, Inbox) {
     let (sender, orders) = sync_channel(ORDERS_MAX);
     let waiting = Arc::new(AtomicBool::new(false));
     (Outbox { waiting: Arc::clone(&waiting), orders: sender }, Inbox { waiting, orders })
+}
+
+/// What is to be captured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CaptureWish {
+    /// Into which file, which the daemon makes.
+    pub file: PathBuf,
+    /// Which ports, with the rate that describes each.
+    pub ports: BTreeMap<String, BitRate>,
+    /// Octets kept of each frame; all if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snaplen: Option<Bytes>,
 }
 
 /// Why there is no answer.
@@ -175,9 +191,7 @@ impl Desk {
     /// # Errors
     /// If there is no such port here or no cable at it, or the worker does not answer.
     pub async fn impair(&self, port: &str, change: ByHand) -> Result<(), Refusal> {
-        let end = self.ends.get(port).copied();
-        let (device, number) =
-            end.ok_or_else(|| Refusal::Senseless(format!("no port {port} in this process")))?;
+        let (device, number) = self.end(port)?;
         let end = End { node: self.facts.nodes[device], port: number };
         let spare = Impairer::idle(&self.facts.wiring, end, self.facts.seed);
         let change = match change {
@@ -191,6 +205,57 @@ impl Desk {
         self.send(Order::Impair(Box::new(impairing), reply))?;
         let answer = answer.await.map_err(|_| Refusal::Busy)?;
         answer.map_err(|reason| Refusal::Senseless(format!("{port}: {reason}")))
+    }
+
+    /// Captures frames into a file from now on. A capture that was under way ends.
+    ///
+    /// # Errors
+    /// If a port is not here, the file cannot be made, or the worker does not answer.
+    pub async fn capture(&self, wish: CaptureWish) -> Result<(), Refusal> {
+        let port = |(name, rate): (&String, &BitRate)| {
+            let (device, port) = self.end(name)?;
+            let at = End { node: self.facts.nodes[device], port };
+            Ok(CapturedPort { at, technology: self.facts.technology, rate: *rate, fed: false })
+        };
+        let plan = CapturePlan {
+            file: wish.file,
+            scenario: self.facts.lab.clone(),
+            seed: self.facts.seed,
+            dilation: Some(self.facts.clock.dilation().get()),
+            snaplen: wish.snaplen,
+            when_full: WhenFull::Drop,
+            ports: wish.ports.iter().map(port).collect::<Result<_, Refusal>>()?,
+        };
+        let capture = Capture::create(&plan, &self.facts.wiring, &self.facts.nodes);
+        let capture = capture.map_err(|error| Refusal::Senseless(error.to_string()))?;
+        self.swap_capture(Some(Box::new(capture))).await.map(|_| ())
+    }
+
+    /// Ends the capture that is under way, if there is one; what it saw.
+    ///
+    /// # Errors
+    /// If the worker does not answer.
+    pub async fn end_capture(&self) -> Result<Option<CaptureStatistics>, Refusal> {
+        self.swap_capture(None).await
+    }
+
+    async fn swap_capture(
+        &self,
+        capture: Option<Box<Capture>>,
+    ) -> Result<Option<CaptureStatistics>, Refusal> {
+        let (reply, answer) = oneshot::channel();
+        self.send(Order::Capture(capture, reply))?;
+        let (before, at) = answer.await.map_err(|_| Refusal::Busy)?;
+        let Some(before) = before else { return Ok(None) };
+        // Its writer may have megabytes to write.
+        let finished = tokio::task::spawn_blocking(move || before.finish(at)).await;
+        finished.map(Some).map_err(|_| Refusal::Busy)
+    }
+
+    /// Device and number of a port by name.
+    fn end(&self, port: &str) -> Result<(usize, PortNumber), Refusal> {
+        let end = self.ends.get(port).copied();
+        end.ok_or_else(|| Refusal::Senseless(format!("no port {port} in this process")))
     }
 
     /// Lets traffic items post, or not; how many adapters of this process have such.

@@ -142,7 +142,12 @@ impl Page {
             port.drops.iter().map(row)
         });
         let labels = ["node", "port", "reason"];
-        self.totals::<AtomicU64>("port_discards_total", "frames that ended here", &labels, discards);
+        self.totals::<AtomicU64>(
+            "port_discards_total",
+            "frames that ended here",
+            &labels,
+            discards,
+        );
     }
 
     fn of_pfc(&self, counters: &Counters) {
@@ -205,9 +210,8 @@ fn ports(counters: &Counters) -> impl Iterator<Item = ([String; 2], &PortCounter
 
 fn lanes(counters: &Counters, value: fn(&LaneCounters) -> u64) -> Vec<(Vec<String>, u64)> {
     let rows = ports(counters).flat_map(|(at, port)| {
-        let row = move |lane: &LaneCounters| {
-            ([&at[..], &[lane.lane.to_string()]].concat(), value(lane))
-        };
+        let row =
+            move |lane: &LaneCounters| ([&at[..], &[lane.lane.to_string()]].concat(), value(lane));
         port.lanes.iter().map(row)
     });
     rows.collect()

@@ -1,6 +1,6 @@
 //! Which address does what, and how a refusal looks.
 
-use super::desk::{Desk, Refusal};
+use super::desk::{CaptureWish, Desk, Refusal};
 use super::metrics;
 use crate::cable::impairment::ByHand;
 use crate::wiring::{Action, End, FrameFilter, Impairment};
@@ -37,6 +37,7 @@ pub fn router(desk: Arc<Desk>, body_max: usize) -> Router {
         .route("/links/{port}", post(link))
         .route("/faults/{port}", post(fault).delete(mend))
         .route("/traffic", post(traffic))
+        .route("/capture", post(capture).delete(end_capture))
         .layer(DefaultBodyLimit::max(body_max))
         .with_state(desk)
 }
@@ -163,6 +164,19 @@ async fn traffic(
     Ok(Json(TrafficChanged { adapters }).into_response())
 }
 
+async fn capture(
+    State(desk): At,
+    wish: Result<Json<CaptureWish>, JsonRejection>,
+) -> Answer<StatusCode> {
+    let Json(wish) = wish?;
+    desk.capture(wish).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn end_capture(State(desk): At) -> Answer<Response> {
+    Ok(Json(desk.end_capture().await?).into_response())
+}
+
 /// A share between none and all as a chance.
 fn share(share: f64) -> Result<(u64, u64), Refusal> {
     if !(0.0..=1.0).contains(&share) {
@@ -179,7 +193,8 @@ impl From<Refusal> for Refused {
         match refusal {
             Refusal::Senseless(reason) => Refused(StatusCode::UNPROCESSABLE_ENTITY, reason),
             Refusal::Busy => {
-                let reason = "the worker does not answer: the run has not begun, is over, or is late";
+                let reason =
+                    "the worker does not answer: the run has not begun, is over, or is late";
                 Refused(StatusCode::SERVICE_UNAVAILABLE, reason.to_owned())
             }
         }

@@ -222,8 +222,7 @@ impl PortCounters {
             }
         }
         self.watchdogs -= before.watchdogs;
-        for (totals, before) in
-            [(&mut self.drops, &before.drops), (&mut self.named, &before.named)]
+        for (totals, before) in [(&mut self.drops, &before.drops), (&mut self.named, &before.named)]
         {
             for (name, total) in totals.iter_mut() {
                 *total = total.saturating_sub(before.get(name).copied().unwrap_or(0));

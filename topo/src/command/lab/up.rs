@@ -86,6 +86,7 @@ fn bring_up(options: &Options, loaded: Loaded, sets: Vec<String>) -> Result<(), 
     let record = Record {
         lab: options.name.clone().unwrap_or(stem),
         owner,
+        starter: owner,
         stage: Stage::Starting,
         sets,
         backend: substrate(scenario.run.backend).name.to_owned(),
@@ -95,6 +96,10 @@ fn bring_up(options: &Options, loaded: Loaded, sets: Vec<String>) -> Result<(), 
         addresses: BTreeMap::new(),
         links: Vec::new(),
     };
+    if let Some(left) = labs.all().get(&record.lab).filter(|left| left.is_abandoned()) {
+        // What cannot be removed is in the way, and the next line says so.
+        let _ = start::end(&labs, &record.lab, left);
+    }
     let folder = labs.create(&record, &scenario.text).map_err(|error| {
         eprintln!("{error}");
         if matches!(error, CreateError::System(..)) { Exit::Host } else { Exit::Usage }

@@ -1,8 +1,9 @@
 //! Requests to the daemons of a lab: HTTP on Unix sockets, as much of it as their answers take.
 
 use super::folder::{DaemonRecord, Record};
+use emulation::capture::CaptureStatistics;
 use emulation::daemon::admin::view::{Counters, Status};
-use emulation::daemon::admin::{Problem, TrafficChange, TrafficChanged};
+use emulation::daemon::admin::{CaptureWish, Problem, TrafficChange, TrafficChanged};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::io::{self, Read, Write};
@@ -69,7 +70,11 @@ pub fn at_port(
     exchange(&daemon.socket, method, &format!("/{what}/{port}"), body.as_deref()).map(|_| ())
 }
 
-fn daemon_at<'a>(record: &'a Record, port: &str) -> Result<&'a DaemonRecord, ClientError> {
+/// The daemon that hosts the node of `port`.
+///
+/// # Errors
+/// If there is none.
+pub fn daemon_at<'a>(record: &'a Record, port: &str) -> Result<&'a DaemonRecord, ClientError> {
     let node = port.rsplit_once(':').map_or(port, |(node, _)| node);
     let daemon = record.daemon_of(node);
     daemon.ok_or_else(|| ClientError::Refused(format!("no node {node:?} in lab {}", record.lab)))
@@ -88,6 +93,23 @@ pub fn traffic(record: &Record, change: &TrafficChange) -> Result<usize, ClientE
         adapters += changed.adapters;
     }
     Ok(adapters)
+}
+
+/// Begins a capture.
+///
+/// # Errors
+/// If it cannot be made or the daemon does not answer.
+pub fn capture(daemon: &DaemonRecord, wish: &CaptureWish) -> Result<(), ClientError> {
+    let body = serde_json::to_string(wish).expect("plain data");
+    exchange(&daemon.socket, "POST", "/capture", Some(&body)).map(|_| ())
+}
+
+/// Ends a capture; what it saw, if there was one.
+///
+/// # Errors
+/// If the daemon does not answer.
+pub fn end_capture(daemon: &DaemonRecord) -> Result<Option<CaptureStatistics>, ClientError> {
+    read(&daemon.socket, &exchange(&daemon.socket, "DELETE", "/capture", None)?)
 }
 
 fn get<T: DeserializeOwned>(socket: &Path, path: &str) -> Result<T, ClientError> {

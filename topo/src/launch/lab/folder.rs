@@ -7,6 +7,7 @@
 use crate::launch::owner::{Owner, folder, private};
 use emulation::capture::Technology;
 use emulation::wiring::NodeKind;
+use proto::units::BitRate;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,6 +18,8 @@ use std::path::{Path, PathBuf};
 const JOURNAL: &str = "lab.json";
 /// What the lab was made from.
 pub const SCENARIO: &str = "scenario.toml";
+/// Where files of its run are: what daemons are told, and their sockets.
+pub const RUN: &str = "run";
 /// What its keeper and its daemons say.
 pub const LOG: &str = "lab.log";
 /// The variable of the environment that says where labs are.
@@ -43,6 +46,8 @@ pub struct Record {
     pub lab: String,
     /// Whose it is: that process holds everything.
     pub owner: Owner,
+    /// Who asked for it, and waits until it is up.
+    pub starter: Owner,
     /// How far it is.
     pub stage: Stage,
     /// Overrides of the scenario's keys.
@@ -81,14 +86,19 @@ pub struct LinkRecord {
     pub a: String,
     /// The other.
     pub b: String,
-    /// Bits a second.
-    pub rate: u64,
+    /// How fast it is.
+    pub rate: BitRate,
 }
 
 impl Record {
     /// Whether it runs, or is about to.
     pub fn is_alive(&self) -> bool {
         self.owner.is_alive()
+    }
+
+    /// Whether it is being made for nobody: whoever asked for it was killed meanwhile.
+    pub fn is_abandoned(&self) -> bool {
+        self.stage == Stage::Starting && !self.starter.is_alive()
     }
 
     /// The daemon that hosts `node`.
@@ -103,6 +113,12 @@ impl Record {
             _ if link.b == port => Some(link.a.as_str()),
             _ => None,
         })
+    }
+
+    /// The rate of the cable at `port`.
+    pub fn rate_of(&self, port: &str) -> Option<BitRate> {
+        let link = self.links.iter().find(|link| link.a == port || link.b == port);
+        link.map(|link| link.rate)
     }
 
     /// Reads the journal in `folder`.
@@ -227,9 +243,10 @@ impl Labs {
     /// # Errors
     /// If it cannot be removed.
     pub fn remove(&self, name: &str) -> io::Result<()> {
-        let hidden = self.hidden(name, Owner::this()?);
-        fs::rename(self.folder(name), &hidden)?;
-        fs::remove_dir_all(hidden)
+        // Not the place where this process may be making another lab of that name.
+        let gone = self.hidden(&format!("{name}.gone"), Owner::this()?);
+        fs::rename(self.folder(name), &gone)?;
+        fs::remove_dir_all(gone)
     }
 
     fn hidden(&self, name: &str, owner: Owner) -> PathBuf {
@@ -258,6 +275,7 @@ mod tests {
         Record {
             lab: lab.to_owned(),
             owner,
+            starter: owner,
             stage: Stage::Starting,
             sets: Vec::new(),
             backend: "udp".to_owned(),

@@ -1,9 +1,9 @@
 //! The keeper of a lab: the process that holds its daemons and namespaces, and goes on when `up` has ended.
 
-use super::folder::{DaemonRecord, LinkRecord, Record, SCENARIO, Stage};
+use super::folder::{DaemonRecord, LinkRecord, RUN, Record, SCENARIO, Stage};
 use crate::launch::daemons::Cabling;
 use crate::launch::daemons::kept::{Kept, keep};
-use crate::launch::owner::Owner;
+use crate::launch::owner::{Owner, private};
 use crate::launch::{Job, LaunchError, interrupt, netns, refuse_attached};
 use crate::render::{Lab, render};
 use crate::scenario::Scenario;
@@ -71,6 +71,8 @@ fn stand(folder: &Path, record: &mut Record) -> Result<(), LaunchError> {
     record.addresses = addresses(&lab);
     record.links = links(&lab);
     let name = record.lab.clone();
+    let scratch = folder.join(RUN);
+    private(&scratch).map_err(|error| LaunchError::Host(error.to_string()))?;
     let job = Job {
         lab: &lab,
         name: &name,
@@ -85,7 +87,7 @@ fn stand(folder: &Path, record: &mut Record) -> Result<(), LaunchError> {
         awake: false,
         capture: None,
         injections: Vec::new(),
-        scratch: folder,
+        scratch: &scratch,
     };
     let begun = |daemons: Vec<Kept>| {
         record.daemons = daemons.into_iter().map(|daemon| daemon_record(&lab, daemon)).collect();
@@ -129,7 +131,7 @@ fn links(lab: &Lab) -> Vec<LinkRecord> {
     let links = wiring.links.iter().zip(&lab.fabric.rates).map(|(link, rate)| LinkRecord {
         a: wiring.end_name(link.a),
         b: wiring.end_name(link.b),
-        rate: rate.get(),
+        rate: *rate,
     });
     links.collect()
 }

@@ -123,7 +123,7 @@ fn owner_of(file: &str) -> Option<Owner> {
 }
 
 /// Removes what launchers left that are no more. Whatever cannot be removed stays for the next.
-fn sweep(folder: &Path) {
+pub fn sweep(folder: &Path) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
         let name = entry.file_name();
