@@ -2,6 +2,9 @@
 
 #![expect(clippy::disallowed_methods, reason = "these tests start the program")]
 
+#[path = "live/hostile.rs"]
+#[allow(dead_code, reason = "laboratory.rs asks it for the ports of daemons")]
+mod hostile;
 #[path = "live/laboratory.rs"]
 #[allow(dead_code, reason = "the tests of live.rs use more of it")]
 mod laboratory;
