@@ -18,7 +18,7 @@ use proto::events::{DeviceEvent, EventLog};
 use proto::frame::{Frame, FrameHeaders, FrameKind, FramePool};
 use proto::ids::{PortNumber, VirtualLane};
 use proto::link::port::{Arrival, LinkPort};
-use proto::units::{Bytes, Instant};
+use proto::units::{BitRate, Bytes, Instant};
 
 /// One NIC with one port.
 pub struct Nic {
@@ -271,6 +271,10 @@ impl Device for Nic {
             }
         }
         self.workload.has(item)
+    }
+
+    fn slow_down(&mut self, port: PortNumber, rate: BitRate) -> bool {
+        port.index() == 0 && self.port.slow_down(rate)
     }
 
     fn ports(&self) -> usize {

@@ -165,6 +165,8 @@ fn a_lab_stays_is_looked_at_changed_and_goes_without_a_trace() {
     place.good(&["fault", &port, "mend"]);
     place.good(&["set", "link", &port, "--down"]);
     place.good(&["set", "link", &port, "--up"]);
+    place.good(&["set", "link", &port, "--rate", "1 Mbps"]);
+    assert_eq!(place.run(&["set", "link", &port, "--rate", "1 Tbps"]).status.code(), Some(2));
     assert_eq!(place.run(&["set", "link", "nobody:1", "--down"]).status.code(), Some(2));
     assert_eq!(place.run(&["fault", &port, "drop", "--prob", "7"]).status.code(), Some(2));
     assert_eq!(place.good(&["down"]), "lab one is down\n");

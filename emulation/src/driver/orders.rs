@@ -10,7 +10,7 @@ use crate::capture::Capture;
 use crate::witness::Witness;
 use proto::counters::DeviceReading;
 use proto::ids::PortNumber;
-use proto::units::Instant;
+use proto::units::{BitRate, Instant};
 use tokio::sync::oneshot::Sender;
 
 /// Orders that are carried out in one turn at most.
@@ -34,6 +34,8 @@ pub enum Order {
     Read(Box<Snapshot>, Sender<Box<Snapshot>>),
     /// Do so to the frames that a port sends.
     Impair(Box<Impairing>, Sender<Result<(), String>>),
+    /// Let a port of a device send no faster than that; whether it can.
+    SlowDown(usize, PortNumber, BitRate, Sender<bool>),
     /// Show frames to this capture, or to none; what it answers with is the one before, and when that
     /// ended.
     Capture(Option<Box<Capture>>, Sender<(Option<Box<Capture>>, Instant)>),
@@ -74,6 +76,10 @@ impl<W: Witness> Worker<W> {
                 }
                 Order::Impair(impairing, reply) => {
                     let _ = reply.send(self.impair(*impairing));
+                }
+                Order::SlowDown(device, port, rate, reply) => {
+                    let device = &mut self.run.devices[device];
+                    let _ = reply.send(device.slow_down(port, rate));
                 }
                 Order::Capture(capture, reply) => {
                     let _ = reply.send((self.run.witness.capture(capture), self.now));

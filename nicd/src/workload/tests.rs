@@ -166,7 +166,7 @@ fn a_backlog_supplies_each_target_and_refills_until_it_stops() {
 fn a_silent_item_posts_nothing_and_goes_on_where_it_would_be() {
     let mut workload = workload(vec![item(Arrivals::Paced)]);
     let at = |ns: u64| Instant::from_ps(ns * 1_000);
-    let mut posted = |workload: &mut Workload, now| {
+    let posted = |workload: &mut Workload, now| {
         std::iter::from_fn(|| workload.poll_act(now)).filter(|a| matches!(a, Act::Post(_))).count()
     };
     assert!(!workload.has(Some("hot")) && workload.has(Some("cold")) && workload.has(None));

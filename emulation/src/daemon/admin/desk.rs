@@ -207,6 +207,18 @@ impl Desk {
         answer.map_err(|reason| Refusal::Senseless(format!("{port}: {reason}")))
     }
 
+    /// Lets `port` send no faster than `rate`.
+    ///
+    /// # Errors
+    /// If there is no such port here or its line is slower, or the worker does not answer.
+    pub async fn slow_down(&self, port: &str, rate: BitRate) -> Result<(), Refusal> {
+        let (device, number) = self.end(port)?;
+        let (reply, answer) = oneshot::channel();
+        self.send(Order::SlowDown(device, number, rate, reply))?;
+        let reason = || Refusal::Senseless(format!("the line at {port} cannot give {rate}"));
+        answer.await.map_err(|_| Refusal::Busy)?.then_some(()).ok_or_else(reason)
+    }
+
     /// Captures frames into a file from now on. A capture that was under way ends.
     ///
     /// # Errors

@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use proto::ids::PortNumber;
-use proto::units::Duration;
+use proto::units::{BitRate, Duration};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -52,6 +52,9 @@ pub struct LinkChange {
     /// The share of frames that is lost at random.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss: Option<f64>,
+    /// What the line gives, at most its own rate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<BitRate>,
 }
 
 /// A fault at a port: what happens to frames that it sends.
@@ -129,6 +132,9 @@ async fn link(
     let loss = change.loss.map(share).transpose()?;
     if let Some(chance) = loss {
         desk.impair(&port, ByHand::Lossy(chance)).await?;
+    }
+    if let Some(rate) = change.rate {
+        desk.slow_down(&port, rate).await?;
     }
     if let Some(down) = change.down {
         desk.impair(&port, ByHand::Cut(down)).await?;

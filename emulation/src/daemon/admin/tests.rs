@@ -129,6 +129,10 @@ impl Played {
                 told(format!("{} {} {:?}", impairing.device, impairing.port, impairing.change));
                 let _ = reply.send(Ok(()));
             }
+            Order::SlowDown(device, port, rate, reply) => {
+                told(format!("{device} {port} {rate}"));
+                let _ = reply.send(rate <= proto::units::BitRate::gbps(8));
+            }
             Order::Capture(capture, reply) => {
                 told(format!("capture {}", capture.is_some()));
                 let _ = reply.send((capture, Instant::from_ps(1)));
@@ -225,6 +229,7 @@ fn commands_reach_the_worker_and_senseless_ones_do_not() {
             204,
         ),
         ("DELETE", "/faults/source:1", "", 204),
+        ("POST", "/links/relay:1", r#"{"rate":"1 Gbps"}"#, 204),
         ("POST", "/traffic", r#"{"item":"hot","on":false}"#, 200),
     ];
     for (method, path, body, expected) in good {
@@ -250,7 +255,7 @@ fn commands_reach_the_worker_and_senseless_ones_do_not() {
     assert_eq!(told[0], format!("2 2 {:?}", ByHand::Cut(true)));
     assert_eq!(told[1], "2 1 Lossy((250000000, 1000000000))");
     assert!(told[2].starts_with("0 1 Rule(") && told[2].contains("Marked"), "{}", told[2]);
-    assert_eq!(told[3..], ["0 1 Mend", "Some(\"hot\") false"]);
+    assert_eq!(told[3..], ["0 1 Mend", "2 1 1 Gbps", "Some(\"hot\") false"]);
 }
 
 #[test]

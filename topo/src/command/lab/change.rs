@@ -7,7 +7,7 @@ use crate::launch::lab::{Record, client};
 use clap::{Subcommand, ValueEnum};
 use emulation::daemon::admin::{Fault, LinkChange, TrafficChange};
 use emulation::wiring::{Action, FrameFilter};
-use proto::units::Duration;
+use proto::units::{BitRate, Duration};
 
 /// Options of `clear`.
 #[derive(Clone, Debug, clap::Args)]
@@ -25,7 +25,7 @@ pub struct Set {
 
 #[derive(Clone, Debug, Subcommand)]
 enum Settable {
-    /// Cut a cable or mend it, both ways; or let it lose frames one way
+    /// Cut a cable or mend it, both ways; let it lose frames or slow it down, one way
     Link(Link),
 }
 
@@ -42,8 +42,11 @@ struct Link {
     #[arg(long)]
     up: bool,
     /// The share of frames lost at random that this port sends, as in 0.01
-    #[arg(long, value_name = "SHARE", required_unless_present_any = ["down", "up"])]
+    #[arg(long, value_name = "SHARE", required_unless_present_any = ["down", "up", "rate"])]
     loss: Option<f64>,
+    /// What the line gives to frames that this port sends, at most its own rate, as in "1 Gbps"
+    #[arg(long, value_name = "RATE")]
+    rate: Option<BitRate>,
     #[command(flatten)]
     choice: Choice,
 }
@@ -136,11 +139,11 @@ pub fn set(options: &Set) -> Exit {
         let post = |port: &str, change: &LinkChange| {
             client::at_port(record, "POST", "links", port, Some(change))
         };
-        if let Some(loss) = link.loss {
-            post(&link.port, &LinkChange { loss: Some(loss), down: None })?;
+        if link.loss.is_some() || link.rate.is_some() {
+            post(&link.port, &LinkChange { loss: link.loss, rate: link.rate, down: None })?;
         }
         if link.down || link.up {
-            let change = LinkChange { down: Some(link.down), loss: None };
+            let change = LinkChange { down: Some(link.down), ..LinkChange::default() };
             post(&link.port, &change)?;
             if let Some(far) = record.peer(&link.port) {
                 post(far, &change)?;

@@ -50,8 +50,10 @@ pub fn counters(record: &Record) -> Result<Vec<Counters>, ClientError> {
 /// # Errors
 /// If a daemon does not answer.
 pub fn clear(record: &Record) -> Result<(), ClientError> {
-    let all = record.daemons.iter();
-    all.map(|daemon| exchange(&daemon.socket, "POST", "/clear", None).map(|_| ())).collect()
+    for daemon in &record.daemons {
+        exchange(&daemon.socket, "POST", "/clear", None)?;
+    }
+    Ok(())
 }
 
 /// Changes something at a port, as in `/links/leaf1:4`.
