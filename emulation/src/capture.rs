@@ -121,6 +121,7 @@ pub enum CaptureError {
     Thread(#[source] std::io::Error),
 }
 
+#[derive(Debug)]
 struct Tap {
     id: u32,
     link_type: LinkType,
@@ -129,6 +130,7 @@ struct Tap {
 }
 
 /// A capture under way.
+#[derive(Debug)]
 pub struct Capture {
     file: PathBuf,
     snaplen: usize,

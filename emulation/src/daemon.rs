@@ -15,6 +15,7 @@
 //! channel. When stdin ends the launcher is gone, and so is the daemon. Where a launcher cannot start
 //! its daemons they come to it, and a TCP connection takes the place of both pipes ([`join`]).
 
+pub mod admin;
 pub mod config;
 pub mod feed;
 pub mod join;
@@ -22,7 +23,7 @@ pub mod protocol;
 mod session;
 pub(crate) mod sockets;
 
-pub use config::{Carrier, DaemonConfig, PortInterface};
+pub use config::{AdminConfig, Carrier, DaemonConfig, PortInterface};
 pub use session::{Ending, serve};
 
 use crate::cable::shim;

@@ -16,6 +16,7 @@
 //! `now` never runs back.
 
 mod ending;
+pub mod orders;
 mod pace;
 mod report;
 #[cfg(test)]
@@ -37,6 +38,7 @@ use crate::recorder::RecordingPlan;
 use crate::timer::{self, Priority};
 use crate::wiring::{End, Wiring};
 use crate::witness::Witness;
+use orders::Order;
 use pace::Pace;
 use proto::device::Device;
 use proto::events::Direction;
@@ -65,6 +67,11 @@ pub trait Supervisor {
 
     /// A sign of life.
     fn beat(&self, beat: Beat);
+
+    /// What somebody wants of the worker, the first first. Asked once a turn at least.
+    fn order(&self) -> Option<Order> {
+        None
+    }
 }
 
 /// What a worker drives, and in which run.
@@ -207,6 +214,7 @@ impl<W: Witness> Worker<W> {
         }
         self.depart(self.pace.leaving(now));
         self.flush(horizon);
+        self.obey(supervisor);
         self.beat_if_due(supervisor);
         self.rest();
     }
@@ -396,16 +404,7 @@ impl<W: Witness> Worker<W> {
             return;
         }
         self.next_beat_ns = wall_ns + BEAT_NS;
-        let frames = &self.meter.lateness().frames;
-        supervisor.beat(Beat {
-            at: self.now,
-            departures: self.meter.departures(),
-            late_p99_thousandths: frames.p99(),
-            late_max_thousandths: frames.max(),
-            lost: self.run.exchange.lost(),
-            rejected: self.run.exchange.rejected(),
-            cpu_ns: process_cpu_ns(),
-        });
+        supervisor.beat(self.beat());
     }
 }
 

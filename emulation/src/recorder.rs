@@ -130,7 +130,7 @@ pub struct Recorder {
     events: EventLogger,
     holds: HoldKeeper,
     readings: Vec<DeviceReading>,
-    capture: Option<Capture>,
+    capture: Option<Box<Capture>>,
 }
 
 impl Recorder {
@@ -155,7 +155,7 @@ impl Recorder {
 
     /// Also writes frames to `capture`, which was made for the same nodes.
     pub fn with_capture(self, capture: Capture) -> Recorder {
-        Recorder { capture: Some(capture), ..self }
+        Recorder { capture: Some(Box::new(capture)), ..self }
     }
 
     fn next_edge(&self) -> Option<Instant> {
@@ -246,6 +246,10 @@ impl Witness for Recorder {
 
     fn wants_frames(&self, device: usize, port: PortNumber) -> bool {
         self.capture.as_ref().is_some_and(|capture| capture.wants(device, port))
+    }
+
+    fn capture(&mut self, capture: Option<Box<Capture>>) -> Option<Box<Capture>> {
+        std::mem::replace(&mut self.capture, capture)
     }
 
     fn finish(mut self: Box<Self>, now: Instant, devices: &mut [Box<dyn Device>]) -> Recording {

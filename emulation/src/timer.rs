@@ -41,6 +41,14 @@ pub fn prepare_thread(realtime: bool) -> Priority {
     }
 }
 
+/// Puts the calling thread behind all ordinary ones: it works when nobody else wants to.
+pub fn stand_back() {
+    const LAST: i32 = 19;
+    // SAFETY: no memory is passed; on Linux `PRIO_PROCESS` with 0 is the calling thread. To be less
+    // important is always permitted.
+    let _ = unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, LAST) };
+}
+
 /// What [`prepare_thread`] would get, as a thread that ends at once finds out.
 pub fn permitted_priority(realtime: bool) -> Priority {
     let trial = std::thread::spawn(move || prepare_thread(realtime));

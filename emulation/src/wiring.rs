@@ -102,6 +102,12 @@ pub enum FrameFilter {
     All,
     /// Those of one kind.
     Kind(FrameKind),
+    /// Those of one link alone: credits, PAUSE, PFC.
+    LinkLocal,
+    /// Those with a mark of congestion: FECN, or CE.
+    Marked,
+    /// Those that tell a sender of congestion: with BECN, CNPs, CNMs, BCN messages.
+    Notice,
 }
 
 /// What happens to a frame that is hit.

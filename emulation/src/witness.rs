@@ -1,5 +1,6 @@
 //! Whoever watches a run: told of edges, events and frames, and never able to disturb it.
 
+use crate::capture::Capture;
 use crate::recorder::Recording;
 use proto::device::Device;
 use proto::events::{DeviceEvent, Direction};
@@ -30,6 +31,12 @@ pub trait Witness {
         frame: &Frame,
         at: Instant,
     );
+
+    /// From now on frames go to `capture`, which was made for the same devices, or to none; to which they
+    /// went before. Who captures nothing gives it back.
+    fn capture(&mut self, capture: Option<Box<Capture>>) -> Option<Box<Capture>> {
+        capture
+    }
 
     /// The run ends at `now`: last edges, last bin, all files closed.
     fn finish(self: Box<Self>, now: Instant, devices: &mut [Box<dyn Device>]) -> Recording;

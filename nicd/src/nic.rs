@@ -18,7 +18,7 @@ use proto::events::{DeviceEvent, EventLog};
 use proto::frame::{Frame, FrameHeaders, FrameKind, FramePool};
 use proto::ids::{PortNumber, VirtualLane};
 use proto::link::port::{Arrival, LinkPort};
-use proto::units::{Bytes, Instant};
+use proto::units::{BitRate, Bytes, Instant};
 
 /// One NIC with one port.
 pub struct Nic {
@@ -259,6 +259,22 @@ impl Device for Nic {
     fn restart_watermarks(&mut self) {
         self.port.restart_watermarks();
         self.adapter.restart_watermarks();
+    }
+
+    fn let_post(&mut self, item: Option<&str>, on: bool, now: Instant) -> bool {
+        self.now = now;
+        self.catch_up(now);
+        self.looked_ahead = true;
+        for item in self.workload.let_post(item, on, now) {
+            if !on {
+                self.adapter.withdraw(item, now);
+            }
+        }
+        self.workload.has(item)
+    }
+
+    fn slow_down(&mut self, port: PortNumber, rate: BitRate) -> bool {
+        port.index() == 0 && self.port.slow_down(rate)
     }
 
     fn ports(&self) -> usize {

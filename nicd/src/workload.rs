@@ -58,6 +58,8 @@ struct Item {
     /// For a backlog: how many of its targets have been given their first message.
     supplied: usize,
     stopped: bool,
+    /// Somebody wants it to be silent for a while. Its arrivals go on, and nothing comes of them.
+    silent: bool,
     script: Option<Script>,
 }
 
@@ -99,6 +101,7 @@ impl Workload {
                 posted: 0,
                 supplied: 0,
                 stopped: false,
+                silent: false,
                 script: match &traffic.to {
                     Target::Script(steps) => Some(Script::new(steps)),
                     _ => None,
@@ -140,10 +143,43 @@ impl Workload {
         let to = self.target(index);
         let targets = self.targets(index);
         let item = &mut self.items[usize::from(index)];
-        let next = item.arrival_after(at, targets);
+        let mut next = item.arrival_after(at, targets);
+        if item.silent {
+            while next <= now {
+                next = item.arrival_after(next, targets);
+            }
+            self.schedule(index, next);
+            return self.poll_act(now);
+        }
         let posting = item.post(index, to, at);
         self.schedule(index, next);
         Some(Act::Post(posting))
+    }
+
+    /// The items called `name`, or all, may post from now on, or shall be silent; which of them change.
+    /// A script goes on: what others wait for cannot be left out.
+    pub fn let_post(&mut self, name: Option<&str>, on: bool, now: Instant) -> Vec<u16> {
+        let mut changed = Vec::new();
+        for index in 0..self.items.len() {
+            let item = &mut self.items[index];
+            let is_meant = name.is_none_or(|name| name == item.config.name);
+            if !is_meant || item.script.is_some() || item.stopped || item.silent != on {
+                continue;
+            }
+            item.silent = !on;
+            changed.push(index as u16);
+            if on && item.config.arrivals == Arrivals::Backlog && item.config.start <= now {
+                item.supplied = 0;
+                self.schedule(index as u16, now);
+            }
+        }
+        changed
+    }
+
+    /// Whether there is an item of this name that [`Workload::let_post`] can change, or any at all.
+    pub fn has(&self, name: Option<&str>) -> bool {
+        let is_meant = |item: &Item| name.is_none_or(|name| name == item.config.name);
+        self.items.iter().any(|item| is_meant(item) && item.script.is_none())
     }
 
     /// The first frame of a message of `item` to `to` has left: a backlog posts the next.
@@ -151,6 +187,7 @@ impl Workload {
         let state = &mut self.items[usize::from(item)];
         let refills = state.config.arrivals == Arrivals::Backlog
             && !state.stopped
+            && !state.silent
             && !state.is_exhausted()
             && at < state.config.stop;
         refills.then(|| state.post(item, to, at))

@@ -16,7 +16,7 @@ use crate::counters::DeviceReading;
 use crate::events::DeviceEvent;
 use crate::frame::Frame;
 use crate::ids::PortNumber;
-use crate::units::Instant;
+use crate::units::{BitRate, Instant};
 
 /// A frame that a device has put on a line.
 #[derive(Clone, Debug)]
@@ -59,6 +59,19 @@ pub trait Device: Send {
 
     /// Starts the extremes of every gauge anew.
     fn restart_watermarks(&mut self);
+
+    /// Lets the traffic items called `item`, or all, post messages from now on, or be silent: what they
+    /// have posted and nothing of which has left is taken back. False if the device has none of them.
+    /// The driver then asks for departures and for the next wake-up as after a `handle_*` call.
+    fn let_post(&mut self, _item: Option<&str>, _on: bool, _now: Instant) -> bool {
+        false
+    }
+
+    /// From the next frame on `port` sends no faster than `rate`; false if it has no such port or its line
+    /// is slower than that.
+    fn slow_down(&mut self, _port: PortNumber, _rate: BitRate) -> bool {
+        false
+    }
 
     /// How many ports the device has.
     fn ports(&self) -> usize;

@@ -18,7 +18,7 @@ use proto::events::{DeviceEvent, EventLog};
 use proto::frame::{Frame, FramePool};
 use proto::ids::{Lid, PortNumber, VirtualLane};
 use proto::link::port::{Arrival, LinkPort};
-use proto::units::Instant;
+use proto::units::{BitRate, Instant};
 use relay::Packet;
 
 pub use build::{ConfigError, headroom_needed};
@@ -177,6 +177,10 @@ impl Device for Switch {
 
     fn restart_watermarks(&mut self) {
         self.ports.iter_mut().for_each(LinkPort::restart_watermarks);
+    }
+
+    fn slow_down(&mut self, port: PortNumber, rate: BitRate) -> bool {
+        self.ports.get_mut(port.index()).is_some_and(|port| port.slow_down(rate))
     }
 
     fn ports(&self) -> usize {

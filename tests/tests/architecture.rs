@@ -174,6 +174,7 @@ const CLOCK: &str = "emulation/src/clock.rs";
 const TIMER: &str = "emulation/src/timer.rs";
 const CABLE: &str = "emulation/src/cable/";
 const LAUNCH: &str = "topo/src/launch/";
+const ADMIN: &str = "emulation/src/daemon/admin";
 
 /// A call to the operating system: as clippy resolves it (if clippy.toml can name it), as it shows
 /// in a line of code, and the one room it belongs to.
@@ -191,6 +192,8 @@ const DOORS: &[(&str, &str, &str)] = &[
     ("std::os::unix::net::UnixDatagram::bind", "UnixDatagram", CABLE),
     ("", "libc::socket(", CABLE),
     ("", "Socket::new(", CABLE),
+    ("", "axum::", ADMIN),
+    ("", "hyper::", ADMIN),
 ];
 
 #[test]

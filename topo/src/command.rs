@@ -16,6 +16,7 @@ pub mod doctor;
 pub mod encode;
 pub mod files;
 pub mod graph;
+pub mod lab;
 pub mod replay;
 pub mod report;
 pub mod run;
@@ -92,6 +93,29 @@ enum Command {
     Encode(encode::Options),
     /// Teach Wireshark the project's frames, and to check CRCs.
     Wireshark(wireshark::Options),
+    /// Start a lab that stays up.
+    Up(lab::up::Options),
+    /// Show which labs are up.
+    Status(lab::status::Options),
+    /// Show what the devices of a lab count.
+    Show(lab::show::Options),
+    /// Let the counters of a lab begin at zero.
+    Clear(lab::change::Clear),
+    /// Change a lab while it runs.
+    Set(lab::change::Set),
+    /// Do something to frames of a lab while it runs.
+    Fault(lab::change::FaultOptions),
+    /// Start or stop the traffic of a lab.
+    Traffic(lab::change::Traffic),
+    /// Capture frames of a lab while it runs.
+    Capture(lab::capture::Options),
+    /// Show what a lab's processes have said.
+    Logs(lab::logs::Options),
+    /// End a lab, and remove all it consisted of.
+    Down(lab::down::Options),
+    /// Keep a lab, for up.
+    #[command(hide = true)]
+    Keep(lab::up::Keep),
     /// Play the part of the switch daemon.
     #[command(disable_help_flag = true)]
     Switchd(Part),
@@ -133,6 +157,17 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
         Command::Decode(options) => decode::run(&options),
         Command::Encode(options) => encode::run(&options),
         Command::Wireshark(options) => wireshark::run(&options),
+        Command::Up(options) => lab::up::run(&options),
+        Command::Status(options) => lab::status::run(&options),
+        Command::Show(options) => lab::show::run(&options),
+        Command::Clear(options) => lab::change::clear(&options),
+        Command::Set(options) => lab::change::set(&options),
+        Command::Fault(options) => lab::change::fault(&options),
+        Command::Traffic(options) => lab::change::traffic(&options),
+        Command::Capture(options) => lab::capture::run(&options),
+        Command::Logs(options) => lab::logs::run(&options),
+        Command::Down(options) => lab::down::run(&options),
+        Command::Keep(options) => lab::up::keep(&options),
         Command::Switchd(part) => {
             return daemon::main(NodeKind::Switch, part.arguments.into_iter(), switchd::make);
         }

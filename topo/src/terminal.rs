@@ -1,6 +1,7 @@
 //! What people see in a terminal: progress while they wait, tables and small pictures when it is
 //! over. Plain text where nobody looks.
 
+pub mod lab;
 pub mod progress;
 pub mod sparkline;
 pub mod spinner;

@@ -21,6 +21,7 @@ pub enum WhenFull {
 }
 
 /// The worker's end.
+#[derive(Debug)]
 pub(super) struct Spool {
     chunk: Vec<u8>,
     full: SyncSender<Vec<u8>>,

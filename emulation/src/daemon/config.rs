@@ -5,7 +5,7 @@ use crate::cable::datagram::{DATAGRAM_LIMIT, Peer};
 use crate::cable::exchange::DATAGRAM_MAX;
 use crate::cable::lines::Lines;
 use crate::cable::{udp, unix};
-use crate::capture::{Capture, CapturePlan};
+use crate::capture::{Capture, CapturePlan, Technology};
 use crate::recorder::{Recorder, RecordingPlan};
 use crate::wiring::{End, NodeKind, Wiring};
 use proto::device::Device;
@@ -38,6 +38,16 @@ pub struct PortInterface {
     pub namespace: Option<PathBuf>,
     /// The interface's name there.
     pub name: String,
+}
+
+/// How a daemon may be administered while it runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AdminConfig {
+    /// The Unix socket to listen at.
+    pub socket: PathBuf,
+    /// What the fabric is of: lanes are named after it.
+    pub technology: Technology,
 }
 
 /// One daemon process.
@@ -87,6 +97,9 @@ pub struct DaemonConfig {
     /// A capture whose frames reach this process's ports from outside, see [`super::feed`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feed: Option<PathBuf>,
+    /// Where to listen for those who administer ([`super::admin`]), if anybody shall.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub admin: Option<AdminConfig>,
     /// When to stop and what to keep.
     pub plan: RecordingPlan,
     /// The whole fabric.

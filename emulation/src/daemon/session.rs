@@ -1,12 +1,15 @@
 //! One run of a daemon, from hello to report, over any pair of pipes.
 
+use super::admin::{self, Admin, Desk, Facts, Inbox};
 use super::config::DaemonConfig;
 use super::feed::Fed;
 use super::protocol::{Hello, ToDaemon, ToLauncher, read_line, write_line};
 use super::sockets::Sockets;
 use crate::cable::exchange::Session;
 use crate::cable::shim;
+use crate::capture::Technology;
 use crate::clock::Clock;
+use crate::driver::orders::Order;
 use crate::driver::{Assignment, Beat, Report, Supervisor, Worker, impairers};
 use crate::privileges;
 use crate::timer::{permitted_priority, prepare_thread};
@@ -48,6 +51,8 @@ enum News {
 struct Link {
     stop: Arc<AtomicBool>,
     news: SyncSender<News>,
+    /// What those who administer want, if anybody may.
+    inbox: Option<Inbox>,
 }
 
 impl Supervisor for Link {
@@ -59,6 +64,10 @@ impl Supervisor for Link {
         // A full channel means that nobody reads; the launcher then misses the heartbeat.
         let _ = self.news.try_send(News::Beat(beat));
     }
+
+    fn order(&self) -> Option<Order> {
+        self.inbox.as_ref()?.next()
+    }
 }
 
 /// What a worker is made of, before its run is known.
@@ -66,6 +75,8 @@ struct Hosted<W> {
     config: DaemonConfig,
     devices: Vec<Box<dyn Device>>,
     sockets: Sockets,
+    /// Where those come in who administer.
+    admin: Option<admin::Socket>,
     witness: W,
     /// Read before anybody waits for it: a long capture takes its time.
     fed: Vec<Fed>,
@@ -85,6 +96,11 @@ where
     let sockets = match config.open_sockets() {
         Ok(sockets) => sockets,
         Err(error) => return fail(replies, &format!("no socket: {error}")),
+    };
+    let admin = config.admin.as_ref().map(|admin| admin::Socket::open(&admin.socket));
+    let admin = match admin.transpose() {
+        Ok(admin) => admin,
+        Err(error) => return fail(replies, &format!("no socket for administration: {error}")),
     };
     // Nothing from here on takes a right, least of all what comes through the sockets.
     if let Err(reason) = privileges::shrink() {
@@ -106,7 +122,7 @@ where
     }
     let (sender, news) = sync_channel(NEWS_MAX);
     read_commands(commands, sender.clone());
-    let hosted = Hosted { config, devices, sockets, witness, fed };
+    let hosted = Hosted { config, devices, sockets, admin, witness, fed };
     converse(hosted, &sender, &news, replies)
 }
 
@@ -121,6 +137,8 @@ where
 {
     let stop = Arc::new(AtomicBool::new(false));
     let mut idle = Some(hosted);
+    // Answers as long as this function goes on.
+    let mut _admin = None;
     loop {
         // The reader thread and this one hold senders, so the channel cannot close.
         let message = match news.recv().expect("this function's caller holds a sender") {
@@ -135,9 +153,12 @@ where
                 let Some(hosted) = idle.take() else {
                     return fail(replies, "told to start twice");
                 };
-                let link = Link { stop: Arc::clone(&stop), news: sender.clone() };
+                let link = Link { stop: Arc::clone(&stop), news: sender.clone(), inbox: None };
                 match launch(hosted, start, link) {
-                    Ok(()) => continue,
+                    Ok(admin) => {
+                        _admin = admin;
+                        continue;
+                    }
                     Err(reason) => return fail(replies, &reason),
                 }
             }
@@ -156,20 +177,29 @@ where
     }
 }
 
-/// Starts the data plane on a thread of its own.
-fn launch<W>(hosted: Hosted<W>, start: ToDaemon, link: Link) -> Result<(), String>
+/// Starts the data plane on a thread of its own, and beside it whoever answers for it.
+fn launch<W>(hosted: Hosted<W>, start: ToDaemon, mut link: Link) -> Result<Option<Admin>, String>
 where
     W: Witness + Send + 'static,
 {
     let ToDaemon::Start { epoch, origin_ns, dilation, peers } = start else {
         return Err("only a start starts".to_owned());
     };
-    let Hosted { config, devices, sockets, witness, fed } = hosted;
+    let Hosted { config, devices, sockets, admin, witness, fed } = hosted;
     let lines = config.lines()?;
     let peers = config.peers(&peers).map_err(|error| error.to_string())?;
     let session = Session { epoch, peers, datagram_max: config.datagram_max };
     let clock = Clock::new(origin_ns, dilation);
     let exchange = sockets.exchange(session, config.bare, clock, &lines);
+    let admin = match (admin, &config.admin) {
+        (None, _) | (_, None) => None,
+        (Some(socket), Some(told)) => {
+            let (outbox, inbox) = admin::orders();
+            link.inbox = Some(inbox);
+            let desk = Desk::new(facts(&config, clock, told.technology), outbox);
+            Some(Admin::start(socket, desk).map_err(|error| format!("no thread: {error}"))?)
+        }
+    };
     let assignment = Assignment {
         process: config.process,
         processes: config.processes,
@@ -198,7 +228,21 @@ where
     };
     let spawned = thread::Builder::new().name("data-plane".to_owned()).spawn(data_plane);
     give_up_rights();
-    spawned.map(|_| ()).map_err(|error| format!("no thread: {error}"))
+    spawned.map(|_| admin).map_err(|error| format!("no thread: {error}"))
+}
+
+/// What is told of this process to those who administer.
+fn facts(config: &DaemonConfig, clock: Clock, technology: Technology) -> Facts {
+    Facts {
+        lab: config.lab.clone(),
+        process: config.process,
+        seed: config.seed,
+        nodes: config.own_nodes().collect(),
+        wiring: config.wiring.clone(),
+        clock,
+        priority: permitted_priority(config.realtime),
+        technology,
+    }
 }
 
 /// What the calling thread still has is of no use to it.

@@ -12,7 +12,7 @@ use proto::units::Instant;
 use serde::{Deserialize, Serialize};
 
 /// A sign of life.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Beat {
     /// Fabric time of the last thing that happened.
     pub at: Instant,

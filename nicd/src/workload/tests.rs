@@ -161,3 +161,36 @@ fn a_backlog_supplies_each_target_and_refills_until_it_stops() {
     assert_eq!(workload.poll_act(end), Some(Act::Stop { item: 0, at: end }));
     assert_eq!(workload.on_started(0, Lid::new(4), now), None);
 }
+
+#[test]
+fn a_silent_item_posts_nothing_and_goes_on_where_it_would_be() {
+    let mut workload = workload(vec![item(Arrivals::Paced)]);
+    let at = |ns: u64| Instant::from_ps(ns * 1_000);
+    let posted = |workload: &mut Workload, now| {
+        std::iter::from_fn(|| workload.poll_act(now)).filter(|a| matches!(a, Act::Post(_))).count()
+    };
+    assert!(!workload.has(Some("hot")) && workload.has(Some("cold")) && workload.has(None));
+    assert!(workload.let_post(Some("hot"), false, at(0)).is_empty());
+    let before = posted(&mut workload, at(2_000));
+    assert!(before > 0);
+    assert_eq!(workload.let_post(None, false, at(2_000)), [0]);
+    assert!(workload.let_post(None, false, at(2_000)).is_empty(), "it is silent already");
+    assert_eq!(posted(&mut workload, at(50_000)), 0);
+    assert_eq!(workload.let_post(Some("cold"), true, at(50_000)), [0]);
+    assert_eq!(posted(&mut workload, at(51_000)), before);
+}
+
+#[test]
+fn a_backlog_begins_anew_when_it_may_post_again() {
+    let mut workload = workload(vec![item(Arrivals::Backlog)]);
+    let at = |ns: u64| Instant::from_ps(ns * 1_000);
+    let first: Vec<_> = std::iter::from_fn(|| workload.poll_act(at(2_000))).collect();
+    assert_eq!(first.len(), 4, "one message for each of the others");
+    workload.let_post(None, false, at(2_000));
+    assert_eq!(workload.on_started(0, Lid::new(1), at(2_100)), None);
+    assert_eq!(workload.poll_act(at(3_000)), None);
+    workload.let_post(None, true, at(4_000));
+    let again: Vec<_> = std::iter::from_fn(|| workload.poll_act(at(4_000))).collect();
+    assert_eq!(again.len(), 4);
+    assert!(workload.on_started(0, Lid::new(1), at(4_100)).is_some());
+}

@@ -216,6 +216,12 @@ impl LinkPort {
         log.push(DeviceEvent { at, port: self.number, tc, kind });
     }
 
+    /// From the next frame on the line gives no more than `rate`. Nobody is told: what was planned for
+    /// the line's own rate stays. False if that is above the line's own.
+    pub fn slow_down(&mut self, rate: BitRate) -> bool {
+        self.line.slow_down(rate)
+    }
+
     /// When the port needs [`LinkPort::handle_timeout`]. That the line becomes free is the owner's
     /// to watch ([`LinkPort::line_free_at`]): it alone knows whether anything waits for it.
     pub fn poll_timeout(&self) -> Instant {

@@ -9,6 +9,8 @@ use crate::units::{BitRate, Bytes, Instant};
 #[derive(Clone, Debug)]
 pub struct Serializer {
     rate: BitRate,
+    /// What the line gives at present: its rate, or less.
+    given: BitRate,
     overhead: Bytes,
     free_at: Instant,
 }
@@ -17,12 +19,21 @@ impl Serializer {
     /// A line of `rate` that is free from the beginning. Each frame takes `overhead` beyond its own
     /// octets.
     pub fn new(rate: BitRate, overhead: Bytes) -> Serializer {
-        Serializer { rate, overhead, free_at: Instant::ZERO }
+        Serializer { rate, given: rate, overhead, free_at: Instant::ZERO }
     }
 
     /// The line's rate.
     pub fn rate(&self) -> BitRate {
         self.rate
+    }
+
+    /// From the next frame on the line gives `rate`, if that is not above its own.
+    pub fn slow_down(&mut self, rate: BitRate) -> bool {
+        let is_possible = rate <= self.rate;
+        if is_possible {
+            self.given = rate;
+        }
+        is_possible
     }
 
     /// When the last bit of the last frame leaves, or left.
@@ -34,7 +45,7 @@ impl Serializer {
     /// bit leaves. It starts as soon as the line was free, not when somebody got round to asking.
     pub fn transmit(&mut self, size: Bytes, ready: Instant) -> (Instant, Instant) {
         let start = self.free_at.max(ready);
-        self.free_at = start + (size + self.overhead).time_at(self.rate);
+        self.free_at = start + (size + self.overhead).time_at(self.given);
         (start, self.free_at)
     }
 }
@@ -50,6 +61,17 @@ mod tests {
         assert_eq!(line.transmit(Bytes::new(100), ns(5)), (ns(5), ns(105)));
         assert_eq!(line.transmit(Bytes::new(10), ns(6)), (ns(105), ns(115)));
         assert_eq!(line.transmit(Bytes::new(10), ns(500)), (ns(500), ns(510)));
+    }
+
+    #[test]
+    fn a_line_may_give_less_than_its_rate_and_never_more() {
+        let mut line = Serializer::new(BitRate::gbps(8), Bytes::ZERO);
+        assert!(!line.slow_down(BitRate::gbps(9)));
+        assert!(line.slow_down(BitRate::gbps(4)));
+        let (_, end) = line.transmit(Bytes::new(100), Instant::ZERO);
+        assert_eq!((end, line.rate()), (Instant::from_ps(200_000), BitRate::gbps(8)));
+        assert!(line.slow_down(BitRate::gbps(8)));
+        assert_eq!(line.transmit(Bytes::new(100), end).1, Instant::from_ps(300_000));
     }
 
     #[test]

@@ -8,6 +8,7 @@
 
 pub mod beside;
 pub(super) mod configuration;
+pub mod kept;
 
 use super::placement::Hosting;
 use super::processes::{Daemon, News};
@@ -114,6 +115,8 @@ struct Special {
     receive_buffer: Option<usize>,
     /// Variables of each daemon's environment, beside those of this program.
     environment: Vec<(String, String)>,
+    /// Each daemon may be administered, at a socket in the job's folder.
+    administered: bool,
 }
 
 pub(super) struct Session {
@@ -144,6 +147,7 @@ impl Session {
         for (process, kind) in hosting.kinds.iter().enumerate().take(count) {
             let mut config = describe(job, &hosting, &cabling, process, feed.as_deref())?;
             config.receive_buffer = special.receive_buffer;
+            config.admin = special.administered.then(|| kept::admin(job, process));
             let file = write_config(job, &config)?;
             let daemon = Daemon::start(*kind, process, &file, &special.environment, sender.clone());
             daemons.push(daemon.map_err(|error| {

@@ -12,7 +12,7 @@
 mod journal;
 
 use super::daemons::{self, Cabling};
-use super::{Job, LaunchError, Outcome, Progress};
+use super::{Job, LaunchError, Outcome, Progress, owner};
 use emulation::cable::interface::{PairEnd, address_of};
 use emulation::cable::namespace::{Namespace, become_owner};
 use emulation::cable::shim::{SendingEnd, Shim};
@@ -39,28 +39,54 @@ const MTU_MIN: u64 = 1_500;
 /// # Errors
 /// If the host lacks a right, a daemon dies or refuses its configuration, or somebody interrupts.
 pub fn run(job: &Job<'_>, progress: &mut dyn FnMut(Progress)) -> Result<Outcome, LaunchError> {
-    let bare = job.lab.fabric.technology == Technology::Ethernet;
-    refuse_the_impossible(job, bare)?;
-    obtain_rights(&job.lab.fabric.wiring)?;
-    let host = |what: &str, error: &io::Error| LaunchError::Host(format!("{what}: {error}"));
-    let mut journal = Journal::open(job.name, job.scratch)
-        .map_err(|error| host("cannot keep a journal of the lab", &error))?;
-    let stopwatch = Stopwatch::start();
-    let network = Network::make(job, &journal)
-        .map_err(|error| host("cannot make namespaces and interfaces", &error))?;
-    journal
-        .enter(Lab::of(&job.lab.fabric.wiring, &network.interfaces))
-        .map_err(|error| host("cannot write the journal of the lab", &error))?;
-    let links = job.lab.fabric.wiring.links.len();
-    eprintln!(
-        "lab {}: {} namespaces, {links} pairs of interfaces in {:.0} ms; {} tells where",
-        journal.lab(),
-        network.namespaces.len(),
-        stopwatch.seconds() * 1e3,
-        journal.file().display(),
-    );
-    let interfaces = network.interfaces.clone();
-    daemons::run(job, Cabling { carrier: Carrier::Packet, bare, interfaces }, progress)
+    let (_standing, cabling) = Standing::make(job)?;
+    daemons::run(job, cabling, progress)
+}
+
+/// Namespaces, interfaces and their journal, which are gone with this.
+pub struct Standing {
+    _journal: Journal,
+    _network: Network,
+}
+
+impl Standing {
+    /// Makes what a job needs, and says how daemons reach it.
+    ///
+    /// # Errors
+    /// If the host lacks a right or something cannot be made.
+    pub fn make(job: &Job<'_>) -> Result<(Standing, Cabling), LaunchError> {
+        let bare = job.lab.fabric.technology == Technology::Ethernet;
+        refuse_the_impossible(job, bare)?;
+        obtain_rights(&job.lab.fabric.wiring)?;
+        let host = |what: &str, error: &io::Error| LaunchError::Host(format!("{what}: {error}"));
+        let mut journal = Journal::open(job.name, job.scratch)
+            .map_err(|error| host("cannot keep a journal of the lab", &error))?;
+        let stopwatch = Stopwatch::start();
+        let network = Network::make(job, &journal)
+            .map_err(|error| host("cannot make namespaces and interfaces", &error))?;
+        journal
+            .enter(Lab::of(&job.lab.fabric.wiring, &network.interfaces))
+            .map_err(|error| host("cannot write the journal of the lab", &error))?;
+        let links = job.lab.fabric.wiring.links.len();
+        eprintln!(
+            "lab {}: {} namespaces, {links} pairs of interfaces in {:.0} ms; {} tells where",
+            journal.lab(),
+            network.namespaces.len(),
+            stopwatch.seconds() * 1e3,
+            journal.file().display(),
+        );
+        let interfaces = network.interfaces.clone();
+        let cabling = Cabling { carrier: Carrier::Packet, bare, interfaces };
+        Ok((Standing { _journal: journal, _network: network }, cabling))
+    }
+}
+
+/// Removes what launchers left that were killed.
+pub fn sweep() {
+    // Without a folder there is nothing in it.
+    if let Ok(folder) = owner::folder() {
+        journal::sweep(&folder);
+    }
 }
 
 /// Refuses what bare cables cannot do.

@@ -114,3 +114,63 @@ fn chances_are_met_and_equal_seeds_hit_the_same_frames() {
     let count = hits.iter().filter(|lost| **lost).count();
     assert!((900..1100).contains(&count), "{count} of 10000 at one in ten");
 }
+
+#[test]
+fn a_cable_cut_by_hand_loses_all_until_it_is_whole_and_the_scenario_stays() {
+    let link_only = FrameFilter::Kind(FrameKind::InfinibandLink);
+    let mut impairer = impairer(&[(link_only, Action::Lose, ALWAYS)]);
+    let passes = |impairer: &mut Impairer, kind| {
+        impairer.apply(frame(kind), Instant::ZERO).frames.iter().flatten().count() == 1
+    };
+    assert!(passes(&mut impairer, FrameKind::Infiniband));
+    impairer.change(ByHand::Cut(true), Instant::ZERO);
+    assert!(!passes(&mut impairer, FrameKind::Infiniband));
+    impairer.change(ByHand::Cut(false), Instant::ZERO);
+    assert!(passes(&mut impairer, FrameKind::Infiniband));
+    impairer.change(ByHand::Lossy(ALWAYS), Instant::ZERO);
+    assert!(!passes(&mut impairer, FrameKind::Infiniband));
+    impairer.change(ByHand::Mend, Instant::ZERO);
+    assert!(passes(&mut impairer, FrameKind::Infiniband));
+    assert!(!passes(&mut impairer, FrameKind::InfinibandLink));
+    assert_eq!(impairer.injected.lost, FrameTally { end_to_end: 2, link_local: 1 });
+}
+
+#[test]
+fn a_rule_by_hand_ends_when_its_time_is_over_and_old_ones_make_room() {
+    let mut impairer = impairer(&[(FrameFilter::LinkLocal, Action::Corrupt, ALWAYS)]);
+    let rule = |action| {
+        let from = End { node: 0, port: PortNumber::from_index(0) };
+        Impairment { from, frames: FrameFilter::All, action, chance: ALWAYS }
+    };
+    let at = |ps| Instant::from_ps(ps);
+    impairer.change(ByHand::Rule(rule(Action::Lose), Some(Duration::from_ps(10))), at(100));
+    let lost = |impairer: &mut Impairer, ps| {
+        impairer.apply(frame(FrameKind::Infiniband), at(ps)).frames[0].is_none()
+    };
+    assert!(lost(&mut impairer, 109));
+    assert!(!lost(&mut impairer, 110));
+    for _ in 0..3 * RULES_BY_HAND_MAX {
+        impairer.change(ByHand::Rule(rule(Action::Duplicate), None), at(200));
+    }
+    assert_eq!(impairer.rules.len(), 1 + RULES_BY_HAND_MAX);
+    assert_eq!(impairer.rules[0].rule.action, Action::Corrupt);
+}
+
+#[test]
+fn marked_frames_are_told_from_others_and_link_local_ones_too() {
+    // Source: IBTA Vol 1, 7.8, sample packet; no octet behind the BTH is looked at.
+    let mut octets = [0u8; 58];
+    octets[..8].copy_from_slice(&[0x70, 0x12, 0x37, 0x5c, 0x00, 0x0e, 0x17, 0xd2]);
+    octets[8..12].copy_from_slice(&[0x0a, 0x20, 0x24, 0x87]);
+    let packet = |octets: &[u8]| Frame::intact(FrameKind::Infiniband, BytesMut::from(octets));
+    let found = |octets: &[u8]| {
+        let filters = [FrameFilter::Marked, FrameFilter::Notice, FrameFilter::LinkLocal];
+        filters.map(|filter| matches(filter, &packet(octets)))
+    };
+    assert_eq!(found(&octets), [false, false, false]);
+    octets[12] = 0x80;
+    assert_eq!(found(&octets), [true, false, false]);
+    octets[12] = 0x40;
+    assert_eq!(found(&octets), [false, true, false]);
+    assert!(matches(FrameFilter::LinkLocal, &frame(FrameKind::InfinibandLink)));
+}

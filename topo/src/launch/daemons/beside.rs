@@ -111,7 +111,7 @@ pub fn run<T: Send + 'static>(
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| LaunchError::Host(error.to_string()))?;
     let Setting { hosting, address, receive_buffer, environment } = setting;
-    let special = Special { played_at: address, receive_buffer, environment };
+    let special = Special { played_at: address, receive_buffer, environment, administered: false };
     runtime.block_on(async {
         let mut session = Session::open(job, hosting, Cabling::on_loopback(job), &special)?;
         let played = play(&mut session, job, &special, player).await;

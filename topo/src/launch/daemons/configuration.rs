@@ -41,6 +41,7 @@ pub fn describe(
         realtime: job.realtime,
         capture: job.capture.as_ref().and_then(|plan| part_of(plan, hosting, process)),
         feed: feed.map(Path::to_owned),
+        admin: None,
         plan: lab.plan.clone(),
         wiring: lab.fabric.wiring.clone(),
         devices: devices.map_err(|error| LaunchError::Config(error.to_string()))?,

@@ -5,13 +5,13 @@
 //! removes files of processes that are no more, and the scratch folders that they name, if those bear
 //! the lab's mark.
 
+use crate::launch::owner::{Owner, folder};
 use emulation::daemon::PortInterface;
 use emulation::wiring::Wiring;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 /// The mark in a scratch folder: a file that holds the lab's name.
@@ -73,10 +73,10 @@ impl Journal {
     pub fn open(name: &str, scratch: &Path) -> io::Result<Journal> {
         let folder = folder()?;
         sweep(&folder);
-        let own = Owner::of(std::process::id()).ok_or(io::ErrorKind::NotFound)?;
+        let own = Owner::this()?;
         let word = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '-' };
         let name: String = name.chars().map(word).take(80).collect();
-        let lab = format!("{name}.{}.{}", own.process, own.began);
+        let lab = format!("{name}.{own}");
         fs::write(scratch.join(MARK), &lab)?;
         let file = folder.join(format!("{lab}.{ENDING}"));
         let entry = Entry { lab, scratch: scratch.to_owned(), content: Lab::default() };
@@ -117,65 +117,17 @@ impl Drop for Journal {
     }
 }
 
-/// A process that cannot be confused with a later one of the same number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Owner {
-    process: u32,
-    /// When it began, in clock ticks since the host did.
-    began: u64,
-}
-
-impl Owner {
-    /// The process of that number, if there is one.
-    fn of(process: u32) -> Option<Owner> {
-        // Source: proc_pid_stat(5), field 22; the second is a name in brackets and may hold anything.
-        let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-        let (_, fields) = stat.rsplit_once(") ")?;
-        let began = fields.split(' ').nth(22 - 3)?.parse().ok()?;
-        Some(Owner { process, began })
-    }
-
-    /// Whose journal has this name.
-    fn named(file: &str) -> Option<Owner> {
-        let rest = file.strip_suffix(ENDING)?.strip_suffix('.')?;
-        let (rest, began) = rest.rsplit_once('.')?;
-        let (_, process) = rest.rsplit_once('.')?;
-        Some(Owner { process: process.parse().ok()?, began: began.parse().ok()? })
-    }
-
-    fn is_alive(self) -> bool {
-        Owner::of(self.process) == Some(self)
-    }
-}
-
-/// Where journals are: a folder of this user's that no other may write to.
-fn folder() -> io::Result<PathBuf> {
-    let user = nix::unistd::geteuid();
-    let folder = match std::env::var_os("XDG_RUNTIME_DIR") {
-        Some(folder) => PathBuf::from(folder).join("pausebed"),
-        None => std::env::temp_dir().join(format!("pausebed-{user}")),
-    };
-    match fs::DirBuilder::new().mode(0o700).create(&folder) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-            let reason = format!("{}: {error}", folder.display());
-            return Err(io::Error::new(error.kind(), reason));
-        }
-        _ => {}
-    }
-    let found = fs::symlink_metadata(&folder)?;
-    if !found.is_dir() || found.uid() != user.as_raw() || found.mode() & 0o022 != 0 {
-        let reason = format!("{} is not this user's alone", folder.display());
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, reason));
-    }
-    Ok(folder)
+/// Whose journal has this name.
+fn owner_of(file: &str) -> Option<Owner> {
+    Owner::named(file.strip_suffix(ENDING)?.strip_suffix('.')?)
 }
 
 /// Removes what launchers left that are no more. Whatever cannot be removed stays for the next.
-fn sweep(folder: &Path) {
+pub fn sweep(folder: &Path) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
         let name = entry.file_name();
-        let Some(owner) = name.to_str().and_then(Owner::named) else { continue };
+        let Some(owner) = name.to_str().and_then(owner_of) else { continue };
         if owner.is_alive() {
             continue;
         }
@@ -194,14 +146,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_journal_names_its_owner_and_a_process_is_told_from_a_later_one() {
+    fn a_journal_names_its_owner() {
         let own = Owner::of(std::process::id()).expect("this process is there");
-        let file = format!("pfister-eight.1.{}.{}.{ENDING}", own.process, own.began);
-        assert_eq!(Owner::named(&file), Some(own));
-        assert!(own.is_alive());
-        assert!(!Owner { began: own.began + 1, ..own }.is_alive());
-        assert_eq!(Owner::named("notes.lab.json"), None);
-        assert_eq!(Owner::named("x.1.2.json"), None);
+        let file = format!("pfister-eight.1.{own}.{ENDING}");
+        assert_eq!(owner_of(&file), Some(own));
+        assert_eq!(owner_of("notes.lab.json"), None);
+        assert_eq!(owner_of("x.1.2.json"), None);
     }
 
     #[test]
@@ -209,7 +159,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let own = Owner::of(std::process::id()).expect("this process is there");
         let make = |name: &str, owner: Owner, marked: bool| {
-            let lab = format!("{name}.{}.{}", owner.process, owner.began);
+            let lab = format!("{name}.{owner}");
             let scratch = folder.path().join(format!("scratch-{name}"));
             fs::create_dir(&scratch).expect("a folder");
             fs::write(scratch.join(MARK), if marked { &lab } else { "another" }).expect("a file");

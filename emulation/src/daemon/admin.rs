@@ -1,0 +1,147 @@
+//! Administration of a daemon while it runs: HTTP on a Unix socket, the one room that knows HTTP.
+//!
+//! ```text
+//!   socket ── admin thread: accept, limits, routes ── orders ──▶ worker (data-plane thread)
+//!                          ◀── snapshots, answers ──────────────
+//! ```
+//!
+//! Whoever asks cannot disturb the data plane. This thread stands behind all others of the host; it
+//! takes few connections at once and few a second, each for one request and not for long; and however
+//! many ask, the worker reads its devices only a few times a second ([`desk`]). Who may connect is told
+//! by the rights of the socket's folder.
+
+mod desk;
+mod metrics;
+mod routes;
+pub mod view;
+
+pub use desk::{CaptureWish, Facts};
+pub(super) use desk::{Desk, Inbox, orders};
+pub use routes::{Fault, LinkChange, Problem, TrafficChange, TrafficChanged};
+
+use crate::privileges;
+use crate::timer::stand_back;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use std::io;
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+use tokio::net::UnixStream;
+use tokio::sync::{Semaphore, oneshot};
+use tokio::time::{MissedTickBehavior, interval, timeout};
+
+/// Connections at once. A person and a scraper need two; the rest are for those who were slow.
+const CONNECTIONS_MAX: usize = 32;
+/// One connection is taken in so long: some hundreds a second, which a core hardly feels.
+const ACCEPT_EVERY: Duration = Duration::from_millis(2);
+/// Who has not said by then what he wants (a slow loris) is let go.
+const HEADERS_WITHIN: Duration = Duration::from_secs(1);
+/// No connection lives longer, whoever it is that takes his time.
+const CONNECTION_MAX: Duration = Duration::from_secs(5);
+/// Octets of the request line and all headers.
+const HEADERS_MAX: usize = 8 * 1024;
+/// Octets of a body: the longest sensible one has some hundred.
+const BODY_MAX: usize = 16 * 1024;
+
+/// The socket before there is a run to administer.
+#[derive(Debug)]
+pub struct Socket {
+    listener: UnixListener,
+    file: PathBuf,
+}
+
+impl Socket {
+    /// Listens at `file`, which must not be there.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn open(file: &Path) -> io::Result<Socket> {
+        let listener = UnixListener::bind(file)?;
+        listener.set_nonblocking(true)?;
+        Ok(Socket { listener, file: file.to_owned() })
+    }
+}
+
+/// A thread that answers, until this is dropped.
+#[derive(Debug)]
+pub struct Admin {
+    file: PathBuf,
+    over: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Admin {
+    /// Answers at `socket` for the worker whose other end of the orders has been given to it.
+    ///
+    /// # Errors
+    /// If there is no thread to be had.
+    pub(super) fn start(socket: Socket, desk: Desk) -> io::Result<Admin> {
+        let (over, ended) = oneshot::channel();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let Socket { listener, file } = socket;
+        let answer = move || {
+            stand_back();
+            privileges::drop_all().expect("less is always permitted");
+            runtime.block_on(async {
+                let Ok(listener) = tokio::net::UnixListener::from_std(listener) else { return };
+                tokio::select! {
+                    () = accept(listener, Arc::new(desk)) => {}
+                    _ = ended => {}
+                }
+            });
+        };
+        let thread = std::thread::Builder::new().name("admin".to_owned()).spawn(answer)?;
+        Ok(Admin { file, over: Some(over), thread: Some(thread) })
+    }
+}
+
+impl Drop for Admin {
+    fn drop(&mut self) {
+        drop(self.over.take());
+        if let Some(thread) = self.thread.take() {
+            // A panic there has been printed, and is nothing to the run.
+            let _ = thread.join();
+        }
+        // Whoever removed the folder has removed it already.
+        let _ = std::fs::remove_file(&self.file);
+    }
+}
+
+/// Takes connections at a steady pace. One too many is closed at once: its owner may come again, while
+/// waiting would let those who never speak keep out those who do.
+async fn accept(listener: tokio::net::UnixListener, desk: Arc<Desk>) {
+    let seats = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let router = routes::router(desk, BODY_MAX);
+    let mut pace = interval(ACCEPT_EVERY);
+    pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        pace.tick().await;
+        // An error is this process's want of descriptors, and may pass.
+        let Ok((stream, _)) = listener.accept().await else { continue };
+        let Ok(seat) = Arc::clone(&seats).try_acquire_owned() else { continue };
+        let router = router.clone();
+        tokio::spawn(async move {
+            // A connection that fails or takes too long is its owner's affair.
+            let _ = timeout(CONNECTION_MAX, converse(stream, router)).await;
+            drop(seat);
+        });
+    }
+}
+
+/// One request, one answer.
+async fn converse(stream: UnixStream, router: axum::Router) -> hyper::Result<()> {
+    http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADERS_WITHIN)
+        .max_buf_size(HEADERS_MAX)
+        .keep_alive(false)
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router))
+        .await
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,307 @@
+//! Between those who ask and the worker: orders in a bounded channel, and snapshots that are shared by
+//! all who ask at about the same time.
+
+use super::view::{Baseline, Counters, Status};
+use crate::cable::impairment::{ByHand, Impairer};
+use crate::capture::{Capture, CapturePlan, CaptureStatistics, CapturedPort, Technology, WhenFull};
+use crate::clock::{Clock, Stopwatch};
+use crate::driver::orders::{Impairing, Order, Snapshot};
+use crate::timer::Priority;
+use crate::wiring::{End, Wiring};
+use proto::ids::PortNumber;
+use proto::units::{BitRate, Bytes};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use tokio::sync::{Mutex, oneshot};
+
+/// Orders that wait for the worker; it takes all of them at the end of every turn.
+const ORDERS_MAX: usize = 16;
+/// A snapshot serves everybody for so long: the worker reads its devices ten times a second at most.
+const SNAPSHOT_SERVES_S: f64 = 0.1;
+
+/// What is told of a daemon that does not change while it runs.
+#[derive(Clone, Debug)]
+pub struct Facts {
+    /// The lab's name.
+    pub lab: String,
+    /// The number of this process.
+    pub process: usize,
+    /// The scenario's seed.
+    pub seed: u64,
+    /// This process's nodes, in the order of the worker's devices.
+    pub nodes: Vec<usize>,
+    /// The whole fabric.
+    pub wiring: Wiring,
+    /// Fabric time.
+    pub clock: Clock,
+    /// How the worker is scheduled.
+    pub priority: Priority,
+    /// What the fabric is of.
+    pub technology: Technology,
+}
+
+impl Facts {
+    /// Device and port of the worker by name (`leaf1:4`).
+    pub fn ends(&self) -> BTreeMap<String, (usize, PortNumber)> {
+        let ports = self.nodes.iter().enumerate().flat_map(|(device, node)| {
+            (0..usize::from(self.wiring.nodes[*node].ports)).map(move |port| {
+                let port = PortNumber::from_index(port);
+                (self.wiring.end_name(End { node: *node, port }), (device, port))
+            })
+        });
+        ports.collect()
+    }
+}
+
+/// The worker's end.
+#[derive(Debug)]
+pub struct Inbox {
+    waiting: Arc<AtomicBool>,
+    orders: Receiver<Order>,
+}
+
+impl Inbox {
+    /// The next order. Where there is none, as nearly always, this is one look at a flag.
+    pub fn next(&self) -> Option<Order> {
+        if !self.waiting.load(Ordering::Relaxed) {
+            return None;
+        }
+        self.orders.try_recv().ok().or_else(|| {
+            self.waiting.store(false, Ordering::Release);
+            // An order whose flag was set before this line is seen here, a later one sets it again.
+            self.orders.try_recv().ok()
+        })
+    }
+}
+
+/// The other end.
+#[derive(Clone, Debug)]
+pub struct Outbox {
+    waiting: Arc<AtomicBool>,
+    orders: SyncSender<Order>,
+}
+
+/// Both ends of a channel of orders.
+pub fn orders() -> (Outbox, Inbox) {
+    let (sender, orders) = sync_channel(ORDERS_MAX);
+    let waiting = Arc::new(AtomicBool::new(false));
+    (Outbox { waiting: Arc::clone(&waiting), orders: sender }, Inbox { waiting, orders })
+}
+
+/// What is to be captured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CaptureWish {
+    /// Into which file, which the daemon makes.
+    pub file: PathBuf,
+    /// Which ports, with the rate that describes each.
+    pub ports: BTreeMap<String, BitRate>,
+    /// Octets kept of each frame; all if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snaplen: Option<Bytes>,
+}
+
+/// Why there is no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// What was asked for makes no sense here, in words.
+    Senseless(String),
+    /// The worker does not answer, or has too much to do.
+    Busy,
+}
+
+/// The snapshot that is shown, and what has been subtracted from it.
+#[derive(Debug, Default)]
+struct Shelf {
+    taken: Option<(Stopwatch, Box<Snapshot>)>,
+    baseline: Option<Baseline>,
+}
+
+/// Where those who ask come to.
+#[derive(Debug)]
+pub struct Desk {
+    facts: Facts,
+    ends: BTreeMap<String, (usize, PortNumber)>,
+    outbox: Outbox,
+    shelf: Mutex<Shelf>,
+}
+
+impl Desk {
+    /// The desk of the worker that has the other end.
+    pub fn new(facts: Facts, outbox: Outbox) -> Desk {
+        let ends = facts.ends();
+        Desk { facts, ends, outbox, shelf: Mutex::default() }
+    }
+
+    /// What does not change.
+    pub fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    /// How the worker does.
+    ///
+    /// # Errors
+    /// If it does not answer.
+    pub async fn status(&self) -> Result<Status, Refusal> {
+        self.look(|snapshot, _| Status::of(&self.facts, snapshot)).await
+    }
+
+    /// What is counted since the last clearing, or since the beginning.
+    ///
+    /// # Errors
+    /// If the worker does not answer.
+    pub async fn counters(&self) -> Result<Counters, Refusal> {
+        self.look(|snapshot, baseline| {
+            let counters = Counters::of(&self.facts, snapshot);
+            match baseline {
+                Some(baseline) => counters.since(baseline),
+                None => counters,
+            }
+        })
+        .await
+    }
+
+    /// The same from the beginning, whatever was cleared: for those who subtract by themselves.
+    ///
+    /// # Errors
+    /// If the worker does not answer.
+    pub async fn totals(&self) -> Result<(Counters, Status), Refusal> {
+        let both = |snapshot: &Snapshot, _: Option<&Baseline>| {
+            (Counters::of(&self.facts, snapshot), Status::of(&self.facts, snapshot))
+        };
+        self.look(both).await
+    }
+
+    /// From now on counters begin at zero. The devices count on.
+    ///
+    /// # Errors
+    /// If the worker does not answer.
+    pub async fn clear(&self) -> Result<(), Refusal> {
+        let now = self.look(|snapshot, _| Counters::of(&self.facts, snapshot)).await?;
+        self.shelf.lock().await.baseline = Some(Baseline::of(now));
+        Ok(())
+    }
+
+    /// Changes what happens to the frames that `port` sends.
+    ///
+    /// # Errors
+    /// If there is no such port here or no cable at it, or the worker does not answer.
+    pub async fn impair(&self, port: &str, change: ByHand) -> Result<(), Refusal> {
+        let (device, number) = self.end(port)?;
+        let end = End { node: self.facts.nodes[device], port: number };
+        let spare = Impairer::idle(&self.facts.wiring, end, self.facts.seed);
+        let change = match change {
+            ByHand::Rule(rule, length) => {
+                ByHand::Rule(crate::wiring::Impairment { from: end, ..rule }, length)
+            }
+            change => change,
+        };
+        let (reply, answer) = oneshot::channel();
+        let impairing = Impairing { device, port: number, change, spare };
+        self.send(Order::Impair(Box::new(impairing), reply))?;
+        let answer = answer.await.map_err(|_| Refusal::Busy)?;
+        answer.map_err(|reason| Refusal::Senseless(format!("{port}: {reason}")))
+    }
+
+    /// Lets `port` send no faster than `rate`.
+    ///
+    /// # Errors
+    /// If there is no such port here or its line is slower, or the worker does not answer.
+    pub async fn slow_down(&self, port: &str, rate: BitRate) -> Result<(), Refusal> {
+        let (device, number) = self.end(port)?;
+        let (reply, answer) = oneshot::channel();
+        self.send(Order::SlowDown(device, number, rate, reply))?;
+        let reason = || Refusal::Senseless(format!("the line at {port} cannot give {rate}"));
+        answer.await.map_err(|_| Refusal::Busy)?.then_some(()).ok_or_else(reason)
+    }
+
+    /// Captures frames into a file from now on. A capture that was under way ends.
+    ///
+    /// # Errors
+    /// If a port is not here, the file cannot be made, or the worker does not answer.
+    pub async fn capture(&self, wish: CaptureWish) -> Result<(), Refusal> {
+        let port = |(name, rate): (&String, &BitRate)| {
+            let (device, port) = self.end(name)?;
+            let at = End { node: self.facts.nodes[device], port };
+            Ok(CapturedPort { at, technology: self.facts.technology, rate: *rate, fed: false })
+        };
+        let plan = CapturePlan {
+            file: wish.file,
+            scenario: self.facts.lab.clone(),
+            seed: self.facts.seed,
+            dilation: Some(self.facts.clock.dilation().get()),
+            snaplen: wish.snaplen,
+            when_full: WhenFull::Drop,
+            ports: wish.ports.iter().map(port).collect::<Result<_, Refusal>>()?,
+        };
+        let capture = Capture::create(&plan, &self.facts.wiring, &self.facts.nodes);
+        let capture = capture.map_err(|error| Refusal::Senseless(error.to_string()))?;
+        self.swap_capture(Some(Box::new(capture))).await.map(|_| ())
+    }
+
+    /// Ends the capture that is under way, if there is one; what it saw.
+    ///
+    /// # Errors
+    /// If the worker does not answer.
+    pub async fn end_capture(&self) -> Result<Option<CaptureStatistics>, Refusal> {
+        self.swap_capture(None).await
+    }
+
+    async fn swap_capture(
+        &self,
+        capture: Option<Box<Capture>>,
+    ) -> Result<Option<CaptureStatistics>, Refusal> {
+        let (reply, answer) = oneshot::channel();
+        self.send(Order::Capture(capture, reply))?;
+        let (before, at) = answer.await.map_err(|_| Refusal::Busy)?;
+        let Some(before) = before else { return Ok(None) };
+        // Its writer may have megabytes to write.
+        let finished = tokio::task::spawn_blocking(move || before.finish(at)).await;
+        finished.map(Some).map_err(|_| Refusal::Busy)
+    }
+
+    /// Device and number of a port by name.
+    fn end(&self, port: &str) -> Result<(usize, PortNumber), Refusal> {
+        let end = self.ends.get(port).copied();
+        end.ok_or_else(|| Refusal::Senseless(format!("no port {port} in this process")))
+    }
+
+    /// Lets traffic items post, or not; how many adapters of this process have such.
+    ///
+    /// # Errors
+    /// If the worker does not answer.
+    pub async fn let_post(&self, item: Option<String>, on: bool) -> Result<usize, Refusal> {
+        let (reply, answer) = oneshot::channel();
+        self.send(Order::Traffic { item, on, reply })?;
+        answer.await.map_err(|_| Refusal::Busy)
+    }
+
+    /// Looks at a snapshot that is not old, and makes what is wanted of it.
+    async fn look<T>(
+        &self,
+        make: impl Fn(&Snapshot, Option<&Baseline>) -> T,
+    ) -> Result<T, Refusal> {
+        let mut shelf = self.shelf.lock().await;
+        let is_old = |taken: &Stopwatch| taken.seconds() > SNAPSHOT_SERVES_S;
+        if shelf.taken.as_ref().is_none_or(|(taken, _)| is_old(taken)) {
+            let snapshot = shelf.taken.take().map(|(_, snapshot)| snapshot).unwrap_or_default();
+            let (reply, answer) = oneshot::channel();
+            self.send(Order::Read(snapshot, reply))?;
+            let snapshot = answer.await.map_err(|_| Refusal::Busy)?;
+            shelf.taken = Some((Stopwatch::start(), snapshot));
+        }
+        let Shelf { taken, baseline } = &*shelf;
+        let (_, snapshot) = taken.as_ref().ok_or(Refusal::Busy)?;
+        Ok(make(snapshot, baseline.as_ref()))
+    }
+
+    fn send(&self, order: Order) -> Result<(), Refusal> {
+        self.outbox.orders.try_send(order).map_err(|_| Refusal::Busy)?;
+        self.outbox.waiting.store(true, Ordering::Release);
+        Ok(())
+    }
+}

@@ -1,0 +1,365 @@
+//! The administration before a worker that is only played: answers, limits, and what is refused.
+
+use super::*;
+use crate::cable::impairment::ByHand;
+use crate::capture::Technology;
+use crate::clock::{Clock, Stopwatch, monotonic_ns};
+use crate::driver::orders::Order;
+use crate::driver::toy::chain;
+use crate::timer::{self, Priority};
+use proto::counters::{DeviceReading, LaneCounters, LaneReading, PortReading};
+use proto::units::Instant;
+use std::collections::BTreeSet;
+use std::io::{Read, Write};
+use std::num::NonZeroU64;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use tempfile::TempDir;
+
+/// What a played worker has been told, and what it counts.
+#[derive(Debug, Default)]
+struct Played {
+    over: AtomicBool,
+    reads: AtomicU64,
+    frames: AtomicU64,
+    told: Mutex<Vec<String>>,
+}
+
+/// An administration with a worker behind it, until this is dropped.
+struct Stage {
+    played: Arc<Played>,
+    worker: Option<JoinHandle<()>>,
+    _admin: Admin,
+    folder: TempDir,
+}
+
+impl Stage {
+    fn set() -> Stage {
+        let folder = tempfile::tempdir().expect("a folder");
+        let socket = Socket::open(&folder.path().join("s")).expect("a short path");
+        let wiring = chain();
+        let facts = Facts {
+            lab: "chain".to_owned(),
+            process: 0,
+            seed: 1,
+            nodes: (0..wiring.nodes.len()).collect(),
+            wiring,
+            clock: Clock::new(0, NonZeroU64::MIN),
+            priority: Priority::Normal,
+            technology: Technology::Ethernet,
+        };
+        let (outbox, inbox) = orders();
+        let admin = Admin::start(socket, Desk::new(facts, outbox)).expect("a thread");
+        let played = Arc::new(Played::default());
+        let its = Arc::clone(&played);
+        let worker = std::thread::spawn(move || {
+            while !its.over.load(Ordering::Relaxed) {
+                while let Some(order) = inbox.next() {
+                    its.obey(order);
+                }
+                timer::wait(None, monotonic_ns() + 1_000_000);
+            }
+        });
+        Stage { played, worker: Some(worker), _admin: admin, folder }
+    }
+
+    fn connect(&self) -> std::os::unix::net::UnixStream {
+        let stream = std::os::unix::net::UnixStream::connect(self.folder.path().join("s"));
+        let stream = stream.expect("it listens");
+        stream.set_read_timeout(Some(Duration::from_secs(30))).expect("a time-out");
+        stream
+    }
+
+    /// Status and body of the answer.
+    fn ask(&self, method: &str, path: &str, body: &str) -> (u16, String) {
+        let mut stream = self.connect();
+        let length = body.len();
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n\
+             Content-Length: {length}\r\n\r\n"
+        );
+        stream.write_all(head.as_bytes()).expect("it reads");
+        // A body that is too long is not read to its end.
+        let _ = stream.write_all(body.as_bytes());
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        let answer = String::from_utf8(answer).expect("all answers are text");
+        let (head, body) = answer.split_once("\r\n\r\n").expect("an answer");
+        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
+        (status.expect("a status"), body.to_owned())
+    }
+
+    fn counters(&self) -> view::Counters {
+        let (status, body) = self.ask("GET", "/counters", "");
+        assert_eq!(status, 200, "{body}");
+        serde_json::from_str(&body).expect("counters")
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        self.played.over.store(true, Ordering::Relaxed);
+        if let Some(worker) = self.worker.take() {
+            worker.join().expect("the played worker does not panic");
+        }
+    }
+}
+
+impl Played {
+    fn obey(&self, order: Order) {
+        let told = |what: String| self.told.lock().expect("no panic").push(what);
+        match order {
+            Order::Read(mut snapshot, reply) => {
+                self.reads.fetch_add(1, Ordering::Relaxed);
+                let tx_frames = self.frames.load(Ordering::Relaxed);
+                let counters = LaneCounters { tx_frames, ..LaneCounters::default() };
+                let lanes = vec![LaneReading { tc: 3, counters }];
+                let port = PortReading {
+                    lanes,
+                    named: vec![("rx_prio3_pause".to_owned(), tx_frames)],
+                    ..PortReading::default()
+                };
+                let ports = [1, 1, 2].map(|ports| vec![port.clone(); ports]);
+                snapshot.devices =
+                    ports.map(|ports| DeviceReading { ports, ..DeviceReading::default() }).to_vec();
+                snapshot.beat.at = Instant::from_ps(1_000);
+                let _ = reply.send(snapshot);
+            }
+            Order::Impair(impairing, reply) => {
+                told(format!("{} {} {:?}", impairing.device, impairing.port, impairing.change));
+                let _ = reply.send(Ok(()));
+            }
+            Order::SlowDown(device, port, rate, reply) => {
+                told(format!("{device} {port} {rate}"));
+                let _ = reply.send(rate <= proto::units::BitRate::gbps(8));
+            }
+            Order::Capture(capture, reply) => {
+                told(format!("capture {}", capture.is_some()));
+                let _ = reply.send((capture, Instant::from_ps(1)));
+            }
+            Order::Traffic { item, on, reply } => {
+                told(format!("{item:?} {on}"));
+                let _ = reply.send(2);
+            }
+        }
+    }
+}
+
+#[test]
+fn counters_begin_at_zero_when_they_are_cleared_and_metrics_count_on() {
+    let stage = Stage::set();
+    stage.played.frames.store(100, Ordering::Relaxed);
+    let frames = |counters: &view::Counters| counters.nodes[2].ports[1].lanes[0].tx_frames;
+    let before = stage.counters();
+    assert_eq!((before.cleared_ps, frames(&before)), (None, 100));
+    assert_eq!(before.nodes[2].ports[1].port, "relay:2");
+    assert_eq!(stage.ask("POST", "/clear", "").0, 204);
+    stage.played.frames.store(117, Ordering::Relaxed);
+    // Until the snapshot that is shared has grown old.
+    timer::wait(None, monotonic_ns() + 300_000_000);
+    let after = stage.counters();
+    assert_eq!((after.cleared_ps, frames(&after)), (Some(1_000), 17));
+    assert_eq!(after.nodes[2].ports[1].named["rx_prio3_pause"], 17);
+    let (_, text) = stage.ask("GET", "/metrics", "");
+    let line = r#"pausebed_port_transmit_packets_total{node="relay",port="2",priority="3"} 117"#;
+    assert!(text.lines().any(|found| found == line), "{text}");
+}
+
+/// Every line is one that the format permits, every family is announced once and before its samples,
+/// and no label has more values than a fabric has ports, lanes and reasons.
+#[test]
+fn metrics_are_what_the_exposition_format_permits() {
+    let stage = Stage::set();
+    let (status, text) = stage.ask("GET", "/metrics", "");
+    assert_eq!(status, 200);
+    let mut announced = BTreeSet::new();
+    let mut family = "";
+    let mut samples = BTreeSet::new();
+    for line in text.lines() {
+        let words: Vec<&str> = line.splitn(4, ' ').collect();
+        match words.as_slice() {
+            ["#", "HELP", name, _] => assert!(!announced.contains(name), "{line}"),
+            ["#", "TYPE", name, kind] => {
+                assert!(announced.insert(*name), "{line}");
+                assert!(["counter", "gauge"].contains(kind), "{line}");
+                assert_eq!(*kind == "counter", name.ends_with("_total"), "{line}");
+                family = name;
+            }
+            _ => {
+                let (series, value) = line.rsplit_once(' ').expect("a sample");
+                value.parse::<f64>().unwrap_or_else(|_| panic!("{line}"));
+                let (name, labels) = series.split_once('{').expect("all have labels");
+                assert_eq!(name, family, "{line}");
+                assert!(name.starts_with("pausebed_"), "{line}");
+                assert!(samples.insert(series), "twice: {line}");
+                let labels = labels.strip_suffix('}').expect("closed");
+                for label in labels.split(',') {
+                    let (label, value) = label.split_once('=').expect("a label");
+                    let known = [
+                        "node",
+                        "port",
+                        "priority",
+                        "direction",
+                        "reason",
+                        "process",
+                        "name",
+                        "seed",
+                        "dilate",
+                        "version",
+                    ];
+                    assert!(known.contains(&label), "{line}");
+                    assert!(value.len() >= 2 && value.starts_with('"') && value.ends_with('"'));
+                }
+            }
+        }
+    }
+    assert!(announced.len() > 15 && samples.len() > 60, "{} {}", announced.len(), samples.len());
+}
+
+#[test]
+fn commands_reach_the_worker_and_senseless_ones_do_not() {
+    let stage = Stage::set();
+    let good = [
+        ("POST", "/links/relay:2", r#"{"down":true}"#, 204),
+        ("POST", "/links/relay:1", r#"{"loss":0.25}"#, 204),
+        (
+            "POST",
+            "/faults/source:1",
+            r#"{"action":"lose","frames":"marked","chance":0.1,"for":"5 ms"}"#,
+            204,
+        ),
+        ("DELETE", "/faults/source:1", "", 204),
+        ("POST", "/links/relay:1", r#"{"rate":"1 Gbps"}"#, 204),
+        ("POST", "/traffic", r#"{"item":"hot","on":false}"#, 200),
+    ];
+    for (method, path, body, expected) in good {
+        let (status, answer) = stage.ask(method, path, body);
+        assert_eq!(status, expected, "{path}: {answer}");
+    }
+    let bad = [
+        ("POST", "/links/relay:9", r#"{"down":true}"#, 422),
+        ("POST", "/links/relay:1", r#"{"loss":1.5}"#, 422),
+        ("POST", "/links/relay:1", "{}", 422),
+        ("POST", "/links/relay:1", r#"{"up":true}"#, 422),
+        ("POST", "/links/relay:1", "nonsense", 400),
+        ("POST", "/traffic", r#"{"on":"yes"}"#, 422),
+        ("GET", "/nothing", "", 404),
+        ("DELETE", "/status", "", 405),
+    ];
+    for (method, path, body, expected) in bad {
+        let (status, answer) = stage.ask(method, path, body);
+        assert_eq!(status, expected, "{method} {path} {body}: {answer}");
+    }
+    let told = stage.played.told.lock().expect("no panic");
+    assert_eq!(told.len(), good.len(), "{told:?}");
+    assert_eq!(told[0], format!("2 2 {:?}", ByHand::Cut(true)));
+    assert_eq!(told[1], "2 1 Lossy((250000000, 1000000000))");
+    assert!(told[2].starts_with("0 1 Rule(") && told[2].contains("Marked"), "{}", told[2]);
+    assert_eq!(told[3..], ["0 1 Mend", "2 1 1 Gbps", "Some(\"hot\") false"]);
+}
+
+#[test]
+fn a_capture_is_made_where_it_can_be_and_refused_elsewhere() {
+    let stage = Stage::set();
+    let wish = |file: &Path, port: &str| {
+        let file = file.display();
+        format!("{{\"file\":\"{file}\",\"ports\":{{\"{port}\":\"8 Gbps\"}}}}")
+    };
+    let file = stage.folder.path().join("x.pcapng");
+    assert_eq!(stage.ask("POST", "/capture", &wish(&file, "relay:1")).0, 204);
+    assert!(std::fs::read(&file).is_ok_and(|octets| octets.starts_with(&[0x0a, 0x0d, 0x0d, 0x0a])));
+    assert_eq!(stage.ask("POST", "/capture", &wish(&file, "relay:7")).0, 422);
+    let nowhere = stage.folder.path().join("nowhere/x.pcapng");
+    assert_eq!(stage.ask("POST", "/capture", &wish(&nowhere, "relay:1")).0, 422);
+    assert_eq!(stage.ask("DELETE", "/capture", ""), (200, "null".to_owned()));
+    assert_eq!(*stage.played.told.lock().expect("no panic"), ["capture true", "capture false"]);
+}
+
+#[test]
+fn the_description_names_every_address_and_no_other() {
+    let stage = Stage::set();
+    let (_, text) = stage.ask("GET", "/openapi.json", "");
+    let description: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let paths = description["paths"].as_object().expect("paths");
+    assert_eq!(paths.len(), 9);
+    for (path, methods) in paths {
+        let path = path.replace("{port}", "relay:1");
+        for method in methods.as_object().expect("methods").keys() {
+            if method != "parameters" {
+                let (status, _) = stage.ask(&method.to_uppercase(), &path, "");
+                assert!(status != 404 && status != 405, "{method} {path}: {status}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_body_that_is_too_long_is_refused_and_the_worker_hears_nothing() {
+    let stage = Stage::set();
+    let body = format!("{{\"on\":true,\"item\":\"{}\"}}", "x".repeat(BODY_MAX));
+    assert_eq!(stage.ask("POST", "/traffic", &body).0, 413);
+    assert_eq!(stage.played.told.lock().expect("no panic").len(), 0);
+    assert_eq!(stage.ask("GET", "/status", "").0, 200);
+}
+
+#[test]
+fn however_many_ask_the_worker_reads_a_few_times_a_second() {
+    let stage = Stage::set();
+    let stopwatch = Stopwatch::start();
+    for _ in 0..200 {
+        assert_eq!(stage.ask("GET", "/status", "").0, 200);
+    }
+    let most = stopwatch.seconds() * 10.0 + 2.0;
+    let reads = stage.played.reads.load(Ordering::Relaxed);
+    assert!(reads >= 1 && reads as f64 <= most, "{reads} reads, at most {most} are permitted");
+}
+
+#[test]
+fn those_who_never_finish_their_request_do_not_keep_others_out() {
+    let stage = Stage::set();
+    let lorises: Vec<_> = (0..3 * CONNECTIONS_MAX)
+        .map(|_| {
+            let mut stream = stage.connect();
+            // One that found no seat has been let go already.
+            let _ = stream.write_all(b"GET /status HT");
+            stream
+        })
+        .collect();
+    for mut loris in lorises {
+        let mut heard = Vec::new();
+        // Either way of ending is an end.
+        let _ = loris.read_to_end(&mut heard);
+        assert!(!String::from_utf8_lossy(&heard).contains("200 OK"));
+    }
+    assert_eq!(stage.ask("GET", "/status", "").0, 200);
+}
+
+#[test]
+fn a_worker_that_does_not_answer_is_said_to_be_busy() {
+    let stage = Stage::set();
+    stage.played.over.store(true, Ordering::Relaxed);
+    timer::wait(None, monotonic_ns() + 200_000_000);
+    let (status, body) = stage.ask("GET", "/status", "");
+    assert_eq!(status, 503, "{body}");
+}
+
+#[test]
+fn a_socket_is_taken_by_one_and_gone_with_the_administration() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("s");
+    let socket = Socket::open(&file).expect("a short path");
+    assert!(Socket::open(&file).is_err());
+    let (outbox, _inbox) = orders();
+    let facts = Facts {
+        lab: "chain".to_owned(),
+        process: 0,
+        seed: 1,
+        nodes: Vec::new(),
+        wiring: chain(),
+        clock: Clock::new(0, NonZeroU64::MIN),
+        priority: Priority::Normal,
+        technology: Technology::Infiniband,
+    };
+    drop(Admin::start(socket, Desk::new(facts, outbox)).expect("a thread"));
+    assert!(!file.exists());
+}

@@ -1,0 +1,327 @@
+//! What the administration shows: JSON with names as operators know them. Those who read it use these
+//! types too.
+
+use super::Facts;
+use crate::cable::impairment::Injected;
+use crate::driver::orders::Snapshot;
+use crate::timer::Priority;
+use crate::wiring::{End, NodeKind};
+use proto::counters::{DeviceReading, FlowReading, Gauge, LaneReading, PortReading};
+use proto::ids::PortNumber;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// How a daemon does.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Status {
+    /// The lab's name.
+    pub lab: String,
+    /// The number of this process.
+    pub process: usize,
+    /// Of the program.
+    pub version: String,
+    /// Wall time over fabric time.
+    pub dilation: u64,
+    /// Fabric time of the last thing that happened.
+    pub at_ps: u64,
+    /// Its devices.
+    pub nodes: Vec<String>,
+    /// How the worker is scheduled.
+    pub priority: Priority,
+    /// Frames that have left a port: frame-hops.
+    pub departures: u64,
+    /// p99 of lateness, in thousandths of a frame time.
+    pub late_p99_thousandths: u64,
+    /// Frames found missing.
+    pub lost: u64,
+    /// Faults on purpose.
+    pub injected: Injected,
+}
+
+/// What all devices of a daemon count.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counters {
+    /// Fabric time of the last thing that happened.
+    pub at_ps: u64,
+    /// When they were cleared; totals are from then on.
+    pub cleared_ps: Option<u64>,
+    /// By device.
+    pub nodes: Vec<NodeCounters>,
+}
+
+/// What one device counts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeCounters {
+    /// Its name.
+    pub node: String,
+    /// Switch or NIC.
+    pub kind: NodeKind,
+    /// By port.
+    pub ports: Vec<PortCounters>,
+    /// Flows that it sends.
+    pub flows: Vec<FlowCounters>,
+}
+
+/// What one port counts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PortCounters {
+    /// As in `leaf1:4`.
+    pub port: String,
+    /// A cable is at it.
+    pub cabled: bool,
+    /// By virtual lane or priority.
+    pub lanes: Vec<LaneCounters>,
+    /// Losses by reason, where there were any.
+    pub drops: BTreeMap<String, u64>,
+    /// Time-outs that retrained the link.
+    pub watchdogs: u64,
+    /// Further totals under operators' names.
+    pub named: BTreeMap<String, u64>,
+}
+
+/// What one lane of a port counts. Bytes are octets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LaneCounters {
+    /// Virtual lane or priority.
+    pub lane: u8,
+    /// Data frames sent.
+    pub tx_frames: u64,
+    /// Octets of them.
+    pub tx_bytes: u64,
+    /// Data frames received.
+    pub rx_frames: u64,
+    /// Octets of them.
+    pub rx_bytes: u64,
+    /// Other frames sent.
+    pub tx_control: u64,
+    /// Other frames received.
+    pub rx_control: u64,
+    /// Time in which a frame was ready and flow control forbade it (PortXmitWait).
+    pub wait_ps: u64,
+    /// Time in which the lane was forbidden, ready frame or not.
+    pub pause_ps: u64,
+    /// Frames lost for want of room.
+    pub no_room: u64,
+    /// Frames marked by the congestion point.
+    pub marks: u64,
+    /// Congestion notifications sent.
+    pub notes_tx: u64,
+    /// Congestion notifications received.
+    pub notes_rx: u64,
+    /// What waits to leave.
+    pub out_queue: Level,
+    /// What the input buffer holds.
+    pub in_queue: Level,
+    /// What workloads have posted and not sent.
+    pub source_queue: Level,
+}
+
+/// Octets in a queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Level {
+    /// Now.
+    pub now: u64,
+    /// The most since the run began.
+    pub most: u64,
+}
+
+/// What an adapter counts of one flow that it sends.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FlowCounters {
+    /// The sender's address: a LID, or a MAC address as a number.
+    pub source: u64,
+    /// The receiver's.
+    pub destination: u64,
+    /// Connection class.
+    pub class: u8,
+    /// Octets of data frames sent.
+    pub tx_bytes: u64,
+    /// The rate that the reaction point permits, in bit/s.
+    pub rate: u64,
+    /// The gap that it asks for, in picoseconds.
+    pub gap_ps: u64,
+    /// The scheme's own state.
+    pub state: u64,
+    /// The reaction point holds the flow back now.
+    pub held_back: bool,
+    /// Messages posted.
+    pub messages: u64,
+    /// Messages done.
+    pub completed: u64,
+    /// Notifications received.
+    pub notes: u64,
+}
+
+/// Counters as they were when somebody cleared them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Baseline(Counters);
+
+impl Baseline {
+    /// They count from `counters` on.
+    pub const fn of(counters: Counters) -> Baseline {
+        Baseline(counters)
+    }
+}
+
+impl Status {
+    /// What `snapshot` says of a daemon.
+    pub fn of(facts: &Facts, snapshot: &Snapshot) -> Status {
+        let beat = &snapshot.beat;
+        let name = |node: &usize| facts.wiring.nodes[*node].name.clone();
+        Status {
+            lab: facts.lab.clone(),
+            process: facts.process,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            dilation: facts.clock.dilation().get(),
+            at_ps: beat.at.as_ps(),
+            nodes: facts.nodes.iter().map(name).collect(),
+            priority: facts.priority,
+            departures: beat.departures,
+            late_p99_thousandths: beat.late_p99_thousandths,
+            lost: beat.lost,
+            injected: snapshot.injected,
+        }
+    }
+}
+
+impl Counters {
+    /// What `snapshot` says of a daemon's devices.
+    pub fn of(facts: &Facts, snapshot: &Snapshot) -> Counters {
+        let devices = facts.nodes.iter().zip(&snapshot.devices);
+        Counters {
+            at_ps: snapshot.beat.at.as_ps(),
+            cleared_ps: None,
+            nodes: devices.map(|(node, reading)| node_counters(facts, *node, reading)).collect(),
+        }
+    }
+
+    /// What has been counted since `baseline`. Levels stay what they are.
+    pub fn since(mut self, Baseline(base): &Baseline) -> Counters {
+        self.cleared_ps = Some(base.at_ps);
+        for (node, before) in self.nodes.iter_mut().zip(&base.nodes) {
+            for (port, before) in node.ports.iter_mut().zip(&before.ports) {
+                port.subtract(before);
+            }
+            let key = |flow: &FlowCounters| (flow.source, flow.destination, flow.class);
+            let known: BTreeMap<_, _> = before.flows.iter().map(|flow| (key(flow), flow)).collect();
+            for flow in &mut node.flows {
+                if let Some(before) = known.get(&key(flow)) {
+                    flow.subtract(before);
+                }
+            }
+        }
+        self
+    }
+}
+
+impl PortCounters {
+    fn subtract(&mut self, before: &PortCounters) {
+        for lane in &mut self.lanes {
+            if let Some(before) = before.lanes.iter().find(|other| other.lane == lane.lane) {
+                lane.subtract(before);
+            }
+        }
+        self.watchdogs -= before.watchdogs;
+        for (totals, before) in [(&mut self.drops, &before.drops), (&mut self.named, &before.named)]
+        {
+            for (name, total) in totals.iter_mut() {
+                *total = total.saturating_sub(before.get(name).copied().unwrap_or(0));
+            }
+            totals.retain(|_, total| *total > 0);
+        }
+    }
+}
+
+impl LaneCounters {
+    fn subtract(&mut self, before: &LaneCounters) {
+        self.tx_frames -= before.tx_frames;
+        self.tx_bytes -= before.tx_bytes;
+        self.rx_frames -= before.rx_frames;
+        self.rx_bytes -= before.rx_bytes;
+        self.tx_control -= before.tx_control;
+        self.rx_control -= before.rx_control;
+        self.wait_ps -= before.wait_ps;
+        self.pause_ps -= before.pause_ps;
+        self.no_room -= before.no_room;
+        self.marks -= before.marks;
+        self.notes_tx -= before.notes_tx;
+        self.notes_rx -= before.notes_rx;
+    }
+}
+
+impl FlowCounters {
+    fn subtract(&mut self, before: &FlowCounters) {
+        self.tx_bytes -= before.tx_bytes;
+        self.messages -= before.messages;
+        self.completed -= before.completed;
+        self.notes -= before.notes;
+    }
+}
+
+fn node_counters(facts: &Facts, node: usize, reading: &DeviceReading) -> NodeCounters {
+    let wiring = &facts.wiring.nodes[node];
+    let ports = reading.ports.iter().enumerate().map(|(index, reading)| {
+        let end = End { node, port: PortNumber::from_index(index) };
+        port_counters(facts, end, reading)
+    });
+    NodeCounters {
+        node: wiring.name.clone(),
+        kind: wiring.kind,
+        ports: ports.collect(),
+        flows: reading.flows.iter().map(flow_counters).collect(),
+    }
+}
+
+fn port_counters(facts: &Facts, end: End, reading: &PortReading) -> PortCounters {
+    let attached = |wiring: &crate::wiring::Wiring| wiring.attached.iter().any(|at| at.at == end);
+    let drops = reading.drops.iter().filter(|(_, count)| *count > 0);
+    PortCounters {
+        port: facts.wiring.end_name(end),
+        cabled: facts.wiring.peer(end).is_some() || attached(&facts.wiring),
+        lanes: reading.lanes.iter().map(lane_counters).collect(),
+        drops: drops.map(|(reason, count)| (reason.name().to_owned(), count)).collect(),
+        watchdogs: reading.watchdogs,
+        named: reading.named.iter().cloned().collect(),
+    }
+}
+
+fn lane_counters(LaneReading { tc, counters }: &LaneReading) -> LaneCounters {
+    LaneCounters {
+        lane: *tc,
+        tx_frames: counters.tx_frames,
+        tx_bytes: counters.tx_bytes,
+        rx_frames: counters.rx_frames,
+        rx_bytes: counters.rx_bytes,
+        tx_control: counters.ctl_tx,
+        rx_control: counters.ctl_rx,
+        wait_ps: counters.hold_ps,
+        pause_ps: counters.pause_ps,
+        no_room: counters.no_room,
+        marks: counters.marks,
+        notes_tx: counters.notes_tx,
+        notes_rx: counters.notes_rx,
+        out_queue: level(&counters.out_queue),
+        in_queue: level(&counters.in_queue),
+        source_queue: level(&counters.source_queue),
+    }
+}
+
+const fn level(gauge: &Gauge) -> Level {
+    Level { now: gauge.value, most: gauge.peak }
+}
+
+fn flow_counters(reading: &FlowReading) -> FlowCounters {
+    FlowCounters {
+        source: reading.flow.source,
+        destination: reading.flow.destination,
+        class: reading.flow.class,
+        tx_bytes: reading.tx_bytes,
+        rate: reading.rate.value,
+        gap_ps: reading.gap.value,
+        state: reading.scalar,
+        held_back: reading.neutral_since.is_none(),
+        messages: reading.messages,
+        completed: reading.completed,
+        notes: reading.notes,
+    }
+}

@@ -1,0 +1,65 @@
+//! `pausebed status`: which labs there are, and how they do.
+
+use super::Place;
+use crate::command::Exit;
+use crate::launch::lab::{Record, Stage, client};
+use crate::terminal::lab::{LabLine, labs};
+use std::collections::BTreeMap;
+
+/// Options of `status`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Options {
+    /// Only this lab
+    #[arg(value_name = "LAB")]
+    lab: Option<String>,
+    /// Print one JSON document instead of a table
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    place: Place,
+}
+
+/// Runs the command. It ends with 5 if a lab has died.
+pub fn run(options: &Options) -> Exit {
+    let mut all = match options.place.labs() {
+        Ok(labs) => labs.all(),
+        Err(exit) => return exit,
+    };
+    if let Some(name) = &options.lab {
+        all = all.remove(name).map(|record| (name.clone(), record)).into_iter().collect();
+    }
+    let lines: BTreeMap<String, LabLine> =
+        all.iter().map(|(name, record)| (name.clone(), line(record))).collect();
+    if options.json {
+        println!("{}", serde_json::to_string_pretty(&lines).expect("plain data"));
+    } else if lines.is_empty() {
+        eprintln!("no lab is up: pausebed up FILE");
+    } else {
+        println!("{}", labs(&lines));
+    }
+    let has_died = |line: &LabLine| line.state.starts_with("ended");
+    if lines.values().any(has_died) { Exit::Died } else { Exit::Good }
+}
+
+fn line(record: &Record) -> LabLine {
+    let state = match (&record.stage, record.is_alive()) {
+        (Stage::Starting, true) => "starting".to_owned(),
+        (Stage::Up, true) => "up".to_owned(),
+        (Stage::Ended(reason), _) => format!("ended: {reason}"),
+        (_, false) => "ended: its keeper was killed".to_owned(),
+    };
+    let daemons = if state == "up" { client::status(record).unwrap_or_default() } else { vec![] };
+    let is_silent = state == "up" && daemons.is_empty();
+    LabLine {
+        state: if is_silent { "does not answer".to_owned() } else { state },
+        backend: record.backend.clone(),
+        dilation: record.dilation,
+        nodes: record.daemons.iter().map(|daemon| daemon.nodes.len()).sum(),
+        keeper: record.owner.process,
+        at_ps: daemons.iter().map(|daemon| daemon.at_ps).max(),
+        late_p99_thousandths: daemons.iter().map(|daemon| daemon.late_p99_thousandths).max(),
+        lost: daemons.iter().map(|daemon| daemon.lost).sum(),
+        injected_lost: daemons.iter().map(|daemon| daemon.injected.lost.total()).sum(),
+        processes: record.daemons.clone(),
+    }
+}
