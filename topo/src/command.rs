@@ -14,6 +14,7 @@ pub mod decode;
 pub mod demo;
 pub mod doctor;
 pub mod encode;
+pub mod export;
 pub mod files;
 pub mod graph;
 pub mod replay;
@@ -74,6 +75,8 @@ enum Command {
     Compare(compare::Options),
     /// Make the page of a finished run, or of two side by side.
     Report(report::Options),
+    /// Write a finished run for other programs: a trace for Perfetto.
+    Export(export::Options),
     /// Measure what this host sustains in live runs, and remember it.
     Calibrate(calibrate::Options),
     /// Check whether this host can make live runs, and what would make them better.
@@ -124,6 +127,7 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
         Command::Check(options) => check::run(&options),
         Command::Compare(options) => compare::run(&options),
         Command::Report(options) => report::run(&options),
+        Command::Export(options) => export::run(&options),
         Command::Calibrate(options) => calibrate::run(&options, &line),
         Command::Doctor(options) => doctor::run(&options),
         Command::Compose(options) => compose::run(&options),

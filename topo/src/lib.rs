@@ -10,6 +10,7 @@ pub mod deadlock;
 pub mod dissect;
 pub mod estimate;
 pub mod experiment;
+pub mod export;
 pub mod fabric;
 pub mod frames;
 pub mod graph;

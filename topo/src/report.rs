@@ -16,6 +16,7 @@ mod facts;
 mod figure;
 mod layout;
 mod page;
+mod pauses;
 mod ports;
 mod tables;
 #[cfg(test)]

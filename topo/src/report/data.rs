@@ -9,7 +9,10 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-mod tables;
+mod happenings;
+pub mod tables;
+
+pub use happenings::{FirstPause, Happenings};
 
 /// Why a run directory has no report.
 #[derive(Debug, thiserror::Error)]
@@ -95,6 +98,8 @@ pub struct OutputSeries {
     pub sent: Vec<f64>,
     /// Octets waiting.
     pub queue: Envelope,
+    /// Octets in the input buffer of the same port, of the lane that holds most.
+    pub input: Envelope,
     /// Totals of the run: data frames sent, marks, notifications received, drops, picoseconds held.
     pub totals: Totals,
 }
@@ -184,6 +189,8 @@ pub struct Run {
     pub throttles: BTreeMap<String, Throttle>,
     /// Every flow.
     pub flows: Vec<Flow>,
+    /// Pauses that were asked for, and when notifications began.
+    pub happenings: Happenings,
     /// p99 of lateness in frame times by bin, the worst worker's; empty on the virtual clock.
     pub lateness: Vec<f64>,
     /// Rows of `counters.csv`.
@@ -208,6 +215,7 @@ impl Run {
         tables::queues(&mut run, &folder.join("queues.csv"))?;
         tables::rates(&mut run, &folder.join("rates.csv"))?;
         run.flows = tables::all(&folder.join("flows.csv"))?;
+        run.happenings = happenings::read(&run, &folder.join("events.jsonl"))?;
         run.counters = tables::all(&folder.join("counters.csv"))?;
         let late: Vec<FidelityRow> = tables::all(&folder.join("fidelity.csv"))?;
         run.lateness = lateness(&run, &late);
@@ -245,11 +253,13 @@ impl Run {
         let columns = columns.collect::<Result<Vec<Vec<usize>>, String>>()?;
         let bins = result.grid.bins as usize;
         let blank = vec![f64::NAN; bins];
+        let levels = || Envelope { min: blank.clone(), mean: blank.clone(), max: blank.clone() };
         let series = OutputSeries {
             hold: blank.clone(),
             pause: blank.clone(),
             sent: blank.clone(),
-            queue: Envelope { min: blank.clone(), mean: blank.clone(), max: blank.clone() },
+            queue: levels(),
+            input: levels(),
             totals: Totals::default(),
         };
         let long_queue = result.saturation.long_queue_bytes;
@@ -266,6 +276,7 @@ impl Run {
             bins,
             throttles: BTreeMap::new(),
             flows: Vec::new(),
+            happenings: Happenings::default(),
             lateness: Vec::new(),
             counters: Vec::new(),
             moments: Vec::new(),
@@ -310,6 +321,17 @@ impl Run {
     /// An output that a node sends by: that of an adapter is its only one.
     pub fn output_of(&self, node: usize) -> Option<usize> {
         self.outputs.all.iter().position(|output| output.from == node)
+    }
+
+    /// The other direction of the same cable: its port is the one that `output` leads to.
+    pub const fn facing(output: usize) -> usize {
+        output ^ 1
+    }
+
+    /// The value of a scenario's key.
+    pub fn parameter(&self, name: &str) -> Option<&str> {
+        let found = self.result.parameters.iter().find(|parameter| parameter.name == name);
+        found.map(|parameter| parameter.value.as_str())
     }
 
     /// Adapters in the order in which the picture draws them.

@@ -3,7 +3,7 @@
 
 use super::columns::{Columns, base64};
 use super::facts::Facts;
-use super::{completion, fabric, figure, ports, tables, verdict};
+use super::{completion, fabric, figure, pauses, ports, tables, verdict};
 use crate::chart::path::{Grain, area};
 use crate::chart::{number, palette};
 use crate::measure::verdict::Verdict;
@@ -50,6 +50,7 @@ pub fn html(facts: &Facts<'_>) -> String {
                     (tables::expectations(facts))
                     section class="two" { (tables::parameters(facts)) div {
                         @if facts.base.is_some() { (tables::trees(facts)) }
+                        (pauses::card(facts))
                         (tables::counters(facts))
                     } }
                     section { (tables::again(facts)) }
