@@ -75,11 +75,7 @@ pub fn ports(
 }
 
 /// `queues.csv`: what waits, and what input buffers hold.
-pub fn queues(
-    folder: &Path,
-    tracks: &Tracks<'_>,
-    trace: &mut Trace,
-) -> Result<(), ReportError> {
+pub fn queues(folder: &Path, tracks: &Tracks<'_>, trace: &mut Trace) -> Result<(), ReportError> {
     let (mut out, mut input) = (ByPort::new(), ByPort::new());
     let columns = ["t_ps", "bytes_mean", "bytes_max"];
     let file = folder.join("queues.csv");
@@ -98,11 +94,7 @@ pub fn queues(
 }
 
 /// `rates.csv`: what reaction points allow. A bin without a row is one without a limit.
-pub fn rates(
-    folder: &Path,
-    tracks: &mut Tracks<'_>,
-    trace: &mut Trace,
-) -> Result<(), ReportError> {
+pub fn rates(folder: &Path, tracks: &mut Tracks<'_>, trace: &mut Trace) -> Result<(), ReportError> {
     let mut flows: BTreeMap<String, BTreeMap<u64, [u64; 3]>> = BTreeMap::new();
     let columns = ["t_ps", "dt_ps", "rate_mean", "gap_ps_mean"];
     tables::each(&folder.join("rates.csv"), "flow", columns, |flow, [t, dt, rate, gap]| {
