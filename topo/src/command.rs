@@ -20,6 +20,7 @@ pub mod graph;
 pub mod replay;
 pub mod report;
 pub mod run;
+pub mod serve;
 pub mod suite;
 pub mod sweep;
 pub mod tune;
@@ -61,6 +62,8 @@ enum Command {
     Demo(demo::Options),
     /// Run scenario files.
     Run(run::Options),
+    /// Run a scenario and show it in browsers while it lasts.
+    Serve(serve::Options),
     /// Run every scenario file of a folder.
     Suite(suite::Options),
     /// Run a scenario over values of its keys: a table and a figure.
@@ -120,6 +123,7 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
     let exit = match parsed.command {
         Command::Demo(options) => demo::run(&options, &line),
         Command::Run(options) => run::run(&options, &line),
+        Command::Serve(options) => serve::run(&options, &line),
         Command::Suite(options) => suite::run(&options, &line),
         Command::Sweep(options) => sweep::run(&options, &line),
         Command::Tune(options) => tune::run(&options, &line),

@@ -25,6 +25,7 @@ pub mod routes;
 pub mod run_directory;
 pub mod saturation;
 pub mod scenario;
+pub mod serve;
 pub mod shapes;
 pub mod sweep;
 pub mod terminal;

@@ -61,8 +61,9 @@ impl Node {
     }
 }
 
+/// `topology.json`.
 #[derive(Deserialize)]
-struct Topology {
+pub struct Topology {
     nodes: Vec<Node>,
     links: Vec<Link>,
     columns: Vec<Vec<String>>,
@@ -162,6 +163,55 @@ pub struct Flow {
     pub dst: String,
 }
 
+/// A fabric as `topology.json` has it.
+#[derive(Debug)]
+pub struct Graph {
+    /// The nodes.
+    pub nodes: Vec<Node>,
+    /// Nodes from left to right in the unfolded picture.
+    pub columns: Vec<Vec<usize>>,
+    /// Both directions of every cable, one after the other.
+    pub outputs: Vec<Output>,
+    /// Line rate by output, bit/s.
+    pub rates: Vec<u64>,
+    /// `infiniband` or `ethernet`.
+    pub technology: String,
+}
+
+impl Graph {
+    /// Gives names their places.
+    ///
+    /// # Errors
+    /// If a cable or a column names a node that is not there.
+    pub fn of(topology: Topology) -> Result<Graph, String> {
+        let Topology { nodes, links, columns } = topology;
+        let places: BTreeMap<&str, usize> =
+            nodes.iter().enumerate().map(|(place, node)| (node.name.as_str(), place)).collect();
+        let node = |name: &str| {
+            places.get(name).copied().ok_or_else(|| format!("there is no node {name:?}"))
+        };
+        let of_end = |end: &str| node(end.rsplit_once(':').map_or(end, |(name, _)| name));
+        let (mut outputs, mut rates) = (Vec::new(), Vec::new());
+        for link in &links {
+            for (from, to) in [(&link.a, &link.b), (&link.b, &link.a)] {
+                let (sender, receiver) = (of_end(from)?, of_end(to)?);
+                outputs.push(Output {
+                    name: from.clone(),
+                    from: sender,
+                    to: receiver,
+                    level: nodes[sender].level,
+                    far_level: nodes[receiver].level,
+                });
+                rates.push(link.rate);
+            }
+        }
+        let columns = columns.iter().map(|names| names.iter().map(|n| node(n)).collect());
+        let columns = columns.collect::<Result<Vec<Vec<usize>>, String>>()?;
+        let technology = links.first().map_or(String::new(), |link| link.tech.clone());
+        Ok(Graph { columns, outputs, rates, technology, nodes })
+    }
+}
+
 /// A run, as its files tell it.
 #[derive(Debug)]
 pub struct Run {
@@ -228,29 +278,7 @@ impl Run {
 
     /// The run before its tables are read.
     fn frame(result: RunResult, topology: Topology) -> Result<Run, String> {
-        let Topology { nodes, links, columns } = topology;
-        let places: BTreeMap<&str, usize> =
-            nodes.iter().enumerate().map(|(place, node)| (node.name.as_str(), place)).collect();
-        let node = |name: &str| {
-            places.get(name).copied().ok_or_else(|| format!("there is no node {name:?}"))
-        };
-        let of_end = |end: &str| node(end.rsplit_once(':').map_or(end, |(name, _)| name));
-        let (mut outputs, mut rates) = (Vec::new(), Vec::new());
-        for link in &links {
-            for (from, to) in [(&link.a, &link.b), (&link.b, &link.a)] {
-                let (sender, receiver) = (of_end(from)?, of_end(to)?);
-                outputs.push(Output {
-                    name: from.clone(),
-                    from: sender,
-                    to: receiver,
-                    level: nodes[sender].level,
-                    far_level: nodes[receiver].level,
-                });
-                rates.push(link.rate);
-            }
-        }
-        let columns = columns.iter().map(|names| names.iter().map(|n| node(n)).collect());
-        let columns = columns.collect::<Result<Vec<Vec<usize>>, String>>()?;
+        let Graph { nodes, columns, outputs, rates, technology } = Graph::of(topology)?;
         let bins = result.grid.bins as usize;
         let blank = vec![f64::NAN; bins];
         let levels = || Envelope { min: blank.clone(), mean: blank.clone(), max: blank.clone() };
@@ -266,7 +294,7 @@ impl Run {
         Ok(Run {
             series: vec![series; outputs.len()],
             received: vec![blank; nodes.len()],
-            technology: links.first().map_or(String::new(), |link| link.tech.clone()),
+            technology,
             outputs: Outputs::new(outputs, long_queue),
             result,
             nodes,

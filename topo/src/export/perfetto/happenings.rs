@@ -71,6 +71,8 @@ impl<'a> Line<'a> {
 struct Chain {
     mark: Option<EventPlace>,
     notes: Vec<EventPlace>,
+    /// A notification has reached its sender, who may now react.
+    is_heard: bool,
 }
 
 /// What reading has come to.
@@ -165,13 +167,15 @@ impl Reader {
             "mark" => {
                 chain.mark.get_or_insert(place);
             }
-            "note" => chain.notes.push(place),
-            "react" | "trigger" => {
-                let Chain { mark, notes } = std::mem::take(chain);
-                if let (Some(mark), false) = (mark, notes.is_empty()) {
-                    let steps = [mark].into_iter().chain(notes).chain([place]);
-                    trace.arrow(&steps.collect::<Vec<_>>());
-                }
+            // One without a mark belongs to a reaction that has been.
+            "note" if chain.mark.is_some() => {
+                chain.notes.push(place);
+                chain.is_heard |= line.text("dir") == "rx";
+            }
+            "react" | "trigger" if chain.is_heard => {
+                let Chain { mark, notes, .. } = std::mem::take(chain);
+                let steps = mark.into_iter().chain(notes).chain([place]);
+                trace.arrow(&steps.collect::<Vec<_>>());
             }
             _ => {}
         }

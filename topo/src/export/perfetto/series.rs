@@ -24,6 +24,13 @@ fn add<const N: usize>(sums: &mut ByPort<N>, port: &str, t: u64, values: [u64; N
     sum.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
 }
 
+/// The counters of one port, and what each of them was last.
+struct Counters<'a, const N: usize> {
+    port: &'a str,
+    tracks: [Track; N],
+    before: [Option<u64>; N],
+}
+
 /// Writes a counter a column below each port, changes only.
 fn write<const N: usize>(
     sums: &ByPort<N>,
@@ -32,14 +39,14 @@ fn write<const N: usize>(
     columns: [(&str, Unit); N],
     value: impl Fn(usize, u64, u64) -> Option<f64>,
 ) {
-    let mut counters: Option<(&str, [Track; N], [Option<u64>; N])> = None;
+    let mut counters: Option<Counters<'_, N>> = None;
     for ((port, t), values) in sums {
-        if counters.as_ref().is_none_or(|(known, ..)| known != port) {
+        if counters.as_ref().is_none_or(|known| known.port != port) {
             let parent = tracks.port(port);
             let made = columns.each_ref().map(|(name, unit)| trace.counter(parent, name, unit));
-            counters = Some((port, made, [None; N]));
+            counters = Some(Counters { port, tracks: made, before: [None; N] });
         }
-        let Some((_, made, before)) = &mut counters else { continue };
+        let Some(Counters { tracks: made, before, .. }) = &mut counters else { continue };
         for (column, number) in values.iter().enumerate() {
             if before[column].replace(*number) == Some(*number) {
                 continue;
