@@ -121,7 +121,7 @@ try {
   check("the feed tells of the phase", (await page.locator("#feed tr").count()) > 0);
   check("the caption has numbers", /\d+ of \d+ outputs wait/.test(await page.locator("#caption").textContent()));
   const drawn = await page.evaluate(() => {
-    const canvas = document.getElementById("figure");
+    const canvas = document.getElementById("growth");
     const { data } = canvas.getContext("2d").getImageData(0, 0, Math.min(60, canvas.width), canvas.height);
     const colours = new Set();
     for (let at = 0; at < data.length; at += 4) colours.add(`${data[at]},${data[at + 1]},${data[at + 2]}`);

@@ -171,21 +171,20 @@
     if (!head) return;
     const late = head.late;
     const good = (late === null || late <= 0.1) && head.lost === 0;
-    $("light").textContent = late === null ? "virtual clock" : `host ${good ? "✓" : "✕"} late p99 ${late.toFixed(2)}, ${head.lost} lost`;
+    $("light").textContent = late === null ? "nothing can be late" : `host ${good ? "✓" : "✕"} late p99 ${late.toFixed(2)}, ${head.lost} lost`;
     $("light").classList.toggle("unsure", !good);
   }
 
   // Columns are appended; all is drawn again only when the size, the theme or the history changes.
-  const canvas = $("figure"), pen = canvas.getContext("2d");
+  const canvas = $("growth"), pen = canvas.getContext("2d");
   let drawn = -1, wide = 0, seen = true, colours = {};
   const TOP = 150, GAP = 14, LOW = 40;
   const x = (t) => (t / meta.length) * wide;
   const y = (v) => TOP - (Math.min(v, 1.06) / 1.06) * TOP;
   new IntersectionObserver((entries) => { seen = entries[entries.length - 1].isIntersecting; if (seen) soon(); }).observe(canvas);
   function prepare() {
-    const box = canvas.parentElement.clientWidth - 28, scale = devicePixelRatio || 1;
+    const box = canvas.clientWidth, scale = devicePixelRatio || 1;
     wide = box;
-    canvas.style.height = TOP + GAP + LOW + "px";
     canvas.width = Math.round(box * scale);
     canvas.height = Math.round((TOP + GAP + LOW) * scale);
     pen.setTransform(scale, 0, 0, scale, 0, 0);

@@ -202,7 +202,7 @@ impl Board {
                 note(inner, at_tau, "phase", &self.phases[phase].1);
             }
         }
-        let roots: Vec<usize> = moment.trees.keys().copied().collect();
+        let roots: Vec<usize> = trees(moment).into_iter().map(|(root, _)| root).collect();
         for root in
             roots.iter().filter(|root| !inner.roots.contains(root)).copied().collect::<Vec<_>>()
         {
@@ -232,9 +232,9 @@ impl Board {
         let held = |place: &usize| seen[*place].hold >= crate::saturation::HELD;
         let all = || (0..seen.len()).filter(held);
         let sources = all().filter(|place| self.outputs.all[*place].level == 0).count();
-        let trees = moment.trees.iter().map(|(root, members)| {
-            json!({ "root": root, "name": self.root(*root), "size": members.len() })
-        });
+        let trees = trees(moment)
+            .into_iter()
+            .map(|(root, size)| json!({ "root": root, "name": self.root(root), "size": size }));
         // Nothing is late on the virtual clock.
         let late = progress.late_p99_frames.filter(|_| self.is_live);
         json!({
@@ -285,6 +285,15 @@ impl Board {
             })
             .collect()
     }
+}
+
+/// Roots that anything waits behind, with how many outputs do, the greatest first: where a fabric drains,
+/// many outputs are roots of nothing for a while.
+fn trees(moment: &Moment) -> Vec<(usize, usize)> {
+    let sizes = moment.trees.iter().map(|(root, members)| (*root, members.len()));
+    let mut trees: Vec<(usize, usize)> = sizes.filter(|(_, size)| *size > 0).collect();
+    trees.sort_by_key(|(root, size)| (std::cmp::Reverse(*size), *root));
+    trees
 }
 
 fn note(inner: &mut Inner, t: u64, kind: &str, what: &str) {

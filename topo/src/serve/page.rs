@@ -40,9 +40,7 @@ pub fn html(
                         div role="status" { h1 id="headline" { "Waiting for the run to begin" } }
                         p class="lede" id="lede" { "This page follows the run while it lasts; nothing here is judged before its end." }
                     } }
-                    (fabric(graph))
-                    (figure())
-                    (feed())
+                    div class="two" { (fabric(graph)) div { (figure()) (feed()) } }
                     p class="foot" {
                         "Times in τ, the time of one full frame on a link. A tree's root is an output with half of a buffer waiting for it "
                         "whose line is busy and free; the report knows thresholds better."
@@ -150,7 +148,7 @@ fn figure() -> Markup {
                 "Lower: share of outputs that are held. Only what has been is drawn; the empty part is still to come."
             }
             div class="pane" {
-                canvas id="figure" class="grow" role="img" aria-label="Received by ports and outputs held over time" {}
+                canvas id="growth" class="grow" role="img" aria-label="Received by ports and outputs held over time" {}
             }
         }
     }

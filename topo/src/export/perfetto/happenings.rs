@@ -60,8 +60,10 @@ impl<'a> Line<'a> {
         let others = self.0.iter().filter(|(name, _)| !told(name));
         let mut notes: Vec<(String, Note)> =
             others.map(|(name, value)| (name.clone(), note(value))).collect();
-        // The trace counts nanoseconds.
-        notes.push(("t_ps".to_owned(), Note::Number(self.number("t"))));
+        // The trace counts nanoseconds, and where frames are marked or lost that is too coarse.
+        if ["mark", "drop"].contains(&self.text("ev")) {
+            notes.push(("t_ps".to_owned(), Note::Number(self.number("t"))));
+        }
         notes
     }
 }
