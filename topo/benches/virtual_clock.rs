@@ -54,6 +54,7 @@ impl Subject {
             cables: run.cables,
             carrier: run.carrier,
             realtime: false,
+            awake: false,
             capture: None,
             injections: Vec::new(),
             scratch: &scratch,
