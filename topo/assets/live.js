@@ -19,6 +19,7 @@
   const hold = (bin, output) => bin.row[2 * output + 1] >> 4;
   const level = (klass) => (klass === 0 ? 0 : Math.max(1, Math.ceil((klass / 15) * (LEVELS - 1))));
   const grouped = (n) => String(Math.round(n)).replace(/\B(?=(\d{3})+$)/g, "\u2009");
+  const counted = (n) => (n === 1 ? "1 output waits" : `${n} outputs wait`);
   const received = (bin, adapter) => adapter.to.reduce((sum, output) => sum + sent(bin, output), 0) / Math.max(1, adapter.to.length);
   const receivers = () => meta.adapters.filter((adapter) => adapter.to.length > 0);
 
@@ -153,7 +154,7 @@
     for (const { el, output } of rings) el.toggleAttribute("hidden", !trees.some((tree) => tree.root === output));
     const sources = meta.adapters.filter((a) => a.from.some((output) => hold(bin, output) >= HELD)).length;
     $("caption").textContent = `${bin.held} of ${outputs} outputs wait, ${sources} of ${meta.adapters.length} sources are held up; ports received ${bin.mean.toFixed(2)} of line rate in the mean, ${bin.least.toFixed(2)} to ${bin.most.toFixed(2)}.`;
-    $("standstill").textContent = trees.length ? `${trees[0].size} outputs wait behind ${trees[0].name}` : bin.held ? `${bin.held} of ${outputs} outputs wait` : `Nothing stands still on ${outputs} outputs`;
+    $("standstill").textContent = trees.length ? `${counted(trees[0].size)} behind ${trees[0].name}` : bin.held ? `${counted(bin.held)}, of ${outputs}` : `Nothing stands still on ${outputs} outputs`;
     $("over").textContent = `At ${grouped(bin.t)} τ ports received ${bin.mean.toFixed(2)} of line rate in the mean`;
     $("now").textContent = `t = ${grouped(bin.t)} τ`;
     $("then").textContent = (following ? (over ? "ended" : "following") : "held still") + ` · ${grouped(meta.length)} τ in all`;
