@@ -151,11 +151,12 @@ fn play(
     let made = config
         .make_devices(kind, make)
         .and_then(|devices| config.make_recorder().map(|recorder| (devices, recorder)));
-    let (devices, recorder) = match made {
+    let (devices, mut recorder) = match made {
         Ok(made) => made,
         Err(reason) => return refuse(name, &reason),
     };
-    match serve(config, devices, recorder, commands, replies) {
+    let snapshots = recorder.listen();
+    match serve(config, devices, (recorder, snapshots), commands, replies) {
         Ending::Reported => DONE,
         Ending::LauncherGone => INTERRUPTED,
         Ending::Failed(reason) => {

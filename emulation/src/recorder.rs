@@ -12,6 +12,7 @@ use crate::capture::{Capture, CaptureStatistics};
 use crate::recorder::bins::{FlowBin, Grid, PortBin, Series};
 use crate::recorder::event_log::{EventLog, EventLogger};
 use crate::recorder::holds::{HoldKeeper, Holds};
+use crate::recorder::snapshot::{Snapshot, WAITING_MAX};
 use crate::recorder::tracks::{Elapsed, Tracks};
 use crate::wiring::{End, Wiring};
 use crate::witness::Witness;
@@ -22,10 +23,12 @@ use proto::frame::Frame;
 use proto::ids::PortNumber;
 use proto::units::{Duration, Instant};
 use serde::{Deserialize, Serialize};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 pub mod bins;
 pub mod event_log;
 pub mod holds;
+pub mod snapshot;
 mod tracks;
 
 pub use tracks::FLOWS_MAX;
@@ -49,6 +52,9 @@ pub struct RecordingPlan {
     /// How the names of those `named` counters end that are kept at edges.
     #[serde(default)]
     pub named: Vec<String>,
+    /// Tell of each bin while the run lasts: somebody listens.
+    #[serde(default)]
+    pub watched: bool,
 }
 
 /// A reading kept for measures.
@@ -131,6 +137,7 @@ pub struct Recorder {
     holds: HoldKeeper,
     readings: Vec<DeviceReading>,
     capture: Option<Box<Capture>>,
+    listener: Option<SyncSender<Snapshot>>,
 }
 
 impl Recorder {
@@ -148,6 +155,7 @@ impl Recorder {
             holds: HoldKeeper::new(sizes()),
             readings: vec![DeviceReading::default(); nodes.len()],
             capture: None,
+            listener: None,
             plan,
             nodes,
         }
@@ -156,6 +164,16 @@ impl Recorder {
     /// Also writes frames to `capture`, which was made for the same nodes.
     pub fn with_capture(self, capture: Capture) -> Recorder {
         Recorder { capture: Some(Box::new(capture)), ..self }
+    }
+
+    /// From now on tells of every bin it closes, if the plan wants that.
+    pub fn listen(&mut self) -> Option<Receiver<Snapshot>> {
+        if !self.plan.watched {
+            return None;
+        }
+        let (teller, listener) = sync_channel(WAITING_MAX);
+        self.listener = Some(teller);
+        Some(listener)
     }
 
     fn next_edge(&self) -> Option<Instant> {
@@ -181,6 +199,12 @@ impl Recorder {
         let length = now.since(self.grid.begin());
         let Some(closed) = self.grid.close(now) else { return };
         self.tracks.take(&self.readings, &closed, Elapsed { length, end: now });
+        if let Some(listener) = &self.listener {
+            let slot = self.grid.slots[closed.place as usize];
+            let ports = self.tracks.snapshot(closed.place, slot.length().as_ps());
+            // A full channel means that nobody reads: the run goes on.
+            let _ = listener.try_send(Snapshot { slot, ports });
+        }
         self.events.close_bin(&closed);
         self.holds.edge(now);
         for device in devices {

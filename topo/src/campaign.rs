@@ -214,7 +214,7 @@ impl Campaign {
         }
         for (task, ending) in tasks.iter().zip(endings) {
             let (Some(folder), Ending::Done(experiment)) = (&task.folder, ending) else { continue };
-            let baseline = baseline(&experiment.result, tasks, endings);
+            let baseline = baseline(task, &experiment.result, tasks, endings);
             match crate::report::write(folder, baseline) {
                 Ok(file) if !self.plan.common.json => println!("report  {}", file.display()),
                 Ok(_) => {}
@@ -251,9 +251,23 @@ impl Campaign {
     }
 }
 
-/// The run directory of the same experiment without a scheme: of the same seed, and of the same name but
-/// for the scheme in it.
-fn baseline<'a>(result: &RunResult, tasks: &'a [Task], endings: &[Ending]) -> Option<&'a Path> {
+/// The run directory to lay beside a run, of the same seed: that of the scenario it names, or of the
+/// same experiment without a scheme, which has the same name but for the scheme in it.
+fn baseline<'a>(
+    task: &Task,
+    result: &RunResult,
+    tasks: &'a [Task],
+    endings: &[Ending],
+) -> Option<&'a Path> {
+    if let Some(name) = &task.loaded.scenario.baseline {
+        let found = tasks.iter().zip(endings).find(|(_, ending)| match ending {
+            Ending::Done(other) => {
+                other.result.scenario == *name && other.result.seed == result.seed
+            }
+            Ending::Failed(_) => false,
+        });
+        return found.and_then(|(task, _)| task.folder.as_deref());
+    }
     let stem = |result: &RunResult| {
         result.scenario.strip_suffix(result.scheme.as_str()).map(str::to_owned)
     };

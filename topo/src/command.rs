@@ -14,12 +14,14 @@ pub mod decode;
 pub mod demo;
 pub mod doctor;
 pub mod encode;
+pub mod export;
 pub mod files;
 pub mod graph;
 pub mod lab;
 pub mod replay;
 pub mod report;
 pub mod run;
+pub mod serve;
 pub mod suite;
 pub mod sweep;
 pub mod tune;
@@ -61,6 +63,8 @@ enum Command {
     Demo(demo::Options),
     /// Run scenario files.
     Run(run::Options),
+    /// Run a scenario and show it in browsers while it lasts.
+    Serve(serve::Options),
     /// Run every scenario file of a folder.
     Suite(suite::Options),
     /// Run a scenario over values of its keys: a table and a figure.
@@ -75,6 +79,8 @@ enum Command {
     Compare(compare::Options),
     /// Make the page of a finished run, or of two side by side.
     Report(report::Options),
+    /// Write a finished run for other programs: a trace for Perfetto.
+    Export(export::Options),
     /// Measure what this host sustains in live runs, and remember it.
     Calibrate(calibrate::Options),
     /// Check whether this host can make live runs, and what would make them better.
@@ -141,6 +147,7 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
     let exit = match parsed.command {
         Command::Demo(options) => demo::run(&options, &line),
         Command::Run(options) => run::run(&options, &line),
+        Command::Serve(options) => serve::run(&options, &line),
         Command::Suite(options) => suite::run(&options, &line),
         Command::Sweep(options) => sweep::run(&options, &line),
         Command::Tune(options) => tune::run(&options, &line),
@@ -148,6 +155,7 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
         Command::Check(options) => check::run(&options),
         Command::Compare(options) => compare::run(&options),
         Command::Report(options) => report::run(&options),
+        Command::Export(options) => export::run(&options),
         Command::Calibrate(options) => calibrate::run(&options, &line),
         Command::Doctor(options) => doctor::run(&options),
         Command::Compose(options) => compose::run(&options),

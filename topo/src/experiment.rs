@@ -13,7 +13,7 @@ use crate::run_directory::{self, Remark, RemarkKind, RunRecord, WriteError, juni
 use crate::saturation;
 use crate::scenario::Scenario;
 use crate::scenario::settings::{Origin, Setting};
-use emulation::capture::{CapturePlan, CapturedPort, WhenFull};
+use emulation::capture::{CapturePlan, CapturedPort, Technology, WhenFull};
 use emulation::wiring::End;
 use proto::frame::Frame;
 use proto::units::Instant;
@@ -188,6 +188,10 @@ fn describe(
             &outcome.recordings,
             Some(scenario.fabric.switch.buffer),
         ),
+        input_buffer_bytes: match scenario.fabric.technology {
+            Technology::Infiniband => scenario.fabric.switch.buffer.get(),
+            Technology::Ethernet => 0,
+        },
         completion: result::completion(&lab.fabric, &outcome.recordings),
     }
 }
@@ -232,6 +236,9 @@ fn parameters(scenario: &Scenario) -> Vec<Parameter> {
             Origin::File(Some(comment)) => {
                 let (standing, source) = standing(comment);
                 (standing, source.to_owned(), None)
+            }
+            Origin::Override(Some(old)) if *old == setting.value => {
+                (Standing::Stated, own.clone(), None)
             }
             Origin::Override(old) => (Standing::Differs, "command line".to_owned(), old.clone()),
             Origin::Default => (Standing::Default, String::new(), None),

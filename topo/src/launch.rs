@@ -9,6 +9,7 @@ use crate::run_directory::result::{Fidelity, OnCables};
 use crate::scenario::run::{Backend, Cables, Carrier, Placement};
 use emulation::capture::CapturePlan;
 use emulation::recorder::Recording;
+use emulation::recorder::snapshot::Snapshot;
 use proto::units::Instant;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -60,13 +61,15 @@ pub struct Job<'a> {
 
 /// How far a run is.
 #[derive(Clone, Copy, Debug)]
-pub struct Progress {
+pub struct Progress<'a> {
     /// Fabric time of the slowest part.
     pub at: Instant,
     /// Lateness so far, p99 in frame times; none on the virtual clock.
     pub late_p99_frames: Option<f64>,
     /// Frames lost so far.
     pub lost: u64,
+    /// Bins that have ended since the last word, by worker; only of a run that is watched.
+    pub bins: &'a [Snapshot],
 }
 
 /// What a run brought back.

@@ -8,20 +8,22 @@ use crate::report::data::Run;
 use crate::report::facts::Facts;
 use std::path::{Path, PathBuf};
 
-mod columns;
+pub mod columns;
 mod completion;
 pub mod data;
-mod fabric;
+pub mod fabric;
 mod facts;
 mod figure;
-mod layout;
-mod page;
+pub mod layout;
+pub mod page;
+mod pauses;
 mod ports;
 mod tables;
 #[cfg(test)]
 mod tests;
 mod verdict;
 
+pub use columns::base64;
 pub use data::ReportError;
 
 /// Its name in a run directory.

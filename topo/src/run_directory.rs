@@ -18,7 +18,7 @@ pub mod junit;
 pub mod result;
 mod sealed;
 mod tables;
-mod topology;
+pub mod topology;
 
 pub use sealed::FileSummary;
 

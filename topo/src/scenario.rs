@@ -48,6 +48,8 @@ pub struct Scenario {
     pub source: String,
     /// The sentence a report opens with.
     pub say: Option<say::Say>,
+    /// The name of the scenario that a report lays beside this one, where both are run.
+    pub baseline: Option<String>,
     /// How it is run.
     pub run: run::Run,
     /// What it runs on.
@@ -100,6 +102,12 @@ pub static KEYS: KeyTable = KeyTable {
             kind: Kind::Text,
             need: Need::Optional,
             about: "the sentence a report opens with; {measure} and {measure:%} stand for values",
+        },
+        Key {
+            name: "baseline",
+            kind: Kind::Text,
+            need: Need::Optional,
+            about: "the scenario that a report lays beside this one, where both are run",
         },
         Key {
             name: "run",
@@ -248,6 +256,7 @@ impl Scenario {
             name: root.text("name")?.to_owned(),
             source: root.text("source")?.to_owned(),
             say: say::read(root, problems),
+            baseline: root.text("baseline").map(str::to_owned),
             run: run?,
             fabric: fabric?,
             scheme: scheme?,

@@ -115,7 +115,7 @@ fn the_same_frames_make_the_same_octets() {
 #[test]
 fn a_file_that_cannot_be_made_is_an_error_that_names_it() {
     let file = PathBuf::from("/nowhere/at/all.pcapng");
-    let error = Capture::create(&plan(file, None), &wiring(), &[0]).err().expect("no such folder");
+    let error = Capture::create(&plan(file, None), &wiring(), &[0]).expect_err("no such folder");
     assert!(error.to_string().contains("/nowhere/at/all.pcapng"), "{error}");
 }
 

@@ -4,6 +4,7 @@
 //! integers, and time integrals are that wide.
 
 use crate::driver::{Beat, Report};
+use crate::recorder::snapshot::Snapshot;
 use crate::timer::Priority;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -22,6 +23,8 @@ pub enum ToLauncher {
     Hello(Hello),
     /// A sign of life, at least every [`HEARTBEAT`] from `start` until the report.
     Beat(Beat),
+    /// A bin has ended, told with the beat that follows it; only if somebody listens.
+    Bin(Box<Snapshot>),
     /// The run is over; nothing follows.
     Report(Box<Report>),
     /// The daemon gives up; nothing follows.

@@ -12,6 +12,7 @@ use crate::clock::Clock;
 use crate::driver::orders::Order;
 use crate::driver::{Assignment, Beat, Report, Supervisor, Worker, impairers};
 use crate::privileges;
+use crate::recorder::snapshot::Snapshot;
 use crate::timer::{permitted_priority, prepare_thread};
 use crate::witness::Witness;
 use proto::device::Device;
@@ -82,11 +83,12 @@ struct Hosted<W> {
     fed: Vec<Fed>,
 }
 
-/// Plays a daemon: `commands` is its standard input, `replies` its standard output.
+/// Plays a daemon: `commands` is its standard input, `replies` its standard output. What the witness
+/// tells of bins is passed on with the next beat.
 pub fn serve<W>(
     config: DaemonConfig,
     devices: Vec<Box<dyn Device>>,
-    witness: W,
+    (witness, snapshots): (W, Option<Receiver<Snapshot>>),
     commands: impl BufRead + Send + 'static,
     mut replies: impl Write,
 ) -> Ending
@@ -123,13 +125,13 @@ where
     let (sender, news) = sync_channel(NEWS_MAX);
     read_commands(commands, sender.clone());
     let hosted = Hosted { config, devices, sockets, admin, witness, fed };
-    converse(hosted, &sender, &news, replies)
+    converse(hosted, &sender, (&news, snapshots), replies)
 }
 
 fn converse<W>(
     hosted: Hosted<W>,
     sender: &SyncSender<News>,
-    news: &Receiver<News>,
+    (news, snapshots): (&Receiver<News>, Option<Receiver<Snapshot>>),
     mut replies: impl Write,
 ) -> Ending
 where
@@ -168,6 +170,11 @@ where
             News::Beat(beat) => ToLauncher::Beat(beat),
             News::Done(report) => ToLauncher::Report(report),
         };
+        for snapshot in snapshots.iter().flat_map(Receiver::try_iter) {
+            if write_line(&mut replies, &ToLauncher::Bin(Box::new(snapshot))).is_err() {
+                return Ending::LauncherGone;
+            }
+        }
         let last = matches!(message, ToLauncher::Report(_));
         match write_line(&mut replies, &message) {
             Err(_) => return Ending::LauncherGone,

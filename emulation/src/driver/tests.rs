@@ -126,6 +126,7 @@ impl Lab {
                 measured: vec![],
                 all_events: false,
                 named: Vec::new(),
+                watched: false,
             };
             assignments.push(Assignment {
                 process,

@@ -90,6 +90,7 @@ fn plan(edges: &[u64]) -> RecordingPlan {
         measured: Vec::new(),
         all_events: false,
         named: Vec::new(),
+        watched: false,
     }
 }
 
@@ -180,4 +181,42 @@ fn nobody_asks_for_frames_without_a_capture() {
     let recorder = Recorder::new(plan(&[]), &wiring(), vec![0]);
     assert!(!recorder.wants_frames(0, PortNumber::from_index(0)));
     assert_eq!(recorder.next_due(), Some(at(100)));
+}
+
+#[test]
+fn a_watched_run_tells_of_each_bin_and_records_the_same() {
+    let watched = RecordingPlan { watched: true, ..plan(&[]) };
+    let mut devices: Vec<Box<dyn Device>> =
+        vec![Box::new(Toy { reacts_at: 2_000, ..Toy::default() })];
+    let mut recorder = Box::new(Recorder::new(watched, &wiring(), vec![1]));
+    let listener = recorder.listen().expect("the plan wants it");
+    while let Some(due) = recorder.next_due().filter(|due| due.as_ps() < 1_000) {
+        recorder.sample(due, &mut devices);
+    }
+    let recording = recorder.finish(at(1_000), &mut devices);
+    let told: Vec<Snapshot> = listener.try_iter().collect();
+    assert_eq!(told.len(), recording.grid.slots.len());
+    for (place, snapshot) in told.iter().enumerate() {
+        assert_eq!(snapshot.slot, recording.grid.slots[place]);
+        let (bin, port) = (recording.ports[0].bins.get(place as u32), snapshot.ports[0]);
+        assert_eq!((port.tx_bytes, port.queue), (bin.tx_bytes(), bin.out.mean(100)));
+    }
+    assert_eq!(told.iter().map(|snapshot| snapshot.ports[0].tx_bytes).sum::<u64>(), 1_000);
+    assert_eq!(recording.ports, run(plan(&[]), 0, 2_000).ports);
+    assert!(Recorder::new(plan(&[]), &wiring(), vec![1]).listen().is_none(), "nobody asked");
+}
+
+#[test]
+fn a_listener_that_takes_nothing_holds_nothing_up() {
+    let long = RecordingPlan { watched: true, stop: at(100_000), ..plan(&[]) };
+    let mut devices: Vec<Box<dyn Device>> =
+        vec![Box::new(Toy { reacts_at: u64::MAX, ..Toy::default() })];
+    let mut recorder = Box::new(Recorder::new(long, &wiring(), vec![1]));
+    let listener = recorder.listen().expect("the plan wants it");
+    while let Some(due) = recorder.next_due().filter(|due| due.as_ps() < 100_000) {
+        recorder.sample(due, &mut devices);
+    }
+    let recording = recorder.finish(at(100_000), &mut devices);
+    assert_eq!(listener.try_iter().count(), WAITING_MAX);
+    assert_eq!(recording.grid.slots.len(), 1_000);
 }

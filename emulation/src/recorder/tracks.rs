@@ -1,6 +1,7 @@
 //! What a recorder remembers of each device between bins: the totals last seen, and the series.
 
 use crate::recorder::bins::{Closed, FlowBin, PortBin, Series, Span, port_totals};
+use crate::recorder::snapshot::PortSnapshot;
 use crate::recorder::{FlowSeries, PoolSeries, PortSeries};
 use crate::wiring::End;
 use proto::counters::{DeviceReading, FlowId, FlowReading, LaneReading, PortReading};
@@ -169,6 +170,21 @@ impl Tracks {
         if self.own_series() > FLOWS_WORKING_MAX {
             self.keep_most_reduced(FLOWS_MAX);
         }
+    }
+
+    /// What every port did in the bin at `place`, which was so long.
+    pub(super) fn snapshot(&self, place: u32, length_ps: u64) -> Vec<PortSnapshot> {
+        let ports = self.devices.iter().flat_map(|device| {
+            device.ports.iter().enumerate().map(|(index, lanes)| {
+                (End { node: device.node, port: PortNumber::from_index(index) }, lanes)
+            })
+        });
+        let sums = ports.map(|(at, lanes)| {
+            let mut sum = PortSnapshot::idle(at);
+            lanes.iter().for_each(|lane| sum.add(&lane.series.get(place), length_ps));
+            sum
+        });
+        sums.collect()
     }
 
     fn own_series(&self) -> usize {

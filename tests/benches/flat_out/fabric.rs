@@ -104,6 +104,7 @@ fn assignment(clock: Clock, socket: DatagramSocket, peers: Vec<Peer>) -> Assignm
         measured: vec![(Instant::ZERO, Instant::NEVER)],
         all_events: false,
         named: Vec::new(),
+        watched: false,
     };
     Assignment {
         process: 0,

@@ -25,6 +25,7 @@ use emulation::daemon::protocol::{Hello, ToDaemon, ToLauncher};
 use emulation::daemon::{Carrier, PortInterface};
 use emulation::driver::{Beat, Report, evidence};
 use emulation::fidelity::judge;
+use emulation::recorder::snapshot::Snapshot;
 use emulation::timer::Priority;
 use emulation::wiring::LinkWiring;
 use proto::counters::DropReason;
@@ -129,6 +130,8 @@ pub(super) struct Session {
     beats: Vec<Option<Beat>>,
     reported: Vec<bool>,
     missed: Vec<usize>,
+    /// Bins that have ended since the last progress.
+    bins: Vec<Snapshot>,
     /// From begin to end, if the job asks for it.
     awake: Option<Awake>,
 }
@@ -174,6 +177,7 @@ impl Session {
             beats: vec![None; count],
             reported: vec![false; count],
             missed: Vec::new(),
+            bins: Vec::new(),
             awake: None,
         }
     }
@@ -263,6 +267,7 @@ impl Session {
         while reports.iter().any(Option::is_none) {
             match self.next().await? {
                 Some((process, ToLauncher::Beat(beat))) => self.beats[process] = Some(beat),
+                Some((_, ToLauncher::Bin(snapshot))) => self.bins.push(*snapshot),
                 Some((process, ToLauncher::Report(report))) => {
                     self.reported[process] = true;
                     reports[process] = Some(*report);
@@ -276,17 +281,19 @@ impl Session {
                 }
             }
             progress(self.progress());
+            self.bins.clear();
         }
         Ok(reports.into_iter().flatten().collect())
     }
 
-    fn progress(&self) -> Progress {
+    fn progress(&self) -> Progress<'_> {
         let beats = || self.beats.iter().flatten();
         let late = beats().map(|beat| beat.late_p99_thousandths).max();
         Progress {
             at: beats().map(|beat| beat.at).min().unwrap_or(Instant::ZERO),
             late_p99_frames: Some(late.unwrap_or(0) as f64 / 1_000.0),
             lost: beats().map(|beat| beat.lost).sum(),
+            bins: &self.bins,
         }
     }
 

@@ -6,6 +6,7 @@ use crate::run_directory::result::{Fidelity, OnCables};
 use emulation::capture::Capture;
 use emulation::clock::Stopwatch;
 use emulation::recorder::Recorder;
+use emulation::recorder::snapshot::Snapshot;
 use emulation::simulator::Simulator;
 use emulation::witness::Witness;
 use nicd::nic::Nic;
@@ -13,6 +14,7 @@ use proto::counters::{DropReason, Drops};
 use proto::device::Device;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
+use std::sync::mpsc::Receiver;
 use switchd::switch::Switch;
 
 /// Runs a job.
@@ -34,15 +36,19 @@ pub fn run(job: &Job<'_>, progress: &mut dyn FnMut(Progress)) -> Result<Outcome,
         let capture = Capture::create(plan, &lab.fabric.wiring, &nodes);
         recorder = recorder.with_capture(capture.map_err(|e| LaunchError::Host(e.to_string()))?);
     }
+    let listener = recorder.listen();
     let mut recorder = Box::new(recorder);
     let tally = simulator.run(lab.plan.stop, &mut *recorder, |at| {
-        progress(Progress { at, late_p99_frames: None, lost: 0 });
+        let bins: Vec<Snapshot> = listener.iter().flat_map(Receiver::try_iter).collect();
+        progress(Progress { at, late_p99_frames: None, lost: 0, bins: &bins });
         if interrupt::requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     if interrupt::requested() {
         return Err(LaunchError::Interrupted);
     }
     let recording = recorder.finish(tally.ended, simulator.devices());
+    let bins: Vec<Snapshot> = listener.iter().flat_map(Receiver::try_iter).collect();
+    progress(Progress { at: tally.ended, late_p99_frames: None, lost: 0, bins: &bins });
     let mut dropped = Drops::default();
     dropped.add(DropReason::Injected, tally.injected.lost.end_to_end);
     Ok(Outcome {

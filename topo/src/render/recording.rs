@@ -24,6 +24,7 @@ pub fn plan(scenario: &Scenario) -> RecordingPlan {
         edges: edges_of(&scenario.measures),
         measured,
         all_events: scenario.run.all_events,
+        watched: scenario.run.watched,
         named: scenario
             .measures
             .iter()

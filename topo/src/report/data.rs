@@ -9,7 +9,10 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-mod tables;
+mod happenings;
+pub mod tables;
+
+pub use happenings::{FirstPause, Happenings};
 
 /// Why a run directory has no report.
 #[derive(Debug, thiserror::Error)]
@@ -58,8 +61,9 @@ impl Node {
     }
 }
 
+/// `topology.json`.
 #[derive(Deserialize)]
-struct Topology {
+pub struct Topology {
     nodes: Vec<Node>,
     links: Vec<Link>,
     columns: Vec<Vec<String>>,
@@ -95,6 +99,8 @@ pub struct OutputSeries {
     pub sent: Vec<f64>,
     /// Octets waiting.
     pub queue: Envelope,
+    /// Octets in the input buffer of the same port, of the lane that holds most.
+    pub input: Envelope,
     /// Totals of the run: data frames sent, marks, notifications received, drops, picoseconds held.
     pub totals: Totals,
 }
@@ -157,6 +163,55 @@ pub struct Flow {
     pub dst: String,
 }
 
+/// A fabric as `topology.json` has it.
+#[derive(Debug)]
+pub struct Graph {
+    /// The nodes.
+    pub nodes: Vec<Node>,
+    /// Nodes from left to right in the unfolded picture.
+    pub columns: Vec<Vec<usize>>,
+    /// Both directions of every cable, one after the other.
+    pub outputs: Vec<Output>,
+    /// Line rate by output, bit/s.
+    pub rates: Vec<u64>,
+    /// `infiniband` or `ethernet`.
+    pub technology: String,
+}
+
+impl Graph {
+    /// Gives names their places.
+    ///
+    /// # Errors
+    /// If a cable or a column names a node that is not there.
+    pub fn of(topology: Topology) -> Result<Graph, String> {
+        let Topology { nodes, links, columns } = topology;
+        let places: BTreeMap<&str, usize> =
+            nodes.iter().enumerate().map(|(place, node)| (node.name.as_str(), place)).collect();
+        let node = |name: &str| {
+            places.get(name).copied().ok_or_else(|| format!("there is no node {name:?}"))
+        };
+        let of_end = |end: &str| node(end.rsplit_once(':').map_or(end, |(name, _)| name));
+        let (mut outputs, mut rates) = (Vec::new(), Vec::new());
+        for link in &links {
+            for (from, to) in [(&link.a, &link.b), (&link.b, &link.a)] {
+                let (sender, receiver) = (of_end(from)?, of_end(to)?);
+                outputs.push(Output {
+                    name: from.clone(),
+                    from: sender,
+                    to: receiver,
+                    level: nodes[sender].level,
+                    far_level: nodes[receiver].level,
+                });
+                rates.push(link.rate);
+            }
+        }
+        let columns = columns.iter().map(|names| names.iter().map(|n| node(n)).collect());
+        let columns = columns.collect::<Result<Vec<Vec<usize>>, String>>()?;
+        let technology = links.first().map_or(String::new(), |link| link.tech.clone());
+        Ok(Graph { columns, outputs, rates, technology, nodes })
+    }
+}
+
 /// A run, as its files tell it.
 #[derive(Debug)]
 pub struct Run {
@@ -184,6 +239,8 @@ pub struct Run {
     pub throttles: BTreeMap<String, Throttle>,
     /// Every flow.
     pub flows: Vec<Flow>,
+    /// Pauses that were asked for, and when notifications began.
+    pub happenings: Happenings,
     /// p99 of lateness in frame times by bin, the worst worker's; empty on the virtual clock.
     pub lateness: Vec<f64>,
     /// Rows of `counters.csv`.
@@ -208,6 +265,7 @@ impl Run {
         tables::queues(&mut run, &folder.join("queues.csv"))?;
         tables::rates(&mut run, &folder.join("rates.csv"))?;
         run.flows = tables::all(&folder.join("flows.csv"))?;
+        run.happenings = happenings::read(&run, &folder.join("events.jsonl"))?;
         run.counters = tables::all(&folder.join("counters.csv"))?;
         let late: Vec<FidelityRow> = tables::all(&folder.join("fidelity.csv"))?;
         run.lateness = lateness(&run, &late);
@@ -220,43 +278,23 @@ impl Run {
 
     /// The run before its tables are read.
     fn frame(result: RunResult, topology: Topology) -> Result<Run, String> {
-        let Topology { nodes, links, columns } = topology;
-        let places: BTreeMap<&str, usize> =
-            nodes.iter().enumerate().map(|(place, node)| (node.name.as_str(), place)).collect();
-        let node = |name: &str| {
-            places.get(name).copied().ok_or_else(|| format!("there is no node {name:?}"))
-        };
-        let of_end = |end: &str| node(end.rsplit_once(':').map_or(end, |(name, _)| name));
-        let (mut outputs, mut rates) = (Vec::new(), Vec::new());
-        for link in &links {
-            for (from, to) in [(&link.a, &link.b), (&link.b, &link.a)] {
-                let (sender, receiver) = (of_end(from)?, of_end(to)?);
-                outputs.push(Output {
-                    name: from.clone(),
-                    from: sender,
-                    to: receiver,
-                    level: nodes[sender].level,
-                    far_level: nodes[receiver].level,
-                });
-                rates.push(link.rate);
-            }
-        }
-        let columns = columns.iter().map(|names| names.iter().map(|n| node(n)).collect());
-        let columns = columns.collect::<Result<Vec<Vec<usize>>, String>>()?;
+        let Graph { nodes, columns, outputs, rates, technology } = Graph::of(topology)?;
         let bins = result.grid.bins as usize;
         let blank = vec![f64::NAN; bins];
+        let levels = || Envelope { min: blank.clone(), mean: blank.clone(), max: blank.clone() };
         let series = OutputSeries {
             hold: blank.clone(),
             pause: blank.clone(),
             sent: blank.clone(),
-            queue: Envelope { min: blank.clone(), mean: blank.clone(), max: blank.clone() },
+            queue: levels(),
+            input: levels(),
             totals: Totals::default(),
         };
         let long_queue = result.saturation.long_queue_bytes;
         Ok(Run {
             series: vec![series; outputs.len()],
             received: vec![blank; nodes.len()],
-            technology: links.first().map_or(String::new(), |link| link.tech.clone()),
+            technology,
             outputs: Outputs::new(outputs, long_queue),
             result,
             nodes,
@@ -266,6 +304,7 @@ impl Run {
             bins,
             throttles: BTreeMap::new(),
             flows: Vec::new(),
+            happenings: Happenings::default(),
             lateness: Vec::new(),
             counters: Vec::new(),
             moments: Vec::new(),
@@ -310,6 +349,17 @@ impl Run {
     /// An output that a node sends by: that of an adapter is its only one.
     pub fn output_of(&self, node: usize) -> Option<usize> {
         self.outputs.all.iter().position(|output| output.from == node)
+    }
+
+    /// The other direction of the same cable: its port is the one that `output` leads to.
+    pub const fn facing(output: usize) -> usize {
+        output ^ 1
+    }
+
+    /// The value of a scenario's key.
+    pub fn parameter(&self, name: &str) -> Option<&str> {
+        let found = self.result.parameters.iter().find(|parameter| parameter.name == name);
+        found.map(|parameter| parameter.value.as_str())
     }
 
     /// Adapters in the order in which the picture draws them.

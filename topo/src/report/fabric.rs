@@ -7,7 +7,7 @@ use maud::{Markup, PreEscaped, html};
 use std::collections::BTreeSet;
 
 /// Length of a bar at line rate.
-const BAR: f64 = 78.0;
+pub const BAR: f64 = 78.0;
 /// Rows closer than this have no label each.
 const LABEL_PITCH: f64 = 11.0;
 
@@ -47,7 +47,7 @@ fn waits(facts: &Facts<'_>) -> (&'static str, &'static str) {
 }
 
 fn pane(facts: &Facts<'_>, side: &Side<'_>) -> Markup {
-    let layout = layout::place(side.run, &facts.senders, &receivers(facts));
+    let layout = layout::place(&side.run.into(), &facts.senders, &receivers(facts));
     let what = if side.role == "run" { "this run" } else { "baseline" };
     let label = format!("{}: {}", side.name, caption_text(facts, side));
     let bin = side.bin_at(facts.cursor());
@@ -74,7 +74,8 @@ fn receivers(facts: &Facts<'_>) -> Vec<usize> {
     facts.run.run.adapters().into_iter().filter(|node| wanted.contains(node)).collect()
 }
 
-fn headers(layout: &Layout) -> Markup {
+/// Words above the columns.
+pub fn headers(layout: &Layout) -> Markup {
     let last = layout.headers.len().saturating_sub(1);
     html! {
         @for (place, (x, word)) in layout.headers.iter().enumerate() {
@@ -97,7 +98,8 @@ fn lines(side: &Side<'_>, layout: &Layout, bin: Option<usize>) -> Markup {
     }
 }
 
-fn boxes(layout: &Layout) -> Markup {
+/// Switches with their names.
+pub fn boxes(layout: &Layout) -> Markup {
     html! {
         @for shape in &layout.shapes {
             rect class="box" x=(format!("{:.1}", shape.x - shape.wide)) y=(format!("{:.1}", shape.y - shape.half))
@@ -112,12 +114,12 @@ fn boxes(layout: &Layout) -> Markup {
 }
 
 /// From one row to the next.
-fn pitch(layout: &Layout, rows: &[(usize, f64)]) -> f64 {
+pub fn pitch(layout: &Layout, rows: &[(usize, f64)]) -> f64 {
     rows.get(1).map_or(layout.row, |second| second.1 - rows[0].1)
 }
 
 /// Every how many rows one has its name.
-fn label_step(row: f64) -> usize {
+pub fn label_step(row: f64) -> usize {
     let least = (LABEL_PITCH / row).ceil() as usize;
     [1, 2, 4, 8, 16, 32, 64].into_iter().find(|step| *step >= least).unwrap_or(128)
 }

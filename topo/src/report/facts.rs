@@ -339,6 +339,17 @@ fn miss(judged: &Judgement) -> f64 {
     below.max(above) / bound.map_or(1.0, f64::abs).max(1e-9)
 }
 
+/// What marks and notifications are called there.
+pub fn signals(run: &Run) -> (&'static str, &'static str) {
+    match (run.technology.as_str(), run.result.scheme.as_str()) {
+        (_, "qcn") => ("marks", "CNMs"),
+        (_, "bcn") => ("marks", "BCNs"),
+        ("ethernet", _) => ("CE marks", "CNPs"),
+        (_, "rr-cc") => ("FECN marks", "CNPs"),
+        _ => ("FECN marks", "BECNs"),
+    }
+}
+
 /// What the tree pane shows, as a title.
 pub fn standstill(facts: &Facts<'_>) -> String {
     let run = facts.run.run;

@@ -8,8 +8,10 @@ use crate::chart::{number, scale};
 use crate::measure::verdict::Verdict;
 use maud::{Markup, html};
 
+mod credits;
 mod lanes;
 mod panels;
+mod together;
 
 pub use panels::{LINES_MAX, output_name};
 

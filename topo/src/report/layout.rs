@@ -5,7 +5,8 @@
 //! twice and a tree of congestion is a tree. Any other stands folded once: its switches from left to
 //! right by how much nearer they are to those who send than to those who receive.
 
-use super::data::Run;
+use super::data::{Graph, Node, Run};
+use crate::saturation::Output;
 use std::collections::{BTreeMap, VecDeque};
 
 /// Width of the drawing, pixels.
@@ -15,6 +16,26 @@ const SOURCES: f64 = 58.0;
 /// Where the lines to receivers end.
 pub const PORTS: f64 = 508.0;
 const TOP: f64 = 14.0;
+
+/// What is to be placed.
+#[derive(Clone, Copy, Debug)]
+pub struct Net<'a> {
+    nodes: &'a [Node],
+    columns: &'a [Vec<usize>],
+    outputs: &'a [Output],
+}
+
+impl<'a> From<&'a Run> for Net<'a> {
+    fn from(run: &'a Run) -> Net<'a> {
+        Net { nodes: &run.nodes, columns: &run.columns, outputs: &run.outputs.all }
+    }
+}
+
+impl<'a> From<&'a Graph> for Net<'a> {
+    fn from(graph: &'a Graph) -> Net<'a> {
+        Net { nodes: &graph.nodes, columns: &graph.columns, outputs: &graph.outputs }
+    }
+}
 
 /// A switch's box.
 #[derive(Clone, Debug)]
@@ -65,19 +86,18 @@ pub struct Layout {
 type Spot = (usize, usize);
 
 /// Places a fabric; adapters that never take part stand on no side of a folded one.
-pub fn place(run: &Run, senders: &[usize], receivers: &[usize]) -> Layout {
-    let is_layered =
-        run.outputs.all.iter().all(|o| run.nodes[o.from].level != run.nodes[o.to].level);
-    let has_switches = run.columns.len() >= 3;
-    if is_layered && has_switches { unfolded(run) } else { folded(run, senders, receivers) }
+pub fn place(net: &Net<'_>, senders: &[usize], receivers: &[usize]) -> Layout {
+    let is_layered = net.outputs.iter().all(|o| net.nodes[o.from].level != net.nodes[o.to].level);
+    let has_switches = net.columns.len() >= 3;
+    if is_layered && has_switches { unfolded(net) } else { folded(net, senders, receivers) }
 }
 
-fn unfolded(run: &Run) -> Layout {
-    let columns = &run.columns;
+fn unfolded(net: &Net<'_>) -> Layout {
+    let columns = &net.columns;
     let last = columns.len() - 1;
     let adapters = columns[0].clone();
     let spot = |output: usize| {
-        let output = &run.outputs.all[output];
+        let output = &net.outputs[output];
         let (level, far) = (usize::from(output.level), usize::from(output.far_level));
         if far > level {
             ((level, output.from), (far, output.to))
@@ -85,26 +105,26 @@ fn unfolded(run: &Run) -> Layout {
             ((last - level, output.from), (last - far, output.to))
         }
     };
-    let links = (0..run.outputs.all.len()).map(|output| (output, spot(output))).collect();
+    let links = (0..net.outputs.len()).map(|output| (output, spot(output))).collect();
     let switches: Vec<Vec<usize>> = (1..last).map(|column| columns[column].clone()).collect();
-    let headers = (0..=last).map(|column| header(run, columns, column)).collect();
-    Drawing { run, sources: &adapters, ports: &adapters, switches: &switches, links, headers }
+    let headers = (0..=last).map(|column| header(net, columns, column)).collect();
+    Drawing { net, sources: &adapters, ports: &adapters, switches: &switches, links, headers }
         .draw()
 }
 
 /// What a column is called: what its nodes' names have in common.
-fn header(run: &Run, columns: &[Vec<usize>], column: usize) -> String {
+fn header(net: &Net<'_>, columns: &[Vec<usize>], column: usize) -> String {
     if column == 0 {
         return "sources".to_owned();
     }
     if column == columns.len() - 1 {
         return "ports".to_owned();
     }
-    common_stem(run, &columns[column])
+    common_stem(net, &columns[column])
 }
 
-fn common_stem(run: &Run, nodes: &[usize]) -> String {
-    let stems: Vec<&str> = nodes.iter().map(|node| stem(&run.nodes[*node].name)).collect();
+fn common_stem(net: &Net<'_>, nodes: &[usize]) -> String {
+    let stems: Vec<&str> = nodes.iter().map(|node| stem(&net.nodes[*node].name)).collect();
     match stems.split_first() {
         Some((first, rest)) if first.len() > 1 && rest.iter().all(|other| other == first) => {
             (*first).to_owned()
@@ -117,8 +137,8 @@ fn stem(name: &str) -> &str {
     name.trim_end_matches(|letter: char| letter.is_ascii_digit())
 }
 
-fn folded(run: &Run, senders: &[usize], receivers: &[usize]) -> Layout {
-    let columns = by_distance(run, senders, receivers);
+fn folded(net: &Net<'_>, senders: &[usize], receivers: &[usize]) -> Layout {
+    let columns = by_distance(net, senders, receivers);
     let column_of: BTreeMap<usize, usize> = columns
         .iter()
         .enumerate()
@@ -126,7 +146,7 @@ fn folded(run: &Run, senders: &[usize], receivers: &[usize]) -> Layout {
         .collect();
     let last = columns.len() + 1;
     let mut links = Vec::new();
-    for (index, output) in run.outputs.all.iter().enumerate() {
+    for (index, output) in net.outputs.iter().enumerate() {
         let from = match column_of.get(&output.from) {
             Some(column) => *column,
             None if senders.contains(&output.from) => 0,
@@ -140,21 +160,21 @@ fn folded(run: &Run, senders: &[usize], receivers: &[usize]) -> Layout {
         links.push((index, ((from, output.from), (to, output.to))));
     }
     let mut headers = vec!["sources".to_owned()];
-    headers.extend(columns.iter().map(|column| common_stem(run, column)));
+    headers.extend(columns.iter().map(|column| common_stem(net, column)));
     headers.push("ports".to_owned());
-    Drawing { run, sources: senders, ports: receivers, switches: &columns, links, headers }.draw()
+    Drawing { net, sources: senders, ports: receivers, switches: &columns, links, headers }.draw()
 }
 
 /// Switches in columns: those nearer to senders further left.
-fn by_distance(run: &Run, senders: &[usize], receivers: &[usize]) -> Vec<Vec<usize>> {
+fn by_distance(net: &Net<'_>, senders: &[usize], receivers: &[usize]) -> Vec<Vec<usize>> {
     let mean = |distances: &[usize], nodes: &[usize]| {
         let sum: usize = nodes.iter().map(|node| distances[*node].min(1_000)).sum();
         sum as f64 / nodes.len().max(1) as f64
     };
-    let mut ranked: Vec<(i64, usize)> = (0..run.nodes.len())
-        .filter(|node| !run.nodes[*node].is_adapter())
+    let mut ranked: Vec<(i64, usize)> = (0..net.nodes.len())
+        .filter(|node| !net.nodes[*node].is_adapter())
         .map(|node| {
-            let distances = distances(run, node);
+            let distances = distances(net, node);
             let balance = mean(&distances, senders) - mean(&distances, receivers);
             ((balance * 1_000.0).round() as i64, node)
         })
@@ -172,12 +192,12 @@ fn by_distance(run: &Run, senders: &[usize], receivers: &[usize]) -> Vec<Vec<usi
     columns
 }
 
-fn distances(run: &Run, from: usize) -> Vec<usize> {
-    let mut found = vec![usize::MAX; run.nodes.len()];
+fn distances(net: &Net<'_>, from: usize) -> Vec<usize> {
+    let mut found = vec![usize::MAX; net.nodes.len()];
     found[from] = 0;
     let mut queue = VecDeque::from([from]);
     while let Some(node) = queue.pop_front() {
-        for output in run.outputs.all.iter().filter(|output| output.from == node) {
+        for output in net.outputs.iter().filter(|output| output.from == node) {
             if found[output.to] == usize::MAX {
                 found[output.to] = found[node] + 1;
                 queue.push_back(output.to);
@@ -188,7 +208,7 @@ fn distances(run: &Run, from: usize) -> Vec<usize> {
 }
 
 struct Drawing<'a> {
-    run: &'a Run,
+    net: &'a Net<'a>,
     sources: &'a [usize],
     ports: &'a [usize],
     switches: &'a [Vec<usize>],
@@ -234,7 +254,7 @@ impl Drawing<'_> {
         for (index, nodes) in self.switches.iter().enumerate() {
             let column = index + 1;
             let step = height / nodes.len() as f64;
-            let has_stem = common_stem(self.run, nodes) != "switches" && nodes.len() > 1;
+            let has_stem = common_stem(self.net, nodes) != "switches" && nodes.len() > 1;
             for (place, node) in nodes.iter().enumerate() {
                 let own = (column, *node);
                 let even = TOP + step * (place as f64 + 0.5);
@@ -248,7 +268,7 @@ impl Drawing<'_> {
                     .collect();
                 let is_spread = near.is_empty() || self.switches.len() == 1 || !has_stem;
                 let y = if is_spread { even } else { near.iter().sum::<f64>() / near.len() as f64 };
-                let name = &self.run.nodes[*node].name;
+                let name = &self.net.nodes[*node].name;
                 let label = if has_stem { &name[stem(name).len()..] } else { name.as_str() };
                 let side = |left: bool| {
                     let ends =

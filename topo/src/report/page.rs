@@ -3,7 +3,7 @@
 
 use super::columns::{Columns, base64};
 use super::facts::Facts;
-use super::{completion, fabric, figure, ports, tables, verdict};
+use super::{completion, fabric, figure, pauses, ports, tables, verdict};
 use crate::chart::path::{Grain, area};
 use crate::chart::{number, palette};
 use crate::measure::verdict::Verdict;
@@ -34,7 +34,7 @@ pub fn html(facts: &Facts<'_>) -> String {
             head {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width,initial-scale=1";
-                meta http-equiv="Content-Security-Policy" content=(policy());
+                meta http-equiv="Content-Security-Policy" content=(policy(SCRIPT));
                 title { (title) }
                 style { (PreEscaped(style())) }
             }
@@ -50,6 +50,7 @@ pub fn html(facts: &Facts<'_>) -> String {
                     (tables::expectations(facts))
                     section class="two" { (tables::parameters(facts)) div {
                         @if facts.base.is_some() { (tables::trees(facts)) }
+                        (pauses::card(facts))
                         (tables::counters(facts))
                     } }
                     section { (tables::again(facts)) }
@@ -72,14 +73,15 @@ pub fn html(facts: &Facts<'_>) -> String {
 }
 
 /// Nothing may be fetched, and only our own script runs.
-fn policy() -> String {
-    let hash = base64(&Sha256::digest(SCRIPT.as_bytes()));
+pub fn policy(script: &str) -> String {
+    let hash = base64(&Sha256::digest(script.as_bytes()));
     format!(
         "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{hash}'; img-src data:; base-uri 'none'; form-action 'none'"
     )
 }
 
-fn style() -> String {
+/// The style sheet with both themes.
+pub fn style() -> String {
     let light = palette::variables(false);
     let dark = palette::variables(true);
     format!(

@@ -8,6 +8,8 @@ use maud::{Markup, html};
 
 /// Pictures of their own; of more ports the ones that received least of all are shown.
 const PICTURES_MAX: usize = 128;
+/// Means that differ by less are told as one.
+const ALIKE: f64 = 0.005;
 /// Rows of those who waited.
 const WAITERS: usize = 8;
 
@@ -53,6 +55,13 @@ fn title(facts: &Facts<'_>, all: &[usize]) -> String {
     let mut means: Vec<(f64, usize)> = means.collect();
     means.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     match (means.first(), means.last()) {
+        (Some(least), Some(most)) if means.len() > 1 && most.0 - least.0 < ALIKE => {
+            format!(
+                "In the measured window each of {} ports received {:.2} of its line",
+                means.len(),
+                least.0
+            )
+        }
         (Some(least), Some(most)) if means.len() > 1 => format!(
             "In the measured window {} received least, {:.2} of its line, and {} most, {:.2}",
             name(least.1),

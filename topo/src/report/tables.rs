@@ -98,13 +98,13 @@ pub fn parameters(facts: &Facts<'_>) -> Markup {
                 @if let Some(base) = &facts.base { th { (base.name) } }
                 th { "where from" }
             } }
-            tbody { @for parameter in rows { tr {
+            tbody { @for (place, parameter) in rows.iter().enumerate() { tr {
                 td { code { (clipped(&parameter.name, 28)) } }
                 td { (clipped(&parameter.value, 60)) }
                 @if facts.base.is_some() {
                     td { @match changed(parameter) { Some(was) => b { (clipped(&was, 40)) }, None => span class="sub" { "same" } } }
                 }
-                td { (source(parameter)) }
+                td { (source(parameter, place.checked_sub(1).map(|above| rows[above]))) }
             } } }
         } }
     };
@@ -123,7 +123,14 @@ pub fn parameters(facts: &Facts<'_>) -> Markup {
     }
 }
 
-fn source(parameter: &Parameter) -> Markup {
+/// Where a value comes from, in short if the one above has it from there too.
+fn source(parameter: &Parameter, above: Option<&Parameter>) -> Markup {
+    let is_same = |above: &Parameter| {
+        (above.standing, &above.source) == (parameter.standing, &parameter.source)
+    };
+    if parameter.standing == Standing::Stated && above.is_some_and(is_same) {
+        return html! { span class="sub" { "as above" } };
+    }
     let (sign, class) = match parameter.standing {
         Standing::Stated => ("", "tag"),
         Standing::Derived => ("∴ derived ", "tag"),
@@ -151,11 +158,13 @@ pub fn counters(facts: &Facts<'_>) -> Markup {
     let most = |output: usize| {
         run.series[output].queue.max.iter().copied().filter(|v| v.is_finite()).fold(0.0, f64::max)
     };
-    let names = if is_ethernet {
-        ["tx data", "paused, waiting", "CE marks", "CNP rx", "drops", "queue max"]
+    let (sent, waited) = if is_ethernet {
+        ("tx data", "paused, waiting")
     } else {
-        ["XmitPkts, data", "PortXmitWait", "FECN", "BECN rx", "drops", "queue max"]
+        ("XmitPkts, data", "PortXmitWait")
     };
+    let (marks, notes) = facts::signals(run);
+    let names = [sent, waited, marks, &format!("{notes} rx"), "drops", "queue max"];
     let title = match order.first().map(|output| (*output, run.series[*output].totals)) {
         Some((output, totals)) if totals.hold_ps > 0 => format!(
             "{} waited longest: {} of {}",

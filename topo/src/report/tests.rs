@@ -303,3 +303,25 @@ fn what_is_missing_or_broken_is_named() {
     let error = page(folder.path(), None).expect_err("x is no number").to_string();
     assert!(error.contains("is no whole number"), "{error}");
 }
+
+#[test]
+fn who_paused_first_stands_first_and_what_is_only_counted_is_shared_out() {
+    let folder = run(&scenario("pauses", "none"));
+    let line = |t: u64, at: &str, ev: &str, rest: &str| {
+        format!("{{\"t\":{t},\"at\":\"{at}\",\"ev\":\"{ev}\",{rest}}}\n")
+    };
+    let log = [
+        line(5_000_000, "s1:1", "xoff", "\"dir\":\"tx\""),
+        line(5_100_000, "h2:1", "xoff", "\"dir\":\"rx\""),
+        line(6_000_000, "s0:1", "xoff", "\"dir\":\"tx\""),
+        line(7_000_000, "s1:1", "xon", "\"dir\":\"tx\""),
+        line(8_000_000, "s1:1", "xoff", "\"dt\":1000,\"n\":4"),
+        line(8_000_000, "h2:1", "xoff", "\"dt\":1000,\"n\":7"),
+    ];
+    std::fs::write(folder.path().join("events.jsonl"), log.concat()).expect("the folder is ours");
+    let page = page(folder.path(), None).expect("a whole run directory");
+    assert!(page.contains("s1, s0 asked for silence, in this order"), "h2 was only asked");
+    // One that was kept and four that were counted.
+    assert!(page.contains("<td class=\"n\">5</td></tr>"), "no sum for s1");
+    assert!(page.contains("XOFF sent per τ, none"));
+}

@@ -73,6 +73,9 @@ pub struct RunResult {
     /// Which outputs were roots of congestion and who waited behind them.
     #[serde(default)]
     pub saturation: Saturation,
+    /// Octets of a switch's input buffer a lane, where links count credits; 0 where they do not.
+    #[serde(default)]
+    pub input_buffer_bytes: u64,
     /// Message latencies by class.
     pub completion: BTreeMap<String, Completion>,
     /// Datagrams and records from outside that the sockets refused, by reason; empty on the virtual

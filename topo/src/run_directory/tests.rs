@@ -220,6 +220,7 @@ fn result(judged: Vec<Judgement>, fidelity: Fidelity) -> RunResult {
         phases: Vec::new(),
         parameters: Vec::new(),
         saturation: crate::saturation::Saturation::default(),
+        input_buffer_bytes: 0,
         completion: completion(&fabric(), &recordings),
     }
 }

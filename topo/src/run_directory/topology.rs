@@ -7,8 +7,9 @@ use emulation::wiring::{End, NodeKind};
 use serde::Serialize;
 use std::io::{self, Write};
 
+/// A fabric as `topology.json` has it.
 #[derive(Serialize)]
-struct Topology<'a> {
+pub struct Topology<'a> {
     nodes: Vec<Node<'a>>,
     links: Vec<Link<'a>>,
     columns: Vec<Vec<&'a str>>,
@@ -33,10 +34,17 @@ struct Link<'a> {
 
 /// Writes the file; its rows are nodes and links.
 pub(super) fn write(record: &RunRecord<'_>, out: &mut Sealed) -> io::Result<u64> {
-    let fabric = record.fabric;
+    let topology = describe(record.fabric);
+    serde_json::to_writer(&mut *out, &topology)?;
+    out.write_all(b"\n")?;
+    Ok((topology.nodes.len() + topology.links.len()) as u64)
+}
+
+/// What the file says of a fabric.
+pub fn describe(fabric: &Fabric) -> Topology<'_> {
     let nodes = fabric.wiring.nodes.iter();
     let links = fabric.wiring.links.iter().zip(&fabric.rates);
-    let topology = Topology {
+    Topology {
         nodes: nodes
             .map(|node| Node { name: &node.name, kind: node.kind, level: node.level })
             .collect(),
@@ -51,10 +59,7 @@ pub(super) fn write(record: &RunRecord<'_>, out: &mut Sealed) -> io::Result<u64>
             .collect(),
         columns: columns(fabric),
         order: "leaf",
-    };
-    serde_json::to_writer(&mut *out, &topology)?;
-    out.write_all(b"\n")?;
-    Ok((topology.nodes.len() + topology.links.len()) as u64)
+    }
 }
 
 /// The unfolded drawing from left to right: adapters as sources, switches up to the top and down

@@ -37,6 +37,8 @@ pub struct Run {
     pub sample: Option<Duration>,
     /// Keep every event, however many.
     pub all_events: bool,
+    /// Somebody looks on while it lasts; no key of the file.
+    pub watched: bool,
 }
 
 /// Wall time per fabric time.
@@ -228,5 +230,6 @@ pub fn read(
         snaplen: fields.size("snaplen"),
         sample: fields.time("sample"),
         all_events: fields.text("events") == Some("all"),
+        watched: false,
     })
 }

@@ -90,6 +90,10 @@ impl Say {
                     Some(Value::Number(number)) if *in_per_cent => {
                         format!("{:.0} %", number * 100.0)
                     }
+                    // A count, not a ratio that happens to be whole to three digits.
+                    Some(Value::Number(number)) if number.fract() == 0.0 => {
+                        format!("{number:.0}")
+                    }
                     Some(Value::Number(number)) => crate::chart::number::measured(*number),
                     Some(names) => names.to_string(),
                 }
@@ -111,15 +115,16 @@ mod tests {
 
     #[test]
     fn measures_stand_where_their_names_were() {
-        let say = Say::parse("Cold kept {cold:%}, hot {hot}; {cold:%} again, {gone}.");
+        let say = Say::parse("Cold kept {cold:%}, hot {hot}; {cold:%} again, {spikes} × {gone}.");
         let values = BTreeMap::from([
             ("cold".to_owned(), Some(Value::Number(0.3004))),
             ("hot".to_owned(), Some(Value::Number(0.98666))),
+            ("spikes".to_owned(), Some(Value::Number(3.0))),
             ("gone".to_owned(), None),
         ]);
         let said = say.expect("its braces pair").with(&values);
-        assert_eq!(said.sentence, "Cold kept 30 %, hot 0.987; 30 % again, ?.");
-        assert_eq!(said.measures, ["cold", "hot", "gone"]);
+        assert_eq!(said.sentence, "Cold kept 30 %, hot 0.987; 30 % again, 3 × ?.");
+        assert_eq!(said.measures, ["cold", "hot", "spikes", "gone"]);
     }
 
     #[test]

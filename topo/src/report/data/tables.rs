@@ -1,6 +1,6 @@
 //! The tables of a run directory, row by row into series by bin.
 
-use super::{ReportError, Run, Signals, Throttle};
+use super::{Envelope, ReportError, Run, Signals, Throttle};
 use csv::StringRecord;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
@@ -70,18 +70,24 @@ pub fn ports(run: &mut Run, file: &Path) -> Result<(), ReportError> {
     })
 }
 
-/// `queues.csv`: what waits to leave.
+/// `queues.csv`: what waits to leave, and what input buffers hold.
 pub fn queues(run: &mut Run, file: &Path) -> Result<(), ReportError> {
     let places = places(run);
     let columns = ["t_ps", "dt_ps", "bytes_min", "bytes_mean", "bytes_max"];
     each_of(file, ["port", "what"], columns, |[port, what], [t, dt, min, mean, max]| {
         let (output, bin) = (known(&places, port)?, run.bin_at(t + dt / 2));
-        if what == "out" && bin < run.bins {
-            let queue = &mut run.series[output].queue;
-            add(&mut queue.min[bin], min as f64);
-            add(&mut queue.mean[bin], mean as f64);
-            add(&mut queue.max[bin], max as f64);
+        if bin >= run.bins {
+            return Ok(());
         }
+        let series = &mut run.series[output];
+        let (levels, enter): (&mut Envelope, fn(&mut f64, f64)) = match what {
+            "out" => (&mut series.queue, add),
+            "in" => (&mut series.input, most),
+            _ => return Ok(()),
+        };
+        enter(&mut levels.min[bin], min as f64);
+        enter(&mut levels.mean[bin], mean as f64);
+        enter(&mut levels.max[bin], max as f64);
         Ok(())
     })
 }
@@ -139,7 +145,7 @@ fn most(most: &mut f64, value: f64) {
 }
 
 /// Calls `row` with the text column and the number columns of each row; nothing is allocated a row.
-fn each<const N: usize>(
+pub fn each<const N: usize>(
     file: &Path,
     text: &str,
     numbers: [&str; N],
@@ -148,7 +154,8 @@ fn each<const N: usize>(
     each_of(file, [text], numbers, |[text], numbers| row(text, numbers))
 }
 
-fn each_of<const T: usize, const N: usize>(
+/// The same with several text columns.
+pub fn each_of<const T: usize, const N: usize>(
     file: &Path,
     texts: [&str; T],
     numbers: [&str; N],

@@ -4,7 +4,7 @@
 use super::{LEFT, RIGHT, WIDTH};
 use crate::chart::path::{self, Grain};
 use crate::report::columns::Columns;
-use crate::report::facts::{Facts, Side};
+use crate::report::facts::{self, Facts, Side};
 use maud::{Markup, html};
 
 const PITCH: f64 = 18.0;
@@ -55,17 +55,23 @@ pub fn all(facts: &Facts<'_>, columns: &mut Columns) -> Lanes {
         (strip.unit, strip.digits) = (" %", 0);
     }
     for side in facts.sides() {
-        let signals = &side.run.signals;
-        let words = words(side);
+        let (signals, happenings) = (&side.run.signals, &side.run.happenings);
+        let words = facts::signals(side.run);
         for (word, key, series) in [
             (words.0, "marks", &signals.marks),
             (words.1, "notes", &signals.notes),
+            ("XOFF sent", "xoff", &happenings.xoff),
+            ("XON sent", "xon", &happenings.xon),
             ("frames lost", "drops", &signals.drops),
         ] {
             let rate: Vec<f64> = series.iter().map(|n| n / side.run.bin_tau().max(1e-9)).collect();
             let most = rate.iter().copied().fold(0.0, f64::max);
             if most > 0.0 {
-                let role = if key == "drops" { "fail" } else { "signal" };
+                let role = match key {
+                    "drops" => "fail",
+                    "xoff" | "xon" => "third",
+                    _ => "signal",
+                };
                 let name = format!("{word} per τ, {}", side.name);
                 strips.push(strip(facts, side, columns, (name, role, key, &rate), most));
             }
@@ -80,14 +86,6 @@ pub fn all(facts: &Facts<'_>, columns: &mut Columns) -> Lanes {
         }
     }
     Lanes { strips, late: late(facts, columns) }
-}
-
-/// What marks and notifications are called there.
-fn words(side: &Side<'_>) -> (&'static str, &'static str) {
-    match side.run.technology.as_str() {
-        "ethernet" => ("CE marks", "CNPs"),
-        _ => ("FECN marks", "BECNs"),
-    }
 }
 
 /// Ports that are paused for some of a bin, by bin.

@@ -2,10 +2,13 @@
 
 use super::{Label, Panel, UNIT, grain, trace};
 use crate::chart::{number, path, scale};
+use crate::keyfile::quantity::{self, Scale};
 use crate::measure::verdict::Verdict;
 use crate::report::columns::Columns;
 use crate::report::facts::{self, Facts, Side};
+use crate::saturation::Output;
 use maud::{Markup, html};
+use proto::units::{Bytes, Duration};
 use std::collections::BTreeSet;
 
 /// Thin lines of one kind in a panel.
@@ -14,6 +17,8 @@ const THIN_MAX: usize = 64;
 pub const LINES_MAX: usize = 128;
 /// Ports that are few enough to be thick lines, without a mean.
 const FEW: usize = 3;
+/// Expiries that are drawn; more would be a grey wall.
+const EXPIRIES_MAX: f64 = 100.0;
 /// Queues in the panel.
 const QUEUES_MAX: usize = 3;
 
@@ -25,12 +30,14 @@ pub fn all(facts: &Facts<'_>, columns: &mut Columns) -> Vec<Panel> {
     if few <= 4 && facts.senders.len() > 1 {
         panels.extend(facts.sides().map(|side| sent(facts, side, columns)));
     }
+    panels.extend(super::together::panel(facts, columns));
+    panels.extend(super::credits::panel(facts, columns));
     panels.extend(facts.sides().filter_map(|side| throttled(facts, side, columns)));
     panels.extend(queues(facts, columns));
     panels
 }
 
-fn at_cursor(facts: &Facts<'_>, side: &Side<'_>, series: &[f64]) -> f64 {
+pub(super) fn at_cursor(facts: &Facts<'_>, side: &Side<'_>, series: &[f64]) -> f64 {
     side.bin_at(facts.cursor()).map_or(f64::NAN, |bin| series[bin])
 }
 
@@ -302,9 +309,18 @@ fn queues(facts: &Facts<'_>, columns: &mut Columns) -> Option<Panel> {
         values.flat_map(|s| &s.queue.mean).copied().filter(|v| v.is_finite()).fold(0.0, f64::max)
     };
     let run = facts.run.run;
-    let mut order: Vec<(bool, f64, usize)> = (0..run.outputs.all.len())
+    let measured: BTreeSet<&str> = (run.result.definitions.values())
+        .filter(|definition| definition.of == "queue")
+        .flat_map(|definition| definition.at.iter().map(String::as_str))
+        .collect();
+    // Those that the scenario measures, then those to hot ports, the longest first.
+    let rank = |output: usize| {
+        let Output { name, to, .. } = &run.outputs.all[output];
+        2 * u8::from(measured.contains(name.as_str())) + u8::from(facts.hot.contains(to))
+    };
+    let mut order: Vec<(u8, f64, usize)> = (0..run.outputs.all.len())
         .filter(|output| run.outputs.all[*output].level > 0)
-        .map(|output| (facts.hot.contains(&run.outputs.all[output].to), most(output), output))
+        .map(|output| (rank(output), most(output), output))
         .filter(|(_, most, _)| *most > 0.0)
         .collect();
     order.sort_by(|a, b| b.0.cmp(&a.0).then(b.1.total_cmp(&a.1)).then(a.2.cmp(&b.2)));
@@ -355,10 +371,15 @@ fn queues(facts: &Facts<'_>, columns: &mut Columns) -> Option<Panel> {
             note: String::new(),
         });
     }
-    let about = match &facts.base {
-        Some(base) => format!("in KiB, least to most as a band; dashed: {}", base.name),
-        None => "in KiB, least to most as a band".to_owned(),
-    };
+    let mut about = "in KiB, least to most as a band".to_owned();
+    if let Some(base) = &facts.base {
+        about += &format!("; dashed: {}", base.name);
+    }
+    if let Some((every, times)) = expiries(&facts.run) {
+        about += &format!("; dotted: what was told of congestion expires, every {every}");
+        let lines: String = times.iter().map(|t| format!("M{t:.0} -1040V30")).collect();
+        parts.push(html! { path class="l expiry" d=(lines) {} });
+    }
     // Ticks are written in KiB while lines are in octets: the axis is scaled once.
     let kib = top / 1_024.0;
     for label in &mut labels {
@@ -373,6 +394,23 @@ fn queues(facts: &Facts<'_>, columns: &mut Columns) -> Option<Panel> {
         labels,
         ticks: vec![0.0, kib / 2.0, kib],
     })
+}
+
+/// With adaptive routing, how long a word about congestion holds, and when the words expire that the
+/// first notification and those after each expiry brought, τ.
+fn expiries(side: &Side<'_>) -> Option<(String, Vec<f64>)> {
+    let run = side.run;
+    if run.parameter("fabric.routing") != Some("adaptive") {
+        return None;
+    }
+    let every = run.parameter("fabric.switch.adaptive.timeout")?;
+    let first = run.happenings.first_note_ps? as f64;
+    let tau = run.result.tau_ps.max(1) as f64;
+    let scale = Scale { tau: Duration::from_ps(run.result.tau_ps), frame: Bytes::new(0) };
+    let step = quantity::time(every, &scale).ok()?.as_ps() as f64;
+    let count = ((run.length_tau() * tau - first) / step.max(1.0)).floor().min(EXPIRIES_MAX);
+    let times = (1..=count.max(0.0) as u64).map(|n| (first + n as f64 * step) / tau);
+    Some((every.to_owned(), times.collect()))
 }
 
 /// `leaf7:4 → h31`.

@@ -215,6 +215,7 @@ pub(super) fn record(workers: &[&[usize]], edges: &[u64]) -> Vec<Recording> {
             measured: Vec::new(),
             all_events: false,
             named: Vec::new(),
+            watched: false,
         };
         let mut devices: Vec<_> = nodes.iter().map(|node| device(*node)).collect();
         let mut recorder = Box::new(Recorder::new(plan, &fabric().wiring, nodes.to_vec()));

@@ -1,0 +1,251 @@
+// A run while it lasts: one stream, the history in one answer, a picture a fifth of a second at most.
+// Names are only ever set as text. Nothing is asked of any other server.
+"use strict";
+(() => {
+  const $ = (id) => document.getElementById(id);
+  const all = (what) => [...document.querySelectorAll(what)];
+  const root = document.documentElement;
+  const meta = JSON.parse($("pb-meta").textContent);
+  const outputs = meta.outputs.length;
+  const LEVELS = 13, NONE = 255, RATIO = 1.06 / 254, BAR = 78, PAINT_MS = 200, FEED_MAX = 200;
+  // What a held class of four bits at least is, so that 0.10 is one.
+  const HELD = 2;
+  const bins = [];
+  let first = 0, head = null, following = true, at = -1, over = null, stream = null, hello = null;
+
+  // ---- values
+
+  const sent = (bin, output) => (bin.row[2 * output] === NONE ? NaN : bin.row[2 * output] * RATIO);
+  const hold = (bin, output) => bin.row[2 * output + 1] >> 4;
+  const level = (klass) => (klass === 0 ? 0 : Math.max(1, Math.ceil((klass / 15) * (LEVELS - 1))));
+  const grouped = (n) => String(Math.round(n)).replace(/\B(?=(\d{3})+$)/g, "\u2009");
+  const counted = (n) => (n === 1 ? "1 output waits" : `${n} outputs wait`);
+  const received = (bin, adapter) => adapter.to.reduce((sum, output) => sum + sent(bin, output), 0) / Math.max(1, adapter.to.length);
+  const receivers = () => meta.adapters.filter((adapter) => adapter.to.length > 0);
+
+  function add(number, end, row) {
+    if (bins.length === 0) first = number;
+    if (number !== first + bins.length) return false;
+    const bin = { t: end / meta.tau_ps, row };
+    const values = receivers().map((adapter) => received(bin, adapter)).filter(Number.isFinite);
+    bin.least = Math.min(...values);
+    bin.most = Math.max(...values);
+    bin.mean = values.reduce((sum, v) => sum + v, 0) / Math.max(1, values.length);
+    bin.held = 0;
+    for (let output = 0; output < outputs; output++) if (hold(bin, output) >= HELD) bin.held++;
+    bins.push(bin);
+    return true;
+  }
+
+  // ---- the stream; the query carries the token, if there is one
+
+  const query = (more) => {
+    const said = new URLSearchParams(location.search);
+    for (const [name, v] of Object.entries(more || {})) said.set(name, v);
+    const text = said.toString();
+    return text ? "?" + text : "";
+  };
+
+  let fetching = false;
+  async function fetchColumns() {
+    if (fetching) return;
+    fetching = true;
+    try {
+      const answer = await fetch("/api/columns" + query({ from: 0 }));
+      const view = new DataView(await answer.arrayBuffer());
+      const [from, count, wide] = [0, 4, 8].map((place) => view.getUint32(place, true));
+      if (wide !== outputs) return;
+      bins.length = 0;
+      for (let n = 0, place = 12; n < count; n++, place += 8 + 2 * wide) {
+        const end = Number(view.getBigUint64(place, true));
+        add(from + n, end, new Uint8Array(view.buffer, place + 8, 2 * wide));
+      }
+      drawn = -1;
+      soon();
+    } catch { /* the stream says when the server is there again */ } finally { fetching = false; }
+  }
+
+  const decode = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+
+  function connect() {
+    if (stream || over) return;
+    stream = new EventSource("/api/live" + query());
+    stream.addEventListener("hello", (event) => {
+      const said = JSON.parse(event.data);
+      if (hello && hello.run !== said.run) return location.reload();
+      hello = said;
+      $("feed").replaceChildren();
+      line("following");
+      fetchColumns();
+    });
+    stream.addEventListener("bin", (event) => {
+      const { end, row } = JSON.parse(event.data), number = Number(event.lastEventId);
+      if (number < first + bins.length) return;
+      if (!add(number, end, decode(row))) fetchColumns();
+      soon();
+    });
+    stream.addEventListener("tick", (event) => {
+      const before = head && head.phase;
+      head = JSON.parse(event.data);
+      if (head.phase !== before && head.phase) $("headline").textContent = `The phase “${head.phase}” has begun`;
+      else if (!head.phase && $("headline").textContent.startsWith("Waiting")) $("headline").textContent = "The run is under way";
+      soon();
+    });
+    stream.addEventListener("note", (event) => feed(JSON.parse(event.data)));
+    stream.addEventListener("end", (event) => {
+      over = JSON.parse(event.data);
+      close();
+      line("ended");
+      $("headline").textContent = `${over.verdict.toUpperCase()}: ${over.sentence}`;
+      $("lede").textContent = over.report ? `The report is ${over.report}` : "The run is over.";
+      document.body.dataset.over = over.verdict;
+      soon();
+    });
+    stream.onerror = () => { if (!over) line("lost, retrying"); if (stream && stream.readyState === EventSource.CLOSED) { close(); setTimeout(connect, 2000); } };
+  }
+  function close() { if (stream) stream.close(); stream = null; }
+  function line(text) { if ($("line").textContent !== text) $("line").textContent = text; }
+  document.addEventListener("visibilitychange", () => { if (document.hidden) { close(); line("paused while hidden"); } else connect(); });
+
+  function feed({ t, kind, what }) {
+    const words = { phase: "phase", root: "▲ root of congestion", unroot: "root no more", drop: "✕ frames lost" };
+    const row = document.createElement("tr");
+    const cell = (text, name) => { const el = document.createElement("td"); el.textContent = text; if (name) el.className = name; row.append(el); };
+    cell(grouped(t), "n");
+    cell(words[kind] || kind);
+    cell(what);
+    $("feed").prepend(row);
+    while ($("feed").childElementCount > FEED_MAX) $("feed").lastElementChild.remove();
+    $("latest").textContent = `At ${grouped(t)} τ: ${words[kind] || kind}, ${what}`;
+  }
+
+  // ---- pictures
+
+  const ways = all("path[data-e]").map((el) => ({ el, output: Number(el.dataset.e), level: 0 }));
+  const dots = all("circle[data-s]").map((el) => ({ el, output: Number(el.dataset.s), level: 0 }));
+  const bars = all("rect[data-x]").map((el) => ({ el, adapter: meta.adapters.find((a) => a.node === Number(el.dataset.x)) }));
+  const rings = all("g.root").map((el) => ({ el, output: Number(el.dataset.r) }));
+  let named = -1, asked = false, last = 0;
+
+  function soon() {
+    if (asked || document.hidden) return;
+    asked = true;
+    setTimeout(() => requestAnimationFrame(() => { asked = false; last = performance.now(); paint(); }), Math.max(0, PAINT_MS - (performance.now() - last)));
+  }
+
+  function paint() {
+    const newest = bins.length - 1;
+    if (newest < 0) return;
+    const place = following ? newest : Math.max(0, Math.min(newest, at));
+    const bin = bins[place];
+    for (const item of [...ways, ...dots]) {
+      const now = level(hold(bin, item.output));
+      if (now !== item.level) {
+        item.el.classList.replace("w" + item.level, "w" + now);
+        item.level = now;
+      }
+    }
+    for (const { el, adapter } of bars) {
+      const v = adapter ? received(bin, adapter) : NaN;
+      const wide = (Number.isFinite(v) ? Math.min(v, 1.06) * BAR : 0).toFixed(1);
+      if (el.getAttribute("width") !== wide) el.setAttribute("width", wide);
+    }
+    const trees = following && head ? head.trees || [] : [];
+    for (const { el, output } of rings) el.toggleAttribute("hidden", !trees.some((tree) => tree.root === output));
+    const sources = meta.adapters.filter((a) => a.from.some((output) => hold(bin, output) >= HELD)).length;
+    $("caption").textContent = `${bin.held} of ${outputs} outputs wait, ${sources} of ${meta.adapters.length} sources are held up; ports received ${bin.mean.toFixed(2)} of line rate in the mean, ${bin.least.toFixed(2)} to ${bin.most.toFixed(2)}.`;
+    $("standstill").textContent = trees.length ? `${counted(trees[0].size)} behind ${trees[0].name}` : bin.held ? `${counted(bin.held)}, of ${outputs}` : `Nothing stands still on ${outputs} outputs`;
+    $("over").textContent = `At ${grouped(bin.t)} τ ports received ${bin.mean.toFixed(2)} of line rate in the mean`;
+    $("now").textContent = `t = ${grouped(bin.t)} τ`;
+    $("then").textContent = (following ? (over ? "ended" : "following") : "held still") + ` · ${grouped(meta.length)} τ in all`;
+    const slider = $("time-slider");
+    slider.max = String(newest);
+    slider.value = String(place);
+    slider.setAttribute("aria-valuetext", grouped(bin.t) + " MTU times");
+    light();
+    draw();
+    tell(bin);
+    document.body.dataset.bins = String(first + bins.length);
+  }
+
+  function light() {
+    if (!head) return;
+    const late = head.late;
+    const good = (late === null || late <= 0.1) && head.lost === 0;
+    $("light").textContent = late === null ? "nothing can be late" : `host ${good ? "✓" : "✕"} late p99 ${late.toFixed(2)}, ${head.lost} lost`;
+    $("light").classList.toggle("unsure", !good);
+  }
+
+  // Columns are appended; all is drawn again only when the size, the theme or the history changes.
+  const canvas = $("growth"), pen = canvas.getContext("2d");
+  let drawn = -1, wide = 0, seen = true, colours = {};
+  const TOP = 150, GAP = 14, LOW = 40;
+  const x = (t) => (t / meta.length) * wide;
+  const y = (v) => TOP - (Math.min(v, 1.06) / 1.06) * TOP;
+  new IntersectionObserver((entries) => { seen = entries[entries.length - 1].isIntersecting; if (seen) soon(); }).observe(canvas);
+  function prepare() {
+    const box = canvas.clientWidth, scale = devicePixelRatio || 1;
+    wide = box;
+    canvas.width = Math.round(box * scale);
+    canvas.height = Math.round((TOP + GAP + LOW) * scale);
+    pen.setTransform(scale, 0, 0, scale, 0, 0);
+    const style = getComputedStyle(root);
+    for (const name of ["run", "grid", "line", "hot", "muted"]) colours[name] = style.getPropertyValue("--" + name).trim();
+    for (const v of [0, 0.5, 1]) { pen.fillStyle = v ? colours.grid : colours.line; pen.fillRect(0, y(v), wide, 1); }
+    pen.fillStyle = colours.grid;
+    pen.fillRect(0, TOP + GAP, wide, LOW);
+    drawn = 0;
+  }
+  function draw() {
+    if (!seen) return;
+    if (drawn < 0) prepare();
+    for (; drawn < bins.length; drawn++) {
+      const bin = bins[drawn], before = drawn > 0 ? bins[drawn - 1] : null;
+      const left = before ? x(before.t) : 0, width = Math.max(1, x(bin.t) - left);
+      pen.globalAlpha = 0.22;
+      pen.fillStyle = colours.run;
+      pen.fillRect(left, y(bin.most), width, Math.max(1, y(bin.least) - y(bin.most)));
+      pen.globalAlpha = 1;
+      pen.strokeStyle = colours.run;
+      pen.lineWidth = 2;
+      if (before && Number.isFinite(before.mean)) {
+        const centre = (one, other) => (x(one) + x(other)) / 2;
+        const from = drawn > 1 ? centre(before.t, bins[drawn - 2].t) : x(before.t) / 2;
+        pen.beginPath();
+        pen.moveTo(from, y(before.mean));
+        pen.lineTo(centre(bin.t, before.t), y(bin.mean));
+        pen.stroke();
+      }
+      const high = (bin.held / outputs) * LOW;
+      pen.fillStyle = colours.hot;
+      pen.fillRect(left, TOP + GAP + LOW - high, width, high);
+    }
+  }
+  addEventListener("resize", () => { drawn = -1; soon(); });
+
+  // ---- names, slider, theme
+
+  function tell(bin) {
+    if (named < 0) return;
+    const v = sent(bin, named);
+    $("named").textContent = `${meta.outputs[named]}: held about ${Math.round((hold(bin, named) / 15) * 100)} % of the bin, sends ${Number.isFinite(v) ? v.toFixed(2) : "–"} of line rate`;
+  }
+  for (const way of ways) way.el.addEventListener("pointerenter", () => { named = way.output; if (bins.length) tell(bins[following ? bins.length - 1 : Math.max(0, at)]); });
+  $("time-slider").addEventListener("input", (event) => { at = Number(event.target.value); follow(at >= bins.length - 1); });
+  function follow(on) { following = on; $("follow").setAttribute("aria-pressed", String(on)); soon(); }
+  $("follow").addEventListener("click", () => { at = bins.length - 1; follow(!following); });
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : dark.matches);
+  function theme(name) {
+    if (name) root.dataset.theme = name;
+    $("theme").textContent = isDark() ? "Light" : "Dark";
+    $("theme").setAttribute("aria-pressed", String(isDark()));
+    drawn = -1;
+    soon();
+  }
+  $("theme").addEventListener("click", () => theme(isDark() ? "light" : "dark"));
+  dark.addEventListener("change", () => theme());
+  theme();
+  document.body.classList.add("live");
+  connect();
+})();

@@ -1,0 +1,204 @@
+//! `pausebed serve FILE`: runs a scenario and shows it in browsers while it lasts.
+
+use super::Exit;
+use super::files::load;
+use crate::calibration::Calibration;
+use crate::campaign::exit_of_error;
+use crate::estimate;
+use crate::experiment::{Conditions, Experiment};
+use crate::launch::{BACKENDS, interrupt, substrate};
+use crate::measure::verdict::Verdict;
+use crate::render::{Lab, render};
+use crate::report::{self, data::Graph};
+use crate::run_directory::topology;
+use crate::scenario::Scenario;
+use crate::serve::{Access, Board, Server, page};
+use crate::terminal::summary::word;
+use emulation::clock::monotonic_ns;
+use emulation::timer;
+use serde_json::json;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// How often the end of waiting is looked for.
+const LOOK_EVERY_NS: u64 = 100_000_000;
+
+/// Options of `serve`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Options {
+    /// A scenario file.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Where to listen. Any address but this host's own asks for the token that is printed.
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8086")]
+    listen: SocketAddr,
+    /// How often a page is told, times a second.
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=10))]
+    rate: u32,
+    /// Run on this substrate instead of the file's.
+    #[arg(long, value_parser = BACKENDS.iter().map(|row| row.name).collect::<Vec<_>>())]
+    backend: Option<String>,
+    /// Override a key of the file; may be given again.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    sets: Vec<String>,
+    /// Wall time over fabric time, instead of the file's: a number or auto.
+    #[arg(long, value_name = "FACTOR")]
+    dilate: Option<String>,
+    /// Make a run on the virtual clock last at least so many seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 0)]
+    over: u64,
+    /// Write the run directory here, with its report.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// End with the run instead of showing its end until Ctrl-C.
+    #[arg(long)]
+    once: bool,
+}
+
+impl Options {
+    fn overrides(&self) -> Vec<String> {
+        let mut sets = self.sets.clone();
+        sets.extend(self.backend.iter().map(|backend| format!("run.backend={backend:?}")));
+        sets.extend(self.dilate.iter().map(|dilate| match dilate.parse::<f64>() {
+            Ok(_) => format!("run.dilate={dilate}"),
+            Err(_) => format!("run.dilate={dilate:?}"),
+        }));
+        sets
+    }
+}
+
+/// Runs the command.
+pub fn run(options: &Options, line: &str) -> Exit {
+    let mut scenario = match load(&options.file, &options.overrides()) {
+        Ok(loaded) => loaded.scenario,
+        Err(faults) => {
+            eprintln!("{}", faults.trim_end());
+            return Exit::Usage;
+        }
+    };
+    scenario.run.watched = true;
+    let lab = render(&scenario);
+    let substrate = substrate(scenario.run.backend);
+    let dilation = match substrate.is_live {
+        true => estimate::live(&scenario, &lab, &Calibration::load()).dilation,
+        false => 0,
+    };
+    let board = Arc::new(Board::new(&scenario, &lab, substrate.is_live));
+    let server = match open(options, &scenario, &lab, &board, dilation) {
+        Ok(server) => server,
+        Err(reason) => {
+            eprintln!("{reason}");
+            return Exit::Host;
+        }
+    };
+    interrupt::watch();
+    let conditions = Conditions {
+        substrate,
+        dilation,
+        threads: 1,
+        folder: options.out.as_deref(),
+        command: line.to_owned(),
+        injections: Vec::new(),
+    };
+    let began = monotonic_ns();
+    let (stop, over_ns) =
+        (lab.plan.stop.as_ps().max(1), options.over.saturating_mul(1_000_000_000));
+    let pace = |at_ps: u64| {
+        let due = began + (u128::from(over_ns) * u128::from(at_ps) / u128::from(stop)) as u64;
+        while !substrate.is_live && monotonic_ns() < due && !interrupt::requested() {
+            timer::wait(None, due.min(monotonic_ns() + LOOK_EVERY_NS));
+        }
+    };
+    let result = Experiment::run(&scenario, conditions, &mut |progress| {
+        board.enter(progress);
+        pace(progress.at.as_ps());
+    });
+    let exit = match result {
+        Ok(experiment) => conclude(options, &experiment, &board),
+        Err(error) => {
+            eprintln!("{}: {error}", scenario.name);
+            return exit_of_error(&error);
+        }
+    };
+    if !options.once {
+        eprintln!("the page stays until Ctrl-C");
+    }
+    while !options.once && !interrupt::requested() {
+        timer::wait(None, monotonic_ns() + LOOK_EVERY_NS);
+    }
+    drop(server);
+    exit
+}
+
+/// Opens the server and says where the page is.
+fn open(
+    options: &Options,
+    scenario: &Scenario,
+    lab: &Lab,
+    board: &Arc<Board>,
+    dilation: u64,
+) -> Result<Server, String> {
+    let topology =
+        serde_json::to_value(topology::describe(&lab.fabric)).map_err(|e| e.to_string())?;
+    let read = serde_json::from_value(topology.clone()).map_err(|e| e.to_string())?;
+    let graph = Graph::of(read)?;
+    let back_end = match dilation {
+        0 => "virtual clock".to_owned(),
+        dilation => format!("{}, dilated {dilation}×", substrate(scenario.run.backend).name),
+    };
+    let page = page::html(scenario, lab, board, &graph, &back_end);
+    // Two runs at one address are told apart by when they began.
+    let number = monotonic_ns() ^ u64::from(std::process::id());
+    let run = json!({
+        "run": format!("{number:016x}"),
+        "scenario": scenario.name,
+        "seed": scenario.run.seed,
+        "backend": back_end,
+        "tau_ps": lab.fabric.tau.as_ps(),
+        "stop_ps": lab.plan.stop.as_ps(),
+        "outputs": board.outputs().all.iter().map(|output| &output.name).collect::<Vec<_>>(),
+    });
+    let token = (!options.listen.ip().is_loopback()).then(token).transpose()?;
+    let access = Access { listen: options.listen, token: token.clone(), rate: options.rate };
+    let server = Server::start(Arc::clone(board), access, page, run, topology)
+        .map_err(|error| format!("cannot listen on {}: {error}", options.listen))?;
+    match token {
+        None => eprintln!("http://{}/", server.address),
+        Some(token) => eprintln!("http://{}/?token={token}", server.address),
+    }
+    Ok(server)
+}
+
+/// Sixteen octets of the kernel's, as text.
+fn token() -> Result<String, String> {
+    use std::io::Read;
+    let mut octets = [0; 16];
+    let mut source = std::fs::File::open("/dev/urandom").map_err(|error| error.to_string())?;
+    source.read_exact(&mut octets).map_err(|error| error.to_string())?;
+    Ok(octets.iter().map(|octet| format!("{octet:02x}")).collect())
+}
+
+/// Writes the report, if files are wanted, and tells the page how the run ended.
+fn conclude(options: &Options, experiment: &Experiment, board: &Board) -> Exit {
+    let result = &experiment.result;
+    let report = options.out.as_deref().and_then(|folder| match report::write(folder, None) {
+        Ok(file) => Some(file.display().to_string()),
+        Err(error) => {
+            eprintln!("no report: {error}");
+            None
+        }
+    });
+    let met = result.expectations.iter().filter(|judged| judged.verdict == Verdict::Pass).count();
+    let sentence = match &result.say {
+        Some(said) if result.verdict == Verdict::Pass => said.sentence.clone(),
+        _ => format!("{met} of {} expectations met.", result.expectations.len()),
+    };
+    board.end(word(result.verdict), &sentence, report.as_deref());
+    eprintln!("{}  {sentence}", word(result.verdict));
+    match result.verdict {
+        Verdict::Pass => Exit::Good,
+        Verdict::Fail => Exit::Failed,
+        Verdict::Inconclusive => Exit::Inconclusive,
+    }
+}

@@ -1,0 +1,263 @@
+//! Packets of a trace, under the field numbers of Perfetto's public descriptors.
+//!
+//! Source: perfetto `protos/perfetto/trace/{trace_packet,track_event/*}.proto`; its documentation,
+//! "Writing TrackEvent Protos Synthetically".
+
+use crate::export::protobuf::Message;
+use std::collections::BTreeMap;
+
+mod field {
+    pub const TRACE_PACKET: u64 = 1;
+    pub mod packet {
+        pub const TIMESTAMP: u64 = 8;
+        pub const SEQUENCE: u64 = 10;
+        pub const TRACK_EVENT: u64 = 11;
+        pub const INTERNED: u64 = 12;
+        pub const SEQUENCE_FLAGS: u64 = 13;
+        pub const TRACK: u64 = 60;
+    }
+    pub mod interned {
+        pub const EVENT_NAMES: u64 = 2;
+        pub const ANNOTATION_NAMES: u64 = 3;
+        pub const NUMBER: u64 = 1;
+        pub const NAME: u64 = 2;
+    }
+    pub mod track {
+        pub const UUID: u64 = 1;
+        pub const NAME: u64 = 2;
+        pub const PROCESS: u64 = 3;
+        pub const PARENT: u64 = 5;
+        pub const COUNTER: u64 = 8;
+    }
+    pub mod process {
+        pub const PID: u64 = 1;
+        pub const NAME: u64 = 6;
+    }
+    pub mod counter {
+        pub const UNIT: u64 = 3;
+        pub const UNIT_NAME: u64 = 6;
+        pub const SHARE_KEY: u64 = 7;
+    }
+    pub mod event {
+        pub const ANNOTATIONS: u64 = 4;
+        pub const TYPE: u64 = 9;
+        pub const NAME: u64 = 10;
+        pub const TRACK: u64 = 11;
+        pub const COUNT: u64 = 30;
+        pub const LEVEL: u64 = 44;
+        pub const FLOWS: u64 = 47;
+    }
+    pub mod annotation {
+        pub const NAME: u64 = 1;
+        pub const NUMBER: u64 = 3;
+        pub const TEXT: u64 = 6;
+    }
+}
+
+/// Kinds of events.
+const SLICE_BEGIN: u64 = 1;
+const SLICE_END: u64 = 2;
+const INSTANT: u64 = 3;
+const COUNTER: u64 = 4;
+/// All packets are of one sequence: any number but 0.
+const SEQUENCE: u64 = 1;
+/// The first packet begins the table of names; all others need it.
+const NAMES_BEGIN: u64 = 1;
+const NAMES_NEEDED: u64 = 2;
+const PS_PER_NS: u64 = 1_000;
+
+/// A track of the trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Track(u64);
+
+/// What a counter counts.
+#[derive(Clone, Copy, Debug)]
+pub enum Unit {
+    /// Things.
+    Count,
+    /// Octets.
+    Octets,
+    /// Nanoseconds.
+    Nanoseconds,
+    /// Whatever the name says.
+    Named(&'static str),
+}
+
+/// What an event is annotated with.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Note {
+    /// A number.
+    Number(u64),
+    /// A text.
+    Text(String),
+}
+
+/// Strings by the number that stands for them.
+#[derive(Debug, Default)]
+struct Names(BTreeMap<String, u64>);
+
+impl Names {
+    fn number(&mut self, name: &str) -> u64 {
+        let next = self.0.len() as u64 + 1;
+        match self.0.get(name) {
+            Some(number) => *number,
+            None => *self.0.entry(name.to_owned()).or_insert(next),
+        }
+    }
+
+    fn within(&self, table: Message, field: u64) -> Message {
+        self.0.iter().fold(table, |table, (name, number)| {
+            let entry = Message::new().uint(field::interned::NUMBER, *number);
+            table.message(field, &entry.text(field::interned::NAME, name))
+        })
+    }
+}
+
+/// An event that may still get arrows: its place in the trace.
+#[derive(Clone, Copy, Debug)]
+pub struct EventPlace(usize);
+
+/// A trace under construction.
+#[derive(Debug, Default)]
+pub struct Trace {
+    tracks: Vec<Message>,
+    events: Vec<(u64, Message)>,
+    names: Names,
+    words: Names,
+    arrows: u64,
+}
+
+impl Trace {
+    /// A process; number 0 would be the kernel's idle one.
+    pub fn process(&mut self, number: usize, name: &str) -> Track {
+        let process = Message::new()
+            .uint(field::process::PID, number as u64 + 1)
+            .text(field::process::NAME, name);
+        self.describe(|track| track.message(field::track::PROCESS, &process))
+    }
+
+    /// A track below another.
+    pub fn track(&mut self, parent: Track, name: &str) -> Track {
+        self.describe(|track| {
+            track.text(field::track::NAME, name).uint(field::track::PARENT, parent.0)
+        })
+    }
+
+    /// A track of numbers below another. Those of one name below one parent share their axis.
+    pub fn counter(&mut self, parent: Track, name: &str, unit: &Unit) -> Track {
+        let counter = Message::new();
+        let counter = match unit {
+            Unit::Nanoseconds => counter.uint(field::counter::UNIT, 1),
+            Unit::Count => counter.uint(field::counter::UNIT, 2),
+            Unit::Octets => counter.uint(field::counter::UNIT, 3),
+            Unit::Named(unit) => counter.text(field::counter::UNIT_NAME, unit),
+        };
+        let kind = name.split(',').next().unwrap_or(name);
+        let counter = counter.text(field::counter::SHARE_KEY, kind);
+        self.describe(|track| {
+            track
+                .text(field::track::NAME, name)
+                .uint(field::track::PARENT, parent.0)
+                .message(field::track::COUNTER, &counter)
+        })
+    }
+
+    fn describe(&mut self, finish: impl FnOnce(Message) -> Message) -> Track {
+        let track = Track(self.tracks.len() as u64 + 1);
+        self.tracks.push(finish(Message::new().uint(field::track::UUID, track.0)));
+        track
+    }
+
+    /// A counter has a whole value from `at_ps` on.
+    pub fn count(&mut self, track: Track, at_ps: u64, value: i64) {
+        let event = event(COUNTER, track).int(field::event::COUNT, value);
+        self.push(at_ps, event);
+    }
+
+    /// A counter has a value from `at_ps` on.
+    pub fn level(&mut self, track: Track, at_ps: u64, value: f64) {
+        let event = event(COUNTER, track).double(field::event::LEVEL, value);
+        self.push(at_ps, event);
+    }
+
+    /// A slice begins.
+    pub fn begin(&mut self, track: Track, at_ps: u64, name: &str, notes: &[(String, Note)]) {
+        let event = self.named(SLICE_BEGIN, track, name, notes);
+        self.push(at_ps, event);
+    }
+
+    /// The slice that began last on a track ends.
+    pub fn end(&mut self, track: Track, at_ps: u64) {
+        self.push(at_ps, event(SLICE_END, track));
+    }
+
+    /// Something happens.
+    pub fn instant(
+        &mut self,
+        track: Track,
+        at_ps: u64,
+        name: &str,
+        notes: &[(String, Note)],
+    ) -> EventPlace {
+        let event = self.named(INSTANT, track, name, notes);
+        self.push(at_ps, event)
+    }
+
+    /// One thing leads to the next, and that to the one after it.
+    pub fn arrow(&mut self, places: &[EventPlace]) {
+        self.arrows += 1;
+        for EventPlace(place) in places {
+            let event = std::mem::take(&mut self.events[*place].1);
+            self.events[*place].1 = event.fixed(field::event::FLOWS, self.arrows);
+        }
+    }
+
+    fn named(&mut self, kind: u64, track: Track, name: &str, notes: &[(String, Note)]) -> Message {
+        let event = event(kind, track).uint(field::event::NAME, self.names.number(name));
+        notes.iter().fold(event, |event, (word, note)| {
+            let annotation = Message::new().uint(field::annotation::NAME, self.words.number(word));
+            let annotation = match note {
+                Note::Number(number) => annotation.uint(field::annotation::NUMBER, *number),
+                Note::Text(text) => annotation.text(field::annotation::TEXT, text),
+            };
+            event.message(field::event::ANNOTATIONS, &annotation)
+        })
+    }
+
+    fn push(&mut self, at_ps: u64, event: Message) -> EventPlace {
+        self.events.push((at_ps / PS_PER_NS, event));
+        EventPlace(self.events.len() - 1)
+    }
+
+    /// The file: names first, then tracks, then all events by time; at one instant in the order in which
+    /// they were added.
+    pub fn into_octets(mut self) -> Vec<u8> {
+        let names = self.names.within(Message::new(), field::interned::EVENT_NAMES);
+        let names = self.words.within(names, field::interned::ANNOTATION_NAMES);
+        let first = Message::new()
+            .uint(field::packet::SEQUENCE, SEQUENCE)
+            .uint(field::packet::SEQUENCE_FLAGS, NAMES_BEGIN)
+            .message(field::packet::INTERNED, &names);
+        let mut file = Message::new().message(field::TRACE_PACKET, &first);
+        for track in &self.tracks {
+            let packet = Message::new()
+                .uint(field::packet::SEQUENCE, SEQUENCE)
+                .message(field::packet::TRACK, track);
+            file = file.message(field::TRACE_PACKET, &packet);
+        }
+        self.events.sort_by_key(|(at, _)| *at);
+        for (at, event) in &self.events {
+            let packet = Message::new()
+                .uint(field::packet::TIMESTAMP, *at)
+                .uint(field::packet::SEQUENCE, SEQUENCE)
+                .uint(field::packet::SEQUENCE_FLAGS, NAMES_NEEDED)
+                .message(field::packet::TRACK_EVENT, event);
+            file = file.message(field::TRACE_PACKET, &packet);
+        }
+        file.into_octets()
+    }
+}
+
+fn event(kind: u64, track: Track) -> Message {
+    Message::new().uint(field::event::TYPE, kind).uint(field::event::TRACK, track.0)
+}

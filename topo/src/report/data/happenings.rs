@@ -1,0 +1,123 @@
+//! What the event log tells a page: who paused whom, in which order, and when notifications began.
+
+use super::{ReportError, Run};
+use serde::Deserialize;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+
+/// Pauses that were asked for, and the first notification.
+#[derive(Clone, Debug, Default)]
+pub struct Happenings {
+    /// XOFF sent, by bin.
+    pub xoff: Vec<f64>,
+    /// XON sent, by bin.
+    pub xon: Vec<f64>,
+    /// Devices that sent XOFF, in the order of their first.
+    pub first_pauses: Vec<FirstPause>,
+    /// When the first notification was sent or received, fabric picoseconds.
+    pub first_note_ps: Option<u64>,
+}
+
+/// A device's first demand for silence, and how many followed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FirstPause {
+    /// Which device, by number.
+    pub node: usize,
+    /// Its first XOFF, fabric picoseconds.
+    pub xoff_ps: u64,
+    /// Its first XON, if it sent any.
+    pub xon_ps: Option<u64>,
+    /// How often it sent XOFF.
+    pub xoffs: u64,
+}
+
+/// A line of the log, as far as it is used.
+#[derive(Deserialize)]
+struct Line<'a> {
+    t: u64,
+    #[serde(default)]
+    dt: u64,
+    #[serde(borrow, default)]
+    at: Cow<'a, str>,
+    #[serde(borrow)]
+    ev: Cow<'a, str>,
+    #[serde(borrow, default)]
+    dir: Option<Cow<'a, str>>,
+    #[serde(default)]
+    n: Option<u64>,
+}
+
+/// What one port's kept lines said: lines of what it sent, and lines in all. Lines that are only
+/// counted do not say which way a frame went; they are shared out like these.
+#[derive(Clone, Copy, Default)]
+struct Ways {
+    sent: u64,
+    all: u64,
+}
+
+/// Reads `events.jsonl`.
+pub fn read(run: &Run, file: &Path) -> Result<Happenings, ReportError> {
+    let opened = File::open(file);
+    let log = opened.map_err(|source| ReportError::Read { file: file.to_owned(), source })?;
+    let blank = vec![0.0; run.bins];
+    let mut found = Happenings { xoff: blank.clone(), xon: blank, ..Happenings::default() };
+    let nodes: BTreeMap<&str, usize> =
+        run.nodes.iter().enumerate().map(|(place, node)| (node.name.as_str(), place)).collect();
+    let mut ways: BTreeMap<(String, bool), Ways> = BTreeMap::new();
+    let mut first: BTreeMap<usize, FirstPause> = BTreeMap::new();
+    for (place, text) in BufReader::new(log).lines().enumerate() {
+        let text = text.map_err(|source| ReportError::Read { file: file.to_owned(), source })?;
+        // Most lines are of other kinds, and parsing them all would take seconds.
+        if !["\"xoff\"", "\"xon\"", "\"note\""].iter().any(|kind| text.contains(kind)) {
+            continue;
+        }
+        let line: Line<'_> = serde_json::from_str(&text).map_err(|error| {
+            let why = format!("line {}: {error}", place + 1);
+            ReportError::Content { file: file.to_owned(), why }
+        })?;
+        let stops = match &*line.ev {
+            "xoff" => true,
+            "xon" => false,
+            "note" => {
+                found.first_note_ps.get_or_insert(line.t);
+                continue;
+            }
+            _ => continue,
+        };
+        let count = sent(&mut ways, &line, stops);
+        if count <= 0.0 || run.bins == 0 {
+            continue;
+        }
+        let series = if stops { &mut found.xoff } else { &mut found.xon };
+        series[run.bin_at(line.t + line.dt / 2)] += count;
+        let name = line.at.rsplit_once(':').map_or(&*line.at, |(name, _)| name);
+        let Some(node) = nodes.get(name).copied() else { continue };
+        if stops {
+            let blank = FirstPause { node, xoff_ps: line.t, xon_ps: None, xoffs: 0 };
+            first.entry(node).or_insert(blank).xoffs += count.round() as u64;
+        } else if let Some(pause) = first.get_mut(&node) {
+            pause.xon_ps.get_or_insert(line.t);
+        }
+    }
+    found.first_pauses = first.into_values().collect();
+    found.first_pauses.sort_by_key(|pause| (pause.xoff_ps, pause.node));
+    Ok(found)
+}
+
+/// How many frames that were sent a line stands for.
+fn sent(ways: &mut BTreeMap<(String, bool), Ways>, line: &Line<'_>, stops: bool) -> f64 {
+    let known = ways.entry((line.at.clone().into_owned(), stops)).or_default();
+    match (&line.dir, line.n) {
+        (Some(dir), _) => {
+            let is_sent = dir == "tx";
+            known.all += 1;
+            known.sent += u64::from(is_sent);
+            f64::from(u8::from(is_sent))
+        }
+        (None, Some(n)) if known.all > 0 => n as f64 * known.sent as f64 / known.all as f64,
+        (None, _) => 0.0,
+    }
+}

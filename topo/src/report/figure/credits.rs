@@ -1,0 +1,102 @@
+//! The panel of credits between switches: how many blocks the output that waited most could still send.
+//!
+//! Drawn from the fill of the input behind it, so blocks that a credit packet has yet to tell of count as
+//! available.
+
+use super::panels::{at_cursor, output_name};
+use super::{Label, Panel, UNIT, grain, trace};
+use crate::chart::path;
+use crate::report::columns::Columns;
+use crate::report::data::{Envelope, Run};
+use crate::report::facts::{Facts, Side};
+use maud::html;
+
+/// Octets of a credit. Source: IBTA Vol 1, 7.9.4.
+const BLOCK: f64 = 64.0;
+/// A fabric of more switches has no single output between them to look at.
+const SWITCHES_MAX: usize = 6;
+
+/// The panel, in fabrics of few switches that count credits.
+pub fn panel(facts: &Facts<'_>, columns: &mut Columns) -> Option<Panel> {
+    let run = facts.run.run;
+    let switches = run.nodes.iter().filter(|node| !node.is_adapter()).count();
+    if run.technology != "infiniband" || switches > SWITCHES_MAX {
+        return None;
+    }
+    let output = between_switches(facts)?;
+    let blocks = run.result.input_buffer_bytes as f64 / BLOCK;
+    if blocks < 1.0 {
+        return None;
+    }
+    let grain = grain(facts);
+    let mut labels = Vec::new();
+    let mut parts = Vec::new();
+    for side in facts.sides() {
+        let Some(input) = side.run.series.get(Run::facing(output)).map(|s| &s.input) else {
+            continue;
+        };
+        let credits = left(input, side.run.result.input_buffer_bytes as f64);
+        let band: Vec<(f64, f64, f64)> = (0..side.run.bins)
+            .map(|bin| {
+                let (least, most) = (credits.min[bin] / blocks, credits.max[bin] / blocks);
+                (side.run.middle(bin), -least * UNIT, -most * UNIT)
+            })
+            .collect();
+        parts.push(html! {
+            g class=(format!("queue {}", side.role)) {
+                path class="band" d=(path::band(&band, grain)) {}
+                path class="l" d=(trace(side, &credits.mean, blocks, grain)) {}
+            }
+        });
+        labels.push(label(facts, side, &credits.mean, columns));
+    }
+    Some(Panel {
+        title: "credits".to_owned(),
+        about: format!(
+            "blocks of 64 octets left to {}, least to most as a band",
+            output_name(facts, output)
+        ),
+        height: 90.0,
+        top: blocks,
+        body: html! { @for part in parts { (part) } },
+        labels,
+        ticks: vec![0.0, (blocks / 2.0).round(), blocks],
+    })
+}
+
+fn label(facts: &Facts<'_>, side: &Side<'_>, mean: &[f64], columns: &mut Columns) -> Label {
+    let key = format!("{}.credits", side.number);
+    columns.add(key.clone(), mean, 1.0);
+    let value = at_cursor(facts, side, mean);
+    Label {
+        y: if value.is_finite() { value } else { 0.0 },
+        text: format!("credits, {}", side.name),
+        role: side.role,
+        key,
+        digits: 0,
+        value,
+        note: String::new(),
+    }
+}
+
+/// What an input that holds so much has left, in blocks: the fuller, the less.
+fn left(input: &Envelope, buffer: f64) -> Envelope {
+    let blocks = |octets: &Vec<f64>| {
+        octets.iter().map(|octets| ((buffer - octets) / BLOCK).max(0.0)).collect::<Vec<f64>>()
+    };
+    Envelope { min: blocks(&input.max), mean: blocks(&input.mean), max: blocks(&input.min) }
+}
+
+/// Of the outputs that lead from switch to switch the one that was held longest, in either run.
+fn between_switches(facts: &Facts<'_>) -> Option<usize> {
+    let run = facts.run.run;
+    let is_switch = |node: usize| !run.nodes[node].is_adapter();
+    let held = |output: usize| {
+        let totals = facts.sides().filter_map(|side| side.run.series.get(output));
+        totals.map(|series| series.totals.hold_ps).max().unwrap_or(0)
+    };
+    let all = run.outputs.all.iter().enumerate();
+    let between = all.filter(|(_, output)| is_switch(output.from) && is_switch(output.to));
+    let held = between.map(|(place, _)| (held(place), std::cmp::Reverse(place)));
+    held.max().filter(|(held, _)| *held > 0).map(|(_, place)| place.0)
+}

@@ -1,0 +1,194 @@
+//! The live page: the report's style and its picture of the fabric, a figure that grows, a feed.
+
+use super::board::Board;
+use crate::chart::quantiles;
+use crate::render::Lab;
+use crate::report::data::Graph;
+use crate::report::fabric::{BAR, boxes, headers, label_step, pitch};
+use crate::report::layout::{self, Layout, PORTS, WIDTH};
+use crate::report::page::{policy, style};
+use crate::scenario::Scenario;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use serde_json::{Value, json};
+
+/// The script; the page allows no other.
+const SCRIPT: &str = include_str!("../../assets/live.js");
+
+/// The page of a run that is about to begin; `back_end` says on what and how slowed.
+pub fn html(
+    scenario: &Scenario,
+    lab: &Lab,
+    board: &Board,
+    graph: &Graph,
+    back_end: &str,
+) -> String {
+    let policy = policy(SCRIPT).replace("img-src data:", "connect-src 'self'; img-src data:");
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width,initial-scale=1";
+                meta http-equiv="Content-Security-Policy" content=(policy);
+                title { (scenario.name) " · pausebed, live" }
+                style { (PreEscaped(style())) }
+            }
+            body {
+                header { (top(scenario, back_end)) }
+                main {
+                    div class="verdict live" { div {
+                        div role="status" { h1 id="headline" { "Waiting for the run to begin" } }
+                        p class="lede" id="lede" { "This page follows the run while it lasts; nothing here is judged before its end." }
+                    } }
+                    div class="two" { (fabric(graph)) div { (figure()) (feed()) } }
+                    p class="foot" {
+                        "Times in τ, the time of one full frame on a link. A tree's root is an output with half of a buffer waiting for it "
+                        "whose line is busy and free; the report knows thresholds better."
+                    }
+                }
+                (bar())
+                script type="application/json" id="pb-meta" { (PreEscaped(meta(lab, board))) }
+                script { (PreEscaped(SCRIPT)) }
+            }
+        }
+    };
+    let mut text = page.into_string();
+    text.push('\n');
+    text
+}
+
+fn top(scenario: &Scenario, back_end: &str) -> Markup {
+    html! {
+        div class="top" {
+            span class="brand" { i {} i {} "pausebed" }
+            span class="chip" { b { (scenario.name) } }
+            span class="chip" { (back_end) }
+            span class="chip" { "seed " b { (scenario.run.seed) } }
+            span class="chip" id="light" { "host –" }
+            span class="chip" id="line" role="status" { "connecting" }
+            span class="spread" {}
+            button id="theme" type="button" aria-pressed="false" { "Dark" }
+        }
+    }
+}
+
+fn fabric(graph: &Graph) -> Markup {
+    let adapters: Vec<usize> =
+        (0..graph.nodes.len()).filter(|node| graph.nodes[*node].is_adapter()).collect();
+    let layout = layout::place(&graph.into(), &adapters, &adapters);
+    let waits = match graph.technology.as_str() {
+        "ethernet" => "was paused",
+        _ => "had no credit",
+    };
+    html! {
+        section id="fabric" {
+            p class="kicker" { "Where the fabric stands still" }
+            h2 id="standstill" { "Nothing is known yet" }
+            p class="how" {
+                "A line stands out by the share of time in which a frame was ready there and " (waits)
+                "; bars show what each port receives."
+            }
+            div class="pane" {
+                div class="scroll" tabindex="0" role="region" aria-label="Fabric" {
+                    svg class="fabric" role="img" aria-labelledby="caption"
+                        viewBox=(format!("0 -14 {WIDTH:.0} {:.0}", layout.height + 14.0)) {
+                        (headers(&layout))
+                        g class="ways" { @for curve in &layout.curves {
+                            path class="w0" data-e=(curve.output) d=(curve.path) {}
+                        } }
+                        (boxes(&layout))
+                        (ends(graph, &layout))
+                        @for curve in layout.curves.iter().filter(|c| graph.outputs[c.output].level > 0) {
+                            g class="root" data-r=(curve.output) hidden {
+                                circle class="ring" cx=(format!("{:.1}", curve.start.0)) cy=(format!("{:.1}", curve.start.1)) r="6.5" {}
+                                text class="hot strong" x=(format!("{:.1}", curve.start.0 + 9.0)) y=(format!("{:.1}", curve.start.1 + 16.0)) { "root" }
+                            }
+                        }
+                    }
+                }
+                p class="caption" id="caption" { "No bin is finished." }
+            }
+            div class="legend" {
+                span { "no wait" i class="ramp" {} "always waiting (wider, too)" }
+                span id="named" { "Point at a line for its name." }
+            }
+        }
+    }
+}
+
+/// Sources with their dots, ports with their bars.
+fn ends(graph: &Graph, layout: &Layout) -> Markup {
+    let name = |node: usize| quantiles::shortened(&graph.nodes[node].name, 7);
+    let output_of = |node: usize| graph.outputs.iter().position(|output| output.from == node);
+    let step = label_step(pitch(layout, &layout.sources));
+    let thick = |rows: &[(usize, f64)]| (pitch(layout, rows) * 0.62).clamp(1.4, 12.0);
+    let (dot, bar) = (thick(&layout.sources), thick(&layout.ports));
+    html! {
+        @for (place, (node, y)) in layout.sources.iter().enumerate() {
+            circle class="w0" data-s=[output_of(*node)] cx="53" cy=(format!("{y:.1}")) r=(format!("{:.1}", (dot / 2.0).clamp(0.8, 3.6))) {}
+            @if place % step == 0 {
+                text x="45" y=(format!("{:.1}", y + 4.0)) text-anchor="end" { (name(*node)) }
+            }
+        }
+        @for (node, y) in &layout.ports {
+            @let top = format!("{:.1}", y - bar / 2.0);
+            rect class="track" x=(PORTS + 6.0) y=(top) width=(BAR) height=(format!("{bar:.1}")) rx="1.5" {}
+            rect class="run" data-x=(node) x=(PORTS + 6.0) y=(top) width="0" height=(format!("{bar:.1}")) rx="1.5" {}
+        }
+    }
+}
+
+fn figure() -> Markup {
+    html! {
+        section id="time" {
+            p class="kicker" { "Over time" }
+            h2 id="over" { "What ports receive" }
+            p class="how" {
+                "Upper: received over line rate, from the least port to the most as a band, the mean as a line. "
+                "Lower: share of outputs that are held. Only what has been is drawn; the empty part is still to come."
+            }
+            div class="pane" {
+                canvas id="growth" class="grow" role="img" aria-label="Received by ports and outputs held over time" {}
+            }
+        }
+    }
+}
+
+fn feed() -> Markup {
+    html! {
+        section {
+            p class="kicker" { "What happened" }
+            h2 id="latest" { "Nothing yet" }
+            div class="pane scroll feed" tabindex="0" role="region" aria-label="Events" {
+                table {
+                    thead { tr { th class="n" { "τ" } th { "what" } th { "where" } } }
+                    tbody id="feed" {}
+                }
+            }
+        }
+    }
+}
+
+fn bar() -> Markup {
+    html! {
+        footer class="bar" aria-label="Time" { div {
+            button id="follow" type="button" aria-pressed="true" title="Follow the run" { "▶" }
+            div class="track" {
+                input class="plain" id="time-slider" type="range" min="0" max="0" value="0" step="1" aria-label="Time";
+            }
+            div class="now" { b id="now" { "t = –" } span id="then" { "following" } }
+        } }
+    }
+}
+
+/// Names and what belongs together; `<` is written as JSON can, so that no name ends the element.
+fn meta(lab: &Lab, board: &Board) -> String {
+    let names: Vec<&str> = board.outputs().all.iter().map(|output| output.name.as_str()).collect();
+    let meta: Value = json!({
+        "tau_ps": lab.fabric.tau.as_ps(),
+        "length": lab.plan.stop.as_ps() as f64 / lab.fabric.tau.as_ps().max(1) as f64,
+        "outputs": names,
+        "adapters": board.adapters(lab),
+    });
+    meta.to_string().replace('<', "\\u003c")
+}

@@ -1,0 +1,156 @@
+//! A board of a small run: what it keeps, what it tells, and what it refuses.
+
+use super::board::{BINS_MAX, Board};
+use super::routes::{Access, CLIENTS_MAX, Server};
+use crate::launch::Progress;
+use crate::render::{Lab, render};
+use crate::scenario::Scenario;
+use emulation::clock::monotonic_ns;
+use emulation::recorder::bins::Slot;
+use emulation::recorder::snapshot::{PortSnapshot, Snapshot};
+use emulation::timer;
+use proto::units::Instant;
+use serde_json::json;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::time::Duration;
+
+const SCENARIO: &str = r#"schema = 1
+name = "two"
+[run]
+duration = "1000 mtu"
+[fabric]
+technology = "infiniband"
+link = { rate = "8 Gbps", delay = "0.125 mtu" }
+switch = { buffer = "36 mtu" }
+nodes = [
+  { name = "h0", kind = "nic" }, { name = "h1", kind = "nic" }, { name = "s0", kind = "switch" },
+]
+links = [{ a = "h0:1", b = "s0:1" }, { a = "h1:1", b = "s0:2" }]
+[[traffic]]
+name = "t"
+from = "h0"
+to = "h1"
+load = 0.5
+arrivals = "poisson"
+size = "2048 B"
+"#;
+
+fn board() -> (Lab, Arc<Board>) {
+    let scenario =
+        Scenario::parse(SCENARIO, &[]).unwrap_or_else(|e| panic!("{}", e.in_file("test")));
+    let lab = render(&scenario);
+    let board = Board::new(&scenario, &lab, false);
+    (lab, Arc::new(board))
+}
+
+/// The bin of that number: every port held for a fifth of it, the queue before h1 long.
+fn snapshot(lab: &Lab, number: u32) -> Snapshot {
+    let bin = lab.plan.bin.as_ps();
+    let slot = Slot {
+        number,
+        begin: Instant::from_ps(bin * u64::from(number)),
+        end: Instant::from_ps(bin * u64::from(number + 1)),
+    };
+    let ends = lab.fabric.wiring.links.iter().flat_map(|link| [link.a, link.b]);
+    let ports = ends.map(|at| {
+        // A line of 8 Gbit/s carries an octet in a nanosecond.
+        PortSnapshot { tx_bytes: bin / 1_000, hold_ps: bin / 5, ..PortSnapshot::idle(at) }
+    });
+    Snapshot { slot, ports: ports.collect() }
+}
+
+fn enter(board: &Board, bins: &[Snapshot]) {
+    let at = bins.last().map_or(Instant::ZERO, |snapshot| snapshot.slot.end);
+    board.enter(Progress { at, late_p99_frames: None, lost: 0, bins });
+}
+
+#[test]
+fn a_bin_is_told_when_all_workers_have_told_it() {
+    let (lab, board) = board();
+    let whole = snapshot(&lab, 0);
+    let (one, other) = whole.ports.split_at(2);
+    let part = |ports: &[PortSnapshot]| Snapshot { slot: whole.slot, ports: ports.to_vec() };
+    enter(&board, &[part(one)]);
+    assert_eq!(board.now().0, 0);
+    enter(&board, &[part(other)]);
+    let rows = board.rows_from(0);
+    assert_eq!((board.now().0, rows.len()), (1, 1));
+    // Line rate is 254 of 1.06; a fifth is class 3 of 15.
+    assert_eq!(rows[0].octets, [240, 0x30].repeat(4));
+    assert_eq!(board.now().1["held"], json!(4));
+}
+
+#[test]
+fn only_the_last_bins_are_kept() {
+    let (lab, board) = board();
+    let bins: Vec<Snapshot> = (0..BINS_MAX as u32 + 10).map(|n| snapshot(&lab, n)).collect();
+    enter(&board, &bins);
+    let rows = board.rows_from(0);
+    assert_eq!((rows.len(), rows[0].number), (BINS_MAX, 10));
+    assert_eq!(board.rows_from(BINS_MAX as u64).len(), 10);
+}
+
+fn server(board: Arc<Board>, token: Option<&str>) -> Server {
+    let listen = SocketAddr::from(([127, 0, 0, 1], 0));
+    let access = Access { listen, token: token.map(str::to_owned), rate: 10 };
+    let run = json!({ "run": "1" });
+    Server::start(board, access, "page".to_owned(), run, json!({})).expect("a free port")
+}
+
+/// The answer to a GET, up to its first blank line and what came with it.
+fn ask(server: &Server, path: &str, host: Option<&str>) -> (TcpStream, String) {
+    let mut stream = TcpStream::connect(server.address).expect("it listens");
+    stream.set_read_timeout(Some(Duration::from_secs(5))).expect("a time-out");
+    let own = server.address.to_string();
+    let host = host.unwrap_or(&own);
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n").expect("it reads");
+    let mut answer = Vec::new();
+    while !answer.windows(4).any(|four| four == b"\r\n\r\n") {
+        let mut some = [0; 4_096];
+        let n = stream.read(&mut some).expect("an answer in time");
+        assert!(n > 0, "the answer ended early: {}", String::from_utf8_lossy(&answer));
+        answer.extend(&some[..n]);
+    }
+    (stream, String::from_utf8_lossy(&answer).into_owned())
+}
+
+#[test]
+fn foreign_names_and_missing_tokens_are_refused() {
+    let (_, board) = board();
+    let open = server(Arc::clone(&board), None);
+    assert!(ask(&open, "/", None).1.starts_with("HTTP/1.1 200"));
+    assert!(ask(&open, "/", Some("evil.example")).1.starts_with("HTTP/1.1 421"));
+    assert!(ask(&open, "/nothing", None).1.starts_with("HTTP/1.1 404"));
+    let shut = server(board, Some("secret"));
+    for (path, status) in [
+        ("/", 403),
+        ("/api/live?token=other", 403),
+        ("/?token=secret", 200),
+        ("/api/run?token=secret", 200),
+    ] {
+        let answer = ask(&shut, path, None).1;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{path}: {answer}");
+    }
+}
+
+#[test]
+fn clients_beyond_the_last_seat_are_turned_away_and_a_seat_is_free_again() {
+    let (_, board) = board();
+    let server = server(board, None);
+    let mut seated: Vec<TcpStream> = Vec::new();
+    for _ in 0..CLIENTS_MAX {
+        let (stream, answer) = ask(&server, "/api/live", None);
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        seated.push(stream);
+    }
+    assert!(ask(&server, "/api/live", None).1.starts_with("HTTP/1.1 503"));
+    seated.clear();
+    // The server notices a client that is gone when it next has something to say or the connection ends.
+    let freed = (0..500).any(|_| {
+        timer::wait(None, monotonic_ns() + 20_000_000);
+        ask(&server, "/api/live", None).1.starts_with("HTTP/1.1 200")
+    });
+    assert!(freed, "no seat became free");
+}
