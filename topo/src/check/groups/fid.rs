@@ -74,7 +74,7 @@ const CASES: &[Case] = &[
         id: "FID-08",
         title: "CPU starvation is infidelity",
         source: "ns-3 RealtimeSimulatorImpl HardLimit; Handigol et al. 2012 fidelity monitoring",
-        note: "The quota is made by stopping switchd for 90 ms of each 100 ms, which needs no rights. There is no /healthz yet, and one run stands for all: the run's verdict and its lateness are judged.",
+        note: "The quota is made by stopping switchd for 90 ms of each 100 ms, which needs no rights. One run stands for all: the run's verdict and its lateness are judged.",
         runs: &[Run::live(live::starvation)],
     },
     Case {
@@ -88,7 +88,7 @@ const CASES: &[Case] = &[
         id: "FID-10",
         title: "Counters survive nothing silently",
         source: "Prometheus counter-reset rule",
-        note: "A restarted daemon is a new run here. There is no exporter yet, so no start_time; epoch, counters and the peer's count of refused frames are judged.",
+        note: "A restarted daemon is a new run here. A run's daemons serve no metrics, so there is no start_time; epoch, counters and the peer's count of refused frames are judged.",
         runs: &[Run::live(live::restart)],
     },
     Case {
