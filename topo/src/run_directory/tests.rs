@@ -252,7 +252,7 @@ fn run_json_has_the_fields_of_the_design_in_their_order() {
         .collect();
     let expected = "schema scenario source seed backend dilation scheme verdict measures \
                     definitions expectations fidelity conservation cables fabric_seconds host files \
-                    grid tau_ps phases parameters saturation completion refused";
+                    grid tau_ps phases parameters saturation input_buffer_bytes completion refused";
     assert_eq!(keys, expected.split_whitespace().collect::<Vec<_>>());
     assert!(text.contains("\"gone\": null") && text.contains("\"verdict\": \"pass\""));
     let back: RunResult = serde_json::from_str(&text).expect("it was written by us");
