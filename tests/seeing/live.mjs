@@ -4,41 +4,16 @@
 //   node tests/seeing/live.mjs PAUSEBED SHOTS   (CHROMIUM names the browser if it is not "chromium")
 //
 // Exit 0 if all holds, 1 if something does not, 77 with a reason where there is nothing to drive.
-import { createRequire } from "node:module";
-import { execFileSync, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { axe, check, chromium, executablePath, failed, passed, skip } from "./common.mjs";
 
-function skip(why) {
-  console.log(`SKIPPED: ${why}`);
-  process.exit(77);
-}
-
-const require = createRequire(join(process.cwd(), "here.js"));
-let chromium, axe, executablePath;
-try {
-  ({ chromium } = require("playwright-core"));
-  axe = require("axe-core").source;
-} catch {
-  skip("playwright-core and axe-core are not installed");
-}
-try {
-  executablePath = process.env.CHROMIUM || execFileSync("which", ["chromium"]).toString().trim();
-} catch {
-  skip("no chromium here");
-}
 const [pausebed, shots] = process.argv.slice(2);
 if (!pausebed || !shots) skip("usage: live.mjs PAUSEBED SHOTS");
 mkdirSync(shots, { recursive: true });
 const folder = mkdtempSync(join(tmpdir(), "pausebed-live-"));
-
-let passed = 0;
-const failed = [];
-function check(name, holds, detail = "") {
-  if (holds) passed += 1;
-  else failed.push(`${name} ${detail}`);
-}
 
 // Four adapters behind two switches; a phase has a name that is markup.
 const hostile = "<img src=x onerror=alert(1)>";

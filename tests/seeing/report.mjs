@@ -4,40 +4,14 @@
 //   node tests/seeing/report.mjs OUT PAGE...  (CHROMIUM names the browser if it is not "chromium")
 //
 // Exit 0 if all holds, 1 if something does not, 77 with a reason where there is nothing to drive.
-import { createRequire } from "node:module";
-import { execFileSync } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import { resolve, basename, dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { axe, check, chromium, executablePath, failed, passed, skip } from "./common.mjs";
 
-function skip(why) {
-  console.log(`SKIPPED: ${why}`);
-  process.exit(77);
-}
-
-const require = createRequire(join(process.cwd(), "here.js"));
-let chromium, axe, executablePath;
-try {
-  ({ chromium } = require("playwright-core"));
-  axe = require("axe-core").source;
-} catch {
-  skip("playwright-core and axe-core are not installed");
-}
-try {
-  executablePath = process.env.CHROMIUM || execFileSync("which", ["chromium"]).toString().trim();
-} catch {
-  skip("no chromium here");
-}
 const [out, ...pages] = process.argv.slice(2);
 if (!out || pages.length === 0) skip("usage: report.mjs OUT PAGE...");
 mkdirSync(out, { recursive: true });
-
-let passed = 0;
-const failed = [];
-function check(name, holds, detail = "") {
-  if (holds) passed += 1;
-  else failed.push(`${name} ${detail}`);
-}
 
 const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
 

@@ -18,6 +18,7 @@ pub mod export;
 pub mod files;
 pub mod graph;
 pub mod lab;
+pub mod overrides;
 pub mod replay;
 pub mod report;
 pub mod run;

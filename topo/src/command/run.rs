@@ -2,6 +2,7 @@
 
 use super::Exit;
 use super::files::{Loaded, load_all};
+use super::overrides::Overrides;
 use crate::campaign::{Campaign, Plan};
 use crate::launch::BACKENDS;
 use std::num::NonZeroUsize;
@@ -13,18 +14,14 @@ pub struct Common {
     /// Run on this substrate instead of the file's.
     #[arg(long, value_parser = BACKENDS.iter().map(|row| row.name).collect::<Vec<_>>())]
     pub backend: Option<String>,
-    /// Override a key of the file, as in scheme.ccti_increase=20; may be given again.
-    #[arg(long = "set", value_name = "KEY=VALUE")]
-    pub sets: Vec<String>,
+    #[command(flatten)]
+    instead: Overrides,
     /// The seed, instead of the file's.
     #[arg(long, value_name = "N", conflicts_with = "seeds")]
     pub seed: Option<u64>,
     /// Several seeds, as in 1..10 (both included): mean and spread of every measure.
     #[arg(long, value_name = "FIRST..LAST", value_parser = seeds)]
     pub seeds: Option<Seeds>,
-    /// Wall time over fabric time, instead of the file's: a number or auto.
-    #[arg(long, value_name = "FACTOR")]
-    pub dilate: Option<String>,
     /// Threads for each run on the virtual clock; no result depends on it. Left out: one for every
     /// 64 devices of a single run, as the cores allow, and one for each of several side by side.
     #[arg(long, value_name = "N")]
@@ -78,13 +75,8 @@ pub fn seeds(text: &str) -> Result<Seeds, String> {
 impl Common {
     /// The overrides that the options amount to.
     pub fn overrides(&self) -> Vec<String> {
-        let mut sets = self.sets.clone();
-        sets.extend(self.backend.iter().map(|backend| format!("run.backend={backend:?}")));
+        let mut sets = self.instead.keys(self.backend.as_deref());
         sets.extend(self.seed.iter().map(|seed| format!("run.seed={seed}")));
-        sets.extend(self.dilate.iter().map(|dilate| match dilate.parse::<f64>() {
-            Ok(_) => format!("run.dilate={dilate}"),
-            Err(_) => format!("run.dilate={dilate:?}"),
-        }));
         sets
     }
 }

@@ -2,6 +2,7 @@
 
 use super::Exit;
 use super::files::load;
+use super::overrides::Overrides;
 use crate::calibration::Calibration;
 use crate::campaign::exit_of_error;
 use crate::estimate;
@@ -39,12 +40,8 @@ pub struct Options {
     /// Run on this substrate instead of the file's.
     #[arg(long, value_parser = BACKENDS.iter().map(|row| row.name).collect::<Vec<_>>())]
     backend: Option<String>,
-    /// Override a key of the file; may be given again.
-    #[arg(long = "set", value_name = "KEY=VALUE")]
-    sets: Vec<String>,
-    /// Wall time over fabric time, instead of the file's: a number or auto.
-    #[arg(long, value_name = "FACTOR")]
-    dilate: Option<String>,
+    #[command(flatten)]
+    instead: Overrides,
     /// Make a run on the virtual clock last at least so many seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 0)]
     over: u64,
@@ -56,21 +53,10 @@ pub struct Options {
     once: bool,
 }
 
-impl Options {
-    fn overrides(&self) -> Vec<String> {
-        let mut sets = self.sets.clone();
-        sets.extend(self.backend.iter().map(|backend| format!("run.backend={backend:?}")));
-        sets.extend(self.dilate.iter().map(|dilate| match dilate.parse::<f64>() {
-            Ok(_) => format!("run.dilate={dilate}"),
-            Err(_) => format!("run.dilate={dilate:?}"),
-        }));
-        sets
-    }
-}
-
 /// Runs the command.
 pub fn run(options: &Options, line: &str) -> Exit {
-    let mut scenario = match load(&options.file, &options.overrides()) {
+    let mut scenario = match load(&options.file, &options.instead.keys(options.backend.as_deref()))
+    {
         Ok(loaded) => loaded.scenario,
         Err(faults) => {
             eprintln!("{}", faults.trim_end());

@@ -38,6 +38,14 @@ struct Label {
     note: String,
 }
 
+impl Label {
+    /// Where the line itself is at the cursor, or at the foot where it is not drawn.
+    fn at(value: f64, text: String, role: &'static str, (key, digits): (String, usize)) -> Label {
+        let y = if value.is_finite() { value } else { 0.0 };
+        Label { y, text, role, key, digits, value, note: String::new() }
+    }
+}
+
 /// A panel ready to be set.
 struct Panel {
     title: String,

@@ -71,8 +71,9 @@ impl Inbox {
             return None;
         }
         self.orders.try_recv().ok().or_else(|| {
-            self.waiting.store(false, Ordering::Release);
-            // An order whose flag was set before this line is seen here, a later one sets it again.
+            // A swap, since a plain store could become visible after the look behind it: an order whose flag
+            // was set before this is seen there, and a later one sets the flag again.
+            self.waiting.swap(false, Ordering::AcqRel);
             self.orders.try_recv().ok()
         })
     }

@@ -4,6 +4,7 @@ use super::{Place, not_launched};
 use crate::calibration::Calibration;
 use crate::command::Exit;
 use crate::command::files::{Loaded, load};
+use crate::command::overrides::Overrides;
 use crate::estimate;
 use crate::launch::lab::folder::CreateError;
 use crate::launch::lab::{Record, Stage, keeper, start};
@@ -29,12 +30,8 @@ pub struct Options {
     /// What carries frames; that of the file if it is one of these, else udp
     #[arg(long, value_parser = BACKENDS)]
     backend: Option<String>,
-    /// Override a key of the file, as in scheme.ccti_increase=20; may be given again
-    #[arg(long = "set", value_name = "KEY=VALUE")]
-    sets: Vec<String>,
-    /// Wall time over fabric time, instead of the file's: a number or auto
-    #[arg(long, value_name = "FACTOR")]
-    dilate: Option<String>,
+    #[command(flatten)]
+    instead: Overrides,
     #[command(flatten)]
     place: Place,
 }
@@ -47,12 +44,7 @@ pub struct Keep {
 
 /// Runs the command.
 pub fn run(options: &Options) -> Exit {
-    let mut sets = options.sets.clone();
-    sets.extend(options.backend.iter().map(|backend| format!("run.backend={backend:?}")));
-    sets.extend(options.dilate.iter().map(|dilate| match dilate.parse::<f64>() {
-        Ok(_) => format!("run.dilate={dilate}"),
-        Err(_) => format!("run.dilate={dilate:?}"),
-    }));
+    let mut sets = options.instead.keys(options.backend.as_deref());
     let loaded = load(&options.file, &sets).and_then(|loaded| {
         let is_possible = matches!(loaded.scenario.run.backend, Backend::Udp | Backend::Netns);
         if is_possible {

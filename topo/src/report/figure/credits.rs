@@ -68,15 +68,7 @@ fn label(facts: &Facts<'_>, side: &Side<'_>, mean: &[f64], columns: &mut Columns
     let key = format!("{}.credits", side.number);
     columns.add(key.clone(), mean, 1.0);
     let value = at_cursor(facts, side, mean);
-    Label {
-        y: if value.is_finite() { value } else { 0.0 },
-        text: format!("credits, {}", side.name),
-        role: side.role,
-        key,
-        digits: 0,
-        value,
-        note: String::new(),
-    }
+    Label::at(value, format!("credits, {}", side.name), side.role, (key, 0))
 }
 
 /// What an input that holds so much has left, in blocks: the fuller, the less.

@@ -187,15 +187,8 @@ fn sent(facts: &Facts<'_>, side: &Side<'_>, columns: &mut Columns) -> Panel {
         let values = series(*node);
         columns.add(key.clone(), values, 0.002);
         let value = at_cursor(facts, side, values);
-        labels.push(Label {
-            y: if value.is_finite() { value } else { 0.0 },
-            text: format!("sent by {}", side.run.nodes[*node].name),
-            role: ROLES[place],
-            key,
-            digits: 2,
-            value,
-            note: String::new(),
-        });
+        let text = format!("sent by {}", side.run.nodes[*node].name);
+        labels.push(Label::at(value, text, ROLES[place], (key, 2)));
     }
     let body = html! {
         g class="thin base" { @for node in facts.senders.iter().filter(|node| !named.contains(node)).take(THIN_MAX) {
@@ -261,19 +254,9 @@ fn throttled(facts: &Facts<'_>, side: &Side<'_>, columns: &mut Columns) -> Optio
         let key = format!("{}.t{word}", side.number);
         columns.add(key.clone(), &mean, top / 2_000.0);
         let value = at_cursor(facts, side, &mean);
-        labels.push(Label {
-            y: if value.is_finite() { value } else { 0.0 },
-            text: format!(
-                "{} {word} {}, mean",
-                among.max(flows.len()),
-                if *total == 1 { "flow" } else { "flows" }
-            ),
-            role,
-            key,
-            digits: if by_rate { 2 } else { 1 },
-            value,
-            note: String::new(),
-        });
+        let noun = if *total == 1 { "flow" } else { "flows" };
+        let text = format!("{} {word} {noun}, mean", among.max(flows.len()));
+        labels.push(Label::at(value, text, role, (key, if by_rate { 2 } else { 1 })));
     }
     let about = if by_rate {
         "rate allowed, per flow, of line rate"
@@ -361,15 +344,8 @@ fn queues(facts: &Facts<'_>, columns: &mut Columns) -> Option<Panel> {
         let key = format!("1.n{output}");
         columns.add(key.clone(), &mean, top / 1_024.0 / 2_000.0);
         let value = at_cursor(facts, &facts.run, &mean);
-        labels.push(Label {
-            y: if value.is_finite() { value * 1_024.0 } else { 0.0 },
-            text: output_name(facts, *output),
-            role: ROLES[place],
-            key,
-            digits: 0,
-            value,
-            note: String::new(),
-        });
+        let label = Label::at(value, output_name(facts, *output), ROLES[place], (key, 0));
+        labels.push(Label { y: label.y * 1_024.0, ..label });
     }
     let mut about = "in KiB, least to most as a band".to_owned();
     if let Some(base) = &facts.base {

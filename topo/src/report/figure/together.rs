@@ -26,15 +26,8 @@ pub fn panel(facts: &Facts<'_>, columns: &mut Columns) -> Option<Panel> {
         let key = format!("{}.sum", side.number);
         columns.add(key.clone(), sum, top / 2_000.0);
         let value = at_cursor(facts, side, sum);
-        labels.push(Label {
-            y: if value.is_finite() { value } else { 0.0 },
-            text: format!("{receivers} ports, {}", side.name),
-            role: side.role,
-            key,
-            digits: 2,
-            value,
-            note: String::new(),
-        });
+        let text = format!("{receivers} ports, {}", side.name);
+        labels.push(Label::at(value, text, side.role, (key, 2)));
     }
     Some(Panel {
         title: "aggregate".to_owned(),
