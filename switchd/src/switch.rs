@@ -71,15 +71,6 @@ impl Switch {
         self.due[port.index()] = self.wake(port.index());
     }
 
-    /// The buffer of `port` was taken from or given back to: if its peer should hear of that, it has
-    /// something to send.
-    #[inline]
-    fn heed_buffer(&mut self, port: PortNumber, now: Instant) {
-        if self.ports[port.index()].control_is_due(now) {
-            self.stirred.insert(port);
-        }
-    }
-
     /// Takes the watermarks that operators see anew from the present levels.
     pub fn clear_watermarks(&mut self) {
         self.ports.iter_mut().for_each(LinkPort::forget_peaks);
@@ -101,7 +92,6 @@ impl Device for Switch {
             Arrival::Packet(headers) => {
                 let lane = VirtualLane::truncate(headers.lane);
                 self.relay(port, frame, Packet { headers, lane, arrived, now });
-                return self.heed_buffer(port, now);
             }
         }
         self.stirred.insert(port);

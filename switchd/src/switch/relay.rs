@@ -229,7 +229,7 @@ impl Switch {
             }
         }
         self.ports[input.index()].release(lane, size, at);
-        self.heed_buffer(input, at);
+        self.stirred.insert(input);
         if let Some(memory) = &mut self.memory {
             memory.release(input, lane, size);
             self.tell(input, lane, at);
