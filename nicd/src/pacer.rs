@@ -79,6 +79,8 @@ pub struct Pacer {
     full_frame: Bytes,
     groups: Vec<Group>,
     by_key: BTreeMap<GroupKey, u32>,
+    /// By lane: how many groups it has, and the latest of them.
+    by_lane: [(usize, u32); VirtualLane::MAX as usize + 1],
 }
 
 impl Pacer {
@@ -86,7 +88,15 @@ impl Pacer {
     pub fn new(scheme: &'static Scheme, params: &toml::Table, full_frame: Bytes) -> Pacer {
         let scope = (scheme.scope)(params);
         let most = (scheme.reaction_points)(params).max(1);
-        Pacer { scheme, scope, most, full_frame, groups: Vec::new(), by_key: BTreeMap::new() }
+        Pacer {
+            scheme,
+            scope,
+            most,
+            full_frame,
+            groups: Vec::new(),
+            by_key: BTreeMap::new(),
+            by_lane: Default::default(),
+        }
     }
 
     /// The group that governs `flow`, and whether it had to be made. Groups are numbered in the
@@ -121,15 +131,15 @@ impl Pacer {
         let index = self.groups.len() as u32;
         self.groups.push(Group::new(reaction, flow, lane, now));
         self.by_key.insert(key, index);
+        let (groups, latest) = &mut self.by_lane[lane.index()];
+        (*groups, *latest) = (*groups + 1, index);
         (index, true)
     }
 
     /// The latest group of `lane` if there may be no more of them.
     fn last_of_all(&self, lane: VirtualLane) -> Option<u32> {
-        let mut of_lane =
-            self.groups.iter().enumerate().filter(|(_, group)| group.lane == lane).rev();
-        let (last, _) = of_lane.next()?;
-        (of_lane.count() + 1 >= self.most).then_some(last as u32)
+        let (groups, latest) = self.by_lane[lane.index()];
+        (groups >= self.most).then_some(latest)
     }
 
     /// A notification for `flow` of `group` arrived.

@@ -44,7 +44,7 @@ use proto::events::{DeviceEvent, EventKind, EventLog};
 use proto::frame::{Frame, FramePool};
 use proto::ids::{Lid, PortNumber, VirtualLane};
 use proto::units::Instant;
-use queue_pair::{PeerTable, QueuePair};
+use queue_pair::{FlowOrder, PeerTable, QueuePair};
 use requester::{Next, RetryLimits};
 use schedule::Schedule;
 use std::collections::VecDeque;
@@ -78,8 +78,7 @@ pub struct ChannelAdapter {
     scheme: &'static Scheme,
     peers: PeerTable,
     queue_pairs: Vec<QueuePair>,
-    /// Queue pairs in the order of their flows.
-    by_flow: Vec<u32>,
+    by_flow: FlowOrder,
     schedule: Schedule,
     pacer: Pacer,
     timers: Timers,
@@ -114,7 +113,7 @@ impl ChannelAdapter {
         ChannelAdapter {
             peers: PeerTable::new(config.lid, &config.adapters, config.classes.len()),
             queue_pairs: Vec::new(),
-            by_flow: Vec::new(),
+            by_flow: FlowOrder::default(),
             schedule: Schedule::new(lanes),
             pacer: Pacer::new(scheme, &config.scheme.params, full_frame),
             timers: Timers::default(),

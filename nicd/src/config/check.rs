@@ -82,7 +82,7 @@ impl NicConfig {
             }
             _ => return Err(ConfigError::Technology),
         }
-        self.check_adapters()?;
+        let adapters = self.check_adapters()?;
         for (index, class) in self.classes.iter().enumerate() {
             let refuse = |reason| Err(ConfigError::Class { class: index, reason });
             let is_lane = |lane: u8| lane < self.link.data_lanes();
@@ -103,7 +103,7 @@ impl NicConfig {
             }
         }
         for item in &self.traffic {
-            self.check_traffic(item)
+            self.check_traffic(item, &adapters)
                 .map_err(|reason| ConfigError::Traffic { name: item.name.clone(), reason })?;
         }
         let scheme = schemes::find(&self.scheme.kind)
@@ -171,7 +171,8 @@ impl NicConfig {
         }
     }
 
-    fn check_adapters(&self) -> Result<(), ConfigError> {
+    /// The adapters in order.
+    fn check_adapters(&self) -> Result<Vec<Lid>, ConfigError> {
         if let Some(lid) = self.adapters.iter().chain([&self.lid]).find(|lid| !lid.is_unicast()) {
             return Err(ConfigError::Lid(*lid));
         }
@@ -182,18 +183,22 @@ impl NicConfig {
             None if sorted.binary_search(&self.lid).is_err() => {
                 Err(ConfigError::Adapters(self.lid))
             }
-            None => Ok(()),
+            None => Ok(sorted),
         }
     }
 
-    fn check_script(&self, steps: &[StepConfig], is_test: bool) -> Result<(), &'static str> {
-        let is_peer = |lid: Lid| lid != self.lid && self.adapters.contains(&lid);
+    fn check_script(
+        &self,
+        steps: &[StepConfig],
+        is_test: bool,
+        is_peer: impl Fn(&Lid) -> bool,
+    ) -> Result<(), &'static str> {
         let fits = |size: Bytes| match is_test {
             true => test_frame::sizes(self).contains(&size.get()),
             false => (1..=MESSAGE_MAX.get()).contains(&size.get()),
         };
         for step in steps {
-            if !is_peer(step.to) {
+            if !is_peer(&step.to) {
                 return Err("a target is not another adapter of this fabric");
             }
             if step.messages == 0 || !fits(step.size) || !fits(step.last) {
@@ -205,7 +210,7 @@ impl NicConfig {
         Ok(())
     }
 
-    fn check_traffic(&self, item: &TrafficConfig) -> Result<(), &'static str> {
+    fn check_traffic(&self, item: &TrafficConfig, adapters: &[Lid]) -> Result<(), &'static str> {
         let Some(class) = self.classes.get(usize::from(item.class)) else {
             return Err("its class does not exist");
         };
@@ -219,14 +224,14 @@ impl NicConfig {
         if is_test && !test_frame::sizes(self).contains(&item.size.get()) {
             return Err("a test frame has 64 octets at least and one MTU of payload at most");
         }
-        let is_peer = |lid: &Lid| *lid != self.lid && self.adapters.contains(lid);
+        let is_peer = |lid: &Lid| *lid != self.lid && adapters.binary_search(lid).is_ok();
         match &item.to {
             Target::Uniform if self.adapters.len() < 2 => return Err("there is nobody to send to"),
             Target::Lids(lids) if lids.is_empty() => return Err("there is nobody to send to"),
             Target::Lids(lids) if !lids.iter().all(is_peer) => {
                 return Err("a target is not another adapter of this fabric");
             }
-            Target::Script(steps) => return self.check_script(steps, is_test),
+            Target::Script(steps) => return self.check_script(steps, is_test, is_peer),
             Target::Uniform | Target::Lids(_) => {}
         }
         match item.arrivals {

@@ -80,19 +80,18 @@ impl ChannelAdapter {
             received: empty_reception(receiving),
             has_received: false,
             test_sequence: 0,
-            tests_ahead: window.filter(|_| config.transport == Service::Test).map(Resequencer::new),
+            tests_ahead: window
+                .filter(|_| config.transport == Service::Test)
+                .map(Resequencer::new)
+                .map(Box::new),
             requests_ahead: window
                 .filter(|_| matches!(config.transport, Service::Rc | Service::Uc))
-                .map(Resequencer::new),
+                .map(Resequencer::new)
+                .map(Box::new),
             missing: Alarm::default(),
         });
         self.peers.insert(class, peer, index);
-        let comes_before = |other: &u32| {
-            let other = &self.queue_pairs[*other as usize];
-            (other.peer, other.class) < (peer, class)
-        };
-        let at = self.by_flow.partition_point(comes_before);
-        self.by_flow.insert(at, index);
+        self.by_flow.insert(peer, class, index);
         index
     }
 }

@@ -62,11 +62,36 @@ pub struct QueuePair {
     /// The sequence number that the next test frame received should have.
     pub test_sequence: u32,
     /// Test frames that came ahead of it, if they are put into order here.
-    pub tests_ahead: Option<Resequencer<u64>>,
+    pub tests_ahead: Option<Box<Resequencer<u64>>>,
     /// Requests that came ahead of what the responder expects, if they are put into order here.
-    pub requests_ahead: Option<Resequencer<InTurn>>,
+    pub requests_ahead: Option<Box<Resequencer<InTurn>>>,
     /// Wait for what is missing before those.
     pub missing: Alarm,
+}
+
+/// Queue pairs in the order of their flows: by peer, then by class. The keys stand here, for looking
+/// into each queue pair would miss the cache.
+#[derive(Clone, Debug, Default)]
+pub struct FlowOrder(Vec<(Lid, u8, u32)>);
+
+impl FlowOrder {
+    /// Puts a queue pair in its place.
+    pub fn insert(&mut self, peer: Lid, class: u8, queue_pair: u32) {
+        let at = self.0.partition_point(|(p, c, _)| (*p, *c) < (peer, class));
+        self.0.insert(at, (peer, class, queue_pair));
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        self.0.iter().map(|(_, _, queue_pair)| *queue_pair)
+    }
+
+    /// Those with one peer.
+    pub fn with(&self, peer: Lid) -> impl Iterator<Item = u32> + '_ {
+        let first = self.0.partition_point(|(p, _, _)| *p < peer);
+        let of_peer = self.0[first..].iter().take_while(move |(p, _, _)| *p == peer);
+        of_peer.map(|(_, _, queue_pair)| *queue_pair)
+    }
 }
 
 /// Finds queue pairs by class and peer.

@@ -26,7 +26,7 @@ impl ChannelAdapter {
 
     /// Fills receptions and latencies.
     pub fn read_received(&self, reading: &mut DeviceReading) {
-        let pairs = self.by_flow.iter().map(|index| &self.queue_pairs[*index as usize]);
+        let pairs = self.by_flow.iter().map(|index| &self.queue_pairs[index as usize]);
         reading.receptions.clear();
         reading.receptions.extend(pairs.filter(|pair| pair.has_received).map(|pair| {
             let periods = pair.notification_point.periods();
@@ -46,8 +46,8 @@ impl ChannelAdapter {
     /// showed before, but for its octets. A fabric has its adapters squared of them.
     pub fn renew_flows(&mut self, now: Instant, reading: &mut DeviceReading) {
         let mut flows = 0;
-        for index in &self.by_flow {
-            let pair = &self.queue_pairs[*index as usize];
+        for index in self.by_flow.iter() {
+            let pair = &self.queue_pairs[index as usize];
             if pair.sent.messages > 0 {
                 if reading.flows.len() == flows {
                     reading.flows.push(empty_flow(UNKNOWN));
