@@ -24,6 +24,8 @@ pub(crate) mod toy;
 
 pub use report::{Beat, InFlight, Report, evidence};
 
+pub use pace::crowd;
+
 use crate::cable::exchange::Exchange;
 use crate::cable::impairment::Impairer;
 use crate::cable::inbox::Accepted;
@@ -406,11 +408,6 @@ impl<W: Witness> Worker<W> {
         self.next_beat_ns = wall_ns + BEAT_NS;
         supervisor.beat(self.beat());
     }
-}
-
-/// Whether so many processes crowd the cores of this host.
-fn crowd(processes: usize) -> bool {
-    processes > 2 * std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
 fn moment(exchange: &Exchange) -> Moment {

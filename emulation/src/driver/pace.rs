@@ -39,6 +39,11 @@ const AHEAD_PERCENT: u64 = 80;
 /// cable there is nothing to gain by more.
 const AHEAD_THOUSANDTHS: u64 = 100;
 
+/// Whether so many processes crowd the cores of this host.
+pub fn crowd(processes: usize) -> bool {
+    processes > 2 * std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
 /// The worker's pace, fixed for a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pace {

@@ -23,6 +23,7 @@ use emulation::cable::reconcile::reconcile;
 use emulation::clock::{Clock, Stopwatch, monotonic_ns};
 use emulation::daemon::protocol::{Hello, ToDaemon, ToLauncher};
 use emulation::daemon::{Carrier, PortInterface};
+use emulation::driver;
 use emulation::driver::{Beat, Report, evidence};
 use emulation::fidelity::judge;
 use emulation::recorder::snapshot::Snapshot;
@@ -210,7 +211,10 @@ impl Session {
             told.map_err(|error| LaunchError::Died(format!("{}: {error}", daemon.name)))?;
         }
         self.heard.fill(Stopwatch::start());
-        self.awake = job.awake.then(Awake::keep);
+        // Where many processes wake each other all the time no core sleeps long enough to be lent out,
+        // and a core that is kept busy must be interrupted for each of them.
+        let keeps = job.awake && !driver::crowd(self.daemons.len());
+        self.awake = keeps.then(Awake::keep);
         Ok(Begin { clock: Clock::new(origin_ns, dilation), epoch })
     }
 

@@ -161,7 +161,7 @@ pub static KEYS: KeyTable = KeyTable {
             name: "awake",
             kind: Kind::Flag,
             need: Need::Default("true"),
-            about: "keep this host's cores from falling asleep during a live run",
+            about: "keep this host's cores from falling asleep during a live run, unless processes crowd them",
         },
         Key {
             name: "capture",
