@@ -44,19 +44,24 @@ pub struct UnderWay {
     pub waited: Option<Instant>,
 }
 
+/// What an output knows of one data lane: no more than a cache line, for each frame needs it.
+struct Lane {
+    point: Box<dyn CongestionPoint>,
+    /// The wait for credit that the frame sent last had to endure.
+    stalled_before: Option<Instant>,
+    /// When the latest wait for credit ended.
+    last_stall: Option<Instant>,
+    /// When the last bit of the frame sent last leaves, or left.
+    last_departure: Option<Instant>,
+}
+
 /// One output port's own state.
 pub struct Egress {
     dialect: Dialect,
     /// By data lane.
-    points: Vec<Box<dyn CongestionPoint>>,
-    /// By data lane: the wait for credit that the frame sent last had to endure.
-    stalled_before: Vec<Option<Instant>>,
-    /// By data lane: when the latest wait for credit ended.
-    last_stall: Vec<Option<Instant>>,
+    lanes: Vec<Lane>,
     /// By input and data lane: when the last frame of that queue left.
     queue_departure: Vec<Instant>,
-    /// By data lane.
-    last_departure: Vec<Option<Instant>>,
     management: VecDeque<Frame>,
     /// How this port speaks for its congestion points; not on InfiniBand.
     herald: Option<Box<Herald>>,
@@ -92,6 +97,8 @@ struct Taken {
     place: Placed,
     input_lane: VirtualLane,
     group: Option<u32>,
+    /// The wait for credit that it had to endure.
+    held_since: Option<Instant>,
     start: Instant,
     end: Instant,
 }
@@ -117,7 +124,13 @@ impl LaneSource for Output<'_> {
         Some(Head { size: next.size, ready, class: next.class })
     }
 
-    fn take(&mut self, lane: VirtualLane, start: Instant, end: Instant) -> Frame {
+    fn take(
+        &mut self,
+        lane: VirtualLane,
+        held_since: Option<Instant>,
+        start: Instant,
+        end: Instant,
+    ) -> Frame {
         if lane == VirtualLane::MANAGEMENT {
             return self.management.pop_front().expect("a management packet was announced");
         }
@@ -130,6 +143,7 @@ impl LaneSource for Output<'_> {
             place: Placed { input: stored.input, output: self.port, lane },
             input_lane: stored.input_lane,
             group: stored.group,
+            held_since,
             start,
             end,
         });
@@ -140,13 +154,13 @@ impl LaneSource for Output<'_> {
 impl Egress {
     /// An output with one congestion point a data lane.
     pub fn new(points: Vec<Box<dyn CongestionPoint>>, inputs: usize, dialect: Dialect) -> Egress {
+        let queue_departure = vec![Instant::ZERO; points.len() * inputs];
+        let lane =
+            |point| Lane { point, stalled_before: None, last_stall: None, last_departure: None };
         Egress {
             dialect,
-            stalled_before: vec![None; points.len()],
-            last_stall: vec![None; points.len()],
-            queue_departure: vec![Instant::ZERO; points.len() * inputs],
-            last_departure: vec![None; points.len()],
-            points,
+            lanes: points.into_iter().map(lane).collect(),
+            queue_departure,
             management: VecDeque::new(),
             herald: None,
             said: None,
@@ -231,8 +245,8 @@ impl Egress {
 
     /// Adds what the congestion points count, under operators' names.
     pub fn read(&self, named: &mut Vec<(String, u64)>) {
-        for (lane, point) in self.points.iter().enumerate() {
-            point.read(&format!("queue{lane}"), named);
+        for (number, lane) in self.lanes.iter().enumerate() {
+            lane.point.read(&format!("queue{number}"), named);
         }
     }
 
@@ -260,7 +274,7 @@ impl Egress {
         let blocked =
             port.blocked_since(stored.lane).or(self.stall_of_frame_under_way(stored.lane));
         let sample = self.sample(stored, queues, port, blocked);
-        let point = &mut self.points[stored.lane.index()];
+        let point = &mut self.lanes[stored.lane.index()].point;
         if let Some(packet) = queues.tail(stored.input, stored.output, stored.lane) {
             let marking = point.on_enqueue(&packet.headers, &sample, now);
             keep(&marking, &mut self.said);
@@ -282,12 +296,12 @@ impl Egress {
         port: &LinkPort,
         now: Instant,
     ) {
-        if place.lane.index() >= self.points.len() {
+        if place.lane.index() >= self.lanes.len() {
             return;
         }
         let blocked = port.blocked_since(place.lane).or(self.stall_of_frame_under_way(place.lane));
         let sample = self.sample(place, queues, port, blocked);
-        self.points[place.lane.index()].on_drop(size, &sample, now);
+        self.lanes[place.lane.index()].point.on_drop(size, &sample, now);
     }
 
     /// A frame became first of its queue.
@@ -301,7 +315,7 @@ impl Egress {
         log: &mut EventLog,
     ) {
         let mut sample = self.sample(place, queues, port, blocked);
-        let point = &mut self.points[place.lane.index()];
+        let point = &mut self.lanes[place.lane.index()].point;
         if let Some(packet) = queues.head(place.input, place.output, place.lane) {
             if !port.has_credit(place.lane, packet.headers.size) {
                 sample.blocked_since = sample.blocked_since.or(Some(now));
@@ -315,18 +329,13 @@ impl Egress {
 
     /// When the last bit of the latest frame sent on `lane` leaves.
     pub fn last_departure(&self, lane: VirtualLane) -> Option<Instant> {
-        self.last_departure[lane.index()]
-    }
-
-    /// The wait for credit that the latest frame sent on `lane` had before it.
-    pub fn stall_before_last(&self, lane: VirtualLane) -> Option<Instant> {
-        self.stalled_before[lane.index()]
+        self.lanes[lane.index()].last_departure
     }
 
     fn stall_of_frame_under_way(&self, lane: VirtualLane) -> Option<Instant> {
         self.under_way
             .filter(|frame| frame.lane == lane)
-            .and_then(|_| self.stalled_before[lane.index()])
+            .and_then(|_| self.lanes[lane.index()].stalled_before)
     }
 
     fn sample(
@@ -343,7 +352,7 @@ impl Egress {
             ingress_buffer: occupancy.input,
             line_rate: port.rate(),
             blocked_since,
-            last_departure: self.last_departure[place.lane.index()],
+            last_departure: self.lanes[place.lane.index()].last_departure,
         }
     }
 
@@ -368,10 +377,6 @@ impl Egress {
             return None;
         }
         self.awaits_line = false;
-        for lane in 0..port.data_lanes() {
-            let lane = VirtualLane::truncate(lane);
-            self.stalled_before[lane.index()] = port.blocked_since(lane);
-        }
         let (management, notices) = (&mut self.management, &mut self.notices);
         let is_kept_back = false;
         let open_at = self.service.as_ref().map_or(Instant::ZERO, |service| service.open_at());
@@ -407,22 +412,23 @@ impl Egress {
         now: Instant,
         log: &mut EventLog,
     ) {
-        let Taken { mut headers, place, input_lane, group, start, end } = taken;
+        let Taken { mut headers, place, input_lane, group, held_since, start, end } = taken;
         if let Some(service) = self.service.as_mut().filter(|_| headers.class == FrameClass::Data) {
             service.on_start(frame.line_size(), start);
         }
-        let index = place.lane.index();
-        let sample = self.sample(place, queues, port, self.stalled_before[index]);
-        let marking = self.points[index].on_dequeue(&headers, &sample, now);
+        let sample = self.sample(place, queues, port, held_since);
+        let queue = place.input.index() * self.lanes.len() + place.lane.index();
+        let lane = &mut self.lanes[place.lane.index()];
+        let marking = lane.point.on_dequeue(&headers, &sample, now);
         let mark = marking::decide(marking, self.dialect, &mut headers);
         note(mark, &sample, place.lane, port, now, log);
         marking::write(&headers, place.lane, frame);
-        self.last_departure[index] = Some(end);
-        if self.stalled_before[index].is_some() {
-            self.last_stall[index] = Some(now);
+        lane.last_departure = Some(end);
+        lane.stalled_before = held_since;
+        if held_since.is_some() {
+            lane.last_stall = Some(now);
         }
-        let queue = place.input.index() * self.points.len() + index;
-        let waited = self.last_stall[index].filter(|stall| *stall >= self.queue_departure[queue]);
+        let waited = lane.last_stall.filter(|stall| *stall >= self.queue_departure[queue]);
         self.queue_departure[queue] = end;
         let (input, lane, size) = (place.input, place.lane, headers.size);
         self.under_way = Some(UnderWay { input, input_lane, lane, size, end, group, waited });

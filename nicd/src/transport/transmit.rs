@@ -109,7 +109,13 @@ impl LaneSource for ChannelAdapter {
         Some(Head { size, ready: since.min(now), class: FrameClass::Data })
     }
 
-    fn take(&mut self, lane: VirtualLane, start: Instant, end: Instant) -> Frame {
+    fn take(
+        &mut self,
+        lane: VirtualLane,
+        _: Option<Instant>,
+        start: Instant,
+        end: Instant,
+    ) -> Frame {
         self.balance.injected += 1;
         match self.lanes[lane.index()].control.pop_front() {
             Some(control) => self.make_control(&control, start),

@@ -43,8 +43,15 @@ pub trait LaneSource {
     /// [`LaneSource::take`], it gives the same answer unless something became ready.
     fn head(&mut self, lane: VirtualLane, now: Instant) -> Option<Head>;
 
-    /// Hands over the frame just announced; its first bit leaves at `start`, its last at `end`.
-    fn take(&mut self, lane: VirtualLane, start: Instant, end: Instant) -> Frame;
+    /// Hands over the frame just announced; its first bit leaves at `start`, its last at `end`. Before
+    /// that it was `held_since` then for credit, or for the end of a pause.
+    fn take(
+        &mut self,
+        lane: VirtualLane,
+        held_since: Option<Instant>,
+        start: Instant,
+        end: Instant,
+    ) -> Frame;
 }
 
 /// One port.

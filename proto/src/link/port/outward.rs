@@ -33,7 +33,7 @@ impl LinkPort {
             && let Some(head) = source.head(VirtualLane::MANAGEMENT, now)
         {
             self.management.ctl_tx += 1;
-            return Some(self.send(source, VirtualLane::MANAGEMENT, head.size, head.ready));
+            return Some(self.send(source, VirtualLane::MANAGEMENT, None, head.size, head.ready));
         }
         let mut heads = [None; 15];
         let mut eligible = 0u16;
@@ -78,9 +78,9 @@ impl LinkPort {
         head: Head,
         log: &mut EventLog,
     ) -> Departure {
-        let waited = self.lanes[lane.index()].hold.since().is_some();
-        let ready = head.ready.max(self.flow.opened_at(lane, waited));
-        if waited {
+        let held_since = self.blocked_since(lane);
+        let ready = head.ready.max(self.flow.opened_at(lane, held_since.is_some()));
+        if held_since.is_some() {
             self.free(lane, ready.max(self.line.free_at()), log);
         }
         let counters = &mut self.lanes[lane.index()].counters;
@@ -93,18 +93,19 @@ impl LinkPort {
                 counters.ctl_tx += 1
             }
         }
-        self.send(source, lane, head.size, ready)
+        self.send(source, lane, held_since, head.size, ready)
     }
 
     fn send(
         &mut self,
         source: &mut impl LaneSource,
         lane: VirtualLane,
+        held_since: Option<Instant>,
         size: Bytes,
         ready: Instant,
     ) -> Departure {
         let (start, end) = self.line.transmit(size, ready);
-        let frame = source.take(lane, start, end);
+        let frame = source.take(lane, held_since, start, end);
         Departure { port: self.number, frame, at: end }
     }
 

@@ -64,7 +64,7 @@ impl LaneSource for Queues {
         Some(Head { size, ready: Instant::ZERO, class: FrameClass::Data })
     }
 
-    fn take(&mut self, lane: VirtualLane, _: Instant, _: Instant) -> Frame {
+    fn take(&mut self, lane: VirtualLane, _: Option<Instant>, _: Instant, _: Instant) -> Frame {
         self.queue(lane).and_then(VecDeque::pop_front).unwrap()
     }
 }

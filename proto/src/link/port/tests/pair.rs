@@ -66,7 +66,7 @@ impl LaneSource for Backlog {
         waits.then_some(Head { size, ready, class: FrameClass::Data })
     }
 
-    fn take(&mut self, lane: VirtualLane, start: Instant, _: Instant) -> Frame {
+    fn take(&mut self, lane: VirtualLane, _: Option<Instant>, start: Instant, _: Instant) -> Frame {
         self.left[lane.index()] -= 1;
         self.sent.push((start, lane.get()));
         tagged(lane.get(), SIZE as usize - 4)
