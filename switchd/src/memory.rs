@@ -17,6 +17,7 @@ pub mod models;
 pub mod per_input;
 pub mod queues;
 pub mod shared_pool;
+pub mod shelf;
 
 /// Whether a frame may come in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

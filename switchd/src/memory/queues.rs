@@ -14,11 +14,11 @@
 //! parameter.
 
 use crate::config::Read;
+use crate::memory::shelf::{Queue, Shelf};
 use crate::port_set::PortSet;
 use proto::frame::{Frame, FrameClass, FrameHeaders};
 use proto::ids::{PortNumber, VirtualLane};
 use proto::units::{Bytes, Instant};
-use std::collections::VecDeque;
 
 /// A frame that waits in the switch.
 #[derive(Debug)]
@@ -95,7 +95,8 @@ pub struct Queues {
     /// What [`QueueShape::unit`] leaves to round up: one less.
     remainder: u64,
     /// By (input, output, lane).
-    queues: Vec<VecDeque<Stored>>,
+    queues: Vec<Queue>,
+    shelf: Shelf<Stored>,
     /// By (output, lane).
     outputs: Vec<Output>,
     /// By input, over all its lanes.
@@ -119,7 +120,8 @@ impl Queues {
             read,
             turn: full_frame.get(),
             remainder: unit - 1,
-            queues: (0..ports * ports * lanes).map(|_| VecDeque::new()).collect(),
+            queues: vec![Queue::default(); ports * ports * lanes],
+            shelf: Shelf::default(),
             outputs: (0..ports * lanes).map(|_| Output::default()).collect(),
             inputs: vec![Bytes::ZERO; ports],
             read_until: vec![Instant::ZERO; ports],
@@ -171,14 +173,13 @@ impl Queues {
         self.outputs[state].octets += size;
         self.inputs[input.index()] += size;
         self.frames += 1;
-        self.queues[queue].push_back(packet);
-        self.queues[queue].len() == 1
+        self.shelf.push_back(&mut self.queues[queue], packet)
     }
 
     /// What `output` would send next on `lane` at `now`.
     pub fn next_out(&self, output: PortNumber, lane: VirtualLane, now: Instant) -> Option<NextOut> {
         let input = self.turn(output, lane, now)?;
-        let first = self.queues[self.queue(input, output, lane)].front()?;
+        let first = self.shelf.front(self.queues[self.queue(input, output, lane)])?;
         let free = match self.read {
             Read::Multi => Instant::ZERO,
             Read::Single => self.read_until[input.index()],
@@ -213,7 +214,7 @@ impl Queues {
 
     fn pop(&mut self, input: PortNumber, output: PortNumber, lane: VirtualLane) -> Option<Stored> {
         let (queue, state) = (self.queue(input, output, lane), self.output(output, lane));
-        let packet = self.queues[queue].pop_front()?;
+        let packet = self.shelf.pop_front(&mut self.queues[queue])?;
         if self.queues[queue].is_empty() {
             self.outputs[state].waiting.remove(input);
         }
@@ -253,7 +254,7 @@ impl Queues {
         lane: VirtualLane,
     ) -> Option<&mut Stored> {
         let queue = self.queue(input, output, lane);
-        self.queues[queue].front_mut()
+        self.shelf.front_mut(self.queues[queue])
     }
 
     /// The frame last stored by `input` for `output` and `lane`.
@@ -264,7 +265,7 @@ impl Queues {
         lane: VirtualLane,
     ) -> Option<&mut Stored> {
         let queue = self.queue(input, output, lane);
-        self.queues[queue].back_mut()
+        self.shelf.back_mut(self.queues[queue])
     }
 
     /// Octets standing at `output` and `lane`, and those of `input` among all outputs.
