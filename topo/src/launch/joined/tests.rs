@@ -37,7 +37,7 @@ async fn knock(
         tasks.spawn(speak(words));
     }
     tokio::select! {
-        gathered = gather(listener, TOKEN, count) => seated = gathered.expect("all came").len(),
+        gathered = gather(listener, &Token::told(TOKEN), count) => seated = gathered.expect("all came").len(),
         () = async { while let Some(Ok(words)) = tasks.join_next().await { heard.push(words) } } => {}
     }
     (heard, seated)

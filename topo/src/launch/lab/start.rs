@@ -2,8 +2,8 @@
 
 use super::folder::{LOG, Labs, Record};
 use super::keeper::Told;
+use crate::launch::LaunchError;
 use crate::launch::owner::Owner;
-use crate::launch::{LaunchError, netns};
 use emulation::clock::Stopwatch;
 use emulation::timer;
 use nix::sys::signal::{Signal, kill};
@@ -86,9 +86,7 @@ pub fn end(labs: &Labs, name: &str, record: &Record) -> io::Result<()> {
     if record.is_alive() {
         return Err(io::Error::other(format!("process {} does not end", record.owner.process)));
     }
-    labs.remove(name)?;
-    netns::sweep();
-    Ok(())
+    labs.remove(name)
 }
 
 /// Sends `signal` to a process and waits for its end; true if it has ended.
