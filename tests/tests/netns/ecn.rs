@@ -32,7 +32,9 @@ fn marks_of_the_switch_reach_the_kernels_tcp_and_slow_it() {
     }
     let _alone = alone();
     let mut bench = Bench::new().with_addresses();
-    bench.start("tests/tests/netns/ecn.toml", &["--set", "run.duration=\"14 s\""]);
+    let out = bench.folder.path().join("out");
+    let words = ["--set", "run.duration=\"14 s\"", "--out", &out.display().to_string()];
+    bench.start("tests/tests/netns/ecn.toml", &words);
     let mut server = serve(&bench);
     say_ecn(&bench, 0);
     let without = transfer(&bench);
@@ -48,7 +50,7 @@ fn marks_of_the_switch_reach_the_kernels_tcp_and_slow_it() {
     }
     let run = bench.finish();
     let (echoed, answered) = echoes(&seen);
-    let made = run["measures"]["marks"].as_u64().unwrap_or(0);
+    let made = marks_made(&out);
     eprintln!(
         "without {without:?}\nwith {with:?}\n{made} marks made, {received} received, {echoed} segments with ECE, {answered} with CWR"
     );
@@ -88,6 +90,17 @@ fn transfer(bench: &Bench) -> Transfer {
         resent: sender["retransmits"].as_u64().expect("a number"),
         rate: said["end"]["sum_received"]["bits_per_second"].as_f64().expect("a number"),
     }
+}
+
+/// Frames that the switch has marked at the far host's port.
+fn marks_made(out: &Path) -> u64 {
+    let table = fs::read_to_string(out.join("ports.csv")).expect("a table");
+    let mut lines = table.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let names = lines.next().expect("a head");
+    let column = |name: &str| names.iter().position(|own| *own == name).expect("a column");
+    let (port, marks) = (column("port"), column("marks"));
+    let own = lines.filter(|cells| cells[port] == "s1:2");
+    own.map(|cells| cells[marks].parse::<u64>().expect("a number")).sum()
 }
 
 /// Packets with CE that the far host's IP has received.
