@@ -13,6 +13,7 @@ use nix::unistd::Pid;
 use proto::random::Random;
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
 
@@ -64,9 +65,16 @@ impl Ground {
                 Place::new()
             }
         };
-        // It makes the folders that stay.
-        place.good(&["status"]);
-        Ground { place, seen: BTreeSet::new() }
+        let ground = Ground { place, seen: BTreeSet::new() };
+        ground.settle();
+        ground
+    }
+
+    /// Makes the folders that stay: of labs, and this user's own for what runs.
+    fn settle(&self) {
+        self.place.good(&["status"]);
+        let own = self.place.root().join("pausebed");
+        fs::DirBuilder::new().mode(0o700).create(own).expect("a folder");
     }
 
     fn substrates(&self) -> &'static [Substrate] {
@@ -381,7 +389,7 @@ fn a_full_disk_is_told_and_nothing_stays() {
     let mut ground = Ground::new();
     let Some(disk) = SmallDisk::mount(ground.place.folder.path().join("disk")) else { return };
     ground.place.root = Some(disk.0.clone());
-    ground.place.good(&["status"]);
+    ground.settle();
     let before = ground.objects();
     let file = in_repository(INFINIBAND).display().to_string();
     let mut outcomes = BTreeSet::new();
