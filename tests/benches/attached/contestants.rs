@@ -97,6 +97,7 @@ impl Contestant for OpenVSwitch {
 
     fn begin(&mut self, ground: &Ground) -> Result<(), String> {
         ground.script("peer.sh", &["up", "ovs"])?;
+        finish_checksums(true)?;
         reachable()
     }
 
@@ -104,7 +105,20 @@ impl Contestant for OpenVSwitch {
         if let Err(reason) = ground.script("peer.sh", &["down", "ovs"]) {
             println!("Open vSwitch stays: {reason}");
         }
+        if let Err(reason) = finish_checksums(false) {
+            println!("the hosts go on finishing their checksums: {reason}");
+        }
     }
+}
+
+/// Whether the hosts' kernels finish checksums and cut segments before their interfaces: Open vSwitch forwards what
+/// they leave to hardware as it is, and no TCP would come through.
+fn finish_checksums(finish: bool) -> Result<(), String> {
+    let hardware = if finish { "off" } else { "on" };
+    for (namespace, interface) in [("lfA", "a0"), ("lfB", "b0")] {
+        output(Ground::inside(namespace, "ethtool").args(["-K", interface, "tx", hardware]))?;
+    }
+    Ok(())
 }
 
 /// Waits until the far host answers.

@@ -9,7 +9,7 @@
 //! Generator, sink and bare forwarder are those of the yardsticks, which this builds in a folder of its own; they are in
 //! `../shared/bench` or where `--yardsticks` says. All take turns in one program, so that a machine with other work on it
 //! treats them alike, and what is compared is the median over the turns of each turn's own ratio. It takes the right to make
-//! namespaces, iproute2 and iperf3; Open vSwitch is left out where it is not installed.
+//! namespaces, iproute2, iperf3 and ethtool; Open vSwitch is left out where it is not installed.
 
 #![expect(clippy::disallowed_methods, reason = "this bench starts the programs that it compares")]
 
