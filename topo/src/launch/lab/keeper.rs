@@ -98,7 +98,8 @@ fn stand(folder: &Path, record: &mut Record) -> Result<(), LaunchError> {
         record.stage = Stage::Up;
         let written = record.write(folder).and_then(|()| tell(&Told::Up));
         // Nobody listens: whoever wanted the lab was killed, and does not want it any more.
-        written.map_err(|error| LaunchError::Host(format!("cannot say that the lab is up: {error}")))
+        written
+            .map_err(|error| LaunchError::Host(format!("cannot say that the lab is up: {error}")))
     };
     if scenario.run.backend == Backend::Netns {
         let (_standing, cabling) = netns::Standing::make(&job)?;
