@@ -24,6 +24,7 @@
 pub mod datagram;
 pub mod exchange;
 pub mod firewall;
+pub mod host;
 pub mod impairment;
 pub mod inbox;
 pub mod interface;

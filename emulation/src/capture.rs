@@ -6,17 +6,21 @@
 //! Ethernet port has one. Times are fabric time in nanoseconds (wire.md 8, seeing.md 10).
 //!
 //! Encoded blocks go through a bounded spool to a thread that writes the file ([`spool`]), so that a
-//! live worker never waits for a disk.
+//! live worker never waits for a disk. The file may be a pipe that somebody reads while the run lasts.
 
 use crate::capture::pcapng::{Interface, LinkType};
 use crate::capture::spool::Spool;
 use crate::wiring::{End, Wiring};
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use proto::events::Direction;
 use proto::frame::{Frame, FrameKind};
 use proto::ids::PortNumber;
 use proto::units::{BitRate, Bytes, Instant};
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
 
 pub mod pcapng;
 pub mod reader;
@@ -151,7 +155,7 @@ impl Capture {
         wiring: &Wiring,
         nodes: &[usize],
     ) -> Result<Capture, CaptureError> {
-        let file = std::fs::File::create(&plan.file)
+        let file = create(&plan.file)
             .map_err(|source| CaptureError::Create { file: plan.file.clone(), source })?;
         let spool = Spool::start(file, plan.when_full).map_err(CaptureError::Thread)?;
         Ok(Capture::begin(spool, plan, wiring, nodes))
@@ -248,6 +252,11 @@ impl Capture {
         pcapng::packet(self.spool.buffer(), &packet);
     }
 
+    /// What was captured so far goes to the file, for whoever reads it meanwhile.
+    pub fn pour(&mut self) {
+        self.spool.pour();
+    }
+
     /// Ends the file at `now` with each interface's counts.
     pub fn finish(mut self, now: Instant) -> CaptureStatistics {
         for tap in &self.taps {
@@ -262,6 +271,16 @@ impl Capture {
             interfaces: self.taps.into_iter().map(|tap| tap.statistics).collect(),
         }
     }
+}
+
+/// Makes the file. A pipe must have its reader: this waits for nobody.
+fn create(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.write(true).create(true).truncate(true).custom_flags(libc::O_NONBLOCK);
+    let file = options.open(path)?;
+    // The writer, which has a thread of its own, may wait.
+    fcntl(&file, FcntlArg::F_SETFL(OFlag::empty()))?;
+    Ok(file)
 }
 
 const fn kind_index(kind: FrameKind) -> usize {

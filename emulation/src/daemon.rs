@@ -22,6 +22,7 @@ pub mod join;
 pub mod protocol;
 mod session;
 pub(crate) mod sockets;
+pub mod token;
 
 pub use config::{AdminConfig, Carrier, DaemonConfig, PortInterface};
 pub use session::{Ending, serve};

@@ -407,6 +407,7 @@ impl<W: Witness> Worker<W> {
         }
         self.next_beat_ns = wall_ns + BEAT_NS;
         supervisor.beat(self.beat());
+        self.run.witness.pour();
     }
 }
 

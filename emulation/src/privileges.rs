@@ -3,6 +3,8 @@
 //! Rights belong to threads. A daemon has its sockets when it says hello; from then on no thread of it
 //! needs any, but the data plane asks for real-time priority once, when it starts.
 
+mod calls;
+
 use caps::{CapSet, Capability, CapsHashSet};
 
 /// A right that something here may need.
@@ -38,7 +40,8 @@ const FOR_THE_DATA_PLANE: [Capability; 3] =
     [Capability::CAP_SYS_NICE, Capability::CAP_IPC_LOCK, Capability::CAP_SYS_RESOURCE];
 
 /// Gives up everything but what the start of the data plane needs, and the way to more: no program
-/// that this process might start gets a right that it has not.
+/// that this process might start gets a right that it has not, and the kernel refuses to start one
+/// ([`calls`]).
 ///
 /// # Errors
 /// In words, if the kernel refuses.
@@ -46,7 +49,8 @@ pub fn shrink() -> Result<(), String> {
     nix::sys::prctl::set_no_new_privs().map_err(|error| format!("no_new_privs: {error}"))?;
     // Without CAP_SETPCAP the bounding set stays, which no_new_privs has made harmless.
     let _ = caps::clear(None, CapSet::Bounding);
-    keep(&FOR_THE_DATA_PLANE)
+    keep(&FOR_THE_DATA_PLANE)?;
+    calls::refuse()
 }
 
 /// Gives up everything.

@@ -276,6 +276,12 @@ impl Witness for Recorder {
         std::mem::replace(&mut self.capture, capture)
     }
 
+    fn pour(&mut self) {
+        if let Some(capture) = &mut self.capture {
+            capture.pour();
+        }
+    }
+
     fn finish(mut self: Box<Self>, now: Instant, devices: &mut [Box<dyn Device>]) -> Recording {
         self.read(now, devices);
         self.keep_edges(now);

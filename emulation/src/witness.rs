@@ -38,6 +38,9 @@ pub trait Witness {
         capture
     }
 
+    /// What is on its way to a file gets there, for whoever reads it meanwhile. Called a few times a second of wall time.
+    fn pour(&mut self) {}
+
     /// The run ends at `now`: last edges, last bin, all files closed.
     fn finish(self: Box<Self>, now: Instant, devices: &mut [Box<dyn Device>]) -> Recording;
 }

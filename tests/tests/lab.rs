@@ -2,13 +2,27 @@
 
 #![expect(clippy::disallowed_methods, reason = "these tests start the program")]
 
+#[path = "lab/census.rs"]
+mod census;
+#[path = "lab/changes.rs"]
+mod changes;
 #[path = "live/hostile.rs"]
 #[allow(dead_code, reason = "laboratory.rs asks it for the ports of daemons")]
 mod hostile;
 #[path = "live/laboratory.rs"]
 #[allow(dead_code, reason = "the tests of live.rs use more of it")]
 mod laboratory;
+#[path = "lab/lateness.rs"]
+mod lateness;
+#[path = "live/objects.rs"]
+#[allow(dead_code, reason = "the tests of netns.rs use more of it")]
+mod objects;
+#[path = "lab/rights.rs"]
+mod rights;
+#[path = "lab/tcp.rs"]
+mod tcp;
 
+use emulation::cable::namespace::Namespace;
 use laboratory::{alone, eventually, in_repository, pause, pausebed};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -17,13 +31,19 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 use tempfile::TempDir;
 
 /// A place for labs, whose labs end with it.
-struct Place(TempDir);
+struct Place {
+    folder: TempDir,
+    /// Where everything is instead of in that folder itself.
+    root: Option<PathBuf>,
+    /// The network namespace that all is started in, if it is not that of the test.
+    namespace: Option<Namespace>,
+}
 
 /// The two networks of these tests.
 const INFINIBAND: &str = "tests/tests/live/scenario.toml";
@@ -31,18 +51,37 @@ const ETHERNET: &str = "tests/tests/live/ethernet.toml";
 
 impl Place {
     fn new() -> Place {
-        Place(tempfile::Builder::new().prefix("pb").tempdir().expect("a folder"))
+        let folder = tempfile::Builder::new().prefix("pb").tempdir().expect("a folder");
+        Place { folder, root: None, namespace: None }
     }
 
     fn command(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(pausebed());
+        let mut command = match self.namespace_file() {
+            None => Command::new(pausebed()),
+            Some(file) => {
+                let mut command = Command::new("nsenter");
+                command.arg(format!("--net={}", file.display())).arg(pausebed());
+                command
+            }
+        };
         command.args(words).env("PAUSEBED_LABS", self.labs()).stdin(Stdio::null());
-        command.env("XDG_RUNTIME_DIR", self.0.path()).env("TMPDIR", self.0.path());
+        command.env("XDG_RUNTIME_DIR", self.root()).env("TMPDIR", self.root());
         command
     }
 
+    fn root(&self) -> &Path {
+        self.root.as_deref().unwrap_or(self.folder.path())
+    }
+
+    /// The file that its namespace is entered by.
+    fn namespace_file(&self) -> Option<PathBuf> {
+        let namespace = self.namespace.as_ref()?;
+        let (process, number) = (std::process::id(), namespace.descriptor());
+        Some(PathBuf::from(format!("/proc/{process}/fd/{number}")))
+    }
+
     fn labs(&self) -> PathBuf {
-        self.0.path().join("labs")
+        self.root().join("labs")
     }
 
     fn run(&self, words: &[&str]) -> Output {
@@ -62,8 +101,12 @@ impl Place {
     }
 
     fn up(&self, file: &str, name: &str) {
-        let file = in_repository(file);
-        self.good(&["up", &file.display().to_string(), "--name", name, "--backend", "udp"]);
+        self.up_with(file, name, &[]);
+    }
+
+    fn up_with(&self, file: &str, name: &str, words: &[&str]) {
+        let file = in_repository(file).display().to_string();
+        self.good(&[&["up", &file, "--name", name, "--backend", "udp"], words].concat());
     }
 
     /// The processes of a lab: its keeper and its daemons.
@@ -78,7 +121,7 @@ impl Place {
 
     /// Processes of this place, whosever children they are by now, and files.
     fn census(&self) -> (BTreeSet<u32>, Vec<PathBuf>) {
-        let mark = self.0.path().display().to_string();
+        let mark = self.folder.path().display().to_string();
         let processes = fs::read_dir("/proc").expect("every Linux has it").flatten();
         let processes = processes.filter_map(|entry| {
             let pid = entry.file_name().to_str()?.parse().ok()?;
@@ -149,7 +192,7 @@ fn a_lab_stays_is_looked_at_changed_and_goes_without_a_trace() {
     place.good(&["traffic", "start"]);
     assert!(eventually(20.0, || place.total("one", "tx_frames") > before), "it goes on");
     let port = shown["nodes"][0]["ports"][0]["port"].as_str().expect("a port").to_owned();
-    let captured = place.0.path().join("frames.pcapng").display().to_string();
+    let captured = place.folder.path().join("frames.pcapng").display().to_string();
     place.good(&["capture", &port, "-w", &captured, "--seconds", "2"]);
     let verified = place.run(&["verify", &captured]);
     let said = String::from_utf8_lossy(&verified.stdout).into_owned();

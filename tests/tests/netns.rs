@@ -11,12 +11,17 @@
 mod attach;
 #[path = "netns/census.rs"]
 mod census;
+#[path = "netns/ecn.rs"]
+mod ecn;
 #[path = "live/hostile.rs"]
 #[allow(dead_code, reason = "laboratory.rs asks it for the ports of daemons")]
 mod hostile;
 #[path = "live/laboratory.rs"]
 #[allow(dead_code, reason = "the tests of live.rs use more of it")]
 mod laboratory;
+#[path = "live/objects.rs"]
+#[allow(dead_code, reason = "the tests of lab.rs use more of it")]
+mod objects;
 
 use emulation::cable::namespace::Namespace;
 use laboratory::{Ended, Running, alone, in_repository};

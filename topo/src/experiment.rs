@@ -1,7 +1,7 @@
 //! One scenario, run once: launched, measured, judged, written down.
 
 use crate::deadlock::{self, Deadlock};
-use crate::launch::{Job, LaunchError, Outcome, Progress, Substrate};
+use crate::launch::{Job, LaunchError, Outcome, Progress, Substrate, scratch, sweep};
 use crate::measure::evaluate::{RunData, evaluate};
 use crate::measure::verdict::{Judgement, Measured, Verdict, judge};
 use crate::render::{Lab, render};
@@ -79,8 +79,8 @@ impl Experiment {
         if let Some(folder) = conditions.folder {
             std::fs::create_dir_all(folder).map_err(|error| folder_error(folder, error))?;
         }
-        let scratch =
-            tempfile::tempdir().map_err(|error| folder_error(Path::new("scratch"), error))?;
+        sweep();
+        let scratch = scratch::make().map_err(|error| folder_error(Path::new("scratch"), error))?;
         let job = Job {
             lab: &lab,
             name: &scenario.name,

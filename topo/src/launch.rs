@@ -25,6 +25,7 @@ pub mod placement;
 pub mod processes;
 pub mod programs;
 pub mod remote;
+pub mod scratch;
 pub mod udp;
 pub mod virtual_clock;
 
@@ -151,6 +152,12 @@ pub const BACKENDS: &[Substrate] = &[
 pub fn substrate(backend: Backend) -> &'static Substrate {
     let row = BACKENDS.iter().find(|row| row.backend == backend);
     row.expect("every backend has a row")
+}
+
+/// Removes what launchers of this user left that were killed: files, since the kernel has removed the rest.
+pub fn sweep() {
+    netns::sweep();
+    scratch::sweep();
 }
 
 /// Refuses interfaces of the host, for a substrate that has no way to them.

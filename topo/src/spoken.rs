@@ -2,7 +2,8 @@
 //!
 //! The macros of the standard library panic when their reader has closed the pipe. A panic in the midst of
 //! a run would be a run lost, so these take their place in the whole crate: what nobody reads is not
-//! printed, and the run goes on to its end and its exit code.
+//! printed, and the run goes on to its end and its exit code. Standard error may be a log on a full disk:
+//! what does not fit there is left out.
 
 use std::fmt::Arguments;
 use std::io::{ErrorKind, Write};
@@ -19,6 +20,12 @@ pub fn speak(mut stream: impl Write, text: Arguments<'_>) {
     }
 }
 
+/// Says something on `stream`, where nobody waits for it: a log on a full disk ends no lab.
+pub fn mutter(mut stream: impl Write, text: Arguments<'_>) {
+    // There is nobody left to tell.
+    let _ = stream.write_fmt(text);
+}
+
 macro_rules! print {
     ($($text:tt)*) => { $crate::spoken::speak(std::io::stdout(), format_args!($($text)*)) };
 }
@@ -29,7 +36,7 @@ macro_rules! println {
 }
 
 macro_rules! eprint {
-    ($($text:tt)*) => { $crate::spoken::speak(std::io::stderr(), format_args!($($text)*)) };
+    ($($text:tt)*) => { $crate::spoken::mutter(std::io::stderr(), format_args!($($text)*)) };
 }
 
 macro_rules! eprintln {
@@ -58,6 +65,11 @@ mod tests {
     #[test]
     fn a_reader_who_has_gone_is_no_fault() {
         speak(Reader(ErrorKind::BrokenPipe), format_args!("{}", 1));
+    }
+
+    #[test]
+    fn what_nobody_waits_for_may_get_lost() {
+        mutter(Reader(ErrorKind::StorageFull), format_args!("{}", 1));
     }
 
     #[test]

@@ -8,12 +8,14 @@ use netlink_packet_core::{
     NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NetlinkBuffer, NetlinkMessage,
     NetlinkPayload,
 };
-use netlink_packet_route::RouteNetlinkMessage;
+use netlink_packet_route::address::{AddressAttribute, AddressMessage};
 use netlink_packet_route::link::{
     InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkMessage,
 };
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 use std::io;
+use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 /// Octets of the longest note the kernel keeps, without the terminating zero (IFALIASZ).
@@ -78,6 +80,20 @@ impl Interfaces {
         message.attributes.push(LinkAttribute::IfName(name.to_owned()));
         message.attributes.push(LinkAttribute::IfAlias(note[..end].to_owned()));
         self.ask(RouteNetlinkMessage::SetLink(message), 0)
+    }
+
+    /// Gives the interface of this `index` an address in a network of `prefix` bits.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn give_address(&self, index: u32, address: Ipv4Addr, prefix: u8) -> io::Result<()> {
+        let mut message = AddressMessage::default();
+        message.header.family = AddressFamily::Inet;
+        message.header.prefix_len = prefix;
+        message.header.index = index;
+        message.attributes.push(AddressAttribute::Local(IpAddr::V4(address)));
+        message.attributes.push(AddressAttribute::Address(IpAddr::V4(address)));
+        self.ask(RouteNetlinkMessage::NewAddress(message), NLM_F_CREATE | NLM_F_EXCL)
     }
 
     /// Sends one request and waits for the kernel's answer.

@@ -63,9 +63,19 @@ impl Spool {
     /// A frame may be appended. Hands a full chunk over first; never waits under
     /// [`WhenFull::Drop`].
     pub(super) fn has_room(&mut self) -> bool {
-        if self.chunk.len() < CHUNK {
-            return true;
+        self.chunk.len() < CHUNK || self.hand_over()
+    }
+
+    /// Hands over what there is, however little, if the writer has room for it: somebody may be reading.
+    pub(super) fn pour(&mut self) {
+        if !self.chunk.is_empty() {
+            // What stays goes with the next.
+            self.hand_over();
         }
+    }
+
+    /// Gives the chunk to the writer; false if it had to be kept.
+    fn hand_over(&mut self) -> bool {
         let next = self.empty.try_recv().unwrap_or_else(|_| Vec::with_capacity(2 * CHUNK));
         let chunk = std::mem::replace(&mut self.chunk, next);
         let refused = match self.when_full {

@@ -154,3 +154,31 @@ fn a_live_worker_drops_and_counts_instead_of_waiting() {
     let read = CaptureReader::new(octets.as_slice()).expect("a capture").filter(|f| f.is_ok());
     assert_eq!(read.count() as u64, data.seen - data.dropped);
 }
+
+/// Whoever reads a pipe has frames before the capture ends; without a reader there is none.
+#[test]
+fn a_pipe_is_read_while_frames_come() {
+    use std::io::Read;
+    use std::os::unix::fs::OpenOptionsExt;
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("pipe");
+    nix::unistd::mkfifo(&file, nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
+    let alone = Capture::create(&plan(file.clone(), None), &wiring(), &[0]);
+    assert!(matches!(alone, Err(CaptureError::Create { .. })), "nobody reads it");
+    let mut reader = File::options();
+    let reader = reader.read(true).custom_flags(libc::O_NONBLOCK).open(&file).expect("a pipe");
+    let mut capture = Capture::create(&plan(file, None), &wiring(), &[0]).expect("it has a reader");
+    fcntl(&reader, FcntlArg::F_SETFL(OFlag::empty())).expect("it may wait");
+    let data = frame(FrameKind::Infiniband, &[0xab; 301]);
+    capture.frame(0, PortNumber::from_index(0), Direction::Tx, &data, Instant::from_ps(5_000));
+    capture.pour();
+    let mut frames = CaptureReader::new(reader.try_clone().expect("a descriptor")).expect("a head");
+    // Its writer waits for nobody else, so this does not last.
+    let first = frames.next().expect("a frame").expect("whole");
+    assert_eq!(first.frame.octets.as_ref(), &data.octets[..]);
+    capture.finish(Instant::from_ps(6_000));
+    let mut rest = Vec::new();
+    let mut reader = reader;
+    reader.read_to_end(&mut rest).expect("the end");
+    assert!(!rest.is_empty(), "what an end says");
+}

@@ -2,15 +2,17 @@
 //!
 //! ```text
 //!   socket ── admin thread: accept, limits, routes ── orders ──▶ worker (data-plane thread)
-//!                          ◀── snapshots, answers ──────────────
+//!   TCP ── token ──▶       ◀── snapshots, answers ──────────────
 //! ```
 //!
 //! Whoever asks cannot disturb the data plane. This thread stands behind all others of the host; it
 //! takes few connections at once and few a second, each for one request and not for long; and however
 //! many ask, the worker reads its devices only a few times a second ([`desk`]). Who may connect is told
-//! by the rights of the socket's folder.
+//! by the rights of the socket's folder, and at TCP, which is open only where it was asked for, by a
+//! token ([`gate`]).
 
 mod desk;
+mod gate;
 mod metrics;
 mod routes;
 pub mod view;
@@ -21,16 +23,20 @@ pub use routes::{Fault, LinkChange, Problem, TrafficChange, TrafficChanged};
 
 use crate::privileges;
 use crate::timer::stand_back;
+use axum::serve::Listener;
+use gate::Gate;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use std::future::pending;
 use std::io;
+use std::net::SocketAddr;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
-use tokio::net::UnixStream;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
@@ -47,22 +53,29 @@ const HEADERS_MAX: usize = 8 * 1024;
 /// Octets of a body: the longest sensible one has some hundred.
 const BODY_MAX: usize = 16 * 1024;
 
-/// The socket before there is a run to administer.
+/// The sockets before there is a run to administer.
 #[derive(Debug)]
 pub struct Socket {
     listener: UnixListener,
     file: PathBuf,
+    gate: Option<Gate>,
 }
 
 impl Socket {
-    /// Listens at `file`, which must not be there.
+    /// Listens at `file`, which must not be there, and by TCP if there is a file with a `token` for it.
     ///
     /// # Errors
     /// What the system says.
-    pub fn open(file: &Path) -> io::Result<Socket> {
+    pub fn open(file: &Path, token: Option<&Path>) -> io::Result<Socket> {
+        let gate = token.map(Gate::open).transpose()?;
         let listener = UnixListener::bind(file)?;
         listener.set_nonblocking(true)?;
-        Ok(Socket { listener, file: file.to_owned() })
+        Ok(Socket { listener, file: file.to_owned(), gate })
+    }
+
+    /// Where it listens by TCP, if it does.
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.gate.as_ref().map(|gate| gate.address)
     }
 }
 
@@ -82,14 +95,15 @@ impl Admin {
     pub(super) fn start(socket: Socket, desk: Desk) -> io::Result<Admin> {
         let (over, ended) = oneshot::channel();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let Socket { listener, file } = socket;
+        let Socket { listener, file, gate } = socket;
         let answer = move || {
             stand_back();
             privileges::drop_all().expect("less is always permitted");
             runtime.block_on(async {
-                let Ok(listener) = tokio::net::UnixListener::from_std(listener) else { return };
                 tokio::select! {
-                    () = accept(listener, Arc::new(desk)) => {}
+                    done = serve(listener, gate, desk) => {
+                        done.expect("sockets that listen belong to this runtime");
+                    }
                     _ = ended => {}
                 }
             });
@@ -111,17 +125,30 @@ impl Drop for Admin {
     }
 }
 
+/// Answers at both sockets; each has its own seats, so that strangers at the one keep nobody from the other.
+async fn serve(listener: UnixListener, gate: Option<Gate>, desk: Desk) -> io::Result<()> {
+    let listener = tokio::net::UnixListener::from_std(listener)?;
+    let router = routes::router(Arc::new(desk), BODY_MAX);
+    let by_token = gate.map(|gate| gate.guard(router.clone())).transpose()?;
+    let beside = async {
+        match by_token {
+            Some((listener, router)) => accept(listener, router).await,
+            None => pending().await,
+        }
+    };
+    tokio::join!(accept(listener, router), beside);
+    Ok(())
+}
+
 /// Takes connections at a steady pace. One too many is closed at once: its owner may come again, while
 /// waiting would let those who never speak keep out those who do.
-async fn accept(listener: tokio::net::UnixListener, desk: Arc<Desk>) {
+async fn accept(mut listener: impl Listener, router: axum::Router) {
     let seats = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-    let router = routes::router(desk, BODY_MAX);
     let mut pace = interval(ACCEPT_EVERY);
     pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         pace.tick().await;
-        // An error is this process's want of descriptors, and may pass.
-        let Ok((stream, _)) = listener.accept().await else { continue };
+        let (stream, _) = listener.accept().await;
         let Ok(seat) = Arc::clone(&seats).try_acquire_owned() else { continue };
         let router = router.clone();
         tokio::spawn(async move {
@@ -133,7 +160,10 @@ async fn accept(listener: tokio::net::UnixListener, desk: Arc<Desk>) {
 }
 
 /// One request, one answer.
-async fn converse(stream: UnixStream, router: axum::Router) -> hyper::Result<()> {
+async fn converse(
+    stream: impl AsyncRead + AsyncWrite + Unpin,
+    router: axum::Router,
+) -> hyper::Result<()> {
     http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADERS_WITHIN)

@@ -46,6 +46,9 @@ pub struct PortInterface {
 pub struct AdminConfig {
     /// The Unix socket to listen at.
     pub socket: PathBuf,
+    /// The file with the token of those who may come in by TCP, at loopback; nobody may if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<PathBuf>,
     /// What the fabric is of: lanes are named after it.
     pub technology: Technology,
 }

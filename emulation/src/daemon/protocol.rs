@@ -9,6 +9,7 @@ use crate::timer::Priority;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
+use std::net::SocketAddr;
 use std::num::NonZeroU64;
 
 /// A daemon is heard at least this often, and workers beat twice as often. How much silence is held
@@ -43,6 +44,9 @@ pub struct Hello {
     pub shim_version: u8,
     /// Where its socket listens: `127.0.0.1:PORT` or a file.
     pub address: String,
+    /// Where it may be administered by TCP, if it may.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub admin: Option<SocketAddr>,
     /// Its process id.
     pub pid: u32,
     /// How the data plane will be scheduled, as a trial showed.

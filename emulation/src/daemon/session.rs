@@ -99,7 +99,8 @@ where
         Ok(sockets) => sockets,
         Err(error) => return fail(replies, &format!("no socket: {error}")),
     };
-    let admin = config.admin.as_ref().map(|admin| admin::Socket::open(&admin.socket));
+    let told = config.admin.as_ref();
+    let admin = told.map(|told| admin::Socket::open(&told.socket, told.token.as_deref()));
     let admin = match admin.transpose() {
         Ok(admin) => admin,
         Err(error) => return fail(replies, &format!("no socket for administration: {error}")),
@@ -116,6 +117,7 @@ where
         version: env!("CARGO_PKG_VERSION").to_owned(),
         shim_version: shim::VERSION,
         address: sockets.address(),
+        admin: admin.as_ref().and_then(admin::Socket::address),
         pid: std::process::id(),
         priority: permitted_priority(config.realtime),
     };

@@ -17,18 +17,22 @@ use tempfile::TempDir;
 
 /// Octets that the hosts' interfaces carry: jumbo frames.
 const MTU: u32 = 9_000;
+/// The scenario of a switch with two such ports.
+const TWO: &str = "tests/tests/netns/attach.toml";
 
 /// Two hosts (namespaces 0 and 1), each with an `eth0`, and a switch between `a` and `b` in namespace 2.
-struct Bench {
+pub struct Bench {
     namespaces: Vec<Namespace>,
     switch: Option<Child>,
-    folder: TempDir,
+    /// For files of the test.
+    pub folder: TempDir,
     /// The hosts have VLAN 5 too, which not every kernel knows.
     has_vlan: bool,
 }
 
 impl Bench {
-    fn new() -> Bench {
+    /// The namespaces and their cables.
+    pub fn new() -> Bench {
         let namespaces = Namespace::make(3).expect("three namespaces");
         for (host, port) in ["a", "b"].into_iter().enumerate() {
             let end = |name, of: usize, end| PairEnd {
@@ -52,7 +56,7 @@ impl Bench {
     }
 
     /// Gives both hosts addresses of both versions of IP, and VLAN 5.
-    fn with_addresses(mut self) -> Bench {
+    pub fn with_addresses(mut self) -> Bench {
         for host in 0..2 {
             let number = host + 1;
             let lines = [
@@ -78,7 +82,7 @@ impl Bench {
     }
 
     /// A command line that runs in namespace `of`.
-    fn command(&self, of: usize, line: &str) -> Command {
+    pub fn command(&self, of: usize, line: &str) -> Command {
         let path = format!("/proc/{}/fd/{}", std::process::id(), self.namespaces[of].descriptor());
         let mut command = Command::new("nsenter");
         command.arg(format!("--net={path}")).args(line.split_whitespace());
@@ -86,19 +90,21 @@ impl Bench {
         command
     }
 
-    fn output(&self, of: usize, line: &str) -> Output {
+    /// What a command line ends with in namespace `of`.
+    pub fn output(&self, of: usize, line: &str) -> Output {
         self.command(of, line).output().expect("util-linux has nsenter")
     }
 
-    fn succeeds(&self, of: usize, line: &str) -> String {
+    /// What a command line that must end well says in namespace `of`.
+    pub fn succeeds(&self, of: usize, line: &str) -> String {
         let output = self.output(of, line);
         let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
         assert!(output.status.success(), "{line}: {said}");
         said
     }
 
-    /// Starts the switch with further words, and waits until its ports are open.
-    fn start(&mut self, words: &[&str]) {
+    /// Starts the switch of a scenario with further words, and waits until its ports are open.
+    pub fn start(&mut self, scenario: &str, words: &[&str]) {
         for name in ["tmp", "run"] {
             fs::create_dir_all(self.folder.path().join(name)).expect("a folder");
         }
@@ -108,7 +114,7 @@ impl Bench {
         command
             .arg(pausebed())
             .arg("run")
-            .arg(in_repository("tests/tests/netns/attach.toml"))
+            .arg(in_repository(scenario))
             .args(["--no-report", "--json"])
             .args(words)
             .env("TMPDIR", self.folder.path().join("tmp"))
@@ -124,7 +130,7 @@ impl Bench {
     }
 
     /// Waits until the run is over, and reads what it says.
-    fn finish(&mut self) -> Value {
+    pub fn finish(&mut self) -> Value {
         let mut switch = self.switch.take().expect("it was started");
         let ended = eventually(60.0, || switch.try_wait().expect("it is ours").is_some());
         if !ended {
@@ -150,7 +156,7 @@ impl Drop for Bench {
 }
 
 /// The tool is there; says so if not.
-fn has(tool: &str) -> bool {
+pub fn has(tool: &str) -> bool {
     let found = Command::new("sh").args(["-c", &format!("command -v {tool}")]).output();
     let found = found.is_ok_and(|output| output.status.success());
     if !found {
@@ -160,7 +166,7 @@ fn has(tool: &str) -> bool {
 }
 
 /// Everything that came in went out or is counted, nothing was lost, and lateness was told.
-fn assert_clean(run: &Value) {
+pub fn assert_clean(run: &Value) {
     assert_eq!(run["verdict"], "pass", "{run:#}");
     assert_eq!(run["dilation"], 1);
     assert_eq!(run["fidelity"]["transport_lost"], 0);
@@ -179,7 +185,7 @@ fn two_kernels_ping_each_other_through_a_switch_alone() {
     }
     let _alone = alone();
     let mut bench = Bench::new().with_addresses();
-    bench.start(&["--set", "run.duration=\"6 s\""]);
+    bench.start(TWO, &["--set", "run.duration=\"6 s\""]);
     let targets = ["198.18.0.2", "-6 2001:db8::2", "-s 8000 -M do 198.18.0.2"];
     for target in targets.into_iter().chain(bench.has_vlan.then_some("198.18.5.2")) {
         let said = bench.succeeds(0, &format!("ping -c 5 -i 0.05 -W 2 {target}"));
@@ -195,7 +201,7 @@ fn bulk_transfers_of_both_versions_pass_without_a_loss() {
     }
     let _alone = alone();
     let mut bench = Bench::new().with_addresses();
-    bench.start(&["--set", "run.duration=\"12 s\""]);
+    bench.start(TWO, &["--set", "run.duration=\"12 s\""]);
     let mut server = bench.command(1, "iperf3 -s").stdout(Stdio::null()).spawn().expect("iperf3");
     let listens = eventually(5.0, || {
         bench.output(1, "ss -Hltn sport = :5201").stdout.windows(4).any(|octets| octets == b"5201")
@@ -240,7 +246,7 @@ fn a_replayed_capture_comes_out_of_another_port_octet_for_octet() {
         "--set",
         "fabric.switch.table={learned_max=0,flood_gap=\"0 us\"}",
     ];
-    bench.start(&words);
+    bench.start(TWO, &words);
     let seen = bench.folder.path().join("seen.pcap");
     let line = format!("tcpdump -i eth0 -U -Q in -w {} udp port 4791", seen.display());
     let mut witness =

@@ -1,6 +1,7 @@
 //! Namespaces, interfaces, processes and files counted before, during and after: nothing may stay.
 
 use super::laboratory::{alone, eventually, in_repository, pausebed};
+use super::objects::{children, namespace_of, namespaces_held, references};
 use super::permitted;
 use emulation::clock::Stopwatch;
 use emulation::timer;
@@ -8,7 +9,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
 
@@ -54,11 +55,7 @@ impl Lab {
         let own = namespace_of(std::process::id());
         let stands = eventually(20.0, || {
             let launcher = self.launcher.id();
-            let held = fs::read_dir(format!("/proc/{launcher}/fd"));
-            let held = held.into_iter().flatten().flatten();
-            let held = held.filter_map(|entry| fs::read_link(entry.path()).ok());
-            let held = held.map(|link| link.display().to_string());
-            objects.namespaces = held.filter(|link| link.starts_with("net:[")).collect();
+            objects.namespaces = namespaces_held(launcher);
             objects.processes = children(launcher);
             objects.namespaces.len() >= 5 && objects.processes.len() == 2
         });
@@ -97,47 +94,10 @@ impl Drop for Lab {
     }
 }
 
-fn namespace_of(process: u32) -> String {
-    let link = fs::read_link(format!("/proc/{process}/ns/net"));
-    link.map(|link| link.display().to_string()).unwrap_or_default()
-}
-
-fn children(process: u32) -> BTreeSet<u32> {
-    let tasks = fs::read_dir(format!("/proc/{process}/task"));
-    let tasks = tasks.into_iter().flatten().flatten();
-    let lists = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
-    lists
-        .flat_map(|list| list.split_whitespace().flat_map(str::parse).collect::<Vec<_>>())
-        .collect()
-}
-
 /// Interfaces of this namespace.
 fn interfaces() -> BTreeSet<String> {
     let entries = fs::read_dir("/sys/class/net").expect("every Linux has it");
     entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
-}
-
-/// Everything in `/proc` that still refers to one of these namespaces.
-fn references(namespaces: &BTreeSet<String>) -> Vec<String> {
-    let mut found = Vec::new();
-    let is_one = |link: &Path| {
-        fs::read_link(link).is_ok_and(|to| namespaces.contains(&to.display().to_string()))
-    };
-    for process in fs::read_dir("/proc").expect("every Linux has it").flatten() {
-        let path = process.path();
-        if is_one(&path.join("ns/net")) {
-            found.push(path.join("ns/net").display().to_string());
-        }
-        let held = fs::read_dir(path.join("fd")).into_iter().flatten().flatten();
-        found.extend(
-            held.map(|fd| fd.path()).filter(|fd| is_one(fd)).map(|fd| fd.display().to_string()),
-        );
-    }
-    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-    let mounted =
-        mounts.lines().filter(|line| namespaces.iter().any(|one| line.contains(one.as_str())));
-    found.extend(mounted.map(str::to_owned));
-    found
 }
 
 /// Nothing of `objects` is left, and interfaces are those of before.

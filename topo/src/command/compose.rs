@@ -53,7 +53,7 @@ pub fn run(options: &Options) -> Exit {
     let lab = Lab {
         scenario: &scenario.name,
         id: &id,
-        token: &token,
+        token: token.text(),
         image: &image,
         // Whoever starts it removes it.
         owner: "",

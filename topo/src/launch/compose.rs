@@ -13,10 +13,9 @@ pub mod file;
 
 use super::placement::Hosting;
 use super::{Job, LaunchError, Outcome, Progress, joined};
+use emulation::daemon::token::Token;
 use engine::Docker;
 use file::{Engine, Lab, Launcher, PORT, gateway};
-use std::fs::File;
-use std::io::Read;
 use std::net::Ipv4Addr;
 use tokio::net::TcpListener;
 
@@ -35,13 +34,11 @@ pub fn image() -> String {
 ///
 /// # Errors
 /// If the system gives no random octets.
-pub fn secrets() -> Result<(String, String), LaunchError> {
-    let mut octets = [0; 20];
-    let read = File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut octets));
-    read.map_err(|error| LaunchError::Host(format!("/dev/urandom: {error}")))?;
-    let hex: String = octets.iter().map(|octet| format!("{octet:02x}")).collect();
-    let (token, id) = hex.split_at(32);
-    Ok((token.to_owned(), id.to_owned()))
+pub fn secrets() -> Result<(Token, String), LaunchError> {
+    let make =
+        || Token::make().map_err(|error| LaunchError::Host(format!("no random octets: {error}")));
+    let id = make()?.text()[..8].to_owned();
+    Ok((make()?, id))
 }
 
 /// The `n`th network that a lab of this name tries: a /24 in 198.18.0.0/15, the block for tests.
@@ -69,7 +66,7 @@ pub fn run(job: &Job<'_>, progress: &mut dyn FnMut(Progress)) -> Result<Outcome,
         let lab = Lab {
             scenario: job.name,
             id: &id,
-            token: &token,
+            token: token.text(),
             image: &image,
             owner: &owner,
             subnet: subnet(&id, n),
@@ -103,7 +100,7 @@ fn converse(
     hosting: Hosting,
     project: &engine::Project<'_>,
     subnet: Ipv4Addr,
-    token: &str,
+    token: &Token,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Outcome, LaunchError> {
     let host = |error: String| LaunchError::Host(error);

@@ -29,6 +29,7 @@ use emulation::fidelity::judge;
 use emulation::recorder::snapshot::Snapshot;
 use emulation::timer::Priority;
 use emulation::wiring::LinkWiring;
+use kept::Administered;
 use proto::counters::DropReason;
 use proto::frame::Frame;
 use proto::units::Instant;
@@ -117,8 +118,8 @@ struct Special {
     receive_buffer: Option<usize>,
     /// Variables of each daemon's environment, beside those of this program.
     environment: Vec<(String, String)>,
-    /// Each daemon may be administered, at a socket in the job's folder.
-    administered: bool,
+    /// Each daemon may be administered, if this is there.
+    administered: Option<Administered>,
 }
 
 pub(super) struct Session {
@@ -151,7 +152,8 @@ impl Session {
         for (process, kind) in hosting.kinds.iter().enumerate().take(count) {
             let mut config = describe(job, &hosting, &cabling, process, feed.as_deref())?;
             config.receive_buffer = special.receive_buffer;
-            config.admin = special.administered.then(|| kept::admin(job, process));
+            let administered = special.administered.as_ref();
+            config.admin = administered.map(|how| kept::admin(job, process, how));
             let file = write_config(job, &config)?;
             let daemon = Daemon::start(*kind, process, &file, &special.environment, sender.clone());
             daemons.push(daemon.map_err(|error| {

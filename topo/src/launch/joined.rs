@@ -15,6 +15,7 @@ use emulation::clock::{Stopwatch, monotonic_ns};
 use emulation::daemon::DaemonConfig;
 use emulation::daemon::join::{FromJoining, Join, ToJoining, boot};
 use emulation::daemon::protocol::{read_line, write_line};
+use emulation::daemon::token::Token;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::io;
@@ -66,7 +67,7 @@ pub async fn run(
     job: &Job<'_>,
     hosting: Hosting,
     listener: TcpListener,
-    token: &str,
+    token: &Token,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Outcome, LaunchError> {
     refuse_attached(job)?;
@@ -91,7 +92,7 @@ pub async fn run(
 /// Waits until every process of the lab has come; they in their order.
 async fn gather(
     listener: &TcpListener,
-    token: &str,
+    token: &Token,
     count: usize,
 ) -> Result<Vec<Visitor>, LaunchError> {
     const LOOK_AGAIN: Duration = Duration::from_millis(100);
@@ -113,7 +114,7 @@ async fn gather(
             accepted = listener.accept(), if strangers.len() < STRANGERS_MAX => {
                 // A connection that is gone before it is taken is nobody's loss.
                 if let Ok((stream, from)) = accepted {
-                    strangers.spawn(timeout(WORD_WITHIN, receive(stream, from, token.to_owned())));
+                    strangers.spawn(timeout(WORD_WITHIN, receive(stream, from, token.clone())));
                 }
             }
             Some(heard) = strangers.join_next() => {
@@ -143,22 +144,16 @@ async fn interval(length: Duration) {
 }
 
 /// Who a stranger is; nobody, if it has not got the token.
-async fn receive(stream: TcpStream, from: SocketAddr, token: String) -> Option<Visitor> {
+async fn receive(stream: TcpStream, from: SocketAddr, token: Token) -> Option<Visitor> {
     stream.set_nodelay(true).ok()?;
     let (output, commands) = stream.into_split();
     let mut output = BufReader::new(output);
     match hear(&mut output).await.ok()? {
-        FromJoining::Join(join) if is_same(&join.token, &token) => {
+        FromJoining::Join(join) if token.is(&join.token) => {
             Some(Visitor { join, from, output, commands })
         }
         _ => None,
     }
-}
-
-/// Compares without telling by its duration where the difference is.
-fn is_same(one: &str, other: &str) -> bool {
-    let differ = one.bytes().zip(other.bytes()).fold(0, |sum, (a, b)| sum | (a ^ b));
-    one.len() == other.len() && differ == 0
 }
 
 fn objection(join: &Join, seats: &[Option<Visitor>]) -> Option<String> {

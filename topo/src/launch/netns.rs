@@ -84,7 +84,9 @@ impl Standing {
 /// Removes what launchers left that were killed.
 pub fn sweep() {
     // Without a folder there is nothing in it.
-    if let Ok(folder) = owner::folder() {
+    if owner::place().exists()
+        && let Ok(folder) = owner::folder()
+    {
         journal::sweep(&folder);
     }
 }

@@ -62,12 +62,17 @@ impl std::fmt::Display for Owner {
 /// # Errors
 /// If there is none to be had.
 pub fn folder() -> io::Result<PathBuf> {
-    let folder = match std::env::var_os("XDG_RUNTIME_DIR") {
-        Some(folder) => PathBuf::from(folder).join("pausebed"),
-        None => std::env::temp_dir().join(format!("pausebed-{}", nix::unistd::geteuid())),
-    };
+    let folder = place();
     private(&folder)?;
     Ok(folder)
+}
+
+/// Where that folder is, or would be.
+pub fn place() -> PathBuf {
+    match std::env::var_os("XDG_RUNTIME_DIR") {
+        Some(folder) => PathBuf::from(folder).join("pausebed"),
+        None => std::env::temp_dir().join(format!("pausebed-{}", nix::unistd::geteuid())),
+    }
 }
 
 /// Makes `folder` if it is not there, and sees to it that it is this user's alone.

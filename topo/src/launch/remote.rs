@@ -10,6 +10,7 @@
 use super::placement::Hosting;
 use super::{Job, LaunchError, Outcome, Progress, joined};
 use emulation::daemon::join::TOKEN_VARIABLE;
+use emulation::daemon::token::Token;
 use emulation::wiring::NodeKind;
 use std::net::SocketAddr;
 use tokio::net::TcpListener;
@@ -44,7 +45,7 @@ pub fn run(job: &Job<'_>, progress: &mut dyn FnMut(Progress)) -> Result<Outcome,
             listener.map_err(|error| host(format!("cannot listen at {address}: {error}")))?;
         let address = listener.local_addr().map_err(|error| host(error.to_string()))?;
         eprintln!("waiting at {address} for {}", parts(&hosting));
-        joined::run(job, hosting, listener, &token, progress).await
+        joined::run(job, hosting, listener, &Token::told(&token), progress).await
     })
 }
 

@@ -254,6 +254,7 @@ mod tests {
             stage: Stage::Up,
             sets: Vec::new(),
             backend: "udp".into(),
+            tcp: false,
             dilation: 1,
             technology: Technology::Ethernet,
             daemons: Vec::new(),

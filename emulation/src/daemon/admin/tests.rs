@@ -4,6 +4,7 @@ use super::*;
 use crate::cable::impairment::ByHand;
 use crate::capture::Technology;
 use crate::clock::{Clock, Stopwatch, monotonic_ns};
+use crate::daemon::token::Token;
 use crate::driver::orders::Order;
 use crate::driver::toy::chain;
 use crate::timer::{self, Priority};
@@ -31,12 +32,25 @@ struct Stage {
     worker: Option<JoinHandle<()>>,
     _admin: Admin,
     folder: TempDir,
+    address: Option<SocketAddr>,
 }
 
 impl Stage {
     fn set() -> Stage {
+        Stage::open(tempfile::tempdir().expect("a folder"), None)
+    }
+
+    /// The same, with TCP for who has `token`.
+    fn by_tcp(token: &Token) -> Stage {
         let folder = tempfile::tempdir().expect("a folder");
-        let socket = Socket::open(&folder.path().join("s")).expect("a short path");
+        let file = folder.path().join("token");
+        token.write(&file).expect("a file");
+        Stage::open(folder, Some(&file))
+    }
+
+    fn open(folder: TempDir, token: Option<&Path>) -> Stage {
+        let socket = Socket::open(&folder.path().join("s"), token).expect("a short path");
+        let address = socket.address();
         let wiring = chain();
         let facts = Facts {
             lab: "chain".to_owned(),
@@ -60,7 +74,7 @@ impl Stage {
                 timer::wait(None, monotonic_ns() + 1_000_000);
             }
         });
-        Stage { played, worker: Some(worker), _admin: admin, folder }
+        Stage { played, worker: Some(worker), _admin: admin, folder, address }
     }
 
     fn connect(&self) -> std::os::unix::net::UnixStream {
@@ -68,6 +82,18 @@ impl Stage {
         let stream = stream.expect("it listens");
         stream.set_read_timeout(Some(Duration::from_secs(30))).expect("a time-out");
         stream
+    }
+
+    /// Status line and headers of the answer to a request by TCP that has these headers.
+    fn ask_by_tcp(&self, method: &str, path: &str, headers: &str) -> String {
+        let address = self.address.expect("it listens by TCP");
+        let mut stream = std::net::TcpStream::connect(address).expect("it listens");
+        stream.set_read_timeout(Some(Duration::from_secs(30))).expect("a time-out");
+        let head = format!("{method} {path} HTTP/1.1\r\n{headers}\r\n");
+        stream.write_all(head.as_bytes()).expect("it reads");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("all answers are text");
+        answer.split_once("\r\n\r\n").expect("an answer").0.to_ascii_lowercase()
     }
 
     /// Status and body of the answer.
@@ -347,8 +373,8 @@ fn a_worker_that_does_not_answer_is_said_to_be_busy() {
 fn a_socket_is_taken_by_one_and_gone_with_the_administration() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("s");
-    let socket = Socket::open(&file).expect("a short path");
-    assert!(Socket::open(&file).is_err());
+    let socket = Socket::open(&file, None).expect("a short path");
+    assert!(Socket::open(&file, None).is_err());
     let (outbox, _inbox) = orders();
     let facts = Facts {
         lab: "chain".to_owned(),
@@ -362,4 +388,61 @@ fn a_socket_is_taken_by_one_and_gone_with_the_administration() {
     };
     drop(Admin::start(socket, Desk::new(facts, outbox)).expect("a thread"));
     assert!(!file.exists());
+}
+
+/// Everybody on the host reaches loopback, and so does a page in a browser, by a name of its own if it likes.
+#[test]
+fn by_tcp_who_has_the_token_and_calls_it_by_its_name_is_answered_and_nobody_else() {
+    let token = Token::make().expect("octets");
+    let stage = Stage::by_tcp(&token);
+    let address = stage.address.expect("it listens by TCP");
+    assert!(address.ip().is_loopback());
+    let own = format!("Host: {address}\r\n");
+    let by_name = format!("Host: localhost:{}\r\n", address.port());
+    let right = format!("Authorization: Bearer {}\r\n", token.text());
+    let other = Token::make().expect("octets");
+    let wrong = format!("Authorization: Bearer {}\r\n", other.text());
+    let cases = [
+        (format!("{own}{right}"), 200),
+        (format!("{by_name}{}", right.replace("Bearer", "bearer")), 200),
+        (own.clone(), 401),
+        (format!("{own}{wrong}"), 401),
+        (format!("{own}{wrong}{right}"), 401),
+        (format!("{own}Authorization: Bearer \r\n"), 401),
+        (format!("{own}{}", right.replace("Bearer", "Basic")), 401),
+        (format!("Host: evil.example:{}\r\n{right}", address.port()), 421),
+        (format!("Host: 127.0.0.1\r\n{right}"), 421),
+        (format!("{own}{by_name}{right}"), 421),
+        (right.clone(), 421),
+    ];
+    for (headers, expected) in cases {
+        let answer = stage.ask_by_tcp("GET", "/status", &headers);
+        assert!(answer.starts_with(&format!("http/1.1 {expected} ")), "{headers}{answer}");
+        assert_eq!(expected == 401, answer.contains("www-authenticate: bearer"), "{answer}");
+        assert!(!answer.contains("access-control-"), "no other site may read this: {answer}");
+    }
+    for path in ["/openapi.json", "/nothing"] {
+        assert!(stage.ask_by_tcp("GET", path, &own).starts_with("http/1.1 401"), "{path}");
+    }
+    // What a browser asks first for a page from elsewhere.
+    let preflight =
+        format!("{own}Origin: http://evil.example\r\nAccess-Control-Request-Method: POST\r\n");
+    let answer = stage.ask_by_tcp("OPTIONS", "/traffic", &preflight);
+    assert!(answer.starts_with("http/1.1 401") && !answer.contains("access-control-"), "{answer}");
+    assert_eq!(stage.played.told.lock().expect("no panic").len(), 0);
+    assert_eq!(
+        stage.ask("GET", "/status", "").0,
+        200,
+        "the socket of the folder asks for no token"
+    );
+}
+
+#[test]
+fn strangers_at_tcp_keep_nobody_from_the_socket() {
+    let stage = Stage::by_tcp(&Token::make().expect("octets"));
+    let address = stage.address.expect("it listens by TCP");
+    let connect = |_| std::net::TcpStream::connect(address).expect("it listens");
+    let strangers: Vec<_> = (0..2 * CONNECTIONS_MAX).map(connect).collect();
+    assert_eq!(stage.ask("GET", "/status", "").0, 200);
+    drop(strangers);
 }

@@ -7,6 +7,7 @@ mod clock_step;
 mod datagram_loss;
 mod datagrams;
 mod noise;
+mod offloads;
 mod starvation;
 
 pub use super::fabrics::{conservation, order};
@@ -15,6 +16,7 @@ pub use clock_step::clock_step;
 pub use datagram_loss::datagram_loss;
 pub use datagrams::{reorder_and_duplicate, restart, socket_overflow};
 pub use noise::no_foreign_noise;
+pub use offloads::offloads;
 pub use starvation::starvation;
 
 use super::cached::Cached;

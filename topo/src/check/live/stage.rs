@@ -4,6 +4,7 @@ use super::neighbour::{Credits, Manner, Neighbour};
 use super::record::Record;
 use super::tester::{Parts, Script, Tester};
 use crate::check::case::Failure;
+use crate::launch::daemons::Cabling;
 use crate::launch::daemons::beside::{self, Opening, Played, Setting};
 use crate::launch::placement::Hosting;
 use crate::launch::{Job, LaunchError};
@@ -119,6 +120,7 @@ impl Stage {
         };
         let setting = Setting {
             hosting,
+            cabling: Cabling::on_loopback(&job),
             address: Some(socket.address().to_owned()),
             receive_buffer: self.receive_buffer,
             environment: self.environment.clone(),

@@ -1,4 +1,4 @@
-//! `pausebed capture PORT…`: frames of a lab that runs, into a file until interrupted.
+//! `pausebed capture PORT…`: frames of a lab that runs, into a file or to a reader, until interrupted.
 
 use super::{Choice, failed};
 use crate::command::Exit;
@@ -9,11 +9,17 @@ use emulation::capture::CaptureStatistics;
 use emulation::clock::{Stopwatch, monotonic_ns};
 use emulation::daemon::admin::CaptureWish;
 use emulation::timer;
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use nix::sys::stat::Mode;
 use proto::units::{BitRate, Bytes};
 use std::collections::BTreeMap;
-use std::fs;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread::JoinHandle;
 
 /// How often it is looked whether it shall end.
 const LOOK_EVERY_NS: u64 = 100_000_000;
@@ -24,7 +30,7 @@ pub struct Options {
     /// Ports of the lab, as in leaf1:4
     #[arg(required = true, value_name = "PORT")]
     ports: Vec<String>,
-    /// The file; - is standard output, when the capture ends. Ports of several daemons go to a file each
+    /// The file; - is standard output, as frames come. Ports of several daemons go to a file each
     #[arg(short, long = "write", value_name = "FILE", default_value = "capture.pcapng")]
     write: PathBuf,
     /// Octets kept of each frame, as in "96 B"; all if left out
@@ -44,30 +50,23 @@ pub fn run(options: &Options) -> Exit {
         Err(exit) => return exit,
     };
     interrupt::watch();
-    let to_output = options.write == Path::new("-");
-    let scratch = match tempfile::tempdir() {
-        Ok(scratch) => scratch,
-        Err(error) => {
-            eprintln!("no folder for the capture: {error}");
-            return Exit::Host;
-        }
+    let captured = match options.write == Path::new("-") {
+        true => print(options, &record),
+        false => capture(options, &record, &options.write, || false),
     };
-    let file = if to_output { scratch.path().join("c.pcapng") } else { options.write.clone() };
-    let captured = capture(options, &record, &file).and_then(|files| match files.as_slice() {
-        [only] if to_output => print(only),
-        _ if to_output => Err(ClientError::Refused(
-            "ports of several daemons cannot go to one output: name a file".to_owned(),
-        )),
-        _ => Ok(()),
-    });
     match captured {
         Ok(()) => Exit::Good,
         Err(error) => failed(&error),
     }
 }
 
-/// Captures into `file`, or into one beside it for each daemon; which files there are.
-fn capture(options: &Options, record: &Record, file: &Path) -> Result<Vec<PathBuf>, ClientError> {
+/// Captures into `file`, or into one beside it for each daemon, until somebody says so.
+fn capture(
+    options: &Options,
+    record: &Record,
+    file: &Path,
+    is_enough: impl Fn() -> bool,
+) -> Result<(), ClientError> {
     let file = std::path::absolute(file).map_err(|error| refused(&error))?;
     let wishes = wishes(options, record, &file)?;
     let mut begun: Vec<&DaemonRecord> = Vec::new();
@@ -80,14 +79,80 @@ fn capture(options: &Options, record: &Record, file: &Path) -> Result<Vec<PathBu
         begun.push(daemon);
     }
     if result.is_ok() {
-        wait(options.seconds, record);
+        wait(options.seconds, record, is_enough);
     }
     for daemon in begun {
         if let Some(saw) = client::end_capture(daemon)? {
             eprintln!("{}", in_words(&saw));
         }
     }
-    result.map(|()| wishes.into_iter().map(|(_, wish)| wish.file).collect())
+    result
+}
+
+/// Captures to standard output, as frames come: a daemon writes into a pipe, whose other end is read here.
+fn print(options: &Options, record: &Record) -> Result<(), ClientError> {
+    let folder = tempfile::tempdir().map_err(|error| refused(&error))?;
+    let file = folder.path().join("frames");
+    if wishes(options, record, &file)?.len() > 1 {
+        let reason = "ports of several daemons cannot go to one output: name a file";
+        return Err(ClientError::Refused(reason.to_owned()));
+    }
+    let pipe = pipe(&file).map_err(|error| refused(&error))?;
+    let is_over = Arc::new(AtomicBool::new(false));
+    let (begin, begun) = mpsc::channel();
+    let copying = copy_when(begun, pipe, Arc::clone(&is_over));
+    // The daemon finds a reader, so it does not wait for one.
+    let captured = capture(options, record, &file, || {
+        // Once is enough.
+        let _ = begin.send(());
+        is_over.load(Ordering::Relaxed)
+    });
+    drop(begin);
+    // A daemon that did not end the capture would be read for ever.
+    captured?;
+    let copied = copying.join().unwrap_or_else(|_| Err(io::ErrorKind::Other.into()));
+    copied.map_err(|error| refused(&error))
+}
+
+/// Copies from the pipe once somebody writes there, on a thread of its own.
+fn copy_when(
+    begun: mpsc::Receiver<()>,
+    mut pipe: File,
+    is_over: Arc<AtomicBool>,
+) -> JoinHandle<io::Result<()>> {
+    std::thread::spawn(move || {
+        // Nobody begins if the daemon refuses.
+        let copied = begun.recv().map_or(Ok(()), |()| copy(&mut pipe));
+        // Whoever still writes finds that nobody reads.
+        drop(pipe);
+        is_over.store(true, Ordering::Relaxed);
+        copied
+    })
+}
+
+/// Makes a pipe with a name, and opens the end that is read.
+fn pipe(file: &Path) -> io::Result<File> {
+    nix::unistd::mkfifo(file, Mode::S_IRUSR | Mode::S_IWUSR)?;
+    File::options().read(true).custom_flags(libc::O_NONBLOCK).open(file)
+}
+
+/// Copies to standard output until the end. Who reads that may go away, and then it is over.
+fn copy(pipe: &mut File) -> io::Result<()> {
+    fcntl(&*pipe, FcntlArg::F_SETFL(OFlag::empty()))?;
+    let mut out = io::stdout().lock();
+    let mut octets = vec![0; 1 << 16];
+    loop {
+        let count = match pipe.read(&mut octets) {
+            Ok(0) => return Ok(()),
+            // By Ctrl-C, which ends the capture, and what is still in the pipe belongs to it.
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            count => count?,
+        };
+        match out.write_all(&octets[..count]).and_then(|()| out.flush()) {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
+            written => written?,
+        }
+    }
 }
 
 /// What each daemon is asked for.
@@ -118,10 +183,10 @@ fn wishes<'a>(
     Ok(by_socket.into_values().enumerate().map(wish).collect())
 }
 
-/// Until time is over, somebody interrupts, or the lab ends.
-fn wait(seconds: Option<f64>, record: &Record) {
+/// Until time is over, somebody interrupts or has enough, or the lab ends.
+fn wait(seconds: Option<f64>, record: &Record, is_enough: impl Fn() -> bool) {
     let stopwatch = Stopwatch::start();
-    let is_over = || seconds.is_some_and(|seconds| stopwatch.seconds() >= seconds);
+    let is_over = || is_enough() || seconds.is_some_and(|seconds| stopwatch.seconds() >= seconds);
     while !is_over() && !interrupt::requested() && record.is_alive() {
         timer::wait(None, monotonic_ns() + LOOK_EVERY_NS);
     }
@@ -132,11 +197,6 @@ fn in_words(saw: &CaptureStatistics) -> String {
     let dropped: u64 = saw.interfaces.iter().map(|interface| interface.dropped).sum();
     let error = saw.error.as_deref().map_or(String::new(), |error| format!(", {error}"));
     format!("{}: {seen} frames seen, {dropped} of them dropped{error}", saw.file.display())
-}
-
-fn print(file: &Path) -> Result<(), ClientError> {
-    let copy = || io::copy(&mut fs::File::open(file)?, &mut io::stdout());
-    copy().map(|_| ()).map_err(|error| refused(&error))
 }
 
 fn refused(error: &io::Error) -> ClientError {

@@ -2,6 +2,7 @@
 
 use super::{Place, choose};
 use crate::command::Exit;
+use crate::launch;
 use crate::launch::lab::start;
 
 /// Options of `down`.
@@ -27,6 +28,7 @@ pub fn run(options: &Options) -> Exit {
     let is_there = options.lab.as_ref().is_none_or(|name| all.contains_key(name));
     if all.is_empty() || !is_there {
         eprintln!("no such lab is up");
+        launch::sweep();
         return Exit::Good;
     }
     let chosen = if options.all {
@@ -47,5 +49,7 @@ pub fn run(options: &Options) -> Exit {
             }
         }
     }
+    // What their keepers left, if they were killed.
+    launch::sweep();
     exit
 }

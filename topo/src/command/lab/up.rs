@@ -6,14 +6,14 @@ use crate::command::Exit;
 use crate::command::files::{Loaded, load};
 use crate::command::overrides::Overrides;
 use crate::estimate;
-use crate::launch::lab::folder::CreateError;
+use crate::launch::lab::folder::{CreateError, TOKEN};
 use crate::launch::lab::{Record, Stage, keeper, start};
 use crate::launch::owner::Owner;
 use crate::launch::substrate;
 use crate::render::render;
 use crate::scenario::run::Backend;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// On what a lab can stay up.
 const BACKENDS: [&str; 2] = ["udp", "netns"];
@@ -30,6 +30,9 @@ pub struct Options {
     /// What carries frames; that of the file if it is one of these, else udp
     #[arg(long, value_parser = BACKENDS)]
     backend: Option<String>,
+    /// Let daemons be administered by TCP at 127.0.0.1 too, by who has the lab's token
+    #[arg(long)]
+    tcp: bool,
     #[command(flatten)]
     instead: Overrides,
     #[command(flatten)]
@@ -82,6 +85,7 @@ fn bring_up(options: &Options, loaded: Loaded, sets: Vec<String>) -> Result<(), 
         stage: Stage::Starting,
         sets,
         backend: substrate(scenario.run.backend).name.to_owned(),
+        tcp: options.tcp,
         dilation,
         technology: lab.fabric.technology,
         daemons: Vec::new(),
@@ -106,7 +110,19 @@ fn bring_up(options: &Options, loaded: Loaded, sets: Vec<String>) -> Result<(), 
     let (nics, switches) = (lab.nics.len(), lab.switches.len());
     println!("lab {name} is up on {backend}: {nics} NICs, {switches} switches, {dilation}× slowed");
     eprintln!("  pausebed status | show links | show queues --watch | down {name}");
+    say_addresses(&folder);
     Ok(())
+}
+
+/// Says where daemons may be administered by TCP, if they may.
+fn say_addresses(folder: &Path) {
+    let addresses = Record::read(folder).into_iter().flat_map(|record| record.daemons);
+    let addresses: Vec<String> =
+        addresses.filter_map(|daemon| Some(format!("http://{}", daemon.address?))).collect();
+    if !addresses.is_empty() {
+        let token = folder.join(TOKEN);
+        eprintln!("  API: {}; the token is in {}", addresses.join(", "), token.display());
+    }
 }
 
 /// Plays the keeper of a lab.

@@ -22,6 +22,8 @@ use std::thread;
 pub struct Setting {
     /// Which process hosts which node; the last process is this program's if it has a socket.
     pub hosting: Hosting,
+    /// What carries frames.
+    pub cabling: Cabling,
     /// Where this program's socket listens, if it plays nodes.
     pub address: Option<String>,
     /// Octets of each daemon's receive buffer, in place of as many as the host grants.
@@ -110,10 +112,10 @@ pub fn run<T: Send + 'static>(
 ) -> Result<Played<T>, LaunchError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| LaunchError::Host(error.to_string()))?;
-    let Setting { hosting, address, receive_buffer, environment } = setting;
-    let special = Special { played_at: address, receive_buffer, environment, administered: false };
+    let Setting { hosting, cabling, address, receive_buffer, environment } = setting;
+    let special = Special { played_at: address, receive_buffer, environment, administered: None };
     runtime.block_on(async {
-        let mut session = Session::open(job, hosting, Cabling::on_loopback(job), &special)?;
+        let mut session = Session::open(job, hosting, cabling, &special)?;
         let played = play(&mut session, job, &special, player).await;
         for daemon in &mut session.daemons {
             daemon.end().await;

@@ -6,6 +6,7 @@ use crate::launch::placement::Hosting;
 use crate::launch::{Job, LaunchError};
 use emulation::daemon::AdminConfig;
 use emulation::wiring::NodeKind;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 /// A daemon of a run that has begun.
@@ -19,11 +20,21 @@ pub struct Kept {
     pub nodes: Vec<usize>,
     /// Where it may be administered.
     pub socket: PathBuf,
+    /// Where by TCP, if it may.
+    pub address: Option<SocketAddr>,
+}
+
+/// How daemons may be administered: at sockets in the job's folder, and otherwise.
+#[derive(Clone, Debug, Default)]
+pub struct Administered {
+    /// The file with the token for TCP, which is shut without one.
+    pub token: Option<PathBuf>,
 }
 
 /// How process `process` of `job` may be administered.
-pub(super) fn admin(job: &Job<'_>, process: usize) -> AdminConfig {
-    AdminConfig { socket: socket(job, process), technology: job.lab.fabric.technology }
+pub(super) fn admin(job: &Job<'_>, process: usize, how: &Administered) -> AdminConfig {
+    let technology = job.lab.fabric.technology;
+    AdminConfig { socket: socket(job, process), token: how.token.clone(), technology }
 }
 
 fn socket(job: &Job<'_>, process: usize) -> PathBuf {
@@ -39,6 +50,7 @@ fn socket(job: &Job<'_>, process: usize) -> PathBuf {
 pub fn keep(
     job: &Job<'_>,
     cabling: Cabling,
+    administered: Administered,
     begun: impl FnOnce(Vec<Kept>) -> Result<(), LaunchError>,
 ) -> Result<(), LaunchError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -46,7 +58,7 @@ pub fn keep(
     runtime.block_on(async {
         let cores = std::thread::available_parallelism().map_or(2, |cores| cores.get());
         let hosting = Hosting::new(&job.lab.fabric.wiring, job.placement, cores);
-        let special = Special { administered: true, ..Special::default() };
+        let special = Special { administered: Some(administered), ..Special::default() };
         let mut session = Session::open(job, hosting, cabling, &special)?;
         let ended = session.stay(job, begun).await;
         for daemon in &mut session.daemons {
@@ -73,6 +85,7 @@ impl Session {
             kind: self.hosting.kinds[process],
             nodes: self.hosting.nodes(process).collect(),
             socket: socket(job, process),
+            address: hello.admin,
         });
         let daemons = daemons.collect();
         // Whoever hears of the daemons shall find a run that has begun.

@@ -36,8 +36,9 @@ async fn knock(
     for words in visitors {
         tasks.spawn(speak(words));
     }
+    let token = Token::told(TOKEN);
     tokio::select! {
-        gathered = gather(listener, TOKEN, count) => seated = gathered.expect("all came").len(),
+        gathered = gather(listener, &token, count) => seated = gathered.expect("all came").len(),
         () = async { while let Some(Ok(words)) = tasks.join_next().await { heard.push(words) } } => {}
     }
     (heard, seated)

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 /// The journal in a lab's folder.
@@ -20,6 +21,8 @@ const JOURNAL: &str = "lab.json";
 pub const SCENARIO: &str = "scenario.toml";
 /// Where files of its run are: what daemons are told, and their sockets.
 pub const RUN: &str = "run";
+/// What shows that somebody may administer it by TCP; in the folder of a lab that permits it.
+pub const TOKEN: &str = "token";
 /// What its keeper and its daemons say.
 pub const LOG: &str = "lab.log";
 /// The variable of the environment that says where labs are.
@@ -54,6 +57,9 @@ pub struct Record {
     pub sets: Vec<String>,
     /// On what it runs.
     pub backend: String,
+    /// Its daemons may be administered by TCP too.
+    #[serde(default)]
+    pub tcp: bool,
     /// Wall time over fabric time.
     pub dilation: u64,
     /// What the fabric is of.
@@ -77,6 +83,9 @@ pub struct DaemonRecord {
     pub nodes: Vec<String>,
     /// Where it may be administered.
     pub socket: PathBuf,
+    /// Where by TCP, with the lab's token, if it may.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<SocketAddr>,
 }
 
 /// A cable of a lab.
@@ -279,6 +288,7 @@ mod tests {
             stage: Stage::Starting,
             sets: Vec::new(),
             backend: "udp".to_owned(),
+            tcp: false,
             dilation: 1,
             technology: Technology::Ethernet,
             daemons: Vec::new(),

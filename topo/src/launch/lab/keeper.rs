@@ -1,17 +1,18 @@
 //! The keeper of a lab: the process that holds its daemons and namespaces, and goes on when `up` has ended.
 
-use super::folder::{DaemonRecord, LinkRecord, RUN, Record, SCENARIO, Stage};
+use super::folder::{DaemonRecord, LinkRecord, RUN, Record, SCENARIO, Stage, TOKEN};
 use crate::launch::daemons::Cabling;
-use crate::launch::daemons::kept::{Kept, keep};
+use crate::launch::daemons::kept::{Administered, Kept, keep};
 use crate::launch::owner::{Owner, private};
 use crate::launch::{Job, LaunchError, interrupt, netns, refuse_attached};
 use crate::render::{Lab, render};
 use crate::scenario::Scenario;
 use crate::scenario::run::Backend;
+use emulation::daemon::token::Token;
 use proto::units::Instant;
 use serde::{Deserialize, Serialize};
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What the keeper tells whoever started it, in one line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,6 +74,9 @@ fn stand(folder: &Path, record: &mut Record) -> Result<(), LaunchError> {
     let name = record.lab.clone();
     let scratch = folder.join(RUN);
     private(&scratch).map_err(|error| LaunchError::Host(error.to_string()))?;
+    let token = record.tcp.then(|| make_token(folder)).transpose();
+    let token = token.map_err(|error| LaunchError::Host(format!("{TOKEN}: {error}")))?;
+    let administered = Administered { token };
     let job = Job {
         lab: &lab,
         name: &name,
@@ -94,14 +98,22 @@ fn stand(folder: &Path, record: &mut Record) -> Result<(), LaunchError> {
         record.stage = Stage::Up;
         let written = record.write(folder).and_then(|()| tell(&Told::Up));
         // Nobody listens: whoever wanted the lab was killed, and does not want it any more.
-        written.map_err(|error| LaunchError::Host(format!("nobody waits for this lab: {error}")))
+        written
+            .map_err(|error| LaunchError::Host(format!("cannot say that the lab is up: {error}")))
     };
     if scenario.run.backend == Backend::Netns {
         let (_standing, cabling) = netns::Standing::make(&job)?;
-        return keep(&job, cabling, begun);
+        return keep(&job, cabling, administered, begun);
     }
     refuse_attached(&job)?;
-    keep(&job, Cabling::on_loopback(&job), begun)
+    keep(&job, Cabling::on_loopback(&job), administered, begun)
+}
+
+/// The file with a new token.
+fn make_token(folder: &Path) -> std::io::Result<PathBuf> {
+    let file = folder.join(TOKEN);
+    Token::make()?.write(&file)?;
+    Ok(file)
 }
 
 /// A scenario as a lab that goes on: traffic that lasts to the end has none, and nothing is measured, as
@@ -143,5 +155,6 @@ fn daemon_record(lab: &Lab, daemon: Kept) -> DaemonRecord {
         kind: daemon.kind,
         nodes: daemon.nodes.iter().map(name).collect(),
         socket: daemon.socket,
+        address: daemon.address,
     }
 }

@@ -3,6 +3,7 @@
 use crate::check::case::{Failure, Finding, ensure};
 use crate::check::live::{dilation, stage, star};
 use crate::launch::Job;
+use crate::launch::daemons::Cabling;
 use crate::launch::daemons::beside::{self, Opening, Setting};
 use crate::launch::placement::Hosting;
 use crate::render::render;
@@ -56,7 +57,9 @@ fn starved(text: &str) -> Result<(Fidelity, u64), Failure> {
     let hosting = Hosting::new(&lab.fabric.wiring, Placement::Worker, 2);
     let switches = hosting.kinds.iter().position(|kind| *kind == NodeKind::Switch);
     let switches = switches.ok_or_else(|| "no process hosts switches".to_owned())?;
-    let setting = Setting { hosting, address: None, receive_buffer: None, environment: Vec::new() };
+    let cabling = Cabling::on_loopback(&job);
+    let environment = Vec::new();
+    let setting = Setting { hosting, cabling, address: None, receive_buffer: None, environment };
     let player = move |opening: &Opening| {
         while !opening.is_over() {
             let held = opening.hold(switches);

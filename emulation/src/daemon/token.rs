@@ -1,0 +1,93 @@
+//! A token: the secret by which one part of a laboratory knows another, made, kept in a file and compared.
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+/// Octets of the kernel's randomness in a token: nobody guesses so many.
+const OCTETS: usize = 16;
+
+/// A secret as text that any protocol carries.
+#[derive(Clone)]
+pub struct Token(String);
+
+impl Token {
+    /// A new one.
+    ///
+    /// # Errors
+    /// If the kernel gives no random octets.
+    pub fn make() -> io::Result<Token> {
+        let mut octets = [0; OCTETS];
+        fs::File::open("/dev/urandom")?.read_exact(&mut octets)?;
+        Ok(Token(octets.iter().map(|octet| format!("{octet:02x}")).collect()))
+    }
+
+    /// One that somebody else made.
+    pub fn told(text: &str) -> Token {
+        Token(text.to_owned())
+    }
+
+    /// The one in `file`.
+    ///
+    /// # Errors
+    /// If it cannot be read or is empty: everybody knows the empty one.
+    pub fn read(file: &Path) -> io::Result<Token> {
+        let text = fs::read_to_string(file)?;
+        match text.trim() {
+            "" => Err(io::Error::new(io::ErrorKind::InvalidData, "an empty token")),
+            token => Ok(Token::told(token)),
+        }
+    }
+
+    /// Writes it to `file`, which must not be there, for this user alone.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn write(&self, file: &Path) -> io::Result<()> {
+        let mut file = fs::File::options().write(true).create_new(true).mode(0o600).open(file)?;
+        writeln!(file, "{}", self.0)
+    }
+
+    /// As text.
+    pub fn text(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether `text` is this one. How long that takes does not tell where the difference is.
+    pub fn is(&self, text: &str) -> bool {
+        let differ = self.0.bytes().zip(text.bytes()).fold(0, |sum, (a, b)| sum | (a ^ b));
+        self.0.len() == text.len() && differ == 0
+    }
+}
+
+/// A secret is not printed by the way.
+impl std::fmt::Debug for Token {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Token(…)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::MetadataExt;
+
+    #[test]
+    fn a_token_is_like_no_other_and_comes_back_from_a_file_of_this_users_alone() {
+        let (token, other) = (Token::make().expect("octets"), Token::make().expect("octets"));
+        assert!(token.is(token.text()) && !token.is(other.text()));
+        assert!(!token.is("") && !token.is(&token.text()[1..]));
+        assert!(!token.is(&format!("{}x", token.text())));
+        assert!(!format!("{token:?}").contains(token.text()));
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("token");
+        token.write(&file).expect("there is none");
+        assert!(token.write(&file).is_err(), "it is written once");
+        assert_eq!(fs::metadata(&file).expect("it is there").mode() & 0o777, 0o600);
+        assert!(Token::read(&file).expect("it is there").is(token.text()));
+        let empty = folder.path().join("empty");
+        fs::write(&empty, "\n").expect("a file");
+        assert!(Token::read(&empty).is_err());
+    }
+}

@@ -1,0 +1,135 @@
+//! Who is between generator and sink.
+
+use crate::ground::{Ground, output};
+use emulation::clock::monotonic_ns;
+use emulation::timer;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+/// Somebody who forwards.
+pub trait Contestant {
+    /// In the table.
+    fn name(&self) -> &'static str;
+
+    /// It is a part of the generator's program.
+    fn is_bare(&self) -> bool {
+        false
+    }
+
+    /// Begins to forward between f0 and f1.
+    fn begin(&mut self, ground: &Ground) -> Result<(), String>;
+
+    /// Ends.
+    fn end(&mut self, ground: &Ground);
+}
+
+/// The yardsticks' own: recvmmsg, one octet changed, sendmmsg.
+pub struct Bare;
+
+impl Contestant for Bare {
+    fn name(&self) -> &'static str {
+        "bare forwarder"
+    }
+
+    fn is_bare(&self) -> bool {
+        true
+    }
+
+    fn begin(&mut self, _: &Ground) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn end(&mut self, _: &Ground) {}
+}
+
+/// This project's switch.
+#[derive(Default)]
+pub struct Ours {
+    launcher: Option<Child>,
+}
+
+impl Contestant for Ours {
+    fn name(&self) -> &'static str {
+        "pausebed"
+    }
+
+    fn begin(&mut self, ground: &Ground) -> Result<(), String> {
+        let own = std::env::current_exe().map_err(|error| error.to_string())?;
+        let folder = own.parent().and_then(Path::parent).ok_or("a bench has a path")?;
+        let program = folder.join("pausebed");
+        if !program.is_file() {
+            return Err(format!("{} is missing: build it in this profile", program.display()));
+        }
+        let scenario = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/attached/switch.toml");
+        let mut command = Ground::inside("lfF", &program.display().to_string());
+        command.arg("run").arg(scenario).args(["--no-report", "--json"]);
+        command.env("TMPDIR", ground.folder.path()).stdout(Stdio::null()).stderr(Stdio::null());
+        self.launcher = Some(command.spawn().map_err(|error| error.to_string())?);
+        reachable()
+    }
+
+    fn end(&mut self, _: &Ground) {
+        if let Some(mut launcher) = self.launcher.take() {
+            // `ip netns exec` becomes the program, so this is the launcher. An error means that it has ended.
+            let _ = kill(Pid::from_raw(launcher.id() as i32), Signal::SIGINT);
+            let _ = launcher.wait();
+        }
+    }
+}
+
+/// Open vSwitch without its kernel module.
+pub struct OpenVSwitch;
+
+impl OpenVSwitch {
+    /// Whether it is installed.
+    pub fn is_there() -> bool {
+        let tools = ["ovs-vswitchd", "ovsdb-server", "ovs-vsctl"];
+        tools.iter().all(|tool| output(Command::new(tool).arg("--version")).is_ok())
+    }
+}
+
+impl Contestant for OpenVSwitch {
+    fn name(&self) -> &'static str {
+        "Open vSwitch"
+    }
+
+    fn begin(&mut self, ground: &Ground) -> Result<(), String> {
+        ground.script("peer.sh", &["up", "ovs"])?;
+        finish_checksums(true)?;
+        reachable()
+    }
+
+    fn end(&mut self, ground: &Ground) {
+        if let Err(reason) = ground.script("peer.sh", &["down", "ovs"]) {
+            println!("Open vSwitch stays: {reason}");
+        }
+        if let Err(reason) = finish_checksums(false) {
+            println!("the hosts go on finishing their checksums: {reason}");
+        }
+    }
+}
+
+/// Whether the hosts' kernels finish checksums and cut segments before their interfaces: Open vSwitch forwards what
+/// they leave to hardware as it is, and no TCP would come through.
+fn finish_checksums(finish: bool) -> Result<(), String> {
+    let hardware = if finish { "off" } else { "on" };
+    for (namespace, interface) in [("lfA", "a0"), ("lfB", "b0")] {
+        output(Ground::inside(namespace, "ethtool").args(["-K", interface, "tx", hardware]))?;
+    }
+    Ok(())
+}
+
+/// Waits until the far host answers.
+fn reachable() -> Result<(), String> {
+    let mut last = String::new();
+    for _ in 0..40 {
+        match output(Ground::inside("lfA", "ping").args(["-c", "1", "-W", "1", "198.18.9.2"])) {
+            Ok(_) => return Ok(()),
+            Err(reason) => last = reason,
+        }
+        timer::wait(None, monotonic_ns() + 100_000_000);
+    }
+    Err(format!("nobody answers through it: {last}"))
+}

@@ -1,0 +1,117 @@
+//! A switch between two veth pairs as fast as it can, beside a bare forwarder and Open vSwitch's userspace datapath.
+//!
+//! ```text
+//! cargo bench -p pausebed-tests --bench attached [-- [--repeats N] [--yardsticks DIR]]
+//!
+//!   generator ── a0 ═ f0 ── pausebed run | bare sendmmsg and recvmmsg | ovs-vswitchd ── f1 ═ b0 ── sink
+//! ```
+//!
+//! Generator, sink and bare forwarder are those of the yardsticks, which this builds in a folder of its own; they are in
+//! `../shared/bench` or where `--yardsticks` says. All take turns in one program, so that a machine with other work on it
+//! treats them alike, and what is compared is the median over the turns of each turn's own ratio. It takes the right to make
+//! namespaces, iproute2, iperf3 and ethtool; Open vSwitch is left out where it is not installed.
+
+#![expect(clippy::disallowed_methods, reason = "this bench starts the programs that it compares")]
+
+mod contestants;
+mod ground;
+
+use contestants::{Contestant, OpenVSwitch, Ours};
+use ground::Ground;
+
+/// Octets of a frame without FCS.
+const SIZES: [usize; 2] = [64, 1500];
+
+/// What one turn of one contestant gave.
+#[derive(Clone, Copy, Debug)]
+struct Turn {
+    /// Frames a second, by size.
+    frames: [f64; SIZES.len()],
+    /// Octets of TCP a second, by iperf3; the bare forwarder carries one way alone.
+    bulk: Option<f64>,
+}
+
+fn option(name: &str) -> Option<String> {
+    let words: Vec<String> = std::env::args().collect();
+    words.iter().position(|word| word == name).and_then(|at| words.get(at + 1)).cloned()
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// The median over turns of what `own` has for one that `other` has.
+fn ratio(own: &[Turn], other: &[Turn], of: impl Fn(&Turn) -> Option<f64>) -> f64 {
+    let pairs = own.iter().zip(other);
+    median(pairs.filter_map(|(own, other)| Some(of(own)? / of(other)?)).collect())
+}
+
+fn measure(ground: &Ground, contestant: &mut dyn Contestant) -> Result<Turn, String> {
+    contestant.begin(ground)?;
+    let measured = (|| {
+        let mut frames = [0.0; SIZES.len()];
+        for (size, frames) in SIZES.iter().zip(&mut frames) {
+            *frames = ground.frames_per_s(*size, contestant.is_bare())?;
+        }
+        let bulk = if contestant.is_bare() { None } else { Some(ground.bulk()?) };
+        Ok(Turn { frames, bulk })
+    })();
+    contestant.end(ground);
+    measured
+}
+
+fn run() -> Result<(), String> {
+    let repeats = option("--repeats").map_or(Ok(5), |text| text.parse::<usize>());
+    let repeats = repeats.map_err(|error| format!("--repeats: {error}"))?.max(1);
+    let ground = Ground::make(option("--yardsticks"))?;
+    let mut contestants: Vec<Box<dyn Contestant>> =
+        vec![Box::new(contestants::Bare), Box::new(Ours::default())];
+    if OpenVSwitch::is_there() {
+        contestants.push(Box::new(OpenVSwitch));
+    } else {
+        println!("Open vSwitch is not installed (package openvswitch-switch): it is left out");
+    }
+    let mut turns: Vec<Vec<Turn>> = vec![Vec::new(); contestants.len()];
+    for _ in 0..repeats {
+        for (contestant, turns) in contestants.iter_mut().zip(&mut turns) {
+            turns.push(measure(&ground, contestant.as_mut())?);
+        }
+    }
+    for (contestant, own) in contestants.iter().zip(&turns) {
+        let kilo = |place: usize| median(own.iter().map(|turn| turn.frames[place]).collect()) / 1e3;
+        let bulk = median(own.iter().filter_map(|turn| turn.bulk).collect()) / 1e9;
+        println!(
+            "{:<14} {:>6.0} k frames/s of 64 B, {:>6.0} k of 1500 B, iperf3 {bulk:.2} Gb/s",
+            contestant.name(),
+            kilo(0),
+            kilo(1)
+        );
+    }
+    for (other, goal, bulk_goal) in [(0, 0.6, None), (2, 2.0, Some(1.2))] {
+        let (Some(contestant), Some(of_other)) = (contestants.get(other), turns.get(other)) else {
+            continue;
+        };
+        for (place, size) in SIZES.iter().enumerate() {
+            let ratio = ratio(&turns[1], of_other, |turn| Some(turn.frames[place]));
+            tell(&format!("frames of {size} B"), contestant.name(), ratio, goal);
+        }
+        if let Some(goal) = bulk_goal {
+            let ratio = ratio(&turns[1], of_other, |turn| turn.bulk);
+            tell("iperf3", contestant.name(), ratio, goal);
+        }
+    }
+    Ok(())
+}
+
+fn tell(what: &str, other: &str, ratio: f64, goal: f64) {
+    let word = if ratio >= goal { "reached" } else { "MISSED" };
+    println!("{what}: {ratio:.2} of {other}, owed {goal}: {word}");
+}
+
+fn main() {
+    if let Err(reason) = run() {
+        println!("nothing measured: {reason}");
+        std::process::exit(3);
+    }
+}

@@ -1,0 +1,109 @@
+//! Whoever besieges the API makes no frame late: labs with and without it take turns.
+
+use super::laboratory::{alone, eventually, pause};
+use super::{INFINIBAND, Place};
+use std::io::Write;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// How long each lab is looked at, in seconds of wall time.
+const SECONDS: f64 = 8.0;
+const PAIRS: usize = 5;
+const CONNECTIONS: usize = 1_000;
+const BODY: usize = 100_000_000;
+/// A lateness of so many thousandths of a frame time says nothing of who was there: a tenth of what a run may
+/// have.
+const NOTHING: u64 = 10;
+
+/// Opens slow connections and sends huge bodies, again and again, until told to end; how many there were.
+fn besiege(socket: &Path, over: &AtomicBool) -> (usize, usize) {
+    let (mut opened, mut bodies) = (0, 0);
+    while !over.load(Ordering::Relaxed) {
+        let mut slow = Vec::with_capacity(CONNECTIONS);
+        while slow.len() < CONNECTIONS && !over.load(Ordering::Relaxed) {
+            // A full backlog lets nobody in for a moment.
+            let Ok(mut stream) = UnixStream::connect(socket) else {
+                pause(0.002);
+                continue;
+            };
+            let _ = stream.write_all(b"POST /traffic HTTP/1.1\r\nHost: ");
+            slow.push(stream);
+        }
+        opened += slow.len();
+        bodies += usize::from(send_body(socket).is_ok());
+        for stream in &mut slow {
+            // One that was let go is gone.
+            let _ = stream.write_all(b"x");
+        }
+    }
+    (opened, bodies)
+}
+
+/// Sends a body as far as it is taken. An error means that the connection was refused.
+fn send_body(socket: &Path) -> std::io::Result<()> {
+    let mut stream = UnixStream::connect(socket)?;
+    stream.set_write_timeout(Some(Duration::from_secs(5)))?;
+    write!(stream, "POST /traffic HTTP/1.1\r\nHost: x\r\nContent-Length: {BODY}\r\n\r\n")?;
+    let block = vec![b'x'; 1 << 20];
+    for _ in 0..BODY / block.len() {
+        if stream.write_all(&block).is_err() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// p99 of lateness, in thousandths of a frame time, of a lab whose daemons are besieged or left in peace.
+fn lateness(besieged: bool) -> u64 {
+    let place = Place::new();
+    place.up(INFINIBAND, "one");
+    let sockets: Vec<PathBuf> = (0..2)
+        .map(|process| place.labs().join(format!("one/run/process-{process}.sock")))
+        .collect();
+    let over = AtomicBool::new(false);
+    let sieges = std::thread::scope(|scope| {
+        let over = &over;
+        let besiegers: Vec<_> = sockets
+            .iter()
+            .filter(|_| besieged)
+            .map(|socket| scope.spawn(move || besiege(socket, over)))
+            .collect();
+        pause(SECONDS);
+        over.store(true, Ordering::Relaxed);
+        besiegers.into_iter().map(|one| one.join().expect("no panic")).collect::<Vec<_>>()
+    });
+    for (opened, bodies) in &sieges {
+        assert!(*opened >= CONNECTIONS && *bodies > 0, "{opened} connections, {bodies} bodies");
+    }
+    assert!(eventually(30.0, || place.run(&["show", "links"]).status.success()), "it answers");
+    let status = place.json(&["status", "--json"]);
+    assert_eq!(status["one"]["lost"], 0, "{status:#}");
+    let late = status["one"]["late_p99_thousandths"].as_u64().expect("a number");
+    place.good(&["down"]);
+    place.assert_empty();
+    late
+}
+
+fn median(mut values: Vec<u64>) -> u64 {
+    values.sort_unstable();
+    values[values.len() / 2]
+}
+
+#[test]
+#[ignore = "slow: run with ./test.sh --slow"]
+fn a_thousand_slow_connections_and_huge_bodies_make_nobody_late() {
+    let _alone = alone();
+    let (mut besieged, mut in_peace) = (Vec::new(), Vec::new());
+    for pair in 0..PAIRS {
+        // Who is first changes, in case one leaves the host warmer than it was.
+        for siege in [pair % 2 == 0, pair % 2 == 1] {
+            let late = lateness(siege);
+            if siege { besieged.push(late) } else { in_peace.push(late) }
+        }
+    }
+    eprintln!("p99 in thousandths of a frame time: besieged {besieged:?}, in peace {in_peace:?}");
+    let (with, without) = (median(besieged), median(in_peace));
+    assert!(with * 2 <= without * 3 || with <= NOTHING, "{with} beside {without}");
+}

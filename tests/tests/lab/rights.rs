@@ -1,0 +1,63 @@
+//! What the daemons of a lab may do: nothing.
+
+use super::laboratory::{alone, eventually, in_repository};
+use super::{INFINIBAND, Place};
+use emulation::cable::namespace::Namespace;
+use std::collections::BTreeMap;
+use std::fs;
+
+/// The fields of `/proc/PID/task/TID/status` of each thread of a process.
+fn threads(process: u32) -> Vec<BTreeMap<String, String>> {
+    let tasks = fs::read_dir(format!("/proc/{process}/task")).expect("it runs").flatten();
+    let texts = tasks.filter_map(|task| fs::read_to_string(task.path().join("status")).ok());
+    let fields = |text: String| {
+        let lines = text.lines().filter_map(|line| line.split_once(':'));
+        lines.map(|(name, value)| (name.to_owned(), value.trim().to_owned())).collect()
+    };
+    texts.map(fields).collect()
+}
+
+/// Why a thread may do more than nothing, if it may.
+fn objection(thread: &BTreeMap<String, String>) -> Option<String> {
+    let number = |name: &str| u64::from_str_radix(thread.get(name)?, 16).ok();
+    let sets = ["CapInh", "CapPrm", "CapEff", "CapAmb"];
+    let held = sets.iter().find(|set| number(set) != Some(0));
+    let held = held.map(|set| format!("{set} {:?}", thread.get(*set)));
+    let can_rise = (thread.get("NoNewPrivs")? != "1").then(|| "no_new_privs is not set".to_owned());
+    // Where there are no filters the field is missing.
+    let is_free = thread.get("Seccomp").is_some_and(|mode| mode != "2");
+    let is_free = is_free.then(|| "no filter of system calls".to_owned());
+    let name = thread.get("Name").cloned().unwrap_or_default();
+    held.or(can_rise).or(is_free).map(|why| format!("{name}: {why}"))
+}
+
+#[test]
+fn no_thread_of_a_daemon_has_a_right_once_its_sockets_are_open() {
+    let _alone = alone();
+    let place = Place::new();
+    let mut substrates = vec!["udp"];
+    match Namespace::make(1) {
+        Ok(_) => substrates.push("netns"),
+        Err(error) => eprintln!("SKIPPED: the substrate netns, which takes CAP_SYS_ADMIN: {error}"),
+    }
+    let file = in_repository(INFINIBAND).display().to_string();
+    for substrate in substrates {
+        place.good(&["up", &file, "--name", "one", "--tcp", "--backend", substrate]);
+        let mut processes = place.processes("one");
+        // The last is the keeper, which makes namespaces.
+        processes.pop();
+        assert_eq!(processes.len(), 2);
+        for process in processes {
+            let threads = || threads(process);
+            let names: Vec<_> = threads().iter().map(|thread| thread["Name"].clone()).collect();
+            for part in ["data-plane", "admin"] {
+                assert!(names.iter().any(|name| name == part), "{names:?}");
+            }
+            // The data plane gives up the last rights when it begins.
+            let objections = || threads().iter().filter_map(objection).collect::<Vec<_>>();
+            assert!(eventually(5.0, || objections().is_empty()), "{substrate}: {:?}", objections());
+        }
+        place.good(&["down"]);
+    }
+    place.assert_empty();
+}
