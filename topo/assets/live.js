@@ -1,10 +1,6 @@
 // A run while it lasts: one stream, the history in one answer, a picture a fifth of a second at most.
-// Names are only ever set as text. Nothing is asked of any other server.
-"use strict";
+// Nothing is asked of any other server. It stands behind page.js.
 (() => {
-  const $ = (id) => document.getElementById(id);
-  const all = (what) => [...document.querySelectorAll(what)];
-  const root = document.documentElement;
   const meta = JSON.parse($("pb-meta").textContent);
   const outputs = meta.outputs.length;
   const LEVELS = 13, NONE = 255, RATIO = 1.06 / 254, BAR = 78, PAINT_MS = 200, FEED_MAX = 200;
@@ -18,7 +14,6 @@
   const sent = (bin, output) => (bin.row[2 * output] === NONE ? NaN : bin.row[2 * output] * RATIO);
   const hold = (bin, output) => bin.row[2 * output + 1] >> 4;
   const level = (klass) => (klass === 0 ? 0 : Math.max(1, Math.ceil((klass / 15) * (LEVELS - 1))));
-  const grouped = (n) => String(Math.round(n)).replace(/\B(?=(\d{3})+$)/g, "\u2009");
   const counted = (n) => (n === 1 ? "1 output waits" : `${n} outputs wait`);
   const received = (bin, adapter) => adapter.to.reduce((sum, output) => sum + sent(bin, output), 0) / Math.max(1, adapter.to.length);
   const receivers = () => meta.adapters.filter((adapter) => adapter.to.length > 0);
@@ -223,7 +218,7 @@
   }
   addEventListener("resize", () => { drawn = -1; soon(); });
 
-  // ---- names, slider, theme
+  // ---- names, slider
 
   function tell(bin) {
     if (named < 0) return;
@@ -234,18 +229,7 @@
   $("time-slider").addEventListener("input", (event) => { at = Number(event.target.value); follow(at >= bins.length - 1); });
   function follow(on) { following = on; $("follow").setAttribute("aria-pressed", String(on)); soon(); }
   $("follow").addEventListener("click", () => { at = bins.length - 1; follow(!following); });
-  const dark = matchMedia("(prefers-color-scheme: dark)");
-  const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : dark.matches);
-  function theme(name) {
-    if (name) root.dataset.theme = name;
-    $("theme").textContent = isDark() ? "Light" : "Dark";
-    $("theme").setAttribute("aria-pressed", String(isDark()));
-    drawn = -1;
-    soon();
-  }
-  $("theme").addEventListener("click", () => theme(isDark() ? "light" : "dark"));
-  dark.addEventListener("change", () => theme());
-  theme();
+  theme.begin(() => { drawn = -1; soon(); });
   document.body.classList.add("live");
   connect();
 })();

@@ -6,13 +6,13 @@ use crate::render::Lab;
 use crate::report::data::Graph;
 use crate::report::fabric::{BAR, boxes, headers, label_step, pitch};
 use crate::report::layout::{self, Layout, PORTS, WIDTH};
-use crate::report::page::{policy, style};
+use crate::report::page::{policy, script, style};
 use crate::scenario::Scenario;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde_json::{Value, json};
 
 /// The script; the page allows no other.
-const SCRIPT: &str = include_str!("../../assets/live.js");
+const SCRIPT: &str = script!("../../assets/live.js");
 
 /// The page of a run that is about to begin; `back_end` says on what and how slowed.
 pub fn html(
