@@ -11,6 +11,7 @@
 //! by the rights of the socket's folder.
 
 mod desk;
+pub mod families;
 mod metrics;
 mod routes;
 pub mod view;
