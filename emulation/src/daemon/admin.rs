@@ -11,9 +11,10 @@
 //! by the rights of the socket's folder.
 
 mod desk;
-pub mod families;
 mod metrics;
 mod routes;
+
+pub mod families;
 pub mod view;
 
 pub use desk::{CaptureWish, Facts};
