@@ -1,10 +1,11 @@
-// What the tests in a browser have in common: the browser, the judge of accessibility, the count of checks.
+// What the tests in a browser have in common: the browser, the judge of accessibility, the count of checks, the
+// program that serves.
 //
 //   npm install playwright-core axe-core      (anywhere; NODE_PATH or the folder it is run from finds them)
 //
 // CHROMIUM names the browser if it is not "chromium".
 import { createRequire } from "node:module";
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { join } from "node:path";
 
 // Exit 77: there is nothing to drive.
@@ -33,3 +34,24 @@ export function check(name, holds, detail = "") {
   if (holds) passed += 1;
   else failed.push(`${name} ${detail}`);
 }
+
+// Starts a command that serves and answers with it and its addresses, of which there may be several.
+export function start(pausebed, words, env = process.env, addresses = 1) {
+  const child = spawn(pausebed, words, { stdio: ["ignore", "ignore", "pipe"], env });
+  const address = new Promise((told, gone) => {
+    let text = "";
+    child.stderr.on("data", (some) => {
+      text += some;
+      const found = text.match(/http:\/\/\S+/g) || [];
+      if (found.length >= addresses) told(addresses === 1 ? found[0] : found);
+    });
+    child.on("exit", () => gone(new Error(`${words.join(" ")} ended: ${text}`)));
+  });
+  return { child, address };
+}
+// Ends it, if it has not ended.
+export const gone = (child) => new Promise((done) => {
+  if (child.exitCode !== null || child.signalCode !== null) return done();
+  child.on("exit", done);
+  child.kill("SIGINT");
+});

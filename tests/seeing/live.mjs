@@ -1,14 +1,14 @@
-// Follows runs on the live page in a real browser (seeing.md 7, 14) and keeps screenshots.
+// Follows runs and a lab on the live page in a real browser (seeing.md 7, 14) and keeps screenshots.
 //
 //   npm install playwright-core axe-core
-//   node tests/seeing/live.mjs PAUSEBED SHOTS   (CHROMIUM names the browser if it is not "chromium")
+//   node tests/seeing/live.mjs PAUSEBED SHOTS   (run.sh does both)
 //
 // Exit 0 if all holds, 1 if something does not, 77 with a reason where there is nothing to drive.
-import { spawn } from "node:child_process";
+import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { axe, check, chromium, executablePath, failed, passed, skip } from "./common.mjs";
+import { axe, check, chromium, executablePath, failed, gone, passed, skip, start } from "./common.mjs";
 
 const [pausebed, shots] = process.argv.slice(2);
 if (!pausebed || !shots) skip("usage: live.mjs PAUSEBED SHOTS");
@@ -57,21 +57,61 @@ name = ${JSON.stringify(hostile)}
 start = "3000 mtu"
 `);
 
-// Starts the command and answers with it and its address.
-function serve(port, seconds) {
-  const child = spawn(pausebed, ["serve", scenario, "--listen", `127.0.0.1:${port}`, "--over", String(seconds)], { stdio: ["ignore", "ignore", "pipe"] });
-  const address = new Promise((told, gone) => {
-    let text = "";
-    child.stderr.on("data", (some) => {
-      text += some;
-      const found = /http:\/\/\S+/.exec(text);
-      if (found) told(found[0]);
-    });
-    child.on("exit", () => gone(new Error(`serve ended: ${text}`)));
-  });
-  return { child, address };
+const serve = (port, seconds) => start(pausebed, ["serve", scenario, "--listen", `127.0.0.1:${port}`, "--over", String(seconds)]);
+
+// Both themes, wide and narrow.
+async function looked(page, name) {
+  for (const [theme, width] of [["light", 1440], ["dark", 1440], ["light", 390], ["dark", 390]]) {
+    await page.emulateMedia({ colorScheme: theme });
+    await page.setViewportSize({ width, height: 900 });
+    await page.waitForTimeout(400);
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    check(`${name} ${theme} ${width}: does not scroll sideways`, wide <= 0, `${wide} px`);
+    await page.screenshot({ path: join(shots, `${name}-${theme}-${width}.png`), fullPage: true });
+    const found = await page.evaluate(`(async () => { ${axe}; return axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag22aa", "best-practice"] }); })()`);
+    check(`${name} ${theme} ${width}: axe finds nothing`, found.violations.length === 0, found.violations.map((v) => `${v.id}: ${v.nodes[0].html.slice(0, 90)}`).join("; "));
+  }
+  await page.setViewportSize({ width: 1440, height: 900 });
 }
-const gone = (child) => new Promise((done) => { if (child.exitCode !== null) done(); else { child.on("exit", done); child.kill("SIGINT"); } });
+
+// A lab that stays: it is watched, changed by who has the token, and its end is told.
+async function lab() {
+  const env = { ...process.env, PAUSEBED_LABS: join(folder, "labs"), XDG_RUNTIME_DIR: folder };
+  const command = (...words) => execFileSync(pausebed, words, { env, stdio: ["ignore", "pipe", "pipe"] }).toString();
+  command("up", scenario, "--name", "seen", "--backend", "udp");
+  const served = start(pausebed, ["serve", "seen", "--listen", "127.0.0.1:0"], env, 2);
+  try {
+    const [open, changing] = await served.address;
+    const page = await browser.newPage({ viewport: { width: 1440, height: 900 }, colorScheme: "light" });
+    const faults = [];
+    page.on("pageerror", (error) => faults.push(String(error)));
+    page.on("dialog", (dialog) => dialog.accept());
+    await page.goto(open);
+    check("lab: bins arrive", await page.waitForFunction(() => Number(document.body.dataset.bins) > 3, null, { timeout: 15000 }).then(() => true, () => false));
+    check("lab: who has no token changes nothing", !(await page.locator("#acts").isVisible()));
+    await page.goto(changing);
+    await page.waitForFunction(() => Number(document.body.dataset.bins) > 12, null, { timeout: 15000 });
+    check("lab: who has it may", await page.locator("#acts").isVisible());
+    await page.locator('[data-act="cut"]').click();
+    check("lab: a port must be named", (await page.locator("#acted").textContent()) === "At which port?");
+    await page.locator(".ways path").first().dispatchEvent("click");
+    const port = await page.locator("#at-port").inputValue();
+    check("lab: a line that is clicked is the port", /^\S+:\d+$/.test(port), port);
+    await page.locator('[data-act="cut"]').click();
+    const fed = (what) => page.waitForFunction((text) => document.getElementById("feed").textContent.includes(text), what, { timeout: 8000 }).then(() => true, () => false);
+    check("lab: a cut is in the feed", await fed(`the cable at ${port} is cut`), await page.locator("#acted").textContent());
+    await page.locator('[data-act="mend"]').click();
+    check("lab: so is its mending", await fed("is mended"));
+    await looked(page, "lab");
+    command("down", "seen");
+    check("lab: its end is told", await page.waitForFunction(() => document.body.dataset.over, null, { timeout: 15000 }).then(() => true, () => false));
+    check("lab: no error", faults.length === 0, faults.join("; "));
+    await page.close();
+  } finally {
+    await gone(served.child);
+    command("down", "--all");
+  }
+}
 
 const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
 const first = serve(0, 12);
@@ -97,26 +137,18 @@ try {
   check("the caption has numbers", /\d+ of \d+ outputs wait/.test(await page.locator("#caption").textContent()));
   const drawn = await page.evaluate(() => {
     const canvas = document.getElementById("growth");
-    const { data } = canvas.getContext("2d").getImageData(0, 0, Math.min(60, canvas.width), canvas.height);
+    const { data } = canvas.getContext("2d").getImageData(0, 0, Math.min(90, canvas.width), canvas.height);
     const colours = new Set();
     for (let at = 0; at < data.length; at += 4) colours.add(`${data[at]},${data[at + 1]},${data[at + 2]}`);
     return colours.size;
   });
   check("the figure has grown", drawn > 3, `${drawn} colours`);
   check("a name that is markup stays text", (await page.locator("img").count()) === 0);
-  for (const [theme, width] of [["light", 1440], ["dark", 1440], ["light", 390], ["dark", 390]]) {
-    await page.emulateMedia({ colorScheme: theme });
-    await page.setViewportSize({ width, height: 900 });
-    await page.waitForTimeout(400);
-    const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-    check(`${theme} ${width}: does not scroll sideways`, wide <= 0, `${wide} px`);
-    await page.screenshot({ path: join(shots, `live-${theme}-${width}.png`), fullPage: true });
-    const found = await page.evaluate(`(async () => { ${axe}; return axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag22aa", "best-practice"] }); })()`);
-    check(`${theme} ${width}: axe finds nothing`, found.violations.length === 0, found.violations.map((v) => `${v.id}: ${v.nodes[0].html.slice(0, 90)}`).join("; "));
-  }
-  await page.setViewportSize({ width: 1440, height: 900 });
+  await looked(page, "live");
   // Held still, the picture stays; following, it goes on.
   await page.locator("#follow").click();
+  // The picture that had been asked for is the last.
+  await page.waitForTimeout(300);
   const still = await page.locator("#now").textContent();
   await page.waitForTimeout(700);
   check("held still it stays", (await page.locator("#now").textContent()) === still);
@@ -146,6 +178,7 @@ try {
   await second.address;
   check("and found again", await until(() => document.getElementById("line").textContent === "following" && Number(document.body.dataset.bins) > 0, 15000));
   await page.screenshot({ path: join(shots, "live-again.png") });
+  await lab();
 } catch (error) {
   failed.push(String(error));
 } finally {

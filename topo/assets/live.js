@@ -1,13 +1,11 @@
-// A run while it lasts: one stream, the history in one answer, a picture a fifth of a second at most.
-// Names are only ever set as text. Nothing is asked of any other server.
-"use strict";
+// A run while it lasts: one stream, the history in one answer, four pictures a second at most.
+// Nothing is asked of any other server. It stands behind page.js.
 (() => {
-  const $ = (id) => document.getElementById(id);
-  const all = (what) => [...document.querySelectorAll(what)];
-  const root = document.documentElement;
   const meta = JSON.parse($("pb-meta").textContent);
   const outputs = meta.outputs.length;
-  const LEVELS = 13, NONE = 255, RATIO = 1.06 / 254, BAR = 78, PAINT_MS = 200, FEED_MAX = 200;
+  const LEVELS = 13, NONE = 255, RATIO = 1.06 / 254, BAR = 78, PAINT_MS = 250, FEED_MAX = 200;
+  // As many bins as the server keeps.
+  const BINS_MAX = 1024;
   // What a held class of four bits at least is, so that 0.10 is one.
   const HELD = 2;
   const bins = [];
@@ -18,7 +16,6 @@
   const sent = (bin, output) => (bin.row[2 * output] === NONE ? NaN : bin.row[2 * output] * RATIO);
   const hold = (bin, output) => bin.row[2 * output + 1] >> 4;
   const level = (klass) => (klass === 0 ? 0 : Math.max(1, Math.ceil((klass / 15) * (LEVELS - 1))));
-  const grouped = (n) => String(Math.round(n)).replace(/\B(?=(\d{3})+$)/g, "\u2009");
   const counted = (n) => (n === 1 ? "1 output waits" : `${n} outputs wait`);
   const received = (bin, adapter) => adapter.to.reduce((sum, output) => sum + sent(bin, output), 0) / Math.max(1, adapter.to.length);
   const receivers = () => meta.adapters.filter((adapter) => adapter.to.length > 0);
@@ -34,6 +31,12 @@
     bin.held = 0;
     for (let output = 0; output < outputs; output++) if (hold(bin, output) >= HELD) bin.held++;
     bins.push(bin);
+    if (bins.length > BINS_MAX) {
+      bins.shift();
+      first++;
+      drawn = Math.max(-1, drawn - 1);
+      at = Math.max(0, at - 1);
+    }
     return true;
   }
 
@@ -88,7 +91,7 @@
       const before = head && head.phase;
       head = JSON.parse(event.data);
       if (head.phase !== before && head.phase) $("headline").textContent = `The phase “${head.phase}” has begun`;
-      else if (!head.phase && $("headline").textContent.startsWith("Waiting")) $("headline").textContent = "The run is under way";
+      else if (!before && !head.phase && !meta.endless) $("headline").textContent = "The run is under way";
       soon();
     });
     stream.addEventListener("note", (event) => feed(JSON.parse(event.data)));
@@ -97,7 +100,7 @@
       close();
       line("ended");
       $("headline").textContent = `${over.verdict.toUpperCase()}: ${over.sentence}`;
-      $("lede").textContent = over.report ? `The report is ${over.report}` : "The run is over.";
+      $("lede").textContent = over.report ? `The report is ${over.report}` : "Nothing follows.";
       document.body.dataset.over = over.verdict;
       soon();
     });
@@ -108,7 +111,7 @@
   document.addEventListener("visibilitychange", () => { if (document.hidden) { close(); line("paused while hidden"); } else connect(); });
 
   function feed({ t, kind, what }) {
-    const words = { phase: "phase", root: "▲ root of congestion", unroot: "root no more", drop: "✕ frames lost" };
+    const words = { phase: "phase", root: "▲ root of congestion", unroot: "root no more", drop: "✕ frames lost", act: "◇ by hand" };
     const row = document.createElement("tr");
     const cell = (text, name) => { const el = document.createElement("td"); el.textContent = text; if (name) el.className = name; row.append(el); };
     cell(grouped(t), "n");
@@ -157,7 +160,7 @@
     $("standstill").textContent = trees.length ? `${counted(trees[0].size)} behind ${trees[0].name}` : bin.held ? `${counted(bin.held)}, of ${outputs}` : `Nothing stands still on ${outputs} outputs`;
     $("over").textContent = `At ${grouped(bin.t)} τ ports received ${bin.mean.toFixed(2)} of line rate in the mean`;
     $("now").textContent = `t = ${grouped(bin.t)} τ`;
-    $("then").textContent = (following ? (over ? "ended" : "following") : "held still") + ` · ${grouped(meta.length)} τ in all`;
+    $("then").textContent = (following ? (over ? "ended" : "following") : "held still") + (meta.endless ? "" : ` · ${grouped(meta.length)} τ in all`);
     const slider = $("time-slider");
     slider.max = String(newest);
     slider.value = String(place);
@@ -178,30 +181,43 @@
 
   // Columns are appended; all is drawn again only when the size, the theme or the history changes.
   const canvas = $("growth"), pen = canvas.getContext("2d");
-  let drawn = -1, wide = 0, seen = true, colours = {};
-  const TOP = 150, GAP = 14, LOW = 40;
-  const x = (t) => (t / meta.length) * wide;
+  let drawn = -1, wide = 0, scale = 1, seen = true, colours = {};
+  const TOP = 150, GAP = 14, LOW = 40, EDGE = 34;
+  // Where the figure begins: a window that is full is turned over by half.
+  let origin = 0;
+  // Columns end where pixels do, or half-covered ones would show as stripes.
+  const x = (t) => Math.round((EDGE + ((t - origin) / meta.length) * (wide - EDGE)) * scale) / scale;
   const y = (v) => TOP - (Math.min(v, 1.06) / 1.06) * TOP;
   new IntersectionObserver((entries) => { seen = entries[entries.length - 1].isIntersecting; if (seen) soon(); }).observe(canvas);
   function prepare() {
-    const box = canvas.clientWidth, scale = devicePixelRatio || 1;
-    wide = box;
-    canvas.width = Math.round(box * scale);
+    wide = canvas.clientWidth;
+    scale = devicePixelRatio || 1;
+    canvas.width = Math.round(wide * scale);
     canvas.height = Math.round((TOP + GAP + LOW) * scale);
     pen.setTransform(scale, 0, 0, scale, 0, 0);
     const style = getComputedStyle(root);
     for (const name of ["run", "grid", "line", "hot", "muted"]) colours[name] = style.getPropertyValue("--" + name).trim();
-    for (const v of [0, 0.5, 1]) { pen.fillStyle = v ? colours.grid : colours.line; pen.fillRect(0, y(v), wide, 1); }
+    for (const v of [0, 0.5, 1]) { pen.fillStyle = v ? colours.grid : colours.line; pen.fillRect(EDGE, y(v), wide - EDGE, 1); }
     pen.fillStyle = colours.grid;
-    pen.fillRect(0, TOP + GAP, wide, LOW);
-    drawn = 0;
+    pen.fillRect(EDGE, TOP + GAP, wide - EDGE, LOW);
+    pen.fillStyle = colours.muted;
+    pen.font = '11px Inter,ui-sans-serif,system-ui,sans-serif';
+    pen.textAlign = "right";
+    for (const v of [0.5, 1]) pen.fillText(String(v), EDGE - 8, y(v) + 4);
+    pen.fillText("held", EDGE - 8, TOP + GAP + LOW / 2 + 4);
+    drawn = Math.max(0, bins.findIndex((bin) => bin.t > origin));
   }
   function draw() {
     if (!seen) return;
+    const newest = bins[bins.length - 1].t;
+    if (meta.endless && (newest > origin + meta.length || newest < origin || drawn < 0)) {
+      origin = Math.max(bins[0].t, newest - meta.length / 2);
+      drawn = -1;
+    }
     if (drawn < 0) prepare();
     for (; drawn < bins.length; drawn++) {
       const bin = bins[drawn], before = drawn > 0 ? bins[drawn - 1] : null;
-      const left = before ? x(before.t) : 0, width = Math.max(1, x(bin.t) - left);
+      const left = x(before ? Math.max(origin, before.t) : origin), width = Math.max(1, x(bin.t) - left);
       pen.globalAlpha = 0.22;
       pen.fillStyle = colours.run;
       pen.fillRect(left, y(bin.most), width, Math.max(1, y(bin.least) - y(bin.most)));
@@ -210,7 +226,7 @@
       pen.lineWidth = 2;
       if (before && Number.isFinite(before.mean)) {
         const centre = (one, other) => (x(one) + x(other)) / 2;
-        const from = drawn > 1 ? centre(before.t, bins[drawn - 2].t) : x(before.t) / 2;
+        const from = Math.max(EDGE, drawn > 1 ? centre(before.t, bins[drawn - 2].t) : x(before.t) - 1);
         pen.beginPath();
         pen.moveTo(from, y(before.mean));
         pen.lineTo(centre(bin.t, before.t), y(bin.mean));
@@ -223,7 +239,28 @@
   }
   addEventListener("resize", () => { drawn = -1; soon(); });
 
-  // ---- names, slider, theme
+  // ---- what may be done to a lab, by who came with the token
+
+  if ($("acts") && query()) {
+    $("acts").hidden = false;
+    const words = { cut: "Cut the cable at PORT, both ways?", lose: "Lose one in ten of the frames that PORT sends?", mend: "Mend the cable at PORT?", stop: "Stop this traffic?", start: "Start this traffic?" };
+    for (const button of all("[data-act]")) {
+      button.addEventListener("click", async () => {
+        const act = button.dataset.act, port = $("at-port").value.trim();
+        const wish = act === "stop" || act === "start" ? { act, item: $("of-item").value || null } : act === "lose" ? { act, port, share: 0.1 } : { act, port };
+        if ("port" in wish && !port) { $("acted").textContent = "At which port?"; return; }
+        if (!confirm(words[act].replace("PORT", port))) return;
+        try {
+          const answer = await fetch("/api/act" + query(), { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(wish) });
+          const said = (await answer.text()).trim();
+          $("acted").textContent = answer.ok ? said[0].toUpperCase() + said.slice(1) : `Refused: ${said}`;
+        } catch { $("acted").textContent = "The server does not answer"; }
+      });
+    }
+    for (const way of ways) way.el.addEventListener("click", () => { $("at-port").value = meta.outputs[way.output]; });
+  }
+
+  // ---- names, slider
 
   function tell(bin) {
     if (named < 0) return;
@@ -234,18 +271,7 @@
   $("time-slider").addEventListener("input", (event) => { at = Number(event.target.value); follow(at >= bins.length - 1); });
   function follow(on) { following = on; $("follow").setAttribute("aria-pressed", String(on)); soon(); }
   $("follow").addEventListener("click", () => { at = bins.length - 1; follow(!following); });
-  const dark = matchMedia("(prefers-color-scheme: dark)");
-  const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : dark.matches);
-  function theme(name) {
-    if (name) root.dataset.theme = name;
-    $("theme").textContent = isDark() ? "Light" : "Dark";
-    $("theme").setAttribute("aria-pressed", String(isDark()));
-    drawn = -1;
-    soon();
-  }
-  $("theme").addEventListener("click", () => theme(isDark() ? "light" : "dark"));
-  dark.addEventListener("change", () => theme());
-  theme();
+  theme.begin(() => { drawn = -1; soon(); });
   document.body.classList.add("live");
   connect();
 })();

@@ -1,10 +1,6 @@
 // The cursor of a report: time under the pointer, on the slider and on the keys; zoom, play, names.
-// The page reads without it. Nothing is fetched; names are only ever set as text.
-"use strict";
+// The page reads without it. Nothing is fetched. It stands behind page.js.
 (() => {
-  const $ = (id) => document.getElementById(id);
-  const all = (what, where = document) => [...where.querySelectorAll(what)];
-  const root = document.documentElement;
   const SVG = "http://www.w3.org/2000/svg";
   const LEVELS = 13, HELD = 0.1, NONE = 65535;
   const meta = JSON.parse($("pb-meta").textContent);
@@ -41,7 +37,6 @@
 
   // ---- words
 
-  const grouped = (n) => String(Math.round(n)).replace(/\B(?=(\d{3})+$)/g, "\u2009");
   const tau = (t) => (t < 100 && Math.abs(t - Math.round(t)) > 0.05 ? t.toFixed(1) : grouped(t)) + " τ";
   function seconds(ps) {
     for (const [unit, size] of [["s", 1e12], ["ms", 1e9], ["µs", 1e6], ["ns", 1e3], ["ps", 1]]) {
@@ -301,17 +296,6 @@
     go(toBin((Number(event.target.value) / Math.max(1, Number(event.target.max))) * meta.length * 0.99999));
   });
 
-  const dark = matchMedia("(prefers-color-scheme: dark)");
-  const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : dark.matches);
-  function theme(name) {
-    if (name) root.dataset.theme = name;
-    $("theme").textContent = isDark() ? "Light" : "Dark";
-    $("theme").setAttribute("aria-pressed", String(isDark()));
-  }
-  const flip = () => { theme(isDark() ? "light" : "dark"); remember(); };
-  $("theme").addEventListener("click", flip);
-  dark.addEventListener("change", () => theme());
-
   document.addEventListener("keydown", (event) => {
     if (event.altKey || event.ctrlKey || event.metaKey) return;
     const on = event.target;
@@ -323,7 +307,7 @@
       End: () => go(meta.length - step() / 2),
       " ": () => play(!playing),
       Escape: () => { setZoom(0, meta.length); if (pin >= 0) setPin(-1); },
-      d: flip,
+      d: theme.flip,
     };
     const act = keys[event.key];
     if (!act || (event.key === " " && on instanceof Element && on.closest("button, summary, a"))) return;
@@ -344,7 +328,7 @@
   }
   function recall() {
     const said = new Map(location.hash.slice(1).split("&").map((part) => part.split("=")));
-    if (["dark", "light"].includes(said.get("theme"))) theme(said.get("theme"));
+    if (["dark", "light"].includes(said.get("theme"))) theme.set(said.get("theme"));
     const span = /^(\d+)-(\d+)$/.exec(said.get("zoom") || "");
     if (span) setZoom(Number(span[1]), Number(span[2]));
     if (said.has("pin")) {
@@ -359,8 +343,7 @@
   // ---- begin
 
   (async () => {
-    $("theme").hidden = false;
-    theme();
+    theme.begin(remember);
     if (typeof DecompressionStream === "undefined") {
       $("named").textContent = "This browser cannot unpack the series: the page stays as it is.";
       return;

@@ -3,6 +3,7 @@
 
 pub mod bullet;
 pub mod curves;
+pub mod heat;
 pub mod number;
 pub mod palette;
 pub mod path;

@@ -15,6 +15,7 @@ pub mod demo;
 pub mod doctor;
 pub mod encode;
 pub mod export;
+pub mod extcap;
 pub mod files;
 pub mod graph;
 pub mod lab;
@@ -80,7 +81,7 @@ enum Command {
     Compare(compare::Options),
     /// Make the page of a finished run, or of two side by side.
     Report(report::Options),
-    /// Write a finished run for other programs: a trace for Perfetto.
+    /// Write for other programs: a finished run as a trace for Perfetto, a board of labs for Grafana.
     Export(export::Options),
     /// Measure what this host sustains in live runs, and remember it.
     Calibrate(calibrate::Options),
@@ -143,6 +144,9 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
     use emulation::wiring::NodeKind;
     let words = arguments.iter().map(|word| word.to_string_lossy().into_owned());
     let line = words.collect::<Vec<_>>().join(" ");
+    if extcap::is_meant(&arguments) {
+        return ExitCode::from(extcap::run(arguments) as u8);
+    }
     // clap prints and ends by itself: 2 for bad usage, 0 for help.
     let parsed = Arguments::parse_from(arguments);
     let exit = match parsed.command {

@@ -1,7 +1,11 @@
-//! The dissector for Wireshark: one script of a few parts, and where it belongs.
+//! What Wireshark gets: the dissector, one script of a few parts; ports of labs as interfaces; and where
+//! both belong.
 
+use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
+
+pub mod extcap;
 
 /// Its name in Wireshark's folder.
 pub const FILE: &str = "pausebed.lua";
@@ -18,7 +22,10 @@ pub const SCRIPT: &str = concat!(
     include_str!("../wireshark/shim.lua"),
 );
 
-/// What is where the script would be.
+/// The name of the link in Wireshark's folder of capture programs.
+pub const LINK: &str = "pausebed";
+
+/// What is where the script, or the link, would be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Present {
     /// Nothing.
@@ -29,6 +36,22 @@ pub enum Present {
     Other,
     /// Something that this program did not write.
     Foreign,
+}
+
+/// Looks what is at `link`, which should lead to `program`. A link to another program of that name is one
+/// of another version.
+///
+/// # Errors
+/// If that cannot be read.
+pub fn present_link(link: &Path, program: &Path) -> io::Result<Present> {
+    match std::fs::read_link(link) {
+        Ok(target) if target == program => Ok(Present::Same),
+        Ok(target) if target.file_name() == Some(OsStr::new(LINK)) => Ok(Present::Other),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Present::Nothing),
+        // Not a link at all.
+        Err(error) if error.kind() != io::ErrorKind::InvalidInput => Err(error),
+        Ok(_) | Err(_) => Ok(Present::Foreign),
+    }
 }
 
 /// Looks what is at `file`.
@@ -53,8 +76,20 @@ pub fn present(file: &Path) -> io::Result<Present> {
 
 /// The folder in which `listing`, what `tshark -G folders` prints, says that a user's scripts are.
 pub fn folder_of(listing: &str) -> Option<PathBuf> {
-    let named = |line: &str| Some(line.strip_prefix("Personal Lua Plugins:")?.trim().to_owned());
-    listing.lines().find_map(named).filter(|folder| !folder.is_empty()).map(PathBuf::from)
+    named(listing, "Personal Lua Plugins:")
+}
+
+/// The folder in which `listing` says, or lets conclude, that a user's capture programs are.
+///
+/// Source: Wireshark User's Guide, B.4; before 4.2 it is not listed and lies with the configuration.
+pub fn extcap_folder_of(listing: &str) -> Option<PathBuf> {
+    let listed = named(listing, "Personal Extcap path:");
+    listed.or_else(|| Some(named(listing, "Personal configuration:")?.join("extcap")))
+}
+
+fn named(listing: &str, word: &str) -> Option<PathBuf> {
+    let behind = |line: &str| Some(line.strip_prefix(word)?.trim().to_owned());
+    listing.lines().find_map(behind).filter(|folder| !folder.is_empty()).map(PathBuf::from)
 }
 
 /// The folder that Wireshark looks in where nobody has told it otherwise.
@@ -62,6 +97,11 @@ pub fn folder_of(listing: &str) -> Option<PathBuf> {
 /// Source: Wireshark User's Guide, B.4 (plugin folders).
 pub fn usual_folder(home: &Path) -> PathBuf {
     home.join(".local/lib/wireshark/plugins")
+}
+
+/// The same of capture programs.
+pub fn usual_extcap_folder(home: &Path) -> PathBuf {
+    home.join(".local/lib/wireshark/extcap")
 }
 
 #[cfg(test)]
@@ -75,6 +115,12 @@ mod tests {
         let folder = PathBuf::from("/home/a b/.local/lib/wireshark/plugins");
         assert_eq!(folder_of(listing), Some(folder));
         assert_eq!((folder_of(""), folder_of("Personal Lua Plugins:\t\n")), (None, None));
+        let before = "Personal configuration:\t/home/a b/.config/wireshark\n";
+        let folder = PathBuf::from("/home/a b/.config/wireshark/extcap");
+        assert_eq!(extcap_folder_of(before), Some(folder));
+        let since = format!("{before}Personal Extcap path:\t/home/a b/extcap\n");
+        assert_eq!(extcap_folder_of(&since), Some(PathBuf::from("/home/a b/extcap")));
+        assert_eq!(extcap_folder_of(""), None);
     }
 
     #[test]

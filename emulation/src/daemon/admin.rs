@@ -15,6 +15,8 @@ mod desk;
 mod gate;
 mod metrics;
 mod routes;
+
+pub mod families;
 pub mod view;
 
 pub use desk::{CaptureWish, Facts};

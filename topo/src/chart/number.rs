@@ -16,8 +16,8 @@ pub fn grouped(number: u64) -> String {
     out
 }
 
-/// A measured number: three decimals for ratios, fewer for larger ones and for whole ones, grouped from a
-/// thousand on.
+/// A measured number: three decimals for ratios, fewer for larger ones and for whole ones from two on, which
+/// are counts; grouped from a thousand on.
 pub fn measured(value: f64) -> String {
     let size = value.abs();
     if !value.is_finite() {
@@ -26,7 +26,7 @@ pub fn measured(value: f64) -> String {
     let is_whole = value.fract() == 0.0;
     if value == 0.0 {
         "0".to_owned()
-    } else if is_whole && (10.0..1_000.0).contains(&size) {
+    } else if is_whole && (2.0..1_000.0).contains(&size) {
         format!("{value:.0}")
     } else if size >= 1_000.0 {
         let sign = if value < 0.0 { "−" } else { "" };

@@ -11,6 +11,7 @@ fn numbers_are_written_for_people() {
     assert_eq!(number::grouped(7), "7");
     assert_eq!(number::measured(0.30039), "0.300");
     assert_eq!(number::measured(30.695), "30.7");
+    assert_eq!([1.0, 3.0, 3.5].map(number::measured), ["1.000", "3", "3.500"]);
     assert_eq!(number::measured(4314.16), "4\u{2009}314");
     assert_eq!(number::measured(f64::NAN), "–");
     assert_eq!((number::bound(0.8), number::bound(31.0)), ("0.8".into(), "31".into()));

@@ -1,19 +1,21 @@
-//! `pausebed serve FILE`: runs a scenario and shows it in browsers while it lasts.
+//! `pausebed serve`: a scenario that is run, or a lab that is up, in browsers while it lasts.
 
 use super::Exit;
 use super::files::load;
+use super::lab::Place;
 use super::overrides::Overrides;
 use crate::calibration::Calibration;
 use crate::campaign::exit_of_error;
 use crate::estimate;
 use crate::experiment::{Conditions, Experiment};
+use crate::launch::lab::Record;
 use crate::launch::{BACKENDS, interrupt, substrate};
 use crate::measure::verdict::Verdict;
 use crate::render::{Lab, render};
 use crate::report::{self, data::Graph};
 use crate::run_directory::topology;
 use crate::scenario::Scenario;
-use crate::serve::{Access, Board, Server, page};
+use crate::serve::{Access, Board, Content, Server, page};
 use crate::terminal::summary::word;
 use emulation::clock::monotonic_ns;
 use emulation::timer;
@@ -22,14 +24,16 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+mod standing;
+
 /// How often the end of waiting is looked for.
 const LOOK_EVERY_NS: u64 = 100_000_000;
 
 /// Options of `serve`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
-    /// A scenario file.
-    #[arg(value_name = "FILE")]
+    /// A scenario file, or the name of a lab that is up.
+    #[arg(value_name = "FILE|LAB")]
     file: PathBuf,
     /// Where to listen. Any address but this host's own asks for the token that is printed.
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8086")]
@@ -51,10 +55,26 @@ pub struct Options {
     /// End with the run instead of showing its end until Ctrl-C.
     #[arg(long)]
     once: bool,
+    #[command(flatten)]
+    place: Place,
+}
+
+/// What is served, and on what it runs.
+struct Subject<'a> {
+    scenario: &'a Scenario,
+    lab: &'a Lab,
+    back_end: String,
+    /// The lab's journal, if it is one that is up.
+    record: Option<&'a Record>,
 }
 
 /// Runs the command.
 pub fn run(options: &Options, line: &str) -> Exit {
+    if !options.file.exists()
+        && let Some(exit) = standing::run(options)
+    {
+        return exit;
+    }
     let mut scenario = match load(&options.file, &options.instead.keys(options.backend.as_deref()))
     {
         Ok(loaded) => loaded.scenario,
@@ -71,7 +91,12 @@ pub fn run(options: &Options, line: &str) -> Exit {
         false => 0,
     };
     let board = Arc::new(Board::new(&scenario, &lab, substrate.is_live));
-    let server = match open(options, &scenario, &lab, &board, dilation) {
+    let back_end = match dilation {
+        0 => "virtual clock".to_owned(),
+        dilation => format!("{}, dilated {dilation}×", substrate.name),
+    };
+    let subject = Subject { scenario: &scenario, lab: &lab, back_end, record: None };
+    let server = match open(options, subject, &board) {
         Ok(server) => server,
         Err(reason) => {
             eprintln!("{reason}");
@@ -107,33 +132,28 @@ pub fn run(options: &Options, line: &str) -> Exit {
             return exit_of_error(&error);
         }
     };
+    stay(options);
+    drop(server);
+    exit
+}
+
+/// Until Ctrl-C, unless nobody wants to see the end.
+fn stay(options: &Options) {
     if !options.once {
         eprintln!("the page stays until Ctrl-C");
     }
     while !options.once && !interrupt::requested() {
         timer::wait(None, monotonic_ns() + LOOK_EVERY_NS);
     }
-    drop(server);
-    exit
 }
 
 /// Opens the server and says where the page is.
-fn open(
-    options: &Options,
-    scenario: &Scenario,
-    lab: &Lab,
-    board: &Arc<Board>,
-    dilation: u64,
-) -> Result<Server, String> {
+fn open(options: &Options, subject: Subject<'_>, board: &Arc<Board>) -> Result<Server, String> {
+    let Subject { scenario, lab, back_end, record } = subject;
     let topology =
         serde_json::to_value(topology::describe(&lab.fabric)).map_err(|e| e.to_string())?;
     let read = serde_json::from_value(topology.clone()).map_err(|e| e.to_string())?;
     let graph = Graph::of(read)?;
-    let back_end = match dilation {
-        0 => "virtual clock".to_owned(),
-        dilation => format!("{}, dilated {dilation}×", substrate(scenario.run.backend).name),
-    };
-    let page = page::html(scenario, lab, board, &graph, &back_end);
     // Two runs at one address are told apart by when they began.
     let number = monotonic_ns() ^ u64::from(std::process::id());
     let run = json!({
@@ -142,16 +162,31 @@ fn open(
         "seed": scenario.run.seed,
         "backend": back_end,
         "tau_ps": lab.fabric.tau.as_ps(),
-        "stop_ps": lab.plan.stop.as_ps(),
+        "stop_ps": record.is_none().then_some(lab.plan.stop.as_ps()),
         "outputs": board.outputs().all.iter().map(|output| &output.name).collect::<Vec<_>>(),
     });
-    let token = (!options.listen.ip().is_loopback()).then(token).transpose()?;
-    let access = Access { listen: options.listen, token: token.clone(), rate: options.rate };
-    let server = Server::start(Arc::clone(board), access, page, run, topology)
+    let content = Content {
+        page: page::html(
+            &page::Shown { scenario, lab, graph: &graph, back_end: &back_end, record },
+            board,
+        ),
+        run,
+        topology,
+        lab: record.cloned(),
+    };
+    let is_open = options.listen.ip().is_loopback();
+    // Nothing can be done to a run, so there the token is for those who look from elsewhere.
+    let token = (!is_open || record.is_some()).then(token).transpose()?;
+    let access =
+        Access { listen: options.listen, token: token.clone(), is_open, rate: options.rate };
+    let server = Server::start(Arc::clone(board), access, content)
         .map_err(|error| format!("cannot listen on {}: {error}", options.listen))?;
-    match token {
-        None => eprintln!("http://{}/", server.address),
-        Some(token) => eprintln!("http://{}/?token={token}", server.address),
+    if is_open {
+        eprintln!("http://{}/", server.address);
+    }
+    if let Some(token) = token {
+        let what = if record.is_some() { "  (to change the lab, too)" } else { "" };
+        eprintln!("http://{}/?token={token}{what}", server.address);
     }
     Ok(server)
 }

@@ -1,4 +1,4 @@
-//! Protocol buffers, as much as it takes to write them: whole numbers, floats, texts, messages in messages.
+//! Protocol buffers, as much as it takes to write them: whole numbers, texts, messages in messages.
 //!
 //! Source: the protobuf documentation, "Encoding". A field is its number and wire type, then its value;
 //! whole numbers are varints, seven bits an octet, the least first.
@@ -30,11 +30,6 @@ impl Message {
     /// With a signed number: negative ones take ten octets.
     pub fn int(self, field: u64, value: i64) -> Message {
         self.uint(field, value as u64)
-    }
-
-    /// With a float of eight octets.
-    pub fn double(self, field: u64, value: f64) -> Message {
-        self.fixed(field, value.to_bits())
     }
 
     /// With a number of eight octets.
@@ -92,7 +87,7 @@ mod tests {
         assert_eq!(text, [0x12, 7, b't', b'e', b's', b't', b'i', b'n', b'g']);
         assert_eq!(Message::new().message(3, &inner).into_octets(), [0x1a, 3, 0x08, 0x96, 0x01]);
         assert_eq!(Message::new().int(1, -2).into_octets().len(), 11);
-        let one = Message::new().double(44, 1.0).into_octets();
+        let one = Message::new().fixed(44, 1.0f64.to_bits()).into_octets();
         assert_eq!(one, [0xe1, 0x02, 0, 0, 0, 0, 0, 0, 0xf0, 0x3f]);
     }
 }

@@ -12,8 +12,16 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
+/// What the scripts of all pages begin with; a macro, since only literals can be put together.
+macro_rules! script {
+    ($own:literal) => {
+        concat!(include_str!("../../assets/page.js"), include_str!($own))
+    };
+}
+pub(crate) use script;
+
 /// The script; the page allows no other.
-const SCRIPT: &str = include_str!("../../assets/report.js");
+const SCRIPT: &str = script!("../../assets/report.js");
 const STYLE: &str = include_str!("../../assets/report.css");
 /// Series of single outputs are carried for at most this many of them.
 const OUTPUTS_MAX: usize = 3_000;

@@ -95,7 +95,7 @@ pub fn parameters(facts: &Facts<'_>) -> Markup {
         html! { table {
             thead { tr {
                 th { "name" } th { "value" }
-                @if let Some(base) = &facts.base { th { (base.name) } }
+                @if let Some(base) = &facts.base { th class="other" { (base.name) } }
                 th { "where from" }
             } }
             tbody { @for (place, parameter) in rows.iter().enumerate() { tr {

@@ -195,7 +195,7 @@ fn measure(facts: &Facts<'_>, expectation: &Judgement) -> Markup {
             div class="k" { (name) (judged(facts, expectation.verdict)) }
             div class="v" {
                 (facts::written(expectation.value.as_ref()))
-                small { (unit.trim()) @if let Some(was) = was { " · " (was) } }
+                small { (unit.trim()) @if let Some(was) = was { @if !unit.trim().is_empty() { " · " } (was) } }
             }
             @if let Some(bullet) = bullet(facts, expectation) { (bullet.svg(260.0, &label)) }
             p { "accepted " (facts::accepted(expectation)) (theory) }

@@ -45,17 +45,30 @@ pub struct Note {
     pub text: Value,
 }
 
-/// A bin of which some workers have told.
-struct Open {
-    slot: Slot,
-    sights: Vec<Option<Sight>>,
-    drops: u64,
+/// What is known of a bin: all of it, or what some workers have told.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    /// When.
+    pub slot: Slot,
+    /// By output; none of those that nobody has told of.
+    pub sights: Vec<Option<Sight>>,
+    /// Frames lost in it.
+    pub drops: u64,
+}
+
+/// How the host has done so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Host {
+    /// Lateness, p99 in frame times.
+    pub late_p99_frames: Option<f64>,
+    /// Frames that the sockets lost.
+    pub lost: u64,
 }
 
 struct Inner {
     rows: Vec<Row>,
     finished: u64,
-    open: BTreeMap<u64, Open>,
+    open: BTreeMap<u64, Seen>,
     notes: Vec<Note>,
     noted: u64,
     roots: Vec<usize>,
@@ -141,13 +154,36 @@ impl Board {
         for snapshot in progress.bins {
             self.part(&mut inner, snapshot);
         }
-        let is_whole = |open: &Open| open.sights.iter().all(Option::is_some);
+        let is_whole = |open: &Seen| open.sights.iter().all(Option::is_some);
+        let host = Host { late_p99_frames: progress.late_p99_frames, lost: progress.lost };
         while let Some((_, first)) = inner.open.first_key_value() {
             if !is_whole(first) && inner.open.len() <= OPEN_MAX {
                 break;
             }
             let Some((_, open)) = inner.open.pop_first() else { break };
-            self.finish(&mut inner, &open, progress);
+            self.finish(&mut inner, &open, host);
+        }
+    }
+
+    /// Takes in a bin of which everything is known.
+    pub fn enter_bin(&self, seen: &Seen, host: Host) {
+        self.finish(&mut self.inner(), seen, host);
+    }
+
+    /// What an output did in a bin of `length_ps`: time held, octets that waited, octets sent.
+    pub fn sight(
+        &self,
+        output: usize,
+        length_ps: u64,
+        hold_ps: u64,
+        queue: u64,
+        sent: u64,
+    ) -> Sight {
+        let (length, rate) = (length_ps.max(1) as f64, self.rates[output].max(1) as f64);
+        Sight {
+            hold: hold_ps as f64 / length,
+            queue: queue as f64,
+            sent: sent as f64 * 8e12 / length / rate,
         }
     }
 
@@ -155,22 +191,18 @@ impl Board {
     fn part(&self, inner: &mut Inner, snapshot: &Snapshot) {
         // Bins that have merged are longer: their end still tells them apart.
         let key = (snapshot.slot.end.as_ps() + self.bin_ps / 2) / self.bin_ps;
-        let blank = || Open { slot: snapshot.slot, sights: vec![None; self.rates.len()], drops: 0 };
+        let blank = || Seen { slot: snapshot.slot, sights: vec![None; self.rates.len()], drops: 0 };
         let open = inner.open.entry(key).or_insert_with(blank);
-        let length = snapshot.slot.length().as_ps().max(1) as f64;
+        let length = snapshot.slot.length().as_ps();
         for port in &snapshot.ports {
             let Some(place) = self.places.get(&port.at).copied() else { continue };
-            let rate = self.rates[place].max(1) as f64;
-            open.sights[place] = Some(Sight {
-                hold: port.hold_ps as f64 / length,
-                queue: port.queue as f64,
-                sent: port.tx_bytes as f64 * 8e12 / length / rate,
-            });
+            let sight = self.sight(place, length, port.hold_ps, port.queue, port.tx_bytes);
+            open.sights[place] = Some(sight);
             open.drops += port.drops;
         }
     }
 
-    fn finish(&self, inner: &mut Inner, open: &Open, progress: Progress<'_>) {
+    fn finish(&self, inner: &mut Inner, open: &Seen, host: Host) {
         let seen: Vec<Sight> = open.sights.iter().map(|sight| sight.unwrap_or_default()).collect();
         let moment = self.outputs.look(&seen);
         let octets = open.sights.iter().flat_map(|sight| self.octets(*sight)).collect();
@@ -181,7 +213,7 @@ impl Board {
             inner.rows.remove(0);
         }
         self.remark(inner, open, &moment);
-        inner.head = self.head(end_ps, inner.phase, &seen, &moment, progress);
+        inner.head = self.head(end_ps, inner.phase, &seen, &moment, host);
     }
 
     fn octets(&self, sight: Option<Sight>) -> [u8; 2] {
@@ -192,7 +224,7 @@ impl Board {
     }
 
     /// What is worth a word: a phase begins, roots come and go, frames are lost.
-    fn remark(&self, inner: &mut Inner, open: &Open, moment: &Moment) {
+    fn remark(&self, inner: &mut Inner, open: &Seen, moment: &Moment) {
         let middle = open.slot.begin.as_ps() + open.slot.length().as_ps() / 2;
         let at_tau = open.slot.begin.as_ps() / self.tau_ps;
         let phase = self.phases.iter().rposition(|(start, _)| *start <= middle);
@@ -227,7 +259,7 @@ impl Board {
         phase: Option<usize>,
         seen: &[Sight],
         moment: &Moment,
-        progress: Progress<'_>,
+        host: Host,
     ) -> Value {
         let held = |place: &usize| seen[*place].hold >= crate::saturation::HELD;
         let all = || (0..seen.len()).filter(held);
@@ -236,7 +268,7 @@ impl Board {
             .into_iter()
             .map(|(root, size)| json!({ "root": root, "name": self.root(root), "size": size }));
         // Nothing is late on the virtual clock.
-        let late = progress.late_p99_frames.filter(|_| self.is_live);
+        let late = host.late_p99_frames.filter(|_| self.is_live);
         json!({
             "t": end_ps / self.tau_ps,
             "phase": phase.map(|phase| &self.phases[phase].1),
@@ -244,8 +276,15 @@ impl Board {
             "sources_held": sources,
             "trees": trees.collect::<Vec<_>>(),
             "late": late,
-            "lost": progress.lost,
+            "lost": host.lost,
         })
+    }
+
+    /// Puts a word into everybody's feed, at the end of the last bin.
+    pub fn tell(&self, kind: &str, what: &str) {
+        let mut inner = self.inner();
+        let now = inner.rows.last().map_or(0, |row| row.end_ps / self.tau_ps);
+        note(&mut inner, now, kind, what);
     }
 
     /// The run is over; nothing follows.

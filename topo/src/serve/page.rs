@@ -2,26 +2,40 @@
 
 use super::board::Board;
 use crate::chart::quantiles;
+use crate::launch::lab::Record;
 use crate::render::Lab;
 use crate::report::data::Graph;
 use crate::report::fabric::{BAR, boxes, headers, label_step, pitch};
 use crate::report::layout::{self, Layout, PORTS, WIDTH};
-use crate::report::page::{policy, style};
+use crate::report::page::{policy, script, style};
 use crate::scenario::Scenario;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde_json::{Value, json};
 
 /// The script; the page allows no other.
-const SCRIPT: &str = include_str!("../../assets/live.js");
+const SCRIPT: &str = script!("../../assets/live.js");
 
-/// The page of a run that is about to begin; `back_end` says on what and how slowed.
-pub fn html(
-    scenario: &Scenario,
-    lab: &Lab,
-    board: &Board,
-    graph: &Graph,
-    back_end: &str,
-) -> String {
+/// The figure of a lab that stays is so many seconds of the host wide.
+const WINDOW_PS: f64 = 60e12;
+
+/// What a page is about.
+#[derive(Clone, Copy)]
+pub struct Shown<'a> {
+    /// The scenario.
+    pub scenario: &'a Scenario,
+    /// Rendered.
+    pub lab: &'a Lab,
+    /// As the report reads it.
+    pub graph: &'a Graph,
+    /// On what it runs, and how slowed.
+    pub back_end: &'a str,
+    /// The lab's journal, if it is one that is up.
+    pub record: Option<&'a Record>,
+}
+
+/// The page of a run that is about to begin, or of a lab that is up.
+pub fn html(shown: &Shown<'_>, board: &Board) -> String {
+    let Shown { scenario, graph, record, .. } = *shown;
     let policy = policy(SCRIPT).replace("img-src data:", "connect-src 'self'; img-src data:");
     let page = html! {
         (DOCTYPE)
@@ -34,20 +48,20 @@ pub fn html(
                 style { (PreEscaped(style())) }
             }
             body {
-                header { (top(scenario, back_end)) }
+                header { (top(shown)) }
                 main {
-                    div class="verdict live" { div {
-                        div role="status" { h1 id="headline" { "Waiting for the run to begin" } }
-                        p class="lede" id="lede" { "This page follows the run while it lasts; nothing here is judged before its end." }
-                    } }
-                    div class="two" { (fabric(graph)) div { (figure()) (feed()) } }
+                    (headline(record))
+                    div class="two" {
+                        div { (fabric(graph)) @if let Some(record) = record { (acts(scenario, record)) } }
+                        div { (figure()) (feed()) }
+                    }
                     p class="foot" {
                         "Times in τ, the time of one full frame on a link. A tree's root is an output with half of a buffer waiting for it "
                         "whose line is busy and free; the report knows thresholds better."
                     }
                 }
                 (bar())
-                script type="application/json" id="pb-meta" { (PreEscaped(meta(lab, board))) }
+                script type="application/json" id="pb-meta" { (PreEscaped(meta(shown, board))) }
                 script { (PreEscaped(SCRIPT)) }
             }
         }
@@ -57,11 +71,31 @@ pub fn html(
     text
 }
 
-fn top(scenario: &Scenario, back_end: &str) -> Markup {
+fn headline(record: Option<&Record>) -> Markup {
+    let (headline, lede) = match record {
+        None => (
+            "Waiting for the run to begin".to_owned(),
+            "This page follows the run while it lasts; nothing here is judged before its end.",
+        ),
+        Some(record) => (
+            format!("Lab {} is up", record.lab),
+            "This page follows the lab until it is taken down; nothing here is judged.",
+        ),
+    };
+    html! {
+        div class="verdict live" { div {
+            div role="status" { h1 id="headline" { (headline) } }
+            p class="lede" id="lede" { (lede) }
+        } }
+    }
+}
+
+fn top(shown: &Shown<'_>) -> Markup {
+    let Shown { scenario, back_end, record, .. } = shown;
     html! {
         div class="top" {
             span class="brand" { i {} i {} "pausebed" }
-            span class="chip" { b { (scenario.name) } }
+            span class="chip" { b { (record.map_or(&scenario.name, |record| &record.lab)) } }
             span class="chip" { (back_end) }
             span class="chip" { "seed " b { (scenario.run.seed) } }
             span class="chip" id="light" { "host –" }
@@ -89,7 +123,7 @@ fn fabric(graph: &Graph) -> Markup {
                 "; bars show what each port receives."
             }
             div class="pane" {
-                div class="scroll" tabindex="0" role="region" aria-label="Fabric" {
+                div class="scroll still" tabindex="0" role="region" aria-label="Fabric" {
                     svg class="fabric" role="img" aria-labelledby="caption"
                         viewBox=(format!("0 -14 {WIDTH:.0} {:.0}", layout.height + 14.0)) {
                         (headers(&layout))
@@ -148,7 +182,7 @@ fn figure() -> Markup {
                 "Lower: share of outputs that are held. Only what has been is drawn; the empty part is still to come."
             }
             div class="pane" {
-                canvas id="growth" class="grow" role="img" aria-label="Received by ports and outputs held over time" {}
+                canvas id="growth" class="still" role="img" aria-label="Received by ports and outputs held over time" {}
             }
         }
     }
@@ -169,6 +203,37 @@ fn feed() -> Markup {
     }
 }
 
+/// What may be done to a lab; shown to who came with the token.
+fn acts(scenario: &Scenario, record: &Record) -> Markup {
+    let button = |act: &str, text: &str| html! { button type="button" data-act=(act) { (text) } };
+    html! {
+        section id="acts" hidden {
+            p class="kicker" { "Break and mend" }
+            div role="status" { h2 id="acted" { "Nothing has been done from this page" } }
+            div class="pane" {
+                div class="deeds" {
+                    label { "At port "
+                        input id="at-port" list="ports" autocomplete="off" placeholder="click a line, or write";
+                        datalist id="ports" {
+                            @for link in &record.links { option value=(link.a) {} option value=(link.b) {} }
+                        }
+                    }
+                    (button("cut", "Cut the cable")) (button("lose", "Lose 1 in 10")) (button("mend", "Mend"))
+                }
+                div class="deeds" {
+                    label { "Traffic "
+                        select id="of-item" {
+                            option value="" { "all" }
+                            @for item in &scenario.traffic.items { option { (item.name) } }
+                        }
+                    }
+                    (button("stop", "Stop")) (button("start", "Start"))
+                }
+            }
+        }
+    }
+}
+
 fn bar() -> Markup {
     html! {
         footer class="bar" aria-label="Time" { div {
@@ -182,11 +247,16 @@ fn bar() -> Markup {
 }
 
 /// Names and what belongs together; `<` is written as JSON can, so that no name ends the element.
-fn meta(lab: &Lab, board: &Board) -> String {
+fn meta(shown: &Shown<'_>, board: &Board) -> String {
+    let Shown { lab, record, .. } = *shown;
     let names: Vec<&str> = board.outputs().all.iter().map(|output| output.name.as_str()).collect();
+    let tau = lab.fabric.tau.as_ps().max(1) as f64;
+    // A lab has no end: its figure is a window.
+    let window = record.map(|record| WINDOW_PS / record.dilation.max(1) as f64 / tau);
     let meta: Value = json!({
         "tau_ps": lab.fabric.tau.as_ps(),
-        "length": lab.plan.stop.as_ps() as f64 / lab.fabric.tau.as_ps().max(1) as f64,
+        "length": window.unwrap_or(lab.plan.stop.as_ps() as f64 / tau),
+        "endless": record.is_some(),
         "outputs": names,
         "adapters": board.adapters(lab),
     });

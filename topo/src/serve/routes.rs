@@ -1,15 +1,20 @@
-//! What the server answers, and to whom: the page and its data, to this host or to who has the token.
+//! What the server answers, and to whom: the page and its data, to this host or to who has the token;
+//! who wants to change a lab needs the token everywhere.
 
+use super::act::Act;
 use super::board::Board;
-use super::stream;
+use super::{exposition, stream};
+use crate::launch::lab::Record;
+use crate::launch::lab::client::{self, ClientError};
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{Query, Request, State};
+use axum::extract::rejection::JsonRejection;
+use axum::extract::{DefaultBodyLimit, Query, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::sse::{KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::{get, post};
 use serde::Deserialize;
 use serde_json::Value;
 use std::io;
@@ -26,24 +31,51 @@ pub const CLIENTS_MAX: usize = 32;
 /// How often an idle stream says something, so that a client that is gone is noticed and its seat free.
 const ALIVE_EVERY: Duration = Duration::from_secs(1);
 
+/// Octets of a body: what may be done to a lab takes a line.
+const BODY_MAX: usize = 4_096;
+/// The text format of Prometheus.
+const EXPOSITION: &str = "text/plain; version=0.0.4; charset=utf-8";
+
 /// Who may ask, and how often each is told.
 #[derive(Clone, Debug)]
 pub struct Access {
     /// Where to listen.
     pub listen: SocketAddr,
-    /// What other hosts must know; needed unless only this host is listened to.
+    /// What must be known to change something; without it nobody may.
     pub token: Option<String>,
+    /// Whoever reaches the server may look; else they need the token for that, too.
+    pub is_open: bool,
     /// Times a second.
     pub rate: u32,
+}
+
+impl Access {
+    /// Whether `asked` is the token. All of it is compared, however early it differs.
+    fn is_token(&self, asked: Option<&str>) -> bool {
+        let (Some(token), Some(asked)) = (self.token.as_deref(), asked) else { return false };
+        let differ = token.bytes().zip(asked.bytes()).fold(0, |differ, (a, b)| differ | (a ^ b));
+        token.len() == asked.len() && differ == 0
+    }
+}
+
+/// What is shown.
+#[derive(Clone, Debug)]
+pub struct Content {
+    /// The page.
+    pub page: String,
+    /// What is told of the run.
+    pub run: Value,
+    /// As `topology.json`.
+    pub topology: Value,
+    /// The lab, if it is one that is up.
+    pub lab: Option<Record>,
 }
 
 /// All that answers are made of.
 struct Site {
     board: Arc<Board>,
     access: Access,
-    page: String,
-    run: Value,
-    topology: Value,
+    content: Content,
     seats: Arc<Semaphore>,
 }
 
@@ -51,6 +83,7 @@ struct Site {
 pub struct Server {
     /// Where it listens.
     pub address: SocketAddr,
+    seats: Arc<Semaphore>,
     runtime: Option<Runtime>,
 }
 
@@ -59,22 +92,21 @@ impl Server {
     ///
     /// # Errors
     /// If the address is taken or not ours.
-    pub fn start(
-        board: Arc<Board>,
-        access: Access,
-        page: String,
-        run: Value,
-        topology: Value,
-    ) -> io::Result<Server> {
+    pub fn start(board: Arc<Board>, access: Access, content: Content) -> io::Result<Server> {
         let mut builder = tokio::runtime::Builder::new_multi_thread();
         let runtime = builder.worker_threads(1).enable_all().thread_name("page").build()?;
         let listener = runtime.block_on(TcpListener::bind(access.listen))?;
         let address = listener.local_addr()?;
         let access = Access { listen: address, ..access };
         let seats = Arc::new(Semaphore::new(CLIENTS_MAX));
-        let site = Arc::new(Site { board, access, page, run, topology, seats });
+        let site = Arc::new(Site { board, access, content, seats: Arc::clone(&seats) });
         runtime.spawn(async move { axum::serve(listener, router(site)).await });
-        Ok(Server { address, runtime: Some(runtime) })
+        Ok(Server { address, seats, runtime: Some(runtime) })
+    }
+
+    /// How many pages are being told.
+    pub fn listeners(&self) -> usize {
+        CLIENTS_MAX - self.seats.available_permits()
     }
 }
 
@@ -93,6 +125,9 @@ fn router(site: Arc<Site>) -> Router {
         .route("/api/topology", get(topology))
         .route("/api/columns", get(columns))
         .route("/api/live", get(live))
+        .route("/api/act", post(act))
+        .route("/metrics", get(metrics))
+        .layer(DefaultBodyLimit::max(BODY_MAX))
         .layer(from_fn_with_state(Arc::clone(&site), admit))
         .with_state(site)
 }
@@ -117,7 +152,7 @@ async fn admit(
     if !is_own_name(host, &site.access) {
         return (StatusCode::MISDIRECTED_REQUEST, "not a name of this server\n").into_response();
     }
-    if site.access.token.is_some() && site.access.token != asked.token {
+    if !site.access.is_open && !site.access.is_token(asked.token.as_deref()) {
         return (StatusCode::FORBIDDEN, "the token is missing or wrong\n").into_response();
     }
     next.run(request).await
@@ -143,15 +178,15 @@ async fn page(State(site): State<Arc<Site>>) -> Response {
         (header::CACHE_CONTROL, "no-store"),
         (header::REFERRER_POLICY, "no-referrer"),
     ];
-    (headers, site.page.clone()).into_response()
+    (headers, site.content.page.clone()).into_response()
 }
 
 async fn run(State(site): State<Arc<Site>>) -> Response {
-    axum::Json(&site.run).into_response()
+    axum::Json(&site.content.run).into_response()
 }
 
 async fn topology(State(site): State<Arc<Site>>) -> Response {
-    axum::Json(&site.topology).into_response()
+    axum::Json(&site.content.topology).into_response()
 }
 
 /// Rows from a bin on: a head of three numbers of 32 bits (first bin, bins, outputs), then for each bin its
@@ -175,9 +210,58 @@ async fn live(State(site): State<Arc<Site>>) -> Response {
         let text = format!("{CLIENTS_MAX} pages follow this run already\n");
         return (StatusCode::SERVICE_UNAVAILABLE, text).into_response();
     };
-    let events = stream::of(Arc::clone(&site.board), &site.run, site.access.rate, seat);
+    let events = stream::of(Arc::clone(&site.board), &site.content.run, site.access.rate, seat);
     let alive = KeepAlive::new().interval(ALIVE_EVERY);
     Sse::new(events).keep_alive(alive).into_response()
+}
+
+/// What all daemons of the lab count, for Prometheus.
+async fn metrics(State(site): State<Arc<Site>>) -> Response {
+    let Some(record) = site.content.lab.clone() else { return no_lab() };
+    let pages = tokio::task::spawn_blocking(move || client::metrics(&record)).await;
+    match pages {
+        Ok(Ok(pages)) => {
+            ([(header::CONTENT_TYPE, EXPOSITION)], exposition::together(&pages)).into_response()
+        }
+        Ok(Err(error)) => refused(&error),
+        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    }
+}
+
+/// Does something to the lab, and tells every page of it.
+async fn act(
+    State(site): State<Arc<Site>>,
+    Query(asked): Query<Asked>,
+    wish: Result<axum::Json<Act>, JsonRejection>,
+) -> Response {
+    if !site.access.is_token(asked.token.as_deref()) {
+        return (StatusCode::FORBIDDEN, "the token is missing or wrong\n").into_response();
+    }
+    let Some(record) = site.content.lab.clone() else { return no_lab() };
+    let wish = match wish {
+        Ok(axum::Json(wish)) => wish,
+        Err(rejection) => return rejection.into_response(),
+    };
+    match tokio::task::spawn_blocking(move || wish.perform(&record)).await {
+        Ok(Ok(done)) => {
+            site.board.tell("act", &done);
+            done.into_response()
+        }
+        Ok(Err(error)) => refused(&error),
+        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    }
+}
+
+fn no_lab() -> Response {
+    (StatusCode::NOT_FOUND, "this is a run, and no lab that is up\n").into_response()
+}
+
+fn refused(error: &ClientError) -> Response {
+    let status = match error {
+        ClientError::Refused(_) => StatusCode::UNPROCESSABLE_ENTITY,
+        ClientError::Silent(..) => StatusCode::SERVICE_UNAVAILABLE,
+    };
+    (status, format!("{error}\n")).into_response()
 }
 
 #[cfg(test)]
@@ -185,10 +269,28 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_token_is_all_of_it_and_no_token_is_nobodys() {
+        let listen = SocketAddr::from(([127, 0, 0, 1], 1));
+        let access = |token: Option<&str>| Access {
+            listen,
+            token: token.map(str::to_owned),
+            is_open: true,
+            rate: 4,
+        };
+        let own = access(Some("secret"));
+        assert!(own.is_token(Some("secret")));
+        for other in [None, Some(""), Some("secre"), Some("secret1"), Some("Secret")] {
+            assert!(!own.is_token(other), "{other:?}");
+        }
+        assert!(!access(None).is_token(None) && !access(None).is_token(Some("")));
+    }
+
+    #[test]
     fn only_own_names_are_answered_to() {
         let access = |listen: &str| Access {
             listen: listen.parse().expect("an address"),
             token: None,
+            is_open: true,
             rate: 4,
         };
         let own = access("127.0.0.1:8086");

@@ -1,16 +1,20 @@
 //! A board of a small run: what it keeps, what it tells, and what it refuses.
 
 use super::board::{BINS_MAX, Board};
-use super::routes::{Access, CLIENTS_MAX, Server};
+use super::routes::{Access, CLIENTS_MAX, Content, Server};
 use crate::launch::Progress;
+use crate::launch::lab::{Record, Stage};
+use crate::launch::owner::Owner;
 use crate::render::{Lab, render};
 use crate::scenario::Scenario;
+use emulation::capture::Technology;
 use emulation::clock::monotonic_ns;
 use emulation::recorder::bins::Slot;
 use emulation::recorder::snapshot::{PortSnapshot, Snapshot};
 use emulation::timer;
 use proto::units::Instant;
 use serde_json::json;
+use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
@@ -37,7 +41,25 @@ arrivals = "poisson"
 size = "2048 B"
 "#;
 
-fn board() -> (Lab, Arc<Board>) {
+/// A lab of that name that has no daemon.
+pub(crate) fn record(lab: &str) -> Record {
+    let owner = Owner::this().expect("this process is there");
+    Record {
+        lab: lab.to_owned(),
+        owner,
+        starter: owner,
+        stage: Stage::Up,
+        sets: Vec::new(),
+        backend: "udp".to_owned(),
+        dilation: 1,
+        technology: Technology::Infiniband,
+        daemons: Vec::new(),
+        addresses: BTreeMap::new(),
+        links: Vec::new(),
+    }
+}
+
+pub(super) fn board() -> (Lab, Arc<Board>) {
     let scenario =
         Scenario::parse(SCENARIO, &[]).unwrap_or_else(|e| panic!("{}", e.in_file("test")));
     let lab = render(&scenario);
@@ -92,20 +114,40 @@ fn only_the_last_bins_are_kept() {
     assert_eq!(board.rows_from(BINS_MAX as u64).len(), 10);
 }
 
-fn server(board: Arc<Board>, token: Option<&str>) -> Server {
+fn server(board: Arc<Board>, access: Access, lab: Option<Record>) -> Server {
+    let page = "page".to_owned();
+    let content = Content { page, run: json!({ "run": "1" }), topology: json!({}), lab };
+    Server::start(board, access, content).expect("a free port")
+}
+
+fn access(token: Option<&str>, is_open: bool) -> Access {
     let listen = SocketAddr::from(([127, 0, 0, 1], 0));
-    let access = Access { listen, token: token.map(str::to_owned), rate: 10 };
-    let run = json!({ "run": "1" });
-    Server::start(board, access, "page".to_owned(), run, json!({})).expect("a free port")
+    Access { listen, token: token.map(str::to_owned), is_open, rate: 10 }
 }
 
 /// The answer to a GET, up to its first blank line and what came with it.
 fn ask(server: &Server, path: &str, host: Option<&str>) -> (TcpStream, String) {
+    request(server, "GET", path, host, "")
+}
+
+fn request(
+    server: &Server,
+    method: &str,
+    path: &str,
+    host: Option<&str>,
+    body: &str,
+) -> (TcpStream, String) {
     let mut stream = TcpStream::connect(server.address).expect("it listens");
     stream.set_read_timeout(Some(Duration::from_secs(5))).expect("a time-out");
     let own = server.address.to_string();
     let host = host.unwrap_or(&own);
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n").expect("it reads");
+    let length = body.len();
+    write!(
+        stream,
+        "{method} {path} HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n\
+         Content-Length: {length}\r\n\r\n{body}"
+    )
+    .expect("it reads");
     let mut answer = Vec::new();
     while !answer.windows(4).any(|four| four == b"\r\n\r\n") {
         let mut some = [0; 4_096];
@@ -119,11 +161,11 @@ fn ask(server: &Server, path: &str, host: Option<&str>) -> (TcpStream, String) {
 #[test]
 fn foreign_names_and_missing_tokens_are_refused() {
     let (_, board) = board();
-    let open = server(Arc::clone(&board), None);
+    let open = server(Arc::clone(&board), access(None, true), None);
     assert!(ask(&open, "/", None).1.starts_with("HTTP/1.1 200"));
     assert!(ask(&open, "/", Some("evil.example")).1.starts_with("HTTP/1.1 421"));
     assert!(ask(&open, "/nothing", None).1.starts_with("HTTP/1.1 404"));
-    let shut = server(board, Some("secret"));
+    let shut = server(board, access(Some("secret"), false), None);
     for (path, status) in [
         ("/", 403),
         ("/api/live?token=other", 403),
@@ -138,13 +180,14 @@ fn foreign_names_and_missing_tokens_are_refused() {
 #[test]
 fn clients_beyond_the_last_seat_are_turned_away_and_a_seat_is_free_again() {
     let (_, board) = board();
-    let server = server(board, None);
+    let server = server(board, access(None, true), None);
     let mut seated: Vec<TcpStream> = Vec::new();
     for _ in 0..CLIENTS_MAX {
         let (stream, answer) = ask(&server, "/api/live", None);
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
         seated.push(stream);
     }
+    assert_eq!(server.listeners(), CLIENTS_MAX);
     assert!(ask(&server, "/api/live", None).1.starts_with("HTTP/1.1 503"));
     seated.clear();
     // The server notices a client that is gone when it next has something to say or the connection ends.
@@ -153,4 +196,34 @@ fn clients_beyond_the_last_seat_are_turned_away_and_a_seat_is_free_again() {
         ask(&server, "/api/live", None).1.starts_with("HTTP/1.1 200")
     });
     assert!(freed, "no seat became free");
+}
+
+#[test]
+fn only_who_has_the_token_changes_a_lab_and_every_page_hears_of_it() {
+    let (_, board) = board();
+    let run = server(Arc::clone(&board), access(Some("secret"), true), None);
+    let stop = r#"{"act":"stop","item":null}"#;
+    let answer = request(&run, "POST", "/api/act?token=secret", None, stop).1;
+    assert!(answer.starts_with("HTTP/1.1 404"), "a run is no lab: {answer}");
+    assert!(ask(&run, "/metrics", None).1.starts_with("HTTP/1.1 404"));
+    let lab = server(Arc::clone(&board), access(Some("secret"), true), Some(record("two")));
+    let long = format!(r#"{{"act":"cut","port":"{}"}}"#, "x".repeat(5_000));
+    for (path, body, status) in [
+        ("/api/act", stop, 403),
+        ("/api/act?token=secre", stop, 403),
+        ("/api/act?token=secret", r#"{"act":"explode"}"#, 422),
+        ("/api/act?token=secret", r#"{"act":"cut","port":"nobody:1"}"#, 422),
+        ("/api/act?token=secret", &long, 413),
+    ] {
+        let answer = request(&lab, "POST", path, None, body).1;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{path} {body:.40}: {answer}");
+    }
+    assert!(board.notes_after(0).is_empty(), "nothing was done");
+    let answer = request(&lab, "POST", "/api/act?token=secret", None, stop).1;
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    let told: Vec<_> = board.notes_after(0).into_iter().map(|note| note.text).collect();
+    assert_eq!(told, [json!({ "t": 0, "kind": "act", "what": "traffic stopped on 0 adapters" })]);
+    // Who only looks needs no token on this host.
+    assert!(ask(&lab, "/", None).1.starts_with("HTTP/1.1 200"));
+    assert!(ask(&lab, "/metrics", None).1.starts_with("HTTP/1.1 200"));
 }

@@ -1,9 +1,12 @@
-//! The figure of a sweep: a picture a measure, the first axis from left to right, a line for each
-//! combination of the others.
+//! The figure of a sweep: a picture a measure, the first axis from left to right. Of two axes it is a table
+//! of numbers, the second axis downwards; otherwise a line for each combination of the other axes.
 
+use super::grid::Axis;
 use super::outcome::Row;
 use super::{Sweep, Swept};
 use crate::chart::curves::{self, Curve, Picture};
+use crate::chart::heat::{self, Cell, Heat};
+use crate::measure::verdict::Verdict;
 use maud::{Markup, html};
 
 /// Height of one picture with its title and axis.
@@ -11,6 +14,44 @@ const STRIDE: f64 = curves::ABOVE + curves::HEIGHT + curves::BELOW;
 
 /// The document.
 pub fn svg(sweep: &Sweep, swept: &Swept) -> String {
+    match &sweep.axes[..] {
+        [across, down] => tables(sweep, swept, across, down),
+        _ => lines(sweep, swept),
+    }
+}
+
+fn tables(sweep: &Sweep, swept: &Swept, across: &Axis, down: &Axis) -> String {
+    let shown = sweep.shown(&swept.rows);
+    let stride = curves::ABOVE + heat::height(down.steps.len());
+    let body = html! {
+        @for (index, measure) in shown.iter().enumerate() {
+            (heat::picture(&table(&swept.rows, measure, across, down), stride * index as f64 + curves::ABOVE))
+        }
+    };
+    curves::document(&sweep.name, stride * shown.len() as f64, heat::STYLE, &body)
+}
+
+/// What a measure came to at each point.
+fn table<'a>(rows: &[Row], measure: &'a str, across: &'a Axis, down: &'a Axis) -> Heat<'a> {
+    let labels = |axis: &Axis| axis.steps.iter().map(|step| step.label.clone()).collect::<Vec<_>>();
+    // The last axis turns fastest.
+    let cell = |row: usize, column: usize| {
+        let point = rows.get(column * down.steps.len() + row);
+        Cell {
+            value: point.and_then(|point| point.mean(measure)),
+            is_unsure: point.is_some_and(|point| point.verdict != Verdict::Pass),
+        }
+    };
+    let row = |row| (0..across.steps.len()).map(|column| cell(row, column)).collect();
+    Heat {
+        title: measure,
+        across: (&across.name, labels(across)),
+        down: (&down.name, labels(down)),
+        cells: (0..down.steps.len()).map(row).collect(),
+    }
+}
+
+fn lines(sweep: &Sweep, swept: &Swept) -> String {
     let shown = sweep.shown(&swept.rows);
     let series = series(&swept.rows);
     let pictures = STRIDE * shown.len() as f64;

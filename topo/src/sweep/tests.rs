@@ -1,6 +1,7 @@
 //! Sweep files and their faults; a whole sweep over a small star.
 
 use super::*;
+use crate::chart::number;
 
 const STAR: &str = r#"
 schema = 1
@@ -99,6 +100,27 @@ fn a_sweep_comes_out_the_same_on_one_thread_and_on_two() {
     for part in ["<title>load</title>", ">middle</text>", ">received</text>", "<circle", "</svg>"] {
         assert!(svg.contains(part), "{part} in {svg}");
     }
+}
+
+#[test]
+fn two_axes_become_a_table_with_its_numbers_in_its_cells() {
+    let (folder, _) = folder(SWEEP);
+    let sets = ["traffic.all.load=0.1,0.8", "run.seed=8,9,10", "run.duration=500 mtu"];
+    let star = folder.path().join("star.toml");
+    let sweep = Sweep::load(&star, &sets.map(str::to_owned)).expect("a sweep");
+    let swept = sweep.run(2, "", &|| {}).expect("it runs");
+    let svg = picture::svg(&sweep, &swept);
+    assert!(svg.contains("run.seed down, traffic.all.load across"), "{svg}");
+    let numbers: Vec<&str> = svg
+        .split("<text class=\"number\"")
+        .skip(1)
+        .filter_map(|cell| cell.split(['>', '<']).nth(1))
+        .collect();
+    // Down the rows: each seed with both loads, the greater load right of the smaller.
+    let expected: Vec<String> = [0, 3, 1, 4, 2, 5]
+        .map(|point| number::measured_or_dash(swept.rows[point].mean("received")))
+        .to_vec();
+    assert_eq!(numbers, expected);
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! beginning of the run, whatever was cleared, since a scraper takes a total that falls for a new start.
 
 use super::Facts;
+use super::families::{self, Family, NAMED};
 use super::view::{Counters, LaneCounters, PortCounters, Status};
 use crate::capture::Technology;
 use prometheus::core::{Atomic, AtomicF64, AtomicU64, GenericCounterVec, GenericGaugeVec};
@@ -12,55 +13,29 @@ use prometheus::{Opts, Registry, TextEncoder};
 const PS_PER_S: f64 = 1e12;
 const PER_MILLE: f64 = 1e3;
 
-/// A total or level of a lane: its name, what it is, and where it stands.
-type LaneMetric<N> = (&'static str, &'static str, fn(&LaneCounters) -> N);
+/// A total or level of a lane: what it is, and where it stands.
+type LaneMetric<N> = (Family, fn(&LaneCounters) -> N);
 
 const LANE_TOTALS: &[LaneMetric<u64>] = &[
-    ("port_transmit_bytes_total", "octets of data frames sent", |lane| lane.tx_bytes),
-    ("port_transmit_packets_total", "data frames sent", |lane| lane.tx_frames),
-    ("port_receive_bytes_total", "octets of data frames received", |lane| lane.rx_bytes),
-    ("port_receive_packets_total", "data frames received", |lane| lane.rx_frames),
-    ("port_no_room_packets_total", "frames lost for want of room", |lane| lane.no_room),
-    ("queue_marked_packets_total", "frames marked by the congestion point", |lane| lane.marks),
-    ("port_notifications_sent_total", "congestion notifications sent", |lane| lane.notes_tx),
-    ("port_notifications_received_total", "congestion notifications received", |l| l.notes_rx),
+    (families::TRANSMITTED_BYTES, |lane| lane.tx_bytes),
+    (families::TRANSMITTED_PACKETS, |lane| lane.tx_frames),
+    (families::RECEIVED_BYTES, |lane| lane.rx_bytes),
+    (families::RECEIVED_PACKETS, |lane| lane.rx_frames),
+    (families::NO_ROOM_PACKETS, |lane| lane.no_room),
+    (families::MARKED_PACKETS, |lane| lane.marks),
+    (families::NOTIFICATIONS_SENT, |lane| lane.notes_tx),
+    (families::NOTIFICATIONS_RECEIVED, |lane| lane.notes_rx),
 ];
 
 const LANE_TIMES: &[LaneMetric<u64>] = &[
-    (
-        "port_transmit_wait_seconds_total",
-        "fabric time in which a frame was ready and flow control forbade it (PortXmitWait)",
-        |lane| lane.wait_ps,
-    ),
-    (
-        "port_paused_seconds_total",
-        "fabric time in which flow control forbade the lane, ready frame or not",
-        |lane| lane.pause_ps,
-    ),
+    (families::TRANSMIT_WAIT_SECONDS, |lane| lane.wait_ps),
+    (families::PAUSED_SECONDS, |lane| lane.pause_ps),
 ];
 
 const LANE_LEVELS: &[LaneMetric<u64>] = &[
-    ("queue_depth_bytes", "octets that wait to leave", |lane| lane.out_queue.now),
-    ("queue_watermark_bytes", "the most that ever waited", |lane| lane.out_queue.most),
-    ("buffer_depth_bytes", "octets in the input buffer", |lane| lane.in_queue.now),
-];
-
-/// A total of a port under its operators' name.
-const NAMED: &[(&str, &str, &str)] = &[
-    ("np_cnp_sent", "np_cnp_sent_total", "CNPs sent"),
-    ("np_ecn_marked_roce_packets", "np_ecn_marked_packets_total", "marked frames received"),
-    ("np_ecn_marked_packets", "np_fecn_marked_packets_total", "packets with FECN received"),
-    ("np_becn_sent", "np_becn_sent_total", "packets with BECN sent"),
-    ("rp_cnp_handled", "rp_cnp_handled_total", "CNPs that slowed a flow"),
-    ("rp_cnp_ignored", "rp_cnp_ignored_total", "CNPs about nothing known"),
-    ("rp_becn_handled", "rp_becn_handled_total", "packets with BECN that slowed a flow"),
-    ("rp_cnm_handled", "rp_cnm_handled_total", "CNMs that slowed a flow"),
-    ("port_rcv_fecn", "port_fecn_received_total", "packets with FECN received"),
-    ("port_rcv_becn", "port_becn_received_total", "packets with BECN received"),
-    ("rx_global_pause", "pause_frames_received_total", "PAUSE frames received"),
-    ("tx_global_pause", "pause_frames_sent_total", "PAUSE frames sent"),
-    ("out_of_sequence", "out_of_sequence_total", "requests out of sequence"),
-    ("retransmitted_packets", "retransmitted_packets_total", "packets sent again"),
+    (families::QUEUE_DEPTH_BYTES, |lane| lane.out_queue.now),
+    (families::QUEUE_WATERMARK_BYTES, |lane| lane.out_queue.most),
+    (families::BUFFER_DEPTH_BYTES, |lane| lane.in_queue.now),
 ];
 
 /// Priorities of PFC.
@@ -90,20 +65,15 @@ impl Page {
             status.version.clone(),
         ];
         let labels = ["name", "seed", "dilate", "version"];
-        self.levels::<AtomicU64>("run_info", "what runs", &labels, [(lab.to_vec(), 1)]);
+        self.levels::<AtomicU64>(families::RUN_INFO, &labels, [(lab.to_vec(), 1)]);
         let process = vec![status.process.to_string()];
-        let one = |name, help, value: f64| {
-            self.levels::<AtomicF64>(name, help, &["process"], [(process.clone(), value)]);
+        let one = |family, value: f64| {
+            self.levels::<AtomicF64>(family, &["process"], [(process.clone(), value)]);
         };
-        let late = status.late_p99_thousandths as f64 / PER_MILLE;
-        one("fabric_time_seconds", "fabric time", status.at_ps as f64 / PS_PER_S);
-        one("fidelity_lateness_p99_frames", "lateness, in frame times", late);
-        self.totals::<AtomicU64>(
-            "fidelity_lost_frames_total",
-            "frames that the sockets lost",
-            &["process"],
-            [(process.clone(), status.lost)],
-        );
+        one(families::FABRIC_TIME_SECONDS, status.at_ps as f64 / PS_PER_S);
+        one(families::LATENESS_P99_FRAMES, status.late_p99_thousandths as f64 / PER_MILLE);
+        let lost = [(process.clone(), status.lost)];
+        self.totals::<AtomicU64>(families::LOST_FRAMES, &["process"], lost);
     }
 
     fn of_lanes(&self, technology: Technology, counters: &Counters) {
@@ -112,29 +82,29 @@ impl Page {
             Technology::Ethernet => "priority",
         };
         let labels = ["node", "port", lane];
-        for (name, help, value) in LANE_TOTALS {
-            self.totals::<AtomicU64>(name, help, &labels, lanes(counters, *value));
+        for (family, value) in LANE_TOTALS {
+            self.totals::<AtomicU64>(*family, &labels, lanes(counters, *value));
         }
-        for (name, help, value) in LANE_TIMES {
+        for (family, value) in LANE_TIMES {
             let rows = lanes(counters, *value);
             let seconds = rows.into_iter().map(|(at, ps)| (at, ps as f64 / PS_PER_S));
-            self.totals::<AtomicF64>(name, help, &labels, seconds);
+            self.totals::<AtomicF64>(*family, &labels, seconds);
         }
-        for (name, help, value) in LANE_LEVELS {
-            self.levels::<AtomicU64>(name, help, &labels, lanes(counters, *value));
+        for (family, value) in LANE_LEVELS {
+            self.levels::<AtomicU64>(*family, &labels, lanes(counters, *value));
         }
     }
 
     fn of_ports(&self, counters: &Counters) {
         let labels = ["node", "port"];
-        for (operators, name, help) in NAMED {
+        for (operators, family) in NAMED {
             let rows = ports(counters).filter_map(|(at, port)| {
                 port.named.get(*operators).map(|total| (at.to_vec(), *total))
             });
-            self.totals::<AtomicU64>(name, help, &labels, rows);
+            self.totals::<AtomicU64>(*family, &labels, rows);
         }
         let watchdogs = ports(counters).map(|(at, port)| (at.to_vec(), port.watchdogs));
-        self.totals::<AtomicU64>("link_watchdogs_total", "links retrained", &labels, watchdogs);
+        self.totals::<AtomicU64>(families::LINK_WATCHDOGS, &labels, watchdogs);
         let discards = ports(counters).flat_map(|(at, port)| {
             let row = move |(reason, count): (&String, &u64)| {
                 ([&at[..], std::slice::from_ref(reason)].concat(), *count)
@@ -142,12 +112,7 @@ impl Page {
             port.drops.iter().map(row)
         });
         let labels = ["node", "port", "reason"];
-        self.totals::<AtomicU64>(
-            "port_discards_total",
-            "frames that ended here",
-            &labels,
-            discards,
-        );
+        self.totals::<AtomicU64>(families::DISCARDS, &labels, discards);
     }
 
     fn of_pfc(&self, counters: &Counters) {
@@ -163,17 +128,16 @@ impl Page {
             }
         }
         let labels = ["node", "port", "direction", "priority"];
-        self.totals::<AtomicU64>("pfc_frames_total", "PFC frames of a priority", &labels, rows);
+        self.totals::<AtomicU64>(families::PFC_FRAMES, &labels, rows);
     }
 
     fn totals<N: Atomic + 'static>(
         &self,
-        name: &str,
-        help: &str,
+        family: Family,
         labels: &[&str],
         rows: impl IntoIterator<Item = (Vec<String>, N::T)>,
     ) {
-        let opts = Opts::new(format!("pausebed_{name}"), help);
+        let opts = Opts::new(family.full_name(), family.help);
         let Ok(family) = GenericCounterVec::<N>::new(opts, labels) else { return };
         for (values, total) in rows {
             family.with_label_values(&values).inc_by(total);
@@ -184,12 +148,11 @@ impl Page {
 
     fn levels<N: Atomic + 'static>(
         &self,
-        name: &str,
-        help: &str,
+        family: Family,
         labels: &[&str],
         rows: impl IntoIterator<Item = (Vec<String>, N::T)>,
     ) {
-        let opts = Opts::new(format!("pausebed_{name}"), help);
+        let opts = Opts::new(family.full_name(), family.help);
         let Ok(family) = GenericGaugeVec::<N>::new(opts, labels) else { return };
         for (values, level) in rows {
             family.with_label_values(&values).set(level);

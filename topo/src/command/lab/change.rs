@@ -136,18 +136,12 @@ pub fn clear(options: &Clear) -> Exit {
 pub fn set(options: &Set) -> Exit {
     let Settable::Link(link) = &options.what;
     with(&link.choice, |record| {
-        let post = |port: &str, change: &LinkChange| {
-            client::at_port(record, "POST", "links", port, Some(change))
-        };
         if link.loss.is_some() || link.rate.is_some() {
-            post(&link.port, &LinkChange { loss: link.loss, rate: link.rate, down: None })?;
+            let change = LinkChange { loss: link.loss, rate: link.rate, down: None };
+            client::at_port(record, "POST", "links", &link.port, Some(&change))?;
         }
         if link.down || link.up {
-            let change = LinkChange { down: Some(link.down), ..LinkChange::default() };
-            post(&link.port, &change)?;
-            if let Some(far) = record.peer(&link.port) {
-                post(far, &change)?;
-            }
+            client::cut(record, &link.port, link.down)?;
         }
         Ok(format!("link {} changed", link.port))
     })

@@ -50,14 +50,19 @@ impl<'a> Line<'a> {
         self.0.get(name).and_then(Value::as_str).unwrap_or("")
     }
 
-    /// All that is not said by time, place and name.
+    /// All that is not said by time, place and name; marks and notifications have their kind for a name. Lane
+    /// 0 is not told: nearly everything is about it.
     fn notes(&self) -> Vec<(String, Note)> {
-        let told = |name: &str| ["t", "at", "ev"].contains(&name);
+        let has_kind_for_name = ["mark", "note"].contains(&self.text("ev"));
+        let told =
+            |name: &str| ["t", "at", "ev"].contains(&name) || has_kind_for_name && name == "kind";
         let note = |value: &Value| match value {
             Value::String(text) => Note::Text(text.clone()),
             other => other.as_u64().map_or_else(|| Note::Text(other.to_string()), Note::Number),
         };
-        let others = self.0.iter().filter(|(name, _)| !told(name));
+        let is_first_lane = |name: &str, value: &Value| name == "tc" && *value == 0;
+        let others =
+            self.0.iter().filter(|(name, value)| !told(name) && !is_first_lane(name, value));
         let mut notes: Vec<(String, Note)> =
             others.map(|(name, value)| (name.clone(), note(value))).collect();
         // The trace counts nanoseconds, and where frames are marked or lost that is too coarse.

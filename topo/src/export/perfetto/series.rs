@@ -9,11 +9,11 @@ use crate::run_directory::FidelityRow;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-const RATE: Unit = Unit::Named("Mbit/s");
+const RATE: Unit = Unit::Named("bit/s");
 
-/// Megabits a second of so many octets in so many picoseconds.
-fn megabits(octets: u64, ps: u64) -> f64 {
-    octets as f64 * 8e6 / ps.max(1) as f64
+/// Bits a second of so many octets in so many picoseconds.
+fn bits(octets: u64, ps: u64) -> u64 {
+    (u128::from(octets) * 8_000_000_000_000 / u128::from(ps.max(1))) as u64
 }
 
 /// A number of several columns by begin and port, lanes added up.
@@ -37,7 +37,7 @@ fn write<const N: usize>(
     tracks: &Tracks<'_>,
     trace: &mut Trace,
     columns: [(&str, Unit); N],
-    value: impl Fn(usize, u64, u64) -> Option<f64>,
+    value: impl Fn(u64, u64) -> u64,
 ) {
     let mut counters: Option<Counters<'_, N>> = None;
     for ((port, t), values) in sums {
@@ -51,10 +51,7 @@ fn write<const N: usize>(
             if before[column].replace(*number) == Some(*number) {
                 continue;
             }
-            match value(column, *t, *number) {
-                Some(level) => trace.level(made[column], *t, level),
-                None => trace.count(made[column], *t, *number as i64),
-            }
+            trace.count(made[column], *t, value(*t, *number) as i64);
         }
     }
 }
@@ -75,8 +72,8 @@ pub fn ports(
         Ok(())
     })?;
     let bin = run.result.grid.dt_ps;
-    write(&sums, tracks, trace, [("rate", RATE)], |_, t, bytes| {
-        Some(megabits(bytes, lengths.get(&t).copied().unwrap_or(bin)))
+    write(&sums, tracks, trace, [("rate", RATE)], |t, octets| {
+        bits(octets, lengths.get(&t).copied().unwrap_or(bin))
     });
     Ok(())
 }
@@ -95,8 +92,9 @@ pub fn queues(folder: &Path, tracks: &Tracks<'_>, trace: &mut Trace) -> Result<(
         Ok(())
     })?;
     let queue = [("queue, mean", Unit::Octets), ("queue, most", Unit::Octets)];
-    write(&out, tracks, trace, queue, |_, _, _| None);
-    write(&input, tracks, trace, [("input buffer, most", Unit::Octets)], |_, _, _| None);
+    let as_it_is = |_, octets| octets;
+    write(&out, tracks, trace, queue, as_it_is);
+    write(&input, tracks, trace, [("input buffer, most", Unit::Octets)], as_it_is);
     Ok(())
 }
 
@@ -113,7 +111,7 @@ pub fn rates(folder: &Path, tracks: &mut Tracks<'_>, trace: &mut Trace) -> Resul
         let rate = trace.counter(flow, "rate", &RATE);
         let gap = trace.counter(flow, "gap", &Unit::Nanoseconds);
         for (t, [dt, bits, ps]) in rows {
-            trace.level(rate, *t, *bits as f64 / 1e6);
+            trace.count(rate, *t, *bits as i64);
             trace.count(gap, *t, (*ps / 1_000) as i64);
             if !rows.contains_key(&(t + dt)) {
                 trace.count(gap, t + dt, 0);

@@ -144,14 +144,14 @@ struct Happened {
 
 fn read(octets: &[u8]) -> Read {
     let mut found = Read { tracks: BTreeMap::new(), events: Vec::new() };
-    let mut tables: [BTreeMap<u64, String>; 2] = Default::default();
+    let mut tables: [BTreeMap<u64, String>; 3] = Default::default();
     for packet in fields(octets) {
         let (1, Raw::Octets(packet)) = packet else { panic!("a trace is packets alone") };
         let packet = fields(packet);
         assert_eq!(number(&packet, 10), Some(1), "all of one sequence");
         for names in inner(&packet, 12) {
             assert_eq!(number(&packet, 13), Some(1), "names begin anew");
-            for (table, field) in tables.iter_mut().zip([2, 3]) {
+            for (table, field) in tables.iter_mut().zip([2, 3, 29]) {
                 for entry in inner(&fields(names), field).into_iter().map(fields) {
                     let number = number(&entry, 1).expect("a number");
                     table.insert(number, text(inner(&entry, 2)[0]));
@@ -166,9 +166,11 @@ fn read(octets: &[u8]) -> Read {
             found.tracks.insert(number_of, (name, number(&track, 5)));
         }
         for event in inner(&packet, 11).into_iter().map(fields) {
+            let is_named = number(&event, 10).is_some() || !inner(&event, 4).is_empty();
+            assert_eq!(number(&packet, 13), is_named.then_some(2), "it needs the tables or not");
             let notes = inner(&event, 4).into_iter().map(fields).map(|note| {
                 let name = tables[1][&number(&note, 1).expect("a name")].clone();
-                let said = inner(&note, 6).first().map(|octets| text(octets));
+                let said = number(&note, 17).map(|text| tables[2][&text].clone());
                 (name, said.unwrap_or_else(|| number(&note, 3).unwrap_or_default().to_string()))
             });
             found.events.push(Happened {

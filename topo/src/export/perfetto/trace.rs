@@ -19,6 +19,7 @@ mod field {
     pub mod interned {
         pub const EVENT_NAMES: u64 = 2;
         pub const ANNOTATION_NAMES: u64 = 3;
+        pub const ANNOTATION_TEXTS: u64 = 29;
         pub const NUMBER: u64 = 1;
         pub const NAME: u64 = 2;
     }
@@ -44,13 +45,12 @@ mod field {
         pub const NAME: u64 = 10;
         pub const TRACK: u64 = 11;
         pub const COUNT: u64 = 30;
-        pub const LEVEL: u64 = 44;
         pub const FLOWS: u64 = 47;
     }
     pub mod annotation {
         pub const NAME: u64 = 1;
         pub const NUMBER: u64 = 3;
-        pub const TEXT: u64 = 6;
+        pub const TEXT: u64 = 17;
     }
 }
 
@@ -61,7 +61,7 @@ const INSTANT: u64 = 3;
 const COUNTER: u64 = 4;
 /// All packets are of one sequence: any number but 0.
 const SEQUENCE: u64 = 1;
-/// The first packet begins the table of names; all others need it.
+/// The first packet begins the tables of names; those that go by them need it.
 const NAMES_BEGIN: u64 = 1;
 const NAMES_NEEDED: u64 = 2;
 const PS_PER_NS: u64 = 1_000;
@@ -121,10 +121,20 @@ pub struct EventPlace(usize);
 #[derive(Debug, Default)]
 pub struct Trace {
     tracks: Vec<Message>,
-    events: Vec<(u64, Message)>,
+    events: Vec<Event>,
     names: Names,
     words: Names,
+    texts: Names,
     arrows: u64,
+}
+
+/// An event: when, in nanoseconds, and what.
+#[derive(Debug)]
+struct Event {
+    at: u64,
+    body: Message,
+    /// It goes by the tables of names.
+    is_named: bool,
 }
 
 impl Trace {
@@ -168,27 +178,21 @@ impl Trace {
         track
     }
 
-    /// A counter has a whole value from `at_ps` on.
+    /// A counter has a value from `at_ps` on.
     pub fn count(&mut self, track: Track, at_ps: u64, value: i64) {
         let event = event(COUNTER, track).int(field::event::COUNT, value);
-        self.push(at_ps, event);
-    }
-
-    /// A counter has a value from `at_ps` on.
-    pub fn level(&mut self, track: Track, at_ps: u64, value: f64) {
-        let event = event(COUNTER, track).double(field::event::LEVEL, value);
-        self.push(at_ps, event);
+        self.push(at_ps, event, false);
     }
 
     /// A slice begins.
     pub fn begin(&mut self, track: Track, at_ps: u64, name: &str, notes: &[(String, Note)]) {
         let event = self.named(SLICE_BEGIN, track, name, notes);
-        self.push(at_ps, event);
+        self.push(at_ps, event, true);
     }
 
     /// The slice that began last on a track ends.
     pub fn end(&mut self, track: Track, at_ps: u64) {
-        self.push(at_ps, event(SLICE_END, track));
+        self.push(at_ps, event(SLICE_END, track), false);
     }
 
     /// Something happens.
@@ -200,15 +204,15 @@ impl Trace {
         notes: &[(String, Note)],
     ) -> EventPlace {
         let event = self.named(INSTANT, track, name, notes);
-        self.push(at_ps, event)
+        self.push(at_ps, event, true)
     }
 
     /// One thing leads to the next, and that to the one after it.
     pub fn arrow(&mut self, places: &[EventPlace]) {
         self.arrows += 1;
         for EventPlace(place) in places {
-            let event = std::mem::take(&mut self.events[*place].1);
-            self.events[*place].1 = event.fixed(field::event::FLOWS, self.arrows);
+            let body = &mut self.events[*place].body;
+            *body = std::mem::take(body).fixed(field::event::FLOWS, self.arrows);
         }
     }
 
@@ -218,14 +222,16 @@ impl Trace {
             let annotation = Message::new().uint(field::annotation::NAME, self.words.number(word));
             let annotation = match note {
                 Note::Number(number) => annotation.uint(field::annotation::NUMBER, *number),
-                Note::Text(text) => annotation.text(field::annotation::TEXT, text),
+                Note::Text(text) => {
+                    annotation.uint(field::annotation::TEXT, self.texts.number(text))
+                }
             };
             event.message(field::event::ANNOTATIONS, &annotation)
         })
     }
 
-    fn push(&mut self, at_ps: u64, event: Message) -> EventPlace {
-        self.events.push((at_ps / PS_PER_NS, event));
+    fn push(&mut self, at_ps: u64, body: Message, is_named: bool) -> EventPlace {
+        self.events.push(Event { at: at_ps / PS_PER_NS, body, is_named });
         EventPlace(self.events.len() - 1)
     }
 
@@ -234,6 +240,7 @@ impl Trace {
     pub fn into_octets(mut self) -> Vec<u8> {
         let names = self.names.within(Message::new(), field::interned::EVENT_NAMES);
         let names = self.words.within(names, field::interned::ANNOTATION_NAMES);
+        let names = self.texts.within(names, field::interned::ANNOTATION_TEXTS);
         let first = Message::new()
             .uint(field::packet::SEQUENCE, SEQUENCE)
             .uint(field::packet::SEQUENCE_FLAGS, NAMES_BEGIN)
@@ -245,14 +252,17 @@ impl Trace {
                 .message(field::packet::TRACK, track);
             file = file.message(field::TRACE_PACKET, &packet);
         }
-        self.events.sort_by_key(|(at, _)| *at);
-        for (at, event) in &self.events {
+        self.events.sort_by_key(|event| event.at);
+        for Event { at, body, is_named } in &self.events {
             let packet = Message::new()
                 .uint(field::packet::TIMESTAMP, *at)
-                .uint(field::packet::SEQUENCE, SEQUENCE)
-                .uint(field::packet::SEQUENCE_FLAGS, NAMES_NEEDED)
-                .message(field::packet::TRACK_EVENT, event);
-            file = file.message(field::TRACE_PACKET, &packet);
+                .uint(field::packet::SEQUENCE, SEQUENCE);
+            let packet = match is_named {
+                true => packet.uint(field::packet::SEQUENCE_FLAGS, NAMES_NEEDED),
+                false => packet,
+            };
+            file = file
+                .message(field::TRACE_PACKET, &packet.message(field::packet::TRACK_EVENT, body));
         }
         file.into_octets()
     }

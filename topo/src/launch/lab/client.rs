@@ -3,7 +3,9 @@
 use super::folder::{DaemonRecord, Record};
 use emulation::capture::CaptureStatistics;
 use emulation::daemon::admin::view::{Counters, Status};
-use emulation::daemon::admin::{CaptureWish, Problem, TrafficChange, TrafficChanged};
+use emulation::daemon::admin::{
+    CaptureWish, Fault, LinkChange, Problem, TrafficChange, TrafficChanged,
+};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::io::{self, Read, Write};
@@ -70,6 +72,34 @@ pub fn at_port(
     let daemon = daemon_at(record, port)?;
     let body = body.map(|body| serde_json::to_string(body).expect("plain data"));
     exchange(&daemon.socket, method, &format!("/{what}/{port}"), body.as_deref()).map(|_| ())
+}
+
+/// Cuts the cable at `port` both ways, or lets everything through again.
+///
+/// # Errors
+/// If there is no such port, or a daemon does not answer.
+pub fn cut(record: &Record, port: &str, down: bool) -> Result<(), ClientError> {
+    let change = LinkChange { down: Some(down), ..LinkChange::default() };
+    let ends = std::iter::once(port).chain(record.peer(port));
+    ends.into_iter().try_for_each(|end| at_port(record, "POST", "links", end, Some(&change)))
+}
+
+/// Ends everything that was done at both ends of the cable at `port`.
+///
+/// # Errors
+/// If there is no such port, or a daemon does not answer.
+pub fn mend(record: &Record, port: &str) -> Result<(), ClientError> {
+    let ends = std::iter::once(port).chain(record.peer(port));
+    ends.into_iter().try_for_each(|end| at_port(record, "DELETE", "faults", end, None::<&Fault>))
+}
+
+/// Every daemon's page for Prometheus.
+///
+/// # Errors
+/// If one does not answer.
+pub fn metrics(record: &Record) -> Result<Vec<String>, ClientError> {
+    let page = |daemon: &DaemonRecord| exchange(&daemon.socket, "GET", "/metrics", None);
+    record.daemons.iter().map(page).collect()
 }
 
 /// The daemon that hosts the node of `port`.

@@ -1,0 +1,112 @@
+//! Every family of metrics: its name and what it is. Whoever draws metrics takes names from here.
+
+/// What all names begin with.
+const PREFIX: &str = "pausebed_";
+
+/// A family of metrics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Family {
+    /// Its name behind what all names begin with.
+    name: &'static str,
+    /// What it is, in a few words.
+    pub help: &'static str,
+}
+
+impl Family {
+    const fn new(name: &'static str, help: &'static str) -> Family {
+        Family { name, help }
+    }
+
+    /// As it stands on the page.
+    pub fn full_name(self) -> String {
+        format!("{PREFIX}{}", self.name)
+    }
+}
+
+/// What runs: its labels say it.
+pub const RUN_INFO: Family = Family::new("run_info", "what runs");
+/// By process.
+pub const FABRIC_TIME_SECONDS: Family = Family::new("fabric_time_seconds", "fabric time");
+/// By process.
+pub const LATENESS_P99_FRAMES: Family =
+    Family::new("fidelity_lateness_p99_frames", "lateness, in frame times");
+/// By process.
+pub const LOST_FRAMES: Family =
+    Family::new("fidelity_lost_frames_total", "frames that the sockets lost");
+
+/// By lane.
+pub const TRANSMITTED_BYTES: Family =
+    Family::new("port_transmit_bytes_total", "octets of data frames sent");
+/// By lane.
+pub const TRANSMITTED_PACKETS: Family =
+    Family::new("port_transmit_packets_total", "data frames sent");
+/// By lane.
+pub const RECEIVED_BYTES: Family =
+    Family::new("port_receive_bytes_total", "octets of data frames received");
+/// By lane.
+pub const RECEIVED_PACKETS: Family =
+    Family::new("port_receive_packets_total", "data frames received");
+/// By lane.
+pub const NO_ROOM_PACKETS: Family =
+    Family::new("port_no_room_packets_total", "frames lost for want of room");
+/// By lane.
+pub const MARKED_PACKETS: Family =
+    Family::new("queue_marked_packets_total", "frames marked by the congestion point");
+/// By lane.
+pub const NOTIFICATIONS_SENT: Family =
+    Family::new("port_notifications_sent_total", "congestion notifications sent");
+/// By lane.
+pub const NOTIFICATIONS_RECEIVED: Family =
+    Family::new("port_notifications_received_total", "congestion notifications received");
+/// By lane.
+pub const TRANSMIT_WAIT_SECONDS: Family = Family::new(
+    "port_transmit_wait_seconds_total",
+    "fabric time in which a frame was ready and flow control forbade it (PortXmitWait)",
+);
+/// By lane.
+pub const PAUSED_SECONDS: Family = Family::new(
+    "port_paused_seconds_total",
+    "fabric time in which flow control forbade the lane, ready frame or not",
+);
+/// By lane.
+pub const QUEUE_DEPTH_BYTES: Family = Family::new("queue_depth_bytes", "octets that wait to leave");
+/// By lane.
+pub const QUEUE_WATERMARK_BYTES: Family =
+    Family::new("queue_watermark_bytes", "the most that ever waited");
+/// By lane.
+pub const BUFFER_DEPTH_BYTES: Family =
+    Family::new("buffer_depth_bytes", "octets in the input buffer");
+
+/// By port.
+pub const LINK_WATCHDOGS: Family = Family::new("link_watchdogs_total", "links retrained");
+/// By port and reason.
+pub const DISCARDS: Family = Family::new("port_discards_total", "frames that ended here");
+/// By port, direction and priority; on Ethernet.
+pub const PFC_FRAMES: Family = Family::new("pfc_frames_total", "PFC frames of a priority");
+
+/// Totals of a port under their operators' names, where the port has them.
+pub const NAMED: &[(&str, Family)] = &[
+    ("np_cnp_sent", Family::new("np_cnp_sent_total", "CNPs sent")),
+    (
+        "np_ecn_marked_roce_packets",
+        Family::new("np_ecn_marked_packets_total", "marked frames received"),
+    ),
+    (
+        "np_ecn_marked_packets",
+        Family::new("np_fecn_marked_packets_total", "packets with FECN received"),
+    ),
+    ("np_becn_sent", Family::new("np_becn_sent_total", "packets with BECN sent")),
+    ("rp_cnp_handled", Family::new("rp_cnp_handled_total", "CNPs that slowed a flow")),
+    ("rp_cnp_ignored", Family::new("rp_cnp_ignored_total", "CNPs about nothing known")),
+    (
+        "rp_becn_handled",
+        Family::new("rp_becn_handled_total", "packets with BECN that slowed a flow"),
+    ),
+    ("rp_cnm_handled", Family::new("rp_cnm_handled_total", "CNMs that slowed a flow")),
+    ("port_rcv_fecn", Family::new("port_fecn_received_total", "packets with FECN received")),
+    ("port_rcv_becn", Family::new("port_becn_received_total", "packets with BECN received")),
+    ("rx_global_pause", Family::new("pause_frames_received_total", "PAUSE frames received")),
+    ("tx_global_pause", Family::new("pause_frames_sent_total", "PAUSE frames sent")),
+    ("out_of_sequence", Family::new("out_of_sequence_total", "requests out of sequence")),
+    ("retransmitted_packets", Family::new("retransmitted_packets_total", "packets sent again")),
+];

@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# Drives reports and the live page in a real browser: fresh runs of what the papers show, and screenshots.
+#   tests/seeing/run.sh FOLDER      packages, runs and screenshots go there; PAUSEBED names another program
+# Needs chromium, node and npm. Exit 0 if all holds, 77 if there is nothing to drive.
+set -euo pipefail
+here="$(cd "$(dirname "$0")" && pwd)"
+root="$(cd "$here/../.." && pwd)"
+[ $# -eq 1 ] || { echo "usage: tests/seeing/run.sh FOLDER"; exit 2; }
+for tool in node npm "${CHROMIUM:-chromium}"; do
+  command -v "$tool" >/dev/null || { echo "SKIPPED: $tool is not installed"; exit 77; }
+done
+mkdir -p "$1"
+folder="$(cd "$1" && pwd)"
+
+pausebed="${PAUSEBED:-}"
+if [ -z "$pausebed" ]; then
+  (cd "$root" && cargo build --profile quick --package topo --bin pausebed)
+  pausebed="${CARGO_TARGET_DIR:-$root/target}/quick/pausebed"
+fi
+[ -d "$folder/node_modules/axe-core" ] || npm install --silent --no-fund --no-audit --prefix "$folder" playwright-core axe-core
+
+# A run and its baseline are laid side by side where they are made together.
+runs() { # runs FILE...: scenario files below topo/scenarios
+  local files=() file
+  for file in "$@"; do files+=("$root/topo/scenarios/$file.toml"); done
+  "$pausebed" run "${files[@]}" --out "$folder/runs" >"$folder/run.log" 2>&1 || [ $? -eq 1 ]
+}
+runs pfister/case4-none pfister/case4-ib-cca
+runs rrcc/burst-none rrcc/burst-rr-cc
+runs zhb/case5-none zhb/case5-bcn
+runs dcqcn/gpu9-pfc dcqcn/gpu9-dcqcn
+runs ar/t1-cm ar/t1-ar
+
+cd "$folder"
+failed=0
+node "$here/report.mjs" shots runs/*/report.html || failed=$?
+node "$here/live.mjs" "$pausebed" shots || failed=$?
+node "$here/cost.mjs" "$pausebed" "$root/topo/scenarios/pfister/large/fat128x8-case4-none.toml" \
+  runs/*case4-ib-cca/report.html || failed=$?
+echo "screenshots: $folder/shots"
+exit "$failed"

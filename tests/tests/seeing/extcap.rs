@@ -1,0 +1,171 @@
+//! Ports of labs as interfaces of Wireshark: a test that plays Wireshark, and tshark itself.
+
+use crate::laboratory::{alone, eventually, pause, pausebed};
+use crate::{INFINIBAND, Lab, if_there};
+use emulation::capture::reader::CaptureReader;
+use nix::sys::signal::{Signal, kill};
+use nix::sys::stat::Mode;
+use nix::unistd::{Pid, mkfifo};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::PathBuf;
+use std::process::{Child, Stdio};
+
+/// A capture as Wireshark begins it: a pipe, and this program at its other end.
+struct Capture {
+    child: Child,
+    fifo: PathBuf,
+}
+
+impl Capture {
+    fn begin(lab: &Lab, interface: &str, words: &[&str]) -> Capture {
+        let fifo = lab.path().join(format!("{interface}.fifo"));
+        mkfifo(&fifo, Mode::S_IRWXU).expect("a pipe");
+        let at = fifo.display().to_string();
+        let first = ["--extcap-interface", interface, "--capture", "--fifo", &at];
+        let mut command = lab.command(&[&first[..], words].concat());
+        let child = command.stderr(Stdio::inherit()).spawn().expect("it starts");
+        Capture { child, fifo }
+    }
+
+    fn is_over(&mut self) -> bool {
+        self.child.try_wait().expect("it is ours").is_some()
+    }
+
+    /// What comes out of the pipe until it is told to end, some seconds from now.
+    fn read(mut self, seconds: f64) -> Vec<u8> {
+        let mut pipe = File::open(&self.fifo).expect("the other end is opened");
+        let reader = std::thread::spawn(move || {
+            let mut octets = Vec::new();
+            pipe.read_to_end(&mut octets).expect("it ends");
+            octets
+        });
+        pause(seconds);
+        self.end();
+        reader.join().expect("no panic")
+    }
+
+    fn end(&mut self) {
+        kill(Pid::from_raw(self.child.id() as i32), Signal::SIGTERM).expect("it is ours");
+        assert!(eventually(20.0, || self.is_over()), "it does not end");
+        let status = self.child.wait().expect("it is ours");
+        assert_eq!(status.code(), Some(0));
+    }
+}
+
+impl Drop for Capture {
+    fn drop(&mut self) {
+        // Only a test that has failed leaves it running.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Frames by interface, and which ways they went.
+fn frames(octets: &[u8]) -> BTreeMap<String, (u64, BTreeSet<String>)> {
+    let mut reader = CaptureReader::new(octets).expect("a capture");
+    let mut found: BTreeMap<String, (u64, BTreeSet<String>)> = BTreeMap::new();
+    while let Some(packet) = reader.next_raw().expect("it is whole") {
+        let packet = packet.expect("a packet of ours");
+        let name = packet.interface.expect("a name").to_string();
+        let (count, ways) = found.entry(name).or_default();
+        *count += 1;
+        ways.insert(format!("{:?}", packet.direction.expect("ours say it")));
+    }
+    found
+}
+
+#[test]
+fn wireshark_is_told_of_ports_and_gets_their_frames() {
+    let _alone = alone();
+    let lab = Lab::up(INFINIBAND, "one");
+    let listing = lab.good(&["--extcap-interfaces", "--extcap-version=4.0"]);
+    let lines: Vec<&str> = listing.lines().collect();
+    assert!(lines[0].starts_with("extcap {version="), "{listing}");
+    // Five cables have ten ends; two interfaces are of several.
+    assert_eq!(lines.len(), 1 + 2 + 10, "{listing}");
+    assert!(listing.contains("interface {value=pausebed-one-s0:3}{display=lab one, s0:3 → s1:3}"));
+    let about = |what: &str| lab.good(&["--extcap-interface", "pausebed-one-s0:3", what]);
+    assert!(about("--extcap-dlts").starts_with("dlt {number=197}"));
+    assert!(about("--extcap-config").contains("{call=--snaplen}"));
+    let wrong = lab.run(&["--extcap-interface", "pausebed-one-s9:3", "--extcap-dlts"]);
+    assert_eq!(wrong.status.code(), Some(2));
+
+    let found = frames(&Capture::begin(&lab, "pausebed-one-all-ports", &[]).read(3.0));
+    // Ten ends, each with data and with credits.
+    assert_eq!(found.len(), 20, "{found:?}");
+    assert!(found.values().all(|(count, ways)| *count > 5 && ways.len() == 2), "{found:?}");
+
+    let words = ["--direction", "received", "--only-control"];
+    let found = frames(&Capture::begin(&lab, "pausebed-one-s0:1", &words).read(2.0));
+    assert_eq!(found.keys().collect::<Vec<_>>(), ["s0:1/link"], "only credits");
+    assert_eq!(found["s0:1/link"].1.iter().collect::<Vec<_>>(), ["Rx"]);
+
+    let octets = Capture::begin(&lab, "pausebed-one-all-switches", &["--snaplen", "64"]).read(2.0);
+    assert!(frames(&octets).keys().all(|name| name.starts_with('s')));
+    let mut reader = CaptureReader::new(octets.as_slice()).expect("a capture");
+    let mut cut = 0;
+    while let Some(packet) = reader.next_raw().expect("it is whole") {
+        let packet = packet.expect("a packet of ours");
+        // The header of an ERF record stands before the frame.
+        assert!(packet.octets.len() <= 64 + 16);
+        cut += usize::from(packet.wire_size as usize > packet.octets.len());
+    }
+    assert!(cut > 10, "{cut}");
+    assert_eq!(lab.good(&["status", "--json"]).matches("\"state\": \"up\"").count(), 1);
+}
+
+#[test]
+fn a_wireshark_that_goes_or_never_comes_leaves_nothing_behind() {
+    let _alone = alone();
+    let lab = Lab::up(INFINIBAND, "one");
+    // It looks in and goes away without a word.
+    let mut capture = Capture::begin(&lab, "pausebed-one-s0:3", &[]);
+    let mut pipe = File::open(&capture.fifo).expect("the other end is opened");
+    pipe.read_exact(&mut [0; 4]).expect("a section");
+    drop(pipe);
+    assert!(eventually(20.0, || capture.is_over()), "it goes on for nobody");
+    // It never opens its end.
+    let mut capture = Capture::begin(&lab, "pausebed-one-s0:2", &[]);
+    pause(0.3);
+    assert!(!capture.is_over());
+    capture.end();
+    // The lab ends.
+    let mut capture = Capture::begin(&lab, "pausebed-one-s0:1", &[]);
+    let mut pipe = File::open(&capture.fifo).expect("the other end is opened");
+    pause(1.0);
+    lab.good(&["down"]);
+    pipe.read_to_end(&mut Vec::new()).expect("it ends");
+    assert!(eventually(20.0, || capture.is_over()), "it goes on without a lab");
+    assert_eq!(lab.good(&["--extcap-interfaces"]).lines().count(), 1, "no lab, no interfaces");
+}
+
+#[test]
+fn tshark_lists_ports_and_captures_them() {
+    let _alone = alone();
+    let lab = Lab::up(INFINIBAND, "one");
+    // All of it in a home of its own: tshark of 4.0 finds a user's programs only beside its configuration.
+    let at_home = |program: &std::ffi::OsStr, words: &[&str]| {
+        let mut command = lab.program(program, words);
+        command.env("HOME", lab.path()).env_remove("XDG_CONFIG_HOME");
+        if_there(&mut command)
+    };
+    let installed = at_home(pausebed().as_os_str(), &["wireshark", "install"]);
+    let installed = String::from_utf8_lossy(&installed.expect("it starts").stdout).into_owned();
+    let link = installed.lines().last().expect("where the link is");
+    assert_eq!(fs::read_link(link).expect("a link"), pausebed());
+    let tshark = |words: &[&str]| at_home("tshark".as_ref(), words);
+    let Some(listed) = tshark(&["-D"]) else { return };
+    let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
+    assert!(listed.contains("pausebed-one-all-ports"), "{listed}");
+    let file = lab.path().join("t.pcapng");
+    let output =
+        tshark(&["-i", "pausebed-one-s0:3", "-a", "duration:4", "-w", &file.display().to_string()]);
+    let output = output.expect("it was there a moment ago");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{said}");
+    let found = frames(&fs::read(&file).expect("a capture"));
+    assert_eq!(found.keys().collect::<Vec<_>>(), ["s0:3", "s0:3/link"], "{said}");
+    assert!(found["s0:3"].0 > 20, "{found:?}");
+}
