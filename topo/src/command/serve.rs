@@ -18,6 +18,7 @@ use crate::scenario::Scenario;
 use crate::serve::{Access, Board, Content, Server, page};
 use crate::terminal::summary::word;
 use emulation::clock::monotonic_ns;
+use emulation::daemon::token::Token;
 use emulation::timer;
 use serde_json::json;
 use std::net::SocketAddr;
@@ -176,7 +177,8 @@ fn open(options: &Options, subject: Subject<'_>, board: &Arc<Board>) -> Result<S
     };
     let is_open = options.listen.ip().is_loopback();
     // Nothing can be done to a run, so there the token is for those who look from elsewhere.
-    let token = (!is_open || record.is_some()).then(token).transpose()?;
+    let token = (!is_open || record.is_some()).then(Token::make).transpose();
+    let token = token.map_err(|error| format!("no token: {error}"))?;
     let access =
         Access { listen: options.listen, token: token.clone(), is_open, rate: options.rate };
     let server = Server::start(Arc::clone(board), access, content)
@@ -186,18 +188,9 @@ fn open(options: &Options, subject: Subject<'_>, board: &Arc<Board>) -> Result<S
     }
     if let Some(token) = token {
         let what = if record.is_some() { "  (to change the lab, too)" } else { "" };
-        eprintln!("http://{}/?token={token}{what}", server.address);
+        eprintln!("http://{}/?token={}{what}", server.address, token.text());
     }
     Ok(server)
-}
-
-/// Sixteen octets of the kernel's, as text.
-fn token() -> Result<String, String> {
-    use std::io::Read;
-    let mut octets = [0; 16];
-    let mut source = std::fs::File::open("/dev/urandom").map_err(|error| error.to_string())?;
-    source.read_exact(&mut octets).map_err(|error| error.to_string())?;
-    Ok(octets.iter().map(|octet| format!("{octet:02x}")).collect())
 }
 
 /// Writes the report, if files are wanted, and tells the page how the run ended.

@@ -15,6 +15,7 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::sse::{KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use emulation::daemon::token::Token;
 use serde::Deserialize;
 use serde_json::Value;
 use std::io;
@@ -42,7 +43,7 @@ pub struct Access {
     /// Where to listen.
     pub listen: SocketAddr,
     /// What must be known to change something; without it nobody may.
-    pub token: Option<String>,
+    pub token: Option<Token>,
     /// Whoever reaches the server may look; else they need the token for that, too.
     pub is_open: bool,
     /// Times a second.
@@ -50,11 +51,9 @@ pub struct Access {
 }
 
 impl Access {
-    /// Whether `asked` is the token. All of it is compared, however early it differs.
+    /// Whether `asked` is the token.
     fn is_token(&self, asked: Option<&str>) -> bool {
-        let (Some(token), Some(asked)) = (self.token.as_deref(), asked) else { return false };
-        let differ = token.bytes().zip(asked.bytes()).fold(0, |differ, (a, b)| differ | (a ^ b));
-        token.len() == asked.len() && differ == 0
+        self.token.as_ref().zip(asked).is_some_and(|(token, asked)| token.is(asked))
     }
 }
 
@@ -273,7 +272,7 @@ mod tests {
         let listen = SocketAddr::from(([127, 0, 0, 1], 1));
         let access = |token: Option<&str>| Access {
             listen,
-            token: token.map(str::to_owned),
+            token: token.map(Token::told),
             is_open: true,
             rate: 4,
         };

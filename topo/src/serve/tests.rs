@@ -9,6 +9,7 @@ use crate::render::{Lab, render};
 use crate::scenario::Scenario;
 use emulation::capture::Technology;
 use emulation::clock::monotonic_ns;
+use emulation::daemon::token::Token;
 use emulation::recorder::bins::Slot;
 use emulation::recorder::snapshot::{PortSnapshot, Snapshot};
 use emulation::timer;
@@ -51,6 +52,7 @@ pub(crate) fn record(lab: &str) -> Record {
         stage: Stage::Up,
         sets: Vec::new(),
         backend: "udp".to_owned(),
+        tcp: false,
         dilation: 1,
         technology: Technology::Infiniband,
         daemons: Vec::new(),
@@ -122,7 +124,7 @@ fn server(board: Arc<Board>, access: Access, lab: Option<Record>) -> Server {
 
 fn access(token: Option<&str>, is_open: bool) -> Access {
     let listen = SocketAddr::from(([127, 0, 0, 1], 0));
-    Access { listen, token: token.map(str::to_owned), is_open, rate: 10 }
+    Access { listen, token: token.map(Token::told), is_open, rate: 10 }
 }
 
 /// The answer to a GET, up to its first blank line and what came with it.

@@ -157,6 +157,7 @@ mod tests {
             kind,
             nodes: nodes.iter().map(|node| (*node).to_owned()).collect(),
             socket: "s".into(),
+            address: None,
         };
         let link = |a: &str, b: &str| LinkRecord {
             a: a.to_owned(),
