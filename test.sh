@@ -34,14 +34,25 @@ if [ "${#missing[@]}" -gt 0 ]; then
   DEBIAN_FRONTEND=noninteractive $as_root apt-get install -y -qq "${missing[@]}" >/dev/null
 fi
 
+engine="" folder="" unpacked=""
+clean_up() {
+  [ -z "$engine" ] || { kill "$engine" && wait "$engine" || true; }
+  rm -rf ${folder:+"$folder"} ${unpacked:+"$unpacked"}
+}
+trap clean_up EXIT
+
+# Prometheus is unpacked and not installed: its package would start a service that stays.
+if ! command -v prometheus >/dev/null 2>&1 || ! command -v promtool >/dev/null 2>&1; then
+  unpacked="$(mktemp -d)"
+  if (cd "$unpacked" && apt-get -qq download prometheus 2>/dev/null && dpkg-deb -x prometheus_*.deb .); then
+    PATH="$unpacked/usr/bin:$PATH"
+  else
+    echo "no package of Prometheus: what it thinks of the metrics is not shown"
+  fi
+fi
+
 # An engine for the tests in containers: the one that answers, else one of our own for as long as the
 # tests last. Where neither can be had those tests say so and show nothing.
-engine="" folder=""
-stop_engine() {
-  [ -z "$engine" ] || { kill "$engine" && wait "$engine" || true; }
-  [ -z "$folder" ] || rm -rf "$folder"
-}
-trap stop_engine EXIT
 if ! docker info >/dev/null 2>&1 && [ "$(id -u)" -eq 0 ]; then
   folder="$(mktemp -d)"
   export DOCKER_HOST="unix://$folder/docker.sock"

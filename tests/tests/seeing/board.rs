@@ -190,7 +190,7 @@ fn prometheus_scrapes_a_lab_and_answers_the_board() {
     let served = Served::of(&lab);
     let kept = fs::read_to_string(in_repository("docker/grafana/prometheus.yml"));
     let config = kept.expect("it is kept").replace("127.0.0.1:8086", &served.address);
-    let file = lab.path().join("prometheus.yml");
+    let file = lab.root().join("prometheus.yml");
     fs::write(&file, config.replace("5s", "1s")).expect("a file");
     let prometheus = Prometheus::start(&lab, &file);
     let value = |query: &str| prometheus.ask(query);
@@ -225,9 +225,9 @@ impl Prometheus {
         drop(free);
         let mut command = lab.program("prometheus", &[]);
         command.arg(format!("--config.file={}", config.display()));
-        command.arg(format!("--storage.tsdb.path={}", lab.path().join("tsdb").display()));
+        command.arg(format!("--storage.tsdb.path={}", lab.root().join("tsdb").display()));
         command.arg(format!("--web.listen-address={address}"));
-        let log = fs::File::create(lab.path().join("prometheus.log")).expect("a file");
+        let log = fs::File::create(lab.root().join("prometheus.log")).expect("a file");
         let child = command.stdout(Stdio::null()).stderr(log).spawn().expect("it starts");
         Prometheus { child, address }
     }

@@ -20,7 +20,7 @@ struct Capture {
 
 impl Capture {
     fn begin(lab: &Lab, interface: &str, words: &[&str]) -> Capture {
-        let fifo = lab.path().join(format!("{interface}.fifo"));
+        let fifo = lab.root().join(format!("{interface}.fifo"));
         mkfifo(&fifo, Mode::S_IRWXU).expect("a pipe");
         let at = fifo.display().to_string();
         let first = ["--extcap-interface", interface, "--capture", "--fifo", &at];
@@ -148,7 +148,7 @@ fn tshark_lists_ports_and_captures_them() {
     // All of it in a home of its own: tshark of 4.0 finds a user's programs only beside its configuration.
     let at_home = |program: &std::ffi::OsStr, words: &[&str]| {
         let mut command = lab.program(program, words);
-        command.env("HOME", lab.path()).env_remove("XDG_CONFIG_HOME");
+        command.env("HOME", lab.root()).env_remove("XDG_CONFIG_HOME");
         if_there(&mut command)
     };
     let installed = at_home(pausebed().as_os_str(), &["wireshark", "install"]);
@@ -159,7 +159,7 @@ fn tshark_lists_ports_and_captures_them() {
     let Some(listed) = tshark(&["-D"]) else { return };
     let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
     assert!(listed.contains("pausebed-one-all-ports"), "{listed}");
-    let file = lab.path().join("t.pcapng");
+    let file = lab.root().join("t.pcapng");
     let output =
         tshark(&["-i", "pausebed-one-s0:3", "-a", "duration:4", "-w", &file.display().to_string()]);
     let output = output.expect("it was there a moment ago");

@@ -99,10 +99,7 @@ pub fn run(options: &Options, line: &str) -> Exit {
     let subject = Subject { scenario: &scenario, lab: &lab, back_end, record: None };
     let server = match open(options, subject, &board) {
         Ok(server) => server,
-        Err(reason) => {
-            eprintln!("{reason}");
-            return Exit::Host;
-        }
+        Err(exit) => return exit,
     };
     interrupt::watch();
     let conditions = Conditions {
@@ -149,7 +146,14 @@ fn stay(options: &Options) {
 }
 
 /// Opens the server and says where the page is.
-fn open(options: &Options, subject: Subject<'_>, board: &Arc<Board>) -> Result<Server, String> {
+fn open(options: &Options, subject: Subject<'_>, board: &Arc<Board>) -> Result<Server, Exit> {
+    try_open(options, subject, board).map_err(|reason| {
+        eprintln!("{reason}");
+        Exit::Host
+    })
+}
+
+fn try_open(options: &Options, subject: Subject<'_>, board: &Arc<Board>) -> Result<Server, String> {
     let Subject { scenario, lab, back_end, record } = subject;
     let topology =
         serde_json::to_value(topology::describe(&lab.fabric)).map_err(|e| e.to_string())?;

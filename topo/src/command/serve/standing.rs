@@ -52,10 +52,7 @@ fn serve(options: &Options, scenario: &Scenario, record: &Record) -> Exit {
     let subject = Subject { scenario, lab: &lab, back_end, record: Some(record) };
     let server = match open(options, subject, &board) {
         Ok(server) => server,
-        Err(reason) => {
-            eprintln!("{reason}");
-            return Exit::Host;
-        }
+        Err(exit) => return exit,
     };
     interrupt::watch();
     follow(options, record, &board, &server);
