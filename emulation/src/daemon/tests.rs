@@ -184,7 +184,8 @@ fn arguments_and_configurations_that_make_no_sense_are_refused() {
     assert_eq!(joining(&[]), Ok(("h:1".to_owned(), 2, None)));
     let at = Some(("nicd-0".to_owned(), 4701));
     assert_eq!(joining(&["--admin", "nicd-0:4701"]), Ok(("h:1".to_owned(), 2, at)));
-    for bad in [&["--admin"][..], &["--admin", "x"], &["--admin", ":9"], &["--admin", "x:y"], &["x"]]
+    for bad in
+        [&["--admin"][..], &["--admin", "x"], &["--admin", ":9"], &["--admin", "x:y"], &["x"]]
     {
         assert!(joining(bad).is_err(), "{bad:?}");
     }
