@@ -67,7 +67,12 @@ if ! docker info >/dev/null 2>&1 && [ "$(id -u)" -eq 0 ]; then
 fi
 
 cargo build --profile quick --bins
-if docker info >/dev/null 2>&1; then docker/build.sh; else echo "no Docker engine: no tests in containers"; fi
+if docker info >/dev/null 2>&1; then
+  docker/build.sh
+  docker/prometheus.sh || echo "no image of Prometheus: that it scrapes containers is not shown"
+else
+  echo "no Docker engine: no tests in containers"
+fi
 if [ "${1:-}" = "--slow" ]; then
   cargo test --profile quick -p pausebed-tests -- --ignored --test-threads 1
 else

@@ -24,7 +24,7 @@ mod session;
 pub(crate) mod sockets;
 pub mod token;
 
-pub use config::{AdminConfig, Carrier, DaemonConfig, PortInterface};
+pub use config::{AdminConfig, Carrier, DaemonConfig, PortInterface, TcpConfig};
 pub use session::{Ending, serve};
 
 use crate::cable::shim;
@@ -73,9 +73,9 @@ pub fn main(
             }
             Err(reason) => refuse(name, &format!("{file}: {reason}")),
         },
-        Ok(Wish::Join { address, process }) => {
+        Ok(Wish::Join { address, process, admin }) => {
             let token = std::env::var(join::TOKEN_VARIABLE).unwrap_or_default();
-            match join::join(&address, process, token) {
+            match join::join(&address, process, token, admin) {
                 Ok(joined) => {
                     play(kind, name, joined.config, make, joined.commands, joined.replies)
                 }
@@ -97,7 +97,7 @@ enum Wish {
     Help,
     Version,
     Run(String),
-    Join { address: String, process: usize },
+    Join { address: String, process: usize, admin: Option<(String, u16)> },
 }
 
 fn parse(mut args: impl Iterator<Item = String>) -> Result<Wish, String> {
@@ -112,7 +112,12 @@ fn parse(mut args: impl Iterator<Item = String>) -> Result<Wish, String> {
                 _ => return Err("--join HOST:PORT needs --process NUMBER".to_owned()),
             };
             let process = process.map_err(|number| format!("{number:?} is no process number"))?;
-            Wish::Join { address, process }
+            let admin = match args.next().as_deref() {
+                None => None,
+                Some("--admin") => Some(name_and_port(args.next().unwrap_or_default())?),
+                Some(extra) => return Err(format!("unexpected argument {extra:?}")),
+            };
+            Wish::Join { address, process, admin }
         }
         Some(other) => match other.strip_prefix("--config=") {
             Some(file) => Wish::Run(file.to_owned()),
@@ -126,11 +131,19 @@ fn parse(mut args: impl Iterator<Item = String>) -> Result<Wish, String> {
     }
 }
 
+fn name_and_port(text: String) -> Result<(String, u16), String> {
+    let parts = text.rsplit_once(':').filter(|(name, _)| !name.is_empty());
+    let parsed = parts.and_then(|(name, port)| Some((name.to_owned(), port.parse().ok()?)));
+    parsed.ok_or_else(|| format!("--admin needs NAME:PORT, not {text:?}"))
+}
+
 fn usage(name: &str) -> String {
     format!(
-        "usage: {name} --config FILE | --join HOST:PORT --process NUMBER | --version | --help\n\
+        "usage: {name} --config FILE | --join HOST:PORT --process NUMBER [--admin NAME:PORT] |\n       \
+         --version | --help\n\
          Started by pausebed, which speaks to it through standard input and output; or by somebody\n\
-         else, and then it joins the launcher at HOST:PORT with the token in {}.",
+         else, and then it joins the launcher at HOST:PORT with the token in {}. Who has that token\n\
+         and calls this host NAME is answered at PORT while the run lasts, as by daemons of labs.",
         join::TOKEN_VARIABLE
     )
 }

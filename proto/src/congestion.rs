@@ -91,6 +91,8 @@ pub trait CongestionPoint: Send {
     }
     /// A frame was refused for want of room.
     fn on_drop(&mut self, _size: Bytes, _: &QueueSample, _now: Instant) {}
+    /// What it has said last became a message. The switch makes none for who is not to be told.
+    fn on_message(&mut self) {}
     /// Adds totals of its own to `named`, each name behind `prefix`.
     fn read(&self, _prefix: &str, _named: &mut Vec<(String, u64)>) {}
 }

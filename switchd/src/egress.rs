@@ -223,14 +223,17 @@ impl Egress {
 
     /// The message that tells the source of a sampled frame what was said of it.
     pub fn message(
-        &self,
+        &mut self,
         notification: &Notification,
         sampled: &[u8],
         headers: &FrameHeaders,
         lane: VirtualLane,
         pool: &mut FramePool,
     ) -> Option<(Frame, NoteKind)> {
-        self.herald.as_ref()?.message(notification, sampled, headers, lane, pool)
+        let herald = self.herald.as_ref()?;
+        let message = herald.message(notification, sampled, headers, lane, pool)?;
+        self.lanes[lane.index()].point.on_message();
+        Some(message)
     }
 
     /// Keeps a message of the switch itself; gives it back if there is no room.

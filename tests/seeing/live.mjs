@@ -94,7 +94,7 @@ async function lab() {
     check("lab: who has it may", await page.locator("#acts").isVisible());
     await page.locator('[data-act="cut"]').click();
     check("lab: a port must be named", (await page.locator("#acted").textContent()) === "At which port?");
-    await page.locator(".ways path").first().dispatchEvent("click");
+    await page.locator(".targets path").first().dispatchEvent("click");
     const port = await page.locator("#at-port").inputValue();
     check("lab: a line that is clicked is the port", /^\S+:\d+$/.test(port), port);
     await page.locator('[data-act="cut"]').click();
@@ -131,7 +131,7 @@ try {
   const before = await bins();
   await page.waitForTimeout(1200);
   check("and go on arriving", (await bins()) > before, `${before} then ${await bins()}`);
-  check("lines stand out", await until(() => document.querySelectorAll(".ways path:not(.w0)").length > 0));
+  check("lines stand out", await until(() => document.querySelectorAll('.lines path:not(.w0)[d*="M"]').length > 0));
   check("a root is ringed", await until(() => [...document.querySelectorAll("g.root")].some((g) => !g.hasAttribute("hidden"))));
   check("the feed tells of the phase", (await page.locator("#feed tr").count()) > 0);
   check("the caption has numbers", /\d+ of \d+ outputs wait/.test(await page.locator("#caption").textContent()));
@@ -153,6 +153,24 @@ try {
   await page.waitForTimeout(700);
   check("held still it stays", (await page.locator("#now").textContent()) === still);
   await page.locator("#follow").click();
+  // The same by keys alone.
+  const focus = async (id) => {
+    for (let n = 0; n < 40; n++) {
+      await page.keyboard.press("Tab");
+      if (await page.evaluate((id) => document.activeElement.id === id, id)) return true;
+    }
+    return false;
+  };
+  check("Tab leads to the slider", await focus("time-slider"));
+  check("which is outlined", await page.evaluate(() => getComputedStyle(document.querySelector(".bar .track")).outlineStyle !== "none"));
+  await page.keyboard.press("Home");
+  check("Home is the first bin, held still", await until(() => document.getElementById("then").textContent.startsWith("held still")) && (await page.locator("#time-slider").inputValue()) === "0");
+  await page.keyboard.press("ArrowRight");
+  check("an arrow is a bin", (await page.locator("#time-slider").inputValue()) === "1");
+  check("its time is told in words", /MTU times$/.test(await page.locator("#time-slider").getAttribute("aria-valuetext")));
+  check("Tab leads to the button", await focus("follow"));
+  await page.keyboard.press("Space");
+  check("and space follows again", await until(() => document.getElementById("then").textContent.startsWith("following")));
   // A reader that missed everything fetches it in one go.
   await page.evaluate(() => { Object.defineProperty(document, "hidden", { value: true, configurable: true }); document.dispatchEvent(new Event("visibilitychange")); });
   await page.waitForTimeout(1500);

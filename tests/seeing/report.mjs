@@ -58,6 +58,29 @@ for (const file of pages) {
     await context.close();
   }
   {
+    // A4 with Chromium's own margins, as printed by a reader whose screen is dark.
+    const [WIDE, HIGH] = [718, 1047];
+    const { context, page } = await open(file, { viewport: { width: WIDE, height: HIGH }, colorScheme: "dark" });
+    await page.evaluate(() => { document.documentElement.dataset.theme = "dark"; });
+    await page.emulateMedia({ media: "print", colorScheme: "dark" });
+    await page.pdf({ path: join(out, `${name}.pdf`), format: "A4" });
+    check(`${name} printed: no controls`, !(await page.locator("footer.bar").isVisible()) && !(await page.locator("#theme").isVisible()));
+    check(`${name} printed: dark ink`, await page.evaluate(() => getComputedStyle(document.body).color.match(/\d+/g).every((part) => part < 100)));
+    const cut = await page.evaluate(([wide, high]) => {
+      const told = [];
+      for (const el of document.querySelectorAll(".pane svg, .card, figure, .badge")) {
+        const { width, height, right } = el.getBoundingClientRect();
+        if (width === 0) continue;
+        const kept = el.closest(".pane, .card, figure, .verdict");
+        const whole = getComputedStyle(kept).breakInside === "avoid";
+        if (!whole || height > high || right > wide + 1) told.push(`${el.id || el.className.baseVal || el.className}: ${width.toFixed(0)} x ${height.toFixed(0)}, ${whole ? "kept" : "cut"}`);
+      }
+      return told;
+    }, [WIDE, HIGH]);
+    check(`${name} printed: every figure is on one page`, cut.length === 0, cut.join("; "));
+    await context.close();
+  }
+  {
     const { context, page, faults } = await open(file, { viewport: { width: 1440, height: 900 }, colorScheme: "light" });
     const top = async (what) => (await page.locator(what).first().boundingBox())?.y ?? 1e9;
     for (const what of [".badge", "h1", ".cards", "svg.fabric"]) {
@@ -101,6 +124,24 @@ for (const file of pages) {
     await page.waitForTimeout(400);
     check(`${name}: space plays`, (await now()) !== before);
     await page.keyboard.press(" ");
+    // By keys alone: to the picture, to a line, pinned and let go.
+    const reached = async (what) => {
+      for (let n = 0; n < 60; n++) {
+        await page.keyboard.press("Tab");
+        if (await page.evaluate((what) => document.activeElement.matches(what), what)) return true;
+      }
+      return false;
+    };
+    await page.evaluate(() => document.activeElement.blur());
+    check(`${name}: Tab leads to the picture`, await reached(":has(> svg#f1), #f1"));
+    check(`${name}: what has the focus is outlined`, await page.evaluate(() => getComputedStyle(document.activeElement).outlineStyle !== "none"));
+    await page.keyboard.press("ArrowDown");
+    await page.waitForTimeout(60);
+    check(`${name}: an arrow names a line`, (await page.locator("#f1 .ways path.named").count()) === 1);
+    await page.keyboard.press("Enter");
+    await page.waitForTimeout(350);
+    check(`${name}: Enter pins it`, (await page.locator("#pinned svg path.l").count()) > 0);
+    await page.keyboard.press("Enter");
     await page.locator("#f1 .ways path").last().dispatchEvent("click");
     await page.waitForTimeout(350);
     check(`${name}: a pinned line has its series`, (await page.locator("#pinned svg path.l").count()) > 0);

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Drives reports and the live page in a real browser: fresh runs of what the papers show, and screenshots.
-#   tests/seeing/run.sh FOLDER      packages, runs and screenshots go there; PAUSEBED names another program
+#   tests/seeing/run.sh FOLDER          packages, runs and screenshots go there; PAUSEBED names another program
+#   tests/seeing/run.sh FOLDER --slow   and ten minutes of the live page
 # Needs chromium, node and npm. Exit 0 if all holds, 77 if there is nothing to drive.
 set -euo pipefail
 here="$(cd "$(dirname "$0")" && pwd)"
 root="$(cd "$here/../.." && pwd)"
-[ $# -eq 1 ] || { echo "usage: tests/seeing/run.sh FOLDER"; exit 2; }
+[ $# -eq 1 ] || [ "${2:-}" = "--slow" ] || { echo "usage: tests/seeing/run.sh FOLDER [--slow]"; exit 2; }
 for tool in node npm "${CHROMIUM:-chromium}"; do
   command -v "$tool" >/dev/null || { echo "SKIPPED: $tool is not installed"; exit 77; }
 done
@@ -35,7 +36,8 @@ cd "$folder"
 failed=0
 node "$here/report.mjs" shots runs/*/report.html || failed=$?
 node "$here/live.mjs" "$pausebed" shots || failed=$?
-node "$here/cost.mjs" "$pausebed" "$root/topo/scenarios/pfister/large/fat128x8-case4-none.toml" \
-  runs/*case4-ib-cca/report.html || failed=$?
+large="$root/topo/scenarios/pfister/large/fat128x8-case4-none.toml"
+node "$here/cost.mjs" "$pausebed" "$large" runs/*case4-ib-cca/report.html || failed=$?
+if [ "${2:-}" = "--slow" ]; then node "$here/soak.mjs" "$pausebed" "$large" || failed=$?; fi
 echo "screenshots: $folder/shots"
 exit "$failed"

@@ -22,6 +22,8 @@ mod joining;
 mod laboratory;
 #[path = "live/ring.rs"]
 mod ring;
+#[path = "live/watched.rs"]
+mod watched;
 
 use emulation::capture::Technology;
 use hostile::{Pace, impostor, nonsense, stranger, udp_ports};

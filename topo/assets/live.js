@@ -124,11 +124,51 @@
 
   // ---- pictures
 
-  const ways = all("path[data-e]").map((el) => ({ el, output: Number(el.dataset.e), level: 0 }));
-  const dots = all("circle[data-s]").map((el) => ({ el, output: Number(el.dataset.s), level: 0 }));
-  const bars = all("rect[data-x]").map((el) => ({ el, adapter: meta.adapters.find((a) => a.node === Number(el.dataset.x)) }));
-  const rings = all("g.root").map((el) => ({ el, output: Number(el.dataset.r) }));
+  const ways = all("path[data-e]").map((el) => ({ el, output: Number(el.dataset.e) }));
+  const dots = all("path[data-s]").map((el) => ({ el, output: Number(el.dataset.s) }));
+  const bars = all("path[data-x]").map((el) => ({ begin: el.getAttribute("d"), adapter: meta.adapters.find((a) => a.node === Number(el.dataset.x)) }));
+  const rings = new Map(all("g.root").map((el) => [Number(el.dataset.r), el]));
   let named = -1, asked = false, last = 0;
+
+  // What stays as it is costs nothing.
+  const put = (el, name, text) => { if (el.getAttribute(name) !== text) el.setAttribute(name, text); };
+  const say = (id, text) => { if ($(id).textContent !== text) $(id).textContent = text; };
+
+  // Lines that wait alike and begin near each other are one element: a picture costs what its elements do, and there
+  // are hundreds of lines. Those that wait longest are on top.
+  function merged(parent, lines) {
+    const WIDE = 160, elements = new Map();
+    for (const line of lines) {
+      line.path = line.el.getAttribute("d");
+      line.place = Math.floor(parseFloat(line.path.slice(1)) / WIDE);
+    }
+    const places = [...new Set(lines.map((line) => line.place))];
+    for (let level = 0; level < LEVELS; level++) {
+      for (const place of places) {
+        const el = document.createElementNS("http://www.w3.org/2000/svg", "path");
+        el.setAttribute("class", "w" + level);
+        parent.append(el);
+        elements.set(place * LEVELS + level, el);
+      }
+    }
+    return (levelOf) => {
+      const stale = new Set();
+      for (const line of lines) {
+        const now = levelOf(line.output);
+        if (now === line.level) continue;
+        if (line.level !== undefined) stale.add(line.place * LEVELS + line.level);
+        stale.add(line.place * LEVELS + now);
+        line.level = now;
+      }
+      for (const key of stale) {
+        const alike = lines.filter((line) => line.place * LEVELS + line.level === key);
+        elements.get(key).setAttribute("d", alike.map((line) => line.path).join(""));
+      }
+    };
+  }
+  const drawings = [merged(document.querySelector("g.lines:not(.dots)"), ways), merged(document.querySelector("g.dots"), dots)];
+  drawings.forEach((draw) => draw(() => 0));
+  const receivedBars = document.querySelector("path.received");
 
   function soon() {
     if (asked || document.hidden) return;
@@ -141,54 +181,62 @@
     if (newest < 0) return;
     const place = following ? newest : Math.max(0, Math.min(newest, at));
     const bin = bins[place];
-    for (const item of [...ways, ...dots]) {
-      const now = level(hold(bin, item.output));
-      if (now !== item.level) {
-        item.el.classList.replace("w" + item.level, "w" + now);
-        item.level = now;
-      }
-    }
-    for (const { el, adapter } of bars) {
-      const v = adapter ? received(bin, adapter) : NaN;
-      const wide = (Number.isFinite(v) ? Math.min(v, 1.06) * BAR : 0).toFixed(1);
-      if (el.getAttribute("width") !== wide) el.setAttribute("width", wide);
-    }
     const trees = following && head ? head.trees || [] : [];
-    for (const { el, output } of rings) el.toggleAttribute("hidden", !trees.some((tree) => tree.root === output));
+    if (inSight.has($("fabric"))) fabric(bin, trees);
     const sources = meta.adapters.filter((a) => a.from.some((output) => hold(bin, output) >= HELD)).length;
-    $("caption").textContent = `${bin.held} of ${outputs} outputs wait, ${sources} of ${meta.adapters.length} sources are held up; ports received ${bin.mean.toFixed(2)} of line rate in the mean, ${bin.least.toFixed(2)} to ${bin.most.toFixed(2)}.`;
-    $("standstill").textContent = trees.length ? `${counted(trees[0].size)} behind ${trees[0].name}` : bin.held ? `${counted(bin.held)}, of ${outputs}` : `Nothing stands still on ${outputs} outputs`;
-    $("over").textContent = `At ${grouped(bin.t)} τ ports received ${bin.mean.toFixed(2)} of line rate in the mean`;
-    $("now").textContent = `t = ${grouped(bin.t)} τ`;
-    $("then").textContent = (following ? (over ? "ended" : "following") : "held still") + (meta.endless ? "" : ` · ${grouped(meta.length)} τ in all`);
+    say("caption", `${bin.held} of ${outputs} outputs wait, ${sources} of ${meta.adapters.length} sources are held up; ports received ${bin.mean.toFixed(2)} of line rate in the mean, ${bin.least.toFixed(2)} to ${bin.most.toFixed(2)}.`);
+    say("standstill", trees.length ? `${counted(trees[0].size)} behind ${trees[0].name}` : bin.held ? `${counted(bin.held)}, of ${outputs}` : `Nothing stands still on ${outputs} outputs`);
+    say("over", `At ${grouped(bin.t)} τ ports received ${bin.mean.toFixed(2)} of line rate in the mean`);
+    say("now", `t = ${grouped(bin.t)} τ`);
+    say("then", (following ? (over ? "ended" : "following") : "held still") + (meta.endless ? "" : ` · ${grouped(meta.length)} τ in all`));
     const slider = $("time-slider");
-    slider.max = String(newest);
-    slider.value = String(place);
-    slider.setAttribute("aria-valuetext", grouped(bin.t) + " MTU times");
+    put(slider, "max", String(newest));
+    if (slider.value !== String(place)) slider.value = String(place);
+    put(slider, "aria-valuetext", grouped(bin.t) + " MTU times");
     light();
     draw();
     tell(bin);
     document.body.dataset.bins = String(first + bins.length);
   }
 
+  let ringed = [];
+  function fabric(bin, trees) {
+    for (const draw of drawings) draw((output) => level(hold(bin, output)));
+    const bar = ({ begin, adapter }) => {
+      const v = adapter ? received(bin, adapter) : NaN;
+      return Number.isFinite(v) && v > 0 ? `${begin}h${(Math.min(v, 1.06) * BAR).toFixed(1)}` : "";
+    };
+    put(receivedBars, "d", bars.map(bar).join(""));
+    const now = trees.map((tree) => rings.get(tree.root)).filter(Boolean);
+    for (const el of ringed) if (!now.includes(el)) el.setAttribute("hidden", "");
+    for (const el of now) if (!ringed.includes(el)) el.removeAttribute("hidden");
+    ringed = now;
+  }
+
   function light() {
     if (!head) return;
     const late = head.late;
     const good = (late === null || late <= 0.1) && head.lost === 0;
-    $("light").textContent = late === null ? "nothing can be late" : `host ${good ? "✓" : "✕"} late p99 ${late.toFixed(2)}, ${head.lost} lost`;
+    say("light", late === null ? "nothing can be late" : `host ${good ? "✓" : "✕"} late p99 ${late.toFixed(2)}, ${head.lost} lost`);
     $("light").classList.toggle("unsure", !good);
   }
 
   // Columns are appended; all is drawn again only when the size, the theme or the history changes.
   const canvas = $("growth"), pen = canvas.getContext("2d");
-  let drawn = -1, wide = 0, scale = 1, seen = true, colours = {};
+  let drawn = -1, wide = 0, scale = 1, colours = {};
   const TOP = 150, GAP = 14, LOW = 40, EDGE = 34;
   // Where the figure begins: a window that is full is turned over by half.
   let origin = 0;
   // Columns end where pixels do, or half-covered ones would show as stripes.
   const x = (t) => Math.round((EDGE + ((t - origin) / meta.length) * (wide - EDGE)) * scale) / scale;
   const y = (v) => TOP - (Math.min(v, 1.06) / 1.06) * TOP;
-  new IntersectionObserver((entries) => { seen = entries[entries.length - 1].isIntersecting; if (seen) soon(); }).observe(canvas);
+  // Only what is on the screen is drawn.
+  const inSight = new Set([canvas, $("fabric")]);
+  const observer = new IntersectionObserver((entries) => {
+    for (const { target, isIntersecting } of entries) isIntersecting ? inSight.add(target) : inSight.delete(target);
+    soon();
+  });
+  inSight.forEach((el) => observer.observe(el));
   function prepare() {
     wide = canvas.clientWidth;
     scale = devicePixelRatio || 1;
@@ -208,7 +256,7 @@
     drawn = Math.max(0, bins.findIndex((bin) => bin.t > origin));
   }
   function draw() {
-    if (!seen) return;
+    if (!inSight.has(canvas)) return;
     const newest = bins[bins.length - 1].t;
     if (meta.endless && (newest > origin + meta.length || newest < origin || drawn < 0)) {
       origin = Math.max(bins[0].t, newest - meta.length / 2);

@@ -14,6 +14,7 @@
 mod desk;
 mod gate;
 mod metrics;
+mod names;
 mod routes;
 
 pub mod families;
@@ -21,8 +22,10 @@ pub mod view;
 
 pub use desk::{CaptureWish, Facts};
 pub(super) use desk::{Desk, Inbox, orders};
-pub use routes::{Fault, LinkChange, Problem, TrafficChange, TrafficChanged};
+pub use names::OwnNames;
+pub use routes::{Fault, Flows, LinkChange, Problem, TrafficChange, TrafficChanged};
 
+use super::config::AdminConfig;
 use crate::privileges;
 use crate::timer::stand_back;
 use axum::serve::Listener;
@@ -32,7 +35,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use std::future::pending;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -58,21 +61,35 @@ const BODY_MAX: usize = 16 * 1024;
 /// The sockets before there is a run to administer.
 #[derive(Debug)]
 pub struct Socket {
-    listener: UnixListener,
-    file: PathBuf,
+    file: Option<Bound>,
     gate: Option<Gate>,
 }
 
+/// A Unix socket, whose file goes with it.
+#[derive(Debug)]
+struct Bound {
+    listener: UnixListener,
+    file: PathBuf,
+}
+
+impl Bound {
+    /// Listens at `file`, which must not be there.
+    fn open(file: &Path) -> io::Result<Bound> {
+        let listener = UnixListener::bind(file)?;
+        listener.set_nonblocking(true)?;
+        Ok(Bound { listener, file: file.to_owned() })
+    }
+}
+
 impl Socket {
-    /// Listens at `file`, which must not be there, and by TCP if there is a file with a `token` for it.
+    /// Listens where `told` says, by TCP at a port of `host`.
     ///
     /// # Errors
     /// What the system says.
-    pub fn open(file: &Path, token: Option<&Path>) -> io::Result<Socket> {
-        let gate = token.map(Gate::open).transpose()?;
-        let listener = UnixListener::bind(file)?;
-        listener.set_nonblocking(true)?;
-        Ok(Socket { listener, file: file.to_owned(), gate })
+    pub fn open(told: &AdminConfig, host: IpAddr) -> io::Result<Socket> {
+        let gate = told.tcp.as_ref().map(|tcp| Gate::open(host, tcp)).transpose()?;
+        let file = told.socket.as_deref().map(Bound::open).transpose()?;
+        Ok(Socket { file, gate })
     }
 
     /// Where it listens by TCP, if it does.
@@ -84,7 +101,7 @@ impl Socket {
 /// A thread that answers, until this is dropped.
 #[derive(Debug)]
 pub struct Admin {
-    file: PathBuf,
+    file: Option<PathBuf>,
     over: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -97,7 +114,8 @@ impl Admin {
     pub(super) fn start(socket: Socket, desk: Desk) -> io::Result<Admin> {
         let (over, ended) = oneshot::channel();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let Socket { listener, file, gate } = socket;
+        let Socket { file, gate } = socket;
+        let (listener, file) = file.map(|bound| (bound.listener, bound.file)).unzip();
         let answer = move || {
             stand_back();
             privileges::drop_all().expect("less is always permitted");
@@ -122,24 +140,29 @@ impl Drop for Admin {
             // A panic there has been printed, and is nothing to the run.
             let _ = thread.join();
         }
-        // Whoever removed the folder has removed it already.
-        let _ = std::fs::remove_file(&self.file);
+        if let Some(file) = &self.file {
+            // Whoever removed the folder has removed it already.
+            let _ = std::fs::remove_file(file);
+        }
     }
 }
 
 /// Answers at both sockets; each has its own seats, so that strangers at the one keep nobody from the other.
-async fn serve(listener: UnixListener, gate: Option<Gate>, desk: Desk) -> io::Result<()> {
-    let listener = tokio::net::UnixListener::from_std(listener)?;
+async fn serve(listener: Option<UnixListener>, gate: Option<Gate>, desk: Desk) -> io::Result<()> {
     let router = routes::router(Arc::new(desk), BODY_MAX);
     let by_token = gate.map(|gate| gate.guard(router.clone())).transpose()?;
-    let beside = async {
-        match by_token {
-            Some((listener, router)) => accept(listener, router).await,
-            None => pending().await,
-        }
-    };
-    tokio::join!(accept(listener, router), beside);
+    let listener = listener.map(tokio::net::UnixListener::from_std).transpose()?;
+    let by_file = listener.map(|listener| (listener, router));
+    tokio::join!(accept_at(by_file), accept_at(by_token));
     Ok(())
+}
+
+/// Takes connections at a socket, if there is one.
+async fn accept_at(door: Option<(impl Listener, axum::Router)>) {
+    match door {
+        Some((listener, router)) => accept(listener, router).await,
+        None => pending().await,
+    }
 }
 
 /// Takes connections at a steady pace. One too many is closed at once: its owner may come again, while

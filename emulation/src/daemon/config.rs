@@ -1,6 +1,7 @@
 //! What a daemon is told before it starts: one TOML file a process.
 
 use super::sockets::Sockets;
+use super::token::Token;
 use crate::cable::datagram::{DATAGRAM_LIMIT, Peer};
 use crate::cable::exchange::DATAGRAM_MAX;
 use crate::cable::lines::Lines;
@@ -44,13 +45,26 @@ pub struct PortInterface {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AdminConfig {
-    /// The Unix socket to listen at.
-    pub socket: PathBuf,
-    /// The file with the token of those who may come in by TCP, at loopback; nobody may if left out.
+    /// The Unix socket to listen at, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub token: Option<PathBuf>,
-    /// What the fabric is of: lanes are named after it.
-    pub technology: Technology,
+    pub socket: Option<PathBuf>,
+    /// Who may come in by TCP; nobody if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tcp: Option<TcpConfig>,
+}
+
+/// How a daemon may be administered by TCP, at the address where UDP sockets are bound.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TcpConfig {
+    /// The port; the kernel chooses one if this is 0.
+    #[serde(default)]
+    pub port: u16,
+    /// What clients call this host, beside its address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// What they must know.
+    pub token: Token,
 }
 
 /// One daemon process.
@@ -65,6 +79,8 @@ pub struct DaemonConfig {
     pub processes: usize,
     /// The scenario's seed.
     pub seed: u64,
+    /// What the fabric is of: lanes are named after it.
+    pub technology: Technology,
     /// Process of each node.
     pub hosts: Vec<usize>,
     /// What carries frames between processes.

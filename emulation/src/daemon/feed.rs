@@ -134,8 +134,8 @@ mod tests {
         write(&file, &wiring, &frames).expect("a writable folder");
         for end in [link.a, link.b] {
             let hosts = (0..wiring.nodes.len()).map(|node| usize::from(node != end.node)).collect();
-            let text = "lab = \"x\"\nseed = 1\nprocess = 0\nprocesses = 2\nhosts = []\n\
-                 devices = []\n[plan]\ntau = \"2 us\"\nstop = \"4 us\"\nbin = \"2 us\"\nedges = []\n\
+            let text = "lab = \"x\"\nseed = 1\ntechnology = \"ethernet\"\nprocess = 0\n\
+                 processes = 2\nhosts = []\ndevices = []\n[plan]\ntau = \"2 us\"\nstop = \"4 us\"\nbin = \"2 us\"\nedges = []\n\
                  measured = []\nall_events = false\n[wiring]\nnodes = []\nlinks = []\n";
             let base: DaemonConfig = toml::from_str(text).expect("a minimal configuration");
             let feed = Some(file.clone());

@@ -12,8 +12,9 @@
 //! A daemon knows the launcher's address and a token, nothing else. It takes for its cables the
 //! address by which it reached the launcher, and the launcher bundles frames as the path allows.
 
-use super::config::DaemonConfig;
+use super::config::{AdminConfig, DaemonConfig, TcpConfig};
 use super::protocol::{read_line, write_line};
+use super::token::Token;
 use crate::cable::shim;
 use crate::clock::monotonic_ns;
 use crate::timer;
@@ -83,11 +84,21 @@ pub struct Joined {
     pub replies: TcpStream,
 }
 
-/// Joins the lab of the launcher at `address` as process `process`.
+/// Joins the lab of the launcher at `address` as process `process`. The token is also that of who may ask
+/// for administration, if there is to be any: by that name, at that port.
 ///
 /// # Errors
 /// If no launcher answers within a minute, or it refuses, in words.
-pub fn join(address: &str, process: usize, token: String) -> Result<Joined, String> {
+pub fn join(
+    address: &str,
+    process: usize,
+    token: String,
+    admin: Option<(String, u16)>,
+) -> Result<Joined, String> {
+    let admin = admin.map(|(name, port)| {
+        let tcp = TcpConfig { port, name: Some(name), token: Token::told(&token) };
+        AdminConfig { socket: None, tcp: Some(tcp) }
+    });
     let stream = connect(address).map_err(|error| format!("no launcher at {address}: {error}"))?;
     let conversation = || -> io::Result<Joined> {
         stream.set_nodelay(true)?;
@@ -104,7 +115,7 @@ pub fn join(address: &str, process: usize, token: String) -> Result<Joined, Stri
         let mut commands = BufReader::new(stream);
         let text = await_configuration(&mut commands, &mut replies)?;
         let config = toml::from_str(&text).map_err(io::Error::other)?;
-        let config = DaemonConfig { bind, ..config };
+        let config = DaemonConfig { bind, admin, ..config };
         config.check().map_err(io::Error::other)?;
         Ok(Joined { config, commands, replies })
     };

@@ -7,7 +7,6 @@ use super::protocol::{Hello, ToDaemon, ToLauncher, read_line, write_line};
 use super::sockets::Sockets;
 use crate::cable::exchange::Session;
 use crate::cable::shim;
-use crate::capture::Technology;
 use crate::clock::Clock;
 use crate::driver::orders::Order;
 use crate::driver::{Assignment, Beat, Report, Supervisor, Worker, impairers};
@@ -100,8 +99,7 @@ where
         Err(error) => return fail(replies, &format!("no socket: {error}")),
     };
     let told = config.admin.as_ref();
-    let admin = told.map(|told| admin::Socket::open(&told.socket, told.token.as_deref()));
-    let admin = match admin.transpose() {
+    let admin = match told.map(|told| admin::Socket::open(told, config.bind)).transpose() {
         Ok(admin) => admin,
         Err(error) => return fail(replies, &format!("no socket for administration: {error}")),
     };
@@ -200,15 +198,12 @@ where
     let session = Session { epoch, peers, datagram_max: config.datagram_max };
     let clock = Clock::new(origin_ns, dilation);
     let exchange = sockets.exchange(session, config.bare, clock, &lines);
-    let admin = match (admin, &config.admin) {
-        (None, _) | (_, None) => None,
-        (Some(socket), Some(told)) => {
-            let (outbox, inbox) = admin::orders();
-            link.inbox = Some(inbox);
-            let desk = Desk::new(facts(&config, clock, told.technology), outbox);
-            Some(Admin::start(socket, desk).map_err(|error| format!("no thread: {error}"))?)
-        }
-    };
+    let admin = admin.map(|socket| {
+        let (outbox, inbox) = admin::orders();
+        link.inbox = Some(inbox);
+        Admin::start(socket, Desk::new(facts(&config, clock), outbox))
+    });
+    let admin = admin.transpose().map_err(|error| format!("no thread: {error}"))?;
     let assignment = Assignment {
         process: config.process,
         processes: config.processes,
@@ -241,7 +236,7 @@ where
 }
 
 /// What is told of this process to those who administer.
-fn facts(config: &DaemonConfig, clock: Clock, technology: Technology) -> Facts {
+fn facts(config: &DaemonConfig, clock: Clock) -> Facts {
     Facts {
         lab: config.lab.clone(),
         process: config.process,
@@ -250,7 +245,7 @@ fn facts(config: &DaemonConfig, clock: Clock, technology: Technology) -> Facts {
         wiring: config.wiring.clone(),
         clock,
         priority: permitted_priority(config.realtime),
-        technology,
+        technology: config.technology,
     }
 }
 

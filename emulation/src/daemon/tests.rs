@@ -3,6 +3,7 @@
 use super::protocol::{HEARTBEAT, ToDaemon, ToLauncher, read_line, write_line};
 use super::*;
 use crate::clock::monotonic_ns;
+use crate::daemon::token::Token;
 use crate::driver::Report;
 use crate::driver::toy::{Log, Toy, arrival, chain};
 use crate::recorder::RecordingPlan;
@@ -14,8 +15,8 @@ use std::thread::JoinHandle;
 
 fn config(process: usize, processes: usize, hosts: Vec<usize>) -> DaemonConfig {
     let own = hosts.iter().filter(|host| **host == process).count();
-    let text = "lab = \"chain\"\nseed = 1\nprocess = 0\nprocesses = 1\nhosts = []\ndevices = []\n\
-         [plan]\ntau = \"2 us\"\nstop = \"400 us\"\nbin = \"20 us\"\nedges = []\nmeasured = []\n\
+    let text = "lab = \"chain\"\nseed = 1\ntechnology = \"ethernet\"\nprocess = 0\nprocesses = 1\n\
+         hosts = []\ndevices = []\n[plan]\ntau = \"2 us\"\nstop = \"400 us\"\nbin = \"20 us\"\nedges = []\nmeasured = []\n\
          all_events = false\n[wiring]\nnodes = []\nlinks = []\n";
     let base: DaemonConfig = toml::from_str(text).expect("a minimal configuration");
     let devices = vec![toml::Table::new(); own];
@@ -173,7 +174,24 @@ fn arguments_and_configurations_that_make_no_sense_are_refused() {
     assert!(wish(&["--config"]).is_err());
     assert!(wish(&[]).is_err());
     assert!(wish(&["--version", "--help"]).is_err());
-    let good = config(0, 2, vec![0, 0, 1]);
+    let joining = |words: &[&str]| {
+        let words = [&["--join", "h:1", "--process", "2"], words].concat();
+        match wish(&words)? {
+            Wish::Join { address, process, admin } => Ok((address, process, admin)),
+            _ => Err("it is to join".to_owned()),
+        }
+    };
+    assert_eq!(joining(&[]), Ok(("h:1".to_owned(), 2, None)));
+    let at = Some(("nicd-0".to_owned(), 4701));
+    assert_eq!(joining(&["--admin", "nicd-0:4701"]), Ok(("h:1".to_owned(), 2, at)));
+    for bad in
+        [&["--admin"][..], &["--admin", "x"], &["--admin", ":9"], &["--admin", "x:y"], &["x"]]
+    {
+        assert!(joining(bad).is_err(), "{bad:?}");
+    }
+    let tcp = TcpConfig { port: 9, name: Some("nicd-0".to_owned()), token: Token::told("secret") };
+    let admin = Some(AdminConfig { socket: Some("s".into()), tcp: Some(tcp) });
+    let good = DaemonConfig { admin, ..config(0, 2, vec![0, 0, 1]) };
     assert_eq!(good.check(), Ok(()));
     let text = toml::to_string(&good).expect("it serialises");
     assert_eq!(toml::from_str::<DaemonConfig>(&text), Ok(good.clone()));

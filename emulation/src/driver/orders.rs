@@ -27,11 +27,20 @@ pub struct Snapshot {
     pub injected: Injected,
 }
 
+/// How much of the devices is read: a worker has better to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Depth {
+    /// What ports count; the rest of a snapshot may be older.
+    Ports,
+    /// Everything.
+    All,
+}
+
 /// Something that is wanted of a worker. Who no longer waits for an answer gets none.
 #[derive(Debug)]
 pub enum Order {
     /// Read all devices into a snapshot, whose buffers are used again.
-    Read(Box<Snapshot>, Sender<Box<Snapshot>>),
+    Read(Box<Snapshot>, Depth, Sender<Box<Snapshot>>),
     /// Do so to the frames that a port sends.
     Impair(Box<Impairing>, Sender<Result<(), String>>),
     /// Let a port of a device send no faster than that; whether it can.
@@ -70,8 +79,8 @@ impl<W: Witness> Worker<W> {
             let Some(order) = supervisor.order() else { return };
             // An answer that nobody waits for any more is no loss.
             match order {
-                Order::Read(mut snapshot, reply) => {
-                    self.read(&mut snapshot);
+                Order::Read(mut snapshot, depth, reply) => {
+                    self.read(&mut snapshot, depth);
                     let _ = reply.send(snapshot);
                 }
                 Order::Impair(impairing, reply) => {
@@ -93,11 +102,14 @@ impl<W: Witness> Worker<W> {
 
     /// Reads all devices as of the last thing that happened. As before a bin, what has begun to leave is
     /// sent first.
-    fn read(&mut self, snapshot: &mut Snapshot) {
+    fn read(&mut self, snapshot: &mut Snapshot, depth: Depth) {
         self.clear_the_lines();
         snapshot.devices.resize_with(self.run.devices.len(), DeviceReading::default);
         for (device, reading) in self.run.devices.iter_mut().zip(&mut snapshot.devices) {
-            device.read(self.now, reading);
+            match depth {
+                Depth::Ports => device.read_bins(self.now, reading),
+                Depth::All => device.read(self.now, reading),
+            }
         }
         snapshot.beat = self.beat();
         snapshot.injected = Injected::default();

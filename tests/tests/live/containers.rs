@@ -10,14 +10,14 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// What `docker` answers; an error is what it said instead.
-fn docker(words: &[&str]) -> Result<String, String> {
+pub(super) fn docker(words: &[&str]) -> Result<String, String> {
     let output = Command::new("docker").args(words).stdin(Stdio::null()).output();
     let output = output.map_err(|error| error.to_string())?;
     let text = |octets: &[u8]| String::from_utf8_lossy(octets).trim().to_owned();
     if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
 }
 
-fn is_there() -> bool {
+pub(super) fn is_there() -> bool {
     let image = format!("pausebed:{}", env!("CARGO_PKG_VERSION"));
     match docker(&["image", "inspect", "--format", "{{.Id}}", &image]) {
         Ok(_) => true,
@@ -29,7 +29,7 @@ fn is_there() -> bool {
 }
 
 /// Every object of the engine that a lab could leave behind.
-fn census() -> Vec<String> {
+pub(super) fn census() -> Vec<String> {
     let lists = [&["ps", "--all"][..], &["network", "ls"], &["volume", "ls"]];
     let list = |words: &&[&str]| docker(&[words, &["--quiet"][..]].concat()).expect("it answers");
     let text: Vec<String> = lists.iter().map(list).collect();

@@ -2,11 +2,14 @@
 
 use super::Exit;
 use super::files::load_all;
-use crate::launch::compose::file::{Engine, Lab, Launcher, render};
+use crate::export::grafana;
+use crate::launch::compose::board::{self, Board};
+use crate::launch::compose::file::{Engine, Lab, Launcher, render, service_names};
 use crate::launch::compose::{image, secrets, subnet};
 use crate::launch::placement::Hosting;
 use crate::render;
-use std::path::PathBuf;
+use nix::unistd::{getegid, geteuid};
+use std::path::{Path, PathBuf};
 
 /// Options of `compose`.
 #[derive(Clone, Debug, clap::Args)]
@@ -23,6 +26,25 @@ pub struct Options {
     /// The image of all services, instead of that of this version.
     #[arg(long, value_name = "NAME")]
     image: Option<String>,
+    /// Add a Prometheus that asks every daemon, and Grafana with the board under the profile "grafana". What
+    /// they read, the lab's token in it, is written into DIR.
+    #[arg(long, value_name = "DIR", conflicts_with = "swarm")]
+    with_board: Option<PathBuf>,
+    /// The image of Prometheus, instead of that of docker/prometheus.sh.
+    #[arg(long, value_name = "NAME", requires = "with_board")]
+    prometheus_image: Option<String>,
+}
+
+impl Options {
+    /// Who watches, if anybody shall.
+    fn board(&self) -> std::io::Result<Option<Board>> {
+        let with = |folder: &PathBuf| {
+            let image = self.prometheus_image.clone().unwrap_or_else(board::image);
+            let user = (geteuid().as_raw(), getegid().as_raw());
+            Ok(Board { folder: std::path::absolute(folder)?, image, user })
+        };
+        self.with_board.as_ref().map(with).transpose()
+    }
 }
 
 /// Runs the command.
@@ -32,18 +54,20 @@ pub fn run(options: &Options) -> Exit {
         Err(exit) => return exit,
     };
     let Some(scenario) = loaded.first().map(|loaded| &loaded.scenario) else { return Exit::Usage };
-    let (secrets, file) = match (secrets(), std::path::absolute(&options.file)) {
-        (Ok(secrets), Ok(file)) => (secrets, file),
-        (Err(error), _) => {
+    let (token, id) = match secrets() {
+        Ok(secrets) => secrets,
+        Err(error) => {
             eprintln!("{error}");
             return Exit::Host;
         }
+    };
+    let (file, board) = match (std::path::absolute(&options.file), options.board()) {
+        (Ok(file), Ok(board)) => (file, board),
+        (Err(error), _) => return refused(&options.file, &error),
         (_, Err(error)) => {
-            eprintln!("{}: {error}", options.file.display());
-            return Exit::Usage;
+            return refused(options.with_board.as_deref().unwrap_or(&options.file), &error);
         }
     };
-    let (token, id) = secrets;
     let lab = render::render(scenario);
     let image = options.image.clone().unwrap_or_else(image);
     let arguments = options.sets.iter().flat_map(|set| ["--set".to_owned(), set.clone()]).collect();
@@ -60,8 +84,19 @@ pub fn run(options: &Options) -> Exit {
         subnet: subnet(&id, 0),
         realtime: scenario.run.realtime,
         launcher: &launcher,
+        board: board.as_ref(),
     };
+    if let Some(board) = &board
+        && let Err(error) = board.write(&service_names(wiring, &hosting), &token, &grafana::board())
+    {
+        return refused(&board.folder, &error);
+    }
     let engine = if options.swarm { Engine::Swarm } else { Engine::Compose };
     print!("{}", render(&lab, engine, wiring, &hosting));
     Exit::Good
+}
+
+fn refused(path: &Path, error: &std::io::Error) -> Exit {
+    eprintln!("{}: {error}", path.display());
+    Exit::Usage
 }

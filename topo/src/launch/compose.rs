@@ -8,6 +8,7 @@
 //! Every object carries the lab's name and its launcher's: start of the machine, process number and when
 //! that began. A launcher removes what it made; what one left that was killed goes with the next.
 
+pub mod board;
 mod engine;
 pub mod file;
 
@@ -72,6 +73,7 @@ pub fn run(job: &Job<'_>, progress: &mut dyn FnMut(Progress)) -> Result<Outcome,
             subnet: subnet(&id, n),
             realtime: job.realtime,
             launcher: &Launcher::Outside,
+            board: None,
         };
         let text = file::render(&lab, Engine::Compose, &job.lab.fabric.wiring, &hosting);
         let path = job.scratch.join("compose.yaml");

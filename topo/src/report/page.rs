@@ -93,8 +93,8 @@ pub fn style() -> String {
     let light = palette::variables(false);
     let dark = palette::variables(true);
     format!(
-        ":root{{{light}}}@media(prefers-color-scheme:dark){{:root:not([data-theme=light]){{{dark}}}}}\
-         :root[data-theme=dark]{{{dark}}}{}{STYLE}",
+        ":root{{{light}}}@media screen and (prefers-color-scheme:dark){{\
+         :root:not([data-theme=light]){{{dark}}}}}@media screen{{:root[data-theme=dark]{{{dark}}}}}{}{STYLE}",
         palette::level_rules()
     )
 }

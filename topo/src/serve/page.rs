@@ -127,9 +127,11 @@ fn fabric(graph: &Graph) -> Markup {
                     svg class="fabric" role="img" aria-labelledby="caption"
                         viewBox=(format!("0 -14 {WIDTH:.0} {:.0}", layout.height + 14.0)) {
                         (headers(&layout))
-                        g class="ways" { @for curve in &layout.curves {
-                            path class="w0" data-e=(curve.output) d=(curve.path) {}
+                        // The script draws all lines of a level as one; these are for pointing at.
+                        g class="targets" { @for curve in &layout.curves {
+                            path data-e=(curve.output) d=(curve.path) {}
                         } }
+                        g class="lines" {}
                         (boxes(&layout))
                         (ends(graph, &layout))
                         @for curve in layout.curves.iter().filter(|c| graph.outputs[c.output].level > 0) {
@@ -150,7 +152,7 @@ fn fabric(graph: &Graph) -> Markup {
     }
 }
 
-/// Sources with their dots, ports with their bars.
+/// Sources with their dots, ports with their bars: where they are, for the script to draw them.
 fn ends(graph: &Graph, layout: &Layout) -> Markup {
     let name = |node: usize| quantiles::shortened(&graph.nodes[node].name, 7);
     let output_of = |node: usize| graph.outputs.iter().position(|output| output.from == node);
@@ -159,7 +161,9 @@ fn ends(graph: &Graph, layout: &Layout) -> Markup {
     let (dot, bar) = (thick(&layout.sources), thick(&layout.ports));
     html! {
         @for (place, (node, y)) in layout.sources.iter().enumerate() {
-            circle class="w0" data-s=[output_of(*node)] cx="53" cy=(format!("{y:.1}")) r=(format!("{:.1}", (dot / 2.0).clamp(0.8, 3.6))) {}
+            @if let Some(output) = output_of(*node) {
+                defs { path data-s=(output) d=(format!("M53 {y:.1}h0")) {} }
+            }
             @if place % step == 0 {
                 text x="45" y=(format!("{:.1}", y + 4.0)) text-anchor="end" { (name(*node)) }
             }
@@ -167,8 +171,10 @@ fn ends(graph: &Graph, layout: &Layout) -> Markup {
         @for (node, y) in &layout.ports {
             @let top = format!("{:.1}", y - bar / 2.0);
             rect class="track" x=(PORTS + 6.0) y=(top) width=(BAR) height=(format!("{bar:.1}")) rx="1.5" {}
-            rect class="run" data-x=(node) x=(PORTS + 6.0) y=(top) width="0" height=(format!("{bar:.1}")) rx="1.5" {}
+            defs { path data-x=(node) d=(format!("M{:.1} {y:.1}", PORTS + 6.0)) {} }
         }
+        g class="lines dots" stroke-width=(format!("{:.1}", dot.clamp(1.6, 7.2))) {}
+        path class="received run" stroke-width=(format!("{bar:.1}")) {}
     }
 }
 

@@ -15,11 +15,12 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::sse::{KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use emulation::daemon::admin::OwnNames;
 use emulation::daemon::token::Token;
 use serde::Deserialize;
 use serde_json::Value;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
@@ -74,6 +75,7 @@ pub struct Content {
 struct Site {
     board: Arc<Board>,
     access: Access,
+    names: OwnNames,
     content: Content,
     seats: Arc<Semaphore>,
 }
@@ -96,9 +98,9 @@ impl Server {
         let runtime = builder.worker_threads(1).enable_all().thread_name("page").build()?;
         let listener = runtime.block_on(TcpListener::bind(access.listen))?;
         let address = listener.local_addr()?;
-        let access = Access { listen: address, ..access };
         let seats = Arc::new(Semaphore::new(CLIENTS_MAX));
-        let site = Arc::new(Site { board, access, content, seats: Arc::clone(&seats) });
+        let names = OwnNames::new(address, None);
+        let site = Arc::new(Site { board, access, names, content, seats: Arc::clone(&seats) });
         runtime.spawn(async move { axum::serve(listener, router(site)).await });
         Ok(Server { address, seats, runtime: Some(runtime) })
     }
@@ -147,28 +149,13 @@ async fn admit(
     request: Request,
     next: Next,
 ) -> Response {
-    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or("");
-    if !is_own_name(host, &site.access) {
+    if !site.names.are_in(&headers) {
         return (StatusCode::MISDIRECTED_REQUEST, "not a name of this server\n").into_response();
     }
     if !site.access.is_open && !site.access.is_token(asked.token.as_deref()) {
         return (StatusCode::FORBIDDEN, "the token is missing or wrong\n").into_response();
     }
     next.run(request).await
-}
-
-/// Whether a Host field names this server: an address, or `localhost`, with its port.
-fn is_own_name(host: &str, access: &Access) -> bool {
-    let port = access.listen.port().to_string();
-    let Some(name) = host.strip_suffix(&port).and_then(|name| name.strip_suffix(':')) else {
-        return false;
-    };
-    let bare = name.trim_start_matches('[').trim_end_matches(']');
-    match bare.parse::<IpAddr>() {
-        Ok(address) if access.listen.ip().is_unspecified() => !address.is_multicast(),
-        Ok(address) => address == access.listen.ip(),
-        Err(_) => name == "localhost" && access.listen.ip().is_loopback(),
-    }
 }
 
 async fn page(State(site): State<Arc<Site>>) -> Response {
@@ -282,27 +269,5 @@ mod tests {
             assert!(!own.is_token(other), "{other:?}");
         }
         assert!(!access(None).is_token(None) && !access(None).is_token(Some("")));
-    }
-
-    #[test]
-    fn only_own_names_are_answered_to() {
-        let access = |listen: &str| Access {
-            listen: listen.parse().expect("an address"),
-            token: None,
-            is_open: true,
-            rate: 4,
-        };
-        let own = access("127.0.0.1:8086");
-        for name in ["127.0.0.1:8086", "localhost:8086"] {
-            assert!(is_own_name(name, &own), "{name}");
-        }
-        for name in
-            ["", "127.0.0.1", "localhost", "evil.example:8086", "127.0.0.1:80", "[::1]:8086"]
-        {
-            assert!(!is_own_name(name, &own), "{name}");
-        }
-        assert!(is_own_name("[::1]:9", &access("[::1]:9")));
-        assert!(is_own_name("198.18.0.1:9", &access("0.0.0.0:9")));
-        assert!(!is_own_name("evil.example:9", &access("0.0.0.0:9")));
     }
 }

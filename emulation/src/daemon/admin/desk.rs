@@ -1,11 +1,11 @@
 //! Between those who ask and the worker: orders in a bounded channel, and snapshots that are shared by
 //! all who ask at about the same time.
 
-use super::view::{Baseline, Counters, Status};
+use super::view::{Baseline, Counters, Outputs, Status};
 use crate::cable::impairment::{ByHand, Impairer};
 use crate::capture::{Capture, CapturePlan, CaptureStatistics, CapturedPort, Technology, WhenFull};
 use crate::clock::{Clock, Stopwatch};
-use crate::driver::orders::{Impairing, Order, Snapshot};
+use crate::driver::orders::{Depth, Impairing, Order, Snapshot};
 use crate::timer::Priority;
 use crate::wiring::{End, Wiring};
 use proto::ids::PortNumber;
@@ -46,7 +46,7 @@ pub struct Facts {
 
 impl Facts {
     /// Device and port of the worker by name (`leaf1:4`).
-    pub fn ends(&self) -> BTreeMap<String, (usize, PortNumber)> {
+    fn ends(&self) -> BTreeMap<String, (usize, PortNumber)> {
         let ports = self.nodes.iter().enumerate().flat_map(|(device, node)| {
             (0..usize::from(self.wiring.nodes[*node].ports)).map(move |port| {
                 let port = PortNumber::from_index(port);
@@ -54,6 +54,17 @@ impl Facts {
             })
         });
         ports.collect()
+    }
+
+    /// The same of ports that have a cable, in the order of the wiring.
+    fn outputs(&self) -> Vec<(String, usize, PortNumber)> {
+        let wiring = &self.wiring;
+        let ends = wiring.links.iter().flat_map(|link| [link.a, link.b]);
+        let own = ends.filter_map(|end| {
+            let device = self.nodes.iter().position(|node| *node == end.node)?;
+            Some((wiring.end_name(end), device, end.port))
+        });
+        own.collect()
     }
 }
 
@@ -118,8 +129,22 @@ pub enum Refusal {
 /// The snapshot that is shown, and what has been subtracted from it.
 #[derive(Debug, Default)]
 struct Shelf {
-    taken: Option<(Stopwatch, Box<Snapshot>)>,
+    taken: Option<Taken>,
     baseline: Option<Baseline>,
+}
+
+#[derive(Debug)]
+struct Taken {
+    at: Stopwatch,
+    depth: Depth,
+    snapshot: Box<Snapshot>,
+}
+
+impl Taken {
+    /// Whether it does for who wants so much.
+    fn serves(&self, depth: Depth) -> bool {
+        self.depth >= depth && self.at.seconds() <= SNAPSHOT_SERVES_S
+    }
 }
 
 /// Where those who ask come to.
@@ -127,6 +152,7 @@ struct Shelf {
 pub struct Desk {
     facts: Facts,
     ends: BTreeMap<String, (usize, PortNumber)>,
+    outputs: Vec<(String, usize, PortNumber)>,
     outbox: Outbox,
     shelf: Mutex<Shelf>,
 }
@@ -134,8 +160,8 @@ pub struct Desk {
 impl Desk {
     /// The desk of the worker that has the other end.
     pub fn new(facts: Facts, outbox: Outbox) -> Desk {
-        let ends = facts.ends();
-        Desk { facts, ends, outbox, shelf: Mutex::default() }
+        let (ends, outputs) = (facts.ends(), facts.outputs());
+        Desk { facts, ends, outputs, outbox, shelf: Mutex::default() }
     }
 
     /// What does not change.
@@ -148,7 +174,15 @@ impl Desk {
     /// # Errors
     /// If it does not answer.
     pub async fn status(&self) -> Result<Status, Refusal> {
-        self.look(|snapshot, _| Status::of(&self.facts, snapshot)).await
+        self.look(Depth::Ports, |snapshot, _| Status::of(&self.facts, snapshot)).await
+    }
+
+    /// What the outputs have done since the beginning, in few numbers.
+    ///
+    /// # Errors
+    /// If the worker does not answer.
+    pub async fn outputs(&self) -> Result<Outputs, Refusal> {
+        self.look(Depth::Ports, |snapshot, _| Outputs::of(&self.outputs, snapshot)).await
     }
 
     /// What is counted since the last clearing, or since the beginning.
@@ -156,7 +190,7 @@ impl Desk {
     /// # Errors
     /// If the worker does not answer.
     pub async fn counters(&self) -> Result<Counters, Refusal> {
-        self.look(|snapshot, baseline| {
+        self.look(Depth::All, |snapshot, baseline| {
             let counters = Counters::of(&self.facts, snapshot);
             match baseline {
                 Some(baseline) => counters.since(baseline),
@@ -174,7 +208,7 @@ impl Desk {
         let both = |snapshot: &Snapshot, _: Option<&Baseline>| {
             (Counters::of(&self.facts, snapshot), Status::of(&self.facts, snapshot))
         };
-        self.look(both).await
+        self.look(Depth::All, both).await
     }
 
     /// From now on counters begin at zero. The devices count on.
@@ -182,7 +216,7 @@ impl Desk {
     /// # Errors
     /// If the worker does not answer.
     pub async fn clear(&self) -> Result<(), Refusal> {
-        let now = self.look(|snapshot, _| Counters::of(&self.facts, snapshot)).await?;
+        let now = self.look(Depth::All, |snapshot, _| Counters::of(&self.facts, snapshot)).await?;
         self.shelf.lock().await.baseline = Some(Baseline::of(now));
         Ok(())
     }
@@ -281,23 +315,23 @@ impl Desk {
         answer.await.map_err(|_| Refusal::Busy)
     }
 
-    /// Looks at a snapshot that is not old, and makes what is wanted of it.
+    /// Looks at a snapshot of that depth that is not old, and makes what is wanted of it.
     async fn look<T>(
         &self,
+        depth: Depth,
         make: impl Fn(&Snapshot, Option<&Baseline>) -> T,
     ) -> Result<T, Refusal> {
         let mut shelf = self.shelf.lock().await;
-        let is_old = |taken: &Stopwatch| taken.seconds() > SNAPSHOT_SERVES_S;
-        if shelf.taken.as_ref().is_none_or(|(taken, _)| is_old(taken)) {
-            let snapshot = shelf.taken.take().map(|(_, snapshot)| snapshot).unwrap_or_default();
+        if !shelf.taken.as_ref().is_some_and(|taken| taken.serves(depth)) {
+            let snapshot = shelf.taken.take().map(|taken| taken.snapshot).unwrap_or_default();
             let (reply, answer) = oneshot::channel();
-            self.send(Order::Read(snapshot, reply))?;
+            self.send(Order::Read(snapshot, depth, reply))?;
             let snapshot = answer.await.map_err(|_| Refusal::Busy)?;
-            shelf.taken = Some((Stopwatch::start(), snapshot));
+            shelf.taken = Some(Taken { at: Stopwatch::start(), depth, snapshot });
         }
         let Shelf { taken, baseline } = &*shelf;
-        let (_, snapshot) = taken.as_ref().ok_or(Refusal::Busy)?;
-        Ok(make(snapshot, baseline.as_ref()))
+        let taken = taken.as_ref().ok_or(Refusal::Busy)?;
+        Ok(make(&taken.snapshot, baseline.as_ref()))
     }
 
     fn send(&self, order: Order) -> Result<(), Refusal> {

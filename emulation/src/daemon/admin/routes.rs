@@ -4,8 +4,8 @@ use super::desk::{CaptureWish, Desk, Refusal};
 use super::metrics;
 use crate::cable::impairment::ByHand;
 use crate::wiring::{Action, End, FrameFilter, Impairment};
-use axum::extract::rejection::JsonRejection;
-use axum::extract::{DefaultBodyLimit, Path, State};
+use axum::extract::rejection::{JsonRejection, QueryRejection};
+use axum::extract::{DefaultBodyLimit, Path, Query, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -31,6 +31,7 @@ pub fn router(desk: Arc<Desk>, body_max: usize) -> Router {
     Router::new()
         .route("/status", get(status))
         .route("/counters", get(counters))
+        .route("/outputs", get(outputs))
         .route("/metrics", get(exposition))
         .route("/openapi.json", get(openapi))
         .route("/clear", post(clear))
@@ -40,6 +41,24 @@ pub fn router(desk: Arc<Desk>, body_max: usize) -> Router {
         .route("/capture", post(capture).delete(end_capture))
         .layer(DefaultBodyLimit::max(body_max))
         .with_state(desk)
+}
+
+/// Which flows are wanted with counters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Flows {
+    /// Every one.
+    #[default]
+    All,
+    /// None: they can be most of an answer.
+    None,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wanted {
+    #[serde(default)]
+    flows: Flows,
 }
 
 /// A change of the link at a port: of the frames that this port sends.
@@ -101,8 +120,21 @@ async fn status(State(desk): At) -> Answer<Response> {
     Ok(Json(desk.status().await?).into_response())
 }
 
-async fn counters(State(desk): At) -> Answer<Response> {
-    Ok(Json(desk.counters().await?).into_response())
+async fn counters(
+    State(desk): At,
+    wanted: Result<Query<Wanted>, QueryRejection>,
+) -> Answer<Response> {
+    let Query(Wanted { flows }) = wanted?;
+    let counters = desk.counters().await?;
+    let shown = match flows {
+        Flows::All => counters,
+        Flows::None => counters.without_flows(),
+    };
+    Ok(Json(shown).into_response())
+}
+
+async fn outputs(State(desk): At) -> Answer<Response> {
+    Ok(Json(desk.outputs().await?).into_response())
 }
 
 async fn exposition(State(desk): At) -> Answer<Response> {
@@ -209,6 +241,12 @@ impl From<Refusal> for Refused {
 
 impl From<JsonRejection> for Refused {
     fn from(rejection: JsonRejection) -> Refused {
+        Refused(rejection.status(), rejection.body_text())
+    }
+}
+
+impl From<QueryRejection> for Refused {
+    fn from(rejection: QueryRejection) -> Refused {
         Refused(rejection.status(), rejection.body_text())
     }
 }

@@ -4,11 +4,13 @@ use super::*;
 use crate::cable::impairment::ByHand;
 use crate::capture::Technology;
 use crate::clock::{Clock, Stopwatch, monotonic_ns};
+use crate::daemon::config::TcpConfig;
 use crate::daemon::token::Token;
-use crate::driver::orders::Order;
+use crate::driver::orders::{Depth, Order};
 use crate::driver::toy::chain;
 use crate::timer::{self, Priority};
-use proto::counters::{DeviceReading, LaneCounters, LaneReading, PortReading};
+use proto::counters::{DeviceReading, DropReason, FlowId, FlowReading, Gauge};
+use proto::counters::{LaneCounters, LaneReading, PortReading};
 use proto::units::Instant;
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
@@ -17,11 +19,14 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tempfile::TempDir;
 
+const LOOPBACK: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+
 /// What a played worker has been told, and what it counts.
 #[derive(Debug, Default)]
 struct Played {
     over: AtomicBool,
     reads: AtomicU64,
+    whole: AtomicU64,
     frames: AtomicU64,
     told: Mutex<Vec<String>>,
 }
@@ -37,19 +42,18 @@ struct Stage {
 
 impl Stage {
     fn set() -> Stage {
-        Stage::open(tempfile::tempdir().expect("a folder"), None)
+        Stage::open(None)
     }
 
     /// The same, with TCP for who has `token`.
     fn by_tcp(token: &Token) -> Stage {
-        let folder = tempfile::tempdir().expect("a folder");
-        let file = folder.path().join("token");
-        token.write(&file).expect("a file");
-        Stage::open(folder, Some(&file))
+        Stage::open(Some(TcpConfig { port: 0, name: None, token: token.clone() }))
     }
 
-    fn open(folder: TempDir, token: Option<&Path>) -> Stage {
-        let socket = Socket::open(&folder.path().join("s"), token).expect("a short path");
+    fn open(tcp: Option<TcpConfig>) -> Stage {
+        let folder = tempfile::tempdir().expect("a folder");
+        let told = AdminConfig { socket: Some(folder.path().join("s")), tcp };
+        let socket = Socket::open(&told, LOOPBACK).expect("a short path");
         let address = socket.address();
         let wiring = chain();
         let facts = Facts {
@@ -135,19 +139,14 @@ impl Played {
     fn obey(&self, order: Order) {
         let told = |what: String| self.told.lock().expect("no panic").push(what);
         match order {
-            Order::Read(mut snapshot, reply) => {
+            Order::Read(mut snapshot, depth, reply) => {
                 self.reads.fetch_add(1, Ordering::Relaxed);
+                self.whole.fetch_add(u64::from(depth == Depth::All), Ordering::Relaxed);
                 let tx_frames = self.frames.load(Ordering::Relaxed);
-                let counters = LaneCounters { tx_frames, ..LaneCounters::default() };
-                let lanes = vec![LaneReading { tc: 3, counters }];
-                let port = PortReading {
-                    lanes,
-                    named: vec![("rx_prio3_pause".to_owned(), tx_frames)],
-                    ..PortReading::default()
-                };
-                let ports = [1, 1, 2].map(|ports| vec![port.clone(); ports]);
+                let ports = [1, 1, 2].map(|ports| vec![port(tx_frames); ports]);
                 snapshot.devices =
                     ports.map(|ports| DeviceReading { ports, ..DeviceReading::default() }).to_vec();
+                snapshot.devices[0].flows.push(flow());
                 snapshot.beat.at = Instant::from_ps(1_000);
                 let _ = reply.send(snapshot);
             }
@@ -169,6 +168,79 @@ impl Played {
             }
         }
     }
+}
+
+/// A port that has sent so many frames on one lane.
+fn port(tx_frames: u64) -> PortReading {
+    let (tx_bytes, hold_ps) = (64 * tx_frames, 5);
+    let counters = LaneCounters { tx_frames, tx_bytes, hold_ps, ..LaneCounters::default() };
+    let mut port = PortReading {
+        lanes: vec![LaneReading { tc: 3, counters }],
+        named: vec![("rx_prio3_pause".to_owned(), tx_frames)],
+        ..PortReading::default()
+    };
+    port.drops.add(DropReason::Vcrc, 2);
+    port
+}
+
+/// A flow that has done nothing.
+fn flow() -> FlowReading {
+    FlowReading {
+        flow: FlowId { source: 1, destination: 2, class: 0 },
+        items: Vec::new(),
+        tx_bytes: 0,
+        rate: Gauge::default(),
+        gap: Gauge::default(),
+        scalar: 0,
+        neutral_since: None,
+        ever_reacted: false,
+        first: None,
+        last: None,
+        offered_bytes: 0,
+        messages: 0,
+        completed: 0,
+        withdrawn: 0,
+        notes: 0,
+    }
+}
+
+#[test]
+fn flows_are_left_out_where_they_are_not_wanted() {
+    let stage = Stage::set();
+    let flows = |path: &str| {
+        let (status, body) = stage.ask("GET", path, "");
+        assert_eq!(status, 200, "{path}: {body}");
+        let counters: view::Counters = serde_json::from_str(&body).expect("counters");
+        assert_eq!(counters.nodes[2].ports.len(), 2);
+        counters.nodes[0].flows.len()
+    };
+    assert_eq!((flows("/counters"), flows("/counters?flows=all")), (1, 1));
+    assert_eq!(flows("/counters?flows=none"), 0);
+    for path in ["/counters?flows=some", "/counters?flow=none", "/counters?flows=none&x=1"] {
+        let (status, body) = stage.ask("GET", path, "");
+        assert_eq!(status, 400, "{path}: {body}");
+        let problem: Problem = serde_json::from_str(&body).expect("a problem");
+        assert!(!problem.error.is_empty());
+    }
+}
+
+#[test]
+fn outputs_are_totals_of_ports_with_cables_and_spare_the_worker_the_rest() {
+    let stage = Stage::set();
+    stage.played.frames.store(100, Ordering::Relaxed);
+    let (status, body) = stage.ask("GET", "/outputs", "");
+    assert_eq!(status, 200, "{body}");
+    let outputs: view::Outputs = serde_json::from_str(&body).expect("outputs");
+    let mut names: Vec<&str> = outputs.ports.iter().map(|port| port.port.as_str()).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["relay:1", "relay:2", "sink:1", "source:1"]);
+    let first = &outputs.ports[0];
+    assert_eq!((outputs.at_ps, first.tx_bytes, first.queue, first.drops), (1_000, 6_400, 0, 2));
+    assert_eq!(first.wait_ps, [5]);
+    assert_eq!(stage.played.whole.load(Ordering::Relaxed), 0, "nobody wants more yet");
+    // However young the snapshot is, it does not have all that counters show.
+    stage.counters();
+    assert_eq!(stage.played.whole.load(Ordering::Relaxed), 1);
 }
 
 #[test]
@@ -307,7 +379,7 @@ fn the_description_names_every_address_and_no_other() {
     let (_, text) = stage.ask("GET", "/openapi.json", "");
     let description: serde_json::Value = serde_json::from_str(&text).expect("JSON");
     let paths = description["paths"].as_object().expect("paths");
-    assert_eq!(paths.len(), 9);
+    assert_eq!(paths.len(), 10);
     for (path, methods) in paths {
         let path = path.replace("{port}", "relay:1");
         for method in methods.as_object().expect("methods").keys() {
@@ -373,8 +445,9 @@ fn a_worker_that_does_not_answer_is_said_to_be_busy() {
 fn a_socket_is_taken_by_one_and_gone_with_the_administration() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("s");
-    let socket = Socket::open(&file, None).expect("a short path");
-    assert!(Socket::open(&file, None).is_err());
+    let told = AdminConfig { socket: Some(file.clone()), tcp: None };
+    let socket = Socket::open(&told, LOOPBACK).expect("a short path");
+    assert!(Socket::open(&told, LOOPBACK).is_err());
     let (outbox, _inbox) = orders();
     let facts = Facts {
         lab: "chain".to_owned(),

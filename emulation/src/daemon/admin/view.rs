@@ -116,6 +116,35 @@ pub struct LaneCounters {
     pub source_queue: Level,
 }
 
+/// What the outputs of a daemon have done since the beginning, whatever was cleared: as much as a picture
+/// of the fabric takes, for those who look often and subtract by themselves.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outputs {
+    /// Fabric time of the last thing that happened.
+    pub at_ps: u64,
+    /// p99 of lateness, in thousandths of a frame time.
+    pub late_p99_thousandths: u64,
+    /// Frames found missing.
+    pub lost: u64,
+    /// By port that has a cable.
+    pub ports: Vec<OutputCounters>,
+}
+
+/// What one output has done, all its lanes together but for the waiting.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutputCounters {
+    /// As in `leaf1:4`.
+    pub port: String,
+    /// Lane by lane: time in which a frame was ready and flow control forbade it.
+    pub wait_ps: Vec<u64>,
+    /// Octets that wait to leave now.
+    pub queue: u64,
+    /// Octets of data frames sent.
+    pub tx_bytes: u64,
+    /// Frames lost, for whatever reason.
+    pub drops: u64,
+}
+
 /// Octets in a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Level {
@@ -184,6 +213,29 @@ impl Status {
     }
 }
 
+impl Outputs {
+    /// What `snapshot` says of ports by name, device and number.
+    pub fn of(outputs: &[(String, usize, PortNumber)], snapshot: &Snapshot) -> Outputs {
+        let ports = outputs.iter().filter_map(|(name, device, port)| {
+            let reading = snapshot.devices.get(*device)?.ports.get(port.index())?;
+            let lanes = || reading.lanes.iter().map(|lane| &lane.counters);
+            Some(OutputCounters {
+                port: name.clone(),
+                wait_ps: lanes().map(|lane| lane.hold_ps).collect(),
+                queue: lanes().map(|lane| lane.out_queue.value).sum(),
+                tx_bytes: lanes().map(|lane| lane.tx_bytes).sum(),
+                drops: reading.drops.total(),
+            })
+        });
+        Outputs {
+            at_ps: snapshot.beat.at.as_ps(),
+            late_p99_thousandths: snapshot.beat.late_p99_thousandths,
+            lost: snapshot.beat.lost,
+            ports: ports.collect(),
+        }
+    }
+}
+
 impl Counters {
     /// What `snapshot` says of a daemon's devices.
     pub fn of(facts: &Facts, snapshot: &Snapshot) -> Counters {
@@ -193,6 +245,12 @@ impl Counters {
             cleared_ps: None,
             nodes: devices.map(|(node, reading)| node_counters(facts, *node, reading)).collect(),
         }
+    }
+
+    /// The same without flows, of which a fabric has its adapters squared.
+    pub fn without_flows(mut self) -> Counters {
+        self.nodes.iter_mut().for_each(|node| node.flows.clear());
+        self
     }
 
     /// What has been counted since `baseline`. Levels stay what they are.

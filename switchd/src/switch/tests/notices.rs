@@ -18,6 +18,7 @@ use proto::wire::project::{Bcn, ProjectTypes, RateTag, SUBTYPE_LEN, TestFrame};
 
 const TYPES: ProjectTypes = ProjectTypes::DEFAULT;
 const OCTETS: usize = 996;
+const TRANSMITTED: &str = "queue3_cp_transmitted_cnms";
 
 /// Ports go by tags and have addresses; priority 3 is the domain's; queues are to be all but empty.
 fn notifying(scheme: &str, params: &str) -> SwitchConfig {
@@ -97,6 +98,7 @@ fn the_source_of_a_sampled_frame_is_told_by_the_port_whose_queue_it_met() {
         assert!(cnm.quantized_feedback > 0 && cnm.q_offset < 0);
     }
     let sent = messages.len() as u64;
+    assert_eq!(bench.named(3, TRANSMITTED), sent);
     let reading = bench.reading();
     assert_eq!(reading.balance.injected, sent);
     assert_eq!(reading.ports[3].lanes[usize::from(P3)].counters.notes_tx, sent);
@@ -123,9 +125,13 @@ fn nobody_is_told_of_priorities_outside_the_domain_nor_a_group_nor_of_messages()
     let mut cnm = data(1, None);
     cnm.octets[16..18].copy_from_slice(&ethertype::CNM.to_be_bytes());
     for frame in [outside, group, cnm] {
-        let bench = crowded(qcn(), 30, &frame);
+        let mut bench = crowded(qcn(), 30, &frame);
         assert!(bench.sent.iter().all(Vec::is_empty));
+        assert_eq!(bench.named(3, TRANSMITTED), 0);
     }
+    // A sample of a group's frame has something to say, and nobody to say it to.
+    let group = test_frame(MacAddress::from_number(0x0300_0000_0001), 4, P3, None);
+    assert!(crowded(qcn(), 30, &group).named(3, "queue3_cp_samples") > 0);
 }
 
 #[test]

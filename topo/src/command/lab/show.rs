@@ -6,6 +6,7 @@ use crate::launch::interrupt;
 use crate::launch::lab::{Record, client};
 use crate::terminal::lab::{Show, Subject};
 use emulation::clock::monotonic_ns;
+use emulation::daemon::admin::Flows;
 use emulation::daemon::admin::view::{Counters, NodeCounters};
 use emulation::timer;
 use serde_json::json;
@@ -38,6 +39,19 @@ pub struct Options {
     choice: Choice,
 }
 
+impl Options {
+    /// Which flows it takes: their number goes with the square of adapters.
+    const fn flows(&self) -> Flows {
+        match self.subject {
+            _ if self.json => Flows::All,
+            Subject::Cc | Subject::Flows => Flows::All,
+            Subject::Pfc | Subject::Ecn | Subject::Credits | Subject::Queues | Subject::Links => {
+                Flows::None
+            }
+        }
+    }
+}
+
 /// Runs the command.
 pub fn run(options: &Options) -> Exit {
     let record = match options.choice.running() {
@@ -47,7 +61,7 @@ pub fn run(options: &Options) -> Exit {
     interrupt::watch();
     let clears = options.watch && std::io::stdout().is_terminal();
     loop {
-        let counters = match client::counters(&record) {
+        let counters = match client::counters(&record, options.flows()) {
             Ok(counters) => narrowed(counters, options.port.as_deref()),
             Err(error) => return failed(&error),
         };

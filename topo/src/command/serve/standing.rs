@@ -67,17 +67,24 @@ fn serve(options: &Options, scenario: &Scenario, record: &Record) -> Exit {
 fn follow(options: &Options, record: &Record, board: &Arc<Board>, server: &Server) {
     let mut watch = Watch::new(record.clone(), Arc::clone(board));
     let mut looked = None;
-    while record.is_alive() && !interrupt::requested() {
+    while !interrupt::requested() {
         let every = match server.listeners() {
             0 => IDLE_EVERY_NS,
             _ => NS_PER_S / u64::from(options.rate),
         };
         let now = monotonic_ns();
-        if looked.is_none_or(|looked| now >= looked + every) {
-            looked = Some(now);
-            // A daemon that does not answer now may do so the next time, or its lab ends.
-            let _ = watch.look();
+        let due = looked.map_or(now, |looked| looked + every);
+        if now < due {
+            // Somebody may open the page meanwhile.
+            timer::wait(None, due.min(now + LOOK_EVERY_NS));
+            continue;
         }
-        timer::wait(None, monotonic_ns() + LOOK_EVERY_NS.min(every / 4));
+        if !record.is_alive() {
+            return;
+        }
+        // A daemon that does not answer now may do so the next time, or its lab ends.
+        let _ = watch.look();
+        // From the answer on, so that what daemons show for a tenth of a second is old by then.
+        looked = Some(monotonic_ns());
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Text is put between double quotes as JSON has them, which YAML understands too.
 
+use super::board::{self, Board};
 use crate::launch::placement::Hosting;
 use emulation::daemon::join::TOKEN_VARIABLE;
 use emulation::wiring::{NodeKind, Wiring};
@@ -18,6 +19,8 @@ pub const OWNER_LABEL: &str = "pausebed.launcher";
 pub const MTU: usize = 9000;
 /// The service that launches, where it is one of the lab's own.
 const LAUNCHER: &str = "launcher";
+/// Services that no device may be named like.
+const OWN_SERVICES: [&str; 3] = [LAUNCHER, board::PROMETHEUS, board::GRAFANA];
 
 /// For whom a file is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +64,8 @@ pub struct Lab<'a> {
     pub realtime: bool,
     /// Where the launcher is.
     pub launcher: &'a Launcher,
+    /// Who watches the daemons, if anybody shall.
+    pub board: Option<&'a Board>,
 }
 
 /// Writes the file.
@@ -71,8 +76,12 @@ pub fn render(lab: &Lab<'_>, engine: Engine, wiring: &Wiring, hosting: &Hosting)
     if let Launcher::Service { file, arguments } = lab.launcher {
         launcher(&mut text, lab, engine, file, arguments);
     }
-    for process in 0..hosting.kinds.len() {
-        daemon(&mut text, lab, engine, process, wiring, hosting);
+    let names = service_names(wiring, hosting);
+    for (process, name) in names.iter().enumerate() {
+        daemon(&mut text, lab, engine, process, hosting.kinds[process], name);
+    }
+    if let Some(board) = lab.board {
+        board.services(&mut text, lab);
     }
     network(&mut text, lab, engine);
     if let (Engine::Swarm, Launcher::Service { file, .. }) = (engine, lab.launcher) {
@@ -81,8 +90,29 @@ pub fn render(lab: &Lab<'_>, engine: Engine, wiring: &Wiring, hosting: &Hosting)
     text
 }
 
+/// The name of every daemon's service, by process.
+pub fn service_names(wiring: &Wiring, hosting: &Hosting) -> Vec<String> {
+    let processes = hosting.kinds.iter().enumerate();
+    let name = |(process, kind): (usize, &NodeKind)| {
+        let nodes: Vec<&str> =
+            hosting.nodes(process).map(|node| wiring.nodes[node].name.as_str()).collect();
+        match nodes.as_slice() {
+            [only] if is_service_name(only) => (*only).to_owned(),
+            _ => format!("{}-{process}", program(*kind)),
+        }
+    };
+    processes.map(name).collect()
+}
+
+const fn program(kind: NodeKind) -> &'static str {
+    match kind {
+        NodeKind::Switch => "switchd",
+        NodeKind::Nic => "nicd",
+    }
+}
+
 /// Text as YAML and Compose take it literally: a dollar would begin a variable.
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string().replace('$', "$$")
 }
 
@@ -104,7 +134,7 @@ fn launcher(text: &mut String, lab: &Lab<'_>, engine: Engine, file: &str, argume
     let mut words = vec!["run".to_owned(), "/scenario.toml".to_owned()];
     words.extend(["--backend".to_owned(), "remote".to_owned(), "--no-report".to_owned()]);
     words.extend(arguments.iter().cloned());
-    begin_service(text, lab, engine, LAUNCHER, &words);
+    begin_service(text, lab, engine, LAUNCHER, lab.image, &words);
     let _ = write!(
         text,
         "    environment:\n      {TOKEN_VARIABLE}: {}\n      PAUSEBED_LISTEN: \"0.0.0.0:{PORT}\"\n",
@@ -129,31 +159,24 @@ fn daemon(
     lab: &Lab<'_>,
     engine: Engine,
     process: usize,
-    wiring: &Wiring,
-    hosting: &Hosting,
+    kind: NodeKind,
+    name: &str,
 ) {
-    let part = match hosting.kinds[process] {
-        NodeKind::Switch => "switchd",
-        NodeKind::Nic => "nicd",
-    };
     let launcher = match lab.launcher {
         Launcher::Outside => gateway(lab.subnet).to_string(),
         Launcher::Service { .. } => LAUNCHER.to_owned(),
     };
-    let nodes: Vec<&str> =
-        hosting.nodes(process).map(|node| wiring.nodes[node].name.as_str()).collect();
-    let name = match nodes.as_slice() {
-        [only] if is_service_name(only) => (*only).to_owned(),
-        _ => format!("{part}-{process}"),
-    };
-    let words = [
-        part.to_owned(),
+    let mut words = vec![
+        program(kind).to_owned(),
         "--join".to_owned(),
         format!("{launcher}:{PORT}"),
         "--process".to_owned(),
         process.to_string(),
     ];
-    begin_service(text, lab, engine, &name, &words);
+    if lab.board.is_some() {
+        words.extend(["--admin".to_owned(), board::target(name)]);
+    }
+    begin_service(text, lab, engine, name, lab.image, &words);
     let _ = writeln!(text, "    environment:\n      {TOKEN_VARIABLE}: {}", quoted(lab.token));
     if lab.realtime {
         // To go ahead of others. The limit that would let a user without capabilities do so is refused
@@ -163,13 +186,20 @@ fn daemon(
 }
 
 /// What all services have in common.
-fn begin_service(text: &mut String, lab: &Lab<'_>, engine: Engine, name: &str, words: &[String]) {
+pub(super) fn begin_service(
+    text: &mut String,
+    lab: &Lab<'_>,
+    engine: Engine,
+    name: &str,
+    image: &str,
+    words: &[String],
+) {
     let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
     let _ = write!(
         text,
         "  {name}:\n    image: {}\n    command: [{}]\n    read_only: true\n    \
          cap_drop: [\"ALL\"]\n    stop_signal: SIGKILL\n    networks: [\"fabric\"]\n",
-        quoted(lab.image),
+        quoted(image),
         words.join(", "),
     );
     match engine {
@@ -219,7 +249,7 @@ pub fn gateway(subnet: Ipv4Addr) -> Ipv4Addr {
 fn is_service_name(name: &str) -> bool {
     let plain =
         |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
-    name != LAUNCHER
+    !OWN_SERVICES.contains(&name)
         && name.len() <= 40
         && name.starts_with(|letter: char| letter.is_ascii_lowercase())
         && !name.ends_with('-')

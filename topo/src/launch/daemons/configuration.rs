@@ -29,6 +29,7 @@ pub fn describe(
         process,
         processes: hosting.kinds.len(),
         seed: job.seed,
+        technology: lab.fabric.technology,
         hosts: hosting.hosts.clone(),
         carrier: cabling.carrier,
         bare: cabling.bare,

@@ -4,7 +4,8 @@
 use super::{Cabling, Session, Special};
 use crate::launch::placement::Hosting;
 use crate::launch::{Job, LaunchError};
-use emulation::daemon::AdminConfig;
+use emulation::daemon::token::Token;
+use emulation::daemon::{AdminConfig, TcpConfig};
 use emulation::wiring::NodeKind;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -27,14 +28,14 @@ pub struct Kept {
 /// How daemons may be administered: at sockets in the job's folder, and otherwise.
 #[derive(Clone, Debug, Default)]
 pub struct Administered {
-    /// The file with the token for TCP, which is shut without one.
-    pub token: Option<PathBuf>,
+    /// The token for TCP, which is shut without one.
+    pub token: Option<Token>,
 }
 
 /// How process `process` of `job` may be administered.
 pub(super) fn admin(job: &Job<'_>, process: usize, how: &Administered) -> AdminConfig {
-    let technology = job.lab.fabric.technology;
-    AdminConfig { socket: socket(job, process), token: how.token.clone(), technology }
+    let tcp = how.token.clone().map(|token| TcpConfig { port: 0, name: None, token });
+    AdminConfig { socket: Some(socket(job, process)), tcp }
 }
 
 fn socket(job: &Job<'_>, process: usize) -> PathBuf {

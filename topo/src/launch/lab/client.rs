@@ -2,9 +2,9 @@
 
 use super::folder::{DaemonRecord, Record};
 use emulation::capture::CaptureStatistics;
-use emulation::daemon::admin::view::{Counters, Status};
+use emulation::daemon::admin::view::{Counters, Outputs, Status};
 use emulation::daemon::admin::{
-    CaptureWish, Fault, LinkChange, Problem, TrafficChange, TrafficChanged,
+    CaptureWish, Fault, Flows, LinkChange, Problem, TrafficChange, TrafficChanged,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -43,8 +43,20 @@ pub fn status(record: &Record) -> Result<Vec<Status>, ClientError> {
 ///
 /// # Errors
 /// If one does not answer.
-pub fn counters(record: &Record) -> Result<Vec<Counters>, ClientError> {
-    record.daemons.iter().map(|daemon| get(&daemon.socket, "/counters")).collect()
+pub fn counters(record: &Record, flows: Flows) -> Result<Vec<Counters>, ClientError> {
+    let path = match flows {
+        Flows::All => "/counters",
+        Flows::None => "/counters?flows=none",
+    };
+    record.daemons.iter().map(|daemon| get(&daemon.socket, path)).collect()
+}
+
+/// What the outputs of every daemon have done.
+///
+/// # Errors
+/// If one does not answer.
+pub fn outputs(record: &Record) -> Result<Vec<Outputs>, ClientError> {
+    record.daemons.iter().map(|daemon| get(&daemon.socket, "/outputs")).collect()
 }
 
 /// Lets all counters begin at zero.

@@ -12,7 +12,7 @@ use emulation::daemon::token::Token;
 use proto::units::Instant;
 use serde::{Deserialize, Serialize};
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// What the keeper tells whoever started it, in one line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -109,11 +109,11 @@ fn stand(folder: &Path, record: &mut Record) -> Result<(), LaunchError> {
     keep(&job, Cabling::on_loopback(&job), administered, begun)
 }
 
-/// The file with a new token.
-fn make_token(folder: &Path) -> std::io::Result<PathBuf> {
-    let file = folder.join(TOKEN);
-    Token::make()?.write(&file)?;
-    Ok(file)
+/// A new token, which is in the lab's folder too.
+fn make_token(folder: &Path) -> std::io::Result<Token> {
+    let token = Token::make()?;
+    token.write(&folder.join(TOKEN))?;
+    Ok(token)
 }
 
 /// A scenario as a lab that goes on: traffic that lasts to the end has none, and nothing is measured, as

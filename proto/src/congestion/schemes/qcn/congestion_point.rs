@@ -75,7 +75,7 @@ pub struct Sampler {
     queue_before: u64,
     random: Random,
     samples: u64,
-    /// ieee8021CnCpTransmittedCnms.
+    /// ieee8021CnCpTransmittedCnms: messages that were made, however many samples had something to say.
     transmitted: u64,
 }
 
@@ -143,10 +143,7 @@ impl CongestionPoint for Sampler {
             return Marking::Pass;
         }
         match self.sample(sample.queue.get()) {
-            Some(body) => {
-                self.transmitted += 1;
-                Marking::Notify(Notification::Cnm(body))
-            }
+            Some(body) => Marking::Notify(Notification::Cnm(body)),
             None => Marking::Pass,
         }
     }
@@ -155,6 +152,10 @@ impl CongestionPoint for Sampler {
     /// takes. Source: IEEE 802.1Q, 32.7.4 (cpEnqued counts what is offered).
     fn on_drop(&mut self, size: Bytes, _: &QueueSample, _: Instant) {
         self.count(size);
+    }
+
+    fn on_message(&mut self) {
+        self.transmitted += 1;
     }
 
     fn read(&self, prefix: &str, named: &mut Vec<(String, u64)>) {

@@ -26,6 +26,7 @@ fn text(names: &[&str], engine: Engine, launcher: &Launcher, scenario: &str) -> 
         subnet: Ipv4Addr::new(198, 18, 7, 0),
         realtime: false,
         launcher,
+        board: None,
     };
     render(&lab, engine, &wiring, &hosting)
 }
@@ -72,8 +73,46 @@ fn hostile_names_neither_become_services_nor_leave_their_comment() {
     let text = text(&names, Engine::Compose, &service(), "x\nservices:\n  evil: {}\n");
     assert!(text.contains("\n  nicd-0:\n") && text.contains("\n  switchd-1:\n"), "{text}");
     assert!(!text.contains("privileged: true") && !text.contains("\n  evil"), "{text}");
-    for bad in ["", "A", "0h", "h_0", "h0-", "launcher", &"h".repeat(41)] {
+    let own = ["launcher", "prometheus", "grafana"];
+    for bad in own.into_iter().chain(["", "A", "0h", "h_0", "h0-", &"h".repeat(41)]) {
         assert!(!is_service_name(bad), "{bad}");
     }
     assert!(is_service_name("h0") && is_service_name("leaf-12"));
+}
+
+#[test]
+fn with_a_board_daemons_answer_prometheus_and_grafana_waits_for_its_profile() {
+    let wiring = wiring(&["h0", "grafana"]);
+    let hosting = Hosting::elsewhere(&wiring, Placement::Device);
+    let board = Board {
+        folder: "/labs/a $ board".into(),
+        image: "prometheus:0".to_owned(),
+        user: (1000, 100),
+    };
+    let lab = Lab {
+        scenario: "a lab",
+        id: "0badcafe",
+        token: "secret",
+        image: "pausebed:0",
+        owner: "",
+        subnet: Ipv4Addr::new(198, 18, 7, 0),
+        realtime: false,
+        launcher: &service(),
+        board: Some(&board),
+    };
+    let text = render(&lab, Engine::Compose, &wiring, &hosting);
+    assert!(text.contains("\"--process\", \"0\", \"--admin\", \"h0:4701\"]"), "{text}");
+    assert!(text.contains("\"--admin\", \"switchd-1:4701\"]"), "{text}");
+    let promises = [
+        "\n  prometheus:\n    image: \"prometheus:0\"\n",
+        "user: \"1000:100\"",
+        "ports: [\"127.0.0.1:${PAUSEBED_PROMETHEUS_PORT:-9090}:9090\"]",
+        "- \"/labs/a $$ board/prometheus.yml:/etc/prometheus.yml:ro\"",
+        "\n  grafana:\n    image: \"grafana/grafana\"\n    profiles: [\"grafana\"]\n",
+    ];
+    for promise in promises {
+        assert!(text.contains(promise), "{promise} in {text}");
+    }
+    // Nobody but the daemons and the launcher is told the token here.
+    assert_eq!(text.matches("secret").count(), 3, "{text}");
 }

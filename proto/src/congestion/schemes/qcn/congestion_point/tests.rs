@@ -131,10 +131,18 @@ fn a_sample_is_told_under_the_points_name_and_counted() {
     assert_eq!((body.cpid, body.quantized_feedback), (CPID, 63), "78000 + 52000 of 130000");
     point.sample(0);
     assert_eq!((point.samples, point.queue_before), (2, 0));
-    let mut named = Vec::new();
-    point.read("queue3", &mut named);
-    let names = ["queue3_cp_samples", "queue3_cp_transmitted_cnms"];
-    assert_eq!(named.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), names);
+    let counted = |point: &Sampler| {
+        let mut named = Vec::new();
+        point.read("queue3", &mut named);
+        named
+    };
+    let named = |cnms| {
+        [("queue3_cp_samples", 2), ("queue3_cp_transmitted_cnms", cnms)]
+            .map(|(name, count)| (name.to_owned(), count))
+    };
+    assert_eq!(counted(&point), named(0), "what was said is no message yet");
+    point.on_message();
+    assert_eq!(counted(&point), named(1));
 }
 
 #[test]
