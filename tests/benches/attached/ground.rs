@@ -84,6 +84,16 @@ impl Ground {
         rate.ok_or_else(|| format!("no frame came: {text}"))
     }
 
+    /// Microseconds until a ping is answered, on average.
+    pub fn round_trip(&self) -> Result<f64, String> {
+        let words = ["-q", "-c", "300", "-i", "0.003", "-W", "1", "198.18.9.2"];
+        let text = output(Ground::inside("lfA", "ping").args(words))?;
+        // rtt min/avg/max/mdev = 0.055/0.081/0.301/0.020 ms
+        let average = text.split_once("rtt ").and_then(|(_, rest)| rest.split('/').nth(4));
+        let average = average.and_then(|number| number.parse::<f64>().ok());
+        average.map(|ms| ms * 1e3).ok_or_else(|| format!("ping tells no time: {text}"))
+    }
+
     /// Bits a second of one stream of TCP.
     pub fn bulk(&self) -> Result<f64, String> {
         let mut server = Ground::inside("lfB", "iperf3");
