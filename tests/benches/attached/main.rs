@@ -85,14 +85,18 @@ fn run() -> Result<(), String> {
     }
     for (contestant, own) in contestants.iter().zip(&turns) {
         let kilo = |place: usize| median(own.iter().map(|turn| turn.frames[place]).collect()) / 1e3;
-        let bulk = median(own.iter().filter_map(|turn| turn.bulk).collect()) / 1e9;
-        let ping = median(own.iter().filter_map(|turn| turn.ping).collect());
-        println!(
-            "{:<14} {:>6.0} k frames/s of 64 B, {:>6.0} k of 1500 B, iperf3 {bulk:.2} Gb/s, ping {ping:.0} us",
+        print!(
+            "{:<14} {:>6.0} k frames/s of 64 B, {:>6.0} k of 1500 B",
             contestant.name(),
             kilo(0),
             kilo(1)
         );
+        if !contestant.is_bare() {
+            let bulk = median(own.iter().filter_map(|turn| turn.bulk).collect()) / 1e9;
+            let ping = median(own.iter().filter_map(|turn| turn.ping).collect());
+            print!(", iperf3 {bulk:.2} Gb/s, ping {ping:.0} us");
+        }
+        println!();
     }
     for (other, goal, bulk_goal) in [(0, 0.6, None), (2, 2.0, Some(1.2))] {
         let (Some(contestant), Some(of_other)) = (contestants.get(other), turns.get(other)) else {
