@@ -16,6 +16,7 @@
 //! `now` never runs back.
 
 mod ending;
+mod moderation;
 pub mod orders;
 mod pace;
 mod report;
@@ -40,6 +41,7 @@ use crate::recorder::RecordingPlan;
 use crate::timer::{self, Priority};
 use crate::wiring::{End, Wiring};
 use crate::witness::Witness;
+use moderation::Moderation;
 use orders::Order;
 use pace::Pace;
 use proto::device::Device;
@@ -116,6 +118,8 @@ pub struct Worker<W> {
     wakes: Calendar,
     meter: Meter,
     pace: Pace,
+    /// Where interfaces of the host are attached: when sockets are read.
+    moderation: Option<Moderation>,
     /// The latest arrival that a socket has brought.
     heard: Instant,
     /// The instant of the last thing that happened.
@@ -148,6 +152,7 @@ impl<W: Witness> Worker<W> {
                 run.exchange.is_stamped(),
                 crowd(run.processes),
             ),
+            moderation: run.lines.has_outside().then(Moderation::default),
             heard: Instant::ZERO,
             now: Instant::ZERO,
             next_beat_ns: 0,
@@ -221,13 +226,24 @@ impl<W: Witness> Worker<W> {
         self.rest();
     }
 
-    /// Sockets are drained eagerly; frames wait here for the instant at which they arrive.
+    /// Sockets are drained eagerly, but for those that fill on purpose; frames wait here for the instant at which
+    /// they arrive.
     fn receive(&mut self) {
-        let Worker { run, arrivals, heard, .. } = self;
+        let Worker { run, arrivals, heard, moderation, .. } = self;
+        let now_ns = monotonic_ns();
+        if moderation.as_ref().is_some_and(|moderation| moderation.filling(now_ns).is_some()) {
+            return;
+        }
         run.exchange.receive(&run.lines, |Accepted { line, frame, arrived }| {
             *heard = (*heard).max(arrived);
             arrivals.push(arrived, line.device, line.port, frame);
+            if let Some(moderation) = moderation {
+                moderation.count(line.device, line.port);
+            }
         });
+        if let Some(moderation) = moderation {
+            moderation.close(now_ns);
+        }
     }
 
     /// The earliest instant at which anything happens to a device or a cable.
@@ -393,6 +409,10 @@ impl<W: Witness> Worker<W> {
         let now_ns = monotonic_ns();
         let nap = if self.run.exchange.waiting() { RETRY_NS } else { SLEEP_MAX_NS };
         let wake = due.min(self.next_beat_ns).min(now_ns + nap);
+        let filling = self.moderation.and_then(|moderation| moderation.filling(now_ns));
+        if let Some(until) = filling {
+            return timer::wait(None, wake.min(until));
+        }
         if wake > self.pace.read_by_ns(now_ns) {
             timer::wait(Some(self.run.exchange.as_fd()), wake);
         }

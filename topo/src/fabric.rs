@@ -13,6 +13,8 @@ pub struct Fabric {
     pub wiring: Wiring,
     /// Line rate by link.
     pub rates: Vec<BitRate>,
+    /// Line rate by attached interface; those that send what there is at once have none.
+    pub attached_rates: Vec<Option<BitRate>>,
     /// What runs on the links.
     pub technology: Technology,
     /// One MTU time of the default link.
@@ -55,8 +57,12 @@ impl Fabric {
     /// The rate of the line at `end`.
     ///
     /// # Errors
-    /// If no cable is there.
+    /// If no cable is there, or an interface of the host without a rate.
     pub fn line_rate(&self, end: End) -> Result<BitRate, String> {
+        if let Some(place) = self.wiring.attached.iter().position(|attached| attached.at == end) {
+            let rate = self.attached_rates.get(place).copied().flatten();
+            return rate.ok_or_else(|| format!("no rate at {}", self.wiring.end_name(end)));
+        }
         let link = self.wiring.peer(end).map(|(id, _)| id);
         let rate = link.and_then(|id| self.rates.get(id));
         rate.copied().ok_or_else(|| format!("no cable at {}", self.wiring.end_name(end)))

@@ -1,7 +1,8 @@
 //! Names users write: nodes, ports and flows, with `*`, `?` and ranges like `h[0-30,40]`.
 //!
 //! A port is `node:port`, with `:rx` or `:tx` where a direction matters; without a port number it
-//! is every cabled port of the node. A flow is `from>to`.
+//! is every cabled port of the node. A flow is `from>to`. Measures may name ports with an interface of
+//! the host as well.
 
 use crate::keyfile::problem::{Complaint, did_you_mean};
 use crate::topology::Topology;
@@ -64,11 +65,23 @@ pub fn adapters(topology: &Topology, text: &str) -> Result<Vec<usize>, Complaint
 /// # Errors
 /// If it names none.
 pub fn ends(topology: &Topology, text: &str) -> Result<Vec<End>, Complaint> {
+    among(topology, cabled(topology), text)
+}
+
+fn cabled(topology: &Topology) -> impl Iterator<Item = End> {
+    topology.cables.iter().flat_map(|cable| [cable.a, cable.b])
+}
+
+/// Those of `all` that `text` names.
+fn among(
+    topology: &Topology,
+    all: impl Iterator<Item = End>,
+    text: &str,
+) -> Result<Vec<End>, Complaint> {
     let (name, port) = text.split_once(':').unwrap_or((text, "*"));
     let port_pattern = Pattern::parse(port)?;
     let wanted = nodes(topology, name)?;
-    let cabled = topology.cables.iter().flat_map(|cable| [cable.a, cable.b]);
-    let mut found: Vec<End> = cabled
+    let mut found: Vec<End> = all
         .filter(|end| wanted.contains(&end.node))
         .filter(|end| port_pattern.matches(&end.port.to_string()))
         .collect();
@@ -81,8 +94,8 @@ pub fn ends(topology: &Topology, text: &str) -> Result<Vec<End>, Complaint> {
     Ok(found)
 }
 
-/// The ports and directions that `text` (`node[:port][:rx|:tx]`) names; sent frames if it does not
-/// say.
+/// The ports, attached ones among them, and directions that `text` (`node[:port][:rx|:tx]`) names;
+/// sent frames if it does not say.
 ///
 /// # Errors
 /// If it names none.
@@ -92,7 +105,8 @@ pub fn directed(topology: &Topology, text: &str) -> Result<Vec<(End, Direction)>
         Some((rest, "tx")) => (rest, Direction::Tx),
         _ => (text, Direction::Tx),
     };
-    Ok(ends(topology, rest)?.into_iter().map(|end| (end, direction)).collect())
+    let all = cabled(topology).chain(topology.attached.iter().copied());
+    Ok(among(topology, all, rest)?.into_iter().map(|end| (end, direction)).collect())
 }
 
 /// The pairs of adapters that `text` (`from>to`) names, nobody with himself.

@@ -82,6 +82,7 @@ fn fabric(scenario: &Scenario) -> Fabric {
     Fabric {
         wiring: wiring(scenario),
         rates: (0..settings.topology.cables.len()).map(|cable| settings.rate_of(cable)).collect(),
+        attached_rates: settings.attached.iter().map(AttachedPort::line_rate).collect(),
         technology: settings.technology,
         tau: settings.scale.tau,
         full_frame: settings.scale.frame,

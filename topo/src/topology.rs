@@ -11,6 +11,8 @@ pub struct Topology {
     pub nodes: Vec<Node>,
     /// The cables.
     pub cables: Vec<Cable>,
+    /// Ports of switches with an interface of the host in a cable's place.
+    pub attached: Vec<End>,
     /// Paths go up and then down, so that credits cannot wait in a circle.
     pub is_tree: bool,
 }

@@ -212,6 +212,11 @@ impl Lines {
         self.outgoing.iter().flatten().flatten()
     }
 
+    /// Whether an interface of the host is attached here.
+    pub fn has_outside(&self) -> bool {
+        self.all_outgoing().any(|line| line.to == Destination::Outside)
+    }
+
     /// Every line that comes in here through the socket.
     pub fn all_incoming(&self) -> impl Iterator<Item = &Incoming> {
         self.incoming.iter().flatten()

@@ -7,13 +7,16 @@
 
 mod auxiliary;
 mod offload;
+mod ring;
 
 use super::datagram::{BATCH, Buffers, widen};
 use auxiliary::Auxiliary;
 pub use auxiliary::VlanTag;
 use nix::net::if_::if_nametoindex;
 use offload::VirtioHeader;
+use ring::{Ring, Slot};
 use socket2::{Domain, Socket, Type};
+use std::cell::Cell;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
@@ -77,6 +80,9 @@ pub struct PacketSocket {
     socket: Socket,
     name: String,
     buffers: Buffers,
+    ring: Option<Ring>,
+    /// Frames that the kernel could only put into the ring cut short, since this was last asked.
+    cut: Cell<u32>,
 }
 
 impl PacketSocket {
@@ -109,7 +115,20 @@ impl PacketSocket {
         };
         set_option(&socket, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &membership)?;
         bind(&socket, index).map_err(|error| say("cannot listen", error))?;
-        Ok(PacketSocket { socket, name: name.to_owned(), buffers })
+        Ok(PacketSocket { socket, name: name.to_owned(), buffers, ring: None, cut: Cell::new(0) })
+    }
+
+    /// The same, which receives through a [`ring`]: for interfaces that bring as much as they can. It takes memory
+    /// that cables of the fabric, slow and many, are better without.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn with_ring(self) -> io::Result<PacketSocket> {
+        let ring = Ring::new(&self.socket);
+        let ring = ring.map_err(|error| {
+            io::Error::new(error.kind(), format!("interface {}: no ring: {error}", self.name))
+        })?;
+        Ok(PacketSocket { ring: Some(ring), ..self })
     }
 
     /// The interface's name.
@@ -146,7 +165,8 @@ impl PacketSocket {
                 &mut length,
             )
         };
-        if result == 0 { counts.tp_drops } else { 0 }
+        let dropped = if result == 0 { counts.tp_drops } else { 0 };
+        dropped + self.cut.take()
     }
 
     /// Sends the first [`BATCH`] of `batch` in one call; how many left.
@@ -189,6 +209,34 @@ impl PacketSocket {
         room: &mut Room,
         mut each: impl FnMut(Result<Inward<'_>, Unfit>),
     ) -> usize {
+        let Some(ring) = &self.ring else { return self.receive_queued(BATCH, room, &mut each) };
+        let mut count = 0;
+        while count < BATCH && ring.take(|slot| self.receive_slot(slot, room, &mut each)) {
+            count += 1;
+        }
+        count
+    }
+
+    fn receive_slot(
+        &self,
+        slot: Slot<'_>,
+        room: &mut Room,
+        each: &mut impl FnMut(Result<Inward<'_>, Unfit>),
+    ) {
+        match slot {
+            Slot::Frame(octets, auxiliary) => hand_on(octets, auxiliary, &mut room.segment, each),
+            Slot::Queued if self.receive_queued(1, room, each) == 1 => {}
+            Slot::Queued | Slot::Cut => self.cut.set(self.cut.get() + 1),
+        }
+    }
+
+    /// Takes up to `most` frames, [`BATCH`] at most, from the socket's queue.
+    fn receive_queued(
+        &self,
+        most: usize,
+        room: &mut Room,
+        each: &mut impl FnMut(Result<Inward<'_>, Unfit>),
+    ) -> usize {
         let Room { octets, control, segment } = room;
         let mut vectors = [libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; BATCH];
         // SAFETY: plain data for which all zeros is a valid, empty value.
@@ -207,7 +255,7 @@ impl PacketSocket {
             libc::recvmmsg(
                 self.socket.as_raw_fd(),
                 headers.as_mut_ptr(),
-                BATCH as _,
+                most.min(BATCH) as _,
                 libc::MSG_DONTWAIT as _,
                 std::ptr::null_mut(),
             )
@@ -220,16 +268,23 @@ impl PacketSocket {
                 each(Err(Unfit::Cut));
                 continue;
             }
-            let auxiliary = Auxiliary::of(&header.msg_hdr);
             let octets = &room[..(header.msg_len as usize).min(room.len())];
-            let deliver = |octets: &[u8]| {
-                each(Ok(Inward { octets, tag: auxiliary.tag, at_ns: auxiliary.at_ns }));
-            };
-            if offload::finish(octets, segment, deliver).is_err() {
-                each(Err(Unfit::Unfinished));
-            }
+            hand_on(octets, Auxiliary::of(&header.msg_hdr), segment, each);
         }
         count
+    }
+}
+
+/// Finishes what stands behind the header in `octets`, and hands on what comes of it.
+fn hand_on(
+    octets: &[u8],
+    Auxiliary { tag, at_ns }: Auxiliary,
+    segment: &mut Vec<u8>,
+    each: &mut impl FnMut(Result<Inward<'_>, Unfit>),
+) {
+    let deliver = |octets: &[u8]| each(Ok(Inward { octets, tag, at_ns }));
+    if offload::finish(octets, segment, deliver).is_err() {
+        each(Err(Unfit::Unfinished));
     }
 }
 

@@ -29,6 +29,8 @@ impl Sockets {
             let mut socket = within(face.namespace.as_deref(), || PacketSocket::open(&face.name))?;
             if let Some(octets) = config.receive_buffer {
                 socket.narrow(octets)?;
+            } else if config.wiring.attached.iter().any(|attached| attached.at == face.at) {
+                socket = socket.with_ring()?;
             }
             Ok(PortSocket { device, port: face.at.port, socket })
         };

@@ -54,7 +54,8 @@ impl Lab {
         let sockets: Vec<_> = (0..2).map(open).collect();
         let peer = |s: &DatagramSocket| udp::peer(s.address()).expect("its own address");
         let peers = sockets.iter().map(peer).collect();
-        let stop = Instant::from_ps(200_000_000);
+        // The traffic takes a quarter of it: a host may stand still for the rest.
+        let stop = Instant::from_ps(500_000_000);
         let sockets = sockets.into_iter().map(Sockets::Datagrams).collect();
         Lab { wiring: chain(), hosts, local, stop, bare: false, sockets, peers }
     }
@@ -267,9 +268,12 @@ fn injected_faults_are_counted_as_such_and_are_no_loss_of_the_transport() {
     assert!(injected.lost.total() > 0 && injected.duplicated.total() > 0, "{injected:?}");
     assert_eq!(reports[1].injected, Injected::default());
     assert_eq!(reconcile(accounts(&reports)).lost.total(), 0);
+    // On a busy host some may still be under way when the run ends.
+    let under_way = reports.iter().map(|report| report.in_flight);
+    let under_way = under_way.map(|flying| flying.on_the_line.plus(flying.on_cables).total());
     let delivered = log.lock().expect("no test thread panicked").len() as u64;
     let expected = u64::from(FRAMES) + injected.duplicated.total() - injected.lost.total();
-    assert_eq!(delivered, expected);
+    assert_eq!(delivered + under_way.sum::<u64>(), expected);
 }
 
 /// Injected = delivered + in a device + in flight, at whatever instant the run is stopped.

@@ -145,6 +145,10 @@ impl Queues {
     /// The input whose turn it is at `output`.
     fn turn(&self, output: PortNumber, lane: VirtualLane, now: Instant) -> Option<PortNumber> {
         let state = &self.outputs[self.output(output, lane)];
+        // Most lanes of most ports are asked for nothing.
+        if state.waiting.is_empty() {
+            return None;
+        }
         let may_be_read =
             |input: &PortNumber| self.read == Read::Multi || self.read_until[input.index()] <= now;
         let last = state.served.unwrap_or(PortNumber::from_index(self.ports - 1));

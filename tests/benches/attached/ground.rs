@@ -84,16 +84,26 @@ impl Ground {
         rate.ok_or_else(|| format!("no frame came: {text}"))
     }
 
+    /// Microseconds until a ping is answered, on average.
+    pub fn round_trip(&self) -> Result<f64, String> {
+        let words = ["-q", "-c", "300", "-i", "0.003", "-W", "1", "198.18.9.2"];
+        let text = output(Ground::inside("lfA", "ping").args(words))?;
+        // rtt min/avg/max/mdev = 0.055/0.081/0.301/0.020 ms
+        let average = text.split_once("rtt ").and_then(|(_, rest)| rest.split('/').nth(4));
+        let average = average.and_then(|number| number.parse::<f64>().ok());
+        average.map(|ms| ms * 1e3).ok_or_else(|| format!("ping tells no time: {text}"))
+    }
+
     /// Bits a second of one stream of TCP.
     pub fn bulk(&self) -> Result<f64, String> {
         let mut server = Ground::inside("lfB", "iperf3");
         let server = server.args(["-s", "-1"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
         let mut server = server.map_err(|error| error.to_string())?;
-        let mut text = Err("it was never asked".to_owned());
+        let words = ["-J", "-t", "2", "-c", "198.18.9.2"];
+        let mut rate = Err("it was never asked".to_owned());
         for _ in 0..20 {
-            text =
-                output(Ground::inside("lfA", "iperf3").args(["-J", "-t", "2", "-c", "198.18.9.2"]));
-            if text.is_ok() {
+            rate = output(Ground::inside("lfA", "iperf3").args(words)).and_then(|text| told(&text));
+            if rate.is_ok() {
                 break;
             }
             emulation::timer::wait(None, emulation::clock::monotonic_ns() + 100_000_000);
@@ -101,10 +111,7 @@ impl Ground {
         // It ends by itself after one; an error means that it has.
         let _ = server.kill();
         let _ = server.wait();
-        let said: serde_json::Value =
-            serde_json::from_str(&text?).map_err(|error| error.to_string())?;
-        let rate = said["end"]["sum_received"]["bits_per_second"].as_f64();
-        rate.ok_or_else(|| format!("iperf3 tells no rate: {said}"))
+        rate
     }
 }
 
@@ -114,6 +121,13 @@ impl Drop for Ground {
             println!("the namespaces stay: {reason}");
         }
     }
+}
+
+/// The rate that iperf3 tells; one that found no server ends well, and tells none.
+fn told(text: &str) -> Result<f64, String> {
+    let said: serde_json::Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    let rate = said["end"]["sum_received"]["bits_per_second"].as_f64();
+    rate.ok_or_else(|| format!("iperf3 tells no rate: {}", said["error"]))
 }
 
 /// What a program prints that must end well.

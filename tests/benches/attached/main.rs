@@ -27,8 +27,10 @@ const SIZES: [usize; 2] = [64, 1500];
 struct Turn {
     /// Frames a second, by size.
     frames: [f64; SIZES.len()],
-    /// Octets of TCP a second, by iperf3; the bare forwarder carries one way alone.
+    /// Bits of TCP a second, by iperf3; the bare forwarder carries one way alone.
     bulk: Option<f64>,
+    /// Microseconds until a ping is answered.
+    ping: Option<f64>,
 }
 
 fn option(name: &str) -> Option<String> {
@@ -54,8 +56,11 @@ fn measure(ground: &Ground, contestant: &mut dyn Contestant) -> Result<Turn, Str
         for (size, frames) in SIZES.iter().zip(&mut frames) {
             *frames = ground.frames_per_s(*size, contestant.is_bare())?;
         }
-        let bulk = if contestant.is_bare() { None } else { Some(ground.bulk()?) };
-        Ok(Turn { frames, bulk })
+        if contestant.is_bare() {
+            return Ok(Turn { frames, bulk: None, ping: None });
+        }
+        let (ping, bulk) = (ground.round_trip()?, ground.bulk()?);
+        Ok(Turn { frames, bulk: Some(bulk), ping: Some(ping) })
     })();
     contestant.end(ground);
     measured
@@ -80,13 +85,18 @@ fn run() -> Result<(), String> {
     }
     for (contestant, own) in contestants.iter().zip(&turns) {
         let kilo = |place: usize| median(own.iter().map(|turn| turn.frames[place]).collect()) / 1e3;
-        let bulk = median(own.iter().filter_map(|turn| turn.bulk).collect()) / 1e9;
-        println!(
-            "{:<14} {:>6.0} k frames/s of 64 B, {:>6.0} k of 1500 B, iperf3 {bulk:.2} Gb/s",
+        print!(
+            "{:<14} {:>6.0} k frames/s of 64 B, {:>6.0} k of 1500 B",
             contestant.name(),
             kilo(0),
             kilo(1)
         );
+        if !contestant.is_bare() {
+            let bulk = median(own.iter().filter_map(|turn| turn.bulk).collect()) / 1e9;
+            let ping = median(own.iter().filter_map(|turn| turn.ping).collect());
+            print!(", iperf3 {bulk:.2} Gb/s, ping {ping:.0} us");
+        }
+        println!();
     }
     for (other, goal, bulk_goal) in [(0, 0.6, None), (2, 2.0, Some(1.2))] {
         let (Some(contestant), Some(of_other)) = (contestants.get(other), turns.get(other)) else {
@@ -99,6 +109,8 @@ fn run() -> Result<(), String> {
         if let Some(goal) = bulk_goal {
             let ratio = ratio(&turns[1], of_other, |turn| turn.bulk);
             tell("iperf3", contestant.name(), ratio, goal);
+            let ratio = crate::ratio(&turns[1], of_other, |turn| turn.ping);
+            println!("ping: {ratio:.2} of {}", contestant.name());
         }
     }
     Ok(())

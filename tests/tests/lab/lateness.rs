@@ -1,7 +1,11 @@
 //! Whoever besieges the API makes no frame late: labs with and without it take turns.
+//!
+//! On bare cables, where nothing may leave early: each frame is late there by as much as its wake-up and its tick, so
+//! both labs have a lateness that can be compared. Where frames have stamps it is zero with and without a siege.
 
-use super::laboratory::{alone, eventually, pause};
-use super::{INFINIBAND, Place};
+use super::laboratory::{alone, eventually, in_repository, pause};
+use super::{ETHERNET, Place};
+use emulation::cable::namespace::Namespace;
 use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -13,9 +17,10 @@ const SECONDS: f64 = 8.0;
 const PAIRS: usize = 5;
 const CONNECTIONS: usize = 1_000;
 const BODY: usize = 100_000_000;
-/// A lateness of so many thousandths of a frame time says nothing of who was there: a tenth of what a run may
-/// have.
-const NOTHING: u64 = 10;
+/// A frame time of 2.5 ms: a wake-up is a hundredth of it, and on a busy host some more.
+const DILATION: &str = "1200";
+/// What a run may have, in thousandths of a frame time.
+const CONCLUSIVE: u64 = 100;
 
 /// Opens slow connections and sends huge bodies, again and again, until told to end; how many there were.
 fn besiege(socket: &Path, over: &AtomicBool) -> (usize, usize) {
@@ -58,7 +63,8 @@ fn send_body(socket: &Path) -> std::io::Result<()> {
 /// p99 of lateness, in thousandths of a frame time, of a lab whose daemons are besieged or left in peace.
 fn lateness(besieged: bool) -> u64 {
     let place = Place::new();
-    place.up(INFINIBAND, "one");
+    let file = in_repository(ETHERNET).display().to_string();
+    place.good(&["up", &file, "--name", "one", "--backend", "netns", "--dilate", DILATION]);
     let sockets: Vec<PathBuf> = (0..2)
         .map(|process| place.labs().join(format!("one/run/process-{process}.sock")))
         .collect();
@@ -94,6 +100,10 @@ fn median(mut values: Vec<u64>) -> u64 {
 #[test]
 #[ignore = "slow: run with ./test.sh --slow"]
 fn a_thousand_slow_connections_and_huge_bodies_make_nobody_late() {
+    if let Err(error) = Namespace::make(1) {
+        eprintln!("SKIPPED: the substrate netns, which takes CAP_SYS_ADMIN: {error}");
+        return;
+    }
     let _alone = alone();
     let (mut besieged, mut in_peace) = (Vec::new(), Vec::new());
     for pair in 0..PAIRS {
@@ -105,5 +115,6 @@ fn a_thousand_slow_connections_and_huge_bodies_make_nobody_late() {
     }
     eprintln!("p99 in thousandths of a frame time: besieged {besieged:?}, in peace {in_peace:?}");
     let (with, without) = (median(besieged), median(in_peace));
-    assert!(with * 2 <= without * 3 || with <= NOTHING, "{with} beside {without}");
+    assert!(without > 0, "nothing to compare with");
+    assert!(with <= CONCLUSIVE && with * 2 <= without * 3, "{with} beside {without}");
 }

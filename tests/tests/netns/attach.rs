@@ -223,6 +223,8 @@ fn bulk_transfers_of_both_versions_pass_without_a_loss() {
         // A sender may send again what was only late on a busy host; the switch's account tells of losses.
         assert!(rate > 0.0, "{target} carried nothing");
     }
+    let came = run["measures"]["came"].as_f64().expect("attached ports are measured");
+    assert!(came > 0.0, "nothing came in by the attached ports");
     assert_clean(&run);
 }
 

@@ -45,3 +45,15 @@ fn nobody_flows_to_himself() {
     assert!(flows(&topology, "h1>h1").is_err());
     assert!(flows(&topology, "leaf0>h1").is_err());
 }
+
+#[test]
+fn a_port_with_an_interface_of_the_host_is_measured_and_is_no_cable() {
+    let mut topology = fabric();
+    let attached = crate::topology::end(40, 9);
+    topology.nodes[40].ports = 10;
+    topology.attached.push(attached);
+    let name = topology.end_name(attached);
+    let found = directed(&topology, &format!("{name}:rx")).expect("an attached port");
+    assert_eq!(found, [(attached, Direction::Rx)]);
+    assert!(ends(&topology, &name).is_err());
+}

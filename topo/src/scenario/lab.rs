@@ -26,6 +26,13 @@ pub struct AttachedPort {
 /// A port that serves as fast as it can: no interface of a host is as fast as this.
 pub const WORK_CONSERVING: BitRate = BitRate::gbps(10_000);
 
+impl AttachedPort {
+    /// The port's rate, if it has one.
+    pub fn line_rate(&self) -> Option<BitRate> {
+        (self.rate != WORK_CONSERVING).then_some(self.rate)
+    }
+}
+
 /// The longest name of an interface. Source: Linux, IFNAMSIZ without the terminating zero.
 const NAME_MAX: usize = 15;
 
@@ -102,6 +109,7 @@ pub fn read(root: &Fields<'_>, fabric: Option<&mut FabricSettings>, problems: &m
                 };
                 let Some((rate, mtu)) = rate.zip(fields.size("mtu")) else { continue };
                 let interface = interface.to_owned();
+                fabric.topology.attached.push(at);
                 fabric.attached.push(AttachedPort { at, interface, rate, mtu });
             }
             Err(complaint) => fields.report(problems, "port", complaint),

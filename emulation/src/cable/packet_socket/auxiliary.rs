@@ -56,7 +56,7 @@ impl Auxiliary {
                     // SAFETY: the kernel puts a whole `tpacket_auxdata` behind this header.
                     let data: libc::tpacket_auxdata =
                         unsafe { std::ptr::read_unaligned(data.cast()) };
-                    auxiliary.tag = tag(&data);
+                    auxiliary.tag = tag(data.tp_status, data.tp_vlan_tpid, data.tp_vlan_tci);
                 }
                 (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => {
                     // SAFETY: the kernel puts a whole `timespec` behind this header.
@@ -73,10 +73,11 @@ impl Auxiliary {
     }
 }
 
-fn tag(data: &libc::tpacket_auxdata) -> Option<VlanTag> {
-    let has = |flag| data.tp_status & flag != 0;
+/// The tag that a status of the kernel speaks of, if it speaks of one.
+pub fn tag(status: u32, tpid: u16, tci: u16) -> Option<VlanTag> {
+    let has = |flag| status & flag != 0;
     has(libc::TP_STATUS_VLAN_VALID).then(|| VlanTag {
-        tpid: if has(libc::TP_STATUS_VLAN_TPID_VALID) { data.tp_vlan_tpid } else { 0x8100 },
-        tci: data.tp_vlan_tci,
+        tpid: if has(libc::TP_STATUS_VLAN_TPID_VALID) { tpid } else { 0x8100 },
+        tci,
     })
 }

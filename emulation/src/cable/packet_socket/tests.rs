@@ -19,8 +19,9 @@ struct Cable {
     room: Room,
 }
 
-/// None where it takes rights that the tests do not have.
-fn cable() -> Option<Cable> {
+/// A cable whose far end receives through its queue or through a ring; none where it takes rights that the tests do
+/// not have.
+fn cable(has_ring: bool) -> Option<Cable> {
     let namespaces = match Namespace::make(2) {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
             eprintln!("SKIPPED: making network namespaces takes CAP_SYS_ADMIN: {error}");
@@ -44,6 +45,7 @@ fn cable() -> Option<Cable> {
         within(Some(&path), || PacketSocket::open(name)).expect("a socket on it")
     };
     let (near, far) = (open("near", 0), open("far", 1));
+    let far = if has_ring { far.with_ring().expect("memory for a ring") } else { far };
     Some(Cable { near, far, room: Room::default(), _namespaces: namespaces })
 }
 
@@ -86,7 +88,13 @@ impl Cable {
 
 #[test]
 fn frames_come_out_as_they_went_in_tags_and_all() {
-    let Some(mut cable) = cable() else { return };
+    for has_ring in [false, true] {
+        let Some(cable) = cable(has_ring) else { return };
+        assert_faithful(cable);
+    }
+}
+
+fn assert_faithful(mut cable: Cable) {
     let frames = [
         frame(&[0x88, 0xb5], 14),
         frame(&[0x08, 0x00, 0x45], 60),
@@ -95,6 +103,8 @@ fn frames_come_out_as_they_went_in_tags_and_all() {
         frame(&[0x88, 0xa8, 0x20, 0x07, 0x81, 0x00, 0xe0, 0x05, 0x88, 0xb6], 300),
         frame(&[0x88, 0x08, 0x01, 0x01], 60),
         frame(&[0x88, 0xb5], MTU as usize + 14),
+        frame(&[0x81, 0x00, 0x60, 0x05, 0x88, 0xb5], MTU as usize + 18),
+        frame(&[0x88, 0xb6], 100),
     ];
     cable.send(&frames);
     assert_eq!(cable.received(), frames);
@@ -105,14 +115,14 @@ fn frames_come_out_as_they_went_in_tags_and_all() {
 
 #[test]
 fn the_kernel_says_nothing_of_its_own_accord() {
-    let Some(mut cable) = cable() else { return };
+    let Some(mut cable) = cable(false) else { return };
     timer::wait(None, crate::clock::monotonic_ns() + 1_500_000_000);
     assert_eq!(cable.received(), [[0u8; 0]; 0], "no neighbour discovery, no group reports");
 }
 
 #[test]
 fn frames_too_many_for_the_buffer_are_counted() {
-    let Some(mut cable) = cable() else { return };
+    let Some(mut cable) = cable(false) else { return };
     cable.far.narrow(4_096).expect("a small buffer");
     let frames = vec![frame(&[0x88, 0xb6], 1_000); 200];
     cable.send(&frames);
@@ -123,8 +133,28 @@ fn frames_too_many_for_the_buffer_are_counted() {
 }
 
 #[test]
+fn frames_too_many_for_a_ring_are_counted_and_the_others_come_in_order() {
+    let Some(mut cable) = cable(true) else { return };
+    let number = |frame: u32| frame.to_be_bytes();
+    let sent: Vec<_> =
+        (0..6_000).map(|n| frame(&[&[0x88, 0xb6][..], &number(n)].concat(), 64)).collect();
+    cable.send(&sent);
+    let received = cable.received();
+    assert!(received.len() < sent.len(), "the ring is smaller");
+    assert_eq!(
+        received,
+        sent[..received.len()],
+        "none is taken after the first that found no room"
+    );
+    assert_eq!(received.len() + cable.far.overflows() as usize, sent.len());
+    // The ring goes round.
+    cable.send(&sent[..100]);
+    assert_eq!(cable.received(), sent[..100]);
+}
+
+#[test]
 fn a_frame_above_the_interfaces_mtu_is_refused_and_the_interface_is_named() {
-    let Some(cable) = cable() else { return };
+    let Some(cable) = cable(false) else { return };
     let large = frame(&[0x88, 0xb5], MTU as usize + 15);
     let refused = cable.near.send(std::iter::once(Outward { head: &[], octets: &large }));
     assert_eq!(refused.expect_err("too long").raw_os_error(), Some(libc::EMSGSIZE));

@@ -7,22 +7,20 @@ use crate::experiment::{Conditions, Experiment, ExperimentError};
 use crate::launch::substrate;
 use crate::scenario::Scenario;
 use crate::scenario::run::Backend;
-use emulation::capture::reader::{CaptureReader, CapturedFrame};
+use emulation::capture::reader::{CaptureReader, CapturedFrame, ReadError};
 use proto::counters::{DeviceReading, LaneCounters};
 use proto::events::Direction;
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::BufReader;
-use std::path::Path;
-use tempfile::TempDir;
+use std::path::{Path, PathBuf};
 
-/// A fabric's run and where its files are.
+/// A fabric's run and what was captured of it. Cases share a run for as long as the process lasts, so its folder
+/// is gone by then: nobody would remove it later.
 #[derive(Debug)]
 pub struct Fabric {
     /// The run.
     pub experiment: Experiment,
-    /// Its files.
-    pub folder: TempDir,
+    /// Its captures, each as the file was.
+    captures: Vec<Vec<u8>>,
 }
 
 impl Fabric {
@@ -56,7 +54,7 @@ impl Fabric {
             ExperimentError::Launch(error) => stage::died(error),
             other => Failure::Inconclusive(other.to_string()),
         })?;
-        Ok(Fabric { experiment, folder })
+        Ok(Fabric { experiment, captures: captures_in(folder.path())? })
     }
 
     /// Whether the host kept up.
@@ -110,6 +108,28 @@ impl Fabric {
         }
         Ok(sum)
     }
+
+    /// Every captured frame of one port and way, in the order of its file.
+    ///
+    /// # Errors
+    /// If a capture cannot be read to its end.
+    pub fn captured(&self, port: &str, way: Direction) -> Result<Vec<CapturedFrame>, Failure> {
+        let mut found = Vec::new();
+        let say = |error: ReadError| Failure::Failed(format!("a capture: {error}"));
+        for octets in &self.captures {
+            for frame in CaptureReader::new(octets.as_slice()).map_err(say)? {
+                let frame = frame.map_err(say)?;
+                // Link packets have an interface of their own beside the port's.
+                let name = frame.interface.as_deref().unwrap_or_default();
+                let here =
+                    name.strip_prefix(port).is_some_and(|rest| rest.is_empty() || rest == "/link");
+                if here && frame.direction == Some(way) {
+                    found.push(frame);
+                }
+            }
+        }
+        Ok(found)
+    }
 }
 
 /// How long the incast lasts, and how long it may take to drain. Units: seconds.
@@ -138,37 +158,18 @@ fn incast() -> Result<Fabric, Failure> {
     Fabric::run(&text, 1)
 }
 
-/// Every captured frame of one port and way, in the order of its file.
-///
-/// # Errors
-/// If a capture cannot be read to its end.
-pub fn captured(folder: &Path, port: &str, way: Direction) -> Result<Vec<CapturedFrame>, Failure> {
-    let mut found = Vec::new();
-    let say = |error: &dyn std::fmt::Display| Failure::Failed(format!("a capture: {error}"));
-    for entry in std::fs::read_dir(folder).map_err(|error| say(&error))?.flatten() {
-        if entry.path().extension().is_none_or(|ending| ending != "pcapng") {
-            continue;
-        }
-        let file = File::open(entry.path()).map_err(|error| say(&error))?;
-        let reader = CaptureReader::new(BufReader::new(file)).map_err(|error| say(&error))?;
-        for frame in reader {
-            let frame = frame.map_err(|error| say(&error))?;
-            // Link packets have an interface of their own beside the port's.
-            let name = frame.interface.as_deref().unwrap_or_default();
-            let here =
-                name.strip_prefix(port).is_some_and(|rest| rest.is_empty() || rest == "/link");
-            if here && frame.direction == Some(way) {
-                found.push(frame);
-            }
-        }
-    }
-    Ok(found)
+/// The captures of a run directory.
+fn captures_in(folder: &Path) -> Result<Vec<Vec<u8>>, Failure> {
+    let say = |error: std::io::Error| Failure::Failed(format!("a capture: {error}"));
+    let entries = std::fs::read_dir(folder).map_err(say)?.flatten().map(|entry| entry.path());
+    let is_capture = |file: &PathBuf| file.extension().is_some_and(|ending| ending == "pcapng");
+    entries.filter(is_capture).map(|file| std::fs::read(file).map_err(say)).collect()
 }
 
 /// Sequence numbers of the incast's data as they reached h4, by source; cut frames have their headers.
 fn arrivals(fabric: &Fabric) -> Result<BTreeMap<u16, Vec<u32>>, Failure> {
     let mut by_source: BTreeMap<u16, Vec<u32>> = BTreeMap::new();
-    for frame in captured(fabric.folder.path(), "h4:1", Direction::Rx)? {
+    for frame in fabric.captured("h4:1", Direction::Rx)? {
         let octets = &frame.frame.octets;
         // A link packet is shorter; an acknowledgement never goes this way.
         if octets.len() < 20 {
@@ -260,7 +261,7 @@ pub fn capture_of_everything() -> Finding {
     same("frames that the capture dropped", dropped, 0)?;
     let mut frames = 0;
     for (node, port, way) in [("s0", 4, Direction::Tx), ("h4", 1, Direction::Rx)] {
-        let all = captured(fabric.folder.path(), &format!("{node}:{port}"), way)?;
+        let all = fabric.captured(&format!("{node}:{port}"), way)?;
         let counted = fabric.totals(node, port)?;
         let (data, other) = match way {
             Direction::Tx => (counted.tx_frames, counted.ctl_tx),

@@ -39,6 +39,7 @@ fn fabric() -> Fabric {
             ..Wiring::default()
         },
         rates: vec![BitRate::gbps(8)],
+        attached_rates: Vec::new(),
         technology: emulation::capture::Technology::Infiniband,
         tau: Duration::from_ps(TAU),
         full_frame: Bytes::new(100),

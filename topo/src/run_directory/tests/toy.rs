@@ -40,6 +40,7 @@ pub(super) fn fabric() -> Fabric {
     Fabric {
         wiring: Wiring { nodes, links: vec![link], ..Wiring::default() },
         rates: vec![BitRate::gbps(8_000)],
+        attached_rates: Vec::new(),
         technology: emulation::capture::Technology::Infiniband,
         tau: Duration::from_ps(100),
         full_frame: Bytes::new(100),

@@ -5,7 +5,7 @@ use crate::check::bench::packets::ethernet::ecn;
 use crate::check::case::{Failure, Finding, ensure, same};
 use crate::check::live::cached::Cached;
 use crate::check::live::ethernet::{LOSSLESS, roomy};
-use crate::check::live::fabrics::{Fabric, captured};
+use crate::check::live::fabrics::Fabric;
 use proto::events::Direction;
 use proto::ids::Ecn;
 use proto::wire::roce::Packet;
@@ -41,7 +41,7 @@ fn chain() -> Result<Fabric, Failure> {
 /// The ICRCs of the data that left `port`, by PSN, each packet marked and all that protects it right.
 fn passed(fabric: &Fabric, port: &str) -> Result<BTreeMap<u32, u32>, Failure> {
     let mut icrcs = BTreeMap::new();
-    for captured in captured(fabric.folder.path(), port, Direction::Tx)? {
+    for captured in fabric.captured(port, Direction::Tx)? {
         let octets = &captured.frame.octets;
         let Ok(Some(packet)) = Packet::parse(octets) else { continue };
         let psn = packet.transport.bth.psn.get();

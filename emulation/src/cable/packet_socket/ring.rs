@@ -1,0 +1,123 @@
+//! A receive ring: memory that the kernel puts frames into, so that none of them takes a call.
+//!
+//! A slot belongs to the kernel until it says that a frame is there, and again as soon as that has been
+//! read. What is longer than a slot, a jumbo frame or what its sender left for hardware to cut, is in the
+//! socket's queue as it would be without a ring, and its slot only says that its turn has come.
+//! Source: Linux, Documentation/networking/packet_mmap.rst (TPACKET_V2).
+
+use super::auxiliary::{self, Auxiliary};
+use super::set_option;
+use socket2::Socket;
+use std::cell::Cell;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Octets of a slot: a frame of 1500 octets of payload with its tags, and what the kernel says of it.
+const SLOT: usize = 2_048;
+/// Octets that the kernel asks for at a time.
+const BLOCK: usize = 1 << 16;
+/// Octets of the whole ring.
+const OCTETS: usize = 8 << 20;
+const SLOTS: usize = OCTETS / SLOT;
+/// Octets of the header that says what is unfinished; it stands before the frame.
+const UNFINISHED: usize = 10;
+
+/// The ring of one socket.
+#[derive(Debug)]
+pub struct Ring {
+    memory: NonNull<u8>,
+    /// The slot that is filled next.
+    next: Cell<usize>,
+}
+
+/// What is in a slot.
+pub enum Slot<'a> {
+    /// A frame behind the header that says what is unfinished, and what else was told of it.
+    Frame(&'a [u8], Auxiliary),
+    /// The frame is the next in the socket's queue.
+    Queued,
+    /// A part of a frame that was too long, when there was no room in the queue either.
+    Cut,
+}
+
+// SAFETY: the memory is the ring's alone; whoever has the ring may read it, on any one thread.
+unsafe impl Send for Ring {}
+
+impl Ring {
+    /// Gives `socket`, which says of every frame what is unfinished, a ring. What waits in its queue is lost.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn new(socket: &Socket) -> io::Result<Ring> {
+        let version = libc::tpacket_versions::TPACKET_V2 as i32;
+        set_option(socket, libc::SOL_PACKET, libc::PACKET_VERSION, &version)?;
+        set_option(socket, libc::SOL_PACKET, libc::PACKET_COPY_THRESH, &1i32)?;
+        let request = libc::tpacket_req {
+            tp_block_size: BLOCK as u32,
+            tp_block_nr: (OCTETS / BLOCK) as u32,
+            tp_frame_size: SLOT as u32,
+            tp_frame_nr: SLOTS as u32,
+        };
+        set_option(socket, libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
+        let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
+        // SAFETY: a new mapping of the ring just made, at an address that the kernel chooses.
+        let memory = unsafe {
+            libc::mmap(std::ptr::null_mut(), OCTETS, access, flags, socket.as_raw_fd(), 0)
+        };
+        match NonNull::new(memory.cast::<u8>()) {
+            Some(memory) if memory.as_ptr().cast() != libc::MAP_FAILED => {
+                Ok(Ring { memory, next: Cell::new(0) })
+            }
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    /// Shows the next frame, if there is one; whether there was.
+    pub fn take(&self, each: impl FnOnce(Slot<'_>)) -> bool {
+        let place = self.next.get();
+        // SAFETY: `place` is below `SLOTS`, so all of the slot lies in the mapping, which is aligned to pages
+        // and lives as long as the ring; its first word is only ever used as an atomic, on both sides.
+        let (slot, status) = unsafe {
+            let slot = self.memory.add(place * SLOT);
+            (slot, AtomicU32::from_ptr(slot.as_ptr().cast()))
+        };
+        let told = status.load(Ordering::Acquire);
+        if told & libc::TP_STATUS_USER == 0 {
+            return false;
+        }
+        // SAFETY: the kernel has filled the slot and leaves it alone until it is given back below.
+        let (header, octets) = unsafe {
+            let header = slot.cast::<libc::tpacket2_hdr>().read();
+            (header, std::slice::from_raw_parts(slot.as_ptr(), SLOT))
+        };
+        let begin = usize::from(header.tp_mac).saturating_sub(UNFINISHED);
+        let frame = octets.get(begin..usize::from(header.tp_mac) + header.tp_snaplen as usize);
+        each(match frame {
+            Some(frame) if header.tp_snaplen == header.tp_len => {
+                Slot::Frame(frame, told_of(told, &header))
+            }
+            _ if told & libc::TP_STATUS_COPY != 0 => Slot::Queued,
+            _ => Slot::Cut,
+        });
+        status.store(libc::TP_STATUS_KERNEL, Ordering::Release);
+        self.next.set((place + 1) % SLOTS);
+        true
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is the ring's own, of that length, and nobody holds on to any of it.
+        let _ = unsafe { libc::munmap(self.memory.as_ptr().cast(), OCTETS) };
+    }
+}
+
+fn told_of(status: u32, header: &libc::tpacket2_hdr) -> Auxiliary {
+    let at_ns = u64::from(header.tp_sec) * 1_000_000_000 + u64::from(header.tp_nsec);
+    Auxiliary {
+        tag: auxiliary::tag(status, header.tp_vlan_tpid, header.tp_vlan_tci),
+        at_ns: Some(at_ns),
+    }
+}
