@@ -13,10 +13,10 @@ use crate::recorder::bins::{FlowBin, Grid, PortBin, Series};
 use crate::recorder::event_log::{EventLog, EventLogger};
 use crate::recorder::holds::{HoldKeeper, Holds};
 use crate::recorder::snapshot::{Snapshot, WAITING_MAX};
-use crate::recorder::tracks::{Elapsed, Tracks};
+use crate::recorder::tracks::Tracks;
 use crate::wiring::{End, Wiring};
 use crate::witness::Witness;
-use proto::counters::{DeviceReading, FlowId};
+use proto::counters::{BinReading, DeviceReading, FlowId};
 use proto::device::Device;
 use proto::events::{DeviceEvent, Direction};
 use proto::frame::Frame;
@@ -135,7 +135,8 @@ pub struct Recorder {
     tracks: Tracks,
     events: EventLogger,
     holds: HoldKeeper,
-    readings: Vec<DeviceReading>,
+    /// What one device after the other tells of a bin.
+    reading: BinReading,
     capture: Option<Box<Capture>>,
     listener: Option<SyncSender<Snapshot>>,
 }
@@ -153,7 +154,7 @@ impl Recorder {
             tracks: Tracks::new(sizes()),
             events: EventLogger::new(sizes(), plan.all_events),
             holds: HoldKeeper::new(sizes()),
-            readings: vec![DeviceReading::default(); nodes.len()],
+            reading: BinReading::default(),
             capture: None,
             listener: None,
             plan,
@@ -180,17 +181,11 @@ impl Recorder {
         self.plan.edges.get(self.edges.len()).copied()
     }
 
-    fn read(&mut self, now: Instant, devices: &mut [Box<dyn Device>]) {
-        debug_assert_eq!(devices.len(), self.readings.len(), "one reading a device");
-        for (device, reading) in devices.iter_mut().zip(&mut self.readings) {
-            device.read(now, reading);
-        }
-    }
-
-    fn keep_edges(&mut self, now: Instant) {
+    /// Takes the readings of all measuring edges that have been reached.
+    fn keep_edges(&mut self, now: Instant, devices: &mut [Box<dyn Device>]) {
         while let Some(edge) = self.next_edge().filter(|edge| *edge <= now) {
-            let devices =
-                self.readings.iter().map(|reading| trimmed(reading, &self.plan.named)).collect();
+            let mut devices = read(now, devices);
+            devices.iter_mut().for_each(|reading| trim(reading, &self.plan.named));
             self.edges.push(EdgeReading { edge, taken: now, devices });
         }
     }
@@ -198,7 +193,13 @@ impl Recorder {
     fn close_bin(&mut self, now: Instant, devices: &mut [Box<dyn Device>]) {
         let length = now.since(self.grid.begin());
         let Some(closed) = self.grid.close(now) else { return };
-        self.tracks.take(&self.readings, &closed, Elapsed { length, end: now });
+        self.tracks.begin();
+        for (index, device) in devices.iter_mut().enumerate() {
+            device.read_bin(now, &mut self.reading);
+            self.tracks.take(index, &self.reading, &closed, length);
+            device.begin_bin(now);
+        }
+        self.tracks.end(&closed);
         if let Some(listener) = &self.listener {
             let slot = self.grid.slots[closed.place as usize];
             let ports = self.tracks.snapshot(closed.place, slot.length().as_ps());
@@ -207,24 +208,28 @@ impl Recorder {
         }
         self.events.close_bin(&closed);
         self.holds.edge(now);
-        for device in devices {
-            device.restart_watermarks();
-        }
         self.bin_due = self.grid.next_edge();
     }
 }
 
-/// The reading without what no measure asks for.
-fn trimmed(reading: &DeviceReading, endings: &[String]) -> DeviceReading {
-    let mut kept = reading.clone();
+/// All that `devices` count.
+fn read(now: Instant, devices: &mut [Box<dyn Device>]) -> Vec<DeviceReading> {
+    let mut readings = vec![DeviceReading::default(); devices.len()];
+    for (device, reading) in devices.iter_mut().zip(&mut readings) {
+        device.read(now, reading);
+    }
+    readings
+}
+
+/// Leaves out what no measure asks for.
+fn trim(reading: &mut DeviceReading, endings: &[String]) {
     let is_wanted = |name: &str| endings.iter().any(|ending| name.ends_with(ending.as_str()));
-    for port in &mut kept.ports {
+    for port in &mut reading.ports {
         port.named.retain(|(name, _)| is_wanted(name));
     }
-    for flow in &mut kept.flows {
+    for flow in &mut reading.flows {
         flow.items = Vec::new();
     }
-    kept
 }
 
 impl Witness for Recorder {
@@ -234,18 +239,8 @@ impl Witness for Recorder {
     }
 
     fn sample(&mut self, now: Instant, devices: &mut [Box<dyn Device>]) {
-        if self.next_due().is_none_or(|due| due > now) {
-            return;
-        }
-        if self.next_edge().is_some_and(|edge| edge <= now) {
-            self.read(now, devices);
-            self.keep_edges(now);
-        } else {
-            for (device, reading) in devices.iter_mut().zip(&mut self.readings) {
-                device.read_bins(now, reading);
-            }
-        }
-        if self.bin_due <= now {
+        self.keep_edges(now, devices);
+        if self.bin_due <= now && self.bin_due <= self.plan.stop {
             self.close_bin(now, devices);
         }
     }
@@ -283,15 +278,15 @@ impl Witness for Recorder {
     }
 
     fn finish(mut self: Box<Self>, now: Instant, devices: &mut [Box<dyn Device>]) -> Recording {
-        self.read(now, devices);
-        self.keep_edges(now);
+        self.keep_edges(now, devices);
         self.close_bin(now, devices);
+        let last = read(now, devices);
         let (ports, flows, pools) = self.tracks.finish();
         Recording {
             nodes: self.nodes,
             stopped: now,
             edges: self.edges,
-            last: self.readings,
+            last,
             grid: self.grid,
             ports,
             flows,

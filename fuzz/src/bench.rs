@@ -67,7 +67,7 @@ impl<D: Device> Bench<D> {
             }
         }
         self.balance();
-        self.device.restart_watermarks();
+        self.device.begin_bin(self.now);
         self.pass(Duration::from_us(50));
         self.balance();
     }

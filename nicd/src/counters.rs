@@ -165,6 +165,9 @@ pub struct SentFlow {
     pub items: Vec<u16>,
     /// Octets of data frames sent.
     pub tx_bytes: u64,
+    /// The bin in which the latest of them was sent, and the octets sent in it.
+    bin: u64,
+    bin_bytes: u64,
     /// First departure of a data frame.
     pub first: Option<Instant>,
     /// Last departure of a data frame.
@@ -191,11 +194,18 @@ impl SentFlow {
         self.offered_bytes += u64::from(size);
     }
 
-    /// A data frame of `octets` leaves, its last bit at `end`.
-    pub fn on_transmit(&mut self, octets: u64, end: Instant) {
+    /// A data frame of `octets` leaves in `bin`, its last bit at `end`.
+    pub fn on_transmit(&mut self, octets: u64, end: Instant, bin: u64) {
         self.tx_bytes += octets;
+        self.bin_bytes = self.octets_in(bin) + octets;
+        self.bin = bin;
         self.first.get_or_insert(end);
         self.last = Some(end);
+    }
+
+    /// Octets of data frames sent in `bin`, which is the latest.
+    pub fn octets_in(&self, bin: u64) -> u64 {
+        if self.bin == bin { self.bin_bytes } else { 0 }
     }
 
     /// Copies the totals into `reading`.

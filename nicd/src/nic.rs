@@ -12,7 +12,7 @@ use crate::drain::Drain;
 use crate::transport::ChannelAdapter;
 use crate::transport::in_order::InTurn;
 use crate::workload::{Act, Workload};
-use proto::counters::{DeviceReading, DropReason, PortReading};
+use proto::counters::{Balance, BinReading, DeviceReading, DropReason, PortReading};
 use proto::device::{Departure, Device};
 use proto::events::{DeviceEvent, EventLog};
 use proto::frame::{Frame, FrameHeaders, FrameKind, FramePool};
@@ -150,17 +150,14 @@ impl Nic {
         self.port.demand(self.storming | silenced, now);
     }
 
-    /// Fills `reading` but for flows, names and receptions, integrals closed at `now`.
-    fn read_ports(&mut self, now: Instant, reading: &mut DeviceReading) {
+    /// Reads the port as it is at `now`, what the workload has done until then included.
+    fn read_port(&mut self, now: Instant, ports: &mut Vec<PortReading>) {
         self.now = now;
         self.catch_up(now);
         self.looked_ahead = true;
-        reading.ports.resize_with(1, PortReading::default);
-        self.port.read(now, &mut reading.ports[0]);
-        self.adapter.read_lanes(now, reading);
-        reading.balance.link_local = self.port.link_local_sent();
-        let draining = self.drain.as_ref().map_or(0, Drain::frames);
-        reading.balance.buffered = draining + self.adapter.held();
+        ports.resize_with(1, PortReading::default);
+        self.port.read(now, &mut ports[0]);
+        self.adapter.read_lanes(now, &mut ports[0]);
     }
 
     fn data_lanes(&self) -> impl Iterator<Item = VirtualLane> + use<> {
@@ -251,14 +248,24 @@ impl Device for Nic {
         self.adapter.read_received(reading);
     }
 
-    fn read_bins(&mut self, now: Instant, reading: &mut DeviceReading) {
-        self.read_ports(now, reading);
-        self.adapter.renew_flows(now, reading);
+    fn read_ports(&mut self, now: Instant, reading: &mut DeviceReading) {
+        self.read_port(now, &mut reading.ports);
+        let draining = self.drain.as_ref().map_or(0, Drain::frames);
+        reading.balance = Balance {
+            link_local: self.port.link_local_sent(),
+            buffered: draining + self.adapter.held(),
+            ..self.adapter.balance()
+        };
     }
 
-    fn restart_watermarks(&mut self) {
+    fn read_bin(&mut self, now: Instant, reading: &mut BinReading) {
+        self.read_port(now, &mut reading.ports);
+        self.adapter.read_bin(now, reading);
+    }
+
+    fn begin_bin(&mut self, now: Instant) {
         self.port.restart_watermarks();
-        self.adapter.restart_watermarks();
+        self.adapter.begin_bin(now);
     }
 
     fn let_post(&mut self, item: Option<&str>, on: bool, now: Instant) -> bool {

@@ -11,11 +11,11 @@ use proto::congestion::schemes::Scheme;
 use proto::congestion::{
     Heard, Notification, Permission, Place, ReactionPoint, ReactionState, Scope, Tag,
 };
-use proto::counters::{FlowId, FlowReading, Gauge};
+use proto::counters::{FlowId, FlowReading, Gauge, MovedFlow, Span};
 use proto::events::{DeviceEvent, EventKind, EventLog};
 use proto::ids::{Lid, PortNumber, VirtualLane};
 use proto::random::Random;
-use proto::units::{BitRate, Bytes, Instant};
+use proto::units::{Bytes, Duration, Instant};
 use std::collections::BTreeMap;
 
 /// The place of a role in this NIC, whose full frames have this size, with a random stream of its own.
@@ -51,12 +51,44 @@ struct Group {
     /// When the last bit of its last data frame leaves, or left.
     last_departure: Option<Instant>,
     shown: ReactionState,
-    gap: Gauge,
-    rate: Gauge,
+    gap: Level,
+    rate: Level,
     neutral_since: Option<Instant>,
     ever_reacted: bool,
-    /// What it shows is what it has shown from the first.
+    /// What it shows is what all groups show at first.
     is_unmoved: bool,
+}
+
+/// A gauge, and its integral when the open bin began. That of a group that has not moved is not kept up.
+struct Level {
+    gauge: Gauge,
+    before: u128,
+}
+
+impl Level {
+    fn new(value: u64, now: Instant) -> Level {
+        let gauge = Gauge { value, min: value, max: value, since: now, ..Gauge::default() };
+        Level { gauge, before: 0 }
+    }
+
+    /// The level moves at `now` for the first time; so far it has been `level`, in a bin as old as `age`.
+    fn on_first_move(&mut self, level: u64, age: Duration, now: Instant) {
+        let in_bin = u128::from(level) * u128::from(age.as_ps());
+        self.before = self.gauge.integral_at(now).saturating_sub(in_bin);
+    }
+
+    /// What it has been in the bin that ends at `now`.
+    fn read_bin(&mut self, now: Instant) -> Span {
+        self.gauge.close(now);
+        Span::since(&self.gauge, self.before)
+    }
+
+    /// The next bin begins at `now`.
+    fn begin_bin(&mut self, now: Instant) {
+        self.gauge.close(now);
+        self.gauge.restart_watermarks();
+        self.before = self.gauge.integral;
+    }
 }
 
 /// What a notification led to.
@@ -78,6 +110,13 @@ pub struct Pacer {
     most: usize,
     full_frame: Bytes,
     groups: Vec<Group>,
+    /// What the first group showed when it was made.
+    initial: Option<ReactionState>,
+    /// Groups that have ever shown anything else, and how many of them [`Pacer::poll_moved`] has named.
+    moved: Vec<u32>,
+    named: usize,
+    /// When the open bin began.
+    bin_begin: Instant,
     by_key: BTreeMap<GroupKey, u32>,
     /// By lane: how many groups it has, and the latest of them.
     by_lane: [(usize, u32); VirtualLane::MAX as usize + 1],
@@ -94,6 +133,10 @@ impl Pacer {
             most,
             full_frame,
             groups: Vec::new(),
+            initial: None,
+            moved: Vec::new(),
+            named: 0,
+            bin_begin: Instant::ZERO,
             by_key: BTreeMap::new(),
             by_lane: Default::default(),
         }
@@ -129,7 +172,13 @@ impl Pacer {
         };
         let reaction = (self.scheme.reaction_point)(place(config, self.full_frame, &purpose));
         let index = self.groups.len() as u32;
-        self.groups.push(Group::new(reaction, flow, lane, now));
+        let mut group = Group::new(reaction, flow, lane, now);
+        let initial = *self.initial.get_or_insert(group.shown);
+        if !group.is_unmoved || group.shown != initial {
+            group.is_unmoved = false;
+            self.moved.push(index);
+        }
+        self.groups.push(group);
         self.by_key.insert(key, index);
         let (groups, latest) = &mut self.by_lane[lane.index()];
         (*groups, *latest) = (*groups + 1, index);
@@ -154,12 +203,9 @@ impl Pacer {
         let member = &mut self.groups[group as usize];
         member.flow = flow;
         let heard = member.reaction.on_notification(notification, now);
-        let permission = member.account(group, now, outlet);
-        Reaction {
-            permission,
-            triggered: (heard == Heard::Crossed).then_some(member.shown.scalar),
-            heard,
-        }
+        let permission = self.account(group, now, outlet);
+        let scalar = self.groups[group as usize].shown.scalar;
+        Reaction { permission, triggered: (heard == Heard::Crossed).then_some(scalar), heard }
     }
 
     /// What the next data frame of `group` carries if it leaves at `now`.
@@ -186,7 +232,7 @@ impl Pacer {
     ) -> Permission {
         let member = &mut self.groups[group as usize];
         member.reaction.on_queue_empty(now);
-        member.account(group, now, outlet)
+        self.account(group, now, outlet)
     }
 
     /// A data frame of `group` leaves, its last bit at `end`; when its next one may.
@@ -200,7 +246,7 @@ impl Pacer {
         let member = &mut self.groups[group as usize];
         member.last_departure = Some(end);
         member.reaction.on_transmit(size, end);
-        member.account(group, end, outlet)
+        self.account(group, end, outlet)
     }
 
     /// A timer entry of `group` came up; when it may send, if that was asked anew.
@@ -216,33 +262,74 @@ impl Pacer {
             return None;
         }
         member.reaction.handle_timeout(now);
-        Some(member.account(group, now, outlet))
+        Some(self.account(group, now, outlet))
     }
 
-    /// Whether everything that [`Pacer::read`] shows of `group` is as it was from the first, but for
-    /// integrals that anybody can bring up to date.
-    pub fn is_unmoved(&self, group: u32) -> bool {
-        self.groups[group as usize].is_unmoved
+    /// What groups show at first, if there are any.
+    pub fn initial(&self) -> Option<ReactionState> {
+        self.initial
+    }
+
+    /// Whether `group` has ever shown anything else.
+    pub fn has_moved(&self, group: u32) -> bool {
+        !self.groups[group as usize].is_unmoved
+    }
+
+    /// The next group that has begun to show anything else.
+    pub fn poll_moved(&mut self) -> Option<u32> {
+        let group = self.moved.get(self.named).copied()?;
+        self.named += 1;
+        Some(group)
     }
 
     /// Copies what is known of `group` into a flow's reading, integrals closed at `now`.
     pub fn read(&mut self, group: u32, now: Instant, reading: &mut FlowReading) {
         let member = &mut self.groups[group as usize];
-        member.gap.close(now);
-        member.rate.close(now);
-        reading.gap = member.gap;
-        reading.rate = member.rate;
+        member.gap.gauge.close(now);
+        member.rate.gauge.close(now);
+        reading.gap = member.gap.gauge;
+        reading.rate = member.rate.gauge;
         reading.scalar = member.shown.scalar;
         reading.neutral_since = member.neutral_since;
         reading.ever_reacted = member.ever_reacted;
     }
 
-    /// Starts the extremes of every gauge anew.
-    pub fn restart_watermarks(&mut self) {
-        for group in self.groups.iter_mut().filter(|group| !group.is_unmoved) {
-            group.gap.restart_watermarks();
-            group.rate.restart_watermarks();
+    /// What `group`, which has moved, has to tell of the bin that ends at `now`; the flow and its octets are
+    /// the caller's.
+    pub fn read_bin(&mut self, group: u32, now: Instant) -> MovedFlow {
+        let member = &mut self.groups[group as usize];
+        MovedFlow {
+            flow: member.flow,
+            ever_reacted: member.ever_reacted,
+            tx_bytes: 0,
+            rate: member.rate.read_bin(now),
+            gap: member.gap.read_bin(now),
+            scalar: member.shown.scalar,
         }
+    }
+
+    /// A bin begins at `now`: extremes start anew. Those of a group that has not moved stand where it does.
+    pub fn begin_bin(&mut self, now: Instant) {
+        self.bin_begin = now;
+        for group in &self.moved {
+            let group = &mut self.groups[*group as usize];
+            group.gap.begin_bin(now);
+            group.rate.begin_bin(now);
+        }
+    }
+
+    /// Takes the state of `group` over after anything that may have changed it.
+    fn account(&mut self, group: u32, now: Instant, outlet: &mut Outlet<'_>) -> Permission {
+        let member = &mut self.groups[group as usize];
+        let (was_unmoved, shown) = (member.is_unmoved, member.shown);
+        let permission = member.account(group, now, outlet);
+        if was_unmoved && !member.is_unmoved {
+            let age = now.since(self.bin_begin);
+            member.gap.on_first_move(shown.gap.as_ps(), age, now);
+            member.rate.on_first_move(shown.rate.get(), age, now);
+            self.moved.push(group);
+        }
+        permission
     }
 }
 
@@ -269,10 +356,9 @@ impl Group {
         now: Instant,
     ) -> Group {
         let shown = reaction.state();
-        let gauge = |value| Gauge { value, min: value, max: value, since: now, ..Gauge::default() };
         Group {
-            gap: gauge(shown.gap.as_ps()),
-            rate: gauge(BitRate::get(shown.rate)),
+            gap: Level::new(shown.gap.as_ps(), now),
+            rate: Level::new(shown.rate.get(), now),
             neutral_since: reaction.is_released().then_some(now),
             ever_reacted: false,
             is_unmoved: reaction.is_released(),
@@ -293,8 +379,8 @@ impl Group {
         if state != self.shown {
             self.shown = state;
             self.is_unmoved = false;
-            self.gap.set(state.gap.as_ps(), now);
-            self.rate.set(state.rate.get(), now);
+            self.gap.gauge.set(state.gap.as_ps(), now);
+            self.rate.gauge.set(state.rate.get(), now);
             let kind = EventKind::React { flow: self.flow, gap: state.gap, scalar: state.scalar };
             outlet.log(self.lane, now, kind);
         }

@@ -12,6 +12,7 @@
 //! [`queue_pair`] joins the halves of a conversation, which `connect` begins; `transmit` and `receive`
 //! are the two directions of this file's [`ChannelAdapter`]. Frames are made when they leave, from descriptors.
 
+mod bulletin;
 mod connect;
 pub mod in_order;
 pub mod memory_region;
@@ -36,6 +37,7 @@ use crate::pacer::{Outlet, Pacer};
 use crate::timers::{Alarm, Timer, Timers};
 use crate::wire::Wire;
 use crate::workload::{Posting, Progress};
+use bulletin::Bulletin;
 use in_order::InTurn;
 use message::Message;
 use proto::congestion::schemes::Scheme;
@@ -79,6 +81,7 @@ pub struct ChannelAdapter {
     peers: PeerTable,
     queue_pairs: Vec<QueuePair>,
     by_flow: FlowOrder,
+    bulletin: Bulletin,
     schedule: Schedule,
     pacer: Pacer,
     timers: Timers,
@@ -114,6 +117,7 @@ impl ChannelAdapter {
             peers: PeerTable::new(config.lid, &config.adapters, config.classes.len()),
             queue_pairs: Vec::new(),
             by_flow: FlowOrder::default(),
+            bulletin: Bulletin::new(config.classes.len()),
             schedule: Schedule::new(lanes),
             pacer: Pacer::new(scheme, &config.scheme.params, full_frame),
             timers: Timers::default(),
@@ -149,6 +153,9 @@ impl ChannelAdapter {
         };
         self.posted += 1;
         let pair = &mut self.queue_pairs[index as usize];
+        if pair.sent.messages == 0 {
+            self.bulletin.on_first_post(index, pair, self.pacer.has_moved(pair.group));
+        }
         pair.sent.on_post(posting.item, posting.size);
         if !pair.requester.post(message) {
             pair.sent.withdrawn += 1;

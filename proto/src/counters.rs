@@ -3,6 +3,10 @@
 //! Totals only grow; whoever wants a rate takes two readings and subtracts (seeing.md 3.1). Every
 //! frame that does not go on is counted under exactly one [`DropReason`].
 
+mod bin;
+
+pub use bin::{BinReading, MovedFlow, Span, UnmovedFlows};
+
 use crate::congestion::Periods;
 use crate::units::{Duration, Instant};
 use serde::{Deserialize, Serialize};
@@ -380,6 +384,29 @@ pub struct FlowReading {
     pub withdrawn: u64,
     /// Notifications received for the flow.
     pub notes: u64,
+}
+
+impl FlowReading {
+    /// A flow that has done nothing yet.
+    pub fn new(flow: FlowId) -> FlowReading {
+        FlowReading {
+            flow,
+            items: Vec::new(),
+            tx_bytes: 0,
+            rate: Gauge::default(),
+            gap: Gauge::default(),
+            scalar: 0,
+            neutral_since: None,
+            ever_reacted: false,
+            first: None,
+            last: None,
+            offered_bytes: 0,
+            messages: 0,
+            completed: 0,
+            withdrawn: 0,
+            notes: 0,
+        }
+    }
 }
 
 /// What an adapter counts for one flow it receives.

@@ -12,7 +12,7 @@
 //! * A [`Departure`] names the instant its last bit leaves. The driver delivers it then; one that
 //!   lies in the past is delivered at once, under its own stamp, and counted as late.
 
-use crate::counters::DeviceReading;
+use crate::counters::{BinReading, DeviceReading};
 use crate::events::DeviceEvent;
 use crate::frame::Frame;
 use crate::ids::PortNumber;
@@ -49,16 +49,21 @@ pub trait Device: Send {
     /// Fills `reading` with every counter, integrals closed at `now`. Buffers are reused.
     fn read(&mut self, now: Instant, reading: &mut DeviceReading);
 
-    /// The same for the end of a bin, into the reading of the last one: ports, balance and the octets
-    /// of flows sent are what [`Device::read`] would give, and so is the rest of a flow that was ever
-    /// held back. A flow that never was may show gauges closed earlier, at a level that still holds;
-    /// whatever else stands in `reading`, named counters among it, may be older too.
-    fn read_bins(&mut self, now: Instant, reading: &mut DeviceReading) {
+    /// Fills the ports, but for `named` counters, and the balance; the rest of `reading` is left as it is.
+    fn read_ports(&mut self, now: Instant, reading: &mut DeviceReading) {
         self.read(now, reading);
     }
 
-    /// Starts the extremes of every gauge anew.
-    fn restart_watermarks(&mut self);
+    /// Fills `reading` with what is kept of the bin that ends at `now`; the ports as
+    /// [`Device::read_ports`] does. A device that sends no flows need not have its own.
+    fn read_bin(&mut self, now: Instant, reading: &mut BinReading) {
+        let mut whole = DeviceReading::default();
+        self.read_ports(now, &mut whole);
+        *reading = BinReading { ports: whole.ports, ..BinReading::default() };
+    }
+
+    /// A bin begins at `now`: the extremes of every gauge start anew.
+    fn begin_bin(&mut self, now: Instant);
 
     /// Lets the traffic items called `item`, or all, post messages from now on, or be silent: what they
     /// have posted and nothing of which has left is taken back. False if the device has none of them.

@@ -12,7 +12,7 @@ use crate::routing::router::Router;
 use crate::service_levels::ServiceLevels;
 use crate::watchdog::Watchdog;
 use domain::Border;
-use proto::counters::{Balance, DeviceReading, LaneReading, PortReading};
+use proto::counters::{Balance, BinReading, DeviceReading, LaneReading, PortReading};
 use proto::device::{Departure, Device};
 use proto::events::{DeviceEvent, EventLog};
 use proto::frame::{Frame, FramePool};
@@ -69,6 +69,12 @@ impl Switch {
     fn settle(&mut self, port: PortNumber) {
         self.stirred.remove(port);
         self.due[port.index()] = self.wake(port.index());
+    }
+
+    /// Fills the ports but for what has a name, integrals closed at `now`.
+    fn show_ports(&mut self, now: Instant, into: &mut Vec<PortReading>) {
+        into.resize_with(self.ports.len(), Default::default);
+        self.ports.iter_mut().zip(into).for_each(|(port, into)| port.read(now, into));
     }
 
     /// Takes the watermarks that operators see anew from the present levels.
@@ -139,7 +145,7 @@ impl Device for Switch {
     }
 
     fn read(&mut self, now: Instant, reading: &mut DeviceReading) {
-        self.read_bins(now, reading);
+        self.read_ports(now, reading);
         for (port, into) in self.ports.iter().zip(&mut reading.ports) {
             port.read_named(now, &mut into.named);
             if let Some(memory) = &self.memory {
@@ -152,20 +158,22 @@ impl Device for Switch {
         }
     }
 
-    fn read_bins(&mut self, now: Instant, reading: &mut DeviceReading) {
-        reading.ports.resize_with(self.ports.len(), Default::default);
-        self.balance.link_local = 0;
-        for (port, into) in self.ports.iter_mut().zip(&mut reading.ports) {
-            port.read(now, into);
-            self.balance.link_local += port.link_local_sent();
-        }
+    fn read_ports(&mut self, now: Instant, reading: &mut DeviceReading) {
+        self.show_ports(now, &mut reading.ports);
+        self.balance.link_local = self.ports.iter().map(LinkPort::link_local_sent).sum();
         let own = |egress: &Egress| egress.management_waiting() + egress.notices_waiting();
         let waiting: u64 = self.egress.iter().map(own).sum();
         self.balance.buffered = self.queues.frames() + waiting;
         reading.balance = self.balance;
     }
 
-    fn restart_watermarks(&mut self) {
+    fn read_bin(&mut self, now: Instant, reading: &mut BinReading) {
+        self.show_ports(now, &mut reading.ports);
+        reading.moved.clear();
+        reading.unmoved.clear();
+    }
+
+    fn begin_bin(&mut self, _: Instant) {
         self.ports.iter_mut().for_each(LinkPort::restart_watermarks);
     }
 

@@ -107,7 +107,7 @@ impl<W: Witness> Worker<W> {
         snapshot.devices.resize_with(self.run.devices.len(), DeviceReading::default);
         for (device, reading) in self.run.devices.iter_mut().zip(&mut snapshot.devices) {
             match depth {
-                Depth::Ports => device.read_bins(self.now, reading),
+                Depth::Ports => device.read_ports(self.now, reading),
                 Depth::All => device.read(self.now, reading),
             }
         }

@@ -106,7 +106,7 @@ impl Device for Toy {
 
     fn read(&mut self, _: Instant, _: &mut DeviceReading) {}
 
-    fn restart_watermarks(&mut self) {}
+    fn begin_bin(&mut self, _: Instant) {}
 
     fn ports(&self) -> usize {
         self.ports

@@ -4,7 +4,8 @@
 //! width; when a 1025th bin would begin, the width doubles and neighbours merge, in every series at
 //! once, so that all keep one grid (seeing.md 3.3). Merging loses no sum and no extreme.
 
-use proto::counters::{Gauge, LaneCounters};
+use proto::counters::LaneCounters;
+pub use proto::counters::Span;
 use proto::units::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
@@ -183,55 +184,6 @@ impl<B: Bin> Series<B> {
             index
         });
         &mut self.0[index].1
-    }
-}
-
-/// A level over one bin: extremes and ∫ level dt, in level · picoseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "(u64, u64, u128)", into = "(u64, u64, u128)")]
-pub struct Span {
-    /// The least.
-    pub min: u64,
-    /// The greatest.
-    pub max: u64,
-    /// The integral.
-    pub integral: u128,
-}
-
-impl From<(u64, u64, u128)> for Span {
-    fn from((min, max, integral): (u64, u64, u128)) -> Span {
-        Span { min, max, integral }
-    }
-}
-
-impl From<Span> for (u64, u64, u128) {
-    fn from(span: Span) -> (u64, u64, u128) {
-        (span.min, span.max, span.integral)
-    }
-}
-
-impl Span {
-    /// What `gauge` has done since its integral was `before` and its watermarks restarted.
-    pub fn since(gauge: &Gauge, before: u128) -> Span {
-        Span::between(gauge, before, gauge.integral)
-    }
-
-    /// The same with the gauge's integral up to the bin's end given.
-    pub fn between(gauge: &Gauge, before: u128, after: u128) -> Span {
-        Span { min: gauge.min, max: gauge.max, integral: after.saturating_sub(before) }
-    }
-
-    /// The mean over `weight` picoseconds, rounded to the nearest, never outside the extremes.
-    pub fn mean(&self, weight: u64) -> u64 {
-        let weight = u128::from(weight.max(1));
-        let mean = u64::try_from((self.integral + weight / 2) / weight).unwrap_or(u64::MAX);
-        mean.clamp(self.min, self.max.max(self.min))
-    }
-
-    fn absorb(&mut self, later: &Span) {
-        self.min = self.min.min(later.min);
-        self.max = self.max.max(later.max);
-        self.integral += later.integral;
     }
 }
 

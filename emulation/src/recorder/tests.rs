@@ -1,14 +1,20 @@
 //! A recorder before a toy device whose every counter is known.
 
 use super::*;
-use proto::counters::{FlowReading, LaneCounters, LaneReading, PortReading};
+use proto::counters::{
+    FlowReading, Gauge, LaneCounters, LaneReading, MovedFlow, PortReading, Span,
+};
 use proto::events::EventKind;
+
+const FLOW: FlowId = FlowId { source: 1, destination: 2, class: 0 };
 
 /// Sends one octet a picosecond and holds a queue as long as the time since the last multiple of 100.
 #[derive(Default)]
 struct Toy {
     lane: LaneCounters,
-    rate: proto::counters::Gauge,
+    rate: Gauge,
+    /// The octets sent and the rate's integral when the bin began.
+    before: (u64, u128),
     read_up_to: u64,
     reacts_at: u64,
 }
@@ -43,27 +49,33 @@ impl Device for Toy {
         let lanes = vec![LaneReading { tc: 0, counters: self.lane }];
         let named = vec![("port_xmit_wait".to_owned(), 1)];
         reading.ports = vec![PortReading { lanes, named, ..PortReading::default() }];
-        reading.flows = vec![FlowReading {
-            flow: FlowId { source: 1, destination: 2, class: 0 },
+        let flow = FlowReading {
             items: vec![0],
             tx_bytes: now.as_ps(),
             rate: self.rate,
-            gap: proto::counters::Gauge::default(),
-            scalar: 0,
-            neutral_since: None,
             ever_reacted: now.as_ps() > self.reacts_at,
-            first: None,
-            last: None,
-            offered_bytes: 0,
-            messages: 0,
-            completed: 0,
-            withdrawn: 0,
-            notes: 0,
+            ..FlowReading::new(FLOW)
+        };
+        reading.flows = vec![flow];
+    }
+    fn read_bin(&mut self, now: Instant, reading: &mut BinReading) {
+        let mut whole = DeviceReading::default();
+        self.read(now, &mut whole);
+        reading.ports = whole.ports;
+        let FlowReading { ever_reacted, tx_bytes, rate, scalar, .. } = whole.flows[0];
+        reading.moved = vec![MovedFlow {
+            flow: FLOW,
+            ever_reacted,
+            tx_bytes: tx_bytes - self.before.0,
+            rate: Span::since(&rate, self.before.1),
+            gap: Span::default(),
+            scalar,
         }];
     }
-    fn restart_watermarks(&mut self) {
+    fn begin_bin(&mut self, now: Instant) {
         self.lane.out_queue.restart_watermarks();
         self.rate.restart_watermarks();
+        self.before = (now.as_ps(), self.rate.integral);
     }
     fn ports(&self) -> usize {
         1

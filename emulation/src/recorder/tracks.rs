@@ -4,24 +4,15 @@ use crate::recorder::bins::{Closed, FlowBin, PortBin, Series, Span, port_totals}
 use crate::recorder::snapshot::PortSnapshot;
 use crate::recorder::{FlowSeries, PoolSeries, PortSeries};
 use crate::wiring::End;
-use proto::counters::{DeviceReading, FlowId, FlowReading, LaneReading, PortReading};
+use proto::counters::{BinReading, FlowId, LaneReading, MovedFlow, PortReading, UnmovedFlows};
 use proto::ids::PortNumber;
-use proto::units::{Duration, Instant};
+use proto::units::Duration;
 use std::cmp::Reverse;
 
 /// Flows that may have a series of their own at the end of a run.
 pub const FLOWS_MAX: usize = 512;
 /// Flows that may have one while it lasts; past this the least reduced join the pools for good.
 const FLOWS_WORKING_MAX: usize = 4 * FLOWS_MAX;
-
-/// The bin just closed, in time.
-#[derive(Clone, Copy)]
-pub(super) struct Elapsed {
-    /// How long it was.
-    pub length: Duration,
-    /// When it ended.
-    pub end: Instant,
-}
 
 /// One lane's totals when its last bin closed, and its bins.
 struct LaneTrack {
@@ -55,32 +46,32 @@ enum Share {
     Pooled,
 }
 
-/// One flow's totals when the last bin closed.
+/// One flow that its device tells of.
 struct FlowTrack {
     flow: FlowId,
-    tx_bytes: u64,
-    rate: u128,
-    gap: u128,
     share: Share,
 }
 
-impl FlowTrack {
-    fn new(flow: FlowId) -> FlowTrack {
-        FlowTrack { flow, tx_bytes: 0, rate: 0, gap: 0, share: Share::Neutral }
+/// The part of a flow in a bin of that length.
+fn moved_bin(moved: &MovedFlow, length: Duration) -> FlowBin {
+    FlowBin {
+        tx_bytes: moved.tx_bytes,
+        weight_ps: length.as_ps(),
+        rate: moved.rate,
+        gap: moved.gap,
+        scalar: moved.scalar,
     }
+}
 
-    /// The flow's part in the bin that ends now.
-    fn take(&mut self, reading: &FlowReading, bin: Elapsed) -> FlowBin {
-        let [rate, gap] = [&reading.rate, &reading.gap].map(|gauge| gauge.integral_at(bin.end));
-        let taken = FlowBin {
-            tx_bytes: reading.tx_bytes.saturating_sub(self.tx_bytes),
-            weight_ps: bin.length.as_ps(),
-            rate: Span::between(&reading.rate, self.rate, rate),
-            gap: Span::between(&reading.gap, self.gap, gap),
-            scalar: reading.scalar,
-        };
-        (self.tx_bytes, self.rate, self.gap) = (reading.tx_bytes, rate, gap);
-        taken
+/// The part of flows that are counted together.
+fn unmoved_bin(unmoved: &UnmovedFlows, length: Duration) -> FlowBin {
+    let weight_ps = length.as_ps().saturating_mul(unmoved.flows);
+    FlowBin {
+        tx_bytes: unmoved.tx_bytes,
+        weight_ps,
+        rate: Span::steady(unmoved.rate, weight_ps),
+        gap: Span::steady(unmoved.gap, weight_ps),
+        scalar: unmoved.scalar,
     }
 }
 
@@ -106,33 +97,46 @@ impl DeviceTrack {
         }
     }
 
+    /// Enters the flows told of; how many of them now have the first bin of a series of their own.
     fn take_flows(
         &mut self,
-        readings: &[FlowReading],
+        moved: &[MovedFlow],
         closed: &Closed,
-        elapsed: Elapsed,
-        pools: &mut Vec<FlowBin>,
-    ) {
-        for (at, reading) in readings.iter().enumerate() {
-            if self.flows.get(at).is_none_or(|track| track.flow != reading.flow) {
-                self.flows.insert(at, FlowTrack::new(reading.flow));
+        length: Duration,
+        pools: &mut Pools,
+    ) -> usize {
+        let mut begun = 0;
+        for (at, moved) in moved.iter().enumerate() {
+            if at == self.flows.len() {
+                self.flows.push(FlowTrack { flow: moved.flow, share: Share::Neutral });
             }
             let track = &mut self.flows[at];
-            let bin = track.take(reading, elapsed);
-            if reading.ever_reacted && matches!(track.share, Share::Neutral) {
+            debug_assert_eq!(track.flow, moved.flow, "who is told of once keeps its place");
+            if moved.ever_reacted && matches!(track.share, Share::Neutral) {
                 track.share = Share::Own(Series::new());
+                begun += 1;
             }
+            let part = moved_bin(moved, length);
             match &mut track.share {
-                Share::Own(series) => series.record(closed, bin),
-                Share::Neutral | Share::Pooled => {
-                    let class = usize::from(reading.flow.class);
-                    if pools.len() <= class {
-                        pools.resize(class + 1, FlowBin::default());
-                    }
-                    pools[class].pool(&bin);
-                }
+                Share::Own(series) => series.record(closed, part),
+                Share::Neutral | Share::Pooled => pools.add(moved.flow.class, &part),
             }
         }
+        begun
+    }
+}
+
+/// The open bin of all flows without a series of their own, by class.
+#[derive(Default)]
+struct Pools(Vec<FlowBin>);
+
+impl Pools {
+    fn add(&mut self, class: u8, part: &FlowBin) {
+        let class = usize::from(class);
+        if self.0.len() <= class {
+            self.0.resize(class + 1, FlowBin::default());
+        }
+        self.0[class].pool(part);
     }
 }
 
@@ -140,7 +144,9 @@ impl DeviceTrack {
 pub(super) struct Tracks {
     devices: Vec<DeviceTrack>,
     pools: Vec<Series<FlowBin>>,
-    open_pools: Vec<FlowBin>,
+    open_pools: Pools,
+    /// How many flows have a series of their own.
+    own_series: usize,
 }
 
 impl Tracks {
@@ -151,23 +157,45 @@ impl Tracks {
             ports: (0..ports).map(|_| Vec::new()).collect(),
             flows: Vec::new(),
         });
-        Tracks { devices: devices.collect(), pools: Vec::new(), open_pools: Vec::new() }
+        Tracks {
+            devices: devices.collect(),
+            pools: Vec::new(),
+            open_pools: Pools::default(),
+            own_series: 0,
+        }
     }
 
-    /// Enters the bin just closed from every device's reading.
-    pub(super) fn take(&mut self, readings: &[DeviceReading], closed: &Closed, elapsed: Elapsed) {
-        self.open_pools.fill(FlowBin::default());
-        for (device, reading) in self.devices.iter_mut().zip(readings) {
-            for (index, port) in reading.ports.iter().enumerate().take(device.ports.len()) {
-                device.take_port(index, port, closed);
-            }
-            device.take_flows(&reading.flows, closed, elapsed, &mut self.open_pools);
+    /// Begins to enter a bin.
+    pub(super) fn begin(&mut self) {
+        self.open_pools.0.fill(FlowBin::default());
+    }
+
+    /// Enters what a device tells of the bin just closed, which was so long.
+    pub(super) fn take(
+        &mut self,
+        device: usize,
+        reading: &BinReading,
+        closed: &Closed,
+        length: Duration,
+    ) {
+        let device = &mut self.devices[device];
+        for (index, port) in reading.ports.iter().enumerate().take(device.ports.len()) {
+            device.take_port(index, port, closed);
         }
-        self.pools.resize_with(self.open_pools.len(), Series::new);
-        for (pool, bin) in self.pools.iter_mut().zip(&self.open_pools) {
+        let pools = &mut self.open_pools;
+        self.own_series += device.take_flows(&reading.moved, closed, length, pools);
+        for unmoved in reading.unmoved.iter().filter(|unmoved| unmoved.flows > 0) {
+            pools.add(unmoved.class, &unmoved_bin(unmoved, length));
+        }
+    }
+
+    /// All devices have told of the bin just closed.
+    pub(super) fn end(&mut self, closed: &Closed) {
+        self.pools.resize_with(self.open_pools.0.len(), Series::new);
+        for (pool, bin) in self.pools.iter_mut().zip(&self.open_pools.0) {
             pool.record(closed, *bin);
         }
-        if self.own_series() > FLOWS_WORKING_MAX {
+        if self.own_series > FLOWS_WORKING_MAX {
             self.keep_most_reduced(FLOWS_MAX);
         }
     }
@@ -187,11 +215,6 @@ impl Tracks {
         sums.collect()
     }
 
-    fn own_series(&self) -> usize {
-        let flows = self.devices.iter().flat_map(|device| &device.flows);
-        flows.filter(|track| matches!(track.share, Share::Own(_))).count()
-    }
-
     /// Leaves `keep` flows their series, those with the largest reduction; ties go by flow.
     fn keep_most_reduced(&mut self, keep: usize) {
         let flows = self.devices.iter_mut().flat_map(|device| &mut device.flows);
@@ -202,6 +225,7 @@ impl Tracks {
             })
             .collect();
         flows.sort_by_key(|(reduction, track)| (*reduction, track.flow));
+        self.own_series = flows.len().min(keep);
         for (_, track) in flows.into_iter().skip(keep) {
             let Share::Own(series) = std::mem::replace(&mut track.share, Share::Pooled) else {
                 continue;
@@ -209,7 +233,7 @@ impl Tracks {
             let class = usize::from(track.flow.class);
             if self.pools.len() <= class {
                 self.pools.resize_with(class + 1, Series::new);
-                self.open_pools.resize(class + 1, FlowBin::default());
+                self.open_pools.0.resize(class + 1, FlowBin::default());
             }
             for (place, bin) in series.iter() {
                 self.pools[class].entry(place).pool(bin);
@@ -221,7 +245,8 @@ impl Tracks {
     pub(super) fn finish(mut self) -> (Vec<PortSeries>, Vec<FlowSeries>, Vec<PoolSeries>) {
         self.keep_most_reduced(FLOWS_MAX);
         let (mut ports, mut flows) = (Vec::new(), Vec::new());
-        for device in self.devices {
+        for mut device in self.devices {
+            device.flows.sort_by_key(|track| track.flow);
             for (index, lanes) in device.ports.into_iter().enumerate() {
                 let at = End { node: device.node, port: PortNumber::from_index(index) };
                 ports.extend(lanes.into_iter().map(|lane| PortSeries {

@@ -86,7 +86,7 @@ impl Device for Scripted {
 
     fn read(&mut self, _: Instant, _: &mut DeviceReading) {}
 
-    fn restart_watermarks(&mut self) {}
+    fn begin_bin(&mut self, _: Instant) {}
 
     fn ports(&self) -> usize {
         self.ports

@@ -3,7 +3,7 @@
 use super::*;
 use proto::congestion::Heard;
 use proto::congestion::{CongestionPoint, NotificationPoint, ParamError, Travel};
-use proto::units::Duration;
+use proto::units::{BitRate, Duration};
 
 /// A reaction point that counts notifications and, after the first, waits ten times as long.
 struct Counting {

@@ -75,6 +75,7 @@ impl ChannelAdapter {
             receiver_ready: Alarm::default(),
             acknowledge: Alarm::default(),
             notify: Alarm::default(),
+            is_told: false,
             sending,
             sent: SentFlow::default(),
             received: empty_reception(receiving),

@@ -51,6 +51,8 @@ pub struct QueuePair {
     pub acknowledge: Alarm,
     /// The notification point's own timer.
     pub notify: Alarm,
+    /// Its flow is told of by itself at the end of bins.
+    pub is_told: bool,
     /// The flow we send.
     pub sending: FlowId,
     /// What is counted of it.

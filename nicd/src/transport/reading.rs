@@ -1,22 +1,27 @@
 //! What the channel adapter shows of itself: flows, receptions, latencies, balance.
 
 use crate::transport::ChannelAdapter;
-use proto::counters::{DeviceReading, FlowId, FlowReading, Gauge, ReceptionReading};
+use crate::transport::bulletin::Unmoved;
+use proto::congestion::ReactionState;
+use proto::counters::{
+    Balance, BinReading, DeviceReading, FlowReading, MovedFlow, PortReading, ReceptionReading,
+    UnmovedFlows,
+};
 use proto::units::Instant;
 
 impl ChannelAdapter {
-    /// Fills the lanes' sending side and the balance, integrals closed at `now`.
-    ///
-    /// # Panics
-    /// If `reading` has no port: the port's part comes first.
-    pub fn read_lanes(&mut self, now: Instant, reading: &mut DeviceReading) {
-        let port = &mut reading.ports[0];
+    /// Fills the lanes' sending side into what the port has shown, integrals closed at `now`.
+    pub fn read_lanes(&mut self, now: Instant, port: &mut PortReading) {
         for (lane, shown) in self.lanes.iter_mut().zip(&mut port.lanes) {
             lane.source_queue.close(now);
             shown.counters.source_queue = lane.source_queue;
             shown.counters.notes_tx = lane.notes_tx;
         }
-        reading.balance = self.balance;
+    }
+
+    /// Frames made here, and frames that ended here.
+    pub fn balance(&self) -> Balance {
+        self.balance
     }
 
     /// Adds the totals that have names.
@@ -39,61 +44,56 @@ impl ChannelAdapter {
     /// Fills all there is to know of each flow, integrals closed at `now`.
     pub fn read_flows(&mut self, now: Instant, reading: &mut DeviceReading) {
         reading.flows.clear();
-        self.renew_flows(now, reading);
-    }
-
-    /// Brings the flows in `reading` up to date; one never held back, which is the rule, shows what it
-    /// showed before, but for its octets. A fabric has its adapters squared of them.
-    pub fn renew_flows(&mut self, now: Instant, reading: &mut DeviceReading) {
-        let mut flows = 0;
         for index in self.by_flow.iter() {
             let pair = &self.queue_pairs[index as usize];
             if pair.sent.messages > 0 {
-                if reading.flows.len() == flows {
-                    reading.flows.push(empty_flow(UNKNOWN));
-                }
-                let flow = &mut reading.flows[flows];
-                flows += 1;
-                if flow.flow == pair.sending && self.pacer.is_unmoved(pair.group) {
-                    flow.tx_bytes = pair.sent.tx_bytes;
-                    continue;
-                }
-                flow.flow = pair.sending;
-                pair.sent.read(flow);
-                self.pacer.read(pair.group, now, flow);
+                let mut flow = FlowReading::new(pair.sending);
+                pair.sent.read(&mut flow);
+                self.pacer.read(pair.group, now, &mut flow);
+                reading.flows.push(flow);
             }
         }
-        reading.flows.truncate(flows);
     }
 
-    /// Starts the extremes of every gauge anew.
-    pub fn restart_watermarks(&mut self) {
-        self.pacer.restart_watermarks();
+    /// Fills what flows have to tell of the bin that ends at `now`.
+    pub fn read_bin(&mut self, now: Instant, reading: &mut BinReading) {
+        self.tell_of_moved();
+        reading.moved.clear();
+        for (pair, tx_bytes) in self.bulletin.told(&self.queue_pairs) {
+            let pacing = self.pacer.read_bin(pair.group, now);
+            reading.moved.push(MovedFlow { flow: pair.sending, tx_bytes, ..pacing });
+        }
+        reading.unmoved.clear();
+        let Some(ReactionState { gap, rate, scalar }) = self.pacer.initial() else { return };
+        reading.unmoved.extend(self.bulletin.unmoved().iter().enumerate().map(
+            |(class, Unmoved { flows, tx_bytes })| UnmovedFlows {
+                class: class as u8,
+                flows: *flows,
+                tx_bytes: *tx_bytes,
+                rate: rate.get(),
+                gap: gap.as_ps(),
+                scalar,
+            },
+        ));
+    }
+
+    /// From the open bin on flows are told of one by one whose reaction point has moved in it.
+    fn tell_of_moved(&mut self) {
+        while let Some(group) = self.pacer.poll_moved() {
+            for (index, pair) in self.queue_pairs.iter_mut().enumerate() {
+                if pair.group == group {
+                    self.bulletin.on_move(index as u32, pair);
+                }
+            }
+        }
+    }
+
+    /// A bin begins at `now`.
+    pub fn begin_bin(&mut self, now: Instant) {
+        self.bulletin.begin_bin();
+        self.pacer.begin_bin(now);
         for lane in &mut self.lanes {
             lane.source_queue.restart_watermarks();
         }
-    }
-}
-
-/// Nobody's flow.
-const UNKNOWN: FlowId = FlowId { source: u64::MAX, destination: u64::MAX, class: u8::MAX };
-
-fn empty_flow(flow: FlowId) -> FlowReading {
-    FlowReading {
-        flow,
-        items: Vec::new(),
-        tx_bytes: 0,
-        rate: Gauge::default(),
-        gap: Gauge::default(),
-        scalar: 0,
-        neutral_since: None,
-        ever_reacted: false,
-        first: None,
-        last: None,
-        offered_bytes: 0,
-        messages: 0,
-        completed: 0,
-        withdrawn: 0,
-        notes: 0,
     }
 }

@@ -268,7 +268,7 @@ impl ChannelAdapter {
         let pair = &mut self.queue_pairs[index as usize];
         let completed = pair.requester.on_transmit();
         pair.sent.completed += completed;
-        pair.sent.on_transmit(size.get(), end);
+        self.bulletin.on_transmit(pair, size.get(), end);
         if packet.fresh {
             let gauge = &mut self.lanes[pair.lane.index()].source_queue;
             gauge.set(gauge.value - u64::from(packet.length), start);

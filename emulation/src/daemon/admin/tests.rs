@@ -9,7 +9,7 @@ use crate::daemon::token::Token;
 use crate::driver::orders::{Depth, Order};
 use crate::driver::toy::chain;
 use crate::timer::{self, Priority};
-use proto::counters::{DeviceReading, DropReason, FlowId, FlowReading, Gauge};
+use proto::counters::{DeviceReading, DropReason, FlowId, FlowReading};
 use proto::counters::{LaneCounters, LaneReading, PortReading};
 use proto::units::Instant;
 use std::collections::BTreeSet;
@@ -146,7 +146,8 @@ impl Played {
                 let ports = [1, 1, 2].map(|ports| vec![port(tx_frames); ports]);
                 snapshot.devices =
                     ports.map(|ports| DeviceReading { ports, ..DeviceReading::default() }).to_vec();
-                snapshot.devices[0].flows.push(flow());
+                let flow = FlowId { source: 1, destination: 2, class: 0 };
+                snapshot.devices[0].flows.push(FlowReading::new(flow));
                 snapshot.beat.at = Instant::from_ps(1_000);
                 let _ = reply.send(snapshot);
             }
@@ -181,27 +182,6 @@ fn port(tx_frames: u64) -> PortReading {
     };
     port.drops.add(DropReason::Vcrc, 2);
     port
-}
-
-/// A flow that has done nothing.
-fn flow() -> FlowReading {
-    FlowReading {
-        flow: FlowId { source: 1, destination: 2, class: 0 },
-        items: Vec::new(),
-        tx_bytes: 0,
-        rate: Gauge::default(),
-        gap: Gauge::default(),
-        scalar: 0,
-        neutral_since: None,
-        ever_reacted: false,
-        first: None,
-        last: None,
-        offered_bytes: 0,
-        messages: 0,
-        completed: 0,
-        withdrawn: 0,
-        notes: 0,
-    }
 }
 
 #[test]

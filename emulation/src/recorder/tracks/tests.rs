@@ -2,32 +2,27 @@
 
 use super::*;
 use crate::recorder::bins::Grid;
-use proto::counters::{Gauge, LaneCounters};
+use proto::counters::LaneCounters;
 use proto::units::Instant;
 
-/// The bin of ten picoseconds that ends at `end`.
-fn elapsed(end: u64) -> Elapsed {
-    Elapsed { length: Duration::from_ps(10), end: Instant::from_ps(end) }
+/// Enters what the only device tells of the `bin`-th bin of ten picoseconds, counted from 1.
+fn enter(tracks: &mut Tracks, grid: &mut Grid, bin: u64, reading: &BinReading) {
+    let end = Instant::from_ps(bin * 10);
+    let closed = grid.close(end).expect("time has passed");
+    tracks.begin();
+    tracks.take(0, reading, &closed, Duration::from_ps(10));
+    tracks.end(&closed);
 }
 
-/// A flow that has sent `sent` octets and is held to `rate`.
-fn flow(destination: u64, sent: u64, rate: u64) -> FlowReading {
-    FlowReading {
+/// A flow that has sent `sent` octets in a bin and was held to `rate`.
+fn flow(destination: u64, sent: u64, rate: u64) -> MovedFlow {
+    MovedFlow {
         flow: FlowId { source: 1, destination, class: 0 },
-        items: Vec::new(),
-        tx_bytes: sent,
-        rate: Gauge { value: rate, min: rate, max: 10_000, ..Gauge::default() },
-        gap: Gauge::default(),
-        scalar: 1,
-        neutral_since: None,
         ever_reacted: true,
-        first: None,
-        last: None,
-        offered_bytes: 0,
-        messages: 0,
-        completed: 0,
-        withdrawn: 0,
-        notes: 0,
+        tx_bytes: sent,
+        rate: Span { min: rate, max: 10_000, integral: 0 },
+        gap: Span::default(),
+        scalar: 1,
     }
 }
 
@@ -36,10 +31,8 @@ fn run(flows: u64, bins: u64) -> (Vec<FlowSeries>, Vec<PoolSeries>) {
     let mut tracks = Tracks::new([(0, 1)].into_iter());
     let mut grid = Grid::new(Duration::from_ps(10));
     for bin in 1..=bins {
-        let flows = (1..=flows).map(|n| flow(n, bin * n, n)).collect();
-        let reading = DeviceReading { flows, ..DeviceReading::default() };
-        let closed = grid.close(Instant::from_ps(bin * 10)).expect("time has passed");
-        tracks.take(&[reading], &closed, elapsed(bin * 10));
+        let moved = (1..=flows).map(|n| flow(n, n, n)).collect();
+        enter(&mut tracks, &mut grid, bin, &BinReading { moved, ..BinReading::default() });
     }
     let (_, flows, pools) = tracks.finish();
     (flows, pools)
@@ -71,9 +64,7 @@ fn a_lane_that_appears_later_takes_its_place_by_number() {
         let counters = LaneCounters { tx_bytes: bin * 7, ..LaneCounters::default() };
         let lanes = tcs.into_iter().map(|tc| LaneReading { tc, counters }).collect();
         let ports = vec![PortReading { lanes, ..PortReading::default() }];
-        let reading = DeviceReading { ports, ..DeviceReading::default() };
-        let closed = grid.close(Instant::from_ps(bin * 10)).expect("time has passed");
-        tracks.take(&[reading], &closed, elapsed(bin * 10));
+        enter(&mut tracks, &mut grid, bin, &BinReading { ports, ..BinReading::default() });
     }
     let (ports, _, _) = tracks.finish();
     let sums: Vec<(u8, u64)> = ports
@@ -84,23 +75,29 @@ fn a_lane_that_appears_later_takes_its_place_by_number() {
     assert_eq!(ports[1].bins.iter().next().map(|(place, _)| place), Some(1));
 }
 
+/// A flow whose reaction point moved without ever holding it back is pooled with those that never moved.
 #[test]
-fn a_gauge_closed_before_the_bin_ended_counts_at_its_level_until_then() {
-    let mut tracks = Tracks::new([(0, 1)].into_iter());
-    let mut grid = Grid::new(Duration::from_ps(10));
-    let stale = |sent| {
-        let mut flow = flow(1, sent, 500);
-        flow.ever_reacted = false;
-        flow.rate = Gauge { since: Instant::from_ps(4), integral: 2_000, max: 500, ..flow.rate };
-        flow
+fn flows_told_of_together_weigh_as_if_told_of_one_by_one() {
+    let pools = |reading: &BinReading| {
+        let mut tracks = Tracks::new([(0, 1)].into_iter());
+        let mut grid = Grid::new(Duration::from_ps(10));
+        (1..=3).for_each(|bin| enter(&mut tracks, &mut grid, bin, reading));
+        let (_, flows, pools) = tracks.finish();
+        assert!(flows.is_empty());
+        pools
     };
-    for bin in 1..=3 {
-        let reading = DeviceReading { flows: vec![stale(bin * 9)], ..DeviceReading::default() };
-        let closed = grid.close(Instant::from_ps(bin * 10)).expect("time has passed");
-        tracks.take(&[reading], &closed, elapsed(bin * 10));
-    }
-    let (_, _, pools) = tracks.finish();
-    let bins: Vec<(u64, u64)> =
-        pools[0].bins.iter().map(|(_, bin)| (bin.tx_bytes, bin.rate.mean(bin.weight_ps))).collect();
-    assert_eq!(bins, [(9, 500); 3]);
+    let one = |destination, tx_bytes| {
+        let rate = Span::steady(500, 10);
+        MovedFlow { ever_reacted: false, rate, ..flow(destination, tx_bytes, 500) }
+    };
+    let moved = vec![one(1, 70), one(2, 0), one(3, 9)];
+    let unmoved = |flows, tx_bytes| {
+        vec![UnmovedFlows { class: 0, flows, tx_bytes, rate: 500, gap: 0, scalar: 1 }]
+    };
+    let together = pools(&BinReading { unmoved: unmoved(3, 79), ..BinReading::default() });
+    assert_eq!(together[0].bins.get(1).tx_bytes, 79);
+    assert_eq!(together[0].bins.get(1).rate.mean(30), 500);
+    assert_eq!(together, pools(&BinReading { moved, ..BinReading::default() }));
+    let (moved, unmoved) = (vec![one(1, 70)], unmoved(2, 9));
+    assert_eq!(together, pools(&BinReading { moved, unmoved, ..BinReading::default() }));
 }

@@ -5,7 +5,7 @@ use crate::check::bench::devices::FRAME_TIME;
 use emulation::simulator::Simulator;
 use emulation::wiring::{End, LinkWiring, NodeKind, NodeWiring, Wiring};
 use emulation::witness::Unwatched;
-use proto::counters::DeviceReading;
+use proto::counters::{BinReading, DeviceReading};
 use proto::device::{Departure, Device};
 use proto::events::DeviceEvent;
 use proto::frame::Frame;
@@ -64,8 +64,16 @@ impl<D: Device> Device for Hampered<D> {
         self.device.read(now, reading);
     }
 
-    fn restart_watermarks(&mut self) {
-        self.device.restart_watermarks();
+    fn read_ports(&mut self, now: Instant, reading: &mut DeviceReading) {
+        self.device.read_ports(now, reading);
+    }
+
+    fn read_bin(&mut self, now: Instant, reading: &mut BinReading) {
+        self.device.read_bin(now, reading);
+    }
+
+    fn begin_bin(&mut self, now: Instant) {
+        self.device.begin_bin(now);
     }
 
     fn ports(&self) -> usize {

@@ -89,23 +89,8 @@ fn reading(lane: LaneCounters) -> DeviceReading {
 }
 
 fn flow() -> FlowReading {
-    FlowReading {
-        flow: FlowId { source: 1, destination: 2, class: 0 },
-        items: vec![],
-        tx_bytes: 0,
-        rate: Gauge::default(),
-        gap: Gauge::default(),
-        scalar: 0,
-        neutral_since: Some(Instant::ZERO),
-        ever_reacted: false,
-        first: None,
-        last: None,
-        offered_bytes: 0,
-        messages: 0,
-        completed: 0,
-        withdrawn: 0,
-        notes: 0,
-    }
+    let id = FlowId { source: 1, destination: 2, class: 0 };
+    FlowReading { neutral_since: Some(Instant::ZERO), ..FlowReading::new(id) }
 }
 
 /// A recording with a reading of node 0 at each edge, taken `late` after it; node 1 is another

@@ -6,8 +6,8 @@ use emulation::recorder::{Recorder, Recording, RecordingPlan};
 use emulation::wiring::{End, LinkWiring, NodeKind, NodeWiring, Wiring};
 use emulation::witness::Witness;
 use proto::counters::{
-    Balance, DeviceReading, DropReason, Drops, FlowId, FlowReading, Gauge, LaneCounters,
-    LaneReading, LatencyReading, PortReading, ReceptionReading,
+    Balance, BinReading, DeviceReading, DropReason, Drops, FlowId, FlowReading, Gauge,
+    LaneCounters, LaneReading, LatencyReading, MovedFlow, PortReading, ReceptionReading, Span,
 };
 use proto::device::{Departure, Device};
 use proto::events::{DeviceEvent, Direction, EventKind, HoldCause, MarkKind, NoteKind};
@@ -61,6 +61,8 @@ struct Adapter {
     queue: Gauge,
     rate: Gauge,
     gap: Gauge,
+    /// The octets sent and both integrals when the bin began.
+    before: (u64, [u128; 2]),
 }
 
 impl Adapter {
@@ -83,21 +85,19 @@ impl Adapter {
 
     fn flow(&self) -> FlowReading {
         FlowReading {
-            flow: FLOW,
             items: vec![0],
             tx_bytes: self.now,
             rate: self.rate,
             gap: self.gap,
             scalar: if self.now > REACTS { 4 } else { 0 },
-            neutral_since: None,
             ever_reacted: self.now > REACTS,
             first: Some(at(10)),
-            last: None,
             offered_bytes: 2_500,
             messages: 25,
             completed: 21,
             withdrawn: 1,
             notes: 2,
+            ..FlowReading::new(FLOW)
         }
     }
 }
@@ -135,7 +135,23 @@ impl Device for Adapter {
         reading.balance =
             Balance { injected: 25, delivered: 0, buffered: 1, link_local: 5, withdrawn: 1 };
     }
-    fn restart_watermarks(&mut self) {
+    fn read_bin(&mut self, now: Instant, reading: &mut BinReading) {
+        let mut whole = DeviceReading::default();
+        self.read(now, &mut whole);
+        reading.ports = whole.ports;
+        let FlowReading { flow, ever_reacted, tx_bytes, rate, gap, scalar, .. } = self.flow();
+        let (octets, [before_rate, before_gap]) = self.before;
+        reading.moved = vec![MovedFlow {
+            flow,
+            ever_reacted,
+            tx_bytes: tx_bytes - octets,
+            rate: Span::since(&rate, before_rate),
+            gap: Span::since(&gap, before_gap),
+            scalar,
+        }];
+    }
+    fn begin_bin(&mut self, _: Instant) {
+        self.before = (self.now, [self.rate.integral, self.gap.integral]);
         [&mut self.queue, &mut self.rate, &mut self.gap]
             .into_iter()
             .for_each(Gauge::restart_watermarks);
@@ -177,7 +193,7 @@ impl Device for Switch {
         reading.latencies = vec![latency];
         reading.balance = Balance { delivered: 18, ..Balance::default() };
     }
-    fn restart_watermarks(&mut self) {}
+    fn begin_bin(&mut self, _: Instant) {}
     fn ports(&self) -> usize {
         1
     }

@@ -175,7 +175,7 @@ pub fn watermarks_stay() -> Finding {
     bench.pfc(OUT, 1 << LOSSLESS, u16::MAX);
     send(&mut bench, 1, LOSSLESS, 3);
     expect(&mut bench, "3 frames held", of(all))?;
-    bench.device.restart_watermarks();
+    bench.device.begin_bin(bench.now());
     bench.device.clear_watermarks();
     expect(&mut bench, "cleared with 3 frames held", of(3))?;
     send(&mut bench, 1, LOSSLESS, 1);

@@ -59,7 +59,7 @@ pub fn two_flows() -> Finding {
     devices.push(Box::new(Switch::new(relay).map_err(|error| error.to_string())?));
     let mut star = star::star(devices, Duration::from_ns(500));
     let before = star::run(&mut star, Instant::ZERO + FROM);
-    star.devices().iter_mut().for_each(|device| device.restart_watermarks());
+    star.devices().iter_mut().for_each(|device| device.begin_bin(Instant::ZERO + FROM));
     let after = star::run(&mut star, Instant::ZERO + UNTIL);
 
     let [first, second] = [arrived(&before[2]), arrived(&after[2])];

@@ -1,0 +1,91 @@
+//! Bins and whole readings agree: no octet and no picosecond of a flow is lost between those told of one
+//! by one and those told of together.
+
+use super::cable::*;
+use super::*;
+use crate::config::{NicConfig, Operation, QueuePairOrder, TrafficConfig, Transport};
+use proto::counters::{BinReading, MovedFlow};
+use proto::ids::Lid;
+
+/// Both flows have begun; then those to LID 2 are marked.
+const MARKED_FROM: u64 = 40;
+const BIN: u64 = 17;
+const BINS: u64 = 12;
+
+/// NIC 0 begins to send to LIDs 2, 3 and 4 at these times; all lie behind the same cable.
+fn flows(scope: &str, starts: &[u64]) -> Pair {
+    let to =
+        |(lid, start): (u16, &u64)| TrafficConfig { start: us(*start), ..burst(lid, 2048, 40) };
+    let mut settings = NicConfig {
+        traffic: (2..).zip(starts).map(to).collect(),
+        classes: vec![class(Transport::Uc, Operation::Send)],
+        qp_order: QueuePairOrder::RoundRobin,
+        scheme: throttled_by(3),
+        ..config(1)
+    };
+    settings.scheme.params.insert("scope".to_owned(), scope.into());
+    Pair::alike(settings).with_hand(|seen| {
+        let hot = seen.is_data() && seen.packet().lrh.dlid == Lid::new(2);
+        if hot && seen.at >= us(MARKED_FROM) { Fate::Mark } else { Fate::Pass }
+    })
+}
+
+/// What is known of all flows at the end of a bin: octets, and the rate's and the gap's integral.
+fn totals(pair: &mut Pair) -> Vec<(u64, [u128; 2])> {
+    let flows = pair.reading(0).flows;
+    flows.iter().map(|f| (f.tx_bytes, [f.rate.integral, f.gap.integral])).collect()
+}
+
+/// How many flows are told of one by one at the end.
+fn told_of(scope: &str) -> usize {
+    let mut pair = flows(scope, &[5, 25]);
+    let mut bin = BinReading::default();
+    let mut before = Vec::new();
+    for number in 1..=BINS {
+        let end = us(number * BIN);
+        pair.advance(end);
+        pair.nics[0].read_bin(end, &mut bin);
+        pair.nics[0].begin_bin(end);
+        let after = totals(&mut pair);
+        before.resize(after.len(), (0, [0; 2]));
+
+        let sent = |flows: &[(u64, [u128; 2])]| flows.iter().map(|(octets, _)| octets).sum::<u64>();
+        let [unmoved] = bin.unmoved[..] else { panic!("one class: {bin:?}") };
+        let told: u64 = bin.moved.iter().map(|flow| flow.tx_bytes).sum();
+        assert_eq!(told + unmoved.tx_bytes, sent(&after) - sent(&before), "bin {number}");
+        assert_eq!(bin.moved.len() as u64 + unmoved.flows, after.len() as u64, "bin {number}");
+        assert_eq!(bin.moved.is_empty(), end <= us(MARKED_FROM), "bin {number}");
+        for MovedFlow { flow, tx_bytes, rate, gap, ever_reacted, .. } in &bin.moved {
+            let at = flow.destination as usize - 2;
+            let ((octets, [rates, gaps]), (octets_before, [rates_before, gaps_before])) =
+                (after[at], before[at]);
+            assert_eq!(*tx_bytes, octets - octets_before, "bin {number}");
+            assert_eq!(rate.integral, rates - rates_before, "bin {number}");
+            assert_eq!(gap.integral, gaps - gaps_before, "bin {number}");
+            assert!(*ever_reacted && gap.max > 0, "bin {number}");
+        }
+        before = after;
+    }
+    assert!(before.iter().all(|(octets, _)| *octets > 10 * FULL), "{before:?}");
+    bin.moved.len()
+}
+
+#[test]
+fn a_flow_is_told_of_by_itself_from_the_bin_in_which_its_reaction_point_moves() {
+    assert_eq!(told_of("queue-pair"), 1);
+    assert_eq!(told_of("service-level"), 2, "they share a reaction point");
+}
+
+#[test]
+fn a_flow_of_a_reaction_point_that_has_moved_is_never_counted_with_others() {
+    let mut pair = flows("service-level", &[5, 25, MARKED_FROM + 100]);
+    let mut bin = BinReading::default();
+    for number in 1..=BINS {
+        let end = us(number * BIN);
+        pair.advance(end);
+        pair.nics[0].read_bin(end, &mut bin);
+        pair.nics[0].begin_bin(end);
+    }
+    let told: Vec<u64> = bin.moved.iter().map(|moved| moved.flow.destination).collect();
+    assert_eq!((told, bin.unmoved[0].flows), (vec![2, 3, 4], 0));
+}
