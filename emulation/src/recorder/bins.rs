@@ -145,6 +145,11 @@ impl<B: Bin> Series<B> {
         for places in &closed.regroupings {
             self.regroup(places);
         }
+        self.enter(closed, bin);
+    }
+
+    /// The same where bins have been merged already.
+    pub(super) fn enter(&mut self, closed: &Closed, bin: B) {
         if closed.grew {
             self.entry(closed.place).absorb(&bin);
         } else if bin != B::default() {
@@ -153,7 +158,7 @@ impl<B: Bin> Series<B> {
     }
 
     /// Merges bins as the grid has: the one at `i` is now at `places[i]`.
-    fn regroup(&mut self, places: &[u32]) {
+    pub(super) fn regroup(&mut self, places: &[u32]) {
         let mut old = std::mem::take(&mut self.0).into_iter().peekable();
         for (index, place) in places.iter().enumerate() {
             let bin = old.next_if(|(at, _)| *at as usize == index).map(|(_, bin)| bin);

@@ -100,12 +100,17 @@ struct Tally {
     counts: Series<u64>,
 }
 
+/// Device, port and kind.
+type Place = (usize, usize, usize);
+
 /// Takes events as they come and decides which are kept.
 pub(super) struct EventLogger {
     unbounded: bool,
     lines_max: usize,
     events: Vec<LoggedEvent>,
     devices: Vec<(usize, Vec<[Tally; KIND_NAMES.len()]>)>,
+    /// Where something was only counted in the open bin.
+    open: Vec<Place>,
 }
 
 impl EventLogger {
@@ -120,27 +125,36 @@ impl EventLogger {
             lines_max: LINES_MAX,
             events: Vec::new(),
             devices: devices.collect(),
+            open: Vec::new(),
         }
     }
 
     /// Logs or counts one event.
     pub(super) fn push(&mut self, device: usize, event: DeviceEvent) {
         let (node, ports) = &mut self.devices[device];
-        let tally = &mut ports[event.port.index()][kind_index(&event.kind)];
+        let (port, kind) = (event.port.index(), kind_index(&event.kind));
+        let tally = &mut ports[port][kind];
         tally.seen += 1;
         let room = self.events.len() < self.lines_max || is_always_kept(&event.kind);
         if self.unbounded || (tally.seen <= FULL_MAX && room) {
             self.events.push(LoggedEvent { node: *node as u32, event });
         } else {
+            if tally.open == 0 {
+                self.open.push((device, port, kind));
+            }
             tally.open += 1;
         }
     }
 
     /// A bin has closed: what was only counted belongs to it.
     pub(super) fn close_bin(&mut self, closed: &Closed) {
-        for tally in self.devices.iter_mut().flat_map(|(_, ports)| ports.iter_mut().flatten()) {
-            let open = std::mem::take(&mut tally.open);
-            tally.counts.record(closed, open);
+        for places in &closed.regroupings {
+            let tallies = self.devices.iter_mut().flat_map(|(_, ports)| ports.iter_mut().flatten());
+            tallies.for_each(|tally| tally.counts.regroup(places));
+        }
+        for (device, port, kind) in self.open.drain(..) {
+            let tally = &mut self.devices[device].1[port][kind];
+            tally.counts.enter(closed, std::mem::take(&mut tally.open));
         }
     }
 

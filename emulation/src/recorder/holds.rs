@@ -34,11 +34,18 @@ pub struct Holds {
     pub long: Vec<Hold>,
 }
 
-/// A hold that stands, and the edges it has seen.
+/// A hold that stands, and how many edges there were before it.
 #[derive(Clone, Copy)]
 struct Standing {
     from: Instant,
-    edges: u32,
+    edges_before: u32,
+}
+
+impl Standing {
+    /// Whether it has seen enough of `edges`.
+    fn is_long(&self, edges: usize) -> bool {
+        edges as u32 - self.edges_before >= EDGES_MIN
+    }
 }
 
 /// Watches the holds of a worker's devices.
@@ -64,11 +71,13 @@ impl HoldKeeper {
         };
         match event.kind {
             EventKind::Hold { .. } => {
-                place.get_or_insert(Standing { from: event.at, edges: 0 });
+                let edges_before = self.kept.edges.len() as u32;
+                place.get_or_insert(Standing { from: event.at, edges_before });
             }
             EventKind::Free { .. } => {
                 let at = End { node: *node, port: event.port };
-                let over = place.take().filter(|standing| standing.edges >= EDGES_MIN);
+                let edges = self.kept.edges.len();
+                let over = place.take().filter(|standing| standing.is_long(edges));
                 self.kept.long.extend(over.map(|standing| Hold {
                     at,
                     tc: event.tc,
@@ -83,8 +92,6 @@ impl HoldKeeper {
     /// A bin ends at `now`.
     pub(super) fn edge(&mut self, now: Instant) {
         self.kept.edges.push(now);
-        let lanes = self.devices.iter_mut().flat_map(|(_, ports)| ports.iter_mut().flatten());
-        lanes.flatten().for_each(|standing| standing.edges += 1);
     }
 
     /// All of them, those that stand at the end among them.
@@ -93,7 +100,7 @@ impl HoldKeeper {
             for (index, lanes) in ports.into_iter().enumerate() {
                 let at = End { node, port: PortNumber::from_index(index) };
                 for (tc, standing) in (0..).zip(lanes) {
-                    let long = standing.filter(|standing| standing.edges >= EDGES_MIN);
+                    let long = standing.filter(|s| s.is_long(self.kept.edges.len()));
                     let hold = |standing: Standing| Hold { at, tc, from: standing.from, to: None };
                     self.kept.long.extend(long.map(hold));
                 }
