@@ -2,7 +2,7 @@
 //!
 //! Two things are taken from the same counters and never mixed. Bins are for pictures: sums and
 //! envelopes on one grid that coarsens as the run grows ([`bins`]). Edge readings are for measures:
-//! whole readings, taken exactly at the instants that the plan names. A reading at a measuring edge
+//! taken exactly at the instants that the plan names, and as deep as it says. A reading at a measuring edge
 //! leaves the watermarks alone, so bins are the same whatever is measured.
 //!
 //! A worker has one recorder; a fabric's record is a slice of [`Recording`]s, one a worker, which
@@ -17,7 +17,7 @@ use crate::recorder::tracks::Tracks;
 use crate::wiring::{End, Wiring};
 use crate::witness::Witness;
 use proto::counters::{BinReading, DeviceReading, FlowId};
-use proto::device::Device;
+use proto::device::{Depth, Device};
 use proto::events::{DeviceEvent, Direction};
 use proto::frame::Frame;
 use proto::ids::PortNumber;
@@ -43,8 +43,8 @@ pub struct RecordingPlan {
     pub stop: Instant,
     /// Width of a bin at the start; bins merge when a series is full.
     pub bin: Duration,
-    /// Instants at which a whole reading is kept, ascending: edges of measuring windows.
-    pub edges: Vec<Instant>,
+    /// Instants at which a reading is kept, ascending: edges of measuring windows.
+    pub edges: Vec<Edge>,
     /// Windows whose departures enter the fidelity figures, ascending and disjoint.
     pub measured: Vec<(Instant, Instant)>,
     /// Keep every event, however many.
@@ -57,6 +57,15 @@ pub struct RecordingPlan {
     pub watched: bool,
 }
 
+/// An edge of a measuring window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Edge {
+    /// When.
+    pub at: Instant,
+    /// What measures want of devices then.
+    pub depth: Depth,
+}
+
 /// A reading kept for measures.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EdgeReading {
@@ -64,8 +73,8 @@ pub struct EdgeReading {
     pub edge: Instant,
     /// When it was really taken (later only where a live worker was late).
     pub taken: Instant,
-    /// By node hosted here, in the order of the worker's nodes; `named` counters nobody asked for
-    /// and the items of flows are left out.
+    /// By node hosted here, in the order of the worker's nodes; what the plan does not want at this edge,
+    /// `named` counters nobody asked for and the items of flows are left out.
     pub devices: Vec<DeviceReading>,
 }
 
@@ -177,16 +186,16 @@ impl Recorder {
         Some(listener)
     }
 
-    fn next_edge(&self) -> Option<Instant> {
+    fn next_edge(&self) -> Option<Edge> {
         self.plan.edges.get(self.edges.len()).copied()
     }
 
     /// Takes the readings of all measuring edges that have been reached.
     fn keep_edges(&mut self, now: Instant, devices: &mut [Box<dyn Device>]) {
-        while let Some(edge) = self.next_edge().filter(|edge| *edge <= now) {
-            let mut devices = read(now, devices);
+        while let Some(edge) = self.next_edge().filter(|edge| edge.at <= now) {
+            let mut devices = read(edge.depth, now, devices);
             devices.iter_mut().for_each(|reading| trim(reading, &self.plan.named));
-            self.edges.push(EdgeReading { edge, taken: now, devices });
+            self.edges.push(EdgeReading { edge: edge.at, taken: now, devices });
         }
     }
 
@@ -212,11 +221,11 @@ impl Recorder {
     }
 }
 
-/// All that `devices` count.
-fn read(now: Instant, devices: &mut [Box<dyn Device>]) -> Vec<DeviceReading> {
+/// What `devices` count.
+fn read(depth: Depth, now: Instant, devices: &mut [Box<dyn Device>]) -> Vec<DeviceReading> {
     let mut readings = vec![DeviceReading::default(); devices.len()];
     for (device, reading) in devices.iter_mut().zip(&mut readings) {
-        device.read(now, reading);
+        device.read_to(depth, now, reading);
     }
     readings
 }
@@ -235,7 +244,7 @@ fn trim(reading: &mut DeviceReading, endings: &[String]) {
 impl Witness for Recorder {
     fn next_due(&self) -> Option<Instant> {
         let bin = Some(self.bin_due).filter(|due| *due <= self.plan.stop);
-        [bin, self.next_edge()].into_iter().flatten().min()
+        [bin, self.next_edge().map(|edge| edge.at)].into_iter().flatten().min()
     }
 
     fn sample(&mut self, now: Instant, devices: &mut [Box<dyn Device>]) {
@@ -280,7 +289,7 @@ impl Witness for Recorder {
     fn finish(mut self: Box<Self>, now: Instant, devices: &mut [Box<dyn Device>]) -> Recording {
         self.keep_edges(now, devices);
         self.close_bin(now, devices);
-        let last = read(now, devices);
+        let last = read(Depth::All, now, devices);
         let (ports, flows, pools) = self.tracks.finish();
         Recording {
             nodes: self.nodes,

@@ -17,6 +17,7 @@ use crate::events::DeviceEvent;
 use crate::frame::Frame;
 use crate::ids::PortNumber;
 use crate::units::{BitRate, Instant};
+use serde::{Deserialize, Serialize};
 
 /// A frame that a device has put on a line.
 #[derive(Clone, Debug)]
@@ -27,6 +28,16 @@ pub struct Departure {
     pub frame: Frame,
     /// When its last bit leaves.
     pub at: Instant,
+}
+
+/// How much of a device is read: who drives it has better to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Depth {
+    /// What ports count, and the balance: [`Device::read_ports`].
+    Ports,
+    /// Everything: [`Device::read`].
+    All,
 }
 
 /// A switch or a NIC.
@@ -52,6 +63,14 @@ pub trait Device: Send {
     /// Fills the ports, but for `named` counters, and the balance; the rest of `reading` is left as it is.
     fn read_ports(&mut self, now: Instant, reading: &mut DeviceReading) {
         self.read(now, reading);
+    }
+
+    /// Fills so much of `reading`.
+    fn read_to(&mut self, depth: Depth, now: Instant, reading: &mut DeviceReading) {
+        match depth {
+            Depth::Ports => self.read_ports(now, reading),
+            Depth::All => self.read(now, reading),
+        }
     }
 
     /// Fills `reading` with what is kept of the bin that ends at `now`; the ports as

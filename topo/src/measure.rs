@@ -10,6 +10,7 @@ pub mod windows;
 use crate::scenario::repeat::Repeat;
 use emulation::wiring::End;
 pub use evaluate::order::First;
+use proto::device::Depth;
 use proto::events::Direction;
 use proto::units::{Bytes, Duration, Instant};
 
@@ -101,6 +102,19 @@ impl Quantity {
             Quantity::Count(counter) => counter.named(),
             Quantity::Marked(band) => band.named(),
             _ => &[],
+        }
+    }
+
+    /// How much of devices must be read for it.
+    pub fn depth(self) -> Depth {
+        match self {
+            Quantity::Throughput
+            | Quantity::Queue
+            | Quantity::Recovery
+            | Quantity::Spikes
+            | Quantity::SpikeInterval => Depth::Ports,
+            Quantity::Count(counter) if counter.named().is_empty() => Depth::Ports,
+            _ => Depth::All,
         }
     }
 }

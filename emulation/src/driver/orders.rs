@@ -9,6 +9,7 @@ use crate::cable::lines::line_index;
 use crate::capture::Capture;
 use crate::witness::Witness;
 use proto::counters::DeviceReading;
+use proto::device::Depth;
 use proto::ids::PortNumber;
 use proto::units::{BitRate, Instant};
 use tokio::sync::oneshot::Sender;
@@ -27,19 +28,10 @@ pub struct Snapshot {
     pub injected: Injected,
 }
 
-/// How much of the devices is read: a worker has better to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Depth {
-    /// What ports count; the rest of a snapshot may be older.
-    Ports,
-    /// Everything.
-    All,
-}
-
 /// Something that is wanted of a worker. Who no longer waits for an answer gets none.
 #[derive(Debug)]
 pub enum Order {
-    /// Read all devices into a snapshot, whose buffers are used again.
+    /// Read all devices so far into a snapshot, whose buffers are used again; the rest of it may be older.
     Read(Box<Snapshot>, Depth, Sender<Box<Snapshot>>),
     /// Do so to the frames that a port sends.
     Impair(Box<Impairing>, Sender<Result<(), String>>),
@@ -106,10 +98,7 @@ impl<W: Witness> Worker<W> {
         self.clear_the_lines();
         snapshot.devices.resize_with(self.run.devices.len(), DeviceReading::default);
         for (device, reading) in self.run.devices.iter_mut().zip(&mut snapshot.devices) {
-            match depth {
-                Depth::Ports => device.read_ports(self.now, reading),
-                Depth::All => device.read(self.now, reading),
-            }
+            device.read_to(depth, self.now, reading);
         }
         snapshot.beat = self.beat();
         snapshot.injected = Injected::default();

@@ -98,7 +98,7 @@ fn plan(edges: &[u64]) -> RecordingPlan {
         tau: Duration::from_ps(10),
         stop: at(1_000),
         bin: Duration::from_ps(100),
-        edges: edges.iter().map(|edge| at(*edge)).collect(),
+        edges: edges.iter().map(|ps| Edge { at: at(*ps), depth: Depth::All }).collect(),
         measured: Vec::new(),
         all_events: false,
         named: Vec::new(),

@@ -1,20 +1,27 @@
 //! Which instants and intervals a measure is taken at.
 
 use crate::measure::{Measure, Quantity};
+use emulation::recorder::Edge;
+use proto::device::Depth;
 use proto::units::{Duration, Instant};
+use std::collections::BTreeMap;
 
 /// From an instant up to another.
 pub type Interval = (Instant, Instant);
 
-/// Every instant at which a reading must be kept for these measures, ascending.
-pub fn edges_of(measures: &[Measure]) -> Vec<Instant> {
-    let intervals = measures
-        .iter()
-        .flat_map(|measure| samples(measure).into_iter().flatten().chain(measure.before));
-    let mut edges: Vec<Instant> = intervals.flat_map(|(from, to)| [from, to]).collect();
-    edges.sort_unstable();
-    edges.dedup();
-    edges
+/// Every instant at which a reading must be kept for these measures, ascending, and how deep it must be.
+pub fn edges_of(measures: &[Measure]) -> Vec<Edge> {
+    let mut edges: BTreeMap<Instant, Depth> = BTreeMap::new();
+    for measure in measures {
+        let depth = measure.of.depth();
+        for (from, to) in samples(measure).into_iter().flatten().chain(measure.before) {
+            for at in [from, to] {
+                let known = edges.entry(at).or_insert(depth);
+                *known = depth.max(*known);
+            }
+        }
+    }
+    edges.into_iter().map(|(at, depth)| Edge { at, depth }).collect()
 }
 
 /// The intervals that are measured by any of them: ascending, disjoint, not touching.

@@ -1,7 +1,9 @@
 //! What a rendered scenario says to each device.
 
 use super::*;
+use emulation::recorder::Edge;
 use nicd::config::{Arrivals, Target};
+use proto::device::Depth;
 use proto::ids::PortNumber;
 use proto::units::{Duration, Instant};
 use std::path::Path;
@@ -60,7 +62,9 @@ fn the_hot_load_becomes_an_interval_at_every_source_but_the_hot_node() {
 fn readings_are_kept_at_every_edge_that_a_measure_needs() {
     let plan = shipped("pfister/case4-none.toml", &[]).plan;
     for edge in [0, 500, 2000, 7000, 10_000, 10_200, 13_800, 14_000] {
-        assert!(plan.edges.contains(&at(edge)), "{edge}");
+        // Where gaps of flows are wanted, and their release; else what ports count.
+        let depth = if [7000, 10_000, 14_000].contains(&edge) { Depth::All } else { Depth::Ports };
+        assert!(plan.edges.contains(&Edge { at: at(edge), depth }), "{edge}");
     }
     assert_eq!(plan.edges.len(), 5 + 20, "five edges of windows, twenty further bins");
     assert!(plan.edges.is_sorted());

@@ -12,8 +12,9 @@ use crate::scenario::run::Backend;
 use crate::tune::TuneError;
 use crate::tune::ideal::{Ideal, Window};
 use crate::tune::objective::Score;
-use emulation::recorder::{EdgeReading, Recording};
+use emulation::recorder::{Edge, EdgeReading, Recording};
 use proto::counters::DeviceReading;
+use proto::device::Depth;
 use proto::units::Instant;
 use std::path::Path;
 
@@ -54,12 +55,12 @@ pub fn run(scenario: &Scenario, ideal: &Ideal, window: Window) -> Result<Score, 
     score(&lab, &outcome.recordings, ideal, window).ok_or(TuneError::NoReadings)
 }
 
-fn edges((from, to): Window) -> Vec<Instant> {
+fn edges((from, to): Window) -> Vec<Edge> {
     let bin = to.since(from).as_ps() / BINS;
     let inner = (0..BINS).map(|n| Instant::from_ps(from.as_ps() + bin * n));
     let mut edges: Vec<Instant> = inner.chain([to]).collect();
     edges.dedup();
-    edges
+    edges.into_iter().map(|at| Edge { at, depth: Depth::All }).collect()
 }
 
 /// Octets received by cold ports, and posted for them, since the beginning.
@@ -146,7 +147,7 @@ mod tests {
     fn a_window_has_ten_bins_and_its_exact_ends() {
         let at = Instant::from_ps;
         let edges = edges((at(1_003), at(2_006)));
-        assert_eq!((edges.len(), edges[0], edges[10]), (11, at(1_003), at(2_006)));
+        assert_eq!((edges.len(), edges[0].at, edges[10].at), (11, at(1_003), at(2_006)));
         assert!(edges.is_sorted());
     }
 

@@ -9,6 +9,7 @@ use emulation::recorder::bins::Grid;
 use emulation::recorder::event_log::EventLog;
 use emulation::wiring::{LinkWiring, NodeKind, NodeWiring, Wiring};
 use proto::counters::{FlowId, LaneCounters, LaneReading, LatencyReading};
+use proto::device::Depth;
 use proto::ids::PortNumber;
 use proto::units::{BitRate, Bytes, Duration};
 
@@ -127,6 +128,11 @@ fn recordings(late: u64, at_edges: &[(u64, DeviceReading)]) -> Vec<Recording> {
     vec![second, first]
 }
 
+/// When readings are kept for it.
+fn instants(measure: &Measure) -> Vec<Instant> {
+    edges_of(std::slice::from_ref(measure)).into_iter().map(|edge| edge.at).collect()
+}
+
 fn value(measure: &Measure, at_edges: &[(u64, DeviceReading)]) -> Result<f64, String> {
     number(measure, &RunData::new(&fabric(), &recordings(0, at_edges)))
 }
@@ -164,7 +170,7 @@ fn what_is_excepted_counts_neither_in_octets_nor_in_time() {
     m.except = vec![(at(1_500), at(2_500))];
     m.per = Per::Line;
     assert_eq!(value(&m, &edges), Ok(1.0), "1 octet in 0.5 + 0.5 ns");
-    assert_eq!(edges_of(std::slice::from_ref(&m)), [at(1_000), at(1_500), at(2_500), at(3_000)]);
+    assert_eq!(instants(&m), [1_000, 1_500, 2_500, 3_000].map(at));
     assert_eq!(windows_of(&[m]), [(at(1_000), at(1_500)), (at(2_500), at(3_000))]);
 }
 
@@ -301,7 +307,7 @@ fn steps(octets: &[u64]) -> Vec<(u64, DeviceReading)> {
 #[test]
 fn recovery_is_the_time_after_which_the_level_holds_for_good() {
     let m = recovery_measure();
-    assert_eq!(edges_of(std::slice::from_ref(&m)), [0, 1_000, 2_000, 3_000, 4_000, 5_000].map(at));
+    assert_eq!(instants(&m), [0, 1_000, 2_000, 3_000, 4_000, 5_000].map(at));
     // Before: 100. Bins: 30, 96, 40, 95; 95 ≥ 0.95 · 100 holds from 3 τ on.
     assert_eq!(value(&m, &steps(&[100, 30, 96, 40, 95])), Ok(3.0));
     assert_eq!(value(&m, &steps(&[100, 95, 96, 99, 95])), Ok(0.0), "it never fell");
@@ -376,4 +382,20 @@ fn bounds_include_their_ends_and_no_value_fails() {
     let verdicts: Vec<_> = judged.iter().map(|judged| judged.verdict).collect();
     assert_eq!(verdicts, [Verdict::Pass, Verdict::Fail, Verdict::Fail]);
     assert_eq!((&judged[2].value, judged[2].line), (&None, 12));
+}
+
+#[test]
+fn an_edge_is_read_as_deep_as_the_measure_that_wants_most() {
+    let ports = measure(Quantity::Throughput, At::Ports(vec![]));
+    let flows =
+        Measure { from: ports.to, to: at(9_000), ..measure(Quantity::Ipd, At::Flows(vec![])) };
+    let depths = |measures: &[Measure]| -> Vec<Depth> {
+        edges_of(measures).into_iter().map(|edge| edge.depth).collect()
+    };
+    assert_eq!(depths(&[ports.clone()]), [Depth::Ports; 2]);
+    let both = [Depth::Ports, Depth::All, Depth::All];
+    assert_eq!(depths(&[ports.clone(), flows.clone()]), both);
+    assert_eq!(depths(&[flows, ports]), both);
+    let named = measure(Quantity::Count(Counter::Pauses), At::Ports(vec![]));
+    assert_eq!(depths(&[named]), [Depth::All; 2], "operators' names are not read with ports");
 }

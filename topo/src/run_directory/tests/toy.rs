@@ -2,14 +2,14 @@
 //! that does nothing.
 
 use crate::fabric::Fabric;
-use emulation::recorder::{Recorder, Recording, RecordingPlan};
+use emulation::recorder::{Edge, Recorder, Recording, RecordingPlan};
 use emulation::wiring::{End, LinkWiring, NodeKind, NodeWiring, Wiring};
 use emulation::witness::Witness;
 use proto::counters::{
     Balance, BinReading, DeviceReading, DropReason, Drops, FlowId, FlowReading, Gauge,
     LaneCounters, LaneReading, LatencyReading, MovedFlow, PortReading, ReceptionReading, Span,
 };
-use proto::device::{Departure, Device};
+use proto::device::{Departure, Depth, Device};
 use proto::events::{DeviceEvent, Direction, EventKind, HoldCause, MarkKind, NoteKind};
 use proto::frame::Frame;
 use proto::ids::PortNumber;
@@ -228,7 +228,7 @@ pub(super) fn record(workers: &[&[usize]], edges: &[u64]) -> Vec<Recording> {
             tau: Duration::from_ps(100),
             stop: at(STOP),
             bin: Duration::from_ps(1_000),
-            edges: edges.iter().map(|ps| at(*ps)).collect(),
+            edges: edges.iter().map(|ps| Edge { at: at(*ps), depth: Depth::All }).collect(),
             measured: Vec::new(),
             all_events: false,
             named: Vec::new(),
