@@ -14,6 +14,7 @@ pub mod roce;
 pub mod test_frame;
 
 use crate::config::{Encapsulation, NicConfig};
+use bytes::BytesMut;
 use infiniband::Infiniband;
 use proto::counters::DropReason;
 use proto::frame::{Frame, FrameClass, FramePool};
@@ -138,18 +139,20 @@ impl Wire {
         in_dialect!(self, dialect => dialect.size(extended + payload.next_multiple_of(4)))
     }
 
-    /// Makes a packet in a buffer of `pool`, all checks included; `fill` writes its payload.
+    /// Makes a packet in a buffer of `pool`, all checks included; `append` puts its payload behind
+    /// what the buffer holds by then.
     ///
     /// # Panics
-    /// If it is longer than a checked MTU allows, or has not the headers of its opcode.
+    /// If it is longer than a checked MTU allows, has not the headers of its opcode, or its payload is not
+    /// as long as was said.
     pub fn emit(
         &self,
         packet: &Outward,
         pool: &mut FramePool,
         payload_length: usize,
-        fill: impl FnOnce(&mut [u8]),
+        append: impl FnOnce(&mut BytesMut),
     ) -> Frame {
-        in_dialect!(self, dialect => dialect.emit(packet, pool, payload_length, fill))
+        in_dialect!(self, dialect => dialect.emit(packet, pool, payload_length, append))
     }
 
     /// Under which EtherTypes frames of this project go.

@@ -104,6 +104,11 @@ struct Taken {
 }
 
 impl LaneSource for Output<'_> {
+    fn lanes(&self) -> u16 {
+        let management = u16::from(!self.management.is_empty()) << VirtualLane::MANAGEMENT.index();
+        management | self.notices.lanes() | self.queues.waiting(self.port)
+    }
+
     fn head(&mut self, lane: VirtualLane, now: Instant) -> Option<Head> {
         if lane == VirtualLane::MANAGEMENT {
             let size = self.management.front()?.line_size();
@@ -137,7 +142,7 @@ impl LaneSource for Output<'_> {
         if let Some(notice) = self.notices.take(lane) {
             return notice;
         }
-        let stored = self.queues.take(self.port, lane, start, end);
+        let stored = self.queues.take(self.port, lane, end);
         self.taken = Some(Taken {
             headers: stored.headers,
             place: Placed { input: stored.input, output: self.port, lane },

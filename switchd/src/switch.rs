@@ -44,10 +44,13 @@ pub struct Switch {
     watchdog: Option<Watchdog>,
     pool: FramePool,
     log: EventLog,
-    /// Ports to ask for frames. Whatever may change what a port has to do puts it in here.
+    /// Ports to ask for frames. Whatever may change what a port has to do puts it in here, but for one
+    /// that is sending: the end of its frame is due, and until then it can begin nothing.
     stirred: PortSet,
     /// By port: when it has to be looked at again. It holds for every port that is not stirred.
     due: Vec<Instant>,
+    /// The earliest of those.
+    next_due: Instant,
     /// Copies still waiting, by group key; a zero is free for reuse.
     groups: Vec<u32>,
     balance: Balance,
@@ -64,11 +67,50 @@ impl Switch {
 }
 
 impl Switch {
+    /// `port` may have something to begin at `now`.
+    #[inline]
+    fn stir(&mut self, port: PortNumber, now: Instant) {
+        if !self.egress[port.index()].is_sending(now) {
+            self.stirred.insert(port);
+        }
+    }
+
+    /// Room behind `port` was taken or given back, which it may have to tell its peer. All else that it
+    /// has to do is as it was, unless its instant has come, or it waits for an input that others read.
+    #[inline]
+    fn stir_to_tell(&mut self, port: PortNumber, now: Instant) {
+        let index = port.index();
+        let is_due = self.ports[index].control_is_due(now) || self.due[index] <= now;
+        if is_due || self.queues.couples_outputs() {
+            self.stir(port, now);
+        }
+    }
+
     /// `port` has nothing to send before its line is free or something stirs it.
     #[inline]
     fn settle(&mut self, port: PortNumber) {
         self.stirred.remove(port);
-        self.due[port.index()] = self.wake(port.index());
+        let due = self.wake(port.index());
+        let before = std::mem::replace(&mut self.due[port.index()], due);
+        let was_first = before == self.next_due && due > before;
+        self.next_due =
+            if was_first { Instant::earliest(&self.due).0 } else { self.next_due.min(due) };
+    }
+
+    /// What `number`, which is stirred, begins to send at `now`. Most calls of
+    /// [`Device::poll_transmit`] find nobody stirred and need none of this.
+    #[inline(never)]
+    fn poll_port(&mut self, number: PortNumber, now: Instant) -> Option<Departure> {
+        let index = number.index();
+        self.finish(number, now);
+        let (port, queues) = (&mut self.ports[index], &mut self.queues);
+        let egress = &mut self.egress[index];
+        let sent = egress.poll_transmit(port, queues, &mut self.pool, now, &mut self.log);
+        // Behind a frame of its link alone it is still to be seen what waits for the line.
+        if sent.is_none() || self.egress[index].is_sending(now) {
+            self.settle(number);
+        }
+        sent
     }
 
     /// Fills the ports but for what has a name, integrals closed at `now`.
@@ -94,13 +136,16 @@ impl Device for Switch {
         }
         self.finish(port, now);
         match self.ports[index].receive(&frame, arrived, now, &mut self.log) {
-            Arrival::Control | Arrival::Lost(_) => self.pool.recycle(frame),
+            Arrival::Control | Arrival::Lost(_) => {
+                self.pool.recycle(frame);
+                self.stirred.insert(port);
+            }
             Arrival::Packet(headers) => {
                 let lane = VirtualLane::truncate(headers.lane);
                 self.relay(port, frame, Packet { headers, lane, arrived, now });
+                self.stir_to_tell(port, now);
             }
         }
-        self.stirred.insert(port);
     }
 
     fn handle_timeout(&mut self, now: Instant) {
@@ -117,27 +162,18 @@ impl Device for Switch {
     }
 
     fn poll_transmit(&mut self, now: Instant) -> Option<Departure> {
-        while let Some(number) = self.stirred.first_from(0) {
-            let index = number.index();
-            self.finish(number, now);
-            let (port, queues) = (&mut self.ports[index], &mut self.queues);
-            let egress = &mut self.egress[index];
-            if let Some(sent) =
-                egress.poll_transmit(port, queues, &mut self.pool, now, &mut self.log)
-            {
-                if self.egress[index].is_sending(now) {
-                    self.settle(number);
-                }
-                return Some(sent);
+        while let Some(port) = self.stirred.first_from(0) {
+            let sent = self.poll_port(port, now);
+            if sent.is_some() {
+                return sent;
             }
-            self.settle(number);
         }
         None
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
         let watch = self.watchdog.as_ref().map_or(Instant::NEVER, Watchdog::due);
-        Some(Instant::earliest(&self.due).0.min(watch).min(self.routing.poll_timeout()))
+        Some(self.next_due.min(watch).min(self.routing.poll_timeout()))
     }
 
     fn poll_event(&mut self) -> Option<DeviceEvent> {

@@ -12,6 +12,7 @@
 //! fourth word none of its message types. With one of those, a message of several packets would be put
 //! together and called malformed.
 
+use bytes::BytesMut;
 use proto::units::Instant;
 
 /// A message that has been posted and not yet completed.
@@ -89,13 +90,17 @@ static PATTERN: [u8; MTU_MAX] = {
     pattern
 };
 
-/// Fills the payload of one packet; `stamp` belongs to the first packet of a message.
-pub fn fill(payload: &mut [u8], stamp: Option<Stamp>) {
-    for piece in payload.chunks_mut(MTU_MAX) {
-        piece.copy_from_slice(&PATTERN[..piece.len()]);
+/// Appends the payload of one packet, of so many octets; `stamp` belongs to the first packet of a
+/// message.
+pub fn append(octets: &mut BytesMut, length: usize, stamp: Option<Stamp>) {
+    let begin = octets.len();
+    let end = begin + length;
+    while octets.len() < end {
+        let rest = end - octets.len();
+        octets.extend_from_slice(&PATTERN[..rest.min(MTU_MAX)]);
     }
     if let Some(stamp) = stamp {
-        stamp.emit(payload);
+        stamp.emit(&mut octets[begin..]);
     }
 }
 
@@ -103,17 +108,28 @@ pub fn fill(payload: &mut [u8], stamp: Option<Stamp>) {
 mod tests {
     use super::*;
 
+    fn payload(length: usize, stamp: Option<Stamp>) -> BytesMut {
+        let mut octets = BytesMut::new();
+        append(&mut octets, length, stamp);
+        octets
+    }
+
     #[test]
     fn a_stamp_survives_the_wire_and_short_messages_carry_none() {
         let stamp = Stamp { item: 3, number: 70_000, posted: Instant::from_ps(1 << 50) };
-        let mut payload = [0; 64];
-        fill(&mut payload, Some(stamp));
-        assert_eq!(Stamp::parse(&payload), Some(stamp));
-        fill(&mut payload, None);
-        assert_eq!(Stamp::parse(&payload), None);
-        let mut short = [0; Stamp::LEN - 1];
-        fill(&mut short, Some(stamp));
-        assert_eq!(short[..], PATTERN[..short.len()]);
+        assert_eq!(Stamp::parse(&payload(64, Some(stamp))), Some(stamp));
+        assert_eq!(Stamp::parse(&payload(64, None)), None);
+        let short = payload(Stamp::LEN - 1, Some(stamp));
+        assert_eq!(short[..], PATTERN[..Stamp::LEN - 1]);
+    }
+
+    #[test]
+    fn a_payload_stands_behind_what_was_there_and_may_be_longer_than_any_mtu() {
+        let mut octets = BytesMut::from(&b"headers"[..]);
+        append(&mut octets, MTU_MAX + 5, None);
+        assert_eq!(octets[..7], b"headers"[..]);
+        assert_eq!(octets[7..7 + MTU_MAX], PATTERN[..]);
+        assert_eq!(octets[7 + MTU_MAX..], PATTERN[..5]);
     }
 
     /// Version 1 in the second word and a type of 0 to 4 in the fourth make RPC over RDMA of it.
@@ -122,8 +138,7 @@ mod tests {
         let zero = Stamp { item: 0, number: 0, posted: Instant::ZERO };
         let one = Stamp { item: 0, number: 1, posted: Instant::from_ps(1 << 32) };
         for stamp in [Some(zero), Some(one), None] {
-            let mut payload = [0; 64];
-            fill(&mut payload, stamp);
+            let payload = payload(64, stamp);
             let word = |at: usize| u32::from_be_bytes(*payload[at..].first_chunk().expect("four"));
             assert!(word(4) != 1 && word(12) > 4, "{stamp:?}");
         }

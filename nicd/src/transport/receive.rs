@@ -22,7 +22,7 @@ use proto::wire::infiniband::{self, Bth, NakCode, Syndrome};
 /// A packet that has passed every check that does not depend on its queue pair's state.
 struct Arrived<'a> {
     headers: &'a FrameHeaders,
-    packet: infiniband::Transport<'a>,
+    packet: &'a infiniband::Transport<'a>,
     bth: Bth,
     row: &'static OpcodeRow,
     class: u8,
@@ -74,7 +74,7 @@ impl ChannelAdapter {
         }
         match self.wire.open(&frame.octets) {
             Ok(Content::Packet(packet)) => {
-                return self.on_packet(packet, frame, headers, arrived, now);
+                return self.on_packet(&packet, frame, headers, arrived, now);
             }
             Ok(Content::Test(at)) => self.on_test_frame(frame, at, now),
             Ok(Content::Cnm { at, flow_id }) => self.on_cnm(&frame.octets[at..], flow_id, now),
@@ -94,7 +94,7 @@ impl ChannelAdapter {
     /// A packet of the transport.
     fn on_packet(
         &mut self,
-        inward: Inward<'_>,
+        inward: &Inward<'_>,
         frame: &Frame,
         headers: &FrameHeaders,
         arrived: Instant,
@@ -134,11 +134,11 @@ impl ChannelAdapter {
     /// Finds whom a packet is for.
     fn admit<'a>(
         &self,
-        inward: Inward<'a>,
+        inward: &'a Inward<'a>,
         headers: &'a FrameHeaders,
         arrived: Instant,
     ) -> Result<Arrived<'a>, DropReason> {
-        let Inward { from: peer, transport: packet } = inward;
+        let (peer, packet) = (inward.from, &inward.transport);
         let bth = packet.bth;
         let row = bth.opcode.row().ok_or(DropReason::Opcode)?;
         if bth.partition_key != Bth::DEFAULT_PARTITION {

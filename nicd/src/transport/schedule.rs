@@ -154,6 +154,12 @@ impl Schedule {
         self.first_member(group).is_none()
     }
 
+    /// Some group of `lane` may send, now or later. It may turn out that none does.
+    pub fn is_occupied(&self, lane: VirtualLane) -> bool {
+        let lane = &self.lanes[lane.index()];
+        !lane.ready.is_empty() || !lane.waiting.is_empty()
+    }
+
     /// Something may send on `lane` and waits for the line or for credit.
     pub fn is_ready(&self, lane: VirtualLane) -> bool {
         self.lanes[lane.index()].groups_ready > 0

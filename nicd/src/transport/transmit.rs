@@ -9,8 +9,9 @@ use crate::transport::message::{self, Stamp};
 use crate::transport::queue_pair::QueuePair;
 use crate::transport::requester::Packet;
 use crate::transport::responder::Answer;
-use crate::transport::{ChannelAdapter, Started};
+use crate::transport::{ChannelAdapter, Lane, Started};
 use crate::wire::{Outward, Wire, test_frame};
+use bytes::BytesMut;
 use proto::congestion::{TransportNote, Travel};
 use proto::events::{Direction, EventKind, NoteKind};
 use proto::frame::{Frame, FrameClass};
@@ -87,6 +88,16 @@ fn outward(pair: &QueuePair, class: FrameClass, bth: Bth, extended: ExtendedHead
 }
 
 impl LaneSource for ChannelAdapter {
+    fn lanes(&self) -> u16 {
+        let may_be_ready = |(index, lane): (usize, &Lane)| {
+            !lane.control.is_empty()
+                || self.schedule.is_occupied(VirtualLane::truncate(index as u8))
+        };
+        let bits =
+            self.lanes.iter().enumerate().map(|lane| u16::from(may_be_ready(lane)) << lane.0);
+        bits.fold(0, |lanes, bit| lanes | bit)
+    }
+
     fn head(&mut self, lane: VirtualLane, now: Instant) -> Option<Head> {
         if lane == VirtualLane::MANAGEMENT {
             return None;
@@ -196,8 +207,8 @@ impl ChannelAdapter {
             }
         };
         let packet = Outward { lane, ..outward(pair, class, bth, extended) };
-        let fill = |payload: &mut [u8]| payload.copy_from_slice(body);
-        let frame = self.wire.emit(&packet, &mut self.pool, body.len(), fill);
+        let append = |octets: &mut BytesMut| octets.extend_from_slice(body);
+        let frame = self.wire.emit(&packet, &mut self.pool, body.len(), append);
         if control.becn || note == NoteKind::Cnp {
             let flow = self.receiving(pair);
             self.totals.count(total);
@@ -253,8 +264,9 @@ impl ChannelAdapter {
         });
         let stamp = stamp.filter(|_| message.size as usize >= Stamp::LEN);
         let outgoing = outward(pair, FrameClass::Data, Bth { ack_request, ..bth }, extended);
-        let fill = |payload: &mut [u8]| message::fill(payload, stamp);
-        self.wire.emit(&outgoing, &mut self.pool, packet.length as usize, fill)
+        let length = packet.length as usize;
+        let append = |octets: &mut BytesMut| message::append(octets, length, stamp);
+        self.wire.emit(&outgoing, &mut self.pool, length, append)
     }
 
     fn account_data(

@@ -2,12 +2,13 @@
 
 use super::{Inward, Outward};
 use crate::config::{CnpBody, NicConfig};
+use bytes::BytesMut;
 use proto::counters::DropReason;
 use proto::frame::{Frame, FrameKind, FramePool};
 use proto::ids::{Lid, ServiceLevel, VirtualLane};
 use proto::units::Bytes;
 use proto::wire::infiniband::crc::verify_icrc;
-use proto::wire::infiniband::{Packet, PacketBuilder, Transport};
+use proto::wire::infiniband::{LrhView, Packet, PacketBuilder};
 
 /// LRH, BTH, ICRC and VCRC: what a packet has around its payload at least.
 const HEADERS: u64 = 8 + 12 + 4 + 2;
@@ -61,7 +62,7 @@ impl Infiniband {
         packet: &Outward,
         pool: &mut FramePool,
         payload_length: usize,
-        fill: impl FnOnce(&mut [u8]),
+        append: impl FnOnce(&mut BytesMut),
     ) -> Frame {
         let mut octets = pool.take();
         PacketBuilder {
@@ -72,7 +73,7 @@ impl Infiniband {
             extended: packet.extended,
             ..PacketBuilder::new(packet.bth)
         }
-        .emit(&mut octets, payload_length, fill)
+        .emit_around(&mut octets, payload_length, append)
         .expect("no packet is longer than a checked MTU allows, or lacks its opcode's headers");
         Frame::intact(FrameKind::Infiniband, octets)
     }
@@ -82,9 +83,9 @@ impl Infiniband {
     }
 
     pub(super) fn parse<'a>(&self, octets: &'a [u8]) -> Result<Inward<'a>, DropReason> {
-        let packet = Packet::parse(octets).map_err(|error| error.drop_reason())?;
-        let Packet { extended, payload, pad, .. } = packet;
-        let bth = packet.bth.ok_or(DropReason::Opcode)?;
-        Ok(Inward { from: packet.lrh.slid, transport: Transport { bth, extended, payload, pad } })
+        let transport = Packet::transport(octets).map_err(|error| error.drop_reason())?;
+        let transport = transport.ok_or(DropReason::Opcode)?;
+        let lrh = LrhView::new(octets).map_err(|error| error.drop_reason())?;
+        Ok(Inward { from: lrh.slid(), transport })
     }
 }

@@ -5,6 +5,7 @@
 
 use super::{Content, Inward, Outward};
 use crate::config::{NicConfig, RoceConfig, RoceVersion};
+use bytes::BytesMut;
 use proto::counters::DropReason;
 use proto::frame::{Frame, FrameClass, FrameKind, FramePool, ethernet_size};
 use proto::ids::{Dscp, Ecn, Lid, Priority, QueuePairNumber, ServiceLevel, VirtualLane, VlanId};
@@ -136,7 +137,7 @@ impl Roce {
         packet: &Outward,
         pool: &mut FramePool,
         payload_length: usize,
-        fill: impl FnOnce(&mut [u8]),
+        append: impl FnOnce(&mut BytesMut),
     ) -> Frame {
         let mut octets = pool.take();
         let (dscp, ecn) = match packet.class {
@@ -154,7 +155,7 @@ impl Roce {
             bth: packet.bth,
             extended: packet.extended,
         }
-        .emit(&mut octets, payload_length, fill)
+        .emit_around(&mut octets, payload_length, append)
         .expect("no packet is longer than a checked MTU allows, or lacks its opcode's headers");
         Frame::intact(FrameKind::Ethernet, octets)
     }

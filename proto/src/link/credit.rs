@@ -178,6 +178,7 @@ impl CreditFlow {
     }
 
     /// Transmit gate: whether a packet of `size` may leave on `lane` now.
+    #[inline]
     pub fn may_transmit(&self, lane: VirtualLane, size: Bytes) -> bool {
         self.state == LinkState::Active
             && self.lanes[lane.index()].remaining(blocks(size)) <= OFFER_MAX as u16

@@ -107,6 +107,7 @@ impl Flow {
     }
 
     /// Gate: whether a frame of `size` may start on `lane` at `now`.
+    #[inline]
     pub fn may_transmit(&self, lane: VirtualLane, size: Bytes, now: Instant) -> bool {
         match self {
             Flow::Credits(credits) => credits.flow.may_transmit(lane, size),

@@ -39,6 +39,12 @@ pub struct Head {
 
 /// Whoever keeps the frames: virtual output queues in a switch, queue pairs in a NIC.
 pub trait LaneSource {
+    /// The lanes on which something may be ready, bit n for lane n, bit 15 for management. Others are not
+    /// asked.
+    fn lanes(&self) -> u16 {
+        u16::MAX
+    }
+
     /// The frame to send next on `lane`, if one is ready at `now`. Called again until
     /// [`LaneSource::take`], it gives the same answer unless something became ready.
     fn head(&mut self, lane: VirtualLane, now: Instant) -> Option<Head>;

@@ -60,9 +60,9 @@ impl Table {
 
     fn choose(&self, eligible: u16) -> Option<usize> {
         let n = self.entries.len();
-        let first = usize::from(self.left <= 0);
-        (first..n + first)
-            .map(|step| (self.current + step) % n.max(1))
+        let first = (self.current + usize::from(self.left <= 0)).min(n);
+        (first..n)
+            .chain(0..first)
             .find(|index| eligible & 1 << self.entries[*index].lane.get() != 0)
     }
 

@@ -25,6 +25,7 @@ use std::ops::Range;
 /// # Errors
 /// If the octets are no frame of that kind, or have no packet headers at all (link packets, which
 /// are read as [`FlowControlPacket`], and MAC control).
+#[inline]
 pub fn classify(kind: FrameKind, octets: &[u8]) -> Result<FrameHeaders, ParseError> {
     let no_headers =
         |layer, why| Err(ParseError { layer, offset: 0, reason: Reason::Illegal(why) });
@@ -38,6 +39,7 @@ pub fn classify(kind: FrameKind, octets: &[u8]) -> Result<FrameHeaders, ParseErr
 }
 
 /// Data packets, LRH to VCRC. All a raw packet has after its LRH counts as payload.
+#[inline]
 fn infiniband(octets: &[u8]) -> Result<FrameHeaders, ParseError> {
     envelope::check(octets)?;
     let transport = match envelope::bth_offset(octets)? {

@@ -38,6 +38,12 @@ impl Notices {
         self.waiting.is_empty()
     }
 
+    /// The lane on which messages wait, as a bit.
+    #[inline]
+    pub fn lanes(&self) -> u16 {
+        u16::from(!self.waiting.is_empty()) << self.lane.index()
+    }
+
     /// How many wait.
     pub fn len(&self) -> usize {
         self.waiting.len()

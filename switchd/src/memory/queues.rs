@@ -82,6 +82,8 @@ struct Output {
     served: Option<PortNumber>,
     /// Octets it may still send in that turn; it keeps the turn while this is above zero.
     left: u64,
+    /// The input whose frame was announced last, until that is handed over.
+    announced: Option<PortNumber>,
 }
 
 /// The queues of a switch.
@@ -99,6 +101,8 @@ pub struct Queues {
     shelf: Shelf<Stored>,
     /// By (output, lane).
     outputs: Vec<Output>,
+    /// By output: the lanes for which an input has a frame, bit n for lane n.
+    waiting: Vec<u16>,
     /// By input, over all its lanes.
     inputs: Vec<Bytes>,
     /// Until when each input is being read.
@@ -123,6 +127,7 @@ impl Queues {
             queues: vec![Queue::default(); ports * ports * lanes],
             shelf: Shelf::default(),
             outputs: (0..ports * lanes).map(|_| Output::default()).collect(),
+            waiting: vec![0; ports],
             inputs: vec![Bytes::ZERO; ports],
             read_until: vec![Instant::ZERO; ports],
             frames: 0,
@@ -145,10 +150,6 @@ impl Queues {
     /// The input whose turn it is at `output`.
     fn turn(&self, output: PortNumber, lane: VirtualLane, now: Instant) -> Option<PortNumber> {
         let state = &self.outputs[self.output(output, lane)];
-        // Most lanes of most ports are asked for nothing.
-        if state.waiting.is_empty() {
-            return None;
-        }
         let may_be_read =
             |input: &PortNumber| self.read == Read::Multi || self.read_until[input.index()] <= now;
         let last = state.served.unwrap_or(PortNumber::from_index(self.ports - 1));
@@ -174,6 +175,7 @@ impl Queues {
         let input = packet.input;
         let (queue, state) = (self.queue(input, output, lane), self.output(output, lane));
         self.outputs[state].waiting.insert(input);
+        self.waiting[output.index()] |= 1 << lane.index();
         self.outputs[state].octets += size;
         self.inputs[input.index()] += size;
         self.frames += 1;
@@ -181,8 +183,15 @@ impl Queues {
     }
 
     /// What `output` would send next on `lane` at `now`.
-    pub fn next_out(&self, output: PortNumber, lane: VirtualLane, now: Instant) -> Option<NextOut> {
+    pub fn next_out(
+        &mut self,
+        output: PortNumber,
+        lane: VirtualLane,
+        now: Instant,
+    ) -> Option<NextOut> {
         let input = self.turn(output, lane, now)?;
+        let state = self.output(output, lane);
+        self.outputs[state].announced = Some(input);
         let first = self.shelf.front(self.queues[self.queue(input, output, lane)])?;
         let free = match self.read {
             Read::Multi => Instant::ZERO,
@@ -196,16 +205,10 @@ impl Queues {
     /// [`Queues::finished`].
     ///
     /// # Panics
-    /// If [`Queues::next_out`] names none.
-    pub fn take(
-        &mut self,
-        output: PortNumber,
-        lane: VirtualLane,
-        now: Instant,
-        end: Instant,
-    ) -> Stored {
-        let input = self.turn(output, lane, now).expect("next_out has just named an input");
+    /// If [`Queues::next_out`] has named none since.
+    pub fn take(&mut self, output: PortNumber, lane: VirtualLane, end: Instant) -> Stored {
         let state = self.output(output, lane);
+        let input = self.outputs[state].announced.take().expect("next_out has just named an input");
         let packet = self.pop(input, output, lane).expect("a waiting input has a frame");
         self.charge(state, input, packet.headers.size);
         if !self.outputs[state].waiting.contains(input) {
@@ -221,6 +224,9 @@ impl Queues {
         let packet = self.shelf.pop_front(&mut self.queues[queue])?;
         if self.queues[queue].is_empty() {
             self.outputs[state].waiting.remove(input);
+            if self.outputs[state].waiting.is_empty() {
+                self.waiting[output.index()] &= !(1 << lane.index());
+            }
         }
         self.frames -= 1;
         Some(packet)
@@ -282,15 +288,19 @@ impl Queues {
         self.outputs[self.output(output, lane)].octets
     }
 
+    /// The lanes on which anything waits for `output`, bit n for lane n.
+    pub fn waiting(&self, output: PortNumber) -> u16 {
+        self.waiting[output.index()]
+    }
+
     /// Whether anything waits for `output`.
     pub fn is_waiting(&self, output: PortNumber) -> bool {
-        let first = output.index() * self.lanes;
-        self.outputs[first..first + self.lanes].iter().any(|state| !state.waiting.is_empty())
+        self.waiting(output) != 0
     }
 
     /// Whether anything waits for `output` on `lane`.
     pub fn is_waiting_on(&self, output: PortNumber, lane: VirtualLane) -> bool {
-        !self.outputs[self.output(output, lane)].waiting.is_empty()
+        self.waiting(output) & 1 << lane.index() != 0
     }
 
     /// Frames kept, those already handed over not counted.
@@ -301,5 +311,50 @@ impl Queues {
     /// An output that starts or ends a frame may free others to start theirs.
     pub fn couples_outputs(&self) -> bool {
         self.read == Read::Single
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::BytesMut;
+    use proto::frame::FrameKind;
+    use proto::ids::{Psn, QueuePairNumber};
+    use proto::wire::classify::classify;
+    use proto::wire::infiniband::{Bth, Opcode, PacketBuilder};
+
+    fn packet(input: PortNumber) -> Stored {
+        let bth = Bth::new(Opcode::RC_SEND_ONLY, QueuePairNumber::truncate(5), Psn::default());
+        let mut octets = BytesMut::new();
+        PacketBuilder::new(bth).emit(&mut octets, 64, |_| ()).expect("short enough");
+        let headers = classify(FrameKind::Infiniband, &octets).expect("a packet");
+        Stored {
+            frame: Frame::intact(FrameKind::Infiniband, octets),
+            headers,
+            input,
+            input_lane: VirtualLane::ZERO,
+            arrived: Instant::ZERO,
+            group: None,
+        }
+    }
+
+    #[test]
+    fn a_lane_waits_until_every_input_has_sent_what_it_has_for_it() {
+        let (read, full_frame) = (Read::Multi, Bytes::new(2112));
+        let shape = QueueShape { ports: 3, lanes: 4, read, full_frame, unit: 64 };
+        let mut queues = Queues::new(shape);
+        let [first, second, output] = [0, 1, 2].map(PortNumber::from_index);
+        let [low, high] = [1, 3].map(VirtualLane::truncate);
+        for (input, lane) in [(first, low), (second, low), (first, high)] {
+            queues.store(packet(input), output, lane);
+        }
+        assert_eq!((queues.waiting(output), queues.waiting(first)), (0b1010, 0));
+        for (lane, left) in [(low, 0b1010), (high, 0b0010)] {
+            assert!(queues.next_out(output, lane, Instant::ZERO).is_some());
+            queues.take(output, lane, Instant::ZERO);
+            assert_eq!(queues.waiting(output), left);
+        }
+        assert!(queues.withdraw(output, low).is_some());
+        assert!(!queues.is_waiting(output) && queues.frames() == 0);
     }
 }

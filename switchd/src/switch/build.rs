@@ -96,6 +96,7 @@ impl Switch {
                 .collect::<Result<_, _>>()?,
             borders: config.ports.iter().filter(|_| ethernet).map(Border::new).collect(),
             due: vec![Instant::NEVER; count],
+            next_due: Instant::NEVER,
             queues: queues(&config, lanes, dialect),
             memory: if ethernet { Some(memory(&config, model)?) } else { None },
             routing: Router::new(&config, policy, ethernet),

@@ -109,7 +109,7 @@ impl Switch {
         packet: Packet,
         group: Option<u32>,
     ) {
-        self.stirred.insert(output);
+        self.stir(output, packet.now);
         if packet.lane == VirtualLane::MANAGEMENT {
             if let Err(frame) = self.egress[output.index()].store_management(frame) {
                 self.discard(port, frame, packet, DropReason::ManagementOverrun);
@@ -199,7 +199,6 @@ impl Switch {
     /// A packet ends here before it was admitted.
     fn discard(&mut self, port: PortNumber, frame: Frame, packet: Packet, reason: DropReason) {
         self.ports[port.index()].release(packet.lane, packet.headers.size, packet.now);
-        self.stirred.insert(port);
         self.lose(port, frame, packet, reason);
     }
 
@@ -229,7 +228,7 @@ impl Switch {
             }
         }
         self.ports[input.index()].release(lane, size, at);
-        self.stirred.insert(input);
+        self.stir_to_tell(input, at);
         if let Some(memory) = &mut self.memory {
             memory.release(input, lane, size);
             self.tell(input, lane, at);
@@ -258,6 +257,7 @@ impl Switch {
         }
     }
 
+    #[inline(never)]
     fn finished(&mut self, output: PortNumber, done: UnderWay) {
         let index = output.index();
         let UnderWay { input, input_lane, lane, size, end, group, waited } = done;

@@ -42,8 +42,8 @@ fn outward(class: FrameClass) -> Outward {
 }
 
 fn emitted(version: RoceVersion, class: FrameClass, payload: &[u8]) -> Frame {
-    let fill = |octets: &mut [u8]| octets.copy_from_slice(payload);
-    wire(1, version).emit(&outward(class), &mut FramePool::default(), payload.len(), fill)
+    let append = |octets: &mut BytesMut| octets.extend_from_slice(payload);
+    wire(1, version).emit(&outward(class), &mut FramePool::default(), payload.len(), append)
 }
 
 /// The packet in a frame.
@@ -111,9 +111,9 @@ fn a_link_that_goes_by_the_pcp_has_tags() {
     let wire = Wire::new(&config);
     assert_eq!(wire.lane(ServiceLevel::default()).get(), 3);
     assert_eq!(wire.notification_lane(ServiceLevel::default()).get(), 6);
-    let fill = |octets: &mut [u8]| octets.copy_from_slice(DATA);
+    let append = |octets: &mut BytesMut| octets.extend_from_slice(DATA);
     let data = outward(FrameClass::Data);
-    let frame = wire.emit(&data, &mut FramePool::default(), DATA.len(), fill);
+    let frame = wire.emit(&data, &mut FramePool::default(), DATA.len(), append);
     assert_eq!(frame.line_size(), wire.size(0, DATA.len()));
     let headers = classify_ethernet(&frame.octets, &PriorityMap::BY_PCP).unwrap();
     assert_eq!((headers.lane, headers.class), (3, FrameClass::Data));

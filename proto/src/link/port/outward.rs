@@ -29,7 +29,10 @@ impl LinkPort {
         if let Some(due) = self.flow.control_due(now) {
             return self.send_control(due, pool, now, log);
         }
+        let asked = source.lanes();
+        let is_asked = |lane: VirtualLane| asked & 1 << lane.index() != 0;
         if self.flow.has_management()
+            && is_asked(VirtualLane::MANAGEMENT)
             && let Some(head) = source.head(VirtualLane::MANAGEMENT, now)
         {
             self.management.ctl_tx += 1;
@@ -37,12 +40,12 @@ impl LinkPort {
         }
         let mut heads = [None; 15];
         let mut eligible = 0u16;
-        for (index, slot) in heads.iter_mut().enumerate().take(self.lanes.len()) {
-            let lane = VirtualLane::truncate(index as u8);
+        let data_lanes = (0..self.flow.lanes()).map(VirtualLane::truncate);
+        for lane in data_lanes.filter(|lane| is_asked(*lane)) {
             let Some(head) = source.head(lane, now) else { continue };
-            *slot = Some(head);
+            heads[lane.index()] = Some(head);
             if self.flow.may_transmit(lane, head.size, now) {
-                eligible |= 1 << index;
+                eligible |= 1 << lane.index();
             } else {
                 self.hold(lane, head.ready.max(self.line.free_at()), log);
             }

@@ -63,11 +63,22 @@ impl<'a> Packet<'a> {
             });
         };
         let grh = (offset > Lrh::LEN).then(|| parse_grh(octets)).transpose()?;
-        let end = octets.len() - ICRC_LEN - VCRC_LEN;
-        let Transport { bth, extended, payload, pad } =
-            Transport::parse(&octets[offset..end], offset)?;
+        let Transport { bth, extended, payload, pad } = transport_at(octets, offset)?;
         let icrc = Some(carried_icrc(octets));
         Ok(Packet { lrh, grh, bth: Some(bth), extended, payload, pad, icrc, vcrc })
+    }
+
+    /// What receivers need of a packet, taken apart with the same checks; `None` if it is raw.
+    ///
+    /// # Errors
+    /// As [`Packet::parse`].
+    pub fn transport(octets: &'a [u8]) -> Result<Option<Transport<'a>>, ParseError> {
+        envelope::check(octets)?;
+        let Some(offset) = bth_offset(octets)? else { return Ok(None) };
+        if offset > Lrh::LEN {
+            parse_grh(octets)?;
+        }
+        transport_at(octets, offset).map(Some)
     }
 
     /// Octets on the wire, LRH to VCRC.
@@ -109,6 +120,12 @@ impl<'a> Packet<'a> {
         self.emit_into(&mut octets);
         octets
     }
+}
+
+/// BTH to pad of a packet whose BTH begins at `offset`.
+fn transport_at(octets: &[u8], offset: usize) -> Result<Transport<'_>, ParseError> {
+    let end = octets.len() - ICRC_LEN - VCRC_LEN;
+    Transport::parse(&octets[offset..end], offset)
 }
 
 fn parse_grh(octets: &[u8]) -> Result<Grh, ParseError> {

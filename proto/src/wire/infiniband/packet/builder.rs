@@ -91,6 +91,27 @@ impl PacketBuilder {
         payload_length: usize,
         fill: impl FnOnce(&mut [u8]),
     ) -> Result<(), EmitError> {
+        self.emit_around(buffer, payload_length, |buffer| {
+            let payload_at = buffer.len();
+            buffer.resize(payload_at + payload_length, 0);
+            fill(&mut buffer[payload_at..]);
+        })
+    }
+
+    /// The same, but `append` puts the payload behind what the buffer holds by then. So no octet of it is
+    /// written twice.
+    ///
+    /// # Errors
+    /// As [`PacketBuilder::emit`].
+    ///
+    /// # Panics
+    /// If that are not `payload_length` octets.
+    pub fn emit_around(
+        &self,
+        buffer: &mut BytesMut,
+        payload_length: usize,
+        append: impl FnOnce(&mut BytesMut),
+    ) -> Result<(), EmitError> {
         let set = self.extended.set();
         if set != self.bth.opcode.extended_headers() {
             return Err(EmitError::ExtendedHeaders { opcode: self.bth.opcode });
@@ -103,8 +124,8 @@ impl PacketBuilder {
         }
         let length = words * WORD;
         buffer.clear();
-        buffer.resize(length + VCRC_LEN, 0);
-
+        buffer.reserve(length + VCRC_LEN);
+        buffer.resize(payload_at, 0);
         let octets = &mut buffer[..];
         self.lrh(words as u16).emit(octets);
         if let Some(grh) = self.grh {
@@ -114,8 +135,10 @@ impl PacketBuilder {
         let pad_count = (payload_length.wrapping_neg() % WORD) as u8;
         Bth { pad_count, ..self.bth }.emit(&mut octets[bth_at..]);
         self.extended.emit(&mut octets[bth_at + Bth::LEN..]);
-        fill(&mut octets[payload_at..payload_at + payload_length]);
-        crc::refresh_both(octets);
+        append(buffer);
+        assert_eq!(buffer.len(), payload_at + payload_length, "the payload is as long as was said");
+        buffer.resize(length + VCRC_LEN, 0);
+        crc::refresh_both(buffer);
         Ok(())
     }
 

@@ -76,6 +76,27 @@ impl PacketBuilder<'_> {
         payload_length: usize,
         fill: impl FnOnce(&mut [u8]),
     ) -> Result<(), EmitError> {
+        self.emit_around(buffer, payload_length, |buffer| {
+            let payload_at = buffer.len();
+            buffer.resize(payload_at + payload_length, 0);
+            fill(&mut buffer[payload_at..]);
+        })
+    }
+
+    /// The same, but `append` puts the payload behind what the buffer holds by then. So no octet of it is
+    /// written twice.
+    ///
+    /// # Errors
+    /// As [`PacketBuilder::emit`].
+    ///
+    /// # Panics
+    /// If that are not `payload_length` octets.
+    pub fn emit_around(
+        &self,
+        buffer: &mut BytesMut,
+        payload_length: usize,
+        append: impl FnOnce(&mut BytesMut),
+    ) -> Result<(), EmitError> {
         let set = self.extended.set();
         if set != self.bth.opcode.extended_headers() {
             return Err(EmitError::ExtendedHeaders { opcode: self.bth.opcode });
@@ -89,17 +110,20 @@ impl PacketBuilder<'_> {
         let network = self.network_of(end - network_at)?;
 
         buffer.clear();
-        buffer.resize(end.max(LEAST), 0);
+        buffer.reserve(end.max(LEAST));
+        buffer.resize(payload_at, 0);
         let octets = &mut buffer[..];
         ethernet.emit(octets);
         network.emit(&mut octets[network_at..]);
         let pad_count = (payload_length.wrapping_neg() % WORD) as u8;
         Bth { pad_count, ..self.bth }.emit(&mut octets[bth_at..]);
         self.extended.emit(&mut octets[bth_at + Bth::LEN..]);
-        fill(&mut octets[payload_at..payload_at + payload_length]);
+        append(buffer);
+        assert_eq!(buffer.len(), payload_at + payload_length, "the payload is as long as was said");
+        buffer.resize(end.max(LEAST), 0);
         let (preface, network) = (Preface::untagged(ethernet), network.network());
         let layout = Layout { preface, network, network_at, bth_at, end };
-        self.write_checks(octets, &layout);
+        self.write_checks(buffer, &layout);
         Ok(())
     }
 
