@@ -160,7 +160,7 @@ impl Recorder {
             bin_due: grid.next_edge(),
             grid,
             edges: Vec::with_capacity(plan.edges.len()),
-            tracks: Tracks::new(sizes()),
+            tracks: Tracks::new(sizes(), Grid::expected_bins(plan.bin, plan.stop).unwrap_or(0)),
             events: EventLogger::new(sizes(), plan.all_events),
             holds: HoldKeeper::new(sizes()),
             reading: BinReading::default(),

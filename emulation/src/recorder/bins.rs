@@ -51,6 +51,13 @@ pub struct Closed {
 }
 
 impl Grid {
+    /// How many bins of `width` a run until `stop` will have; none if that is more than a series holds,
+    /// for then they will be fewer and wider.
+    pub fn expected_bins(width: Duration, stop: Instant) -> Option<usize> {
+        let bins = stop.as_ps().div_ceil(width.as_ps().max(1));
+        (bins <= u64::from(BINS_MAX)).then_some(bins as usize)
+    }
+
     /// An empty grid of bins of `width` (at least one picosecond).
     pub fn new(width: Duration) -> Grid {
         Grid { width: width.max(Duration::from_ps(1)), slots: Vec::new() }
@@ -138,6 +145,11 @@ impl<B: Bin> Series<B> {
     /// A series in which nothing has been.
     pub const fn new() -> Series<B> {
         Series(Vec::new())
+    }
+
+    /// The same with room for so many bins.
+    pub fn with_room(bins: usize) -> Series<B> {
+        Series(Vec::with_capacity(bins))
     }
 
     /// Enters `bin` for the interval that the grid has just closed.

@@ -64,6 +64,9 @@ impl HoldKeeper {
 
     /// Something happened at `device`.
     pub(super) fn note(&mut self, device: usize, event: &DeviceEvent) {
+        if !matches!(event.kind, EventKind::Hold { .. } | EventKind::Free { .. }) {
+            return;
+        }
         let (node, ports) = &mut self.devices[device];
         let place = ports.get_mut(event.port.index());
         let Some(place) = place.and_then(|lanes| lanes.get_mut(usize::from(event.tc))) else {

@@ -83,12 +83,12 @@ struct DeviceTrack {
 }
 
 impl DeviceTrack {
-    fn take_port(&mut self, index: usize, reading: &PortReading, closed: &Closed) {
+    fn take_port(&mut self, index: usize, reading: &PortReading, closed: &Closed, room: usize) {
         let lanes = &mut self.ports[index];
         for (at, lane) in reading.lanes.iter().enumerate() {
             // A lane appears when it first carries anything (VL15); the order is by number.
             if lanes.get(at).is_none_or(|track| track.tc != lane.tc) {
-                let series = Series::new();
+                let series = Series::with_room(room);
                 let new = LaneTrack { tc: lane.tc, totals: [0; 12], integrals: [0; 3], series };
                 lanes.insert(at, new);
             }
@@ -147,11 +147,13 @@ pub(super) struct Tracks {
     open_pools: Pools,
     /// How many flows have a series of their own.
     own_series: usize,
+    /// How many bins the series of a lane will have.
+    room: usize,
 }
 
 impl Tracks {
-    /// Tracks for devices given as (node, number of ports).
-    pub(super) fn new(devices: impl Iterator<Item = (usize, usize)>) -> Tracks {
+    /// Tracks for devices given as (node, number of ports), and for so many bins.
+    pub(super) fn new(devices: impl Iterator<Item = (usize, usize)>, room: usize) -> Tracks {
         let devices = devices.map(|(node, ports)| DeviceTrack {
             node,
             ports: (0..ports).map(|_| Vec::new()).collect(),
@@ -162,6 +164,7 @@ impl Tracks {
             pools: Vec::new(),
             open_pools: Pools::default(),
             own_series: 0,
+            room,
         }
     }
 
@@ -180,7 +183,7 @@ impl Tracks {
     ) {
         let device = &mut self.devices[device];
         for (index, port) in reading.ports.iter().enumerate().take(device.ports.len()) {
-            device.take_port(index, port, closed);
+            device.take_port(index, port, closed, self.room);
         }
         let pools = &mut self.open_pools;
         self.own_series += device.take_flows(&reading.moved, closed, length, pools);
