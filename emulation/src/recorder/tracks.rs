@@ -104,6 +104,7 @@ impl DeviceTrack {
         closed: &Closed,
         length: Duration,
         pools: &mut Pools,
+        room: usize,
     ) -> usize {
         let mut begun = 0;
         for (at, moved) in moved.iter().enumerate() {
@@ -113,7 +114,7 @@ impl DeviceTrack {
             let track = &mut self.flows[at];
             debug_assert_eq!(track.flow, moved.flow, "who is told of once keeps its place");
             if moved.ever_reacted && matches!(track.share, Share::Neutral) {
-                track.share = Share::Own(Series::new());
+                track.share = Share::Own(Series::with_room(room - room.min(closed.place as usize)));
                 begun += 1;
             }
             let part = moved_bin(moved, length);
@@ -147,7 +148,7 @@ pub(super) struct Tracks {
     open_pools: Pools,
     /// How many flows have a series of their own.
     own_series: usize,
-    /// How many bins the series of a lane will have.
+    /// How many bins a series will have that begins with the run.
     room: usize,
 }
 
@@ -186,7 +187,7 @@ impl Tracks {
             device.take_port(index, port, closed, self.room);
         }
         let pools = &mut self.open_pools;
-        self.own_series += device.take_flows(&reading.moved, closed, length, pools);
+        self.own_series += device.take_flows(&reading.moved, closed, length, pools, self.room);
         for unmoved in reading.unmoved.iter().filter(|unmoved| unmoved.flows > 0) {
             pools.add(unmoved.class, &unmoved_bin(unmoved, length));
         }
