@@ -392,7 +392,7 @@ fn an_edge_is_read_as_deep_as_the_measure_that_wants_most() {
     let depths = |measures: &[Measure]| -> Vec<Depth> {
         edges_of(measures).into_iter().map(|edge| edge.depth).collect()
     };
-    assert_eq!(depths(&[ports.clone()]), [Depth::Ports; 2]);
+    assert_eq!(depths(std::slice::from_ref(&ports)), [Depth::Ports; 2]);
     let both = [Depth::Ports, Depth::All, Depth::All];
     assert_eq!(depths(&[ports.clone(), flows.clone()]), both);
     assert_eq!(depths(&[flows, ports]), both);
