@@ -142,6 +142,18 @@ for (const file of pages) {
     await page.waitForTimeout(350);
     check(`${name}: Enter pins it`, (await page.locator("#pinned svg path.l").count()) > 0);
     await page.keyboard.press("Enter");
+    // It is of those that stand out under the cursor: somewhere it began to.
+    const outstanding = page.locator("#f1 .ways path:not(.w0)");
+    if ((await outstanding.count()) > 0) {
+      await outstanding.last().dispatchEvent("click");
+      const place = async (key) => { await page.keyboard.press(key); await page.waitForTimeout(60); return now(); };
+      const [first, there, next, back] = [await place("Home"), await place("]"), await place("]"), await place("[")];
+      const held = Number(/(\d+) % with [^,]*$/.exec(await page.locator("#named").textContent())?.[1]);
+      check(`${name}: ] leads to where the pinned line begins to be held`, there !== first && held >= 10, `${first} ${there} ${held} %`);
+      check(`${name}: ] and [ lead on and back`, next === there || back === there, `${there} ${next} ${back}`);
+      await page.keyboard.press("Escape");
+      await place("End");
+    }
     await page.locator("#f1 .ways path").last().dispatchEvent("click");
     await page.waitForTimeout(350);
     check(`${name}: a pinned line has its series`, (await page.locator("#pinned svg path.l").count()) > 0);

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Drives reports and the live page in a real browser: fresh runs of what the papers show, and screenshots.
+# Drives reports and the live page in a real browser: fresh runs of what the papers show, screenshots, and some of them
+# beside those that a person has looked at (tests/seeing/golden).
 #   tests/seeing/run.sh FOLDER          packages, runs and screenshots go there; PAUSEBED names another program
 #   tests/seeing/run.sh FOLDER --slow   and ten minutes of the live page
 # Needs chromium, node and npm. Exit 0 if all holds, 77 if there is nothing to drive.
@@ -35,6 +36,7 @@ runs ar/t1-cm ar/t1-ar
 cd "$folder"
 failed=0
 node "$here/report.mjs" shots runs/*/report.html || failed=$?
+node "$here/goldens.mjs" shots runs/*case4-ib-cca/report.html || [ $? -eq 77 ] || failed=1
 node "$here/live.mjs" "$pausebed" shots || failed=$?
 large="$root/topo/scenarios/pfister/large/fat128x8-case4-none.toml"
 node "$here/cost.mjs" "$pausebed" "$large" runs/*case4-ib-cca/report.html || failed=$?

@@ -274,6 +274,15 @@
     remember();
   }
 
+  // To the bin before or after the cursor in which the pinned line begins to be held, or ceases.
+  function goToChange(by) {
+    const side = sides.get(1) || sides.get(0);
+    const isHeld = (bin) => value(`${side.side}.h${pin}`, bin) >= HELD;
+    for (let bin = Math.min(Math.floor(time / side.dt), side.bins) + by; bin >= 0 && bin < side.bins; bin += by) {
+      if (isHeld(bin) !== isHeld(bin - 1)) return go((bin + 0.5) * side.dt);
+    }
+  }
+
   // ---- play, keys, theme, fragment
 
   const still = matchMedia("(prefers-reduced-motion: reduce)");
@@ -308,6 +317,8 @@
       " ": () => play(!playing),
       Escape: () => { setZoom(0, meta.length); if (pin >= 0) setPin(-1); },
       d: theme.flip,
+      "[": () => { if (pin >= 0) goToChange(-1); },
+      "]": () => { if (pin >= 0) goToChange(1); },
     };
     const act = keys[event.key];
     if (!act || (event.key === " " && on instanceof Element && on.closest("button, summary, a"))) return;
