@@ -36,16 +36,22 @@ fn totals(pair: &mut Pair) -> Vec<(u64, [u128; 2])> {
     flows.iter().map(|f| (f.tx_bytes, [f.rate.integral, f.gap.integral])).collect()
 }
 
+/// Runs to the end of the `number`-th bin, counted from 1: what is told of it.
+fn close_bin(pair: &mut Pair, number: u64, bin: &mut BinReading) -> Instant {
+    let end = us(number * BIN);
+    pair.advance(end);
+    pair.nics[0].read_bin(end, bin);
+    pair.nics[0].begin_bin(end);
+    end
+}
+
 /// How many flows are told of one by one at the end.
 fn told_of(scope: &str) -> usize {
     let mut pair = flows(scope, &[5, 25]);
     let mut bin = BinReading::default();
     let mut before = Vec::new();
     for number in 1..=BINS {
-        let end = us(number * BIN);
-        pair.advance(end);
-        pair.nics[0].read_bin(end, &mut bin);
-        pair.nics[0].begin_bin(end);
+        let end = close_bin(&mut pair, number, &mut bin);
         let after = totals(&mut pair);
         before.resize(after.len(), (0, [0; 2]));
 
@@ -81,10 +87,7 @@ fn a_flow_of_a_reaction_point_that_has_moved_is_never_counted_with_others() {
     let mut pair = flows("service-level", &[5, 25, MARKED_FROM + 100]);
     let mut bin = BinReading::default();
     for number in 1..=BINS {
-        let end = us(number * BIN);
-        pair.advance(end);
-        pair.nics[0].read_bin(end, &mut bin);
-        pair.nics[0].begin_bin(end);
+        close_bin(&mut pair, number, &mut bin);
     }
     let told: Vec<u64> = bin.moved.iter().map(|moved| moved.flow.destination).collect();
     assert_eq!((told, bin.unmoved[0].flows), (vec![2, 3, 4], 0));
