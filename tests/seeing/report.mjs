@@ -51,7 +51,7 @@ for (const file of pages) {
   }
   {
     const { context, page } = await open(file, { javaScriptEnabled: false, viewport: { width: 1440, height: 900 } });
-    for (const what of ["h1", "svg.fabric path", "#figure", "#expectations table", "h3"]) {
+    for (const what of ["h1", "svg.fabric", "#figure", "#expectations table", "h3"]) {
       check(`${name} without script: ${what}`, await page.locator(what).first().isVisible());
     }
     check(`${name} without script: no dead control`, !(await page.locator("footer.bar").isVisible()));
@@ -104,8 +104,8 @@ for (const file of pages) {
     const box = await figure.boundingBox();
     await page.mouse.move(box.x + box.width / 2, box.y + 60);
     await page.waitForTimeout(60);
-    const middle = await page.evaluate(() => Number(document.getElementById("time-slider").value) / Number(document.getElementById("time-slider").max));
-    check(`${name}: the pointer on the figure moves the slider`, Math.abs(middle - 0.5) < 0.02, String(middle));
+    const [bin, last] = await page.locator("#time-slider").evaluate((slider) => [slider.value, slider.max].map(Number));
+    check(`${name}: the pointer on the figure moves the slider`, Math.abs(bin - last / 2) < Math.max(1, 0.02 * last), `${bin} of ${last}`);
     const view = () => page.locator("#figure svg.t").first().getAttribute("viewBox");
     const whole = await view();
     await page.mouse.down();
@@ -117,6 +117,20 @@ for (const file of pages) {
     await page.screenshot({ path: join(out, `${name}-zoomed.png`) });
     await page.keyboard.press("Escape");
     check(`${name}: Esc shows all again`, (await view()).split(" ")[2] === whole.split(" ")[2]);
+    if (await page.locator("#heat").count()) {
+      await page.locator("#heat").evaluate((details) => { details.open = true; });
+      const map = page.locator("svg.heat").last();
+      await map.scrollIntoViewIfNeeded();
+      const { x, y, width, height } = await map.boundingBox();
+      const said = [];
+      for (const place of [0.02, 0.98]) {
+        await page.mouse.move(x + width * 0.3, y + height * place);
+        await page.waitForTimeout(60);
+        said.push(await page.locator("#cell").textContent());
+      }
+      check(`${name}: a row of the heat map has a name and a value`, said[0] !== said[1] && said.every((text) => / received (\d\.\d\d|–) with /.test(text)), said.join("; "));
+      await map.screenshot({ path: join(out, `${name}-heat.png`) });
+    }
     await page.keyboard.press("d");
     check(`${name}: d is the dark theme`, (await page.evaluate(() => document.documentElement.dataset.theme)) === "dark");
     await page.keyboard.press(" ");

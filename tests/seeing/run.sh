@@ -32,6 +32,7 @@ runs rrcc/burst-none rrcc/burst-rr-cc
 runs zhb/case5-none zhb/case5-bcn
 runs dcqcn/gpu9-pfc dcqcn/gpu9-dcqcn
 runs ar/t1-cm ar/t1-ar
+runs rrcc/large/fat1024-mix-none
 
 cd "$folder"
 failed=0

@@ -60,8 +60,9 @@
   const panes = all("svg.fabric").map((svg) => ({
     svg, side: Number(svg.id.slice(1)),
     ways: all("path[data-e]", svg).map((el) => ({ el, output: Number(el.dataset.e), level: -1 })),
-    dots: all("circle[data-s]", svg).map((el) => ({ el, output: Number(el.dataset.s), level: -1 })),
+    dots: all("circle[data-s]", svg).map((el) => ({ el, output: el.dataset.s, level: -1 })),
     bars: all("rect[data-x]", svg).map((el) => ({ el, node: el.dataset.x })),
+    ranges: all("path[data-v]", svg).map((el) => ({ el, node: el.dataset.v, y: el.getAttribute("d").split(/[ H]/)[1] })),
     roots: all("g.root", svg).map((el) => ({ el, output: Number(el.dataset.r) })),
   }));
 
@@ -83,9 +84,10 @@
         }
       }
     }
-    for (const bar of pane.bars) {
-      const v = value(pane.side + ".x" + bar.node, bin);
-      bar.el.setAttribute("width", (Number.isFinite(v) ? Math.min(v, 1.06) * 78 : 0).toFixed(1));
+    const wide = (node) => Math.min(value(pane.side + ".x" + node, bin) || 0, 1.06) * 78;
+    for (const bar of pane.bars) bar.el.setAttribute("width", wide(bar.node).toFixed(1));
+    for (const { el, node, y } of pane.ranges) {
+      el.setAttribute("d", `M${(514 + wide(node + "a")).toFixed(1)} ${y}H${(514 + wide(node + "z")).toFixed(1)}`);
     }
     const side = sides.get(pane.side);
     for (const ring of pane.roots) {
@@ -194,8 +196,20 @@
     svg.addEventListener("pointercancel", () => { begin = null; chosen.setAttribute("width", 0); });
     svg.addEventListener("dblclick", () => setZoom(0, meta.length));
   }
-  for (const svg of all(".multiples svg.t")) {
+  for (const svg of all(".multiples svg.t, svg.heat")) {
     svg.addEventListener("pointermove", (event) => { if (!playing) go(timeOf(event, svg)); });
+  }
+  for (const svg of all("svg.heat")) {
+    svg.addEventListener("pointermove", (event) => {
+      const box = svg.getBoundingClientRect(), rows = meta.ports.length;
+      const row = Math.floor((event.clientY - box.top) / box.height * rows);
+      const [node, name] = meta.ports[Math.max(0, Math.min(rows - 1, row))];
+      const said = meta.sides.map((side) => {
+        const v = value(side.side + ".x" + node, binAt(side.side, time));
+        return `${Number.isFinite(v) ? v.toFixed(2) : "–"} with ${side.name}`;
+      });
+      $("cell").textContent = `${name} received ${said.join(", ")} at ${tau(time)}`;
+    });
   }
 
   // ---- names of lines

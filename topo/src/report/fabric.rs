@@ -1,7 +1,9 @@
 //! The fabric with its tree of congestion, at one moment: a pane a run, baseline left.
 
+use super::columns::Columns;
 use super::facts::{Facts, Side};
 use super::layout::{self, Layout, PORTS, WIDTH};
+use super::leaves;
 use crate::chart::{number, palette, quantiles};
 use maud::{Markup, PreEscaped, html};
 use std::collections::BTreeSet;
@@ -10,6 +12,12 @@ use std::collections::BTreeSet;
 pub const BAR: f64 = 78.0;
 /// Rows closer than this have no label each.
 const LABEL_PITCH: f64 = 11.0;
+/// Sources that are named one by one; of more, what they hang on is.
+const NAMES_MAX: usize = 64;
+/// Series of single outputs are carried for at most this many of them.
+const LINES_MAX: usize = 5_000;
+/// Their queues for at most so many.
+const QUEUES_MAX: usize = 800;
 
 /// The section.
 pub fn section(facts: &Facts<'_>) -> Markup {
@@ -21,6 +29,9 @@ pub fn section(facts: &Facts<'_>) -> Markup {
             p class="how" {
                 "A line stands out by the share of time in which a frame was ready there and " (verb.0)
                 "; bars show what each port receives."
+                @if facts.run.drawn.is_by_leaf {
+                    " A row is a leaf: the mean of its adapters, dots and the stroke over a bar also the least and the greatest."
+                }
             }
             div class="two" {
                 @for side in facts.sides() { (pane(facts, side)) }
@@ -47,7 +58,9 @@ fn waits(facts: &Facts<'_>) -> (&'static str, &'static str) {
 }
 
 fn pane(facts: &Facts<'_>, side: &Side<'_>) -> Markup {
-    let layout = layout::place(&side.run.into(), &facts.senders, &receivers(facts));
+    let drawn = &side.drawn;
+    let layout =
+        layout::place(&drawn.into(), &drawn.rows(&facts.senders), &drawn.rows(&receivers(facts)));
     let what = if side.role == "run" { "this run" } else { "baseline" };
     let label = format!("{}: {}", side.name, caption_text(facts, side));
     let bin = side.bin_at(facts.cursor());
@@ -87,13 +100,15 @@ pub fn headers(layout: &Layout) -> Markup {
 
 /// Lines that wait most are drawn last, on top of the others.
 fn lines(side: &Side<'_>, layout: &Layout, bin: Option<usize>) -> Markup {
-    let level =
-        |output: usize| bin.map_or(0, |bin| palette::level(side.run.series[output].hold[bin]));
-    let mut order: Vec<&layout::Curve> = layout.curves.iter().collect();
-    order.sort_by_key(|curve| (level(curve.output), curve.output));
+    let level = |output: usize| {
+        bin.map_or(0, |bin| palette::level(side.drawn.held(side.run, output).mean[bin]))
+    };
+    let mut order: Vec<(usize, &layout::Curve)> =
+        layout.curves.iter().map(|curve| (level(curve.output), curve)).collect();
+    order.sort_by_key(|(level, curve)| (*level, curve.output));
     html! {
-        @for curve in order {
-            path class=(format!("w{}", level(curve.output))) data-e=(curve.output) d=(curve.path) {}
+        @for (level, curve) in order {
+            path class=(format!("w{level}")) data-e=(curve.output) d=(curve.path) {}
         }
     }
 }
@@ -126,37 +141,135 @@ pub fn label_step(row: f64) -> usize {
 
 /// Sources with their dots, ports with their bars.
 fn ends(facts: &Facts<'_>, side: &Side<'_>, layout: &Layout, bin: Option<usize>) -> Markup {
-    let nodes = &side.run.nodes;
-    let step = label_step(pitch(layout, &layout.sources));
-    let name = |node: usize| quantiles::shortened(&nodes[node].name, 7);
-    let thick = (layout.row * 0.62).clamp(1.4, 12.0);
-    let thick_ports = (pitch(layout, &layout.ports) * 0.62).clamp(1.4, 12.0);
     html! {
-            @for (place, (node, y)) in layout.sources.iter().enumerate() {
-                @let hold = side.run.output_of(*node).and_then(|o| Some((o, side.run.series[o].hold[bin?])));
-                @let class = format!("w{}", hold.map_or(0, |(_, hold)| palette::level(hold)));
-                circle class=(class) data-s=[hold.map(|(output, _)| output)] cx="53" cy=(format!("{y:.1}")) r=(format!("{:.1}", (thick / 2.0).clamp(0.8, 3.6))) {}
-                @if place % step == 0 || place + 1 == layout.sources.len() && step <= 8 {
-                    text x="45" y=(format!("{:.1}", y + 4.0)) text-anchor="end" { (name(*node)) }
+        @for (node, y) in &layout.sources { (dots(side, layout, (*node, *y), bin)) }
+        (source_names(side, layout))
+        @for (place, (node, y)) in layout.ports.iter().enumerate() {
+            (bar(facts, side, layout, (*node, *y), bin))
+            @let is_hot = is_hot(facts, side, *node);
+            @let step = label_step(pitch(layout, &layout.ports));
+            @if is_hot || layout.sources.len() != layout.ports.len() && place % step == 0 {
+                text class=(if is_hot { "hot strong" } else { "" }) x=(PORTS - 4.0) y=(format!("{:.1}", y - 3.0)) text-anchor="end" {
+                    (row_name(side, *node))
                 }
             }
-            @for (place, (node, y)) in layout.ports.iter().enumerate() {
-                @let value = bin.map_or(0.0, |bin| side.run.received[*node][bin]);
-                @let value = if value.is_finite() { value.clamp(0.0, 1.06) } else { 0.0 };
-                @let is_hot = facts.hot.contains(node);
-                @let top = format!("{:.1}", y - thick_ports / 2.0);
-                @let high = format!("{thick_ports:.1}");
-                rect class="track" x=(PORTS + 6.0) y=(top) width=(BAR) height=(high) rx="1.5" {}
-                rect class=(if is_hot { "bar hot" } else { side.role }) data-x=(node)
-                    x=(PORTS + 6.0) y=(top) width=(format!("{:.1}", value * BAR)) height=(high) rx="1.5" {}
-                @if is_hot {
-                    text class="hot strong" x=(PORTS - 4.0) y=(format!("{:.1}", y - 3.0)) text-anchor="end" { (name(*node)) }
-                } @else if layout.sources.len() != layout.ports.len() && place % label_step(pitch(layout, &layout.ports)) == 0 {
-    text x=(PORTS - 4.0) y=(format!("{:.1}", y - 3.0)) text-anchor="end" { (name(*node)) }
-                }
-            }
-            (ideal(facts, side, layout))
         }
+        (ideal(facts, side, layout))
+    }
+}
+
+fn row_name(side: &Side<'_>, node: usize) -> Markup {
+    quantiles::shortened(&side.drawn.nodes[node].name, 7)
+}
+
+fn is_hot(facts: &Facts<'_>, side: &Side<'_>, node: usize) -> bool {
+    side.drawn.adapters(node).iter().any(|adapter| facts.hot.contains(adapter))
+}
+
+/// Series of a row that stands for several: those of its least and its greatest have these letters at
+/// the end of their keys.
+const LEAST_MOST: [&str; 2] = ["a", "z"];
+
+/// By how much of the time a source is held: a dot, or those of the least, the mean and the greatest.
+fn dots(side: &Side<'_>, layout: &Layout, (node, y): (usize, f64), bin: Option<usize>) -> Markup {
+    let Some(output) = side.drawn.output_of(node) else { return html! {} };
+    let held = side.drawn.held(side.run, output);
+    let radius = (pitch(layout, &layout.sources) * 0.31).clamp(0.8, 3.6);
+    let [least, most] = LEAST_MOST;
+    let all = [(44.0, &held.min, least), (48.5, &held.mean, ""), (53.0, &held.max, most)];
+    let shown = if side.drawn.is_by_leaf { &all[..] } else { &[(53.0, &held.mean, "")] };
+    html! {
+        @for (x, series, letter) in shown {
+            circle class=(format!("w{}", bin.map_or(0, |bin| palette::level(series[bin]))))
+                data-s=(format!("{output}{letter}")) cx=(x) cy=(format!("{y:.1}")) r=(format!("{radius:.1}")) {}
+        }
+    }
+}
+
+/// Names of sources as far as there is room, of many those of their leaves.
+fn source_names(side: &Side<'_>, layout: &Layout) -> Markup {
+    let sources = &layout.sources;
+    let rows: Vec<usize> = sources.iter().map(|(node, _)| *node).collect();
+    let x = if side.drawn.is_by_leaf { 40 } else { 45 };
+    let names: Vec<(f64, usize)> = if side.drawn.is_by_leaf || rows.len() <= NAMES_MAX {
+        sources.iter().map(|(node, y)| (*y, *node)).collect()
+    } else {
+        let leaves = leaves::of(&side.drawn.outputs, &rows);
+        let middle = |leaf: &leaves::Leaf| sources[leaf.first + leaf.count / 2].1;
+        leaves.iter().filter_map(|leaf| Some((middle(leaf), leaf.switch?))).collect()
+    };
+    let apart = names.get(1).map_or(f64::MAX, |second| second.0 - names[0].0);
+    let step = label_step(apart);
+    html! {
+        @for (place, (y, node)) in names.iter().enumerate() {
+            @if place % step == 0 || place + 1 == names.len() && place % step * 2 >= step {
+                text x=(x) y=(format!("{:.1}", y + 4.0)) text-anchor="end" { (row_name(side, *node)) }
+            }
+        }
+    }
+}
+
+/// What a port receives; over the bar of several, from the least to the greatest of them.
+fn bar(
+    facts: &Facts<'_>,
+    side: &Side<'_>,
+    layout: &Layout,
+    (node, y): (usize, f64),
+    bin: Option<usize>,
+) -> Markup {
+    let received = side.drawn.received(side.run, node);
+    let wide = |series: &[f64]| {
+        let value = bin.map_or(0.0, |bin| series[bin]);
+        BAR * if value.is_finite() { value.clamp(0.0, 1.06) } else { 0.0 }
+    };
+    let thick = (pitch(layout, &layout.ports) * 0.62).clamp(1.4, 12.0);
+    let (top, high) = (format!("{:.1}", y - thick / 2.0), format!("{thick:.1}"));
+    let x = PORTS + 6.0;
+    let role = if is_hot(facts, side, node) { "bar hot" } else { side.role };
+    html! {
+        rect class="track" x=(x) y=(top) width=(BAR) height=(high) rx="1.5" {}
+        rect class=(role) data-x=(node) x=(x) y=(top) width=(format!("{:.1}", wide(&received.mean))) height=(high) rx="1.5" {}
+        @if side.drawn.is_by_leaf {
+            path class="range" data-v=(node)
+                d=(format!("M{:.1} {y:.1}H{:.1}", x + wide(&received.min), x + wide(&received.max))) {}
+        }
+    }
+}
+
+/// What lines, dots and bars follow as the cursor moves.
+pub fn series(facts: &Facts<'_>, columns: &mut Columns) {
+    let [least, most] = LEAST_MOST;
+    for side in facts.sides() {
+        let drawn = &side.drawn;
+        let number = side.number;
+        let lines: Vec<usize> = drawn.lines().collect();
+        if lines.len() > LINES_MAX {
+            continue;
+        }
+        for output in &lines {
+            let held = drawn.held(side.run, *output);
+            columns.add(format!("{number}.h{output}"), &held.mean, 0.004);
+            if drawn.is_by_leaf && drawn.outputs[*output].level == 0 {
+                columns.add(format!("{number}.h{output}{least}"), &held.min, 0.004);
+                columns.add(format!("{number}.h{output}{most}"), &held.max, 0.004);
+            }
+        }
+        if side.run.series.len() <= QUEUES_MAX {
+            for (output, series) in side.run.series.iter().enumerate() {
+                columns.add(format!("{number}.q{output}"), &series.queue.mean, 64.0);
+            }
+        }
+        if drawn.is_by_leaf {
+            for row in drawn.rows(&receivers(facts)) {
+                let received = drawn.received(side.run, row);
+                for (series, letter) in
+                    [(&received.mean, ""), (&received.min, least), (&received.max, most)]
+                {
+                    columns.add(format!("{number}.x{row}{letter}"), series, 0.002);
+                }
+            }
+        }
+    }
 }
 
 /// What theory says the ports should receive, as a dashed line along the bars of several.

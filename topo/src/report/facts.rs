@@ -2,6 +2,7 @@
 //! and the sentences that titles are made of.
 
 use super::data::Run;
+use super::leaves::Drawn;
 use crate::chart::number;
 use crate::measure::value::Value;
 use crate::measure::verdict::{Judgement, Verdict};
@@ -14,6 +15,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Side<'a> {
     /// Its files.
     pub run: &'a Run,
+    /// Its fabric as the picture has it.
+    pub drawn: Drawn,
     /// Its scheme, or its scenario where both have the same.
     pub name: String,
     /// Role of its colour: `run` or `base`.
@@ -82,6 +85,7 @@ impl<'a> Facts<'a> {
             hot: mean_of(run, &hot),
             held: counted(run, |_| true),
             sources_held: counted(run, |output| run.outputs.all[output].level == 0),
+            drawn: Drawn::of(run),
             run,
             name,
             role,

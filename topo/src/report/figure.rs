@@ -13,7 +13,7 @@ mod lanes;
 mod panels;
 mod together;
 
-pub use panels::{LINES_MAX, output_name};
+pub use panels::LINES_MAX;
 
 /// Where time begins and ends, and how wide all is, pixels.
 pub const LEFT: f64 = 54.0;

@@ -5,9 +5,10 @@
 //! twice and a tree of congestion is a tree. Any other stands folded once: its switches from left to
 //! right by how much nearer they are to those who send than to those who receive.
 
-use super::data::{Graph, Node, Run};
+use super::data::{Graph, Node};
+use super::leaves::Drawn;
 use crate::saturation::Output;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Width of the drawing, pixels.
 pub const WIDTH: f64 = 600.0;
@@ -25,9 +26,9 @@ pub struct Net<'a> {
     outputs: &'a [Output],
 }
 
-impl<'a> From<&'a Run> for Net<'a> {
-    fn from(run: &'a Run) -> Net<'a> {
-        Net { nodes: &run.nodes, columns: &run.columns, outputs: &run.outputs.all }
+impl<'a> From<&'a Drawn> for Net<'a> {
+    fn from(drawn: &'a Drawn) -> Net<'a> {
+        Net { nodes: &drawn.nodes, columns: &drawn.columns, outputs: &drawn.outputs }
     }
 }
 
@@ -105,7 +106,14 @@ fn unfolded(net: &Net<'_>) -> Layout {
             ((last - level, output.from), (last - far, output.to))
         }
     };
-    let links = (0..net.outputs.len()).map(|output| (output, spot(output))).collect();
+    let stands: BTreeSet<usize> = columns.iter().flatten().copied().collect();
+    let links = (0..net.outputs.len())
+        .filter(|output| {
+            let Output { from, to, .. } = &net.outputs[*output];
+            stands.contains(from) && stands.contains(to)
+        })
+        .map(|output| (output, spot(output)))
+        .collect();
     let switches: Vec<Vec<usize>> = (1..last).map(|column| columns[column].clone()).collect();
     let headers = (0..=last).map(|column| header(net, columns, column)).collect();
     Drawing { net, sources: &adapters, ports: &adapters, switches: &switches, links, headers }

@@ -23,17 +23,13 @@ pub(crate) use script;
 /// The script; the page allows no other.
 const SCRIPT: &str = script!("../../assets/report.js");
 const STYLE: &str = include_str!("../../assets/report.css");
-/// Series of single outputs are carried for at most this many of them.
-const OUTPUTS_MAX: usize = 3_000;
-/// Their queues for at most so many.
-const QUEUES_MAX: usize = 800;
 
 /// The page.
 pub fn html(facts: &Facts<'_>) -> String {
     let result = &facts.run.run.result;
     let mut columns = Columns::default();
     let figure = figure::section(facts, &mut columns);
-    outputs(facts, &mut columns);
+    fabric::series(facts, &mut columns);
     let title = format!("{} {} · pausebed", word(result.verdict), result.scenario);
     let body_class = if result.verdict == Verdict::Inconclusive { "unsure" } else { "" };
     let page = html! {
@@ -99,24 +95,6 @@ pub fn style() -> String {
     )
 }
 
-/// What each output did, for the script.
-fn outputs(facts: &Facts<'_>, columns: &mut Columns) {
-    for side in facts.sides() {
-        let all = &side.run.series;
-        if all.len() > OUTPUTS_MAX {
-            continue;
-        }
-        for (output, series) in all.iter().enumerate() {
-            columns.add(format!("{}.h{output}", side.number), &series.hold, 0.004);
-        }
-        if all.len() <= QUEUES_MAX {
-            for (output, series) in all.iter().enumerate() {
-                columns.add(format!("{}.q{output}", side.number), &series.queue.mean, 64.0);
-            }
-        }
-    }
-}
-
 /// Names and grids; `<` is written as JSON can, so that no name ends the element.
 fn meta(facts: &Facts<'_>, columns: &Columns) -> String {
     let run = facts.run.run;
@@ -141,8 +119,13 @@ fn meta(facts: &Facts<'_>, columns: &Columns) -> String {
             json!([phase.from_ps as f64 / tau, phase.to_ps as f64 / tau, phase.name])
         })
         .collect();
+    let drawn = &facts.run.drawn;
     let names: Vec<String> =
-        (0..run.outputs.all.len()).map(|output| figure::output_name(facts, output)).collect();
+        (0..drawn.outputs.len()).map(|output| drawn.output_name(output)).collect();
+    let ports: Vec<Value> = ports::in_order(facts)
+        .into_iter()
+        .map(|node| json!([node, run.nodes[node].name]))
+        .collect();
     let table: Vec<Value> =
         columns.table.iter().map(|c| json!([c.key, c.low, c.step, c.n])).collect();
     let meta = json!({
@@ -152,6 +135,7 @@ fn meta(facts: &Facts<'_>, columns: &Columns) -> String {
         "sides": sides,
         "phases": phases,
         "outputs": names,
+        "ports": ports,
         "columns": table,
     });
     meta.to_string().replace('<', "\\u003c")

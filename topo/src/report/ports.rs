@@ -2,6 +2,7 @@
 
 use super::facts::{Facts, Side};
 use super::figure::{self, trace};
+use super::heat;
 use crate::chart::path::Grain;
 use crate::chart::{number, quantiles};
 use maud::{Markup, html};
@@ -26,18 +27,24 @@ pub fn section(facts: &Facts<'_>) -> Markup {
                 @for side in facts.sides() { i class=(format!("swatch {}", side.role)) {} " " (side.name) " " }
                 "Numbers are those at the cursor."
                 @if shown.len() < all.len() {
-                    " Shown are the " (shown.len()) " that received least, of " (all.len()) "; all are in " code { "ports.csv" } "."
+                    " Shown are the " (shown.len()) " that received least, of " (all.len()) "; the heat map has all."
                 }
             }
             div class="multiples" { @for node in shown { (picture(facts, *node)) } }
+            (heat::map(facts, shown.len() < all.len()))
         }
     }
 }
 
-/// In the order of the picture; of too many, those that received least first.
-fn order(facts: &Facts<'_>) -> Vec<usize> {
+/// Those that take part, in the order of the fabric's picture.
+pub fn in_order(facts: &Facts<'_>) -> Vec<usize> {
     let takes_part = |node: &usize| facts.cold.contains(node) || facts.hot.contains(node);
-    let mut all: Vec<usize> = facts.run.run.adapters().into_iter().filter(takes_part).collect();
+    facts.run.run.adapters().into_iter().filter(takes_part).collect()
+}
+
+/// In that order; of too many, those that received least first.
+fn order(facts: &Facts<'_>) -> Vec<usize> {
+    let mut all = in_order(facts);
     if all.len() > PICTURES_MAX {
         let mean = |node: &usize| window_mean(facts, &facts.run, *node).unwrap_or(0.0);
         all.sort_by(|a, b| mean(a).total_cmp(&mean(b)).then(a.cmp(b)));

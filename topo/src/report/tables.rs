@@ -183,7 +183,7 @@ pub fn counters(facts: &Facts<'_>) -> Markup {
                 tbody { @for output in order.iter().take(COUNTER_ROWS) {
                     @let totals = &run.series[*output].totals;
                     tr {
-                        td { (super::figure::output_name(facts, *output)) }
+                        td { (facts.run.drawn.output_name(*output)) }
                         td class="n" { (number::grouped(totals.frames)) }
                         td class="n" { (number::seconds(totals.hold_ps as f64)) }
                         td class="n" { (number::grouped(totals.marks)) }

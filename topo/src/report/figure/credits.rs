@@ -3,7 +3,7 @@
 //! Drawn from the fill of the input behind it, so blocks that a credit packet has yet to tell of count as
 //! available.
 
-use super::panels::{at_cursor, output_name};
+use super::panels::at_cursor;
 use super::{Label, Panel, UNIT, grain, trace};
 use crate::chart::path;
 use crate::report::columns::Columns;
@@ -54,7 +54,7 @@ pub fn panel(facts: &Facts<'_>, columns: &mut Columns) -> Option<Panel> {
         title: "credits".to_owned(),
         about: format!(
             "blocks of 64 octets left to {}, least to most as a band",
-            output_name(facts, output)
+            facts.run.drawn.output_name(output)
         ),
         height: 90.0,
         top: blocks,

@@ -344,7 +344,7 @@ fn queues(facts: &Facts<'_>, columns: &mut Columns) -> Option<Panel> {
         let key = format!("1.n{output}");
         columns.add(key.clone(), &mean, top / 1_024.0 / 2_000.0);
         let value = at_cursor(facts, &facts.run, &mean);
-        let label = Label::at(value, output_name(facts, *output), ROLES[place], (key, 0));
+        let label = Label::at(value, facts.run.drawn.output_name(*output), ROLES[place], (key, 0));
         labels.push(Label { y: label.y * 1_024.0, ..label });
     }
     let mut about = "in KiB, least to most as a band".to_owned();
@@ -387,11 +387,4 @@ fn expiries(side: &Side<'_>) -> Option<(String, Vec<f64>)> {
     let count = ((run.length_tau() * tau - first) / step.max(1.0)).floor().min(EXPIRIES_MAX);
     let times = (1..=count.max(0.0) as u64).map(|n| (first + n as f64 * step) / tau);
     Some((every.to_owned(), times.collect()))
-}
-
-/// `leaf7:4 → h31`.
-pub fn output_name(facts: &Facts<'_>, output: usize) -> String {
-    let run = facts.run.run;
-    let output = &run.outputs.all[output];
-    format!("{} → {}", output.name, run.nodes[output.to].name)
 }
