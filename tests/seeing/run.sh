@@ -37,6 +37,7 @@ runs rrcc/large/fat1024-mix-none
 cd "$folder"
 failed=0
 node "$here/report.mjs" shots runs/*/report.html || failed=$?
+node "$here/numbers.mjs" "$pausebed" shots runs/*case4*/report.html runs/*gpu9-dcqcn/report.html runs/*t1-ar/report.html || failed=$?
 node "$here/goldens.mjs" shots runs/*case4-ib-cca/report.html || [ $? -eq 77 ] || failed=1
 node "$here/live.mjs" "$pausebed" shots || failed=$?
 large="$root/topo/scenarios/pfister/large/fat128x8-case4-none.toml"
