@@ -200,12 +200,13 @@
 
   // ---- names of lines
 
+  const nameOf = (output) => meta.outputs[output].slice(0, 2).join(" → ");
   let named = -1;
   function tell() {
     if (named < 0) return;
     const shares = meta.sides.map((side) =>
       `${percent(value(side.side + ".h" + named, binAt(side.side, time)))} with ${side.name}`);
-    $("named").textContent = `${meta.outputs[named]} waits ${shares.join(", ")}`;
+    $("named").textContent = `${nameOf(named)} waits ${shares.join(", ")}`;
   }
   function name(output) {
     named = output;
@@ -243,7 +244,7 @@
     place.replaceChildren();
     if (output < 0) { name(-1); remember(); return; }
     const heading = document.createElement("h3");
-    heading.textContent = `${meta.outputs[output]}: share of time held`;
+    heading.textContent = `${nameOf(output)}: share of time held`;
     const svg = draw("svg", place, { viewBox: "0 0 1210 112", role: "img" });
     svg.setAttribute("aria-label", heading.textContent);
     place.prepend(heading);
@@ -331,7 +332,7 @@
     clearTimeout(written);
     written = setTimeout(() => {
       const parts = ["t=" + Math.round(time)];
-      if (pin >= 0) parts.push("pin=" + encodeURIComponent(meta.outputs[pin].split(" ")[0]));
+      if (pin >= 0) parts.push("pin=" + encodeURIComponent(meta.outputs[pin][0]));
       if (zoom[0] > 0 || zoom[1] < meta.length) parts.push(`zoom=${Math.round(zoom[0])}-${Math.round(zoom[1])}`);
       if (root.dataset.theme) parts.push("theme=" + root.dataset.theme);
       try { history.replaceState(null, "", "#" + parts.join("&")); } catch { /* some viewers forbid it */ }
@@ -344,7 +345,7 @@
     if (span) setZoom(Number(span[1]), Number(span[2]));
     if (said.has("pin")) {
       const wanted = decodeURIComponent(said.get("pin"));
-      const output = meta.outputs.findIndex((one) => one.split(" ")[0] === wanted);
+      const output = meta.outputs.findIndex(([port]) => port === wanted);
       if (output >= 0) setPin(output);
     }
     if (/^\d+(\.\d+)?$/.test(said.get("t") || "")) go(Number(said.get("t")));

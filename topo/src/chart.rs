@@ -9,6 +9,7 @@ pub mod palette;
 pub mod path;
 pub mod quantiles;
 pub mod scale;
+pub mod words;
 
 #[cfg(test)]
 mod tests;

@@ -45,7 +45,7 @@ pub fn svg(
     }
 }
 
-/// The same as a part of another picture.
+/// The same as a part of another picture, whose style has the rules of roles.
 pub fn group(
     rows: &[Row],
     width: f64,
@@ -77,10 +77,9 @@ fn row(
     width: f64,
     value: &impl Fn(f64) -> String,
 ) -> Markup {
-    let colour = format!("--c:var(--{})", row.role);
     let shown = shortened(&row.name, 22);
     html! {
-        g style=(colour) class="q" {
+        g class=(format!("q {}", row.role)) {
             text class="strong" x="0" y=(format!("{:.0}", y + 4.0)) { (shown) }
             @if let (Some([p1, p25, p50, p75, p99]), Some(axis)) = (row.quantiles, axis) {
                 @let x = |value: f64| axis.at(value);

@@ -3,10 +3,14 @@
 
 use super::columns::{Columns, base64};
 use super::facts::Facts;
-use super::{completion, fabric, figure, pauses, ports, tables, verdict};
+use super::figure::{self, Figure, Shown};
+use super::figures::table;
+use super::waiters::Waiters;
+use super::{completion, fabric, pauses, ports, sheet, tables, verdict};
 use crate::chart::path::{Grain, area};
 use crate::chart::{number, palette};
 use crate::measure::verdict::Verdict;
+use crate::saturation::Output;
 use crate::terminal::summary::word;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde_json::{Value, json};
@@ -29,11 +33,12 @@ const OUTPUTS_MAX: usize = 3_000;
 const QUEUES_MAX: usize = 800;
 
 /// The page.
-pub fn html(facts: &Facts<'_>) -> String {
+pub fn html(facts: &Facts<'_>, figure: &Figure<'_>) -> String {
     let result = &facts.run.run.result;
     let mut columns = Columns::default();
-    let figure = figure::section(facts, &mut columns);
+    figure.carry(&mut columns);
     outputs(facts, &mut columns);
+    let waiters = Waiters::of(facts);
     let title = format!("{} {} · pausebed", word(result.verdict), result.scenario);
     let body_class = if result.verdict == Verdict::Inconclusive { "unsure" } else { "" };
     let page = html! {
@@ -44,7 +49,7 @@ pub fn html(facts: &Facts<'_>) -> String {
                 meta name="viewport" content="width=device-width,initial-scale=1";
                 meta http-equiv="Content-Security-Policy" content=(policy(SCRIPT));
                 title { (title) }
-                style { (PreEscaped(style())) }
+                (styles())
             }
             body class=(body_class) {
                 header { (verdict::top(facts)) }
@@ -52,9 +57,9 @@ pub fn html(facts: &Facts<'_>) -> String {
                     (verdict::banner(facts))
                     (verdict::cards(facts))
                     (fabric::section(facts))
-                    (figure)
+                    (figure.section())
                     (ports::section(facts))
-                    section class="two" { (completion::card(facts)) (ports::waiters(facts)) }
+                    section class="two" { (completion::card(facts)) (waiters.card()) }
                     (tables::expectations(facts))
                     section class="two" { (tables::parameters(facts)) div {
                         @if facts.base.is_some() { (tables::trees(facts)) }
@@ -69,7 +74,7 @@ pub fn html(facts: &Facts<'_>) -> String {
                     }
                 }
                 (bar(facts))
-                script type="application/json" id="pb-meta" { (PreEscaped(meta(facts, &columns))) }
+                script type="application/json" id="pb-meta" { (PreEscaped(meta(facts, figure, &waiters, &columns))) }
                 script type="text/plain" id="pb-cols" { (PreEscaped(columns.packed())) }
                 script { (PreEscaped(SCRIPT)) }
             }
@@ -88,20 +93,27 @@ pub fn policy(script: &str) -> String {
     )
 }
 
-/// The style sheet with both themes.
-pub fn style() -> String {
+/// The style sheets: that of pictures in the light theme, which the script gives to those that are saved, and
+/// that of pages.
+pub fn styles() -> Markup {
     let light = palette::variables(false);
     let dark = palette::variables(true);
-    format!(
-        ":root{{{light}}}@media screen and (prefers-color-scheme:dark){{\
-         :root:not([data-theme=light]){{{dark}}}}}@media screen{{:root[data-theme=dark]{{{dark}}}}}{}{STYLE}",
-        palette::level_rules()
-    )
+    let pictures = format!(":root{{{light}}}{}{}", palette::rules(), sheet::STYLE);
+    let pages = format!(
+        "@media screen and (prefers-color-scheme:dark){{:root:not([data-theme=light]){{{dark}}}}}\
+         @media screen{{:root[data-theme=dark]{{{dark}}}}}{STYLE}"
+    );
+    html! {
+        style id="ink" { (PreEscaped(pictures)) }
+        style { (PreEscaped(pages)) }
+    }
 }
 
-/// What each output did, for the script.
+/// What all outputs did, and each, for the script.
 fn outputs(facts: &Facts<'_>, columns: &mut Columns) {
     for side in facts.sides() {
+        columns.add(format!("{}.held", side.number), &side.held, 1.0);
+        columns.add(format!("{}.sheld", side.number), &side.sources_held, 1.0);
         let all = &side.run.series;
         if all.len() > OUTPUTS_MAX {
             continue;
@@ -118,7 +130,12 @@ fn outputs(facts: &Facts<'_>, columns: &mut Columns) {
 }
 
 /// Names and grids; `<` is written as JSON can, so that no name ends the element.
-fn meta(facts: &Facts<'_>, columns: &Columns) -> String {
+fn meta(
+    facts: &Facts<'_>,
+    figure: &Figure<'_>,
+    waiters: &Waiters<'_>,
+    columns: &Columns,
+) -> String {
     let run = facts.run.run;
     let sides: Vec<Value> = facts
         .sides()
@@ -128,6 +145,8 @@ fn meta(facts: &Facts<'_>, columns: &Columns) -> String {
                 "name": side.name,
                 "dt": side.run.bin_tau(),
                 "bins": side.run.bins,
+                "dt_ps": side.run.result.grid.dt_ps,
+                "length_ps": side.run.length_ps(),
                 "roots": roots(side.run),
             })
         })
@@ -141,8 +160,14 @@ fn meta(facts: &Facts<'_>, columns: &Columns) -> String {
             json!([phase.from_ps as f64 / tau, phase.to_ps as f64 / tau, phase.name])
         })
         .collect();
-    let names: Vec<String> =
-        (0..run.outputs.all.len()).map(|output| figure::output_name(facts, output)).collect();
+    let output = |output: &Output| json!([output.name, run.nodes[output.to].name, output.to]);
+    let outputs: Vec<Value> = run.outputs.all.iter().map(output).collect();
+    let lines: Vec<Value> = figure
+        .shown()
+        .filter_map(|Shown { panel, unit, scale, series }| {
+            Some(json!([series.carried.as_ref()?.0, panel, series.name, unit, scale]))
+        })
+        .collect();
     let table: Vec<Value> =
         columns.table.iter().map(|c| json!([c.key, c.low, c.step, c.n])).collect();
     let meta = json!({
@@ -151,7 +176,12 @@ fn meta(facts: &Facts<'_>, columns: &Columns) -> String {
         "cursor": facts.cursor(),
         "sides": sides,
         "phases": phases,
-        "outputs": names,
+        "outputs": outputs,
+        "lines": lines,
+        "tables": {
+            "completion-times": table::completion_times(facts),
+            "waited-longest": table::waited_longest(facts, waiters),
+        },
         "columns": table,
     });
     meta.to_string().replace('<', "\\u003c")

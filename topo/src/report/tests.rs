@@ -1,7 +1,8 @@
 //! Pages of small runs: what stands in them, what must never, and what is said when files are missing.
 
 use super::columns::base64;
-use super::{FILE, ReportError, page, write};
+use super::sheet::STYLE;
+use super::{FILE, Report, ReportError, write};
 use crate::experiment::{Conditions, Experiment};
 use crate::launch::substrate;
 use crate::run_directory::result::RunResult;
@@ -94,6 +95,10 @@ fn run(text: &str) -> TempDir {
     folder
 }
 
+fn page(folder: &Path, baseline: Option<&Path>) -> Result<String, ReportError> {
+    Ok(Report::load(folder, baseline)?.page())
+}
+
 fn result(folder: &Path) -> RunResult {
     let text = std::fs::read_to_string(folder.join("run.json")).expect("it was written");
     serde_json::from_str(&text).expect("by us")
@@ -168,7 +173,8 @@ fn the_page_fetches_nothing_and_allows_only_its_own_script() {
     assert_eq!(page.matches(" onload=").count() + page.matches(" onerror=").count(), 0);
     // 30 KB of script and 12 KB of style at most (seeing.md 13).
     assert!(script.len() < 30_000);
-    assert!(include_str!("../../assets/report.css").len() < 12_000);
+    let style = include_str!("../../assets/report.css").len() + STYLE.len();
+    assert!(style < 12_000, "{style} octets");
 }
 
 #[test]
