@@ -7,6 +7,7 @@
 use crate::report::data::Run;
 use crate::report::facts::Facts;
 use crate::report::figure::Figure;
+use crate::report::reference::{Calibration, Reference, ReferenceError};
 use std::path::{Path, PathBuf};
 
 pub mod columns;
@@ -20,6 +21,7 @@ pub mod layout;
 pub mod page;
 mod pauses;
 mod ports;
+pub mod reference;
 pub mod sheet;
 mod tables;
 #[cfg(test)]
@@ -38,6 +40,7 @@ pub const FILE: &str = "report.html";
 pub struct Report {
     run: Run,
     base: Option<Run>,
+    references: Vec<Reference>,
 }
 
 impl Report {
@@ -47,19 +50,48 @@ impl Report {
     /// If a file of them is missing or is not what a run writes.
     pub fn load(folder: &Path, baseline: Option<&Path>) -> Result<Report, ReportError> {
         let run = Run::load(folder)?;
-        Ok(Report { run, base: baseline.map(Run::load).transpose()? })
+        let base = baseline.map(Run::load).transpose()?;
+        Ok(Report { run, base, references: Vec::new() })
+    }
+
+    /// Lays what others found beside it.
+    ///
+    /// # Errors
+    /// If a file is none that can be, or two are pictures.
+    pub fn refer(
+        &mut self,
+        files: &[PathBuf],
+        calibration: Option<&Calibration>,
+    ) -> Result<(), ReferenceError> {
+        let facts = Facts::of(&self.run, self.base.as_ref());
+        let figure = Figure::of(&facts);
+        let read = |file: &PathBuf| reference::read(file, calibration, &figure);
+        let references = files.iter().map(read).collect::<Result<Vec<Reference>, _>>()?;
+        let pictures = references.iter().filter(|one| matches!(one, Reference::Picture(_))).count();
+        match (pictures, calibration) {
+            (2.., _) => {
+                return Err(ReferenceError::Option("a page has one picture beside it".into()));
+            }
+            (0, Some(_)) => {
+                return Err(ReferenceError::Option(
+                    "--over lays a picture, and there is none".into(),
+                ));
+            }
+            _ => self.references = references,
+        }
+        Ok(())
     }
 
     /// The page.
     pub fn page(&self) -> String {
         let facts = Facts::of(&self.run, self.base.as_ref());
-        page::html(&facts, &Figure::of(&facts))
+        page::html(&facts, &Figure::of(&facts).beside(&self.references))
     }
 
     /// Its figures as files.
     pub fn figures(&self) -> Vec<figures::File> {
         let facts = Facts::of(&self.run, self.base.as_ref());
-        figures::files(&facts, &Figure::of(&facts))
+        figures::files(&facts, &Figure::of(&facts).beside(&self.references))
     }
 }
 

@@ -3,6 +3,7 @@
 
 use super::number;
 use super::scale::Log;
+use super::words;
 use maud::{Markup, PreEscaped, html};
 
 /// One row.
@@ -60,7 +61,9 @@ pub fn group(
             @for decade in axis.decades() {
                 @let x = format!("{:.1}", axis.at(decade));
                 path class="gridline" d=(format!("M{x} 12V{bottom}")) {}
-                text x=(x) y=(format!("{:.0}", bottom + 16.0)) text-anchor="middle" { (tick(decade)) }
+                @let name = tick(decade);
+                @let middle = axis.at(decade).min(width - words::width(&name) / 2.0);
+                text x=(format!("{middle:.1}")) y=(format!("{:.0}", bottom + 16.0)) text-anchor="middle" { (name) }
             }
         }
         text x="0" y=(format!("{:.0}", bottom + 16.0)) { "median, 25–75, 1–99 %" }

@@ -1,6 +1,7 @@
 //! `pausebed report DIR [BASELINE]`: makes the page of a finished run again, or its figures as files.
 
 use super::Exit;
+use crate::report::reference::Calibration;
 use crate::report::{self, Report};
 use std::path::PathBuf;
 
@@ -20,6 +21,16 @@ pub struct Options {
     /// only with --output.
     #[arg(long, value_name = "FOLDER")]
     figures: Option<PathBuf>,
+    /// Lay a figure of others beside ours: points (CSV: panel,run,series,t_tau,value), or a picture (PNG, JPEG).
+    #[arg(long, value_name = "FILE")]
+    reference: Vec<PathBuf>,
+    /// Over which panel the picture lies.
+    #[arg(long, value_name = "PANEL[,RUN]", requires = "calibrate")]
+    over: Option<String>,
+    /// Two points of an axis of the picture: pixels from its upper left corner, and what is there: τ for x, the
+    /// unit of the panel's axis for y. Once for x and once for y.
+    #[arg(long, value_name = "x|y:PIXEL=VALUE,PIXEL=VALUE", requires = "over")]
+    calibrate: Vec<String>,
     /// Print what was written as JSON.
     #[arg(long)]
     json: bool,
@@ -27,13 +38,17 @@ pub struct Options {
 
 /// Runs the command.
 pub fn run(options: &Options) -> Exit {
-    let report = match Report::load(&options.folder, options.baseline.as_deref()) {
+    let mut report = match Report::load(&options.folder, options.baseline.as_deref()) {
         Ok(report) => report,
         Err(error) => {
             eprintln!("{error}\n  hint: pausebed run FILE --out DIR makes a run directory");
             return Exit::Usage;
         }
     };
+    if let Err(reason) = refer(options, &mut report) {
+        eprintln!("{reason}");
+        return Exit::Usage;
+    }
     let written = match write(options, &report) {
         Ok(written) => written,
         Err((file, error)) => {
@@ -48,6 +63,13 @@ pub fn run(options: &Options) -> Exit {
         written.iter().for_each(|file| println!("{}", file.display()));
     }
     Exit::Good
+}
+
+/// What others found, checked against what is there.
+fn refer(options: &Options, report: &mut Report) -> Result<(), String> {
+    let over = options.over.as_ref().map(|over| Calibration::of(over, &options.calibrate));
+    let calibration = over.transpose()?;
+    report.refer(&options.reference, calibration.as_ref()).map_err(|error| error.to_string())
 }
 
 /// The page, the figures or both; answers which files there are now.

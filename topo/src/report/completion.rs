@@ -1,7 +1,7 @@
 //! How long messages took from being posted to being delivered, those that never were in words.
 
 use super::facts::{Facts, Side};
-use super::sheet::Picture;
+use super::sheet::{self, Picture};
 use crate::chart::number;
 use crate::chart::quantiles::{self, Row};
 use crate::run_directory::result::Completion;
@@ -73,6 +73,7 @@ pub fn card(facts: &Facts<'_>) -> Markup {
     let title = finding(facts);
     html! {
         div class="pane scroll" tabindex="0" role="region" aria-label="Completion time" {
+            @if !rows.is_empty() { (sheet::buttons("completion-times", "completion time")) }
             p class="kicker" { "Completion time" }
             h3 { (title) }
             @if rows.is_empty() {

@@ -2,7 +2,7 @@
 
 use super::facts::{Facts, Side};
 use super::layout::{self, Layout, WIDTH};
-use super::sheet::{GUTTER, Picture, Sheet};
+use super::sheet::{self, GUTTER, Picture, Sheet};
 use crate::chart::{number, palette, quantiles, words};
 use maud::{Markup, html};
 use std::collections::BTreeSet;
@@ -17,6 +17,7 @@ pub fn section(facts: &Facts<'_>) -> Markup {
     let verb = waits(facts);
     html! {
         section id="fabric" {
+            (sheet::buttons("fabric", "where the fabric stands still"))
             p class="kicker" { "Where the fabric stands still" }
             h2 { (super::facts::standstill(facts)) }
             p class="how" {

@@ -3,12 +3,14 @@
 
 use super::columns::Columns;
 use super::facts::{Facts, Side};
+use super::reference;
 use super::sheet::{self, Picture, Sheet};
 use crate::chart::path::Grain;
-use crate::chart::{number, scale};
+use crate::chart::{number, scale, words};
 use crate::measure::verdict::Verdict;
 use maud::{Markup, html};
 
+mod beside;
 mod credits;
 mod lanes;
 mod panel;
@@ -16,6 +18,8 @@ mod panels;
 mod queues;
 mod together;
 
+use beside::Laid;
+pub use beside::Place;
 use lanes::Lanes;
 use panel::Panel;
 pub use panel::Series;
@@ -23,8 +27,13 @@ pub use panels::{LINES_MAX, output_name};
 
 /// Height of a unit in data coordinates: a value of one is a thousand.
 pub const UNIT: f64 = 1_000.0;
+/// The lower and the upper end of panels, their axis being from zero to one.
+const LOW: f64 = -0.03;
+const HIGH: f64 = 1.04;
 /// Between two ticks of time, at least.
 const TICK: f64 = 90.0;
+/// … but about so many of them there are.
+const TICKS: usize = 4;
 
 /// What the figure shows, before it is drawn: on the page, in print, as a table.
 #[derive(Debug)]
@@ -32,6 +41,8 @@ pub struct Figure<'a> {
     facts: &'a Facts<'a>,
     panels: Vec<Panel<'a>>,
     lanes: Lanes<'a>,
+    laid: Vec<Laid>,
+    pictures: Vec<&'a reference::Picture>,
 }
 
 /// A series of the figure where it stands.
@@ -50,7 +61,8 @@ pub struct Shown<'f> {
 impl<'a> Figure<'a> {
     /// Of a run, or of two.
     pub fn of(facts: &'a Facts<'a>) -> Figure<'a> {
-        Figure { facts, panels: panels::all(facts), lanes: lanes::all(facts) }
+        let (panels, lanes) = (panels::all(facts), lanes::all(facts));
+        Figure { facts, panels, lanes, laid: Vec::new(), pictures: Vec::new() }
     }
 
     /// What is to be seen, in the order of the figure.
@@ -97,6 +109,7 @@ impl<'a> Figure<'a> {
         let picture = self.draw(&sheet::PAGE);
         html! {
             section id="time" {
+                (sheet::buttons("over-time", "over time"))
                 p class="kicker" { "Over time" @if !facts.run.run.result.source.is_empty() { " · " (facts.run.run.result.source) } }
                 h2 { (title) }
                 p class="how" { (HOW) " Drag to zoom, Esc to see all." }
@@ -106,6 +119,7 @@ impl<'a> Figure<'a> {
                     }
                     div id="pinned" {}
                 }
+                @for picture in &self.pictures { (self.picture(picture)) }
                 (numbers(facts))
             }
         }
@@ -116,8 +130,11 @@ impl<'a> Figure<'a> {
         let facts = self.facts;
         let mut y = 40.0;
         let mut set = Vec::new();
-        for panel in &self.panels {
-            let (markup, bottom) = panel.draw(facts, sheet, y);
+        for (place, panel) in self.panels.iter().enumerate() {
+            let laid = self.laid.iter().filter(|laid| laid.panel == place);
+            let laid = laid.filter(|laid| sheet.is_page() || !laid.is_page);
+            let over = html! { @for laid in laid { (laid.body) } };
+            let (markup, bottom) = panel.draw(facts, sheet, y, &over);
             set.push(markup);
             y = bottom + 20.0;
         }
@@ -205,14 +222,16 @@ fn shown(value: f64, digits: usize) -> String {
 /// Time in τ along the bottom.
 fn axis(facts: &Facts<'_>, sheet: &Sheet, bottom: f64) -> Markup {
     let x = |t: f64| sheet.left + t / facts.length * sheet.span();
-    let about = ((sheet.span() / TICK) as usize).max(3);
+    let about = ((sheet.span() / TICK) as usize).max(TICKS);
     let row = format!("{:.0}", bottom + 19.0);
     let below = format!("{:.0}", bottom + 34.0);
     html! {
         g id=[sheet.is_page().then_some("axis")] data-y=(format!("{bottom:.0}")) {
             @for t in scale::ticks(0.0, facts.length, about) {
                 path class="zero" d=(format!("M{:.1} {bottom:.0}v5", x(t))) {}
-                text x=(format!("{:.1}", x(t))) y=(row) text-anchor="middle" { (number::grouped(t as u64)) }
+                @let name = number::grouped(t as u64);
+                @let x = x(t).min(sheet.width - words::width(&name) / 2.0);
+                text x=(format!("{x:.1}")) y=(row) text-anchor="middle" { (name) }
             }
         }
         @if sheet.has_margin() {

@@ -2,7 +2,7 @@
 
 use super::facts::{Facts, Side};
 use super::figure::{self, trace};
-use super::sheet::{Picture, Sheet};
+use super::sheet::{self, Picture, Sheet};
 use crate::chart::{number, quantiles, words};
 use maud::{Markup, html};
 
@@ -21,6 +21,7 @@ pub fn section(facts: &Facts<'_>) -> Markup {
     let shown = shown(facts);
     html! {
         section id="ports" {
+            (sheet::buttons("every-port", "every port"))
             p class="kicker" { "Every port" }
             h2 { (title(facts, &all)) }
             p class="how" {

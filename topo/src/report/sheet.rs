@@ -25,7 +25,7 @@ pub const PAGE: Sheet =
 /// One column of print and two: letters of 11 units are 6.6 points high.
 pub const PRINTED: [Sheet; 2] = [
     Sheet { millimetres: Some(85), width: 402.0, left: 40.0, right: 394.0, tall: 0.75 },
-    Sheet { millimetres: Some(178), width: 841.0, left: 48.0, right: 638.0, tall: 0.75 },
+    Sheet { millimetres: Some(178), width: 841.0, left: 48.0, right: 630.0, tall: 0.75 },
 ];
 
 /// Rules of pictures, wherever they are.
@@ -88,6 +88,17 @@ pub fn document(sheet: &Sheet, title: &str, about: &str, picture: &Picture) -> S
         }
     };
     readable(&document.into_string()) + "\n"
+}
+
+/// Buttons that save a figure of the page; they are shown by its script, which does it.
+pub fn buttons(name: &str, figure: &str) -> Markup {
+    html! {
+        div class="save" data-save=(name) hidden {
+            @for format in ["SVG", "CSV"] {
+                button type="button" aria-label=(format!("{format}: {figure}")) { (format) }
+            }
+        }
+    }
 }
 
 /// XML has no place for most control characters, however they are written.

@@ -2,7 +2,7 @@
 
 use super::facts::{Facts, Side};
 use super::figure::output_name;
-use super::sheet::Picture;
+use super::sheet::{self, Picture};
 use crate::chart::{number, quantiles};
 use maud::{Markup, html};
 
@@ -61,6 +61,7 @@ impl<'a> Waiters<'a> {
         let title = self.title();
         html! {
             div class="pane scroll" tabindex="0" role="region" aria-label="Who waited longest" {
+                @if !self.outputs.is_empty() { (sheet::buttons("waited-longest", "who waited longest")) }
                 p class="kicker" { "Who waited longest" }
                 h3 { (title) }
                 @if let Some(Picture { body, height }) = self.draw(WIDTH) {

@@ -1,6 +1,6 @@
 //! A panel of the figure: its series, which of them are drawn how, and their names with their values.
 
-use super::{UNIT, trace};
+use super::{HIGH, LOW, UNIT, trace};
 use crate::chart::path::{self, Grain};
 use crate::chart::{number, quantiles, words};
 use crate::report::facts::{Facts, Side};
@@ -147,14 +147,26 @@ struct Written<'p> {
 impl Panel<'_> {
     /// The series that are drawn or named.
     pub fn shown(&self) -> impl Iterator<Item = &Series<'_>> {
-        let drawn = |place: &usize| self.groups.iter().any(|group| group.series.contains(place));
-        let named = |place: &usize| self.labels.iter().any(|label| label.series == *place);
-        let places = (0..self.series.len()).filter(move |place| drawn(place) || named(place));
-        places.map(|place| &self.series[place])
+        self.shown_places().map(|place| &self.series[place])
     }
 
-    /// Draws it from `y` on; answers where it ends, too.
-    pub fn draw(&self, facts: &Facts<'_>, sheet: &Sheet, y: f64) -> (Markup, f64) {
+    /// Their places.
+    pub fn shown_places(&self) -> impl Iterator<Item = usize> {
+        let drawn = |place: &usize| self.groups.iter().any(|group| group.series.contains(place));
+        let named = |place: &usize| self.labels.iter().any(|label| label.series == *place);
+        (0..self.series.len()).filter(move |place| drawn(place) || named(place))
+    }
+
+    /// Role of a series' colour: of its name, or of its line.
+    pub fn role(&self, series: usize) -> &str {
+        let label = self.labels.iter().find(|label| label.series == series);
+        let group = self.groups.iter().find(|group| group.series.contains(&series));
+        let of_group = || group.and_then(|group| group.class.split(' ').nth(1));
+        label.map(|label| label.role).or_else(of_group).unwrap_or("muted")
+    }
+
+    /// Draws it from `y` on, with something over its lines; answers where it ends, too.
+    pub fn draw(&self, facts: &Facts<'_>, sheet: &Sheet, y: f64, over: &Markup) -> (Markup, f64) {
         let title = quantiles::shortened(&self.title, 40);
         let indent = words::width(&self.title.chars().take(40).collect::<String>()) + 7.0;
         let room = sheet.width - sheet.left;
@@ -168,8 +180,7 @@ impl Panel<'_> {
             }
         };
         let height = sheet.panel(self.height);
-        let (low, high) = (-0.03, 1.04);
-        let place = |value: f64| top + height * (high - value / self.top) / (high - low);
+        let place = |value: f64| top + height * (HIGH - value / self.top) / (HIGH - LOW);
         let Sheet { left, right, .. } = sheet;
         let markup = html! {
             text class="strong" x=(left) y=(format!("{:.0}", y + 11.0)) {
@@ -184,9 +195,10 @@ impl Panel<'_> {
                 text x=(left - 7.0) y=(format!("{:.1}", place(*tick) + 4.0)) text-anchor="end" { (number::bound(*tick)) }
             }
             svg class="t" x=(left) y=(format!("{top:.0}")) width=(sheet.span()) height=(format!("{height:.0}"))
-                viewBox=(super::view(facts.length, low, high)) preserveAspectRatio="none" {
+                viewBox=(super::view(facts.length, LOW, HIGH)) preserveAspectRatio="none" {
                 (self.under)
                 @for group in &self.groups { (self.group(group, facts, sheet)) }
+                (over)
             }
             @match names { Some(names) => (names), None => (self.names_beside(facts, sheet, (top, height), &place)) }
         };
