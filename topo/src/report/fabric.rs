@@ -53,7 +53,7 @@ fn pane(facts: &Facts<'_>, side: &Side<'_>) -> Markup {
     let label = format!("{} at {}: {}", side.name, number::tau(facts.cursor()), said(facts, side));
     html! {
         div class="pane" {
-            h3 { i class=(format!("swatch {}", side.role)) {} (side.name) span { (which(side)) } }
+            h3 { i class=(format!("swatch {}", side.role)) {} (side.name) " " span { (which(side)) } }
             div class="scroll" tabindex="0" role="region" aria-label=(format!("Fabric with {}", side.name)) {
                 svg class="fabric" id=(format!("f{}", side.number)) role="img" aria-label=(label)
                     viewBox=(format!("0 -14 {WIDTH:.0} {:.0}", layout.height + 14.0)) {

@@ -230,7 +230,7 @@ fn axis(facts: &Facts<'_>, sheet: &Sheet, bottom: f64) -> Markup {
             @for t in scale::ticks(0.0, facts.length, about) {
                 path class="zero" d=(format!("M{:.1} {bottom:.0}v5", x(t))) {}
                 @let name = number::grouped(t as u64);
-                @let x = x(t).min(sheet.width - words::width(&name) / 2.0);
+                @let x = x(t).min(sheet.width - 2.0 - words::width(&name) / 2.0);
                 text x=(format!("{x:.1}")) y=(row) text-anchor="middle" { (name) }
             }
         }

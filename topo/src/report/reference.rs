@@ -2,6 +2,8 @@
 //! Whoever asks brings the file; none is ours.
 
 use super::figure::Figure;
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 mod picture;
@@ -10,8 +12,8 @@ mod points;
 pub use picture::{Calibration, Over, Picture};
 pub use points::{Group, Points};
 
-/// A file of points is no longer than this, octets.
-const POINTS_MAX: usize = 1 << 20;
+/// Nothing longer than this is a reference, octets.
+const MOST: usize = 1 << 20;
 
 /// Why a file is no reference.
 #[derive(Debug, thiserror::Error)]
@@ -55,16 +57,20 @@ pub fn read(
     calibration: Option<&Calibration>,
     figure: &Figure<'_>,
 ) -> Result<Reference, ReferenceError> {
-    let octets = std::fs::read(file)
-        .map_err(|source| ReferenceError::Read { file: file.to_owned(), source })?;
+    let read = || {
+        let mut octets = Vec::new();
+        File::open(file)?.take(MOST as u64 + 1).read_to_end(&mut octets)?;
+        Ok(octets)
+    };
+    let octets = read().map_err(|source| ReferenceError::Read { file: file.to_owned(), source })?;
     let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let content = |why: String| ReferenceError::Content { file: file.to_owned(), why };
     if let Some(kind) = picture::kind(&octets) {
         let picture = Picture::read(name, kind, &octets, calibration, figure);
         return picture.map(Reference::Picture).map_err(content);
     }
-    if octets.len() > POINTS_MAX {
-        return Err(content(format!("more than {POINTS_MAX} octets are too many points")));
+    if octets.len() > MOST {
+        return Err(content(format!("more than {MOST} octets are too many points")));
     }
     let text = String::from_utf8(octets)
         .map_err(|_| content("it is neither PNG nor JPEG nor text".to_owned()))?;

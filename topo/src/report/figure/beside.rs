@@ -135,7 +135,7 @@ impl<'a> Figure<'a> {
                 }
                 @if let Some(panel) = over {
                     p class="how over" hidden {
-                        label for="opacity" { "Over the panel “" (panel.title) " " (panel.about) "”: " }
+                        label for="opacity" { "Over the panel “" (panel.title) " " (panel.name) "”: " }
                         input id="opacity" type="range" min="0" max="100" value="50";
                     }
                 }

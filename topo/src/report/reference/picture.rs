@@ -141,8 +141,8 @@ impl Picture {
         figure: &Figure<'_>,
     ) -> Result<Picture, String> {
         if octets.len() > MOST {
-            let (is, most) = (octets.len().div_ceil(1024), MOST / 1024);
-            return Err(format!("the picture has {is} KiB, and a page carries {most} at most"));
+            let most = MOST / 1024;
+            return Err(format!("the picture has more than the {most} KiB that a page carries"));
         }
         let (size, media) = match kind {
             Kind::Png => (png_size(octets), "image/png"),
