@@ -79,20 +79,26 @@ pub fn printed(facts: &Facts<'_>, sheet: &Sheet) -> Picture {
 
 /// Which colour is which run, and what the numbers are.
 fn key(facts: &Facts<'_>, sheet: &Sheet) -> Markup {
-    let mut x = 0.0;
-    let mut sides = Vec::new();
-    for side in facts.sides() {
-        sides.push((x, side));
-        x += 30.0 + words::width(&side.name).min(140.0);
-    }
-    let (x, y) = if sheet.has_margin() { (x, 12.0) } else { (0.0, 27.0) };
+    let (runs, wide) = swatches(facts);
+    let (x, y) = if sheet.has_margin() { (wide, 12.0) } else { (0.0, 27.0) };
     html! {
-        @for (x, side) in sides {
-            rect class=(side.role) x=(format!("{x:.1}")) y="3" width="10" height="10" rx="2" {}
-            text x=(format!("{:.1}", x + 15.0)) y="12" { (quantiles::shortened(&side.name, 22)) }
-        }
+        (runs)
         text x=(format!("{x:.1}")) y=(y) { "received, 0 to 1 line rate; numbers at the line, " (number::tau(facts.cursor())) }
     }
+}
+
+/// The colours of runs with their names, and how wide they are.
+pub fn swatches(facts: &Facts<'_>) -> (Markup, f64) {
+    let mut x = 0.0;
+    let mut runs = Vec::new();
+    for side in facts.sides() {
+        runs.push(html! {
+            rect class=(side.role) x=(format!("{x:.1}")) y="3" width="10" height="10" rx="2" {}
+            text x=(format!("{:.1}", x + 15.0)) y="12" { (quantiles::shortened(&side.name, 22)) }
+        });
+        x += 30.0 + words::width(&side.name).min(140.0);
+    }
+    (html! { @for run in runs { (run) } }, x)
 }
 
 /// A port's name and, as far as there is room, what it received at the cursor: the run's number last.
@@ -164,7 +170,7 @@ fn picture(facts: &Facts<'_>, node: usize) -> Markup {
     html! {
         figure class=(if is_hot { "hot" } else { "" }) {
             figcaption {
-                b { (quantiles_name(name)) }
+                b { (quantiles_name(name)) } " "
                 span { @for side in facts.sides() {
                     @let value = side.bin_at(facts.cursor()).map_or(f64::NAN, |bin| side.run.received[node][bin]);
                     span class=(if is_hot && side.role == "run" { "hot" } else { side.role })

@@ -2,6 +2,7 @@
 
 use super::facts::{Facts, Side};
 use super::figure::output_name;
+use super::ports;
 use super::sheet::{self, Picture};
 use crate::chart::{number, quantiles};
 use maud::{Markup, html};
@@ -75,16 +76,20 @@ impl<'a> Waiters<'a> {
     pub fn draw(&self, width: f64) -> Option<Picture> {
         let sides = self.facts.sides().count() as f64;
         let pitch = 12.0 + 10.0 * sides;
-        let bottom = 10.0 + self.outputs.len() as f64 * pitch;
+        // Two runs are told apart by colour, which their names explain.
+        let key = (sides > 1.0).then(|| ports::swatches(self.facts).0);
+        let first = if key.is_some() { 28.0 } else { 10.0 };
+        let bottom = first + self.outputs.len() as f64 * pitch;
         let full = width - LEFT - RIGHT;
         let body = html! {
+            @if let Some(key) = key { (key) }
             @for share in [0.0, 0.25, 0.5, 0.75, 1.0] {
                 @let x = format!("{:.1}", LEFT + share * full);
-                path class="gridline" d=(format!("M{x} 6V{bottom:.0}")) {}
+                path class="gridline" d=(format!("M{x} {:.0}V{bottom:.0}", first - 4.0)) {}
                 text x=(x) y=(format!("{:.0}", bottom + 16.0)) text-anchor="middle" { (number::per_cent(share)) }
             }
             @for (place, output) in self.outputs.iter().enumerate() {
-                @let top = 10.0 + place as f64 * pitch;
+                @let top = first + place as f64 * pitch;
                 text x="0" y=(format!("{:.1}", top + 4.0 + 5.0 * sides)) { (quantiles::shortened(&output_name(self.facts, *output), 26)) }
                 @for (row, side) in self.facts.sides().enumerate() {
                     @let value = self.share(side, *output);
