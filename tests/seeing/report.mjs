@@ -4,7 +4,7 @@
 //   node tests/seeing/report.mjs OUT PAGE...  (CHROMIUM names the browser if it is not "chromium")
 //
 // Exit 0 if all holds, 1 if something does not, 77 with a reason where there is nothing to drive.
-import { mkdirSync } from "node:fs";
+import { mkdirSync, readFileSync } from "node:fs";
 import { resolve, basename, dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { axe, check, chromium, executablePath, failed, passed, skip } from "./common.mjs";
@@ -26,6 +26,39 @@ async function open(file, options, hash = "") {
   await page.goto(pathToFileURL(resolve(file)).href + hash);
   if (options.javaScriptEnabled !== false) await page.waitForSelector("body[data-ready]", { timeout: 5000 });
   return { context, page, faults, requests, took: Date.now() - begin };
+}
+
+// What the buttons of figures save: pictures that stand alone, in the light theme, and tables.
+async function saved(page, name) {
+  await page.evaluate(() => { document.documentElement.dataset.theme = "dark"; });
+  const requests = [];
+  page.on("request", (request) => { if (!request.url().startsWith("blob:")) requests.push(request.url()); });
+  for (const place of await page.locator(".save").all()) {
+    const figure = await place.getAttribute("data-save");
+    for (const button of await place.locator("button").all()) {
+      const box = await button.boundingBox();
+      const what = await button.textContent();
+      check(`${name}: ${figure} ${what} is large enough to be met`, box?.width >= 24 && box.height >= 24, JSON.stringify(box));
+      await button.focus();
+      const [download] = await Promise.all([page.waitForEvent("download"), page.keyboard.press("Enter")]);
+      const file = join(out, `${name}-${download.suggestedFilename()}`);
+      await download.saveAs(file);
+      const text = readFileSync(file, "utf8");
+      if (what === "CSV") {
+        const rows = text.trimEnd().split("\n").map((row) => row.replace(/"([^"]|"")*"/g, "").split(",").length);
+        check(`${name}: ${figure} has a table`, rows.length > 1 && rows.every((row) => row === rows[0]), `${rows.length} rows`);
+        continue;
+      }
+      const told = await page.evaluate((text) => {
+        const picture = new DOMParser().parseFromString(text, "image/svg+xml");
+        return { broken: !!picture.querySelector("parsererror"), root: picture.documentElement.localName, title: picture.querySelector("title")?.textContent, lines: picture.querySelectorAll("path, rect").length };
+      }, text);
+      const leans = /var\(|href=|url\(|https?:(?!\/\/www\.w3\.org\/2000\/svg")/.exec(text)?.[0];
+      check(`${name}: ${figure} is a picture that stands alone`, told.root === "svg" && !told.broken && told.title && told.lines > 4 && !leans, JSON.stringify({ ...told, leans }));
+      check(`${name}: ${figure} is light`, text.includes(".paper{fill:#ffffff}"));
+    }
+  }
+  check(`${name}: saving asks nobody`, requests.length === 0, requests.join(" "));
 }
 
 for (const file of pages) {
@@ -54,7 +87,7 @@ for (const file of pages) {
     for (const what of ["h1", "svg.fabric", "#figure", "#expectations table", "h3"]) {
       check(`${name} without script: ${what}`, await page.locator(what).first().isVisible());
     }
-    check(`${name} without script: no dead control`, !(await page.locator("footer.bar").isVisible()));
+    check(`${name} without script: no dead control`, !(await page.locator("footer.bar").isVisible()) && !(await page.locator(".save button").first().isVisible()));
     await context.close();
   }
   {
@@ -64,7 +97,7 @@ for (const file of pages) {
     await page.evaluate(() => { document.documentElement.dataset.theme = "dark"; });
     await page.emulateMedia({ media: "print", colorScheme: "dark" });
     await page.pdf({ path: join(out, `${name}.pdf`), format: "A4" });
-    check(`${name} printed: no controls`, !(await page.locator("footer.bar").isVisible()) && !(await page.locator("#theme").isVisible()));
+    check(`${name} printed: no controls`, !(await page.locator("footer.bar").isVisible()) && !(await page.locator("#theme").isVisible()) && !(await page.locator(".save").first().isVisible()));
     check(`${name} printed: dark ink`, await page.evaluate(() => getComputedStyle(document.body).color.match(/\d+/g).every((part) => part < 100)));
     const cut = await page.evaluate(([wide, high]) => {
       const told = [];
@@ -183,6 +216,7 @@ for (const file of pages) {
       return (performance.now() - begin) / 140;
     });
     console.log(`${name}: a step of the cursor and its frame take ${slow.toFixed(1)} ms; ${await page.evaluate(() => document.querySelectorAll("*").length)} nodes`);
+    await saved(page, name);
     check(`${name}: no fault on the way`, faults.length === 0, faults.join("; "));
     await context.close();
   }

@@ -38,6 +38,8 @@ cd "$folder"
 failed=0
 node "$here/report.mjs" shots runs/*/report.html || failed=$?
 node "$here/numbers.mjs" "$pausebed" shots runs/*case4*/report.html runs/*gpu9-dcqcn/report.html runs/*t1-ar/report.html || failed=$?
+node "$here/figures.mjs" "$pausebed" shots runs/case4-ib-cca:runs/case4-none runs/burst-rr-cc:runs/burst-none \
+  runs/case5-bcn:runs/case5-none runs/gpu9-dcqcn:runs/gpu9-pfc runs/t1-ar:runs/t1-cm runs/case4-none || failed=$?
 node "$here/goldens.mjs" shots runs/*case4-ib-cca/report.html || [ $? -eq 77 ] || failed=1
 node "$here/live.mjs" "$pausebed" shots || failed=$?
 large="$root/topo/scenarios/pfister/large/fat128x8-case4-none.toml"

@@ -214,12 +214,13 @@
 
   // ---- names of lines
 
+  const nameOf = (output) => meta.outputs[output].slice(0, 2).join(" → ");
   let named = -1;
   function tell() {
     if (named < 0) return;
     const shares = meta.sides.map((side) =>
       `${percent(value(side.side + ".h" + named, binAt(side.side, time)))} with ${side.name}`);
-    $("named").textContent = `${meta.outputs[named]} waits ${shares.join(", ")}`;
+    $("named").textContent = `${nameOf(named)} waits ${shares.join(", ")}`;
   }
   function name(output) {
     named = output;
@@ -257,7 +258,7 @@
     place.replaceChildren();
     if (output < 0) { name(-1); remember(); return; }
     const heading = document.createElement("h3");
-    heading.textContent = `${meta.outputs[output]}: share of time held`;
+    heading.textContent = `${nameOf(output)}: share of time held`;
     const svg = draw("svg", place, { viewBox: "0 0 1210 112", role: "img" });
     svg.setAttribute("aria-label", heading.textContent);
     place.prepend(heading);
@@ -322,6 +323,7 @@
   document.addEventListener("keydown", (event) => {
     if (event.altKey || event.ctrlKey || event.metaKey) return;
     const on = event.target;
+    if (on === opacity) return;
     const by = step() * (event.shiftKey ? 10 : 1);
     const keys = {
       ArrowRight: () => go(toBin(time) + by),
@@ -345,7 +347,7 @@
     clearTimeout(written);
     written = setTimeout(() => {
       const parts = ["t=" + Math.round(time)];
-      if (pin >= 0) parts.push("pin=" + encodeURIComponent(meta.outputs[pin].split(" ")[0]));
+      if (pin >= 0) parts.push("pin=" + encodeURIComponent(meta.outputs[pin][0]));
       if (zoom[0] > 0 || zoom[1] < meta.length) parts.push(`zoom=${Math.round(zoom[0])}-${Math.round(zoom[1])}`);
       if (root.dataset.theme) parts.push("theme=" + root.dataset.theme);
       try { history.replaceState(null, "", "#" + parts.join("&")); } catch { /* some viewers forbid it */ }
@@ -358,12 +360,123 @@
     if (span) setZoom(Number(span[1]), Number(span[2]));
     if (said.has("pin")) {
       const wanted = decodeURIComponent(said.get("pin"));
-      const output = meta.outputs.findIndex((one) => one.split(" ")[0] === wanted);
+      const output = meta.outputs.findIndex(([port]) => port === wanted);
       if (output >= 0) setPin(output);
     }
     if (/^\d+(\.\d+)?$/.test(said.get("t") || "")) go(Number(said.get("t")));
   }
   addEventListener("hashchange", recall);
+
+  // ---- a figure as a file: what is seen, in the light theme; its numbers, as far as the page carries them
+
+  function save(name, text, type) {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([text], { type }));
+    link.download = name;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+  }
+
+  // No variable is left in the style: programs for drawing do not know them.
+  function ink() {
+    const rules = $("ink").textContent;
+    const colours = new Map([...rules.matchAll(/--([\w-]+):([^;}]+)/g)].map((found) => [found[1], found[2]]));
+    return rules.replace(/:root\{[^}]*\}/, "").replace(/var\(--([\w-]+)\)/g, (_, role) => colours.get(role));
+  }
+
+  function copyOf(svg, place) {
+    const copy = svg.cloneNode(true);
+    for (const gone of all("[hidden], .catch, #chosen, .overlay", copy)) gone.remove();
+    for (const use of all("use", copy)) use.replaceWith($(use.getAttribute("href").slice(1)).cloneNode());
+    for (const el of [copy, ...all("[id]", copy)]) el.removeAttribute("id");
+    for (const name of ["role", "aria-label"]) copy.removeAttribute(name);
+    for (const [name, v] of Object.entries(place)) copy.setAttribute(name, v);
+    return copy;
+  }
+
+  // The pictures of a part of the page, eight small ones or two abreast, each below its words.
+  function pictureOf(part) {
+    const LINE = 15, GAP = 16;
+    const pieces = all("svg[role=img]", part).filter((svg) => !svg.closest("#pinned, .reference, #heat")).map((svg) => {
+      const [, , width, height] = svg.classList.contains("t") ? [0, 0, 138, 46] : svg.getAttribute("viewBox").split(" ").map(Number);
+      const most = Math.floor(width / 6.3), around = svg.closest("figure, .two > .pane");
+      const words = around ? all("h3, figcaption, .caption", around).flatMap((el) =>
+        el.textContent.replace(/\s+/g, " ").trim().match(new RegExp(`\\S{${most}}|\\S.{0,${most - 1}}(?!\\S)`, "gu")) || []) : [];
+      return { svg, width, height, words };
+    });
+    const whole = document.createElementNS(SVG, "svg");
+    draw("title", whole, {}, part.querySelector("h2, h3").textContent);
+    draw("style", whole, {}, ink());
+    const paper = draw("rect", whole, { class: "paper" });
+    const within = draw("g", whole, { class: document.body.className });
+    const abreast = pieces.length < 3 ? pieces.length : 8;
+    let wide = 0, high = 0;
+    for (let first = 0; first < pieces.length; first += abreast) {
+      const row = pieces.slice(first, first + abreast), above = LINE * Math.max(...row.map((piece) => piece.words.length));
+      let x = 0;
+      for (const { svg, width, height, words } of row) {
+        words.forEach((line, n) => draw("text", within, { x, y: high + 11 + LINE * n }, line));
+        within.append(copyOf(svg, { x, y: high + above, width, height }));
+        wide = Math.max(wide, x + width);
+        x += width + GAP;
+      }
+      high += above + Math.max(...row.map((piece) => piece.height)) + GAP;
+    }
+    for (const el of [whole, paper]) for (const [name, v] of [["width", wide], ["height", high]]) el.setAttribute(name, v);
+    whole.setAttribute("viewBox", `0 0 ${wide} ${high}`);
+    return new XMLSerializer().serializeToString(whole).replace(/[\0-\x08\v\f\x0e-\x1f\ufffe\uffff]/g, "\ufffd") + "\n";
+  }
+
+  const exact = (v) => (Number.isFinite(v) ? Math.round(v * 1e6) / 1e6 : "");
+  const field = (v) => (/[",\r\n]/.test(v) ? `"${String(v).replace(/"/g, '""')}"` : v);
+  const binOf = (side, bin) => [bin * side.dt_ps, Math.min(side.dt_ps, side.length_ps - bin * side.dt_ps)];
+  // By bin what a series is, but for gaps; the row is what `row` makes of it.
+  function rowsOf(key, scale, row) {
+    const side = sides.get(Number(key[0])), rows = [];
+    for (let bin = 0; side && bin < side.bins; bin++) {
+      const v = value(key, bin);
+      if (Number.isFinite(v)) rows.push(row(side.name, binOf(side, bin), exact(v * scale)));
+    }
+    return rows;
+  }
+  const tables = {
+    "over-time": () => [
+      ["panel", "run", "series", "unit", "t_ps", "dt_ps", "value_min", "value", "value_max"],
+      ...meta.lines.flatMap(([key, panel, name, unit, scale]) =>
+        rowsOf(key, scale, (run, bin, v) => [panel, run, name, unit, ...bin, "", v, ""])),
+    ],
+    "every-port": () => [
+      ["run", "port", "t_ps", "dt_ps", "received_share"],
+      ...meta.sides.flatMap(({ side }) => all(".multiples figure").flatMap((el) => {
+        const name = el.querySelector("b [title]")?.title ?? el.querySelector("b").textContent;
+        const key = all("[data-k]", el).map((read) => read.dataset.k).find((key) => Number(key[0]) === side);
+        return key ? rowsOf(key, 1, (run, bin, v) => [run, name, ...bin, v]) : [];
+      })),
+    ],
+    "fabric": () => [
+      ["run", "t_ps", "dt_ps", "port", "feeds", "hold_share", "is_root", "received_share"],
+      ...meta.sides.flatMap((side) => {
+        const bin = binAt(side.side, time);
+        const isRoot = (output) => side.roots.some(([o, from, to]) => o === output && bin >= from && bin < to);
+        const shares = meta.outputs.map((_, output) => `${side.side}.h${output}`);
+        return bin < 0 ? [] : meta.outputs.flatMap(([port, feeds, node], output) => (series.has(shares[output]) ? [[side.name, ...binOf(side, bin),
+          port, feeds, exact(value(shares[output], bin)), Number(isRoot(output)), exact(value(`${side.side}.x${node}`, bin))]] : []));
+      }),
+    ],
+  };
+  const tableOf = (name) => meta.tables[name] ?? tables[name]().map((row) => row.map(field).join(",") + "\n").join("");
+
+  for (const place of all(".save")) {
+    const name = place.dataset.save, [svg, csv] = all("button", place);
+    svg.addEventListener("click", () => save(name + ".svg", pictureOf(place.parentElement), "image/svg+xml"));
+    csv.addEventListener("click", () => save(name + ".csv", tableOf(name), "text/csv"));
+  }
+
+  // ---- somebody else's picture over ours
+
+  const opacity = $("opacity");
+  const layOver = () => all(".overlay").forEach((el) => el.setAttribute("opacity", opacity.value / 100));
+  opacity?.addEventListener("input", layOver);
 
   // ---- begin
 
@@ -374,7 +487,8 @@
       return;
     }
     await unpack();
-    document.querySelector("footer.bar").hidden = false;
+    for (const control of all("footer.bar, .save, .over")) control.hidden = false;
+    if (opacity) layOver();
     document.body.classList.add("live");
     paint();
     recall();

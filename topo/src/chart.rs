@@ -10,6 +10,7 @@ pub mod path;
 pub mod quantiles;
 pub mod scale;
 pub mod shades;
+pub mod words;
 
 #[cfg(test)]
 mod tests;

@@ -6,6 +6,8 @@
 
 use crate::report::data::Run;
 use crate::report::facts::Facts;
+use crate::report::figure::Figure;
+use crate::report::reference::{Calibration, Reference, ReferenceError};
 use std::path::{Path, PathBuf};
 
 pub mod columns;
@@ -14,16 +16,20 @@ pub mod data;
 pub mod fabric;
 mod facts;
 mod figure;
+pub mod figures;
 mod heat;
 pub mod layout;
 mod leaves;
 pub mod page;
 mod pauses;
 mod ports;
+pub mod reference;
+pub mod sheet;
 mod tables;
 #[cfg(test)]
 mod tests;
 mod verdict;
+mod waiters;
 
 pub use columns::base64;
 pub use data::ReportError;
@@ -31,23 +37,73 @@ pub use data::ReportError;
 /// Its name in a run directory.
 pub const FILE: &str = "report.html";
 
-/// The page of a run directory, beside that of a baseline if there is one.
-///
-/// # Errors
-/// If a file of them is missing or is not what a run writes.
-pub fn page(folder: &Path, baseline: Option<&Path>) -> Result<String, ReportError> {
-    let run = Run::load(folder)?;
-    let base = baseline.map(Run::load).transpose()?;
-    Ok(page::html(&Facts::of(&run, base.as_ref())))
+/// A run, perhaps beside a baseline, as its files tell it.
+#[derive(Debug)]
+pub struct Report {
+    run: Run,
+    base: Option<Run>,
+    references: Vec<Reference>,
+}
+
+impl Report {
+    /// Reads run directories.
+    ///
+    /// # Errors
+    /// If a file of them is missing or is not what a run writes.
+    pub fn load(folder: &Path, baseline: Option<&Path>) -> Result<Report, ReportError> {
+        let run = Run::load(folder)?;
+        let base = baseline.map(Run::load).transpose()?;
+        Ok(Report { run, base, references: Vec::new() })
+    }
+
+    /// Lays what others found beside it.
+    ///
+    /// # Errors
+    /// If a file is none that can be, or two are pictures.
+    pub fn refer(
+        &mut self,
+        files: &[PathBuf],
+        calibration: Option<&Calibration>,
+    ) -> Result<(), ReferenceError> {
+        let facts = Facts::of(&self.run, self.base.as_ref());
+        let figure = Figure::of(&facts);
+        let read = |file: &PathBuf| reference::read(file, calibration, &figure);
+        let references = files.iter().map(read).collect::<Result<Vec<Reference>, _>>()?;
+        let pictures = references.iter().filter(|one| matches!(one, Reference::Picture(_))).count();
+        match (pictures, calibration) {
+            (2.., _) => {
+                return Err(ReferenceError::Option("a page has one picture beside it".into()));
+            }
+            (0, Some(_)) => {
+                return Err(ReferenceError::Option(
+                    "--over lays a picture, and there is none".into(),
+                ));
+            }
+            _ => self.references = references,
+        }
+        Ok(())
+    }
+
+    /// The page.
+    pub fn page(&self) -> String {
+        let facts = Facts::of(&self.run, self.base.as_ref());
+        page::html(&facts, &Figure::of(&facts).beside(&self.references))
+    }
+
+    /// Its figures as files.
+    pub fn figures(&self) -> Vec<figures::File> {
+        let facts = Facts::of(&self.run, self.base.as_ref());
+        figures::files(&facts, &Figure::of(&facts).beside(&self.references))
+    }
 }
 
 /// Writes `report.html` into `folder`, from the files there; answers where it is.
 ///
 /// # Errors
-/// As [`page`], or if it cannot be written.
+/// As [`Report::load`], or if it cannot be written.
 pub fn write(folder: &Path, baseline: Option<&Path>) -> Result<PathBuf, ReportError> {
     let file = folder.join(FILE);
-    let text = page(folder, baseline)?;
+    let text = Report::load(folder, baseline)?.page();
     match std::fs::write(&file, text) {
         Ok(()) => Ok(file),
         Err(source) => Err(ReportError::Write { file, source }),

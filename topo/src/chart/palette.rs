@@ -37,6 +37,10 @@ pub const SIDES: [(&str, &str); 6] = [
     ("muted", "1 4"),
 ];
 
+/// Roles that lines and bars may have.
+const LINES: [&str; 9] =
+    ["run", "base", "hot", "signal", "third", "fourth", "fifth", "fail", "muted"];
+
 /// Share of waiting and its colours, light and dark: monotone in lightness, brighter is more in the
 /// dark.
 const RAMP: [(f64, [u8; 3], [u8; 3]); 5] = [
@@ -88,9 +92,13 @@ pub fn variables(is_dark: bool) -> String {
     out
 }
 
-/// Rules for lines and dots by class of waiting.
-pub fn level_rules() -> String {
+/// Rules of pictures by class: the colour of a role is that of what it is given to, and lines and dots are
+/// as strong as they wait.
+pub fn rules() -> String {
     let mut out = String::new();
+    for role in LINES {
+        let _ = write!(out, "g.{role},rect.{role}{{color:var(--{role})}}");
+    }
     for level in 0..LEVELS {
         let width = width(level);
         let _ = write!(out, ".w{level}{{stroke:var(--w{level});stroke-width:{width:.1}}}");
@@ -108,7 +116,20 @@ pub fn standalone() -> String {
     )
 }
 
-/// The light theme alone, for what is printed.
-pub fn printed() -> String {
-    format!(":root{{{}}}", variables(false))
+/// Rules with the colours of the light theme in the place of their variables.
+pub fn resolved(rules: &str) -> String {
+    let light = variables(false);
+    let colour = |role: &str| {
+        let declared = light.split(';').filter_map(|one| one.strip_prefix("--")?.split_once(':'));
+        declared.filter(|(name, _)| *name == role).map(|(_, colour)| colour).next()
+    };
+    let mut out = String::with_capacity(rules.len());
+    let mut rest = rules;
+    while let Some((before, after)) = rest.split_once("var(--") {
+        let (role, after) = after.split_once(')').unwrap_or((after, ""));
+        out.push_str(before);
+        out.push_str(colour(role).unwrap_or("none"));
+        rest = after;
+    }
+    out + rest
 }

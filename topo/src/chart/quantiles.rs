@@ -3,6 +3,7 @@
 
 use super::number;
 use super::scale::Log;
+use super::words;
 use maud::{Markup, PreEscaped, html};
 
 /// One row.
@@ -45,7 +46,7 @@ pub fn svg(
     }
 }
 
-/// The same as a part of another picture.
+/// The same as a part of another picture, whose style has the rules of roles.
 pub fn group(
     rows: &[Row],
     width: f64,
@@ -60,7 +61,9 @@ pub fn group(
             @for decade in axis.decades() {
                 @let x = format!("{:.1}", axis.at(decade));
                 path class="gridline" d=(format!("M{x} 12V{bottom}")) {}
-                text x=(x) y=(format!("{:.0}", bottom + 16.0)) text-anchor="middle" { (tick(decade)) }
+                @let name = tick(decade);
+                @let middle = axis.at(decade).min(width - words::width(&name) / 2.0);
+                text x=(format!("{middle:.1}")) y=(format!("{:.0}", bottom + 16.0)) text-anchor="middle" { (name) }
             }
         }
         text x="0" y=(format!("{:.0}", bottom + 16.0)) { "median, 25–75, 1–99 %" }
@@ -77,10 +80,9 @@ fn row(
     width: f64,
     value: &impl Fn(f64) -> String,
 ) -> Markup {
-    let colour = format!("--c:var(--{})", row.role);
     let shown = shortened(&row.name, 22);
     html! {
-        g style=(colour) class="q" {
+        g class=(format!("q {}", row.role)) {
             text class="strong" x="0" y=(format!("{:.0}", y + 4.0)) { (shown) }
             @if let (Some([p1, p25, p50, p75, p99]), Some(axis)) = (row.quantiles, axis) {
                 @let x = |value: f64| axis.at(value);

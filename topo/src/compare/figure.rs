@@ -6,6 +6,7 @@
 use super::Side;
 use crate::chart::curves::{self, Curve, HEIGHT, LEFT, LEGEND, Picture, WIDTH};
 use crate::chart::number;
+use crate::chart::palette;
 use crate::chart::quantiles::{self, Row};
 use crate::chart::scale::ticks;
 use crate::run_directory::result::Completion;
@@ -17,9 +18,9 @@ const GAP: f64 = 84.0;
 /// Points of a line at most; beyond that neighbours are averaged.
 const POINTS_MAX: usize = 400;
 
-const STYLE: &str = ".q .whisker{fill:none;stroke:var(--c);stroke-width:2}\
-    .q .box{stroke:var(--c);stroke-width:11;opacity:.42}.q .dot{fill:var(--c)}.q .own{fill:var(--c)}\
-    .q .plain{fill:var(--muted)}.q .none{fill:none;stroke:var(--c);stroke-width:2;stroke-dasharray:1 6}";
+const STYLE: &str = ".q .whisker{fill:none;stroke:currentColor;stroke-width:2}\
+    .q .box{stroke:currentColor;stroke-width:11;opacity:.42}.q .dot,.q .own{fill:currentColor}\
+    .q .plain{fill:var(--muted)}.q .none{fill:none;stroke:currentColor;stroke-width:2;stroke-dasharray:1 6}";
 
 /// The document.
 pub fn svg(sides: &[Side]) -> String {
@@ -39,7 +40,7 @@ pub fn svg(sides: &[Side]) -> String {
         (curves::legend(names(), legend))
     };
     let title = names().collect::<Vec<_>>().join(" beside ");
-    curves::document(&title, height, STYLE, &body)
+    curves::document(&title, height, &(palette::rules() + STYLE), &body)
 }
 
 fn throughput(sides: &[Side]) -> Markup {

@@ -327,11 +327,16 @@ impl Run {
         self.result.grid.dt_ps as f64 / self.result.tau_ps.max(1) as f64
     }
 
-    /// The run's length in τ.
-    pub fn length_tau(&self) -> f64 {
+    /// The run's length in picoseconds.
+    pub fn length_ps(&self) -> u64 {
         let phases = self.result.phases.last().map(|phase| phase.to_ps);
         let seconds = (self.result.fabric_seconds * 1e12).round() as u64;
-        phases.unwrap_or(seconds).max(1) as f64 / self.result.tau_ps.max(1) as f64
+        phases.unwrap_or(seconds).max(1)
+    }
+
+    /// The run's length in τ.
+    pub fn length_tau(&self) -> f64 {
+        self.length_ps() as f64 / self.result.tau_ps.max(1) as f64
     }
 
     /// The middle of a bin in τ; the last one may be shorter than the others.

@@ -2,10 +2,11 @@
 
 use super::columns::Columns;
 use super::facts::{Facts, Side};
-use super::layout::{self, Layout, PORTS, WIDTH};
+use super::layout::{self, Layout, WIDTH};
 use super::leaves;
-use crate::chart::{number, palette, quantiles};
-use maud::{Markup, PreEscaped, html};
+use super::sheet::{self, GUTTER, Picture, Sheet};
+use crate::chart::{number, palette, quantiles, words};
+use maud::{Markup, html};
 use std::collections::BTreeSet;
 
 /// Length of a bar at line rate.
@@ -24,6 +25,7 @@ pub fn section(facts: &Facts<'_>) -> Markup {
     let verb = waits(facts);
     html! {
         section id="fabric" {
+            (sheet::buttons("fabric", "where the fabric stands still"))
             p class="kicker" { "Where the fabric stands still" }
             h2 { (super::facts::standstill(facts)) }
             p class="how" {
@@ -58,27 +60,90 @@ fn waits(facts: &Facts<'_>) -> (&'static str, &'static str) {
 }
 
 fn pane(facts: &Facts<'_>, side: &Side<'_>) -> Markup {
-    let drawn = &side.drawn;
-    let layout =
-        layout::place(&drawn.into(), &drawn.rows(&facts.senders), &drawn.rows(&receivers(facts)));
-    let what = if side.role == "run" { "this run" } else { "baseline" };
-    let label = format!("{}: {}", side.name, caption_text(facts, side));
-    let bin = side.bin_at(facts.cursor());
+    let layout = layout(facts, side, WIDTH);
+    let label = format!("{} at {}: {}", side.name, number::tau(facts.cursor()), said(facts, side));
     html! {
         div class="pane" {
-            h3 { i class=(format!("swatch {}", side.role)) {} (side.name) span { (what) } }
+            h3 { i class=(format!("swatch {}", side.role)) {} (side.name) " " span { (which(side)) } }
             div class="scroll" tabindex="0" role="region" aria-label=(format!("Fabric with {}", side.name)) {
                 svg class="fabric" id=(format!("f{}", side.number)) role="img" aria-label=(label)
                     viewBox=(format!("0 -14 {WIDTH:.0} {:.0}", layout.height + 14.0)) {
-                    (headers(&layout))
-                    g class="ways" { (lines(side, &layout, bin)) }
-                    (boxes(&layout))
-                    (ends(facts, side, &layout, bin))
-                    (rings(side, &layout, bin))
+                    (drawn(facts, side, &layout, true))
                 }
             }
             p class="caption" id=(format!("c{}", side.number)) { (caption(facts, side)) }
         }
+    }
+}
+
+fn which(side: &Side<'_>) -> &'static str {
+    if side.role == "run" { "this run" } else { "baseline" }
+}
+
+fn layout(facts: &Facts<'_>, side: &Side<'_>, width: f64) -> Layout {
+    let drawn = &side.drawn;
+    let (senders, receivers) = (drawn.rows(&facts.senders), drawn.rows(&receivers(facts)));
+    layout::place(&drawn.into(), &senders, &receivers, width)
+}
+
+/// A run's fabric. What may be a root at another time is on a page that has a cursor.
+fn drawn(facts: &Facts<'_>, side: &Side<'_>, layout: &Layout, is_page: bool) -> Markup {
+    let bin = side.bin_at(facts.cursor());
+    html! {
+        (headers(layout))
+        g class="ways" { (lines(side, layout, bin)) }
+        (boxes(layout))
+        (ends(facts, side, layout, bin))
+        (rings(side, layout, bin, is_page))
+    }
+}
+
+/// All panes in print: beside each other where two have room, each with its sentence.
+pub fn printed(facts: &Facts<'_>, sheet: &Sheet) -> Picture {
+    let sides: Vec<&Side<'_>> = facts.sides().collect();
+    let abreast = if sheet.has_margin() { sides.len() } else { 1 };
+    let width = (sheet.width - GUTTER * (abreast - 1) as f64) / abreast as f64;
+    let mut panes = Vec::new();
+    let (mut top, mut bottom) = (0.0, 0.0_f64);
+    for (place, side) in sides.into_iter().enumerate() {
+        if place % abreast == 0 {
+            top = bottom;
+        }
+        let x = (place % abreast) as f64 * (width + GUTTER);
+        let layout = layout(facts, side, width);
+        let said = words::lines(&said(facts, side), width, width);
+        let below = 36.0 + layout.height + 12.0;
+        panes.push(html! {
+            g transform=(format!("translate({x:.1} {top:.1})")) {
+                rect class=(side.role) y="3" width="10" height="10" rx="2" {}
+                text class="strong" x="16" y="12" {
+                    (quantiles::shortened(&side.name, 30)) tspan class="plain" dx="7" { (which(side)) }
+                }
+                g transform="translate(0 36)" { (drawn(facts, side, &layout, false)) }
+                @for (row, line) in said.iter().enumerate() {
+                    text y=(format!("{:.1}", below + 14.0 * row as f64)) { (line) }
+                }
+            }
+        });
+        bottom = bottom.max(top + below + 14.0 * said.len() as f64 + GUTTER);
+    }
+    let body = html! { @for pane in panes { (pane) } (legend(sheet, bottom)) };
+    Picture { body, height: bottom + if sheet.has_margin() { 8.0 } else { 24.0 } }
+}
+
+/// What strength means, and the ring.
+fn legend(sheet: &Sheet, y: f64) -> Markup {
+    const STEP: f64 = 9.0;
+    let end = 52.0 + STEP * palette::LEVELS as f64;
+    let (x, below) = if sheet.has_margin() { (end + 120.0, y) } else { (0.0, y + 17.0) };
+    html! {
+        text y=(y) { "no wait" }
+        g class="ways" { @for level in 0..palette::LEVELS {
+            path class=(format!("w{level}")) d=(format!("M{:.1} {:.1}h{STEP}", 48.0 + STEP * level as f64, y - 4.0)) {}
+        } }
+        text x=(end + 4.0) y=(y) { "always waiting" }
+        circle class="ring" cx=(x + 7.0) cy=(below - 4.0) r="5" {}
+        text x=(x + 18.0) y=(below) { "root: its queue is long and its exit free" }
     }
 }
 
@@ -93,7 +158,7 @@ pub fn headers(layout: &Layout) -> Markup {
     html! {
         @for (place, (x, word)) in layout.headers.iter().enumerate() {
             @let anchor = if place == last { "start" } else { "middle" };
-            text x=(format!("{:.0}", if place == last { x + 6.0 } else { *x })) y="-2" text-anchor=(anchor) { (word) }
+            text x=(format!("{:.0}", if place == last { x + 6.0 } else { *x })) y="-2" text-anchor=(anchor) { (quantiles::shortened(word, layout.letters + 2)) }
         }
     }
 }
@@ -121,7 +186,7 @@ pub fn boxes(layout: &Layout) -> Markup {
                 width=(format!("{:.1}", 2.0 * shape.wide)) height=(format!("{:.1}", 2.0 * shape.half)) rx="4" {}
             @if shape.half >= 6.0 {
                 text x=(format!("{:.1}", shape.x)) y=(format!("{:.1}", shape.y + 4.0)) text-anchor="middle" {
-                    (quantiles::shortened(&shape.label, 9))
+                    (quantiles::shortened(&shape.label, layout.letters))
                 }
             }
         }
@@ -149,7 +214,7 @@ fn ends(facts: &Facts<'_>, side: &Side<'_>, layout: &Layout, bin: Option<usize>)
             @let is_hot = is_hot(facts, side, *node);
             @let step = label_step(pitch(layout, &layout.ports));
             @if is_hot || layout.sources.len() != layout.ports.len() && place % step == 0 {
-                text class=(if is_hot { "hot strong" } else { "" }) x=(PORTS - 4.0) y=(format!("{:.1}", y - 3.0)) text-anchor="end" {
+                text class=(if is_hot { "hot strong" } else { "" }) x=(layout.bars - 4.0) y=(format!("{:.1}", y - 3.0)) text-anchor="end" {
                     (row_name(side, *node))
                 }
             }
@@ -224,7 +289,7 @@ fn bar(
     };
     let thick = (pitch(layout, &layout.ports) * 0.62).clamp(1.4, 12.0);
     let (top, high) = (format!("{:.1}", y - thick / 2.0), format!("{thick:.1}"));
-    let x = PORTS + 6.0;
+    let x = layout.bars + 6.0;
     let role = if is_hot(facts, side, node) { "bar hot" } else { side.role };
     html! {
         rect class="track" x=(x) y=(top) width=(BAR) height=(high) rx="1.5" {}
@@ -242,6 +307,8 @@ pub fn series(facts: &Facts<'_>, columns: &mut Columns) {
     for side in facts.sides() {
         let drawn = &side.drawn;
         let number = side.number;
+        columns.add(format!("{number}.held"), &side.held, 1.0);
+        columns.add(format!("{number}.sheld"), &side.sources_held, 1.0);
         let lines: Vec<usize> = drawn.lines().collect();
         if lines.len() > LINES_MAX {
             continue;
@@ -282,18 +349,19 @@ fn ideal(facts: &Facts<'_>, side: &Side<'_>, layout: &Layout) -> Markup {
         judged.theory.filter(|_| fits && window)
     });
     let Some(theory) = theory.filter(|_| layout.ports.len() > 2) else { return html! {} };
-    let x = PORTS + 6.0 + BAR * theory;
+    let x = layout.bars + 6.0 + BAR * theory;
     html! { path class="theory" d=(format!("M{x:.1} 12V{:.1}", layout.height - 4.0)) {} }
 }
 
-/// A ring at every output that was ever a root; those that are none at the moment are hidden.
-fn rings(side: &Side<'_>, layout: &Layout, bin: Option<usize>) -> Markup {
+/// A ring at every output that was ever a root; those that are none at the moment are hidden, or left out.
+fn rings(side: &Side<'_>, layout: &Layout, bin: Option<usize>, is_page: bool) -> Markup {
     let roots: BTreeSet<usize> =
         side.run.moments.iter().flat_map(|moment| moment.trees.keys().copied()).collect();
     let is_root =
         |output: usize| bin.is_some_and(|bin| side.run.moments[bin].trees.contains_key(&output));
+    let is_drawn = |output: usize| roots.contains(&output) && (is_page || is_root(output));
     html! {
-        @for curve in layout.curves.iter().filter(|curve| roots.contains(&curve.output)) {
+        @for curve in layout.curves.iter().filter(|curve| is_drawn(curve.output)) {
             @let (x, y) = curve.start;
             g class="root" data-r=(curve.output) hidden[!is_root(curve.output)] {
                 circle class="ring" cx=(format!("{x:.1}")) cy=(format!("{y:.1}")) r="6.5" {}
@@ -303,38 +371,48 @@ fn rings(side: &Side<'_>, layout: &Layout, bin: Option<usize>) -> Markup {
     }
 }
 
-/// The picture in numbers; what is marked is kept up with the cursor.
-fn caption(facts: &Facts<'_>, side: &Side<'_>) -> Markup {
+/// A number of the caption: its series, its digits, what it is at the cursor.
+type Figure = (&'static str, usize, f64);
+
+/// The picture as a sentence: numbers, each behind its words, and how it ends.
+fn sentence(facts: &Facts<'_>, side: &Side<'_>) -> (Vec<(String, Figure)>, String) {
     let Some(bin) = side.bin_at(facts.cursor()) else {
-        return html! { "This run had ended by then." };
+        return (Vec::new(), "This run had ended by then.".to_owned());
     };
-    let number = side.number;
-    let live = |key: &str, digits: usize, value: f64| {
-        html! { b data-k=(format!("{number}.{key}")) data-d=(digits) { (format!("{value:.digits$}")) } }
-    };
+    let outputs = format!(" of {} outputs are {}, ", side.run.outputs.all.len(), waits(facts).1);
+    let mut parts = vec![
+        (String::new(), ("held", 0, side.held[bin])),
+        (outputs, ("sheld", 0, side.sources_held[bin])),
+    ];
+    let mut rest = format!(" of {} sources are held up", facts.senders.len());
+    if !facts.cold.is_empty() && side.cold[bin].is_finite() {
+        rest += &format!("; {} received ", facts.cold_words());
+        parts.push((std::mem::take(&mut rest), ("cold", 2, side.cold[bin])));
+    }
+    if !facts.hot.is_empty() && side.hot[bin].is_finite() {
+        rest += &match parts.len() {
+            2 => format!("; {} received ", facts.hot_names()),
+            _ => format!(", {} ", facts.hot_names()),
+        };
+        parts.push((std::mem::take(&mut rest), ("hot", 2, side.hot[bin])));
+    }
+    (parts, rest + ".")
+}
+
+/// The sentence, whose numbers are kept up with the cursor.
+fn caption(facts: &Facts<'_>, side: &Side<'_>) -> Markup {
+    let (parts, end) = sentence(facts, side);
     html! {
-        (live("held", 0, side.held[bin])) " of " (side.run.outputs.all.len()) " outputs are " (waits(facts).1)
-        ", " (live("sheld", 0, side.sources_held[bin])) " of " (facts.senders.len()) " sources are held up"
-        @if !facts.cold.is_empty() && side.cold[bin].is_finite() {
-            "; " (facts.cold_words()) " received " (live("cold", 2, side.cold[bin]))
+        @for (words, (key, digits, value)) in &parts {
+            (words) b data-k=(format!("{}.{key}", side.number)) data-d=(digits) { (format!("{value:.digits$}")) }
         }
-        @if !facts.hot.is_empty() && side.hot[bin].is_finite() {
-            ", " (facts.hot_names()) " " (live("hot", 2, side.hot[bin]))
-        }
-        "."
-        (PreEscaped(""))
+        (end)
     }
 }
 
-fn caption_text(facts: &Facts<'_>, side: &Side<'_>) -> String {
-    let Some(bin) = side.bin_at(facts.cursor()) else { return "had ended".to_owned() };
-    format!(
-        "{} of {} outputs are {}, {} of {} sources are held up, at {}",
-        side.held[bin],
-        side.run.outputs.all.len(),
-        waits(facts).1,
-        side.sources_held[bin],
-        facts.senders.len(),
-        number::tau(side.run.middle(bin)),
-    )
+/// The sentence as text.
+fn said(facts: &Facts<'_>, side: &Side<'_>) -> String {
+    let (parts, end) = sentence(facts, side);
+    let part = |(words, (_, digits, value)): &(String, Figure)| format!("{words}{value:.digits$}");
+    parts.iter().map(part).collect::<String>() + &end
 }

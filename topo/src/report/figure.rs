@@ -3,62 +3,157 @@
 
 use super::columns::Columns;
 use super::facts::{Facts, Side};
+use super::reference;
+use super::sheet::{self, Picture, Sheet};
 use crate::chart::path::Grain;
-use crate::chart::{number, scale};
+use crate::chart::{number, scale, words};
 use crate::measure::verdict::Verdict;
 use maud::{Markup, html};
 
+mod beside;
 mod credits;
 mod lanes;
+mod panel;
 mod panels;
+mod queues;
 mod together;
 
+use beside::Laid;
+pub use beside::Place;
+use lanes::Lanes;
+use panel::Panel;
+pub use panel::Series;
 pub use panels::LINES_MAX;
 
-/// Where time begins and ends, and how wide all is, pixels.
-pub const LEFT: f64 = 54.0;
-/// Where time ends.
-pub const RIGHT: f64 = 1_000.0;
-const WIDTH: f64 = 1_210.0;
 /// Height of a unit in data coordinates: a value of one is a thousand.
 pub const UNIT: f64 = 1_000.0;
+/// The lower and the upper end of panels, their axis being from zero to one.
+const LOW: f64 = -0.03;
+const HIGH: f64 = 1.04;
+/// Between two ticks of time, at least.
+const TICK: f64 = 90.0;
+/// … but about so many of them there are.
+const TICKS: usize = 4;
 
-/// A name with its value at the end of a line.
-struct Label {
-    /// Where it would like to stand.
-    y: f64,
-    text: String,
-    role: &'static str,
-    /// The series that the value comes from, and its digits.
-    key: String,
-    digits: usize,
-    /// The value at the cursor.
-    value: f64,
-    /// A further line in small print.
-    note: String,
+/// What the figure shows, before it is drawn: on the page, in print, as a table.
+#[derive(Debug)]
+pub struct Figure<'a> {
+    facts: &'a Facts<'a>,
+    panels: Vec<Panel<'a>>,
+    lanes: Lanes<'a>,
+    laid: Vec<Laid>,
+    pictures: Vec<&'a reference::Picture>,
 }
 
-impl Label {
-    /// Where the line itself is at the cursor, or at the foot where it is not drawn.
-    fn at(value: f64, text: String, role: &'static str, (key, digits): (String, usize)) -> Label {
-        let y = if value.is_finite() { value } else { 0.0 };
-        Label { y, text, role, key, digits, value, note: String::new() }
+/// A series of the figure where it stands.
+#[derive(Clone, Copy, Debug)]
+pub struct Shown<'f> {
+    /// In which panel.
+    pub panel: &'static str,
+    /// In what.
+    pub unit: &'static str,
+    /// How many of those make one of what the page carries.
+    pub scale: f64,
+    /// The series.
+    pub series: &'f Series<'f>,
+}
+
+impl<'a> Figure<'a> {
+    /// Of a run, or of two.
+    pub fn of(facts: &'a Facts<'a>) -> Figure<'a> {
+        let (panels, lanes) = (panels::all(facts), lanes::all(facts));
+        Figure { facts, panels, lanes, laid: Vec::new(), pictures: Vec::new() }
+    }
+
+    /// What is to be seen, in the order of the figure.
+    pub fn shown(&self) -> impl Iterator<Item = Shown<'_>> {
+        let panels = self.panels.iter().flat_map(|panel| {
+            let Panel { name, unit, scale, .. } = *panel;
+            panel.shown().map(move |series| Shown { panel: name, unit, scale, series })
+        });
+        let strips = self.lanes.strips().iter().map(|strip| (strip.unit, &strip.series));
+        let late = self.lanes.late().map(|late| ("frame_times", late));
+        let lanes = strips.chain(late);
+        panels.chain(lanes.map(|(unit, series)| Shown {
+            panel: "events",
+            unit,
+            scale: 1.0,
+            series,
+        }))
+    }
+
+    /// Lets the page carry what its cursor reads.
+    pub fn carry(&self, columns: &mut Columns) {
+        let of_panel = |panel: &'_ Panel<'a>| -> Vec<(String, f64, Vec<f64>)> {
+            let carried = panel.series.iter().filter_map(|series| {
+                let (key, step) = series.carried.clone()?;
+                Some((key, step, series.mean.iter().map(|value| value / panel.scale).collect()))
+            });
+            carried.collect()
+        };
+        for (key, step, values) in self.panels.iter().flat_map(of_panel) {
+            columns.add(key, &values, step);
+        }
+        let strips = self.lanes.strips().iter().map(|strip| &strip.series);
+        for series in strips.chain(self.lanes.late()) {
+            if let Some((key, step)) = &series.carried {
+                columns.add(key.clone(), &series.mean, *step);
+            }
+        }
+    }
+
+    /// The section of the page.
+    pub fn section(&self) -> Markup {
+        let facts = self.facts;
+        let title = super::facts::over_time(facts);
+        let picture = self.draw(&sheet::PAGE);
+        html! {
+            section id="time" {
+                (sheet::buttons("over-time", "over time"))
+                p class="kicker" { "Over time" @if !facts.run.run.result.source.is_empty() { " · " (facts.run.run.result.source) } }
+                h2 { (title) }
+                p class="how" { (HOW) " Drag to zoom, Esc to see all." }
+                div class="pane scroll" tabindex="0" role="region" aria-label="Figure over time" {
+                    svg id="figure" viewBox=(format!("0 0 {:.0} {:.0}", sheet::PAGE.width, picture.height)) role="img" aria-label=(title) {
+                        (picture.body)
+                    }
+                    div id="pinned" {}
+                }
+                @for picture in &self.pictures { (self.picture(picture)) }
+                (numbers(facts))
+            }
+        }
+    }
+
+    /// The figure for a sheet: panels, lanes and their axis, from top to bottom.
+    pub fn draw(&self, sheet: &Sheet) -> Picture {
+        let facts = self.facts;
+        let mut y = 40.0;
+        let mut set = Vec::new();
+        for (place, panel) in self.panels.iter().enumerate() {
+            let laid = self.laid.iter().filter(|laid| laid.panel == place);
+            let laid = laid.filter(|laid| sheet.is_page() || !laid.is_page);
+            let over = html! { @for laid in laid { (laid.body) } };
+            let (markup, bottom) = panel.draw(facts, sheet, y, &over);
+            set.push(markup);
+            y = bottom + 20.0;
+        }
+        let lanes_top = y + 14.0;
+        let bottom = lanes_top + self.lanes.height(sheet) + 8.0;
+        let body = html! {
+            (phases(facts, sheet, bottom))
+            @for panel in set { (panel) }
+            (self.lanes.draw(facts, sheet, lanes_top))
+            (axis(facts, sheet, bottom))
+            (cursor(facts, sheet, bottom))
+        };
+        Picture { body, height: bottom + if sheet.is_page() { 34.0 } else { 40.0 } }
     }
 }
 
-/// A panel ready to be set.
-struct Panel {
-    title: String,
-    about: String,
-    height: f64,
-    /// Greatest value of the axis.
-    top: f64,
-    /// Lines, bands and whatever else, in data coordinates.
-    body: Markup,
-    labels: Vec<Label>,
-    /// Values with a tick.
-    ticks: Vec<f64>,
-}
+/// How the figure is read.
+pub const HOW: &str = "Thin lines are single ports or flows, thick ones their mean. A band is what was accepted, \
+    drawn over the window it was measured in; dashed: theory.";
 
 /// How x is rounded in paths.
 pub fn grain(facts: &Facts<'_>) -> Grain {
@@ -74,60 +169,24 @@ pub fn trace(side: &Side<'_>, series: &[f64], top: f64, grain: Grain) -> String 
     crate::chart::path::line(points, grain)
 }
 
-/// The section with the whole figure.
-pub fn section(facts: &Facts<'_>, columns: &mut Columns) -> Markup {
-    let panels = panels::all(facts, columns);
-    let lanes = lanes::all(facts, columns);
-    let mut y = 40.0;
-    let mut set = Vec::new();
-    for panel in &panels {
-        y += 16.0;
-        set.push(html! { (self::panel(facts, panel, y)) });
-        y += panel.height + 20.0;
-    }
-    let lanes_top = y + 14.0;
-    let bottom = lanes_top + lanes.height() + 8.0;
-    let title = super::facts::over_time(facts);
-    html! {
-        section id="time" {
-            p class="kicker" { "Over time" @if !facts.run.run.result.source.is_empty() { " · " (facts.run.run.result.source) } }
-            h2 { (title) }
-            p class="how" {
-                "Thin lines are single ports or flows, thick ones their mean. A band is what was accepted, "
-                "drawn over the window it was measured in; dashed: theory. Drag to zoom, Esc to see all."
-            }
-            div class="pane scroll" tabindex="0" role="region" aria-label="Figure over time" {
-                svg id="figure" viewBox=(format!("0 0 {WIDTH:.0} {:.0}", bottom + 34.0)) role="img" aria-label=(title) {
-                    (phases(facts, bottom))
-                    @for panel in set { (panel) }
-                    (lanes.draw(facts, lanes_top))
-                    (axis(facts, bottom))
-                    (overlay(facts, bottom))
-                }
-                div id="pinned" {}
-            }
-            (numbers(facts))
-        }
-    }
-}
-
 /// `x y width height` of data coordinates for an axis up to `top` units.
 pub fn view(length: f64, low: f64, high: f64) -> String {
     let length = (length * 100.0).round() / 100.0;
     format!("0 {:.0} {length} {:.0}", -high * UNIT, (high - low) * UNIT)
 }
 
-fn phases(facts: &Facts<'_>, bottom: f64) -> Markup {
+fn phases(facts: &Facts<'_>, sheet: &Sheet, bottom: f64) -> Markup {
     let result = &facts.run.run.result;
     let tau = result.tau_ps.max(1) as f64;
-    let x = |t: f64| LEFT + t / facts.length * (RIGHT - LEFT);
+    let Sheet { left, .. } = sheet;
+    let x = |t: f64| left + t / facts.length * sheet.span();
     let phases: Vec<(f64, f64, &str)> = result
         .phases
         .iter()
         .map(|phase| (phase.from_ps as f64 / tau, phase.to_ps as f64 / tau, phase.name.as_str()))
         .collect();
     html! {
-        svg class="t" x=(LEFT) y="24" width=(RIGHT - LEFT) height=(format!("{:.0}", bottom - 24.0))
+        svg class="t" x=(left) y="24" width=(sheet.span()) height=(format!("{:.0}", bottom - 24.0))
             viewBox=(format!("0 0 {} 1", facts.length)) preserveAspectRatio="none" {
             @for (from, to, _) in phases.iter().skip(1).step_by(2) {
                 rect class="phase" x=(from) y="0" width=(to - from) height="1" {}
@@ -135,7 +194,7 @@ fn phases(facts: &Facts<'_>, bottom: f64) -> Markup {
             @if result.verdict == Verdict::Inconclusive { (late(facts)) }
         }
         @for (from, to, name) in &phases {
-            @let room = ((to - from) / facts.length * (RIGHT - LEFT) / 6.4) as usize;
+            @let room = ((to - from) / facts.length * sheet.span() / 6.4) as usize;
             @if room >= 3 {
                 text class="when" data-a=(from) data-b=(to) x=(format!("{:.1}", x((from + to) / 2.0))) y="16" text-anchor="middle" {
                     (crate::chart::quantiles::shortened(name, room))
@@ -156,81 +215,46 @@ fn late(facts: &Facts<'_>) -> Markup {
     }
 }
 
-fn panel(facts: &Facts<'_>, panel: &Panel, y: f64) -> Markup {
-    let high = 1.04;
-    let low = -0.03;
-    let place = |value: f64| y + panel.height * (high - value / panel.top) / (high - low);
-    html! {
-        text class="strong" x=(LEFT) y=(format!("{:.0}", y - 5.0)) {
-            (panel.title) tspan class="plain" dx="7" { (panel.about) }
-        }
-        @for tick in &panel.ticks {
-            @let at = format!("{:.1}", place(*tick));
-            path class=(if *tick == 0.0 { "zero" } else { "gridline" }) d=(format!("M{LEFT} {at}H{RIGHT}")) {}
-            text x=(LEFT - 7.0) y=(format!("{:.1}", place(*tick) + 4.0)) text-anchor="end" { (number::bound(*tick)) }
-        }
-        svg class="t" x=(LEFT) y=(format!("{y:.0}")) width=(RIGHT - LEFT) height=(format!("{:.0}", panel.height))
-            viewBox=(view(facts.length, low, high)) preserveAspectRatio="none" { (panel.body) }
-        (labels(&panel.labels, y, panel.height, &place))
-    }
-}
-
-/// Labels at the right end, moved apart where they would meet.
-fn labels(labels: &[Label], y: f64, height: f64, place: &impl Fn(f64) -> f64) -> Markup {
-    let room = |label: &Label| if label.note.is_empty() { 17.0 } else { 31.0 };
-    let mut order: Vec<(f64, &Label)> = labels.iter().map(|l| (place(l.y) + 4.0, l)).collect();
-    order.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let mut least = y + 8.0;
-    for (at, label) in &mut order {
-        *at = at.max(least);
-        least = *at + room(label);
-    }
-    let mut most = y + height + 8.0;
-    for (at, label) in order.iter_mut().rev() {
-        *at = at.min(most);
-        most = *at - room(label);
-    }
-    html! {
-        @for (at, label) in order {
-            g class=(format!("own {}", label.role)) {
-                text x=(RIGHT + 12.0) y=(format!("{at:.1}")) { (crate::chart::quantiles::shortened(&label.text, 25)) }
-                text x=(WIDTH - 4.0) y=(format!("{at:.1}")) text-anchor="end" data-k=(label.key) data-d=(label.digits) {
-                    (shown(label.value, label.digits))
-                }
-            }
-            @if !label.note.is_empty() {
-                text class="note" x=(RIGHT + 12.0) y=(format!("{:.1}", at + 14.0)) { (label.note) }
-            }
-        }
-    }
-}
-
 fn shown(value: f64, digits: usize) -> String {
     if value.is_finite() { format!("{value:.digits$}") } else { "–".to_owned() }
 }
 
 /// Time in τ along the bottom.
-fn axis(facts: &Facts<'_>, bottom: f64) -> Markup {
-    let x = |t: f64| LEFT + t / facts.length * (RIGHT - LEFT);
+fn axis(facts: &Facts<'_>, sheet: &Sheet, bottom: f64) -> Markup {
+    let x = |t: f64| sheet.left + t / facts.length * sheet.span();
+    let about = ((sheet.span() / TICK) as usize).max(TICKS);
+    let row = format!("{:.0}", bottom + 19.0);
+    let below = format!("{:.0}", bottom + 34.0);
     html! {
-        g id="axis" data-y=(format!("{bottom:.0}")) {
-            @for t in scale::ticks(0.0, facts.length, 10) {
+        g id=[sheet.is_page().then_some("axis")] data-y=(format!("{bottom:.0}")) {
+            @for t in scale::ticks(0.0, facts.length, about) {
                 path class="zero" d=(format!("M{:.1} {bottom:.0}v5", x(t))) {}
-                text x=(format!("{:.1}", x(t))) y=(format!("{:.0}", bottom + 19.0)) text-anchor="middle" { (number::grouped(t as u64)) }
+                @let name = number::grouped(t as u64);
+                @let x = x(t).min(sheet.width - 2.0 - words::width(&name) / 2.0);
+                text x=(format!("{x:.1}")) y=(row) text-anchor="middle" { (name) }
             }
         }
-        text x=(RIGHT + 36.0) y=(format!("{:.0}", bottom + 19.0)) { "τ (MTU times)" }
+        @if sheet.has_margin() {
+            text x=(sheet.right + 36.0) y=(row) { "τ (MTU times)" }
+        } @else {
+            text x=(sheet.right) y=(below) text-anchor="end" { "τ (MTU times)" }
+        }
+        @if !sheet.is_page() {
+            text x=(sheet.left) y=(below) { "Numbers are those at the line, " (number::tau(facts.cursor())) "." }
+        }
     }
 }
 
-/// What the pointer meets, and the cursor.
-fn overlay(facts: &Facts<'_>, bottom: f64) -> Markup {
+/// The cursor, and on the page what the pointer meets.
+fn cursor(facts: &Facts<'_>, sheet: &Sheet, bottom: f64) -> Markup {
     let t = facts.cursor();
     html! {
-        svg class="t pointer" x=(LEFT) y="24" width=(RIGHT - LEFT) height=(format!("{:.0}", bottom - 24.0))
-            viewBox=(format!("0 0 {} 1", facts.length)) preserveAspectRatio="none" {
-            rect class="catch" x="0" y="0" width=(facts.length) height="1" {}
-            rect id="chosen" x="0" y="0" width="0" height="1" {}
+        svg class=(if sheet.is_page() { "t pointer" } else { "t" }) x=(sheet.left) y="24" width=(sheet.span())
+            height=(format!("{:.0}", bottom - 24.0)) viewBox=(format!("0 0 {} 1", facts.length)) preserveAspectRatio="none" {
+            @if sheet.is_page() {
+                rect class="catch" x="0" y="0" width=(facts.length) height="1" {}
+                rect id="chosen" x="0" y="0" width="0" height="1" {}
+            }
             path class="cursor" d=(format!("M{t} 0V1")) {}
         }
     }

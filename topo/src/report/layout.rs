@@ -10,13 +10,15 @@ use super::leaves::Drawn;
 use crate::saturation::Output;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Width of the drawing, pixels.
+/// Width of the drawing on a page, pixels.
 pub const WIDTH: f64 = 600.0;
-/// Where the sources and the bars of receivers stand.
+/// Where the sources stand.
 const SOURCES: f64 = 58.0;
-/// Where the lines to receivers end.
-pub const PORTS: f64 = 508.0;
+/// Room for the bars of receivers.
+const BARS: f64 = 92.0;
 const TOP: f64 = 14.0;
+/// About how wide a letter is.
+const LETTER: f64 = 6.8;
 
 /// What is to be placed.
 #[derive(Clone, Copy, Debug)]
@@ -67,8 +69,14 @@ pub struct Curve {
 /// Everything placed.
 #[derive(Clone, Debug)]
 pub struct Layout {
+    /// Width of the drawing.
+    pub width: f64,
+    /// Where the lines to receivers end and their bars begin.
+    pub bars: f64,
     /// Height of the drawing.
     pub height: f64,
+    /// How many letters of a switch's name have room.
+    pub letters: usize,
     /// From one row of adapters to the next.
     pub row: f64,
     /// Adapters on the left with their places.
@@ -86,14 +94,18 @@ pub struct Layout {
 /// A switch at one of its places: the column and the node.
 type Spot = (usize, usize);
 
-/// Places a fabric; adapters that never take part stand on no side of a folded one.
-pub fn place(net: &Net<'_>, senders: &[usize], receivers: &[usize]) -> Layout {
+/// Places a fabric in so much width; adapters that never take part stand on no side of a folded one.
+pub fn place(net: &Net<'_>, senders: &[usize], receivers: &[usize], width: f64) -> Layout {
     let is_layered = net.outputs.iter().all(|o| net.nodes[o.from].level != net.nodes[o.to].level);
     let has_switches = net.columns.len() >= 3;
-    if is_layered && has_switches { unfolded(net) } else { folded(net, senders, receivers) }
+    if is_layered && has_switches {
+        unfolded(net, width)
+    } else {
+        folded(net, senders, receivers, width)
+    }
 }
 
-fn unfolded(net: &Net<'_>) -> Layout {
+fn unfolded(net: &Net<'_>, width: f64) -> Layout {
     let columns = &net.columns;
     let last = columns.len() - 1;
     let adapters = columns[0].clone();
@@ -117,7 +129,7 @@ fn unfolded(net: &Net<'_>) -> Layout {
     let switches: Vec<Vec<usize>> = (1..last).map(|column| columns[column].clone()).collect();
     let headers = (0..=last).map(|column| header(net, columns, column)).collect();
     Drawing { net, sources: &adapters, ports: &adapters, switches: &switches, links, headers }
-        .draw()
+        .draw(width)
 }
 
 /// What a column is called: what its nodes' names have in common.
@@ -145,7 +157,7 @@ fn stem(name: &str) -> &str {
     name.trim_end_matches(|letter: char| letter.is_ascii_digit())
 }
 
-fn folded(net: &Net<'_>, senders: &[usize], receivers: &[usize]) -> Layout {
+fn folded(net: &Net<'_>, senders: &[usize], receivers: &[usize], width: f64) -> Layout {
     let columns = by_distance(net, senders, receivers);
     let column_of: BTreeMap<usize, usize> = columns
         .iter()
@@ -170,7 +182,8 @@ fn folded(net: &Net<'_>, senders: &[usize], receivers: &[usize]) -> Layout {
     let mut headers = vec!["sources".to_owned()];
     headers.extend(columns.iter().map(|column| common_stem(net, column)));
     headers.push("ports".to_owned());
-    Drawing { net, sources: senders, ports: receivers, switches: &columns, links, headers }.draw()
+    Drawing { net, sources: senders, ports: receivers, switches: &columns, links, headers }
+        .draw(width)
 }
 
 /// Switches in columns: those nearer to senders further left.
@@ -225,7 +238,7 @@ struct Drawing<'a> {
 }
 
 impl Drawing<'_> {
-    fn draw(self) -> Layout {
+    fn draw(self, width: f64) -> Layout {
         let rows = self.sources.len().max(self.ports.len()).max(1);
         let row = (378.0 / rows as f64).clamp(2.0, 30.0);
         let height = (rows as f64 * row).max(130.0);
@@ -236,13 +249,17 @@ impl Drawing<'_> {
         };
         let (sources, ports) = (y_of(self.sources), y_of(self.ports));
         let last = self.switches.len() + 1;
-        let x_of = |column: usize| SOURCES + (PORTS - SOURCES) * column as f64 / last as f64;
-        let shapes = self.shapes(&sources, &ports, height, x_of);
+        let bars = width - BARS;
+        let pitch = (bars - SOURCES) / last as f64;
+        let x_of = |column: usize| SOURCES + (bars - SOURCES) * column as f64 / last as f64;
+        let letters = (((pitch - 10.0) / LETTER) as usize).clamp(2, 9);
+        let shapes = self.shapes(&sources, &ports, (height, letters), x_of);
         let curves = self.curves(&sources, &ports, &shapes, x_of);
         let headers = self.headers.iter().enumerate();
         let headers = headers.map(|(column, word)| (x_of(column), word.clone())).collect();
         let shapes = shapes.into_values().collect();
-        Layout { height: TOP + height + 8.0, row, sources, ports, shapes, curves, headers }
+        let height = TOP + height + 8.0;
+        Layout { width, bars, height, letters, row, sources, ports, shapes, curves, headers }
     }
 
     /// Boxes: a switch with adapters in their middle, others spread evenly.
@@ -250,7 +267,7 @@ impl Drawing<'_> {
         &self,
         sources: &[(usize, f64)],
         ports: &[(usize, f64)],
-        height: f64,
+        (height, letters): (f64, usize),
         x_of: impl Fn(usize) -> f64,
     ) -> BTreeMap<Spot, Shape> {
         let mut shapes = BTreeMap::new();
@@ -285,8 +302,8 @@ impl Drawing<'_> {
                 };
                 let ways = side(true).max(side(false)) as f64;
                 let half = (ways * 7.0 / 2.0 + 4.0).min(step / 2.0 - 1.5).clamp(3.0, height * 0.42);
-                let letters = label.chars().count().min(9) as f64;
-                let wide = (letters * 3.4 + 5.0).max(11.0);
+                let shown = label.chars().count().min(letters) as f64;
+                let wide = (shown * LETTER / 2.0 + 5.0).max(11.0);
                 let shape = Shape { x: x_of(column), y, half, wide, label: label.to_owned() };
                 shapes.insert(own, shape);
             }

@@ -157,14 +157,18 @@ impl Drawn {
         envelope(run.bins, self.adapters[node].iter().map(|one| &run.received[*one][..]))
     }
 
-    /// What an output is called: `leaf7:4 → h31`, or `leaf7:hosts → leaf7, mean of 8`.
+    /// What an output is called: `leaf7:4 → h31`, or `leaf7 → leaf7:hosts, mean of 8`.
     pub fn output_name(&self, output: usize) -> String {
-        let Output { name, to, .. } = &self.outputs[output];
-        let of = self.bundles[output].len();
-        match &self.nodes[*to] {
-            far if of == 1 => format!("{name} → {}", far.name),
-            far if far.is_adapter() => format!("{name} → {}:hosts, mean of {of}", far.name),
-            far => format!("{name} → {}, mean of {of}", far.name),
+        format!("{} → {}", self.outputs[output].name, self.feeds(output))
+    }
+
+    /// What it leads to, the second half of that.
+    pub fn feeds(&self, output: usize) -> String {
+        let far = &self.nodes[self.outputs[output].to];
+        match self.bundles[output].len() {
+            1 => far.name.clone(),
+            of if far.is_adapter() => format!("{}:hosts, mean of {of}", far.name),
+            of => format!("{}, mean of {of}", far.name),
         }
     }
 }

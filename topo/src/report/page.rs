@@ -3,7 +3,10 @@
 
 use super::columns::{Columns, base64};
 use super::facts::Facts;
-use super::{completion, fabric, figure, pauses, ports, tables, verdict};
+use super::figure::{self, Figure, Shown};
+use super::figures::table;
+use super::waiters::Waiters;
+use super::{completion, fabric, pauses, ports, sheet, tables, verdict};
 use crate::chart::path::{Grain, area};
 use crate::chart::{number, palette};
 use crate::measure::verdict::Verdict;
@@ -25,11 +28,12 @@ const SCRIPT: &str = script!("../../assets/report.js");
 const STYLE: &str = include_str!("../../assets/report.css");
 
 /// The page.
-pub fn html(facts: &Facts<'_>) -> String {
+pub fn html(facts: &Facts<'_>, figure: &Figure<'_>) -> String {
     let result = &facts.run.run.result;
     let mut columns = Columns::default();
-    let figure = figure::section(facts, &mut columns);
+    figure.carry(&mut columns);
     fabric::series(facts, &mut columns);
+    let waiters = Waiters::of(facts);
     let title = format!("{} {} · pausebed", word(result.verdict), result.scenario);
     let body_class = if result.verdict == Verdict::Inconclusive { "unsure" } else { "" };
     let page = html! {
@@ -40,7 +44,7 @@ pub fn html(facts: &Facts<'_>) -> String {
                 meta name="viewport" content="width=device-width,initial-scale=1";
                 meta http-equiv="Content-Security-Policy" content=(policy(SCRIPT));
                 title { (title) }
-                style { (PreEscaped(style())) }
+                (styles())
             }
             body class=(body_class) {
                 header { (verdict::top(facts)) }
@@ -48,9 +52,9 @@ pub fn html(facts: &Facts<'_>) -> String {
                     (verdict::banner(facts))
                     (verdict::cards(facts))
                     (fabric::section(facts))
-                    (figure)
+                    (figure.section())
                     (ports::section(facts))
-                    section class="two" { (completion::card(facts)) (ports::waiters(facts)) }
+                    section class="two" { (completion::card(facts)) (waiters.card()) }
                     (tables::expectations(facts))
                     section class="two" { (tables::parameters(facts)) div {
                         @if facts.base.is_some() { (tables::trees(facts)) }
@@ -65,7 +69,7 @@ pub fn html(facts: &Facts<'_>) -> String {
                     }
                 }
                 (bar(facts))
-                script type="application/json" id="pb-meta" { (PreEscaped(meta(facts, &columns))) }
+                script type="application/json" id="pb-meta" { (PreEscaped(meta(facts, figure, &waiters, &columns))) }
                 script type="text/plain" id="pb-cols" { (PreEscaped(columns.packed())) }
                 script { (PreEscaped(SCRIPT)) }
             }
@@ -84,19 +88,29 @@ pub fn policy(script: &str) -> String {
     )
 }
 
-/// The style sheet with both themes.
-pub fn style() -> String {
+/// The style sheets: that of pictures in the light theme, which the script gives to those that are saved, and
+/// that of pages.
+pub fn styles() -> Markup {
     let light = palette::variables(false);
     let dark = palette::variables(true);
-    format!(
-        ":root{{{light}}}@media screen and (prefers-color-scheme:dark){{\
-         :root:not([data-theme=light]){{{dark}}}}}@media screen{{:root[data-theme=dark]{{{dark}}}}}{}{STYLE}",
-        palette::level_rules()
-    )
+    let pictures = format!(":root{{{light}}}{}{}", palette::rules(), sheet::STYLE);
+    let pages = format!(
+        "@media screen and (prefers-color-scheme:dark){{:root:not([data-theme=light]){{{dark}}}}}\
+         @media screen{{:root[data-theme=dark]{{{dark}}}}}{STYLE}"
+    );
+    html! {
+        style id="ink" { (PreEscaped(pictures)) }
+        style { (PreEscaped(pages)) }
+    }
 }
 
 /// Names and grids; `<` is written as JSON can, so that no name ends the element.
-fn meta(facts: &Facts<'_>, columns: &Columns) -> String {
+fn meta(
+    facts: &Facts<'_>,
+    figure: &Figure<'_>,
+    waiters: &Waiters<'_>,
+    columns: &Columns,
+) -> String {
     let run = facts.run.run;
     let sides: Vec<Value> = facts
         .sides()
@@ -106,6 +120,8 @@ fn meta(facts: &Facts<'_>, columns: &Columns) -> String {
                 "name": side.name,
                 "dt": side.run.bin_tau(),
                 "bins": side.run.bins,
+                "dt_ps": side.run.result.grid.dt_ps,
+                "length_ps": side.run.length_ps(),
                 "roots": roots(side.run),
             })
         })
@@ -120,11 +136,20 @@ fn meta(facts: &Facts<'_>, columns: &Columns) -> String {
         })
         .collect();
     let drawn = &facts.run.drawn;
-    let names: Vec<String> =
-        (0..drawn.outputs.len()).map(|output| drawn.output_name(output)).collect();
+    let output = |output: usize| {
+        let own = &drawn.outputs[output];
+        json!([own.name, drawn.feeds(output), own.to])
+    };
+    let outputs: Vec<Value> = (0..drawn.outputs.len()).map(output).collect();
     let ports: Vec<Value> = ports::in_order(facts)
         .into_iter()
         .map(|node| json!([node, run.nodes[node].name]))
+        .collect();
+    let lines: Vec<Value> = figure
+        .shown()
+        .filter_map(|Shown { panel, unit, scale, series }| {
+            Some(json!([series.carried.as_ref()?.0, panel, series.name, unit, scale]))
+        })
         .collect();
     let table: Vec<Value> =
         columns.table.iter().map(|c| json!([c.key, c.low, c.step, c.n])).collect();
@@ -134,8 +159,13 @@ fn meta(facts: &Facts<'_>, columns: &Columns) -> String {
         "cursor": facts.cursor(),
         "sides": sides,
         "phases": phases,
-        "outputs": names,
+        "outputs": outputs,
         "ports": ports,
+        "lines": lines,
+        "tables": {
+            "completion-times": table::completion_times(facts),
+            "waited-longest": table::waited_longest(facts, waiters),
+        },
         "columns": table,
     });
     meta.to_string().replace('<', "\\u003c")

@@ -1,25 +1,28 @@
-//! Every port as a small picture of its own, all on one scale; and what was waited for longest.
+//! Every port as a small picture of its own, all on one scale.
 
 use super::facts::{Facts, Side};
 use super::figure::{self, trace};
 use super::heat;
-use crate::chart::path::Grain;
-use crate::chart::{number, quantiles};
+use super::sheet::{self, Picture, Sheet};
+use crate::chart::{number, quantiles, words};
 use maud::{Markup, html};
 
 /// Pictures of their own; of more ports the ones that received least of all are shown.
 const PICTURES_MAX: usize = 128;
+/// Small pictures beside each other in one column of print, few and many, and in two.
+const ABREAST: [usize; 3] = [4, 6, 8];
+/// Pictures of one column that are many.
+const MANY: usize = 96;
 /// Means that differ by less are told as one.
 const ALIKE: f64 = 0.005;
-/// Rows of those who waited.
-const WAITERS: usize = 8;
 
 /// The section.
 pub fn section(facts: &Facts<'_>) -> Markup {
-    let all: Vec<usize> = order(facts);
-    let shown = &all[..all.len().min(PICTURES_MAX)];
+    let all = order(facts);
+    let shown = shown(facts);
     html! {
         section id="ports" {
+            (sheet::buttons("every-port", "every port"))
             p class="kicker" { "Every port" }
             h2 { (title(facts, &all)) }
             p class="how" {
@@ -30,8 +33,95 @@ pub fn section(facts: &Facts<'_>) -> Markup {
                     " Shown are the " (shown.len()) " that received least, of " (all.len()) "; the heat map has all."
                 }
             }
-            div class="multiples" { @for node in shown { (picture(facts, *node)) } }
+            div class="multiples" { @for node in &shown { (picture(facts, *node)) } }
             (heat::map(facts, shown.len() < all.len()))
+        }
+    }
+}
+
+/// The ports that have a picture.
+pub fn shown(facts: &Facts<'_>) -> Vec<usize> {
+    let mut shown = order(facts);
+    shown.truncate(PICTURES_MAX);
+    shown
+}
+
+/// What is seen.
+pub fn finding(facts: &Facts<'_>) -> String {
+    title(facts, &order(facts))
+}
+
+/// The pictures in print, row by row.
+pub fn printed(facts: &Facts<'_>, sheet: &Sheet) -> Picture {
+    const HEIGHT: f64 = 30.0;
+    const PITCH: f64 = 56.0;
+    let shown = shown(facts);
+    let abreast = match (sheet.has_margin(), shown.len() > MANY) {
+        (true, _) => ABREAST[2],
+        (false, true) => ABREAST[1],
+        (false, false) => ABREAST[0],
+    };
+    let width = sheet.width / abreast as f64;
+    let top = if sheet.has_margin() { 24.0 } else { 38.0 };
+    let place = |at: usize| ((at % abreast) as f64 * width, top + (at / abreast) as f64 * PITCH);
+    let body = html! {
+        (key(facts, sheet))
+        @for (at, node) in shown.iter().enumerate() {
+            @let (x, y) = place(at);
+            g class=[facts.hot.contains(node).then_some("hot")] transform=(format!("translate({x:.1} {y:.1})")) {
+                (heading(facts, *node, width - 14.0))
+                rect class="frame" x="1" y="15" width=(format!("{:.1}", width - 6.0)) height=(HEIGHT + 4.0) rx="3" {}
+                svg class="t" x="3" y="17" width=(format!("{:.1}", width - 10.0)) height=(HEIGHT)
+                    viewBox=(figure::view(facts.length, -0.03, 1.06)) preserveAspectRatio="none" { (lines(facts, *node, false)) }
+            }
+        }
+    };
+    Picture { body, height: top + shown.len().div_ceil(abreast) as f64 * PITCH }
+}
+
+/// Which colour is which run, and what the numbers are.
+fn key(facts: &Facts<'_>, sheet: &Sheet) -> Markup {
+    let (runs, wide) = swatches(facts);
+    let (x, y) = if sheet.has_margin() { (wide, 12.0) } else { (0.0, 27.0) };
+    html! {
+        (runs)
+        text x=(format!("{x:.1}")) y=(y) { "received, 0 to 1 line rate; numbers at the line, " (number::tau(facts.cursor())) }
+    }
+}
+
+/// The colours of runs with their names, and how wide they are.
+pub fn swatches(facts: &Facts<'_>) -> (Markup, f64) {
+    let mut x = 0.0;
+    let mut runs = Vec::new();
+    for side in facts.sides() {
+        runs.push(html! {
+            rect class=(side.role) x=(format!("{x:.1}")) y="3" width="10" height="10" rx="2" {}
+            text x=(format!("{:.1}", x + 15.0)) y="12" { (quantiles::shortened(&side.name, 22)) }
+        });
+        x += 30.0 + words::width(&side.name).min(140.0);
+    }
+    (html! { @for run in runs { (run) } }, x)
+}
+
+/// A port's name and, as far as there is room, what it received at the cursor: the run's number last.
+fn heading(facts: &Facts<'_>, node: usize, width: f64) -> Markup {
+    let name = &facts.run.run.nodes[node].name;
+    let value =
+        |side: &Side<'_>| side.bin_at(facts.cursor()).map(|bin| side.run.received[node][bin]);
+    let number = |value: Option<f64>| match value {
+        Some(value) if value.is_finite() => format!("{value:.2}"),
+        _ => "–".to_owned(),
+    };
+    let is_hot = facts.hot.contains(&node);
+    let wide = 30.0;
+    let room = ((width - words::width(&name.chars().take(12).collect::<String>())) / wide) as usize;
+    let sides: Vec<&Side<'_>> = facts.sides().collect();
+    html! {
+        text class="strong" x="1" y="11" { (quantiles::shortened(name, 12)) }
+        @for (place, side) in sides.iter().rev().take(room).enumerate() {
+            g class=(format!("own {}", if is_hot && side.role == "run" { "hot" } else { side.role })) {
+                text x=(format!("{:.1}", width + 8.0 - wide * place as f64)) y="11" text-anchor="end" { (number(value(side))) }
+            }
         }
     }
 }
@@ -84,12 +174,10 @@ fn title(facts: &Facts<'_>, all: &[usize]) -> String {
 fn picture(facts: &Facts<'_>, node: usize) -> Markup {
     let is_hot = facts.hot.contains(&node);
     let name = &facts.run.run.nodes[node].name;
-    let tau = facts.run.run.result.tau_ps.max(1) as f64;
-    let grain = figure::grain(facts);
     html! {
         figure class=(if is_hot { "hot" } else { "" }) {
             figcaption {
-                b { (quantiles_name(name)) }
+                b { (quantiles_name(name)) } " "
                 span { @for side in facts.sides() {
                     @let value = side.bin_at(facts.cursor()).map_or(f64::NAN, |bin| side.run.received[node][bin]);
                     span class=(if is_hot && side.role == "run" { "hot" } else { side.role })
@@ -100,28 +188,39 @@ fn picture(facts: &Facts<'_>, node: usize) -> Markup {
             }
             svg class="t" viewBox=(figure::view(facts.length, -0.03, 1.06)) preserveAspectRatio="none" role="img"
                 aria-label=(format!("What {name} received over time")) {
-                @for phase in facts.run.run.result.phases.iter().skip(1).step_by(2) {
-                    rect class="phase" x=(phase.from_ps as f64 / tau) y="-1060"
-                        width=((phase.to_ps - phase.from_ps) as f64 / tau) height="1090" {}
-                }
-                path class="l zero" d=(format!("M0 0H{0}M0 -1000H{0}", facts.length)) {}
-                @for side in facts.sides() { (line(facts, side, node, is_hot, grain)) }
-                path class="cursor" d=(format!("M{} -1060V30", facts.cursor())) {}
+                (lines(facts, node, true))
             }
         }
     }
 }
 
-/// The figure's own line again, or a new one where the figure has none.
-fn line(facts: &Facts<'_>, side: &Side<'_>, node: usize, is_hot: bool, grain: Grain) -> Markup {
+/// What a port received, between nothing and one line rate.
+fn lines(facts: &Facts<'_>, node: usize, is_page: bool) -> Markup {
+    let tau = facts.run.run.result.tau_ps.max(1) as f64;
+    let is_hot = facts.hot.contains(&node);
+    // The page has the figure's lines already.
+    let again = is_page && (is_hot || facts.cold.len() <= figure::LINES_MAX);
+    html! {
+        @for phase in facts.run.run.result.phases.iter().skip(1).step_by(2) {
+            rect class="phase" x=(phase.from_ps as f64 / tau) y="-1060"
+                width=((phase.to_ps - phase.from_ps) as f64 / tau) height="1090" {}
+        }
+        path class="l zero" d=(format!("M0 0H{0}M0 -1000H{0}", facts.length)) {}
+        @for side in facts.sides() { (line(facts, side, node, again)) }
+        path class="cursor" d=(format!("M{} -1060V30", facts.cursor())) {}
+    }
+}
+
+/// The figure's own line again, or a new one.
+fn line(facts: &Facts<'_>, side: &Side<'_>, node: usize, again: bool) -> Markup {
+    let is_hot = facts.hot.contains(&node);
     let role = if is_hot && side.role == "run" { "hot" } else { side.role };
-    let in_figure = is_hot || facts.cold.len() <= figure::LINES_MAX;
     html! {
         g class=(format!("small {role}")) {
-            @if in_figure {
-                use href=(format!("#x{}-{node}", side.number)) {}
+            @if again {
+                use href=(format!("#{}.x{node}", side.number)) {}
             } @else {
-                path class="l" d=(trace(side, &side.run.received[node], 1.0, grain)) {}
+                path class="l" d=(trace(side, &side.run.received[node], 1.0, figure::grain(facts))) {}
             }
         }
     }
@@ -133,60 +232,4 @@ fn quantiles_name(name: &str) -> Markup {
     }
     let short: String = name.chars().take(11).chain(['…']).collect();
     html! { span title=(name) { (short) } }
-}
-
-/// The outputs that were held longest in the window, both runs.
-pub fn waiters(facts: &Facts<'_>) -> Markup {
-    let run = facts.run.run;
-    let share = |side: &Side<'_>, output: usize| {
-        let series = side.run.series.get(output)?;
-        side.run.mean_over(&series.hold, facts.window.0, facts.window.1)
-    };
-    let worst =
-        |output: usize| facts.sides().filter_map(|side| share(side, output)).fold(0.0, f64::max);
-    let mut order: Vec<(f64, usize)> =
-        (0..run.outputs.all.len()).map(|o| (worst(o), o)).filter(|(w, _)| *w > 0.0005).collect();
-    order.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-    let rows: Vec<usize> = order.iter().take(WAITERS).map(|(_, output)| *output).collect();
-    let sides = facts.sides().count() as f64;
-    let pitch = 12.0 + 10.0 * sides;
-    let bottom = 10.0 + rows.len() as f64 * pitch;
-    let (left, full) = (170.0, 350.0);
-    let name = |output: usize| {
-        let output = &run.outputs.all[output];
-        format!("{} → {}", output.name, run.nodes[output.to].name)
-    };
-    let title = match rows.first() {
-        Some(first) => format!(
-            "{} waited {} of the measured window",
-            name(*first),
-            number::per_cent(worst(*first))
-        ),
-        None => "No output waited in the measured window".to_owned(),
-    };
-    html! {
-        div class="pane scroll" tabindex="0" role="region" aria-label="Who waited longest" {
-            p class="kicker" { "Who waited longest" }
-            h3 { (title) }
-            @if !rows.is_empty() {
-                svg viewBox=(format!("0 0 570 {:.0}", bottom + 22.0)) role="img" aria-label=(title) {
-                    @for share in [0.0, 0.25, 0.5, 0.75, 1.0] {
-                        @let x = format!("{:.1}", left + share * full);
-                        path class="gridline" d=(format!("M{x} 6V{bottom:.0}")) {}
-                        text x=(x) y=(format!("{:.0}", bottom + 16.0)) text-anchor="middle" { (number::per_cent(share)) }
-                    }
-                    @for (place, output) in rows.iter().enumerate() {
-                        @let top = 10.0 + place as f64 * pitch;
-                        text x="0" y=(format!("{:.1}", top + 4.0 + 5.0 * sides)) { (quantiles::shortened(&name(*output), 26)) }
-                        @for (row, side) in facts.sides().enumerate() {
-                            @let value = share(side, *output).unwrap_or(0.0);
-                            @let y = top + row as f64 * 10.0;
-                            rect class=(side.role) x=(left) y=(format!("{y:.1}")) width=(format!("{:.1}", (value * full).max(1.0))) height="8" rx="2" {}
-                            text class="tiny" x=(format!("{:.1}", left + value * full + 6.0)) y=(format!("{:.1}", y + 7.6)) { (number::per_cent(value)) }
-                        }
-                    }
-                }
-            }
-        }
-    }
 }

@@ -1,12 +1,15 @@
 //! Pages of small runs: what stands in them, what must never, and what is said when files are missing.
 
 use super::columns::base64;
-use super::{FILE, ReportError, page, write};
+use super::reference::Calibration;
+use super::sheet::STYLE;
+use super::{FILE, Report, ReportError, write};
 use crate::experiment::{Conditions, Experiment};
 use crate::launch::substrate;
 use crate::run_directory::result::RunResult;
 use crate::scenario::Scenario;
 use sha2::{Digest, Sha256};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use tempfile::TempDir;
 
@@ -94,6 +97,10 @@ fn run(text: &str) -> TempDir {
     folder
 }
 
+fn page(folder: &Path, baseline: Option<&Path>) -> Result<String, ReportError> {
+    Ok(Report::load(folder, baseline)?.page())
+}
+
 fn result(folder: &Path) -> RunResult {
     let text = std::fs::read_to_string(folder.join("run.json")).expect("it was written");
     serde_json::from_str(&text).expect("by us")
@@ -170,7 +177,8 @@ fn the_page_fetches_nothing_and_allows_only_its_own_script() {
     assert_eq!(page.matches(" onload=").count() + page.matches(" onerror=").count(), 0);
     // 30 KB of script and 12 KB of style at most (seeing.md 13).
     assert!(script.len() < 30_000);
-    assert!(include_str!("../../assets/report.css").len() < 12_000);
+    let style = include_str!("../../assets/report.css").len() + STYLE.len();
+    assert!(style < 12_000, "{style} octets");
 }
 
 #[test]
@@ -222,6 +230,226 @@ fn the_caption_is_what_the_tables_say() {
     let held = held.count();
     assert!(held >= 3, "the tree stands there");
     assert!(page.contains(&format!("data-k=\"1.held\" data-d=\"0\">{held}</b> of 10 outputs")));
+}
+
+/// The figures of a run by name.
+fn figures(folder: &Path, baseline: Option<&Path>) -> BTreeMap<String, String> {
+    let report = Report::load(folder, baseline).expect("all files are there");
+    report.figures().into_iter().map(|file| (file.name, file.text)).collect()
+}
+
+fn rows(text: &str) -> Vec<Vec<String>> {
+    let reader = csv::Reader::from_reader(text.as_bytes()).into_records();
+    reader.map(|row| row.expect("a table").iter().map(str::to_owned).collect()).collect()
+}
+
+#[test]
+fn each_figure_is_two_pictures_that_need_nothing_and_a_table() {
+    let (none, scheme) = (run(&scenario("a-none", "none")), run(&scenario("a-ib-cca", "ib-cca")));
+    let files = figures(scheme.path(), Some(none.path()));
+    let mut names = Vec::new();
+    for figure in ["completion-times", "every-port", "fabric", "over-time", "waited-longest"] {
+        names.extend(["-178mm.svg", "-85mm.svg", ".csv"].map(|end| format!("{figure}{end}")));
+    }
+    assert_eq!(files.keys().cloned().collect::<Vec<_>>(), names);
+    for (name, text) in files.iter().filter(|(name, _)| name.ends_with(".svg")) {
+        assert_eq!(first_unclosed(text), None, "{name}");
+        let bare = text.replacen("xmlns=\"http://www.w3.org/2000/svg\"", "", 1);
+        for needle in ["http:", "https:", "url(", "@import", "href=", "<script", "var(", " hidden"]
+        {
+            assert!(!bare.contains(needle), "{name} has {needle}");
+        }
+        let wide = if name.contains("-85mm") { "width=\"85mm\"" } else { "width=\"178mm\"" };
+        assert!(bare.contains(wide) && bare.contains("<style>"), "{name}");
+        assert!(
+            bare.contains("a-ib-cca with ib-cca, seed 1, beside a-none with none, seed 1"),
+            "{name}"
+        );
+    }
+    let page = page(scheme.path(), Some(none.path())).expect("all files are there");
+    let (_, title) = files["over-time-85mm.svg"].split_once("<title>").expect("a title");
+    let (title, _) = title.split_once("</title>").expect("it ends");
+    assert!(page.contains(&format!("<h2>{title}</h2>")), "it says what the page says: {title}");
+    assert_eq!(
+        files,
+        figures(scheme.path(), Some(none.path())),
+        "the same files, the same figures"
+    );
+    assert!(!figures(none.path(), None)["fabric-178mm.svg"].contains("baseline"));
+}
+
+#[test]
+fn tables_hold_what_is_drawn() {
+    let folder = run(&scenario("a test", "ib-cca"));
+    let result = result(folder.path());
+    let files = figures(folder.path(), None);
+    let ports = rows(&files["every-port.csv"]);
+    // h2 and h3 receive, and what acknowledgements carry is too little.
+    assert_eq!(ports.len(), 2 * result.grid.bins as usize);
+    let over_time = rows(&files["over-time.csv"]);
+    let received: Vec<&str> = over_time
+        .iter()
+        .filter(|row| row[..3] == ["received", "ib-cca", "h3"])
+        .map(|row| row[7].as_str())
+        .collect();
+    let own: Vec<&str> =
+        ports.iter().filter(|row| row[1] == "h3").map(|row| row[4].as_str()).collect();
+    assert_eq!(received, own);
+    let time: u64 = ports
+        .iter()
+        .filter(|row| row[1] == "h3")
+        .map(|row| row[3].parse::<u64>().expect("whole"))
+        .sum();
+    assert_eq!(time, 3_000 * result.tau_ps, "bins cover the run");
+    let panels: BTreeSet<&str> = over_time.iter().map(|row| row[0].as_str()).collect();
+    assert_eq!(
+        panels,
+        BTreeSet::from(["received", "sent", "aggregate", "delay", "queue", "events"])
+    );
+    let queue = over_time.iter().filter(|row| row[0] == "queue");
+    assert!(queue.clone().count() > 0);
+    for row in queue {
+        assert_eq!(row[3], "bytes");
+        let [least, mean, most] =
+            [6, 7, 8].map(|at| row[at].parse::<u64>().expect("octets are whole"));
+        assert!(least <= mean && mean <= most, "{row:?}");
+    }
+    let classes = rows(&files["completion-times.csv"]);
+    let messages: u64 = classes.iter().map(|row| row[2].parse::<u64>().expect("whole")).sum();
+    assert_eq!(messages, result.completions().values().map(|class| class.messages).sum::<u64>());
+    // At the cursor, 2000 τ, what the page's caption counts.
+    let held = rows(&files["fabric.csv"])
+        .iter()
+        .filter(|row| row[5].parse::<f64>().is_ok_and(|h| h >= 0.1))
+        .count();
+    let page = page(folder.path(), None).expect("all files are there");
+    assert!(page.contains(&format!("data-k=\"1.held\" data-d=\"0\">{held}</b>")));
+}
+
+/// A name that is markup, a quote, a comma and much too long.
+fn hostile() -> String {
+    format!("<b>&\"',h1</svg>{}", "x".repeat(200))
+}
+
+#[test]
+fn no_name_harms_a_figure() {
+    let folder = run(&scenario(&hostile(), "none"));
+    let json = serde_json::to_string(&hostile()).expect("text");
+    let (inner, field) = (json.trim_matches('"'), hostile().replace('"', "\"\""));
+    change(folder.path(), "topology.json", "\"h3", &format!("\"{inner}"));
+    for file in ["ports.csv", "queues.csv"] {
+        change(folder.path(), file, "h3:1", &format!("\"{field}:1\""));
+    }
+    for (name, text) in figures(folder.path(), None) {
+        if name.ends_with(".svg") {
+            assert_eq!(first_unclosed(&text), None, "{name}");
+            assert!(
+                !text.contains("<b>")
+                    && text.matches("</svg>").count() == text.matches("<svg ").count(),
+                "{name}"
+            );
+        }
+        if name == "every-port.csv" {
+            assert!(rows(&text).iter().any(|row| row[1] == hostile()), "the name comes back whole");
+        }
+    }
+}
+
+fn referred(
+    folder: &Path,
+    name: &str,
+    content: &[u8],
+    over: Option<&str>,
+) -> Result<Report, String> {
+    let file = folder.join(name);
+    std::fs::write(&file, content).expect("the folder is ours");
+    let mut report = Report::load(folder, None).expect("all files are there");
+    let axes = ["x:10=0,110=1000", "y:50=0,0=1"].map(str::to_owned);
+    let calibration = over.map(|over| Calibration::of(over, &axes).expect("two axes"));
+    report.refer(&[file], calibration.as_ref()).map_err(|error| error.to_string())?;
+    Ok(report)
+}
+
+#[test]
+fn points_of_others_lie_hollow_over_their_series() {
+    let folder = run(&scenario("a test", "none"));
+    let points =
+        "panel,run,series,t_tau,value\nreceived,none,h3,1500,0.5\nreceived,none,h3,2000,0.25\n";
+    let report =
+        referred(folder.path(), "of <others>.csv", points.as_bytes(), None).expect("good points");
+    let svg =
+        report.figures().into_iter().find(|file| file.name == "over-time-85mm.svg").expect("drawn");
+    for text in [report.page(), svg.text] {
+        let drawn = "<path class=\"l hole\" d=\"M1500 -500h0M2000 -250h0\"></path>";
+        assert!(text.contains("<g class=\"points hot\"><path class=\"l\""), "in h3's colour");
+        assert!(text.contains(drawn) && text.contains("reference:"));
+        assert!(text.contains("of &lt;others&gt;.csv") && !text.contains("<others>"));
+    }
+}
+
+#[test]
+fn points_that_fit_nothing_are_refused_with_their_line() {
+    let folder = run(&scenario("a test", "none"));
+    let refused =
+        |text: &str| referred(folder.path(), "p.csv", text.as_bytes(), None).expect_err("refused");
+    let head = "panel,run,series,t_tau,value\n";
+    for (row, why) in [
+        (
+            "recieved,none,h3,1,1",
+            "line 2: there is no panel \"recieved\"; there are: received, sent",
+        ),
+        (
+            "received,ib-cca,h3,1,1",
+            "line 2: there is no run in panel received \"ib-cca\"; there are: none",
+        ),
+        ("received,none,h9,1,1", "line 2: there is no series \"h9\"; there are: h2, h3"),
+        ("received,none,h3,NaN,1", "line 2: t_tau \"NaN\" is no number"),
+        ("received,none,h3,1,", "line 2: value \"\" is no number"),
+        ("received,none,h3,3001,1", "line 2: t_tau 3001 is outside"),
+        ("received,none,h3,1,1.2", "line 2: value 1.2 is beyond"),
+        ("received,none,h3,1,1\nreceived", "line: 3"),
+    ] {
+        let told = refused(&format!("{head}{row}\n"));
+        assert!(told.contains("p.csv: ") && told.contains(why), "{row}: {told}");
+    }
+    assert!(
+        refused("t,v\n1,2\n").contains("line 1: the header is to be panel,run,series,t_tau,value")
+    );
+    assert!(refused(head).contains("no points"));
+    assert!(
+        refused(&(head.to_owned() + &"received,none,h3,1,1\n".repeat(10_001)))
+            .contains("line 10002: more than")
+    );
+}
+
+/// As much of a PNG as is looked at: 200 by 100 pixels.
+const PICTURE: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\xc8\0\0\0\x64";
+
+#[test]
+fn a_picture_stands_beside_ours_and_over_its_panel() {
+    let folder = run(&scenario("a test", "none"));
+    let beside = referred(folder.path(), "f.csv", PICTURE, None)
+        .expect("its octets count, not its name")
+        .page();
+    let uri =
+        format!("href=\"data:image/png;base64,{}\" width=\"200\" height=\"100\"", base64(PICTURE));
+    assert_eq!(beside.matches(&uri).count(), 1);
+    let (body, _) = beside.split_once("<script").expect("it has one");
+    assert!(!body.contains("class=\"overlay\"") && !body.contains("id=\"opacity\""));
+    let over = referred(folder.path(), "f.png", PICTURE, Some("received")).expect("a panel").page();
+    // 10 τ a pixel from -100 on; a fiftieth of the axis a pixel, downwards from one.
+    let place = "transform=\"matrix(10 0 0 20 -100 -1000)\" opacity=\"0\"";
+    assert!(over.contains(place) && over.contains("id=\"opacity\" type=\"range\""));
+    assert_eq!(over.matches(&uri).count(), 1, "the page carries it once");
+    let told =
+        referred(folder.path(), "f.png", PICTURE, Some("queues")).expect_err("no such panel");
+    assert!(told.contains("there is no panel \"queues\"; there are: "), "{told}");
+    let large = [PICTURE, &vec![0; 512 * 1024]].concat();
+    let told = referred(folder.path(), "f.png", &large, None).expect_err("too large");
+    assert!(told.contains("the picture has more than the 512 KiB that a page carries"), "{told}");
+    let points = b"panel,run,series,t_tau,value\nreceived,none,h3,1,1\n";
+    let told = referred(folder.path(), "p.csv", points, Some("received")).expect_err("no picture");
+    assert!(told.contains("--over lays a picture, and there is none"), "{told}");
 }
 
 #[test]

@@ -6,8 +6,8 @@ use crate::launch::lab::Record;
 use crate::render::Lab;
 use crate::report::data::Graph;
 use crate::report::fabric::{BAR, boxes, headers, label_step, pitch};
-use crate::report::layout::{self, Layout, PORTS, WIDTH};
-use crate::report::page::{policy, script, style};
+use crate::report::layout::{self, Layout, WIDTH};
+use crate::report::page::{policy, script, styles};
 use crate::scenario::Scenario;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde_json::{Value, json};
@@ -45,7 +45,7 @@ pub fn html(shown: &Shown<'_>, board: &Board) -> String {
                 meta name="viewport" content="width=device-width,initial-scale=1";
                 meta http-equiv="Content-Security-Policy" content=(policy);
                 title { (scenario.name) " · pausebed, live" }
-                style { (PreEscaped(style())) }
+                (styles())
             }
             body {
                 header { (top(shown)) }
@@ -109,7 +109,7 @@ fn top(shown: &Shown<'_>) -> Markup {
 fn fabric(graph: &Graph) -> Markup {
     let adapters: Vec<usize> =
         (0..graph.nodes.len()).filter(|node| graph.nodes[*node].is_adapter()).collect();
-    let layout = layout::place(&graph.into(), &adapters, &adapters);
+    let layout = layout::place(&graph.into(), &adapters, &adapters, WIDTH);
     let waits = match graph.technology.as_str() {
         "ethernet" => "was paused",
         _ => "had no credit",
@@ -170,8 +170,8 @@ fn ends(graph: &Graph, layout: &Layout) -> Markup {
         }
         @for (node, y) in &layout.ports {
             @let top = format!("{:.1}", y - bar / 2.0);
-            rect class="track" x=(PORTS + 6.0) y=(top) width=(BAR) height=(format!("{bar:.1}")) rx="1.5" {}
-            defs { path data-x=(node) d=(format!("M{:.1} {y:.1}", PORTS + 6.0)) {} }
+            rect class="track" x=(layout.bars + 6.0) y=(top) width=(BAR) height=(format!("{bar:.1}")) rx="1.5" {}
+            defs { path data-x=(node) d=(format!("M{:.1} {y:.1}", layout.bars + 6.0)) {} }
         }
         g class="lines dots" stroke-width=(format!("{:.1}", dot.clamp(1.6, 7.2))) {}
         path class="received run" stroke-width=(format!("{bar:.1}")) {}

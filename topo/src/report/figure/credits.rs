@@ -3,12 +3,9 @@
 //! Drawn from the fill of the input behind it, so blocks that a credit packet has yet to tell of count as
 //! available.
 
-use super::panels::at_cursor;
-use super::{Label, Panel, UNIT, grain, trace};
-use crate::chart::path;
-use crate::report::columns::Columns;
+use super::panel::{Group, Label, Panel, Series, Stroke};
 use crate::report::data::{Envelope, Run};
-use crate::report::facts::{Facts, Side};
+use crate::report::facts::Facts;
 use maud::html;
 
 /// Octets of a credit. Source: IBTA Vol 1, 7.9.4.
@@ -17,7 +14,7 @@ const BLOCK: f64 = 64.0;
 const SWITCHES_MAX: usize = 6;
 
 /// The panel, in fabrics of few switches that count credits.
-pub fn panel(facts: &Facts<'_>, columns: &mut Columns) -> Option<Panel> {
+pub fn panel<'a>(facts: &'a Facts<'a>) -> Option<Panel<'a>> {
     let run = facts.run.run;
     let switches = run.nodes.iter().filter(|node| !node.is_adapter()).count();
     if run.technology != "infiniband" || switches > SWITCHES_MAX {
@@ -28,47 +25,36 @@ pub fn panel(facts: &Facts<'_>, columns: &mut Columns) -> Option<Panel> {
     if blocks < 1.0 {
         return None;
     }
-    let grain = grain(facts);
-    let mut labels = Vec::new();
-    let mut parts = Vec::new();
+    let (mut series, mut groups, mut labels) = (Vec::new(), Vec::new(), Vec::new());
     for side in facts.sides() {
         let Some(input) = side.run.series.get(Run::facing(output)).map(|s| &s.input) else {
             continue;
         };
         let credits = left(input, side.run.result.input_buffer_bytes as f64);
-        let band: Vec<(f64, f64, f64)> = (0..side.run.bins)
-            .map(|bin| {
-                let (least, most) = (credits.min[bin] / blocks, credits.max[bin] / blocks);
-                (side.run.middle(bin), -least * UNIT, -most * UNIT)
-            })
-            .collect();
-        parts.push(html! {
-            g class=(format!("queue {}", side.role)) {
-                path class="band" d=(path::band(&band, grain)) {}
-                path class="l" d=(trace(side, &credits.mean, blocks, grain)) {}
-            }
-        });
-        labels.push(label(facts, side, &credits.mean, columns));
+        let place = series.len();
+        let own = Series::new(facts.run.drawn.output_name(output), side, credits.mean);
+        series.push(own.between(credits.min, credits.max).carried("credits", 1.0));
+        let class = format!("queue {}", side.role);
+        groups.push(Group { class, stroke: Stroke::Both, series: vec![place] });
+        labels.push(Label::new(place, format!("credits, {}", side.name), side.role, 0));
     }
     Some(Panel {
+        name: "credits",
         title: "credits".to_owned(),
         about: format!(
             "blocks of 64 octets left to {}, least to most as a band",
             facts.run.drawn.output_name(output)
         ),
         height: 90.0,
+        unit: "blocks",
+        scale: 1.0,
         top: blocks,
-        body: html! { @for part in parts { (part) } },
-        labels,
         ticks: vec![0.0, (blocks / 2.0).round(), blocks],
+        under: html! {},
+        series,
+        groups,
+        labels,
     })
-}
-
-fn label(facts: &Facts<'_>, side: &Side<'_>, mean: &[f64], columns: &mut Columns) -> Label {
-    let key = format!("{}.credits", side.number);
-    columns.add(key.clone(), mean, 1.0);
-    let value = at_cursor(facts, side, mean);
-    Label::at(value, format!("credits, {}", side.name), side.role, (key, 0))
 }
 
 /// What an input that holds so much has left, in blocks: the fuller, the less.

@@ -1,14 +1,13 @@
-//! The panels: what ports receive, what sources send, what reaction points ask for, queues.
+//! Which panels there are, and those of traffic: what ports receive, what sources send, what reaction
+//! points ask for.
 
-use super::{Label, Panel, UNIT, grain, trace};
-use crate::chart::{number, path, scale};
-use crate::keyfile::quantity::{self, Scale};
+use super::UNIT;
+use super::panel::{Group, Label, Panel, Series, Stroke};
+use crate::chart::{number, scale};
 use crate::measure::verdict::Verdict;
-use crate::report::columns::Columns;
+use crate::report::data::Throttle;
 use crate::report::facts::{self, Facts, Side};
-use crate::saturation::Output;
 use maud::{Markup, html};
-use proto::units::{Bytes, Duration};
 use std::collections::BTreeSet;
 
 /// Thin lines of one kind in a panel.
@@ -17,113 +16,89 @@ const THIN_MAX: usize = 64;
 pub const LINES_MAX: usize = 128;
 /// Ports that are few enough to be thick lines, without a mean.
 const FEW: usize = 3;
-/// Expiries that are drawn; more would be a grey wall.
-const EXPIRIES_MAX: f64 = 100.0;
-/// Queues in the panel.
-const QUEUES_MAX: usize = 3;
 
 /// All panels in the order of the page.
-pub fn all(facts: &Facts<'_>, columns: &mut Columns) -> Vec<Panel> {
-    let mut panels: Vec<Panel> = facts.sides().map(|side| received(facts, side, columns)).collect();
+pub fn all<'a>(facts: &'a Facts<'a>) -> Vec<Panel<'a>> {
+    let mut panels: Vec<Panel<'a>> = facts.sides().map(|side| received(facts, side)).collect();
     // Where many send to few, what each sends is the other half of the picture.
     let few = facts.hot.len() + facts.cold.len();
     if few <= 4 && facts.senders.len() > 1 {
-        panels.extend(facts.sides().map(|side| sent(facts, side, columns)));
+        panels.extend(facts.sides().map(|side| sent(facts, side)));
     }
-    panels.extend(super::together::panel(facts, columns));
-    panels.extend(super::credits::panel(facts, columns));
-    panels.extend(facts.sides().filter_map(|side| throttled(facts, side, columns)));
-    panels.extend(queues(facts, columns));
+    panels.extend(super::together::panel(facts));
+    panels.extend(super::credits::panel(facts));
+    panels.extend(facts.sides().filter_map(|side| throttled(facts, side)));
+    panels.extend(super::queues::panel(facts));
     panels
 }
 
-pub(super) fn at_cursor(facts: &Facts<'_>, side: &Side<'_>, series: &[f64]) -> f64 {
-    side.bin_at(facts.cursor()).map_or(f64::NAN, |bin| series[bin])
-}
-
-fn received(facts: &Facts<'_>, side: &Side<'_>, columns: &mut Columns) -> Panel {
-    let grain = grain(facts);
-    let key = |name: &str| format!("{}.{name}", side.number);
-    columns.add(key("cold"), &side.cold, 0.001);
-    columns.add(key("hot"), &side.hot, 0.001);
-    for node in facts.cold.iter().chain(&facts.hot) {
-        columns.add(key(&format!("x{node}")), &side.run.received[*node], 0.002);
-    }
-    let all: Vec<usize> = facts.cold.iter().chain(&facts.hot).copied().collect();
-    let body = html! {
-        (accepted(side))
-        g class=(format!("{} {}", if facts.cold.len() <= FEW { "thick" } else { "thin" }, side.role)) {
-            @if facts.cold.len() <= LINES_MAX {
-                @for node in &facts.cold {
-                    path class="l" id=(format!("x{}-{node}", side.number)) d=(trace(side, &side.run.received[*node], 1.0, grain)) {}
-                }
-            } @else {
-                path class="band" d=(spread(side, &facts.cold, grain)) {}
-            }
-        }
-        g class="thick hot" {
-            @for node in facts.hot.iter().take(THIN_MAX) {
-                path class="l" id=(format!("x{}-{node}", side.number)) d=(trace(side, &side.run.received[*node], 1.0, grain)) {}
-            }
-        }
-        @if facts.cold.len() > FEW {
-            g class=(format!("thick {}", side.role)) { path class="l" d=(trace(side, &side.cold, 1.0, grain)) {} }
-        }
+fn received<'a>(facts: &'a Facts<'a>, side: &'a Side<'a>) -> Panel<'a> {
+    let port = |node: &usize| {
+        let name = facts.run.run.nodes[*node].name.clone();
+        Series::new(name, side, &side.run.received[*node]).carried(&format!("x{node}"), 0.002)
     };
+    let mut series: Vec<Series<'a>> = facts.cold.iter().chain(&facts.hot).map(port).collect();
+    let (cold, hot) = (facts.cold.len(), facts.hot.len());
+    let mut mean = |words: String, values: &'a Vec<f64>, nodes: &[usize], key: &str| {
+        let (least, most) = spread(side, nodes);
+        let all = Series::new(words, side, values).carried(key, 0.001);
+        series.push(if nodes.len() > LINES_MAX { all.between(least, most) } else { all });
+        series.len() - 1
+    };
+    let mean_of = |words: String, n: usize| if n > 1 { format!("{words}, mean") } else { words };
+    let cold_mean = mean(mean_of(facts.cold_words(), cold), &side.cold, &facts.cold, "cold");
+    let hot_mean = mean(mean_of(facts.hot_names(), hot), &side.hot, &facts.hot, "hot");
+    let mut groups = Vec::new();
+    let weight = if cold <= FEW { "thick" } else { "thin" };
+    let class = format!("{weight} {}", side.role);
+    groups.push(if cold <= LINES_MAX {
+        Group::lines(class, 0..cold)
+    } else {
+        Group { class, stroke: Stroke::Bands, series: vec![cold_mean] }
+    });
+    groups.push(Group::lines("thick hot", cold..cold + hot.min(THIN_MAX)));
+    if cold > FEW {
+        groups.push(Group::lines(format!("thick {}", side.role), [cold_mean]));
+    }
+    // The mean of one is that one.
+    let place = |mean: usize, of: usize, first: usize| if of == 1 { first } else { mean };
     let mut labels = Vec::new();
-    let note = expected(side);
-    if !facts.hot.is_empty() {
-        labels.push(Label {
-            y: at_cursor(facts, side, &side.hot),
-            text: if facts.hot.len() == 1 {
-                format!("hot port {}", facts.hot_names())
-            } else {
-                format!("{}, mean", facts.hot_names())
-            },
-            role: "hot",
-            key: key("hot"),
-            digits: 2,
-            value: at_cursor(facts, side, &side.hot),
-            note: String::new(),
-        });
+    if hot > 0 {
+        let prefix = if hot == 1 { "hot port " } else { "" };
+        let text = format!("{prefix}{}", series[hot_mean].name);
+        labels.push(Label::new(place(hot_mean, hot, cold), text, "hot", 2));
     }
-    if !facts.cold.is_empty() {
-        let mean = if facts.cold.len() > 1 { ", mean" } else { "" };
-        labels.push(Label {
-            y: at_cursor(facts, side, &side.cold),
-            text: format!("{}{mean}", facts.cold_words()),
-            role: side.role,
-            key: key("cold"),
-            digits: 2,
-            value: at_cursor(facts, side, &side.cold),
-            note,
-        });
+    if cold > 0 {
+        let text = series[cold_mean].name.clone();
+        let label = Label::new(place(cold_mean, cold, 0), text, side.role, 2);
+        labels.push(Label { note: expected(side), ..label });
     }
-    labels.iter_mut().for_each(|label| label.y = if label.y.is_finite() { label.y } else { 0.5 });
-    let what = if all.len() == 1 { "received by its port" } else { "received by each port" };
+    let what = if cold + hot == 1 { "received by its port" } else { "received by each port" };
     Panel {
+        name: "received",
         title: side.name.clone(),
         about: format!("{what}, of line rate"),
         height: 118.0,
+        unit: "line_rate",
+        scale: 1.0,
         top: 1.0,
-        body,
-        labels,
         ticks: vec![0.0, 0.5, 1.0],
+        under: accepted(side),
+        series,
+        groups,
+        labels,
     }
 }
 
-/// From the least to the greatest of many.
-fn spread(side: &Side<'_>, nodes: &[usize], grain: path::Grain) -> String {
-    let points: Vec<(f64, f64, f64)> = (0..side.run.bins)
-        .map(|bin| {
-            let values = nodes.iter().map(|node| side.run.received[*node][bin]);
-            let known = values.filter(|v| v.is_finite());
-            let (low, high) = known.fold((f64::MAX, f64::MIN), |(l, h), v| (l.min(v), h.max(v)));
-            let (low, high) = if low > high { (f64::NAN, f64::NAN) } else { (low, high) };
-            (side.run.middle(bin), -low * UNIT, -high * UNIT)
-        })
-        .collect();
-    path::band(&points, grain)
+/// The least and the greatest of many.
+fn spread(side: &Side<'_>, nodes: &[usize]) -> (Vec<f64>, Vec<f64>) {
+    let ends = |bin: usize| {
+        let values = nodes.iter().map(|node| side.run.received[*node][bin]);
+        let known = values.filter(|value| value.is_finite());
+        let (low, high) = known.fold((f64::MAX, f64::MIN), |(l, h), v| (l.min(v), h.max(v)));
+        if low > high { (f64::NAN, f64::NAN) } else { (low, high) }
+    };
+    (0..side.run.bins).map(ends).unzip()
 }
 
 /// Expectations about throughput, over their windows.
@@ -165,52 +140,53 @@ fn expected(side: &Side<'_>) -> String {
     })
 }
 
-fn sent(facts: &Facts<'_>, side: &Side<'_>, columns: &mut Columns) -> Panel {
+fn sent<'a>(facts: &'a Facts<'a>, side: &'a Side<'a>) -> Panel<'a> {
     const ROLES: [&str; 5] = ["run", "third", "fourth", "fifth", "signal"];
-    let grain = grain(facts);
-    let series = |node: usize| {
+    let values = |node: usize| {
         let output = side.run.output_of(node);
         output.map_or(&[][..], |output| &side.run.series[output].sent[..])
     };
-    let own = facts.senders.len() <= ROLES.len();
-    let mut labels = Vec::new();
     // Named are those that send most over the run: beyond five, colours say nothing any more.
     let mut order: Vec<(f64, usize)> = facts
         .senders
         .iter()
-        .map(|node| (series(*node).iter().filter(|v| v.is_finite()).sum::<f64>(), *node))
+        .map(|node| (values(*node).iter().filter(|v| v.is_finite()).sum::<f64>(), *node))
         .collect();
     order.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-    let named: Vec<usize> = order.iter().take(if own { 5 } else { 2 }).map(|(_, n)| *n).collect();
-    for (place, node) in named.iter().enumerate() {
-        let key = format!("{}.s{node}", side.number);
-        let values = series(*node);
-        columns.add(key.clone(), values, 0.002);
-        let value = at_cursor(facts, side, values);
-        let text = format!("sent by {}", side.run.nodes[*node].name);
-        labels.push(Label::at(value, text, ROLES[place], (key, 2)));
-    }
-    let body = html! {
-        g class="thin base" { @for node in facts.senders.iter().filter(|node| !named.contains(node)).take(THIN_MAX) {
-            path class="l" d=(trace(side, series(*node), 1.0, grain)) {}
-        } }
-        @for (place, node) in named.iter().enumerate().rev() {
-            g class=(format!("thick {}", ROLES[place])) { path class="l" d=(trace(side, series(*node), 1.0, grain)) {} }
-        }
+    let named = order.len().min(if order.len() <= ROLES.len() { 5 } else { 2 });
+    let is_named = |node: &usize| order[..named].iter().any(|(_, own)| own == node);
+    let own = |node: usize| Series::new(side.run.nodes[node].name.clone(), side, values(node));
+    let mut series: Vec<Series<'a>> = order[..named]
+        .iter()
+        .map(|(_, node)| own(*node).carried(&format!("s{node}"), 0.002))
+        .collect();
+    let others = facts.senders.iter().filter(|node| !is_named(node));
+    series.extend(others.take(THIN_MAX).map(|node| own(*node)));
+    let mut groups = vec![Group::lines("thin base", named..series.len())];
+    let thick = |place: usize| Group::lines(format!("thick {}", ROLES[place]), [place]);
+    groups.extend((0..named).rev().map(thick));
+    let label = |place: usize| {
+        Label::new(place, format!("sent by {}", series[place].name), ROLES[place], 2)
     };
+    let labels = (0..named).map(label).collect();
     Panel {
+        name: "sent",
         title: side.name.clone(),
         about: "sent by each source, of line rate".to_owned(),
         height: 118.0,
+        unit: "line_rate",
+        scale: 1.0,
         top: 1.0,
-        body,
-        labels,
         ticks: vec![0.0, 0.5, 1.0],
+        under: html! {},
+        series,
+        groups,
+        labels,
     }
 }
 
 /// Gaps where the scheme asks for gaps, rates where it allows rates.
-fn throttled(facts: &Facts<'_>, side: &Side<'_>, columns: &mut Columns) -> Option<Panel> {
+fn throttled<'a>(facts: &'a Facts<'a>, side: &'a Side<'a>) -> Option<Panel<'a>> {
     let run = side.run;
     let reaches = |name: &str| {
         let flow = run.flows.iter().find(|flow| flow.flow == name);
@@ -220,171 +196,73 @@ fn throttled(facts: &Facts<'_>, side: &Side<'_>, columns: &mut Columns) -> Optio
     let (mut hot, mut cold) = (Vec::new(), Vec::new());
     for (name, throttle) in run.throttles.iter().filter(|(_, t)| acted(&t.gap)) {
         let is_hot = reaches(name).is_some_and(|node| facts.hot.contains(&node));
-        if is_hot { hot.push(throttle) } else { cold.push(throttle) }
+        if is_hot { hot.push((name, throttle)) } else { cold.push((name, throttle)) }
     }
     if hot.is_empty() && cold.is_empty() {
         return None;
     }
     let by_rate = run.result.scheme == "dcqcn";
-    let of = |throttle: &crate::report::data::Throttle| {
-        if by_rate { throttle.rate.clone() } else { throttle.gap.clone() }
+    let of = |throttle: &'a Throttle| -> &'a [f64] {
+        if by_rate { &throttle.rate } else { &throttle.gap }
     };
     let hot_names: BTreeSet<&str> = facts.hot.iter().map(|n| run.nodes[*n].name.as_str()).collect();
     let total =
         |hot: bool| run.flows.iter().filter(|f| hot_names.contains(f.dst.as_str()) == hot).count();
-    let groups = [(hot, "hot", "hot", total(true)), (cold, side.role, "other", total(false))];
-    let grain = grain(facts);
-    let most = groups.iter().flat_map(|(flows, ..)| flows.iter());
-    let most = most.flat_map(|t| of(t)).filter(|v| v.is_finite()).fold(0.0, f64::max);
+    let most = hot.iter().chain(&cold).flat_map(|(_, throttle)| of(throttle)).copied();
+    let most = most.filter(|value| value.is_finite()).fold(0.0, f64::max);
     let top = if by_rate { 1.0 } else { scale::round_up(most) };
-    let mut labels = Vec::new();
-    let mut body = Vec::new();
-    for (flows, role, word, total) in groups.iter().filter(|(flows, ..)| !flows.is_empty()) {
+    let (mut series, mut groups, mut labels) = (Vec::new(), Vec::new(), Vec::new());
+    for (flows, role, word, total) in
+        [(hot, "hot", "hot", total(true)), (cold, side.role, "other", total(false))]
+    {
+        if flows.is_empty() {
+            continue;
+        }
         // What never left neutral counts as no gap; of rates only those that are limited have a mean.
-        let among = if by_rate { 0 } else { (*total).max(flows.len()) };
-        let series: Vec<Vec<f64>> = flows.iter().map(|throttle| of(throttle)).collect();
-        let mean: Vec<f64> = (0..run.bins).map(|bin| mean_at(&series, bin, among)).collect();
-        let thin = if *role == "hot" { THIN_MAX } else { THIN_MAX / 2 };
-        body.push(html! {
-            g class=(format!("thin {role}")) { @for series in series.iter().take(thin) {
-                path class="l" d=(trace(side, series, top, grain)) {}
-            } }
-            g class=(format!("thick {role}")) { path class="l" d=(trace(side, &mean, top, grain)) {} }
-        });
-        let key = format!("{}.t{word}", side.number);
-        columns.add(key.clone(), &mean, top / 2_000.0);
-        let value = at_cursor(facts, side, &mean);
-        let noun = if *total == 1 { "flow" } else { "flows" };
+        let among = if by_rate { 0 } else { total.max(flows.len()) };
+        let mean: Vec<f64> = (0..run.bins)
+            .map(|bin| mean_of(flows.iter().map(|(_, throttle)| of(throttle)[bin]), among))
+            .collect();
+        let thin = if role == "hot" { THIN_MAX } else { THIN_MAX / 2 };
+        let first = series.len();
+        let own = flows.iter().take(thin);
+        series.extend(own.map(|(name, t)| Series::new((*name).clone(), side, of(t))));
+        let noun = if total == 1 { "flow" } else { "flows" };
         let text = format!("{} {word} {noun}, mean", among.max(flows.len()));
-        labels.push(Label::at(value, text, role, (key, if by_rate { 2 } else { 1 })));
+        let mean = Series::new(text.clone(), side, mean);
+        let place = series.len();
+        series.push(mean.carried(&format!("t{word}"), top / 2_000.0));
+        // Those to hot ports lie on top of the others.
+        groups.insert(0, Group::lines(format!("thick {role}"), [place]));
+        groups.insert(0, Group::lines(format!("thin {role}"), first..place));
+        labels.push(Label::new(place, text, role, if by_rate { 2 } else { 1 }));
     }
-    let about = if by_rate {
-        "rate allowed, per flow, of line rate"
+    let (name, unit, about) = if by_rate {
+        ("rate", "line_rate", "rate allowed, per flow, of line rate")
     } else {
-        "inter-packet delay asked for, per flow, in τ"
+        ("delay", "tau", "inter-packet delay asked for, per flow, in τ")
     };
     Some(Panel {
+        name,
         title: side.name.clone(),
         about: about.to_owned(),
         height: 90.0,
+        unit,
+        scale: 1.0,
         top,
-        body: html! { @for part in body.iter().rev() { (part) } },
-        labels,
         ticks: vec![0.0, top / 2.0, top],
+        under: html! {},
+        series,
+        groups,
+        labels,
     })
 }
 
-fn mean_at(series: &[Vec<f64>], bin: usize, among: usize) -> f64 {
-    let known = series.iter().map(|s| s[bin]).filter(|v| v.is_finite());
-    let (sum, n) = known.fold((0.0, 0), |(sum, n), v| (sum + v, n + 1));
+fn mean_of(values: impl Iterator<Item = f64>, among: usize) -> f64 {
+    let known = values.filter(|value| value.is_finite());
+    let (sum, n) = known.fold((0.0, 0), |(sum, n), value| (sum + value, n + 1));
     match among.max(n) {
         0 => f64::NAN,
         among => sum / among as f64,
     }
-}
-
-/// The queues of the greatest trees, of both runs.
-fn queues(facts: &Facts<'_>, columns: &mut Columns) -> Option<Panel> {
-    const ROLES: [&str; 3] = ["hot", "signal", "third"];
-    let grain = grain(facts);
-    let most = |output: usize| {
-        let values = facts.sides().filter_map(|side| side.run.series.get(output));
-        values.flat_map(|s| &s.queue.mean).copied().filter(|v| v.is_finite()).fold(0.0, f64::max)
-    };
-    let run = facts.run.run;
-    let measured: BTreeSet<&str> = (run.result.definitions.values())
-        .filter(|definition| definition.of == "queue")
-        .flat_map(|definition| definition.at.iter().map(String::as_str))
-        .collect();
-    // Those that the scenario measures, then those to hot ports, the longest first.
-    let rank = |output: usize| {
-        let Output { name, to, .. } = &run.outputs.all[output];
-        2 * u8::from(measured.contains(name.as_str())) + u8::from(facts.hot.contains(to))
-    };
-    let mut order: Vec<(u8, f64, usize)> = (0..run.outputs.all.len())
-        .filter(|output| run.outputs.all[*output].level > 0)
-        .map(|output| (rank(output), most(output), output))
-        .filter(|(_, most, _)| *most > 0.0)
-        .collect();
-    order.sort_by(|a, b| b.0.cmp(&a.0).then(b.1.total_cmp(&a.1)).then(a.2.cmp(&b.2)));
-    let chosen: Vec<usize> = order.iter().take(QUEUES_MAX).map(|(_, _, output)| *output).collect();
-    if chosen.is_empty() {
-        return None;
-    }
-    let highest = |output: usize| {
-        let values = facts.sides().filter_map(|side| side.run.series.get(output));
-        values.flat_map(|s| &s.queue.max).copied().filter(|v| v.is_finite()).fold(0.0, f64::max)
-    };
-    let top =
-        scale::round_up(chosen.iter().map(|o| highest(*o)).fold(1.0, f64::max) / 1_024.0) * 1_024.0;
-    let mut labels = Vec::new();
-    let mut parts = Vec::new();
-    for (place, output) in chosen.iter().enumerate() {
-        for side in facts.sides() {
-            let Some(series) = side.run.series.get(*output) else { continue };
-            let queue = &series.queue;
-            let band: Vec<(f64, f64, f64)> = (0..side.run.bins)
-                .map(|bin| {
-                    (
-                        side.run.middle(bin),
-                        -queue.min[bin] / top * UNIT,
-                        -queue.max[bin] / top * UNIT,
-                    )
-                })
-                .collect();
-            let dashed = if side.role == "base" { " dashed" } else { "" };
-            parts.push(html! {
-                g class=(format!("queue {}{dashed}", ROLES[place])) {
-                    path class="band" d=(path::band(&band, grain)) {}
-                    path class="l" d=(trace(side, &queue.mean, top, grain)) {}
-                }
-            });
-        }
-        let mean: Vec<f64> = run.series[*output].queue.mean.iter().map(|q| q / 1_024.0).collect();
-        let key = format!("1.n{output}");
-        columns.add(key.clone(), &mean, top / 1_024.0 / 2_000.0);
-        let value = at_cursor(facts, &facts.run, &mean);
-        let label = Label::at(value, facts.run.drawn.output_name(*output), ROLES[place], (key, 0));
-        labels.push(Label { y: label.y * 1_024.0, ..label });
-    }
-    let mut about = "in KiB, least to most as a band".to_owned();
-    if let Some(base) = &facts.base {
-        about += &format!("; dashed: {}", base.name);
-    }
-    if let Some((every, times)) = expiries(&facts.run) {
-        about += &format!("; dotted: what was told of congestion expires, every {every}");
-        let lines: String = times.iter().map(|t| format!("M{t:.0} -1040V30")).collect();
-        parts.push(html! { path class="l expiry" d=(lines) {} });
-    }
-    // Ticks are written in KiB while lines are in octets: the axis is scaled once.
-    let kib = top / 1_024.0;
-    for label in &mut labels {
-        label.y /= 1_024.0;
-    }
-    Some(Panel {
-        title: "queue".to_owned(),
-        about,
-        height: 90.0,
-        top: kib,
-        body: html! { @for part in parts.iter().rev() { (part) } },
-        labels,
-        ticks: vec![0.0, kib / 2.0, kib],
-    })
-}
-
-/// With adaptive routing, how long a word about congestion holds, and when the words expire that the
-/// first notification and those after each expiry brought, τ.
-fn expiries(side: &Side<'_>) -> Option<(String, Vec<f64>)> {
-    let run = side.run;
-    if run.parameter("fabric.routing") != Some("adaptive") {
-        return None;
-    }
-    let every = run.parameter("fabric.switch.adaptive.timeout")?;
-    let first = run.happenings.first_note_ps? as f64;
-    let tau = run.result.tau_ps.max(1) as f64;
-    let scale = Scale { tau: Duration::from_ps(run.result.tau_ps), frame: Bytes::new(0) };
-    let step = quantity::time(every, &scale).ok()?.as_ps() as f64;
-    let count = ((run.length_tau() * tau - first) / step.max(1.0)).floor().min(EXPIRIES_MAX);
-    let times = (1..=count.max(0.0) as u64).map(|n| (first + n as f64 * step) / tau);
-    Some((every.to_owned(), times.collect()))
 }

@@ -1,9 +1,7 @@
 //! The panel of what all receivers of a small fabric received together, both runs on one axis.
 
-use super::panels::at_cursor;
-use super::{Label, Panel, grain, trace};
+use super::panel::{Group, Label, Panel, Series};
 use crate::chart::scale;
-use crate::report::columns::Columns;
 use crate::report::facts::{Facts, Side};
 use maud::html;
 
@@ -11,34 +9,33 @@ use maud::html;
 const RECEIVERS_MAX: usize = 8;
 
 /// The panel, where few receive.
-pub fn panel(facts: &Facts<'_>, columns: &mut Columns) -> Option<Panel> {
+pub fn panel<'a>(facts: &'a Facts<'a>) -> Option<Panel<'a>> {
     let receivers = facts.hot.len() + facts.cold.len();
     if !(2..=RECEIVERS_MAX).contains(&receivers) {
         return None;
     }
-    let sums: Vec<(&Side<'_>, Vec<f64>)> =
-        facts.sides().map(|side| (side, sum(facts, side))).collect();
-    let all = sums.iter().flat_map(|(_, sum)| sum).copied();
+    let own = |side| Series::new(format!("{receivers} ports"), side, sum(facts, side));
+    let series: Vec<Series<'a>> = facts.sides().map(own).collect();
+    let all = series.iter().flat_map(|series| series.mean.iter()).copied();
     let top = scale::round_up(all.filter(|value| value.is_finite()).fold(1.0, f64::max));
-    let grain = grain(facts);
-    let mut labels = Vec::new();
-    for (side, sum) in &sums {
-        let key = format!("{}.sum", side.number);
-        columns.add(key.clone(), sum, top / 2_000.0);
-        let value = at_cursor(facts, side, sum);
-        let text = format!("{receivers} ports, {}", side.name);
-        labels.push(Label::at(value, text, side.role, (key, 2)));
-    }
+    let label = |(place, side): (usize, &Side<'_>)| {
+        Label::new(place, format!("{receivers} ports, {}", side.name), side.role, 2)
+    };
+    let group =
+        |(place, side): (usize, &Side<'_>)| Group::lines(format!("thick {}", side.role), [place]);
     Some(Panel {
+        name: "aggregate",
         title: "aggregate".to_owned(),
         about: "received by all ports together, in line rates".to_owned(),
         height: 90.0,
+        unit: "line_rate",
+        scale: 1.0,
         top,
-        body: html! { @for (side, sum) in &sums {
-            g class=(format!("thick {}", side.role)) { path class="l" d=(trace(side, sum, top, grain)) {} }
-        } },
-        labels,
         ticks: vec![0.0, top / 2.0, top],
+        under: html! {},
+        series: series.into_iter().map(|series| series.carried("sum", top / 2_000.0)).collect(),
+        groups: facts.sides().enumerate().map(group).collect(),
+        labels: facts.sides().enumerate().map(label).collect(),
     })
 }
 
