@@ -21,12 +21,15 @@ pub struct File {
     pub text: String,
 }
 
+/// How a figure is drawn, if there is anything to draw.
+type Draw<'a> = dyn Fn(&Sheet) -> Option<Picture> + 'a;
+
 /// A figure: what it is called, what is seen in it, how it is read, how it is drawn, its numbers.
 struct Printed<'a> {
     name: &'static str,
     finding: String,
     how: &'static str,
-    draw: Box<dyn Fn(&Sheet) -> Option<Picture> + 'a>,
+    draw: Box<Draw<'a>>,
     table: String,
 }
 
