@@ -158,7 +158,7 @@ pub fn headers(layout: &Layout) -> Markup {
     html! {
         @for (place, (x, word)) in layout.headers.iter().enumerate() {
             @let anchor = if place == last { "start" } else { "middle" };
-            text x=(format!("{:.0}", if place == last { x + 6.0 } else { *x })) y="-2" text-anchor=(anchor) { (quantiles::shortened(word, layout.letters + 2)) }
+            text x=(format!("{:.0}", if place == last { x + 6.0 } else { *x })) y="-2" text-anchor=(anchor) { (quantiles::shortened(word, layout.letters + 3)) }
         }
     }
 }
