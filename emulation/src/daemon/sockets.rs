@@ -26,10 +26,19 @@ impl Sockets {
         let open = |face: &super::PortInterface| {
             let device = own.iter().position(|node| *node == face.at.node);
             let device = device.ok_or_else(|| io::Error::other("a port of another process"))?;
-            let mut socket = within(face.namespace.as_deref(), || PacketSocket::open(&face.name))?;
+            let is_attached = config.wiring.attached.iter().any(|attached| attached.at == face.at);
+            let open = || {
+                let mut socket = PacketSocket::open(&face.name)?;
+                // An old kernel has no such rings, and an interface has one at a time.
+                if is_attached && let Err(error) = socket.give_send_ring() {
+                    eprintln!("interface {}: frames leave one by one: {error}", face.name);
+                }
+                Ok(socket)
+            };
+            let mut socket = within(face.namespace.as_deref(), open)?;
             if let Some(octets) = config.receive_buffer {
                 socket.narrow(octets)?;
-            } else if config.wiring.attached.iter().any(|attached| attached.at == face.at) {
+            } else if is_attached {
                 socket = socket.with_ring()?;
             }
             Ok(PortSocket { device, port: face.at.port, socket })
