@@ -196,14 +196,14 @@ impl PacketSocket {
     /// Why the first could not be sent. A later one that fails only ends the count.
     pub fn send<'a>(
         &mut self,
-        mut batch: impl Iterator<Item = Outward<'a>> + Clone,
+        batch: impl Iterator<Item = Outward<'a>> + Clone,
     ) -> io::Result<usize> {
         let Some(ring) = &mut self.send_ring else { return self.send_by_calls(batch) };
         match ring.send(batch.clone()) {
             Sent::Frames(count) => Ok(count),
             Sent::None => Err(io::Error::from_raw_os_error(libc::EAGAIN)),
-            Sent::Otherwise => {
-                let sent = self.send_by_calls(batch.next().into_iter());
+            Sent::Otherwise(count) => {
+                let sent = self.send_by_calls(batch.take(count));
                 let stays = sent.as_ref().is_err_and(has_no_room);
                 if let Some(ring) = self.send_ring.as_mut().filter(|_| !stays) {
                     ring.skip();

@@ -9,14 +9,16 @@
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 
-/// How long frames are counted on a core.
-const WINDOW_NS: u64 = 10_000_000;
+/// How long frames are counted on a core: several time slices of whoever else is there.
+const WINDOW_NS: u64 = 25_000_000;
 /// How long it takes until senders and receivers have found a new balance.
 const SETTLING_NS: u64 = 3_000_000;
-/// How long a worker stays at least before it tries another core.
-const STAY_NS: u64 = 400_000_000;
+/// How long a worker that has moved stays before it tries another core. It stays twice as long after each try in vain.
+const STAY_NS: u64 = 250_000_000;
+/// But no longer than this: programs move as well.
+const STAY_MAX_NS: u64 = 8 * STAY_NS;
 /// Fewer frames a window are no reason to move: a core carries ten times as many.
-const THICK: u64 = 300;
+const THICK: u64 = 750;
 /// Another core is better if so many frames get through in place of 100.
 const NOTABLY: u64 = 115;
 
@@ -27,6 +29,8 @@ pub struct Placement {
     cores: Vec<usize>,
     /// Its place in `cores`.
     at: usize,
+    /// The place that it tried last.
+    tried: usize,
     /// Where it came from, and how many frames a window got through there, while it tries this one.
     before: Option<(usize, u64)>,
     /// Frames since the window began.
@@ -35,6 +39,8 @@ pub struct Placement {
     since_ns: u64,
     /// When another core is tried, if frames are thick then.
     next_ns: u64,
+    /// How long it stays after this try.
+    stay_ns: u64,
 }
 
 impl Placement {
@@ -49,7 +55,16 @@ impl Placement {
     }
 
     fn new(cores: Vec<usize>, at: usize) -> Placement {
-        Placement { cores, at, before: None, frames: 0, since_ns: 0, next_ns: 0 }
+        Placement {
+            cores,
+            at,
+            tried: at,
+            before: None,
+            frames: 0,
+            since_ns: 0,
+            next_ns: 0,
+            stay_ns: STAY_NS,
+        }
     }
 
     /// So many frames came by `now_ns`: moves the calling thread if that may serve it.
@@ -77,10 +92,14 @@ impl Placement {
                 return None;
             }
             self.before = Some((self.at, came));
-            return Some(self.settle((self.at + 1) % self.cores.len(), now_ns));
+            let mut others =
+                (1..=self.cores.len()).map(|step| (self.tried + step) % self.cores.len());
+            self.tried = others.find(|other| *other != self.at)?;
+            return Some(self.settle(self.tried, now_ns));
         };
-        self.next_ns = now_ns + STAY_NS;
         let is_better = came * 100 >= there * NOTABLY;
+        self.stay_ns = if is_better { STAY_NS } else { (self.stay_ns * 2).min(STAY_MAX_NS) };
+        self.next_ns = now_ns + self.stay_ns;
         (!is_better).then(|| self.settle(home, now_ns))
     }
 
@@ -109,10 +128,10 @@ fn go_to(core: usize, cores: &[usize]) {
 mod tests {
     use super::*;
 
-    /// Runs for a second with so many frames a millisecond on each core; where it was, by milliseconds.
+    /// Runs for four seconds with so many frames a millisecond on each core; where it was, by milliseconds.
     fn run(placement: &mut Placement, frames: &[usize], from_ms: u64) -> Vec<u64> {
         let mut spent = vec![0; frames.len()];
-        for ms in from_ms..from_ms + 1_000 {
+        for ms in from_ms..from_ms + 4_000 {
             let at = placement.at;
             spent[at] += 1;
             placement.advance(frames[at], ms * 1_000_000);
@@ -124,25 +143,25 @@ mod tests {
     fn it_goes_where_notably_more_frames_get_through_and_stays() {
         let mut placement = Placement::new(vec![0, 1, 2], 0);
         let spent = run(&mut placement, &[200, 210, 300], 1_000);
-        assert!(spent[2] > 400 && placement.at == 2, "{spent:?}");
-        let spent = run(&mut placement, &[200, 210, 300], 2_000);
-        assert!(spent[2] > 900 && placement.at == 2, "tries cost little: {spent:?}");
+        assert!(spent[2] > 3_000 && placement.at == 2, "{spent:?}");
+        let spent = run(&mut placement, &[200, 210, 300], 5_000);
+        assert!(spent[2] > 3_900 && placement.at == 2, "tries cost little: {spent:?}");
     }
 
     #[test]
     fn it_leaves_a_core_that_has_become_worse() {
         let mut placement = Placement::new(vec![4, 7], 1);
-        assert!(run(&mut placement, &[200, 300], 1_000)[1] > 900);
-        let spent = run(&mut placement, &[200, 100], 2_000);
-        assert!(spent[0] > 500 && placement.at == 0, "{spent:?}");
+        assert!(run(&mut placement, &[200, 300], 1_000)[1] > 3_800);
+        let spent = run(&mut placement, &[200, 100], 5_000);
+        assert!(spent[0] > 1_900 && placement.at == 0, "{spent:?}");
     }
 
     #[test]
     fn where_cores_are_alike_or_frames_thin_it_stays() {
         let mut placement = Placement::new(vec![0, 1], 0);
-        assert!(run(&mut placement, &[200, 220], 1_000)[0] > 900);
+        assert!(run(&mut placement, &[200, 220], 1_000)[0] > 3_800);
         let mut placement = Placement::new(vec![0, 1], 0);
-        assert_eq!(run(&mut placement, &[29, 300], 1_000), [1_000, 0]);
+        assert_eq!(run(&mut placement, &[29, 300], 1_000), [4_000, 0]);
     }
 
     #[test]

@@ -17,8 +17,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Octets of the addresses and the EtherType, which an interface's MTU does not count.
 const ETHERNET: usize = 14;
-/// Octets of a place: a frame of 1500 octets of payload with its tags. What is longer goes by the packet socket.
-const PLACE: usize = 2_048;
+/// Octets of a place, a page at most. What is longer goes by the packet socket.
+const PLACE: usize = 4_096;
 /// Frames that may be on their way: an interface of its own hardware keeps them for a while.
 const PLACES: usize = 512;
 
@@ -51,8 +51,8 @@ pub enum Sent {
     Frames(usize),
     /// None left, since there is no room now.
     None,
-    /// The first has to go another way, and [`SendRing::skip`] be called as soon as it has.
-    Otherwise,
+    /// So many, the first, have to go another way, and [`SendRing::skip`] be called as soon as they have.
+    Otherwise(usize),
     /// The ring is of no use any more.
     Broken,
 }
@@ -130,25 +130,32 @@ impl SendRing {
 
     /// Sends what it can of the first [`BATCH`] of `batch`. What has not left comes again, first and in the same
     /// order, with the next call.
-    pub fn send<'a>(&mut self, batch: impl Iterator<Item = Outward<'a>>) -> Sent {
+    pub fn send<'a>(&mut self, batch: impl Iterator<Item = Outward<'a>> + Clone) -> Sent {
         if self.is_refused {
-            return Sent::Otherwise;
+            return Sent::Otherwise(1);
         }
         self.take_back();
-        for frame in batch.take(BATCH).skip(self.waits()) {
-            let fits = frame.head.is_empty() && frame.octets.len() <= self.frame_max;
+        for frame in batch.clone().take(BATCH).skip(self.waits()) {
+            let fits = self.fits(&frame);
             match self.free.pop_if(|_| fits) {
                 Some(place) => self.put(place, frame.octets),
                 None => break,
             }
         }
-        if self.waits() == 0 {
-            return if self.free.is_empty() { Sent::None } else { Sent::Otherwise };
+        if self.waits() > 0 {
+            return self.call();
         }
-        self.call()
+        match batch.take(BATCH).take_while(|frame| !self.fits(frame)).count() {
+            0 => Sent::None,
+            count => Sent::Otherwise(count),
+        }
     }
 
-    /// The frame that was to be sent otherwise was.
+    fn fits(&self, frame: &Outward<'_>) -> bool {
+        frame.head.is_empty() && frame.octets.len() <= self.frame_max
+    }
+
+    /// What was to be sent otherwise was.
     pub fn skip(&mut self) {
         self.is_refused = false;
     }
@@ -207,7 +214,7 @@ impl SendRing {
         };
         self.taken = self.taken.wrapping_add(taken);
         match (taken as usize - usize::from(self.is_refused), error) {
-            (0, _) if self.is_refused => Sent::Otherwise,
+            (0, _) if self.is_refused => Sent::Otherwise(1),
             (0, Some(error)) if !has_no_room(&error) => Sent::Broken,
             (0, _) => Sent::None,
             (sent, _) => Sent::Frames(sent),
