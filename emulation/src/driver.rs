@@ -19,6 +19,7 @@ mod ending;
 mod moderation;
 pub mod orders;
 mod pace;
+mod placement;
 mod report;
 #[cfg(test)]
 pub(crate) mod toy;
@@ -44,6 +45,7 @@ use crate::witness::Witness;
 use moderation::Moderation;
 use orders::Order;
 use pace::Pace;
+use placement::Placement;
 use proto::device::Device;
 use proto::events::Direction;
 use proto::frame::Frame;
@@ -120,6 +122,8 @@ pub struct Worker<W> {
     pace: Pace,
     /// Where interfaces of the host are attached: when sockets are read.
     moderation: Option<Moderation>,
+    /// The same: on which core this thread is, if it leaves none by itself.
+    placement: Option<Placement>,
     /// The latest arrival that a socket has brought.
     heard: Instant,
     /// The instant of the last thing that happened.
@@ -153,6 +157,9 @@ impl<W: Witness> Worker<W> {
                 crowd(run.processes),
             ),
             moderation: run.lines.has_outside().then(Moderation::default),
+            placement: (run.lines.has_outside() && priority == Priority::Fifo)
+                .then(Placement::here)
+                .flatten(),
             heard: Instant::ZERO,
             now: Instant::ZERO,
             next_beat_ns: 0,
@@ -229,13 +236,13 @@ impl<W: Witness> Worker<W> {
     /// Sockets are drained eagerly, but for those that fill on purpose; frames wait here for the instant at which
     /// they arrive.
     fn receive(&mut self) {
-        let Worker { run, arrivals, heard, moderation, .. } = self;
+        let Worker { run, arrivals, heard, moderation, placement, .. } = self;
         // Only where it matters: a look at the clock is not free.
         let now_ns = moderation.map_or(0, |_| monotonic_ns());
         if moderation.is_some_and(|moderation| moderation.filling(now_ns).is_some()) {
             return;
         }
-        run.exchange.receive(&run.lines, |Accepted { line, frame, arrived }| {
+        let count = run.exchange.receive(&run.lines, |Accepted { line, frame, arrived }| {
             *heard = (*heard).max(arrived);
             arrivals.push(arrived, line.device, line.port, frame);
             if let Some(moderation) = moderation {
@@ -244,6 +251,9 @@ impl<W: Witness> Worker<W> {
         });
         if let Some(moderation) = moderation {
             moderation.close(now_ns);
+        }
+        if let Some(placement) = placement {
+            placement.count(count, now_ns);
         }
     }
 

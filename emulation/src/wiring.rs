@@ -69,6 +69,20 @@ pub struct Attached {
     pub interface: String,
     /// Wire time of one full data frame, the unit of lateness.
     pub frame_time: Duration,
+    /// How frames leave by it.
+    #[serde(default)]
+    pub send: Sending,
+}
+
+/// How frames leave by an interface of the host.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sending {
+    /// Through a ring that the kernel empties, where the interface has a free one.
+    #[default]
+    Ring,
+    /// By the packet socket that receives.
+    Socket,
 }
 
 /// One end of a cable.

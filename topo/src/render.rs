@@ -136,7 +136,8 @@ fn wiring(scenario: &Scenario) -> Wiring {
 
 fn attached(port: &AttachedPort) -> Attached {
     let full = frames::full_frame(Technology::Ethernet, ETHERNET_MTU);
-    Attached { at: port.at, interface: port.interface.clone(), frame_time: full.time_at(port.rate) }
+    let (at, interface) = (port.at, port.interface.clone());
+    Attached { at, interface, frame_time: full.time_at(port.rate), send: port.send }
 }
 
 /// Lanes that must lose nothing, even where the scenario takes away what keeps them so.

@@ -7,7 +7,7 @@ use proto::frame::Frame;
 use proto::ids::PortNumber;
 use proto::units::Instant;
 use std::cmp::Ordering;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 
 /// A frame with the instant and place of what happens to it next.
 #[derive(Debug)]
@@ -52,8 +52,12 @@ impl Ord for Flight {
 }
 
 /// Frames in order of (instant, device, port, put in first).
+///
+/// Most are put in in that order. They stand in a row, and only the others are in the heap, where each costs some
+/// comparisons.
 #[derive(Debug, Default)]
 pub struct Flights {
+    row: VecDeque<Flight>,
     heap: BinaryHeap<Flight>,
     next_order: u64,
 }
@@ -63,12 +67,22 @@ impl Flights {
     pub fn push(&mut self, at: Instant, device: usize, port: PortNumber, frame: Frame) {
         let order = self.next_order;
         self.next_order += 1;
-        self.heap.push(Flight { at, device, port, order, frame });
+        let flight = Flight { at, device, port, order, frame };
+        if self.row.back().is_none_or(|last| last.key() < flight.key()) {
+            self.row.push_back(flight);
+        } else {
+            self.heap.push(flight);
+        }
     }
 
     /// When the first is due, and at which device; [`Instant::NEVER`] if there is none.
     pub fn next(&self) -> (Instant, usize) {
-        self.heap.peek().map_or((Instant::NEVER, 0), |flight| (flight.at, flight.device))
+        let due = |flight: &Flight| (flight.at, flight.device);
+        let row = self.row.front().map_or((Instant::NEVER, 0), due);
+        match self.heap.peek() {
+            Some(flight) => row.min(due(flight)),
+            None => row,
+        }
     }
 
     /// When the first is due.
@@ -78,12 +92,16 @@ impl Flights {
 
     /// Takes the first.
     pub fn pop(&mut self) -> Option<Flight> {
-        self.heap.pop()
+        let Some(other) = self.heap.peek() else { return self.row.pop_front() };
+        match self.row.front() {
+            Some(first) if first.key() < other.key() => self.row.pop_front(),
+            _ => self.heap.pop(),
+        }
     }
 
     /// Every frame, in no order.
     pub fn frames(&self) -> impl Iterator<Item = &Frame> {
-        self.heap.iter().map(|flight| &flight.frame)
+        self.row.iter().chain(&self.heap).map(|flight| &flight.frame)
     }
 }
 

@@ -4,17 +4,23 @@
 //! tag out and tells of it beside the frame ([`auxiliary`]). It hands over what its own stack has left
 //! for hardware to do: checksums that are begun, segments of TCP that are not yet cut; both are
 //! finished ([`offload`]). What this host sends is not heard again.
+//!
+//! Where much is to be moved, frames come through a [`ring`] and leave through another ([`send_ring`]).
 
 mod auxiliary;
+mod mapping;
 mod offload;
 mod ring;
+mod send_ring;
 
 use super::datagram::{BATCH, Buffers, widen};
+use super::interface::NAME_MAX;
 use auxiliary::Auxiliary;
 pub use auxiliary::VlanTag;
 use nix::net::if_::if_nametoindex;
 use offload::VirtioHeader;
 use ring::{Ring, Slot};
+use send_ring::{SendRing, Sent};
 use socket2::{Domain, Socket, Type};
 use std::cell::Cell;
 use std::io;
@@ -81,6 +87,7 @@ pub struct PacketSocket {
     name: String,
     buffers: Buffers,
     ring: Option<Ring>,
+    send_ring: Option<SendRing>,
     /// Frames that the kernel could only put into the ring cut short, since this was last asked.
     cut: Cell<u32>,
 }
@@ -115,7 +122,9 @@ impl PacketSocket {
         };
         set_option(&socket, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &membership)?;
         bind(&socket, index).map_err(|error| say("cannot listen", error))?;
-        Ok(PacketSocket { socket, name: name.to_owned(), buffers, ring: None, cut: Cell::new(0) })
+        let name = name.to_owned();
+        let (ring, send_ring, cut) = (None, None, Cell::new(0));
+        Ok(PacketSocket { socket, name, buffers, ring, send_ring, cut })
     }
 
     /// The same, which receives through a [`ring`]: for interfaces that bring as much as they can. It takes memory
@@ -129,6 +138,17 @@ impl PacketSocket {
             io::Error::new(error.kind(), format!("interface {}: no ring: {error}", self.name))
         })?;
         Ok(PacketSocket { ring: Some(ring), ..self })
+    }
+
+    /// From now on it sends through a [`send_ring`], but for what is too long for that. The calling thread must be in
+    /// the interface's namespace.
+    ///
+    /// # Errors
+    /// What the system says; the socket then sends as before.
+    pub fn give_send_ring(&mut self) -> io::Result<()> {
+        let index = if_nametoindex(&*self.name)?;
+        self.send_ring = Some(SendRing::new(index, mtu(&self.socket, &self.name)?)?);
+        Ok(())
     }
 
     /// The interface's name.
@@ -169,11 +189,36 @@ impl PacketSocket {
         dropped + self.cut.take()
     }
 
-    /// Sends the first [`BATCH`] of `batch` in one call; how many left.
+    /// Sends what it can of the first [`BATCH`] of `batch`; how many left. Those that did not come again with the next
+    /// call, first and in the same order, but for one that was refused for an error other than want of room.
     ///
     /// # Errors
     /// Why the first could not be sent. A later one that fails only ends the count.
-    pub fn send<'a>(&self, batch: impl Iterator<Item = Outward<'a>>) -> io::Result<usize> {
+    pub fn send<'a>(
+        &mut self,
+        batch: impl Iterator<Item = Outward<'a>> + Clone,
+    ) -> io::Result<usize> {
+        let Some(ring) = &mut self.send_ring else { return self.send_by_calls(batch) };
+        match ring.send(batch.clone()) {
+            Sent::Frames(count) => Ok(count),
+            Sent::None => Err(io::Error::from_raw_os_error(libc::EAGAIN)),
+            Sent::Otherwise(count) => {
+                let sent = self.send_by_calls(batch.take(count));
+                let stays = sent.as_ref().is_err_and(has_no_room);
+                if let Some(ring) = self.send_ring.as_mut().filter(|_| !stays) {
+                    ring.skip();
+                }
+                sent
+            }
+            Sent::Broken => {
+                self.send_ring = None;
+                self.send_by_calls(batch)
+            }
+        }
+    }
+
+    /// The same by the socket, without the ring.
+    fn send_by_calls<'a>(&self, batch: impl Iterator<Item = Outward<'a>>) -> io::Result<usize> {
         const NOTHING: libc::iovec = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
         let finished = VirtioHeader::FINISHED;
         let vector = |octets: &[u8]| libc::iovec {
@@ -292,6 +337,29 @@ impl AsFd for PacketSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
+}
+
+/// The interface, or the backlog behind it, has no room now, or the call was interrupted. A frame refused so was not
+/// sent.
+pub fn has_no_room(error: &io::Error) -> bool {
+    let errors = [libc::EAGAIN, libc::ENOBUFS, libc::ENOMEM, libc::EINTR];
+    error.raw_os_error().is_some_and(|error| errors.contains(&error))
+}
+
+/// Octets that the interface `name` takes behind the addresses and the EtherType.
+fn mtu(socket: &Socket, name: &str) -> io::Result<usize> {
+    // SAFETY: plain data, for which all zeros is a valid value.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (place, octet) in request.ifr_name.iter_mut().zip(name.bytes().take(NAME_MAX)) {
+        *place = octet as libc::c_char;
+    }
+    // SAFETY: `request` outlives the call, which reads a name there that ends with zero, and writes the MTU.
+    let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFMTU as _, &mut request) };
+    if result != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the call has written this member.
+    Ok(usize::try_from(unsafe { request.ifr_ifru.ifru_mtu }).unwrap_or(0))
 }
 
 /// Frames go straight to the interface: a queue before it would be one that nobody models.

@@ -8,6 +8,7 @@ use crate::cable::lines::Lines;
 use crate::cable::namespace::within;
 use crate::cable::packet_socket::PacketSocket;
 use crate::clock::Clock;
+use crate::wiring::Sending;
 use std::io;
 
 /// What carries this process's frames.
@@ -26,10 +27,21 @@ impl Sockets {
         let open = |face: &super::PortInterface| {
             let device = own.iter().position(|node| *node == face.at.node);
             let device = device.ok_or_else(|| io::Error::other("a port of another process"))?;
-            let mut socket = within(face.namespace.as_deref(), || PacketSocket::open(&face.name))?;
+            let attached = config.wiring.attached.iter().find(|attached| attached.at == face.at);
+            let open = || {
+                let mut socket = PacketSocket::open(&face.name)?;
+                // An old kernel has no such rings, and an interface has one at a time.
+                if attached.is_some_and(|attached| attached.send == Sending::Ring)
+                    && let Err(error) = socket.give_send_ring()
+                {
+                    eprintln!("interface {}: frames leave by a socket: {error}", face.name);
+                }
+                Ok(socket)
+            };
+            let mut socket = within(face.namespace.as_deref(), open)?;
             if let Some(octets) = config.receive_buffer {
                 socket.narrow(octets)?;
-            } else if config.wiring.attached.iter().any(|attached| attached.at == face.at) {
+            } else if attached.is_some() {
                 socket = socket.with_ring()?;
             }
             Ok(PortSocket { device, port: face.at.port, socket })

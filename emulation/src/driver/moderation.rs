@@ -20,7 +20,7 @@ const BURST_NS: u64 = 8 * THIN_NS;
 /// How much of a burst is remembered: what goes beyond it is forgotten as soon as frames come thin.
 const BURST_MAX_NS: u64 = 2 * BURST_NS;
 /// How long sockets may fill.
-const FILL_NS: u64 = 200_000;
+const FILL_NS: u64 = 100_000;
 
 /// What is remembered of the frames that came.
 #[derive(Clone, Copy, Debug, Default)]

@@ -45,14 +45,25 @@ impl Contestant for Bare {
 }
 
 /// This project's switch.
-#[derive(Default)]
 pub struct Ours {
+    /// How frames leave, as the scenario says it.
+    send: &'static str,
     launcher: Option<Child>,
+}
+
+impl Ours {
+    /// It sends by `send`.
+    pub fn sending_by(send: &'static str) -> Ours {
+        Ours { send, launcher: None }
+    }
 }
 
 impl Contestant for Ours {
     fn name(&self) -> &'static str {
-        "pausebed"
+        match self.send {
+            "ring" => "pausebed",
+            _ => "pausebed, sending by packet sockets",
+        }
     }
 
     fn begin(&mut self, ground: &Ground) -> Result<(), String> {
@@ -64,7 +75,10 @@ impl Contestant for Ours {
         }
         let scenario = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/attached/switch.toml");
         let mut command = Ground::inside("lfF", &program.display().to_string());
-        command.arg("run").arg(scenario).args(["--no-report", "--json"]);
+        let port =
+            |number, iface| format!("{{port='s1:{number}',iface='{iface}',send='{}'}}", self.send);
+        let attach = format!("lab.attach=[{},{}]", port(1, "f0"), port(2, "f1"));
+        command.arg("run").arg(scenario).args(["--no-report", "--json", "--set", &attach]);
         command.env("TMPDIR", ground.folder.path()).stdout(Stdio::null()).stderr(Stdio::null());
         self.launcher = Some(command.spawn().map_err(|error| error.to_string())?);
         reachable()

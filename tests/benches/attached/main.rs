@@ -6,6 +6,8 @@
 //!   generator ── a0 ═ f0 ── pausebed run | bare sendmmsg and recvmmsg | ovs-vswitchd ── f1 ═ b0 ── sink
 //! ```
 //!
+//! pausebed takes part twice: as it is, and sending by packet sockets in place of rings.
+//!
 //! Generator, sink and bare forwarder are those of the yardsticks, which this builds in a folder of its own; they are in
 //! `../shared/bench` or where `--yardsticks` says. All take turns in one program, so that a machine with other work on it
 //! treats them alike, and what is compared is the median over the turns of each turn's own ratio. It takes the right to make
@@ -70,8 +72,11 @@ fn run() -> Result<(), String> {
     let repeats = option("--repeats").map_or(Ok(5), |text| text.parse::<usize>());
     let repeats = repeats.map_err(|error| format!("--repeats: {error}"))?.max(1);
     let ground = Ground::make(option("--yardsticks"))?;
-    let mut contestants: Vec<Box<dyn Contestant>> =
-        vec![Box::new(contestants::Bare), Box::new(Ours::default())];
+    let mut contestants: Vec<Box<dyn Contestant>> = vec![
+        Box::new(Ours::sending_by("ring")),
+        Box::new(Ours::sending_by("socket")),
+        Box::new(contestants::Bare),
+    ];
     if OpenVSwitch::is_there() {
         contestants.push(Box::new(OpenVSwitch));
     } else {
@@ -86,7 +91,7 @@ fn run() -> Result<(), String> {
     for (contestant, own) in contestants.iter().zip(&turns) {
         let kilo = |place: usize| median(own.iter().map(|turn| turn.frames[place]).collect()) / 1e3;
         print!(
-            "{:<14} {:>6.0} k frames/s of 64 B, {:>6.0} k of 1500 B",
+            "{:<35} {:>6.0} k frames/s of 64 B, {:>6.0} k of 1500 B",
             contestant.name(),
             kilo(0),
             kilo(1)
@@ -98,27 +103,30 @@ fn run() -> Result<(), String> {
         }
         println!();
     }
-    for (other, goal, bulk_goal) in [(0, 0.6, None), (2, 2.0, Some(1.2))] {
-        let (Some(contestant), Some(of_other)) = (contestants.get(other), turns.get(other)) else {
-            continue;
-        };
+    let owed = [(None, None), (Some(0.6), None), (Some(2.0), Some(1.2))];
+    for ((contestant, other), (goal, bulk_goal)) in contestants.iter().zip(&turns).skip(1).zip(owed)
+    {
         for (place, size) in SIZES.iter().enumerate() {
-            let ratio = ratio(&turns[1], of_other, |turn| Some(turn.frames[place]));
+            let ratio = ratio(&turns[0], other, |turn| Some(turn.frames[place]));
             tell(&format!("frames of {size} B"), contestant.name(), ratio, goal);
         }
-        if let Some(goal) = bulk_goal {
-            let ratio = ratio(&turns[1], of_other, |turn| turn.bulk);
-            tell("iperf3", contestant.name(), ratio, goal);
-            let ratio = crate::ratio(&turns[1], of_other, |turn| turn.ping);
-            println!("ping: {ratio:.2} of {}", contestant.name());
+        if !contestant.is_bare() {
+            let bulk = ratio(&turns[0], other, |turn| turn.bulk);
+            tell("iperf3", contestant.name(), bulk, bulk_goal);
+            let ping = ratio(&turns[0], other, |turn| turn.ping);
+            tell("ping", contestant.name(), ping, None);
         }
     }
     Ok(())
 }
 
-fn tell(what: &str, other: &str, ratio: f64, goal: f64) {
-    let word = if ratio >= goal { "reached" } else { "MISSED" };
-    println!("{what}: {ratio:.2} of {other}, owed {goal}: {word}");
+fn tell(what: &str, other: &str, ratio: f64, goal: Option<f64>) {
+    let word = match goal {
+        Some(goal) if ratio >= goal => format!(", owed {goal}: reached"),
+        Some(goal) => format!(", owed {goal}: MISSED"),
+        None => String::new(),
+    };
+    println!("{what}: {ratio:.2} of {other}{word}");
 }
 
 fn main() {

@@ -4,7 +4,8 @@
 use super::laboratory::{alone, eventually, in_repository, pausebed};
 use super::permitted;
 use emulation::cable::interface::{PairEnd, address_of};
-use emulation::cable::namespace::Namespace;
+use emulation::cable::namespace::{Namespace, within};
+use emulation::cable::packet_socket::PacketSocket;
 use emulation::cable::shim::SendingEnd;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -129,6 +130,13 @@ impl Bench {
         assert!(answers, "no answer through the switch\n{talk}");
     }
 
+    /// Kills the switch where it stands.
+    fn kill(&mut self) {
+        let mut switch = self.switch.take().expect("it was started");
+        switch.kill().expect("it is ours");
+        switch.wait().expect("it is ours");
+    }
+
     /// Waits until the run is over, and reads what it says.
     pub fn finish(&mut self) -> Value {
         let mut switch = self.switch.take().expect("it was started");
@@ -184,14 +192,50 @@ fn two_kernels_ping_each_other_through_a_switch_alone() {
         return;
     }
     let _alone = alone();
-    let mut bench = Bench::new().with_addresses();
-    bench.start(TWO, &["--set", "run.duration=\"6 s\""]);
-    let targets = ["198.18.0.2", "-6 2001:db8::2", "-s 8000 -M do 198.18.0.2"];
-    for target in targets.into_iter().chain(bench.has_vlan.then_some("198.18.5.2")) {
-        let said = bench.succeeds(0, &format!("ping -c 5 -i 0.05 -W 2 {target}"));
-        assert!(said.contains(" 0% packet loss"), "{target}: {said}");
+    for send in ["ring", "socket"] {
+        let mut bench = Bench::new().with_addresses();
+        let port = |number, iface| format!("{{port='s1:{number}',iface='{iface}',send='{send}'}}");
+        let attach = format!("lab.attach=[{},{}]", port(1, "a"), port(2, "b"));
+        bench.start(TWO, &["--set", "run.duration=\"6 s\"", "--set", &attach]);
+        let targets = ["198.18.0.2", "-6 2001:db8::2", "-s 8000 -M do 198.18.0.2"];
+        for target in targets.into_iter().chain(bench.has_vlan.then_some("198.18.5.2")) {
+            let said = bench.succeeds(0, &format!("ping -c 5 -i 0.05 -W 2 {target}"));
+            assert!(said.contains(" 0% packet loss"), "{target}: {said}");
+        }
+        assert_clean(&bench.finish());
     }
-    assert_clean(&bench.finish());
+}
+
+#[test]
+fn a_switch_sends_by_rings_changes_no_interface_and_leaves_none_behind_when_killed() {
+    if !permitted() || !has("ping") {
+        return;
+    }
+    let _alone = alone();
+    let mut bench = Bench::new().with_addresses();
+    let path = PathBuf::from(format!("/proc/self/fd/{}", bench.namespaces[2].descriptor()));
+    let ring_on = |name: &str| {
+        let give = || PacketSocket::open(name)?.give_send_ring();
+        within(Some(&path), give).map_err(|error| error.raw_os_error())
+    };
+    if let Err(error) = ring_on("a") {
+        eprintln!("SKIPPED: this kernel has no rings to send by: {error:?}");
+        return;
+    }
+    let settings = |bench: &Bench| has("ethtool").then(|| bench.succeeds(0, "ethtool -k eth0"));
+    let before = settings(&bench);
+    // The kernel takes a ring away a little after its last owner is gone.
+    let is_free = |name: &str| eventually(10.0, || ring_on(name).is_ok());
+    assert!(is_free("a"), "the ring of this test");
+    bench.start(TWO, &[]);
+    for name in ["a", "b"] {
+        assert_eq!(ring_on(name), Err(Some(libc::EBUSY)), "the switch has that of {name}");
+        let shown = bench.succeeds(2, &format!("ip -d link show dev {name}"));
+        assert!(!shown.contains("xdp"), "no program is attached: {shown}");
+    }
+    assert_eq!(settings(&bench), before, "what a host leaves to hardware");
+    bench.kill();
+    assert!(is_free("a") && is_free("b"), "rings without an owner");
 }
 
 #[test]

@@ -1,13 +1,13 @@
 //! `[lab]`: what of this host the fabric is cabled to.
 
 use crate::keyfile::fields::Fields;
-use crate::keyfile::keys::{Key, KeyTable, Kind, Need};
+use crate::keyfile::keys::{Key, KeyTable, Kind, Need, words};
 use crate::keyfile::problem::{Complaint, Problems};
 use crate::scenario::fabric::FabricSettings;
 use crate::shapes::listed::parse_end;
 use crate::topology::Topology;
 use emulation::capture::Technology;
-use emulation::wiring::{End, NodeKind};
+use emulation::wiring::{End, NodeKind, Sending};
 use proto::units::{BitRate, Bytes};
 
 /// A port of a switch with an interface of this host at it.
@@ -21,7 +21,12 @@ pub struct AttachedPort {
     pub rate: BitRate,
     /// The largest payload of a frame there.
     pub mtu: Bytes,
+    /// How frames leave by the interface.
+    pub send: Sending,
 }
+
+/// The ways to send, by their words.
+const SENDS: [(&str, Sending); 2] = [("ring", Sending::Ring), ("socket", Sending::Socket)];
 
 /// A port that serves as fast as it can: no interface of a host is as fast as this.
 pub const WORK_CONSERVING: BitRate = BitRate::gbps(10_000);
@@ -76,6 +81,12 @@ static ATTACH: KeyTable = KeyTable {
             need: Need::Default("\"9000 B\""),
             about: "the largest payload of a frame there",
         },
+        Key {
+            name: "send",
+            kind: Kind::Word(|| words(&SENDS)),
+            need: Need::Default("\"ring\""),
+            about: "how frames leave: by a ring of AF_XDP if the interface has one free, or a packet socket",
+        },
     ],
     variants: None,
     open: false,
@@ -107,10 +118,11 @@ pub fn read(root: &Fields<'_>, fabric: Option<&mut FabricSettings>, problems: &m
                     Some("none") => Some(WORK_CONSERVING),
                     _ => fields.rate("rate"),
                 };
-                let Some((rate, mtu)) = rate.zip(fields.size("mtu")) else { continue };
+                let (size, send) = (fields.size("mtu"), fields.word("send", &SENDS));
+                let Some(((rate, mtu), send)) = rate.zip(size).zip(send) else { continue };
                 let interface = interface.to_owned();
                 fabric.topology.attached.push(at);
-                fabric.attached.push(AttachedPort { at, interface, rate, mtu });
+                fabric.attached.push(AttachedPort { at, interface, rate, mtu, send });
             }
             Err(complaint) => fields.report(problems, "port", complaint),
         }

@@ -14,7 +14,9 @@ use crate::cable::inbox::{Accepted, FRAME_MAX, Inbox, Rejected};
 use crate::cable::interface::address_of;
 use crate::cable::lines::{Destination, Incoming, Lines, Outgoing, line_index};
 use crate::cable::outbox::{SendCounts, SentLine};
-use crate::cable::packet_socket::{HEAD_MAX, Inward, Outward, PacketSocket, Room, Unfit};
+use crate::cable::packet_socket::{
+    HEAD_MAX, Inward, Outward, PacketSocket, Room, Unfit, has_no_room,
+};
 use crate::cable::shim::Shim;
 use crate::clock::{Clock, monotonic_ns, realtime_ns};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
@@ -308,7 +310,7 @@ impl Port {
                     self.queue.drain(..sent).for_each(|waiting| pool.recycle(waiting.frame));
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if is_full(&error) => {
+                Err(error) if has_no_room(&error) => {
                     counts.deferred += 1;
                     return;
                 }
@@ -323,11 +325,6 @@ impl Port {
             }
         }
     }
-}
-
-/// The interface, or the backlog behind it, has no room now. A frame refused so was not sent.
-fn is_full(error: &io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::ENOBUFS | libc::ENOMEM))
 }
 
 /// Both clocks, read together.

@@ -6,12 +6,12 @@
 //! Source: Linux, Documentation/networking/packet_mmap.rst (TPACKET_V2).
 
 use super::auxiliary::{self, Auxiliary};
+use super::mapping::Mapping;
 use super::set_option;
 use socket2::Socket;
 use std::cell::Cell;
 use std::io;
-use std::os::fd::AsRawFd;
-use std::ptr::NonNull;
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Octets of a slot: a frame of 1500 octets of payload with its tags, and what the kernel says of it.
@@ -27,7 +27,7 @@ const UNFINISHED: usize = 10;
 /// The ring of one socket.
 #[derive(Debug)]
 pub struct Ring {
-    memory: NonNull<u8>,
+    memory: Mapping,
     /// The slot that is filled next.
     next: Cell<usize>,
 }
@@ -41,9 +41,6 @@ pub enum Slot<'a> {
     /// A part of a frame that was too long, when there was no room in the queue either.
     Cut,
 }
-
-// SAFETY: the memory is the ring's alone; whoever has the ring may read it, on any one thread.
-unsafe impl Send for Ring {}
 
 impl Ring {
     /// Gives `socket`, which says of every frame what is unfinished, a ring. What waits in its queue is lost.
@@ -61,17 +58,7 @@ impl Ring {
             tp_frame_nr: SLOTS as u32,
         };
         set_option(socket, libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
-        let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
-        // SAFETY: a new mapping of the ring just made, at an address that the kernel chooses.
-        let memory = unsafe {
-            libc::mmap(std::ptr::null_mut(), OCTETS, access, flags, socket.as_raw_fd(), 0)
-        };
-        match NonNull::new(memory.cast::<u8>()) {
-            Some(memory) if memory.as_ptr().cast() != libc::MAP_FAILED => {
-                Ok(Ring { memory, next: Cell::new(0) })
-            }
-            _ => Err(io::Error::last_os_error()),
-        }
+        Ok(Ring { memory: Mapping::of(socket.as_fd(), 0, OCTETS)?, next: Cell::new(0) })
     }
 
     /// Shows the next frame, if there is one; whether there was.
@@ -80,7 +67,7 @@ impl Ring {
         // SAFETY: `place` is below `SLOTS`, so all of the slot lies in the mapping, which is aligned to pages
         // and lives as long as the ring; its first word is only ever used as an atomic, on both sides.
         let (slot, status) = unsafe {
-            let slot = self.memory.add(place * SLOT);
+            let slot = self.memory.start().add(place * SLOT);
             (slot, AtomicU32::from_ptr(slot.as_ptr().cast()))
         };
         let told = status.load(Ordering::Acquire);
@@ -104,13 +91,6 @@ impl Ring {
         status.store(libc::TP_STATUS_KERNEL, Ordering::Release);
         self.next.set((place + 1) % SLOTS);
         true
-    }
-}
-
-impl Drop for Ring {
-    fn drop(&mut self) {
-        // SAFETY: the mapping is the ring's own, of that length, and nobody holds on to any of it.
-        let _ = unsafe { libc::munmap(self.memory.as_ptr().cast(), OCTETS) };
     }
 }
 

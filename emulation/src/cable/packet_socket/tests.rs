@@ -13,15 +13,15 @@ const MTU: u32 = 9_000;
 
 /// A cable between two namespaces, and a socket at each end of it.
 struct Cable {
-    _namespaces: Vec<Namespace>,
+    namespaces: Vec<Namespace>,
     near: PacketSocket,
     far: PacketSocket,
     room: Room,
 }
 
-/// A cable whose far end receives through its queue or through a ring; none where it takes rights that the tests do
-/// not have.
-fn cable(has_ring: bool) -> Option<Cable> {
+/// A cable whose near end sends and whose far end receives without rings or with them; none where it takes rights that
+/// the tests do not have.
+fn cable(has_rings: bool) -> Option<Cable> {
     let namespaces = match Namespace::make(2) {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
             eprintln!("SKIPPED: making network namespaces takes CAP_SYS_ADMIN: {error}");
@@ -42,11 +42,18 @@ fn cable(has_ring: bool) -> Option<Cable> {
     }
     let open = |name: &'static str, of: usize| {
         let path = PathBuf::from(format!("/proc/self/fd/{}", namespaces[of].descriptor()));
-        within(Some(&path), || PacketSocket::open(name)).expect("a socket on it")
+        let open = || {
+            let mut socket = PacketSocket::open(name)?;
+            if has_rings {
+                socket.give_send_ring()?;
+                socket = socket.with_ring()?;
+            }
+            Ok(socket)
+        };
+        within(Some(&path), open).expect("a socket on it")
     };
     let (near, far) = (open("near", 0), open("far", 1));
-    let far = if has_ring { far.with_ring().expect("memory for a ring") } else { far };
-    Some(Cable { near, far, room: Room::default(), _namespaces: namespaces })
+    Some(Cable { near, far, room: Room::default(), namespaces })
 }
 
 /// A frame with the octets `behind` its addresses.
@@ -64,12 +71,23 @@ fn put_together(inward: Inward<'_>) -> Vec<u8> {
     [addresses, tag.as_ref().map_or(&[], |tag| &tag[..]), rest].concat()
 }
 
+fn outward(octets: &Vec<u8>) -> Outward<'_> {
+    Outward { head: &[], octets }
+}
+
 impl Cable {
-    fn send(&self, frames: &[Vec<u8>]) {
-        let outward = |octets: &Vec<u8>| -> usize {
-            self.near.send(std::iter::once(Outward { head: &[], octets })).expect("room for it")
-        };
-        assert_eq!(frames.iter().map(outward).sum::<usize>(), frames.len());
+    /// Sends all `frames`, as many at a time as it can.
+    fn send(&mut self, frames: &[Vec<u8>]) {
+        let mut sent = 0;
+        while sent < frames.len() {
+            sent += self.near.send(frames[sent..].iter().map(outward)).expect("room for it");
+        }
+    }
+
+    /// Switches the far end on or off.
+    fn switch(&self, on: bool) {
+        let path = PathBuf::from(format!("/proc/self/fd/{}", self.namespaces[1].descriptor()));
+        within(Some(&path), || switch_here("far", on)).expect("an interface can be switched");
     }
 
     fn received(&mut self) -> Vec<Vec<u8>> {
@@ -86,10 +104,24 @@ impl Cable {
     }
 }
 
+/// Switches an interface of the namespace in which this thread is.
+fn switch_here(name: &str, on: bool) -> io::Result<()> {
+    let socket = Socket::new(Domain::IPV4, Type::DGRAM, None)?;
+    // SAFETY: plain data, for which all zeros is a valid value.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (place, octet) in request.ifr_name.iter_mut().zip(name.bytes()) {
+        *place = octet as libc::c_char;
+    }
+    request.ifr_ifru.ifru_flags = if on { libc::IFF_UP as libc::c_short } else { 0 };
+    // SAFETY: `request` outlives the call, which reads a name there that ends with zero, and flags.
+    let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS as _, &mut request) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
 #[test]
 fn frames_come_out_as_they_went_in_tags_and_all() {
-    for has_ring in [false, true] {
-        let Some(cable) = cable(has_ring) else { return };
+    for has_rings in [false, true] {
+        let Some(cable) = cable(has_rings) else { return };
         assert_faithful(cable);
     }
 }
@@ -154,10 +186,65 @@ fn frames_too_many_for_a_ring_are_counted_and_the_others_come_in_order() {
 
 #[test]
 fn a_frame_above_the_interfaces_mtu_is_refused_and_the_interface_is_named() {
-    let Some(cable) = cable(false) else { return };
-    let large = frame(&[0x88, 0xb5], MTU as usize + 15);
-    let refused = cable.near.send(std::iter::once(Outward { head: &[], octets: &large }));
-    assert_eq!(refused.expect_err("too long").raw_os_error(), Some(libc::EMSGSIZE));
+    for has_rings in [false, true] {
+        let Some(mut cable) = cable(has_rings) else { return };
+        let large = frame(&[0x88, 0xb5], MTU as usize + 15);
+        let refused = cable.near.send(std::iter::once(outward(&large)));
+        assert_eq!(refused.expect_err("too long").raw_os_error(), Some(libc::EMSGSIZE));
+        let next = [frame(&[0x88, 0xb5], 100)];
+        cable.send(&next);
+        assert_eq!(cable.received(), next, "one that is refused holds up nobody");
+    }
     let error = PacketSocket::open("nowhere").expect_err("no such interface");
     assert!(error.to_string().contains("nowhere"), "{error}");
+}
+
+#[test]
+fn more_frames_than_a_ring_has_places_all_leave_and_in_order() {
+    let Some(mut cable) = cable(true) else { return };
+    let number = |frame: u32| frame.to_be_bytes();
+    // Some are too long for the ring.
+    let octets = |n: u32| if n % 7 < 2 { 5_000 } else { 60 + n as usize % 1_000 };
+    let sent: Vec<_> =
+        (0..1_500).map(|n| frame(&[&[0x88, 0xb6][..], &number(n)].concat(), octets(n))).collect();
+    cable.send(&sent);
+    assert!(cable.received() == sent, "1500 frames, as they were sent");
+}
+
+/// Nobody takes frames from a cable whose far end is off. They are still the sender's.
+#[test]
+fn frames_that_a_ring_could_not_send_stay_and_leave_later_in_order() {
+    let Some(mut cable) = cable(true) else { return };
+    let sent: Vec<_> = (0..40).map(|n| frame(&[0x88, 0xb6, n], 200)).collect();
+    cable.send(&sent[..1]);
+    assert_eq!(cable.received(), sent[..1]);
+    cable.switch(false);
+    for _ in 0..3 {
+        let refused = cable.near.send(sent.iter().map(outward));
+        assert!(has_no_room(&refused.expect_err("nobody is there")));
+    }
+    cable.switch(true);
+    let deadline = crate::clock::monotonic_ns() + 5_000_000_000;
+    let mut left = 0;
+    while left < sent.len() && crate::clock::monotonic_ns() < deadline {
+        left += cable.near.send(sent[left..].iter().map(outward)).unwrap_or(0);
+    }
+    assert_eq!(left, sent.len());
+    assert_eq!(cable.received(), sent, "each once");
+}
+
+#[test]
+fn an_interface_has_one_send_ring_and_who_finds_it_taken_sends_as_before() {
+    let Some(mut cable) = cable(true) else { return };
+    let path = PathBuf::from(format!("/proc/self/fd/{}", cable.namespaces[0].descriptor()));
+    let second = within(Some(&path), || {
+        let mut socket = PacketSocket::open("near")?;
+        let taken = socket.give_send_ring().expect_err("there is one already");
+        assert_eq!(taken.raw_os_error(), Some(libc::EBUSY));
+        Ok(socket)
+    });
+    let sent = [frame(&[0x88, 0xb6], 100)];
+    cable.near = second.expect("a packet socket beside the other");
+    cable.send(&sent);
+    assert_eq!(cable.received(), sent);
 }

@@ -1,0 +1,63 @@
+//! Memory of this process, or shared with the kernel, until it is dropped.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::ptr::NonNull;
+
+/// The memory. What is read and written there is for its owner to know.
+#[derive(Debug)]
+pub struct Mapping {
+    memory: NonNull<u8>,
+    length: usize,
+}
+
+// SAFETY: the memory belongs to the mapping alone; whoever has that may use it, on any one thread.
+unsafe impl Send for Mapping {}
+
+impl Mapping {
+    /// Memory that a socket shares with the kernel, from `offset` on.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn of(socket: BorrowedFd<'_>, offset: i64, length: usize) -> io::Result<Mapping> {
+        Mapping::new(socket.as_raw_fd(), offset, length, libc::MAP_SHARED)
+    }
+
+    /// Memory of this process, all zeros.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn own(length: usize) -> io::Result<Mapping> {
+        Mapping::new(-1, 0, length, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS)
+    }
+
+    fn new(file: i32, offset: i64, length: usize, flags: i32) -> io::Result<Mapping> {
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: a new mapping, at an address that the kernel chooses.
+        let memory =
+            unsafe { libc::mmap(std::ptr::null_mut(), length, access, flags, file, offset) };
+        match NonNull::new(memory.cast::<u8>()) {
+            Some(memory) if memory.as_ptr().cast() != libc::MAP_FAILED => {
+                Ok(Mapping { memory, length })
+            }
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    /// Its first octet, on a border between pages. The memory lives as long as this.
+    pub const fn start(&self) -> NonNull<u8> {
+        self.memory
+    }
+
+    /// Octets.
+    pub const fn len(&self) -> usize {
+        self.length
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is this one's own, of that length, and nobody holds on to any of it.
+        let _ = unsafe { libc::munmap(self.memory.as_ptr().cast(), self.length) };
+    }
+}

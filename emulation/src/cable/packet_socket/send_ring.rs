@@ -1,0 +1,260 @@
+//! A send ring: memory that the kernel takes frames from, a batch in one call.
+//!
+//! It is a socket of AF_XDP that only sends, in copy mode. Nothing is attached to the interface and nothing about it
+//! changes; what comes in still comes by the packet socket, with all that is told there of unfinished frames. What
+//! goes out is finished and needs nothing told. A call that sends frames one by one pays for each of them again;
+//! here it pays for the frame alone.
+//! Source: Linux, Documentation/networking/af_xdp.rst.
+
+use super::mapping::Mapping;
+use super::{Outward, has_no_room, set_option};
+use crate::cable::datagram::{BATCH, widen};
+use socket2::{Domain, Socket, Type};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Octets of the addresses and the EtherType, which an interface's MTU does not count.
+const ETHERNET: usize = 14;
+/// Octets of a place, a page at most. What is longer goes by the packet socket.
+const PLACE: usize = 4_096;
+/// Frames that may be on their way: an interface of its own hardware keeps them for a while.
+const PLACES: usize = 512;
+
+/// The ring of one interface.
+#[derive(Debug)]
+pub struct SendRing {
+    socket: Socket,
+    /// Where frames are.
+    frames: Mapping,
+    /// Places with frames to send, for the kernel to take.
+    waiting: Queue,
+    /// Places whose frames are gone, for us to take.
+    gone: Queue,
+    /// Places without a frame.
+    free: Vec<usize>,
+    /// Octets of the longest frame that the interface takes and a place holds.
+    frame_max: usize,
+    /// How many frames were ever put in.
+    put: u32,
+    /// How many of them the kernel has taken.
+    taken: u32,
+    /// The one that it took last was not sent. It is to be sent otherwise, before those that wait.
+    is_refused: bool,
+}
+
+/// What became of a batch.
+#[derive(Debug)]
+pub enum Sent {
+    /// So many frames left, the first; all others have to come again.
+    Frames(usize),
+    /// None left, since there is no room now.
+    None,
+    /// So many, the first, have to go another way, and [`SendRing::skip`] be called as soon as they have.
+    Otherwise(usize),
+    /// The ring is of no use any more.
+    Broken,
+}
+
+/// Numbers in memory shared with the kernel: one of both writes them, the other takes them.
+#[derive(Debug)]
+struct Queue {
+    memory: Mapping,
+    /// Where it is said how many were written, how many were taken, and where the first is.
+    at: libc::xdp_ring_offset,
+}
+
+impl Queue {
+    fn of<T>(socket: &Socket, page: i64, at: libc::xdp_ring_offset) -> io::Result<Queue> {
+        let length = at.desc as usize + PLACES * size_of::<T>();
+        Ok(Queue { memory: Mapping::of(socket.as_fd(), page, length)?, at })
+    }
+
+    fn count(&self, at: u64) -> &AtomicU32 {
+        // SAFETY: the kernel has named this offset of a count inside the mapping; counts are aligned, and only ever
+        // used as atomics, on both sides.
+        unsafe { AtomicU32::from_ptr(self.memory.start().add(at as usize).cast().as_ptr()) }
+    }
+
+    fn written(&self) -> &AtomicU32 {
+        self.count(self.at.producer)
+    }
+
+    fn taken(&self) -> &AtomicU32 {
+        self.count(self.at.consumer)
+    }
+
+    /// The entry with this number, of the type that the queue was made for.
+    fn entry<T>(&self, number: u32) -> NonNull<T> {
+        let place = self.at.desc as usize + number as usize % PLACES * size_of::<T>();
+        // SAFETY: the mapping was made long enough for so many entries.
+        unsafe { self.memory.start().add(place).cast() }
+    }
+}
+
+impl SendRing {
+    /// A ring for the interface `index`, of `mtu` octets, of the namespace in which the calling thread is.
+    ///
+    /// # Errors
+    /// What the system says; `EBUSY` if somebody else has such a socket there.
+    pub fn new(index: u32, mtu: usize) -> io::Result<SendRing> {
+        let socket = Socket::new(Domain::from(libc::AF_XDP), Type::RAW, None)?;
+        widen(&socket)?;
+        let frames = Mapping::own(PLACES * PLACE)?;
+        // SAFETY: plain data, for which all zeros is a valid value.
+        let mut memory: libc::xdp_umem_reg = unsafe { std::mem::zeroed() };
+        memory.addr = frames.start().as_ptr() as u64;
+        memory.len = frames.len() as u64;
+        memory.chunk_size = PLACE as u32;
+        set_option(&socket, libc::SOL_XDP, libc::XDP_UMEM_REG, &memory)?;
+        // Nothing is received, but no socket may be without the queue of empty places for that.
+        let queues = [
+            (libc::XDP_UMEM_FILL_RING, 1),
+            (libc::XDP_UMEM_COMPLETION_RING, PLACES),
+            (libc::XDP_TX_RING, PLACES),
+        ];
+        for (queue, entries) in queues {
+            set_option(&socket, libc::SOL_XDP, queue, &(entries as u32))?;
+        }
+        let at = offsets(&socket)?;
+        let waiting = Queue::of::<libc::xdp_desc>(&socket, libc::XDP_PGOFF_TX_RING, at.tx)?;
+        let page = libc::XDP_UMEM_PGOFF_COMPLETION_RING as i64;
+        let gone = Queue::of::<u64>(&socket, page, at.cr)?;
+        bind(&socket, index)?;
+        let free = (0..PLACES).collect();
+        let frame_max = PLACE.min(mtu + ETHERNET);
+        let (put, taken, is_refused) = (0, 0, false);
+        Ok(SendRing { socket, frames, waiting, gone, free, frame_max, put, taken, is_refused })
+    }
+
+    /// Sends what it can of the first [`BATCH`] of `batch`. What has not left comes again, first and in the same
+    /// order, with the next call.
+    pub fn send<'a>(&mut self, batch: impl Iterator<Item = Outward<'a>> + Clone) -> Sent {
+        if self.is_refused {
+            return Sent::Otherwise(1);
+        }
+        self.take_back();
+        for frame in batch.clone().take(BATCH).skip(self.waits()) {
+            let fits = self.fits(&frame);
+            match self.free.pop_if(|_| fits) {
+                Some(place) => self.put(place, frame.octets),
+                None => break,
+            }
+        }
+        if self.waits() > 0 {
+            return self.call();
+        }
+        match batch.take(BATCH).take_while(|frame| !self.fits(frame)).count() {
+            0 => Sent::None,
+            count => Sent::Otherwise(count),
+        }
+    }
+
+    fn fits(&self, frame: &Outward<'_>) -> bool {
+        frame.head.is_empty() && frame.octets.len() <= self.frame_max
+    }
+
+    /// What was to be sent otherwise was.
+    pub fn skip(&mut self) {
+        self.is_refused = false;
+    }
+
+    /// Frames that were put in and not taken.
+    fn waits(&self) -> usize {
+        self.put.wrapping_sub(self.taken) as usize
+    }
+
+    /// Takes the places back whose frames are gone.
+    fn take_back(&mut self) {
+        let written = self.gone.written().load(Ordering::Acquire);
+        let mut taken = self.gone.taken().load(Ordering::Relaxed);
+        while taken != written {
+            // SAFETY: the kernel has written this entry, and leaves it alone until it is told below that it was read.
+            let address = unsafe { self.gone.entry::<u64>(taken).read() };
+            self.free.push(address as usize / PLACE % PLACES);
+            taken = taken.wrapping_add(1);
+        }
+        self.gone.taken().store(taken, Ordering::Release);
+    }
+
+    fn put(&mut self, place: usize, octets: &[u8]) {
+        let begin = place * PLACE;
+        let descriptor =
+            libc::xdp_desc { addr: begin as u64, len: octets.len() as u32, options: 0 };
+        // SAFETY: a free place is in the mapping, at least as long as any frame that fits, and nobody else's; and the
+        // kernel has taken this entry, for there are as many as places.
+        unsafe {
+            let place = self.frames.start().add(begin);
+            place.copy_from_nonoverlapping(NonNull::from(octets).cast(), octets.len());
+            self.waiting.entry::<libc::xdp_desc>(self.put).write(descriptor);
+        }
+        self.put = self.put.wrapping_add(1);
+    }
+
+    /// Lets the kernel take what was put in; what it took is sent by the time it returns.
+    fn call(&mut self) -> Sent {
+        self.waiting.written().store(self.put, Ordering::Release);
+        let nothing = std::ptr::null();
+        // SAFETY: no memory is passed.
+        let result = unsafe {
+            libc::sendto(self.socket.as_raw_fd(), nothing, 0, libc::MSG_DONTWAIT, nothing.cast(), 0)
+        };
+        let error = (result < 0).then(io::Error::last_os_error);
+        let told = self.waiting.taken().load(Ordering::Acquire).wrapping_sub(self.taken);
+        // The count is behind after a frame that was taken alone and refused.
+        let told = if told as usize > self.waits() { 0 } else { told };
+        let taken = match &error {
+            // The interface refused a frame, behind which the kernel has stopped.
+            Some(error) if error.raw_os_error() == Some(libc::EBUSY) => {
+                self.is_refused = true;
+                told.max(1)
+            }
+            _ => told,
+        };
+        self.taken = self.taken.wrapping_add(taken);
+        match (taken as usize - usize::from(self.is_refused), error) {
+            (0, _) if self.is_refused => Sent::Otherwise(1),
+            (0, Some(error)) if !has_no_room(&error) => Sent::Broken,
+            (0, _) => Sent::None,
+            (sent, _) => Sent::Frames(sent),
+        }
+    }
+}
+
+/// Where the parts of the queues are.
+fn offsets(socket: &Socket) -> io::Result<libc::xdp_mmap_offsets> {
+    // SAFETY: plain data, for which all zeros is a valid value.
+    let mut offsets: libc::xdp_mmap_offsets = unsafe { std::mem::zeroed() };
+    let mut length = size_of_val(&offsets) as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` octets into `offsets`, both alive for the call.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_XDP,
+            libc::XDP_MMAP_OFFSETS,
+            std::ptr::from_mut(&mut offsets).cast(),
+            &mut length,
+        )
+    };
+    // An old kernel tells them in another form.
+    let is_whole = length as usize == size_of_val(&offsets);
+    match result {
+        0 if is_whole => Ok(offsets),
+        0 => Err(io::ErrorKind::Unsupported.into()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+fn bind(socket: &Socket, index: u32) -> io::Result<()> {
+    // SAFETY: plain data, for which all zeros is a valid value.
+    let mut address: libc::sockaddr_xdp = unsafe { std::mem::zeroed() };
+    address.sxdp_family = libc::AF_XDP as u16;
+    address.sxdp_flags = libc::XDP_COPY;
+    address.sxdp_ifindex = index;
+    let length = size_of_val(&address) as libc::socklen_t;
+    // SAFETY: `address` outlives the call, which reads `length` octets of it.
+    let result =
+        unsafe { libc::bind(socket.as_raw_fd(), std::ptr::from_ref(&address).cast(), length) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
