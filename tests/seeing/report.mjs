@@ -54,7 +54,8 @@ async function saved(page, name) {
         return { broken: !!picture.querySelector("parsererror"), root: picture.documentElement.localName, title: picture.querySelector("title")?.textContent, lines: picture.querySelectorAll("path, rect").length };
       }, text);
       const leans = /var\(|href=|url\(|https?:(?!\/\/www\.w3\.org\/2000\/svg")/.exec(text)?.[0];
-      check(`${name}: ${figure} is a picture that stands alone`, told.root === "svg" && !told.broken && told.title && told.lines > 4 && !leans, JSON.stringify({ ...told, leans }));
+      // One port alone has its paper, its frame or zero, its line and the cursor.
+      check(`${name}: ${figure} is a picture that stands alone`, told.root === "svg" && !told.broken && told.title && told.lines >= 4 && !leans, JSON.stringify({ ...told, leans }));
       check(`${name}: ${figure} is light`, text.includes(".paper{fill:#ffffff}"));
     }
   }
@@ -194,9 +195,12 @@ for (const file of pages) {
     if ((await outstanding.count()) > 0) {
       await outstanding.last().dispatchEvent("click");
       const place = async (key) => { await page.keyboard.press(key); await page.waitForTimeout(60); return now(); };
-      const [first, there, next, back] = [await place("Home"), await place("]"), await place("]"), await place("[")];
-      const held = Number(/(\d+) % with [^,]*$/.exec(await page.locator("#named").textContent())?.[1]);
-      check(`${name}: ] leads to where the pinned line begins to be held`, there !== first && held >= 10, `${first} ${there} ${held} %`);
+      const share = async () => Number(/(\d+) % with [^,]*$/.exec(await page.locator("#named").textContent())?.[1]);
+      const first = await place("Home"), always = await share();
+      const [there, next, back] = [await place("]"), await place("]"), await place("[")];
+      const held = await share();
+      // What is held from the first bin on may be held in all.
+      check(`${name}: ] leads to where the pinned line begins to be held`, (there !== first || always >= 10) && held >= 10, `${first} ${there} ${held} %`);
       check(`${name}: ] and [ lead on and back`, next === there || back === there, `${there} ${next} ${back}`);
       await page.keyboard.press("Escape");
       await place("End");
