@@ -267,11 +267,22 @@ fn source_names(side: &Side<'_>, layout: &Layout) -> Markup {
     let step = label_step(apart);
     html! {
         @for (place, (y, node)) in names.iter().enumerate() {
-            @if place % step == 0 || place + 1 == names.len() && place % step * 2 >= step {
-                text x=(x) y=(format!("{:.1}", y + 4.0)) text-anchor="end" { (row_name(side, *node)) }
+            @let is_last = place + 1 == names.len();
+            @if place % step == 0 || is_last && (place % step) as f64 * apart >= LABEL_PITCH {
+                text x=(x) y=(format!("{:.1}", y + 4.0)) text-anchor="end" { (source_name(side, *node)) }
             }
         }
     }
+}
+
+/// Left of three dots there is room for the number of a leaf alone.
+fn source_name(side: &Side<'_>, node: usize) -> Markup {
+    let name = &side.drawn.nodes[node].name;
+    let number = &name[layout::stem(name).len()..];
+    if side.drawn.is_by_leaf && !number.is_empty() {
+        return quantiles::shortened(number, 5);
+    }
+    row_name(side, node)
 }
 
 /// What a port receives; over the bar of several, from the least to the greatest of them.

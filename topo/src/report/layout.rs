@@ -153,7 +153,8 @@ fn common_stem(net: &Net<'_>, nodes: &[usize]) -> String {
     }
 }
 
-fn stem(name: &str) -> &str {
+/// A name without the number at its end.
+pub fn stem(name: &str) -> &str {
     name.trim_end_matches(|letter: char| letter.is_ascii_digit())
 }
 
