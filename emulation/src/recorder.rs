@@ -28,6 +28,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 pub mod bins;
 pub mod event_log;
 pub mod holds;
+mod ledger;
 pub mod snapshot;
 mod tracks;
 
@@ -160,7 +161,7 @@ impl Recorder {
             bin_due: grid.next_edge(),
             grid,
             edges: Vec::with_capacity(plan.edges.len()),
-            tracks: Tracks::new(sizes(), Grid::expected_bins(plan.bin, plan.stop).unwrap_or(0)),
+            tracks: Tracks::new(sizes()),
             events: EventLogger::new(sizes(), plan.all_events),
             holds: HoldKeeper::new(sizes()),
             reading: BinReading::default(),
@@ -202,16 +203,16 @@ impl Recorder {
     fn close_bin(&mut self, now: Instant, devices: &mut [Box<dyn Device>]) {
         let length = now.since(self.grid.begin());
         let Some(closed) = self.grid.close(now) else { return };
-        self.tracks.begin();
+        self.tracks.begin(&closed);
         for (index, device) in devices.iter_mut().enumerate() {
             device.read_bin(now, &mut self.reading);
-            self.tracks.take(index, &self.reading, &closed, length);
+            self.tracks.take(index, &self.reading, length);
             device.begin_bin(now);
         }
         self.tracks.end(&closed);
         if let Some(listener) = &self.listener {
             let slot = self.grid.slots[closed.place as usize];
-            let ports = self.tracks.snapshot(closed.place, slot.length().as_ps());
+            let ports = self.tracks.snapshot(slot.length().as_ps());
             // A full channel means that nobody reads: the run goes on.
             let _ = listener.try_send(Snapshot { slot, ports });
         }

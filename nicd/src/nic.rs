@@ -12,7 +12,7 @@ use crate::drain::Drain;
 use crate::transport::ChannelAdapter;
 use crate::transport::in_order::InTurn;
 use crate::workload::{Act, Workload};
-use proto::counters::{Balance, BinReading, DeviceReading, DropReason, PortReading};
+use proto::counters::{Balance, BinReading, DeviceReading, DropReason};
 use proto::device::{Departure, Device};
 use proto::events::{DeviceEvent, EventLog};
 use proto::frame::{Frame, FrameHeaders, FrameKind, FramePool};
@@ -151,13 +151,11 @@ impl Nic {
     }
 
     /// Reads the port as it is at `now`, what the workload has done until then included.
-    fn read_port(&mut self, now: Instant, ports: &mut Vec<PortReading>) {
+    /// Everything that happens by itself until `now` has happened.
+    fn settle(&mut self, now: Instant) {
         self.now = now;
         self.catch_up(now);
         self.looked_ahead = true;
-        ports.resize_with(1, PortReading::default);
-        self.port.read(now, &mut ports[0]);
-        self.adapter.read_lanes(now, &mut ports[0]);
     }
 
     fn data_lanes(&self) -> impl Iterator<Item = VirtualLane> + use<> {
@@ -249,7 +247,11 @@ impl Device for Nic {
     }
 
     fn read_ports(&mut self, now: Instant, reading: &mut DeviceReading) {
-        self.read_port(now, &mut reading.ports);
+        self.settle(now);
+        reading.ports.resize_with(1, Default::default);
+        let port = &mut reading.ports[0];
+        self.port.read(now, port);
+        self.adapter.read_lanes(now, &mut port.lanes);
         let draining = self.drain.as_ref().map_or(0, Drain::frames);
         reading.balance = Balance {
             link_local: self.port.link_local_sent(),
@@ -259,7 +261,11 @@ impl Device for Nic {
     }
 
     fn read_bin(&mut self, now: Instant, reading: &mut BinReading) {
-        self.read_port(now, &mut reading.ports);
+        self.settle(now);
+        reading.ports.resize_with(1, Default::default);
+        let port = &mut reading.ports[0];
+        self.port.read_bin(now, port);
+        self.adapter.read_lanes(now, &mut port.lanes);
         self.adapter.read_bin(now, reading);
     }
 
@@ -269,9 +275,7 @@ impl Device for Nic {
     }
 
     fn let_post(&mut self, item: Option<&str>, on: bool, now: Instant) -> bool {
-        self.now = now;
-        self.catch_up(now);
-        self.looked_ahead = true;
+        self.settle(now);
         for item in self.workload.let_post(item, on, now) {
             if !on {
                 self.adapter.withdraw(item, now);

@@ -6,7 +6,7 @@
 mod bin;
 mod flow;
 
-pub use bin::{BinReading, MovedFlow, Span, UnmovedFlows};
+pub use bin::{BinReading, MovedFlow, PortTotals, Span, UnmovedFlows};
 pub use flow::{FlowId, FlowReading, ReceptionReading};
 
 use crate::units::{Duration, Instant};
@@ -145,13 +145,31 @@ drop_reasons! {
     PfcVector = "pfc_vector", Link;
 }
 
-/// Losses a reason, indexed by `DropReason as usize`.
+/// Losses a reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Drops(Vec<u64>);
+#[serde(from = "Vec<u64>", into = "Vec<u64>")]
+pub struct Drops {
+    /// Indexed by `DropReason as usize`.
+    by_reason: Vec<u64>,
+    /// Their sum, which is asked for more often than they are.
+    total: u64,
+}
 
 impl Default for Drops {
     fn default() -> Drops {
-        Drops(vec![0; DropReason::ALL.len()])
+        Drops { by_reason: vec![0; DropReason::ALL.len()], total: 0 }
+    }
+}
+
+impl From<Vec<u64>> for Drops {
+    fn from(by_reason: Vec<u64>) -> Drops {
+        Drops { total: by_reason.iter().sum(), by_reason }
+    }
+}
+
+impl From<Drops> for Vec<u64> {
+    fn from(drops: Drops) -> Vec<u64> {
+        drops.by_reason
     }
 }
 
@@ -163,12 +181,13 @@ impl Drops {
 
     /// Counts `n` frames.
     pub fn add(&mut self, reason: DropReason, n: u64) {
-        self.0[reason as usize] += n;
+        self.by_reason[reason as usize] += n;
+        self.total += n;
     }
 
     /// How many frames ended for this reason.
     pub fn get(&self, reason: DropReason) -> u64 {
-        self.0[reason as usize]
+        self.by_reason[reason as usize]
     }
 
     /// Every reason with its count, zeros included.
@@ -178,14 +197,15 @@ impl Drops {
 
     /// All frames, whatever the reason.
     pub fn total(&self) -> u64 {
-        self.0.iter().sum()
+        self.total
     }
 
     /// Adds another table to this one.
     pub fn merge(&mut self, other: &Drops) {
-        for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
+        for (mine, theirs) in self.by_reason.iter_mut().zip(&other.by_reason) {
             *mine += theirs;
         }
+        self.total += other.total;
     }
 }
 

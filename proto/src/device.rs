@@ -78,7 +78,8 @@ pub trait Device: Send {
     fn read_bin(&mut self, now: Instant, reading: &mut BinReading) {
         let mut whole = DeviceReading::default();
         self.read_ports(now, &mut whole);
-        *reading = BinReading { ports: whole.ports, ..BinReading::default() };
+        let ports = whole.ports.into_iter().map(Into::into).collect();
+        *reading = BinReading { ports, ..BinReading::default() };
     }
 
     /// A bin begins at `now`: the extremes of every gauge start anew.

@@ -204,7 +204,9 @@ impl Device for Switch {
     }
 
     fn read_bin(&mut self, now: Instant, reading: &mut BinReading) {
-        self.show_ports(now, &mut reading.ports);
+        reading.ports.resize_with(self.ports.len(), Default::default);
+        let ports = self.ports.iter_mut().zip(&mut reading.ports);
+        ports.for_each(|(port, totals)| port.read_bin(now, totals));
         reading.moved.clear();
         reading.unmoved.clear();
     }

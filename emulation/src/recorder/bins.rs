@@ -51,13 +51,6 @@ pub struct Closed {
 }
 
 impl Grid {
-    /// How many bins of `width` a run until `stop` will have; none if that is more than a series holds,
-    /// for then they will be fewer and wider.
-    pub fn expected_bins(width: Duration, stop: Instant) -> Option<usize> {
-        let bins = stop.as_ps().div_ceil(width.as_ps().max(1));
-        (bins <= u64::from(BINS_MAX)).then_some(bins as usize)
-    }
-
     /// An empty grid of bins of `width` (at least one picosecond).
     pub fn new(width: Duration) -> Grid {
         Grid { width: width.max(Duration::from_ps(1)), slots: Vec::new() }
@@ -150,6 +143,11 @@ impl<B: Bin> Series<B> {
     /// The same with room for so many bins.
     pub fn with_room(bins: usize) -> Series<B> {
         Series(Vec::with_capacity(bins))
+    }
+
+    /// Enters `bin` at `place`, behind all that are there.
+    pub(super) fn push(&mut self, place: u32, bin: B) {
+        self.0.push((place, bin));
     }
 
     /// Enters `bin` for the interval that the grid has just closed.

@@ -61,7 +61,7 @@ impl Device for Toy {
     fn read_bin(&mut self, now: Instant, reading: &mut BinReading) {
         let mut whole = DeviceReading::default();
         self.read(now, &mut whole);
-        reading.ports = whole.ports;
+        reading.ports = whole.ports.into_iter().map(Into::into).collect();
         let FlowReading { ever_reacted, tx_bytes, rate, scalar, .. } = whole.flows[0];
         reading.moved = vec![MovedFlow {
             flow: FLOW,

@@ -1,38 +1,41 @@
 //! What a recorder remembers of each device between bins: the totals last seen, and the series.
 
 use crate::recorder::bins::{Closed, FlowBin, PortBin, Series, Span, port_totals};
+use crate::recorder::ledger::Ledger;
 use crate::recorder::snapshot::PortSnapshot;
 use crate::recorder::{FlowSeries, PoolSeries, PortSeries};
 use crate::wiring::End;
-use proto::counters::{BinReading, FlowId, LaneReading, MovedFlow, PortReading, UnmovedFlows};
+use proto::counters::{BinReading, FlowId, LaneReading, MovedFlow, PortTotals, UnmovedFlows};
 use proto::ids::PortNumber;
 use proto::units::Duration;
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 /// Flows that may have a series of their own at the end of a run.
 pub const FLOWS_MAX: usize = 512;
 /// Flows that may have one while it lasts; past this the least reduced join the pools for good.
 const FLOWS_WORKING_MAX: usize = 4 * FLOWS_MAX;
 
-/// One lane's totals when its last bin closed, and its bins.
+/// One lane's totals when its last bin closed, and which series is its own.
 struct LaneTrack {
     tc: u8,
     totals: [u64; 12],
     integrals: [u128; 3],
-    series: Series<PortBin>,
+    series: u32,
 }
 
 impl LaneTrack {
-    fn take(&mut self, lane: &LaneReading, drops: u64, closed: &Closed) {
+    /// What has come since the last bin.
+    fn take(&mut self, lane: &LaneReading, drops: u64) -> PortBin {
         let counters = &lane.counters;
         let totals = port_totals(counters, drops);
         let gauges = [&counters.out_queue, &counters.in_queue, &counters.source_queue];
         let [out, input, source] =
             std::array::from_fn(|i| Span::since(gauges[i], self.integrals[i]));
         let counts = std::array::from_fn(|i| totals[i].saturating_sub(self.totals[i]));
-        self.series.record(closed, PortBin { counts, out, input, source });
         self.totals = totals;
         self.integrals = gauges.map(|gauge| gauge.integral);
+        PortBin { counts, out, input, source }
     }
 }
 
@@ -40,8 +43,8 @@ impl LaneTrack {
 enum Share {
     /// Its reaction point has been neutral throughout: it counts in the pool.
     Neutral,
-    /// It has.
-    Own(Series<FlowBin>),
+    /// It has, in this series.
+    Own(u32),
     /// It had, and others were reduced more.
     Pooled,
 }
@@ -83,17 +86,17 @@ struct DeviceTrack {
 }
 
 impl DeviceTrack {
-    fn take_port(&mut self, index: usize, reading: &PortReading, closed: &Closed, room: usize) {
+    fn take_port(&mut self, index: usize, totals: &PortTotals, bins: &mut Ledger<PortBin>) {
         let lanes = &mut self.ports[index];
-        for (at, lane) in reading.lanes.iter().enumerate() {
+        for (at, lane) in totals.lanes.iter().enumerate() {
             // A lane appears when it first carries anything (VL15); the order is by number.
             if lanes.get(at).is_none_or(|track| track.tc != lane.tc) {
-                let series = Series::with_room(room);
+                let series = bins.begin_series();
                 let new = LaneTrack { tc: lane.tc, totals: [0; 12], integrals: [0; 3], series };
                 lanes.insert(at, new);
             }
-            let drops = if at == 0 { reading.drops.total() } else { 0 };
-            lanes[at].take(lane, drops, closed);
+            let drops = if at == 0 { totals.drops } else { 0 };
+            bins.enter(lanes[at].series, lanes[at].take(lane, drops));
         }
     }
 
@@ -101,10 +104,9 @@ impl DeviceTrack {
     fn take_flows(
         &mut self,
         moved: &[MovedFlow],
-        closed: &Closed,
         length: Duration,
+        bins: &mut Ledger<FlowBin>,
         pools: &mut Pools,
-        room: usize,
     ) -> usize {
         let mut begun = 0;
         for (at, moved) in moved.iter().enumerate() {
@@ -114,12 +116,12 @@ impl DeviceTrack {
             let track = &mut self.flows[at];
             debug_assert_eq!(track.flow, moved.flow, "who is told of once keeps its place");
             if moved.ever_reacted && matches!(track.share, Share::Neutral) {
-                track.share = Share::Own(Series::with_room(room - room.min(closed.place as usize)));
+                track.share = Share::Own(bins.begin_series());
                 begun += 1;
             }
             let part = moved_bin(moved, length);
-            match &mut track.share {
-                Share::Own(series) => series.record(closed, part),
+            match track.share {
+                Share::Own(series) => bins.enter(series, part),
                 Share::Neutral | Share::Pooled => pools.add(moved.flow.class, &part),
             }
         }
@@ -141,20 +143,33 @@ impl Pools {
     }
 }
 
+/// [`Series::rate_reduction`] of each series, in one look at all of them.
+fn rate_reductions(bins: &Ledger<FlowBin>) -> BTreeMap<u32, u64> {
+    let mut extremes: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
+    for (_, series, bin) in bins.iter() {
+        let (least, most) = extremes.entry(series).or_insert((u64::MAX, 0));
+        (*least, *most) = ((*least).min(bin.rate.min), (*most).max(bin.rate.max));
+    }
+    extremes
+        .into_iter()
+        .map(|(series, (least, most))| (series, most.saturating_sub(least)))
+        .collect()
+}
+
 /// Every device of a worker, and the pools of flows without a series.
 pub(super) struct Tracks {
     devices: Vec<DeviceTrack>,
+    port_bins: Ledger<PortBin>,
+    flow_bins: Ledger<FlowBin>,
     pools: Vec<Series<FlowBin>>,
     open_pools: Pools,
     /// How many flows have a series of their own.
     own_series: usize,
-    /// How many bins a series will have that begins with the run.
-    room: usize,
 }
 
 impl Tracks {
-    /// Tracks for devices given as (node, number of ports), and for so many bins.
-    pub(super) fn new(devices: impl Iterator<Item = (usize, usize)>, room: usize) -> Tracks {
+    /// Tracks for devices given as (node, number of ports).
+    pub(super) fn new(devices: impl Iterator<Item = (usize, usize)>) -> Tracks {
         let devices = devices.map(|(node, ports)| DeviceTrack {
             node,
             ports: (0..ports).map(|_| Vec::new()).collect(),
@@ -162,38 +177,35 @@ impl Tracks {
         });
         Tracks {
             devices: devices.collect(),
+            port_bins: Ledger::new(),
+            flow_bins: Ledger::new(),
             pools: Vec::new(),
             open_pools: Pools::default(),
             own_series: 0,
-            room,
         }
     }
 
-    /// Begins to enter a bin.
-    pub(super) fn begin(&mut self) {
+    /// Begins to enter the bin just closed.
+    pub(super) fn begin(&mut self, closed: &Closed) {
+        self.port_bins.turn(closed);
+        self.flow_bins.turn(closed);
         self.open_pools.0.fill(FlowBin::default());
     }
 
-    /// Enters what a device tells of the bin just closed, which was so long.
-    pub(super) fn take(
-        &mut self,
-        device: usize,
-        reading: &BinReading,
-        closed: &Closed,
-        length: Duration,
-    ) {
+    /// Enters what a device tells of that bin, which was so long.
+    pub(super) fn take(&mut self, device: usize, reading: &BinReading, length: Duration) {
         let device = &mut self.devices[device];
-        for (index, port) in reading.ports.iter().enumerate().take(device.ports.len()) {
-            device.take_port(index, port, closed, self.room);
+        for (index, totals) in reading.ports.iter().enumerate().take(device.ports.len()) {
+            device.take_port(index, totals, &mut self.port_bins);
         }
         let pools = &mut self.open_pools;
-        self.own_series += device.take_flows(&reading.moved, closed, length, pools, self.room);
+        self.own_series += device.take_flows(&reading.moved, length, &mut self.flow_bins, pools);
         for unmoved in reading.unmoved.iter().filter(|unmoved| unmoved.flows > 0) {
             pools.add(unmoved.class, &unmoved_bin(unmoved, length));
         }
     }
 
-    /// All devices have told of the bin just closed.
+    /// All devices have told of that bin.
     pub(super) fn end(&mut self, closed: &Closed) {
         self.pools.resize_with(self.open_pools.0.len(), Series::new);
         for (pool, bin) in self.pools.iter_mut().zip(&self.open_pools.0) {
@@ -204,8 +216,14 @@ impl Tracks {
         }
     }
 
-    /// What every port did in the bin at `place`, which was so long.
-    pub(super) fn snapshot(&self, place: u32, length_ps: u64) -> Vec<PortSnapshot> {
+    /// What every port did in that bin, which is so long now.
+    pub(super) fn snapshot(&self, length_ps: u64) -> Vec<PortSnapshot> {
+        let mut bins: Vec<Option<&PortBin>> = Vec::new();
+        for (series, bin) in self.port_bins.last() {
+            bins.resize(bins.len().max(*series as usize + 1), None);
+            bins[*series as usize] = Some(bin);
+        }
+        let bin = |lane: &LaneTrack| bins.get(lane.series as usize).copied().flatten();
         let ports = self.devices.iter().flat_map(|device| {
             device.ports.iter().enumerate().map(|(index, lanes)| {
                 (End { node: device.node, port: PortNumber::from_index(index) }, lanes)
@@ -213,7 +231,7 @@ impl Tracks {
         });
         let sums = ports.map(|(at, lanes)| {
             let mut sum = PortSnapshot::idle(at);
-            lanes.iter().for_each(|lane| sum.add(&lane.series.get(place), length_ps));
+            lanes.iter().filter_map(bin).for_each(|bin| sum.add(bin, length_ps));
             sum
         });
         sums.collect()
@@ -221,27 +239,29 @@ impl Tracks {
 
     /// Leaves `keep` flows their series, those with the largest reduction; ties go by flow.
     fn keep_most_reduced(&mut self, keep: usize) {
+        self.own_series = self.own_series.min(keep);
+        let reductions = rate_reductions(&self.flow_bins);
+        let reduction = |series: u32| reductions.get(&series).copied().unwrap_or(0);
         let flows = self.devices.iter_mut().flat_map(|device| &mut device.flows);
-        let mut flows: Vec<(Reverse<u64>, &mut FlowTrack)> = flows
-            .filter_map(|track| match &track.share {
-                Share::Own(series) => Some((Reverse(series.rate_reduction()), track)),
+        let mut flows: Vec<(Reverse<u64>, u32, &mut FlowTrack)> = flows
+            .filter_map(|track| match track.share {
+                Share::Own(series) => Some((Reverse(reduction(series)), series, track)),
                 Share::Neutral | Share::Pooled => None,
             })
             .collect();
-        flows.sort_by_key(|(reduction, track)| (*reduction, track.flow));
-        self.own_series = flows.len().min(keep);
-        for (_, track) in flows.into_iter().skip(keep) {
-            let Share::Own(series) = std::mem::replace(&mut track.share, Share::Pooled) else {
-                continue;
-            };
-            let class = usize::from(track.flow.class);
-            if self.pools.len() <= class {
-                self.pools.resize_with(class + 1, Series::new);
-                self.open_pools.0.resize(class + 1, FlowBin::default());
-            }
-            for (place, bin) in series.iter() {
-                self.pools[class].entry(place).pool(bin);
-            }
+        flows.sort_by_key(|(reduction, _, track)| (*reduction, track.flow));
+        let mut classes: BTreeMap<u32, usize> = BTreeMap::new();
+        for (_, series, track) in flows.into_iter().skip(keep) {
+            track.share = Share::Pooled;
+            classes.insert(series, usize::from(track.flow.class));
+        }
+        let Some(most) = classes.values().max() else { return };
+        if self.pools.len() <= *most {
+            self.pools.resize_with(most + 1, Series::new);
+            self.open_pools.0.resize(most + 1, FlowBin::default());
+        }
+        for (place, series, bin) in self.flow_bins.take_out(|s| classes.contains_key(&s)) {
+            self.pools[classes[&series]].entry(place).pool(&bin);
         }
     }
 
@@ -249,6 +269,8 @@ impl Tracks {
     pub(super) fn finish(mut self) -> (Vec<PortSeries>, Vec<FlowSeries>, Vec<PoolSeries>) {
         self.keep_most_reduced(FLOWS_MAX);
         let (mut ports, mut flows) = (Vec::new(), Vec::new());
+        let (mut port_bins, mut flow_bins) =
+            (self.port_bins.into_series(), self.flow_bins.into_series());
         for mut device in self.devices {
             device.flows.sort_by_key(|track| track.flow);
             for (index, lanes) in device.ports.into_iter().enumerate() {
@@ -256,11 +278,14 @@ impl Tracks {
                 ports.extend(lanes.into_iter().map(|lane| PortSeries {
                     at,
                     tc: lane.tc,
-                    bins: lane.series,
+                    bins: std::mem::take(&mut port_bins[lane.series as usize]),
                 }));
             }
             flows.extend(device.flows.into_iter().filter_map(|track| match track.share {
-                Share::Own(bins) => Some(FlowSeries { flow: track.flow, bins }),
+                Share::Own(series) => {
+                    let bins = std::mem::take(&mut flow_bins[series as usize]);
+                    Some(FlowSeries { flow: track.flow, bins })
+                }
                 Share::Neutral | Share::Pooled => None,
             }));
         }

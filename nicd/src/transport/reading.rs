@@ -4,15 +4,15 @@ use crate::transport::ChannelAdapter;
 use crate::transport::bulletin::Unmoved;
 use proto::congestion::ReactionState;
 use proto::counters::{
-    Balance, BinReading, DeviceReading, FlowReading, MovedFlow, PortReading, ReceptionReading,
+    Balance, BinReading, DeviceReading, FlowReading, LaneReading, MovedFlow, ReceptionReading,
     UnmovedFlows,
 };
 use proto::units::Instant;
 
 impl ChannelAdapter {
     /// Fills the lanes' sending side into what the port has shown, integrals closed at `now`.
-    pub fn read_lanes(&mut self, now: Instant, port: &mut PortReading) {
-        for (lane, shown) in self.lanes.iter_mut().zip(&mut port.lanes) {
+    pub fn read_lanes(&mut self, now: Instant, shown: &mut [LaneReading]) {
+        for (lane, shown) in self.lanes.iter_mut().zip(shown) {
             lane.source_queue.close(now);
             shown.counters.source_queue = lane.source_queue;
             shown.counters.notes_tx = lane.notes_tx;

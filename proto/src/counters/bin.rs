@@ -4,7 +4,7 @@
 //! kept of those is only what all of them did together, so an adapter counts them together as they
 //! send, and tells of a single flow only once its reaction point has moved.
 
-use crate::counters::{FlowId, Gauge, PortReading};
+use crate::counters::{FlowId, Gauge, LaneReading, PortReading};
 use serde::{Deserialize, Serialize};
 
 /// A level over one bin: extremes and ∫ level dt, in level · picoseconds.
@@ -62,13 +62,28 @@ impl Span {
 /// What a device tells of a bin.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BinReading {
-    /// By port, index 0 is port 1: totals, not growth.
-    pub ports: Vec<PortReading>,
+    /// By port, index 0 is port 1.
+    pub ports: Vec<PortTotals>,
     /// Flows sent whose reaction point has moved, in the order in which they are first told of: a flow
     /// told of once stays at its place.
     pub moved: Vec<MovedFlow>,
     /// The other flows sent, by class.
     pub unmoved: Vec<UnmovedFlows>,
+}
+
+/// What a port has counted up to the end of a bin: totals, not growth.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PortTotals {
+    /// As in [`PortReading::lanes`].
+    pub lanes: Vec<LaneReading>,
+    /// All losses. Which they were nobody asks of a bin, and a table of reasons a port is much to copy.
+    pub drops: u64,
+}
+
+impl From<PortReading> for PortTotals {
+    fn from(reading: PortReading) -> PortTotals {
+        PortTotals { drops: reading.drops.total(), lanes: reading.lanes }
+    }
 }
 
 /// One flow over a bin, at whose end or before its reaction point has left the state all begin in.

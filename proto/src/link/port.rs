@@ -9,7 +9,7 @@
 //! ([`LinkPort::note_input`]).
 
 use crate::counters::{
-    Condition, DropReason, Drops, Gauge, LaneCounters, LaneReading, PortReading,
+    Condition, DropReason, Drops, Gauge, LaneCounters, LaneReading, PortReading, PortTotals,
 };
 use crate::events::{DeviceEvent, EventKind, EventLog};
 use crate::frame::{Frame, FrameClass};
@@ -68,7 +68,8 @@ pub struct LinkPort {
     line: Serializer,
     flow: Flow,
     lanes: Vec<LaneState>,
-    management: LaneCounters,
+    /// VL15, once anything has been counted there.
+    management: Option<Box<LaneCounters>>,
     drops: Drops,
     watchdogs: u64,
     link_local: u64,
@@ -95,7 +96,7 @@ impl LinkPort {
             line: Serializer::new(config.rate, overhead),
             lanes: vec![LaneState::default(); usize::from(flow.lanes())],
             flow,
-            management: LaneCounters::default(),
+            management: None,
             drops: Drops::default(),
             watchdogs: 0,
             link_local: 0,
@@ -221,7 +222,7 @@ impl LinkPort {
     pub fn counters_mut(&mut self, lane: VirtualLane) -> &mut LaneCounters {
         match self.lanes.get_mut(lane.index()) {
             Some(lane) => &mut lane.counters,
-            None => &mut self.management,
+            None => self.management.get_or_insert_default(),
         }
     }
 
@@ -260,7 +261,19 @@ impl LinkPort {
 
     /// Fills `reading` but for what has a name, integrals closed at `now`.
     pub fn read(&mut self, now: Instant, reading: &mut PortReading) {
-        reading.lanes.clear();
+        self.read_lanes(now, &mut reading.lanes);
+        reading.drops.clone_from(&self.drops);
+        reading.watchdogs = self.watchdogs;
+    }
+
+    /// Fills what is kept of a bin that ends at `now`.
+    pub fn read_bin(&mut self, now: Instant, totals: &mut PortTotals) {
+        self.read_lanes(now, &mut totals.lanes);
+        totals.drops = self.drops.total();
+    }
+
+    fn read_lanes(&mut self, now: Instant, shown: &mut Vec<LaneReading>) {
+        shown.clear();
         for (index, state) in self.lanes.iter_mut().enumerate() {
             let lane = VirtualLane::truncate(index as u8);
             state.in_queue.close(now);
@@ -274,14 +287,13 @@ impl LinkPort {
                 Flow::Credits(_) => hold_ps,
                 Flow::Pause(pauses) => pauses.flow.silent_for(lane, now).as_ps(),
             };
-            reading.lanes.push(LaneReading { tc: lane.get(), counters });
+            shown.push(LaneReading { tc: lane.get(), counters });
         }
-        if self.management != LaneCounters::default() {
-            let tc = VirtualLane::MANAGEMENT.get();
-            reading.lanes.push(LaneReading { tc, counters: self.management });
+        if let Some(counters) = self.management.as_deref()
+            && *counters != LaneCounters::default()
+        {
+            shown.push(LaneReading { tc: VirtualLane::MANAGEMENT.get(), counters: *counters });
         }
-        reading.drops.clone_from(&self.drops);
-        reading.watchdogs = self.watchdogs;
     }
 
     /// Fills what [`LinkPort::read`] leaves out: `named`, with what only operators ask for.

@@ -2,15 +2,15 @@
 
 use super::*;
 use crate::recorder::bins::Grid;
-use proto::counters::LaneCounters;
+use proto::counters::{LaneCounters, LaneReading, PortTotals};
 use proto::units::Instant;
 
 /// Enters what the only device tells of the `bin`-th bin of ten picoseconds, counted from 1.
 fn enter(tracks: &mut Tracks, grid: &mut Grid, bin: u64, reading: &BinReading) {
     let end = Instant::from_ps(bin * 10);
     let closed = grid.close(end).expect("time has passed");
-    tracks.begin();
-    tracks.take(0, reading, &closed, Duration::from_ps(10));
+    tracks.begin(&closed);
+    tracks.take(0, reading, Duration::from_ps(10));
     tracks.end(&closed);
 }
 
@@ -28,7 +28,7 @@ fn flow(destination: u64, sent: u64, rate: u64) -> MovedFlow {
 
 /// Takes `bins` bins of a device with `flows` flows; the n-th is held to a rate of n.
 fn run(flows: u64, bins: u64) -> (Vec<FlowSeries>, Vec<PoolSeries>) {
-    let mut tracks = Tracks::new([(0, 1)].into_iter(), 0);
+    let mut tracks = Tracks::new([(0, 1)].into_iter());
     let mut grid = Grid::new(Duration::from_ps(10));
     for bin in 1..=bins {
         let moved = (1..=flows).map(|n| flow(n, n, n)).collect();
@@ -58,12 +58,12 @@ fn the_least_reduced_flows_join_the_pool_with_all_their_octets() {
 
 #[test]
 fn a_lane_that_appears_later_takes_its_place_by_number() {
-    let mut tracks = Tracks::new([(3, 1)].into_iter(), 2);
+    let mut tracks = Tracks::new([(3, 1)].into_iter());
     let mut grid = Grid::new(Duration::from_ps(10));
     for (bin, tcs) in [(1u64, vec![0, 15]), (2, vec![0, 1, 15])] {
         let counters = LaneCounters { tx_bytes: bin * 7, ..LaneCounters::default() };
         let lanes = tcs.into_iter().map(|tc| LaneReading { tc, counters }).collect();
-        let ports = vec![PortReading { lanes, ..PortReading::default() }];
+        let ports = vec![PortTotals { lanes, drops: 0 }];
         enter(&mut tracks, &mut grid, bin, &BinReading { ports, ..BinReading::default() });
     }
     let (ports, _, _) = tracks.finish();
@@ -79,7 +79,7 @@ fn a_lane_that_appears_later_takes_its_place_by_number() {
 #[test]
 fn flows_told_of_together_weigh_as_if_told_of_one_by_one() {
     let pools = |reading: &BinReading| {
-        let mut tracks = Tracks::new([(0, 1)].into_iter(), 0);
+        let mut tracks = Tracks::new([(0, 1)].into_iter());
         let mut grid = Grid::new(Duration::from_ps(10));
         (1..=3).for_each(|bin| enter(&mut tracks, &mut grid, bin, reading));
         let (_, flows, pools) = tracks.finish();

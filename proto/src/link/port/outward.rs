@@ -35,7 +35,7 @@ impl LinkPort {
             && is_asked(VirtualLane::MANAGEMENT)
             && let Some(head) = source.head(VirtualLane::MANAGEMENT, now)
         {
-            self.management.ctl_tx += 1;
+            self.counters_mut(VirtualLane::MANAGEMENT).ctl_tx += 1;
             return Some(self.send(source, VirtualLane::MANAGEMENT, None, head.size, head.ready));
         }
         let mut heads = [None; 15];

@@ -138,7 +138,7 @@ impl Device for Adapter {
     fn read_bin(&mut self, now: Instant, reading: &mut BinReading) {
         let mut whole = DeviceReading::default();
         self.read(now, &mut whole);
-        reading.ports = whole.ports;
+        reading.ports = whole.ports.into_iter().map(Into::into).collect();
         let FlowReading { flow, ever_reacted, tx_bytes, rate, gap, scalar, .. } = self.flow();
         let (octets, [before_rate, before_gap]) = self.before;
         reading.moved = vec![MovedFlow {

@@ -67,7 +67,7 @@ impl LinkPort {
             return Err((DropReason::Mtu, tc));
         }
         if lane == VirtualLane::MANAGEMENT {
-            self.management.ctl_rx += 1;
+            self.counters_mut(VirtualLane::MANAGEMENT).ctl_rx += 1;
             return Ok(Arrival::Packet(headers));
         }
         let Flow::Credits(Credits { flow, .. }) = &mut self.flow else {

@@ -1,0 +1,184 @@
+//! Bins of many series in the order in which they come: those of one interval stand side by side, so that
+//! a bin's end writes on where it last wrote. A series each would be hundreds of places in memory, every
+//! one of them cold by then; whoever reads them gets them in the end ([`Ledger::into_series`]).
+
+use crate::recorder::bins::{Bin, Closed, Series};
+
+/// Bins of series that are told apart by number, in the order in which they began.
+pub(super) struct Ledger<B> {
+    /// By place on the grid, series and bin; those in which nothing was are left out.
+    rows: Vec<Vec<(u32, B)>>,
+    /// How many series have begun.
+    begun: u32,
+    /// The last row was there before the grid closed its interval again.
+    has_grown: bool,
+    /// Where in the last row the series before this one was found: they come in the same order again.
+    found: usize,
+}
+
+impl<B: Bin> Ledger<B> {
+    /// One without series.
+    pub(super) const fn new() -> Ledger<B> {
+        Ledger { rows: Vec::new(), begun: 0, has_grown: false, found: 0 }
+    }
+
+    /// The number of a new series.
+    pub(super) fn begin_series(&mut self) -> u32 {
+        self.begun += 1;
+        self.begun - 1
+    }
+
+    /// From now on bins are those of the interval that the grid has just closed.
+    pub(super) fn turn(&mut self, closed: &Closed) {
+        for places in &closed.regroupings {
+            self.regroup(places);
+        }
+        while self.rows.len() <= closed.place as usize {
+            let room = self.rows.last().map_or(0, Vec::len);
+            self.rows.push(Vec::with_capacity(room + room / 8));
+        }
+        (self.has_grown, self.found) = (closed.grew, 0);
+    }
+
+    /// Enters a bin of a series.
+    pub(super) fn enter(&mut self, series: u32, bin: B) {
+        let Some(row) = self.rows.last_mut() else { return };
+        if self.has_grown {
+            entry(row, series, &mut self.found).absorb(&bin);
+        } else if bin != B::default() {
+            row.push((series, bin));
+        }
+    }
+
+    /// The bins of the interval closed last.
+    pub(super) fn last(&self) -> &[(u32, B)] {
+        self.rows.last().map_or(&[], Vec::as_slice)
+    }
+
+    /// All bins, with the places and the numbers of their series.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, u32, &B)> {
+        let rows = (0..).zip(&self.rows);
+        rows.flat_map(|(place, row)| row.iter().map(move |(series, bin)| (place, *series, bin)))
+    }
+
+    /// Takes out all bins of some series.
+    pub(super) fn take_out(&mut self, is_taken: impl Fn(u32) -> bool) -> Vec<(u32, u32, B)> {
+        let mut taken = Vec::new();
+        for (place, row) in (0..).zip(&mut self.rows) {
+            let out = row.extract_if(.., |(series, _)| is_taken(*series));
+            taken.extend(out.map(|(series, bin)| (place, series, bin)));
+        }
+        taken
+    }
+
+    /// Every series, by number.
+    pub(super) fn into_series(self) -> Vec<Series<B>> {
+        let mut sizes = vec![0; self.begun as usize];
+        self.iter().for_each(|(_, series, _)| sizes[series as usize] += 1);
+        let mut all: Vec<Series<B>> = sizes.into_iter().map(Series::with_room).collect();
+        for (place, row) in (0..).zip(self.rows) {
+            row.into_iter().for_each(|(series, bin)| all[series as usize].push(place, bin));
+        }
+        all
+    }
+
+    /// Merges rows as the grid has its intervals: the one at `i` is now at `places[i]`. A series that is in
+    /// one of two rows alone was idle in the other.
+    fn regroup(&mut self, places: &[u32]) {
+        let mut merged: Vec<Vec<(u32, B)>> = Vec::with_capacity(places.len() / 2 + 1);
+        for (row, place) in std::mem::take(&mut self.rows).into_iter().zip(places) {
+            match merged.get_mut(*place as usize) {
+                Some(earlier) => join(earlier, row),
+                None => merged.push(row),
+            }
+        }
+        self.rows = merged;
+    }
+}
+
+/// The bin of a series in a row, idle if it was not there; it is looked for from `found` on.
+fn entry<'r, B: Bin>(row: &'r mut Vec<(u32, B)>, series: u32, found: &mut usize) -> &'r mut B {
+    let after = row.iter().skip(*found).position(|(there, _)| *there == series);
+    let place = match after {
+        Some(after) => *found + after,
+        None => row.iter().position(|(there, _)| *there == series).unwrap_or_else(|| {
+            row.push((series, B::default()));
+            row.len() - 1
+        }),
+    };
+    *found = place;
+    &mut row[place].1
+}
+
+/// Makes of a row that of both intervals.
+fn join<B: Bin>(earlier: &mut Vec<(u32, B)>, later: Vec<(u32, B)>) {
+    let (before, mut found) = (earlier.len(), 0);
+    let mut is_met = vec![false; before];
+    for (series, bin) in &later {
+        entry(earlier, *series, &mut found).absorb(bin);
+        if let Some(met) = is_met.get_mut(found) {
+            *met = true;
+        }
+    }
+    let alone = earlier.iter_mut().zip(is_met).filter(|(_, is_met)| !is_met);
+    alone.for_each(|((_, bin), _)| bin.absorb(&B::default()));
+    earlier.retain(|(_, bin)| *bin != B::default());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recorder::bins::{BINS_MAX, Grid, PortBin, Span};
+    use proto::units::{Duration, Instant};
+
+    fn bin(sent: u64, queue: u64) -> PortBin {
+        let mut bin = PortBin { out: Span::steady(queue, 10), ..PortBin::default() };
+        bin.counts[1] = sent;
+        bin
+    }
+
+    /// Through twice as many bins as a series holds, with a last one that is closed twice, series kept side by side are what
+    /// they are when each is kept by itself.
+    #[test]
+    fn bins_kept_side_by_side_are_those_of_each_series_by_itself() {
+        let (mut ledger, mut grid) = (Ledger::new(), Grid::new(Duration::from_ps(10)));
+        let mut alone: Vec<Series<PortBin>> = Vec::new();
+        let mut ends: Vec<u64> = (1..=u64::from(2 * BINS_MAX) + 3).map(|n| n * 10).collect();
+        let last = ends[ends.len() - 1];
+        ends.extend([last + 3, last + 5]);
+        for (number, end) in (0_u64..).zip(ends) {
+            let closed = grid.close(Instant::from_ps(end)).expect("time has passed");
+            if number % 500 == 0 {
+                assert_eq!(ledger.begin_series() as usize, alone.len());
+                alone.push(Series::new());
+            }
+            ledger.turn(&closed);
+            for (series, by_itself) in (0..).zip(&mut alone) {
+                // Each is idle in bins of its own; some are idle in most.
+                let is_idle = number % (u64::from(series) + 2) == 0;
+                let bin = if is_idle { PortBin::default() } else { bin(number, 7 + number % 5) };
+                ledger.enter(series, bin);
+                by_itself.record(&closed, bin);
+            }
+        }
+        assert!(alone.len() == 5 && grid.slots.len() < 1024);
+        let told: usize = alone.iter().map(|series| series.iter().count()).sum();
+        assert_eq!(ledger.iter().count(), told);
+        assert_eq!(ledger.into_series(), alone);
+    }
+
+    #[test]
+    fn what_is_taken_out_is_all_of_a_series_and_of_no_other() {
+        let (mut ledger, mut grid) = (Ledger::new(), Grid::new(Duration::from_ps(10)));
+        let series = [ledger.begin_series(), ledger.begin_series()];
+        for number in 1..=3 {
+            ledger.turn(&grid.close(Instant::from_ps(number * 10)).expect("time has passed"));
+            series.iter().for_each(|series| ledger.enter(*series, number + u64::from(*series)));
+        }
+        assert_eq!(ledger.last(), [(0, 3), (1, 4)]);
+        assert_eq!(ledger.take_out(|series| series == 0), [(0, 0, 1), (1, 0, 2), (2, 0, 3)]);
+        let left = ledger.into_series();
+        assert_eq!(left[0].iter().count(), 0);
+        assert!(left[1].iter().eq([(0, &2), (1, &3), (2, &4)]));
+    }
+}
