@@ -80,7 +80,7 @@ for (const file of pages) {
     if (time === greatest?.size_at_ps) {
       const ringed = await page.evaluate(() => {
         const { outputs } = JSON.parse(document.getElementById("pb-meta").textContent);
-        return [...document.querySelectorAll("#f1 g.root:not([hidden])")].map((ring) => outputs[ring.dataset.r][0]);
+        return [...document.querySelectorAll("#f1 g.root:not([hidden])")].flatMap((ring) => ring.dataset.r.split(" ")).map((output) => outputs[output][0]);
       });
       check(`${where}: the ring is at the root that run.json names`, ringed.includes(greatest.root), `${ringed}, not ${greatest.root}`);
     }

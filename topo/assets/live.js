@@ -15,9 +15,17 @@
 
   const sent = (bin, output) => (bin.row[2 * output] === NONE ? NaN : bin.row[2 * output] * RATIO);
   const hold = (bin, output) => bin.row[2 * output + 1] >> 4;
+  // A line may stand for several outputs, a row for several adapters: those of a leaf.
+  const bundle = (line) => meta.bundles[line - outputs];
+  const folds = {
+    least: (values) => Math.min(...values),
+    most: (values) => Math.max(...values),
+    mean: (values) => values.reduce((sum, v) => sum + v, 0) / Math.max(1, values.length),
+  };
+  const of = (read, bin, line, fold = "mean") => (line < outputs ? read(bin, line) : folds[fold](bundle(line).of.map((output) => read(bin, output))));
   const level = (klass) => (klass === 0 ? 0 : Math.max(1, Math.ceil((klass / 15) * (LEVELS - 1))));
   const counted = (n) => (n === 1 ? "1 output waits" : `${n} outputs wait`);
-  const received = (bin, adapter) => adapter.to.reduce((sum, output) => sum + sent(bin, output), 0) / Math.max(1, adapter.to.length);
+  const received = (bin, adapter) => folds.mean(adapter.to.map((output) => sent(bin, output)));
   const receivers = () => meta.adapters.filter((adapter) => adapter.to.length > 0);
 
   function add(number, end, row) {
@@ -25,9 +33,7 @@
     if (number !== first + bins.length) return false;
     const bin = { t: end / meta.tau_ps, row };
     const values = receivers().map((adapter) => received(bin, adapter)).filter(Number.isFinite);
-    bin.least = Math.min(...values);
-    bin.most = Math.max(...values);
-    bin.mean = values.reduce((sum, v) => sum + v, 0) / Math.max(1, values.length);
+    for (const fold of Object.keys(folds)) bin[fold] = folds[fold](values);
     bin.held = 0;
     for (let output = 0; output < outputs; output++) if (hold(bin, output) >= HELD) bin.held++;
     bins.push(bin);
@@ -125,9 +131,10 @@
   // ---- pictures
 
   const ways = all("path[data-e]").map((el) => ({ el, output: Number(el.dataset.e) }));
-  const dots = all("path[data-s]").map((el) => ({ el, output: Number(el.dataset.s) }));
-  const bars = all("path[data-x]").map((el) => ({ begin: el.getAttribute("d"), adapter: meta.adapters.find((a) => a.node === Number(el.dataset.x)) }));
-  const rings = new Map(all("g.root").map((el) => [Number(el.dataset.r), el]));
+  const dots = all("path[data-s]").map((el) => ({ el, output: Number(el.dataset.s), fold: el.dataset.of }));
+  const adapterOf = new Map(meta.adapters.map((adapter) => [String(adapter.node), adapter]));
+  const rows = all("path[data-x]").map((el) => ({ begin: el.getAttribute("d"), adapters: el.dataset.x.split(" ").map((node) => adapterOf.get(node)) }));
+  const rings = new Map(all("g.root").flatMap((el) => el.dataset.r.split(" ").map((output) => [Number(output), el])));
   let named = -1, asked = false, last = 0;
 
   // What stays as it is costs nothing.
@@ -154,7 +161,7 @@
     return (levelOf) => {
       const stale = new Set();
       for (const line of lines) {
-        const now = levelOf(line.output);
+        const now = levelOf(line);
         if (now === line.level) continue;
         if (line.level !== undefined) stale.add(line.place * LEVELS + line.level);
         stale.add(line.place * LEVELS + now);
@@ -168,7 +175,7 @@
   }
   const drawings = [merged(document.querySelector("g.lines:not(.dots)"), ways), merged(document.querySelector("g.dots"), dots)];
   drawings.forEach((draw) => draw(() => 0));
-  const receivedBars = document.querySelector("path.received");
+  const receivedBars = document.querySelector("path.received"), ranges = document.querySelector("path.range");
 
   function soon() {
     if (asked || document.hidden) return;
@@ -201,12 +208,16 @@
 
   let ringed = [];
   function fabric(bin, trees) {
-    for (const draw of drawings) draw((output) => level(hold(bin, output)));
-    const bar = ({ begin, adapter }) => {
-      const v = adapter ? received(bin, adapter) : NaN;
-      return Number.isFinite(v) && v > 0 ? `${begin}h${(Math.min(v, 1.06) * BAR).toFixed(1)}` : "";
+    for (const draw of drawings) draw(({ output, fold }) => level(of(hold, bin, output, fold)));
+    const wide = (v) => Math.min(v, 1.06) * BAR;
+    const known = ({ begin, adapters }) => ({ begin, values: adapters.map((adapter) => received(bin, adapter)).filter(Number.isFinite) });
+    const bars = rows.map(known).filter(({ values }) => values.length);
+    put(receivedBars, "d", bars.map(({ begin, values }) => `${begin}h${wide(folds.mean(values)).toFixed(1)}`).join(""));
+    const range = ({ begin, values }) => {
+      const [from, to] = [folds.least(values), folds.most(values)].map(wide);
+      return `${begin}m${from.toFixed(1)} 0h${(to - from).toFixed(1)}`;
     };
-    put(receivedBars, "d", bars.map(bar).join(""));
+    put(ranges, "d", bars.filter(({ values }) => values.length > 1).map(range).join(""));
     const now = trees.map((tree) => rings.get(tree.root)).filter(Boolean);
     for (const el of ringed) if (!now.includes(el)) el.setAttribute("hidden", "");
     for (const el of now) if (!ringed.includes(el)) el.removeAttribute("hidden");
@@ -305,15 +316,15 @@
         } catch { $("acted").textContent = "The server does not answer"; }
       });
     }
-    for (const way of ways) way.el.addEventListener("click", () => { $("at-port").value = meta.outputs[way.output]; });
+    for (const way of ways) way.el.addEventListener("click", () => { if (way.output < outputs) $("at-port").value = meta.outputs[way.output]; });
   }
 
   // ---- names, slider
 
   function tell(bin) {
     if (named < 0) return;
-    const v = sent(bin, named);
-    $("named").textContent = `${meta.outputs[named]}: held about ${Math.round((hold(bin, named) / 15) * 100)} % of the bin, sends ${Number.isFinite(v) ? v.toFixed(2) : "–"} of line rate`;
+    const v = of(sent, bin, named), name = named < outputs ? meta.outputs[named] : bundle(named).name;
+    $("named").textContent = `${name}: held about ${Math.round((of(hold, bin, named) / 15) * 100)} % of the bin, sends ${Number.isFinite(v) ? v.toFixed(2) : "–"} of line rate`;
   }
   for (const way of ways) way.el.addEventListener("pointerenter", () => { named = way.output; if (bins.length) tell(bins[following ? bins.length - 1 : Math.max(0, at)]); });
   $("time-slider").addEventListener("input", (event) => { at = Number(event.target.value); follow(at >= bins.length - 1); });

@@ -63,7 +63,7 @@
     dots: all("circle[data-s]", svg).map((el) => ({ el, output: el.dataset.s, level: -1 })),
     bars: all("rect[data-x]", svg).map((el) => ({ el, node: el.dataset.x })),
     ranges: all("path[data-v]", svg).map((el) => ({ el, node: el.dataset.v, y: el.getAttribute("d").split(/[ H]/)[1] })),
-    roots: all("g.root", svg).map((el) => ({ el, output: Number(el.dataset.r) })),
+    roots: all("g.root", svg).map((el) => ({ el, outputs: el.dataset.r.split(" ").map(Number) })),
   }));
 
   function level(share) {
@@ -91,7 +91,7 @@
     }
     const side = sides.get(pane.side);
     for (const ring of pane.roots) {
-      const on = side.roots.some(([o, from, to]) => o === ring.output && bin >= from && bin < to);
+      const on = side.roots.some(([o, from, to]) => ring.outputs.includes(o) && bin >= from && bin < to);
       ring.el.toggleAttribute("hidden", !on);
     }
   }

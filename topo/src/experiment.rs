@@ -167,6 +167,7 @@ fn describe(
         scheme: scenario.scheme.kind.clone(),
         verdict,
         say: scenario.say.as_ref().map(|say| say.with(&result::flat(measured))),
+        figures: scenario.figures.clone(),
         measures: result::flat(measured),
         definitions: lab.measures.iter().map(|m| (m.name.clone(), Definition::of(m))).collect(),
         expectations,

@@ -24,6 +24,7 @@ mod devices;
 pub mod expectations;
 pub mod fabric;
 pub mod faults;
+pub mod figures;
 pub mod lab;
 pub mod measures;
 pub mod outages;
@@ -64,6 +65,8 @@ pub struct Scenario {
     pub outages: Vec<outages::CableOutage>,
     /// Named parts of the run.
     pub phases: Vec<phases::Phase>,
+    /// What figures of the report are to be compared with.
+    pub figures: Vec<figures::Likeness>,
     /// What is measured.
     pub measures: Vec<Measure>,
     /// What is expected.
@@ -164,6 +167,12 @@ pub static KEYS: KeyTable = KeyTable {
             about: "named parts of the run",
         },
         Key {
+            name: "figure",
+            kind: Kind::Tables(&figures::KEYS),
+            need: Need::Optional,
+            about: "what figures of the report are to be compared with",
+        },
+        Key {
             name: "measure",
             kind: Kind::Tables(&measures::KEYS),
             need: Need::Optional,
@@ -249,6 +258,7 @@ impl Scenario {
         let impairments = faults::read(root, topology, problems);
         let outages = outages::read(root, fabric.as_ref(), problems);
         let phases = phases::read(root, end, problems);
+        let figures = figures::read(root, problems);
         let measures = measures::read(root, topology, &traffic, end, problems);
         let expectations = expectations::read(root, topology, problems);
         let tune = tune::read(root, fabric.as_ref(), end, scheme.as_ref(), problems);
@@ -264,6 +274,7 @@ impl Scenario {
             impairments,
             outages,
             phases,
+            figures,
             measures,
             expectations,
             tune,

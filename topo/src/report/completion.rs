@@ -1,10 +1,12 @@
 //! How long messages took from being posted to being delivered, those that never were in words.
 
 use super::facts::{Facts, Side};
-use super::sheet::{self, Picture};
+use super::head::head;
+use super::sheet::Picture;
 use crate::chart::number;
 use crate::chart::quantiles::{self, Row};
 use crate::run_directory::result::Completion;
+use crate::scenario::figures::FigureName;
 use maud::{Markup, html};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -73,8 +75,7 @@ pub fn card(facts: &Facts<'_>) -> Markup {
     let title = finding(facts);
     html! {
         div class="pane scroll" tabindex="0" role="region" aria-label="Completion time" {
-            @if !rows.is_empty() { (sheet::buttons("completion-times", "completion time")) }
-            p class="kicker" { "Completion time" }
+            (head(facts, FigureName::CompletionTimes, "Completion time", !rows.is_empty()))
             h3 { (title) }
             @if rows.is_empty() {
                 p class="how" { "No messages were counted." }

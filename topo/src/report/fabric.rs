@@ -2,10 +2,12 @@
 
 use super::columns::Columns;
 use super::facts::{Facts, Side};
+use super::head::head;
 use super::layout::{self, Layout, WIDTH};
-use super::leaves;
-use super::sheet::{self, GUTTER, Picture, Sheet};
+use super::leaves::{self, Drawn};
+use super::sheet::{GUTTER, Picture, Sheet};
 use crate::chart::{number, palette, quantiles, words};
+use crate::scenario::figures::FigureName;
 use maud::{Markup, html};
 use std::collections::BTreeSet;
 
@@ -20,19 +22,21 @@ const LINES_MAX: usize = 5_000;
 /// Their queues for at most so many.
 const QUEUES_MAX: usize = 800;
 
+/// How rows of leaves are read.
+pub const BY_LEAF: &str = " A row is a leaf: the mean of its adapters, dots and the stroke over a bar also the least and the greatest.";
+
 /// The section.
 pub fn section(facts: &Facts<'_>) -> Markup {
     let verb = waits(facts);
     html! {
         section id="fabric" {
-            (sheet::buttons("fabric", "where the fabric stands still"))
-            p class="kicker" { "Where the fabric stands still" }
+            (head(facts, FigureName::Fabric, "Where the fabric stands still", true))
             h2 { (super::facts::standstill(facts)) }
             p class="how" {
                 "A line stands out by the share of time in which a frame was ready there and " (verb.0)
                 "; bars show what each port receives."
                 @if facts.run.drawn.is_by_leaf {
-                    " A row is a leaf: the mean of its adapters, dots and the stroke over a bar also the least and the greatest."
+                    (BY_LEAF)
                 }
             }
             div class="two" {
@@ -208,14 +212,14 @@ pub fn label_step(row: f64) -> usize {
 fn ends(facts: &Facts<'_>, side: &Side<'_>, layout: &Layout, bin: Option<usize>) -> Markup {
     html! {
         @for (node, y) in &layout.sources { (dots(side, layout, (*node, *y), bin)) }
-        (source_names(side, layout))
+        (source_names(&side.drawn, layout))
         @for (place, (node, y)) in layout.ports.iter().enumerate() {
             (bar(facts, side, layout, (*node, *y), bin))
             @let is_hot = is_hot(facts, side, *node);
             @let step = label_step(pitch(layout, &layout.ports));
             @if is_hot || layout.sources.len() != layout.ports.len() && place % step == 0 {
                 text class=(if is_hot { "hot strong" } else { "" }) x=(layout.bars - 4.0) y=(format!("{:.1}", y - 3.0)) text-anchor="end" {
-                    (row_name(side, *node))
+                    (row_name(&side.drawn, *node))
                 }
             }
         }
@@ -223,8 +227,8 @@ fn ends(facts: &Facts<'_>, side: &Side<'_>, layout: &Layout, bin: Option<usize>)
     }
 }
 
-fn row_name(side: &Side<'_>, node: usize) -> Markup {
-    quantiles::shortened(&side.drawn.nodes[node].name, 7)
+fn row_name(drawn: &Drawn, node: usize) -> Markup {
+    quantiles::shortened(&drawn.nodes[node].name, 7)
 }
 
 fn is_hot(facts: &Facts<'_>, side: &Side<'_>, node: usize) -> bool {
@@ -252,14 +256,14 @@ fn dots(side: &Side<'_>, layout: &Layout, (node, y): (usize, f64), bin: Option<u
 }
 
 /// Names of sources as far as there is room, of many those of their leaves.
-fn source_names(side: &Side<'_>, layout: &Layout) -> Markup {
+pub fn source_names(drawn: &Drawn, layout: &Layout) -> Markup {
     let sources = &layout.sources;
     let rows: Vec<usize> = sources.iter().map(|(node, _)| *node).collect();
-    let x = if side.drawn.is_by_leaf { 40 } else { 45 };
-    let names: Vec<(f64, usize)> = if side.drawn.is_by_leaf || rows.len() <= NAMES_MAX {
+    let x = if drawn.is_by_leaf { 40 } else { 45 };
+    let names: Vec<(f64, usize)> = if drawn.is_by_leaf || rows.len() <= NAMES_MAX {
         sources.iter().map(|(node, y)| (*y, *node)).collect()
     } else {
-        let leaves = leaves::of(&side.drawn.outputs, &rows);
+        let leaves = leaves::of(&drawn.outputs, &rows);
         let middle = |leaf: &leaves::Leaf| sources[leaf.first + leaf.count / 2].1;
         leaves.iter().filter_map(|leaf| Some((middle(leaf), leaf.switch?))).collect()
     };
@@ -269,20 +273,20 @@ fn source_names(side: &Side<'_>, layout: &Layout) -> Markup {
         @for (place, (y, node)) in names.iter().enumerate() {
             @let is_last = place + 1 == names.len();
             @if place % step == 0 || is_last && (place % step) as f64 * apart >= LABEL_PITCH {
-                text x=(x) y=(format!("{:.1}", y + 4.0)) text-anchor="end" { (source_name(side, *node)) }
+                text x=(x) y=(format!("{:.1}", y + 4.0)) text-anchor="end" { (source_name(drawn, *node)) }
             }
         }
     }
 }
 
 /// Left of three dots there is room for the number of a leaf alone.
-fn source_name(side: &Side<'_>, node: usize) -> Markup {
-    let name = &side.drawn.nodes[node].name;
+fn source_name(drawn: &Drawn, node: usize) -> Markup {
+    let name = &drawn.nodes[node].name;
     let number = &name[layout::stem(name).len()..];
-    if side.drawn.is_by_leaf && !number.is_empty() {
+    if drawn.is_by_leaf && !number.is_empty() {
         return quantiles::shortened(number, 5);
     }
-    row_name(side, node)
+    row_name(drawn, node)
 }
 
 /// What a port receives; over the bar of several, from the least to the greatest of them.
@@ -368,18 +372,28 @@ fn ideal(facts: &Facts<'_>, side: &Side<'_>, layout: &Layout) -> Markup {
 fn rings(side: &Side<'_>, layout: &Layout, bin: Option<usize>, is_page: bool) -> Markup {
     let roots: BTreeSet<usize> =
         side.run.moments.iter().flat_map(|moment| moment.trees.keys().copied()).collect();
-    let is_root =
-        |output: usize| bin.is_some_and(|bin| side.run.moments[bin].trees.contains_key(&output));
-    let is_drawn = |output: usize| roots.contains(&output) && (is_page || is_root(output));
+    // Whichever of the outputs that a line stands for is one.
+    let ever = |line: usize| -> Vec<usize> {
+        side.drawn.outputs(line).iter().copied().filter(|output| roots.contains(output)).collect()
+    };
+    let is_root = |outputs: &[usize]| {
+        let trees = bin.map(|bin| &side.run.moments[bin].trees);
+        trees.is_some_and(|trees| outputs.iter().any(|output| trees.contains_key(output)))
+    };
+    let ringed = layout.curves.iter().map(|curve| (curve.start, ever(curve.output)));
     html! {
-        @for curve in layout.curves.iter().filter(|curve| is_drawn(curve.output)) {
-            @let (x, y) = curve.start;
-            g class="root" data-r=(curve.output) hidden[!is_root(curve.output)] {
+        @for ((x, y), outputs) in ringed.filter(|(_, o)| if is_page { !o.is_empty() } else { is_root(o) }) {
+            g class="root" data-r=(numbers(&outputs)) hidden[!is_root(&outputs)] {
                 circle class="ring" cx=(format!("{x:.1}")) cy=(format!("{y:.1}")) r="6.5" {}
                 text class="hot strong" x=(format!("{:.1}", x + 9.0)) y=(format!("{:.1}", y + 16.0)) { "root" }
             }
         }
     }
+}
+
+/// As an attribute has several.
+pub fn numbers(outputs: &[usize]) -> String {
+    outputs.iter().map(usize::to_string).collect::<Vec<_>>().join(" ")
 }
 
 /// A number of the caption: its series, its digits, what it is at the cursor.

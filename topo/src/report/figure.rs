@@ -3,11 +3,13 @@
 
 use super::columns::Columns;
 use super::facts::{Facts, Side};
+use super::head::head;
 use super::reference;
 use super::sheet::{self, Picture, Sheet};
 use crate::chart::path::Grain;
 use crate::chart::{number, scale, words};
 use crate::measure::verdict::Verdict;
+use crate::scenario::figures::FigureName;
 use maud::{Markup, html};
 
 mod beside;
@@ -109,8 +111,7 @@ impl<'a> Figure<'a> {
         let picture = self.draw(&sheet::PAGE);
         html! {
             section id="time" {
-                (sheet::buttons("over-time", "over time"))
-                p class="kicker" { "Over time" @if !facts.run.run.result.source.is_empty() { " · " (facts.run.run.result.source) } }
+                (head(facts, FigureName::OverTime, "Over time", true))
                 h2 { (title) }
                 p class="how" { (HOW) " Drag to zoom, Esc to see all." }
                 div class="pane scroll" tabindex="0" role="region" aria-label="Figure over time" {

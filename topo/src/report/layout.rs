@@ -5,7 +5,7 @@
 //! twice and a tree of congestion is a tree. Any other stands folded once: its switches from left to
 //! right by how much nearer they are to those who send than to those who receive.
 
-use super::data::{Graph, Node};
+use super::data::Node;
 use super::leaves::Drawn;
 use crate::saturation::Output;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -31,12 +31,6 @@ pub struct Net<'a> {
 impl<'a> From<&'a Drawn> for Net<'a> {
     fn from(drawn: &'a Drawn) -> Net<'a> {
         Net { nodes: &drawn.nodes, columns: &drawn.columns, outputs: &drawn.outputs }
-    }
-}
-
-impl<'a> From<&'a Graph> for Net<'a> {
-    fn from(graph: &'a Graph) -> Net<'a> {
-        Net { nodes: &graph.nodes, columns: &graph.columns, outputs: &graph.outputs }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Adapters by the switch they hang on, and the fabric as its picture has it: an adapter a row, or in a
 //! great fabric a leaf a row.
 
-use super::data::{Envelope, Node, Run};
+use super::data::{Envelope, Graph, Node, Run};
 use crate::saturation::Output;
 use std::collections::BTreeMap;
 
@@ -55,6 +55,11 @@ impl Drawn {
     /// The picture's fabric of a run.
     pub fn of(run: &Run) -> Drawn {
         Drawn::with_rows(&run.nodes, &run.columns, &run.outputs.all, ROWS_MAX)
+    }
+
+    /// That of a fabric of which no run is known yet.
+    pub fn of_graph(graph: &Graph) -> Drawn {
+        Drawn::with_rows(&graph.nodes, &graph.columns, &graph.outputs, ROWS_MAX)
     }
 
     fn with_rows(nodes: &[Node], columns: &[Vec<usize>], outputs: &[Output], most: usize) -> Drawn {
@@ -128,6 +133,11 @@ impl Drawn {
     /// The adapters that a node of the picture stands for.
     pub fn adapters(&self, node: usize) -> &[usize] {
         &self.adapters[node]
+    }
+
+    /// The outputs of the fabric that an output of the picture stands for.
+    pub fn outputs(&self, output: usize) -> &[usize] {
+        &self.bundles[output]
     }
 
     /// The output by which a row sends.
@@ -242,6 +252,7 @@ mod tests {
     fn many_share_the_row_of_their_leaf() {
         let (nodes, columns, outputs) = fabric(3);
         let drawn = Drawn::with_rows(&nodes, &columns, &outputs, 5);
+        assert_eq!((drawn.outputs(7), drawn.outputs(18)), (&[7][..], &[6, 8, 10][..]));
         // Nine nodes and sixteen outputs are the run's; rows come after them.
         assert_eq!(drawn.columns, [vec![9, 10], vec![6, 7], vec![8], vec![6, 7], vec![9, 10]]);
         assert_eq!((drawn.adapters(9), drawn.adapters(10)), (&[0, 1, 2][..], &[3, 4, 5][..]));

@@ -10,6 +10,7 @@ use super::{completion, fabric, pauses, ports, sheet, tables, verdict};
 use crate::chart::path::{Grain, area};
 use crate::chart::{number, palette};
 use crate::measure::verdict::Verdict;
+use crate::scenario::figures::FigureName;
 use crate::terminal::summary::word;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde_json::{Value, json};
@@ -163,8 +164,8 @@ fn meta(
         "ports": ports,
         "lines": lines,
         "tables": {
-            "completion-times": table::completion_times(facts),
-            "waited-longest": table::waited_longest(facts, waiters),
+            (FigureName::CompletionTimes.word()): table::completion_times(facts),
+            (FigureName::WaitedLongest.word()): table::waited_longest(facts, waiters),
         },
         "columns": table,
     });

@@ -2,9 +2,11 @@
 
 use super::facts::{Facts, Side};
 use super::figure::{self, trace};
+use super::head::head;
 use super::heat;
-use super::sheet::{self, Picture, Sheet};
+use super::sheet::{Picture, Sheet};
 use crate::chart::{number, quantiles, words};
+use crate::scenario::figures::FigureName;
 use maud::{Markup, html};
 
 /// Pictures of their own; of more ports the ones that received least of all are shown.
@@ -22,8 +24,7 @@ pub fn section(facts: &Facts<'_>) -> Markup {
     let shown = shown(facts);
     html! {
         section id="ports" {
-            (sheet::buttons("every-port", "every port"))
-            p class="kicker" { "Every port" }
+            (head(facts, FigureName::EveryPort, "Every port", true))
             h2 { (title(facts, &all)) }
             p class="how" {
                 "Received over time, from nothing to one line rate, all on one scale. "

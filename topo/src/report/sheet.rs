@@ -90,17 +90,6 @@ pub fn document(sheet: &Sheet, title: &str, about: &str, picture: &Picture) -> S
     readable(&document.into_string()) + "\n"
 }
 
-/// Buttons that save a figure of the page; they are shown by its script, which does it.
-pub fn buttons(name: &str, figure: &str) -> Markup {
-    html! {
-        div class="save" data-save=(name) hidden {
-            @for format in ["SVG", "CSV"] {
-                button type="button" aria-label=(format!("{format}: {figure}")) { (format) }
-            }
-        }
-    }
-}
-
 /// XML has no place for most control characters, however they are written.
 fn readable(text: &str) -> String {
     let is_known = |letter: char| matches!(letter, '\t' | '\n' | '\r' | ' '..='\u{fffd}' | '\u{10000}'..='\u{10ffff}');

@@ -453,6 +453,20 @@ fn a_picture_stands_beside_ours_and_over_its_panel() {
 }
 
 #[test]
+fn a_figure_says_what_it_is_to_be_compared_with() {
+    let like = "[[figure]]\nlike = \"A & B, Fig. 3\"\n[[figure]]\nof = \"waited-longest\"\nlike = \"Fig. 4\"\n";
+    let folder = run(&(scenario("a test", "none") + like));
+    let page = page(folder.path(), None).expect("all files are there");
+    for kicker in ["Over time · like A &amp; B, Fig. 3<", "Who waited longest · like Fig. 4<"] {
+        assert!(page.contains(kicker), "{kicker}");
+    }
+    assert_eq!(page.matches(" · like ").count(), 2);
+    let figures = figures(folder.path(), None);
+    assert!(figures["over-time-85mm.svg"].contains(" Like A &amp; B, Fig. 3. Of a test with none"));
+    assert!(!figures["fabric-85mm.svg"].contains("Like "));
+}
+
+#[test]
 fn an_inconclusive_run_is_neither_green_nor_red() {
     let folder = run(&scenario("a test", "none"));
     change(

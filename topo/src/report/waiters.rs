@@ -1,9 +1,11 @@
 //! Which outputs were held longest in the measured window, both runs.
 
 use super::facts::{Facts, Side};
+use super::head::head;
 use super::ports;
-use super::sheet::{self, Picture};
+use super::sheet::Picture;
 use crate::chart::{number, quantiles};
+use crate::scenario::figures::FigureName;
 use maud::{Markup, html};
 
 /// Rows at most.
@@ -61,8 +63,7 @@ impl<'a> Waiters<'a> {
         let title = self.title();
         html! {
             div class="pane scroll" tabindex="0" role="region" aria-label="Who waited longest" {
-                @if !self.outputs.is_empty() { (sheet::buttons("waited-longest", "who waited longest")) }
-                p class="kicker" { "Who waited longest" }
+                (head(self.facts, FigureName::WaitedLongest, "Who waited longest", !self.outputs.is_empty()))
                 h3 { (title) }
                 @if let Some(Picture { body, height }) = self.draw(WIDTH) {
                     svg viewBox=(format!("0 0 {WIDTH:.0} {height:.0}")) role="img" aria-label=(title) { (body) }

@@ -7,6 +7,7 @@ use crate::measure::value::Value;
 use crate::measure::verdict::{Judgement, Measured, Verdict};
 use crate::run_directory::{FileSummary, WriteError};
 use crate::saturation::Saturation;
+use crate::scenario::figures::Likeness;
 use crate::scenario::measures;
 use crate::scenario::say::Said;
 use emulation::recorder::Recording;
@@ -48,6 +49,9 @@ pub struct RunResult {
     /// The scenario's own sentence about the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub say: Option<Said>,
+    /// What figures of its report are to be compared with.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub figures: Vec<Likeness>,
     /// Every expectation with what became of it.
     pub expectations: Vec<Judgement>,
     /// Whether the host kept up.

@@ -205,6 +205,7 @@ fn result(judged: Vec<Judgement>, fidelity: Fidelity) -> RunResult {
         measures: flat(&measures),
         definitions: BTreeMap::new(),
         say: None,
+        figures: Vec::new(),
         expectations: judged,
         fidelity,
         conservation: Conservation::of(&recordings, &OnCables::default()),

@@ -192,3 +192,23 @@ fn names_every_key(keys: &KeyTable, schema: &serde_json::Value, path: &str) {
         }
     }
 }
+
+#[test]
+fn a_figure_of_the_report_is_like_one_other() {
+    let figures = |more: &str| {
+        let text = format!("{}\n{more}", shipped_text("pfister/case4-none.toml"));
+        Scenario::parse(&text, &[]).map(|scenario| scenario.figures)
+    };
+    let read = figures("[[figure]]\nof = \"fabric\"\nlike = \"Fig. 1\"\n").expect("it is another");
+    let words: Vec<_> = read.iter().map(|f| (f.of.word(), f.like.as_str())).collect();
+    assert_eq!(words, [("over-time", "Pfister et al., Fig. 3, case 4"), ("fabric", "Fig. 1")]);
+    let told = |more: &str| figures(more).expect_err("it is wrong").in_file("x.toml");
+    let twice = told("[[figure]]\nlike = \"Fig. 5\"\n");
+    assert!(
+        twice.contains("over-time is already like \"Pfister et al., Fig. 3, case 4\""),
+        "{twice}"
+    );
+    let unknown = told("[[figure]]\nof = \"overtime\"\nlike = \"Fig. 5\"\n");
+    assert!(unknown.contains("over-time"), "{unknown}");
+    assert!(told("[[figure]]\nof = \"fabric\"\n").contains("like"));
+}

@@ -1,12 +1,12 @@
 //! The live page: the report's style and its picture of the fabric, a figure that grows, a feed.
 
 use super::board::Board;
-use crate::chart::quantiles;
 use crate::launch::lab::Record;
 use crate::render::Lab;
 use crate::report::data::Graph;
-use crate::report::fabric::{BAR, boxes, headers, label_step, pitch};
+use crate::report::fabric::{BAR, BY_LEAF, boxes, headers, numbers, pitch, source_names};
 use crate::report::layout::{self, Layout, WIDTH};
+use crate::report::leaves::Drawn;
 use crate::report::page::{policy, script, styles};
 use crate::scenario::Scenario;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -36,6 +36,7 @@ pub struct Shown<'a> {
 /// The page of a run that is about to begin, or of a lab that is up.
 pub fn html(shown: &Shown<'_>, board: &Board) -> String {
     let Shown { scenario, graph, record, .. } = *shown;
+    let drawn = Drawn::of_graph(graph);
     let policy = policy(SCRIPT).replace("img-src data:", "connect-src 'self'; img-src data:");
     let page = html! {
         (DOCTYPE)
@@ -52,7 +53,7 @@ pub fn html(shown: &Shown<'_>, board: &Board) -> String {
                 main {
                     (headline(record))
                     div class="two" {
-                        div { (fabric(graph)) @if let Some(record) = record { (acts(scenario, record)) } }
+                        div { (fabric(graph, &drawn)) @if let Some(record) = record { (acts(scenario, record)) } }
                         div { (figure()) (feed()) }
                     }
                     p class="foot" {
@@ -61,7 +62,7 @@ pub fn html(shown: &Shown<'_>, board: &Board) -> String {
                     }
                 }
                 (bar())
-                script type="application/json" id="pb-meta" { (PreEscaped(meta(shown, board))) }
+                script type="application/json" id="pb-meta" { (PreEscaped(meta(shown, &drawn, board))) }
                 script { (PreEscaped(SCRIPT)) }
             }
         }
@@ -106,10 +107,11 @@ fn top(shown: &Shown<'_>) -> Markup {
     }
 }
 
-fn fabric(graph: &Graph) -> Markup {
+fn fabric(graph: &Graph, drawn: &Drawn) -> Markup {
     let adapters: Vec<usize> =
         (0..graph.nodes.len()).filter(|node| graph.nodes[*node].is_adapter()).collect();
-    let layout = layout::place(&graph.into(), &adapters, &adapters, WIDTH);
+    let rows = drawn.rows(&adapters);
+    let layout = layout::place(&drawn.into(), &rows, &rows, WIDTH);
     let waits = match graph.technology.as_str() {
         "ethernet" => "was paused",
         _ => "had no credit",
@@ -121,6 +123,9 @@ fn fabric(graph: &Graph) -> Markup {
             p class="how" {
                 "A line stands out by the share of time in which a frame was ready there and " (waits)
                 "; bars show what each port receives."
+                @if drawn.is_by_leaf {
+                    (BY_LEAF)
+                }
             }
             div class="pane" {
                 div class="scroll still" tabindex="0" role="region" aria-label="Fabric" {
@@ -133,9 +138,9 @@ fn fabric(graph: &Graph) -> Markup {
                         } }
                         g class="lines" {}
                         (boxes(&layout))
-                        (ends(graph, &layout))
-                        @for curve in layout.curves.iter().filter(|c| graph.outputs[c.output].level > 0) {
-                            g class="root" data-r=(curve.output) hidden {
+                        (ends(drawn, &layout))
+                        @for curve in layout.curves.iter().filter(|c| drawn.outputs[c.output].level > 0) {
+                            g class="root" data-r=(numbers(drawn.outputs(curve.output))) hidden {
                                 circle class="ring" cx=(format!("{:.1}", curve.start.0)) cy=(format!("{:.1}", curve.start.1)) r="6.5" {}
                                 text class="hot strong" x=(format!("{:.1}", curve.start.0 + 9.0)) y=(format!("{:.1}", curve.start.1 + 16.0)) { "root" }
                             }
@@ -153,28 +158,27 @@ fn fabric(graph: &Graph) -> Markup {
 }
 
 /// Sources with their dots, ports with their bars: where they are, for the script to draw them.
-fn ends(graph: &Graph, layout: &Layout) -> Markup {
-    let name = |node: usize| quantiles::shortened(&graph.nodes[node].name, 7);
-    let output_of = |node: usize| graph.outputs.iter().position(|output| output.from == node);
-    let step = label_step(pitch(layout, &layout.sources));
+fn ends(drawn: &Drawn, layout: &Layout) -> Markup {
+    // Of a row that stands for several: the least, the mean and the greatest.
+    let all = [(44.0, Some("least")), (48.5, None), (53.0, Some("most"))];
+    let shown = if drawn.is_by_leaf { &all[..] } else { &[(53.0, None)] };
     let thick = |rows: &[(usize, f64)]| (pitch(layout, rows) * 0.62).clamp(1.4, 12.0);
     let (dot, bar) = (thick(&layout.sources), thick(&layout.ports));
     html! {
-        @for (place, (node, y)) in layout.sources.iter().enumerate() {
-            @if let Some(output) = output_of(*node) {
-                defs { path data-s=(output) d=(format!("M53 {y:.1}h0")) {} }
-            }
-            @if place % step == 0 {
-                text x="45" y=(format!("{:.1}", y + 4.0)) text-anchor="end" { (name(*node)) }
+        @for (node, y) in &layout.sources {
+            @if let Some(output) = drawn.output_of(*node) {
+                defs { @for (x, of) in shown { path data-s=(output) data-of=[of] d=(format!("M{x} {y:.1}h0")) {} } }
             }
         }
+        (source_names(drawn, layout))
         @for (node, y) in &layout.ports {
             @let top = format!("{:.1}", y - bar / 2.0);
             rect class="track" x=(layout.bars + 6.0) y=(top) width=(BAR) height=(format!("{bar:.1}")) rx="1.5" {}
-            defs { path data-x=(node) d=(format!("M{:.1} {y:.1}", layout.bars + 6.0)) {} }
+            defs { path data-x=(numbers(drawn.adapters(*node))) d=(format!("M{:.1} {y:.1}", layout.bars + 6.0)) {} }
         }
         g class="lines dots" stroke-width=(format!("{:.1}", dot.clamp(1.6, 7.2))) {}
         path class="received run" stroke-width=(format!("{bar:.1}")) {}
+        path class="range" {}
     }
 }
 
@@ -253,10 +257,14 @@ fn bar() -> Markup {
 }
 
 /// Names and what belongs together; `<` is written as JSON can, so that no name ends the element.
-fn meta(shown: &Shown<'_>, board: &Board) -> String {
+fn meta(shown: &Shown<'_>, drawn: &Drawn, board: &Board) -> String {
     let Shown { lab, record, .. } = *shown;
     let names: Vec<&str> = board.outputs().all.iter().map(|output| output.name.as_str()).collect();
     let tau = lab.fabric.tau.as_ps().max(1) as f64;
+    // What stands for several, in the order of the picture's outputs behind those of the fabric.
+    let lines = names.len()..drawn.outputs.len();
+    let bundles =
+        lines.map(|line| json!({ "name": drawn.output_name(line), "of": drawn.outputs(line) }));
     // A lab has no end: its figure is a window.
     let window = record.map(|record| WINDOW_PS / record.dilation.max(1) as f64 / tau);
     let meta: Value = json!({
@@ -264,6 +272,7 @@ fn meta(shown: &Shown<'_>, board: &Board) -> String {
         "length": window.unwrap_or(lab.plan.stop.as_ps() as f64 / tau),
         "endless": record.is_some(),
         "outputs": names,
+        "bundles": bundles.collect::<Vec<_>>(),
         "adapters": board.adapters(lab),
     });
     meta.to_string().replace('<', "\\u003c")

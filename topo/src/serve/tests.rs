@@ -1,11 +1,14 @@
 //! A board of a small run: what it keeps, what it tells, and what it refuses.
 
 use super::board::{BINS_MAX, Board};
+use super::page;
 use super::routes::{Access, CLIENTS_MAX, Content, Server};
 use crate::launch::Progress;
 use crate::launch::lab::{Record, Stage};
 use crate::launch::owner::Owner;
 use crate::render::{Lab, render};
+use crate::report::data::Graph;
+use crate::run_directory::topology;
 use crate::scenario::Scenario;
 use emulation::capture::Technology;
 use emulation::clock::monotonic_ns;
@@ -228,4 +231,50 @@ fn only_who_has_the_token_changes_a_lab_and_every_page_hears_of_it() {
     // Who only looks needs no token on this host.
     assert!(ask(&lab, "/", None).1.starts_with("HTTP/1.1 200"));
     assert!(ask(&lab, "/metrics", None).1.starts_with("HTTP/1.1 200"));
+}
+
+/// The page of a shipped scenario before it begins, and what its script is told.
+fn page_of(name: &str) -> (String, serde_json::Value) {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");
+    let text = std::fs::read_to_string(folder.join(name)).expect("it is shipped");
+    let scenario = Scenario::parse(&text, &[]).unwrap_or_else(|e| panic!("{}", e.in_file(name)));
+    let lab = render(&scenario);
+    let described = serde_json::to_value(topology::describe(&lab.fabric)).expect("plain data");
+    let described = serde_json::from_value(described).expect("as it was written");
+    let graph = Graph::of(described).expect("cables have ends");
+    let board = Board::new(&scenario, &lab, false);
+    let shown = page::Shown {
+        scenario: &scenario,
+        lab: &lab,
+        graph: &graph,
+        back_end: "virtual",
+        record: None,
+    };
+    let page = page::html(&shown, &board);
+    let (_, meta) = page.split_once("id=\"pb-meta\">").expect("it tells its script");
+    let (meta, _) = meta.split_once("</script>").expect("the element ends");
+    let meta = serde_json::from_str(meta).expect("it is JSON");
+    (page, meta)
+}
+
+#[test]
+fn beyond_512_adapters_a_row_of_the_page_is_a_leaf() {
+    let (page, meta) = page_of("pfister/case4-none.toml");
+    assert_eq!((page.matches(" data-x=\"").count(), page.matches(" data-s=\"").count()), (32, 32));
+    assert_eq!(meta["bundles"], json!([]));
+    let (page, meta) = page_of("rrcc/large/fat1024-mix-none.toml");
+    // 128 leaves of eight; of each source the least, the mean and the greatest.
+    assert_eq!(
+        (page.matches(" data-x=\"").count(), page.matches(" data-s=\"").count()),
+        (128, 384)
+    );
+    assert_eq!(meta["adapters"].as_array().map(Vec::len), Some(1024));
+    let bundles = meta["bundles"].as_array().expect("a list");
+    assert_eq!(bundles.len(), 256);
+    let outputs = meta["outputs"].as_array().expect("a list").len();
+    for bundle in bundles {
+        let of = bundle["of"].as_array().expect("a list");
+        assert!(of.len() == 8 && of.iter().all(|o| o.as_u64().is_some_and(|o| o < outputs as u64)));
+    }
+    assert!(page.contains("A row is a leaf") && page.contains(&format!("data-e=\"{outputs}\"")));
 }
