@@ -26,7 +26,7 @@ pub(crate) mod toy;
 
 pub use report::{Beat, InFlight, Report, evidence};
 
-pub use pace::crowd;
+pub use pace::throng;
 
 use crate::cable::exchange::Exchange;
 use crate::cable::impairment::Impairer;
@@ -44,7 +44,7 @@ use crate::wiring::{End, Wiring};
 use crate::witness::Witness;
 use moderation::Moderation;
 use orders::Order;
-use pace::Pace;
+use pace::{Pace, crowd};
 use placement::Placement;
 use proto::device::Device;
 use proto::events::Direction;

@@ -41,7 +41,18 @@ const AHEAD_THOUSANDTHS: u64 = 100;
 
 /// Whether so many processes crowd the cores of this host.
 pub fn crowd(processes: usize) -> bool {
-    processes > 2 * std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+    processes > 2 * cores()
+}
+
+/// Whether so many processes wake each other all the time that no core sleeps long enough to be lent out, while
+/// one that is kept busy must be interrupted for each of them. With 10 and with 14 on two cores it is still
+/// better to keep both awake, with 44 it is worse.
+pub fn throng(processes: usize) -> bool {
+    processes > 8 * cores()
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
 /// The worker's pace, fixed for a run.

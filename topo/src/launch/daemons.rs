@@ -213,9 +213,7 @@ impl Session {
             told.map_err(|error| LaunchError::Died(format!("{}: {error}", daemon.name)))?;
         }
         self.heard.fill(Stopwatch::start());
-        // Where many processes wake each other all the time no core sleeps long enough to be lent out,
-        // and a core that is kept busy must be interrupted for each of them.
-        let keeps = job.awake && !driver::crowd(self.daemons.len());
+        let keeps = job.awake && !driver::throng(self.daemons.len());
         self.awake = keeps.then(Awake::keep);
         Ok(Begin { clock: Clock::new(origin_ns, dilation), epoch })
     }
