@@ -23,6 +23,8 @@ pub struct Row {
 const ROW: f64 = 38.0;
 /// Room for names.
 const LEFT: f64 = 150.0;
+/// What stands below the names ends so long before the axis begins, in a wide font.
+const GAP: f64 = 4.0;
 /// Room for the last tick's label.
 const RIGHT: f64 = 24.0;
 
@@ -62,7 +64,8 @@ pub fn group(
                 @let x = format!("{:.1}", axis.at(decade));
                 path class="gridline" d=(format!("M{x} 12V{bottom}")) {}
                 @let name = tick(decade);
-                @let middle = axis.at(decade).min(width - words::width(&name) / 2.0);
+                @let half = words::width(&name) / 2.0;
+                @let middle = axis.at(decade).max(LEFT - GAP + half).min(width - half);
                 text x=(format!("{middle:.1}")) y=(format!("{:.0}", bottom + 16.0)) text-anchor="middle" { (name) }
             }
         }

@@ -284,15 +284,19 @@ impl Panel<'_> {
             if x > sheet.left && x + wide > sheet.right {
                 (x, y) = (sheet.left, y + LINE);
             }
+            // A line may not have room for both: then the note has the next one.
+            let is_below = wide > sheet.span();
             names.push(html! {
                 g class=(format!("own {}", label.role)) {
                     text x=(format!("{x:.1}")) y=(format!("{y:.1}")) {
                         (quantiles::shortened(&label.text, NAME_MAX)) tspan dx="5" { (value) }
-                        @if !label.note.is_empty() { tspan class="plain" dx="8" { (label.note) } }
+                        @if is_below { tspan class="plain" x=(format!("{x:.1}")) dy=(LINE) { (label.note) } }
+                        @else if !label.note.is_empty() { tspan class="plain" dx="8" { (label.note) } }
                     }
                 }
             });
-            x += wide + gap;
+            y += if is_below { LINE } else { 0.0 };
+            x += if is_below { sheet.span() } else { wide + gap };
         }
         let end = if names.is_empty() { y - LINE } else { y };
         (html! { @for name in names { (name) } }, end)

@@ -134,8 +134,9 @@ fn expected(side: &Side<'_>) -> String {
         })
     });
     leading.map_or(String::new(), |judged| {
-        let theory =
-            judged.theory.map_or(String::new(), |t| format!(", theory {}", number::bound(t)));
+        // No more digits than a measured value has: there is little room in print.
+        let rounded = |share: f64| number::bound((share * 1e3).round() / 1e3);
+        let theory = judged.theory.map_or(String::new(), |t| format!(", theory {}", rounded(t)));
         format!("accepted {}{theory}", facts::accepted(judged))
     })
 }
