@@ -7,9 +7,15 @@ use crate::cable::exchange::{Exchange, Session};
 use crate::cable::lines::Lines;
 use crate::cable::namespace::within;
 use crate::cable::packet_socket::PacketSocket;
-use crate::clock::Clock;
+use crate::clock::{Clock, monotonic_ns};
+use crate::timer;
 use crate::wiring::Sending;
 use std::io;
+
+/// An interface has one send ring, and the kernel takes it away a little after its last owner has gone, a switch
+/// that was just ended, say. So long it is waited for, in nanoseconds, and asked for so often.
+const RING_WITHIN_NS: u64 = 500_000_000;
+const RING_AGAIN_NS: u64 = 10_000_000;
 
 /// What carries this process's frames.
 #[derive(Debug)]
@@ -32,7 +38,7 @@ impl Sockets {
                 let mut socket = PacketSocket::open(&face.name)?;
                 // An old kernel has no such rings, and an interface has one at a time.
                 if attached.is_some_and(|attached| attached.send == Sending::Ring)
-                    && let Err(error) = socket.give_send_ring()
+                    && let Err(error) = give_send_ring(&mut socket)
                 {
                     eprintln!("interface {}: frames leave by a socket: {error}", face.name);
                 }
@@ -75,5 +81,19 @@ impl Sockets {
                 Ok(Exchange::Packets(Box::new(packets)))
             }
         }
+    }
+}
+
+/// A ring to send by; one that another has for longer is theirs.
+fn give_send_ring(socket: &mut PacketSocket) -> io::Result<()> {
+    let until = monotonic_ns() + RING_WITHIN_NS;
+    loop {
+        let given = socket.give_send_ring();
+        let is_taken = matches!(&given, Err(error) if error.raw_os_error() == Some(libc::EBUSY));
+        let now = monotonic_ns();
+        if !is_taken || now >= until {
+            return given;
+        }
+        timer::wait(None, now + RING_AGAIN_NS);
     }
 }
