@@ -83,9 +83,12 @@ fn run() -> Result<(), String> {
         println!("Open vSwitch is not installed (package openvswitch-switch): it is left out");
     }
     let mut turns: Vec<Vec<Turn>> = vec![Vec::new(); contestants.len()];
-    for _ in 0..repeats {
+    for turn in 1..=repeats {
         for (contestant, turns) in contestants.iter_mut().zip(&mut turns) {
-            turns.push(measure(&ground, contestant.as_mut())?);
+            let measured = measure(&ground, contestant.as_mut())?;
+            let kilo = measured.frames.map(|frames| format!("{:.0}", frames / 1e3)).join(", ");
+            eprintln!("turn {turn} of {repeats}: {} {kilo} k frames/s", contestant.name());
+            turns.push(measured);
         }
     }
     for (contestant, own) in contestants.iter().zip(&turns) {
