@@ -336,7 +336,7 @@ fn expected_ratios(file: &Path) -> (Vec<String>, f64) {
         .iter()
         .filter(|measure| measure.per == Per::Line && expected(&measure.name));
     let names: Vec<String> = measures.map(|measure| measure.name.clone()).collect();
-    assert!(names.len() >= 2, "{}: {names:?}", file.display());
+    assert!(!names.is_empty(), "{}: nothing would be compared", file.display());
     let tolerance = match scenario.fabric.technology {
         Technology::Infiniband => 0.03,
         Technology::Ethernet => 0.05,

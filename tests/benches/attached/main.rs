@@ -51,21 +51,23 @@ fn ratio(own: &[Turn], other: &[Turn], of: impl Fn(&Turn) -> Option<f64>) -> f64
     median(pairs.filter_map(|(own, other)| Some(of(own)? / of(other)?)).collect())
 }
 
+/// Whatever a contestant has begun ends with its turn, one that did not get up as well.
 fn measure(ground: &Ground, contestant: &mut dyn Contestant) -> Result<Turn, String> {
-    contestant.begin(ground)?;
-    let measured = (|| {
-        let mut frames = [0.0; SIZES.len()];
-        for (size, frames) in SIZES.iter().zip(&mut frames) {
-            *frames = ground.frames_per_s(*size, contestant.is_bare())?;
-        }
-        if contestant.is_bare() {
-            return Ok(Turn { frames, bulk: None, ping: None });
-        }
-        let (ping, bulk) = (ground.round_trip()?, ground.bulk()?);
-        Ok(Turn { frames, bulk: Some(bulk), ping: Some(ping) })
-    })();
+    let turn = contestant.begin(ground).and_then(|()| turn(ground, contestant));
     contestant.end(ground);
-    measured
+    turn
+}
+
+fn turn(ground: &Ground, contestant: &dyn Contestant) -> Result<Turn, String> {
+    let mut frames = [0.0; SIZES.len()];
+    for (size, frames) in SIZES.iter().zip(&mut frames) {
+        *frames = ground.frames_per_s(*size, contestant.is_bare())?;
+    }
+    if contestant.is_bare() {
+        return Ok(Turn { frames, bulk: None, ping: None });
+    }
+    let (ping, bulk) = (ground.round_trip()?, ground.bulk()?);
+    Ok(Turn { frames, bulk: Some(bulk), ping: Some(ping) })
 }
 
 fn run() -> Result<(), String> {
