@@ -34,7 +34,7 @@ use nix::unistd::Pid;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use topo::measure::Per;
+use topo::measure::{Measure, Per, Quantity};
 use topo::scenario::Scenario;
 
 /// Every key that design.md 5 promises, and those that tests here rely on.
@@ -331,10 +331,10 @@ fn expected_ratios(file: &Path) -> (Vec<String>, f64) {
     let scenario = Scenario::parse(&text, &[]).expect("it is valid");
     let expected =
         |name: &str| scenario.expectations.iter().any(|expected| expected.measure == name);
-    let measures = scenario
-        .measures
-        .iter()
-        .filter(|measure| measure.per == Per::Line && expected(&measure.name));
+    // A share is one of the line by itself.
+    let is_ratio = |measure: &&Measure| measure.per == Per::Line || measure.of == Quantity::Share;
+    let measures =
+        scenario.measures.iter().filter(is_ratio).filter(|measure| expected(&measure.name));
     let names: Vec<String> = measures.map(|measure| measure.name.clone()).collect();
     assert!(!names.is_empty(), "{}: nothing would be compared", file.display());
     let tolerance = match scenario.fabric.technology {
