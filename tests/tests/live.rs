@@ -20,22 +20,22 @@ mod hostile;
 mod joining;
 #[path = "live/laboratory.rs"]
 mod laboratory;
+#[path = "live/ratios.rs"]
+mod ratios;
 #[path = "live/ring.rs"]
 mod ring;
 #[path = "live/watched.rs"]
 mod watched;
 
-use emulation::capture::Technology;
 use hostile::{Pace, impostor, nonsense, stranger, udp_ports};
 use laboratory::{Ended, Running, alone, eventually, in_repository, pause};
 use nix::sched::{CpuSet, sched_getaffinity};
 use nix::sys::signal::Signal;
 use nix::unistd::Pid;
+use ratios::expected_ratios;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use topo::measure::{Measure, Per, Quantity};
-use topo::scenario::Scenario;
 
 /// Every key that design.md 5 promises, and those that tests here rely on.
 const KEYS: [&str; 18] = [
@@ -65,17 +65,11 @@ fn small() -> PathBuf {
 
 /// Makes a run up to three times, until it is conclusive. Every one of them must be honest.
 fn repeated(mut make: impl FnMut() -> Ended) -> Ended {
-    for _ in 0..2 {
+    laboratory::repeated(|| {
         let ended = make();
         assert_honest(&ended);
-        if ended.verdict() != "inconclusive" {
-            return ended;
-        }
-        eprintln!("inconclusive, once more:\n{}", ended.data);
-    }
-    let ended = make();
-    assert_honest(&ended);
-    ended
+        ended
+    })
 }
 
 /// The verdict follows from the run, the exit code from the verdict, and no frame is nowhere.
@@ -322,26 +316,6 @@ fn assert_agrees_with_its_twin(name: &str, words: &[&str]) -> Ended {
         );
     }
     live
-}
-
-/// The measures of a scenario that are ratios to line rate and have an expectation, and how far they
-/// may be from their twins.
-fn expected_ratios(file: &Path) -> (Vec<String>, f64) {
-    let text = std::fs::read_to_string(file).expect("it is shipped");
-    let scenario = Scenario::parse(&text, &[]).expect("it is valid");
-    let expected =
-        |name: &str| scenario.expectations.iter().any(|expected| expected.measure == name);
-    // A share is one of the line by itself.
-    let is_ratio = |measure: &&Measure| measure.per == Per::Line || measure.of == Quantity::Share;
-    let measures =
-        scenario.measures.iter().filter(is_ratio).filter(|measure| expected(&measure.name));
-    let names: Vec<String> = measures.map(|measure| measure.name.clone()).collect();
-    assert!(!names.is_empty(), "{}: nothing would be compared", file.display());
-    let tolerance = match scenario.fabric.technology {
-        Technology::Infiniband => 0.03,
-        Technology::Ethernet => 0.05,
-    };
-    (names, tolerance)
 }
 
 /// A loop that does nothing, on one core, as important as a worker without real-time priority.

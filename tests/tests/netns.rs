@@ -22,10 +22,12 @@ mod laboratory;
 #[path = "live/objects.rs"]
 #[allow(dead_code, reason = "the tests of lab.rs use more of it")]
 mod objects;
+#[path = "live/ratios.rs"]
+mod ratios;
 
 use emulation::cable::namespace::Namespace;
-use laboratory::{Ended, Running, alone, in_repository};
-use serde_json::Value;
+use laboratory::{Running, alone, in_repository, repeated};
+use ratios::expected_ratios;
 use std::path::Path;
 
 /// Whether namespaces can be made here; says so if not.
@@ -37,19 +39,6 @@ fn permitted() -> bool {
             false
         }
     }
-}
-
-/// Makes a run up to three times, until it is conclusive.
-fn repeated(mut make: impl FnMut() -> Ended) -> Ended {
-    let mut ended = make();
-    for _ in 0..2 {
-        if ended.verdict() != "inconclusive" {
-            break;
-        }
-        eprintln!("inconclusive, once more:\n{}", ended.data);
-        ended = make();
-    }
-    ended
 }
 
 /// The run lost nothing, and its ratios to line rate agree with those of its twin on the virtual clock
@@ -69,23 +58,10 @@ fn assert_agrees(file: &Path, within: f64, words: &[&str], seconds: f64) {
         return;
     }
     assert_eq!(ended.verdict(), "pass", "{}{}", ended.data, ended.talk);
-    let mut compared = 0;
-    for expected in ended.json()["expectations"].as_array().expect("a list") {
-        let name = expected["measure"].as_str().expect("a name");
-        let definition = ended.json()["definitions"][name].clone();
-        if !is_ratio_to_line(&definition) {
-            continue;
-        }
-        let of = |run: &Value| run["measures"][name].as_f64().expect("a number");
-        let (live, model) = (of(ended.json()), of(twin.json()));
+    for name in expected_ratios(file).0 {
+        let [live, model] = [&ended, &twin].map(|run| run.number(&format!("/measures/{name}")));
         assert!((live - model).abs() <= within, "{name}: {live} on netns, {model} on virtual");
-        compared += 1;
     }
-    assert!(compared > 0, "nothing was compared: {:#}", ended.json()["definitions"]);
-}
-
-fn is_ratio_to_line(definition: &Value) -> bool {
-    definition["per"] == "line" || definition["of"] == "share"
 }
 
 #[test]
@@ -99,7 +75,7 @@ fn the_eight_node_network_agrees_with_its_twin() {
 }
 
 #[test]
-#[ignore = "slow: twelve minutes of bare Ethernet"]
+#[ignore = "slow: ten minutes of bare Ethernet"]
 fn three_senders_with_dcqcn_agree_with_their_twin() {
     if !permitted() {
         return;

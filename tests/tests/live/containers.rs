@@ -4,7 +4,8 @@
 //! them these tests say so and show nothing.
 
 use super::laboratory::{Ended, Running, alone, eventually, in_repository, pause, pausebed};
-use super::{assert_passes_or_host_is_busy, expected_ratios, repeated, small};
+use super::ratios::expected_ratios;
+use super::{assert_passes_or_host_is_busy, repeated, small};
 use nix::sys::signal::Signal;
 use std::path::Path;
 use std::process::{Command, Stdio};

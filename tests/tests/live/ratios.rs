@@ -1,0 +1,26 @@
+//! What a run and its twin are compared by: measures that are ratios to line rate and have an expectation.
+
+use emulation::capture::Technology;
+use std::path::Path;
+use topo::measure::{Measure, Per, Quantity};
+use topo::scenario::Scenario;
+
+/// The measures of a scenario that are ratios to line rate and have an expectation, and how far they
+/// may be from their twins.
+pub fn expected_ratios(file: &Path) -> (Vec<String>, f64) {
+    let text = std::fs::read_to_string(file).expect("it is shipped");
+    let scenario = Scenario::parse(&text, &[]).expect("it is valid");
+    let expected =
+        |name: &str| scenario.expectations.iter().any(|expected| expected.measure == name);
+    // A share is one of the line by itself.
+    let is_ratio = |measure: &&Measure| measure.per == Per::Line || measure.of == Quantity::Share;
+    let measures =
+        scenario.measures.iter().filter(is_ratio).filter(|measure| expected(&measure.name));
+    let names: Vec<String> = measures.map(|measure| measure.name.clone()).collect();
+    assert!(!names.is_empty(), "{}: nothing would be compared", file.display());
+    let tolerance = match scenario.fabric.technology {
+        Technology::Infiniband => 0.03,
+        Technology::Ethernet => 0.05,
+    };
+    (names, tolerance)
+}
