@@ -226,7 +226,8 @@ impl<W: Witness> Worker<W> {
         while steps < TURN_MAX && self.meter.pending() < FLUSH_MAX && self.step(horizon) {
             steps += 1;
         }
-        self.depart(self.pace.leaving(now));
+        self.depart(now);
+        self.clear_the_lines();
         self.flush(horizon);
         self.obey(supervisor);
         self.beat_if_due(supervisor);
@@ -271,6 +272,7 @@ impl<W: Witness> Worker<W> {
         self.now = self.now.max(due);
         match next {
             Next::Sample => {
+                // Reading hundreds of devices takes a good part of a frame time.
                 self.clear_the_lines();
                 self.run.witness.sample(self.now, &mut self.run.devices);
             }
@@ -284,8 +286,8 @@ impl<W: Witness> Worker<W> {
         true
     }
 
-    /// Sends every frame that has begun to leave, however long its last bit still takes: reading
-    /// hundreds of devices takes a good part of a frame time, and these frames shall not wait for it.
+    /// Sends every frame that has begun to leave, however long its last bit still takes: its stamp says how long. A
+    /// frame without a stamp waits for its last bit.
     fn clear_the_lines(&mut self) {
         if !self.run.exchange.is_stamped() {
             return;

@@ -5,14 +5,15 @@
 //!
 //! * What a device computes depends on the instants of things, not on when this thread got round to
 //!   them, as long as it learns of everything in order.
-//! * A frame on a cable is not due before the link's delay has passed. Whatever is due within most
-//!   of that delay has therefore been sent, and is in the socket: the worker may *run ahead* of the
-//!   wall by so much without missing anything. A worker with a single cable hears everything in
-//!   order and may run ahead as far as it has heard.
+//! * A frame on a cable is not due before the link's delay has passed. Whatever is due within that
+//!   delay has therefore been sent, and is in the socket: the worker may *run ahead* of the wall by
+//!   so much without missing anything. A departure that is then late by the wall is late by as much
+//!   for whoever receives it, and one that is not is in time. A worker with a single cable hears
+//!   everything in order and may run ahead as far as it has heard.
 //! * A stamp says when a last bit left, and whose first bit is on the line is not called back. So a
-//!   frame is sent a tick or two before its last bit is due: nobody handles it before its time.
-//!   Lateness, the other side, is measured and judged: of departures past their stamp, and of
-//!   frames that reach a worker which has already gone on.
+//!   frame is sent as its transmission begins, without a wake-up of its own at the end: it is in the
+//!   receiver's socket long before its time. Lateness, the other side, is measured and judged: of
+//!   departures past their stamp, and of frames that reach a worker which has already gone on.
 //!
 //! A bare cable has no stamps: what leaves early arrives early. There a worker is never ahead of the
 //! wall, and its ticks are finer, since each of them is late by as much as it is wide.
@@ -27,17 +28,9 @@ const TICK_THOUSANDTHS: u64 = 50;
 const TICK_CROWDED_THOUSANDTHS: u64 = 110;
 /// The same without stamps.
 const TICK_BARE_THOUSANDTHS: u64 = 20;
-/// A frame is sent so long before its last bit is due, in thousandths of the shortest frame time:
-/// two or three ticks, so that a tick that comes late does not make a frame late.
-const EARLY_THOUSANDTHS: u64 = 150;
-/// The same with crowded ticks.
-const EARLY_CROWDED_THOUSANDTHS: u64 = 220;
-/// How much of the shortest delay a worker runs ahead at most, in percent; the rest covers senders
-/// that are themselves a little late.
-const AHEAD_PERCENT: u64 = 80;
 /// It never runs ahead by more than this share of the shortest frame time, in thousandths: on a long
-/// cable there is nothing to gain by more.
-const AHEAD_THOUSANDTHS: u64 = 100;
+/// cable there is nothing to gain by more than two ticks.
+const AHEAD_THOUSANDTHS: u64 = 250;
 
 /// Whether so many processes crowd the cores of this host.
 pub fn crowd(processes: usize) -> bool {
@@ -62,8 +55,6 @@ pub struct Pace {
     tick_ns: u64,
     /// How far the worker runs ahead of the wall.
     ahead: Duration,
-    /// Last bits due so soon leave with those due now.
-    early: Duration,
     /// Everything from outside comes by one cable.
     has_one_line: bool,
 }
@@ -74,21 +65,18 @@ impl Pace {
     pub fn new(clock: &Clock, lines: &Lines, stamped: bool, crowded: bool) -> Pace {
         let shortest = lines.all_outgoing().map(|line| line.frame_time).min().unwrap_or_default();
         let share = |thousandths| Duration::from_ps(shortest.as_ps() / 1_000 * thousandths);
-        let (tick, early) = match (stamped, crowded) {
-            (false, _) => (TICK_BARE_THOUSANDTHS, 0),
-            (true, false) => (TICK_THOUSANDTHS, EARLY_THOUSANDTHS),
-            (true, true) => (TICK_CROWDED_THOUSANDTHS, EARLY_CROWDED_THOUSANDTHS),
+        let tick = match (stamped, crowded) {
+            (false, _) => TICK_BARE_THOUSANDTHS,
+            (true, false) => TICK_THOUSANDTHS,
+            (true, true) => TICK_CROWDED_THOUSANDTHS,
         };
-        let ahead_max = share(if stamped { AHEAD_THOUSANDTHS } else { 0 });
         let by_socket = |to: &Destination| !matches!(to, Destination::Device { .. });
         let delays = lines.all_outgoing().filter(|line| by_socket(&line.to)).map(|line| line.delay);
-        let ahead = match delays.min() {
-            Some(delay) => ahead_max.min(Duration::from_ps(delay.as_ps() / 100 * AHEAD_PERCENT)),
-            None => ahead_max,
-        };
+        let ahead_max = share(if stamped { AHEAD_THOUSANDTHS } else { 0 });
+        let ahead = delays.min().map_or(ahead_max, |delay| delay.min(ahead_max));
         let tick_ns = u64::try_from(clock.wall(share(tick)).as_nanos()).unwrap_or(u64::MAX).max(1);
         let has_one_line = lines.all_outgoing().count() == 1;
-        Pace { tick_ns, ahead, early: share(early), has_one_line }
+        Pace { tick_ns, ahead, has_one_line }
     }
 
     /// Up to when things may happen at `now`, having heard of arrivals up to `heard`.
@@ -97,16 +85,11 @@ impl Pace {
         if self.has_one_line { ahead.max(heard) } else { ahead }
     }
 
-    /// Up to when last bits leave at `now`.
-    pub fn leaving(&self, now: Instant) -> Instant {
-        now + self.early
-    }
-
-    /// When to wake for a departure and for anything else, in nanoseconds of wall time.
+    /// When to wake for a departure that waits for its instant and for anything else, in nanoseconds of
+    /// wall time.
     pub fn wake_ns(&self, clock: &Clock, departure: Instant, other: Instant) -> u64 {
-        let before =
-            |at: Instant, lead: Duration| Instant::from_ps(at.as_ps().saturating_sub(lead.as_ps()));
-        let due = before(departure, self.early).min(before(other, self.ahead));
+        let begin = Instant::from_ps(other.as_ps().saturating_sub(self.ahead.as_ps()));
+        let due = departure.min(begin);
         clock.wall_ns_of(due).div_ceil(self.tick_ns).saturating_mul(self.tick_ns)
     }
 
@@ -122,13 +105,14 @@ impl Pace {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wiring::{End, LinkWiring, NodeKind, NodeWiring, Wiring};
+    use proto::ids::PortNumber;
     use std::num::NonZeroU64;
 
     const CLOCK: Clock = Clock::new(0, NonZeroU64::MIN);
 
-    fn pace(ahead_ns: u64, early_ns: u64) -> Pace {
-        let (ahead, early) = (Duration::from_ns(ahead_ns), Duration::from_ns(early_ns));
-        Pace { tick_ns: 60, ahead, early, has_one_line: false }
+    fn pace(ahead_ns: u64) -> Pace {
+        Pace { tick_ns: 60, ahead: Duration::from_ns(ahead_ns), has_one_line: false }
     }
 
     fn at(ns: u64) -> Instant {
@@ -137,34 +121,67 @@ mod tests {
 
     #[test]
     fn with_a_tick_of_lead_nothing_is_woken_for_late() {
-        let pace = pace(60, 60);
+        let pace = pace(60);
         for due in 100..1_000 {
-            for wake in [
-                pace.wake_ns(&CLOCK, at(due), Instant::NEVER),
-                pace.wake_ns(&CLOCK, Instant::NEVER, at(due)),
-            ] {
-                assert!(wake < due && wake + 60 >= due, "{due} wakes at {wake}");
-                assert!(
-                    pace.leaving(at(wake)) >= at(due) && pace.horizon(at(wake), at(0)) >= at(due)
-                );
-            }
+            let wake = pace.wake_ns(&CLOCK, Instant::NEVER, at(due));
+            assert!(wake < due && wake + 60 >= due, "{due} wakes at {wake}");
+            assert!(pace.horizon(at(wake), at(0)) >= at(due));
         }
     }
 
     #[test]
     fn without_lead_nothing_is_woken_for_early_nor_a_whole_tick_late() {
-        let pace = pace(0, 0);
+        let lead = pace(60);
         for due in 0..500 {
-            let wake = pace.wake_ns(&CLOCK, Instant::NEVER, at(due));
-            assert!(wake >= due && wake < due + 60);
+            for wake in [
+                pace(0).wake_ns(&CLOCK, Instant::NEVER, at(due)),
+                lead.wake_ns(&CLOCK, at(due), Instant::NEVER),
+            ] {
+                assert!(wake >= due && wake < due + 60);
+            }
         }
+    }
+
+    /// A device with a cable of each of these delays to other processes; a frame takes 1 µs.
+    fn lines(delays_ns: &[u64]) -> Lines {
+        let count = delays_ns.len();
+        let node = |node| NodeWiring {
+            name: format!("n{node}"),
+            kind: NodeKind::Switch,
+            ports: count as u8,
+            level: 0,
+        };
+        let end = |node, port| End { node, port: PortNumber::from_index(port) };
+        let link = |(index, delay_ns): (usize, &u64)| LinkWiring {
+            a: end(0, index),
+            b: end(index + 1, 0),
+            delay: Duration::from_ns(*delay_ns),
+            frame_time: Duration::from_us(1),
+        };
+        let wiring = Wiring {
+            nodes: (0..=count).map(node).collect(),
+            links: delays_ns.iter().enumerate().map(link).collect(),
+            ..Wiring::default()
+        };
+        let hosts: Vec<_> = (0..=count).collect();
+        Lines::new(&wiring, &hosts, 0, true).expect("a good wiring")
+    }
+
+    #[test]
+    fn a_worker_runs_ahead_by_the_shortest_delay_that_a_socket_has() {
+        let horizon = |delays: &[u64], stamped| {
+            Pace::new(&CLOCK, &lines(delays), stamped, false).horizon(at(0), at(0))
+        };
+        assert_eq!(horizon(&[200, 125], true), at(125));
+        assert_eq!(horizon(&[3_000, 4_000], true), at(250), "a quarter of a frame time at most");
+        assert_eq!(horizon(&[200, 125], false), at(0), "bare cables have no stamps");
     }
 
     #[test]
     fn a_single_cable_is_followed_as_far_as_it_was_heard() {
-        let single = Pace { has_one_line: true, ..pace(10, 10) };
+        let single = Pace { has_one_line: true, ..pace(10) };
         assert_eq!(single.horizon(at(100), at(500)), at(500));
         assert_eq!(single.horizon(at(100), at(50)), at(110));
-        assert_eq!(pace(10, 10).horizon(at(100), at(500)), at(110));
+        assert_eq!(pace(10).horizon(at(100), at(500)), at(110));
     }
 }
