@@ -291,7 +291,7 @@ fn a_hundred_and_twenty_eight_nodes_keep_up_at_four_milliseconds() {
 #[test]
 #[ignore = "slow: run with ./test.sh --slow"]
 fn one_process_a_device_holds_a_frame_time_of_two_milliseconds() {
-    for name in ["demo-none", "demo-ib-cca"] {
+    for name in ["demo-none", "demo-ib-cca", "case4-none", "case4-ib-cca"] {
         let words = ["--set", "run.placement=device", "--dilate", "965"];
         assert_agrees_with_its_twin(&format!("pfister/{name}"), &words);
     }
