@@ -29,7 +29,7 @@ pub use session::{Ending, serve};
 
 use crate::cable::shim;
 use crate::wiring::NodeKind;
-use nix::sys::prctl::set_pdeathsig;
+use nix::sys::prctl::{set_name, set_pdeathsig};
 use nix::sys::signal::{SigHandler, Signal, signal};
 use proto::device::Device;
 use std::io::{BufRead, Write};
@@ -52,10 +52,12 @@ pub fn main(
     args: impl Iterator<Item = String>,
     make: impl Fn(toml::Table) -> Result<Box<dyn Device>, String>,
 ) -> ExitCode {
-    let name = match kind {
-        NodeKind::Switch => "switchd",
-        NodeKind::Nic => "nicd",
+    let (name, process_name) = match kind {
+        NodeKind::Switch => ("switchd", c"switchd"),
+        NodeKind::Nic => ("nicd", c"nicd"),
     };
+    // What `ps` and `top` show, whichever program plays the part. A name that cannot be had does no harm.
+    let _ = set_name(process_name);
     let code = match parse(args) {
         Ok(Wish::Help) => {
             println!("{}", usage(name));

@@ -1,7 +1,6 @@
 //! `pausebed doctor`: whether this host can make live runs, and what would make them better.
 //!
-//! Every check tries the thing itself where it can: a datagram is sent, a thread sleeps and wakes, a
-//! daemon is started. Nothing leaves loopback.
+//! Every check tries the thing itself where it can: a datagram is sent, a thread sleeps and wakes. Nothing leaves loopback.
 
 use super::Exit;
 use comfy_table::{Table, presets};
@@ -69,8 +68,6 @@ const CHECKS: &[fn() -> Check] = &[
     sockets::udp,
     sockets::unix,
     programs::build,
-    programs::switch_daemon,
-    programs::nic_daemon,
     programs::tshark,
     storage::calibration,
     storage::temporary_folder,

@@ -4,7 +4,7 @@
 use emulation::daemon::protocol::{ToDaemon, ToLauncher, read_line, write_line};
 use emulation::wiring::NodeKind;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::process::{Child, Command};
@@ -32,16 +32,16 @@ pub struct Daemon {
     commands: Option<Box<dyn AsyncWrite + Send + Unpin>>,
 }
 
-/// The program for `kind` with its first argument: beside this one if it is there, else this one
-/// playing its part.
-pub(super) fn program(kind: NodeKind) -> io::Result<(PathBuf, Option<&'static str>)> {
-    let name = match kind {
+/// This very program, even if its file has been replaced since. Daemons are never another one found beside it: so a run
+/// is of one build, the one that `run.json` names.
+const OWN: &str = "/proc/self/exe";
+
+/// The part that this program plays for devices of `kind`.
+const fn part(kind: NodeKind) -> &'static str {
+    match kind {
         NodeKind::Switch => "switchd",
         NodeKind::Nic => "nicd",
-    };
-    let own = std::env::current_exe()?;
-    let beside = own.with_file_name(name);
-    Ok(if beside.is_file() { (beside, None) } else { (own, Some(name)) })
+    }
 }
 
 impl Daemon {
@@ -61,9 +61,8 @@ impl Daemon {
         environment: &[(String, String)],
         news: UnboundedSender<(usize, News)>,
     ) -> io::Result<Daemon> {
-        let (program, part) = program(kind)?;
-        let mut command = Command::new(&program);
-        command.args(part).arg("--config").arg(config);
+        let mut command = Command::new(OWN);
+        command.arg0("pausebed").arg(part(kind)).arg("--config").arg(config);
         command.envs(environment.iter().map(|(name, value)| (name, value)));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
         let mut child = command.spawn()?;
@@ -95,8 +94,7 @@ impl Daemon {
             }
             let _ = news.send((process, News::Ended));
         });
-        let part = if kind == NodeKind::Nic { "nicd" } else { "switchd" };
-        let name = format!("{part} (process {process})");
+        let name = format!("{} (process {process})", part(kind));
         Daemon { name, clock_ahead_ns: 0, child: None, commands: Some(Box::new(commands)) }
     }
 

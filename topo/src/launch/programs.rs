@@ -1,7 +1,5 @@
-//! Other programs on this host: the daemons and tools, asked for their versions.
+//! Other programs on this host: tools, asked for their versions and run.
 
-use super::processes::program;
-use emulation::wiring::NodeKind;
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,18 +12,6 @@ pub struct Found {
     pub path: PathBuf,
     /// The first line it prints for `--version`.
     pub version: String,
-    /// It is this very program, playing the part.
-    pub played: bool,
-}
-
-/// The daemon for `kind` as runs will start it.
-///
-/// # Errors
-/// If it cannot be started or does not answer.
-pub fn daemon(kind: NodeKind) -> io::Result<Found> {
-    let (path, part) = program(kind)?;
-    let version = version(&path, part)?;
-    Ok(Found { path, version, played: part.is_some() })
 }
 
 /// A tool by name, as the search path has it.
@@ -34,8 +20,8 @@ pub fn daemon(kind: NodeKind) -> io::Result<Found> {
 /// If there is none, or it does not answer.
 pub fn tool(name: &str) -> io::Result<Found> {
     let path = PathBuf::from(name);
-    let version = version(&path, None)?;
-    Ok(Found { path, version, played: false })
+    let version = version(&path)?;
+    Ok(Found { path, version })
 }
 
 /// Runs a tool to its end: whether it ended well, and what it wrote to its standard output and, if it
@@ -52,9 +38,9 @@ pub fn run(name: &str, arguments: &[&OsStr]) -> io::Result<(bool, String)> {
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is the room for child processes")]
-fn version(program: &Path, part: Option<&str>) -> io::Result<String> {
+fn version(program: &Path) -> io::Result<String> {
     let mut command = Command::new(program);
-    command.args(part).arg("--version").stdin(Stdio::null()).stderr(Stdio::null());
+    command.arg("--version").stdin(Stdio::null()).stderr(Stdio::null());
     let output = command.output()?;
     let text = String::from_utf8_lossy(&output.stdout);
     match text.lines().next() {
