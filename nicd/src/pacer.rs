@@ -17,9 +17,10 @@ use proto::ids::{Lid, PortNumber, VirtualLane};
 use proto::random::Random;
 use proto::units::{Bytes, Duration, Instant};
 use std::collections::BTreeMap;
+use std::fmt::Display;
 
 /// The place of a role in this NIC, whose full frames have this size, with a random stream of its own.
-pub fn place<'a>(config: &'a NicConfig, full_frame: Bytes, purpose: &str) -> Place<'a> {
+pub fn place<'a>(config: &'a NicConfig, full_frame: Bytes, purpose: impl Display) -> Place<'a> {
     let lanes = u64::from(config.link.data_lanes().max(1));
     Place {
         params: &config.scheme.params,
@@ -33,10 +34,9 @@ pub fn place<'a>(config: &'a NicConfig, full_frame: Bytes, purpose: &str) -> Pla
     }
 }
 
-/// What one reaction point governs.
+/// What one reaction point governs, if that is more than one queue pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum GroupKey {
-    QueuePair { class: u8, peer: Lid },
     Level { level: u8 },
     Destination { peer: Lid, lane: VirtualLane },
 }
@@ -142,8 +142,8 @@ impl Pacer {
         }
     }
 
-    /// The group that governs `flow`, and whether it had to be made. Groups are numbered in the
-    /// order of making.
+    /// The group that governs a new queue pair, which sends `flow`, and whether it had to be made. Groups are
+    /// numbered in the order of making.
     pub fn group_of(
         &mut self,
         config: &NicConfig,
@@ -152,9 +152,15 @@ impl Pacer {
         level: u8,
         now: Instant,
     ) -> (u32, bool) {
-        let peer = Lid::new(flow.destination as u16);
+        let (class, peer) = (flow.class, Lid::new(flow.destination as u16));
         let key = match self.scope {
-            Scope::QueuePair => GroupKey::QueuePair { class: flow.class, peer },
+            Scope::QueuePair => {
+                let purpose = format_args!("reaction/qp/{class}/{peer}");
+                return (
+                    self.add_group(place(config, self.full_frame, purpose), flow, lane, now),
+                    true,
+                );
+            }
             Scope::ServiceLevel | Scope::Priority => GroupKey::Level { level },
             Scope::Destination => GroupKey::Destination { peer, lane },
         };
@@ -165,24 +171,37 @@ impl Pacer {
             self.by_key.insert(key, group);
             return (group, false);
         }
-        let purpose = match key {
-            GroupKey::QueuePair { class, peer } => format!("reaction/qp/{class}/{peer}"),
-            GroupKey::Level { level } => format!("reaction/sl/{level}"),
-            GroupKey::Destination { peer, lane } => format!("reaction/dlid/{peer}/{lane}"),
+        let place = match key {
+            GroupKey::Level { level } => {
+                place(config, self.full_frame, format_args!("reaction/sl/{level}"))
+            }
+            GroupKey::Destination { peer, lane } => {
+                place(config, self.full_frame, format_args!("reaction/dlid/{peer}/{lane}"))
+            }
         };
-        let reaction = (self.scheme.reaction_point)(place(config, self.full_frame, &purpose));
+        let group = self.add_group(place, flow, lane, now);
+        self.by_key.insert(key, group);
+        (group, true)
+    }
+
+    fn add_group(
+        &mut self,
+        place: Place<'_>,
+        flow: FlowId,
+        lane: VirtualLane,
+        now: Instant,
+    ) -> u32 {
         let index = self.groups.len() as u32;
-        let mut group = Group::new(reaction, flow, lane, now);
+        let mut group = Group::new((self.scheme.reaction_point)(place), flow, lane, now);
         let initial = *self.initial.get_or_insert(group.shown);
         if !group.is_unmoved || group.shown != initial {
             group.is_unmoved = false;
             self.moved.push(index);
         }
         self.groups.push(group);
-        self.by_key.insert(key, index);
         let (groups, latest) = &mut self.by_lane[lane.index()];
         (*groups, *latest) = (*groups + 1, index);
-        (index, true)
+        index
     }
 
     /// The latest group of `lane` if there may be no more of them.

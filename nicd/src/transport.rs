@@ -46,7 +46,7 @@ use proto::events::{DeviceEvent, EventKind, EventLog};
 use proto::frame::{Frame, FramePool};
 use proto::ids::{Lid, PortNumber, VirtualLane};
 use proto::units::Instant;
-use queue_pair::{FlowOrder, PeerTable, QueuePair};
+use queue_pair::{PeerTable, QueuePair};
 use requester::{Next, RetryLimits};
 use schedule::Schedule;
 use std::collections::VecDeque;
@@ -80,7 +80,6 @@ pub struct ChannelAdapter {
     scheme: &'static Scheme,
     peers: PeerTable,
     queue_pairs: Vec<QueuePair>,
-    by_flow: FlowOrder,
     bulletin: Bulletin,
     schedule: Schedule,
     pacer: Pacer,
@@ -116,7 +115,6 @@ impl ChannelAdapter {
         ChannelAdapter {
             peers: PeerTable::new(config.lid, &config.adapters, config.classes.len()),
             queue_pairs: Vec::new(),
-            by_flow: FlowOrder::default(),
             bulletin: Bulletin::new(config.classes.len()),
             schedule: Schedule::new(lanes),
             pacer: Pacer::new(scheme, &config.scheme.params, full_frame),

@@ -90,8 +90,8 @@ impl Workload {
         for (index, traffic) in config.traffic.iter().enumerate() {
             let level = config.classes[usize::from(traffic.class)].service_level;
             let stream = |purpose: &str| {
-                let purpose = format!("{}/{purpose}", traffic.name);
-                Random::stream(config.seed, &config.name, &purpose)
+                let purpose = format_args!("{}/{purpose}", traffic.name);
+                Random::stream(config.seed, &config.name, purpose)
             };
             let mut item = Item {
                 config: traffic.clone(),

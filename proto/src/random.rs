@@ -2,6 +2,7 @@
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
+use std::fmt::{self, Display, Write};
 
 /// A stream of random numbers that advances only when its owner draws from it.
 #[derive(Clone, Debug)]
@@ -12,16 +13,13 @@ impl Random {
     ///
     /// The three are folded with 64-bit FNV-1a, so a stream depends on names and never on the
     /// order in which devices were made.
-    pub fn stream(seed: u64, node: &str, purpose: &str) -> Random {
-        let mut hash = 0xcbf2_9ce4_8422_2325u64;
-        let separator = [0xffu8];
-        let octets = seed.to_le_bytes();
-        for octet in
-            octets.iter().chain(node.as_bytes()).chain(&separator).chain(purpose.as_bytes())
-        {
-            hash = (hash ^ u64::from(*octet)).wrapping_mul(0x0000_0100_0000_01b3);
-        }
-        Random(Xoshiro256PlusPlus::seed_from_u64(hash))
+    pub fn stream(seed: u64, node: &str, purpose: impl Display) -> Random {
+        let mut name = Fnv1a(0xcbf2_9ce4_8422_2325);
+        name.fold(&seed.to_le_bytes());
+        name.fold(node.as_bytes());
+        name.fold(&[0xff]);
+        write!(name, "{purpose}").expect("a fold takes any text");
+        Random(Xoshiro256PlusPlus::seed_from_u64(name.0))
     }
 
     /// Sixty-four random bits.
@@ -66,6 +64,24 @@ impl Random {
         let log2_of_inverse = ((u64::from(zeros) + 1) << 32) - log2_fraction;
         let ln_q64 = u128::from(log2_of_inverse) * LN_2_Q32;
         (((ln_q64 >> 32) * u128::from(mean)) >> 32) as u64
+    }
+}
+
+/// 64-bit FNV-1a, into which text is folded as it is formatted.
+struct Fnv1a(u64);
+
+impl Fnv1a {
+    fn fold(&mut self, octets: &[u8]) {
+        for octet in octets {
+            self.0 = (self.0 ^ u64::from(*octet)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+    }
+}
+
+impl Write for Fnv1a {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.fold(text.as_bytes());
+        Ok(())
     }
 }
 

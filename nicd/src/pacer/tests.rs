@@ -103,7 +103,7 @@ fn groups(scheme: &'static Scheme) -> Vec<u32> {
 
 #[test]
 fn flows_share_a_reaction_point_as_the_scope_says() {
-    assert_eq!(groups(&BY_PAIR), [0, 1, 2, 0]);
+    assert_eq!(groups(&BY_PAIR), [0, 1, 2, 3], "a queue pair is asked for once");
     assert_eq!(groups(&BY_LEVEL), [0, 0, 1, 0]);
     assert_eq!(groups(&BY_DESTINATION), [0, 1, 0, 0]);
 }

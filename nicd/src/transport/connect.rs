@@ -44,9 +44,9 @@ impl ChannelAdapter {
             self.schedule.add_group(lane);
         }
         self.schedule.add_queue_pair(group);
-        let purpose = format!("notification/{class}/{peer}");
+        let purpose = format_args!("notification/{class}/{peer}");
         let full_frame = full_frame(&self.wire, &self.config);
-        let place = place(&self.config, full_frame, &purpose);
+        let place = place(&self.config, full_frame, purpose);
         let responder = ResponderConfig {
             service: config.transport,
             mtu: self.config.link.mtu.get() as u32,
@@ -92,7 +92,6 @@ impl ChannelAdapter {
             missing: Alarm::default(),
         });
         self.peers.insert(class, peer, index);
-        self.by_flow.insert(peer, class, index);
         index
     }
 }

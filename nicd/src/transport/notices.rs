@@ -154,7 +154,7 @@ impl ChannelAdapter {
     /// are several, whose limiter has that flow id if the frame named one.
     fn sender_of(&self, sampled: &Sampled) -> Option<u32> {
         let peer = plan::adapter_of_mac(sampled.destination)?;
-        self.by_flow.with(peer).find(|index| {
+        self.peers.with(peer).find(|index| {
             let pair = &self.queue_pairs[*index as usize];
             let is_its_flow = sampled.flow_id == 0 || flow_id(pair.group) == sampled.flow_id;
             pair.sent.messages > 0 && is_its_flow && self.wire.is_on(pair.lane, sampled.priority)

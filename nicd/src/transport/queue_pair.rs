@@ -1,7 +1,7 @@
 //! A queue pair: both halves of a conversation with one peer in one class, and the table of them.
 //!
 //! A queue pair is made when it is first used, so memory grows with conversations and not with the
-//! square of the nodes. The table finds one by class and peer without hashing.
+//! square of the nodes. The table finds one by class and peer without hashing, and knows the order of their flows.
 
 use crate::config::ClassConfig;
 use crate::counters::SentFlow;
@@ -71,31 +71,6 @@ pub struct QueuePair {
     pub missing: Alarm,
 }
 
-/// Queue pairs in the order of their flows: by peer, then by class. The keys stand here, for looking
-/// into each queue pair would miss the cache.
-#[derive(Clone, Debug, Default)]
-pub struct FlowOrder(Vec<(Lid, u8, u32)>);
-
-impl FlowOrder {
-    /// Puts a queue pair in its place.
-    pub fn insert(&mut self, peer: Lid, class: u8, queue_pair: u32) {
-        let at = self.0.partition_point(|(p, c, _)| (*p, *c) < (peer, class));
-        self.0.insert(at, (peer, class, queue_pair));
-    }
-
-    /// All of them.
-    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
-        self.0.iter().map(|(_, _, queue_pair)| *queue_pair)
-    }
-
-    /// Those with one peer.
-    pub fn with(&self, peer: Lid) -> impl Iterator<Item = u32> + '_ {
-        let first = self.0.partition_point(|(p, _, _)| *p < peer);
-        let of_peer = self.0[first..].iter().take_while(move |(p, _, _)| *p == peer);
-        of_peer.map(|(_, _, queue_pair)| *queue_pair)
-    }
-}
-
 /// Finds queue pairs by class and peer.
 #[derive(Clone, Debug)]
 pub struct PeerTable {
@@ -130,6 +105,22 @@ impl PeerTable {
     pub fn find(&self, class: u8, peer: Lid) -> Option<u32> {
         let row = self.rows.get(usize::from(class))?;
         row.get(self.adapter(peer)?).copied().filter(|index| *index != Self::NONE)
+    }
+
+    /// The queue pairs with `peer`, by class.
+    pub fn with(&self, peer: Lid) -> impl Iterator<Item = u32> + '_ {
+        self.of_adapter(self.adapter(peer))
+    }
+
+    /// All queue pairs in the order of their flows: by peer, then by class.
+    pub fn in_flow_order(&self) -> impl Iterator<Item = u32> + '_ {
+        let by_lid = self.adapters.iter().filter(|adapter| **adapter != Self::NO_ADAPTER);
+        by_lid.flat_map(|adapter| self.of_adapter(Some(usize::from(*adapter))))
+    }
+
+    fn of_adapter(&self, adapter: Option<usize>) -> impl Iterator<Item = u32> + '_ {
+        let in_row = move |row: &Vec<u32>| row.get(adapter?).copied();
+        self.rows.iter().filter_map(in_row).filter(|index| *index != Self::NONE)
     }
 
     /// Notes the queue pair for `class` and `peer`.

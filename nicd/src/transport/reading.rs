@@ -31,7 +31,7 @@ impl ChannelAdapter {
 
     /// Fills receptions and latencies.
     pub fn read_received(&self, reading: &mut DeviceReading) {
-        let pairs = self.by_flow.iter().map(|index| &self.queue_pairs[index as usize]);
+        let pairs = self.peers.in_flow_order().map(|index| &self.queue_pairs[index as usize]);
         reading.receptions.clear();
         reading.receptions.extend(pairs.filter(|pair| pair.has_received).map(|pair| {
             let periods = pair.notification_point.periods();
@@ -44,7 +44,7 @@ impl ChannelAdapter {
     /// Fills all there is to know of each flow, integrals closed at `now`.
     pub fn read_flows(&mut self, now: Instant, reading: &mut DeviceReading) {
         reading.flows.clear();
-        for index in self.by_flow.iter() {
+        for index in self.peers.in_flow_order() {
             let pair = &self.queue_pairs[index as usize];
             if pair.sent.messages > 0 {
                 let mut flow = FlowReading::new(pair.sending);
@@ -80,10 +80,8 @@ impl ChannelAdapter {
     /// From the open bin on flows are told of one by one whose reaction point has moved in it.
     fn tell_of_moved(&mut self) {
         while let Some(group) = self.pacer.poll_moved() {
-            for (index, pair) in self.queue_pairs.iter_mut().enumerate() {
-                if pair.group == group {
-                    self.bulletin.on_move(index as u32, pair);
-                }
+            for index in self.schedule.members_of(group) {
+                self.bulletin.on_move(index, &mut self.queue_pairs[index as usize]);
             }
         }
     }

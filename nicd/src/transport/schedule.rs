@@ -99,6 +99,12 @@ impl Schedule {
         self.members.push(Member { group, key: None, ticket: 0 });
     }
 
+    /// The queue pairs in `group`.
+    pub fn members_of(&self, group: u32) -> impl Iterator<Item = u32> + '_ {
+        let numbered = (0..).zip(&self.members);
+        numbered.filter(move |(_, member)| member.group == group).map(|(index, _)| index)
+    }
+
     /// Whether `queue_pair` has been offered.
     pub fn is_offered(&self, queue_pair: u32) -> bool {
         self.members[queue_pair as usize].key.is_some()

@@ -211,7 +211,7 @@ fn output(config: &SwitchConfig, port: &LinkPort, dialect: Dialect) -> Result<Eg
     let number = port.number();
     let described = &config.ports[number.index()];
     let points = (0..port.data_lanes()).map(|lane| {
-        let purpose = format!("congestion point {number}/{lane}");
+        let purpose = format_args!("congestion point {number}/{lane}");
         (scheme.congestion_point)(Place {
             params: &config.scheme.params,
             line_rate: described.link.rate,
@@ -220,7 +220,7 @@ fn output(config: &SwitchConfig, port: &LinkPort, dialect: Dialect) -> Result<Eg
             port: number,
             faces_adapter: described.faces_adapter,
             congestion_point: congestion_point(&described.link, lane),
-            random: Random::stream(config.seed, &config.name, &purpose),
+            random: Random::stream(config.seed, &config.name, purpose),
         })
     });
     let egress = Egress::new(points.collect(), config.ports.len(), dialect);
