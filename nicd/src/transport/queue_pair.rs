@@ -141,3 +141,20 @@ impl PeerTable {
         (index != Self::NO_ADAPTER).then_some(usize::from(index))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn queue_pairs_come_in_the_order_of_their_flows_whenever_they_were_made() {
+        let lids = [1, 2, 5, 9].map(Lid::new);
+        let mut table = PeerTable::new(lids[0], &lids, 2);
+        for (index, (class, peer)) in [(1, 9), (0, 5), (0, 2), (0, 9)].into_iter().enumerate() {
+            table.insert(class, Lid::new(peer), index as u32);
+        }
+        assert_eq!(table.in_flow_order().collect::<Vec<_>>(), [2, 1, 3, 0]);
+        assert_eq!(table.with(Lid::new(9)).collect::<Vec<_>>(), [3, 0], "by class");
+        assert_eq!(table.with(Lid::new(7)).count(), 0, "no adapter has that LID");
+    }
+}
