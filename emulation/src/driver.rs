@@ -228,7 +228,7 @@ impl<W: Witness> Worker<W> {
         }
         self.depart(now);
         self.clear_the_lines();
-        self.flush(horizon);
+        self.meter.advance(horizon, || moment(&self.run.exchange));
         self.obey(supervisor);
         self.beat_if_due(supervisor);
         self.rest();
@@ -286,13 +286,11 @@ impl<W: Witness> Worker<W> {
         true
     }
 
-    /// Sends every frame that has begun to leave, however long its last bit still takes: its stamp says how long. A
-    /// frame without a stamp waits for its last bit.
+    /// Sends what has left, and every frame that has begun to leave, however long its last bit still takes: its stamp
+    /// says how long. A frame without a stamp waits for its last bit.
     fn clear_the_lines(&mut self) {
-        if !self.run.exchange.is_stamped() {
-            return;
-        }
-        while self.departures.next_at() < Instant::NEVER {
+        let stamped = self.run.exchange.is_stamped();
+        while stamped && self.departures.next_at() < Instant::NEVER {
             self.depart(self.departures.next_at());
             if self.meter.pending() >= FLUSH_MAX {
                 self.send();
@@ -398,12 +396,6 @@ impl<W: Witness> Worker<W> {
                 self.run.exchange.send(line, frame, stamp);
             }
         }
-    }
-
-    /// Ends a turn: what has left is sent, and how late it was is entered.
-    fn flush(&mut self, horizon: Instant) {
-        self.send();
-        self.meter.advance(horizon, || moment(&self.run.exchange));
     }
 
     /// Sends what has left, and only then looks at the clock to see how late that was.
