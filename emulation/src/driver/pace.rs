@@ -7,9 +7,9 @@
 //!   them, as long as it learns of everything in order.
 //! * A frame on a cable is not due before the link's delay has passed. Whatever is due within that
 //!   delay has therefore been sent, and is in the socket: the worker may *run ahead* of the wall by
-//!   so much without missing anything. A departure that is then late by the wall is late by as much
-//!   for whoever receives it, and one that is not is in time. A worker with a single cable hears
-//!   everything in order and may run ahead as far as it has heard.
+//!   so much without missing anything. If it does so by all of the delay, a departure that is late by
+//!   the wall is late by as much for whoever receives it, and one that is not is in time. A worker
+//!   with a single cable hears everything in order and may run ahead as far as it has heard.
 //! * A stamp says when a last bit left, and whose first bit is on the line is not called back. So a
 //!   frame is sent as its transmission begins, without a wake-up of its own at the end: it is in the
 //!   receiver's socket long before its time. Lateness, the other side, is measured and judged: of
@@ -29,7 +29,7 @@ const TICK_CROWDED_THOUSANDTHS: u64 = 110;
 /// The same without stamps.
 const TICK_BARE_THOUSANDTHS: u64 = 20;
 /// It never runs ahead by more than this share of the shortest frame time, in thousandths: on a long
-/// cable there is nothing to gain by more than two ticks.
+/// cable there is nothing to gain by more than two crowded ticks, and lateness is judged the more strictly.
 const AHEAD_THOUSANDTHS: u64 = 250;
 
 /// Whether so many processes crowd the cores of this host.
