@@ -24,6 +24,7 @@ use proto::ids::PortNumber;
 use proto::units::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Mutex, PoisonError};
 
 pub mod bins;
 pub mod event_log;
@@ -139,6 +140,8 @@ pub struct PoolSeries {
 pub struct Recorder {
     plan: RecordingPlan,
     nodes: Vec<usize>,
+    /// On how many threads devices are read.
+    readers: usize,
     grid: Grid,
     bin_due: Instant,
     edges: Vec<EdgeReading>,
@@ -169,7 +172,13 @@ impl Recorder {
             listener: None,
             plan,
             nodes,
+            readers: 1,
         }
+    }
+
+    /// Reads devices on so many threads, where the driver can spare them. Nothing that is recorded depends on it.
+    pub fn on_threads(self, threads: usize) -> Recorder {
+        Recorder { readers: threads, ..self }
     }
 
     /// Also writes frames to `capture`, which was made for the same nodes.
@@ -194,8 +203,11 @@ impl Recorder {
     /// Takes the readings of all measuring edges that have been reached.
     fn keep_edges(&mut self, now: Instant, devices: &mut [Box<dyn Device>]) {
         while let Some(edge) = self.next_edge().filter(|edge| edge.at <= now) {
-            let mut devices = read(edge.depth, now, devices);
-            devices.iter_mut().for_each(|reading| trim(reading, &self.plan.named));
+            let read = |device: &mut dyn Device, reading: &mut DeviceReading| {
+                device.read_to(edge.depth, now, reading);
+                trim(reading, &self.plan.named);
+            };
+            let devices = read_all(devices, self.readers, &read);
             self.edges.push(EdgeReading { edge: edge.at, taken: now, devices });
         }
     }
@@ -222,12 +234,35 @@ impl Recorder {
     }
 }
 
-/// What `devices` count.
-fn read(depth: Depth, now: Instant, devices: &mut [Box<dyn Device>]) -> Vec<DeviceReading> {
+/// Devices that a thread reads before it looks for more: little beside all there are, much beside the looking.
+const READ_AT_ONCE: usize = 16;
+
+/// What `devices` count, each read with `read`, on so many threads.
+fn read_all(
+    devices: &mut [Box<dyn Device>],
+    threads: usize,
+    read: &(impl Fn(&mut dyn Device, &mut DeviceReading) + Sync),
+) -> Vec<DeviceReading> {
     let mut readings = vec![DeviceReading::default(); devices.len()];
-    for (device, reading) in devices.iter_mut().zip(&mut readings) {
-        device.read_to(depth, now, reading);
-    }
+    let bundles = devices.chunks_mut(READ_AT_ONCE).zip(readings.chunks_mut(READ_AT_ONCE));
+    let others = threads.min(bundles.len()).saturating_sub(1);
+    let bundles = Mutex::new(bundles);
+    // A reader that panics ends the run, whoever waits for the lock.
+    let next = || bundles.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let work = || {
+        while let Some((devices, readings)) = next() {
+            devices
+                .iter_mut()
+                .zip(readings)
+                .for_each(|(device, reading)| read(&mut **device, reading));
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..others {
+            scope.spawn(work);
+        }
+        work();
+    });
     readings
 }
 
@@ -238,7 +273,7 @@ fn trim(reading: &mut DeviceReading, endings: &[String]) {
         port.named.retain(|(name, _)| is_wanted(name));
     }
     for flow in &mut reading.flows {
-        flow.items = Vec::new();
+        flow.items.clear();
     }
 }
 
@@ -290,7 +325,8 @@ impl Witness for Recorder {
     fn finish(mut self: Box<Self>, now: Instant, devices: &mut [Box<dyn Device>]) -> Recording {
         self.keep_edges(now, devices);
         self.close_bin(now, devices);
-        let last = read(Depth::All, now, devices);
+        let read = |device: &mut dyn Device, reading: &mut DeviceReading| device.read(now, reading);
+        let last = read_all(devices, self.readers, &read);
         let (ports, flows, pools) = self.tracks.finish();
         Recording {
             nodes: self.nodes,

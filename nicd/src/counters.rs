@@ -2,7 +2,7 @@
 
 use crate::config::Encapsulation;
 use proto::congestion::Periods;
-use proto::counters::{FlowId, FlowReading, LatencyReading, ReceptionReading};
+use proto::counters::{FlowId, FlowReading, Items, LatencyReading, ReceptionReading};
 use proto::units::{Duration, Instant};
 
 macro_rules! named_totals {
@@ -158,11 +158,43 @@ impl Totals {
     }
 }
 
+/// What a flow has been asked to carry.
+#[derive(Clone, Debug, Default)]
+pub struct Offer {
+    /// Local indexes of the traffic items that used it, in order of first use.
+    pub items: Items,
+    /// Octets of messages posted.
+    pub bytes: u64,
+    /// Messages posted.
+    pub messages: u64,
+    /// Messages taken back.
+    pub withdrawn: u64,
+}
+
+impl Offer {
+    /// A message of `size` octets was posted by `item`.
+    pub fn on_post(&mut self, item: u16, size: u32) {
+        if !self.items.contains(&item) {
+            self.items.push(item);
+        }
+        self.messages += 1;
+        self.bytes += u64::from(size);
+    }
+
+    /// Copies the totals into `reading`.
+    pub fn read(&self, reading: &mut FlowReading) {
+        reading.items.clone_from(&self.items);
+        reading.offered_bytes = self.bytes;
+        reading.messages = self.messages;
+        reading.withdrawn = self.withdrawn;
+    }
+}
+
 /// What is counted for a flow that this adapter sends; its pacing is counted with its group.
 #[derive(Clone, Debug, Default)]
 pub struct SentFlow {
-    /// Local indexes of the traffic items that used it, in order of first use.
-    pub items: Vec<u16>,
+    /// What it has been asked to carry.
+    pub offer: Offer,
     /// Octets of data frames sent.
     pub tx_bytes: u64,
     /// The bin in which the latest of them was sent, and the octets sent in it.
@@ -172,28 +204,13 @@ pub struct SentFlow {
     pub first: Option<Instant>,
     /// Last departure of a data frame.
     pub last: Option<Instant>,
-    /// Octets of messages posted.
-    pub offered_bytes: u64,
-    /// Messages posted.
-    pub messages: u64,
     /// Messages confirmed, or gone on an unreliable service.
     pub completed: u64,
-    /// Messages taken back.
-    pub withdrawn: u64,
     /// Notifications received.
     pub notes: u64,
 }
 
 impl SentFlow {
-    /// A message of `size` octets was posted by `item`.
-    pub fn on_post(&mut self, item: u16, size: u32) {
-        if !self.items.contains(&item) {
-            self.items.push(item);
-        }
-        self.messages += 1;
-        self.offered_bytes += u64::from(size);
-    }
-
     /// A data frame of `octets` leaves in `bin`, its last bit at `end`.
     pub fn on_transmit(&mut self, octets: u64, end: Instant, bin: u64) {
         self.tx_bytes += octets;
@@ -210,14 +227,11 @@ impl SentFlow {
 
     /// Copies the totals into `reading`.
     pub fn read(&self, reading: &mut FlowReading) {
-        reading.items.clone_from(&self.items);
+        self.offer.read(reading);
         reading.tx_bytes = self.tx_bytes;
         reading.first = self.first;
         reading.last = self.last;
-        reading.offered_bytes = self.offered_bytes;
-        reading.messages = self.messages;
         reading.completed = self.completed;
-        reading.withdrawn = self.withdrawn;
         reading.notes = self.notes;
     }
 }

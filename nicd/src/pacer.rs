@@ -112,6 +112,8 @@ pub struct Pacer {
     groups: Vec<Group>,
     /// What the first group showed when it was made.
     initial: Option<ReactionState>,
+    /// It held nothing back then.
+    begins_released: bool,
     /// Groups that have ever shown anything else, and how many of them [`Pacer::poll_moved`] has named.
     moved: Vec<u32>,
     named: usize,
@@ -134,12 +136,19 @@ impl Pacer {
             full_frame,
             groups: Vec::new(),
             initial: None,
+            begins_released: false,
             moved: Vec::new(),
             named: 0,
             bin_begin: Instant::ZERO,
             by_key: BTreeMap::new(),
             by_lane: Default::default(),
         }
+    }
+
+    /// Whether a queue pair can be made later than its first message without anybody noticing: it will have a
+    /// group of its own, which begins as the first one did, holding nothing back.
+    pub fn is_one_each(&self) -> bool {
+        self.scope == Scope::QueuePair && self.begins_released
     }
 
     /// The group that governs a new queue pair, which sends `flow`, and whether it had to be made. Groups are
@@ -193,7 +202,10 @@ impl Pacer {
     ) -> u32 {
         let index = self.groups.len() as u32;
         let mut group = Group::new((self.scheme.reaction_point)(place), flow, lane, now);
-        let initial = *self.initial.get_or_insert(group.shown);
+        let initial = *self.initial.get_or_insert_with(|| {
+            self.begins_released = group.is_unmoved;
+            group.shown
+        });
         if !group.is_unmoved || group.shown != initial {
             group.is_unmoved = false;
             self.moved.push(index);
@@ -311,6 +323,17 @@ impl Pacer {
         reading.scalar = member.shown.scalar;
         reading.neutral_since = member.neutral_since;
         reading.ever_reacted = member.ever_reacted;
+    }
+
+    /// The same of a group that is still to be made, as if it had been at `since`.
+    pub fn read_unmade(&self, since: Instant, now: Instant, reading: &mut FlowReading) {
+        let Some(ReactionState { gap, rate, scalar }) = self.initial else { return };
+        for (gauge, level) in [(&mut reading.gap, gap.as_ps()), (&mut reading.rate, rate.get())] {
+            *gauge = Level::new(level, since).gauge;
+            gauge.close(now);
+        }
+        reading.scalar = scalar;
+        reading.neutral_since = Some(since);
     }
 
     /// What `group`, which has moved, has to tell of the bin that ends at `now`; the flow and its octets are

@@ -9,8 +9,9 @@
 //!                                                    from port                ahead of data
 //! ```
 //!
-//! [`queue_pair`] joins the halves of a conversation, which `connect` begins; `transmit` and `receive`
-//! are the two directions of this file's [`ChannelAdapter`]. Frames are made when they leave, from descriptors.
+//! [`queue_pair`] joins the halves of a conversation, which `connect` begins with its first frame; until then its
+//! messages wait among the [`prospects`]. `transmit` and `receive` are the two directions of this file's
+//! [`ChannelAdapter`]. Frames are made when they leave, from descriptors.
 
 mod bulletin;
 mod connect;
@@ -18,6 +19,8 @@ pub mod in_order;
 pub mod memory_region;
 pub mod message;
 mod notices;
+pub mod peers;
+pub mod prospects;
 pub mod queue_pair;
 mod reading;
 mod receive;
@@ -40,14 +43,16 @@ use crate::workload::{Posting, Progress};
 use bulletin::Bulletin;
 use in_order::InTurn;
 use message::Message;
+use peers::PeerTable;
+use prospects::Prospects;
 use proto::congestion::schemes::Scheme;
 use proto::counters::{Balance, FlowId, Gauge};
 use proto::events::{DeviceEvent, EventKind, EventLog};
 use proto::frame::{Frame, FramePool};
 use proto::ids::{Lid, PortNumber, VirtualLane};
 use proto::units::Instant;
-use queue_pair::{PeerTable, QueuePair};
-use requester::{Next, RetryLimits};
+use queue_pair::QueuePair;
+use requester::{Next, RetryLimits, Withdrawn};
 use schedule::Schedule;
 use std::collections::VecDeque;
 use transmit::ControlFrame;
@@ -73,12 +78,25 @@ struct Lane {
     notes_tx: u64,
 }
 
+impl Lane {
+    /// A message of so many octets waits from `at` on.
+    fn on_post(&mut self, size: u32, at: Instant) {
+        self.source_queue.set(self.source_queue.value + u64::from(size), at);
+    }
+
+    /// Messages wait no longer.
+    fn take_back(&mut self, withdrawn: Withdrawn, now: Instant) {
+        self.source_queue.set(self.source_queue.value - withdrawn.octets, now);
+    }
+}
+
 /// Queue pairs, their order of service and their pacing.
 pub struct ChannelAdapter {
     config: NicConfig,
     wire: Wire,
     scheme: &'static Scheme,
     peers: PeerTable,
+    prospects: Prospects,
     queue_pairs: Vec<QueuePair>,
     bulletin: Bulletin,
     schedule: Schedule,
@@ -114,6 +132,7 @@ impl ChannelAdapter {
         let full_frame = connect::full_frame(&wire, &config);
         ChannelAdapter {
             peers: PeerTable::new(config.lid, &config.adapters, config.classes.len()),
+            prospects: Prospects::new(lanes),
             queue_pairs: Vec::new(),
             bulletin: Bulletin::new(config.classes.len()),
             schedule: Schedule::new(lanes),
@@ -141,7 +160,6 @@ impl ChannelAdapter {
 
     /// Takes a message over.
     pub fn post(&mut self, posting: &Posting) {
-        let index = self.queue_pair(posting.class, posting.to, posting.at);
         let message = Message {
             posted: posting.at,
             sequence: self.posted,
@@ -150,29 +168,44 @@ impl ChannelAdapter {
             item: posting.item,
         };
         self.posted += 1;
+        let (class, peer) = (posting.class, posting.to);
+        if !self.post_to_prospect(class, peer, message) {
+            let index = self.queue_pair(class, peer, posting.at);
+            self.post_to_queue_pair(index, message);
+        }
+    }
+
+    fn post_to_queue_pair(&mut self, index: u32, message: Message) {
+        let Message { posted, size, item, .. } = message;
         let pair = &mut self.queue_pairs[index as usize];
-        if pair.sent.messages == 0 {
+        if pair.sent.offer.messages == 0 {
             self.bulletin.on_first_post(index, pair, self.pacer.has_moved(pair.group));
         }
-        pair.sent.on_post(posting.item, posting.size);
+        pair.sent.offer.on_post(item, size);
         if !pair.requester.post(message) {
-            pair.sent.withdrawn += 1;
+            pair.sent.offer.withdrawn += 1;
             self.balance.withdrawn += 1;
             return;
         }
-        let gauge = &mut self.lanes[pair.lane.index()].source_queue;
-        gauge.set(gauge.value + u64::from(posting.size), posting.at);
-        self.refresh(index, posting.at, posting.at);
+        self.lanes[pair.lane.index()].on_post(size, posted);
+        self.refresh(index, posted, posted);
     }
 
     /// Takes back every message of `item` of which no frame has left.
     pub fn withdraw(&mut self, item: u16, now: Instant) {
+        for prospect in self.prospects.shared_by(item) {
+            self.begin(prospect);
+        }
         for index in 0..self.queue_pairs.len() as u32 {
             let withdrawn = self.queue_pairs[index as usize].requester.withdraw(item);
             if withdrawn.messages > 0 {
                 self.account_withdrawn(index, withdrawn, now);
                 self.refresh(index, now, now);
             }
+        }
+        for (lane, withdrawn) in self.lanes.iter_mut().zip(self.prospects.withdraw(item)) {
+            lane.take_back(withdrawn, now);
+            self.balance.withdrawn += withdrawn.messages;
         }
     }
 
@@ -207,7 +240,9 @@ impl ChannelAdapter {
 
     /// Whether a frame for `lane` waits for nothing but the line and credit.
     pub fn is_ready(&self, lane: VirtualLane) -> bool {
-        !self.lanes[lane.index()].control.is_empty() || self.schedule.is_ready(lane)
+        !self.lanes[lane.index()].control.is_empty()
+            || self.schedule.is_ready(lane)
+            || self.prospects.is_occupied(lane)
     }
 
     /// When a flow of `lane` may send next.
@@ -320,30 +355,25 @@ impl ChannelAdapter {
         self.log(lane, now, EventKind::QueuePairError { flow });
     }
 
-    fn account_withdrawn(&mut self, index: u32, withdrawn: requester::Withdrawn, now: Instant) {
+    fn account_withdrawn(&mut self, index: u32, withdrawn: Withdrawn, now: Instant) {
         let pair = &mut self.queue_pairs[index as usize];
-        pair.sent.withdrawn += withdrawn.messages;
+        pair.sent.offer.withdrawn += withdrawn.messages;
         self.balance.withdrawn += withdrawn.messages;
-        let gauge = &mut self.lanes[pair.lane.index()].source_queue;
-        gauge.set(gauge.value - withdrawn.octets, now);
+        self.lanes[pair.lane.index()].take_back(withdrawn, now);
     }
 
     /// The requester may have something else to send, or nothing: its place in the order follows.
     fn refresh(&mut self, index: u32, since: Instant, now: Instant) {
         let offered = self.schedule.is_offered(index);
         let pair = &mut self.queue_pairs[index as usize];
-        let key = match (pair.requester.next_packet(), self.config.qp_order) {
-            (None, _) => None,
-            (Some(packet), QueuePairOrder::Posting) => Some(packet.message.sequence),
-            (Some(_), QueuePairOrder::RoundRobin) if offered => return,
-            (Some(_), QueuePairOrder::RoundRobin) => {
-                self.turns += 1;
-                Some(self.turns)
-            }
-        };
         if !offered {
             pair.ready_since = since;
         }
+        let key = match pair.requester.next_packet() {
+            None => None,
+            Some(_) if offered && self.config.qp_order == QueuePairOrder::RoundRobin => return,
+            Some(packet) => Some(self.next_key(&packet.message)),
+        };
         self.schedule.offer(index, key, now);
     }
 

@@ -50,7 +50,7 @@ impl Device for Toy {
         let named = vec![("port_xmit_wait".to_owned(), 1)];
         reading.ports = vec![PortReading { lanes, named, ..PortReading::default() }];
         let flow = FlowReading {
-            items: vec![0],
+            items: [0].into_iter().collect(),
             tx_bytes: now.as_ps(),
             rate: self.rate,
             ever_reacted: now.as_ps() > self.reacts_at,

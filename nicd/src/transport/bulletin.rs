@@ -43,8 +43,13 @@ impl Bulletin {
             pair.is_told = true;
             self.told.push(index);
         } else {
-            self.unmoved[usize::from(pair.class)].flows += 1;
+            self.on_prospect(pair.class);
         }
+    }
+
+    /// The first message of a conversation of `class` that has not begun: it has a flow from now on.
+    pub fn on_prospect(&mut self, class: u8) {
+        self.unmoved[usize::from(class)].flows += 1;
     }
 
     /// A data frame of `pair` of so many octets leaves, its last bit at `end`.
@@ -58,7 +63,7 @@ impl Bulletin {
     /// The reaction point of `pair`, which is at `index`, has moved in the open bin: what the flow did in it
     /// is its own.
     pub fn on_move(&mut self, index: u32, pair: &mut QueuePair) {
-        if pair.is_told || pair.sent.messages == 0 {
+        if pair.is_told || pair.sent.offer.messages == 0 {
             return;
         }
         let class = &mut self.unmoved[usize::from(pair.class)];

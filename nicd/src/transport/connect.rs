@@ -1,19 +1,27 @@
 //! A conversation begins: its queue pair, its reaction point's group, its notification point.
+//!
+//! That is when its first frame leaves or arrives. A queue pair that shares its reaction point with others is made
+//! with its first message, for what a group holds back depends on all its members.
 
-use crate::config::{ClassConfig, NicConfig, Transport as Service};
-use crate::counters::{SentFlow, empty_reception};
+use crate::config::{ClassConfig, NicConfig, QueuePairOrder, Transport as Service};
+use crate::counters::{Offer, SentFlow, empty_reception};
 use crate::pacer::place;
 use crate::timers::Alarm;
 use crate::transport::ChannelAdapter;
+use crate::transport::message::Message;
+use crate::transport::peers::Party;
+use crate::transport::prospects::Prospect;
 use crate::transport::queue_pair::QueuePair;
 use crate::transport::receiver_not_ready;
 use crate::transport::requester::Requester;
 use crate::transport::resequencer::Resequencer;
 use crate::transport::responder::{Responder, ResponderConfig};
+use crate::transport::schedule::Turn;
 use crate::wire::Wire;
 use proto::counters::FlowId;
-use proto::ids::{Lid, QueuePairNumber};
+use proto::ids::{Lid, QueuePairNumber, VirtualLane};
 use proto::units::{Bytes, Instant};
+use std::collections::VecDeque;
 
 /// What a full data frame takes of the line: what the link is told, or a packet with one MTU of
 /// payload.
@@ -30,15 +38,87 @@ fn packet_max(class: &ClassConfig, mtu: u32) -> u32 {
 impl ChannelAdapter {
     /// The queue pair for `class` and `peer`, made if need be.
     pub(super) fn queue_pair(&mut self, class: u8, peer: Lid, now: Instant) -> u32 {
-        if let Some(index) = self.peers.find(class, peer) {
-            return index;
+        match self.peers.find(class, peer) {
+            Some(Party::QueuePair(index)) => index,
+            Some(Party::Prospect(index)) => self.begin(index),
+            None => self.connect(class, peer, now),
         }
+    }
+
+    /// Takes `message` over if no conversation with its receiver has begun and it can wait for that; else false.
+    pub(super) fn post_to_prospect(&mut self, class: u8, peer: Lid, message: Message) -> bool {
+        let lane = self.wire.lane(self.config.classes[usize::from(class)].service_level);
+        match self.peers.find(class, peer) {
+            None if self.pacer.is_one_each() => {
+                let key = self.next_key(&message);
+                let mut messages = VecDeque::with_capacity(1);
+                let mut offer = Offer::default();
+                offer.on_post(message.item, message.size);
+                messages.push_back(message);
+                let since = message.posted;
+                let prospect = Prospect { class, peer, lane, key, since, offer, messages };
+                self.peers.set(class, peer, Party::Prospect(self.prospects.add(prospect)));
+                self.bulletin.on_prospect(class);
+            }
+            Some(Party::Prospect(index)) => match self.prospects.waiting(index) {
+                Some(prospect) => prospect.post(message),
+                None => return false,
+            },
+            _ => return false,
+        }
+        self.lanes[lane.index()].on_post(message.size, message.posted);
+        true
+    }
+
+    /// Whose turn it is on `lane` at `now`; conversations begin whose turn has come.
+    pub(super) fn turn(&mut self, lane: VirtualLane, now: Instant) -> Option<Turn> {
+        loop {
+            let turn = self.schedule.turn(lane, now);
+            match self.prospects.first(lane) {
+                Some((key, index)) if turn.is_none_or(|turn| key < turn.key) => self.begin(index),
+                _ => return turn,
+            };
+        }
+    }
+
+    /// The conversation of a prospect begins: it has a queue pair from now on, as if it had had one since its
+    /// first message.
+    pub(super) fn begin(&mut self, prospect: u32) -> u32 {
+        let prospect = self.prospects.take(prospect);
+        let index = self.connect(prospect.class, prospect.peer, prospect.since);
+        let pair = &mut self.queue_pairs[index as usize];
+        pair.sent.offer = prospect.offer;
+        if !prospect.messages.is_empty() {
+            pair.requester.take_over(prospect.messages);
+            self.schedule.offer(index, Some(prospect.key), prospect.since);
+        }
+        index
+    }
+
+    /// The flow to `peer` in `class`.
+    pub(super) fn sending(&self, class: u8, peer: Lid) -> FlowId {
+        let own = u64::from(self.config.lid.get());
+        FlowId { source: own, destination: u64::from(peer.get()), class }
+    }
+
+    /// The place in the service order of a queue pair whose next packet belongs to `message`, and which gets in
+    /// line now.
+    pub(super) fn next_key(&mut self, message: &Message) -> u64 {
+        match self.config.qp_order {
+            QueuePairOrder::Posting => message.sequence,
+            QueuePairOrder::RoundRobin => {
+                self.turns += 1;
+                self.turns
+            }
+        }
+    }
+
+    fn connect(&mut self, class: u8, peer: Lid, now: Instant) -> u32 {
         let index = self.queue_pairs.len() as u32;
         let config = self.config.classes[usize::from(class)];
         let level = config.service_level;
         let (lane, notification_lane) = (self.wire.lane(level), self.wire.notification_lane(level));
-        let own = u64::from(self.config.lid.get());
-        let sending = FlowId { source: own, destination: u64::from(peer.get()), class };
+        let sending = self.sending(class, peer);
         let (group, is_new) = self.pacer.group_of(&self.config, sending, lane, level.get(), now);
         if is_new {
             self.schedule.add_group(lane);
@@ -56,7 +136,7 @@ impl ChannelAdapter {
             rnr_code: receiver_not_ready::code(self.config.rnr_timer),
         };
         let window = self.config.wire.resequence().map(|config| config.window as usize);
-        let receiving = FlowId { source: sending.destination, destination: own, class };
+        let receiving = FlowId { source: sending.destination, destination: sending.source, class };
         self.queue_pairs.push(QueuePair {
             class,
             config,
@@ -91,7 +171,7 @@ impl ChannelAdapter {
                 .map(Box::new),
             missing: Alarm::default(),
         });
-        self.peers.insert(class, peer, index);
+        self.peers.set(class, peer, Party::QueuePair(index));
         index
     }
 }

@@ -157,7 +157,9 @@ impl ChannelAdapter {
         self.peers.with(peer).find(|index| {
             let pair = &self.queue_pairs[*index as usize];
             let is_its_flow = sampled.flow_id == 0 || flow_id(pair.group) == sampled.flow_id;
-            pair.sent.messages > 0 && is_its_flow && self.wire.is_on(pair.lane, sampled.priority)
+            pair.sent.offer.messages > 0
+                && is_its_flow
+                && self.wire.is_on(pair.lane, sampled.priority)
         })
     }
 }

@@ -1,7 +1,7 @@
-//! A queue pair: both halves of a conversation with one peer in one class, and the table of them.
+//! A queue pair: both halves of a conversation with one peer in one class.
 //!
-//! A queue pair is made when it is first used, so memory grows with conversations and not with the
-//! square of the nodes. The table finds one by class and peer without hashing, and knows the order of their flows.
+//! It is made when its first frame leaves or arrives, so memory grows with conversations that have begun, and
+//! not with the square of the nodes.
 
 use crate::config::ClassConfig;
 use crate::counters::SentFlow;
@@ -69,92 +69,4 @@ pub struct QueuePair {
     pub requests_ahead: Option<Box<Resequencer<InTurn>>>,
     /// Wait for what is missing before those.
     pub missing: Alarm,
-}
-
-/// Finds queue pairs by class and peer.
-#[derive(Clone, Debug)]
-pub struct PeerTable {
-    own: Lid,
-    /// By LID: the adapter with that LID, counted from 0.
-    adapters: Vec<u16>,
-    count: usize,
-    /// By class, then adapter; a class's row is made with its first queue pair.
-    rows: Vec<Vec<u32>>,
-}
-
-impl PeerTable {
-    const NO_ADAPTER: u16 = u16::MAX;
-    const NONE: u32 = u32::MAX;
-
-    /// A table for connections of adapter `own` with `adapters` in `classes` classes.
-    pub fn new(own: Lid, adapters: &[Lid], classes: usize) -> PeerTable {
-        let highest = adapters.iter().map(|lid| usize::from(lid.get())).max().unwrap_or(0);
-        let mut by_lid = vec![Self::NO_ADAPTER; highest + 1];
-        for (index, lid) in adapters.iter().enumerate() {
-            by_lid[usize::from(lid.get())] = index as u16;
-        }
-        PeerTable { own, adapters: by_lid, count: adapters.len(), rows: vec![Vec::new(); classes] }
-    }
-
-    /// Whether a connection of `class` with `peer` is possible at all.
-    pub fn admits(&self, class: u8, peer: Lid) -> bool {
-        usize::from(class) < self.rows.len() && peer != self.own && self.adapter(peer).is_some()
-    }
-
-    /// The queue pair for `class` and `peer`, if there is one.
-    pub fn find(&self, class: u8, peer: Lid) -> Option<u32> {
-        let row = self.rows.get(usize::from(class))?;
-        row.get(self.adapter(peer)?).copied().filter(|index| *index != Self::NONE)
-    }
-
-    /// The queue pairs with `peer`, by class.
-    pub fn with(&self, peer: Lid) -> impl Iterator<Item = u32> + '_ {
-        self.of_adapter(self.adapter(peer))
-    }
-
-    /// All queue pairs in the order of their flows: by peer, then by class.
-    pub fn in_flow_order(&self) -> impl Iterator<Item = u32> + '_ {
-        let by_lid = self.adapters.iter().filter(|adapter| **adapter != Self::NO_ADAPTER);
-        by_lid.flat_map(|adapter| self.of_adapter(Some(usize::from(*adapter))))
-    }
-
-    fn of_adapter(&self, adapter: Option<usize>) -> impl Iterator<Item = u32> + '_ {
-        let in_row = move |row: &Vec<u32>| row.get(adapter?).copied();
-        self.rows.iter().filter_map(in_row).filter(|index| *index != Self::NONE)
-    }
-
-    /// Notes the queue pair for `class` and `peer`.
-    ///
-    /// # Panics
-    /// If [`PeerTable::admits`] does not admit the pair.
-    pub fn insert(&mut self, class: u8, peer: Lid, queue_pair: u32) {
-        let adapter = self.adapter(peer).expect("only adapters of the fabric have queue pairs");
-        let row = &mut self.rows[usize::from(class)];
-        if row.is_empty() {
-            row.resize(self.count, Self::NONE);
-        }
-        row[adapter] = queue_pair;
-    }
-
-    fn adapter(&self, lid: Lid) -> Option<usize> {
-        let index = *self.adapters.get(usize::from(lid.get()))?;
-        (index != Self::NO_ADAPTER).then_some(usize::from(index))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn queue_pairs_come_in_the_order_of_their_flows_whenever_they_were_made() {
-        let lids = [1, 2, 5, 9].map(Lid::new);
-        let mut table = PeerTable::new(lids[0], &lids, 2);
-        for (index, (class, peer)) in [(1, 9), (0, 5), (0, 2), (0, 9)].into_iter().enumerate() {
-            table.insert(class, Lid::new(peer), index as u32);
-        }
-        assert_eq!(table.in_flow_order().collect::<Vec<_>>(), [2, 1, 3, 0]);
-        assert_eq!(table.with(Lid::new(9)).collect::<Vec<_>>(), [3, 0], "by class");
-        assert_eq!(table.with(Lid::new(7)).count(), 0, "no adapter has that LID");
-    }
 }

@@ -2,6 +2,7 @@
 
 use crate::transport::ChannelAdapter;
 use crate::transport::bulletin::Unmoved;
+use crate::transport::peers::Party;
 use proto::congestion::ReactionState;
 use proto::counters::{
     Balance, BinReading, DeviceReading, FlowReading, LaneReading, MovedFlow, ReceptionReading,
@@ -31,7 +32,8 @@ impl ChannelAdapter {
 
     /// Fills receptions and latencies.
     pub fn read_received(&self, reading: &mut DeviceReading) {
-        let pairs = self.peers.in_flow_order().map(|index| &self.queue_pairs[index as usize]);
+        let begun = self.peers.in_flow_order().filter_map(Party::queue_pair);
+        let pairs = begun.map(|index| &self.queue_pairs[index as usize]);
         reading.receptions.clear();
         reading.receptions.extend(pairs.filter(|pair| pair.has_received).map(|pair| {
             let periods = pair.notification_point.periods();
@@ -44,13 +46,25 @@ impl ChannelAdapter {
     /// Fills all there is to know of each flow, integrals closed at `now`.
     pub fn read_flows(&mut self, now: Instant, reading: &mut DeviceReading) {
         reading.flows.clear();
-        for index in self.peers.in_flow_order() {
-            let pair = &self.queue_pairs[index as usize];
-            if pair.sent.messages > 0 {
-                let mut flow = FlowReading::new(pair.sending);
-                pair.sent.read(&mut flow);
-                self.pacer.read(pair.group, now, &mut flow);
-                reading.flows.push(flow);
+        reading.flows.reserve_exact(self.queue_pairs.len() + self.prospects.count());
+        for party in self.peers.in_flow_order() {
+            match party {
+                Party::QueuePair(index) => {
+                    let pair = &self.queue_pairs[index as usize];
+                    if pair.sent.offer.messages > 0 {
+                        let mut flow = FlowReading::new(pair.sending);
+                        pair.sent.read(&mut flow);
+                        self.pacer.read(pair.group, now, &mut flow);
+                        reading.flows.push(flow);
+                    }
+                }
+                Party::Prospect(index) => {
+                    let prospect = self.prospects.get(index);
+                    let mut flow = FlowReading::new(self.sending(prospect.class, prospect.peer));
+                    prospect.offer.read(&mut flow);
+                    self.pacer.read_unmade(prospect.since, now, &mut flow);
+                    reading.flows.push(flow);
+                }
             }
         }
     }

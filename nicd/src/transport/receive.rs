@@ -258,7 +258,8 @@ impl ChannelAdapter {
     }
 
     fn on_acknowledgement(&mut self, packet: &Arrived<'_>, now: Instant) -> Result<(), DropReason> {
-        let index = self.peers.find(packet.class, packet.peer).ok_or(DropReason::QueuePair)?;
+        let index =
+            self.peers.queue_pair(packet.class, packet.peer).ok_or(DropReason::QueuePair)?;
         let aeth = packet.packet.extended.aeth.ok_or(DropReason::Opcode)?;
         if packet.bth.becn {
             self.totals.count(Total::BecnHandled);
@@ -309,7 +310,7 @@ impl ChannelAdapter {
                 return Err(DropReason::PacketLength);
             }
         }
-        let Some(index) = self.peers.find(packet.class, packet.peer) else {
+        let Some(index) = self.peers.queue_pair(packet.class, packet.peer) else {
             self.totals.count(Total::CnpIgnored);
             return Err(DropReason::QueuePair);
         };

@@ -144,6 +144,15 @@ impl Requester {
         accepts
     }
 
+    /// Takes over all messages there are so far, oldest first.
+    pub fn take_over(&mut self, messages: VecDeque<Message>) {
+        debug_assert!(
+            self.messages.is_empty() && self.state == State::Open,
+            "it has just been made"
+        );
+        self.messages = messages;
+    }
+
     /// The packet to send next, if one may be sent.
     pub fn next_packet(&self) -> Option<Packet> {
         let message = *self.messages.get(self.cursor)?;

@@ -65,6 +65,8 @@ struct Lane {
 pub struct Turn {
     /// Index of the queue pair.
     pub queue_pair: u32,
+    /// Its place in the service order.
+    pub key: u64,
     /// Since when its reaction point permits it.
     pub permitted_since: Instant,
 }
@@ -152,7 +154,7 @@ impl Schedule {
             Permission::Stopped => unreachable!("a stopped group stands aside"),
         };
         let first = self.first_member(group).expect("a ready group has a member to send");
-        Some(Turn { queue_pair: first.index, permitted_since })
+        Some(Turn { queue_pair: first.index, key: first.key, permitted_since })
     }
 
     /// Whether no member of `group` has anything to send.

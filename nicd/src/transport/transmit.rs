@@ -1,6 +1,6 @@
 //! Outwards: which frame a lane would send next, and how it is made when it leaves.
 
-use crate::config::{Arrivals, ClassConfig, Operation, QueuePairOrder, Transport as Service};
+use crate::config::{Arrivals, ClassConfig, Operation, Transport as Service};
 use crate::counters::Total;
 use crate::pacer::Outlet;
 use crate::timers::Timer;
@@ -90,8 +90,10 @@ fn outward(pair: &QueuePair, class: FrameClass, bth: Bth, extended: ExtendedHead
 impl LaneSource for ChannelAdapter {
     fn lanes(&self) -> u16 {
         let may_be_ready = |(index, lane): (usize, &Lane)| {
+            let number = VirtualLane::truncate(index as u8);
             !lane.control.is_empty()
-                || self.schedule.is_occupied(VirtualLane::truncate(index as u8))
+                || self.schedule.is_occupied(number)
+                || self.prospects.is_occupied(number)
         };
         let bits =
             self.lanes.iter().enumerate().map(|lane| u16::from(may_be_ready(lane)) << lane.0);
@@ -105,7 +107,7 @@ impl LaneSource for ChannelAdapter {
         if let Some(control) = self.lanes[lane.index()].control.front() {
             return Some(control.head(&self.wire));
         }
-        let turn = self.schedule.turn(lane, now)?;
+        let turn = self.turn(lane, now)?;
         self.lanes[lane.index()].announced = turn.queue_pair;
         let pair = &self.queue_pairs[turn.queue_pair as usize];
         let packet = pair.requester.next_packet().expect("who has a turn has a packet");
@@ -297,15 +299,8 @@ impl ChannelAdapter {
             let due = end + self.config.ack_timeout;
             self.timers.set(&mut pair.retransmit, Timer::Retransmit(index), due);
         }
-        let key = match (pair.requester.next_packet(), self.config.qp_order) {
-            (None, _) => None,
-            (Some(next), QueuePairOrder::Posting) => Some(next.message.sequence),
-            (Some(_), QueuePairOrder::RoundRobin) => {
-                self.turns += 1;
-                Some(self.turns)
-            }
-        };
-        let group = pair.group;
+        let (group, next) = (pair.group, pair.requester.next_packet());
+        let key = next.map(|next| self.next_key(&next.message));
         self.touch(index);
         let mut outlet = Outlet { timers: &mut self.timers, events: &mut self.events };
         let permission = self.pacer.on_transmit(group, size, end, &mut outlet);

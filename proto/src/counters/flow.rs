@@ -4,6 +4,11 @@ use crate::congestion::Periods;
 use crate::counters::Gauge;
 use crate::units::Instant;
 use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
+
+/// Traffic items, as indexes into an adapter's list. Nearly every flow has one, and flows are many: up to eight
+/// stand in place.
+pub type Items = SmallVec<[u16; 8]>;
 
 /// Names a conversation: who sends, who receives, and which of their queue pairs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -22,7 +27,7 @@ pub struct FlowReading {
     /// Which flow.
     pub flow: FlowId,
     /// The traffic items that used it, as indexes into the adapter's list, in order of first use.
-    pub items: Vec<u16>,
+    pub items: Items,
     /// Octets of data frames sent, retransmissions included.
     pub tx_bytes: u64,
     /// The rate the reaction point allows, in bit/s.
@@ -56,7 +61,7 @@ impl FlowReading {
     pub fn new(flow: FlowId) -> FlowReading {
         FlowReading {
             flow,
-            items: Vec::new(),
+            items: Items::new(),
             tx_bytes: 0,
             rate: Gauge::default(),
             gap: Gauge::default(),

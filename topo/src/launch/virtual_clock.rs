@@ -31,7 +31,8 @@ pub fn run(job: &Job<'_>, progress: &mut dyn FnMut(Progress)) -> Result<Outcome,
         simulator.inject(*end, frame.clone(), *arrives);
     }
     let nodes: Vec<usize> = (0..lab.fabric.wiring.nodes.len()).collect();
-    let mut recorder = Recorder::new(lab.plan.clone(), &lab.fabric.wiring, nodes.clone());
+    let mut recorder =
+        Recorder::new(lab.plan.clone(), &lab.fabric.wiring, nodes.clone()).on_threads(job.threads);
     if let Some(plan) = &job.capture {
         let capture = Capture::create(plan, &lab.fabric.wiring, &nodes);
         recorder = recorder.with_capture(capture.map_err(|e| LaunchError::Host(e.to_string()))?);

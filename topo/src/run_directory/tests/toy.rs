@@ -85,7 +85,7 @@ impl Adapter {
 
     fn flow(&self) -> FlowReading {
         FlowReading {
-            items: vec![0],
+            items: [0].into_iter().collect(),
             tx_bytes: self.now,
             rate: self.rate,
             gap: self.gap,

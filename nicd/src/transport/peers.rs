@@ -1,0 +1,156 @@
+//! The table of peers: what this adapter has with each of them in each class, found without hashing.
+//!
+//! It knows the order of flows, too: by peer, then by class.
+
+use proto::ids::Lid;
+
+/// What an adapter has with a peer in a class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Party {
+    /// A conversation, by the index of its queue pair.
+    QueuePair(u32),
+    /// Messages for one that has not begun, by their index.
+    Prospect(u32),
+}
+
+impl Party {
+    /// The queue pair, if the conversation has begun.
+    pub fn queue_pair(self) -> Option<u32> {
+        match self {
+            Party::QueuePair(index) => Some(index),
+            Party::Prospect(_) => None,
+        }
+    }
+}
+
+/// Four octets for an `Option<Party>`: there is one a peer and class, of which most are empty.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Cell(u32);
+
+impl Cell {
+    const NONE: Cell = Cell(u32::MAX);
+    const PROSPECT: u32 = 1 << 31;
+
+    fn new(party: Party) -> Cell {
+        match party {
+            Party::QueuePair(index) => Cell(index),
+            Party::Prospect(index) => Cell(index | Cell::PROSPECT),
+        }
+    }
+
+    fn get(self) -> Option<Party> {
+        match self {
+            Cell::NONE => None,
+            Cell(bits) if bits & Cell::PROSPECT == 0 => Some(Party::QueuePair(bits)),
+            Cell(bits) => Some(Party::Prospect(bits & !Cell::PROSPECT)),
+        }
+    }
+}
+
+/// Finds parties by class and peer.
+#[derive(Clone, Debug)]
+pub struct PeerTable {
+    own: Lid,
+    /// By LID: the adapter with that LID, counted from 0.
+    adapters: Vec<u16>,
+    count: usize,
+    /// By class, then adapter; a class's row is made with its first party.
+    rows: Vec<Vec<Cell>>,
+}
+
+impl PeerTable {
+    const NO_ADAPTER: u16 = u16::MAX;
+
+    /// A table for connections of adapter `own` with `adapters` in `classes` classes.
+    pub fn new(own: Lid, adapters: &[Lid], classes: usize) -> PeerTable {
+        let highest = adapters.iter().map(|lid| usize::from(lid.get())).max().unwrap_or(0);
+        let mut by_lid = vec![Self::NO_ADAPTER; highest + 1];
+        for (index, lid) in adapters.iter().enumerate() {
+            by_lid[usize::from(lid.get())] = index as u16;
+        }
+        PeerTable { own, adapters: by_lid, count: adapters.len(), rows: vec![Vec::new(); classes] }
+    }
+
+    /// Whether a connection of `class` with `peer` is possible at all.
+    pub fn admits(&self, class: u8, peer: Lid) -> bool {
+        usize::from(class) < self.rows.len() && peer != self.own && self.adapter(peer).is_some()
+    }
+
+    /// What there is with `peer` in `class`.
+    pub fn find(&self, class: u8, peer: Lid) -> Option<Party> {
+        let row = self.rows.get(usize::from(class))?;
+        row.get(self.adapter(peer)?).copied().and_then(Cell::get)
+    }
+
+    /// The queue pair for `class` and `peer`, if there is one.
+    pub fn queue_pair(&self, class: u8, peer: Lid) -> Option<u32> {
+        self.find(class, peer).and_then(Party::queue_pair)
+    }
+
+    /// The queue pairs with `peer`, by class.
+    pub fn with(&self, peer: Lid) -> impl Iterator<Item = u32> + '_ {
+        self.of_adapter(self.adapter(peer)).filter_map(Party::queue_pair)
+    }
+
+    /// All there is, in the order of flows: by peer, then by class.
+    pub fn in_flow_order(&self) -> impl Iterator<Item = Party> + '_ {
+        let by_lid = self.adapters.iter().filter(|adapter| **adapter != Self::NO_ADAPTER);
+        by_lid.flat_map(|adapter| self.of_adapter(Some(usize::from(*adapter))))
+    }
+
+    fn of_adapter(&self, adapter: Option<usize>) -> impl Iterator<Item = Party> + '_ {
+        let in_row = move |row: &Vec<Cell>| row.get(adapter?).copied().and_then(Cell::get);
+        self.rows.iter().filter_map(in_row)
+    }
+
+    /// Notes what there is with `peer` in `class` from now on.
+    ///
+    /// # Panics
+    /// If [`PeerTable::admits`] does not admit the pair.
+    pub fn set(&mut self, class: u8, peer: Lid, party: Party) {
+        let adapter = self.adapter(peer).expect("only adapters of the fabric are peers");
+        let row = &mut self.rows[usize::from(class)];
+        if row.is_empty() {
+            row.resize(self.count, Cell::NONE);
+        }
+        row[adapter] = Cell::new(party);
+    }
+
+    fn adapter(&self, lid: Lid) -> Option<usize> {
+        let index = *self.adapters.get(usize::from(lid.get()))?;
+        (index != Self::NO_ADAPTER).then_some(usize::from(index))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parties_come_in_the_order_of_their_flows_whenever_they_were_made() {
+        use Party::{Prospect, QueuePair};
+        let lids = [1, 2, 5, 9].map(Lid::new);
+        let mut table = PeerTable::new(lids[0], &lids, 2);
+        let parties = [QueuePair(0), QueuePair(1), Prospect(0), QueuePair(2)];
+        for ((class, peer), party) in [(1, 9), (0, 5), (0, 2), (0, 9)].into_iter().zip(parties) {
+            table.set(class, Lid::new(peer), party);
+        }
+        let in_order = [Prospect(0), QueuePair(1), QueuePair(2), QueuePair(0)];
+        assert_eq!(table.in_flow_order().collect::<Vec<_>>(), in_order);
+        assert_eq!(table.with(Lid::new(9)).collect::<Vec<_>>(), [2, 0], "by class");
+        assert_eq!(table.with(Lid::new(2)).count(), 0, "nothing has begun there");
+        assert_eq!(table.with(Lid::new(7)).count(), 0, "no adapter has that LID");
+    }
+
+    #[test]
+    fn what_there_is_with_a_peer_may_change() {
+        let lids = [1, 2].map(Lid::new);
+        let mut table = PeerTable::new(lids[0], &lids, 1);
+        assert_eq!(table.find(0, lids[1]), None);
+        table.set(0, lids[1], Party::Prospect(7));
+        assert_eq!(table.find(0, lids[1]), Some(Party::Prospect(7)));
+        assert_eq!(table.queue_pair(0, lids[1]), None);
+        table.set(0, lids[1], Party::QueuePair(7));
+        assert_eq!(table.queue_pair(0, lids[1]), Some(7));
+    }
+}

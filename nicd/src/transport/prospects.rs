@@ -1,0 +1,210 @@
+//! Conversations that have not begun: messages for peers with whom there is no queue pair yet.
+//!
+//! ```text
+//!   post ──▶ waits for its turn ──its turn, or a frame from the peer──▶ queue pair
+//!                    │                                                      ▲
+//!                    └──every message taken back──▶ only an account ──post──┘
+//! ```
+//!
+//! A queue pair with its reaction point takes several times the memory. Where trees of congestion stand, most
+//! of what is posted waits for good, and a fabric of a thousand nodes has no end of peers.
+
+use crate::counters::Offer;
+use crate::transport::message::Message;
+use crate::transport::requester::Withdrawn;
+use proto::ids::{Lid, VirtualLane};
+use proto::units::Instant;
+use slab::Slab;
+use std::collections::VecDeque;
+
+/// What there is of a conversation before its first frame.
+#[derive(Clone, Debug)]
+pub struct Prospect {
+    /// Connection class.
+    pub class: u8,
+    /// The other end's port.
+    pub peer: Lid,
+    /// The lane it will send on.
+    pub lane: VirtualLane,
+    /// Its place in the service order of the adapter.
+    pub key: u64,
+    /// When its first message was posted.
+    pub since: Instant,
+    /// What it has been asked to carry.
+    pub offer: Offer,
+    /// What waits, oldest first.
+    pub messages: VecDeque<Message>,
+}
+
+impl Prospect {
+    /// Takes a message over.
+    pub fn post(&mut self, message: Message) {
+        self.offer.on_post(message.item, message.size);
+        self.messages.push_back(message);
+    }
+
+    fn is_waiting(&self) -> bool {
+        !self.messages.is_empty()
+    }
+}
+
+/// Those of one lane.
+#[derive(Clone, Debug, Default)]
+struct Lane {
+    /// Keys and indexes in the order of service. Who has left since is told by the key.
+    order: VecDeque<(u64, u32)>,
+    waiting: usize,
+}
+
+/// All prospects of an adapter.
+#[derive(Clone, Debug)]
+pub struct Prospects {
+    prospects: Slab<Prospect>,
+    lanes: Vec<Lane>,
+}
+
+impl Prospects {
+    /// For so many data lanes, with none.
+    pub fn new(lanes: usize) -> Prospects {
+        Prospects { prospects: Slab::new(), lanes: vec![Lane::default(); lanes] }
+    }
+
+    /// A new one, whose first message has been posted; its index. Its key is above all there have been.
+    pub fn add(&mut self, prospect: Prospect) -> u32 {
+        let (lane, key) = (&mut self.lanes[prospect.lane.index()], prospect.key);
+        debug_assert!(
+            lane.order.back().is_none_or(|(last, _)| *last < key) && prospect.is_waiting()
+        );
+        let index = self.prospects.insert(prospect) as u32;
+        lane.order.push_back((key, index));
+        lane.waiting += 1;
+        index
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.prospects.len()
+    }
+
+    /// The prospect at `index`.
+    pub fn get(&self, index: u32) -> &Prospect {
+        &self.prospects[index as usize]
+    }
+
+    /// The prospect at `index` if messages of it wait.
+    pub fn waiting(&mut self, index: u32) -> Option<&mut Prospect> {
+        Some(&mut self.prospects[index as usize]).filter(|prospect| prospect.is_waiting())
+    }
+
+    /// Whether any waits for its turn on `lane`.
+    pub fn is_occupied(&self, lane: VirtualLane) -> bool {
+        self.lanes[lane.index()].waiting > 0
+    }
+
+    /// Key and index of the one that is served first on `lane`.
+    pub fn first(&mut self, lane: VirtualLane) -> Option<(u64, u32)> {
+        let order = &mut self.lanes[lane.index()].order;
+        loop {
+            let (key, index) = *order.front()?;
+            let prospect = self.prospects.get(index as usize);
+            if prospect.is_some_and(|prospect| prospect.key == key && prospect.is_waiting()) {
+                return Some((key, index));
+            }
+            order.pop_front();
+        }
+    }
+
+    /// Takes the one at `index` out: its conversation begins.
+    pub fn take(&mut self, index: u32) -> Prospect {
+        let prospect = self.prospects.remove(index as usize);
+        self.lanes[prospect.lane.index()].waiting -= usize::from(prospect.is_waiting());
+        prospect
+    }
+
+    /// Those for which messages of traffic item `item` wait, and of others.
+    pub fn shared_by(&self, item: u16) -> Vec<u32> {
+        let is_shared = |prospect: &Prospect| {
+            let of_item = prospect.messages.iter().filter(|message| message.item == item);
+            (1..prospect.messages.len()).contains(&of_item.count())
+        };
+        let shared = self.prospects.iter().filter(|(_, prospect)| is_shared(prospect));
+        shared.map(|(index, _)| index as u32).collect()
+    }
+
+    /// Takes back the messages of traffic item `item`, which shares no prospect with others; how many, by lane.
+    pub fn withdraw(&mut self, item: u16) -> Vec<Withdrawn> {
+        let mut withdrawn = vec![Withdrawn::default(); self.lanes.len()];
+        for (_, prospect) in &mut self.prospects {
+            if prospect.messages.front().is_some_and(|message| message.item == item) {
+                let lane = prospect.lane.index();
+                self.lanes[lane].waiting -= 1;
+                let messages = prospect.messages.len() as u64;
+                prospect.offer.withdrawn += messages;
+                withdrawn[lane].messages += messages;
+                let octets = prospect.messages.drain(..).map(|message| u64::from(message.size));
+                withdrawn[lane].octets += octets.sum::<u64>();
+            }
+        }
+        withdrawn
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LANE: VirtualLane = VirtualLane::ZERO;
+
+    fn message(sequence: u64, item: u16) -> Message {
+        Message { posted: Instant::ZERO, sequence, number: 0, size: 100, item }
+    }
+
+    /// Prospects with these keys, each with a message of item 0.
+    fn with_keys<const N: usize>(keys: [u64; N]) -> (Prospects, [u32; N]) {
+        let mut prospects = Prospects::new(1);
+        let indexes = keys.map(|key| {
+            let (offer, messages) = (Offer::default(), VecDeque::new());
+            let (since, peer) = (Instant::ZERO, Lid::new(key as u16));
+            let mut new = Prospect { class: 0, peer, lane: LANE, key, since, offer, messages };
+            new.post(message(key, 0));
+            prospects.add(new)
+        });
+        (prospects, indexes)
+    }
+
+    #[test]
+    fn they_are_served_in_the_order_of_their_keys() {
+        let (mut prospects, [first, second]) = with_keys([3, 8]);
+        assert_eq!(prospects.first(LANE), Some((3, first)));
+        assert_eq!(prospects.take(first).peer, Lid::new(3));
+        assert_eq!(prospects.first(LANE), Some((8, second)));
+        prospects.take(second);
+        assert_eq!(prospects.first(LANE), None);
+        assert!(!prospects.is_occupied(LANE));
+    }
+
+    #[test]
+    fn a_place_that_is_taken_again_has_no_turn_before_its_own() {
+        let (mut prospects, [first, second]) = with_keys([3, 8]);
+        let mut again = prospects.take(first);
+        again.key = 9;
+        assert_eq!(prospects.add(again), first, "the free place");
+        assert_eq!(prospects.first(LANE), Some((8, second)));
+        prospects.take(second);
+        assert_eq!(prospects.first(LANE), Some((9, first)));
+    }
+
+    #[test]
+    fn whose_messages_are_taken_back_keeps_its_account_and_loses_its_turn() {
+        let (mut prospects, [first, second]) = with_keys([3, 8]);
+        prospects.waiting(second).expect("it waits").post(message(9, 1));
+        assert_eq!(prospects.shared_by(0), [second]);
+        prospects.take(second);
+        assert_eq!(prospects.withdraw(0), [Withdrawn { messages: 1, octets: 100 }]);
+        assert!(prospects.waiting(first).is_none() && !prospects.is_occupied(LANE));
+        assert_eq!(prospects.first(LANE), None);
+        let Offer { bytes, messages, withdrawn, .. } = prospects.get(first).offer;
+        assert_eq!((bytes, messages, withdrawn), (100, 1, 1));
+        assert_eq!(prospects.withdraw(0), [Withdrawn::default()], "once");
+    }
+}
