@@ -13,7 +13,7 @@ use crate::transport::ChannelAdapter;
 use crate::transport::in_order::InTurn;
 use crate::workload::{Act, Workload};
 use proto::counters::{Balance, BinReading, DeviceReading, DropReason};
-use proto::device::{Departure, Device};
+use proto::device::{Departure, Depth, Device};
 use proto::events::{DeviceEvent, EventLog};
 use proto::frame::{Frame, FrameHeaders, FrameKind, FramePool};
 use proto::ids::{PortNumber, VirtualLane};
@@ -239,8 +239,15 @@ impl Device for Nic {
     }
 
     fn read(&mut self, now: Instant, reading: &mut DeviceReading) {
+        self.read_to(Depth::All, now, reading);
+    }
+
+    fn read_to(&mut self, depth: Depth, now: Instant, reading: &mut DeviceReading) {
         self.read_ports(now, reading);
-        self.adapter.read_flows(now, reading);
+        if depth == Depth::Ports {
+            return;
+        }
+        self.adapter.read_flows(depth, now, reading);
         self.port.read_named(now, &mut reading.ports[0].named);
         self.adapter.read_named(&mut reading.ports[0].named);
         self.adapter.read_received(reading);

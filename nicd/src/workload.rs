@@ -73,6 +73,8 @@ pub struct Workload {
     items: Vec<Item>,
     /// By lane: when each item acts next, the earliest first.
     lanes: Vec<BinaryHeap<Reverse<(Instant, u16)>>>,
+    /// No item acts earlier. Asked at every turn, and mostly for nothing.
+    not_before: Instant,
 }
 
 impl Workload {
@@ -86,6 +88,7 @@ impl Workload {
             adapters: config.adapters.clone(),
             items: Vec::with_capacity(config.traffic.len()),
             lanes: vec![BinaryHeap::new(); usize::from(config.link.data_lanes())],
+            not_before: Instant::ZERO,
         };
         for (index, traffic) in config.traffic.iter().enumerate() {
             let level = config.classes[usize::from(traffic.class)].service_level;
@@ -127,7 +130,15 @@ impl Workload {
         let due = |heap: &BinaryHeap<Reverse<(Instant, u16)>>| {
             heap.peek().is_some_and(|Reverse((at, _))| *at <= now)
         };
-        let lane = self.lanes.iter().position(due)?;
+        if now < self.not_before {
+            return None;
+        }
+        let Some(lane) = self.lanes.iter().position(due) else {
+            let first =
+                |heap: &BinaryHeap<Reverse<(Instant, u16)>>| heap.peek().map(|next| next.0.0);
+            self.not_before = self.lanes.iter().filter_map(first).min().unwrap_or(Instant::NEVER);
+            return None;
+        };
         let Reverse((at, index)) = self.lanes[lane].pop()?;
         let item = &mut self.items[usize::from(index)];
         if at >= item.config.stop {
@@ -214,6 +225,7 @@ impl Workload {
         let at = arrival.min(item.config.stop);
         if at < Instant::NEVER {
             self.lanes[item.lane.index()].push(Reverse((at, index)));
+            self.not_before = self.not_before.min(at);
         }
     }
 

@@ -36,6 +36,10 @@ pub struct Departure {
 pub enum Depth {
     /// What ports count, and the balance: [`Device::read_ports`].
     Ports,
+    /// Everything but flows sent.
+    Received,
+    /// Everything but flows of which no frame has left.
+    Begun,
     /// Everything: [`Device::read`].
     All,
 }
@@ -65,11 +69,11 @@ pub trait Device: Send {
         self.read(now, reading);
     }
 
-    /// Fills so much of `reading`.
+    /// Fills so much of `reading`, or more.
     fn read_to(&mut self, depth: Depth, now: Instant, reading: &mut DeviceReading) {
         match depth {
             Depth::Ports => self.read_ports(now, reading),
-            Depth::All => self.read(now, reading),
+            Depth::Received | Depth::Begun | Depth::All => self.read(now, reading),
         }
     }
 

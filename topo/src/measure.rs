@@ -114,6 +114,13 @@ impl Quantity {
             | Quantity::Spikes
             | Quantity::SpikeInterval => Depth::Ports,
             Quantity::Count(counter) if counter.named().is_empty() => Depth::Ports,
+            Quantity::Latency
+            | Quantity::Congested
+            | Quantity::Count(_)
+            | Quantity::Marked(_)
+            | Quantity::OverIdeal => Depth::Received,
+            Quantity::Overhead | Quantity::Fairness | Quantity::Share => Depth::Begun,
+            // The rest is known of a flow with its first message.
             _ => Depth::All,
         }
     }

@@ -51,35 +51,34 @@ impl Cell {
 #[derive(Clone, Debug)]
 pub struct PeerTable {
     own: Lid,
-    /// By LID: the adapter with that LID, counted from 0.
-    adapters: Vec<u16>,
-    count: usize,
-    /// By class, then adapter; a class's row is made with its first party.
+    /// Bit n of word w: LID 64 w + n is an adapter's.
+    adapters: Vec<u64>,
+    /// By class, then LID; a class's row is made with its first party.
     rows: Vec<Vec<Cell>>,
 }
 
 impl PeerTable {
-    const NO_ADAPTER: u16 = u16::MAX;
-
     /// A table for connections of adapter `own` with `adapters` in `classes` classes.
     pub fn new(own: Lid, adapters: &[Lid], classes: usize) -> PeerTable {
-        let highest = adapters.iter().map(|lid| usize::from(lid.get())).max().unwrap_or(0);
-        let mut by_lid = vec![Self::NO_ADAPTER; highest + 1];
-        for (index, lid) in adapters.iter().enumerate() {
-            by_lid[usize::from(lid.get())] = index as u16;
+        let highest = adapters.iter().map(|lid| lid.get()).max().unwrap_or(0);
+        let mut bits = vec![0; usize::from(highest) / 64 + 1];
+        for lid in adapters.iter().map(|lid| usize::from(lid.get())) {
+            bits[lid / 64] |= 1 << (lid % 64);
         }
-        PeerTable { own, adapters: by_lid, count: adapters.len(), rows: vec![Vec::new(); classes] }
+        PeerTable { own, adapters: bits, rows: vec![Vec::new(); classes] }
     }
 
     /// Whether a connection of `class` with `peer` is possible at all.
     pub fn admits(&self, class: u8, peer: Lid) -> bool {
-        usize::from(class) < self.rows.len() && peer != self.own && self.adapter(peer).is_some()
+        let lid = usize::from(peer.get());
+        let is_adapter =
+            self.adapters.get(lid / 64).is_some_and(|bits| bits >> (lid % 64) & 1 == 1);
+        usize::from(class) < self.rows.len() && peer != self.own && is_adapter
     }
 
     /// What there is with `peer` in `class`.
     pub fn find(&self, class: u8, peer: Lid) -> Option<Party> {
-        let row = self.rows.get(usize::from(class))?;
-        row.get(self.adapter(peer)?).copied().and_then(Cell::get)
+        Self::cell(self.rows.get(usize::from(class))?, usize::from(peer.get()))
     }
 
     /// The queue pair for `class` and `peer`, if there is one.
@@ -89,18 +88,21 @@ impl PeerTable {
 
     /// The queue pairs with `peer`, by class.
     pub fn with(&self, peer: Lid) -> impl Iterator<Item = u32> + '_ {
-        self.of_adapter(self.adapter(peer)).filter_map(Party::queue_pair)
+        self.of(usize::from(peer.get())).filter_map(Party::queue_pair)
     }
 
     /// All there is, in the order of flows: by peer, then by class.
     pub fn in_flow_order(&self) -> impl Iterator<Item = Party> + '_ {
-        let by_lid = self.adapters.iter().filter(|adapter| **adapter != Self::NO_ADAPTER);
-        by_lid.flat_map(|adapter| self.of_adapter(Some(usize::from(*adapter))))
+        let lids = self.rows.iter().map(Vec::len).max().unwrap_or(0);
+        (0..lids).flat_map(|lid| self.of(lid))
     }
 
-    fn of_adapter(&self, adapter: Option<usize>) -> impl Iterator<Item = Party> + '_ {
-        let in_row = move |row: &Vec<Cell>| row.get(adapter?).copied().and_then(Cell::get);
-        self.rows.iter().filter_map(in_row)
+    fn of(&self, lid: usize) -> impl Iterator<Item = Party> + '_ {
+        self.rows.iter().filter_map(move |row| Self::cell(row, lid))
+    }
+
+    fn cell(row: &[Cell], lid: usize) -> Option<Party> {
+        row.get(lid).copied().and_then(Cell::get)
     }
 
     /// Notes what there is with `peer` in `class` from now on.
@@ -108,17 +110,12 @@ impl PeerTable {
     /// # Panics
     /// If [`PeerTable::admits`] does not admit the pair.
     pub fn set(&mut self, class: u8, peer: Lid, party: Party) {
-        let adapter = self.adapter(peer).expect("only adapters of the fabric are peers");
+        assert!(self.admits(class, peer), "only adapters of the fabric are peers");
         let row = &mut self.rows[usize::from(class)];
         if row.is_empty() {
-            row.resize(self.count, Cell::NONE);
+            row.resize(self.adapters.len() * 64, Cell::NONE);
         }
-        row[adapter] = Cell::new(party);
-    }
-
-    fn adapter(&self, lid: Lid) -> Option<usize> {
-        let index = *self.adapters.get(usize::from(lid.get()))?;
-        (index != Self::NO_ADAPTER).then_some(usize::from(index))
+        row[usize::from(peer.get())] = Cell::new(party);
     }
 }
 

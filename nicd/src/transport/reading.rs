@@ -8,6 +8,7 @@ use proto::counters::{
     Balance, BinReading, DeviceReading, FlowReading, LaneReading, MovedFlow, ReceptionReading,
     UnmovedFlows,
 };
+use proto::device::Depth;
 use proto::units::Instant;
 
 impl ChannelAdapter {
@@ -43,10 +44,14 @@ impl ChannelAdapter {
         reading.latencies.extend_from_slice(self.latencies.readings());
     }
 
-    /// Fills all there is to know of each flow, integrals closed at `now`.
-    pub fn read_flows(&mut self, now: Instant, reading: &mut DeviceReading) {
+    /// Fills all there is to know of each flow that is wanted, integrals closed at `now`.
+    pub fn read_flows(&mut self, depth: Depth, now: Instant, reading: &mut DeviceReading) {
         reading.flows.clear();
-        reading.flows.reserve_exact(self.queue_pairs.len() + self.prospects.count());
+        if depth < Depth::Begun {
+            return;
+        }
+        let prospects = if depth == Depth::All { self.prospects.count() } else { 0 };
+        reading.flows.reserve_exact(self.queue_pairs.len() + prospects);
         for party in self.peers.in_flow_order() {
             match party {
                 Party::QueuePair(index) => {
@@ -58,6 +63,7 @@ impl ChannelAdapter {
                         reading.flows.push(flow);
                     }
                 }
+                Party::Prospect(_) if depth < Depth::All => {}
                 Party::Prospect(index) => {
                     let prospect = self.prospects.get(index);
                     let mut flow = FlowReading::new(self.sending(prospect.class, prospect.peer));

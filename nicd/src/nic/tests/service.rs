@@ -37,7 +37,7 @@ fn classes_to_one_peer_have_queue_pairs_and_lanes_of_their_own() {
     let mut pair = Pair::alike(NicConfig { classes, traffic, ..config(1) }).run_until(us(60));
     let flows = pair.reading(0).flows;
     assert_eq!(flows.iter().map(|flow| flow.flow.class).collect::<Vec<_>>(), [0, 1]);
-    assert_eq!(flows[1].items, [1]);
+    assert_eq!(flows[1].items[..], [1]);
     let lanes = pair.reading(0).ports[0].lanes.clone();
     assert_eq!(lanes.iter().map(|lane| lane.counters.tx_frames).collect::<Vec<_>>(), [3, 3]);
     let only = pair.sent(0, Opcode::UC_WRITE_ONLY)[0].packet();

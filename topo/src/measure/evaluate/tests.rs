@@ -397,5 +397,5 @@ fn an_edge_is_read_as_deep_as_the_measure_that_wants_most() {
     assert_eq!(depths(&[ports.clone(), flows.clone()]), both);
     assert_eq!(depths(&[flows, ports]), both);
     let named = measure(Quantity::Count(Counter::Pauses), At::Ports(vec![]));
-    assert_eq!(depths(&[named]), [Depth::All; 2], "operators' names are not read with ports");
+    assert_eq!(depths(&[named]), [Depth::Received; 2], "operators' names are not read with ports");
 }
