@@ -51,18 +51,57 @@ struct Group {
     /// When the last bit of its last data frame leaves, or left.
     last_departure: Option<Instant>,
     shown: ReactionState,
-    gap: Level,
-    rate: Level,
+    /// When it was made.
+    since: Instant,
+    /// The account of what it shows, once that has changed.
+    levels: Option<Box<Levels>>,
     neutral_since: Option<Instant>,
     ever_reacted: bool,
     /// What it shows is what all groups show at first.
     is_unmoved: bool,
 }
 
-/// A gauge, and its integral when the open bin began. That of a group that has not moved is not kept up.
+/// What a group shows, over time.
+struct Levels {
+    gap: Level,
+    rate: Level,
+}
+
+impl Levels {
+    /// It has shown `state` since then.
+    fn new(state: &ReactionState, since: Instant) -> Levels {
+        Levels {
+            gap: Level::new(state.gap.as_ps(), since),
+            rate: Level::new(state.rate.get(), since),
+        }
+    }
+
+    /// It shows `state` from `now` on.
+    fn set(&mut self, state: &ReactionState, now: Instant) {
+        self.gap.gauge.set(state.gap.as_ps(), now);
+        self.rate.gauge.set(state.rate.get(), now);
+    }
+
+    /// It begins to move at `now`, from `state`, in a bin as old as `age`.
+    fn on_first_move(&mut self, state: &ReactionState, age: Duration, now: Instant) {
+        self.gap.on_first_move(state.gap.as_ps(), age, now);
+        self.rate.on_first_move(state.rate.get(), age, now);
+    }
+
+    /// Copies the account into a flow's reading, closed at `now`.
+    fn read(&mut self, now: Instant, reading: &mut FlowReading) {
+        self.gap.gauge.close(now);
+        self.rate.gauge.close(now);
+        reading.gap = self.gap.gauge;
+        reading.rate = self.rate.gauge;
+    }
+}
+
+/// A gauge, and its integral when the open bin began: negative where the gauge was not there yet. A flow counts
+/// for the whole of the bin in which it begins, as those do that are told of together.
 struct Level {
     gauge: Gauge,
-    before: u128,
+    before: i128,
 }
 
 impl Level {
@@ -74,20 +113,21 @@ impl Level {
     /// The level moves at `now` for the first time; so far it has been `level`, in a bin as old as `age`.
     fn on_first_move(&mut self, level: u64, age: Duration, now: Instant) {
         let in_bin = u128::from(level) * u128::from(age.as_ps());
-        self.before = self.gauge.integral_at(now).saturating_sub(in_bin);
+        self.before = self.gauge.integral_at(now).cast_signed() - in_bin.cast_signed();
     }
 
     /// What it has been in the bin that ends at `now`.
     fn read_bin(&mut self, now: Instant) -> Span {
         self.gauge.close(now);
-        Span::since(&self.gauge, self.before)
+        let Gauge { min, max, integral, .. } = self.gauge;
+        Span { min, max, integral: integral.saturating_add_signed(-self.before) }
     }
 
     /// The next bin begins at `now`.
     fn begin_bin(&mut self, now: Instant) {
         self.gauge.close(now);
         self.gauge.restart_watermarks();
-        self.before = self.gauge.integral;
+        self.before = self.gauge.integral.cast_signed();
     }
 }
 
@@ -110,9 +150,8 @@ pub struct Pacer {
     most: usize,
     full_frame: Bytes,
     groups: Vec<Group>,
-    /// What the first group showed when it was made.
-    initial: Option<ReactionState>,
-    /// It held nothing back then.
+    /// What a group shows at first, and whether it holds nothing back then.
+    initial: ReactionState,
     begins_released: bool,
     /// Groups that have ever shown anything else, and how many of them [`Pacer::poll_moved`] has named.
     moved: Vec<u32>,
@@ -125,18 +164,20 @@ pub struct Pacer {
 }
 
 impl Pacer {
-    /// A pacer without flows, whose full frames have this size.
-    pub fn new(scheme: &'static Scheme, params: &toml::Table, full_frame: Bytes) -> Pacer {
+    /// The pacer of an adapter without flows, whose full frames have this size.
+    pub fn new(scheme: &'static Scheme, config: &NicConfig, full_frame: Bytes) -> Pacer {
+        let params = &config.scheme.params;
         let scope = (scheme.scope)(params);
         let most = (scheme.reaction_points)(params).max(1);
+        let any = (scheme.reaction_point)(place(config, full_frame, "reaction/any"));
         Pacer {
             scheme,
             scope,
             most,
             full_frame,
             groups: Vec::new(),
-            initial: None,
-            begins_released: false,
+            initial: any.state(),
+            begins_released: any.is_released(),
             moved: Vec::new(),
             named: 0,
             bin_begin: Instant::ZERO,
@@ -145,8 +186,8 @@ impl Pacer {
         }
     }
 
-    /// Whether a queue pair can be made later than its first message without anybody noticing: it will have a
-    /// group of its own, which begins as the first one did, holding nothing back.
+    /// Whether a queue pair will have a group of its own, which holds nothing back at first: then nobody can tell
+    /// whether it is made with the first message or later.
     pub fn is_one_each(&self) -> bool {
         self.scope == Scope::QueuePair && self.begins_released
     }
@@ -202,12 +243,9 @@ impl Pacer {
     ) -> u32 {
         let index = self.groups.len() as u32;
         let mut group = Group::new((self.scheme.reaction_point)(place), flow, lane, now);
-        let initial = *self.initial.get_or_insert_with(|| {
-            self.begins_released = group.is_unmoved;
-            group.shown
-        });
-        if !group.is_unmoved || group.shown != initial {
+        if !group.is_unmoved || group.shown != self.initial {
             group.is_unmoved = false;
+            group.levels();
             self.moved.push(index);
         }
         self.groups.push(group);
@@ -296,8 +334,8 @@ impl Pacer {
         Some(self.account(group, now, outlet))
     }
 
-    /// What groups show at first, if there are any.
-    pub fn initial(&self) -> Option<ReactionState> {
+    /// What groups show at first.
+    pub fn initial(&self) -> ReactionState {
         self.initial
     }
 
@@ -316,10 +354,10 @@ impl Pacer {
     /// Copies what is known of `group` into a flow's reading, integrals closed at `now`.
     pub fn read(&mut self, group: u32, now: Instant, reading: &mut FlowReading) {
         let member = &mut self.groups[group as usize];
-        member.gap.gauge.close(now);
-        member.rate.gauge.close(now);
-        reading.gap = member.gap.gauge;
-        reading.rate = member.rate.gauge;
+        match &mut member.levels {
+            Some(levels) => levels.read(now, reading),
+            None => Levels::new(&member.shown, member.since).read(now, reading),
+        }
         reading.scalar = member.shown.scalar;
         reading.neutral_since = member.neutral_since;
         reading.ever_reacted = member.ever_reacted;
@@ -327,12 +365,8 @@ impl Pacer {
 
     /// The same of a group that is still to be made, as if it had been at `since`.
     pub fn read_unmade(&self, since: Instant, now: Instant, reading: &mut FlowReading) {
-        let Some(ReactionState { gap, rate, scalar }) = self.initial else { return };
-        for (gauge, level) in [(&mut reading.gap, gap.as_ps()), (&mut reading.rate, rate.get())] {
-            *gauge = Level::new(level, since).gauge;
-            gauge.close(now);
-        }
-        reading.scalar = scalar;
+        Levels::new(&self.initial, since).read(now, reading);
+        reading.scalar = self.initial.scalar;
         reading.neutral_since = Some(since);
     }
 
@@ -340,23 +374,19 @@ impl Pacer {
     /// the caller's.
     pub fn read_bin(&mut self, group: u32, now: Instant) -> MovedFlow {
         let member = &mut self.groups[group as usize];
-        MovedFlow {
-            flow: member.flow,
-            ever_reacted: member.ever_reacted,
-            tx_bytes: 0,
-            rate: member.rate.read_bin(now),
-            gap: member.gap.read_bin(now),
-            scalar: member.shown.scalar,
-        }
+        let (flow, ever_reacted, scalar) = (member.flow, member.ever_reacted, member.shown.scalar);
+        let Levels { gap, rate } = member.levels();
+        let (rate, gap) = (rate.read_bin(now), gap.read_bin(now));
+        MovedFlow { flow, ever_reacted, tx_bytes: 0, rate, gap, scalar }
     }
 
     /// A bin begins at `now`: extremes start anew. Those of a group that has not moved stand where it does.
     pub fn begin_bin(&mut self, now: Instant) {
         self.bin_begin = now;
         for group in &self.moved {
-            let group = &mut self.groups[*group as usize];
-            group.gap.begin_bin(now);
-            group.rate.begin_bin(now);
+            let Levels { gap, rate } = self.groups[*group as usize].levels();
+            gap.begin_bin(now);
+            rate.begin_bin(now);
         }
     }
 
@@ -367,8 +397,7 @@ impl Pacer {
         let permission = member.account(group, now, outlet);
         if was_unmoved && !member.is_unmoved {
             let age = now.since(self.bin_begin);
-            member.gap.on_first_move(shown.gap.as_ps(), age, now);
-            member.rate.on_first_move(shown.rate.get(), age, now);
+            member.levels().on_first_move(&shown, age, now);
             self.moved.push(group);
         }
         permission
@@ -399,8 +428,8 @@ impl Group {
     ) -> Group {
         let shown = reaction.state();
         Group {
-            gap: Level::new(shown.gap.as_ps(), now),
-            rate: Level::new(shown.rate.get(), now),
+            since: now,
+            levels: None,
             neutral_since: reaction.is_released().then_some(now),
             ever_reacted: false,
             is_unmoved: reaction.is_released(),
@@ -413,16 +442,21 @@ impl Group {
         }
     }
 
+    /// The account of what it shows, begun if need be.
+    fn levels(&mut self) -> &mut Levels {
+        let begin = || Box::new(Levels::new(&self.shown, self.since));
+        self.levels.get_or_insert_with(begin)
+    }
+
     /// Takes the reaction point's state over after anything that may have changed it.
     fn account(&mut self, index: u32, now: Instant, outlet: &mut Outlet<'_>) -> Permission {
         let due = self.reaction.poll_timeout().unwrap_or(Instant::NEVER);
         outlet.timers.set(&mut self.alarm, Timer::ReactionPoint(index), due);
         let state = self.reaction.state();
         if state != self.shown {
+            self.levels().set(&state, now);
             self.shown = state;
             self.is_unmoved = false;
-            self.gap.gauge.set(state.gap.as_ps(), now);
-            self.rate.gauge.set(state.rate.get(), now);
             let kind = EventKind::React { flow: self.flow, gap: state.gap, scalar: state.scalar };
             outlet.log(self.lane, now, kind);
         }

@@ -136,7 +136,7 @@ impl ChannelAdapter {
             queue_pairs: Vec::new(),
             bulletin: Bulletin::new(config.classes.len()),
             schedule: Schedule::new(lanes),
-            pacer: Pacer::new(scheme, &config.scheme.params, full_frame),
+            pacer: Pacer::new(scheme, &config, full_frame),
             timers: Timers::default(),
             lanes: (0..lanes).map(|_| Lane::default()).collect(),
             pool: FramePool::default(),
@@ -177,9 +177,10 @@ impl ChannelAdapter {
 
     fn post_to_queue_pair(&mut self, index: u32, message: Message) {
         let Message { posted, size, item, .. } = message;
+        let group = self.pace(index, posted);
         let pair = &mut self.queue_pairs[index as usize];
         if pair.sent.offer.messages == 0 {
-            self.bulletin.on_first_post(index, pair, self.pacer.has_moved(pair.group));
+            self.bulletin.on_first_post(index, pair, self.pacer.has_moved(group));
         }
         pair.sent.offer.on_post(item, size);
         if !pair.requester.post(message) {
@@ -222,7 +223,7 @@ impl ChannelAdapter {
     /// The next conversation that has come further, if anybody waits for that.
     pub fn poll_progress(&mut self) -> Option<Progress> {
         let pair = &self.queue_pairs[self.touched.pop_front()? as usize];
-        let (sent, received) = (pair.sent.completed, pair.received.messages);
+        let (sent, received) = (pair.sent.completed, pair.messages_received());
         Some(Progress { class: pair.class, peer: pair.peer, sent, received })
     }
 
@@ -290,17 +291,17 @@ impl ChannelAdapter {
                     }
                 }
                 Timer::Acknowledge(index) => {
-                    if self.rings(index, |pair| &mut pair.acknowledge, entry, now) {
+                    if self.rings(index, |pair| &mut pair.receiving().acknowledge, entry, now) {
                         self.on_answer_overdue(index, now);
                     }
                 }
                 Timer::Missing(index) => {
-                    if self.rings(index, |pair| &mut pair.missing, entry, now) {
+                    if self.rings(index, |pair| &mut pair.receiving().missing, entry, now) {
                         self.on_missing_overdue(index, now);
                     }
                 }
                 Timer::NotificationPoint(index) => {
-                    if self.rings(index, |pair| &mut pair.notify, entry, now) {
+                    if self.rings(index, |pair| &mut pair.receiving().notify, entry, now) {
                         self.on_notification_point_timer(index, now);
                     }
                 }
@@ -342,12 +343,12 @@ impl ChannelAdapter {
     }
 
     fn give_up(&mut self, index: u32, now: Instant) {
+        // A queue pair in error does nothing any more, in either direction.
+        // Source: IBTA Vol 1, 10.3.1 (error state).
+        self.open(index).responder.give_up();
         let pair = &mut self.queue_pairs[index as usize];
         pair.retransmit.clear();
         pair.receiver_ready.clear();
-        // A queue pair in error does nothing any more, in either direction.
-        // Source: IBTA Vol 1, 10.3.1 (error state).
-        pair.responder.give_up();
         let withdrawn = pair.requester.give_up();
         let (flow, lane) = (pair.sending, pair.lane);
         self.account_withdrawn(index, withdrawn, now);
@@ -366,6 +367,9 @@ impl ChannelAdapter {
     fn refresh(&mut self, index: u32, since: Instant, now: Instant) {
         let offered = self.schedule.is_offered(index);
         let pair = &mut self.queue_pairs[index as usize];
+        if pair.group.is_none() {
+            return;
+        }
         if !offered {
             pair.ready_since = since;
         }

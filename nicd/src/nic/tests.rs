@@ -6,6 +6,7 @@ mod congestion;
 mod in_order;
 mod notices;
 mod pause;
+mod prospects;
 mod reliability;
 mod roce;
 mod service;

@@ -90,7 +90,7 @@ fn flow(destination: u64, class: u8) -> FlowId {
 
 fn groups(scheme: &'static Scheme) -> Vec<u32> {
     let config = config();
-    let mut pacer = Pacer::new(scheme, &config.scheme.params, Bytes::new(2074));
+    let mut pacer = Pacer::new(scheme, &config, Bytes::new(2074));
     // Destination, class, level.
     [(2, 0, 0), (3, 0, 0), (2, 1, 1), (2, 0, 0)]
         .into_iter()
@@ -112,7 +112,7 @@ fn flows_share_a_reaction_point_as_the_scope_says() {
 #[test]
 fn flows_beyond_the_last_reaction_point_share_it() {
     let config = config();
-    let mut pacer = Pacer::new(&BY_DESTINATION, &config.scheme.params, Bytes::new(2074));
+    let mut pacer = Pacer::new(&BY_DESTINATION, &config, Bytes::new(2074));
     let mut group_of = |destination, lane| {
         let lane = VirtualLane::truncate(lane);
         pacer.group_of(&config, flow(destination, 0), lane, lane.get(), Instant::ZERO)
@@ -129,7 +129,7 @@ fn flows_beyond_the_last_reaction_point_share_it() {
 fn permission_counts_from_the_last_departure_and_changes_are_told_once() {
     let config = config();
     let (mut timers, mut events) = (Timers::default(), EventLog::default());
-    let mut pacer = Pacer::new(&BY_PAIR, &config.scheme.params, Bytes::new(2074));
+    let mut pacer = Pacer::new(&BY_PAIR, &config, Bytes::new(2074));
     let at = Instant::from_ps;
     let (group, is_new) = pacer.group_of(&config, flow(2, 0), VirtualLane::ZERO, 0, at(0));
     assert!(is_new);

@@ -1,7 +1,8 @@
 //! A conversation begins: its queue pair, its reaction point's group, its notification point.
 //!
-//! That is when its first frame leaves or arrives. A queue pair that shares its reaction point with others is made
-//! with its first message, for what a group holds back depends on all its members.
+//! That is when its first frame leaves or arrives; its reaction point is there from its first message on, its
+//! notification point from the first request that comes in. Where reaction points are shared, a queue pair and its
+//! place in the group are made with whatever comes first: what a group holds back depends on all its members.
 
 use crate::config::{ClassConfig, NicConfig, QueuePairOrder, Transport as Service};
 use crate::counters::{Offer, SentFlow, empty_reception};
@@ -11,13 +12,14 @@ use crate::transport::ChannelAdapter;
 use crate::transport::message::Message;
 use crate::transport::peers::Party;
 use crate::transport::prospects::Prospect;
-use crate::transport::queue_pair::QueuePair;
+use crate::transport::queue_pair::{QueuePair, ReceiveQueue};
 use crate::transport::receiver_not_ready;
 use crate::transport::requester::Requester;
 use crate::transport::resequencer::Resequencer;
 use crate::transport::responder::{Responder, ResponderConfig};
 use crate::transport::schedule::Turn;
 use crate::wire::Wire;
+use proto::congestion::schemes::Scheme;
 use proto::counters::FlowId;
 use proto::ids::{Lid, QueuePairNumber, VirtualLane};
 use proto::units::{Bytes, Instant};
@@ -88,8 +90,11 @@ impl ChannelAdapter {
         let index = self.connect(prospect.class, prospect.peer, prospect.since);
         let pair = &mut self.queue_pairs[index as usize];
         pair.sent.offer = prospect.offer;
-        if !prospect.messages.is_empty() {
-            pair.requester.take_over(prospect.messages);
+        self.pace(index, prospect.since);
+        let pair = &mut self.queue_pairs[index as usize];
+        let messages = prospect.messages;
+        if !messages.is_empty() {
+            pair.requester.take_over(messages);
             self.schedule.offer(index, Some(prospect.key), prospect.since);
         }
         index
@@ -117,61 +122,102 @@ impl ChannelAdapter {
         let index = self.queue_pairs.len() as u32;
         let config = self.config.classes[usize::from(class)];
         let level = config.service_level;
-        let (lane, notification_lane) = (self.wire.lane(level), self.wire.notification_lane(level));
-        let sending = self.sending(class, peer);
-        let (group, is_new) = self.pacer.group_of(&self.config, sending, lane, level.get(), now);
-        if is_new {
-            self.schedule.add_group(lane);
-        }
-        self.schedule.add_queue_pair(group);
-        let purpose = format_args!("notification/{class}/{peer}");
-        let full_frame = full_frame(&self.wire, &self.config);
-        let place = place(&self.config, full_frame, purpose);
-        let responder = ResponderConfig {
-            service: config.transport,
-            mtu: self.config.link.mtu.get() as u32,
-            ack_every: self.config.ack_every.max(1),
-            receive_depth: self.config.receive_depth,
-            receive_refill: self.config.receive_refill,
-            rnr_code: receiver_not_ready::code(self.config.rnr_timer),
-        };
-        let window = self.config.wire.resequence().map(|config| config.window as usize);
-        let receiving = FlowId { source: sending.destination, destination: sending.source, class };
+        let mtu = self.config.link.mtu.get() as u32;
+        self.schedule.add_queue_pair();
         self.queue_pairs.push(QueuePair {
             class,
             config,
             peer,
             number: QueuePairNumber::planned(class, peer),
             remote: QueuePairNumber::planned(class, self.config.lid),
-            lane,
-            notification_lane,
-            group,
-            requester: Requester::new(config.transport, packet_max(&config, responder.mtu)),
-            responder: Responder::new(responder),
-            notification_point: (self.scheme.notification_point)(place),
-            becn_owed: false,
+            lane: self.wire.lane(level),
+            notification_lane: self.wire.notification_lane(level),
+            group: None,
+            requester: Requester::new(config.transport, packet_max(&config, mtu)),
             ready_since: now,
             retransmit: Alarm::default(),
             receiver_ready: Alarm::default(),
-            acknowledge: Alarm::default(),
-            notify: Alarm::default(),
             is_told: false,
-            sending,
+            sending: self.sending(class, peer),
             sent: SentFlow::default(),
-            received: empty_reception(receiving),
-            has_received: false,
-            test_sequence: 0,
-            tests_ahead: window
-                .filter(|_| config.transport == Service::Test)
-                .map(Resequencer::new)
-                .map(Box::new),
-            requests_ahead: window
-                .filter(|_| matches!(config.transport, Service::Rc | Service::Uc))
-                .map(Resequencer::new)
-                .map(Box::new),
-            missing: Alarm::default(),
+            receive_queue: None,
         });
         self.peers.set(class, peer, Party::QueuePair(index));
+        if !self.pacer.is_one_each() {
+            self.pace(index, now);
+        }
         index
+    }
+
+    /// The group that paces a queue pair, made if need be.
+    pub(super) fn pace(&mut self, index: u32, now: Instant) -> u32 {
+        let pair = &mut self.queue_pairs[index as usize];
+        if let Some(group) = pair.group {
+            return group;
+        }
+        let (lane, level) = (pair.lane, pair.config.service_level.get());
+        let (group, is_new) = self.pacer.group_of(&self.config, pair.sending, lane, level, now);
+        pair.group = Some(group);
+        if is_new {
+            self.schedule.add_group(lane);
+        }
+        self.schedule.join(index, group);
+        group
+    }
+
+    /// The receive queue of a queue pair, opened if need be.
+    pub(super) fn open(&mut self, index: u32) -> &mut ReceiveQueue {
+        let pair = &mut self.queue_pairs[index as usize];
+        if pair.receive_queue.is_none() {
+            let queue = receive_queue(pair, &self.config, &self.wire, self.scheme);
+            pair.receive_queue = Some(Box::new(queue));
+        }
+        pair.receiving()
+    }
+}
+
+fn receive_queue(
+    pair: &QueuePair,
+    config: &NicConfig,
+    wire: &Wire,
+    scheme: &Scheme,
+) -> ReceiveQueue {
+    let QueuePair { class, peer, sending, .. } = *pair;
+    let service = pair.config.transport;
+    let purpose = format_args!("notification/{class}/{peer}");
+    let window = config.wire.resequence().map(|config| config.window as usize);
+    ReceiveQueue {
+        responder: Responder::new(ResponderConfig {
+            service,
+            mtu: config.link.mtu.get() as u32,
+            ack_every: config.ack_every.max(1),
+            receive_depth: config.receive_depth,
+            receive_refill: config.receive_refill,
+            rnr_code: receiver_not_ready::code(config.rnr_timer),
+        }),
+        notification_point: (scheme.notification_point)(place(
+            config,
+            full_frame(wire, config),
+            purpose,
+        )),
+        becn_owed: false,
+        acknowledge: Alarm::default(),
+        notify: Alarm::default(),
+        received: empty_reception(FlowId {
+            source: sending.destination,
+            destination: sending.source,
+            class,
+        }),
+        has_received: false,
+        test_sequence: 0,
+        tests_ahead: window
+            .filter(|_| service == Service::Test)
+            .map(Resequencer::new)
+            .map(Box::new),
+        requests_ahead: window
+            .filter(|_| matches!(service, Service::Rc | Service::Uc))
+            .map(Resequencer::new)
+            .map(Box::new),
+        missing: Alarm::default(),
     }
 }

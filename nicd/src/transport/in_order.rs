@@ -8,7 +8,7 @@
 use crate::counters::Total;
 use crate::timers::Timer;
 use crate::transport::ChannelAdapter;
-use crate::transport::queue_pair::QueuePair;
+use crate::transport::queue_pair::ReceiveQueue;
 use crate::transport::resequencer::Offer;
 use proto::counters::DropReason;
 use proto::frame::{Frame, FrameHeaders};
@@ -55,11 +55,11 @@ impl ChannelAdapter {
         (frame, headers): (&Frame, &FrameHeaders),
         now: Instant,
     ) -> bool {
-        let pair = &mut self.queue_pairs[index as usize];
-        let Some(ahead) = pair.requests_ahead.as_mut().filter(|_| !self.is_in_turn) else {
+        let queue = self.queue_pairs[index as usize].receiving();
+        let Some(ahead) = queue.requests_ahead.as_mut().filter(|_| !self.is_in_turn) else {
             return false;
         };
-        let distance = psn.distance_from(pair.responder.expected());
+        let distance = psn.distance_from(queue.responder.expected());
         if distance <= 0 {
             return false;
         }
@@ -71,8 +71,8 @@ impl ChannelAdapter {
             self.pool.recycle(other.frame);
             return false;
         }
-        pair.received.reordered += 1;
-        pair.has_received = true;
+        queue.received.reordered += 1;
+        queue.has_received = true;
         self.held += 1;
         self.totals.raise(Total::ResequencerDepth, ahead.depth() as u64);
         self.await_missing(index, false, now);
@@ -82,9 +82,9 @@ impl ChannelAdapter {
     /// The responder of a queue pair expected `before` until now: what has waited for what it expects
     /// instead is next.
     pub(super) fn after_request(&mut self, index: u32, before: Psn, now: Instant) {
-        let pair = &mut self.queue_pairs[index as usize];
-        let Some(ahead) = &mut pair.requests_ahead else { return };
-        let moved = pair.responder.expected().distance_from(before);
+        let queue = self.queue_pairs[index as usize].receiving();
+        let Some(ahead) = &mut queue.requests_ahead else { return };
+        let moved = queue.responder.expected().distance_from(before);
         for _ in 0..moved {
             ahead.advance();
         }
@@ -103,24 +103,24 @@ impl ChannelAdapter {
         pattern: u64,
         now: Instant,
     ) -> Result<(), DropReason> {
-        let pair = &mut self.queue_pairs[index as usize];
-        pair.received.reordered += u64::from(distance != 0);
+        let queue = self.queue_pairs[index as usize].receiving();
+        queue.received.reordered += u64::from(distance != 0);
         let mut distance = usize::try_from(distance).map_err(|_| DropReason::Duplicate)?;
         if distance == 0 {
-            deliver(pair, Some(pattern), now);
-        } else if let Some(ahead) = &mut pair.tests_ahead {
+            deliver(queue, Some(pattern), now);
+        } else if let Some(ahead) = &mut queue.tests_ahead {
             // One beyond the window makes room for itself.
             let beyond = (distance + 1).saturating_sub(ahead.window());
-            let gaps = skip(pair, beyond, now);
+            let gaps = skip(queue, beyond, now);
             self.totals.add(Total::ResequencerGaps, gaps);
             distance -= beyond;
-            let Some(ahead) = &mut pair.tests_ahead else { return Ok(()) };
+            let Some(ahead) = &mut queue.tests_ahead else { return Ok(()) };
             if let Offer::Duplicate(_) = ahead.offer(distance, pattern) {
                 return Err(DropReason::Duplicate);
             }
             self.totals.raise(Total::ResequencerDepth, ahead.depth() as u64);
         }
-        let progress = deliver_waiting(pair, now) || distance == 0;
+        let progress = deliver_waiting(queue, now) || distance == 0;
         self.await_missing(index, progress, now);
         Ok(())
     }
@@ -128,28 +128,28 @@ impl ChannelAdapter {
     /// Starts the wait for what is missing, anew if something has come, or ends it if nothing is.
     fn await_missing(&mut self, index: u32, progress: bool, now: Instant) {
         let Some(config) = self.config.wire.resequence() else { return };
-        let pair = &mut self.queue_pairs[index as usize];
-        let tests = pair.tests_ahead.as_ref().map_or(0, |ahead| ahead.held());
-        let requests = pair.requests_ahead.as_ref().map_or(0, |ahead| ahead.held());
+        let queue = self.queue_pairs[index as usize].receiving();
+        let tests = queue.tests_ahead.as_ref().map_or(0, |ahead| ahead.held());
+        let requests = queue.requests_ahead.as_ref().map_or(0, |ahead| ahead.held());
         if tests + requests == 0 {
-            pair.missing.clear();
-        } else if progress || !pair.missing.is_set() {
-            self.timers.set(&mut pair.missing, Timer::Missing(index), now + config.timeout);
+            queue.missing.clear();
+        } else if progress || !queue.missing.is_set() {
+            self.timers.set(&mut queue.missing, Timer::Missing(index), now + config.timeout);
         }
     }
 
     /// What is missing has been waited for long enough.
     pub(super) fn on_missing_overdue(&mut self, index: u32, now: Instant) {
         self.totals.count(Total::ResequencerTimeouts);
-        let pair = &mut self.queue_pairs[index as usize];
-        if let Some(missing) = pair.tests_ahead.as_ref().and_then(|ahead| ahead.missing()) {
-            let gaps = skip(pair, missing, now);
+        let queue = self.queue_pairs[index as usize].receiving();
+        if let Some(missing) = queue.tests_ahead.as_ref().and_then(|ahead| ahead.missing()) {
+            let gaps = skip(queue, missing, now);
             self.totals.add(Total::ResequencerGaps, gaps);
-            deliver_waiting(pair, now);
+            deliver_waiting(queue, now);
             self.touch(index);
         }
-        let pair = &mut self.queue_pairs[index as usize];
-        if let Some(ahead) = &mut pair.requests_ahead {
+        let queue = self.queue_pairs[index as usize].receiving();
+        if let Some(ahead) = &mut queue.requests_ahead {
             self.totals.add(Total::ResequencerGaps, ahead.missing().unwrap_or(0) as u64);
             self.in_turn.extend(ahead.drain());
         }
@@ -158,38 +158,38 @@ impl ChannelAdapter {
 }
 
 /// A test frame's turn is over: it is delivered, or nothing is.
-fn deliver(pair: &mut QueuePair, pattern: Option<u64>, now: Instant) {
+fn deliver(queue: &mut ReceiveQueue, pattern: Option<u64>, now: Instant) {
     if let Some(octets) = pattern {
-        pair.received.delivered_bytes += octets;
-        pair.received.messages += 1;
-        pair.received.last = Some(now);
+        queue.received.delivered_bytes += octets;
+        queue.received.messages += 1;
+        queue.received.last = Some(now);
     }
-    pair.test_sequence = pair.test_sequence.wrapping_add(1);
-    if let Some(ahead) = &mut pair.tests_ahead {
+    queue.test_sequence = queue.test_sequence.wrapping_add(1);
+    if let Some(ahead) = &mut queue.tests_ahead {
         ahead.advance();
     }
 }
 
 /// Delivers test frames as long as the next one waits; whether there was any.
-fn deliver_waiting(pair: &mut QueuePair, now: Instant) -> bool {
+fn deliver_waiting(queue: &mut ReceiveQueue, now: Instant) -> bool {
     let mut any = false;
-    while let Some(octets) = pair.tests_ahead.as_mut().and_then(|ahead| ahead.take_expected()) {
-        deliver(pair, Some(octets), now);
+    while let Some(octets) = queue.tests_ahead.as_mut().and_then(|ahead| ahead.take_expected()) {
+        deliver(queue, Some(octets), now);
         any = true;
     }
     any
 }
 
 /// Takes `numbers` test frames as past, those that are here as delivered; how many are not.
-fn skip(pair: &mut QueuePair, numbers: usize, now: Instant) -> u64 {
-    let window = pair.tests_ahead.as_ref().map_or(0, |ahead| ahead.window());
+fn skip(queue: &mut ReceiveQueue, numbers: usize, now: Instant) -> u64 {
+    let window = queue.tests_ahead.as_ref().map_or(0, |ahead| ahead.window());
     let (mut gaps, near) = (0, numbers.min(window));
     for _ in 0..near {
-        let waiting = pair.tests_ahead.as_mut().and_then(|ahead| ahead.take_expected());
+        let waiting = queue.tests_ahead.as_mut().and_then(|ahead| ahead.take_expected());
         gaps += u64::from(waiting.is_none());
-        deliver(pair, waiting, now);
+        deliver(queue, waiting, now);
     }
     // Beyond the window nothing waits.
-    pair.test_sequence = pair.test_sequence.wrapping_add((numbers - near) as u32);
+    queue.test_sequence = queue.test_sequence.wrapping_add((numbers - near) as u32);
     gaps + (numbers - near) as u64
 }

@@ -156,9 +156,9 @@ impl ChannelAdapter {
         let peer = plan::adapter_of_mac(sampled.destination)?;
         self.peers.with(peer).find(|index| {
             let pair = &self.queue_pairs[*index as usize];
-            let is_its_flow = sampled.flow_id == 0 || flow_id(pair.group) == sampled.flow_id;
+            let is_limiter = |group| sampled.flow_id == 0 || flow_id(group) == sampled.flow_id;
             pair.sent.offer.messages > 0
-                && is_its_flow
+                && pair.group.is_some_and(is_limiter)
                 && self.wire.is_on(pair.lane, sampled.priority)
         })
     }

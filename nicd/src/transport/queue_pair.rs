@@ -1,7 +1,8 @@
 //! A queue pair: both halves of a conversation with one peer in one class.
 //!
 //! It is made when its first frame leaves or arrives, so memory grows with conversations that have begun, and
-//! not with the square of the nodes.
+//! not with the square of the nodes. Most conversations go one way: the receive queue is opened when something
+//! comes in, and what paces the send queue is made with the first message.
 
 use crate::config::ClassConfig;
 use crate::counters::SentFlow;
@@ -31,32 +32,61 @@ pub struct QueuePair {
     pub lane: VirtualLane,
     /// The lane of notifications to its peer.
     pub notification_lane: VirtualLane,
-    /// The group that paces it.
-    pub group: u32,
+    /// The group that paces it, from its first message on.
+    pub group: Option<u32>,
     /// Sends.
     pub requester: Requester,
-    /// Receives.
-    pub responder: Responder,
-    /// Judges what it receives.
-    pub notification_point: Box<dyn NotificationPoint>,
-    /// The next acknowledgement carries BECN.
-    pub becn_owed: bool,
     /// Since when something could be sent, pacing aside.
     pub ready_since: Instant,
     /// Wait for an acknowledgement.
     pub retransmit: Alarm,
     /// Wait for the peer's receive buffers.
     pub receiver_ready: Alarm,
-    /// Delay of a coalesced acknowledgement.
-    pub acknowledge: Alarm,
-    /// The notification point's own timer.
-    pub notify: Alarm,
     /// Its flow is told of by itself at the end of bins.
     pub is_told: bool,
     /// The flow we send.
     pub sending: FlowId,
     /// What is counted of it.
     pub sent: SentFlow,
+    /// Receives, once it has been opened.
+    pub receive_queue: Option<Box<ReceiveQueue>>,
+}
+
+impl QueuePair {
+    /// The group that paces what it sends.
+    ///
+    /// # Panics
+    /// Before its first message.
+    pub fn pacing(&self) -> u32 {
+        self.group.expect("who has a message has a reaction point")
+    }
+
+    /// Its receive queue.
+    ///
+    /// # Panics
+    /// Before something has come in.
+    pub fn receiving(&mut self) -> &mut ReceiveQueue {
+        self.receive_queue.as_mut().expect("it has been opened for what came in")
+    }
+
+    /// Messages it has received.
+    pub fn messages_received(&self) -> u64 {
+        self.receive_queue.as_ref().map_or(0, |queue| queue.received.messages)
+    }
+}
+
+/// The receiving half.
+pub struct ReceiveQueue {
+    /// Takes requests.
+    pub responder: Responder,
+    /// Judges what comes in.
+    pub notification_point: Box<dyn NotificationPoint>,
+    /// The next acknowledgement carries BECN.
+    pub becn_owed: bool,
+    /// Delay of a coalesced acknowledgement.
+    pub acknowledge: Alarm,
+    /// The notification point's own timer.
+    pub notify: Alarm,
     /// What is counted of the flow we receive.
     pub received: ReceptionReading,
     /// At least one data frame has come in.

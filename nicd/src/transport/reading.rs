@@ -34,11 +34,12 @@ impl ChannelAdapter {
     /// Fills receptions and latencies.
     pub fn read_received(&self, reading: &mut DeviceReading) {
         let begun = self.peers.in_flow_order().filter_map(Party::queue_pair);
-        let pairs = begun.map(|index| &self.queue_pairs[index as usize]);
+        let queues =
+            begun.filter_map(|index| self.queue_pairs[index as usize].receive_queue.as_ref());
         reading.receptions.clear();
-        reading.receptions.extend(pairs.filter(|pair| pair.has_received).map(|pair| {
-            let periods = pair.notification_point.periods();
-            ReceptionReading { periods, ..pair.received.clone() }
+        reading.receptions.extend(queues.filter(|queue| queue.has_received).map(|queue| {
+            let periods = queue.notification_point.periods();
+            ReceptionReading { periods, ..queue.received.clone() }
         }));
         reading.latencies.clear();
         reading.latencies.extend_from_slice(self.latencies.readings());
@@ -59,7 +60,7 @@ impl ChannelAdapter {
                     if pair.sent.offer.messages > 0 {
                         let mut flow = FlowReading::new(pair.sending);
                         pair.sent.read(&mut flow);
-                        self.pacer.read(pair.group, now, &mut flow);
+                        self.pacer.read(pair.pacing(), now, &mut flow);
                         reading.flows.push(flow);
                     }
                 }
@@ -80,11 +81,11 @@ impl ChannelAdapter {
         self.tell_of_moved();
         reading.moved.clear();
         for (pair, tx_bytes) in self.bulletin.told(&self.queue_pairs) {
-            let pacing = self.pacer.read_bin(pair.group, now);
+            let pacing = self.pacer.read_bin(pair.pacing(), now);
             reading.moved.push(MovedFlow { flow: pair.sending, tx_bytes, ..pacing });
         }
         reading.unmoved.clear();
-        let Some(ReactionState { gap, rate, scalar }) = self.pacer.initial() else { return };
+        let ReactionState { gap, rate, scalar } = self.pacer.initial();
         reading.unmoved.extend(self.bulletin.unmoved().iter().enumerate().map(
             |(class, Unmoved { flows, tx_bytes })| UnmovedFlows {
                 class: class as u8,

@@ -122,10 +122,11 @@ impl ChannelAdapter {
             return self.on_request(packet, now).map(|()| Fate::Delivered);
         }
         let index = self.queue_pair(packet.class, packet.peer, now);
+        self.open(index);
         if self.hold(index, packet.bth.psn, (frame, packet.headers), now) {
             return Ok(Fate::Held);
         }
-        let before = self.queue_pairs[index as usize].responder.expected();
+        let before = self.queue_pairs[index as usize].receiving().responder.expected();
         let outcome = self.on_request(packet, now);
         self.after_request(index, before, now);
         outcome.map(|()| Fate::Delivered)
@@ -185,18 +186,20 @@ impl ChannelAdapter {
             reth: packet.packet.extended.reth,
             payload: packet.packet.payload,
         };
-        pair.has_received = true;
+        self.open(index);
+        let queue = self.queue_pairs[index as usize].receiving();
+        queue.has_received = true;
         let congested = packet.headers.ecn == Ecn::CongestionExperienced;
-        pair.received.marked += u64::from(packet.headers.fecn || congested);
+        queue.received.marked += u64::from(packet.headers.fecn || congested);
         self.totals.count_if(packet.headers.fecn, Total::EcnMarked);
         self.totals.count_if(congested, Total::EcnMarkedRoce);
         let size = packet.headers.size;
-        let notification = pair.notification_point.on_receive(packet.headers, size, now);
-        let due = pair.notification_point.poll_timeout().unwrap_or(Instant::NEVER);
-        self.timers.set(&mut pair.notify, Timer::NotificationPoint(index), due);
-        let was_open = !pair.responder.has_failed();
-        let reception = pair.responder.on_request(&request, now);
-        let fails = was_open && pair.responder.has_failed();
+        let notification = queue.notification_point.on_receive(packet.headers, size, now);
+        let due = queue.notification_point.poll_timeout().unwrap_or(Instant::NEVER);
+        self.timers.set(&mut queue.notify, Timer::NotificationPoint(index), due);
+        let was_open = !queue.responder.has_failed();
+        let reception = queue.responder.on_request(&request, now);
+        let fails = was_open && queue.responder.has_failed();
         if let Some(notification) = notification {
             let answer_due = reception.reply != Reply::Nothing;
             self.send_notification(index, &notification, answer_due, packet.arrived);
@@ -213,16 +216,16 @@ impl ChannelAdapter {
     }
 
     fn reply(&mut self, index: u32, reply: Reply, arrived: Instant, now: Instant) {
-        let pair = &mut self.queue_pairs[index as usize];
+        let queue = self.queue_pairs[index as usize].receiving();
         match reply {
             Reply::Nothing => {}
-            Reply::Owed if pair.acknowledge.is_set() => {}
+            Reply::Owed if queue.acknowledge.is_set() => {}
             Reply::Owed => {
                 let due = now + self.config.ack_delay;
-                self.timers.set(&mut pair.acknowledge, Timer::Acknowledge(index), due);
+                self.timers.set(&mut queue.acknowledge, Timer::Acknowledge(index), due);
             }
             Reply::Now(answer) => {
-                pair.acknowledge.clear();
+                queue.acknowledge.clear();
                 self.send_acknowledgement(index, answer, arrived);
             }
         }
@@ -235,7 +238,7 @@ impl ChannelAdapter {
         payload: usize,
         arrived: Instant,
     ) -> Result<(), DropReason> {
-        let received = &mut self.queue_pairs[index as usize].received;
+        let received = &mut self.queue_pairs[index as usize].receiving().received;
         received.reordered += u64::from(reception.out_of_order);
         if let Some(reason) = reception.refused {
             match reason {
@@ -335,8 +338,9 @@ impl ChannelAdapter {
     ) -> Heard {
         let pair = &mut self.queue_pairs[index as usize];
         pair.sent.notes += 1;
-        let (flow, lane, group) = (pair.sending, pair.lane, pair.group);
+        let (flow, lane) = (pair.sending, pair.lane);
         let (qp, sl) = (pair.number, pair.config.service_level);
+        let Some(group) = pair.group else { return Heard::Refused };
         self.log(lane, now, EventKind::Note { flow, note, dir: Direction::Rx });
         let mut outlet = Outlet { timers: &mut self.timers, events: &mut self.events };
         let reaction = self.pacer.on_notification(group, flow, notification, now, &mut outlet);

@@ -32,6 +32,11 @@ struct Member {
     ticket: u32,
 }
 
+impl Member {
+    /// In place of a group's number.
+    const IN_NONE: u32 = u32::MAX;
+}
+
 /// Where a group stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Standing {
@@ -96,9 +101,14 @@ impl Schedule {
         });
     }
 
-    /// The next queue pair, in `group`; queue pairs are numbered in the order of these calls.
-    pub fn add_queue_pair(&mut self, group: u32) {
-        self.members.push(Member { group, key: None, ticket: 0 });
+    /// The next queue pair, in no group yet; queue pairs are numbered in the order of these calls.
+    pub fn add_queue_pair(&mut self) {
+        self.members.push(Member { group: Member::IN_NONE, key: None, ticket: 0 });
+    }
+
+    /// `queue_pair` is in `group` from now on. Before, it cannot be offered.
+    pub fn join(&mut self, queue_pair: u32, group: u32) {
+        self.members[queue_pair as usize].group = group;
     }
 
     /// The queue pairs in `group`.

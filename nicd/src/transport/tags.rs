@@ -17,13 +17,14 @@ impl ChannelAdapter {
         if !self.wire.is_roce() {
             return None;
         }
-        match self.pacer.tag(pair.group, now) {
+        let group = pair.pacing();
+        match self.pacer.tag(group, now) {
             Some(Tag::RateRegulated { cpid, timestamp }) => {
                 let tag = RateTag { cpid: cpid.get(), timestamp, ..RateTag::default() };
                 Some(CongestionTag::RateRegulated(tag))
             }
-            None if self.wire.has_cn_tags() && self.pacer.is_limited(pair.group) => {
-                let tag = CnTag { flow_id: flow_id(pair.group), ..CnTag::default() };
+            None if self.wire.has_cn_tags() && self.pacer.is_limited(group) => {
+                let tag = CnTag { flow_id: flow_id(group), ..CnTag::default() };
                 Some(CongestionTag::Cn(tag))
             }
             None => None,

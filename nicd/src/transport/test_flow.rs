@@ -52,23 +52,23 @@ impl ChannelAdapter {
             return Err(DropReason::QueuePair);
         }
         let index = self.queue_pair(class, from, now);
-        let pair = &mut self.queue_pairs[index as usize];
-        pair.has_received = true;
+        let queue = self.open(index);
+        queue.has_received = true;
         // Behind one that came before it: a half of all numbers counts as behind.
-        let distance = header.sequence.wrapping_sub(pair.test_sequence).cast_signed();
-        if pair.tests_ahead.is_some() {
+        let distance = header.sequence.wrapping_sub(queue.test_sequence).cast_signed();
+        if queue.tests_ahead.is_some() {
             let outcome = self.sort_in(index, distance, pattern as u64, now);
             self.touch(index);
             return outcome;
         }
         if distance < 0 {
-            pair.received.reordered += 1;
+            queue.received.reordered += 1;
         } else {
-            pair.test_sequence = header.sequence.wrapping_add(1);
+            queue.test_sequence = header.sequence.wrapping_add(1);
         }
-        pair.received.delivered_bytes += pattern as u64;
-        pair.received.messages += 1;
-        pair.received.last = Some(now);
+        queue.received.delivered_bytes += pattern as u64;
+        queue.received.messages += 1;
+        queue.received.last = Some(now);
         self.touch(index);
         Ok(())
     }

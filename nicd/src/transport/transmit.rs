@@ -141,7 +141,7 @@ impl ChannelAdapter {
     /// Queues the acknowledgement `answer`, with BECN if one is owed.
     pub(super) fn send_acknowledgement(&mut self, index: u32, answer: Answer, ready: Instant) {
         let pair = &mut self.queue_pairs[index as usize];
-        let becn = std::mem::take(&mut pair.becn_owed);
+        let becn = std::mem::take(&mut pair.receiving().becn_owed);
         let content = Content::Acknowledgement(answer);
         let control = ControlFrame { queue_pair: index, ready, becn, content };
         self.lanes[pair.lane.index()].control.push_back(control);
@@ -158,7 +158,7 @@ impl ChannelAdapter {
     ) {
         let pair = &mut self.queue_pairs[index as usize];
         if notification.travel == Travel::AckOrCnp && notification.becn && answer_due {
-            pair.becn_owed = true;
+            pair.receiving().becn_owed = true;
             return;
         }
         let content = Content::Notification(notification.body);
@@ -168,7 +168,7 @@ impl ChannelAdapter {
 
     /// The delay of a coalesced acknowledgement is over.
     pub(super) fn on_answer_overdue(&mut self, index: u32, now: Instant) {
-        let responder = &mut self.queue_pairs[index as usize].responder;
+        let responder = &mut self.queue_pairs[index as usize].receiving().responder;
         if responder.owes_answer() {
             let answer = responder.acknowledge();
             self.send_acknowledgement(index, answer, now);
@@ -177,11 +177,11 @@ impl ChannelAdapter {
 
     /// A notification point's timer ran out.
     pub(super) fn on_notification_point_timer(&mut self, index: u32, now: Instant) {
-        let pair = &mut self.queue_pairs[index as usize];
-        let notification = pair.notification_point.handle_timeout(now);
-        let due = pair.notification_point.poll_timeout().unwrap_or(Instant::NEVER);
-        self.timers.set(&mut pair.notify, Timer::NotificationPoint(index), due);
-        let answer_due = pair.responder.owes_answer();
+        let queue = self.queue_pairs[index as usize].receiving();
+        let notification = queue.notification_point.handle_timeout(now);
+        let due = queue.notification_point.poll_timeout().unwrap_or(Instant::NEVER);
+        self.timers.set(&mut queue.notify, Timer::NotificationPoint(index), due);
+        let answer_due = queue.responder.owes_answer();
         if let Some(notification) = notification {
             self.send_notification(index, &notification, answer_due, now);
         }
@@ -299,7 +299,7 @@ impl ChannelAdapter {
             let due = end + self.config.ack_timeout;
             self.timers.set(&mut pair.retransmit, Timer::Retransmit(index), due);
         }
-        let (group, next) = (pair.group, pair.requester.next_packet());
+        let (group, next) = (pair.pacing(), pair.requester.next_packet());
         let key = next.map(|next| self.next_key(&next.message));
         self.touch(index);
         let mut outlet = Outlet { timers: &mut self.timers, events: &mut self.events };

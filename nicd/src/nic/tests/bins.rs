@@ -92,3 +92,18 @@ fn a_flow_of_a_reaction_point_that_has_moved_is_never_counted_with_others() {
     let told: Vec<u64> = bin.moved.iter().map(|moved| moved.flow.destination).collect();
     assert_eq!((told, bin.unmoved[0].flows), (vec![2, 3, 4], 0));
 }
+
+/// Both begin in the third bin, which begins at 34 us; one of them moves in it.
+#[test]
+fn a_flow_counts_for_the_whole_of_the_bin_in_which_it_begins() {
+    const BEGINS: u64 = 2 * BIN + 3;
+    let mut pair = flows("queue-pair", &[BEGINS, BEGINS]);
+    let mut bin = BinReading::default();
+    for number in 1..=3 {
+        close_bin(&mut pair, number, &mut bin);
+    }
+    let [moved] = bin.moved[..] else { panic!("one flow has moved: {bin:?}") };
+    let before_it_began = u128::from(8_000_000_000_u64) * 3_000_000;
+    assert_eq!(moved.rate.integral, totals(&mut pair)[0].1[0] + before_it_began);
+    assert_eq!(bin.unmoved[0].flows, 1, "counted with the bin's whole length by whoever reads it");
+}

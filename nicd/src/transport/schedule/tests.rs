@@ -13,7 +13,8 @@ fn alone(n: u32) -> Schedule {
     let mut schedule = Schedule::new(1);
     for group in 0..n {
         schedule.add_group(LANE);
-        schedule.add_queue_pair(group);
+        schedule.add_queue_pair();
+        schedule.join(group, group);
     }
     schedule
 }
@@ -72,8 +73,9 @@ fn members_of_a_group_wait_together_and_go_in_order() {
     let mut schedule = Schedule::new(1);
     schedule.add_group(LANE);
     schedule.add_group(LANE);
-    for group in [0, 0, 1] {
-        schedule.add_queue_pair(group);
+    for (queue_pair, group) in [0, 0, 1].into_iter().enumerate() {
+        schedule.add_queue_pair();
+        schedule.join(queue_pair as u32, group);
     }
     for (queue_pair, key) in [(0, 3), (1, 1), (2, 2)] {
         schedule.offer(queue_pair, Some(key), at(0));
