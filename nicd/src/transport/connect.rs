@@ -5,7 +5,7 @@
 //! place in the group are made with whatever comes first: what a group holds back depends on all its members.
 
 use crate::config::{ClassConfig, NicConfig, QueuePairOrder, Transport as Service};
-use crate::counters::{Offer, SentFlow, empty_reception};
+use crate::counters::{SentFlow, empty_reception};
 use crate::pacer::place;
 use crate::timers::Alarm;
 use crate::transport::ChannelAdapter;
@@ -23,7 +23,6 @@ use proto::congestion::schemes::Scheme;
 use proto::counters::FlowId;
 use proto::ids::{Lid, QueuePairNumber, VirtualLane};
 use proto::units::{Bytes, Instant};
-use std::collections::VecDeque;
 
 /// What a full data frame takes of the line: what the link is told, or a packet with one MTU of
 /// payload.
@@ -53,12 +52,7 @@ impl ChannelAdapter {
         match self.peers.find(class, peer) {
             None if self.pacer.is_one_each() => {
                 let key = self.next_key(&message);
-                let mut messages = VecDeque::with_capacity(1);
-                let mut offer = Offer::default();
-                offer.on_post(message.item, message.size);
-                messages.push_back(message);
-                let since = message.posted;
-                let prospect = Prospect { class, peer, lane, key, since, offer, messages };
+                let prospect = Prospect::new(class, peer, lane, key, message);
                 self.peers.set(class, peer, Party::Prospect(self.prospects.add(prospect)));
                 self.bulletin.on_prospect(class);
             }
@@ -86,16 +80,15 @@ impl ChannelAdapter {
     /// The conversation of a prospect begins: it has a queue pair from now on, as if it had had one since its
     /// first message.
     pub(super) fn begin(&mut self, prospect: u32) -> u32 {
-        let prospect = self.prospects.take(prospect);
-        let index = self.connect(prospect.class, prospect.peer, prospect.since);
+        let Prospect { class, peer, key, since, offer, messages, .. } =
+            self.prospects.take(prospect);
+        let index = self.connect(class, peer, since);
+        self.pace(index, since);
         let pair = &mut self.queue_pairs[index as usize];
-        pair.sent.offer = prospect.offer;
-        self.pace(index, prospect.since);
-        let pair = &mut self.queue_pairs[index as usize];
-        let messages = prospect.messages;
+        pair.sent.offer = offer;
         if !messages.is_empty() {
             pair.requester.take_over(messages);
-            self.schedule.offer(index, Some(prospect.key), prospect.since);
+            self.schedule.offer(index, Some(key), since);
         }
         index
     }

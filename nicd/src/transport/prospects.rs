@@ -37,6 +37,14 @@ pub struct Prospect {
 }
 
 impl Prospect {
+    /// One with its first message. Room is for that alone: hardly any gets a second before it begins.
+    pub fn new(class: u8, peer: Lid, lane: VirtualLane, key: u64, first: Message) -> Prospect {
+        let (since, offer, messages) = (first.posted, Offer::default(), VecDeque::with_capacity(1));
+        let mut prospect = Prospect { class, peer, lane, key, since, offer, messages };
+        prospect.post(first);
+        prospect
+    }
+
     /// Takes a message over.
     pub fn post(&mut self, message: Message) {
         self.offer.on_post(message.item, message.size);
@@ -163,11 +171,8 @@ mod tests {
     fn with_keys<const N: usize>(keys: [u64; N]) -> (Prospects, [u32; N]) {
         let mut prospects = Prospects::new(1);
         let indexes = keys.map(|key| {
-            let (offer, messages) = (Offer::default(), VecDeque::new());
-            let (since, peer) = (Instant::ZERO, Lid::new(key as u16));
-            let mut new = Prospect { class: 0, peer, lane: LANE, key, since, offer, messages };
-            new.post(message(key, 0));
-            prospects.add(new)
+            let peer = Lid::new(key as u16);
+            prospects.add(Prospect::new(0, peer, LANE, key, message(key, 0)))
         });
         (prospects, indexes)
     }
