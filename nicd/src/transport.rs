@@ -43,7 +43,7 @@ use crate::workload::{Posting, Progress};
 use bulletin::Bulletin;
 use in_order::InTurn;
 use message::Message;
-use peers::PeerTable;
+use peers::{Party, PeerTable};
 use prospects::Prospects;
 use proto::congestion::schemes::Scheme;
 use proto::counters::{Balance, FlowId, Gauge};
@@ -169,10 +169,19 @@ impl ChannelAdapter {
         };
         self.posted += 1;
         let (class, peer) = (posting.class, posting.to);
-        if !self.post_to_prospect(class, peer, message) {
-            let index = self.queue_pair(class, peer, posting.at);
-            self.post_to_queue_pair(index, message);
-        }
+        let index = match self.peers.find(class, peer) {
+            Some(Party::QueuePair(index)) => index,
+            Some(Party::Prospect(index)) => match self.prospects.waiting(index) {
+                Some(prospect) => {
+                    prospect.post(message);
+                    return self.lanes[prospect.lane.index()].on_post(message.size, message.posted);
+                }
+                None => self.begin(index),
+            },
+            None if self.pacer.is_one_each() => return self.wait(class, peer, message),
+            None => self.connect(class, peer, posting.at),
+        };
+        self.post_to_queue_pair(index, message);
     }
 
     fn post_to_queue_pair(&mut self, index: u32, message: Message) {

@@ -46,24 +46,14 @@ impl ChannelAdapter {
         }
     }
 
-    /// Takes `message` over if no conversation with its receiver has begun and it can wait for that; else false.
-    pub(super) fn post_to_prospect(&mut self, class: u8, peer: Lid, message: Message) -> bool {
+    /// The first message for a peer waits for its turn.
+    pub(super) fn wait(&mut self, class: u8, peer: Lid, message: Message) {
         let lane = self.wire.lane(self.config.classes[usize::from(class)].service_level);
-        match self.peers.find(class, peer) {
-            None if self.pacer.is_one_each() => {
-                let key = self.next_key(&message);
-                let prospect = Prospect::new(class, peer, lane, key, message);
-                self.peers.set(class, peer, Party::Prospect(self.prospects.add(prospect)));
-                self.bulletin.on_prospect(class);
-            }
-            Some(Party::Prospect(index)) => match self.prospects.waiting(index) {
-                Some(prospect) => prospect.post(message),
-                None => return false,
-            },
-            _ => return false,
-        }
+        let key = self.next_key(&message);
+        let prospect = Prospect::new(class, peer, lane, key, message);
+        self.peers.set(class, peer, Party::Prospect(self.prospects.add(prospect)));
+        self.bulletin.on_prospect(class);
         self.lanes[lane.index()].on_post(message.size, message.posted);
-        true
     }
 
     /// Whose turn it is on `lane` at `now`; conversations begin whose turn has come.
@@ -111,7 +101,8 @@ impl ChannelAdapter {
         }
     }
 
-    fn connect(&mut self, class: u8, peer: Lid, now: Instant) -> u32 {
+    /// A queue pair for `class` and `peer`, with whom there was none.
+    pub(super) fn connect(&mut self, class: u8, peer: Lid, now: Instant) -> u32 {
         let index = self.queue_pairs.len() as u32;
         let config = self.config.classes[usize::from(class)];
         let level = config.service_level;
