@@ -13,6 +13,9 @@ use proto::link::LinkConfig;
 use proto::units::{Bytes, Duration, Instant};
 use serde::{Deserialize, Serialize};
 
+/// The largest MTU, in octets of payload. Source: IBTA Vol 1, 5.2.1 (LRH packet length), 9.2.2 (PMTU).
+pub(crate) const MTU_MAX: usize = 4096;
+
 /// One NIC with one port.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

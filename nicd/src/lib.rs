@@ -4,14 +4,14 @@
 //! [`config`] is what it is told.
 
 pub mod config;
-pub mod counters;
-pub mod drain;
+mod counters;
+mod drain;
 pub mod nic;
-pub mod pacer;
-pub mod timers;
-pub mod transport;
-pub mod wire;
-pub mod workload;
+mod pacer;
+mod timers;
+mod transport;
+mod wire;
+mod workload;
 
 /// A NIC from its configuration as a table.
 ///

@@ -9,8 +9,8 @@
 use crate::config::check::ConfigError;
 use crate::config::{NicConfig, StormConfig};
 use crate::drain::Drain;
-use crate::transport::ChannelAdapter;
-use crate::transport::in_order::InTurn;
+use crate::transport::adapter::ChannelAdapter;
+use crate::transport::queue_pair::InTurn;
 use crate::workload::{Act, Workload};
 use proto::counters::{Balance, BinReading, DeviceReading, DropReason};
 use proto::device::{Departure, Depth, Device};
@@ -64,7 +64,7 @@ impl Nic {
     /// Posts and takes back whatever the workload has done up to `now`.
     fn catch_up(&mut self, now: Instant) {
         while let Some(started) = self.adapter.poll_started() {
-            if let Some(posting) = self.workload.on_started(started.item, started.to, started.at) {
+            if let Some(posting) = self.workload.on_started(&started) {
                 self.adapter.post(&posting);
             }
         }

@@ -9,66 +9,23 @@
 //! roce         | Ethernet | IP | UDP | BTH … pad | ICRC | (FCS) |
 //! ```
 
-pub mod infiniband;
-pub mod roce;
+mod infiniband;
+pub mod packet;
+mod roce;
 pub mod test_frame;
 
 use crate::config::{Encapsulation, NicConfig};
 use bytes::BytesMut;
 use infiniband::Infiniband;
+use packet::{Content, Outward};
 use proto::counters::DropReason;
-use proto::frame::{Frame, FrameClass, FramePool};
-use proto::ids::{Lid, Priority, QueuePairNumber, ServiceLevel, VirtualLane};
+use proto::frame::{Frame, FramePool};
+use proto::ids::{Priority, ServiceLevel, VirtualLane};
+use proto::link::LinkConfig;
 use proto::units::Bytes;
-use proto::wire::infiniband::{Bth, ExtendedHeaders, Opcode, Transport};
+use proto::wire::infiniband::Opcode;
 use proto::wire::project::ProjectTypes;
 use roce::Roce;
-
-/// What a packet to be sent says, in any dialect.
-#[derive(Clone, Copy, Debug)]
-pub struct Outward {
-    /// To whom.
-    pub to: Lid,
-    /// On which lane of our link.
-    pub lane: VirtualLane,
-    /// With which service level.
-    pub level: ServiceLevel,
-    /// Our queue pair; the peer's is in the BTH.
-    pub queue_pair: QueuePairNumber,
-    /// What kind of work it does.
-    pub class: FrameClass,
-    /// Base Transport Header; its PadCnt is computed.
-    pub bth: Bth,
-    /// Exactly the headers that the opcode calls for.
-    pub extended: ExtendedHeaders,
-}
-
-/// What a packet said, in any dialect.
-#[derive(Clone, Copy, Debug)]
-pub struct Inward<'a> {
-    /// The adapter it came from.
-    pub from: Lid,
-    /// BTH to pad.
-    pub transport: Transport<'a>,
-}
-
-/// What a frame carries, or where that begins.
-#[derive(Clone, Copy, Debug)]
-pub enum Content<'a> {
-    /// A packet of the transport.
-    Packet(Inward<'a>),
-    /// The header of a test frame.
-    Test(usize),
-    /// A congestion notification message of 802.1Q.
-    Cnm {
-        /// Where it begins.
-        at: usize,
-        /// The flow that the CN-TAG before it names; 0 without one.
-        flow_id: u16,
-    },
-    /// A message of BCN, behind its subtype.
-    Bcn(usize),
-}
 
 /// The dialect of one NIC.
 #[derive(Clone, Debug)]
@@ -137,6 +94,11 @@ impl Wire {
     /// A packet's size, as links count it, with so many octets of extended headers and payload.
     pub fn size(&self, extended: usize, payload: usize) -> Bytes {
         in_dialect!(self, dialect => dialect.size(extended + payload.next_multiple_of(4)))
+    }
+
+    /// Octets on the line of a full data frame: as configured, else a packet with one MTU of payload.
+    pub fn full_frame(&self, link: &LinkConfig) -> Bytes {
+        link.told_frame().unwrap_or_else(|| self.size(0, link.mtu.get() as usize))
     }
 
     /// Makes a packet in a buffer of `pool`, all checks included; `append` puts its payload behind

@@ -33,6 +33,17 @@ pub struct Posting {
     pub at: Instant,
 }
 
+/// The first frame of a message has left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Started {
+    /// Local index of its traffic item.
+    pub item: u16,
+    /// To whom it goes.
+    pub to: Lid,
+    /// When its first bit left.
+    pub at: Instant,
+}
+
 /// What an item does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
@@ -194,7 +205,8 @@ impl Workload {
     }
 
     /// The first frame of a message of `item` to `to` has left: a backlog posts the next.
-    pub fn on_started(&mut self, item: u16, to: Lid, at: Instant) -> Option<Posting> {
+    pub fn on_started(&mut self, started: &Started) -> Option<Posting> {
+        let Started { item, to, at } = *started;
         let state = &mut self.items[usize::from(item)];
         let refills = state.config.arrivals == Arrivals::Backlog
             && !state.stopped

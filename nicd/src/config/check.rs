@@ -1,16 +1,17 @@
 //! What a NIC's configuration must satisfy before a NIC is made of it.
 
 use crate::config::{
-    Arrivals, Encapsulation, NicConfig, Operation, RoceConfig, StepConfig, Target, TrafficConfig,
-    Transport,
+    Arrivals, Encapsulation, MTU_MAX, NicConfig, Operation, RoceConfig, StepConfig, Target,
+    TrafficConfig, Transport,
 };
-use crate::transport::message::MTU_MAX;
-use crate::wire::test_frame;
 use proto::congestion::ParamError;
 use proto::congestion::schemes::{self, Scheme};
+use proto::frame::ethernet_size;
 use proto::ids::Lid;
 use proto::link::{LinkControl, PauseConfig, PauseMode};
 use proto::units::{Bytes, Duration};
+use proto::wire::classify::PriorityMap;
+use proto::wire::ethernet::EthernetHeader;
 
 /// A configuration that no NIC can be made of.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -65,6 +66,8 @@ pub enum ConfigError {
 
 /// The largest message. Source: IBTA Vol 1, 9.7.7 (2^31 octets).
 const MESSAGE_MAX: Bytes = Bytes::new(1 << 31);
+/// Octets of a test frame that the MTU does not count: Ethernet header and FCS. Source: IEEE 802.3, 3.2.9.
+const TEST_FRAME_OVERHEAD: u64 = EthernetHeader::LEN as u64 + 4;
 /// More classes than this do not fit a planned queue pair number: eight bits, the first is taken.
 const CLASSES_MAX: usize = 255;
 
@@ -97,7 +100,7 @@ impl NicConfig {
                 if class.operation == Operation::Write {
                     return refuse("a test frame cannot be an RDMA WRITE");
                 }
-                if !test_frame::has_priority(self) {
+                if !self.has_pcp() {
                     return refuse("test frames need a link of Ethernet that goes by the PCP");
                 }
             }
@@ -111,6 +114,19 @@ impl NicConfig {
         match (scheme.check)(&self.scheme.params).into_iter().next() {
             Some(error) => Err(ConfigError::Parameter { scheme: self.scheme.kind.clone(), error }),
             None => Ok(scheme),
+        }
+    }
+
+    /// The sizes that a test frame may have on this NIC's link, in octets from DA to FCS.
+    fn test_frame_sizes(&self) -> std::ops::RangeInclusive<u64> {
+        ethernet_size(0).get()..=self.link.mtu.get() + TEST_FRAME_OVERHEAD
+    }
+
+    /// Whether the link takes the priority from the PCP: a test frame has no IP header with a DSCP.
+    fn has_pcp(&self) -> bool {
+        match &self.link.control {
+            LinkControl::Pause(pause) => matches!(pause.priorities, PriorityMap::Pcp { .. }),
+            LinkControl::Credits(_) => false,
         }
     }
 
@@ -194,7 +210,7 @@ impl NicConfig {
         is_peer: impl Fn(&Lid) -> bool,
     ) -> Result<(), &'static str> {
         let fits = |size: Bytes| match is_test {
-            true => test_frame::sizes(self).contains(&size.get()),
+            true => self.test_frame_sizes().contains(&size.get()),
             false => (1..=MESSAGE_MAX.get()).contains(&size.get()),
         };
         for step in steps {
@@ -221,7 +237,7 @@ impl NicConfig {
             return Err("an unreliable datagram has at most one MTU");
         }
         let is_test = class.transport == Transport::Test;
-        if is_test && !test_frame::sizes(self).contains(&item.size.get()) {
+        if is_test && !self.test_frame_sizes().contains(&item.size.get()) {
             return Err("a test frame has 64 octets at least and one MTU of payload at most");
         }
         let is_peer = |lid: &Lid| *lid != self.lid && adapters.binary_search(lid).is_ok();

@@ -8,7 +8,7 @@ use crate::config::{ClassConfig, NicConfig, QueuePairOrder, Transport as Service
 use crate::counters::{SentFlow, empty_reception};
 use crate::pacer::place;
 use crate::timers::Alarm;
-use crate::transport::ChannelAdapter;
+use crate::transport::adapter::ChannelAdapter;
 use crate::transport::message::Message;
 use crate::transport::peers::Party;
 use crate::transport::prospects::Prospect;
@@ -22,14 +22,7 @@ use crate::wire::Wire;
 use proto::congestion::schemes::Scheme;
 use proto::counters::FlowId;
 use proto::ids::{Lid, QueuePairNumber, VirtualLane};
-use proto::units::{Bytes, Instant};
-
-/// What a full data frame takes of the line: what the link is told, or a packet with one MTU of
-/// payload.
-pub(super) fn full_frame(wire: &Wire, config: &NicConfig) -> Bytes {
-    let packet = || wire.size(0, config.link.mtu.get() as usize);
-    config.link.told_frame().unwrap_or_else(packet)
-}
+use proto::units::Instant;
 
 /// Into what a message is cut: test frames are never.
 fn packet_max(class: &ClassConfig, mtu: u32) -> u32 {
@@ -181,7 +174,7 @@ fn receive_queue(
         }),
         notification_point: (scheme.notification_point)(place(
             config,
-            full_frame(wire, config),
+            wire.full_frame(&config.link),
             purpose,
         )),
         becn_owed: false,

@@ -7,8 +7,8 @@
 
 use crate::counters::Total;
 use crate::timers::Timer;
-use crate::transport::ChannelAdapter;
-use crate::transport::queue_pair::ReceiveQueue;
+use crate::transport::adapter::ChannelAdapter;
+use crate::transport::queue_pair::{InTurn, ReceiveQueue};
 use crate::transport::resequencer::Offer;
 use proto::counters::DropReason;
 use proto::frame::{Frame, FrameHeaders};
@@ -22,15 +22,6 @@ pub enum Fate {
     Delivered,
     /// A copy waits for its turn.
     Held,
-}
-
-/// A request that has waited for its turn.
-#[derive(Debug)]
-pub struct InTurn {
-    /// The frame.
-    pub frame: Frame,
-    /// What its headers say.
-    pub headers: FrameHeaders,
 }
 
 impl ChannelAdapter {

@@ -12,6 +12,7 @@
 //! fourth word none of its message types. With one of those, a message of several packets would be put
 //! together and called malformed.
 
+use crate::config::MTU_MAX;
 use bytes::BytesMut;
 use proto::units::Instant;
 
@@ -75,9 +76,6 @@ impl Stamp {
         })
     }
 }
-
-/// The largest MTU of the standard, and with it the longest piece of pattern.
-pub const MTU_MAX: usize = 4096;
 
 /// What fills payloads: a ramp that begins like no known protocol.
 static PATTERN: [u8; MTU_MAX] = {

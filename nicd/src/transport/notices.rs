@@ -11,7 +11,7 @@
 //! nobody here sent are discarded); this project's profile (BCN).
 
 use crate::counters::Total;
-use crate::transport::ChannelAdapter;
+use crate::transport::adapter::ChannelAdapter;
 use proto::congestion::{BcnBody, BcnFlags, CnmBody, Heard, Notification};
 use proto::counters::DropReason;
 use proto::events::NoteKind;

@@ -7,12 +7,12 @@
 use crate::config::ClassConfig;
 use crate::counters::SentFlow;
 use crate::timers::Alarm;
-use crate::transport::in_order::InTurn;
 use crate::transport::requester::Requester;
 use crate::transport::resequencer::Resequencer;
 use crate::transport::responder::Responder;
 use proto::congestion::NotificationPoint;
 use proto::counters::{FlowId, ReceptionReading};
+use proto::frame::{Frame, FrameHeaders};
 use proto::ids::{Lid, QueuePairNumber, VirtualLane};
 use proto::units::Instant;
 
@@ -99,4 +99,13 @@ pub struct ReceiveQueue {
     pub requests_ahead: Option<Box<Resequencer<InTurn>>>,
     /// Wait for what is missing before those.
     pub missing: Alarm,
+}
+
+/// A request that has waited for its turn.
+#[derive(Debug)]
+pub struct InTurn {
+    /// The frame.
+    pub frame: Frame,
+    /// What its headers say.
+    pub headers: FrameHeaders,
 }

@@ -1,6 +1,6 @@
 //! What the channel adapter shows of itself: flows, receptions, latencies, balance.
 
-use crate::transport::ChannelAdapter;
+use crate::transport::adapter::ChannelAdapter;
 use crate::transport::bulletin::Unmoved;
 use crate::transport::peers::Party;
 use proto::congestion::ReactionState;

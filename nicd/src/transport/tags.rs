@@ -1,6 +1,6 @@
 //! What frames of a limiter carry so that congestion points and their messages can name it.
 
-use crate::transport::ChannelAdapter;
+use crate::transport::adapter::ChannelAdapter;
 use crate::transport::notices::flow_id;
 use crate::transport::queue_pair::QueuePair;
 use proto::congestion::Tag;

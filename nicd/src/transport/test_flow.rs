@@ -1,7 +1,7 @@
 //! Flows of test frames: no service stands behind them, so nothing is answered, repeated or in error.
 
 use crate::config::Transport as Service;
-use crate::transport::ChannelAdapter;
+use crate::transport::adapter::ChannelAdapter;
 use crate::transport::requester::Packet;
 use crate::wire::test_frame::{self, Incoming, Outgoing};
 use proto::counters::DropReason;

@@ -4,13 +4,16 @@ use crate::config::{Arrivals, ClassConfig, Operation, Transport as Service};
 use crate::counters::Total;
 use crate::pacer::Outlet;
 use crate::timers::Timer;
+use crate::transport::adapter::ChannelAdapter;
+use crate::transport::lane::{Content, ControlFrame, Lane};
 use crate::transport::memory_region::MemoryRegion;
 use crate::transport::message::{self, Stamp};
 use crate::transport::queue_pair::QueuePair;
 use crate::transport::requester::Packet;
 use crate::transport::responder::Answer;
-use crate::transport::{ChannelAdapter, Lane, Started};
-use crate::wire::{Outward, Wire, test_frame};
+use crate::wire::packet::Outward;
+use crate::wire::test_frame;
+use crate::workload::Started;
 use bytes::BytesMut;
 use proto::congestion::{TransportNote, Travel};
 use proto::events::{Direction, EventKind, NoteKind};
@@ -24,34 +27,6 @@ use proto::wire::infiniband::{Aeth, Bth, Deth, ExtendedHeaders, Opcode, Reth};
 /// Q_Key of every datagram queue pair here. Bit 31 is clear: such keys may come from the sender.
 /// Source: IBTA Vol 1, 10.2.4 (controlled Q_Keys).
 pub(super) const QUEUE_KEY: u32 = 0x0070_6264;
-
-/// A frame that answers or notifies; it leaves before data and is never paced.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ControlFrame {
-    queue_pair: u32,
-    /// Since when it could leave.
-    ready: Instant,
-    becn: bool,
-    content: Content,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Content {
-    Acknowledgement(Answer),
-    Notification([u8; 16]),
-}
-
-impl ControlFrame {
-    fn head(&self, wire: &Wire) -> Head {
-        let (size, class) = match &self.content {
-            Content::Acknowledgement(_) => (wire.size(Aeth::LEN, 0), FrameClass::Ack),
-            Content::Notification(body) => {
-                (wire.size(0, wire.notification_body(body).len()), FrameClass::Notification)
-            }
-        };
-        Head { size, ready: self.ready, class }
-    }
-}
 
 fn opcode(class: &ClassConfig, position: Position) -> Opcode {
     let service = match class.transport {

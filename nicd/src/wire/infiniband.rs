@@ -1,7 +1,7 @@
 //! The dialect of InfiniBand: LIDs, lanes by service level, ICRC and VCRC.
 
-use super::{Inward, Outward};
 use crate::config::{CnpBody, NicConfig};
+use crate::wire::packet::{Inward, Outward};
 use bytes::BytesMut;
 use proto::counters::DropReason;
 use proto::frame::{Frame, FrameKind, FramePool};

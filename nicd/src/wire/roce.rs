@@ -3,8 +3,8 @@
 //! Data says ECT(0). Acknowledgements and CNPs do not: nobody would react to a mark on them. On a link
 //! that goes by the PCP every frame has a tag, of no VLAN, with the class selector of its DSCP.
 
-use super::{Content, Inward, Outward};
 use crate::config::{NicConfig, RoceConfig, RoceVersion};
+use crate::wire::packet::{Content, Inward, Outward};
 use bytes::BytesMut;
 use proto::counters::DropReason;
 use proto::frame::{Frame, FrameClass, FrameKind, FramePool, ethernet_size};

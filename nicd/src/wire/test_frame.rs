@@ -3,21 +3,16 @@
 //! A flow has the number that a queue pair for it would have at the far end, so that the far end knows
 //! from the frame alone whose it is.
 
-use super::roce::Roce;
-use crate::config::NicConfig;
+use crate::wire::roce::Roce;
 use proto::counters::DropReason;
 use proto::frame::{Frame, FrameKind, FramePool, ethernet_size};
 use proto::ids::{Lid, QueuePairNumber, ServiceLevel};
-use proto::link::LinkControl;
 use proto::units::Bytes;
-use proto::wire::classify::PriorityMap;
 use proto::wire::ethernet::{CongestionTag, Envelope, EthernetHeader, Preface, VlanTag, plan};
 use proto::wire::project::{SUBTYPE_LEN, TestFrame};
 
 /// Octets that are not among a frame's own here. Source: IEEE 802.3, 3.2.9.
 const FCS: usize = 4;
-/// What a test frame has beside the payload that a link's MTU limits.
-const BESIDE_PAYLOAD: u64 = (EthernetHeader::LEN + FCS) as u64;
 
 /// A test frame to be sent.
 #[derive(Clone, Copy, Debug)]
@@ -45,19 +40,6 @@ pub struct Incoming {
     pub header: TestFrame,
     /// Octets of pattern.
     pub pattern: usize,
-}
-
-/// The sizes that a test frame may have on this NIC's link, DA to FCS.
-pub fn sizes(config: &NicConfig) -> std::ops::RangeInclusive<u64> {
-    ethernet_size(0).get()..=config.link.mtu.get() + BESIDE_PAYLOAD
-}
-
-/// Whether the link of this NIC tells the priority of a frame without an IP header.
-pub fn has_priority(config: &NicConfig) -> bool {
-    match &config.link.control {
-        LinkControl::Pause(pause) => matches!(pause.priorities, PriorityMap::Pcp { .. }),
-        LinkControl::Credits(_) => false,
-    }
 }
 
 impl Roce {

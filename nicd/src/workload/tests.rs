@@ -82,6 +82,10 @@ fn postings(acts: &[Act]) -> Vec<Posting> {
         .collect()
 }
 
+fn started(to: Lid, at: Instant) -> Started {
+    Started { item: 0, to, at }
+}
+
 #[test]
 fn mean_rates_are_as_asked_and_everything_lies_within_start_and_stop() {
     // 100 us at one message in 2.5 ns: 40 000 expected; Poisson's deviation is 200, Bernoulli's 155.
@@ -154,12 +158,12 @@ fn a_backlog_supplies_each_target_and_refills_until_it_stops() {
         supplied.push(posting.to.get());
     }
     assert_eq!(supplied, [1, 2, 4, 5]);
-    let refill = workload.on_started(0, Lid::new(4), now).unwrap();
+    let refill = workload.on_started(&started(Lid::new(4), now)).unwrap();
     assert_eq!((refill.to, refill.number, refill.at), (Lid::new(4), 4, now));
     let end = Instant::from_ps(101_000_000);
-    assert_eq!(workload.on_started(0, Lid::new(4), end), None);
+    assert_eq!(workload.on_started(&started(Lid::new(4), end)), None);
     assert_eq!(workload.poll_act(end), Some(Act::Stop { item: 0, at: end }));
-    assert_eq!(workload.on_started(0, Lid::new(4), now), None);
+    assert_eq!(workload.on_started(&started(Lid::new(4), now)), None);
 }
 
 #[test]
@@ -188,10 +192,10 @@ fn a_backlog_begins_anew_when_it_may_post_again() {
     let first: Vec<_> = std::iter::from_fn(|| workload.poll_act(at(2_000))).collect();
     assert_eq!(first.len(), 4, "one message for each of the others");
     workload.let_post(None, false, at(2_000));
-    assert_eq!(workload.on_started(0, Lid::new(1), at(2_100)), None);
+    assert_eq!(workload.on_started(&started(Lid::new(1), at(2_100))), None);
     assert_eq!(workload.poll_act(at(3_000)), None);
     workload.let_post(None, true, at(4_000));
     let again: Vec<_> = std::iter::from_fn(|| workload.poll_act(at(4_000))).collect();
     assert_eq!(again.len(), 4);
-    assert!(workload.on_started(0, Lid::new(1), at(4_100)).is_some());
+    assert!(workload.on_started(&started(Lid::new(1), at(4_100))).is_some());
 }
