@@ -24,11 +24,11 @@ macro_rules! named_totals {
             /// Whether adapters with this dialect have it.
             fn exists_on(self, wire: &Encapsulation) -> bool {
                 let is_roce = matches!(wire, Encapsulation::Roce(_));
-                match match self { $(Total::$variant => On::$on,)* } {
-                    On::Both => true,
-                    On::Infiniband => !is_roce,
-                    On::Roce => is_roce,
-                    On::Resequencing => wire.resequence().is_some(),
+                match match self { $(Total::$variant => Availability::$on,)* } {
+                    Availability::Both => true,
+                    Availability::Infiniband => !is_roce,
+                    Availability::Roce => is_roce,
+                    Availability::Resequencing => wire.resequence().is_some(),
                 }
             }
         }
@@ -36,7 +36,7 @@ macro_rules! named_totals {
 }
 
 /// Which adapters have a total.
-enum On {
+enum Availability {
     Both,
     Infiniband,
     Roce,
@@ -160,7 +160,7 @@ impl Totals {
 
 /// What a flow has been asked to carry.
 #[derive(Clone, Debug, Default)]
-pub struct Offer {
+pub struct OfferedLoad {
     /// Local indexes of the traffic items that used it, in order of first use.
     pub items: Items,
     /// Octets of messages posted.
@@ -171,7 +171,7 @@ pub struct Offer {
     pub withdrawn: u64,
 }
 
-impl Offer {
+impl OfferedLoad {
     /// A message of `size` octets was posted by `item`.
     pub fn on_post(&mut self, item: u16, size: u32) {
         if !self.items.contains(&item) {
@@ -194,7 +194,7 @@ impl Offer {
 #[derive(Clone, Debug, Default)]
 pub struct SentFlow {
     /// What it has been asked to carry.
-    pub offer: Offer,
+    pub offer: OfferedLoad,
     /// Octets of data frames sent.
     pub tx_bytes: u64,
     /// The bin in which the latest of them was sent, and the octets sent in it.
@@ -207,7 +207,7 @@ pub struct SentFlow {
     /// Messages confirmed, or gone on an unreliable service.
     pub completed: u64,
     /// Notifications received.
-    pub notes: u64,
+    pub notifications: u64,
 }
 
 impl SentFlow {
@@ -232,7 +232,7 @@ impl SentFlow {
         reading.first = self.first;
         reading.last = self.last;
         reading.completed = self.completed;
-        reading.notes = self.notes;
+        reading.notes = self.notifications;
     }
 }
 

@@ -5,9 +5,9 @@
 
 pub mod config;
 mod counters;
-mod drain;
 pub mod nic;
 mod pacer;
+mod rx_buffer;
 mod timers;
 mod transport;
 mod wire;

@@ -1,17 +1,17 @@
 //! A NIC: one port, the channel adapter behind it, and the workload that feeds it.
 //!
 //! On Ethernet the host may be slower than the line: then packets stand in a buffer between port and
-//! adapter ([`crate::drain`]), and the port asks its peer for silence.
+//! adapter ([`crate::rx_buffer`]), and the port asks its peer for silence.
 //!
 //! This file composes them and answers the driver. Frames are chosen and made by the adapter when
 //! the port has room for one; arrivals of the workload are made up for just before that.
 
 use crate::config::check::ConfigError;
 use crate::config::{NicConfig, StormConfig};
-use crate::drain::Drain;
+use crate::rx_buffer::RxBuffer;
 use crate::transport::adapter::ChannelAdapter;
-use crate::transport::queue_pair::InTurn;
-use crate::workload::{Act, Workload};
+use crate::transport::queue_pair::HeldRequest;
+use crate::workload::{Workload, WorkloadAction};
 use proto::counters::{Balance, BinReading, DeviceReading, DropReason};
 use proto::device::{Departure, Depth, Device};
 use proto::events::{DeviceEvent, EventLog};
@@ -24,11 +24,11 @@ use proto::units::{BitRate, Bytes, Instant};
 pub struct Nic {
     port: LinkPort,
     /// What stands between them where the host is slow.
-    drain: Option<Drain>,
+    rx_buffer: Option<RxBuffer>,
     /// A storm that has not begun.
     storm: Option<StormConfig>,
     /// The priorities that are to be silent for ever.
-    storming: u8,
+    storm_priorities: u8,
     adapter: ChannelAdapter,
     workload: Workload,
     link_packets: FramePool,
@@ -36,7 +36,7 @@ pub struct Nic {
     /// The latest instant heard of.
     now: Instant,
     /// A reading has taken arrivals in that nobody has yet asked to send.
-    looked_ahead: bool,
+    has_unsent_arrivals: bool,
 }
 
 impl Nic {
@@ -48,40 +48,40 @@ impl Nic {
         let scheme = config.check()?;
         let drain = config.wire.drain();
         Ok(Nic {
-            drain: drain.map(|drain| Drain::new(&drain, config.link.buffer)),
+            rx_buffer: drain.map(|drain| RxBuffer::new(&drain, config.link.buffer)),
             storm: config.wire.storm(),
-            storming: 0,
+            storm_priorities: 0,
             port: LinkPort::new(PortNumber::from_index(0), &config.link, Instant::ZERO),
             workload: Workload::new(&config),
             adapter: ChannelAdapter::new(config, scheme),
             link_packets: FramePool::default(),
             events: EventLog::default(),
             now: Instant::ZERO,
-            looked_ahead: false,
+            has_unsent_arrivals: false,
         })
     }
 
     /// Posts and takes back whatever the workload has done up to `now`.
     fn catch_up(&mut self, now: Instant) {
         while let Some(started) = self.adapter.poll_started() {
-            if let Some(posting) = self.workload.on_started(&started) {
-                self.adapter.post(&posting);
+            if let Some(request) = self.workload.on_started(&started) {
+                self.adapter.post(&request);
             }
         }
         while let Some(progress) = self.adapter.poll_progress() {
             self.workload.on_progress(&progress, now);
         }
-        while let Some(act) = self.workload.poll_act(now) {
-            match act {
-                Act::Post(posting) => self.adapter.post(&posting),
-                Act::Stop { item, at } => self.adapter.withdraw(item, at),
+        while let Some(action) = self.workload.poll_action(now) {
+            match action {
+                WorkloadAction::Post(request) => self.adapter.post(&request),
+                WorkloadAction::Stop { item, at } => self.adapter.withdraw(item, at),
             }
         }
     }
 
     /// A good packet came in: the adapter takes it, or the buffer of a slow host.
     fn accept(&mut self, frame: Frame, headers: FrameHeaders, arrived: Instant, now: Instant) {
-        let Some(drain) = &mut self.drain else {
+        let Some(drain) = &mut self.rx_buffer else {
             self.deliver(frame, &headers, arrived, now);
             return;
         };
@@ -98,19 +98,19 @@ impl Nic {
 
     /// The adapter takes a packet, and what has waited for that.
     fn deliver(&mut self, frame: Frame, headers: &FrameHeaders, arrived: Instant, now: Instant) {
-        self.deliver_one(frame, headers, arrived, now);
-        self.deliver_in_turn(now);
+        self.deliver_frame(frame, headers, arrived, now);
+        self.deliver_released(now);
     }
 
     /// The adapter takes what has waited for its turn, as if it came now.
-    fn deliver_in_turn(&mut self, now: Instant) {
-        while let Some(InTurn { frame, headers }) = self.adapter.poll_in_turn() {
-            self.deliver_one(frame, &headers, now, now);
+    fn deliver_released(&mut self, now: Instant) {
+        while let Some(HeldRequest { frame, headers }) = self.adapter.poll_released_request() {
+            self.deliver_frame(frame, &headers, now, now);
         }
     }
 
     /// The adapter takes a packet. On InfiniBand its buffer is free again, as of its arrival.
-    fn deliver_one(
+    fn deliver_frame(
         &mut self,
         frame: Frame,
         headers: &FrameHeaders,
@@ -127,35 +127,35 @@ impl Nic {
     }
 
     /// Whether something is to be done between port and adapter, now or later.
-    fn is_governor(&self) -> bool {
-        self.drain.is_some() || self.storm.is_some()
+    fn may_send_pause(&self) -> bool {
+        self.rx_buffer.is_some() || self.storm.is_some()
     }
 
     /// Delivers what a slow host has taken by `now`.
-    fn drain(&mut self, now: Instant) {
-        while let Some(waiting) = self.drain.as_mut().and_then(|drain| drain.poll(now)) {
-            self.deliver(waiting.frame, &waiting.headers, waiting.through_at, now);
+    fn drain_rx_buffer(&mut self, now: Instant) {
+        while let Some(waiting) = self.rx_buffer.as_mut().and_then(|drain| drain.poll(now)) {
+            self.deliver(waiting.frame, &waiting.headers, waiting.drained_at, now);
             let lane = VirtualLane::truncate(waiting.headers.lane);
-            let held = self.drain.as_ref().map_or(Bytes::ZERO, |drain| drain.held(lane));
-            self.port.note_input(lane, held, waiting.through_at);
+            let held = self.rx_buffer.as_ref().map_or(Bytes::ZERO, |drain| drain.held(lane));
+            self.port.note_input(lane, held, waiting.drained_at);
         }
     }
 
     /// Says on which priorities the peer shall be silent.
-    fn demand(&mut self, now: Instant) {
+    fn update_pause(&mut self, now: Instant) {
         if let Some(storm) = self.storm.take_if(|storm| storm.start <= now) {
-            self.storming = storm.priorities;
+            self.storm_priorities = storm.priorities;
         }
-        let silenced = self.drain.as_ref().map_or(0, Drain::silenced);
-        self.port.demand(self.storming | silenced, now);
+        let paused = self.rx_buffer.as_ref().map_or(0, RxBuffer::paused);
+        self.port.demand(self.storm_priorities | paused, now);
     }
 
     /// Reads the port as it is at `now`, what the workload has done until then included.
     /// Everything that happens by itself until `now` has happened.
-    fn settle(&mut self, now: Instant) {
+    fn advance_to(&mut self, now: Instant) {
         self.now = now;
         self.catch_up(now);
-        self.looked_ahead = true;
+        self.has_unsent_arrivals = true;
     }
 
     fn data_lanes(&self) -> impl Iterator<Item = VirtualLane> + use<> {
@@ -166,13 +166,13 @@ impl Nic {
 impl Device for Nic {
     fn handle_frame(&mut self, _: PortNumber, frame: Frame, arrived: Instant, now: Instant) {
         self.now = now;
-        if self.is_governor() {
-            self.drain(now);
+        if self.may_send_pause() {
+            self.drain_rx_buffer(now);
         }
         match self.port.receive(&frame, arrived, now, &mut self.events) {
             Arrival::Packet(headers) => self.accept(frame, headers, arrived, now),
             // Who asks nobody for silence sends no MAC control: the buffer serves for a packet.
-            Arrival::Control if frame.kind == FrameKind::Ethernet && !self.is_governor() => {
+            Arrival::Control if frame.kind == FrameKind::Ethernet && !self.may_send_pause() => {
                 self.adapter.recycle(frame);
             }
             Arrival::Control => self.link_packets.recycle(frame),
@@ -181,20 +181,20 @@ impl Device for Nic {
             }
             Arrival::Lost(_) => self.adapter.recycle(frame),
         }
-        if self.is_governor() {
-            self.demand(now);
+        if self.may_send_pause() {
+            self.update_pause(now);
         }
     }
 
     fn handle_timeout(&mut self, now: Instant) {
         self.now = now;
         self.port.handle_timeout(now, &mut self.events);
-        if self.is_governor() {
-            self.drain(now);
-            self.demand(now);
+        if self.may_send_pause() {
+            self.drain_rx_buffer(now);
+            self.update_pause(now);
         }
         self.adapter.handle_timeout(now);
-        self.deliver_in_turn(now);
+        self.deliver_released(now);
     }
 
     fn poll_transmit(&mut self, now: Instant) -> Option<Departure> {
@@ -203,15 +203,15 @@ impl Device for Nic {
             return None;
         }
         self.catch_up(now);
-        self.looked_ahead = false;
+        self.has_unsent_arrivals = false;
         let (adapter, pool) = (&mut self.adapter, &mut self.link_packets);
         self.port.poll_transmit(adapter, pool, now, &mut self.events)
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
         let mut next = self.port.poll_timeout().min(self.adapter.poll_timeout());
-        if self.is_governor() {
-            let through = self.drain.as_ref().map_or(Instant::NEVER, Drain::poll_timeout);
+        if self.may_send_pause() {
+            let through = self.rx_buffer.as_ref().map_or(Instant::NEVER, RxBuffer::poll_timeout);
             next = next.min(through).min(self.storm.map_or(Instant::NEVER, |storm| storm.start));
         }
         let line_free = self.port.line_free_at();
@@ -225,9 +225,10 @@ impl Device for Nic {
             // arrival and no permission can bring. With nothing ready it waits for those, but
             // while the line is busy nobody need hear of them.
             if !self.adapter.is_ready(lane) {
-                let due = self.workload.next_act(lane).min(self.adapter.next_permission(lane));
+                let due =
+                    self.workload.next_action_at(lane).min(self.adapter.next_permission(lane));
                 next = next.min(due.max(line_free));
-            } else if line_is_busy || self.looked_ahead {
+            } else if line_is_busy || self.has_unsent_arrivals {
                 next = next.min(line_free.max(self.now));
             }
         }
@@ -254,12 +255,12 @@ impl Device for Nic {
     }
 
     fn read_ports(&mut self, now: Instant, reading: &mut DeviceReading) {
-        self.settle(now);
+        self.advance_to(now);
         reading.ports.resize_with(1, Default::default);
         let port = &mut reading.ports[0];
         self.port.read(now, port);
         self.adapter.read_lanes(now, &mut port.lanes);
-        let draining = self.drain.as_ref().map_or(0, Drain::frames);
+        let draining = self.rx_buffer.as_ref().map_or(0, RxBuffer::frames);
         reading.balance = Balance {
             link_local: self.port.link_local_sent(),
             buffered: draining + self.adapter.held(),
@@ -268,7 +269,7 @@ impl Device for Nic {
     }
 
     fn read_bin(&mut self, now: Instant, reading: &mut BinReading) {
-        self.settle(now);
+        self.advance_to(now);
         reading.ports.resize_with(1, Default::default);
         let port = &mut reading.ports[0];
         self.port.read_bin(now, port);
@@ -282,7 +283,7 @@ impl Device for Nic {
     }
 
     fn let_post(&mut self, item: Option<&str>, on: bool, now: Instant) -> bool {
-        self.settle(now);
+        self.advance_to(now);
         for item in self.workload.let_post(item, on, now) {
             if !on {
                 self.adapter.withdraw(item, now);

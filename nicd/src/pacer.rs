@@ -6,7 +6,7 @@
 //! what it answers.
 
 use crate::config::NicConfig;
-use crate::timers::{Alarm, Timer, Timers};
+use crate::timers::{Deadline, Timer, Timers};
 use proto::congestion::schemes::Scheme;
 use proto::congestion::{
     Heard, Notification, Permission, Place, ReactionPoint, ReactionState, Scope, Tag,
@@ -44,17 +44,17 @@ enum GroupKey {
 /// One reaction point and the account of it.
 struct Group {
     reaction: Box<dyn ReactionPoint>,
-    alarm: Alarm,
+    deadline: Deadline,
     lane: VirtualLane,
     /// The flow it was last notified of, or its first: events have to name one.
     flow: FlowId,
     /// When the last bit of its last data frame leaves, or left.
     last_departure: Option<Instant>,
-    shown: ReactionState,
+    state: ReactionState,
     /// When it was made.
     since: Instant,
     /// The account of what it shows, once that has changed.
-    levels: Option<Box<Levels>>,
+    history: Option<Box<PacingHistory>>,
     neutral_since: Option<Instant>,
     ever_reacted: bool,
     /// What it shows is what all groups show at first.
@@ -62,17 +62,17 @@ struct Group {
 }
 
 /// What a group shows, over time.
-struct Levels {
-    gap: Level,
-    rate: Level,
+struct PacingHistory {
+    gap: PacingGauge,
+    rate: PacingGauge,
 }
 
-impl Levels {
-    /// It has shown `state` since then.
-    fn new(state: &ReactionState, since: Instant) -> Levels {
-        Levels {
-            gap: Level::new(state.gap.as_ps(), since),
-            rate: Level::new(state.rate.get(), since),
+impl PacingHistory {
+    /// It has state `state` since then.
+    fn new(state: &ReactionState, since: Instant) -> PacingHistory {
+        PacingHistory {
+            gap: PacingGauge::new(state.gap.as_ps(), since),
+            rate: PacingGauge::new(state.rate.get(), since),
         }
     }
 
@@ -99,15 +99,15 @@ impl Levels {
 
 /// A gauge, and its integral when the open bin began: negative where the gauge was not there yet. A flow counts
 /// for the whole of the bin in which it begins, as those do that are told of together.
-struct Level {
+struct PacingGauge {
     gauge: Gauge,
     before: i128,
 }
 
-impl Level {
-    fn new(value: u64, now: Instant) -> Level {
+impl PacingGauge {
+    fn new(value: u64, now: Instant) -> PacingGauge {
         let gauge = Gauge { value, min: value, max: value, since: now, ..Gauge::default() };
-        Level { gauge, before: 0 }
+        PacingGauge { gauge, before: 0 }
     }
 
     /// The level moves at `now` for the first time; so far it has been `level`, in a bin as old as `age`.
@@ -139,23 +139,23 @@ pub struct Reaction {
     /// The scheme's own number, if it has just crossed its logging threshold.
     pub triggered: Option<u64>,
     /// What the reaction point made of it.
-    pub heard: Heard,
+    pub outcome: Heard,
 }
 
 /// All reaction points of one NIC.
 pub struct Pacer {
     scheme: &'static Scheme,
     scope: Scope,
-    /// The most groups of one lane, where the scope is a destination.
-    most: usize,
+    /// The max_groups_per_lane groups of one lane, where the scope is a destination.
+    max_groups_per_lane: usize,
     full_frame: Bytes,
     groups: Vec<Group>,
     /// What a group shows at first, and whether it holds nothing back then.
     initial: ReactionState,
-    begins_released: bool,
-    /// Groups that have ever shown anything else, and how many of them [`Pacer::poll_moved`] has named.
+    initially_released: bool,
+    /// Groups that have ever state anything else, and how many of them [`Pacer::poll_moved`] has polled.
     moved: Vec<u32>,
-    named: usize,
+    polled: usize,
     /// When the open bin began.
     bin_begin: Instant,
     by_key: BTreeMap<GroupKey, u32>,
@@ -168,18 +168,18 @@ impl Pacer {
     pub fn new(scheme: &'static Scheme, config: &NicConfig, full_frame: Bytes) -> Pacer {
         let params = &config.scheme.params;
         let scope = (scheme.scope)(params);
-        let most = (scheme.reaction_points)(params).max(1);
+        let max_groups_per_lane = (scheme.reaction_points)(params).max(1);
         let any = (scheme.reaction_point)(place(config, full_frame, "reaction/any"));
         Pacer {
             scheme,
             scope,
-            most,
+            max_groups_per_lane,
             full_frame,
             groups: Vec::new(),
             initial: any.state(),
-            begins_released: any.is_released(),
+            initially_released: any.is_released(),
             moved: Vec::new(),
-            named: 0,
+            polled: 0,
             bin_begin: Instant::ZERO,
             by_key: BTreeMap::new(),
             by_lane: Default::default(),
@@ -188,13 +188,13 @@ impl Pacer {
 
     /// Whether a queue pair will have a group of its own, which holds nothing back at first: then nobody can tell
     /// whether it is made with the first message or later.
-    pub fn is_one_each(&self) -> bool {
-        self.scope == Scope::QueuePair && self.begins_released
+    pub fn is_per_queue_pair(&self) -> bool {
+        self.scope == Scope::QueuePair && self.initially_released
     }
 
     /// The group that governs a new queue pair, which sends `flow`, and whether it had to be made. Groups are
     /// numbered in the order of making.
-    pub fn group_of(
+    pub fn group_for(
         &mut self,
         config: &NicConfig,
         flow: FlowId,
@@ -217,7 +217,7 @@ impl Pacer {
         if let Some(group) = self.by_key.get(&key) {
             return (*group, false);
         }
-        if let (Scope::Destination, Some(group)) = (self.scope, self.last_of_all(lane)) {
+        if let (Scope::Destination, Some(group)) = (self.scope, self.shared_group(lane)) {
             self.by_key.insert(key, group);
             return (group, false);
         }
@@ -243,9 +243,9 @@ impl Pacer {
     ) -> u32 {
         let index = self.groups.len() as u32;
         let mut group = Group::new((self.scheme.reaction_point)(place), flow, lane, now);
-        if !group.is_unmoved || group.shown != self.initial {
+        if !group.is_unmoved || group.state != self.initial {
             group.is_unmoved = false;
-            group.levels();
+            group.history();
             self.moved.push(index);
         }
         self.groups.push(group);
@@ -255,9 +255,9 @@ impl Pacer {
     }
 
     /// The latest group of `lane` if there may be no more of them.
-    fn last_of_all(&self, lane: VirtualLane) -> Option<u32> {
+    fn shared_group(&self, lane: VirtualLane) -> Option<u32> {
         let (groups, latest) = self.by_lane[lane.index()];
-        (groups >= self.most).then_some(latest)
+        (groups >= self.max_groups_per_lane).then_some(latest)
     }
 
     /// A notification for `flow` of `group` arrived.
@@ -267,14 +267,14 @@ impl Pacer {
         flow: FlowId,
         notification: &Notification,
         now: Instant,
-        outlet: &mut Outlet<'_>,
+        context: &mut PacerContext<'_>,
     ) -> Reaction {
         let member = &mut self.groups[group as usize];
         member.flow = flow;
-        let heard = member.reaction.on_notification(notification, now);
-        let permission = self.account(group, now, outlet);
-        let scalar = self.groups[group as usize].shown.scalar;
-        Reaction { permission, triggered: (heard == Heard::Crossed).then_some(scalar), heard }
+        let outcome = member.reaction.on_notification(notification, now);
+        let permission = self.update(group, now, context);
+        let scalar = self.groups[group as usize].state.scalar;
+        Reaction { permission, triggered: (outcome == Heard::Crossed).then_some(scalar), outcome }
     }
 
     /// What the next data frame of `group` carries if it leaves at `now`.
@@ -297,11 +297,11 @@ impl Pacer {
         &mut self,
         group: u32,
         now: Instant,
-        outlet: &mut Outlet<'_>,
+        context: &mut PacerContext<'_>,
     ) -> Permission {
         let member = &mut self.groups[group as usize];
         member.reaction.on_queue_empty(now);
-        self.account(group, now, outlet)
+        self.update(group, now, context)
     }
 
     /// A data frame of `group` leaves, its last bit at `end`; when its next one may.
@@ -310,12 +310,12 @@ impl Pacer {
         group: u32,
         size: Bytes,
         end: Instant,
-        outlet: &mut Outlet<'_>,
+        context: &mut PacerContext<'_>,
     ) -> Permission {
         let member = &mut self.groups[group as usize];
         member.last_departure = Some(end);
         member.reaction.on_transmit(size, end);
-        self.account(group, end, outlet)
+        self.update(group, end, context)
     }
 
     /// A timer entry of `group` came up; when it may send, if that was asked anew.
@@ -324,14 +324,14 @@ impl Pacer {
         group: u32,
         entry: (Instant, Timer),
         now: Instant,
-        outlet: &mut Outlet<'_>,
+        context: &mut PacerContext<'_>,
     ) -> Option<Permission> {
         let member = &mut self.groups[group as usize];
-        if !outlet.timers.rings(&mut member.alarm, entry, now) {
+        if !context.timers.expires(&mut member.deadline, entry, now) {
             return None;
         }
         member.reaction.handle_timeout(now);
-        Some(self.account(group, now, outlet))
+        Some(self.update(group, now, context))
     }
 
     /// What groups show at first.
@@ -339,33 +339,33 @@ impl Pacer {
         self.initial
     }
 
-    /// Whether `group` has ever shown anything else.
+    /// Whether `group` has ever state anything else.
     pub fn has_moved(&self, group: u32) -> bool {
         !self.groups[group as usize].is_unmoved
     }
 
     /// The next group that has begun to show anything else.
     pub fn poll_moved(&mut self) -> Option<u32> {
-        let group = self.moved.get(self.named).copied()?;
-        self.named += 1;
+        let group = self.moved.get(self.polled).copied()?;
+        self.polled += 1;
         Some(group)
     }
 
     /// Copies what is known of `group` into a flow's reading, integrals closed at `now`.
     pub fn read(&mut self, group: u32, now: Instant, reading: &mut FlowReading) {
         let member = &mut self.groups[group as usize];
-        match &mut member.levels {
-            Some(levels) => levels.read(now, reading),
-            None => Levels::new(&member.shown, member.since).read(now, reading),
+        match &mut member.history {
+            Some(history) => history.read(now, reading),
+            None => PacingHistory::new(&member.state, member.since).read(now, reading),
         }
-        reading.scalar = member.shown.scalar;
+        reading.scalar = member.state.scalar;
         reading.neutral_since = member.neutral_since;
         reading.ever_reacted = member.ever_reacted;
     }
 
     /// The same of a group that is still to be made, as if it had been at `since`.
-    pub fn read_unmade(&self, since: Instant, now: Instant, reading: &mut FlowReading) {
-        Levels::new(&self.initial, since).read(now, reading);
+    pub fn read_pending(&self, since: Instant, now: Instant, reading: &mut FlowReading) {
+        PacingHistory::new(&self.initial, since).read(now, reading);
         reading.scalar = self.initial.scalar;
         reading.neutral_since = Some(since);
     }
@@ -374,8 +374,8 @@ impl Pacer {
     /// the caller's.
     pub fn read_bin(&mut self, group: u32, now: Instant) -> MovedFlow {
         let member = &mut self.groups[group as usize];
-        let (flow, ever_reacted, scalar) = (member.flow, member.ever_reacted, member.shown.scalar);
-        let Levels { gap, rate } = member.levels();
+        let (flow, ever_reacted, scalar) = (member.flow, member.ever_reacted, member.state.scalar);
+        let PacingHistory { gap, rate } = member.history();
         let (rate, gap) = (rate.read_bin(now), gap.read_bin(now));
         MovedFlow { flow, ever_reacted, tx_bytes: 0, rate, gap, scalar }
     }
@@ -384,20 +384,20 @@ impl Pacer {
     pub fn begin_bin(&mut self, now: Instant) {
         self.bin_begin = now;
         for group in &self.moved {
-            let Levels { gap, rate } = self.groups[*group as usize].levels();
+            let PacingHistory { gap, rate } = self.groups[*group as usize].history();
             gap.begin_bin(now);
             rate.begin_bin(now);
         }
     }
 
     /// Takes the state of `group` over after anything that may have changed it.
-    fn account(&mut self, group: u32, now: Instant, outlet: &mut Outlet<'_>) -> Permission {
+    fn update(&mut self, group: u32, now: Instant, context: &mut PacerContext<'_>) -> Permission {
         let member = &mut self.groups[group as usize];
-        let (was_unmoved, shown) = (member.is_unmoved, member.shown);
-        let permission = member.account(group, now, outlet);
+        let (was_unmoved, state) = (member.is_unmoved, member.state);
+        let permission = member.update(group, now, context);
         if was_unmoved && !member.is_unmoved {
             let age = now.since(self.bin_begin);
-            member.levels().on_first_move(&shown, age, now);
+            member.history().on_first_move(&state, age, now);
             self.moved.push(group);
         }
         permission
@@ -405,14 +405,14 @@ impl Pacer {
 }
 
 /// Where a reaction point's timers and events go.
-pub struct Outlet<'a> {
+pub struct PacerContext<'a> {
     /// The NIC's timers.
     pub timers: &'a mut Timers,
     /// The NIC's events.
     pub events: &'a mut EventLog,
 }
 
-impl Outlet<'_> {
+impl PacerContext<'_> {
     fn log(&mut self, lane: VirtualLane, at: Instant, kind: EventKind) {
         let port = PortNumber::from_index(0);
         self.events.push(DeviceEvent { at, port, tc: lane.get(), kind });
@@ -426,39 +426,39 @@ impl Group {
         lane: VirtualLane,
         now: Instant,
     ) -> Group {
-        let shown = reaction.state();
+        let state = reaction.state();
         Group {
             since: now,
-            levels: None,
+            history: None,
             neutral_since: reaction.is_released().then_some(now),
             ever_reacted: false,
             is_unmoved: reaction.is_released(),
-            alarm: Alarm::default(),
+            deadline: Deadline::default(),
             lane,
             flow,
             last_departure: None,
-            shown,
+            state,
             reaction,
         }
     }
 
     /// The account of what it shows, begun if need be.
-    fn levels(&mut self) -> &mut Levels {
-        let begin = || Box::new(Levels::new(&self.shown, self.since));
-        self.levels.get_or_insert_with(begin)
+    fn history(&mut self) -> &mut PacingHistory {
+        let begin = || Box::new(PacingHistory::new(&self.state, self.since));
+        self.history.get_or_insert_with(begin)
     }
 
     /// Takes the reaction point's state over after anything that may have changed it.
-    fn account(&mut self, index: u32, now: Instant, outlet: &mut Outlet<'_>) -> Permission {
+    fn update(&mut self, index: u32, now: Instant, context: &mut PacerContext<'_>) -> Permission {
         let due = self.reaction.poll_timeout().unwrap_or(Instant::NEVER);
-        outlet.timers.set(&mut self.alarm, Timer::ReactionPoint(index), due);
+        context.timers.set(&mut self.deadline, Timer::ReactionPoint(index), due);
         let state = self.reaction.state();
-        if state != self.shown {
-            self.levels().set(&state, now);
-            self.shown = state;
+        if state != self.state {
+            self.history().set(&state, now);
+            self.state = state;
             self.is_unmoved = false;
             let kind = EventKind::React { flow: self.flow, gap: state.gap, scalar: state.scalar };
-            outlet.log(self.lane, now, kind);
+            context.log(self.lane, now, kind);
         }
         if self.reaction.is_released() {
             self.neutral_since.get_or_insert(now);

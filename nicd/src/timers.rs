@@ -1,14 +1,14 @@
 //! Every reason for which a NIC wakes by itself, in one lazy heap.
 //!
-//! An alarm that is put off keeps its entry in the heap: when the entry comes up too early it is
-//! entered again at the new instant. So a timer that is put off with every frame, like the wait for
+//! An deadline that is put off keeps its entry in the heap: when the entry comes up too early it is
+//! queued_at again at the new instant. So a timer that is put off with every frame, like the wait for
 //! an acknowledgement, costs a comparison and no heap operation.
 
 use proto::units::Instant;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// What an alarm is for, and whose it is (an index).
+/// What an deadline is for, and whose it is (an index).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Timer {
     /// No acknowledgement came to this queue pair for too long.
@@ -22,30 +22,30 @@ pub enum Timer {
     /// The reaction point of this group asked for it.
     ReactionPoint(u32),
     /// What is missing before frames of this queue pair has been waited for long enough.
-    Missing(u32),
+    SequenceGap(u32),
 }
 
 /// One timer: when it is due, and where its entry stands in the heap.
 #[derive(Clone, Copy, Debug)]
-pub struct Alarm {
+pub struct Deadline {
     due: Instant,
-    /// Instant of the entry that counts; any other entry of this alarm is out of date.
-    entered: Instant,
+    /// Instant of the entry that counts; any other entry of this deadline is out of date.
+    queued_at: Instant,
 }
 
-impl Default for Alarm {
-    fn default() -> Alarm {
-        Alarm { due: Instant::NEVER, entered: Instant::NEVER }
+impl Default for Deadline {
+    fn default() -> Deadline {
+        Deadline { due: Instant::NEVER, queued_at: Instant::NEVER }
     }
 }
 
-impl Alarm {
-    /// The alarm will ring, some time.
+impl Deadline {
+    /// The deadline will ring, some time.
     pub fn is_set(&self) -> bool {
         self.due != Instant::NEVER
     }
 
-    /// The alarm will not ring. Its entry stays and is ignored.
+    /// The deadline will not ring. Its entry stays and is ignored.
     pub fn clear(&mut self) {
         self.due = Instant::NEVER;
     }
@@ -58,11 +58,11 @@ pub struct Timers {
 }
 
 impl Timers {
-    /// `alarm`, which is for `timer`, shall ring at `due`; [`Instant::NEVER`] clears it.
-    pub fn set(&mut self, alarm: &mut Alarm, timer: Timer, due: Instant) {
-        alarm.due = due;
-        if due < alarm.entered {
-            alarm.entered = due;
+    /// `deadline`, which is for `timer`, shall ring at `due`; [`Instant::NEVER`] clears it.
+    pub fn set(&mut self, deadline: &mut Deadline, timer: Timer, due: Instant) {
+        deadline.due = due;
+        if due < deadline.queued_at {
+            deadline.queued_at = due;
             self.entries.push(Reverse((due, timer)));
         }
     }
@@ -80,23 +80,23 @@ impl Timers {
         self.entries.pop().map(|Reverse(entry)| entry)
     }
 
-    /// True if `alarm`, whose entry has come up, rings at `now`; otherwise it is entered again, or
+    /// True if `deadline`, whose entry has come up, rings at `now`; otherwise it is queued_at again, or
     /// was cleared.
-    pub fn rings(
+    pub fn expires(
         &mut self,
-        alarm: &mut Alarm,
+        deadline: &mut Deadline,
         (at, timer): (Instant, Timer),
         now: Instant,
     ) -> bool {
-        if at != alarm.entered {
+        if at != deadline.queued_at {
             return false;
         }
-        alarm.entered = Instant::NEVER;
-        if alarm.due <= now {
-            alarm.due = Instant::NEVER;
+        deadline.queued_at = Instant::NEVER;
+        if deadline.due <= now {
+            deadline.due = Instant::NEVER;
             return true;
         }
-        self.set(alarm, timer, alarm.due);
+        self.set(deadline, timer, deadline.due);
         false
     }
 }
@@ -113,37 +113,37 @@ mod tests {
 
     #[test]
     fn an_alarm_put_off_rings_once_and_at_the_later_instant() {
-        let (mut timers, mut alarm) = (Timers::default(), Alarm::default());
-        timers.set(&mut alarm, TIMER, at(10));
-        timers.set(&mut alarm, TIMER, at(30));
+        let (mut timers, mut deadline) = (Timers::default(), Deadline::default());
+        timers.set(&mut deadline, TIMER, at(10));
+        timers.set(&mut deadline, TIMER, at(30));
         assert_eq!(timers.poll_timeout(), at(10));
         let entry = timers.poll_entry(at(10)).expect("the first entry");
-        assert!(!timers.rings(&mut alarm, entry, at(10)));
+        assert!(!timers.expires(&mut deadline, entry, at(10)));
         assert_eq!(timers.poll_timeout(), at(30));
-        let entry = timers.poll_entry(at(30)).expect("entered again");
-        assert!(timers.rings(&mut alarm, entry, at(30)));
-        assert!(!alarm.is_set());
+        let entry = timers.poll_entry(at(30)).expect("queued_at again");
+        assert!(timers.expires(&mut deadline, entry, at(30)));
+        assert!(!deadline.is_set());
         assert_eq!(timers.poll_entry(at(99)), None);
     }
 
     #[test]
     fn an_alarm_brought_forward_rings_once() {
-        let (mut timers, mut alarm) = (Timers::default(), Alarm::default());
-        timers.set(&mut alarm, TIMER, at(30));
-        timers.set(&mut alarm, TIMER, at(10));
+        let (mut timers, mut deadline) = (Timers::default(), Deadline::default());
+        timers.set(&mut deadline, TIMER, at(30));
+        timers.set(&mut deadline, TIMER, at(10));
         let entry = timers.poll_entry(at(40)).expect("the earlier entry");
-        assert!(timers.rings(&mut alarm, entry, at(40)));
+        assert!(timers.expires(&mut deadline, entry, at(40)));
         let entry = timers.poll_entry(at(40)).expect("the entry out of date");
-        assert!(!timers.rings(&mut alarm, entry, at(40)));
+        assert!(!timers.expires(&mut deadline, entry, at(40)));
     }
 
     #[test]
     fn a_cleared_alarm_is_silent() {
-        let (mut timers, mut alarm) = (Timers::default(), Alarm::default());
-        timers.set(&mut alarm, TIMER, at(10));
-        alarm.clear();
+        let (mut timers, mut deadline) = (Timers::default(), Deadline::default());
+        timers.set(&mut deadline, TIMER, at(10));
+        deadline.clear();
         let entry = timers.poll_entry(at(10)).expect("its entry");
-        assert!(!timers.rings(&mut alarm, entry, at(10)));
+        assert!(!timers.expires(&mut deadline, entry, at(10)));
         assert_eq!(timers.poll_timeout(), Instant::NEVER);
     }
 }

@@ -3,7 +3,7 @@
 //! ```text
 //!   workload ──post──▶ Requester ─┐                      ┌─▶ Responder ──▶ ACK, NAK, RNR ─┐
 //!                                 ▼                      │       ▲                        ▼
-//!                     Schedule (whose turn?) ──▶ frame   │   NotificationPoint ──▶ CNP, BECN
+//!                     Scheduler (whose turn?) ──▶ frame   │   NotificationPoint ──▶ CNP, BECN
 //!                                 ▲             to port  │                                │
 //!   BECN, CNP ──▶ Pacer (may it send?)                 frame                    control frames,
 //!                                                    from port                ahead of data
@@ -14,24 +14,24 @@
 //! [`ChannelAdapter`]. Frames are made when they leave, from descriptors.
 
 pub mod adapter;
-mod bulletin;
+mod congestion_tags;
 mod connect;
-mod in_order;
+mod connections;
+mod flow_report;
 mod lane;
 mod memory_region;
 mod message;
-mod notices;
-mod peers;
-mod prospects;
+mod notification_demux;
+mod pending_connections;
 pub mod queue_pair;
 mod reading;
 mod receive;
 mod receive_buffers;
-mod receiver_not_ready;
+mod reorder_buffer;
 mod requester;
-mod resequencer;
+mod resequencing;
 mod responder;
-mod schedule;
-mod tags;
-mod test_flow;
+mod rnr_timer;
+mod scheduler;
+mod test_frames;
 mod transmit;

@@ -1,7 +1,7 @@
-//! What packets look like on this NIC's link: a dialect is a file, chosen once by configuration.
+//! What packets look like on this NIC's link: a format is a file, chosen once by configuration.
 //!
-//! Transport says what a packet means ([`Outward`]) and is told what one meant ([`Inward`]); how it is
-//! put together and taken apart, how long it is and to which lane it belongs is the dialect's. BTH to
+//! Transport says what a packet means ([`OutgoingPacket`]) and is told what one meant ([`ReceivedPacket`]); how it is
+//! put together and taken apart, how long it is and to which lane it belongs is the format's. BTH to
 //! pad is the same in all.
 //!
 //! ```text
@@ -16,8 +16,8 @@ pub mod test_frame;
 
 use crate::config::{Encapsulation, NicConfig};
 use bytes::BytesMut;
-use infiniband::Infiniband;
-use packet::{Content, Outward};
+use infiniband::InfinibandFormat;
+use packet::{FrameContent, OutgoingPacket};
 use proto::counters::DropReason;
 use proto::frame::{Frame, FramePool};
 use proto::ids::{Priority, ServiceLevel, VirtualLane};
@@ -25,75 +25,75 @@ use proto::link::LinkConfig;
 use proto::units::Bytes;
 use proto::wire::infiniband::Opcode;
 use proto::wire::project::ProjectTypes;
-use roce::Roce;
+use roce::RoceFormat;
 
-/// The dialect of one NIC.
+/// The format of one NIC.
 #[derive(Clone, Debug)]
-pub enum Wire {
+pub enum WireFormat {
     /// InfiniBand.
-    Infiniband(Infiniband),
+    Infiniband(InfinibandFormat),
     /// RoCEv2.
-    Roce(Box<Roce>),
+    Roce(Box<RoceFormat>),
 }
 
-/// Hands on to whichever dialect it is.
-macro_rules! in_dialect {
-    ($wire:expr, $dialect:ident => $call:expr) => {
+/// Hands on to whichever format it is.
+macro_rules! dispatch {
+    ($wire:expr, $format:ident => $call:expr) => {
         match $wire {
-            Wire::Infiniband($dialect) => $call,
-            Wire::Roce($dialect) => $call,
+            WireFormat::Infiniband($format) => $call,
+            WireFormat::Roce($format) => $call,
         }
     };
 }
 
-impl Wire {
-    /// The dialect that `config`, which has been checked, asks for.
-    pub fn new(config: &NicConfig) -> Wire {
+impl WireFormat {
+    /// The format that `config`, which has been checked, asks for.
+    pub fn new(config: &NicConfig) -> WireFormat {
         match &config.wire {
-            Encapsulation::Infiniband => Wire::Infiniband(Infiniband::new(config)),
-            Encapsulation::Roce(roce) => Wire::Roce(Box::new(Roce::new(roce, config))),
+            Encapsulation::Infiniband => WireFormat::Infiniband(InfinibandFormat::new(config)),
+            Encapsulation::Roce(roce) => WireFormat::Roce(Box::new(RoceFormat::new(roce, config))),
         }
     }
 
     /// True for RoCE.
     pub fn is_roce(&self) -> bool {
-        matches!(self, Wire::Roce(_))
+        matches!(self, WireFormat::Roce(_))
     }
 
     /// Our own address, as [`proto::frame::FrameHeaders`] has addresses.
     pub fn address(&self) -> u64 {
-        in_dialect!(self, dialect => dialect.address())
+        dispatch!(self, format => format.address())
     }
 
     /// The lane of data and acknowledgements with this service level.
     pub fn lane(&self, level: ServiceLevel) -> VirtualLane {
-        in_dialect!(self, dialect => dialect.lane(level))
+        dispatch!(self, format => format.lane(level))
     }
 
     /// The lane of notifications about flows with this service level.
     pub fn notification_lane(&self, level: ServiceLevel) -> VirtualLane {
-        in_dialect!(self, dialect => dialect.notification_lane(level))
+        dispatch!(self, format => format.notification_lane(level))
     }
 
     /// The opcode of a notification.
     pub fn notification(&self) -> Opcode {
         match self {
-            Wire::Infiniband(_) => Opcode::CNP,
-            Wire::Roce(_) => Opcode::ROCEV2_CNP,
+            WireFormat::Infiniband(_) => Opcode::CNP,
+            WireFormat::Roce(_) => Opcode::ROCEV2_CNP,
         }
     }
 
     /// What a notification carries for the scheme's sixteen octets.
     pub fn notification_body<'a>(&self, body: &'a [u8; 16]) -> &'a [u8] {
         match self {
-            Wire::Infiniband(dialect) => dialect.notification_body(body),
-            Wire::Roce(_) => body,
+            WireFormat::Infiniband(format) => format.notification_body(body),
+            WireFormat::Roce(_) => body,
         }
     }
 
     /// A packet's size, as links count it, with so many octets of extended headers and payload.
     pub fn size(&self, extended: usize, payload: usize) -> Bytes {
-        in_dialect!(self, dialect => dialect.size(extended + payload.next_multiple_of(4)))
+        dispatch!(self, format => format.size(extended + payload.next_multiple_of(4)))
     }
 
     /// Octets on the line of a full data frame: as configured, else a packet with one MTU of payload.
@@ -109,35 +109,35 @@ impl Wire {
     /// as long as was said.
     pub fn emit(
         &self,
-        packet: &Outward,
+        packet: &OutgoingPacket,
         pool: &mut FramePool,
         payload_length: usize,
         append: impl FnOnce(&mut BytesMut),
     ) -> Frame {
-        in_dialect!(self, dialect => dialect.emit(packet, pool, payload_length, append))
+        dispatch!(self, format => format.emit(packet, pool, payload_length, append))
     }
 
     /// Under which EtherTypes frames of this project go.
     pub fn project_types(&self) -> &ProjectTypes {
         match self {
-            Wire::Infiniband(_) => &ProjectTypes::DEFAULT,
-            Wire::Roce(dialect) => dialect.types(),
+            WireFormat::Infiniband(_) => &ProjectTypes::DEFAULT,
+            WireFormat::Roce(format) => format.project_types(),
         }
     }
 
     /// Whether the frames of a limiter have CN-TAGs.
     pub fn has_cn_tags(&self) -> bool {
         match self {
-            Wire::Infiniband(_) => false,
-            Wire::Roce(dialect) => dialect.has_cn_tags(),
+            WireFormat::Infiniband(_) => false,
+            WireFormat::Roce(format) => format.has_cn_tags(),
         }
     }
 
     /// Whether frames of this priority are those of `lane`.
-    pub fn is_on(&self, lane: VirtualLane, priority: Priority) -> bool {
+    pub fn carries(&self, lane: VirtualLane, priority: Priority) -> bool {
         match self {
-            Wire::Infiniband(_) => false,
-            Wire::Roce(dialect) => dialect.is_on(lane, priority),
+            WireFormat::Infiniband(_) => false,
+            WireFormat::Roce(format) => format.carries(lane, priority),
         }
     }
 
@@ -145,10 +145,10 @@ impl Wire {
     ///
     /// # Panics
     /// On InfiniBand, where a checked configuration has none.
-    pub fn emit_test(&self, frame: &test_frame::Outgoing, pool: &mut FramePool) -> Frame {
+    pub fn emit_test(&self, frame: &test_frame::OutgoingTestFrame, pool: &mut FramePool) -> Frame {
         match self {
-            Wire::Infiniband(_) => unreachable!("InfiniBand has no test frames"),
-            Wire::Roce(dialect) => dialect.emit_test(frame, pool),
+            WireFormat::Infiniband(_) => unreachable!("InfiniBand has no test frames"),
+            WireFormat::Roce(format) => format.emit_test(frame, pool),
         }
     }
 
@@ -157,17 +157,17 @@ impl Wire {
     /// # Errors
     /// The reason to drop it.
     pub fn verify(&self, octets: &[u8]) -> Result<(), DropReason> {
-        in_dialect!(self, dialect => dialect.verify(octets))
+        dispatch!(self, format => format.verify(octets))
     }
 
     /// What a frame carries that came in by our port; a packet is taken apart.
     ///
     /// # Errors
     /// The reason to drop it.
-    pub fn open<'a>(&self, octets: &'a [u8]) -> Result<Content<'a>, DropReason> {
+    pub fn parse_frame<'a>(&self, octets: &'a [u8]) -> Result<FrameContent<'a>, DropReason> {
         match self {
-            Wire::Infiniband(dialect) => dialect.parse(octets).map(Content::Packet),
-            Wire::Roce(dialect) => dialect.open(octets),
+            WireFormat::Infiniband(format) => format.parse(octets).map(FrameContent::Packet),
+            WireFormat::Roce(format) => format.parse_frame(octets),
         }
     }
 }

@@ -5,7 +5,7 @@
 //! items do not disturb each other and looking more often changes nothing.
 
 use crate::config::{Arrivals, NicConfig, Target, TrafficConfig};
-use crate::wire::Wire;
+use crate::wire::WireFormat;
 use proto::ids::{Lid, VirtualLane};
 use proto::random::Random;
 use proto::units::{Duration, Instant};
@@ -18,7 +18,7 @@ mod script;
 
 /// A message that an item posts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Posting {
+pub struct WorkRequest {
     /// Local index of the item.
     pub item: u16,
     /// Connection class.
@@ -35,7 +35,7 @@ pub struct Posting {
 
 /// The first frame of a message has left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Started {
+pub struct MessageStarted {
     /// Local index of its traffic item.
     pub item: u16,
     /// To whom it goes.
@@ -46,9 +46,9 @@ pub struct Started {
 
 /// What an item does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Act {
+pub enum WorkloadAction {
     /// It posts a message.
-    Post(Posting),
+    Post(WorkRequest),
     /// It stops: its messages of which no frame has left are taken back.
     Stop {
         /// Local index of the item.
@@ -67,10 +67,10 @@ struct Item {
     targets: Random,
     posted: u64,
     /// For a backlog: how many of its targets have been given their first message.
-    supplied: usize,
+    targets_supplied: usize,
     stopped: bool,
-    /// Somebody wants it to be silent for a while. Its arrivals go on, and nothing comes of them.
-    silent: bool,
+    /// Somebody wants it to be suspended for a while. Its arrivals go on, and nothing comes of them.
+    suspended: bool,
     script: Option<Script>,
 }
 
@@ -91,7 +91,7 @@ pub struct Workload {
 impl Workload {
     /// The items of `config`, which has been checked.
     pub fn new(config: &NicConfig) -> Workload {
-        let wire = Wire::new(config);
+        let wire = WireFormat::new(config);
         let own_index = config.adapters.iter().position(|lid| *lid == config.lid);
         let mut workload = Workload {
             own: config.lid,
@@ -113,9 +113,9 @@ impl Workload {
                 arrivals: stream("arrivals"),
                 targets: stream("targets"),
                 posted: 0,
-                supplied: 0,
+                targets_supplied: 0,
                 stopped: false,
-                silent: false,
+                suspended: false,
                 script: match &traffic.to {
                     Target::Script(steps) => Some(Script::new(steps)),
                     _ => None,
@@ -132,12 +132,12 @@ impl Workload {
     }
 
     /// When an item of `lane` acts next.
-    pub fn next_act(&self, lane: VirtualLane) -> Instant {
+    pub fn next_action_at(&self, lane: VirtualLane) -> Instant {
         self.lanes[lane.index()].peek().map_or(Instant::NEVER, |Reverse((at, _))| *at)
     }
 
-    /// The next act that is due at `now`; within a lane in order of time.
-    pub fn poll_act(&mut self, now: Instant) -> Option<Act> {
+    /// The next action that is due at `now`; within a lane in order of time.
+    pub fn poll_action(&mut self, now: Instant) -> Option<WorkloadAction> {
         let due = |heap: &BinaryHeap<Reverse<(Instant, u16)>>| {
             heap.peek().is_some_and(|Reverse((at, _))| *at <= now)
         };
@@ -154,44 +154,44 @@ impl Workload {
         let item = &mut self.items[usize::from(index)];
         if at >= item.config.stop {
             item.stopped = true;
-            return Some(Act::Stop { item: index, at });
+            return Some(WorkloadAction::Stop { item: index, at });
         }
         if let Some(script) = &mut item.script {
-            let Some(message) = script.poll(at) else { return self.poll_act(now) };
-            let posting = item.post_sized(index, message.to, message.size, at);
+            let Some(message) = script.poll(at) else { return self.poll_action(now) };
+            let request = item.post_sized(index, message.to, message.size, at);
             self.schedule(index, message.next.unwrap_or(Instant::NEVER).max(at));
-            return Some(Act::Post(posting));
+            return Some(WorkloadAction::Post(request));
         }
         let to = self.target(index);
         let targets = self.targets(index);
         let item = &mut self.items[usize::from(index)];
         let mut next = item.arrival_after(at, targets);
-        if item.silent {
+        if item.suspended {
             while next <= now {
                 next = item.arrival_after(next, targets);
             }
             self.schedule(index, next);
-            return self.poll_act(now);
+            return self.poll_action(now);
         }
-        let posting = item.post(index, to, at);
+        let request = item.post(index, to, at);
         self.schedule(index, next);
-        Some(Act::Post(posting))
+        Some(WorkloadAction::Post(request))
     }
 
-    /// The items called `name`, or all, may post from now on, or shall be silent; which of them change.
+    /// The items called `name`, or all, may post from now on, or shall be suspended; which of them change.
     /// A script goes on: what others wait for cannot be left out.
     pub fn let_post(&mut self, name: Option<&str>, on: bool, now: Instant) -> Vec<u16> {
         let mut changed = Vec::new();
         for index in 0..self.items.len() {
             let item = &mut self.items[index];
             let is_meant = name.is_none_or(|name| name == item.config.name);
-            if !is_meant || item.script.is_some() || item.stopped || item.silent != on {
+            if !is_meant || item.script.is_some() || item.stopped || item.suspended != on {
                 continue;
             }
-            item.silent = !on;
+            item.suspended = !on;
             changed.push(index as u16);
             if on && item.config.arrivals == Arrivals::Backlog && item.config.start <= now {
-                item.supplied = 0;
+                item.targets_supplied = 0;
                 self.schedule(index as u16, now);
             }
         }
@@ -205,12 +205,12 @@ impl Workload {
     }
 
     /// The first frame of a message of `item` to `to` has left: a backlog posts the next.
-    pub fn on_started(&mut self, started: &Started) -> Option<Posting> {
-        let Started { item, to, at } = *started;
+    pub fn on_started(&mut self, started: &MessageStarted) -> Option<WorkRequest> {
+        let MessageStarted { item, to, at } = *started;
         let state = &mut self.items[usize::from(item)];
         let refills = state.config.arrivals == Arrivals::Backlog
             && !state.stopped
-            && !state.silent
+            && !state.suspended
             && !state.is_exhausted()
             && at < state.config.stop;
         refills.then(|| state.post(item, to, at))
@@ -231,7 +231,7 @@ impl Workload {
         }
     }
 
-    /// Enters the item's next act: an arrival, or its stop if that comes first.
+    /// Enters the item's next action: an arrival, or its stop if that comes first.
     fn schedule(&mut self, index: u16, arrival: Instant) {
         let item = &self.items[usize::from(index)];
         let at = arrival.min(item.config.stop);
@@ -255,7 +255,7 @@ impl Workload {
         let count = self.targets(index);
         let item = &mut self.items[usize::from(index)];
         let drawn = match item.config.arrivals {
-            Arrivals::Backlog => item.supplied % count,
+            Arrivals::Backlog => item.targets_supplied % count,
             _ if count == 1 => 0,
             _ => item.targets.below(count as u64) as usize,
         };
@@ -276,15 +276,15 @@ impl Item {
         self.config.messages != 0 && self.posted >= self.config.messages
     }
 
-    fn post(&mut self, index: u16, to: Lid, at: Instant) -> Posting {
+    fn post(&mut self, index: u16, to: Lid, at: Instant) -> WorkRequest {
         let size = self.config.size.get() as u32;
         self.post_sized(index, to, size, at)
     }
 
-    fn post_sized(&mut self, index: u16, to: Lid, size: u32, at: Instant) -> Posting {
+    fn post_sized(&mut self, index: u16, to: Lid, size: u32, at: Instant) -> WorkRequest {
         let number = self.posted as u32;
         self.posted += 1;
-        Posting { item: index, class: self.config.class, to, number, size, at }
+        WorkRequest { item: index, class: self.config.class, to, number, size, at }
     }
 
     fn first_arrival(&mut self) -> Instant {
@@ -296,7 +296,7 @@ impl Item {
         }
     }
 
-    /// When the item posts next, having posted at `at`; asked before that posting is counted.
+    /// When the item posts next, having posted at `at`; asked before that request is counted.
     fn arrival_after(&mut self, at: Instant, targets: usize) -> Instant {
         if self.config.messages != 0 && self.posted + 1 >= self.config.messages {
             return Instant::NEVER;
@@ -306,8 +306,8 @@ impl Item {
             Arrivals::Bernoulli => self.bernoulli(at + self.config.slot),
             Arrivals::Paced => at + self.config.interval,
             Arrivals::Backlog => {
-                self.supplied += 1;
-                if self.supplied < targets { at } else { Instant::NEVER }
+                self.targets_supplied += 1;
+                if self.targets_supplied < targets { at } else { Instant::NEVER }
             }
         }
     }

@@ -3,11 +3,11 @@
 mod bins;
 pub(crate) mod cable;
 mod congestion;
-mod in_order;
-mod notices;
+mod notification_demux;
 mod pause;
-mod prospects;
+mod pending_connections;
 mod reliability;
+mod resequencing;
 mod roce;
 mod service;
 

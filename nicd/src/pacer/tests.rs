@@ -96,7 +96,7 @@ fn groups(scheme: &'static Scheme) -> Vec<u32> {
         .into_iter()
         .map(|(destination, class, level)| {
             let flow = flow(destination, class);
-            pacer.group_of(&config, flow, VirtualLane::ZERO, level, Instant::ZERO).0
+            pacer.group_for(&config, flow, VirtualLane::ZERO, level, Instant::ZERO).0
         })
         .collect()
 }
@@ -113,16 +113,16 @@ fn flows_share_a_reaction_point_as_the_scope_says() {
 fn flows_beyond_the_last_reaction_point_share_it() {
     let config = config();
     let mut pacer = Pacer::new(&BY_DESTINATION, &config, Bytes::new(2074));
-    let mut group_of = |destination, lane| {
+    let mut group_for = |destination, lane| {
         let lane = VirtualLane::truncate(lane);
-        pacer.group_of(&config, flow(destination, 0), lane, lane.get(), Instant::ZERO)
+        pacer.group_for(&config, flow(destination, 0), lane, lane.get(), Instant::ZERO)
     };
-    let destinations = [2, 3, 4, 5, 2, 4].map(|destination| group_of(destination, 0));
+    let destinations = [2, 3, 4, 5, 2, 4].map(|destination| group_for(destination, 0));
     assert_eq!(
         destinations,
         [(0, true), (1, true), (1, false), (1, false), (0, false), (1, false)]
     );
-    assert_eq!([2, 3, 4].map(|to| group_of(to, 1).0), [2, 3, 3], "another priority has its own");
+    assert_eq!([2, 3, 4].map(|to| group_for(to, 1).0), [2, 3, 3], "another priority has its own");
 }
 
 #[test]
@@ -131,23 +131,23 @@ fn permission_counts_from_the_last_departure_and_changes_are_told_once() {
     let (mut timers, mut events) = (Timers::default(), EventLog::default());
     let mut pacer = Pacer::new(&BY_PAIR, &config, Bytes::new(2074));
     let at = Instant::from_ps;
-    let (group, is_new) = pacer.group_of(&config, flow(2, 0), VirtualLane::ZERO, 0, at(0));
+    let (group, is_new) = pacer.group_for(&config, flow(2, 0), VirtualLane::ZERO, 0, at(0));
     assert!(is_new);
-    let mut outlet = Outlet { timers: &mut timers, events: &mut events };
+    let mut context = PacerContext { timers: &mut timers, events: &mut events };
     let note = Notification::becn(Travel::Cnp);
     let size = Bytes::new(100);
-    assert_eq!(pacer.on_transmit(group, size, at(100), &mut outlet), Permission::At(at(100)));
-    let mut told = |n: u64, outlet: &mut Outlet<'_>| {
-        pacer.on_notification(group, flow(2, 0), &note, at(100 + n), outlet)
+    assert_eq!(pacer.on_transmit(group, size, at(100), &mut context), Permission::At(at(100)));
+    let mut told = |n: u64, context: &mut PacerContext<'_>| {
+        pacer.on_notification(group, flow(2, 0), &note, at(100 + n), context)
     };
     let reaction = |permission, triggered: Option<u64>| Reaction {
         permission,
         triggered,
-        heard: if triggered.is_some() { Heard::Crossed } else { Heard::Taken },
+        outcome: if triggered.is_some() { Heard::Crossed } else { Heard::Taken },
     };
-    assert_eq!(told(1, &mut outlet), reaction(Permission::At(at(110)), None));
-    assert_eq!(told(2, &mut outlet), reaction(Permission::At(at(120)), Some(2)));
-    assert_eq!(told(3, &mut outlet), reaction(Permission::Stopped, None));
+    assert_eq!(told(1, &mut context), reaction(Permission::At(at(110)), None));
+    assert_eq!(told(2, &mut context), reaction(Permission::At(at(120)), Some(2)));
+    assert_eq!(told(3, &mut context), reaction(Permission::Stopped, None));
     let mut kinds = Vec::new();
     while let Some(event) = events.pop() {
         kinds.push((event.at.as_ps(), event.kind));

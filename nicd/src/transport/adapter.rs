@@ -2,18 +2,18 @@
 
 use crate::config::{NicConfig, QueuePairOrder, Target};
 use crate::counters::{Latencies, Total, Totals};
-use crate::pacer::{Outlet, Pacer};
-use crate::timers::{Alarm, Timer, Timers};
-use crate::transport::bulletin::Bulletin;
+use crate::pacer::{Pacer, PacerContext};
+use crate::timers::{Deadline, Timer, Timers};
+use crate::transport::connections::{Connection, ConnectionTable};
+use crate::transport::flow_report::FlowReport;
 use crate::transport::lane::Lane;
 use crate::transport::message::Message;
-use crate::transport::peers::{Party, PeerTable};
-use crate::transport::prospects::Prospects;
-use crate::transport::queue_pair::{InTurn, QueuePair};
-use crate::transport::requester::{Next, RetryLimits, Withdrawn};
-use crate::transport::schedule::Schedule;
-use crate::wire::Wire;
-use crate::workload::{Posting, Progress, Started};
+use crate::transport::pending_connections::PendingConnections;
+use crate::transport::queue_pair::{HeldRequest, QueuePair};
+use crate::transport::requester::{RequesterAction, RetryLimits, Withdrawn};
+use crate::transport::scheduler::Scheduler;
+use crate::wire::WireFormat;
+use crate::workload::{MessageStarted, Progress, WorkRequest};
 use proto::congestion::schemes::Scheme;
 use proto::counters::{Balance, FlowId};
 use proto::events::{DeviceEvent, EventKind, EventLog};
@@ -25,13 +25,13 @@ use std::collections::VecDeque;
 /// Queue pairs, their order of service and their pacing.
 pub struct ChannelAdapter {
     pub(super) config: NicConfig,
-    pub(super) wire: Wire,
+    pub(super) wire: WireFormat,
     pub(super) scheme: &'static Scheme,
-    pub(super) peers: PeerTable,
-    pub(super) prospects: Prospects,
+    pub(super) connections: ConnectionTable,
+    pub(super) pending: PendingConnections,
     pub(super) queue_pairs: Vec<QueuePair>,
-    pub(super) bulletin: Bulletin,
-    pub(super) schedule: Schedule,
+    pub(super) flow_report: FlowReport,
+    pub(super) scheduler: Scheduler,
     pub(super) pacer: Pacer,
     pub(super) timers: Timers,
     pub(super) lanes: Vec<Lane>,
@@ -40,34 +40,34 @@ pub struct ChannelAdapter {
     pub(super) totals: Totals,
     pub(super) latencies: Latencies,
     pub(super) balance: Balance,
-    pub(super) started: VecDeque<Started>,
+    pub(super) started: VecDeque<MessageStarted>,
     /// Some traffic waits for the progress of conversations.
-    pub(super) is_followed: bool,
+    pub(super) reports_progress: bool,
     /// Queue pairs whose conversation has come further, if somebody waits for that.
-    pub(super) touched: VecDeque<u32>,
+    pub(super) progressed: VecDeque<u32>,
     /// Requests whose turn has come.
-    pub(super) in_turn: VecDeque<InTurn>,
+    pub(super) released: VecDeque<HeldRequest>,
     /// The frame being received is one of those.
-    pub(super) is_in_turn: bool,
+    pub(super) is_released_request: bool,
     /// Requests that wait for their turn, those whose turn has come included.
     pub(super) held: u64,
     /// Messages posted so far, and turns taken so far: the two kinds of place in the order.
     pub(super) posted: u64,
-    pub(super) turns: u64,
+    pub(super) round_robin_turns: u64,
 }
 
 impl ChannelAdapter {
     /// An adapter without conversations; `config` has been checked.
     pub fn new(config: NicConfig, scheme: &'static Scheme) -> ChannelAdapter {
         let lanes = usize::from(config.link.data_lanes());
-        let wire = Wire::new(&config);
+        let wire = WireFormat::new(&config);
         let full_frame = wire.full_frame(&config.link);
         ChannelAdapter {
-            peers: PeerTable::new(config.lid, &config.adapters, config.classes.len()),
-            prospects: Prospects::new(lanes),
+            connections: ConnectionTable::new(config.lid, &config.adapters, config.classes.len()),
+            pending: PendingConnections::new(lanes),
             queue_pairs: Vec::new(),
-            bulletin: Bulletin::new(config.classes.len()),
-            schedule: Schedule::new(lanes),
+            flow_report: FlowReport::new(config.classes.len()),
+            scheduler: Scheduler::new(lanes),
             pacer: Pacer::new(scheme, &config, full_frame),
             timers: Timers::default(),
             lanes: (0..lanes).map(|_| Lane::default()).collect(),
@@ -77,13 +77,16 @@ impl ChannelAdapter {
             latencies: Latencies::default(),
             balance: Balance::default(),
             started: VecDeque::new(),
-            is_followed: config.traffic.iter().any(|item| matches!(item.to, Target::Script(_))),
-            touched: VecDeque::new(),
-            in_turn: VecDeque::new(),
-            is_in_turn: false,
+            reports_progress: config
+                .traffic
+                .iter()
+                .any(|item| matches!(item.to, Target::Script(_))),
+            progressed: VecDeque::new(),
+            released: VecDeque::new(),
+            is_released_request: false,
             held: 0,
             posted: 0,
-            turns: 0,
+            round_robin_turns: 0,
             scheme,
             wire,
             config,
@@ -91,37 +94,39 @@ impl ChannelAdapter {
     }
 
     /// Takes a message over.
-    pub fn post(&mut self, posting: &Posting) {
+    pub fn post(&mut self, request: &WorkRequest) {
         let message = Message {
-            posted: posting.at,
+            posted: request.at,
             sequence: self.posted,
-            number: posting.number,
-            size: posting.size,
-            item: posting.item,
+            number: request.number,
+            size: request.size,
+            item: request.item,
         };
         self.posted += 1;
-        let (class, peer) = (posting.class, posting.to);
-        let index = match self.peers.find(class, peer) {
-            Some(Party::QueuePair(index)) => index,
-            Some(Party::Prospect(index)) => match self.prospects.waiting(index) {
+        let (class, peer) = (request.class, request.to);
+        let index = match self.connections.find(class, peer) {
+            Some(Connection::QueuePair(index)) => index,
+            Some(Connection::Pending(index)) => match self.pending.waiting(index) {
                 Some(prospect) => {
                     prospect.post(message);
                     return self.lanes[prospect.lane.index()].on_post(message.size, message.posted);
                 }
-                None => self.begin(index),
+                None => self.establish(index),
             },
-            None if self.pacer.is_one_each() => return self.wait(class, peer, message),
-            None => self.connect(class, peer, posting.at),
+            None if self.pacer.is_per_queue_pair() => {
+                return self.add_pending(class, peer, message);
+            }
+            None => self.create_queue_pair(class, peer, request.at),
         };
         self.post_to_queue_pair(index, message);
     }
 
     fn post_to_queue_pair(&mut self, index: u32, message: Message) {
         let Message { posted, size, item, .. } = message;
-        let group = self.pace(index, posted);
+        let group = self.assign_pacing_group(index, posted);
         let pair = &mut self.queue_pairs[index as usize];
         if pair.sent.offer.messages == 0 {
-            self.bulletin.on_first_post(index, pair, self.pacer.has_moved(group));
+            self.flow_report.on_first_post(index, pair, self.pacer.has_moved(group));
         }
         pair.sent.offer.on_post(item, size);
         if !pair.requester.post(message) {
@@ -130,29 +135,29 @@ impl ChannelAdapter {
             return;
         }
         self.lanes[pair.lane.index()].on_post(size, posted);
-        self.refresh(index, posted, posted);
+        self.reschedule(index, posted, posted);
     }
 
     /// Takes back every message of `item` of which no frame has left.
     pub fn withdraw(&mut self, item: u16, now: Instant) {
-        for prospect in self.prospects.shared_by(item) {
-            self.begin(prospect);
+        for prospect in self.pending.shared_by(item) {
+            self.establish(prospect);
         }
         for index in 0..self.queue_pairs.len() as u32 {
             let withdrawn = self.queue_pairs[index as usize].requester.withdraw(item);
             if withdrawn.messages > 0 {
                 self.account_withdrawn(index, withdrawn, now);
-                self.refresh(index, now, now);
+                self.reschedule(index, now, now);
             }
         }
-        for (lane, withdrawn) in self.lanes.iter_mut().zip(self.prospects.withdraw(item)) {
+        for (lane, withdrawn) in self.lanes.iter_mut().zip(self.pending.withdraw(item)) {
             lane.take_back(withdrawn, now);
             self.balance.withdrawn += withdrawn.messages;
         }
     }
 
     /// The next message whose first frame has left and whose item wants to know.
-    pub fn poll_started(&mut self) -> Option<Started> {
+    pub fn poll_started(&mut self) -> Option<MessageStarted> {
         self.started.pop_front()
     }
 
@@ -163,33 +168,33 @@ impl ChannelAdapter {
 
     /// The next conversation that has come further, if anybody waits for that.
     pub fn poll_progress(&mut self) -> Option<Progress> {
-        let pair = &self.queue_pairs[self.touched.pop_front()? as usize];
+        let pair = &self.queue_pairs[self.progressed.pop_front()? as usize];
         let (sent, received) = (pair.sent.completed, pair.messages_received());
         Some(Progress { class: pair.class, peer: pair.peer, sent, received })
     }
 
     /// Whether [`ChannelAdapter::poll_progress`] has something to say.
     pub fn has_progress(&self) -> bool {
-        !self.touched.is_empty()
+        !self.progressed.is_empty()
     }
 
     /// The conversation of a queue pair may have come further.
-    pub(super) fn touch(&mut self, index: u32) {
-        if self.is_followed && !self.touched.contains(&index) {
-            self.touched.push_back(index);
+    pub(super) fn note_progress(&mut self, index: u32) {
+        if self.reports_progress && !self.progressed.contains(&index) {
+            self.progressed.push_back(index);
         }
     }
 
     /// Whether a frame for `lane` waits for nothing but the line and credit.
     pub fn is_ready(&self, lane: VirtualLane) -> bool {
         !self.lanes[lane.index()].control.is_empty()
-            || self.schedule.is_ready(lane)
-            || self.prospects.is_occupied(lane)
+            || self.scheduler.is_ready(lane)
+            || self.pending.has_waiting(lane)
     }
 
     /// When a flow of `lane` may send next.
     pub fn next_permission(&self, lane: VirtualLane) -> Instant {
-        self.schedule.next_permission(lane)
+        self.scheduler.next_permission(lane)
     }
 
     /// When [`ChannelAdapter::handle_timeout`] is needed.
@@ -212,37 +217,45 @@ impl ChannelAdapter {
         while let Some(entry) = self.timers.poll_entry(now) {
             match entry.1 {
                 Timer::ReactionPoint(group) => {
-                    let mut outlet = Outlet { timers: &mut self.timers, events: &mut self.events };
+                    let mut context =
+                        PacerContext { timers: &mut self.timers, events: &mut self.events };
                     if let Some(permission) =
-                        self.pacer.handle_entry(group, entry, now, &mut outlet)
+                        self.pacer.handle_entry(group, entry, now, &mut context)
                     {
-                        self.schedule.permit(group, permission, now);
-                        self.settle(group, now);
+                        self.scheduler.set_permission(group, permission, now);
+                        self.report_empty_queue(group, now);
                     }
                 }
                 Timer::Retransmit(index) => {
-                    if self.rings(index, |pair| &mut pair.retransmit, entry, now) {
-                        self.on_acknowledgement_overdue(index, now);
+                    if self.expires(index, |pair| &mut pair.retransmit, entry, now) {
+                        self.on_ack_timeout(index, now);
                     }
                 }
                 Timer::ReceiverReady(index) => {
-                    if self.rings(index, |pair| &mut pair.receiver_ready, entry, now) {
+                    if self.expires(index, |pair| &mut pair.receiver_ready, entry, now) {
                         self.queue_pairs[index as usize].requester.on_receiver_ready();
-                        self.refresh(index, now, now);
+                        self.reschedule(index, now, now);
                     }
                 }
                 Timer::Acknowledge(index) => {
-                    if self.rings(index, |pair| &mut pair.receiving().acknowledge, entry, now) {
-                        self.on_answer_overdue(index, now);
+                    if self.expires(
+                        index,
+                        |pair| &mut pair.receive_queue_mut().acknowledge,
+                        entry,
+                        now,
+                    ) {
+                        self.on_ack_delay_timeout(index, now);
                     }
                 }
-                Timer::Missing(index) => {
-                    if self.rings(index, |pair| &mut pair.receiving().missing, entry, now) {
-                        self.on_missing_overdue(index, now);
+                Timer::SequenceGap(index) => {
+                    if self.expires(index, |pair| &mut pair.receive_queue_mut().missing, entry, now)
+                    {
+                        self.on_gap_timeout(index, now);
                     }
                 }
                 Timer::NotificationPoint(index) => {
-                    if self.rings(index, |pair| &mut pair.receiving().notify, entry, now) {
+                    if self.expires(index, |pair| &mut pair.receive_queue_mut().notify, entry, now)
+                    {
                         self.on_notification_point_timer(index, now);
                     }
                 }
@@ -250,48 +263,48 @@ impl ChannelAdapter {
         }
     }
 
-    fn rings(
+    fn expires(
         &mut self,
         index: u32,
-        alarm: fn(&mut QueuePair) -> &mut Alarm,
+        deadline: fn(&mut QueuePair) -> &mut Deadline,
         entry: (Instant, Timer),
         now: Instant,
     ) -> bool {
-        self.timers.rings(alarm(&mut self.queue_pairs[index as usize]), entry, now)
+        self.timers.expires(deadline(&mut self.queue_pairs[index as usize]), entry, now)
     }
 
-    fn on_acknowledgement_overdue(&mut self, index: u32, now: Instant) {
+    fn on_ack_timeout(&mut self, index: u32, now: Instant) {
         self.totals.count(Total::AckTimeout);
         let limits = self.limits();
         let next = self.queue_pairs[index as usize].requester.on_timeout(limits);
-        self.proceed(index, next, now);
+        self.apply_action(index, next, now);
     }
 
     /// Does what a requester has decided.
-    pub(super) fn proceed(&mut self, index: u32, next: Next, now: Instant) {
+    pub(super) fn apply_action(&mut self, index: u32, next: RequesterAction, now: Instant) {
         let pair = &mut self.queue_pairs[index as usize];
         match next {
-            Next::Continue => {}
-            Next::WentBack => pair.retransmit.clear(),
-            Next::Wait(wait) => {
+            RequesterAction::Continue => {}
+            RequesterAction::GoBack => pair.retransmit.clear(),
+            RequesterAction::Wait(wait) => {
                 pair.retransmit.clear();
                 let timer = Timer::ReceiverReady(index);
                 self.timers.set(&mut pair.receiver_ready, timer, now + wait);
             }
-            Next::GiveUp => self.give_up(index, now),
+            RequesterAction::GiveUp => self.give_up(index, now),
         }
-        self.refresh(index, now, now);
+        self.reschedule(index, now, now);
     }
 
     pub(super) fn give_up(&mut self, index: u32, now: Instant) {
         // A queue pair in error does nothing any more, in either direction.
         // Source: IBTA Vol 1, 10.3.1 (error state).
-        self.open(index).responder.give_up();
+        self.open_receive_queue(index).responder.fail();
         let pair = &mut self.queue_pairs[index as usize];
         pair.retransmit.clear();
         pair.receiver_ready.clear();
         let withdrawn = pair.requester.give_up();
-        let (flow, lane) = (pair.sending, pair.lane);
+        let (flow, lane) = (pair.tx_flow, pair.lane);
         self.account_withdrawn(index, withdrawn, now);
         self.totals.count(Total::QueuePairErrors);
         self.log(lane, now, EventKind::QueuePairError { flow });
@@ -305,8 +318,8 @@ impl ChannelAdapter {
     }
 
     /// The requester may have something else to send, or nothing: its place in the order follows.
-    pub(super) fn refresh(&mut self, index: u32, since: Instant, now: Instant) {
-        let offered = self.schedule.is_offered(index);
+    pub(super) fn reschedule(&mut self, index: u32, since: Instant, now: Instant) {
+        let offered = self.scheduler.has_work(index);
         let pair = &mut self.queue_pairs[index as usize];
         if pair.group.is_none() {
             return;
@@ -319,7 +332,7 @@ impl ChannelAdapter {
             Some(_) if offered && self.config.qp_order == QueuePairOrder::RoundRobin => return,
             Some(packet) => Some(self.next_key(&packet.message)),
         };
-        self.schedule.offer(index, key, now);
+        self.scheduler.set_key(index, key, now);
     }
 
     pub(super) fn limits(&self) -> RetryLimits {
@@ -332,11 +345,11 @@ impl ChannelAdapter {
     }
 
     /// The flow that `pair` receives.
-    pub(super) fn receiving(&self, pair: &QueuePair) -> FlowId {
+    pub(super) fn rx_flow(&self, pair: &QueuePair) -> FlowId {
         FlowId {
-            source: pair.sending.destination,
-            destination: pair.sending.source,
-            ..pair.sending
+            source: pair.tx_flow.destination,
+            destination: pair.tx_flow.source,
+            ..pair.tx_flow
         }
     }
 }

@@ -7,18 +7,18 @@
 use crate::config::{ClassConfig, NicConfig, QueuePairOrder, Transport as Service};
 use crate::counters::{SentFlow, empty_reception};
 use crate::pacer::place;
-use crate::timers::Alarm;
+use crate::timers::Deadline;
 use crate::transport::adapter::ChannelAdapter;
+use crate::transport::connections::Connection;
 use crate::transport::message::Message;
-use crate::transport::peers::Party;
-use crate::transport::prospects::Prospect;
+use crate::transport::pending_connections::PendingConnection;
 use crate::transport::queue_pair::{QueuePair, ReceiveQueue};
-use crate::transport::receiver_not_ready;
+use crate::transport::reorder_buffer::ReorderBuffer;
 use crate::transport::requester::Requester;
-use crate::transport::resequencer::Resequencer;
 use crate::transport::responder::{Responder, ResponderConfig};
-use crate::transport::schedule::Turn;
-use crate::wire::Wire;
+use crate::transport::rnr_timer;
+use crate::transport::scheduler::NextSender;
+use crate::wire::WireFormat;
 use proto::congestion::schemes::Scheme;
 use proto::counters::FlowId;
 use proto::ids::{Lid, QueuePairNumber, VirtualLane};
@@ -32,29 +32,31 @@ fn packet_max(class: &ClassConfig, mtu: u32) -> u32 {
 impl ChannelAdapter {
     /// The queue pair for `class` and `peer`, made if need be.
     pub(super) fn queue_pair(&mut self, class: u8, peer: Lid, now: Instant) -> u32 {
-        match self.peers.find(class, peer) {
-            Some(Party::QueuePair(index)) => index,
-            Some(Party::Prospect(index)) => self.begin(index),
-            None => self.connect(class, peer, now),
+        match self.connections.find(class, peer) {
+            Some(Connection::QueuePair(index)) => index,
+            Some(Connection::Pending(index)) => self.establish(index),
+            None => self.create_queue_pair(class, peer, now),
         }
     }
 
     /// The first message for a peer waits for its turn.
-    pub(super) fn wait(&mut self, class: u8, peer: Lid, message: Message) {
+    pub(super) fn add_pending(&mut self, class: u8, peer: Lid, message: Message) {
         let lane = self.wire.lane(self.config.classes[usize::from(class)].service_level);
         let key = self.next_key(&message);
-        let prospect = Prospect::new(class, peer, lane, key, message);
-        self.peers.set(class, peer, Party::Prospect(self.prospects.add(prospect)));
-        self.bulletin.on_prospect(class);
+        let prospect = PendingConnection::new(class, peer, lane, key, message);
+        self.connections.set(class, peer, Connection::Pending(self.pending.add(prospect)));
+        self.flow_report.on_pending_connection(class);
         self.lanes[lane.index()].on_post(message.size, message.posted);
     }
 
     /// Whose turn it is on `lane` at `now`; conversations begin whose turn has come.
-    pub(super) fn turn(&mut self, lane: VirtualLane, now: Instant) -> Option<Turn> {
+    pub(super) fn next_sender(&mut self, lane: VirtualLane, now: Instant) -> Option<NextSender> {
         loop {
-            let turn = self.schedule.turn(lane, now);
-            match self.prospects.first(lane) {
-                Some((key, index)) if turn.is_none_or(|turn| key < turn.key) => self.begin(index),
+            let turn = self.scheduler.next_sender(lane, now);
+            match self.pending.first(lane) {
+                Some((key, index)) if turn.is_none_or(|turn| key < turn.key) => {
+                    self.establish(index)
+                }
                 _ => return turn,
             };
         }
@@ -62,22 +64,22 @@ impl ChannelAdapter {
 
     /// The conversation of a prospect begins: it has a queue pair from now on, as if it had had one since its
     /// first message.
-    pub(super) fn begin(&mut self, prospect: u32) -> u32 {
-        let Prospect { class, peer, key, since, offer, messages, .. } =
-            self.prospects.take(prospect);
-        let index = self.connect(class, peer, since);
-        self.pace(index, since);
+    pub(super) fn establish(&mut self, prospect: u32) -> u32 {
+        let PendingConnection { class, peer, key, since, offer, messages, .. } =
+            self.pending.take(prospect);
+        let index = self.create_queue_pair(class, peer, since);
+        self.assign_pacing_group(index, since);
         let pair = &mut self.queue_pairs[index as usize];
         pair.sent.offer = offer;
         if !messages.is_empty() {
-            pair.requester.take_over(messages);
-            self.schedule.offer(index, Some(key), since);
+            pair.requester.adopt_messages(messages);
+            self.scheduler.set_key(index, Some(key), since);
         }
         index
     }
 
     /// The flow to `peer` in `class`.
-    pub(super) fn sending(&self, class: u8, peer: Lid) -> FlowId {
+    pub(super) fn tx_flow(&self, class: u8, peer: Lid) -> FlowId {
         let own = u64::from(self.config.lid.get());
         FlowId { source: own, destination: u64::from(peer.get()), class }
     }
@@ -88,19 +90,19 @@ impl ChannelAdapter {
         match self.config.qp_order {
             QueuePairOrder::Posting => message.sequence,
             QueuePairOrder::RoundRobin => {
-                self.turns += 1;
-                self.turns
+                self.round_robin_turns += 1;
+                self.round_robin_turns
             }
         }
     }
 
     /// A queue pair for `class` and `peer`, with whom there was none.
-    pub(super) fn connect(&mut self, class: u8, peer: Lid, now: Instant) -> u32 {
+    pub(super) fn create_queue_pair(&mut self, class: u8, peer: Lid, now: Instant) -> u32 {
         let index = self.queue_pairs.len() as u32;
         let config = self.config.classes[usize::from(class)];
         let level = config.service_level;
         let mtu = self.config.link.mtu.get() as u32;
-        self.schedule.add_queue_pair();
+        self.scheduler.add_queue_pair();
         self.queue_pairs.push(QueuePair {
             class,
             config,
@@ -112,54 +114,54 @@ impl ChannelAdapter {
             group: None,
             requester: Requester::new(config.transport, packet_max(&config, mtu)),
             ready_since: now,
-            retransmit: Alarm::default(),
-            receiver_ready: Alarm::default(),
-            is_told: false,
-            sending: self.sending(class, peer),
+            retransmit: Deadline::default(),
+            receiver_ready: Deadline::default(),
+            is_reported_alone: false,
+            tx_flow: self.tx_flow(class, peer),
             sent: SentFlow::default(),
             receive_queue: None,
         });
-        self.peers.set(class, peer, Party::QueuePair(index));
-        if !self.pacer.is_one_each() {
-            self.pace(index, now);
+        self.connections.set(class, peer, Connection::QueuePair(index));
+        if !self.pacer.is_per_queue_pair() {
+            self.assign_pacing_group(index, now);
         }
         index
     }
 
     /// The group that paces a queue pair, made if need be.
-    pub(super) fn pace(&mut self, index: u32, now: Instant) -> u32 {
+    pub(super) fn assign_pacing_group(&mut self, index: u32, now: Instant) -> u32 {
         let pair = &mut self.queue_pairs[index as usize];
         if let Some(group) = pair.group {
             return group;
         }
         let (lane, level) = (pair.lane, pair.config.service_level.get());
-        let (group, is_new) = self.pacer.group_of(&self.config, pair.sending, lane, level, now);
+        let (group, is_new) = self.pacer.group_for(&self.config, pair.tx_flow, lane, level, now);
         pair.group = Some(group);
         if is_new {
-            self.schedule.add_group(lane);
+            self.scheduler.add_group(lane);
         }
-        self.schedule.join(index, group);
+        self.scheduler.assign_group(index, group);
         group
     }
 
     /// The receive queue of a queue pair, opened if need be.
-    pub(super) fn open(&mut self, index: u32) -> &mut ReceiveQueue {
+    pub(super) fn open_receive_queue(&mut self, index: u32) -> &mut ReceiveQueue {
         let pair = &mut self.queue_pairs[index as usize];
         if pair.receive_queue.is_none() {
             let queue = receive_queue(pair, &self.config, &self.wire, self.scheme);
             pair.receive_queue = Some(Box::new(queue));
         }
-        pair.receiving()
+        pair.receive_queue_mut()
     }
 }
 
 fn receive_queue(
     pair: &QueuePair,
     config: &NicConfig,
-    wire: &Wire,
+    wire: &WireFormat,
     scheme: &Scheme,
 ) -> ReceiveQueue {
-    let QueuePair { class, peer, sending, .. } = *pair;
+    let QueuePair { class, peer, tx_flow, .. } = *pair;
     let service = pair.config.transport;
     let purpose = format_args!("notification/{class}/{peer}");
     let window = config.wire.resequence().map(|config| config.window as usize);
@@ -170,7 +172,7 @@ fn receive_queue(
             ack_every: config.ack_every.max(1),
             receive_depth: config.receive_depth,
             receive_refill: config.receive_refill,
-            rnr_code: receiver_not_ready::code(config.rnr_timer),
+            rnr_code: rnr_timer::code(config.rnr_timer),
         }),
         notification_point: (scheme.notification_point)(place(
             config,
@@ -178,23 +180,23 @@ fn receive_queue(
             purpose,
         )),
         becn_owed: false,
-        acknowledge: Alarm::default(),
-        notify: Alarm::default(),
+        acknowledge: Deadline::default(),
+        notify: Deadline::default(),
         received: empty_reception(FlowId {
-            source: sending.destination,
-            destination: sending.source,
+            source: tx_flow.destination,
+            destination: tx_flow.source,
             class,
         }),
         has_received: false,
         test_sequence: 0,
         tests_ahead: window
             .filter(|_| service == Service::Test)
-            .map(Resequencer::new)
+            .map(ReorderBuffer::new)
             .map(Box::new),
         requests_ahead: window
             .filter(|_| matches!(service, Service::Rc | Service::Uc))
-            .map(Resequencer::new)
+            .map(ReorderBuffer::new)
             .map(Box::new),
-        missing: Alarm::default(),
+        missing: Deadline::default(),
     }
 }

@@ -1,8 +1,8 @@
 //! One data lane of the adapter: its control frames, and the octets that wait for it.
 
 use crate::transport::requester::Withdrawn;
-use crate::transport::responder::Answer;
-use crate::wire::Wire;
+use crate::transport::responder::AckPacket;
+use crate::wire::WireFormat;
 use proto::counters::Gauge;
 use proto::frame::FrameClass;
 use proto::link::port::Head;
@@ -14,8 +14,8 @@ use std::collections::VecDeque;
 #[derive(Debug, Default)]
 pub struct Lane {
     pub control: VecDeque<ControlFrame>,
-    /// The queue pair whose frame was announced last.
-    pub announced: u32,
+    /// The queue pair whose frame was head_queue_pair last.
+    pub head_queue_pair: u32,
     pub source_queue: Gauge,
     pub notes_tx: u64,
 }
@@ -39,20 +39,20 @@ pub struct ControlFrame {
     /// Since when it could leave.
     pub ready: Instant,
     pub becn: bool,
-    pub content: Content,
+    pub content: ControlContent,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub enum Content {
-    Acknowledgement(Answer),
+pub enum ControlContent {
+    Acknowledgement(AckPacket),
     Notification([u8; 16]),
 }
 
 impl ControlFrame {
-    pub fn head(&self, wire: &Wire) -> Head {
+    pub fn head(&self, wire: &WireFormat) -> Head {
         let (size, class) = match &self.content {
-            Content::Acknowledgement(_) => (wire.size(Aeth::LEN, 0), FrameClass::Ack),
-            Content::Notification(body) => {
+            ControlContent::Acknowledgement(_) => (wire.size(Aeth::LEN, 0), FrameClass::Ack),
+            ControlContent::Notification(body) => {
                 (wire.size(0, wire.notification_body(body).len()), FrameClass::Notification)
             }
         };

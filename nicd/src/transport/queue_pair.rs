@@ -6,9 +6,9 @@
 
 use crate::config::ClassConfig;
 use crate::counters::SentFlow;
-use crate::timers::Alarm;
+use crate::timers::Deadline;
+use crate::transport::reorder_buffer::ReorderBuffer;
 use crate::transport::requester::Requester;
-use crate::transport::resequencer::Resequencer;
 use crate::transport::responder::Responder;
 use proto::congestion::NotificationPoint;
 use proto::counters::{FlowId, ReceptionReading};
@@ -39,13 +39,13 @@ pub struct QueuePair {
     /// Since when something could be sent, pacing aside.
     pub ready_since: Instant,
     /// Wait for an acknowledgement.
-    pub retransmit: Alarm,
+    pub retransmit: Deadline,
     /// Wait for the peer's receive buffers.
-    pub receiver_ready: Alarm,
+    pub receiver_ready: Deadline,
     /// Its flow is told of by itself at the end of bins.
-    pub is_told: bool,
+    pub is_reported_alone: bool,
     /// The flow we send.
-    pub sending: FlowId,
+    pub tx_flow: FlowId,
     /// What is counted of it.
     pub sent: SentFlow,
     /// Receives, once it has been opened.
@@ -57,7 +57,7 @@ impl QueuePair {
     ///
     /// # Panics
     /// Before its first message.
-    pub fn pacing(&self) -> u32 {
+    pub fn pacing_group(&self) -> u32 {
         self.group.expect("who has a message has a reaction point")
     }
 
@@ -65,7 +65,7 @@ impl QueuePair {
     ///
     /// # Panics
     /// Before something has come in.
-    pub fn receiving(&mut self) -> &mut ReceiveQueue {
+    pub fn receive_queue_mut(&mut self) -> &mut ReceiveQueue {
         self.receive_queue.as_mut().expect("it has been opened for what came in")
     }
 
@@ -84,9 +84,9 @@ pub struct ReceiveQueue {
     /// The next acknowledgement carries BECN.
     pub becn_owed: bool,
     /// Delay of a coalesced acknowledgement.
-    pub acknowledge: Alarm,
+    pub acknowledge: Deadline,
     /// The notification point's own timer.
-    pub notify: Alarm,
+    pub notify: Deadline,
     /// What is counted of the flow we receive.
     pub received: ReceptionReading,
     /// At least one data frame has come in.
@@ -94,16 +94,16 @@ pub struct ReceiveQueue {
     /// The sequence number that the next test frame received should have.
     pub test_sequence: u32,
     /// Test frames that came ahead of it, if they are put into order here.
-    pub tests_ahead: Option<Box<Resequencer<u64>>>,
+    pub tests_ahead: Option<Box<ReorderBuffer<u64>>>,
     /// Requests that came ahead of what the responder expects, if they are put into order here.
-    pub requests_ahead: Option<Box<Resequencer<InTurn>>>,
+    pub requests_ahead: Option<Box<ReorderBuffer<HeldRequest>>>,
     /// Wait for what is missing before those.
-    pub missing: Alarm,
+    pub missing: Deadline,
 }
 
 /// A request that has waited for its turn.
 #[derive(Debug)]
-pub struct InTurn {
+pub struct HeldRequest {
     /// The frame.
     pub frame: Frame,
     /// What its headers say.

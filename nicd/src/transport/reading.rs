@@ -1,8 +1,8 @@
 //! What the channel adapter shows of itself: flows, receptions, latencies, balance.
 
 use crate::transport::adapter::ChannelAdapter;
-use crate::transport::bulletin::Unmoved;
-use crate::transport::peers::Party;
+use crate::transport::connections::Connection;
+use crate::transport::flow_report::UnmovedTotals;
 use proto::congestion::ReactionState;
 use proto::counters::{
     Balance, BinReading, DeviceReading, FlowReading, LaneReading, MovedFlow, ReceptionReading,
@@ -33,7 +33,7 @@ impl ChannelAdapter {
 
     /// Fills receptions and latencies.
     pub fn read_received(&self, reading: &mut DeviceReading) {
-        let begun = self.peers.in_flow_order().filter_map(Party::queue_pair);
+        let begun = self.connections.in_flow_order().filter_map(Connection::queue_pair);
         let queues =
             begun.filter_map(|index| self.queue_pairs[index as usize].receive_queue.as_ref());
         reading.receptions.clear();
@@ -51,25 +51,25 @@ impl ChannelAdapter {
         if depth < Depth::Begun {
             return;
         }
-        let prospects = if depth == Depth::All { self.prospects.count() } else { 0 };
-        reading.flows.reserve_exact(self.queue_pairs.len() + prospects);
-        for party in self.peers.in_flow_order() {
+        let pending = if depth == Depth::All { self.pending.count() } else { 0 };
+        reading.flows.reserve_exact(self.queue_pairs.len() + pending);
+        for party in self.connections.in_flow_order() {
             match party {
-                Party::QueuePair(index) => {
+                Connection::QueuePair(index) => {
                     let pair = &self.queue_pairs[index as usize];
                     if pair.sent.offer.messages > 0 {
-                        let mut flow = FlowReading::new(pair.sending);
+                        let mut flow = FlowReading::new(pair.tx_flow);
                         pair.sent.read(&mut flow);
-                        self.pacer.read(pair.pacing(), now, &mut flow);
+                        self.pacer.read(pair.pacing_group(), now, &mut flow);
                         reading.flows.push(flow);
                     }
                 }
-                Party::Prospect(_) if depth < Depth::All => {}
-                Party::Prospect(index) => {
-                    let prospect = self.prospects.get(index);
-                    let mut flow = FlowReading::new(self.sending(prospect.class, prospect.peer));
-                    prospect.offer.read(&mut flow);
-                    self.pacer.read_unmade(prospect.since, now, &mut flow);
+                Connection::Pending(_) if depth < Depth::All => {}
+                Connection::Pending(index) => {
+                    let pending = self.pending.get(index);
+                    let mut flow = FlowReading::new(self.tx_flow(pending.class, pending.peer));
+                    pending.offer.read(&mut flow);
+                    self.pacer.read_pending(pending.since, now, &mut flow);
                     reading.flows.push(flow);
                 }
             }
@@ -78,16 +78,16 @@ impl ChannelAdapter {
 
     /// Fills what flows have to tell of the bin that ends at `now`.
     pub fn read_bin(&mut self, now: Instant, reading: &mut BinReading) {
-        self.tell_of_moved();
+        self.collect_moved_flows();
         reading.moved.clear();
-        for (pair, tx_bytes) in self.bulletin.told(&self.queue_pairs) {
-            let pacing = self.pacer.read_bin(pair.pacing(), now);
-            reading.moved.push(MovedFlow { flow: pair.sending, tx_bytes, ..pacing });
+        for (pair, tx_bytes) in self.flow_report.moved(&self.queue_pairs) {
+            let pacing = self.pacer.read_bin(pair.pacing_group(), now);
+            reading.moved.push(MovedFlow { flow: pair.tx_flow, tx_bytes, ..pacing });
         }
         reading.unmoved.clear();
         let ReactionState { gap, rate, scalar } = self.pacer.initial();
-        reading.unmoved.extend(self.bulletin.unmoved().iter().enumerate().map(
-            |(class, Unmoved { flows, tx_bytes })| UnmovedFlows {
+        reading.unmoved.extend(self.flow_report.unmoved().iter().enumerate().map(
+            |(class, UnmovedTotals { flows, tx_bytes })| UnmovedFlows {
                 class: class as u8,
                 flows: *flows,
                 tx_bytes: *tx_bytes,
@@ -99,17 +99,17 @@ impl ChannelAdapter {
     }
 
     /// From the open bin on flows are told of one by one whose reaction point has moved in it.
-    fn tell_of_moved(&mut self) {
+    fn collect_moved_flows(&mut self) {
         while let Some(group) = self.pacer.poll_moved() {
-            for index in self.schedule.members_of(group) {
-                self.bulletin.on_move(index, &mut self.queue_pairs[index as usize]);
+            for index in self.scheduler.members_of(group) {
+                self.flow_report.on_move(index, &mut self.queue_pairs[index as usize]);
             }
         }
     }
 
     /// A bin begins at `now`.
     pub fn begin_bin(&mut self, now: Instant) {
-        self.bulletin.begin_bin();
+        self.flow_report.begin_bin();
         self.pacer.begin_bin(now);
         for lane in &mut self.lanes {
             lane.source_queue.restart_watermarks();

@@ -2,14 +2,14 @@
 
 use crate::config::Transport as Service;
 use crate::counters::Total;
-use crate::pacer::Outlet;
+use crate::pacer::PacerContext;
 use crate::timers::Timer;
 use crate::transport::adapter::ChannelAdapter;
-use crate::transport::in_order::Fate;
-use crate::transport::requester::{Next, Outcome};
-use crate::transport::responder::{Reception, Reply, Request, Verb};
+use crate::transport::requester::{AckOutcome, RequesterAction};
+use crate::transport::resequencing::Disposition;
+use crate::transport::responder::{AckAction, Request, RequestOutcome, Verb};
 use crate::transport::transmit::QUEUE_KEY;
-use crate::wire::packet::{Content, Inward};
+use crate::wire::packet::{FrameContent, ReceivedPacket};
 use proto::congestion::{Heard, Notification, TransportNote, Travel};
 use proto::counters::DropReason;
 use proto::events::{Direction, EventKind, NoteKind};
@@ -20,7 +20,7 @@ use proto::wire::infiniband::opcode::{OpcodeRow, Operation, Transport};
 use proto::wire::infiniband::{self, Bth, NakCode, Syndrome};
 
 /// A packet that has passed every check that does not depend on its queue pair's state.
-struct Arrived<'a> {
+struct AdmittedPacket<'a> {
     headers: &'a FrameHeaders,
     packet: &'a infiniband::Transport<'a>,
     bth: Bth,
@@ -42,10 +42,10 @@ impl ChannelAdapter {
         headers: &FrameHeaders,
         arrived: Instant,
         now: Instant,
-    ) -> Result<Fate, DropReason> {
+    ) -> Result<Disposition, DropReason> {
         let fate = self.receive_one(frame, headers, arrived, now);
-        self.is_in_turn = false;
-        self.balance.delivered += u64::from(fate == Ok(Fate::Delivered));
+        self.is_released_request = false;
+        self.balance.delivered += u64::from(fate == Ok(Disposition::Delivered));
         fate
     }
 
@@ -55,7 +55,7 @@ impl ChannelAdapter {
         headers: &FrameHeaders,
         arrived: Instant,
         now: Instant,
-    ) -> Result<Fate, DropReason> {
+    ) -> Result<Disposition, DropReason> {
         if headers.class == FrameClass::Management {
             return Err(DropReason::Management);
         }
@@ -70,18 +70,18 @@ impl ChannelAdapter {
         if headers.multicast {
             // Nobody here has joined a group; the fabric's account ends with it all the same.
             self.totals.count(Total::MulticastReceived);
-            return Ok(Fate::Delivered);
+            return Ok(Disposition::Delivered);
         }
-        match self.wire.open(&frame.octets) {
-            Ok(Content::Packet(packet)) => {
+        match self.wire.parse_frame(&frame.octets) {
+            Ok(FrameContent::Packet(packet)) => {
                 return self.on_packet(&packet, frame, headers, arrived, now);
             }
-            Ok(Content::Test(at)) => self.on_test_frame(frame, at, now),
-            Ok(Content::Cnm { at, flow_id }) => self.on_cnm(&frame.octets[at..], flow_id, now),
-            Ok(Content::Bcn(at)) => self.on_bcn(&frame.octets[at..], now),
+            Ok(FrameContent::Test(at)) => self.on_test_frame(frame, at, now),
+            Ok(FrameContent::Cnm { at, flow_id }) => self.on_cnm(&frame.octets[at..], flow_id, now),
+            Ok(FrameContent::Bcn(at)) => self.on_bcn(&frame.octets[at..], now),
             Err(reason) => Err(self.refuse(headers, reason)),
         }?;
-        Ok(Fate::Delivered)
+        Ok(Disposition::Delivered)
     }
 
     /// Counts a packet that nobody here can take, if it is a notification.
@@ -94,12 +94,12 @@ impl ChannelAdapter {
     /// A packet of the transport.
     fn on_packet(
         &mut self,
-        inward: &Inward<'_>,
+        inward: &ReceivedPacket<'_>,
         frame: &Frame,
         headers: &FrameHeaders,
         arrived: Instant,
         now: Instant,
-    ) -> Result<Fate, DropReason> {
+    ) -> Result<Disposition, DropReason> {
         let packet = self.admit(inward, headers, arrived);
         let packet = packet.map_err(|reason| self.refuse(headers, reason))?;
         match packet.row.operation {
@@ -108,37 +108,37 @@ impl ChannelAdapter {
             Operation::ReadResponse | Operation::AtomicAcknowledge => Err(DropReason::Opcode),
             _ => return self.on_request_frame(&packet, frame, now),
         }?;
-        Ok(Fate::Delivered)
+        Ok(Disposition::Delivered)
     }
 
     /// A request: held where it comes ahead of its turn and order is kept here.
     fn on_request_frame(
         &mut self,
-        packet: &Arrived<'_>,
+        packet: &AdmittedPacket<'_>,
         frame: &Frame,
         now: Instant,
-    ) -> Result<Fate, DropReason> {
+    ) -> Result<Disposition, DropReason> {
         if self.config.wire.resequence().is_none() {
-            return self.on_request(packet, now).map(|()| Fate::Delivered);
+            return self.on_request(packet, now).map(|()| Disposition::Delivered);
         }
         let index = self.queue_pair(packet.class, packet.peer, now);
-        self.open(index);
-        if self.hold(index, packet.bth.psn, (frame, packet.headers), now) {
-            return Ok(Fate::Held);
+        self.open_receive_queue(index);
+        if self.hold_request(index, packet.bth.psn, (frame, packet.headers), now) {
+            return Ok(Disposition::Held);
         }
-        let before = self.queue_pairs[index as usize].receiving().responder.expected();
+        let before = self.queue_pairs[index as usize].receive_queue_mut().responder.expected();
         let outcome = self.on_request(packet, now);
-        self.after_request(index, before, now);
-        outcome.map(|()| Fate::Delivered)
+        self.release_requests(index, before, now);
+        outcome.map(|()| Disposition::Delivered)
     }
 
     /// Finds whom a packet is for.
     fn admit<'a>(
         &self,
-        inward: &'a Inward<'a>,
+        inward: &'a ReceivedPacket<'a>,
         headers: &'a FrameHeaders,
         arrived: Instant,
-    ) -> Result<Arrived<'a>, DropReason> {
+    ) -> Result<AdmittedPacket<'a>, DropReason> {
         let (peer, packet) = (inward.from, &inward.transport);
         let bth = packet.bth;
         let row = bth.opcode.row().ok_or(DropReason::Opcode)?;
@@ -146,7 +146,7 @@ impl ChannelAdapter {
             return Err(DropReason::Key);
         }
         let (class, planned) = bth.destination.plan().ok_or(DropReason::QueuePair)?;
-        if planned != peer || !self.peers.admits(class, peer) {
+        if planned != peer || !self.connections.admits(class, peer) {
             return Err(DropReason::QueuePair);
         }
         let fits = match self.config.classes[usize::from(class)].transport {
@@ -160,10 +160,10 @@ impl ChannelAdapter {
         if !fits {
             return Err(DropReason::Opcode);
         }
-        Ok(Arrived { headers, packet, bth, row, class, peer, arrived })
+        Ok(AdmittedPacket { headers, packet, bth, row, class, peer, arrived })
     }
 
-    fn on_request(&mut self, packet: &Arrived<'_>, now: Instant) -> Result<(), DropReason> {
+    fn on_request(&mut self, packet: &AdmittedPacket<'_>, now: Instant) -> Result<(), DropReason> {
         let index = self.queue_pair(packet.class, packet.peer, now);
         let pair = &mut self.queue_pairs[index as usize];
         if let Some(deth) = &packet.packet.extended.deth {
@@ -186,8 +186,8 @@ impl ChannelAdapter {
             reth: packet.packet.extended.reth,
             payload: packet.packet.payload,
         };
-        self.open(index);
-        let queue = self.queue_pairs[index as usize].receiving();
+        self.open_receive_queue(index);
+        let queue = self.queue_pairs[index as usize].receive_queue_mut();
         queue.has_received = true;
         let congested = packet.headers.ecn == Ecn::CongestionExperienced;
         queue.received.marked += u64::from(packet.headers.fecn || congested);
@@ -201,32 +201,32 @@ impl ChannelAdapter {
         let reception = queue.responder.on_request(&request, now);
         let fails = was_open && queue.responder.has_failed();
         if let Some(notification) = notification {
-            let answer_due = reception.reply != Reply::Nothing;
-            self.send_notification(index, &notification, answer_due, packet.arrived);
+            let ack_due = reception.ack != AckAction::None;
+            self.send_notification(index, &notification, ack_due, packet.arrived);
         }
-        self.reply(index, reception.reply, packet.arrived, now);
+        self.ack(index, reception.ack, packet.arrived, now);
         if fails {
             self.give_up(index, now);
-            self.refresh(index, now, now);
+            self.reschedule(index, now, now);
         }
         let outcome =
             self.account_reception(index, &reception, request.payload.len(), packet.arrived);
-        self.touch(index);
+        self.note_progress(index);
         outcome
     }
 
-    fn reply(&mut self, index: u32, reply: Reply, arrived: Instant, now: Instant) {
-        let queue = self.queue_pairs[index as usize].receiving();
-        match reply {
-            Reply::Nothing => {}
-            Reply::Owed if queue.acknowledge.is_set() => {}
-            Reply::Owed => {
+    fn ack(&mut self, index: u32, ack: AckAction, arrived: Instant, now: Instant) {
+        let queue = self.queue_pairs[index as usize].receive_queue_mut();
+        match ack {
+            AckAction::None => {}
+            AckAction::Coalesce if queue.acknowledge.is_set() => {}
+            AckAction::Coalesce => {
                 let due = now + self.config.ack_delay;
                 self.timers.set(&mut queue.acknowledge, Timer::Acknowledge(index), due);
             }
-            Reply::Now(answer) => {
+            AckAction::Send(ack_packet) => {
                 queue.acknowledge.clear();
-                self.send_acknowledgement(index, answer, arrived);
+                self.send_acknowledgement(index, ack_packet, arrived);
             }
         }
     }
@@ -234,11 +234,11 @@ impl ChannelAdapter {
     fn account_reception(
         &mut self,
         index: u32,
-        reception: &Reception,
+        reception: &RequestOutcome,
         payload: usize,
         arrived: Instant,
     ) -> Result<(), DropReason> {
-        let received = &mut self.queue_pairs[index as usize].receiving().received;
+        let received = &mut self.queue_pairs[index as usize].receive_queue_mut().received;
         received.reordered += u64::from(reception.out_of_order);
         if let Some(reason) = reception.refused {
             match reason {
@@ -260,15 +260,19 @@ impl ChannelAdapter {
         Ok(())
     }
 
-    fn on_acknowledgement(&mut self, packet: &Arrived<'_>, now: Instant) -> Result<(), DropReason> {
+    fn on_acknowledgement(
+        &mut self,
+        packet: &AdmittedPacket<'_>,
+        now: Instant,
+    ) -> Result<(), DropReason> {
         let index =
-            self.peers.queue_pair(packet.class, packet.peer).ok_or(DropReason::QueuePair)?;
+            self.connections.queue_pair(packet.class, packet.peer).ok_or(DropReason::QueuePair)?;
         let aeth = packet.packet.extended.aeth.ok_or(DropReason::Opcode)?;
         if packet.bth.becn {
             self.totals.count(Total::BecnHandled);
             let notification = Notification::becn(Travel::AckOrCnp);
-            let heard = self.notify(index, &notification, NoteKind::Becn, now);
-            self.totals.count_if(heard == Heard::Refused, Total::CnpIgnored);
+            let outcome = self.notify_reaction_point(index, &notification, NoteKind::Becn, now);
+            self.totals.count_if(outcome == Heard::Refused, Total::CnpIgnored);
         }
         match aeth.syndrome {
             Syndrome::Rnr { .. } => self.totals.count(Total::RnrNak),
@@ -282,10 +286,10 @@ impl ChannelAdapter {
         Ok(())
     }
 
-    fn on_outcome(&mut self, index: u32, outcome: &Outcome, now: Instant) {
+    fn on_outcome(&mut self, index: u32, outcome: &AckOutcome, now: Instant) {
         let pair = &mut self.queue_pairs[index as usize];
         pair.sent.completed += outcome.completed;
-        self.touch(index);
+        self.note_progress(index);
         let pair = &mut self.queue_pairs[index as usize];
         if !pair.requester.awaits_acknowledgement() {
             pair.retransmit.clear();
@@ -293,14 +297,14 @@ impl ChannelAdapter {
             let due = now + self.config.ack_timeout;
             self.timers.set(&mut pair.retransmit, Timer::Retransmit(index), due);
         }
-        if outcome.progress || outcome.then != Next::Continue {
-            self.proceed(index, outcome.then, now);
+        if outcome.progress || outcome.action != RequesterAction::Continue {
+            self.apply_action(index, outcome.action, now);
         }
     }
 
     fn on_notification_packet(
         &mut self,
-        packet: &Arrived<'_>,
+        packet: &AdmittedPacket<'_>,
         now: Instant,
     ) -> Result<(), DropReason> {
         let mut body = [0; 16];
@@ -313,7 +317,7 @@ impl ChannelAdapter {
                 return Err(DropReason::PacketLength);
             }
         }
-        let Some(index) = self.peers.queue_pair(packet.class, packet.peer) else {
+        let Some(index) = self.connections.queue_pair(packet.class, packet.peer) else {
             self.totals.count(Total::CnpIgnored);
             return Err(DropReason::QueuePair);
         };
@@ -323,13 +327,13 @@ impl ChannelAdapter {
         }
         self.totals.count(Total::CnpHandled);
         let note = TransportNote { travel: Travel::Cnp, becn: packet.bth.becn, body };
-        let heard = self.notify(index, &note.into(), NoteKind::Cnp, now);
-        self.totals.count_if(heard == Heard::Refused, Total::CnpIgnored);
+        let outcome = self.notify_reaction_point(index, &note.into(), NoteKind::Cnp, now);
+        self.totals.count_if(outcome == Heard::Refused, Total::CnpIgnored);
         Ok(())
     }
 
     /// Tells the reaction point of the flow we send on this queue pair; what it made of it.
-    pub(super) fn notify(
+    pub(super) fn notify_reaction_point(
         &mut self,
         index: u32,
         notification: &Notification,
@@ -337,29 +341,29 @@ impl ChannelAdapter {
         now: Instant,
     ) -> Heard {
         let pair = &mut self.queue_pairs[index as usize];
-        pair.sent.notes += 1;
-        let (flow, lane) = (pair.sending, pair.lane);
+        pair.sent.notifications += 1;
+        let (flow, lane) = (pair.tx_flow, pair.lane);
         let (qp, sl) = (pair.number, pair.config.service_level);
         let Some(group) = pair.group else { return Heard::Refused };
         self.log(lane, now, EventKind::Note { flow, note, dir: Direction::Rx });
-        let mut outlet = Outlet { timers: &mut self.timers, events: &mut self.events };
-        let reaction = self.pacer.on_notification(group, flow, notification, now, &mut outlet);
+        let mut context = PacerContext { timers: &mut self.timers, events: &mut self.events };
+        let reaction = self.pacer.on_notification(group, flow, notification, now, &mut context);
         if let Some(ccti) = reaction.triggered {
             self.totals.count(Total::Trigger);
             self.log(lane, now, EventKind::Trigger { flow, qp, sl, ccti });
         }
-        self.schedule.permit(group, reaction.permission, now);
-        self.settle(group, now);
-        reaction.heard
+        self.scheduler.set_permission(group, reaction.permission, now);
+        self.report_empty_queue(group, now);
+        reaction.outcome
     }
 
     /// Tells the reaction point of `group` if nothing that it governs waits. Only a limiter that has held
     /// something back can dissolve.
-    pub(super) fn settle(&mut self, group: u32, now: Instant) {
-        if self.pacer.has_reacted(group) && self.schedule.is_idle(group) {
-            let mut outlet = Outlet { timers: &mut self.timers, events: &mut self.events };
-            let permission = self.pacer.on_queue_empty(group, now, &mut outlet);
-            self.schedule.permit(group, permission, now);
+    pub(super) fn report_empty_queue(&mut self, group: u32, now: Instant) {
+        if self.pacer.has_reacted(group) && self.scheduler.is_idle(group) {
+            let mut context = PacerContext { timers: &mut self.timers, events: &mut self.events };
+            let permission = self.pacer.on_queue_empty(group, now, &mut context);
+            self.scheduler.set_permission(group, permission, now);
         }
     }
 }

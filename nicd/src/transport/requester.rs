@@ -55,29 +55,29 @@ pub struct Packet {
     /// Octets of payload.
     pub length: u32,
     /// It has never been sent before.
-    pub fresh: bool,
+    pub is_first_transmission: bool,
     /// Its message.
     pub message: Message,
 }
 
 /// What an acknowledgement led to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Outcome {
+pub struct AckOutcome {
     /// Messages it completed.
     pub completed: u64,
     /// At least one packet more is confirmed.
     pub progress: bool,
     /// What to do about it.
-    pub then: Next,
+    pub action: RequesterAction,
 }
 
 /// How a requester goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
+pub enum RequesterAction {
     /// As before.
     Continue,
     /// It has gone back to an earlier packet.
-    WentBack,
+    GoBack,
     /// It has gone back and must wait this long.
     Wait(Duration),
     /// It has given up, or must.
@@ -145,7 +145,7 @@ impl Requester {
     }
 
     /// Takes over all messages there are so far, oldest first.
-    pub fn take_over(&mut self, messages: VecDeque<Message>) {
+    pub fn adopt_messages(&mut self, messages: VecDeque<Message>) {
         debug_assert!(
             self.messages.is_empty() && self.state == State::Open,
             "it has just been made"
@@ -172,7 +172,7 @@ impl Requester {
             psn: self.next_psn,
             position,
             length: (message.size - self.packet * self.mtu).min(self.mtu),
-            fresh: self.next_psn == self.newest_psn,
+            is_first_transmission: self.next_psn == self.newest_psn,
             message,
         })
     }
@@ -206,12 +206,17 @@ impl Requester {
     }
 
     /// An AETH arrived.
-    pub fn on_acknowledge(&mut self, psn: Psn, syndrome: Syndrome, limits: RetryLimits) -> Outcome {
+    pub fn on_acknowledge(
+        &mut self,
+        psn: Psn,
+        syndrome: Syndrome,
+        limits: RetryLimits,
+    ) -> AckOutcome {
         // Of packets never sent nobody can speak; of packets long confirmed it is an old echo.
         let known =
             psn.distance_from(self.unacknowledged) >= 0 && psn.distance_from(self.newest_psn) < 0;
         if self.service != Service::Rc || self.state == State::Failed || !known {
-            return Outcome { completed: 0, progress: false, then: Next::Continue };
+            return AckOutcome { completed: 0, progress: false, action: RequesterAction::Continue };
         }
         // A NAK names the packet expected, an ACK the last one received.
         let confirmed_to = match syndrome {
@@ -224,21 +229,21 @@ impl Requester {
             self.rnr_retries = 0;
         }
         let completed = self.confirm(confirmed_to);
-        let then = match syndrome {
-            Syndrome::Ack { .. } => Next::Continue,
+        let action = match syndrome {
+            Syndrome::Ack { .. } => RequesterAction::Continue,
             Syndrome::Rnr { timer } => self.await_receiver(psn, timer, limits.rnr_retry),
             Syndrome::Nak(NakCode::PsnSequence) => self.go_back(limits.retry_count),
-            Syndrome::Nak(_) | Syndrome::Unknown(_) => Next::GiveUp,
+            Syndrome::Nak(_) | Syndrome::Unknown(_) => RequesterAction::GiveUp,
         };
-        Outcome { completed, progress, then }
+        AckOutcome { completed, progress, action }
     }
 
     /// No acknowledgement came in time.
-    pub fn on_timeout(&mut self, limits: RetryLimits) -> Next {
+    pub fn on_timeout(&mut self, limits: RetryLimits) -> RequesterAction {
         if self.awaits_acknowledgement() && self.state == State::Open {
             self.go_back(limits.retry_count)
         } else {
-            Next::Continue
+            RequesterAction::Continue
         }
     }
 
@@ -328,25 +333,25 @@ impl Requester {
         completed
     }
 
-    fn go_back(&mut self, retry_count: u8) -> Next {
+    fn go_back(&mut self, retry_count: u8) -> RequesterAction {
         if self.retries >= retry_count {
-            return Next::GiveUp;
+            return RequesterAction::GiveUp;
         }
         self.retries += 1;
         self.seek(self.unacknowledged);
-        Next::WentBack
+        RequesterAction::GoBack
     }
 
-    fn await_receiver(&mut self, psn: Psn, timer: u8, rnr_retry: u8) -> Next {
+    fn await_receiver(&mut self, psn: Psn, timer: u8, rnr_retry: u8) -> RequesterAction {
         if rnr_retry != RetryLimits::FOR_EVER {
             if self.rnr_retries >= rnr_retry {
-                return Next::GiveUp;
+                return RequesterAction::GiveUp;
             }
             self.rnr_retries += 1;
         }
         self.seek(psn);
         self.state = State::AwaitingReceiver;
-        Next::Wait(super::receiver_not_ready::wait(timer))
+        RequesterAction::Wait(super::rnr_timer::wait(timer))
     }
 
     fn unsent_octets(&self) -> u64 {

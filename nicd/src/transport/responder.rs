@@ -18,7 +18,7 @@ use proto::units::{Duration, Instant};
 use proto::wire::infiniband::opcode::Position;
 use proto::wire::infiniband::{NakCode, Reth, Syndrome};
 
-/// What a responder is told.
+/// What a responder is nak_sent.
 #[derive(Clone, Copy, Debug)]
 pub struct ResponderConfig {
     /// The service.
@@ -63,7 +63,7 @@ pub struct Request<'a> {
 
 /// An acknowledgement to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct AckPacket {
     /// Last packet received, or for a NAK the one expected.
     pub psn: Psn,
     /// ACK, RNR or NAK.
@@ -74,13 +74,13 @@ pub struct Answer {
 
 /// Whether the requester hears of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reply {
+pub enum AckAction {
     /// It does not.
-    Nothing,
+    None,
     /// Later, with others, but within the acknowledgement delay.
-    Owed,
+    Coalesce,
     /// At once.
-    Now(Answer),
+    Send(AckPacket),
 }
 
 /// A message has been delivered whole.
@@ -92,7 +92,7 @@ pub struct Delivery {
 
 /// What became of a request packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reception {
+pub struct RequestOutcome {
     /// Why it was refused, if it was.
     pub refused: Option<DropReason>,
     /// It came ahead of its turn.
@@ -100,23 +100,23 @@ pub struct Reception {
     /// The message it completed.
     pub delivery: Option<Delivery>,
     /// What the requester hears.
-    pub reply: Reply,
+    pub ack: AckAction,
 }
 
-impl Reception {
-    fn refused(reason: DropReason, reply: Reply) -> Reception {
-        Reception { refused: Some(reason), out_of_order: false, delivery: None, reply }
+impl RequestOutcome {
+    fn refused(reason: DropReason, ack: AckAction) -> RequestOutcome {
+        RequestOutcome { refused: Some(reason), out_of_order: false, delivery: None, ack }
     }
 }
 
 /// A message of which not every packet has arrived.
 #[derive(Clone, Copy, Debug)]
-struct Partial {
+struct PartialMessage {
     verb: Verb,
     stamp: Option<Stamp>,
     received: u64,
-    /// Octets that the RETH promised.
-    promised: Option<u32>,
+    /// Octets that the RETH dma_length.
+    dma_length: Option<u32>,
 }
 
 /// The receiving half of one queue pair.
@@ -124,13 +124,13 @@ struct Partial {
 pub struct Responder {
     config: ResponderConfig,
     expected: Psn,
-    partial: Option<Partial>,
+    partial: Option<PartialMessage>,
     /// Messages completed, modulo 2^24.
     msn: u32,
     /// Packets taken since the last acknowledgement.
-    unanswered: u32,
-    /// The requester has been told of the present gap, or to wait.
-    told: bool,
+    unacknowledged: u32,
+    /// The requester has been nak_sent of the present gap, or to wait.
+    nak_sent: bool,
     failed: bool,
     buffers: ReceiveBuffers,
 }
@@ -144,8 +144,8 @@ impl Responder {
             expected: Psn::default(),
             partial: None,
             msn: 0,
-            unanswered: 0,
-            told: false,
+            unacknowledged: 0,
+            nak_sent: false,
             failed: false,
             buffers,
         }
@@ -162,26 +162,26 @@ impl Responder {
     }
 
     /// Packets have been taken that no acknowledgement has confirmed yet.
-    pub fn owes_answer(&self) -> bool {
-        self.unanswered > 0
+    pub fn owes_ack(&self) -> bool {
+        self.unacknowledged > 0
     }
 
     /// The acknowledgement of everything taken so far.
-    pub fn acknowledge(&mut self) -> Answer {
-        self.unanswered = 0;
-        self.answer(self.expected.plus(Psn::MAX), Syndrome::ACK)
+    pub fn acknowledge(&mut self) -> AckPacket {
+        self.unacknowledged = 0;
+        self.ack_packet(self.expected.plus(Psn::MAX), Syndrome::ACK)
     }
 
     /// Refuses everything from now on.
-    pub fn give_up(&mut self) {
+    pub fn fail(&mut self) {
         self.failed = true;
-        self.unanswered = 0;
+        self.unacknowledged = 0;
     }
 
     /// A request packet arrived.
-    pub fn on_request(&mut self, request: &Request<'_>, now: Instant) -> Reception {
+    pub fn on_request(&mut self, request: &Request<'_>, now: Instant) -> RequestOutcome {
         if self.failed {
-            return Reception::refused(DropReason::QueuePair, Reply::Nothing);
+            return RequestOutcome::refused(DropReason::QueuePair, AckAction::None);
         }
         match self.config.service {
             Service::Rc => self.on_reliable(request, now),
@@ -191,90 +191,90 @@ impl Responder {
         }
     }
 
-    fn on_reliable(&mut self, request: &Request<'_>, now: Instant) -> Reception {
+    fn on_reliable(&mut self, request: &Request<'_>, now: Instant) -> RequestOutcome {
         match request.psn.distance_from(self.expected) {
             0 => {}
             ahead if ahead > 0 => return self.refuse_gap(),
             _ => {
-                let reply = Reply::Now(self.acknowledge());
-                return Reception::refused(DropReason::Duplicate, reply);
+                let ack = AckAction::Send(self.acknowledge());
+                return RequestOutcome::refused(DropReason::Duplicate, ack);
             }
         }
         if let Err((reason, code)) = self.check(request) {
-            self.give_up();
-            let reply = Reply::Now(self.answer(self.expected, Syndrome::Nak(code)));
-            return Reception::refused(reason, reply);
+            self.fail();
+            let ack = AckAction::Send(self.ack_packet(self.expected, Syndrome::Nak(code)));
+            return RequestOutcome::refused(reason, ack);
         }
-        if !self.begin(request, now) {
+        if !self.begin_message(request, now) {
             // What follows is ahead of its turn, but the requester knows.
-            self.told = true;
+            self.nak_sent = true;
             let syndrome = Syndrome::Rnr { timer: self.config.rnr_code };
-            let reply = Reply::Now(self.answer(self.expected, syndrome));
-            return Reception::refused(DropReason::ReceiverNotReady, reply);
+            let ack = AckAction::Send(self.ack_packet(self.expected, syndrome));
+            return RequestOutcome::refused(DropReason::ReceiverNotReady, ack);
         }
-        self.told = false;
+        self.nak_sent = false;
         self.expected = self.expected.next();
-        let delivery = self.take(request, now);
-        self.unanswered += 1;
-        let reply = if self.unanswered >= self.config.ack_every {
-            Reply::Now(self.acknowledge())
+        let delivery = self.accept_payload(request, now);
+        self.unacknowledged += 1;
+        let ack = if self.unacknowledged >= self.config.ack_every {
+            AckAction::Send(self.acknowledge())
         } else {
-            Reply::Owed
+            AckAction::Coalesce
         };
-        Reception { refused: None, out_of_order: false, delivery, reply }
+        RequestOutcome { refused: None, out_of_order: false, delivery, ack }
     }
 
-    fn refuse_gap(&mut self) -> Reception {
-        let reply = if self.told {
-            Reply::Nothing
+    fn refuse_gap(&mut self) -> RequestOutcome {
+        let ack = if self.nak_sent {
+            AckAction::None
         } else {
-            self.told = true;
-            self.unanswered = 0;
-            Reply::Now(self.answer(self.expected, Syndrome::Nak(NakCode::PsnSequence)))
+            self.nak_sent = true;
+            self.unacknowledged = 0;
+            AckAction::Send(self.ack_packet(self.expected, Syndrome::Nak(NakCode::PsnSequence)))
         };
         let reason = DropReason::OutOfSequence;
-        Reception { out_of_order: true, ..Reception::refused(reason, reply) }
+        RequestOutcome { out_of_order: true, ..RequestOutcome::refused(reason, ack) }
     }
 
-    fn on_unreliable(&mut self, request: &Request<'_>, now: Instant) -> Reception {
+    fn on_unreliable(&mut self, request: &Request<'_>, now: Instant) -> RequestOutcome {
         let ahead = request.psn.distance_from(self.expected);
         if ahead < 0 {
-            return Reception::refused(DropReason::Duplicate, Reply::Nothing);
+            return RequestOutcome::refused(DropReason::Duplicate, AckAction::None);
         }
         self.expected = request.psn.next();
         let begins = matches!(request.position, Position::First | Position::Only);
         // A gap, or a message begun before the last one ended, ends the message under way.
         if ahead > 0 || begins {
-            self.abandon(now);
+            self.abandon_message(now);
         }
         let out_of_order = ahead > 0;
         let refused = if !begins && self.partial.is_none() {
             Some(DropReason::OutOfSequence)
         } else if let Err((reason, _)) = self.check(request) {
-            self.abandon(now);
+            self.abandon_message(now);
             Some(reason)
-        } else if !self.begin(request, now) {
+        } else if !self.begin_message(request, now) {
             Some(DropReason::ReceiverNotReady)
         } else {
             None
         };
-        let delivery = if refused.is_none() { self.take(request, now) } else { None };
-        Reception { refused, out_of_order, delivery, reply: Reply::Nothing }
+        let delivery = if refused.is_none() { self.accept_payload(request, now) } else { None };
+        RequestOutcome { refused, out_of_order, delivery, ack: AckAction::None }
     }
 
-    fn on_datagram(&mut self, request: &Request<'_>, now: Instant) -> Reception {
+    fn on_datagram(&mut self, request: &Request<'_>, now: Instant) -> RequestOutcome {
         let out_of_order = request.psn != self.expected;
         self.expected = request.psn.next();
         self.partial = None;
         let refused = if let Err((reason, _)) = self.check(request) {
             Some(reason)
-        } else if !self.begin(request, now) {
+        } else if !self.begin_message(request, now) {
             Some(DropReason::ReceiverNotReady)
         } else {
             None
         };
-        let delivery = if refused.is_none() { self.take(request, now) } else { None };
-        Reception { refused, out_of_order, delivery, reply: Reply::Nothing }
+        let delivery = if refused.is_none() { self.accept_payload(request, now) } else { None };
+        RequestOutcome { refused, out_of_order, delivery, ack: AckAction::None }
     }
 
     /// Whether the packet fits the message under way, its own header and our memory.
@@ -308,34 +308,34 @@ impl Responder {
         }
         // DMALen is the length of the whole message, no more and no less.
         let received = self.partial.map_or(0, |partial| partial.received) + length;
-        let promised =
-            request.reth.map(|reth| reth.dma_length).or(self.partial.and_then(|p| p.promised));
-        let keeps_word = promised.is_none_or(|promised| match request.position {
-            First | Middle => received < u64::from(promised),
-            Last | Only => received == u64::from(promised),
+        let dma_length =
+            request.reth.map(|reth| reth.dma_length).or(self.partial.and_then(|p| p.dma_length));
+        let length_matches = dma_length.is_none_or(|dma_length| match request.position {
+            First | Middle => received < u64::from(dma_length),
+            Last | Only => received == u64::from(dma_length),
         });
-        if keeps_word { Ok(()) } else { invalid(DropReason::PacketLength) }
+        if length_matches { Ok(()) } else { invalid(DropReason::PacketLength) }
     }
 
     /// Begins a message if the packet does; false if a SEND finds no receive buffer.
-    fn begin(&mut self, request: &Request<'_>, now: Instant) -> bool {
+    fn begin_message(&mut self, request: &Request<'_>, now: Instant) -> bool {
         if !matches!(request.position, Position::First | Position::Only) {
             return true;
         }
         if request.verb == Verb::Send && !self.buffers.take(now) {
             return false;
         }
-        self.partial = Some(Partial {
+        self.partial = Some(PartialMessage {
             verb: request.verb,
             stamp: Stamp::parse(request.payload),
             received: 0,
-            promised: request.reth.map(|reth| reth.dma_length),
+            dma_length: request.reth.map(|reth| reth.dma_length),
         });
         true
     }
 
     /// Takes the payload of a packet that is in order.
-    fn take(&mut self, request: &Request<'_>, now: Instant) -> Option<Delivery> {
+    fn accept_payload(&mut self, request: &Request<'_>, now: Instant) -> Option<Delivery> {
         let partial = self.partial.as_mut()?;
         partial.received += request.payload.len() as u64;
         if !matches!(request.position, Position::Last | Position::Only) {
@@ -350,14 +350,14 @@ impl Responder {
     }
 
     /// Forgets the message under way; its receive buffer goes back to the user.
-    fn abandon(&mut self, now: Instant) {
+    fn abandon_message(&mut self, now: Instant) {
         if self.partial.take().is_some_and(|partial| partial.verb == Verb::Send) {
             self.buffers.give_back(now);
         }
     }
 
-    fn answer(&self, psn: Psn, syndrome: Syndrome) -> Answer {
-        Answer { psn, syndrome, msn: self.msn }
+    fn ack_packet(&self, psn: Psn, syndrome: Syndrome) -> AckPacket {
+        AckPacket { psn, syndrome, msn: self.msn }
     }
 }
 

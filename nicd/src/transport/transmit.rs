@@ -2,18 +2,18 @@
 
 use crate::config::{Arrivals, ClassConfig, Operation, Transport as Service};
 use crate::counters::Total;
-use crate::pacer::Outlet;
+use crate::pacer::PacerContext;
 use crate::timers::Timer;
 use crate::transport::adapter::ChannelAdapter;
-use crate::transport::lane::{Content, ControlFrame, Lane};
+use crate::transport::lane::{ControlContent, ControlFrame, Lane};
 use crate::transport::memory_region::MemoryRegion;
 use crate::transport::message::{self, Stamp};
 use crate::transport::queue_pair::QueuePair;
 use crate::transport::requester::Packet;
-use crate::transport::responder::Answer;
-use crate::wire::packet::Outward;
+use crate::transport::responder::AckPacket;
+use crate::wire::packet::OutgoingPacket;
 use crate::wire::test_frame;
-use crate::workload::Started;
+use crate::workload::MessageStarted;
 use bytes::BytesMut;
 use proto::congestion::{TransportNote, Travel};
 use proto::events::{Direction, EventKind, NoteKind};
@@ -50,8 +50,13 @@ fn opcode(class: &ClassConfig, position: Position) -> Opcode {
 }
 
 /// A packet from `pair` to its peer, on the lane of its data.
-fn outward(pair: &QueuePair, class: FrameClass, bth: Bth, extended: ExtendedHeaders) -> Outward {
-    Outward {
+fn outward(
+    pair: &QueuePair,
+    class: FrameClass,
+    bth: Bth,
+    extended: ExtendedHeaders,
+) -> OutgoingPacket {
+    OutgoingPacket {
         to: pair.peer,
         lane: pair.lane,
         level: pair.config.service_level,
@@ -67,8 +72,8 @@ impl LaneSource for ChannelAdapter {
         let may_be_ready = |(index, lane): (usize, &Lane)| {
             let number = VirtualLane::truncate(index as u8);
             !lane.control.is_empty()
-                || self.schedule.is_occupied(number)
-                || self.prospects.is_occupied(number)
+                || self.scheduler.may_have_work(number)
+                || self.pending.has_waiting(number)
         };
         let bits =
             self.lanes.iter().enumerate().map(|lane| u16::from(may_be_ready(lane)) << lane.0);
@@ -82,8 +87,8 @@ impl LaneSource for ChannelAdapter {
         if let Some(control) = self.lanes[lane.index()].control.front() {
             return Some(control.head(&self.wire));
         }
-        let turn = self.turn(lane, now)?;
-        self.lanes[lane.index()].announced = turn.queue_pair;
+        let turn = self.next_sender(lane, now)?;
+        self.lanes[lane.index()].head_queue_pair = turn.queue_pair;
         let pair = &self.queue_pairs[turn.queue_pair as usize];
         let packet = pair.requester.next_packet().expect("who has a turn has a packet");
         let since = packet.message.posted.max(pair.ready_since).max(turn.permitted_since);
@@ -92,7 +97,7 @@ impl LaneSource for ChannelAdapter {
         } else {
             let extended = opcode(&pair.config, packet.position).extended_headers().octets();
             let packet = self.wire.size(extended, packet.length as usize);
-            self.with_tag(packet, pair, now)
+            self.tagged_size(packet, pair, now)
         };
         Some(Head { size, ready: since.min(now), class: FrameClass::Data })
     }
@@ -113,11 +118,16 @@ impl LaneSource for ChannelAdapter {
 }
 
 impl ChannelAdapter {
-    /// Queues the acknowledgement `answer`, with BECN if one is owed.
-    pub(super) fn send_acknowledgement(&mut self, index: u32, answer: Answer, ready: Instant) {
+    /// Queues the acknowledgement `ack_packet`, with BECN if one is owed.
+    pub(super) fn send_acknowledgement(
+        &mut self,
+        index: u32,
+        ack_packet: AckPacket,
+        ready: Instant,
+    ) {
         let pair = &mut self.queue_pairs[index as usize];
-        let becn = std::mem::take(&mut pair.receiving().becn_owed);
-        let content = Content::Acknowledgement(answer);
+        let becn = std::mem::take(&mut pair.receive_queue_mut().becn_owed);
+        let content = ControlContent::Acknowledgement(ack_packet);
         let control = ControlFrame { queue_pair: index, ready, becn, content };
         self.lanes[pair.lane.index()].control.push_back(control);
     }
@@ -128,66 +138,67 @@ impl ChannelAdapter {
         &mut self,
         index: u32,
         notification: &TransportNote,
-        answer_due: bool,
+        ack_due: bool,
         ready: Instant,
     ) {
         let pair = &mut self.queue_pairs[index as usize];
-        if notification.travel == Travel::AckOrCnp && notification.becn && answer_due {
-            pair.receiving().becn_owed = true;
+        if notification.travel == Travel::AckOrCnp && notification.becn && ack_due {
+            pair.receive_queue_mut().becn_owed = true;
             return;
         }
-        let content = Content::Notification(notification.body);
+        let content = ControlContent::Notification(notification.body);
         let control = ControlFrame { queue_pair: index, ready, becn: notification.becn, content };
         self.lanes[pair.notification_lane.index()].control.push_back(control);
     }
 
     /// The delay of a coalesced acknowledgement is over.
-    pub(super) fn on_answer_overdue(&mut self, index: u32, now: Instant) {
-        let responder = &mut self.queue_pairs[index as usize].receiving().responder;
-        if responder.owes_answer() {
-            let answer = responder.acknowledge();
-            self.send_acknowledgement(index, answer, now);
+    pub(super) fn on_ack_delay_timeout(&mut self, index: u32, now: Instant) {
+        let responder = &mut self.queue_pairs[index as usize].receive_queue_mut().responder;
+        if responder.owes_ack() {
+            let ack_packet = responder.acknowledge();
+            self.send_acknowledgement(index, ack_packet, now);
         }
     }
 
     /// A notification point's timer ran out.
     pub(super) fn on_notification_point_timer(&mut self, index: u32, now: Instant) {
-        let queue = self.queue_pairs[index as usize].receiving();
+        let queue = self.queue_pairs[index as usize].receive_queue_mut();
         let notification = queue.notification_point.handle_timeout(now);
         let due = queue.notification_point.poll_timeout().unwrap_or(Instant::NEVER);
         self.timers.set(&mut queue.notify, Timer::NotificationPoint(index), due);
-        let answer_due = queue.responder.owes_answer();
+        let ack_due = queue.responder.owes_ack();
         if let Some(notification) = notification {
-            self.send_notification(index, &notification, answer_due, now);
+            self.send_notification(index, &notification, ack_due, now);
         }
     }
 
     fn make_control(&mut self, control: &ControlFrame, start: Instant) -> Frame {
         let pair = &self.queue_pairs[control.queue_pair as usize];
         let (opcode, psn, aeth, total, note) = match control.content {
-            Content::Acknowledgement(answer) => {
-                let aeth = Aeth { syndrome: answer.syndrome, message_sequence_number: answer.msn };
+            ControlContent::Acknowledgement(ack_packet) => {
+                let aeth =
+                    Aeth { syndrome: ack_packet.syndrome, message_sequence_number: ack_packet.msn };
                 let (total, note) = (Total::BecnSent, NoteKind::Becn);
-                (Opcode::RC_ACKNOWLEDGE, answer.psn, Some(aeth), total, note)
+                (Opcode::RC_ACKNOWLEDGE, ack_packet.psn, Some(aeth), total, note)
             }
-            Content::Notification(_) => {
+            ControlContent::Notification(_) => {
                 (self.wire.notification(), Psn::default(), None, Total::CnpSent, NoteKind::Cnp)
             }
         };
         let bth = Bth { becn: control.becn, ..Bth::new(opcode, pair.remote, psn) };
         let extended = ExtendedHeaders { aeth, ..ExtendedHeaders::NONE };
         let (class, lane, body) = match &control.content {
-            Content::Acknowledgement(_) => (FrameClass::Ack, pair.lane, &[][..]),
-            Content::Notification(body) => {
+            ControlContent::Acknowledgement(_) => (FrameClass::Ack, pair.lane, &[][..]),
+            ControlContent::Notification(body) => {
                 let body = self.wire.notification_body(body);
                 (FrameClass::Notification, pair.notification_lane, body)
             }
         };
-        let packet = Outward { lane, ..outward(pair, class, bth, extended) };
+        let packet = OutgoingPacket { lane, ..outward(pair, class, bth, extended) };
         let append = |octets: &mut BytesMut| octets.extend_from_slice(body);
         let frame = self.wire.emit(&packet, &mut self.pool, body.len(), append);
         if control.becn || note == NoteKind::Cnp {
-            let flow = self.receiving(pair);
+            let flow = self.rx_flow(pair);
             self.totals.count(total);
             self.lanes[lane.index()].notes_tx += 1;
             self.log(lane, start, EventKind::Note { flow, note, dir: Direction::Tx });
@@ -196,9 +207,9 @@ impl ChannelAdapter {
     }
 
     fn make_data(&mut self, lane: VirtualLane, start: Instant, end: Instant) -> Frame {
-        let index = self.lanes[lane.index()].announced;
+        let index = self.lanes[lane.index()].head_queue_pair;
         let pair = &self.queue_pairs[index as usize];
-        let packet = pair.requester.next_packet().expect("`head` has just announced it");
+        let packet = pair.requester.next_packet().expect("`head` has just head_queue_pair it");
         let frame = if pair.config.transport == Service::Test {
             self.emit_test(index, &packet, (start, end))
         } else {
@@ -217,7 +228,9 @@ impl ChannelAdapter {
         let ends = matches!(packet.position, Position::Last | Position::Only);
         let ack_every = self.config.ack_every.max(1);
         let ack_request = class.transport == Service::Rc
-            && (ends || !packet.fresh || packet.psn.get() % ack_every == ack_every - 1);
+            && (ends
+                || !packet.is_first_transmission
+                || packet.psn.get() % ack_every == ack_every - 1);
         let bth = Bth::new(opcode(class, packet.position), pair.remote, packet.psn);
         let datagram = class.transport == Service::Ud;
         let writes = class.operation == Operation::Write && begins;
@@ -257,8 +270,8 @@ impl ChannelAdapter {
         let pair = &mut self.queue_pairs[index as usize];
         let completed = pair.requester.on_transmit();
         pair.sent.completed += completed;
-        self.bulletin.on_transmit(pair, size.get(), end);
-        if packet.fresh {
+        self.flow_report.on_transmit(pair, size.get(), end);
+        if packet.is_first_transmission {
             let gauge = &mut self.lanes[pair.lane.index()].source_queue;
             gauge.set(gauge.value - u64::from(packet.length), start);
         } else {
@@ -266,22 +279,22 @@ impl ChannelAdapter {
         }
         let begins = matches!(packet.position, Position::First | Position::Only);
         let item = &self.config.traffic[usize::from(packet.message.item)];
-        if begins && packet.fresh && item.arrivals == Arrivals::Backlog {
-            let started = Started { item: packet.message.item, to: pair.peer, at: start };
+        if begins && packet.is_first_transmission && item.arrivals == Arrivals::Backlog {
+            let started = MessageStarted { item: packet.message.item, to: pair.peer, at: start };
             self.started.push_back(started);
         }
         if pair.requester.awaits_acknowledgement() && !pair.retransmit.is_set() {
             let due = end + self.config.ack_timeout;
             self.timers.set(&mut pair.retransmit, Timer::Retransmit(index), due);
         }
-        let (group, next) = (pair.pacing(), pair.requester.next_packet());
+        let (group, next) = (pair.pacing_group(), pair.requester.next_packet());
         let key = next.map(|next| self.next_key(&next.message));
-        self.touch(index);
-        let mut outlet = Outlet { timers: &mut self.timers, events: &mut self.events };
-        let permission = self.pacer.on_transmit(group, size, end, &mut outlet);
-        self.schedule.served(index, key, permission, start);
+        self.note_progress(index);
+        let mut context = PacerContext { timers: &mut self.timers, events: &mut self.events };
+        let permission = self.pacer.on_transmit(group, size, end, &mut context);
+        self.scheduler.on_frame_sent(index, key, permission, start);
         if key.is_none() {
-            self.settle(group, end);
+            self.report_empty_queue(group, end);
         }
     }
 }

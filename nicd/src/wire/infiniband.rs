@@ -1,7 +1,7 @@
 //! The dialect of InfiniBand: LIDs, lanes by service level, ICRC and VCRC.
 
 use crate::config::{CnpBody, NicConfig};
-use crate::wire::packet::{Inward, Outward};
+use crate::wire::packet::{OutgoingPacket, ReceivedPacket};
 use bytes::BytesMut;
 use proto::counters::DropReason;
 use proto::frame::{Frame, FrameKind, FramePool};
@@ -15,18 +15,18 @@ const HEADERS: u64 = 8 + 12 + 4 + 2;
 
 /// An InfiniBand adapter's packets.
 #[derive(Clone, Debug)]
-pub struct Infiniband {
+pub struct InfinibandFormat {
     own: Lid,
     /// By service level.
     lanes: [VirtualLane; 16],
     cnp_body: CnpBody,
 }
 
-impl Infiniband {
+impl InfinibandFormat {
     /// As `config` says.
-    pub fn new(config: &NicConfig) -> Infiniband {
+    pub fn new(config: &NicConfig) -> InfinibandFormat {
         let lane = |level: usize| config.sl2vl.get(level).copied().unwrap_or(0);
-        Infiniband {
+        InfinibandFormat {
             own: config.lid,
             lanes: std::array::from_fn(|level| VirtualLane::truncate(lane(level))),
             cnp_body: config.cnp_body,
@@ -59,7 +59,7 @@ impl Infiniband {
 
     pub(super) fn emit(
         &self,
-        packet: &Outward,
+        packet: &OutgoingPacket,
         pool: &mut FramePool,
         payload_length: usize,
         append: impl FnOnce(&mut BytesMut),
@@ -82,10 +82,10 @@ impl Infiniband {
         verify_icrc(octets).map_err(|error| error.drop_reason())
     }
 
-    pub(super) fn parse<'a>(&self, octets: &'a [u8]) -> Result<Inward<'a>, DropReason> {
+    pub(super) fn parse<'a>(&self, octets: &'a [u8]) -> Result<ReceivedPacket<'a>, DropReason> {
         let transport = Packet::transport(octets).map_err(|error| error.drop_reason())?;
         let transport = transport.ok_or(DropReason::Opcode)?;
         let lrh = LrhView::new(octets).map_err(|error| error.drop_reason())?;
-        Ok(Inward { from: lrh.slid(), transport })
+        Ok(ReceivedPacket { from: lrh.slid(), transport })
     }
 }

@@ -6,7 +6,7 @@ use proto::wire::infiniband::{Bth, ExtendedHeaders, Transport};
 
 /// What a packet to be sent says, in any dialect.
 #[derive(Clone, Copy, Debug)]
-pub struct Outward {
+pub struct OutgoingPacket {
     /// To whom.
     pub to: Lid,
     /// On which lane of our link.
@@ -25,7 +25,7 @@ pub struct Outward {
 
 /// What a packet said, in any dialect.
 #[derive(Clone, Copy, Debug)]
-pub struct Inward<'a> {
+pub struct ReceivedPacket<'a> {
     /// The adapter it came from.
     pub from: Lid,
     /// BTH to pad.
@@ -34,9 +34,9 @@ pub struct Inward<'a> {
 
 /// What a frame carries, or where that begins.
 #[derive(Clone, Copy, Debug)]
-pub enum Content<'a> {
+pub enum FrameContent<'a> {
     /// A packet of the transport.
-    Packet(Inward<'a>),
+    Packet(ReceivedPacket<'a>),
     /// The header of a test frame.
     Test(usize),
     /// A congestion notification message of 802.1Q.

@@ -4,7 +4,7 @@
 //! that goes by the PCP every frame has a tag, of no VLAN, with the class selector of its DSCP.
 
 use crate::config::{NicConfig, RoceConfig, RoceVersion};
-use crate::wire::packet::{Content, Inward, Outward};
+use crate::wire::packet::{FrameContent, OutgoingPacket, ReceivedPacket};
 use bytes::BytesMut;
 use proto::counters::DropReason;
 use proto::frame::{Frame, FrameClass, FrameKind, FramePool, ethernet_size};
@@ -21,7 +21,7 @@ use proto::wire::roce::{Layout, NetworkHeaders, Packet, PacketBuilder, checks};
 
 /// A RoCEv2 adapter's packets.
 #[derive(Clone, Debug)]
-pub struct Roce {
+pub struct RoceFormat {
     own: Lid,
     version: RoceVersion,
     /// By service level.
@@ -32,11 +32,11 @@ pub struct Roce {
     cn_tags: bool,
 }
 
-impl Roce {
+impl RoceFormat {
     /// As `config` says.
-    pub fn new(roce: &RoceConfig, config: &NicConfig) -> Roce {
+    pub fn new(roce: &RoceConfig, config: &NicConfig) -> RoceFormat {
         let dscp = |level: usize| roce.dscp.get(level).copied().unwrap_or(RoceConfig::DATA);
-        Roce {
+        RoceFormat {
             own: config.lid,
             version: roce.version,
             dscp: std::array::from_fn(dscp),
@@ -58,12 +58,12 @@ impl Roce {
     }
 
     /// The adapter's number.
-    pub(super) fn own(&self) -> Lid {
+    pub(super) fn lid(&self) -> Lid {
         self.own
     }
 
     /// Under which EtherTypes frames of this project go.
-    pub(super) fn types(&self) -> &ProjectTypes {
+    pub(super) fn project_types(&self) -> &ProjectTypes {
         &self.types
     }
 
@@ -72,7 +72,7 @@ impl Roce {
     }
 
     /// Where the tag does not tell the priority, any may be meant.
-    pub(super) fn is_on(&self, lane: VirtualLane, priority: Priority) -> bool {
+    pub(super) fn carries(&self, lane: VirtualLane, priority: Priority) -> bool {
         match &self.priorities {
             PriorityMap::Pcp { .. } => {
                 self.priorities.priority(Some(priority), None).get() == lane.get()
@@ -81,19 +81,21 @@ impl Roce {
         }
     }
 
-    pub(super) fn open<'a>(&self, octets: &'a [u8]) -> Result<Content<'a>, DropReason> {
+    pub(super) fn parse_frame<'a>(&self, octets: &'a [u8]) -> Result<FrameContent<'a>, DropReason> {
         let preface = Preface::parse(octets, &self.types).map_err(|error| error.drop_reason())?;
         let at = preface.octets_len();
         match (preface.ethertype(), self.types.subtype(preface.ethertype(), &octets[at..])) {
-            (ethertype::CNM, _) => Ok(Content::Cnm { at, flow_id: preface.flow_id() }),
-            (_, Some(Subtype::TestFrame)) => Ok(Content::Test(at + SUBTYPE_LEN)),
-            (_, Some(Subtype::Bcn)) => Ok(Content::Bcn(at + SUBTYPE_LEN)),
-            (_, Some(Subtype::RateTag) | None) => self.parse(octets, preface).map(Content::Packet),
+            (ethertype::CNM, _) => Ok(FrameContent::Cnm { at, flow_id: preface.flow_id() }),
+            (_, Some(Subtype::TestFrame)) => Ok(FrameContent::Test(at + SUBTYPE_LEN)),
+            (_, Some(Subtype::Bcn)) => Ok(FrameContent::Bcn(at + SUBTYPE_LEN)),
+            (_, Some(Subtype::RateTag) | None) => {
+                self.parse(octets, preface).map(FrameContent::Packet)
+            }
         }
     }
 
     /// The tag of data with this service level, if frames have tags.
-    pub(super) fn tag_of(&self, level: ServiceLevel) -> Option<VlanTag> {
+    pub(super) fn data_tag(&self, level: ServiceLevel) -> Option<VlanTag> {
         self.tag(self.dscp[level.index()])
     }
 
@@ -134,7 +136,7 @@ impl Roce {
 
     pub(super) fn emit(
         &self,
-        packet: &Outward,
+        packet: &OutgoingPacket,
         pool: &mut FramePool,
         payload_length: usize,
         append: impl FnOnce(&mut BytesMut),
@@ -160,7 +162,7 @@ impl Roce {
         Frame::intact(FrameKind::Ethernet, octets)
     }
 
-    fn network(&self, packet: &Outward, dscp: Dscp, ecn: Ecn) -> NetworkHeaders<'static> {
+    fn network(&self, packet: &OutgoingPacket, dscp: Dscp, ecn: Ecn) -> NetworkHeaders<'static> {
         let udp = Udp::roce(source_port(packet.queue_pair, packet.bth.destination));
         match self.version {
             RoceVersion::V2Ipv4 => {
@@ -187,7 +189,11 @@ impl Roce {
     }
 
     /// Takes a packet apart whose preface is known.
-    fn parse<'a>(&self, octets: &'a [u8], preface: Preface) -> Result<Inward<'a>, DropReason> {
+    fn parse<'a>(
+        &self,
+        octets: &'a [u8],
+        preface: Preface,
+    ) -> Result<ReceivedPacket<'a>, DropReason> {
         let layout = Layout::behind(octets, preface).map_err(|error| error.drop_reason())?;
         let layout = layout.ok_or(DropReason::NotRoce)?;
         let packet = Packet::parse_at(octets, &layout).map_err(|error| error.drop_reason())?;
@@ -204,7 +210,7 @@ impl Roce {
         if to != Some(self.own) {
             return Err(DropReason::NotForUs);
         }
-        Ok(Inward { from: from.ok_or(DropReason::QueuePair)?, transport: packet.transport })
+        Ok(ReceivedPacket { from: from.ok_or(DropReason::QueuePair)?, transport: packet.transport })
     }
 }
 

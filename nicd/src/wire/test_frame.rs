@@ -3,7 +3,7 @@
 //! A flow has the number that a queue pair for it would have at the far end, so that the far end knows
 //! from the frame alone whose it is.
 
-use crate::wire::roce::Roce;
+use crate::wire::roce::RoceFormat;
 use proto::counters::DropReason;
 use proto::frame::{Frame, FrameKind, FramePool, ethernet_size};
 use proto::ids::{Lid, QueuePairNumber, ServiceLevel};
@@ -16,7 +16,7 @@ const FCS: usize = 4;
 
 /// A test frame to be sent.
 #[derive(Clone, Copy, Debug)]
-pub struct Outgoing {
+pub struct OutgoingTestFrame {
     /// To whom.
     pub to: Lid,
     /// With which service level.
@@ -31,7 +31,7 @@ pub struct Outgoing {
 
 /// A test frame that came in.
 #[derive(Clone, Copy, Debug)]
-pub struct Incoming {
+pub struct ReceivedTestFrame {
     /// Who sent it.
     pub from: Lid,
     /// Its flow, as a queue pair of ours.
@@ -42,16 +42,16 @@ pub struct Incoming {
     pub pattern: usize,
 }
 
-impl Roce {
+impl RoceFormat {
     /// Makes a test frame in a buffer of `pool`.
-    pub(super) fn emit_test(&self, frame: &Outgoing, pool: &mut FramePool) -> Frame {
+    pub(super) fn emit_test(&self, frame: &OutgoingTestFrame, pool: &mut FramePool) -> Frame {
         let mut octets = pool.take();
         octets.resize((frame.size as usize).saturating_sub(FCS), 0);
-        let (to, from) = (plan::mac(frame.to), plan::mac(self.own()));
-        let plain = Envelope::untagged(to, from, self.types().test_frame());
-        let envelope = self.tag_of(frame.level).map_or(plain, |tag: VlanTag| plain.tagged(tag));
+        let (to, from) = (plan::mac(frame.to), plan::mac(self.lid()));
+        let plain = Envelope::untagged(to, from, self.project_types().test_frame());
+        let envelope = self.data_tag(frame.level).map_or(plain, |tag: VlanTag| plain.tagged(tag));
         let preface = Preface::untagged(envelope);
-        let preface = frame.tag.map_or(preface, |tag| preface.tagged(tag, self.types()));
+        let preface = frame.tag.map_or(preface, |tag| preface.tagged(tag, self.project_types()));
         preface.emit(&mut octets);
         let rest = &mut octets[preface.octets_len()..];
         rest[0] = TestFrame::SUBTYPE;
@@ -66,10 +66,10 @@ impl Roce {
 ///
 /// # Errors
 /// The reason to drop it.
-pub fn parse(octets: &[u8], at: usize) -> Result<Incoming, DropReason> {
+pub fn parse(octets: &[u8], at: usize) -> Result<ReceivedTestFrame, DropReason> {
     let header = TestFrame::parse(&octets[at..]).map_err(|error| error.drop_reason())?;
     let ethernet = EthernetHeader::parse(octets).map_err(|error| error.drop_reason())?;
-    Ok(Incoming {
+    Ok(ReceivedTestFrame {
         from: plan::adapter_of_mac(ethernet.source).ok_or(DropReason::QueuePair)?,
         flow: QueuePairNumber::truncate(header.flow),
         pattern: octets.len() - at - TestFrame::LEN,

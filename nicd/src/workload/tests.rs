@@ -62,28 +62,29 @@ fn workload(traffic: Vec<TrafficConfig>) -> Workload {
 }
 
 /// Everything until the end, looking every `step`.
-fn acts(traffic: Vec<TrafficConfig>, step: u64) -> Vec<Act> {
+fn actions(traffic: Vec<TrafficConfig>, step: u64) -> Vec<WorkloadAction> {
     let mut workload = workload(traffic);
-    let mut acts = Vec::new();
+    let mut actions = Vec::new();
     for now in (0..=110_000_000).step_by(step as usize) {
-        while let Some(act) = workload.poll_act(Instant::from_ps(now)) {
-            acts.push(act);
+        while let Some(action) = workload.poll_action(Instant::from_ps(now)) {
+            actions.push(action);
         }
     }
-    acts
+    actions
 }
 
-fn postings(acts: &[Act]) -> Vec<Posting> {
-    acts.iter()
-        .filter_map(|act| match act {
-            Act::Post(posting) => Some(*posting),
-            Act::Stop { .. } => None,
+fn requests(actions: &[WorkloadAction]) -> Vec<WorkRequest> {
+    actions
+        .iter()
+        .filter_map(|action| match action {
+            WorkloadAction::Post(request) => Some(*request),
+            WorkloadAction::Stop { .. } => None,
         })
         .collect()
 }
 
-fn started(to: Lid, at: Instant) -> Started {
-    Started { item: 0, to, at }
+fn started(to: Lid, at: Instant) -> MessageStarted {
+    MessageStarted { item: 0, to, at }
 }
 
 #[test]
@@ -92,24 +93,24 @@ fn mean_rates_are_as_asked_and_everything_lies_within_start_and_stop() {
     for (arrivals, tolerance) in
         [(Arrivals::Poisson, 600), (Arrivals::Bernoulli, 465), (Arrivals::Paced, 0)]
     {
-        let acts = acts(vec![item(arrivals)], 1_000_000);
-        let posted = postings(&acts);
+        let actions = actions(vec![item(arrivals)], 1_000_000);
+        let posted = requests(&actions);
         assert!(posted.len().abs_diff(40_000) <= tolerance, "{arrivals:?} {}", posted.len());
         assert!(posted.first().unwrap().at >= Instant::from_ps(1_000_000));
         assert!(posted.windows(2).all(|two| two[0].at <= two[1].at));
         let end = Instant::from_ps(101_000_000);
         assert!(posted.last().unwrap().at < end);
-        assert_eq!(acts.last(), Some(&Act::Stop { item: 0, at: end }));
-        assert!(posted.iter().enumerate().all(|(n, posting)| posting.number == n as u32));
+        assert_eq!(actions.last(), Some(&WorkloadAction::Stop { item: 0, at: end }));
+        assert!(posted.iter().enumerate().all(|(n, request)| request.number == n as u32));
     }
 }
 
 #[test]
 fn bernoulli_arrivals_stand_on_slots_and_paced_ones_at_their_interval() {
-    let slots = postings(&acts(vec![item(Arrivals::Bernoulli)], 1_000_000));
-    assert!(slots.iter().all(|posting| posting.at.as_ps() % 1_000 == 0));
+    let slots = requests(&actions(vec![item(Arrivals::Bernoulli)], 1_000_000));
+    assert!(slots.iter().all(|request| request.at.as_ps() % 1_000 == 0));
     assert!(slots.windows(2).all(|two| two[0].at < two[1].at), "one a slot at most");
-    let paced = postings(&acts(vec![item(Arrivals::Paced)], 1_000_000));
+    let paced = requests(&actions(vec![item(Arrivals::Paced)], 1_000_000));
     assert_eq!(paced[0].at, Instant::from_ps(1_000_000));
     assert!(paced.windows(2).all(|two| two[1].at.since(two[0].at).as_ps() == 2_500));
 }
@@ -117,8 +118,8 @@ fn bernoulli_arrivals_stand_on_slots_and_paced_ones_at_their_interval() {
 #[test]
 fn uniform_targets_are_all_others_equally_often() {
     let mut count = BTreeMap::new();
-    for posting in postings(&acts(vec![item(Arrivals::Poisson)], 1_000_000)) {
-        *count.entry(posting.to.get()).or_insert(0u32) += 1;
+    for request in requests(&actions(vec![item(Arrivals::Poisson)], 1_000_000)) {
+        *count.entry(request.to.get()).or_insert(0u32) += 1;
     }
     assert_eq!(count.keys().copied().collect::<Vec<_>>(), [1, 2, 4, 5]);
     assert!(count.values().all(|n| n.abs_diff(10_000) < 400), "{count:?}");
@@ -126,15 +127,15 @@ fn uniform_targets_are_all_others_equally_often() {
 
 #[test]
 fn neither_looking_more_often_nor_another_item_changes_an_item() {
-    let alone = acts(vec![item(Arrivals::Poisson)], 1_000_000);
-    assert_eq!(alone, acts(vec![item(Arrivals::Poisson)], 333));
+    let alone = actions(vec![item(Arrivals::Poisson)], 1_000_000);
+    assert_eq!(alone, actions(vec![item(Arrivals::Poisson)], 333));
     let other = TrafficConfig { name: "hot".to_owned(), ..item(Arrivals::Bernoulli) };
-    let both = acts(vec![item(Arrivals::Poisson), other], 1_000_000);
-    let first: Vec<Act> = both
+    let both = actions(vec![item(Arrivals::Poisson), other], 1_000_000);
+    let first: Vec<WorkloadAction> = both
         .into_iter()
-        .filter(|act| match act {
-            Act::Post(posting) => posting.item == 0,
-            Act::Stop { item, .. } => *item == 0,
+        .filter(|action| match action {
+            WorkloadAction::Post(request) => request.item == 0,
+            WorkloadAction::Stop { item, .. } => *item == 0,
         })
         .collect();
     assert_eq!(first, alone);
@@ -143,26 +144,26 @@ fn neither_looking_more_often_nor_another_item_changes_an_item() {
 #[test]
 fn a_limit_ends_the_postings_and_not_the_item() {
     let limited = TrafficConfig { messages: 3, ..item(Arrivals::Paced) };
-    let acts = acts(vec![limited], 1_000_000);
-    assert_eq!(postings(&acts).len(), 3);
-    assert!(matches!(acts[3], Act::Stop { .. }));
+    let actions = actions(vec![limited], 1_000_000);
+    assert_eq!(requests(&actions).len(), 3);
+    assert!(matches!(actions[3], WorkloadAction::Stop { .. }));
 }
 
 #[test]
 fn a_backlog_supplies_each_target_and_refills_until_it_stops() {
     let mut workload = workload(vec![item(Arrivals::Backlog)]);
-    assert_eq!(workload.next_act(VirtualLane::ZERO), Instant::from_ps(1_000_000));
+    assert_eq!(workload.next_action_at(VirtualLane::ZERO), Instant::from_ps(1_000_000));
     let now = Instant::from_ps(1_000_000);
     let mut supplied = Vec::new();
-    while let Some(Act::Post(posting)) = workload.poll_act(now) {
-        supplied.push(posting.to.get());
+    while let Some(WorkloadAction::Post(request)) = workload.poll_action(now) {
+        supplied.push(request.to.get());
     }
     assert_eq!(supplied, [1, 2, 4, 5]);
     let refill = workload.on_started(&started(Lid::new(4), now)).unwrap();
     assert_eq!((refill.to, refill.number, refill.at), (Lid::new(4), 4, now));
     let end = Instant::from_ps(101_000_000);
     assert_eq!(workload.on_started(&started(Lid::new(4), end)), None);
-    assert_eq!(workload.poll_act(end), Some(Act::Stop { item: 0, at: end }));
+    assert_eq!(workload.poll_action(end), Some(WorkloadAction::Stop { item: 0, at: end }));
     assert_eq!(workload.on_started(&started(Lid::new(4), now)), None);
 }
 
@@ -171,7 +172,9 @@ fn a_silent_item_posts_nothing_and_goes_on_where_it_would_be() {
     let mut workload = workload(vec![item(Arrivals::Paced)]);
     let at = |ns: u64| Instant::from_ps(ns * 1_000);
     let posted = |workload: &mut Workload, now| {
-        std::iter::from_fn(|| workload.poll_act(now)).filter(|a| matches!(a, Act::Post(_))).count()
+        std::iter::from_fn(|| workload.poll_action(now))
+            .filter(|a| matches!(a, WorkloadAction::Post(_)))
+            .count()
     };
     assert!(!workload.has(Some("hot")) && workload.has(Some("cold")) && workload.has(None));
     assert!(workload.let_post(Some("hot"), false, at(0)).is_empty());
@@ -189,13 +192,13 @@ fn a_silent_item_posts_nothing_and_goes_on_where_it_would_be() {
 fn a_backlog_begins_anew_when_it_may_post_again() {
     let mut workload = workload(vec![item(Arrivals::Backlog)]);
     let at = |ns: u64| Instant::from_ps(ns * 1_000);
-    let first: Vec<_> = std::iter::from_fn(|| workload.poll_act(at(2_000))).collect();
+    let first: Vec<_> = std::iter::from_fn(|| workload.poll_action(at(2_000))).collect();
     assert_eq!(first.len(), 4, "one message for each of the others");
     workload.let_post(None, false, at(2_000));
     assert_eq!(workload.on_started(&started(Lid::new(1), at(2_100))), None);
-    assert_eq!(workload.poll_act(at(3_000)), None);
+    assert_eq!(workload.poll_action(at(3_000)), None);
     workload.let_post(None, true, at(4_000));
-    let again: Vec<_> = std::iter::from_fn(|| workload.poll_act(at(4_000))).collect();
+    let again: Vec<_> = std::iter::from_fn(|| workload.poll_action(at(4_000))).collect();
     assert_eq!(again.len(), 4);
     assert!(workload.on_started(&started(Lid::new(1), at(4_100))).is_some());
 }

@@ -16,7 +16,7 @@ use proto::wire::internet::mark_congestion;
 use proto::wire::roce::{self, checks};
 use std::collections::VecDeque;
 
-/// Wire time of one octet at 8 Gb/s.
+/// WireFormat time of one octet at 8 Gb/s.
 pub const OCTET: Duration = Duration::from_ns(1);
 /// LRH, BTH, 2048 octets, ICRC, VCRC.
 pub const FULL: u64 = 2074;

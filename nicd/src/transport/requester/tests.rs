@@ -40,7 +40,7 @@ fn an_acknowledgement_completes_every_message_it_covers_and_no_part_of_one() {
     assert_eq!(requester.on_acknowledge(psn(1), Syndrome::ACK, LIMITS).completed, 0);
     assert_eq!(requester.on_acknowledge(psn(4), Syndrome::ACK, LIMITS).completed, 2);
     let echo = requester.on_acknowledge(psn(1), Syndrome::ACK, LIMITS);
-    assert_eq!((echo.completed, echo.progress, echo.then), (0, false, Next::Continue));
+    assert_eq!((echo.completed, echo.progress, echo.action), (0, false, RequesterAction::Continue));
     let unsent = requester.on_acknowledge(psn(6), Syndrome::ACK, LIMITS);
     assert!(!unsent.progress, "nobody can confirm what was never sent");
     assert_eq!(requester.on_acknowledge(psn(5), Syndrome::ACK, LIMITS).completed, 1);
@@ -53,9 +53,12 @@ fn a_nak_goes_back_to_the_packet_it_names_whatever_its_message() {
     let mut requester = requester(&[2500, 1000, 1500]);
     send(&mut requester, 6);
     let outcome = requester.on_acknowledge(psn(4), GAP, LIMITS);
-    assert_eq!((outcome.completed, outcome.then), (2, Next::WentBack));
+    assert_eq!((outcome.completed, outcome.action), (2, RequesterAction::GoBack));
     let again = requester.next_packet().unwrap();
-    assert_eq!((again.psn, again.position, again.fresh), (psn(4), Position::First, false));
+    assert_eq!(
+        (again.psn, again.position, again.is_first_transmission),
+        (psn(4), Position::First, false)
+    );
     assert_eq!(send(&mut requester, 2), [4, 5]);
 }
 
@@ -67,7 +70,7 @@ fn an_acknowledgement_while_going_over_old_ground_skips_what_has_arrived() {
     assert_eq!(send(&mut requester, 1), [0]);
     requester.on_acknowledge(psn(3), Syndrome::ACK, LIMITS);
     let next = requester.next_packet().unwrap();
-    assert_eq!((next.psn, next.fresh), (psn(4), false));
+    assert_eq!((next.psn, next.is_first_transmission), (psn(4), false));
 }
 
 #[test]
@@ -79,7 +82,7 @@ fn sequence_numbers_wrap() {
     let last = Psn::MAX;
     assert_eq!(send(&mut requester, 5), [last - 2, last - 1, last, 0, 1]);
     let outcome = requester.on_acknowledge(psn(0), GAP, LIMITS);
-    assert_eq!((outcome.completed, outcome.then), (1, Next::WentBack));
+    assert_eq!((outcome.completed, outcome.action), (1, RequesterAction::GoBack));
     assert_eq!(send(&mut requester, 5), [0, 1, 2, 3, 4]);
     assert_eq!(requester.on_acknowledge(psn(4), Syndrome::ACK, LIMITS).completed, 3);
 }
@@ -106,22 +109,22 @@ fn retries_run_out_without_progress_and_start_anew_with_it() {
     let mut requester = requester(&[1000; 4]);
     send(&mut requester, 4);
     for _ in 0..2 {
-        assert_eq!(requester.on_timeout(limits), Next::WentBack);
+        assert_eq!(requester.on_timeout(limits), RequesterAction::GoBack);
         send(&mut requester, 4);
     }
     requester.on_acknowledge(psn(0), Syndrome::ACK, limits);
-    assert_eq!(requester.on_timeout(limits), Next::WentBack);
+    assert_eq!(requester.on_timeout(limits), RequesterAction::GoBack);
     send(&mut requester, 3);
-    assert_eq!(requester.on_timeout(limits), Next::WentBack);
+    assert_eq!(requester.on_timeout(limits), RequesterAction::GoBack);
     send(&mut requester, 3);
-    assert_eq!(requester.on_timeout(limits), Next::GiveUp);
+    assert_eq!(requester.on_timeout(limits), RequesterAction::GiveUp);
     let rnr = Syndrome::Rnr { timer: 1 };
-    let wait = Next::Wait(Duration::from_us(10));
-    assert_eq!(requester.on_acknowledge(psn(1), rnr, limits).then, wait);
+    let wait = RequesterAction::Wait(Duration::from_us(10));
+    assert_eq!(requester.on_acknowledge(psn(1), rnr, limits).action, wait);
     assert_eq!(requester.next_packet(), None);
     requester.on_receiver_ready();
     assert_eq!(send(&mut requester, 1), [1]);
-    assert_eq!(requester.on_acknowledge(psn(1), rnr, limits).then, Next::GiveUp);
+    assert_eq!(requester.on_acknowledge(psn(1), rnr, limits).action, RequesterAction::GiveUp);
 }
 
 #[test]

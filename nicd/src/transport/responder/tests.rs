@@ -47,9 +47,9 @@ fn packets_of_the_wrong_length_for_their_place_are_invalid() {
             responder.on_request(&send(u32::from(begun), position, length), Instant::ZERO);
         let expected = (!fits).then_some(DropReason::PacketLength);
         assert_eq!(reception.refused, expected, "{position:?} {length}");
-        let Reply::Now(answer) = reception.reply else { panic!("each is answered") };
+        let AckAction::Send(ack_packet) = reception.ack else { panic!("each is answered") };
         let nak = Syndrome::Nak(NakCode::InvalidRequest);
-        assert_eq!(answer.syndrome, if fits { Syndrome::ACK } else { nak });
+        assert_eq!(ack_packet.syndrome, if fits { Syndrome::ACK } else { nak });
     }
 }
 
@@ -69,8 +69,8 @@ fn the_message_sequence_number_counts_messages() {
     let msns: Vec<u32> = [(0, Position::Only), (1, Position::First), (2, Position::Last)]
         .into_iter()
         .map(|(psn, position)| {
-            match responder.on_request(&send(psn, position, 256), Instant::ZERO).reply {
-                Reply::Now(answer) => answer.msn,
+            match responder.on_request(&send(psn, position, 256), Instant::ZERO).ack {
+                AckAction::Send(ack_packet) => ack_packet.msn,
                 other => panic!("{other:?}"),
             }
         })
@@ -86,10 +86,10 @@ fn after_rnr_later_packets_draw_no_nak() {
     responder.buffers.give_back(Instant::ZERO);
     let first = responder.on_request(&send(0, Position::Only, 1), Instant::from_ps(10));
     assert_eq!(first.refused, Some(DropReason::ReceiverNotReady));
-    let Reply::Now(answer) = first.reply else { panic!("an RNR NAK is due") };
-    assert_eq!((answer.psn.get(), answer.syndrome), (0, Syndrome::Rnr { timer: 14 }));
+    let AckAction::Send(ack_packet) = first.ack else { panic!("an RNR NAK is due") };
+    assert_eq!((ack_packet.psn.get(), ack_packet.syndrome), (0, Syndrome::Rnr { timer: 14 }));
     let second = responder.on_request(&send(1, Position::Only, 1), Instant::from_ps(11));
-    assert_eq!((second.refused, second.reply), (Some(DropReason::OutOfSequence), Reply::Nothing));
+    assert_eq!((second.refused, second.ack), (Some(DropReason::OutOfSequence), AckAction::None));
     let again = responder.on_request(&send(0, Position::Only, 1), Instant::from_ps(50));
     assert_eq!(again.refused, None);
 }

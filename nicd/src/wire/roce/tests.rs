@@ -3,7 +3,7 @@
 use super::*;
 use crate::config::Encapsulation;
 use crate::nic::tests::cable;
-use crate::wire::Wire;
+use crate::wire::WireFormat;
 use proto::frame::Integrity;
 use proto::ids::Psn;
 use proto::wire::classify::classify_ethernet;
@@ -14,12 +14,12 @@ use proto::wire::project::RateTag;
 
 const DATA: &[u8] = b"nine octe";
 
-fn wire(lid: u16, version: RoceVersion) -> Wire {
+fn wire(lid: u16, version: RoceVersion) -> WireFormat {
     let roce = RoceConfig { version, ..RoceConfig::default() };
-    Wire::new(&NicConfig { wire: Encapsulation::Roce(roce), ..cable::config(lid) })
+    WireFormat::new(&NicConfig { wire: Encapsulation::Roce(roce), ..cable::config(lid) })
 }
 
-fn outward(class: FrameClass) -> Outward {
+fn outward(class: FrameClass) -> OutgoingPacket {
     let queue_pair = QueuePairNumber::planned(0, Lid::new(2));
     let remote = QueuePairNumber::planned(0, Lid::new(1));
     let aeth = Aeth { syndrome: Syndrome::from_octet(0x1f), message_sequence_number: 0 };
@@ -30,7 +30,7 @@ fn outward(class: FrameClass) -> Outward {
         }
         _ => (Opcode::RC_SEND_ONLY, ExtendedHeaders::NONE),
     };
-    Outward {
+    OutgoingPacket {
         to: Lid::new(2),
         lane: VirtualLane::ZERO,
         level: ServiceLevel::default(),
@@ -47,9 +47,9 @@ fn emitted(version: RoceVersion, class: FrameClass, payload: &[u8]) -> Frame {
 }
 
 /// The packet in a frame.
-fn taken<'a>(wire: &Wire, octets: &'a [u8]) -> Result<Inward<'a>, DropReason> {
-    match wire.open(octets)? {
-        Content::Packet(inward) => Ok(inward),
+fn taken<'a>(wire: &WireFormat, octets: &'a [u8]) -> Result<ReceivedPacket<'a>, DropReason> {
+    match wire.parse_frame(octets)? {
+        FrameContent::Packet(inward) => Ok(inward),
         other => panic!("{other:?}"),
     }
 }
@@ -108,7 +108,7 @@ fn a_link_that_goes_by_the_pcp_has_tags() {
     let mut config = cable::on_ethernet(cable::config(1), RoceVersion::V2Ipv4);
     let LinkControl::Pause(pause) = &mut config.link.control else { panic!("on Ethernet") };
     pause.priorities = PriorityMap::BY_PCP;
-    let wire = Wire::new(&config);
+    let wire = WireFormat::new(&config);
     assert_eq!(wire.lane(ServiceLevel::default()).get(), 3);
     assert_eq!(wire.notification_lane(ServiceLevel::default()).get(), 6);
     let append = |octets: &mut BytesMut| octets.extend_from_slice(DATA);
@@ -117,7 +117,7 @@ fn a_link_that_goes_by_the_pcp_has_tags() {
     assert_eq!(frame.line_size(), wire.size(0, DATA.len()));
     let headers = classify_ethernet(&frame.octets, &PriorityMap::BY_PCP).unwrap();
     assert_eq!((headers.lane, headers.class), (3, FrameClass::Data));
-    let receiver = Wire::new(&cable::on_ethernet(cable::config(2), RoceVersion::V2Ipv4));
+    let receiver = WireFormat::new(&cable::on_ethernet(cable::config(2), RoceVersion::V2Ipv4));
     assert_eq!(receiver.verify(&frame.octets), Ok(()));
     assert_eq!(taken(&receiver, &frame.octets).unwrap().transport.payload, DATA);
 }
@@ -184,7 +184,7 @@ fn behind_a_tag_of_whatever_ethertype_a_packet_is_checked_and_taken_apart() {
     let mut config = cable::on_ethernet(cable::config(2), RoceVersion::V2Ipv4);
     let LinkControl::Pause(pause) = &mut config.link.control else { panic!("on Ethernet") };
     pause.project = types;
-    let receiver = Wire::new(&config);
+    let receiver = WireFormat::new(&config);
     let mut octets = emitted(RoceVersion::V2Ipv4, FrameClass::Data, DATA).octets;
     let tag = CongestionTag::RateRegulated(RateTag::default());
     congestion_tag::insert(&mut octets, tag, &types).expect("a whole frame");

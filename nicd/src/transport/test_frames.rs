@@ -3,7 +3,7 @@
 use crate::config::Transport as Service;
 use crate::transport::adapter::ChannelAdapter;
 use crate::transport::requester::Packet;
-use crate::wire::test_frame::{self, Incoming, Outgoing};
+use crate::wire::test_frame::{self, OutgoingTestFrame, ReceivedTestFrame};
 use proto::counters::DropReason;
 use proto::frame::Frame;
 use proto::units::Instant;
@@ -27,8 +27,8 @@ impl ChannelAdapter {
             departure: end,
         };
         let level = pair.config.service_level;
-        let tag = self.tag_of(pair, start);
-        let frame = Outgoing { to: pair.peer, level, size: packet.length, header, tag };
+        let tag = self.congestion_tag(pair, start);
+        let frame = OutgoingTestFrame { to: pair.peer, level, size: packet.length, header, tag };
         self.wire.emit_test(&frame, &mut self.pool)
     }
 
@@ -42,23 +42,24 @@ impl ChannelAdapter {
         at: usize,
         now: Instant,
     ) -> Result<(), DropReason> {
-        let Incoming { from, flow, header, pattern } = test_frame::parse(&frame.octets, at)?;
+        let ReceivedTestFrame { from, flow, header, pattern } =
+            test_frame::parse(&frame.octets, at)?;
         let (class, planned) = flow.plan().ok_or(DropReason::QueuePair)?;
         let is_test = |class: u8| {
             let classes = &self.config.classes;
             classes.get(usize::from(class)).is_some_and(|class| class.transport == Service::Test)
         };
-        if planned != from || !self.peers.admits(class, from) || !is_test(class) {
+        if planned != from || !self.connections.admits(class, from) || !is_test(class) {
             return Err(DropReason::QueuePair);
         }
         let index = self.queue_pair(class, from, now);
-        let queue = self.open(index);
+        let queue = self.open_receive_queue(index);
         queue.has_received = true;
         // Behind one that came before it: a half of all numbers counts as behind.
         let distance = header.sequence.wrapping_sub(queue.test_sequence).cast_signed();
         if queue.tests_ahead.is_some() {
-            let outcome = self.sort_in(index, distance, pattern as u64, now);
-            self.touch(index);
+            let outcome = self.resequence_test_frame(index, distance, pattern as u64, now);
+            self.note_progress(index);
             return outcome;
         }
         if distance < 0 {
@@ -69,7 +70,7 @@ impl ChannelAdapter {
         queue.received.delivered_bytes += pattern as u64;
         queue.received.messages += 1;
         queue.received.last = Some(now);
-        self.touch(index);
+        self.note_progress(index);
         Ok(())
     }
 }

@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 
 /// What became of an item that came ahead of its turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Offer<T> {
+pub enum Insertion<T> {
     /// It waits for its turn.
     Held,
     /// One with its number waits already.
@@ -24,7 +24,7 @@ pub enum Offer<T> {
 
 /// Items that came ahead of their turn.
 #[derive(Clone, Debug)]
-pub struct Resequencer<T> {
+pub struct ReorderBuffer<T> {
     window: usize,
     /// By how far ahead of the expected number; the first place is the expected number's own.
     slots: VecDeque<Option<T>>,
@@ -32,27 +32,27 @@ pub struct Resequencer<T> {
     depth: usize,
 }
 
-impl<T> Resequencer<T> {
+impl<T> ReorderBuffer<T> {
     /// An empty one that holds no number `window` or further ahead.
-    pub fn new(window: usize) -> Resequencer<T> {
-        Resequencer { window, slots: VecDeque::new(), held: 0, depth: 0 }
+    pub fn new(window: usize) -> ReorderBuffer<T> {
+        ReorderBuffer { window, slots: VecDeque::new(), held: 0, depth: 0 }
     }
 
     /// Keeps an item whose number is `ahead`, at least 1, of the expected one.
-    pub fn offer(&mut self, ahead: usize, item: T) -> Offer<T> {
+    pub fn insert(&mut self, ahead: usize, item: T) -> Insertion<T> {
         if ahead >= self.window {
-            return Offer::TooFar(item);
+            return Insertion::TooFar(item);
         }
         if self.slots.len() <= ahead {
             self.slots.resize_with(ahead + 1, || None);
         }
         if self.slots[ahead].is_some() {
-            return Offer::Duplicate(item);
+            return Insertion::Duplicate(item);
         }
         self.slots[ahead] = Some(item);
         self.held += 1;
         self.depth = self.depth.max(self.held);
-        Offer::Held
+        Insertion::Held
     }
 
     /// The expected number is now one more.
@@ -61,7 +61,7 @@ impl<T> Resequencer<T> {
         self.held -= usize::from(gone.is_some());
     }
 
-    /// Takes the item with the expected number, which stays expected until [`Resequencer::advance`].
+    /// Takes the item with the expected number, which stays expected until [`ReorderBuffer::advance`].
     pub fn take_expected(&mut self) -> Option<T> {
         let item = self.slots.front_mut()?.take()?;
         self.held -= 1;
@@ -101,15 +101,15 @@ mod tests {
     use proptest::prelude::*;
 
     /// Delivers as an owner does: in turn, or held and then in turn.
-    fn run(window: usize, arrivals: &[u32]) -> (Vec<u32>, Resequencer<u32>) {
+    fn run(window: usize, arrivals: &[u32]) -> (Vec<u32>, ReorderBuffer<u32>) {
         let (mut expected, mut out) = (0, Vec::new());
-        let mut resequencer = Resequencer::new(window);
+        let mut resequencer = ReorderBuffer::new(window);
         for number in arrivals.iter().copied() {
             if number < expected {
                 continue;
             }
             if number > expected {
-                resequencer.offer((number - expected) as usize, number);
+                resequencer.insert((number - expected) as usize, number);
                 continue;
             }
             out.push(number);
@@ -133,10 +133,10 @@ mod tests {
 
     #[test]
     fn the_window_bounds_what_is_held() {
-        let mut resequencer = Resequencer::new(3);
-        assert_eq!(resequencer.offer(2, 'c'), Offer::Held);
-        assert_eq!(resequencer.offer(2, 'x'), Offer::Duplicate('x'));
-        assert_eq!(resequencer.offer(3, 'd'), Offer::TooFar('d'));
+        let mut resequencer = ReorderBuffer::new(3);
+        assert_eq!(resequencer.insert(2, 'c'), Insertion::Held);
+        assert_eq!(resequencer.insert(2, 'x'), Insertion::Duplicate('x'));
+        assert_eq!(resequencer.insert(3, 'd'), Insertion::TooFar('d'));
         assert_eq!((resequencer.missing(), resequencer.held()), (Some(2), 1));
         resequencer.advance();
         resequencer.advance();

@@ -8,8 +8,8 @@
 use crate::counters::Total;
 use crate::timers::Timer;
 use crate::transport::adapter::ChannelAdapter;
-use crate::transport::queue_pair::{InTurn, ReceiveQueue};
-use crate::transport::resequencer::Offer;
+use crate::transport::queue_pair::{HeldRequest, ReceiveQueue};
+use crate::transport::reorder_buffer::Insertion;
 use proto::counters::DropReason;
 use proto::frame::{Frame, FrameHeaders};
 use proto::ids::Psn;
@@ -17,7 +17,7 @@ use proto::units::Instant;
 
 /// What became of a frame that came in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum Disposition {
     /// It ends here.
     Delivered,
     /// A copy waits for its turn.
@@ -26,10 +26,10 @@ pub enum Fate {
 
 impl ChannelAdapter {
     /// The next frame whose turn has come, if frames wait for that at all. It is to be received next.
-    pub fn poll_in_turn(&mut self) -> Option<InTurn> {
-        let next = self.in_turn.pop_front()?;
+    pub fn poll_released_request(&mut self) -> Option<HeldRequest> {
+        let next = self.released.pop_front()?;
         self.held -= 1;
-        self.is_in_turn = true;
+        self.is_released_request = true;
         Some(next)
     }
 
@@ -39,15 +39,16 @@ impl ChannelAdapter {
     }
 
     /// Keeps a copy of a request that comes ahead of its turn; false if it does not or cannot be kept.
-    pub(super) fn hold(
+    pub(super) fn hold_request(
         &mut self,
         index: u32,
         psn: Psn,
         (frame, headers): (&Frame, &FrameHeaders),
         now: Instant,
     ) -> bool {
-        let queue = self.queue_pairs[index as usize].receiving();
-        let Some(ahead) = queue.requests_ahead.as_mut().filter(|_| !self.is_in_turn) else {
+        let queue = self.queue_pairs[index as usize].receive_queue_mut();
+        let Some(ahead) = queue.requests_ahead.as_mut().filter(|_| !self.is_released_request)
+        else {
             return false;
         };
         let distance = psn.distance_from(queue.responder.expected());
@@ -57,8 +58,9 @@ impl ChannelAdapter {
         let mut octets = self.pool.take();
         octets.extend_from_slice(&frame.octets);
         let copy = Frame { octets, kind: frame.kind, integrity: frame.integrity };
-        let offer = ahead.offer(distance as usize, InTurn { frame: copy, headers: *headers });
-        if let Offer::Duplicate(other) | Offer::TooFar(other) = offer {
+        let insertion =
+            ahead.insert(distance as usize, HeldRequest { frame: copy, headers: *headers });
+        if let Insertion::Duplicate(other) | Insertion::TooFar(other) = insertion {
             self.pool.recycle(other.frame);
             return false;
         }
@@ -66,35 +68,35 @@ impl ChannelAdapter {
         queue.has_received = true;
         self.held += 1;
         self.totals.raise(Total::ResequencerDepth, ahead.depth() as u64);
-        self.await_missing(index, false, now);
+        self.update_gap_timer(index, false, now);
         true
     }
 
     /// The responder of a queue pair expected `before` until now: what has waited for what it expects
     /// instead is next.
-    pub(super) fn after_request(&mut self, index: u32, before: Psn, now: Instant) {
-        let queue = self.queue_pairs[index as usize].receiving();
+    pub(super) fn release_requests(&mut self, index: u32, before: Psn, now: Instant) {
+        let queue = self.queue_pairs[index as usize].receive_queue_mut();
         let Some(ahead) = &mut queue.requests_ahead else { return };
         let moved = queue.responder.expected().distance_from(before);
         for _ in 0..moved {
             ahead.advance();
         }
-        self.in_turn.extend(ahead.take_expected());
-        self.await_missing(index, moved > 0, now);
+        self.released.extend(ahead.take_expected());
+        self.update_gap_timer(index, moved > 0, now);
     }
 
     /// A test frame with `pattern` octets came `distance` ahead of its turn, in it if that is zero.
     ///
     /// # Errors
     /// If its like has come before.
-    pub(super) fn sort_in(
+    pub(super) fn resequence_test_frame(
         &mut self,
         index: u32,
         distance: i32,
         pattern: u64,
         now: Instant,
     ) -> Result<(), DropReason> {
-        let queue = self.queue_pairs[index as usize].receiving();
+        let queue = self.queue_pairs[index as usize].receive_queue_mut();
         queue.received.reordered += u64::from(distance != 0);
         let mut distance = usize::try_from(distance).map_err(|_| DropReason::Duplicate)?;
         if distance == 0 {
@@ -106,45 +108,45 @@ impl ChannelAdapter {
             self.totals.add(Total::ResequencerGaps, gaps);
             distance -= beyond;
             let Some(ahead) = &mut queue.tests_ahead else { return Ok(()) };
-            if let Offer::Duplicate(_) = ahead.offer(distance, pattern) {
+            if let Insertion::Duplicate(_) = ahead.insert(distance, pattern) {
                 return Err(DropReason::Duplicate);
             }
             self.totals.raise(Total::ResequencerDepth, ahead.depth() as u64);
         }
         let progress = deliver_waiting(queue, now) || distance == 0;
-        self.await_missing(index, progress, now);
+        self.update_gap_timer(index, progress, now);
         Ok(())
     }
 
     /// Starts the wait for what is missing, anew if something has come, or ends it if nothing is.
-    fn await_missing(&mut self, index: u32, progress: bool, now: Instant) {
+    fn update_gap_timer(&mut self, index: u32, progress: bool, now: Instant) {
         let Some(config) = self.config.wire.resequence() else { return };
-        let queue = self.queue_pairs[index as usize].receiving();
+        let queue = self.queue_pairs[index as usize].receive_queue_mut();
         let tests = queue.tests_ahead.as_ref().map_or(0, |ahead| ahead.held());
         let requests = queue.requests_ahead.as_ref().map_or(0, |ahead| ahead.held());
         if tests + requests == 0 {
             queue.missing.clear();
         } else if progress || !queue.missing.is_set() {
-            self.timers.set(&mut queue.missing, Timer::Missing(index), now + config.timeout);
+            self.timers.set(&mut queue.missing, Timer::SequenceGap(index), now + config.timeout);
         }
     }
 
     /// What is missing has been waited for long enough.
-    pub(super) fn on_missing_overdue(&mut self, index: u32, now: Instant) {
+    pub(super) fn on_gap_timeout(&mut self, index: u32, now: Instant) {
         self.totals.count(Total::ResequencerTimeouts);
-        let queue = self.queue_pairs[index as usize].receiving();
+        let queue = self.queue_pairs[index as usize].receive_queue_mut();
         if let Some(missing) = queue.tests_ahead.as_ref().and_then(|ahead| ahead.missing()) {
             let gaps = skip(queue, missing, now);
             self.totals.add(Total::ResequencerGaps, gaps);
             deliver_waiting(queue, now);
-            self.touch(index);
+            self.note_progress(index);
         }
-        let queue = self.queue_pairs[index as usize].receiving();
+        let queue = self.queue_pairs[index as usize].receive_queue_mut();
         if let Some(ahead) = &mut queue.requests_ahead {
             self.totals.add(Total::ResequencerGaps, ahead.missing().unwrap_or(0) as u64);
-            self.in_turn.extend(ahead.drain());
+            self.released.extend(ahead.drain());
         }
-        self.await_missing(index, true, now);
+        self.update_gap_timer(index, true, now);
     }
 }
 

@@ -4,7 +4,7 @@
 //! A lane keeps two heaps of groups: those that may send now, by the key of their first member, and
 //! those that must wait, by the instant from which they may. A group keeps a heap of its members.
 //! Each group stands in one place and each member is offered once; entries that no longer count are
-//! told by their ticket and dropped when they come to the top. So a frame costs O(log n) however
+//! told by their generation and dropped when they come to the top. So a frame costs O(log n) however
 //! many queue pairs wait, and one that is held back holds up nobody outside its group.
 
 use proto::congestion::Permission;
@@ -13,12 +13,12 @@ use proto::units::Instant;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// A heap entry: the smallest key first; it counts while its owner still holds the ticket.
+/// A heap entry: the smallest key first; it counts while its owner still holds the generation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Entry {
     key: u64,
     index: u32,
-    ticket: u32,
+    generation: u32,
 }
 
 type Heap = BinaryHeap<Reverse<Entry>>;
@@ -29,7 +29,7 @@ struct Member {
     group: u32,
     /// Place in the service order while something can be sent.
     key: Option<u64>,
-    ticket: u32,
+    generation: u32,
 }
 
 impl Member {
@@ -39,9 +39,9 @@ impl Member {
 
 /// Where a group stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Standing {
+enum GroupState {
     /// Nothing to send, or stopped by its reaction point.
-    Aside,
+    Blocked,
     /// It may send; the key of its first member.
     Ready(u64),
     /// It may send from then on.
@@ -54,20 +54,20 @@ struct Group {
     lane: usize,
     members: Heap,
     permission: Permission,
-    standing: Standing,
-    ticket: u32,
+    state: GroupState,
+    generation: u32,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Lane {
     ready: Heap,
     waiting: Heap,
-    groups_ready: u32,
+    ready_groups: u32,
 }
 
 /// The next queue pair of a lane and since when its group may send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Turn {
+pub struct NextSender {
     /// Index of the queue pair.
     pub queue_pair: u32,
     /// Its place in the service order.
@@ -78,16 +78,16 @@ pub struct Turn {
 
 /// The service order of one NIC.
 #[derive(Clone, Debug)]
-pub struct Schedule {
+pub struct Scheduler {
     lanes: Vec<Lane>,
     groups: Vec<Group>,
     members: Vec<Member>,
 }
 
-impl Schedule {
+impl Scheduler {
     /// Over `lanes` data lanes, with nobody in it.
-    pub fn new(lanes: usize) -> Schedule {
-        Schedule { lanes: vec![Lane::default(); lanes], groups: Vec::new(), members: Vec::new() }
+    pub fn new(lanes: usize) -> Scheduler {
+        Scheduler { lanes: vec![Lane::default(); lanes], groups: Vec::new(), members: Vec::new() }
     }
 
     /// The next group, on `lane`; groups are numbered in the order of these calls.
@@ -96,18 +96,18 @@ impl Schedule {
             lane: lane.index(),
             members: Heap::new(),
             permission: Permission::At(Instant::ZERO),
-            standing: Standing::Aside,
-            ticket: 0,
+            state: GroupState::Blocked,
+            generation: 0,
         });
     }
 
     /// The next queue pair, in no group yet; queue pairs are numbered in the order of these calls.
     pub fn add_queue_pair(&mut self) {
-        self.members.push(Member { group: Member::IN_NONE, key: None, ticket: 0 });
+        self.members.push(Member { group: Member::IN_NONE, key: None, generation: 0 });
     }
 
     /// `queue_pair` is in `group` from now on. Before, it cannot be offered.
-    pub fn join(&mut self, queue_pair: u32, group: u32) {
+    pub fn assign_group(&mut self, queue_pair: u32, group: u32) {
         self.members[queue_pair as usize].group = group;
     }
 
@@ -118,43 +118,43 @@ impl Schedule {
     }
 
     /// Whether `queue_pair` has been offered.
-    pub fn is_offered(&self, queue_pair: u32) -> bool {
+    pub fn has_work(&self, queue_pair: u32) -> bool {
         self.members[queue_pair as usize].key.is_some()
     }
 
     /// `queue_pair` can send, with this place in the service order; `None`: it cannot.
-    pub fn offer(&mut self, queue_pair: u32, key: Option<u64>, now: Instant) {
-        let group = self.enter(queue_pair, key);
-        self.settle(group, now);
+    pub fn set_key(&mut self, queue_pair: u32, key: Option<u64>, now: Instant) {
+        let group = self.set_member_key(queue_pair, key);
+        self.update_state(group, now);
     }
 
     /// The reaction point of `group` decides anew.
-    pub fn permit(&mut self, group: u32, permission: Permission, now: Instant) {
+    pub fn set_permission(&mut self, group: u32, permission: Permission, now: Instant) {
         self.groups[group as usize].permission = permission;
-        self.settle(group, now);
+        self.update_state(group, now);
     }
 
     /// `queue_pair` has sent a frame: its next place in the order, and its reaction point's word.
-    pub fn served(
+    pub fn on_frame_sent(
         &mut self,
         queue_pair: u32,
         key: Option<u64>,
         permission: Permission,
         now: Instant,
     ) {
-        let group = self.enter(queue_pair, key);
+        let group = self.set_member_key(queue_pair, key);
         self.groups[group as usize].permission = permission;
-        self.settle(group, now);
+        self.update_state(group, now);
     }
 
     /// Whose turn it is on `lane` at `now`.
-    pub fn turn(&mut self, lane: VirtualLane, now: Instant) -> Option<Turn> {
+    pub fn next_sender(&mut self, lane: VirtualLane, now: Instant) -> Option<NextSender> {
         self.promote(lane, now);
         let ready = &mut self.lanes[lane.index()].ready;
         let group = loop {
             let Reverse(entry) = ready.peek()?;
             let group = &self.groups[entry.index as usize];
-            if group.ticket == entry.ticket && matches!(group.standing, Standing::Ready(_)) {
+            if group.generation == entry.generation && matches!(group.state, GroupState::Ready(_)) {
                 break entry.index;
             }
             ready.pop();
@@ -164,7 +164,7 @@ impl Schedule {
             Permission::Stopped => unreachable!("a stopped group stands aside"),
         };
         let first = self.first_member(group).expect("a ready group has a member to send");
-        Some(Turn { queue_pair: first.index, key: first.key, permitted_since })
+        Some(NextSender { queue_pair: first.index, key: first.key, permitted_since })
     }
 
     /// Whether no member of `group` has anything to send.
@@ -173,14 +173,14 @@ impl Schedule {
     }
 
     /// Some group of `lane` may send, now or later. It may turn out that none does.
-    pub fn is_occupied(&self, lane: VirtualLane) -> bool {
+    pub fn may_have_work(&self, lane: VirtualLane) -> bool {
         let lane = &self.lanes[lane.index()];
         !lane.ready.is_empty() || !lane.waiting.is_empty()
     }
 
     /// Something may send on `lane` and waits for the line or for credit.
     pub fn is_ready(&self, lane: VirtualLane) -> bool {
-        self.lanes[lane.index()].groups_ready > 0
+        self.lanes[lane.index()].ready_groups > 0
     }
 
     /// When the next group of `lane` is permitted to send; it may turn out to be put off.
@@ -189,14 +189,14 @@ impl Schedule {
         waiting.peek().map_or(Instant::NEVER, |Reverse(entry)| Instant::from_ps(entry.key))
     }
 
-    fn enter(&mut self, queue_pair: u32, key: Option<u64>) -> u32 {
+    fn set_member_key(&mut self, queue_pair: u32, key: Option<u64>) -> u32 {
         let member = &mut self.members[queue_pair as usize];
         let group = member.group;
         if member.key != key {
             member.key = key;
-            member.ticket = member.ticket.wrapping_add(1);
+            member.generation = member.generation.wrapping_add(1);
             if let Some(key) = key {
-                let entry = Entry { key, index: queue_pair, ticket: member.ticket };
+                let entry = Entry { key, index: queue_pair, generation: member.generation };
                 self.groups[group as usize].members.push(Reverse(entry));
             }
         }
@@ -208,7 +208,7 @@ impl Schedule {
         loop {
             let Reverse(entry) = *members.peek()?;
             let member = self.members[entry.index as usize];
-            if member.ticket == entry.ticket && member.key.is_some() {
+            if member.generation == entry.generation && member.key.is_some() {
                 return Some(entry);
             }
             members.pop();
@@ -216,29 +216,29 @@ impl Schedule {
     }
 
     /// Puts `group` where it belongs at `now`.
-    fn settle(&mut self, index: u32, now: Instant) {
+    fn update_state(&mut self, index: u32, now: Instant) {
         let first = self.first_member(index);
         let group = &mut self.groups[index as usize];
-        let standing = match (first, group.permission) {
-            (None, _) | (_, Permission::Stopped) => Standing::Aside,
-            (Some(first), Permission::At(at)) if at <= now => Standing::Ready(first.key),
-            (Some(_), Permission::At(at)) => Standing::Waiting(at),
+        let state = match (first, group.permission) {
+            (None, _) | (_, Permission::Stopped) => GroupState::Blocked,
+            (Some(first), Permission::At(at)) if at <= now => GroupState::Ready(first.key),
+            (Some(_), Permission::At(at)) => GroupState::Waiting(at),
         };
-        if standing == group.standing {
+        if state == group.state {
             return;
         }
         let lane = &mut self.lanes[group.lane];
-        lane.groups_ready -= u32::from(matches!(group.standing, Standing::Ready(_)));
-        group.standing = standing;
-        group.ticket = group.ticket.wrapping_add(1);
-        let entry = |key| Reverse(Entry { key, index, ticket: group.ticket });
-        match standing {
-            Standing::Aside => {}
-            Standing::Ready(key) => {
-                lane.groups_ready += 1;
+        lane.ready_groups -= u32::from(matches!(group.state, GroupState::Ready(_)));
+        group.state = state;
+        group.generation = group.generation.wrapping_add(1);
+        let entry = |key| Reverse(Entry { key, index, generation: group.generation });
+        match state {
+            GroupState::Blocked => {}
+            GroupState::Ready(key) => {
+                lane.ready_groups += 1;
                 lane.ready.push(entry(key));
             }
-            Standing::Waiting(at) => lane.waiting.push(entry(at.as_ps())),
+            GroupState::Waiting(at) => lane.waiting.push(entry(at.as_ps())),
         }
     }
 
@@ -247,14 +247,14 @@ impl Schedule {
             let waiting = &mut self.lanes[lane.index()].waiting;
             let Some(Reverse(entry)) = waiting.peek() else { return };
             let group = &self.groups[entry.index as usize];
-            let counts = group.ticket == entry.ticket;
+            let counts = group.generation == entry.generation;
             if counts && entry.key > now.as_ps() {
                 return;
             }
             let index = entry.index;
             waiting.pop();
             if counts {
-                self.settle(index, now);
+                self.update_state(index, now);
             }
         }
     }

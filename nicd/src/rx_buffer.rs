@@ -20,47 +20,47 @@ const PRIORITIES: usize = 8;
 
 /// A frame in the buffer.
 #[derive(Debug)]
-pub struct Waiting {
+pub struct BufferedFrame {
     /// The frame.
     pub frame: Frame,
     /// What its headers said.
     pub headers: FrameHeaders,
     /// When its last octet is through: for the adapter it arrives then.
-    pub through_at: Instant,
+    pub drained_at: Instant,
 }
 
 /// The receive buffer and the way out of it.
 #[derive(Debug)]
-pub struct Drain {
+pub struct RxBuffer {
     rate: BitRate,
     xoff: Bytes,
     xon: Bytes,
     /// Octets that are free.
-    room: Bytes,
+    free: Bytes,
     held: [Bytes; PRIORITIES],
-    frames: VecDeque<Waiting>,
+    frames: VecDeque<BufferedFrame>,
     /// When the last octet of the latest frame is through.
     free_at: Instant,
     /// The priorities that are above xOFF, or were and are not yet down to xON.
-    silenced: u8,
+    paused: u8,
 }
 
-impl Drain {
+impl RxBuffer {
     /// An empty buffer of `capacity` octets.
-    pub fn new(config: &DrainConfig, capacity: Bytes) -> Drain {
-        Drain {
+    pub fn new(config: &DrainConfig, capacity: Bytes) -> RxBuffer {
+        RxBuffer {
             rate: config.rate,
             xoff: config.xoff,
             xon: config.xon,
-            room: capacity,
+            free: capacity,
             held: [Bytes::ZERO; PRIORITIES],
             frames: VecDeque::new(),
             free_at: Instant::ZERO,
-            silenced: 0,
+            paused: 0,
         }
     }
 
-    /// Takes a frame that arrived at `arrived`, or gives it back for want of room.
+    /// Takes a frame that arrived at `arrived`, or gives it back for want of free.
     ///
     /// # Errors
     /// The frame.
@@ -70,43 +70,43 @@ impl Drain {
         headers: FrameHeaders,
         arrived: Instant,
     ) -> Result<(), Frame> {
-        if headers.size > self.room {
+        if headers.size > self.free {
             return Err(frame);
         }
-        self.room = self.room - headers.size;
+        self.free = self.free - headers.size;
         let lane = usize::from(headers.lane) % PRIORITIES;
         self.held[lane] += headers.size;
         if self.held[lane] > self.xoff {
-            self.silenced |= 1 << lane;
+            self.paused |= 1 << lane;
         }
         self.free_at = self.free_at.max(arrived) + headers.size.time_at(self.rate);
-        self.frames.push_back(Waiting { frame, headers, through_at: self.free_at });
+        self.frames.push_back(BufferedFrame { frame, headers, drained_at: self.free_at });
         Ok(())
     }
 
     /// The next frame that is through by `now`; it has left the buffer.
-    pub fn poll(&mut self, now: Instant) -> Option<Waiting> {
+    pub fn poll(&mut self, now: Instant) -> Option<BufferedFrame> {
         if self.poll_timeout() > now {
             return None;
         }
         let waiting = self.frames.pop_front()?;
-        self.room += waiting.headers.size;
+        self.free += waiting.headers.size;
         let lane = usize::from(waiting.headers.lane) % PRIORITIES;
         self.held[lane] = self.held[lane] - waiting.headers.size;
         if self.held[lane] <= self.xon {
-            self.silenced &= !(1 << lane);
+            self.paused &= !(1 << lane);
         }
         Some(waiting)
     }
 
     /// When the next frame is through.
     pub fn poll_timeout(&self) -> Instant {
-        self.frames.front().map_or(Instant::NEVER, |first| first.through_at)
+        self.frames.front().map_or(Instant::NEVER, |first| first.drained_at)
     }
 
     /// The priorities to be paused; bit n is priority n.
-    pub fn silenced(&self) -> u8 {
-        self.silenced
+    pub fn paused(&self) -> u8 {
+        self.paused
     }
 
     /// Octets of `lane` in the buffer.
@@ -153,18 +153,18 @@ mod tests {
         }
     }
 
-    fn admit(drain: &mut Drain, lane: u8, arrived: Instant) -> bool {
+    fn admit(drain: &mut RxBuffer, lane: u8, arrived: Instant) -> bool {
         let frame = Frame::intact(FrameKind::Ethernet, Default::default());
         drain.admit(frame, headers(lane), arrived).is_ok()
     }
 
     #[test]
     fn frames_are_through_one_after_the_other_at_the_hosts_rate() {
-        let mut drain = Drain::new(&SLOW, Bytes::new(10_000));
+        let mut drain = RxBuffer::new(&SLOW, Bytes::new(10_000));
         assert!(admit(&mut drain, 3, us(5)) && admit(&mut drain, 4, us(5)));
         assert!(drain.poll(us(6)).is_none());
         assert_eq!(drain.poll_timeout(), us(7));
-        let through = [us(7), us(9)].map(|now| drain.poll(now).expect("through").through_at);
+        let through = [us(7), us(9)].map(|now| drain.poll(now).expect("through").drained_at);
         assert_eq!(through, [us(7), us(9)]);
         assert!(admit(&mut drain, 3, us(20)));
         assert_eq!(drain.poll_timeout(), us(22), "idle time is not banked");
@@ -172,23 +172,23 @@ mod tests {
 
     #[test]
     fn a_priority_is_silenced_above_xoff_until_it_is_down_to_xon() {
-        let mut drain = Drain::new(&SLOW, Bytes::new(10_000));
+        let mut drain = RxBuffer::new(&SLOW, Bytes::new(10_000));
         let mut seen = Vec::new();
         for _ in 0..3 {
             assert!(admit(&mut drain, 3, us(0)));
-            seen.push(drain.silenced());
+            seen.push(drain.paused());
         }
         assert!(admit(&mut drain, 5, us(0)));
         for n in 1..=4 {
             assert!(drain.poll(us(2 * n)).is_some());
-            seen.push(drain.silenced());
+            seen.push(drain.paused());
         }
         assert_eq!(seen, [0, 0, 8, 8, 0, 0, 0]);
     }
 
     #[test]
     fn beyond_the_buffer_frames_come_back() {
-        let mut drain = Drain::new(&SLOW, Bytes::new(2_500));
+        let mut drain = RxBuffer::new(&SLOW, Bytes::new(2_500));
         assert_eq!([3, 4, 5].map(|lane| admit(&mut drain, lane, us(0))), [true, true, false]);
         assert_eq!((drain.frames(), drain.held(VirtualLane::truncate(4))), (2, Bytes::new(1_000)));
         assert!(drain.poll(us(2)).is_some() && admit(&mut drain, 5, us(2)));

@@ -1,7 +1,7 @@
 //! What frames of a limiter carry so that congestion points and their messages can name it.
 
 use crate::transport::adapter::ChannelAdapter;
-use crate::transport::notices::flow_id;
+use crate::transport::notification_demux::flow_id;
 use crate::transport::queue_pair::QueuePair;
 use proto::congestion::Tag;
 use proto::frame::Frame;
@@ -13,11 +13,11 @@ use proto::wire::project::RateTag;
 impl ChannelAdapter {
     /// The tag of a data frame of `pair` that leaves at `now`: the scheme's own, else the number of its
     /// limiter if it has one and CN-TAGs are configured. What follows it is not settled yet.
-    pub(super) fn tag_of(&self, pair: &QueuePair, now: Instant) -> Option<CongestionTag> {
+    pub(super) fn congestion_tag(&self, pair: &QueuePair, now: Instant) -> Option<CongestionTag> {
         if !self.wire.is_roce() {
             return None;
         }
-        let group = pair.pacing();
+        let group = pair.pacing_group();
         match self.pacer.tag(group, now) {
             Some(Tag::RateRegulated { cpid, timestamp }) => {
                 let tag = RateTag { cpid: cpid.get(), timestamp, ..RateTag::default() };
@@ -33,15 +33,15 @@ impl ChannelAdapter {
 
     /// The size of a packet of `pair` with the tag it will have; a tag announces itself and adds its
     /// own octets.
-    pub(super) fn with_tag(&self, packet: Bytes, pair: &QueuePair, now: Instant) -> Bytes {
-        let tag = self.tag_of(pair, now).map_or(0, |tag| tag.octets_len());
+    pub(super) fn tagged_size(&self, packet: Bytes, pair: &QueuePair, now: Instant) -> Bytes {
+        let tag = self.congestion_tag(pair, now).map_or(0, |tag| tag.octets_len());
         packet + Bytes::new(tag as u64)
     }
 
     /// Puts its tag into a packet of the transport.
     pub(super) fn insert_tag(&self, index: u32, frame: &mut Frame, now: Instant) {
         let pair = &self.queue_pairs[index as usize];
-        if let Some(tag) = self.tag_of(pair, now) {
+        if let Some(tag) = self.congestion_tag(pair, now) {
             congestion_tag::insert(&mut frame.octets, tag, self.wire.project_types())
                 .expect("a frame just made has an envelope");
         }

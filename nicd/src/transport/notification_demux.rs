@@ -22,7 +22,7 @@ use proto::wire::ethernet::{Cnm, MacAddress, Preface, plan};
 use proto::wire::project::{Bcn, ProjectTypes};
 
 /// A kind of message: how it is logged and counted.
-struct Kind {
+struct MessageTotals {
     note: NoteKind,
     handled: Total,
     malformed: Total,
@@ -32,7 +32,7 @@ struct Kind {
     refused: Total,
 }
 
-const CNM: Kind = Kind {
+const CNM: MessageTotals = MessageTotals {
     note: NoteKind::Cnm,
     handled: Total::CnmHandled,
     malformed: Total::CnmMalformed,
@@ -42,7 +42,7 @@ const CNM: Kind = Kind {
     refused: Total::CnmRefused,
 };
 
-const BCN: Kind = Kind {
+const BCN: MessageTotals = MessageTotals {
     note: NoteKind::Bcn,
     handled: Total::BcnHandled,
     malformed: Total::BcnMalformed,
@@ -53,7 +53,7 @@ const BCN: Kind = Kind {
 };
 
 /// Of which frame a message speaks.
-struct Sampled {
+struct SampledFrame {
     destination: MacAddress,
     priority: Priority,
     /// Zero if it had no CN-TAG.
@@ -61,17 +61,17 @@ struct Sampled {
 }
 
 /// What a message says.
-struct Said {
-    about: Sampled,
+struct CongestionMessage {
+    about: SampledFrame,
     /// To the reaction point; `None` if it names no congestion point.
     notification: Option<Notification>,
 }
 
-impl Said {
+impl CongestionMessage {
     /// By a CNM behind a preface with this flow id.
-    fn cnm(octets: &[u8], flow_id: u16) -> Result<Said, ParseError> {
+    fn cnm(octets: &[u8], flow_id: u16) -> Result<CongestionMessage, ParseError> {
         let (cnm, _) = Cnm::parse_message(octets)?;
-        let about = Sampled {
+        let about = SampledFrame {
             destination: cnm.encapsulated_destination,
             priority: cnm.encapsulated_priority,
             flow_id,
@@ -79,14 +79,14 @@ impl Said {
         let Cnm { quantized_feedback, q_offset, q_delta, .. } = cnm;
         let notification = CongestionPointId::new(cnm.cpid)
             .map(|cpid| Notification::Cnm(CnmBody { quantized_feedback, cpid, q_offset, q_delta }));
-        Ok(Said { about, notification })
+        Ok(CongestionMessage { about, notification })
     }
 
     /// By a message of BCN behind its subtype, where tags go under these `types`.
-    fn bcn(octets: &[u8], types: &ProjectTypes) -> Result<Said, ParseError> {
+    fn bcn(octets: &[u8], types: &ProjectTypes) -> Result<CongestionMessage, ParseError> {
         let (bcn, sample) = Bcn::parse_message(octets)?;
         let preface = Preface::parse(sample, types)?;
-        let about = Sampled {
+        let about = SampledFrame {
             destination: preface.envelope.header.destination,
             priority: preface.envelope.tag.map_or(Priority::truncate(0), |tag| tag.priority),
             flow_id: preface.flow_id(),
@@ -95,7 +95,7 @@ impl Said {
         let flags = BcnFlags { mild, severe, stop };
         let notification = CongestionPointId::new(bcn.cpid)
             .map(|cpid| Notification::Bcn(BcnBody { cpid, q_offset, q_delta, flags, timestamp }));
-        Ok(Said { about, notification })
+        Ok(CongestionMessage { about, notification })
     }
 }
 
@@ -110,7 +110,7 @@ impl ChannelAdapter {
         flow_id: u16,
         now: Instant,
     ) -> Result<(), DropReason> {
-        self.heed(&CNM, Said::cnm(octets, flow_id), now)
+        self.handle_message(&CNM, CongestionMessage::cnm(octets, flow_id), now)
     }
 
     /// A message of BCN came in, behind its subtype.
@@ -118,18 +118,18 @@ impl ChannelAdapter {
     /// # Errors
     /// If it does not parse, or is about no flow of ours.
     pub(super) fn on_bcn(&mut self, octets: &[u8], now: Instant) -> Result<(), DropReason> {
-        let said = Said::bcn(octets, self.wire.project_types());
-        self.heed(&BCN, said, now)
+        let said = CongestionMessage::bcn(octets, self.wire.project_types());
+        self.handle_message(&BCN, said, now)
     }
 
     /// Tells the reaction point of the sampled frame's flow, and counts what came of it.
-    fn heed(
+    fn handle_message(
         &mut self,
-        kind: &Kind,
-        said: Result<Said, ParseError>,
+        kind: &MessageTotals,
+        said: Result<CongestionMessage, ParseError>,
         now: Instant,
     ) -> Result<(), DropReason> {
-        let Said { about, notification } = said.map_err(|error| {
+        let CongestionMessage { about, notification } = said.map_err(|error| {
             self.totals.count(kind.malformed);
             error.drop_reason()
         })?;
@@ -137,12 +137,12 @@ impl ChannelAdapter {
             self.totals.count(kind.unknown_cpid);
             return Ok(());
         };
-        let Some(index) = self.sender_of(&about) else {
+        let Some(index) = self.find_sender(&about) else {
             self.totals.count(kind.unknown_flow);
             return Err(DropReason::NotificationFlow);
         };
-        let heard = self.notify(index, &notification, kind.note, now);
-        self.totals.count(match heard {
+        let outcome = self.notify_reaction_point(index, &notification, kind.note, now);
+        self.totals.count(match outcome {
             Heard::Taken | Heard::Crossed => kind.handled,
             Heard::Ignored => kind.ignored,
             Heard::Refused => kind.refused,
@@ -152,14 +152,14 @@ impl ChannelAdapter {
 
     /// The queue pair that has sent such a frame: one to that destination, on that priority if there
     /// are several, whose limiter has that flow id if the frame named one.
-    fn sender_of(&self, sampled: &Sampled) -> Option<u32> {
+    fn find_sender(&self, sampled: &SampledFrame) -> Option<u32> {
         let peer = plan::adapter_of_mac(sampled.destination)?;
-        self.peers.with(peer).find(|index| {
+        self.connections.with(peer).find(|index| {
             let pair = &self.queue_pairs[*index as usize];
             let is_limiter = |group| sampled.flow_id == 0 || flow_id(group) == sampled.flow_id;
             pair.sent.offer.messages > 0
                 && pair.group.is_some_and(is_limiter)
-                && self.wire.is_on(pair.lane, sampled.priority)
+                && self.wire.carries(pair.lane, sampled.priority)
         })
     }
 }
