@@ -22,7 +22,8 @@ mod pace;
 mod placement;
 mod report;
 #[cfg(test)]
-pub(crate) mod toy;
+#[allow(dead_code, reason = "the tests of `daemon` use all of it")]
+mod toy;
 
 pub use report::{Beat, InFlight, Report, evidence};
 
@@ -35,13 +36,12 @@ use crate::cable::lines::{Destination, Lines, Outgoing, line_index};
 use crate::cable::memory::{Flight, Flights};
 use crate::calendar::Calendar;
 use crate::clock::{Clock, monotonic_ns, process_cpu_ns};
-use crate::daemon::feed::Fed;
 use crate::fidelity::Meter;
 use crate::fidelity::timeline::Moment;
-use crate::recorder::RecordingPlan;
+use crate::observer::Observer;
+use crate::recorder::{Recorder, RecordingPlan};
 use crate::timer::{self, Priority};
 use crate::wiring::{End, Wiring};
-use crate::witness::Witness;
 use moderation::Moderation;
 use orders::Order;
 use pace::{Pace, crowd};
@@ -80,8 +80,21 @@ pub trait Supervisor {
     }
 }
 
+/// A frame that reaches a port from outside the fabric.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FedFrame {
+    /// Index into the worker's own devices.
+    pub device: usize,
+    /// The port there.
+    pub port: PortNumber,
+    /// When it arrives; whole nanoseconds if it comes from a capture file.
+    pub at: Instant,
+    /// The frame.
+    pub frame: Frame,
+}
+
 /// What a worker drives, and in which run.
-pub struct Assignment<W> {
+pub struct Assignment {
     /// The process's number.
     pub process: usize,
     /// How many processes there are.
@@ -99,7 +112,7 @@ pub struct Assignment<W> {
     /// The socket.
     pub exchange: Exchange,
     /// The observer.
-    pub witness: Box<W>,
+    pub recorder: Recorder,
 }
 
 /// The faults of `wiring` by line index.
@@ -111,8 +124,8 @@ pub fn impairers(wiring: &Wiring, seed: u64) -> Vec<Option<Impairer>> {
 }
 
 /// The loop and its state. Built and run on the thread that is to be the data plane.
-pub struct Worker<W> {
-    run: Assignment<W>,
+pub struct Worker {
+    run: Assignment,
     priority: Priority,
     departures: Flights,
     arrivals: Flights,
@@ -140,9 +153,9 @@ enum Next {
     Timeout(usize),
 }
 
-impl<W: Witness> Worker<W> {
+impl Worker {
     /// A worker that has not begun.
-    pub fn new(run: Assignment<W>, priority: Priority) -> Worker<W> {
+    pub fn new(run: Assignment, priority: Priority) -> Worker {
         let windows = run.plan.measured.clone();
         Worker {
             priority,
@@ -169,7 +182,7 @@ impl<W: Witness> Worker<W> {
     }
 
     /// A frame from outside will reach a port.
-    pub fn feed(&mut self, Fed { device, port, at, frame }: Fed) {
+    pub fn feed(&mut self, FedFrame { device, port, at, frame }: FedFrame) {
         self.arrivals.push(at, device, port, frame);
     }
 
@@ -274,7 +287,7 @@ impl<W: Witness> Worker<W> {
             Next::Sample => {
                 // Reading hundreds of devices takes a good part of a frame time.
                 self.clear_the_lines();
-                self.run.witness.sample(self.now, &mut self.run.devices);
+                self.run.recorder.sample(self.now, &mut self.run.devices);
             }
             Next::Departure => self.depart(due),
             Next::Arrival => self.arrive(),
@@ -312,7 +325,7 @@ impl<W: Witness> Worker<W> {
 
     /// The same apart from departures, which no device waits for.
     fn next_inside(&self) -> Option<(Instant, Next)> {
-        let sample = self.run.witness.next_due().unwrap_or(Instant::NEVER);
+        let sample = self.run.recorder.next_due().unwrap_or(Instant::NEVER);
         let (arrival, receiver) = self.arrivals.next();
         let (timeout, device) = self.wakes.first();
         let first = sample.min(arrival).min(timeout);
@@ -343,7 +356,7 @@ impl<W: Witness> Worker<W> {
             self.departures.push(departure.at, index, departure.port, departure.frame);
         }
         while let Some(event) = device.poll_event() {
-            self.run.witness.event(index, event);
+            self.run.recorder.event(index, event);
         }
         self.wakes.set(index, device.poll_timeout().unwrap_or(Instant::NEVER));
     }
@@ -382,8 +395,8 @@ impl<W: Witness> Worker<W> {
         frame: &Frame,
         at: Instant,
     ) {
-        if self.run.witness.wants_frames(device, port) {
-            self.run.witness.frame(device, port, way, frame, at);
+        if self.run.recorder.wants_frames(device, port) {
+            self.run.recorder.frame(device, port, way, frame, at);
         }
     }
 
@@ -432,7 +445,7 @@ impl<W: Witness> Worker<W> {
         }
         self.next_beat_ns = wall_ns + BEAT_NS;
         supervisor.beat(self.beat());
-        self.run.witness.pour();
+        self.run.recorder.flush_tap();
     }
 }
 

@@ -8,14 +8,14 @@
 //! A worker has one recorder; a fabric's record is a slice of [`Recording`]s, one a worker, which
 //! whoever reads them puts together by node.
 
-use crate::capture::{Capture, CaptureStatistics};
+use crate::frame_tap::{CaptureStatistics, FrameTap};
+use crate::observer::Observer;
 use crate::recorder::bins::{FlowBin, Grid, PortBin, Series};
 use crate::recorder::event_log::{EventLog, EventLogger};
 use crate::recorder::holds::{HoldKeeper, Holds};
 use crate::recorder::snapshot::{Snapshot, WAITING_MAX};
 use crate::recorder::tracks::Tracks;
 use crate::wiring::{End, Wiring};
-use crate::witness::Witness;
 use proto::counters::{BinReading, DeviceReading, FlowId};
 use proto::device::{Depth, Device};
 use proto::events::{DeviceEvent, Direction};
@@ -150,7 +150,7 @@ pub struct Recorder {
     holds: HoldKeeper,
     /// What one device after the other tells of a bin.
     reading: BinReading,
-    capture: Option<Box<Capture>>,
+    tap: Option<Box<dyn FrameTap>>,
     listener: Option<SyncSender<Snapshot>>,
 }
 
@@ -168,7 +168,7 @@ impl Recorder {
             events: EventLogger::new(sizes(), plan.all_events),
             holds: HoldKeeper::new(sizes()),
             reading: BinReading::default(),
-            capture: None,
+            tap: None,
             listener: None,
             plan,
             nodes,
@@ -181,9 +181,21 @@ impl Recorder {
         Recorder { readers: threads, ..self }
     }
 
-    /// Also writes frames to `capture`, which was made for the same nodes.
-    pub fn with_capture(self, capture: Capture) -> Recorder {
-        Recorder { capture: Some(Box::new(capture)), ..self }
+    /// Also shows frames to `tap`, which was made for the same nodes.
+    pub fn with_tap(self, tap: impl FrameTap + 'static) -> Recorder {
+        Recorder { tap: Some(Box::new(tap)), ..self }
+    }
+
+    /// Shows frames to `tap` from now on, or to none; returns the tap before it, unfinished.
+    pub fn replace_tap(&mut self, tap: Option<Box<dyn FrameTap>>) -> Option<Box<dyn FrameTap>> {
+        std::mem::replace(&mut self.tap, tap)
+    }
+
+    /// Makes the tap hand over what it has buffered. Called a few times a second of wall time.
+    pub fn flush_tap(&mut self) {
+        if let Some(tap) = &mut self.tap {
+            tap.flush();
+        }
     }
 
     /// From now on tells of every bin it closes, if the plan wants that.
@@ -194,6 +206,28 @@ impl Recorder {
         let (teller, listener) = sync_channel(WAITING_MAX);
         self.listener = Some(teller);
         Some(listener)
+    }
+
+    /// Ends the record at `now`: last edges, last bin, and the end of the tap.
+    pub fn finish(mut self, now: Instant, devices: &mut [Box<dyn Device>]) -> Recording {
+        self.keep_edges(now, devices);
+        self.close_bin(now, devices);
+        let read = |device: &mut dyn Device, reading: &mut DeviceReading| device.read(now, reading);
+        let last = read_all(devices, self.readers, &read);
+        let (ports, flows, pools) = self.tracks.finish();
+        Recording {
+            nodes: self.nodes,
+            stopped: now,
+            edges: self.edges,
+            last,
+            grid: self.grid,
+            ports,
+            flows,
+            pools,
+            events: self.events.finish(),
+            holds: self.holds.finish(),
+            capture: self.tap.map(|tap| tap.finish(now)),
+        }
     }
 
     fn next_edge(&self) -> Option<Edge> {
@@ -277,7 +311,7 @@ fn trim(reading: &mut DeviceReading, endings: &[String]) {
     }
 }
 
-impl Witness for Recorder {
+impl Observer for Recorder {
     fn next_due(&self) -> Option<Instant> {
         let bin = Some(self.bin_due).filter(|due| *due <= self.plan.stop);
         [bin, self.next_edge().map(|edge| edge.at)].into_iter().flatten().min()
@@ -303,44 +337,13 @@ impl Witness for Recorder {
         frame: &Frame,
         at: Instant,
     ) {
-        if let Some(capture) = &mut self.capture {
-            capture.frame(device, port, direction, frame, at);
+        if let Some(tap) = &mut self.tap {
+            tap.frame(device, port, direction, frame, at);
         }
     }
 
     fn wants_frames(&self, device: usize, port: PortNumber) -> bool {
-        self.capture.as_ref().is_some_and(|capture| capture.wants(device, port))
-    }
-
-    fn capture(&mut self, capture: Option<Box<Capture>>) -> Option<Box<Capture>> {
-        std::mem::replace(&mut self.capture, capture)
-    }
-
-    fn pour(&mut self) {
-        if let Some(capture) = &mut self.capture {
-            capture.pour();
-        }
-    }
-
-    fn finish(mut self: Box<Self>, now: Instant, devices: &mut [Box<dyn Device>]) -> Recording {
-        self.keep_edges(now, devices);
-        self.close_bin(now, devices);
-        let read = |device: &mut dyn Device, reading: &mut DeviceReading| device.read(now, reading);
-        let last = read_all(devices, self.readers, &read);
-        let (ports, flows, pools) = self.tracks.finish();
-        Recording {
-            nodes: self.nodes,
-            stopped: now,
-            edges: self.edges,
-            last,
-            grid: self.grid,
-            ports,
-            flows,
-            pools,
-            events: self.events.finish(),
-            holds: self.holds.finish(),
-            capture: self.capture.map(|capture| capture.finish(now)),
-        }
+        self.tap.as_ref().is_some_and(|tap| tap.wants(device, port))
     }
 }
 

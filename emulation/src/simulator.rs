@@ -18,8 +18,8 @@ mod shard;
 
 use crate::cable::impairment::{Impairer, Injected};
 use crate::cable::is_link_local;
+use crate::observer::Observer;
 use crate::wiring::{End, Wiring};
-use crate::witness::Witness;
 use meeting::Meeting;
 use proto::device::Device;
 use proto::frame::Frame;
@@ -104,22 +104,22 @@ impl Simulator {
     pub fn run(
         &mut self,
         stop: Instant,
-        witness: &mut dyn Witness,
+        observer: &mut dyn Observer,
         mut progress: impl FnMut(Instant) -> ControlFlow<()>,
     ) -> Tally {
         for (node, seat) in self.seats.iter_mut().enumerate() {
             for (port, watched) in seat.watched.iter_mut().enumerate() {
-                *watched = witness.wants_frames(node, PortNumber::from_index(port));
+                *watched = observer.wants_frames(node, PortNumber::from_index(port));
             }
         }
         let mut now = Instant::ZERO;
         while now < stop {
-            let due = witness.next_due().unwrap_or(Instant::NEVER);
+            let due = observer.next_due().unwrap_or(Instant::NEVER);
             if due <= now {
-                witness.sample(now, &mut self.devices);
+                observer.sample(now, &mut self.devices);
                 continue;
             }
-            now = self.stretch(due.min(stop), witness);
+            now = self.stretch(due.min(stop), observer);
             if progress(now).is_break() {
                 break;
             }
@@ -127,9 +127,9 @@ impl Simulator {
         self.finish(now)
     }
 
-    /// Runs some windows, up to `until` at most, and tells the witness what there was to see. Gives
+    /// Runs some windows, up to `until` at most, and tells the observer what there was to see. Gives
     /// the instant up to which everything has happened.
-    fn stretch(&mut self, until: Instant, witness: &mut dyn Witness) -> Instant {
+    fn stretch(&mut self, until: Instant, observer: &mut dyn Observer) -> Instant {
         let mut members: Vec<Vec<Member<'_>>> = (0..self.shards).map(|_| Vec::new()).collect();
         let seated = self.devices.iter_mut().zip(&mut self.seats).zip(&self.homes).enumerate();
         for (node, ((device, seat), home)) in seated {
@@ -153,7 +153,7 @@ impl Simulator {
             sights.append(&mut shard.sights);
         }
         drop(shards);
-        tell(witness, sights);
+        tell(observer, sights);
         now
     }
 
@@ -189,13 +189,13 @@ fn deal(seats: &[Seat], shards: usize) -> Vec<Home> {
     deal.collect()
 }
 
-/// Shows the witness everything in the order of instants, at one instant device by device.
-fn tell(witness: &mut dyn Witness, mut sights: Vec<Sight>) {
+/// Shows the observer everything in the order of instants, at one instant device by device.
+fn tell(observer: &mut dyn Observer, mut sights: Vec<Sight>) {
     sights.sort_by_key(|sight| (sight.at, sight.node));
     for Sight { node, what, .. } in sights {
         match what {
-            What::Event(event) => witness.event(node, event),
-            What::Frame { port, way, frame, at } => witness.frame(node, port, way, &frame, at),
+            What::Event(event) => observer.event(node, event),
+            What::Frame { port, way, frame, at } => observer.frame(node, port, way, &frame, at),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! A capture file of whatever octets: read to an end, and verified.
 
-use emulation::capture::reader::CaptureReader;
+use capture::reader::CaptureReader;
 use proto::ids::Dscp;
 use proto::units::{BitRate, Duration};
 use proto::wire::classify::PriorityMap;

@@ -16,5 +16,6 @@ pub mod frame;
 pub mod ids;
 pub mod link;
 pub mod random;
+pub mod technology;
 pub mod units;
 pub mod wire;

@@ -16,8 +16,8 @@
 )]
 
 use emulation::clock::Stopwatch;
+use emulation::observer::NoObserver;
 use emulation::simulator::Simulator;
-use emulation::witness::Unwatched;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -97,7 +97,7 @@ fn here(scenario: &Scenario) -> f64 {
     let mut simulator = Simulator::new(&lab.fabric.wiring, devices, scenario.run.seed);
     let stopwatch = Stopwatch::start();
     let go_on = |_| ControlFlow::Continue(());
-    let tally = simulator.run(lab.plan.stop, &mut Unwatched, go_on);
+    let tally = simulator.run(lab.plan.stop, &mut NoObserver, go_on);
     // Credits cross links too, but ns-3 has none: only packets count.
     tally.packet_hops as f64 / stopwatch.seconds()
 }

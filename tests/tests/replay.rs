@@ -13,7 +13,7 @@ mod ethernet;
 #[path = "witnesses/python.rs"]
 mod python;
 
-use emulation::capture::reader::{CaptureReader, CapturedFrame};
+use capture::reader::{CaptureReader, CapturedFrame};
 use emulation::wiring::End;
 use proto::events::Direction;
 use proto::frame::FrameKind;

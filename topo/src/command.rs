@@ -140,7 +140,7 @@ struct Part {
 
 /// Runs the command that `arguments` asks for.
 pub fn main(arguments: Vec<OsString>) -> ExitCode {
-    use emulation::daemon;
+    use daemon;
     use emulation::wiring::NodeKind;
     let words = arguments.iter().map(|word| word.to_string_lossy().into_owned());
     let line = words.collect::<Vec<_>>().join(" ");

@@ -8,8 +8,8 @@ use crate::render::Lab;
 use crate::scenario::Scenario;
 use crate::scenario::run::{Backend, Dilate};
 use crate::scenario::traffic::Offer;
-use emulation::capture::Technology;
 use emulation::wiring::{NodeKind, Wiring};
+use proto::technology::Technology;
 use proto::units::Duration;
 use std::collections::VecDeque;
 

@@ -13,9 +13,10 @@ use crate::run_directory::{self, Remark, RemarkKind, RunRecord, WriteError, juni
 use crate::saturation;
 use crate::scenario::Scenario;
 use crate::scenario::settings::{Origin, Setting};
-use emulation::capture::{CapturePlan, CapturedPort, Technology, WhenFull};
+use capture::{CapturePlan, CapturedPort, WhenFull};
 use emulation::wiring::End;
 use proto::frame::Frame;
+use proto::technology::Technology;
 use proto::units::Instant;
 use std::collections::BTreeMap;
 use std::path::Path;

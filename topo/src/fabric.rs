@@ -1,8 +1,8 @@
 //! What results have to know about the fabric they come from: names, rates, addresses, units.
 
-use emulation::capture::Technology;
 use emulation::wiring::{End, Wiring};
 use proto::counters::FlowId;
+use proto::technology::Technology;
 use proto::units::{BitRate, Bytes, Duration, Instant};
 use std::collections::{BTreeMap, BTreeSet};
 

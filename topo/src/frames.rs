@@ -1,7 +1,7 @@
 //! How many octets a message takes on a wire and in a buffer, on either technology.
 
-use emulation::capture::Technology;
 use nicd::config::{Encapsulation, Operation, RoceVersion, Transport};
+use proto::technology::Technology;
 use proto::units::Bytes;
 
 /// The words for [`Technology`].

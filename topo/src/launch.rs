@@ -7,7 +7,7 @@ use crate::render::Lab;
 use crate::run_directory::FidelityRow;
 use crate::run_directory::result::{Fidelity, OnCables};
 use crate::scenario::run::{Backend, Cables, Carrier, Placement};
-use emulation::capture::CapturePlan;
+use capture::CapturePlan;
 use emulation::recorder::Recording;
 use emulation::recorder::snapshot::Snapshot;
 use proto::units::Instant;

@@ -15,9 +15,9 @@ use crate::keyfile::quantity::{self, Scale};
 use crate::keyfile::settle::settle;
 use crate::measure::{Expectation, Measure};
 use crate::routes::{Routing, colored};
-use emulation::capture::Technology;
 use emulation::wiring::Impairment;
 use proto::congestion::SchemeConfig;
+use proto::technology::Technology;
 use proto::units::Bytes;
 
 mod devices;

@@ -5,6 +5,7 @@
 
 pub mod datagrams;
 pub mod packets;
+pub mod sockets;
 
 use super::FrameTally;
 use super::datagram::{Buffers, DatagramSocket, Peer};

@@ -63,7 +63,7 @@ impl Host {
         within(Some(&PathBuf::from(path)), work)
     }
 
-    /// A witness of what reaches it.
+    /// A second socket that receives a copy of every frame that reaches it.
     ///
     /// # Errors
     /// If there is no socket to be had.

@@ -3,10 +3,11 @@
 //! A *line* is one direction of a link. Its index is twice the link's plus the sending end, the
 //! same in every process.
 
-use super::shim::SendingEnd;
+use super::shim::{SendingEnd, Shim};
 use crate::wiring::{End, Wiring};
+use proto::frame::{Frame, Integrity};
 use proto::ids::PortNumber;
-use proto::units::Duration;
+use proto::units::{Duration, Instant};
 
 /// Where a line of this process leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +38,22 @@ pub struct Outgoing {
     pub delay: Duration,
     /// Wire time of one full data frame, the unit of lateness.
     pub frame_time: Duration,
+}
+
+impl Outgoing {
+    /// The shim before `frame`, the `sequence`th of run `epoch` on this line, whose last bit leaves at `stamp`.
+    pub fn shim(&self, frame: &Frame, epoch: u32, sequence: u32, stamp: Instant) -> Shim {
+        Shim {
+            kind: frame.kind,
+            flags: if frame.integrity == Integrity::Aborted { Shim::ABORTED } else { 0 },
+            end: self.end,
+            link: self.link,
+            epoch,
+            sequence,
+            length: frame.octets.len() as u32,
+            stamp,
+        }
+    }
 }
 
 /// A line on which a device of this process receives through the socket.

@@ -96,7 +96,7 @@ impl Outbox {
     /// Puts a copy of `frame` into the next datagram for `process`.
     pub fn put(&mut self, line: &Outgoing, process: usize, frame: &Frame, stamp: Instant) {
         let state = &mut self.lines[line_index(line.link, line.end)];
-        let shim = Shim::before(frame, line, self.epoch, state.next_sequence, stamp);
+        let shim = line.shim(frame, self.epoch, state.next_sequence, stamp);
         state.next_sequence = state.next_sequence.wrapping_add(1);
         state.sent.count(frame);
         let record = Shim::LENGTH + frame.octets.len();

@@ -17,8 +17,7 @@
 //! * `sequence`: counts the frames of this link and direction from 0, modulo 2^32.
 //! * `length`: octets of the frame. `stamp`: when its last bit left, in picoseconds of fabric time.
 
-use super::lines::Outgoing;
-use proto::frame::{Frame, FrameKind, Integrity};
+use proto::frame::{FrameKind, Integrity};
 use proto::units::Instant;
 use serde::{Deserialize, Serialize};
 
@@ -113,26 +112,6 @@ impl Shim {
 
     /// Flag: the sender gave the packet up and the receiver discards it ([`Integrity::Aborted`]).
     pub const ABORTED: u8 = 1;
-
-    /// What goes before `frame`, the `sequence`th of run `epoch` on `line`, whose last bit leaves at `stamp`.
-    pub fn before(
-        frame: &Frame,
-        line: &Outgoing,
-        epoch: u32,
-        sequence: u32,
-        stamp: Instant,
-    ) -> Shim {
-        Shim {
-            kind: frame.kind,
-            flags: if frame.integrity == Integrity::Aborted { Shim::ABORTED } else { 0 },
-            end: line.end,
-            link: line.link,
-            epoch,
-            sequence,
-            length: frame.octets.len() as u32,
-            stamp,
-        }
-    }
 
     /// How much the receiver may think of the frame.
     pub const fn integrity(&self) -> Integrity {

@@ -5,8 +5,8 @@ use crate::cable::FrameTally;
 use crate::cable::impairment::Injected;
 use crate::cable::memory::Flights;
 use crate::clock::monotonic_ns;
+use crate::observer::Observer;
 use crate::timer;
-use crate::witness::Witness;
 use proto::units::Instant;
 use std::os::fd::AsFd;
 
@@ -15,7 +15,7 @@ const QUIET_NS: u64 = 100_000_000;
 /// And in any case after so long.
 const DRAIN_MAX_NS: u64 = 1_000_000_000;
 
-impl<W: Witness> Worker<W> {
+impl Worker {
     /// Nothing is handled any more; all that is left is to count.
     pub(super) fn finish(mut self, supervisor: &impl Supervisor, cpu_before: u64) -> Report {
         let stop = self.run.plan.stop;
@@ -26,7 +26,7 @@ impl<W: Witness> Worker<W> {
         let waiting = tally(&self.arrivals);
         self.drain(supervisor);
         self.sample_until(stopped_at);
-        let recording = self.run.witness.finish(stopped_at, &mut self.run.devices);
+        let recording = self.run.recorder.finish(stopped_at, &mut self.run.devices);
         let mut injected = Injected::default();
         for impairer in self.run.impairers.iter().flatten() {
             injected.merge(&impairer.injected);
@@ -55,13 +55,13 @@ impl<W: Witness> Worker<W> {
         }
     }
 
-    /// Takes the samples for which the loop had no turn left; the one at `end` is the witness's
+    /// Takes the samples for which the loop had no turn left; the one at `end` is the recorder's
     /// own, when it finishes.
     fn sample_until(&mut self, end: Instant) {
-        while let Some(due) = self.run.witness.next_due().filter(|due| *due < end) {
+        while let Some(due) = self.run.recorder.next_due().filter(|due| *due < end) {
             self.now = self.now.max(due);
-            self.run.witness.sample(self.now, &mut self.run.devices);
-            if self.run.witness.next_due() <= Some(due) {
+            self.run.recorder.sample(self.now, &mut self.run.devices);
+            if self.run.recorder.next_due() <= Some(due) {
                 return;
             }
         }

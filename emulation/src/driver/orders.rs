@@ -6,13 +6,12 @@
 use super::{Beat, Supervisor, Worker};
 use crate::cable::impairment::{ByHand, Impairer, Injected};
 use crate::cable::lines::line_index;
-use crate::capture::Capture;
-use crate::witness::Witness;
+use crate::frame_tap::FrameTap;
 use proto::counters::DeviceReading;
 use proto::device::Depth;
 use proto::ids::PortNumber;
 use proto::units::{BitRate, Instant};
-use tokio::sync::oneshot::Sender;
+use std::fmt;
 
 /// Orders that are carried out in one turn at most.
 const ORDERS_A_TURN: usize = 4;
@@ -28,18 +27,38 @@ pub struct Snapshot {
     pub injected: Injected,
 }
 
+/// Delivers the answer to an order. An order that is never carried out drops it.
+pub struct Reply<T>(Box<dyn FnOnce(T) + Send>);
+
+impl<T> Reply<T> {
+    /// An answer goes to `deliver`, which must not block.
+    pub fn new(deliver: impl FnOnce(T) + Send + 'static) -> Reply<T> {
+        Reply(Box::new(deliver))
+    }
+
+    /// Delivers `answer`.
+    pub fn send(self, answer: T) {
+        (self.0)(answer);
+    }
+}
+
+impl<T> fmt::Debug for Reply<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Reply")
+    }
+}
+
 /// Something that is wanted of a worker. Who no longer waits for an answer gets none.
 #[derive(Debug)]
 pub enum Order {
     /// Read all devices so far into a snapshot, whose buffers are used again; the rest of it may be older.
-    Read(Box<Snapshot>, Depth, Sender<Box<Snapshot>>),
+    Read(Box<Snapshot>, Depth, Reply<Box<Snapshot>>),
     /// Do so to the frames that a port sends.
-    Impair(Box<Impairing>, Sender<Result<(), String>>),
+    Impair(Box<Impairing>, Reply<Result<(), String>>),
     /// Let a port of a device send no faster than that; whether it can.
-    SlowDown(usize, PortNumber, BitRate, Sender<bool>),
-    /// Show frames to this capture, or to none; what it answers with is the one before, and when that
-    /// ended.
-    Capture(Option<Box<Capture>>, Sender<(Option<Box<Capture>>, Instant)>),
+    SlowDown(usize, PortNumber, BitRate, Reply<bool>),
+    /// Show frames to this tap, or to none; the answer is the tap before it, unfinished, and when that one ended.
+    Tap(Option<Box<dyn FrameTap>>, Reply<(Option<Box<dyn FrameTap>>, Instant)>),
     /// Let traffic items of this name post, or all; or let them be silent.
     Traffic {
         /// Which; all if none is named.
@@ -47,7 +66,7 @@ pub enum Order {
         /// They may post.
         on: bool,
         /// Of how many adapters items heard it.
-        reply: Sender<usize>,
+        reply: Reply<usize>,
     },
 }
 
@@ -64,29 +83,28 @@ pub struct Impairing {
     pub spare: Impairer,
 }
 
-impl<W: Witness> Worker<W> {
+impl Worker {
     /// Carries out what has been ordered.
     pub(super) fn obey(&mut self, supervisor: &impl Supervisor) {
         for _ in 0..ORDERS_A_TURN {
             let Some(order) = supervisor.order() else { return };
-            // An answer that nobody waits for any more is no loss.
             match order {
                 Order::Read(mut snapshot, depth, reply) => {
                     self.read(&mut snapshot, depth);
-                    let _ = reply.send(snapshot);
+                    reply.send(snapshot);
                 }
                 Order::Impair(impairing, reply) => {
-                    let _ = reply.send(self.impair(*impairing));
+                    reply.send(self.impair(*impairing));
                 }
                 Order::SlowDown(device, port, rate, reply) => {
                     let device = &mut self.run.devices[device];
-                    let _ = reply.send(device.slow_down(port, rate));
+                    reply.send(device.slow_down(port, rate));
                 }
-                Order::Capture(capture, reply) => {
-                    let _ = reply.send((self.run.witness.capture(capture), self.now));
+                Order::Tap(tap, reply) => {
+                    reply.send((self.run.recorder.replace_tap(tap), self.now));
                 }
                 Order::Traffic { item, on, reply } => {
-                    let _ = reply.send(self.let_post(item.as_deref(), on));
+                    reply.send(self.let_post(item.as_deref(), on));
                 }
             }
         }

@@ -68,7 +68,7 @@ pub struct Report {
     pub wall_ns: u64,
     /// CPU time of the process in that time.
     pub cpu_ns: u64,
-    /// What the witness recorded.
+    /// What the recorder kept.
     pub recording: Recording,
 }
 

@@ -4,6 +4,7 @@ use super::toy::{Log, Toy, arrival, chain};
 use super::*;
 use crate::cable::datagram::{DatagramSocket, Peer};
 use crate::cable::exchange::packets::PortSocket;
+use crate::cable::exchange::sockets::Sockets;
 use crate::cable::exchange::{DATAGRAM_MAX, ExchangeReport, Session};
 use crate::cable::impairment::Injected;
 use crate::cable::interface::{PairEnd, address_of};
@@ -12,7 +13,6 @@ use crate::cable::packet_socket::PacketSocket;
 use crate::cable::reconcile::reconcile;
 use crate::cable::shim::SendingEnd;
 use crate::cable::{udp, unix};
-use crate::daemon::sockets::Sockets;
 use crate::fidelity::judge;
 use crate::recorder::Recorder;
 use crate::wiring::{Action, FrameFilter, Impairment};
@@ -133,7 +133,7 @@ impl Lab {
                 process,
                 processes: 2,
                 clock,
-                witness: Box::new(Recorder::new(plan.clone(), &self.wiring, nodes.collect())),
+                recorder: Recorder::new(plan.clone(), &self.wiring, nodes.collect()),
                 plan,
                 devices: own.map(|((ports, send), _)| Toy::boxed(ports, send, &log)).collect(),
                 impairers: impairers(&self.wiring, 3),

@@ -1,7 +1,7 @@
 //! Devices simple enough to compute by hand: a source, a relay and a sink.
 
-use crate::wiring::{End, LinkWiring, NodeKind, NodeWiring, Wiring};
 use bytes::BytesMut;
+use emulation::wiring::{End, LinkWiring, NodeKind, NodeWiring, Wiring};
 use proto::counters::DeviceReading;
 use proto::device::{Departure, Device};
 use proto::events::DeviceEvent;

@@ -109,7 +109,7 @@ fn plan(edges: &[u64]) -> RecordingPlan {
 /// Runs to the stop, late by `late` at every edge.
 fn run(plan: RecordingPlan, late: u64, reacts_at: u64) -> Recording {
     let mut devices: Vec<Box<dyn Device>> = vec![Box::new(Toy { reacts_at, ..Toy::default() })];
-    let mut recorder: Box<dyn Witness> = Box::new(Recorder::new(plan, &wiring(), vec![1]));
+    let mut recorder = Recorder::new(plan, &wiring(), vec![1]);
     while let Some(due) = recorder.next_due().filter(|due| due.as_ps() + late < 1_000) {
         recorder.sample(due + Duration::from_ps(late), &mut devices);
     }

@@ -1,6 +1,7 @@
 //! The meeting of the threads between two windows: who has what for whom, and how far all have come.
 
-use super::shard::Parcel;
+use proto::frame::Frame;
+use proto::ids::PortNumber;
 use proto::units::Instant;
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -9,6 +10,14 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 /// A window takes tens of microseconds and the others are nearly done: looking on is cheaper than
 /// going to sleep, unless they have to wait for a core.
 const LOOKS_BEFORE_SLEEP: u32 = 2_000;
+
+/// A frame for a device of another shard.
+pub(super) struct Parcel {
+    pub member: u32,
+    pub port: PortNumber,
+    pub arrives: Instant,
+    pub frame: Frame,
+}
 
 /// A barrier, a pigeonhole for each pair of shards, and a board where each writes how far it is.
 pub(super) struct Meeting {

@@ -40,7 +40,7 @@ pub(super) struct Seat {
     approaches: Vec<Approach>,
     /// By port: where its cable leads. A port without one talks to nobody.
     pub leads: Vec<Option<Lead>>,
-    /// By port: frames passing here are shown to the witness.
+    /// By port: frames passing here are shown to the observer.
     pub watched: Vec<bool>,
 }
 

@@ -5,7 +5,7 @@
 //! and each gets all that is due to it in one go, while it is in the cache.
 
 use super::Tally;
-use super::meeting::{Meeting, Presence};
+use super::meeting::{Meeting, Parcel, Presence};
 use super::seat::{Due, Seat};
 use crate::cable::is_link_local;
 use proto::device::{Departure, Device};
@@ -24,14 +24,6 @@ pub(super) struct Home {
     pub member: u32,
 }
 
-/// A frame for a device of another shard.
-pub(super) struct Parcel {
-    member: u32,
-    port: PortNumber,
-    arrives: Instant,
-    frame: Frame,
-}
-
 /// A device in its seat.
 pub(super) struct Member<'a> {
     pub node: usize,
@@ -39,7 +31,7 @@ pub(super) struct Member<'a> {
     pub seat: &'a mut Seat,
 }
 
-/// Something to tell the witness, in the order of its instants.
+/// Something to tell the observer, in the order of its instants.
 pub(super) struct Sight {
     /// When the device showed it.
     pub at: Instant,

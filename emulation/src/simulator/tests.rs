@@ -1,7 +1,6 @@
 //! Order, edges and accounts of the simulator, seen by devices that follow a script.
 
 use super::*;
-use crate::recorder::Recording;
 use crate::wiring::{Action, FrameFilter, Impairment, LinkWiring, NodeKind, NodeWiring};
 use bytes::BytesMut;
 use proto::counters::DeviceReading;
@@ -100,7 +99,7 @@ struct Watcher {
     diary: Diary,
 }
 
-impl Witness for Watcher {
+impl Observer for Watcher {
     fn next_due(&self) -> Option<Instant> {
         self.edges.front().copied().map(Instant::from_ps)
     }
@@ -121,10 +120,6 @@ impl Witness for Watcher {
 
     fn frame(&mut self, device: usize, port: PortNumber, way: Direction, f: &Frame, at: Instant) {
         self.diary.write(at, format_args!("{way:?} {device}:{port} {}", f.octets[0]));
-    }
-
-    fn finish(self: Box<Self>, _: Instant, _: &mut [Box<dyn Device>]) -> Recording {
-        unreachable!("the simulator leaves that to whoever made the witness")
     }
 }
 
@@ -213,7 +208,7 @@ fn at_one_instant_devices_go_in_order_and_ports_before_the_timer() {
 }
 
 #[test]
-fn the_witness_is_shown_events_device_by_device() {
+fn the_observer_is_shown_events_device_by_device() {
     let mut row = Row::new([&[], &[], &[]]);
     row.simulator.inject(end(1, 1), data(1), Instant::from_ps(10));
     row.simulator.inject(end(2, 0), data(2), Instant::from_ps(10));
@@ -264,7 +259,7 @@ fn an_edge_is_read_before_anything_at_its_instant() {
     assert_eq!(row.diary.at(15), ["edge", "b:1 got 1", "event of 1:1"]);
     assert_eq!(row.watcher.edges, [30], "the edge at the stop belongs to whoever ends the run");
     let course = row.diary.lines().into_iter().filter(|(_, line)| !line.starts_with("event"));
-    assert!(course.is_sorted_by_key(|(at, _)| at), "the witness hears of events later");
+    assert!(course.is_sorted_by_key(|(at, _)| at), "the observer hears of events later");
 }
 
 #[test]
@@ -360,7 +355,7 @@ fn the_number_of_threads_changes_nothing() {
         row.watcher.edges = VecDeque::from([0, 33, 90]);
         let tally = row.run(1_000);
         let lines = row.diary.lines();
-        // Devices of several threads write when they come to it; the witness is told in one order.
+        // Devices of several threads write when they come to it; the observer is told in one order.
         let told = |line: &str| ["event", "Tx", "Rx", "edge"].iter().any(|w| line.starts_with(w));
         let (told, mut done): (Vec<_>, Vec<_>) =
             lines.into_iter().partition(|(_, line)| told(line));

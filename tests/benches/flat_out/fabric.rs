@@ -91,7 +91,7 @@ impl Supervisor for Quiet<'_> {
     fn beat(&self, _: Beat) {}
 }
 
-fn assignment(clock: Clock, socket: DatagramSocket, peers: Vec<Peer>) -> Assignment<Recorder> {
+fn assignment(clock: Clock, socket: DatagramSocket, peers: Vec<Peer>) -> Assignment {
     let wiring = wiring();
     // The switch is alone in process 0.
     let lines = Lines::new(&wiring, &[1, 2, 0], 0, false).expect("a good wiring");
@@ -110,7 +110,7 @@ fn assignment(clock: Clock, socket: DatagramSocket, peers: Vec<Peer>) -> Assignm
         process: 0,
         processes: 1,
         clock,
-        witness: Box::new(Recorder::new(plan.clone(), &wiring, vec![2])),
+        recorder: Recorder::new(plan.clone(), &wiring, vec![2]),
         plan,
         devices: vec![Box::new(Switch::new(switch()).expect("a good configuration"))],
         impairers: impairers(&wiring, 1),

@@ -1,6 +1,6 @@
 //! What a run and its twin are compared by: measures that are ratios to line rate and have an expectation.
 
-use emulation::capture::Technology;
+use proto::technology::Technology;
 use std::path::Path;
 use topo::measure::{Measure, Per, Quantity};
 use topo::scenario::Scenario;

@@ -328,7 +328,7 @@ fn rocev2_capture() -> Option<PathBuf> {
 
 /// The frames of a capture that are of RoCEv2, in order.
 fn frames_of(file: &std::path::Path) -> Vec<Vec<u8>> {
-    use emulation::capture::reader::CaptureReader;
+    use capture::reader::CaptureReader;
     let Ok(opened) = fs::File::open(file) else { return Vec::new() };
     let Ok(reader) = CaptureReader::new(std::io::BufReader::new(opened)) else { return Vec::new() };
     // A file that is still being written ends in the middle of a frame.

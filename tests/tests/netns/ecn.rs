@@ -3,7 +3,7 @@
 use super::attach::{Bench, assert_clean, has};
 use super::laboratory::{alone, eventually};
 use super::permitted;
-use emulation::capture::reader::CaptureReader;
+use capture::reader::CaptureReader;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;

@@ -2,7 +2,7 @@
 
 use super::python::scapy;
 use super::{all_frames, replayed, replayed_live, sample, tshark};
-use emulation::capture::reader::CapturedFrame;
+use capture::reader::CapturedFrame;
 use proto::events::Direction;
 use proto::units::{BitRate, Bytes};
 use proto::wire::internet::mark_congestion;

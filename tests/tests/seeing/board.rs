@@ -117,10 +117,8 @@ fn every_query_of_the_board_asks_for_what_labs_serve() {
         ];
         named.iter().any(|part| name.contains(part))
     };
-    let known: BTreeSet<String> = emulation::daemon::admin::families::NAMED
-        .iter()
-        .map(|(_, family)| family.full_name())
-        .collect();
+    let known: BTreeSet<String> =
+        daemon::admin::families::NAMED.iter().map(|(_, family)| family.full_name()).collect();
     let mut seen = 0;
     for query in &queries {
         let series = asked(query);

@@ -2,7 +2,7 @@
 
 use crate::laboratory::{alone, eventually, pause, pausebed};
 use crate::{INFINIBAND, Lab, if_there};
-use emulation::capture::reader::CaptureReader;
+use capture::reader::CaptureReader;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::stat::Mode;
 use nix::unistd::{Pid, mkfifo};

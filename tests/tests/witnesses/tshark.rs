@@ -1,12 +1,14 @@
 //! tshark, asked for fields; frames for it to look at.
 
 use bytes::BytesMut;
-use emulation::capture::{Capture, CapturePlan, CapturedPort, Technology, WhenFull};
+use capture::{Capture, CapturePlan, CapturedPort, WhenFull};
+use emulation::frame_tap::FrameTap;
 use emulation::wiring::{End, NodeKind, NodeWiring, Wiring};
 use proto::events::Direction;
 use proto::frame::{Frame, FrameKind};
 use proto::ids::{Lid, PortNumber, Psn, QueuePairNumber, ServiceLevel, VirtualLane};
 use proto::random::Random;
+use proto::technology::Technology;
 use proto::units::{BitRate, Instant};
 use proto::wire::infiniband::{Bth, ExtendedHeaders, Grh, Opcode, PacketBuilder};
 use std::path::Path;

@@ -3,7 +3,7 @@
 use super::Exit;
 use super::decode::open;
 use crate::dissect::{self, Encoded, source};
-use emulation::capture::pcapng::{self, LinkType};
+use capture::pcapng::{self, LinkType};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, ErrorKind, IsTerminal, Write};

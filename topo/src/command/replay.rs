@@ -18,8 +18,8 @@ use crate::replay::{Account, Feed, Pace, account, table, technology_of};
 use crate::scenario::Scenario;
 use crate::terminal::progress::RunProgress;
 use clap::Parser;
-use emulation::capture::Technology;
 use emulation::wiring::End;
+use proto::technology::Technology;
 use std::path::{Path, PathBuf};
 
 /// Where frames go if no scenario is named; part of the program so that it needs no files.

@@ -4,8 +4,8 @@
 //! with its length.
 
 use super::{Fcs, Link, Meta};
-use emulation::capture::pcapng::{LinkType, erf};
-use emulation::capture::reader::{CaptureReader, ErfRecord, RawPacket, ReadError};
+use capture::pcapng::{LinkType, erf};
+use capture::reader::{CaptureReader, ErfRecord, RawPacket, ReadError};
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 

@@ -7,7 +7,7 @@
 //! The data source is a variable of the board: placeholders for the import dialog are not filled where
 //! boards are provisioned from files.
 
-use emulation::daemon::admin::families::{self, Family};
+use daemon::admin::families::{self, Family};
 use serde_json::{Value, json};
 
 /// Fixed, so that links to the board last.

@@ -14,7 +14,7 @@ pub mod file;
 
 use super::placement::Hosting;
 use super::{Job, LaunchError, Outcome, Progress, joined};
-use emulation::daemon::token::Token;
+use daemon::token::Token;
 use engine::Docker;
 use file::{Engine, Lab, Launcher, PORT, gateway};
 use std::net::Ipv4Addr;

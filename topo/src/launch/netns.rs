@@ -13,15 +13,15 @@ mod journal;
 
 use super::daemons::{self, Cabling};
 use super::{Job, LaunchError, Outcome, Progress, owner};
+use daemon::privileges::{self, Right};
+use daemon::{Carrier, PortInterface};
 use emulation::cable::interface::{PairEnd, address_of};
 use emulation::cable::namespace::{Namespace, become_owner};
 use emulation::cable::shim::{SendingEnd, Shim};
-use emulation::capture::Technology;
 use emulation::clock::Stopwatch;
-use emulation::daemon::{Carrier, PortInterface};
-use emulation::privileges::{self, Right};
 use emulation::wiring::{Action, End, LinkWiring, Wiring};
 use journal::{Journal, Lab};
+use proto::technology::Technology;
 use std::io;
 use std::os::fd::AsFd;
 use std::path::PathBuf;

@@ -1,7 +1,7 @@
 //! Daemons that live exactly as long as their launcher wants them to: child processes, and those that
 //! joined it.
 
-use emulation::daemon::protocol::{ToDaemon, ToLauncher, read_line, write_line};
+use daemon::protocol::{ToDaemon, ToLauncher, read_line, write_line};
 use emulation::wiring::NodeKind;
 use std::io;
 use std::path::Path;

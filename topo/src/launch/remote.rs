@@ -9,8 +9,8 @@
 
 use super::placement::Hosting;
 use super::{Job, LaunchError, Outcome, Progress, joined};
-use emulation::daemon::join::TOKEN_VARIABLE;
-use emulation::daemon::token::Token;
+use daemon::join::TOKEN_VARIABLE;
+use daemon::token::Token;
 use emulation::wiring::NodeKind;
 use std::net::SocketAddr;
 use tokio::net::TcpListener;

@@ -1,11 +1,11 @@
 //! What is fed: the frames of a capture that a port can take, and when each of them arrives.
 
 use crate::render::Lab;
+use capture::reader::{CaptureReader, CapturedFrame, ReadError};
 use emulation::cable::is_link_local;
-use emulation::capture::Technology;
-use emulation::capture::reader::{CaptureReader, CapturedFrame, ReadError};
 use emulation::wiring::{End, NodeKind};
 use proto::frame::{Frame, FrameKind};
+use proto::technology::Technology;
 use proto::units::{BitRate, Duration, Instant};
 use std::collections::BTreeMap;
 use std::fs::File;

@@ -5,7 +5,7 @@ use crate::keyfile::fields::Fields;
 use crate::keyfile::problem::{Complaint, Problems};
 use crate::render;
 use crate::scenario::Scenario;
-use emulation::capture::Technology;
+use proto::technology::Technology;
 use proto::units::Bytes;
 use switchd::config::SwitchConfig;
 use switchd::memory::headroom::MemoryError;

@@ -6,8 +6,8 @@ use crate::keyfile::problem::{Complaint, Problems};
 use crate::scenario::fabric::FabricSettings;
 use crate::shapes::listed::parse_end;
 use crate::topology::Topology;
-use emulation::capture::Technology;
 use emulation::wiring::{End, NodeKind, Sending};
+use proto::technology::Technology;
 use proto::units::{BitRate, Bytes};
 
 /// A port of a switch with an interface of this host at it.

@@ -2,7 +2,7 @@
 
 use crate::launch::lab::Record;
 use crate::launch::lab::client::{self, ClientError};
-use emulation::daemon::admin::{LinkChange, TrafficChange};
+use daemon::admin::{LinkChange, TrafficChange};
 use serde::Deserialize;
 
 /// One thing to do.

@@ -6,7 +6,7 @@
 use super::board::{Board, Host, Seen};
 use crate::launch::lab::Record;
 use crate::launch::lab::client::{self, ClientError};
-use emulation::daemon::admin::view::{OutputCounters, Outputs};
+use daemon::admin::view::{OutputCounters, Outputs};
 use emulation::recorder::bins::Slot;
 use proto::units::Instant;
 use std::collections::BTreeMap;

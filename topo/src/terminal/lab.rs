@@ -4,7 +4,7 @@ use crate::launch::lab::Record;
 use crate::launch::lab::folder::DaemonRecord;
 use clap::ValueEnum;
 use comfy_table::{CellAlignment, Table, presets};
-use emulation::daemon::admin::view::{Counters, FlowCounters, LaneCounters, PortCounters};
+use daemon::admin::view::{Counters, FlowCounters, LaneCounters, PortCounters};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -236,9 +236,9 @@ mod tests {
     use crate::launch::lab::Stage;
     use crate::launch::lab::folder::LinkRecord;
     use crate::launch::owner::Owner;
-    use emulation::capture::Technology;
-    use emulation::daemon::admin::view::NodeCounters;
+    use daemon::admin::view::NodeCounters;
     use emulation::wiring::NodeKind;
+    use proto::technology::Technology;
 
     #[test]
     fn a_table_says_what_the_counters_say_and_leaves_out_zeros_if_told_to() {

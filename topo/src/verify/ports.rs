@@ -1,13 +1,13 @@
 //! Which port and direction a frame was seen at, as a small number that tables can be keyed with.
 
-use emulation::capture::reader::CapturedFrame;
+use capture::reader::CapturedFrame;
 use proto::events::Direction;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 /// The interface of a port's link packets is named after the port, with this behind it.
 const LINK: &str = "/link";
-/// And this before it, if a replay fed frames to the port (`emulation::capture`).
+/// And this before it, if a replay fed frames to the port (`capture`).
 const FED: &str = "/fed";
 
 /// A port and a direction.

@@ -4,7 +4,7 @@ use super::anatomy::Anatomy;
 use super::frame::{Carried, EthernetFrame};
 use super::rules::FAMILIES;
 use super::{Checks, Family, Finding, Findings, Seen, Settings, Tally};
-use emulation::capture::reader::{CaptureReader, CapturedFrame, ReadError};
+use capture::reader::{CaptureReader, CapturedFrame, ReadError};
 use proto::frame::FrameKind;
 use proto::units::BitRate;
 use proto::wire::infiniband::crc::{verify_icrc, verify_lpcrc, verify_vcrc};

@@ -8,8 +8,8 @@
 //! Source: Wireshark, doc/extcap.adoc and extcap_parser.c: lines of a word and of values in braces.
 
 use crate::launch::lab::Record;
-use emulation::capture::Technology;
 use emulation::wiring::NodeKind;
+use proto::technology::Technology;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 

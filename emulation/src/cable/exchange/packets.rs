@@ -17,7 +17,6 @@ use crate::cable::outbox::{SendCounts, SentLine};
 use crate::cable::packet_socket::{
     HEAD_MAX, Inward, Outward, PacketSocket, Room, Unfit, has_no_room,
 };
-use crate::cable::shim::Shim;
 use crate::clock::{Clock, monotonic_ns, realtime_ns};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use proto::frame::{Frame, FrameKind, FramePool, Integrity};
@@ -161,7 +160,7 @@ impl PacketExchange {
             head[..6].copy_from_slice(&address_of(line.link, line.end.other()));
             head[6..ADDRESSES].copy_from_slice(&address_of(line.link, line.end));
             head[ADDRESSES..ETHERNET].copy_from_slice(&SHIM_ETHERTYPE);
-            let shim = Shim::before(&frame, line, self.epoch, port.next_sequence, stamp);
+            let shim = line.shim(&frame, self.epoch, port.next_sequence, stamp);
             port.next_sequence = port.next_sequence.wrapping_add(1);
             head[ETHERNET..].copy_from_slice(&shim.emit());
             HEAD_MAX

@@ -2,9 +2,9 @@
 //! that miss some of what reaches them or wake late.
 
 use crate::check::bench::devices::FRAME_TIME;
+use emulation::observer::NoObserver;
 use emulation::simulator::Simulator;
 use emulation::wiring::{End, LinkWiring, NodeKind, NodeWiring, Wiring};
-use emulation::witness::Unwatched;
 use proto::counters::{BinReading, DeviceReading};
 use proto::device::{Departure, Device};
 use proto::events::DeviceEvent;
@@ -99,7 +99,7 @@ pub fn star(devices: Vec<Box<dyn Device>>, delay: Duration) -> Simulator {
 
 /// Lets the star run until `until`; the counters of all its devices then.
 pub fn run(star: &mut Simulator, until: Instant) -> Vec<DeviceReading> {
-    star.run(until, &mut Unwatched, |_| ControlFlow::Continue(()));
+    star.run(until, &mut NoObserver, |_| ControlFlow::Continue(()));
     let read = |device: &mut Box<dyn Device>| {
         let mut reading = DeviceReading::default();
         device.read(until, &mut reading);

@@ -7,7 +7,7 @@ use crate::experiment::{Conditions, Experiment, ExperimentError};
 use crate::launch::substrate;
 use crate::scenario::Scenario;
 use crate::scenario::run::Backend;
-use emulation::capture::reader::{CaptureReader, CapturedFrame, ReadError};
+use capture::reader::{CaptureReader, CapturedFrame, ReadError};
 use proto::counters::{DeviceReading, LaneCounters};
 use proto::events::Direction;
 use std::collections::BTreeMap;

@@ -5,7 +5,7 @@ use crate::command::Exit;
 use crate::launch::lab::client::ClientError;
 use crate::launch::lab::{Record, client};
 use clap::{Subcommand, ValueEnum};
-use emulation::daemon::admin::{Fault, LinkChange, TrafficChange};
+use daemon::admin::{Fault, LinkChange, TrafficChange};
 use emulation::wiring::{Action, FrameFilter};
 use proto::units::{BitRate, Duration};
 

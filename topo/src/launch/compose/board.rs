@@ -7,7 +7,7 @@
 //! What both read lies in a folder of this host, which the Compose file mounts. JSON is YAML.
 
 use super::file::{Engine, Lab, begin_service, quoted};
-use emulation::daemon::token::Token;
+use daemon::token::Token;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::fs;

@@ -2,7 +2,7 @@
 
 use super::file::OWNER_LABEL;
 use crate::launch::{LaunchError, interrupt};
-use emulation::daemon::join::boot;
+use daemon::join::boot;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -4,7 +4,7 @@
 
 use super::board::{self, Board};
 use crate::launch::placement::Hosting;
-use emulation::daemon::join::TOKEN_VARIABLE;
+use daemon::join::TOKEN_VARIABLE;
 use emulation::wiring::{NodeKind, Wiring};
 use std::fmt::Write as _;
 use std::net::Ipv4Addr;

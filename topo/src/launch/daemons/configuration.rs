@@ -4,8 +4,8 @@ use super::Cabling;
 use crate::launch::placement::Hosting;
 use crate::launch::{Job, LaunchError};
 use crate::scenario::run::Cables;
-use emulation::capture::CapturePlan;
-use emulation::daemon::{DaemonConfig, PortInterface, feed};
+use capture::CapturePlan;
+use daemon::{DaemonConfig, PortInterface, feed};
 use emulation::wiring::End;
 use std::path::{Path, PathBuf};
 

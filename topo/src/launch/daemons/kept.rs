@@ -4,8 +4,8 @@
 use super::{Cabling, Session, Special};
 use crate::launch::placement::Hosting;
 use crate::launch::{Job, LaunchError};
-use emulation::daemon::token::Token;
-use emulation::daemon::{AdminConfig, TcpConfig};
+use daemon::token::Token;
+use daemon::{AdminConfig, TcpConfig};
 use emulation::wiring::NodeKind;
 use std::net::SocketAddr;
 use std::path::PathBuf;

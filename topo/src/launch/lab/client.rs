@@ -1,11 +1,11 @@
 //! Requests to the daemons of a lab: HTTP on Unix sockets, as much of it as their answers take.
 
 use super::folder::{DaemonRecord, Record};
-use emulation::capture::CaptureStatistics;
-use emulation::daemon::admin::view::{Counters, Outputs, Status};
-use emulation::daemon::admin::{
+use daemon::admin::view::{Counters, Outputs, Status};
+use daemon::admin::{
     CaptureWish, Fault, Flows, LinkChange, Problem, TrafficChange, TrafficChanged,
 };
+use emulation::frame_tap::CaptureStatistics;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::io::{self, Read, Write};

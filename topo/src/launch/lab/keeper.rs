@@ -8,7 +8,7 @@ use crate::launch::{Job, LaunchError, interrupt, netns, refuse_attached};
 use crate::render::{Lab, render};
 use crate::scenario::Scenario;
 use crate::scenario::run::Backend;
-use emulation::daemon::token::Token;
+use daemon::token::Token;
 use proto::units::Instant;
 use serde::{Deserialize, Serialize};
 use std::io::Write;

@@ -6,7 +6,7 @@
 //! the lab's mark.
 
 use crate::launch::owner::{Owner, folder};
-use emulation::daemon::PortInterface;
+use daemon::PortInterface;
 use emulation::wiring::Wiring;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

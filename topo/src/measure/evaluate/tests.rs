@@ -41,7 +41,7 @@ fn fabric() -> Fabric {
         },
         rates: vec![BitRate::gbps(8)],
         attached_rates: Vec::new(),
-        technology: emulation::capture::Technology::Infiniband,
+        technology: proto::technology::Technology::Infiniband,
         tau: Duration::from_ps(TAU),
         full_frame: Bytes::new(100),
         addresses: vec![1, 2],

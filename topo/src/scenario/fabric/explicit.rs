@@ -6,9 +6,9 @@ use crate::keyfile::problem::{Complaint, Problems};
 use crate::names;
 use crate::routes::Forwarding;
 use crate::topology::Topology;
-use emulation::capture::Technology;
 use emulation::wiring::NodeKind;
 use proto::ids::{Lid, PortNumber};
+use proto::technology::Technology;
 use switchd::config::MulticastRoute;
 
 /// Applies every `[[fabric.route]]`, in the order of the file.

@@ -3,11 +3,11 @@
 use crate::keyfile::fields::Fields;
 use crate::keyfile::keys::{Key, KeyTable, Kind, Need, Variants, words};
 use crate::keyfile::problem::{Complaint, Problems};
-use emulation::capture::Technology;
 use proto::ids::Priority;
 use proto::link::{
     ArbitrationConfig, CreditConfig, EtsConfig, LinkControl, PauseConfig, PauseMode, Selection,
 };
+use proto::technology::Technology;
 use proto::units::{BitRate, Bytes, Duration};
 use proto::wire::classify::PriorityMap;
 use std::num::NonZero;

@@ -6,12 +6,12 @@ use crate::keyfile::keys::{Key, KeyTable, Kind, Need, Variants, words};
 use crate::keyfile::problem::{Complaint, Problems};
 use crate::names;
 use crate::topology::Topology;
-use emulation::capture::Technology;
 use nicd::config::{
     CnpBody, DrainConfig, Encapsulation, QueuePairOrder, ResequenceConfig, RoceConfig, RoceVersion,
     StormConfig,
 };
 use proto::ids::Dscp;
+use proto::technology::Technology;
 use proto::units::{Bytes, Duration};
 
 /// What all NICs have in common; the names are those of [`nicd::config::NicConfig`].

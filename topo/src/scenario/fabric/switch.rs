@@ -6,8 +6,8 @@ use crate::keyfile::keys::{Key, KeyTable, Kind, Need, Variants, words};
 use crate::keyfile::problem::{Complaint, Problems};
 use crate::scenario::fabric::{adaptive, domain};
 use crate::topology::Topology;
-use emulation::capture::Technology;
 use emulation::wiring::End;
+use proto::technology::Technology;
 use proto::units::{Bytes, Duration, Instant};
 use switchd::config::{
     MemoryConfig, PoolConfig, Read, RoutingConfig, ServiceConfig, StormAction, Threshold,

@@ -6,7 +6,7 @@ use crate::launch::substrate;
 use crate::scenario::Scenario;
 use crate::scenario::run::Backend;
 use crate::verify::{Report, verify};
-use emulation::capture::pcapng::{self, Interface, LinkType, Packet};
+use capture::pcapng::{self, Interface, LinkType, Packet};
 use proto::ids::{Dscp, Ecn, Priority, Psn, QueuePairNumber};
 use proto::wire::ethernet::Pause;
 use proto::wire::infiniband::{Bth, ExtendedHeaders, Opcode};

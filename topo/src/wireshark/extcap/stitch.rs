@@ -6,7 +6,7 @@
 //! Source: draft-ietf-opsawg-pcapng.
 
 use super::filter::Filter;
-use emulation::capture::pcapng::{LinkType, block, erf, option};
+use capture::pcapng::{LinkType, block, erf, option};
 use proto::events::Direction;
 use proto::frame::FrameKind;
 use std::io::{self, Read, Write};
@@ -132,8 +132,8 @@ fn senseless() -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use emulation::capture::pcapng;
-    use emulation::capture::reader::CaptureReader;
+    use capture::pcapng;
+    use capture::reader::CaptureReader;
 
     /// A capture of two ports, each with a frame that says whose it is.
     fn capture(name: &str) -> Vec<u8> {

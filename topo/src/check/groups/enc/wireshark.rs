@@ -3,11 +3,13 @@
 use super::samples::{builder, octets};
 use crate::check::case::{Failure, Finding, ensure, same};
 use crate::launch::programs::{Found, output, tool};
-use emulation::capture::{Capture, CapturePlan, CapturedPort, Technology, WhenFull};
+use capture::{Capture, CapturePlan, CapturedPort, WhenFull};
+use emulation::frame_tap::FrameTap;
 use emulation::wiring::{End, NodeKind, NodeWiring, Wiring};
 use proto::events::Direction;
 use proto::frame::{Frame, FrameKind};
 use proto::ids::{PortNumber, VirtualLane};
+use proto::technology::Technology;
 use proto::units::{BitRate, Instant};
 use proto::wire::infiniband::opcode::{Operation, Transport};
 use proto::wire::infiniband::{

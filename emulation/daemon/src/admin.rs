@@ -27,8 +27,8 @@ pub use routes::{Fault, Flows, LinkChange, Problem, TrafficChange, TrafficChange
 
 use super::config::AdminConfig;
 use crate::privileges;
-use crate::timer::stand_back;
 use axum::serve::Listener;
+use emulation::timer::stand_back;
 use gate::Gate;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};

@@ -5,30 +5,20 @@
 //! fabric time. One file serves all processes; each takes what is for its own ports.
 
 use super::config::DaemonConfig;
-use crate::capture::reader::CaptureReader;
-use crate::capture::{Capture, CaptureError, CapturePlan, CapturedPort, Technology, WhenFull};
-use crate::wiring::{End, Wiring};
+use capture::reader::CaptureReader;
+use capture::{Capture, CaptureError, CapturePlan, CapturedPort, WhenFull};
+use emulation::driver::FedFrame;
+use emulation::frame_tap::FrameTap;
+use emulation::wiring::{End, Wiring};
 use proto::events::Direction;
 use proto::frame::{Frame, FrameKind};
 use proto::ids::PortNumber;
+use proto::technology::Technology;
 use proto::units::{BitRate, Instant};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
-
-/// A frame that reaches a port from outside.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fed {
-    /// At which of the process's own devices.
-    pub device: usize,
-    /// At which of its ports.
-    pub port: PortNumber,
-    /// When; whole nanoseconds, for a capture knows no less.
-    pub at: Instant,
-    /// The frame.
-    pub frame: Frame,
-}
 
 /// Writes the file from which daemons take `frames`.
 ///
@@ -79,7 +69,7 @@ impl DaemonConfig {
     ///
     /// # Errors
     /// If the file cannot be read to its end, in words.
-    pub fn fed(&self) -> Result<Vec<Fed>, String> {
+    pub fn fed(&self) -> Result<Vec<FedFrame>, String> {
         let Some(path) = &self.feed else { return Ok(Vec::new()) };
         let say = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
         let file = File::open(path).map_err(|error| say(&error))?;
@@ -91,7 +81,7 @@ impl DaemonConfig {
             let name = captured.interface.as_deref().unwrap_or_default();
             if let Some((device, port)) = own.get(name).copied() {
                 let at = Instant::from_ps(captured.at_ns.saturating_mul(1_000));
-                fed.push(Fed { device, port, at, frame: captured.frame });
+                fed.push(FedFrame { device, port, at, frame: captured.frame });
             }
         }
         Ok(fed)
@@ -125,7 +115,7 @@ mod tests {
     fn frames_are_those_that_were_written(kind: FrameKind) {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let file = folder.path().join("feed.pcapng");
-        let wiring = crate::driver::toy::chain();
+        let wiring = crate::toy::chain();
         let link = wiring.links[0].clone();
         let frame = |tag: u8| Frame::unchecked(kind, BytesMut::from(&[tag; 40][..]));
         let at = |us: u64| Instant::from_ps(us * 1_000_000);

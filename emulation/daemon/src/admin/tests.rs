@@ -1,17 +1,17 @@
 //! The administration before a worker that is only played: answers, limits, and what is refused.
 
 use super::*;
-use crate::cable::impairment::ByHand;
-use crate::capture::Technology;
-use crate::clock::{Clock, Stopwatch, monotonic_ns};
-use crate::daemon::config::TcpConfig;
-use crate::daemon::token::Token;
-use crate::driver::orders::Order;
-use crate::driver::toy::chain;
-use crate::timer::{self, Priority};
+use crate::config::TcpConfig;
+use crate::token::Token;
+use crate::toy::chain;
+use emulation::cable::impairment::ByHand;
+use emulation::clock::{Clock, Stopwatch, monotonic_ns};
+use emulation::driver::orders::Order;
+use emulation::timer::{self, Priority};
 use proto::counters::{DeviceReading, DropReason, FlowId, FlowReading};
 use proto::counters::{LaneCounters, LaneReading, PortReading};
 use proto::device::Depth;
+use proto::technology::Technology;
 use proto::units::Instant;
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
@@ -150,23 +150,23 @@ impl Played {
                 let flow = FlowId { source: 1, destination: 2, class: 0 };
                 snapshot.devices[0].flows.push(FlowReading::new(flow));
                 snapshot.beat.at = Instant::from_ps(1_000);
-                let _ = reply.send(snapshot);
+                reply.send(snapshot);
             }
             Order::Impair(impairing, reply) => {
                 told(format!("{} {} {:?}", impairing.device, impairing.port, impairing.change));
-                let _ = reply.send(Ok(()));
+                reply.send(Ok(()));
             }
             Order::SlowDown(device, port, rate, reply) => {
                 told(format!("{device} {port} {rate}"));
-                let _ = reply.send(rate <= proto::units::BitRate::gbps(8));
+                reply.send(rate <= proto::units::BitRate::gbps(8));
             }
-            Order::Capture(capture, reply) => {
+            Order::Tap(capture, reply) => {
                 told(format!("capture {}", capture.is_some()));
-                let _ = reply.send((capture, Instant::from_ps(1)));
+                reply.send((capture, Instant::from_ps(1)));
             }
             Order::Traffic { item, on, reply } => {
                 told(format!("{item:?} {on}"));
-                let _ = reply.send(2);
+                reply.send(2);
             }
         }
     }

@@ -7,8 +7,8 @@
 
 use super::names::{OwnNames, only};
 use super::routes::Problem;
-use crate::daemon::config::TcpConfig;
-use crate::daemon::token::Token;
+use crate::config::TcpConfig;
+use crate::token::Token;
 use axum::Json;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;

@@ -8,13 +8,15 @@
 //! Encoded blocks go through a bounded spool to a thread that writes the file ([`spool`]), so that a
 //! live worker never waits for a disk. The file may be a pipe that somebody reads while the run lasts.
 
-use crate::capture::pcapng::{Interface, LinkType};
-use crate::capture::spool::Spool;
-use crate::wiring::{End, Wiring};
+use crate::pcapng::{Interface, LinkType};
+use crate::spool::Spool;
+use emulation::frame_tap::{CaptureStatistics, FrameTap, InterfaceStatistics};
+use emulation::wiring::{End, Wiring};
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use proto::events::Direction;
 use proto::frame::{Frame, FrameKind};
 use proto::ids::PortNumber;
+use proto::technology::Technology;
 use proto::units::{BitRate, Bytes, Instant};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -65,47 +67,12 @@ pub struct CapturedPort {
     pub fed: bool,
 }
 
-/// What runs on a link, which decides the interfaces of a port.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Technology {
-    /// Data packets and link packets.
-    Infiniband,
-    /// Ethernet frames.
-    Ethernet,
-}
-
-impl Technology {
-    const fn kinds(self) -> &'static [FrameKind] {
-        match self {
-            Technology::Infiniband => &[FrameKind::Infiniband, FrameKind::InfinibandLink],
-            Technology::Ethernet => &[FrameKind::Ethernet],
-        }
+/// The frame kinds that get an interface of their own in a capture of such a port.
+const fn kinds(technology: Technology) -> &'static [FrameKind] {
+    match technology {
+        Technology::Infiniband => &[FrameKind::Infiniband, FrameKind::InfinibandLink],
+        Technology::Ethernet => &[FrameKind::Ethernet],
     }
-}
-
-/// What became of a capture.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CaptureStatistics {
-    /// The file.
-    pub file: PathBuf,
-    /// Octets written to it.
-    pub bytes: u64,
-    /// Why it could not be written to its end, if so.
-    pub error: Option<String>,
-    /// By interface, in the order of the file.
-    pub interfaces: Vec<InterfaceStatistics>,
-}
-
-/// What one interface of a capture saw.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct InterfaceStatistics {
-    /// `node:port` or `node:port/link`.
-    pub name: String,
-    /// Frames that passed the port.
-    pub seen: u64,
-    /// Those among them that the capture dropped for want of room.
-    pub dropped: u64,
 }
 
 /// A capture that cannot begin.
@@ -191,7 +158,7 @@ impl Capture {
         let name = wiring.end_name(port.at);
         let peer = wiring.peer(port.at).map(|(_, end)| wiring.end_name(end));
         let peer = peer.unwrap_or_else(|| "nothing".to_owned());
-        for kind in port.technology.kinds() {
+        for kind in kinds(port.technology) {
             let link_type = LinkType::of(*kind);
             let name = match kind {
                 FrameKind::InfinibandLink if port.fed => format!("{name}/fed/link"),
@@ -216,13 +183,28 @@ impl Capture {
         *place = Some(ids);
     }
 
-    /// This port is captured.
-    pub fn wants(&self, device: usize, port: PortNumber) -> bool {
+    /// Ends the file at `now` with each interface's counts.
+    pub fn finish(mut self, now: Instant) -> CaptureStatistics {
+        for tap in &self.taps {
+            let counts = (tap.statistics.seen, tap.statistics.dropped);
+            pcapng::statistics(self.spool.buffer(), tap.id, now.as_ps() / 1_000, counts);
+        }
+        let (bytes, error) = self.spool.finish();
+        CaptureStatistics {
+            file: self.file,
+            bytes,
+            error: error.map(|error| error.to_string()),
+            interfaces: self.taps.into_iter().map(|tap| tap.statistics).collect(),
+        }
+    }
+}
+
+impl FrameTap for Capture {
+    fn wants(&self, device: usize, port: PortNumber) -> bool {
         matches!(self.ports.get(device).and_then(|ports| ports.get(port.index())), Some(Some(_)))
     }
 
-    /// A frame passed a port; those of ports that nobody wants are ignored.
-    pub fn frame(
+    fn frame(
         &mut self,
         device: usize,
         port: PortNumber,
@@ -252,24 +234,12 @@ impl Capture {
         pcapng::packet(self.spool.buffer(), &packet);
     }
 
-    /// What was captured so far goes to the file, for whoever reads it meanwhile.
-    pub fn pour(&mut self) {
-        self.spool.pour();
+    fn flush(&mut self) {
+        self.spool.flush();
     }
 
-    /// Ends the file at `now` with each interface's counts.
-    pub fn finish(mut self, now: Instant) -> CaptureStatistics {
-        for tap in &self.taps {
-            let counts = (tap.statistics.seen, tap.statistics.dropped);
-            pcapng::statistics(self.spool.buffer(), tap.id, now.as_ps() / 1_000, counts);
-        }
-        let (bytes, error) = self.spool.finish();
-        CaptureStatistics {
-            file: self.file,
-            bytes,
-            error: error.map(|error| error.to_string()),
-            interfaces: self.taps.into_iter().map(|tap| tap.statistics).collect(),
-        }
+    fn finish(self: Box<Self>, now: Instant) -> CaptureStatistics {
+        (*self).finish(now)
     }
 }
 

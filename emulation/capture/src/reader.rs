@@ -5,7 +5,7 @@
 //! in the middle gives its whole packets, what is there of the last one, then an error.
 //! [`CaptureReader::next_raw`] gives packets as the file has them, for those who want to know of all.
 
-use crate::capture::pcapng::{LinkType, erf};
+use crate::pcapng::{LinkType, erf};
 use bytes::BytesMut;
 use proto::events::Direction;
 use proto::frame::{Frame, FrameKind};

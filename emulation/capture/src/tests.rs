@@ -1,9 +1,9 @@
 //! What is captured comes back: frames, names, directions, times, and counts of what was not kept.
 
 use super::*;
-use crate::capture::reader::CaptureReader;
-use crate::wiring::{LinkWiring, NodeKind, NodeWiring};
+use crate::reader::CaptureReader;
 use bytes::BytesMut;
+use emulation::wiring::{LinkWiring, NodeKind, NodeWiring};
 use proto::units::Duration;
 
 fn end(node: usize, port: usize) -> End {
@@ -171,7 +171,7 @@ fn a_pipe_is_read_while_frames_come() {
     fcntl(&reader, FcntlArg::F_SETFL(OFlag::empty())).expect("it may wait");
     let data = frame(FrameKind::Infiniband, &[0xab; 301]);
     capture.frame(0, PortNumber::from_index(0), Direction::Tx, &data, Instant::from_ps(5_000));
-    capture.pour();
+    capture.flush();
     let mut frames = CaptureReader::new(reader.try_clone().expect("a descriptor")).expect("a head");
     // Its writer waits for nobody else, so this does not last.
     let first = frames.next().expect("a frame").expect("whole");

@@ -4,11 +4,13 @@
 #![allow(clippy::disallowed_methods, reason = "it starts tshark")]
 
 use bytes::BytesMut;
-use emulation::capture::{Capture, CapturePlan, CapturedPort, Technology, WhenFull};
+use capture::{Capture, CapturePlan, CapturedPort, WhenFull};
+use emulation::frame_tap::FrameTap;
 use emulation::wiring::{End, LinkWiring, NodeKind, NodeWiring, Wiring};
 use proto::events::Direction;
 use proto::frame::{Frame, FrameKind};
 use proto::ids::PortNumber;
+use proto::technology::Technology;
 use proto::units::{BitRate, Bytes, Duration, Instant};
 use std::path::Path;
 use std::process::Command;

@@ -15,9 +15,9 @@
 use super::config::{AdminConfig, DaemonConfig, TcpConfig};
 use super::protocol::{read_line, write_line};
 use super::token::Token;
-use crate::cable::shim;
-use crate::clock::monotonic_ns;
-use crate::timer;
+use emulation::cable::shim;
+use emulation::clock::monotonic_ns;
+use emulation::timer;
 use nix::sys::socket::{getsockopt, sockopt};
 use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead, BufReader};

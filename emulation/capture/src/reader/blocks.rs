@@ -3,7 +3,7 @@
 //! Source: draft-ietf-opsawg-pcapng.
 
 use super::{ByteOrder, LENGTH_MAX, RawPacket, ReadError, Reason, fill, take};
-use crate::capture::pcapng::{BYTE_ORDER_MAGIC, block, option};
+use crate::pcapng::{BYTE_ORDER_MAGIC, block, option};
 use proto::events::Direction;
 use std::io::Read;
 use std::sync::Arc;

@@ -2,14 +2,16 @@
 //! all who ask at about the same time.
 
 use super::view::{Baseline, Counters, Outputs, Status};
-use crate::cable::impairment::{ByHand, Impairer};
-use crate::capture::{Capture, CapturePlan, CaptureStatistics, CapturedPort, Technology, WhenFull};
-use crate::clock::{Clock, Stopwatch};
-use crate::driver::orders::{Impairing, Order, Snapshot};
-use crate::timer::Priority;
-use crate::wiring::{End, Wiring};
+use capture::{Capture, CapturePlan, CapturedPort, WhenFull};
+use emulation::cable::impairment::{ByHand, Impairer};
+use emulation::clock::{Clock, Stopwatch};
+use emulation::driver::orders::{Impairing, Order, Reply, Snapshot};
+use emulation::frame_tap::{CaptureStatistics, FrameTap};
+use emulation::timer::Priority;
+use emulation::wiring::{End, Wiring};
 use proto::device::Depth;
 use proto::ids::PortNumber;
+use proto::technology::Technology;
 use proto::units::{BitRate, Bytes};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -127,6 +129,14 @@ pub enum Refusal {
     Busy,
 }
 
+/// An answer, and where to await it; the latter fails if the order is dropped.
+fn reply<T: Send + 'static>() -> (Reply<T>, oneshot::Receiver<T>) {
+    let (sender, answer) = oneshot::channel();
+    // A caller that no longer waits has dropped its end.
+    let deliver = |answer| drop(sender.send(answer));
+    (Reply::new(deliver), answer)
+}
+
 /// The snapshot that is shown, and what has been subtracted from it.
 #[derive(Debug, Default)]
 struct Shelf {
@@ -232,11 +242,11 @@ impl Desk {
         let spare = Impairer::idle(&self.facts.wiring, end, self.facts.seed);
         let change = match change {
             ByHand::Rule(rule, length) => {
-                ByHand::Rule(crate::wiring::Impairment { from: end, ..rule }, length)
+                ByHand::Rule(emulation::wiring::Impairment { from: end, ..rule }, length)
             }
             change => change,
         };
-        let (reply, answer) = oneshot::channel();
+        let (reply, answer) = reply();
         let impairing = Impairing { device, port: number, change, spare };
         self.send(Order::Impair(Box::new(impairing), reply))?;
         let answer = answer.await.map_err(|_| Refusal::Busy)?;
@@ -249,7 +259,7 @@ impl Desk {
     /// If there is no such port here or its line is slower, or the worker does not answer.
     pub async fn slow_down(&self, port: &str, rate: BitRate) -> Result<(), Refusal> {
         let (device, number) = self.end(port)?;
-        let (reply, answer) = oneshot::channel();
+        let (reply, answer) = reply();
         self.send(Order::SlowDown(device, number, rate, reply))?;
         let reason = || Refusal::Senseless(format!("the line at {port} cannot give {rate}"));
         answer.await.map_err(|_| Refusal::Busy)?.then_some(()).ok_or_else(reason)
@@ -289,10 +299,10 @@ impl Desk {
 
     async fn swap_capture(
         &self,
-        capture: Option<Box<Capture>>,
+        capture: Option<Box<dyn FrameTap>>,
     ) -> Result<Option<CaptureStatistics>, Refusal> {
-        let (reply, answer) = oneshot::channel();
-        self.send(Order::Capture(capture, reply))?;
+        let (reply, answer) = reply();
+        self.send(Order::Tap(capture, reply))?;
         let (before, at) = answer.await.map_err(|_| Refusal::Busy)?;
         let Some(before) = before else { return Ok(None) };
         // Its writer may have megabytes to write.
@@ -311,7 +321,7 @@ impl Desk {
     /// # Errors
     /// If the worker does not answer.
     pub async fn let_post(&self, item: Option<String>, on: bool) -> Result<usize, Refusal> {
-        let (reply, answer) = oneshot::channel();
+        let (reply, answer) = reply();
         self.send(Order::Traffic { item, on, reply })?;
         answer.await.map_err(|_| Refusal::Busy)
     }
@@ -325,7 +335,7 @@ impl Desk {
         let mut shelf = self.shelf.lock().await;
         if !shelf.taken.as_ref().is_some_and(|taken| taken.serves(depth)) {
             let snapshot = shelf.taken.take().map(|taken| taken.snapshot).unwrap_or_default();
-            let (reply, answer) = oneshot::channel();
+            let (reply, answer) = reply();
             self.send(Order::Read(snapshot, depth, reply))?;
             let snapshot = answer.await.map_err(|_| Refusal::Busy)?;
             shelf.taken = Some(Taken { at: Stopwatch::start(), depth, snapshot });

@@ -67,7 +67,7 @@ impl Spool {
     }
 
     /// Hands over what there is, however little, if the writer has room for it: somebody may be reading.
-    pub(super) fn pour(&mut self) {
+    pub(super) fn flush(&mut self) {
         if !self.chunk.is_empty() {
             // What stays goes with the next.
             self.hand_over();

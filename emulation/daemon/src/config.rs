@@ -1,17 +1,15 @@
 //! What a daemon is told before it starts: one TOML file a process.
 
-use super::sockets::Sockets;
 use super::token::Token;
-use crate::cable::datagram::{DATAGRAM_LIMIT, Peer};
-use crate::cable::exchange::DATAGRAM_MAX;
-use crate::cable::lines::Lines;
-use crate::cable::{udp, unix};
-use crate::capture::{Capture, CapturePlan, Technology};
-use crate::recorder::{Recorder, RecordingPlan};
-use crate::wiring::{End, NodeKind, Wiring};
+use capture::{Capture, CapturePlan};
+use emulation::cable::datagram::DATAGRAM_LIMIT;
+use emulation::cable::exchange::DATAGRAM_MAX;
+use emulation::cable::lines::Lines;
+use emulation::recorder::{Recorder, RecordingPlan};
+use emulation::wiring::{End, NodeKind, Wiring};
 use proto::device::Device;
+use proto::technology::Technology;
 use serde::{Deserialize, Serialize};
-use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 
@@ -226,44 +224,8 @@ impl DaemonConfig {
         let capture = capture.map_err(|error| error.to_string())?;
         let recorder = Recorder::new(self.plan.clone(), &self.wiring, nodes);
         Ok(match capture {
-            Some(capture) => recorder.with_capture(capture),
+            Some(capture) => recorder.with_tap(capture),
             None => recorder,
         })
-    }
-
-    /// Opens this process's sockets.
-    ///
-    /// # Errors
-    /// What the system says.
-    pub fn open_sockets(&self) -> io::Result<Sockets> {
-        let socket = match (self.carrier, &self.socket_dir) {
-            (Carrier::Packet, _) => return Sockets::on_interfaces(self),
-            (Carrier::Udp, _) => udp::open(self.bind),
-            (Carrier::Unix, Some(directory)) => unix::open(directory, self.process),
-            (Carrier::Unix, None) => Err(io::Error::other("carrier \"unix\" needs socket_dir")),
-        };
-        let mut socket = socket?;
-        if let Some(octets) = self.receive_buffer {
-            socket.narrow(octets)?;
-        }
-        Ok(Sockets::Datagrams(socket))
-    }
-
-    /// Understands the addresses of all processes.
-    ///
-    /// # Errors
-    /// If one is none, or there are too many or too few.
-    pub fn peers(&self, addresses: &[String]) -> io::Result<Vec<Peer>> {
-        if addresses.len() != self.processes {
-            let reason = format!("{} peers for {} processes", addresses.len(), self.processes);
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
-        }
-        let peer = match self.carrier {
-            Carrier::Udp => udp::peer,
-            Carrier::Unix => unix::peer,
-            // Each cable has two ends and needs no address.
-            Carrier::Packet => return Ok(Vec::new()),
-        };
-        addresses.iter().map(|address| peer(address)).collect()
     }
 }

@@ -2,12 +2,12 @@
 
 use super::protocol::{HEARTBEAT, ToDaemon, ToLauncher, read_line, write_line};
 use super::*;
-use crate::clock::monotonic_ns;
-use crate::daemon::token::Token;
-use crate::driver::Report;
-use crate::driver::toy::{Log, Toy, arrival, chain};
-use crate::recorder::RecordingPlan;
-use crate::timer;
+use crate::token::Token;
+use crate::toy::{Log, Toy, arrival, chain};
+use emulation::clock::monotonic_ns;
+use emulation::driver::Report;
+use emulation::recorder::RecordingPlan;
+use emulation::timer;
 use proto::units::{Duration, Instant};
 use std::io::{BufRead, BufReader, Lines, PipeReader, PipeWriter, pipe};
 use std::num::NonZeroU64;

@@ -3,9 +3,9 @@
 //! Externally tagged, since serde buffers internally tagged values in a form without 128-bit
 //! integers, and time integrals are that wide.
 
-use crate::driver::{Beat, Report};
-use crate::recorder::snapshot::Snapshot;
-use crate::timer::Priority;
+use emulation::driver::{Beat, Report};
+use emulation::recorder::snapshot::Snapshot;
+use emulation::timer::Priority;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};

@@ -19,16 +19,17 @@ pub mod admin;
 pub mod config;
 pub mod feed;
 pub mod join;
+pub mod privileges;
 pub mod protocol;
 mod session;
-pub(crate) mod sockets;
+mod sockets;
 pub mod token;
 
 pub use config::{AdminConfig, Carrier, DaemonConfig, PortInterface, TcpConfig};
 pub use session::{Ending, serve};
 
-use crate::cable::shim;
-use crate::wiring::NodeKind;
+use emulation::cable::shim;
+use emulation::wiring::NodeKind;
 use nix::sys::prctl::{set_name, set_pdeathsig};
 use nix::sys::signal::{SigHandler, Signal, signal};
 use proto::device::Device;
@@ -193,3 +194,6 @@ fn attach_to_launcher() {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+#[path = "../../src/driver/toy.rs"]
+mod toy;

@@ -2,18 +2,18 @@
 
 use super::admin::{self, Admin, Desk, Facts, Inbox};
 use super::config::DaemonConfig;
-use super::feed::Fed;
 use super::protocol::{Hello, ToDaemon, ToLauncher, read_line, write_line};
-use super::sockets::Sockets;
-use crate::cable::exchange::Session;
-use crate::cable::shim;
-use crate::clock::Clock;
-use crate::driver::orders::Order;
-use crate::driver::{Assignment, Beat, Report, Supervisor, Worker, impairers};
+use super::sockets;
 use crate::privileges;
-use crate::recorder::snapshot::Snapshot;
-use crate::timer::{permitted_priority, prepare_thread};
-use crate::witness::Witness;
+use emulation::cable::exchange::Session;
+use emulation::cable::exchange::sockets::Sockets;
+use emulation::cable::shim;
+use emulation::clock::Clock;
+use emulation::driver::orders::Order;
+use emulation::driver::{Assignment, Beat, FedFrame, Report, Supervisor, Worker, impairers};
+use emulation::recorder::Recorder;
+use emulation::recorder::snapshot::Snapshot;
+use emulation::timer::{permitted_priority, prepare_thread};
 use proto::device::Device;
 use std::any::Any;
 use std::io::{BufRead, Write};
@@ -71,30 +71,27 @@ impl Supervisor for Link {
 }
 
 /// What a worker is made of, before its run is known.
-struct Hosted<W> {
+struct Hosted {
     config: DaemonConfig,
     devices: Vec<Box<dyn Device>>,
     sockets: Sockets,
     /// Where those come in who administer.
     admin: Option<admin::Socket>,
-    witness: W,
+    recorder: Recorder,
     /// Read before anybody waits for it: a long capture takes its time.
-    fed: Vec<Fed>,
+    fed: Vec<FedFrame>,
 }
 
-/// Plays a daemon: `commands` is its standard input, `replies` its standard output. What the witness
-/// tells of bins is passed on with the next beat.
-pub fn serve<W>(
+/// Plays a daemon: `commands` is its standard input, `replies` its standard output. The bins that the recorder
+/// tells of are passed on with the next beat.
+pub fn serve(
     config: DaemonConfig,
     devices: Vec<Box<dyn Device>>,
-    (witness, snapshots): (W, Option<Receiver<Snapshot>>),
+    (recorder, snapshots): (Recorder, Option<Receiver<Snapshot>>),
     commands: impl BufRead + Send + 'static,
     mut replies: impl Write,
-) -> Ending
-where
-    W: Witness + Send + 'static,
-{
-    let sockets = match config.open_sockets() {
+) -> Ending {
+    let sockets = match sockets::open(&config) {
         Ok(sockets) => sockets,
         Err(error) => return fail(replies, &format!("no socket: {error}")),
     };
@@ -124,19 +121,16 @@ where
     }
     let (sender, news) = sync_channel(NEWS_MAX);
     read_commands(commands, sender.clone());
-    let hosted = Hosted { config, devices, sockets, admin, witness, fed };
+    let hosted = Hosted { config, devices, sockets, admin, recorder, fed };
     converse(hosted, &sender, (&news, snapshots), replies)
 }
 
-fn converse<W>(
-    hosted: Hosted<W>,
+fn converse(
+    hosted: Hosted,
     sender: &SyncSender<News>,
     (news, snapshots): (&Receiver<News>, Option<Receiver<Snapshot>>),
     mut replies: impl Write,
-) -> Ending
-where
-    W: Witness + Send + 'static,
-{
+) -> Ending {
     let stop = Arc::new(AtomicBool::new(false));
     let mut idle = Some(hosted);
     // Answers as long as this function goes on.
@@ -185,16 +179,13 @@ where
 }
 
 /// Starts the data plane on a thread of its own, and beside it whoever answers for it.
-fn launch<W>(hosted: Hosted<W>, start: ToDaemon, mut link: Link) -> Result<Option<Admin>, String>
-where
-    W: Witness + Send + 'static,
-{
+fn launch(hosted: Hosted, start: ToDaemon, mut link: Link) -> Result<Option<Admin>, String> {
     let ToDaemon::Start { epoch, origin_ns, dilation, peers } = start else {
         return Err("only a start starts".to_owned());
     };
-    let Hosted { config, devices, sockets, admin, witness, fed } = hosted;
+    let Hosted { config, devices, sockets, admin, recorder, fed } = hosted;
     let lines = config.lines()?;
-    let peers = config.peers(&peers).map_err(|error| error.to_string())?;
+    let peers = sockets::peers(&config, &peers).map_err(|error| error.to_string())?;
     let session = Session { epoch, peers, datagram_max: config.datagram_max };
     let clock = Clock::new(origin_ns, dilation);
     let exchange = sockets.exchange(session, config.bare, clock, &lines);
@@ -213,7 +204,7 @@ where
         plan: config.plan,
         devices,
         lines,
-        witness: Box::new(witness),
+        recorder,
     };
     let data_plane = move || {
         let run = || {

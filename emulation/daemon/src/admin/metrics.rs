@@ -6,9 +6,9 @@
 use super::Facts;
 use super::families::{self, Family, NAMED};
 use super::view::{Counters, LaneCounters, PortCounters, Status};
-use crate::capture::Technology;
 use prometheus::core::{Atomic, AtomicF64, AtomicU64, GenericCounterVec, GenericGaugeVec};
 use prometheus::{Opts, Registry, TextEncoder};
+use proto::technology::Technology;
 
 const PS_PER_S: f64 = 1e12;
 const PER_MILLE: f64 = 1e3;

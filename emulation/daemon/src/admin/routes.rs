@@ -2,14 +2,14 @@
 
 use super::desk::{CaptureWish, Desk, Refusal};
 use super::metrics;
-use crate::cable::impairment::ByHand;
-use crate::wiring::{Action, End, FrameFilter, Impairment};
 use axum::extract::rejection::{JsonRejection, QueryRejection};
 use axum::extract::{DefaultBodyLimit, Path, Query, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
+use emulation::cable::impairment::ByHand;
+use emulation::wiring::{Action, End, FrameFilter, Impairment};
 use proto::ids::PortNumber;
 use proto::units::{BitRate, Duration};
 use serde::{Deserialize, Serialize};

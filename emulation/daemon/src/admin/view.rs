@@ -2,10 +2,10 @@
 //! types too.
 
 use super::Facts;
-use crate::cable::impairment::Injected;
-use crate::driver::orders::Snapshot;
-use crate::timer::Priority;
-use crate::wiring::{End, NodeKind};
+use emulation::cable::impairment::Injected;
+use emulation::driver::orders::Snapshot;
+use emulation::timer::Priority;
+use emulation::wiring::{End, NodeKind};
 use proto::counters::{DeviceReading, FlowReading, Gauge, LaneReading, PortReading};
 use proto::ids::PortNumber;
 use serde::{Deserialize, Serialize};
@@ -331,7 +331,8 @@ fn node_counters(facts: &Facts, node: usize, reading: &DeviceReading) -> NodeCou
 }
 
 fn port_counters(facts: &Facts, end: End, reading: &PortReading) -> PortCounters {
-    let attached = |wiring: &crate::wiring::Wiring| wiring.attached.iter().any(|at| at.at == end);
+    let attached =
+        |wiring: &emulation::wiring::Wiring| wiring.attached.iter().any(|at| at.at == end);
     let drops = reading.drops.iter().filter(|(_, count)| *count > 0);
     PortCounters {
         port: facts.wiring.end_name(end),

@@ -1,0 +1,96 @@
+//! Opens the sockets that a daemon's configuration names, and understands the addresses of its peers.
+
+use crate::config::{Carrier, DaemonConfig, PortInterface};
+use emulation::cable::datagram::Peer;
+use emulation::cable::exchange::packets::PortSocket;
+use emulation::cable::exchange::sockets::Sockets;
+use emulation::cable::namespace::within;
+use emulation::cable::packet_socket::PacketSocket;
+use emulation::cable::{udp, unix};
+use emulation::clock::monotonic_ns;
+use emulation::timer;
+use emulation::wiring::Sending;
+use std::io;
+
+/// An interface has one send ring, and the kernel takes it away a little after its last owner has gone, a switch
+/// that was just ended, say. So long it is waited for, in nanoseconds, and asked for so often.
+const RING_WITHIN_NS: u64 = 500_000_000;
+const RING_AGAIN_NS: u64 = 10_000_000;
+
+/// Opens this process's sockets.
+///
+/// # Errors
+/// What the system says.
+pub fn open(config: &DaemonConfig) -> io::Result<Sockets> {
+    let socket = match (config.carrier, &config.socket_dir) {
+        (Carrier::Packet, _) => return on_interfaces(config),
+        (Carrier::Udp, _) => udp::open(config.bind),
+        (Carrier::Unix, Some(directory)) => unix::open(directory, config.process),
+        (Carrier::Unix, None) => Err(io::Error::other("carrier \"unix\" needs socket_dir")),
+    };
+    let mut socket = socket?;
+    if let Some(octets) = config.receive_buffer {
+        socket.narrow(octets)?;
+    }
+    Ok(Sockets::Datagrams(socket))
+}
+
+/// Understands the addresses of all processes.
+///
+/// # Errors
+/// If one is none, or there are too many or too few.
+pub fn peers(config: &DaemonConfig, addresses: &[String]) -> io::Result<Vec<Peer>> {
+    if addresses.len() != config.processes {
+        let reason = format!("{} peers for {} processes", addresses.len(), config.processes);
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
+    }
+    let peer = match config.carrier {
+        Carrier::Udp => udp::peer,
+        Carrier::Unix => unix::peer,
+        // Each cable has two ends and needs no address.
+        Carrier::Packet => return Ok(Vec::new()),
+    };
+    addresses.iter().map(|address| peer(address)).collect()
+}
+
+/// Opens a packet socket on every interface that `config` names.
+fn on_interfaces(config: &DaemonConfig) -> io::Result<Sockets> {
+    let own: Vec<usize> = config.own_nodes().collect();
+    let open = |face: &PortInterface| {
+        let device = own.iter().position(|node| *node == face.at.node);
+        let device = device.ok_or_else(|| io::Error::other("a port of another process"))?;
+        let attached = config.wiring.attached.iter().find(|attached| attached.at == face.at);
+        let open = || {
+            let mut socket = PacketSocket::open(&face.name)?;
+            // An old kernel has no such rings, and an interface has one at a time.
+            if attached.is_some_and(|attached| attached.send == Sending::Ring)
+                && let Err(error) = give_send_ring(&mut socket)
+            {
+                eprintln!("interface {}: frames leave by a socket: {error}", face.name);
+            }
+            Ok(socket)
+        };
+        let mut socket = within(face.namespace.as_deref(), open)?;
+        if let Some(octets) = config.receive_buffer {
+            socket.narrow(octets)?;
+        } else if attached.is_some() {
+            socket = socket.with_ring()?;
+        }
+        Ok(PortSocket { device, port: face.at.port, socket })
+    };
+    config.interfaces.iter().map(open).collect::<io::Result<_>>().map(Sockets::Packets)
+}
+
+/// A ring to send by; one that another has for longer is theirs.
+fn give_send_ring(socket: &mut PacketSocket) -> io::Result<()> {
+    let until = monotonic_ns() + RING_WITHIN_NS;
+    loop {
+        let given = socket.give_send_ring();
+        let is_taken = matches!(&given, Err(error) if error.raw_os_error() == Some(libc::EBUSY));
+        let now = monotonic_ns();
+        if !is_taken || now >= until {
+            return given;
+        }
+        timer::wait(None, now + RING_AGAIN_NS);
+    }
+}
