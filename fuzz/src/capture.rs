@@ -1,10 +1,10 @@
 //! A capture file of whatever octets: read to an end, and verified.
 
+use dissect::verify::{Pausing, Settings, table, verify};
 use capture::reader::CaptureReader;
 use proto::ids::Dscp;
 use proto::units::{BitRate, Duration};
 use proto::wire::classify::PriorityMap;
-use topo::verify::{Pausing, Settings, table, verify};
 
 /// The octets are the file.
 pub fn check(octets: &[u8]) {

@@ -2,6 +2,8 @@
 //! and what `decode` tells `encode` gives back.
 
 use bytes::BytesMut;
+use dissect::json::JsonSink;
+use dissect::{Link, Meta, Rules, decode, encode};
 use proto::frame::{FrameHeaders, FrameKind};
 use proto::ids::{Ecn, Priority};
 use proto::wire::classify::{PriorityMap, classify, classify_ethernet};
@@ -9,8 +11,6 @@ use proto::wire::ethernet::{EthernetHeader, MacControl, crc};
 use proto::wire::internet::mark_congestion;
 use proto::wire::roce::checks::{verify_checksums, verify_icrc};
 use proto::wire::roce::{Layout, Packet, PacketBuilder};
-use topo::dissect::json::JsonSink;
-use topo::dissect::{Link, Meta, Rules, decode, encode};
 
 /// The first octet says how much of the rest is mended before it is read: bit 0 the lengths of IPv4 and
 /// UDP, bit 1 those of IPv6 and UDP, bit 2 the length in a GRH, bit 3 an FCS is appended.

@@ -1,6 +1,6 @@
 //! A scenario file of whatever text, with and without overrides: refused with reasons, or good.
 
-use topo::scenario::Scenario;
+use scenario::Scenario;
 
 /// The text up to the first NUL is the file; what follows are overrides, one a NUL.
 pub fn check(octets: &[u8]) {

@@ -1,11 +1,11 @@
 //! A text of whatever octets, read as hex: every frame in it has a tree, and an object that can be
 //! asked to become a frame again.
 
+use dissect::json::JsonSink;
+use dissect::source::{Packet, Visitor, visit};
+use dissect::tree::TreeSink;
+use dissect::{Rules, decode, encode};
 use std::io;
-use topo::dissect::json::JsonSink;
-use topo::dissect::source::{Packet, Visitor, visit};
-use topo::dissect::tree::TreeSink;
-use topo::dissect::{Rules, decode, encode};
 
 /// Takes each frame apart twice.
 #[derive(Default)]

@@ -16,14 +16,14 @@
 )]
 
 use emulation::clock::Stopwatch;
-use emulation::observer::NoObserver;
 use emulation::simulator::Simulator;
+use emulation::observer::NoObserver;
+use launch::virtual_clock;
+use scenario::Scenario;
+use scenario::render::render;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use topo::launch::virtual_clock;
-use topo::render::render;
-use topo::scenario::Scenario;
 
 /// The links of one way through the tree from pod to pod.
 const LINKS: f64 = 6.0;

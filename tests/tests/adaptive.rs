@@ -4,7 +4,7 @@
 #[path = "suites/virtual_clock.rs"]
 mod virtual_clock;
 
-use topo::scenario::Scenario;
+use scenario::Scenario;
 use virtual_clock::{all_pass, files, folder, passes, passes_as};
 
 /// Two test networks, with contention within and at the end points, without and with adaptive routing;

@@ -1,13 +1,13 @@
 //! The scenarios of lossless Ethernet on the virtual clock: each meets what its file expects, loses
 //! nothing that it must not, and has a sum that closes.
 
+use launch::experiment::{Conditions, Experiment};
+use launch::substrate;
 use proto::counters::DropReason;
+use results::verdict::Verdict;
+use scenario::Scenario;
+use scenario::run::Backend;
 use std::path::{Path, PathBuf};
-use topo::experiment::{Conditions, Experiment};
-use topo::launch::substrate;
-use topo::measure::verdict::Verdict;
-use topo::scenario::Scenario;
-use topo::scenario::run::Backend;
 
 fn files() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../topo/scenarios/dcqcn");

@@ -2,12 +2,12 @@
 //!
 //! They lie where `captures.rs` finds them; where the folder is missing the tests say that they skip.
 
+use dissect::json::JsonSink;
+use dissect::source::{self, Packet, Visitor};
+use dissect::{self, Link, Rules};
 use serde_json::Value;
 use std::io;
 use std::path::{Path, PathBuf};
-use topo::dissect::json::JsonSink;
-use topo::dissect::source::{self, Packet, Visitor};
-use topo::dissect::{self, Link, Rules};
 
 fn captures() -> Option<PathBuf> {
     if let Some(named) = std::env::var_os("PAUSEBED_CAPTURES") {

@@ -1,13 +1,13 @@
 //! One seed, one run directory, octet for octet, whatever else the machine is doing.
 
+use launch::experiment::{Conditions, Experiment};
+use launch::substrate;
+use scenario::Scenario;
+use scenario::run::Backend;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::thread;
-use topo::experiment::{Conditions, Experiment};
-use topo::launch::substrate;
-use topo::scenario::Scenario;
-use topo::scenario::run::Backend;
 
 /// 32 nodes for a short while, with faults: everything that draws random numbers draws some.
 const SHORT_32: &str = r#"

@@ -15,6 +15,7 @@ mod python;
 
 use capture::reader::{CaptureReader, CapturedFrame};
 use emulation::wiring::End;
+use launch::replay::{Account, account};
 use proto::events::Direction;
 use proto::frame::FrameKind;
 use proto::ids::{PortNumber, VirtualLane};
@@ -28,7 +29,6 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use topo::command::{Exit, replay};
-use topo::replay::{Account, account};
 
 const SAMPLE: &str = "ib/infiniband-wiki-frames-1-25.pcap";
 const ONE_SWITCH: &str = include_str!("../../topo/scenarios/replay/one-switch.toml");
@@ -293,7 +293,7 @@ fn a_live_replay_has_the_same_account() {
     assert_eq!(packets.count(), 25 + 13 + 13 + 5);
 }
 
-/// The claim of `topo::replay` about credits, on the port's own meter.
+/// The claim of `launch::replay` about credits, on the port's own meter.
 #[test]
 fn credit_for_fed_frames_is_taken_back_with_the_peers_next_word() {
     let lane = VirtualLane::truncate(0);

@@ -5,19 +5,19 @@
 //! short ones do.
 
 use emulation::recorder::Recording;
+use launch::experiment::{Conditions, Experiment};
+use launch::substrate;
 use proto::units::Bytes;
+use results::run_directory::result::RunResult;
+use results::verdict::Verdict;
+use scenario::Scenario;
+use scenario::inventory::Fabric;
+use scenario::run::Backend;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
-use topo::experiment::{Conditions, Experiment};
-use topo::fabric::Fabric;
-use topo::launch::substrate;
-use topo::measure::verdict::Verdict;
-use topo::run_directory::result::RunResult;
-use topo::scenario::Scenario;
-use topo::scenario::run::Backend;
 
 /// What is left of a run when its recordings have been looked through.
 struct Run {

@@ -1,18 +1,18 @@
 //! Several runs for one command: side by side on the virtual clock, one after another live; each
 //! shown as it ends, all summed up at the end.
 
-use crate::calibration::Calibration;
 use crate::command::Exit;
-use crate::command::files::Loaded;
 use crate::command::run::{Common, Seeds};
-use crate::estimate;
-use crate::experiment::{Conditions, Experiment, ExperimentError};
-use crate::launch::{LaunchError, interrupt, substrate};
-use crate::measure::verdict::Verdict;
-use crate::render::render;
-use crate::run_directory::result::RunResult;
 use crate::terminal::progress::RunProgress;
 use crate::terminal::summary;
+use launch::calibration::Calibration;
+use launch::estimate;
+use launch::experiment::{Conditions, Experiment, ExperimentError};
+use launch::{LaunchError, interrupt, substrate};
+use results::run_directory::result::RunResult;
+use results::verdict::Verdict;
+use scenario::files::Loaded;
+use scenario::render::render;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -215,7 +215,7 @@ impl Campaign {
         for (task, ending) in tasks.iter().zip(endings) {
             let (Some(folder), Ending::Done(experiment)) = (&task.folder, ending) else { continue };
             let baseline = baseline(task, &experiment.result, tasks, endings);
-            match crate::report::write(folder, baseline) {
+            match report::write(folder, baseline) {
                 Ok(file) if !self.plan.common.json => println!("report  {}", file.display()),
                 Ok(_) => {}
                 Err(error) => eprintln!("{}: no report: {error}", task.loaded.scenario.name),

@@ -3,6 +3,7 @@
 
 pub mod lab;
 pub mod progress;
+pub mod replay;
 pub mod sparkline;
 pub mod spinner;
 pub mod summary;

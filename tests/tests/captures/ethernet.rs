@@ -2,6 +2,7 @@
 
 use super::{captures, hex, pcap_records};
 use bytes::BytesMut;
+use dissect::verify::{Settings, verify};
 use proto::frame::FrameKind;
 use proto::ids::{Ecn, Priority};
 use proto::wire::classify::classify;
@@ -12,7 +13,6 @@ use proto::wire::roce::{Layout, NetworkHeaders, Packet, PacketBuilder};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
-use topo::verify::{Settings, verify};
 
 /// What holds of every RoCE frame here.
 fn assert_genuine(octets: &[u8], name: &str) {

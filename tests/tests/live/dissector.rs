@@ -2,11 +2,11 @@
 
 use super::ethernet::captures;
 use super::laboratory::{Ended, Running, alone, in_repository};
+use dissect::verify::{Settings, verify};
+use serve::wireshark::{FILE, SCRIPT, usual_folder};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
-use topo::verify::{Settings, verify};
-use topo::wireshark::{FILE, SCRIPT, usual_folder};
 
 const QCN: &str = "[scheme]\nkind = \"qcn\"\ncp_q_sp = \"30 KB\"\nmax_rps = 3\n";
 const BCN: &str = "[scheme]\nkind = \"bcn\"\nq_eq = \"30 KB\"\np_sample = 0.05\n";

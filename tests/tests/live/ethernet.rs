@@ -4,11 +4,11 @@
 use super::hostile::Pace;
 use super::laboratory::{Ended, Running, alone, in_repository};
 use super::{assert_honest, assert_passes_or_host_is_busy, besieged, repeated};
+use dissect::verify::{Pausing, Settings, verify};
 use proto::units::Duration;
 use proto::wire::classify::PriorityMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use topo::verify::{Pausing, Settings, verify};
 
 fn scenario() -> PathBuf {
     in_repository("tests/tests/live/ethernet.toml")

@@ -1,9 +1,9 @@
 //! What a run and its twin are compared by: measures that are ratios to line rate and have an expectation.
 
 use proto::technology::Technology;
+use scenario::Scenario;
+use scenario::measure::{Measure, Per, Quantity};
 use std::path::Path;
-use topo::measure::{Measure, Per, Quantity};
-use topo::scenario::Scenario;
 
 /// The measures of a scenario that are ratios to line rate and have an expectation, and how far they
 /// may be from their twins.

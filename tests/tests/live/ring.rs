@@ -2,9 +2,9 @@
 
 use crate::laboratory::{Running, alone};
 use crate::repeated;
+use conformance::groups::pfcwd::circles::{CIRCLE, live_ring};
 use serde_json::json;
 use std::fs;
-use topo::check::groups::pfcwd::circles::{CIRCLE, live_ring};
 
 #[test]
 #[ignore = "slow: run with ./test.sh --slow"]

@@ -1,13 +1,13 @@
 //! Shipped scenarios on the virtual clock: found, run, held to what they expect.
 
+use launch::experiment::{Conditions, Experiment};
+use launch::substrate;
+use results::run_directory::result::RunResult;
+use results::verdict::Verdict;
+use scenario::Scenario;
+use scenario::run::Backend;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use topo::experiment::{Conditions, Experiment};
-use topo::launch::substrate;
-use topo::measure::verdict::Verdict;
-use topo::run_directory::result::RunResult;
-use topo::scenario::Scenario;
-use topo::scenario::run::Backend;
 
 /// A folder of shipped scenarios.
 pub fn folder(name: &str) -> PathBuf {

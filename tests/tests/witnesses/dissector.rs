@@ -16,10 +16,10 @@ use proto::wire::infiniband::{FlowControlOp, FlowControlPacket, Opcode, crc};
 use proto::wire::internet::{Ipv4, Udp};
 use proto::wire::project::{Bcn, ProjectTypes, RateTag, TestFrame};
 use proto::wire::roce::checks;
+use serve::wireshark::{FILE, SCRIPT, usual_folder};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
-use topo::wireshark::{FILE, SCRIPT, usual_folder};
 
 const TYPES: ProjectTypes = ProjectTypes::DEFAULT;
 const HOST: MacAddress = MacAddress::new([2, 0, 0, 0, 0, 1]);

@@ -151,9 +151,9 @@ fn wrong_crcs_are_shown_and_not_noticed() {
     write_packets(&file, &[octets.clone()]);
     let Some(rows) = tshark(&file, &["-Y", "_ws.expert || _ws.malformed"]) else { return };
     assert_eq!(rows.len(), 0, "{NEWER}");
-    let settings = topo::verify::Settings::default();
+    let settings = dissect::verify::Settings::default();
     let written = std::fs::read(&file).expect("a file");
-    let report = topo::verify::verify(&written[..], "", &settings, 9).expect("a capture");
+    let report = dissect::verify::verify(&written[..], "", &settings, 9).expect("a capture");
     let rules: Vec<&str> = report.findings.iter().map(|finding| finding.rule).collect();
     assert_eq!(rules, ["icrc", "vcrc"], "ours notices");
 }

@@ -1,10 +1,10 @@
 //! Many runs as one table: side by side, spread over seeds, as JSON, and as `suite.json`.
 
-use crate::measure::value::Value;
-use crate::measure::verdict::Verdict;
-use crate::run_directory::result::RunResult;
-use crate::terminal::summary::{number, word, written};
 use comfy_table::{CellAlignment, Table, presets};
+use results::run_directory::result::RunResult;
+use results::verdict::Verdict;
+use results::wording::{number, word, written};
+use scenario::measure::value::Value;
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -5,16 +5,16 @@
 //! `dilate = "auto"`.
 
 use super::Exit;
-use crate::calibration::Calibration;
 use crate::campaign::exit_of_error;
-use crate::estimate;
-use crate::experiment::{Conditions, Experiment, ExperimentError};
-use crate::launch::{Outcome, interrupt, substrate};
-use crate::render::render;
-use crate::scenario::Scenario;
-use crate::scenario::run::Backend;
 use comfy_table::{CellAlignment, Table, presets};
 use emulation::timer::{Priority, permitted_priority};
+use launch::calibration::Calibration;
+use launch::estimate;
+use launch::experiment::{Conditions, Experiment, ExperimentError};
+use launch::{Outcome, interrupt, substrate};
+use scenario::Scenario;
+use scenario::render::render;
+use scenario::run::Backend;
 use search::Search;
 use serde::Serialize;
 

@@ -1,11 +1,11 @@
 //! `pausebed check`: runs conformance cases and says how each came out.
 
 use super::Exit;
-use crate::check::case::{Case, Level, Program, Run};
-use crate::check::report::{Totals, json, junit, line};
-use crate::check::statement::markdown;
-use crate::check::suite::{Outcome, Selection, Verdict, perform};
 use crate::terminal::spinner::Spinner;
+use conformance::case::{Case, Level, Program, Run};
+use conformance::report::{Totals, json, junit, line};
+use conformance::statement::markdown;
+use conformance::suite::{Outcome, Selection, Verdict, perform};
 use std::path::PathBuf;
 
 /// Of all live cases that ran, more inconclusive ones than this fail the suite. Units: percent.

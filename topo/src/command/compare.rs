@@ -1,7 +1,7 @@
 //! `pausebed compare DIR…`: lays runs side by side.
 
 use super::Exit;
-use crate::compare::{Side, distinguish, figure, is_conclusive, json, table};
+use report::compare::{Side, distinguish, figure, is_conclusive, json, table};
 use std::path::PathBuf;
 
 /// Options of `compare`.

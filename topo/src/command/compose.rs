@@ -2,13 +2,13 @@
 
 use super::Exit;
 use super::files::load_all;
-use crate::export::grafana;
-use crate::launch::compose::board::{self, Board};
-use crate::launch::compose::file::{Engine, Lab, Launcher, render, service_names};
-use crate::launch::compose::{image, secrets, subnet};
-use crate::launch::placement::Hosting;
-use crate::render;
+use launch::compose::board::{self, Board};
+use launch::compose::file::{Engine, Lab, Launcher, render, service_names};
+use launch::compose::{image, secrets, subnet};
+use launch::placement::Hosting;
 use nix::unistd::{getegid, geteuid};
+use report::export::grafana;
+use scenario::render;
 use std::path::{Path, PathBuf};
 
 /// Options of `compose`.

@@ -1,10 +1,10 @@
 //! `pausebed decode [FILE|-]`: what frames are, layer by layer, and what is wrong with them.
 
 use super::Exit;
-use crate::dissect::json::JsonSink;
-use crate::dissect::source::{self, Packet, Visitor};
-use crate::dissect::tree::TreeSink;
-use crate::dissect::{self, Fcs, Link, Rules};
+use dissect::json::JsonSink;
+use dissect::source::{self, Packet, Visitor};
+use dissect::tree::TreeSink;
+use dissect::{self, Fcs, Link, Rules};
 use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};

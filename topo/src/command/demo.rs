@@ -1,10 +1,10 @@
 //! `pausebed demo`: case 4 of the paper, live over UDP, without and with congestion control.
 
 use super::Exit;
-use super::files::Loaded;
 use super::run::Common;
 use crate::campaign::{Campaign, Plan};
-use crate::scenario::Scenario;
+use scenario::Scenario;
+use scenario::files::Loaded;
 use std::path::PathBuf;
 
 /// The two scenarios, part of the program so that it needs no files.

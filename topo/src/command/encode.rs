@@ -2,7 +2,7 @@
 
 use super::Exit;
 use super::decode::open;
-use crate::dissect::{self, Encoded, source};
+use dissect::{self, Encoded, source};
 use capture::pcapng::{self, LinkType};
 use std::collections::BTreeMap;
 use std::fs::File;

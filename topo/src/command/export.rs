@@ -1,7 +1,7 @@
 //! `pausebed export --to FORMAT [DIR]`: a finished run, or a board for labs, for other programs.
 
 use super::Exit;
-use crate::export::{self, FORMATS, Format, Make};
+use report::export::{self, FORMATS, Format, Make};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 

@@ -1,14 +1,14 @@
 //! The words by which Wireshark calls this program: `--extcap-interfaces` and what follows from it.
 
 use super::Exit;
-use crate::launch::interrupt;
-use crate::launch::lab::Labs;
-use crate::wireshark::extcap::filter::Filter;
-use crate::wireshark::extcap::session::{self, SessionError, Wish};
-use crate::wireshark::extcap::{Interface, configuration, interfaces, link_types, listing};
 use clap::{Parser, ValueEnum};
+use launch::interrupt;
+use launch::lab::Labs;
 use proto::events::Direction;
 use proto::units::Bytes;
+use serve::wireshark::extcap::filter::Filter;
+use serve::wireshark::extcap::session::{self, SessionError, Wish};
+use serve::wireshark::extcap::{Interface, configuration, interfaces, link_types, listing};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -1,8 +1,8 @@
 //! `pausebed graph FILE`: the fabric as a picture, from the file alone.
 
 use super::Exit;
-use super::files::load;
-use crate::graph;
+use report::graph;
+use scenario::files::load;
 use std::path::PathBuf;
 
 /// Options of `graph`.

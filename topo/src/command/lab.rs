@@ -1,9 +1,9 @@
 //! Labs that stay: which lab a command is about, and the commands' common ways to fail.
 
 use super::Exit;
-use crate::launch::LaunchError;
-use crate::launch::lab::client::ClientError;
-use crate::launch::lab::{Labs, Record};
+use launch::LaunchError;
+use launch::lab::client::ClientError;
+use launch::lab::{Labs, Record};
 use std::path::PathBuf;
 
 pub mod capture;

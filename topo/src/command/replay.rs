@@ -1,25 +1,26 @@
 //! `pausebed replay FILE --at NODE:PORT`: recorded frames through a fabric, and what comes out.
 //!
 //! Frames follow one another by one frame time of the default link unless told otherwise: recorded
-//! silence is long, and fabric time may pass slowly. See [`crate::replay`] for what feeding means.
+//! silence is long, and fabric time may pass slowly. See [`launch::replay`] for what feeding means.
 
 use super::Exit;
-use super::files;
-use crate::calibration::Calibration;
+use scenario::files;
 use crate::campaign;
-use crate::estimate;
-use crate::experiment::{Conditions, Experiment};
-use crate::keyfile::quantity;
-use crate::launch::{BACKENDS, interrupt, substrate};
-use crate::measure::verdict::Verdict;
-use crate::names;
-use crate::render::{Lab, render};
-use crate::replay::{Account, Feed, Pace, account, table, technology_of};
-use crate::scenario::Scenario;
 use crate::terminal::progress::RunProgress;
 use clap::Parser;
-use emulation::wiring::End;
 use proto::technology::Technology;
+use emulation::wiring::End;
+use launch::calibration::Calibration;
+use launch::estimate;
+use launch::experiment::{Conditions, Experiment};
+use crate::terminal::replay as table;
+use launch::replay::{Account, Feed, Pace, account, technology_of};
+use launch::{BACKENDS, interrupt, substrate};
+use results::verdict::Verdict;
+use scenario::Scenario;
+use scenario::keyfile::quantity;
+use scenario::names;
+use scenario::render::{Lab, render};
 use std::path::{Path, PathBuf};
 
 /// Where frames go if no scenario is named; part of the program so that it needs no files.

@@ -1,8 +1,8 @@
 //! `pausebed report DIR [BASELINE]`: makes the page of a finished run again, or its figures as files.
 
 use super::Exit;
-use crate::report::reference::Calibration;
-use crate::report::{self, Report};
+use report::reference::Calibration;
+use report::{self, Report};
 use std::path::PathBuf;
 
 /// Options of `report`.

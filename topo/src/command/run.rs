@@ -1,10 +1,11 @@
 //! `pausebed run FILE…`: runs scenarios and says whether they came out as expected.
 
 use super::Exit;
-use super::files::{Loaded, load_all};
+use super::files::load_all;
 use super::overrides::Overrides;
 use crate::campaign::{Campaign, Plan};
-use crate::launch::BACKENDS;
+use launch::BACKENDS;
+use scenario::files::Loaded;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 

@@ -3,10 +3,10 @@
 use super::Exit;
 use super::run::{Seeds, seeds};
 use crate::campaign::exit_of_error;
-use crate::launch::interrupt;
-use crate::measure::verdict::Verdict;
-use crate::sweep::{Sweep, SweepError, Swept, file, picture, report};
 use crate::terminal::progress::SearchProgress;
+use launch::interrupt;
+use results::verdict::Verdict;
+use search::sweep::{Sweep, SweepError, Swept, file, picture, report};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 

@@ -1,13 +1,14 @@
 //! `pausebed tune FILE`: searches a scheme's parameters, and writes the scenario with the winner.
 
 use super::Exit;
-use super::files::{Loaded, load_all};
+use super::files::load_all;
 use crate::campaign::exit_of_error;
-use crate::experiment::ExperimentError;
-use crate::launch::interrupt;
 use crate::terminal::progress::SearchProgress;
-use crate::tune::{self, Conditions, TuneError, Tuning, report, search::Stop, tuned_file};
 use emulation::clock::Stopwatch;
+use launch::experiment::ExperimentError;
+use launch::interrupt;
+use scenario::files::Loaded;
+use search::tune::{self, Conditions, TuneError, Tuning, report, search::Stop, tuned_file};
 use std::path::{Path, PathBuf};
 
 /// How a candidate is judged, for `--help`.
@@ -73,7 +74,7 @@ pub fn run(options: &Options, line: &str) -> Exit {
     };
     let host = serde_json::json!({
         "wall_seconds": stopwatch.seconds(), "threads": threads, "command": line,
-        "version": env!("CARGO_PKG_VERSION"), "commit": env!("PAUSEBED_COMMIT"),
+        "version": env!("CARGO_PKG_VERSION"), "commit": launch::COMMIT,
     });
     let json = report::json(&tuning, &loaded.scenario.name, host);
     if options.json {

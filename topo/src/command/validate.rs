@@ -1,8 +1,8 @@
 //! `pausebed validate FILE…`: every fault of the files, and nothing started.
 
 use super::Exit;
-use super::files::load;
-use crate::scenario;
+use scenario;
+use scenario::files::load;
 use std::path::PathBuf;
 
 /// Options of `validate`.

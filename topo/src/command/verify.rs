@@ -1,9 +1,9 @@
 //! `pausebed verify FILE`: what is wrong with a capture, frame by frame.
 
 use super::Exit;
-use crate::verify::report::KEPT;
-use crate::verify::rules::FAMILIES;
-use crate::verify::{Pausing, Report, Settings, table, verify};
+use dissect::verify::report::KEPT;
+use dissect::verify::rules::FAMILIES;
+use dissect::verify::{Pausing, Report, Settings, table, verify};
 use proto::ids::Dscp;
 use proto::units::{BitRate, Bytes, Duration};
 use proto::wire::classify::PriorityMap;

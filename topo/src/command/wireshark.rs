@@ -2,8 +2,8 @@
 //! the ports of labs that are up.
 
 use super::Exit;
-use crate::launch::programs;
-use crate::wireshark::{
+use launch::programs;
+use serve::wireshark::{
     FILE, LINK, Present, SCRIPT, extcap_folder_of, folder_of, present, present_link,
     usual_extcap_folder, usual_folder,
 };

@@ -1,10 +1,10 @@
 //! Tables of labs that stay: which there are, and what their devices count.
 
-use crate::launch::lab::Record;
-use crate::launch::lab::folder::DaemonRecord;
 use clap::ValueEnum;
 use comfy_table::{CellAlignment, Table, presets};
 use daemon::admin::view::{Counters, FlowCounters, LaneCounters, PortCounters};
+use launch::lab::Record;
+use launch::lab::folder::DaemonRecord;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -233,12 +233,12 @@ fn table(header: &[&str], numbers: usize, rows: Vec<Vec<String>>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::launch::lab::Stage;
-    use crate::launch::lab::folder::LinkRecord;
-    use crate::launch::owner::Owner;
+    use proto::technology::Technology;
     use daemon::admin::view::NodeCounters;
     use emulation::wiring::NodeKind;
-    use proto::technology::Technology;
+    use launch::lab::Stage;
+    use launch::lab::folder::LinkRecord;
+    use launch::owner::Owner;
 
     #[test]
     fn a_table_says_what_the_counters_say_and_leaves_out_zeros_if_told_to() {

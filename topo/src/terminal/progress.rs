@@ -1,9 +1,9 @@
 //! Progress of a run: a bar with the time left on a terminal, a plain line now and then elsewhere.
 
-use crate::launch::Progress;
 use emulation::clock::Stopwatch;
 use emulation::fidelity::verdict::LATENESS_LIMIT;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use launch::Progress;
 use proto::units::{Duration, Instant};
 use std::io::IsTerminal;
 use std::sync::{Mutex, PoisonError};

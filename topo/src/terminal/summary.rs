@@ -2,15 +2,15 @@
 //! then a picture of throughput over time.
 
 use super::sparkline;
-use crate::experiment::Experiment;
-use crate::measure::value::Value;
-use crate::measure::verdict::{Judgement, Verdict};
-use crate::measure::{At, Quantity};
-use crate::run_directory::result::{DeadlockLine, HeadroomLine, RunResult};
-use crate::saturation::Tree;
 use comfy_table::{CellAlignment, Table, presets};
 use emulation::wiring::End;
+use launch::experiment::Experiment;
 use proto::events::Direction;
+use results::run_directory::result::{DeadlockLine, HeadroomLine, RunResult};
+use results::saturation::Tree;
+use results::verdict::{Judgement, Verdict};
+use results::wording::{accepted, number, word, written};
+use scenario::measure::{At, Quantity};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
@@ -61,15 +61,6 @@ pub fn text(experiment: &Experiment) -> String {
         let _ = writeln!(out, "  ✕ {}", failure(experiment, failed));
     }
     out
-}
-
-/// The verdict in capitals, as reports print it.
-pub fn word(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Pass => "PASS",
-        Verdict::Fail => "FAIL",
-        Verdict::Inconclusive => "INCONCLUSIVE",
-    }
 }
 
 /// The greatest trees of congestion, a line each; those of a single output are left to the report.
@@ -168,38 +159,6 @@ fn table(experiment: &Experiment) -> String {
         }
     }
     table.to_string()
-}
-
-/// The bounds of an expectation.
-pub fn accepted(judged: &Judgement) -> String {
-    if let Some(order) = &judged.order {
-        let groups = order.iter().map(|group| group.join(" "));
-        return groups.collect::<Vec<_>>().join(" → ");
-    }
-    match (judged.min, judged.max) {
-        (Some(min), Some(max)) => format!("{} – {}", number(Some(min)), number(Some(max))),
-        (Some(min), None) => format!("≥ {}", number(Some(min))),
-        (None, Some(max)) => format!("≤ {}", number(Some(max))),
-        (None, None) => "any".to_owned(),
-    }
-}
-
-/// A measured value: a number as [`number`] writes it, or names.
-pub fn written(value: Option<&Value>) -> String {
-    match value {
-        Some(names @ Value::Names(_)) => names.to_string(),
-        number_or_none => number(number_or_none.and_then(Value::number)),
-    }
-}
-
-/// A measured number; three decimals for ratios, fewer for large numbers.
-pub fn number(value: Option<f64>) -> String {
-    match value {
-        None => "–".to_owned(),
-        Some(value) if value.abs() >= 1_000.0 => format!("{value:.0}"),
-        Some(value) if value.abs() >= 10.0 => format!("{value:.1}"),
-        Some(value) => format!("{value:.3}"),
-    }
 }
 
 fn failure(experiment: &Experiment, judged: &Judgement) -> String {

@@ -1,7 +1,7 @@
 //! This program, and those that help to look at what came out.
 
 use super::Check;
-use crate::launch::programs::tool;
+use launch::programs::tool;
 
 pub fn build() -> Check {
     const WHAT: &str = "build";

@@ -1,7 +1,7 @@
 //! Where runs put their files, and what is remembered of this host.
 
 use super::Check;
-use crate::calibration::Calibration;
+use launch::calibration::Calibration;
 use nix::sys::statvfs::statvfs;
 use std::io;
 use std::path::Path;

@@ -2,13 +2,13 @@
 
 use super::{Choice, failed};
 use crate::command::Exit;
-use crate::launch::interrupt;
-use crate::launch::lab::client::{self, ClientError};
-use crate::launch::lab::{Record, folder::DaemonRecord};
-use daemon::admin::CaptureWish;
+use capture::CaptureStatistics;
 use emulation::clock::{Stopwatch, monotonic_ns};
-use emulation::frame_tap::CaptureStatistics;
+use daemon::admin::CaptureWish;
 use emulation::timer;
+use launch::interrupt;
+use launch::lab::client::{self, ClientError};
+use launch::lab::{Record, folder::DaemonRecord};
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sys::stat::Mode;
 use proto::units::{BitRate, Bytes};

@@ -2,11 +2,11 @@
 
 use super::{Choice, failed};
 use crate::command::Exit;
-use crate::launch::lab::client::ClientError;
-use crate::launch::lab::{Record, client};
 use clap::{Subcommand, ValueEnum};
 use daemon::admin::{Fault, LinkChange, TrafficChange};
 use emulation::wiring::{Action, FrameFilter};
+use launch::lab::client::ClientError;
+use launch::lab::{Record, client};
 use proto::units::{BitRate, Duration};
 
 /// Options of `clear`.

@@ -2,8 +2,8 @@
 
 use super::{Place, choose};
 use crate::command::Exit;
-use crate::launch;
-use crate::launch::lab::start;
+use launch;
+use launch::lab::start;
 
 /// Options of `down`.
 #[derive(Clone, Debug, clap::Args)]

@@ -2,10 +2,10 @@
 
 use super::{Place, choose};
 use crate::command::Exit;
-use crate::launch::interrupt;
-use crate::launch::lab::folder::LOG;
 use emulation::clock::monotonic_ns;
 use emulation::timer;
+use launch::interrupt;
+use launch::lab::folder::LOG;
 use std::fs::File;
 use std::io;
 

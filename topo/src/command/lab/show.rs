@@ -2,13 +2,13 @@
 
 use super::{Choice, failed};
 use crate::command::Exit;
-use crate::launch::interrupt;
-use crate::launch::lab::{Record, client};
 use crate::terminal::lab::{Show, Subject};
 use daemon::admin::Flows;
 use daemon::admin::view::{Counters, NodeCounters};
 use emulation::clock::monotonic_ns;
 use emulation::timer;
+use launch::interrupt;
+use launch::lab::{Record, client};
 use serde_json::json;
 use std::io::IsTerminal;
 

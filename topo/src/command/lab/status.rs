@@ -2,8 +2,8 @@
 
 use super::Place;
 use crate::command::Exit;
-use crate::launch::lab::{Record, Stage, client};
 use crate::terminal::lab::{LabLine, labs};
+use launch::lab::{Record, Stage, client};
 use std::collections::BTreeMap;
 
 /// Options of `status`.

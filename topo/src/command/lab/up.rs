@@ -1,17 +1,17 @@
 //! `pausebed up FILE`: a lab that stays until `pausebed down`.
 
 use super::{Place, not_launched};
-use crate::calibration::Calibration;
 use crate::command::Exit;
-use crate::command::files::{Loaded, load};
 use crate::command::overrides::Overrides;
-use crate::estimate;
-use crate::launch::lab::folder::{CreateError, TOKEN};
-use crate::launch::lab::{Record, Stage, keeper, start};
-use crate::launch::owner::Owner;
-use crate::launch::substrate;
-use crate::render::render;
-use crate::scenario::run::Backend;
+use launch::calibration::Calibration;
+use launch::estimate;
+use launch::lab::folder::{CreateError, TOKEN};
+use launch::lab::{Record, Stage, keeper, start};
+use launch::owner::Owner;
+use launch::substrate;
+use scenario::files::{Loaded, load};
+use scenario::render::render;
+use scenario::run::Backend;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

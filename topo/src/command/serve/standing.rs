@@ -2,15 +2,15 @@
 
 use super::{LOOK_EVERY_NS, Options, Subject, open, stay};
 use crate::command::Exit;
-use crate::launch::interrupt;
-use crate::launch::lab::Record;
-use crate::launch::lab::folder::SCENARIO;
-use crate::render::render;
-use crate::scenario::Scenario;
-use crate::serve::standing::Watch;
-use crate::serve::{Board, Server};
 use emulation::clock::monotonic_ns;
 use emulation::timer;
+use launch::interrupt;
+use launch::lab::Record;
+use launch::lab::folder::SCENARIO;
+use scenario::Scenario;
+use scenario::render::render;
+use serve::standing::Watch;
+use serve::{Board, Server};
 use std::sync::Arc;
 
 const NS_PER_S: u64 = 1_000_000_000;

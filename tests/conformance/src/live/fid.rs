@@ -1,0 +1,176 @@
+//! FID live: what the emulation does to frames, and what it admits.
+//!
+//! Orderly incasts that other groups run too serve FID-01, FID-04 and half of FID-13 ([`super::fabrics`]).
+
+mod capture;
+mod clock_step;
+mod datagram_loss;
+mod datagrams;
+mod noise;
+mod offloads;
+mod starvation;
+
+pub use super::fabrics::{conservation, order};
+pub use capture::capture;
+pub use clock_step::clock_step;
+pub use datagram_loss::datagram_loss;
+pub use datagrams::{reorder_and_duplicate, restart, socket_overflow};
+pub use noise::no_foreign_noise;
+pub use offloads::offloads;
+pub use starvation::starvation;
+
+use super::cached::Cached;
+use super::frames::Packet;
+use super::record::Record;
+use super::stage::Stage;
+use super::tester::{Script, Seen};
+use super::{Star, dilation, ms, us};
+use crate::case::{Failure, Finding, ensure, same};
+use proto::units::{Duration, Instant};
+use proto::wire::infiniband::Packet as Parsed;
+
+fn holds(record: &Record) -> bool {
+    record.fidelity.ok
+}
+
+/// Sizes of payload, each sent for so long: packets of 90 to 4122 octets.
+const PAYLOADS: [u32; 4] = [64, 512, 2048, 4096];
+const PAYLOAD_MS: u64 = 2_500;
+
+static RATES: [Cached<Record>; 3] = [
+    Cached::new(|| at_rate("1 Mbps"), holds),
+    Cached::new(|| at_rate("10 Mbps"), holds),
+    Cached::new(|| at_rate("100 Mbps"), holds),
+];
+
+/// When the packets of one size are sent.
+fn period(index: usize) -> (Instant, Instant) {
+    let begin = 200 + index as u64 * PAYLOAD_MS;
+    (ms(begin), ms(begin + PAYLOAD_MS))
+}
+
+fn at_rate(rate: &str) -> Result<Record, Failure> {
+    let items = PAYLOADS.iter().enumerate().map(|(index, payload)| {
+        let begin = 200 + index as u64 * PAYLOAD_MS;
+        let end = begin + PAYLOAD_MS;
+        format!(
+            "[[traffic]]\nname = \"of {payload}\"\nfrom = \"h1\"\nto = \"h2\"\n\
+             arrivals = \"backlog\"\ntransport = \"uc\"\nsize = \"{payload} B\"\n\
+             start = \"{begin} ms\"\nstop = \"{end} ms\"\n"
+        )
+    });
+    let rest = format!("mtu = \"4096 B\"\n{}", items.collect::<String>());
+    let text = Star { duration: "10300 ms", rate, rest: &rest, ..Star::PROFILE }.text();
+    Stage::new(&text, "h1")?.run(Script::default())
+}
+
+/// Octets on the line over what its rate allows, by when they were really heard. Units: 1/10000.
+fn share_of_line(record: &Record, rate: u64, index: usize) -> Result<i64, Failure> {
+    let (from, to) = period(index);
+    // The line is not yet, or no longer, busy at the very edges.
+    let (from, to) = (from + us(60_000), Instant::from_ps(to.as_ps() - us(60_000).as_ps()));
+    let heard: Vec<&Seen> =
+        record.seen.iter().filter(|seen| seen.at >= from && seen.at < to).collect();
+    let (Some(first), Some(last)) = (heard.first(), heard.last()) else {
+        return Err(Failure::Failed("nothing was heard".to_owned()));
+    };
+    let octets: u64 = heard[1..].iter().map(|seen| seen.frame.line_size().get()).sum();
+    let due = octets as u128 * 8 * 1_000_000_000_000 / u128::from(rate);
+    let took = u128::from(last.heard.since(first.heard).as_ps().max(1));
+    Ok((due * 10_000 / took) as i64)
+}
+
+/// FID-02.
+pub fn serialisation_rate() -> Finding {
+    let mut seen = Vec::new();
+    for (cached, megabits) in RATES.iter().zip([1, 10, 100]) {
+        let record = cached.get()?;
+        if megabits == 100 && !record.fidelity.ok {
+            // The profile leaves this rate to hosts that can.
+            seen.push("100 Mb/s: this host is late at 0.33 ms a frame".to_owned());
+            continue;
+        }
+        let record = record.trusted()?;
+        let shares =
+            (0..PAYLOADS.len()).map(|index| share_of_line(record, megabits * 1_000_000, index));
+        let shares = shares.collect::<Result<Vec<i64>, _>>()?;
+        for (share, payload) in shares.iter().zip(PAYLOADS) {
+            ensure((share - 10_000).abs() <= 100, || {
+                format!("{megabits} Mb/s, {payload} octets of payload: {share} of 10000")
+            })?;
+        }
+        let worst = shares.iter().map(|share| (share - 10_000).abs()).max().unwrap_or(0);
+        seen.push(format!("{megabits} Mb/s: within {}.{:02} %", worst / 100, worst % 100));
+    }
+    Ok(format!("packets of 90 to 4122 octets by the wall clock: {}", seen.join("; ")))
+}
+
+/// Delays of the cables of h2 to h5; h1 hears what they send.
+const DELAYS: [(&str, u64); 4] =
+    [("0 ms", 0), ("1 ms", 1_000), ("10 ms", 10_000), ("100 ms", 100_000)];
+const PROBES: u32 = 100;
+
+static DELAYED: Cached<Record> = Cached::new(delayed, holds);
+
+/// When the sources' probes leave in each round: apart by more than a frame time at the switch,
+/// whatever their cables' delays. Units: microseconds.
+const PLACES: [u64; 4] = [0, 1_500, 5_000, 7_500];
+
+/// When probe `number` from the source at `place` leaves.
+fn probe_at(place: usize, number: u32) -> Instant {
+    ms(200) + us(10_000) * u64::from(number) + us(PLACES[place])
+}
+
+fn probe(place: usize, number: u32) -> Packet {
+    Packet { payload: 2048, ..Packet::new(place as u16 + 2, 1, number) }
+}
+
+fn delayed() -> Result<Record, Failure> {
+    let delays: Vec<&str> = ["0.125 mtu"].into_iter().chain(DELAYS.map(|(text, _)| text)).collect();
+    let star = Star { nics: 5, duration: "1400 ms", delays: &delays, ..Star::PROFILE };
+    let stage = Stage::new(&star.text(), "s0")?;
+    let mut script = Script::default();
+    for place in 0..DELAYS.len() {
+        for number in 0..PROBES {
+            script.at(probe_at(place, number), move |tester| {
+                tester.send(place as u8 + 2, &probe(place, number).octets());
+            });
+        }
+    }
+    stage.run(script)
+}
+
+/// FID-03.
+pub fn propagation_delay() -> Finding {
+    let record = DELAYED.get()?;
+    let record = record.trusted()?;
+    let line = Duration::from_ns(probe(0, 0).octets().len() as u64 * 800);
+    let late = record.report.lateness.wall_ns.p99() * 1_000 / dilation(1);
+    let allowed = us(200).as_ps() / dilation(1) + 2 * late;
+    let mut found = Vec::new();
+    for (place, (text, us)) in DELAYS.iter().enumerate() {
+        let mut ways: Vec<i64> = record
+            .packets(1)
+            .filter_map(|seen| {
+                let packet = Parsed::parse(&seen.frame.octets).ok()?;
+                let number = packet.bth?.psn.get();
+                let left = probe_at(place, number) + line;
+                let is_it = usize::from(packet.lrh.slid.get()) == place + 2;
+                // What is heard before its stamp is not handled before it.
+                let handled = seen.heard.max(seen.at);
+                is_it.then(|| handled.as_ps() as i64 - left.as_ps() as i64)
+            })
+            .collect();
+        same(format!("probes heard over {text}"), ways.len() as u32, PROBES)?;
+        ways.sort_unstable();
+        let mean = ways.iter().sum::<i64>() / i64::from(PROBES);
+        let expected = (us * 1_000_000 + line.as_ps()) as i64;
+        ensure(mean.abs_diff(expected) <= allowed, || {
+            format!("over {text}: {mean} ps on the way, expected {expected} ± {allowed}")
+        })?;
+        let p99 = ways[ways.len() * 99 / 100];
+        found.push(format!("{text}: {} µs, p99 {} µs", mean / 1_000_000, p99 / 1_000_000));
+    }
+    let line_us = line.as_ps() / 1_000_000;
+    Ok(format!("delay + {line_us} µs of line, by the wall clock: {}", found.join("; ")))
+}

@@ -1,0 +1,349 @@
+//! Hex as people have it: a frame a line, dumps with offsets, arrays and strings of programs.
+//!
+//! A row of a dump begins with its offset; one that says 0 begins a frame, as in the output of
+//! `tcpdump -xx`, `xxd`, `hexdump -C`, `od -A x -t x1` and Wireshark. Everything else is a frame a line,
+//! unless the line says that it goes on: a comma or a backslash at its end, a brace left open.
+
+use super::{Fcs, LINE_MAX, Link, Meta, Packet, Visitor, next_line};
+use crate::infiniband;
+use row::{Row, Shape};
+use std::io::{self, BufRead};
+
+mod row;
+
+/// Lines of text that may stand above a dump.
+const HEADINGS_MAX: usize = 64;
+
+const UNDERSTOOD: &str = "understood are a frame a line (10000080 50d5, 10:00:00, 0x10, 0x00, \\x10\\x00), \
+                          dumps that begin with an offset (tcpdump -xx, xxd, hexdump -C, Wireshark), \
+                          arrays in braces, pcap and pcapng";
+
+/// Reads the lines of `input` to its end.
+///
+/// # Errors
+/// Those of the visitor.
+pub(super) fn visit(
+    mut input: impl BufRead,
+    link: Option<Link>,
+    visitor: &mut impl Visitor,
+) -> io::Result<()> {
+    let mut line = Vec::new();
+    let mut text = Text {
+        visitor,
+        link,
+        number: 0,
+        line: 0,
+        octets: Vec::new(),
+        state: State::Idle,
+        headings: Vec::new(),
+        frames: 0,
+    };
+    loop {
+        line.clear();
+        text.line += 1;
+        match next_line(&mut input, &mut line, LINE_MAX) {
+            Ok(true) if line.len() > LINE_MAX => {
+                text.end_frame()?;
+                text.complain(format!("longer than {LINE_MAX} characters"));
+            }
+            Ok(true) => text.line(line.trim_ascii_end())?,
+            Ok(false) => break,
+            Err(error) => {
+                text.complain(error.to_string());
+                break;
+            }
+        }
+    }
+    text.end_frame()?;
+    text.settle_headings();
+    if text.frames == 0 {
+        text.visitor.unreadable(&format!("no frame is in it: {UNDERSTOOD}"));
+    }
+    Ok(())
+}
+
+/// What the line before has left open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Nothing.
+    Idle,
+    /// A frame that the next line goes on with.
+    Open,
+    /// The same, to a closing brace.
+    Braces,
+    /// A dump whose rows look so.
+    Dump {
+        shape: Shape,
+        /// Where in the frame the last row begins.
+        row: usize,
+        /// A star stood for rows like the last.
+        star: bool,
+    },
+    /// A dump that makes no sense; its rows are passed over.
+    Lost(Shape),
+}
+
+struct Text<'v, V> {
+    visitor: &'v mut V,
+    link: Option<Link>,
+    /// Of the last frame, those that could not be read counted too.
+    number: u64,
+    line: u64,
+    octets: Vec<u8>,
+    state: State,
+    /// Complaints of lines that are no hex: if a dump follows, they were its headings.
+    headings: Vec<String>,
+    frames: u64,
+}
+
+impl<V: Visitor> Text<'_, V> {
+    fn line(&mut self, line: &[u8]) -> io::Result<()> {
+        if line.is_empty() {
+            return if self.state == State::Braces { Ok(()) } else { self.end_frame() };
+        }
+        match &mut self.state {
+            State::Open | State::Braces => return self.plain(line),
+            State::Dump { star, .. } if line == b"*" => {
+                *star = true;
+                return Ok(());
+            }
+            _ => {}
+        }
+        let shape = match self.state {
+            State::Dump { shape, .. } | State::Lost(shape) => Some(shape),
+            _ => None,
+        };
+        match Row::parse(line, shape) {
+            None => {
+                if shape.is_some() {
+                    self.end_frame()?;
+                }
+                self.plain(line)
+            }
+            Some(row) => self.row(row),
+        }
+    }
+
+    fn row(&mut self, row: Row<'_>) -> io::Result<()> {
+        if row.offset == 0 {
+            self.end_frame()?;
+            self.headings.clear();
+            self.state = State::Dump { shape: row.shape, row: 0, star: false };
+        }
+        let State::Dump { shape, row: last, star } = self.state else {
+            if !matches!(self.state, State::Lost(_)) {
+                self.complain(format!(
+                    "a dump begins at offset {:#x}: rows are missing",
+                    row.offset
+                ));
+            }
+            self.state = State::Lost(row.shape);
+            return Ok(());
+        };
+        let offset = usize::try_from(row.offset).unwrap_or(usize::MAX).min(LINE_MAX + 1);
+        if star && offset <= LINE_MAX {
+            let repeated = self.octets[last..].to_vec();
+            while self.octets.len() < offset && !repeated.is_empty() {
+                self.octets.extend_from_slice(&repeated);
+            }
+        }
+        // A column of text can read like hex; the next offset tells how many octets there were.
+        if offset > last && offset < self.octets.len() {
+            self.octets.truncate(offset);
+        }
+        if offset != self.octets.len() {
+            let there = self.octets.len();
+            let said = row.offset;
+            self.lose(shape, format!("offset {said:#x} after {there:#x} octets: rows are missing"));
+            return Ok(());
+        }
+        match row.octets(&mut self.octets) {
+            Ok(()) => self.state = State::Dump { shape, row: offset, star: false },
+            Err(reason) => self.lose(shape, reason),
+        }
+        Ok(())
+    }
+
+    /// Gives up a dump.
+    fn lose(&mut self, shape: Shape, reason: String) {
+        self.complain(reason);
+        self.octets.clear();
+        self.state = State::Lost(shape);
+    }
+
+    fn plain(&mut self, line: &[u8]) -> io::Result<()> {
+        let begin = match self.state {
+            State::Idle => beginning(line),
+            _ => 0,
+        };
+        let opens = line[..begin].ends_with(b"{");
+        let before = self.octets.len();
+        match hex(line, begin, &mut self.octets) {
+            Err(reason) => {
+                let may_be_heading = self.state == State::Idle;
+                self.octets.clear();
+                self.state = State::Idle;
+                if may_be_heading && is_declaration(line) {
+                    return Ok(());
+                }
+                if may_be_heading && self.headings.len() < HEADINGS_MAX {
+                    self.headings.push(format!("line {}: {}", self.line, reason));
+                } else {
+                    self.complain(reason);
+                }
+                Ok(())
+            }
+            Ok(end) => {
+                let is_open = opens || self.state == State::Braces;
+                self.state = match end {
+                    _ if self.octets.len() > LINE_MAX => {
+                        self.octets.clear();
+                        self.complain(format!("more than {LINE_MAX} octets"));
+                        State::Idle
+                    }
+                    End::Brace => State::Idle,
+                    _ if is_open => State::Braces,
+                    End::GoesOn if self.octets.len() > before => State::Open,
+                    _ => State::Idle,
+                };
+                if self.state == State::Idle { self.end_frame() } else { Ok(()) }
+            }
+        }
+    }
+
+    /// What was read so far is a frame, if it is anything.
+    fn end_frame(&mut self) -> io::Result<()> {
+        self.state = State::Idle;
+        if self.octets.is_empty() {
+            return Ok(());
+        }
+        self.settle_headings();
+        self.number += 1;
+        self.frames += 1;
+        let (number, length) = (self.number, self.octets.len());
+        let link = self.link.unwrap_or_else(|| guess(&self.octets));
+        let meta = Meta {
+            number,
+            at_ns: None,
+            interface: None,
+            direction: None,
+            link,
+            length,
+            wire_length: length,
+        };
+        self.visitor.frame(Packet { meta, octets: &self.octets, fcs: Fcs::Auto })?;
+        self.octets.clear();
+        Ok(())
+    }
+
+    fn complain(&mut self, reason: String) {
+        self.settle_headings();
+        self.number += 1;
+        self.visitor.unreadable(&format!("line {}: {reason}", self.line));
+    }
+
+    /// No dump follows: they were no headings.
+    fn settle_headings(&mut self) {
+        for heading in std::mem::take(&mut self.headings) {
+            self.number += 1;
+            self.visitor.unreadable(&heading);
+        }
+    }
+}
+
+/// What a frame is on of which nobody has said it.
+fn guess(octets: &[u8]) -> Link {
+    if infiniband::reads_like_ethernet(octets) && !infiniband::reads_like_packet(octets) {
+        Link::Ethernet
+    } else {
+        Link::Infiniband
+    }
+}
+
+/// What programs say beside an array, such as its length.
+fn is_declaration(line: &[u8]) -> bool {
+    line.contains(&b'=') && line.ends_with(b";")
+}
+
+/// Where the octets of a line begin: behind the brace or before the first escape of a declaration.
+fn beginning(line: &[u8]) -> usize {
+    let brace = line.iter().position(|character| *character == b'{').map(|at| at + 1);
+    let escape = line.windows(2).position(|pair| pair == b"\\x");
+    brace.or(escape).unwrap_or(0)
+}
+
+/// How a line ends.
+enum End {
+    /// As lines do.
+    Line,
+    /// With a closing brace.
+    Brace,
+    /// With a comma or a backslash.
+    GoesOn,
+}
+
+/// Octets of a line from `begin` on: pairs of digits with signs between, `0x` or `\x` before any; `#`
+/// and `//` begin a comment.
+fn hex(line: &[u8], begin: usize, octets: &mut Vec<u8>) -> Result<End, String> {
+    let (mut high, mut at_start, mut before) = (None, true, b' ');
+    let mut end = End::Line;
+    let mut at = begin;
+    while let Some(character) = line.get(at).copied() {
+        let column = at + 1;
+        at += 1;
+        let (starts, previous) = (at_start, std::mem::replace(&mut before, character));
+        at_start = false;
+        match (character, high) {
+            (b'#', _) => break,
+            (b'/', None) if line.get(at) == Some(&b'/') => break,
+            (b'/', None) if line.get(at) == Some(&b'*') => {
+                let comment = &line[at..];
+                at += comment
+                    .windows(2)
+                    .position(|pair| pair == b"*/")
+                    .map_or(comment.len(), |n| n + 2);
+                at_start = true;
+            }
+            (b'}', None) => return Ok(End::Brace),
+            (character, None) if is_sign(character) => {
+                at_start = true;
+                match character {
+                    b',' | b'\\' => end = End::GoesOn,
+                    b' ' | b'\t' => {}
+                    _ => end = End::Line,
+                }
+            }
+            (character, Some(_)) if is_sign(character) => {
+                return Err(format!("column {column}: a digit is missing, an octet has two"));
+            }
+            (b'x' | b'X', Some((0, true))) => high = None,
+            (b'x', None) if previous == b'\\' => {}
+            (character, first) => {
+                let Some(digit) = (character as char).to_digit(16) else {
+                    let shown = character.escape_ascii();
+                    return Err(format!("column {column}: '{shown}' is no hexadecimal digit"));
+                };
+                end = End::Line;
+                high = match first {
+                    None => Some((digit as u8, starts)),
+                    Some((high, _)) => {
+                        octets.push(high << 4 | digit as u8);
+                        None
+                    }
+                };
+            }
+        }
+    }
+    match high {
+        None => Ok(end),
+        Some(_) => Err("an odd number of digits".to_owned()),
+    }
+}
+
+/// Stands between octets.
+fn is_sign(character: u8) -> bool {
+    b" \t:-,;\"'()[]\\".contains(&character)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,97 @@
+//! What each daemon of a run is told, and the files that tell it.
+
+use super::Cabling;
+use crate::placement::Hosting;
+use crate::{Job, LaunchError};
+use capture::CapturePlan;
+use daemon::{DaemonConfig, PortInterface, feed};
+use emulation::wiring::End;
+use scenario::run::Cables;
+use std::path::{Path, PathBuf};
+
+/// What a process is told.
+pub fn describe(
+    job: &Job<'_>,
+    hosting: &Hosting,
+    cabling: &Cabling,
+    process: usize,
+    feed: Option<&Path>,
+) -> Result<DaemonConfig, LaunchError> {
+    let lab = job.lab;
+    let adapters = lab.nics.len();
+    let table = |node: usize| match node.checked_sub(adapters) {
+        None => toml::Table::try_from(&lab.nics[node]),
+        Some(switch) => toml::Table::try_from(&lab.switches[switch]),
+    };
+    let devices = hosting.nodes(process).map(table).collect::<Result<Vec<_>, _>>();
+    Ok(DaemonConfig {
+        lab: job.name.to_owned(),
+        process,
+        processes: hosting.kinds.len(),
+        seed: job.seed,
+        technology: lab.fabric.technology,
+        hosts: hosting.hosts.clone(),
+        carrier: cabling.carrier,
+        bare: cabling.bare,
+        interfaces: interfaces_of(job, hosting, cabling, process),
+        local: job.cables == Cables::Local,
+        bind: std::net::Ipv4Addr::LOCALHOST.into(),
+        socket_dir: Some(job.scratch.to_owned()),
+        datagram_max: emulation::cable::exchange::DATAGRAM_MAX,
+        receive_buffer: None,
+        realtime: job.realtime,
+        capture: job.capture.as_ref().and_then(|plan| part_of(plan, hosting, process)),
+        feed: feed.map(Path::to_owned),
+        admin: None,
+        plan: lab.plan.clone(),
+        wiring: lab.fabric.wiring.clone(),
+        devices: devices.map_err(|error| LaunchError::Config(error.to_string()))?,
+    })
+}
+
+/// The interfaces at the ports of one process, but for those of cables that are memory.
+fn interfaces_of(
+    job: &Job<'_>,
+    hosting: &Hosting,
+    cabling: &Cabling,
+    process: usize,
+) -> Vec<PortInterface> {
+    let wiring = &job.lab.fabric.wiring;
+    let is_here = |end: End| hosting.hosts[end.node] == process;
+    let in_memory = |end: End| {
+        job.cables == Cables::Local && wiring.peer(end).is_some_and(|(_, far)| is_here(far))
+    };
+    let own = cabling.interfaces.iter().filter(|face| is_here(face.at) && !in_memory(face.at));
+    own.cloned().collect()
+}
+
+/// Writes what a process is told; the file's path.
+pub fn write_config(job: &Job<'_>, config: &DaemonConfig) -> Result<PathBuf, LaunchError> {
+    let text = toml::to_string(config).map_err(|error| LaunchError::Config(error.to_string()))?;
+    let file = job.scratch.join(format!("process-{}.toml", config.process));
+    std::fs::write(&file, text)
+        .map_err(|error| LaunchError::Host(format!("{}: {error}", file.display())))?;
+    Ok(file)
+}
+
+/// Writes the frames that daemons are to feed themselves; the file's path, if there are any.
+pub fn write_feed(job: &Job<'_>) -> Result<Option<PathBuf>, LaunchError> {
+    if job.injections.is_empty() {
+        return Ok(None);
+    }
+    let file = job.scratch.join("feed.pcapng");
+    feed::write(&file, &job.lab.fabric.wiring, &job.injections)
+        .map_err(|error| LaunchError::Host(format!("{}: {error}", file.display())))?;
+    Ok(Some(file))
+}
+
+/// A capture's ports hosted by one process, in a file of that process unless it hosts them all.
+fn part_of(plan: &CapturePlan, hosting: &Hosting, process: usize) -> Option<CapturePlan> {
+    let mut part = plan.clone();
+    part.ports.retain(|port| hosting.hosts[port.at.node] == process);
+    if part.ports.len() < plan.ports.len() {
+        let stem = plan.file.file_stem().unwrap_or_default().to_string_lossy();
+        part.file = plan.file.with_file_name(format!("{stem}-{process}.pcapng"));
+    }
+    (!part.ports.is_empty()).then_some(part)
+}

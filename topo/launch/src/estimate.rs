@@ -1,0 +1,116 @@
+//! How slow a live run must be on this host, and how long it will take.
+//!
+//! The dilation is the larger of two: a frame time on the wall must be long against the wake-ups of
+//! the host, and the frames of a second must not be more than the host can carry (design.md 4).
+
+use crate::calibration::Calibration;
+use proto::technology::Technology;
+use emulation::wiring::{NodeKind, Wiring};
+use proto::units::Duration;
+use scenario::Scenario;
+use scenario::render::Lab;
+use scenario::run::{Backend, Dilate};
+use scenario::traffic::Offer;
+use std::collections::VecDeque;
+
+/// Shortest frame time on the wall with real-time priority, in seconds.
+const FRAME_TIME_REALTIME_S: f64 = 1.0e-3;
+/// And without.
+const FRAME_TIME_ORDINARY_S: f64 = 2.0e-3;
+/// So many times as long on bare cables, where nothing may leave early to make up for late wake-ups and each
+/// hop inherits the last one's lateness. At 1.2 the run that needs most was 0.09 of a frame time late.
+const BARE_FACTOR: f64 = 2.0;
+/// Frames of any kind for one data frame and link: itself, the credits it frees and its
+/// acknowledgement's share. Measured on case 4 with an acknowledgement for each frame: 2.8.
+const FRAMES_A_DATA_FRAME: f64 = 3.0;
+
+/// What a live run will be like.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Estimate {
+    /// Wall time over fabric time.
+    pub dilation: u64,
+    /// Wall time of the run.
+    pub wall_seconds: f64,
+    /// Frames of any kind that cross a link, by wall second.
+    pub frame_hops_per_s: f64,
+}
+
+/// Estimates a live run of `scenario` on a host that has been calibrated.
+pub fn live(scenario: &Scenario, lab: &Lab, host: &Calibration) -> Estimate {
+    // Lateness counts in frame times of the port: on the fastest link it is the dearest.
+    let fastest = lab.fabric.wiring.links.iter().map(|link| link.frame_time).min();
+    let tau_s = seconds(fastest.unwrap_or(lab.fabric.tau));
+    let hops_per_fabric_s =
+        data_frames_per_s(scenario, lab) * mean_hops(&lab.fabric.wiring) * FRAMES_A_DATA_FRAME;
+    let is_bare = scenario.run.backend == Backend::Netns
+        && scenario.fabric.technology == Technology::Ethernet;
+    // Whether daemons that others start are given real-time priority shows when they run. Containers have
+    // none where the kernel shares it out by cgroup.
+    let is_elsewhere = matches!(scenario.run.backend, Backend::Compose | Backend::Remote);
+    let is_realtime = host.realtime && scenario.run.realtime && !is_elsewhere;
+    let shortest = if is_realtime { FRAME_TIME_REALTIME_S } else { FRAME_TIME_ORDINARY_S };
+    let shortest = if is_bare { BARE_FACTOR * shortest } else { shortest };
+    let dilation = match scenario.run.dilate {
+        // What is attached knows of no dilation.
+        _ if !lab.fabric.wiring.attached.is_empty() => 1.0,
+        Dilate::By(factor) => factor.max(1.0),
+        Dilate::Auto => (shortest / tau_s).max(hops_per_fabric_s / host.frame_hops_per_s).max(1.0),
+    };
+    let dilation = dilation.ceil();
+    Estimate {
+        dilation: dilation as u64,
+        wall_seconds: seconds(scenario.run.duration) * dilation,
+        frame_hops_per_s: hops_per_fabric_s / dilation,
+    }
+}
+
+fn seconds(time: Duration) -> f64 {
+    time.as_ps() as f64 / 1e12
+}
+
+/// Data frames that all adapters together offer in a second of fabric time, at the busiest moment.
+fn data_frames_per_s(scenario: &Scenario, lab: &Lab) -> f64 {
+    let line = 1.0 / seconds(lab.fabric.tau);
+    let offered = |at| -> f64 {
+        let items = scenario.traffic.items.iter().filter(|item| item.start <= at && at < item.stop);
+        items
+            .map(|item| {
+                let share = match item.offer {
+                    Offer::Load(load) => load,
+                    Offer::Rate(rate) => rate.get() as f64 / scenario.fabric.link.rate.get() as f64,
+                    Offer::Backlog => 1.0,
+                };
+                item.from.len() as f64 * share.min(1.0)
+            })
+            .sum()
+    };
+    let busiest = scenario.traffic.items.iter().map(|item| offered(item.start)).fold(0.0, f64::max);
+    // Nobody sends faster than its line.
+    busiest.min(lab.nics.len() as f64) * line
+}
+
+/// Links between two adapters, on the mean.
+fn mean_hops(wiring: &Wiring) -> f64 {
+    let mut neighbours = vec![Vec::new(); wiring.nodes.len()];
+    for link in &wiring.links {
+        neighbours[link.a.node].push(link.b.node);
+        neighbours[link.b.node].push(link.a.node);
+    }
+    let Some(from) = wiring.nodes.iter().position(|node| node.kind == NodeKind::Nic) else {
+        return 1.0;
+    };
+    let mut distance = vec![None; wiring.nodes.len()];
+    distance[from] = Some(0u64);
+    let mut queue = VecDeque::from([from]);
+    while let Some(node) = queue.pop_front() {
+        for next in &neighbours[node] {
+            if distance[*next].is_none() {
+                distance[*next] = distance[node].map(|hops| hops + 1);
+                queue.push_back(*next);
+            }
+        }
+    }
+    let reached = wiring.nodes.iter().zip(&distance).filter(|(node, _)| node.kind == NodeKind::Nic);
+    let hops: Vec<u64> = reached.filter_map(|(_, hops)| *hops).filter(|hops| *hops > 0).collect();
+    if hops.is_empty() { 1.0 } else { hops.iter().sum::<u64>() as f64 / hops.len() as f64 }
+}

@@ -1,0 +1,325 @@
+//! One scenario, run once: launched, measured, judged, written down.
+
+use crate::{Job, LaunchError, Outcome, Progress, Substrate, scratch, sweep};
+use capture::{CapturePlan, CapturedPort, WhenFull};
+use proto::technology::Technology;
+use emulation::wiring::End;
+use proto::frame::Frame;
+use proto::units::Instant;
+use results::deadlock::{self, Deadlock};
+use results::evaluate::{RunData, evaluate};
+use results::run_directory::result::{
+    self, Conservation, Definition, GridSummary, Host, Parameter, Phase, RunResult, SCHEMA,
+    Standing,
+};
+use results::run_directory::{self, Remark, RemarkKind, RunRecord, WriteError, junit};
+use results::saturation;
+use results::verdict::{Judgement, Measured, Verdict, judge};
+use scenario::Scenario;
+use scenario::render::{Lab, render};
+use scenario::settings::{Origin, Setting};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// How a scenario is to be run this time.
+pub struct Conditions<'a> {
+    /// On what.
+    pub substrate: &'static Substrate,
+    /// Wall time over fabric time, on live substrates.
+    pub dilation: u64,
+    /// On how many threads the virtual clock runs the fabric. No result depends on it.
+    pub threads: usize,
+    /// Where its files go; none are written without.
+    pub folder: Option<&'a Path>,
+    /// The command line, for the record.
+    pub command: String,
+    /// Frames fed in from outside.
+    pub injections: Vec<(End, Instant, Frame)>,
+}
+
+/// A run that came back.
+#[derive(Debug)]
+pub struct Experiment {
+    /// As in `run.json`.
+    pub result: RunResult,
+    /// What was run.
+    pub lab: Lab,
+    /// What came back.
+    pub outcome: Outcome,
+    /// Why measures are null.
+    pub nulls: Vec<(String, String)>,
+}
+
+/// Why there is no result.
+#[derive(Debug, thiserror::Error)]
+pub enum ExperimentError {
+    /// The run did not come back.
+    #[error(transparent)]
+    Launch(#[from] LaunchError),
+    /// A file could not be written.
+    #[error("{0}: {source}", source = .0.source)]
+    Write(#[from] WriteError),
+    /// A folder could not be made.
+    #[error("cannot make {0}: {1}")]
+    Folder(String, std::io::Error),
+}
+
+impl Experiment {
+    /// Runs a scenario.
+    ///
+    /// # Errors
+    /// If the run does not come back or its files cannot be written.
+    pub fn run(
+        scenario: &Scenario,
+        conditions: Conditions<'_>,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Experiment, ExperimentError> {
+        let lab = render(scenario);
+        let folder_error =
+            |at: &Path, error| ExperimentError::Folder(at.display().to_string(), error);
+        if let Some(folder) = conditions.folder {
+            std::fs::create_dir_all(folder).map_err(|error| folder_error(folder, error))?;
+        }
+        sweep();
+        let scratch = scratch::make().map_err(|error| folder_error(Path::new("scratch"), error))?;
+        let job = Job {
+            lab: &lab,
+            name: &scenario.name,
+            seed: scenario.run.seed,
+            dilation: conditions.dilation,
+            threads: conditions.threads,
+            placement: scenario.run.placement,
+            cables: scenario.run.cables,
+            carrier: scenario.run.carrier,
+            realtime: scenario.run.realtime,
+            awake: scenario.run.awake,
+            capture: capture(scenario, &lab, &conditions),
+            injections: conditions.injections.clone(),
+            scratch: scratch.path(),
+        };
+        let outcome = (conditions.substrate.run)(&job, progress)?;
+        let measured = measure(&lab, &outcome);
+        let expectations = judge(&lab.expectations, &measured);
+        let mut result = describe(scenario, &lab, &conditions, &outcome, &measured, expectations);
+        let nulls: Vec<(String, String)> = measured
+            .iter()
+            .filter_map(|(name, value)| value.as_ref().err().map(|why| (name.clone(), why.clone())))
+            .collect();
+        if let Some(folder) = conditions.folder {
+            result.files = write_files(folder, &lab, &outcome, &nulls)?;
+            write_scenario(folder, scenario)?;
+            result::write(folder, &result)?;
+            junit::write(folder, &result)?;
+        }
+        Ok(Experiment { result, lab, outcome, nulls })
+    }
+}
+
+fn measure(lab: &Lab, outcome: &Outcome) -> Vec<Measured> {
+    let run = RunData::new(&lab.fabric, &outcome.recordings);
+    lab.measures.iter().map(|measure| (measure.name.clone(), evaluate(measure, &run))).collect()
+}
+
+fn capture(scenario: &Scenario, lab: &Lab, conditions: &Conditions<'_>) -> Option<CapturePlan> {
+    let folder = conditions.folder?;
+    if scenario.run.capture.is_empty() {
+        return None;
+    }
+    let port = |end: &End| CapturedPort {
+        at: *end,
+        technology: scenario.fabric.technology,
+        rate: lab.fabric.line_rate(*end).unwrap_or(scenario.fabric.link.rate),
+        fed: conditions.injections.iter().any(|(fed, ..)| fed == end),
+    };
+    let live = conditions.substrate.is_live;
+    Some(CapturePlan {
+        file: folder.join("capture.pcapng"),
+        scenario: scenario.name.clone(),
+        seed: scenario.run.seed,
+        dilation: live.then_some(conditions.dilation),
+        snaplen: scenario.run.snaplen,
+        when_full: if live { WhenFull::Drop } else { WhenFull::Wait },
+        ports: scenario.run.capture.iter().map(port).collect(),
+    })
+}
+
+fn describe(
+    scenario: &Scenario,
+    lab: &Lab,
+    conditions: &Conditions<'_>,
+    outcome: &Outcome,
+    measured: &[Measured],
+    expectations: Vec<Judgement>,
+) -> RunResult {
+    let conservation = Conservation::of(&outcome.recordings, &outcome.on_cables);
+    let mut verdict = result::verdict(&outcome.fidelity, &expectations);
+    if verdict == Verdict::Pass && !conservation.closes() {
+        // A frame that is nowhere is a fault of ours or of the fabric, whatever the measures say.
+        verdict = Verdict::Fail;
+    }
+    let seconds = lab.plan.stop.as_ps() as f64 / 1e12;
+    RunResult {
+        schema: SCHEMA,
+        scenario: scenario.name.clone(),
+        source: scenario.source.clone(),
+        seed: scenario.run.seed,
+        backend: conditions.substrate.name.to_owned(),
+        dilation: outcome.dilation,
+        scheme: scenario.scheme.kind.clone(),
+        verdict,
+        say: scenario.say.as_ref().map(|say| say.with(&result::flat(measured))),
+        figures: scenario.figures.clone(),
+        measures: result::flat(measured),
+        definitions: lab.measures.iter().map(|m| (m.name.clone(), Definition::of(m))).collect(),
+        expectations,
+        fidelity: outcome.fidelity,
+        conservation,
+        cables: outcome.cables.clone(),
+        refused: outcome.refused.clone(),
+        deadlocks: deadlocks(lab, outcome),
+        headroom_alarms: result::headroom_alarms(&lab.fabric, &outcome.recordings),
+        fabric_seconds: seconds,
+        host: host(conditions, outcome),
+        files: BTreeMap::new(),
+        grid: GridSummary::of(&outcome.recordings),
+        tau_ps: lab.fabric.tau.as_ps(),
+        phases: phases(lab),
+        parameters: parameters(scenario),
+        saturation: saturation::observe(
+            &lab.fabric,
+            &outcome.recordings,
+            Some(scenario.fabric.switch.buffer),
+        ),
+        input_buffer_bytes: match scenario.fabric.technology {
+            Technology::Infiniband => scenario.fabric.switch.buffer.get(),
+            Technology::Ethernet => 0,
+        },
+        completion: result::completion(&lab.fabric, &outcome.recordings),
+    }
+}
+
+fn host(conditions: &Conditions<'_>, outcome: &Outcome) -> Host {
+    let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let wall = outcome.wall_seconds.max(1e-9);
+    Host {
+        wall_seconds: outcome.wall_seconds,
+        frame_hops_per_s: (outcome.frame_hops as f64 / wall) as u64,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        commit: crate::COMMIT.to_owned(),
+        kernel: kernel.trim().to_owned(),
+        versions: BTreeMap::from([
+            ("shim".to_owned(), emulation::cable::shim::VERSION.to_string()),
+            ("scheduling".to_owned(), outcome.scheduling.clone()),
+        ]),
+        command: conditions.command.clone(),
+    }
+}
+
+fn phases(lab: &Lab) -> Vec<Phase> {
+    let ends = lab.phases.iter().skip(1).map(|phase| phase.start);
+    let ends = ends.chain(std::iter::once(lab.plan.stop));
+    let named = lab.phases.iter().zip(ends).map(|(phase, end)| Phase {
+        name: phase.name.clone(),
+        from_ps: phase.start.as_ps(),
+        to_ps: end.as_ps(),
+    });
+    named.collect()
+}
+
+/// The scenario's settings. A comment in the line of one says where it comes from; its first word may
+/// say how: `derived:`, `reading:` or `differs:`.
+fn parameters(scenario: &Scenario) -> Vec<Parameter> {
+    let scheme = proto::congestion::schemes::find(&scenario.scheme.kind);
+    let scheme = scheme.map_or(String::new(), |scheme| scheme.source.to_owned());
+    let row = |setting: &Setting| {
+        let own = if setting.name.starts_with("scheme.") { &scheme } else { &scenario.source };
+        let (standing, source, source_value) = match &setting.origin {
+            Origin::File(None) => (Standing::Stated, own.clone(), None),
+            Origin::File(Some(comment)) => {
+                let (standing, source) = standing(comment);
+                (standing, source.to_owned(), None)
+            }
+            Origin::Override(Some(old)) if *old == setting.value => {
+                (Standing::Stated, own.clone(), None)
+            }
+            Origin::Override(old) => (Standing::Differs, "command line".to_owned(), old.clone()),
+            Origin::Default => (Standing::Default, String::new(), None),
+        };
+        Parameter {
+            name: setting.name.clone(),
+            value: setting.value.clone(),
+            unit: String::new(),
+            source,
+            standing,
+            source_value,
+        }
+    };
+    scenario.settings.iter().map(row).collect()
+}
+
+/// How a value stands to its source, and the source, from the comment beside it.
+fn standing(comment: &str) -> (Standing, &str) {
+    let words = [
+        ("derived:", Standing::Derived),
+        ("reading:", Standing::Reading),
+        ("differs:", Standing::Differs),
+    ];
+    let found = words.iter().find_map(|(word, standing)| {
+        comment.strip_prefix(word).map(|rest| (*standing, rest.trim()))
+    });
+    found.unwrap_or((Standing::Stated, comment))
+}
+
+/// Outputs that waited for each other in a circle.
+fn circles(lab: &Lab, outcome: &Outcome) -> Vec<Deadlock> {
+    let holds: Vec<_> = outcome.recordings.iter().map(|recording| &recording.holds).collect();
+    deadlock::found(&lab.waits, &holds)
+}
+
+/// In the names of the fabric.
+fn deadlocks(lab: &Lab, outcome: &Outcome) -> Vec<result::DeadlockLine> {
+    let line = |deadlock: &Deadlock| result::DeadlockLine {
+        at_ps: deadlock.at.as_ps(),
+        over_ps: deadlock.over.map(Instant::as_ps),
+        tc: deadlock.tc,
+        circle: deadlock.circle.iter().map(|end| lab.fabric.wiring.end_name(*end)).collect(),
+    };
+    circles(lab, outcome).iter().map(line).collect()
+}
+
+/// The scenario's file as it was, so that a run directory holds all it takes to repeat the run.
+fn write_scenario(folder: &Path, scenario: &Scenario) -> Result<(), WriteError> {
+    let file = folder.join("scenario.toml");
+    std::fs::write(&file, &scenario.text).map_err(|source| WriteError { file, source })
+}
+
+fn write_files(
+    folder: &Path,
+    lab: &Lab,
+    outcome: &Outcome,
+    nulls: &[(String, String)],
+) -> Result<BTreeMap<String, run_directory::FileSummary>, WriteError> {
+    let phases = lab.phases.iter().enumerate().map(|(index, phase)| Remark {
+        at: phase.start,
+        kind: RemarkKind::Phase { index, name: phase.name.clone() },
+    });
+    let nulls = nulls.iter().map(|(measure, why)| Remark {
+        at: lab.plan.stop,
+        kind: RemarkKind::Null { measure: measure.clone(), why: why.clone() },
+    });
+    let deadlocks = circles(lab, outcome).into_iter().flat_map(|deadlock| {
+        let Deadlock { at, tc, circle, over } = deadlock;
+        let over = over.map(|at| Remark { at, kind: RemarkKind::DeadlockOver { tc } });
+        [Remark { at, kind: RemarkKind::Deadlock { tc, circle } }].into_iter().chain(over)
+    });
+    let mut remarks: Vec<Remark> = phases.chain(nulls).chain(deadlocks).collect();
+    remarks.sort_by_key(|remark| remark.at);
+    let record = RunRecord {
+        fabric: &lab.fabric,
+        recordings: &outcome.recordings,
+        fidelity: &outcome.timeline,
+        remarks: &remarks,
+        all_events: lab.plan.all_events,
+    };
+    run_directory::write(folder, &record)
+}

@@ -1,0 +1,411 @@
+//! A run directory, read back: what the page is made of, and nothing else is.
+
+use results::run_directory::FidelityRow;
+use results::run_directory::result::RunResult;
+use results::saturation::{Moment, Output, Outputs, Sight};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+mod happenings;
+pub mod tables;
+
+pub use happenings::{FirstPause, Happenings};
+
+/// Why a run directory has no report.
+#[derive(Debug, thiserror::Error)]
+pub enum ReportError {
+    /// A file cannot be read.
+    #[error("cannot read {}: {source}", file.display())]
+    Read {
+        /// Which.
+        file: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A file is not what a run writes.
+    #[error("{} is no file of a run directory: {why}", file.display())]
+    Content {
+        /// Which.
+        file: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The page cannot be written.
+    #[error("cannot write {}: {source}", file.display())]
+    Write {
+        /// Which.
+        file: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// A node of the fabric.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Node {
+    /// Its name.
+    pub name: String,
+    /// `nic` or `switch`.
+    pub kind: String,
+    /// 0 for adapters.
+    pub level: u8,
+}
+
+impl Node {
+    /// Whether it sends and receives.
+    pub fn is_adapter(&self) -> bool {
+        self.kind == "nic"
+    }
+}
+
+/// `topology.json`.
+#[derive(Deserialize)]
+pub struct Topology {
+    nodes: Vec<Node>,
+    links: Vec<Link>,
+    columns: Vec<Vec<String>>,
+}
+
+#[derive(Deserialize)]
+struct Link {
+    a: String,
+    b: String,
+    rate: u64,
+    tech: String,
+}
+
+/// An envelope by bin.
+#[derive(Clone, Debug, Default)]
+pub struct Envelope {
+    /// Least.
+    pub min: Vec<f64>,
+    /// Mean over time.
+    pub mean: Vec<f64>,
+    /// Greatest.
+    pub max: Vec<f64>,
+}
+
+/// What one output did, by bin. No number where there is no row.
+#[derive(Clone, Debug, Default)]
+pub struct OutputSeries {
+    /// Share of time held.
+    pub hold: Vec<f64>,
+    /// Share of time paused.
+    pub pause: Vec<f64>,
+    /// Data sent over the line rate.
+    pub sent: Vec<f64>,
+    /// Octets waiting.
+    pub queue: Envelope,
+    /// Octets in the input buffer of the same port, of the lane that holds most.
+    pub input: Envelope,
+    /// Totals of the run: data frames sent, marks, notifications received, drops, picoseconds held.
+    pub totals: Totals,
+}
+
+/// Totals of a port over the run.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Totals {
+    /// Data frames sent.
+    pub frames: u64,
+    /// Data frames received.
+    pub received: u64,
+    /// Time held, on the lane that was held most in each bin.
+    pub hold_ps: u64,
+    /// Frames marked.
+    pub marks: u64,
+    /// Notifications sent.
+    pub notes_tx: u64,
+    /// Notifications received.
+    pub notes_rx: u64,
+    /// Frames lost.
+    pub drops: u64,
+}
+
+/// What the whole fabric's devices said, by bin.
+#[derive(Clone, Debug, Default)]
+pub struct Signals {
+    /// Frames marked.
+    pub marks: Vec<f64>,
+    /// Notifications received.
+    pub notes: Vec<f64>,
+    /// Frames lost.
+    pub drops: Vec<f64>,
+}
+
+impl Signals {
+    /// Nothing said.
+    fn blank(bins: usize) -> Signals {
+        let none = vec![0.0; bins];
+        Signals { marks: none.clone(), notes: none.clone(), drops: none }
+    }
+}
+
+/// What the reaction points of one flow allowed, by bin.
+#[derive(Clone, Debug, Default)]
+pub struct Throttle {
+    /// Gap asked for after a full frame, τ; zero where nothing was asked for.
+    pub gap: Vec<f64>,
+    /// Rate allowed over the line rate; no number where nothing was limited.
+    pub rate: Vec<f64>,
+}
+
+/// One row of `flows.csv`, as far as it is used.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Flow {
+    /// `src>dst`.
+    pub flow: String,
+    /// Who sends.
+    pub src: String,
+    /// Who receives.
+    pub dst: String,
+}
+
+/// A fabric as `topology.json` has it.
+#[derive(Debug)]
+pub struct Graph {
+    /// The nodes.
+    pub nodes: Vec<Node>,
+    /// Nodes from left to right in the unfolded picture.
+    pub columns: Vec<Vec<usize>>,
+    /// Both directions of every cable, one after the other.
+    pub outputs: Vec<Output>,
+    /// Line rate by output, bit/s.
+    pub rates: Vec<u64>,
+    /// `infiniband` or `ethernet`.
+    pub technology: String,
+}
+
+impl Graph {
+    /// Gives names their places.
+    ///
+    /// # Errors
+    /// If a cable or a column names a node that is not there.
+    pub fn of(topology: Topology) -> Result<Graph, String> {
+        let Topology { nodes, links, columns } = topology;
+        let places: BTreeMap<&str, usize> =
+            nodes.iter().enumerate().map(|(place, node)| (node.name.as_str(), place)).collect();
+        let node = |name: &str| {
+            places.get(name).copied().ok_or_else(|| format!("there is no node {name:?}"))
+        };
+        let of_end = |end: &str| node(end.rsplit_once(':').map_or(end, |(name, _)| name));
+        let (mut outputs, mut rates) = (Vec::new(), Vec::new());
+        for link in &links {
+            for (from, to) in [(&link.a, &link.b), (&link.b, &link.a)] {
+                let (sender, receiver) = (of_end(from)?, of_end(to)?);
+                outputs.push(Output {
+                    name: from.clone(),
+                    from: sender,
+                    to: receiver,
+                    level: nodes[sender].level,
+                    far_level: nodes[receiver].level,
+                });
+                rates.push(link.rate);
+            }
+        }
+        let columns = columns.iter().map(|names| names.iter().map(|n| node(n)).collect());
+        let columns = columns.collect::<Result<Vec<Vec<usize>>, String>>()?;
+        let technology = links.first().map_or(String::new(), |link| link.tech.clone());
+        Ok(Graph { columns, outputs, rates, technology, nodes })
+    }
+}
+
+/// A run, as its files tell it.
+#[derive(Debug)]
+pub struct Run {
+    /// `run.json`.
+    pub result: RunResult,
+    /// The nodes.
+    pub nodes: Vec<Node>,
+    /// Nodes from left to right in the unfolded picture.
+    pub columns: Vec<Vec<usize>>,
+    /// Both directions of every cable.
+    pub outputs: Outputs,
+    /// Line rate by output, bit/s.
+    pub rates: Vec<u64>,
+    /// `infiniband` or `ethernet`.
+    pub technology: String,
+    /// Bins of the grid.
+    pub bins: usize,
+    /// By output, what it did.
+    pub series: Vec<OutputSeries>,
+    /// By node, data received over the rate of its lines, by bin.
+    pub received: Vec<Vec<f64>>,
+    /// Marks, notifications and losses of all devices.
+    pub signals: Signals,
+    /// Flows that were ever held back, by name; `rest` is all others.
+    pub throttles: BTreeMap<String, Throttle>,
+    /// Every flow.
+    pub flows: Vec<Flow>,
+    /// Pauses that were asked for, and when notifications began.
+    pub happenings: Happenings,
+    /// p99 of lateness in frame times by bin, the worst worker's; empty on the virtual clock.
+    pub lateness: Vec<f64>,
+    /// Rows of `counters.csv`.
+    pub counters: Vec<(String, String, u64)>,
+    /// Trees, by bin.
+    pub moments: Vec<Moment>,
+    /// The scenario's file.
+    pub scenario: String,
+}
+
+impl Run {
+    /// Reads a run directory.
+    ///
+    /// # Errors
+    /// If a file is missing, or is not what a run writes.
+    pub fn load(folder: &Path) -> Result<Run, ReportError> {
+        let result: RunResult = json(&folder.join("run.json"))?;
+        let topology: Topology = json(&folder.join("topology.json"))?;
+        let mut run = Run::frame(result, topology)
+            .map_err(|why| ReportError::Content { file: folder.join("topology.json"), why })?;
+        tables::ports(&mut run, &folder.join("ports.csv"))?;
+        tables::queues(&mut run, &folder.join("queues.csv"))?;
+        tables::rates(&mut run, &folder.join("rates.csv"))?;
+        run.flows = tables::all(&folder.join("flows.csv"))?;
+        run.happenings = happenings::read(&run, &folder.join("events.jsonl"))?;
+        run.counters = tables::all(&folder.join("counters.csv"))?;
+        let late: Vec<FidelityRow> = tables::all(&folder.join("fidelity.csv"))?;
+        run.lateness = lateness(&run, &late);
+        let scenario = folder.join("scenario.toml");
+        run.scenario = std::fs::read_to_string(&scenario)
+            .map_err(|source| ReportError::Read { file: scenario, source })?;
+        run.moments = (0..run.bins).map(|bin| run.outputs.look(&run.sights(bin))).collect();
+        Ok(run)
+    }
+
+    /// The run before its tables are read.
+    fn frame(result: RunResult, topology: Topology) -> Result<Run, String> {
+        let Graph { nodes, columns, outputs, rates, technology } = Graph::of(topology)?;
+        let bins = result.grid.bins as usize;
+        let blank = vec![f64::NAN; bins];
+        let levels = || Envelope { min: blank.clone(), mean: blank.clone(), max: blank.clone() };
+        let series = OutputSeries {
+            hold: blank.clone(),
+            pause: blank.clone(),
+            sent: blank.clone(),
+            queue: levels(),
+            input: levels(),
+            totals: Totals::default(),
+        };
+        let long_queue = result.saturation.long_queue_bytes;
+        Ok(Run {
+            series: vec![series; outputs.len()],
+            received: vec![blank; nodes.len()],
+            technology,
+            outputs: Outputs::new(outputs, long_queue),
+            result,
+            nodes,
+            columns,
+            rates,
+            signals: Signals::blank(bins),
+            bins,
+            throttles: BTreeMap::new(),
+            flows: Vec::new(),
+            happenings: Happenings::default(),
+            lateness: Vec::new(),
+            counters: Vec::new(),
+            moments: Vec::new(),
+            scenario: String::new(),
+        })
+    }
+
+    fn sights(&self, bin: usize) -> Vec<Sight> {
+        let number = |value: f64| if value.is_finite() { value } else { 0.0 };
+        let sight = |series: &OutputSeries| Sight {
+            hold: number(series.hold[bin]),
+            queue: number(series.queue.mean[bin]),
+            sent: number(series.sent[bin]),
+        };
+        self.series.iter().map(sight).collect()
+    }
+
+    /// Width of a bin in τ.
+    pub fn bin_tau(&self) -> f64 {
+        self.result.grid.dt_ps as f64 / self.result.tau_ps.max(1) as f64
+    }
+
+    /// The run's length in picoseconds.
+    pub fn length_ps(&self) -> u64 {
+        let phases = self.result.phases.last().map(|phase| phase.to_ps);
+        let seconds = (self.result.fabric_seconds * 1e12).round() as u64;
+        phases.unwrap_or(seconds).max(1)
+    }
+
+    /// The run's length in τ.
+    pub fn length_tau(&self) -> f64 {
+        self.length_ps() as f64 / self.result.tau_ps.max(1) as f64
+    }
+
+    /// The middle of a bin in τ; the last one may be shorter than the others.
+    pub fn middle(&self, bin: usize) -> f64 {
+        let (from, to) = (bin as f64 * self.bin_tau(), (bin + 1) as f64 * self.bin_tau());
+        (from + to.min(self.length_tau()).max(from)) / 2.0
+    }
+
+    /// The bin at a time in picoseconds.
+    pub fn bin_at(&self, ps: u64) -> usize {
+        let place = (ps / self.result.grid.dt_ps.max(1)) as usize;
+        place.min(self.bins.saturating_sub(1))
+    }
+
+    /// An output that a node sends by: that of an adapter is its only one.
+    pub fn output_of(&self, node: usize) -> Option<usize> {
+        self.outputs.all.iter().position(|output| output.from == node)
+    }
+
+    /// The other direction of the same cable: its port is the one that `output` leads to.
+    pub const fn facing(output: usize) -> usize {
+        output ^ 1
+    }
+
+    /// The value of a scenario's key.
+    pub fn parameter(&self, name: &str) -> Option<&str> {
+        let found = self.result.parameters.iter().find(|parameter| parameter.name == name);
+        found.map(|parameter| parameter.value.as_str())
+    }
+
+    /// Adapters in the order in which the picture draws them.
+    pub fn adapters(&self) -> Vec<usize> {
+        let first = self.columns.first().cloned().unwrap_or_default();
+        first.into_iter().filter(|node| self.nodes[*node].is_adapter()).collect()
+    }
+
+    /// The mean of a series from one time to another, in picoseconds, over the bins whose middle lies
+    /// between.
+    pub fn mean_over(&self, series: &[f64], from_ps: u64, to_ps: u64) -> Option<f64> {
+        let tau = self.result.tau_ps.max(1) as f64;
+        let inside = |bin: &usize| {
+            let ps = self.middle(*bin) * tau;
+            ps >= from_ps as f64 && ps < to_ps as f64
+        };
+        let values = (0..series.len()).filter(inside).map(|bin| series[bin]);
+        let (sum, n) =
+            values.filter(|v| v.is_finite()).fold((0.0, 0), |(sum, n), v| (sum + v, n + 1));
+        (n > 0).then(|| sum / f64::from(n))
+    }
+}
+
+fn lateness(run: &Run, rows: &[FidelityRow]) -> Vec<f64> {
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    let mut worst = vec![f64::NAN; run.bins];
+    for row in rows {
+        let bin = run.bin_at(row.t_ps + row.dt_ps / 2);
+        let late = row.late_ps_p99 as f64 / run.result.tau_ps.max(1) as f64;
+        if let Some(value) = worst.get_mut(bin) {
+            *value = value.max(late);
+        }
+    }
+    worst
+}
+
+fn json<T: DeserializeOwned>(file: &Path) -> Result<T, ReportError> {
+    let text = std::fs::read_to_string(file)
+        .map_err(|source| ReportError::Read { file: file.to_owned(), source })?;
+    serde_json::from_str(&text)
+        .map_err(|error| ReportError::Content { file: file.to_owned(), why: error.to_string() })
+}

@@ -1,0 +1,41 @@
+//! What other programs take: finished runs, made from the files of a run directory alone, and what they
+//! need to show labs that are up.
+//!
+//! A format is a file in `export/` and a row in [`FORMATS`].
+
+use crate::ReportError;
+use std::path::Path;
+
+pub mod grafana;
+pub mod perfetto;
+mod protobuf;
+
+/// What a format is made from.
+#[derive(Clone, Copy)]
+pub enum Make {
+    /// A run directory.
+    Run(fn(&Path) -> Result<Vec<u8>, ReportError>),
+    /// Nothing but this program.
+    Alone(fn() -> Vec<u8>),
+}
+
+/// A format: its name after `--to`, the file it becomes, and who makes it.
+pub struct Format {
+    /// As in `--to`.
+    pub name: &'static str,
+    /// Its name in a run directory.
+    pub file: &'static str,
+    /// Makes it.
+    pub make: Make,
+}
+
+/// Every format.
+pub const FORMATS: &[Format] = &[
+    Format { name: "perfetto", file: "run.pftrace", make: Make::Run(perfetto::trace) },
+    Format { name: "grafana", file: "pausebed.json", make: Make::Alone(grafana::board) },
+];
+
+/// The format of that name.
+pub fn find(name: &str) -> Option<&'static Format> {
+    FORMATS.iter().find(|format| format.name == name)
+}

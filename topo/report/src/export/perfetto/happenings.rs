@@ -1,0 +1,218 @@
+//! The event log: slices of waiting and of pauses, instants of everything else, arrows from a mark to the
+//! reaction it led to.
+
+use super::trace::{EventPlace, Note, Trace, Track};
+use super::tracks::Tracks;
+use crate::ReportError;
+use crate::data::Run;
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+
+/// Priorities that one PFC frame speaks of.
+const PRIORITIES: u64 = 8;
+
+/// Reads `events.jsonl` into the trace.
+pub fn all(
+    run: &Run,
+    folder: &Path,
+    tracks: &mut Tracks<'_>,
+    trace: &mut Trace,
+) -> Result<(), ReportError> {
+    let file = folder.join("events.jsonl");
+    let log = File::open(&file);
+    let log = log.map_err(|source| ReportError::Read { file: file.clone(), source })?;
+    let mut reader = Reader::default();
+    for (place, text) in BufReader::new(log).lines().enumerate() {
+        let text = text.map_err(|source| ReportError::Read { file: file.clone(), source })?;
+        let members: Map<String, Value> = serde_json::from_str(&text).map_err(|error| {
+            let why = format!("line {}: {error}", place + 1);
+            ReportError::Content { file: file.clone(), why }
+        })?;
+        reader.line(&Line(&members), tracks, trace);
+    }
+    let stop = (run.result.fabric_seconds * 1e12).round() as u64;
+    reader.close(stop, trace);
+    Ok(())
+}
+
+/// A line of the log.
+struct Line<'a>(&'a Map<String, Value>);
+
+impl<'a> Line<'a> {
+    fn number(&self, name: &str) -> u64 {
+        self.0.get(name).and_then(Value::as_u64).unwrap_or(0)
+    }
+
+    fn text(&self, name: &str) -> &'a str {
+        self.0.get(name).and_then(Value::as_str).unwrap_or("")
+    }
+
+    /// All that is not said by time, place and name; marks and notifications have their kind for a name. Lane
+    /// 0 is not told: nearly everything is about it.
+    fn notes(&self) -> Vec<(String, Note)> {
+        let has_kind_for_name = ["mark", "note"].contains(&self.text("ev"));
+        let told =
+            |name: &str| ["t", "at", "ev"].contains(&name) || has_kind_for_name && name == "kind";
+        let note = |value: &Value| match value {
+            Value::String(text) => Note::Text(text.clone()),
+            other => other.as_u64().map_or_else(|| Note::Text(other.to_string()), Note::Number),
+        };
+        let is_first_lane = |name: &str, value: &Value| name == "tc" && *value == 0;
+        let others =
+            self.0.iter().filter(|(name, value)| !told(name) && !is_first_lane(name, value));
+        let mut notes: Vec<(String, Note)> =
+            others.map(|(name, value)| (name.clone(), note(value))).collect();
+        // The trace counts nanoseconds, and where frames are marked or lost that is too coarse.
+        if ["mark", "drop"].contains(&self.text("ev")) {
+            notes.push(("t_ps".to_owned(), Note::Number(self.number("t"))));
+        }
+        notes
+    }
+}
+
+/// What of one flow is on its way from mark to reaction.
+#[derive(Default)]
+struct Chain {
+    mark: Option<EventPlace>,
+    notes: Vec<EventPlace>,
+    /// A notification has reached its sender, who may now react.
+    is_heard: bool,
+}
+
+/// What reading has come to.
+#[derive(Default)]
+struct Reader {
+    /// Slices that have begun: when, and at which port.
+    open: BTreeMap<Track, (u64, String)>,
+    /// By port, the end of the first bin of which some events are only counted.
+    counted: BTreeMap<String, u64>,
+    chains: BTreeMap<String, Chain>,
+}
+
+impl Reader {
+    fn line(&mut self, line: &Line<'_>, tracks: &mut Tracks<'_>, trace: &mut Trace) {
+        let (t, at, event) = (line.number("t"), line.text("at"), line.text("ev"));
+        let port = tracks.port(at);
+        if line.0.contains_key("n") {
+            let end = t + line.number("dt");
+            let counted = self.counted.entry(at.to_owned()).or_insert(end);
+            *counted = end.min(*counted);
+            let name = format!("{event} ×{}, counted", line.number("n"));
+            trace.instant(port, t, &name, &line.notes());
+            return;
+        }
+        let mut lane = |what: &str, number: u64, trace: &mut Trace| {
+            tracks.below(port, &format!("{what} {number}"), trace)
+        };
+        match (event, line.text("dir")) {
+            ("hold", _) => {
+                let track = lane("held", line.number("tc"), trace);
+                let name = match line.text("cause") {
+                    "pfc" => format!("held: pfc p{}", line.number("tc")),
+                    cause => format!("held: {cause}"),
+                };
+                self.begin(track, t, at, &name, trace);
+            }
+            ("free", _) => {
+                let track = lane("held", line.number("tc"), trace);
+                if !self.open.contains_key(&track) {
+                    let begin = t.saturating_sub(line.number("waited_ps"));
+                    let name = format!("held: {}", line.text("cause"));
+                    self.begin(track, begin, at, &name, trace);
+                }
+                self.end(track, t, trace);
+            }
+            ("xoff", "rx") => {
+                for priority in each_priority(line) {
+                    let track = lane("paused", priority, trace);
+                    self.begin(track, t, at, &format!("paused p{priority}"), trace);
+                }
+            }
+            ("xon", "rx") | ("pause-expired", _) => {
+                for priority in each_priority(line) {
+                    let track = lane("paused", priority, trace);
+                    self.end(track, t, trace);
+                }
+            }
+            ("phase", _) => {
+                let track = tracks.below(tracks.fabric, "phase", trace);
+                self.end(track, t, trace);
+                self.begin(track, t, "", &format!("phase {}", line.text("name")), trace);
+            }
+            ("deadlock", _) => {
+                let track = tracks.below(tracks.fabric, "deadlock", trace);
+                self.begin(track, t, "", "deadlock", trace);
+            }
+            ("deadlock-over", _) => {
+                let track = tracks.below(tracks.fabric, "deadlock", trace);
+                self.end(track, t, trace);
+            }
+            ("late", _) => {
+                let worker = tracks.worker(line.number("worker"), trace);
+                trace.instant(worker, t, "late", &line.notes());
+            }
+            // A measure without a value, and the sum of what was left out: both are the report's.
+            ("null" | "folded", _) => {}
+            _ => self.instant(line, port, trace),
+        }
+    }
+
+    fn instant(&mut self, line: &Line<'_>, port: Track, trace: &mut Trace) {
+        let (event, flow) = (line.text("ev"), line.text("flow"));
+        let name = match event {
+            "mark" | "note" => line.text("kind").to_uppercase(),
+            "drop" => format!("drop: {}", line.text("reason")),
+            "xoff" | "xon" => format!("{} sent", event.to_uppercase()),
+            other => other.to_owned(),
+        };
+        let place = trace.instant(port, line.number("t"), &name, &line.notes());
+        let chain = self.chains.entry(flow.to_owned()).or_default();
+        match event {
+            "mark" => {
+                chain.mark.get_or_insert(place);
+            }
+            // One without a mark belongs to a reaction that has been.
+            "note" if chain.mark.is_some() => {
+                chain.notes.push(place);
+                chain.is_heard |= line.text("dir") == "rx";
+            }
+            "react" | "trigger" if chain.is_heard => {
+                let Chain { mark, notes, .. } = std::mem::take(chain);
+                let steps = mark.into_iter().chain(notes).chain([place]);
+                trace.arrow(&steps.collect::<Vec<_>>());
+            }
+            _ => {}
+        }
+    }
+
+    fn begin(&mut self, track: Track, t: u64, at: &str, name: &str, trace: &mut Trace) {
+        // A further XOFF prolongs the pause there is.
+        if self.open.contains_key(&track) {
+            return;
+        }
+        self.open.insert(track, (t, at.to_owned()));
+        trace.begin(track, t, name, &[]);
+    }
+
+    fn end(&mut self, track: Track, t: u64, trace: &mut Trace) {
+        if self.open.remove(&track).is_some() {
+            trace.end(track, t);
+        }
+    }
+
+    /// Ends what is open: at the stop, or where the log of its port begins only to count.
+    fn close(self, stop: u64, trace: &mut Trace) {
+        for (track, (begin, at)) in self.open {
+            let counted = self.counted.get(&at).copied().filter(|end| *end > begin);
+            trace.end(track, counted.map_or(stop, |end| end.min(stop)).max(begin));
+        }
+    }
+}
+
+fn each_priority(line: &Line<'_>) -> impl Iterator<Item = u64> + use<> {
+    let mask = line.number("priorities");
+    (0..PRIORITIES).filter(move |priority| mask >> priority & 1 == 1)
+}

@@ -1,0 +1,428 @@
+//! What the page says before it shows: which run stands beside which, who is hot, which window counts,
+//! and the sentences that titles are made of.
+
+use super::data::Run;
+use super::leaves::Drawn;
+use chart::number;
+use results::run_directory::result::Definition;
+use results::saturation::HELD;
+use results::verdict::{Judgement, Verdict};
+use scenario::measure::value::Value;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// One run on the page.
+#[derive(Debug)]
+pub struct Side<'a> {
+    /// Its files.
+    pub run: &'a Run,
+    /// Its fabric as the picture has it.
+    pub drawn: Drawn,
+    /// Its scheme, or its scenario where both have the same.
+    pub name: String,
+    /// Role of its colour: `run` or `base`.
+    pub role: &'static str,
+    /// 0 for the baseline, 1 for the run.
+    pub number: usize,
+    /// Mean of what the other receivers receive, by bin.
+    pub cold: Vec<f64>,
+    /// Mean of what the hot receivers receive, by bin.
+    pub hot: Vec<f64>,
+    /// Outputs held, by bin.
+    pub held: Vec<f64>,
+    /// Adapters whose own output is held, by bin.
+    pub sources_held: Vec<f64>,
+}
+
+/// The page's subject: a run, and perhaps a baseline.
+#[derive(Debug)]
+pub struct Facts<'a> {
+    /// The run.
+    pub run: Side<'a>,
+    /// The run it is laid beside.
+    pub base: Option<Side<'a>>,
+    /// Adapters behind a root of congestion, in either run.
+    pub hot: Vec<usize>,
+    /// All other adapters that receive.
+    pub cold: Vec<usize>,
+    /// Adapters that send.
+    pub senders: Vec<usize>,
+    /// Begin and end of the window of the leading measure, picoseconds.
+    pub window: (u64, u64),
+    /// The longer run's length, τ.
+    pub length: f64,
+}
+
+/// A root counts as a hot spot from this share of the run's bins on.
+const HOT_SHARE: f64 = 0.05;
+/// … if what waited behind it, summed over bins, is at least this share of what waited behind the
+/// greatest.
+const HOT_WEIGHT: f64 = 0.2;
+/// An adapter that never received or sent more than this share of its line takes no part.
+const TRACE: f64 = 0.002;
+
+impl<'a> Facts<'a> {
+    /// Of a run and its baseline.
+    pub fn of(run: &'a Run, base: Option<&'a Run>) -> Facts<'a> {
+        let names = names(run, base);
+        let both = || std::iter::once(run).chain(base);
+        let hot_names: BTreeSet<&str> = both().flat_map(hot_names).collect();
+        let takes_part = |of: &dyn Fn(&Run, usize) -> f64, node: usize| {
+            both().any(|run| node < run.nodes.len() && of(run, node) > TRACE)
+        };
+        let most =
+            |series: &[f64]| series.iter().copied().filter(|v| v.is_finite()).fold(0.0, f64::max);
+        let receives = |run: &Run, node: usize| most(&run.received[node]);
+        let sends = |run: &Run, node: usize| {
+            run.output_of(node).map_or(0.0, |output| most(&run.series[output].sent))
+        };
+        let receivers: Vec<usize> =
+            run.adapters().into_iter().filter(|node| takes_part(&receives, *node)).collect();
+        let is_hot = |node: &usize| hot_names.contains(run.nodes[*node].name.as_str());
+        let (hot, cold): (Vec<usize>, Vec<usize>) = receivers.into_iter().partition(is_hot);
+        let senders = run.adapters().into_iter().filter(|node| takes_part(&sends, *node)).collect();
+        let side = |run: &'a Run, name, role, number| Side {
+            cold: mean_of(run, &cold),
+            hot: mean_of(run, &hot),
+            held: counted(run, |_| true),
+            sources_held: counted(run, |output| run.outputs.all[output].level == 0),
+            drawn: Drawn::of(run),
+            run,
+            name,
+            role,
+            number,
+        };
+        let length = both().map(Run::length_tau).fold(1.0, f64::max);
+        Facts {
+            run: side(run, names.0, "run", 1),
+            base: base.map(|base| side(base, names.1, "base", 0)),
+            window: window(run),
+            hot,
+            cold,
+            senders,
+            length,
+        }
+    }
+
+    /// Baseline first, as they are drawn.
+    pub fn sides(&self) -> impl Iterator<Item = &Side<'a>> {
+        self.base.iter().chain(std::iter::once(&self.run))
+    }
+
+    /// Where the cursor stands at first: the middle of the window, τ.
+    pub fn cursor(&self) -> f64 {
+        let (from, to) = self.window;
+        (from + to) as f64 / 2.0 / self.run.run.result.tau_ps.max(1) as f64
+    }
+
+    /// The hot adapters by name, or nothing.
+    pub fn hot_names(&self) -> String {
+        let names: Vec<&str> =
+            self.hot.iter().map(|node| self.run.run.nodes[*node].name.as_str()).collect();
+        match names.as_slice() {
+            [] => String::new(),
+            [one] => (*one).to_owned(),
+            [one, two] => format!("{one} and {two}"),
+            many => format!("{} hot ports", many.len()),
+        }
+    }
+
+    /// The receivers that are not hot, in words.
+    pub fn cold_words(&self) -> String {
+        match (self.cold.len(), self.hot.is_empty()) {
+            (1, _) => self.run.run.nodes[self.cold[0]].name.clone(),
+            (n, true) => format!("{n} ports"),
+            (n, false) => format!("{n} other ports"),
+        }
+    }
+
+    /// Why the baseline is not the same experiment but for its scheme, if it is not.
+    pub fn differences(&self) -> Vec<String> {
+        let Some(base) = &self.base else { return Vec::new() };
+        let (run, base) = (self.run.run, base.run);
+        let mut found = Vec::new();
+        if run.result.seed != base.result.seed {
+            found.push("seed differs".to_owned());
+        }
+        let graph = |run: &Run| run.result.files.get("topology.json").map(|f| f.sha256.clone());
+        if graph(run) != graph(base) {
+            found.push("fabric differs".to_owned());
+        }
+        if run.result.backend != base.result.backend {
+            found.push("back-end differs".to_owned());
+        }
+        found
+    }
+}
+
+impl Side<'_> {
+    /// The bin at a time in τ, if the run was still going on.
+    pub fn bin_at(&self, tau: f64) -> Option<usize> {
+        let bin = (tau / self.run.bin_tau().max(1e-9)) as usize;
+        (bin < self.run.bins).then_some(bin)
+    }
+}
+
+/// What the sides are called: by scheme, if that tells them apart.
+fn names(run: &Run, base: Option<&Run>) -> (String, String) {
+    let (own, other) = (&run.result, base.map(|base| &base.result));
+    match other {
+        Some(other) if other.scheme == own.scheme && other.scenario != own.scenario => {
+            (own.scenario.clone(), other.scenario.clone())
+        }
+        Some(other) if other.scheme == own.scheme => ("this run".into(), "the other".into()),
+        Some(other) => (own.scheme.clone(), other.scheme.clone()),
+        None => (own.scheme.clone(), String::new()),
+    }
+}
+
+/// Adapters that a root leads to, often enough and with enough behind it: where a fabric drains, many
+/// outputs are roots of one or two others for a while.
+fn hot_names(run: &Run) -> impl Iterator<Item = &str> {
+    let mut weights: BTreeMap<usize, (usize, usize)> = BTreeMap::new();
+    for moment in &run.moments {
+        for (root, members) in &moment.trees {
+            let (bins, weight) = weights.entry(*root).or_default();
+            (*bins, *weight) = (*bins + 1, *weight + members.len() + 1);
+        }
+    }
+    let most = weights.values().map(|(_, weight)| *weight).max().unwrap_or(0);
+    let (least_bins, least) = (run.bins as f64 * HOT_SHARE, most as f64 * HOT_WEIGHT);
+    let hot = weights
+        .into_iter()
+        .filter(move |(_, (bins, weight))| *bins as f64 >= least_bins && *weight as f64 >= least);
+    let fed = hot.map(|(root, _)| &run.nodes[run.outputs.all[root].to]);
+    fed.filter(|node| node.is_adapter()).map(|node| node.name.as_str())
+}
+
+fn mean_of(run: &Run, nodes: &[usize]) -> Vec<f64> {
+    let mean = |bin: usize| {
+        let values = nodes.iter().filter_map(|node| run.received.get(*node)).map(|s| s[bin]);
+        let (sum, n) =
+            values.filter(|v| v.is_finite()).fold((0.0, 0), |(sum, n), v| (sum + v, n + 1));
+        if n == 0 { f64::NAN } else { sum / f64::from(n) }
+    };
+    (0..run.bins).map(mean).collect()
+}
+
+/// How many outputs of a kind are held, by bin.
+fn counted(run: &Run, of: impl Fn(usize) -> bool) -> Vec<f64> {
+    let chosen: Vec<usize> = (0..run.series.len()).filter(|output| of(*output)).collect();
+    let count = |bin: usize| {
+        chosen.iter().filter(|output| run.series[**output].hold[bin] >= HELD).count() as f64
+    };
+    (0..run.bins).map(count).collect()
+}
+
+/// The window of the leading measure; of the run if it has none.
+fn window(run: &Run) -> (u64, u64) {
+    let whole = (run.length_tau() * run.result.tau_ps as f64) as u64;
+    let of = |judged: &&Judgement| run.result.definitions.get(&judged.measure);
+    let definition = leading(run).first().and_then(of);
+    definition.map_or((0, whole), |definition| (definition.from_ps, definition.to_ps.min(whole)))
+}
+
+/// The expectations that matter most: those that the scenario's sentence speaks of, then those over the
+/// same window as the first of them, then the others, each in the order of the scenario.
+pub fn leading(run: &Run) -> Vec<&Judgement> {
+    let named = run.result.say.iter().flat_map(|said| &said.measures);
+    let all = &run.result.expectations;
+    let mut order: Vec<&Judgement> =
+        named.filter_map(|name| all.iter().find(|judged| judged.measure == *name)).collect();
+    let window = |judged: &Judgement| {
+        let definition = run.result.definitions.get(&judged.measure);
+        definition.map(|definition| (definition.from_ps, definition.to_ps))
+    };
+    let first = order.first().and_then(|judged| window(judged));
+    let (same, others): (Vec<&Judgement>, Vec<&Judgement>) =
+        all.iter().partition(|judged| first.is_some() && window(judged) == first);
+    for judged in same.into_iter().chain(others) {
+        if !order.iter().any(|known| std::ptr::eq(*known, judged)) {
+            order.push(judged);
+        }
+    }
+    order
+}
+
+/// What the unit of a measure is called behind a number.
+pub fn unit(definition: Option<&Definition>) -> &'static str {
+    let Some(definition) = definition else { return "" };
+    match (definition.per.as_str(), definition.of.as_str()) {
+        ("line", _) => " of line rate",
+        ("mtu", "queue") => " MTU",
+        ("mtu", _) => " τ",
+        (_, "latency" | "recovery" | "release" | "ipd" | "hold") => " s",
+        (_, "throughput" | "rate") => " bit/s",
+        (_, "queue") => " B",
+        _ => "",
+    }
+}
+
+/// The accepted range in words.
+pub fn accepted(judged: &Judgement) -> String {
+    if let Some(order) = &judged.order {
+        let groups = order.iter().map(|group| group.join(" "));
+        return groups.collect::<Vec<_>>().join(" → ");
+    }
+    match (judged.min, judged.max) {
+        (Some(min), Some(max)) if min == max => format!("= {}", number::bound(min)),
+        (Some(min), Some(max)) => format!("{} – {}", number::bound(min), number::bound(max)),
+        (Some(min), None) => format!("≥ {}", number::bound(min)),
+        (None, Some(max)) => format!("≤ {}", number::bound(max)),
+        (None, None) => "any".to_owned(),
+    }
+}
+
+/// A value of a measure.
+pub fn written(value: Option<&Value>) -> String {
+    match value {
+        None => "–".to_owned(),
+        Some(Value::Number(value)) => number::measured(*value),
+        Some(names) => names.to_string(),
+    }
+}
+
+/// The sentence of the page: the scenario's own, the worst miss, or what the host did.
+pub fn headline(facts: &Facts<'_>) -> String {
+    let result = &facts.run.run.result;
+    match result.verdict {
+        Verdict::Inconclusive => {
+            "This host did not keep up, so nothing on this page counts.".into()
+        }
+        Verdict::Fail => worst_miss(facts.run.run),
+        Verdict::Pass => match &result.say {
+            Some(said) => said.sentence.clone(),
+            None => found(facts.run.run),
+        },
+    }
+}
+
+/// The leading measure as a sentence.
+fn found(run: &Run) -> String {
+    let count = run.result.expectations.len() as u64;
+    match leading(run).first() {
+        None => "The run came to its end; nothing was expected of it.".to_owned(),
+        Some(judged) => {
+            let unit = unit(run.result.definitions.get(&judged.measure));
+            let name = number::sentence(&number::words(&judged.measure));
+            let others = match count {
+                1 => "as expected".to_owned(),
+                n => format!("as expected, and so are {} other measures", n - 1),
+            };
+            format!("{name}: {}{unit}, {others}.", written(judged.value.as_ref()))
+        }
+    }
+}
+
+fn worst_miss(run: &Run) -> String {
+    let result = &run.result;
+    if !result.conservation.closes() {
+        return "Frames are missing: what was sent is not what arrived, waits or was dropped."
+            .into();
+    }
+    let missed = result.expectations.iter().filter(|judged| judged.verdict == Verdict::Fail);
+    let Some(judged) = missed.max_by(|a, b| miss(a).total_cmp(&miss(b))) else {
+        return found(run);
+    };
+    let name = number::sentence(&number::words(&judged.measure));
+    let unit = unit(result.definitions.get(&judged.measure));
+    match &judged.value {
+        None => format!("{name} has no value; {} was expected.", accepted(judged)),
+        Some(value) => {
+            let value = written(Some(value));
+            format!("{name}: {value}{unit}; {} was expected.", accepted(judged))
+        }
+    }
+}
+
+/// How far a value is outside, as a share of the bound it misses.
+fn miss(judged: &Judgement) -> f64 {
+    let Some(value) = judged.value.as_ref().and_then(Value::number) else { return f64::MAX };
+    let below = judged.min.map_or(0.0, |min| min - value);
+    let above = judged.max.map_or(0.0, |max| value - max);
+    let bound = if below > above { judged.min } else { judged.max };
+    below.max(above) / bound.map_or(1.0, f64::abs).max(1e-9)
+}
+
+/// What marks and notifications are called there.
+pub fn signals(run: &Run) -> (&'static str, &'static str) {
+    match (run.technology.as_str(), run.result.scheme.as_str()) {
+        (_, "qcn") => ("marks", "CNMs"),
+        (_, "bcn") => ("marks", "BCNs"),
+        ("ethernet", _) => ("CE marks", "CNPs"),
+        (_, "rr-cc") => ("FECN marks", "CNPs"),
+        _ => ("FECN marks", "BECNs"),
+    }
+}
+
+/// What the tree pane shows, as a title.
+pub fn standstill(facts: &Facts<'_>) -> String {
+    let run = facts.run.run;
+    let waiting = |side: &Side<'_>| {
+        let mean = side.run.mean_over(&side.held, facts.window.0, facts.window.1);
+        mean.unwrap_or(0.0).round() as u64
+    };
+    if let Some(base) = &facts.base {
+        return format!(
+            "In the measured window {} of {} outputs wait with {}, {} with {}",
+            waiting(base),
+            base.run.outputs.all.len(),
+            base.name,
+            waiting(&facts.run),
+            facts.run.name
+        );
+    }
+    let Some(tree) = run.result.saturation.trees.first().filter(|tree| tree.size > 0) else {
+        return match run.result.saturation.strays.first() {
+            None => format!("Nothing stands still on {} outputs", run.outputs.all.len()),
+            Some(stray) => {
+                let n = run.result.saturation.strays.len() as u64;
+                let n = number::count(n, "output was", "outputs were");
+                format!("{n} held without a root, {} longest", stray.port)
+            }
+        };
+    };
+    let size = number::count(tree.size, "output waits", "outputs wait");
+    let sources = match tree.sources {
+        0 => String::new(),
+        n => format!(", {} among them", number::count(n, "source", "sources")),
+    };
+    let tau = |ps: u64| number::tau(ps as f64 / run.result.tau_ps.max(1) as f64);
+    let (first, last) = (tau(tree.first_ps), tau(tree.last_ps));
+    format!("Up to {size} behind {}{sources}, between {first} and {last}", tree.feeds)
+}
+
+/// What receivers got, phase by phase, as a title.
+pub fn over_time(facts: &Facts<'_>) -> String {
+    let cold = !facts.cold.is_empty();
+    let who = if cold { facts.cold_words() } else { facts.hot_names() };
+    let mean = |side: &Side<'_>, from, to| {
+        let series = if cold { &side.cold } else { &side.hot };
+        side.run.mean_over(series, from, to).map(|mean| format!("{mean:.2}"))
+    };
+    let phases = &facts.run.run.result.phases;
+    if (2..=4).contains(&phases.len()) {
+        let steps: Vec<String> = phases
+            .iter()
+            .filter_map(|phase| {
+                let mean = mean(&facts.run, phase.from_ps, phase.to_ps)?;
+                Some(format!("{mean} in “{}”", phase.name))
+            })
+            .collect();
+        let before = facts.base.as_ref().map(|base| {
+            let steps = phases.iter().filter_map(|p| mean(base, p.from_ps, p.to_ps));
+            format!("; with {} {}", base.name, steps.collect::<Vec<_>>().join(", "))
+        });
+        return format!(
+            "{who} received {} of line rate{}",
+            steps.join(", "),
+            before.unwrap_or_default()
+        );
+    }
+    let (from, to) = facts.window;
+    let before = facts.base.as_ref().and_then(|base| Some((mean(base, from, to)?, &base.name)));
+    let before = before.map_or(String::new(), |(mean, name)| format!(", with {name} {mean}"));
+    match mean(&facts.run, from, to) {
+        Some(mean) => format!("In the measured window {who} received {mean} of line rate{before}"),
+        None => "Nobody received anything in the measured window".to_owned(),
+    }
+}

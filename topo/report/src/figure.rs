@@ -1,0 +1,293 @@
+//! The figure over time: stacked panels on one axis with one cursor, names and values at the ends of
+//! lines, phases shaded.
+
+use super::columns::Columns;
+use super::facts::{Facts, Side};
+use super::head::head;
+use super::reference;
+use super::sheet::{self, Picture, Sheet};
+use chart::path::Grain;
+use chart::{number, scale, words};
+use maud::{Markup, html};
+use results::verdict::Verdict;
+use scenario::figures::FigureName;
+
+mod beside;
+mod credits;
+mod lanes;
+mod panel;
+mod panels;
+mod queues;
+mod together;
+
+use beside::Laid;
+pub use beside::Place;
+use lanes::Lanes;
+use panel::Panel;
+pub use panel::Series;
+pub use panels::LINES_MAX;
+
+/// Height of a unit in data coordinates: a value of one is a thousand.
+pub const UNIT: f64 = 1_000.0;
+/// The lower and the upper end of panels, their axis being from zero to one.
+const LOW: f64 = -0.03;
+const HIGH: f64 = 1.04;
+/// Between two ticks of time, at least.
+const TICK: f64 = 90.0;
+/// … but about so many of them there are.
+const TICKS: usize = 4;
+
+/// What the figure shows, before it is drawn: on the page, in print, as a table.
+#[derive(Debug)]
+pub struct Figure<'a> {
+    facts: &'a Facts<'a>,
+    panels: Vec<Panel<'a>>,
+    lanes: Lanes<'a>,
+    laid: Vec<Laid>,
+    pictures: Vec<&'a reference::Picture>,
+}
+
+/// A series of the figure where it stands.
+#[derive(Clone, Copy, Debug)]
+pub struct Shown<'f> {
+    /// In which panel.
+    pub panel: &'static str,
+    /// In what.
+    pub unit: &'static str,
+    /// How many of those make one of what the page carries.
+    pub scale: f64,
+    /// The series.
+    pub series: &'f Series<'f>,
+}
+
+impl<'a> Figure<'a> {
+    /// Of a run, or of two.
+    pub fn of(facts: &'a Facts<'a>) -> Figure<'a> {
+        let (panels, lanes) = (panels::all(facts), lanes::all(facts));
+        Figure { facts, panels, lanes, laid: Vec::new(), pictures: Vec::new() }
+    }
+
+    /// What is to be seen, in the order of the figure.
+    pub fn shown(&self) -> impl Iterator<Item = Shown<'_>> {
+        let panels = self.panels.iter().flat_map(|panel| {
+            let Panel { name, unit, scale, .. } = *panel;
+            panel.shown().map(move |series| Shown { panel: name, unit, scale, series })
+        });
+        let strips = self.lanes.strips().iter().map(|strip| (strip.unit, &strip.series));
+        let late = self.lanes.late().map(|late| ("frame_times", late));
+        let lanes = strips.chain(late);
+        panels.chain(lanes.map(|(unit, series)| Shown {
+            panel: "events",
+            unit,
+            scale: 1.0,
+            series,
+        }))
+    }
+
+    /// Lets the page carry what its cursor reads.
+    pub fn carry(&self, columns: &mut Columns) {
+        let of_panel = |panel: &'_ Panel<'a>| -> Vec<(String, f64, Vec<f64>)> {
+            let carried = panel.series.iter().filter_map(|series| {
+                let (key, step) = series.carried.clone()?;
+                Some((key, step, series.mean.iter().map(|value| value / panel.scale).collect()))
+            });
+            carried.collect()
+        };
+        for (key, step, values) in self.panels.iter().flat_map(of_panel) {
+            columns.add(key, &values, step);
+        }
+        let strips = self.lanes.strips().iter().map(|strip| &strip.series);
+        for series in strips.chain(self.lanes.late()) {
+            if let Some((key, step)) = &series.carried {
+                columns.add(key.clone(), &series.mean, *step);
+            }
+        }
+    }
+
+    /// The section of the page.
+    pub fn section(&self) -> Markup {
+        let facts = self.facts;
+        let title = super::facts::over_time(facts);
+        let picture = self.draw(&sheet::PAGE);
+        html! {
+            section id="time" {
+                (head(facts, FigureName::OverTime, "Over time", true))
+                h2 { (title) }
+                p class="how" { (HOW) " Drag to zoom, Esc to see all." }
+                div class="pane scroll" tabindex="0" role="region" aria-label="Figure over time" {
+                    svg id="figure" viewBox=(format!("0 0 {:.0} {:.0}", sheet::PAGE.width, picture.height)) role="img" aria-label=(title) {
+                        (picture.body)
+                    }
+                    div id="pinned" {}
+                }
+                @for picture in &self.pictures { (self.picture(picture)) }
+                (numbers(facts))
+            }
+        }
+    }
+
+    /// The figure for a sheet: panels, lanes and their axis, from top to bottom.
+    pub fn draw(&self, sheet: &Sheet) -> Picture {
+        let facts = self.facts;
+        let mut y = 40.0;
+        let mut set = Vec::new();
+        for (place, panel) in self.panels.iter().enumerate() {
+            let laid = self.laid.iter().filter(|laid| laid.panel == place);
+            let laid = laid.filter(|laid| sheet.is_page() || !laid.is_page);
+            let over = html! { @for laid in laid { (laid.body) } };
+            let (markup, bottom) = panel.draw(facts, sheet, y, &over);
+            set.push(markup);
+            y = bottom + 20.0;
+        }
+        let lanes_top = y + 14.0;
+        let bottom = lanes_top + self.lanes.height(sheet) + 8.0;
+        let body = html! {
+            (phases(facts, sheet, bottom))
+            @for panel in set { (panel) }
+            (self.lanes.draw(facts, sheet, lanes_top))
+            (axis(facts, sheet, bottom))
+            (cursor(facts, sheet, bottom))
+        };
+        Picture { body, height: bottom + if sheet.is_page() { 34.0 } else { 40.0 } }
+    }
+}
+
+/// How the figure is read.
+pub const HOW: &str = "Thin lines are single ports or flows, thick ones their mean. A band is what was accepted, \
+    drawn over the window it was measured in; dashed: theory.";
+
+/// How x is rounded in paths.
+pub fn grain(facts: &Facts<'_>) -> Grain {
+    let finest = facts.sides().map(|side| side.run.bin_tau()).fold(f64::MAX, f64::min);
+    if finest >= 20.0 { Grain::Whole } else { Grain::Hundredths }
+}
+
+/// A line of a series in data coordinates, `top` being the value of the axis' end; ratios have one of
+/// one.
+pub fn trace(side: &Side<'_>, series: &[f64], top: f64, grain: Grain) -> String {
+    let points = series.iter().enumerate();
+    let points = points.map(|(bin, value)| (side.run.middle(bin), -value / top * UNIT));
+    chart::path::line(points, grain)
+}
+
+/// `x y width height` of data coordinates for an axis up to `top` units.
+pub fn view(length: f64, low: f64, high: f64) -> String {
+    let length = (length * 100.0).round() / 100.0;
+    format!("0 {:.0} {length} {:.0}", -high * UNIT, (high - low) * UNIT)
+}
+
+fn phases(facts: &Facts<'_>, sheet: &Sheet, bottom: f64) -> Markup {
+    let result = &facts.run.run.result;
+    let tau = result.tau_ps.max(1) as f64;
+    let Sheet { left, .. } = sheet;
+    let x = |t: f64| left + t / facts.length * sheet.span();
+    let phases: Vec<(f64, f64, &str)> = result
+        .phases
+        .iter()
+        .map(|phase| (phase.from_ps as f64 / tau, phase.to_ps as f64 / tau, phase.name.as_str()))
+        .collect();
+    html! {
+        svg class="t" x=(left) y="24" width=(sheet.span()) height=(format!("{:.0}", bottom - 24.0))
+            viewBox=(format!("0 0 {} 1", facts.length)) preserveAspectRatio="none" {
+            @for (from, to, _) in phases.iter().skip(1).step_by(2) {
+                rect class="phase" x=(from) y="0" width=(to - from) height="1" {}
+            }
+            @if result.verdict == Verdict::Inconclusive { (late(facts)) }
+        }
+        @for (from, to, name) in &phases {
+            @let room = ((to - from) / facts.length * sheet.span() / 6.4) as usize;
+            @if room >= 3 {
+                text class="when" data-a=(from) data-b=(to) x=(format!("{:.1}", x((from + to) / 2.0))) y="16" text-anchor="middle" {
+                    (chart::quantiles::shortened(name, room))
+                }
+            }
+        }
+    }
+}
+
+/// Bins in which the host was late, hatched.
+fn late(facts: &Facts<'_>) -> Markup {
+    let run = facts.run.run;
+    let is_late = |bin: &usize| run.lateness.get(*bin).is_some_and(|late| *late > 0.10);
+    html! {
+        @for bin in (0..run.bins).filter(is_late) {
+            rect class="late" x=(bin as f64 * run.bin_tau()) y="0" width=(run.bin_tau()) height="1" {}
+        }
+    }
+}
+
+fn shown(value: f64, digits: usize) -> String {
+    if value.is_finite() { format!("{value:.digits$}") } else { "–".to_owned() }
+}
+
+/// Time in τ along the bottom.
+fn axis(facts: &Facts<'_>, sheet: &Sheet, bottom: f64) -> Markup {
+    let x = |t: f64| sheet.left + t / facts.length * sheet.span();
+    let about = ((sheet.span() / TICK) as usize).max(TICKS);
+    let row = format!("{:.0}", bottom + 19.0);
+    let below = format!("{:.0}", bottom + 34.0);
+    html! {
+        g id=[sheet.is_page().then_some("axis")] data-y=(format!("{bottom:.0}")) {
+            @for t in scale::ticks(0.0, facts.length, about) {
+                path class="zero" d=(format!("M{:.1} {bottom:.0}v5", x(t))) {}
+                @let name = number::grouped(t as u64);
+                @let x = x(t).min(sheet.width - 2.0 - words::width(&name) / 2.0);
+                text x=(format!("{x:.1}")) y=(row) text-anchor="middle" { (name) }
+            }
+        }
+        @if sheet.has_margin() {
+            text x=(sheet.right + 36.0) y=(row) { "τ (MTU times)" }
+        } @else {
+            text x=(sheet.right) y=(below) text-anchor="end" { "τ (MTU times)" }
+        }
+        @if !sheet.is_page() {
+            text x=(sheet.left) y=(below) { "Numbers are those at the line, " (number::tau(facts.cursor())) "." }
+        }
+    }
+}
+
+/// The cursor, and on the page what the pointer meets.
+fn cursor(facts: &Facts<'_>, sheet: &Sheet, bottom: f64) -> Markup {
+    let t = facts.cursor();
+    html! {
+        svg class=(if sheet.is_page() { "t pointer" } else { "t" }) x=(sheet.left) y="24" width=(sheet.span())
+            height=(format!("{:.0}", bottom - 24.0)) viewBox=(format!("0 0 {} 1", facts.length)) preserveAspectRatio="none" {
+            @if sheet.is_page() {
+                rect class="catch" x="0" y="0" width=(facts.length) height="1" {}
+                rect id="chosen" x="0" y="0" width="0" height="1" {}
+            }
+            path class="cursor" d=(format!("M{t} 0V1")) {}
+        }
+    }
+}
+
+/// The figure as a table: means by phase.
+fn numbers(facts: &Facts<'_>) -> Markup {
+    let phases = &facts.run.run.result.phases;
+    let rows: Vec<(String, &Side<'_>, &Vec<f64>)> = facts
+        .sides()
+        .flat_map(|side| {
+            let cold = (!facts.cold.is_empty())
+                .then(|| (format!("{}: {}", side.name, facts.cold_words()), side, &side.cold));
+            let hot = (!facts.hot.is_empty())
+                .then(|| (format!("{}: {}", side.name, facts.hot_names()), side, &side.hot));
+            cold.into_iter().chain(hot)
+        })
+        .collect();
+    html! {
+        @if !phases.is_empty() && !rows.is_empty() {
+            details {
+                summary { "The same in numbers: received over line rate, mean by phase" }
+                div class="scroll" tabindex="0" role="region" aria-label="Means by phase" { table {
+                    thead { tr { th { "run" } @for phase in phases { th class="n" { (phase.name) } } } }
+                    tbody { @for (name, side, series) in rows { tr {
+                        td { (name) }
+                        @for phase in phases {
+                            td class="n" { (number::measured_or_dash(side.run.mean_over(series, phase.from_ps, phase.to_ps))) }
+                        }
+                    } } }
+                } }
+            }
+        }
+    }
+}

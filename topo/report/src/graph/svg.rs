@@ -1,0 +1,209 @@
+//! The graph as SVG: adapters in a row at the bottom, a row for each level of switches above.
+//!
+//! A cable begins at its port, a place of its own on the edge of its node's box with the port's
+//! number beside it, so that numbers never meet. Its tooltip names both ends and what is special
+//! about it.
+
+use super::{levels, special};
+use emulation::wiring::{End, NodeKind};
+use scenario::topology::Topology;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// Pixels between two ports of a node, between two boxes of a row, and around everything.
+const PITCH: f64 = 15.0;
+const GAP: f64 = 10.0;
+const MARGIN: f64 = 20.0;
+/// Height of a box; one with port numbers along an edge is higher by a line for each such edge.
+const HEIGHT: f64 = 24.0;
+const NUMBERS: f64 = 11.0;
+/// Between the middles of two rows: a share of the width, lest cables lie flat, within bounds.
+const ROW_SHARE: f64 = 0.11;
+const ROW_MIN: f64 = 120.0;
+const ROW_MAX: f64 = 220.0;
+/// How far a cable between two nodes of one row rises above them.
+const ARC: f64 = 46.0;
+
+const STYLE: &str = "text{font:11px system-ui,sans-serif;text-anchor:middle;fill:#191d24}\
+    .p{font-size:9px;fill:#5b6370}path{fill:none;stroke:#5b6370;stroke-width:1}\
+    path:hover{stroke:#c8500a;stroke-width:3}.apart{stroke:#99397a;stroke-width:2}\
+    rect{stroke:#191d24;fill:#fff}.nic{fill:#f3efe4}\
+    @media(prefers-color-scheme:dark){text{fill:#e9ebee}.p{fill:#9aa3b0}path{stroke:#9aa3b0}\
+    .apart{stroke:#d77bb8}rect{stroke:#e9ebee;fill:#191d24}.nic{fill:#242a32}}";
+
+/// The edge of a box.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Side {
+    Top,
+    Bottom,
+}
+
+/// A node's box: its middle, half its width, and the ports along its edges.
+#[derive(Clone, Debug, Default)]
+struct Shape {
+    x: f64,
+    y: f64,
+    half_width: f64,
+    /// By side, the ports from left to right, each with where it leads.
+    top: Vec<End>,
+    bottom: Vec<End>,
+    numbered: bool,
+}
+
+impl Shape {
+    fn side(&self, side: Side) -> &[End] {
+        match side {
+            Side::Top => &self.top,
+            Side::Bottom => &self.bottom,
+        }
+    }
+
+    /// Where an edge lies.
+    fn edge(&self, side: Side) -> f64 {
+        let numbers = if self.numbered && !self.side(side).is_empty() { NUMBERS } else { 0.0 };
+        match side {
+            Side::Top => self.y - HEIGHT / 2.0 - numbers,
+            Side::Bottom => self.y + HEIGHT / 2.0 + numbers,
+        }
+    }
+
+    /// Where a port is on its edge.
+    fn port(&self, end: End) -> (f64, f64, Side) {
+        let place = |side: Side| self.side(side).iter().position(|port| *port == end);
+        let (side, place) = match place(Side::Top) {
+            Some(place) => (Side::Top, place),
+            None => (Side::Bottom, place(Side::Bottom).unwrap_or(0)),
+        };
+        let middle = (self.side(side).len().max(1) - 1) as f64 / 2.0;
+        (self.x + (place as f64 - middle) * PITCH, self.edge(side), side)
+    }
+}
+
+/// The picture.
+pub fn svg(name: &str, topology: &Topology) -> String {
+    let rows = levels(topology);
+    let mut shapes = shapes(topology);
+    let (width, height) = place(topology, &rows, &mut shapes);
+    let mut out = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" \
+         width=\"{width:.0}\" height=\"{height:.0}\" role=\"img\">\n<title>{}</title>\n\
+         <style>{STYLE}</style>\n",
+        escaped(name)
+    );
+    draw_cables(&mut out, topology, &shapes);
+    for (node, shape) in topology.nodes.iter().zip(&shapes) {
+        let class =
+            if node.kind == NodeKind::Nic { " class=\"nic\" rx=\"12\"" } else { " rx=\"3\"" };
+        let (top, bottom) = (shape.edge(Side::Top), shape.edge(Side::Bottom));
+        let _ = writeln!(
+            out,
+            "<rect{class} x=\"{:.1}\" y=\"{top:.1}\" width=\"{:.1}\" height=\"{:.1}\"/>\
+             <text x=\"{:.1}\" y=\"{:.1}\">{}</text>",
+            shape.x - shape.half_width,
+            2.0 * shape.half_width,
+            bottom - top,
+            shape.x,
+            shape.y + 4.0,
+            escaped(&node.name)
+        );
+        draw_numbers(&mut out, shape);
+    }
+    out += "</svg>\n";
+    out
+}
+
+/// Every node's box with its ports, not yet placed. Cables upwards and sidewards begin at the top.
+fn shapes(topology: &Topology) -> Vec<Shape> {
+    let mut shapes = vec![Shape::default(); topology.nodes.len()];
+    for cable in &topology.cables {
+        for (own, far) in [(cable.a, cable.b), (cable.b, cable.a)] {
+            let down = topology.nodes[far.node].level < topology.nodes[own.node].level;
+            let shape = &mut shapes[own.node];
+            if down { shape.bottom.push(own) } else { shape.top.push(own) }
+        }
+    }
+    for (node, shape) in topology.nodes.iter().zip(&mut shapes) {
+        // Which port it is goes without saying where there is but one.
+        shape.numbered = node.ports > 1;
+        let ports = shape.top.len().max(shape.bottom.len()) as f64 * PITCH + 4.0;
+        let name = node.name.chars().count() as f64 * 6.5 + 12.0;
+        shape.half_width = ports.max(name).max(30.0) / 2.0;
+    }
+    shapes
+}
+
+/// Gives every box its place and brings its ports into the order of what they lead to; the size of
+/// the picture. Each row is spread over the whole width, so that a switch of a tree stands above
+/// what hangs below it.
+fn place(topology: &Topology, rows: &[Vec<usize>], shapes: &mut [Shape]) -> (f64, f64) {
+    let widest = |row: &Vec<usize>| {
+        row.iter().map(|node| 2.0 * shapes[*node].half_width).fold(0.0, f64::max) + GAP
+    };
+    let wide = rows.iter().map(|row| row.len() as f64 * widest(row)).fold(0.0, f64::max);
+    let row_height = (wide * ROW_SHARE).clamp(ROW_MIN, ROW_MAX);
+    let level = |end: End| topology.nodes[end.node].level;
+    let arc = if topology.cables.iter().any(|cable| level(cable.a) == level(cable.b)) {
+        ARC
+    } else {
+        0.0
+    };
+    let box_height = HEIGHT + 2.0 * NUMBERS;
+    let rows_below = rows.len().max(1) - 1;
+    let height = rows_below as f64 * row_height + box_height + 2.0 * MARGIN + arc;
+    for (row, nodes) in rows.iter().enumerate() {
+        let step = wide / nodes.len() as f64;
+        for (column, node) in nodes.iter().enumerate() {
+            shapes[*node].x = MARGIN + step * (column as f64 + 0.5);
+            shapes[*node].y = height - MARGIN - box_height / 2.0 - row as f64 * row_height;
+        }
+    }
+    let far: BTreeMap<End, End> =
+        topology.cables.iter().flat_map(|cable| [(cable.a, cable.b), (cable.b, cable.a)]).collect();
+    let x: Vec<f64> = shapes.iter().map(|shape| shape.x).collect();
+    let order = |a: &End, b: &End| x[far[a].node].total_cmp(&x[far[b].node]).then(a.cmp(b));
+    for shape in shapes {
+        shape.top.sort_by(order);
+        shape.bottom.sort_by(order);
+    }
+    (wide + 2.0 * MARGIN, height)
+}
+
+fn draw_cables(out: &mut String, topology: &Topology, shapes: &[Shape]) {
+    for cable in &topology.cables {
+        let (from, to) = (shapes[cable.a.node].port(cable.a), shapes[cable.b.node].port(cable.b));
+        let ends = format!("{} — {}", topology.end_name(cable.a), topology.end_name(cable.b));
+        let special = special(cable);
+        let class = if special.is_some() { " class=\"apart\"" } else { "" };
+        let note = special.map_or(String::new(), |text| format!(", {text}"));
+        // Between two nodes of a row it goes over the heads of those between them.
+        let way = match (from.2, to.2) {
+            (Side::Top, Side::Top) => {
+                let (middle, above) = ((from.0 + to.0) / 2.0, from.1.min(to.1) - 2.0 * ARC);
+                format!("Q{middle:.1} {above:.1} ")
+            }
+            _ => "L".to_owned(),
+        };
+        let _ = writeln!(
+            out,
+            "<path{class} d=\"M{:.1} {:.1}{way}{:.1} {:.1}\"><title>{}</title></path>",
+            from.0,
+            from.1,
+            to.0,
+            to.1,
+            escaped(&format!("{ends}{note}"))
+        );
+    }
+}
+
+/// The port numbers of a box, just inside its edges.
+fn draw_numbers(out: &mut String, shape: &Shape) {
+    for end in shape.top.iter().chain(&shape.bottom).filter(|_| shape.numbered) {
+        let (x, edge, side) = shape.port(*end);
+        let y = if side == Side::Top { edge + NUMBERS } else { edge - 4.0 };
+        let _ = writeln!(out, "<text class=\"p\" x=\"{x:.1}\" y=\"{y:.1}\">{}</text>", end.port);
+    }
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}

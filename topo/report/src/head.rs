@@ -1,0 +1,40 @@
+//! What stands above a figure of the page: buttons that save it, what it is, what it is to be compared with.
+
+use super::facts::Facts;
+use maud::{Markup, html};
+use results::run_directory::result::RunResult;
+use scenario::figures::FigureName;
+
+/// The head of figure `name`, which is called `what`; what is not drawn cannot be saved.
+pub fn head(facts: &Facts<'_>, name: FigureName, what: &str, is_drawn: bool) -> Markup {
+    let result = &facts.run.run.result;
+    let source =
+        (name == FigureName::OverTime && !result.source.is_empty()).then_some(&result.source);
+    html! {
+        @if is_drawn { (buttons(name, what)) }
+        p class="kicker" {
+            (what)
+            @match likeness(result, name) {
+                Some(like) => { " · like " (like) }
+                None => { @if let Some(source) = source { " · " (source) } }
+            }
+        }
+    }
+}
+
+/// What figure `name` of a run is to be compared with, if its scenario says so.
+pub fn likeness(result: &RunResult, name: FigureName) -> Option<&str> {
+    let found = result.figures.iter().find(|likeness| likeness.of == name);
+    found.map(|likeness| likeness.like.as_str())
+}
+
+/// Buttons that save a figure; they are shown by the page's script, which does it.
+fn buttons(name: FigureName, what: &str) -> Markup {
+    html! {
+        div class="save" data-save=(name.word()) hidden {
+            @for format in ["SVG", "CSV"] {
+                button type="button" aria-label=(format!("{format}: {}", what.to_lowercase())) { (format) }
+            }
+        }
+    }
+}

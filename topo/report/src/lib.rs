@@ -1,0 +1,115 @@
+//! `report.html`: one run, or one beside its baseline, on one page that needs no network and reads
+//! without its script (seeing.md 4, 5).
+//!
+//! The page is made from the files of run directories alone, so it can be made again at any time and is
+//! the same to the octet. A file a part of the page; pictures are put together from [`chart`].
+
+use crate::data::Run;
+use crate::facts::Facts;
+use crate::figure::Figure;
+use crate::reference::{Calibration, Reference, ReferenceError};
+use std::path::{Path, PathBuf};
+
+pub mod columns;
+pub mod compare;
+mod completion;
+pub mod data;
+pub mod export;
+pub mod fabric;
+mod facts;
+mod figure;
+pub mod figures;
+pub mod graph;
+mod head;
+mod heat;
+pub mod layout;
+pub mod leaves;
+pub mod page;
+mod pauses;
+mod ports;
+pub mod reference;
+pub mod sheet;
+mod tables;
+#[cfg(test)]
+mod tests;
+mod verdict;
+mod waiters;
+
+pub use columns::base64;
+pub use data::ReportError;
+
+/// Its name in a run directory.
+pub const FILE: &str = "report.html";
+
+/// A run, perhaps beside a baseline, as its files tell it.
+#[derive(Debug)]
+pub struct Report {
+    run: Run,
+    base: Option<Run>,
+    references: Vec<Reference>,
+}
+
+impl Report {
+    /// Reads run directories.
+    ///
+    /// # Errors
+    /// If a file of them is missing or is not what a run writes.
+    pub fn load(folder: &Path, baseline: Option<&Path>) -> Result<Report, ReportError> {
+        let run = Run::load(folder)?;
+        let base = baseline.map(Run::load).transpose()?;
+        Ok(Report { run, base, references: Vec::new() })
+    }
+
+    /// Lays what others found beside it.
+    ///
+    /// # Errors
+    /// If a file is none that can be, or two are pictures.
+    pub fn refer(
+        &mut self,
+        files: &[PathBuf],
+        calibration: Option<&Calibration>,
+    ) -> Result<(), ReferenceError> {
+        let facts = Facts::of(&self.run, self.base.as_ref());
+        let figure = Figure::of(&facts);
+        let read = |file: &PathBuf| reference::read(file, calibration, &figure);
+        let references = files.iter().map(read).collect::<Result<Vec<Reference>, _>>()?;
+        let pictures = references.iter().filter(|one| matches!(one, Reference::Picture(_))).count();
+        match (pictures, calibration) {
+            (2.., _) => {
+                return Err(ReferenceError::Option("a page has one picture beside it".into()));
+            }
+            (0, Some(_)) => {
+                return Err(ReferenceError::Option(
+                    "--over lays a picture, and there is none".into(),
+                ));
+            }
+            _ => self.references = references,
+        }
+        Ok(())
+    }
+
+    /// The page.
+    pub fn page(&self) -> String {
+        let facts = Facts::of(&self.run, self.base.as_ref());
+        page::html(&facts, &Figure::of(&facts).beside(&self.references))
+    }
+
+    /// Its figures as files.
+    pub fn figures(&self) -> Vec<figures::File> {
+        let facts = Facts::of(&self.run, self.base.as_ref());
+        figures::files(&facts, &Figure::of(&facts).beside(&self.references))
+    }
+}
+
+/// Writes `report.html` into `folder`, from the files there; answers where it is.
+///
+/// # Errors
+/// As [`Report::load`], or if it cannot be written.
+pub fn write(folder: &Path, baseline: Option<&Path>) -> Result<PathBuf, ReportError> {
+    let file = folder.join(FILE);
+    let text = Report::load(folder, baseline)?.page();
+    match std::fs::write(&file, text) {
+        Ok(()) => Ok(file),
+        Err(source) => Err(ReportError::Write { file, source }),
+    }
+}

@@ -1,0 +1,224 @@
+//! The whole document: head with its policy, the sections in their order, the bar at the bottom, and
+//! what the script needs.
+
+use super::columns::{Columns, base64};
+use super::facts::Facts;
+use super::figure::{self, Figure, Shown};
+use super::figures::table;
+use super::waiters::Waiters;
+use super::{completion, fabric, pauses, ports, sheet, tables, verdict};
+use chart::path::{Grain, area};
+use chart::{number, palette};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use results::verdict::Verdict;
+use results::wording::word;
+use scenario::figures::FigureName;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+/// The script; the page allows no other.
+const SCRIPT: &str =
+    concat!(include_str!("../../assets/page.js"), include_str!("../../assets/report.js"));
+const STYLE: &str = include_str!("../../assets/report.css");
+
+/// The page.
+pub fn html(facts: &Facts<'_>, figure: &Figure<'_>) -> String {
+    let result = &facts.run.run.result;
+    let mut columns = Columns::default();
+    figure.carry(&mut columns);
+    fabric::series(facts, &mut columns);
+    let waiters = Waiters::of(facts);
+    let title = format!("{} {} · pausebed", word(result.verdict), result.scenario);
+    let body_class = if result.verdict == Verdict::Inconclusive { "unsure" } else { "" };
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width,initial-scale=1";
+                meta http-equiv="Content-Security-Policy" content=(policy(SCRIPT));
+                title { (title) }
+                (styles())
+            }
+            body class=(body_class) {
+                header { (verdict::top(facts)) }
+                main {
+                    (verdict::banner(facts))
+                    (verdict::cards(facts))
+                    (fabric::section(facts))
+                    (figure.section())
+                    (ports::section(facts))
+                    section class="two" { (completion::card(facts)) (waiters.card()) }
+                    (tables::expectations(facts))
+                    section class="two" { (tables::parameters(facts)) div {
+                        @if facts.base.is_some() { (tables::trees(facts)) }
+                        (pauses::card(facts))
+                        (tables::counters(facts))
+                    } }
+                    section { (tables::again(facts)) }
+                    p class="foot" {
+                        "Times in τ, the time of one full frame on a link: " (number::seconds(result.tau_ps as f64)) " in the fabric"
+                        @if let Some(dilation) = result.dilation { ", " (number::seconds(result.tau_ps as f64 * dilation as f64)) " on this host" }
+                        ". A bin is " (number::tau(facts.run.run.bin_tau())) " long. The page needs no network; its cursor needs a script."
+                    }
+                }
+                (bar(facts))
+                script type="application/json" id="pb-meta" { (PreEscaped(meta(facts, figure, &waiters, &columns))) }
+                script type="text/plain" id="pb-cols" { (PreEscaped(columns.packed())) }
+                script { (PreEscaped(SCRIPT)) }
+            }
+        }
+    };
+    let mut text = page.into_string();
+    text.push('\n');
+    text
+}
+
+/// Nothing may be fetched, and only our own script runs.
+pub fn policy(script: &str) -> String {
+    let hash = base64(&Sha256::digest(script.as_bytes()));
+    format!(
+        "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{hash}'; img-src data:; base-uri 'none'; form-action 'none'"
+    )
+}
+
+/// The style sheets: that of pictures in the light theme, which the script gives to those that are saved, and
+/// that of pages.
+pub fn styles() -> Markup {
+    let light = palette::variables(false);
+    let dark = palette::variables(true);
+    let pictures = format!(":root{{{light}}}{}{}", palette::rules(), sheet::STYLE);
+    let pages = format!(
+        "@media screen and (prefers-color-scheme:dark){{:root:not([data-theme=light]){{{dark}}}}}\
+         @media screen{{:root[data-theme=dark]{{{dark}}}}}{STYLE}"
+    );
+    html! {
+        style id="ink" { (PreEscaped(pictures)) }
+        style { (PreEscaped(pages)) }
+    }
+}
+
+/// Names and grids; `<` is written as JSON can, so that no name ends the element.
+fn meta(
+    facts: &Facts<'_>,
+    figure: &Figure<'_>,
+    waiters: &Waiters<'_>,
+    columns: &Columns,
+) -> String {
+    let run = facts.run.run;
+    let sides: Vec<Value> = facts
+        .sides()
+        .map(|side| {
+            json!({
+                "side": side.number,
+                "name": side.name,
+                "dt": side.run.bin_tau(),
+                "bins": side.run.bins,
+                "dt_ps": side.run.result.grid.dt_ps,
+                "length_ps": side.run.length_ps(),
+                "roots": roots(side.run),
+            })
+        })
+        .collect();
+    let phases: Vec<Value> = run
+        .result
+        .phases
+        .iter()
+        .map(|phase| {
+            let tau = run.result.tau_ps.max(1) as f64;
+            json!([phase.from_ps as f64 / tau, phase.to_ps as f64 / tau, phase.name])
+        })
+        .collect();
+    let drawn = &facts.run.drawn;
+    let output = |output: usize| {
+        let own = &drawn.outputs[output];
+        json!([own.name, drawn.feeds(output), own.to])
+    };
+    let outputs: Vec<Value> = (0..drawn.outputs.len()).map(output).collect();
+    let ports: Vec<Value> = ports::in_order(facts)
+        .into_iter()
+        .map(|node| json!([node, run.nodes[node].name]))
+        .collect();
+    let lines: Vec<Value> = figure
+        .shown()
+        .filter_map(|Shown { panel, unit, scale, series }| {
+            Some(json!([series.carried.as_ref()?.0, panel, series.name, unit, scale]))
+        })
+        .collect();
+    let table: Vec<Value> =
+        columns.table.iter().map(|c| json!([c.key, c.low, c.step, c.n])).collect();
+    let meta = json!({
+        "tau_ps": run.result.tau_ps,
+        "length": facts.length,
+        "cursor": facts.cursor(),
+        "sides": sides,
+        "phases": phases,
+        "outputs": outputs,
+        "ports": ports,
+        "lines": lines,
+        "tables": {
+            (FigureName::CompletionTimes.word()): table::completion_times(facts),
+            (FigureName::WaitedLongest.word()): table::waited_longest(facts, waiters),
+        },
+        "columns": table,
+    });
+    meta.to_string().replace('<', "\\u003c")
+}
+
+/// Stretches of bins in which an output was a root: output, first bin, the one after the last.
+fn roots(run: &super::data::Run) -> Vec<[usize; 3]> {
+    let mut open: std::collections::BTreeMap<usize, usize> = Default::default();
+    let mut found = Vec::new();
+    for bin in 0..=run.bins {
+        let is_root =
+            |output: &usize| run.moments.get(bin).is_some_and(|m| m.trees.contains_key(output));
+        let over: Vec<usize> = open.keys().copied().filter(|output| !is_root(output)).collect();
+        for output in over {
+            if let Some(first) = open.remove(&output) {
+                found.push([output, first, bin]);
+            }
+        }
+        for output in run.moments.get(bin).iter().flat_map(|moment| moment.trees.keys()) {
+            open.entry(*output).or_insert(bin);
+        }
+    }
+    found
+}
+
+/// The bar that is always there: play, time, both runs in outline.
+fn bar(facts: &Facts<'_>) -> Markup {
+    let outline = |side: &super::facts::Side<'_>| {
+        let series = if facts.cold.is_empty() { &side.hot } else { &side.cold };
+        let points: Vec<(f64, f64)> = series
+            .iter()
+            .enumerate()
+            .map(|(bin, value)| (side.run.middle(bin), -value * figure::UNIT))
+            .collect();
+        area(&points, 0.0, Grain::Whole)
+    };
+    let tau = facts.run.run.result.tau_ps.max(1) as f64;
+    let cursor = facts.cursor();
+    let phase = facts.run.run.result.phases.iter().rev().find(|p| p.from_ps as f64 / tau <= cursor);
+    let bins = facts.sides().map(|side| side.run.bins).max().unwrap_or(1);
+    let who = if facts.cold.is_empty() { facts.hot_names() } else { facts.cold_words() };
+    html! {
+        footer class="bar" aria-label="Time" hidden { div {
+            button id="play" type="button" aria-label="Play" { "▶" }
+            div class="track" {
+                svg viewBox=(figure::view(facts.length, 0.0, 1.1)) preserveAspectRatio="none" aria-hidden="true" {
+                    @for phase in facts.run.run.result.phases.iter().skip(1).step_by(2) {
+                        rect class="phase" x=(phase.from_ps as f64 / tau) y="-1100" width=((phase.to_ps - phase.from_ps) as f64 / tau) height="1100" {}
+                    }
+                    @for side in facts.sides() { path class=(format!("outline {}", side.role)) d=(outline(side)) {} }
+                    path class="cursor" d=(format!("M{cursor} -1100V0")) {}
+                }
+                span class="what" { (who) ", received" }
+                input id="time-slider" type="range" min="0" max=(bins.saturating_sub(1)) value="0" step="1" aria-label="Time";
+            }
+            div class="now" {
+                b id="now" { "t = " (number::tau(cursor)) }
+                span id="then" { (number::seconds(cursor * tau)) @if let Some(phase) = phase { ", " (phase.name) } }
+            }
+        } }
+    }
+}

@@ -1,0 +1,236 @@
+//! Every port as a small picture of its own, all on one scale.
+
+use super::facts::{Facts, Side};
+use super::figure::{self, trace};
+use super::head::head;
+use super::heat;
+use super::sheet::{Picture, Sheet};
+use chart::{number, quantiles, words};
+use maud::{Markup, html};
+use scenario::figures::FigureName;
+
+/// Pictures of their own; of more ports the ones that received least of all are shown.
+const PICTURES_MAX: usize = 128;
+/// Small pictures beside each other in one column of print, few and many, and in two.
+const ABREAST: [usize; 3] = [4, 6, 8];
+/// Pictures of one column that are many.
+const MANY: usize = 96;
+/// Means that differ by less are told as one.
+const ALIKE: f64 = 0.005;
+
+/// The section.
+pub fn section(facts: &Facts<'_>) -> Markup {
+    let all = order(facts);
+    let shown = shown(facts);
+    html! {
+        section id="ports" {
+            (head(facts, FigureName::EveryPort, "Every port", true))
+            h2 { (title(facts, &all)) }
+            p class="how" {
+                "Received over time, from nothing to one line rate, all on one scale. "
+                @for side in facts.sides() { i class=(format!("swatch {}", side.role)) {} " " (side.name) " " }
+                "Numbers are those at the cursor."
+                @if shown.len() < all.len() {
+                    " Shown are the " (shown.len()) " that received least, of " (all.len()) "; the heat map has all."
+                }
+            }
+            div class="multiples" { @for node in &shown { (picture(facts, *node)) } }
+            (heat::map(facts, shown.len() < all.len()))
+        }
+    }
+}
+
+/// The ports that have a picture.
+pub fn shown(facts: &Facts<'_>) -> Vec<usize> {
+    let mut shown = order(facts);
+    shown.truncate(PICTURES_MAX);
+    shown
+}
+
+/// What is seen.
+pub fn finding(facts: &Facts<'_>) -> String {
+    title(facts, &order(facts))
+}
+
+/// The pictures in print, row by row.
+pub fn printed(facts: &Facts<'_>, sheet: &Sheet) -> Picture {
+    const HEIGHT: f64 = 30.0;
+    const PITCH: f64 = 56.0;
+    let shown = shown(facts);
+    let abreast = match (sheet.has_margin(), shown.len() > MANY) {
+        (true, _) => ABREAST[2],
+        (false, true) => ABREAST[1],
+        (false, false) => ABREAST[0],
+    };
+    let width = sheet.width / abreast as f64;
+    let top = if sheet.has_margin() { 24.0 } else { 38.0 };
+    let place = |at: usize| ((at % abreast) as f64 * width, top + (at / abreast) as f64 * PITCH);
+    let body = html! {
+        (key(facts, sheet))
+        @for (at, node) in shown.iter().enumerate() {
+            @let (x, y) = place(at);
+            g class=[facts.hot.contains(node).then_some("hot")] transform=(format!("translate({x:.1} {y:.1})")) {
+                (heading(facts, *node, width - 14.0))
+                rect class="frame" x="1" y="15" width=(format!("{:.1}", width - 6.0)) height=(HEIGHT + 4.0) rx="3" {}
+                svg class="t" x="3" y="17" width=(format!("{:.1}", width - 10.0)) height=(HEIGHT)
+                    viewBox=(figure::view(facts.length, -0.03, 1.06)) preserveAspectRatio="none" { (lines(facts, *node, false)) }
+            }
+        }
+    };
+    Picture { body, height: top + shown.len().div_ceil(abreast) as f64 * PITCH }
+}
+
+/// Which colour is which run, and what the numbers are.
+fn key(facts: &Facts<'_>, sheet: &Sheet) -> Markup {
+    let (runs, wide) = swatches(facts);
+    let (x, y) = if sheet.has_margin() { (wide, 12.0) } else { (0.0, 27.0) };
+    html! {
+        (runs)
+        text x=(format!("{x:.1}")) y=(y) { "received, 0 to 1 line rate; numbers at the line, " (number::tau(facts.cursor())) }
+    }
+}
+
+/// The colours of runs with their names, and how wide they are.
+pub fn swatches(facts: &Facts<'_>) -> (Markup, f64) {
+    let mut x = 0.0;
+    let mut runs = Vec::new();
+    for side in facts.sides() {
+        runs.push(html! {
+            rect class=(side.role) x=(format!("{x:.1}")) y="3" width="10" height="10" rx="2" {}
+            text x=(format!("{:.1}", x + 15.0)) y="12" { (quantiles::shortened(&side.name, 22)) }
+        });
+        x += 30.0 + words::width(&side.name).min(140.0);
+    }
+    (html! { @for run in runs { (run) } }, x)
+}
+
+/// A port's name and, as far as there is room, what it received at the cursor: the run's number last.
+fn heading(facts: &Facts<'_>, node: usize, width: f64) -> Markup {
+    let name = &facts.run.run.nodes[node].name;
+    let value =
+        |side: &Side<'_>| side.bin_at(facts.cursor()).map(|bin| side.run.received[node][bin]);
+    let number = |value: Option<f64>| match value {
+        Some(value) if value.is_finite() => format!("{value:.2}"),
+        _ => "–".to_owned(),
+    };
+    let is_hot = facts.hot.contains(&node);
+    let wide = 30.0;
+    let room = ((width - words::width(&name.chars().take(12).collect::<String>())) / wide) as usize;
+    let sides: Vec<&Side<'_>> = facts.sides().collect();
+    html! {
+        text class="strong" x="1" y="11" { (quantiles::shortened(name, 12)) }
+        @for (place, side) in sides.iter().rev().take(room).enumerate() {
+            g class=(format!("own {}", if is_hot && side.role == "run" { "hot" } else { side.role })) {
+                text x=(format!("{:.1}", width + 8.0 - wide * place as f64)) y="11" text-anchor="end" { (number(value(side))) }
+            }
+        }
+    }
+}
+
+/// Those that take part, in the order of the fabric's picture.
+pub fn in_order(facts: &Facts<'_>) -> Vec<usize> {
+    let takes_part = |node: &usize| facts.cold.contains(node) || facts.hot.contains(node);
+    facts.run.run.adapters().into_iter().filter(takes_part).collect()
+}
+
+/// In that order; of too many, those that received least first.
+fn order(facts: &Facts<'_>) -> Vec<usize> {
+    let mut all = in_order(facts);
+    if all.len() > PICTURES_MAX {
+        let mean = |node: &usize| window_mean(facts, &facts.run, *node).unwrap_or(0.0);
+        all.sort_by(|a, b| mean(a).total_cmp(&mean(b)).then(a.cmp(b)));
+    }
+    all
+}
+
+fn window_mean(facts: &Facts<'_>, side: &Side<'_>, node: usize) -> Option<f64> {
+    side.run.mean_over(side.run.received.get(node)?, facts.window.0, facts.window.1)
+}
+
+fn title(facts: &Facts<'_>, all: &[usize]) -> String {
+    let name = |node: usize| &facts.run.run.nodes[node].name;
+    let means = all.iter().filter_map(|n| Some((window_mean(facts, &facts.run, *n)?, *n)));
+    let mut means: Vec<(f64, usize)> = means.collect();
+    means.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    match (means.first(), means.last()) {
+        (Some(least), Some(most)) if means.len() > 1 && most.0 - least.0 < ALIKE => {
+            format!(
+                "In the measured window each of {} ports received {:.2} of its line",
+                means.len(),
+                least.0
+            )
+        }
+        (Some(least), Some(most)) if means.len() > 1 => format!(
+            "In the measured window {} received least, {:.2} of its line, and {} most, {:.2}",
+            name(least.1),
+            least.0,
+            name(most.1),
+            most.0
+        ),
+        (Some((mean, node)), _) => format!("{} received {mean:.2} of its line", name(*node)),
+        _ => "No port received anything".to_owned(),
+    }
+}
+
+fn picture(facts: &Facts<'_>, node: usize) -> Markup {
+    let is_hot = facts.hot.contains(&node);
+    let name = &facts.run.run.nodes[node].name;
+    html! {
+        figure class=(if is_hot { "hot" } else { "" }) {
+            figcaption {
+                b { (quantiles_name(name)) } " "
+                span { @for side in facts.sides() {
+                    @let value = side.bin_at(facts.cursor()).map_or(f64::NAN, |bin| side.run.received[node][bin]);
+                    span class=(if is_hot && side.role == "run" { "hot" } else { side.role })
+                        data-k=(format!("{}.x{node}", side.number)) data-d="2" {
+                        @if value.is_finite() { (format!("{value:.2}")) } @else { "–" }
+                    } " "
+                } }
+            }
+            svg class="t" viewBox=(figure::view(facts.length, -0.03, 1.06)) preserveAspectRatio="none" role="img"
+                aria-label=(format!("What {name} received over time")) {
+                (lines(facts, node, true))
+            }
+        }
+    }
+}
+
+/// What a port received, between nothing and one line rate.
+fn lines(facts: &Facts<'_>, node: usize, is_page: bool) -> Markup {
+    let tau = facts.run.run.result.tau_ps.max(1) as f64;
+    let is_hot = facts.hot.contains(&node);
+    // The page has the figure's lines already.
+    let again = is_page && (is_hot || facts.cold.len() <= figure::LINES_MAX);
+    html! {
+        @for phase in facts.run.run.result.phases.iter().skip(1).step_by(2) {
+            rect class="phase" x=(phase.from_ps as f64 / tau) y="-1060"
+                width=((phase.to_ps - phase.from_ps) as f64 / tau) height="1090" {}
+        }
+        path class="l zero" d=(format!("M0 0H{0}M0 -1000H{0}", facts.length)) {}
+        @for side in facts.sides() { (line(facts, side, node, again)) }
+        path class="cursor" d=(format!("M{} -1060V30", facts.cursor())) {}
+    }
+}
+
+/// The figure's own line again, or a new one.
+fn line(facts: &Facts<'_>, side: &Side<'_>, node: usize, again: bool) -> Markup {
+    let is_hot = facts.hot.contains(&node);
+    let role = if is_hot && side.role == "run" { "hot" } else { side.role };
+    html! {
+        g class=(format!("small {role}")) {
+            @if again {
+                use href=(format!("#{}.x{node}", side.number)) {}
+            } @else {
+                path class="l" d=(trace(side, &side.run.received[node], 1.0, figure::grain(facts))) {}
+            }
+        }
+    }
+}
+
+fn quantiles_name(name: &str) -> Markup {
+    if name.chars().count() <= 12 {
+        return html! { (name) };
+    }
+    let short: String = name.chars().take(11).chain(['…']).collect();
+    html! { span title=(name) { (short) } }
+}

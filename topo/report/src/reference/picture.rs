@@ -1,0 +1,231 @@
+//! A picture of somebody else's figure: PNG or JPEG, shown beside ours, and over one panel where two points
+//! of each of its axes are known.
+
+use crate::columns::base64;
+use crate::figure::{Figure, Place};
+use std::str::FromStr;
+
+/// Pictures are no larger than this, octets: the page carries them.
+const MOST: usize = 512 * 1024;
+
+/// What a picture is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// By ISO/IEC 15948.
+    Png,
+    /// By ITU-T T.81.
+    Jpeg,
+}
+
+/// What octets are by their first ones, whatever the file is called.
+pub fn kind(octets: &[u8]) -> Option<Kind> {
+    if octets.starts_with(b"\x89PNG\r\n\x1a\n") {
+        Some(Kind::Png)
+    } else if octets.starts_with(&[0xff, 0xd8, 0xff]) {
+        Some(Kind::Jpeg)
+    } else {
+        None
+    }
+}
+
+/// Two points of an axis: where in the picture, pixels from its upper left corner, and what is there.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Axis([(f64, f64); 2]);
+
+impl Axis {
+    /// What is at pixel 0, and how much a pixel is.
+    fn line(&self) -> (f64, f64) {
+        let [(p, a), (q, b)] = self.0;
+        let step = (b - a) / (q - p);
+        (a - p * step, step)
+    }
+}
+
+impl FromStr for Axis {
+    type Err = String;
+
+    /// Of `PIXEL=VALUE,PIXEL=VALUE`.
+    fn from_str(text: &str) -> Result<Axis, String> {
+        let wrong = || format!("{text:?} is not PIXEL=VALUE,PIXEL=VALUE");
+        let number = |text: &str| text.trim().parse::<f64>().ok().filter(|n| n.is_finite());
+        let point = |text: &str| {
+            let (pixel, value) = text.split_once('=')?;
+            Some((number(pixel)?, number(value)?))
+        };
+        let (one, other) = text.split_once(',').ok_or_else(wrong)?;
+        let points = (point(one).ok_or_else(wrong)?, point(other).ok_or_else(wrong)?);
+        if points.0.0 == points.1.0 || points.0.1 == points.1.1 {
+            return Err(format!("{text:?}: two different pixels and two different values, please"));
+        }
+        Ok(Axis([points.0, points.1]))
+    }
+}
+
+/// Over which panel a picture lies, and how.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Calibration {
+    /// The panel, as `over-time.csv` calls it.
+    pub panel: String,
+    /// Of which run; of several panels of one name that of this run.
+    pub run: Option<String>,
+    /// Time in τ.
+    pub x: Axis,
+    /// In the units of the panel's axis.
+    pub y: Axis,
+}
+
+impl Calibration {
+    /// Of options: `--over PANEL` or `--over PANEL,RUN`, and `x:` and `y:` of `--calibrate`.
+    ///
+    /// # Errors
+    /// If one of them is missing, there twice, or not what it should be.
+    pub fn of(over: &str, calibrate: &[String]) -> Result<Calibration, String> {
+        let axis = |name: &str| {
+            let prefix = format!("{name}:");
+            let mut found = calibrate.iter().filter_map(|one| one.strip_prefix(&prefix));
+            match (found.next(), found.next()) {
+                (Some(axis), None) => axis.parse::<Axis>(),
+                (None, _) => {
+                    Err(format!("there is no --calibrate {prefix}PIXEL=VALUE,PIXEL=VALUE"))
+                }
+                _ => Err(format!("--calibrate {prefix} is there twice")),
+            }
+        };
+        if let Some(other) =
+            calibrate.iter().find(|one| !one.starts_with("x:") && !one.starts_with("y:"))
+        {
+            return Err(format!("--calibrate {other:?} begins with neither x: nor y:"));
+        }
+        let (panel, run) = match over.split_once(',') {
+            Some((panel, run)) => (panel, Some(run.to_owned())),
+            None => (over, None),
+        };
+        Ok(Calibration { panel: panel.to_owned(), run, x: axis("x")?, y: axis("y")? })
+    }
+}
+
+/// Where a picture lies over a panel: what is at its upper left corner, and how much a pixel is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Over {
+    /// Over which panel.
+    pub place: Place,
+    /// In τ.
+    pub x: (f64, f64),
+    /// In the units of the panel's axis.
+    pub y: (f64, f64),
+}
+
+/// A picture.
+#[derive(Clone, Debug)]
+pub struct Picture {
+    /// The file's name.
+    pub name: String,
+    /// All of it as a data URI.
+    pub uri: String,
+    /// Its width and height, pixels.
+    pub size: (u32, u32),
+    /// Where it lies over ours.
+    pub over: Option<Over>,
+}
+
+impl Picture {
+    /// Takes a file apart, as far as its size is there.
+    ///
+    /// # Errors
+    /// If it is too large, broken, or over a panel that is not there.
+    pub fn read(
+        name: String,
+        kind: Kind,
+        octets: &[u8],
+        calibration: Option<&Calibration>,
+        figure: &Figure<'_>,
+    ) -> Result<Picture, String> {
+        if octets.len() > MOST {
+            let most = MOST / 1024;
+            return Err(format!("the picture has more than the {most} KiB that a page carries"));
+        }
+        let (size, media) = match kind {
+            Kind::Png => (png_size(octets), "image/png"),
+            Kind::Jpeg => (jpeg_size(octets), "image/jpeg"),
+        };
+        let size = size.filter(|(wide, high)| *wide > 0 && *high > 0);
+        let size = size.ok_or_else(|| format!("it begins as {media} and has no size"))?;
+        let uri = format!("data:{media};base64,{}", base64(octets));
+        let over = calibration.map(|calibration| {
+            let Calibration { panel, run, x, y } = calibration;
+            let place = figure.find_panel(panel, run.as_deref())?;
+            Ok::<Over, String>(Over { place, x: x.line(), y: y.line() })
+        });
+        Ok(Picture { name, uri, size, over: over.transpose()? })
+    }
+}
+
+/// From the chunk that is always the first.
+fn png_size(octets: &[u8]) -> Option<(u32, u32)> {
+    let chunk = octets.get(12..24)?.strip_prefix(b"IHDR")?;
+    let number = |at: usize| Some(u32::from_be_bytes(chunk.get(at..at + 4)?.try_into().ok()?));
+    Some((number(0)?, number(4)?))
+}
+
+/// From the first header of a frame, behind segments that each say how long they are.
+fn jpeg_size(octets: &[u8]) -> Option<(u32, u32)> {
+    let number = |at: usize| Some(u16::from_be_bytes(octets.get(at..at + 2)?.try_into().ok()?));
+    let mut at = 2;
+    loop {
+        let marker = octets.get(at..at + 2)?;
+        match marker {
+            // Filling.
+            [0xff, 0xff] => at += 1,
+            // SOF0 to SOF15, but for DHT, JPG and DAC.
+            [0xff, 0xc0..=0xc3 | 0xc5..=0xc7 | 0xc9..=0xcb | 0xcd..=0xcf] => {
+                return Some((number(at + 7)?.into(), number(at + 5)?.into()));
+            }
+            [0xff, _] => at += 2 + usize::from(number(at + 2)?).max(2),
+            _ => return None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pictures_are_known_by_their_octets() {
+        let png = [&b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"[..], &[0, 0, 1, 2, 0, 0, 0, 3]].concat();
+        assert_eq!((kind(&png), png_size(&png)), (Some(Kind::Png), Some((258, 3))));
+        assert_eq!(png_size(&png[..20]), None);
+        let jpeg = [0xff, 0xd8, 0xff, 0xe0, 0, 4, 9, 9, 0xff, 0xff, 0xc2, 0, 9, 8, 0, 5, 1, 4, 3];
+        assert_eq!((kind(&jpeg), jpeg_size(&jpeg)), (Some(Kind::Jpeg), Some((260, 5))));
+        assert_eq!(jpeg_size(&[0xff, 0xd8, 0xff, 0xe0, 0, 0, 0xff]), None);
+        assert_eq!(kind(b"panel,run"), None);
+    }
+
+    #[test]
+    fn two_points_make_an_axis() {
+        let axis: Axis = "100=0, 300=14000".parse().expect("two points");
+        assert_eq!(axis.line(), (-7_000.0, 70.0));
+        for wrong in ["", "1=2", "1=2,3", "1=2,1=3", "1=2,3=2", "a=1,2=3", "1=inf,2=3"] {
+            assert!(wrong.parse::<Axis>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn both_axes_and_nothing_else_make_a_calibration() {
+        let of = |calibrate: &[&str]| {
+            Calibration::of(
+                "queue,none",
+                &calibrate.iter().map(|c| (*c).to_owned()).collect::<Vec<_>>(),
+            )
+        };
+        let good = of(&["y:0=1,9=0", "x:0=0,9=9"]).expect("both axes");
+        assert_eq!((good.panel.as_str(), good.run.as_deref()), ("queue", Some("none")));
+        for (wrong, why) in [
+            (&["x:0=0,9=9"][..], "no --calibrate y:"),
+            (&["x:0=0,9=9", "y:0=1,9=0", "x:0=0,9=8"], "x: is there twice"),
+            (&["x:0=0,9=9", "y:0=1,9=0", "z"], "neither x: nor y:"),
+        ] {
+            assert!(of(wrong).expect_err("wrong").contains(why), "{why}");
+        }
+    }
+}

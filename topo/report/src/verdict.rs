@@ -1,0 +1,289 @@
+//! The first screen: which run this is, the verdict with its sentence, four numbers.
+
+use super::facts::{self, Facts};
+use chart::bullet::Bullet;
+use chart::number;
+use maud::{Markup, html};
+use results::run_directory::result::RunResult;
+use results::verdict::{Judgement, Verdict};
+use results::wording::word;
+use scenario::measure::value::Value;
+
+/// Frame times of lateness above which a run says nothing.
+const LATE_LIMIT: f64 = 0.10;
+
+/// The line above everything.
+pub fn top(facts: &Facts<'_>) -> Markup {
+    let result = &facts.run.run.result;
+    let back_end = match result.dilation {
+        None => html! { b { "virtual clock" } },
+        Some(dilation) => {
+            html! { (result.backend) ", dilated " b { (number::grouped(dilation)) "×" } }
+        }
+    };
+    html! {
+        div class="top" {
+            span class="brand" { i {} i {} "pausebed" }
+            span class="chip" { b { (result.scenario) } }
+            @if let Some(base) = &facts.base {
+                @let differences = facts.differences();
+                @if differences.is_empty() {
+                    span class="chip" { "against " b { (base.name) } ", same fabric, same seed" }
+                } @else {
+                    span class="chip unsure" { "against " b { (base.name) } ": " (differences.join(", ")) }
+                }
+            }
+            span class="chip" { (back_end) }
+            span class="chip" { "seed " b { (result.seed) } }
+            span class="spread" {}
+            button id="theme" type="button" aria-pressed="false" hidden { "Dark" }
+        }
+    }
+}
+
+/// Badge, sentence, and what it rests on.
+pub fn banner(facts: &Facts<'_>) -> Markup {
+    let result = &facts.run.run.result;
+    let class = class(result.verdict);
+    html! {
+        div class="verdict" {
+            div class=(format!("badge {class}")) { (sign(result.verdict)) (word(result.verdict)) }
+            div {
+                h1 { (facts::headline(facts)) }
+                p class="lede" { (lede(facts)) }
+            }
+        }
+    }
+}
+
+fn class(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Pass => "pass",
+        Verdict::Fail => "fail",
+        Verdict::Inconclusive => "unsure",
+    }
+}
+
+fn sign(verdict: Verdict) -> Markup {
+    html! {
+        svg viewBox="0 0 38 38" aria-hidden="true" {
+            circle cx="19" cy="19" r="17" {}
+            @match verdict {
+                Verdict::Pass => path d="M11 19.5l6 6L28 13.5" {},
+                Verdict::Fail => path d="M12.5 12.5l13 13m0 -13l-13 13" {},
+                Verdict::Inconclusive => path class="half" d="M19 2a17 17 0 0 1 0 34z" {},
+            }
+        }
+    }
+}
+
+fn lede(facts: &Facts<'_>) -> Markup {
+    let run = facts.run.run;
+    let result = &run.result;
+    let met = result.expectations.iter().filter(|judged| judged.verdict == Verdict::Pass).count();
+    let all = result.expectations.len();
+    if result.verdict == Verdict::Inconclusive {
+        return inconclusive(result);
+    }
+    html! {
+        @if let (Some(base), Some(judged)) = (&facts.base, contrast(facts)) {
+            @let was = base.run.result.measures.get(&judged.measure).and_then(Option::as_ref);
+            "With " b { (base.name) } " " (number::words(&judged.measure)) " is " b { (facts::written(was)) }
+            ", here " b { (facts::written(judged.value.as_ref())) } ". "
+        }
+        @if all > 0 { (met) " of " (number::count(all as u64, "expectation", "expectations")) " met. " }
+        @for deadlock in result.deadlocks.iter().take(1) {
+            b { "Deadlock on lane " (deadlock.tc) ": " (deadlock.circle.join(" → ")) ". " }
+        }
+        @if result.deadlocks.is_empty() && !result.saturation.circle.is_empty() {
+            b { "Outputs waited in a circle: " (result.saturation.circle.join(" → ")) ". " }
+        }
+        @match result.dilation {
+            None => "Virtual clock: nothing can be late.",
+            Some(_) => { b { "This host kept up" } ", so the result counts." }
+        }
+    }
+}
+
+/// The number to tell against the baseline's: the one of the scenario's sentence, else the one that
+/// differs most.
+fn contrast<'a>(facts: &Facts<'a>) -> Option<&'a Judgement> {
+    let base = facts.base.as_ref()?;
+    let difference = |judged: &Judgement| {
+        let was = base.run.result.measures.get(&judged.measure).and_then(Option::as_ref)?;
+        let (was, is) = (was.number()?, judged.value.as_ref()?.number()?);
+        Some((was - is).abs() / was.abs().max(is.abs()).max(1e-9))
+    };
+    let known: Vec<(f64, &Judgement)> = facts::leading(facts.run.run)
+        .into_iter()
+        .filter_map(|judged| Some((difference(judged)?, judged)))
+        .collect();
+    let told = facts.run.run.result.say.is_some();
+    let first = known.first().filter(|_| told).copied();
+    let most = known.into_iter().reduce(|a, b| if b.0 > a.0 { b } else { a });
+    first.or(most).map(|(_, judged)| judged)
+}
+
+fn inconclusive(result: &RunResult) -> Markup {
+    let fidelity = &result.fidelity;
+    html! {
+        "Frames left up to " (format!("{:.2}", fidelity.lateness_p99_frames)) " frame times late (p99); the limit is "
+        (format!("{LATE_LIMIT:.2}")) ". " (number::count(fidelity.transport_lost, "frame", "frames")) " lost by sockets. "
+        @if let Some(dilation) = fidelity.suggested_dilation {
+            b { "At " (number::grouped(dilation)) "× it should hold: " }
+            code { "pausebed run … --dilate " (dilation) }
+        }
+    }
+}
+
+/// The four cards.
+pub fn cards(facts: &Facts<'_>) -> Markup {
+    let run = facts.run.run;
+    html! {
+        div class="cards" {
+            @for judged in facts::leading(run).into_iter().take(2) { (measure(facts, judged)) }
+            @for _ in run.result.expectations.len()..2 { (stretch(facts)) }
+            (conservation(&run.result))
+            (fidelity(facts))
+        }
+    }
+}
+
+/// The word behind a sign; nothing is judged in an inconclusive run.
+fn judged(facts: &Facts<'_>, verdict: Verdict) -> Markup {
+    match (facts.run.run.result.verdict, verdict) {
+        (Verdict::Inconclusive, _) | (_, Verdict::Inconclusive) => {
+            html! { span class="sign unsure" { "◐ not judged" } }
+        }
+        (_, Verdict::Pass) => html! { span class="sign pass" { "✓ pass" } },
+        (_, Verdict::Fail) => html! { span class="sign fail" { "✕ fail" } },
+    }
+}
+
+/// The picture of an expectation.
+pub fn bullet(facts: &Facts<'_>, judged: &Judgement) -> Option<Bullet> {
+    let value = judged.value.as_ref().and_then(Value::number);
+    let was = facts.base.as_ref().and_then(|base| {
+        base.run.result.measures.get(&judged.measure).and_then(Option::as_ref)?.number()
+    });
+    (judged.order.is_none()).then_some(Bullet {
+        value,
+        baseline: was,
+        min: judged.min,
+        max: judged.max,
+        theory: judged.theory,
+    })
+}
+
+fn measure(facts: &Facts<'_>, expectation: &Judgement) -> Markup {
+    let result = &facts.run.run.result;
+    let unit = facts::unit(result.definitions.get(&expectation.measure));
+    let name = number::sentence(&number::words(&expectation.measure));
+    let was = facts.base.as_ref().map(|base| {
+        let was = base.run.result.measures.get(&expectation.measure).and_then(Option::as_ref);
+        format!("{}: {}", base.name, facts::written(was))
+    });
+    let theory =
+        expectation.theory.map_or(String::new(), |t| format!("; theory {}", number::bound(t)));
+    let label = format!(
+        "{name} {}, accepted {}",
+        facts::written(expectation.value.as_ref()),
+        facts::accepted(expectation)
+    );
+    html! {
+        div class="card" {
+            div class="k" { (name) (judged(facts, expectation.verdict)) }
+            div class="v" {
+                (facts::written(expectation.value.as_ref()))
+                small { (unit.trim()) @if let Some(was) = was { @if !unit.trim().is_empty() { " · " } (was) } }
+            }
+            @if let Some(bullet) = bullet(facts, expectation) { (bullet.svg(260.0, &label)) }
+            p { "accepted " (facts::accepted(expectation)) (theory) }
+        }
+    }
+}
+
+/// In place of a measure: how long the run was.
+fn stretch(facts: &Facts<'_>) -> Markup {
+    let run = facts.run.run;
+    html! {
+        div class="card" {
+            div class="k" { "Length" }
+            div class="v" { (number::tau(run.length_tau())) }
+            p { (number::seconds(run.result.fabric_seconds * 1e12)) " of fabric time" }
+        }
+    }
+}
+
+fn conservation(result: &RunResult) -> Markup {
+    let balance = &result.conservation;
+    let dropped: u64 = balance.dropped.values().sum();
+    let reasons: Vec<String> = balance
+        .dropped
+        .iter()
+        .filter(|(_, n)| **n > 0)
+        .map(|(reason, n)| format!("{} {}", number::grouped(*n), number::words(reason)))
+        .collect();
+    let whole = balance.injected.max(1) as f64;
+    let width = |n: u64| 252.0 * n as f64 / whole;
+    let (delivered, buffered, lost) =
+        (width(balance.delivered), width(balance.buffered), width(dropped));
+    let closes = balance.closes();
+    html! {
+        div class="card" {
+            div class="k" { "Frames lost"
+                @if closes { span class="sign plain" { "= sum closes" } } @else { span class="sign fail" { "✕ does not close" } }
+            }
+            div class="v" { (number::grouped(dropped)) small { "of " (number::grouped(balance.injected)) } }
+            svg class="bullet" viewBox="0 0 260 22" role="img" aria-label="Delivered, buffered, dropped" {
+                rect class="run" x="4" y="7" width=(format!("{delivered:.1}")) height="8" rx="2" {}
+                rect class="base" x=(format!("{:.1}", 4.0 + delivered)) y="7" width=(format!("{:.1}", buffered.max(if balance.buffered > 0 { 1.5 } else { 0.0 }))) height="8" {}
+                rect class="lost" x=(format!("{:.1}", 4.0 + delivered + buffered)) y="7" width=(format!("{lost:.1}")) height="8" {}
+            }
+            p {
+                (number::grouped(balance.delivered)) " delivered + " (number::grouped(balance.buffered)) " under way"
+                @if !reasons.is_empty() { "; dropped: " (reasons.join(", ")) }
+            }
+        }
+    }
+}
+
+fn fidelity(facts: &Facts<'_>) -> Markup {
+    let run = facts.run.run;
+    let fidelity = &run.result.fidelity;
+    if run.result.dilation.is_none() {
+        return html! {
+            div class="card" {
+                div class="k" { "Fidelity" span class="sign plain" { "exact" } }
+                div class="v" { "virtual" small { "no host to be late" } }
+                svg class="bullet" viewBox="0 0 260 22" aria-hidden="true" { path class="zero" d="M4 18H256" {} }
+                p { "scenario and seed alone decide the result" }
+            }
+        };
+    }
+    let sign = if fidelity.ok {
+        html! { span class="sign pass" { "✓ valid" } }
+    } else {
+        html! { span class="sign unsure" { "◐ inconclusive" } }
+    };
+    let most =
+        run.lateness.iter().copied().filter(|v| v.is_finite()).fold(LATE_LIMIT * 1.2, f64::max);
+    let bars =
+        run.lateness.iter().enumerate().filter(|(_, late)| late.is_finite()).map(|(bin, late)| {
+            let x = 4.0 + 252.0 * bin as f64 / run.bins.max(1) as f64;
+            format!("M{x:.1} 21V{:.1}", 21.0 - late / most * 19.0)
+        });
+    let bars: String = bars.collect();
+    let limit = 21.0 - LATE_LIMIT / most * 19.0;
+    html! {
+        div class="card" {
+            div class="k" { "Host kept up" (sign) }
+            div class="v" { (format!("{:.3}", fidelity.lateness_p99_frames)) small { "frame times late, p99" } }
+            svg class="bullet" viewBox="0 0 260 22" role="img" aria-label="Lateness over time" {
+                path class="bars" d=(bars) {}
+                path class="limit" d=(format!("M4 {limit:.1}H256")) {}
+            }
+            p { "limit " (format!("{LATE_LIMIT:.2}")) "; " (number::count(fidelity.transport_lost, "frame", "frames")) " lost by sockets" }
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Which outputs were held longest in the measured window, both runs.
+
+use super::facts::{Facts, Side};
+use super::head::head;
+use super::ports;
+use super::sheet::Picture;
+use chart::{number, quantiles};
+use maud::{Markup, html};
+use scenario::figures::FigureName;
+
+/// Rows at most.
+const ROWS: usize = 8;
+/// Width on the page.
+const WIDTH: f64 = 570.0;
+/// Room for names, and for the numbers behind bars.
+const LEFT: f64 = 170.0;
+const RIGHT: f64 = 50.0;
+
+/// Those who waited, the longest first.
+#[derive(Debug)]
+pub struct Waiters<'a> {
+    facts: &'a Facts<'a>,
+    outputs: Vec<usize>,
+}
+
+impl<'a> Waiters<'a> {
+    /// Of a run, or of two.
+    pub fn of(facts: &'a Facts<'a>) -> Waiters<'a> {
+        let worst = |output: usize| {
+            facts.sides().filter_map(|side| share(facts, side, output)).fold(0.0, f64::max)
+        };
+        let outputs = 0..facts.run.run.outputs.all.len();
+        let mut order: Vec<(f64, usize)> =
+            outputs.map(|o| (worst(o), o)).filter(|(worst, _)| *worst > 0.0005).collect();
+        order.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        Waiters { facts, outputs: order.into_iter().take(ROWS).map(|(_, output)| output).collect() }
+    }
+
+    /// Every output with its run and its share, in the order of the picture.
+    pub fn rows(&self) -> impl Iterator<Item = (usize, &Side<'a>, f64)> {
+        self.outputs.iter().flat_map(move |output| {
+            let share = |side: &'a Side<'a>| (*output, side, self.share(side, *output));
+            self.facts.sides().map(share)
+        })
+    }
+
+    fn share(&self, side: &Side<'_>, output: usize) -> f64 {
+        share(self.facts, side, output).unwrap_or(0.0)
+    }
+
+    /// What is seen.
+    pub fn title(&self) -> String {
+        let Some(first) = self.outputs.first() else {
+            return "No output waited in the measured window".to_owned();
+        };
+        let worst = self.facts.sides().map(|side| self.share(side, *first)).fold(0.0, f64::max);
+        let name = self.facts.run.drawn.output_name(*first);
+        format!("{name} waited {} of the measured window", number::per_cent(worst))
+    }
+
+    /// The card.
+    pub fn card(&self) -> Markup {
+        let title = self.title();
+        html! {
+            div class="pane scroll" tabindex="0" role="region" aria-label="Who waited longest" {
+                (head(self.facts, FigureName::WaitedLongest, "Who waited longest", !self.outputs.is_empty()))
+                h3 { (title) }
+                @if let Some(Picture { body, height }) = self.draw(WIDTH) {
+                    svg viewBox=(format!("0 0 {WIDTH:.0} {height:.0}")) role="img" aria-label=(title) { (body) }
+                }
+            }
+        }
+    }
+
+    /// The picture, if anybody waited.
+    pub fn draw(&self, width: f64) -> Option<Picture> {
+        let sides = self.facts.sides().count() as f64;
+        let pitch = 12.0 + 10.0 * sides;
+        // Two runs are told apart by colour, which their names explain.
+        let key = (sides > 1.0).then(|| ports::swatches(self.facts).0);
+        let first = if key.is_some() { 28.0 } else { 10.0 };
+        let bottom = first + self.outputs.len() as f64 * pitch;
+        let full = width - LEFT - RIGHT;
+        let body = html! {
+            @if let Some(key) = key { (key) }
+            @for share in [0.0, 0.25, 0.5, 0.75, 1.0] {
+                @let x = format!("{:.1}", LEFT + share * full);
+                path class="gridline" d=(format!("M{x} {:.0}V{bottom:.0}", first - 4.0)) {}
+                text x=(x) y=(format!("{:.0}", bottom + 16.0)) text-anchor="middle" { (number::per_cent(share)) }
+            }
+            @for (place, output) in self.outputs.iter().enumerate() {
+                @let top = first + place as f64 * pitch;
+                text x="0" y=(format!("{:.1}", top + 4.0 + 5.0 * sides)) { (quantiles::shortened(&self.facts.run.drawn.output_name(*output), 26)) }
+                @for (row, side) in self.facts.sides().enumerate() {
+                    @let value = self.share(side, *output);
+                    @let y = top + row as f64 * 10.0;
+                    rect class=(side.role) x=(LEFT) y=(format!("{y:.1}")) width=(format!("{:.1}", (value * full).max(1.0))) height="8" rx="2" {}
+                    text class="tiny" x=(format!("{:.1}", LEFT + value * full + 6.0)) y=(format!("{:.1}", y + 7.6)) { (number::per_cent(value)) }
+                }
+            }
+        };
+        (!self.outputs.is_empty()).then_some(Picture { body, height: bottom + 22.0 })
+    }
+}
+
+fn share(facts: &Facts<'_>, side: &Side<'_>, output: usize) -> Option<f64> {
+    let series = side.run.series.get(output)?;
+    side.run.mean_over(&series.hold, facts.window.0, facts.window.1)
+}

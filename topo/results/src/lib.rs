@@ -1,0 +1,10 @@
+//! What a run showed: measures evaluated and judged, saturation trees, deadlocks, and the run directory.
+
+pub mod deadlock;
+pub mod evaluate;
+pub mod fairness;
+pub mod latencies;
+pub mod run_directory;
+pub mod saturation;
+pub mod verdict;
+pub mod wording;

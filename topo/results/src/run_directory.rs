@@ -1,0 +1,160 @@
+//! A run's files: tables, events, topology, verdict (seeing.md 3.4, design.md 5).
+//!
+//! Everything is written from recordings, one a worker, put together by node. Tables hold integers
+//! only, their rows are sorted, and the same run gives the same octets.
+
+use crate::run_directory::sealed::Sealed;
+use emulation::recorder::Recording;
+use emulation::wiring::End;
+use proto::units::Instant;
+use scenario::inventory::Fabric;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+mod events;
+pub mod junit;
+pub mod result;
+mod sealed;
+mod tables;
+pub mod topology;
+
+pub use sealed::FileSummary;
+
+/// All that a run directory is written from.
+#[derive(Debug)]
+pub struct RunRecord<'a> {
+    /// Where it happened.
+    pub fabric: &'a Fabric,
+    /// What was recorded, by worker.
+    pub recordings: &'a [Recording],
+    /// How well a live host kept up; empty on the virtual clock.
+    pub fidelity: &'a [FidelityRow],
+    /// What the laboratory itself has to say in the event log.
+    pub remarks: &'a [Remark],
+    /// Write every event, however many.
+    pub all_events: bool,
+}
+
+/// One row of `fidelity.csv`: a worker over one bin.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FidelityRow {
+    /// Begin of the bin, fabric picoseconds.
+    pub t_ps: u64,
+    /// Its length.
+    pub dt_ps: u64,
+    /// Which worker.
+    pub worker: u32,
+    /// Wall time the bin took, nanoseconds.
+    pub wall_ns: u64,
+    /// Departures in it.
+    pub departures: u64,
+    /// Median lateness, fabric picoseconds.
+    pub late_ps_p50: u64,
+    /// 99th percentile of lateness.
+    pub late_ps_p99: u64,
+    /// Greatest lateness.
+    pub late_ps_max: u64,
+    /// Frames that the carrying sockets lost.
+    pub lost: u64,
+    /// CPU time used, thousandths of a core.
+    pub cpu_permille: u64,
+}
+
+/// A line of the event log that comes from no device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remark {
+    /// When, in fabric time.
+    pub at: Instant,
+    /// What.
+    pub kind: RemarkKind,
+}
+
+/// What the laboratory remarks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RemarkKind {
+    /// A phase of the scenario begins.
+    Phase {
+        /// Its place among the phases, from 0.
+        index: usize,
+        /// Its name.
+        name: String,
+    },
+    /// A measure has no value.
+    Null {
+        /// The measure.
+        measure: String,
+        /// Why.
+        why: String,
+    },
+    /// Outputs wait for each other in a circle.
+    Deadlock {
+        /// On which lane or priority.
+        tc: u8,
+        /// Each waits for the next, and the last for the first.
+        circle: Vec<End>,
+    },
+    /// One of them moved again.
+    DeadlockOver {
+        /// On which lane or priority.
+        tc: u8,
+    },
+    /// A worker's departures missed their bound.
+    Late {
+        /// Which worker.
+        worker: u32,
+        /// By how much at worst, fabric picoseconds.
+        by_ps: u64,
+        /// How many frames.
+        frames: u64,
+    },
+}
+
+/// A file of a run directory that cannot be written.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write {file}")]
+pub struct WriteError {
+    /// Which.
+    pub file: PathBuf,
+    /// Why.
+    #[source]
+    pub source: io::Error,
+}
+
+/// Writes tables, events and topology into `folder`, which must be there; files of an earlier run are
+/// replaced. Answers what was written, for `run.json`.
+///
+/// Nothing is compressed, whatever its size.
+///
+/// # Errors
+/// If a file cannot be written.
+pub fn write(
+    folder: &Path,
+    record: &RunRecord<'_>,
+) -> Result<BTreeMap<String, FileSummary>, WriteError> {
+    type Writer = fn(&RunRecord<'_>, &mut Sealed) -> io::Result<u64>;
+    let files: [(&str, Writer); 8] = [
+        ("ports.csv", tables::ports),
+        ("queues.csv", tables::queues),
+        ("rates.csv", tables::rates),
+        ("flows.csv", tables::flows),
+        ("counters.csv", tables::counters),
+        ("fidelity.csv", tables::fidelity),
+        ("events.jsonl", events::write),
+        ("topology.json", topology::write),
+    ];
+    let mut written = BTreeMap::new();
+    for (name, writer) in files {
+        let file = folder.join(name);
+        let summary = Sealed::create(&file).and_then(|mut sealed| {
+            writer(record, &mut sealed).and_then(|rows| sealed.finish(rows))
+        });
+        let summary = summary.map_err(|source| WriteError { file, source })?;
+        written.insert(name.to_owned(), summary);
+    }
+    Ok(written)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,444 @@
+//! `run.json`: the verdict and everything that leads to it (design.md 5).
+
+use crate::latencies::Latencies;
+use crate::run_directory::{FileSummary, WriteError};
+use crate::saturation::Saturation;
+use crate::verdict::{Judgement, Measured, Verdict};
+use emulation::recorder::Recording;
+use emulation::recorder::event_log::LoggedEvent;
+use emulation::wiring::End;
+use proto::counters::Drops;
+use proto::events::{DeviceEvent, EventKind};
+use scenario::figures::Likeness;
+use scenario::inventory::Fabric;
+use scenario::measure::Measure;
+use scenario::measure::value::Value;
+use scenario::measures;
+use scenario::say::Said;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// The number of the format.
+pub const SCHEMA: u32 = 1;
+
+/// One run, as scripts outside the repository read it; the order of the fields is the file's.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunResult {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// The scenario's name.
+    pub scenario: String,
+    /// Where its expectations come from.
+    pub source: String,
+    /// Its seed.
+    pub seed: u64,
+    /// `virtual`, `udp`, `netns` or `compose`.
+    pub backend: String,
+    /// Wall time over fabric time; null on the virtual clock.
+    pub dilation: Option<u64>,
+    /// The congestion-control scheme.
+    pub scheme: String,
+    /// Whether the run is as it was expected.
+    pub verdict: Verdict,
+    /// Every measure: a number, names in an order, or null with the reason in `events.jsonl`.
+    pub measures: BTreeMap<String, Option<Value>>,
+    /// What each measure is: of what, where, and over which window.
+    #[serde(default)]
+    pub definitions: BTreeMap<String, Definition>,
+    /// The scenario's own sentence about the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub say: Option<Said>,
+    /// What figures of its report are to be compared with.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub figures: Vec<Likeness>,
+    /// Every expectation with what became of it.
+    pub expectations: Vec<Judgement>,
+    /// Whether the host kept up.
+    pub fidelity: Fidelity,
+    /// Where every frame went.
+    pub conservation: Conservation,
+    /// Links by kind of cable.
+    pub cables: BTreeMap<String, u64>,
+    /// Fabric time that was run.
+    pub fabric_seconds: f64,
+    /// What differs from host to host; the rest of a virtual run does not.
+    pub host: Host,
+    /// The files beside this one.
+    pub files: BTreeMap<String, FileSummary>,
+    /// The grid of the bins.
+    pub grid: GridSummary,
+    /// One MTU time of the default link, picoseconds.
+    pub tau_ps: u64,
+    /// The scenario's phases.
+    pub phases: Vec<Phase>,
+    /// The scheme's parameters and where they come from.
+    pub parameters: Vec<Parameter>,
+    /// Which outputs were roots of congestion and who waited behind them.
+    #[serde(default)]
+    pub saturation: Saturation,
+    /// Octets of a switch's input buffer a lane, where links count credits; 0 where they do not.
+    #[serde(default)]
+    pub input_buffer_bytes: u64,
+    /// Message latencies by class.
+    pub completion: BTreeMap<String, Completion>,
+    /// Datagrams and records from outside that the sockets refused, by reason; empty on the virtual
+    /// clock, which has no sockets.
+    #[serde(default)]
+    pub refused: BTreeMap<String, u64>,
+    /// Outputs that were seen to wait for each other in a circle; left out if none were.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub deadlocks: Vec<DeadlockLine>,
+    /// Headroom of switches of which nearly all was used; left out if there was none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub headroom_alarms: Vec<HeadroomLine>,
+}
+
+/// Headroom of which more than four fifths were used, when that was first so.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeadroomLine {
+    /// When, fabric picoseconds.
+    pub at_ps: u64,
+    /// The port that the frames came in by.
+    pub port: String,
+    /// The priority.
+    pub tc: u8,
+    /// Octets used of it.
+    pub used: u64,
+    /// Octets there are.
+    pub headroom: u64,
+}
+
+/// Every alarm of headroom in the recordings, by time.
+pub fn headroom_alarms(fabric: &Fabric, recordings: &[Recording]) -> Vec<HeadroomLine> {
+    let events = recordings.iter().flat_map(|recording| &recording.events.events);
+    let alarm = |logged: &LoggedEvent| {
+        let DeviceEvent { at, port, tc, kind } = logged.event;
+        let EventKind::HeadroomAlarm { used, headroom } = kind else { return None };
+        let port = fabric.wiring.end_name(End { node: logged.node as usize, port });
+        let (used, headroom) = (used.get(), headroom.get());
+        Some(HeadroomLine { at_ps: at.as_ps(), port, tc, used, headroom })
+    };
+    let mut alarms: Vec<HeadroomLine> = events.filter_map(alarm).collect();
+    alarms.sort_by(|one, other| {
+        (one.at_ps, &one.port, one.tc).cmp(&(other.at_ps, &other.port, other.tc))
+    });
+    alarms
+}
+
+/// What a measure is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Definition {
+    /// The quantity, a counter by its own name.
+    pub of: String,
+    /// Where, as the scenario names it.
+    pub at: Vec<String>,
+    /// Begin of the (first) window, picoseconds.
+    pub from_ps: u64,
+    /// Its end.
+    pub to_ps: u64,
+    /// How several values became one.
+    pub reduce: String,
+    /// The unit: `base`, `line` or `mtu`.
+    pub per: String,
+}
+
+impl Definition {
+    /// Of a measure.
+    pub fn of(measure: &Measure) -> Definition {
+        Definition {
+            of: measures::word(measure.of).to_owned(),
+            at: measure.named.clone(),
+            from_ps: measure.from.as_ps(),
+            to_ps: measure.to.as_ps(),
+            reduce: measures::reduction(measure.reduce).to_owned(),
+            per: measures::unit(measure.per).to_owned(),
+        }
+    }
+}
+
+/// A deadlock, in names.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeadlockLine {
+    /// When it was found, fabric picoseconds.
+    pub at_ps: u64,
+    /// When one of the outputs moved again, if ever.
+    pub over_ps: Option<u64>,
+    /// The lane or priority.
+    pub tc: u8,
+    /// The outputs, each waiting for the next and the last for the first.
+    pub circle: Vec<String>,
+}
+
+/// Whether the host kept up (design.md 4).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Fidelity {
+    /// It did.
+    pub ok: bool,
+    /// 99th percentile of lateness inside the measured windows, in frame times.
+    pub lateness_p99_frames: f64,
+    /// Frames that the carrying sockets lost.
+    pub transport_lost: u64,
+    /// The dilation that should hold; null on the virtual clock.
+    pub suggested_dilation: Option<u64>,
+}
+
+impl Fidelity {
+    /// On the virtual clock nothing is ever late.
+    pub const VIRTUAL: Fidelity = Fidelity {
+        ok: true,
+        lateness_p99_frames: 0.0,
+        transport_lost: 0,
+        suggested_dilation: None,
+    };
+}
+
+/// The host and the programs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Host {
+    /// How long the run took.
+    pub wall_seconds: f64,
+    /// Frames of any kind that crossed a link, by wall second.
+    pub frame_hops_per_s: u64,
+    /// Version of the program.
+    pub version: String,
+    /// The commit it was built from.
+    pub commit: String,
+    /// The kernel it ran on.
+    pub kernel: String,
+    /// Versions of other programs involved.
+    pub versions: BTreeMap<String, String>,
+    /// The command that ran it.
+    pub command: String,
+}
+
+/// The grid that all tables share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GridSummary {
+    /// Where it begins, picoseconds.
+    pub t0_ps: u64,
+    /// Nominal width of a bin, picoseconds.
+    pub dt_ps: u64,
+    /// How many bins.
+    pub bins: u64,
+}
+
+impl GridSummary {
+    /// The grid of the recording with the most bins; all workers of a run share the width.
+    pub fn of(recordings: &[Recording]) -> GridSummary {
+        let longest = recordings.iter().max_by_key(|recording| recording.grid.slots.len());
+        GridSummary {
+            t0_ps: 0,
+            dt_ps: longest.map_or(0, |recording| recording.grid.width.as_ps()),
+            bins: longest.map_or(0, |recording| recording.grid.slots.len() as u64),
+        }
+    }
+}
+
+/// A named part of the run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Phase {
+    /// Its name.
+    pub name: String,
+    /// When it begins, picoseconds.
+    pub from_ps: u64,
+    /// When it ends, picoseconds.
+    pub to_ps: u64,
+}
+
+/// One parameter and how sure we are of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Parameter {
+    /// Its name in the standard's words.
+    pub name: String,
+    /// Its value.
+    pub value: String,
+    /// Its unit, or nothing.
+    pub unit: String,
+    /// Where it comes from.
+    pub source: String,
+    /// How it follows from there.
+    pub standing: Standing,
+    /// The source's value, where ours differs.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub source_value: Option<String>,
+}
+
+/// How a value follows from its source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Standing {
+    /// It is written there.
+    Stated,
+    /// It follows from what is written there.
+    Derived,
+    /// It is how we read it.
+    Reading,
+    /// We differ, on purpose.
+    Differs,
+    /// Nobody set it: it is what the program takes by itself.
+    Default,
+}
+
+/// How long messages of one class took, posting to delivery.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Completion {
+    /// Messages delivered.
+    pub messages: u64,
+    /// Messages still open at the end: a distribution that hides them lies.
+    pub unfinished: u64,
+    /// Quantiles in nanoseconds (`p1 p25 p50 p75 p99 max`); none without messages.
+    pub quantiles_ns: BTreeMap<String, u64>,
+}
+
+impl RunResult {
+    /// The completion of the traffic items, `burst.1`, `burst.2`, … as one `burst`: messages add,
+    /// quantiles are the worst of them. Items without messages are left out.
+    pub fn completions(&self) -> BTreeMap<String, Completion> {
+        let mut merged: BTreeMap<String, Completion> = BTreeMap::new();
+        let used = self.completion.iter().filter(|(_, c)| c.messages > 0 || c.unfinished > 0);
+        for (item, completion) in used {
+            let (stem, number) = item.rsplit_once('.').unwrap_or((item, ""));
+            let is_repeated = number.parse::<u32>().is_ok();
+            let into = merged.entry(if is_repeated { stem } else { item }.to_owned()).or_default();
+            into.messages += completion.messages;
+            into.unfinished += completion.unfinished;
+            for (quantile, ns) in &completion.quantiles_ns {
+                let worst = into.quantiles_ns.entry(quantile.clone()).or_default();
+                *worst = (*worst).max(*ns);
+            }
+        }
+        merged
+    }
+}
+
+/// The completion of every traffic item at the stop. A flow that several items share counts its
+/// unfinished messages under the first.
+pub fn completion(fabric: &Fabric, recordings: &[Recording]) -> BTreeMap<String, Completion> {
+    let mut latencies: BTreeMap<u16, Latencies> = BTreeMap::new();
+    let mut unfinished: BTreeMap<u16, u64> = BTreeMap::new();
+    for recording in recordings {
+        for (node, reading) in recording.nodes.iter().zip(&recording.last) {
+            for latency in &reading.latencies {
+                latencies.entry(latency.item).or_default().add(latency);
+            }
+            for flow in &reading.flows {
+                let own = flow.items.first().map(|item| usize::from(*item));
+                let item = own.and_then(|own| fabric.items.get(*node)?.get(own)).copied();
+                let open = flow.messages.saturating_sub(flow.completed + flow.withdrawn);
+                *unfinished.entry(item.unwrap_or(u16::MAX)).or_default() += open;
+            }
+        }
+    }
+    let items: std::collections::BTreeSet<u16> =
+        latencies.keys().chain(unfinished.keys()).copied().collect();
+    let mut classes: BTreeMap<String, Completion> = BTreeMap::new();
+    for item in items.into_iter().filter(|item| *item != u16::MAX) {
+        let latencies = latencies.remove(&item).unwrap_or_default();
+        let quantile = |n, of| latencies.quantile_ns(n, of).map(|ns| ns.round() as u64);
+        let named = [
+            ("p1", quantile(1, 100)),
+            ("p25", quantile(25, 100)),
+            ("p50", quantile(50, 100)),
+            ("p75", quantile(75, 100)),
+            ("p99", quantile(99, 100)),
+            ("max", latencies.max_ns().map(|ns| ns as u64)),
+        ];
+        let known = named.into_iter().filter_map(|(name, ns)| Some((name.to_owned(), ns?)));
+        let completion = Completion {
+            messages: latencies.messages(),
+            unfinished: unfinished.get(&item).copied().unwrap_or(0),
+            quantiles_ns: known.collect(),
+        };
+        classes.insert(fabric.traffic_name(item), completion);
+    }
+    classes
+}
+
+/// What cables know of frames and devices do not.
+#[derive(Clone, Debug, Default)]
+pub struct OnCables {
+    /// End-to-end frames under way at the stop.
+    pub under_way: u64,
+    /// Frames that ended on a cable, by reason.
+    pub dropped: Drops,
+    /// Frames that a cable made twice, or that came in from outside.
+    pub duplicated: u64,
+    /// Frames that left the fabric by attached interfaces.
+    pub handed_over: u64,
+}
+
+/// End-to-end frames, counted where they begin, end and stand (design.md 5).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Conservation {
+    /// Frames that were made.
+    pub injected: u64,
+    /// Frames that reached their end.
+    pub delivered: u64,
+    /// Frames that stood in a device or on a cable at the stop.
+    pub buffered: u64,
+    /// Frames that ended otherwise, by reason, zeros included.
+    pub dropped: BTreeMap<String, u64>,
+    /// Messages withdrawn unsent.
+    pub withdrawn: u64,
+    /// Frames of one link.
+    pub link_local: u64,
+}
+
+impl Conservation {
+    /// The balance at the stop.
+    pub fn of(recordings: &[Recording], cables: &OnCables) -> Conservation {
+        let mut sum = Conservation {
+            injected: cables.duplicated,
+            delivered: cables.handed_over,
+            buffered: cables.under_way,
+            ..Conservation::default()
+        };
+        let mut drops = cables.dropped.clone();
+        for reading in recordings.iter().flat_map(|recording| &recording.last) {
+            sum.injected += reading.balance.injected;
+            sum.delivered += reading.balance.delivered;
+            sum.buffered += reading.balance.buffered;
+            sum.withdrawn += reading.balance.withdrawn;
+            sum.link_local += reading.balance.link_local;
+            reading.ports.iter().for_each(|port| drops.merge(&port.drops));
+        }
+        let end_to_end = drops.iter().filter(|(reason, _)| reason.is_end_to_end());
+        sum.dropped = end_to_end.map(|(reason, n)| (reason.name().to_owned(), n)).collect();
+        sum
+    }
+
+    /// Every frame that was made has been found again.
+    pub fn closes(&self) -> bool {
+        self.injected == self.delivered + self.buffered + self.dropped.values().sum::<u64>()
+    }
+}
+
+/// The measures as the file has them; a value that is no number is null.
+pub fn flat(measures: &[Measured]) -> BTreeMap<String, Option<Value>> {
+    let value =
+        |value: &Result<Value, String>| value.as_ref().ok().cloned().filter(Value::is_finite);
+    measures.iter().map(|(name, result)| (name.clone(), value(result))).collect()
+}
+
+/// The verdict of a run: inconclusive if the host did not keep up, whatever the measures say.
+pub fn verdict(fidelity: &Fidelity, expectations: &[Judgement]) -> Verdict {
+    if !fidelity.ok {
+        Verdict::Inconclusive
+    } else if expectations.iter().all(|judged| judged.verdict == Verdict::Pass) {
+        Verdict::Pass
+    } else {
+        Verdict::Fail
+    }
+}
+
+/// Writes `run.json` into `folder`.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn write(folder: &Path, result: &RunResult) -> Result<(), WriteError> {
+    let file = folder.join("run.json");
+    let text = serde_json::to_string_pretty(result).map_err(std::io::Error::from);
+    let written = text.and_then(|text| std::fs::write(&file, text + "\n"));
+    written.map_err(|source| WriteError { file, source })
+}

@@ -1,0 +1,65 @@
+//! What devices of Ethernet say of what they would be told, before any is started: whether headroom
+//! holds what can still come in, whether buffers leave room beside it.
+
+use crate::Scenario;
+use crate::keyfile::fields::Fields;
+use crate::keyfile::problem::{Complaint, Problems};
+use crate::render;
+use proto::technology::Technology;
+use proto::units::Bytes;
+use switchd::config::SwitchConfig;
+use switchd::memory::headroom::MemoryError;
+use switchd::switch::{ConfigError, Switch};
+
+/// Reports the first complaint of a switch and the first of a NIC. InfiniBand's credits settle all
+/// of this.
+pub fn check(scenario: &Scenario, fabric: &Fields<'_>, problems: &mut Problems) {
+    if scenario.fabric.technology == Technology::Infiniband {
+        return;
+    }
+    let nodes = &scenario.fabric.topology.nodes;
+    let adapters = scenario.fabric.topology.adapters();
+    let configs: Vec<SwitchConfig> =
+        (adapters..nodes.len()).map(|node| render::switch(scenario, node)).collect();
+    let refused = configs.iter().find_map(|config| {
+        Switch::new(config.clone()).err().map(|error| (config.name.as_str(), error))
+    });
+    if let (Some((name, error)), Some(fields)) = (refused, fabric.table("switch")) {
+        let (key, hint) = advice(&error, &configs);
+        let message = format!("{name}: {error}");
+        fields.report(problems, key, Complaint::new(message, hint));
+    }
+    let mut nics = (0..adapters).map(|node| render::nic(scenario, node));
+    let refused = nics.find_map(|config| Some((config.check().err()?, config.name)));
+    if let (Some((error, name)), Some(fields)) = (refused, fabric.table("nic")) {
+        let complaint = Complaint::new(format!("{name}: {error}"), "see [fabric.nic]");
+        problems.report(fields.place, &fields.path, complaint);
+    }
+}
+
+/// Which key of `[fabric.switch]` is to be changed, and how.
+fn advice(error: &ConfigError, configs: &[SwitchConfig]) -> (&'static str, String) {
+    match error {
+        ConfigError::Room(MemoryError::Headroom { .. }) => {
+            let needed = configs.iter().map(headroom_needed).max().unwrap_or_default();
+            ("headroom", format!("headroom = \"{} B\" holds everywhere", needed.get()))
+        }
+        ConfigError::Room(MemoryError::Buffer { .. }) => {
+            ("buffer", "a larger buffer; headroom is taken from it".to_owned())
+        }
+        ConfigError::Room(_) => ("pool", "see fabric.switch.pool".to_owned()),
+        ConfigError::Watchdog => ("watchdog", "see link.pause".to_owned()),
+        _ => ("memory", "see [fabric.switch]".to_owned()),
+    }
+}
+
+/// The least headroom that a switch finds enough at all its ports.
+fn headroom_needed(config: &SwitchConfig) -> Bytes {
+    let mut config = config.clone();
+    while let Err(ConfigError::Room(MemoryError::Headroom { needed, .. })) =
+        Switch::new(config.clone())
+    {
+        config.memory.headroom = needed;
+    }
+    config.memory.headroom
+}

@@ -1,0 +1,344 @@
+//! `[fabric]`: the graph, its routes, and what links, switches and NICs have in common.
+
+use crate::frames::{self, TECHNOLOGIES};
+use crate::keyfile::fields::Fields;
+use crate::keyfile::problem::{Complaint, Problems};
+use crate::keyfile::quantity::Scale;
+use crate::lab::AttachedPort;
+use crate::reachability;
+use crate::routes::proof::Waits;
+use crate::routes::{Forwarding, ROUTINGS, Routing};
+use crate::shapes::{self, listed};
+use crate::topology::Topology;
+use domain::Domain;
+use emulation::wiring::End;
+use link::Link;
+use nic::{Afflicted, Nic};
+use nicd::config::{Encapsulation, RoceConfig};
+use proto::ids::{Lid, PortNumber, Priority, ServiceLevel};
+use proto::link::LinkControl;
+use proto::technology::Technology;
+use proto::units::{BitRate, Bytes};
+use switch::Switch;
+use switchd::config::{MulticastRoute, PairRoute, ServiceConfig};
+
+pub mod adaptive;
+pub mod domain;
+mod explicit;
+mod keys;
+pub mod link;
+pub mod nic;
+pub mod switch;
+
+pub use keys::KEYS;
+
+/// The MTU if none is given, in octets of payload.
+pub const DEFAULT_MTU: u64 = 2048;
+/// The largest MTU. Source: IBTA Vol 1, 7.7.8.
+pub const MTU_MAX: u64 = 4096;
+
+/// The link rate if none is given: four lanes of single data rate; on Ethernet the rate for which
+/// DCQCN's numbers were published.
+pub const fn default_rate(technology: Technology) -> BitRate {
+    match technology {
+        Technology::Infiniband => BitRate::gbps(8),
+        Technology::Ethernet => BitRate::gbps(40),
+    }
+}
+
+/// What a scenario runs on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FabricSettings {
+    /// What frames are.
+    pub technology: Technology,
+    /// The graph.
+    pub topology: Topology,
+    /// Unicast routes of every switch.
+    pub forwarding: Forwarding,
+    /// How switches choose among them.
+    pub routing: Routing,
+    /// Ports given to pairs of adapters, with the node of the switch.
+    pub pairs: Vec<(usize, PairRoute)>,
+    /// Who can wait for whom by these routes; empty if nobody can in a circle.
+    pub waits: Waits,
+    /// Multicast routes, with the node of the switch.
+    pub multicast: Vec<(usize, MulticastRoute)>,
+    /// Largest payload of one packet.
+    pub mtu: Bytes,
+    /// A full data frame where it is not the one of the MTU.
+    pub frame: Option<Bytes>,
+    /// What one `mtu` is, in time and in room.
+    pub scale: Scale,
+    /// The default link.
+    pub link: Link,
+    /// Every switch.
+    pub switch: Switch,
+    /// Every NIC.
+    pub nic: Nic,
+    /// Outputs of switches that serve slower than their line.
+    pub services: Vec<(End, ServiceConfig)>,
+    /// The domain of congestion notification.
+    pub domain: Domain,
+    /// Slow hosts and storms.
+    pub afflicted: Afflicted,
+    /// Ports that are cabled to interfaces of this host, see `[lab]`.
+    pub attached: Vec<AttachedPort>,
+    /// Service level to virtual lane, sixteen entries; of no meaning on Ethernet.
+    pub sl2vl: Vec<u8>,
+}
+
+impl FabricSettings {
+    /// What is attached at `end`, if anything is.
+    pub fn attached_at(&self, end: End) -> Option<&AttachedPort> {
+        self.attached.iter().find(|attached| attached.at == end)
+    }
+
+    /// The rate of cable `cable`.
+    pub fn rate_of(&self, cable: usize) -> BitRate {
+        self.topology.cables[cable].rate.unwrap_or(self.link.rate)
+    }
+
+    /// A full data frame of the fabric on the wire.
+    pub fn full_frame(&self) -> Bytes {
+        self.frame.unwrap_or_else(|| frames::full_frame(self.technology, self.mtu))
+    }
+
+    /// The dialect of NIC `node`, its afflictions included.
+    pub fn wire_of(&self, node: usize) -> Encapsulation {
+        fn of<T: Copy>(list: &[(usize, T)], node: usize) -> Option<T> {
+            list.iter().rev().find(|(afflicted, _)| *afflicted == node).map(|(_, one)| *one)
+        }
+        match &self.nic.wire {
+            Encapsulation::Infiniband => Encapsulation::Infiniband,
+            Encapsulation::Roce(roce) => Encapsulation::Roce(RoceConfig {
+                drain: of(&self.afflicted.drains, node),
+                storm: of(&self.afflicted.storms, node),
+                ..roce.clone()
+            }),
+        }
+    }
+
+    /// The virtual lane or priority of a service level.
+    pub fn lane_of(&self, level: ServiceLevel) -> u8 {
+        match (&self.nic.wire, &self.link.control) {
+            (Encapsulation::Roce(roce), LinkControl::Pause(pause)) => {
+                // Where the tag counts, it has the class selector of the DSCP.
+                let dscp = roce.dscp[level.index()];
+                let pcp = Priority::truncate(dscp.get() >> 3);
+                pause.priorities.priority(Some(pcp), Some(dscp)).get()
+            }
+            _ => self.sl2vl[level.index()],
+        }
+    }
+}
+
+/// What one `mtu` is for frames of this size on a link of this rate.
+pub fn scale(technology: Technology, frame: Bytes, rate: BitRate) -> Scale {
+    Scale { tau: frame.time_at(rate), frame: frames::as_buffered(technology, frame) }
+}
+
+/// Reads `[fabric]`, builds its graph and its routes, and proves that they lead everywhere.
+pub fn read(
+    fields: &Fields<'_>,
+    problems: &mut Problems,
+    warnings: &mut Problems,
+) -> Option<FabricSettings> {
+    let faults_before = problems.iter().count();
+    let technology = fields.word("technology", &TECHNOLOGIES)?;
+    refuse_strangers(fields, technology, problems);
+    let mtu = mtu(fields, technology, problems);
+    check_frame(fields, mtu, problems);
+    let rate = default_rate(technology);
+    let link = fields.table("link").and_then(|link| link::read(&link, technology, rate, problems));
+    let switch = fields.table("switch");
+    let switch = switch.and_then(|switch| switch::read(&switch, technology, problems));
+    let nic = fields.table("nic").and_then(|nic| nic::read(&nic, technology, problems));
+    let shape = fields.text("shape").and_then(shapes::find)?;
+    let mut topology = (shape.build)(fields, problems)?;
+    set_links_apart(&mut topology, fields, problems);
+    one_cable_a_nic(&topology, fields, problems);
+    let routing = fields.word("routing", &ROUTINGS)?;
+    let mut forwarding = Forwarding::new(&topology, routing);
+    explicit::routes(fields, technology, &topology, &mut forwarding, problems);
+    let multicast = explicit::multicast(fields, &topology, problems);
+    let section = fields.table("switch");
+    let services =
+        section.as_ref().map(|switch| switch::read_services(switch, &topology, problems));
+    let domain = section.as_ref().map(|switch| domain::read(switch, &topology, problems));
+    let afflicted = fields.table("nic").map(|nic| nic::read_afflicted(&nic, &topology, problems));
+    let (link, switch, nic) = (link?, switch?, nic?);
+    for (section, buffer) in [("switch", switch.buffer), ("nic", nic.buffer)] {
+        check_buffer(fields, section, buffer, link.shares(), problems);
+    }
+    let sl2vl = sl2vl(fields, link.shares(), problems);
+    let mut waits = Waits::new();
+    // Where links or routes are missing for a reason already told, unreachable nodes are its echo.
+    if problems.iter().count() == faults_before {
+        waits =
+            reachability::check(fields, &link.control, &topology, &forwarding, problems, warnings);
+    }
+    Some(FabricSettings {
+        technology,
+        topology,
+        forwarding,
+        routing,
+        pairs: Vec::new(),
+        waits,
+        multicast,
+        mtu: mtu?,
+        frame: fields.size("frame"),
+        scale: *fields.scale(),
+        link,
+        switch,
+        nic,
+        services: services.unwrap_or_default(),
+        domain: domain.unwrap_or_default(),
+        afflicted: afflicted.unwrap_or_default(),
+        attached: Vec::new(),
+        sl2vl,
+    })
+}
+
+/// Refuses what `[fabric]` may say of the other technology only.
+fn refuse_strangers(fields: &Fields<'_>, technology: Technology, problems: &mut Problems) {
+    if technology == Technology::Infiniband {
+        if fields.word("routing", &ROUTINGS).is_some_and(|routing| routing != Routing::D_MOD_K) {
+            let message = "a forwarding table of InfiniBand has one port a LID";
+            fields.report(problems, "routing", Complaint::new(message, "\"d-mod-k\""));
+        }
+        if fields.has("frame") {
+            let complaint = Complaint::new("a full frame of InfiniBand follows from mtu", "mtu");
+            fields.report(problems, "frame", complaint);
+        }
+        return;
+    }
+    let keys = [
+        ("sl2vl", "priorities follow from nic.dscp and link.priorities"),
+        ("multicast", "groups go out by every port"),
+    ];
+    for (key, hint) in keys.into_iter().filter(|(key, _)| fields.has(key)) {
+        fields.report(problems, key, Complaint::new("Ethernet has none", hint));
+    }
+}
+
+fn mtu(fields: &Fields<'_>, technology: Technology, problems: &mut Problems) -> Option<Bytes> {
+    let mtu = fields.size("mtu")?;
+    if [256, 512, 1024, 2048, MTU_MAX].contains(&mtu.get()) {
+        return Some(mtu);
+    }
+    let complaint = Complaint::new(
+        match technology {
+            Technology::Infiniband => format!("{} B is no InfiniBand MTU", mtu.get()),
+            Technology::Ethernet => format!("{} B is no MTU of RoCE: its payload", mtu.get()),
+        },
+        "\"256 B\", \"512 B\", \"1024 B\", \"2048 B\" or \"4096 B\"",
+    );
+    fields.report(problems, "mtu", complaint);
+    None
+}
+
+/// A frame of its own size has at least what any has, and no more payload than links take.
+fn check_frame(fields: &Fields<'_>, mtu: Option<Bytes>, problems: &mut Problems) {
+    let (Some(frame), Some(mtu)) = (fields.size("frame"), mtu) else { return };
+    let (least, most) = (frames::ETHERNET_MIN, mtu.get() + frames::TEST);
+    if !(least..=most).contains(&frame.get()) {
+        let message = format!("a frame of {frame} where mtu = \"{} B\"", mtu.get());
+        let hint = format!("from \"{least} B\" to \"{most} B\": MAC header, mtu and FCS");
+        fields.report(problems, "frame", Complaint::new(message, hint));
+    }
+}
+
+/// Gives the cables named in `links` their own rate and delay.
+fn set_links_apart(topology: &mut Topology, fields: &Fields<'_>, problems: &mut Problems) {
+    let is_listed = fields.text("shape") == Some(listed::SHAPE.name);
+    for link in fields.tables("links") {
+        match link.text("a").map(|text| cable_of(text, topology)) {
+            Some(Ok(cable)) => {
+                let cable = &mut topology.cables[cable];
+                cable.rate = link.rate("rate").or(cable.rate);
+                cable.delay = link.time("delay").or(cable.delay);
+            }
+            // The listed shape has made these cables and told what is wrong with them.
+            Some(Err(complaint)) if !is_listed => link.report(problems, "a", complaint),
+            _ => {}
+        }
+    }
+}
+
+fn cable_of(text: &str, topology: &Topology) -> Result<usize, Complaint> {
+    let end = listed::parse_end(text, topology)?;
+    topology.cable_at(end).ok_or_else(|| {
+        let message = format!("no cable at {}", topology.end_name(end));
+        Complaint::new(message, "with this shape, links only changes the cables there are")
+    })
+}
+
+fn one_cable_a_nic(topology: &Topology, fields: &Fields<'_>, problems: &mut Problems) {
+    let ends = || topology.cables.iter().flat_map(|cable| [cable.a, cable.b]);
+    for (node, adapter) in topology.nodes[..topology.adapters()].iter().enumerate() {
+        let cables = ends().filter(|end| end.node == node).count();
+        if cables > 1 || adapter.ports > 1 {
+            let message = format!("{} has {cables} cables: a NIC has one port", adapter.name);
+            let hint = "one link a NIC, at port 1";
+            fields.report(problems, "shape", Complaint::new(message, hint));
+            return;
+        }
+    }
+}
+
+fn check_buffer(
+    fields: &Fields<'_>,
+    section: &str,
+    buffer: Bytes,
+    vls: u8,
+    problems: &mut Problems,
+) {
+    let frame = fields.scale().frame;
+    if buffer.get() / u64::from(vls) < frame.get()
+        && let Some(section) = fields.table(section)
+    {
+        let message = match vls {
+            1 => format!("{buffer} cannot hold a full frame of {frame}"),
+            _ => format!("{buffer} over {vls} lanes cannot hold a full frame of {frame} each"),
+        };
+        section.report(problems, "buffer", Complaint::new(message, "\"36 mtu\" is usual"));
+    }
+}
+
+/// The map as written; else OpenSM's, folded onto the lanes there are: level 0 to 14 to that lane,
+/// level 15 to lane 7. Source: opensm `doc/qos-config.txt`, algorithms.md 1.3.
+fn sl2vl(fields: &Fields<'_>, vls: u8, problems: &mut Problems) -> Vec<u8> {
+    if !fields.has("sl2vl") {
+        return (0..15).chain([7]).map(|lane| lane % vls).collect();
+    }
+    let map: Vec<u8> = fields.wholes("sl2vl");
+    if map.len() != 16 || map.iter().any(|lane| *lane >= vls && *lane != 15) {
+        let message = format!("sixteen lanes, each below {vls}, or 15 to discard the level");
+        fields.report(problems, "sl2vl", Complaint::new(message, "one entry a service level"));
+    }
+    map
+}
+
+/// Whether `port` of `switch` is cabled; a complaint if not.
+fn cabled(topology: &Topology, switch: usize, port: u8) -> Result<PortNumber, Complaint> {
+    let name = &topology.nodes[switch].name;
+    let ports = topology.nodes[switch].ports;
+    let number = PortNumber::new(port)
+        .map_err(|error| Complaint::new(error.to_string(), format!("{name} has {ports} ports")))?;
+    match topology.cable_at(emulation::wiring::End { node: switch, port: number }) {
+        Some(_) => Ok(number),
+        None => Err(Complaint::new(
+            format!("{name} has no cable at port {port}"),
+            format!("{name} has ports 1 to {ports}"),
+        )),
+    }
+}
+
+/// The LID that belongs to an adapter, or a complaint.
+fn adapter_lid(topology: &Topology, lid: u16) -> Result<Lid, Complaint> {
+    let adapters = &topology.nodes[..topology.adapters()];
+    match adapters.iter().find(|node| node.lid.get() == lid) {
+        Some(node) => Ok(node.lid),
+        None => Err(Complaint::new(format!("no NIC has LID {lid}"), "see fabric.nodes")),
+    }
+}

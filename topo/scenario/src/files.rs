@@ -1,0 +1,27 @@
+//! Scenario files read from the file system.
+
+use crate::Scenario;
+use std::path::{Path, PathBuf};
+
+/// A scenario with the file it came from.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// The file.
+    pub file: PathBuf,
+    /// The file's name without folder and ending: names its run directory.
+    pub stem: String,
+    /// What it says.
+    pub scenario: Scenario,
+}
+
+/// Reads one file with overrides.
+///
+/// # Errors
+/// Every fault of the file, ready to be printed.
+pub fn load(file: &Path, sets: &[String]) -> Result<Loaded, String> {
+    let name = file.display().to_string();
+    let text = std::fs::read_to_string(file).map_err(|error| format!("{name}: {error}"))?;
+    let scenario = Scenario::parse(&text, sets).map_err(|faults| faults.in_file(&name))?;
+    let stem = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    Ok(Loaded { file: file.to_owned(), stem, scenario })
+}

@@ -1,0 +1,291 @@
+//! From a scenario to what each device, cable and recorder is told before the start.
+//!
+//! Nothing can fail here: [`Scenario::parse`] has refused whatever could.
+
+use crate::Scenario;
+use crate::fabric::FabricSettings;
+use crate::frames;
+use crate::inventory::{Fabric, ReplayFacts};
+use crate::lab::AttachedPort;
+use crate::measure::{Expectation, Measure};
+use crate::phases::Phase;
+use crate::replayed::Replay;
+use crate::routes::proof::Waits;
+use crate::topology::{Node, end};
+use crate::traffic::Receivers;
+use proto::technology::Technology;
+use emulation::recorder::RecordingPlan;
+use emulation::wiring::{Attached, End, LinkWiring, NodeKind, NodeWiring, Wiring};
+use nicd::config::NicConfig;
+use proto::ids::{Lid, PortNumber};
+use proto::link::{LinkConfig, LinkControl, PauseConfig, PauseMode};
+use proto::units::{BitRate, Bytes, Duration};
+use proto::wire::ethernet::{MacAddress, plan};
+use std::collections::BTreeMap;
+use switchd::config::{MemoryConfig, PortConfig, RoutingConfig, ServiceConfig, SwitchConfig};
+
+mod recording;
+mod workload;
+
+/// What Ethernet carries where nobody says otherwise: the frame by which lateness at an attached port
+/// is counted. Source: IEEE 802.3, 3.2.7 (maxBasicDataSize).
+const ETHERNET_MTU: Bytes = Bytes::new(1_500);
+
+/// Everything a launcher needs.
+#[derive(Clone, Debug)]
+pub struct Lab {
+    /// Nodes (adapters first), cables, names, rates.
+    pub fabric: Fabric,
+    /// Who can wait for whom; empty if nobody can in a circle.
+    pub waits: Waits,
+    /// The switches, in node order: node `nics.len() + i` is `switches[i]`.
+    pub switches: Vec<SwitchConfig>,
+    /// The NICs, in node order: node `i` is `nics[i]`.
+    pub nics: Vec<NicConfig>,
+    /// What is recorded.
+    pub plan: RecordingPlan,
+    /// What is measured.
+    pub measures: Vec<Measure>,
+    /// What is expected.
+    pub expectations: Vec<Expectation>,
+    /// Named parts of the run.
+    pub phases: Vec<Phase>,
+}
+
+/// Renders a scenario.
+pub fn render(scenario: &Scenario) -> Lab {
+    let settings = &scenario.fabric;
+    let adapters = settings.topology.adapters();
+    Lab {
+        fabric: fabric(scenario),
+        waits: settings.waits.clone(),
+        switches: (adapters..settings.topology.nodes.len())
+            .map(|node| switch(scenario, node))
+            .collect(),
+        nics: (0..adapters).map(|node| nic(scenario, node)).collect(),
+        plan: recording::plan(scenario),
+        measures: scenario.measures.clone(),
+        expectations: scenario.expectations.clone(),
+        phases: scenario.phases.clone(),
+    }
+}
+
+fn fabric(scenario: &Scenario) -> Fabric {
+    let settings = &scenario.fabric;
+    let adapters = settings.topology.adapters();
+    let nodes = &settings.topology.nodes;
+    let items = (0..adapters).map(|node| {
+        let lids: Vec<Lid> = nodes[..adapters].iter().map(|node| node.lid).collect();
+        workload::of(scenario, node, &lids).iter().map(|item| item.item).collect()
+    });
+    let classes = &scenario.traffic.classes;
+    Fabric {
+        wiring: wiring(scenario),
+        rates: (0..settings.topology.cables.len()).map(|cable| settings.rate_of(cable)).collect(),
+        attached_rates: settings.attached.iter().map(AttachedPort::line_rate).collect(),
+        technology: settings.technology,
+        tau: settings.scale.tau,
+        full_frame: settings.scale.frame,
+        addresses: nodes
+            .iter()
+            .map(|node| if node.kind == NodeKind::Nic { u64::from(node.lid.get()) } else { 0 })
+            .collect(),
+        traffic: scenario.traffic.names(),
+        replays: replays(scenario),
+        items: items.chain((adapters..nodes.len()).map(|_| Vec::new())).collect(),
+        lanes: classes.iter().map(|class| settings.lane_of(class.service_level)).collect(),
+        lossless: lossless(settings),
+    }
+}
+
+/// What measures have to know of traces.
+fn replays(scenario: &Scenario) -> BTreeMap<u16, ReplayFacts> {
+    let items = (0u16..).zip(&scenario.traffic.items);
+    let replays = items.filter_map(|(number, item)| match &item.to {
+        Receivers::Script(Replay { ideal, messages, .. }) => {
+            let (ideal, messages) = (*ideal, *messages);
+            Some((number, ReplayFacts { start: item.start, ideal, messages, class: item.class }))
+        }
+        _ => None,
+    });
+    replays.collect()
+}
+
+fn wiring(scenario: &Scenario) -> Wiring {
+    let settings = &scenario.fabric;
+    let full = settings.full_frame();
+    let nodes = settings.topology.nodes.iter().map(|node| NodeWiring {
+        name: node.name.clone(),
+        kind: node.kind,
+        ports: node.ports,
+        level: node.level,
+    });
+    let links = settings.topology.cables.iter().enumerate().map(|(number, cable)| LinkWiring {
+        a: cable.a,
+        b: cable.b,
+        delay: cable.delay.unwrap_or(settings.link.delay),
+        frame_time: full.time_at(settings.rate_of(number)),
+    });
+    Wiring {
+        nodes: nodes.collect(),
+        links: links.collect(),
+        impairments: scenario.impairments.clone(),
+        attached: settings.attached.iter().map(attached).collect(),
+    }
+}
+
+fn attached(port: &AttachedPort) -> Attached {
+    let full = frames::full_frame(Technology::Ethernet, ETHERNET_MTU);
+    let (at, interface) = (port.at, port.interface.clone());
+    Attached { at, interface, frame_time: full.time_at(port.rate), send: port.send }
+}
+
+/// Lanes that must lose nothing, even where the scenario takes away what keeps them so.
+fn lossless(settings: &FabricSettings) -> u16 {
+    match &settings.link.control {
+        LinkControl::Credits(_) => u16::MAX,
+        LinkControl::Pause(pause) if pause.mode == PauseMode::Global => u8::MAX.into(),
+        LinkControl::Pause(pause) => pause.lossless.into(),
+    }
+}
+
+/// The rate of the cable at `end`; of the default link where there is none.
+fn rate_at(settings: &FabricSettings, end: End) -> BitRate {
+    if let Some(attached) = settings.attached_at(end) {
+        return attached.rate;
+    }
+    settings.topology.cable_at(end).map_or(settings.link.rate, |cable| settings.rate_of(cable))
+}
+
+/// What the cable at `end` takes one way; what one of the default link would where there is none.
+fn delay_at(settings: &FabricSettings, end: End) -> Duration {
+    if settings.attached_at(end).is_some() {
+        return Duration::ZERO;
+    }
+    let cable = settings.topology.cable_at(end).map(|cable| &settings.topology.cables[cable]);
+    cable.and_then(|cable| cable.delay).unwrap_or(settings.link.delay)
+}
+
+fn link(scenario: &Scenario, end: End, buffer: Bytes) -> LinkConfig {
+    let settings = &scenario.fabric;
+    let cable = settings.topology.cable_at(end);
+    let here = scenario.outages.iter().filter(|(other, _)| Some(*other) == cable);
+    LinkConfig {
+        rate: rate_at(settings, end),
+        mtu: settings.attached_at(end).map_or(settings.mtu, |attached| attached.mtu),
+        buffer,
+        control: match &settings.link.control {
+            LinkControl::Credits(credits) => LinkControl::Credits(credits.clone()),
+            LinkControl::Pause(pause) => LinkControl::Pause(PauseConfig {
+                address: address(&settings.topology.nodes[end.node], end.port),
+                full_frame: settings.frame,
+                outages: here.map(|(_, outage)| *outage).collect(),
+                ..pause.clone()
+            }),
+        },
+    }
+}
+
+/// The address of a port: an adapter's is its own, those of a switch's ports are in no plan.
+fn address(node: &Node, port: PortNumber) -> MacAddress {
+    match node.kind {
+        NodeKind::Nic => plan::mac(node.lid),
+        NodeKind::Switch => plan::port_mac(node.lid, port),
+    }
+}
+
+/// The memory model's numbers; a neighbour that takes its time to respond needs room like one that is
+/// late.
+fn memory(settings: &FabricSettings) -> MemoryConfig {
+    let response = match &settings.link.control {
+        LinkControl::Credits(_) => Duration::ZERO,
+        LinkControl::Pause(pause) => pause.response,
+    };
+    let memory = settings.switch.memory.clone();
+    MemoryConfig { jitter: memory.jitter + response, ..memory }
+}
+
+/// When the output at `at` serves slower than its line.
+fn service(settings: &FabricSettings, at: End) -> Vec<ServiceConfig> {
+    let spells = settings.services.iter().filter(|(end, _)| *end == at);
+    spells.map(|(_, spell)| *spell).collect()
+}
+
+/// What switch `node` is told.
+pub fn switch(scenario: &Scenario, node: usize) -> SwitchConfig {
+    let settings = &scenario.fabric;
+    let device = &settings.topology.nodes[node];
+    let neighbours = &settings.topology.neighbours()[node];
+    let is_adapter = |far: &Option<End>| {
+        far.is_some_and(|far| settings.topology.nodes[far.node].kind == NodeKind::Nic)
+    };
+    let ports = neighbours.iter().enumerate().map(|(index, far)| PortConfig {
+        faces_adapter: is_adapter(far),
+        link: link(scenario, end(node, index), settings.switch.buffer),
+        delay: delay_at(settings, end(node, index)),
+        service: service(settings, end(node, index)),
+        domain: settings.domain.at(end(node, index)),
+    });
+    SwitchConfig {
+        name: device.name.clone(),
+        seed: scenario.run.seed,
+        lid: device.lid,
+        memory: memory(settings),
+        sl2vl: settings.sl2vl.clone(),
+        scheme: scenario.scheme.clone(),
+        ports: ports.collect(),
+        routes: settings.forwarding.runs(node),
+        routing: routing(settings, node),
+        watchdog: settings.switch.watchdog,
+        multicast: settings
+            .multicast
+            .iter()
+            .filter(|(at, _)| *at == node)
+            .map(|(_, route)| route.clone())
+            .collect(),
+    }
+}
+
+/// How switch `node` chooses among its ports.
+fn routing(settings: &FabricSettings, node: usize) -> RoutingConfig {
+    let pairs = settings.pairs.iter().filter(|(at, _)| *at == node);
+    RoutingConfig {
+        kind: Some(settings.routing.policy.to_owned()),
+        spread: settings.topology.nodes[node].spread,
+        pairs: pairs.map(|(_, pair)| *pair).collect(),
+        ..settings.switch.routing.clone()
+    }
+}
+
+/// What NIC `node` is told.
+pub fn nic(scenario: &Scenario, node: usize) -> NicConfig {
+    let settings = &scenario.fabric;
+    let common = &settings.nic;
+    let adapters: Vec<Lid> =
+        settings.topology.nodes[..settings.topology.adapters()].iter().map(|n| n.lid).collect();
+    NicConfig {
+        name: settings.topology.nodes[node].name.clone(),
+        seed: scenario.run.seed,
+        lid: adapters[node],
+        qp_order: common.qp_order,
+        ack_every: common.ack_every,
+        ack_delay: common.ack_delay,
+        ack_timeout: common.ack_timeout,
+        retry_count: common.retry_count,
+        rnr_retry: common.rnr_retry,
+        rnr_timer: common.rnr_timer,
+        receive_depth: common.receive_depth,
+        receive_refill: common.receive_refill,
+        wire: settings.wire_of(node),
+        cnp_body: common.cnp_body,
+        sl2vl: settings.sl2vl.clone(),
+        scheme: scenario.scheme.clone(),
+        link: link(scenario, end(node, 0), common.buffer),
+        traffic: workload::of(scenario, node, &adapters),
+        classes: scenario.traffic.classes.clone(),
+        adapters,
+    }
+}
+
+#[cfg(test)]
+mod tests;

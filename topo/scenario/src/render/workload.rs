@@ -1,0 +1,103 @@
+//! What one NIC sends.
+
+use crate::Scenario;
+use crate::frames;
+use crate::render::rate_at;
+use crate::topology::end;
+use crate::traffic::{Offer, Receivers, Traffic};
+use nicd::config::{Target, TrafficConfig};
+use proto::ids::Lid;
+use proto::random::Random;
+use proto::units::{BitRate, Bytes, Duration};
+
+/// The traffic items of adapter `node`.
+pub fn of(scenario: &Scenario, node: usize, adapters: &[Lid]) -> Vec<TrafficConfig> {
+    let items = scenario.traffic.items.iter().enumerate();
+    items
+        .filter(|(_, item)| item.from.contains(&node))
+        .filter_map(|(number, item)| {
+            let to = target(item, node, adapters, scenario.run.seed)?;
+            Some(one(scenario, node, item, number, to))
+        })
+        .collect()
+}
+
+fn one(
+    scenario: &Scenario,
+    node: usize,
+    item: &Traffic,
+    number: usize,
+    to: Target,
+) -> TrafficConfig {
+    let settings = &scenario.fabric;
+    let class = scenario.traffic.classes[usize::from(item.class)];
+    let on_wire = frames::message(
+        item.size,
+        settings.mtu,
+        class.transport,
+        class.operation,
+        &settings.nic.wire,
+    );
+    let line = rate_at(settings, end(node, 0));
+    TrafficConfig {
+        name: item.name.clone(),
+        item: u16::try_from(number).unwrap_or(u16::MAX),
+        class: item.class,
+        to,
+        arrivals: item.arrivals,
+        interval: interval(on_wire, item.offer, line),
+        slot: on_wire.time_at(line),
+        size: item.size,
+        start: item.start,
+        stop: item.stop,
+        messages: item.messages,
+    }
+}
+
+/// Mean time between messages of `on_wire` octets; zero for a backlog.
+///
+/// Loads are decimal fractions, so this is the one place where a float meets a time: rounded once,
+/// to the nearest picosecond, before the run.
+fn interval(on_wire: Bytes, offer: Offer, line: BitRate) -> Duration {
+    match offer {
+        Offer::Load(load) => {
+            let ps = on_wire.get() as f64 * 8e12 / (line.get() as f64 * load);
+            Duration::from_ps((ps.round() as u64).max(1))
+        }
+        Offer::Rate(rate) => on_wire.time_at(rate),
+        Offer::Backlog => Duration::ZERO,
+    }
+}
+
+/// To whom `node` sends; `None` if nobody is left but itself.
+fn target(item: &Traffic, node: usize, adapters: &[Lid], seed: u64) -> Option<Target> {
+    match &item.to {
+        Receivers::Script(replay) => replay.steps.get(&node).cloned().map(Target::Script),
+        Receivers::Uniform => Some(Target::Uniform),
+        Receivers::Permutation => {
+            let place = item.from.iter().position(|source| *source == node)?;
+            let partner = item.from[one_cycle(item.from.len(), seed, &item.name)[place]];
+            Some(Target::Lids(vec![adapters[partner]]))
+        }
+        Receivers::Dealt(to) => {
+            let place = item.from.iter().position(|source| *source == node)?;
+            Some(Target::Lids(vec![adapters[to[place % to.len()]]]))
+        }
+        Receivers::Nodes(to) => {
+            let others: Vec<Lid> =
+                to.iter().filter(|to| **to != node).map(|to| adapters[*to]).collect();
+            (!others.is_empty()).then_some(Target::Lids(others))
+        }
+    }
+}
+
+/// A random permutation of `n` that is one cycle, so that nobody is his own partner.
+/// Source: Sattolo, "An algorithm to generate a random cyclic permutation" (1986).
+fn one_cycle(n: usize, seed: u64, item: &str) -> Vec<usize> {
+    let mut random = Random::stream(seed, item, "permutation");
+    let mut order: Vec<usize> = (0..n).collect();
+    for last in (1..n).rev() {
+        order.swap(last, random.below(last as u64) as usize);
+    }
+    order
+}

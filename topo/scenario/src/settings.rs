@@ -1,0 +1,187 @@
+//! What a scenario sets, for those who read results: every key of fabric, scheme and run with its
+//! value, where that was written, and what the file says about it in the same line.
+
+use crate::keyfile::document::{Data, Datum, Table};
+use crate::keyfile::problem::Place;
+
+/// One key with its value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// As `--set` would name it.
+    pub name: String,
+    /// Its value, as it is written in TOML but without quotes.
+    pub value: String,
+    /// Where it comes from.
+    pub origin: Origin,
+}
+
+/// Where a value comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// From the file, with what the comment in its line says.
+    File(Option<String>),
+    /// From the command line, in place of what the file has, if it has anything.
+    Override(Option<String>),
+    /// Nobody said anything.
+    Default,
+}
+
+/// Tables whose every key is listed.
+const WHOLE: [&str; 3] = ["scheme", "fabric", "run"];
+/// Lists whose elements are a row each.
+const LISTS: [&str; 2] = ["traffic", "impairment"];
+/// Elements of one list that are shown.
+const ELEMENTS_MAX: usize = 24;
+
+/// The settings of a scenario: `file` is its text, `written` what was in it, `given` the same after
+/// overrides, and `settled` with defaults filled in.
+pub fn list(file: &str, written: &Table, given: &Table, settled: &Table) -> Vec<Setting> {
+    let lines: Vec<&str> = file.lines().collect();
+    let view = View { lines: &lines };
+    let mut settings = Vec::new();
+    for name in WHOLE {
+        let inner = |table| inner(table, name);
+        view.table(
+            name,
+            inner(Some(written)),
+            inner(Some(given)),
+            inner(Some(settled)),
+            &mut settings,
+        );
+    }
+    for name in LISTS {
+        let Some(Data::List(list)) = given.get(name).map(|datum| &datum.data) else { continue };
+        let named = list.iter().enumerate().take(ELEMENTS_MAX).map(|(index, element)| {
+            let own = match &element.data {
+                Data::Table(table) => table.text("name").map(str::to_owned),
+                _ => None,
+            };
+            let own = own.unwrap_or_else(|| index.to_string());
+            let origin = match &element.place {
+                Place::Override(_) => Origin::Override(None),
+                Place::File { .. } => Origin::File(None),
+            };
+            Setting { name: format!("{name}.{own}"), value: in_words(element), origin }
+        });
+        settings.extend(named);
+        if list.len() > ELEMENTS_MAX {
+            let value = format!("{} further ones", list.len() - ELEMENTS_MAX);
+            settings
+                .push(Setting { name: format!("{name}.…"), value, origin: Origin::File(None) });
+        }
+    }
+    settings
+}
+
+fn inner<'t>(table: Option<&'t Table>, name: &str) -> Option<&'t Table> {
+    match &table?.get(name)?.data {
+        Data::Table(table) => Some(table),
+        _ => None,
+    }
+}
+
+struct View<'a> {
+    lines: &'a [&'a str],
+}
+
+impl View<'_> {
+    fn table(
+        &self,
+        path: &str,
+        written: Option<&Table>,
+        given: Option<&Table>,
+        settled: Option<&Table>,
+        out: &mut Vec<Setting>,
+    ) {
+        for entry in settled.iter().flat_map(|table| &table.entries) {
+            let path = format!("{path}.{}", entry.key);
+            let key = entry.key.as_str();
+            if let Data::Table(table) = &entry.value.data {
+                self.table(&path, inner(written, key), inner(given, key), Some(table), out);
+                continue;
+            }
+            // Nodes and links are a picture, not a parameter.
+            let is_list_of_tables = matches!(&entry.value.data, Data::List(list)
+                if list.iter().any(|item| matches!(item.data, Data::Table(_))));
+            if is_list_of_tables {
+                continue;
+            }
+            let origin = match given.and_then(|table| table.get(key)).map(|datum| &datum.place) {
+                None => Origin::Default,
+                Some(Place::Override(_)) => {
+                    let old = written.and_then(|table| table.get(key));
+                    Origin::Override(old.map(|datum| plain(&datum.data)))
+                }
+                Some(Place::File { line, .. }) => Origin::File(self.comment(*line)),
+            };
+            out.push(Setting { name: path, value: plain(&entry.value.data), origin });
+        }
+    }
+
+    /// What stands behind the `#` of a line, if that is not inside a string.
+    fn comment(&self, line: usize) -> Option<String> {
+        let line = self.lines.get(line.checked_sub(1)?)?;
+        let mut quote = None;
+        for (at, letter) in line.char_indices() {
+            match (quote, letter) {
+                (None, '#') => return Some(line[at + 1..].trim().to_owned()),
+                (None, '"' | '\'') => quote = Some(letter),
+                (Some(open), letter) if open == letter => quote = None,
+                _ => {}
+            }
+        }
+        None
+    }
+}
+
+/// `from h[0-30], to h31, load 0.07`.
+fn in_words(element: &Datum) -> String {
+    match &element.data {
+        Data::Table(table) => {
+            let entries = table.entries.iter().filter(|entry| entry.key != "name");
+            let words = entries.map(|entry| format!("{} {}", entry.key, plain(&entry.value.data)));
+            words.collect::<Vec<_>>().join(", ")
+        }
+        other => plain(other),
+    }
+}
+
+fn plain(data: &Data) -> String {
+    match data {
+        Data::Text(text) => text.clone(),
+        other => other.to_toml().to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Scenario;
+
+    #[test]
+    fn a_value_tells_whether_the_file_the_command_line_or_nobody_set_it() {
+        let text = "schema = 1\nname = \"x\"\n[run]\nduration = \"10 mtu\"\n\
+            [fabric]\nnodes = [{ name = \"h0\", kind = \"nic\" }, { name = \"h1\", kind = \"nic\" }, \
+            { name = \"s\", kind = \"switch\" }]\n\
+            links = [{ a = \"h0:1\", b = \"s:1\" }, { a = \"h1:1\", b = \"s:2\" }]\n\
+            link = { rate = \"8 Gbps\" } # \"section 5\", table 2\n\
+            [[traffic]]\nname = \"t\"\nfrom = \"h0\"\nto = \"h1\"\nload = 0.5\nsize = \"2048 B\"\n\
+            arrivals = \"poisson\"\n";
+        let sets = ["run.duration=20 mtu".to_owned()];
+        let scenario = Scenario::parse(text, &sets).expect("a sound scenario");
+        let find = |name: &str| {
+            let found = scenario.settings.iter().find(|setting| setting.name == name);
+            found.unwrap_or_else(|| panic!("{name} is not listed")).clone()
+        };
+        let rate = find("fabric.link.rate");
+        assert_eq!(rate.value, "8 Gbps");
+        assert_eq!(rate.origin, Origin::File(Some("\"section 5\", table 2".into())));
+        assert_eq!(find("run.duration").origin, Origin::Override(Some("10 mtu".into())));
+        assert_eq!(
+            (find("run.seed").origin, find("scheme.kind").value),
+            (Origin::Default, "none".into())
+        );
+        assert!(find("traffic.t").value.starts_with("from h0, to h1, load 0.5"));
+        assert!(scenario.settings.iter().all(|setting| setting.name != "fabric.nodes"));
+    }
+}

@@ -1,0 +1,392 @@
+//! `[tune]`: which settings `pausebed tune` searches, over which traffic, and what it weighs.
+
+use crate::fabric::FabricSettings;
+use crate::keyfile::document::{Data, Datum, Table};
+use crate::keyfile::fields::Fields;
+use crate::keyfile::keys::{Key, KeyTable, Kind, Need};
+use crate::keyfile::problem::{Complaint, Problems, did_you_mean};
+use crate::keyfile::settle::{join, settle};
+use crate::pair::pair;
+use crate::{refuse_duplicates, traffic};
+use proto::congestion::SchemeConfig;
+use proto::congestion::schemes::find;
+use proto::units::Instant;
+
+/// What is searched, and what counts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tune {
+    /// The parameters of the scheme that are searched.
+    pub search: Vec<Searched>,
+    /// The traffic that settings must cope with; the file's own if it names none.
+    pub cases: Vec<Case>,
+    /// When throughput is taken; worked out from the traffic if left out.
+    pub window: Option<(Instant, Instant)>,
+    /// So many seeds, from `run.seed` on.
+    pub seeds: u64,
+    /// At most so many runs.
+    pub runs: u64,
+    /// How far cold traffic may be from what it is owed.
+    pub goal: f64,
+    /// What a candidate's flaws cost.
+    pub weights: Weights,
+}
+
+/// A parameter and the values it may take.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Searched {
+    /// In the scheme's own words.
+    pub name: String,
+    /// What it may be.
+    pub values: Values,
+}
+
+/// The values a parameter may take.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Values {
+    /// Whole numbers, both ends included.
+    Whole(i64, i64),
+    /// Numbers, both ends included.
+    Real(f64, f64),
+    /// These, in an order that means something.
+    Listed(Vec<toml::Value>),
+}
+
+/// Traffic that settings must cope with.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Case {
+    /// Its name in results.
+    pub name: String,
+    /// Who sends what.
+    pub traffic: traffic::Plan,
+}
+
+/// What a candidate's flaws cost.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Weights {
+    /// Of cold traffic above or below what it is owed.
+    pub effectiveness: f64,
+    /// Of a hot port that is not kept busy.
+    pub utilisation: f64,
+    /// Of hot flows that are treated differently.
+    pub fairness: f64,
+    /// Of cold traffic that swings.
+    pub stability: f64,
+}
+
+const WEIGHT: Kind = Kind::Real(0.0, 1e6);
+
+static WEIGHTS: KeyTable = KeyTable {
+    about: "what a candidate's flaws cost, each a share of one",
+    keys: &[
+        Key {
+            name: "effectiveness",
+            kind: WEIGHT,
+            need: Need::Default("1.0"),
+            about: "cold traffic above or below what it is owed",
+        },
+        Key {
+            name: "utilisation",
+            kind: WEIGHT,
+            need: Need::Default("1.0"),
+            about: "a hot port below 0.96 of its line",
+        },
+        Key {
+            name: "fairness",
+            kind: WEIGHT,
+            need: Need::Default("1.0"),
+            about: "one less Jain's index of the hot flows",
+        },
+        Key {
+            name: "stability",
+            kind: WEIGHT,
+            need: Need::Default("1.0"),
+            about: "standard deviation of cold traffic from bin to bin",
+        },
+    ],
+    variants: None,
+    open: false,
+};
+
+static ANYTHING: KeyTable =
+    KeyTable { about: "names of the scenario's own", keys: &[], variants: None, open: true };
+
+static CASE: KeyTable = KeyTable {
+    about: "the file's traffic with changes",
+    keys: &[
+        Key { name: "name", kind: Kind::Text, need: Need::Required, about: "its name in results" },
+        Key {
+            name: "without",
+            kind: Kind::List(&Kind::Text),
+            need: Need::Default("[]"),
+            about: "traffic items left out",
+        },
+        Key {
+            name: "traffic",
+            kind: Kind::Table(&ANYTHING),
+            need: Need::Default("{}"),
+            about: "by traffic item, the keys that are different: hot = { load = 0.07 }",
+        },
+    ],
+    variants: None,
+    open: false,
+};
+
+/// The keys of `[tune]`.
+pub static KEYS: KeyTable = KeyTable {
+    about: "what pausebed tune searches",
+    keys: &[
+        Key {
+            name: "search",
+            kind: Kind::Table(&ANYTHING),
+            need: Need::Required,
+            about: "by parameter of the scheme, a range \"1..60\" or a list of values",
+        },
+        Key {
+            name: "window",
+            kind: Kind::List(&Kind::Time),
+            need: Need::Optional,
+            about: "from when to when; the last 3/8 of the first overload if left out",
+        },
+        Key {
+            name: "seeds",
+            kind: Kind::Whole(1, 100),
+            need: Need::Default("2"),
+            about: "so many, from run.seed on",
+        },
+        Key {
+            name: "runs",
+            kind: Kind::Whole(1, 1_000_000),
+            need: Need::Default("400"),
+            about: "at most so many runs",
+        },
+        Key {
+            name: "goal",
+            kind: Kind::Real(0.0, 1.0),
+            need: Need::Default("0.03"),
+            about: "how far cold traffic may be from what it is owed, as a share of that",
+        },
+        Key {
+            name: "weights",
+            kind: Kind::Table(&WEIGHTS),
+            need: Need::Default("{}"),
+            about: "what a candidate's flaws cost",
+        },
+        Key {
+            name: "case",
+            kind: Kind::Tables(&CASE),
+            need: Need::Optional,
+            about: "traffic that settings must cope with; the file's own if none is named",
+        },
+    ],
+    variants: None,
+    open: false,
+};
+
+/// Reads `[tune]`, if there is one.
+pub fn read(
+    root: &Fields<'_>,
+    fabric: Option<&FabricSettings>,
+    end: Option<Instant>,
+    scheme: Option<&SchemeConfig>,
+    problems: &mut Problems,
+) -> Option<Tune> {
+    let fields = root.table("tune")?;
+    let search = search(&fields, scheme, problems);
+    let cases = cases(root, &fields, fabric, end, problems);
+    let example = "[\"7000 mtu\", \"10000 mtu\"]";
+    let window = pair(&fields, "window", example, end, problems);
+    let weights = fields.table("weights")?;
+    let tune = Tune {
+        search,
+        cases,
+        window,
+        seeds: fields.whole("seeds")?,
+        runs: fields.whole("runs")?,
+        goal: fields.real("goal")?,
+        weights: Weights {
+            effectiveness: weights.real("effectiveness")?,
+            utilisation: weights.real("utilisation")?,
+            fairness: weights.real("fairness")?,
+            stability: weights.real("stability")?,
+        },
+    };
+    let least = tune.least_runs();
+    if tune.runs < least {
+        let message = format!("{} runs do not judge a single candidate", tune.runs);
+        let hint = format!("at least {least}: two candidates in each case with each seed");
+        fields.report(problems, "runs", Complaint::new(message, hint));
+    }
+    Some(tune)
+}
+
+impl Tune {
+    /// Runs that judge two candidates.
+    pub fn least_runs(&self) -> u64 {
+        2 * self.seeds * self.cases.len().max(1) as u64
+    }
+}
+
+fn search(
+    fields: &Fields<'_>,
+    scheme: Option<&SchemeConfig>,
+    problems: &mut Problems,
+) -> Vec<Searched> {
+    let Some(search) = fields.table("search") else { return Vec::new() };
+    if search.table_itself().entries.is_empty() {
+        let hint = "search = { ccti_increase = \"1..60\" }";
+        fields.report(problems, "search", Complaint::new("nothing is searched", hint));
+    }
+    let mut all = Vec::new();
+    for entry in &search.table_itself().entries {
+        match values(&entry.value.data) {
+            Ok(values) => {
+                if let Some(scheme) = scheme {
+                    ask_scheme(&search, scheme, &entry.key, &values, problems);
+                }
+                all.push(Searched { name: entry.key.clone(), values });
+            }
+            Err(complaint) => search.report(problems, &entry.key, complaint),
+        }
+    }
+    all
+}
+
+fn values(data: &Data) -> Result<Values, Complaint> {
+    let complaint = |message: String| {
+        Complaint::new(message, "a range with both its ends, \"1..60\", or a list of values")
+    };
+    match data {
+        Data::List(list) if list.len() > 1 => {
+            Ok(Values::Listed(list.iter().map(|item| item.data.to_toml()).collect()))
+        }
+        Data::List(_) => Err(complaint("there is nothing to choose from".to_owned())),
+        Data::Text(text) => {
+            let fault = || complaint(format!("{text:?} is no range"));
+            let (low, high) = text.split_once("..").ok_or_else(fault)?;
+            let (low, high) = (low.trim(), high.trim());
+            let values = match (low.parse::<i64>(), high.parse::<i64>()) {
+                (Ok(low), Ok(high)) => (low < high).then_some(Values::Whole(low, high)),
+                _ => {
+                    let number = |text: &str| text.parse::<f64>().ok().filter(|n| n.is_finite());
+                    let (low, high) = number(low).zip(number(high)).ok_or_else(fault)?;
+                    (low < high).then_some(Values::Real(low, high))
+                }
+            };
+            values.ok_or_else(|| complaint("its first end is not below its last".to_owned()))
+        }
+        other => Err(complaint(format!("{} where a range belongs", other.type_name()))),
+    }
+}
+
+/// The scheme must know the parameter and take each end of a range, each value of a list.
+fn ask_scheme(
+    search: &Fields<'_>,
+    scheme: &SchemeConfig,
+    name: &str,
+    values: &Values,
+    problems: &mut Problems,
+) {
+    let Some(row) = find(&scheme.kind) else { return };
+    let tried = match values {
+        Values::Whole(low, high) => [*low, *high].map(toml::Value::Integer).to_vec(),
+        Values::Real(low, high) => [*low, *high].map(toml::Value::Float).to_vec(),
+        Values::Listed(list) => list.clone(),
+    };
+    for value in tried {
+        let params = toml::Table::from_iter([(name.to_owned(), value)]);
+        for fault in (row.check)(&params) {
+            let message = format!("{} refuses {} = {}", scheme.kind, fault.field, fault.value);
+            search.report(problems, name, Complaint::new(message, fault.allowed));
+        }
+    }
+}
+
+fn cases(
+    root: &Fields<'_>,
+    fields: &Fields<'_>,
+    fabric: Option<&FabricSettings>,
+    end: Option<Instant>,
+    problems: &mut Problems,
+) -> Vec<Case> {
+    let list = fields.tables("case");
+    refuse_duplicates(&list, "cases", problems);
+    let seed = root.table("run").and_then(|run| run.whole("seed")).unwrap_or(0);
+    let mut cases = Vec::new();
+    for case in &list {
+        let changed = changed(root, case, problems);
+        let traffic = traffic::read(
+            &Fields::root(&changed, root.place, *root.scale()),
+            fabric,
+            (seed, end),
+            problems,
+        );
+        if let Some(name) = case.text("name") {
+            cases.push(Case { name: name.to_owned(), traffic });
+        }
+    }
+    cases
+}
+
+/// The file's traffic as a case changes it. What it writes keeps its own place, for messages.
+fn changed(root: &Fields<'_>, case: &Fields<'_>, problems: &mut Problems) -> Table {
+    let mut items = match root.datum("traffic") {
+        Some(Datum { data: Data::List(list), .. }) => list.clone(),
+        _ => Vec::new(),
+    };
+    let name_of = |item: &Datum| match &item.data {
+        Data::Table(table) => table.text("name").unwrap_or_default().to_owned(),
+        _ => String::new(),
+    };
+    let names: Vec<String> = items.iter().map(name_of).collect();
+    let unknown = |name: &str| {
+        let message = format!("no traffic item is called {name:?}");
+        Complaint::new(message, did_you_mean(name, names.iter().map(String::as_str)))
+    };
+    for (name, place) in case.texts("without") {
+        let before = items.len();
+        items.retain(|item| name_of(item) != name);
+        if items.len() == before {
+            problems.report(place, join(&case.path, "without"), unknown(name));
+        }
+    }
+    let changes = case.table("traffic").map_or(&[][..], |t| &t.table_itself().entries[..]);
+    for change in changes {
+        let path = format!("{}.traffic.{}", case.path, change.key);
+        match (items.iter_mut().find(|item| name_of(item) == change.key), &change.value.data) {
+            (None, _) => problems.report(&change.place, path, unknown(&change.key)),
+            (Some(item), Data::Table(keys)) => {
+                merge(item, keys);
+                let place = item.place.clone();
+                if let Data::Table(table) = &mut item.data {
+                    settle(table, &traffic::KEYS, &place, &path, root.scale(), problems);
+                }
+            }
+            (Some(_), other) => {
+                let message = format!("{} where a table belongs", other.type_name());
+                let complaint = Complaint::new(message, "for example hot = { load = 0.07 }");
+                problems.report(&change.value.place, path, complaint);
+            }
+        }
+    }
+    let place = root.place.clone();
+    let mut changed = Table::default();
+    changed.set("traffic", Datum { place, data: Data::List(items) });
+    changed
+}
+
+fn merge(item: &mut Datum, keys: &Table) {
+    let Data::Table(table) = &mut item.data else { return };
+    for entry in &keys.entries {
+        // Each says how much is sent: the new one takes the place of the other.
+        let other = match entry.key.as_str() {
+            "load" => "rate",
+            "rate" => "load",
+            _ => "",
+        };
+        table.entries.retain(|old| old.key != other && old.key != entry.key);
+        table.entries.push(entry.clone());
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,4 @@
+//! Many runs: a sweep over keys of a scenario, and the search for good parameters.
+
+pub mod sweep;
+pub mod tune;

@@ -1,0 +1,249 @@
+//! One scenario over values of its keys: a table, a figure, and whether they come in the order they
+//! should.
+//!
+//! ```text
+//!   sweep file, or scenario and --set k=a,b,c ──▶ grid     points: which keys are what
+//!                                                   │
+//!   base scenario ──▶ run for run, side by side ◀───┘
+//!                       │
+//!                       └──▶ outcome: means over seeds ──▶ judgement, report, picture
+//! ```
+//!
+//! Runs are made on the virtual clock, each on a thread of its own; no result depends on how many.
+//! The base scenario's own expectations are those of its own values and are not asked.
+
+use grid::{Axis, Point};
+use judgement::Judged;
+use launch::experiment::{Conditions, Experiment, ExperimentError};
+use launch::substrate;
+use outcome::{Cell, Row};
+use results::verdict::Verdict;
+use scenario::Scenario;
+use scenario::files;
+use scenario::keyfile::problem::Problems;
+use scenario::run::Backend;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+pub mod file;
+pub mod grid;
+pub mod judgement;
+pub mod outcome;
+pub mod picture;
+pub mod report;
+
+/// A sweep that can be made.
+#[derive(Clone, Debug)]
+pub struct Sweep {
+    /// Its name in results.
+    pub name: String,
+    /// Where its numbers come from.
+    pub source: String,
+    /// The scenario.
+    pub base: PathBuf,
+    /// Overrides that hold at every point.
+    pub sets: Vec<String>,
+    /// What is varied.
+    pub axes: Vec<Axis>,
+    /// Which measures are shown; all that are numbers if none is named.
+    pub measures: Vec<String>,
+    /// So many seeds, from the scenario's own on.
+    pub seeds: u64,
+    /// What is expected.
+    pub expectations: Vec<judgement::Expected>,
+}
+
+/// Why a sweep was not made.
+#[derive(Debug, thiserror::Error)]
+pub enum SweepError {
+    /// A file cannot be used; every fault of it, ready to be printed.
+    #[error("{0}")]
+    File(String),
+    /// A run did not come back.
+    #[error(transparent)]
+    Run(#[from] ExperimentError),
+}
+
+/// A sweep that was made.
+#[derive(Debug)]
+pub struct Swept {
+    /// One row a point, in the order of the grid.
+    pub rows: Vec<Row>,
+    /// What was expected, and whether it came out.
+    pub judged: Vec<Judged>,
+}
+
+impl Swept {
+    /// The worst of all runs and expectations.
+    pub fn verdict(&self) -> Verdict {
+        let verdicts: Vec<Verdict> = self
+            .rows
+            .iter()
+            .map(|row| row.verdict)
+            .chain(self.judged.iter().map(|judged| judged.verdict))
+            .collect();
+        [Verdict::Inconclusive, Verdict::Fail]
+            .into_iter()
+            .find(|bad| verdicts.contains(bad))
+            .unwrap_or(Verdict::Pass)
+    }
+}
+
+/// One run to make.
+struct Task {
+    point: usize,
+    scenario: Scenario,
+}
+
+impl Sweep {
+    /// Reads the sweep or scenario file `path`; `sets` are overrides as for `run`, but that lists of
+    /// values may stand in them.
+    ///
+    /// # Errors
+    /// Every fault, ready to be printed.
+    pub fn load(path: &Path, sets: &[String]) -> Result<Sweep, SweepError> {
+        let name = path.display().to_string();
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| SweepError::File(format!("{name}: {error}")))?;
+        let in_file = |faults: Problems| SweepError::File(faults.in_file(&name));
+        let mut sweep = file::parse(&text, path).map_err(in_file)?;
+        for set in sets {
+            match grid::axis_of_option(set) {
+                Some(axis) => sweep.axes.push(axis),
+                None => sweep.sets.push(set.clone()),
+            }
+        }
+        if sweep.axes.is_empty() {
+            let fault = format!("{name}: nothing varies\n    hint: --set scheme.gd=0.1,0.2,0.4");
+            return Err(SweepError::File(fault));
+        }
+        Ok(sweep)
+    }
+
+    /// The points, in the order of the grid: the last axis turns fastest.
+    pub fn points(&self) -> Vec<Point> {
+        grid::points(&self.axes)
+    }
+
+    /// The scenario at each point and with each seed.
+    ///
+    /// # Errors
+    /// If the base cannot be read, a value is refused, or a measure is not the scenario's.
+    fn tasks(&self) -> Result<Vec<Task>, SweepError> {
+        let mut tasks = Vec::new();
+        for (index, point) in self.points().iter().enumerate() {
+            let sets: Vec<String> = self.sets.iter().chain(&point.sets).cloned().collect();
+            let loaded = files::load(&self.base, &sets).map_err(SweepError::File)?;
+            let mut scenario = loaded.scenario;
+            self.check(&scenario)?;
+            scenario.run.backend = Backend::Virtual;
+            scenario.run.capture.clear();
+            scenario.expectations.clear();
+            for n in 0..self.seeds {
+                let mut scenario = scenario.clone();
+                scenario.run.seed = scenario.run.seed.wrapping_add(n);
+                tasks.push(Task { point: index, scenario });
+            }
+        }
+        Ok(tasks)
+    }
+
+    fn check(&self, scenario: &Scenario) -> Result<(), SweepError> {
+        let known = |name: &&String| scenario.measures.iter().any(|known| known.name == **name);
+        let expected = self.expectations.iter().map(|expected| &expected.measure);
+        match self.measures.iter().chain(expected).find(|name| !known(name)) {
+            None => Ok(()),
+            Some(name) => {
+                let has: Vec<&str> = scenario.measures.iter().map(|m| m.name.as_str()).collect();
+                let file = self.base.display();
+                let fault = format!("{file} measures no {name:?}: it has {}", has.join(", "));
+                Err(SweepError::File(fault))
+            }
+        }
+    }
+
+    /// How many runs it takes.
+    pub fn runs(&self) -> u64 {
+        self.points().len() as u64 * self.seeds
+    }
+
+    /// Makes all runs, so many side by side, and tells of each that ended.
+    ///
+    /// # Errors
+    /// If a file cannot be used or a run does not come back.
+    pub fn run(
+        &self,
+        threads: usize,
+        command: &str,
+        ran: &(dyn Fn() + Sync),
+    ) -> Result<Swept, SweepError> {
+        let tasks = self.tasks()?;
+        let perform = |task: &Task| {
+            let conditions = Conditions {
+                substrate: substrate(Backend::Virtual),
+                dilation: 0,
+                threads: 1,
+                folder: None,
+                command: command.to_owned(),
+                injections: Vec::new(),
+            };
+            let run = Experiment::run(&task.scenario, conditions, &mut |_| {});
+            ran();
+            run.map(|experiment| (task.point, experiment.result))
+        };
+        let results = side_by_side(&tasks, threads, perform);
+        let results = results.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let points = self.points();
+        let rows: Vec<Row> = points
+            .into_iter()
+            .enumerate()
+            .map(|(index, point)| {
+                let of_point = results.iter().filter(|(at, _)| *at == index);
+                Row::new(point, &of_point.map(|(_, result)| result).collect::<Vec<_>>())
+            })
+            .collect();
+        let judged = self.expectations.iter().map(|expected| expected.judge(&rows)).collect();
+        Ok(Swept { rows, judged })
+    }
+
+    /// The measures that are shown: those named, else all that are numbers somewhere.
+    pub fn shown(&self, rows: &[Row]) -> Vec<String> {
+        if !self.measures.is_empty() {
+            return self.measures.clone();
+        }
+        let all = rows.iter().flat_map(|row| &row.cells);
+        let numbers = all.filter(|(_, cell): &(&String, &Cell)| cell.mean.is_some());
+        let mut names: Vec<String> = numbers.map(|(name, _)| name.clone()).collect();
+        names.sort();
+        names.dedup();
+        names
+    }
+}
+
+/// What `perform` makes of each of `tasks`, in their order.
+fn side_by_side<T: Sync, R: Send>(
+    tasks: &[T],
+    threads: usize,
+    perform: impl Fn(&T) -> R + Sync,
+) -> Vec<R> {
+    let next = AtomicUsize::new(0);
+    let shelf: Mutex<Vec<Option<R>>> = Mutex::new(tasks.iter().map(|_| None).collect());
+    std::thread::scope(|scope| {
+        for _ in 0..threads.clamp(1, tasks.len().max(1)) {
+            scope.spawn(|| {
+                loop {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(task) = tasks.get(index) else { return };
+                    let result = perform(task);
+                    shelf.lock().unwrap_or_else(PoisonError::into_inner)[index] = Some(result);
+                }
+            });
+        }
+    });
+    let shelf = shelf.into_inner().unwrap_or_else(PoisonError::into_inner);
+    shelf.into_iter().flatten().collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,278 @@
+//! The file of a sweep: a base scenario, axes with their values, what is shown and expected. A
+//! scenario itself is a sweep without axes, to which the command line adds them.
+
+use super::Sweep;
+use super::grid::{Axis, Step};
+use super::judgement::{Expected, Rule};
+use proto::units::{Bytes, Duration};
+use scenario::keyfile::document::{self, Data, Entry, Table};
+use scenario::keyfile::fields::Fields;
+use scenario::keyfile::json_schema;
+use scenario::keyfile::keys::{Key, KeyTable, Kind, Need};
+use scenario::keyfile::problem::{Complaint, Place, Problems, did_you_mean};
+use scenario::keyfile::quantity::Scale;
+use scenario::keyfile::settle::settle;
+use std::path::Path;
+
+const ANY_NUMBER: Kind = Kind::Real(f64::NEG_INFINITY, f64::INFINITY);
+
+static KEYS_OF_BASE: KeyTable = KeyTable {
+    about: "keys of the base scenario, as --set names them, quoted: \"scheme.w\" = 2",
+    keys: &[],
+    variants: None,
+    open: true,
+};
+
+static AXIS: KeyTable = KeyTable {
+    about: "what is varied",
+    keys: &[
+        Key { name: "name", kind: Kind::Text, need: Need::Required, about: "its name in results" },
+        Key {
+            name: "labels",
+            kind: Kind::List(&Kind::Text),
+            need: Need::Optional,
+            about: "a name for each value; the values of the first key if left out",
+        },
+        Key {
+            name: "set",
+            kind: Kind::Table(&KEYS_OF_BASE),
+            need: Need::Required,
+            about: "by key of the base scenario its values; several keys change together",
+        },
+    ],
+    variants: None,
+    open: false,
+};
+
+/// The orders a measure may be expected in.
+const ORDERS: [(&str, Rule); 2] = [("rising", Rule::Rising), ("falling", Rule::Falling)];
+
+static EXPECT: KeyTable = KeyTable {
+    about: "an order of values, or bounds",
+    keys: &[
+        Key { name: "measure", kind: Kind::Text, need: Need::Required, about: "a measure's name" },
+        Key {
+            name: "at",
+            kind: Kind::List(&Kind::Text),
+            need: Need::Default("[]"),
+            about: "at these labels, in this order; at all if left out",
+        },
+        Key {
+            name: "order",
+            kind: Kind::Word(|| ORDERS.iter().map(|(word, _)| *word).collect()),
+            need: Need::Optional,
+            about: "each value is above, or below, the one before it",
+        },
+        Key { name: "min", kind: ANY_NUMBER, need: Need::Optional, about: "at least this" },
+        Key { name: "max", kind: ANY_NUMBER, need: Need::Optional, about: "at most this" },
+    ],
+    variants: None,
+    open: false,
+};
+
+/// The keys of a sweep file.
+pub static KEYS: KeyTable = KeyTable {
+    about: "a pausebed sweep",
+    keys: &[
+        Key {
+            name: "schema",
+            kind: Kind::Whole(1, 1),
+            need: Need::Required,
+            about: "version of this format",
+        },
+        Key { name: "name", kind: Kind::Text, need: Need::Required, about: "name in results" },
+        Key {
+            name: "source",
+            kind: Kind::Text,
+            need: Need::Default("\"\""),
+            about: "where the values come from",
+        },
+        Key {
+            name: "base",
+            kind: Kind::Text,
+            need: Need::Required,
+            about: "the scenario file, seen from this one's folder",
+        },
+        Key {
+            name: "set",
+            kind: Kind::Table(&KEYS_OF_BASE),
+            need: Need::Default("{}"),
+            about: "overrides at every point",
+        },
+        Key {
+            name: "measures",
+            kind: Kind::List(&Kind::Text),
+            need: Need::Default("[]"),
+            about: "which measures of the base are shown; all numbers if left out",
+        },
+        Key {
+            name: "seeds",
+            kind: Kind::Whole(1, 100),
+            need: Need::Default("1"),
+            about: "so many, from the base's run.seed on",
+        },
+        Key { name: "axis", kind: Kind::Tables(&AXIS), need: Need::Required, about: "what varies" },
+        Key {
+            name: "expect",
+            kind: Kind::Tables(&EXPECT),
+            need: Need::Optional,
+            about: "what is expected; with one axis only",
+        },
+    ],
+    variants: None,
+    open: false,
+};
+
+/// The JSON Schema of a sweep file.
+pub fn schema() -> serde_json::Value {
+    json_schema::schema("pausebed sweep", &KEYS)
+}
+
+/// Sweep files have no times or sizes of their own: what `mtu` is, the base says.
+const NO_SCALE: Scale = Scale { tau: Duration::ZERO, frame: Bytes::ZERO };
+
+/// What the file `path` with this text asks for; a scenario asks for itself.
+///
+/// # Errors
+/// Every fault of a sweep file. Those of a scenario are told when it is run.
+pub fn parse(text: &str, path: &Path) -> Result<Sweep, Problems> {
+    let mut table = document::parse(text)?;
+    if table.get("base").is_none() && table.get("axis").is_none() {
+        let name = table.text("name").unwrap_or_default();
+        return Ok(Sweep {
+            name: name.to_owned(),
+            source: table.text("source").unwrap_or_default().to_owned(),
+            base: path.to_owned(),
+            sets: Vec::new(),
+            axes: Vec::new(),
+            measures: Vec::new(),
+            seeds: 1,
+            expectations: Vec::new(),
+        });
+    }
+    let mut problems = Problems::default();
+    let top = Place::File { line: 1, column: 1 };
+    settle(&mut table, &KEYS, &top, "", &NO_SCALE, &mut problems);
+    let root = Fields::root(&table, &top, NO_SCALE);
+    match read(&root, path, &mut problems) {
+        Some(sweep) if problems.is_empty() => Ok(sweep),
+        _ => Err(problems.in_order()),
+    }
+}
+
+fn read(root: &Fields<'_>, path: &Path, problems: &mut Problems) -> Option<Sweep> {
+    let axes: Vec<Axis> =
+        root.tables("axis").iter().filter_map(|fields| axis(fields, problems)).collect();
+    let expectations = root
+        .tables("expect")
+        .iter()
+        .filter_map(|fields| expected(fields, &axes, problems))
+        .collect();
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let sets = root.table("set").map_or(Vec::new(), |set| overrides(set.table_itself()));
+    Some(Sweep {
+        name: root.text("name")?.to_owned(),
+        source: root.text("source")?.to_owned(),
+        base: folder.join(root.text("base")?),
+        sets,
+        axes,
+        measures: texts(root, "measures"),
+        seeds: root.whole("seeds")?,
+        expectations,
+    })
+}
+
+fn texts(fields: &Fields<'_>, key: &str) -> Vec<String> {
+    fields.texts(key).into_iter().map(|(text, _)| text.to_owned()).collect()
+}
+
+fn overrides(table: &Table) -> Vec<String> {
+    table.entries.iter().map(|entry| set(&entry.key, &entry.value.data)).collect()
+}
+
+/// As `--set` takes it.
+fn set(key: &str, value: &Data) -> String {
+    format!("{key}={}", value.to_toml())
+}
+
+fn axis(fields: &Fields<'_>, problems: &mut Problems) -> Option<Axis> {
+    let name = fields.text("name")?;
+    let keys = fields.table("set")?;
+    let mut columns: Vec<(&Entry, Vec<&Data>)> = Vec::new();
+    for entry in &keys.table_itself().entries {
+        match &entry.value.data {
+            Data::List(list) if list.len() > 1 => {
+                columns.push((entry, list.iter().map(|datum| &datum.data).collect()));
+            }
+            _ => {
+                let hint = "one value for each point: \"scheme.w\" = [1, 2, 4]";
+                keys.report(problems, &entry.key, Complaint::new("no list of values", hint));
+            }
+        }
+    }
+    let Some((first, others)) = columns.split_first() else {
+        if keys.table_itself().entries.is_empty() {
+            let hint = "set = { \"scheme.w\" = [1, 2, 4] }";
+            fields.report(problems, "set", Complaint::new("nothing varies", hint));
+        }
+        return None;
+    };
+    let count = first.1.len();
+    for (entry, values) in others {
+        if values.len() != count {
+            let message = format!("{} values beside {count} of {}", values.len(), first.0.key);
+            let hint = "keys of one axis change together";
+            keys.report(problems, &entry.key, Complaint::new(message, hint));
+            return None;
+        }
+    }
+    let mut labels = texts(fields, "labels");
+    if labels.is_empty() {
+        labels = first.1.iter().map(|value| value.to_toml().to_string()).collect();
+        labels.iter_mut().for_each(|label| *label = label.trim_matches('"').to_owned());
+    }
+    if labels.len() != count {
+        let message = format!("{} labels for {count} values", labels.len());
+        fields.report(problems, "labels", Complaint::new(message, "one for each value"));
+        return None;
+    }
+    let step = |(index, label): (usize, String)| Step {
+        label,
+        sets: columns.iter().map(|(entry, values)| set(&entry.key, values[index])).collect(),
+    };
+    Some(Axis { name: name.to_owned(), steps: labels.into_iter().enumerate().map(step).collect() })
+}
+
+fn expected(fields: &Fields<'_>, axes: &[Axis], problems: &mut Problems) -> Option<Expected> {
+    let at = texts(fields, "at");
+    match axes {
+        [axis] => {
+            let labels = || axis.steps.iter().map(|step| step.label.as_str());
+            if let Some(stranger) = at.iter().find(|label| !labels().any(|known| known == *label)) {
+                let hint = did_you_mean(stranger, labels());
+                let message = format!("{} has no value {stranger:?}", axis.name);
+                fields.report(problems, "at", Complaint::new(message, hint));
+            }
+        }
+        // Their faults have been told.
+        [] => {}
+        _ => {
+            let message = "an order along several axes is none";
+            fields.report(problems, "measure", Complaint::new(message, "a sweep for each axis"));
+        }
+    }
+    let rule = match (fields.word("order", &ORDERS), fields.real("min"), fields.real("max")) {
+        (Some(order), None, None) => order,
+        (None, None, None) | (Some(_), ..) => {
+            let hint = "order = \"rising\", or min = 0.7";
+            let message = "either an order or bounds";
+            fields.report(problems, "measure", Complaint::new(message, hint));
+            return None;
+        }
+        (None, min, max) => Rule::Within {
+            min: min.unwrap_or(f64::NEG_INFINITY),
+            max: max.unwrap_or(f64::INFINITY),
+        },
+    };
+    Some(Expected { measure: fields.text("measure")?.to_owned(), at, rule })
+}

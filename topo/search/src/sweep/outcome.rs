@@ -1,0 +1,76 @@
+//! What came out at one point: each measure's mean and spread over the seeds.
+
+use super::grid::Point;
+use results::run_directory::result::RunResult;
+use results::verdict::Verdict;
+use scenario::measure::value::Value;
+use std::collections::BTreeMap;
+
+/// A point and what came out there.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// Where.
+    pub point: Point,
+    /// The worst verdict of its runs: octets lost, or a host that did not keep up.
+    pub verdict: Verdict,
+    /// By measure.
+    pub cells: BTreeMap<String, Cell>,
+}
+
+/// One measure at one point.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Cell {
+    /// Over all seeds that have a number; none if none has.
+    pub mean: Option<f64>,
+    /// The standard deviation over them; none of fewer than two.
+    pub deviation: Option<f64>,
+}
+
+impl Row {
+    /// What the runs at `point` come to.
+    pub fn new(point: Point, results: &[&RunResult]) -> Row {
+        let verdicts: Vec<Verdict> = results.iter().map(|result| result.verdict).collect();
+        let worst = [Verdict::Inconclusive, Verdict::Fail];
+        let verdict = worst.into_iter().find(|bad| verdicts.contains(bad));
+        let names = results.iter().flat_map(|result| result.measures.keys().cloned());
+        let cells = names
+            .map(|name| {
+                let values = results.iter().filter_map(|result| {
+                    result.measures.get(&name)?.as_ref().and_then(Value::number)
+                });
+                let cell = Cell::of(&values.collect::<Vec<_>>());
+                (name, cell)
+            })
+            .collect();
+        Row { point, verdict: verdict.unwrap_or(Verdict::Pass), cells }
+    }
+
+    /// The mean of `measure` here.
+    pub fn mean(&self, measure: &str) -> Option<f64> {
+        self.cells.get(measure)?.mean
+    }
+}
+
+impl Cell {
+    fn of(values: &[f64]) -> Cell {
+        let n = values.len() as f64;
+        let mean = (!values.is_empty()).then(|| values.iter().sum::<f64>() / n);
+        let deviation = mean.filter(|_| values.len() > 1).map(|mean| {
+            let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+            (squares / (n - 1.0)).sqrt()
+        });
+        Cell { mean, deviation }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_is_mean_and_spread_over_seeds() {
+        assert_eq!(Cell::of(&[]), Cell::default());
+        assert_eq!(Cell::of(&[3.0]), Cell { mean: Some(3.0), deviation: None });
+        assert_eq!(Cell::of(&[1.0, 3.0]).deviation, Some(2f64.sqrt()));
+    }
+}

@@ -1,0 +1,124 @@
+//! Makes a batch of runs on all cores; the order of the scores is that of the jobs.
+
+use crate::tune::ideal::{Ideal, Window, first_overload};
+use crate::tune::objective::Score;
+use crate::tune::search::{Bench, Job, Length};
+use crate::tune::space::Space;
+use crate::tune::{Conditions, TuneError, trial};
+use proto::units::{Duration, Instant};
+use scenario::Scenario;
+use scenario::render::render;
+use scenario::tune::Case;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// A short run sees a third of the time from the onset to the end of the window.
+const SHORT: u64 = 3;
+
+/// Without a window in the file, this last part of the overload is measured: the last 3000 of the
+/// 8000 MTU times of the hot-spot paper.
+const MEASURED: (u64, u64) = (3, 8);
+
+/// A case ready to run.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    /// Its name.
+    pub name: String,
+    /// The scenario with its traffic.
+    pub scenario: Scenario,
+    /// What is owed in the window.
+    pub ideal: Ideal,
+    /// When ports began to be asked for too much.
+    pub onset: Instant,
+    /// When throughput is taken.
+    pub window: Window,
+}
+
+impl Prepared {
+    /// `scenario` with the traffic of `case`.
+    ///
+    /// # Errors
+    /// If no port is hot in the window.
+    pub fn new(
+        scenario: &Scenario,
+        case: &Case,
+        window: Option<Window>,
+    ) -> Result<Prepared, TuneError> {
+        let mut scenario = scenario.clone();
+        scenario.traffic = case.traffic.clone();
+        let lab = render(&scenario);
+        let none = || TuneError::NoHotPort(case.name.clone());
+        let (onset, end) = first_overload(&lab).ok_or_else(none)?;
+        let (part, whole) = MEASURED;
+        let settling = end.since(onset).as_ps() / whole * (whole - part);
+        let window = window.unwrap_or((onset + Duration::from_ps(settling), end));
+        let ideal = Ideal::of(&lab, window);
+        if ideal.hot.is_empty() {
+            return Err(none());
+        }
+        Ok(Prepared { name: case.name.clone(), scenario, ideal, onset, window })
+    }
+
+    /// The window of a run of this length.
+    pub fn window(&self, length: Length) -> Window {
+        match length {
+            Length::Full => self.window,
+            Length::Short => {
+                let sooner = |at: Instant| {
+                    self.onset.min(at) + Duration::from_ps(at.since(self.onset).as_ps() / SHORT)
+                };
+                (sooner(self.window.0), sooner(self.window.1))
+            }
+        }
+    }
+}
+
+/// Whoever makes the runs.
+pub struct Crew<'a> {
+    /// The cases.
+    pub cases: &'a [Prepared],
+    /// What the points of jobs mean.
+    pub space: &'a Space,
+    /// How many side by side, and whom to tell.
+    pub conditions: &'a Conditions<'a>,
+}
+
+impl Crew<'_> {
+    fn perform(&self, job: &Job) -> Result<Score, TuneError> {
+        let case = &self.cases[job.case];
+        let mut scenario = case.scenario.clone();
+        scenario.run.seed = job.seed;
+        scenario.scheme = self.space.apply(&job.point, &scenario.scheme);
+        let score = trial::run(&scenario, &case.ideal, case.window(job.length));
+        (self.conditions.ran)();
+        score
+    }
+}
+
+impl Bench for Crew<'_> {
+    fn is_over(&self) -> bool {
+        (self.conditions.enough)()
+    }
+
+    fn perform(&mut self, jobs: &[Job]) -> Result<Vec<Score>, TuneError> {
+        let next = AtomicUsize::new(0);
+        let shelf: Mutex<Vec<Option<Result<Score, TuneError>>>> =
+            Mutex::new(jobs.iter().map(|_| None).collect());
+        let crew = &*self;
+        std::thread::scope(|scope| {
+            for _ in 0..crew.conditions.threads.clamp(1, jobs.len().max(1)) {
+                scope.spawn(|| {
+                    while let Some((index, job)) = {
+                        let index = next.fetch_add(1, Ordering::Relaxed);
+                        jobs.get(index).map(|job| (index, job))
+                    } {
+                        let score = Crew::perform(crew, job);
+                        shelf.lock().unwrap_or_else(PoisonError::into_inner)[index] = Some(score);
+                    }
+                });
+            }
+        });
+        let shelf = shelf.into_inner().unwrap_or_else(PoisonError::into_inner);
+        shelf.into_iter().flatten().collect()
+    }
+}

@@ -1,0 +1,141 @@
+//! What a fabric owes to its ports if congestion held up nobody but its causes: worked out from
+//! what is offered, before anything runs.
+//!
+//! A port asked for more than its line is hot. Max-min fairness divides its line; the flows that
+//! get less than they ask for are the hot flows, and shall get equal shares. Every other receiving
+//! port is cold, and is owed what is sent to it (algorithms.md 10.1). That holds as long as no link
+//! inside the fabric is asked for more than it carries on the way to cold ports.
+
+use nicd::config::Target;
+use proto::units::{Duration, Instant};
+use scenario::render::Lab;
+
+/// From an instant up to another.
+pub type Window = (Instant, Instant);
+
+/// What the ports of a fabric are owed in a window.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ideal {
+    /// The ports asked for more than their line.
+    pub hot: Vec<Hot>,
+    /// Adapters that receive, and are not hot.
+    pub cold: Vec<usize>,
+    /// What a cold port is owed, the mean of all, as a share of its line.
+    pub owed: f64,
+    /// Octets on the wire to octets of payload, over all that is sent.
+    pub on_wire: f64,
+}
+
+/// A port asked for more than its line.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hot {
+    /// The adapter.
+    pub node: usize,
+    /// What it is asked for, as a share of its line.
+    pub asked: f64,
+    /// Those who shall send it equal shares, less than they offer.
+    pub senders: Vec<usize>,
+}
+
+/// Offered rates by receiver and sender, as shares of the receiver's line.
+struct Offers {
+    by_receiver: Vec<Vec<f64>>,
+    on_wire: f64,
+}
+
+impl Ideal {
+    /// What is owed in `window`.
+    pub fn of(lab: &Lab, window: Window) -> Ideal {
+        let Offers { by_receiver, on_wire } = offers(lab, window);
+        let (mut hot, mut cold, mut owed) = (Vec::new(), Vec::new(), 0.0);
+        for (node, from) in by_receiver.iter().enumerate() {
+            let asked: f64 = from.iter().sum();
+            if asked > 1.0 {
+                hot.push(Hot { node, asked, senders: held_back(from) });
+            } else if asked > 0.0 {
+                cold.push(node);
+                owed += asked;
+            }
+        }
+        owed /= cold.len().max(1) as f64;
+        Ideal { hot, cold, owed, on_wire }
+    }
+}
+
+/// The first time in which some port is asked for more than its line, from change to change of the
+/// traffic.
+pub fn first_overload(lab: &Lab) -> Option<Window> {
+    let items = lab.nics.iter().flat_map(|nic| &nic.traffic);
+    let mut edges: Vec<Instant> = items.flat_map(|item| [item.start, item.stop]).collect();
+    edges.sort_unstable();
+    edges.dedup();
+    let mut overload: Option<Window> = None;
+    for part in edges.windows(2) {
+        let is_hot = !Ideal::of(lab, (part[0], part[1])).hot.is_empty();
+        overload = match (overload, is_hot) {
+            (None, true) => Some((part[0], part[1])),
+            (Some((from, _)), true) => Some((from, part[1])),
+            (None, false) => None,
+            (Some(_), false) => break,
+        };
+    }
+    overload
+}
+
+fn offers(lab: &Lab, (from, to): Window) -> Offers {
+    let adapters = lab.nics.len();
+    let mut by_receiver = vec![vec![0.0; adapters]; adapters];
+    let (mut wire, mut payload) = (0.0, 0.0);
+    for (sender, nic) in lab.nics.iter().enumerate() {
+        let line = nic.link.rate.get() as f64;
+        for item in &nic.traffic {
+            let both = item.stop.min(to).since(item.start.max(from));
+            let share = ratio(both, to.since(from));
+            // A backlog offers all that its line takes.
+            let load =
+                if item.interval == Duration::ZERO { 1.0 } else { ratio(item.slot, item.interval) };
+            let rate = line * load * share;
+            let messages = rate / (item.slot.as_ps().max(1) as f64 * line / 8e12);
+            wire += rate / 8.0;
+            payload += messages / 8.0 * item.size.get() as f64;
+            let receivers: Vec<usize> = match &item.to {
+                Target::Uniform => (0..adapters).filter(|node| *node != sender).collect(),
+                // A script's load is not known beforehand.
+                Target::Script(_) => continue,
+                Target::Lids(lids) => {
+                    let place = |lid| nic.adapters.iter().position(|known| known == lid);
+                    lids.iter().filter_map(place).collect()
+                }
+            };
+            for node in &receivers {
+                let port = lab.nics[*node].link.rate.get() as f64;
+                by_receiver[*node][sender] += rate / receivers.len() as f64 / port;
+            }
+        }
+    }
+    Offers { by_receiver, on_wire: if payload > 0.0 { wire / payload } else { 1.0 } }
+}
+
+fn ratio(part: Duration, whole: Duration) -> f64 {
+    part.as_ps() as f64 / whole.as_ps().max(1) as f64
+}
+
+/// Those to whom a max-min fair division of one line gives less than they ask for.
+fn held_back(asked: &[f64]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..asked.len()).filter(|sender| asked[*sender] > 0.0).collect();
+    order.sort_by(|a, b| asked[*a].total_cmp(&asked[*b]).then(a.cmp(b)));
+    let mut left = 1.0;
+    for (index, sender) in order.iter().enumerate() {
+        let share = left / (order.len() - index) as f64;
+        if asked[*sender] > share {
+            let mut held = order[index..].to_vec();
+            held.sort_unstable();
+            return held;
+        }
+        left -= asked[*sender];
+    }
+    Vec::new()
+}
+
+#[cfg(test)]
+mod tests;

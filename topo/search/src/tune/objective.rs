@@ -1,0 +1,117 @@
+//! What makes settings good, as one key to compare them by. This is the formula; `docs/tune.md` and
+//! `pausebed tune --help` state it in words.
+//!
+//! A run's *miss* is by how much cold traffic is further from what it is owed than the goal allows.
+//! Its *cost* is the weighted sum of four flaws, each zero at best. A candidate has the largest miss
+//! and the largest cost of all its runs; the smaller miss wins, and among equals the smaller cost.
+//! Lexicographic, because a setting that leaves innocent traffic short is no answer, however fair;
+//! and a sum behind it, because fairness, swing and a busy hot port are paid for with one another.
+
+use scenario::tune::Weights;
+use std::cmp::Ordering;
+
+/// A hot port is asked to carry this share of its line; acknowledgements and credits take the rest
+/// (algorithms.md 10.1).
+pub const HOT_SHARE: f64 = 0.96;
+
+/// What one run showed, over its window.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Score {
+    /// Octets that cold ports received, as a share of those posted for them.
+    pub cold: f64,
+    /// Octets that hot ports received, as a share of their lines; the least of them.
+    pub hot: f64,
+    /// Jain's index of what hot flows sent; the least of all hot ports.
+    pub fairness: f64,
+    /// Standard deviation, from bin to bin, of what cold ports received less what was posted for
+    /// them, as a share of the latter's mean.
+    pub swing: f64,
+}
+
+/// What settings are compared by: smaller is better.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Key {
+    /// How far past the goal.
+    pub miss: f64,
+    /// The weighted flaws.
+    pub cost: f64,
+}
+
+/// The goal and the weights.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Objective {
+    /// How far cold traffic may be from what it is owed.
+    pub goal: f64,
+    /// What each flaw costs.
+    pub weights: Weights,
+}
+
+impl Key {
+    /// Of a candidate without a run.
+    pub const NONE: Key = Key { miss: 0.0, cost: 0.0 };
+
+    /// Both at their worst.
+    pub fn worst(self, other: Key) -> Key {
+        Key { miss: self.miss.max(other.miss), cost: self.cost.max(other.cost) }
+    }
+
+    /// Better is less.
+    pub fn compare(&self, other: &Key) -> Ordering {
+        self.miss.total_cmp(&other.miss).then(self.cost.total_cmp(&other.cost))
+    }
+}
+
+impl Objective {
+    /// One run's key.
+    pub fn judge(&self, score: &Score) -> Key {
+        let astray = (1.0 - score.cold).abs();
+        let w = &self.weights;
+        Key {
+            miss: (astray - self.goal).max(0.0),
+            cost: w.effectiveness * astray
+                + w.utilisation * (HOT_SHARE - score.hot).max(0.0)
+                + w.fairness * (1.0 - score.fairness)
+                + w.stability * score.swing,
+        }
+    }
+
+    /// The key of several runs: the worst of each.
+    pub fn key_of<'a>(&self, scores: impl Iterator<Item = &'a Score>) -> Key {
+        scores.fold(Key::NONE, |key, score| key.worst(self.judge(score)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OBJECTIVE: Objective = Objective {
+        goal: 0.03,
+        weights: Weights { effectiveness: 1.0, utilisation: 2.0, fairness: 1.0, stability: 0.5 },
+    };
+
+    fn near(a: f64, b: f64) -> bool {
+        (a - b).abs() < 1e-12
+    }
+
+    #[test]
+    fn a_run_costs_the_weighted_sum_of_its_flaws() {
+        let score = Score { cold: 0.98, hot: 0.86, fairness: 0.9, swing: 0.04 };
+        // 1·0.02 + 2·(0.96 - 0.86) + 1·0.1 + 0.5·0.04 = 0.34; 2 % astray is within the goal.
+        let key = OBJECTIVE.judge(&score);
+        assert!(near(key.cost, 0.34) && key.miss == 0.0, "{key:?}");
+        // Above what is owed is astray too: a debt is being paid. 0.05 - 0.03 = 0.02.
+        let key = OBJECTIVE.judge(&Score { cold: 1.05, hot: 0.99, ..score });
+        assert!(near(key.miss, 0.02) && near(key.cost, 0.05 + 0.1 + 0.02), "{key:?}");
+    }
+
+    #[test]
+    fn a_candidate_is_as_good_as_its_worst_run_and_the_goal_goes_first() {
+        let fair = Score { cold: 0.9, hot: 0.97, fairness: 1.0, swing: 0.0 };
+        let restored = Score { cold: 1.0, hot: 0.5, fairness: 0.5, swing: 0.2 };
+        let (a, b) = (OBJECTIVE.key_of([fair, fair].iter()), OBJECTIVE.key_of([restored].iter()));
+        assert!(a.cost < b.cost && b.compare(&a) == Ordering::Less);
+        let both = OBJECTIVE.key_of([fair, restored].iter());
+        assert_eq!((both.miss, both.cost), (a.miss, b.cost));
+    }
+}

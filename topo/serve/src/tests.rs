@@ -1,0 +1,280 @@
+//! A board of a small run: what it keeps, what it tells, and what it refuses.
+
+use super::board::{BINS_MAX, Board};
+use super::page;
+use super::routes::{Access, CLIENTS_MAX, Content, Server};
+use proto::technology::Technology;
+use emulation::clock::monotonic_ns;
+use daemon::token::Token;
+use emulation::recorder::bins::Slot;
+use emulation::recorder::snapshot::{PortSnapshot, Snapshot};
+use emulation::timer;
+use launch::Progress;
+use launch::lab::{Record, Stage};
+use launch::owner::Owner;
+use proto::units::Instant;
+use report::data::Graph;
+use results::run_directory::topology;
+use scenario::Scenario;
+use scenario::render::{Lab, render};
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::time::Duration;
+
+const SCENARIO: &str = r#"schema = 1
+name = "two"
+[run]
+duration = "1000 mtu"
+[fabric]
+technology = "infiniband"
+link = { rate = "8 Gbps", delay = "0.125 mtu" }
+switch = { buffer = "36 mtu" }
+nodes = [
+  { name = "h0", kind = "nic" }, { name = "h1", kind = "nic" }, { name = "s0", kind = "switch" },
+]
+links = [{ a = "h0:1", b = "s0:1" }, { a = "h1:1", b = "s0:2" }]
+[[traffic]]
+name = "t"
+from = "h0"
+to = "h1"
+load = 0.5
+arrivals = "poisson"
+size = "2048 B"
+"#;
+
+/// A lab of that name that has no daemon.
+pub(crate) fn record(lab: &str) -> Record {
+    let owner = Owner::this().expect("this process is there");
+    Record {
+        lab: lab.to_owned(),
+        owner,
+        starter: owner,
+        stage: Stage::Up,
+        sets: Vec::new(),
+        backend: "udp".to_owned(),
+        tcp: false,
+        dilation: 1,
+        technology: Technology::Infiniband,
+        daemons: Vec::new(),
+        addresses: BTreeMap::new(),
+        links: Vec::new(),
+    }
+}
+
+pub(super) fn board() -> (Lab, Arc<Board>) {
+    let scenario =
+        Scenario::parse(SCENARIO, &[]).unwrap_or_else(|e| panic!("{}", e.in_file("test")));
+    let lab = render(&scenario);
+    let board = Board::new(&scenario, &lab, false);
+    (lab, Arc::new(board))
+}
+
+/// The bin of that number: every port held for a fifth of it, the queue before h1 long.
+fn snapshot(lab: &Lab, number: u32) -> Snapshot {
+    let bin = lab.plan.bin.as_ps();
+    let slot = Slot {
+        number,
+        begin: Instant::from_ps(bin * u64::from(number)),
+        end: Instant::from_ps(bin * u64::from(number + 1)),
+    };
+    let ends = lab.fabric.wiring.links.iter().flat_map(|link| [link.a, link.b]);
+    let ports = ends.map(|at| {
+        // A line of 8 Gbit/s carries an octet in a nanosecond.
+        PortSnapshot { tx_bytes: bin / 1_000, hold_ps: bin / 5, ..PortSnapshot::idle(at) }
+    });
+    Snapshot { slot, ports: ports.collect() }
+}
+
+fn enter(board: &Board, bins: &[Snapshot]) {
+    let at = bins.last().map_or(Instant::ZERO, |snapshot| snapshot.slot.end);
+    board.enter(Progress { at, late_p99_frames: None, lost: 0, bins });
+}
+
+#[test]
+fn a_bin_is_told_when_all_workers_have_told_it() {
+    let (lab, board) = board();
+    let whole = snapshot(&lab, 0);
+    let (one, other) = whole.ports.split_at(2);
+    let part = |ports: &[PortSnapshot]| Snapshot { slot: whole.slot, ports: ports.to_vec() };
+    enter(&board, &[part(one)]);
+    assert_eq!(board.now().0, 0);
+    enter(&board, &[part(other)]);
+    let rows = board.rows_from(0);
+    assert_eq!((board.now().0, rows.len()), (1, 1));
+    // Line rate is 254 of 1.06; a fifth is class 3 of 15.
+    assert_eq!(rows[0].octets, [240, 0x30].repeat(4));
+    assert_eq!(board.now().1["held"], json!(4));
+}
+
+#[test]
+fn only_the_last_bins_are_kept() {
+    let (lab, board) = board();
+    let bins: Vec<Snapshot> = (0..BINS_MAX as u32 + 10).map(|n| snapshot(&lab, n)).collect();
+    enter(&board, &bins);
+    let rows = board.rows_from(0);
+    assert_eq!((rows.len(), rows[0].number), (BINS_MAX, 10));
+    assert_eq!(board.rows_from(BINS_MAX as u64).len(), 10);
+}
+
+fn server(board: Arc<Board>, access: Access, lab: Option<Record>) -> Server {
+    let page = "page".to_owned();
+    let content = Content { page, run: json!({ "run": "1" }), topology: json!({}), lab };
+    Server::start(board, access, content).expect("a free port")
+}
+
+fn access(token: Option<&str>, is_open: bool) -> Access {
+    let listen = SocketAddr::from(([127, 0, 0, 1], 0));
+    Access { listen, token: token.map(Token::told), is_open, rate: 10 }
+}
+
+/// The answer to a GET, up to its first blank line and what came with it.
+fn ask(server: &Server, path: &str, host: Option<&str>) -> (TcpStream, String) {
+    request(server, "GET", path, host, "")
+}
+
+fn request(
+    server: &Server,
+    method: &str,
+    path: &str,
+    host: Option<&str>,
+    body: &str,
+) -> (TcpStream, String) {
+    let mut stream = TcpStream::connect(server.address).expect("it listens");
+    stream.set_read_timeout(Some(Duration::from_secs(5))).expect("a time-out");
+    let own = server.address.to_string();
+    let host = host.unwrap_or(&own);
+    let length = body.len();
+    write!(
+        stream,
+        "{method} {path} HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n\
+         Content-Length: {length}\r\n\r\n{body}"
+    )
+    .expect("it reads");
+    let mut answer = Vec::new();
+    while !answer.windows(4).any(|four| four == b"\r\n\r\n") {
+        let mut some = [0; 4_096];
+        let n = stream.read(&mut some).expect("an answer in time");
+        assert!(n > 0, "the answer ended early: {}", String::from_utf8_lossy(&answer));
+        answer.extend(&some[..n]);
+    }
+    (stream, String::from_utf8_lossy(&answer).into_owned())
+}
+
+#[test]
+fn foreign_names_and_missing_tokens_are_refused() {
+    let (_, board) = board();
+    let open = server(Arc::clone(&board), access(None, true), None);
+    assert!(ask(&open, "/", None).1.starts_with("HTTP/1.1 200"));
+    assert!(ask(&open, "/", Some("evil.example")).1.starts_with("HTTP/1.1 421"));
+    assert!(ask(&open, "/nothing", None).1.starts_with("HTTP/1.1 404"));
+    let shut = server(board, access(Some("secret"), false), None);
+    for (path, status) in [
+        ("/", 403),
+        ("/api/live?token=other", 403),
+        ("/?token=secret", 200),
+        ("/api/run?token=secret", 200),
+    ] {
+        let answer = ask(&shut, path, None).1;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{path}: {answer}");
+    }
+}
+
+#[test]
+fn clients_beyond_the_last_seat_are_turned_away_and_a_seat_is_free_again() {
+    let (_, board) = board();
+    let server = server(board, access(None, true), None);
+    let mut seated: Vec<TcpStream> = Vec::new();
+    for _ in 0..CLIENTS_MAX {
+        let (stream, answer) = ask(&server, "/api/live", None);
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        seated.push(stream);
+    }
+    assert_eq!(server.listeners(), CLIENTS_MAX);
+    assert!(ask(&server, "/api/live", None).1.starts_with("HTTP/1.1 503"));
+    seated.clear();
+    // The server notices a client that is gone when it next has something to say or the connection ends.
+    let freed = (0..500).any(|_| {
+        timer::wait(None, monotonic_ns() + 20_000_000);
+        ask(&server, "/api/live", None).1.starts_with("HTTP/1.1 200")
+    });
+    assert!(freed, "no seat became free");
+}
+
+#[test]
+fn only_who_has_the_token_changes_a_lab_and_every_page_hears_of_it() {
+    let (_, board) = board();
+    let run = server(Arc::clone(&board), access(Some("secret"), true), None);
+    let stop = r#"{"act":"stop","item":null}"#;
+    let answer = request(&run, "POST", "/api/act?token=secret", None, stop).1;
+    assert!(answer.starts_with("HTTP/1.1 404"), "a run is no lab: {answer}");
+    assert!(ask(&run, "/metrics", None).1.starts_with("HTTP/1.1 404"));
+    let lab = server(Arc::clone(&board), access(Some("secret"), true), Some(record("two")));
+    let long = format!(r#"{{"act":"cut","port":"{}"}}"#, "x".repeat(5_000));
+    for (path, body, status) in [
+        ("/api/act", stop, 403),
+        ("/api/act?token=secre", stop, 403),
+        ("/api/act?token=secret", r#"{"act":"explode"}"#, 422),
+        ("/api/act?token=secret", r#"{"act":"cut","port":"nobody:1"}"#, 422),
+        ("/api/act?token=secret", &long, 413),
+    ] {
+        let answer = request(&lab, "POST", path, None, body).1;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{path} {body:.40}: {answer}");
+    }
+    assert!(board.notes_after(0).is_empty(), "nothing was done");
+    let answer = request(&lab, "POST", "/api/act?token=secret", None, stop).1;
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    let told: Vec<_> = board.notes_after(0).into_iter().map(|note| note.text).collect();
+    assert_eq!(told, [json!({ "t": 0, "kind": "act", "what": "traffic stopped on 0 adapters" })]);
+    // Who only looks needs no token on this host.
+    assert!(ask(&lab, "/", None).1.starts_with("HTTP/1.1 200"));
+    assert!(ask(&lab, "/metrics", None).1.starts_with("HTTP/1.1 200"));
+}
+
+/// The page of a shipped scenario before it begins, and what its script is told.
+fn page_of(name: &str) -> (String, serde_json::Value) {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios");
+    let text = std::fs::read_to_string(folder.join(name)).expect("it is shipped");
+    let scenario = Scenario::parse(&text, &[]).unwrap_or_else(|e| panic!("{}", e.in_file(name)));
+    let lab = render(&scenario);
+    let described = serde_json::to_value(topology::describe(&lab.fabric)).expect("plain data");
+    let described = serde_json::from_value(described).expect("as it was written");
+    let graph = Graph::of(described).expect("cables have ends");
+    let board = Board::new(&scenario, &lab, false);
+    let shown = page::Shown {
+        scenario: &scenario,
+        lab: &lab,
+        graph: &graph,
+        back_end: "virtual",
+        record: None,
+    };
+    let page = page::html(&shown, &board);
+    let (_, meta) = page.split_once("id=\"pb-meta\">").expect("it tells its script");
+    let (meta, _) = meta.split_once("</script>").expect("the element ends");
+    let meta = serde_json::from_str(meta).expect("it is JSON");
+    (page, meta)
+}
+
+#[test]
+fn beyond_512_adapters_a_row_of_the_page_is_a_leaf() {
+    let (page, meta) = page_of("pfister/case4-none.toml");
+    assert_eq!((page.matches(" data-x=\"").count(), page.matches(" data-s=\"").count()), (32, 32));
+    assert_eq!(meta["bundles"], json!([]));
+    let (page, meta) = page_of("rrcc/large/fat1024-mix-none.toml");
+    // 128 leaves of eight; of each source the least, the mean and the greatest.
+    assert_eq!(
+        (page.matches(" data-x=\"").count(), page.matches(" data-s=\"").count()),
+        (128, 384)
+    );
+    assert_eq!(meta["adapters"].as_array().map(Vec::len), Some(1024));
+    let bundles = meta["bundles"].as_array().expect("a list");
+    assert_eq!(bundles.len(), 256);
+    let outputs = meta["outputs"].as_array().expect("a list").len();
+    for bundle in bundles {
+        let of = bundle["of"].as_array().expect("a list");
+        assert!(of.len() == 8 && of.iter().all(|o| o.as_u64().is_some_and(|o| o < outputs as u64)));
+    }
+    assert!(page.contains("A row is a leaf") && page.contains(&format!("data-e=\"{outputs}\"")));
+}
