@@ -4,20 +4,20 @@
 //! silence is long, and fabric time may pass slowly. See [`launch::replay`] for what feeding means.
 
 use super::Exit;
-use scenario::files;
 use crate::campaign;
 use crate::terminal::progress::RunProgress;
+use crate::terminal::replay as table;
 use clap::Parser;
 use proto::technology::Technology;
 use emulation::wiring::End;
 use launch::calibration::Calibration;
 use launch::estimate;
 use launch::experiment::{Conditions, Experiment};
-use crate::terminal::replay as table;
 use launch::replay::{Account, Feed, Pace, account, technology_of};
 use launch::{BACKENDS, interrupt, substrate};
 use results::verdict::Verdict;
 use scenario::Scenario;
+use scenario::files;
 use scenario::keyfile::quantity;
 use scenario::names;
 use scenario::render::{Lab, render};

@@ -1,7 +1,7 @@
 //! The account of a replay as a table on the terminal.
 
-use launch::replay::Account;
 use comfy_table::{CellAlignment, Table, presets};
+use launch::replay::Account;
 use results::verdict::Verdict;
 use std::fmt::Write;
 
