@@ -1,7 +1,7 @@
 //! A capture file of whatever octets: read to an end, and verified.
 
-use dissect::verify::{Pausing, Settings, table, verify};
 use capture::reader::CaptureReader;
+use dissect::verify::{Pausing, Settings, table, verify};
 use proto::ids::Dscp;
 use proto::units::{BitRate, Duration};
 use proto::wire::classify::PriorityMap;

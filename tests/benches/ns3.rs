@@ -16,8 +16,8 @@
 )]
 
 use emulation::clock::Stopwatch;
-use emulation::simulator::Simulator;
 use emulation::observer::NoObserver;
+use emulation::simulator::Simulator;
 use launch::virtual_clock;
 use scenario::Scenario;
 use scenario::render::render;

@@ -96,24 +96,34 @@ fn manifest_dependencies(member: &str) -> Vec<String> {
 const CRATES: &[(&str, &str, &[&str])] = &[
     ("proto", "proto", &[]),
     ("emulation", "emulation", &["proto"]),
-    ("switchd", "switchd", &["proto", "emulation"]),
-    ("nicd", "nicd", &["proto", "emulation"]),
+    ("capture", "emulation/capture", &["proto", "emulation"]),
+    ("daemon", "emulation/daemon", &["proto", "emulation", "capture"]),
+    ("switchd", "switchd", &["proto", "emulation", "daemon"]),
+    ("nicd", "nicd", &["proto", "emulation", "daemon"]),
     ("chart", "topo/chart", &[]),
     ("scenario", "topo/scenario", &["proto", "emulation", "switchd", "nicd", "chart"]),
-    ("results", "topo/results", &["proto", "emulation", "scenario"]),
-    ("launch", "topo/launch", &["proto", "emulation", "switchd", "nicd", "scenario", "results"]),
-    ("report", "topo/report", &["proto", "emulation", "chart", "scenario", "results"]),
-    ("dissect", "topo/dissect", &["proto", "emulation"]),
+    ("results", "topo/results", &["proto", "emulation", "capture", "scenario"]),
+    (
+        "launch",
+        "topo/launch",
+        &["proto", "emulation", "capture", "daemon", "switchd", "nicd", "scenario", "results"],
+    ),
+    ("report", "topo/report", &["proto", "emulation", "daemon", "chart", "scenario", "results"]),
+    ("dissect", "topo/dissect", &["proto", "emulation", "capture"]),
     (
         "search",
         "topo/search",
         &["proto", "emulation", "nicd", "chart", "scenario", "results", "launch"],
     ),
-    ("serve", "topo/serve", &["proto", "emulation", "scenario", "results", "report", "launch"]),
+    (
+        "serve",
+        "topo/serve",
+        &["proto", "emulation", "capture", "daemon", "scenario", "results", "report", "launch"],
+    ),
     (
         "conformance",
         "tests/conformance",
-        &["proto", "emulation", "switchd", "nicd", "scenario", "launch"],
+        &["proto", "emulation", "capture", "daemon", "switchd", "nicd", "scenario", "launch"],
     ),
     (
         "topo",
@@ -121,6 +131,8 @@ const CRATES: &[(&str, &str, &[&str])] = &[
         &[
             "proto",
             "emulation",
+            "capture",
+            "daemon",
             "switchd",
             "nicd",
             "scenario",
@@ -234,15 +246,17 @@ fn a_scheme_never_imports_a_scheme() {
 
 #[test]
 fn only_the_shells_of_the_daemons_know_emulation() {
-    assert_eq!(offenders("emulation::", "switchd/src", &["switchd/src/main.rs"]), [""; 0]);
-    assert_eq!(offenders("emulation::", "nicd/src", &["nicd/src/main.rs"]), [""; 0]);
+    for needle in ["emulation::", "daemon::"] {
+        assert_eq!(offenders(needle, "switchd/src", &["switchd/src/main.rs"]), [""; 0]);
+        assert_eq!(offenders(needle, "nicd/src", &["nicd/src/main.rs"]), [""; 0]);
+    }
 }
 
 const CLOCK: &str = "emulation/src/clock.rs";
 const TIMER: &str = "emulation/src/timer.rs";
 const CABLE: &str = "emulation/src/cable/";
 const LAUNCH: &str = "topo/launch/src/";
-const ADMIN: &str = "emulation/src/daemon/admin";
+const ADMIN: &str = "emulation/daemon/src/admin";
 
 /// A call to the operating system: as clippy resolves it (if clippy.toml can name it), as it shows
 /// in a line of code, and the one room it belongs to.

@@ -2,10 +2,10 @@
 //! case looking at every frame.
 
 use crate::case::Failure;
-use emulation::recorder::{Recorder, Recording};
+use emulation::observer::Observer;
+use emulation::recorder::Recorder;
 use emulation::simulator::{Simulator, Tally};
 use emulation::wiring::{End, Wiring};
-use emulation::observer::Witness;
 use launch::virtual_clock::devices;
 use proto::counters::DeviceReading;
 use proto::device::Device;
@@ -45,20 +45,20 @@ pub fn watch(
     let nodes = (0..wiring.nodes.len()).collect();
     let recorder = Recorder::new(lab.plan.clone(), wiring, nodes);
     let wants = |end| wants(wiring, end);
-    let mut onlooker = Box::new(Onlooker { recorder: Box::new(recorder), wants, look });
-    let tally = simulator.run(lab.plan.stop, &mut *onlooker, |_| ControlFlow::Continue(()));
-    let recording = onlooker.finish(tally.ended, simulator.devices());
+    let mut onlooker = Onlooker { recorder, wants, look };
+    let tally = simulator.run(lab.plan.stop, &mut onlooker, |_| ControlFlow::Continue(()));
+    let recording = onlooker.recorder.finish(tally.ended, simulator.devices());
     Ok(Watched { lab, readings: recording.last, tally })
 }
 
 /// A recorder that also shows frames.
 struct Onlooker<W, L> {
-    recorder: Box<Recorder>,
+    recorder: Recorder,
     wants: W,
     look: L,
 }
 
-impl<W: Fn(End) -> bool, L: FnMut(End, Direction, &Frame)> Witness for Onlooker<W, L> {
+impl<W: Fn(End) -> bool, L: FnMut(End, Direction, &Frame)> Observer for Onlooker<W, L> {
     fn next_due(&self) -> Option<Instant> {
         self.recorder.next_due()
     }
@@ -84,9 +84,5 @@ impl<W: Fn(End) -> bool, L: FnMut(End, Direction, &Frame)> Witness for Onlooker<
         _: Instant,
     ) {
         (self.look)(End { node: device, port }, direction, frame);
-    }
-
-    fn finish(self: Box<Self>, now: Instant, devices: &mut [Box<dyn Device>]) -> Recording {
-        self.recorder.finish(now, devices)
     }
 }

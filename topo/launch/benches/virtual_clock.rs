@@ -5,15 +5,15 @@
 //! ```
 //!
 //! Two fabrics of the same scenario take turns of a few bins, so that a machine with other work on it
-//! treats both alike: one with the launcher's recorder, one before a witness that does nothing (`--bare`
+//! treats both alike: one with the launcher's recorder, one before a observer that does nothing (`--bare`
 //! leaves the first out, for profilers). Figures are CPU time, which other processes cannot take away.
 //! The recorder's cost is the median over the turns, each compared with its neighbour; what is done
 //! once, before the run and after it, is not in it.
 
 use emulation::clock::process_cpu_ns;
+use emulation::observer::{NoObserver, Observer};
 use emulation::recorder::Recorder;
 use emulation::simulator::Simulator;
-use emulation::observer::{NoObserver, Witness};
 use launch::virtual_clock;
 use proto::units::{Duration, Instant};
 use scenario::Scenario;
@@ -44,14 +44,14 @@ impl Subject {
         Subject { scenario, lab }
     }
 
-    /// All devices, before a witness.
-    fn fabric<W: Witness>(&self, witness: W) -> Fabric<W> {
+    /// All devices, before a observer.
+    fn fabric<W: Observer>(&self, observer: W) -> Fabric<W> {
         let devices = virtual_clock::devices(&self.lab).expect("case 4 is well configured");
         let wiring = &self.lab.fabric.wiring;
-        Fabric { simulator: Simulator::new(wiring, devices, self.scenario.run.seed), witness }
+        Fabric { simulator: Simulator::new(wiring, devices, self.scenario.run.seed), observer }
     }
 
-    /// The launcher's witness.
+    /// The launcher's observer.
     fn recorder(&self) -> Recorder {
         let wiring = &self.lab.fabric.wiring;
         Recorder::new(self.lab.plan.clone(), wiring, (0..wiring.nodes.len()).collect())
@@ -68,14 +68,14 @@ impl Subject {
 /// A fabric in the middle of a run.
 struct Fabric<W> {
     simulator: Simulator,
-    witness: W,
+    observer: W,
 }
 
-impl<W: Witness> Fabric<W> {
+impl<W: Observer> Fabric<W> {
     /// Runs until `end`: nanoseconds of CPU, and the frame-hops since the start.
     fn turn(&mut self, end: Instant) -> (f64, u64) {
         let before = process_cpu_ns();
-        let run = self.simulator.run(end, &mut self.witness, |_| ControlFlow::Continue(()));
+        let run = self.simulator.run(end, &mut self.observer, |_| ControlFlow::Continue(()));
         ((process_cpu_ns() - before) as f64, run.frame_hops)
     }
 }

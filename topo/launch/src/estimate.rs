@@ -4,8 +4,8 @@
 //! the host, and the frames of a second must not be more than the host can carry (design.md 4).
 
 use crate::calibration::Calibration;
-use proto::technology::Technology;
 use emulation::wiring::{NodeKind, Wiring};
+use proto::technology::Technology;
 use proto::units::Duration;
 use scenario::Scenario;
 use scenario::render::Lab;

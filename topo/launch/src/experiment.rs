@@ -2,9 +2,9 @@
 
 use crate::{Job, LaunchError, Outcome, Progress, Substrate, scratch, sweep};
 use capture::{CapturePlan, CapturedPort, WhenFull};
-use proto::technology::Technology;
 use emulation::wiring::End;
 use proto::frame::Frame;
+use proto::technology::Technology;
 use proto::units::Instant;
 use results::deadlock::{self, Deadlock};
 use results::evaluate::{RunData, evaluate};

@@ -6,7 +6,6 @@ use emulation::clock::Stopwatch;
 use emulation::recorder::Recorder;
 use emulation::recorder::snapshot::Snapshot;
 use emulation::simulator::Simulator;
-use emulation::observer::Witness;
 use nicd::nic::Nic;
 use proto::counters::{DropReason, Drops};
 use proto::device::Device;
@@ -35,11 +34,10 @@ pub fn run(job: &Job<'_>, progress: &mut dyn FnMut(Progress)) -> Result<Outcome,
         Recorder::new(lab.plan.clone(), &lab.fabric.wiring, nodes.clone()).on_threads(job.threads);
     if let Some(plan) = &job.capture {
         let capture = Capture::create(plan, &lab.fabric.wiring, &nodes);
-        recorder = recorder.with_capture(capture.map_err(|e| LaunchError::Host(e.to_string()))?);
+        recorder = recorder.with_tap(capture.map_err(|e| LaunchError::Host(e.to_string()))?);
     }
     let listener = recorder.listen();
-    let mut recorder = Box::new(recorder);
-    let tally = simulator.run(lab.plan.stop, &mut *recorder, |at| {
+    let tally = simulator.run(lab.plan.stop, &mut recorder, |at| {
         let bins: Vec<Snapshot> = listener.iter().flat_map(Receiver::try_iter).collect();
         progress(Progress { at, late_p99_frames: None, lost: 0, bins: &bins });
         if interrupt::requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }

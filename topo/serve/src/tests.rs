@@ -3,15 +3,15 @@
 use super::board::{BINS_MAX, Board};
 use super::page;
 use super::routes::{Access, CLIENTS_MAX, Content, Server};
-use proto::technology::Technology;
-use emulation::clock::monotonic_ns;
 use daemon::token::Token;
+use emulation::clock::monotonic_ns;
 use emulation::recorder::bins::Slot;
 use emulation::recorder::snapshot::{PortSnapshot, Snapshot};
 use emulation::timer;
 use launch::Progress;
 use launch::lab::{Record, Stage};
 use launch::owner::Owner;
+use proto::technology::Technology;
 use proto::units::Instant;
 use report::data::Graph;
 use results::run_directory::topology;

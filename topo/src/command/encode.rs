@@ -2,8 +2,8 @@
 
 use super::Exit;
 use super::decode::open;
-use dissect::{self, Encoded, source};
 use capture::pcapng::{self, LinkType};
+use dissect::{self, Encoded, source};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, ErrorKind, IsTerminal, Write};

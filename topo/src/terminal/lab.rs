@@ -233,12 +233,12 @@ fn table(header: &[&str], numbers: usize, rows: Vec<Vec<String>>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proto::technology::Technology;
     use daemon::admin::view::NodeCounters;
     use emulation::wiring::NodeKind;
     use launch::lab::Stage;
     use launch::lab::folder::LinkRecord;
     use launch::owner::Owner;
+    use proto::technology::Technology;
 
     #[test]
     fn a_table_says_what_the_counters_say_and_leaves_out_zeros_if_told_to() {

@@ -2,9 +2,9 @@
 //! that miss some of what reaches them or wake late.
 
 use crate::bench::devices::FRAME_TIME;
+use emulation::observer::NoObserver;
 use emulation::simulator::Simulator;
 use emulation::wiring::{End, LinkWiring, NodeKind, NodeWiring, Wiring};
-use emulation::observer::NoObserver;
 use proto::counters::{BinReading, DeviceReading};
 use proto::device::{Departure, Device};
 use proto::events::DeviceEvent;

@@ -5,8 +5,8 @@
 //! so that what a killed process left is known as such.
 
 use crate::owner::{Owner, folder, private};
-use proto::technology::Technology;
 use emulation::wiring::NodeKind;
+use proto::technology::Technology;
 use proto::units::BitRate;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

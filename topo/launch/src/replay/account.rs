@@ -7,8 +7,8 @@
 
 use super::Feed;
 use crate::experiment::Experiment;
-use capture::CaptureStatistics;
 use capture::reader::{CaptureReader, ReadError};
+use emulation::frame_tap::CaptureStatistics;
 use proto::events::Direction;
 use proto::frame::{Frame, FrameKind};
 use proto::ids::VirtualLane;

@@ -1,10 +1,10 @@
 //! What is fed: the frames of a capture that a port can take, and when each of them arrives.
 
-use emulation::cable::is_link_local;
-use proto::technology::Technology;
 use capture::reader::{CaptureReader, CapturedFrame, ReadError};
+use emulation::cable::is_link_local;
 use emulation::wiring::{End, NodeKind};
 use proto::frame::{Frame, FrameKind};
+use proto::technology::Technology;
 use proto::units::{BitRate, Duration, Instant};
 use scenario::render::Lab;
 use std::collections::BTreeMap;

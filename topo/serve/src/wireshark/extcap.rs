@@ -7,9 +7,9 @@
 //!
 //! Source: Wireshark, doc/extcap.adoc and extcap_parser.c: lines of a word and of values in braces.
 
-use proto::technology::Technology;
 use emulation::wiring::NodeKind;
 use launch::lab::Record;
+use proto::technology::Technology;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 

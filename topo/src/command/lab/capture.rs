@@ -2,9 +2,9 @@
 
 use super::{Choice, failed};
 use crate::command::Exit;
-use capture::CaptureStatistics;
-use emulation::clock::{Stopwatch, monotonic_ns};
 use daemon::admin::CaptureWish;
+use emulation::clock::{Stopwatch, monotonic_ns};
+use emulation::frame_tap::CaptureStatistics;
 use emulation::timer;
 use launch::interrupt;
 use launch::lab::client::{self, ClientError};

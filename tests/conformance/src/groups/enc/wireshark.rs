@@ -3,12 +3,13 @@
 use super::samples::{builder, octets};
 use crate::case::{Failure, Finding, ensure, same};
 use capture::{Capture, CapturePlan, CapturedPort, WhenFull};
-use proto::technology::Technology;
+use emulation::frame_tap::FrameTap;
 use emulation::wiring::{End, NodeKind, NodeWiring, Wiring};
 use launch::programs::{Found, output, tool};
 use proto::events::Direction;
 use proto::frame::{Frame, FrameKind};
 use proto::ids::{PortNumber, VirtualLane};
+use proto::technology::Technology;
 use proto::units::{BitRate, Instant};
 use proto::wire::infiniband::opcode::{Operation, Transport};
 use proto::wire::infiniband::{

@@ -2,11 +2,11 @@
 
 use crate::case::{Failure, Finding, ensure, same};
 use crate::live::{ms, stage};
+use daemon::{Carrier, PortInterface};
 use emulation::cable::host::Host;
 use emulation::cable::namespace::Namespace;
 use emulation::cable::packet_socket::{PacketSocket, Room};
 use emulation::clock::{Stopwatch, monotonic_ns};
-use daemon::{Carrier, PortInterface};
 use emulation::driver::Report;
 use emulation::timer;
 use emulation::wiring::Attached;

@@ -1,9 +1,9 @@
 //! The toy fabric: an adapter that sends a hundred octets every hundred picoseconds, and a switch
 //! that does nothing.
 
+use emulation::observer::Observer;
 use emulation::recorder::{Edge, Recorder, Recording, RecordingPlan};
 use emulation::wiring::{End, LinkWiring, NodeKind, NodeWiring, Wiring};
-use emulation::observer::Witness;
 use proto::counters::{
     Balance, BinReading, DeviceReading, DropReason, Drops, FlowId, FlowReading, Gauge,
     LaneCounters, LaneReading, LatencyReading, MovedFlow, PortReading, ReceptionReading, Span,
@@ -41,7 +41,7 @@ pub(super) fn fabric() -> Fabric {
         wiring: Wiring { nodes, links: vec![link], ..Wiring::default() },
         rates: vec![BitRate::gbps(8_000)],
         attached_rates: Vec::new(),
-        technology: capture::Technology::Infiniband,
+        technology: proto::technology::Technology::Infiniband,
         tau: Duration::from_ps(100),
         full_frame: Bytes::new(100),
         addresses: vec![1, 2],
@@ -235,7 +235,7 @@ pub(super) fn record(workers: &[&[usize]], edges: &[u64]) -> Vec<Recording> {
             watched: false,
         };
         let mut devices: Vec<_> = nodes.iter().map(|node| device(*node)).collect();
-        let mut recorder = Box::new(Recorder::new(plan, &fabric().wiring, nodes.to_vec()));
+        let mut recorder = Recorder::new(plan, &fabric().wiring, nodes.to_vec());
         for (device, node) in nodes.iter().enumerate() {
             events(*node).into_iter().for_each(|event| recorder.event(device, event));
         }

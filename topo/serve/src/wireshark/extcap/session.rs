@@ -6,8 +6,8 @@
 
 use super::filter::Filter;
 use super::stitch::{Source, Stitch, read_block};
-use emulation::clock::{Stopwatch, monotonic_ns};
 use daemon::admin::CaptureWish;
+use emulation::clock::{Stopwatch, monotonic_ns};
 use emulation::timer;
 use launch::interrupt;
 use launch::lab::client::{self, ClientError};
