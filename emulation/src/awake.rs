@@ -1,9 +1,8 @@
-//! Cores kept from falling asleep while a run lasts.
+//! Keeps cores from halting while a run lasts.
 //!
-//! A core with nothing to do halts. On a machine of one's own it wakes some 20 µs late; a virtual one
-//! gives its core back to a host that may lend it to somebody else, and then waits milliseconds for
-//! it. A thread that is always ready but gives way to every other keeps the core, and costs nobody
-//! anything but heat.
+//! An idle core halts. On bare metal it wakes some 20 µs late. A virtual core returns to its host, which may
+//! give it to another guest, and a halted vCPU can take milliseconds to wake up. A thread with `SCHED_IDLE`
+//! that is always ready keeps the core and takes no time from any other thread.
 
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
@@ -11,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 
-/// One thread a core, until this is dropped.
+/// Keeps cores awake with one `SCHED_IDLE` thread each, until it is dropped.
 #[derive(Debug)]
 pub struct Awake {
     shared: Arc<Shared>,
@@ -25,8 +24,7 @@ struct Shared {
 }
 
 impl Awake {
-    /// Keeps all cores awake that this process may use. A core whose thread cannot be had sleeps as
-    /// before.
+    /// Keeps all cores awake that this process may use. A core whose thread cannot be started halts as before.
     pub fn keep() -> Awake {
         let shared = Arc::new(Shared::default());
         let cores = sched_getaffinity(Pid::from_raw(0)).unwrap_or_default();
@@ -40,7 +38,7 @@ impl Awake {
         Awake { shared, threads }
     }
 
-    /// How many cores are being kept by now.
+    /// The number of cores kept awake so far.
     pub fn cores(&self) -> usize {
         self.shared.kept.load(Ordering::Relaxed)
     }
@@ -50,14 +48,14 @@ impl Drop for Awake {
     fn drop(&mut self) {
         self.shared.over.store(true, Ordering::Relaxed);
         for thread in self.threads.drain(..) {
-            // It cannot have panicked, and if it had, a core would merely have slept.
+            // The thread cannot have panicked; if it had, the core would merely have halted.
             let _ = thread.join();
         }
     }
 }
 
-/// Is ready on `core` until it is over. Never at an ordinary priority, where it would take its share
-/// from those who work.
+/// Spins on `core` until the end. Returns at once if it cannot get `SCHED_IDLE`: at an ordinary priority it
+/// would take time from other threads.
 fn stay(core: usize, shared: &Shared) {
     let mut only = CpuSet::new();
     let pinned = only.set(core).and_then(|()| sched_setaffinity(Pid::from_raw(0), &only));
@@ -70,7 +68,7 @@ fn stay(core: usize, shared: &Shared) {
     }
 }
 
-/// `SCHED_IDLE`: whoever else is ready goes first. Needs no right.
+/// Sets `SCHED_IDLE`: every other ready thread goes first. Needs no capability.
 fn become_idle() -> bool {
     let parameters = libc::sched_param { sched_priority: 0 };
     // SAFETY: `parameters` outlives the call, which only reads it; 0 is the calling thread.

@@ -42,6 +42,19 @@ pub mod unix;
 use proto::frame::{Frame, FrameKind};
 use serde::{Deserialize, Serialize};
 
+/// The sockets that carry frames between processes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Carrier {
+    /// UDP.
+    #[default]
+    Udp,
+    /// Unix datagrams.
+    Unix,
+    /// Packet sockets, one a port.
+    Packet,
+}
+
 /// Frames counted by how far they go, for the conservation sum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FrameTally {

@@ -1,27 +1,26 @@
-//! The calendar: one instant for each of a fixed number of slots, and the earliest at once.
+//! A priority queue of one instant for each of a fixed number of slots.
 //!
-//! A tournament tree of instants, four to a match. Changing one slot replays the matches on its way
-//! to the root, as far as their outcome changes; the winner's slot is found on the way down. Both
-//! take the logarithm of the number of slots, there are no allocations and no stale entries. Among
-//! equals the lowest slot wins.
+//! A tournament tree of instants, four to a match. Changing one slot replays the matches on its way to the
+//! root, as far as their outcome changes; the winner's slot is found on the way down. Both take O(log slots),
+//! without allocations or stale entries. Among equal instants the lowest slot wins.
 
 use proto::units::Instant;
 
-/// How many meet in a match: two cache lines at most, and half the rounds of a binary tree.
+/// Children of a match: two cache lines at most, and half the rounds of a binary tree.
 const FAN: usize = 4;
 
-/// Instants by slot.
+/// One instant for each slot.
 #[derive(Debug)]
 pub struct Calendar {
-    /// The root is at 0, the children of `n` from `FAN * n + 1` on; each holds the earliest of its
+    /// The root is at 0, the children of `n` from `FAN * n + 1` on. Each node holds the earliest instant of its
     /// children.
     tree: Vec<Instant>,
-    /// Where the leaves begin: slot `n` is at `leaves + n`.
+    /// Index of the first leaf: slot `n` is at `leaves + n`.
     leaves: usize,
 }
 
 impl Calendar {
-    /// `slots` slots, none with an instant.
+    /// `slots` slots without an instant.
     pub fn new(slots: usize) -> Calendar {
         let (mut leaves, mut width) = (0, 1);
         while width < slots {
@@ -31,7 +30,7 @@ impl Calendar {
         Calendar { tree: vec![Instant::NEVER; leaves + width], leaves }
     }
 
-    /// Gives `slot` its instant; [`Instant::NEVER`] for none.
+    /// Sets the instant of `slot`; [`Instant::NEVER`] for none.
     pub fn set(&mut self, slot: usize, at: Instant) {
         let mut node = self.leaves + slot;
         let mut earliest = at;
@@ -50,8 +49,7 @@ impl Calendar {
         let at = self.tree[0];
         let mut node = 0;
         while node < self.leaves {
-            // One bit for each that equals the winner: a branch here would be guessed wrong half
-            // the time.
+            // One bit for each child equal to the winner. A branch here would be mispredicted half the time.
             let equal = self.children(node).iter().enumerate();
             let won = equal.fold(0u32, |won, (n, child)| won | u32::from(*child == at) << n);
             node = node * FAN + 1 + won.trailing_zeros() as usize;

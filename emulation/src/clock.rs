@@ -1,8 +1,8 @@
-//! Wall time: the one place that reads a clock, and converts between it and fabric time.
+//! Wall time: the only place that reads clocks, and that converts between wall time and fabric time.
 //!
-//! `CLOCK_MONOTONIC` is one for all processes of a host, so daemons that are told the same origin
-//! and dilation agree on fabric time without exchanging a word, and no step of the calendar clock
-//! can move a protocol timer.
+//! `CLOCK_MONOTONIC` is the same for all processes of a host. Daemons with the same origin and dilation
+//! therefore agree on fabric time without communication, and steps of the calendar clock change no protocol
+//! timer.
 
 #![expect(clippy::disallowed_methods, reason = "this file is where clocks are read")]
 
@@ -13,7 +13,7 @@ use std::num::NonZeroU64;
 const PS_PER_NS: u128 = 1_000;
 const NS_PER_S: u64 = 1_000_000_000;
 
-/// Fabric time as a function of wall time: one origin, one whole factor.
+/// Fabric time as a function of wall time: one origin, one integer factor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clock {
     origin_ns: u64,
@@ -21,8 +21,8 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// A clock whose fabric time is zero at `origin_ns` of [`monotonic_ns`], and then runs
-    /// `dilation` times slower than wall time.
+    /// A clock whose fabric time is zero at `origin_ns` of [`monotonic_ns`] and then runs `dilation` times
+    /// slower than wall time.
     pub const fn new(origin_ns: u64, dilation: NonZeroU64) -> Clock {
         Clock { origin_ns, dilation }
     }
@@ -44,14 +44,14 @@ impl Clock {
         self.origin_ns.saturating_add(ns)
     }
 
-    /// How long a length of fabric time takes on the wall, rounded up to nanoseconds.
+    /// The wall time that a length of fabric time takes, rounded up to nanoseconds.
     pub fn wall(&self, length: Duration) -> std::time::Duration {
         let ps = u128::from(length.as_ps()) * u128::from(self.dilation.get());
         let ns = u64::try_from(ps.div_ceil(PS_PER_NS)).unwrap_or(u64::MAX);
         std::time::Duration::from_nanos(ns)
     }
 
-    /// How much fabric time passes in `wall_ns` nanoseconds of wall time, rounded down.
+    /// The fabric time that passes in `wall_ns` nanoseconds of wall time, rounded down.
     pub fn fabric(&self, wall_ns: u64) -> Duration {
         let ps = u128::from(wall_ns) * PS_PER_NS / u128::from(self.dilation.get());
         Duration::from_ps(u64::try_from(ps).unwrap_or(u64::MAX))
@@ -62,7 +62,7 @@ impl Clock {
         self.origin_ns
     }
 
-    /// Wall time over fabric time.
+    /// The dilation: wall time over fabric time.
     pub const fn dilation(&self) -> NonZeroU64 {
         self.dilation
     }
@@ -73,15 +73,14 @@ pub fn monotonic_ns() -> u64 {
     read(ClockId::CLOCK_MONOTONIC)
 }
 
-/// Nanoseconds of `CLOCK_REALTIME`, in which the kernel notes when a packet came. It may step: only what
-/// lies close to its reading beside [`monotonic_ns`] means anything.
+/// Nanoseconds of `CLOCK_REALTIME`, the clock of the kernel's packet time stamps. It may step, so use only its
+/// difference to a reading of [`monotonic_ns`] taken at the same moment.
 pub fn realtime_ns() -> u64 {
     read(ClockId::CLOCK_REALTIME)
 }
 
-/// Nanoseconds of CPU time that all threads of this process have used.
-///
-/// `/proc/stat` is sampled by ticks and misses most of a load that timers drive; this is not.
+/// Nanoseconds of CPU time that all threads of this process have used. Unlike `/proc/stat`, which samples at
+/// ticks, it counts short bursts of timer-driven load.
 pub fn process_cpu_ns() -> u64 {
     read(ClockId::CLOCK_PROCESS_CPUTIME_ID)
 }
@@ -91,19 +90,19 @@ fn read(clock: ClockId) -> u64 {
     time.tv_sec() as u64 * NS_PER_S + time.tv_nsec() as u64
 }
 
-/// Wall time since something began, for progress and reports.
+/// A stopwatch on wall time, for progress and reports.
 #[derive(Clone, Copy, Debug)]
 pub struct Stopwatch {
     began_ns: u64,
 }
 
 impl Stopwatch {
-    /// Begins now.
+    /// Starts now.
     pub fn start() -> Stopwatch {
         Stopwatch { began_ns: monotonic_ns() }
     }
 
-    /// Seconds since then.
+    /// Seconds since the start.
     pub fn seconds(&self) -> f64 {
         (monotonic_ns() - self.began_ns) as f64 / 1e9
     }

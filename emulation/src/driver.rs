@@ -8,18 +8,17 @@
 //!                        └→ bundles → flush → measure lateness → wait ──────┘
 //! ```
 //!
-//! The worker is a simulator that wall time holds back. Once a turn it reads the clock; everything
-//! due by then happens in the order of its own instants, and each device is told the instant at
-//! which the thing was due, not the one at which this thread got round to it. So a late wake-up
-//! shows in the lateness of departures, where it is measured, and in nothing a device computes.
-//! Only a frame that a socket delivers after its `arrived` is handled later than its time, since
-//! `now` never runs back.
+//! The worker is a simulator that runs no faster than wall time. Once a turn it reads the clock. Everything due
+//! by then happens in the order of its own instants, and a device gets the instant at which an input was due,
+//! not the later one at which the thread handles it. A late wake-up therefore changes the measured lateness of
+//! departures only, and nothing that a device computes. One exception: a frame that a socket delivers after its
+//! `arrived` is handled late, since `now` never runs back.
 
+mod core_placement;
 mod ending;
 mod moderation;
 pub mod orders;
 mod pace;
-mod placement;
 mod report;
 #[cfg(test)]
 #[allow(dead_code, reason = "the tests of `daemon` use all of it")]
@@ -27,7 +26,7 @@ mod toy;
 
 pub use report::{Beat, InFlight, Report, evidence};
 
-pub use pace::throng;
+pub use pace::is_heavily_overcommitted;
 
 use crate::cable::exchange::Exchange;
 use crate::cable::impairment::Impairer;
@@ -37,15 +36,15 @@ use crate::cable::memory::{Flight, Flights};
 use crate::calendar::Calendar;
 use crate::clock::{Clock, monotonic_ns, process_cpu_ns};
 use crate::fidelity::Meter;
-use crate::fidelity::timeline::Moment;
+use crate::fidelity::timeline::LoadSample;
 use crate::observer::Observer;
 use crate::recorder::{Recorder, RecordingPlan};
 use crate::timer::{self, Priority};
 use crate::wiring::{End, Wiring};
+use core_placement::CorePlacement;
 use moderation::Moderation;
 use orders::Order;
-use pace::{Pace, crowd};
-use placement::Placement;
+use pace::{Pace, is_overcommitted};
 use proto::device::Device;
 use proto::events::Direction;
 use proto::frame::Frame;
@@ -53,28 +52,28 @@ use proto::ids::PortNumber;
 use proto::units::Instant;
 use std::os::fd::AsFd;
 
-/// Wall time between two signs of life.
+/// Wall time between two heartbeats.
 const BEAT_NS: u64 = 125_000_000;
-/// The longest sleep: how late a request to stop may be noticed.
+/// The longest sleep, and so the longest delay until a stop request takes effect.
 const SLEEP_MAX_NS: u64 = 20_000_000;
-/// How soon a datagram that met a full socket is tried again.
+/// Delay until a datagram that met a full socket is sent again.
 const RETRY_NS: u64 = 100_000;
-/// Things that happen before sockets are looked at again.
+/// Steps before sockets are read again.
 const TURN_MAX: usize = 512;
-/// Departures that are sent together at most: more would be late for the sake of the first.
+/// Departures sent together at most: with more, the first would be late.
 const FLUSH_MAX: usize = 64;
-/// An overloaded worker may catch up for so long after the stop before it is cut short.
+/// Wall time after the stop for which an overloaded worker may catch up before the run is cut short.
 const GRACE_NS: u64 = 2_000_000_000;
 
-/// The worker's way to whoever supervises it. Nothing here may ever wait.
+/// The worker's channel to the thread that supervises it. No method may block.
 pub trait Supervisor {
-    /// The run shall end now.
+    /// Whether the run is to end now.
     fn stop_requested(&self) -> bool;
 
-    /// A sign of life.
+    /// Sends a heartbeat.
     fn beat(&self, beat: Beat);
 
-    /// What somebody wants of the worker, the first first. Asked once a turn at least.
+    /// The next pending order, in FIFO order. Called at least once a turn.
     fn order(&self) -> Option<Order> {
         None
     }
@@ -93,11 +92,11 @@ pub struct FedFrame {
     pub frame: Frame,
 }
 
-/// What a worker drives, and in which run.
+/// Everything a worker needs for one run.
 pub struct Assignment {
-    /// The process's number.
+    /// The number of this process.
     pub process: usize,
-    /// How many processes there are.
+    /// The number of processes of the run.
     pub processes: usize,
     /// Fabric time.
     pub clock: Clock,
@@ -107,45 +106,45 @@ pub struct Assignment {
     pub devices: Vec<Box<dyn Device>>,
     /// The ends of their cables.
     pub lines: Lines,
-    /// Faults by line, see [`impairers`].
+    /// Impairments by line index, see [`impairers`].
     pub impairers: Vec<Option<Impairer>>,
-    /// The socket.
+    /// The sockets.
     pub exchange: Exchange,
-    /// The observer.
+    /// Records counters, events and frames.
     pub recorder: Recorder,
 }
 
-/// The faults of `wiring` by line index.
+/// The impairers of `wiring` by line index; `None` where nothing is impaired. `seed` is the scenario's.
 pub fn impairers(wiring: &Wiring, seed: u64) -> Vec<Option<Impairer>> {
     let at = |end: End| Impairer::new(wiring, end, seed);
     let links = wiring.links.iter().flat_map(|link| [at(link.a), at(link.b)]);
-    // What comes in by an attached interface is not this fabric's to impair.
+    // Frames that arrive at an attached interface come from outside and are not impaired.
     links.chain(wiring.attached.iter().flat_map(|attached| [at(attached.at), None])).collect()
 }
 
-/// The loop and its state. Built and run on the thread that is to be the data plane.
+/// The event loop and its state. Create and run it on the data-plane thread.
 pub struct Worker {
     run: Assignment,
     priority: Priority,
     departures: Flights,
     arrivals: Flights,
-    /// By device: when it wants to be called.
+    /// By device: the instant of its timer.
     wakes: Calendar,
     meter: Meter,
     pace: Pace,
-    /// Where interfaces of the host are attached: when sockets are read.
+    /// With attached interfaces: when sockets are read.
     moderation: Option<Moderation>,
-    /// The same: on which core this thread is, if it leaves none by itself.
-    placement: Option<Placement>,
-    /// The latest arrival that a socket has brought.
-    heard: Instant,
-    /// The instant of the last thing that happened.
+    /// With attached interfaces and real-time priority: which core the thread uses.
+    placement: Option<CorePlacement>,
+    /// The latest arrival that a socket has delivered.
+    latest_arrival: Instant,
+    /// The instant of the last step.
     now: Instant,
     next_beat_ns: u64,
     unwired: u64,
 }
 
-/// What happens next.
+/// The next step.
 enum Next {
     Sample,
     Departure,
@@ -154,7 +153,7 @@ enum Next {
 }
 
 impl Worker {
-    /// A worker that has not begun.
+    /// A worker at fabric zero, scheduled with `priority`.
     pub fn new(run: Assignment, priority: Priority) -> Worker {
         let windows = run.plan.measured.clone();
         Worker {
@@ -167,13 +166,13 @@ impl Worker {
                 &run.clock,
                 &run.lines,
                 run.exchange.is_stamped(),
-                crowd(run.processes),
+                is_overcommitted(run.processes),
             ),
             moderation: run.lines.has_outside().then(Moderation::default),
             placement: (run.lines.has_outside() && priority == Priority::Fifo)
-                .then(Placement::here)
+                .then(CorePlacement::here)
                 .flatten(),
-            heard: Instant::ZERO,
+            latest_arrival: Instant::ZERO,
             now: Instant::ZERO,
             next_beat_ns: 0,
             unwired: 0,
@@ -181,12 +180,12 @@ impl Worker {
         }
     }
 
-    /// A frame from outside will reach a port.
+    /// Adds a frame that arrives at a port from outside. Call it before [`Worker::run`].
     pub fn feed(&mut self, FedFrame { device, port, at, frame }: FedFrame) {
         self.arrivals.push(at, device, port, frame);
     }
 
-    /// Drives the devices from fabric zero to the plan's stop, or until told to stop.
+    /// Drives the devices from fabric zero to the plan's stop, or until the supervisor requests a stop.
     pub fn run(mut self, supervisor: &impl Supervisor) -> Report {
         let cpu_before = process_cpu_ns();
         let stopped = self.await_origin(supervisor);
@@ -199,16 +198,16 @@ impl Worker {
         self.finish(supervisor, cpu_before)
     }
 
-    /// At fabric zero every device is called once, whether it has asked for that or not.
+    /// Every device gets a timeout at fabric zero, whether it has requested one or not.
     fn begin(&mut self) {
-        self.meter.advance(Instant::ZERO, || moment(&self.run.exchange));
+        self.meter.advance(Instant::ZERO, || load_sample(&self.run.exchange));
         for device in 0..self.run.devices.len() {
             self.run.devices[device].handle_timeout(Instant::ZERO);
-            self.settle(device);
+            self.collect_outputs(device);
         }
     }
 
-    /// True if the run was stopped before it began.
+    /// Waits for the origin. Returns true if a stop was requested before it.
     fn await_origin(&mut self, supervisor: &impl Supervisor) -> bool {
         let origin = self.run.clock.origin_ns();
         while monotonic_ns() < origin {
@@ -234,30 +233,30 @@ impl Worker {
     fn turn(&mut self, supervisor: &impl Supervisor) {
         self.receive();
         let now = self.run.clock.now();
-        let horizon = self.pace.horizon(now, self.heard).min(self.run.plan.stop);
+        let horizon = self.pace.horizon(now, self.latest_arrival).min(self.run.plan.stop);
         let mut steps = 0;
         while steps < TURN_MAX && self.meter.pending() < FLUSH_MAX && self.step(horizon) {
             steps += 1;
         }
-        self.depart(now);
-        self.clear_the_lines();
-        self.meter.advance(horizon, || moment(&self.run.exchange));
-        self.obey(supervisor);
+        self.transmit_until(now);
+        self.send_started();
+        self.meter.advance(horizon, || load_sample(&self.run.exchange));
+        self.execute_orders(supervisor);
         self.beat_if_due(supervisor);
-        self.rest();
+        self.idle();
     }
 
-    /// Sockets are drained eagerly, but for those that fill on purpose; frames wait here for the instant at which
-    /// they arrive.
+    /// Reads all sockets, unless they are left to fill ([`Moderation`]). Frames wait in `arrivals` until they
+    /// are due.
     fn receive(&mut self) {
-        let Worker { run, arrivals, heard, moderation, placement, .. } = self;
-        // Only where it matters: a look at the clock is not free.
+        let Worker { run, arrivals, latest_arrival, moderation, placement, .. } = self;
+        // Reading the clock costs time, so this happens only where the result is used.
         let now_ns = moderation.map_or(0, |_| monotonic_ns());
         if moderation.is_some_and(|moderation| moderation.filling(now_ns).is_some()) {
             return;
         }
         let count = run.exchange.receive(&run.lines, |Accepted { line, frame, arrived }| {
-            *heard = (*heard).max(arrived);
+            *latest_arrival = (*latest_arrival).max(arrived);
             arrivals.push(arrived, line.device, line.port, frame);
             if let Some(moderation) = moderation {
                 moderation.count(line.device, line.port);
@@ -271,12 +270,12 @@ impl Worker {
         }
     }
 
-    /// The earliest instant at which anything happens to a device or a cable.
+    /// The instant of the earliest step.
     fn next_instant(&self) -> Instant {
         self.departures.next_at().min(self.arrivals.next_at()).min(self.wakes.first().0)
     }
 
-    /// Lets the next thing happen if it is due by `horizon`; false if nothing is.
+    /// Executes the next step if it is due by `horizon`; returns false if none is.
     fn step(&mut self, horizon: Instant) -> bool {
         let Some((due, next)) = self.next() else { return false };
         if due > horizon || due >= self.run.plan.stop {
@@ -286,25 +285,25 @@ impl Worker {
         match next {
             Next::Sample => {
                 // Reading hundreds of devices takes a good part of a frame time.
-                self.clear_the_lines();
+                self.send_started();
                 self.run.recorder.sample(self.now, &mut self.run.devices);
             }
-            Next::Departure => self.depart(due),
+            Next::Departure => self.transmit_until(due),
             Next::Arrival => self.arrive(),
             Next::Timeout(device) => {
                 self.run.devices[device].handle_timeout(self.now);
-                self.settle(device);
+                self.collect_outputs(device);
             }
         }
         true
     }
 
-    /// Sends what has left, and every frame that has begun to leave, however long its last bit still takes: its stamp
-    /// says how long. A frame without a stamp waits for its last bit.
-    fn clear_the_lines(&mut self) {
+    /// Sends every frame whose transmission has begun. Its stamp says when its last bit leaves, so it may be
+    /// sent earlier. Without stamps only finished departures are sent.
+    fn send_started(&mut self) {
         let stamped = self.run.exchange.is_stamped();
         while stamped && self.departures.next_at() < Instant::NEVER {
-            self.depart(self.departures.next_at());
+            self.transmit_until(self.departures.next_at());
             if self.meter.pending() >= FLUSH_MAX {
                 self.send();
             }
@@ -312,8 +311,8 @@ impl Worker {
         self.send();
     }
 
-    /// What happens next, and when. At one instant a sample comes before all else, then last bits
-    /// leave, and then it is device by device, a device's frames before its timeout.
+    /// The next step and its instant. At one instant the order is: sample, departures, then by device its
+    /// frames before its timeout.
     fn next(&self) -> Option<(Instant, Next)> {
         let departure = self.departures.next_at();
         let (due, next) = self.next_inside()?;
@@ -323,7 +322,7 @@ impl Worker {
         Some((due, next))
     }
 
-    /// The same apart from departures, which no device waits for.
+    /// The same without departures, which no device waits for.
     fn next_inside(&self) -> Option<(Instant, Next)> {
         let sample = self.run.recorder.next_due().unwrap_or(Instant::NEVER);
         let (arrival, receiver) = self.arrivals.next();
@@ -344,13 +343,13 @@ impl Worker {
             let line = self.run.lines.outgoing(device, port);
             self.meter.handled_late(at, self.now, line.map(|line| line.frame_time));
         }
-        self.show(device, port, Direction::Rx, &frame, at);
+        self.observe_frame(device, port, Direction::Rx, &frame, at);
         self.run.devices[device].handle_frame(port, frame, at, self.now);
-        self.settle(device);
+        self.collect_outputs(device);
     }
 
-    /// Takes from a device all it has to give after a call.
-    fn settle(&mut self, index: usize) {
+    /// Collects departures, events and the timer of a device after a call to it.
+    fn collect_outputs(&mut self, index: usize) {
         let device = &mut self.run.devices[index];
         while let Some(departure) = device.poll_transmit(self.now) {
             self.departures.push(departure.at, index, departure.port, departure.frame);
@@ -361,33 +360,33 @@ impl Worker {
         self.wakes.set(index, device.poll_timeout().unwrap_or(Instant::NEVER));
     }
 
-    /// Last bits leave that are due by `until`.
-    fn depart(&mut self, until: Instant) {
+    /// Transmits all departures due by `until`.
+    fn transmit_until(&mut self, until: Instant) {
         while self.departures.next_at() <= until && self.meter.pending() < FLUSH_MAX {
             if let Some(flight) = self.departures.pop() {
-                self.depart_one(flight);
+                self.transmit_one(flight);
             }
         }
     }
 
-    fn depart_one(&mut self, flight: Flight) {
+    fn transmit_one(&mut self, flight: Flight) {
         let Flight { at, device, port, frame, .. } = flight;
         let Some(line) = self.run.lines.outgoing(device, port).copied() else {
             self.unwired += 1;
             return self.run.exchange.recycle(frame);
         };
-        self.show(device, port, Direction::Tx, &frame, at);
+        self.observe_frame(device, port, Direction::Tx, &frame, at);
         self.meter.leaves(at, line.frame_time);
         let Some(impairer) = &mut self.run.impairers[line_index(line.link, line.end)] else {
-            return self.convey(&line, frame, at);
+            return self.forward(&line, frame, at);
         };
         let impaired = impairer.apply(frame, at);
         for frame in impaired.frames.into_iter().flatten() {
-            self.convey(&line, frame, impaired.at);
+            self.forward(&line, frame, impaired.at);
         }
     }
 
-    fn show(
+    fn observe_frame(
         &mut self,
         device: usize,
         port: PortNumber,
@@ -400,7 +399,7 @@ impl Worker {
         }
     }
 
-    fn convey(&mut self, line: &Outgoing, frame: Frame, stamp: Instant) {
+    fn forward(&mut self, line: &Outgoing, frame: Frame, stamp: Instant) {
         match line.to {
             Destination::Device { device, port } => {
                 self.arrivals.push(stamp + line.delay, device, port, frame);
@@ -411,7 +410,7 @@ impl Worker {
         }
     }
 
-    /// Sends what has left, and only then looks at the clock to see how late that was.
+    /// Flushes the sockets, then reads the clock to measure how late the departures were.
     fn send(&mut self) {
         self.run.exchange.flush();
         if self.meter.pending() > 0 {
@@ -419,8 +418,8 @@ impl Worker {
         }
     }
 
-    /// Waits for the next thing that is due, or for the socket.
-    fn rest(&self) {
+    /// Waits until the next step is due or a socket can be read.
+    fn idle(&self) {
         let inside = self.next_inside().map_or(Instant::NEVER, |(due, _)| due);
         let other = inside.min(self.run.plan.stop);
         let due = self.pace.wake_ns(&self.run.clock, self.departures.next_at(), other);
@@ -434,7 +433,7 @@ impl Worker {
         if wake > self.pace.read_by_ns(now_ns) {
             timer::wait(Some(self.run.exchange.as_fd()), wake);
         }
-        // What the socket holds is not due yet: more may come before it is read.
+        // Frames in the socket are not due yet, so reading waits a little for more of them.
         timer::wait(None, wake.min(self.pace.read_by_ns(monotonic_ns())));
     }
 
@@ -449,8 +448,8 @@ impl Worker {
     }
 }
 
-fn moment(exchange: &Exchange) -> Moment {
-    Moment { wall_ns: monotonic_ns(), cpu_ns: process_cpu_ns(), lost: exchange.lost() }
+fn load_sample(exchange: &Exchange) -> LoadSample {
+    LoadSample { wall_ns: monotonic_ns(), cpu_ns: process_cpu_ns(), lost: exchange.lost() }
 }
 
 #[cfg(test)]

@@ -11,9 +11,9 @@
 use crate::frame_tap::{CaptureStatistics, FrameTap};
 use crate::observer::Observer;
 use crate::recorder::bins::{FlowBin, Grid, PortBin, Series};
-use crate::recorder::event_log::{EventLog, EventLogger};
-use crate::recorder::holds::{HoldKeeper, Holds};
-use crate::recorder::snapshot::{Snapshot, WAITING_MAX};
+use crate::recorder::event_log::{EventLogger, RecordedEvents};
+use crate::recorder::holds::{HoldTracker, Holds};
+use crate::recorder::snapshot::{BinSnapshot, WAITING_MAX};
 use crate::recorder::tracks::Tracks;
 use crate::wiring::{End, Wiring};
 use proto::counters::{BinReading, DeviceReading, FlowId};
@@ -100,7 +100,7 @@ pub struct Recording {
     /// All other flows, by class.
     pub pools: Vec<PoolSeries>,
     /// What happened.
-    pub events: EventLog,
+    pub events: RecordedEvents,
     /// Outputs that were held for long.
     pub holds: Holds,
     /// What was captured, if anything was to be.
@@ -147,11 +147,11 @@ pub struct Recorder {
     edges: Vec<EdgeReading>,
     tracks: Tracks,
     events: EventLogger,
-    holds: HoldKeeper,
+    holds: HoldTracker,
     /// What one device after the other tells of a bin.
     reading: BinReading,
     tap: Option<Box<dyn FrameTap>>,
-    listener: Option<SyncSender<Snapshot>>,
+    listener: Option<SyncSender<BinSnapshot>>,
 }
 
 impl Recorder {
@@ -166,7 +166,7 @@ impl Recorder {
             edges: Vec::with_capacity(plan.edges.len()),
             tracks: Tracks::new(sizes()),
             events: EventLogger::new(sizes(), plan.all_events),
-            holds: HoldKeeper::new(sizes()),
+            holds: HoldTracker::new(sizes()),
             reading: BinReading::default(),
             tap: None,
             listener: None,
@@ -199,7 +199,7 @@ impl Recorder {
     }
 
     /// From now on tells of every bin it closes, if the plan wants that.
-    pub fn listen(&mut self) -> Option<Receiver<Snapshot>> {
+    pub fn listen(&mut self) -> Option<Receiver<BinSnapshot>> {
         if !self.plan.watched {
             return None;
         }
@@ -210,7 +210,7 @@ impl Recorder {
 
     /// Ends the record at `now`: last edges, last bin, and the end of the tap.
     pub fn finish(mut self, now: Instant, devices: &mut [Box<dyn Device>]) -> Recording {
-        self.keep_edges(now, devices);
+        self.sample_edges(now, devices);
         self.close_bin(now, devices);
         let read = |device: &mut dyn Device, reading: &mut DeviceReading| device.read(now, reading);
         let last = read_all(devices, self.readers, &read);
@@ -235,7 +235,7 @@ impl Recorder {
     }
 
     /// Takes the readings of all measuring edges that have been reached.
-    fn keep_edges(&mut self, now: Instant, devices: &mut [Box<dyn Device>]) {
+    fn sample_edges(&mut self, now: Instant, devices: &mut [Box<dyn Device>]) {
         while let Some(edge) = self.next_edge().filter(|edge| edge.at <= now) {
             let read = |device: &mut dyn Device, reading: &mut DeviceReading| {
                 device.read_to(edge.depth, now, reading);
@@ -260,7 +260,7 @@ impl Recorder {
             let slot = self.grid.slots[closed.place as usize];
             let ports = self.tracks.snapshot(slot.length().as_ps());
             // A full channel means that nobody reads: the run goes on.
-            let _ = listener.try_send(Snapshot { slot, ports });
+            let _ = listener.try_send(BinSnapshot { slot, ports });
         }
         self.events.close_bin(&closed);
         self.holds.edge(now);
@@ -318,7 +318,7 @@ impl Observer for Recorder {
     }
 
     fn sample(&mut self, now: Instant, devices: &mut [Box<dyn Device>]) {
-        self.keep_edges(now, devices);
+        self.sample_edges(now, devices);
         if self.bin_due <= now && self.bin_due <= self.plan.stop {
             self.close_bin(now, devices);
         }

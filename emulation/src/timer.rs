@@ -1,7 +1,7 @@
-//! Waiting: the only place where a thread sleeps, and where it asks to be woken on time.
+//! Waiting: the only place where a thread sleeps, and where it sets its scheduling.
 //!
-//! Deadlines are absolute, so that lateness never adds up. Timers of tokio and timeouts of
-//! `epoll_wait` tick in milliseconds; `ppoll` takes nanoseconds and wakes some 20 µs late here.
+//! Deadlines are absolute, so that lateness does not accumulate. Timers of tokio and timeouts of `epoll_wait`
+//! have a resolution of milliseconds; `ppoll` takes nanoseconds and wakes some 20 µs late on Linux.
 
 use crate::clock::monotonic_ns;
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -16,20 +16,21 @@ const FIFO_PRIORITY: i32 = 10;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Priority {
-    /// `SCHED_FIFO`: nothing ordinary can hold the CPU while a frame is due.
+    /// `SCHED_FIFO`: no ordinary thread can hold the CPU while a frame is due.
     Fifo,
-    /// An ordinary thread with the best nice value.
+    /// An ordinary thread with nice value -20.
     Nice,
-    /// An ordinary thread: any other may delay it by a time slice.
+    /// An ordinary thread, which any other may delay by a time slice.
     Normal,
 }
 
-/// Makes the calling thread wake as exactly as the host permits, and says what it got.
+/// Sets timer slack and scheduling of the calling thread so that it wakes as exactly as the host permits.
+/// Returns the priority it got.
 ///
-/// The kernel throttles a real-time thread that uses more than 95 % of a core for some 50 ms at a
-/// stretch, so `realtime` is for workers that are expected to stay under 80 %.
+/// The kernel throttles a real-time thread that uses more than 95 % of a core for some 50 ms at a stretch, so
+/// set `realtime` only for workers expected to stay below 80 %.
 pub fn prepare_thread(realtime: bool) -> Priority {
-    // Refused only for a value out of range; the default slack of 50 µs would then show as lateness.
+    // Refused only for a value out of range. The default slack of 50 µs would show as lateness.
     let _ = nix::sys::prctl::set_timerslack(1);
     if realtime && become_fifo() {
         keep_in_memory();
@@ -41,15 +42,15 @@ pub fn prepare_thread(realtime: bool) -> Priority {
     }
 }
 
-/// Puts the calling thread behind all ordinary ones: it works when nobody else wants to.
+/// Gives the calling thread the lowest ordinary priority, nice value 19.
 pub fn stand_back() {
     const LAST: i32 = 19;
-    // SAFETY: no memory is passed; on Linux `PRIO_PROCESS` with 0 is the calling thread. To be less
-    // important is always permitted.
+    // SAFETY: no memory is passed; on Linux `PRIO_PROCESS` with 0 is the calling thread. A lower priority is
+    // always permitted.
     let _ = unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, LAST) };
 }
 
-/// What [`prepare_thread`] would get, as a thread that ends at once finds out.
+/// The priority that [`prepare_thread`] would get, found out by a thread that ends at once.
 pub fn permitted_priority(realtime: bool) -> Priority {
     let trial = std::thread::spawn(move || prepare_thread(realtime));
     trial.join().unwrap_or(Priority::Normal)
@@ -67,10 +68,10 @@ fn become_nice() -> bool {
     unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -20) == 0 }
 }
 
-/// Keeps the kernel from taking pages of this process away, program text included: fetching one back
-/// from a disk takes milliseconds. Pages never touched stay absent.
+/// Locks the pages of this process, program text included, because reading one back from disk takes
+/// milliseconds. Pages never touched stay absent.
 ///
-/// The limit on locked memory is lifted first. Whoever may not do that is left as they are: a lock
+/// The limit on locked memory is lifted first. Without the right to do that nothing is locked, since a lock
 /// under a limit would make a later allocation fail.
 fn keep_in_memory() {
     let limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
@@ -78,22 +79,22 @@ fn keep_in_memory() {
     let is_unlimited = unsafe { libc::setrlimit(libc::RLIMIT_MEMLOCK, &raw const limit) == 0 };
     if is_unlimited {
         let flags = libc::MCL_CURRENT | libc::MCL_FUTURE | libc::MCL_ONFAULT;
-        // SAFETY: no memory is passed. A kernel that refuses leaves everything as it was.
+        // SAFETY: no memory is passed. If the kernel refuses, nothing changes.
         let _ = unsafe { libc::mlockall(flags) };
     }
 }
 
-/// Waits until `deadline_ns` of the monotonic clock or until `socket` can be read.
+/// Waits until `deadline_ns` of [`monotonic_ns`] or until `socket` can be read.
 ///
-/// Returns at once when the deadline has passed, and may return early on a signal: callers look at
-/// the clock again in any case.
+/// Returns at once when the deadline has passed, and may return early on a signal: callers read the clock again
+/// in any case.
 pub fn wait(socket: Option<BorrowedFd<'_>>, deadline_ns: u64) {
     let remaining = deadline_ns.saturating_sub(monotonic_ns());
     if remaining == 0 {
         return;
     }
     let timeout = TimeSpec::from_duration(std::time::Duration::from_nanos(remaining));
-    // An error is a signal, or nothing that a waiting loop could mend.
+    // An error is a signal, or one that the caller's loop cannot correct.
     let _ = match socket {
         None => ppoll(&mut [], Some(timeout), None),
         Some(socket) => ppoll(&mut [PollFd::new(socket, PollFlags::POLLIN)], Some(timeout), None),

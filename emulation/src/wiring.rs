@@ -5,7 +5,7 @@ use proto::ids::PortNumber;
 use proto::units::Duration;
 use serde::{Deserialize, Serialize};
 
-/// A whole fabric's cabling. A node is its index in `nodes` everywhere.
+/// The cabling of a whole fabric. A node is named by its index in `nodes` everywhere.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Wiring {
@@ -13,10 +13,10 @@ pub struct Wiring {
     pub nodes: Vec<NodeWiring>,
     /// Every cable; a link's id is its index.
     pub links: Vec<LinkWiring>,
-    /// Faults that the scenario asks for.
+    /// Impairments that the scenario asks for.
     #[serde(default)]
     pub impairments: Vec<Impairment>,
-    /// Ports that are cabled to an interface of the host.
+    /// Ports that are attached to an interface of the host.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attached: Vec<Attached>,
 }
@@ -25,17 +25,17 @@ pub struct Wiring {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NodeWiring {
-    /// Its name.
+    /// The name of the node.
     pub name: String,
-    /// Switch or NIC.
+    /// Its kind.
     pub kind: NodeKind,
-    /// How many ports it has, cabled or not.
+    /// Number of ports, cabled or not.
     pub ports: u8,
-    /// Level in the picture: 0 for adapters, then switches upwards.
+    /// Level in pictures: 0 for adapters, then switches upwards.
     pub level: u8,
 }
 
-/// What a device is.
+/// The kind of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NodeKind {
@@ -53,13 +53,13 @@ pub struct LinkWiring {
     pub a: End,
     /// The other end.
     pub b: End,
-    /// Time of flight each way.
+    /// Propagation delay of each direction.
     pub delay: Duration,
     /// Wire time of one full data frame, the unit of lateness at both ends.
     pub frame_time: Duration,
 }
 
-/// A port with an interface of the host at it, and behind that whatever is there.
+/// A port attached to an interface of the host instead of a cable of the fabric.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Attached {
@@ -69,19 +69,19 @@ pub struct Attached {
     pub interface: String,
     /// Wire time of one full data frame, the unit of lateness.
     pub frame_time: Duration,
-    /// How frames leave by it.
+    /// How frames are sent by it.
     #[serde(default)]
     pub send: Sending,
 }
 
-/// How frames leave by an interface of the host.
+/// How frames are sent by an interface of the host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sending {
-    /// Through a ring that the kernel empties, where the interface has a free one.
+    /// Through a send ring (PACKET_TX_RING), if the interface has a free one.
     #[default]
     Ring,
-    /// By the packet socket that receives.
+    /// By the packet socket that also receives.
     Socket,
 }
 
@@ -94,33 +94,33 @@ pub struct End {
     pub port: PortNumber,
 }
 
-/// What a cable does to some of the frames that one end sends.
+/// An impairment of the frames that one end of a cable sends.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Impairment {
     /// The sending end.
     pub from: End,
-    /// Which frames.
+    /// The frames it applies to.
     pub frames: FrameFilter,
     /// What happens to a frame that is hit.
     pub action: Action,
-    /// One frame in so many is hit, at random: `chance.0 / chance.1`.
+    /// Probability that a frame is hit: `chance.0 / chance.1`.
     pub chance: (u64, u64),
 }
 
-/// Which frames an impairment looks at.
+/// A class of frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FrameFilter {
-    /// All.
+    /// Every frame.
     All,
-    /// Those of one kind.
+    /// Frames of one kind.
     Kind(FrameKind),
-    /// Those of one link alone: credits, PAUSE, PFC.
+    /// Frames that govern one link: credits, PAUSE, PFC.
     LinkLocal,
-    /// Those with a mark of congestion: FECN, or CE.
+    /// Frames with a congestion mark: FECN or CE.
     Marked,
-    /// Those that tell a sender of congestion: with BECN, CNPs, CNMs, BCN messages.
+    /// Congestion notifications: BECN, CNPs, CNMs, BCN messages.
     Notice,
 }
 
@@ -128,18 +128,18 @@ pub enum FrameFilter {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Action {
-    /// It vanishes (counted under `injected`).
+    /// The frame is lost (counted under `injected`).
     Lose,
     /// One random bit flips.
     Corrupt,
-    /// It arrives twice.
+    /// The frame arrives twice.
     Duplicate,
-    /// It, and with it what follows on the link, arrives later.
+    /// The frame arrives later by that much, and frames behind it on the link not before it.
     Delay(Duration),
 }
 
 impl Wiring {
-    /// The far end of the cable at `end`, with the link's id; `None` where no cable is.
+    /// The index of the link at `end` and its far end; `None` without a cable.
     pub fn peer(&self, end: End) -> Option<(usize, End)> {
         self.links.iter().enumerate().find_map(|(id, link)| {
             if link.a == end {
@@ -152,7 +152,7 @@ impl Wiring {
         })
     }
 
-    /// `node:port`, the name users see.
+    /// `node:port`, for example `leaf1:4`.
     pub fn end_name(&self, end: End) -> String {
         format!("{}:{}", self.nodes[end.node].name, end.port)
     }

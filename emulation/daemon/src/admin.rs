@@ -7,12 +7,12 @@
 //!
 //! Whoever asks cannot disturb the data plane. This thread stands behind all others of the host; it
 //! takes few connections at once and few a second, each for one request and not for long; and however
-//! many ask, the worker reads its devices only a few times a second ([`desk`]). Who may connect is told
+//! many ask, the worker reads its devices only a few times a second ([`handle`]). Who may connect is told
 //! by the rights of the socket's folder, and at TCP, which is open only where it was asked for, by a
 //! token ([`gate`]).
 
-mod desk;
 mod gate;
+mod handle;
 mod metrics;
 mod names;
 mod routes;
@@ -20,8 +20,8 @@ mod routes;
 pub mod families;
 pub mod view;
 
-pub use desk::{CaptureWish, Facts};
-pub(super) use desk::{Desk, Inbox, orders};
+pub(super) use handle::{AdminHandle, OrderReceiver, orders};
+pub use handle::{CaptureRequest, ProcessInfo};
 pub use names::OwnNames;
 pub use routes::{Fault, Flows, LinkChange, Problem, TrafficChange, TrafficChanged};
 
@@ -29,7 +29,7 @@ use super::config::AdminConfig;
 use crate::privileges;
 use axum::serve::Listener;
 use emulation::timer::stand_back;
-use gate::Gate;
+use gate::TokenGate;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
@@ -60,36 +60,36 @@ const BODY_MAX: usize = 16 * 1024;
 
 /// The sockets before there is a run to administer.
 #[derive(Debug)]
-pub struct Socket {
-    file: Option<Bound>,
-    gate: Option<Gate>,
+pub struct AdminSockets {
+    file: Option<BoundSocket>,
+    gate: Option<TokenGate>,
 }
 
 /// A Unix socket, whose file goes with it.
 #[derive(Debug)]
-struct Bound {
+struct BoundSocket {
     listener: UnixListener,
     file: PathBuf,
 }
 
-impl Bound {
+impl BoundSocket {
     /// Listens at `file`, which must not be there.
-    fn open(file: &Path) -> io::Result<Bound> {
+    fn open(file: &Path) -> io::Result<BoundSocket> {
         let listener = UnixListener::bind(file)?;
         listener.set_nonblocking(true)?;
-        Ok(Bound { listener, file: file.to_owned() })
+        Ok(BoundSocket { listener, file: file.to_owned() })
     }
 }
 
-impl Socket {
+impl AdminSockets {
     /// Listens where `told` says, by TCP at a port of `host`.
     ///
     /// # Errors
     /// What the system says.
-    pub fn open(told: &AdminConfig, host: IpAddr) -> io::Result<Socket> {
-        let gate = told.tcp.as_ref().map(|tcp| Gate::open(host, tcp)).transpose()?;
-        let file = told.socket.as_deref().map(Bound::open).transpose()?;
-        Ok(Socket { file, gate })
+    pub fn open(told: &AdminConfig, host: IpAddr) -> io::Result<AdminSockets> {
+        let gate = told.tcp.as_ref().map(|tcp| TokenGate::open(host, tcp)).transpose()?;
+        let file = told.socket.as_deref().map(BoundSocket::open).transpose()?;
+        Ok(AdminSockets { file, gate })
     }
 
     /// Where it listens by TCP, if it does.
@@ -100,28 +100,28 @@ impl Socket {
 
 /// A thread that answers, until this is dropped.
 #[derive(Debug)]
-pub struct Admin {
+pub struct AdminServer {
     file: Option<PathBuf>,
     over: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Admin {
+impl AdminServer {
     /// Answers at `socket` for the worker whose other end of the orders has been given to it.
     ///
     /// # Errors
     /// If there is no thread to be had.
-    pub(super) fn start(socket: Socket, desk: Desk) -> io::Result<Admin> {
+    pub(super) fn start(socket: AdminSockets, handle: AdminHandle) -> io::Result<AdminServer> {
         let (over, ended) = oneshot::channel();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let Socket { file, gate } = socket;
+        let AdminSockets { file, gate } = socket;
         let (listener, file) = file.map(|bound| (bound.listener, bound.file)).unzip();
         let answer = move || {
             stand_back();
             privileges::drop_all().expect("less is always permitted");
             runtime.block_on(async {
                 tokio::select! {
-                    done = serve(listener, gate, desk) => {
+                    done = serve(listener, gate, handle) => {
                         done.expect("sockets that listen belong to this runtime");
                     }
                     _ = ended => {}
@@ -129,11 +129,11 @@ impl Admin {
             });
         };
         let thread = std::thread::Builder::new().name("admin".to_owned()).spawn(answer)?;
-        Ok(Admin { file, over: Some(over), thread: Some(thread) })
+        Ok(AdminServer { file, over: Some(over), thread: Some(thread) })
     }
 }
 
-impl Drop for Admin {
+impl Drop for AdminServer {
     fn drop(&mut self) {
         drop(self.over.take());
         if let Some(thread) = self.thread.take() {
@@ -147,9 +147,13 @@ impl Drop for Admin {
     }
 }
 
-/// Answers at both sockets; each has its own seats, so that strangers at the one keep nobody from the other.
-async fn serve(listener: Option<UnixListener>, gate: Option<Gate>, desk: Desk) -> io::Result<()> {
-    let router = routes::router(Arc::new(desk), BODY_MAX);
+/// Answers at both sockets; each has its own permits, so that strangers at the one keep nobody from the other.
+async fn serve(
+    listener: Option<UnixListener>,
+    gate: Option<TokenGate>,
+    handle: AdminHandle,
+) -> io::Result<()> {
+    let router = routes::router(Arc::new(handle), BODY_MAX);
     let by_token = gate.map(|gate| gate.guard(router.clone())).transpose()?;
     let listener = listener.map(tokio::net::UnixListener::from_std).transpose()?;
     let by_file = listener.map(|listener| (listener, router));
@@ -168,18 +172,18 @@ async fn accept_at(door: Option<(impl Listener, axum::Router)>) {
 /// Takes connections at a steady pace. One too many is closed at once: its owner may come again, while
 /// waiting would let those who never speak keep out those who do.
 async fn accept(mut listener: impl Listener, router: axum::Router) {
-    let seats = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let permits = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     let mut pace = interval(ACCEPT_EVERY);
     pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         pace.tick().await;
         let (stream, _) = listener.accept().await;
-        let Ok(seat) = Arc::clone(&seats).try_acquire_owned() else { continue };
+        let Ok(permit) = Arc::clone(&permits).try_acquire_owned() else { continue };
         let router = router.clone();
         tokio::spawn(async move {
             // A connection that fails or takes too long is its owner's affair.
             let _ = timeout(CONNECTION_MAX, converse(stream, router)).await;
-            drop(seat);
+            drop(permit);
         });
     }
 }

@@ -2,6 +2,7 @@
 
 use super::token::Token;
 use capture::{Capture, CapturePlan};
+use emulation::cable::Carrier;
 use emulation::cable::datagram::DATAGRAM_LIMIT;
 use emulation::cable::exchange::DATAGRAM_MAX;
 use emulation::cable::lines::Lines;
@@ -12,19 +13,6 @@ use proto::technology::Technology;
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
-
-/// What carries frames between processes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Carrier {
-    /// UDP.
-    #[default]
-    Udp,
-    /// Unix datagrams.
-    Unix,
-    /// Packet sockets, one a port.
-    Packet,
-}
 
 /// An interface of this host that is a port's end of its cable.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

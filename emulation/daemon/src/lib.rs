@@ -25,7 +25,7 @@ mod session;
 mod sockets;
 pub mod token;
 
-pub use config::{AdminConfig, Carrier, DaemonConfig, PortInterface, TcpConfig};
+pub use config::{AdminConfig, DaemonConfig, PortInterface, TcpConfig};
 pub use session::{Ending, serve};
 
 use emulation::cable::shim;
@@ -104,7 +104,7 @@ enum Wish {
 }
 
 fn parse(mut args: impl Iterator<Item = String>) -> Result<Wish, String> {
-    let wish = match args.next().as_deref() {
+    let request = match args.next().as_deref() {
         Some("--help" | "-h") => Wish::Help,
         Some("--version" | "-V") => Wish::Version,
         Some("--config") => Wish::Run(args.next().ok_or("--config needs a file")?),
@@ -130,7 +130,7 @@ fn parse(mut args: impl Iterator<Item = String>) -> Result<Wish, String> {
     };
     match args.next() {
         Some(extra) => Err(format!("unexpected argument {extra:?}")),
-        None => Ok(wish),
+        None => Ok(request),
     }
 }
 

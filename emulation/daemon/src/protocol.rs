@@ -4,7 +4,7 @@
 //! integers, and time integrals are that wide.
 
 use emulation::driver::{Beat, Report};
-use emulation::recorder::snapshot::Snapshot;
+use emulation::recorder::snapshot::BinSnapshot;
 use emulation::timer::Priority;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -25,7 +25,7 @@ pub enum ToLauncher {
     /// A sign of life, at least every [`HEARTBEAT`] from `start` until the report.
     Beat(Beat),
     /// A bin has ended, told with the beat that follows it; only if somebody listens.
-    Bin(Box<Snapshot>),
+    Bin(Box<BinSnapshot>),
     /// The run is over; nothing follows.
     Report(Box<Report>),
     /// The daemon gives up; nothing follows.

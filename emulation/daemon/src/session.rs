@@ -1,6 +1,6 @@
 //! One run of a daemon, from hello to report, over any pair of pipes.
 
-use super::admin::{self, Admin, Desk, Facts, Inbox};
+use super::admin::{self, AdminHandle, AdminServer, OrderReceiver, ProcessInfo};
 use super::config::DaemonConfig;
 use super::protocol::{Hello, ToDaemon, ToLauncher, read_line, write_line};
 use super::sockets;
@@ -12,7 +12,7 @@ use emulation::clock::Clock;
 use emulation::driver::orders::Order;
 use emulation::driver::{Assignment, Beat, FedFrame, Report, Supervisor, Worker, impairers};
 use emulation::recorder::Recorder;
-use emulation::recorder::snapshot::Snapshot;
+use emulation::recorder::snapshot::BinSnapshot;
 use emulation::timer::{permitted_priority, prepare_thread};
 use proto::device::Device;
 use std::any::Any;
@@ -24,7 +24,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
 /// Beats that may wait for a slow launcher; more are dropped, the next one says it all again.
-const NEWS_MAX: usize = 64;
+const EVENTS_MAX: usize = 64;
 
 /// How a daemon's run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub enum Ending {
 }
 
 /// What reaches the main thread.
-enum News {
+enum SessionEvent {
     Command(ToDaemon),
     BadCommand(String),
     LauncherGone,
@@ -48,25 +48,25 @@ enum News {
 }
 
 /// The worker's end of the channel to the main thread.
-struct Link {
+struct WorkerLink {
     stop: Arc<AtomicBool>,
-    news: SyncSender<News>,
+    events: SyncSender<SessionEvent>,
     /// What those who administer want, if anybody may.
-    inbox: Option<Inbox>,
+    orders_in: Option<OrderReceiver>,
 }
 
-impl Supervisor for Link {
+impl Supervisor for WorkerLink {
     fn stop_requested(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
     fn beat(&self, beat: Beat) {
         // A full channel means that nobody reads; the launcher then misses the heartbeat.
-        let _ = self.news.try_send(News::Beat(beat));
+        let _ = self.events.try_send(SessionEvent::Beat(beat));
     }
 
     fn order(&self) -> Option<Order> {
-        self.inbox.as_ref()?.next()
+        self.orders_in.as_ref()?.next()
     }
 }
 
@@ -76,7 +76,7 @@ struct Hosted {
     devices: Vec<Box<dyn Device>>,
     sockets: Sockets,
     /// Where those come in who administer.
-    admin: Option<admin::Socket>,
+    admin: Option<admin::AdminSockets>,
     recorder: Recorder,
     /// Read before anybody waits for it: a long capture takes its time.
     fed: Vec<FedFrame>,
@@ -87,7 +87,7 @@ struct Hosted {
 pub fn serve(
     config: DaemonConfig,
     devices: Vec<Box<dyn Device>>,
-    (recorder, snapshots): (Recorder, Option<Receiver<Snapshot>>),
+    (recorder, snapshots): (Recorder, Option<Receiver<BinSnapshot>>),
     commands: impl BufRead + Send + 'static,
     mut replies: impl Write,
 ) -> Ending {
@@ -96,7 +96,7 @@ pub fn serve(
         Err(error) => return fail(replies, &format!("no socket: {error}")),
     };
     let told = config.admin.as_ref();
-    let admin = match told.map(|told| admin::Socket::open(told, config.bind)).transpose() {
+    let admin = match told.map(|told| admin::AdminSockets::open(told, config.bind)).transpose() {
         Ok(admin) => admin,
         Err(error) => return fail(replies, &format!("no socket for administration: {error}")),
     };
@@ -112,23 +112,23 @@ pub fn serve(
         version: env!("CARGO_PKG_VERSION").to_owned(),
         shim_version: shim::VERSION,
         address: sockets.address(),
-        admin: admin.as_ref().and_then(admin::Socket::address),
+        admin: admin.as_ref().and_then(admin::AdminSockets::address),
         pid: std::process::id(),
         priority: permitted_priority(config.realtime),
     };
     if write_line(&mut replies, &ToLauncher::Hello(hello)).is_err() {
         return Ending::LauncherGone;
     }
-    let (sender, news) = sync_channel(NEWS_MAX);
+    let (sender, events) = sync_channel(EVENTS_MAX);
     read_commands(commands, sender.clone());
     let hosted = Hosted { config, devices, sockets, admin, recorder, fed };
-    converse(hosted, &sender, (&news, snapshots), replies)
+    converse(hosted, &sender, (&events, snapshots), replies)
 }
 
 fn converse(
     hosted: Hosted,
-    sender: &SyncSender<News>,
-    (news, snapshots): (&Receiver<News>, Option<Receiver<Snapshot>>),
+    sender: &SyncSender<SessionEvent>,
+    (events, snapshots): (&Receiver<SessionEvent>, Option<Receiver<BinSnapshot>>),
     mut replies: impl Write,
 ) -> Ending {
     let stop = Arc::new(AtomicBool::new(false));
@@ -137,19 +137,20 @@ fn converse(
     let mut _admin = None;
     loop {
         // The reader thread and this one hold senders, so the channel cannot close.
-        let message = match news.recv().expect("this function's caller holds a sender") {
-            News::Command(ToDaemon::Stop) => {
+        let message = match events.recv().expect("this function's caller holds a sender") {
+            SessionEvent::Command(ToDaemon::Stop) => {
                 if idle.is_some() {
                     return fail(replies, "told to stop before the start");
                 }
                 stop.store(true, Ordering::Relaxed);
                 continue;
             }
-            News::Command(start @ ToDaemon::Start { .. }) => {
+            SessionEvent::Command(start @ ToDaemon::Start { .. }) => {
                 let Some(hosted) = idle.take() else {
                     return fail(replies, "told to start twice");
                 };
-                let link = Link { stop: Arc::clone(&stop), news: sender.clone(), inbox: None };
+                let link =
+                    WorkerLink { stop: Arc::clone(&stop), events: sender.clone(), orders_in: None };
                 match launch(hosted, start, link) {
                     Ok(admin) => {
                         _admin = admin;
@@ -158,11 +159,11 @@ fn converse(
                     Err(reason) => return fail(replies, &reason),
                 }
             }
-            News::BadCommand(reason) => return fail(replies, &reason),
-            News::LauncherGone => return Ending::LauncherGone,
-            News::Panicked(reason) => return fail(replies, &reason),
-            News::Beat(beat) => ToLauncher::Beat(beat),
-            News::Done(report) => ToLauncher::Report(report),
+            SessionEvent::BadCommand(reason) => return fail(replies, &reason),
+            SessionEvent::LauncherGone => return Ending::LauncherGone,
+            SessionEvent::Panicked(reason) => return fail(replies, &reason),
+            SessionEvent::Beat(beat) => ToLauncher::Beat(beat),
+            SessionEvent::Done(report) => ToLauncher::Report(report),
         };
         for snapshot in snapshots.iter().flat_map(Receiver::try_iter) {
             if write_line(&mut replies, &ToLauncher::Bin(Box::new(snapshot))).is_err() {
@@ -179,7 +180,11 @@ fn converse(
 }
 
 /// Starts the data plane on a thread of its own, and beside it whoever answers for it.
-fn launch(hosted: Hosted, start: ToDaemon, mut link: Link) -> Result<Option<Admin>, String> {
+fn launch(
+    hosted: Hosted,
+    start: ToDaemon,
+    mut link: WorkerLink,
+) -> Result<Option<AdminServer>, String> {
     let ToDaemon::Start { epoch, origin_ns, dilation, peers } = start else {
         return Err("only a start starts".to_owned());
     };
@@ -190,9 +195,9 @@ fn launch(hosted: Hosted, start: ToDaemon, mut link: Link) -> Result<Option<Admi
     let clock = Clock::new(origin_ns, dilation);
     let exchange = sockets.exchange(session, config.bare, clock, &lines);
     let admin = admin.map(|socket| {
-        let (outbox, inbox) = admin::orders();
-        link.inbox = Some(inbox);
-        Admin::start(socket, Desk::new(facts(&config, clock), outbox))
+        let (orders_out, orders_in) = admin::orders();
+        link.orders_in = Some(orders_in);
+        AdminServer::start(socket, AdminHandle::new(info(&config, clock), orders_out))
     });
     let admin = admin.transpose().map_err(|error| format!("no thread: {error}"))?;
     let assignment = Assignment {
@@ -215,11 +220,11 @@ fn launch(hosted: Hosted, start: ToDaemon, mut link: Link) -> Result<Option<Admi
             worker.run(&link)
         };
         let last = match catch_unwind(AssertUnwindSafe(run)) {
-            Ok(report) => News::Done(Box::new(report)),
-            Err(payload) => News::Panicked(panic_text(payload.as_ref())),
+            Ok(report) => SessionEvent::Done(Box::new(report)),
+            Err(payload) => SessionEvent::Panicked(panic_text(payload.as_ref())),
         };
         // Nobody to tell means that the main thread has ended already.
-        let _ = link.news.send(last);
+        let _ = link.events.send(last);
     };
     let spawned = thread::Builder::new().name("data-plane".to_owned()).spawn(data_plane);
     give_up_rights();
@@ -227,8 +232,8 @@ fn launch(hosted: Hosted, start: ToDaemon, mut link: Link) -> Result<Option<Admi
 }
 
 /// What is told of this process to those who administer.
-fn facts(config: &DaemonConfig, clock: Clock) -> Facts {
-    Facts {
+fn info(config: &DaemonConfig, clock: Clock) -> ProcessInfo {
+    ProcessInfo {
         lab: config.lab.clone(),
         process: config.process,
         seed: config.seed,
@@ -245,20 +250,20 @@ fn give_up_rights() {
     privileges::drop_all().expect("less is always permitted");
 }
 
-fn read_commands(commands: impl BufRead + Send + 'static, news: SyncSender<News>) {
+fn read_commands(commands: impl BufRead + Send + 'static, events: SyncSender<SessionEvent>) {
     thread::spawn(move || {
         give_up_rights();
         for line in commands.lines() {
             let Ok(line) = line else { break };
             let command = match read_line(&line) {
-                Ok(command) => News::Command(command),
-                Err(reason) => News::BadCommand(format!("bad command: {reason}")),
+                Ok(command) => SessionEvent::Command(command),
+                Err(reason) => SessionEvent::BadCommand(format!("bad command: {reason}")),
             };
-            if news.send(command).is_err() {
+            if events.send(command).is_err() {
                 return;
             }
         }
-        let _ = news.send(News::LauncherGone);
+        let _ = events.send(SessionEvent::LauncherGone);
     });
 }
 

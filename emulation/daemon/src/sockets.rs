@@ -1,6 +1,7 @@
 //! Opens the sockets that a daemon's configuration names, and understands the addresses of its peers.
 
-use crate::config::{Carrier, DaemonConfig, PortInterface};
+use crate::config::{DaemonConfig, PortInterface};
+use emulation::cable::Carrier;
 use emulation::cable::datagram::Peer;
 use emulation::cable::exchange::packets::PortSocket;
 use emulation::cable::exchange::sockets::Sockets;

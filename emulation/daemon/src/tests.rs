@@ -4,6 +4,7 @@ use super::protocol::{HEARTBEAT, ToDaemon, ToLauncher, read_line, write_line};
 use super::*;
 use crate::token::Token;
 use crate::toy::{Log, Toy, arrival, chain};
+use emulation::cable::Carrier;
 use emulation::clock::monotonic_ns;
 use emulation::driver::Report;
 use emulation::recorder::RecordingPlan;
@@ -168,15 +169,15 @@ fn a_panic_in_the_data_plane_is_told_and_not_survived() {
 
 #[test]
 fn arguments_and_configurations_that_make_no_sense_are_refused() {
-    let wish = |words: &[&str]| parse(words.iter().map(|word| (*word).to_owned()));
-    assert!(matches!(wish(&["--config", "x"]), Ok(Wish::Run(file)) if file == "x"));
-    assert!(matches!(wish(&["--config=x"]), Ok(Wish::Run(file)) if file == "x"));
-    assert!(wish(&["--config"]).is_err());
-    assert!(wish(&[]).is_err());
-    assert!(wish(&["--version", "--help"]).is_err());
+    let request = |words: &[&str]| parse(words.iter().map(|word| (*word).to_owned()));
+    assert!(matches!(request(&["--config", "x"]), Ok(Wish::Run(file)) if file == "x"));
+    assert!(matches!(request(&["--config=x"]), Ok(Wish::Run(file)) if file == "x"));
+    assert!(request(&["--config"]).is_err());
+    assert!(request(&[]).is_err());
+    assert!(request(&["--version", "--help"]).is_err());
     let joining = |words: &[&str]| {
         let words = [&["--join", "h:1", "--process", "2"], words].concat();
-        match wish(&words)? {
+        match request(&words)? {
             Wish::Join { address, process, admin } => Ok((address, process, admin)),
             _ => Err("it is to join".to_owned()),
         }

@@ -46,7 +46,7 @@ pub struct Impaired {
 
 /// What somebody changes by hand while a run lasts, beside what the scenario asks for.
 #[derive(Clone, Debug, PartialEq)]
-pub enum ByHand {
+pub enum ManualImpairment {
     /// The cable is cut, or whole again. No device is told: it sees that nothing comes.
     Cut(bool),
     /// One frame in so many is lost, as `chance.0 / chance.1`; none with `chance.0 == 0`.
@@ -109,12 +109,12 @@ impl Impairer {
     }
 
     /// Somebody changes something at `now`.
-    pub fn change(&mut self, change: ByHand, now: Instant) {
+    pub fn change(&mut self, change: ManualImpairment, now: Instant) {
         self.rules.retain(|rule| rule.until > now);
         match change {
-            ByHand::Cut(cut) => self.cut = cut,
-            ByHand::Lossy(chance) => self.lossy = chance,
-            ByHand::Rule(rule, length) => {
+            ManualImpairment::Cut(cut) => self.cut = cut,
+            ManualImpairment::Lossy(chance) => self.lossy = chance,
+            ManualImpairment::Rule(rule, length) => {
                 // More would be somebody who only adds: the oldest go.
                 if self.rules.len() >= self.given + RULES_BY_HAND_MAX {
                     self.rules.remove(self.given);
@@ -122,7 +122,7 @@ impl Impairer {
                 let until = length.map_or(Instant::NEVER, |length| now + length);
                 self.rules.push(Rule { rule, until });
             }
-            ByHand::Mend => {
+            ManualImpairment::Mend => {
                 self.rules.truncate(self.given);
                 self.cut = false;
                 self.lossy = (0, 1);

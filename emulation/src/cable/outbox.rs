@@ -141,7 +141,7 @@ impl Outbox {
         }
         while let Some(first) = self.first_ready() {
             match socket.send(self.ready()) {
-                Ok(sent) => self.settle(sent),
+                Ok(sent) => self.remove_sent(sent),
                 Err(error) => self.fail(first, &error),
             }
         }
@@ -191,7 +191,7 @@ impl Outbox {
     }
 
     /// Takes the first `sent` datagrams of [`Self::ready`] out.
-    fn settle(&mut self, sent: usize) {
+    fn remove_sent(&mut self, sent: usize) {
         debug_assert!(sent <= BATCH, "no call sends more than it was given");
         self.counts.datagrams += sent as u64;
         let mut left = sent;

@@ -1,6 +1,6 @@
-//! The end of a run: what was still under way, and the worker's account of everything.
+//! The end of a run: frames still in flight are counted, and the report is made.
 
-use super::{InFlight, Report, SLEEP_MAX_NS, Supervisor, Worker, moment};
+use super::{InFlight, Report, SLEEP_MAX_NS, Supervisor, Worker, load_sample};
 use crate::cable::FrameTally;
 use crate::cable::impairment::Injected;
 use crate::cable::memory::Flights;
@@ -10,13 +10,13 @@ use crate::timer;
 use proto::units::Instant;
 use std::os::fd::AsFd;
 
-/// After the stop the cables count as empty when nothing has come for so long.
+/// The cables count as empty when no frame has come for so long after the stop.
 const QUIET_NS: u64 = 100_000_000;
-/// And in any case after so long.
+/// Upper limit of the time spent waiting for that.
 const DRAIN_MAX_NS: u64 = 1_000_000_000;
 
 impl Worker {
-    /// Nothing is handled any more; all that is left is to count.
+    /// Makes the report. Devices handle nothing any more.
     pub(super) fn finish(mut self, supervisor: &impl Supervisor, cpu_before: u64) -> Report {
         let stop = self.run.plan.stop;
         let reached = self.run.clock.now() >= stop;
@@ -31,7 +31,7 @@ impl Worker {
         for impairer in self.run.impairers.iter().flatten() {
             injected.merge(&impairer.injected);
         }
-        let end = moment(&self.run.exchange);
+        let end = load_sample(&self.run.exchange);
         let departures = self.meter.departures();
         let (lateness, timeline) = self.meter.finish(stopped_at, end);
         let exchange = self.run.exchange.report(&self.run.lines);
@@ -55,8 +55,8 @@ impl Worker {
         }
     }
 
-    /// Takes the samples for which the loop had no turn left; the one at `end` is the recorder's
-    /// own, when it finishes.
+    /// Takes the samples that were due before `end` but that the loop did not reach. The recorder takes the one
+    /// at `end` when it finishes.
     fn sample_until(&mut self, end: Instant) {
         while let Some(due) = self.run.recorder.next_due().filter(|due| *due < end) {
             self.now = self.now.max(due);
@@ -67,7 +67,7 @@ impl Worker {
         }
     }
 
-    /// Counts what was on the cables at the stop: reads the socket until it stays quiet.
+    /// Counts frames that were on cables at the stop: reads the sockets until they stay empty.
     fn drain(&mut self, supervisor: &impl Supervisor) {
         self.run.exchange.begin_drain();
         let begin = monotonic_ns();

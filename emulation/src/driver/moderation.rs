@@ -1,50 +1,48 @@
-//! When sockets on interfaces of the host are read: at once where frames come thin, by the batch where
-//! they come thick.
+//! Receive moderation for attached interfaces: sockets are read at once under low load and in batches under
+//! high load.
 //!
-//! Whoever sends into an attached interface knows no ticks of ours. A worker that goes before all
-//! other threads and looks up for every frame takes the core from the very sender whose next frame it
-//! will look up for, and pays a wake-up for each. So it does as network cards do with interrupts: after
-//! a few frames in quick succession it lets the sockets fill for a moment.
+//! Programs outside the fabric do not follow the worker's ticks. A real-time worker that wakes for every frame
+//! takes the core from the program that is about to send the next one, and pays one wake-up a frame. So it does
+//! what network cards do with interrupts: after some frames in quick succession it leaves the sockets to fill
+//! for a short time.
 //!
-//! A frame that comes by another port than the one before is an answer, and somebody waits for it or will
-//! wait for the next: pings and requests are never held up, however many there are. What counts is frames
-//! that follow each other by one port.
+//! A frame that arrives on another port than the one before it is a reply that some program waits for, so
+//! request and response traffic is never delayed. Only frames that follow each other on one port count.
 
 use proto::ids::PortNumber;
 
-/// Frames in a row are thick above one in so many nanoseconds: a wake-up for each would take a third of a
-/// core.
+/// Frames closer than this many nanoseconds count as high load: a wake-up for each would use a third of a core.
 const THIN_NS: u64 = 50_000;
-/// So many beyond that rate are still read at once.
+/// Burst above that rate that is still read at once.
 const BURST_NS: u64 = 8 * THIN_NS;
-/// How much of a burst is remembered: what goes beyond it is forgotten as soon as frames come thin.
+/// Upper limit of the remembered burst; it decays when the load falls.
 const BURST_MAX_NS: u64 = 2 * BURST_NS;
-/// How long sockets may fill.
+/// How long sockets are left to fill.
 const FILL_NS: u64 = 100_000;
 
-/// What is remembered of the frames that came.
+/// The recent load, as a leaky bucket.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Moderation {
-    /// By which port of which device the last frame came.
+    /// Device and port of the last frame.
     last: Option<(usize, PortNumber)>,
-    /// Frames of this reading that came by the same port as the one before them.
+    /// Frames of this reading on the same port as the frame before them.
     in_a_row: u64,
-    /// Such frames beyond the rate at which they are thin, each as long as it lasts there.
+    /// Fill level of the bucket: [`THIN_NS`] a frame, minus the time that has passed.
     burst_ns: u64,
-    /// When that was reckoned.
+    /// When the level was last computed.
     at_ns: u64,
-    /// Sockets fill until then.
+    /// Sockets are left alone until then.
     until_ns: u64,
 }
 
 impl Moderation {
-    /// A frame came by `port` of `device`.
+    /// A frame came in by `port` of `device`.
     pub fn count(&mut self, device: usize, port: PortNumber) {
         let before = self.last.replace((device, port));
         self.in_a_row += u64::from(before == self.last);
     }
 
-    /// That was all there was at `now_ns`.
+    /// The reading at `now_ns` is over.
     pub fn close(&mut self, now_ns: u64) {
         let passed = now_ns.saturating_sub(self.at_ns);
         let came = std::mem::take(&mut self.in_a_row) * THIN_NS;
@@ -55,7 +53,7 @@ impl Moderation {
         }
     }
 
-    /// Whether the sockets are left alone at `now_ns`, and until when.
+    /// Until when the sockets are left alone, if they are at `now_ns`.
     pub fn filling(&self, now_ns: u64) -> Option<u64> {
         (self.until_ns > now_ns).then_some(self.until_ns)
     }
@@ -65,7 +63,7 @@ impl Moderation {
 mod tests {
     use super::*;
 
-    /// Reads `frames` that came by port `port`.
+    /// Reads `frames` frames that came by port `port`.
     fn read(moderation: &mut Moderation, frames: usize, port: usize, now_ns: u64) -> Option<u64> {
         (0..frames).for_each(|_| moderation.count(0, PortNumber::from_index(port)));
         moderation.close(now_ns);

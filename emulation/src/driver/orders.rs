@@ -1,10 +1,10 @@
-//! What somebody wants of a worker while it runs: to be told how things stand, or to change something.
+//! Orders to a running worker: read its devices or change something.
 //!
-//! Orders are carried out between two turns. A worker looks at a flag for them, and nothing of what it
-//! does for an order waits for whoever gave it.
+//! The worker executes orders between two turns. It checks a flag for them, and it never waits for the thread
+//! that gave an order.
 
 use super::{Beat, Supervisor, Worker};
-use crate::cable::impairment::{ByHand, Impairer, Injected};
+use crate::cable::impairment::{Impairer, Injected, ManualImpairment};
 use crate::cable::lines::line_index;
 use crate::frame_tap::FrameTap;
 use proto::counters::DeviceReading;
@@ -13,25 +13,25 @@ use proto::ids::PortNumber;
 use proto::units::{BitRate, Instant};
 use std::fmt;
 
-/// Orders that are carried out in one turn at most.
+/// Orders executed in one turn at most.
 const ORDERS_A_TURN: usize = 4;
 
-/// How things stood at one instant.
+/// The state of the worker at one instant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Snapshot {
-    /// How the worker does.
+pub struct DeviceSnapshot {
+    /// The worker's heartbeat at that instant.
     pub beat: Beat,
     /// By device of the worker.
     pub devices: Vec<DeviceReading>,
-    /// Faults on purpose so far.
+    /// Frames that impairments have hit so far.
     pub injected: Injected,
 }
 
-/// Delivers the answer to an order. An order that is never carried out drops it.
+/// Delivers the answer to an order. An order that is not executed drops it.
 pub struct Reply<T>(Box<dyn FnOnce(T) + Send>);
 
 impl<T> Reply<T> {
-    /// An answer goes to `deliver`, which must not block.
+    /// `deliver` gets the answer. It must not block.
     pub fn new(deliver: impl FnOnce(T) + Send + 'static) -> Reply<T> {
         Reply(Box::new(deliver))
     }
@@ -48,44 +48,46 @@ impl<T> fmt::Debug for Reply<T> {
     }
 }
 
-/// Something that is wanted of a worker. Who no longer waits for an answer gets none.
+/// A request to a worker.
 #[derive(Debug)]
 pub enum Order {
-    /// Read all devices so far into a snapshot, whose buffers are used again; the rest of it may be older.
-    Read(Box<Snapshot>, Depth, Reply<Box<Snapshot>>),
-    /// Do so to the frames that a port sends.
-    Impair(Box<Impairing>, Reply<Result<(), String>>),
-    /// Let a port of a device send no faster than that; whether it can.
+    /// Read all devices at least as deep as that into a snapshot, whose buffers are reused. Deeper parts keep
+    /// their old values.
+    Read(Box<DeviceSnapshot>, Depth, Reply<Box<DeviceSnapshot>>),
+    /// Change the impairment of the frames that a port sends. Fails where no cable is.
+    Impair(Box<ImpairmentChange>, Reply<Result<(), String>>),
+    /// Limit the rate at which a port of a device sends. The answer is false if the port cannot do that.
     SlowDown(usize, PortNumber, BitRate, Reply<bool>),
-    /// Show frames to this tap, or to none; the answer is the tap before it, unfinished, and when that one ended.
+    /// Show frames to this tap, or to none. The answer is the tap before it, unfinished, and the instant of the
+    /// change.
     Tap(Option<Box<dyn FrameTap>>, Reply<(Option<Box<dyn FrameTap>>, Instant)>),
-    /// Let traffic items of this name post, or all; or let them be silent.
+    /// Let traffic items post messages, or stop them.
     Traffic {
-        /// Which; all if none is named.
+        /// Name of the items; all items if `None`.
         item: Option<String>,
-        /// They may post.
+        /// Whether they may post.
         on: bool,
-        /// Of how many adapters items heard it.
+        /// The answer is the number of adapters that have such items.
         reply: Reply<usize>,
     },
 }
 
-/// A change of what happens to the frames that one port sends.
+/// A change of the impairment of one port.
 #[derive(Debug)]
-pub struct Impairing {
-    /// Which of the worker's devices.
+pub struct ImpairmentChange {
+    /// Index into the worker's devices.
     pub device: usize,
-    /// Which port.
+    /// The port.
     pub port: PortNumber,
-    /// What is to be changed.
-    pub change: ByHand,
-    /// What the port gets if nothing has impaired it yet.
+    /// The change.
+    pub change: ManualImpairment,
+    /// The impairer that the port gets if it has none yet.
     pub spare: Impairer,
 }
 
 impl Worker {
-    /// Carries out what has been ordered.
-    pub(super) fn obey(&mut self, supervisor: &impl Supervisor) {
+    /// Executes pending orders, at most [`ORDERS_A_TURN`].
+    pub(super) fn execute_orders(&mut self, supervisor: &impl Supervisor) {
         for _ in 0..ORDERS_A_TURN {
             let Some(order) = supervisor.order() else { return };
             match order {
@@ -110,10 +112,9 @@ impl Worker {
         }
     }
 
-    /// Reads all devices as of the last thing that happened. As before a bin, what has begun to leave is
-    /// sent first.
-    fn read(&mut self, snapshot: &mut Snapshot, depth: Depth) {
-        self.clear_the_lines();
+    /// Reads all devices as of the last step. As before a bin edge, departures that have begun are sent first.
+    fn read(&mut self, snapshot: &mut DeviceSnapshot, depth: Depth) {
+        self.send_started();
         snapshot.devices.resize_with(self.run.devices.len(), DeviceReading::default);
         for (device, reading) in self.run.devices.iter_mut().zip(&mut snapshot.devices) {
             device.read_to(depth, self.now, reading);
@@ -125,27 +126,27 @@ impl Worker {
         }
     }
 
-    fn impair(&mut self, impairing: Impairing) -> Result<(), String> {
-        let Impairing { device, port, change, spare } = impairing;
+    fn impair(&mut self, impairing: ImpairmentChange) -> Result<(), String> {
+        let ImpairmentChange { device, port, change, spare } = impairing;
         let line = self.run.lines.outgoing(device, port).ok_or("no cable is there")?;
         let place = line_index(line.link, line.end);
         self.run.impairers[place].get_or_insert(spare).change(change, self.now);
         Ok(())
     }
 
-    /// How many devices have such items.
+    /// The number of devices that have such items.
     fn let_post(&mut self, item: Option<&str>, on: bool) -> usize {
-        let mut heard = 0;
+        let mut affected = 0;
         for device in 0..self.run.devices.len() {
             if self.run.devices[device].let_post(item, on, self.now) {
-                heard += 1;
-                self.settle(device);
+                affected += 1;
+                self.collect_outputs(device);
             }
         }
-        heard
+        affected
     }
 
-    /// How the worker does.
+    /// The heartbeat of this instant.
     pub(super) fn beat(&self) -> Beat {
         let frames = &self.meter.lateness().frames;
         Beat {

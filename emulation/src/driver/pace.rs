@@ -1,46 +1,44 @@
-//! When the worker looks up: not for every frame, but often enough that none is late for it.
+//! The worker's wake-ups: fewer than one a frame, but often enough that no frame is late.
 //!
-//! A wake-up costs more than a frame, so what is due close together is done together, on a grid of
-//! ticks. Three facts make that harmless:
+//! A wake-up costs more than a frame. The worker therefore wakes on a grid of ticks and handles everything due
+//! at once. This changes no result, for three reasons:
 //!
-//! * What a device computes depends on the instants of things, not on when this thread got round to
-//!   them, as long as it learns of everything in order.
-//! * A frame on a cable is not due before the link's delay has passed. Whatever is due within that
-//!   delay has therefore been sent, and is in the socket: the worker may *run ahead* of the wall by
-//!   so much without missing anything. If it does so by all of the delay, a departure that is late by
-//!   the wall is late by as much for whoever receives it, and one that is not is in time. A worker
-//!   with a single cable hears everything in order and may run ahead as far as it has heard.
-//! * A stamp says when a last bit left, and whose first bit is on the line is not called back. So a
-//!   frame is sent as its transmission begins, without a wake-up of its own at the end: it is in the
-//!   receiver's socket long before its time. Lateness, the other side, is measured and judged: of
-//!   departures past their stamp, and of frames that reach a worker which has already gone on.
+//! * What a device computes depends on the instants of its inputs and on their order, not on when the thread
+//!   handles them.
+//! * A frame is due only after the link's delay. Everything due within that delay has already been sent and is
+//!   in the socket, so the worker may run ahead of wall time by the shortest delay without missing a frame. A
+//!   worker with a single cable gets all frames in order and may run ahead to the latest arrival it has seen.
+//! * A stamp says when a frame's last bit left, and a transmission that has begun is never cancelled. So the
+//!   worker sends a frame when its transmission begins, without another wake-up at its end. Fidelity counts the
+//!   opposite cases: departures after their stamp, and frames that reach a worker which is already past their
+//!   arrival.
 //!
-//! A bare cable has no stamps: what leaves early arrives early. There a worker is never ahead of the
-//! wall, and its ticks are finer, since each of them is late by as much as it is wide.
+//! A bare cable has no stamps: a frame sent early arrives early. There the worker never runs ahead, and its
+//! ticks are finer, because each tick adds its width to the lateness.
 
 use crate::cable::lines::{Destination, Lines};
 use crate::clock::Clock;
 use proto::units::{Duration, Instant};
 
-/// A tick is this share of the shortest frame time, in thousandths.
+/// Tick as a share of the shortest frame time, in thousandths.
 const TICK_THOUSANDTHS: u64 = 50;
-/// The same where many more processes than cores compete for wake-ups.
-const TICK_CROWDED_THOUSANDTHS: u64 = 110;
-/// The same without stamps.
+/// The same on a host with more than two processes a core.
+const TICK_OVERCOMMITTED_THOUSANDTHS: u64 = 110;
+/// The same on cables without stamps.
 const TICK_BARE_THOUSANDTHS: u64 = 20;
-/// It never runs ahead by more than this share of the shortest frame time, in thousandths: on a long
-/// cable there is nothing to gain by more than two crowded ticks, and lateness is judged the more strictly.
+/// Limit of running ahead as a share of the shortest frame time, in thousandths. On a long cable a larger lead
+/// than two overcommitted ticks gains nothing, and fidelity judges lateness against it.
 const AHEAD_THOUSANDTHS: u64 = 250;
 
-/// Whether so many processes crowd the cores of this host.
-pub fn crowd(processes: usize) -> bool {
+/// Whether `processes` processes are more than two a core of this host.
+pub fn is_overcommitted(processes: usize) -> bool {
     processes > 2 * cores()
 }
 
-/// Whether so many processes wake each other all the time that no core sleeps long enough to be lent out, while
-/// one that is kept busy must be interrupted for each of them. With 10 and with 14 on two cores it is still
-/// better to keep both awake, with 44 it is worse.
-pub fn throng(processes: usize) -> bool {
+/// Whether `processes` processes are more than eight a core of this host. They wake each other so often that no
+/// core sleeps long enough for a hypervisor to lend it out, and a core kept busy has to be interrupted for each
+/// of them. Measured on two cores: keeping both awake helps 10 and 14 processes and harms 44.
+pub fn is_heavily_overcommitted(processes: usize) -> bool {
     processes > 8 * cores()
 }
 
@@ -48,27 +46,27 @@ fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
-/// The worker's pace, fixed for a run.
+/// The worker's pace, constant for a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pace {
     /// Wake-ups lie on multiples of this, in nanoseconds of wall time.
     tick_ns: u64,
-    /// How far the worker runs ahead of the wall.
+    /// How far the worker runs ahead of wall time, in fabric time.
     ahead: Duration,
-    /// Everything from outside comes by one cable.
+    /// All frames from outside this process come by one cable.
     has_one_line: bool,
 }
 
 impl Pace {
-    /// The pace for the cables of `lines`, whose frames are `stamped` or not, on a host whose cores
-    /// are crowded with processes or not.
-    pub fn new(clock: &Clock, lines: &Lines, stamped: bool, crowded: bool) -> Pace {
+    /// The pace for the cables of `lines`. `stamped`: frames carry stamps. `overcommitted`: see
+    /// [`is_overcommitted`].
+    pub fn new(clock: &Clock, lines: &Lines, stamped: bool, overcommitted: bool) -> Pace {
         let shortest = lines.all_outgoing().map(|line| line.frame_time).min().unwrap_or_default();
         let share = |thousandths| Duration::from_ps(shortest.as_ps() / 1_000 * thousandths);
-        let tick = match (stamped, crowded) {
+        let tick = match (stamped, overcommitted) {
             (false, _) => TICK_BARE_THOUSANDTHS,
             (true, false) => TICK_THOUSANDTHS,
-            (true, true) => TICK_CROWDED_THOUSANDTHS,
+            (true, true) => TICK_OVERCOMMITTED_THOUSANDTHS,
         };
         let by_socket = |to: &Destination| !matches!(to, Destination::Device { .. });
         let delays = lines.all_outgoing().filter(|line| by_socket(&line.to)).map(|line| line.delay);
@@ -79,21 +77,22 @@ impl Pace {
         Pace { tick_ns, ahead, has_one_line }
     }
 
-    /// Up to when things may happen at `now`, having heard of arrivals up to `heard`.
-    pub fn horizon(&self, now: Instant, heard: Instant) -> Instant {
+    /// The instant up to which steps may be executed at `now`, when sockets have delivered arrivals up to
+    /// `latest_arrival`.
+    pub fn horizon(&self, now: Instant, latest_arrival: Instant) -> Instant {
         let ahead = now + self.ahead;
-        if self.has_one_line { ahead.max(heard) } else { ahead }
+        if self.has_one_line { ahead.max(latest_arrival) } else { ahead }
     }
 
-    /// When to wake for a departure that waits for its instant and for anything else, in nanoseconds of
-    /// wall time.
+    /// When to wake, in nanoseconds of wall time: for a departure at `departure`, or for any other step at
+    /// `other`.
     pub fn wake_ns(&self, clock: &Clock, departure: Instant, other: Instant) -> u64 {
         let begin = Instant::from_ps(other.as_ps().saturating_sub(self.ahead.as_ps()));
         let due = departure.min(begin);
         clock.wall_ns_of(due).div_ceil(self.tick_ns).saturating_mul(self.tick_ns)
     }
 
-    /// Until when a socket that has just been filled may wait for more.
+    /// Until when frames may wait in a socket that was just found readable, in nanoseconds of wall time.
     pub fn read_by_ns(&self, now_ns: u64) -> u64 {
         if self.has_one_line {
             return now_ns;

@@ -1,4 +1,4 @@
-//! What a worker says while it runs and when it is done.
+//! What a worker reports while it runs and at its end.
 
 use crate::cable::FrameTally;
 use crate::cable::exchange::ExchangeReport;
@@ -11,10 +11,10 @@ use crate::timer::Priority;
 use proto::units::Instant;
 use serde::{Deserialize, Serialize};
 
-/// A sign of life.
+/// A heartbeat.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Beat {
-    /// Fabric time of the last thing that happened.
+    /// Fabric time of the last step.
     pub at: Instant,
     /// Frames that have left a port so far, of any kind: frame-hops.
     pub departures: u64,
@@ -24,29 +24,29 @@ pub struct Beat {
     pub late_max_thousandths: u64,
     /// Frames found missing so far.
     pub lost: u64,
-    /// What was refused so far, and the shim version of a peer of another build.
+    /// Datagrams refused so far, and the shim version of a peer of another build.
     pub rejected: Rejected,
-    /// CPU time of the process.
+    /// CPU time of the process, in nanoseconds.
     pub cpu_ns: u64,
 }
 
 /// Frames that were neither in a device nor lost when the run ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InFlight {
-    /// Their last bit had not left.
+    /// Frames whose last bit had not left their port.
     pub on_the_line: FrameTally,
-    /// It had, and had not arrived.
+    /// Frames whose last bit had left and not arrived.
     pub on_cables: FrameTally,
 }
 
-/// All that a worker knows about its run.
+/// The report of a worker at the end of its run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report {
-    /// The process's number.
+    /// The number of the process.
     pub process: usize,
     /// Fabric time up to which everything has happened.
     pub stopped_at: Instant,
-    /// That is before the planned stop: told to, or overloaded.
+    /// The run ended before the planned stop: by request, or because the worker was overloaded.
     pub cut_short: bool,
     /// How the data-plane thread was scheduled.
     pub priority: Priority,
@@ -54,21 +54,21 @@ pub struct Report {
     pub departures: u64,
     /// Lateness in measured windows.
     pub lateness: Lateness,
-    /// Lateness, losses and load over time.
+    /// Lateness, losses and load by bin.
     pub timeline: Vec<FidelityBin>,
-    /// Frames under way at the stop.
+    /// Frames in flight at the stop.
     pub in_flight: InFlight,
-    /// Faults on purpose.
+    /// Frames that impairments hit.
     pub injected: Injected,
     /// Departures by ports without a cable.
     pub unwired: u64,
-    /// The socket's account.
+    /// The account of the sockets.
     pub exchange: ExchangeReport,
-    /// Wall time since fabric zero.
+    /// Wall time since fabric zero, in nanoseconds.
     pub wall_ns: u64,
-    /// CPU time of the process in that time.
+    /// CPU time of the process during the run, in nanoseconds.
     pub cpu_ns: u64,
-    /// What the recorder kept.
+    /// Everything the recorder kept.
     pub recording: Recording,
 }
 
@@ -80,7 +80,7 @@ impl Report {
     }
 }
 
-/// What the reports of all processes say about the host; `missed` names silent processes.
+/// The evidence about the host from the reports of all processes; `missed` lists processes without heartbeat.
 pub fn evidence(reports: &[Report], missed: Vec<usize>) -> Evidence {
     let mut lateness = Lateness::default();
     reports.iter().for_each(|report| lateness.merge(&report.lateness));

@@ -54,7 +54,7 @@ impl Lab {
         let sockets: Vec<_> = (0..2).map(open).collect();
         let peer = |s: &DatagramSocket| udp::peer(s.address()).expect("its own address");
         let peers = sockets.iter().map(peer).collect();
-        // The traffic takes a quarter of it: a host may stand still for the rest.
+        // The traffic takes a quarter of it: a host may pause for the rest.
         let stop = Instant::from_ps(500_000_000);
         let sockets = sockets.into_iter().map(Sockets::Datagrams).collect();
         Lab { wiring: chain(), hosts, local, stop, bare: false, sockets, peers }

@@ -1,4 +1,4 @@
-//! Devices simple enough to compute by hand: a source, a relay and a sink.
+//! Test devices whose results can be computed by hand: a source, a relay and a sink.
 
 use bytes::BytesMut;
 use emulation::wiring::{End, LinkWiring, NodeKind, NodeWiring, Wiring};
@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex};
 pub const FRAME_TIME: Duration = Duration::from_ns(2_000);
 pub const DELAY: Duration = Duration::from_ns(500);
 
-/// Number, arrival and time of handling of each frame a sink received.
+/// Number, arrival and time of handling of each frame that a sink received.
 pub type Log = Arc<Mutex<Vec<(u32, Instant, Instant)>>>;
 
 /// Sends `to_send` frames back to back, relays between two ports, or logs what comes to its one.
@@ -34,7 +34,7 @@ impl Toy {
         Box::new(Toy::new(ports, to_send, log))
     }
 
-    /// Breaks when a frame touches it.
+    /// Panics when it gets a frame.
     pub fn fragile(log: &Log) -> Box<dyn Device> {
         Box::new(Toy { fragile: true, ..Toy::new(2, 0, log) })
     }

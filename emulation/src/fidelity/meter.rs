@@ -1,7 +1,7 @@
 //! The worker's own measurement of how late it was.
 
 use super::spread::Spread;
-use super::timeline::{FidelityBin, Moment, Timeline};
+use super::timeline::{FidelityBin, LoadSample, Timeline};
 use crate::clock::Clock;
 use proto::units::{Duration, Instant};
 use serde::{Deserialize, Serialize};
@@ -85,7 +85,7 @@ impl Meter {
     }
 
     /// Closes the timeline's bin if it is over.
-    pub fn advance(&mut self, now: Instant, moment: impl FnOnce() -> Moment) {
+    pub fn advance(&mut self, now: Instant, moment: impl FnOnce() -> LoadSample) {
         self.timeline.advance(now, moment);
     }
 
@@ -100,7 +100,7 @@ impl Meter {
     }
 
     /// Lateness and timeline of the whole run.
-    pub fn finish(mut self, now: Instant, moment: Moment) -> (Lateness, Vec<FidelityBin>) {
+    pub fn finish(mut self, now: Instant, moment: LoadSample) -> (Lateness, Vec<FidelityBin>) {
         let dilation = self.clock.dilation();
         self.timeline.close(now, moment);
         (self.lateness, self.timeline.bins(dilation))

@@ -36,7 +36,7 @@ pub struct FidelityBin {
 
 /// Running totals of the process, read at a bin's edge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Moment {
+pub struct LoadSample {
     /// The monotonic clock.
     pub wall_ns: u64,
     /// CPU time used.
@@ -50,7 +50,7 @@ struct Bin {
     begin: Instant,
     late_ns: Histogram<u32>,
     departures: u64,
-    until: Moment,
+    until: LoadSample,
 }
 
 /// The series.
@@ -60,7 +60,7 @@ pub struct Timeline {
     closed: Vec<Bin>,
     open: Bin,
     /// Totals when the run began.
-    before: Option<Moment>,
+    before: Option<LoadSample>,
     end: Instant,
 }
 
@@ -68,7 +68,7 @@ impl Bin {
     fn new(begin: Instant) -> Bin {
         let late_ns = Histogram::new_with_bounds(1, GREATEST_NS, DIGITS);
         let late_ns = late_ns.expect("the bounds and digits are legal constants");
-        Bin { begin, late_ns, departures: 0, until: Moment::default() }
+        Bin { begin, late_ns, departures: 0, until: LoadSample::default() }
     }
 
     /// Takes in the bin that follows.
@@ -94,7 +94,7 @@ impl Timeline {
     }
 
     /// Closes the open bin if `now` is past it; `moment` is asked only then.
-    pub fn advance(&mut self, now: Instant, moment: impl FnOnce() -> Moment) {
+    pub fn advance(&mut self, now: Instant, moment: impl FnOnce() -> LoadSample) {
         if self.before.is_none() {
             self.before = Some(moment());
         } else if now >= self.open.begin + self.width {
@@ -105,7 +105,7 @@ impl Timeline {
     /// Closes the open bin at `now`.
     ///
     /// A worker that slept through several bins gets one bin for all of them.
-    pub fn close(&mut self, now: Instant, moment: Moment) {
+    pub fn close(&mut self, now: Instant, moment: LoadSample) {
         self.open.until = moment;
         let whole = now.since(self.open.begin).as_ps() / self.width.as_ps();
         let next = self.open.begin + self.width * whole;
@@ -163,8 +163,8 @@ mod tests {
         Instant::from_ps(ps)
     }
 
-    fn moment(n: u64) -> Moment {
-        Moment { wall_ns: 1_000 * n, cpu_ns: 500 * n, lost: n }
+    fn moment(n: u64) -> LoadSample {
+        LoadSample { wall_ns: 1_000 * n, cpu_ns: 500 * n, lost: n }
     }
 
     #[test]

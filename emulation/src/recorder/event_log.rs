@@ -86,7 +86,7 @@ pub struct FoldedEvents {
 
 /// What a worker's devices told, in the order they told it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct EventLog {
+pub struct RecordedEvents {
     /// Kept in full.
     pub events: Vec<LoggedEvent>,
     /// Counted only, by port and kind.
@@ -159,7 +159,7 @@ impl EventLogger {
     }
 
     /// The log.
-    pub(super) fn finish(self) -> EventLog {
+    pub(super) fn finish(self) -> RecordedEvents {
         let mut folded = Vec::new();
         for (node, ports) in self.devices {
             for (index, tallies) in ports.into_iter().enumerate() {
@@ -175,7 +175,7 @@ impl EventLogger {
                 }));
             }
         }
-        EventLog { events: self.events, folded }
+        RecordedEvents { events: self.events, folded }
     }
 }
 

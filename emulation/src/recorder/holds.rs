@@ -49,17 +49,17 @@ impl Standing {
 }
 
 /// Watches the holds of a worker's devices.
-pub(super) struct HoldKeeper {
+pub(super) struct HoldTracker {
     kept: Holds,
     /// By device: its node, and by port and lane what stands.
     devices: Vec<(usize, Vec<[Option<Standing>; LANES]>)>,
 }
 
-impl HoldKeeper {
+impl HoldTracker {
     /// A keeper for devices given as (node, number of ports).
-    pub(super) fn new(devices: impl Iterator<Item = (usize, usize)>) -> HoldKeeper {
+    pub(super) fn new(devices: impl Iterator<Item = (usize, usize)>) -> HoldTracker {
         let devices = devices.map(|(node, ports)| (node, vec![[None; LANES]; ports]));
-        HoldKeeper { kept: Holds::default(), devices: devices.collect() }
+        HoldTracker { kept: Holds::default(), devices: devices.collect() }
     }
 
     /// Something happened at `device`.
@@ -121,10 +121,10 @@ mod tests {
 
     #[test]
     fn what_stood_at_four_edges_is_kept_with_its_end_and_nothing_shorter() {
-        let mut keeper = HoldKeeper::new([(7, 1)].into_iter());
+        let mut keeper = HoldTracker::new([(7, 1)].into_iter());
         let (cause, waited) = (HoldCause::Pfc, Duration::ZERO);
         let at = |us| Instant::ZERO + Duration::from_us(us);
-        let tell = |keeper: &mut HoldKeeper, us, tc, kind| {
+        let tell = |keeper: &mut HoldTracker, us, tc, kind| {
             let port = PortNumber::from_index(0);
             keeper.note(0, &DeviceEvent { at: at(us), port, tc, kind });
         };

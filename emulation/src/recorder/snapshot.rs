@@ -12,7 +12,7 @@ pub const WAITING_MAX: usize = 256;
 
 /// One bin of one worker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Snapshot {
+pub struct BinSnapshot {
     /// When.
     pub slot: Slot,
     /// Every port of the worker's devices.

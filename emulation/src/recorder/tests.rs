@@ -206,7 +206,7 @@ fn a_watched_run_tells_of_each_bin_and_records_the_same() {
         recorder.sample(due, &mut devices);
     }
     let recording = recorder.finish(at(1_000), &mut devices);
-    let told: Vec<Snapshot> = listener.try_iter().collect();
+    let told: Vec<BinSnapshot> = listener.try_iter().collect();
     assert_eq!(told.len(), recording.grid.slots.len());
     for (place, snapshot) in told.iter().enumerate() {
         assert_eq!(snapshot.slot, recording.grid.slots[place]);

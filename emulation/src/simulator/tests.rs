@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 
 const DELAY_PS: u64 = 5;
 
-/// What happened, in the order in which it happened: one line each, whoever wrote it.
+/// Observed happened, in the order in which it happened: one line each, whoever wrote it.
 #[derive(Clone, Default)]
 struct Diary(Arc<Mutex<Vec<(u64, String)>>>);
 
@@ -396,7 +396,7 @@ fn a_panic_in_one_thread_ends_the_run_instead_of_hanging_it() {
     // A frame for a port that the device does not have.
     let mut row = Row::new([&[(10, 0, 1)], &[], &[]]);
     row.simulator = row.simulator.on_threads(3);
-    row.simulator.seats[0].leads[0].as_mut().expect("a:1 is wired").to.port =
+    row.simulator.inputs[0].cables[0].as_mut().expect("a:1 is wired").to.port =
         PortNumber::from_index(9);
     row.run(1_000);
 }

@@ -14,16 +14,17 @@ use super::placement::Hosting;
 use super::processes::{Daemon, News};
 use super::{Job, LaunchError, Outcome, Progress, interrupt};
 use configuration::{describe, write_config, write_feed};
+use daemon::PortInterface;
 use daemon::protocol::{Hello, ToDaemon, ToLauncher};
-use daemon::{Carrier, PortInterface};
 use emulation::awake::Awake;
+use emulation::cable::Carrier;
 use emulation::cable::is_link_local;
 use emulation::cable::reconcile::reconcile;
 use emulation::clock::{Clock, Stopwatch, monotonic_ns};
 use emulation::driver;
 use emulation::driver::{Beat, Report, evidence};
 use emulation::fidelity::judge;
-use emulation::recorder::snapshot::Snapshot;
+use emulation::recorder::snapshot::BinSnapshot;
 use emulation::timer::Priority;
 use emulation::wiring::LinkWiring;
 use kept::Administered;
@@ -32,7 +33,7 @@ use proto::frame::Frame;
 use proto::units::Instant;
 use results::run_directory::FidelityRow;
 use results::run_directory::result::{Fidelity, OnCables};
-use scenario::run::{Cables, Carrier as Loopback};
+use scenario::run::Cables;
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 use std::time::Duration;
@@ -64,11 +65,7 @@ pub struct Cabling {
 impl Cabling {
     /// Sockets on loopback, of the kind the scenario asks for.
     pub fn on_loopback(job: &Job<'_>) -> Cabling {
-        let carrier = match job.carrier {
-            Loopback::Udp => Carrier::Udp,
-            Loopback::Unix => Carrier::Unix,
-        };
-        Cabling { carrier, bare: false, interfaces: Vec::new() }
+        Cabling { carrier: job.carrier, bare: false, interfaces: Vec::new() }
     }
 
     /// UDP, whatever the scenario asks for: across containers and machines.
@@ -133,7 +130,7 @@ pub(super) struct Session {
     reported: Vec<bool>,
     missed: Vec<usize>,
     /// Bins that have ended since the last progress.
-    bins: Vec<Snapshot>,
+    bins: Vec<BinSnapshot>,
     /// From begin to end, if the job asks for it.
     awake: Option<Awake>,
 }
@@ -213,7 +210,7 @@ impl Session {
             told.map_err(|error| LaunchError::Died(format!("{}: {error}", daemon.name)))?;
         }
         self.heard.fill(Stopwatch::start());
-        let keeps = job.awake && !driver::throng(self.daemons.len());
+        let keeps = job.awake && !driver::is_heavily_overcommitted(self.daemons.len());
         self.awake = keeps.then(Awake::keep);
         Ok(Begin { clock: Clock::new(origin_ns, dilation), epoch })
     }

@@ -4,13 +4,14 @@
 //! here.
 
 use capture::CapturePlan;
+use emulation::cable::Carrier;
 use emulation::recorder::Recording;
-use emulation::recorder::snapshot::Snapshot;
+use emulation::recorder::snapshot::BinSnapshot;
 use proto::units::Instant;
 use results::run_directory::FidelityRow;
 use results::run_directory::result::{Fidelity, OnCables};
 use scenario::render::Lab;
-use scenario::run::{Backend, Cables, Carrier, Placement};
+use scenario::run::{Backend, Cables, Placement};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -80,7 +81,7 @@ pub struct Progress<'a> {
     /// Frames lost so far.
     pub lost: u64,
     /// Bins that have ended since the last word, by worker; only of a run that is watched.
-    pub bins: &'a [Snapshot],
+    pub bins: &'a [BinSnapshot],
 }
 
 /// What a run brought back.

@@ -13,8 +13,9 @@ mod journal;
 
 use super::daemons::{self, Cabling};
 use super::{Job, LaunchError, Outcome, Progress, owner};
+use daemon::PortInterface;
 use daemon::privileges::{self, Right};
-use daemon::{Carrier, PortInterface};
+use emulation::cable::Carrier;
 use emulation::cable::interface::{PairEnd, address_of};
 use emulation::cable::namespace::{Namespace, become_owner};
 use emulation::cable::shim::{SendingEnd, Shim};

@@ -4,7 +4,7 @@ use super::{Job, LaunchError, Outcome, Progress, interrupt, refuse_attached};
 use capture::Capture;
 use emulation::clock::Stopwatch;
 use emulation::recorder::Recorder;
-use emulation::recorder::snapshot::Snapshot;
+use emulation::recorder::snapshot::BinSnapshot;
 use emulation::simulator::Simulator;
 use nicd::nic::Nic;
 use proto::counters::{DropReason, Drops};
@@ -38,7 +38,7 @@ pub fn run(job: &Job<'_>, progress: &mut dyn FnMut(Progress)) -> Result<Outcome,
     }
     let listener = recorder.listen();
     let tally = simulator.run(lab.plan.stop, &mut recorder, |at| {
-        let bins: Vec<Snapshot> = listener.iter().flat_map(Receiver::try_iter).collect();
+        let bins: Vec<BinSnapshot> = listener.iter().flat_map(Receiver::try_iter).collect();
         progress(Progress { at, late_p99_frames: None, lost: 0, bins: &bins });
         if interrupt::requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
@@ -46,7 +46,7 @@ pub fn run(job: &Job<'_>, progress: &mut dyn FnMut(Progress)) -> Result<Outcome,
         return Err(LaunchError::Interrupted);
     }
     let recording = recorder.finish(tally.ended, simulator.devices());
-    let bins: Vec<Snapshot> = listener.iter().flat_map(Receiver::try_iter).collect();
+    let bins: Vec<BinSnapshot> = listener.iter().flat_map(Receiver::try_iter).collect();
     progress(Progress { at: tally.ended, late_p99_frames: None, lost: 0, bins: &bins });
     let mut dropped = Drops::default();
     dropped.add(DropReason::Injected, tally.injected.lost.end_to_end);

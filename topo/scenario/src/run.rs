@@ -5,6 +5,7 @@ use crate::keyfile::keys::{Key, KeyTable, Kind, Need, real, words};
 use crate::keyfile::problem::Problems;
 use crate::names;
 use crate::topology::Topology;
+use emulation::cable::Carrier;
 use emulation::wiring::End;
 use proto::units::{Bytes, Duration, Instant};
 
@@ -81,15 +82,6 @@ pub enum Cables {
     Socket,
     /// Only those between processes.
     Local,
-}
-
-/// What kind of sockets carry frames.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Carrier {
-    /// UDP on loopback.
-    Udp,
-    /// Unix datagrams.
-    Unix,
 }
 
 /// The words for [`Backend`].

@@ -1,7 +1,7 @@
 //! What the page shows: finished bins of every output, trees of congestion, phases, lateness.
 
 use emulation::recorder::bins::Slot;
-use emulation::recorder::snapshot::Snapshot;
+use emulation::recorder::snapshot::BinSnapshot;
 use emulation::wiring::{End, NodeKind};
 use launch::Progress;
 use results::saturation::{Moment, Output, Outputs, Sight};
@@ -188,7 +188,7 @@ impl Board {
     }
 
     /// One worker's part of a bin.
-    fn part(&self, inner: &mut Inner, snapshot: &Snapshot) {
+    fn part(&self, inner: &mut Inner, snapshot: &BinSnapshot) {
         // Bins that have merged are longer: their end still tells them apart.
         let key = (snapshot.slot.end.as_ps() + self.bin_ps / 2) / self.bin_ps;
         let blank = || Seen { slot: snapshot.slot, sights: vec![None; self.rates.len()], drops: 0 };

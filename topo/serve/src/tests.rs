@@ -6,7 +6,7 @@ use super::routes::{Access, CLIENTS_MAX, Content, Server};
 use daemon::token::Token;
 use emulation::clock::monotonic_ns;
 use emulation::recorder::bins::Slot;
-use emulation::recorder::snapshot::{PortSnapshot, Snapshot};
+use emulation::recorder::snapshot::{BinSnapshot, PortSnapshot};
 use emulation::timer;
 use launch::Progress;
 use launch::lab::{Record, Stage};
@@ -73,7 +73,7 @@ pub(super) fn board() -> (Lab, Arc<Board>) {
 }
 
 /// The bin of that number: every port held for a fifth of it, the queue before h1 long.
-fn snapshot(lab: &Lab, number: u32) -> Snapshot {
+fn snapshot(lab: &Lab, number: u32) -> BinSnapshot {
     let bin = lab.plan.bin.as_ps();
     let slot = Slot {
         number,
@@ -85,10 +85,10 @@ fn snapshot(lab: &Lab, number: u32) -> Snapshot {
         // A line of 8 Gbit/s carries an octet in a nanosecond.
         PortSnapshot { tx_bytes: bin / 1_000, hold_ps: bin / 5, ..PortSnapshot::idle(at) }
     });
-    Snapshot { slot, ports: ports.collect() }
+    BinSnapshot { slot, ports: ports.collect() }
 }
 
-fn enter(board: &Board, bins: &[Snapshot]) {
+fn enter(board: &Board, bins: &[BinSnapshot]) {
     let at = bins.last().map_or(Instant::ZERO, |snapshot| snapshot.slot.end);
     board.enter(Progress { at, late_p99_frames: None, lost: 0, bins });
 }
@@ -98,7 +98,7 @@ fn a_bin_is_told_when_all_workers_have_told_it() {
     let (lab, board) = board();
     let whole = snapshot(&lab, 0);
     let (one, other) = whole.ports.split_at(2);
-    let part = |ports: &[PortSnapshot]| Snapshot { slot: whole.slot, ports: ports.to_vec() };
+    let part = |ports: &[PortSnapshot]| BinSnapshot { slot: whole.slot, ports: ports.to_vec() };
     enter(&board, &[part(one)]);
     assert_eq!(board.now().0, 0);
     enter(&board, &[part(other)]);
@@ -112,7 +112,7 @@ fn a_bin_is_told_when_all_workers_have_told_it() {
 #[test]
 fn only_the_last_bins_are_kept() {
     let (lab, board) = board();
-    let bins: Vec<Snapshot> = (0..BINS_MAX as u32 + 10).map(|n| snapshot(&lab, n)).collect();
+    let bins: Vec<BinSnapshot> = (0..BINS_MAX as u32 + 10).map(|n| snapshot(&lab, n)).collect();
     enter(&board, &bins);
     let rows = board.rows_from(0);
     assert_eq!((rows.len(), rows[0].number), (BINS_MAX, 10));

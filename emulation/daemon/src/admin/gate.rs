@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 /// A socket of TCP before there is anybody to answer at it.
 #[derive(Debug)]
-pub struct Gate {
+pub struct TokenGate {
     /// Where it listens.
     pub address: SocketAddr,
     listener: TcpListener,
@@ -35,17 +35,17 @@ struct Known {
     token: Token,
 }
 
-impl Gate {
+impl TokenGate {
     /// Listens at a port of `host` for those whom `told` names.
     ///
     /// # Errors
     /// What the system says.
-    pub fn open(host: IpAddr, told: &TcpConfig) -> io::Result<Gate> {
+    pub fn open(host: IpAddr, told: &TcpConfig) -> io::Result<TokenGate> {
         let listener = TcpListener::bind((host, told.port))?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
         let names = OwnNames::new(address, told.name.clone());
-        Ok(Gate { address, listener, known: Known { names, token: told.token.clone() } })
+        Ok(TokenGate { address, listener, known: Known { names, token: told.token.clone() } })
     }
 
     /// The socket, and `router` behind the question who it is.
@@ -56,7 +56,7 @@ impl Gate {
         self,
         router: axum::Router,
     ) -> io::Result<(tokio::net::TcpListener, axum::Router)> {
-        let Gate { listener, known, .. } = self;
+        let TokenGate { listener, known, .. } = self;
         let router = router.layer(from_fn_with_state(Arc::new(known), admit));
         Ok((tokio::net::TcpListener::from_std(listener)?, router))
     }

@@ -3,7 +3,7 @@
 //! Lanes are labelled `vl` or `priority`, as operators of the technology call them. Totals are from the
 //! beginning of the run, whatever was cleared, since a scraper takes a total that falls for a new start.
 
-use super::Facts;
+use super::ProcessInfo;
 use super::families::{self, Family, NAMED};
 use super::view::{Counters, LaneCounters, PortCounters, Status};
 use prometheus::core::{Atomic, AtomicF64, AtomicU64, GenericCounterVec, GenericGaugeVec};
@@ -42,12 +42,12 @@ const LANE_LEVELS: &[LaneMetric<u64>] = &[
 const PRIORITIES: u8 = 8;
 
 /// The page of one daemon.
-pub fn text(facts: &Facts, counters: &Counters, status: &Status) -> String {
+pub fn text(info: &ProcessInfo, counters: &Counters, status: &Status) -> String {
     let page = Page(Registry::new());
-    page.of_run(facts, status);
-    page.of_lanes(facts.technology, counters);
+    page.of_run(info, status);
+    page.of_lanes(info.technology, counters);
     page.of_ports(counters);
-    if facts.technology == Technology::Ethernet {
+    if info.technology == Technology::Ethernet {
         page.of_pfc(counters);
     }
     // Names and labels are constants of this file, and a test reads every line.
@@ -57,10 +57,10 @@ pub fn text(facts: &Facts, counters: &Counters, status: &Status) -> String {
 struct Page(Registry);
 
 impl Page {
-    fn of_run(&self, facts: &Facts, status: &Status) {
+    fn of_run(&self, info: &ProcessInfo, status: &Status) {
         let lab = [
-            facts.lab.clone(),
-            facts.seed.to_string(),
+            info.lab.clone(),
+            info.seed.to_string(),
             status.dilation.to_string(),
             status.version.clone(),
         ];

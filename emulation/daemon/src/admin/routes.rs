@@ -1,6 +1,6 @@
 //! Which address does what, and how a refusal looks.
 
-use super::desk::{CaptureWish, Desk, Refusal};
+use super::handle::{AdminHandle, CaptureRequest, Refusal};
 use super::metrics;
 use axum::extract::rejection::{JsonRejection, QueryRejection};
 use axum::extract::{DefaultBodyLimit, Path, Query, State};
@@ -8,7 +8,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use emulation::cable::impairment::ByHand;
+use emulation::cable::impairment::ManualImpairment;
 use emulation::wiring::{Action, End, FrameFilter, Impairment};
 use proto::ids::PortNumber;
 use proto::units::{BitRate, Duration};
@@ -23,11 +23,11 @@ const EXPOSITION: &str = "text/plain; version=0.0.4; charset=utf-8";
 /// Chances are told to a billionth.
 const CHANCE_UNIT: u64 = 1_000_000_000;
 
-type At = State<Arc<Desk>>;
+type At = State<Arc<AdminHandle>>;
 type Answer<T> = Result<T, Refused>;
 
 /// All addresses. No body is longer than `body_max` octets.
-pub fn router(desk: Arc<Desk>, body_max: usize) -> Router {
+pub fn router(handle: Arc<AdminHandle>, body_max: usize) -> Router {
     Router::new()
         .route("/status", get(status))
         .route("/counters", get(counters))
@@ -40,7 +40,7 @@ pub fn router(desk: Arc<Desk>, body_max: usize) -> Router {
         .route("/traffic", post(traffic))
         .route("/capture", post(capture).delete(end_capture))
         .layer(DefaultBodyLimit::max(body_max))
-        .with_state(desk)
+        .with_state(handle)
 }
 
 /// Which flows are wanted with counters.
@@ -116,16 +116,16 @@ pub struct Problem {
     pub error: String,
 }
 
-async fn status(State(desk): At) -> Answer<Response> {
-    Ok(Json(desk.status().await?).into_response())
+async fn status(State(handle): At) -> Answer<Response> {
+    Ok(Json(handle.status().await?).into_response())
 }
 
 async fn counters(
-    State(desk): At,
+    State(handle): At,
     wanted: Result<Query<Wanted>, QueryRejection>,
 ) -> Answer<Response> {
     let Query(Wanted { flows }) = wanted?;
-    let counters = desk.counters().await?;
+    let counters = handle.counters().await?;
     let shown = match flows {
         Flows::All => counters,
         Flows::None => counters.without_flows(),
@@ -133,13 +133,13 @@ async fn counters(
     Ok(Json(shown).into_response())
 }
 
-async fn outputs(State(desk): At) -> Answer<Response> {
-    Ok(Json(desk.outputs().await?).into_response())
+async fn outputs(State(handle): At) -> Answer<Response> {
+    Ok(Json(handle.outputs().await?).into_response())
 }
 
-async fn exposition(State(desk): At) -> Answer<Response> {
-    let (counters, status) = desk.totals().await?;
-    let text = metrics::text(desk.facts(), &counters, &status);
+async fn exposition(State(handle): At) -> Answer<Response> {
+    let (counters, status) = handle.totals().await?;
+    let text = metrics::text(handle.info(), &counters, &status);
     Ok(([(header::CONTENT_TYPE, EXPOSITION)], text).into_response())
 }
 
@@ -147,13 +147,13 @@ async fn openapi() -> Response {
     ([(header::CONTENT_TYPE, "application/json")], OPENAPI).into_response()
 }
 
-async fn clear(State(desk): At) -> Answer<StatusCode> {
-    desk.clear().await?;
+async fn clear(State(handle): At) -> Answer<StatusCode> {
+    handle.clear().await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
 async fn link(
-    State(desk): At,
+    State(handle): At,
     Path(port): Path<String>,
     change: Result<Json<LinkChange>, JsonRejection>,
 ) -> Answer<StatusCode> {
@@ -163,56 +163,56 @@ async fn link(
     }
     let loss = change.loss.map(share).transpose()?;
     if let Some(chance) = loss {
-        desk.impair(&port, ByHand::Lossy(chance)).await?;
+        handle.impair(&port, ManualImpairment::Lossy(chance)).await?;
     }
     if let Some(rate) = change.rate {
-        desk.slow_down(&port, rate).await?;
+        handle.slow_down(&port, rate).await?;
     }
     if let Some(down) = change.down {
-        desk.impair(&port, ByHand::Cut(down)).await?;
+        handle.impair(&port, ManualImpairment::Cut(down)).await?;
     }
     Ok(StatusCode::NO_CONTENT)
 }
 
 async fn fault(
-    State(desk): At,
+    State(handle): At,
     Path(port): Path<String>,
     fault: Result<Json<Fault>, JsonRejection>,
 ) -> Answer<StatusCode> {
     let Json(Fault { action, frames, chance, length }) = fault?;
     let chance = share(chance)?;
-    // The desk knows which end the port's name means.
+    // The handle knows which end the port's name means.
     let nobody = End { node: 0, port: PortNumber::from_index(0) };
     let rule = Impairment { from: nobody, frames, action, chance };
-    desk.impair(&port, ByHand::Rule(rule, length)).await?;
+    handle.impair(&port, ManualImpairment::Rule(rule, length)).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-async fn mend(State(desk): At, Path(port): Path<String>) -> Answer<StatusCode> {
-    desk.impair(&port, ByHand::Mend).await?;
+async fn mend(State(handle): At, Path(port): Path<String>) -> Answer<StatusCode> {
+    handle.impair(&port, ManualImpairment::Mend).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
 async fn traffic(
-    State(desk): At,
+    State(handle): At,
     change: Result<Json<TrafficChange>, JsonRejection>,
 ) -> Answer<Response> {
     let Json(TrafficChange { item, on }) = change?;
-    let adapters = desk.let_post(item, on).await?;
+    let adapters = handle.let_post(item, on).await?;
     Ok(Json(TrafficChanged { adapters }).into_response())
 }
 
 async fn capture(
-    State(desk): At,
-    wish: Result<Json<CaptureWish>, JsonRejection>,
+    State(handle): At,
+    request: Result<Json<CaptureRequest>, JsonRejection>,
 ) -> Answer<StatusCode> {
-    let Json(wish) = wish?;
-    desk.capture(wish).await?;
+    let Json(request) = request?;
+    handle.capture(request).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-async fn end_capture(State(desk): At) -> Answer<Response> {
-    Ok(Json(desk.end_capture().await?).into_response())
+async fn end_capture(State(handle): At) -> Answer<Response> {
+    Ok(Json(handle.end_capture().await?).into_response())
 }
 
 /// A share between none and all as a chance.

@@ -4,7 +4,7 @@ use super::*;
 use crate::config::TcpConfig;
 use crate::token::Token;
 use crate::toy::chain;
-use emulation::cable::impairment::ByHand;
+use emulation::cable::impairment::ManualImpairment;
 use emulation::clock::{Clock, Stopwatch, monotonic_ns};
 use emulation::driver::orders::Order;
 use emulation::timer::{self, Priority};
@@ -36,7 +36,7 @@ struct Played {
 struct Stage {
     played: Arc<Played>,
     worker: Option<JoinHandle<()>>,
-    _admin: Admin,
+    _admin: AdminServer,
     folder: TempDir,
     address: Option<SocketAddr>,
 }
@@ -54,10 +54,10 @@ impl Stage {
     fn open(tcp: Option<TcpConfig>) -> Stage {
         let folder = tempfile::tempdir().expect("a folder");
         let told = AdminConfig { socket: Some(folder.path().join("s")), tcp };
-        let socket = Socket::open(&told, LOOPBACK).expect("a short path");
+        let socket = AdminSockets::open(&told, LOOPBACK).expect("a short path");
         let address = socket.address();
         let wiring = chain();
-        let facts = Facts {
+        let info = ProcessInfo {
             lab: "chain".to_owned(),
             process: 0,
             seed: 1,
@@ -67,13 +67,14 @@ impl Stage {
             priority: Priority::Normal,
             technology: Technology::Ethernet,
         };
-        let (outbox, inbox) = orders();
-        let admin = Admin::start(socket, Desk::new(facts, outbox)).expect("a thread");
+        let (orders_out, orders_in) = orders();
+        let admin =
+            AdminServer::start(socket, AdminHandle::new(info, orders_out)).expect("a thread");
         let played = Arc::new(Played::default());
         let its = Arc::clone(&played);
         let worker = std::thread::spawn(move || {
             while !its.over.load(Ordering::Relaxed) {
-                while let Some(order) = inbox.next() {
+                while let Some(order) = orders_in.next() {
                     its.obey(order);
                 }
                 timer::wait(None, monotonic_ns() + 1_000_000);
@@ -331,7 +332,7 @@ fn commands_reach_the_worker_and_senseless_ones_do_not() {
     }
     let told = stage.played.told.lock().expect("no panic");
     assert_eq!(told.len(), good.len(), "{told:?}");
-    assert_eq!(told[0], format!("2 2 {:?}", ByHand::Cut(true)));
+    assert_eq!(told[0], format!("2 2 {:?}", ManualImpairment::Cut(true)));
     assert_eq!(told[1], "2 1 Lossy((250000000, 1000000000))");
     assert!(told[2].starts_with("0 1 Rule(") && told[2].contains("Marked"), "{}", told[2]);
     assert_eq!(told[3..], ["0 1 Mend", "2 1 1 Gbps", "Some(\"hot\") false"]);
@@ -340,16 +341,16 @@ fn commands_reach_the_worker_and_senseless_ones_do_not() {
 #[test]
 fn a_capture_is_made_where_it_can_be_and_refused_elsewhere() {
     let stage = Stage::set();
-    let wish = |file: &Path, port: &str| {
+    let request = |file: &Path, port: &str| {
         let file = file.display();
         format!("{{\"file\":\"{file}\",\"ports\":{{\"{port}\":\"8 Gbps\"}}}}")
     };
     let file = stage.folder.path().join("x.pcapng");
-    assert_eq!(stage.ask("POST", "/capture", &wish(&file, "relay:1")).0, 204);
+    assert_eq!(stage.ask("POST", "/capture", &request(&file, "relay:1")).0, 204);
     assert!(std::fs::read(&file).is_ok_and(|octets| octets.starts_with(&[0x0a, 0x0d, 0x0d, 0x0a])));
-    assert_eq!(stage.ask("POST", "/capture", &wish(&file, "relay:7")).0, 422);
+    assert_eq!(stage.ask("POST", "/capture", &request(&file, "relay:7")).0, 422);
     let nowhere = stage.folder.path().join("nowhere/x.pcapng");
-    assert_eq!(stage.ask("POST", "/capture", &wish(&nowhere, "relay:1")).0, 422);
+    assert_eq!(stage.ask("POST", "/capture", &request(&nowhere, "relay:1")).0, 422);
     assert_eq!(stage.ask("DELETE", "/capture", ""), (200, "null".to_owned()));
     assert_eq!(*stage.played.told.lock().expect("no panic"), ["capture true", "capture false"]);
 }
@@ -399,7 +400,7 @@ fn those_who_never_finish_their_request_do_not_keep_others_out() {
     let lorises: Vec<_> = (0..3 * CONNECTIONS_MAX)
         .map(|_| {
             let mut stream = stage.connect();
-            // One that found no seat has been let go already.
+            // One that found no permit has been let go already.
             let _ = stream.write_all(b"GET /status HT");
             stream
         })
@@ -427,10 +428,10 @@ fn a_socket_is_taken_by_one_and_gone_with_the_administration() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("s");
     let told = AdminConfig { socket: Some(file.clone()), tcp: None };
-    let socket = Socket::open(&told, LOOPBACK).expect("a short path");
-    assert!(Socket::open(&told, LOOPBACK).is_err());
-    let (outbox, _inbox) = orders();
-    let facts = Facts {
+    let socket = AdminSockets::open(&told, LOOPBACK).expect("a short path");
+    assert!(AdminSockets::open(&told, LOOPBACK).is_err());
+    let (orders_out, _inbox) = orders();
+    let info = ProcessInfo {
         lab: "chain".to_owned(),
         process: 0,
         seed: 1,
@@ -440,7 +441,7 @@ fn a_socket_is_taken_by_one_and_gone_with_the_administration() {
         priority: Priority::Normal,
         technology: Technology::Infiniband,
     };
-    drop(Admin::start(socket, Desk::new(facts, outbox)).expect("a thread"));
+    drop(AdminServer::start(socket, AdminHandle::new(info, orders_out)).expect("a thread"));
     assert!(!file.exists());
 }
 

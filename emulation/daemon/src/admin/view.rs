@@ -1,9 +1,9 @@
 //! What the administration shows: JSON with names as operators know them. Those who read it use these
 //! types too.
 
-use super::Facts;
+use super::ProcessInfo;
 use emulation::cable::impairment::Injected;
-use emulation::driver::orders::Snapshot;
+use emulation::driver::orders::DeviceSnapshot;
 use emulation::timer::Priority;
 use emulation::wiring::{End, NodeKind};
 use proto::counters::{DeviceReading, FlowReading, Gauge, LaneReading, PortReading};
@@ -194,17 +194,17 @@ impl Baseline {
 
 impl Status {
     /// What `snapshot` says of a daemon.
-    pub fn of(facts: &Facts, snapshot: &Snapshot) -> Status {
+    pub fn of(info: &ProcessInfo, snapshot: &DeviceSnapshot) -> Status {
         let beat = &snapshot.beat;
-        let name = |node: &usize| facts.wiring.nodes[*node].name.clone();
+        let name = |node: &usize| info.wiring.nodes[*node].name.clone();
         Status {
-            lab: facts.lab.clone(),
-            process: facts.process,
+            lab: info.lab.clone(),
+            process: info.process,
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            dilation: facts.clock.dilation().get(),
+            dilation: info.clock.dilation().get(),
             at_ps: beat.at.as_ps(),
-            nodes: facts.nodes.iter().map(name).collect(),
-            priority: facts.priority,
+            nodes: info.nodes.iter().map(name).collect(),
+            priority: info.priority,
             departures: beat.departures,
             late_p99_thousandths: beat.late_p99_thousandths,
             lost: beat.lost,
@@ -215,7 +215,7 @@ impl Status {
 
 impl Outputs {
     /// What `snapshot` says of ports by name, device and number.
-    pub fn of(outputs: &[(String, usize, PortNumber)], snapshot: &Snapshot) -> Outputs {
+    pub fn of(outputs: &[(String, usize, PortNumber)], snapshot: &DeviceSnapshot) -> Outputs {
         let ports = outputs.iter().filter_map(|(name, device, port)| {
             let reading = snapshot.devices.get(*device)?.ports.get(port.index())?;
             let lanes = || reading.lanes.iter().map(|lane| &lane.counters);
@@ -238,12 +238,12 @@ impl Outputs {
 
 impl Counters {
     /// What `snapshot` says of a daemon's devices.
-    pub fn of(facts: &Facts, snapshot: &Snapshot) -> Counters {
-        let devices = facts.nodes.iter().zip(&snapshot.devices);
+    pub fn of(info: &ProcessInfo, snapshot: &DeviceSnapshot) -> Counters {
+        let devices = info.nodes.iter().zip(&snapshot.devices);
         Counters {
             at_ps: snapshot.beat.at.as_ps(),
             cleared_ps: None,
-            nodes: devices.map(|(node, reading)| node_counters(facts, *node, reading)).collect(),
+            nodes: devices.map(|(node, reading)| node_counters(info, *node, reading)).collect(),
         }
     }
 
@@ -316,11 +316,11 @@ impl FlowCounters {
     }
 }
 
-fn node_counters(facts: &Facts, node: usize, reading: &DeviceReading) -> NodeCounters {
-    let wiring = &facts.wiring.nodes[node];
+fn node_counters(info: &ProcessInfo, node: usize, reading: &DeviceReading) -> NodeCounters {
+    let wiring = &info.wiring.nodes[node];
     let ports = reading.ports.iter().enumerate().map(|(index, reading)| {
         let end = End { node, port: PortNumber::from_index(index) };
-        port_counters(facts, end, reading)
+        port_counters(info, end, reading)
     });
     NodeCounters {
         node: wiring.name.clone(),
@@ -330,13 +330,13 @@ fn node_counters(facts: &Facts, node: usize, reading: &DeviceReading) -> NodeCou
     }
 }
 
-fn port_counters(facts: &Facts, end: End, reading: &PortReading) -> PortCounters {
+fn port_counters(info: &ProcessInfo, end: End, reading: &PortReading) -> PortCounters {
     let attached =
         |wiring: &emulation::wiring::Wiring| wiring.attached.iter().any(|at| at.at == end);
     let drops = reading.drops.iter().filter(|(_, count)| *count > 0);
     PortCounters {
-        port: facts.wiring.end_name(end),
-        cabled: facts.wiring.peer(end).is_some() || attached(&facts.wiring),
+        port: info.wiring.end_name(end),
+        cabled: info.wiring.peer(end).is_some() || attached(&info.wiring),
         lanes: reading.lanes.iter().map(lane_counters).collect(),
         drops: drops.map(|(reason, count)| (reason.name().to_owned(), count)).collect(),
         watchdogs: reading.watchdogs,

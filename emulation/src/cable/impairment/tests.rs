@@ -123,13 +123,13 @@ fn a_cable_cut_by_hand_loses_all_until_it_is_whole_and_the_scenario_stays() {
         impairer.apply(frame(kind), Instant::ZERO).frames.iter().flatten().count() == 1
     };
     assert!(passes(&mut impairer, FrameKind::Infiniband));
-    impairer.change(ByHand::Cut(true), Instant::ZERO);
+    impairer.change(ManualImpairment::Cut(true), Instant::ZERO);
     assert!(!passes(&mut impairer, FrameKind::Infiniband));
-    impairer.change(ByHand::Cut(false), Instant::ZERO);
+    impairer.change(ManualImpairment::Cut(false), Instant::ZERO);
     assert!(passes(&mut impairer, FrameKind::Infiniband));
-    impairer.change(ByHand::Lossy(ALWAYS), Instant::ZERO);
+    impairer.change(ManualImpairment::Lossy(ALWAYS), Instant::ZERO);
     assert!(!passes(&mut impairer, FrameKind::Infiniband));
-    impairer.change(ByHand::Mend, Instant::ZERO);
+    impairer.change(ManualImpairment::Mend, Instant::ZERO);
     assert!(passes(&mut impairer, FrameKind::Infiniband));
     assert!(!passes(&mut impairer, FrameKind::InfinibandLink));
     assert_eq!(impairer.injected.lost, FrameTally { end_to_end: 2, link_local: 1 });
@@ -143,14 +143,15 @@ fn a_rule_by_hand_ends_when_its_time_is_over_and_old_ones_make_room() {
         Impairment { from, frames: FrameFilter::All, action, chance: ALWAYS }
     };
     let at = |ps| Instant::from_ps(ps);
-    impairer.change(ByHand::Rule(rule(Action::Lose), Some(Duration::from_ps(10))), at(100));
+    impairer
+        .change(ManualImpairment::Rule(rule(Action::Lose), Some(Duration::from_ps(10))), at(100));
     let lost = |impairer: &mut Impairer, ps| {
         impairer.apply(frame(FrameKind::Infiniband), at(ps)).frames[0].is_none()
     };
     assert!(lost(&mut impairer, 109));
     assert!(!lost(&mut impairer, 110));
     for _ in 0..3 * RULES_BY_HAND_MAX {
-        impairer.change(ByHand::Rule(rule(Action::Duplicate), None), at(200));
+        impairer.change(ManualImpairment::Rule(rule(Action::Duplicate), None), at(200));
     }
     assert_eq!(impairer.rules.len(), 1 + RULES_BY_HAND_MAX);
     assert_eq!(impairer.rules[0].rule.action, Action::Corrupt);

@@ -3,7 +3,7 @@
 use super::folder::{DaemonRecord, Record};
 use daemon::admin::view::{Counters, Outputs, Status};
 use daemon::admin::{
-    CaptureWish, Fault, Flows, LinkChange, Problem, TrafficChange, TrafficChanged,
+    CaptureRequest, Fault, Flows, LinkChange, Problem, TrafficChange, TrafficChanged,
 };
 use emulation::frame_tap::CaptureStatistics;
 use serde::Serialize;
@@ -143,7 +143,7 @@ pub fn traffic(record: &Record, change: &TrafficChange) -> Result<usize, ClientE
 ///
 /// # Errors
 /// If it cannot be made or the daemon does not answer.
-pub fn capture(daemon: &DaemonRecord, wish: &CaptureWish) -> Result<(), ClientError> {
+pub fn capture(daemon: &DaemonRecord, wish: &CaptureRequest) -> Result<(), ClientError> {
     let body = serde_json::to_string(wish).expect("plain data");
     exchange(&daemon.socket, "POST", "/capture", Some(&body)).map(|_| ())
 }

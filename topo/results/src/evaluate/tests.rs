@@ -4,7 +4,7 @@ use super::*;
 use crate::verdict::{Verdict, judge};
 use emulation::recorder::EdgeReading;
 use emulation::recorder::bins::Grid;
-use emulation::recorder::event_log::EventLog;
+use emulation::recorder::event_log::RecordedEvents;
 use emulation::wiring::{LinkWiring, NodeKind, NodeWiring, Wiring};
 use proto::counters::{FlowId, LaneCounters, LaneReading, LatencyReading};
 use proto::device::Depth;
@@ -106,7 +106,7 @@ fn recordings(late: u64, at_edges: &[(u64, DeviceReading)]) -> Vec<Recording> {
         ports: vec![],
         flows: vec![],
         pools: vec![],
-        events: EventLog::default(),
+        events: RecordedEvents::default(),
         holds: Default::default(),
         capture: None,
     };

@@ -2,7 +2,7 @@
 
 use super::{Choice, failed};
 use crate::command::Exit;
-use daemon::admin::CaptureWish;
+use daemon::admin::CaptureRequest;
 use emulation::clock::{Stopwatch, monotonic_ns};
 use emulation::frame_tap::CaptureStatistics;
 use emulation::timer;
@@ -71,8 +71,8 @@ fn capture(
     let wishes = wishes(options, record, &file)?;
     let mut begun: Vec<&DaemonRecord> = Vec::new();
     let mut result = Ok(());
-    for (daemon, wish) in &wishes {
-        result = client::capture(daemon, wish);
+    for (daemon, request) in &wishes {
+        result = client::capture(daemon, request);
         if result.is_err() {
             break;
         }
@@ -160,7 +160,7 @@ fn wishes<'a>(
     options: &Options,
     record: &'a Record,
     file: &Path,
-) -> Result<Vec<(&'a DaemonRecord, CaptureWish)>, ClientError> {
+) -> Result<Vec<(&'a DaemonRecord, CaptureRequest)>, ClientError> {
     let mut by_socket: BTreeMap<&Path, (&DaemonRecord, BTreeMap<String, BitRate>)> =
         BTreeMap::new();
     for port in &options.ports {
@@ -173,14 +173,14 @@ fn wishes<'a>(
     }
     let is_alone = by_socket.len() == 1;
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
-    let wish = |(number, (daemon, ports)): (usize, (_, _))| {
+    let request = |(number, (daemon, ports)): (usize, (_, _))| {
         let file = match is_alone {
             true => file.to_owned(),
             false => file.with_file_name(format!("{stem}-{number}.pcapng")),
         };
-        (daemon, CaptureWish { file, ports, snaplen: options.snaplen })
+        (daemon, CaptureRequest { file, ports, snaplen: options.snaplen })
     };
-    Ok(by_socket.into_values().enumerate().map(wish).collect())
+    Ok(by_socket.into_values().enumerate().map(request).collect())
 }
 
 /// Until time is over, somebody interrupts or has enough, or the lab ends.

@@ -2,7 +2,8 @@
 
 use crate::case::{Failure, Finding, ensure, same};
 use crate::live::{ms, stage};
-use daemon::{Carrier, PortInterface};
+use daemon::PortInterface;
+use emulation::cable::Carrier;
 use emulation::cable::host::Host;
 use emulation::cable::namespace::Namespace;
 use emulation::cable::packet_socket::{PacketSocket, Room};

@@ -6,7 +6,7 @@
 
 use super::filter::Filter;
 use super::stitch::{Source, Stitch, read_block};
-use daemon::admin::CaptureWish;
+use daemon::admin::CaptureRequest;
 use emulation::clock::{Stopwatch, monotonic_ns};
 use emulation::timer;
 use launch::interrupt;
@@ -64,9 +64,9 @@ struct Part<'a> {
 ///
 /// # Errors
 /// If there is nothing to capture, or no pipe.
-pub fn run(wish: &Wish<'_>, fifo: &Path) -> Result<(), SessionError> {
+pub fn run(request: &Wish<'_>, fifo: &Path) -> Result<(), SessionError> {
     // Before the pipe is opened: whoever opens it waits for the other.
-    let parts = parts(wish)?;
+    let parts = parts(request)?;
     let pipe = |error| SessionError::Pipe(fifo.display().to_string(), error);
     let Some(out) = open_for_writing(fifo).map_err(pipe)? else { return Ok(()) };
     let scratch = tempfile::tempdir().map_err(|e| SessionError::Pipe("a folder".to_owned(), e))?;
@@ -74,7 +74,7 @@ pub fn run(wish: &Wish<'_>, fifo: &Path) -> Result<(), SessionError> {
     let mut begun = Ok(());
     for (number, part) in parts.iter().enumerate() {
         let file = scratch.path().join(format!("{number}.pipe"));
-        match begin(wish, part, &file) {
+        match begin(request, part, &file) {
             Ok(input) => inputs.push((part.daemon, input)),
             Err(error) => {
                 begun = Err(error);
@@ -83,19 +83,19 @@ pub fn run(wish: &Wish<'_>, fifo: &Path) -> Result<(), SessionError> {
         }
     }
     let watched = out.try_clone().map_err(pipe)?;
-    let stitch = Mutex::new(Stitch::new(out, wish.filter));
-    let is_over = || interrupt::requested() || !wish.record.is_alive() || has_gone(&watched);
+    let stitch = Mutex::new(Stitch::new(out, request.filter));
+    let is_over = || interrupt::requested() || !request.record.is_alive() || has_gone(&watched);
     let ended = pump(inputs, &stitch, begun.is_ok(), is_over);
     begun.and(ended)
 }
 
 /// What each daemon is asked for.
-fn parts<'a>(wish: &Wish<'a>) -> Result<Vec<Part<'a>>, ClientError> {
+fn parts<'a>(request: &Wish<'a>) -> Result<Vec<Part<'a>>, ClientError> {
     let mut parts: BTreeMap<&Path, Part<'a>> = BTreeMap::new();
-    for port in wish.ports {
-        let daemon = client::daemon_at(wish.record, port)?;
+    for port in request.ports {
+        let daemon = client::daemon_at(request.record, port)?;
         let none = || ClientError::Refused(format!("no cable at {port}"));
-        let rate = wish.record.rate_of(port).ok_or_else(none)?;
+        let rate = request.record.rate_of(port).ok_or_else(none)?;
         let blank = || Part { daemon, ports: BTreeMap::new() };
         parts.entry(&daemon.socket).or_insert_with(blank).ports.insert(port.clone(), rate);
     }
@@ -103,16 +103,16 @@ fn parts<'a>(wish: &Wish<'a>) -> Result<Vec<Part<'a>>, ClientError> {
 }
 
 /// Lets a daemon capture into a pipe; its other end.
-fn begin(wish: &Wish<'_>, part: &Part<'_>, file: &Path) -> Result<File, SessionError> {
+fn begin(request: &Wish<'_>, part: &Part<'_>, file: &Path) -> Result<File, SessionError> {
     let pipe = |error: io::Error| SessionError::Pipe(file.display().to_string(), error);
     nix::unistd::mkfifo(file, Mode::S_IRUSR | Mode::S_IWUSR).map_err(|e| pipe(e.into()))?;
     // Whoever opens an end waits for the other, unless told not to: the daemon shall find this one open.
     let input = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(file);
     let input = input.map_err(pipe)?;
-    let wanted = CaptureWish {
+    let wanted = CaptureRequest {
         file: file.to_owned(),
         ports: part.ports.clone(),
-        snaplen: wish.snaplen.filter(|_| !wish.filter.reads_headers()),
+        snaplen: request.snaplen.filter(|_| !request.filter.reads_headers()),
     };
     client::capture(part.daemon, &wanted)?;
     fcntl(&input, FcntlArg::F_SETFL(OFlag::empty())).map_err(|error| pipe(error.into()))?;

@@ -3,9 +3,9 @@
 
 use super::view::{Baseline, Counters, Outputs, Status};
 use capture::{Capture, CapturePlan, CapturedPort, WhenFull};
-use emulation::cable::impairment::{ByHand, Impairer};
+use emulation::cable::impairment::{Impairer, ManualImpairment};
 use emulation::clock::{Clock, Stopwatch};
-use emulation::driver::orders::{Impairing, Order, Reply, Snapshot};
+use emulation::driver::orders::{DeviceSnapshot, ImpairmentChange, Order, Reply};
 use emulation::frame_tap::{CaptureStatistics, FrameTap};
 use emulation::timer::Priority;
 use emulation::wiring::{End, Wiring};
@@ -28,7 +28,7 @@ const SNAPSHOT_SERVES_S: f64 = 0.1;
 
 /// What is told of a daemon that does not change while it runs.
 #[derive(Clone, Debug)]
-pub struct Facts {
+pub struct ProcessInfo {
     /// The lab's name.
     pub lab: String,
     /// The number of this process.
@@ -47,7 +47,7 @@ pub struct Facts {
     pub technology: Technology,
 }
 
-impl Facts {
+impl ProcessInfo {
     /// Device and port of the worker by name (`leaf1:4`).
     fn ends(&self) -> BTreeMap<String, (usize, PortNumber)> {
         let ports = self.nodes.iter().enumerate().flat_map(|(device, node)| {
@@ -73,12 +73,12 @@ impl Facts {
 
 /// The worker's end.
 #[derive(Debug)]
-pub struct Inbox {
+pub struct OrderReceiver {
     waiting: Arc<AtomicBool>,
     orders: Receiver<Order>,
 }
 
-impl Inbox {
+impl OrderReceiver {
     /// The next order. Where there is none, as nearly always, this is one look at a flag.
     pub fn next(&self) -> Option<Order> {
         if !self.waiting.load(Ordering::Relaxed) {
@@ -95,22 +95,25 @@ impl Inbox {
 
 /// The other end.
 #[derive(Clone, Debug)]
-pub struct Outbox {
+pub struct OrderSender {
     waiting: Arc<AtomicBool>,
     orders: SyncSender<Order>,
 }
 
 /// Both ends of a channel of orders.
-pub fn orders() -> (Outbox, Inbox) {
+pub fn orders() -> (OrderSender, OrderReceiver) {
     let (sender, orders) = sync_channel(ORDERS_MAX);
     let waiting = Arc::new(AtomicBool::new(false));
-    (Outbox { waiting: Arc::clone(&waiting), orders: sender }, Inbox { waiting, orders })
+    (
+        OrderSender { waiting: Arc::clone(&waiting), orders: sender },
+        OrderReceiver { waiting, orders },
+    )
 }
 
 /// What is to be captured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct CaptureWish {
+pub struct CaptureRequest {
     /// Into which file, which the daemon makes.
     pub file: PathBuf,
     /// Which ports, with the rate that describes each.
@@ -139,19 +142,19 @@ fn reply<T: Send + 'static>() -> (Reply<T>, oneshot::Receiver<T>) {
 
 /// The snapshot that is shown, and what has been subtracted from it.
 #[derive(Debug, Default)]
-struct Shelf {
-    taken: Option<Taken>,
+struct SnapshotCache {
+    taken: Option<CachedSnapshot>,
     baseline: Option<Baseline>,
 }
 
 #[derive(Debug)]
-struct Taken {
+struct CachedSnapshot {
     at: Stopwatch,
     depth: Depth,
-    snapshot: Box<Snapshot>,
+    snapshot: Box<DeviceSnapshot>,
 }
 
-impl Taken {
+impl CachedSnapshot {
     /// Whether it does for who wants so much.
     fn serves(&self, depth: Depth) -> bool {
         self.depth >= depth && self.at.seconds() <= SNAPSHOT_SERVES_S
@@ -160,24 +163,24 @@ impl Taken {
 
 /// Where those who ask come to.
 #[derive(Debug)]
-pub struct Desk {
-    facts: Facts,
+pub struct AdminHandle {
+    info: ProcessInfo,
     ends: BTreeMap<String, (usize, PortNumber)>,
     outputs: Vec<(String, usize, PortNumber)>,
-    outbox: Outbox,
-    shelf: Mutex<Shelf>,
+    orders_out: OrderSender,
+    cache: Mutex<SnapshotCache>,
 }
 
-impl Desk {
-    /// The desk of the worker that has the other end.
-    pub fn new(facts: Facts, outbox: Outbox) -> Desk {
-        let (ends, outputs) = (facts.ends(), facts.outputs());
-        Desk { facts, ends, outputs, outbox, shelf: Mutex::default() }
+impl AdminHandle {
+    /// The handle of the worker that has the other end.
+    pub fn new(info: ProcessInfo, orders_out: OrderSender) -> AdminHandle {
+        let (ends, outputs) = (info.ends(), info.outputs());
+        AdminHandle { info, ends, outputs, orders_out, cache: Mutex::default() }
     }
 
     /// What does not change.
-    pub fn facts(&self) -> &Facts {
-        &self.facts
+    pub fn info(&self) -> &ProcessInfo {
+        &self.info
     }
 
     /// How the worker does.
@@ -185,7 +188,7 @@ impl Desk {
     /// # Errors
     /// If it does not answer.
     pub async fn status(&self) -> Result<Status, Refusal> {
-        self.look(Depth::Ports, |snapshot, _| Status::of(&self.facts, snapshot)).await
+        self.look(Depth::Ports, |snapshot, _| Status::of(&self.info, snapshot)).await
     }
 
     /// What the outputs have done since the beginning, in few numbers.
@@ -202,7 +205,7 @@ impl Desk {
     /// If the worker does not answer.
     pub async fn counters(&self) -> Result<Counters, Refusal> {
         self.look(Depth::All, |snapshot, baseline| {
-            let counters = Counters::of(&self.facts, snapshot);
+            let counters = Counters::of(&self.info, snapshot);
             match baseline {
                 Some(baseline) => counters.since(baseline),
                 None => counters,
@@ -216,8 +219,8 @@ impl Desk {
     /// # Errors
     /// If the worker does not answer.
     pub async fn totals(&self) -> Result<(Counters, Status), Refusal> {
-        let both = |snapshot: &Snapshot, _: Option<&Baseline>| {
-            (Counters::of(&self.facts, snapshot), Status::of(&self.facts, snapshot))
+        let both = |snapshot: &DeviceSnapshot, _: Option<&Baseline>| {
+            (Counters::of(&self.info, snapshot), Status::of(&self.info, snapshot))
         };
         self.look(Depth::All, both).await
     }
@@ -227,8 +230,8 @@ impl Desk {
     /// # Errors
     /// If the worker does not answer.
     pub async fn clear(&self) -> Result<(), Refusal> {
-        let now = self.look(Depth::All, |snapshot, _| Counters::of(&self.facts, snapshot)).await?;
-        self.shelf.lock().await.baseline = Some(Baseline::of(now));
+        let now = self.look(Depth::All, |snapshot, _| Counters::of(&self.info, snapshot)).await?;
+        self.cache.lock().await.baseline = Some(Baseline::of(now));
         Ok(())
     }
 
@@ -236,18 +239,18 @@ impl Desk {
     ///
     /// # Errors
     /// If there is no such port here or no cable at it, or the worker does not answer.
-    pub async fn impair(&self, port: &str, change: ByHand) -> Result<(), Refusal> {
+    pub async fn impair(&self, port: &str, change: ManualImpairment) -> Result<(), Refusal> {
         let (device, number) = self.end(port)?;
-        let end = End { node: self.facts.nodes[device], port: number };
-        let spare = Impairer::idle(&self.facts.wiring, end, self.facts.seed);
+        let end = End { node: self.info.nodes[device], port: number };
+        let spare = Impairer::idle(&self.info.wiring, end, self.info.seed);
         let change = match change {
-            ByHand::Rule(rule, length) => {
-                ByHand::Rule(emulation::wiring::Impairment { from: end, ..rule }, length)
+            ManualImpairment::Rule(rule, length) => {
+                ManualImpairment::Rule(emulation::wiring::Impairment { from: end, ..rule }, length)
             }
             change => change,
         };
         let (reply, answer) = reply();
-        let impairing = Impairing { device, port: number, change, spare };
+        let impairing = ImpairmentChange { device, port: number, change, spare };
         self.send(Order::Impair(Box::new(impairing), reply))?;
         let answer = answer.await.map_err(|_| Refusal::Busy)?;
         answer.map_err(|reason| Refusal::Senseless(format!("{port}: {reason}")))
@@ -269,22 +272,22 @@ impl Desk {
     ///
     /// # Errors
     /// If a port is not here, the file cannot be made, or the worker does not answer.
-    pub async fn capture(&self, wish: CaptureWish) -> Result<(), Refusal> {
+    pub async fn capture(&self, request: CaptureRequest) -> Result<(), Refusal> {
         let port = |(name, rate): (&String, &BitRate)| {
             let (device, port) = self.end(name)?;
-            let at = End { node: self.facts.nodes[device], port };
-            Ok(CapturedPort { at, technology: self.facts.technology, rate: *rate, fed: false })
+            let at = End { node: self.info.nodes[device], port };
+            Ok(CapturedPort { at, technology: self.info.technology, rate: *rate, fed: false })
         };
         let plan = CapturePlan {
-            file: wish.file,
-            scenario: self.facts.lab.clone(),
-            seed: self.facts.seed,
-            dilation: Some(self.facts.clock.dilation().get()),
-            snaplen: wish.snaplen,
+            file: request.file,
+            scenario: self.info.lab.clone(),
+            seed: self.info.seed,
+            dilation: Some(self.info.clock.dilation().get()),
+            snaplen: request.snaplen,
             when_full: WhenFull::Drop,
-            ports: wish.ports.iter().map(port).collect::<Result<_, Refusal>>()?,
+            ports: request.ports.iter().map(port).collect::<Result<_, Refusal>>()?,
         };
-        let capture = Capture::create(&plan, &self.facts.wiring, &self.facts.nodes);
+        let capture = Capture::create(&plan, &self.info.wiring, &self.info.nodes);
         let capture = capture.map_err(|error| Refusal::Senseless(error.to_string()))?;
         self.swap_capture(Some(Box::new(capture))).await.map(|_| ())
     }
@@ -330,24 +333,24 @@ impl Desk {
     async fn look<T>(
         &self,
         depth: Depth,
-        make: impl Fn(&Snapshot, Option<&Baseline>) -> T,
+        make: impl Fn(&DeviceSnapshot, Option<&Baseline>) -> T,
     ) -> Result<T, Refusal> {
-        let mut shelf = self.shelf.lock().await;
-        if !shelf.taken.as_ref().is_some_and(|taken| taken.serves(depth)) {
-            let snapshot = shelf.taken.take().map(|taken| taken.snapshot).unwrap_or_default();
+        let mut cache = self.cache.lock().await;
+        if !cache.taken.as_ref().is_some_and(|taken| taken.serves(depth)) {
+            let snapshot = cache.taken.take().map(|taken| taken.snapshot).unwrap_or_default();
             let (reply, answer) = reply();
             self.send(Order::Read(snapshot, depth, reply))?;
             let snapshot = answer.await.map_err(|_| Refusal::Busy)?;
-            shelf.taken = Some(Taken { at: Stopwatch::start(), depth, snapshot });
+            cache.taken = Some(CachedSnapshot { at: Stopwatch::start(), depth, snapshot });
         }
-        let Shelf { taken, baseline } = &*shelf;
+        let SnapshotCache { taken, baseline } = &*cache;
         let taken = taken.as_ref().ok_or(Refusal::Busy)?;
         Ok(make(&taken.snapshot, baseline.as_ref()))
     }
 
     fn send(&self, order: Order) -> Result<(), Refusal> {
-        self.outbox.orders.try_send(order).map_err(|_| Refusal::Busy)?;
-        self.outbox.waiting.store(true, Ordering::Release);
+        self.orders_out.orders.try_send(order).map_err(|_| Refusal::Busy)?;
+        self.orders_out.waiting.store(true, Ordering::Release);
         Ok(())
     }
 }
