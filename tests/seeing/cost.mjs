@@ -1,4 +1,4 @@
-// What pages cost in a real browser (seeing.md 13): opening a report, following a run of 128 nodes ten times a
+// What pages cost in a real browser (docs/spec/seeing.md 13): opening a report, following a run of 128 nodes ten times a
 // second. The run is made first and told again at that pace, so that its own work is not in the figures. It prints
 // them and judges none: they are those of this host at this moment.
 //

@@ -1,5 +1,5 @@
 // Compares a report's first screen, and its figure, with pictures that a person has looked at, and tells its strokes
-// apart as people do who see fewer colours (seeing.md 14).
+// apart as people do who see fewer colours (docs/spec/seeing.md 14).
 //
 //   node tests/seeing/goldens.mjs OUT PAGE [--keep]     (run.sh does it)
 //

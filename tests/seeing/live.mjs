@@ -1,4 +1,4 @@
-// Follows runs and a lab on the live page in a real browser (seeing.md 7, 14) and keeps screenshots.
+// Follows runs and a lab on the live page in a real browser (docs/spec/seeing.md 7, 14) and keeps screenshots.
 //
 //   npm install playwright-core axe-core
 //   node tests/seeing/live.mjs PAUSEBED SHOTS   (run.sh does both)

@@ -1,5 +1,5 @@
 // What a report's picture shows at a moment is what ports.csv says, computed here anew; and names of any kind stay text,
-// and stay apart (seeing.md 14.4, 14.8).
+// and stay apart (docs/spec/seeing.md 14.4, 14.8).
 //
 //   node tests/seeing/numbers.mjs PAUSEBED OUT PAGE...     (run.sh does it; each PAGE stands in its run directory)
 //
@@ -13,7 +13,7 @@ import { check, chromium, executablePath, failed, passed, skip } from "./common.
 const [pausebed, out, ...pages] = process.argv.slice(2);
 if (!out || pages.length === 0) skip("usage: numbers.mjs PAUSEBED OUT PAGE...");
 mkdirSync(out, { recursive: true });
-// From this share of a bin on an output is held (seeing.md 3.7).
+// From this share of a bin on an output is held (docs/spec/seeing.md 3.7).
 const HELD = 0.1;
 // Length of a bar at line rate, in the picture's own units: pixels where it is drawn as it is.
 const BAR = 78;

@@ -1,4 +1,4 @@
-// Drives report.html in a real browser (seeing.md 14) and keeps screenshots.
+// Drives report.html in a real browser (docs/spec/seeing.md 14) and keeps screenshots.
 //
 //   npm install playwright-core axe-core      (anywhere; NODE_PATH or the folder it is run from finds them)
 //   node tests/seeing/report.mjs OUT PAGE...  (CHROMIUM names the browser if it is not "chromium")

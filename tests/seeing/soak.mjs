@@ -1,4 +1,4 @@
-// The live page of 128 nodes over ten minutes, ten bins a second: what it holds stays as it is (seeing.md 14).
+// The live page of 128 nodes over ten minutes, ten bins a second: what it holds stays as it is (docs/spec/seeing.md 14).
 //
 //   node tests/seeing/soak.mjs PAUSEBED SCENARIO [MINUTES]   (run.sh FOLDER --slow does it)
 //
