@@ -11,6 +11,7 @@ use crate::config::{NicConfig, StormConfig};
 use crate::rx_buffer::RxBuffer;
 use crate::transport::adapter::ChannelAdapter;
 use crate::transport::queue_pair::HeldRequest;
+use crate::transport::receive::ReceivedFrame;
 use crate::workload::{Workload, WorkloadAction};
 use proto::counters::{Balance, BinReading, DeviceReading, DropReason};
 use proto::device::{Departure, Depth, Device};
@@ -117,7 +118,7 @@ impl Nic {
         arrived: Instant,
         now: Instant,
     ) {
-        let outcome = self.adapter.receive(&frame, headers, arrived, now);
+        let outcome = self.adapter.receive(&ReceivedFrame { frame: &frame, headers, arrived }, now);
         let (lane, size) = (headers.lane, headers.size);
         self.port.release(VirtualLane::truncate(lane), size, arrived);
         if let Err(reason) = outcome {

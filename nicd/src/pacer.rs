@@ -5,17 +5,19 @@
 //! apart). After every frame, notification and timer the pacer asks it anew and keeps account of
 //! what it answers.
 
+pub mod group;
+mod history;
+
 use crate::config::NicConfig;
-use crate::timers::{Deadline, Timer, Timers};
+use crate::pacer::group::{Group, PacerContext};
+use crate::pacer::history::PacingHistory;
+use crate::timers::Timer;
 use proto::congestion::schemes::Scheme;
-use proto::congestion::{
-    Heard, Notification, Permission, Place, ReactionPoint, ReactionState, Scope, Tag,
-};
-use proto::counters::{FlowId, FlowReading, Gauge, MovedFlow, Span};
-use proto::events::{DeviceEvent, EventKind, EventLog};
+use proto::congestion::{Heard, Notification, Permission, Place, ReactionState, Scope, Tag};
+use proto::counters::{FlowId, FlowReading, MovedFlow};
 use proto::ids::{Lid, PortNumber, VirtualLane};
 use proto::random::Random;
-use proto::units::{Bytes, Duration, Instant};
+use proto::units::{Bytes, Instant};
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
@@ -39,96 +41,6 @@ pub fn place<'a>(config: &'a NicConfig, full_frame: Bytes, purpose: impl Display
 enum GroupKey {
     Level { level: u8 },
     Destination { peer: Lid, lane: VirtualLane },
-}
-
-/// One reaction point and the account of it.
-struct Group {
-    reaction: Box<dyn ReactionPoint>,
-    deadline: Deadline,
-    lane: VirtualLane,
-    /// The flow it was last notified of, or its first: events have to name one.
-    flow: FlowId,
-    /// When the last bit of its last data frame leaves, or left.
-    last_departure: Option<Instant>,
-    state: ReactionState,
-    /// When it was made.
-    since: Instant,
-    /// The account of what it shows, once that has changed.
-    history: Option<Box<PacingHistory>>,
-    neutral_since: Option<Instant>,
-    ever_reacted: bool,
-    /// What it shows is what all groups show at first.
-    is_unmoved: bool,
-}
-
-/// What a group shows, over time.
-struct PacingHistory {
-    gap: PacingGauge,
-    rate: PacingGauge,
-}
-
-impl PacingHistory {
-    /// It has state `state` since then.
-    fn new(state: &ReactionState, since: Instant) -> PacingHistory {
-        PacingHistory {
-            gap: PacingGauge::new(state.gap.as_ps(), since),
-            rate: PacingGauge::new(state.rate.get(), since),
-        }
-    }
-
-    /// It shows `state` from `now` on.
-    fn set(&mut self, state: &ReactionState, now: Instant) {
-        self.gap.gauge.set(state.gap.as_ps(), now);
-        self.rate.gauge.set(state.rate.get(), now);
-    }
-
-    /// It begins to move at `now`, from `state`, in a bin as old as `age`.
-    fn on_first_move(&mut self, state: &ReactionState, age: Duration, now: Instant) {
-        self.gap.on_first_move(state.gap.as_ps(), age, now);
-        self.rate.on_first_move(state.rate.get(), age, now);
-    }
-
-    /// Copies the account into a flow's reading, closed at `now`.
-    fn read(&mut self, now: Instant, reading: &mut FlowReading) {
-        self.gap.gauge.close(now);
-        self.rate.gauge.close(now);
-        reading.gap = self.gap.gauge;
-        reading.rate = self.rate.gauge;
-    }
-}
-
-/// A gauge, and its integral when the open bin began: negative where the gauge was not there yet. A flow counts
-/// for the whole of the bin in which it begins, as those do that are told of together.
-struct PacingGauge {
-    gauge: Gauge,
-    before: i128,
-}
-
-impl PacingGauge {
-    fn new(value: u64, now: Instant) -> PacingGauge {
-        let gauge = Gauge { value, min: value, max: value, since: now, ..Gauge::default() };
-        PacingGauge { gauge, before: 0 }
-    }
-
-    /// The level moves at `now` for the first time; so far it has been `level`, in a bin as old as `age`.
-    fn on_first_move(&mut self, level: u64, age: Duration, now: Instant) {
-        let in_bin = u128::from(level) * u128::from(age.as_ps());
-        self.before = self.gauge.integral_at(now).cast_signed() - in_bin.cast_signed();
-    }
-
-    /// What it has been in the bin that ends at `now`.
-    fn read_bin(&mut self, now: Instant) -> Span {
-        self.gauge.close(now);
-        let Gauge { min, max, integral, .. } = self.gauge;
-        Span { min, max, integral: integral.saturating_add_signed(-self.before) }
-    }
-
-    /// The next bin begins at `now`.
-    fn begin_bin(&mut self, now: Instant) {
-        self.gauge.close(now);
-        self.gauge.restart_watermarks();
-        self.before = self.gauge.integral.cast_signed();
-    }
 }
 
 /// What a notification led to.
@@ -243,8 +155,8 @@ impl Pacer {
     ) -> u32 {
         let index = self.groups.len() as u32;
         let mut group = Group::new((self.scheme.reaction_point)(place), flow, lane, now);
-        if !group.is_unmoved || group.state != self.initial {
-            group.is_unmoved = false;
+        if group.has_moved || group.state != self.initial {
+            group.has_moved = true;
             group.history();
             self.moved.push(index);
         }
@@ -341,7 +253,7 @@ impl Pacer {
 
     /// Whether `group` has ever state anything else.
     pub fn has_moved(&self, group: u32) -> bool {
-        !self.groups[group as usize].is_unmoved
+        self.groups[group as usize].has_moved
     }
 
     /// The next group that has begun to show anything else.
@@ -393,81 +305,14 @@ impl Pacer {
     /// Takes the state of `group` over after anything that may have changed it.
     fn update(&mut self, group: u32, now: Instant, context: &mut PacerContext<'_>) -> Permission {
         let member = &mut self.groups[group as usize];
-        let (was_unmoved, state) = (member.is_unmoved, member.state);
+        let (had_moved, state) = (member.has_moved, member.state);
         let permission = member.update(group, now, context);
-        if was_unmoved && !member.is_unmoved {
+        if !had_moved && member.has_moved {
             let age = now.since(self.bin_begin);
             member.history().on_first_move(&state, age, now);
             self.moved.push(group);
         }
         permission
-    }
-}
-
-/// Where a reaction point's timers and events go.
-pub struct PacerContext<'a> {
-    /// The NIC's timers.
-    pub timers: &'a mut Timers,
-    /// The NIC's events.
-    pub events: &'a mut EventLog,
-}
-
-impl PacerContext<'_> {
-    fn log(&mut self, lane: VirtualLane, at: Instant, kind: EventKind) {
-        let port = PortNumber::from_index(0);
-        self.events.push(DeviceEvent { at, port, tc: lane.get(), kind });
-    }
-}
-
-impl Group {
-    fn new(
-        reaction: Box<dyn ReactionPoint>,
-        flow: FlowId,
-        lane: VirtualLane,
-        now: Instant,
-    ) -> Group {
-        let state = reaction.state();
-        Group {
-            since: now,
-            history: None,
-            neutral_since: reaction.is_released().then_some(now),
-            ever_reacted: false,
-            is_unmoved: reaction.is_released(),
-            deadline: Deadline::default(),
-            lane,
-            flow,
-            last_departure: None,
-            state,
-            reaction,
-        }
-    }
-
-    /// The account of what it shows, begun if need be.
-    fn history(&mut self) -> &mut PacingHistory {
-        let begin = || Box::new(PacingHistory::new(&self.state, self.since));
-        self.history.get_or_insert_with(begin)
-    }
-
-    /// Takes the reaction point's state over after anything that may have changed it.
-    fn update(&mut self, index: u32, now: Instant, context: &mut PacerContext<'_>) -> Permission {
-        let due = self.reaction.poll_timeout().unwrap_or(Instant::NEVER);
-        context.timers.set(&mut self.deadline, Timer::ReactionPoint(index), due);
-        let state = self.reaction.state();
-        if state != self.state {
-            self.history().set(&state, now);
-            self.state = state;
-            self.is_unmoved = false;
-            let kind = EventKind::React { flow: self.flow, gap: state.gap, scalar: state.scalar };
-            context.log(self.lane, now, kind);
-        }
-        if self.reaction.is_released() {
-            self.neutral_since.get_or_insert(now);
-        } else {
-            self.neutral_since = None;
-            self.ever_reacted = true;
-            self.is_unmoved = false;
-        }
-        self.reaction.may_send_at(self.last_departure)
     }
 }
 

@@ -25,7 +25,7 @@ mod notification_demux;
 mod pending_connections;
 pub mod queue_pair;
 mod reading;
-mod receive;
+pub mod receive;
 mod receive_buffers;
 mod reorder_buffer;
 mod requester;

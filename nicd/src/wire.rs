@@ -11,7 +11,7 @@
 
 mod infiniband;
 pub mod packet;
-mod roce;
+pub mod roce;
 pub mod test_frame;
 
 use crate::config::{Encapsulation, NicConfig};
@@ -20,11 +20,10 @@ use infiniband::InfinibandFormat;
 use packet::{FrameContent, OutgoingPacket};
 use proto::counters::DropReason;
 use proto::frame::{Frame, FramePool};
-use proto::ids::{Priority, ServiceLevel, VirtualLane};
+use proto::ids::{ServiceLevel, VirtualLane};
 use proto::link::LinkConfig;
 use proto::units::Bytes;
 use proto::wire::infiniband::Opcode;
-use proto::wire::project::ProjectTypes;
 use roce::RoceFormat;
 
 /// The format of one NIC.
@@ -55,9 +54,12 @@ impl WireFormat {
         }
     }
 
-    /// True for RoCE.
-    pub fn is_roce(&self) -> bool {
-        matches!(self, WireFormat::Roce(_))
+    /// The RoCEv2 format, if this is one.
+    pub fn roce(&self) -> Option<&RoceFormat> {
+        match self {
+            WireFormat::Infiniband(_) => None,
+            WireFormat::Roce(format) => Some(format),
+        }
     }
 
     /// Our own address, as [`proto::frame::FrameHeaders`] has addresses.
@@ -115,41 +117,6 @@ impl WireFormat {
         append: impl FnOnce(&mut BytesMut),
     ) -> Frame {
         dispatch!(self, format => format.emit(packet, pool, payload_length, append))
-    }
-
-    /// Under which EtherTypes frames of this project go.
-    pub fn project_types(&self) -> &ProjectTypes {
-        match self {
-            WireFormat::Infiniband(_) => &ProjectTypes::DEFAULT,
-            WireFormat::Roce(format) => format.project_types(),
-        }
-    }
-
-    /// Whether the frames of a limiter have CN-TAGs.
-    pub fn has_cn_tags(&self) -> bool {
-        match self {
-            WireFormat::Infiniband(_) => false,
-            WireFormat::Roce(format) => format.has_cn_tags(),
-        }
-    }
-
-    /// Whether frames of this priority are those of `lane`.
-    pub fn carries(&self, lane: VirtualLane, priority: Priority) -> bool {
-        match self {
-            WireFormat::Infiniband(_) => false,
-            WireFormat::Roce(format) => format.carries(lane, priority),
-        }
-    }
-
-    /// Makes a test frame in a buffer of `pool`.
-    ///
-    /// # Panics
-    /// On InfiniBand, where a checked configuration has none.
-    pub fn emit_test(&self, frame: &test_frame::OutgoingTestFrame, pool: &mut FramePool) -> Frame {
-        match self {
-            WireFormat::Infiniband(_) => unreachable!("InfiniBand has no test frames"),
-            WireFormat::Roce(format) => format.emit_test(frame, pool),
-        }
     }
 
     /// Checks what protects a packet end to end.

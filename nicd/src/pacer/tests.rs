@@ -1,8 +1,9 @@
 //! Which flows share a reaction point, and what is told of it.
 
 use super::*;
-use proto::congestion::Heard;
-use proto::congestion::{CongestionPoint, NotificationPoint, ParamError, Travel};
+use crate::timers::Timers;
+use proto::congestion::{CongestionPoint, NotificationPoint, ParamError, ReactionPoint, Travel};
+use proto::events::{EventKind, EventLog};
 use proto::units::{BitRate, Duration};
 
 /// A reaction point that counts notifications and, after the first, waits ten times as long.

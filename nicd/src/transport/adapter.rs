@@ -2,7 +2,8 @@
 
 use crate::config::{NicConfig, QueuePairOrder, Target};
 use crate::counters::{Latencies, Total, Totals};
-use crate::pacer::{Pacer, PacerContext};
+use crate::pacer::Pacer;
+use crate::pacer::group::PacerContext;
 use crate::timers::{Deadline, Timer, Timers};
 use crate::transport::connections::{Connection, ConnectionTable};
 use crate::transport::flow_report::FlowReport;

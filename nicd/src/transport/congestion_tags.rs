@@ -14,16 +14,14 @@ impl ChannelAdapter {
     /// The tag of a data frame of `pair` that leaves at `now`: the scheme's own, else the number of its
     /// limiter if it has one and CN-TAGs are configured. What follows it is not settled yet.
     pub(super) fn congestion_tag(&self, pair: &QueuePair, now: Instant) -> Option<CongestionTag> {
-        if !self.wire.is_roce() {
-            return None;
-        }
+        let format = self.wire.roce()?;
         let group = pair.pacing_group();
         match self.pacer.tag(group, now) {
             Some(Tag::RateRegulated { cpid, timestamp }) => {
                 let tag = RateTag { cpid: cpid.get(), timestamp, ..RateTag::default() };
                 Some(CongestionTag::RateRegulated(tag))
             }
-            None if self.wire.has_cn_tags() && self.pacer.is_limited(group) => {
+            None if format.has_cn_tags() && self.pacer.is_limited(group) => {
                 let tag = CnTag { flow_id: flow_id(group), ..CnTag::default() };
                 Some(CongestionTag::Cn(tag))
             }
@@ -40,10 +38,10 @@ impl ChannelAdapter {
 
     /// Puts its tag into a packet of the transport.
     pub(super) fn insert_tag(&self, index: u32, frame: &mut Frame, now: Instant) {
-        let pair = &self.queue_pairs[index as usize];
-        if let Some(tag) = self.congestion_tag(pair, now) {
-            congestion_tag::insert(&mut frame.octets, tag, self.wire.project_types())
-                .expect("a frame just made has an envelope");
+        let tag = self.congestion_tag(&self.queue_pairs[index as usize], now);
+        if let (Some(tag), Some(format)) = (tag, self.wire.roce()) {
+            congestion_tag::insert(&mut frame.octets, tag, format.project_types())
+                .expect("an emitted frame has an envelope");
         }
     }
 }

@@ -12,6 +12,7 @@
 
 use crate::counters::Total;
 use crate::transport::adapter::ChannelAdapter;
+use crate::wire::roce::RoceFormat;
 use proto::congestion::{BcnBody, BcnFlags, CnmBody, Heard, Notification};
 use proto::counters::DropReason;
 use proto::events::NoteKind;
@@ -118,8 +119,8 @@ impl ChannelAdapter {
     /// # Errors
     /// If it does not parse, or is about no flow of ours.
     pub(super) fn on_bcn(&mut self, octets: &[u8], now: Instant) -> Result<(), DropReason> {
-        let said = CongestionMessage::bcn(octets, self.wire.project_types());
-        self.handle_message(&BCN, said, now)
+        let types = self.wire.roce().map_or(&ProjectTypes::DEFAULT, RoceFormat::project_types);
+        self.handle_message(&BCN, CongestionMessage::bcn(octets, types), now)
     }
 
     /// Tells the reaction point of the sampled frame's flow, and counts what came of it.
@@ -153,13 +154,14 @@ impl ChannelAdapter {
     /// The queue pair that has sent such a frame: one to that destination, on that priority if there
     /// are several, whose limiter has that flow id if the frame named one.
     fn find_sender(&self, sampled: &SampledFrame) -> Option<u32> {
+        let format = self.wire.roce()?;
         let peer = plan::adapter_of_mac(sampled.destination)?;
         self.connections.with(peer).find(|index| {
             let pair = &self.queue_pairs[*index as usize];
             let is_limiter = |group| sampled.flow_id == 0 || flow_id(group) == sampled.flow_id;
             pair.sent.offer.messages > 0
                 && pair.group.is_some_and(is_limiter)
-                && self.wire.carries(pair.lane, sampled.priority)
+                && format.carries(pair.lane, sampled.priority)
         })
     }
 }

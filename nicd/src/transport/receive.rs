@@ -1,12 +1,11 @@
-//! Inwards: what an arriving packet means to whom.
+//! Reception: which queue pair, reaction point or notification point each frame reaches.
 
 use crate::config::Transport as Service;
 use crate::counters::Total;
-use crate::pacer::PacerContext;
+use crate::pacer::group::PacerContext;
 use crate::timers::Timer;
 use crate::transport::adapter::ChannelAdapter;
 use crate::transport::requester::{AckOutcome, RequesterAction};
-use crate::transport::resequencing::Disposition;
 use crate::transport::responder::{AckAction, Request, RequestOutcome, Verb};
 use crate::transport::transmit::QUEUE_KEY;
 use crate::wire::packet::{FrameContent, ReceivedPacket};
@@ -19,43 +18,58 @@ use proto::units::Instant;
 use proto::wire::infiniband::opcode::{OpcodeRow, Operation, Transport};
 use proto::wire::infiniband::{self, Bth, NakCode, Syndrome};
 
-/// A packet that has passed every check that does not depend on its queue pair's state.
+/// A frame that the port has accepted.
+pub struct ReceivedFrame<'a> {
+    /// Its octets.
+    pub frame: &'a Frame,
+    /// Header fields, as the port classified them.
+    pub headers: &'a FrameHeaders,
+    /// When its last bit arrived, in fabric time; not after `now`.
+    pub arrived: Instant,
+}
+
+/// What the adapter did with a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Disposition {
+    /// The frame has reached its end.
+    Delivered,
+    /// A copy waits in the reorder buffer.
+    Held,
+}
+
+/// A transport packet whose opcode, P_Key and destination queue pair are valid.
+/// Source: IBTA Vol 1, 9.6 (packet header validation).
 struct AdmittedPacket<'a> {
-    headers: &'a FrameHeaders,
+    received: &'a ReceivedFrame<'a>,
     packet: &'a infiniband::Transport<'a>,
     bth: Bth,
     row: &'static OpcodeRow,
     class: u8,
     peer: Lid,
-    arrived: Instant,
 }
 
 impl ChannelAdapter {
-    /// A good packet came in by the port. It ends here, delivered or refused for the reason given, or a copy
-    /// of it waits for its turn.
+    /// Handles a frame. `Held` means that the reorder buffer keeps a copy.
     ///
     /// # Errors
-    /// The reason, for the port to count.
+    /// The drop reason; the port counts it.
     pub fn receive(
         &mut self,
-        frame: &Frame,
-        headers: &FrameHeaders,
-        arrived: Instant,
+        received: &ReceivedFrame<'_>,
         now: Instant,
     ) -> Result<Disposition, DropReason> {
-        let fate = self.receive_one(frame, headers, arrived, now);
+        let outcome = self.dispatch(received, now);
         self.is_released_request = false;
-        self.balance.delivered += u64::from(fate == Ok(Disposition::Delivered));
-        fate
+        self.balance.delivered += u64::from(outcome == Ok(Disposition::Delivered));
+        outcome
     }
 
-    fn receive_one(
+    fn dispatch(
         &mut self,
-        frame: &Frame,
-        headers: &FrameHeaders,
-        arrived: Instant,
+        received: &ReceivedFrame<'_>,
         now: Instant,
     ) -> Result<Disposition, DropReason> {
+        let ReceivedFrame { frame, headers, .. } = *received;
         if headers.class == FrameClass::Management {
             return Err(DropReason::Management);
         }
@@ -68,54 +82,49 @@ impl ChannelAdapter {
         self.totals.count_if(headers.fecn, Total::RcvFecn);
         self.totals.count_if(headers.becn, Total::RcvBecn);
         if headers.multicast {
-            // Nobody here has joined a group; the fabric's account ends with it all the same.
+            // No queue pair joins a multicast group. The frame still counts as delivered, so that
+            // the conservation sum closes.
             self.totals.count(Total::MulticastReceived);
             return Ok(Disposition::Delivered);
         }
         match self.wire.parse_frame(&frame.octets) {
-            Ok(FrameContent::Packet(packet)) => {
-                return self.on_packet(&packet, frame, headers, arrived, now);
-            }
+            Ok(FrameContent::Packet(packet)) => return self.on_packet(&packet, received, now),
             Ok(FrameContent::Test(at)) => self.on_test_frame(frame, at, now),
             Ok(FrameContent::Cnm { at, flow_id }) => self.on_cnm(&frame.octets[at..], flow_id, now),
             Ok(FrameContent::Bcn(at)) => self.on_bcn(&frame.octets[at..], now),
-            Err(reason) => Err(self.refuse(headers, reason)),
+            Err(reason) => Err(self.count_refused(headers, reason)),
         }?;
         Ok(Disposition::Delivered)
     }
 
-    /// Counts a packet that nobody here can take, if it is a notification.
-    fn refuse(&mut self, headers: &FrameHeaders, reason: DropReason) -> DropReason {
+    /// Counts the packet as an ignored CNP if it is one; returns `reason`.
+    fn count_refused(&mut self, headers: &FrameHeaders, reason: DropReason) -> DropReason {
         let is_notification = headers.class == FrameClass::Notification;
         self.totals.count_if(is_notification, Total::CnpIgnored);
         reason
     }
 
-    /// A packet of the transport.
     fn on_packet(
         &mut self,
-        inward: &ReceivedPacket<'_>,
-        frame: &Frame,
-        headers: &FrameHeaders,
-        arrived: Instant,
+        packet: &ReceivedPacket<'_>,
+        received: &ReceivedFrame<'_>,
         now: Instant,
     ) -> Result<Disposition, DropReason> {
-        let packet = self.admit(inward, headers, arrived);
-        let packet = packet.map_err(|reason| self.refuse(headers, reason))?;
+        let packet = self.admit(packet, received);
+        let packet = packet.map_err(|reason| self.count_refused(received.headers, reason))?;
         match packet.row.operation {
             Operation::Congestion => self.on_notification_packet(&packet, now),
             Operation::Acknowledge => self.on_acknowledgement(&packet, now),
             Operation::ReadResponse | Operation::AtomicAcknowledge => Err(DropReason::Opcode),
-            _ => return self.on_request_frame(&packet, frame, now),
+            _ => return self.on_ordered_request(&packet, now),
         }?;
         Ok(Disposition::Delivered)
     }
 
-    /// A request: held where it comes ahead of its turn and order is kept here.
-    fn on_request_frame(
+    /// Handles a request, or holds it if it is ahead of its turn and resequencing is configured.
+    fn on_ordered_request(
         &mut self,
         packet: &AdmittedPacket<'_>,
-        frame: &Frame,
         now: Instant,
     ) -> Result<Disposition, DropReason> {
         if self.config.wire.resequence().is_none() {
@@ -123,7 +132,7 @@ impl ChannelAdapter {
         }
         let index = self.queue_pair(packet.class, packet.peer, now);
         self.open_receive_queue(index);
-        if self.hold_request(index, packet.bth.psn, (frame, packet.headers), now) {
+        if self.hold_request(index, packet.bth.psn, packet.received, now) {
             return Ok(Disposition::Held);
         }
         let before = self.queue_pairs[index as usize].receive_queue_mut().responder.expected();
@@ -132,14 +141,13 @@ impl ChannelAdapter {
         outcome.map(|()| Disposition::Delivered)
     }
 
-    /// Finds whom a packet is for.
+    /// Validates the headers that do not depend on queue pair state, and finds class and peer.
     fn admit<'a>(
         &self,
-        inward: &'a ReceivedPacket<'a>,
-        headers: &'a FrameHeaders,
-        arrived: Instant,
+        packet: &'a ReceivedPacket<'a>,
+        received: &'a ReceivedFrame<'a>,
     ) -> Result<AdmittedPacket<'a>, DropReason> {
-        let (peer, packet) = (inward.from, &inward.transport);
+        let (peer, packet) = (packet.from, &packet.transport);
         let bth = packet.bth;
         let row = bth.opcode.row().ok_or(DropReason::Opcode)?;
         if bth.partition_key != Bth::DEFAULT_PARTITION {
@@ -150,7 +158,7 @@ impl ChannelAdapter {
             return Err(DropReason::QueuePair);
         }
         let fits = match self.config.classes[usize::from(class)].transport {
-            // The notification of the other technology means nothing here.
+            // InfiniBand and RoCEv2 use different CNP opcodes.
             _ if row.transport == Transport::Cnp => bth.opcode == self.wire.notification(),
             Service::Rc => row.transport == Transport::Rc,
             Service::Uc => row.transport == Transport::Uc,
@@ -160,7 +168,7 @@ impl ChannelAdapter {
         if !fits {
             return Err(DropReason::Opcode);
         }
-        Ok(AdmittedPacket { headers, packet, bth, row, class, peer, arrived })
+        Ok(AdmittedPacket { received, packet, bth, row, class, peer })
     }
 
     fn on_request(&mut self, packet: &AdmittedPacket<'_>, now: Instant) -> Result<(), DropReason> {
@@ -189,30 +197,29 @@ impl ChannelAdapter {
         self.open_receive_queue(index);
         let queue = self.queue_pairs[index as usize].receive_queue_mut();
         queue.has_received = true;
-        let congested = packet.headers.ecn == Ecn::CongestionExperienced;
-        queue.received.marked += u64::from(packet.headers.fecn || congested);
-        self.totals.count_if(packet.headers.fecn, Total::EcnMarked);
+        let ReceivedFrame { headers, arrived, .. } = *packet.received;
+        let congested = headers.ecn == Ecn::CongestionExperienced;
+        queue.received.marked += u64::from(headers.fecn || congested);
+        self.totals.count_if(headers.fecn, Total::EcnMarked);
         self.totals.count_if(congested, Total::EcnMarkedRoce);
-        let size = packet.headers.size;
-        let notification = queue.notification_point.on_receive(packet.headers, size, now);
+        let notification = queue.notification_point.on_receive(headers, headers.size, now);
         let due = queue.notification_point.poll_timeout().unwrap_or(Instant::NEVER);
         self.timers.set(&mut queue.notify, Timer::NotificationPoint(index), due);
         let was_open = !queue.responder.has_failed();
-        let reception = queue.responder.on_request(&request, now);
+        let outcome = queue.responder.on_request(&request, now);
         let fails = was_open && queue.responder.has_failed();
         if let Some(notification) = notification {
-            let ack_due = reception.ack != AckAction::None;
-            self.send_notification(index, &notification, ack_due, packet.arrived);
+            let ack_due = outcome.ack != AckAction::None;
+            self.send_notification(index, &notification, ack_due, arrived);
         }
-        self.ack(index, reception.ack, packet.arrived, now);
+        self.ack(index, outcome.ack, arrived, now);
         if fails {
             self.give_up(index, now);
             self.reschedule(index, now, now);
         }
-        let outcome =
-            self.account_reception(index, &reception, request.payload.len(), packet.arrived);
+        let result = self.account_reception(index, &outcome, request.payload.len(), arrived);
         self.note_progress(index);
-        outcome
+        result
     }
 
     fn ack(&mut self, index: u32, ack: AckAction, arrived: Instant, now: Instant) {
@@ -234,23 +241,20 @@ impl ChannelAdapter {
     fn account_reception(
         &mut self,
         index: u32,
-        reception: &RequestOutcome,
+        outcome: &RequestOutcome,
         payload: usize,
         arrived: Instant,
     ) -> Result<(), DropReason> {
         let received = &mut self.queue_pairs[index as usize].receive_queue_mut().received;
-        received.reordered += u64::from(reception.out_of_order);
-        if let Some(reason) = reception.refused {
-            match reason {
-                DropReason::OutOfSequence => self.totals.count(Total::OutOfSequence),
-                DropReason::Duplicate => self.totals.count(Total::DuplicateRequest),
-                DropReason::ReceiverNotReady => self.totals.count(Total::OutOfBuffer),
-                _ => {}
-            }
-            return Err(reason);
-        }
+        received.reordered += u64::from(outcome.out_of_order);
+        let delivery = outcome.result.inspect_err(|reason| match reason {
+            DropReason::OutOfSequence => self.totals.count(Total::OutOfSequence),
+            DropReason::Duplicate => self.totals.count(Total::DuplicateRequest),
+            DropReason::ReceiverNotReady => self.totals.count(Total::OutOfBuffer),
+            _ => {}
+        })?;
         received.delivered_bytes += payload as u64;
-        if let Some(delivery) = reception.delivery {
+        if let Some(delivery) = delivery {
             received.messages += 1;
             received.last = Some(arrived);
             if let Some(stamp) = delivery.stamp {

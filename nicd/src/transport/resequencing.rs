@@ -9,20 +9,12 @@ use crate::counters::Total;
 use crate::timers::Timer;
 use crate::transport::adapter::ChannelAdapter;
 use crate::transport::queue_pair::{HeldRequest, ReceiveQueue};
+use crate::transport::receive::ReceivedFrame;
 use crate::transport::reorder_buffer::Insertion;
 use proto::counters::DropReason;
-use proto::frame::{Frame, FrameHeaders};
+use proto::frame::Frame;
 use proto::ids::Psn;
 use proto::units::Instant;
-
-/// What became of a frame that came in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Disposition {
-    /// It ends here.
-    Delivered,
-    /// A copy waits for its turn.
-    Held,
-}
 
 impl ChannelAdapter {
     /// The next frame whose turn has come, if frames wait for that at all. It is to be received next.
@@ -43,7 +35,7 @@ impl ChannelAdapter {
         &mut self,
         index: u32,
         psn: Psn,
-        (frame, headers): (&Frame, &FrameHeaders),
+        received: &ReceivedFrame<'_>,
         now: Instant,
     ) -> bool {
         let queue = self.queue_pairs[index as usize].receive_queue_mut();
@@ -56,6 +48,7 @@ impl ChannelAdapter {
             return false;
         }
         let mut octets = self.pool.take();
+        let ReceivedFrame { frame, headers, .. } = *received;
         octets.extend_from_slice(&frame.octets);
         let copy = Frame { octets, kind: frame.kind, integrity: frame.integrity };
         let insertion =

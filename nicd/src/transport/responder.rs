@@ -93,19 +93,17 @@ pub struct Delivery {
 /// What became of a request packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestOutcome {
-    /// Why it was refused, if it was.
-    pub refused: Option<DropReason>,
-    /// It came ahead of its turn.
+    /// The message that the packet completed, if any; or why the packet was refused.
+    pub result: Result<Option<Delivery>, DropReason>,
+    /// The PSN is ahead of the expected one.
     pub out_of_order: bool,
-    /// The message it completed.
-    pub delivery: Option<Delivery>,
-    /// What the requester hears.
+    /// Which acknowledgement the requester gets.
     pub ack: AckAction,
 }
 
 impl RequestOutcome {
     fn refused(reason: DropReason, ack: AckAction) -> RequestOutcome {
-        RequestOutcome { refused: Some(reason), out_of_order: false, delivery: None, ack }
+        RequestOutcome { result: Err(reason), out_of_order: false, ack }
     }
 }
 
@@ -221,7 +219,7 @@ impl Responder {
         } else {
             AckAction::Coalesce
         };
-        RequestOutcome { refused: None, out_of_order: false, delivery, ack }
+        RequestOutcome { result: Ok(delivery), out_of_order: false, ack }
     }
 
     fn refuse_gap(&mut self) -> RequestOutcome {
@@ -247,34 +245,34 @@ impl Responder {
         if ahead > 0 || begins {
             self.abandon_message(now);
         }
-        let out_of_order = ahead > 0;
-        let refused = if !begins && self.partial.is_none() {
-            Some(DropReason::OutOfSequence)
-        } else if let Err((reason, _)) = self.check(request) {
-            self.abandon_message(now);
-            Some(reason)
-        } else if !self.begin_message(request, now) {
-            Some(DropReason::ReceiverNotReady)
-        } else {
-            None
+        let result = match self.partial {
+            None if !begins => Err(DropReason::OutOfSequence),
+            _ => self.accept(request, now),
         };
-        let delivery = if refused.is_none() { self.accept_payload(request, now) } else { None };
-        RequestOutcome { refused, out_of_order, delivery, ack: AckAction::None }
+        RequestOutcome { result, out_of_order: ahead > 0, ack: AckAction::None }
     }
 
     fn on_datagram(&mut self, request: &Request<'_>, now: Instant) -> RequestOutcome {
         let out_of_order = request.psn != self.expected;
         self.expected = request.psn.next();
         self.partial = None;
-        let refused = if let Err((reason, _)) = self.check(request) {
-            Some(reason)
-        } else if !self.begin_message(request, now) {
-            Some(DropReason::ReceiverNotReady)
-        } else {
-            None
-        };
-        let delivery = if refused.is_none() { self.accept_payload(request, now) } else { None };
-        RequestOutcome { refused, out_of_order, delivery, ack: AckAction::None }
+        RequestOutcome { result: self.accept(request, now), out_of_order, ack: AckAction::None }
+    }
+
+    /// Accepts a packet of an unreliable service. A packet that fails a check ends its message.
+    fn accept(
+        &mut self,
+        request: &Request<'_>,
+        now: Instant,
+    ) -> Result<Option<Delivery>, DropReason> {
+        if let Err((reason, _)) = self.check(request) {
+            self.abandon_message(now);
+            return Err(reason);
+        }
+        if !self.begin_message(request, now) {
+            return Err(DropReason::ReceiverNotReady);
+        }
+        Ok(self.accept_payload(request, now))
     }
 
     /// Whether the packet fits the message under way, its own header and our memory.

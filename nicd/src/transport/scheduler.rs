@@ -151,17 +151,17 @@ impl Scheduler {
     pub fn next_sender(&mut self, lane: VirtualLane, now: Instant) -> Option<NextSender> {
         self.promote(lane, now);
         let ready = &mut self.lanes[lane.index()].ready;
-        let group = loop {
+        let (group, permitted_since) = loop {
             let Reverse(entry) = ready.peek()?;
             let group = &self.groups[entry.index as usize];
-            if group.generation == entry.generation && matches!(group.state, GroupState::Ready(_)) {
-                break entry.index;
-            }
-            ready.pop();
-        };
-        let permitted_since = match self.groups[group as usize].permission {
-            Permission::At(at) => at,
-            Permission::Stopped => unreachable!("a stopped group stands aside"),
+            match (group.state, group.permission) {
+                (GroupState::Ready(_), Permission::At(at))
+                    if group.generation == entry.generation =>
+                {
+                    break (entry.index, at);
+                }
+                _ => ready.pop(),
+            };
         };
         let first = self.first_member(group).expect("a ready group has a member to send");
         Some(NextSender { queue_pair: first.index, key: first.key, permitted_since })

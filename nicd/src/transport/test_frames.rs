@@ -2,6 +2,7 @@
 
 use crate::config::Transport as Service;
 use crate::transport::adapter::ChannelAdapter;
+use crate::transport::queue_pair::QueuePair;
 use crate::transport::requester::Packet;
 use crate::wire::test_frame::{self, OutgoingTestFrame, ReceivedTestFrame};
 use proto::counters::DropReason;
@@ -12,13 +13,13 @@ use proto::wire::project::TestFrame;
 impl ChannelAdapter {
     /// Makes the test frame that a queue pair sends next; its first bit leaves at `start`, its last at
     /// `end`. A tag takes room of the pattern's.
-    pub(super) fn emit_test(
-        &mut self,
-        index: u32,
+    pub(super) fn test_frame(
+        &self,
+        pair: &QueuePair,
         packet: &Packet,
-        (start, end): (Instant, Instant),
-    ) -> Frame {
-        let pair = &self.queue_pairs[index as usize];
+        start: Instant,
+        end: Instant,
+    ) -> OutgoingTestFrame {
         let header = TestFrame {
             reserved: 0,
             flow: pair.remote.get(),
@@ -28,8 +29,7 @@ impl ChannelAdapter {
         };
         let level = pair.config.service_level;
         let tag = self.congestion_tag(pair, start);
-        let frame = OutgoingTestFrame { to: pair.peer, level, size: packet.length, header, tag };
-        self.wire.emit_test(&frame, &mut self.pool)
+        OutgoingTestFrame { to: pair.peer, level, size: packet.length, header, tag }
     }
 
     /// A test frame whose header begins at `at` came in.

@@ -2,7 +2,7 @@
 
 use crate::config::{Arrivals, ClassConfig, Operation, Transport as Service};
 use crate::counters::Total;
-use crate::pacer::PacerContext;
+use crate::pacer::group::PacerContext;
 use crate::timers::Timer;
 use crate::transport::adapter::ChannelAdapter;
 use crate::transport::lane::{ControlContent, ControlFrame, Lane};
@@ -12,7 +12,7 @@ use crate::transport::queue_pair::QueuePair;
 use crate::transport::requester::Packet;
 use crate::transport::responder::AckPacket;
 use crate::wire::packet::OutgoingPacket;
-use crate::wire::test_frame;
+use crate::wire::{WireFormat, test_frame};
 use crate::workload::MessageStarted;
 use bytes::BytesMut;
 use proto::congestion::{TransportNote, Travel};
@@ -210,12 +210,16 @@ impl ChannelAdapter {
         let index = self.lanes[lane.index()].head_queue_pair;
         let pair = &self.queue_pairs[index as usize];
         let packet = pair.requester.next_packet().expect("`head` has just head_queue_pair it");
-        let frame = if pair.config.transport == Service::Test {
-            self.emit_test(index, &packet, (start, end))
-        } else {
-            let mut frame = self.emit_data(index, &packet);
-            self.insert_tag(index, &mut frame, start);
-            frame
+        let frame = match &self.wire {
+            WireFormat::Roce(format) if pair.config.transport == Service::Test => {
+                let frame = self.test_frame(pair, &packet, start, end);
+                format.emit_test_frame(&frame, &mut self.pool)
+            }
+            _ => {
+                let mut frame = self.emit_data(index, &packet);
+                self.insert_tag(index, &mut frame, start);
+                frame
+            }
         };
         self.account_data(index, &packet, frame.line_size(), start, end);
         frame

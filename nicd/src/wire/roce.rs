@@ -63,16 +63,16 @@ impl RoceFormat {
     }
 
     /// Under which EtherTypes frames of this project go.
-    pub(super) fn project_types(&self) -> &ProjectTypes {
+    pub fn project_types(&self) -> &ProjectTypes {
         &self.types
     }
 
-    pub(super) fn has_cn_tags(&self) -> bool {
+    pub fn has_cn_tags(&self) -> bool {
         self.cn_tags
     }
 
     /// Where the tag does not tell the priority, any may be meant.
-    pub(super) fn carries(&self, lane: VirtualLane, priority: Priority) -> bool {
+    pub fn carries(&self, lane: VirtualLane, priority: Priority) -> bool {
         match &self.priorities {
             PriorityMap::Pcp { .. } => {
                 self.priorities.priority(Some(priority), None).get() == lane.get()

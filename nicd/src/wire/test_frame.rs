@@ -44,7 +44,7 @@ pub struct ReceivedTestFrame {
 
 impl RoceFormat {
     /// Makes a test frame in a buffer of `pool`.
-    pub(super) fn emit_test(&self, frame: &OutgoingTestFrame, pool: &mut FramePool) -> Frame {
+    pub fn emit_test_frame(&self, frame: &OutgoingTestFrame, pool: &mut FramePool) -> Frame {
         let mut octets = pool.take();
         octets.resize((frame.size as usize).saturating_sub(FCS), 0);
         let (to, from) = (plan::mac(frame.to), plan::mac(self.lid()));

@@ -24,9 +24,9 @@ fn flows(scope: &str, starts: &[u64]) -> Pair {
         ..config(1)
     };
     settings.scheme.params.insert("scope".to_owned(), scope.into());
-    Pair::alike(settings).with_hand(|seen| {
+    Pair::alike(settings).with_impairment(|seen| {
         let hot = seen.is_data() && seen.packet().lrh.dlid == Lid::new(2);
-        if hot && seen.at >= us(MARKED_FROM) { Fate::Mark } else { Fate::Pass }
+        if hot && seen.at >= us(MARKED_FROM) { Impairment::Mark } else { Impairment::Pass }
     })
 }
 

@@ -72,7 +72,7 @@ pub fn on_ethernet(config: NicConfig, version: RoceVersion) -> NicConfig {
 }
 
 /// The same NIC in every dialect.
-pub fn in_each_dialect(config: NicConfig) -> [NicConfig; 3] {
+pub fn in_each_wire_format(config: NicConfig) -> [NicConfig; 3] {
     let ethernet = |version| on_ethernet(config.clone(), version);
     [config.clone(), ethernet(RoceVersion::V2Ipv4), ethernet(RoceVersion::V2Ipv6)]
 }
@@ -111,7 +111,7 @@ pub fn throttled_by(packet_times: i64) -> SchemeConfig {
 
 /// What the hand in the cable does to a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum Impairment {
     Pass,
     Lose,
     Duplicate,
@@ -160,7 +160,7 @@ impl Seen {
     }
 }
 
-type Hand = Box<dyn FnMut(&Seen) -> Fate>;
+type Impair = Box<dyn FnMut(&Seen) -> Impairment>;
 
 pub struct Pair {
     pub nics: [Nic; 2],
@@ -169,9 +169,9 @@ pub struct Pair {
     /// MAC control: from whom, and when its last bit left.
     pub controls: Vec<(usize, Instant, MacControl)>,
     pub events: Vec<(usize, DeviceEvent)>,
-    pub hand: Hand,
+    pub impair: Impair,
     /// What arrives where.
-    flying: [VecDeque<(Instant, Frame)>; 2],
+    in_flight: [VecDeque<(Instant, Frame)>; 2],
 }
 
 impl Pair {
@@ -183,8 +183,8 @@ impl Pair {
             seen: Vec::new(),
             controls: Vec::new(),
             events: Vec::new(),
-            hand: Box::new(|_| Fate::Pass),
-            flying: [VecDeque::new(), VecDeque::new()],
+            impair: Box::new(|_| Impairment::Pass),
+            in_flight: [VecDeque::new(), VecDeque::new()],
         }
     }
 
@@ -198,8 +198,8 @@ impl Pair {
         Pair::new(a, b)
     }
 
-    pub fn with_hand(mut self, hand: impl FnMut(&Seen) -> Fate + 'static) -> Pair {
-        self.hand = Box::new(hand);
+    pub fn with_impairment(mut self, impair: impl FnMut(&Seen) -> Impairment + 'static) -> Pair {
+        self.impair = Box::new(impair);
         self
     }
 
@@ -212,7 +212,7 @@ impl Pair {
     pub fn advance(&mut self, stop: Instant) {
         self.drain();
         loop {
-            let arrival = |end: usize| self.flying[end].front().map(|(at, _)| *at);
+            let arrival = |end: usize| self.in_flight[end].front().map(|(at, _)| *at);
             let timeout = |end: usize| self.nics[end].poll_timeout();
             let next = [arrival(0), arrival(1), timeout(0), timeout(1)];
             let next = next.into_iter().flatten().min().unwrap_or(Instant::NEVER);
@@ -222,8 +222,8 @@ impl Pair {
             assert!(next >= self.now, "a wake-up lies in the past");
             self.now = next;
             for end in 0..2 {
-                while self.flying[end].front().is_some_and(|(at, _)| *at <= next) {
-                    let (at, frame) = self.flying[end].pop_front().unwrap();
+                while self.in_flight[end].front().is_some_and(|(at, _)| *at <= next) {
+                    let (at, frame) = self.in_flight[end].pop_front().unwrap();
                     self.nics[end].handle_frame(PortNumber::from_index(0), frame, at, next);
                 }
                 if self.nics[end].poll_timeout().is_some_and(|at| at <= next) {
@@ -255,14 +255,14 @@ impl Pair {
         let mut arrives = at + FLIGHT;
         let to = 1 - from;
         if frame.kind == FrameKind::InfinibandLink {
-            self.flying[to].push_back((arrives, frame));
+            self.in_flight[to].push_back((arrives, frame));
             return;
         }
         let on_ethernet = frame.kind == FrameKind::Ethernet;
         if on_ethernet && MacControl::is_announced(&frame.octets) {
             let control = MacControl::parse(&frame.octets).expect("NICs send good frames");
             self.controls.push((from, at, control));
-            self.flying[to].push_back((arrives, frame));
+            self.in_flight[to].push_back((arrives, frame));
             return;
         }
         let verified = match on_ethernet {
@@ -272,22 +272,22 @@ impl Pair {
         };
         assert_eq!(verified, Ok(()));
         let seen = Seen { from, at, kind: frame.kind, octets: frame.octets.to_vec() };
-        let fate = (self.hand)(&seen);
+        let impairment = (self.impair)(&seen);
         self.seen.push(seen);
-        match fate {
-            Fate::Pass => {}
-            Fate::Lose => return,
-            Fate::Late => arrives = arrives + Duration::from_us(5),
-            Fate::Duplicate => self.flying[to].push_back((arrives, frame.clone())),
-            Fate::Mark if on_ethernet => assert!(mark_congestion(&mut frame.octets)),
-            Fate::Mark => assert!(infiniband::set_fecn(&mut frame.octets)),
-            Fate::MarkAndCorrupt => {
+        match impairment {
+            Impairment::Pass => {}
+            Impairment::Lose => return,
+            Impairment::Late => arrives = arrives + Duration::from_us(5),
+            Impairment::Duplicate => self.in_flight[to].push_back((arrives, frame.clone())),
+            Impairment::Mark if on_ethernet => assert!(mark_congestion(&mut frame.octets)),
+            Impairment::Mark => assert!(infiniband::set_fecn(&mut frame.octets)),
+            Impairment::MarkAndCorrupt => {
                 assert!(mark_congestion(&mut frame.octets));
                 let middle = frame.octets.len() / 2;
                 frame.octets[middle] ^= 0x10;
                 frame.integrity = Integrity::Unchecked;
             }
-            Fate::CorruptPayload => {
+            Impairment::CorruptPayload => {
                 let middle = frame.octets.len() / 2;
                 frame.octets[middle] ^= 0x10;
                 if !on_ethernet {
@@ -295,13 +295,13 @@ impl Pair {
                 }
                 frame.integrity = Integrity::Unchecked;
             }
-            Fate::CorruptLink => {
+            Impairment::CorruptLink => {
                 frame.octets[3] ^= 0x10;
                 frame.integrity = Integrity::Unchecked;
             }
         }
-        let place = self.flying[to].partition_point(|(at, _)| *at <= arrives);
-        self.flying[to].insert(place, (arrives, frame));
+        let place = self.in_flight[to].partition_point(|(at, _)| *at <= arrives);
+        self.in_flight[to].insert(place, (arrives, frame));
     }
 
     pub fn reading(&mut self, end: usize) -> DeviceReading {

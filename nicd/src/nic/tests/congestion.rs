@@ -11,7 +11,8 @@ use proto::units::Duration;
 use proto::wire::infiniband::{Bth, Opcode, PacketBuilder};
 
 fn marked(settings: NicConfig) -> Pair {
-    Pair::alike(settings).with_hand(|seen| if seen.is_data() { Fate::Mark } else { Fate::Pass })
+    Pair::alike(settings)
+        .with_impairment(|seen| if seen.is_data() { Impairment::Mark } else { Impairment::Pass })
 }
 
 fn sending(transport: Transport, messages: u64) -> NicConfig {
@@ -94,7 +95,7 @@ fn a_scheme_may_ask_for_packets_of_their_own_on_a_reliable_connection_too() {
 #[test]
 fn marked_answers_and_notifications_are_never_answered() {
     let mut pair = Pair::alike(sending(Transport::Rc, 3))
-        .with_hand(|seen| if seen.is_data() { Fate::Pass } else { Fate::Mark })
+        .with_impairment(|seen| if seen.is_data() { Impairment::Pass } else { Impairment::Mark })
         .run_until(us(200));
     assert_eq!(pair.seen.iter().filter(|seen| seen.from == 0).count(), 3);
     assert_eq!(pair.total(0, "port_rcv_fecn"), 3);
@@ -155,9 +156,9 @@ fn beside(scope: &str, order: QueuePairOrder) -> Vec<Lid> {
     settings.qp_order = order;
     settings.traffic.push(burst(3, 2048, 20));
     let pair = Pair::alike(settings)
-        .with_hand(|seen| {
+        .with_impairment(|seen| {
             let hot = seen.is_data() && seen.packet().lrh.dlid == Lid::new(2);
-            if hot { Fate::Mark } else { Fate::Pass }
+            if hot { Impairment::Mark } else { Impairment::Pass }
         })
         .run_until(us(5) + OCTET * FULL * 20);
     pair.data_from(0).iter().map(|seen| seen.packet().lrh.dlid).collect()

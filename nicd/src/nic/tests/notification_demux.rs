@@ -112,7 +112,7 @@ fn a_test_frame_says_whose_it_is_which_it_is_and_when_it_left() {
 #[test]
 fn a_test_frame_that_comes_again_counts_as_out_of_order() {
     let mut pair = Pair::alike(sending(Transport::Test, 3, "none"))
-        .with_hand(|_| Fate::Duplicate)
+        .with_impairment(|_| Impairment::Duplicate)
         .run_until(us(30));
     let received = pair.reception(1);
     assert_eq!((received.messages, received.reordered), (6, 3));

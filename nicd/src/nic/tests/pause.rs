@@ -75,7 +75,7 @@ fn answers_of_another_priority_are_not_held_up_by_a_pause_of_data() {
     settings.scheme.kind = "dcqcn".to_owned();
     settings.scheme.params = "reaction = \"frozen\"".parse().unwrap();
     let mut pair = Pair::alike(settings)
-        .with_hand(|seen| if seen.is_data() { Fate::Mark } else { Fate::Pass });
+        .with_impairment(|seen| if seen.is_data() { Impairment::Mark } else { Impairment::Pass });
     // The receiver may send nothing of priority 3: acknowledgements wait, CNPs do not.
     let now = pair.now;
     pair.nics[1].handle_frame(PortNumber::from_index(0), pfc(1 << 3, u16::MAX), now, now);

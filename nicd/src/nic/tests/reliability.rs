@@ -24,7 +24,7 @@ fn assert_delivered(pair: &mut Pair, size: u64, messages: u64) {
 #[test]
 fn messages_of_every_size_around_the_mtu_arrive_in_order() {
     for size in [0, 1, 3, 23, 24, 2047, 2048, 2049, 4096, 4097, 6144] {
-        for settings in in_each_dialect(sending(size, 20)) {
+        for settings in in_each_wire_format(sending(size, 20)) {
             let mut pair = Pair::alike(settings).run_until(us(400));
             assert_delivered(&mut pair, size, 20);
             let packets = 20 * size.div_ceil(2048).max(1);
@@ -51,12 +51,12 @@ fn a_message_is_cut_into_first_middle_last_and_its_latency_ends_with_the_last() 
 
 #[test]
 fn any_one_frame_may_be_lost_either_way() {
-    let cases = in_each_dialect(sending(5000, 4));
+    let cases = in_each_wire_format(sending(5000, 4));
     for (lost, settings) in (0..24).flat_map(|lost| cases.clone().map(|one| (lost, one))) {
         let mut count = 0;
-        let mut pair = Pair::alike(settings).with_hand(move |_| {
+        let mut pair = Pair::alike(settings).with_impairment(move |_| {
             count += 1;
-            if count == lost + 1 { Fate::Lose } else { Fate::Pass }
+            if count == lost + 1 { Impairment::Lose } else { Impairment::Pass }
         });
         pair.advance(us(1_000));
         assert_delivered(&mut pair, 5000, 4);
@@ -66,11 +66,11 @@ fn any_one_frame_may_be_lost_either_way() {
 
 #[test]
 fn a_gap_is_told_once_and_sent_again_from_there() {
-    let mut pair = Pair::alike(sending(2048, 10)).with_hand({
+    let mut pair = Pair::alike(sending(2048, 10)).with_impairment({
         let mut count = 0;
         move |seen| {
             count += u32::from(seen.is_data());
-            if seen.is_data() && count == 3 { Fate::Lose } else { Fate::Pass }
+            if seen.is_data() && count == 3 { Impairment::Lose } else { Impairment::Pass }
         }
     });
     pair.advance(us(90));
@@ -91,9 +91,11 @@ fn a_gap_is_told_once_and_sent_again_from_there() {
 
 #[test]
 fn a_lost_last_frame_is_found_by_the_timeout() {
-    let mut pair = Pair::alike(sending(2048, 1)).with_hand({
+    let mut pair = Pair::alike(sending(2048, 1)).with_impairment({
         let mut lost = false;
-        move |_| if std::mem::replace(&mut lost, true) { Fate::Pass } else { Fate::Lose }
+        move |_| {
+            if std::mem::replace(&mut lost, true) { Impairment::Pass } else { Impairment::Lose }
+        }
     });
     pair.advance(us(300));
     assert_delivered(&mut pair, 2048, 1);
@@ -104,9 +106,11 @@ fn a_lost_last_frame_is_found_by_the_timeout() {
 
 #[test]
 fn duplicates_are_acknowledged_again_and_delivered_once() {
-    for settings in in_each_dialect(sending(2048, 5)) {
+    for settings in in_each_wire_format(sending(2048, 5)) {
         let mut pair = Pair::alike(settings)
-            .with_hand(|seen| if seen.is_data() { Fate::Duplicate } else { Fate::Pass })
+            .with_impairment(
+                |seen| if seen.is_data() { Impairment::Duplicate } else { Impairment::Pass },
+            )
             .run_until(us(200));
         assert_delivered(&mut pair, 2048, 5);
         assert_eq!(pair.drops(1, DropReason::Duplicate), 5);
@@ -117,12 +121,14 @@ fn duplicates_are_acknowledged_again_and_delivered_once() {
 
 #[test]
 fn damaged_frames_are_counted_where_they_die_and_sent_again() {
-    for (fate, reason) in
-        [(Fate::CorruptPayload, DropReason::Icrc), (Fate::CorruptLink, DropReason::Vcrc)]
-    {
+    for (impairment, reason) in [
+        (Impairment::CorruptPayload, DropReason::Icrc),
+        (Impairment::CorruptLink, DropReason::Vcrc),
+    ] {
         let mut hit = false;
-        let mut pair = Pair::alike(sending(2048, 3))
-            .with_hand(move |_| if std::mem::replace(&mut hit, true) { Fate::Pass } else { fate });
+        let mut pair = Pair::alike(sending(2048, 3)).with_impairment(move |_| {
+            if std::mem::replace(&mut hit, true) { Impairment::Pass } else { impairment }
+        });
         pair.advance(us(300));
         assert_delivered(&mut pair, 2048, 3);
         assert_eq!(pair.drops(1, reason), 1);
@@ -135,12 +141,12 @@ fn heavy_loss_both_ways_still_delivers_everything_once() {
     let mut random = proto::random::Random::stream(3, "test", "loss");
     let settings = NicConfig { ack_every: 4, ..sending(5000, 200) };
     let lost = std::rc::Rc::new(std::cell::Cell::new(0));
-    let mut pair = Pair::alike(settings).with_hand({
+    let mut pair = Pair::alike(settings).with_impairment({
         let lost = lost.clone();
         move |_| {
             let hit = random.chance(1, 20);
             lost.set(lost.get() + u64::from(hit));
-            if hit { Fate::Lose } else { Fate::Pass }
+            if hit { Impairment::Lose } else { Impairment::Pass }
         }
     });
     pair.advance(us(40_000));
@@ -201,7 +207,7 @@ fn a_receiver_that_never_is_ready_exhausts_a_finite_rnr_retry() {
 #[test]
 fn a_silent_peer_exhausts_the_retries_and_stops_the_queue_pair() {
     let settings = NicConfig { retry_count: 3, ..sending(5000, 2) };
-    let mut pair = Pair::alike(settings).with_hand(|_| Fate::Lose).run_until(us(2_000));
+    let mut pair = Pair::alike(settings).with_impairment(|_| Impairment::Lose).run_until(us(2_000));
     assert_eq!(pair.happened(0, |kind| matches!(kind, EventKind::QueuePairError { .. })), 1);
     assert_eq!(pair.data_from(0).len(), 6 * 4, "all six packets, four times");
     let flow = pair.flow(0);
@@ -229,7 +235,8 @@ fn writes_carry_key_and_length_once_a_message() {
 
 /// One write whose RETH was changed on the way, CRCs mended.
 fn forged_write(change: fn(&mut [u8])) -> Pair {
-    let mut sender = Pair::alike(writing(2048)).with_hand(|_| Fate::Lose).run_until(us(9));
+    let mut sender =
+        Pair::alike(writing(2048)).with_impairment(|_| Impairment::Lose).run_until(us(9));
     let mut octets = bytes::BytesMut::from(&sender.seen.remove(0).octets[..]);
     change(&mut octets[20..36]);
     proto::wire::infiniband::crc::refresh_both(&mut octets);

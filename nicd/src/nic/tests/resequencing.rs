@@ -30,21 +30,23 @@ fn sending(transport: Transport, resequence: bool) -> NicConfig {
 }
 
 /// What happens to the second data frame, once.
-fn second(fate: fn() -> Fate) -> impl FnMut(&Seen) -> Fate {
+fn second(impairment: fn() -> Impairment) -> impl FnMut(&Seen) -> Impairment {
     let mut frames = 0;
     move |seen: &Seen| {
         frames += u32::from(seen.from == 0);
-        if seen.from == 0 && frames == 2 { fate() } else { Fate::Pass }
+        if seen.from == 0 && frames == 2 { impairment() } else { Impairment::Pass }
     }
 }
 
-fn run(transport: Transport, resequence: bool, fate: fn() -> Fate) -> Pair {
-    Pair::alike(sending(transport, resequence)).with_hand(second(fate)).run_until(us(300))
+fn run(transport: Transport, resequence: bool, impairment: fn() -> Impairment) -> Pair {
+    Pair::alike(sending(transport, resequence))
+        .with_impairment(second(impairment))
+        .run_until(us(300))
 }
 
 #[test]
 fn a_late_test_frame_holds_those_behind_it_and_nothing_is_missing() {
-    let mut pair = run(Transport::Test, true, || Fate::Late);
+    let mut pair = run(Transport::Test, true, || Impairment::Late);
     let received = pair.reception(1);
     assert_eq!((received.messages, received.reordered), (4, 2), "two came ahead of it");
     assert_eq!(pair.total(1, "rx_sequence_depth"), 2);
@@ -54,7 +56,7 @@ fn a_late_test_frame_holds_those_behind_it_and_nothing_is_missing() {
 
 #[test]
 fn a_lost_test_frame_is_waited_for_and_then_counted() {
-    let mut pair = run(Transport::Test, true, || Fate::Lose);
+    let mut pair = run(Transport::Test, true, || Impairment::Lose);
     assert_eq!(pair.reception(1).messages, 3);
     assert_eq!((pair.total(1, "rx_sequence_gaps"), pair.total(1, "rx_sequence_timeouts")), (1, 1));
     pair.assert_conserved(1, 0);
@@ -62,7 +64,7 @@ fn a_lost_test_frame_is_waited_for_and_then_counted() {
 
 #[test]
 fn a_test_frame_that_comes_twice_is_delivered_once() {
-    let mut pair = run(Transport::Test, true, || Fate::Duplicate);
+    let mut pair = run(Transport::Test, true, || Impairment::Duplicate);
     let received = pair.reception(1);
     assert_eq!((received.messages, received.reordered), (4, 1));
     pair.assert_conserved(0, 1);
@@ -70,19 +72,19 @@ fn a_test_frame_that_comes_twice_is_delivered_once() {
 
 #[test]
 fn a_responder_does_not_notice_that_a_request_was_late() {
-    let mut pair = run(Transport::Rc, true, || Fate::Late);
+    let mut pair = run(Transport::Rc, true, || Impairment::Late);
     assert_eq!(pair.reception(1).messages, 4);
     assert_eq!(pair.total(0, "retransmitted_packets"), 0);
     assert_eq!((pair.total(1, "out_of_sequence"), pair.total(1, "rx_sequence_gaps")), (0, 0));
     assert_eq!(pair.total(1, "rx_sequence_depth"), 2);
     pair.assert_conserved(0, 0);
-    let mut without = run(Transport::Rc, false, || Fate::Late);
+    let mut without = run(Transport::Rc, false, || Impairment::Late);
     assert!(without.total(0, "retransmitted_packets") > 0, "or the order would not matter");
 }
 
 #[test]
 fn a_lost_request_is_asked_for_again_when_the_wait_is_over() {
-    let mut pair = run(Transport::Rc, true, || Fate::Lose);
+    let mut pair = run(Transport::Rc, true, || Impairment::Lose);
     assert_eq!(pair.reception(1).messages, 4);
     assert_eq!(pair.flow(0).completed, 4);
     assert_eq!((pair.total(1, "rx_sequence_gaps"), pair.total(1, "rx_sequence_timeouts")), (1, 1));

@@ -23,14 +23,15 @@ fn sending(messages: u64, params: &str) -> NicConfig {
     on_ethernet(NicConfig { traffic, scheme, ..config(1) }, RoceVersion::V2Ipv4)
 }
 
-fn mark_data(seen: &Seen) -> Fate {
-    if seen.is_data() { Fate::Mark } else { Fate::Pass }
+fn mark_data(seen: &Seen) -> Impairment {
+    if seen.is_data() { Impairment::Mark } else { Impairment::Pass }
 }
 
 #[test]
 fn marked_data_draws_one_notification_an_interval_in_a_class_of_its_own() {
-    let mut pair =
-        Pair::alike(sending(60, "reaction = \"frozen\"")).with_hand(mark_data).run_until(us(200));
+    let mut pair = Pair::alike(sending(60, "reaction = \"frozen\""))
+        .with_impairment(mark_data)
+        .run_until(us(200));
     let cnps: Vec<Seen> = pair.sent(1, Opcode::ROCEV2_CNP).into_iter().cloned().collect();
     // 60 frames take 127 µs from 5 µs on: at once, after 50 and after 100.
     assert_eq!(cnps.len(), 3);
@@ -55,11 +56,11 @@ fn marked_data_draws_one_notification_an_interval_in_a_class_of_its_own() {
 #[test]
 fn a_notification_halves_the_rate_on_the_wire() {
     let mut first = true;
-    let hand = move |seen: &Seen| match seen.is_data() && std::mem::take(&mut first) {
-        true => Fate::Mark,
-        false => Fate::Pass,
+    let impair = move |seen: &Seen| match seen.is_data() && std::mem::take(&mut first) {
+        true => Impairment::Mark,
+        false => Impairment::Pass,
     };
-    let pair = Pair::alike(sending(20, "")).with_hand(hand).run_until(us(50));
+    let pair = Pair::alike(sending(20, "")).with_impairment(impair).run_until(us(50));
     let departures: Vec<Instant> = pair.data_from(0).iter().map(|seen| seen.at).collect();
     let full = OCTET * FULL_ROCE;
     // The CNP is there before the third frame has left; from then on each takes twice its time.
@@ -86,11 +87,11 @@ fn infiniband_names_of_totals_are_not_those_of_roce() {
 #[test]
 fn a_wrong_icrc_is_dropped_without_a_notification_and_sent_again() {
     let mut hit = false;
-    let hand = move |_: &Seen| match std::mem::replace(&mut hit, true) {
-        true => Fate::Pass,
-        false => Fate::MarkAndCorrupt,
+    let impair = move |_: &Seen| match std::mem::replace(&mut hit, true) {
+        true => Impairment::Pass,
+        false => Impairment::MarkAndCorrupt,
     };
-    let mut pair = Pair::alike(sending(5, "")).with_hand(hand).run_until(us(300));
+    let mut pair = Pair::alike(sending(5, "")).with_impairment(impair).run_until(us(300));
     assert_eq!(pair.drops(1, DropReason::Icrc), 1);
     assert!(pair.sent(1, Opcode::ROCEV2_CNP).is_empty());
     assert_eq!((pair.reception(1).messages, pair.flow(0).completed), (5, 5));

@@ -48,12 +48,12 @@ fn classes_to_one_peer_have_queue_pairs_and_lanes_of_their_own() {
 fn an_unreliable_connection_drops_the_message_with_the_gap_and_nothing_else() {
     let classes = vec![class(Transport::Uc, Operation::Send)];
     let traffic = vec![burst(2, 5000, 4)];
-    let mut pair = Pair::alike(NicConfig { classes, traffic, ..config(1) }).with_hand({
+    let mut pair = Pair::alike(NicConfig { classes, traffic, ..config(1) }).with_impairment({
         let mut count = 0;
         // The middle packet of the second message.
         move |_| {
             count += 1;
-            if count == 5 { Fate::Lose } else { Fate::Pass }
+            if count == 5 { Impairment::Lose } else { Impairment::Pass }
         }
     });
     pair.advance(us(100));
@@ -68,11 +68,11 @@ fn an_unreliable_connection_drops_the_message_with_the_gap_and_nothing_else() {
 fn datagrams_carry_key_and_source_and_may_be_lost_without_consequence() {
     let classes = vec![class(Transport::Ud, Operation::Send)];
     let traffic = vec![burst(2, 100, 6)];
-    let mut pair = Pair::alike(NicConfig { classes, traffic, ..config(1) }).with_hand({
+    let mut pair = Pair::alike(NicConfig { classes, traffic, ..config(1) }).with_impairment({
         let mut count = 0;
         move |_| {
             count += 1;
-            if count == 2 { Fate::Lose } else { Fate::Pass }
+            if count == 2 { Impairment::Lose } else { Impairment::Pass }
         }
     });
     pair.advance(us(100));

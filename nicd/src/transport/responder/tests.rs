@@ -21,7 +21,7 @@ fn send(psn: u32, position: Position, length: usize) -> Request<'static> {
 }
 
 fn refused(responder: &mut Responder, request: &Request<'_>) -> Option<DropReason> {
-    responder.on_request(request, Instant::ZERO).refused
+    responder.on_request(request, Instant::ZERO).result.err()
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn packets_of_the_wrong_length_for_their_place_are_invalid() {
         let reception =
             responder.on_request(&send(u32::from(begun), position, length), Instant::ZERO);
         let expected = (!fits).then_some(DropReason::PacketLength);
-        assert_eq!(reception.refused, expected, "{position:?} {length}");
+        assert_eq!(reception.result.err(), expected, "{position:?} {length}");
         let AckAction::Send(ack_packet) = reception.ack else { panic!("each is answered") };
         let nak = Syndrome::Nak(NakCode::InvalidRequest);
         assert_eq!(ack_packet.syndrome, if fits { Syndrome::ACK } else { nak });
@@ -85,13 +85,16 @@ fn after_rnr_later_packets_draw_no_nak() {
     assert!(responder.buffers.take(Instant::ZERO));
     responder.buffers.give_back(Instant::ZERO);
     let first = responder.on_request(&send(0, Position::Only, 1), Instant::from_ps(10));
-    assert_eq!(first.refused, Some(DropReason::ReceiverNotReady));
+    assert_eq!(first.result.err(), Some(DropReason::ReceiverNotReady));
     let AckAction::Send(ack_packet) = first.ack else { panic!("an RNR NAK is due") };
     assert_eq!((ack_packet.psn.get(), ack_packet.syndrome), (0, Syndrome::Rnr { timer: 14 }));
     let second = responder.on_request(&send(1, Position::Only, 1), Instant::from_ps(11));
-    assert_eq!((second.refused, second.ack), (Some(DropReason::OutOfSequence), AckAction::None));
+    assert_eq!(
+        (second.result.err(), second.ack),
+        (Some(DropReason::OutOfSequence), AckAction::None)
+    );
     let again = responder.on_request(&send(0, Position::Only, 1), Instant::from_ps(50));
-    assert_eq!(again.refused, None);
+    assert_eq!(again.result.err(), None);
 }
 
 #[test]

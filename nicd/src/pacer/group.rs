@@ -1,0 +1,101 @@
+//! A pacing group: flows that share one reaction point, and the state that the reaction point reports.
+
+use crate::pacer::history::PacingHistory;
+use crate::timers::{Deadline, Timer, Timers};
+use proto::congestion::{Permission, ReactionPoint, ReactionState};
+use proto::counters::FlowId;
+use proto::events::{DeviceEvent, EventKind, EventLog};
+use proto::ids::{PortNumber, VirtualLane};
+use proto::units::Instant;
+
+/// One reaction point and the account of it.
+pub struct Group {
+    pub reaction: Box<dyn ReactionPoint>,
+    pub deadline: Deadline,
+    pub lane: VirtualLane,
+    /// The flow it was last notified of, or its first: events have to name one.
+    pub flow: FlowId,
+    /// When the last bit of its last data frame leaves, or left.
+    pub last_departure: Option<Instant>,
+    pub state: ReactionState,
+    /// When it was made.
+    pub since: Instant,
+    /// The account of what it shows, once that has changed.
+    pub history: Option<Box<PacingHistory>>,
+    pub neutral_since: Option<Instant>,
+    pub ever_reacted: bool,
+    /// What it shows is what all groups show at first.
+    pub has_moved: bool,
+}
+
+/// Where a reaction point's timers and events go.
+pub struct PacerContext<'a> {
+    /// The NIC's timers.
+    pub timers: &'a mut Timers,
+    /// The NIC's events.
+    pub events: &'a mut EventLog,
+}
+
+impl PacerContext<'_> {
+    fn log(&mut self, lane: VirtualLane, at: Instant, kind: EventKind) {
+        let port = PortNumber::from_index(0);
+        self.events.push(DeviceEvent { at, port, tc: lane.get(), kind });
+    }
+}
+
+impl Group {
+    pub fn new(
+        reaction: Box<dyn ReactionPoint>,
+        flow: FlowId,
+        lane: VirtualLane,
+        now: Instant,
+    ) -> Group {
+        let state = reaction.state();
+        Group {
+            since: now,
+            history: None,
+            neutral_since: reaction.is_released().then_some(now),
+            ever_reacted: false,
+            has_moved: !reaction.is_released(),
+            deadline: Deadline::default(),
+            lane,
+            flow,
+            last_departure: None,
+            state,
+            reaction,
+        }
+    }
+
+    /// The account of what it shows, begun if need be.
+    pub fn history(&mut self) -> &mut PacingHistory {
+        let begin = || Box::new(PacingHistory::new(&self.state, self.since));
+        self.history.get_or_insert_with(begin)
+    }
+
+    /// Takes the reaction point's state over after anything that may have changed it.
+    pub fn update(
+        &mut self,
+        index: u32,
+        now: Instant,
+        context: &mut PacerContext<'_>,
+    ) -> Permission {
+        let due = self.reaction.poll_timeout().unwrap_or(Instant::NEVER);
+        context.timers.set(&mut self.deadline, Timer::ReactionPoint(index), due);
+        let state = self.reaction.state();
+        if state != self.state {
+            self.history().set(&state, now);
+            self.state = state;
+            self.has_moved = true;
+            let kind = EventKind::React { flow: self.flow, gap: state.gap, scalar: state.scalar };
+            context.log(self.lane, now, kind);
+        }
+        if self.reaction.is_released() {
+            self.neutral_since.get_or_insert(now);
+        } else {
+            self.neutral_since = None;
+            self.ever_reacted = true;
+            self.has_moved = true;
+        }
+        self.reaction.may_send_at(self.last_departure)
+    }
+}
