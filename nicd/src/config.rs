@@ -1,4 +1,4 @@
-//! What a NIC is told before it starts.
+//! The configuration of a NIC: identity, transport parameters, link, connection classes and traffic.
 
 pub mod check;
 pub mod encapsulation;
@@ -13,76 +13,80 @@ use proto::link::LinkConfig;
 use proto::units::{Bytes, Duration, Instant};
 use serde::{Deserialize, Serialize};
 
-/// The largest MTU, in octets of payload. Source: IBTA Vol 1, 5.2.1 (LRH packet length), 9.2.2 (PMTU).
+/// The largest path MTU, in octets of payload. Source: IBTA Vol 1, 14.2.5.6 (PortInfo, MTUCap).
 pub(crate) const MTU_MAX: usize = 4096;
 
-/// One NIC with one port.
+/// The configuration of a NIC with one port.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NicConfig {
-    /// The node's name.
+    /// The node's name in the scenario.
     pub name: String,
-    /// The scenario's seed; the NIC's streams come from it and the name.
+    /// The seed of the run. The NIC derives its random streams from the seed, its name and their purpose.
     pub seed: u64,
-    /// The NIC's own address.
+    /// The LID of the port. On Ethernet the MAC and IP addresses derive from it
+    /// (`proto::wire::ethernet::plan`).
     pub lid: Lid,
-    /// In which order queue pairs are served.
+    /// In which order queue pairs with work send.
     pub qp_order: QueuePairOrder,
-    /// Requests per acknowledgement; 1 acknowledges each.
+    /// Requests per acknowledgement; 1 acknowledges every request, 0 counts as 1.
     pub ack_every: u32,
-    /// Longest wait of a coalesced acknowledgement.
+    /// The longest delay of a coalesced acknowledgement.
     pub ack_delay: Duration,
-    /// How long an acknowledgement may take before the requester goes back.
+    /// The time without an acknowledgement after which the requester retransmits (Local ACK Timeout). Source:
+    /// IBTA Vol 1, 9.7.6.1.3.
     pub ack_timeout: Duration,
-    /// How often it goes back before it gives up (3 bits: 0 to 7).
+    /// Retransmissions without progress before the queue pair enters the error state, 0 to 7.
     pub retry_count: u8,
-    /// How often it retries after RNR; 7 is for ever. Source: IBTA Vol 1, 9.7.5.2.8.
+    /// RNR NAKs without progress before the queue pair enters the error state, 0 to 7; 7 is no limit. Source:
+    /// IBTA Vol 1, 9.7.5.2.8.
     pub rnr_retry: u8,
-    /// How long a responder without receive buffers asks its peer to wait.
+    /// The wait that an RNR NAK asks for, rounded up to the next code of IBTA Vol 1, 9.7.5.2.8.
     pub rnr_timer: Duration,
-    /// Receive buffers a queue pair posts; 0 is no limit (receiver always ready).
+    /// Receive buffers that each queue pair posts; 0 is no limit (the receiver is always ready).
     pub receive_depth: u32,
-    /// How long the user takes to post one receive buffer again.
+    /// The time that the application needs to post one receive buffer again.
     pub receive_refill: Duration,
-    /// The dialect of its packets.
+    /// The wire format of the packets: InfiniBand or RoCEv2.
     #[serde(default)]
     pub wire: Encapsulation,
-    /// What a CNP carries after its BTH on InfiniBand.
+    /// The payload of an InfiniBand CNP.
     pub cnp_body: CnpBody,
-    /// The service level to virtual lane map of the port on InfiniBand, sixteen entries.
+    /// The SL to VL mapping table of the InfiniBand port: sixteen entries, indexed by service level. Source:
+    /// IBTA Vol 1, 7.6.6.
     pub sl2vl: Vec<u8>,
-    /// Congestion control.
+    /// The congestion control scheme and its parameters.
     pub scheme: SchemeConfig,
-    /// The link.
+    /// Rate, MTU, buffer and flow control of the link.
     pub link: LinkConfig,
-    /// The LIDs of all adapters, in node order, this one's included.
+    /// The LIDs of all adapters of the fabric in node order, including this NIC's.
     pub adapters: Vec<Lid>,
-    /// Connection classes; a pair of adapters has one queue pair a class, numbered by
+    /// Connection classes, at most 255. Each pair of adapters has one queue pair per class, numbered by
     /// [`proto::ids::QueuePairNumber::planned`].
     pub classes: Vec<ClassConfig>,
-    /// What this NIC sends.
+    /// The traffic that this NIC sends.
     pub traffic: Vec<TrafficConfig>,
 }
 
-/// In which order queue pairs with work are served.
+/// The order in which queue pairs with work send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum QueuePairOrder {
-    /// The oldest posted message among those that may send.
+    /// The queue pair with the oldest posted message first, among those that may send.
     Posting,
-    /// Each in turn, a frame at a time.
+    /// Round robin, one frame at a time.
     #[serde(rename = "rr")]
     RoundRobin,
 }
 
-/// What a congestion notification packet carries after its BTH.
+/// The payload of a congestion notification packet, behind its BTH.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CnpBody {
     /// Sixteen reserved octets.
     #[serde(rename = "reserved16")]
     Reserved16,
-    /// Nothing.
+    /// No payload.
     None,
 }
 
@@ -90,11 +94,11 @@ pub enum CnpBody {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClassConfig {
-    /// The service.
+    /// The transport service.
     pub transport: Transport,
-    /// The verb.
+    /// The operation of every message.
     pub operation: Operation,
-    /// The service level.
+    /// The service level of every packet.
     pub service_level: ServiceLevel,
 }
 
@@ -106,13 +110,13 @@ pub enum Transport {
     Rc,
     /// Unreliable connection.
     Uc,
-    /// Unreliable datagram: messages of at most one MTU.
+    /// Unreliable datagram. A message has at most one MTU.
     Ud,
-    /// No service at all: each message is one test frame, whose size is the message's.
+    /// No transport: each message is one test frame of the message's size. Ethernet only.
     Test,
 }
 
-/// What a message does at the far end.
+/// The operation of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Operation {
@@ -122,85 +126,85 @@ pub enum Operation {
     Write,
 }
 
-/// One traffic item of one NIC.
+/// A traffic item: a stream of messages that this NIC sends.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TrafficConfig {
     /// The item's name in the scenario.
     pub name: String,
-    /// Its number among all traffic items of the scenario; travels in the first payload octets,
-    /// so that a receiver can tell whose latency it sees.
+    /// The item's index among all traffic items of the scenario. The first payload octets carry it, so that
+    /// the receiver can assign a message's latency to the item.
     pub item: u16,
     /// Index into [`NicConfig::classes`].
     pub class: u8,
-    /// To whom.
+    /// The receivers.
     pub to: Target,
     /// When messages are posted.
     pub arrivals: Arrivals,
-    /// Mean time between messages; for `backlog` unused.
+    /// The mean time between messages; not used by `backlog`.
     pub interval: Duration,
-    /// Line time of one message: the slot of Bernoulli arrivals.
+    /// The slot of Bernoulli arrivals: the time that one message takes on the line.
     pub slot: Duration,
-    /// Octets of one message.
+    /// The size of each message, at most 2 GiB.
     pub size: Bytes,
-    /// First instant at which a message may be posted.
+    /// No message is posted before this instant.
     pub start: Instant,
-    /// From here on none is, and those of which no frame has left are withdrawn.
+    /// No message is posted from this instant on. Posted messages of which no frame has left are withdrawn.
     pub stop: Instant,
-    /// Post at most this many messages; 0 is no limit.
+    /// The number of messages to post; 0 is no limit.
     pub messages: u64,
 }
 
-/// Where a traffic item sends.
+/// The receivers of a traffic item.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Target {
-    /// Each message to a random adapter other than this one.
+    /// A random other adapter for each message.
     Uniform,
-    /// Each message to a random one of these (one entry: always there).
+    /// A random adapter of this list for each message.
     Lids(Vec<Lid>),
-    /// As written down: each step when what it waits for has happened. Arrivals and size do not count.
+    /// A script: each step posts its messages when its conditions hold. Arrivals and size are not used.
     Script(Vec<StepConfig>),
 }
 
-/// A step of a script: some messages to one adapter.
+/// A step of a script: messages to one adapter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StepConfig {
-    /// To whom.
+    /// The receiver.
     pub to: Lid,
-    /// How many messages, at least one.
+    /// The number of messages, at least one.
     pub messages: u64,
-    /// Octets of each but the last.
+    /// The size of each message except the last.
     pub size: Bytes,
-    /// Octets of the last.
+    /// The size of the last message.
     pub last: Bytes,
-    /// Not earlier than this.
+    /// The step does not begin before this instant.
     pub at: Instant,
-    /// What has to have happened before.
+    /// Conditions that must hold before the step begins.
     pub after: Vec<AfterConfig>,
 }
 
-/// Something that a step waits for, on connections of its own class.
+/// A condition of a step. It counts messages of the step's connection class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AfterConfig {
-    /// So many messages to an adapter are complete.
+    /// This many messages to the adapter are complete.
     Sent(Lid, u64),
-    /// So many messages from an adapter have been delivered.
+    /// This many messages from the adapter have been delivered.
     Received(Lid, u64),
 }
 
-/// When messages are posted.
+/// When a traffic item posts messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Arrivals {
-    /// Exponential gaps.
+    /// Exponentially distributed gaps.
     Poisson,
-    /// In each slot with probability slot / interval.
+    /// A message in each slot with probability slot / interval.
     Bernoulli,
-    /// Every interval exactly.
+    /// A message every interval.
     Paced,
-    /// Always one more than can be sent.
+    /// A new message whenever the first frame of the previous one has left: always one message is ready.
     Backlog,
 }

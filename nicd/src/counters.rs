@@ -1,4 +1,4 @@
-//! What an adapter counts beside its port: totals under the names operators know, and flows.
+//! What an adapter counts apart from its port: totals under operators' names, and flows.
 
 use crate::config::Encapsulation;
 use proto::congestion::Periods;
@@ -7,7 +7,7 @@ use proto::units::{Duration, Instant};
 
 macro_rules! named_totals {
     ($($(#[$doc:meta])* $variant:ident = $name:literal, $on:ident;)*) => {
-        /// A total that `ethtool`, `rdma statistic` or a subnet manager would show by this name.
+        /// A total under the name that `ethtool`, `rdma statistic` or a subnet manager uses.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr(usize)]
         pub enum Total { $($(#[$doc])* $variant,)* }
@@ -21,7 +21,7 @@ macro_rules! named_totals {
                 match self { $(Total::$variant => $name,)* }
             }
 
-            /// Whether adapters with this dialect have it.
+            /// Whether an adapter with this wire format has the total.
             fn exists_on(self, wire: &Encapsulation) -> bool {
                 let is_roce = matches!(wire, Encapsulation::Roce(_));
                 match match self { $(Total::$variant => Availability::$on,)* } {
@@ -35,12 +35,12 @@ macro_rules! named_totals {
     };
 }
 
-/// Which adapters have a total.
+/// The adapters that have a total.
 enum Availability {
     Both,
     Infiniband,
     Roce,
-    /// Where frames are put into order.
+    /// Adapters that resequence.
     Resequencing,
 }
 
@@ -49,37 +49,37 @@ named_totals! {
     EcnMarked = "np_ecn_marked_packets", Infiniband;
     /// Data frames received with CE.
     EcnMarkedRoce = "np_ecn_marked_roce_packets", Roce;
-    /// Congestion notification packets sent.
+    /// CNPs sent.
     CnpSent = "np_cnp_sent", Both;
     /// Acknowledgements sent with BECN.
     BecnSent = "np_becn_sent", Infiniband;
-    /// Congestion notification packets that reached a reaction point.
+    /// CNPs that reached a reaction point.
     CnpHandled = "rp_cnp_handled", Both;
-    /// Congestion notification packets that said nothing or were for no flow of ours.
+    /// CNPs without content, for no flow of this adapter, or refused by the reaction point.
     CnpIgnored = "rp_cnp_ignored", Both;
-    /// Congestion notification messages of 802.1Qau that changed or confirmed a limiter.
+    /// CNMs (IEEE 802.1Q) that changed or confirmed a rate limiter.
     CnmHandled = "rp_cnm_handled", Roce;
-    /// Such messages that were too short, too long, or of an unknown version.
+    /// CNMs that were too short, too long, or of an unknown version.
     CnmMalformed = "rp_cnm_malformed", Roce;
-    /// Such messages about no flow of ours, or with a flow id that is no limiter of it.
+    /// CNMs for no flow of this adapter, or with the flow identifier of another limiter.
     CnmUnknownFlow = "rp_cnm_unknown_flow", Roce;
-    /// Such messages whose congestion point has no name.
+    /// CNMs with CPID 0.
     CnmUnknownCpid = "rp_cnm_unknown_cpid", Roce;
-    /// Such messages that did not concern the limiter.
+    /// CNMs that did not apply to the rate limiter.
     CnmIgnored = "rp_cnm_ignored", Roce;
-    /// Such messages that made no sense to the scheme: feedback 0 above all.
+    /// CNMs that the scheme refused, mostly for feedback 0.
     CnmRefused = "rp_cnm_refused", Roce;
-    /// Messages of BCN that changed or confirmed a limiter.
+    /// BCN messages that changed or confirmed a rate limiter.
     BcnHandled = "rp_bcn_handled", Roce;
-    /// Messages of BCN that were too short, too long, or of an unknown version.
+    /// BCN messages that were too short, too long, or of an unknown version.
     BcnMalformed = "rp_bcn_malformed", Roce;
-    /// Messages of BCN about no flow of ours.
+    /// BCN messages for no flow of this adapter.
     BcnUnknownFlow = "rp_bcn_unknown_flow", Roce;
-    /// Messages of BCN whose congestion point has no name.
+    /// BCN messages with CPID 0.
     BcnUnknownCpid = "rp_bcn_unknown_cpid", Roce;
-    /// Messages of BCN from another congestion point than the limiter obeys, or out of date.
+    /// BCN messages from a congestion point that the limiter is not associated with, or out of date.
     BcnIgnored = "rp_bcn_ignored", Roce;
-    /// Messages of BCN that made no sense to the scheme.
+    /// BCN messages that the scheme refused.
     BcnRefused = "rp_bcn_refused", Roce;
     /// Acknowledgements with BECN that reached a reaction point.
     BecnHandled = "rp_becn_handled", Infiniband;
@@ -87,35 +87,35 @@ named_totals! {
     RcvFecn = "port_rcv_fecn", Infiniband;
     /// Frames of any kind received with BECN.
     RcvBecn = "port_rcv_becn", Infiniband;
-    /// NAKs for a gap received.
+    /// NAKs received for a PSN sequence error.
     PacketSequenceError = "packet_seq_err", Both;
-    /// Waits for an acknowledgement that ran out.
+    /// Expired waits for an acknowledgement.
     AckTimeout = "local_ack_timeout_err", Both;
     /// RNR NAKs received.
     RnrNak = "rnr_nak_retry_err", Both;
-    /// Data frames sent again.
+    /// Data frames retransmitted.
     Retransmitted = "retransmitted_packets", Both;
-    /// Requests refused for want of a receive buffer.
+    /// Requests refused because no receive buffer was posted.
     OutOfBuffer = "out_of_buffer", Both;
-    /// Requests received ahead of their turn.
+    /// Requests received ahead of the expected PSN and refused.
     OutOfSequence = "out_of_sequence", Both;
     /// Requests received a second time.
     DuplicateRequest = "duplicate_request", Both;
-    /// Multicast frames that ended here.
+    /// Multicast frames received.
     MulticastReceived = "multicast_rcv_packets", Both;
-    /// Times a reaction point crossed its logging threshold.
+    /// Reaction points that crossed their logging threshold.
     Trigger = "rp_trigger_events", Both;
-    /// Queue pairs that gave up.
+    /// Queue pairs that entered the error state.
     QueuePairErrors = "qp_errors", Both;
-    /// Frames that were missing when the wait for them was over.
+    /// Frames still missing when the wait for them ended.
     ResequencerGaps = "rx_sequence_gaps", Resequencing;
-    /// Waits for missing frames that were over.
+    /// Expired waits for missing frames.
     ResequencerTimeouts = "rx_sequence_timeouts", Resequencing;
-    /// The most frames of one flow that have waited for their turn.
+    /// The highest number of frames of one flow in a reorder buffer.
     ResequencerDepth = "rx_sequence_depth", Resequencing;
 }
 
-/// One number a [`Total`].
+/// The value of every [`Total`].
 #[derive(Clone, Debug)]
 pub struct Totals([u64; Total::ALL.len()]);
 
@@ -126,53 +126,53 @@ impl Default for Totals {
 }
 
 impl Totals {
-    /// Counts one.
+    /// Adds 1 to `total`.
     pub fn count(&mut self, total: Total) {
         self.0[total as usize] += 1;
     }
 
-    /// Counts one if `condition` holds.
+    /// Adds 1 to `total` if `condition` holds.
     pub fn count_if(&mut self, condition: bool, total: Total) {
         self.0[total as usize] += u64::from(condition);
     }
 
-    /// Counts `n`.
+    /// Adds `n` to `total`.
     pub fn add(&mut self, total: Total, n: u64) {
         self.0[total as usize] += n;
     }
 
-    /// The total is at least `value`.
+    /// Raises `total` to `value` if it is lower.
     pub fn raise(&mut self, total: Total, value: u64) {
         self.0[total as usize] = self.0[total as usize].max(value);
     }
 
-    /// The number so far.
+    /// The current value of `total`.
     pub fn get(&self, total: Total) -> u64 {
         self.0[total as usize]
     }
 
-    /// Appends every total of an adapter with this dialect under its name.
+    /// Appends name and value of every total that an adapter with this wire format has.
     pub fn read(&self, wire: &Encapsulation, named: &mut Vec<(String, u64)>) {
         let totals = Total::ALL.iter().filter(|total| total.exists_on(wire));
         named.extend(totals.map(|total| (total.name().to_owned(), self.get(*total))));
     }
 }
 
-/// What a flow has been asked to carry.
+/// The messages posted for a flow.
 #[derive(Clone, Debug, Default)]
 pub struct OfferedLoad {
-    /// Local indexes of the traffic items that used it, in order of first use.
+    /// Local indexes of the traffic items that posted, in order of first use.
     pub items: Items,
-    /// Octets of messages posted.
+    /// Octets posted.
     pub bytes: u64,
     /// Messages posted.
     pub messages: u64,
-    /// Messages taken back.
+    /// Messages withdrawn.
     pub withdrawn: u64,
 }
 
 impl OfferedLoad {
-    /// A message of `size` octets was posted by `item`.
+    /// Counts a message of `size` octets posted by traffic item `item`.
     pub fn on_post(&mut self, item: u16, size: u32) {
         if !self.items.contains(&item) {
             self.items.push(item);
@@ -181,7 +181,7 @@ impl OfferedLoad {
         self.bytes += u64::from(size);
     }
 
-    /// Copies the totals into `reading`.
+    /// Copies the counts into `reading`.
     pub fn read(&self, reading: &mut FlowReading) {
         reading.items.clone_from(&self.items);
         reading.offered_bytes = self.bytes;
@@ -190,28 +190,28 @@ impl OfferedLoad {
     }
 }
 
-/// What is counted for a flow that this adapter sends; its pacing is counted with its group.
+/// Counters of a flow that this adapter sends. The pacing group counts rate and gap.
 #[derive(Clone, Debug, Default)]
 pub struct SentFlow {
-    /// What it has been asked to carry.
+    /// The messages posted.
     pub offer: OfferedLoad,
     /// Octets of data frames sent.
     pub tx_bytes: u64,
-    /// The bin in which the latest of them was sent, and the octets sent in it.
+    /// The bin of the latest data frame, and the octets sent in that bin.
     bin: u64,
     bin_bytes: u64,
-    /// First departure of a data frame.
+    /// When the last bit of the first data frame left.
     pub first: Option<Instant>,
-    /// Last departure of a data frame.
+    /// When the last bit of the latest data frame left.
     pub last: Option<Instant>,
-    /// Messages confirmed, or gone on an unreliable service.
+    /// Messages acknowledged, or sent on an unreliable service.
     pub completed: u64,
     /// Notifications received.
     pub notifications: u64,
 }
 
 impl SentFlow {
-    /// A data frame of `octets` leaves in `bin`, its last bit at `end`.
+    /// Counts a data frame of `octets` in bin number `bin`; its last bit leaves at `end`.
     pub fn on_transmit(&mut self, octets: u64, end: Instant, bin: u64) {
         self.tx_bytes += octets;
         self.bin_bytes = self.octets_in(bin) + octets;
@@ -220,12 +220,12 @@ impl SentFlow {
         self.last = Some(end);
     }
 
-    /// Octets of data frames sent in `bin`, which is the latest.
+    /// Octets of data frames sent in `bin`, which must be the latest bin.
     pub fn octets_in(&self, bin: u64) -> u64 {
         if self.bin == bin { self.bin_bytes } else { 0 }
     }
 
-    /// Copies the totals into `reading`.
+    /// Copies the counts into `reading`.
     pub fn read(&self, reading: &mut FlowReading) {
         self.offer.read(reading);
         reading.tx_bytes = self.tx_bytes;
@@ -236,7 +236,7 @@ impl SentFlow {
     }
 }
 
-/// A reception of `flow` with nothing in it.
+/// The reading of a received flow before its first frame.
 pub fn empty_reception(flow: FlowId) -> ReceptionReading {
     let periods = Periods::default();
     ReceptionReading {
@@ -250,12 +250,12 @@ pub fn empty_reception(flow: FlowId) -> ReceptionReading {
     }
 }
 
-/// Message latencies by traffic item, in order of the items' numbers.
+/// Message latencies per traffic item, sorted by item.
 #[derive(Clone, Debug, Default)]
 pub struct Latencies(Vec<LatencyReading>);
 
 impl Latencies {
-    /// A message of traffic item `item` took this long.
+    /// Counts a message of traffic item `item` with this latency.
     pub fn count(&mut self, item: u16, latency: Duration) {
         let index = match self.0.binary_search_by_key(&item, |reading| reading.item) {
             Ok(index) => index,
@@ -267,7 +267,7 @@ impl Latencies {
         self.0[index].count(latency);
     }
 
-    /// Every item that has delivered something here.
+    /// The latencies of every item that has delivered a message to this adapter.
     pub fn readings(&self) -> &[LatencyReading] {
         &self.0
     }

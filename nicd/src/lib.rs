@@ -1,7 +1,7 @@
 //! The NIC (channel adapter) as a value: reliable transport, pacing and workloads.
 //!
-//! `main.rs` alone knows that there are processes, sockets and clocks. [`nic::Nic`] is the device;
-//! [`config`] is what it is told.
+//! [`nic::Nic`] is the device and [`config`] its configuration. Only `main.rs` uses processes, sockets and
+//! clocks.
 
 pub mod config;
 mod counters;
@@ -13,10 +13,10 @@ mod transport;
 mod wire;
 mod workload;
 
-/// A NIC from its configuration as a table.
+/// Makes a NIC from a configuration table, which deserializes into [`config::NicConfig`].
 ///
 /// # Errors
-/// What is wrong with the table, in words.
+/// The first fault of the table or of the configuration, as a message for users.
 pub fn make(table: toml::Table) -> Result<Box<dyn proto::device::Device>, String> {
     let config: config::NicConfig = table.try_into().map_err(|error| error.to_string())?;
     let nic = nic::Nic::new(config).map_err(|error| error.to_string())?;

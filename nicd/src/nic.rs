@@ -1,10 +1,10 @@
-//! A NIC: one port, the channel adapter behind it, and the workload that feeds it.
+//! A NIC: one port, the channel adapter behind it, and the workload that posts messages.
 //!
-//! On Ethernet the host may be slower than the line: then packets stand in a buffer between port and
-//! adapter ([`crate::rx_buffer`]), and the port asks its peer for silence.
+//! On Ethernet the host may be slower than the line. Frames then wait in a receive buffer between port and
+//! adapter ([`crate::rx_buffer`]), and the port pauses its peer when the buffer fills.
 //!
-//! This file composes them and answers the driver. Frames are chosen and made by the adapter when
-//! the port has room for one; arrivals of the workload are made up for just before that.
+//! The adapter chooses and makes a frame when the port can send one. Just before that, the NIC posts the
+//! messages that the workload has generated up to this instant.
 
 use crate::config::check::ConfigError;
 use crate::config::{NicConfig, StormConfig};
@@ -21,30 +21,30 @@ use proto::ids::{PortNumber, VirtualLane};
 use proto::link::port::{Arrival, LinkPort};
 use proto::units::{BitRate, Bytes, Instant};
 
-/// One NIC with one port.
+/// A NIC with one port.
 pub struct Nic {
     port: LinkPort,
-    /// What stands between them where the host is slow.
+    /// The receive buffer of a slow host.
     rx_buffer: Option<RxBuffer>,
-    /// A storm that has not begun.
+    /// A configured storm that has not begun.
     storm: Option<StormConfig>,
-    /// The priorities that are to be silent for ever.
+    /// The priorities that a storm pauses: bit n is priority n.
     storm_priorities: u8,
     adapter: ChannelAdapter,
     workload: Workload,
     link_packets: FramePool,
     events: EventLog,
-    /// The latest instant heard of.
+    /// The latest instant of any call.
     now: Instant,
-    /// A reading has taken arrivals in that nobody has yet asked to send.
+    /// A reading has posted arrivals, and `poll_transmit` has not run since then.
     has_unsent_arrivals: bool,
 }
 
 impl Nic {
-    /// A NIC at the beginning of the run.
+    /// A NIC at the start of the run.
     ///
     /// # Errors
-    /// If no NIC can be made of `config`.
+    /// [`ConfigError`] if `config` is invalid.
     pub fn new(config: NicConfig) -> Result<Nic, ConfigError> {
         let scheme = config.check()?;
         let drain = config.wire.drain();
@@ -62,7 +62,7 @@ impl Nic {
         })
     }
 
-    /// Posts and takes back whatever the workload has done up to `now`.
+    /// Applies every action of the workload up to `now`: messages posted, items stopped.
     fn catch_up(&mut self, now: Instant) {
         while let Some(started) = self.adapter.poll_started() {
             if let Some(request) = self.workload.on_started(&started) {
@@ -80,7 +80,7 @@ impl Nic {
         }
     }
 
-    /// A good packet came in: the adapter takes it, or the buffer of a slow host.
+    /// Hands a frame that passed the port's checks to the adapter, or to the receive buffer of a slow host.
     fn accept(&mut self, frame: Frame, headers: FrameHeaders, arrived: Instant, now: Instant) {
         let Some(drain) = &mut self.rx_buffer else {
             self.deliver(frame, &headers, arrived, now);
@@ -97,20 +97,20 @@ impl Nic {
         }
     }
 
-    /// The adapter takes a packet, and what has waited for that.
+    /// Delivers a frame, then the held requests that it released.
     fn deliver(&mut self, frame: Frame, headers: &FrameHeaders, arrived: Instant, now: Instant) {
         self.deliver_frame(frame, headers, arrived, now);
         self.deliver_released(now);
     }
 
-    /// The adapter takes what has waited for its turn, as if it came now.
+    /// Delivers the requests that the reorder buffer has released, with `now` as their arrival.
     fn deliver_released(&mut self, now: Instant) {
         while let Some(HeldRequest { frame, headers }) = self.adapter.poll_released_request() {
             self.deliver_frame(frame, &headers, now, now);
         }
     }
 
-    /// The adapter takes a packet. On InfiniBand its buffer is free again, as of its arrival.
+    /// Delivers one frame to the adapter. On InfiniBand this frees its input buffer as of `arrived`.
     fn deliver_frame(
         &mut self,
         frame: Frame,
@@ -127,12 +127,12 @@ impl Nic {
         self.adapter.recycle(frame);
     }
 
-    /// Whether something is to be done between port and adapter, now or later.
+    /// Whether this NIC may send PAUSE: the host is slow, or a storm is due.
     fn may_send_pause(&self) -> bool {
         self.rx_buffer.is_some() || self.storm.is_some()
     }
 
-    /// Delivers what a slow host has taken by `now`.
+    /// Delivers the frames that the slow host has drained by `now`.
     fn drain_rx_buffer(&mut self, now: Instant) {
         while let Some(waiting) = self.rx_buffer.as_mut().and_then(|drain| drain.poll(now)) {
             self.deliver(waiting.frame, &waiting.headers, waiting.drained_at, now);
@@ -142,7 +142,7 @@ impl Nic {
         }
     }
 
-    /// Says on which priorities the peer shall be silent.
+    /// Tells the port which priorities the peer must pause.
     fn update_pause(&mut self, now: Instant) {
         if let Some(storm) = self.storm.take_if(|storm| storm.start <= now) {
             self.storm_priorities = storm.priorities;
@@ -151,8 +151,7 @@ impl Nic {
         self.port.demand(self.storm_priorities | paused, now);
     }
 
-    /// Reads the port as it is at `now`, what the workload has done until then included.
-    /// Everything that happens by itself until `now` has happened.
+    /// Posts the workload's messages up to `now`, so that a reading includes them.
     fn advance_to(&mut self, now: Instant) {
         self.now = now;
         self.catch_up(now);
@@ -172,7 +171,7 @@ impl Device for Nic {
         }
         match self.port.receive(&frame, arrived, now, &mut self.events) {
             Arrival::Packet(headers) => self.accept(frame, headers, arrived, now),
-            // Who asks nobody for silence sends no MAC control: the buffer serves for a packet.
+            // This NIC never sends PAUSE, so the buffer is reused for data.
             Arrival::Control if frame.kind == FrameKind::Ethernet && !self.may_send_pause() => {
                 self.adapter.recycle(frame);
             }
@@ -222,9 +221,8 @@ impl Device for Nic {
             next = next.min(line_free);
         }
         for lane in self.data_lanes() {
-            // With something ready, a lane waits for the busy line, or else for credit, which no
-            // arrival and no permission can bring. With nothing ready it waits for those, but
-            // while the line is busy nobody need hear of them.
+            // A ready lane waits for the busy line or for credit. Neither an arrival nor a permission helps
+            // it. A lane that is not ready waits for one of these, but not before the line is free.
             if !self.adapter.is_ready(lane) {
                 let due =
                     self.workload.next_action_at(lane).min(self.adapter.next_permission(lane));

@@ -1,9 +1,8 @@
-//! The reaction points of a NIC, and what they say about when each flow's next frame may leave.
+//! The pacer: all reaction points of a NIC, and when each may send its next frame.
 //!
-//! A reaction point governs a group: one queue pair, all of a service level, or all towards one
-//! destination, as the scheme's scope says (a group never spans two lanes, for lanes are served
-//! apart). After every frame, notification and timer the pacer asks it anew and keeps account of
-//! what it answers.
+//! A reaction point governs a pacing group: one queue pair, all queue pairs of a service level, or all of one
+//! destination, as the scheme's scope says. A group never spans two lanes, because lanes send independently.
+//! The pacer reads the reaction point's state after every frame, notification and timeout, and records it.
 
 pub mod group;
 mod history;
@@ -21,7 +20,7 @@ use proto::units::{Bytes, Instant};
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
-/// The place of a role in this NIC, whose full frames have this size, with a random stream of its own.
+/// The environment of a congestion control role in this NIC. `purpose` names its random stream.
 pub fn place<'a>(config: &'a NicConfig, full_frame: Bytes, purpose: impl Display) -> Place<'a> {
     let lanes = u64::from(config.link.data_lanes().max(1));
     Place {
@@ -36,47 +35,48 @@ pub fn place<'a>(config: &'a NicConfig, full_frame: Bytes, purpose: impl Display
     }
 }
 
-/// What one reaction point governs, if that is more than one queue pair.
+/// Identifies a group that several queue pairs share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum GroupKey {
     Level { level: u8 },
     Destination { peer: Lid, lane: VirtualLane },
 }
 
-/// What a notification led to.
+/// The result of a notification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reaction {
-    /// When the group may send now.
+    /// When the group may send its next frame.
     pub permission: Permission,
-    /// The scheme's own number, if it has just crossed its logging threshold.
+    /// The reaction point's scalar, if it has just crossed its logging threshold.
     pub triggered: Option<u64>,
-    /// What the reaction point made of it.
+    /// How the reaction point took the notification.
     pub outcome: Heard,
 }
 
-/// All reaction points of one NIC.
+/// The pacing groups of one NIC.
 pub struct Pacer {
     scheme: &'static Scheme,
     scope: Scope,
-    /// The max_groups_per_lane groups of one lane, where the scope is a destination.
+    /// The most groups of one lane with scope `destination`. Source: IEEE 802.1Q, 32.9.3 (cnRpPortPriMaxRps).
     max_groups_per_lane: usize,
     full_frame: Bytes,
     groups: Vec<Group>,
-    /// What a group shows at first, and whether it holds nothing back then.
+    /// The state of a new reaction point, and whether it is released (does not limit).
     initial: ReactionState,
     initially_released: bool,
-    /// Groups that have ever state anything else, and how many of them [`Pacer::poll_moved`] has polled.
+    /// Groups whose state has ever differed from the initial one, and how many of them [`Pacer::poll_moved`]
+    /// has returned.
     moved: Vec<u32>,
     polled: usize,
-    /// When the open bin began.
+    /// When the current bin began.
     bin_begin: Instant,
     by_key: BTreeMap<GroupKey, u32>,
-    /// By lane: how many groups it has, and the latest of them.
+    /// Per lane: the number of groups, and the latest group.
     by_lane: [(usize, u32); VirtualLane::MAX as usize + 1],
 }
 
 impl Pacer {
-    /// The pacer of an adapter without flows, whose full frames have this size.
+    /// A pacer without groups. `full_frame` is the size of a full data frame on the line.
     pub fn new(scheme: &'static Scheme, config: &NicConfig, full_frame: Bytes) -> Pacer {
         let params = &config.scheme.params;
         let scope = (scheme.scope)(params);
@@ -98,14 +98,14 @@ impl Pacer {
         }
     }
 
-    /// Whether a queue pair will have a group of its own, which holds nothing back at first: then nobody can tell
-    /// whether it is made with the first message or later.
+    /// Whether each queue pair has a group of its own that starts released. If so, it makes no difference
+    /// when the group is made.
     pub fn is_per_queue_pair(&self) -> bool {
         self.scope == Scope::QueuePair && self.initially_released
     }
 
-    /// The group that governs a new queue pair, which sends `flow`, and whether it had to be made. Groups are
-    /// numbered in the order of making.
+    /// The group that governs a queue pair which sends `flow`, and whether it is new. Groups are numbered in
+    /// the order in which they are made.
     pub fn group_for(
         &mut self,
         config: &NicConfig,
@@ -166,13 +166,13 @@ impl Pacer {
         index
     }
 
-    /// The latest group of `lane` if there may be no more of them.
+    /// The latest group of `lane` if the lane has its maximum number of groups.
     fn shared_group(&self, lane: VirtualLane) -> Option<u32> {
         let (groups, latest) = self.by_lane[lane.index()];
         (groups >= self.max_groups_per_lane).then_some(latest)
     }
 
-    /// A notification for `flow` of `group` arrived.
+    /// Handles a notification for `flow` of `group`.
     pub fn on_notification(
         &mut self,
         group: u32,
@@ -189,22 +189,22 @@ impl Pacer {
         Reaction { permission, triggered: (outcome == Heard::Crossed).then_some(scalar), outcome }
     }
 
-    /// What the next data frame of `group` carries if it leaves at `now`.
+    /// The congestion tag of the next data frame of `group` if it leaves at `now`.
     pub fn tag(&self, group: u32, now: Instant) -> Option<Tag> {
         self.groups[group as usize].reaction.tag(now)
     }
 
-    /// Whether `group` is held back.
+    /// Whether the reaction point of `group` limits its rate now.
     pub fn is_limited(&self, group: u32) -> bool {
         !self.groups[group as usize].reaction.is_released()
     }
 
-    /// Whether `group` has ever been held back.
+    /// Whether the reaction point of `group` has ever limited its rate.
     pub fn has_reacted(&self, group: u32) -> bool {
         self.groups[group as usize].ever_reacted
     }
 
-    /// Nothing of `group` waits any longer; when its next frame may leave.
+    /// No frame of `group` waits any more. Returns when its next frame may leave.
     pub fn on_queue_empty(
         &mut self,
         group: u32,
@@ -216,7 +216,7 @@ impl Pacer {
         self.update(group, now, context)
     }
 
-    /// A data frame of `group` leaves, its last bit at `end`; when its next one may.
+    /// A data frame of `group` leaves, its last bit at `end`. Returns when the next frame may leave.
     pub fn on_transmit(
         &mut self,
         group: u32,
@@ -230,7 +230,7 @@ impl Pacer {
         self.update(group, end, context)
     }
 
-    /// A timer entry of `group` came up; when it may send, if that was asked anew.
+    /// Handles a timer entry of `group`. Returns when the group may send, if the timer expired.
     pub fn handle_entry(
         &mut self,
         group: u32,
@@ -246,24 +246,24 @@ impl Pacer {
         Some(self.update(group, now, context))
     }
 
-    /// What groups show at first.
+    /// The state of a new reaction point.
     pub fn initial(&self) -> ReactionState {
         self.initial
     }
 
-    /// Whether `group` has ever state anything else.
+    /// Whether the state of `group` has ever differed from the initial one.
     pub fn has_moved(&self, group: u32) -> bool {
         self.groups[group as usize].has_moved
     }
 
-    /// The next group that has begun to show anything else.
+    /// The next group whose state has begun to differ from the initial one.
     pub fn poll_moved(&mut self) -> Option<u32> {
         let group = self.moved.get(self.polled).copied()?;
         self.polled += 1;
         Some(group)
     }
 
-    /// Copies what is known of `group` into a flow's reading, integrals closed at `now`.
+    /// Copies rate, gap and state of `group` into `reading`, with integrals closed at `now`.
     pub fn read(&mut self, group: u32, now: Instant, reading: &mut FlowReading) {
         let member = &mut self.groups[group as usize];
         match &mut member.history {
@@ -275,15 +275,15 @@ impl Pacer {
         reading.ever_reacted = member.ever_reacted;
     }
 
-    /// The same of a group that is still to be made, as if it had been at `since`.
+    /// The same for a group that does not exist yet, as if it had existed since `since`.
     pub fn read_pending(&self, since: Instant, now: Instant, reading: &mut FlowReading) {
         PacingHistory::new(&self.initial, since).read(now, reading);
         reading.scalar = self.initial.scalar;
         reading.neutral_since = Some(since);
     }
 
-    /// What `group`, which has moved, has to tell of the bin that ends at `now`; the flow and its octets are
-    /// the caller's.
+    /// Rate, gap and state of `group`, which has moved, in the bin that ends at `now`. The caller fills in
+    /// flow and octets.
     pub fn read_bin(&mut self, group: u32, now: Instant) -> MovedFlow {
         let member = &mut self.groups[group as usize];
         let (flow, ever_reacted, scalar) = (member.flow, member.ever_reacted, member.state.scalar);
@@ -292,7 +292,7 @@ impl Pacer {
         MovedFlow { flow, ever_reacted, tx_bytes: 0, rate, gap, scalar }
     }
 
-    /// A bin begins at `now`: extremes start anew. Those of a group that has not moved stand where it does.
+    /// A bin begins at `now`: extremes restart. Groups that have not moved need no update.
     pub fn begin_bin(&mut self, now: Instant) {
         self.bin_begin = now;
         for group in &self.moved {
@@ -302,7 +302,7 @@ impl Pacer {
         }
     }
 
-    /// Takes the state of `group` over after anything that may have changed it.
+    /// Records the state of `group` after a call that may have changed it. Returns when it may send.
     fn update(&mut self, group: u32, now: Instant, context: &mut PacerContext<'_>) -> Permission {
         let member = &mut self.groups[group as usize];
         let (had_moved, state) = (member.has_moved, member.state);

@@ -1,12 +1,11 @@
-//! A host slower than its line: frames stand in the receive buffer until their octets are through, and
-//! priorities of which too much stands there are to be paused.
+//! The receive buffer of a host that is slower than its line. A priority that fills it is paused.
 //!
 //! ```text
 //!   port ──▶ | frame  frame  frame | ──▶ channel adapter
-//!            buffer, all priorities   one rate, in order of arrival
+//!              all priorities          one rate, in order of arrival
 //!
-//!   of one priority in it:   0 ───── xON ─────────── xOFF ───── …
-//!                            goes on again           is paused
+//!   octets of one priority:   0 ───── xON ─────────── xOFF ───── …
+//!                             resume                  pause
 //! ```
 
 use crate::config::DrainConfig;
@@ -15,7 +14,7 @@ use proto::ids::VirtualLane;
 use proto::units::{BitRate, Bytes, Instant};
 use std::collections::VecDeque;
 
-/// Priorities of Ethernet.
+/// The number of Ethernet priorities. Source: IEEE 802.1Q, 9.6 (PCP).
 const PRIORITIES: usize = 8;
 
 /// A frame in the buffer.
@@ -23,25 +22,25 @@ const PRIORITIES: usize = 8;
 pub struct BufferedFrame {
     /// The frame.
     pub frame: Frame,
-    /// What its headers said.
+    /// The header fields, as the port classified them.
     pub headers: FrameHeaders,
-    /// When its last octet is through: for the adapter it arrives then.
+    /// When the host has drained its last octet. The adapter sees this as the frame's arrival.
     pub drained_at: Instant,
 }
 
-/// The receive buffer and the way out of it.
+/// The buffer and its drain. Lanes are priorities.
 #[derive(Debug)]
 pub struct RxBuffer {
     rate: BitRate,
     xoff: Bytes,
     xon: Bytes,
-    /// Octets that are free.
+    /// Free octets.
     free: Bytes,
     held: [Bytes; PRIORITIES],
     frames: VecDeque<BufferedFrame>,
-    /// When the last octet of the latest frame is through.
+    /// When the last frame in the buffer will have been drained.
     free_at: Instant,
-    /// The priorities that are above xOFF, or were and are not yet down to xON.
+    /// The priorities that have exceeded xOFF and have not yet fallen to xON: bit n is priority n.
     paused: u8,
 }
 
@@ -60,10 +59,10 @@ impl RxBuffer {
         }
     }
 
-    /// Takes a frame that arrived at `arrived`, or gives it back for want of free.
+    /// Stores a frame that arrived at `arrived`.
     ///
     /// # Errors
-    /// The frame.
+    /// The frame, if the buffer has not enough free octets.
     pub fn admit(
         &mut self,
         frame: Frame,
@@ -84,7 +83,7 @@ impl RxBuffer {
         Ok(())
     }
 
-    /// The next frame that is through by `now`; it has left the buffer.
+    /// Removes and returns the next frame that has been drained by `now`.
     pub fn poll(&mut self, now: Instant) -> Option<BufferedFrame> {
         if self.poll_timeout() > now {
             return None;
@@ -99,12 +98,12 @@ impl RxBuffer {
         Some(waiting)
     }
 
-    /// When the next frame is through.
+    /// When the next frame will have been drained; [`Instant::NEVER`] if the buffer is empty.
     pub fn poll_timeout(&self) -> Instant {
         self.frames.front().map_or(Instant::NEVER, |first| first.drained_at)
     }
 
-    /// The priorities to be paused; bit n is priority n.
+    /// The priorities to pause: bit n is priority n.
     pub fn paused(&self) -> u8 {
         self.paused
     }
@@ -114,7 +113,7 @@ impl RxBuffer {
         self.held[lane.index() % PRIORITIES]
     }
 
-    /// Frames in the buffer.
+    /// The number of frames in the buffer.
     pub fn frames(&self) -> u64 {
         self.frames.len() as u64
     }

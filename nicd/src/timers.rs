@@ -1,35 +1,35 @@
-//! Every reason for which a NIC wakes by itself, in one lazy heap.
+//! All timers of a NIC in one heap with lazy deletion.
 //!
-//! An deadline that is put off keeps its entry in the heap: when the entry comes up too early it is
-//! queued_at again at the new instant. So a timer that is put off with every frame, like the wait for
-//! an acknowledgement, costs a comparison and no heap operation.
+//! A deadline that moves later keeps its heap entry. When that entry comes up too early, it is queued again
+//! at the new instant. So a timer that moves with every frame, such as the retransmission timer, costs one
+//! comparison per frame and no heap operation.
 
 use proto::units::Instant;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// What an deadline is for, and whose it is (an index).
+/// The purpose of a timer, with the index of its queue pair or pacing group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Timer {
-    /// No acknowledgement came to this queue pair for too long.
+    /// The queue pair has waited for an acknowledgement for too long.
     Retransmit(u32),
-    /// This queue pair has waited long enough for its peer's receive buffers.
+    /// The wait that an RNR NAK asked this queue pair for is over.
     ReceiverReady(u32),
-    /// This queue pair owes an acknowledgement that cannot wait longer.
+    /// The queue pair must send its coalesced acknowledgement.
     Acknowledge(u32),
-    /// The notification point of this queue pair asked for it.
+    /// The notification point of the queue pair has a timeout.
     NotificationPoint(u32),
-    /// The reaction point of this group asked for it.
+    /// The reaction point of the pacing group has a timeout.
     ReactionPoint(u32),
-    /// What is missing before frames of this queue pair has been waited for long enough.
+    /// The queue pair has waited for missing frames for too long.
     SequenceGap(u32),
 }
 
-/// One timer: when it is due, and where its entry stands in the heap.
+/// The deadline of one timer, and the instant of its valid heap entry.
 #[derive(Clone, Copy, Debug)]
 pub struct Deadline {
     due: Instant,
-    /// Instant of the entry that counts; any other entry of this deadline is out of date.
+    /// The instant of the valid heap entry; entries at other instants are stale.
     queued_at: Instant,
 }
 
@@ -40,25 +40,25 @@ impl Default for Deadline {
 }
 
 impl Deadline {
-    /// The deadline will ring, some time.
+    /// Whether the timer will expire.
     pub fn is_set(&self) -> bool {
         self.due != Instant::NEVER
     }
 
-    /// The deadline will not ring. Its entry stays and is ignored.
+    /// Stops the timer. Its heap entry stays and is ignored.
     pub fn clear(&mut self) {
         self.due = Instant::NEVER;
     }
 }
 
-/// The heap of alarms, soonest first; at one instant in the order of [`Timer`].
+/// Heap entries, soonest first; entries of one instant in the order of [`Timer`].
 #[derive(Clone, Debug, Default)]
 pub struct Timers {
     entries: BinaryHeap<Reverse<(Instant, Timer)>>,
 }
 
 impl Timers {
-    /// `deadline`, which is for `timer`, shall ring at `due`; [`Instant::NEVER`] clears it.
+    /// Sets `deadline`, which belongs to `timer`, to `due`; [`Instant::NEVER`] stops it.
     pub fn set(&mut self, deadline: &mut Deadline, timer: Timer, due: Instant) {
         deadline.due = due;
         if due < deadline.queued_at {
@@ -67,12 +67,12 @@ impl Timers {
         }
     }
 
-    /// When the next entry comes up. It may turn out to be put off.
+    /// The instant of the first heap entry. The entry may be stale.
     pub fn poll_timeout(&self) -> Instant {
         self.entries.peek().map_or(Instant::NEVER, |Reverse((at, _))| *at)
     }
 
-    /// The next entry that is due at `now`; ask [`Timers::rings`] whether it still means anything.
+    /// Removes and returns an entry that is due at `now`. [`Timers::expires`] tells whether it is valid.
     pub fn poll_entry(&mut self, now: Instant) -> Option<(Instant, Timer)> {
         if self.poll_timeout() > now {
             return None;
@@ -80,8 +80,8 @@ impl Timers {
         self.entries.pop().map(|Reverse(entry)| entry)
     }
 
-    /// True if `deadline`, whose entry has come up, rings at `now`; otherwise it is queued_at again, or
-    /// was cleared.
+    /// Whether `deadline` expires at `now`, when its entry has come up. An entry that came up too early is
+    /// queued again.
     pub fn expires(
         &mut self,
         deadline: &mut Deadline,

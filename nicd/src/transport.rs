@@ -1,17 +1,18 @@
-//! The channel adapter behind the port: queue pairs, who sends next, and what each frame means.
+//! The channel adapter behind the port: queue pairs, the order in which they send, and the handling of
+//! frames.
 //!
 //! ```text
 //!   workload ──post──▶ Requester ─┐                      ┌─▶ Responder ──▶ ACK, NAK, RNR ─┐
 //!                                 ▼                      │       ▲                        ▼
-//!                     Scheduler (whose turn?) ──▶ frame   │   NotificationPoint ──▶ CNP, BECN
-//!                                 ▲             to port  │                                │
+//!                     Scheduler (next sender) ──▶ frame  │   NotificationPoint ──▶ CNP, BECN
+//!                                 ▲            to port   │                                │
 //!   BECN, CNP ──▶ Pacer (may it send?)                 frame                    control frames,
-//!                                                    from port                ahead of data
+//!                                                    from port                  ahead of data
 //! ```
 //!
-//! [`queue_pair`] joins the halves of a conversation, which `connect` begins with its first frame; until then its
-//! messages wait among the [`prospects`]. `transmit` and `receive` are the two directions of this file's
-//! [`ChannelAdapter`]. Frames are made when they leave, from descriptors.
+//! A queue pair ([`queue_pair`]) is made when its first frame leaves or arrives (`connect`). Until then its
+//! messages wait in `pending_connections`. `transmit` and `receive` are the two directions of the
+//! [`adapter::ChannelAdapter`]. Frames are made from message descriptors when they leave.
 
 pub mod adapter;
 mod congestion_tags;

@@ -1,8 +1,8 @@
-//! What packets look like on this NIC's link: a format is a file, chosen once by configuration.
+//! The wire formats of a NIC: InfiniBand or RoCEv2, chosen once by configuration.
 //!
-//! Transport says what a packet means ([`OutgoingPacket`]) and is told what one meant ([`ReceivedPacket`]); how it is
-//! put together and taken apart, how long it is and to which lane it belongs is the format's. BTH to
-//! pad is the same in all.
+//! The transport describes a packet to send as [`OutgoingPacket`] and gets a received one as
+//! [`packet::ReceivedPacket`]. The wire format knows how a packet is built and parsed, its size and its lane.
+//! BTH to pad is the same in both formats.
 //!
 //! ```text
 //! infiniband   | LRH                 | BTH … pad | ICRC | VCRC |
@@ -26,7 +26,7 @@ use proto::units::Bytes;
 use proto::wire::infiniband::Opcode;
 use roce::RoceFormat;
 
-/// The format of one NIC.
+/// The wire format of one NIC.
 #[derive(Clone, Debug)]
 pub enum WireFormat {
     /// InfiniBand.
@@ -35,7 +35,7 @@ pub enum WireFormat {
     Roce(Box<RoceFormat>),
 }
 
-/// Hands on to whichever format it is.
+/// Calls the same method of either format.
 macro_rules! dispatch {
     ($wire:expr, $format:ident => $call:expr) => {
         match $wire {
@@ -46,7 +46,7 @@ macro_rules! dispatch {
 }
 
 impl WireFormat {
-    /// The format that `config`, which has been checked, asks for.
+    /// The wire format that the validated `config` selects.
     pub fn new(config: &NicConfig) -> WireFormat {
         match &config.wire {
             Encapsulation::Infiniband => WireFormat::Infiniband(InfinibandFormat::new(config)),
@@ -62,22 +62,23 @@ impl WireFormat {
         }
     }
 
-    /// Our own address, as [`proto::frame::FrameHeaders`] has addresses.
+    /// The port's own address in the form of [`proto::frame::FrameHeaders`]: a LID, or a MAC address as a
+    /// number.
     pub fn address(&self) -> u64 {
         dispatch!(self, format => format.address())
     }
 
-    /// The lane of data and acknowledgements with this service level.
+    /// The lane of data and acknowledgements with this service level. On Ethernet a lane is a priority.
     pub fn lane(&self, level: ServiceLevel) -> VirtualLane {
         dispatch!(self, format => format.lane(level))
     }
 
-    /// The lane of notifications about flows with this service level.
+    /// The lane of notifications for flows with this service level.
     pub fn notification_lane(&self, level: ServiceLevel) -> VirtualLane {
         dispatch!(self, format => format.notification_lane(level))
     }
 
-    /// The opcode of a notification.
+    /// The opcode of a CNP: 0x80 on InfiniBand, 0x81 for RoCEv2. Source: IBTA Vol 1, annexes A10 and A17.9.3.
     pub fn notification(&self) -> Opcode {
         match self {
             WireFormat::Infiniband(_) => Opcode::CNP,
@@ -85,7 +86,7 @@ impl WireFormat {
         }
     }
 
-    /// What a notification carries for the scheme's sixteen octets.
+    /// The payload of a CNP whose scheme wrote `body`.
     pub fn notification_body<'a>(&self, body: &'a [u8; 16]) -> &'a [u8] {
         match self {
             WireFormat::Infiniband(format) => format.notification_body(body),
@@ -93,7 +94,8 @@ impl WireFormat {
         }
     }
 
-    /// A packet's size, as links count it, with so many octets of extended headers and payload.
+    /// The size of a packet with these octets of extended headers and payload, as the link counts it: LRH to
+    /// VCRC, or DA to FCS.
     pub fn size(&self, extended: usize, payload: usize) -> Bytes {
         dispatch!(self, format => format.size(extended + payload.next_multiple_of(4)))
     }
@@ -103,12 +105,12 @@ impl WireFormat {
         link.told_frame().unwrap_or_else(|| self.size(0, link.mtu.get() as usize))
     }
 
-    /// Makes a packet in a buffer of `pool`, all checks included; `append` puts its payload behind
-    /// what the buffer holds by then.
+    /// Makes a packet with all its checks in a buffer of `pool`. `append` appends exactly `payload_length`
+    /// octets.
     ///
     /// # Panics
-    /// If it is longer than a checked MTU allows, has not the headers of its opcode, or its payload is not
-    /// as long as was said.
+    /// If the packet is longer than a validated MTU permits, if it lacks a header of its opcode, or if
+    /// `append` does not append exactly `payload_length` octets.
     pub fn emit(
         &self,
         packet: &OutgoingPacket,
@@ -119,18 +121,18 @@ impl WireFormat {
         dispatch!(self, format => format.emit(packet, pool, payload_length, append))
     }
 
-    /// Checks what protects a packet end to end.
+    /// Verifies the checks that protect a packet end to end: ICRC, and on Ethernet the IP and UDP checksums.
     ///
     /// # Errors
-    /// The reason to drop it.
+    /// The drop reason.
     pub fn verify(&self, octets: &[u8]) -> Result<(), DropReason> {
         dispatch!(self, format => format.verify(octets))
     }
 
-    /// What a frame carries that came in by our port; a packet is taken apart.
+    /// Parses a frame that the port has accepted.
     ///
     /// # Errors
-    /// The reason to drop it.
+    /// The drop reason.
     pub fn parse_frame<'a>(&self, octets: &'a [u8]) -> Result<FrameContent<'a>, DropReason> {
         match self {
             WireFormat::Infiniband(format) => format.parse(octets).map(FrameContent::Packet),

@@ -1,8 +1,8 @@
-//! What a NIC is asked to send: traffic items that post messages, open loop, or as a script says.
+//! The workload of a NIC: traffic items that post messages, open loop or as a script says.
 //!
-//! Arrivals are computed when somebody looks, not when they happen: while the line is busy nobody
-//! need wake for one. Every item draws from streams of its own (one for when, one for to whom), so
-//! items do not disturb each other and looking more often changes nothing.
+//! Arrivals are computed when the NIC polls, not when they happen, so a NIC with a busy line does not wake
+//! for them. Each item draws from two random streams of its own, one for arrival times and one for receivers.
+//! So items do not influence each other, and polling more often changes nothing.
 
 use crate::config::{Arrivals, NicConfig, Target, TrafficConfig};
 use crate::wire::WireFormat;
@@ -16,49 +16,49 @@ use std::collections::BinaryHeap;
 
 mod script;
 
-/// A message that an item posts.
+/// A message to post. Source: IBTA Vol 1, 10.8.2 (work requests).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkRequest {
-    /// Local index of the item.
+    /// Local index of the traffic item.
     pub item: u16,
     /// Connection class.
     pub class: u8,
-    /// To whom.
+    /// The receiver.
     pub to: Lid,
-    /// Its number within the item, modulo 2^32.
+    /// The message's number within its item, modulo 2^32.
     pub number: u32,
-    /// Octets.
+    /// Octets of the message.
     pub size: u32,
-    /// When.
+    /// When the message is posted.
     pub at: Instant,
 }
 
 /// The first frame of a message has left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MessageStarted {
-    /// Local index of its traffic item.
+    /// Local index of the traffic item.
     pub item: u16,
-    /// To whom it goes.
+    /// The receiver.
     pub to: Lid,
-    /// When its first bit left.
+    /// When the first bit left.
     pub at: Instant,
 }
 
-/// What an item does.
+/// An action of a traffic item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WorkloadAction {
-    /// It posts a message.
+    /// The item posts a message.
     Post(WorkRequest),
-    /// It stops: its messages of which no frame has left are taken back.
+    /// The item stops. Its messages of which no frame has left are withdrawn.
     Stop {
         /// Local index of the item.
         item: u16,
-        /// When.
+        /// When the item stops.
         at: Instant,
     },
 }
 
-/// One traffic item at work.
+/// The state of a traffic item.
 #[derive(Clone, Debug)]
 struct Item {
     config: TrafficConfig,
@@ -66,30 +66,30 @@ struct Item {
     arrivals: Random,
     targets: Random,
     posted: u64,
-    /// For a backlog: how many of its targets have been given their first message.
+    /// Backlog only: how many receivers have got their first message.
     targets_supplied: usize,
     stopped: bool,
-    /// Somebody wants it to be suspended for a while. Its arrivals go on, and nothing comes of them.
+    /// The item is suspended by an operator. Its arrivals continue but post nothing.
     suspended: bool,
     script: Option<Script>,
 }
 
-/// All items of one NIC.
+/// The traffic items of one NIC.
 #[derive(Clone, Debug)]
 pub struct Workload {
     own: Lid,
-    /// Position of our own LID among all adapters.
+    /// Index of this NIC's LID in `adapters`.
     own_index: usize,
     adapters: Vec<Lid>,
     items: Vec<Item>,
-    /// By lane: when each item acts next, the earliest first.
+    /// Per lane: the time of each item's next action, soonest first.
     lanes: Vec<BinaryHeap<Reverse<(Instant, u16)>>>,
-    /// No item acts earlier. Asked at every turn, and mostly for nothing.
+    /// No item acts before this instant. It makes the usual poll cheap.
     not_before: Instant,
 }
 
 impl Workload {
-    /// The items of `config`, which has been checked.
+    /// The items of the validated `config`.
     pub fn new(config: &NicConfig) -> Workload {
         let wire = WireFormat::new(config);
         let own_index = config.adapters.iter().position(|lid| *lid == config.lid);
@@ -131,12 +131,12 @@ impl Workload {
         workload
     }
 
-    /// When an item of `lane` acts next.
+    /// When an item of `lane` acts next; [`Instant::NEVER`] if none does.
     pub fn next_action_at(&self, lane: VirtualLane) -> Instant {
         self.lanes[lane.index()].peek().map_or(Instant::NEVER, |Reverse((at, _))| *at)
     }
 
-    /// The next action that is due at `now`; within a lane in order of time.
+    /// The next action that is due at `now`, in order of time within a lane.
     pub fn poll_action(&mut self, now: Instant) -> Option<WorkloadAction> {
         let due = |heap: &BinaryHeap<Reverse<(Instant, u16)>>| {
             heap.peek().is_some_and(|Reverse((at, _))| *at <= now)
@@ -178,8 +178,8 @@ impl Workload {
         Some(WorkloadAction::Post(request))
     }
 
-    /// The items called `name`, or all, may post from now on, or shall be suspended; which of them change.
-    /// A script goes on: what others wait for cannot be left out.
+    /// Resumes (`on`) or suspends the items called `name`, or all items; returns the local indexes of those
+    /// that changed. Scripts are not suspended, because other adapters may wait for their messages.
     pub fn let_post(&mut self, name: Option<&str>, on: bool, now: Instant) -> Vec<u16> {
         let mut changed = Vec::new();
         for index in 0..self.items.len() {
@@ -198,13 +198,13 @@ impl Workload {
         changed
     }
 
-    /// Whether there is an item of this name that [`Workload::let_post`] can change, or any at all.
+    /// Whether [`Workload::let_post`] can change an item of this name, or any item.
     pub fn has(&self, name: Option<&str>) -> bool {
         let is_meant = |item: &Item| name.is_none_or(|name| name == item.config.name);
         self.items.iter().any(|item| is_meant(item) && item.script.is_none())
     }
 
-    /// The first frame of a message of `item` to `to` has left: a backlog posts the next.
+    /// Posts the next message of a backlog, whose previous message has started.
     pub fn on_started(&mut self, started: &MessageStarted) -> Option<WorkRequest> {
         let MessageStarted { item, to, at } = *started;
         let state = &mut self.items[usize::from(item)];
@@ -216,7 +216,7 @@ impl Workload {
         refills.then(|| state.post(item, to, at))
     }
 
-    /// A conversation has come so far: scripts may go on.
+    /// Lets scripts continue that wait for this progress.
     pub fn on_progress(&mut self, progress: &Progress, now: Instant) {
         for index in 0..self.items.len() {
             let item = &mut self.items[index];
@@ -231,7 +231,7 @@ impl Workload {
         }
     }
 
-    /// Enters the item's next action: an arrival, or its stop if that comes first.
+    /// Queues the item's next action: its arrival, or its stop if that comes first.
     fn schedule(&mut self, index: u16, arrival: Instant) {
         let item = &self.items[usize::from(index)];
         let at = arrival.min(item.config.stop);
@@ -249,8 +249,7 @@ impl Workload {
         }
     }
 
-    /// To whom the item's next message goes. A backlog supplies each target in turn, any other
-    /// item draws one.
+    /// The receiver of the item's next message. A backlog takes each receiver in turn, other items draw one.
     fn target(&mut self, index: u16) -> Lid {
         let count = self.targets(index);
         let item = &mut self.items[usize::from(index)];
@@ -296,7 +295,7 @@ impl Item {
         }
     }
 
-    /// When the item posts next, having posted at `at`; asked before that request is counted.
+    /// When the item posts next after a message at `at`, which `posted` does not include yet.
     fn arrival_after(&mut self, at: Instant, targets: usize) -> Instant {
         if self.config.messages != 0 && self.posted + 1 >= self.config.messages {
             return Instant::NEVER;
@@ -316,7 +315,7 @@ impl Item {
         Duration::from_ps(self.arrivals.exponential(self.config.interval.as_ps()))
     }
 
-    /// The first slot from `slot` on in which the item posts.
+    /// The first slot at or after `slot` in which the item posts.
     fn bernoulli(&mut self, slot: Instant) -> Instant {
         let (slot_ps, interval_ps) = (self.config.slot.as_ps(), self.config.interval.as_ps());
         let mut at = slot;

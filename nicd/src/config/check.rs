@@ -1,4 +1,4 @@
-//! What a NIC's configuration must satisfy before a NIC is made of it.
+//! Validation of a NIC's configuration.
 
 use crate::config::{
     Arrivals, Encapsulation, MTU_MAX, NicConfig, Operation, RoceConfig, StepConfig, Target,
@@ -13,66 +13,66 @@ use proto::units::{Bytes, Duration};
 use proto::wire::classify::PriorityMap;
 use proto::wire::ethernet::EthernetHeader;
 
-/// A configuration that no NIC can be made of.
+/// Why a configuration is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
-    /// The LID is no unicast address.
+    /// The LID is not a unicast LID. Source: IBTA Vol 1, 4.1.3.
     #[error("LID {0} is not a unicast address")]
     Lid(Lid),
-    /// The adapter is not in its own list, or somebody is in it twice.
+    /// The LID is not in the list of adapters, or is in it twice.
     #[error("LID {0} must stand exactly once in the list of adapters")]
     Adapters(Lid),
-    /// A field is out of its range.
+    /// A field is out of range.
     #[error("{field} is {value}: {allowed}")]
     Field {
         /// The field's key.
         field: &'static str,
-        /// What was given.
+        /// The configured value, or the length of a list.
         value: u64,
-        /// What may be given.
+        /// The permitted range.
         allowed: &'static str,
     },
-    /// The scheme is not in the registry.
+    /// The registry has no scheme of this name.
     #[error("there is no congestion control scheme {0:?}")]
     Scheme(String),
-    /// The scheme refuses its parameters.
+    /// The scheme refuses a parameter.
     #[error("scheme {scheme}: {error}")]
     Parameter {
         /// The scheme's name.
         scheme: String,
-        /// What it refuses; the first if there are several.
+        /// The first parameter that the scheme refuses.
         error: ParamError,
     },
-    /// Packets of one technology on a link of the other.
+    /// The wire format does not fit the link's flow control.
     #[error("the link is of another technology than the packets: RoCE goes on links with pause")]
     Technology,
-    /// A class cannot do what it is told.
+    /// A connection class is impossible on this NIC.
     #[error("class {class}: {reason}")]
     Class {
-        /// Its index.
+        /// The index of the class.
         class: usize,
-        /// Why not.
+        /// The violated rule.
         reason: &'static str,
     },
-    /// A traffic item cannot do what it is told.
+    /// A traffic item is impossible on this NIC.
     #[error("traffic {name:?}: {reason}")]
     Traffic {
         /// The item's name.
         name: String,
-        /// Why not.
+        /// The violated rule.
         reason: &'static str,
     },
 }
 
 /// The largest message. Source: IBTA Vol 1, 9.7.7 (2^31 octets).
 const MESSAGE_MAX: Bytes = Bytes::new(1 << 31);
-/// Octets of a test frame that the MTU does not count: Ethernet header and FCS. Source: IEEE 802.3, 3.2.9.
+/// Octets of a test frame that the MTU does not count: Ethernet header and FCS. Source: IEEE 802.3, 3.2.
 const TEST_FRAME_OVERHEAD: u64 = EthernetHeader::LEN as u64 + 4;
-/// More classes than this do not fit a planned queue pair number: eight bits, the first is taken.
+/// A planned queue pair number has eight bits for the class, and the value 0 is reserved.
 const CLASSES_MAX: usize = 255;
 
 impl NicConfig {
-    /// Checks everything, and finds the scheme.
+    /// Validates the whole configuration and returns its scheme.
     ///
     /// # Errors
     /// The first fault found.
@@ -117,12 +117,12 @@ impl NicConfig {
         }
     }
 
-    /// The sizes that a test frame may have on this NIC's link, in octets from DA to FCS.
+    /// The permitted sizes of a test frame on this link, in octets from DA to FCS.
     fn test_frame_sizes(&self) -> std::ops::RangeInclusive<u64> {
         ethernet_size(0).get()..=self.link.mtu.get() + TEST_FRAME_OVERHEAD
     }
 
-    /// Whether the link takes the priority from the PCP: a test frame has no IP header with a DSCP.
+    /// Whether the link takes the priority from the PCP. A test frame has no IP header with a DSCP.
     fn has_pcp(&self) -> bool {
         match &self.link.control {
             LinkControl::Pause(pause) => matches!(pause.priorities, PriorityMap::Pcp { .. }),
@@ -187,7 +187,7 @@ impl NicConfig {
         }
     }
 
-    /// The adapters in order.
+    /// Returns the adapters' LIDs in ascending order.
     fn check_adapters(&self) -> Result<Vec<Lid>, ConfigError> {
         if let Some(lid) = self.adapters.iter().chain([&self.lid]).find(|lid| !lid.is_unicast()) {
             return Err(ConfigError::Lid(*lid));

@@ -1,10 +1,10 @@
-//! Which packets a NIC speaks, and what those of RoCEv2 say of themselves to routers and switches.
+//! The wire format of a NIC's packets, and the settings of RoCEv2.
 
 use proto::ids::{Dscp, ServiceLevel};
 use proto::units::{BitRate, Bytes, Duration, Instant};
 use serde::{Deserialize, Serialize};
 
-/// The dialect of a NIC's packets.
+/// The wire format of a NIC's packets.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Encapsulation {
@@ -15,63 +15,64 @@ pub enum Encapsulation {
     Roce(RoceConfig),
 }
 
-/// How RoCEv2 packets go.
+/// The settings of a RoCEv2 NIC.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RoceConfig {
-    /// Over which internet protocol.
+    /// The IP version of packets that this NIC sends.
     pub version: RoceVersion,
-    /// The DSCP of data and acknowledgements by service level, sixteen entries.
+    /// The DSCP of data and acknowledgements: sixteen entries, indexed by service level.
     pub dscp: Vec<Dscp>,
     /// The DSCP of CNPs.
     pub cnp_dscp: Dscp,
-    /// Frames from a rate limiter have a CN-TAG: its number is the flow id.
+    /// Frames from a rate limiter carry a CN-TAG whose flow identifier names the limiter. Source: IEEE
+    /// 802.1Q, 33.2 (CN-TAG).
     #[serde(default)]
     pub cn_tags: bool,
-    /// A host slower than its line; without one, each frame is taken as it arrives.
+    /// A host that is slower than its line; without it frames leave the receive buffer on arrival.
     #[serde(default)]
     pub drain: Option<DrainConfig>,
-    /// A fault: the NIC asks its peer to pause for ever.
+    /// A fault: the NIC pauses its peer and never resumes it (PFC storm).
     #[serde(default)]
     pub storm: Option<StormConfig>,
-    /// Frames that come ahead of their turn wait for it; without it they go on as they come.
+    /// Resequencing of frames that arrive ahead of their turn; without it they go on in order of arrival.
     #[serde(default)]
     pub resequence: Option<ResequenceConfig>,
 }
 
-/// How frames of one flow that have come by several ways are put into order.
+/// Resequencing of the frames of one flow that took different paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ResequenceConfig {
-    /// No frame so far ahead of what is expected, or further, is held.
+    /// The reorder window, in frames: a frame this far ahead of the expected one, or further, is not held.
     pub window: u32,
-    /// How long a missing frame is waited for.
+    /// How long the receiver waits for a missing frame.
     pub timeout: Duration,
 }
 
-/// How a slow host takes frames off the receive buffer, whose size is the link's.
+/// How a slow host drains the receive buffer. The capacity of the buffer is the link's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DrainConfig {
-    /// The rate at which octets leave the buffer, in order of arrival.
+    /// The drain rate; frames leave in order of arrival.
     pub rate: BitRate,
-    /// With more than this in the buffer a priority is paused.
+    /// A priority with more octets than this in the buffer is paused.
     pub xoff: Bytes,
-    /// With no more than this it goes on.
+    /// A paused priority resumes when it has no more octets than this in the buffer.
     pub xon: Bytes,
 }
 
-/// Pause without end.
+/// A pause without end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StormConfig {
-    /// From when on.
+    /// When the storm begins.
     pub start: Instant,
-    /// Bit n: priority n.
+    /// The paused priorities: bit n is priority n.
     pub priorities: u8,
 }
 
-/// What RoCEv2 packets go over. A NIC receives both.
+/// The IP version under RoCEv2. A NIC receives both. Source: IBTA Vol 1, annex A17.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RoceVersion {
     /// IPv4.
@@ -83,7 +84,7 @@ pub enum RoceVersion {
 }
 
 impl Encapsulation {
-    /// The slow host, if there is one.
+    /// The slow host, if one is configured.
     pub fn drain(&self) -> Option<DrainConfig> {
         match self {
             Encapsulation::Infiniband => None,
@@ -91,7 +92,7 @@ impl Encapsulation {
         }
     }
 
-    /// How frames are put into order, if they are.
+    /// Resequencing, if it is configured.
     pub fn resequence(&self) -> Option<ResequenceConfig> {
         match self {
             Encapsulation::Infiniband => None,
@@ -99,7 +100,7 @@ impl Encapsulation {
         }
     }
 
-    /// The storm, if there is one.
+    /// The storm, if one is configured.
     pub fn storm(&self) -> Option<StormConfig> {
         match self {
             Encapsulation::Infiniband => None,
@@ -109,14 +110,14 @@ impl Encapsulation {
 }
 
 impl RoceConfig {
-    /// The DSCP of data where nobody has chosen a service level: class selector 3.
+    /// The DSCP of data with the default service level: class selector 3.
     pub const DATA: Dscp = Dscp::truncate(24);
-    /// The DSCP of CNPs by habit: class selector 6.
+    /// The usual DSCP of CNPs: class selector 6.
     pub const CNP: Dscp = Dscp::truncate(48);
 }
 
 impl Default for RoceConfig {
-    /// Over IPv4. Service level n from 1 to 7 is class selector n; the others are
+    /// IPv4. Service levels 1 to 7 map to the class selector of the same number, the others to
     /// [`RoceConfig::DATA`].
     fn default() -> RoceConfig {
         let dscp = |level: u8| match level {

@@ -8,27 +8,27 @@ use proto::events::{DeviceEvent, EventKind, EventLog};
 use proto::ids::{PortNumber, VirtualLane};
 use proto::units::Instant;
 
-/// One reaction point and the account of it.
+/// A reaction point with its timer and the record of its state.
 pub struct Group {
     pub reaction: Box<dyn ReactionPoint>,
     pub deadline: Deadline,
     pub lane: VirtualLane,
-    /// The flow it was last notified of, or its first: events have to name one.
+    /// The flow of the latest notification, or the group's first flow. Events need one flow.
     pub flow: FlowId,
-    /// When the last bit of its last data frame leaves, or left.
+    /// When the last bit of the latest data frame leaves.
     pub last_departure: Option<Instant>,
     pub state: ReactionState,
-    /// When it was made.
+    /// When the group was made.
     pub since: Instant,
-    /// The account of what it shows, once that has changed.
+    /// Rate and gap over time; recorded since the state first changed.
     pub history: Option<Box<PacingHistory>>,
     pub neutral_since: Option<Instant>,
     pub ever_reacted: bool,
-    /// What it shows is what all groups show at first.
+    /// The state has ever differed from the initial state.
     pub has_moved: bool,
 }
 
-/// Where a reaction point's timers and events go.
+/// The NIC's timers and event log, for a reaction point to use.
 pub struct PacerContext<'a> {
     /// The NIC's timers.
     pub timers: &'a mut Timers,
@@ -66,13 +66,14 @@ impl Group {
         }
     }
 
-    /// The account of what it shows, begun if need be.
+    /// Rate and gap over time; starts the record if needed.
     pub fn history(&mut self) -> &mut PacingHistory {
         let begin = || Box::new(PacingHistory::new(&self.state, self.since));
         self.history.get_or_insert_with(begin)
     }
 
-    /// Takes the reaction point's state over after anything that may have changed it.
+    /// Records the reaction point's state after a call that may have changed it. Returns when the group may
+    /// send.
     pub fn update(
         &mut self,
         index: u32,

@@ -23,7 +23,7 @@ use proto::ids::{PortNumber, VirtualLane};
 use proto::units::Instant;
 use std::collections::VecDeque;
 
-/// Queue pairs, their order of service and their pacing.
+/// Queue pairs, their scheduling and their pacing.
 pub struct ChannelAdapter {
     pub(super) config: NicConfig,
     pub(super) wire: WireFormat,
@@ -42,23 +42,23 @@ pub struct ChannelAdapter {
     pub(super) latencies: Latencies,
     pub(super) balance: Balance,
     pub(super) started: VecDeque<MessageStarted>,
-    /// Some traffic waits for the progress of conversations.
+    /// A script of the workload waits for progress.
     pub(super) reports_progress: bool,
-    /// Queue pairs whose conversation has come further, if somebody waits for that.
+    /// Queue pairs with unreported progress; used only for scripts.
     pub(super) progressed: VecDeque<u32>,
-    /// Requests whose turn has come.
+    /// Requests that the reorder buffers have released.
     pub(super) released: VecDeque<HeldRequest>,
-    /// The frame being received is one of those.
+    /// The frame being received is a released request.
     pub(super) is_released_request: bool,
-    /// Requests that wait for their turn, those whose turn has come included.
+    /// Requests in the reorder buffers and in `released`.
     pub(super) held: u64,
-    /// Messages posted so far, and turns taken so far: the two kinds of place in the order.
+    /// Messages posted so far, and round robin turns so far. Both serve as keys of the scheduler.
     pub(super) posted: u64,
     pub(super) round_robin_turns: u64,
 }
 
 impl ChannelAdapter {
-    /// An adapter without conversations; `config` has been checked.
+    /// An adapter without queue pairs; `config` is validated.
     pub fn new(config: NicConfig, scheme: &'static Scheme) -> ChannelAdapter {
         let lanes = usize::from(config.link.data_lanes());
         let wire = WireFormat::new(&config);
@@ -94,7 +94,7 @@ impl ChannelAdapter {
         }
     }
 
-    /// Takes a message over.
+    /// Posts a message.
     pub fn post(&mut self, request: &WorkRequest) {
         let message = Message {
             posted: request.at,
@@ -139,7 +139,7 @@ impl ChannelAdapter {
         self.reschedule(index, posted, posted);
     }
 
-    /// Takes back every message of `item` of which no frame has left.
+    /// Withdraws every message of traffic item `item` of which no frame has left.
     pub fn withdraw(&mut self, item: u16, now: Instant) {
         for prospect in self.pending.shared_by(item) {
             self.establish(prospect);
@@ -157,63 +157,63 @@ impl ChannelAdapter {
         }
     }
 
-    /// The next message whose first frame has left and whose item wants to know.
+    /// The next started message of a backlog.
     pub fn poll_started(&mut self) -> Option<MessageStarted> {
         self.started.pop_front()
     }
 
-    /// Whether [`ChannelAdapter::poll_started`] has something to say.
+    /// Whether [`ChannelAdapter::poll_started`] returns a message.
     pub fn has_started(&self) -> bool {
         !self.started.is_empty()
     }
 
-    /// The next conversation that has come further, if anybody waits for that.
+    /// The next progress that a script may wait for.
     pub fn poll_progress(&mut self) -> Option<Progress> {
         let pair = &self.queue_pairs[self.progressed.pop_front()? as usize];
         let (sent, received) = (pair.sent.completed, pair.messages_received());
         Some(Progress { class: pair.class, peer: pair.peer, sent, received })
     }
 
-    /// Whether [`ChannelAdapter::poll_progress`] has something to say.
+    /// Whether [`ChannelAdapter::poll_progress`] returns progress.
     pub fn has_progress(&self) -> bool {
         !self.progressed.is_empty()
     }
 
-    /// The conversation of a queue pair may have come further.
+    /// Queues the progress of a queue pair for the scripts.
     pub(super) fn note_progress(&mut self, index: u32) {
         if self.reports_progress && !self.progressed.contains(&index) {
             self.progressed.push_back(index);
         }
     }
 
-    /// Whether a frame for `lane` waits for nothing but the line and credit.
+    /// Whether a frame of `lane` waits for nothing but the line and credit.
     pub fn is_ready(&self, lane: VirtualLane) -> bool {
         !self.lanes[lane.index()].control.is_empty()
             || self.scheduler.is_ready(lane)
             || self.pending.has_waiting(lane)
     }
 
-    /// When a flow of `lane` may send next.
+    /// The earliest instant at which a paced flow of `lane` may send; [`Instant::NEVER`] if none waits.
     pub fn next_permission(&self, lane: VirtualLane) -> Instant {
         self.scheduler.next_permission(lane)
     }
 
-    /// When [`ChannelAdapter::handle_timeout`] is needed.
+    /// When [`ChannelAdapter::handle_timeout`] must be called next.
     pub fn poll_timeout(&self) -> Instant {
         self.timers.poll_timeout()
     }
 
-    /// The next event not yet taken.
+    /// The next event.
     pub fn poll_event(&mut self) -> Option<DeviceEvent> {
         self.events.pop()
     }
 
-    /// Takes back the buffer of a packet that has reached its end.
+    /// Returns the buffer of a frame that has reached its end to the pool.
     pub fn recycle(&mut self, frame: Frame) {
         self.pool.recycle(frame);
     }
 
-    /// Lets time pass: every timer that is due.
+    /// Handles every timer that is due at `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
         while let Some(entry) = self.timers.poll_entry(now) {
             match entry.1 {
@@ -241,7 +241,7 @@ impl ChannelAdapter {
                 Timer::Acknowledge(index) => {
                     if self.expires(
                         index,
-                        |pair| &mut pair.receive_queue_mut().acknowledge,
+                        |pair| &mut pair.receive_queue_mut().ack_delay,
                         entry,
                         now,
                     ) {
@@ -249,14 +249,22 @@ impl ChannelAdapter {
                     }
                 }
                 Timer::SequenceGap(index) => {
-                    if self.expires(index, |pair| &mut pair.receive_queue_mut().missing, entry, now)
-                    {
+                    if self.expires(
+                        index,
+                        |pair| &mut pair.receive_queue_mut().gap_timer,
+                        entry,
+                        now,
+                    ) {
                         self.on_gap_timeout(index, now);
                     }
                 }
                 Timer::NotificationPoint(index) => {
-                    if self.expires(index, |pair| &mut pair.receive_queue_mut().notify, entry, now)
-                    {
+                    if self.expires(
+                        index,
+                        |pair| &mut pair.receive_queue_mut().notification_timer,
+                        entry,
+                        now,
+                    ) {
                         self.on_notification_point_timer(index, now);
                     }
                 }
@@ -281,7 +289,7 @@ impl ChannelAdapter {
         self.apply_action(index, next, now);
     }
 
-    /// Does what a requester has decided.
+    /// Applies the requester's decision.
     pub(super) fn apply_action(&mut self, index: u32, next: RequesterAction, now: Instant) {
         let pair = &mut self.queue_pairs[index as usize];
         match next {
@@ -298,8 +306,7 @@ impl ChannelAdapter {
     }
 
     pub(super) fn give_up(&mut self, index: u32, now: Instant) {
-        // A queue pair in error does nothing any more, in either direction.
-        // Source: IBTA Vol 1, 10.3.1 (error state).
+        // A queue pair in the error state sends and accepts nothing. Source: IBTA Vol 1, 10.3.1.
         self.open_receive_queue(index).responder.fail();
         let pair = &mut self.queue_pairs[index as usize];
         pair.retransmit.clear();
@@ -318,7 +325,8 @@ impl ChannelAdapter {
         self.lanes[pair.lane.index()].take_back(withdrawn, now);
     }
 
-    /// The requester may have something else to send, or nothing: its place in the order follows.
+    /// Updates the scheduler after a change of what the requester can send. `since` is when a frame became
+    /// ready.
     pub(super) fn reschedule(&mut self, index: u32, since: Instant, now: Instant) {
         let offered = self.scheduler.has_work(index);
         let pair = &mut self.queue_pairs[index as usize];

@@ -1,4 +1,4 @@
-//! What frames of a limiter carry so that congestion points and their messages can name it.
+//! Congestion tags in data frames, by which congestion points identify the sender's rate limiter.
 
 use crate::transport::adapter::ChannelAdapter;
 use crate::transport::notification_demux::flow_id;
@@ -11,8 +11,9 @@ use proto::wire::ethernet::congestion_tag::{self, CongestionTag};
 use proto::wire::project::RateTag;
 
 impl ChannelAdapter {
-    /// The tag of a data frame of `pair` that leaves at `now`: the scheme's own, else the number of its
-    /// limiter if it has one and CN-TAGs are configured. What follows it is not settled yet.
+    /// The tag of a data frame of `pair` that leaves at `now`: the scheme's own, else a CN-TAG with the
+    /// limiter's flow identifier if CN-TAGs are configured and the rate is limited. Its EtherType field is
+    /// set on insertion.
     pub(super) fn congestion_tag(&self, pair: &QueuePair, now: Instant) -> Option<CongestionTag> {
         let format = self.wire.roce()?;
         let group = pair.pacing_group();
@@ -29,14 +30,13 @@ impl ChannelAdapter {
         }
     }
 
-    /// The size of a packet of `pair` with the tag it will have; a tag announces itself and adds its
-    /// own octets.
+    /// The size of a packet of `pair` with its tag.
     pub(super) fn tagged_size(&self, packet: Bytes, pair: &QueuePair, now: Instant) -> Bytes {
         let tag = self.congestion_tag(pair, now).map_or(0, |tag| tag.octets_len());
         packet + Bytes::new(tag as u64)
     }
 
-    /// Puts its tag into a packet of the transport.
+    /// Inserts the tag into a transport packet.
     pub(super) fn insert_tag(&self, index: u32, frame: &mut Frame, now: Instant) {
         let tag = self.congestion_tag(&self.queue_pairs[index as usize], now);
         if let (Some(tag), Some(format)) = (tag, self.wire.roce()) {

@@ -1,8 +1,8 @@
-//! A conversation begins: its queue pair, its reaction point's group, its notification point.
+//! Setting up queue pairs, their pacing groups and their receive queues.
 //!
-//! That is when its first frame leaves or arrives; its reaction point is there from its first message on, its
-//! notification point from the first request that comes in. Where reaction points are shared, a queue pair and its
-//! place in the group are made with whatever comes first: what a group holds back depends on all its members.
+//! A queue pair is made when its first frame leaves or arrives, its pacing group with its first message, and
+//! its receive queue with the first request received. If queue pairs share a pacing group, a queue pair joins
+//! its group as soon as it is made, because the group's permission depends on all its members.
 
 use crate::config::{ClassConfig, NicConfig, QueuePairOrder, Transport as Service};
 use crate::counters::{SentFlow, empty_reception};
@@ -24,13 +24,13 @@ use proto::counters::FlowId;
 use proto::ids::{Lid, QueuePairNumber, VirtualLane};
 use proto::units::Instant;
 
-/// Into what a message is cut: test frames are never.
+/// The largest packet payload of a class in octets. Test frames are never segmented.
 fn packet_max(class: &ClassConfig, mtu: u32) -> u32 {
     if class.transport == Service::Test { u32::MAX } else { mtu }
 }
 
 impl ChannelAdapter {
-    /// The queue pair for `class` and `peer`, made if need be.
+    /// The queue pair for `class` and `peer`; makes it if needed.
     pub(super) fn queue_pair(&mut self, class: u8, peer: Lid, now: Instant) -> u32 {
         match self.connections.find(class, peer) {
             Some(Connection::QueuePair(index)) => index,
@@ -39,17 +39,17 @@ impl ChannelAdapter {
         }
     }
 
-    /// The first message for a peer waits for its turn.
+    /// Stores the first message for a peer as a pending connection.
     pub(super) fn add_pending(&mut self, class: u8, peer: Lid, message: Message) {
         let lane = self.wire.lane(self.config.classes[usize::from(class)].service_level);
         let key = self.next_key(&message);
-        let prospect = PendingConnection::new(class, peer, lane, key, message);
-        self.connections.set(class, peer, Connection::Pending(self.pending.add(prospect)));
+        let pending = PendingConnection::new(class, peer, lane, key, message);
+        self.connections.set(class, peer, Connection::Pending(self.pending.add(pending)));
         self.flow_report.on_pending_connection(class);
         self.lanes[lane.index()].on_post(message.size, message.posted);
     }
 
-    /// Whose turn it is on `lane` at `now`; conversations begin whose turn has come.
+    /// The queue pair that sends next on `lane`. Pending connections that come first get their queue pair.
     pub(super) fn next_sender(&mut self, lane: VirtualLane, now: Instant) -> Option<NextSender> {
         loop {
             let turn = self.scheduler.next_sender(lane, now);
@@ -62,11 +62,11 @@ impl ChannelAdapter {
         }
     }
 
-    /// The conversation of a prospect begins: it has a queue pair from now on, as if it had had one since its
-    /// first message.
-    pub(super) fn establish(&mut self, prospect: u32) -> u32 {
+    /// Turns the pending connection at index `pending` into a queue pair, as if it had been one since its
+    /// first message. Returns the index of the queue pair.
+    pub(super) fn establish(&mut self, pending: u32) -> u32 {
         let PendingConnection { class, peer, key, since, offer, messages, .. } =
-            self.pending.take(prospect);
+            self.pending.take(pending);
         let index = self.create_queue_pair(class, peer, since);
         self.assign_pacing_group(index, since);
         let pair = &mut self.queue_pairs[index as usize];
@@ -78,14 +78,13 @@ impl ChannelAdapter {
         index
     }
 
-    /// The flow to `peer` in `class`.
+    /// The flow from this adapter to `peer` in `class`.
     pub(super) fn tx_flow(&self, class: u8, peer: Lid) -> FlowId {
         let own = u64::from(self.config.lid.get());
         FlowId { source: own, destination: u64::from(peer.get()), class }
     }
 
-    /// The place in the service order of a queue pair whose next packet belongs to `message`, and which gets in
-    /// line now.
+    /// The scheduler key of a queue pair whose next packet belongs to `message` and which is queued now.
     pub(super) fn next_key(&mut self, message: &Message) -> u64 {
         match self.config.qp_order {
             QueuePairOrder::Posting => message.sequence,
@@ -96,7 +95,7 @@ impl ChannelAdapter {
         }
     }
 
-    /// A queue pair for `class` and `peer`, with whom there was none.
+    /// Makes the queue pair for `class` and `peer`. There must be no connection yet.
     pub(super) fn create_queue_pair(&mut self, class: u8, peer: Lid, now: Instant) -> u32 {
         let index = self.queue_pairs.len() as u32;
         let config = self.config.classes[usize::from(class)];
@@ -128,7 +127,7 @@ impl ChannelAdapter {
         index
     }
 
-    /// The group that paces a queue pair, made if need be.
+    /// The pacing group of a queue pair; makes it if needed.
     pub(super) fn assign_pacing_group(&mut self, index: u32, now: Instant) -> u32 {
         let pair = &mut self.queue_pairs[index as usize];
         if let Some(group) = pair.group {
@@ -144,7 +143,7 @@ impl ChannelAdapter {
         group
     }
 
-    /// The receive queue of a queue pair, opened if need be.
+    /// The receive queue of a queue pair; makes it if needed.
     pub(super) fn open_receive_queue(&mut self, index: u32) -> &mut ReceiveQueue {
         let pair = &mut self.queue_pairs[index as usize];
         if pair.receive_queue.is_none() {
@@ -179,9 +178,9 @@ fn receive_queue(
             wire.full_frame(&config.link),
             purpose,
         )),
-        becn_owed: false,
-        acknowledge: Deadline::default(),
-        notify: Deadline::default(),
+        becn_pending: false,
+        ack_delay: Deadline::default(),
+        notification_timer: Deadline::default(),
         received: empty_reception(FlowId {
             source: tx_flow.destination,
             destination: tx_flow.source,
@@ -189,14 +188,14 @@ fn receive_queue(
         }),
         has_received: false,
         test_sequence: 0,
-        tests_ahead: window
+        test_frames_held: window
             .filter(|_| service == Service::Test)
             .map(ReorderBuffer::new)
             .map(Box::new),
-        requests_ahead: window
+        requests_held: window
             .filter(|_| matches!(service, Service::Rc | Service::Uc))
             .map(ReorderBuffer::new)
             .map(Box::new),
-        missing: Deadline::default(),
+        gap_timer: Deadline::default(),
     }
 }

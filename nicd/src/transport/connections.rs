@@ -1,20 +1,20 @@
-//! The table of connections: what this adapter has with each of them in each class, found without hashing.
+//! The table of connections, indexed by class and peer without hashing.
 //!
-//! It knows the order of flows, too: by peer, then by class.
+//! It also yields connections in the order of flows: by peer, then by class.
 
 use proto::ids::Lid;
 
-/// What an adapter has with a peer in a class.
+/// The state of a connection to a peer in a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Connection {
-    /// A conversation, by the index of its queue pair.
+    /// The index of its queue pair.
     QueuePair(u32),
-    /// Messages for one that has not begun, by their index.
+    /// The index of the pending connection.
     Pending(u32),
 }
 
 impl Connection {
-    /// The queue pair, if the conversation has begun.
+    /// The queue pair, if there is one.
     pub fn queue_pair(self) -> Option<u32> {
         match self {
             Connection::QueuePair(index) => Some(index),
@@ -23,7 +23,7 @@ impl Connection {
     }
 }
 
-/// Four octets for an `Option<Connection>`: there is one a peer and class, of which most are empty.
+/// An `Option<Connection>` in four octets. The table has one per class and peer, most of them empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Cell(u32);
 
@@ -31,8 +31,8 @@ impl Cell {
     const NONE: Cell = Cell(u32::MAX);
     const PENDING: u32 = 1 << 31;
 
-    fn new(party: Connection) -> Cell {
-        match party {
+    fn new(connection: Connection) -> Cell {
+        match connection {
             Connection::QueuePair(index) => Cell(index),
             Connection::Pending(index) => Cell(index | Cell::PENDING),
         }
@@ -47,18 +47,18 @@ impl Cell {
     }
 }
 
-/// Finds parties by class and peer.
+/// The connections of one adapter.
 #[derive(Clone, Debug)]
 pub struct ConnectionTable {
     own: Lid,
-    /// Bit n of word w: LID 64 w + n is an adapter's.
+    /// Bit n of word w is set if LID 64 w + n belongs to an adapter.
     adapters: Vec<u64>,
-    /// By class, then LID; a class's row is made with its first party.
+    /// By class, then LID. The row of a class is allocated with its first connection.
     rows: Vec<Vec<Cell>>,
 }
 
 impl ConnectionTable {
-    /// A table for connections of adapter `own` with `adapters` in `classes` classes.
+    /// An empty table of adapter `own` for connections to `adapters` in `classes` classes.
     pub fn new(own: Lid, adapters: &[Lid], classes: usize) -> ConnectionTable {
         let highest = adapters.iter().map(|lid| lid.get()).max().unwrap_or(0);
         let mut bits = vec![0; usize::from(highest) / 64 + 1];
@@ -68,7 +68,8 @@ impl ConnectionTable {
         ConnectionTable { own, adapters: bits, rows: vec![Vec::new(); classes] }
     }
 
-    /// Whether a connection of `class` with `peer` is possible at all.
+    /// Whether a connection of `class` to `peer` is possible: class and adapter exist, and `peer` is another
+    /// adapter.
     pub fn admits(&self, class: u8, peer: Lid) -> bool {
         let lid = usize::from(peer.get());
         let is_adapter =
@@ -76,22 +77,22 @@ impl ConnectionTable {
         usize::from(class) < self.rows.len() && peer != self.own && is_adapter
     }
 
-    /// What there is with `peer` in `class`.
+    /// The connection of `class` to `peer`.
     pub fn find(&self, class: u8, peer: Lid) -> Option<Connection> {
         Self::cell(self.rows.get(usize::from(class))?, usize::from(peer.get()))
     }
 
-    /// The queue pair for `class` and `peer`, if there is one.
+    /// The queue pair of `class` to `peer`.
     pub fn queue_pair(&self, class: u8, peer: Lid) -> Option<u32> {
         self.find(class, peer).and_then(Connection::queue_pair)
     }
 
-    /// The queue pairs with `peer`, by class.
+    /// The queue pairs to `peer`, by class.
     pub fn with(&self, peer: Lid) -> impl Iterator<Item = u32> + '_ {
         self.of(usize::from(peer.get())).filter_map(Connection::queue_pair)
     }
 
-    /// All there is, in the order of flows: by peer, then by class.
+    /// All connections, by peer, then by class.
     pub fn in_flow_order(&self) -> impl Iterator<Item = Connection> + '_ {
         let lids = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         (0..lids).flat_map(|lid| self.of(lid))
@@ -105,17 +106,17 @@ impl ConnectionTable {
         row.get(lid).copied().and_then(Cell::get)
     }
 
-    /// Notes what there is with `peer` in `class` from now on.
+    /// Sets the connection of `class` to `peer`.
     ///
     /// # Panics
-    /// If [`ConnectionTable::admits`] does not admit the pair.
-    pub fn set(&mut self, class: u8, peer: Lid, party: Connection) {
+    /// If [`ConnectionTable::admits`] is false for `class` and `peer`.
+    pub fn set(&mut self, class: u8, peer: Lid, connection: Connection) {
         assert!(self.admits(class, peer), "only adapters of the fabric are peers");
         let row = &mut self.rows[usize::from(class)];
         if row.is_empty() {
             row.resize(self.adapters.len() * 64, Cell::NONE);
         }
-        row[usize::from(peer.get())] = Cell::new(party);
+        row[usize::from(peer.get())] = Cell::new(connection);
     }
 }
 
@@ -128,9 +129,11 @@ mod tests {
         use Connection::{Pending, QueuePair};
         let lids = [1, 2, 5, 9].map(Lid::new);
         let mut table = ConnectionTable::new(lids[0], &lids, 2);
-        let parties = [QueuePair(0), QueuePair(1), Pending(0), QueuePair(2)];
-        for ((class, peer), party) in [(1, 9), (0, 5), (0, 2), (0, 9)].into_iter().zip(parties) {
-            table.set(class, Lid::new(peer), party);
+        let connections = [QueuePair(0), QueuePair(1), Pending(0), QueuePair(2)];
+        for ((class, peer), connection) in
+            [(1, 9), (0, 5), (0, 2), (0, 9)].into_iter().zip(connections)
+        {
+            table.set(class, Lid::new(peer), connection);
         }
         let in_order = [Pending(0), QueuePair(1), QueuePair(2), QueuePair(0)];
         assert_eq!(table.in_flow_order().collect::<Vec<_>>(), in_order);

@@ -1,43 +1,45 @@
-//! What is moved of flows at the end of a bin: those whose reaction point has moved one by one, the
-//! others together.
+//! The report of flows per bin: flows whose reaction point has moved individually, all others as one sum per
+//! class.
+//!
+//! A reaction point has moved once its state has differed from the initial one.
 //!
 //! ```text
-//!   first message ──▶ unmoved: one of its class ──reaction point moves──▶ moved, from that bin on
-//!        └───────── of a group that has moved ─────────────────────────────▲
+//!   first message ──▶ unmoved (one sum per class) ──reaction point moves──▶ moved, from that bin on
+//!        └─────── pacing group has moved already ─────────────────────────────▲
 //! ```
 //!
-//! So a bin costs what congestion control did in it, and not the square of the fabric.
+//! So the cost of a bin grows with the activity of congestion control, not with the square of the nodes.
 
 use crate::transport::queue_pair::QueuePair;
 use proto::units::Instant;
 
-/// The flows of one adapter, as far as bins are concerned.
+/// The flows of one adapter, for reports per bin.
 #[derive(Debug, Default)]
 pub struct FlowReport {
-    /// The number of the open bin.
+    /// The number of the current bin.
     bin: u64,
-    /// By class.
+    /// The sums, by class.
     unmoved: Vec<UnmovedTotals>,
-    /// Queue pairs whose flows are moved of one by one, in the order in which they became so.
+    /// Queue pairs whose flows are reported individually, in the order in which they moved.
     moved: Vec<u32>,
 }
 
-/// The flows of one class that are moved of together.
+/// The sum of the unmoved flows of one class.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct UnmovedTotals {
-    /// How many.
+    /// The number of flows.
     pub flows: u64,
-    /// Octets of data frames they have sent in the open bin.
+    /// Octets of data frames that they have sent in the current bin.
     pub tx_bytes: u64,
 }
 
 impl FlowReport {
-    /// A bulletin for so many classes.
+    /// A report for `classes` connection classes.
     pub fn new(classes: usize) -> FlowReport {
         FlowReport { unmoved: vec![UnmovedTotals::default(); classes], ..FlowReport::default() }
     }
 
-    /// The first message of `pair`, which is at `index`: it has a flow from now on.
+    /// Counts the first message of the queue pair at `index`, whose group has moved or not.
     pub fn on_first_post(&mut self, index: u32, pair: &mut QueuePair, has_moved: bool) {
         if has_moved {
             pair.is_reported_alone = true;
@@ -47,12 +49,12 @@ impl FlowReport {
         }
     }
 
-    /// The first message of a conversation of `class` that has not begun: it has a flow from now on.
+    /// Counts the first message of a pending connection of `class`.
     pub fn on_pending_connection(&mut self, class: u8) {
         self.unmoved[usize::from(class)].flows += 1;
     }
 
-    /// A data frame of `pair` of so many octets leaves, its last bit at `end`.
+    /// Counts a data frame of `octets`; its last bit leaves at `end`.
     pub fn on_transmit(&mut self, pair: &mut QueuePair, octets: u64, end: Instant) {
         pair.sent.on_transmit(octets, end, self.bin);
         if !pair.is_reported_alone {
@@ -60,8 +62,8 @@ impl FlowReport {
         }
     }
 
-    /// The reaction point of `pair`, which is at `index`, has moved in the open bin: what the flow did in it
-    /// is its own.
+    /// The reaction point of the queue pair at `index` has moved in the current bin. The flow leaves its
+    /// class's sum.
     pub fn on_move(&mut self, index: u32, pair: &mut QueuePair) {
         if pair.is_reported_alone || pair.sent.offer.messages == 0 {
             return;
@@ -73,7 +75,7 @@ impl FlowReport {
         self.moved.push(index);
     }
 
-    /// Who is moved of, each by index and with the octets sent in the open bin.
+    /// The moved flows with the octets that each has sent in the current bin.
     pub fn moved<'a>(
         &'a self,
         pairs: &'a [QueuePair],
@@ -82,7 +84,7 @@ impl FlowReport {
         pairs.map(|pair| (pair, pair.sent.octets_in(self.bin)))
     }
 
-    /// The others, by class.
+    /// The sums of the unmoved flows, by class.
     pub fn unmoved(&self) -> &[UnmovedTotals] {
         &self.unmoved
     }

@@ -1,4 +1,4 @@
-//! One data lane of the adapter: its control frames, and the octets that wait for it.
+//! A data lane of the adapter: its control frames, and the octets that wait to be sent on it.
 
 use crate::transport::requester::Withdrawn;
 use crate::transport::responder::AckPacket;
@@ -10,33 +10,33 @@ use proto::units::Instant;
 use proto::wire::infiniband::Aeth;
 use std::collections::VecDeque;
 
-/// One data lane's control frames and account.
+/// A data lane.
 #[derive(Debug, Default)]
 pub struct Lane {
     pub control: VecDeque<ControlFrame>,
-    /// The queue pair whose frame was head_queue_pair last.
+    /// The queue pair whose frame `head` returned last.
     pub head_queue_pair: u32,
     pub source_queue: Gauge,
     pub notes_tx: u64,
 }
 
 impl Lane {
-    /// A message of so many octets waits from `at` on.
+    /// A message of `size` octets waits from `at` on.
     pub fn on_post(&mut self, size: u32, at: Instant) {
         self.source_queue.set(self.source_queue.value + u64::from(size), at);
     }
 
-    /// Messages wait no longer.
+    /// Messages were withdrawn at `now`.
     pub fn take_back(&mut self, withdrawn: Withdrawn, now: Instant) {
         self.source_queue.set(self.source_queue.value - withdrawn.octets, now);
     }
 }
 
-/// A frame that answers or notifies; it leaves before data and is never paced.
+/// An acknowledgement or notification to send. It leaves before data and is not paced.
 #[derive(Clone, Copy, Debug)]
 pub struct ControlFrame {
     pub queue_pair: u32,
-    /// Since when it could leave.
+    /// When the frame became ready.
     pub ready: Instant,
     pub becn: bool,
     pub content: ControlContent,

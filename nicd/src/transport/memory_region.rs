@@ -1,21 +1,21 @@
-//! The memory behind RDMA WRITE.
+//! The memory region that RDMA WRITEs address.
 
 use proto::wire::infiniband::Reth;
 
-/// What a peer may write to: one region a queue pair, known to both ends beforehand.
+/// One region per queue pair, known to both ends in advance.
 ///
-/// Nothing is stored; key and bounds are checked as if it were.
+/// Nothing is stored; only key and bounds are checked.
 pub struct MemoryRegion;
 
 impl MemoryRegion {
-    /// R_Key.
+    /// The R_Key.
     pub const KEY: u32 = 0x7062_0001;
-    /// First virtual address.
+    /// The first virtual address.
     pub const START: u64 = 0x1_0000_0000;
-    /// Octets: one message of the largest size. Source: IBTA Vol 1, 9.7.7 (2^31 octets).
+    /// Octets of the region: one message of the largest size. Source: IBTA Vol 1, 9.7.7 (2^31 octets).
     pub const LENGTH: u64 = 1 << 31;
 
-    /// Whether a RETH names a place inside.
+    /// Whether the RETH has the right key and lies within the region.
     pub fn admits(reth: &Reth) -> bool {
         let offset = reth.virtual_address.checked_sub(Self::START);
         reth.remote_key == Self::KEY

@@ -1,46 +1,45 @@
-//! A posted message: its descriptor, and what stands in its payload.
+//! A posted message: its descriptor and its payload.
 //!
-//! Payload is made when a frame leaves, never stored. A message of 24 octets or more carries a
-//! stamp in its first octets, so that the far end can tell how long it took:
+//! The payload is made when a frame leaves, never stored. A message of 24 octets or more begins with a stamp,
+//! from which the receiver computes the latency (octets per field; big endian):
 //!
 //! ```text
 //! | tag 4 | item 2 | flags 2 | number 4 | tag 4 | posted 8, in picoseconds | pattern …
 //! ```
 //!
-//! Tags and flags are chosen so that Wireshark's payload heuristics take it for nothing: the tag is
-//! no EtherType, the word behind it is never the version number that RPC over RDMA looks for, and the
-//! fourth word none of its message types. With one of those, a message of several packets would be put
-//! together and called malformed.
+//! Tag and flags keep Wireshark from decoding the payload as another protocol: the tag is no EtherType, the
+//! second word is never the version number of RPC over RDMA, and the fourth word none of its message types.
+//! Otherwise Wireshark would reassemble long messages and report them as malformed.
 
 use crate::config::MTU_MAX;
 use bytes::BytesMut;
 use proto::units::Instant;
 
-/// A message that has been posted and not yet completed.
+/// A message that is posted and not yet complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message {
     /// When it was posted.
     pub posted: Instant,
-    /// Its place in the order of posting over the whole NIC.
+    /// The message's position in the order of posting over the whole NIC.
     pub sequence: u64,
-    /// Its number within its traffic item, modulo 2^32.
+    /// The message's number within its traffic item, modulo 2^32.
     pub number: u32,
-    /// Octets.
+    /// Octets of the message.
     pub size: u32,
-    /// Index of its traffic item in this NIC's list.
+    /// Local index of the traffic item.
     pub item: u16,
 }
 
 const _: () = assert!(size_of::<Message>() <= 32, "posting is unbounded, so descriptors are small");
 
-/// What the first octets of a message say about it.
+/// The stamp in the first octets of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
-    /// The traffic item's number in the scenario.
+    /// The traffic item's index in the scenario.
     pub item: u16,
-    /// The message's number within its item.
+    /// The message's number within its item, modulo 2^32.
     pub number: u32,
-    /// When it was posted.
+    /// When the message was posted, in fabric time.
     pub posted: Instant,
 }
 
@@ -48,10 +47,11 @@ impl Stamp {
     /// Octets of a stamp.
     pub const LEN: usize = 24;
     const TAG: [u8; 4] = [0xb5, b'p', b'b', 0xe1];
-    /// The top bit keeps the second word from being a small number; no flag is in use yet.
+    /// The top bit keeps the second word from being a small number; the other bits are unused.
     const FLAGS: u16 = 0x8000;
 
-    /// Writes the stamp into the first octets of `payload`, if it has room for one.
+    /// Writes the stamp into the first octets of `payload`; does nothing if `payload` is shorter than a
+    /// stamp.
     pub fn emit(&self, payload: &mut [u8]) {
         let Some(octets) = payload.first_chunk_mut::<{ Stamp::LEN }>() else { return };
         octets[0..4].copy_from_slice(&Self::TAG);
@@ -62,7 +62,7 @@ impl Stamp {
         octets[16..24].copy_from_slice(&self.posted.as_ps().to_be_bytes());
     }
 
-    /// The stamp at the beginning of `payload`, if there is one.
+    /// Parses the stamp at the start of `payload`; `None` if it is too short or lacks the tag.
     pub fn parse(payload: &[u8]) -> Option<Stamp> {
         let octets = payload.first_chunk::<{ Stamp::LEN }>()?;
         if octets[0..4] != Self::TAG {
@@ -77,7 +77,7 @@ impl Stamp {
     }
 }
 
-/// What fills payloads: a ramp that begins like no known protocol.
+/// The payload pattern. Its first octets match no known protocol.
 static PATTERN: [u8; MTU_MAX] = {
     let mut pattern = [0; MTU_MAX];
     let mut at = 0;
@@ -88,8 +88,7 @@ static PATTERN: [u8; MTU_MAX] = {
     pattern
 };
 
-/// Appends the payload of one packet, of so many octets; `stamp` belongs to the first packet of a
-/// message.
+/// Appends `length` octets of payload to `octets`. `stamp` belongs into the first packet of a message.
 pub fn append(octets: &mut BytesMut, length: usize, stamp: Option<Stamp>) {
     let begin = octets.len();
     let end = begin + length;
@@ -130,7 +129,7 @@ mod tests {
         assert_eq!(octets[7 + MTU_MAX..], PATTERN[..5]);
     }
 
-    /// Version 1 in the second word and a type of 0 to 4 in the fourth make RPC over RDMA of it.
+    /// Version 1 in the second word and type 0 to 4 in the fourth identify RPC over RDMA.
     #[test]
     fn no_message_begins_like_rpc_over_rdma() {
         let zero = Stamp { item: 0, number: 0, posted: Instant::ZERO };

@@ -1,14 +1,13 @@
-//! Messages of congestion points inside the network: whose limiter they are about, and what counts as
-//! none.
+//! Demultiplexing of CNM and BCN messages: which reaction point a message is for, and which are discarded.
 //!
 //! ```text
-//! CNM   flow id of its CN-TAG, encapsulated destination and priority ─┐
-//!                                                                    ├─▶ queue pair ─▶ reaction point
-//! BCN   destination and tags of the sampled frame it holds ──────────┘
+//! CNM   flow identifier of its CN-TAG, encapsulated destination and priority ─┐
+//!                                                                             ├─▶ queue pair ─▶ reaction point
+//! BCN   destination and tags of the sampled frame in the message ─────────────┘
 //! ```
 //!
-//! Source: IEEE 802.1Q, 32.16 (CNM demultiplexer: messages of unknown version or about frames that
-//! nobody here sent are discarded); this project's profile (BCN).
+//! Source: IEEE 802.1Q, 32.16 (CNM demultiplexer: it discards messages of unknown version, and messages about
+//! frames that this station did not send); docs/spec/wire.md (BCN).
 
 use crate::counters::Total;
 use crate::transport::adapter::ChannelAdapter;
@@ -22,7 +21,7 @@ use proto::wire::error::ParseError;
 use proto::wire::ethernet::{Cnm, MacAddress, Preface, plan};
 use proto::wire::project::{Bcn, ProjectTypes};
 
-/// A kind of message: how it is logged and counted.
+/// How a kind of message is logged, and the totals that count it.
 struct MessageTotals {
     note: NoteKind,
     handled: Total,
@@ -53,23 +52,23 @@ const BCN: MessageTotals = MessageTotals {
     refused: Total::BcnRefused,
 };
 
-/// Of which frame a message speaks.
+/// The frame that the congestion point sampled.
 struct SampledFrame {
     destination: MacAddress,
     priority: Priority,
-    /// Zero if it had no CN-TAG.
+    /// The flow identifier of its CN-TAG; 0 without one.
     flow_id: u16,
 }
 
-/// What a message says.
+/// A parsed message.
 struct CongestionMessage {
     about: SampledFrame,
-    /// To the reaction point; `None` if it names no congestion point.
+    /// For the reaction point; `None` if the CPID is 0.
     notification: Option<Notification>,
 }
 
 impl CongestionMessage {
-    /// By a CNM behind a preface with this flow id.
+    /// Parses a CNM; `flow_id` is the flow identifier of its CN-TAG.
     fn cnm(octets: &[u8], flow_id: u16) -> Result<CongestionMessage, ParseError> {
         let (cnm, _) = Cnm::parse_message(octets)?;
         let about = SampledFrame {
@@ -83,7 +82,7 @@ impl CongestionMessage {
         Ok(CongestionMessage { about, notification })
     }
 
-    /// By a message of BCN behind its subtype, where tags go under these `types`.
+    /// Parses a BCN message behind its subtype. `types` are the EtherTypes of tags in the sampled frame.
     fn bcn(octets: &[u8], types: &ProjectTypes) -> Result<CongestionMessage, ParseError> {
         let (bcn, sample) = Bcn::parse_message(octets)?;
         let preface = Preface::parse(sample, types)?;
@@ -101,10 +100,10 @@ impl CongestionMessage {
 }
 
 impl ChannelAdapter {
-    /// A CNM came in, behind a preface with this flow id.
+    /// Handles a CNM; `flow_id` is the flow identifier of its CN-TAG.
     ///
     /// # Errors
-    /// If it does not parse, or is about no flow of ours.
+    /// The drop reason if the message does not parse or is for no flow of this adapter.
     pub(super) fn on_cnm(
         &mut self,
         octets: &[u8],
@@ -114,16 +113,16 @@ impl ChannelAdapter {
         self.handle_message(&CNM, CongestionMessage::cnm(octets, flow_id), now)
     }
 
-    /// A message of BCN came in, behind its subtype.
+    /// Handles a BCN message behind its subtype.
     ///
     /// # Errors
-    /// If it does not parse, or is about no flow of ours.
+    /// The drop reason if the message does not parse or is for no flow of this adapter.
     pub(super) fn on_bcn(&mut self, octets: &[u8], now: Instant) -> Result<(), DropReason> {
         let types = self.wire.roce().map_or(&ProjectTypes::DEFAULT, RoceFormat::project_types);
         self.handle_message(&BCN, CongestionMessage::bcn(octets, types), now)
     }
 
-    /// Tells the reaction point of the sampled frame's flow, and counts what came of it.
+    /// Notifies the reaction point of the sampled frame's flow, and counts the result.
     fn handle_message(
         &mut self,
         kind: &MessageTotals,
@@ -151,8 +150,8 @@ impl ChannelAdapter {
         Ok(())
     }
 
-    /// The queue pair that has sent such a frame: one to that destination, on that priority if there
-    /// are several, whose limiter has that flow id if the frame named one.
+    /// The queue pair that sent the sampled frame: it has the same destination and priority, and the limiter
+    /// that the flow identifier names, if there is one.
     fn find_sender(&self, sampled: &SampledFrame) -> Option<u32> {
         let format = self.wire.roce()?;
         let peer = plan::adapter_of_mac(sampled.destination)?;
@@ -166,7 +165,7 @@ impl ChannelAdapter {
     }
 }
 
-/// What a group is called in CN-TAGs: its number, counted from 1, since 0 is a frame without a tag.
+/// The flow identifier of a pacing group in CN-TAGs. It counts from 1, because 0 means no tag.
 pub(super) fn flow_id(group: u32) -> u16 {
     (group as u16).wrapping_add(1)
 }

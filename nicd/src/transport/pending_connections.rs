@@ -1,13 +1,13 @@
-//! Conversations that have not begun: messages for peers with whom there is no queue pair yet.
+//! Pending connections: messages for peers without a queue pair.
 //!
 //! ```text
-//!   post ──▶ waits for its turn ──its turn, or a frame from the peer──▶ queue pair
-//!                    │                                                      ▲
-//!                    └──every message taken back──▶ only an account ──post──┘
+//!   post ──▶ waiting ──its turn, or a frame from the peer──▶ queue pair
+//!               │                                               ▲
+//!               └──all messages withdrawn──▶ counts only ──post─┘
 //! ```
 //!
-//! A queue pair with its reaction point takes several times the memory. Where trees of congestion stand, most
-//! of what is posted waits for good, and a fabric of a thousand nodes has no end of peers.
+//! A queue pair with its reaction point takes several times the memory. Behind a congestion tree most posted
+//! messages never leave, and in a fabric of a thousand nodes every adapter has many peers.
 
 use crate::counters::OfferedLoad;
 use crate::transport::message::Message;
@@ -17,27 +17,28 @@ use proto::units::Instant;
 use slab::Slab;
 use std::collections::VecDeque;
 
-/// What there is of a conversation before its first frame.
+/// A connection before its first frame.
 #[derive(Clone, Debug)]
 pub struct PendingConnection {
     /// Connection class.
     pub class: u8,
-    /// The other end's port.
+    /// The peer's LID.
     pub peer: Lid,
-    /// The lane it will send on.
+    /// The lane of its data.
     pub lane: VirtualLane,
-    /// Its place in the service order of the adapter.
+    /// Its scheduler key: lower keys send first.
     pub key: u64,
     /// When its first message was posted.
     pub since: Instant,
-    /// What it has been asked to carry.
+    /// The messages posted so far.
     pub offer: OfferedLoad,
-    /// What waits, oldest first.
+    /// The waiting messages, oldest first.
     pub messages: VecDeque<Message>,
 }
 
 impl PendingConnection {
-    /// One with its first message. Room is for that alone: hardly any gets a second before it begins.
+    /// A connection with its first message. It reserves room for one message, since few get a second one in
+    /// time.
     pub fn new(
         class: u8,
         peer: Lid,
@@ -52,7 +53,7 @@ impl PendingConnection {
         connection
     }
 
-    /// Takes a message over.
+    /// Adds a message.
     pub fn post(&mut self, message: Message) {
         self.offer.on_post(message.item, message.size);
         self.messages.push_back(message);
@@ -63,15 +64,15 @@ impl PendingConnection {
     }
 }
 
-/// Those of one lane.
+/// The pending connections of one lane.
 #[derive(Clone, Debug, Default)]
 struct Lane {
-    /// Keys and indexes in the order of service. Who has left since is told by the key.
+    /// Key and index in ascending order of keys. An entry is stale if the connection has another key.
     order: VecDeque<(u64, u32)>,
     waiting: usize,
 }
 
-/// All pending of an adapter.
+/// The pending connections of an adapter.
 #[derive(Clone, Debug)]
 pub struct PendingConnections {
     pending: Slab<PendingConnection>,
@@ -79,12 +80,12 @@ pub struct PendingConnections {
 }
 
 impl PendingConnections {
-    /// For so many data lanes, with none.
+    /// No pending connections on `lanes` data lanes.
     pub fn new(lanes: usize) -> PendingConnections {
         PendingConnections { pending: Slab::new(), lanes: vec![Lane::default(); lanes] }
     }
 
-    /// A new one, whose first message has been posted; its index. Its key is above all there have been.
+    /// Adds a connection that has a message and the highest key so far. Returns its index.
     pub fn add(&mut self, connection: PendingConnection) -> u32 {
         let (lane, key) = (&mut self.lanes[connection.lane.index()], connection.key);
         debug_assert!(
@@ -96,7 +97,7 @@ impl PendingConnections {
         index
     }
 
-    /// How many there are.
+    /// The number of pending connections.
     pub fn count(&self) -> usize {
         self.pending.len()
     }
@@ -106,17 +107,17 @@ impl PendingConnections {
         &self.pending[index as usize]
     }
 
-    /// The connection at `index` if messages of it wait.
+    /// The connection at `index`, if messages wait.
     pub fn waiting(&mut self, index: u32) -> Option<&mut PendingConnection> {
         Some(&mut self.pending[index as usize]).filter(|connection| connection.is_waiting())
     }
 
-    /// Whether any waits for its turn on `lane`.
+    /// Whether messages wait on `lane`.
     pub fn has_waiting(&self, lane: VirtualLane) -> bool {
         self.lanes[lane.index()].waiting > 0
     }
 
-    /// Key and index of the one that is served first on `lane`.
+    /// Key and index of the connection with waiting messages and the lowest key on `lane`.
     pub fn first(&mut self, lane: VirtualLane) -> Option<(u64, u32)> {
         let order = &mut self.lanes[lane.index()].order;
         loop {
@@ -130,14 +131,14 @@ impl PendingConnections {
         }
     }
 
-    /// Takes the one at `index` out: its conversation begins.
+    /// Removes and returns the connection at `index`.
     pub fn take(&mut self, index: u32) -> PendingConnection {
         let connection = self.pending.remove(index as usize);
         self.lanes[connection.lane.index()].waiting -= usize::from(connection.is_waiting());
         connection
     }
 
-    /// Those for which messages of traffic item `item` wait, and of others.
+    /// Connections with waiting messages of traffic item `item` and of another item.
     pub fn shared_by(&self, item: u16) -> Vec<u32> {
         let is_shared = |connection: &PendingConnection| {
             let of_item = connection.messages.iter().filter(|message| message.item == item);
@@ -147,7 +148,8 @@ impl PendingConnections {
         shared.map(|(index, _)| index as u32).collect()
     }
 
-    /// Takes back the messages of traffic item `item`, which shares no connection with others; how many, by lane.
+    /// Withdraws the messages of traffic item `item`, which must not share a connection with another item.
+    /// Returns counts per lane.
     pub fn withdraw(&mut self, item: u16) -> Vec<Withdrawn> {
         let mut withdrawn = vec![Withdrawn::default(); self.lanes.len()];
         for (_, connection) in &mut self.pending {
@@ -175,7 +177,7 @@ mod tests {
         Message { posted: Instant::ZERO, sequence, number: 0, size: 100, item }
     }
 
-    /// PendingConnections with these keys, each with a message of item 0.
+    /// Connections with these keys, each with a message of item 0.
     fn with_keys<const N: usize>(keys: [u64; N]) -> (PendingConnections, [u32; N]) {
         let mut pending = PendingConnections::new(1);
         let indexes = keys.map(|key| {

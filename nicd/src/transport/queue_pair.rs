@@ -1,8 +1,8 @@
-//! A queue pair: both halves of a conversation with one peer in one class.
+//! A queue pair: send queue and receive queue for one peer and class.
 //!
-//! It is made when its first frame leaves or arrives, so memory grows with conversations that have begun, and
-//! not with the square of the nodes. Most conversations go one way: the receive queue is opened when something
-//! comes in, and what paces the send queue is made with the first message.
+//! It is made when its first frame leaves or arrives, so memory grows with the connections in use and not
+//! with the square of the nodes. Most connections carry data in one direction. So the receive queue is made
+//! with the first frame received, and the pacing group with the first message posted.
 
 use crate::config::ClassConfig;
 use crate::counters::SentFlow;
@@ -16,96 +16,96 @@ use proto::frame::{Frame, FrameHeaders};
 use proto::ids::{Lid, QueuePairNumber, VirtualLane};
 use proto::units::Instant;
 
-/// One queue pair.
+/// A queue pair.
 pub struct QueuePair {
     /// Connection class.
     pub class: u8,
-    /// What its class says.
+    /// The configuration of the class.
     pub config: ClassConfig,
-    /// The other end's port.
+    /// The peer's LID.
     pub peer: Lid,
-    /// Our number for it.
+    /// The number of this queue pair.
     pub number: QueuePairNumber,
-    /// The other end's number for it.
+    /// The number of the peer's queue pair.
     pub remote: QueuePairNumber,
-    /// The lane it sends on.
+    /// The lane of data and acknowledgements.
     pub lane: VirtualLane,
-    /// The lane of notifications to its peer.
+    /// The lane of notifications to the peer.
     pub notification_lane: VirtualLane,
-    /// The group that paces it, from its first message on.
+    /// The pacing group, from the first message on.
     pub group: Option<u32>,
-    /// Sends.
+    /// The send queue.
     pub requester: Requester,
-    /// Since when something could be sent, pacing aside.
+    /// Since when a packet could be sent, apart from pacing.
     pub ready_since: Instant,
-    /// Wait for an acknowledgement.
+    /// Retransmission timer.
     pub retransmit: Deadline,
-    /// Wait for the peer's receive buffers.
+    /// The wait that an RNR NAK asked for.
     pub receiver_ready: Deadline,
-    /// Its flow is told of by itself at the end of bins.
+    /// Bins report its flow individually.
     pub is_reported_alone: bool,
-    /// The flow we send.
+    /// The flow that it sends.
     pub tx_flow: FlowId,
-    /// What is counted of it.
+    /// Counters of that flow.
     pub sent: SentFlow,
-    /// Receives, once it has been opened.
+    /// The receive queue, from the first frame received on.
     pub receive_queue: Option<Box<ReceiveQueue>>,
 }
 
 impl QueuePair {
-    /// The group that paces what it sends.
+    /// The pacing group.
     ///
     /// # Panics
-    /// Before its first message.
+    /// Before the first message.
     pub fn pacing_group(&self) -> u32 {
         self.group.expect("who has a message has a reaction point")
     }
 
-    /// Its receive queue.
+    /// The receive queue.
     ///
     /// # Panics
-    /// Before something has come in.
+    /// If `open_receive_queue` has not run.
     pub fn receive_queue_mut(&mut self) -> &mut ReceiveQueue {
         self.receive_queue.as_mut().expect("it has been opened for what came in")
     }
 
-    /// Messages it has received.
+    /// The number of messages received.
     pub fn messages_received(&self) -> u64 {
         self.receive_queue.as_ref().map_or(0, |queue| queue.received.messages)
     }
 }
 
-/// The receiving half.
+/// The receiving half of a queue pair.
 pub struct ReceiveQueue {
-    /// Takes requests.
+    /// Validates and accepts requests.
     pub responder: Responder,
-    /// Judges what comes in.
+    /// Decides when the sender is notified of congestion.
     pub notification_point: Box<dyn NotificationPoint>,
     /// The next acknowledgement carries BECN.
-    pub becn_owed: bool,
+    pub becn_pending: bool,
     /// Delay of a coalesced acknowledgement.
-    pub acknowledge: Deadline,
-    /// The notification point's own timer.
-    pub notify: Deadline,
-    /// What is counted of the flow we receive.
+    pub ack_delay: Deadline,
+    /// The notification point's timer.
+    pub notification_timer: Deadline,
+    /// Counters of the received flow.
     pub received: ReceptionReading,
-    /// At least one data frame has come in.
+    /// At least one data frame has been received.
     pub has_received: bool,
-    /// The sequence number that the next test frame received should have.
+    /// The sequence number of the next test frame.
     pub test_sequence: u32,
-    /// Test frames that came ahead of it, if they are put into order here.
-    pub tests_ahead: Option<Box<ReorderBuffer<u64>>>,
-    /// Requests that came ahead of what the responder expects, if they are put into order here.
-    pub requests_ahead: Option<Box<ReorderBuffer<HeldRequest>>>,
-    /// Wait for what is missing before those.
-    pub missing: Deadline,
+    /// Test frames ahead of it with their pattern octets, if resequencing is configured.
+    pub test_frames_held: Option<Box<ReorderBuffer<u64>>>,
+    /// Requests ahead of the expected PSN, if resequencing is configured.
+    pub requests_held: Option<Box<ReorderBuffer<HeldRequest>>>,
+    /// The wait for the frames missing before them.
+    pub gap_timer: Deadline,
 }
 
-/// A request that has waited for its turn.
+/// A request in the reorder buffer.
 #[derive(Debug)]
 pub struct HeldRequest {
-    /// The frame.
+    /// A copy of the frame.
     pub frame: Frame,
-    /// What its headers say.
+    /// The header fields, as the port classified them.
     pub headers: FrameHeaders,
 }

@@ -1,4 +1,4 @@
-//! What the channel adapter shows of itself: flows, receptions, latencies, balance.
+//! Readings of the channel adapter: lanes, flows, receptions, latencies, balance.
 
 use crate::transport::adapter::ChannelAdapter;
 use crate::transport::connections::Connection;
@@ -12,7 +12,7 @@ use proto::device::Depth;
 use proto::units::Instant;
 
 impl ChannelAdapter {
-    /// Fills the lanes' sending side into what the port has shown, integrals closed at `now`.
+    /// Fills in the source queue and the notifications sent of each lane, with integrals closed at `now`.
     pub fn read_lanes(&mut self, now: Instant, shown: &mut [LaneReading]) {
         for (lane, shown) in self.lanes.iter_mut().zip(shown) {
             lane.source_queue.close(now);
@@ -21,17 +21,17 @@ impl ChannelAdapter {
         }
     }
 
-    /// Frames made here, and frames that ended here.
+    /// Frames that began and ended at this adapter.
     pub fn balance(&self) -> Balance {
         self.balance
     }
 
-    /// Adds the totals that have names.
+    /// Appends the totals with their names.
     pub fn read_named(&self, named: &mut Vec<(String, u64)>) {
         self.totals.read(&self.config.wire, named);
     }
 
-    /// Fills receptions and latencies.
+    /// Fills in receptions and latencies.
     pub fn read_received(&self, reading: &mut DeviceReading) {
         let begun = self.connections.in_flow_order().filter_map(Connection::queue_pair);
         let queues =
@@ -45,7 +45,7 @@ impl ChannelAdapter {
         reading.latencies.extend_from_slice(self.latencies.readings());
     }
 
-    /// Fills all there is to know of each flow that is wanted, integrals closed at `now`.
+    /// Fills in the flows that `depth` asks for, with integrals closed at `now`.
     pub fn read_flows(&mut self, depth: Depth, now: Instant, reading: &mut DeviceReading) {
         reading.flows.clear();
         if depth < Depth::Begun {
@@ -76,7 +76,7 @@ impl ChannelAdapter {
         }
     }
 
-    /// Fills what flows have to tell of the bin that ends at `now`.
+    /// Fills in the flows of the bin that ends at `now`.
     pub fn read_bin(&mut self, now: Instant, reading: &mut BinReading) {
         self.collect_moved_flows();
         reading.moved.clear();
@@ -98,7 +98,7 @@ impl ChannelAdapter {
         ));
     }
 
-    /// From the open bin on flows are told of one by one whose reaction point has moved in it.
+    /// Moves flows whose reaction point has moved in the current bin to the individual report.
     fn collect_moved_flows(&mut self) {
         while let Some(group) = self.pacer.poll_moved() {
             for index in self.scheduler.members_of(group) {

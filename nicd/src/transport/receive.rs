@@ -204,7 +204,7 @@ impl ChannelAdapter {
         self.totals.count_if(congested, Total::EcnMarkedRoce);
         let notification = queue.notification_point.on_receive(headers, headers.size, now);
         let due = queue.notification_point.poll_timeout().unwrap_or(Instant::NEVER);
-        self.timers.set(&mut queue.notify, Timer::NotificationPoint(index), due);
+        self.timers.set(&mut queue.notification_timer, Timer::NotificationPoint(index), due);
         let was_open = !queue.responder.has_failed();
         let outcome = queue.responder.on_request(&request, now);
         let fails = was_open && queue.responder.has_failed();
@@ -226,13 +226,13 @@ impl ChannelAdapter {
         let queue = self.queue_pairs[index as usize].receive_queue_mut();
         match ack {
             AckAction::None => {}
-            AckAction::Coalesce if queue.acknowledge.is_set() => {}
+            AckAction::Coalesce if queue.ack_delay.is_set() => {}
             AckAction::Coalesce => {
                 let due = now + self.config.ack_delay;
-                self.timers.set(&mut queue.acknowledge, Timer::Acknowledge(index), due);
+                self.timers.set(&mut queue.ack_delay, Timer::Acknowledge(index), due);
             }
             AckAction::Send(ack_packet) => {
-                queue.acknowledge.clear();
+                queue.ack_delay.clear();
                 self.send_acknowledgement(index, ack_packet, arrived);
             }
         }
@@ -336,7 +336,8 @@ impl ChannelAdapter {
         Ok(())
     }
 
-    /// Tells the reaction point of the flow we send on this queue pair; what it made of it.
+    /// Notifies the reaction point of the flow that this queue pair sends. Returns how it took the
+    /// notification.
     pub(super) fn notify_reaction_point(
         &mut self,
         index: u32,
@@ -361,8 +362,8 @@ impl ChannelAdapter {
         reaction.outcome
     }
 
-    /// Tells the reaction point of `group` if nothing that it governs waits. Only a limiter that has held
-    /// something back can dissolve.
+    /// Tells the reaction point of `group` when none of its queue pairs has a frame to send: an idle limiter
+    /// can then be released. Groups that were never limited need no call.
     pub(super) fn report_empty_queue(&mut self, group: u32, now: Instant) {
         if self.pacer.has_reacted(group) && self.scheduler.is_idle(group) {
             let mut context = PacerContext { timers: &mut self.timers, events: &mut self.events };

@@ -1,11 +1,11 @@
-//! The receive buffers that SENDs need, and the user who posts them again.
+//! The receive buffers of a queue pair, which SENDs consume and the application posts again.
 
 use proto::units::{Duration, Instant};
 
-/// Receive buffers, taken by messages and posted again by the user one at a time.
+/// Receive buffers. Each message takes one; the application posts them again one at a time.
 #[derive(Clone, Debug)]
 pub struct ReceiveBuffers {
-    /// None: no limit.
+    /// `None` is no limit.
     posted: Option<u32>,
     to_post: u32,
     next_post: Instant,
@@ -13,13 +13,13 @@ pub struct ReceiveBuffers {
 }
 
 impl ReceiveBuffers {
-    /// `depth` buffers, all posted (0: no limit), each posted again in `refill`.
+    /// `depth` posted buffers (0 is no limit). Posting one again takes `refill`.
     pub fn new(depth: u32, refill: Duration) -> ReceiveBuffers {
         let posted = (depth > 0).then_some(depth);
         ReceiveBuffers { posted, to_post: 0, next_post: Instant::ZERO, refill }
     }
 
-    /// A message takes a buffer at `now`; false if none is posted.
+    /// Takes a buffer for a message at `now`. False if none is posted.
     pub fn take(&mut self, now: Instant) -> bool {
         let Some(posted) = &mut self.posted else { return true };
         while self.to_post > 0 && self.next_post <= now {
@@ -32,7 +32,7 @@ impl ReceiveBuffers {
         granted
     }
 
-    /// A message is done with its buffer at `now`: the user posts it again in his time.
+    /// A message no longer needs its buffer. The application begins to post it again at `now`.
     pub fn give_back(&mut self, now: Instant) {
         if self.to_post == 0 {
             self.next_post = now + self.refill;

@@ -1,44 +1,43 @@
-//! Puts what has come by several ways back into order, within a window.
+//! A reorder buffer: holds items ahead of the expected sequence number, within a window.
 //!
-//! Whoever delivers knows which number is expected; here stand the ones that came ahead of it. What is
-//! missing is waited for until the owner's timer runs out; then it is skipped, and counted by the owner.
+//! The owner knows the expected number and runs the timer for missing items.
 //!
 //! ```text
-//!   expected ─▶ [ missing ][ held ][ missing ][ held ] …   no more than the window
+//!   expected ─▶ [ missing ][ held ][ missing ][ held ] …   at most `window` slots
 //! ```
 //!
-//! Source: algorithms.md 6 (resequencing at the receiver).
+//! Source: docs/spec/algorithms.md, 6 (resequencing at the receiver).
 
 use std::collections::VecDeque;
 
-/// What became of an item that came ahead of its turn.
+/// The result of [`ReorderBuffer::insert`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Insertion<T> {
-    /// It waits for its turn.
+    /// The buffer holds the item.
     Held,
-    /// One with its number waits already.
+    /// The buffer already holds an item of this number.
     Duplicate(T),
-    /// It is further ahead than the window is long.
+    /// The item is outside the window.
     TooFar(T),
 }
 
-/// Items that came ahead of their turn.
+/// Items ahead of the expected number.
 #[derive(Clone, Debug)]
 pub struct ReorderBuffer<T> {
     window: usize,
-    /// By how far ahead of the expected number; the first place is the expected number's own.
+    /// Indexed by distance from the expected number; slot 0 is the expected number.
     slots: VecDeque<Option<T>>,
     held: usize,
     depth: usize,
 }
 
 impl<T> ReorderBuffer<T> {
-    /// An empty one that holds no number `window` or further ahead.
+    /// An empty buffer for distances below `window`.
     pub fn new(window: usize) -> ReorderBuffer<T> {
         ReorderBuffer { window, slots: VecDeque::new(), held: 0, depth: 0 }
     }
 
-    /// Keeps an item whose number is `ahead`, at least 1, of the expected one.
+    /// Inserts an item whose number is `ahead` (at least 1) above the expected number.
     pub fn insert(&mut self, ahead: usize, item: T) -> Insertion<T> {
         if ahead >= self.window {
             return Insertion::TooFar(item);
@@ -55,41 +54,41 @@ impl<T> ReorderBuffer<T> {
         Insertion::Held
     }
 
-    /// The expected number is now one more.
+    /// Increments the expected number.
     pub fn advance(&mut self) {
         let gone = self.slots.pop_front().flatten();
         self.held -= usize::from(gone.is_some());
     }
 
-    /// Takes the item with the expected number, which stays expected until [`ReorderBuffer::advance`].
+    /// Removes the item with the expected number. [`ReorderBuffer::advance`] then increments that number.
     pub fn take_expected(&mut self) -> Option<T> {
         let item = self.slots.front_mut()?.take()?;
         self.held -= 1;
         Some(item)
     }
 
-    /// How many numbers are missing before the first item that is held; nothing if none is.
+    /// How many numbers are missing before the first item; `None` if the buffer is empty.
     pub fn missing(&self) -> Option<usize> {
         self.slots.iter().position(Option::is_some)
     }
 
-    /// Takes everything that waits, in order; nothing is expected any more.
+    /// Removes all items in order.
     pub fn drain(&mut self) -> impl Iterator<Item = T> + '_ {
         self.held = 0;
         self.slots.drain(..).flatten()
     }
 
-    /// No number so far ahead or further is held.
+    /// The window, in items.
     pub fn window(&self) -> usize {
         self.window
     }
 
-    /// How many items wait.
+    /// The number of items in the buffer.
     pub fn held(&self) -> usize {
         self.held
     }
 
-    /// The most that have ever waited.
+    /// The highest number of items that the buffer has held.
     pub fn depth(&self) -> usize {
         self.depth
     }
@@ -100,7 +99,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Delivers as an owner does: in turn, or held and then in turn.
+    /// Delivers in order, as an owner does.
     fn run(window: usize, arrivals: &[u32]) -> (Vec<u32>, ReorderBuffer<u32>) {
         let (mut expected, mut out) = (0, Vec::new());
         let mut resequencer = ReorderBuffer::new(window);
@@ -145,7 +144,7 @@ mod tests {
     }
 
     proptest! {
-        /// Any order within the window comes out as it was sent, and nothing stays.
+        /// Any permutation within the window is restored, and the buffer is empty at the end.
         #[test]
         fn any_order_within_the_window_is_mended(keys in proptest::collection::vec(0u32..16, 1..200)) {
             let mut arrivals: Vec<u32> = (0..keys.len() as u32).collect();

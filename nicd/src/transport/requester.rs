@@ -1,16 +1,16 @@
-//! The sending half of a queue pair: messages in, packets out, acknowledgements taken.
+//! The requester: the sending half of a queue pair. Messages in, packets out, acknowledgements in.
 //!
 //! ```text
 //!   front_psn       unacknowledged        next_psn            newest_psn
 //!       │                 │                  │                     │
 //!   ────┼─────────────────┼──────────────────┼─────────────────────┼────▶ PSN
-//!       │ confirmed part  │ under way        │ to be sent again    │ never sent
-//!       │ of messages[0]  │                  │ (after going back)  │
+//!       │ acknowledged    │ in flight        │ to be retransmitted │ never sent
+//!       │ (messages[0])   │                  │ (after going back)  │
 //! ```
 //!
-//! Nothing is kept a packet: going back recomputes which packet of which message a PSN is.
-//! Source: IBTA Vol 1, 9.7.3 (PSN, go-back-N), 9.7.5.2.8 (retry counters), 9.7.5.1.2 (duplicate
-//! half of the PSN space); 9.8.3 for the unreliable services, which forget what has left.
+//! There is no state per packet: going back recomputes which packet of which message a PSN is. Source: IBTA
+//! Vol 1, 9.7.3 (PSN, go-back-N), 9.7.5.2.8 (retry counters), 9.7.5.1.2 (duplicate half of the PSN space);
+//! 9.8.2 and 9.8.3 (UC and UD, which never retransmit).
 
 use crate::config::Transport as Service;
 use crate::transport::message::Message;
@@ -20,92 +20,92 @@ use proto::wire::infiniband::opcode::Position;
 use proto::wire::infiniband::{NakCode, Syndrome};
 use std::collections::VecDeque;
 
-/// How often a requester tries again.
+/// Limits of retransmission.
 #[derive(Clone, Copy, Debug)]
 pub struct RetryLimits {
-    /// After a timeout or a gap, without progress in between.
+    /// Retransmissions after a timeout or a PSN sequence error, without progress in between.
     pub retry_count: u8,
-    /// After RNR; [`RetryLimits::FOR_EVER`] is no limit.
+    /// Retries after RNR NAKs; [`RetryLimits::FOR_EVER`] is no limit.
     pub rnr_retry: u8,
 }
 
 impl RetryLimits {
-    /// The RNR retry count that never runs out.
+    /// The RNR retry count that means no limit.
     pub const FOR_EVER: u8 = 7;
 }
 
-/// What a requester is doing.
+/// The state of a requester.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// Sending what there is.
+    /// It may send.
     Open,
-    /// Waiting as long as an RNR NAK asked for.
+    /// It waits as long as an RNR NAK asked for.
     AwaitingReceiver,
-    /// Given up; nothing leaves any more.
+    /// It is in the error state and sends nothing.
     Failed,
 }
 
-/// The packet to send next.
+/// The next packet to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet {
     /// Its sequence number.
     pub psn: Psn,
-    /// Where in its message it stands.
+    /// Position in its message.
     pub position: Position,
     /// Octets of payload.
     pub length: u32,
-    /// It has never been sent before.
+    /// This is not a retransmission.
     pub is_first_transmission: bool,
-    /// Its message.
+    /// The message.
     pub message: Message,
 }
 
-/// What an acknowledgement led to.
+/// The result of an acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AckOutcome {
-    /// Messages it completed.
+    /// Messages that it completed.
     pub completed: u64,
-    /// At least one packet more is confirmed.
+    /// It acknowledged at least one packet.
     pub progress: bool,
-    /// What to do about it.
+    /// What the queue pair must do.
     pub action: RequesterAction,
 }
 
-/// How a requester goes on.
+/// What a queue pair must do after an acknowledgement or a timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequesterAction {
-    /// As before.
+    /// Nothing.
     Continue,
-    /// It has gone back to an earlier packet.
+    /// Retransmit: the requester has gone back to an earlier packet.
     GoBack,
-    /// It has gone back and must wait this long.
+    /// Retransmit after this wait.
     Wait(Duration),
-    /// It has given up, or must.
+    /// Enter the error state.
     GiveUp,
 }
 
-/// Messages taken back.
+/// Withdrawn messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Withdrawn {
-    /// How many.
+    /// The number of messages.
     pub messages: u64,
-    /// Octets of them that had never been sent.
+    /// Octets of them that were never sent.
     pub octets: u64,
 }
 
-/// The sending half of one queue pair.
+/// The sending half of a queue pair.
 #[derive(Clone, Debug)]
 pub struct Requester {
     service: Service,
     mtu: u32,
-    /// Posted and not completed, oldest first.
+    /// Posted and incomplete messages, oldest first.
     messages: VecDeque<Message>,
     /// PSN of the first packet of `messages[0]`.
     front_psn: Psn,
     unacknowledged: Psn,
     next_psn: Psn,
     newest_psn: Psn,
-    /// Which message `next_psn` belongs to, and which of its packets it is.
+    /// The message of `next_psn`, and the packet within that message.
     cursor: usize,
     packet: u32,
     retries: u8,
@@ -114,10 +114,10 @@ pub struct Requester {
 }
 
 impl Requester {
-    /// Packets that may be unconfirmed: beyond half the PSN space old and new look alike.
+    /// The most unacknowledged packets. Beyond half the PSN space, old and new PSNs are ambiguous.
     const WINDOW: i32 = (1 << 23) - 1;
 
-    /// A requester with nothing to send, for messages cut into packets of `mtu`.
+    /// A requester without messages. `mtu` is the payload of a full packet in octets.
     pub fn new(service: Service, mtu: u32) -> Requester {
         Requester {
             service,
@@ -135,7 +135,7 @@ impl Requester {
         }
     }
 
-    /// Takes a message over. A failed requester takes none: false.
+    /// Adds a message. Returns false, and ignores it, in the error state.
     pub fn post(&mut self, message: Message) -> bool {
         let accepts = self.state != State::Failed;
         if accepts {
@@ -144,7 +144,7 @@ impl Requester {
         accepts
     }
 
-    /// Takes over all messages there are so far, oldest first.
+    /// Takes all messages of a pending connection, oldest first. The requester must be new.
     pub fn adopt_messages(&mut self, messages: VecDeque<Message>) {
         debug_assert!(
             self.messages.is_empty() && self.state == State::Open,
@@ -153,7 +153,7 @@ impl Requester {
         self.messages = messages;
     }
 
-    /// The packet to send next, if one may be sent.
+    /// The next packet, if one may be sent.
     pub fn next_packet(&self) -> Option<Packet> {
         let message = *self.messages.get(self.cursor)?;
         let window_open = self.service != Service::Rc
@@ -177,8 +177,8 @@ impl Requester {
         })
     }
 
-    /// The packet of [`Requester::next_packet`] leaves; how many messages that completes (on an
-    /// unreliable service a message is complete when its last packet has left).
+    /// The packet of [`Requester::next_packet`] leaves. Returns how many messages that completes: on an
+    /// unreliable service a message is complete when its last packet has left.
     pub fn on_transmit(&mut self) -> u64 {
         let packets = self.packets(&self.messages[self.cursor]);
         if self.next_psn == self.newest_psn {
@@ -200,25 +200,25 @@ impl Requester {
         1
     }
 
-    /// Packets are under way whose acknowledgement is awaited.
+    /// Whether packets in flight await an acknowledgement.
     pub fn awaits_acknowledgement(&self) -> bool {
         self.service == Service::Rc && self.next_psn != self.unacknowledged
     }
 
-    /// An AETH arrived.
+    /// Handles an AETH with `psn` and `syndrome`.
     pub fn on_acknowledge(
         &mut self,
         psn: Psn,
         syndrome: Syndrome,
         limits: RetryLimits,
     ) -> AckOutcome {
-        // Of packets never sent nobody can speak; of packets long confirmed it is an old echo.
+        // Ignore PSNs that were never sent, and late acknowledgements of confirmed packets.
         let known =
             psn.distance_from(self.unacknowledged) >= 0 && psn.distance_from(self.newest_psn) < 0;
         if self.service != Service::Rc || self.state == State::Failed || !known {
             return AckOutcome { completed: 0, progress: false, action: RequesterAction::Continue };
         }
-        // A NAK names the packet expected, an ACK the last one received.
+        // A NAK carries the expected PSN, an ACK the last one received.
         let confirmed_to = match syndrome {
             Syndrome::Ack { .. } => psn.next(),
             _ => psn,
@@ -238,7 +238,7 @@ impl Requester {
         AckOutcome { completed, progress, action }
     }
 
-    /// No acknowledgement came in time.
+    /// The retransmission timer has expired.
     pub fn on_timeout(&mut self, limits: RetryLimits) -> RequesterAction {
         if self.awaits_acknowledgement() && self.state == State::Open {
             self.go_back(limits.retry_count)
@@ -254,7 +254,7 @@ impl Requester {
         }
     }
 
-    /// Gives up and takes every message back; nothing leaves any more.
+    /// Enters the error state and withdraws every message.
     pub fn give_up(&mut self) -> Withdrawn {
         let octets = self.unsent_octets();
         let messages = self.messages.len() as u64;
@@ -265,7 +265,7 @@ impl Requester {
         Withdrawn { messages, octets }
     }
 
-    /// Takes back the messages of traffic item `item` of which no packet has ever left.
+    /// Withdraws the messages of traffic item `item` of which no packet has been sent.
     pub fn withdraw(&mut self, item: u16) -> Withdrawn {
         let (first, packet) = self.locate(self.newest_psn);
         let untouched = first + usize::from(packet > 0);
@@ -287,14 +287,13 @@ impl Requester {
         message.size.div_ceil(self.mtu).max(1)
     }
 
-    /// How many packets `psn` is behind the first packet of `messages[0]`. Never negative, and never
-    /// 2^24: a message has at most half that many packets (2^31 octets at an MTU of 256), and so
-    /// has the window.
+    /// The distance from `front_psn` to `psn`, in packets. It stays below 2^24: a message has at most 2^23
+    /// packets (2^31 octets at an MTU of 256), and so has the window.
     fn offset(&self, psn: Psn) -> u32 {
         psn.get().wrapping_sub(self.front_psn.get()) & Psn::MAX
     }
 
-    /// Which message and which of its packets has this PSN; just past the last message if none.
+    /// The message and the packet within it that have this PSN; just behind the last message if none has.
     fn locate(&self, psn: Psn) -> (usize, u32) {
         let mut ahead = self.offset(psn);
         for (index, message) in self.messages.iter().enumerate() {
@@ -312,7 +311,7 @@ impl Requester {
         self.next_psn = psn;
     }
 
-    /// Everything before `psn` has arrived; how many messages that completes.
+    /// Acknowledges all packets before `psn`. Returns how many messages that completes.
     fn confirm(&mut self, psn: Psn) -> u64 {
         let mut completed = 0;
         self.unacknowledged = psn;
@@ -327,7 +326,7 @@ impl Requester {
             completed += 1;
         }
         if self.next_psn.distance_from(psn) < 0 {
-            // Gone back too far: what is confirmed need not be sent again.
+            // Acknowledged packets need no retransmission.
             self.seek(psn);
         }
         completed

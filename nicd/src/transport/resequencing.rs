@@ -1,9 +1,8 @@
-//! Order in front of those who deliver: of test frames by their sequence, of requests by their PSN, below
-//! the responder.
+//! Resequencing of frames that took different paths: test frames by sequence number, requests by PSN.
 //!
-//! A request that is held is a copy, and comes to the responder as if it had just arrived. When the wait
-//! for what is missing is over, test frames go on behind the gap; requests go on to the responder, which
-//! refuses them as it does without this.
+//! Requests are held in front of the responder, which sees a released request as if it had just arrived. When
+//! the wait for missing frames ends, test frames behind the gap are delivered. Requests go to the responder,
+//! which then handles the gap as it does without resequencing. Source: docs/spec/algorithms.md, 6.
 
 use crate::counters::Total;
 use crate::timers::Timer;
@@ -17,7 +16,7 @@ use proto::ids::Psn;
 use proto::units::Instant;
 
 impl ChannelAdapter {
-    /// The next frame whose turn has come, if frames wait for that at all. It is to be received next.
+    /// The next released request. The caller must pass it to [`ChannelAdapter::receive`].
     pub fn poll_released_request(&mut self) -> Option<HeldRequest> {
         let next = self.released.pop_front()?;
         self.held -= 1;
@@ -25,12 +24,13 @@ impl ChannelAdapter {
         Some(next)
     }
 
-    /// Frames that wait for their turn.
+    /// Frames in the reorder buffers, and released requests not polled yet.
     pub fn held(&self) -> u64 {
         self.held
     }
 
-    /// Keeps a copy of a request that comes ahead of its turn; false if it does not or cannot be kept.
+    /// Holds a copy of a request that is ahead of its turn. False if resequencing is off, the request is not
+    /// ahead, or the buffer cannot hold it.
     pub(super) fn hold_request(
         &mut self,
         index: u32,
@@ -39,8 +39,7 @@ impl ChannelAdapter {
         now: Instant,
     ) -> bool {
         let queue = self.queue_pairs[index as usize].receive_queue_mut();
-        let Some(ahead) = queue.requests_ahead.as_mut().filter(|_| !self.is_released_request)
-        else {
+        let Some(ahead) = queue.requests_held.as_mut().filter(|_| !self.is_released_request) else {
             return false;
         };
         let distance = psn.distance_from(queue.responder.expected());
@@ -65,11 +64,10 @@ impl ChannelAdapter {
         true
     }
 
-    /// The responder of a queue pair expected `before` until now: what has waited for what it expects
-    /// instead is next.
+    /// Releases the request with the PSN that the responder expects now; it expected `before` earlier.
     pub(super) fn release_requests(&mut self, index: u32, before: Psn, now: Instant) {
         let queue = self.queue_pairs[index as usize].receive_queue_mut();
-        let Some(ahead) = &mut queue.requests_ahead else { return };
+        let Some(ahead) = &mut queue.requests_held else { return };
         let moved = queue.responder.expected().distance_from(before);
         for _ in 0..moved {
             ahead.advance();
@@ -78,10 +76,10 @@ impl ChannelAdapter {
         self.update_gap_timer(index, moved > 0, now);
     }
 
-    /// A test frame with `pattern` octets came `distance` ahead of its turn, in it if that is zero.
+    /// Delivers or holds a test frame with `pattern` octets that is `distance` ahead of the expected one.
     ///
     /// # Errors
-    /// If its like has come before.
+    /// [`DropReason::Duplicate`] if a frame with this sequence number has arrived before.
     pub(super) fn resequence_test_frame(
         &mut self,
         index: u32,
@@ -94,13 +92,13 @@ impl ChannelAdapter {
         let mut distance = usize::try_from(distance).map_err(|_| DropReason::Duplicate)?;
         if distance == 0 {
             deliver(queue, Some(pattern), now);
-        } else if let Some(ahead) = &mut queue.tests_ahead {
-            // One beyond the window makes room for itself.
+        } else if let Some(ahead) = &mut queue.test_frames_held {
+            // A frame beyond the window advances the window until it fits.
             let beyond = (distance + 1).saturating_sub(ahead.window());
             let gaps = skip(queue, beyond, now);
             self.totals.add(Total::ResequencerGaps, gaps);
             distance -= beyond;
-            let Some(ahead) = &mut queue.tests_ahead else { return Ok(()) };
+            let Some(ahead) = &mut queue.test_frames_held else { return Ok(()) };
             if let Insertion::Duplicate(_) = ahead.insert(distance, pattern) {
                 return Err(DropReason::Duplicate);
             }
@@ -111,31 +109,31 @@ impl ChannelAdapter {
         Ok(())
     }
 
-    /// Starts the wait for what is missing, anew if something has come, or ends it if nothing is.
+    /// Starts the wait for missing frames, restarts it after progress, or stops it if none is missing.
     fn update_gap_timer(&mut self, index: u32, progress: bool, now: Instant) {
         let Some(config) = self.config.wire.resequence() else { return };
         let queue = self.queue_pairs[index as usize].receive_queue_mut();
-        let tests = queue.tests_ahead.as_ref().map_or(0, |ahead| ahead.held());
-        let requests = queue.requests_ahead.as_ref().map_or(0, |ahead| ahead.held());
+        let tests = queue.test_frames_held.as_ref().map_or(0, |ahead| ahead.held());
+        let requests = queue.requests_held.as_ref().map_or(0, |ahead| ahead.held());
         if tests + requests == 0 {
-            queue.missing.clear();
-        } else if progress || !queue.missing.is_set() {
-            self.timers.set(&mut queue.missing, Timer::SequenceGap(index), now + config.timeout);
+            queue.gap_timer.clear();
+        } else if progress || !queue.gap_timer.is_set() {
+            self.timers.set(&mut queue.gap_timer, Timer::SequenceGap(index), now + config.timeout);
         }
     }
 
-    /// What is missing has been waited for long enough.
+    /// The wait for missing frames has expired.
     pub(super) fn on_gap_timeout(&mut self, index: u32, now: Instant) {
         self.totals.count(Total::ResequencerTimeouts);
         let queue = self.queue_pairs[index as usize].receive_queue_mut();
-        if let Some(missing) = queue.tests_ahead.as_ref().and_then(|ahead| ahead.missing()) {
+        if let Some(missing) = queue.test_frames_held.as_ref().and_then(|ahead| ahead.missing()) {
             let gaps = skip(queue, missing, now);
             self.totals.add(Total::ResequencerGaps, gaps);
             deliver_waiting(queue, now);
             self.note_progress(index);
         }
         let queue = self.queue_pairs[index as usize].receive_queue_mut();
-        if let Some(ahead) = &mut queue.requests_ahead {
+        if let Some(ahead) = &mut queue.requests_held {
             self.totals.add(Total::ResequencerGaps, ahead.missing().unwrap_or(0) as u64);
             self.released.extend(ahead.drain());
         }
@@ -143,7 +141,7 @@ impl ChannelAdapter {
     }
 }
 
-/// A test frame's turn is over: it is delivered, or nothing is.
+/// Ends the turn of the expected test frame: delivers its `pattern` octets, or nothing if it is missing.
 fn deliver(queue: &mut ReceiveQueue, pattern: Option<u64>, now: Instant) {
     if let Some(octets) = pattern {
         queue.received.delivered_bytes += octets;
@@ -151,31 +149,32 @@ fn deliver(queue: &mut ReceiveQueue, pattern: Option<u64>, now: Instant) {
         queue.received.last = Some(now);
     }
     queue.test_sequence = queue.test_sequence.wrapping_add(1);
-    if let Some(ahead) = &mut queue.tests_ahead {
+    if let Some(ahead) = &mut queue.test_frames_held {
         ahead.advance();
     }
 }
 
-/// Delivers test frames as long as the next one waits; whether there was any.
+/// Delivers consecutive test frames. Returns whether it delivered any.
 fn deliver_waiting(queue: &mut ReceiveQueue, now: Instant) -> bool {
     let mut any = false;
-    while let Some(octets) = queue.tests_ahead.as_mut().and_then(|ahead| ahead.take_expected()) {
+    while let Some(octets) = queue.test_frames_held.as_mut().and_then(|ahead| ahead.take_expected())
+    {
         deliver(queue, Some(octets), now);
         any = true;
     }
     any
 }
 
-/// Takes `numbers` test frames as past, those that are here as delivered; how many are not.
+/// Ends the turn of `numbers` test frames and delivers those present. Returns how many were missing.
 fn skip(queue: &mut ReceiveQueue, numbers: usize, now: Instant) -> u64 {
-    let window = queue.tests_ahead.as_ref().map_or(0, |ahead| ahead.window());
+    let window = queue.test_frames_held.as_ref().map_or(0, |ahead| ahead.window());
     let (mut gaps, near) = (0, numbers.min(window));
     for _ in 0..near {
-        let waiting = queue.tests_ahead.as_mut().and_then(|ahead| ahead.take_expected());
+        let waiting = queue.test_frames_held.as_mut().and_then(|ahead| ahead.take_expected());
         gaps += u64::from(waiting.is_none());
         deliver(queue, waiting, now);
     }
-    // Beyond the window nothing waits.
+    // Nothing is held beyond the window.
     queue.test_sequence = queue.test_sequence.wrapping_add((numbers - near) as u32);
     gaps + (numbers - near) as u64
 }

@@ -1,12 +1,11 @@
-//! The receiving half of a queue pair: packets in order in, acknowledgements out.
+//! The responder: the receiving half of a queue pair. Requests in, acknowledgements out.
 //!
-//! Reliable: only the expected PSN is taken; one ahead is refused with one NAK a gap, one behind is
-//! acknowledged again. Unreliable connection: a gap ends the message under way, and packets are
-//! refused until the next message begins; a PSN seen before is refused too, so that nothing is
-//! delivered twice (the standard leaves that to chance). Datagrams: whatever comes.
+//! RC accepts the expected PSN only. It refuses a later PSN with one NAK per gap, and acknowledges an earlier
+//! PSN again. On UC a gap ends the message in progress, and packets are refused until the next message
+//! begins. A repeated PSN is refused too, so that nothing is delivered twice; the standard leaves this open.
+//! UD accepts every PSN.
 //!
-//! Source: IBTA Vol 1, 9.7.4 (packet validation), 9.7.5 (acknowledgements, RNR), 9.8.2 (UC),
-//! 9.8.3 (UD).
+//! Source: IBTA Vol 1, 9.7.4 (packet validation), 9.7.5 (acknowledgements, RNR), 9.8.2 (UC), 9.8.3 (UD).
 
 use crate::config::Transport as Service;
 use crate::transport::memory_region::MemoryRegion;
@@ -18,79 +17,79 @@ use proto::units::{Duration, Instant};
 use proto::wire::infiniband::opcode::Position;
 use proto::wire::infiniband::{NakCode, Reth, Syndrome};
 
-/// What a responder is nak_sent.
+/// The configuration of a responder.
 #[derive(Clone, Copy, Debug)]
 pub struct ResponderConfig {
-    /// The service.
+    /// The transport service.
     pub service: Service,
-    /// Payload of every packet but a message's last.
+    /// Octets of payload in every packet except a message's last.
     pub mtu: u32,
     /// Requests per acknowledgement, at least 1.
     pub ack_every: u32,
     /// Receive buffers posted; 0 is no limit.
     pub receive_depth: u32,
-    /// Time to post one again.
+    /// The time to post one receive buffer again.
     pub receive_refill: Duration,
-    /// RNR timer code.
+    /// The timer code in RNR NAKs. Source: IBTA Vol 1, 9.7.5.2.8.
     pub rnr_code: u8,
 }
 
-/// What a request does.
+/// The operation of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
     /// SEND.
     Send,
     /// RDMA WRITE.
     Write,
-    /// Anything else: refused, once it is its turn.
+    /// Any other operation. The responder refuses it in its turn.
     Unsupported,
 }
 
-/// One request packet, as far as the responder cares.
+/// A request packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
-    /// Its sequence number.
+    /// Packet sequence number.
     pub psn: Psn,
-    /// What it does.
+    /// The operation.
     pub verb: Verb,
-    /// Where in its message it stands.
+    /// Position in its message.
     pub position: Position,
-    /// Its RETH, if it has one.
+    /// The RETH, which the first packet of an RDMA WRITE has.
     pub reth: Option<Reth>,
-    /// Its payload.
+    /// The payload without padding.
     pub payload: &'a [u8],
 }
 
-/// An acknowledgement to send.
+/// An acknowledgement to send: ACK, RNR NAK or NAK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AckPacket {
-    /// Last packet received, or for a NAK the one expected.
+    /// The last PSN received, or in a NAK the expected one.
     pub psn: Psn,
-    /// ACK, RNR or NAK.
+    /// The kind of acknowledgement.
     pub syndrome: Syndrome,
-    /// Messages completed, modulo 2^24.
+    /// Message sequence number: messages completed, modulo 2^24. Source: IBTA Vol 1, 9.7.7.
     pub msn: u32,
 }
 
-/// Whether the requester hears of a packet.
+/// Which acknowledgement a request gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AckAction {
-    /// It does not.
+    /// None.
     None,
-    /// Later, with others, but within the acknowledgement delay.
+    /// A coalesced one, within the acknowledgement delay.
     Coalesce,
-    /// At once.
+    /// This one, immediately.
     Send(AckPacket),
 }
 
-/// A message has been delivered whole.
+/// A complete message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delivery {
-    /// What its first octets said.
+    /// The stamp in its first octets.
     pub stamp: Option<Stamp>,
 }
 
-/// What became of a request packet.
+/// The result of a request packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestOutcome {
     /// The message that the packet completed, if any; or why the packet was refused.
@@ -107,17 +106,17 @@ impl RequestOutcome {
     }
 }
 
-/// A message of which not every packet has arrived.
+/// A message in progress.
 #[derive(Clone, Copy, Debug)]
 struct PartialMessage {
     verb: Verb,
     stamp: Option<Stamp>,
     received: u64,
-    /// Octets that the RETH dma_length.
+    /// Octets that the RETH announced.
     dma_length: Option<u32>,
 }
 
-/// The receiving half of one queue pair.
+/// The receiving half of a queue pair.
 #[derive(Clone, Debug)]
 pub struct Responder {
     config: ResponderConfig,
@@ -125,16 +124,16 @@ pub struct Responder {
     partial: Option<PartialMessage>,
     /// Messages completed, modulo 2^24.
     msn: u32,
-    /// Packets taken since the last acknowledgement.
+    /// Packets accepted since the last acknowledgement.
     unacknowledged: u32,
-    /// The requester has been nak_sent of the present gap, or to wait.
+    /// A NAK for the current gap, or an RNR NAK, has been sent.
     nak_sent: bool,
     failed: bool,
     buffers: ReceiveBuffers,
 }
 
 impl Responder {
-    /// A responder that has received nothing.
+    /// A responder that expects PSN 0.
     pub fn new(config: ResponderConfig) -> Responder {
         let buffers = ReceiveBuffers::new(config.receive_depth, config.receive_refill);
         Responder {
@@ -149,34 +148,34 @@ impl Responder {
         }
     }
 
-    /// It has refused a request for good, and its queue pair with it.
+    /// Whether the responder is in the error state.
     pub fn has_failed(&self) -> bool {
         self.failed
     }
 
-    /// The PSN that is next.
+    /// The expected PSN.
     pub fn expected(&self) -> Psn {
         self.expected
     }
 
-    /// Packets have been taken that no acknowledgement has confirmed yet.
+    /// Whether accepted packets await a coalesced acknowledgement.
     pub fn owes_ack(&self) -> bool {
         self.unacknowledged > 0
     }
 
-    /// The acknowledgement of everything taken so far.
+    /// The acknowledgement of every packet accepted so far.
     pub fn acknowledge(&mut self) -> AckPacket {
         self.unacknowledged = 0;
         self.ack_packet(self.expected.plus(Psn::MAX), Syndrome::ACK)
     }
 
-    /// Refuses everything from now on.
+    /// Enters the error state: every later request is refused.
     pub fn fail(&mut self) {
         self.failed = true;
         self.unacknowledged = 0;
     }
 
-    /// A request packet arrived.
+    /// Handles a request packet.
     pub fn on_request(&mut self, request: &Request<'_>, now: Instant) -> RequestOutcome {
         if self.failed {
             return RequestOutcome::refused(DropReason::QueuePair, AckAction::None);
@@ -184,7 +183,7 @@ impl Responder {
         match self.config.service {
             Service::Rc => self.on_reliable(request, now),
             Service::Uc => self.on_unreliable(request, now),
-            // Test frames are no requests.
+            // Test frames never reach the responder.
             Service::Ud | Service::Test => self.on_datagram(request, now),
         }
     }
@@ -204,7 +203,7 @@ impl Responder {
             return RequestOutcome::refused(reason, ack);
         }
         if !self.begin_message(request, now) {
-            // What follows is ahead of its turn, but the requester knows.
+            // The requester will retransmit, so later packets need no NAK.
             self.nak_sent = true;
             let syndrome = Syndrome::Rnr { timer: self.config.rnr_code };
             let ack = AckAction::Send(self.ack_packet(self.expected, syndrome));
@@ -241,7 +240,7 @@ impl Responder {
         }
         self.expected = request.psn.next();
         let begins = matches!(request.position, Position::First | Position::Only);
-        // A gap, or a message begun before the last one ended, ends the message under way.
+        // A gap, or a new message before the end of the last one, ends the message in progress.
         if ahead > 0 || begins {
             self.abandon_message(now);
         }
@@ -275,7 +274,7 @@ impl Responder {
         Ok(self.accept_payload(request, now))
     }
 
-    /// Whether the packet fits the message under way, its own header and our memory.
+    /// Checks operation, position, length, memory key and bounds. Source: IBTA Vol 1, 9.7.4.1.
     fn check(&self, request: &Request<'_>) -> Result<(), (DropReason, NakCode)> {
         use Position::{First, Last, Middle, Only};
         let invalid = |reason| Err((reason, NakCode::InvalidRequest));
@@ -304,7 +303,7 @@ impl Responder {
         {
             return Err((DropReason::Key, NakCode::RemoteAccess));
         }
-        // DMALen is the length of the whole message, no more and no less.
+        // DMALen is the exact length of the whole message.
         let received = self.partial.map_or(0, |partial| partial.received) + length;
         let dma_length =
             request.reth.map(|reth| reth.dma_length).or(self.partial.and_then(|p| p.dma_length));
@@ -315,7 +314,7 @@ impl Responder {
         if length_matches { Ok(()) } else { invalid(DropReason::PacketLength) }
     }
 
-    /// Begins a message if the packet does; false if a SEND finds no receive buffer.
+    /// Begins a message if the packet is its first. False if a SEND finds no receive buffer.
     fn begin_message(&mut self, request: &Request<'_>, now: Instant) -> bool {
         if !matches!(request.position, Position::First | Position::Only) {
             return true;
@@ -332,7 +331,7 @@ impl Responder {
         true
     }
 
-    /// Takes the payload of a packet that is in order.
+    /// Accepts the payload of a packet. Returns the message if this was its last packet.
     fn accept_payload(&mut self, request: &Request<'_>, now: Instant) -> Option<Delivery> {
         let partial = self.partial.as_mut()?;
         partial.received += request.payload.len() as u64;
@@ -347,7 +346,7 @@ impl Responder {
         Some(Delivery { stamp: done.stamp })
     }
 
-    /// Forgets the message under way; its receive buffer goes back to the user.
+    /// Discards the message in progress. Its receive buffer is posted again.
     fn abandon_message(&mut self, now: Instant) {
         if self.partial.take().is_some_and(|partial| partial.verb == Verb::Send) {
             self.buffers.give_back(now);

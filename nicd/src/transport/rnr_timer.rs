@@ -1,22 +1,22 @@
-//! The waits an RNR NAK can ask for.
+//! The RNR NAK timer codes.
 //!
-//! Source: IBTA Vol 1, 9.7.5.2.8, table of RNR NAK timer values: 32 codes from 0.01 ms (code 1) to
-//! 655.36 ms (code 0).
+//! Source: IBTA Vol 1, 9.7.5.2.8, table of RNR NAK timer values: 32 codes from 0.01 ms (code 1) to 655.36 ms
+//! (code 0).
 
 use proto::units::Duration;
 
-/// By code, in units of 10 µs.
+/// The wait per code, in units of 10 µs.
 const WAITS: [u64; 32] = [
     65_536, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1_024,
     1_536, 2_048, 3_072, 4_096, 6_144, 8_192, 12_288, 16_384, 24_576, 32_768, 49_152,
 ];
 
-/// How long code `timer` asks to wait; higher bits than five are ignored.
+/// The wait of code `timer`; bits above the lowest five are ignored.
 pub fn wait(timer: u8) -> Duration {
     Duration::from_us(10) * WAITS[usize::from(timer & 31)]
 }
 
-/// The code of the shortest wait not below `wanted`, or the longest there is.
+/// The code of the shortest wait not below `wanted`; the longest wait if all are below.
 pub fn code(wanted: Duration) -> u8 {
     (1..32).find(|code| wait(*code) >= wanted).unwrap_or(0)
 }

@@ -1,11 +1,9 @@
-//! Whose turn it is: queue pairs with something to send, grouped by the reaction point that paces
-//! them.
+//! The scheduler: which queue pair sends next. Queue pairs under one reaction point form a group.
 //!
-//! A lane keeps two heaps of groups: those that may send now, by the key of their first member, and
-//! those that must wait, by the instant from which they may. A group keeps a heap of its members.
-//! Each group stands in one place and each member is offered once; entries that no longer count are
-//! told by their generation and dropped when they come to the top. So a frame costs O(log n) however
-//! many queue pairs wait, and one that is held back holds up nobody outside its group.
+//! A lane has two heaps of groups: ready groups by the lowest key of their members, and waiting groups by the
+//! instant from which they may send. A group has a heap of its members by key. Entries are deleted lazily: an
+//! entry with an old generation is stale. So a frame costs O(log n) for n queue pairs, and a limited queue
+//! pair delays nothing outside its group.
 
 use proto::congestion::Permission;
 use proto::ids::VirtualLane;
@@ -13,7 +11,7 @@ use proto::units::Instant;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// A heap entry: the smallest key first; it counts while its owner still holds the generation.
+/// A heap entry, lowest key first. It is stale unless its owner has the same generation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Entry {
     key: u64,
@@ -27,24 +25,24 @@ type Heap = BinaryHeap<Reverse<Entry>>;
 #[derive(Clone, Copy, Debug)]
 struct Member {
     group: u32,
-    /// Place in the service order while something can be sent.
+    /// Its key while it can send. The lowest key sends first.
     key: Option<u64>,
     generation: u32,
 }
 
 impl Member {
-    /// In place of a group's number.
+    /// Stands for "no group".
     const IN_NONE: u32 = u32::MAX;
 }
 
-/// Where a group stands.
+/// The state of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum GroupState {
-    /// Nothing to send, or stopped by its reaction point.
+    /// It has nothing to send, or its reaction point has stopped it.
     Blocked,
-    /// It may send; the key of its first member.
+    /// It may send; the lowest key of its members.
     Ready(u64),
-    /// It may send from then on.
+    /// It may send from this instant on.
     Waiting(Instant),
 }
 
@@ -65,18 +63,18 @@ struct Lane {
     ready_groups: u32,
 }
 
-/// The next queue pair of a lane and since when its group may send.
+/// The queue pair that sends next on a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NextSender {
     /// Index of the queue pair.
     pub queue_pair: u32,
-    /// Its place in the service order.
+    /// Its key.
     pub key: u64,
-    /// Since when its reaction point permits it.
+    /// Since when its reaction point permits it to send.
     pub permitted_since: Instant,
 }
 
-/// The service order of one NIC.
+/// The scheduler of one NIC.
 #[derive(Clone, Debug)]
 pub struct Scheduler {
     lanes: Vec<Lane>,
@@ -85,12 +83,12 @@ pub struct Scheduler {
 }
 
 impl Scheduler {
-    /// Over `lanes` data lanes, with nobody in it.
+    /// A scheduler for `lanes` data lanes, without queue pairs.
     pub fn new(lanes: usize) -> Scheduler {
         Scheduler { lanes: vec![Lane::default(); lanes], groups: Vec::new(), members: Vec::new() }
     }
 
-    /// The next group, on `lane`; groups are numbered in the order of these calls.
+    /// Adds a group on `lane`. Groups are numbered in the order of these calls.
     pub fn add_group(&mut self, lane: VirtualLane) {
         self.groups.push(Group {
             lane: lane.index(),
@@ -101,40 +99,40 @@ impl Scheduler {
         });
     }
 
-    /// The next queue pair, in no group yet; queue pairs are numbered in the order of these calls.
+    /// Adds a queue pair without a group. Queue pairs are numbered in the order of these calls.
     pub fn add_queue_pair(&mut self) {
         self.members.push(Member { group: Member::IN_NONE, key: None, generation: 0 });
     }
 
-    /// `queue_pair` is in `group` from now on. Before, it cannot be offered.
+    /// Puts `queue_pair` into `group`. Required before [`Scheduler::set_key`].
     pub fn assign_group(&mut self, queue_pair: u32, group: u32) {
         self.members[queue_pair as usize].group = group;
     }
 
-    /// The queue pairs in `group`.
+    /// The queue pairs of `group`.
     pub fn members_of(&self, group: u32) -> impl Iterator<Item = u32> + '_ {
         let numbered = (0..).zip(&self.members);
         numbered.filter(move |(_, member)| member.group == group).map(|(index, _)| index)
     }
 
-    /// Whether `queue_pair` has been offered.
+    /// Whether `queue_pair` has a key.
     pub fn has_work(&self, queue_pair: u32) -> bool {
         self.members[queue_pair as usize].key.is_some()
     }
 
-    /// `queue_pair` can send, with this place in the service order; `None`: it cannot.
+    /// Sets the key of `queue_pair`; `None` if it has nothing to send.
     pub fn set_key(&mut self, queue_pair: u32, key: Option<u64>, now: Instant) {
         let group = self.set_member_key(queue_pair, key);
         self.update_state(group, now);
     }
 
-    /// The reaction point of `group` decides anew.
+    /// Sets when `group` may send.
     pub fn set_permission(&mut self, group: u32, permission: Permission, now: Instant) {
         self.groups[group as usize].permission = permission;
         self.update_state(group, now);
     }
 
-    /// `queue_pair` has sent a frame: its next place in the order, and its reaction point's word.
+    /// `queue_pair` has sent a frame. Sets its next key and when its group may send.
     pub fn on_frame_sent(
         &mut self,
         queue_pair: u32,
@@ -147,7 +145,7 @@ impl Scheduler {
         self.update_state(group, now);
     }
 
-    /// Whose turn it is on `lane` at `now`.
+    /// The queue pair that sends next on `lane` at `now`. The call changes no order.
     pub fn next_sender(&mut self, lane: VirtualLane, now: Instant) -> Option<NextSender> {
         self.promote(lane, now);
         let ready = &mut self.lanes[lane.index()].ready;
@@ -167,23 +165,23 @@ impl Scheduler {
         Some(NextSender { queue_pair: first.index, key: first.key, permitted_since })
     }
 
-    /// Whether no member of `group` has anything to send.
+    /// Whether no member of `group` has a frame to send.
     pub fn is_idle(&mut self, group: u32) -> bool {
         self.first_member(group).is_none()
     }
 
-    /// Some group of `lane` may send, now or later. It may turn out that none does.
+    /// Whether a group of `lane` may be ready or waiting. Stale entries can make this true without need.
     pub fn may_have_work(&self, lane: VirtualLane) -> bool {
         let lane = &self.lanes[lane.index()];
         !lane.ready.is_empty() || !lane.waiting.is_empty()
     }
 
-    /// Something may send on `lane` and waits for the line or for credit.
+    /// Whether a group of `lane` may send now.
     pub fn is_ready(&self, lane: VirtualLane) -> bool {
         self.lanes[lane.index()].ready_groups > 0
     }
 
-    /// When the next group of `lane` is permitted to send; it may turn out to be put off.
+    /// When the first waiting group of `lane` may send. The entry may be stale, and the instant too early.
     pub fn next_permission(&self, lane: VirtualLane) -> Instant {
         let waiting = &self.lanes[lane.index()].waiting;
         waiting.peek().map_or(Instant::NEVER, |Reverse(entry)| Instant::from_ps(entry.key))
@@ -215,7 +213,7 @@ impl Scheduler {
         }
     }
 
-    /// Puts `group` where it belongs at `now`.
+    /// Computes the state of a group at `now` and queues it accordingly.
     fn update_state(&mut self, index: u32, now: Instant) {
         let first = self.first_member(index);
         let group = &mut self.groups[index as usize];

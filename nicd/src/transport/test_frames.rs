@@ -1,4 +1,5 @@
-//! Flows of test frames: no service stands behind them, so nothing is answered, repeated or in error.
+//! Flows of test frames. They have no transport service: no acknowledgement, no retransmission, no error
+//! state.
 
 use crate::config::Transport as Service;
 use crate::transport::adapter::ChannelAdapter;
@@ -11,8 +12,7 @@ use proto::units::Instant;
 use proto::wire::project::TestFrame;
 
 impl ChannelAdapter {
-    /// Makes the test frame that a queue pair sends next; its first bit leaves at `start`, its last at
-    /// `end`. A tag takes room of the pattern's.
+    /// The test frame that `pair` sends next. Its first bit leaves at `start`, its last at `end`.
     pub(super) fn test_frame(
         &self,
         pair: &QueuePair,
@@ -23,7 +23,7 @@ impl ChannelAdapter {
         let header = TestFrame {
             reserved: 0,
             flow: pair.remote.get(),
-            // Whatever has left is complete, so this is the number of frames before.
+            // A test frame is complete when it has left, so this counts the frames before it.
             sequence: pair.sent.completed as u32,
             departure: end,
         };
@@ -32,10 +32,10 @@ impl ChannelAdapter {
         OutgoingTestFrame { to: pair.peer, level, size: packet.length, header, tag }
     }
 
-    /// A test frame whose header begins at `at` came in.
+    /// Handles a test frame whose header begins at octet `at`.
     ///
     /// # Errors
-    /// If it does not parse, or belongs to no flow that could end here.
+    /// The drop reason if it does not parse, names no flow to this adapter, or is a duplicate.
     pub(super) fn on_test_frame(
         &mut self,
         frame: &Frame,
@@ -55,9 +55,9 @@ impl ChannelAdapter {
         let index = self.queue_pair(class, from, now);
         let queue = self.open_receive_queue(index);
         queue.has_received = true;
-        // Behind one that came before it: a half of all numbers counts as behind.
+        // Serial number arithmetic: half of all numbers are behind the expected one (RFC 1982).
         let distance = header.sequence.wrapping_sub(queue.test_sequence).cast_signed();
-        if queue.tests_ahead.is_some() {
+        if queue.test_frames_held.is_some() {
             let outcome = self.resequence_test_frame(index, distance, pattern as u64, now);
             self.note_progress(index);
             return outcome;

@@ -1,4 +1,4 @@
-//! Outwards: which frame a lane would send next, and how it is made when it leaves.
+//! Transmission: the next frame of a lane, and how it is made when it leaves.
 
 use crate::config::{Arrivals, ClassConfig, Operation, Transport as Service};
 use crate::counters::Total;
@@ -24,18 +24,18 @@ use proto::units::{Bytes, Instant};
 use proto::wire::infiniband::opcode::Position;
 use proto::wire::infiniband::{Aeth, Bth, Deth, ExtendedHeaders, Opcode, Reth};
 
-/// Q_Key of every datagram queue pair here. Bit 31 is clear: such keys may come from the sender.
-/// Source: IBTA Vol 1, 10.2.4 (controlled Q_Keys).
+/// The Q_Key of every UD queue pair. Bit 31 is clear, so senders may choose it. Source: IBTA Vol 1, 10.2.4
+/// (controlled Q_Keys).
 pub(super) const QUEUE_KEY: u32 = 0x0070_6264;
 
 fn opcode(class: &ClassConfig, position: Position) -> Opcode {
     let service = match class.transport {
         Service::Rc => Opcode::RC_SEND_FIRST,
         Service::Uc => Opcode::UC_SEND_FIRST,
-        // A test frame has no opcode; what is asked for one is not used.
+        // The opcode of a test frame is never used.
         Service::Ud | Service::Test => return Opcode::UD_SEND_ONLY,
     };
-    // The rows of RC and UC stand in the same order.
+    // RC and UC opcodes differ in the three top bits only. Source: IBTA Vol 1, 9.2.1.
     let row = match (class.operation, position) {
         (Operation::Send, Position::First) => Opcode::RC_SEND_FIRST,
         (Operation::Send, Position::Middle) => Opcode::RC_SEND_MIDDLE,
@@ -118,7 +118,7 @@ impl LaneSource for ChannelAdapter {
 }
 
 impl ChannelAdapter {
-    /// Queues the acknowledgement `ack_packet`, with BECN if one is owed.
+    /// Queues an acknowledgement. It carries BECN if a BECN is pending.
     pub(super) fn send_acknowledgement(
         &mut self,
         index: u32,
@@ -126,14 +126,14 @@ impl ChannelAdapter {
         ready: Instant,
     ) {
         let pair = &mut self.queue_pairs[index as usize];
-        let becn = std::mem::take(&mut pair.receive_queue_mut().becn_owed);
+        let becn = std::mem::take(&mut pair.receive_queue_mut().becn_pending);
         let content = ControlContent::Acknowledgement(ack_packet);
         let control = ControlFrame { queue_pair: index, ready, becn, content };
         self.lanes[pair.lane.index()].control.push_back(control);
     }
 
-    /// Sends `notification` to the peer of a queue pair: on the next acknowledgement if it may and
-    /// one is due, else as a packet of its own.
+    /// Sends `notification` to the peer of a queue pair: as BECN on the next acknowledgement if the scheme
+    /// permits that and one is due, else as a CNP.
     pub(super) fn send_notification(
         &mut self,
         index: u32,
@@ -143,7 +143,7 @@ impl ChannelAdapter {
     ) {
         let pair = &mut self.queue_pairs[index as usize];
         if notification.travel == Travel::AckOrCnp && notification.becn && ack_due {
-            pair.receive_queue_mut().becn_owed = true;
+            pair.receive_queue_mut().becn_pending = true;
             return;
         }
         let content = ControlContent::Notification(notification.body);
@@ -151,7 +151,7 @@ impl ChannelAdapter {
         self.lanes[pair.notification_lane.index()].control.push_back(control);
     }
 
-    /// The delay of a coalesced acknowledgement is over.
+    /// The delay of a coalesced acknowledgement has expired.
     pub(super) fn on_ack_delay_timeout(&mut self, index: u32, now: Instant) {
         let responder = &mut self.queue_pairs[index as usize].receive_queue_mut().responder;
         if responder.owes_ack() {
@@ -160,12 +160,12 @@ impl ChannelAdapter {
         }
     }
 
-    /// A notification point's timer ran out.
+    /// The timer of a notification point has expired.
     pub(super) fn on_notification_point_timer(&mut self, index: u32, now: Instant) {
         let queue = self.queue_pairs[index as usize].receive_queue_mut();
         let notification = queue.notification_point.handle_timeout(now);
         let due = queue.notification_point.poll_timeout().unwrap_or(Instant::NEVER);
-        self.timers.set(&mut queue.notify, Timer::NotificationPoint(index), due);
+        self.timers.set(&mut queue.notification_timer, Timer::NotificationPoint(index), due);
         let ack_due = queue.responder.owes_ack();
         if let Some(notification) = notification {
             self.send_notification(index, &notification, ack_due, now);

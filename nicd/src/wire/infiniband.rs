@@ -1,4 +1,4 @@
-//! The dialect of InfiniBand: LIDs, lanes by service level, ICRC and VCRC.
+//! The InfiniBand wire format: addresses are LIDs, lanes follow the service level.
 
 use crate::config::{CnpBody, NicConfig};
 use crate::wire::packet::{OutgoingPacket, ReceivedPacket};
@@ -10,20 +10,20 @@ use proto::units::Bytes;
 use proto::wire::infiniband::crc::verify_icrc;
 use proto::wire::infiniband::{LrhView, Packet, PacketBuilder};
 
-/// LRH, BTH, ICRC and VCRC: what a packet has around its payload at least.
+/// Octets of LRH, BTH, ICRC and VCRC, which every packet has.
 const HEADERS: u64 = 8 + 12 + 4 + 2;
 
-/// An InfiniBand adapter's packets.
+/// The wire format of an InfiniBand adapter.
 #[derive(Clone, Debug)]
 pub struct InfinibandFormat {
     own: Lid,
-    /// By service level.
+    /// The SL to VL mapping table.
     lanes: [VirtualLane; 16],
     cnp_body: CnpBody,
 }
 
 impl InfinibandFormat {
-    /// As `config` says.
+    /// The format that `config` describes. Missing entries of `sl2vl` map to lane 0.
     pub fn new(config: &NicConfig) -> InfinibandFormat {
         let lane = |level: usize| config.sl2vl.get(level).copied().unwrap_or(0);
         InfinibandFormat {
@@ -45,7 +45,7 @@ impl InfinibandFormat {
         self.lane(level)
     }
 
-    /// Sixteen zeros may be left out; what a scheme has written may not.
+    /// A CNP may omit an all-zero payload, but never one that a scheme wrote.
     pub(super) fn notification_body<'a>(&self, body: &'a [u8; 16]) -> &'a [u8] {
         match self.cnp_body {
             CnpBody::None if *body == [0; 16] => &[],

@@ -1,51 +1,51 @@
-//! What a packet says in any wire format: one to be sent, one received, and what else a frame may carry.
+//! Packets in a form that does not depend on the wire format, and the content of a received frame.
 
 use proto::frame::FrameClass;
 use proto::ids::{Lid, QueuePairNumber, ServiceLevel, VirtualLane};
 use proto::wire::infiniband::{Bth, ExtendedHeaders, Transport};
 
-/// What a packet to be sent says, in any dialect.
+/// A packet to send.
 #[derive(Clone, Copy, Debug)]
 pub struct OutgoingPacket {
-    /// To whom.
+    /// The receiver.
     pub to: Lid,
-    /// On which lane of our link.
+    /// The lane of this NIC's link.
     pub lane: VirtualLane,
-    /// With which service level.
+    /// The service level.
     pub level: ServiceLevel,
-    /// Our queue pair; the peer's is in the BTH.
+    /// The sending queue pair; the BTH holds the receiving one.
     pub queue_pair: QueuePairNumber,
-    /// What kind of work it does.
+    /// What the packet is for; RoCEv2 chooses DSCP and ECN by it.
     pub class: FrameClass,
-    /// Base Transport Header; its PadCnt is computed.
+    /// Base Transport Header; the wire format computes PadCnt.
     pub bth: Bth,
-    /// Exactly the headers that the opcode calls for.
+    /// Exactly the extended headers that the opcode requires.
     pub extended: ExtendedHeaders,
 }
 
-/// What a packet said, in any dialect.
+/// A received packet.
 #[derive(Clone, Copy, Debug)]
 pub struct ReceivedPacket<'a> {
-    /// The adapter it came from.
+    /// The sender.
     pub from: Lid,
     /// BTH to pad.
     pub transport: Transport<'a>,
 }
 
-/// What a frame carries, or where that begins.
+/// The content of a received frame. Offsets count octets from the start of the frame.
 #[derive(Clone, Copy, Debug)]
 pub enum FrameContent<'a> {
-    /// A packet of the transport.
+    /// A transport packet.
     Packet(ReceivedPacket<'a>),
-    /// The header of a test frame.
+    /// A test frame; the offset of its header.
     Test(usize),
-    /// A congestion notification message of 802.1Q.
+    /// A congestion notification message. Source: IEEE 802.1Q, 33.3.
     Cnm {
-        /// Where it begins.
+        /// The offset of the message.
         at: usize,
-        /// The flow that the CN-TAG before it names; 0 without one.
+        /// The flow identifier in the CN-TAG; 0 without a tag.
         flow_id: u16,
     },
-    /// A message of BCN, behind its subtype.
+    /// A BCN message; the offset behind its subtype.
     Bcn(usize),
 }

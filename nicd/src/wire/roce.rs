@@ -1,7 +1,8 @@
-//! The dialect of RoCEv2: addresses by the plan, priorities by DSCP, ECT on data, ICRC.
+//! The RoCEv2 wire format: planned addresses, priorities by DSCP or PCP, ECT on data, ICRC.
 //!
-//! Data says ECT(0). Acknowledgements and CNPs do not: nobody would react to a mark on them. On a link
-//! that goes by the PCP every frame has a tag, of no VLAN, with the class selector of its DSCP.
+//! Data carries ECT(0). Acknowledgements and CNPs are not ECN-capable, because no sender reacts to a mark on
+//! them. On a link that takes the priority from the PCP, every frame has a priority tag (VLAN ID 0) whose PCP
+//! is the class selector of the DSCP. Source: IBTA Vol 1, annex A17; IEEE 802.1Q, 9.6.
 
 use crate::config::{NicConfig, RoceConfig, RoceVersion};
 use crate::wire::packet::{FrameContent, OutgoingPacket, ReceivedPacket};
@@ -19,12 +20,12 @@ use proto::wire::internet::{Ipv4, Ipv6, Udp};
 use proto::wire::project::{ProjectTypes, SUBTYPE_LEN, Subtype};
 use proto::wire::roce::{Layout, NetworkHeaders, Packet, PacketBuilder, checks};
 
-/// A RoCEv2 adapter's packets.
+/// The wire format of a RoCEv2 adapter.
 #[derive(Clone, Debug)]
 pub struct RoceFormat {
     own: Lid,
     version: RoceVersion,
-    /// By service level.
+    /// The DSCP of data and acknowledgements, indexed by service level.
     dscp: [Dscp; 16],
     cnp_dscp: Dscp,
     priorities: PriorityMap,
@@ -33,7 +34,7 @@ pub struct RoceFormat {
 }
 
 impl RoceFormat {
-    /// As `config` says.
+    /// The format that `config` describes, with the RoCEv2 settings `roce`.
     pub fn new(roce: &RoceConfig, config: &NicConfig) -> RoceFormat {
         let dscp = |level: usize| roce.dscp.get(level).copied().unwrap_or(RoceConfig::DATA);
         RoceFormat {
@@ -57,12 +58,12 @@ impl RoceFormat {
         plan::mac(self.own).number()
     }
 
-    /// The adapter's number.
+    /// The adapter's LID, from which its addresses derive.
     pub(super) fn lid(&self) -> Lid {
         self.own
     }
 
-    /// Under which EtherTypes frames of this project go.
+    /// The EtherTypes of this project's frames.
     pub fn project_types(&self) -> &ProjectTypes {
         &self.types
     }
@@ -71,7 +72,8 @@ impl RoceFormat {
         self.cn_tags
     }
 
-    /// Where the tag does not tell the priority, any may be meant.
+    /// Whether frames of `priority` may belong to `lane`. Without a PCP the priority is unknown, and any lane
+    /// matches.
     pub fn carries(&self, lane: VirtualLane, priority: Priority) -> bool {
         match &self.priorities {
             PriorityMap::Pcp { .. } => {
@@ -94,12 +96,12 @@ impl RoceFormat {
         }
     }
 
-    /// The tag of data with this service level, if frames have tags.
+    /// The VLAN tag of data with this service level, if the link uses the PCP.
     pub(super) fn data_tag(&self, level: ServiceLevel) -> Option<VlanTag> {
         self.tag(self.dscp[level.index()])
     }
 
-    /// The tag of frames with this DSCP, if frames have tags.
+    /// The VLAN tag of frames with this DSCP, if the link uses the PCP.
     fn tag(&self, dscp: Dscp) -> Option<VlanTag> {
         let has_tags = matches!(self.priorities, PriorityMap::Pcp { .. });
         has_tags.then(|| VlanTag {
@@ -110,7 +112,7 @@ impl RoceFormat {
         })
     }
 
-    /// The lane is the priority that our own port would find.
+    /// The lane of frames with this DSCP: the priority that the port itself would classify.
     fn lane_of(&self, dscp: Dscp) -> VirtualLane {
         let pcp = self.tag(dscp).map(|tag| tag.priority);
         VirtualLane::truncate(self.priorities.priority(pcp, Some(dscp)).get())
@@ -188,7 +190,7 @@ impl RoceFormat {
         checked.map_err(|error| error.drop_reason())
     }
 
-    /// Takes a packet apart whose preface is known.
+    /// Parses the transport packet behind `preface`.
     fn parse<'a>(
         &self,
         octets: &'a [u8],
@@ -204,7 +206,7 @@ impl RoceFormat {
             NetworkHeaders::Ipv6(ip, _) => {
                 (plan::adapter_of_ipv6(ip.source), plan::adapter_of_ipv6(ip.destination))
             }
-            // The first version has no UDP and cannot be routed; this adapter does not speak it.
+            // RoCEv1 has a GRH in place of IP and UDP. This adapter does not support it.
             NetworkHeaders::Global(_) => return Err(DropReason::NotRoce),
         };
         if to != Some(self.own) {
@@ -214,10 +216,10 @@ impl RoceFormat {
     }
 }
 
-/// What spreads conversations over paths: a hash of both queue pairs, 0xC000 or more.
+/// The UDP source port of a queue pair's packets, at least 0xC000. ECMP hashes it.
 ///
-/// Planned numbers differ in few bits, so they are multiplied by 2^64 over the golden ratio and the top
-/// bits taken. Source: IBTA Vol 1, annex A17.9.2 (that it is a hash is the adapter's business).
+/// It is a multiplicative hash of both queue pair numbers (2^64 over the golden ratio), because planned
+/// numbers differ in few bits. The standard leaves the function open. Source: IBTA Vol 1, annex A17.9.2.
 fn source_port(ours: QueuePairNumber, theirs: QueuePairNumber) -> u16 {
     let both = u64::from(ours.get()) << 24 | u64::from(theirs.get());
     0xc000 | (both.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 50) as u16

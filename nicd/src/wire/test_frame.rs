@@ -1,7 +1,7 @@
-//! Test frames of an adapter of Ethernet: a tag that tells the priority, no transport, no answer.
+//! Test frames of an Ethernet adapter: tagged, without a transport, never acknowledged.
 //!
-//! A flow has the number that a queue pair for it would have at the far end, so that the far end knows
-//! from the frame alone whose it is.
+//! A test frame names its flow by the queue pair number that the receiver would use for it, so the receiver
+//! identifies the flow from the frame alone.
 
 use crate::wire::roce::RoceFormat;
 use proto::counters::DropReason;
@@ -11,39 +11,40 @@ use proto::units::Bytes;
 use proto::wire::ethernet::{CongestionTag, Envelope, EthernetHeader, Preface, VlanTag, plan};
 use proto::wire::project::{SUBTYPE_LEN, TestFrame};
 
-/// Octets that are not among a frame's own here. Source: IEEE 802.3, 3.2.9.
+/// Octets of the FCS, which a [`Frame`] does not hold. Source: IEEE 802.3, 3.2.9.
 const FCS: usize = 4;
 
-/// A test frame to be sent.
+/// A test frame to send.
 #[derive(Clone, Copy, Debug)]
 pub struct OutgoingTestFrame {
-    /// To whom.
+    /// The receiver.
     pub to: Lid,
-    /// With which service level.
+    /// The service level, which selects the PCP.
     pub level: ServiceLevel,
     /// Octets from DA to FCS.
     pub size: u32,
-    /// What it says.
+    /// Flow, sequence number and departure time.
     pub header: TestFrame,
-    /// A tag of congestion control.
+    /// A congestion tag, if the scheme inserts one.
     pub tag: Option<CongestionTag>,
 }
 
-/// A test frame that came in.
+/// A received test frame.
 #[derive(Clone, Copy, Debug)]
 pub struct ReceivedTestFrame {
-    /// Who sent it.
+    /// The sender.
     pub from: Lid,
-    /// Its flow, as a queue pair of ours.
+    /// The flow, as a queue pair number of this adapter.
     pub flow: QueuePairNumber,
-    /// What it says.
+    /// Flow, sequence number and departure time.
     pub header: TestFrame,
-    /// Octets of pattern.
+    /// Octets of the pattern behind the header.
     pub pattern: usize,
 }
 
 impl RoceFormat {
-    /// Makes a test frame in a buffer of `pool`.
+    /// Makes a test frame in a buffer of `pool`. A tag takes octets from the pattern: the size stays
+    /// `frame.size`.
     pub fn emit_test_frame(&self, frame: &OutgoingTestFrame, pool: &mut FramePool) -> Frame {
         let mut octets = pool.take();
         octets.resize((frame.size as usize).saturating_sub(FCS), 0);
@@ -62,10 +63,10 @@ impl RoceFormat {
     }
 }
 
-/// Takes a test frame apart, whose header begins at `at`.
+/// Parses a test frame whose header begins at octet `at`.
 ///
 /// # Errors
-/// The reason to drop it.
+/// The drop reason.
 pub fn parse(octets: &[u8], at: usize) -> Result<ReceivedTestFrame, DropReason> {
     let header = TestFrame::parse(&octets[at..]).map_err(|error| error.drop_reason())?;
     let ethernet = EthernetHeader::parse(octets).map_err(|error| error.drop_reason())?;
@@ -77,7 +78,7 @@ pub fn parse(octets: &[u8], at: usize) -> Result<ReceivedTestFrame, DropReason> 
     })
 }
 
-/// The size of a test frame on the line.
+/// The size on the line of a test frame of `octets` from DA to FCS: at least 64.
 pub fn size(octets: u32) -> Bytes {
     ethernet_size((octets as usize).saturating_sub(FCS))
 }

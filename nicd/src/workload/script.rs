@@ -1,4 +1,4 @@
-//! A script at work: which of its steps may go, and what the others wait for.
+//! The state of a script: which steps may post, and which conditions the others wait for.
 
 use crate::config::{AfterConfig, StepConfig};
 use proto::ids::Lid;
@@ -6,46 +6,46 @@ use proto::units::Instant;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
-/// How far the conversation with one adapter has come.
+/// Progress of the two flows between this adapter and a peer, in one class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// The connection class.
     pub class: u8,
-    /// The adapter.
+    /// The peer.
     pub peer: Lid,
-    /// Messages to it that are complete.
+    /// Messages to the peer that are complete.
     pub sent: u64,
-    /// Messages from it that were delivered.
+    /// Messages from the peer that have been delivered.
     pub received: u64,
 }
 
-/// One message of a step.
+/// A message of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScriptMessage {
-    /// To whom.
+    /// The receiver.
     pub to: Lid,
-    /// Octets.
+    /// Octets of the message.
     pub size: u32,
-    /// When the next one may go, if one may without anything else happening.
+    /// When the script's next message may be posted, if it waits for time alone.
     pub next: Option<Instant>,
 }
 
-/// A script's steps and their state.
+/// The steps of a script and their state.
 #[derive(Clone, Debug)]
 pub struct Script {
     steps: Vec<StepConfig>,
-    /// By step: for how many things it still waits.
+    /// Per step: the number of conditions that do not hold yet.
     missing: Vec<usize>,
-    /// By adapter and whether of messages received: how many it takes, and for which step, fewest first.
+    /// Per peer and direction (true: received): message count and waiting step, lowest count first.
     waits: BTreeMap<(Lid, bool), VecDeque<(u64, usize)>>,
-    /// Steps that wait for time alone.
+    /// Steps whose conditions hold, by the instant at which they may begin.
     ready: BinaryHeap<Reverse<(Instant, usize)>>,
-    /// The step under way: since when it may go, which it is, and how many of its messages went.
+    /// The step in progress: since when it may post, its index, and how many messages it has posted.
     current: Option<(Instant, usize, u64)>,
 }
 
 impl Script {
-    /// A script of which nothing has happened.
+    /// The script before its first step.
     pub fn new(steps: &[StepConfig]) -> Script {
         let mut script = Script {
             steps: steps.to_vec(),
@@ -72,13 +72,14 @@ impl Script {
         script
     }
 
-    /// When the next message may go, if nothing else happens.
+    /// When the next message may be posted, if no further condition changes.
     pub fn next(&self) -> Option<Instant> {
         let current = self.current.map(|(at, ..)| at);
         current.or_else(|| self.ready.peek().map(|Reverse((at, _))| *at))
     }
 
-    /// Takes the next message, if one may go at `now`. A step under way goes to its end first.
+    /// Returns the next message that may be posted at `now`. A step in progress ends before another one
+    /// begins.
     pub fn poll(&mut self, now: Instant) -> Option<ScriptMessage> {
         self.next().filter(|at| *at <= now)?;
         let (at, index, posted) = match self.current.take() {
@@ -94,7 +95,7 @@ impl Script {
         Some(ScriptMessage { to, size: size.get() as u32, next: self.next() })
     }
 
-    /// A conversation has come so far: steps may wait for nothing but time that did not before.
+    /// Applies progress: steps become ready when their last condition holds.
     pub fn on_progress(&mut self, progress: &Progress, now: Instant) {
         for (is_received, count) in [(false, progress.sent), (true, progress.received)] {
             let Some(waits) = self.waits.get_mut(&(progress.peer, is_received)) else { continue };
