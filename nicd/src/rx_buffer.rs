@@ -163,7 +163,8 @@ mod tests {
         assert!(admit(&mut drain, 3, us(5)) && admit(&mut drain, 4, us(5)));
         assert!(drain.poll(us(6)).is_none());
         assert_eq!(drain.poll_timeout(), us(7));
-        let through = [us(7), us(9)].map(|now| drain.poll(now).expect("through").drained_at);
+        let through =
+            [us(7), us(9)].map(|now| drain.poll(now).expect("a drained frame").drained_at);
         assert_eq!(through, [us(7), us(9)]);
         assert!(admit(&mut drain, 3, us(20)));
         assert_eq!(drain.poll_timeout(), us(22), "idle time is not banked");

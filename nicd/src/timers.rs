@@ -120,7 +120,7 @@ mod tests {
         let entry = timers.poll_entry(at(10)).expect("the first entry");
         assert!(!timers.expires(&mut deadline, entry, at(10)));
         assert_eq!(timers.poll_timeout(), at(30));
-        let entry = timers.poll_entry(at(30)).expect("queued_at again");
+        let entry = timers.poll_entry(at(30)).expect("the entry queued again");
         assert!(timers.expires(&mut deadline, entry, at(30)));
         assert!(!deadline.is_set());
         assert_eq!(timers.poll_entry(at(99)), None);
@@ -133,7 +133,7 @@ mod tests {
         timers.set(&mut deadline, TIMER, at(10));
         let entry = timers.poll_entry(at(40)).expect("the earlier entry");
         assert!(timers.expires(&mut deadline, entry, at(40)));
-        let entry = timers.poll_entry(at(40)).expect("the entry out of date");
+        let entry = timers.poll_entry(at(40)).expect("the stale entry");
         assert!(!timers.expires(&mut deadline, entry, at(40)));
     }
 

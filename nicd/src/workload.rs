@@ -263,7 +263,7 @@ impl Workload {
             Target::Script(steps) => steps[drawn].to,
             Target::Uniform => {
                 let lid = self.adapters[drawn + usize::from(drawn >= self.own_index)];
-                debug_assert_ne!(lid, self.own, "nobody sends to himself");
+                debug_assert_ne!(lid, self.own, "an adapter never sends to itself");
                 lid
             }
         }

@@ -1,8 +1,8 @@
 //! Validation of a NIC's configuration.
 
 use crate::config::{
-    Arrivals, Encapsulation, MTU_MAX, NicConfig, Operation, RoceConfig, StepConfig, Target,
-    TrafficConfig, Transport,
+    Arrivals, ClassConfig, Encapsulation, MTU_MAX, NicConfig, Operation, RoceConfig, StepConfig,
+    Target, TrafficConfig, Transport,
 };
 use proto::congestion::ParamError;
 use proto::congestion::schemes::{self, Scheme};
@@ -20,7 +20,7 @@ pub enum ConfigError {
     #[error("LID {0} is not a unicast address")]
     Lid(Lid),
     /// The LID is not in the list of adapters, or is in it twice.
-    #[error("LID {0} must stand exactly once in the list of adapters")]
+    #[error("LID {0} must be in the list of adapters exactly once")]
     Adapters(Lid),
     /// A field is out of range.
     #[error("{field} is {value}: {allowed}")]
@@ -33,18 +33,18 @@ pub enum ConfigError {
         allowed: &'static str,
     },
     /// The registry has no scheme of this name.
-    #[error("there is no congestion control scheme {0:?}")]
+    #[error("{0:?} is not a congestion control scheme")]
     Scheme(String),
     /// The scheme refuses a parameter.
-    #[error("scheme {scheme}: {error}")]
+    #[error("scheme {scheme}: {source}")]
     Parameter {
         /// The scheme's name.
         scheme: String,
         /// The first parameter that the scheme refuses.
-        error: ParamError,
+        source: ParamError,
     },
     /// The wire format does not fit the link's flow control.
-    #[error("the link is of another technology than the packets: RoCE goes on links with pause")]
+    #[error("the wire format does not fit the link: InfiniBand needs credits, RoCE needs pause")]
     Technology,
     /// A connection class is impossible on this NIC.
     #[error("class {class}: {reason}")]
@@ -87,23 +87,8 @@ impl NicConfig {
         }
         let adapters = self.check_adapters()?;
         for (index, class) in self.classes.iter().enumerate() {
-            let refuse = |reason| Err(ConfigError::Class { class: index, reason });
-            let is_lane = |lane: u8| lane < self.link.data_lanes();
-            let on_infiniband = self.wire == Encapsulation::Infiniband;
-            if on_infiniband && !is_lane(self.sl2vl[class.service_level.index()]) {
-                return refuse("its service level has no operational data lane");
-            }
-            if class.transport == Transport::Ud && class.operation == Operation::Write {
-                return refuse("an unreliable datagram cannot be an RDMA WRITE");
-            }
-            if class.transport == Transport::Test {
-                if class.operation == Operation::Write {
-                    return refuse("a test frame cannot be an RDMA WRITE");
-                }
-                if !self.has_pcp() {
-                    return refuse("test frames need a link of Ethernet that goes by the PCP");
-                }
-            }
+            self.check_class(class)
+                .map_err(|reason| ConfigError::Class { class: index, reason })?;
         }
         for item in &self.traffic {
             self.check_traffic(item, &adapters)
@@ -112,9 +97,30 @@ impl NicConfig {
         let scheme = schemes::find(&self.scheme.kind)
             .ok_or_else(|| ConfigError::Scheme(self.scheme.kind.clone()))?;
         match (scheme.check)(&self.scheme.params).into_iter().next() {
-            Some(error) => Err(ConfigError::Parameter { scheme: self.scheme.kind.clone(), error }),
+            Some(source) => {
+                Err(ConfigError::Parameter { scheme: self.scheme.kind.clone(), source })
+            }
             None => Ok(scheme),
         }
+    }
+
+    fn check_class(&self, class: &ClassConfig) -> Result<(), &'static str> {
+        let is_infiniband = self.wire == Encapsulation::Infiniband;
+        let is_test = class.transport == Transport::Test;
+        let writes = class.operation == Operation::Write;
+        let lane = self.sl2vl[class.service_level.index()];
+        first_fault([
+            (
+                is_infiniband && lane >= self.link.data_lanes(),
+                "its service level has no operational data lane",
+            ),
+            (class.transport == Transport::Ud && writes, "a UD message cannot be an RDMA WRITE"),
+            (is_test && writes, "a test frame cannot be an RDMA WRITE"),
+            (
+                is_test && !self.has_pcp(),
+                "test frames need an Ethernet link with priorities by PCP",
+            ),
+        ])
     }
 
     /// The permitted sizes of a test frame on this link, in octets from DA to FCS.
@@ -176,7 +182,7 @@ impl NicConfig {
         }
         let storm = roce.storm.map_or(0, |storm| storm.priorities);
         if pause.mode == PauseMode::Pfc && storm & !pause.lossless != 0 {
-            return refuse("storm.priorities", storm.into(), "among the link's lossless ones");
+            return refuse("storm.priorities", storm.into(), "lossless priorities of the link");
         }
         match roce.drain {
             Some(drain) if drain.xon > drain.xoff => refuse("xon", drain.xon.get(), "at most xoff"),
@@ -213,56 +219,57 @@ impl NicConfig {
             true => self.test_frame_sizes().contains(&size.get()),
             false => (1..=MESSAGE_MAX.get()).contains(&size.get()),
         };
-        for step in steps {
-            if !is_peer(&step.to) {
-                return Err("a target is not another adapter of this fabric");
-            }
-            if step.messages == 0 || !fits(step.size) || !fits(step.last) {
-                return Err(
-                    "a step has at least one message, of a size that its transport carries",
-                );
-            }
-        }
-        Ok(())
+        let has_size = |step: &StepConfig| step.messages > 0 && fits(step.size) && fits(step.last);
+        first_fault([
+            (!steps.iter().all(|step| is_peer(&step.to)), NOT_A_PEER),
+            (
+                !steps.iter().all(has_size),
+                "a step has at least one message, of a size that its transport carries",
+            ),
+        ])
     }
 
     fn check_traffic(&self, item: &TrafficConfig, adapters: &[Lid]) -> Result<(), &'static str> {
         let Some(class) = self.classes.get(usize::from(item.class)) else {
             return Err("its class does not exist");
         };
-        if item.size > MESSAGE_MAX {
-            return Err("a message has at most 2 GiB");
-        }
-        if class.transport == Transport::Ud && item.size > self.link.mtu {
-            return Err("an unreliable datagram has at most one MTU");
-        }
         let is_test = class.transport == Transport::Test;
-        if is_test && !self.test_frame_sizes().contains(&item.size.get()) {
-            return Err("a test frame has 64 octets at least and one MTU of payload at most");
-        }
+        first_fault([
+            (item.size > MESSAGE_MAX, "a message has at most 2 GiB"),
+            (
+                class.transport == Transport::Ud && item.size > self.link.mtu,
+                "a UD message has at most one MTU",
+            ),
+            (
+                is_test && !self.test_frame_sizes().contains(&item.size.get()),
+                "a test frame has at least 64 octets and at most one MTU of payload",
+            ),
+        ])?;
         let is_peer = |lid: &Lid| *lid != self.lid && adapters.binary_search(lid).is_ok();
         match &item.to {
-            Target::Uniform if self.adapters.len() < 2 => return Err("there is nobody to send to"),
-            Target::Lids(lids) if lids.is_empty() => return Err("there is nobody to send to"),
-            Target::Lids(lids) if !lids.iter().all(is_peer) => {
-                return Err("a target is not another adapter of this fabric");
-            }
+            Target::Uniform => first_fault([(self.adapters.len() < 2, NO_RECEIVER)])?,
+            Target::Lids(lids) => first_fault([
+                (lids.is_empty(), NO_RECEIVER),
+                (!lids.iter().all(is_peer), NOT_A_PEER),
+            ])?,
             Target::Script(steps) => return self.check_script(steps, is_test, is_peer),
-            Target::Uniform | Target::Lids(_) => {}
         }
-        match item.arrivals {
-            Arrivals::Poisson | Arrivals::Paced if item.interval == Duration::ZERO => {
-                Err("its interval must be above zero")
-            }
-            Arrivals::Bernoulli if item.slot == Duration::ZERO => {
-                Err("its slot must be above zero")
-            }
-            Arrivals::Bernoulli if item.interval < item.slot => {
-                Err("it cannot post more than one message a slot")
-            }
-            _ => Ok(()),
-        }
+        let has_interval = matches!(item.arrivals, Arrivals::Poisson | Arrivals::Paced);
+        let has_slot = item.arrivals == Arrivals::Bernoulli;
+        first_fault([
+            (has_interval && item.interval == Duration::ZERO, "its interval must be above zero"),
+            (has_slot && item.slot == Duration::ZERO, "its slot must be above zero"),
+            (has_slot && item.interval < item.slot, "it can post at most one message per slot"),
+        ])
     }
+}
+
+const NO_RECEIVER: &str = "it has no receiver";
+const NOT_A_PEER: &str = "a receiver is not another adapter of this fabric";
+
+/// The message of the first fault that is present.
+fn first_fault<const N: usize>(faults: [(bool, &'static str); N]) -> Result<(), &'static str> {
+    faults.into_iter().find(|(is_present, _)| *is_present).map_or(Ok(()), |(_, text)| Err(text))
 }
 
 #[cfg(test)]

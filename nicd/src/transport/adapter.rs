@@ -108,9 +108,9 @@ impl ChannelAdapter {
         let index = match self.connections.find(class, peer) {
             Some(Connection::QueuePair(index)) => index,
             Some(Connection::Pending(index)) => match self.pending.waiting(index) {
-                Some(prospect) => {
-                    prospect.post(message);
-                    return self.lanes[prospect.lane.index()].on_post(message.size, message.posted);
+                Some(pending) => {
+                    pending.post(message);
+                    return self.lanes[pending.lane.index()].on_post(message.size, message.posted);
                 }
                 None => self.establish(index),
             },
@@ -141,8 +141,8 @@ impl ChannelAdapter {
 
     /// Withdraws every message of traffic item `item` of which no frame has left.
     pub fn withdraw(&mut self, item: u16, now: Instant) {
-        for prospect in self.pending.shared_by(item) {
-            self.establish(prospect);
+        for pending in self.pending.shared_by(item) {
+            self.establish(pending);
         }
         for index in 0..self.queue_pairs.len() as u32 {
             let withdrawn = self.queue_pairs[index as usize].requester.withdraw(item);

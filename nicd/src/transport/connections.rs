@@ -111,7 +111,7 @@ impl ConnectionTable {
     /// # Panics
     /// If [`ConnectionTable::admits`] is false for `class` and `peer`.
     pub fn set(&mut self, class: u8, peer: Lid, connection: Connection) {
-        assert!(self.admits(class, peer), "only adapters of the fabric are peers");
+        assert!(self.admits(class, peer), "class {class} to LID {peer}: not a possible connection");
         let row = &mut self.rows[usize::from(class)];
         if row.is_empty() {
             row.resize(self.adapters.len() * 64, Cell::NONE);

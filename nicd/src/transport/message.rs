@@ -30,7 +30,10 @@ pub struct Message {
     pub item: u16,
 }
 
-const _: () = assert!(size_of::<Message>() <= 32, "posting is unbounded, so descriptors are small");
+const _: () = assert!(
+    size_of::<Message>() <= 32,
+    "the number of posted messages is unbounded, so descriptors stay small"
+);
 
 /// The stamp in the first octets of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,7 +139,8 @@ mod tests {
         let one = Stamp { item: 0, number: 1, posted: Instant::from_ps(1 << 32) };
         for stamp in [Some(zero), Some(one), None] {
             let payload = payload(64, stamp);
-            let word = |at: usize| u32::from_be_bytes(*payload[at..].first_chunk().expect("four"));
+            let word =
+                |at: usize| u32::from_be_bytes(*payload[at..].first_chunk().expect("four octets"));
             assert!(word(4) != 1 && word(12) > 4, "{stamp:?}");
         }
     }

@@ -212,7 +212,7 @@ mod tests {
     #[test]
     fn whose_messages_are_taken_back_keeps_its_account_and_loses_its_turn() {
         let (mut pending, [first, second]) = with_keys([3, 8]);
-        pending.waiting(second).expect("it waits").post(message(9, 1));
+        pending.waiting(second).expect("a message waits").post(message(9, 1));
         assert_eq!(pending.shared_by(0), [second]);
         pending.take(second);
         assert_eq!(pending.withdraw(0), [Withdrawn { messages: 1, octets: 100 }]);

@@ -58,7 +58,7 @@ impl QueuePair {
     /// # Panics
     /// Before the first message.
     pub fn pacing_group(&self) -> u32 {
-        self.group.expect("who has a message has a reaction point")
+        self.group.expect("a queue pair with a message has a pacing group")
     }
 
     /// The receive queue.
@@ -66,7 +66,7 @@ impl QueuePair {
     /// # Panics
     /// If `open_receive_queue` has not run.
     pub fn receive_queue_mut(&mut self) -> &mut ReceiveQueue {
-        self.receive_queue.as_mut().expect("it has been opened for what came in")
+        self.receive_queue.as_mut().expect("`open_receive_queue` ran when the first frame arrived")
     }
 
     /// The number of messages received.

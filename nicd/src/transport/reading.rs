@@ -13,11 +13,11 @@ use proto::units::Instant;
 
 impl ChannelAdapter {
     /// Fills in the source queue and the notifications sent of each lane, with integrals closed at `now`.
-    pub fn read_lanes(&mut self, now: Instant, shown: &mut [LaneReading]) {
-        for (lane, shown) in self.lanes.iter_mut().zip(shown) {
+    pub fn read_lanes(&mut self, now: Instant, readings: &mut [LaneReading]) {
+        for (lane, reading) in self.lanes.iter_mut().zip(readings) {
             lane.source_queue.close(now);
-            shown.counters.source_queue = lane.source_queue;
-            shown.counters.notes_tx = lane.notes_tx;
+            reading.counters.source_queue = lane.source_queue;
+            reading.counters.notes_tx = lane.notes_tx;
         }
     }
 
@@ -53,8 +53,8 @@ impl ChannelAdapter {
         }
         let pending = if depth == Depth::All { self.pending.count() } else { 0 };
         reading.flows.reserve_exact(self.queue_pairs.len() + pending);
-        for party in self.connections.in_flow_order() {
-            match party {
+        for connection in self.connections.in_flow_order() {
+            match connection {
                 Connection::QueuePair(index) => {
                     let pair = &self.queue_pairs[index as usize];
                     if pair.sent.offer.messages > 0 {

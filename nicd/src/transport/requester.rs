@@ -148,7 +148,7 @@ impl Requester {
     pub fn adopt_messages(&mut self, messages: VecDeque<Message>) {
         debug_assert!(
             self.messages.is_empty() && self.state == State::Open,
-            "it has just been made"
+            "the requester is new"
         );
         self.messages = messages;
     }

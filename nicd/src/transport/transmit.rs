@@ -90,7 +90,8 @@ impl LaneSource for ChannelAdapter {
         let turn = self.next_sender(lane, now)?;
         self.lanes[lane.index()].head_queue_pair = turn.queue_pair;
         let pair = &self.queue_pairs[turn.queue_pair as usize];
-        let packet = pair.requester.next_packet().expect("who has a turn has a packet");
+        let packet =
+            pair.requester.next_packet().expect("a scheduled queue pair has a packet to send");
         let since = packet.message.posted.max(pair.ready_since).max(turn.permitted_since);
         let size = if pair.config.transport == Service::Test {
             test_frame::size(packet.length)
@@ -209,7 +210,10 @@ impl ChannelAdapter {
     fn make_data(&mut self, lane: VirtualLane, start: Instant, end: Instant) -> Frame {
         let index = self.lanes[lane.index()].head_queue_pair;
         let pair = &self.queue_pairs[index as usize];
-        let packet = pair.requester.next_packet().expect("`head` has just head_queue_pair it");
+        let packet = pair
+            .requester
+            .next_packet()
+            .expect("`head` returned this queue pair because it has a packet to send");
         let frame = match &self.wire {
             WireFormat::Roce(format) if pair.config.transport == Service::Test => {
                 let frame = self.test_frame(pair, &packet, start, end);

@@ -74,7 +74,7 @@ impl InfinibandFormat {
             ..PacketBuilder::new(packet.bth)
         }
         .emit_around(&mut octets, payload_length, append)
-        .expect("no packet is longer than a checked MTU allows, or lacks its opcode's headers");
+        .expect("the packet fits the validated MTU and has the headers of its opcode");
         Frame::intact(FrameKind::Infiniband, octets)
     }
 

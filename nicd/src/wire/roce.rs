@@ -160,7 +160,7 @@ impl RoceFormat {
             extended: packet.extended,
         }
         .emit_around(&mut octets, payload_length, append)
-        .expect("no packet is longer than a checked MTU allows, or lacks its opcode's headers");
+        .expect("the packet fits the validated MTU and has the headers of its opcode");
         Frame::intact(FrameKind::Ethernet, octets)
     }
 

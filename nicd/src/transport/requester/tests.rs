@@ -42,7 +42,7 @@ fn an_acknowledgement_completes_every_message_it_covers_and_no_part_of_one() {
     let echo = requester.on_acknowledge(psn(1), Syndrome::ACK, LIMITS);
     assert_eq!((echo.completed, echo.progress, echo.action), (0, false, RequesterAction::Continue));
     let unsent = requester.on_acknowledge(psn(6), Syndrome::ACK, LIMITS);
-    assert!(!unsent.progress, "nobody can confirm what was never sent");
+    assert!(!unsent.progress, "a PSN that was never sent confirms nothing");
     assert_eq!(requester.on_acknowledge(psn(5), Syndrome::ACK, LIMITS).completed, 1);
     assert!(!requester.awaits_acknowledgement());
     assert_eq!(requester.next_packet(), None);
