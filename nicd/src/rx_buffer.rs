@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_are_through_one_after_the_other_at_the_hosts_rate() {
+    fn frames_are_drained_in_order_at_the_configured_rate() {
         let mut drain = RxBuffer::new(&SLOW, Bytes::new(10_000));
         assert!(admit(&mut drain, 3, us(5)) && admit(&mut drain, 4, us(5)));
         assert!(drain.poll(us(6)).is_none());
@@ -167,11 +167,11 @@ mod tests {
             [us(7), us(9)].map(|now| drain.poll(now).expect("a drained frame").drained_at);
         assert_eq!(through, [us(7), us(9)]);
         assert!(admit(&mut drain, 3, us(20)));
-        assert_eq!(drain.poll_timeout(), us(22), "idle time is not banked");
+        assert_eq!(drain.poll_timeout(), us(22), "idle time is not credited");
     }
 
     #[test]
-    fn a_priority_is_silenced_above_xoff_until_it_is_down_to_xon() {
+    fn a_priority_is_paused_above_xoff_until_it_falls_to_xon() {
         let mut drain = RxBuffer::new(&SLOW, Bytes::new(10_000));
         let mut seen = Vec::new();
         for _ in 0..3 {
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn beyond_the_buffer_frames_come_back() {
+    fn frames_that_exceed_the_buffer_are_returned() {
         let mut drain = RxBuffer::new(&SLOW, Bytes::new(2_500));
         assert_eq!([3, 4, 5].map(|lane| admit(&mut drain, lane, us(0))), [true, true, false]);
         assert_eq!((drain.frames(), drain.held(VirtualLane::truncate(4))), (2, Bytes::new(1_000)));

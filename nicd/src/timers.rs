@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn an_alarm_put_off_rings_once_and_at_the_later_instant() {
+    fn a_postponed_timer_expires_once_at_the_later_instant() {
         let (mut timers, mut deadline) = (Timers::default(), Deadline::default());
         timers.set(&mut deadline, TIMER, at(10));
         timers.set(&mut deadline, TIMER, at(30));
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn an_alarm_brought_forward_rings_once() {
+    fn a_timer_moved_forward_expires_once() {
         let (mut timers, mut deadline) = (Timers::default(), Deadline::default());
         timers.set(&mut deadline, TIMER, at(30));
         timers.set(&mut deadline, TIMER, at(10));
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cleared_alarm_is_silent() {
+    fn a_cleared_timer_never_expires() {
         let (mut timers, mut deadline) = (Timers::default(), Deadline::default());
         timers.set(&mut deadline, TIMER, at(10));
         deadline.clear();

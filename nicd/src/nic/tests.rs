@@ -1,4 +1,4 @@
-//! Two NICs on a toy cable: what arrives, what is lost, what is said about it.
+//! Tests of a NIC: two NICs on a cable in memory.
 
 mod bins;
 pub(crate) mod cable;

@@ -1,4 +1,4 @@
-//! Which flows share a reaction point, and what is told of it.
+//! Which flows share a reaction point, and which events the pacer logs.
 
 use super::*;
 use crate::timers::Timers;
@@ -6,7 +6,7 @@ use proto::congestion::{CongestionPoint, NotificationPoint, ParamError, Reaction
 use proto::events::{EventKind, EventLog};
 use proto::units::{BitRate, Duration};
 
-/// A reaction point that counts notifications and, after the first, waits ten times as long.
+/// A reaction point that counts notifications. Each one adds 10 ps to the gap; the third one stops it.
 struct Counting {
     notified: u64,
 }
@@ -92,7 +92,7 @@ fn flow(destination: u64, class: u8) -> FlowId {
 fn groups(scheme: &'static Scheme) -> Vec<u32> {
     let config = config();
     let mut pacer = Pacer::new(scheme, &config, Bytes::new(2074));
-    // Destination, class, level.
+    // Destination, class, service level.
     [(2, 0, 0), (3, 0, 0), (2, 1, 1), (2, 0, 0)]
         .into_iter()
         .map(|(destination, class, level)| {
@@ -104,12 +104,12 @@ fn groups(scheme: &'static Scheme) -> Vec<u32> {
 
 #[test]
 fn flows_share_a_reaction_point_as_the_scope_says() {
-    assert_eq!(groups(&BY_PAIR), [0, 1, 2, 3], "a queue pair is asked for once");
+    assert_eq!(groups(&BY_PAIR), [0, 1, 2, 3], "every queue pair has its own group");
     assert_eq!(groups(&BY_LEVEL), [0, 0, 1, 0]);
     assert_eq!(groups(&BY_DESTINATION), [0, 1, 0, 0]);
 }
 
-/// IEEE 802.1Q, 32.9.3 (cnRpPortPriMaxRps): a priority has no more reaction points than that.
+/// IEEE 802.1Q, 32.9.3 (cnRpPortPriMaxRps) limits the reaction points of a priority.
 #[test]
 fn flows_beyond_the_last_reaction_point_share_it() {
     let config = config();
@@ -123,11 +123,15 @@ fn flows_beyond_the_last_reaction_point_share_it() {
         destinations,
         [(0, true), (1, true), (1, false), (1, false), (0, false), (1, false)]
     );
-    assert_eq!([2, 3, 4].map(|to| group_for(to, 1).0), [2, 3, 3], "another priority has its own");
+    assert_eq!(
+        [2, 3, 4].map(|to| group_for(to, 1).0),
+        [2, 3, 3],
+        "another priority has its own groups"
+    );
 }
 
 #[test]
-fn permission_counts_from_the_last_departure_and_changes_are_told_once() {
+fn permission_counts_from_the_last_departure_and_each_change_is_one_event() {
     let config = config();
     let (mut timers, mut events) = (Timers::default(), EventLog::default());
     let mut pacer = Pacer::new(&BY_PAIR, &config, Bytes::new(2074));
@@ -138,7 +142,7 @@ fn permission_counts_from_the_last_departure_and_changes_are_told_once() {
     let note = Notification::becn(Travel::Cnp);
     let size = Bytes::new(100);
     assert_eq!(pacer.on_transmit(group, size, at(100), &mut context), Permission::At(at(100)));
-    let mut told = |n: u64, context: &mut PacerContext<'_>| {
+    let mut notify = |n: u64, context: &mut PacerContext<'_>| {
         pacer.on_notification(group, flow(2, 0), &note, at(100 + n), context)
     };
     let reaction = |permission, triggered: Option<u64>| Reaction {
@@ -146,9 +150,9 @@ fn permission_counts_from_the_last_departure_and_changes_are_told_once() {
         triggered,
         outcome: if triggered.is_some() { Heard::Crossed } else { Heard::Taken },
     };
-    assert_eq!(told(1, &mut context), reaction(Permission::At(at(110)), None));
-    assert_eq!(told(2, &mut context), reaction(Permission::At(at(120)), Some(2)));
-    assert_eq!(told(3, &mut context), reaction(Permission::Stopped, None));
+    assert_eq!(notify(1, &mut context), reaction(Permission::At(at(110)), None));
+    assert_eq!(notify(2, &mut context), reaction(Permission::At(at(120)), Some(2)));
+    assert_eq!(notify(3, &mut context), reaction(Permission::Stopped, None));
     let mut kinds = Vec::new();
     while let Some(event) = events.pop() {
         kinds.push((event.at.as_ps(), event.kind));

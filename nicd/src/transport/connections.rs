@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parties_come_in_the_order_of_their_flows_whenever_they_were_made() {
+    fn connections_come_in_the_order_of_flows() {
         use Connection::{Pending, QueuePair};
         let lids = [1, 2, 5, 9].map(Lid::new);
         let mut table = ConnectionTable::new(lids[0], &lids, 2);
@@ -138,12 +138,12 @@ mod tests {
         let in_order = [Pending(0), QueuePair(1), QueuePair(2), QueuePair(0)];
         assert_eq!(table.in_flow_order().collect::<Vec<_>>(), in_order);
         assert_eq!(table.with(Lid::new(9)).collect::<Vec<_>>(), [2, 0], "by class");
-        assert_eq!(table.with(Lid::new(2)).count(), 0, "nothing has begun there");
-        assert_eq!(table.with(Lid::new(7)).count(), 0, "no adapter has that LID");
+        assert_eq!(table.with(Lid::new(2)).count(), 0, "a pending connection has no queue pair");
+        assert_eq!(table.with(Lid::new(7)).count(), 0, "no adapter has this LID");
     }
 
     #[test]
-    fn what_there_is_with_a_peer_may_change() {
+    fn a_pending_connection_may_become_a_queue_pair() {
         let lids = [1, 2].map(Lid::new);
         let mut table = ConnectionTable::new(lids[0], &lids, 1);
         assert_eq!(table.find(0, lids[1]), None);

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stamp_survives_the_wire_and_short_messages_carry_none() {
+    fn a_stamp_round_trips_and_short_messages_carry_none() {
         let stamp = Stamp { item: 3, number: 70_000, posted: Instant::from_ps(1 << 50) };
         assert_eq!(Stamp::parse(&payload(64, Some(stamp))), Some(stamp));
         assert_eq!(Stamp::parse(&payload(64, None)), None);
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_payload_stands_behind_what_was_there_and_may_be_longer_than_any_mtu() {
+    fn a_payload_is_appended_and_may_exceed_the_mtu() {
         let mut octets = BytesMut::from(&b"headers"[..]);
         append(&mut octets, MTU_MAX + 5, None);
         assert_eq!(octets[..7], b"headers"[..]);

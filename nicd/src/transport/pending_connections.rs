@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn they_are_served_in_the_order_of_their_keys() {
+    fn connections_are_served_in_the_order_of_their_keys() {
         let (mut pending, [first, second]) = with_keys([3, 8]);
         assert_eq!(pending.first(LANE), Some((3, first)));
         assert_eq!(pending.take(first).peer, Lid::new(3));
@@ -199,18 +199,18 @@ mod tests {
     }
 
     #[test]
-    fn a_place_that_is_taken_again_has_no_turn_before_its_own() {
+    fn a_reused_index_keeps_to_its_new_key() {
         let (mut pending, [first, second]) = with_keys([3, 8]);
-        let mut again = pending.take(first);
-        again.key = 9;
-        assert_eq!(pending.add(again), first, "the free place");
+        let mut readded = pending.take(first);
+        readded.key = 9;
+        assert_eq!(pending.add(readded), first, "the free index");
         assert_eq!(pending.first(LANE), Some((8, second)));
         pending.take(second);
         assert_eq!(pending.first(LANE), Some((9, first)));
     }
 
     #[test]
-    fn whose_messages_are_taken_back_keeps_its_account_and_loses_its_turn() {
+    fn a_connection_without_messages_keeps_its_counts_and_loses_its_turn() {
         let (mut pending, [first, second]) = with_keys([3, 8]);
         pending.waiting(second).expect("a message waits").post(message(9, 1));
         assert_eq!(pending.shared_by(0), [second]);

@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn buffers_come_back_one_at_a_time() {
+    fn buffers_are_posted_again_one_at_a_time() {
         let mut buffers = ReceiveBuffers::new(2, Duration::from_ps(10));
         let at = Instant::from_ps;
         assert!(buffers.take(at(0)) && buffers.take(at(0)) && !buffers.take(at(0)));

@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_too_early_comes_out_in_its_turn() {
+    fn early_items_are_delivered_in_order() {
         let (out, resequencer) = run(8, &[0, 2, 3, 1, 5, 4]);
         assert_eq!(out, [0, 1, 2, 3, 4, 5]);
         assert_eq!((resequencer.held(), resequencer.depth()), (0, 2));
@@ -146,7 +146,7 @@ mod tests {
     proptest! {
         /// Any permutation within the window is restored, and the buffer is empty at the end.
         #[test]
-        fn any_order_within_the_window_is_mended(keys in proptest::collection::vec(0u32..16, 1..200)) {
+        fn any_order_within_the_window_is_restored(keys in proptest::collection::vec(0u32..16, 1..200)) {
             let mut arrivals: Vec<u32> = (0..keys.len() as u32).collect();
             arrivals.sort_by_key(|number| number + keys[*number as usize]);
             let (out, resequencer) = run(17, &arrivals);

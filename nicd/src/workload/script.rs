@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_go_when_their_time_has_come_and_all_they_wait_for_has_happened() {
+    fn steps_begin_at_their_time_when_all_conditions_hold() {
         let after = [AfterConfig::Sent(A, 2), AfterConfig::Received(A, 3)];
         let mut script = Script::new(&[step(A, 2, 5, &[]), step(B, 1, 0, &after)]);
         assert_eq!(script.next(), Some(at(5)));
@@ -142,7 +142,7 @@ mod tests {
         let progress = |sent, received| Progress { class: 0, peer: A, sent, received };
         script.on_progress(&progress(2, 2), at(6));
         script.on_progress(&progress(2, 2), at(7));
-        assert_eq!(script.next(), None, "one is still missing");
+        assert_eq!(script.next(), None, "one condition does not hold yet");
         script.on_progress(&progress(2, 4), at(8));
         assert_eq!(script.next(), Some(at(8)));
         assert_eq!(sizes(&mut script, at(8)), [(2, 100)]);

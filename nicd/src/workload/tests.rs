@@ -1,4 +1,4 @@
-//! Rates, targets, limits, and that looking changes nothing.
+//! Arrival rates, receivers and limits; polling more often changes nothing.
 
 use super::*;
 use crate::config::{ClassConfig, CnpBody, Encapsulation, Operation, QueuePairOrder, Transport};
@@ -61,7 +61,7 @@ fn workload(traffic: Vec<TrafficConfig>) -> Workload {
     })
 }
 
-/// Everything until the end, looking every `step`.
+/// All actions up to the end, polled every `step` picoseconds.
 fn actions(traffic: Vec<TrafficConfig>, step: u64) -> Vec<WorkloadAction> {
     let mut workload = workload(traffic);
     let mut actions = Vec::new();
@@ -88,8 +88,9 @@ fn started(to: Lid, at: Instant) -> MessageStarted {
 }
 
 #[test]
-fn mean_rates_are_as_asked_and_everything_lies_within_start_and_stop() {
-    // 100 us at one message in 2.5 ns: 40 000 expected; Poisson's deviation is 200, Bernoulli's 155.
+fn mean_rates_are_as_configured_between_start_and_stop() {
+    // 100 µs at one message per 2.5 ns: 40 000 expected. The standard deviation is 200 (Poisson) or 155
+    // (Bernoulli).
     for (arrivals, tolerance) in
         [(Arrivals::Poisson, 600), (Arrivals::Bernoulli, 465), (Arrivals::Paced, 0)]
     {
@@ -106,10 +107,10 @@ fn mean_rates_are_as_asked_and_everything_lies_within_start_and_stop() {
 }
 
 #[test]
-fn bernoulli_arrivals_stand_on_slots_and_paced_ones_at_their_interval() {
+fn bernoulli_arrivals_keep_to_slots_and_paced_ones_to_the_interval() {
     let slots = requests(&actions(vec![item(Arrivals::Bernoulli)], 1_000_000));
     assert!(slots.iter().all(|request| request.at.as_ps() % 1_000 == 0));
-    assert!(slots.windows(2).all(|two| two[0].at < two[1].at), "one a slot at most");
+    assert!(slots.windows(2).all(|two| two[0].at < two[1].at), "at most one message per slot");
     let paced = requests(&actions(vec![item(Arrivals::Paced)], 1_000_000));
     assert_eq!(paced[0].at, Instant::from_ps(1_000_000));
     assert!(paced.windows(2).all(|two| two[1].at.since(two[0].at).as_ps() == 2_500));
@@ -126,7 +127,7 @@ fn uniform_targets_are_all_others_equally_often() {
 }
 
 #[test]
-fn neither_looking_more_often_nor_another_item_changes_an_item() {
+fn neither_frequent_polling_nor_another_item_changes_an_item() {
     let alone = actions(vec![item(Arrivals::Poisson)], 1_000_000);
     assert_eq!(alone, actions(vec![item(Arrivals::Poisson)], 333));
     let other = TrafficConfig { name: "hot".to_owned(), ..item(Arrivals::Bernoulli) };
@@ -142,7 +143,7 @@ fn neither_looking_more_often_nor_another_item_changes_an_item() {
 }
 
 #[test]
-fn a_limit_ends_the_postings_and_not_the_item() {
+fn a_limit_ends_the_messages_and_not_the_item() {
     let limited = TrafficConfig { messages: 3, ..item(Arrivals::Paced) };
     let actions = actions(vec![limited], 1_000_000);
     assert_eq!(requests(&actions).len(), 3);
@@ -168,7 +169,7 @@ fn a_backlog_supplies_each_target_and_refills_until_it_stops() {
 }
 
 #[test]
-fn a_silent_item_posts_nothing_and_goes_on_where_it_would_be() {
+fn a_suspended_item_posts_nothing_and_resumes_at_its_rate() {
     let mut workload = workload(vec![item(Arrivals::Paced)]);
     let at = |ns: u64| Instant::from_ps(ns * 1_000);
     let posted = |workload: &mut Workload, now| {
@@ -181,19 +182,19 @@ fn a_silent_item_posts_nothing_and_goes_on_where_it_would_be() {
     let before = posted(&mut workload, at(2_000));
     assert!(before > 0);
     assert_eq!(workload.let_post(None, false, at(2_000)), [0]);
-    assert!(workload.let_post(None, false, at(2_000)).is_empty(), "it is silent already");
+    assert!(workload.let_post(None, false, at(2_000)).is_empty(), "the item is already suspended");
     assert_eq!(posted(&mut workload, at(50_000)), 0);
     assert_eq!(workload.let_post(Some("cold"), true, at(50_000)), [0]);
-    // As many a microsecond as before; of that one both ends were in it.
+    // The same rate as before. The earlier interval included both of its ends.
     assert_eq!(posted(&mut workload, at(51_000)), before - 1);
 }
 
 #[test]
-fn a_backlog_begins_anew_when_it_may_post_again() {
+fn a_resumed_backlog_supplies_every_receiver_again() {
     let mut workload = workload(vec![item(Arrivals::Backlog)]);
     let at = |ns: u64| Instant::from_ps(ns * 1_000);
     let first: Vec<_> = std::iter::from_fn(|| workload.poll_action(at(2_000))).collect();
-    assert_eq!(first.len(), 4, "one message for each of the others");
+    assert_eq!(first.len(), 4, "one message per receiver");
     workload.let_post(None, false, at(2_000));
     assert_eq!(workload.on_started(&started(Lid::new(1), at(2_100))), None);
     assert_eq!(workload.poll_action(at(3_000)), None);

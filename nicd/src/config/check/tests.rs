@@ -1,4 +1,4 @@
-//! What a NIC on Ethernet must satisfy, and that configurations read back as written.
+//! Validation of a NIC on Ethernet, and configurations that are written and read again.
 
 use super::*;
 use crate::config::{DrainConfig, RoceVersion, StormConfig};
@@ -28,7 +28,7 @@ const DRAIN: DrainConfig =
     DrainConfig { rate: BitRate::gbps(1), xoff: Bytes::new(20_000), xon: Bytes::new(10_000) };
 
 #[test]
-fn packets_and_link_are_of_one_technology() {
+fn wire_format_and_link_must_match() {
     assert!(ethernet().check().is_ok());
     let on_credits = NicConfig { link: cable::config(1).link, ..ethernet() };
     assert_eq!(on_credits.check().err(), Some(ConfigError::Technology));
@@ -37,7 +37,7 @@ fn packets_and_link_are_of_one_technology() {
 }
 
 #[test]
-fn what_a_roce_adapter_is_told_must_make_sense() {
+fn impossible_roce_settings_are_refused() {
     assert_eq!(refused_field(&with(|roce| roce.dscp.truncate(15))), "dscp");
     let drain = |drain| with(|roce| roce.drain = Some(drain));
     assert!(drain(DRAIN).check().is_ok());
@@ -47,11 +47,11 @@ fn what_a_roce_adapter_is_told_must_make_sense() {
         with(|roce| roce.storm = Some(StormConfig { start: Instant::ZERO, priorities }))
     };
     assert!(storm(1 << 3).check().is_ok());
-    assert_eq!(refused_field(&storm(1 << 4)), "storm.priorities", "which is not lossless");
+    assert_eq!(refused_field(&storm(1 << 4)), "storm.priorities", "priority 4 is not lossless");
 }
 
 #[test]
-fn a_configuration_reads_back_as_written() {
+fn a_written_configuration_reads_back_equal() {
     let storm = StormConfig { start: Instant::from_ps(7), priorities: 8 };
     let full = with(|roce| {
         (roce.drain, roce.storm) = (Some(DRAIN), Some(storm));

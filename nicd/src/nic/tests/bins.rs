@@ -1,5 +1,5 @@
-//! Bins and whole readings agree: no octet and no picosecond of a flow is lost between those told of one
-//! by one and those told of together.
+//! The sum over bins equals the whole reading: flows reported individually and flows reported as a sum lose
+//! no octet and no picosecond.
 
 use super::cable::*;
 use super::*;
@@ -7,12 +7,12 @@ use crate::config::{NicConfig, Operation, QueuePairOrder, TrafficConfig, Transpo
 use proto::counters::{BinReading, MovedFlow};
 use proto::ids::Lid;
 
-/// Both flows have begun; then those to LID 2 are marked.
+/// Both flows have begun by now. From this microsecond on, frames to LID 2 are marked.
 const MARKED_FROM: u64 = 40;
 const BIN: u64 = 17;
 const BINS: u64 = 12;
 
-/// NIC 0 begins to send to LIDs 2, 3 and 4 at these times; all lie behind the same cable.
+/// NIC 0 begins to send to LIDs 2, 3 and 4 at these microseconds. All three are behind the same cable.
 fn flows(scope: &str, starts: &[u64]) -> Pair {
     let to =
         |(lid, start): (u16, &u64)| TrafficConfig { start: us(*start), ..burst(lid, 2048, 40) };
@@ -30,13 +30,13 @@ fn flows(scope: &str, starts: &[u64]) -> Pair {
     })
 }
 
-/// What is known of all flows at the end of a bin: octets, and the rate's and the gap's integral.
+/// Octets, and the integrals of rate and gap, of every flow.
 fn totals(pair: &mut Pair) -> Vec<(u64, [u128; 2])> {
     let flows = pair.reading(0).flows;
     flows.iter().map(|f| (f.tx_bytes, [f.rate.integral, f.gap.integral])).collect()
 }
 
-/// Runs to the end of the `number`-th bin, counted from 1: what is told of it.
+/// Runs to the end of bin `number`, counted from 1, and reads it.
 fn close_bin(pair: &mut Pair, number: u64, bin: &mut BinReading) -> Instant {
     let end = us(number * BIN);
     pair.advance(end);
@@ -45,8 +45,8 @@ fn close_bin(pair: &mut Pair, number: u64, bin: &mut BinReading) -> Instant {
     end
 }
 
-/// How many flows are told of one by one at the end.
-fn told_of(scope: &str) -> usize {
+/// How many flows the last bin reports individually.
+fn individually_reported(scope: &str) -> usize {
     let mut pair = flows(scope, &[5, 25]);
     let mut bin = BinReading::default();
     let mut before = Vec::new();
@@ -57,8 +57,8 @@ fn told_of(scope: &str) -> usize {
 
         let sent = |flows: &[(u64, [u128; 2])]| flows.iter().map(|(octets, _)| octets).sum::<u64>();
         let [unmoved] = bin.unmoved[..] else { panic!("one class: {bin:?}") };
-        let told: u64 = bin.moved.iter().map(|flow| flow.tx_bytes).sum();
-        assert_eq!(told + unmoved.tx_bytes, sent(&after) - sent(&before), "bin {number}");
+        let reported: u64 = bin.moved.iter().map(|flow| flow.tx_bytes).sum();
+        assert_eq!(reported + unmoved.tx_bytes, sent(&after) - sent(&before), "bin {number}");
         assert_eq!(bin.moved.len() as u64 + unmoved.flows, after.len() as u64, "bin {number}");
         assert_eq!(bin.moved.is_empty(), end <= us(MARKED_FROM), "bin {number}");
         for MovedFlow { flow, tx_bytes, rate, gap, ever_reacted, .. } in &bin.moved {
@@ -77,23 +77,23 @@ fn told_of(scope: &str) -> usize {
 }
 
 #[test]
-fn a_flow_is_told_of_by_itself_from_the_bin_in_which_its_reaction_point_moves() {
-    assert_eq!(told_of("queue-pair"), 1);
-    assert_eq!(told_of("service-level"), 2, "they share a reaction point");
+fn a_flow_is_reported_individually_from_the_bin_in_which_its_reaction_point_moves() {
+    assert_eq!(individually_reported("queue-pair"), 1);
+    assert_eq!(individually_reported("service-level"), 2, "both flows share a reaction point");
 }
 
 #[test]
-fn a_flow_of_a_reaction_point_that_has_moved_is_never_counted_with_others() {
+fn a_new_flow_of_a_moved_reaction_point_is_reported_individually() {
     let mut pair = flows("service-level", &[5, 25, MARKED_FROM + 100]);
     let mut bin = BinReading::default();
     for number in 1..=BINS {
         close_bin(&mut pair, number, &mut bin);
     }
-    let told: Vec<u64> = bin.moved.iter().map(|moved| moved.flow.destination).collect();
-    assert_eq!((told, bin.unmoved[0].flows), (vec![2, 3, 4], 0));
+    let reported: Vec<u64> = bin.moved.iter().map(|moved| moved.flow.destination).collect();
+    assert_eq!((reported, bin.unmoved[0].flows), (vec![2, 3, 4], 0));
 }
 
-/// Both begin in the third bin, which begins at 34 us; one of them moves in it.
+/// Both flows begin in the third bin, which begins at 34 µs. One of them moves in it.
 #[test]
 fn a_flow_counts_for_the_whole_of_the_bin_in_which_it_begins() {
     const BEGINS: u64 = 2 * BIN + 3;
@@ -105,5 +105,5 @@ fn a_flow_counts_for_the_whole_of_the_bin_in_which_it_begins() {
     let [moved] = bin.moved[..] else { panic!("one flow has moved: {bin:?}") };
     let before_it_began = u128::from(8_000_000_000_u64) * 3_000_000;
     assert_eq!(moved.rate.integral, totals(&mut pair)[0].1[0] + before_it_began);
-    assert_eq!(bin.unmoved[0].flows, 1, "counted with the bin's whole length by whoever reads it");
+    assert_eq!(bin.unmoved[0].flows, 1, "the unmoved flow counts for the whole bin");
 }

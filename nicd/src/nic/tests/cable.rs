@@ -1,4 +1,4 @@
-//! The test world: two NICs, a cable between them, and a hand in it.
+//! The test bench: two NICs and a cable that can impair frames.
 
 use super::*;
 use crate::config::*;
@@ -16,18 +16,18 @@ use proto::wire::internet::mark_congestion;
 use proto::wire::roce::{self, checks};
 use std::collections::VecDeque;
 
-/// WireFormat time of one octet at 8 Gb/s.
+/// Time of one octet on the line at 8 Gb/s.
 pub const OCTET: Duration = Duration::from_ns(1);
-/// LRH, BTH, 2048 octets, ICRC, VCRC.
+/// Octets of LRH, BTH, 2048 octets of payload, ICRC and VCRC.
 pub const FULL: u64 = 2074;
-/// Time of flight.
+/// Propagation delay.
 pub const FLIGHT: Duration = Duration::from_ns(100);
 
 pub fn us(n: u64) -> Instant {
     Instant::ZERO + Duration::from_us(n)
 }
 
-/// Adapter `lid` of a fabric of `lid`s 1 to 4: 8 Gb/s, RC SEND, no congestion control, no traffic.
+/// The NIC with LID `lid` in a fabric of LIDs 1 to 4: 8 Gb/s, RC SEND, no congestion control, no traffic.
 pub fn config(lid: u16) -> NicConfig {
     NicConfig {
         name: format!("h{lid}"),
@@ -61,7 +61,7 @@ pub fn config(lid: u16) -> NicConfig {
     }
 }
 
-/// The same NIC on Ethernet, speaking RoCEv2 over this protocol. Data goes with priority 3.
+/// The same NIC on Ethernet with RoCEv2 over this IP version. Data has priority 3.
 pub fn on_ethernet(config: NicConfig, version: RoceVersion) -> NicConfig {
     let control = PauseConfig { address: plan::mac(config.lid), ..PauseConfig::default() };
     NicConfig {
@@ -71,7 +71,7 @@ pub fn on_ethernet(config: NicConfig, version: RoceVersion) -> NicConfig {
     }
 }
 
-/// The same NIC in every dialect.
+/// The same NIC in every wire format.
 pub fn in_each_wire_format(config: NicConfig) -> [NicConfig; 3] {
     let ethernet = |version| on_ethernet(config.clone(), version);
     [config.clone(), ethernet(RoceVersion::V2Ipv4), ethernet(RoceVersion::V2Ipv6)]
@@ -81,7 +81,7 @@ pub fn class(transport: Transport, operation: Operation) -> ClassConfig {
     ClassConfig { transport, operation, service_level: ServiceLevel::default() }
 }
 
-/// `messages` of `size` octets to LID `to`, all posted at once, 5 µs after the start.
+/// `messages` of `size` octets to LID `to`, all posted 5 µs after the start.
 pub fn burst(to: u16, size: u64, messages: u64) -> TrafficConfig {
     TrafficConfig {
         name: "burst".to_owned(),
@@ -98,7 +98,7 @@ pub fn burst(to: u16, size: u64, messages: u64) -> TrafficConfig {
     }
 }
 
-/// The scheme ib-cca with a fixed gap of `n` packet times from the first BECN on.
+/// The scheme ib-cca with a fixed gap of `packet_times` packet times from the first BECN on.
 pub fn throttled_by(packet_times: i64) -> SchemeConfig {
     let mut params = toml::Table::new();
     let table = vec![0, packet_times].into_iter().map(toml::Value::Integer).collect();
@@ -109,13 +109,13 @@ pub fn throttled_by(packet_times: i64) -> SchemeConfig {
     SchemeConfig { kind: "ib-cca".to_owned(), params }
 }
 
-/// What the hand in the cable does to a frame.
+/// What the cable does to a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Impairment {
     Pass,
     Lose,
     Duplicate,
-    /// It comes 5 us later, behind what has left after it.
+    /// The frame arrives 5 µs late, behind frames that left after it.
     Late,
     Mark,
     CorruptPayload,
@@ -123,7 +123,7 @@ pub enum Impairment {
     CorruptLink,
 }
 
-/// A packet as seen on the cable: which NIC sent it, and when its last bit left.
+/// A packet on the cable: the NIC that sent it, and when its last bit left.
 #[derive(Clone, Debug)]
 pub struct Seen {
     pub from: usize,
@@ -134,20 +134,22 @@ pub struct Seen {
 
 impl Seen {
     pub fn packet(&self) -> Packet<'_> {
-        Packet::parse(&self.octets).expect("NICs send good packets")
+        Packet::parse(&self.octets).expect("NICs send valid packets")
     }
 
     pub fn roce(&self) -> roce::Packet<'_> {
-        roce::Packet::parse(&self.octets).expect("NICs send good packets").expect("all of RoCE")
+        roce::Packet::parse(&self.octets)
+            .expect("NICs send valid packets")
+            .expect("a RoCEv2 packet")
     }
 
-    /// BTH to pad, in either technology.
+    /// BTH to pad, in either wire format.
     pub fn transport(&self) -> infiniband::Transport<'_> {
         if self.kind == FrameKind::Ethernet {
             return self.roce().transport;
         }
         let Packet { extended, payload, pad, bth, .. } = self.packet();
-        let bth = bth.expect("NICs send no raw packets");
+        let bth = bth.expect("every packet of a NIC has a BTH");
         infiniband::Transport { bth, extended, payload, pad }
     }
 
@@ -166,16 +168,16 @@ pub struct Pair {
     pub nics: [Nic; 2],
     pub now: Instant,
     pub seen: Vec<Seen>,
-    /// MAC control: from whom, and when its last bit left.
+    /// MAC control frames: the NIC that sent each, and when its last bit left.
     pub controls: Vec<(usize, Instant, MacControl)>,
     pub events: Vec<(usize, DeviceEvent)>,
     pub impair: Impair,
-    /// What arrives where.
+    /// Frames in flight to each NIC, by arrival.
     in_flight: [VecDeque<(Instant, Frame)>; 2],
 }
 
 impl Pair {
-    /// LIDs 1 and 2, wired to each other. Frames to LIDs 3 and 4 reach LID 2 as well.
+    /// LIDs 1 and 2, connected to each other. Frames to LIDs 3 and 4 reach LID 2 as well.
     pub fn new(a: NicConfig, b: NicConfig) -> Pair {
         Pair {
             nics: [Nic::new(a).unwrap(), Nic::new(b).unwrap()],
@@ -188,7 +190,7 @@ impl Pair {
         }
     }
 
-    /// The same configuration at both ends but for name, LID and traffic.
+    /// Both NICs have the same configuration except name, LID and traffic.
     pub fn alike(a: NicConfig) -> Pair {
         let mut b =
             NicConfig { name: "h2".to_owned(), lid: Lid::new(2), traffic: Vec::new(), ..a.clone() };
@@ -208,7 +210,7 @@ impl Pair {
         self
     }
 
-    /// From one wake-up to the next until `stop`.
+    /// Runs from one timeout to the next until `stop`.
     pub fn advance(&mut self, stop: Instant) {
         self.drain();
         loop {
@@ -219,7 +221,7 @@ impl Pair {
             if next > stop {
                 break;
             }
-            assert!(next >= self.now, "a wake-up lies in the past");
+            assert!(next >= self.now, "a timeout is in the past");
             self.now = next;
             for end in 0..2 {
                 while self.in_flight[end].front().is_some_and(|(at, _)| *at <= next) {
@@ -233,7 +235,10 @@ impl Pair {
             self.drain();
             for nic in &self.nics {
                 let again = nic.poll_timeout();
-                assert!(again.is_none_or(|at| at > next), "it would wake for nothing, for ever");
+                assert!(
+                    again.is_none_or(|at| at > next),
+                    "a timeout in the past would repeat without end"
+                );
             }
         }
         self.now = stop;
@@ -260,7 +265,7 @@ impl Pair {
         }
         let on_ethernet = frame.kind == FrameKind::Ethernet;
         if on_ethernet && MacControl::is_announced(&frame.octets) {
-            let control = MacControl::parse(&frame.octets).expect("NICs send good frames");
+            let control = MacControl::parse(&frame.octets).expect("NICs send valid frames");
             self.controls.push((from, at, control));
             self.in_flight[to].push_back((arrives, frame));
             return;
@@ -310,14 +315,14 @@ impl Pair {
         reading
     }
 
-    /// The only flow that `end` sends.
+    /// The only flow that NIC `end` sends.
     pub fn flow(&mut self, end: usize) -> FlowReading {
         let mut flows = self.reading(end).flows;
         assert_eq!(flows.len(), 1);
         flows.remove(0)
     }
 
-    /// The only flow that `end` receives.
+    /// The only flow that NIC `end` receives.
     pub fn reception(&mut self, end: usize) -> ReceptionReading {
         let mut receptions = self.reading(end).receptions;
         assert_eq!(receptions.len(), 1);
@@ -334,12 +339,12 @@ impl Pair {
         named.iter().find(|(other, _)| other == name).expect("a known total").1
     }
 
-    /// Data frames that `end` sent.
+    /// Data frames that NIC `end` sent.
     pub fn data_from(&self, end: usize) -> Vec<&Seen> {
         self.seen.iter().filter(|seen| seen.from == end && seen.is_data()).collect()
     }
 
-    /// Packets with this opcode that `end` sent.
+    /// Packets with this opcode that NIC `end` sent.
     pub fn sent(&self, end: usize, opcode: Opcode) -> Vec<&Seen> {
         let wanted = |seen: &&Seen| seen.from == end && seen.opcode() == opcode;
         self.seen.iter().filter(wanted).collect()
@@ -349,7 +354,7 @@ impl Pair {
         self.events.iter().filter(|(from, event)| *from == end && wanted(&event.kind)).count()
     }
 
-    /// Everything made is delivered, lost in the cable as told, or counted; nothing is under way.
+    /// Every frame is delivered, lost in the cable, or counted as a drop; none is in flight.
     pub fn assert_conserved(&mut self, lost: u64, duplicated: u64) {
         let readings = [self.reading(0), self.reading(1)];
         let sum = |part: fn(&DeviceReading) -> u64| readings.iter().map(part).sum::<u64>();

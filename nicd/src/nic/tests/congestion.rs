@@ -1,4 +1,4 @@
-//! FECN to BECN, on acknowledgements and as packets of their own; pacing and its scope.
+//! FECN to BECN, on acknowledgements and in CNPs; pacing and its scope.
 
 use super::cable::*;
 use super::*;
@@ -58,7 +58,7 @@ fn coalesced_acknowledgements_merge_becns() {
 }
 
 #[test]
-fn a_frame_that_draws_no_acknowledgement_draws_a_notification_packet() {
+fn a_marked_frame_without_acknowledgement_returns_a_cnp() {
     for transport in [Transport::Uc, Transport::Ud] {
         let mut pair = marked(sending(transport, 3)).run_until(us(200));
         assert_eq!(becns(&pair, Opcode::CNP), [true; 3]);
@@ -75,7 +75,7 @@ fn a_frame_that_draws_no_acknowledgement_draws_a_notification_packet() {
 }
 
 #[test]
-fn a_bodiless_notification_packet_is_the_headers_alone_and_works_as_well() {
+fn a_cnp_without_payload_has_the_same_effect() {
     let settings = NicConfig { cnp_body: CnpBody::None, ..sending(Transport::Uc, 1) };
     let mut pair = marked(settings).run_until(us(200));
     let cnp = pair.sent(1, Opcode::CNP)[0].clone();
@@ -84,7 +84,7 @@ fn a_bodiless_notification_packet_is_the_headers_alone_and_works_as_well() {
 }
 
 #[test]
-fn a_scheme_may_ask_for_packets_of_their_own_on_a_reliable_connection_too() {
+fn a_scheme_may_request_cnps_on_a_reliable_connection() {
     let mut settings = sending(Transport::Rc, 2);
     settings.scheme.params.insert("becn".to_owned(), "cnp".into());
     let pair = marked(settings).run_until(us(200));
@@ -93,7 +93,7 @@ fn a_scheme_may_ask_for_packets_of_their_own_on_a_reliable_connection_too() {
 }
 
 #[test]
-fn marked_answers_and_notifications_are_never_answered() {
+fn marked_acknowledgements_and_cnps_return_no_notification() {
     let mut pair = Pair::alike(sending(Transport::Rc, 3))
         .with_impairment(|seen| if seen.is_data() { Impairment::Pass } else { Impairment::Mark })
         .run_until(us(200));
@@ -102,8 +102,8 @@ fn marked_answers_and_notifications_are_never_answered() {
     assert_eq!(pair.total(0, "np_ecn_marked_packets"), 0);
 }
 
-/// A CNP from LID 2 with this BECN and body reaches NIC 0, which has a flow to LID 2.
-fn told(becn: bool, body: &[u8]) -> Pair {
+/// NIC 0, which has a flow to LID 2, receives a CNP from LID 2 with this BECN and payload.
+fn cnp_received(becn: bool, body: &[u8]) -> Pair {
     let mut pair = Pair::alike(sending(Transport::Rc, 1)).run_until(us(50));
     let number = QueuePairNumber::planned(0, Lid::new(2));
     let bth = Bth { becn, ..Bth::new(Opcode::CNP, number, Psn::default()) };
@@ -117,40 +117,41 @@ fn told(becn: bool, body: &[u8]) -> Pair {
 }
 
 #[test]
-fn notifications_of_both_lengths_are_heard_and_empty_ones_ignored() {
-    assert_eq!(told(true, &[]).flow(0).scalar, 1);
-    assert_eq!(told(true, &[0; 16]).flow(0).scalar, 1);
-    let mut ignored = told(false, &[0; 16]);
+fn cnps_of_both_lengths_take_effect_and_empty_ones_are_ignored() {
+    assert_eq!(cnp_received(true, &[]).flow(0).scalar, 1);
+    assert_eq!(cnp_received(true, &[0; 16]).flow(0).scalar, 1);
+    let mut ignored = cnp_received(false, &[0; 16]);
     assert_eq!((ignored.flow(0).scalar, ignored.total(0, "rp_cnp_ignored")), (0, 1));
-    let mut odd = told(true, &[0; 8]);
+    let mut odd = cnp_received(true, &[0; 8]);
     assert_eq!((odd.flow(0).scalar, odd.drops(0, DropReason::PacketLength)), (0, 1));
 }
 
 #[test]
-fn a_throttled_flow_leaves_exactly_the_gap_its_table_asks_for() {
+fn a_throttled_flow_keeps_exactly_the_gap_of_its_table() {
     let pair = marked(sending(Transport::Rc, 12)).run_until(us(400));
     let departures: Vec<Instant> = pair.data_from(0).iter().map(|seen| seen.at).collect();
     assert_eq!(departures.len(), 12);
-    // The first BECN is back within two frames; from then on a packet time and three more.
+    // The first BECN arrives within two frames. From then on each frame takes its own time and a gap of
+    // three.
     for pair in departures[3..].windows(2) {
         assert_eq!(pair[1].since(pair[0]), OCTET * FULL * 4);
     }
 }
 
 #[test]
-fn idle_time_is_not_banked() {
+fn idle_time_is_not_credited() {
     let mut settings = sending(Transport::Rc, 4);
     let late = crate::config::TrafficConfig { start: us(1_000), ..burst(2, 2048, 4) };
     settings.traffic.push(late);
     let pair = marked(settings).run_until(us(2_000));
     let late: Vec<Instant> =
         pair.data_from(0).iter().map(|seen| seen.at).filter(|at| *at > us(1_000)).collect();
-    assert_eq!(late[0].since(us(1_000)), OCTET * FULL, "the first at once");
+    assert_eq!(late[0].since(us(1_000)), OCTET * FULL, "the first frame leaves immediately");
     assert!(late.windows(2).all(|two| two[1].since(two[0]) == OCTET * FULL * 4));
 }
 
-/// One marked flow to LID 2 beside an unmarked one to LID 3.
-fn beside(scope: &str, order: QueuePairOrder) -> Vec<Lid> {
+/// The receivers of the frames sent: one marked flow to LID 2 and an unmarked flow to LID 3.
+fn two_flows(scope: &str, order: QueuePairOrder) -> Vec<Lid> {
     let mut settings = sending(Transport::Rc, 20);
     settings.scheme.params.insert("scope".to_owned(), scope.into());
     settings.qp_order = order;
@@ -165,9 +166,9 @@ fn beside(scope: &str, order: QueuePairOrder) -> Vec<Lid> {
 }
 
 #[test]
-fn a_throttled_queue_pair_holds_up_no_other() {
+fn a_throttled_queue_pair_delays_no_other() {
     for order in [QueuePairOrder::Posting, QueuePairOrder::RoundRobin] {
-        let targets = beside("queue-pair", order);
+        let targets = two_flows("queue-pair", order);
         let cold = targets.iter().filter(|lid| **lid == Lid::new(3)).count();
         assert!(targets.len() >= 19, "the line is never idle: {targets:?}");
         assert!(cold >= 12, "{cold} of {}", targets.len());
@@ -175,13 +176,13 @@ fn a_throttled_queue_pair_holds_up_no_other() {
 }
 
 #[test]
-fn a_throttled_service_level_holds_up_all_its_queue_pairs() {
-    let targets = beside("service-level", QueuePairOrder::Posting);
+fn a_throttled_service_level_delays_all_its_queue_pairs() {
+    let targets = two_flows("service-level", QueuePairOrder::Posting);
     assert!(targets.len() <= 8, "{targets:?}");
 }
 
 #[test]
-fn the_flow_tells_when_it_was_held_back_and_when_it_was_released() {
+fn a_reading_shows_when_the_flow_was_limited_and_released() {
     let mut settings = sending(Transport::Rc, 1);
     settings.scheme.params.insert("ccti_timer".to_owned(), toml::Value::Integer(100));
     settings.scheme.params.insert("trigger_threshold".to_owned(), toml::Value::Integer(1));

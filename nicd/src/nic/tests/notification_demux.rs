@@ -1,5 +1,5 @@
-//! Test frames, and messages of congestion points in the network: who is held back by them, what is
-//! refused and under which name, and what limited frames carry.
+//! Test frames, CNM and BCN messages: which flows they limit, why they are refused, and the tags of limited
+//! frames.
 
 use super::cable::*;
 use super::*;
@@ -18,7 +18,7 @@ const TYPES: ProjectTypes = ProjectTypes::DEFAULT;
 const CPID: u64 = 0x0200_0100_0064_0003;
 const LINE: u64 = 8_000_000_000;
 
-/// Adapter 1 has so much for adapter 2, on priority 3 by tag.
+/// NIC 0 sends `messages` to adapter 2 with PCP 3.
 fn sending(transport: Transport, messages: u64, scheme: &str) -> NicConfig {
     let settings = NicConfig {
         traffic: vec![burst(2, 1500, messages)],
@@ -50,7 +50,7 @@ fn frame(preface: Preface, body: &[u8]) -> Frame {
     Frame::intact(FrameKind::Ethernet, octets)
 }
 
-/// A message about frames to adapter 2 on priority 3.
+/// A CNM about frames to adapter 2 on priority 3.
 fn cnm() -> Cnm {
     Cnm {
         quantized_feedback: 10,
@@ -61,25 +61,25 @@ fn cnm() -> Cnm {
     }
 }
 
-/// One that says so much of the queue, about a frame of adapter 1 to adapter 2.
+/// A BCN message with this queue offset, about a frame from adapter 1 to adapter 2.
 fn bcn(q_offset: i16, cpid: u64) -> Frame {
     let sampled = preface(2, TYPES.test_frame());
     let mut sample = vec![0; sampled.octets_len()];
     sampled.emit(&mut sample);
-    // Its PCP is 3.
+    // PCP 3.
     sample[14] = 3 << 5;
     let length = sample.len() as u8;
-    let said = Bcn { version: Bcn::VERSION, cpid, q_offset, length, ..Bcn::default() };
-    let body = [&[Bcn::SUBTYPE][..], &said.to_octets(), &sample].concat();
+    let message = Bcn { version: Bcn::VERSION, cpid, q_offset, length, ..Bcn::default() };
+    let body = [&[Bcn::SUBTYPE][..], &message.to_octets(), &sample].concat();
     frame(preface(1, TYPES.bcn()), &body)
 }
 
-fn give(pair: &mut Pair, frame: Frame) {
+fn deliver(pair: &mut Pair, frame: Frame) {
     let now = pair.now;
     pair.nics[0].handle_frame(PortNumber::from_index(0), frame, now, now);
 }
 
-fn under_way(scheme: &str) -> Pair {
+fn running(scheme: &str) -> Pair {
     Pair::alike(sending(Transport::Test, 400, scheme)).run_until(us(20))
 }
 
@@ -88,11 +88,11 @@ fn rate(pair: &mut Pair) -> u64 {
 }
 
 #[test]
-fn a_test_frame_says_whose_it_is_which_it_is_and_when_it_left() {
+fn a_test_frame_carries_flow_sequence_and_departure() {
     let mut pair = Pair::alike(sending(Transport::Test, 4, "none")).run_until(us(30));
-    assert_eq!(pair.seen.len(), 4, "and nobody answers");
+    assert_eq!(pair.seen.len(), 4, "a test frame returns no acknowledgement");
     for (sequence, seen) in (0..).zip(&pair.seen) {
-        assert_eq!(seen.octets.len(), 1500 - 4, "DA to FCS is what was asked for");
+        assert_eq!(seen.octets.len(), 1500 - 4, "the size from DA to FCS is the message size");
         let preface = Preface::parse(&seen.octets, &TYPES).unwrap();
         assert_eq!(preface.envelope.tag.map(|tag| tag.priority.get()), Some(3));
         assert_eq!(preface.ethertype(), ethertype::PROJECT);
@@ -110,7 +110,7 @@ fn a_test_frame_says_whose_it_is_which_it_is_and_when_it_left() {
 }
 
 #[test]
-fn a_test_frame_that_comes_again_counts_as_out_of_order() {
+fn a_repeated_test_frame_counts_as_reordered() {
     let mut pair = Pair::alike(sending(Transport::Test, 3, "none"))
         .with_impairment(|_| Impairment::Duplicate)
         .run_until(us(30));
@@ -119,18 +119,18 @@ fn a_test_frame_that_comes_again_counts_as_out_of_order() {
 }
 
 #[test]
-fn a_message_of_802_1qau_holds_its_flow_back() {
-    let mut pair = under_way("qcn");
+fn a_cnm_limits_its_flow() {
+    let mut pair = running("qcn");
     assert_eq!(rate(&mut pair), LINE);
-    give(&mut pair, frame(preface(1, ethertype::CNM), &cnm().to_octets()));
-    // 1 - 10/128.
+    deliver(&mut pair, frame(preface(1, ethertype::CNM), &cnm().to_octets()));
+    // The rate becomes 1 - 10/128 of itself.
     assert_eq!(rate(&mut pair), LINE / 128 * 118);
     assert_eq!(pair.total(0, "rp_cnm_handled"), 1);
     assert_eq!(pair.flow(0).notes, 1);
 }
 
 #[test]
-fn what_a_message_may_not_say_is_counted_by_reason_and_changes_no_rate() {
+fn an_invalid_cnm_is_counted_by_reason_and_changes_no_rate() {
     let plain = || preface(1, ethertype::CNM);
     let whole = |cnm: Cnm| frame(plain(), &[&cnm.to_octets()[..], &[0; 18]].concat());
     let flow_9 = CongestionTag::Cn(CnTag { flow_id: 9, ethertype: 0 });
@@ -151,9 +151,9 @@ fn what_a_message_may_not_say_is_counted_by_reason_and_changes_no_rate() {
         ("rp_cnm_refused", whole(Cnm { quantized_feedback: 0, ..cnm() }), 0),
     ];
     for (reason, frame, dropped) in cases {
-        let mut pair = under_way("qcn");
+        let mut pair = running("qcn");
         let before = pair.reading(0);
-        give(&mut pair, frame);
+        deliver(&mut pair, frame);
         let after = pair.reading(0);
         assert_eq!(pair.total(0, reason), 1, "{reason}");
         assert_eq!(pair.total(0, "rp_cnm_handled"), 0);
@@ -164,42 +164,42 @@ fn what_a_message_may_not_say_is_counted_by_reason_and_changes_no_rate() {
 }
 
 #[test]
-fn a_message_for_another_station_is_not_ours() {
-    let mut pair = under_way("qcn");
-    give(&mut pair, frame(preface(3, ethertype::CNM), &cnm().to_octets()));
+fn a_cnm_for_another_station_is_refused() {
+    let mut pair = running("qcn");
+    deliver(&mut pair, frame(preface(3, ethertype::CNM), &cnm().to_octets()));
     assert_eq!(pair.drops(0, DropReason::NotForUs), 1);
     assert_eq!(rate(&mut pair), LINE);
 }
 
 #[test]
-fn only_the_congestion_point_that_a_limiter_obeys_may_raise_its_rate() {
-    let mut pair = under_way("bcn");
-    give(&mut pair, bcn(100, CPID));
+fn only_the_associated_congestion_point_may_raise_the_rate() {
+    let mut pair = running("bcn");
+    deliver(&mut pair, bcn(100, CPID));
     assert_eq!((rate(&mut pair), pair.total(0, "rp_bcn_ignored")), (LINE, 1));
     // Fb = -64 000: the rate falls by 64/600 of itself.
-    give(&mut pair, bcn(-1000, CPID));
+    deliver(&mut pair, bcn(-1000, CPID));
     let lowered = LINE - LINE * 64 / 600;
     assert!(rate(&mut pair).abs_diff(lowered) <= 1, "{}", rate(&mut pair));
-    give(&mut pair, bcn(100, CPID + 1));
+    deliver(&mut pair, bcn(100, CPID + 1));
     assert_eq!(pair.total(0, "rp_bcn_ignored"), 2);
     assert!(rate(&mut pair).abs_diff(lowered) <= 1);
-    // Fb = 6400: up by Gi·Fb·Ru = 6400/1500·10 Mb/s.
-    give(&mut pair, bcn(100, CPID));
+    // Fb = 6400: the rate rises by Gi·Fb·Ru = 6400/1500·10 Mb/s.
+    deliver(&mut pair, bcn(100, CPID));
     assert!(rate(&mut pair).abs_diff(lowered + 42_666_666) <= 2, "{}", rate(&mut pair));
     assert_eq!(pair.total(0, "rp_bcn_handled"), 2);
 }
 
 #[test]
-fn a_message_of_bcn_without_the_frame_it_speaks_of_is_malformed() {
-    let mut pair = under_way("bcn");
+fn a_bcn_message_without_its_sampled_frame_is_malformed() {
+    let mut pair = running("bcn");
     let Frame { mut octets, .. } = bcn(-1000, CPID);
     octets.truncate(octets.len() - 1);
-    give(&mut pair, Frame::intact(FrameKind::Ethernet, octets));
+    deliver(&mut pair, Frame::intact(FrameKind::Ethernet, octets));
     assert_eq!(pair.total(0, "rp_bcn_malformed"), 1);
     assert_eq!(rate(&mut pair), LINE);
 }
 
-/// The tags of what was sent after `from`, and the sizes without FCS.
+/// Tag, and size without FCS, of each frame that NIC 0 sent after index `from`.
 fn tags(pair: &Pair, from: usize) -> Vec<(Option<CongestionTag>, usize)> {
     let sent = pair.seen[from..].iter().filter(|seen| seen.from == 0);
     let tag = |seen: &Seen| Preface::parse(&seen.octets, &TYPES).unwrap().tag;
@@ -207,10 +207,10 @@ fn tags(pair: &Pair, from: usize) -> Vec<(Option<CongestionTag>, usize)> {
 }
 
 #[test]
-fn frames_of_a_limiter_carry_its_number_and_test_frames_grow_no_longer() {
-    let mut pair = under_way("qcn");
+fn limited_frames_carry_the_flow_identifier_and_test_frames_keep_their_size() {
+    let mut pair = running("qcn");
     assert!(tags(&pair, 0).iter().all(|(tag, size)| tag.is_none() && *size == 1496));
-    give(&mut pair, frame(preface(1, ethertype::CNM), &cnm().to_octets()));
+    deliver(&mut pair, frame(preface(1, ethertype::CNM), &cnm().to_octets()));
     let before = pair.seen.len();
     pair.advance(us(30));
     let after = tags(&pair, before);
@@ -219,17 +219,18 @@ fn frames_of_a_limiter_carry_its_number_and_test_frames_grow_no_longer() {
         let Some(CongestionTag::Cn(tag)) = tag else { panic!("{tag:?}") };
         assert_eq!((tag.flow_id, tag.ethertype, size), (1, ethertype::PROJECT, 1496));
     }
-    assert_eq!(pair.reading(1).ports[0].drops.total(), 0, "and are received as ever");
+    assert_eq!(pair.reading(1).ports[0].drops.total(), 0, "tagged frames are received");
 }
 
 #[test]
-fn packets_of_roce_grow_by_the_tag_and_mean_the_same() {
+fn roce_packets_grow_by_the_tag_and_are_delivered() {
     let mut pair = Pair::alike(sending(Transport::Rc, 400, "bcn")).run_until(us(20));
-    give(&mut pair, bcn(-1000, CPID));
+    deliver(&mut pair, bcn(-1000, CPID));
     let before = pair.seen.len();
     pair.advance(us(40));
     let data = |seen: &&Seen| seen.from == 0 && seen.is_data();
-    let plain = pair.seen.iter().find(data).expect("some left before").octets.len();
+    let plain =
+        pair.seen.iter().find(data).expect("frames that left before the BCN message").octets.len();
     let tagged: Vec<_> = pair.seen[before..].iter().filter(data).collect();
     assert!(!tagged.is_empty());
     for seen in tagged {

@@ -1,4 +1,4 @@
-//! Conversations before their first frame: what is known of them, and what can still happen to them.
+//! Pending connections: their readings, and how they become queue pairs.
 
 use super::cable::*;
 use super::*;
@@ -8,16 +8,16 @@ use proto::events::EventKind;
 use proto::ids::{Lid, Psn, QueuePairNumber};
 use proto::wire::infiniband::{Bth, Opcode, PacketBuilder};
 
-/// The line's rate over a microsecond, as reaction points integrate it.
+/// The integral of the line rate over one microsecond.
 const RATE_OF_US: u128 = 8_000_000_000 * 1_000_000;
 
-/// NIC 0 sends these items, unreliably, in the order of posting.
+/// NIC 0 sends these items on UC in posting order.
 fn sending(traffic: Vec<TrafficConfig>) -> Pair {
     let classes = vec![class(Transport::Uc, Operation::Send)];
     Pair::alike(NicConfig { traffic, classes, ..config(1) })
 }
 
-/// Flows of NIC 0 as deep as asked, by receiver.
+/// The flows of NIC 0 at this depth, by receiver.
 fn flows(pair: &mut Pair, depth: Depth) -> Vec<FlowReading> {
     let mut reading = DeviceReading::default();
     pair.nics[0].read_to(depth, pair.now, &mut reading);
@@ -28,14 +28,14 @@ fn receivers(pair: &mut Pair, depth: Depth) -> Vec<u64> {
     flows(pair, depth).iter().map(|flow| flow.flow.destination).collect()
 }
 
-/// To LIDs 4, 3 and 2 by turns, four frames each. Each takes 2.074 µs of the line.
-fn in_turn() -> Vec<TrafficConfig> {
+/// Bursts of four frames to LIDs 4, 3 and 2. Each frame takes 2.074 µs on the line.
+fn three_bursts() -> Vec<TrafficConfig> {
     [4, 3, 2].map(|lid| burst(lid, 2048, 4)).to_vec()
 }
 
 #[test]
-fn a_conversation_begins_with_its_first_frame_and_its_flow_with_its_first_message() {
-    let mut pair = sending(in_turn());
+fn a_queue_pair_begins_with_its_first_frame_and_its_flow_with_its_first_message() {
+    let mut pair = sending(three_bursts());
     pair.advance(us(6));
     assert_eq!(receivers(&mut pair, Depth::All), [2, 3, 4]);
     assert_eq!(receivers(&mut pair, Depth::Begun), [4]);
@@ -47,12 +47,12 @@ fn a_conversation_begins_with_its_first_frame_and_its_flow_with_its_first_messag
     let sent = flows(&mut pair, Depth::Begun);
     assert!(sent.iter().all(|flow| (flow.completed, flow.tx_bytes) == (4, 4 * FULL)), "{sent:?}");
     let rates: Vec<u128> = sent.iter().map(|flow| flow.rate.integral).collect();
-    assert_eq!(rates, [35 * RATE_OF_US; 3], "as if each had begun with its first message");
+    assert_eq!(rates, [35 * RATE_OF_US; 3], "each flow counts from its first message");
 }
 
-/// The second and third of them wait while items come and go.
+/// The bursts to LIDs 3 and 2 wait while items stop.
 #[test]
-fn messages_of_several_items_are_taken_back_item_by_item() {
+fn messages_of_several_items_are_withdrawn_item_by_item() {
     let stopped = |lid| TrafficConfig { stop: us(7), ..burst(lid, 2048, 3) };
     let traffic = vec![burst(4, 2048, 4), stopped(3), burst(3, 2048, 2), stopped(2)];
     let mut pair = sending(traffic);
@@ -65,9 +65,9 @@ fn messages_of_several_items_are_taken_back_item_by_item() {
     assert_eq!(pair.reading(0).ports[0].lanes[0].counters.source_queue.value, 0);
 }
 
-/// What was taken back leaves an account, which the conversation has when it begins after all.
+/// The connection keeps its counts after its messages were withdrawn.
 #[test]
-fn a_conversation_may_begin_after_all_its_messages_were_taken_back() {
+fn a_connection_may_begin_after_all_its_messages_were_withdrawn() {
     let early = TrafficConfig { stop: us(7), ..burst(3, 2048, 3) };
     let late = TrafficConfig { start: us(30), ..burst(3, 2048, 2) };
     let mut pair = sending(vec![burst(4, 2048, 4), early, late]);
@@ -77,12 +77,12 @@ fn a_conversation_may_begin_after_all_its_messages_were_taken_back() {
     assert_eq!(flow.items[..], [1, 2]);
 }
 
-/// LID 2 has something to say while messages for it still wait.
+/// LID 2 sends while messages to it are still pending.
 #[test]
-fn a_frame_of_the_peer_begins_the_conversation_and_keeps_its_turn() {
+fn a_frame_from_the_peer_makes_the_queue_pair_and_keeps_the_order() {
     for qp_order in [QueuePairOrder::Posting, QueuePairOrder::RoundRobin] {
         let classes = vec![class(Transport::Uc, Operation::Send)];
-        let ours = NicConfig { traffic: in_turn(), classes, qp_order, ..config(1) };
+        let ours = NicConfig { traffic: three_bursts(), classes, qp_order, ..config(1) };
         let traffic =
             vec![TrafficConfig { to: Target::Lids(vec![Lid::new(1)]), ..burst(1, 256, 1) }];
         let theirs = NicConfig { name: "h2".to_owned(), lid: Lid::new(2), traffic, ..ours.clone() };
@@ -98,7 +98,7 @@ fn a_frame_of_the_peer_begins_the_conversation_and_keeps_its_turn() {
     }
 }
 
-/// A CNP from LID 2, which has sent to us and to which nothing was ever sent.
+/// LID 2 has sent data, and then a CNP for a flow that never carried a frame.
 #[test]
 fn a_notification_about_a_flow_that_was_never_sent_is_counted_and_changes_nothing() {
     let classes = vec![class(Transport::Uc, Operation::Send)];

@@ -1,4 +1,4 @@
-//! Reliable connection: order, loss, duplicates, RNR, giving up, memory.
+//! Reliable connection: order, loss, duplicates, RNR, error state, memory protection.
 
 use super::cable::*;
 use super::*;
@@ -12,7 +12,7 @@ fn sending(size: u64, messages: u64) -> NicConfig {
     NicConfig { traffic: vec![burst(2, size, messages)], ..config(1) }
 }
 
-/// `messages` of `size` octets have arrived once each, and the sender knows.
+/// `messages` of `size` octets were each delivered once and acknowledged.
 fn assert_delivered(pair: &mut Pair, size: u64, messages: u64) {
     let (flow, reception) = (pair.flow(0), pair.reception(1));
     assert_eq!((flow.messages, flow.completed, flow.withdrawn), (messages, messages, 0));
@@ -28,7 +28,7 @@ fn messages_of_every_size_around_the_mtu_arrive_in_order() {
             let mut pair = Pair::alike(settings).run_until(us(400));
             assert_delivered(&mut pair, size, 20);
             let packets = 20 * size.div_ceil(2048).max(1);
-            assert_eq!(pair.data_from(0).len() as u64, packets, "nothing was sent twice");
+            assert_eq!(pair.data_from(0).len() as u64, packets, "nothing is retransmitted");
             assert_eq!(pair.sent(1, Opcode::RC_ACKNOWLEDGE).len() as u64, packets);
             assert_eq!(pair.reading(1).ports[0].drops.total(), 0);
             pair.assert_conserved(0, 0);
@@ -37,20 +37,20 @@ fn messages_of_every_size_around_the_mtu_arrive_in_order() {
 }
 
 #[test]
-fn a_message_is_cut_into_first_middle_last_and_its_latency_ends_with_the_last() {
+fn a_message_is_segmented_and_its_latency_ends_with_the_last_packet() {
     let mut pair = Pair::alike(sending(5000, 1)).run_until(us(100));
     let opcodes: Vec<Opcode> = pair.data_from(0).iter().map(|seen| seen.opcode()).collect();
     assert_eq!(opcodes, [Opcode::RC_SEND_FIRST, Opcode::RC_SEND_MIDDLE, Opcode::RC_SEND_LAST]);
     assert_eq!(pair.data_from(0)[2].packet().payload.len(), 5000 - 2 * 2048);
     let latency = pair.reading(1).latencies.remove(0);
     assert_eq!((latency.item, latency.buckets.iter().sum::<u64>()), (40, 1));
-    // Three frames back to back and the time of flight; a flow-control packet may go between.
+    // Three frames back to back and the propagation delay. A flow control packet may be in between.
     let least = u128::from(2 * FULL + 904 + 26 + 100);
     assert!((least..=least + 32).contains(&latency.sum_ns), "{} {least}", latency.sum_ns);
 }
 
 #[test]
-fn any_one_frame_may_be_lost_either_way() {
+fn any_single_frame_may_be_lost_in_either_direction() {
     let cases = in_each_wire_format(sending(5000, 4));
     for (lost, settings) in (0..24).flat_map(|lost| cases.clone().map(|one| (lost, one))) {
         let mut count = 0;
@@ -65,7 +65,7 @@ fn any_one_frame_may_be_lost_either_way() {
 }
 
 #[test]
-fn a_gap_is_told_once_and_sent_again_from_there() {
+fn a_gap_returns_one_nak_and_is_retransmitted_from_there() {
     let mut pair = Pair::alike(sending(2048, 10)).with_impairment({
         let mut count = 0;
         move |seen| {
@@ -120,7 +120,7 @@ fn duplicates_are_acknowledged_again_and_delivered_once() {
 }
 
 #[test]
-fn damaged_frames_are_counted_where_they_die_and_sent_again() {
+fn damaged_frames_are_counted_and_retransmitted() {
     for (impairment, reason) in [
         (Impairment::CorruptPayload, DropReason::Icrc),
         (Impairment::CorruptLink, DropReason::Vcrc),
@@ -164,14 +164,14 @@ fn acknowledgements_are_coalesced_by_count_and_by_delay() {
     let acks = pair.sent(1, Opcode::RC_ACKNOWLEDGE);
     let psns: Vec<u32> = acks.iter().map(|ack| ack.packet().bth.unwrap().psn.get()).collect();
     assert_eq!(psns, [3, 7, 9]);
-    // The eighth frame was acknowledged; the ninth started the delay.
+    // The eighth frame was acknowledged. The ninth frame started the delay.
     let ninth = pair.data_from(0)[8].at + FLIGHT;
     let expected = ninth + ack_delay + OCTET * 30;
     assert_eq!(acks[2].at, expected);
 }
 
 #[test]
-fn a_receiver_without_buffers_is_waited_for() {
+fn the_requester_waits_for_a_receiver_without_buffers() {
     let settings =
         NicConfig { receive_depth: 1, receive_refill: Duration::from_us(15), ..sending(2048, 4) };
     let mut pair = Pair::alike(settings).run_until(us(400));
@@ -190,7 +190,7 @@ fn a_receiver_without_buffers_is_waited_for() {
 }
 
 #[test]
-fn a_receiver_that_never_is_ready_exhausts_a_finite_rnr_retry() {
+fn a_receiver_that_is_never_ready_exhausts_a_finite_rnr_retry() {
     let settings = NicConfig {
         receive_depth: 1,
         receive_refill: Duration::from_us(1_000_000),
@@ -205,7 +205,7 @@ fn a_receiver_that_never_is_ready_exhausts_a_finite_rnr_retry() {
 }
 
 #[test]
-fn a_silent_peer_exhausts_the_retries_and_stops_the_queue_pair() {
+fn missing_acknowledgements_exhaust_the_retries_and_stop_the_queue_pair() {
     let settings = NicConfig { retry_count: 3, ..sending(5000, 2) };
     let mut pair = Pair::alike(settings).with_impairment(|_| Impairment::Lose).run_until(us(2_000));
     assert_eq!(pair.happened(0, |kind| matches!(kind, EventKind::QueuePairError { .. })), 1);
@@ -222,7 +222,7 @@ fn writing(size: u64) -> NicConfig {
 }
 
 #[test]
-fn writes_carry_key_and_length_once_a_message() {
+fn writes_carry_key_and_length_once_per_message() {
     let mut pair = Pair::alike(NicConfig { receive_depth: 1, ..writing(5000) });
     pair.advance(us(200));
     assert_delivered(&mut pair, 5000, 3);
@@ -233,7 +233,7 @@ fn writes_carry_key_and_length_once_a_message() {
     assert_eq!(pair.drops(1, DropReason::ReceiverNotReady), 0, "a WRITE takes no receive buffer");
 }
 
-/// One write whose RETH was changed on the way, CRCs mended.
+/// The receiver gets one RDMA WRITE whose RETH `change` has altered; both CRCs are correct.
 fn forged_write(change: fn(&mut [u8])) -> Pair {
     let mut sender =
         Pair::alike(writing(2048)).with_impairment(|_| Impairment::Lose).run_until(us(9));
@@ -247,22 +247,22 @@ fn forged_write(change: fn(&mut [u8])) -> Pair {
     pair
 }
 
-fn answer_of(pair: &Pair) -> Syndrome {
+fn ack_of(pair: &Pair) -> Syndrome {
     let acks = pair.sent(1, Opcode::RC_ACKNOWLEDGE);
     assert_eq!(acks.len(), 1);
     acks[0].packet().extended.aeth.unwrap().syndrome
 }
 
 #[test]
-fn a_write_is_refused_for_a_wrong_key_a_wrong_place_and_a_wrong_length() {
-    assert_eq!(answer_of(&forged_write(|_| {})), Syndrome::ACK);
+fn a_write_with_a_wrong_key_address_or_length_is_refused() {
+    assert_eq!(ack_of(&forged_write(|_| {})), Syndrome::ACK);
     let mut pair = forged_write(|reth| reth[8] ^= 1);
-    assert_eq!(answer_of(&pair), Syndrome::Nak(NakCode::RemoteAccess));
+    assert_eq!(ack_of(&pair), Syndrome::Nak(NakCode::RemoteAccess));
     assert_eq!(pair.drops(1, DropReason::Key), 1);
     let pair = forged_write(|reth| reth[0] ^= 1);
-    assert_eq!(answer_of(&pair), Syndrome::Nak(NakCode::RemoteAccess));
+    assert_eq!(ack_of(&pair), Syndrome::Nak(NakCode::RemoteAccess));
     let mut pair = forged_write(|reth| reth[15] ^= 1);
-    assert_eq!(answer_of(&pair), Syndrome::Nak(NakCode::InvalidRequest));
+    assert_eq!(ack_of(&pair), Syndrome::Nak(NakCode::InvalidRequest));
     assert_eq!(pair.drops(1, DropReason::PacketLength), 1);
     assert_eq!(pair.happened(1, |kind| matches!(kind, EventKind::QueuePairError { .. })), 1);
 }

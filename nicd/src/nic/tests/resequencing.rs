@@ -1,4 +1,4 @@
-//! Frames that come by ways of different length, put into order before anybody delivers them.
+//! Resequencing of frames that took paths of different length.
 
 use super::cable::*;
 use super::*;
@@ -10,7 +10,7 @@ use proto::units::Duration;
 use proto::wire::classify::PriorityMap;
 use proto::wire::ethernet::plan;
 
-/// Four messages of a frame each, received in order or as they come.
+/// Four messages of one frame each, with or without resequencing.
 fn sending(transport: Transport, resequence: bool) -> NicConfig {
     let settings = NicConfig {
         traffic: vec![burst(2, 1500, 4)],
@@ -29,7 +29,7 @@ fn sending(transport: Transport, resequence: bool) -> NicConfig {
     settings
 }
 
-/// What happens to the second data frame, once.
+/// Impairs the second data frame only.
 fn second(impairment: fn() -> Impairment) -> impl FnMut(&Seen) -> Impairment {
     let mut frames = 0;
     move |seen: &Seen| {
@@ -45,10 +45,10 @@ fn run(transport: Transport, resequence: bool, impairment: fn() -> Impairment) -
 }
 
 #[test]
-fn a_late_test_frame_holds_those_behind_it_and_nothing_is_missing() {
+fn a_late_test_frame_delays_later_ones_and_none_is_missing() {
     let mut pair = run(Transport::Test, true, || Impairment::Late);
     let received = pair.reception(1);
-    assert_eq!((received.messages, received.reordered), (4, 2), "two came ahead of it");
+    assert_eq!((received.messages, received.reordered), (4, 2), "two frames arrived before it");
     assert_eq!(pair.total(1, "rx_sequence_depth"), 2);
     assert_eq!((pair.total(1, "rx_sequence_gaps"), pair.total(1, "rx_sequence_timeouts")), (0, 0));
     pair.assert_conserved(0, 0);
@@ -63,7 +63,7 @@ fn a_lost_test_frame_is_waited_for_and_then_counted() {
 }
 
 #[test]
-fn a_test_frame_that_comes_twice_is_delivered_once() {
+fn a_duplicate_test_frame_is_delivered_once() {
     let mut pair = run(Transport::Test, true, || Impairment::Duplicate);
     let received = pair.reception(1);
     assert_eq!((received.messages, received.reordered), (4, 1));
@@ -71,7 +71,7 @@ fn a_test_frame_that_comes_twice_is_delivered_once() {
 }
 
 #[test]
-fn a_responder_does_not_notice_that_a_request_was_late() {
+fn resequencing_hides_a_late_request_from_the_responder() {
     let mut pair = run(Transport::Rc, true, || Impairment::Late);
     assert_eq!(pair.reception(1).messages, 4);
     assert_eq!(pair.total(0, "retransmitted_packets"), 0);
@@ -79,11 +79,14 @@ fn a_responder_does_not_notice_that_a_request_was_late() {
     assert_eq!(pair.total(1, "rx_sequence_depth"), 2);
     pair.assert_conserved(0, 0);
     let mut without = run(Transport::Rc, false, || Impairment::Late);
-    assert!(without.total(0, "retransmitted_packets") > 0, "or the order would not matter");
+    assert!(
+        without.total(0, "retransmitted_packets") > 0,
+        "without resequencing the late request is retransmitted"
+    );
 }
 
 #[test]
-fn a_lost_request_is_asked_for_again_when_the_wait_is_over() {
+fn a_lost_request_is_retransmitted_after_the_wait() {
     let mut pair = run(Transport::Rc, true, || Impairment::Lose);
     assert_eq!(pair.reception(1).messages, 4);
     assert_eq!(pair.flow(0).completed, 4);
@@ -93,7 +96,7 @@ fn a_lost_request_is_asked_for_again_when_the_wait_is_over() {
 }
 
 #[test]
-fn a_script_waits_for_what_it_sent_and_received() {
+fn a_script_waits_for_messages_sent_and_received() {
     let step = |to, messages, after: &[AfterConfig]| StepConfig {
         to: Lid::new(to),
         messages,

@@ -1,4 +1,4 @@
-//! RoCEv2: CE to CNP, the rate that follows, damaged and foreign frames.
+//! RoCEv2: CE to CNP, the resulting rate, damaged frames and frames for others.
 
 use super::cable::*;
 use super::*;
@@ -16,7 +16,7 @@ use proto::wire::roce::{NetworkHeaders, PacketBuilder, notification};
 /// DA to FCS of a full frame over IPv4: 62 octets around 2048.
 const FULL_ROCE: u64 = 2110;
 
-/// Messages of one full frame each on 8 Gb/s, under `dcqcn` with these parameters.
+/// NIC 0 sends `messages` of one full frame each at 8 Gb/s under `dcqcn` with these parameters.
 fn sending(messages: u64, params: &str) -> NicConfig {
     let scheme = SchemeConfig { kind: "dcqcn".to_owned(), params: params.parse().expect("TOML") };
     let traffic = vec![burst(2, 2048, messages)];
@@ -28,12 +28,12 @@ fn mark_data(seen: &Seen) -> Impairment {
 }
 
 #[test]
-fn marked_data_draws_one_notification_an_interval_in_a_class_of_its_own() {
+fn marked_data_returns_one_cnp_per_interval_on_its_own_priority() {
     let mut pair = Pair::alike(sending(60, "reaction = \"frozen\""))
         .with_impairment(mark_data)
         .run_until(us(200));
     let cnps: Vec<Seen> = pair.sent(1, Opcode::ROCEV2_CNP).into_iter().cloned().collect();
-    // 60 frames take 127 µs from 5 µs on: at once, after 50 and after 100.
+    // 60 frames take 127 µs from 5 µs on: one CNP at the start, one after 50 µs, one after 100 µs.
     assert_eq!(cnps.len(), 3);
     assert!(cnps.windows(2).all(|two| two[1].at.since(two[0].at) >= Duration::from_us(50)));
     let packet = cnps[0].roce();
@@ -49,12 +49,12 @@ fn marked_data_draws_one_notification_an_interval_in_a_class_of_its_own() {
     assert_eq!((pair.reception(1).marked, pair.flow(0).notes), (60, 3));
     let lanes = pair.reading(1).ports[0].lanes.clone();
     assert_eq!((lanes[6].counters.notes_tx, lanes[3].counters.notes_tx), (3, 0));
-    assert_eq!(pair.flow(0).rate.value, 8_000_000_000, "who is frozen does not listen");
+    assert_eq!(pair.flow(0).rate.value, 8_000_000_000, "a frozen reaction point ignores CNPs");
     pair.assert_conserved(0, 0);
 }
 
 #[test]
-fn a_notification_halves_the_rate_on_the_wire() {
+fn a_cnp_halves_the_rate_on_the_wire() {
     let mut first = true;
     let impair = move |seen: &Seen| match seen.is_data() && std::mem::take(&mut first) {
         true => Impairment::Mark,
@@ -63,7 +63,7 @@ fn a_notification_halves_the_rate_on_the_wire() {
     let pair = Pair::alike(sending(20, "")).with_impairment(impair).run_until(us(50));
     let departures: Vec<Instant> = pair.data_from(0).iter().map(|seen| seen.at).collect();
     let full = OCTET * FULL_ROCE;
-    // The CNP is there before the third frame has left; from then on each takes twice its time.
+    // The CNP arrives before the third frame has left. From then on each frame takes twice its time.
     let gaps: Vec<_> = departures.windows(2).map(|two| two[1].since(two[0])).collect();
     assert_eq!(gaps[0], full);
     assert!(gaps[2..].iter().all(|gap| *gap == full * 2), "{gaps:?}");
@@ -83,9 +83,9 @@ fn infiniband_names_of_totals_are_not_those_of_roce() {
     assert!(roce.contains(&"np_ecn_marked_roce_packets".to_owned()));
 }
 
-/// ROCE-15.
+/// Conformance case ROCE-15.
 #[test]
-fn a_wrong_icrc_is_dropped_without_a_notification_and_sent_again() {
+fn a_wrong_icrc_is_dropped_without_a_cnp_and_retransmitted() {
     let mut hit = false;
     let impair = move |_: &Seen| match std::mem::replace(&mut hit, true) {
         true => Impairment::Pass,
@@ -99,7 +99,7 @@ fn a_wrong_icrc_is_dropped_without_a_notification_and_sent_again() {
     pair.assert_conserved(0, 0);
 }
 
-/// A good frame from adapter 2 to adapter 1: a CNP for `queue_pair`.
+/// A valid CNP from adapter 2 to adapter 1 for `queue_pair`.
 fn cnp_for(queue_pair: QueuePairNumber) -> Frame {
     let ip = Ipv4 {
         dscp: Dscp::truncate(48),
@@ -127,16 +127,16 @@ fn receive(pair: &mut Pair, frame: Frame) {
 }
 
 #[test]
-fn a_notification_for_a_queue_pair_that_is_not_ours_is_counted_and_harms_nothing() {
+fn a_cnp_for_an_unknown_queue_pair_is_counted_and_changes_nothing() {
     let mut pair = Pair::alike(sending(3, "")).run_until(us(50));
     let before = pair.flow(0);
-    // No such class; one of adapter 3, with which nobody has spoken; one without a plan.
-    let strangers = [
+    // An unknown class; adapter 3, to which there is no connection; a number outside the plan.
+    let unknown = [
         QueuePairNumber::planned(7, Lid::new(2)),
         QueuePairNumber::planned(0, Lid::new(3)),
         QueuePairNumber::truncate(1),
     ];
-    for queue_pair in strangers {
+    for queue_pair in unknown {
         receive(&mut pair, cnp_for(queue_pair));
     }
     assert_eq!((pair.total(0, "rp_cnp_ignored"), pair.total(0, "rp_cnp_handled")), (3, 0));
@@ -146,9 +146,9 @@ fn a_notification_for_a_queue_pair_that_is_not_ours_is_counted_and_harms_nothing
     assert_eq!((pair.total(0, "rp_cnp_handled"), pair.flow(0).rate.value), (1, 4_000_000_000));
 }
 
-/// ROCE-07 and ROCE-16: frames that touch no state.
+/// Conformance cases ROCE-07 and ROCE-16: these frames change no state.
 #[test]
-fn what_is_not_for_the_transport_is_counted_and_touches_nothing() {
+fn invalid_frames_are_counted_and_change_no_flow() {
     let mut pair = Pair::alike(sending(3, "")).run_until(us(50));
     let before = (pair.flow(0), pair.reading(0).receptions);
     let good = cnp_for(QueuePairNumber::planned(0, Lid::new(2)));
@@ -175,7 +175,7 @@ fn what_is_not_for_the_transport_is_counted_and_touches_nothing() {
 }
 
 #[test]
-fn marks_on_answers_draw_no_answers() {
+fn marked_cnps_return_no_cnp() {
     let mut pair = Pair::alike(sending(1, "")).run_until(us(50));
     let mut cnp = cnp_for(QueuePairNumber::planned(0, Lid::new(2)));
     cnp.octets[15] |= 3;
@@ -185,11 +185,11 @@ fn marks_on_answers_draw_no_answers() {
     pair.advance(us(100));
     assert!(pair.sent(0, Opcode::ROCEV2_CNP).is_empty());
     assert_eq!(pair.total(0, "np_ecn_marked_roce_packets"), 0);
-    assert_eq!(pair.total(0, "rp_cnp_handled"), 1, "it is a CNP all the same");
+    assert_eq!(pair.total(0, "rp_cnp_handled"), 1, "a marked CNP still takes effect");
 }
 
 #[test]
-fn a_notification_of_infiniband_means_nothing_here() {
+fn the_infiniband_cnp_opcode_is_refused_on_ethernet() {
     let mut pair = Pair::alike(sending(1, "")).run_until(us(50));
     let number = QueuePairNumber::planned(0, Lid::new(2));
     let mut frame = cnp_for(number);

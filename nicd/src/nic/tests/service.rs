@@ -1,4 +1,4 @@
-//! Order of service, unreliable services, workload control, and whatever else may come in.
+//! Order of service, unreliable services, traffic items, and invalid input.
 
 use super::cable::*;
 use super::*;
@@ -14,7 +14,7 @@ fn targets(pair: &Pair) -> Vec<u16> {
 }
 
 #[test]
-fn posting_order_serves_the_oldest_message_and_round_robin_each_in_turn() {
+fn posting_order_sends_the_oldest_message_and_round_robin_each_in_turn() {
     let posted = |qp_order| {
         // Six messages to LID 2 are posted before three to LID 3, all before the line is free.
         let later = TrafficConfig { start: us(5) + Duration::from_ns(1), ..burst(3, 2048, 3) };
@@ -45,12 +45,12 @@ fn classes_to_one_peer_have_queue_pairs_and_lanes_of_their_own() {
 }
 
 #[test]
-fn an_unreliable_connection_drops_the_message_with_the_gap_and_nothing_else() {
+fn an_unreliable_connection_drops_only_the_message_with_the_gap() {
     let classes = vec![class(Transport::Uc, Operation::Send)];
     let traffic = vec![burst(2, 5000, 4)];
     let mut pair = Pair::alike(NicConfig { classes, traffic, ..config(1) }).with_impairment({
         let mut count = 0;
-        // The middle packet of the second message.
+        // Lose the middle packet of the second message.
         move |_| {
             count += 1;
             if count == 5 { Impairment::Lose } else { Impairment::Pass }
@@ -60,7 +60,7 @@ fn an_unreliable_connection_drops_the_message_with_the_gap_and_nothing_else() {
     let (flow, reception) = (pair.flow(0), pair.reception(1));
     assert_eq!((flow.completed, reception.messages), (4, 3));
     assert_eq!(pair.drops(1, DropReason::OutOfSequence), 1, "the last packet of that message");
-    assert_eq!(pair.seen.len(), 12, "nobody asks for it again");
+    assert_eq!(pair.seen.len(), 12, "nothing is retransmitted");
     pair.assert_conserved(1, 0);
 }
 
@@ -84,12 +84,12 @@ fn datagrams_carry_key_and_source_and_may_be_lost_without_consequence() {
 }
 
 #[test]
-fn stopping_an_item_takes_back_what_has_not_begun_to_leave() {
+fn stopping_an_item_withdraws_messages_that_have_not_started() {
     let item = TrafficConfig { stop: us(10), ..burst(2, 5000, 50) };
     let mut pair = Pair::alike(NicConfig { traffic: vec![item], ..config(1) });
     pair.advance(us(200));
     let flow = pair.flow(0);
-    // At 10 us the first message, three frames or 5.1 us long, is not over: it goes on.
+    // At 10 µs the first message, which takes three frames or 5.1 µs, is incomplete: it continues.
     assert_eq!((flow.messages, flow.completed, flow.withdrawn), (50, 1, 49));
     assert_eq!(pair.reading(0).balance.withdrawn, 49);
     assert_eq!(pair.reading(0).ports[0].lanes[0].counters.source_queue.value, 0);
@@ -112,7 +112,11 @@ fn a_backlog_keeps_the_line_full_and_posts_no_more_than_it_must() {
     assert_eq!(pair.reading(0).flows.len(), 3, "a flow to each of the others");
     pair.advance(us(600));
     let flows = pair.reading(0).flows;
-    assert_eq!(flows.iter().map(|flow| flow.withdrawn).sum::<u64>(), 3, "one waited for each");
+    assert_eq!(
+        flows.iter().map(|flow| flow.withdrawn).sum::<u64>(),
+        3,
+        "one message waited for each receiver"
+    );
 }
 
 #[test]
@@ -120,7 +124,7 @@ fn an_idle_nic_wakes_for_the_next_arrival_and_a_busy_one_for_the_end_of_the_fram
     let item = TrafficConfig { interval: Duration::from_us(50), ..burst(2, 3000, 0) };
     let mut pair = Pair::alike(NicConfig { traffic: vec![item], ..config(1) });
     pair.advance(us(10));
-    // Flow control has its own clock, at 65.5 us.
+    // The next flow control packet is due at 65.5 µs.
     assert_eq!(pair.nics[0].poll_timeout(), Some(us(55)));
     pair.advance(us(55));
     let first = us(55) + OCTET * FULL;
@@ -128,24 +132,28 @@ fn an_idle_nic_wakes_for_the_next_arrival_and_a_busy_one_for_the_end_of_the_fram
     assert_eq!(pair.nics[0].poll_timeout(), Some(first), "the message's second frame waits");
     pair.advance(us(59));
     let idle_until = pair.nics[0].poll_timeout().unwrap();
-    assert!(idle_until > us(60), "nothing waits any more");
+    assert!(idle_until > us(60), "no frame waits");
 }
 
 #[test]
-fn a_reading_that_takes_an_arrival_in_does_not_lose_its_wake_up() {
+fn a_reading_that_posts_an_arrival_keeps_its_timeout() {
     let item = TrafficConfig { start: us(20), ..burst(2, 2048, 1) };
     let mut pair = Pair::alike(NicConfig { traffic: vec![item], ..config(1) });
     pair.advance(us(19));
     pair.now = us(21);
     pair.reading(0);
     assert_eq!(pair.nics[0].poll_timeout(), Some(us(21)), "there is something to send");
-    let departure = pair.nics[0].poll_transmit(us(21)).expect("it leaves");
-    assert_eq!(departure.at, us(20) + OCTET * FULL, "as scheduled, though late");
+    let departure = pair.nics[0].poll_transmit(us(21)).expect("a frame leaves");
+    assert_eq!(
+        departure.at,
+        us(20) + OCTET * FULL,
+        "the frame leaves as scheduled, although the poll is late"
+    );
     let next = pair.nics[0].poll_timeout().unwrap();
     assert!(next > us(21));
 }
 
-/// A packet made by hand reaches NIC 1 on an idle link.
+/// NIC 1 receives a packet from `builder` on an idle link.
 fn received(builder: PacketBuilder, payload: usize) -> Pair {
     let mut pair = Pair::alike(config(1)).run_until(us(5));
     let mut octets = bytes::BytesMut::new();
@@ -162,21 +170,21 @@ fn only(number: QueuePairNumber) -> PacketBuilder {
 }
 
 #[test]
-fn packets_that_are_not_for_this_adapter_end_under_the_right_reason() {
+fn packets_for_others_are_dropped_with_the_right_reason() {
     let good = only(QueuePairNumber::planned(0, Lid::new(1)));
     let with_bth = |change: fn(&mut Bth)| {
         let mut builder = good;
         change(&mut builder.bth);
         builder
     };
-    let strange = |class, lid| only(QueuePairNumber::planned(class, Lid::new(lid)));
+    let unknown = |class, lid| only(QueuePairNumber::planned(class, Lid::new(lid)));
     let level = proto::ids::VirtualLane::MANAGEMENT;
     let cases = [
         (PacketBuilder { dlid: Lid::new(3), ..good }, DropReason::NotForUs),
-        (strange(0, 3), DropReason::QueuePair),
-        (strange(1, 1), DropReason::QueuePair),
+        (unknown(0, 3), DropReason::QueuePair),
+        (unknown(1, 1), DropReason::QueuePair),
         (only(QueuePairNumber::truncate(1)), DropReason::QueuePair),
-        (PacketBuilder { slid: Lid::new(9), ..strange(0, 9) }, DropReason::QueuePair),
+        (PacketBuilder { slid: Lid::new(9), ..unknown(0, 9) }, DropReason::QueuePair),
         (with_bth(|bth| bth.partition_key = 0x7fff), DropReason::Key),
         (with_bth(|bth| bth.opcode = Opcode::UC_SEND_ONLY), DropReason::Opcode),
         (with_bth(|bth| bth.opcode = Opcode::RC_READ_RESPONSE_MIDDLE), DropReason::Opcode),
@@ -191,12 +199,12 @@ fn packets_that_are_not_for_this_adapter_end_under_the_right_reason() {
         assert_eq!(pair.drops(1, reason), 1, "{reason:?}");
         assert_eq!(pair.reading(1).balance.delivered, 0);
         let lane = pair.reading(1).ports[0].lanes[0];
-        assert_eq!(lane.counters.in_queue.value, 0, "its buffer is free again");
+        assert_eq!(lane.counters.in_queue.value, 0, "its input buffer is free");
     }
 }
 
 #[test]
-fn multicast_ends_here_as_delivered_and_draws_no_answer() {
+fn multicast_counts_as_delivered_and_returns_no_acknowledgement() {
     let number = QueuePairNumber::truncate(0xff_ffff);
     let mut builder = only(number);
     (builder.dlid, builder.bth.fecn) = (Lid::new(0xc001), true);
@@ -225,12 +233,12 @@ fn the_same_seed_gives_the_same_frames_at_the_same_instants() {
 }
 
 #[test]
-fn impossible_configurations_are_refused_by_name() {
+fn impossible_configurations_are_refused() {
     use crate::config::check::ConfigError;
     let refused = |change: fn(&mut NicConfig)| {
         let mut settings = NicConfig { traffic: vec![burst(2, 2048, 1)], ..config(1) };
         change(&mut settings);
-        Nic::new(settings).err().expect("it is impossible").to_string()
+        Nic::new(settings).err().expect("the configuration is refused").to_string()
     };
     assert_eq!(refused(|c| c.traffic[0].class = 1), "traffic \"burst\": its class does not exist");
     assert!(refused(|c| c.traffic[0].to = Target::Lids(vec![Lid::new(1)])).contains("another"));
@@ -258,9 +266,9 @@ fn impossible_configurations_are_refused_by_name() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Arbitrary octets, and good packets with a few octets changed, end in a count and nothing else.
+    /// Arbitrary octets, and valid packets with changed octets, are counted and have no other effect.
     #[test]
-    fn whatever_comes_in_is_counted_and_never_panics(
+    fn any_input_is_counted_and_never_panics(
         frames in proptest::collection::vec(
             (any::<bool>(), any::<bool>(), proptest::collection::vec(any::<u8>(), 0..120),
              proptest::collection::vec((0usize..60, any::<u8>()), 0..4)),
@@ -278,7 +286,7 @@ proptest! {
             }
             let kind = if is_link { FrameKind::InfinibandLink } else { FrameKind::Infiniband };
             if is_genuine && !is_link {
-                // Past the CRCs, so that the transport sees it.
+                // Correct CRCs, so that the transport parses the packet.
                 proto::wire::infiniband::crc::refresh_both(&mut octets);
             }
             let now = pair.now;

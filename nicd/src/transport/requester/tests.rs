@@ -1,4 +1,4 @@
-//! PSNs across the wrap, the window, going back, taking back.
+//! PSN wrap, window, retransmission, withdrawal.
 
 use super::*;
 use proto::units::Instant;
@@ -63,7 +63,7 @@ fn a_nak_goes_back_to_the_packet_it_names_whatever_its_message() {
 }
 
 #[test]
-fn an_acknowledgement_while_going_over_old_ground_skips_what_has_arrived() {
+fn an_acknowledgement_during_retransmission_skips_confirmed_packets() {
     let mut requester = requester(&[1000; 6]);
     send(&mut requester, 6);
     requester.on_timeout(LIMITS);
@@ -128,7 +128,7 @@ fn retries_run_out_without_progress_and_start_anew_with_it() {
 }
 
 #[test]
-fn only_untouched_messages_of_the_item_are_taken_back() {
+fn only_unsent_messages_of_the_item_are_withdrawn() {
     let mut requester = requester(&[2500]);
     for item in [0, 1, 0] {
         requester.post(message(700, item));

@@ -1,4 +1,4 @@
-//! What a responder takes, refuses and says.
+//! Requests that a responder accepts and refuses, and its acknowledgements.
 
 use super::*;
 
@@ -25,7 +25,7 @@ fn refused(responder: &mut Responder, request: &Request<'_>) -> Option<DropReaso
 }
 
 #[test]
-fn packets_of_the_wrong_length_for_their_place_are_invalid() {
+fn packets_of_the_wrong_length_for_their_position_are_invalid() {
     use Position::{First, Last, Middle, Only};
     for (begun, position, length, fits) in [
         (false, Only, 0, true),
@@ -47,14 +47,14 @@ fn packets_of_the_wrong_length_for_their_place_are_invalid() {
             responder.on_request(&send(u32::from(begun), position, length), Instant::ZERO);
         let expected = (!fits).then_some(DropReason::PacketLength);
         assert_eq!(reception.result.err(), expected, "{position:?} {length}");
-        let AckAction::Send(ack_packet) = reception.ack else { panic!("each is answered") };
+        let AckAction::Send(ack_packet) = reception.ack else { panic!("no acknowledgement") };
         let nak = Syndrome::Nak(NakCode::InvalidRequest);
         assert_eq!(ack_packet.syndrome, if fits { Syndrome::ACK } else { nak });
     }
 }
 
 #[test]
-fn a_packet_out_of_place_in_its_message_is_invalid_and_ends_the_conversation() {
+fn a_packet_at_the_wrong_position_stops_the_queue_pair() {
     let mut responder = responder(Service::Rc);
     refused(&mut responder, &send(0, Position::First, 256));
     let only = send(1, Position::Only, 10);
@@ -79,14 +79,14 @@ fn the_message_sequence_number_counts_messages() {
 }
 
 #[test]
-fn after_rnr_later_packets_draw_no_nak() {
+fn after_rnr_later_packets_return_no_nak() {
     let mut responder = responder(Service::Rc);
     responder.buffers = ReceiveBuffers::new(1, Duration::from_ps(50));
     assert!(responder.buffers.take(Instant::ZERO));
     responder.buffers.give_back(Instant::ZERO);
     let first = responder.on_request(&send(0, Position::Only, 1), Instant::from_ps(10));
     assert_eq!(first.result.err(), Some(DropReason::ReceiverNotReady));
-    let AckAction::Send(ack_packet) = first.ack else { panic!("an RNR NAK is due") };
+    let AckAction::Send(ack_packet) = first.ack else { panic!("no RNR NAK") };
     assert_eq!((ack_packet.psn.get(), ack_packet.syndrome), (0, Syndrome::Rnr { timer: 14 }));
     let second = responder.on_request(&send(1, Position::Only, 1), Instant::from_ps(11));
     assert_eq!(
@@ -98,15 +98,15 @@ fn after_rnr_later_packets_draw_no_nak() {
 }
 
 #[test]
-fn an_unreliable_message_with_a_hole_is_given_up_until_the_next_begins() {
+fn an_unreliable_message_with_a_gap_is_discarded_up_to_the_next_message() {
     use Position::{First, Last, Middle};
     let mut responder = responder(Service::Uc);
-    let fate: Vec<Option<DropReason>> =
+    let results: Vec<Option<DropReason>> =
         [(0, First), (2, Last), (3, First), (4, Middle), (4, Middle), (5, Last), (6, Middle)]
             .into_iter()
             .map(|(psn, position)| refused(&mut responder, &send(psn, position, 256)))
             .collect();
     let lost = Some(DropReason::OutOfSequence);
-    assert_eq!(fate, [None, lost, None, None, Some(DropReason::Duplicate), None, lost]);
+    assert_eq!(results, [None, lost, None, None, Some(DropReason::Duplicate), None, lost]);
     assert_eq!(responder.msn, 1);
 }

@@ -1,4 +1,4 @@
-//! Order, waiting, groups, and what it costs.
+//! Order, waiting, groups, and the size of the heaps.
 
 use super::*;
 
@@ -8,7 +8,7 @@ fn at(ps: u64) -> Instant {
     Instant::from_ps(ps)
 }
 
-/// `n` queue pairs, each in a group of its own.
+/// `n` queue pairs, each in its own group.
 fn alone(n: u32) -> Scheduler {
     let mut scheduler = Scheduler::new(1);
     for group in 0..n {
@@ -24,7 +24,7 @@ fn turn(scheduler: &mut Scheduler, now: u64) -> Option<u32> {
 }
 
 #[test]
-fn the_smallest_key_goes_first_and_asking_changes_nothing() {
+fn the_lowest_key_sends_first_and_polling_changes_nothing() {
     let mut scheduler = alone(3);
     for (queue_pair, key) in [(0, 30), (1, 10), (2, 20)] {
         scheduler.set_key(queue_pair, Some(key), at(0));
@@ -42,7 +42,7 @@ fn the_smallest_key_goes_first_and_asking_changes_nothing() {
 }
 
 #[test]
-fn a_group_that_must_wait_comes_back_at_its_instant_and_in_its_place() {
+fn a_waiting_group_becomes_ready_at_its_instant_with_its_key() {
     let mut scheduler = alone(2);
     scheduler.set_key(0, Some(1), at(0));
     scheduler.set_key(1, Some(2), at(0));
@@ -54,7 +54,7 @@ fn a_group_that_must_wait_comes_back_at_its_instant_and_in_its_place() {
 }
 
 #[test]
-fn a_wait_that_is_prolonged_or_cut_short_counts_as_last_told() {
+fn the_latest_permission_replaces_earlier_ones() {
     let mut scheduler = alone(1);
     scheduler.set_key(0, Some(1), at(0));
     scheduler.set_permission(0, Permission::At(at(50)), at(0));
@@ -69,7 +69,7 @@ fn a_wait_that_is_prolonged_or_cut_short_counts_as_last_told() {
 }
 
 #[test]
-fn members_of_a_group_wait_together_and_go_in_order() {
+fn members_of_a_group_wait_together_and_send_in_order() {
     let mut scheduler = Scheduler::new(1);
     scheduler.add_group(LANE);
     scheduler.add_group(LANE);
@@ -89,7 +89,7 @@ fn members_of_a_group_wait_together_and_go_in_order() {
 }
 
 #[test]
-fn entries_out_of_date_do_not_pile_up() {
+fn stale_entries_do_not_accumulate() {
     let mut scheduler = alone(1023);
     for queue_pair in 0..1023 {
         scheduler.set_key(queue_pair, Some(u64::from(queue_pair)), at(0));

@@ -1,4 +1,4 @@
-//! What RoCEv2 packets say, how long they are, and which are none of ours.
+//! Content and size of RoCEv2 packets, and which received frames are refused.
 
 use super::*;
 use crate::config::Encapsulation;
@@ -47,7 +47,7 @@ fn emitted(version: RoceVersion, class: FrameClass, payload: &[u8]) -> Frame {
 }
 
 /// The packet in a frame.
-fn taken<'a>(wire: &WireFormat, octets: &'a [u8]) -> Result<ReceivedPacket<'a>, DropReason> {
+fn parsed<'a>(wire: &WireFormat, octets: &'a [u8]) -> Result<ReceivedPacket<'a>, DropReason> {
     match wire.parse_frame(octets)? {
         FrameContent::Packet(inward) => Ok(inward),
         other => panic!("{other:?}"),
@@ -57,23 +57,23 @@ fn taken<'a>(wire: &WireFormat, octets: &'a [u8]) -> Result<ReceivedPacket<'a>, 
 const VERSIONS: [RoceVersion; 2] = [RoceVersion::V2Ipv4, RoceVersion::V2Ipv6];
 
 #[test]
-fn what_one_adapter_sends_the_other_takes_apart() {
+fn an_emitted_packet_parses_at_its_receiver() {
     for version in VERSIONS {
         let frame = emitted(version, FrameClass::Data, DATA);
         assert_eq!((frame.kind, frame.integrity), (FrameKind::Ethernet, Integrity::Intact));
         let receiver = wire(2, version);
         assert_eq!(receiver.verify(&frame.octets), Ok(()));
-        let inward = taken(&receiver, &frame.octets).unwrap();
+        let inward = parsed(&receiver, &frame.octets).unwrap();
         assert_eq!((inward.from, inward.transport.payload), (Lid::new(1), DATA));
         assert_eq!(inward.transport.bth.psn.get(), 7);
         let headers = classify_ethernet(&frame.octets, &PriorityMap::BY_DSCP).unwrap();
         assert_eq!(headers.destination, receiver.address());
-        assert_eq!(taken(&wire(3, version), &frame.octets).unwrap_err(), DropReason::NotForUs);
+        assert_eq!(parsed(&wire(3, version), &frame.octets).unwrap_err(), DropReason::NotForUs);
     }
 }
 
 #[test]
-fn data_alone_says_ect_and_each_kind_has_its_class() {
+fn only_data_is_ecn_capable_and_each_kind_has_its_dscp() {
     let kinds = [
         (FrameClass::Data, DATA, Ecn::Capable0, 24),
         (FrameClass::Ack, &[][..], Ecn::NotCapable, 24),
@@ -96,7 +96,7 @@ fn data_alone_says_ect_and_each_kind_has_its_class() {
 }
 
 #[test]
-fn lanes_are_the_priorities_of_the_code_points() {
+fn lanes_are_the_priorities_of_the_dscps() {
     let wire = wire(1, RoceVersion::V2Ipv4);
     let lanes = (0..16).map(|level| wire.lane(ServiceLevel::truncate(level)).get());
     assert_eq!(lanes.collect::<Vec<_>>(), [3, 1, 2, 3, 4, 5, 6, 7, 3, 3, 3, 3, 3, 3, 3, 3]);
@@ -104,7 +104,7 @@ fn lanes_are_the_priorities_of_the_code_points() {
 }
 
 #[test]
-fn a_link_that_goes_by_the_pcp_has_tags() {
+fn frames_have_tags_on_a_link_with_priorities_by_pcp() {
     let mut config = cable::on_ethernet(cable::config(1), RoceVersion::V2Ipv4);
     let LinkControl::Pause(pause) = &mut config.link.control else { panic!("on Ethernet") };
     pause.priorities = PriorityMap::BY_PCP;
@@ -119,11 +119,11 @@ fn a_link_that_goes_by_the_pcp_has_tags() {
     assert_eq!((headers.lane, headers.class), (3, FrameClass::Data));
     let receiver = WireFormat::new(&cable::on_ethernet(cable::config(2), RoceVersion::V2Ipv4));
     assert_eq!(receiver.verify(&frame.octets), Ok(()));
-    assert_eq!(taken(&receiver, &frame.octets).unwrap().transport.payload, DATA);
+    assert_eq!(parsed(&receiver, &frame.octets).unwrap().transport.payload, DATA);
 }
 
 #[test]
-fn sizes_count_destination_to_fcs_and_are_never_below_the_least() {
+fn sizes_count_da_to_fcs_and_are_at_least_64() {
     for (version, headers) in VERSIONS.into_iter().zip([62, 82]) {
         let wire = wire(1, version);
         assert_eq!(wire.size(0, 1_024).get(), headers + 1_024);
@@ -137,7 +137,7 @@ fn sizes_count_destination_to_fcs_and_are_never_below_the_least() {
 }
 
 #[test]
-fn the_source_port_spreads_conversations_and_is_the_same_each_time() {
+fn the_source_port_spreads_queue_pairs_and_is_stable() {
     let port = |class, peer| {
         let ours = QueuePairNumber::planned(class, Lid::new(peer));
         source_port(ours, QueuePairNumber::planned(class, Lid::new(1)))
@@ -149,17 +149,17 @@ fn the_source_port_spreads_conversations_and_is_the_same_each_time() {
     assert_eq!(port(3, 9), port(3, 9));
 }
 
-/// ROCE-15 and ROCE-16, as the adapter's dialect sees them.
+/// Conformance cases ROCE-15 and ROCE-16 at the level of the wire format.
 #[test]
-fn what_is_no_packet_of_ours_has_a_reason() {
+fn invalid_packets_have_a_drop_reason() {
     let receiver = wire(2, RoceVersion::V2Ipv4);
     let good = emitted(RoceVersion::V2Ipv4, FrameClass::Data, DATA);
     let verdict = |change: &dyn Fn(&mut [u8])| {
         let mut octets = good.octets.to_vec();
         change(&mut octets);
-        receiver.verify(&octets).and_then(|()| taken(&receiver, &octets).map(|_| ()))
+        receiver.verify(&octets).and_then(|()| parsed(&receiver, &octets).map(|_| ()))
     };
-    let mended = |octets: &mut [u8]| {
+    let with_checksum = |octets: &mut [u8]| {
         let checksum = proto::wire::internet::checksum::ipv4_header(&octets[14..34]);
         octets[24..26].copy_from_slice(&checksum.to_be_bytes());
     };
@@ -171,7 +171,7 @@ fn what_is_no_packet_of_ours_has_a_reason() {
     assert_eq!(verdict(&|octets| octets[37] += 1), Err(DropReason::NotRoce));
     let fragment = |octets: &mut [u8]| {
         octets[20] |= 0x20;
-        mended(octets);
+        with_checksum(octets);
     };
     assert_eq!(verdict(&fragment), Err(DropReason::NotRoce));
     assert_eq!(verdict(&|octets| octets[39] -= 4), Err(DropReason::PacketLength));
@@ -179,8 +179,8 @@ fn what_is_no_packet_of_ours_has_a_reason() {
 }
 
 #[test]
-fn behind_a_tag_of_whatever_ethertype_a_packet_is_checked_and_taken_apart() {
-    let types = ProjectTypes::new(0x9abc, 0x9abd, 0x9abe).expect("free ones");
+fn a_packet_behind_a_tag_of_any_ethertype_is_verified_and_parsed() {
+    let types = ProjectTypes::new(0x9abc, 0x9abd, 0x9abe).expect("unused EtherTypes");
     let mut config = cable::on_ethernet(cable::config(2), RoceVersion::V2Ipv4);
     let LinkControl::Pause(pause) = &mut config.link.control else { panic!("on Ethernet") };
     pause.project = types;
@@ -189,7 +189,7 @@ fn behind_a_tag_of_whatever_ethertype_a_packet_is_checked_and_taken_apart() {
     let tag = CongestionTag::RateRegulated(RateTag::default());
     congestion_tag::insert(&mut octets, tag, &types).expect("a whole frame");
     assert_eq!(receiver.verify(&octets), Ok(()));
-    assert_eq!(taken(&receiver, &octets).unwrap().transport.payload, DATA);
+    assert_eq!(parsed(&receiver, &octets).unwrap().transport.payload, DATA);
     octets[14 + tag.octets_len() + Ipv4::LEN + Udp::LEN + Bth::LEN] ^= 1;
     assert_eq!(receiver.verify(&octets), Err(DropReason::Icrc));
 }
