@@ -45,7 +45,6 @@
 //! holds addresses, tags, PAUSE, PFC and CNM; [`internet`] IP, UDP and the mark of congestion; [`roce`]
 //! whole packets over either; [`project`] what no standard has a format for.
 
-pub(crate) mod big_endian;
 pub mod classify;
 pub mod error;
 pub mod ethernet;

@@ -1,49 +1,136 @@
-//! What the pair of a header (view and owned form) has in common with every other pair.
+//! Headers as tables: each field once, with its type and its bits.
 
-/// Makes a header's view, and the parts of its owned form that follow from the view.
+use crate::ids::{
+    Dscp, Ecn, Lid, Priority, Psn, QueuePairNumber, ServiceLevel, VirtualLane, VlanId,
+};
+use crate::units::Instant;
+use core::net::{Ipv4Addr, Ipv6Addr};
+
+/// A value that stands in some bits of a header.
+pub(crate) trait Field: Copy {
+    /// The value of `bits`, which fit the field's width.
+    fn from_bits(bits: u128) -> Self;
+
+    /// The value's bits; those that do not fit the field's width are left out of the header.
+    fn to_bits(self) -> u128;
+}
+
+/// Implements [`Field`] for types that convert through an unsigned integer of their own.
+macro_rules! fields {
+    ($($type:ty: |$bits:ident: $raw:ty| $from:expr, |$value:ident| $to:expr;)*) => {
+        $(impl $crate::wire::header::Field for $type {
+            #[inline(always)]
+            fn from_bits(bits: u128) -> $type {
+                let $bits = bits as $raw;
+                $from
+            }
+
+            #[inline(always)]
+            fn to_bits(self) -> u128 {
+                let $value = self;
+                let bits: $raw = $to;
+                bits as u128
+            }
+        })*
+    };
+}
+pub(crate) use fields;
+
+fields! {
+    u8: |bits: u8| bits, |value| value;
+    u16: |bits: u16| bits, |value| value;
+    u32: |bits: u32| bits, |value| value;
+    u64: |bits: u64| bits, |value| value;
+    i16: |bits: u16| bits.cast_signed(), |value| value.cast_unsigned();
+    bool: |bits: u8| bits != 0, |value| u8::from(value);
+    [u8; 4]: |bits: u32| bits.to_be_bytes(), |value| u32::from_be_bytes(value);
+    Ipv4Addr: |bits: u32| Ipv4Addr::from_bits(bits), |value| value.to_bits();
+    Ipv6Addr: |bits: u128| Ipv6Addr::from_bits(bits), |value| value.to_bits();
+    VirtualLane: |bits: u8| VirtualLane::truncate(bits), |value| value.get();
+    ServiceLevel: |bits: u8| ServiceLevel::truncate(bits), |value| value.get();
+    QueuePairNumber: |bits: u32| QueuePairNumber::truncate(bits), |value| value.get();
+    Psn: |bits: u32| Psn::truncate(bits), |value| value.get();
+    Priority: |bits: u8| Priority::truncate(bits), |value| value.get();
+    VlanId: |bits: u16| VlanId::truncate(bits), |value| value.get();
+    Dscp: |bits: u8| Dscp::truncate(bits), |value| value.get();
+    Ecn: |bits: u8| Ecn::from_bits(bits), |value| value.bits();
+    Lid: |bits: u16| Lid::new(bits), |value| value.get();
+    Instant: |bits: u64| Instant::from_ps(bits), |value| value.as_ps();
+}
+
+/// The value in bits `first..end` of a header, counted from its first bit.
+#[inline(always)]
+pub(crate) fn get<F: Field>(octets: &[u8], first: usize, end: usize) -> F {
+    let mut bits = 0;
+    let mut at = first / 8;
+    while at * 8 < end {
+        bits = bits << 8 | u128::from(octets[at]);
+        at += 1;
+    }
+    F::from_bits(bits >> (at * 8 - end) & mask(end - first))
+}
+
+/// Adds `value` to bits `first..end` of a header, which are zero.
+#[inline(always)]
+pub(crate) fn put<F: Field>(octets: &mut [u8], first: usize, end: usize, value: F) {
+    let bits = value.to_bits() & mask(end - first);
+    if first.is_multiple_of(8) && end.is_multiple_of(8) {
+        let bytes = bits.to_be_bytes();
+        octets[first / 8..end / 8].copy_from_slice(&bytes[bytes.len() - (end - first) / 8..]);
+        return;
+    }
+    let mut at = end.div_ceil(8);
+    let mut rest = bits << (at * 8 - end);
+    while at > first / 8 {
+        at -= 1;
+        octets[at] |= rest as u8;
+        rest >>= 8;
+    }
+}
+
+const fn mask(width: usize) -> u128 {
+    u128::MAX >> (128 - width)
+}
+
+/// Declares a header: its owned form, and how its fields stand in its octets.
 ///
-/// By hand remain what differs from header to header: the owned struct, the view's accessors,
-/// `view.to_owned_header()` and `owned.to_octets()`.
-macro_rules! header_pair {
-    ($view:ident views $owned:ident, $layer:literal, $len:literal) => {
-        #[doc = concat!("Reads the fields of a [`", stringify!($owned), "`] where they lie.")]
-        #[derive(Clone, Copy, Debug)]
-        pub struct $view<T>(T);
-
-        impl<T: AsRef<[u8]>> $view<T> {
-            /// A view of the header that `octets` begin with.
-            ///
-            /// # Errors
-            /// If the octets are fewer than the header's.
-            pub fn new(octets: T) -> Result<Self, $crate::wire::error::ParseError> {
-                let present = octets.as_ref().len();
-                if present < $owned::LEN {
-                    let offset = 0;
-                    return Err($crate::wire::error::ParseError::short(
-                        $layer,
-                        offset,
-                        $owned::LEN,
-                        present,
-                    ));
-                }
-                Ok($view(octets))
-            }
-
-            /// The octets, what follows the header included.
-            pub fn into_inner(self) -> T {
-                self.0
-            }
-
-            fn octets(&self) -> &[u8; $owned::LEN] {
-                self.0.as_ref().first_chunk().expect("`new` saw that many octets")
-            }
+/// ```text
+/// header! {
+///     /// Documentation and derives.
+///     pub struct Name[octets] "LAYER", view NameView {   // the view is optional
+///         /// What the field means.
+///         pub field: Type = first..end,                  // bits, counted from the header's first
+///     }
+/// }
+/// ```
+///
+/// The owned form has `LEN`, `LAYER`, `parse`, `to_octets` and `emit`; the view reads single fields
+/// where they lie.
+macro_rules! header {
+    (
+        $(#[$meta:meta])*
+        pub struct $name:ident[$len:literal] $layer:literal, view $view:ident $fields:tt
+    ) => {
+        $crate::wire::header::header! { $(#[$meta])* pub struct $name[$len] $layer $fields }
+        $crate::wire::header::view! { $view of $name[$len] $layer $fields }
+    };
+    (
+        $(#[$meta:meta])*
+        pub struct $name:ident[$len:literal] $layer:literal {
+            $($(#[$doc:meta])* pub $field:ident: $type:ty = $first:literal .. $end:literal,)*
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub struct $name {
+            $($(#[$doc])* pub $field: $type,)*
         }
 
-        impl $owned {
+        impl $name {
             /// Octets on the wire.
             pub const LEN: usize = $len;
 
-            /// What [`crate::wire::error::ParseError::layer`] calls the header.
+            /// The header's name in [`crate::wire::error::ParseError::layer`].
             pub const LAYER: &'static str = $layer;
 
             /// Reads the header that `octets` begin with; its offset in errors is 0.
@@ -52,7 +139,16 @@ macro_rules! header_pair {
             /// If the octets are fewer than [`Self::LEN`].
             #[inline]
             pub fn parse(octets: &[u8]) -> Result<Self, $crate::wire::error::ParseError> {
-                Ok($view::new(octets)?.to_owned_header())
+                let octets = $crate::wire::header::first_octets::<$len>($layer, octets)?;
+                Ok($name { $($field: $crate::wire::header::get(octets, $first, $end),)* })
+            }
+
+            /// The header's octets; bits of plain numbers that do not fit their field are left out.
+            #[inline]
+            pub fn to_octets(&self) -> [u8; Self::LEN] {
+                let mut octets = [0; Self::LEN];
+                $($crate::wire::header::put(&mut octets, $first, $end, self.$field);)*
+                octets
             }
 
             /// Writes the header to the first [`Self::LEN`] of `octets`.
@@ -66,5 +162,51 @@ macro_rules! header_pair {
         }
     };
 }
+pub(crate) use header;
 
-pub(crate) use header_pair;
+/// Declares a header's view. Only [`header`] uses it.
+macro_rules! view {
+    (
+        $view:ident of $name:ident[$len:literal] $layer:literal {
+            $($(#[$doc:meta])* pub $field:ident: $type:ty = $first:literal .. $end:literal,)*
+        }
+    ) => {
+        #[doc = concat!("Reads the fields of a [`", stringify!($name), "`] where they lie.")]
+        #[derive(Clone, Copy, Debug)]
+        pub struct $view<T>(T);
+
+        impl<T: AsRef<[u8]>> $view<T> {
+            /// A view of the header that `octets` begin with.
+            ///
+            /// # Errors
+            /// If the octets are fewer than the header's.
+            #[inline]
+            pub fn new(octets: T) -> Result<Self, $crate::wire::error::ParseError> {
+                $crate::wire::header::first_octets::<$len>($layer, octets.as_ref())?;
+                Ok($view(octets))
+            }
+
+            #[inline(always)]
+            fn octets(&self) -> &[u8; $len] {
+                self.0.as_ref().first_chunk().expect("`new` checked the length")
+            }
+
+            $($(#[$doc])*
+            #[inline]
+            pub fn $field(&self) -> $type {
+                $crate::wire::header::get(self.octets(), $first, $end)
+            })*
+        }
+    };
+}
+pub(crate) use view;
+
+/// The first `LEN` of `octets`, or a refusal in the name of `layer`.
+#[inline(always)]
+pub(crate) fn first_octets<'a, const LEN: usize>(
+    layer: &'static str,
+    octets: &'a [u8],
+) -> Result<&'a [u8; LEN], crate::wire::error::ParseError> {
+    let short = || crate::wire::error::ParseError::short(layer, 0, LEN, octets.len());
+    octets.first_chunk().ok_or_else(short)
+}

@@ -32,9 +32,8 @@ pub mod transport;
 pub use bth::{Bth, BthView};
 pub use crc::refresh_vcrc;
 pub use extended_headers::{
-    Aeth, AethView, AtomicAckEth, AtomicAckEthView, AtomicEth, AtomicEthView, Deth, DethView,
-    ExtendedHeaders, Ieth, IethView, ImmDt, ImmDtView, NakCode, Rdeth, RdethView, Reth, RethView,
-    Syndrome, XrcEth, XrcEthView,
+    Aeth, AtomicAckEth, AtomicEth, Deth, ExtendedHeaders, Ieth, ImmDt, NakCode, Rdeth, Reth,
+    Syndrome, XrcEth,
 };
 pub use flow_control_packet::{FlowControlOp, FlowControlPacket};
 pub use grh::{Grh, GrhView};

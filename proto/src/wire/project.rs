@@ -13,9 +13,9 @@ pub mod bcn;
 pub mod rate_tag;
 pub mod test_frame;
 
-pub use bcn::{Bcn, BcnView};
-pub use rate_tag::{RateTag, RateTagView};
-pub use test_frame::{TestFrame, TestFrameView};
+pub use bcn::Bcn;
+pub use rate_tag::RateTag;
+pub use test_frame::TestFrame;
 
 use crate::wire::ethernet::ethertype;
 use serde::{Deserialize, Serialize};

@@ -1,56 +1,22 @@
 //! The CN-TAG: which of its sender's rate limiters a frame came through.
 
-use crate::wire::big_endian::u16_at;
-use crate::wire::header::header_pair;
+use crate::wire::header::header;
 
-/// What stands behind the EtherType of a CN-TAG: its own two octets, and the EtherType that is next.
-///
-/// ```text
-/// | flow id 16 | EtherType 16 |
-/// ```
-///
-/// A switch that notifies the sender of a frame gives the frame's flow id back, and never reads it.
-/// A frame without the tag counts as one of flow 0. Source: IEEE 802.1Q, 33.2.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CnTag {
-    /// What the sender calls the flow.
-    pub flow_id: u16,
-    /// What follows the tag.
-    pub ethertype: u16,
-}
-
-mod field {
-    use std::ops::Range;
-    pub const FLOW_ID: Range<usize> = 0..2;
-    pub const ETHERTYPE: Range<usize> = 2..4;
-}
-
-header_pair!(CnTagView views CnTag, "CN-TAG", 4);
-
-impl CnTag {
-    /// The tag's octets.
-    pub fn to_octets(&self) -> [u8; CnTag::LEN] {
-        let mut octets = [0; CnTag::LEN];
-        octets[field::FLOW_ID].copy_from_slice(&self.flow_id.to_be_bytes());
-        octets[field::ETHERTYPE].copy_from_slice(&self.ethertype.to_be_bytes());
-        octets
-    }
-}
-
-impl<T: AsRef<[u8]>> CnTagView<T> {
-    /// What the sender calls the flow.
-    pub fn flow_id(&self) -> u16 {
-        u16_at(self.octets(), field::FLOW_ID)
-    }
-
-    /// What follows the tag.
-    pub fn ethertype(&self) -> u16 {
-        u16_at(self.octets(), field::ETHERTYPE)
-    }
-
-    /// All fields.
-    pub fn to_owned_header(&self) -> CnTag {
-        CnTag { flow_id: self.flow_id(), ethertype: self.ethertype() }
+header! {
+    /// What stands behind the EtherType of a CN-TAG: its own two octets, and the EtherType that is next.
+    ///
+    /// ```text
+    /// | flow id 16 | EtherType 16 |
+    /// ```
+    ///
+    /// A switch that notifies the sender of a frame gives the frame's flow id back, and never reads it.
+    /// A frame without the tag counts as one of flow 0. Source: IEEE 802.1Q, 33.2.
+    #[derive(Default)]
+    pub struct CnTag[4] "CN-TAG" {
+        /// What the sender calls the flow.
+        pub flow_id: u16 = 0..16,
+        /// What follows the tag.
+        pub ethertype: u16 = 16..32,
     }
 }
 

@@ -1,5 +1,6 @@
 //! MAC addresses: six octets that are also a number, and text.
 
+use crate::wire::header::fields;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -13,6 +14,8 @@ pub struct MacAddress([u8; MacAddress::LEN]);
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is no MAC address: six pairs of hexadecimal digits with colons between")]
 pub struct NoMacAddress(String);
+
+fields! { MacAddress: |bits: u64| MacAddress::from_number(bits), |value| value.number(); }
 
 impl MacAddress {
     /// Octets on the wire.

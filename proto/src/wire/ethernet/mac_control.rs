@@ -6,7 +6,6 @@
 //!
 //! They are never tagged, never forwarded and never flow controlled. Source: IEEE 802.3, 31.
 
-use crate::wire::big_endian::u16_at;
 use crate::wire::error::{ParseError, Reason};
 use crate::wire::ethernet::envelope::{Envelope, LEAST};
 use crate::wire::ethernet::ethertype;
@@ -14,6 +13,7 @@ use crate::wire::ethernet::header::EthernetHeader;
 use crate::wire::ethernet::mac::MacAddress;
 use crate::wire::ethernet::pause::Pause;
 use crate::wire::ethernet::pfc::Pfc;
+use crate::wire::header::get;
 
 /// What a MAC control frame asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +56,7 @@ impl MacControl {
         let Some(parameters) = octets.get(PARAMETERS..) else {
             return Err(ParseError::short(MacControl::LAYER, OPCODE, 2, octets.len() - OPCODE));
         };
-        match u16_at(octets, OPCODE..PARAMETERS) {
+        match get::<u16>(octets, OPCODE * 8, PARAMETERS * 8) {
             Pause::OPCODE => Pause::parse(parameters).map(MacControl::Pause).map_err(within),
             Pfc::OPCODE => Pfc::parse(parameters).map(MacControl::Pfc).map_err(within),
             opcode => Ok(MacControl::Unknown(opcode)),

@@ -1,82 +1,25 @@
 //! The VLAN tag: a frame's priority, and which of the virtual networks it is in.
 
 use crate::ids::{Priority, VlanId};
-use crate::wire::big_endian::u16_at;
-use crate::wire::header::header_pair;
+use crate::wire::header::header;
 
-/// What stands behind the EtherType of a tag: its own two octets, and the EtherType that is next.
-///
-/// ```text
-/// | PCP 3 | DEI 1 | VID 12 | EtherType 16 |
-/// ```
-///
-/// Source: IEEE 802.1Q, 9.6.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct VlanTag {
-    /// PCP: the frame's priority.
-    pub priority: Priority,
-    /// DEI: to be dropped before others.
-    pub drop_eligible: bool,
-    /// VID.
-    pub id: VlanId,
-    /// What follows the tag.
-    pub ethertype: u16,
-}
-
-mod field {
-    use std::ops::Range;
-    pub const CONTROL: Range<usize> = 0..2;
-    pub const ETHERTYPE: Range<usize> = 2..4;
-}
-
-header_pair!(VlanTagView views VlanTag, "VLAN tag", 4);
-
-impl VlanTag {
-    /// The tag's octets.
-    pub fn to_octets(&self) -> [u8; VlanTag::LEN] {
-        let control = u16::from(self.priority.get()) << 13
-            | u16::from(self.drop_eligible) << 12
-            | self.id.get();
-        let mut octets = [0; VlanTag::LEN];
-        octets[field::CONTROL].copy_from_slice(&control.to_be_bytes());
-        octets[field::ETHERTYPE].copy_from_slice(&self.ethertype.to_be_bytes());
-        octets
-    }
-}
-
-impl<T: AsRef<[u8]>> VlanTagView<T> {
-    fn control(&self) -> u16 {
-        u16_at(self.octets(), field::CONTROL)
-    }
-
-    /// PCP.
-    pub fn priority(&self) -> Priority {
-        Priority::truncate((self.control() >> 13) as u8)
-    }
-
-    /// DEI.
-    pub fn drop_eligible(&self) -> bool {
-        self.control() & 0x1000 != 0
-    }
-
-    /// VID.
-    pub fn id(&self) -> VlanId {
-        VlanId::truncate(self.control())
-    }
-
-    /// What follows the tag.
-    pub fn ethertype(&self) -> u16 {
-        u16_at(self.octets(), field::ETHERTYPE)
-    }
-
-    /// All fields.
-    pub fn to_owned_header(&self) -> VlanTag {
-        VlanTag {
-            priority: self.priority(),
-            drop_eligible: self.drop_eligible(),
-            id: self.id(),
-            ethertype: self.ethertype(),
-        }
+header! {
+    /// What stands behind the EtherType of a tag: its own two octets, and the EtherType that is next.
+    ///
+    /// ```text
+    /// | PCP 3 | DEI 1 | VID 12 | EtherType 16 |
+    /// ```
+    ///
+    /// Source: IEEE 802.1Q, 9.6.
+    pub struct VlanTag[4] "VLAN tag" {
+        /// PCP: the frame's priority.
+        pub priority: Priority = 0..3,
+        /// DEI: to be dropped before others.
+        pub drop_eligible: bool = 3..4,
+        /// VID.
+        pub id: VlanId = 4..16,
+        /// What follows the tag.
+        pub ethertype: u16 = 16..32,
     }
 }
 

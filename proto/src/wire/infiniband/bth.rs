@@ -1,68 +1,55 @@
 //! BTH, the Base Transport Header, with the two bits of congestion notification.
 
 use crate::ids::{Psn, QueuePairNumber};
-use crate::wire::big_endian::{u16_at, u24, u24_at};
-use crate::wire::header::header_pair;
+use crate::wire::header::header;
 use crate::wire::infiniband::opcode::Opcode;
 
-/// Base Transport Header.
-///
-/// ```text
-///  0               8               16                             32
-/// |    OpCode     |S|M|Pad|  TVer  |             P_Key            |
-/// |F|B|  resv6    |                  DestQP                       |
-/// |A|    resv7    |                    PSN                        |
-/// ```
-///
-/// The octet of F, B and resv6 may change on the way and is outside the ICRC.
-/// Source: IBTA Vol 1, 9.2; F and B from annex A10.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bth {
-    /// OpCode: service, operation and place in the message.
-    pub opcode: Opcode,
-    /// SE: the receiver should raise a solicited event.
-    pub solicited: bool,
-    /// M: the state of path migration; harmless, and real adapters differ in it.
-    pub migration_request: bool,
-    /// PadCnt, two bits: octets that fill the payload up to a word.
-    pub pad_count: u8,
-    /// TVer, four bits: 0 is the only version there is.
-    pub version: u8,
-    /// P_Key.
-    pub partition_key: u16,
-    /// F: forward explicit congestion notification, set by a switch.
-    pub fecn: bool,
-    /// B: backward explicit congestion notification, set by the receiver of an F.
-    pub becn: bool,
-    /// Six bits after F and B, sent as zero.
-    pub reserved6: u8,
-    /// DestQP.
-    pub destination: QueuePairNumber,
-    /// A: the requester wants an acknowledgement.
-    pub ack_request: bool,
-    /// Seven bits after A, sent as zero.
-    pub reserved7: u8,
-    /// PSN.
-    pub psn: Psn,
+header! {
+    /// Base Transport Header.
+    ///
+    /// ```text
+    ///  0               8               16                             32
+    /// |    OpCode     |S|M|Pad|  TVer  |             P_Key            |
+    /// |F|B|  resv6    |                  DestQP                       |
+    /// |A|    resv7    |                    PSN                        |
+    /// ```
+    ///
+    /// The octet of F, B and resv6 may change on the way and is outside the ICRC.
+    /// Source: IBTA Vol 1, 9.2; F and B from annex A10.
+    pub struct Bth[12] "BTH", view BthView {
+        /// OpCode: service, operation and place in the message.
+        pub opcode: Opcode = 0..8,
+        /// SE: the receiver should raise a solicited event.
+        pub solicited: bool = 8..9,
+        /// M: the state of path migration; harmless, and real adapters differ in it.
+        pub migration_request: bool = 9..10,
+        /// PadCnt, two bits: octets that fill the payload up to a word.
+        pub pad_count: u8 = 10..12,
+        /// TVer, four bits: 0 is the only version there is.
+        pub version: u8 = 12..16,
+        /// P_Key.
+        pub partition_key: u16 = 16..32,
+        /// F: forward explicit congestion notification, set by a switch.
+        pub fecn: bool = 32..33,
+        /// B: backward explicit congestion notification, set by the receiver of an F.
+        pub becn: bool = 33..34,
+        /// Six bits after F and B, sent as zero.
+        pub reserved6: u8 = 34..40,
+        /// DestQP.
+        pub destination: QueuePairNumber = 40..64,
+        /// A: the requester wants an acknowledgement.
+        pub ack_request: bool = 64..65,
+        /// Seven bits after A, sent as zero.
+        pub reserved7: u8 = 65..72,
+        /// PSN.
+        pub psn: Psn = 72..96,
+    }
 }
 
-pub(super) mod field {
-    use std::ops::Range;
-    pub const OPCODE: usize = 0;
-    pub const SE_M_PAD_TVER: usize = 1;
-    pub const P_KEY: Range<usize> = 2..4;
-    pub const F_B_RESV6: usize = 4;
-    pub const DEST_QP: Range<usize> = 5..8;
-    pub const A_RESV7: usize = 8;
-    pub const PSN: Range<usize> = 9..12;
-}
-
+/// The octet of F, B and the six reserved bits.
+pub(super) const F_B_RESV6: usize = 4;
 /// F in its octet.
 pub(super) const FECN: u8 = 0x80;
-/// B in the same octet.
-pub(super) const BECN: u8 = 0x40;
-
-header_pair!(BthView views Bth, "BTH", 12);
 
 impl Bth {
     /// The partition that every port is a full member of.
@@ -86,109 +73,6 @@ impl Bth {
             ack_request: false,
             reserved7: 0,
             psn,
-        }
-    }
-
-    /// The header's octets; bits of plain numbers that do not fit their field are left out.
-    pub fn to_octets(&self) -> [u8; Bth::LEN] {
-        let mut octets = [0; Bth::LEN];
-        octets[field::OPCODE] = self.opcode.0;
-        octets[field::SE_M_PAD_TVER] = u8::from(self.solicited) << 7
-            | u8::from(self.migration_request) << 6
-            | (self.pad_count & 0b11) << 4
-            | self.version & 0xf;
-        octets[field::P_KEY].copy_from_slice(&self.partition_key.to_be_bytes());
-        octets[field::F_B_RESV6] =
-            u8::from(self.fecn) << 7 | u8::from(self.becn) << 6 | self.reserved6 & 0x3f;
-        octets[field::DEST_QP].copy_from_slice(&u24(self.destination.get()));
-        octets[field::A_RESV7] = u8::from(self.ack_request) << 7 | self.reserved7 & 0x7f;
-        octets[field::PSN].copy_from_slice(&u24(self.psn.get()));
-        octets
-    }
-}
-
-impl<T: AsRef<[u8]>> BthView<T> {
-    /// OpCode.
-    pub fn opcode(&self) -> Opcode {
-        Opcode(self.octets()[field::OPCODE])
-    }
-
-    /// SE.
-    pub fn solicited(&self) -> bool {
-        self.octets()[field::SE_M_PAD_TVER] & 0x80 != 0
-    }
-
-    /// M.
-    pub fn migration_request(&self) -> bool {
-        self.octets()[field::SE_M_PAD_TVER] & 0x40 != 0
-    }
-
-    /// PadCnt.
-    pub fn pad_count(&self) -> u8 {
-        self.octets()[field::SE_M_PAD_TVER] >> 4 & 0b11
-    }
-
-    /// TVer.
-    pub fn version(&self) -> u8 {
-        self.octets()[field::SE_M_PAD_TVER] & 0xf
-    }
-
-    /// P_Key.
-    pub fn partition_key(&self) -> u16 {
-        u16_at(self.octets(), field::P_KEY)
-    }
-
-    /// F.
-    pub fn fecn(&self) -> bool {
-        self.octets()[field::F_B_RESV6] & FECN != 0
-    }
-
-    /// B.
-    pub fn becn(&self) -> bool {
-        self.octets()[field::F_B_RESV6] & BECN != 0
-    }
-
-    /// The six bits after F and B.
-    pub fn reserved6(&self) -> u8 {
-        self.octets()[field::F_B_RESV6] & 0x3f
-    }
-
-    /// DestQP.
-    pub fn destination(&self) -> QueuePairNumber {
-        QueuePairNumber::truncate(u24_at(self.octets(), field::DEST_QP))
-    }
-
-    /// A.
-    pub fn ack_request(&self) -> bool {
-        self.octets()[field::A_RESV7] & 0x80 != 0
-    }
-
-    /// The seven bits after A.
-    pub fn reserved7(&self) -> u8 {
-        self.octets()[field::A_RESV7] & 0x7f
-    }
-
-    /// PSN.
-    pub fn psn(&self) -> Psn {
-        Psn::truncate(u24_at(self.octets(), field::PSN))
-    }
-
-    /// All fields.
-    pub fn to_owned_header(&self) -> Bth {
-        Bth {
-            opcode: self.opcode(),
-            solicited: self.solicited(),
-            migration_request: self.migration_request(),
-            pad_count: self.pad_count(),
-            version: self.version(),
-            partition_key: self.partition_key(),
-            fecn: self.fecn(),
-            becn: self.becn(),
-            reserved6: self.reserved6(),
-            destination: self.destination(),
-            ack_request: self.ack_request(),
-            reserved7: self.reserved7(),
-            psn: self.psn(),
         }
     }
 }

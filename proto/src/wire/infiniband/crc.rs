@@ -135,7 +135,7 @@ fn icrc_with_bth_at(bth: usize, octets: &[u8]) -> u32 {
     let mut copy = [0; Lrh::LEN + Grh::LEN + Bth::LEN];
     let masked = &mut copy[..headers.len()];
     masked.copy_from_slice(headers);
-    if let Some(octet) = masked.get_mut(bth + bth::field::F_B_RESV6) {
+    if let Some(octet) = masked.get_mut(bth + bth::F_B_RESV6) {
         *octet = 0xff;
     }
     if bth == Lrh::LEN {

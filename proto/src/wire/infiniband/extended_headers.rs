@@ -9,11 +9,11 @@ pub mod datagram;
 pub mod immediate;
 pub mod rdma;
 
-pub use acknowledge::{Aeth, AethView, NakCode, Syndrome};
-pub use atomic::{AtomicAckEth, AtomicAckEthView, AtomicEth, AtomicEthView};
-pub use datagram::{Deth, DethView, Rdeth, RdethView, XrcEth, XrcEthView};
-pub use immediate::{Ieth, IethView, ImmDt, ImmDtView};
-pub use rdma::{Reth, RethView};
+pub use acknowledge::{Aeth, NakCode, Syndrome};
+pub use atomic::{AtomicAckEth, AtomicEth};
+pub use datagram::{Deth, Rdeth, XrcEth};
+pub use immediate::{Ieth, ImmDt};
+pub use rdma::Reth;
 
 use crate::wire::error::ParseError;
 

@@ -1,8 +1,8 @@
 //! The flow control packet: how a receiver tells its peer what it may still send on one lane.
 
 use crate::ids::VirtualLane;
-use crate::wire::big_endian::u16_at;
 use crate::wire::error::ParseError;
+use crate::wire::header::{fields, get, put};
 use crate::wire::infiniband::crc;
 
 /// What a flow control packet is for.
@@ -15,6 +15,8 @@ pub enum FlowControlOp {
     /// A reserved value, four bits, kept: the receiver discards the packet.
     Unknown(u8),
 }
+
+fields! { FlowControlOp: |bits: u8| FlowControlOp::from_bits(bits), |value| value.bits(); }
 
 impl FlowControlOp {
     /// The operation in the low four bits of `code`.
@@ -91,18 +93,21 @@ impl FlowControlPacket {
             return Err(ParseError::length(Self::LAYER, 0, Self::LEN, present));
         }
         Ok(FlowControlPacket {
-            op: FlowControlOp::from_bits(octets[0] >> 4),
-            fctbs: u16_at(octets, 0..2) & 0xfff,
-            virtual_lane: VirtualLane::truncate(octets[2] >> 4),
-            fccl: u16_at(octets, 2..4) & 0xfff,
+            op: get(octets, 0, 4),
+            fctbs: get(octets, 4, 16),
+            virtual_lane: get(octets, 16, 20),
+            fccl: get(octets, 20, 32),
         })
     }
 
     /// The packet's octets with its LPCRC; counts are taken modulo 4096.
     pub fn to_octets(&self) -> [u8; FlowControlPacket::LEN] {
-        let [a, b] = (u16::from(self.op.bits()) << 12 | self.fctbs & 0xfff).to_be_bytes();
-        let [c, d] = (u16::from(self.virtual_lane.get()) << 12 | self.fccl & 0xfff).to_be_bytes();
-        let [low, high] = crc::lpcrc(&[a, b, c, d]).to_le_bytes();
+        let mut covered = [0; 4];
+        put(&mut covered, 0, 4, self.op);
+        put(&mut covered, 4, 16, self.fctbs);
+        put(&mut covered, 16, 20, self.virtual_lane);
+        put(&mut covered, 20, 32, self.fccl);
+        let ([a, b, c, d], [low, high]) = (covered, crc::lpcrc(&covered).to_le_bytes());
         [a, b, c, d, low, high]
     }
 

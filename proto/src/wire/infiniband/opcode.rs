@@ -1,11 +1,14 @@
 //! Opcodes: one table from the eight bits to what they promise about the packet.
 
+use crate::wire::header::fields;
 use crate::wire::infiniband::extended_headers::{ExtendedHeader, HeaderSet};
 use std::fmt;
 
 /// The first octet of a BTH. Unknown values are kept; [`Opcode::row`] is `None` for them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Opcode(pub u8);
+
+fields! { Opcode: |bits: u8| Opcode(bits), |value| value.0; }
 
 /// The service an opcode belongs to, its upper three bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

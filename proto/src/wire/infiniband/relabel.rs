@@ -24,7 +24,7 @@ pub fn set_virtual_lane(octets: &mut [u8], lane: VirtualLane) {
 pub fn set_fecn(octets: &mut [u8]) -> bool {
     match bth_offset(octets) {
         Ok(Some(bth)) => {
-            octets[bth + bth::field::F_B_RESV6] |= bth::FECN;
+            octets[bth + bth::F_B_RESV6] |= bth::FECN;
             true
         }
         _ => false,
@@ -43,7 +43,7 @@ pub fn relabel(octets: &mut [u8], lane: VirtualLane, fecn: bool) -> bool {
         crc::amend_vcrc(octets, 0, change);
     }
     let Ok(Some(bth)) = bth_offset(octets) else { return false };
-    let position = bth + bth::field::F_B_RESV6;
+    let position = bth + bth::F_B_RESV6;
     let carried = octets[position] & bth::FECN != 0;
     if fecn && !carried {
         octets[position] |= bth::FECN;

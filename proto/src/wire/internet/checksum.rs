@@ -31,7 +31,7 @@ fn sum_except(octets: &[u8], except: usize) -> u64 {
 
 /// What the checksum of an IPv4 header, options included, should be. Source: RFC 791, 3.1.
 pub fn ipv4_header(header: &[u8]) -> u16 {
-    finish(sum_except(header, ipv4::field::CHECKSUM.start))
+    finish(sum_except(header, ipv4::CHECKSUM.start))
 }
 
 /// What the checksum of a UDP datagram between `addresses`, source then destination, should be;
@@ -40,7 +40,7 @@ pub fn ipv4_header(header: &[u8]) -> u16 {
 /// Source: RFC 768; RFC 8200, 8.1 (IPv6, which sums the same numbers at other places).
 pub fn udp(addresses: &[u8], datagram: &[u8]) -> u16 {
     let pseudo_header = sum(addresses) + u64::from(UDP) + datagram.len() as u64;
-    match finish(pseudo_header + sum_except(datagram, udp::field::CHECKSUM.start)) {
+    match finish(pseudo_header + sum_except(datagram, udp::CHECKSUM.start)) {
         0 => 0xffff,
         checksum => checksum,
     }
@@ -74,7 +74,7 @@ pub fn verify_ipv4_header(header: &[u8]) -> Result<(), ParseError> {
     if finish(sum(header)) == 0 {
         return Ok(());
     }
-    let carried = header.get(ipv4::field::CHECKSUM).unwrap_or_default();
+    let carried = header.get(ipv4::CHECKSUM).unwrap_or_default();
     let present = carried.iter().fold(0, |number, octet| number << 8 | u32::from(*octet));
     let computed = u32::from(ipv4_header(header));
     Err(ParseError { layer: Ipv4::LAYER, offset: 0, reason: Reason::Check { computed, present } })

@@ -6,7 +6,7 @@
 use crate::ids::Ecn;
 use crate::wire::ethernet::{Preface, ethertype};
 use crate::wire::internet::checksum;
-use crate::wire::internet::ipv4::{Ipv4View, field};
+use crate::wire::internet::ipv4::{self, Ipv4View};
 use crate::wire::internet::ipv6::Ipv6View;
 use crate::wire::project::ProjectTypes;
 
@@ -36,12 +36,12 @@ fn mark_ipv4(packet: &mut [u8]) -> bool {
         return false;
     }
     let carried = header.checksum();
-    let word = [field::VERSION_IHL, field::DSCP_ECN].map(|at| packet[at]);
-    packet[field::DSCP_ECN] |= Ecn::CongestionExperienced.bits();
-    let [before, after] = [word, [word[0], packet[field::DSCP_ECN]]].map(u16::from_be_bytes);
+    let word = [ipv4::VERSION_IHL, ipv4::DSCP_ECN].map(|at| packet[at]);
+    packet[ipv4::DSCP_ECN] |= Ecn::CongestionExperienced.bits();
+    let [before, after] = [word, [word[0], packet[ipv4::DSCP_ECN]]].map(u16::from_be_bytes);
     if before != after {
         let amended = checksum::amended(carried, before, after);
-        packet[field::CHECKSUM].copy_from_slice(&amended.to_be_bytes());
+        packet[ipv4::CHECKSUM].copy_from_slice(&amended.to_be_bytes());
     }
     true
 }

@@ -1,76 +1,68 @@
 //! IPv4, without its options.
 
 use crate::ids::{Dscp, Ecn};
-use crate::wire::big_endian::{u16_at, u32_at};
-use crate::wire::header::header_pair;
+use crate::wire::header::header;
 use core::net::Ipv4Addr;
+use core::ops::Range;
 
-/// Internet Protocol, version 4.
-///
-/// ```text
-///  0       4       8           14  16  19                         32
-/// | version |  IHL  |   DSCP    |ECN|         total length         |
-/// |          identification         |-|DF|MF|   fragment offset   |
-/// |      TTL        |   protocol    |       header checksum        |
-/// |                             source                             |
-/// |                          destination                           |
-/// ```
-///
-/// DSCP, ECN, TTL and the checksum may change on the way and are outside the ICRC.
-/// Source: RFC 791, 3.1; RFC 2474 (DSCP), RFC 3168 (ECN).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ipv4 {
-    /// Version, four bits: 4.
-    pub version: u8,
-    /// IHL, four bits: words of the header, options included.
-    pub header_words: u8,
-    /// DSCP.
-    pub dscp: Dscp,
-    /// ECN.
-    pub ecn: Ecn,
-    /// First octet of this header to the last of what it carries.
+header! {
+    /// Internet Protocol, version 4.
     ///
-    /// Units: octets.
-    pub total_length: u16,
-    /// Identification. Inside the ICRC.
-    pub identification: u16,
-    /// The bit before DF, sent as zero.
-    pub reserved: bool,
-    /// DF.
-    pub dont_fragment: bool,
-    /// MF.
-    pub more_fragments: bool,
-    /// Fragment offset, thirteen bits.
+    /// ```text
+    ///  0       4       8           14  16  19                         32
+    /// | version |  IHL  |   DSCP    |ECN|         total length         |
+    /// |          identification         |-|DF|MF|   fragment offset   |
+    /// |      TTL        |   protocol    |       header checksum        |
+    /// |                             source                             |
+    /// |                          destination                           |
+    /// ```
     ///
-    /// Units: eight octets.
-    pub fragment_offset: u16,
-    /// TTL.
-    pub time_to_live: u8,
-    /// What follows, [`crate::wire::ethernet::ethertype::UDP`] for RoCEv2.
-    pub protocol: u8,
-    /// Header checksum, as carried.
-    pub checksum: u16,
-    /// From whom.
-    pub source: Ipv4Addr,
-    /// To whom.
-    pub destination: Ipv4Addr,
+    /// DSCP, ECN, TTL and the checksum may change on the way and are outside the ICRC.
+    /// Source: RFC 791, 3.1; RFC 2474 (DSCP), RFC 3168 (ECN).
+    pub struct Ipv4[20] "IPv4", view Ipv4View {
+        /// Version, four bits: 4.
+        pub version: u8 = 0..4,
+        /// IHL, four bits: words of the header, options included.
+        pub header_words: u8 = 4..8,
+        /// DSCP.
+        pub dscp: Dscp = 8..14,
+        /// ECN.
+        pub ecn: Ecn = 14..16,
+        /// First octet of this header to the last of what it carries.
+        ///
+        /// Units: octets.
+        pub total_length: u16 = 16..32,
+        /// Identification. Inside the ICRC.
+        pub identification: u16 = 32..48,
+        /// The bit before DF, sent as zero.
+        pub reserved: bool = 48..49,
+        /// DF.
+        pub dont_fragment: bool = 49..50,
+        /// MF.
+        pub more_fragments: bool = 50..51,
+        /// Fragment offset, thirteen bits.
+        ///
+        /// Units: eight octets.
+        pub fragment_offset: u16 = 51..64,
+        /// TTL.
+        pub time_to_live: u8 = 64..72,
+        /// What follows, [`crate::wire::ethernet::ethertype::UDP`] for RoCEv2.
+        pub protocol: u8 = 72..80,
+        /// Header checksum, as carried.
+        pub checksum: u16 = 80..96,
+        /// From whom.
+        pub source: Ipv4Addr = 96..128,
+        /// To whom.
+        pub destination: Ipv4Addr = 128..160,
+    }
 }
 
-pub(super) mod field {
-    use std::ops::Range;
-    pub const VERSION_IHL: usize = 0;
-    pub const DSCP_ECN: usize = 1;
-    pub const TOTAL_LENGTH: Range<usize> = 2..4;
-    pub const IDENTIFICATION: Range<usize> = 4..6;
-    pub const FRAGMENT: Range<usize> = 6..8;
-    pub const TIME_TO_LIVE: usize = 8;
-    pub const PROTOCOL: usize = 9;
-    pub const CHECKSUM: Range<usize> = 10..12;
-    pub const SOURCE: Range<usize> = 12..16;
-    pub const DESTINATION: Range<usize> = 16..20;
-}
-
-header_pair!(Ipv4View views Ipv4, "IPv4", 20);
+/// The octet of version and IHL.
+pub(super) const VERSION_IHL: usize = 0;
+/// The octet of DSCP and ECN.
+pub(super) const DSCP_ECN: usize = 1;
+/// The octets of the header checksum.
+pub(super) const CHECKSUM: Range<usize> = 10..12;
 
 impl Default for Ipv4 {
     /// Between unspecified addresses, with what RoCEv2 sends: UDP, DF, ECT(0), no options.
@@ -111,132 +103,12 @@ impl Ipv4 {
     pub const fn is_fragment(&self) -> bool {
         self.more_fragments || self.fragment_offset != 0
     }
-
-    /// The header's octets; bits of plain numbers that do not fit their field are left out.
-    pub fn to_octets(&self) -> [u8; Ipv4::LEN] {
-        let mut octets = [0; Ipv4::LEN];
-        octets[field::VERSION_IHL] = self.version << 4 | self.header_words & 0xf;
-        octets[field::DSCP_ECN] = self.dscp.get() << 2 | self.ecn.bits();
-        octets[field::TOTAL_LENGTH].copy_from_slice(&self.total_length.to_be_bytes());
-        octets[field::IDENTIFICATION].copy_from_slice(&self.identification.to_be_bytes());
-        let fragment = u16::from(self.reserved) << 15
-            | u16::from(self.dont_fragment) << 14
-            | u16::from(self.more_fragments) << 13
-            | self.fragment_offset & 0x1fff;
-        octets[field::FRAGMENT].copy_from_slice(&fragment.to_be_bytes());
-        octets[field::TIME_TO_LIVE] = self.time_to_live;
-        octets[field::PROTOCOL] = self.protocol;
-        octets[field::CHECKSUM].copy_from_slice(&self.checksum.to_be_bytes());
-        octets[field::SOURCE].copy_from_slice(&self.source.octets());
-        octets[field::DESTINATION].copy_from_slice(&self.destination.octets());
-        octets
-    }
 }
 
 impl<T: AsRef<[u8]>> Ipv4View<T> {
-    /// Version.
-    pub fn version(&self) -> u8 {
-        self.octets()[field::VERSION_IHL] >> 4
-    }
-
-    /// IHL, in words.
-    pub fn header_words(&self) -> u8 {
-        self.octets()[field::VERSION_IHL] & 0xf
-    }
-
-    /// DSCP.
-    pub fn dscp(&self) -> Dscp {
-        Dscp::truncate(self.octets()[field::DSCP_ECN] >> 2)
-    }
-
-    /// ECN.
-    pub fn ecn(&self) -> Ecn {
-        Ecn::from_bits(self.octets()[field::DSCP_ECN])
-    }
-
-    /// Total length, in octets.
-    pub fn total_length(&self) -> u16 {
-        u16_at(self.octets(), field::TOTAL_LENGTH)
-    }
-
-    /// Identification.
-    pub fn identification(&self) -> u16 {
-        u16_at(self.octets(), field::IDENTIFICATION)
-    }
-
-    fn fragment(&self) -> u16 {
-        u16_at(self.octets(), field::FRAGMENT)
-    }
-
-    /// The bit before DF.
-    pub fn reserved(&self) -> bool {
-        self.fragment() & 0x8000 != 0
-    }
-
-    /// DF.
-    pub fn dont_fragment(&self) -> bool {
-        self.fragment() & 0x4000 != 0
-    }
-
-    /// MF.
-    pub fn more_fragments(&self) -> bool {
-        self.fragment() & 0x2000 != 0
-    }
-
-    /// Fragment offset, in units of eight octets.
-    pub fn fragment_offset(&self) -> u16 {
-        self.fragment() & 0x1fff
-    }
-
     /// True for part of a datagram.
     pub fn is_fragment(&self) -> bool {
-        self.fragment() & 0x3fff != 0
-    }
-
-    /// TTL.
-    pub fn time_to_live(&self) -> u8 {
-        self.octets()[field::TIME_TO_LIVE]
-    }
-
-    /// What follows.
-    pub fn protocol(&self) -> u8 {
-        self.octets()[field::PROTOCOL]
-    }
-
-    /// Header checksum, as carried.
-    pub fn checksum(&self) -> u16 {
-        u16_at(self.octets(), field::CHECKSUM)
-    }
-
-    /// From whom.
-    pub fn source(&self) -> Ipv4Addr {
-        Ipv4Addr::from_bits(u32_at(self.octets(), field::SOURCE))
-    }
-
-    /// To whom.
-    pub fn destination(&self) -> Ipv4Addr {
-        Ipv4Addr::from_bits(u32_at(self.octets(), field::DESTINATION))
-    }
-
-    /// All fields.
-    pub fn to_owned_header(&self) -> Ipv4 {
-        Ipv4 {
-            version: self.version(),
-            header_words: self.header_words(),
-            dscp: self.dscp(),
-            ecn: self.ecn(),
-            total_length: self.total_length(),
-            identification: self.identification(),
-            reserved: self.reserved(),
-            dont_fragment: self.dont_fragment(),
-            more_fragments: self.more_fragments(),
-            fragment_offset: self.fragment_offset(),
-            time_to_live: self.time_to_live(),
-            protocol: self.protocol(),
-            checksum: self.checksum(),
-            source: self.source(),
-            destination: self.destination(),
-        }
+        self.more_fragments() || self.fragment_offset() != 0
     }
 }
 
@@ -280,9 +152,9 @@ mod tests {
 
         #[test]
         fn any_twenty_octets_come_back_as_they_were(octets: [u8; Ipv4::LEN]) {
-            let view = Ipv4View::new(octets)?;
-            prop_assert_eq!(view.is_fragment(), view.to_owned_header().is_fragment());
-            prop_assert_eq!(view.to_owned_header().to_octets(), octets);
+            let (view, header) = (Ipv4View::new(octets)?, Ipv4::parse(&octets)?);
+            prop_assert_eq!(view.is_fragment(), header.is_fragment());
+            prop_assert_eq!(header.to_octets(), octets);
         }
     }
 }

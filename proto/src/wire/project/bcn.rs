@@ -1,65 +1,47 @@
 //! The BCN message: what a congestion point of backward congestion notification tells a sender.
 
-use crate::wire::big_endian::{u16_at, u32_at, u64_at};
 use crate::wire::error::{ParseError, Reason};
-use crate::wire::header::header_pair;
+use crate::wire::header::header;
 
-/// What follows the subtype of a BCN message, as far as the first octets of the sampled frame.
-///
-/// ```text
-/// | version 8 | CPID 64 | Qoff 16 | Qdelta 16 | timestamp 32
-/// | mild 1 | severe 1 | stop 1 | reserved 5 | length 8 | sample …
-/// ```
-///
-/// BCN was never standardised and no table of its fields is public, so this is a profile of this
-/// project and nobody else's. Source: this project; which fields there are: US 8,792,352, US 8,121,038,
-/// US 8,804,529.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Bcn {
-    /// [`Bcn::VERSION`].
-    pub version: u8,
-    /// The congestion point.
-    pub cpid: u64,
-    /// Equilibrium minus queue; negative where the queue is too long.
+header! {
+    /// What follows the subtype of a BCN message, as far as the first octets of the sampled frame.
     ///
-    /// Units: 64 octets.
-    pub q_offset: i16,
-    /// Queue minus queue at the sample before.
+    /// ```text
+    /// | version 8 | CPID 64 | Qoff 16 | Qdelta 16 | timestamp 32
+    /// | mild 1 | severe 1 | stop 1 | reserved 5 | length 8 | sample …
+    /// ```
     ///
-    /// Units: 64 octets.
-    pub q_delta: i16,
-    /// That of the sampled frame's rate-regulated tag, zero if it had none.
-    pub timestamp: u32,
-    /// The queue is above its mild threshold.
-    pub mild: bool,
-    /// The queue is above its severe threshold.
-    pub severe: bool,
-    /// All shall stop for a while: BCN(0,0).
-    pub stop: bool,
-    /// Sent as zero and ignored; five bits.
-    pub reserved: u8,
-    /// Octets of the sampled frame that follow, from its destination address on.
-    pub length: u8,
+    /// BCN was never standardised and no table of its fields is public, so this is a profile of this
+    /// project and nobody else's. Source: this project; which fields there are: US 8,792,352, US 8,121,038,
+    /// US 8,804,529.
+    #[derive(Default)]
+    pub struct Bcn[19] "BCN" {
+        /// [`Bcn::VERSION`].
+        pub version: u8 = 0..8,
+        /// The congestion point.
+        pub cpid: u64 = 8..72,
+        /// Equilibrium minus queue; negative where the queue is too long.
+        ///
+        /// Units: 64 octets.
+        pub q_offset: i16 = 72..88,
+        /// Queue minus queue at the sample before.
+        ///
+        /// Units: 64 octets.
+        pub q_delta: i16 = 88..104,
+        /// That of the sampled frame's rate-regulated tag, zero if it had none.
+        pub timestamp: u32 = 104..136,
+        /// The queue is above its mild threshold.
+        pub mild: bool = 136..137,
+        /// The queue is above its severe threshold.
+        pub severe: bool = 137..138,
+        /// All shall stop for a while: BCN(0,0).
+        pub stop: bool = 138..139,
+        /// Sent as zero and ignored; five bits.
+        pub reserved: u8 = 139..144,
+        /// Octets of the sampled frame that follow, from its destination address on.
+        pub length: u8 = 144..152,
+    }
 }
-
-mod field {
-    use std::ops::Range;
-    pub const VERSION: usize = 0;
-    pub const CPID: Range<usize> = 1..9;
-    pub const Q_OFFSET: Range<usize> = 9..11;
-    pub const Q_DELTA: Range<usize> = 11..13;
-    pub const TIMESTAMP: Range<usize> = 13..17;
-    pub const FLAGS: usize = 17;
-    pub const LENGTH: usize = 18;
-}
-
-/// Bits of the octet of flags.
-const MILD: u8 = 0x80;
-const SEVERE: u8 = 0x40;
-const STOP: u8 = 0x20;
-const RESERVED: u8 = 0x1f;
-
-header_pair!(BcnView views Bcn, "BCN", 19);
 
 impl Bcn {
     /// The subtype that announces it.
@@ -90,77 +72,6 @@ impl Bcn {
         match rest.get(..said) {
             Some(sample) => Ok((bcn, sample)),
             None => refuse(Reason::Length { said, present: rest.len() }),
-        }
-    }
-
-    /// The octets behind the subtype, as far as the sampled frame's.
-    pub fn to_octets(&self) -> [u8; Bcn::LEN] {
-        let bit = |set: bool, bit: u8| if set { bit } else { 0 };
-        let mut octets = [0; Bcn::LEN];
-        octets[field::VERSION] = self.version;
-        octets[field::CPID].copy_from_slice(&self.cpid.to_be_bytes());
-        octets[field::Q_OFFSET].copy_from_slice(&self.q_offset.to_be_bytes());
-        octets[field::Q_DELTA].copy_from_slice(&self.q_delta.to_be_bytes());
-        octets[field::TIMESTAMP].copy_from_slice(&self.timestamp.to_be_bytes());
-        octets[field::FLAGS] = bit(self.mild, MILD)
-            | bit(self.severe, SEVERE)
-            | bit(self.stop, STOP)
-            | self.reserved & RESERVED;
-        octets[field::LENGTH] = self.length;
-        octets
-    }
-}
-
-impl<T: AsRef<[u8]>> BcnView<T> {
-    /// Which version.
-    pub fn version(&self) -> u8 {
-        self.octets()[field::VERSION]
-    }
-
-    /// The congestion point.
-    pub fn cpid(&self) -> u64 {
-        u64_at(self.octets(), field::CPID)
-    }
-
-    /// Equilibrium minus queue, in units of 64 octets.
-    pub fn q_offset(&self) -> i16 {
-        u16_at(self.octets(), field::Q_OFFSET).cast_signed()
-    }
-
-    /// Queue minus queue at the sample before, in units of 64 octets.
-    pub fn q_delta(&self) -> i16 {
-        u16_at(self.octets(), field::Q_DELTA).cast_signed()
-    }
-
-    /// That of the sampled frame's tag.
-    pub fn timestamp(&self) -> u32 {
-        u32_at(self.octets(), field::TIMESTAMP)
-    }
-
-    /// The octet of flags, reserved ones included.
-    pub fn flags(&self) -> u8 {
-        self.octets()[field::FLAGS]
-    }
-
-    /// Octets of the sampled frame that follow.
-    pub fn length(&self) -> u8 {
-        self.octets()[field::LENGTH]
-    }
-
-    /// All fields.
-    pub fn to_owned_header(&self) -> Bcn {
-        let flags = self.flags();
-        Bcn {
-            version: self.version(),
-            cpid: self.cpid(),
-            q_offset: self.q_offset(),
-            q_delta: self.q_delta(),
-            timestamp: self.timestamp(),
-            mild: flags & MILD != 0,
-            severe: flags & SEVERE != 0,
-            stop: flags & STOP != 0,
-            reserved: flags & RESERVED,
-            length: self.length(),
         }
     }
 }

@@ -1,83 +1,32 @@
 //! The rate-regulated tag of BCN: a limiter held this frame, and which congestion point it obeys.
 
-use crate::wire::big_endian::{u16_at, u32_at, u64_at};
-use crate::wire::header::header_pair;
+use crate::wire::header::header;
 
-/// What follows the subtype of a rate-regulated tag: its own octets, and the EtherType that is next.
-///
-/// ```text
-/// | reserved 8 | CPID 64 | timestamp 32 | EtherType 16 |
-/// ```
-///
-/// Only frames with a congestion point's own CPID draw positive messages from it. Source: this
-/// project; that there is such a tag and what it is for: US 8,792,352, claim 5.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RateTag {
-    /// Sent as zero and ignored.
-    pub reserved: u8,
-    /// The congestion point that the limiter obeys.
-    pub cpid: u64,
-    /// When the frame left its limiter, by the sender's clock; a message about the frame gives it back.
-    pub timestamp: u32,
-    /// What follows the tag.
-    pub ethertype: u16,
+header! {
+    /// What follows the subtype of a rate-regulated tag: its own octets, and the EtherType that is next.
+    ///
+    /// ```text
+    /// | reserved 8 | CPID 64 | timestamp 32 | EtherType 16 |
+    /// ```
+    ///
+    /// Only frames with a congestion point's own CPID draw positive messages from it. Source: this
+    /// project; that there is such a tag and what it is for: US 8,792,352, claim 5.
+    #[derive(Default)]
+    pub struct RateTag[15] "RRT" {
+        /// Sent as zero and ignored.
+        pub reserved: u8 = 0..8,
+        /// The congestion point that the limiter obeys.
+        pub cpid: u64 = 8..72,
+        /// When the frame left its limiter, by the sender's clock; a message about the frame gives it back.
+        pub timestamp: u32 = 72..104,
+        /// What follows the tag.
+        pub ethertype: u16 = 104..120,
+    }
 }
-
-mod field {
-    use std::ops::Range;
-    pub const RESERVED: usize = 0;
-    pub const CPID: Range<usize> = 1..9;
-    pub const TIMESTAMP: Range<usize> = 9..13;
-    pub const ETHERTYPE: Range<usize> = 13..15;
-}
-
-header_pair!(RateTagView views RateTag, "RRT", 15);
 
 impl RateTag {
     /// The subtype that announces it.
     pub const SUBTYPE: u8 = 3;
-
-    /// The octets behind the subtype.
-    pub fn to_octets(&self) -> [u8; RateTag::LEN] {
-        let mut octets = [0; RateTag::LEN];
-        octets[field::RESERVED] = self.reserved;
-        octets[field::CPID].copy_from_slice(&self.cpid.to_be_bytes());
-        octets[field::TIMESTAMP].copy_from_slice(&self.timestamp.to_be_bytes());
-        octets[field::ETHERTYPE].copy_from_slice(&self.ethertype.to_be_bytes());
-        octets
-    }
-}
-
-impl<T: AsRef<[u8]>> RateTagView<T> {
-    /// What nobody may set yet.
-    pub fn reserved(&self) -> u8 {
-        self.octets()[field::RESERVED]
-    }
-
-    /// The congestion point that the limiter obeys.
-    pub fn cpid(&self) -> u64 {
-        u64_at(self.octets(), field::CPID)
-    }
-
-    /// When the frame left its limiter.
-    pub fn timestamp(&self) -> u32 {
-        u32_at(self.octets(), field::TIMESTAMP)
-    }
-
-    /// What follows the tag.
-    pub fn ethertype(&self) -> u16 {
-        u16_at(self.octets(), field::ETHERTYPE)
-    }
-
-    /// All fields.
-    pub fn to_owned_header(&self) -> RateTag {
-        RateTag {
-            reserved: self.reserved(),
-            cpid: self.cpid(),
-            timestamp: self.timestamp(),
-            ethertype: self.ethertype(),
-        }
-    }
 }
 
 #[cfg(test)]

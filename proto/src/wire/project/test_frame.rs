@@ -1,34 +1,27 @@
 //! The test frame: traffic without a transport, as the benchmarks of 802.1Qau send it.
 
 use crate::units::Instant;
-use crate::wire::big_endian::{u32_at, u64_at};
-use crate::wire::header::header_pair;
+use crate::wire::header::header;
 
-/// What follows the subtype of a test frame; behind it a pattern fills the frame.
-///
-/// ```text
-/// | reserved 8 | flow 32 | sequence 32 | departure 64 | pattern …
-/// ```
-///
-/// Nobody answers it. Source: this project.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TestFrame {
-    /// Sent as zero and ignored.
-    pub reserved: u8,
-    /// Whose frame it is: its sender's number for a flow.
-    pub flow: u32,
-    /// Which of the flow's frames it is, counted from 0, modulo 2^32.
-    pub sequence: u32,
-    /// When its last bit was to leave its sender, in fabric time.
-    pub departure: Instant,
-}
-
-mod field {
-    use std::ops::Range;
-    pub const RESERVED: usize = 0;
-    pub const FLOW: Range<usize> = 1..5;
-    pub const SEQUENCE: Range<usize> = 5..9;
-    pub const DEPARTURE: Range<usize> = 9..17;
+header! {
+    /// What follows the subtype of a test frame; behind it a pattern fills the frame.
+    ///
+    /// ```text
+    /// | reserved 8 | flow 32 | sequence 32 | departure 64 | pattern …
+    /// ```
+    ///
+    /// Nobody answers it. Source: this project.
+    #[derive(Default)]
+    pub struct TestFrame[17] "test frame" {
+        /// Sent as zero and ignored.
+        pub reserved: u8 = 0..8,
+        /// Whose frame it is: its sender's number for a flow.
+        pub flow: u32 = 8..40,
+        /// Which of the flow's frames it is, counted from 0, modulo 2^32.
+        pub sequence: u32 = 40..72,
+        /// When its last bit was to leave its sender, in fabric time.
+        pub departure: Instant = 72..136,
+    }
 }
 
 /// After so many octets the pattern is the same again.
@@ -44,8 +37,6 @@ static COUNTED: [u8; 2 * PERIOD] = {
     }
     octets
 };
-
-header_pair!(TestFrameView views TestFrame, "test frame", 17);
 
 impl TestFrame {
     /// The subtype that announces it.
@@ -66,48 +57,6 @@ impl TestFrame {
     fn counted(&self) -> &'static [u8; PERIOD] {
         let from = &COUNTED[usize::from(self.sequence as u8)..];
         from.first_chunk().expect("twice a period, from within the first")
-    }
-
-    /// The octets behind the subtype, as far as the pattern.
-    pub fn to_octets(&self) -> [u8; TestFrame::LEN] {
-        let mut octets = [0; TestFrame::LEN];
-        octets[field::RESERVED] = self.reserved;
-        octets[field::FLOW].copy_from_slice(&self.flow.to_be_bytes());
-        octets[field::SEQUENCE].copy_from_slice(&self.sequence.to_be_bytes());
-        octets[field::DEPARTURE].copy_from_slice(&self.departure.as_ps().to_be_bytes());
-        octets
-    }
-}
-
-impl<T: AsRef<[u8]>> TestFrameView<T> {
-    /// What nobody may set yet.
-    pub fn reserved(&self) -> u8 {
-        self.octets()[field::RESERVED]
-    }
-
-    /// Whose frame it is.
-    pub fn flow(&self) -> u32 {
-        u32_at(self.octets(), field::FLOW)
-    }
-
-    /// Which of the flow's frames it is.
-    pub fn sequence(&self) -> u32 {
-        u32_at(self.octets(), field::SEQUENCE)
-    }
-
-    /// When its last bit was to leave its sender.
-    pub fn departure(&self) -> Instant {
-        Instant::from_ps(u64_at(self.octets(), field::DEPARTURE))
-    }
-
-    /// All fields.
-    pub fn to_owned_header(&self) -> TestFrame {
-        TestFrame {
-            reserved: self.reserved(),
-            flow: self.flow(),
-            sequence: self.sequence(),
-            departure: self.departure(),
-        }
     }
 }
 

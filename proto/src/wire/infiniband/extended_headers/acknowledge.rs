@@ -1,7 +1,6 @@
 //! AETH: what a responder says about the requests it has seen.
 
-use crate::wire::big_endian::{u24, u24_at};
-use crate::wire::header::header_pair;
+use crate::wire::header::{fields, header};
 
 /// What an acknowledgement says.
 ///
@@ -75,6 +74,8 @@ impl NakCode {
     }
 }
 
+fields! { Syndrome: |bits: u8| Syndrome::from_octet(bits), |value| value.octet(); }
+
 impl Syndrome {
     /// An ACK that says nothing about receive buffers, as hardware sends it.
     pub const ACK: Syndrome = Syndrome::Ack { credits: 31 };
@@ -101,50 +102,18 @@ impl Syndrome {
     }
 }
 
-/// ACK Extended Transport Header.
-///
-/// ```text
-/// |   syndrome    |                      MSN                      |
-/// ```
-///
-/// Source: IBTA Vol 1, 9.3.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Aeth {
-    /// What the responder says.
-    pub syndrome: Syndrome,
-    /// MSN: requests completed so far, 24 bits, wrapping.
-    pub message_sequence_number: u32,
-}
-
-mod field {
-    use std::ops::Range;
-    pub const SYNDROME: usize = 0;
-    pub const MSN: Range<usize> = 1..4;
-}
-
-header_pair!(AethView views Aeth, "AETH", 4);
-
-impl Aeth {
-    /// The header's octets; bits of the MSN above 24 are left out.
-    pub fn to_octets(&self) -> [u8; Aeth::LEN] {
-        let [high, middle, low] = u24(self.message_sequence_number);
-        [self.syndrome.octet(), high, middle, low]
-    }
-}
-
-impl<T: AsRef<[u8]>> AethView<T> {
-    /// What the responder says.
-    pub fn syndrome(&self) -> Syndrome {
-        Syndrome::from_octet(self.octets()[field::SYNDROME])
-    }
-
-    /// MSN.
-    pub fn message_sequence_number(&self) -> u32 {
-        u24_at(self.octets(), field::MSN)
-    }
-
-    /// All fields.
-    pub fn to_owned_header(&self) -> Aeth {
-        Aeth { syndrome: self.syndrome(), message_sequence_number: self.message_sequence_number() }
+header! {
+    /// ACK Extended Transport Header.
+    ///
+    /// ```text
+    /// |   syndrome    |                      MSN                      |
+    /// ```
+    ///
+    /// Source: IBTA Vol 1, 9.3.
+    pub struct Aeth[4] "AETH" {
+        /// What the responder says.
+        pub syndrome: Syndrome = 0..8,
+        /// MSN: requests completed so far, 24 bits, wrapping.
+        pub message_sequence_number: u32 = 8..32,
     }
 }

@@ -35,7 +35,7 @@ fn every_syndrome_octet_keeps_its_bits() {
 }
 
 macro_rules! each_header {
-    ($($test:ident: $view:ident of $owned:ident;)*) => {
+    ($($test:ident: $owned:ident;)*) => {
         #[test]
         fn every_short_length_of_every_header_is_refused() {
             $(
@@ -51,9 +51,7 @@ macro_rules! each_header {
             $(
                 #[test]
                 fn $test(octets: [u8; $owned::LEN]) {
-                    let header = $view::new(octets)?.to_owned_header();
-                    prop_assert_eq!(header.to_octets(), octets);
-                    prop_assert_eq!($owned::parse(&octets)?, header);
+                    prop_assert_eq!($owned::parse(&octets)?.to_octets(), octets);
                 }
             )*
         }
@@ -61,15 +59,15 @@ macro_rules! each_header {
 }
 
 each_header! {
-    any_rdeth_comes_back_as_it_was: RdethView of Rdeth;
-    any_xrceth_comes_back_as_it_was: XrcEthView of XrcEth;
-    any_deth_comes_back_as_it_was: DethView of Deth;
-    any_reth_comes_back_as_it_was: RethView of Reth;
-    any_atomic_eth_comes_back_as_it_was: AtomicEthView of AtomicEth;
-    any_aeth_comes_back_as_it_was: AethView of Aeth;
-    any_atomic_ack_eth_comes_back_as_it_was: AtomicAckEthView of AtomicAckEth;
-    any_immdt_comes_back_as_it_was: ImmDtView of ImmDt;
-    any_ieth_comes_back_as_it_was: IethView of Ieth;
+    any_rdeth_comes_back_as_it_was: Rdeth;
+    any_xrceth_comes_back_as_it_was: XrcEth;
+    any_deth_comes_back_as_it_was: Deth;
+    any_reth_comes_back_as_it_was: Reth;
+    any_atomic_eth_comes_back_as_it_was: AtomicEth;
+    any_aeth_comes_back_as_it_was: Aeth;
+    any_atomic_ack_eth_comes_back_as_it_was: AtomicAckEth;
+    any_immdt_comes_back_as_it_was: ImmDt;
+    any_ieth_comes_back_as_it_was: Ieth;
 }
 
 fn all() -> HeaderSet {
