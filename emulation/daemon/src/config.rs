@@ -1,6 +1,7 @@
 //! What a daemon is told before it starts: one TOML file a process.
 
-use super::token::Token;
+use crate::error::{BoxedError, DaemonError};
+use crate::token::Token;
 use capture::{Capture, CapturePlan};
 use emulation::cable::Carrier;
 use emulation::cable::datagram::DATAGRAM_LIMIT;
@@ -125,47 +126,52 @@ impl DaemonConfig {
     /// Reads and checks a file.
     ///
     /// # Errors
-    /// In words, with line and column where the text is at fault.
-    pub fn load(file: &str) -> Result<DaemonConfig, String> {
-        let text = std::fs::read_to_string(file).map_err(|error| error.to_string())?;
-        let config: DaemonConfig = toml::from_str(&text).map_err(|error| error.to_string())?;
+    /// If it cannot be read or parsed, or contradicts itself.
+    pub fn load(file: &str) -> Result<DaemonConfig, DaemonError> {
+        let text = std::fs::read_to_string(file).map_err(DaemonError::io("cannot read it"))?;
+        DaemonConfig::parse(&text)
+    }
+
+    /// Parses and checks the text of a configuration.
+    ///
+    /// # Errors
+    /// If it cannot be parsed or contradicts itself.
+    pub fn parse(text: &str) -> Result<DaemonConfig, DaemonError> {
+        let config: DaemonConfig = toml::from_str(text)?;
         config.check()?;
         Ok(config)
     }
 
-    /// Everything a parser does not see.
+    /// Checks what the types cannot express.
     ///
     /// # Errors
-    /// In words.
-    pub fn check(&self) -> Result<(), String> {
-        if self.process >= self.processes {
-            return Err(format!("process {} of {}", self.process, self.processes));
-        }
-        if let Some(beyond) = self.hosts.iter().find(|host| **host >= self.processes) {
-            return Err(format!("hosts names process {beyond} of {}", self.processes));
-        }
-        let own = self.own_nodes().count();
-        if own != self.devices.len() {
-            let given = self.devices.len();
-            return Err(format!("hosts gives this process {own} nodes, devices has {given}"));
-        }
-        if self.datagram_max > DATAGRAM_LIMIT {
-            return Err(format!("datagram_max is above {DATAGRAM_LIMIT}"));
-        }
-        if self.carrier == Carrier::Unix && self.socket_dir.is_none() {
-            return Err("carrier \"unix\" needs socket_dir".to_owned());
-        }
-        if self.carrier != Carrier::Packet && !self.wiring.attached.is_empty() {
-            return Err("interfaces can be attached with carrier \"packet\" only".to_owned());
-        }
+    /// The first contradiction.
+    pub fn check(&self) -> Result<(), DaemonError> {
         let own: Vec<usize> = self.own_nodes().collect();
-        if let Some(other) = self.interfaces.iter().find(|face| !own.contains(&face.at.node)) {
-            return Err(format!("interface {} is at a port of another process", other.name));
-        }
-        self.lines().map(|_| ())
+        let beyond = self.hosts.iter().find(|host| **host >= self.processes);
+        let foreign = self.interfaces.iter().find(|face| !own.contains(&face.at.node));
+        let wrong = if self.process >= self.processes {
+            format!("process {} of {}", self.process, self.processes)
+        } else if let Some(beyond) = beyond {
+            format!("hosts names process {beyond} of {}", self.processes)
+        } else if own.len() != self.devices.len() {
+            let (own, given) = (own.len(), self.devices.len());
+            format!("hosts gives this process {own} nodes, devices has {given}")
+        } else if self.datagram_max > DATAGRAM_LIMIT {
+            format!("datagram_max is above {DATAGRAM_LIMIT}")
+        } else if self.carrier == Carrier::Unix && self.socket_dir.is_none() {
+            "carrier \"unix\" needs socket_dir".to_owned()
+        } else if self.carrier != Carrier::Packet && !self.wiring.attached.is_empty() {
+            "interfaces can be attached with carrier \"packet\" only".to_owned()
+        } else if let Some(face) = foreign {
+            format!("interface {} is at a port of another process", face.name)
+        } else {
+            return self.lines().map(|_| ());
+        };
+        Err(DaemonError::Config(wrong))
     }
 
-    /// The nodes of this process, ascending: a device's index is its place here.
+    /// The nodes of this process, ascending. A device's index is its place here.
     pub fn own_nodes(&self) -> impl Iterator<Item = usize> + '_ {
         let own = |(node, host): (usize, &usize)| (*host == self.process).then_some(node);
         self.hosts.iter().enumerate().filter_map(own)
@@ -174,42 +180,43 @@ impl DaemonConfig {
     /// This process's ends of the cables.
     ///
     /// # Errors
-    /// If the wiring contradicts itself, in words.
-    pub fn lines(&self) -> Result<Lines, String> {
-        Lines::new(&self.wiring, &self.hosts, self.process, self.local)
-            .map_err(|error| error.to_string())
+    /// If the wiring contradicts itself.
+    pub fn lines(&self) -> Result<Lines, DaemonError> {
+        Ok(Lines::new(&self.wiring, &self.hosts, self.process, self.local)?)
     }
 
     /// Makes the devices, each of which must be of `kind`.
     ///
     /// # Errors
     /// The first device that cannot be made, by name.
-    pub fn make_devices(
+    pub fn make_devices<E: Into<BoxedError>>(
         &self,
         kind: NodeKind,
-        make: impl Fn(toml::Table) -> Result<Box<dyn Device>, String>,
-    ) -> Result<Vec<Box<dyn Device>>, String> {
+        make: impl Fn(toml::Table) -> Result<Box<dyn Device>, E>,
+    ) -> Result<Vec<Box<dyn Device>>, DaemonError> {
         let build = |(node, table): (usize, &toml::Table)| {
             let node = &self.wiring.nodes[node];
             if node.kind != kind {
-                return Err(format!("{} is not of this daemon's kind", node.name));
+                let reason = format!("{} is not of this daemon's kind", node.name);
+                return Err(DaemonError::Config(reason));
             }
-            make(table.clone()).map_err(|error| format!("{}: {error}", node.name))
+            make(table.clone()).map_err(|source| DaemonError::Device {
+                node: node.name.clone(),
+                source: source.into(),
+            })
         };
         self.own_nodes().zip(&self.devices).map(build).collect()
     }
 
-    /// The observer of this process's devices.
+    /// The recorder of this process's devices.
     ///
     /// # Errors
-    /// If a capture cannot begin, in words.
-    pub fn make_recorder(&self) -> Result<Recorder, String> {
+    /// If a capture cannot begin.
+    pub fn make_recorder(&self) -> Result<Recorder, DaemonError> {
         let nodes: Vec<_> = self.own_nodes().collect();
-        let capture = match &self.capture {
-            Some(plan) => Capture::create(plan, &self.wiring, &nodes).map(Some),
-            None => Ok(None),
-        };
-        let capture = capture.map_err(|error| error.to_string())?;
+        let capture = self.capture.as_ref();
+        let capture =
+            capture.map(|plan| Capture::create(plan, &self.wiring, &nodes)).transpose()?;
         let recorder = Recorder::new(self.plan.clone(), &self.wiring, nodes);
         Ok(match capture {
             Some(capture) => recorder.with_tap(capture),

@@ -4,7 +4,8 @@
 //! Each frame arrives at the port that its interface is named after, at its own time stamp in
 //! fabric time. One file serves all processes; each takes what is for its own ports.
 
-use super::config::DaemonConfig;
+use crate::config::DaemonConfig;
+use crate::error::DaemonError;
 use capture::reader::CaptureReader;
 use capture::{Capture, CaptureError, CapturePlan, CapturedPort, WhenFull};
 use emulation::driver::FedFrame;
@@ -68,16 +69,16 @@ impl DaemonConfig {
     /// The frames that reach this process from outside, in the order of the file.
     ///
     /// # Errors
-    /// If the file cannot be read to its end, in words.
-    pub fn fed(&self) -> Result<Vec<FedFrame>, String> {
+    /// If the file cannot be read to its end.
+    pub fn fed(&self) -> Result<Vec<FedFrame>, DaemonError> {
         let Some(path) = &self.feed else { return Ok(Vec::new()) };
-        let say = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
-        let file = File::open(path).map_err(|error| say(&error))?;
-        let reader = CaptureReader::new(BufReader::new(file)).map_err(|error| say(&error))?;
+        let failed = |source| DaemonError::Feed { file: path.clone(), source };
+        let file = File::open(path).map_err(DaemonError::io(path.display().to_string()))?;
+        let reader = CaptureReader::new(BufReader::new(file)).map_err(failed)?;
         let own = self.own_ends();
         let mut fed = Vec::new();
         for captured in reader {
-            let captured = captured.map_err(|error| say(&error))?;
+            let captured = captured.map_err(failed)?;
             let name = captured.interface.as_deref().unwrap_or_default();
             if let Some((device, port)) = own.get(name).copied() {
                 let at = Instant::from_ps(captured.at_ns.saturating_mul(1_000));

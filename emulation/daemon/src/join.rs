@@ -12,9 +12,10 @@
 //! A daemon knows the launcher's address and a token, nothing else. It takes for its cables the
 //! address by which it reached the launcher, and the launcher bundles frames as the path allows.
 
-use super::config::{AdminConfig, DaemonConfig, TcpConfig};
-use super::protocol::{read_line, write_line};
-use super::token::Token;
+use crate::config::{AdminConfig, DaemonConfig, TcpConfig};
+use crate::error::DaemonError;
+use crate::protocol::{read_line, write_line};
+use crate::token::Token;
 use emulation::cable::shim;
 use emulation::clock::monotonic_ns;
 use emulation::timer;
@@ -84,23 +85,24 @@ pub struct Joined {
     pub replies: TcpStream,
 }
 
-/// Joins the lab of the launcher at `address` as process `process`. The token is also that of who may ask
-/// for administration, if there is to be any: by that name, at that port.
+/// Joins the lab of the launcher at `address` as process `process`. `token` must be the lab's. Clients that know it may
+/// administer the daemon by the name and at the port of `admin`.
 ///
 /// # Errors
-/// If no launcher answers within a minute, or it refuses, in words.
+/// If no launcher answers within a minute, or the launcher refuses this daemon.
 pub fn join(
     address: &str,
     process: usize,
     token: String,
     admin: Option<(String, u16)>,
-) -> Result<Joined, String> {
+) -> Result<Joined, DaemonError> {
     let admin = admin.map(|(name, port)| {
         let tcp = TcpConfig { port, name: Some(name), token: Token::told(&token) };
         AdminConfig { socket: None, tcp: Some(tcp) }
     });
-    let stream = connect(address).map_err(|error| format!("no launcher at {address}: {error}"))?;
-    let conversation = || -> io::Result<Joined> {
+    let what = || format!("no launcher at {address}");
+    let stream = connect(address).map_err(DaemonError::io(what()))?;
+    let introduced = || -> io::Result<_> {
         stream.set_nodelay(true)?;
         let mut replies = stream.try_clone()?;
         let introduction = Join {
@@ -111,31 +113,33 @@ pub fn join(
             path_mtu: path_mtu(&stream),
         };
         write_line(&mut replies, &FromJoining::Join(introduction))?;
-        let bind = stream.local_addr()?.ip();
-        let mut commands = BufReader::new(stream);
-        let text = await_configuration(&mut commands, &mut replies)?;
-        let config = toml::from_str(&text).map_err(io::Error::other)?;
-        let config = DaemonConfig { bind, admin, ..config };
-        config.check().map_err(io::Error::other)?;
-        Ok(Joined { config, commands, replies })
+        Ok((replies, stream.local_addr()?.ip()))
     };
-    conversation().map_err(|error| format!("{address}: {error}"))
+    let (mut replies, bind) = introduced().map_err(DaemonError::io(address))?;
+    let mut commands = BufReader::new(stream);
+    let text = await_configuration(&mut commands, &mut replies)?;
+    let config = DaemonConfig { bind, admin, ..DaemonConfig::parse(&text)? };
+    Ok(Joined { config, commands, replies })
 }
 
-/// Answers the launcher's questions until it says what to be.
+/// Answers the launcher's questions until it sends the configuration.
 fn await_configuration(
     commands: &mut impl BufRead,
     replies: &mut impl io::Write,
-) -> io::Result<String> {
+) -> Result<String, DaemonError> {
+    let broken = || DaemonError::io("the connection to the launcher broke");
     loop {
         let mut line = String::new();
-        if commands.read_line(&mut line)? == 0 {
-            return Err(io::Error::other("the launcher went away without a word"));
+        if commands.read_line(&mut line).map_err(broken())? == 0 {
+            return Err(DaemonError::Launcher("the launcher closed the connection".to_owned()));
         }
-        match read_line(&line).map_err(io::Error::other)? {
-            ToJoining::Clock => write_line(&mut *replies, &FromJoining::Clock(monotonic_ns()))?,
+        match read_line(&line)? {
+            ToJoining::Clock => {
+                let clock = FromJoining::Clock(monotonic_ns());
+                write_line(&mut *replies, &clock).map_err(broken())?;
+            }
             ToJoining::Configuration(text) => return Ok(text),
-            ToJoining::Refused(reason) => return Err(io::Error::other(reason)),
+            ToJoining::Refused(reason) => return Err(DaemonError::Launcher(reason)),
         }
     }
 }
@@ -186,7 +190,7 @@ mod tests {
             error.expect_err("nothing to be").to_string()
         };
         assert_eq!(told(b"{\"refused\":\"the token is wrong\"}\n"), "the token is wrong");
-        assert_eq!(told(b""), "the launcher went away without a word");
+        assert_eq!(told(b""), "the launcher closed the connection");
         assert!(told(b"welcome\n").contains("welcome"));
     }
 }

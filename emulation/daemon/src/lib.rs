@@ -1,22 +1,24 @@
-//! The shell of `switchd` and `nicd`: hosts devices for a launcher that talks to it through pipes.
+//! The shell of `switchd` and `nicd`: hosts devices for a launcher that controls it through pipes.
 //!
 //! ```text
 //!  launcher ── stdin ──▶ reader thread ──┐
 //!                                        ├─▶ main thread ── stdout ──▶ launcher
-//!            data-plane thread (Worker) ─┘        (talk goes to stderr)
+//!            data-plane thread (Worker) ─┘        (diagnostics go to stderr)
 //! ```
 //!
-//! 1. The daemon reads its configuration, makes its devices, opens its sockets (one at an address the
-//!    kernel chooses, or one on the interface of each port), gives up its rights, and says `hello`.
+//! 1. The daemon reads its configuration, makes its devices, opens its sockets (one at an address that the kernel
+//!    chooses, or one on the interface of each port), gives up its rights, and sends `hello`.
 //! 2. The launcher collects all addresses and answers `start`; a worker begins at the origin.
 //! 3. `beat` several times a second; `report` when the plan is done or after `stop`.
 //!
-//! The data plane never waits for this shell: it looks at a flag and offers its beats to a bounded
-//! channel. When stdin ends the launcher is gone, and so is the daemon. Where a launcher cannot start
-//! its daemons they come to it, and a TCP connection takes the place of both pipes ([`join`]).
+//! The data plane never waits for this shell: it checks a flag, and it offers its beats to a bounded channel. When
+//! stdin ends, the launcher is gone and the daemon exits. Where a launcher cannot start its daemons, they connect to
+//! it, and a TCP connection replaces both pipes ([`join`]).
 
 pub mod admin;
+mod arguments;
 pub mod config;
+mod error;
 pub mod feed;
 pub mod join;
 pub mod privileges;
@@ -26,19 +28,20 @@ mod sockets;
 pub mod token;
 
 pub use config::{AdminConfig, DaemonConfig, PortInterface, TcpConfig};
-pub use session::{Ending, serve};
+pub use error::{BoxedError, DaemonError, with_sources};
 
-use emulation::cable::shim;
+use arguments::Arguments;
 use emulation::wiring::NodeKind;
 use nix::sys::prctl::{set_name, set_pdeathsig};
 use nix::sys::signal::{SigHandler, Signal, signal};
 use proto::device::Device;
-use std::io::{BufRead, Write};
+use session::{Ending, serve};
+use std::io::{BufRead, BufReader, Write};
 use std::process::ExitCode;
 
-/// Good.
+/// Success.
 const DONE: u8 = 0;
-/// Bad usage or a bad file.
+/// Bad arguments or a bad configuration.
 const BAD_INPUT: u8 = 2;
 /// The daemon failed.
 const DIED: u8 = 5;
@@ -47,121 +50,66 @@ const INTERRUPTED: u8 = 130;
 
 /// Runs a daemon of `kind`, which turns each entry of `devices` into a device with `make`.
 ///
-/// `args` are the arguments without the program's name.
-pub fn main(
+/// `arguments` do not contain the program's name. The exit code is 0 after a report, 2 for bad input, 5 after a failure
+/// and 130 if the launcher went away.
+pub fn main<E: Into<BoxedError>>(
     kind: NodeKind,
-    args: impl Iterator<Item = String>,
-    make: impl Fn(toml::Table) -> Result<Box<dyn Device>, String>,
+    arguments: impl Iterator<Item = String>,
+    make: impl Fn(toml::Table) -> Result<Box<dyn Device>, E>,
 ) -> ExitCode {
     let (name, process_name) = match kind {
         NodeKind::Switch => ("switchd", c"switchd"),
         NodeKind::Nic => ("nicd", c"nicd"),
     };
-    // What `ps` and `top` show, whichever program plays the part. A name that cannot be had does no harm.
+    // The name that `ps` and `top` show. If it cannot be set, they show the program's.
     let _ = set_name(process_name);
-    let code = match parse(args) {
-        Ok(Wish::Help) => {
-            println!("{}", usage(name));
-            DONE
+    ExitCode::from(match Arguments::parse(name, arguments) {
+        Ok(arguments) => start(kind, name, arguments, make),
+        Err(error) => {
+            // Without a standard output there is no reader either.
+            let _ = error.print();
+            error.exit_code() as u8
         }
-        Ok(Wish::Version) => {
-            println!("{name} {} (shim {})", env!("CARGO_PKG_VERSION"), shim::VERSION);
-            DONE
-        }
-        Ok(Wish::Run(file)) => match DaemonConfig::load(&file) {
-            Ok(config) => {
-                attach_to_launcher();
-                let commands = std::io::BufReader::new(std::io::stdin());
-                play(kind, name, config, make, commands, std::io::stdout())
-            }
-            Err(reason) => refuse(name, &format!("{file}: {reason}")),
-        },
-        Ok(Wish::Join { address, process, admin }) => {
-            let token = std::env::var(join::TOKEN_VARIABLE).unwrap_or_default();
-            match join::join(&address, process, token, admin) {
-                Ok(joined) => {
-                    play(kind, name, joined.config, make, joined.commands, joined.replies)
-                }
-                Err(reason) => {
-                    eprintln!("{name}: {reason}");
-                    DIED
-                }
-            }
-        }
-        Err(reason) => {
-            eprintln!("{name}: {reason}\n{}", usage(name));
-            BAD_INPUT
-        }
-    };
-    ExitCode::from(code)
+    })
 }
 
-enum Wish {
-    Help,
-    Version,
-    Run(String),
-    Join { address: String, process: usize, admin: Option<(String, u16)> },
-}
-
-fn parse(mut args: impl Iterator<Item = String>) -> Result<Wish, String> {
-    let request = match args.next().as_deref() {
-        Some("--help" | "-h") => Wish::Help,
-        Some("--version" | "-V") => Wish::Version,
-        Some("--config") => Wish::Run(args.next().ok_or("--config needs a file")?),
-        Some("--join") => {
-            let address = args.next().ok_or("--join needs the launcher's HOST:PORT")?;
-            let process = match (args.next().as_deref(), args.next()) {
-                (Some("--process"), Some(number)) => number.parse().map_err(|_| number),
-                _ => return Err("--join HOST:PORT needs --process NUMBER".to_owned()),
-            };
-            let process = process.map_err(|number| format!("{number:?} is no process number"))?;
-            let admin = match args.next().as_deref() {
-                None => None,
-                Some("--admin") => Some(name_and_port(args.next().unwrap_or_default())?),
-                Some(extra) => return Err(format!("unexpected argument {extra:?}")),
-            };
-            Wish::Join { address, process, admin }
+fn start<E: Into<BoxedError>>(
+    kind: NodeKind,
+    name: &str,
+    arguments: Arguments,
+    make: impl Fn(toml::Table) -> Result<Box<dyn Device>, E>,
+) -> u8 {
+    if let Some(address) = arguments.join {
+        let token = std::env::var(join::TOKEN_VARIABLE).unwrap_or_default();
+        let process = arguments.process.unwrap_or_default();
+        return match join::join(&address, process, token, arguments.admin) {
+            Ok(joined) => play(kind, name, joined.config, make, joined.commands, joined.replies),
+            Err(error) => fail(name, &error, DIED),
+        };
+    }
+    let file = arguments.config.unwrap_or_default();
+    match DaemonConfig::load(&file) {
+        Ok(config) => {
+            attach_to_launcher();
+            let commands = BufReader::new(std::io::stdin());
+            play(kind, name, config, make, commands, std::io::stdout())
         }
-        Some(other) => match other.strip_prefix("--config=") {
-            Some(file) => Wish::Run(file.to_owned()),
-            None => return Err(format!("unknown argument {other:?}")),
-        },
-        None => return Err("--config FILE or --join HOST:PORT is missing".to_owned()),
-    };
-    match args.next() {
-        Some(extra) => Err(format!("unexpected argument {extra:?}")),
-        None => Ok(request),
+        Err(error) => fail(&format!("{name}: {file}"), &error, BAD_INPUT),
     }
 }
 
-fn name_and_port(text: String) -> Result<(String, u16), String> {
-    let parts = text.rsplit_once(':').filter(|(name, _)| !name.is_empty());
-    let parsed = parts.and_then(|(name, port)| Some((name.to_owned(), port.parse().ok()?)));
-    parsed.ok_or_else(|| format!("--admin needs NAME:PORT, not {text:?}"))
+/// Prints `error` and returns `code`.
+fn fail(name: &str, error: &DaemonError, code: u8) -> u8 {
+    eprintln!("{name}: {}", with_sources(error));
+    code
 }
 
-fn usage(name: &str) -> String {
-    format!(
-        "usage: {name} --config FILE | --join HOST:PORT --process NUMBER [--admin NAME:PORT] |\n       \
-         --version | --help\n\
-         Started by pausebed, which speaks to it through standard input and output; or by somebody\n\
-         else, and then it joins the launcher at HOST:PORT with the token in {}. Who has that token\n\
-         and calls this host NAME is answered at PORT while the run lasts, as by daemons of labs.",
-        join::TOKEN_VARIABLE
-    )
-}
-
-fn refuse(name: &str, reason: &str) -> u8 {
-    eprintln!("{name}: {reason}");
-    BAD_INPUT
-}
-
-/// Makes what `config` wants and serves the launcher to the end.
-fn play(
+/// Makes the devices of `config` and serves the launcher until the end.
+fn play<E: Into<BoxedError>>(
     kind: NodeKind,
     name: &str,
     config: DaemonConfig,
-    make: impl Fn(toml::Table) -> Result<Box<dyn Device>, String>,
+    make: impl Fn(toml::Table) -> Result<Box<dyn Device>, E>,
     commands: impl BufRead + Send + 'static,
     replies: impl Write,
 ) -> u8 {
@@ -170,20 +118,18 @@ fn play(
         .and_then(|devices| config.make_recorder().map(|recorder| (devices, recorder)));
     let (devices, mut recorder) = match made {
         Ok(made) => made,
-        Err(reason) => return refuse(name, &reason),
+        Err(error) => return fail(name, &error, BAD_INPUT),
     };
     let snapshots = recorder.listen();
     match serve(config, devices, (recorder, snapshots), commands, replies) {
         Ending::Reported => DONE,
         Ending::LauncherGone => INTERRUPTED,
-        Ending::Failed(reason) => {
-            eprintln!("{name}: {reason}");
-            DIED
-        }
+        Ending::Failed(error) => fail(name, &error, DIED),
     }
 }
 
-/// Lives and dies with the launcher: Ctrl-C is its to answer, and its death is ours.
+/// Ties this process to the launcher: the launcher handles Ctrl-C, and the kernel kills this process when the launcher
+/// dies.
 fn attach_to_launcher() {
     // SAFETY: ignoring a signal installs no handler of ours.
     let ignored = unsafe { signal(Signal::SIGINT, SigHandler::SigIgn) };

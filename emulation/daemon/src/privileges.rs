@@ -1,20 +1,21 @@
-//! Rights of this process: which are missing, and how they are given up.
+//! Rights (capabilities) of this process: which are missing, and how it gives them up.
 //!
-//! Rights belong to threads. A daemon has its sockets when it says hello; from then on no thread of it
-//! needs any, but the data plane asks for real-time priority once, when it starts.
+//! Rights belong to threads. A daemon has opened its sockets when it sends `hello`. After that no thread of it needs
+//! any right, except that the data plane sets its real-time priority once, when it starts.
 
 mod calls;
 
+use crate::error::{BoxedError, DaemonError};
 use caps::{CapSet, Capability, CapsHashSet};
 
-/// A right that something here may need.
+/// A right that the daemons or the launcher may need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Right {
-    /// To make network namespaces and enter them.
+    /// Create network namespaces and enter them.
     SysAdmin,
-    /// To make interfaces and set them up.
+    /// Create interfaces and configure them.
     NetAdmin,
-    /// To open packet sockets.
+    /// Open packet sockets.
     NetRaw,
 }
 
@@ -28,48 +29,52 @@ impl Right {
     }
 }
 
-/// Those of `rights` that this thread does not have, by name.
+/// The names of those of `rights` that the calling thread does not have, for example `CAP_NET_RAW`.
 pub fn missing(rights: &[Right]) -> Vec<String> {
     let has =
         |right: &Right| caps::has_cap(None, CapSet::Effective, right.capability()).unwrap_or(false);
     rights.iter().filter(|right| !has(right)).map(|right| right.capability().to_string()).collect()
 }
 
-/// What a thread needs that has still to ask for real-time priority and to lock its memory.
+/// The rights to set real-time priority and to lock memory.
 const FOR_THE_DATA_PLANE: [Capability; 3] =
     [Capability::CAP_SYS_NICE, Capability::CAP_IPC_LOCK, Capability::CAP_SYS_RESOURCE];
 
-/// Gives up everything but what the start of the data plane needs, and the way to more: no program
-/// that this process might start gets a right that it has not, and the kernel refuses to start one
+/// Reduces this process's rights to those that the start of the data plane needs, and blocks every way to more: no
+/// program that this process might start gets a right that it does not have, and the kernel refuses to start one
 /// ([`calls`]).
 ///
 /// # Errors
-/// In words, if the kernel refuses.
-pub fn shrink() -> Result<(), String> {
-    nix::sys::prctl::set_no_new_privs().map_err(|error| format!("no_new_privs: {error}"))?;
+/// If the kernel refuses.
+pub fn shrink() -> Result<(), DaemonError> {
+    nix::sys::prctl::set_no_new_privs().map_err(refused("no_new_privs"))?;
     // Without CAP_SETPCAP the bounding set stays, which no_new_privs has made harmless.
     let _ = caps::clear(None, CapSet::Bounding);
     keep(&FOR_THE_DATA_PLANE)?;
-    calls::refuse()
+    calls::refuse().map_err(refused("seccomp"))
 }
 
-/// Gives up everything.
+/// Gives up all rights of the calling thread.
 ///
 /// # Errors
-/// In words, if the kernel refuses.
-pub fn drop_all() -> Result<(), String> {
+/// If the kernel refuses.
+pub fn drop_all() -> Result<(), DaemonError> {
     keep(&[])
 }
 
-/// Reduces this thread's rights to those of `kept` that it has.
-fn keep(kept: &[Capability]) -> Result<(), String> {
-    let say = |error: caps::errors::CapsError| error.to_string();
-    let had = caps::read(None, CapSet::Permitted).map_err(say)?;
+/// Reduces the calling thread's rights to those of `kept` that it has.
+fn keep(kept: &[Capability]) -> Result<(), DaemonError> {
+    let had = caps::read(None, CapSet::Permitted).map_err(refused("capget"))?;
     let kept: CapsHashSet = kept.iter().copied().filter(|right| had.contains(right)).collect();
-    caps::clear(None, CapSet::Ambient).map_err(say)?;
-    caps::set(None, CapSet::Effective, &kept).map_err(say)?;
-    caps::set(None, CapSet::Inheritable, &CapsHashSet::new()).map_err(say)?;
-    caps::set(None, CapSet::Permitted, &kept).map_err(say)
+    let set = |set, rights: &CapsHashSet| caps::set(None, set, rights).map_err(refused("capset"));
+    caps::clear(None, CapSet::Ambient).map_err(refused("ambient capabilities"))?;
+    set(CapSet::Effective, &kept)?;
+    set(CapSet::Inheritable, &CapsHashSet::new())?;
+    set(CapSet::Permitted, &kept)
+}
+
+fn refused<E: Into<BoxedError>>(what: &'static str) -> impl FnOnce(E) -> DaemonError {
+    move |source| DaemonError::Rights { what, source: source.into() }
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 //! Externally tagged, since serde buffers internally tagged values in a form without 128-bit
 //! integers, and time integrals are that wide.
 
+use crate::error::DaemonError;
 use emulation::driver::{Beat, Report};
 use emulation::recorder::snapshot::BinSnapshot;
 use emulation::timer::Priority;
@@ -83,15 +84,13 @@ pub fn write_line(mut to: impl Write, message: &impl Serialize) -> io::Result<()
     to.flush()
 }
 
-/// Understands one line.
+/// Parses one line.
 ///
 /// # Errors
-/// If it is no message of this version; the error quotes how it begins.
-pub fn read_line<T: DeserializeOwned>(line: &str) -> Result<T, String> {
-    serde_json::from_str(line).map_err(|error| {
-        let begin: String = line.chars().take(60).collect();
-        format!("{error} in {begin:?}")
-    })
+/// If it is no message of this version.
+pub fn read_line<T: DeserializeOwned>(line: &str) -> Result<T, DaemonError> {
+    let begin = || line.chars().take(60).collect();
+    serde_json::from_str(line).map_err(|source| DaemonError::Message { begin: begin(), source })
 }
 
 #[cfg(test)]
@@ -109,9 +108,9 @@ mod tests {
         let mut line = Vec::new();
         write_line(&mut line, &start).expect("a vector takes everything");
         let line = String::from_utf8(line).expect("JSON is UTF-8");
-        assert_eq!(read_line::<ToDaemon>(line.trim_end()), Ok(start));
-        assert_eq!(read_line::<ToDaemon>("\"stop\""), Ok(ToDaemon::Stop));
+        assert_eq!(read_line::<ToDaemon>(line.trim_end()).expect("a start"), start);
+        assert_eq!(read_line::<ToDaemon>("\"stop\"").expect("a stop"), ToDaemon::Stop);
         let error = read_line::<ToDaemon>("{\"begin\":1}").expect_err("no such message");
-        assert!(error.contains("begin"), "{error}");
+        assert!(error.to_string().contains("begin"), "{error}");
     }
 }

@@ -1,9 +1,10 @@
 //! One run of a daemon, from hello to report, over any pair of pipes.
 
 use super::admin::{self, AdminHandle, AdminServer, OrderReceiver, ProcessInfo};
-use super::config::DaemonConfig;
 use super::protocol::{Hello, ToDaemon, ToLauncher, read_line, write_line};
 use super::sockets;
+use crate::config::DaemonConfig;
+use crate::error::{DaemonError, with_sources};
 use crate::privileges;
 use emulation::cable::exchange::Session;
 use emulation::cable::exchange::sockets::Sockets;
@@ -27,20 +28,20 @@ use std::thread;
 const EVENTS_MAX: usize = 64;
 
 /// How a daemon's run ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum Ending {
     /// With a report.
     Reported,
     /// The launcher closed its end of a pipe.
     LauncherGone,
-    /// It could not go on; the launcher has been told.
-    Failed(String),
+    /// By an error, which the launcher has got as `fatal`.
+    Failed(DaemonError),
 }
 
 /// What reaches the main thread.
 enum SessionEvent {
     Command(ToDaemon),
-    BadCommand(String),
+    BadCommand(DaemonError),
     LauncherGone,
     Beat(Beat),
     Done(Box<Report>),
@@ -93,20 +94,20 @@ pub fn serve(
 ) -> Ending {
     let sockets = match sockets::open(&config) {
         Ok(sockets) => sockets,
-        Err(error) => return fail(replies, &format!("no socket: {error}")),
+        Err(error) => return fail(replies, DaemonError::io("no socket")(error)),
     };
     let told = config.admin.as_ref();
     let admin = match told.map(|told| admin::AdminSockets::open(told, config.bind)).transpose() {
         Ok(admin) => admin,
-        Err(error) => return fail(replies, &format!("no socket for administration: {error}")),
+        Err(error) => return fail(replies, DaemonError::io("no socket for administration")(error)),
     };
     // Nothing from here on takes a right, least of all what comes through the sockets.
-    if let Err(reason) = privileges::shrink() {
-        return fail(replies, &format!("cannot give up rights: {reason}"));
+    if let Err(error) = privileges::shrink() {
+        return fail(replies, error);
     }
     let fed = match config.fed() {
         Ok(fed) => fed,
-        Err(reason) => return fail(replies, &reason),
+        Err(error) => return fail(replies, error),
     };
     let hello = Hello {
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -140,14 +141,14 @@ fn converse(
         let message = match events.recv().expect("this function's caller holds a sender") {
             SessionEvent::Command(ToDaemon::Stop) => {
                 if idle.is_some() {
-                    return fail(replies, "told to stop before the start");
+                    return fail(replies, out_of_order("stop before the start"));
                 }
                 stop.store(true, Ordering::Relaxed);
                 continue;
             }
             SessionEvent::Command(start @ ToDaemon::Start { .. }) => {
                 let Some(hosted) = idle.take() else {
-                    return fail(replies, "told to start twice");
+                    return fail(replies, out_of_order("a second start"));
                 };
                 let link =
                     WorkerLink { stop: Arc::clone(&stop), events: sender.clone(), orders_in: None };
@@ -156,12 +157,12 @@ fn converse(
                         _admin = admin;
                         continue;
                     }
-                    Err(reason) => return fail(replies, &reason),
+                    Err(error) => return fail(replies, error),
                 }
             }
-            SessionEvent::BadCommand(reason) => return fail(replies, &reason),
+            SessionEvent::BadCommand(error) => return fail(replies, error),
             SessionEvent::LauncherGone => return Ending::LauncherGone,
-            SessionEvent::Panicked(reason) => return fail(replies, &reason),
+            SessionEvent::Panicked(text) => return fail(replies, DaemonError::Panic(text)),
             SessionEvent::Beat(beat) => ToLauncher::Beat(beat),
             SessionEvent::Done(report) => ToLauncher::Report(report),
         };
@@ -184,13 +185,13 @@ fn launch(
     hosted: Hosted,
     start: ToDaemon,
     mut link: WorkerLink,
-) -> Result<Option<AdminServer>, String> {
+) -> Result<Option<AdminServer>, DaemonError> {
     let ToDaemon::Start { epoch, origin_ns, dilation, peers } = start else {
-        return Err("only a start starts".to_owned());
+        return Err(out_of_order("no start"));
     };
     let Hosted { config, devices, sockets, admin, recorder, fed } = hosted;
     let lines = config.lines()?;
-    let peers = sockets::peers(&config, &peers).map_err(|error| error.to_string())?;
+    let peers = sockets::peers(&config, &peers)?;
     let session = Session { epoch, peers, datagram_max: config.datagram_max };
     let clock = Clock::new(origin_ns, dilation);
     let exchange = sockets.exchange(session, config.bare, clock, &lines);
@@ -199,13 +200,13 @@ fn launch(
         link.orders_in = Some(orders_in);
         AdminServer::start(socket, AdminHandle::new(info(&config, clock), orders_out))
     });
-    let admin = admin.transpose().map_err(|error| format!("no thread: {error}"))?;
+    let admin = admin.transpose().map_err(DaemonError::io("no thread"))?;
     let assignment = Assignment {
         process: config.process,
         processes: config.processes,
         clock,
         impairers: impairers(&config.wiring, config.seed),
-        exchange: exchange.map_err(|error| format!("no cables: {error}"))?,
+        exchange: exchange.map_err(DaemonError::io("no cables"))?,
         plan: config.plan,
         devices,
         lines,
@@ -228,7 +229,7 @@ fn launch(
     };
     let spawned = thread::Builder::new().name("data-plane".to_owned()).spawn(data_plane);
     give_up_rights();
-    spawned.map(|_| admin).map_err(|error| format!("no thread: {error}"))
+    spawned.map(|_| admin).map_err(DaemonError::io("no thread"))
 }
 
 /// What is told of this process to those who administer.
@@ -257,7 +258,7 @@ fn read_commands(commands: impl BufRead + Send + 'static, events: SyncSender<Ses
             let Ok(line) = line else { break };
             let command = match read_line(&line) {
                 Ok(command) => SessionEvent::Command(command),
-                Err(reason) => SessionEvent::BadCommand(format!("bad command: {reason}")),
+                Err(error) => SessionEvent::BadCommand(error),
             };
             if events.send(command).is_err() {
                 return;
@@ -267,15 +268,18 @@ fn read_commands(commands: impl BufRead + Send + 'static, events: SyncSender<Ses
     });
 }
 
-fn fail(mut replies: impl Write, reason: &str) -> Ending {
-    let fatal = ToLauncher::Fatal { message: reason.to_owned() };
-    // A launcher that is gone learns nothing more.
-    let _ = write_line(&mut replies, &fatal);
-    Ending::Failed(reason.to_owned())
+fn out_of_order(what: &str) -> DaemonError {
+    DaemonError::Launcher(format!("the launcher sent {what}"))
+}
+
+fn fail(mut replies: impl Write, error: DaemonError) -> Ending {
+    // A launcher that has gone away reads nothing more.
+    let _ = write_line(&mut replies, &ToLauncher::Fatal { message: with_sources(&error) });
+    Ending::Failed(error)
 }
 
 fn panic_text(payload: &(dyn Any + Send)) -> String {
     let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
     let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
-    format!("the data plane panicked: {}", text.unwrap_or_else(|| "without a word".to_owned()))
+    text.unwrap_or_else(|| "no message".to_owned())
 }

@@ -1,6 +1,7 @@
-//! Opens the sockets that a daemon's configuration names, and understands the addresses of its peers.
+//! Opens the sockets that a daemon's configuration names, and parses the addresses of its peers.
 
 use crate::config::{DaemonConfig, PortInterface};
+use crate::error::DaemonError;
 use emulation::cable::Carrier;
 use emulation::cable::datagram::Peer;
 use emulation::cable::exchange::packets::PortSocket;
@@ -36,14 +37,14 @@ pub fn open(config: &DaemonConfig) -> io::Result<Sockets> {
     Ok(Sockets::Datagrams(socket))
 }
 
-/// Understands the addresses of all processes.
+/// Parses the addresses of all processes.
 ///
 /// # Errors
-/// If one is none, or there are too many or too few.
-pub fn peers(config: &DaemonConfig, addresses: &[String]) -> io::Result<Vec<Peer>> {
+/// If one is not an address, or there are too many or too few.
+pub fn peers(config: &DaemonConfig, addresses: &[String]) -> Result<Vec<Peer>, DaemonError> {
     if addresses.len() != config.processes {
         let reason = format!("{} peers for {} processes", addresses.len(), config.processes);
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
+        return Err(DaemonError::Launcher(reason));
     }
     let peer = match config.carrier {
         Carrier::Udp => udp::peer,
@@ -51,7 +52,8 @@ pub fn peers(config: &DaemonConfig, addresses: &[String]) -> io::Result<Vec<Peer
         // Each cable has two ends and needs no address.
         Carrier::Packet => return Ok(Vec::new()),
     };
-    addresses.iter().map(|address| peer(address)).collect()
+    let parse = |address: &String| peer(address).map_err(DaemonError::io(address.as_str()));
+    addresses.iter().map(parse).collect()
 }
 
 /// Opens a packet socket on every interface that `config` names.

@@ -2,6 +2,7 @@
 //! joined it.
 
 use daemon::protocol::{ToDaemon, ToLauncher, read_line, write_line};
+use daemon::with_sources;
 use emulation::wiring::NodeKind;
 use std::io;
 use std::path::Path;
@@ -87,7 +88,7 @@ impl Daemon {
             while let Ok(Some(line)) = lines.next_line().await {
                 let message = match read_line::<ToLauncher>(&line) {
                     Ok(message) => News::Message(Box::new(message)),
-                    Err(reason) => News::Nonsense(reason),
+                    Err(error) => News::Nonsense(with_sources(&error)),
                 };
                 // A launcher that no longer listens is ending its daemons.
                 let _ = news.send((process, message));

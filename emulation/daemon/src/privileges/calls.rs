@@ -1,7 +1,7 @@
-//! System calls that a daemon has no use for once its sockets are open: the kernel refuses them from then on.
+//! System calls that a daemon does not need once its sockets are open: a seccomp filter refuses them from then on.
 //!
-//! What is refused is listed, and not what is permitted: a library that changes its mind about how to wait or to
-//! allocate shall not end a run.
+//! The list names what is refused, not what is permitted, so that another way of waiting or allocating in a new
+//! version of a library does not end a run.
 
 use libc::c_long;
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch, apply_filter};
@@ -53,24 +53,24 @@ const REFUSED: &[c_long] = &[
     libc::SYS_listen,
 ];
 
-/// From now on the kernel refuses those calls to this thread and to those that it starts. A processor or a kernel
-/// without such filters goes without.
+/// Makes the kernel refuse [`REFUSED`] to the calling thread and to the threads that it starts. Does nothing on a
+/// processor or kernel without seccomp filters.
 ///
 /// # Errors
-/// In words, if the kernel has filters and refuses this one.
-pub fn refuse() -> Result<(), String> {
+/// If the kernel has filters and refuses this one.
+pub fn refuse() -> Result<(), seccompiler::Error> {
     let Ok(processor) = TargetArch::try_from(ARCH) else { return Ok(()) };
     let rules = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
     let no = SeccompAction::Errno(libc::EPERM as u32);
     let filter = SeccompFilter::new(rules, SeccompAction::Allow, no, processor);
-    let program = filter.and_then(BpfProgram::try_from).map_err(|error| error.to_string())?;
+    let program = filter.and_then(BpfProgram::try_from)?;
     match apply_filter(&program) {
         Err(seccompiler::Error::Seccomp(error)) if is_unknown(&error) => Ok(()),
-        applied => applied.map_err(|error| error.to_string()),
+        applied => applied,
     }
 }
 
-/// The kernel has no filters of system calls. Source: seccomp(2), errors.
+/// Whether the kernel has no seccomp filters. Source: seccomp(2), errors.
 fn is_unknown(error: &std::io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EINVAL))
 }
@@ -81,7 +81,7 @@ mod tests {
     use nix::errno::Errno;
     use nix::sched::{CloneFlags, unshare};
 
-    /// Nothing of it takes a right, so that without the filter all would be granted or fail otherwise.
+    /// None of these calls needs a right, so without the filter they would succeed or fail in another way.
     #[test]
     fn a_thread_starts_no_program_enters_no_namespace_and_opens_no_socket() {
         let try_all = || {
