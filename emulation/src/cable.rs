@@ -28,6 +28,7 @@ pub mod host;
 pub mod impairment;
 pub mod inbox;
 pub mod interface;
+pub mod interface_info;
 pub mod lines;
 pub mod memory;
 pub mod namespace;

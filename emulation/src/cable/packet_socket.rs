@@ -14,10 +14,9 @@ mod ring;
 mod send_ring;
 
 use super::datagram::{BATCH, Buffers, widen};
-use super::interface::NAME_MAX;
+use super::interface_info::interface;
 use auxiliary::Auxiliary;
 pub use auxiliary::VlanTag;
-use nix::net::if_::if_nametoindex;
 use offload::VirtioHeader;
 use ring::{Ring, Slot};
 use send_ring::{SendRing, Sent};
@@ -101,7 +100,7 @@ impl PacketSocket {
         let say = |what: &str, error: io::Error| {
             io::Error::new(error.kind(), format!("interface {name}: {what}: {error}"))
         };
-        let index = if_nametoindex(name).map_err(|error| say("no such interface", error.into()))?;
+        let index = interface(name).map_err(|error| say("no such interface", error))?.index;
         // Without a protocol it hears nothing until all options are set.
         let socket = Socket::new(Domain::PACKET, Type::RAW, None);
         let socket = socket.map_err(|error| say("no packet socket", error))?;
@@ -146,8 +145,8 @@ impl PacketSocket {
     /// # Errors
     /// What the system says; the socket then sends as before.
     pub fn give_send_ring(&mut self) -> io::Result<()> {
-        let index = if_nametoindex(&*self.name)?;
-        self.send_ring = Some(SendRing::new(index, mtu(&self.socket, &self.name)?)?);
+        let interface = interface(&self.name)?;
+        self.send_ring = Some(SendRing::new(interface.index, interface.mtu)?);
         Ok(())
     }
 
@@ -344,22 +343,6 @@ impl AsFd for PacketSocket {
 pub fn has_no_room(error: &io::Error) -> bool {
     let errors = [libc::EAGAIN, libc::ENOBUFS, libc::ENOMEM, libc::EINTR];
     error.raw_os_error().is_some_and(|error| errors.contains(&error))
-}
-
-/// Octets that the interface `name` takes behind the addresses and the EtherType.
-fn mtu(socket: &Socket, name: &str) -> io::Result<usize> {
-    // SAFETY: plain data, for which all zeros is a valid value.
-    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    for (place, octet) in request.ifr_name.iter_mut().zip(name.bytes().take(NAME_MAX)) {
-        *place = octet as libc::c_char;
-    }
-    // SAFETY: `request` outlives the call, which reads a name there that ends with zero, and writes the MTU.
-    let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFMTU as _, &mut request) };
-    if result != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the call has written this member.
-    Ok(usize::try_from(unsafe { request.ifr_ifru.ifru_mtu }).unwrap_or(0))
 }
 
 /// Frames go straight to the interface: a queue before it would be one that nobody models.

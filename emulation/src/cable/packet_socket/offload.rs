@@ -1,50 +1,45 @@
-//! What a sender's stack has left for hardware to do, done here: checksums and segments.
+//! Finishes frames whose checksums or segmentation the sender's stack left to hardware.
 //!
-//! A socket with PACKET_VNET_HDR has ten octets before each frame that say what is unfinished. A veth
-//! is hardware that does nothing, so this is what any interface of its kind would do.
-//! Source: the virtio specification 1.2, 5.1.6 (struct virtio_net_hdr); numbers in host order.
+//! A socket with PACKET_VNET_HDR has ten octets before each frame that say what is unfinished. A veth interface has no
+//! hardware, so this does what the network card of its peer would do.
+//! Source: virtio 1.2, 5.1.6 (struct virtio_net_hdr); its numbers are in host order.
 
+use etherparse::{IpHeaders, LaxPacketHeaders, NetHeaders, TransportHeader};
 use proto::wire::internet::checksum;
 
 /// Octets of the header.
 const LENGTH: usize = 10;
-/// Octets of the addresses and the EtherType.
-const ETHERNET: usize = 14;
-const IPV4: usize = 20;
-const IPV6: usize = 40;
-const TCP: usize = 20;
-const UDP: usize = 8;
 
-/// The header before a frame.
+/// The header before a frame. Read by hand: no crate on crates.io has a view of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VirtioHeader {
-    /// Its checksum is only begun.
+    /// The checksum covers the pseudo-header only.
     needs_checksum: bool,
-    /// How it is to be cut.
-    cut: u8,
+    /// How the frame is to be segmented, one of [`gso`].
+    gso_type: u8,
     /// Octets of payload of each segment.
-    segment: usize,
-    /// From here on octets are under the checksum.
+    gso_size: usize,
+    /// The checksum covers the frame from this octet on.
     checksum_start: usize,
-    /// And its place, from there.
-    checksum_at: usize,
+    /// Place of the checksum, from `checksum_start`.
+    checksum_offset: usize,
 }
 
-/// Values of `cut`, without the mark for ECN.
-mod cut {
-    pub const NOT: u8 = 0;
+/// Values of `gso_type`, without the flag for ECN.
+mod gso {
+    pub const NONE: u8 = 0;
     pub const TCP_IPV4: u8 = 1;
     pub const TCP_IPV6: u8 = 4;
     pub const UDP: u8 = 5;
     pub const ECN: u8 = 0x80;
 }
 
-/// The frame needs what is not known here, or contradicts itself.
+/// The frame needs an offload that is not implemented, or contradicts its header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unknown;
 
 impl VirtioHeader {
-    /// Before a frame to which nothing need be done.
+    /// The header of a finished frame.
     pub const FINISHED: [u8; LENGTH] = [0; LENGTH];
 
     fn parse(octets: &[u8; LENGTH]) -> VirtioHeader {
@@ -52,19 +47,19 @@ impl VirtioHeader {
         let number = |at: usize| usize::from(u16::from_ne_bytes([octets[at], octets[at + 1]]));
         VirtioHeader {
             needs_checksum: octets[0] & NEEDS_CHECKSUM != 0,
-            cut: octets[1] & !cut::ECN,
-            segment: number(4),
+            gso_type: octets[1] & !gso::ECN,
+            gso_size: number(4),
             checksum_start: number(6),
-            checksum_at: number(8),
+            checksum_offset: number(8),
         }
     }
 }
 
-/// Takes the header off `octets` and hands on the finished frame, or the frames it has to be cut into,
-/// put together in `room`.
+/// Removes the header from `octets` and hands the finished frame to `each`, or the segments of it, which are assembled
+/// in `room`.
 ///
 /// # Errors
-/// If it is not known how.
+/// If the frame needs an offload that is not implemented.
 pub fn finish(
     octets: &[u8],
     room: &mut Vec<u8>,
@@ -72,27 +67,25 @@ pub fn finish(
 ) -> Result<(), Unknown> {
     let (header, frame) = octets.split_first_chunk::<LENGTH>().ok_or(Unknown)?;
     let header = VirtioHeader::parse(header);
-    match header.cut {
-        cut::NOT if !header.needs_checksum => each(frame),
-        cut::NOT => {
+    match header.gso_type {
+        gso::NONE if !header.needs_checksum => each(frame),
+        gso::NONE => {
             room.clear();
             room.extend_from_slice(frame);
-            complete(room, header.checksum_start, header.checksum_at)?;
+            complete(room, header.checksum_start, header.checksum_offset)?;
             each(room);
         }
-        cut::TCP_IPV4 | cut::TCP_IPV6 | cut::UDP => {
-            Segments::of(frame, &header)?.make(room, each)?;
-        }
-        _ => return Err(Unknown),
+        _ => Segments::of(frame, &header)?.make(room, each)?,
     }
     Ok(())
 }
 
-/// Completes the checksum of what begins at `start`.
+/// Completes the checksum of what begins at `start`. Offsets as the kernel gives them: no header is parsed, since any
+/// protocol may be there.
 fn complete(frame: &mut [u8], start: usize, at: usize) -> Result<(), Unknown> {
     let under = frame.get_mut(start..).ok_or(Unknown)?;
     let sum = match checksum::completed(under) {
-        // UDP over either version of IP: 0 would say that there is none. To TCP both zeros are one.
+        // To UDP 0 says that there is no checksum; to TCP 0 and 0xffff are the same (RFC 768, RFC 1071).
         0 => 0xffff,
         sum => sum,
     };
@@ -101,129 +94,79 @@ fn complete(frame: &mut [u8], start: usize, at: usize) -> Result<(), Unknown> {
     Ok(())
 }
 
-/// A frame of one large payload, taken apart.
+/// A frame with one large payload, taken apart.
 struct Segments<'a> {
-    /// Everything before the payload.
-    headers: &'a [u8],
+    /// Addresses, tags and EtherType.
+    link: &'a [u8],
+    ip: IpHeaders,
+    transport: TransportHeader,
     payload: &'a [u8],
-    /// Where the IP header begins.
-    network: usize,
-    is_ipv6: bool,
-    /// Where the header of TCP or UDP begins.
-    transport: usize,
-    is_tcp: bool,
-    /// Octets of payload a segment.
-    length: usize,
+    /// Octets of payload of each segment.
+    size: usize,
 }
 
 impl<'a> Segments<'a> {
     fn of(frame: &'a [u8], header: &VirtioHeader) -> Result<Segments<'a>, Unknown> {
-        let network = network_header(frame).ok_or(Unknown)?;
-        let is_ipv6 = frame.get(network).ok_or(Unknown)? >> 4 == 6;
-        let transport = header.checksum_start;
-        let is_tcp = header.cut != cut::UDP;
-        let least = network + if is_ipv6 { IPV6 } else { IPV4 };
-        let own = if is_tcp {
-            usize::from(frame.get(transport + 12).ok_or(Unknown)? >> 4) * 4
-        } else {
-            UDP
+        let headers = LaxPacketHeaders::from_ethernet(frame).map_err(|_| Unknown)?;
+        let ip = match headers.net.ok_or(Unknown)? {
+            NetHeaders::Ipv4(header, extensions) => IpHeaders::Ipv4(header, extensions),
+            NetHeaders::Ipv6(header, extensions) => IpHeaders::Ipv6(header, extensions),
+            NetHeaders::Arp(_) => return Err(Unknown),
         };
-        let tcp_is_whole = !is_tcp || own >= TCP;
-        let payload = frame.get(transport + own..).ok_or(Unknown)?;
-        if !header.needs_checksum || transport < least || !tcp_is_whole || header.segment == 0 {
+        let transport = headers.transport.ok_or(Unknown)?;
+        match (header.gso_type, &transport, &ip) {
+            (gso::TCP_IPV4, TransportHeader::Tcp(_), IpHeaders::Ipv4(..))
+            | (gso::TCP_IPV6, TransportHeader::Tcp(_), IpHeaders::Ipv6(..))
+            | (gso::UDP, TransportHeader::Udp(_), _) => {}
+            _ => return Err(Unknown),
+        }
+        let network = header.checksum_start.checked_sub(ip.header_len()).ok_or(Unknown)?;
+        let link = frame.get(..network).ok_or(Unknown)?;
+        let payload = frame.get(header.checksum_start + transport.header_len()..).ok_or(Unknown)?;
+        if !header.needs_checksum || header.gso_size == 0 {
             return Err(Unknown);
         }
-        let headers = &frame[..transport + own];
-        Ok(Segments {
-            headers,
-            payload,
-            network,
-            is_ipv6,
-            transport,
-            is_tcp,
-            length: header.segment,
-        })
+        Ok(Segments { link, ip, transport, payload, size: header.gso_size })
     }
 
     fn make(&self, room: &mut Vec<u8>, mut each: impl FnMut(&[u8])) -> Result<(), Unknown> {
-        let count = self.payload.len().div_ceil(self.length);
-        for (number, payload) in self.payload.chunks(self.length).enumerate() {
-            room.clear();
-            room.extend_from_slice(self.headers);
-            room.extend_from_slice(payload);
-            self.mend_network(room, number);
-            let is_last = number + 1 == count;
-            if self.is_tcp {
-                self.mend_tcp(room, number, is_last);
-            } else {
-                let length = (room.len() - self.transport) as u16;
-                put(room, self.transport + 4, length);
-            }
-            let at = if self.is_tcp { 16 } else { 6 };
-            let sum = self.begun(room);
-            put(room, self.transport + at, sum);
-            complete(room, self.transport, at)?;
+        let count = self.payload.len().div_ceil(self.size);
+        for (number, payload) in self.payload.chunks(self.size).enumerate() {
+            self.segment(room, number, payload, number + 1 == count).ok_or(Unknown)?;
             each(room);
         }
         Ok(())
     }
 
-    /// Lengths, and for IPv4 the identification and the checksum.
-    fn mend_network(&self, frame: &mut [u8], number: usize) {
-        let at = self.network;
-        if self.is_ipv6 {
-            return put(frame, at + 4, (frame.len() - at - IPV6) as u16);
-        }
-        put(frame, at + 2, (frame.len() - at) as u16);
-        let identification = u16::from_be_bytes([frame[at + 4], frame[at + 5]]);
-        put(frame, at + 4, identification.wrapping_add(number as u16));
-        let sum = checksum::ipv4_header(&frame[at..self.transport]);
-        put(frame, at + 10, sum);
-    }
-
-    /// Every segment but the last goes on: no FIN, no PSH. Only the first says CWR (RFC 3168, 6.1.2).
-    fn mend_tcp(&self, frame: &mut [u8], number: usize, is_last: bool) {
-        const FIN: u8 = 0x01;
-        const PSH: u8 = 0x08;
-        const CWR: u8 = 0x80;
-        let tcp = &mut frame[self.transport..];
-        let sequence = u32::from_be_bytes([tcp[4], tcp[5], tcp[6], tcp[7]]);
-        let sequence = sequence.wrapping_add((number * self.length) as u32);
-        tcp[4..8].copy_from_slice(&sequence.to_be_bytes());
-        if !is_last {
-            tcp[13] &= !(FIN | PSH);
-        }
-        if number > 0 {
-            tcp[13] &= !CWR;
-        }
-    }
-
-    /// The sum of the pseudo-header.
-    fn begun(&self, frame: &[u8]) -> u16 {
-        const TCP_NUMBER: u8 = 6;
-        const UDP_NUMBER: u8 = 17;
-        let (from, to) = if self.is_ipv6 { (8, IPV6) } else { (12, IPV4) };
-        let addresses = &frame[self.network + from..self.network + to];
-        let protocol = if self.is_tcp { TCP_NUMBER } else { UDP_NUMBER };
-        checksum::begun(addresses, protocol, frame.len() - self.transport)
-    }
-}
-
-fn put(frame: &mut [u8], at: usize, number: u16) {
-    frame[at..at + 2].copy_from_slice(&number.to_be_bytes());
-}
-
-/// Where the IP header of a frame begins, behind any tags.
-fn network_header(frame: &[u8]) -> Option<usize> {
-    let mut at = ETHERNET - 2;
-    for _ in 0..3 {
-        match frame.get(at..at + 2)? {
-            [0x08, 0x00] | [0x86, 0xdd] => return Some(at + 2),
-            [0x81, 0x00] | [0x88, 0xa8] => at += 4,
+    /// Assembles segment `number`. Only the last carries FIN and PSH, only the first CWR (RFC 3168, 6.1.2).
+    fn segment(&self, room: &mut Vec<u8>, number: usize, payload: &[u8], last: bool) -> Option<()> {
+        let (mut ip, mut transport) = (self.ip.clone(), self.transport.clone());
+        match &mut transport {
+            TransportHeader::Tcp(tcp) => {
+                let offset = (number * self.size) as u32;
+                tcp.sequence_number = tcp.sequence_number.wrapping_add(offset);
+                tcp.fin &= last;
+                tcp.psh &= last;
+                tcp.cwr &= number == 0;
+            }
+            TransportHeader::Udp(udp) => udp.length = (udp.header_len() + payload.len()) as u16,
             _ => return None,
         }
+        ip.set_payload_len(transport.header_len() + payload.len()).ok()?;
+        match &mut ip {
+            IpHeaders::Ipv4(header, _) => {
+                header.identification = header.identification.wrapping_add(number as u16);
+                transport.update_checksum_ipv4(header, payload).ok()?;
+            }
+            IpHeaders::Ipv6(header, _) => transport.update_checksum_ipv6(header, payload).ok()?,
+        }
+        room.clear();
+        room.extend_from_slice(self.link);
+        ip.write(room).ok()?;
+        transport.write(room).ok()?;
+        room.extend_from_slice(payload);
+        Some(())
     }
-    None
 }
 
 #[cfg(test)]
@@ -255,8 +198,8 @@ mod tests {
         (frame, transport)
     }
 
-    fn with_header(cut: u8, segment: usize, start: usize, at: usize, frame: &[u8]) -> Vec<u8> {
-        let mut octets = vec![1, cut, 0, 0];
+    fn with_header(gso_type: u8, segment: usize, start: usize, at: usize, frame: &[u8]) -> Vec<u8> {
+        let mut octets = vec![1, gso_type, 0, 0];
         for number in [segment, start, at] {
             octets.extend((number as u16).to_ne_bytes());
         }
@@ -283,9 +226,9 @@ mod tests {
 
     #[test]
     fn a_large_segment_is_cut_into_those_that_a_sender_would_have_made() {
-        for (is_ipv6, cut) in [(false, cut::TCP_IPV4 | cut::ECN), (true, cut::TCP_IPV6)] {
+        for (is_ipv6, gso_type) in [(false, gso::TCP_IPV4 | gso::ECN), (true, gso::TCP_IPV6)] {
             let (frame, transport) = tcp(is_ipv6, 3_001);
-            let octets = with_header(cut, 1_448, transport, 16, &frame);
+            let octets = with_header(gso_type, 1_448, transport, 16, &frame);
             let segments = finished(&octets).expect("TCP is known");
             let payload = transport + 32;
             let lengths: Vec<_> = segments.iter().map(|segment| segment.len() - payload).collect();
@@ -321,10 +264,10 @@ mod tests {
         let whole = [&VirtioHeader::FINISHED[..], &frame].concat();
         assert_eq!(finished(&whole), Ok(vec![frame.clone()]));
         let sum = checksum::begun(&frame[26..34], 6, frame.len() - transport);
-        put(&mut frame, transport + 16, sum);
+        frame[transport + 16..transport + 18].copy_from_slice(&sum.to_be_bytes());
         let header = checksum::ipv4_header(&frame[14..34]);
-        put(&mut frame, 24, header);
-        let octets = with_header(cut::NOT, 0, transport, 16, &frame);
+        frame[24..26].copy_from_slice(&header.to_be_bytes());
+        let octets = with_header(gso::NONE, 0, transport, 16, &frame);
         let [completed] = &finished(&octets).expect("a checksum")[..] else { panic!("one frame") };
         assert_checksums(completed, false, transport);
     }
@@ -345,9 +288,9 @@ mod tests {
             is_ipv6: bool, end in 0usize..160, segment in 0usize..300, start in 0usize..80,
         ) {
             let (frame, _) = tcp(is_ipv6, 60);
-            let cut = if is_ipv6 { cut::TCP_IPV6 } else { cut::TCP_IPV4 };
+            let gso_type = if is_ipv6 { gso::TCP_IPV6 } else { gso::TCP_IPV4 };
             let end = end.min(frame.len());
-            let _ = finished(&with_header(cut, segment, start, 16, &frame[..end]));
+            let _ = finished(&with_header(gso_type, segment, start, 16, &frame[..end]));
         }
     }
 }
