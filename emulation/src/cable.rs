@@ -30,12 +30,12 @@ pub mod inbox;
 pub mod interface;
 pub mod interface_info;
 pub mod lines;
-pub mod memory;
+pub(crate) mod memory;
 pub mod namespace;
 pub mod outbox;
 pub mod packet_socket;
 pub mod reconcile;
-pub mod sequence;
+pub(crate) mod sequence;
 pub mod shim;
 pub mod udp;
 pub mod unix;
@@ -96,7 +96,7 @@ impl FrameTally {
 
     /// What is here and not in `other`, each count at least zero.
     #[must_use]
-    pub const fn minus(self, other: FrameTally) -> FrameTally {
+    pub(crate) const fn minus(self, other: FrameTally) -> FrameTally {
         FrameTally {
             end_to_end: self.end_to_end.saturating_sub(other.end_to_end),
             link_local: self.link_local.saturating_sub(other.link_local),

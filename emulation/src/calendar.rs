@@ -11,7 +11,7 @@ const FAN: usize = 4;
 
 /// One instant for each slot.
 #[derive(Debug)]
-pub struct Calendar {
+pub(crate) struct Calendar {
     /// The root is at 0, the children of `n` from `FAN * n + 1` on. Each node holds the earliest instant of its
     /// children.
     tree: Vec<Instant>,

@@ -75,7 +75,7 @@ pub fn monotonic_ns() -> u64 {
 
 /// Nanoseconds of `CLOCK_REALTIME`, the clock of the kernel's packet time stamps. It may step, so use only its
 /// difference to a reading of [`monotonic_ns`] taken at the same moment.
-pub fn realtime_ns() -> u64 {
+pub(crate) fn realtime_ns() -> u64 {
     read(ClockId::CLOCK_REALTIME)
 }
 

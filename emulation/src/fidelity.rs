@@ -5,12 +5,13 @@
 //! wall time for the curious, for departures inside the measured windows; a timeline of bounded
 //! length keeps all of them.
 
-pub mod meter;
-pub mod spread;
-pub mod timeline;
+mod meter;
+mod spread;
+pub(crate) mod timeline;
 pub mod verdict;
 
-pub use meter::{Lateness, Meter};
+pub use meter::Lateness;
+pub(crate) use meter::Meter;
 pub use spread::Spread;
 pub use timeline::FidelityBin;
 pub use verdict::{Evidence, Fidelity, judge};

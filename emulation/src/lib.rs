@@ -9,7 +9,7 @@ extern crate self as emulation;
 
 pub mod awake;
 pub mod cable;
-pub mod calendar;
+mod calendar;
 pub mod clock;
 pub mod driver;
 pub mod fidelity;

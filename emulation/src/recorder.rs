@@ -187,12 +187,15 @@ impl Recorder {
     }
 
     /// Shows frames to `tap` from now on, or to none; returns the tap before it, unfinished.
-    pub fn replace_tap(&mut self, tap: Option<Box<dyn FrameTap>>) -> Option<Box<dyn FrameTap>> {
+    pub(crate) fn replace_tap(
+        &mut self,
+        tap: Option<Box<dyn FrameTap>>,
+    ) -> Option<Box<dyn FrameTap>> {
         std::mem::replace(&mut self.tap, tap)
     }
 
     /// Makes the tap hand over what it has buffered. Called a few times a second of wall time.
-    pub fn flush_tap(&mut self) {
+    pub(crate) fn flush_tap(&mut self) {
         if let Some(tap) = &mut self.tap {
             tap.flush();
         }

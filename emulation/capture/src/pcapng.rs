@@ -13,9 +13,9 @@ pub mod block {
     /// Interface description.
     pub const INTERFACE: u32 = 1;
     /// The obsolete packet block.
-    pub const OLD_PACKET: u32 = 2;
+    pub(crate) const OLD_PACKET: u32 = 2;
     /// Simple packet.
-    pub const SIMPLE_PACKET: u32 = 3;
+    pub(crate) const SIMPLE_PACKET: u32 = 3;
     /// Interface statistics.
     pub const STATISTICS: u32 = 5;
     /// Enhanced packet.
@@ -27,35 +27,35 @@ pub mod option {
     /// End of options, any block.
     pub const END: u16 = 0;
     /// Comment, any block.
-    pub const COMMENT: u16 = 1;
+    pub(crate) const COMMENT: u16 = 1;
     /// Interface: name.
-    pub const IF_NAME: u16 = 2;
+    pub(crate) const IF_NAME: u16 = 2;
     /// Interface: description.
-    pub const IF_DESCRIPTION: u16 = 3;
+    pub(crate) const IF_DESCRIPTION: u16 = 3;
     /// Interface: bit/s.
-    pub const IF_SPEED: u16 = 8;
+    pub(crate) const IF_SPEED: u16 = 8;
     /// Interface: resolution of its time stamps.
-    pub const IF_TSRESOL: u16 = 9;
+    pub(crate) const IF_TSRESOL: u16 = 9;
     /// Interface: octets of the FCS that its frames end with.
-    pub const IF_FCSLEN: u16 = 13;
+    pub(crate) const IF_FCSLEN: u16 = 13;
     /// Interface: seconds to add to its time stamps.
-    pub const IF_TSOFFSET: u16 = 14;
+    pub(crate) const IF_TSOFFSET: u16 = 14;
     /// Section: the writing program.
-    pub const SHB_USERAPPL: u16 = 4;
+    pub(crate) const SHB_USERAPPL: u16 = 4;
     /// Packet: direction and more.
     pub const EPB_FLAGS: u16 = 2;
     /// Packet: how many were dropped on the interface since the one before.
-    pub const EPB_DROPCOUNT: u16 = 4;
+    pub(crate) const EPB_DROPCOUNT: u16 = 4;
     /// Statistics: when the capture ended.
-    pub const ISB_ENDTIME: u16 = 3;
+    pub(crate) const ISB_ENDTIME: u16 = 3;
     /// Statistics: packets received.
-    pub const ISB_IFRECV: u16 = 4;
+    pub(crate) const ISB_IFRECV: u16 = 4;
     /// Statistics: packets dropped.
-    pub const ISB_IFDROP: u16 = 5;
+    pub(crate) const ISB_IFDROP: u16 = 5;
 }
 
 /// Written into the section header, to show the byte order.
-pub const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
+pub(crate) const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
 
 /// ERF record types of InfiniBand.
 pub mod erf {
@@ -68,9 +68,9 @@ pub mod erf {
     /// Packets that begin with a destination address, whatever else the record tells of them.
     pub const ETHERNET: [u8; 4] = [2, 11, 16, 20];
     /// Octets between the headers of such a record and its packet.
-    pub const ETHERNET_PAD: usize = 2;
+    pub(crate) const ETHERNET_PAD: usize = 2;
     /// Flag: records vary in length.
-    pub const VARYING: u8 = 0x04;
+    pub(crate) const VARYING: u8 = 0x04;
 }
 
 /// How a file says what its packets are.

@@ -60,7 +60,7 @@ const BODY_MAX: usize = 16 * 1024;
 
 /// The sockets before there is a run to administer.
 #[derive(Debug)]
-pub struct AdminSockets {
+pub(crate) struct AdminSockets {
     file: Option<BoundSocket>,
     gate: Option<TokenGate>,
 }
@@ -100,7 +100,7 @@ impl AdminSockets {
 
 /// A thread that answers, until this is dropped.
 #[derive(Debug)]
-pub struct AdminServer {
+pub(crate) struct AdminServer {
     file: Option<PathBuf>,
     over: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,

@@ -172,7 +172,7 @@ impl DaemonConfig {
     }
 
     /// The nodes of this process, ascending. A device's index is its place here.
-    pub fn own_nodes(&self) -> impl Iterator<Item = usize> + '_ {
+    pub(crate) fn own_nodes(&self) -> impl Iterator<Item = usize> + '_ {
         let own = |(node, host): (usize, &usize)| (*host == self.process).then_some(node);
         self.hosts.iter().enumerate().filter_map(own)
     }
@@ -189,7 +189,7 @@ impl DaemonConfig {
     ///
     /// # Errors
     /// The first device that cannot be made, by name.
-    pub fn make_devices<E: Into<BoxedError>>(
+    pub(crate) fn make_devices<E: Into<BoxedError>>(
         &self,
         kind: NodeKind,
         make: impl Fn(toml::Table) -> Result<Box<dyn Device>, E>,
@@ -212,7 +212,7 @@ impl DaemonConfig {
     ///
     /// # Errors
     /// If a capture cannot begin.
-    pub fn make_recorder(&self) -> Result<Recorder, DaemonError> {
+    pub(crate) fn make_recorder(&self) -> Result<Recorder, DaemonError> {
         let nodes: Vec<_> = self.own_nodes().collect();
         let capture = self.capture.as_ref();
         let capture =

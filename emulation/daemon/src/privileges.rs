@@ -46,7 +46,7 @@ const FOR_THE_DATA_PLANE: [Capability; 3] =
 ///
 /// # Errors
 /// If the kernel refuses.
-pub fn shrink() -> Result<(), DaemonError> {
+pub(crate) fn shrink() -> Result<(), DaemonError> {
     nix::sys::prctl::set_no_new_privs().map_err(refused("no_new_privs"))?;
     // Without CAP_SETPCAP the bounding set stays, which no_new_privs has made harmless.
     let _ = caps::clear(None, CapSet::Bounding);
@@ -58,7 +58,7 @@ pub fn shrink() -> Result<(), DaemonError> {
 ///
 /// # Errors
 /// If the kernel refuses.
-pub fn drop_all() -> Result<(), DaemonError> {
+pub(crate) fn drop_all() -> Result<(), DaemonError> {
     keep(&[])
 }
 

@@ -13,17 +13,13 @@ use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::num::NonZeroU64;
 
-/// A daemon is heard at least this often, and workers beat twice as often. How much silence is held
-/// against a run is the launcher's to say.
-pub const HEARTBEAT: std::time::Duration = std::time::Duration::from_millis(250);
-
 /// From daemon to launcher, on the daemon's standard output.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ToLauncher {
     /// Ready to start.
     Hello(Hello),
-    /// A sign of life, at least every [`HEARTBEAT`] from `start` until the report.
+    /// A heartbeat, at least every 250 ms from `start` until the report. The launcher decides how much silence it accepts.
     Beat(Beat),
     /// A bin has ended, told with the beat that follows it; only if somebody listens.
     Bin(Box<BinSnapshot>),

@@ -1,6 +1,6 @@
 //! A daemon played in this process, its launcher at the other end of two pipes.
 
-use super::protocol::{HEARTBEAT, ToDaemon, ToLauncher, read_line, write_line};
+use super::protocol::{ToDaemon, ToLauncher, read_line, write_line};
 use super::*;
 use crate::token::Token;
 use crate::toy::{Log, Toy, arrival, chain};
@@ -107,7 +107,7 @@ fn two_daemons_run_a_plan_and_report() {
     let (second, _) = switchd.report();
     assert_eq!((first.departures, second.departures), (50, 50));
     assert_eq!(first.stopped_at, Instant::from_ps(400_000_000));
-    assert!(beats >= 2, "{beats} beats in more than twice {HEARTBEAT:?} of wall time");
+    assert!(beats >= 2, "{beats} beats in 0.4 s of wall time");
     let arrivals: Vec<_> = log.lock().expect("no panic").iter().map(|entry| entry.1).collect();
     assert_eq!(arrivals, (0..50).map(arrival).collect::<Vec<_>>());
     assert_eq!(

@@ -3,7 +3,7 @@
 //! Two rows: [`datagrams`], one socket for everything a process sends and receives, and [`packets`], a
 //! socket for every port on an interface of its own.
 
-pub mod datagrams;
+mod datagrams;
 pub mod packets;
 pub mod sockets;
 
@@ -88,7 +88,7 @@ impl Exchange {
 
     /// Every frame that arrives carries the instant at which its last bit left. Without, a frame that
     /// is sent early arrives early.
-    pub const fn is_stamped(&self) -> bool {
+    pub(crate) const fn is_stamped(&self) -> bool {
         match self {
             Exchange::Datagrams(_) => true,
             Exchange::Packets(packets) => packets.is_stamped(),

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
 /// No frame of any technology is longer (jumbo Ethernet and 4096 octets of InfiniBand are shorter).
-pub const FRAME_MAX: usize = 16_384;
+pub(crate) const FRAME_MAX: usize = 16_384;
 
 /// What was refused, by reason. All of it is harmless.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -146,7 +146,7 @@ impl Inbox {
     }
 
     /// The same for records that nobody but the far end of `line` can have sent.
-    pub fn accept_from(
+    pub(crate) fn accept_from(
         &mut self,
         line: Incoming,
         octets: &[u8],
@@ -159,7 +159,7 @@ impl Inbox {
     }
 
     /// Counts a frame that came by `line` with nothing before it.
-    pub fn accept_bare(&mut self, line: Incoming, frame: &Frame) {
+    pub(crate) fn accept_bare(&mut self, line: Incoming, frame: &Frame) {
         let counts = &mut self.states[line_index(line.link, line.end)].counts;
         let tally = if self.draining { &mut counts.drained } else { &mut counts.received };
         tally.count(frame);
@@ -221,7 +221,7 @@ impl Inbox {
     }
 
     /// What has come in by attached interfaces, before and after the stop.
-    pub fn from_outside(&self, lines: &Lines) -> [FrameTally; 2] {
+    pub(crate) fn from_outside(&self, lines: &Lines) -> [FrameTally; 2] {
         let outside = lines.all_incoming().filter(|line| line.outside);
         outside.fold([FrameTally::default(); 2], |[received, drained], line| {
             let counts = self.states[line_index(line.link, line.end)].counts;

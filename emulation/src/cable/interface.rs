@@ -19,7 +19,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 /// Octets of the longest note the kernel keeps, without the terminating zero (IFALIASZ).
-pub const NOTE_MAX: usize = 255;
+pub(crate) const NOTE_MAX: usize = 255;
 /// Octets of the longest name, without the terminating zero (IFNAMSIZ).
 pub const NAME_MAX: usize = 15;
 
@@ -86,7 +86,7 @@ impl Interfaces {
     ///
     /// # Errors
     /// What the kernel says.
-    pub fn give_address(&self, index: u32, address: Ipv4Addr, prefix: u8) -> io::Result<()> {
+    pub(crate) fn give_address(&self, index: u32, address: Ipv4Addr, prefix: u8) -> io::Result<()> {
         let mut message = AddressMessage::default();
         message.header.family = AddressFamily::Inet;
         message.header.prefix_len = prefix;

@@ -107,7 +107,7 @@ pub enum LinesError {
 }
 
 /// The index of a line.
-pub const fn line_index(link: u32, end: SendingEnd) -> usize {
+pub(crate) const fn line_index(link: u32, end: SendingEnd) -> usize {
     link as usize * 2 + end as usize
 }
 
@@ -215,7 +215,7 @@ impl Lines {
     }
 
     /// The line with this link and sending end, if it comes in here through the socket.
-    pub fn incoming(&self, link: u32, end: SendingEnd) -> Option<&Incoming> {
+    pub(crate) fn incoming(&self, link: u32, end: SendingEnd) -> Option<&Incoming> {
         self.incoming.get(line_index(link, end))?.as_ref()
     }
 
@@ -230,12 +230,12 @@ impl Lines {
     }
 
     /// Whether an interface of the host is attached here.
-    pub fn has_outside(&self) -> bool {
+    pub(crate) fn has_outside(&self) -> bool {
         self.all_outgoing().any(|line| line.to == Destination::Outside)
     }
 
     /// Every line that comes in here through the socket.
-    pub fn all_incoming(&self) -> impl Iterator<Item = &Incoming> {
+    pub(crate) fn all_incoming(&self) -> impl Iterator<Item = &Incoming> {
         self.incoming.iter().flatten()
     }
 }

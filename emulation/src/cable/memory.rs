@@ -11,7 +11,7 @@ use std::collections::{BinaryHeap, VecDeque};
 
 /// A frame with the instant and place of what happens to it next.
 #[derive(Debug)]
-pub struct Flight {
+pub(crate) struct Flight {
     /// When.
     pub at: Instant,
     /// At which of the worker's own devices.
@@ -56,7 +56,7 @@ impl Ord for Flight {
 /// Most are put in in that order. They stand in a row, and only the others are in the heap, where each costs some
 /// comparisons.
 #[derive(Debug, Default)]
-pub struct Flights {
+pub(crate) struct Flights {
     row: VecDeque<Flight>,
     heap: BinaryHeap<Flight>,
     next_order: u64,
@@ -86,7 +86,7 @@ impl Flights {
     }
 
     /// When the first is due.
-    pub fn next_at(&self) -> Instant {
+    pub(crate) fn next_at(&self) -> Instant {
         self.next().0
     }
 

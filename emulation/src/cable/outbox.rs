@@ -64,7 +64,7 @@ struct LineState {
 
 /// Everything on its way from this process into sockets.
 #[derive(Debug)]
-pub struct Outbox {
+pub(crate) struct Outbox {
     epoch: u32,
     datagram_max: usize,
     /// By process.

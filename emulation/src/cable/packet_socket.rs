@@ -29,7 +29,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 const ROOM: usize = 66_048;
 
 /// Octets of the longest header that [`PacketSocket::send`] takes before a frame.
-pub const HEAD_MAX: usize = 46;
+pub(crate) const HEAD_MAX: usize = 46;
 
 /// A frame to be sent: what stands before it on the cable, and its own octets.
 #[derive(Clone, Copy, Debug)]
@@ -340,7 +340,7 @@ impl AsFd for PacketSocket {
 
 /// The interface, or the backlog behind it, has no room now, or the call was interrupted. A frame refused so was not
 /// sent.
-pub fn has_no_room(error: &io::Error) -> bool {
+pub(crate) fn has_no_room(error: &io::Error) -> bool {
     let errors = [libc::EAGAIN, libc::ENOBUFS, libc::ENOMEM, libc::EINTR];
     error.raw_os_error().is_some_and(|error| errors.contains(&error))
 }

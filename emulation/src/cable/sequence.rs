@@ -20,7 +20,7 @@ pub enum Arrival {
 
 /// The receiving end's memory of which numbers it has seen.
 #[derive(Clone, Debug)]
-pub struct SequenceWindow {
+pub(crate) struct SequenceWindow {
     next: u32,
     /// One bit a number of the last [`WINDOW`], at the number modulo the window.
     seen: [u64; WORDS],

@@ -96,14 +96,14 @@ pub(super) mod field {
     use std::ops::Range;
     pub const MAGIC: Range<usize> = 0..4;
     pub const VERSION: usize = 4;
-    pub const KIND: usize = 5;
+    pub(crate) const KIND: usize = 5;
     pub const FLAGS: usize = 6;
     pub const END: usize = 7;
     pub const LINK: Range<usize> = 8..12;
     pub const EPOCH: Range<usize> = 12..16;
     pub const SEQUENCE: Range<usize> = 16..20;
     pub const LENGTH: Range<usize> = 20..24;
-    pub const STAMP: Range<usize> = 24..32;
+    pub(crate) const STAMP: Range<usize> = 24..32;
 }
 
 impl Shim {

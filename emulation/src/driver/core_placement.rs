@@ -25,7 +25,7 @@ const BETTER_PERCENT: u64 = 115;
 
 /// The current core and the results of the last try.
 #[derive(Debug)]
-pub struct CorePlacement {
+pub(crate) struct CorePlacement {
     /// The cores that this thread may use, in the order of the tries.
     cores: Vec<usize>,
     /// Index into `cores` of the current one.

@@ -22,7 +22,7 @@ const FILL_NS: u64 = 100_000;
 
 /// The recent load, as a leaky bucket.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Moderation {
+pub(crate) struct Moderation {
     /// Device and port of the last frame.
     last: Option<(usize, PortNumber)>,
     /// Frames of this reading on the same port as the frame before them.
@@ -54,7 +54,7 @@ impl Moderation {
     }
 
     /// Until when the sockets are left alone, if they are at `now_ns`.
-    pub fn filling(&self, now_ns: u64) -> Option<u64> {
+    pub(crate) fn filling(&self, now_ns: u64) -> Option<u64> {
         (self.until_ns > now_ns).then_some(self.until_ns)
     }
 }

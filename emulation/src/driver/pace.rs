@@ -31,7 +31,7 @@ const TICK_BARE_THOUSANDTHS: u64 = 20;
 const AHEAD_THOUSANDTHS: u64 = 250;
 
 /// Whether `processes` processes are more than two a core of this host.
-pub fn is_overcommitted(processes: usize) -> bool {
+pub(crate) fn is_overcommitted(processes: usize) -> bool {
     processes > 2 * cores()
 }
 
@@ -93,7 +93,7 @@ impl Pace {
     }
 
     /// Until when frames may wait in a socket that was just found readable, in nanoseconds of wall time.
-    pub fn read_by_ns(&self, now_ns: u64) -> u64 {
+    pub(crate) fn read_by_ns(&self, now_ns: u64) -> u64 {
         if self.has_one_line {
             return now_ns;
         }

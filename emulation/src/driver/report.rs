@@ -74,7 +74,7 @@ pub struct Report {
 
 impl Report {
     /// CPU time over wall time, in thousandths of a core.
-    pub const fn busy_permille(&self) -> u64 {
+    pub(crate) const fn busy_permille(&self) -> u64 {
         let wall_ns = if self.wall_ns == 0 { 1 } else { self.wall_ns };
         self.cpu_ns.saturating_mul(1_000) / wall_ns
     }

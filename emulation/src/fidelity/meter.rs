@@ -25,7 +25,7 @@ impl Lateness {
 
 /// Collects departures, and judges their lateness when they have really left.
 #[derive(Debug)]
-pub struct Meter {
+pub(crate) struct Meter {
     clock: Clock,
     /// Ascending and disjoint; empty means that the whole run is measured.
     windows: Vec<(Instant, Instant)>,
@@ -75,7 +75,7 @@ impl Meter {
 
     /// A frame that arrived at `at` was handled only at `now`: it reached a worker that had already
     /// gone on. Unlike those on time it counts beside the departures, never to their advantage.
-    pub fn handled_late(&mut self, at: Instant, now: Instant, frame_time: Option<Duration>) {
+    pub(crate) fn handled_late(&mut self, at: Instant, now: Instant, frame_time: Option<Duration>) {
         let Some(frame_time) = frame_time else { return };
         if is_measured(&self.windows, at) {
             let late = now.since(at);

@@ -36,7 +36,7 @@ pub struct FidelityBin {
 
 /// Running totals of the process, read at a bin's edge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LoadSample {
+pub(crate) struct LoadSample {
     /// The monotonic clock.
     pub wall_ns: u64,
     /// CPU time used.
@@ -55,7 +55,7 @@ struct Bin {
 
 /// The series.
 #[derive(Debug)]
-pub struct Timeline {
+pub(crate) struct Timeline {
     width: Duration,
     closed: Vec<Bin>,
     open: Bin,

@@ -62,7 +62,7 @@ impl Grid {
     }
 
     /// Where the open bin should end: the next multiple of the width.
-    pub fn next_edge(&self) -> Instant {
+    pub(crate) fn next_edge(&self) -> Instant {
         let width = self.width.as_ps();
         Instant::from_ps((self.begin().as_ps() / width + 1).saturating_mul(width))
     }
@@ -219,7 +219,7 @@ pub const PORT_COLUMNS: [&str; 12] = [
 ];
 
 /// The totals of a lane in the order of [`PORT_COLUMNS`]; `drops` are the port's, on its first lane.
-pub fn port_totals(lane: &LaneCounters, drops: u64) -> [u64; 12] {
+pub(crate) fn port_totals(lane: &LaneCounters, drops: u64) -> [u64; 12] {
     [
         lane.tx_frames,
         lane.tx_bytes,

@@ -7,7 +7,7 @@ use proto::ids::PortNumber;
 use serde::{Deserialize, Serialize};
 
 /// Events of one kind that one port may log in full.
-pub const FULL_MAX: u64 = 2_000;
+pub(crate) const FULL_MAX: u64 = 2_000;
 /// Lines a log may hold, kinds that are always kept excepted.
 pub const LINES_MAX: usize = 250_000;
 

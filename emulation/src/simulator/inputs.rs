@@ -70,7 +70,7 @@ impl DeviceInputs {
     }
 
     /// Sets the instant of the device's timer; [`Instant::NEVER`] for none.
-    pub fn set_timer(&mut self, at: Instant) {
+    pub(crate) fn set_timer(&mut self, at: Instant) {
         let timer = self.queues.len();
         self.due[timer] = at;
     }
@@ -78,7 +78,7 @@ impl DeviceInputs {
     /// Removes the first frame on the way to `port`.
     ///
     /// # Panics If there is none; [`DeviceInputs::next`] tells whether there is.
-    pub fn pop_arrival(&mut self, port: PortNumber) -> Frame {
+    pub(crate) fn pop_arrival(&mut self, port: PortNumber) -> Frame {
         let frames = &mut self.queues[port.index()].frames;
         let (_, frame) = frames.pop_front().expect("a port with an instant has a frame");
         self.due[port.index()] = frames.front().map_or(Instant::NEVER, |(arrives, _)| *arrives);
@@ -87,7 +87,12 @@ impl DeviceInputs {
 
     /// Adds a frame that the cable to `port` carries, behind those on it. Returns its arrival, which those in
     /// front may delay.
-    pub fn push_arrival(&mut self, port: PortNumber, arrives: Instant, frame: Frame) -> Instant {
+    pub(crate) fn push_arrival(
+        &mut self,
+        port: PortNumber,
+        arrives: Instant,
+        frame: Frame,
+    ) -> Instant {
         let last = &mut self.queues[port.index()].last;
         *last = arrives.max(*last);
         let arrives = *last;

@@ -24,7 +24,7 @@ impl Family {
 }
 
 /// What runs: its labels say it.
-pub const RUN_INFO: Family = Family::new("run_info", "what runs");
+pub(crate) const RUN_INFO: Family = Family::new("run_info", "what runs");
 /// By process.
 pub const FABRIC_TIME_SECONDS: Family = Family::new("fabric_time_seconds", "fabric time");
 /// By process.
@@ -38,13 +38,13 @@ pub const LOST_FRAMES: Family =
 pub const TRANSMITTED_BYTES: Family =
     Family::new("port_transmit_bytes_total", "octets of data frames sent");
 /// By lane.
-pub const TRANSMITTED_PACKETS: Family =
+pub(crate) const TRANSMITTED_PACKETS: Family =
     Family::new("port_transmit_packets_total", "data frames sent");
 /// By lane.
 pub const RECEIVED_BYTES: Family =
     Family::new("port_receive_bytes_total", "octets of data frames received");
 /// By lane.
-pub const RECEIVED_PACKETS: Family =
+pub(crate) const RECEIVED_PACKETS: Family =
     Family::new("port_receive_packets_total", "data frames received");
 /// By lane.
 pub const NO_ROOM_PACKETS: Family =

@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 /// A socket of TCP before there is anybody to answer at it.
 #[derive(Debug)]
-pub struct TokenGate {
+pub(crate) struct TokenGate {
     /// Where it listens.
     pub address: SocketAddr,
     listener: TcpListener,

@@ -73,7 +73,7 @@ impl ProcessInfo {
 
 /// The worker's end.
 #[derive(Debug)]
-pub struct OrderReceiver {
+pub(crate) struct OrderReceiver {
     waiting: Arc<AtomicBool>,
     orders: Receiver<Order>,
 }
@@ -95,7 +95,7 @@ impl OrderReceiver {
 
 /// The other end.
 #[derive(Clone, Debug)]
-pub struct OrderSender {
+pub(crate) struct OrderSender {
     waiting: Arc<AtomicBool>,
     orders: SyncSender<Order>,
 }
@@ -125,7 +125,7 @@ pub struct CaptureRequest {
 
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub(crate) enum Refusal {
     /// What was asked for makes no sense here, in words.
     Senseless(String),
     /// The worker does not answer, or has too much to do.
@@ -163,7 +163,7 @@ impl CachedSnapshot {
 
 /// Where those who ask come to.
 #[derive(Debug)]
-pub struct AdminHandle {
+pub(crate) struct AdminHandle {
     info: ProcessInfo,
     ends: BTreeMap<String, (usize, PortNumber)>,
     outputs: Vec<(String, usize, PortNumber)>,

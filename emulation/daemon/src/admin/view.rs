@@ -248,7 +248,7 @@ impl Counters {
     }
 
     /// The same without flows, of which a fabric has its adapters squared.
-    pub fn without_flows(mut self) -> Counters {
+    pub(crate) fn without_flows(mut self) -> Counters {
         self.nodes.iter_mut().for_each(|node| node.flows.clear());
         self
     }

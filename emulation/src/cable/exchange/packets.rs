@@ -142,7 +142,7 @@ impl PacketExchange {
     }
 
     /// Frames arrive with stamps.
-    pub const fn is_stamped(&self) -> bool {
+    pub(crate) const fn is_stamped(&self) -> bool {
         !self.bare
     }
 

@@ -33,7 +33,7 @@ impl Default for Control {
 
 /// What was told of a frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Auxiliary {
+pub(crate) struct Auxiliary {
     /// The tag that was taken out.
     pub tag: Option<VlanTag>,
     /// When it came, in nanoseconds of `CLOCK_REALTIME`.

@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 
 /// The memory. What is read and written there is for its owner to know.
 #[derive(Debug)]
-pub struct Mapping {
+pub(crate) struct Mapping {
     memory: NonNull<u8>,
     length: usize,
 }

@@ -12,7 +12,7 @@ const LENGTH: usize = 10;
 
 /// The header before a frame. Read by hand: no crate on crates.io has a view of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct VirtioHeader {
+pub(crate) struct VirtioHeader {
     /// The checksum covers the pseudo-header only.
     needs_checksum: bool,
     /// How the frame is to be segmented, one of [`gso`].
@@ -28,8 +28,8 @@ pub struct VirtioHeader {
 /// Values of `gso_type`, without the flag for ECN.
 mod gso {
     pub const NONE: u8 = 0;
-    pub const TCP_IPV4: u8 = 1;
-    pub const TCP_IPV6: u8 = 4;
+    pub(crate) const TCP_IPV4: u8 = 1;
+    pub(crate) const TCP_IPV6: u8 = 4;
     pub const UDP: u8 = 5;
     pub const ECN: u8 = 0x80;
 }
@@ -40,7 +40,7 @@ pub struct Unknown;
 
 impl VirtioHeader {
     /// The header of a finished frame.
-    pub const FINISHED: [u8; LENGTH] = [0; LENGTH];
+    pub(crate) const FINISHED: [u8; LENGTH] = [0; LENGTH];
 
     fn parse(octets: &[u8; LENGTH]) -> VirtioHeader {
         const NEEDS_CHECKSUM: u8 = 1;

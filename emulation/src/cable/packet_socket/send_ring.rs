@@ -24,7 +24,7 @@ const PLACES: usize = 512;
 
 /// The ring of one interface.
 #[derive(Debug)]
-pub struct SendRing {
+pub(crate) struct SendRing {
     socket: Socket,
     /// Where frames are.
     frames: Mapping,
