@@ -1,25 +1,24 @@
 //! Cables: how a frame that leaves one port reaches another.
 //!
-//! A cable is a link of the wiring in one of several kinds. Between devices of one worker it may be
-//! memory ([`memory`]): the frame itself changes hands. Everything else goes through the process's
-//! one datagram socket ([`udp`] or [`unix`]), where links are told apart by the [`shim`]; or each cable
-//! is a pair of interfaces ([`interface`]) between namespaces ([`namespace`]) with a [`packet_socket`] at
-//! either end, where Ethernet goes bare.
+//! A cable is a link of the wiring, of one of several kinds. Between devices of one worker it may be memory
+//! ([`memory`]), which passes the frame on without a copy. All other frames go through the process's datagram
+//! socket ([`udp`] or [`unix`]), where the [`shim`] identifies the link; or each cable is a pair of interfaces
+//! ([`interface`]) between namespaces ([`namespace`]) with a [`packet_socket`] at either end, where Ethernet
+//! frames need no shim.
 //!
 //! ```text
 //!  device ─ departure ─ impairment ─┬─ memory ─────────────────────────────┬─ until `arrived` ─ device
 //!                                   └─ outbox ─ socket ~~~ socket ─ inbox ─┘
 //! ```
 //!
-//! * Frames that leave together travel together: the [`outbox`] puts all frames of one flush for
-//!   one process into one datagram, because wake-ups and system calls cost more than frames.
-//! * Every frame carries its stamp, the instant its last bit left. The receiver reckons with
-//!   stamp plus delay and not with when it happened to read the socket, so that the lateness of
-//!   one hop is not inherited by the next.
-//! * The emulated wire is the only queue: sockets are drained eagerly, and a frame that is not
-//!   yet due waits in a heap of the worker.
-//! * The [`inbox`] believes nothing: what does not come from the configured peer of a known link in
-//!   this run is counted by reason and harms nothing else.
+//! * The [`outbox`] puts all frames of one flush for one process into one datagram, because wake-ups and system
+//!   calls cost more than frames.
+//! * Every frame carries its stamp, the instant its last bit left. The receiver computes the arrival as stamp
+//!   plus delay, not from when it read the socket, so the lateness of one hop is not inherited by the next.
+//! * The emulated wire is the only queue: sockets are drained eagerly, and a frame that is not yet due waits in
+//!   a queue of the worker.
+//! * The [`inbox`] verifies every record: what does not come from the configured peer of a known link in this
+//!   run is counted by reason and discarded.
 
 pub mod datagram;
 pub mod exchange;
@@ -71,7 +70,7 @@ impl FrameTally {
         self.count_octets(frame.kind, &frame.octets);
     }
 
-    /// Counts one frame that is still in somebody else's buffer.
+    /// Counts one frame, given as octets.
     pub fn count_octets(&mut self, kind: FrameKind, octets: &[u8]) {
         if is_link_local(kind, octets) {
             self.link_local += 1;
@@ -85,7 +84,7 @@ impl FrameTally {
         self.end_to_end + self.link_local
     }
 
-    /// Both counts of both.
+    /// The sum of both, by kind.
     #[must_use]
     pub const fn plus(self, other: FrameTally) -> FrameTally {
         FrameTally {
@@ -94,7 +93,7 @@ impl FrameTally {
         }
     }
 
-    /// What is here and not in `other`, each count at least zero.
+    /// The difference of both, by kind and at least zero.
     #[must_use]
     pub(crate) const fn minus(self, other: FrameTally) -> FrameTally {
         FrameTally {
@@ -104,7 +103,7 @@ impl FrameTally {
     }
 }
 
-/// True for frames that no device forwards: InfiniBand link packets and MAC control frames.
+/// Whether no device forwards the frame: InfiniBand link packets and MAC control frames.
 ///
 /// Source: IBTA Vol 1, 7.9.4; IEEE 802.3, 31.4.1.3 (EtherType 88-08).
 pub fn is_link_local(kind: FrameKind, octets: &[u8]) -> bool {

@@ -1,6 +1,8 @@
-//! One non-blocking datagram socket: whole batches in one system call, buffers reused.
+//! A non-blocking datagram socket that sends and receives whole batches in one system call and reuses its
+//! buffers.
 //!
-//! Knows addresses and datagrams, no links and no frames. [`super::udp`] and [`super::unix`] open it.
+//! It handles addresses and datagrams, but neither links nor frames. [`super::udp`] and [`super::unix`] open
+//! it.
 
 use nix::sys::socket::{setsockopt, sockopt};
 use serde::{Deserialize, Serialize};
@@ -9,23 +11,24 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::path::PathBuf;
 
-/// Datagrams a system call: enough that its price does not count, few enough for the stack.
+/// Datagrams a system call: enough to make the call's cost negligible, few enough for headers on the stack.
 pub const BATCH: usize = 32;
 
 /// The largest datagram UDP carries, and so the size of a receive buffer.
 pub const DATAGRAM_LIMIT: usize = 65_507;
 
-/// What a socket asks for; it gets that with the right to, else what `rmem_max` and `wmem_max` allow.
+/// Octets of socket buffer to request. Without CAP_NET_ADMIN the kernel grants at most `rmem_max` and
+/// `wmem_max`.
 const BUFFER_WISH: usize = 64 << 20;
 
-/// A datagram as it was received.
+/// A received datagram.
 #[derive(Clone, Copy, Debug)]
 pub struct Received<'a> {
     /// The sender's address, as [`Peer::key`] gives it; empty if it has none.
     pub source: &'a [u8],
-    /// Its octets, or as many as the buffer held.
+    /// Its octets, cut to the size of the buffer.
     pub octets: &'a [u8],
-    /// There were more octets than that.
+    /// The datagram was longer than that.
     pub cut: bool,
 }
 
@@ -39,7 +42,7 @@ impl Peer {
         Peer(address)
     }
 
-    /// The octets by which a datagram's source is recognised.
+    /// The octets by which the source of a datagram is recognised.
     pub fn key(&self) -> &[u8] {
         // SAFETY: a `SockAddr` holds `len` initialised octets behind its pointer, and is borrowed.
         let octets = unsafe {
@@ -49,7 +52,7 @@ impl Peer {
     }
 }
 
-/// A socket address without padding: the kernel and `bind` differ in what they leave there.
+/// A socket address without padding, which the kernel and `bind` fill differently.
 fn significant(address: &[u8]) -> &[u8] {
     let Some(family) = address.first_chunk::<2>() else { return &[] };
     match i32::from(u16::from_ne_bytes(*family)) {
@@ -61,7 +64,7 @@ fn significant(address: &[u8]) -> &[u8] {
     }
 }
 
-/// What the kernel granted the socket.
+/// The buffer sizes that the kernel granted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Buffers {
     /// Octets of SO_RCVBUF as read back (the kernel counts its own overhead in them).
@@ -71,7 +74,7 @@ pub struct Buffers {
 }
 
 impl Buffers {
-    /// Makes the receive buffer of `socket` smaller, and reads back what it is.
+    /// Shrinks the receive buffer of `socket`, and reads its size back.
     pub(super) fn narrow(&mut self, socket: &Socket, octets: usize) -> io::Result<()> {
         socket.set_recv_buffer_size(octets)?;
         self.receive = socket.recv_buffer_size()?;
@@ -84,7 +87,7 @@ impl Buffers {
 pub struct DatagramSocket {
     socket: Socket,
     address: String,
-    /// A socket file to remove at the end.
+    /// A socket file to remove when the socket is dropped.
     file: Option<PathBuf>,
     buffers: Buffers,
     /// [`BATCH`] receive buffers of [`DATAGRAM_LIMIT`] octets.
@@ -92,10 +95,9 @@ pub struct DatagramSocket {
 }
 
 impl DatagramSocket {
-    /// Takes a bound socket that others reach at `address`.
+    /// Wraps a bound socket that peers reach at `address`.
     ///
-    /// # Errors
-    /// If the socket cannot be made non-blocking.
+    /// # Errors If the socket cannot be made non-blocking.
     pub(super) fn new(
         socket: Socket,
         address: String,
@@ -106,29 +108,28 @@ impl DatagramSocket {
         Ok(DatagramSocket { socket, address, file, buffers, room: vec![0; BATCH * DATAGRAM_LIMIT] })
     }
 
-    /// Where others send to.
+    /// The address that peers send to.
     pub fn address(&self) -> &str {
         &self.address
     }
 
-    /// Makes the receive buffer smaller, to see what happens when it is full. The kernel doubles
-    /// `octets` and has a minimum of its own.
+    /// Shrinks the receive buffer, for tests of overflows. The kernel doubles `octets` and has a minimum of its
+    /// own.
     ///
-    /// # Errors
-    /// What the system says.
+    /// # Errors Those of `setsockopt`.
     pub fn narrow(&mut self, octets: usize) -> io::Result<()> {
         self.buffers.narrow(&self.socket, octets)
     }
 
-    /// How large its buffers really are.
+    /// The sizes of its buffers, as the kernel reports them.
     pub const fn buffers(&self) -> Buffers {
         self.buffers
     }
 
-    /// Datagrams the kernel has dropped because the receive buffer was full, modulo 2^32.
+    /// Datagrams that the kernel dropped because the receive buffer was full, modulo 2^32.
     ///
-    /// The same counter that SO_RXQ_OVFL attaches to datagrams, but read when asked for: what was
-    /// dropped after the last datagram that got through is in it too.
+    /// The same counter as SO_RXQ_OVFL, but read directly, so that it includes datagrams dropped after the last
+    /// one that was received.
     pub fn overflows(&self) -> u32 {
         const DROPS: usize = 8;
         let mut info = [0u32; DROPS + 1];
@@ -146,10 +147,9 @@ impl DatagramSocket {
         if result == 0 { info[DROPS] } else { 0 }
     }
 
-    /// Sends the first [`BATCH`] of `batch` in one call; how many left.
+    /// Sends the first [`BATCH`] of `batch` in one call. Returns how many were sent.
     ///
-    /// # Errors
-    /// Why the first could not be sent. A later one that fails only ends the count.
+    /// # Errors Why the first could not be sent. A later one that fails only ends the count.
     pub fn send<'a>(&self, batch: impl Iterator<Item = (&'a Peer, &'a [u8])>) -> io::Result<usize> {
         let mut vectors = [libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; BATCH];
         // SAFETY: `mmsghdr` is plain data; all zeros means no name, no vector, no control data.
@@ -178,7 +178,7 @@ impl DatagramSocket {
         usize::try_from(sent).map_err(|_| io::Error::last_os_error())
     }
 
-    /// Takes up to [`BATCH`] datagrams that wait in the socket; how many there were.
+    /// Receives up to [`BATCH`] datagrams that wait in the socket. Returns how many there were.
     pub fn receive(&mut self, mut each: impl FnMut(Received<'_>)) -> usize {
         let mut vectors = [libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; BATCH];
         // SAFETY: both are plain data for which all zeros is a valid, empty value.
@@ -203,8 +203,8 @@ impl DatagramSocket {
                 std::ptr::null_mut(),
             )
         };
-        // What is no count is "nothing there", a signal, or an error some send has caused; the
-        // last is cleared by being reported, and the next call goes on.
+        // A negative count means an empty socket, a signal, or an error that a former send caused. Reporting
+        // clears the last, and the next call goes on.
         let count = usize::try_from(count).unwrap_or(0);
         let filled = headers.iter().zip(&names).zip(self.room.chunks(DATAGRAM_LIMIT));
         for ((header, name), room) in filled.take(count) {
@@ -232,13 +232,13 @@ impl AsFd for DatagramSocket {
 impl Drop for DatagramSocket {
     fn drop(&mut self) {
         if let Some(file) = &self.file {
-            // It may be gone with its directory already.
+            // The file may be gone, with its directory.
             let _ = std::fs::remove_file(file);
         }
     }
 }
 
-/// Makes both buffers as large as the host permits and reads back what that is.
+/// Enlarges both buffers as far as the host permits, and reads their sizes back.
 pub(super) fn widen(socket: &Socket) -> io::Result<Buffers> {
     if setsockopt(socket, sockopt::RcvBufForce, &BUFFER_WISH).is_err() {
         socket.set_recv_buffer_size(BUFFER_WISH)?;

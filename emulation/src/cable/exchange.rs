@@ -1,7 +1,7 @@
-//! A process's whole dealings with its sockets: sending, receiving, buffers and the account of them.
+//! Frame exchange between processes: sending, receiving, buffers and their accounts.
 //!
-//! Two rows: [`datagrams`], one socket for everything a process sends and receives, and [`packets`], a
-//! socket for every port on an interface of its own.
+//! Two kinds: [`datagrams`], one socket for everything a process sends and receives, and [`packets`], one
+//! socket for each port on an interface of its own.
 
 mod datagrams;
 pub mod packets;
@@ -19,75 +19,75 @@ use proto::units::Instant;
 use serde::{Deserialize, Serialize};
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// The default size up to which frames are bundled: what loopback carries without fragments.
+/// Default limit of a bundle of frames, in octets: a datagram that loopback carries without fragments.
 pub const DATAGRAM_MAX: usize = 60_000;
 
-/// How often one call of [`Exchange::receive`] asks a socket, so that a flood cannot hold the worker.
+/// Reads of one socket in one call of [`Exchange::receive`], so that a flood cannot stop the worker.
 const CALLS_MAX: usize = 32;
 
-/// What the socket reports at the end.
+/// The account of a process's sockets at the end of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExchangeReport {
     /// Sizes of the kernel's buffers.
     pub buffers: Buffers,
-    /// Datagrams the kernel dropped because the receive buffer was full.
+    /// Datagrams that the kernel dropped because the receive buffer was full.
     pub overflows: u64,
-    /// How sending went.
+    /// Counts of the sending end.
     pub sending: SendCounts,
-    /// What was refused.
+    /// Counts of refused datagrams and records.
     pub rejected: Rejected,
-    /// Every line this process sends on through the socket.
+    /// Every line on which this process sends through sockets.
     pub sent: Vec<SentLine>,
-    /// Every line this process receives by through the socket.
+    /// Every line on which this process receives through sockets.
     pub received: Vec<ReceivedLine>,
-    /// Frames to and from interfaces that are no cable of the fabric, if there are such.
+    /// Frames to and from attached interfaces, if there are any.
     #[serde(default)]
     pub outside: Option<OutsideTally>,
 }
 
-/// Frames that left the fabric and came into it by attached interfaces.
+/// Frames that left and entered the fabric by attached interfaces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutsideTally {
-    /// Handed to the kernel.
+    /// Frames handed to the kernel.
     pub sent: FrameTally,
-    /// Given up, since the interface did not take them.
+    /// Frames given up because the interface did not accept them.
     pub unsent: FrameTally,
-    /// Taken from the kernel before the stop.
+    /// Frames received before the stop.
     pub received: FrameTally,
-    /// And after it.
+    /// Frames received after the stop.
     pub drained: FrameTally,
-    /// Frames from outside that the kernel dropped because a receive buffer was full.
+    /// Frames that the kernel dropped because a receive buffer was full.
     pub overflows: u64,
 }
 
-/// What identifies a run on the cables.
+/// The identity of a run on the cables.
 #[derive(Clone, Debug)]
 pub struct Session {
-    /// Chosen anew for every run; frames of another are refused.
+    /// Chosen anew for every run. Frames of another run are refused.
     pub epoch: u32,
-    /// The socket of each process.
+    /// The address of each process's socket.
     pub peers: Vec<Peer>,
     /// Octets of the largest datagram to send.
     pub datagram_max: usize,
 }
 
-/// The sockets with everything around them.
+/// The sockets of a process and their buffers.
 #[derive(Debug)]
 pub enum Exchange {
-    /// One socket for datagrams.
+    /// One datagram socket for all lines.
     Datagrams(Box<DatagramExchange>),
-    /// A packet socket for every port.
+    /// A packet socket for each port.
     Packets(Box<PacketExchange>),
 }
 
 impl Exchange {
-    /// Begins to carry the frames of `lines` through `socket` in the run `session`.
+    /// Starts to carry the frames of `lines` through `socket` in the run `session`.
     pub fn new(socket: DatagramSocket, session: Session, lines: &Lines) -> Exchange {
         Exchange::Datagrams(Box::new(DatagramExchange::new(socket, session, lines)))
     }
 
-    /// Every frame that arrives carries the instant at which its last bit left. Without, a frame that
-    /// is sent early arrives early.
+    /// Whether every frame carries the instant at which its last bit left. Without stamps a frame that is sent
+    /// early arrives early.
     pub(crate) const fn is_stamped(&self) -> bool {
         match self {
             Exchange::Datagrams(_) => true,
@@ -95,7 +95,7 @@ impl Exchange {
         }
     }
 
-    /// Puts `frame` into what is sent next; its buffer is kept for reuse.
+    /// Queues `frame` for the next flush and keeps its buffer for reuse.
     pub fn send(&mut self, line: &Outgoing, frame: Frame, stamp: Instant) {
         match self {
             Exchange::Datagrams(datagrams) => datagrams.send(line, frame, stamp),
@@ -103,7 +103,7 @@ impl Exchange {
         }
     }
 
-    /// Takes back the buffer of a frame that went no further.
+    /// Keeps the buffer of a frame that is not sent, for reuse.
     pub fn recycle(&mut self, frame: Frame) {
         match self {
             Exchange::Datagrams(datagrams) => datagrams.recycle(frame),
@@ -111,7 +111,7 @@ impl Exchange {
         }
     }
 
-    /// Sends what has been put in, as far as the receivers take it.
+    /// Sends queued frames as far as the receivers accept them.
     pub fn flush(&mut self) {
         match self {
             Exchange::Datagrams(datagrams) => datagrams.flush(),
@@ -119,7 +119,7 @@ impl Exchange {
         }
     }
 
-    /// True if something could not be sent yet.
+    /// Whether queued frames could not be sent yet.
     pub fn waiting(&self) -> bool {
         match self {
             Exchange::Datagrams(datagrams) => datagrams.waiting(),
@@ -127,7 +127,7 @@ impl Exchange {
         }
     }
 
-    /// Drains the sockets; how many datagrams or packets there were.
+    /// Drains the sockets. Returns the number of datagrams or packets received.
     pub fn receive(&mut self, lines: &Lines, deliver: impl FnMut(Accepted)) -> usize {
         match self {
             Exchange::Datagrams(datagrams) => datagrams.receive(lines, deliver),
@@ -135,7 +135,7 @@ impl Exchange {
         }
     }
 
-    /// From now on what arrives is counted as having been on the cables.
+    /// Counts frames that arrive from now on as having been on the cables at the stop.
     pub fn begin_drain(&mut self) {
         match self {
             Exchange::Datagrams(datagrams) => datagrams.begin_drain(),

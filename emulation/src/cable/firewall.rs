@@ -1,8 +1,8 @@
-//! A firewall before another process's socket: some datagrams of one link are dropped, by chance.
+//! A packet filter on another process's socket that drops some datagrams of one link at random.
 //!
-//! Nobody at either end is told, as with a real one: it is for tests of whether a loss is noticed. A
-//! program of the kernel's packet filter is put on the socket, a descriptor of which is fetched from the
-//! process, so that needs the right to trace it: being its parent, or root.
+//! Neither end is informed, as with a real firewall: tests use it to show that a loss is noticed. The filter is
+//! attached to a descriptor fetched from the process, which needs the right to trace it: its parent or root has
+//! that.
 
 use super::shim::field;
 use nix::unistd::Pid;
@@ -13,22 +13,21 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 /// The filter of a UDP socket sees the UDP header before the datagram.
 const UDP_HEADER: u32 = 8;
-/// What a filter says of a datagram: nothing of it, or all.
+/// Return values of a filter: accept no octets, or all.
 const DROP: u32 = 0;
 const ACCEPT: u32 = u32::MAX;
 
-/// A filter that is in place, for as long as the socket.
+/// A filter in place; it stays as long as the socket.
 #[derive(Debug)]
 pub struct Firewall {
     inode: u64,
 }
 
 impl Firewall {
-    /// Before the UDP socket of `process` that is bound to `address`: drops one in `one_in` of what
-    /// comes for `link`.
+    /// Attaches a filter to the UDP socket of `process` that is bound to `address`. It drops one in `one_in`
+    /// datagrams of `link`.
     ///
-    /// # Errors
-    /// If there is no such socket, or the process may not be traced.
+    /// # Errors If there is no such socket, or the process may not be traced.
     pub fn before(
         process: Pid,
         address: SocketAddr,
@@ -43,17 +42,16 @@ impl Firewall {
         Ok(Firewall { inode })
     }
 
-    /// How many datagrams the kernel has dropped at that socket so far, whatever the reason.
+    /// Datagrams that the kernel dropped at that socket so far, for any reason.
     ///
-    /// # Errors
-    /// If the kernel does not tell.
+    /// # Errors If the socket is closed or `/proc/net/udp` cannot be read.
     pub fn dropped(&self) -> io::Result<u64> {
         let row = rows()?.find(|row| row.inode == self.inode);
         row.map(|row| row.drops).ok_or_else(|| io::Error::other("the socket is gone"))
     }
 }
 
-/// Accepts what is for another link, and by chance all but one in `one_in` of what is for this one.
+/// Accepts datagrams of other links, and those of this link except one in `one_in` at random.
 fn program(link: u32, one_in: u32) -> [SockFilter; 6] {
     let step = |code: u32, k: u32, jt: u8, jf: u8| SockFilter::new(code as u16, jt, jf, k);
     let load = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
@@ -106,7 +104,7 @@ fn descriptor(process: Pid, inode: u64) -> io::Result<Option<i32>> {
     Ok(None)
 }
 
-/// A descriptor of our own for what `process` knows as `number`.
+/// Duplicates the descriptor `number` of `process` into this process.
 fn fetch(process: Pid, number: i32) -> io::Result<OwnedFd> {
     // SAFETY: neither call takes memory; each gives a new descriptor, owned from here on, or fails.
     unsafe {
@@ -115,8 +113,7 @@ fn fetch(process: Pid, number: i32) -> io::Result<OwnedFd> {
     }
 }
 
-/// # Safety
-/// `answer` is that of a call which gives a descriptor nobody else owns.
+/// # Safety `answer` is the result of a call that returns a new descriptor.
 unsafe fn owned(answer: libc::c_long) -> io::Result<OwnedFd> {
     if answer < 0 {
         return Err(io::Error::last_os_error());

@@ -1,8 +1,8 @@
-//! A host in a namespace of its own: the kernel's own stack behind one interface, which leaves checksums and
-//! cutting to hardware.
+//! A host in a namespace of its own: the kernel's network stack behind one interface, which leaves checksums
+//! and segmentation to hardware.
 //!
-//! It is for tests of what becomes of frames that nobody here made. The far end of its cable is an interface in
-//! another namespace, where a port may be.
+//! Tests use it to send frames that this project did not make. The far end of its cable is an interface in
+//! another namespace, where a port of the fabric may be attached.
 
 use super::interface::{PairEnd, address_of};
 use super::namespace::{Namespace, within};
@@ -30,10 +30,10 @@ pub struct Host {
 }
 
 impl Host {
-    /// Host `number`, whose cable ends as the interface `port` of `beside`; both ends carry `mtu` octets.
+    /// Creates host `number`. Its cable ends as the interface `port` in `beside`; both ends have this `mtu` in
+    /// octets.
     ///
-    /// # Errors
-    /// What the system says, first of all EPERM without the rights to make namespaces.
+    /// # Errors Those of the kernel; EPERM without the rights to create namespaces.
     pub fn cabled(number: u8, beside: &Namespace, port: &str, mtu: u32) -> io::Result<Host> {
         let mut made = Namespace::make(1)?;
         let namespace = made.pop().ok_or(io::ErrorKind::NotFound)?;
@@ -54,28 +54,25 @@ impl Host {
         Ok(host)
     }
 
-    /// Does `work` in its namespace.
+    /// Runs `work` in its namespace.
     ///
-    /// # Errors
-    /// Those of `work`, or if the namespace may not be entered.
+    /// # Errors Those of `work`, or if the namespace may not be entered.
     pub fn within<T: Send>(&self, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
         let path = format!("/proc/self/fd/{}", self.namespace.descriptor());
         within(Some(&PathBuf::from(path)), work)
     }
 
-    /// A second socket that receives a copy of every frame that reaches it.
+    /// Opens a socket that receives a copy of every frame that reaches the host.
     ///
-    /// # Errors
-    /// If there is no socket to be had.
+    /// # Errors If no packet socket can be opened.
     pub fn watch(&self) -> io::Result<PacketSocket> {
         self.within(|| PacketSocket::open(INTERFACE))
     }
 
-    /// Sends `octets` by UDP as the kernel sees fit, in datagrams of `segment` octets if that is told: then it leaves
-    /// the cutting to whatever is behind the interface (UDP_SEGMENT), and the checksums anyway.
+    /// Sends `octets` by UDP through the kernel's stack. With `segment`, the kernel leaves cutting into
+    /// datagrams of so many octets to the interface (UDP_SEGMENT); checksums are always left to it.
     ///
-    /// # Errors
-    /// What the system says.
+    /// # Errors Those of the socket.
     pub fn send(&self, to: SocketAddrV4, octets: &[u8], segment: Option<u16>) -> io::Result<()> {
         self.within(|| {
             let socket = Socket::new(Domain::IPV4, Type::DGRAM, None)?;

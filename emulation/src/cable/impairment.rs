@@ -1,7 +1,7 @@
-//! Faults on purpose: what a scenario asks a cable to do to some of the frames one end sends.
+//! Impairments: what a scenario or an operator does on purpose to some of the frames that one end sends.
 //!
-//! Middleware between a device and its cable, pure, the same under the driver and the simulator.
-//! Whatever it does is counted as injected, so that it is never taken for a loss of the transport.
+//! Pure middleware between a device and its cable, the same under the driver and the simulator. Every effect is
+//! counted as injected, so that it is not taken for a loss of the transport.
 
 use super::{FrameTally, is_link_local};
 use crate::wiring::{Action, End, FrameFilter, Impairment, Wiring};
@@ -12,21 +12,21 @@ use proto::units::{Duration, Instant};
 use proto::wire::classify::classify;
 use serde::{Deserialize, Serialize};
 
-/// How often each fault was injected.
+/// Frames hit by impairments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Injected {
-    /// Frames that vanished.
+    /// Frames lost.
     pub lost: FrameTally,
     /// Frames with one bit flipped.
     pub corrupted: u64,
     /// Copies added.
     pub duplicated: FrameTally,
-    /// Frames held back.
+    /// Frames delayed.
     pub delayed: u64,
 }
 
 impl Injected {
-    /// Adds another port's counts to these.
+    /// Adds the counts of another port.
     pub fn merge(&mut self, other: &Injected) {
         self.lost = self.lost.plus(other.lost);
         self.corrupted += other.corrupted;
@@ -35,56 +35,56 @@ impl Injected {
     }
 }
 
-/// What goes onto the cable in place of one frame.
+/// The result of impairing one frame.
 #[derive(Debug)]
 pub struct Impaired {
-    /// Nothing, the frame, or the frame and its copy.
+    /// No frame, the frame, or the frame and its copy.
     pub frames: [Option<Frame>; 2],
-    /// When their last bit leaves; on one link this never runs back.
+    /// When their last bit leaves; never earlier than for the frame before on the same link.
     pub at: Instant,
 }
 
-/// What somebody changes by hand while a run lasts, beside what the scenario asks for.
+/// A change made by hand while a run lasts, in addition to the scenario's impairments.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ManualImpairment {
-    /// The cable is cut, or whole again. No device is told: it sees that nothing comes.
+    /// Cuts the cable, or restores it. Devices get no signal: frames just stop arriving.
     Cut(bool),
-    /// One frame in so many is lost, as `chance.0 / chance.1`; none with `chance.0 == 0`.
+    /// Loses frames with probability `chance.0 / chance.1`; none with `chance.0 == 0`.
     Lossy((u64, u64)),
-    /// A further rule, for so long if it is not for good.
+    /// Adds a rule, for this time or until [`ManualImpairment::Mend`].
     Rule(Impairment, Option<Duration>),
-    /// Cable and rules are as the scenario wants them.
+    /// Restores cable and rules to those of the scenario.
     Mend,
 }
 
-/// A rule with an end.
+/// A rule and its end.
 #[derive(Clone, Debug)]
 struct Rule {
     rule: Impairment,
     until: Instant,
 }
 
-/// The faults at one sending end.
+/// The impairments at one sending end.
 #[derive(Clone, Debug)]
 pub struct Impairer {
-    /// Those of the scenario, then those by hand.
+    /// Rules of the scenario, then those made by hand.
     rules: Vec<Rule>,
-    /// How many of them are the scenario's.
+    /// Number of rules of the scenario.
     given: usize,
     cut: bool,
-    /// Frames lost at random, as a chance.
+    /// Probability of random loss.
     lossy: (u64, u64),
     random: Random,
-    /// What was sent after a delayed frame leaves after it.
+    /// Frames behind a delayed frame leave after it.
     last: Instant,
-    /// How often each fault was injected here.
+    /// Frames hit here so far.
     pub injected: Injected,
 }
 
 impl Impairer {
-    /// The faults that `wiring` asks for at `end`; `None` if there are none.
+    /// The impairments of `wiring` at `end`; `None` if there are none.
     ///
-    /// Rules apply in the order of the wiring. The random stream is `node:port`'s own.
+    /// Rules apply in the order of the wiring. The random stream is that of `node:port`, derived from `seed`.
     pub fn new(wiring: &Wiring, end: End, seed: u64) -> Option<Impairer> {
         let at_end = |rule: &&Impairment| rule.from == end;
         let rules = wiring.impairments.iter().filter(at_end);
@@ -95,7 +95,7 @@ impl Impairer {
         (given > 0).then_some(Impairer { rules, given, ..idle })
     }
 
-    /// The place of faults at `end` where there are none yet.
+    /// An impairer without rules, for changes by hand at `end`.
     pub fn idle(wiring: &Wiring, end: End, seed: u64) -> Impairer {
         Impairer {
             rules: Vec::new(),
@@ -108,14 +108,14 @@ impl Impairer {
         }
     }
 
-    /// Somebody changes something at `now`.
+    /// Applies a change by hand at `now`.
     pub fn change(&mut self, change: ManualImpairment, now: Instant) {
         self.rules.retain(|rule| rule.until > now);
         match change {
             ManualImpairment::Cut(cut) => self.cut = cut,
             ManualImpairment::Lossy(chance) => self.lossy = chance,
             ManualImpairment::Rule(rule, length) => {
-                // More would be somebody who only adds: the oldest go.
+                // At the limit the oldest rule made by hand is removed.
                 if self.rules.len() >= self.given + RULES_BY_HAND_MAX {
                     self.rules.remove(self.given);
                 }
@@ -130,7 +130,7 @@ impl Impairer {
         }
     }
 
-    /// What becomes of `frame`, whose last bit leaves at `at`.
+    /// Impairs `frame`, whose last bit leaves at `at`.
     pub fn apply(&mut self, frame: Frame, at: Instant) -> Impaired {
         let mut impaired = Impaired { frames: [Some(frame), None], at };
         let (hits, among) = self.lossy;
@@ -193,19 +193,19 @@ fn matches(filter: FrameFilter, frame: &Frame) -> bool {
     }
 }
 
-/// What a frame's headers say, if they can be read.
+/// The classified headers of a frame, if they can be parsed.
 fn headers_of(frame: &Frame) -> Option<FrameHeaders> {
     classify(frame.kind, &frame.octets).ok()
 }
 
-/// Rules by hand that one port keeps.
+/// Rules made by hand that one port keeps.
 const RULES_BY_HAND_MAX: usize = 16;
 
-/// Where the EtherType of an Ethernet frame lies.
+/// Place of the EtherType in an Ethernet frame.
 const ETHERTYPE: std::ops::Range<usize> = 12..14;
 
-/// On Ethernet the FCS would tell, and no frame carries one here: that it is wrong is said beside the
-/// octets. The EtherType is left alone, so that whoever counts the frame knows how far it was going.
+/// Flips one random bit. No Ethernet frame carries its FCS here, so a flag beside the octets says that it is
+/// wrong. The EtherType is not changed, so that the frame still counts as link-local or end-to-end.
 fn flip_one_bit(frame: &mut Frame, random: &mut Random) {
     let spared = if frame.kind == FrameKind::Ethernet { ETHERTYPE } else { 0..0 };
     let octets = frame.octets.len().saturating_sub(spared.len());

@@ -1,4 +1,4 @@
-//! The receiving end of socket cables: believes nothing, counts everything.
+//! The receiving end of socket cables: every record is checked, and everything refused is counted.
 
 use super::datagram::{Peer, Received};
 use super::lines::{Incoming, Lines, line_index};
@@ -10,10 +10,10 @@ use proto::units::Instant;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
-/// No frame of any technology is longer (jumbo Ethernet and 4096 octets of InfiniBand are shorter).
+/// Octets of the longest frame. Jumbo Ethernet frames and 4096-octet InfiniBand packets are shorter.
 pub(crate) const FRAME_MAX: usize = 16_384;
 
-/// What was refused, by reason. All of it is harmless.
+/// Datagrams and records that were refused, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rejected {
     /// Datagrams from an address that is no process of this run.
@@ -22,27 +22,27 @@ pub struct Rejected {
     pub magic: u64,
     /// Records of another shim version.
     pub version: u64,
-    /// That version, if there was one.
+    /// The version of the last of those, if there was one.
     pub other_version: Option<u8>,
     /// Records of an unknown frame kind.
     pub kind: u64,
     /// Records of another run.
     pub epoch: u64,
-    /// Records of a line that does not come in here from that process.
+    /// Records of a line on which that process does not send to this one.
     pub link: u64,
-    /// Records that announce more octets than there are, and datagrams shorter than a shim.
+    /// Records whose length exceeds the datagram, and datagrams shorter than a shim.
     pub truncated: u64,
-    /// Records that announce more than [`FRAME_MAX`], and datagrams that did not fit the buffer.
+    /// Records whose length exceeds [`FRAME_MAX`], and datagrams that did not fit the buffer.
     pub oversize: u64,
-    /// Datagrams whose last record is followed by less than a shim.
+    /// Datagrams whose last record is followed by fewer octets than a shim.
     pub trailing: u64,
-    /// Frames that their sender left to hardware in an unknown way.
+    /// Frames that need an offload that is not implemented.
     #[serde(default)]
     pub unfinished: u64,
 }
 
 impl Rejected {
-    /// Everything refused.
+    /// The sum of all reasons.
     pub const fn total(&self) -> u64 {
         let headers = self.magic + self.version + self.kind + self.epoch + self.link;
         let lengths = self.truncated + self.oversize + self.trailing;
@@ -50,32 +50,32 @@ impl Rejected {
     }
 }
 
-/// What one line has received.
+/// The account of one receiving line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReceivedLine {
     /// The link.
     pub link: u32,
     /// The end that sent.
     pub end: SendingEnd,
-    /// What was counted.
+    /// Its counts.
     #[serde(flatten)]
     pub counts: LineCounts,
 }
 
-/// Frames of one line by what became of them.
+/// Frames of one line, by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LineCounts {
-    /// Delivered, late ones included.
+    /// Delivered, including those that were overtaken.
     pub received: FrameTally,
-    /// Accepted after the stop: they were on the cable then.
+    /// Accepted after the stop: these frames were on the cable at the stop.
     pub drained: FrameTally,
-    /// Numbers missing between those that came.
+    /// Sequence numbers missing between those that arrived.
     pub lost: u64,
-    /// Delivered after a later one.
+    /// Delivered after a frame with a higher sequence number.
     pub reordered: u64,
-    /// Link packets that came after a later frame, and were dropped: their state is history.
+    /// Link packets that arrived after a later frame, and were dropped because their state is outdated.
     pub stale: u64,
-    /// Came twice, and were dropped once.
+    /// Duplicates, which were dropped.
     pub duplicates: u64,
 }
 
@@ -88,19 +88,19 @@ struct LineState {
 /// An accepted frame.
 #[derive(Debug)]
 pub struct Accepted {
-    /// The line it came by.
+    /// The line on which it arrived.
     pub line: Incoming,
-    /// The frame, unchecked or known to be bad.
+    /// The frame; its CRCs are unchecked, or known to be bad.
     pub frame: Frame,
-    /// When its last bit is due at the port: its stamp plus the link's delay.
+    /// When its last bit arrives at the port: its stamp plus the link's delay.
     pub arrived: Instant,
 }
 
-/// All receiving lines of one process.
+/// The receiving end of all lines of one process.
 #[derive(Debug)]
 pub struct Inbox {
     epoch: u32,
-    /// Address of each process to its number.
+    /// Number of each process by its address.
     peers: HashMap<Box<[u8]>, usize>,
     /// By line index.
     states: Vec<LineState>,
@@ -110,7 +110,7 @@ pub struct Inbox {
 }
 
 impl Inbox {
-    /// An inbox for `lines` lines of the run `epoch`, with the address of each process.
+    /// For `lines` lines of the run `epoch`, with the address of each process.
     pub fn new(epoch: u32, peers: &[Peer], lines: usize) -> Inbox {
         let number = |(process, peer): (usize, &Peer)| (peer.key().into(), process);
         Inbox {
@@ -123,7 +123,7 @@ impl Inbox {
         }
     }
 
-    /// Takes a datagram apart and hands on each frame that is fit to be delivered.
+    /// Splits a datagram and passes on each frame that can be delivered.
     pub fn accept(
         &mut self,
         datagram: Received<'_>,
@@ -145,7 +145,7 @@ impl Inbox {
         self.records(datagram.octets, of_peer, pool, deliver);
     }
 
-    /// The same for records that nobody but the far end of `line` can have sent.
+    /// The same for records on a cable of their own, which only the far end of `line` can have sent.
     pub(crate) fn accept_from(
         &mut self,
         line: Incoming,
@@ -158,14 +158,14 @@ impl Inbox {
         self.records(octets, of_line, pool, deliver);
     }
 
-    /// Counts a frame that came by `line` with nothing before it.
+    /// Counts a frame without shim that arrived on `line`.
     pub(crate) fn accept_bare(&mut self, line: Incoming, frame: &Frame) {
         let counts = &mut self.states[line_index(line.link, line.end)].counts;
         let tally = if self.draining { &mut counts.drained } else { &mut counts.received };
         tally.count(frame);
     }
 
-    /// Refuses something that is no frame of this run, for a reason of the caller's.
+    /// Counts a refusal for a reason that the caller found.
     pub fn refuse(&mut self, reason: impl FnOnce(&mut Rejected) -> &mut u64) {
         *reason(&mut self.rejected) += 1;
     }
@@ -196,12 +196,12 @@ impl Inbox {
         }
     }
 
-    /// From now on accepted frames count as drained.
+    /// Counts frames accepted from now on as drained.
     pub fn begin_drain(&mut self) {
         self.draining = true;
     }
 
-    /// What was refused so far.
+    /// Refusals so far.
     pub const fn rejected(&self) -> Rejected {
         self.rejected
     }
@@ -211,7 +211,7 @@ impl Inbox {
         self.lost
     }
 
-    /// What each line of the fabric that comes in here has received.
+    /// The account of each line of the fabric that is received here.
     pub fn received<'a>(&'a self, lines: &'a Lines) -> impl Iterator<Item = ReceivedLine> + 'a {
         lines.all_incoming().filter(|line| !line.outside).map(|line| ReceivedLine {
             link: line.link,
@@ -220,7 +220,7 @@ impl Inbox {
         })
     }
 
-    /// What has come in by attached interfaces, before and after the stop.
+    /// Frames received by attached interfaces, before and after the stop.
     pub(crate) fn from_outside(&self, lines: &Lines) -> [FrameTally; 2] {
         let outside = lines.all_incoming().filter(|line| line.outside);
         outside.fold([FrameTally::default(); 2], |[received, drained], line| {
@@ -229,8 +229,8 @@ impl Inbox {
         })
     }
 
-    /// The first record and what follows it. `None` if the rest of the datagram makes no sense:
-    /// after a broken header nobody knows where the next one begins.
+    /// The first record and the octets after it. `None` if the rest of the datagram is invalid: after a broken
+    /// header the start of the next record is unknown.
     fn split<'a>(&mut self, octets: &'a [u8], whole: bool) -> Option<(Shim, &'a [u8], &'a [u8])> {
         let rejected = &mut self.rejected;
         let shim = match Shim::parse(octets) {
@@ -264,7 +264,7 @@ impl Inbox {
         Some((shim, frame, rest))
     }
 
-    /// The line a record belongs to, if it is of this run and `admit` knows it.
+    /// The line of a record, if the record is of this run and `admit` returns a line.
     fn admit(
         &mut self,
         shim: &Shim,
@@ -281,7 +281,7 @@ impl Inbox {
         line
     }
 
-    /// Counts a record by its sequence number; true if its frame is to be delivered.
+    /// Counts a record by its sequence number. Returns whether its frame is to be delivered.
     fn judge(&mut self, shim: &Shim, octets: &[u8]) -> bool {
         let LineState { window, counts } = &mut self.states[line_index(shim.link, shim.end)];
         match window.observe(shim.sequence) {
@@ -294,7 +294,7 @@ impl Inbox {
                 return false;
             }
             Arrival::Late => {
-                // It was counted as lost when a later one came.
+                // It was counted as lost when a later one arrived.
                 counts.lost -= 1;
                 self.lost -= 1;
                 if is_link_local(shim.kind, octets) {

@@ -1,7 +1,8 @@
-//! Interfaces of one namespace, made and looked up through netlink.
+//! Creates pairs of interfaces and configures interfaces through netlink.
 //!
-//! A pair is one message: both ends with their names, addresses, MTU and namespaces. An end can be
-//! switched on only when both exist, so that follows, with the note that says whose it is.
+//! One message creates a pair: both ends with their names, addresses, MTU and namespaces. An end can be
+//! switched on only when both exist, so a second message does that and leaves a note that names the owner. By
+//! hand on netlink packets, since pnet only lists interfaces.
 
 use super::shim::SendingEnd;
 use netlink_packet_core::{
@@ -18,43 +19,41 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// Octets of the longest note the kernel keeps, without the terminating zero (IFALIASZ).
+/// Octets of the longest alias that the kernel keeps, without the terminating zero (IFALIASZ).
 pub(crate) const NOTE_MAX: usize = 255;
 /// Octets of the longest name, without the terminating zero (IFNAMSIZ).
 pub const NAME_MAX: usize = 15;
 
-/// One end of a pair.
+/// One end of a veth pair.
 #[derive(Clone, Copy, Debug)]
 pub struct PairEnd<'a> {
     /// Its name, at most [`NAME_MAX`] octets.
     pub name: &'a str,
     /// Its MAC address.
     pub address: [u8; 6],
-    /// In which namespace.
+    /// Its namespace.
     pub namespace: BorrowedFd<'a>,
 }
 
-/// The way to the interfaces of one namespace: a socket that stays there.
+/// A netlink socket for the interfaces of one namespace.
 #[derive(Debug)]
 pub struct Interfaces {
     socket: Socket,
 }
 
 impl Interfaces {
-    /// Of the namespace in which the calling thread is.
+    /// Opens a socket in the namespace of the calling thread.
     ///
-    /// # Errors
-    /// If there is no netlink.
+    /// # Errors If the kernel has no netlink.
     pub fn here() -> io::Result<Interfaces> {
         let mut socket = Socket::new(NETLINK_ROUTE)?;
         socket.bind_auto()?;
         Ok(Interfaces { socket })
     }
 
-    /// Makes a pair of interfaces of `mtu` octets that are a cable; both are off.
+    /// Creates a veth pair of this `mtu` in octets. Both ends are switched off.
     ///
-    /// # Errors
-    /// What the kernel says, EPERM without `CAP_NET_ADMIN` in both namespaces.
+    /// # Errors Those of the kernel; EPERM without `CAP_NET_ADMIN` in both namespaces.
     pub fn make_pair(&self, near: PairEnd<'_>, far: PairEnd<'_>, mtu: u32) -> io::Result<()> {
         let far = link(far, mtu);
         let mut near = link(near, mtu);
@@ -65,10 +64,9 @@ impl Interfaces {
         self.ask(RouteNetlinkMessage::NewLink(near), NLM_F_CREATE | NLM_F_EXCL)
     }
 
-    /// Switches the interface `name` on and leaves a note there, as `ip link` shows it under `alias`.
+    /// Switches the interface `name` on and sets its alias to `note`, cut to [`NOTE_MAX`] octets.
     ///
-    /// # Errors
-    /// What the kernel says.
+    /// # Errors Those of the kernel.
     pub fn switch_on(&self, name: &str, note: &str) -> io::Result<()> {
         let mut end = note.len().min(NOTE_MAX);
         while !note.is_char_boundary(end) {
@@ -82,10 +80,9 @@ impl Interfaces {
         self.ask(RouteNetlinkMessage::SetLink(message), 0)
     }
 
-    /// Gives the interface of this `index` an address in a network of `prefix` bits.
+    /// Adds an address with a prefix of `prefix` bits to the interface of this `index`.
     ///
-    /// # Errors
-    /// What the kernel says.
+    /// # Errors Those of the kernel.
     pub(crate) fn give_address(&self, index: u32, address: Ipv4Addr, prefix: u8) -> io::Result<()> {
         let mut message = AddressMessage::default();
         message.header.family = AddressFamily::Inet;
@@ -96,7 +93,7 @@ impl Interfaces {
         self.ask(RouteNetlinkMessage::NewAddress(message), NLM_F_CREATE | NLM_F_EXCL)
     }
 
-    /// Sends one request and waits for the kernel's answer.
+    /// Sends one request and reads the kernel's acknowledgement.
     fn ask(&self, request: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
         let mut message = NetlinkMessage::from(request);
         message.header.flags = NLM_F_REQUEST | NLM_F_ACK | flags;
@@ -127,7 +124,7 @@ fn link(end: PairEnd<'_>, mtu: u32) -> LinkMessage {
     link
 }
 
-/// The MAC address of an end of a link: locally administered, and in no plan of the fabric's own.
+/// The MAC address of an end of a link: locally administered, and outside the fabric's address plan.
 pub const fn address_of(link: u32, end: SendingEnd) -> [u8; 6] {
     let [_, a, b, c] = link.to_be_bytes();
     [0x02, 0x70, a, b, c, end as u8]

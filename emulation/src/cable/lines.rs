@@ -1,7 +1,7 @@
-//! Who is at the other end: the wiring as one process sees it.
+//! The wiring as one process sees it: where each of its lines leads.
 //!
-//! A *line* is one direction of a link. Its index is twice the link's plus the sending end, the
-//! same in every process.
+//! A *line* is one direction of a link. Its index is twice the link's plus the sending end, the same in every
+//! process.
 
 use super::shim::{SendingEnd, Shim};
 use crate::wiring::{End, Wiring};
@@ -9,19 +9,19 @@ use proto::frame::{Frame, Integrity};
 use proto::ids::PortNumber;
 use proto::units::{Duration, Instant};
 
-/// Where a line of this process leads.
+/// The far end of a line on which this process sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Destination {
-    /// To a device of this worker, through memory.
+    /// A device of this worker, reached through memory.
     Device {
-        /// Its place among the worker's own.
+        /// Its index among the worker's devices.
         device: usize,
         /// The port there.
         port: PortNumber,
     },
-    /// To a process, this one included, through the socket.
+    /// A process, this one included, reached through the socket.
     Process(usize),
-    /// To whatever is at the far end of an attached interface.
+    /// The far end of an attached interface.
     Outside,
 }
 
@@ -30,11 +30,11 @@ pub enum Destination {
 pub struct Outgoing {
     /// The link.
     pub link: u32,
-    /// Our end of it.
+    /// The end of it that sends.
     pub end: SendingEnd,
-    /// Where it leads.
+    /// The far end.
     pub to: Destination,
-    /// Time of flight.
+    /// Propagation delay.
     pub delay: Duration,
     /// Wire time of one full data frame, the unit of lateness.
     pub frame_time: Duration,
@@ -61,32 +61,32 @@ impl Outgoing {
 pub struct Incoming {
     /// The link.
     pub link: u32,
-    /// The far end of it.
+    /// The far end, which sends.
     pub end: SendingEnd,
     /// The process that hosts the far end; this one for an attached interface.
     pub process: usize,
-    /// No device of the fabric is there.
+    /// The far end is outside the fabric.
     pub outside: bool,
-    /// The receiving device's place among the worker's own.
+    /// Index of the receiving device among the worker's devices.
     pub device: usize,
     /// The port there.
     pub port: PortNumber,
-    /// Time of flight.
+    /// Propagation delay.
     pub delay: Duration,
 }
 
-/// Why a wiring cannot be cabled.
+/// Why a wiring cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LinesError {
-    /// `hosts` does not fit the nodes.
+    /// `hosts` does not match the nodes.
     #[error("{hosts} hosts are named for {nodes} nodes")]
     Hosts {
-        /// How many entries there are.
+        /// Number of entries of `hosts`.
         hosts: usize,
-        /// How many nodes there are.
+        /// Number of nodes.
         nodes: usize,
     },
-    /// A link ends nowhere.
+    /// A link ends at a port that does not exist.
     #[error("link {link} ends at port {port} of node {node}, which does not exist")]
     End {
         /// The link's index.
@@ -96,7 +96,7 @@ pub enum LinesError {
         /// The port it names.
         port: PortNumber,
     },
-    /// Two links share a port, of which an attached interface may be one.
+    /// Two links share a port; one may be an attached interface.
     #[error("link {link} ends at {end}, where another link already is")]
     Taken {
         /// The later link's index.
@@ -106,7 +106,7 @@ pub enum LinesError {
     },
 }
 
-/// The index of a line.
+/// The index of the line of `link` on which `end` sends.
 pub(crate) const fn line_index(link: u32, end: SendingEnd) -> usize {
     link as usize * 2 + end as usize
 }
@@ -116,16 +116,15 @@ pub(crate) const fn line_index(link: u32, end: SendingEnd) -> usize {
 pub struct Lines {
     /// By own device, then port index.
     outgoing: Vec<Vec<Option<Outgoing>>>,
-    /// By line index; `None` where the line does not come in here through the socket.
+    /// By line index; `None` where this process does not receive the line through a socket.
     incoming: Vec<Option<Incoming>>,
 }
 
 impl Lines {
-    /// The lines of process `process`, where `hosts[node]` is the process of each node, and memory
-    /// joins devices of this process if `local`.
+    /// The lines of process `process`. `hosts[node]` is the process of each node; `local` joins devices of this
+    /// process by memory.
     ///
-    /// # Errors
-    /// If the wiring contradicts itself.
+    /// # Errors If the wiring contradicts itself.
     pub fn new(
         wiring: &Wiring,
         hosts: &[usize],
@@ -173,7 +172,7 @@ impl Lines {
         Ok(lines)
     }
 
-    /// Adds attached interfaces as links behind those of the fabric: end `a` is the port, `b` outside.
+    /// Adds attached interfaces as links behind those of the fabric: end `a` is the port, `b` is outside.
     fn attach(
         &mut self,
         wiring: &Wiring,
@@ -209,17 +208,17 @@ impl Lines {
         Ok(())
     }
 
-    /// The line on which `device` sends by `port`; `None` where no cable is.
+    /// The line on which `device` sends by `port`; `None` without a cable.
     pub fn outgoing(&self, device: usize, port: PortNumber) -> Option<&Outgoing> {
         self.outgoing.get(device)?.get(port.index())?.as_ref()
     }
 
-    /// The line with this link and sending end, if it comes in here through the socket.
+    /// The line of this link and sending end, if this process receives it through a socket.
     pub(crate) fn incoming(&self, link: u32, end: SendingEnd) -> Option<&Incoming> {
         self.incoming.get(line_index(link, end))?.as_ref()
     }
 
-    /// How many lines the whole fabric has.
+    /// Number of lines of the whole fabric.
     pub fn count(&self) -> usize {
         self.incoming.len()
     }
@@ -229,18 +228,18 @@ impl Lines {
         self.outgoing.iter().flatten().flatten()
     }
 
-    /// Whether an interface of the host is attached here.
+    /// Whether an interface of the host is attached to this process.
     pub(crate) fn has_outside(&self) -> bool {
         self.all_outgoing().any(|line| line.to == Destination::Outside)
     }
 
-    /// Every line that comes in here through the socket.
+    /// Every line that this process receives through a socket.
     pub(crate) fn all_incoming(&self) -> impl Iterator<Item = &Incoming> {
         self.incoming.iter().flatten()
     }
 }
 
-/// By node, its place among the devices of `process`, if it is hosted there.
+/// By node: its index among the devices of `process`, if it is hosted there.
 fn own_devices(hosts: &[usize], process: usize) -> Vec<Option<usize>> {
     let mut count = 0;
     let mut place = |host: &usize| {

@@ -1,7 +1,7 @@
-//! The cable in memory: frames on their way inside one process, ordered by when they are due.
+//! The cable in memory: frames in flight inside one process, ordered by when they are due.
 //!
-//! A frame keeps its buffer and its [`proto::frame::Integrity`]. The same heap holds departures
-//! until their last bit has left, and frames from sockets until they have arrived.
+//! A frame keeps its buffer and its [`proto::frame::Integrity`]. The same queue holds departures until their
+//! last bit has left, and frames from sockets until they have arrived.
 
 use proto::frame::Frame;
 use proto::ids::PortNumber;
@@ -9,16 +9,16 @@ use proto::units::Instant;
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// A frame with the instant and place of what happens to it next.
+/// A frame, and when and where it is due.
 #[derive(Debug)]
 pub(crate) struct Flight {
-    /// When.
+    /// When it is due.
     pub at: Instant,
-    /// At which of the worker's own devices.
+    /// Index of the device among the worker's devices.
     pub device: usize,
     /// At which of its ports.
     pub port: PortNumber,
-    /// Keeps the order in which frames were put in, where all else is equal.
+    /// Sequence of insertion, the last criterion of the order.
     order: u64,
     /// The frame.
     pub frame: Frame,
@@ -45,16 +45,16 @@ impl PartialOrd for Flight {
 }
 
 impl Ord for Flight {
-    /// Backwards, since [`BinaryHeap`] gives its greatest first.
+    /// Reversed, since [`BinaryHeap`] pops its greatest element first.
     fn cmp(&self, other: &Flight) -> Ordering {
         other.key().cmp(&self.key())
     }
 }
 
-/// Frames in order of (instant, device, port, put in first).
+/// Frames in the order of (instant, device, port, insertion).
 ///
-/// Most are put in in that order. They stand in a row, and only the others are in the heap, where each costs some
-/// comparisons.
+/// Most frames are inserted in that order and go into a queue. Only the others go into the heap, where each
+/// costs some comparisons.
 #[derive(Debug, Default)]
 pub(crate) struct Flights {
     row: VecDeque<Flight>,
@@ -63,7 +63,7 @@ pub(crate) struct Flights {
 }
 
 impl Flights {
-    /// Puts a frame in.
+    /// Inserts a frame.
     pub fn push(&mut self, at: Instant, device: usize, port: PortNumber, frame: Frame) {
         let order = self.next_order;
         self.next_order += 1;
@@ -75,7 +75,7 @@ impl Flights {
         }
     }
 
-    /// When the first is due, and at which device; [`Instant::NEVER`] if there is none.
+    /// The instant and device of the first frame; [`Instant::NEVER`] without one.
     pub fn next(&self) -> (Instant, usize) {
         let due = |flight: &Flight| (flight.at, flight.device);
         let row = self.row.front().map_or((Instant::NEVER, 0), due);
@@ -85,12 +85,12 @@ impl Flights {
         }
     }
 
-    /// When the first is due.
+    /// The instant of the first frame; [`Instant::NEVER`] without one.
     pub(crate) fn next_at(&self) -> Instant {
         self.next().0
     }
 
-    /// Takes the first.
+    /// Removes the first frame.
     pub fn pop(&mut self) -> Option<Flight> {
         let Some(other) = self.heap.peek() else { return self.row.pop_front() };
         match self.row.front() {
@@ -99,7 +99,7 @@ impl Flights {
         }
     }
 
-    /// Every frame, in no order.
+    /// All frames, in no particular order.
     pub fn frames(&self) -> impl Iterator<Item = &Frame> {
         self.row.iter().chain(&self.heap).map(|flight| &flight.frame)
     }

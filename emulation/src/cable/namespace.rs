@@ -1,8 +1,8 @@
-//! Network namespaces: made without a name, held by a descriptor, gone with it.
+//! Network namespaces without a name, held by a descriptor.
 //!
-//! A namespace that nobody holds ceases to exist, and with it every interface inside. So there is nothing
-//! to clean up after a process that was killed. Entering one is a matter of a thread: sockets are
-//! opened on a thread that enters, and stay in their namespace when it has ended.
+//! The kernel removes a namespace that is not referenced any more, with all interfaces in it, so a killed
+//! process leaves nothing behind. Threads enter namespaces, not processes: a socket is opened by a thread that
+//! has entered, and stays in that namespace when the thread has ended.
 
 use super::interface::Interfaces;
 use nix::sched::{CloneFlags, setns, unshare};
@@ -12,35 +12,34 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::path::Path;
 use std::thread;
 
-/// Where a thread finds its own namespace.
+/// The calling thread's own namespace.
 const OWN: &str = "/proc/thread-self/ns/net";
-/// What keeps the kernel's IPv6 from sending frames of its own on interfaces that are made later.
+/// Settings that keep IPv6 from sending frames of its own on interfaces created later.
 const QUIET: [&str; 2] =
     ["/proc/sys/net/ipv6/conf/all/disable_ipv6", "/proc/sys/net/ipv6/conf/default/disable_ipv6"];
 
-/// A namespace, and the way to its interfaces.
+/// A namespace and a netlink socket in it.
 #[derive(Debug)]
 pub struct Namespace {
     handle: OwnedFd,
-    /// Its interfaces.
+    /// Creates and configures its interfaces.
     pub interfaces: Interfaces,
 }
 
 impl Namespace {
-    /// Makes `count` namespaces in which the kernel says nothing of its own accord.
+    /// Creates `count` namespaces in which the kernel sends no frames by itself.
     ///
-    /// # Errors
-    /// What the system says, first of all EPERM without `CAP_SYS_ADMIN`.
+    /// # Errors Those of the system; EPERM without `CAP_SYS_ADMIN`.
     pub fn make(count: usize) -> io::Result<Vec<Namespace>> {
         aside(|| (0..count).map(|_| Namespace::make_here()).collect::<io::Result<_>>())?
     }
 
-    /// Makes one, and leaves the calling thread in it.
+    /// Creates one, and leaves the calling thread in it.
     fn make_here() -> io::Result<Namespace> {
         unshare(CloneFlags::CLONE_NEWNET)?;
         for file in QUIET {
             match std::fs::write(file, "1") {
-                // A kernel without IPv6 is quiet already.
+                // A kernel without IPv6 needs no settings.
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 _ => {}
             }
@@ -60,10 +59,9 @@ impl AsFd for Namespace {
     }
 }
 
-/// Does `work` in the namespace that the file `namespace` stands for, or where this process is.
+/// Runs `work` in the namespace of the file `namespace`, or in that of this process.
 ///
-/// # Errors
-/// If there is no such namespace, or it may not be entered.
+/// # Errors If there is no such namespace, or it may not be entered.
 pub fn within<T: Send>(
     namespace: Option<&Path>,
     work: impl FnOnce() -> io::Result<T> + Send,
@@ -76,7 +74,7 @@ pub fn within<T: Send>(
     })?
 }
 
-/// Does `work` on a thread of its own.
+/// Runs `work` on a thread of its own.
 fn aside<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<T> {
     thread::scope(|scope| {
         let thread = thread::Builder::new().name("namespace".to_owned());
@@ -85,11 +83,10 @@ fn aside<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<T> {
     })
 }
 
-/// Makes this process the owner of a new user namespace, in which it may make namespaces of networks
-/// although it is not root. Who it is outside does not change, nor whom its files belong to.
+/// Makes this process the owner of a new user namespace, in which it may create network namespaces without
+/// being root. Its identity outside and the ownership of its files do not change.
 ///
-/// # Errors
-/// If the host does not permit that, or this process has more than one thread.
+/// # Errors If the host does not permit that, or this process has more than one thread.
 pub fn become_owner() -> io::Result<()> {
     let (user, group) = (nix::unistd::geteuid(), nix::unistd::getegid());
     unshare(CloneFlags::CLONE_NEWUSER)?;

@@ -1,4 +1,4 @@
-//! The sending end of socket cables: bundles frames for each process and gets them out.
+//! The sending end of socket cables: bundles frames for each process and sends the bundles.
 
 use super::FrameTally;
 use super::datagram::{BATCH, DatagramSocket, Peer};
@@ -10,24 +10,24 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::io;
 
-/// Datagrams that may wait for one process; what is beyond is lost, and counted.
+/// Datagrams that may wait for one process; those beyond are lost, and counted.
 const BACKLOG_MAX: usize = 4096;
 
-/// A datagram that fails this often for its own reasons is given up.
+/// Attempts to send a datagram before it is given up. Attempts that find the receiver full do not count.
 const TRIES_MAX: u8 = 2;
 
-/// What one line has sent.
+/// The account of one sending line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SentLine {
     /// The link.
     pub link: u32,
     /// The end that sent.
     pub end: SendingEnd,
-    /// Sequence numbers used, by kind of frame.
+    /// Frames sent, which is the number of sequence numbers used.
     pub sent: FrameTally,
 }
 
-/// How sending went.
+/// Counts of the sending end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SendCounts {
     /// Datagrams handed to the kernel.
@@ -36,7 +36,7 @@ pub struct SendCounts {
     pub deferred: u64,
     /// System calls that failed for another reason.
     pub errors: u64,
-    /// Frames given up; their sequence numbers are missing at the receiver.
+    /// Frames given up; the receiver misses their sequence numbers.
     pub unsent: u64,
 }
 
@@ -52,7 +52,7 @@ struct Bundle {
     peer: Peer,
     open: Datagram,
     sealed: VecDeque<Datagram>,
-    /// The receiver was full in this flush.
+    /// The receiver was full during this flush.
     full: bool,
 }
 
@@ -62,7 +62,7 @@ struct LineState {
     sent: FrameTally,
 }
 
-/// Everything on its way from this process into sockets.
+/// All frames that wait to be sent to other processes.
 #[derive(Debug)]
 pub(crate) struct Outbox {
     epoch: u32,
@@ -71,7 +71,7 @@ pub(crate) struct Outbox {
     bundles: Vec<Bundle>,
     /// By line index.
     lines: Vec<LineState>,
-    /// Processes with something to send.
+    /// Processes with datagrams to send.
     active: Vec<usize>,
     spare: Vec<Vec<u8>>,
     counts: SendCounts,
@@ -117,7 +117,7 @@ impl Outbox {
         bundle.open.frames += 1;
     }
 
-    /// Closes the open datagram for `process`, if there is anything in it.
+    /// Closes the open datagram for `process`, if it has any frames.
     fn seal(&mut self, process: usize) {
         let bundle = &mut self.bundles[process];
         if bundle.open.frames == 0 {
@@ -134,7 +134,7 @@ impl Outbox {
         }
     }
 
-    /// Sends all that the receivers take now. What they do not take stays, see [`Self::waiting`].
+    /// Sends all that the receivers accept now. The rest stays, see [`Self::waiting`].
     pub fn flush(&mut self, socket: &DatagramSocket) {
         for index in 0..self.active.len() {
             self.seal(self.active[index]);
@@ -152,17 +152,17 @@ impl Outbox {
         });
     }
 
-    /// True if datagrams wait for a receiver to make room.
+    /// Whether datagrams wait for a receiver to make room.
     pub fn waiting(&self) -> bool {
         !self.active.is_empty()
     }
 
-    /// How sending went so far.
+    /// Counts so far.
     pub const fn counts(&self) -> SendCounts {
         self.counts
     }
 
-    /// What each of `lines` has sent.
+    /// The account of each of `lines`.
     pub fn sent<'a>(
         &'a self,
         lines: impl Iterator<Item = &'a Outgoing> + 'a,
@@ -182,7 +182,7 @@ impl Outbox {
         self.active.iter().find(ready).copied()
     }
 
-    /// The datagrams that may go now, process by process, each process's in order.
+    /// The datagrams that may be sent now, by process, and each process's in order.
     fn ready(&self) -> impl Iterator<Item = (&Peer, &[u8])> {
         let open = self.active.iter().map(|process| &self.bundles[*process]);
         open.filter(|bundle| !bundle.full).flat_map(|bundle| {
@@ -190,7 +190,7 @@ impl Outbox {
         })
     }
 
-    /// Takes the first `sent` datagrams of [`Self::ready`] out.
+    /// Removes the first `sent` datagrams of [`Self::ready`].
     fn remove_sent(&mut self, sent: usize) {
         debug_assert!(sent <= BATCH, "no call sends more than it was given");
         self.counts.datagrams += sent as u64;
@@ -218,8 +218,8 @@ impl Outbox {
             self.counts.deferred += 1;
             return;
         }
-        // UDP reports here that an *earlier* datagram met a closed port, so one failure says
-        // nothing about this one.
+        // UDP reports here that an *earlier* datagram met a closed port, so the failure need not be that of
+        // this datagram.
         self.counts.errors += 1;
         let first = bundle.sealed.front_mut().expect("a refused datagram is still in its queue");
         first.tries += 1;

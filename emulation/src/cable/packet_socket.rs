@@ -1,11 +1,12 @@
-//! One packet socket on one interface: whole frames, in batches, exactly as they were sent.
+//! A packet socket on one interface: whole frames, in batches, exactly as they were sent.
 //!
-//! What the kernel does to a frame on its way into such a socket is undone here. It takes an 802.1Q
-//! tag out and tells of it beside the frame ([`auxiliary`]). It hands over what its own stack has left
-//! for hardware to do: checksums that are begun, segments of TCP that are not yet cut; both are
-//! finished ([`offload`]). What this host sends is not heard again.
+//! The kernel changes frames on their way into such a socket, and this module undoes that. The kernel takes out
+//! an 802.1Q tag and reports it beside the frame ([`auxiliary`]). It passes on unfinished work of its own
+//! stack, partial checksums and unsegmented TCP; both are finished here ([`offload`]). Frames that this host
+//! sends are not received.
 //!
-//! Where much is to be moved, frames come through a [`ring`] and leave through another ([`send_ring`]).
+//! For high rates frames are received through a [`ring`] and sent through another ([`send_ring`]). The socket
+//! is not opened through pnet, because pnet_datalink has neither PACKET_VNET_HDR nor tags nor an AF_XDP ring.
 
 mod auxiliary;
 mod mapping;
@@ -25,47 +26,47 @@ use std::cell::Cell;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
-/// Octets of a receive buffer: the longest frame that the kernel leaves uncut, and its headers.
+/// Octets of a receive buffer: the longest unsegmented frame and its headers.
 const ROOM: usize = 66_048;
 
-/// Octets of the longest header that [`PacketSocket::send`] takes before a frame.
+/// Octets of the longest header that [`PacketSocket::send`] accepts before a frame.
 pub(crate) const HEAD_MAX: usize = 46;
 
-/// A frame to be sent: what stands before it on the cable, and its own octets.
+/// A frame to be sent, and the header before it.
 #[derive(Clone, Copy, Debug)]
 pub struct Outward<'a> {
-    /// Before it; empty for Ethernet, which needs nothing.
+    /// The header; empty for Ethernet.
     pub head: &'a [u8],
     /// The frame.
     pub octets: &'a [u8],
 }
 
-/// A frame as the socket has it. It is whole only with its `tag` put back behind the addresses.
+/// A received frame. To complete it, insert `tag` behind the addresses.
 #[derive(Clone, Copy, Debug)]
 pub struct Inward<'a> {
     /// Destination address to the last octet, without the outermost 802.1Q tag.
     pub octets: &'a [u8],
-    /// That tag.
+    /// The tag that the kernel took out.
     pub tag: Option<VlanTag>,
-    /// When it reached the interface, in nanoseconds of `CLOCK_REALTIME`.
+    /// Time stamp of the kernel, in nanoseconds of `CLOCK_REALTIME`.
     pub at_ns: Option<u64>,
 }
 
-/// Why a frame that reached the socket was not handed on.
+/// Why a received frame was not passed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unfit {
-    /// It did not fit the buffer.
+    /// It was longer than the buffer.
     Cut,
-    /// Its sender left it to hardware in a way that is not known here.
+    /// It needs an offload that is not implemented.
     Unfinished,
 }
 
-/// Receive buffers, which all sockets of a worker share.
+/// Receive buffers, shared by all sockets of a worker.
 #[derive(Debug)]
 pub struct Room {
     octets: Vec<u8>,
     control: Vec<auxiliary::Control>,
-    /// Where segments are put together.
+    /// Buffer for assembling segments.
     segment: Vec<u8>,
 }
 
@@ -79,7 +80,7 @@ impl Default for Room {
     }
 }
 
-/// The socket.
+/// A packet socket.
 #[derive(Debug)]
 pub struct PacketSocket {
     socket: Socket,
@@ -87,7 +88,7 @@ pub struct PacketSocket {
     buffers: Buffers,
     ring: Option<Ring>,
     send_ring: Option<SendRing>,
-    /// Frames that the kernel could only put into the ring cut short, since this was last asked.
+    /// Frames that arrived cut, since the last call of [`PacketSocket::overflows`].
     cut: Cell<u32>,
 }
 
@@ -101,7 +102,7 @@ impl PacketSocket {
             io::Error::new(error.kind(), format!("interface {name}: {what}: {error}"))
         };
         let index = interface(name).map_err(|error| say("no such interface", error))?.index;
-        // Without a protocol it hears nothing until all options are set.
+        // Without a protocol it receives nothing until all options are set.
         let socket = Socket::new(Domain::PACKET, Type::RAW, None);
         let socket = socket.map_err(|error| say("no packet socket", error))?;
         socket.set_nonblocking(true)?;
@@ -126,11 +127,10 @@ impl PacketSocket {
         Ok(PacketSocket { socket, name, buffers, ring, send_ring, cut })
     }
 
-    /// The same, which receives through a [`ring`]: for interfaces that bring as much as they can. It takes memory
-    /// that cables of the fabric, slow and many, are better without.
+    /// Receives through a [`ring`], for interfaces with high rates. A ring takes 8 MiB, too much for the many
+    /// slow cables of a fabric.
     ///
-    /// # Errors
-    /// What the system says.
+    /// # Errors Those of the system.
     pub fn with_ring(self) -> io::Result<PacketSocket> {
         let ring = Ring::new(&self.socket);
         let ring = ring.map_err(|error| {
@@ -139,11 +139,10 @@ impl PacketSocket {
         Ok(PacketSocket { ring: Some(ring), ..self })
     }
 
-    /// From now on it sends through a [`send_ring`], but for what is too long for that. The calling thread must be in
-    /// the interface's namespace.
+    /// Sends through a [`send_ring`] from now on, except frames that are too long for it. The calling thread
+    /// must be in the interface's namespace.
     ///
-    /// # Errors
-    /// What the system says; the socket then sends as before.
+    /// # Errors Those of the system; the socket then sends as before.
     pub fn give_send_ring(&mut self) -> io::Result<()> {
         let interface = interface(&self.name)?;
         self.send_ring = Some(SendRing::new(interface.index, interface.mtu)?);
@@ -155,21 +154,20 @@ impl PacketSocket {
         &self.name
     }
 
-    /// Makes the receive buffer smaller, to see what happens when it is full. The kernel doubles
-    /// `octets` and has a minimum of its own.
+    /// Shrinks the receive buffer, for tests of overflows. The kernel doubles `octets` and has a minimum of its
+    /// own.
     ///
-    /// # Errors
-    /// What the system says.
+    /// # Errors Those of `setsockopt`.
     pub fn narrow(&mut self, octets: usize) -> io::Result<()> {
         self.buffers.narrow(&self.socket, octets)
     }
 
-    /// How large its buffers really are.
+    /// The sizes of its buffers, as the kernel reports them.
     pub const fn buffers(&self) -> Buffers {
         self.buffers
     }
 
-    /// Frames the kernel has dropped since this was last asked, because the receive buffer was full.
+    /// Frames that the kernel dropped since the last call, because the receive buffer was full.
     pub fn overflows(&self) -> u32 {
         // SAFETY: plain data, for which all zeros is a valid value.
         let mut counts: libc::tpacket_stats = unsafe { std::mem::zeroed() };
@@ -188,11 +186,10 @@ impl PacketSocket {
         dropped + self.cut.take()
     }
 
-    /// Sends what it can of the first [`BATCH`] of `batch`; how many left. Those that did not come again with the next
-    /// call, first and in the same order, but for one that was refused for an error other than want of room.
+    /// Sends the first frames of `batch`, at most [`BATCH`]. Returns how many were sent. Call again with the
+    /// rest, in the same order; leave out a frame that was refused for another reason than lack of room.
     ///
-    /// # Errors
-    /// Why the first could not be sent. A later one that fails only ends the count.
+    /// # Errors Why the first could not be sent. A later one that fails only ends the count.
     pub fn send<'a>(
         &mut self,
         batch: impl Iterator<Item = Outward<'a>> + Clone,
@@ -216,7 +213,7 @@ impl PacketSocket {
         }
     }
 
-    /// The same by the socket, without the ring.
+    /// The same through the socket, without the ring.
     fn send_by_calls<'a>(&self, batch: impl Iterator<Item = Outward<'a>>) -> io::Result<usize> {
         const NOTHING: libc::iovec = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
         let finished = VirtioHeader::FINISHED;
@@ -246,8 +243,8 @@ impl PacketSocket {
         usize::try_from(sent).map_err(|_| io::Error::last_os_error())
     }
 
-    /// Takes up to [`BATCH`] frames that wait in the socket; how many there were. A frame that its
-    /// sender left for hardware to cut comes as several.
+    /// Receives up to [`BATCH`] frames that wait in the socket. Returns how many there were. A frame that needs
+    /// segmentation is passed on as several.
     pub fn receive(
         &self,
         room: &mut Room,
@@ -274,7 +271,7 @@ impl PacketSocket {
         }
     }
 
-    /// Takes up to `most` frames, [`BATCH`] at most, from the socket's queue.
+    /// Receives up to `most` frames, [`BATCH`] at most, from the socket's queue.
     fn receive_queued(
         &self,
         most: usize,
@@ -304,8 +301,8 @@ impl PacketSocket {
                 std::ptr::null_mut(),
             )
         };
-        // What is no count is "nothing there", a signal, or an interface that went down; the last
-        // is cleared by being reported, and the next call goes on.
+        // A negative count means an empty socket, a signal, or an interface that went down. Reporting clears
+        // the last, and the next call goes on.
         let count = usize::try_from(count).unwrap_or(0);
         for (header, room) in headers.iter().zip(octets.chunks(ROOM)).take(count) {
             if header.msg_hdr.msg_flags & libc::MSG_TRUNC != 0 {
@@ -319,7 +316,7 @@ impl PacketSocket {
     }
 }
 
-/// Finishes what stands behind the header in `octets`, and hands on what comes of it.
+/// Finishes the frame behind the virtio header in `octets` and passes on the result.
 fn hand_on(
     octets: &[u8],
     Auxiliary { tag, at_ns }: Auxiliary,
@@ -338,14 +335,14 @@ impl AsFd for PacketSocket {
     }
 }
 
-/// The interface, or the backlog behind it, has no room now, or the call was interrupted. A frame refused so was not
-/// sent.
+/// Whether the interface or the backlog behind it has no room now, or the call was interrupted. In these cases
+/// the frame was not sent.
 pub(crate) fn has_no_room(error: &io::Error) -> bool {
     let errors = [libc::EAGAIN, libc::ENOBUFS, libc::ENOMEM, libc::EINTR];
     error.raw_os_error().is_some_and(|error| errors.contains(&error))
 }
 
-/// Frames go straight to the interface: a queue before it would be one that nobody models.
+/// Frames bypass the queueing discipline, which would be a queue that the model does not have.
 const BYPASS: libc::c_int = libc::PACKET_QDISC_BYPASS;
 
 fn set_option<T>(socket: &Socket, level: i32, option: i32, value: &T) -> io::Result<()> {

@@ -1,7 +1,7 @@
-//! Both ends of every line compared after a run: what was sent and never came.
+//! Compares both ends of every line after a run, to find what was sent and never received.
 //!
-//! `sent = received + drained + stale + lost` holds for each line, whatever the cause of a loss: a
-//! gap in the sequence, the last frames of a run, a full socket, or a datagram given up.
+//! `sent = received + drained + stale + lost` holds for each line, whatever the cause of a loss: a gap in the
+//! sequence, the last frames of a run, a full socket, or a datagram given up.
 
 use super::FrameTally;
 use super::exchange::ExchangeReport;
@@ -9,12 +9,12 @@ use super::inbox::LineCounts;
 use super::shim::SendingEnd;
 use std::collections::BTreeMap;
 
-/// What the sockets lost.
+/// Losses of the sockets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reconciled {
-    /// On all lines together.
+    /// Sum over all lines.
     pub lost: FrameTally,
-    /// Lines that lost something, by link and sending end.
+    /// Lines with losses, by link and sending end.
     pub lines: Vec<(u32, SendingEnd, FrameTally)>,
 }
 

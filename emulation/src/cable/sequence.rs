@@ -1,30 +1,30 @@
-//! Sequence numbers of one link and direction: what was lost, came late, or came twice.
+//! Sequence numbers of one link and direction: losses, reordering and duplicates.
 
-/// How many numbers back a late frame is still told from one that came twice.
+/// How many numbers back a late frame can still be told from a duplicate.
 const WINDOW: u32 = 1024;
 const WORDS: usize = (WINDOW / 64) as usize;
 
 /// What a sequence number says about its frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
-    /// Newer than everything before it; so many numbers were skipped.
+    /// Newer than all frames before it.
     Newer {
-        /// How many frames are missing in between, for now.
+        /// Sequence numbers skipped just before it.
         missing: u32,
     },
-    /// Skipped before and now here after all.
+    /// Skipped before, and arrived now.
     Late,
-    /// Here before, or too old to tell.
+    /// A duplicate, or too old to tell.
     Duplicate,
 }
 
-/// The receiving end's memory of which numbers it has seen.
+/// The sequence numbers that the receiving end has seen.
 #[derive(Clone, Debug)]
 pub(crate) struct SequenceWindow {
     next: u32,
-    /// One bit a number of the last [`WINDOW`], at the number modulo the window.
+    /// One bit for each of the last [`WINDOW`] numbers, at the number modulo the window.
     seen: [u64; WORDS],
-    /// Numbers since the beginning that were passed, up to the window's width.
+    /// Numbers passed since the start, at most the width of the window.
     passed: u32,
 }
 
@@ -35,7 +35,7 @@ impl Default for SequenceWindow {
 }
 
 impl SequenceWindow {
-    /// Takes note of `sequence`. Numbers wrap: what is within 2^31 ahead is newer.
+    /// Records `sequence`. Numbers wrap: those up to 2^31 ahead count as newer.
     pub fn observe(&mut self, sequence: u32) -> Arrival {
         let ahead = sequence.wrapping_sub(self.next);
         if ahead < 1 << 31 {

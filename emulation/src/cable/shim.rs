@@ -1,7 +1,7 @@
-//! The shim: thirty-two octets before every frame that a datagram carries.
+//! The shim: a header of 32 octets before every frame in a datagram.
 //!
-//! All numbers are big endian. A datagram is one or more records back to back, each a shim and the
-//! frame it announces; nothing follows the last frame.
+//! All numbers are big endian. A datagram is one or more records back to back, each a shim and its frame;
+//! nothing follows the last frame.
 //!
 //! ```text
 //!  octet  0        4       5    6     7    8      12     16       20     24           32
@@ -21,7 +21,7 @@ use proto::frame::{FrameKind, Integrity};
 use proto::units::Instant;
 use serde::{Deserialize, Serialize};
 
-/// The version this build speaks.
+/// The version of this build.
 pub const VERSION: u8 = 1;
 
 /// The first four octets of every record.
@@ -39,7 +39,7 @@ pub enum SendingEnd {
 }
 
 impl SendingEnd {
-    /// The end that receives.
+    /// The opposite end, which receives.
     pub const fn other(self) -> SendingEnd {
         match self {
             SendingEnd::A => SendingEnd::B,
@@ -48,18 +48,18 @@ impl SendingEnd {
     }
 }
 
-/// One record's header.
+/// The header of one record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shim {
     /// Format of the frame.
     pub kind: FrameKind,
     /// [`Shim::ABORTED`], or nothing.
     pub flags: u8,
-    /// Who sent it.
+    /// The end that sent the frame.
     pub end: SendingEnd,
-    /// On which link.
+    /// Index of the link.
     pub link: u32,
-    /// In which run.
+    /// The run.
     pub epoch: u32,
     /// Its number on this link and direction, modulo 2^32.
     pub sequence: u32,
@@ -69,25 +69,25 @@ pub struct Shim {
     pub stamp: Instant,
 }
 
-/// Why octets are no shim of ours.
+/// Why octets are not a valid shim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ShimError {
     /// Fewer octets than a shim has.
     #[error("{present} octets are fewer than a shim's {}", Shim::LENGTH)]
     Truncated {
-        /// How many there are.
+        /// Number of octets.
         present: usize,
     },
-    /// Something else.
+    /// The first octets are not [`MAGIC`].
     #[error("the first octets are {0:02x?}, not {MAGIC:02x?}")]
     Magic([u8; 4]),
-    /// A daemon of another build.
+    /// The peer is of another build.
     #[error("the peer speaks shim version {0}, this daemon version {VERSION}")]
     Version(u8),
-    /// A frame kind this build does not know.
+    /// This build does not know the frame kind.
     #[error("frame kind {0} is unknown")]
     Kind(u8),
-    /// Neither end of a link.
+    /// The end is neither 0 nor 1.
     #[error("a link has no end {0}")]
     End(u8),
 }
@@ -110,10 +110,10 @@ impl Shim {
     /// Octets of a shim.
     pub const LENGTH: usize = 32;
 
-    /// Flag: the sender gave the packet up and the receiver discards it ([`Integrity::Aborted`]).
+    /// Flag: the sender aborted the packet, and the receiver discards it ([`Integrity::Aborted`]).
     pub const ABORTED: u8 = 1;
 
-    /// How much the receiver may think of the frame.
+    /// What is known of the frame's CRCs.
     pub const fn integrity(&self) -> Integrity {
         if self.flags & Shim::ABORTED != 0 { Integrity::Aborted } else { Integrity::Unchecked }
     }
@@ -134,11 +134,9 @@ impl Shim {
         octets
     }
 
-    /// Reads the shim at the front of `octets`. Whether the frame is all there is for the caller
-    /// to check: it knows the datagram.
+    /// Parses the shim at the front of `octets`. The caller checks that the whole frame follows.
     ///
-    /// # Errors
-    /// If there is none, or one of another version.
+    /// # Errors If the octets are not a shim of this version.
     pub fn parse(octets: &[u8]) -> Result<Shim, ShimError> {
         let Some(shim) = octets.first_chunk::<{ Shim::LENGTH }>() else {
             return Err(ShimError::Truncated { present: octets.len() });

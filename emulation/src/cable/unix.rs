@@ -1,16 +1,15 @@
-//! Unix-datagram cables: between processes of one host at half the price of UDP.
+//! Unix-datagram cables: between processes of one host, at half the cost of UDP.
 //!
-//! A full receiver makes the sender wait ("try again") instead of dropping, so nothing is lost here.
+//! A full receiver makes the sender wait (EAGAIN) instead of dropping the datagram, so no frame is lost.
 
 use super::datagram::{DatagramSocket, Peer};
 use socket2::{Domain, SockAddr, Socket, Type};
 use std::io;
 use std::path::Path;
 
-/// Opens the socket of process `process` as a file in `directory`; it is removed with the socket.
+/// Opens the socket of process `process` as a file in `directory`. The file is removed with the socket.
 ///
-/// # Errors
-/// If the file exists, cannot be made, or its path is longer than a socket address holds.
+/// # Errors If the file exists or cannot be created, or its path is longer than a socket address holds.
 pub fn open(directory: &Path, process: usize) -> io::Result<DatagramSocket> {
     let file = directory.join(format!("{process}.sock"));
     let address = SockAddr::unix(&file)?;
@@ -23,8 +22,7 @@ pub fn open(directory: &Path, process: usize) -> io::Result<DatagramSocket> {
 
 /// The peer whose socket is the file `address`.
 ///
-/// # Errors
-/// If the path is longer than a socket address holds.
+/// # Errors If the path is longer than a socket address holds.
 pub fn peer(address: &str) -> io::Result<Peer> {
     Ok(Peer::new(SockAddr::unix(address)?))
 }

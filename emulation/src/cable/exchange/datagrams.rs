@@ -1,4 +1,4 @@
-//! One socket for all cables of a process, in datagrams: outbox, inbox, and the account.
+//! One datagram socket for all cables of a process: outbox, inbox, and their account.
 
 use super::{CALLS_MAX, ExchangeReport, Session};
 use crate::cable::datagram::{BATCH, DatagramSocket};
@@ -9,7 +9,7 @@ use proto::frame::{Frame, FramePool};
 use proto::units::Instant;
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// The socket with everything around it.
+/// The socket with its outbox and inbox.
 #[derive(Debug)]
 pub struct DatagramExchange {
     socket: DatagramSocket,
@@ -21,7 +21,7 @@ pub struct DatagramExchange {
 }
 
 impl DatagramExchange {
-    /// Begins to carry the frames of `lines` in the run `session`.
+    /// Starts to carry the frames of `lines` in the run `session`.
     pub fn new(socket: DatagramSocket, session: Session, lines: &Lines) -> DatagramExchange {
         let Session { epoch, peers, datagram_max } = session;
         let inbox = Inbox::new(epoch, &peers, lines.count());
@@ -30,8 +30,7 @@ impl DatagramExchange {
         DatagramExchange { socket, outbox, inbox, pool: FramePool::default(), overflows_before }
     }
 
-    /// Puts `frame` into the next datagram for the process where `line` leads; the frame's buffer is
-    /// kept for reuse.
+    /// Queues `frame` in the next datagram for the far end of `line`, and keeps its buffer for reuse.
     pub fn send(&mut self, line: &Outgoing, frame: Frame, stamp: Instant) {
         if let Destination::Process(process) = line.to {
             self.outbox.put(line, process, &frame, stamp);
@@ -39,24 +38,24 @@ impl DatagramExchange {
         self.pool.recycle(frame);
     }
 
-    /// Takes back the buffer of a frame that went no further.
+    /// Keeps the buffer of a frame that is not sent, for reuse.
     pub fn recycle(&mut self, frame: Frame) {
         self.pool.recycle(frame);
     }
 
-    /// Sends what has been put in, as far as the receivers take it.
+    /// Sends queued frames as far as the receivers accept them.
     pub fn flush(&mut self) {
         if self.outbox.waiting() {
             self.outbox.flush(&self.socket);
         }
     }
 
-    /// True if something could not be sent yet.
+    /// Whether queued frames could not be sent yet.
     pub fn waiting(&self) -> bool {
         self.outbox.waiting()
     }
 
-    /// Drains the socket; how many datagrams there were.
+    /// Drains the socket. Returns the number of datagrams.
     pub fn receive(&mut self, lines: &Lines, mut deliver: impl FnMut(Accepted)) -> usize {
         let DatagramExchange { socket, inbox, pool, .. } = self;
         let mut total = 0;
@@ -72,12 +71,12 @@ impl DatagramExchange {
         total
     }
 
-    /// From now on what arrives is counted as having been on the cables.
+    /// Counts frames that arrive from now on as having been on the cables at the stop.
     pub fn begin_drain(&mut self) {
         self.inbox.begin_drain();
     }
 
-    /// Frames known to be lost so far: sequence numbers missing between those that came.
+    /// Frames known to be lost so far: sequence numbers missing between those that arrived.
     pub fn lost(&self) -> u64 {
         self.inbox.lost()
     }

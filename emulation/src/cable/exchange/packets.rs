@@ -1,11 +1,11 @@
 //! A packet socket for every port: each cable is a pair of interfaces of its own.
 //!
-//! Ethernet goes bare, so that whatever understands Ethernet may be at the other end. InfiniBand goes
-//! behind the shim in the EtherType for local experiments, a frame a packet.
+//! Ethernet frames are sent bare, so that any Ethernet device may be at the other end. InfiniBand packets are
+//! sent behind the shim in an EtherType for local experiments, one packet a frame.
 //!
-//! A bare frame carries no stamp. The kernel notes when its sender handed it over, which is when its
-//! last bit left; it has arrived the cable's delay later. So the lateness of this process adds nothing,
-//! but that of the sender, which it measures, is passed on.
+//! A bare frame carries no stamp. The kernel records when the sender handed it over, which stands for the
+//! instant its last bit left; the frame arrives after the cable's delay. So the lateness of this process adds
+//! nothing, but that of the sender, which the sender measures, is passed on.
 
 use super::{CALLS_MAX, ExchangeReport, OutsideTally};
 use crate::cable::FrameTally;
@@ -29,27 +29,27 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 /// The first of the two EtherTypes for local experiments. Source: IEEE 802, 9.2.4.
 const SHIM_ETHERTYPE: [u8; 2] = [0x88, 0xb5];
-/// Octets of the addresses.
+/// Octets of both MAC addresses.
 const ADDRESSES: usize = 12;
-/// And of the EtherType behind them.
+/// Octets of the addresses and the EtherType.
 const ETHERNET: usize = 14;
-/// Frames that may wait for one interface; what is beyond is lost, and counted.
+/// Frames that may wait for one interface; those beyond are lost, and counted.
 const BACKLOG_MAX: usize = 4096;
-/// A time noted by the kernel is believed if it is at most so old.
+/// Age above which a time stamp of the kernel is not used.
 const AGE_MAX_NS: u64 = 1_000_000_000;
 
-/// A socket and the port it belongs to.
+/// A socket on the interface of a port.
 #[derive(Debug)]
 pub struct PortSocket {
-    /// The device's place among the worker's own.
+    /// Index of the device among the worker's devices.
     pub device: usize,
     /// The port there.
     pub port: PortNumber,
-    /// On the port's interface.
+    /// The socket.
     pub socket: PacketSocket,
 }
 
-/// A frame that waits to be sent, and what goes before it.
+/// A frame that waits to be sent, and the header before it.
 #[derive(Debug)]
 struct Waiting {
     head: [u8; HEAD_MAX],
@@ -66,22 +66,22 @@ struct Port {
     sent: FrameTally,
     unsent: FrameTally,
     queue: VecDeque<Waiting>,
-    /// Frames the kernel has dropped, as far as it has been asked.
+    /// Frames that the kernel dropped, as of the last query.
     overflows: Cell<u64>,
 }
 
-/// All sockets of a worker.
+/// The packet sockets of a worker.
 #[derive(Debug)]
 pub struct PacketExchange {
-    /// No shim, no stamp.
+    /// Frames have neither shim nor stamp.
     bare: bool,
     epoch: u32,
     clock: Clock,
     ports: Vec<Port>,
-    /// Place in `ports`, by line index of what is sent.
+    /// By line index of what is sent: index into `ports`.
     by_line: Vec<Option<usize>>,
     ready: Epoll,
-    /// Ports with something to send.
+    /// Ports with frames to send.
     active: Vec<usize>,
     counts: SendCounts,
     inbox: Inbox,
@@ -90,10 +90,9 @@ pub struct PacketExchange {
 }
 
 impl PacketExchange {
-    /// Begins to carry the frames of `lines` in the run `epoch`, `bare` or behind the shim.
+    /// Starts to carry the frames of `lines` in the run `epoch`, `bare` or behind the shim.
     ///
-    /// # Errors
-    /// If a port has no cable, a cable no socket, or the system refuses.
+    /// # Errors If a port has no cable, a cable no socket, or the system refuses.
     pub fn new(
         sockets: Vec<PortSocket>,
         bare: bool,
@@ -141,12 +140,12 @@ impl PacketExchange {
         })
     }
 
-    /// Frames arrive with stamps.
+    /// Whether frames carry stamps.
     pub(crate) const fn is_stamped(&self) -> bool {
         !self.bare
     }
 
-    /// Lets `frame` wait for the next flush.
+    /// Queues `frame` for the next flush.
     pub fn send(&mut self, line: &Outgoing, frame: Frame, stamp: Instant) {
         let Some(place) = self.by_line[line_index(line.link, line.end)] else {
             return self.pool.recycle(frame);
@@ -165,7 +164,7 @@ impl PacketExchange {
             head[ETHERNET..].copy_from_slice(&shim.emit());
             HEAD_MAX
         };
-        // A bare cable has nothing that could say of a frame that it is broken.
+        // A bare frame has no flag for an aborted packet, so such a frame is not sent.
         let unfit = self.bare && frame.integrity == Integrity::Aborted;
         if unfit || port.queue.len() >= BACKLOG_MAX {
             self.counts.unsent += 1;
@@ -178,12 +177,12 @@ impl PacketExchange {
         port.queue.push_back(Waiting { head, length, frame });
     }
 
-    /// Takes back the buffer of a frame that went no further.
+    /// Keeps the buffer of a frame that is not sent, for reuse.
     pub fn recycle(&mut self, frame: Frame) {
         self.pool.recycle(frame);
     }
 
-    /// Sends what waits, as far as the interfaces take it.
+    /// Sends queued frames as far as the interfaces accept them.
     pub fn flush(&mut self) {
         let PacketExchange { ports, active, counts, pool, .. } = self;
         active.retain(|place| {
@@ -193,12 +192,12 @@ impl PacketExchange {
         });
     }
 
-    /// True if an interface did not take everything.
+    /// Whether an interface did not accept all frames.
     pub fn waiting(&self) -> bool {
         !self.active.is_empty()
     }
 
-    /// Drains the sockets; how many packets there were.
+    /// Drains the sockets. Returns the number of packets.
     pub fn receive(&mut self, mut deliver: impl FnMut(Accepted)) -> usize {
         const EVENTS: usize = 64;
         let mut events = [EpollEvent::empty(); EVENTS];
@@ -230,18 +229,18 @@ impl PacketExchange {
         total
     }
 
-    /// From now on what arrives is counted as having been on the cables.
+    /// Counts frames that arrive from now on as having been on the cables at the stop.
     pub fn begin_drain(&mut self) {
         self.inbox.begin_drain();
     }
 
-    /// Frames known to be lost so far: by gaps between those that came, or on bare cables by the
-    /// kernel's own count.
+    /// Frames known to be lost so far: gaps in the sequence numbers, or on bare cables the drops that the
+    /// kernel counts.
     pub fn lost(&self) -> u64 {
         if self.bare { self.overflows() } else { self.inbox.lost() }
     }
 
-    /// What was refused so far.
+    /// Refusals so far.
     pub fn rejected(&self) -> Rejected {
         self.inbox.rejected()
     }
@@ -275,7 +274,7 @@ impl PacketExchange {
         }
     }
 
-    /// Asks the kernel, which forgets what it has told.
+    /// Reads the kernel's counter, which resets it.
     fn overflows(&self) -> u64 {
         let count = |port: &Port| {
             port.overflows.set(port.overflows.get() + u64::from(port.socket.overflows()));
@@ -291,7 +290,7 @@ impl AsFd for PacketExchange {
     }
 }
 
-/// Leaves this process through a socket.
+/// Whether the line leaves this process through a socket.
 fn by_socket(line: &Outgoing) -> bool {
     !matches!(line.to, Destination::Device { .. })
 }
@@ -326,7 +325,7 @@ impl Port {
     }
 }
 
-/// Both clocks, read together.
+/// A reading of both clocks at the same moment.
 struct Times {
     monotonic_ns: u64,
     realtime_ns: u64,
@@ -337,14 +336,14 @@ impl Times {
         Times { monotonic_ns: monotonic_ns(), realtime_ns: realtime_ns() }
     }
 
-    /// When the kernel noted `at_ns`, on the clock that does not step.
+    /// The instant `at_ns` of the kernel on `CLOCK_MONOTONIC`.
     fn monotonic(&self, at_ns: Option<u64>) -> u64 {
         let age = at_ns.map_or(0, |at_ns| self.realtime_ns.saturating_sub(at_ns));
         if age > AGE_MAX_NS { self.monotonic_ns } else { self.monotonic_ns - age }
     }
 }
 
-/// Frames on their way from sockets to devices.
+/// Frames on the way from sockets to devices.
 struct Arrivals<'a> {
     clock: Clock,
     inbox: &'a mut Inbox,

@@ -7,17 +7,17 @@ use crate::cable::lines::Lines;
 use crate::clock::Clock;
 use std::io;
 
-/// What carries this process's frames.
+/// The sockets of one process.
 #[derive(Debug)]
 pub enum Sockets {
-    /// One socket for all.
+    /// One datagram socket for all lines.
     Datagrams(DatagramSocket),
-    /// One for each port.
+    /// One packet socket for each port.
     Packets(Vec<PortSocket>),
 }
 
 impl Sockets {
-    /// Where others send to; a cable of its own needs no address.
+    /// The address that peers send to; packet sockets need none.
     pub fn address(&self) -> String {
         match self {
             Sockets::Datagrams(socket) => socket.address().to_owned(),
@@ -25,10 +25,9 @@ impl Sockets {
         }
     }
 
-    /// Begins to carry the frames of `lines`.
+    /// Starts to carry the frames of `lines`.
     ///
-    /// # Errors
-    /// If interfaces and cables do not fit each other.
+    /// # Errors If interfaces and cables do not match.
     pub fn exchange(
         self,
         session: Session,

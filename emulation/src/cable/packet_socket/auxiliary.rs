@@ -1,4 +1,4 @@
-//! What the kernel tells beside a frame: the tag it took out, and when the frame came.
+//! Control data beside a received frame: its 802.1Q tag and its time stamp.
 
 use std::mem::MaybeUninit;
 
@@ -7,20 +7,20 @@ use std::mem::MaybeUninit;
 pub struct VlanTag {
     /// Its EtherType, 81-00 or 88-A8.
     pub tpid: u16,
-    /// Priority, drop eligibility and VLAN.
+    /// Priority code point, drop eligible indicator and VLAN identifier.
     pub tci: u16,
 }
 
 impl VlanTag {
-    /// As it stands in a frame.
+    /// The octets of the tag in a frame.
     pub fn octets(self) -> [u8; 4] {
         let ([a, b], [c, d]) = (self.tpid.to_be_bytes(), self.tci.to_be_bytes());
         [a, b, c, d]
     }
 }
 
-/// Room for the control messages of one frame: auxiliary data of 20 octets and a time of 16, each
-/// behind a header.
+/// Buffer for the control messages of one frame: auxiliary data of 20 octets and a time stamp of 16, each with
+/// a header.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(8))]
 pub struct Control([MaybeUninit<u8>; 128]);
@@ -31,17 +31,17 @@ impl Default for Control {
     }
 }
 
-/// What was told of a frame.
+/// The control data of a frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Auxiliary {
-    /// The tag that was taken out.
+    /// The tag that the kernel took out.
     pub tag: Option<VlanTag>,
-    /// When it came, in nanoseconds of `CLOCK_REALTIME`.
+    /// Time stamp, in nanoseconds of `CLOCK_REALTIME`.
     pub at_ns: Option<u64>,
 }
 
 impl Auxiliary {
-    /// Reads what `recvmmsg` has left in the control data of `header`.
+    /// Parses the control data that `recvmmsg` left in `header`.
     pub fn of(header: &libc::msghdr) -> Auxiliary {
         let mut auxiliary = Auxiliary::default();
         // SAFETY: the caller's header holds the pointer and length of control data that the kernel
@@ -73,7 +73,7 @@ impl Auxiliary {
     }
 }
 
-/// The tag that a status of the kernel speaks of, if it speaks of one.
+/// The tag that the kernel's status describes, if there is one.
 pub fn tag(status: u32, tpid: u16, tci: u16) -> Option<VlanTag> {
     let has = |flag| status & flag != 0;
     has(libc::TP_STATUS_VLAN_VALID).then(|| VlanTag {

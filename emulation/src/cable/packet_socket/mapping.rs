@@ -1,10 +1,10 @@
-//! Memory of this process, or shared with the kernel, until it is dropped.
+//! Memory mappings, private or shared with the kernel.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::NonNull;
 
-/// The memory. What is read and written there is for its owner to know.
+/// A mapping, unmapped when dropped. Its owner knows the layout of the data in it.
 #[derive(Debug)]
 pub(crate) struct Mapping {
     memory: NonNull<u8>,
@@ -15,18 +15,16 @@ pub(crate) struct Mapping {
 unsafe impl Send for Mapping {}
 
 impl Mapping {
-    /// Memory that a socket shares with the kernel, from `offset` on.
+    /// Maps memory that a socket shares with the kernel, from `offset` on.
     ///
-    /// # Errors
-    /// What the system says.
+    /// # Errors Those of `mmap`.
     pub fn of(socket: BorrowedFd<'_>, offset: i64, length: usize) -> io::Result<Mapping> {
         Mapping::new(socket.as_raw_fd(), offset, length, libc::MAP_SHARED)
     }
 
-    /// Memory of this process, all zeros.
+    /// Maps private memory, all zeros.
     ///
-    /// # Errors
-    /// What the system says.
+    /// # Errors Those of `mmap`.
     pub fn own(length: usize) -> io::Result<Mapping> {
         Mapping::new(-1, 0, length, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS)
     }
@@ -44,12 +42,12 @@ impl Mapping {
         }
     }
 
-    /// Its first octet, on a border between pages. The memory lives as long as this.
+    /// The first octet, aligned to a page. Valid as long as the mapping.
     pub const fn start(&self) -> NonNull<u8> {
         self.memory
     }
 
-    /// Octets.
+    /// Length in octets.
     pub const fn len(&self) -> usize {
         self.length
     }

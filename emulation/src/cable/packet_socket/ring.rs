@@ -1,9 +1,9 @@
-//! A receive ring: memory that the kernel puts frames into, so that none of them takes a call.
+//! A receive ring: memory that the kernel puts frames into, so that receiving needs no system call.
 //!
-//! A slot belongs to the kernel until it says that a frame is there, and again as soon as that has been
-//! read. What is longer than a slot, a jumbo frame or what its sender left for hardware to cut, is in the
-//! socket's queue as it would be without a ring, and its slot only says that its turn has come.
-//! Source: Linux, Documentation/networking/packet_mmap.rst (TPACKET_V2).
+//! A slot belongs to the kernel until its status says that a frame is in it, and again after the frame has been
+//! read. A frame longer than a slot (a jumbo frame, or one that needs segmentation) is in the socket's queue,
+//! and its slot only marks its place in the order. Source: Linux, Documentation/networking/packet_mmap.rst
+//! (TPACKET_V2).
 
 use super::auxiliary::{self, Auxiliary};
 use super::mapping::Mapping;
@@ -14,39 +14,38 @@ use std::io;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Octets of a slot: a frame of 1500 octets of payload with its tags, and what the kernel says of it.
+/// Octets of a slot: a frame with 1500 octets of payload and tags, and the kernel's header.
 const SLOT: usize = 2_048;
-/// Octets that the kernel asks for at a time.
+/// Octets that the kernel allocates at a time.
 const BLOCK: usize = 1 << 16;
 /// Octets of the whole ring.
 const OCTETS: usize = 8 << 20;
 const SLOTS: usize = OCTETS / SLOT;
-/// Octets of the header that says what is unfinished; it stands before the frame.
+/// Octets of the virtio header before a frame.
 const UNFINISHED: usize = 10;
 
-/// The ring of one socket.
+/// The receive ring of one socket.
 #[derive(Debug)]
 pub struct Ring {
     memory: Mapping,
-    /// The slot that is filled next.
+    /// The slot that the kernel fills next.
     next: Cell<usize>,
 }
 
-/// What is in a slot.
+/// The content of a slot.
 pub enum Slot<'a> {
-    /// A frame behind the header that says what is unfinished, and what else was told of it.
+    /// A virtio header and the frame behind it, with its control data.
     Frame(&'a [u8], Auxiliary),
     /// The frame is the next in the socket's queue.
     Queued,
-    /// A part of a frame that was too long, when there was no room in the queue either.
+    /// The start of a long frame that did not fit the queue either.
     Cut,
 }
 
 impl Ring {
-    /// Gives `socket`, which says of every frame what is unfinished, a ring. What waits in its queue is lost.
+    /// Adds a ring to `socket`, which must have PACKET_VNET_HDR. Frames in its queue are lost.
     ///
-    /// # Errors
-    /// What the system says.
+    /// # Errors Those of the system.
     pub fn new(socket: &Socket) -> io::Result<Ring> {
         let version = libc::tpacket_versions::TPACKET_V2 as i32;
         set_option(socket, libc::SOL_PACKET, libc::PACKET_VERSION, &version)?;
@@ -61,7 +60,7 @@ impl Ring {
         Ok(Ring { memory: Mapping::of(socket.as_fd(), 0, OCTETS)?, next: Cell::new(0) })
     }
 
-    /// Shows the next frame, if there is one; whether there was.
+    /// Passes on the next frame. Returns whether there was one.
     pub fn take(&self, each: impl FnOnce(Slot<'_>)) -> bool {
         let place = self.next.get();
         // SAFETY: `place` is below `SLOTS`, so all of the slot lies in the mapping, which is aligned to pages

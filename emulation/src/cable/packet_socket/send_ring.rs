@@ -1,10 +1,9 @@
 //! A send ring: memory that the kernel takes frames from, a batch in one call.
 //!
-//! It is a socket of AF_XDP that only sends, in copy mode. Nothing is attached to the interface and nothing about it
-//! changes; what comes in still comes by the packet socket, with all that is told there of unfinished frames. What
-//! goes out is finished and needs nothing told. A call that sends frames one by one pays for each of them again;
-//! here it pays for the frame alone.
-//! Source: Linux, Documentation/networking/af_xdp.rst.
+//! It is an AF_XDP socket that only sends, in copy mode. Nothing is attached to the interface and its settings
+//! do not change. Receiving stays with the packet socket, which reports offloads. A call that sends frames one
+//! by one has a fixed cost for each; with the ring only the cost of the frame remains. Source: Linux,
+//! Documentation/networking/af_xdp.rst.
 
 use super::mapping::Mapping;
 use super::{Outward, has_no_room, set_option};
@@ -15,53 +14,54 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Octets of the addresses and the EtherType, which an interface's MTU does not count.
+/// Octets of the addresses and the EtherType, which the MTU does not include.
 const ETHERNET: usize = 14;
-/// Octets of a place, a page at most. What is longer goes by the packet socket.
+/// Octets of a slot, at most a page. Longer frames are sent by the packet socket.
 const PLACE: usize = 4_096;
-/// Frames that may be on their way: an interface of its own hardware keeps them for a while.
+/// Frames in transmission at most; an interface with hardware of its own keeps them for a while.
 const PLACES: usize = 512;
 
-/// The ring of one interface.
+/// The send ring of one interface.
 #[derive(Debug)]
 pub(crate) struct SendRing {
     socket: Socket,
-    /// Where frames are.
+    /// Memory of the frames.
     frames: Mapping,
-    /// Places with frames to send, for the kernel to take.
+    /// Slots with frames to send, taken by the kernel (TX ring).
     waiting: Queue,
-    /// Places whose frames are gone, for us to take.
+    /// Slots whose frames have been sent, returned by the kernel (completion ring).
     gone: Queue,
-    /// Places without a frame.
+    /// Slots without a frame.
     free: Vec<usize>,
-    /// Octets of the longest frame that the interface takes and a place holds.
+    /// Octets of the longest frame that fits the interface's MTU and a slot.
     frame_max: usize,
-    /// How many frames were ever put in.
+    /// Number of frames ever put in.
     put: u32,
-    /// How many of them the kernel has taken.
+    /// Number of frames that the kernel has taken.
     taken: u32,
-    /// The one that it took last was not sent. It is to be sent otherwise, before those that wait.
+    /// The last frame that the kernel took was not sent. The caller must send it in another way, before those
+    /// that wait.
     is_refused: bool,
 }
 
-/// What became of a batch.
+/// The result of sending a batch.
 #[derive(Debug)]
 pub enum Sent {
-    /// So many frames left, the first; all others have to come again.
+    /// The first so many frames were sent; the others must be offered again.
     Frames(usize),
-    /// None left, since there is no room now.
+    /// No frame was sent, since there is no room now.
     None,
-    /// So many, the first, have to go another way, and [`SendRing::skip`] be called as soon as they have.
+    /// The first so many frames must be sent in another way, and then [`SendRing::skip`] called.
     Otherwise(usize),
-    /// The ring is of no use any more.
+    /// The ring can no longer be used.
     Broken,
 }
 
-/// Numbers in memory shared with the kernel: one of both writes them, the other takes them.
+/// A queue of numbers in memory shared with the kernel: one side writes, the other takes.
 #[derive(Debug)]
 struct Queue {
     memory: Mapping,
-    /// Where it is said how many were written, how many were taken, and where the first is.
+    /// Places of the producer index, the consumer index and the first entry.
     at: libc::xdp_ring_offset,
 }
 
@@ -85,7 +85,7 @@ impl Queue {
         self.count(self.at.consumer)
     }
 
-    /// The entry with this number, of the type that the queue was made for.
+    /// The entry of this number, of the type that the queue was made for.
     fn entry<T>(&self, number: u32) -> NonNull<T> {
         let place = self.at.desc as usize + number as usize % PLACES * size_of::<T>();
         // SAFETY: the mapping was made long enough for so many entries.
@@ -94,10 +94,9 @@ impl Queue {
 }
 
 impl SendRing {
-    /// A ring for the interface `index`, of `mtu` octets, of the namespace in which the calling thread is.
+    /// Creates a ring on the interface `index` with this `mtu`, in the namespace of the calling thread.
     ///
-    /// # Errors
-    /// What the system says; `EBUSY` if somebody else has such a socket there.
+    /// # Errors Those of the system; `EBUSY` if another AF_XDP socket is bound there.
     pub fn new(index: u32, mtu: usize) -> io::Result<SendRing> {
         let socket = Socket::new(Domain::from(libc::AF_XDP), Type::RAW, None)?;
         widen(&socket)?;
@@ -108,7 +107,7 @@ impl SendRing {
         memory.len = frames.len() as u64;
         memory.chunk_size = PLACE as u32;
         set_option(&socket, libc::SOL_XDP, libc::XDP_UMEM_REG, &memory)?;
-        // Nothing is received, but no socket may be without the queue of empty places for that.
+        // Nothing is received, but every AF_XDP socket needs a fill ring.
         let queues = [
             (libc::XDP_UMEM_FILL_RING, 1),
             (libc::XDP_UMEM_COMPLETION_RING, PLACES),
@@ -128,8 +127,8 @@ impl SendRing {
         Ok(SendRing { socket, frames, waiting, gone, free, frame_max, put, taken, is_refused })
     }
 
-    /// Sends what it can of the first [`BATCH`] of `batch`. What has not left comes again, first and in the same
-    /// order, with the next call.
+    /// Sends the first frames of `batch`, at most [`BATCH`]. Offer those not sent again with the next call,
+    /// first and in the same order.
     pub fn send<'a>(&mut self, batch: impl Iterator<Item = Outward<'a>> + Clone) -> Sent {
         if self.is_refused {
             return Sent::Otherwise(1);
@@ -155,17 +154,17 @@ impl SendRing {
         frame.head.is_empty() && frame.octets.len() <= self.frame_max
     }
 
-    /// What was to be sent otherwise was.
+    /// The frame that the kernel refused was sent in another way.
     pub fn skip(&mut self) {
         self.is_refused = false;
     }
 
-    /// Frames that were put in and not taken.
+    /// Number of frames put in and not taken yet.
     fn waits(&self) -> usize {
         self.put.wrapping_sub(self.taken) as usize
     }
 
-    /// Takes the places back whose frames are gone.
+    /// Takes back slots whose frames have been sent.
     fn take_back(&mut self) {
         let written = self.gone.written().load(Ordering::Acquire);
         let mut taken = self.gone.taken().load(Ordering::Relaxed);
@@ -192,7 +191,7 @@ impl SendRing {
         self.put = self.put.wrapping_add(1);
     }
 
-    /// Lets the kernel take what was put in; what it took is sent by the time it returns.
+    /// Makes the kernel take the frames put in; those it takes are sent when the call returns.
     fn call(&mut self) -> Sent {
         self.waiting.written().store(self.put, Ordering::Release);
         let nothing = std::ptr::null();
@@ -202,10 +201,10 @@ impl SendRing {
         };
         let error = (result < 0).then(io::Error::last_os_error);
         let told = self.waiting.taken().load(Ordering::Acquire).wrapping_sub(self.taken);
-        // The count is behind after a frame that was taken alone and refused.
+        // The count lags behind after a frame that was taken alone and refused.
         let told = if told as usize > self.waits() { 0 } else { told };
         let taken = match &error {
-            // The interface refused a frame, behind which the kernel has stopped.
+            // The interface refused a frame, and the kernel stopped behind it.
             Some(error) if error.raw_os_error() == Some(libc::EBUSY) => {
                 self.is_refused = true;
                 told.max(1)
@@ -222,7 +221,7 @@ impl SendRing {
     }
 }
 
-/// Where the parts of the queues are.
+/// The layout of the rings in memory.
 fn offsets(socket: &Socket) -> io::Result<libc::xdp_mmap_offsets> {
     // SAFETY: plain data, for which all zeros is a valid value.
     let mut offsets: libc::xdp_mmap_offsets = unsafe { std::mem::zeroed() };
@@ -237,7 +236,7 @@ fn offsets(socket: &Socket) -> io::Result<libc::xdp_mmap_offsets> {
             &mut length,
         )
     };
-    // An old kernel tells them in another form.
+    // An old kernel reports them in another format.
     let is_whole = length as usize == size_of_val(&offsets);
     match result {
         0 if is_whole => Ok(offsets),
