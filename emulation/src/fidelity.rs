@@ -1,9 +1,8 @@
-//! Did this host keep up? Lateness, losses, and the one rule that makes a run inconclusive.
+//! Fidelity: whether the host kept up. Lateness, losses, and the one rule that makes a run inconclusive.
 //!
-//! Lateness of a departure is actual minus scheduled wall time, in units of that link's frame time
-//! in wall time. It is kept in thousandths of a frame time for the verdict and in nanoseconds of
-//! wall time for the curious, for departures inside the measured windows; a timeline of bounded
-//! length keeps all of them.
+//! The lateness of a departure is its actual minus its scheduled wall time. For departures inside the measured
+//! windows it is kept in thousandths of the link's frame time, for the verdict, and in nanoseconds of wall
+//! time. A timeline of bounded length covers all departures.
 
 mod meter;
 mod spread;

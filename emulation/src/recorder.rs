@@ -1,12 +1,12 @@
-//! The recorder: reads devices at bin edges and at measuring edges, and keeps both within bounds.
+//! The recorder: reads devices at bin edges and at measuring edges, within bounded memory.
 //!
-//! Two things are taken from the same counters and never mixed. Bins are for pictures: sums and
-//! envelopes on one grid that coarsens as the run grows ([`bins`]). Edge readings are for measures:
-//! taken exactly at the instants that the plan names, and as deep as it says. A reading at a measuring edge
-//! leaves the watermarks alone, so bins are the same whatever is measured.
+//! Bins and edge readings come from the same counters but serve different purposes. Bins are for pictures: sums
+//! and envelopes on one grid that coarsens as the run grows ([`bins`]). Edge readings are for measures: taken
+//! exactly at the instants that the plan names, and as deep as it says. They do not reset watermarks, so bins
+//! do not depend on what is measured.
 //!
-//! A worker has one recorder; a fabric's record is a slice of [`Recording`]s, one a worker, which
-//! whoever reads them puts together by node.
+//! Each worker has one recorder. The record of a fabric is a slice of [`Recording`]s, which readers combine by
+//! node.
 
 use crate::frame_tap::{CaptureStatistics, FrameTap};
 use crate::observer::Observer;
@@ -35,26 +35,26 @@ mod tracks;
 
 pub use tracks::FLOWS_MAX;
 
-/// What a run wants to know, fixed before it starts.
+/// What to record, fixed before a run starts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RecordingPlan {
-    /// One MTU time of the default link.
+    /// The serialization time of one MTU at the rate of the default link.
     pub tau: Duration,
     /// When the run ends.
     pub stop: Instant,
-    /// Width of a bin at the start; bins merge when a series is full.
+    /// Width of a bin at the start. Bins merge when a series is full.
     pub bin: Duration,
-    /// Instants at which a reading is kept, ascending: edges of measuring windows.
+    /// Edges of measuring windows, ascending; a reading is kept for each.
     pub edges: Vec<Edge>,
-    /// Windows whose departures enter the fidelity figures, ascending and disjoint.
+    /// Windows whose departures count for fidelity, ascending and disjoint.
     pub measured: Vec<(Instant, Instant)>,
-    /// Keep every event, however many.
+    /// Keep every event in full, without bounds.
     pub all_events: bool,
-    /// How the names of those `named` counters end that are kept at edges.
+    /// Suffixes of the names of those `named` counters that are kept at edges.
     #[serde(default)]
     pub named: Vec<String>,
-    /// Tell of each bin while the run lasts: somebody listens.
+    /// Send a snapshot of each bin while the run lasts.
     #[serde(default)]
     pub watched: bool,
 }
@@ -64,32 +64,32 @@ pub struct RecordingPlan {
 pub struct Edge {
     /// When.
     pub at: Instant,
-    /// What measures want of devices then.
+    /// How deep devices are read then.
     pub depth: Depth,
 }
 
-/// A reading kept for measures.
+/// A reading at a measuring edge.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EdgeReading {
     /// The planned instant.
     pub edge: Instant,
-    /// When it was really taken (later only where a live worker was late).
+    /// When it was really taken; later than planned only if a live worker was late.
     pub taken: Instant,
-    /// By node hosted here, in the order of the worker's nodes; what the plan does not want at this edge,
-    /// `named` counters nobody asked for and the items of flows are left out.
+    /// By node of this worker, in the order of its nodes. Without what the plan does not ask for at this edge,
+    /// `named` counters that no measure needs, and the items of flows.
     pub devices: Vec<DeviceReading>,
 }
 
 /// Everything one worker recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recording {
-    /// The nodes hosted there, as indexes into [`Wiring::nodes`].
+    /// The worker's nodes, as indexes into [`Wiring::nodes`].
     pub nodes: Vec<usize>,
     /// When the run ended.
     pub stopped: Instant,
     /// Readings at measuring edges, ascending.
     pub edges: Vec<EdgeReading>,
-    /// Whole readings at the stop, in the order of `nodes`.
+    /// Complete readings at the stop, in the order of `nodes`.
     pub last: Vec<DeviceReading>,
     /// The times of all bins.
     pub grid: Grid,
@@ -99,18 +99,18 @@ pub struct Recording {
     pub flows: Vec<FlowSeries>,
     /// All other flows, by class.
     pub pools: Vec<PoolSeries>,
-    /// What happened.
+    /// Events of the worker's devices.
     pub events: RecordedEvents,
-    /// Outputs that were held for long.
+    /// Outputs that were held for several bins.
     pub holds: Holds,
-    /// What was captured, if anything was to be.
+    /// The account of the capture, if there was one.
     pub capture: Option<CaptureStatistics>,
 }
 
 /// The bins of one lane of one port.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PortSeries {
-    /// Where.
+    /// The port.
     pub at: End,
     /// Virtual lane or priority.
     pub tc: u8,
@@ -121,13 +121,13 @@ pub struct PortSeries {
 /// The bins of one flow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowSeries {
-    /// Which.
+    /// The flow.
     pub flow: FlowId,
-    /// The bins, from the one in which the reaction point first left its neutral state.
+    /// Its bins, from the one in which the reaction point first left its neutral state.
     pub bins: Series<FlowBin>,
 }
 
-/// The bins of all flows of one class that have none of their own.
+/// The bins of all flows of one class that have no series of their own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PoolSeries {
     /// The connection class.
@@ -136,11 +136,11 @@ pub struct PoolSeries {
     pub bins: Series<FlowBin>,
 }
 
-/// Watches the devices of one worker.
+/// Records the devices of one worker.
 pub struct Recorder {
     plan: RecordingPlan,
     nodes: Vec<usize>,
-    /// On how many threads devices are read.
+    /// Number of threads that read devices.
     readers: usize,
     grid: Grid,
     bin_due: Instant,
@@ -148,15 +148,15 @@ pub struct Recorder {
     tracks: Tracks,
     events: EventLogger,
     holds: HoldTracker,
-    /// What one device after the other tells of a bin.
+    /// Buffer for reading one device's bin after the other.
     reading: BinReading,
     tap: Option<Box<dyn FrameTap>>,
     listener: Option<SyncSender<BinSnapshot>>,
 }
 
 impl Recorder {
-    /// A recorder for the devices whose places in `wiring` are `nodes`, in the order of the slice
-    /// of devices that it will be shown.
+    /// A recorder for the devices that are `nodes` of `wiring`, in the order of the slice of devices passed to
+    /// its methods.
     pub fn new(plan: RecordingPlan, wiring: &Wiring, nodes: Vec<usize>) -> Recorder {
         let sizes = || nodes.iter().map(|node| (*node, usize::from(wiring.nodes[*node].ports)));
         let grid = Grid::new(plan.bin);
@@ -176,7 +176,7 @@ impl Recorder {
         }
     }
 
-    /// Reads devices on so many threads, where the driver can spare them. Nothing that is recorded depends on it.
+    /// Uses `threads` threads to read devices. The recording does not depend on it.
     pub fn on_threads(self, threads: usize) -> Recorder {
         Recorder { readers: threads, ..self }
     }
@@ -194,14 +194,14 @@ impl Recorder {
         std::mem::replace(&mut self.tap, tap)
     }
 
-    /// Makes the tap hand over what it has buffered. Called a few times a second of wall time.
+    /// Makes the tap write out what it has buffered. Called a few times a second of wall time.
     pub(crate) fn flush_tap(&mut self) {
         if let Some(tap) = &mut self.tap {
             tap.flush();
         }
     }
 
-    /// From now on tells of every bin it closes, if the plan wants that.
+    /// Sends a snapshot of every bin from now on. `None` if the plan does not ask for that.
     pub fn listen(&mut self) -> Option<Receiver<BinSnapshot>> {
         if !self.plan.watched {
             return None;
@@ -211,7 +211,7 @@ impl Recorder {
         Some(listener)
     }
 
-    /// Ends the record at `now`: last edges, last bin, and the end of the tap.
+    /// Ends the recording at `now`: last edges, last bin, and the end of the tap.
     pub fn finish(mut self, now: Instant, devices: &mut [Box<dyn Device>]) -> Recording {
         self.sample_edges(now, devices);
         self.close_bin(now, devices);
@@ -237,7 +237,7 @@ impl Recorder {
         self.plan.edges.get(self.edges.len()).copied()
     }
 
-    /// Takes the readings of all measuring edges that have been reached.
+    /// Reads devices at all measuring edges that have been reached.
     fn sample_edges(&mut self, now: Instant, devices: &mut [Box<dyn Device>]) {
         while let Some(edge) = self.next_edge().filter(|edge| edge.at <= now) {
             let read = |device: &mut dyn Device, reading: &mut DeviceReading| {
@@ -262,7 +262,7 @@ impl Recorder {
         if let Some(listener) = &self.listener {
             let slot = self.grid.slots[closed.place as usize];
             let ports = self.tracks.snapshot(slot.length().as_ps());
-            // A full channel means that nobody reads: the run goes on.
+            // A full channel means that no one reads it; the run goes on.
             let _ = listener.try_send(BinSnapshot { slot, ports });
         }
         self.events.close_bin(&closed);
@@ -271,10 +271,10 @@ impl Recorder {
     }
 }
 
-/// Devices that a thread reads before it looks for more: little beside all there are, much beside the looking.
+/// Devices that a thread takes at a time: few against the total, many against the cost of the lock.
 const READ_AT_ONCE: usize = 16;
 
-/// What `devices` count, each read with `read`, on so many threads.
+/// Reads all `devices` with `read` on `threads` threads.
 fn read_all(
     devices: &mut [Box<dyn Device>],
     threads: usize,
@@ -284,7 +284,7 @@ fn read_all(
     let bundles = devices.chunks_mut(READ_AT_ONCE).zip(readings.chunks_mut(READ_AT_ONCE));
     let others = threads.min(bundles.len()).saturating_sub(1);
     let bundles = Mutex::new(bundles);
-    // A reader that panics ends the run, whoever waits for the lock.
+    // A panic while reading ends the run anyway, so a poisoned lock does not matter.
     let next = || bundles.lock().unwrap_or_else(PoisonError::into_inner).next();
     let work = || {
         while let Some((devices, readings)) = next() {
@@ -303,7 +303,7 @@ fn read_all(
     readings
 }
 
-/// Leaves out what no measure asks for.
+/// Removes what no measure asks for.
 fn trim(reading: &mut DeviceReading, endings: &[String]) {
     let is_wanted = |name: &str| endings.iter().any(|ending| name.ends_with(ending.as_str()));
     for port in &mut reading.ports {

@@ -61,7 +61,8 @@ pub struct Simulator {
 impl Simulator {
     /// Builds the fabric of `wiring` on one thread. `devices` are in node order; `seed` seeds the impairments.
     ///
-    /// # Panics If there are not exactly as many devices as nodes.
+    /// # Panics
+    /// If there are not exactly as many devices as nodes.
     pub fn new(wiring: &Wiring, devices: Vec<Box<dyn Device>>, seed: u64) -> Simulator {
         assert_eq!(wiring.nodes.len(), devices.len(), "a node is a device");
         let mut inputs: Vec<DeviceInputs> =

@@ -97,7 +97,8 @@ pub struct DatagramSocket {
 impl DatagramSocket {
     /// Wraps a bound socket that peers reach at `address`.
     ///
-    /// # Errors If the socket cannot be made non-blocking.
+    /// # Errors
+    /// If the socket cannot be made non-blocking.
     pub(super) fn new(
         socket: Socket,
         address: String,
@@ -116,7 +117,8 @@ impl DatagramSocket {
     /// Shrinks the receive buffer, for tests of overflows. The kernel doubles `octets` and has a minimum of its
     /// own.
     ///
-    /// # Errors Those of `setsockopt`.
+    /// # Errors
+    /// Those of `setsockopt`.
     pub fn narrow(&mut self, octets: usize) -> io::Result<()> {
         self.buffers.narrow(&self.socket, octets)
     }
@@ -149,7 +151,8 @@ impl DatagramSocket {
 
     /// Sends the first [`BATCH`] of `batch` in one call. Returns how many were sent.
     ///
-    /// # Errors Why the first could not be sent. A later one that fails only ends the count.
+    /// # Errors
+    /// Why the first could not be sent. A later one that fails only ends the count.
     pub fn send<'a>(&self, batch: impl Iterator<Item = (&'a Peer, &'a [u8])>) -> io::Result<usize> {
         let mut vectors = [libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; BATCH];
         // SAFETY: `mmsghdr` is plain data; all zeros means no name, no vector, no control data.

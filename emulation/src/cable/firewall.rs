@@ -27,7 +27,8 @@ impl Firewall {
     /// Attaches a filter to the UDP socket of `process` that is bound to `address`. It drops one in `one_in`
     /// datagrams of `link`.
     ///
-    /// # Errors If there is no such socket, or the process may not be traced.
+    /// # Errors
+    /// If there is no such socket, or the process may not be traced.
     pub fn before(
         process: Pid,
         address: SocketAddr,
@@ -44,7 +45,8 @@ impl Firewall {
 
     /// Datagrams that the kernel dropped at that socket so far, for any reason.
     ///
-    /// # Errors If the socket is closed or `/proc/net/udp` cannot be read.
+    /// # Errors
+    /// If the socket is closed or `/proc/net/udp` cannot be read.
     pub fn dropped(&self) -> io::Result<u64> {
         let row = rows()?.find(|row| row.inode == self.inode);
         row.map(|row| row.drops).ok_or_else(|| io::Error::other("the socket is gone"))
@@ -113,7 +115,8 @@ fn fetch(process: Pid, number: i32) -> io::Result<OwnedFd> {
     }
 }
 
-/// # Safety `answer` is the result of a call that returns a new descriptor.
+/// # Safety
+/// `answer` is the result of a call that returns a new descriptor.
 unsafe fn owned(answer: libc::c_long) -> io::Result<OwnedFd> {
     if answer < 0 {
         return Err(io::Error::last_os_error());

@@ -33,7 +33,8 @@ impl Host {
     /// Creates host `number`. Its cable ends as the interface `port` in `beside`; both ends have this `mtu` in
     /// octets.
     ///
-    /// # Errors Those of the kernel; EPERM without the rights to create namespaces.
+    /// # Errors
+    /// Those of the kernel; EPERM without the rights to create namespaces.
     pub fn cabled(number: u8, beside: &Namespace, port: &str, mtu: u32) -> io::Result<Host> {
         let mut made = Namespace::make(1)?;
         let namespace = made.pop().ok_or(io::ErrorKind::NotFound)?;
@@ -56,7 +57,8 @@ impl Host {
 
     /// Runs `work` in its namespace.
     ///
-    /// # Errors Those of `work`, or if the namespace may not be entered.
+    /// # Errors
+    /// Those of `work`, or if the namespace may not be entered.
     pub fn within<T: Send>(&self, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
         let path = format!("/proc/self/fd/{}", self.namespace.descriptor());
         within(Some(&PathBuf::from(path)), work)
@@ -64,7 +66,8 @@ impl Host {
 
     /// Opens a socket that receives a copy of every frame that reaches the host.
     ///
-    /// # Errors If no packet socket can be opened.
+    /// # Errors
+    /// If no packet socket can be opened.
     pub fn watch(&self) -> io::Result<PacketSocket> {
         self.within(|| PacketSocket::open(INTERFACE))
     }
@@ -72,7 +75,8 @@ impl Host {
     /// Sends `octets` by UDP through the kernel's stack. With `segment`, the kernel leaves cutting into
     /// datagrams of so many octets to the interface (UDP_SEGMENT); checksums are always left to it.
     ///
-    /// # Errors Those of the socket.
+    /// # Errors
+    /// Those of the socket.
     pub fn send(&self, to: SocketAddrV4, octets: &[u8], segment: Option<u16>) -> io::Result<()> {
         self.within(|| {
             let socket = Socket::new(Domain::IPV4, Type::DGRAM, None)?;

@@ -44,7 +44,8 @@ pub struct Interfaces {
 impl Interfaces {
     /// Opens a socket in the namespace of the calling thread.
     ///
-    /// # Errors If the kernel has no netlink.
+    /// # Errors
+    /// If the kernel has no netlink.
     pub fn here() -> io::Result<Interfaces> {
         let mut socket = Socket::new(NETLINK_ROUTE)?;
         socket.bind_auto()?;
@@ -53,7 +54,8 @@ impl Interfaces {
 
     /// Creates a veth pair of this `mtu` in octets. Both ends are switched off.
     ///
-    /// # Errors Those of the kernel; EPERM without `CAP_NET_ADMIN` in both namespaces.
+    /// # Errors
+    /// Those of the kernel; EPERM without `CAP_NET_ADMIN` in both namespaces.
     pub fn make_pair(&self, near: PairEnd<'_>, far: PairEnd<'_>, mtu: u32) -> io::Result<()> {
         let far = link(far, mtu);
         let mut near = link(near, mtu);
@@ -66,7 +68,8 @@ impl Interfaces {
 
     /// Switches the interface `name` on and sets its alias to `note`, cut to [`NOTE_MAX`] octets.
     ///
-    /// # Errors Those of the kernel.
+    /// # Errors
+    /// Those of the kernel.
     pub fn switch_on(&self, name: &str, note: &str) -> io::Result<()> {
         let mut end = note.len().min(NOTE_MAX);
         while !note.is_char_boundary(end) {
@@ -82,7 +85,8 @@ impl Interfaces {
 
     /// Adds an address with a prefix of `prefix` bits to the interface of this `index`.
     ///
-    /// # Errors Those of the kernel.
+    /// # Errors
+    /// Those of the kernel.
     pub(crate) fn give_address(&self, index: u32, address: Ipv4Addr, prefix: u8) -> io::Result<()> {
         let mut message = AddressMessage::default();
         message.header.family = AddressFamily::Inet;

@@ -124,7 +124,8 @@ impl Lines {
     /// The lines of process `process`. `hosts[node]` is the process of each node; `local` joins devices of this
     /// process by memory.
     ///
-    /// # Errors If the wiring contradicts itself.
+    /// # Errors
+    /// If the wiring contradicts itself.
     pub fn new(
         wiring: &Wiring,
         hosts: &[usize],

@@ -29,7 +29,8 @@ pub struct Namespace {
 impl Namespace {
     /// Creates `count` namespaces in which the kernel sends no frames by itself.
     ///
-    /// # Errors Those of the system; EPERM without `CAP_SYS_ADMIN`.
+    /// # Errors
+    /// Those of the system; EPERM without `CAP_SYS_ADMIN`.
     pub fn make(count: usize) -> io::Result<Vec<Namespace>> {
         aside(|| (0..count).map(|_| Namespace::make_here()).collect::<io::Result<_>>())?
     }
@@ -61,7 +62,8 @@ impl AsFd for Namespace {
 
 /// Runs `work` in the namespace of the file `namespace`, or in that of this process.
 ///
-/// # Errors If there is no such namespace, or it may not be entered.
+/// # Errors
+/// If there is no such namespace, or it may not be entered.
 pub fn within<T: Send>(
     namespace: Option<&Path>,
     work: impl FnOnce() -> io::Result<T> + Send,
@@ -86,7 +88,8 @@ fn aside<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<T> {
 /// Makes this process the owner of a new user namespace, in which it may create network namespaces without
 /// being root. Its identity outside and the ownership of its files do not change.
 ///
-/// # Errors If the host does not permit that, or this process has more than one thread.
+/// # Errors
+/// If the host does not permit that, or this process has more than one thread.
 pub fn become_owner() -> io::Result<()> {
     let (user, group) = (nix::unistd::geteuid(), nix::unistd::getegid());
     unshare(CloneFlags::CLONE_NEWUSER)?;

@@ -130,7 +130,8 @@ impl PacketSocket {
     /// Receives through a [`ring`], for interfaces with high rates. A ring takes 8 MiB, too much for the many
     /// slow cables of a fabric.
     ///
-    /// # Errors Those of the system.
+    /// # Errors
+    /// Those of the system.
     pub fn with_ring(self) -> io::Result<PacketSocket> {
         let ring = Ring::new(&self.socket);
         let ring = ring.map_err(|error| {
@@ -142,7 +143,8 @@ impl PacketSocket {
     /// Sends through a [`send_ring`] from now on, except frames that are too long for it. The calling thread
     /// must be in the interface's namespace.
     ///
-    /// # Errors Those of the system; the socket then sends as before.
+    /// # Errors
+    /// Those of the system; the socket then sends as before.
     pub fn give_send_ring(&mut self) -> io::Result<()> {
         let interface = interface(&self.name)?;
         self.send_ring = Some(SendRing::new(interface.index, interface.mtu)?);
@@ -157,7 +159,8 @@ impl PacketSocket {
     /// Shrinks the receive buffer, for tests of overflows. The kernel doubles `octets` and has a minimum of its
     /// own.
     ///
-    /// # Errors Those of `setsockopt`.
+    /// # Errors
+    /// Those of `setsockopt`.
     pub fn narrow(&mut self, octets: usize) -> io::Result<()> {
         self.buffers.narrow(&self.socket, octets)
     }
@@ -189,7 +192,8 @@ impl PacketSocket {
     /// Sends the first frames of `batch`, at most [`BATCH`]. Returns how many were sent. Call again with the
     /// rest, in the same order; leave out a frame that was refused for another reason than lack of room.
     ///
-    /// # Errors Why the first could not be sent. A later one that fails only ends the count.
+    /// # Errors
+    /// Why the first could not be sent. A later one that fails only ends the count.
     pub fn send<'a>(
         &mut self,
         batch: impl Iterator<Item = Outward<'a>> + Clone,

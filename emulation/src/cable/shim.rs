@@ -136,7 +136,8 @@ impl Shim {
 
     /// Parses the shim at the front of `octets`. The caller checks that the whole frame follows.
     ///
-    /// # Errors If the octets are not a shim of this version.
+    /// # Errors
+    /// If the octets are not a shim of this version.
     pub fn parse(octets: &[u8]) -> Result<Shim, ShimError> {
         let Some(shim) = octets.first_chunk::<{ Shim::LENGTH }>() else {
             return Err(ShimError::Truncated { present: octets.len() });

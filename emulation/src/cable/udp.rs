@@ -7,7 +7,8 @@ use std::net::{IpAddr, SocketAddr};
 
 /// Opens a socket at `host`, on a port that the kernel chooses.
 ///
-/// # Errors If the address is not one of this machine, or no descriptors or ports are left.
+/// # Errors
+/// If the address is not one of this machine, or no descriptors or ports are left.
 pub fn open(host: IpAddr) -> io::Result<DatagramSocket> {
     let wish = SocketAddr::new(host, 0);
     let socket = Socket::new(Domain::for_address(wish), Type::DGRAM, Some(Protocol::UDP))?;
@@ -19,7 +20,8 @@ pub fn open(host: IpAddr) -> io::Result<DatagramSocket> {
 
 /// Parses the address of a peer.
 ///
-/// # Errors If `address` is not an IP address with a port.
+/// # Errors
+/// If `address` is not an IP address with a port.
 pub fn peer(address: &str) -> io::Result<Peer> {
     let parsed: SocketAddr = address.parse().map_err(|_| {
         let reason = format!("{address:?} is not an address such as 127.0.0.1:4711");

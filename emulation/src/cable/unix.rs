@@ -9,7 +9,8 @@ use std::path::Path;
 
 /// Opens the socket of process `process` as a file in `directory`. The file is removed with the socket.
 ///
-/// # Errors If the file exists or cannot be created, or its path is longer than a socket address holds.
+/// # Errors
+/// If the file exists or cannot be created, or its path is longer than a socket address holds.
 pub fn open(directory: &Path, process: usize) -> io::Result<DatagramSocket> {
     let file = directory.join(format!("{process}.sock"));
     let address = SockAddr::unix(&file)?;
@@ -22,7 +23,8 @@ pub fn open(directory: &Path, process: usize) -> io::Result<DatagramSocket> {
 
 /// The peer whose socket is the file `address`.
 ///
-/// # Errors If the path is longer than a socket address holds.
+/// # Errors
+/// If the path is longer than a socket address holds.
 pub fn peer(address: &str) -> io::Result<Peer> {
     Ok(Peer::new(SockAddr::unix(address)?))
 }

@@ -1,4 +1,4 @@
-//! The worker's own measurement of how late it was.
+//! Measures the worker's lateness.
 
 use super::spread::Spread;
 use super::timeline::{FidelityBin, LoadSample, Timeline};
@@ -6,7 +6,7 @@ use crate::clock::Clock;
 use proto::units::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
-/// How late departures inside the measured windows were, and those arrivals that were late.
+/// Lateness of departures inside the measured windows, and of arrivals that were handled late.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Lateness {
     /// In thousandths of the link's frame time.
@@ -16,22 +16,22 @@ pub struct Lateness {
 }
 
 impl Lateness {
-    /// Adds another worker's.
+    /// Adds the lateness of another worker.
     pub fn merge(&mut self, other: &Lateness) {
         self.frames.merge(&other.frames);
         self.wall_ns.merge(&other.wall_ns);
     }
 }
 
-/// Collects departures, and judges their lateness when they have really left.
+/// Collects departures, and computes their lateness once the sockets have sent them.
 #[derive(Debug)]
 pub(crate) struct Meter {
     clock: Clock,
-    /// Ascending and disjoint; empty means that the whole run is measured.
+    /// Ascending and disjoint; empty means the whole run.
     windows: Vec<(Instant, Instant)>,
     lateness: Lateness,
     timeline: Timeline,
-    /// Due in this flush: when, and the frame time of the link.
+    /// Pending departures: scheduled instant, and frame time of the link.
     leaving: Vec<(Instant, Duration)>,
     departures: u64,
 }
@@ -49,17 +49,17 @@ impl Meter {
         }
     }
 
-    /// A departure scheduled for `at` is put on its way.
+    /// A departure scheduled for `at` is handed to the sockets.
     pub fn leaves(&mut self, at: Instant, frame_time: Duration) {
         self.leaving.push((at, frame_time));
     }
 
-    /// How many departures are on their way and not judged.
+    /// Number of pending departures.
     pub fn pending(&self) -> usize {
         self.leaving.len()
     }
 
-    /// At `wall_ns` all pending departures have left.
+    /// All pending departures were sent at `wall_ns`.
     pub fn left(&mut self, wall_ns: u64) {
         self.departures += self.leaving.len() as u64;
         for (at, frame_time) in self.leaving.drain(..) {
@@ -73,8 +73,8 @@ impl Meter {
         }
     }
 
-    /// A frame that arrived at `at` was handled only at `now`: it reached a worker that had already
-    /// gone on. Unlike those on time it counts beside the departures, never to their advantage.
+    /// A frame that arrived at `at` was handled at the later instant `now`. It counts in addition to the
+    /// departures; arrivals in time are not counted.
     pub(crate) fn handled_late(&mut self, at: Instant, now: Instant, frame_time: Option<Duration>) {
         let Some(frame_time) = frame_time else { return };
         if is_measured(&self.windows, at) {
@@ -84,7 +84,7 @@ impl Meter {
         }
     }
 
-    /// Closes the timeline's bin if it is over.
+    /// Closes the timeline's bin if it is over at `now`.
     pub fn advance(&mut self, now: Instant, moment: impl FnOnce() -> LoadSample) {
         self.timeline.advance(now, moment);
     }
@@ -99,7 +99,7 @@ impl Meter {
         &self.lateness
     }
 
-    /// Lateness and timeline of the whole run.
+    /// Lateness and timeline of the whole run, which ends at `now`.
     pub fn finish(mut self, now: Instant, moment: LoadSample) -> (Lateness, Vec<FidelityBin>) {
         let dilation = self.clock.dilation();
         self.timeline.close(now, moment);

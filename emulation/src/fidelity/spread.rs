@@ -1,17 +1,17 @@
-//! A histogram that travels: recorded in a worker, merged in the launcher.
+//! A histogram that can be serialised and merged: recorded in a worker, merged in the launcher.
 
 use hdrhistogram::Histogram;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Three digits tell 0.100 of a frame time from 0.101.
+/// Three significant digits distinguish 0.100 from 0.101 frame times.
 const DIGITS: u8 = 3;
-/// Greater values count as this one: 17 minutes in nanoseconds.
+/// Values above it count as it: 17 minutes in nanoseconds.
 const GREATEST: u64 = 1 << 40;
 
-/// How values are spread: any quantile to three digits, never reallocated.
+/// A histogram of values with quantiles of three significant digits, in constant memory.
 ///
-/// Serialised as pairs of value and count.
+/// Serialised as pairs of value and count. Recorded with hdrhistogram.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spread(Histogram<u64>);
 
@@ -28,7 +28,8 @@ impl Spread {
         self.0.saturating_record(value);
     }
 
-    /// The value that `numerator / denominator` of all do not exceed; 0 if there are none.
+    /// The smallest value that at least `numerator / denominator` of all values do not exceed; 0 without
+    /// values.
     pub fn quantile(&self, numerator: u32, denominator: u32) -> u64 {
         self.0.value_at_quantile(f64::from(numerator) / f64::from(denominator))
     }
@@ -38,22 +39,22 @@ impl Spread {
         self.quantile(1, 2)
     }
 
-    /// What only one in a hundred exceeds.
+    /// The 99th percentile.
     pub fn p99(&self) -> u64 {
         self.quantile(99, 100)
     }
 
-    /// The greatest.
+    /// The largest value.
     pub fn max(&self) -> u64 {
         self.0.max()
     }
 
-    /// How many values there are.
+    /// Number of values.
     pub fn count(&self) -> u64 {
         self.0.len()
     }
 
-    /// Adds all of another spread's values.
+    /// Adds all values of another histogram.
     pub fn merge(&mut self, other: &Spread) {
         self.0.add(&other.0).expect("all spreads have the same bounds");
     }

@@ -1,32 +1,32 @@
-//! Lateness over time in a bounded number of bins that merge when there are too many.
+//! Lateness over time in a bounded number of bins, which merge in pairs when there are too many.
 
 use hdrhistogram::Histogram;
 use proto::units::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroU64;
 
-/// More bins than this are merged by two.
+/// Maximum number of bins.
 const BINS_MAX: usize = 512;
-/// Ten percent is enough for a strip of colour, and keeps a bin at a few kilobytes.
+/// One significant digit is enough for a colour scale and keeps a bin at a few kilobytes.
 const DIGITS: u8 = 1;
 const GREATEST_NS: u64 = 1 << 36;
 
 /// One row of `fidelity.csv`. Lateness is in picoseconds of fabric time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FidelityBin {
-    /// Where it begins.
+    /// Start of the bin.
     pub t_ps: u64,
-    /// How long it lasts.
+    /// Length of the bin.
     pub dt_ps: u64,
-    /// How long that took on the wall.
+    /// Wall time that it took.
     pub wall_ns: u64,
     /// Departures in it.
     pub departures: u64,
-    /// Their median lateness.
+    /// Median lateness.
     pub late_ps_p50: u64,
-    /// What one in a hundred exceeded.
+    /// 99th percentile of lateness.
     pub late_ps_p99: u64,
-    /// The greatest.
+    /// Largest lateness.
     pub late_ps_max: u64,
     /// Frames found missing.
     pub lost: u64,
@@ -34,12 +34,12 @@ pub struct FidelityBin {
     pub cpu_permille: u64,
 }
 
-/// Running totals of the process, read at a bin's edge.
+/// Running totals of the process, read at the edge of a bin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LoadSample {
-    /// The monotonic clock.
+    /// Nanoseconds of the monotonic clock.
     pub wall_ns: u64,
-    /// CPU time used.
+    /// CPU time used, in nanoseconds.
     pub cpu_ns: u64,
     /// Frames found missing.
     pub lost: u64,
@@ -53,13 +53,13 @@ struct Bin {
     until: LoadSample,
 }
 
-/// The series.
+/// The open bin and those closed.
 #[derive(Debug)]
 pub(crate) struct Timeline {
     width: Duration,
     closed: Vec<Bin>,
     open: Bin,
-    /// Totals when the run began.
+    /// Totals at the start of the run.
     before: Option<LoadSample>,
     end: Instant,
 }
@@ -71,7 +71,7 @@ impl Bin {
         Bin { begin, late_ns, departures: 0, until: LoadSample::default() }
     }
 
-    /// Takes in the bin that follows.
+    /// Merges the bin that follows into this one.
     fn absorb(&mut self, next: &Bin) {
         self.late_ns.add(&next.late_ns).expect("all bins have the same bounds");
         self.departures += next.departures;
@@ -80,7 +80,7 @@ impl Bin {
 }
 
 impl Timeline {
-    /// An empty series of bins of `width` from zero.
+    /// A timeline of bins of `width` from fabric zero.
     pub fn new(width: Duration) -> Timeline {
         let width = width.max(Duration::from_ps(1));
         let open = Bin::new(Instant::ZERO);
@@ -93,7 +93,7 @@ impl Timeline {
         self.open.departures += 1;
     }
 
-    /// Closes the open bin if `now` is past it; `moment` is asked only then.
+    /// Closes the open bin if `now` is past it. `moment` is called only then.
     pub fn advance(&mut self, now: Instant, moment: impl FnOnce() -> LoadSample) {
         if self.before.is_none() {
             self.before = Some(moment());
@@ -104,7 +104,7 @@ impl Timeline {
 
     /// Closes the open bin at `now`.
     ///
-    /// A worker that slept through several bins gets one bin for all of them.
+    /// If a worker slept through several bins, they become one.
     pub fn close(&mut self, now: Instant, moment: LoadSample) {
         self.open.until = moment;
         let whole = now.since(self.open.begin).as_ps() / self.width.as_ps();
@@ -129,7 +129,7 @@ impl Timeline {
         self.width = self.width * 2;
     }
 
-    /// The closed bins as rows.
+    /// The closed bins as rows of `fidelity.csv`.
     pub fn bins(&self, dilation: NonZeroU64) -> Vec<FidelityBin> {
         let fabric_ps = |late_ns: u64| late_ns.saturating_mul(1_000) / dilation.get();
         let mut before = self.before.unwrap_or_default();

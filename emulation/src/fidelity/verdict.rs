@@ -1,31 +1,31 @@
-//! The verdict on the host: may this run be believed, and if not, at which dilation might it be?
+//! The verdict on the host: whether a run is valid, and if not, which dilation should be enough.
 
 use super::meter::Lateness;
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroU64;
 
-/// The greatest p99 of lateness, in thousandths of a frame time, at which a run still counts.
+/// The largest p99 of lateness, in thousandths of a frame time, with which a run is valid.
 ///
-/// Where interfaces of the host are attached it is not asked for: there is no dilation that would help.
-///
-/// Source: design of this project, section 4; the only definition.
+/// Not applied where interfaces of the host are attached, since no dilation would help there. This is the only
+/// definition of the limit, a choice of this project.
 pub const LATENESS_LIMIT: u64 = 100;
 
-/// The dilation named as sufficient leaves this much room, in percent.
+/// Margin of the suggested dilation, in percent.
 const MARGIN_PERCENT: u64 = 125;
-/// A worker above this share of a core has nothing left for a burst.
+/// Target for the CPU load of a worker, in thousandths of a core; above it there is no reserve for bursts.
 const CPU_GOAL_PERMILLE: u64 = 700;
 
-/// What all workers of a run found, together.
+/// The findings of all workers of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Evidence {
     /// Lateness of all departures in measured windows.
     pub lateness: Lateness,
-    /// Frames that the transport lost and nobody injected.
+    /// Frames that the transport lost, without impairments.
     pub lost: u64,
     /// Processes that missed a heartbeat.
     pub missed: Vec<usize>,
-    /// Something is attached that keeps a time of its own: lateness is told and not judged.
+    /// An interface of the host is attached, whose clock cannot be dilated: lateness is reported and not
+    /// judged.
     pub attached: bool,
     /// CPU time over wall time of the busiest worker, in thousandths of a core.
     pub busiest_permille: u64,
@@ -38,15 +38,15 @@ pub struct Fidelity {
     pub ok: bool,
     /// p99 of lateness over all departures in measured windows, in frame times.
     pub lateness_p99_frames: f64,
-    /// Frames that the transport lost and nobody injected.
+    /// Frames that the transport lost, without impairments.
     pub transport_lost: u64,
-    /// A dilation at which this host should keep up with this scenario.
+    /// A dilation with which this host should keep up with this scenario.
     pub suggested_dilation: u64,
-    /// Why not, one sentence each; empty if `ok`.
+    /// Why the run is not valid, one sentence each; empty if `ok`.
     pub reasons: Vec<String>,
 }
 
-/// Judges a run that was made at `dilation`.
+/// Judges a run with this `dilation`.
 pub fn judge(evidence: &Evidence, dilation: NonZeroU64) -> Fidelity {
     let p99 = evidence.lateness.frames.p99();
     let mut reasons = Vec::new();
@@ -72,8 +72,8 @@ pub fn judge(evidence: &Evidence, dilation: NonZeroU64) -> Fidelity {
     }
 }
 
-/// Lateness on the wall hardly depends on dilation while the host keeps up, so its share of a
-/// frame time falls as dilation grows, and so does the load.
+/// While the host keeps up, lateness in wall time hardly depends on dilation. So its share of a frame time
+/// falls as dilation grows, and so does the load.
 fn suggest(evidence: &Evidence, p99: u64, dilation: u64) -> u64 {
     let for_lateness = dilation.saturating_mul(p99) / LATENESS_LIMIT;
     let for_load = dilation.saturating_mul(evidence.busiest_permille) / CPU_GOAL_PERMILLE;
@@ -83,7 +83,7 @@ fn suggest(evidence: &Evidence, p99: u64, dilation: u64) -> u64 {
     round_up(enough.saturating_mul(MARGIN_PERCENT) / 100).max(1)
 }
 
-/// To two leading digits: more would claim knowledge that nobody has.
+/// Rounds up to two leading digits: the estimate is not more exact than that.
 fn round_up(value: u64) -> u64 {
     let mut unit = 1;
     while value / unit >= 100 {

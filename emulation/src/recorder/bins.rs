@@ -1,30 +1,30 @@
-//! Bins: one grid of time for everything a worker samples, and series on it that merge together.
+//! Bins: one time grid for all samples of a worker, and series on it that merge together.
 //!
-//! A bin is a sum and an envelope over an interval, never a point. The grid begins with the planned
-//! width; when a 1025th bin would begin, the width doubles and neighbours merge, in every series at
-//! once, so that all keep one grid (seeing.md 3.3). Merging loses no sum and no extreme.
+//! A bin is a sum and an envelope over an interval, never a point. The grid starts with the planned width. When
+//! a bin 1025 would begin, the width doubles and neighbours merge in every series at once, so that all keep one
+//! grid (docs/spec/seeing.md, 3.3). Merging loses no sum and no extreme.
 
 use proto::counters::LaneCounters;
 pub use proto::counters::Span;
 use proto::units::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
-/// More bins than this no series holds.
+/// Bins of a series at most.
 pub const BINS_MAX: u32 = 1024;
 
-/// One bin's time.
+/// The time of one bin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Slot {
-    /// Which interval of the nominal grid it ends in, counted from 0.
+    /// Index of the nominal interval in which it ends, from 0.
     pub number: u32,
-    /// Where it begins: where the one before it ended.
+    /// Its start, which is the end of the bin before it.
     pub begin: Instant,
-    /// Where it ends, in truth: later than planned where a live worker was late.
+    /// Its real end; later than planned if a live worker was late.
     pub end: Instant,
 }
 
 impl Slot {
-    /// The true length.
+    /// Its real length.
     pub fn length(&self) -> Duration {
         self.end.since(self.begin)
     }
@@ -33,20 +33,20 @@ impl Slot {
 /// The times of all bins of one worker, without gap or overlap from the start of the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grid {
-    /// The nominal width now.
+    /// The current nominal width.
     pub width: Duration,
-    /// The bins closed so far, by number.
+    /// The bins closed so far, in order.
     pub slots: Vec<Slot>,
 }
 
-/// What closing a bin did to the grid.
+/// How closing a bin changed the grid.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Closed {
-    /// The new place of every bin there was, a table for each doubling in turn.
+    /// For each doubling of the width: the new index of every bin.
     pub regroupings: Vec<Vec<u32>>,
-    /// The place of the bin just closed.
+    /// The index of the bin just closed.
     pub place: u32,
-    /// The bin was there before and has only grown.
+    /// The bin existed before and only grew.
     pub grew: bool,
 }
 
@@ -56,23 +56,23 @@ impl Grid {
         Grid { width: width.max(Duration::from_ps(1)), slots: Vec::new() }
     }
 
-    /// Where the open bin begins.
+    /// Start of the open bin.
     pub fn begin(&self) -> Instant {
         self.slots.last().map_or(Instant::ZERO, |slot| slot.end)
     }
 
-    /// Where the open bin should end: the next multiple of the width.
+    /// Planned end of the open bin: the next multiple of the width.
     pub(crate) fn next_edge(&self) -> Instant {
         let width = self.width.as_ps();
         Instant::from_ps((self.begin().as_ps() / width + 1).saturating_mul(width))
     }
 
-    /// The number of the nominal interval that `at` lies in.
+    /// The index of the nominal interval that contains `at`.
     pub fn number_at(&self, at: Instant) -> u32 {
         u32::try_from(at.as_ps() / self.width.as_ps()).unwrap_or(u32::MAX)
     }
 
-    /// Ends the open bin at `now`; `None` if no time has passed since it began.
+    /// Ends the open bin at `now`. `None` if no time has passed since its start.
     pub fn close(&mut self, now: Instant) -> Option<Closed> {
         let begin = self.begin();
         if now <= begin {
@@ -92,8 +92,8 @@ impl Grid {
         Some(Closed { regroupings, place, grew })
     }
 
-    /// A bin that ends on an edge, or a little after it, belongs to the interval before the edge; one
-    /// that ends before its edge (the last of a run) to the interval it lies in.
+    /// A bin that ends at an edge, or a little after it, belongs to the interval before the edge. A bin that
+    /// ends before its edge (the last of a run) belongs to the interval that contains its end.
     fn number_closing_at(&self, now: Instant) -> u32 {
         let reached = self.number_at(now);
         if now >= self.next_edge() { reached - 1 } else { reached }
@@ -116,9 +116,9 @@ impl Grid {
     }
 }
 
-/// What a series keeps of one bin.
+/// The content of one bin of a series.
 pub trait Bin: Clone + Default + PartialEq {
-    /// Becomes the bin of both intervals; `later` follows at once.
+    /// Becomes the bin of both intervals; `later` follows immediately.
     fn absorb(&mut self, later: &Self);
 }
 
@@ -128,29 +128,28 @@ impl Bin for u64 {
     }
 }
 
-/// Bins of one kind in one place, by their place on the grid; those in which nothing was are left
-/// out.
+/// Bins of one kind, by their index on the grid, without idle bins.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Series<B>(Vec<(u32, B)>);
 
 impl<B: Bin> Series<B> {
-    /// A series in which nothing has been.
+    /// An empty series.
     pub const fn new() -> Series<B> {
         Series(Vec::new())
     }
 
-    /// The same with room for so many bins.
+    /// An empty series with room for `bins` bins.
     pub fn with_room(bins: usize) -> Series<B> {
         Series(Vec::with_capacity(bins))
     }
 
-    /// Enters `bin` at `place`, behind all that are there.
+    /// Appends `bin` at index `place`, which must be beyond the last.
     pub(super) fn push(&mut self, place: u32, bin: B) {
         self.0.push((place, bin));
     }
 
-    /// Enters `bin` for the interval that the grid has just closed.
+    /// Records `bin` for the interval that the grid has just closed.
     pub fn record(&mut self, closed: &Closed, bin: B) {
         for places in &closed.regroupings {
             self.regroup(places);
@@ -158,7 +157,7 @@ impl<B: Bin> Series<B> {
         self.enter(closed, bin);
     }
 
-    /// The same where bins have been merged already.
+    /// The same if bins have been merged already.
     pub(super) fn enter(&mut self, closed: &Closed, bin: B) {
         if closed.grew {
             self.entry(closed.place).absorb(&bin);
@@ -167,7 +166,7 @@ impl<B: Bin> Series<B> {
         }
     }
 
-    /// Merges bins as the grid has: the one at `i` is now at `places[i]`.
+    /// Merges bins like the grid: the bin at `i` moves to `places[i]`.
     pub(super) fn regroup(&mut self, places: &[u32]) {
         let mut old = std::mem::take(&mut self.0).into_iter().peekable();
         for (index, place) in places.iter().enumerate() {
@@ -180,18 +179,18 @@ impl<B: Bin> Series<B> {
         self.0.retain(|(_, bin)| *bin != B::default());
     }
 
-    /// The bins in which something was, with their places, ascending.
+    /// The bins that are not idle with their indexes, ascending.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &B)> {
         self.0.iter().map(|(place, bin)| (*place, bin))
     }
 
-    /// The bin at `place`, idle or not.
+    /// The bin at `place`; the default if it is idle.
     pub fn get(&self, place: u32) -> B {
         let found = self.0.binary_search_by_key(&place, |(at, _)| *at);
         found.map(|index| self.0[index].1.clone()).unwrap_or_default()
     }
 
-    /// The bin at `place`, to be changed.
+    /// The bin at `place` for changing, inserted if it is idle.
     pub fn entry(&mut self, place: u32) -> &mut B {
         let found = self.0.binary_search_by_key(&place, |(at, _)| *at);
         let index = found.unwrap_or_else(|index| {
@@ -202,7 +201,7 @@ impl<B: Bin> Series<B> {
     }
 }
 
-/// The columns of [`PortBin::counts`], as they are called in `ports.csv`.
+/// The columns of [`PortBin::counts`], with their names in `ports.csv`.
 pub const PORT_COLUMNS: [&str; 12] = [
     "tx_frames",
     "tx_bytes",
@@ -218,7 +217,8 @@ pub const PORT_COLUMNS: [&str; 12] = [
     "drops",
 ];
 
-/// The totals of a lane in the order of [`PORT_COLUMNS`]; `drops` are the port's, on its first lane.
+/// The totals of a lane in the order of [`PORT_COLUMNS`]. `drops` are those of the port, counted on its first
+/// lane.
 pub(crate) fn port_totals(lane: &LaneCounters, drops: u64) -> [u64; 12] {
     [
         lane.tx_frames,
@@ -240,9 +240,9 @@ pub(crate) fn port_totals(lane: &LaneCounters, drops: u64) -> [u64; 12] {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "PortBinTuple", into = "PortBinTuple")]
 pub struct PortBin {
-    /// Growth of the totals, in the order of [`PORT_COLUMNS`].
+    /// Increase of the totals, in the order of [`PORT_COLUMNS`].
     pub counts: [u64; 12],
-    /// Octets waiting to leave.
+    /// Octets waiting for transmission.
     pub out: Span,
     /// Octets in the input buffer.
     pub input: Span,
@@ -293,13 +293,13 @@ impl Bin for PortBin {
 pub struct FlowBin {
     /// Octets of data frames sent.
     pub tx_bytes: u64,
-    /// The time the integrals cover, in picoseconds, summed over the flows of a pool.
+    /// The time that the integrals cover, in picoseconds, summed over the flows of a pool.
     pub weight_ps: u64,
-    /// The rate allowed, in bit/s.
+    /// The permitted rate, in bit/s.
     pub rate: Span,
-    /// The gap asked for, in picoseconds.
+    /// The required gap between frames, in picoseconds.
     pub gap: Span,
-    /// The scheme's own state at the end; in a pool the greatest.
+    /// The scheme's own state at the end; the maximum in a pool. Zero is neutral.
     pub scalar: u64,
 }
 
@@ -318,12 +318,12 @@ impl From<FlowBin> for FlowBinTuple {
 }
 
 impl FlowBin {
-    /// Neither sent nor held back: zero means neutral.
+    /// Whether nothing was sent and the scheme's state is neutral.
     pub const fn is_idle(&self) -> bool {
         self.tx_bytes == 0 && self.gap.max == 0 && self.scalar == 0
     }
 
-    /// Takes another flow's bin of the same interval into the pool.
+    /// Adds another flow's bin of the same interval to the pool.
     pub fn pool(&mut self, other: &FlowBin) {
         let scalar = self.scalar.max(other.scalar);
         self.absorb(other);
@@ -332,7 +332,7 @@ impl FlowBin {
 }
 
 impl Series<FlowBin> {
-    /// How far the rate has come down at its worst, in bit/s; zero if nothing was.
+    /// The largest reduction of the rate, in bit/s; zero if it was never reduced.
     pub fn rate_reduction(&self) -> u64 {
         let most = self.0.iter().map(|(_, bin)| bin.rate.max).max().unwrap_or(0);
         let least = self.0.iter().map(|(_, bin)| bin.rate.min).min().unwrap_or(0);

@@ -1,4 +1,4 @@
-//! The event log: every event in full up to its bounds, counted a bin beyond them (seeing.md 3.5).
+//! The event log: events in full up to fixed bounds, counted by bin beyond them (docs/spec/seeing.md, 3.5).
 
 use crate::recorder::bins::{Closed, Series};
 use crate::wiring::End;
@@ -6,12 +6,12 @@ use proto::events::{DeviceEvent, EventKind};
 use proto::ids::PortNumber;
 use serde::{Deserialize, Serialize};
 
-/// Events of one kind that one port may log in full.
+/// Events of one kind that one port logs in full.
 pub(crate) const FULL_MAX: u64 = 2_000;
-/// Lines a log may hold, kinds that are always kept excepted.
+/// Events that a log holds, not counting kinds that are always kept.
 pub const LINES_MAX: usize = 250_000;
 
-/// The names of the kinds, by [`kind_index`].
+/// The names of the event kinds, by [`kind_index`].
 pub const KIND_NAMES: [&str; 15] = [
     "hold",
     "free",
@@ -30,7 +30,7 @@ pub const KIND_NAMES: [&str; 15] = [
     "headroom-alarm",
 ];
 
-/// The kind's place in [`KIND_NAMES`].
+/// The index of the kind in [`KIND_NAMES`].
 pub const fn kind_index(kind: &EventKind) -> usize {
     match kind {
         EventKind::Hold { .. } => 0,
@@ -51,7 +51,7 @@ pub const fn kind_index(kind: &EventKind) -> usize {
     }
 }
 
-/// True for kinds that are kept when the log is full: each of them is a loss or a fault.
+/// Whether the kind is kept even if the log is full: losses and faults.
 pub const fn is_always_kept(kind: &EventKind) -> bool {
     matches!(
         kind,
@@ -64,32 +64,32 @@ pub const fn is_always_kept(kind: &EventKind) -> bool {
     )
 }
 
-/// One event with the node it happened at.
+/// An event and its node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoggedEvent {
     /// Index into [`crate::wiring::Wiring::nodes`].
     pub node: u32,
-    /// What happened.
+    /// The event.
     pub event: DeviceEvent,
 }
 
-/// Events of one kind at one port that were only counted.
+/// Events of one kind at one port that were counted and not logged.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FoldedEvents {
-    /// Where.
+    /// The port.
     pub at: End,
     /// A name of [`KIND_NAMES`].
     pub kind: String,
-    /// How many, by bin.
+    /// Number of events, by bin.
     pub counts: Series<u64>,
 }
 
-/// What a worker's devices told, in the order they told it.
+/// The events of a worker's devices, in the order in which they occurred.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordedEvents {
-    /// Kept in full.
+    /// Events logged in full.
     pub events: Vec<LoggedEvent>,
-    /// Counted only, by port and kind.
+    /// Events only counted, by port and kind.
     pub folded: Vec<FoldedEvents>,
 }
 
@@ -103,13 +103,13 @@ struct Tally {
 /// Device, port and kind.
 type Place = (usize, usize, usize);
 
-/// Takes events as they come and decides which are kept.
+/// Decides for each event whether it is logged or counted.
 pub(super) struct EventLogger {
     unbounded: bool,
     lines_max: usize,
     events: Vec<LoggedEvent>,
     devices: Vec<(usize, Vec<[Tally; KIND_NAMES.len()]>)>,
-    /// Where something was only counted in the open bin.
+    /// Places with events that were only counted in the open bin.
     open: Vec<Place>,
 }
 
@@ -146,7 +146,7 @@ impl EventLogger {
         }
     }
 
-    /// A bin has closed: what was only counted belongs to it.
+    /// A bin has closed: assigns the events only counted to it.
     pub(super) fn close_bin(&mut self, closed: &Closed) {
         for places in &closed.regroupings {
             let tallies = self.devices.iter_mut().flat_map(|(_, ports)| ports.iter_mut().flatten());
@@ -158,7 +158,7 @@ impl EventLogger {
         }
     }
 
-    /// The log.
+    /// The finished log.
     pub(super) fn finish(self) -> RecordedEvents {
         let mut folded = Vec::new();
         for (node, ports) in self.devices {

@@ -1,5 +1,5 @@
-//! Outputs that were forbidden to send for several bins on end: what somebody needs who looks for
-//! deadlocks, and no more, so that it is bounded by the bins.
+//! Outputs that could not send for several consecutive bins: the data that the search for deadlocks needs,
+//! bounded by the number of bins.
 
 use crate::wiring::End;
 use proto::events::{DeviceEvent, EventKind};
@@ -7,28 +7,28 @@ use proto::ids::PortNumber;
 use proto::units::Instant;
 use serde::{Deserialize, Serialize};
 
-/// A hold is kept if it stood at so many edges of bins.
+/// Bin edges that a hold must span to be kept.
 pub const EDGES_MIN: u32 = 4;
-/// Lanes of a port, VL15 among them.
+/// Lanes of a port, including VL15.
 const LANES: usize = 16;
 
-/// An output that was held for long.
+/// An output that could not send for a long time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hold {
-    /// Where.
+    /// The port.
     pub at: End,
     /// Virtual lane or priority.
     pub tc: u8,
-    /// When a ready frame was first forbidden to leave.
+    /// When a ready frame was first refused transmission.
     pub from: Instant,
-    /// When one was permitted again; none if that did not happen before the run's end.
+    /// When transmission was permitted again; `None` if the hold lasted until the end of the run.
     pub to: Option<Instant>,
 }
 
-/// All of them, and the edges they are counted by.
+/// All long holds, and the bin edges by which they are counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holds {
-    /// The edges of bins, ascending.
+    /// The bin edges, ascending.
     pub edges: Vec<Instant>,
     /// In the order in which they ended.
     pub long: Vec<Hold>,

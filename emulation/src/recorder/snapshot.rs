@@ -1,51 +1,51 @@
-//! What a recorder tells of a bin while the run still lasts, if somebody listens.
+//! Snapshots of bins, sent to a listener while a run lasts.
 //!
-//! Listening costs a worker one sum over its ports a bin and never a wait: what a slow listener has not
-//! taken yet is enough, and further bins are left out for it. The recording itself misses nothing.
+//! A snapshot costs the worker one sum over its ports for each bin, and it never waits: a slow listener misses
+//! bins. The recording itself is complete.
 
 use crate::recorder::bins::{PortBin, Slot};
 use crate::wiring::End;
 use serde::{Deserialize, Serialize};
 
-/// Bins that may wait for a slow listener.
+/// Snapshots that may wait for a slow listener.
 pub const WAITING_MAX: usize = 256;
 
 /// One bin of one worker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BinSnapshot {
-    /// When.
+    /// The time of the bin.
     pub slot: Slot,
     /// Every port of the worker's devices.
     pub ports: Vec<PortSnapshot>,
 }
 
-/// One port over one bin, all lanes together.
+/// One port over one bin, summed over its lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "(End, [u64; 6])", into = "(End, [u64; 6])")]
 pub struct PortSnapshot {
-    /// Where.
+    /// The port.
     pub at: End,
     /// Octets of data frames sent.
     pub tx_bytes: u64,
-    /// Time in which a ready frame was forbidden to leave, on the lane where that was longest.
+    /// Picoseconds in which a ready frame could not be sent, on the lane with the most.
     pub hold_ps: u64,
-    /// Octets waiting to leave, the mean over the bin.
+    /// Octets waiting for transmission, averaged over the bin.
     pub queue: u64,
-    /// Frames marked.
+    /// Frames marked with FECN or CE.
     pub marks: u64,
     /// Notifications received.
     pub notes: u64,
-    /// Frames lost.
+    /// Frames dropped.
     pub drops: u64,
 }
 
 impl PortSnapshot {
-    /// A port at which nothing happened.
+    /// A port without traffic.
     pub const fn idle(at: End) -> PortSnapshot {
         PortSnapshot { at, tx_bytes: 0, hold_ps: 0, queue: 0, marks: 0, notes: 0, drops: 0 }
     }
 
-    /// Takes in one lane's bin of `length_ps`.
+    /// Adds one lane's bin of `length_ps` picoseconds.
     pub fn add(&mut self, bin: &PortBin, length_ps: u64) {
         let [_, tx_bytes, _, _, hold_ps, _, marks, _, notes, _, _, drops] = bin.counts;
         self.tx_bytes += tx_bytes;

@@ -1,4 +1,4 @@
-//! What a recorder remembers of each device between bins: the totals last seen, and the series.
+//! The recorder's state for each device between bins: the last totals, and the series.
 
 use crate::recorder::bins::{Closed, FlowBin, PortBin, Series, Span, port_totals};
 use crate::recorder::ledger::Ledger;
@@ -13,10 +13,10 @@ use std::collections::BTreeMap;
 
 /// Flows that may have a series of their own at the end of a run.
 pub const FLOWS_MAX: usize = 512;
-/// Flows that may have one while it lasts; past this the least reduced join the pools for good.
+/// Flows that may have one during the run. Beyond it the least reduced flows join the pools permanently.
 const FLOWS_WORKING_MAX: usize = 4 * FLOWS_MAX;
 
-/// One lane's totals when its last bin closed, and which series is its own.
+/// One lane's totals at its last bin edge, and the index of its series.
 struct LaneTrack {
     tc: u8,
     totals: [u64; 12],
@@ -25,7 +25,7 @@ struct LaneTrack {
 }
 
 impl LaneTrack {
-    /// What has come since the last bin.
+    /// The increase since the last bin edge.
     fn take(&mut self, lane: &LaneReading, drops: u64) -> PortBin {
         let counters = &lane.counters;
         let totals = port_totals(counters, drops);
@@ -39,23 +39,23 @@ impl LaneTrack {
     }
 }
 
-/// Whether a flow has bins of its own.
+/// Whether a flow has a series of its own.
 enum Share {
-    /// Its reaction point has been neutral throughout: it counts in the pool.
+    /// No: its reaction point has been neutral throughout, and the pool counts it.
     Neutral,
-    /// It has, in this series.
+    /// Yes, this one.
     Own(u32),
-    /// It had, and others were reduced more.
+    /// No longer: other flows were reduced more.
     Pooled,
 }
 
-/// One flow that its device tells of.
+/// A flow that its device reports individually.
 struct FlowTrack {
     flow: FlowId,
     share: Share,
 }
 
-/// The part of a flow in a bin of that length.
+/// A flow's bin of this length.
 fn moved_bin(moved: &MovedFlow, length: Duration) -> FlowBin {
     FlowBin {
         tx_bytes: moved.tx_bytes,
@@ -66,7 +66,7 @@ fn moved_bin(moved: &MovedFlow, length: Duration) -> FlowBin {
     }
 }
 
-/// The part of flows that are counted together.
+/// The bin of flows that the device counts together.
 fn unmoved_bin(unmoved: &UnmovedFlows, length: Duration) -> FlowBin {
     let weight_ps = length.as_ps().saturating_mul(unmoved.flows);
     FlowBin {
@@ -78,7 +78,7 @@ fn unmoved_bin(unmoved: &UnmovedFlows, length: Duration) -> FlowBin {
     }
 }
 
-/// All that is remembered of one device.
+/// The state of one device.
 struct DeviceTrack {
     node: usize,
     ports: Vec<Vec<LaneTrack>>,
@@ -89,7 +89,7 @@ impl DeviceTrack {
     fn take_port(&mut self, index: usize, totals: &PortTotals, bins: &mut Ledger<PortBin>) {
         let lanes = &mut self.ports[index];
         for (at, lane) in totals.lanes.iter().enumerate() {
-            // A lane appears when it first carries anything (VL15); the order is by number.
+            // A lane appears when it first carries anything (VL15); lanes are ordered by number.
             if lanes.get(at).is_none_or(|track| track.tc != lane.tc) {
                 let series = bins.begin_series();
                 let new = LaneTrack { tc: lane.tc, totals: [0; 12], integrals: [0; 3], series };
@@ -100,7 +100,7 @@ impl DeviceTrack {
         }
     }
 
-    /// Enters the flows told of; how many of them now have the first bin of a series of their own.
+    /// Records the reported flows. Returns how many of them got a series of their own.
     fn take_flows(
         &mut self,
         moved: &[MovedFlow],
@@ -143,7 +143,7 @@ impl Pools {
     }
 }
 
-/// [`Series::rate_reduction`] of each series, in one look at all of them.
+/// [`FlowBin::rate_reduction`] of each series, from one pass over all bins.
 fn rate_reductions(bins: &Ledger<FlowBin>) -> BTreeMap<u32, u64> {
     let mut extremes: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
     for (_, series, bin) in bins.iter() {
@@ -156,19 +156,19 @@ fn rate_reductions(bins: &Ledger<FlowBin>) -> BTreeMap<u32, u64> {
         .collect()
 }
 
-/// Every device of a worker, and the pools of flows without a series.
+/// The state of every device of a worker, and the pools of flows without a series.
 pub(super) struct Tracks {
     devices: Vec<DeviceTrack>,
     port_bins: Ledger<PortBin>,
     flow_bins: Ledger<FlowBin>,
     pools: Vec<Series<FlowBin>>,
     open_pools: Pools,
-    /// How many flows have a series of their own.
+    /// Number of flows with a series of their own.
     own_series: usize,
 }
 
 impl Tracks {
-    /// Tracks for devices given as (node, number of ports).
+    /// For devices given as (node, number of ports).
     pub(super) fn new(devices: impl Iterator<Item = (usize, usize)>) -> Tracks {
         let devices = devices.map(|(node, ports)| DeviceTrack {
             node,
@@ -185,14 +185,14 @@ impl Tracks {
         }
     }
 
-    /// Begins to enter the bin just closed.
+    /// Starts to record the bin that the grid just closed.
     pub(super) fn begin(&mut self, closed: &Closed) {
         self.port_bins.turn(closed);
         self.flow_bins.turn(closed);
         self.open_pools.0.fill(FlowBin::default());
     }
 
-    /// Enters what a device tells of that bin, which was so long.
+    /// Records what `device` reports of that bin of this length.
     pub(super) fn take(&mut self, device: usize, reading: &BinReading, length: Duration) {
         let device = &mut self.devices[device];
         for (index, totals) in reading.ports.iter().enumerate().take(device.ports.len()) {
@@ -205,7 +205,7 @@ impl Tracks {
         }
     }
 
-    /// All devices have told of that bin.
+    /// All devices have been recorded for that bin.
     pub(super) fn end(&mut self, closed: &Closed) {
         self.pools.resize_with(self.open_pools.0.len(), Series::new);
         for (pool, bin) in self.pools.iter_mut().zip(&self.open_pools.0) {
@@ -216,7 +216,7 @@ impl Tracks {
         }
     }
 
-    /// What every port did in that bin, which is so long now.
+    /// Every port's snapshot of that bin, whose length is now `length_ps`.
     pub(super) fn snapshot(&self, length_ps: u64) -> Vec<PortSnapshot> {
         let mut bins: Vec<Option<&PortBin>> = Vec::new();
         for (series, bin) in self.port_bins.last() {
@@ -237,7 +237,7 @@ impl Tracks {
         sums.collect()
     }
 
-    /// Leaves `keep` flows their series, those with the largest reduction; ties go by flow.
+    /// Keeps the series of `keep` flows, those with the largest reduction; ties are broken by flow.
     fn keep_most_reduced(&mut self, keep: usize) {
         self.own_series = self.own_series.min(keep);
         let reductions = rate_reductions(&self.flow_bins);
@@ -265,7 +265,7 @@ impl Tracks {
         }
     }
 
-    /// The series, bounded.
+    /// The series, limited to [`FLOWS_MAX`] flows.
     pub(super) fn finish(mut self) -> (Vec<PortSeries>, Vec<FlowSeries>, Vec<PoolSeries>) {
         self.keep_most_reduced(FLOWS_MAX);
         let (mut ports, mut flows) = (Vec::new(), Vec::new());

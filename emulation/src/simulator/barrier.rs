@@ -62,7 +62,8 @@ impl WindowBarrier {
 
     /// Waits until all shards have called this.
     ///
-    /// # Panics If another shard has panicked.
+    /// # Panics
+    /// If another shard has panicked.
     pub fn wait(&self) {
         let round = self.round.load(Ordering::Acquire);
         if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.shards {

@@ -77,7 +77,8 @@ impl DeviceInputs {
 
     /// Removes the first frame on the way to `port`.
     ///
-    /// # Panics If there is none; [`DeviceInputs::next`] tells whether there is.
+    /// # Panics
+    /// If there is none; [`DeviceInputs::next`] tells whether there is.
     pub(crate) fn pop_arrival(&mut self, port: PortNumber) -> Frame {
         let frames = &mut self.queues[port.index()].frames;
         let (_, frame) = frames.pop_front().expect("a port with an instant has a frame");

@@ -92,7 +92,8 @@ pub struct PacketExchange {
 impl PacketExchange {
     /// Starts to carry the frames of `lines` in the run `epoch`, `bare` or behind the shim.
     ///
-    /// # Errors If a port has no cable, a cable no socket, or the system refuses.
+    /// # Errors
+    /// If a port has no cable, a cable no socket, or the system refuses.
     pub fn new(
         sockets: Vec<PortSocket>,
         bare: bool,

@@ -27,7 +27,8 @@ impl Sockets {
 
     /// Starts to carry the frames of `lines`.
     ///
-    /// # Errors If interfaces and cables do not match.
+    /// # Errors
+    /// If interfaces and cables do not match.
     pub fn exchange(
         self,
         session: Session,

@@ -17,14 +17,16 @@ unsafe impl Send for Mapping {}
 impl Mapping {
     /// Maps memory that a socket shares with the kernel, from `offset` on.
     ///
-    /// # Errors Those of `mmap`.
+    /// # Errors
+    /// Those of `mmap`.
     pub fn of(socket: BorrowedFd<'_>, offset: i64, length: usize) -> io::Result<Mapping> {
         Mapping::new(socket.as_raw_fd(), offset, length, libc::MAP_SHARED)
     }
 
     /// Maps private memory, all zeros.
     ///
-    /// # Errors Those of `mmap`.
+    /// # Errors
+    /// Those of `mmap`.
     pub fn own(length: usize) -> io::Result<Mapping> {
         Mapping::new(-1, 0, length, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS)
     }

@@ -45,7 +45,8 @@ pub enum Slot<'a> {
 impl Ring {
     /// Adds a ring to `socket`, which must have PACKET_VNET_HDR. Frames in its queue are lost.
     ///
-    /// # Errors Those of the system.
+    /// # Errors
+    /// Those of the system.
     pub fn new(socket: &Socket) -> io::Result<Ring> {
         let version = libc::tpacket_versions::TPACKET_V2 as i32;
         set_option(socket, libc::SOL_PACKET, libc::PACKET_VERSION, &version)?;

@@ -96,7 +96,8 @@ impl Queue {
 impl SendRing {
     /// Creates a ring on the interface `index` with this `mtu`, in the namespace of the calling thread.
     ///
-    /// # Errors Those of the system; `EBUSY` if another AF_XDP socket is bound there.
+    /// # Errors
+    /// Those of the system; `EBUSY` if another AF_XDP socket is bound there.
     pub fn new(index: u32, mtu: usize) -> io::Result<SendRing> {
         let socket = Socket::new(Domain::from(libc::AF_XDP), Type::RAW, None)?;
         widen(&socket)?;
