@@ -28,7 +28,7 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use topo::command::{Exit, replay};
+use topo::command::{Exit, Failure, replay};
 
 const SAMPLE: &str = "ib/infiniband-wiki-frames-1-25.pcap";
 const ONE_SWITCH: &str = include_str!("../../topo/scenarios/replay/one-switch.toml");
@@ -323,7 +323,8 @@ fn credit_for_fed_frames_is_taken_back_with_the_peers_next_word() {
 }
 
 fn refusal(file: &Path, more: &[&str]) -> String {
-    let (exit, reason) = replay::replay(&options(file, more), "a test").expect_err("bad input");
+    let Failure { exit, message: reason } =
+        replay::replay(&options(file, more), "a test").expect_err("bad input");
     assert_eq!(exit, Exit::Usage, "{reason}");
     reason
 }

@@ -1,16 +1,16 @@
-//! Several runs for one command: side by side on the virtual clock, one after another live; each
-//! shown as it ends, all summed up at the end.
+//! The runs of one command: side by side on the virtual clock, one after another live. Each is printed when it
+//! ends, and all are summarised at the end.
 
-use crate::command::Exit;
-use crate::command::run::{Common, Seeds};
+use crate::exit::Exit;
+use crate::options::{RunOptions, Seeds, cores};
 use crate::terminal::progress::RunProgress;
 use crate::terminal::summary;
+use dashmap::DashMap;
 use launch::calibration::Calibration;
 use launch::estimate;
 use launch::experiment::{Conditions, Experiment, ExperimentError};
-use launch::{LaunchError, interrupt, substrate};
+use launch::{FailureKind, interrupt, substrate, with_sources};
 use results::run_directory::result::RunResult;
-use results::verdict::Verdict;
 use scenario::files::Loaded;
 use scenario::render::render;
 use std::num::NonZeroUsize;
@@ -20,24 +20,22 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 mod sums;
 
-/// With fewer devices a thread, the threads of one run spend more time meeting than working: measured
-/// with two, 20 devices run ten times slower, 44 a fifth faster, 152 three quarters faster.
+/// The number of devices for each thread of a run. With fewer devices the threads mostly wait for each other:
+/// measured with two threads, 20 devices run ten times slower, 44 a fifth faster, 152 three quarters faster.
 const DEVICES_A_THREAD: usize = 64;
 
-/// What a command asks for.
+/// The runs that a command asks for.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub(crate) struct Plan {
     /// Options of the command.
-    pub common: Common,
+    pub common: RunOptions,
     /// The command line, for the record.
     pub line: String,
-    /// One file: its files go straight into the folder.
+    /// One scenario file: the run directory is the folder itself.
     pub single: bool,
-    /// Write `suite.json` even without being asked for files of one run.
-    pub suite: bool,
 }
 
-/// One run to make.
+/// One run.
 #[derive(Clone, Debug)]
 struct Task {
     loaded: Loaded,
@@ -51,23 +49,23 @@ enum Ending {
 }
 
 /// The runs of one command.
-pub struct Campaign {
+pub(crate) struct Campaign {
     plan: Plan,
     host: Calibration,
 }
 
 impl Campaign {
     /// A campaign on this host.
-    pub fn new(plan: Plan) -> Campaign {
+    pub(crate) fn new(plan: Plan) -> Campaign {
         Campaign { plan, host: Calibration::load() }
     }
 
     /// Makes all runs.
-    pub fn run(&self, loaded: Vec<Loaded>) -> Exit {
-        interrupt::watch();
+    pub(crate) fn run(&self, loaded: Vec<Loaded>) -> Exit {
+        interrupt::install_handlers();
         let tasks = self.tasks(&loaded);
         let live = tasks.iter().any(|task| substrate(task.loaded.scenario.run.backend).is_live);
-        let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        let cores = cores();
         let asked = self.plan.common.threads.map(NonZeroUsize::get);
         let endings = match tasks.as_slice() {
             [task] => {
@@ -84,7 +82,7 @@ impl Campaign {
         self.conclude(&tasks, &endings)
     }
 
-    /// One task a file and seed, in the order of the command line.
+    /// One task for each file and seed, in the order of the command line.
     fn tasks(&self, loaded: &[Loaded]) -> Vec<Task> {
         let mut tasks = Vec::new();
         for file in loaded {
@@ -115,7 +113,8 @@ impl Campaign {
             self.show(&ending, task);
             let stop = matches!(
                 &ending,
-                Ending::Failed(ExperimentError::Launch(LaunchError::Interrupted))
+                Ending::Failed(ExperimentError::Launch(error))
+                    if error.kind == FailureKind::Interrupted
             );
             endings.push(ending);
             if stop {
@@ -125,11 +124,11 @@ impl Campaign {
         endings
     }
 
-    /// Independent runs, `at_once` of them; shown in order as soon as all before them are shown.
+    /// Independent runs, `at_once` of them at the same time. They are printed in the order of the tasks.
     fn side_by_side(&self, tasks: &[Task], at_once: usize, threads: usize) -> Vec<Ending> {
         let next = AtomicUsize::new(0);
-        let shelf: Mutex<(usize, Vec<Option<Ending>>)> =
-            Mutex::new((0, tasks.iter().map(|_| None).collect()));
+        let endings: DashMap<usize, Ending> = DashMap::new();
+        let shown = Mutex::new(0);
         std::thread::scope(|scope| {
             for _ in 0..at_once.min(tasks.len()) {
                 scope.spawn(|| {
@@ -137,18 +136,17 @@ impl Campaign {
                         let index = next.fetch_add(1, Ordering::Relaxed);
                         let Some(task) = tasks.get(index) else { return };
                         let ending = self.perform(task, threads, true);
-                        let mut shelf = shelf.lock().expect("no thread panics while it shows");
-                        shelf.1[index] = Some(ending);
-                        while let Some(Some(ending)) = shelf.1.get(shelf.0) {
-                            self.show(ending, &tasks[shelf.0]);
-                            shelf.0 += 1;
+                        endings.insert(index, ending);
+                        let mut shown = shown.lock().expect("printing does not panic");
+                        while let Some(ending) = endings.get(&shown) {
+                            self.show(&ending, &tasks[*shown]);
+                            *shown += 1;
                         }
                     }
                 });
             }
         });
-        let shelf = shelf.into_inner().expect("all threads have ended well");
-        shelf.1.into_iter().flatten().collect()
+        (0..tasks.len()).filter_map(|index| Some(endings.remove(&index)?.1)).collect()
     }
 
     fn perform(&self, task: &Task, threads: usize, quiet: bool) -> Ending {
@@ -178,11 +176,12 @@ impl Campaign {
             command: self.plan.line.clone(),
             injections: Vec::new(),
         };
-        let run = Experiment::run(scenario, conditions, &mut |progress| bar.tell(progress, quiet));
+        let run =
+            Experiment::run(scenario, conditions, &mut |progress| bar.update(progress, quiet));
         bar.finish();
         match run {
             Ok(mut experiment) => {
-                // Tables are written and pictures need only ports: the rest is let go early.
+                // The files are written, and the summary needs only ports: the rest is freed early.
                 for recording in &mut experiment.outcome.recordings {
                     recording.edges.clear();
                 }
@@ -201,13 +200,15 @@ impl Campaign {
                 }
             }
             Ending::Done(_) => {}
-            Ending::Failed(error) => eprintln!("{}: {error}", task.loaded.scenario.name),
+            Ending::Failed(error) => {
+                eprintln!("{}: {}", task.loaded.scenario.name, with_sources(error));
+            }
         }
     }
 
-    /// Makes the page of every run that has files, beside that of its baseline if it was run too.
+    /// Makes the report of every run with files, together with its baseline if that was run too.
     ///
-    /// A page that cannot be made spoils no run: it is said and that is all.
+    /// A report that cannot be made is a message, and does not change the exit code.
     fn report(&self, tasks: &[Task], endings: &[Ending]) {
         if self.plan.common.no_report {
             return;
@@ -223,7 +224,7 @@ impl Campaign {
         }
     }
 
-    /// Sums up, writes `suite.json`, and chooses the exit code.
+    /// Prints the summary, writes `suite.json`, and returns the exit code.
     fn conclude(&self, tasks: &[Task], endings: &[Ending]) -> Exit {
         let results: Vec<&RunResult> = endings
             .iter()
@@ -251,50 +252,39 @@ impl Campaign {
     }
 }
 
-/// The run directory to lay beside a run, of the same seed: that of the scenario it names, or of the
-/// same experiment without a scheme, which has the same name but for the scheme in it.
+/// The run directory of the baseline of a run, with the same seed: that of the scenario that it names, or that of
+/// the same experiment without a scheme, whose name differs only in the scheme.
 fn baseline<'a>(
     task: &Task,
     result: &RunResult,
     tasks: &'a [Task],
     endings: &[Ending],
 ) -> Option<&'a Path> {
-    if let Some(name) = &task.loaded.scenario.baseline {
-        let found = tasks.iter().zip(endings).find(|(_, ending)| match ending {
-            Ending::Done(other) => {
-                other.result.scenario == *name && other.result.seed == result.seed
-            }
-            Ending::Failed(_) => false,
-        });
-        return found.and_then(|(task, _)| task.folder.as_deref());
+    fn stem(result: &RunResult) -> Option<&str> {
+        result.scenario.strip_suffix(result.scheme.as_str())
     }
-    let stem = |result: &RunResult| {
-        result.scenario.strip_suffix(result.scheme.as_str()).map(str::to_owned)
-    };
-    if result.scheme == "none" {
-        return None;
-    }
-    let own = stem(result)?;
-    let found = tasks.iter().zip(endings).find(|(_, ending)| match ending {
-        Ending::Done(other) => {
-            let other = &other.result;
-            other.scheme == "none"
-                && other.seed == result.seed
-                && stem(other).as_ref() == Some(&own)
+    let is_baseline = |other: &RunResult| match &task.loaded.scenario.baseline {
+        Some(name) => other.scenario == *name,
+        None => {
+            let has_scheme = result.scheme != "none" && other.scheme == "none";
+            has_scheme && stem(result).is_some() && stem(other) == stem(result)
         }
+    };
+    let found = tasks.iter().zip(endings).find(|(_, ending)| match ending {
+        Ending::Done(other) => other.result.seed == result.seed && is_baseline(&other.result),
         Ending::Failed(_) => false,
     });
     found.and_then(|(task, _)| task.folder.as_deref())
 }
 
-/// Each task's folder and result, where it has one.
+/// The folder and the result of each task.
 fn tasks_and<'a>(tasks: &'a [Task], endings: &'a [Ending]) -> Vec<sums::Row<'a>> {
     let rows = tasks.iter().zip(endings).map(|(task, ending)| sums::Row {
         stem: &task.loaded.stem,
         folder: task.folder.as_deref().unwrap_or(Path::new("")),
         result: match ending {
             Ending::Done(experiment) => Ok(&experiment.result),
-            Ending::Failed(error) => Err(error.to_string()),
+            Ending::Failed(error) => Err(with_sources(error)),
         },
     });
     rows.collect()
@@ -302,24 +292,7 @@ fn tasks_and<'a>(tasks: &'a [Task], endings: &'a [Ending]) -> Vec<sums::Row<'a>>
 
 fn exit_of(ending: &Ending) -> Exit {
     match ending {
-        Ending::Done(experiment) => match experiment.result.verdict {
-            Verdict::Pass => Exit::Good,
-            Verdict::Fail => Exit::Failed,
-            Verdict::Inconclusive => Exit::Inconclusive,
-        },
-        Ending::Failed(error) => exit_of_error(error),
-    }
-}
-
-/// The exit code for a run that did not come back.
-pub fn exit_of_error(error: &ExperimentError) -> Exit {
-    match error {
-        ExperimentError::Launch(error) => match error {
-            LaunchError::Died(_) => Exit::Died,
-            LaunchError::Host(_) => Exit::Host,
-            LaunchError::Config(_) => Exit::Usage,
-            LaunchError::Interrupted => Exit::Interrupted,
-        },
-        ExperimentError::Write(_) | ExperimentError::Folder(..) => Exit::Host,
+        Ending::Done(experiment) => experiment.result.verdict.into(),
+        Ending::Failed(error) => error.into(),
     }
 }

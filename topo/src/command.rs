@@ -1,62 +1,47 @@
-//! The command line: one file a command, one table of exit codes.
-//!
-//! Data goes to standard output, talk to standard error.
+//! The command line: one file for each command. Data goes to standard output, messages go to standard error.
 
-use clap::{Parser, Subcommand};
+use crate::exit::Outcome;
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser, Subcommand};
+use emulation::wiring::NodeKind;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-pub mod calibrate;
-pub mod check;
-pub mod compare;
-pub mod compose;
-pub mod decode;
-pub mod demo;
-pub mod doctor;
-pub mod encode;
-pub mod export;
-pub mod extcap;
-pub mod files;
-pub mod graph;
-pub mod lab;
-pub mod overrides;
+mod calibrate;
+mod check;
+mod compare;
+mod compose;
+mod decode;
+mod demo;
+mod doctor;
+mod encode;
+mod export;
+mod extcap;
+mod files;
+mod graph;
+mod lab;
 pub mod replay;
-pub mod report;
-pub mod run;
-pub mod serve;
-pub mod suite;
-pub mod sweep;
-pub mod tune;
-pub mod validate;
-pub mod verify;
-pub mod wireshark;
+mod report;
+mod run;
+mod serve;
+mod suite;
+mod sweep;
+mod tune;
+mod validate;
+mod verify;
+mod wireshark;
 
-/// How a command ended (design.md 5). Of several runs the highest of 5, 4, 1, 0 counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[repr(u8)]
-pub enum Exit {
-    /// Good.
-    Good = 0,
-    /// An expectation or a case failed.
-    Failed = 1,
-    /// Bad usage or a bad file.
-    Usage = 2,
-    /// The host lacks something.
-    Host = 3,
-    /// The host did not keep up.
-    Inconclusive = 4,
-    /// A daemon died.
-    Died = 5,
-    /// Somebody pressed Ctrl-C.
-    Interrupted = 130,
-}
+pub use crate::exit::{Exit, Failure};
 
 /// A laboratory for lossless networks made of real packets.
 #[derive(Debug, Parser)]
 #[command(name = "pausebed", version, about, max_term_width = 100)]
+#[command(arg_required_else_help = true, args_conflicts_with_subcommands = true)]
 struct Arguments {
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
+    #[command(flatten)]
+    extcap: extcap::Options,
 }
 
 #[derive(Debug, Subcommand)]
@@ -69,65 +54,65 @@ enum Command {
     Serve(serve::Options),
     /// Run every scenario file of a folder.
     Suite(suite::Options),
-    /// Run a scenario over values of its keys: a table and a figure.
+    /// Run a scenario over values of its keys, and make a table and a figure.
     Sweep(sweep::Options),
-    /// Search a scheme's parameters for settings that restore cold traffic, are fair and are stable.
+    /// Search parameters of a scheme that restore cold traffic, and are fair and stable.
     Tune(tune::Options),
     /// Check scenario files without starting anything.
     Validate(validate::Options),
     /// Run conformance cases: on octets, on the virtual clock, live.
     Check(check::Options),
-    /// Lay finished runs side by side: a table, and a figure.
+    /// Compare finished runs: a table and a figure.
     Compare(compare::Options),
-    /// Make the page of a finished run, or of two side by side.
+    /// Make the report of a finished run, or of two side by side.
     Report(report::Options),
-    /// Write for other programs: a finished run as a trace for Perfetto, a board of labs for Grafana.
+    /// Export a finished run as a trace for Perfetto, or a dashboard of labs for Grafana.
     Export(export::Options),
-    /// Measure what this host sustains in live runs, and remember it.
+    /// Measure the capacity of this host for live runs, and store it.
     Calibrate(calibrate::Options),
-    /// Check whether this host can make live runs, and what would make them better.
+    /// Check whether this host can make live runs, and what would improve them.
     Doctor(doctor::Options),
     /// Print a scenario as a Compose file, or as a stack file for Docker Swarm.
     Compose(compose::Options),
     /// Draw the fabric of a scenario file.
     Graph(graph::Options),
-    /// Feed recorded frames into a fabric and see what comes out.
+    /// Inject recorded frames into a fabric, and show where they go.
     Replay(replay::Options),
     /// Check a capture: CRCs, lengths, order, credits.
     Verify(verify::Options),
-    /// Take frames apart: captures, or hex.
+    /// Decode frames of captures or in hex.
     Decode(decode::Options),
-    /// Put frames together from what decode writes.
+    /// Encode frames from the output of decode.
     Encode(encode::Options),
-    /// Teach Wireshark the project's frames, and to check CRCs.
+    /// Install the dissector of this project's frames and CRCs in Wireshark.
     Wireshark(wireshark::Options),
-    /// Start a lab that stays up.
+    /// Start a lab that runs until down.
     Up(lab::up::Options),
-    /// Show which labs are up.
+    /// List labs and their state.
     Status(lab::status::Options),
-    /// Show what the devices of a lab count.
+    /// Show the counters of the devices of a lab.
     Show(lab::show::Options),
-    /// Let the counters of a lab begin at zero.
+    /// Reset the counters of a lab to zero.
     Clear(lab::change::Clear),
     /// Change a lab while it runs.
     Set(lab::change::Set),
-    /// Do something to frames of a lab while it runs.
+    /// Inject faults into a lab while it runs.
     Fault(lab::change::FaultOptions),
     /// Start or stop the traffic of a lab.
     Traffic(lab::change::Traffic),
     /// Capture frames of a lab while it runs.
     Capture(lab::capture::Options),
-    /// Show what a lab's processes have said.
+    /// Show the log of a lab.
     Logs(lab::logs::Options),
-    /// End a lab, and remove all it consisted of.
+    /// End a lab, and remove its files.
     Down(lab::down::Options),
-    /// Keep a lab, for up.
+    /// Run the supervisor of a lab, for up.
     #[command(hide = true)]
     Keep(lab::up::Keep),
-    /// Play the part of the switch daemon.
+    /// Run as a switch daemon.
     #[command(disable_help_flag = true)]
     Switchd(Part),
-    /// Play the part of the NIC daemon.
+    /// Run as a NIC daemon.
     #[command(disable_help_flag = true)]
     Nicd(Part),
 }
@@ -138,55 +123,85 @@ struct Part {
     arguments: Vec<String>,
 }
 
-/// Runs the command that `arguments` asks for.
+/// Runs the command in `arguments`, and prints why it has no result.
 pub fn main(arguments: Vec<OsString>) -> ExitCode {
-    use daemon;
-    use emulation::wiring::NodeKind;
     let words = arguments.iter().map(|word| word.to_string_lossy().into_owned());
     let line = words.collect::<Vec<_>>().join(" ");
-    if extcap::is_meant(&arguments) {
-        return ExitCode::from(extcap::run(arguments) as u8);
-    }
-    // clap prints and ends by itself: 2 for bad usage, 0 for help.
-    let parsed = Arguments::parse_from(arguments);
-    let exit = match parsed.command {
-        Command::Demo(options) => demo::run(&options, &line),
-        Command::Run(options) => run::run(&options, &line),
-        Command::Serve(options) => serve::run(&options, &line),
-        Command::Suite(options) => suite::run(&options, &line),
-        Command::Sweep(options) => sweep::run(&options, &line),
-        Command::Tune(options) => tune::run(&options, &line),
-        Command::Validate(options) => validate::run(&options),
-        Command::Check(options) => check::run(&options),
-        Command::Compare(options) => compare::run(&options),
-        Command::Report(options) => report::run(&options),
-        Command::Export(options) => export::run(&options),
-        Command::Calibrate(options) => calibrate::run(&options, &line),
-        Command::Doctor(options) => doctor::run(&options),
-        Command::Compose(options) => compose::run(&options),
-        Command::Graph(options) => graph::run(&options),
-        Command::Replay(options) => replay::run(&options, &line),
-        Command::Verify(options) => verify::run(&options),
-        Command::Decode(options) => decode::run(&options),
-        Command::Encode(options) => encode::run(&options),
-        Command::Wireshark(options) => wireshark::run(&options),
-        Command::Up(options) => lab::up::run(&options),
-        Command::Status(options) => lab::status::run(&options),
-        Command::Show(options) => lab::show::run(&options),
-        Command::Clear(options) => lab::change::clear(&options),
-        Command::Set(options) => lab::change::set(&options),
-        Command::Fault(options) => lab::change::fault(&options),
-        Command::Traffic(options) => lab::change::traffic(&options),
-        Command::Capture(options) => lab::capture::run(&options),
-        Command::Logs(options) => lab::logs::run(&options),
-        Command::Down(options) => lab::down::run(&options),
-        Command::Keep(options) => lab::up::keep(&options),
-        Command::Switchd(part) => {
+    // For bad usage and for help clap ends the process, with 2 and 0.
+    let Arguments { command, extcap } = Arguments::parse_from(arguments);
+    let outcome = match command {
+        Some(Command::Switchd(part)) => {
             return daemon::main(NodeKind::Switch, part.arguments.into_iter(), switchd::make);
         }
-        Command::Nicd(part) => {
+        Some(Command::Nicd(part)) => {
             return daemon::main(NodeKind::Nic, part.arguments.into_iter(), nicd::make);
         }
+        Some(command) => run_command(&command, &line),
+        None => extcap::run(&extcap).unwrap_or_else(|| {
+            let kind = ErrorKind::MissingSubcommand;
+            Arguments::command().error(kind, "a command is needed: pausebed --help").exit()
+        }),
     };
+    let exit = outcome.unwrap_or_else(|failure| {
+        eprintln!("{}", failure.message);
+        failure.exit
+    });
     ExitCode::from(exit as u8)
+}
+
+fn run_command(command: &Command, line: &str) -> Outcome {
+    match command {
+        Command::Demo(options) => demo::run(options, line),
+        Command::Run(options) => run::run(options, line),
+        Command::Serve(options) => serve::run(options, line),
+        Command::Suite(options) => suite::run(options, line),
+        Command::Sweep(options) => sweep::run(options, line),
+        Command::Tune(options) => tune::run(options, line),
+        Command::Validate(options) => Ok(validate::run(options)),
+        Command::Check(options) => check::run(options),
+        Command::Compare(options) => compare::run(options),
+        Command::Report(options) => report::run(options),
+        Command::Export(options) => export::run(options),
+        Command::Calibrate(options) => calibrate::run(options, line),
+        Command::Doctor(options) => doctor::run(options),
+        Command::Compose(options) => compose::run(options),
+        Command::Graph(options) => graph::run(options),
+        Command::Replay(options) => replay::run(options, line),
+        Command::Verify(options) => verify::run(options),
+        Command::Decode(options) => decode::run(options),
+        Command::Encode(options) => encode::run(options),
+        Command::Wireshark(options) => wireshark::run(options),
+        Command::Up(options) => lab::up::run(options),
+        Command::Status(options) => lab::status::run(options),
+        Command::Show(options) => lab::show::run(options),
+        Command::Clear(options) => lab::change::clear(options),
+        Command::Set(options) => lab::change::set(options),
+        Command::Fault(options) => lab::change::fault(options),
+        Command::Traffic(options) => lab::change::traffic(options),
+        Command::Capture(options) => lab::capture::run(options),
+        Command::Logs(options) => lab::logs::run(options),
+        Command::Down(options) => lab::down::run(options),
+        Command::Keep(options) => lab::up::keep(options),
+        Command::Switchd(_) | Command::Nicd(_) => unreachable!("the caller runs daemons"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_of_an_extcap_stand_in_place_of_a_command() {
+        let parse = |line: &str| Arguments::try_parse_from(line.split(' ')).expect("good usage");
+        for line in [
+            "p --extcap-interfaces --extcap-version=4.0",
+            "p --capture --extcap-interface x --fifo f",
+        ] {
+            assert!(parse(line).command.is_none(), "{line}");
+        }
+        for line in ["p wireshark install --extcap-dir x", "p capture leaf1:4", "p status"] {
+            assert!(parse(line).command.is_some(), "{line}");
+        }
+        assert!(Arguments::try_parse_from(["p"]).is_err());
+    }
 }

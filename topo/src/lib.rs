@@ -3,6 +3,8 @@
 #[macro_use]
 extern crate launch;
 
-pub mod campaign;
+mod campaign;
 pub mod command;
-pub mod terminal;
+mod exit;
+mod options;
+mod terminal;

@@ -1,9 +1,9 @@
-//! What people see in a terminal: progress while they wait, tables and small pictures when it is
-//! over. Plain text where nobody looks.
+//! Output for people: progress while they wait, tables and small pictures at the end. Plain text without a terminal.
 
 pub mod lab;
 pub mod progress;
 pub mod replay;
-pub mod sparkline;
+mod sparkline;
 pub mod spinner;
 pub mod summary;
+pub mod table;

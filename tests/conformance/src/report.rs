@@ -1,6 +1,8 @@
 //! What came out of a check: lines for people, one JSON document, `junit.xml`.
 
 use super::suite::{Outcome, Verdict};
+use quick_junit::{TestCase, TestCaseStatus};
+use results::run_directory::junit::{document, failed, skipped};
 use std::fmt::Write;
 
 /// How many came out each way.
@@ -76,36 +78,17 @@ pub fn json(outcomes: &[Outcome]) -> serde_json::Value {
 
 /// The document of `--junit`.
 pub fn junit(outcomes: &[Outcome]) -> String {
-    let Totals { fail, inconclusive, skip, .. } = Totals::of(outcomes);
-    let counts = format!(
-        "tests=\"{}\" failures=\"{fail}\" skipped=\"{}\"",
-        outcomes.len(),
-        skip + inconclusive
-    );
-    let mut text = format!(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites {counts}>\n  \
-         <testsuite name=\"conformance\" {counts}>\n"
-    );
-    for Outcome { case, level, verdict, reason } in outcomes {
-        let name = format!("{} {} {}", case.id, level.letter(), escape(case.title));
-        let class = case.id.split('-').next().unwrap_or(case.id);
-        let reason = escape(reason);
-        let inner = match verdict {
-            Verdict::Pass => String::new(),
-            Verdict::Fail => format!("<failure message=\"{reason}\"/>"),
-            Verdict::Skip => format!("<skipped message=\"{reason}\"/>"),
-            Verdict::Inconclusive => format!("<skipped message=\"inconclusive: {reason}\"/>"),
+    let cases = outcomes.iter().map(|Outcome { case, level, verdict, reason }| {
+        let status = match verdict {
+            Verdict::Pass => TestCaseStatus::success(),
+            Verdict::Fail => failed(reason),
+            Verdict::Skip => skipped(reason),
+            Verdict::Inconclusive => skipped(format!("inconclusive: {reason}")),
         };
-        let _ = writeln!(
-            text,
-            "    <testcase classname=\"{class}\" name=\"{name}\">{inner}</testcase>"
-        );
-    }
-    text.push_str("  </testsuite>\n</testsuites>\n");
-    text
-}
-
-fn escape(text: &str) -> String {
-    let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-    text.replace('"', "&quot;").replace('\n', "&#10;")
+        let name = format!("{} {} {}", case.id, level.letter(), case.title);
+        let mut row = TestCase::new(name, status);
+        row.set_classname(case.id.split('-').next().unwrap_or(case.id));
+        row
+    });
+    document("conformance", cases)
 }

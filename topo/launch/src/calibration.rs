@@ -1,30 +1,30 @@
-//! What this host can do, as `pausebed calibrate` measured it or as a careful guess.
+//! The capacity of this host, as `pausebed calibrate` measured it or as a cautious default.
 
 use emulation::timer::{Priority, permitted_priority};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// Frames of any kind that two workers carry over UDP in a second, each crossing one link, on a
-/// host nobody has measured.
+/// Frames of any kind that two workers carry over UDP in a second, each across one link, on a host
+/// without a calibration.
 const GUESS_FRAME_HOPS_PER_S: f64 = 90_000.0;
 
-/// The host as far as live runs care.
+/// The capacity of a host for live runs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Calibration {
-    /// Frames of any kind a second, each crossing one link, at which lateness stays small.
+    /// Frames of any kind in a second, each across one link, at which lateness stays small.
     pub frame_hops_per_s: f64,
     /// Real-time priority is granted.
     pub realtime: bool,
-    /// Measured, not guessed.
+    /// Measured, not the default.
     pub measured: bool,
 }
 
 impl Calibration {
-    /// A host nobody has measured, without real-time priority.
+    /// A host without a calibration and without real-time priority.
     pub const GUESS: Calibration =
         Calibration { frame_hops_per_s: GUESS_FRAME_HOPS_PER_S, realtime: false, measured: false };
 
-    /// What was measured here before, else a guess.
+    /// The stored calibration, or else the default.
     pub fn load() -> Calibration {
         let stored = file().and_then(|file| std::fs::read_to_string(file).ok());
         let stored = stored.and_then(|text| serde_json::from_str::<Calibration>(&text).ok());
@@ -35,10 +35,10 @@ impl Calibration {
         }
     }
 
-    /// Remembers what was measured; where.
+    /// Stores the calibration and returns the path of its file.
     ///
     /// # Errors
-    /// If there is no place for it, or it cannot be written.
+    /// If neither XDG_CACHE_HOME nor HOME is set, or the file cannot be written.
     pub fn store(&self) -> std::io::Result<PathBuf> {
         let file = file()
             .ok_or_else(|| std::io::Error::other("neither XDG_CACHE_HOME nor HOME is set"))?;

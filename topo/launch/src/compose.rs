@@ -1,120 +1,102 @@
 //! The substrate `compose`: daemons in containers of this host, which join a launcher outside them.
 //!
 //! ```text
-//!   sweep what dead launchers left ─▶ create network and containers ─▶ listen at the network's
-//!   gateway ─▶ start containers ─▶ all join ─▶ the run ─▶ down, whatever happened
+//!   remove what killed launchers left ─▶ create network and containers ─▶ listen at the network's
+//!   gateway ─▶ start containers ─▶ all join ─▶ the run ─▶ down, in any case
 //! ```
 //!
-//! Every object carries the lab's name and its launcher's: start of the machine, process number and when
-//! that began. A launcher removes what it made; what one left that was killed goes with the next.
+//! Every object has labels with the lab's name and its launcher: boot identifier, process and its start time.
+//! A launcher removes what it made. The next launcher removes what a killed launcher left.
 
-pub mod board;
 mod engine;
 pub mod file;
+pub mod monitoring;
+pub mod service;
 
 use super::placement::Hosting;
-use super::{Job, LaunchError, Outcome, Progress, joined};
+use super::{FailureKind, Job, LaunchError, Outcome, Progress, block_on, joined, write_file};
 use daemon::token::Token;
 use engine::Docker;
-use file::{Engine, Lab, Launcher, PORT, gateway};
+use file::{ContainerLab, Launcher, PORT, gateway};
+use service::{Engine, Labels};
 use std::net::Ipv4Addr;
 use tokio::net::TcpListener;
 
-/// The variable of the environment that names the image.
-pub const IMAGE_VARIABLE: &str = "PAUSEBED_IMAGE";
-/// Networks that are tried before it is given up: others may have labs too.
-const SUBNETS_TRIED: u32 = 20;
+/// The environment variable that names the image.
+const IMAGE_VARIABLE: &str = "PAUSEBED_IMAGE";
+/// The number of networks that labs use.
+const SUBNETS: u32 = 500;
 
-/// The image of the daemons: the one that was asked for, else that of this version.
+/// The image of the daemons: that of the environment, else that of this version.
 pub fn image() -> String {
     let own = || format!("pausebed:{}", env!("CARGO_PKG_VERSION"));
     std::env::var(IMAGE_VARIABLE).ok().filter(|name| !name.is_empty()).unwrap_or_else(own)
 }
 
-/// A secret, and a name of eight letters for a lab.
+/// A token and an identifier of eight hexadecimal digits for a lab.
 ///
 /// # Errors
 /// If the system gives no random octets.
 pub fn secrets() -> Result<(Token, String), LaunchError> {
-    let make =
-        || Token::make().map_err(|error| LaunchError::Host(format!("no random octets: {error}")));
+    let make = || Token::make().map_err(LaunchError::host("no random octets").caused());
     let id = make()?.text()[..8].to_owned();
     Ok((make()?, id))
 }
 
-/// The `n`th network that a lab of this name tries: a /24 in 198.18.0.0/15, the block for tests.
+/// The `n`th choice of a network for the lab `id`: a /24 in 198.18.0.0/15, the block for benchmarks (RFC 2544).
 pub fn subnet(id: &str, n: u32) -> Ipv4Addr {
     const FIRST: u32 = u32::from_be_bytes([198, 18, 0, 0]);
     let start = u32::from_str_radix(id, 16).unwrap_or(0);
-    // The last of the 512 are left to those who start an engine of their own.
-    Ipv4Addr::from(FIRST + ((start.wrapping_add(n) % 500) << 8))
+    // The last of the 512 networks are free for other uses.
+    Ipv4Addr::from(FIRST + ((start.wrapping_add(n) % SUBNETS) << 8))
 }
 
 /// Runs a job.
 ///
 /// # Errors
-/// If there is no engine or no image, a container does not join or dies, or somebody interrupts.
-pub fn run(job: &Job<'_>, progress: &mut dyn FnMut(Progress)) -> Result<Outcome, LaunchError> {
+/// If there is no engine or no image, a container does not join or dies, or the user interrupts.
+pub(crate) fn run(
+    job: &Job<'_>,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Outcome, LaunchError> {
     let docker = Docker::find()?;
     let image = image();
     docker.require_image(&image)?;
-    docker.sweep()?;
+    docker.remove_leftovers()?;
     let hosting = Hosting::elsewhere(&job.lab.fabric.wiring, job.placement);
     let (token, id) = secrets()?;
-    let owner = engine::owner();
-    let mut project = None;
-    for n in 0..SUBNETS_TRIED {
-        let lab = Lab {
-            scenario: job.name,
-            id: &id,
-            token: token.text(),
-            image: &image,
-            owner: &owner,
-            subnet: subnet(&id, n),
-            realtime: job.realtime,
-            launcher: &Launcher::Outside,
-            board: None,
-        };
-        let text = file::render(&lab, Engine::Compose, &job.lab.fabric.wiring, &hosting);
-        let path = job.scratch.join("compose.yaml");
-        std::fs::write(&path, text)
-            .map_err(|error| LaunchError::Host(format!("{}: {error}", path.display())))?;
-        if let Some(made) = docker.create(&id, &path)? {
-            project = Some((made, lab.subnet));
-            break;
-        }
-    }
-    let Some((mut project, subnet)) = project else {
-        let reason = format!("{SUBNETS_TRIED} networks in 198.18.0.0/15 are all taken");
-        return Err(LaunchError::Host(reason));
+    let used = docker.subnets()?;
+    let mut subnets = (0..SUBNETS).map(|n| subnet(&id, n));
+    let subnet = subnets.find(|subnet| !used.iter().any(|used| used.overlaps(*subnet)));
+    let subnet = subnet.ok_or_else(|| {
+        LaunchError::host(format!("all {SUBNETS} networks in 198.18.0.0/15 are in use"))
+    })?;
+    let lab = ContainerLab {
+        scenario: job.name,
+        labels: Labels { id: &id, owner: &engine::owner() },
+        token: token.text(),
+        image: &image,
+        subnet,
+        realtime: job.realtime,
+        launcher: &Launcher::Outside,
+        monitoring: None,
     };
-    let outcome = converse(job, hosting, &project, subnet, &token, progress);
-    let outcome = outcome.map_err(|error| match error {
-        LaunchError::Died(reason) => LaunchError::Died(format!("{reason}{}", project.last_words())),
-        other => other,
+    let path = job.scratch.join("compose.yaml");
+    write_file(&path, file::render(&lab, Engine::Compose, &job.lab.fabric.wiring, &hosting))?;
+    let mut project = docker.create(&id, &path)?;
+    let outcome = block_on(async {
+        let address = (gateway(subnet), PORT);
+        let listener = TcpListener::bind(address).await.map_err(
+            LaunchError::host(format!("cannot listen at {}:{PORT}, the lab's gateway", address.0))
+                .caused(),
+        )?;
+        project.start()?;
+        joined::run(job, hosting, listener, &token, progress).await
+    });
+    let outcome = outcome.map_err(|error| match error.kind {
+        FailureKind::Died => error.with_appendix(&project.last_log_lines()),
+        _ => error,
     });
     project.down()?;
     outcome
-}
-
-fn converse(
-    job: &Job<'_>,
-    hosting: Hosting,
-    project: &engine::Project<'_>,
-    subnet: Ipv4Addr,
-    token: &Token,
-    progress: &mut dyn FnMut(Progress),
-) -> Result<Outcome, LaunchError> {
-    let host = |error: String| LaunchError::Host(error);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| host(error.to_string()))?;
-    runtime.block_on(async {
-        let address = (gateway(subnet), PORT);
-        let listener = TcpListener::bind(address).await;
-        let listener = listener.map_err(|error| {
-            host(format!("cannot listen at {}:{PORT}, the lab's gateway: {error}", address.0))
-        })?;
-        project.start()?;
-        joined::run(job, hosting, listener, token, progress).await
-    })
 }

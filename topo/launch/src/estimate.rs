@@ -1,7 +1,7 @@
-//! How slow a live run must be on this host, and how long it will take.
+//! The dilation that a live run needs on this host, and its wall time.
 //!
-//! The dilation is the larger of two: a frame time on the wall must be long against the wake-ups of
-//! the host, and the frames of a second must not be more than the host can carry (design.md 4).
+//! The dilation is the larger of two: a frame time on the wall clock must be long compared with the wake-up
+//! latency of the host, and the frames in a second must not exceed the capacity of the host.
 
 use crate::calibration::Calibration;
 use emulation::wiring::{NodeKind, Wiring};
@@ -13,18 +13,18 @@ use scenario::run::{Backend, Dilate};
 use scenario::traffic::Offer;
 use std::collections::VecDeque;
 
-/// Shortest frame time on the wall with real-time priority, in seconds.
+/// The shortest frame time on the wall clock with real-time priority, in seconds.
 const FRAME_TIME_REALTIME_S: f64 = 1.0e-3;
-/// And without.
+/// The same without real-time priority.
 const FRAME_TIME_ORDINARY_S: f64 = 2.0e-3;
-/// So many times as long on bare cables, where nothing may leave early to make up for late wake-ups and each
-/// hop inherits the last one's lateness. At 1.2 the run that needs most was 0.09 of a frame time late.
+/// The factor for bare cables, where no frame can leave early to compensate for late wake-ups, and each hop
+/// inherits the lateness of the last one. With 1.2 the most demanding run was 0.09 frame times late.
 const BARE_FACTOR: f64 = 2.0;
-/// Frames of any kind for one data frame and link: itself, the credits it frees and its
-/// acknowledgement's share. Measured on case 4 with an acknowledgement for each frame: 2.8.
+/// Frames of any kind for one data frame and link: the frame, the credits that it frees, and its share of
+/// acknowledgements. Measured on case 4 with an acknowledgement for each frame: 2.8.
 const FRAMES_A_DATA_FRAME: f64 = 3.0;
 
-/// What a live run will be like.
+/// The dilation and duration of a live run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
     /// Wall time over fabric time.
@@ -35,23 +35,23 @@ pub struct Estimate {
     pub frame_hops_per_s: f64,
 }
 
-/// Estimates a live run of `scenario` on a host that has been calibrated.
+/// Estimates a live run of `scenario` on `host`.
 pub fn live(scenario: &Scenario, lab: &Lab, host: &Calibration) -> Estimate {
-    // Lateness counts in frame times of the port: on the fastest link it is the dearest.
+    // Lateness is measured in frame times of the port, so the fastest link is decisive.
     let fastest = lab.fabric.wiring.links.iter().map(|link| link.frame_time).min();
     let tau_s = seconds(fastest.unwrap_or(lab.fabric.tau));
     let hops_per_fabric_s =
         data_frames_per_s(scenario, lab) * mean_hops(&lab.fabric.wiring) * FRAMES_A_DATA_FRAME;
     let is_bare = scenario.run.backend == Backend::Netns
         && scenario.fabric.technology == Technology::Ethernet;
-    // Whether daemons that others start are given real-time priority shows when they run. Containers have
-    // none where the kernel shares it out by cgroup.
+    // Whether daemons elsewhere get real-time priority is not known before they run. Containers have none
+    // where the kernel assigns it by cgroup.
     let is_elsewhere = matches!(scenario.run.backend, Backend::Compose | Backend::Remote);
     let is_realtime = host.realtime && scenario.run.realtime && !is_elsewhere;
     let shortest = if is_realtime { FRAME_TIME_REALTIME_S } else { FRAME_TIME_ORDINARY_S };
     let shortest = if is_bare { BARE_FACTOR * shortest } else { shortest };
     let dilation = match scenario.run.dilate {
-        // What is attached knows of no dilation.
+        // Attached equipment runs in real time.
         _ if !lab.fabric.wiring.attached.is_empty() => 1.0,
         Dilate::By(factor) => factor.max(1.0),
         Dilate::Auto => (shortest / tau_s).max(hops_per_fabric_s / host.frame_hops_per_s).max(1.0),
@@ -68,7 +68,7 @@ fn seconds(time: Duration) -> f64 {
     time.as_ps() as f64 / 1e12
 }
 
-/// Data frames that all adapters together offer in a second of fabric time, at the busiest moment.
+/// Data frames that all adapters together offer in a second of fabric time, at the maximum.
 fn data_frames_per_s(scenario: &Scenario, lab: &Lab) -> f64 {
     let line = 1.0 / seconds(lab.fabric.tau);
     let offered = |at| -> f64 {
@@ -85,11 +85,11 @@ fn data_frames_per_s(scenario: &Scenario, lab: &Lab) -> f64 {
             .sum()
     };
     let busiest = scenario.traffic.items.iter().map(|item| offered(item.start)).fold(0.0, f64::max);
-    // Nobody sends faster than its line.
+    // No adapter sends faster than its line.
     busiest.min(lab.nics.len() as f64) * line
 }
 
-/// Links between two adapters, on the mean.
+/// The mean number of links between two adapters.
 fn mean_hops(wiring: &Wiring) -> f64 {
     let mut neighbours = vec![Vec::new(); wiring.nodes.len()];
     for link in &wiring.links {

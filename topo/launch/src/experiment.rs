@@ -1,6 +1,6 @@
 //! One scenario, run once: launched, measured, judged, written down.
 
-use crate::{Job, LaunchError, Outcome, Progress, Substrate, scratch, sweep};
+use crate::{Job, LaunchError, Outcome, Progress, Substrate, remove_leftovers, scratch};
 use capture::{CapturePlan, CapturedPort, WhenFull};
 use emulation::wiring::End;
 use proto::frame::Frame;
@@ -57,11 +57,11 @@ pub enum ExperimentError {
     #[error(transparent)]
     Launch(#[from] LaunchError),
     /// A file could not be written.
-    #[error("{0}: {source}", source = .0.source)]
+    #[error(transparent)]
     Write(#[from] WriteError),
     /// A folder could not be made.
-    #[error("cannot make {0}: {1}")]
-    Folder(String, std::io::Error),
+    #[error("cannot make the folder {0}")]
+    Folder(String, #[source] std::io::Error),
 }
 
 impl Experiment {
@@ -80,7 +80,7 @@ impl Experiment {
         if let Some(folder) = conditions.folder {
             std::fs::create_dir_all(folder).map_err(|error| folder_error(folder, error))?;
         }
-        sweep();
+        remove_leftovers();
         let scratch = scratch::make().map_err(|error| folder_error(Path::new("scratch"), error))?;
         let job = Job {
             lab: &lab,

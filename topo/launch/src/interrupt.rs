@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM: noted by a handler, asked for by whoever can stop in good order.
+//! Ctrl-C and SIGTERM: a handler sets a flag, and loops that can stop cleanly read it.
 
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,8 +9,8 @@ extern "C" fn note(_: libc::c_int) {
     REQUESTED.store(true, Ordering::Relaxed);
 }
 
-/// From now on Ctrl-C and SIGTERM are noted instead of ending the process at once.
-pub fn watch() {
+/// Installs handlers, so that Ctrl-C and SIGTERM set the flag instead of ending the process.
+pub fn install_handlers() {
     let action = SigAction::new(SigHandler::Handler(note), SaFlags::empty(), SigSet::empty());
     for signal in [Signal::SIGINT, Signal::SIGTERM] {
         // SAFETY: the handler only stores to an atomic, which is allowed in a signal handler.
@@ -19,7 +19,7 @@ pub fn watch() {
     }
 }
 
-/// Whether somebody wants the run to end.
+/// Whether a signal has asked for the end.
 pub fn requested() -> bool {
     REQUESTED.load(Ordering::Relaxed)
 }

@@ -1,13 +1,13 @@
-//! Daemons that come to their launcher: listened for, asked for the lab's token and their clocks, told
-//! what to be, and from then on run like child processes.
+//! Daemons that join their launcher by TCP: they are authenticated by the lab's token, their clocks are compared
+//! with this one, and they get their configuration. From then on they run like child processes.
 //!
-//! Whoever has no token learns nothing and disturbs nobody: a stranger gets one line and a few
-//! seconds, and only so many of them at a time.
+//! A client without the token gets no answer: it can send one line within a few seconds, and the number of such
+//! clients is bounded.
 
-use super::daemons::configuration::describe;
-use super::daemons::{Cabling, Session};
+use super::daemons::configuration::{daemon_config, not_toml};
+use super::daemons::{Cabling, session::Session};
 use super::placement::Hosting;
-use super::processes::{Daemon, News};
+use super::processes::{Daemon, DaemonEvent};
 use super::{Job, LaunchError, Outcome, Progress, interrupt, refuse_attached};
 use daemon::DaemonConfig;
 use daemon::join::{FromJoining, Join, ToJoining, boot};
@@ -28,42 +28,42 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-/// All daemons must have come by then: containers may have to be started on several machines.
-const ALL_WITHIN: Duration = Duration::from_secs(120);
-/// A stranger must have said who it is by then.
-const WORD_WITHIN: Duration = Duration::from_secs(5);
-/// Octets of the longest line that a stranger may say.
-const WORD_MAX: u64 = 4096;
-/// Strangers heard at once; further ones wait in the kernel's queue, which is bounded too.
-const STRANGERS_MAX: usize = 64;
-/// How often a clock is asked for; the quickest answer says most.
+/// Time until all daemons must have joined: containers may have to be started on several machines.
+const JOIN_TIMEOUT: Duration = Duration::from_secs(120);
+/// Time for a client to send its first line.
+const HELLO_TIMEOUT: Duration = Duration::from_secs(5);
+/// The longest line that a client may send, in octets.
+const LINE_MAX: u64 = 4096;
+/// Unauthenticated clients at once; further ones wait in the kernel's bounded backlog.
+const PENDING_MAX: usize = 64;
+/// The number of clock readings; the one with the shortest round trip is used.
 const CLOCK_ROUNDS: usize = 16;
-/// Headers of IPv4 and UDP.
+/// Octets of the headers of IPv4 and UDP.
 const IP_AND_UDP: usize = 28;
-/// The longest headers that any full frame of ours has beyond the scenario's: GRH, or IPv6 and tags.
-const FURTHER_HEADERS: usize = 64;
+/// Octets of headers that a frame may have beyond a full one: GRH, or IPv6 and tags.
+const EXTRA_HEADERS: usize = 64;
 
-/// A daemon that has the token.
-struct Visitor {
+/// A daemon that has authenticated itself.
+struct JoinedDaemon {
     join: Join,
     from: SocketAddr,
     output: BufReader<OwnedReadHalf>,
     commands: OwnedWriteHalf,
 }
 
-/// How far another machine's clock is ahead of ours.
+/// By how much the clock of another machine is ahead of this one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Offset {
+struct ClockOffset {
     ahead_ns: i64,
-    /// Half the quickest round trip: the figure is this good.
+    /// The uncertainty: half the shortest round trip.
     within_ns: u64,
 }
 
-/// Runs `job` with daemons that come to `listener` and have `token`.
+/// Runs `job` with daemons that join at `listener` with `token`.
 ///
 /// # Errors
-/// If one does not come, refuses its configuration or dies, or somebody interrupts.
-pub async fn run(
+/// If a daemon does not join, refuses its configuration or dies, or the user interrupts.
+pub(crate) async fn run(
     job: &Job<'_>,
     hosting: Hosting,
     listener: TcpListener,
@@ -73,118 +73,112 @@ pub async fn run(
     refuse_attached(job)?;
     if job.capture.is_some() || !job.injections.is_empty() {
         let reason = "captures and replays need daemons on this host: use --backend udp";
-        return Err(LaunchError::Config(reason.to_owned()));
+        return Err(LaunchError::config(reason));
     }
-    let visitors = gather(&listener, token, hosting.kinds.len()).await?;
-    let (sender, news) = unbounded_channel();
-    let mut daemons = Vec::with_capacity(visitors.len());
-    for visitor in visitors {
-        daemons.push(employ(job, &hosting, visitor, sender.clone()).await?);
+    let joined = accept_all(&listener, token, hosting.kinds.len()).await?;
+    let (sender, events) = unbounded_channel();
+    let mut daemons = Vec::with_capacity(joined.len());
+    for daemon in joined {
+        daemons.push(configure(job, &hosting, daemon, sender.clone()).await?);
     }
-    let mut session = Session::of(hosting, Cabling::by_udp(), daemons, news);
-    let outcome = session.play(job, progress).await;
-    for daemon in &mut session.daemons {
-        daemon.end().await;
-    }
-    outcome
+    Session::new(hosting, Cabling::UDP, daemons, events).run(job, progress).await
 }
 
-/// Waits until every process of the lab has come; they in their order.
-async fn gather(
+/// Waits until every process of the lab has joined, and returns them in their order.
+async fn accept_all(
     listener: &TcpListener,
     token: &Token,
     count: usize,
-) -> Result<Vec<Visitor>, LaunchError> {
-    const LOOK_AGAIN: Duration = Duration::from_millis(100);
-    let mut seats: Vec<Option<Visitor>> = (0..count).map(|_| None).collect();
-    let mut strangers = JoinSet::new();
+) -> Result<Vec<JoinedDaemon>, LaunchError> {
+    const POLL_INTERVAL: Duration = Duration::from_millis(100);
+    let mut slots: Vec<Option<JoinedDaemon>> = (0..count).map(|_| None).collect();
+    let mut pending = JoinSet::new();
     let stopwatch = Stopwatch::start();
-    while seats.iter().any(Option::is_none) {
+    while slots.iter().any(Option::is_none) {
         if interrupt::requested() {
-            return Err(LaunchError::Interrupted);
+            return Err(LaunchError::interrupted());
         }
-        if stopwatch.seconds() > ALL_WITHIN.as_secs_f64() {
+        if stopwatch.seconds() > JOIN_TIMEOUT.as_secs_f64() {
             let missing: Vec<String> =
-                (0..count).filter(|seat| seats[*seat].is_none()).map(|n| n.to_string()).collect();
-            let (missing, within) = (missing.join(", "), ALL_WITHIN.as_secs());
+                (0..count).filter(|slot| slots[*slot].is_none()).map(|n| n.to_string()).collect();
+            let (missing, within) = (missing.join(", "), JOIN_TIMEOUT.as_secs());
             let reason = format!("processes {missing} of {count} did not join within {within} s");
-            return Err(LaunchError::Died(reason));
+            return Err(LaunchError::died(reason));
         }
         tokio::select! {
-            accepted = listener.accept(), if strangers.len() < STRANGERS_MAX => {
-                // A connection that is gone before it is taken is nobody's loss.
+            accepted = listener.accept(), if pending.len() < PENDING_MAX => {
+                // A connection that is gone before it is accepted does no harm.
                 if let Ok((stream, from)) = accepted {
-                    strangers.spawn(timeout(WORD_WITHIN, receive(stream, from, token.clone())));
+                    pending.spawn(timeout(HELLO_TIMEOUT, authenticate(stream, from, token.clone())));
                 }
             }
-            Some(heard) = strangers.join_next() => {
-                let Ok(Ok(Some(mut visitor))) = heard else { continue };
-                match objection(&visitor.join, &seats) {
+            Some(ended) = pending.join_next() => {
+                let Ok(Ok(Some(mut daemon))) = ended else { continue };
+                match refusal(&daemon.join, &slots) {
                     None => {
-                        let seat = visitor.join.process;
-                        seats[seat] = Some(visitor);
+                        let slot = daemon.join.process;
+                        slots[slot] = Some(daemon);
                     }
                     Some(reason) => {
-                        eprintln!("{} may not join: {reason}", visitor.from);
-                        // A visitor that is gone by now needs no answer.
-                        let _ = tell(&mut visitor.commands, &ToJoining::Refused(reason)).await;
+                        eprintln!("{} may not join: {reason}", daemon.from);
+                        // A daemon that is gone needs no answer.
+                        let _ = send(&mut daemon.commands, &ToJoining::Refused(reason)).await;
                     }
                 }
             }
-            () = interval(LOOK_AGAIN) => {}
+            () = interval(POLL_INTERVAL) => {}
         }
     }
-    Ok(seats.into_iter().flatten().collect())
+    Ok(slots.into_iter().flatten().collect())
 }
 
-/// Time for the launcher to look around; no packet depends on it.
+/// Waits, for the launcher's own polling; no packet depends on it.
 async fn interval(length: Duration) {
-    // A future that never ends, given up after `length`.
     let _ = timeout(length, std::future::pending::<()>()).await;
 }
 
-/// Who a stranger is; nobody, if it has not got the token.
-async fn receive(stream: TcpStream, from: SocketAddr, token: Token) -> Option<Visitor> {
+/// Reads the first line of a client; none if it does not have the token.
+async fn authenticate(stream: TcpStream, from: SocketAddr, token: Token) -> Option<JoinedDaemon> {
     stream.set_nodelay(true).ok()?;
     let (output, commands) = stream.into_split();
     let mut output = BufReader::new(output);
-    match hear(&mut output).await.ok()? {
+    match receive(&mut output).await.ok()? {
         FromJoining::Join(join) if token.is(&join.token) => {
-            Some(Visitor { join, from, output, commands })
+            Some(JoinedDaemon { join, from, output, commands })
         }
         _ => None,
     }
 }
 
-fn objection(join: &Join, seats: &[Option<Visitor>]) -> Option<String> {
-    let (process, count) = (join.process, seats.len());
+/// Why a daemon cannot join, if so.
+fn refusal(join: &Join, slots: &[Option<JoinedDaemon>]) -> Option<String> {
+    let (process, count) = (join.process, slots.len());
     if join.shim_version != shim::VERSION {
         let (theirs, ours) = (join.shim_version, shim::VERSION);
-        return Some(format!("it speaks shim version {theirs}, the launcher version {ours}"));
+        return Some(format!("its shim version is {theirs}, the launcher needs {ours}"));
     }
-    match seats.get(process) {
+    match slots.get(process) {
         None => Some(format!("there is no process {process} of {count}")),
         Some(Some(other)) => {
-            Some(format!("process {process} is here already, from {}", other.from))
+            Some(format!("process {process} has joined already, from {}", other.from))
         }
         Some(None) => None,
     }
 }
 
-/// Asks for the clock of a visitor, and tells it what to be.
-async fn employ(
+/// Reads the clock of a daemon, and sends it its configuration.
+async fn configure(
     job: &Job<'_>,
     hosting: &Hosting,
-    mut visitor: Visitor,
-    news: UnboundedSender<(usize, News)>,
+    mut joined: JoinedDaemon,
+    events: UnboundedSender<(usize, DaemonEvent)>,
 ) -> Result<Daemon, LaunchError> {
-    let process = visitor.join.process;
-    let from = visitor.from;
-    let lost =
-        |error: io::Error| LaunchError::Died(format!("process {process} at {from}: {error}"));
-    let offset = match visitor.join.boot == boot() && !visitor.join.boot.is_empty() {
-        true => Offset { ahead_ns: 0, within_ns: 0 },
-        false => clock_of(&mut visitor).await.map_err(lost)?,
+    let process = joined.join.process;
+    let from = joined.from;
+    let lost = || LaunchError::died(format!("process {process} at {from}")).caused::<io::Error>();
+    let offset = match joined.join.boot == boot() && !joined.join.boot.is_empty() {
+        true => ClockOffset { ahead_ns: 0, within_ns: 0 },
+        false => clock_of(&mut joined).await.map_err(lost())?,
     };
     if offset.within_ns > 0 {
         let (ahead, within) = (offset.ahead_ns as f64 / 1e3, offset.within_ns as f64 / 1e3);
@@ -192,63 +186,62 @@ async fn employ(
             "process {process} at {from}: its clock is {ahead:.1} µs ahead, ± {within:.1} µs"
         );
     }
-    let config = describe(job, hosting, &Cabling::by_udp(), process, None)?;
-    let config = DaemonConfig { datagram_max: datagram_max(job, &visitor)?, ..config };
-    let text = toml::to_string(&config).map_err(|error| LaunchError::Config(error.to_string()))?;
-    tell(&mut visitor.commands, &ToJoining::Configuration(text)).await.map_err(lost)?;
+    let config = daemon_config(job, hosting, &Cabling::UDP, process, None)?;
+    let config = DaemonConfig { datagram_max: datagram_max(job, &joined)?, ..config };
+    let text = toml::to_string(&config).map_err(not_toml())?;
+    send(&mut joined.commands, &ToJoining::Configuration(text)).await.map_err(lost())?;
     let kind = hosting.kinds[process];
-    let mut daemon = Daemon::over(kind, process, visitor.commands, visitor.output, news);
+    let mut daemon = Daemon::over(kind, process, joined.commands, joined.output, events);
     daemon.clock_ahead_ns = offset.ahead_ns;
     Ok(daemon)
 }
 
-/// Octets of the largest datagram that the path of a visitor takes whole.
-fn datagram_max(job: &Job<'_>, visitor: &Visitor) -> Result<usize, LaunchError> {
+/// The largest datagram that the path to a daemon carries without fragments, in octets.
+fn datagram_max(job: &Job<'_>, joined: &JoinedDaemon) -> Result<usize, LaunchError> {
     let full = job.lab.fabric.full_frame.get() as usize;
-    let needed = full + FURTHER_HEADERS + Shim::LENGTH + IP_AND_UDP;
-    let mtu = visitor.join.path_mtu;
+    let needed = full + EXTRA_HEADERS + Shim::LENGTH + IP_AND_UDP;
+    let mtu = joined.join.path_mtu;
     if mtu < needed {
-        let (process, from) = (visitor.join.process, visitor.from);
-        return Err(LaunchError::Config(format!(
-            "process {process} at {from}: its path takes {mtu} octets whole, frames of {full} need an \
-             MTU of {needed}"
+        let (process, from) = (joined.join.process, joined.from);
+        return Err(LaunchError::config(format!(
+            "process {process} at {from}: the path MTU is {mtu}, frames of {full} octets need {needed}"
         )));
     }
     Ok(DATAGRAM_MAX.min(mtu - IP_AND_UDP))
 }
 
-async fn clock_of(visitor: &mut Visitor) -> io::Result<Offset> {
-    let mut best: Option<Offset> = None;
+async fn clock_of(joined: &mut JoinedDaemon) -> io::Result<ClockOffset> {
+    let mut best: Option<ClockOffset> = None;
     for _ in 0..CLOCK_ROUNDS {
         let asked = monotonic_ns();
-        tell(&mut visitor.commands, &ToJoining::Clock).await?;
-        let FromJoining::Clock(theirs) = hear(&mut visitor.output).await? else {
-            return Err(io::Error::other("it was asked for its clock and said something else"));
+        send(&mut joined.commands, &ToJoining::Clock).await?;
+        let FromJoining::Clock(theirs) = receive(&mut joined.output).await? else {
+            return Err(io::Error::other("it did not answer with its clock"));
         };
         let offset = offset(asked, theirs, monotonic_ns());
         if best.is_none_or(|best| offset.within_ns < best.within_ns) {
             best = Some(offset);
         }
     }
-    best.ok_or_else(|| io::Error::other("its clock was never asked for"))
+    Ok(best.expect("there is at least one round"))
 }
 
-/// What one question shows: their clock was read somewhere between ours before and after.
-fn offset(asked_ns: u64, theirs_ns: u64, answered_ns: u64) -> Offset {
+/// The offset from one reading: the other clock was read between both instants of this one.
+fn offset(asked_ns: u64, theirs_ns: u64, answered_ns: u64) -> ClockOffset {
     let within_ns = answered_ns.saturating_sub(asked_ns) / 2;
-    Offset {
+    ClockOffset {
         ahead_ns: theirs_ns.wrapping_sub(asked_ns + within_ns) as i64,
         within_ns: within_ns.max(1),
     }
 }
 
-async fn hear<T: DeserializeOwned>(output: &mut BufReader<OwnedReadHalf>) -> io::Result<T> {
+async fn receive<T: DeserializeOwned>(output: &mut BufReader<OwnedReadHalf>) -> io::Result<T> {
     let mut line = String::new();
-    output.take(WORD_MAX).read_line(&mut line).await?;
+    output.take(LINE_MAX).read_line(&mut line).await?;
     read_line(&line).map_err(io::Error::other)
 }
 
-async fn tell(commands: &mut OwnedWriteHalf, message: &impl Serialize) -> io::Result<()> {
+async fn send(commands: &mut OwnedWriteHalf, message: &impl Serialize) -> io::Result<()> {
     let mut line = Vec::new();
     write_line(&mut line, message)?;
     commands.write_all(&line).await

@@ -1,19 +1,19 @@
-//! Labs that stay: a folder for each, a keeper that holds its daemons, and clients that speak to them.
+//! Labs that run until they are stopped: a folder for each, a supervisor that holds its daemons, and clients.
 //!
 //! ```text
-//!   up ─▶ folder, journal ─▶ keeper ─▶ namespaces, daemons ─▶ "up" in the journal ─▶ up ends
+//!   up ─▶ folder, journal ─▶ supervisor ─▶ namespaces, daemons ─▶ "up" in the journal ─▶ up ends
 //!   status, show, set … ── HTTP on the daemons' Unix sockets ──▶ daemons
-//!   down ─▶ keeper ends, and with it all it holds ─▶ folder is removed
+//!   down ─▶ the supervisor ends with all that it holds ─▶ the folder is removed
 //! ```
 //!
-//! Everything but files lives as long as its keeper: daemons end when it does, however it did, and the
-//! kernel takes namespaces and interfaces away. Files are in the lab's folder ([`folder`]), whose journal
-//! names the process that they belong to; what belongs to a process that is no more is removed by
-//! whoever comes next.
+//! Everything except files lives as long as the supervisor: its daemons end with it, and the kernel removes
+//! namespaces and interfaces. Files are in the lab's folder ([`folder`]). Its journal names the process that owns
+//! them. The next command removes the files of a process that has ended.
 
 pub mod client;
 pub mod folder;
-pub mod keeper;
-pub mod start;
+pub mod lifecycle;
+pub mod pipe;
+pub mod supervisor;
 
-pub use folder::{Labs, Record, Stage};
+pub use folder::{LabRecord, LabStore, Stage};

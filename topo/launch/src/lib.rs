@@ -1,7 +1,6 @@
-//! Runs a rendered scenario on a substrate and brings back what was recorded.
+//! Runs a rendered scenario on a substrate and returns what was recorded.
 //!
-//! A substrate is one file in `launch/` and one row in [`BACKENDS`]. Child processes exist only
-//! here.
+//! A substrate is one file of this crate and one row in [`BACKENDS`]. Only this crate starts child processes.
 
 use capture::CapturePlan;
 use emulation::cable::Carrier;
@@ -16,62 +15,67 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 #[macro_use]
-pub mod spoken;
+pub mod output;
 
 pub mod calibration;
 pub mod compose;
 pub mod daemons;
+pub mod error;
 pub mod estimate;
 pub mod experiment;
+pub mod interfaces;
 pub mod interrupt;
-pub mod joined;
+mod joined;
 pub mod lab;
-pub mod netns;
+mod netns;
 pub mod owner;
 pub mod placement;
-pub mod processes;
+mod processes;
 pub mod programs;
-pub mod remote;
+mod remote;
 pub mod replay;
-pub mod scratch;
-pub mod udp;
+mod scratch;
+mod udp;
 pub mod virtual_clock;
+
+pub use daemon::with_sources;
+pub use error::{FailureKind, LaunchError};
 
 /// The commit this program was built from, or "unknown".
 pub const COMMIT: &str = env!("PAUSEBED_COMMIT");
 
-/// What is to be run, and how.
+/// A run: the fabric and the conditions.
 #[derive(Debug)]
 pub struct Job<'a> {
-    /// Devices, cables, recording plan.
+    /// The rendered scenario: devices, cables, recording plan.
     pub lab: &'a Lab,
     /// The scenario's name.
     pub name: &'a str,
-    /// Where all randomness comes from.
+    /// The seed of all random numbers.
     pub seed: u64,
-    /// Wall time over fabric time; the virtual clock has none.
+    /// Wall time over fabric time; not used on the virtual clock.
     pub dilation: u64,
-    /// On how many threads the virtual clock runs the fabric; live substrates have none.
+    /// The number of threads on the virtual clock; not used on live substrates.
     pub threads: usize,
     /// How devices are spread over processes.
     pub placement: Placement,
-    /// Which links are sockets.
+    /// Whether links inside one process are sockets too.
     pub cables: Cables,
-    /// What kind of sockets.
+    /// The kind of the sockets.
     pub carrier: Carrier,
     /// Ask for real-time priority.
     pub realtime: bool,
-    /// Keep this host's cores from falling asleep.
+    /// Keep the cores of this host out of idle states.
     pub awake: bool,
-    /// Which ports to capture, into which file.
+    /// The ports to capture, and the file.
     pub capture: Option<CapturePlan>,
-    /// Frames from outside: where, and when they arrive, in whole nanoseconds.
+    /// Frames from outside: port, arrival in whole nanoseconds, frame.
     pub injections: Vec<(emulation::wiring::End, Instant, proto::frame::Frame)>,
-    /// A folder of the run's own, for configurations and sockets.
+    /// The run's own folder, for configurations and sockets.
     pub scratch: &'a Path,
 }
 
-/// How far a run is.
+/// The progress of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress<'a> {
     /// Fabric time of the slowest part.
@@ -80,22 +84,22 @@ pub struct Progress<'a> {
     pub late_p99_frames: Option<f64>,
     /// Frames lost so far.
     pub lost: u64,
-    /// Bins that have ended since the last word, by worker; only of a run that is watched.
+    /// Bins that have ended since the last call, by worker; empty unless `run.watched` is set.
     pub bins: &'a [BinSnapshot],
 }
 
-/// What a run brought back.
+/// What a run returns.
 #[derive(Debug)]
 pub struct Outcome {
-    /// By worker.
+    /// Recordings by worker.
     pub recordings: Vec<Recording>,
     /// Whether the host kept up.
     pub fidelity: Fidelity,
-    /// Why it did not, one sentence each.
+    /// Why the host did not keep up, one sentence each.
     pub reasons: Vec<String>,
-    /// How well it kept up over time.
+    /// Lateness and losses over time.
     pub timeline: Vec<FidelityRow>,
-    /// Frames that ended or stood on cables.
+    /// Frames that ended or were in flight on cables.
     pub on_cables: OnCables,
     /// Links by kind of cable.
     pub cables: BTreeMap<String, u64>,
@@ -109,40 +113,23 @@ pub struct Outcome {
     pub cpu_seconds: f64,
     /// Datagrams that were refused, by reason.
     pub refused: BTreeMap<String, u64>,
-    /// How workers were scheduled, in words.
+    /// The scheduling of the workers, as text for the report.
     pub scheduling: String,
 }
 
-/// Why a run brought nothing back.
-#[derive(Debug, thiserror::Error)]
-pub enum LaunchError {
-    /// A daemon ended before its report.
-    #[error("{0}")]
-    Died(String),
-    /// The host lacks something.
-    #[error("{0}")]
-    Host(String),
-    /// A device refuses its configuration.
-    #[error("{0}")]
-    Config(String),
-    /// Somebody pressed Ctrl-C.
-    #[error("interrupted")]
-    Interrupted,
-}
-
-/// A substrate: its name on the command line and in files, and how it runs a job.
+/// A substrate: its name, and the function that runs a job on it.
 pub struct Substrate {
-    /// As in `--backend`.
+    /// Its name in `--backend`.
     pub name: &'static str,
-    /// The word of the scenario file.
+    /// Its value in a scenario file.
     pub backend: Backend,
-    /// Keeps time by the wall.
+    /// Whether it runs on the wall clock.
     pub is_live: bool,
-    /// Runs a job, telling how far it is.
+    /// Runs a job and reports its progress.
     pub run: Run,
 }
 
-/// Runs a job, telling how far it is.
+/// Runs a job and reports its progress.
 pub type Run = fn(&Job<'_>, &mut dyn FnMut(Progress)) -> Result<Outcome, LaunchError>;
 
 /// Every substrate.
@@ -165,19 +152,33 @@ pub fn substrate(backend: Backend) -> &'static Substrate {
     row.expect("every backend has a row")
 }
 
-/// Removes what launchers of this user left that were killed: files, since the kernel has removed the rest.
-pub fn sweep() {
-    netns::sweep();
-    scratch::sweep();
+/// Removes the files that killed launchers of this user left. The kernel removes everything else.
+pub fn remove_leftovers() {
+    netns::remove_leftovers();
+    scratch::remove_leftovers();
 }
 
-/// Refuses interfaces of the host, for a substrate that has no way to them.
+/// Refuses attached interfaces of the host on a substrate that cannot reach them.
 fn refuse_attached(job: &Job<'_>) -> Result<(), LaunchError> {
     match job.lab.fabric.wiring.attached.first() {
         None => Ok(()),
-        Some(attached) => Err(LaunchError::Config(format!(
+        Some(attached) => Err(LaunchError::config(format!(
             "interface {} can be attached on the backend netns only",
             attached.interface
         ))),
     }
+}
+
+/// Runs a future of a launcher on the calling thread.
+///
+/// Must be the main thread if the future starts daemons: the kernel ends them with the thread that started them.
+fn block_on<T>(future: impl Future<Output = Result<T, LaunchError>>) -> Result<T, LaunchError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(LaunchError::host("no event loop").caused())?.block_on(future)
+}
+
+/// Writes a file of a run.
+fn write_file(file: &Path, content: impl AsRef<[u8]>) -> Result<(), LaunchError> {
+    std::fs::write(file, content)
+        .map_err(LaunchError::host(format!("cannot write {}", file.display())).caused())
 }

@@ -1,18 +1,18 @@
-//! The substrate `netns`: every device in a network namespace of its own, every cable a veth pair.
+//! The substrate `netns`: every device has its own network namespace, every cable is a veth pair.
 //!
 //! ```text
-//!   rights ─▶ what killed launchers left is removed ─▶ namespaces, pairs ─▶ daemons … ─▶ all gone
+//!   rights ─▶ remove leftovers of killed launchers ─▶ namespaces, pairs ─▶ daemons … ─▶ end of all
 //! ```
 //!
-//! Namespaces have no names: they are held by descriptors of this process, and the daemons open their
-//! sockets through those. When the last of these processes is gone, however it went, the kernel removes
-//! namespaces and interfaces. What it does not remove, files, is in the [`journal`]. Devices are hosted as
-//! on `udp`: one process for many namespaces, or one for each with `placement = "device"`.
+//! Namespaces have no names: this process holds them by descriptors, and the daemons open their sockets through
+//! these. When the last of these processes ends, the kernel removes namespaces and interfaces. Files, which it
+//! does not remove, are listed in the [`journal`]. Processes host devices as on `udp`: many namespaces for each
+//! process, or one with `placement = "device"`.
 
 mod journal;
 
 use super::daemons::{self, Cabling};
-use super::{Job, LaunchError, Outcome, Progress, owner};
+use super::{Job, LaunchError, Outcome, Progress, interfaces, owner};
 use daemon::PortInterface;
 use daemon::privileges::{self, Right};
 use emulation::cable::Carrier;
@@ -21,94 +21,101 @@ use emulation::cable::namespace::{Namespace, become_owner};
 use emulation::cable::shim::{SendingEnd, Shim};
 use emulation::clock::Stopwatch;
 use emulation::wiring::{Action, End, LinkWiring, Wiring};
-use journal::{Journal, Lab};
+use journal::{Journal, LabInventory};
 use proto::technology::Technology;
+use scenario::keyfile::problem::did_you_mean;
 use std::io;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 
-/// What this substrate needs.
+/// The rights that this substrate needs.
 const RIGHTS: [Right; 3] = [Right::SysAdmin, Right::NetAdmin, Right::NetRaw];
 
 /// Octets that a frame may have beyond a full one: tags, headers of IPv6, the shim.
 const HEADERS_MAX: u64 = 256 + Shim::LENGTH as u64;
-/// The MTU that interfaces have by default, which nothing here goes below.
+/// The smallest MTU that is set: the default of Ethernet.
 const MTU_MIN: u64 = 1_500;
 
 /// Runs a job.
 ///
 /// # Errors
-/// If the host lacks a right, a daemon dies or refuses its configuration, or somebody interrupts.
-pub fn run(job: &Job<'_>, progress: &mut dyn FnMut(Progress)) -> Result<Outcome, LaunchError> {
-    let (_standing, cabling) = Standing::make(job)?;
+/// If the host lacks a right, a daemon dies or refuses its configuration, or the user interrupts.
+pub(crate) fn run(
+    job: &Job<'_>,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Outcome, LaunchError> {
+    let (_network, cabling) = LabNetwork::make(job)?;
     daemons::run(job, cabling, progress)
 }
 
-/// Namespaces, interfaces and their journal, which are gone with this.
-pub struct Standing {
+/// Namespaces, interfaces and their journal, which are removed on drop.
+pub struct LabNetwork {
     _journal: Journal,
     _network: Network,
 }
 
-impl Standing {
-    /// Makes what a job needs, and says how daemons reach it.
+impl LabNetwork {
+    /// Makes the network of a job, and the cabling by which daemons reach it.
     ///
     /// # Errors
-    /// If the host lacks a right or something cannot be made.
-    pub fn make(job: &Job<'_>) -> Result<(Standing, Cabling), LaunchError> {
+    /// If the host lacks a right or an interface, or something cannot be made.
+    pub fn make(job: &Job<'_>) -> Result<(LabNetwork, Cabling), LaunchError> {
+        let wiring = &job.lab.fabric.wiring;
         let bare = job.lab.fabric.technology == Technology::Ethernet;
-        refuse_the_impossible(job, bare)?;
-        obtain_rights(&job.lab.fabric.wiring)?;
-        let host = |what: &str, error: &io::Error| LaunchError::Host(format!("{what}: {error}"));
+        refuse_unsupported(wiring, bare)?;
+        obtain_rights(wiring)?;
         let mut journal = Journal::open(job.name, job.scratch)
-            .map_err(|error| host("cannot keep a journal of the lab", &error))?;
+            .map_err(LaunchError::host("cannot write the journal of the lab").caused())?;
         let stopwatch = Stopwatch::start();
         let network = Network::make(job, &journal)
-            .map_err(|error| host("cannot make namespaces and interfaces", &error))?;
+            .map_err(LaunchError::host("cannot make namespaces and interfaces").caused())?;
         journal
-            .enter(Lab::of(&job.lab.fabric.wiring, &network.interfaces))
-            .map_err(|error| host("cannot write the journal of the lab", &error))?;
-        let links = job.lab.fabric.wiring.links.len();
+            .enter(LabInventory::of(wiring, &network.interfaces))
+            .map_err(LaunchError::host("cannot write the journal of the lab").caused())?;
         eprintln!(
-            "lab {}: {} namespaces, {links} pairs of interfaces in {:.0} ms; {} tells where",
+            "lab {}: {} namespaces, {} pairs of interfaces in {:.0} ms; they are listed in {}",
             journal.lab(),
             network.namespaces.len(),
+            wiring.links.len(),
             stopwatch.seconds() * 1e3,
             journal.file().display(),
         );
         let interfaces = network.interfaces.clone();
         let cabling = Cabling { carrier: Carrier::Packet, bare, interfaces };
-        Ok((Standing { _journal: journal, _network: network }, cabling))
+        Ok((LabNetwork { _journal: journal, _network: network }, cabling))
     }
 }
 
-/// Removes what launchers left that were killed.
-pub fn sweep() {
-    // Without a folder there is nothing in it.
+/// Removes what killed launchers left.
+pub fn remove_leftovers() {
+    // Without a folder there is nothing to remove.
     if owner::place().exists()
         && let Ok(folder) = owner::folder()
     {
-        journal::sweep(&folder);
+        journal::remove_leftovers(&folder);
     }
 }
 
-/// Refuses what bare cables cannot do.
-fn refuse_the_impossible(job: &Job<'_>, bare: bool) -> Result<(), LaunchError> {
-    let wiring = &job.lab.fabric.wiring;
-    let corrupt = |action: &Action| *action == Action::Corrupt;
-    if bare && wiring.impairments.iter().any(|rule| corrupt(&rule.action)) {
-        return Err(LaunchError::Config(
-            "a bare cable has no FCS that could tell of a corrupt frame: run it on udp or virtual"
-                .to_owned(),
-        ));
+/// Refuses what bare cables cannot do, and interfaces that do not exist.
+fn refuse_unsupported(wiring: &Wiring, bare: bool) -> Result<(), LaunchError> {
+    if bare && wiring.impairments.iter().any(|rule| rule.action == Action::Corrupt) {
+        let reason =
+            "a bare cable has no FCS that shows a corrupt frame: use the backend udp or virtual";
+        return Err(LaunchError::config(reason));
     }
     if !bare && !wiring.attached.is_empty() {
-        return Err(LaunchError::Config("interfaces carry Ethernet alone".to_owned()));
+        return Err(LaunchError::config("attached interfaces carry only Ethernet"));
     }
-    Ok(())
+    let known: Vec<String> = interfaces::all().into_iter().map(|one| one.name).collect();
+    let unknown = wiring.attached.iter().find(|one| !known.contains(&one.interface));
+    unknown.map_or(Ok(()), |attached| {
+        let hint = did_you_mean(&attached.interface, known.iter().map(String::as_str));
+        let what = format!("this host has no interface {:?}: {hint}", attached.interface);
+        Err(LaunchError::host(what))
+    })
 }
 
-/// Makes sure of the rights, if need be in a user namespace of this process's own.
+/// Obtains the rights, if necessary in a user namespace of this process.
 fn obtain_rights(wiring: &Wiring) -> Result<(), LaunchError> {
     let missing = privileges::missing(&RIGHTS);
     if missing.is_empty() {
@@ -116,26 +123,25 @@ fn obtain_rights(wiring: &Wiring) -> Result<(), LaunchError> {
     }
     let names = missing.join(", ");
     if let Some(attached) = wiring.attached.first() {
-        return Err(LaunchError::Host(format!(
-            "to attach interface {} takes {names}, which this process does not have: run as root",
+        return Err(LaunchError::host(format!(
+            "attaching interface {} needs {names}, which this process does not have: run as root",
             attached.interface
         )));
     }
-    become_owner().map_err(|error| {
-        LaunchError::Host(format!(
-            "the backend netns takes {names}, which this process does not have, and a user \
-             namespace, in which it would have them, is refused: {error}. Run as root, or permit \
-             user namespaces (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone, \
-             kernel.apparmor_restrict_unprivileged_userns). The backend udp takes no right"
-        ))
-    })
+    let what = format!(
+        "the backend netns needs {names}, which this process does not have. Run as root, or permit user \
+         namespaces (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone, \
+         kernel.apparmor_restrict_unprivileged_userns). The backend udp needs no rights. The kernel refused \
+         a user namespace"
+    );
+    become_owner().map_err(LaunchError::host(what).caused())
 }
 
-/// Namespaces with their interfaces, which are gone with this.
+/// Namespaces with their interfaces, which are removed on drop.
 struct Network {
-    /// By node; none if there are no cables.
+    /// The namespaces by node; empty if there are no cables.
     namespaces: Vec<Namespace>,
-    /// Every port that has a cable or an attached interface.
+    /// The interface of every port that has a cable or an attached interface.
     interfaces: Vec<PortInterface>,
 }
 
@@ -172,7 +178,7 @@ impl Network {
     }
 }
 
-/// Makes the pair of interfaces that is cable `number`.
+/// Makes the pair of interfaces for cable `number`.
 fn cable(namespaces: &[Namespace], number: u32, link: &LinkWiring, mtu: u32) -> io::Result<()> {
     let (near, far) = (name_of(link.a), name_of(link.b));
     let end = |name, at: End, end| PairEnd {
@@ -184,12 +190,12 @@ fn cable(namespaces: &[Namespace], number: u32, link: &LinkWiring, mtu: u32) -> 
     namespaces[link.a.node].interfaces.make_pair(a, b, mtu)
 }
 
-/// A port's interface in its device's namespace.
+/// The interface of a port in the namespace of its device.
 fn name_of(at: End) -> String {
     format!("p{}", at.port)
 }
 
-/// Where other processes of this user find a namespace.
+/// The path of a namespace for other processes of this user.
 fn path_of(namespace: &Namespace) -> PathBuf {
     PathBuf::from(format!("/proc/{}/fd/{}", std::process::id(), namespace.descriptor()))
 }

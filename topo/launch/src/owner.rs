@@ -1,5 +1,4 @@
-//! Whose something is: a process that cannot be confused with a later one of the same number, and the
-//! folder of this user in which such things are noted down.
+//! ProcessIdentityship of files: the process that they belong to, and the private folder of this user.
 
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -7,78 +6,78 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// A process.
+/// A process, distinct from a later one with the same number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Owner {
-    /// Its number.
+pub struct ProcessIdentity {
+    /// The process id.
     pub process: u32,
-    /// When it began, in clock ticks since the host did.
+    /// Its start time, in clock ticks since boot.
     pub began: u64,
 }
 
-impl Owner {
-    /// The process of that number, if there is one.
-    pub fn of(process: u32) -> Option<Owner> {
-        // Source: proc_pid_stat(5), fields 3 and 22; the second is a name in brackets and may hold
-        // anything. A process that has ended and that nobody has asked about is none.
+impl ProcessIdentity {
+    /// The process with this id, if there is one.
+    pub fn of(process: u32) -> Option<ProcessIdentity> {
+        // Source: proc_pid_stat(5), fields 3 and 22. Field 2 is a name in brackets with any characters.
+        // A zombie does not count as a process.
         let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
         let (_, fields) = stat.rsplit_once(") ")?;
         if fields.starts_with('Z') {
             return None;
         }
         let began = fields.split(' ').nth(22 - 3)?.parse().ok()?;
-        Some(Owner { process, began })
+        Some(ProcessIdentity { process, began })
     }
 
     /// This process.
     ///
     /// # Errors
-    /// If the system does not show processes.
-    pub fn this() -> io::Result<Owner> {
-        Owner::of(std::process::id()).ok_or_else(|| io::ErrorKind::NotFound.into())
+    /// If /proc is not mounted.
+    pub fn this() -> io::Result<ProcessIdentity> {
+        ProcessIdentity::of(std::process::id()).ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
-    /// Whose a name is that ends with `.process.began`.
-    pub fn named(name: &str) -> Option<Owner> {
+    /// The process of a name that ends with `.process.began`.
+    pub fn named(name: &str) -> Option<ProcessIdentity> {
         let (rest, began) = name.rsplit_once('.')?;
         let (_, process) = rest.rsplit_once('.')?;
-        Some(Owner { process: process.parse().ok()?, began: began.parse().ok()? })
+        Some(ProcessIdentity { process: process.parse().ok()?, began: began.parse().ok()? })
     }
 
     /// Whether it still runs.
     pub fn is_alive(self) -> bool {
-        Owner::of(self.process) == Some(self)
+        ProcessIdentity::of(self.process) == Some(self)
     }
 }
 
-impl std::fmt::Display for Owner {
+impl std::fmt::Display for ProcessIdentity {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}.{}", self.process, self.began)
     }
 }
 
-/// A folder of this user's that no other may write to, made if need be.
+/// The private folder of this user; made if it does not exist.
 ///
 /// # Errors
-/// If there is none to be had.
+/// If it cannot be made, or others can write to it.
 pub fn folder() -> io::Result<PathBuf> {
     let folder = place();
     private(&folder)?;
     Ok(folder)
 }
 
-/// Where that folder is, or would be.
-pub fn place() -> PathBuf {
+/// The path of that folder.
+pub(crate) fn place() -> PathBuf {
     match std::env::var_os("XDG_RUNTIME_DIR") {
         Some(folder) => PathBuf::from(folder).join("pausebed"),
         None => std::env::temp_dir().join(format!("pausebed-{}", nix::unistd::geteuid())),
     }
 }
 
-/// Makes `folder` if it is not there, and sees to it that it is this user's alone.
+/// Makes `folder` if it does not exist, and checks that only this user can write to it.
 ///
 /// # Errors
-/// If it cannot be made, or is somebody else's too.
+/// If it cannot be made, or another user owns it or can write to it.
 pub fn private(folder: &Path) -> io::Result<()> {
     match fs::DirBuilder::new().mode(0o700).create(folder) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
@@ -90,7 +89,7 @@ pub fn private(folder: &Path) -> io::Result<()> {
     let found = fs::symlink_metadata(folder)?;
     let is_ours = found.uid() == nix::unistd::geteuid().as_raw();
     if !found.is_dir() || !is_ours || found.mode() & 0o022 != 0 {
-        let reason = format!("{} is not this user's alone", folder.display());
+        let reason = format!("others can write to {}", folder.display());
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, reason));
     }
     Ok(())
@@ -101,11 +100,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_is_told_from_a_later_one_of_its_number_and_known_by_name() {
-        let own = Owner::this().expect("this process is there");
+    fn a_process_is_distinct_from_a_later_one_with_its_number_and_can_be_read_from_a_name() {
+        let own = ProcessIdentity::this().expect("this process is there");
         assert!(own.is_alive());
-        assert!(!Owner { began: own.began + 1, ..own }.is_alive());
-        assert_eq!(Owner::named(&format!("pfister-eight.1.{own}")), Some(own));
-        assert_eq!(Owner::named("notes.lab"), None);
+        assert!(!ProcessIdentity { began: own.began + 1, ..own }.is_alive());
+        assert_eq!(ProcessIdentity::named(&format!("pfister-eight.1.{own}")), Some(own));
+        assert_eq!(ProcessIdentity::named("notes.lab"), None);
     }
 }

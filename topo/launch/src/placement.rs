@@ -1,21 +1,21 @@
-//! Which process hosts which device.
+//! The assignment of devices to processes.
 
 use emulation::wiring::{NodeKind, Wiring};
 use scenario::run::Placement;
 
-/// Devices spread over processes, each of which hosts devices of one kind.
+/// The assignment of devices to processes. Each process hosts devices of one kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hosting {
-    /// Process of each node.
+    /// The process of each node.
     pub hosts: Vec<usize>,
-    /// What each process hosts.
+    /// The kind of the devices of each process.
     pub kinds: Vec<NodeKind>,
 }
 
 impl Hosting {
-    /// One process a device, or as many workers as the host has cores, at least one of each kind.
+    /// One process for each device, or as many workers as the host has cores, with at least one of each kind.
     ///
-    /// Workers of a kind take runs of neighbouring nodes, so that a leaf's adapters share one.
+    /// Workers take ranges of neighbouring nodes, so that the adapters of a leaf share one.
     pub fn new(wiring: &Wiring, placement: Placement, cores: usize) -> Hosting {
         let mut hosting = Hosting { hosts: vec![0; wiring.nodes.len()], kinds: Vec::new() };
         for kind in [NodeKind::Nic, NodeKind::Switch] {
@@ -34,12 +34,12 @@ impl Hosting {
         hosting
     }
 
-    /// The same on hosts whose cores nobody has counted: one worker of each kind.
+    /// The same on hosts with an unknown number of cores: one worker of each kind.
     pub fn elsewhere(wiring: &Wiring, placement: Placement) -> Hosting {
         Hosting::new(wiring, placement, 2)
     }
 
-    /// The nodes of a process, ascending.
+    /// The nodes of a process, in ascending order.
     pub fn nodes(&self, process: usize) -> impl Iterator<Item = usize> + '_ {
         (0..self.hosts.len()).filter(move |node| self.hosts[*node] == process)
     }

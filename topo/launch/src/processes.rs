@@ -1,5 +1,4 @@
-//! Daemons that live exactly as long as their launcher wants them to: child processes, and those that
-//! joined it.
+//! Daemon processes of a run: child processes, and daemons that joined by TCP.
 
 use daemon::protocol::{ToDaemon, ToLauncher, read_line, write_line};
 use daemon::with_sources;
@@ -11,34 +10,34 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncWrite, AsyncWriteExt, BufRea
 use tokio::process::{Child, Command};
 use tokio::sync::mpsc::UnboundedSender;
 
-/// What a daemon's pipe brought.
+/// An event on the pipe of a daemon.
 #[derive(Debug)]
-pub enum News {
+pub(crate) enum DaemonEvent {
     /// A message.
     Message(Box<ToLauncher>),
-    /// A line that is none.
-    Nonsense(String),
+    /// A line that is no message.
+    Malformed(String),
     /// The pipe has ended.
     Ended,
 }
 
 /// One daemon process.
-pub struct Daemon {
+pub(crate) struct Daemon {
     /// Its name in messages ("nicd 0").
     pub name: String,
-    /// How far its monotonic clock is ahead of ours, in nanoseconds: 0 on this machine.
+    /// By how many nanoseconds its monotonic clock is ahead of this one: 0 on the same machine.
     pub clock_ahead_ns: i64,
-    /// None of one that joined: the end of the connection ends it.
+    /// None for a daemon that joined: the end of the connection ends it.
     child: Option<Child>,
     commands: Option<Box<dyn AsyncWrite + Send + Unpin>>,
 }
 
-/// This very program, even if its file has been replaced since. Daemons are never another one found beside it: so a run
-/// is of one build, the one that `run.json` names.
-const OWN: &str = "/proc/self/exe";
+/// This program, even if its file has been replaced since. All processes of a run are of one build, which
+/// `run.json` names.
+const OWN_PROGRAM: &str = "/proc/self/exe";
 
-/// The part that this program plays for devices of `kind`.
-const fn part(kind: NodeKind) -> &'static str {
+/// The command of this program that hosts devices of `kind`.
+pub(crate) const fn role(kind: NodeKind) -> &'static str {
     match kind {
         NodeKind::Switch => "switchd",
         NodeKind::Nic => "nicd",
@@ -46,24 +45,23 @@ const fn part(kind: NodeKind) -> &'static str {
 }
 
 impl Daemon {
-    /// Starts a daemon with a configuration file and further variables of its environment; its
-    /// messages go to `news` under `process`.
+    /// Starts a daemon with a configuration file and additional environment variables. Its messages go to
+    /// `events` with the number `process`.
     ///
-    /// Must be called on the main thread: the kernel ends the child when the thread that started
-    /// it ends.
+    /// Must be called on the main thread: the kernel ends the child with the thread that started it.
     ///
     /// # Errors
     /// If the program cannot be started.
-    #[expect(clippy::disallowed_methods, reason = "this is the room for child processes")]
+    #[expect(clippy::disallowed_methods, reason = "only this crate starts child processes")]
     pub fn start(
         kind: NodeKind,
         process: usize,
         config: &Path,
         environment: &[(String, String)],
-        news: UnboundedSender<(usize, News)>,
+        events: UnboundedSender<(usize, DaemonEvent)>,
     ) -> io::Result<Daemon> {
-        let mut command = Command::new(OWN);
-        command.arg0("pausebed").arg(part(kind)).arg("--config").arg(config);
+        let mut command = Command::new(OWN_PROGRAM);
+        command.arg0("pausebed").arg(role(kind)).arg("--config").arg(config);
         command.envs(environment.iter().map(|(name, value)| (name, value)));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
         let mut child = command.spawn()?;
@@ -71,39 +69,39 @@ impl Daemon {
         let output = child.stdout.take().expect("standard output was asked for");
         Ok(Daemon {
             child: Some(child),
-            ..Daemon::over(kind, process, commands, BufReader::new(output), news)
+            ..Daemon::over(kind, process, commands, BufReader::new(output), events)
         })
     }
 
-    /// A daemon that runs already and is spoken to by `commands` and `output`.
+    /// A daemon that runs already, with the two directions of the connection to it.
     pub fn over(
         kind: NodeKind,
         process: usize,
         commands: impl AsyncWrite + Send + Unpin + 'static,
         output: impl AsyncBufRead + Send + Unpin + 'static,
-        news: UnboundedSender<(usize, News)>,
+        events: UnboundedSender<(usize, DaemonEvent)>,
     ) -> Daemon {
         tokio::spawn(async move {
             let mut lines = output.lines();
             while let Ok(Some(line)) = lines.next_line().await {
                 let message = match read_line::<ToLauncher>(&line) {
-                    Ok(message) => News::Message(Box::new(message)),
-                    Err(error) => News::Nonsense(with_sources(&error)),
+                    Ok(message) => DaemonEvent::Message(Box::new(message)),
+                    Err(error) => DaemonEvent::Malformed(with_sources(&error)),
                 };
-                // A launcher that no longer listens is ending its daemons.
-                let _ = news.send((process, message));
+                // The receiver is gone when the launcher ends its daemons.
+                let _ = events.send((process, message));
             }
-            let _ = news.send((process, News::Ended));
+            let _ = events.send((process, DaemonEvent::Ended));
         });
-        let name = format!("{} (process {process})", part(kind));
+        let name = format!("{} (process {process})", role(kind));
         Daemon { name, clock_ahead_ns: 0, child: None, commands: Some(Box::new(commands)) }
     }
 
-    /// Tells the daemon something.
+    /// Sends a message to the daemon.
     ///
     /// # Errors
-    /// If it is gone.
-    pub async fn tell(&mut self, message: &ToDaemon) -> io::Result<()> {
+    /// If the daemon is gone.
+    pub async fn send(&mut self, message: &ToDaemon) -> io::Result<()> {
         let mut line = Vec::new();
         write_line(&mut line, message)?;
         let commands = self.commands.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
@@ -111,7 +109,7 @@ impl Daemon {
         commands.flush().await
     }
 
-    /// Ends the daemon whatever it is doing, and waits until it is gone.
+    /// Kills the daemon and waits until it is gone.
     pub async fn end(&mut self) {
         drop(self.commands.take());
         if let Some(child) = &mut self.child {
@@ -121,10 +119,10 @@ impl Daemon {
         }
     }
 
-    /// Waits for the daemon's own end; how it ended, in words.
+    /// Waits for the end of the daemon and returns its exit status as text.
     pub async fn wait(&mut self) -> String {
         let Some(child) = &mut self.child else {
-            return "the connection to it is gone".to_owned();
+            return "the connection is closed".to_owned();
         };
         match child.wait().await {
             Ok(status) => status.to_string(),

@@ -1,35 +1,35 @@
-//! Other programs on this host: tools, asked for their versions and run.
+//! Other programs on this host, for example tshark.
 
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// A program that answered.
+/// A program that printed its version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// Where it is; a bare name was found by the search path.
+    /// Its path, or its bare name if it was found by PATH.
     pub path: PathBuf,
     /// The first line it prints for `--version`.
     pub version: String,
 }
 
-/// A tool by name, as the search path has it.
+/// Finds a tool by its name in PATH.
 ///
 /// # Errors
-/// If there is none, or it does not answer.
+/// If there is none, or `--version` fails.
 pub fn tool(name: &str) -> io::Result<Found> {
     let path = PathBuf::from(name);
     let version = version(&path)?;
     Ok(Found { path, version })
 }
 
-/// Runs a tool to its end: whether it ended well, and what it wrote to its standard output and, if it
-/// did not, to its standard error.
+/// Runs a tool to its end. Returns whether it succeeded, and its standard output; after a failure also its
+/// standard error.
 ///
 /// # Errors
 /// If it cannot be started.
-#[expect(clippy::disallowed_methods, reason = "this is the room for child processes")]
+#[expect(clippy::disallowed_methods, reason = "only this crate starts child processes")]
 pub fn run(name: &str, arguments: &[&OsStr]) -> io::Result<(bool, String)> {
     let output = Command::new(name).args(arguments).stdin(Stdio::null()).output()?;
     let good = output.status.success();
@@ -37,7 +37,7 @@ pub fn run(name: &str, arguments: &[&OsStr]) -> io::Result<(bool, String)> {
     Ok((good, String::from_utf8_lossy(&text).into_owned()))
 }
 
-#[expect(clippy::disallowed_methods, reason = "this is the room for child processes")]
+#[expect(clippy::disallowed_methods, reason = "only this crate starts child processes")]
 fn version(program: &Path) -> io::Result<String> {
     let mut command = Command::new(program);
     command.arg("--version").stdin(Stdio::null()).stderr(Stdio::null());
@@ -49,11 +49,11 @@ fn version(program: &Path) -> io::Result<String> {
     }
 }
 
-/// What a tool found by [`tool`] answers to `arguments`, at its end.
+/// Runs a tool found by [`tool`] to its end and returns its output.
 ///
 /// # Errors
 /// If it cannot be started.
-#[expect(clippy::disallowed_methods, reason = "this is the room for child processes")]
+#[expect(clippy::disallowed_methods, reason = "only this crate starts child processes")]
 pub fn output<'a>(
     tool: &Found,
     arguments: impl IntoIterator<Item = &'a OsStr>,
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_there_is_an_error_and_not_a_version() {
+    fn a_missing_tool_is_an_error() {
         assert!(tool("pausebed-no-such-tool").is_err());
         assert!(tool("false").is_err());
         assert!(run("pausebed-no-such-tool", &[]).is_err());

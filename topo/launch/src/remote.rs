@@ -1,5 +1,5 @@
-//! The substrate `remote`: daemons that somebody else starts, in containers, on other machines, by
-//! hand; each joins this launcher by TCP.
+//! The substrate `remote`: daemons that others start, in containers, on other machines or by hand, join this
+//! launcher by TCP.
 //!
 //! ```text
 //!   PAUSEBED_TOKEN=… pausebed run FILE --backend remote          (listens at PAUSEBED_LISTEN)
@@ -8,48 +8,47 @@
 //! ```
 
 use super::placement::Hosting;
-use super::{Job, LaunchError, Outcome, Progress, joined};
+use super::{Job, LaunchError, Outcome, Progress, block_on, joined};
 use daemon::join::TOKEN_VARIABLE;
 use daemon::token::Token;
 use emulation::wiring::NodeKind;
-use std::net::SocketAddr;
+use std::net::{AddrParseError, SocketAddr};
 use tokio::net::TcpListener;
 
-/// The variable of the environment that says where to listen.
-pub const LISTEN_VARIABLE: &str = "PAUSEBED_LISTEN";
-/// Where a launcher listens that is told nothing else.
-pub const LISTEN: &str = "127.0.0.1:4700";
+/// The environment variable with the address to listen at.
+const LISTEN_VARIABLE: &str = "PAUSEBED_LISTEN";
+/// The default address to listen at.
+const LISTEN: &str = "127.0.0.1:4700";
 
 /// Runs a job.
 ///
 /// # Errors
-/// If there is no token, the address cannot be had, a daemon does not come or dies, or somebody
-/// interrupts.
-pub fn run(job: &Job<'_>, progress: &mut dyn FnMut(Progress)) -> Result<Outcome, LaunchError> {
-    let host = |reason: String| LaunchError::Host(reason);
+/// If there is no token, the address cannot be used, a daemon does not join or dies, or the user interrupts.
+pub(crate) fn run(
+    job: &Job<'_>,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Outcome, LaunchError> {
     let token = std::env::var(TOKEN_VARIABLE).unwrap_or_default();
     if token.is_empty() {
-        let reason = "set it to a secret that daemons have too, as any of 16 random octets in hex";
-        return Err(host(format!("{TOKEN_VARIABLE} is not set: {reason}")));
+        let hint =
+            "set it to the same secret as for the daemons, for example 16 random octets in hex";
+        return Err(LaunchError::host(format!("{TOKEN_VARIABLE} is not set: {hint}")));
     }
     let address = std::env::var(LISTEN_VARIABLE).unwrap_or_else(|_| LISTEN.to_owned());
-    let address: SocketAddr = address.parse().map_err(|_| {
-        host(format!("{LISTEN_VARIABLE}: {address:?} is not an address with a port"))
-    })?;
+    let wrong = format!("{LISTEN_VARIABLE}: {address:?} is not an address with a port");
+    let address: SocketAddr =
+        address.parse().map_err(LaunchError::host(wrong).caused::<AddrParseError>())?;
     let hosting = Hosting::elsewhere(&job.lab.fabric.wiring, job.placement);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| host(error.to_string()))?;
-    runtime.block_on(async {
-        let listener = TcpListener::bind(address).await;
-        let listener =
-            listener.map_err(|error| host(format!("cannot listen at {address}: {error}")))?;
-        let address = listener.local_addr().map_err(|error| host(error.to_string()))?;
+    let cannot = || LaunchError::host(format!("cannot listen at {address}")).caused();
+    block_on(async {
+        let listener = TcpListener::bind(address).await.map_err(cannot())?;
+        let address = listener.local_addr().map_err(cannot())?;
         eprintln!("waiting at {address} for {}", parts(&hosting));
         joined::run(job, hosting, listener, &Token::told(&token), progress).await
     })
 }
 
-/// Which processes are to join, in words.
+/// The processes that must join, as text.
 fn parts(hosting: &Hosting) -> String {
     let numbers = |kind| {
         let own = hosting.kinds.iter().enumerate().filter(|(_, own)| **own == kind);

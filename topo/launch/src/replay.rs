@@ -1,18 +1,17 @@
-//! Recorded frames in a fabric: read from a capture, paced, fed to one port, and traced.
+//! Replay of recorded frames: they are read from a capture, paced, injected at one port, and traced.
 //!
-//! The frames arrive at the port as if its cable had brought them, from a peer who never asked for
-//! credits. That is sound for a peer who is silent, and has these limits otherwise:
+//! The frames arrive at the port as if over its cable, without credits. If the peer at the cable sends frames too,
+//! this has limits:
 //!
-//! * Buffer is taken and given back for a fed frame as for any other, so none leaks; one that finds
-//!   no room is dropped and counted (`buffer_overrun`). [`feed`] keeps frames at least their own
-//!   line time apart, so that only outputs which are slower or busy can fill the buffer.
-//! * A fed frame raises the port's ABR, and with it the limit (FCCL) told to the real peer, by
-//!   blocks that the peer never sent. The peer's next flow-control packet overwrites ABR with its
-//!   own FCTBS, and our next one takes the surplus back: nothing is left after two refresh
-//!   intervals. In that time a peer may send that much more than there is room for, or, past half
-//!   the modulus, believe it has no credit. One who only answers, with acknowledgements, comes near
-//!   neither; one who sends at full rate on the same line may meet a full buffer, which is counted.
-//!   [`Feed::warning`] says so beforehand.
+//! * An injected frame occupies and releases buffer like any other; without room it is dropped and counted
+//!   (`buffer_overrun`). [`feed`] keeps frames at least their line time apart, so that only slower or busy
+//!   outputs can fill the buffer.
+//! * An injected frame raises the port's ABR, and so the limit (FCCL) sent to the peer, by blocks that the peer
+//!   did not send. The peer's next flow-control packet overwrites ABR with its own FCTBS, and the next one of
+//!   the port withdraws the surplus: two refresh intervals later nothing is left. Until then the peer may send
+//!   too much, or, beyond half the modulus, assume that it has no credit. A peer that only sends
+//!   acknowledgements stays far from both; a peer at full rate may fill the buffer, which is counted.
+//!   [`Feed::warning`] warns of this.
 //!
 //! Source: IBTA Vol 1, 7.9.4 (ABR, FCTBS, FCCL).
 

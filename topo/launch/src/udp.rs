@@ -6,8 +6,11 @@ use super::{Job, LaunchError, Outcome, Progress, refuse_attached};
 /// Runs a job.
 ///
 /// # Errors
-/// If a daemon dies, refuses its configuration, or somebody interrupts.
-pub fn run(job: &Job<'_>, progress: &mut dyn FnMut(Progress)) -> Result<Outcome, LaunchError> {
+/// If a daemon dies, refuses its configuration, or the user interrupts.
+pub(crate) fn run(
+    job: &Job<'_>,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Outcome, LaunchError> {
     refuse_attached(job)?;
     daemons::run(job, Cabling::on_loopback(job), progress)
 }

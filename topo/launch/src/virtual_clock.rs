@@ -34,7 +34,8 @@ pub fn run(job: &Job<'_>, progress: &mut dyn FnMut(Progress)) -> Result<Outcome,
         Recorder::new(lab.plan.clone(), &lab.fabric.wiring, nodes.clone()).on_threads(job.threads);
     if let Some(plan) = &job.capture {
         let capture = Capture::create(plan, &lab.fabric.wiring, &nodes);
-        recorder = recorder.with_tap(capture.map_err(|e| LaunchError::Host(e.to_string()))?);
+        recorder =
+            recorder.with_tap(capture.map_err(LaunchError::host("cannot capture").caused())?);
     }
     let listener = recorder.listen();
     let tally = simulator.run(lab.plan.stop, &mut recorder, |at| {
@@ -43,7 +44,7 @@ pub fn run(job: &Job<'_>, progress: &mut dyn FnMut(Progress)) -> Result<Outcome,
         if interrupt::requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     if interrupt::requested() {
-        return Err(LaunchError::Interrupted);
+        return Err(LaunchError::interrupted());
     }
     let recording = recorder.finish(tally.ended, simulator.devices());
     let bins: Vec<BinSnapshot> = listener.iter().flat_map(Receiver::try_iter).collect();
@@ -77,20 +78,16 @@ pub fn run(job: &Job<'_>, progress: &mut dyn FnMut(Progress)) -> Result<Outcome,
 /// The devices of a fabric, in node order.
 ///
 /// # Errors
-/// If one refuses its configuration.
+/// If a device refuses its configuration.
 pub fn devices(lab: &Lab) -> Result<Vec<Box<dyn Device>>, LaunchError> {
     let mut devices: Vec<Box<dyn Device>> = Vec::with_capacity(lab.fabric.wiring.nodes.len());
     for config in &lab.nics {
-        let nic = Nic::new(config.clone());
-        devices.push(Box::new(
-            nic.map_err(|error| LaunchError::Config(format!("{}: {error}", config.name)))?,
-        ));
+        let refused = LaunchError::config(config.name.as_str()).caused();
+        devices.push(Box::new(Nic::new(config.clone()).map_err(refused)?));
     }
     for config in &lab.switches {
-        let switch = Switch::new(config.clone());
-        devices.push(Box::new(
-            switch.map_err(|error| LaunchError::Config(format!("{}: {error}", config.name)))?,
-        ));
+        let refused = LaunchError::config(config.name.as_str()).caused();
+        devices.push(Box::new(Switch::new(config.clone()).map_err(refused)?));
     }
     Ok(devices)
 }

@@ -3,7 +3,8 @@
 
 use super::fabric::label_step;
 use super::facts::{Facts, Side};
-use super::{base64, leaves, ports};
+use super::{leaves, ports};
+use base64::prelude::{BASE64_STANDARD, Engine};
 use chart::{quantiles, shades};
 use maud::{Markup, html};
 
@@ -83,7 +84,7 @@ fn cells(facts: &Facts<'_>, side: &Side<'_>, rows: &[usize], high: f64) -> Marku
             viewBox=(format!("0 0 {} {n}", facts.length)) preserveAspectRatio="none" {
             mask id=(name) maskUnits="userSpaceOnUse" x="0" y="0" width=(long) height=(n) {
                 image width=(long) height=(n) preserveAspectRatio="none" image-rendering="pixelated"
-                    href=(format!("data:image/png;base64,{}", base64(&greys))) {}
+                    href=(format!("data:image/png;base64,{}", BASE64_STANDARD.encode(&greys))) {}
             }
             rect class="track" width=(facts.length) height=(n) {}
             rect class=(side.role) width=(long) height=(n) mask=(format!("url(#{name})")) {}

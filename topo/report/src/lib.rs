@@ -35,7 +35,6 @@ mod tests;
 mod verdict;
 mod waiters;
 
-pub use columns::base64;
 pub use data::ReportError;
 
 /// Its name in a run directory.

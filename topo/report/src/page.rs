@@ -1,12 +1,13 @@
 //! The whole document: head with its policy, the sections in their order, the bar at the bottom, and
 //! what the script needs.
 
-use super::columns::{Columns, base64};
+use super::columns::Columns;
 use super::facts::Facts;
 use super::figure::{self, Figure, Shown};
 use super::figures::table;
 use super::waiters::Waiters;
 use super::{completion, fabric, pauses, ports, sheet, tables, verdict};
+use base64::prelude::{BASE64_STANDARD, Engine};
 use chart::path::{Grain, area};
 use chart::{number, palette};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -76,7 +77,7 @@ pub fn html(facts: &Facts<'_>, figure: &Figure<'_>) -> String {
 
 /// Nothing may be fetched, and only our own script runs.
 pub fn policy(script: &str) -> String {
-    let hash = base64(&Sha256::digest(script.as_bytes()));
+    let hash = BASE64_STANDARD.encode(Sha256::digest(script.as_bytes()));
     format!(
         "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{hash}'; img-src data:; base-uri 'none'; form-action 'none'"
     )

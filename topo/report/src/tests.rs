@@ -1,9 +1,9 @@
 //! Pages of small runs: what stands in them, what must never, and what is said when files are missing.
 
-use super::columns::base64;
 use super::reference::Calibration;
 use super::sheet::STYLE;
 use super::{FILE, Report, ReportError, write};
+use base64::prelude::{BASE64_STANDARD, Engine};
 use launch::experiment::{Conditions, Experiment};
 use launch::substrate;
 use results::run_directory::result::RunResult;
@@ -166,7 +166,10 @@ fn the_page_fetches_nothing_and_allows_only_its_own_script() {
     let page = page(folder.path(), None).expect("all files are there");
     let (before, script) = page.rsplit_once("<script>").expect("its script is the last");
     let (script, _) = script.split_once("</script>").expect("it ends");
-    let hash = format!("script-src 'sha256-{}'", base64(&Sha256::digest(script.as_bytes())));
+    let hash = format!(
+        "script-src 'sha256-{}'",
+        BASE64_STANDARD.encode(Sha256::digest(script.as_bytes()))
+    );
     assert!(page.contains(&hash), "the policy names this script");
     let script = script.replace("http://www.w3.org/2000/svg", "");
     // What is named by # is on the page itself.
@@ -209,7 +212,7 @@ fn the_heat_map_has_a_point_for_each_port_and_bin() {
     let bins = u32::try_from(result(folder.path()).grid.bins).expect("they are few");
     let mut header = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".to_vec();
     header.extend([bins, 2].map(u32::to_be_bytes).concat());
-    let image = format!("href=\"data:image/png;base64,{}", base64(&header));
+    let image = format!("href=\"data:image/png;base64,{}", BASE64_STANDARD.encode(&header));
     assert!(page.contains(&image) && page.contains("<details id=\"heat\"><summary>"));
     assert_eq!(page.matches("mask=\"url(#m1)\"").count(), 1);
 }
@@ -431,8 +434,10 @@ fn a_picture_stands_beside_ours_and_over_its_panel() {
     let beside = referred(folder.path(), "f.csv", PICTURE, None)
         .expect("its octets count, not its name")
         .page();
-    let uri =
-        format!("href=\"data:image/png;base64,{}\" width=\"200\" height=\"100\"", base64(PICTURE));
+    let uri = format!(
+        "href=\"data:image/png;base64,{}\" width=\"200\" height=\"100\"",
+        BASE64_STANDARD.encode(PICTURE)
+    );
     assert_eq!(beside.matches(&uri).count(), 1);
     let (body, _) = beside.split_once("<script").expect("it has one");
     assert!(!body.contains("class=\"overlay\"") && !body.contains("id=\"opacity\""));

@@ -1,21 +1,21 @@
-//! The metrics of all daemons of a lab as one page for Prometheus.
+//! Merges the metrics of all daemons of a lab into one page for Prometheus.
 //!
-//! The format wants a family announced once, with all its samples behind it, and a series only once: what
-//! several daemons say alike, as what runs, is said by the first.
+//! In the format the comments of a family appear once, before all its samples, and a series appears once. If several
+//! daemons export the same series, for example the build, the first one counts.
 //! Source: Prometheus, "Exposition formats", text-based format.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A family: what announces it, and its samples.
+/// A family: its comments and its samples.
 #[derive(Default)]
 struct Family<'a> {
-    announced: Vec<&'a str>,
+    comments: Vec<&'a str>,
     samples: Vec<&'a str>,
     series: BTreeSet<&'a str>,
 }
 
-/// Pages of several daemons as one; families in the order of their names.
-pub fn together(pages: &[String]) -> String {
+/// Merges pages; families are in the order of their names.
+pub fn merge(pages: &[String]) -> String {
     let mut families: BTreeMap<&str, Family<'_>> = BTreeMap::new();
     for page in pages {
         let mut current = "";
@@ -23,8 +23,8 @@ pub fn together(pages: &[String]) -> String {
             if let Some(comment) = line.strip_prefix("# ") {
                 current = comment.split(' ').nth(1).unwrap_or_default();
                 let family = families.entry(current).or_default();
-                if !family.announced.contains(&line) {
-                    family.announced.push(line);
+                if !family.comments.contains(&line) {
+                    family.comments.push(line);
                 }
             } else {
                 let family = families.entry(current).or_default();
@@ -35,7 +35,7 @@ pub fn together(pages: &[String]) -> String {
             }
         }
     }
-    let lines = families.values().flat_map(|family| family.announced.iter().chain(&family.samples));
+    let lines = families.values().flat_map(|family| family.comments.iter().chain(&family.samples));
     lines.flat_map(|line| [line, "\n"]).collect()
 }
 
@@ -52,14 +52,14 @@ mod tests {
             )
         };
         let expected = "# HELP b of both\n# TYPE b counter\nb{node=\"z\"} 1\nb{node=\"a\"} 2\n";
-        let text = together(&[page("z", 1), page("a", 2)]);
+        let text = merge(&[page("z", 1), page("a", 2)]);
         assert!(text.contains(expected), "{text}");
         assert!(
             text.starts_with("# HELP a of one\n") && text.ends_with("z{x=\"#\"} 1\n"),
             "{text}"
         );
         assert_eq!(text.lines().count(), 10);
-        assert_eq!(together(&[page("z", 1), page("z", 1)]), together(&[page("z", 1)]));
-        assert_eq!(together(&[]), "");
+        assert_eq!(merge(&[page("z", 1), page("z", 1)]), merge(&[page("z", 1)]));
+        assert_eq!(merge(&[]), "");
     }
 }

@@ -1,23 +1,23 @@
-//! A run in a browser while it lasts (seeing.md 7): the page, its history, and what is new.
+//! The live page: a run or a lab in a browser while it lasts, and ports of labs as interfaces of Wireshark.
 //!
 //! ```text
-//!  recorders ─ bins ─▶ launcher ─▶ Board ◀─ what is new? ─ a stream a client, at its own pace
+//!  recorders ─ bins ─▶ launcher ─▶ LiveState ◀─ poll ─ one stream for each client, at its own pace
 //! ```
 //!
-//! Devices tell of finished bins and never wait. The board keeps the last of them; a client is told how
-//! far the board is and takes what it lacks, so nothing is queued for a slow one. A lab that is up tells
-//! nothing by itself: what its devices count is asked for, and becomes bins ([`standing`]).
+//! Devices send finished bins and never wait. The live state keeps the last of them. A client polls it and gets
+//! what it lacks, so nothing is queued for a slow client. A lab sends no bins: its counters are polled, and
+//! become bins ([`lab_poller`]).
 
-pub mod act;
-mod board;
 mod exposition;
+mod lab_action;
+pub mod lab_poller;
+mod live_state;
 pub mod page;
 mod routes;
-pub mod standing;
 mod stream;
 #[cfg(test)]
 pub(crate) mod tests;
 pub mod wireshark;
 
-pub use board::Board;
+pub use live_state::LiveState;
 pub use routes::{Access, Content, Server};

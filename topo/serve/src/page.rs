@@ -1,7 +1,7 @@
-//! The live page: the report's style and its picture of the fabric, a figure that grows, a feed.
+//! The HTML of the live page: the style and the fabric picture of the report, a growing figure, a list of events.
 
-use super::board::Board;
-use launch::lab::Record;
+use super::live_state::LiveState;
+use launch::lab::LabRecord;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use report::data::Graph;
 use report::fabric::{BAR, BY_LEAF, boxes, headers, numbers, pitch, source_names};
@@ -12,31 +12,31 @@ use scenario::Scenario;
 use scenario::render::Lab;
 use serde_json::{Value, json};
 
-/// The script; the page allows no other.
+/// The only script that the page allows.
 const SCRIPT: &str =
     concat!(include_str!("../../assets/page.js"), include_str!("../../assets/live.js"));
 
-/// The figure of a lab that stays is so many seconds of the host wide.
+/// The width of the figure of a lab: 60 seconds of wall time.
 const WINDOW_PS: f64 = 60e12;
 
-/// What a page is about.
+/// The subject of a page.
 #[derive(Clone, Copy)]
-pub struct Shown<'a> {
-    /// The scenario.
+pub struct PageSubject<'a> {
+    /// Its scenario.
     pub scenario: &'a Scenario,
-    /// Rendered.
+    /// The rendered scenario.
     pub lab: &'a Lab,
-    /// As the report reads it.
+    /// Its fabric for the report's picture.
     pub graph: &'a Graph,
-    /// On what it runs, and how slowed.
+    /// The substrate and the dilation, as text.
     pub back_end: &'a str,
-    /// The lab's journal, if it is one that is up.
-    pub record: Option<&'a Record>,
+    /// The journal of the lab, if it is one.
+    pub record: Option<&'a LabRecord>,
 }
 
-/// The page of a run that is about to begin, or of a lab that is up.
-pub fn html(shown: &Shown<'_>, board: &Board) -> String {
-    let Shown { scenario, graph, record, .. } = *shown;
+/// The page of a run before it begins, or of a lab.
+pub fn html(subject: &PageSubject<'_>, state: &LiveState) -> String {
+    let PageSubject { scenario, graph, record, .. } = *subject;
     let drawn = Drawn::of_graph(graph);
     let policy = policy(SCRIPT).replace("img-src data:", "connect-src 'self'; img-src data:");
     let page = html! {
@@ -50,20 +50,20 @@ pub fn html(shown: &Shown<'_>, board: &Board) -> String {
                 (styles())
             }
             body {
-                header { (top(shown)) }
+                header { (top(subject)) }
                 main {
                     (headline(record))
                     div class="two" {
-                        div { (fabric(graph, &drawn)) @if let Some(record) = record { (acts(scenario, record)) } }
+                        div { (fabric(graph, &drawn)) @if let Some(record) = record { (actions(scenario, record)) } }
                         div { (figure()) (feed()) }
                     }
                     p class="foot" {
-                        "Times in τ, the time of one full frame on a link. A tree's root is an output with half of a buffer waiting for it "
-                        "whose line is busy and free; the report knows thresholds better."
+                        "Times in τ, the time of one full frame on a link. The root of a tree is an output with half of a buffer "
+                        "waiting for it whose line is busy and not held. The report uses the exact thresholds."
                     }
                 }
                 (bar())
-                script type="application/json" id="pb-meta" { (PreEscaped(meta(shown, &drawn, board))) }
+                script type="application/json" id="pb-meta" { (PreEscaped(meta(subject, &drawn, state))) }
                 script { (PreEscaped(SCRIPT)) }
             }
         }
@@ -73,15 +73,15 @@ pub fn html(shown: &Shown<'_>, board: &Board) -> String {
     text
 }
 
-fn headline(record: Option<&Record>) -> Markup {
+fn headline(record: Option<&LabRecord>) -> Markup {
     let (headline, lede) = match record {
         None => (
             "Waiting for the run to begin".to_owned(),
-            "This page follows the run while it lasts; nothing here is judged before its end.",
+            "This page follows the run while it lasts. Results are judged at its end.",
         ),
         Some(record) => (
             format!("Lab {} is up", record.lab),
-            "This page follows the lab until it is taken down; nothing here is judged.",
+            "This page follows the lab until it is taken down. Nothing is judged.",
         ),
     };
     html! {
@@ -92,8 +92,8 @@ fn headline(record: Option<&Record>) -> Markup {
     }
 }
 
-fn top(shown: &Shown<'_>) -> Markup {
-    let Shown { scenario, back_end, record, .. } = shown;
+fn top(subject: &PageSubject<'_>) -> Markup {
+    let PageSubject { scenario, back_end, record, .. } = subject;
     html! {
         div class="top" {
             span class="brand" { i {} i {} "pausebed" }
@@ -120,9 +120,9 @@ fn fabric(graph: &Graph, drawn: &Drawn) -> Markup {
     html! {
         section id="fabric" {
             p class="kicker" { "Where the fabric stands still" }
-            h2 id="standstill" { "Nothing is known yet" }
+            h2 id="standstill" { "No data yet" }
             p class="how" {
-                "A line stands out by the share of time in which a frame was ready there and " (waits)
+                "A line is stronger the longer a frame was ready there and " (waits)
                 "; bars show what each port receives."
                 @if drawn.is_by_leaf {
                     (BY_LEAF)
@@ -133,7 +133,7 @@ fn fabric(graph: &Graph, drawn: &Drawn) -> Markup {
                     svg class="fabric" role="img" aria-labelledby="caption"
                         viewBox=(format!("0 -14 {WIDTH:.0} {:.0}", layout.height + 14.0)) {
                         (headers(&layout))
-                        // The script draws all lines of a level as one; these are for pointing at.
+                        // The script draws all lines of a level as one path; these are targets of the pointer.
                         g class="targets" { @for curve in &layout.curves {
                             path data-e=(curve.output) d=(curve.path) {}
                         } }
@@ -148,7 +148,7 @@ fn fabric(graph: &Graph, drawn: &Drawn) -> Markup {
                         }
                     }
                 }
-                p class="caption" id="caption" { "No bin is finished." }
+                p class="caption" id="caption" { "No bin is finished yet." }
             }
             div class="legend" {
                 span { "no wait" i class="ramp" {} "always waiting (wider, too)" }
@@ -158,17 +158,17 @@ fn fabric(graph: &Graph, drawn: &Drawn) -> Markup {
     }
 }
 
-/// Sources with their dots, ports with their bars: where they are, for the script to draw them.
+/// The places of the dots of sources and the bars of ports, for the script.
 fn ends(drawn: &Drawn, layout: &Layout) -> Markup {
-    // Of a row that stands for several: the least, the mean and the greatest.
+    // For a row of several adapters: minimum, mean and maximum.
     let all = [(44.0, Some("least")), (48.5, None), (53.0, Some("most"))];
-    let shown = if drawn.is_by_leaf { &all[..] } else { &[(53.0, None)] };
+    let subject = if drawn.is_by_leaf { &all[..] } else { &[(53.0, None)] };
     let thick = |rows: &[(usize, f64)]| (pitch(layout, rows) * 0.62).clamp(1.4, 12.0);
     let (dot, bar) = (thick(&layout.sources), thick(&layout.ports));
     html! {
         @for (node, y) in &layout.sources {
             @if let Some(output) = drawn.output_of(*node) {
-                defs { @for (x, of) in shown { path data-s=(output) data-of=[of] d=(format!("M{x} {y:.1}h0")) {} } }
+                defs { @for (x, of) in subject { path data-s=(output) data-of=[of] d=(format!("M{x} {y:.1}h0")) {} } }
             }
         }
         (source_names(drawn, layout))
@@ -189,8 +189,8 @@ fn figure() -> Markup {
             p class="kicker" { "Over time" }
             h2 id="over" { "What ports receive" }
             p class="how" {
-                "Upper: received over line rate, from the least port to the most as a band, the mean as a line. "
-                "Lower: share of outputs that are held. Only what has been is drawn; the empty part is still to come."
+                "Upper: received over line rate, the range of all ports as a band, the mean as a line. "
+                "Lower: share of outputs that are held. The empty part is the future."
             }
             div class="pane" {
                 canvas id="growth" class="still" role="img" aria-label="Received by ports and outputs held over time" {}
@@ -214,13 +214,13 @@ fn feed() -> Markup {
     }
 }
 
-/// What may be done to a lab; shown to who came with the token.
-fn acts(scenario: &Scenario, record: &Record) -> Markup {
+/// The actions on a lab; the script shows them with the token.
+fn actions(scenario: &Scenario, record: &LabRecord) -> Markup {
     let button = |act: &str, text: &str| html! { button type="button" data-act=(act) { (text) } };
     html! {
         section id="acts" hidden {
-            p class="kicker" { "Break and mend" }
-            div role="status" { h2 id="acted" { "Nothing has been done from this page" } }
+            p class="kicker" { "Faults and repairs" }
+            div role="status" { h2 id="acted" { "No action from this page yet" } }
             div class="pane" {
                 div class="deeds" {
                     label { "At port "
@@ -229,7 +229,7 @@ fn acts(scenario: &Scenario, record: &Record) -> Markup {
                             @for link in &record.links { option value=(link.a) {} option value=(link.b) {} }
                         }
                     }
-                    (button("cut", "Cut the cable")) (button("lose", "Lose 1 in 10")) (button("mend", "Mend"))
+                    (button("cut", "Cut the cable")) (button("lose", "Lose 1 in 10")) (button("mend", "Repair"))
                 }
                 div class="deeds" {
                     label { "Traffic "
@@ -257,16 +257,16 @@ fn bar() -> Markup {
     }
 }
 
-/// Names and what belongs together; `<` is written as JSON can, so that no name ends the element.
-fn meta(shown: &Shown<'_>, drawn: &Drawn, board: &Board) -> String {
-    let Shown { lab, record, .. } = *shown;
-    let names: Vec<&str> = board.outputs().all.iter().map(|output| output.name.as_str()).collect();
+/// The data for the script. `<` is written as an escape, so that no name ends the element.
+fn meta(subject: &PageSubject<'_>, drawn: &Drawn, state: &LiveState) -> String {
+    let PageSubject { lab, record, .. } = *subject;
+    let names: Vec<&str> = state.outputs().all.iter().map(|output| output.name.as_str()).collect();
     let tau = lab.fabric.tau.as_ps().max(1) as f64;
-    // What stands for several, in the order of the picture's outputs behind those of the fabric.
+    // Lines for several outputs follow those of the fabric.
     let lines = names.len()..drawn.outputs.len();
     let bundles =
         lines.map(|line| json!({ "name": drawn.output_name(line), "of": drawn.outputs(line) }));
-    // A lab has no end: its figure is a window.
+    // A lab has no end, so its figure is a window.
     let window = record.map(|record| WINDOW_PS / record.dilation.max(1) as f64 / tau);
     let meta: Value = json!({
         "tau_ps": lab.fabric.tau.as_ps(),
@@ -274,7 +274,7 @@ fn meta(shown: &Shown<'_>, drawn: &Drawn, board: &Board) -> String {
         "endless": record.is_some(),
         "outputs": names,
         "bundles": bundles.collect::<Vec<_>>(),
-        "adapters": board.adapters(lab),
+        "adapters": state.adapters(lab),
     });
     meta.to_string().replace('<', "\\u003c")
 }

@@ -1,8 +1,8 @@
-//! What the server answers, and to whom: the page and its data, to this host or to who has the token;
-//! who wants to change a lab needs the token everywhere.
+//! The HTTP server of the live page. Clients on this host can read; others need the token. Actions on a lab always
+//! need the token.
 
-use super::act::Act;
-use super::board::Board;
+use super::lab_action::LabAction;
+use super::live_state::LiveState;
 use super::{exposition, stream};
 use axum::Router;
 use axum::body::Body;
@@ -15,8 +15,9 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use daemon::admin::OwnNames;
 use daemon::token::Token;
-use launch::lab::Record;
+use launch::lab::LabRecord;
 use launch::lab::client::{self, ClientError};
+use launch::with_sources;
 use serde::Deserialize;
 use serde_json::Value;
 use std::io;
@@ -27,27 +28,27 @@ use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::sync::Semaphore;
 
-/// Clients that are told of a run at once: more would be a second experiment on this host.
-pub const CLIENTS_MAX: usize = 32;
+/// The number of clients at once, so that the load of the page does not disturb the run.
+pub(crate) const CLIENTS_MAX: usize = 32;
 
-/// How often an idle stream says something, so that a client that is gone is noticed and its seat free.
+/// The keep-alive interval of an idle stream, so that a disconnected client is noticed.
 const ALIVE_EVERY: Duration = Duration::from_secs(1);
 
-/// Octets of a body: what may be done to a lab takes a line.
+/// The longest body of a request, in octets: an action is one line.
 const BODY_MAX: usize = 4_096;
-/// The text format of Prometheus.
+/// The media type of the text format of Prometheus.
 const EXPOSITION: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// Who may ask, and how often each is told.
+/// The address, the access control and the update rate of the server.
 #[derive(Clone, Debug)]
 pub struct Access {
-    /// Where to listen.
+    /// The address to listen at.
     pub listen: SocketAddr,
-    /// What must be known to change something; without it nobody may.
+    /// The token that actions need; without a token there are no actions.
     pub token: Option<Token>,
-    /// Whoever reaches the server may look; else they need the token for that, too.
+    /// Whether reading needs no token.
     pub is_open: bool,
-    /// Times a second.
+    /// Updates for each client in a second.
     pub rate: u32,
 }
 
@@ -58,56 +59,56 @@ impl Access {
     }
 }
 
-/// What is shown.
+/// The content of the page.
 #[derive(Clone, Debug)]
 pub struct Content {
-    /// The page.
+    /// The HTML page.
     pub page: String,
-    /// What is told of the run.
+    /// The description of the run.
     pub run: Value,
-    /// As `topology.json`.
+    /// The content of `topology.json`.
     pub topology: Value,
-    /// The lab, if it is one that is up.
-    pub lab: Option<Record>,
+    /// The lab, if the page is about one.
+    pub lab: Option<LabRecord>,
 }
 
-/// All that answers are made of.
+/// The state of the server.
 struct Site {
-    board: Arc<Board>,
+    state: Arc<LiveState>,
     access: Access,
     names: OwnNames,
     content: Content,
-    seats: Arc<Semaphore>,
+    slots: Arc<Semaphore>,
 }
 
-/// A server that runs beside a run, until it is dropped.
+/// A server in the background, which stops when it is dropped.
 pub struct Server {
-    /// Where it listens.
+    /// The address at which it listens.
     pub address: SocketAddr,
-    seats: Arc<Semaphore>,
+    slots: Arc<Semaphore>,
     runtime: Option<Runtime>,
 }
 
 impl Server {
-    /// Begins to listen.
+    /// Starts a server.
     ///
     /// # Errors
-    /// If the address is taken or not ours.
-    pub fn start(board: Arc<Board>, access: Access, content: Content) -> io::Result<Server> {
+    /// If it cannot listen at the address.
+    pub fn start(state: Arc<LiveState>, access: Access, content: Content) -> io::Result<Server> {
         let mut builder = tokio::runtime::Builder::new_multi_thread();
         let runtime = builder.worker_threads(1).enable_all().thread_name("page").build()?;
         let listener = runtime.block_on(TcpListener::bind(access.listen))?;
         let address = listener.local_addr()?;
-        let seats = Arc::new(Semaphore::new(CLIENTS_MAX));
+        let slots = Arc::new(Semaphore::new(CLIENTS_MAX));
         let names = OwnNames::new(address, None);
-        let site = Arc::new(Site { board, access, names, content, seats: Arc::clone(&seats) });
+        let site = Arc::new(Site { state, access, names, content, slots: Arc::clone(&slots) });
         runtime.spawn(async move { axum::serve(listener, router(site)).await });
-        Ok(Server { address, seats, runtime: Some(runtime) })
+        Ok(Server { address, slots, runtime: Some(runtime) })
     }
 
-    /// How many pages are being told.
-    pub fn listeners(&self) -> usize {
-        CLIENTS_MAX - self.seats.available_permits()
+    /// The number of connected pages.
+    pub fn clients(&self) -> usize {
+        CLIENTS_MAX - self.slots.available_permits()
     }
 }
 
@@ -126,25 +127,24 @@ fn router(site: Arc<Site>) -> Router {
         .route("/api/topology", get(topology))
         .route("/api/columns", get(columns))
         .route("/api/live", get(live))
-        .route("/api/act", post(act))
+        .route("/api/act", post(perform))
         .route("/metrics", get(metrics))
         .layer(DefaultBodyLimit::max(BODY_MAX))
-        .layer(from_fn_with_state(Arc::clone(&site), admit))
+        .layer(from_fn_with_state(Arc::clone(&site), check_access))
         .with_state(site)
 }
 
 #[derive(Deserialize)]
-struct Asked {
+struct Parameters {
     token: Option<String>,
     #[serde(default)]
     from: u64,
 }
 
-/// Refuses names that are not ours (a foreign page may point a name of its own at this host) and who
-/// lacks the token.
-async fn admit(
+/// Refuses host names of others (against DNS rebinding), and clients without the token.
+async fn check_access(
     State(site): State<Arc<Site>>,
-    Query(asked): Query<Asked>,
+    Query(parameters): Query<Parameters>,
     headers: HeaderMap,
     request: Request,
     next: Next,
@@ -152,7 +152,7 @@ async fn admit(
     if !site.names.are_in(&headers) {
         return (StatusCode::MISDIRECTED_REQUEST, "not a name of this server\n").into_response();
     }
-    if !site.access.is_open && !site.access.is_token(asked.token.as_deref()) {
+    if !site.access.is_open && !site.access.is_token(parameters.token.as_deref()) {
         return (StatusCode::FORBIDDEN, "the token is missing or wrong\n").into_response();
     }
     next.run(request).await
@@ -175,13 +175,13 @@ async fn topology(State(site): State<Arc<Site>>) -> Response {
     axum::Json(&site.content.topology).into_response()
 }
 
-/// Rows from a bin on: a head of three numbers of 32 bits (first bin, bins, outputs), then for each bin its
-/// end in picoseconds (64 bits) and its octets; the least octet of a number first.
-async fn columns(State(site): State<Arc<Site>>, Query(asked): Query<Asked>) -> Response {
-    let rows = site.board.rows_from(asked.from);
-    let first = rows.first().map_or(asked.from, |row| row.number);
+/// Rows from a bin on: a head of three numbers of 32 bits (first bin, bins, outputs), then for each bin its end in
+/// picoseconds (64 bits) and its octets. Numbers are little-endian.
+async fn columns(State(site): State<Arc<Site>>, Query(parameters): Query<Parameters>) -> Response {
+    let rows = site.state.rows_from(parameters.from);
+    let first = rows.first().map_or(parameters.from, |row| row.number);
     let mut octets = Vec::new();
-    for number in [first, rows.len() as u64, site.board.outputs().all.len() as u64] {
+    for number in [first, rows.len() as u64, site.state.outputs().all.len() as u64] {
         octets.extend((number as u32).to_le_bytes());
     }
     for row in rows {
@@ -192,45 +192,45 @@ async fn columns(State(site): State<Arc<Site>>, Query(asked): Query<Asked>) -> R
 }
 
 async fn live(State(site): State<Arc<Site>>) -> Response {
-    let Ok(seat) = Arc::clone(&site.seats).try_acquire_owned() else {
-        let text = format!("{CLIENTS_MAX} pages follow this run already\n");
+    let Ok(slot) = Arc::clone(&site.slots).try_acquire_owned() else {
+        let text = format!("{CLIENTS_MAX} pages show this run already\n");
         return (StatusCode::SERVICE_UNAVAILABLE, text).into_response();
     };
-    let events = stream::of(Arc::clone(&site.board), &site.content.run, site.access.rate, seat);
+    let events = stream::of(Arc::clone(&site.state), &site.content.run, site.access.rate, slot);
     let alive = KeepAlive::new().interval(ALIVE_EVERY);
     Sse::new(events).keep_alive(alive).into_response()
 }
 
-/// What all daemons of the lab count, for Prometheus.
+/// The metrics of all daemons of the lab, for Prometheus.
 async fn metrics(State(site): State<Arc<Site>>) -> Response {
     let Some(record) = site.content.lab.clone() else { return no_lab() };
     let pages = tokio::task::spawn_blocking(move || client::metrics(&record)).await;
     match pages {
         Ok(Ok(pages)) => {
-            ([(header::CONTENT_TYPE, EXPOSITION)], exposition::together(&pages)).into_response()
+            ([(header::CONTENT_TYPE, EXPOSITION)], exposition::merge(&pages)).into_response()
         }
         Ok(Err(error)) => refused(&error),
         Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     }
 }
 
-/// Does something to the lab, and tells every page of it.
-async fn act(
+/// Performs an action on the lab, and adds a note about it.
+async fn perform(
     State(site): State<Arc<Site>>,
-    Query(asked): Query<Asked>,
-    wish: Result<axum::Json<Act>, JsonRejection>,
+    Query(parameters): Query<Parameters>,
+    action: Result<axum::Json<LabAction>, JsonRejection>,
 ) -> Response {
-    if !site.access.is_token(asked.token.as_deref()) {
+    if !site.access.is_token(parameters.token.as_deref()) {
         return (StatusCode::FORBIDDEN, "the token is missing or wrong\n").into_response();
     }
     let Some(record) = site.content.lab.clone() else { return no_lab() };
-    let wish = match wish {
-        Ok(axum::Json(wish)) => wish,
+    let action = match action {
+        Ok(axum::Json(action)) => action,
         Err(rejection) => return rejection.into_response(),
     };
-    match tokio::task::spawn_blocking(move || wish.perform(&record)).await {
+    match tokio::task::spawn_blocking(move || action.perform(&record)).await {
         Ok(Ok(done)) => {
-            site.board.tell("act", &done);
+            site.state.add_note("act", &done);
             done.into_response()
         }
         Ok(Err(error)) => refused(&error),
@@ -239,15 +239,15 @@ async fn act(
 }
 
 fn no_lab() -> Response {
-    (StatusCode::NOT_FOUND, "this is a run, and no lab that is up\n").into_response()
+    (StatusCode::NOT_FOUND, "this is a run, not a lab\n").into_response()
 }
 
 fn refused(error: &ClientError) -> Response {
     let status = match error {
         ClientError::Refused(_) => StatusCode::UNPROCESSABLE_ENTITY,
-        ClientError::Silent(..) => StatusCode::SERVICE_UNAVAILABLE,
+        ClientError::Silent { .. } => StatusCode::SERVICE_UNAVAILABLE,
     };
-    (status, format!("{error}\n")).into_response()
+    (status, format!("{}\n", with_sources(error))).into_response()
 }
 
 #[cfg(test)]
@@ -255,7 +255,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_is_all_of_it_and_no_token_is_nobodys() {
+    fn a_token_matches_only_as_a_whole_and_without_one_nothing_matches() {
         let listen = SocketAddr::from(([127, 0, 0, 1], 1));
         let access = |token: Option<&str>| Access {
             listen,

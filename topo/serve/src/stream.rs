@@ -1,9 +1,9 @@
-//! The stream of one client: hello, then bins, notes and a head several times a second, and the end.
+//! The event stream of one client: hello, then bins, notes and a head several times a second, and the end.
 
-use super::board::Board;
+use super::live_state::LiveState;
 use axum::response::sse::Event;
+use base64::prelude::{BASE64_STANDARD, Engine};
 use futures_util::stream::{Stream, unfold};
-use report::base64;
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -12,37 +12,37 @@ use std::time::Duration;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
-/// Bins that are told one by one; a client further behind fetches them together.
+/// The most bins in one turn; a client further behind fetches them with `/api/columns`.
 const BINS_MAX: usize = 64;
-/// Notes a turn; a feed is to be read by people.
+/// The most notes in one turn, so that people can read them.
 const NOTES_MAX: usize = 5;
 
-/// Where one client is.
+/// The position of one client.
 struct Client {
-    board: Arc<Board>,
+    state: Arc<LiveState>,
     beat: Interval,
     ready: VecDeque<Event>,
     bins: u64,
     notes: u64,
     is_over: bool,
-    /// Its seat among the clients that are served at once.
-    _seat: OwnedSemaphorePermit,
+    /// Its slot among the clients.
+    _slot: OwnedSemaphorePermit,
 }
 
-/// What one client is told, `rate` times a second at most.
+/// The stream of one client, with at most `rate` turns in a second.
 pub fn of(
-    board: Arc<Board>,
+    state: Arc<LiveState>,
     hello: &Value,
     rate: u32,
-    seat: OwnedSemaphorePermit,
+    slot: OwnedSemaphorePermit,
 ) -> impl Stream<Item = Result<Event, Infallible>> + use<> {
     let mut beat = interval(Duration::from_secs(1) / rate.max(1));
     beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let (bins, ..) = board.now();
+    let (bins, ..) = state.summary();
     let mut hello = hello.clone();
     hello["bins"] = json!(bins);
     let ready = VecDeque::from([event("hello", bins, &hello)]);
-    let client = Client { board, beat, ready, bins, notes: 0, is_over: false, _seat: seat };
+    let client = Client { state, beat, ready, bins, notes: 0, is_over: false, _slot: slot };
     unfold(client, |mut client| async move {
         while client.ready.is_empty() {
             if client.is_over {
@@ -57,20 +57,20 @@ pub fn of(
 }
 
 impl Client {
-    /// Lays ready what is new; what a slow reader has not taken is never waited for.
+    /// Collects what is new. A slow client delays only itself.
     fn turn(&mut self) {
-        let (finished, head, end) = self.board.now();
-        let mut rows = self.board.rows_from(self.bins);
+        let (finished, head, end) = self.state.summary();
+        let mut rows = self.state.rows_from(self.bins);
         if rows.len() > BINS_MAX {
-            // The page sees the gap in the numbers and fetches all of it at once.
+            // The page notices the gap in the numbers and fetches the missing bins at once.
             rows.drain(..rows.len() - 1);
         }
         for row in rows {
-            let data = json!({ "end": row.end_ps, "row": base64(&row.octets) });
+            let data = json!({ "end": row.end_ps, "row": BASE64_STANDARD.encode(&row.octets) });
             self.ready.push_back(event("bin", row.number, &data));
         }
-        let notes = self.board.notes_after(self.notes);
-        let are_all_told = notes.len() <= NOTES_MAX;
+        let notes = self.state.notes_after(self.notes);
+        let are_all_sent = notes.len() <= NOTES_MAX;
         for note in notes.into_iter().take(NOTES_MAX) {
             self.notes = note.number;
             self.ready.push_back(event("note", note.number, &note.text));
@@ -79,7 +79,7 @@ impl Client {
             self.bins = finished;
             self.ready.push_back(event("tick", finished, &head));
         }
-        if let Some(end) = end.filter(|_| are_all_told) {
+        if let Some(end) = end.filter(|_| are_all_sent) {
             self.is_over = true;
             self.ready.push_back(event("end", finished, &end));
         }

@@ -1,6 +1,6 @@
-//! A board of a small run: what it keeps, what it tells, and what it refuses.
+//! The live state of a small run, and the access control of the server.
 
-use super::board::{BINS_MAX, Board};
+use super::live_state::{BINS_MAX, LiveState};
 use super::page;
 use super::routes::{Access, CLIENTS_MAX, Content, Server};
 use daemon::token::Token;
@@ -9,8 +9,8 @@ use emulation::recorder::bins::Slot;
 use emulation::recorder::snapshot::{BinSnapshot, PortSnapshot};
 use emulation::timer;
 use launch::Progress;
-use launch::lab::{Record, Stage};
-use launch::owner::Owner;
+use launch::lab::{LabRecord, Stage};
+use launch::owner::ProcessIdentity;
 use proto::technology::Technology;
 use proto::units::Instant;
 use report::data::Graph;
@@ -45,10 +45,10 @@ arrivals = "poisson"
 size = "2048 B"
 "#;
 
-/// A lab of that name that has no daemon.
-pub(crate) fn record(lab: &str) -> Record {
-    let owner = Owner::this().expect("this process is there");
-    Record {
+/// A lab without daemons.
+pub(crate) fn record(lab: &str) -> LabRecord {
+    let owner = ProcessIdentity::this().expect("this process is there");
+    LabRecord {
         lab: lab.to_owned(),
         owner,
         starter: owner,
@@ -64,12 +64,12 @@ pub(crate) fn record(lab: &str) -> Record {
     }
 }
 
-pub(super) fn board() -> (Lab, Arc<Board>) {
+pub(super) fn live_state() -> (Lab, Arc<LiveState>) {
     let scenario =
         Scenario::parse(SCENARIO, &[]).unwrap_or_else(|e| panic!("{}", e.in_file("test")));
     let lab = render(&scenario);
-    let board = Board::new(&scenario, &lab, false);
-    (lab, Arc::new(board))
+    let state = LiveState::new(&scenario, &lab, false);
+    (lab, Arc::new(state))
 }
 
 /// The bin of that number: every port held for a fifth of it, the queue before h1 long.
@@ -88,41 +88,41 @@ fn snapshot(lab: &Lab, number: u32) -> BinSnapshot {
     BinSnapshot { slot, ports: ports.collect() }
 }
 
-fn enter(board: &Board, bins: &[BinSnapshot]) {
+fn enter(state: &LiveState, bins: &[BinSnapshot]) {
     let at = bins.last().map_or(Instant::ZERO, |snapshot| snapshot.slot.end);
-    board.enter(Progress { at, late_p99_frames: None, lost: 0, bins });
+    state.update(Progress { at, late_p99_frames: None, lost: 0, bins });
 }
 
 #[test]
-fn a_bin_is_told_when_all_workers_have_told_it() {
-    let (lab, board) = board();
+fn a_bin_is_finished_when_all_workers_have_sent_their_part() {
+    let (lab, state) = live_state();
     let whole = snapshot(&lab, 0);
     let (one, other) = whole.ports.split_at(2);
     let part = |ports: &[PortSnapshot]| BinSnapshot { slot: whole.slot, ports: ports.to_vec() };
-    enter(&board, &[part(one)]);
-    assert_eq!(board.now().0, 0);
-    enter(&board, &[part(other)]);
-    let rows = board.rows_from(0);
-    assert_eq!((board.now().0, rows.len()), (1, 1));
+    enter(&state, &[part(one)]);
+    assert_eq!(state.summary().0, 0);
+    enter(&state, &[part(other)]);
+    let rows = state.rows_from(0);
+    assert_eq!((state.summary().0, rows.len()), (1, 1));
     // Line rate is 254 of 1.06; a fifth is class 3 of 15.
     assert_eq!(rows[0].octets, [240, 0x30].repeat(4));
-    assert_eq!(board.now().1["held"], json!(4));
+    assert_eq!(state.summary().1["held"], json!(4));
 }
 
 #[test]
 fn only_the_last_bins_are_kept() {
-    let (lab, board) = board();
+    let (lab, state) = live_state();
     let bins: Vec<BinSnapshot> = (0..BINS_MAX as u32 + 10).map(|n| snapshot(&lab, n)).collect();
-    enter(&board, &bins);
-    let rows = board.rows_from(0);
-    assert_eq!((rows.len(), rows[0].number), (BINS_MAX, 10));
-    assert_eq!(board.rows_from(BINS_MAX as u64).len(), 10);
+    enter(&state, &bins);
+    let rows = state.rows_from(0);
+    assert_eq!((rows.len(), rows[0].number), (BINS_MAX as usize, 10));
+    assert_eq!(state.rows_from(BINS_MAX).len(), 10);
 }
 
-fn server(board: Arc<Board>, access: Access, lab: Option<Record>) -> Server {
+fn server(state: Arc<LiveState>, access: Access, lab: Option<LabRecord>) -> Server {
     let page = "page".to_owned();
     let content = Content { page, run: json!({ "run": "1" }), topology: json!({}), lab };
-    Server::start(board, access, content).expect("a free port")
+    Server::start(state, access, content).expect("a free port")
 }
 
 fn access(token: Option<&str>, is_open: bool) -> Access {
@@ -165,12 +165,12 @@ fn request(
 
 #[test]
 fn foreign_names_and_missing_tokens_are_refused() {
-    let (_, board) = board();
-    let open = server(Arc::clone(&board), access(None, true), None);
+    let (_, state) = live_state();
+    let open = server(Arc::clone(&state), access(None, true), None);
     assert!(ask(&open, "/", None).1.starts_with("HTTP/1.1 200"));
     assert!(ask(&open, "/", Some("evil.example")).1.starts_with("HTTP/1.1 421"));
     assert!(ask(&open, "/nothing", None).1.starts_with("HTTP/1.1 404"));
-    let shut = server(board, access(Some("secret"), false), None);
+    let shut = server(state, access(Some("secret"), false), None);
     for (path, status) in [
         ("/", 403),
         ("/api/live?token=other", 403),
@@ -183,35 +183,35 @@ fn foreign_names_and_missing_tokens_are_refused() {
 }
 
 #[test]
-fn clients_beyond_the_last_seat_are_turned_away_and_a_seat_is_free_again() {
-    let (_, board) = board();
-    let server = server(board, access(None, true), None);
-    let mut seated: Vec<TcpStream> = Vec::new();
+fn clients_beyond_the_limit_are_refused_until_one_disconnects() {
+    let (_, state) = live_state();
+    let server = server(state, access(None, true), None);
+    let mut connected: Vec<TcpStream> = Vec::new();
     for _ in 0..CLIENTS_MAX {
         let (stream, answer) = ask(&server, "/api/live", None);
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
-        seated.push(stream);
+        connected.push(stream);
     }
-    assert_eq!(server.listeners(), CLIENTS_MAX);
+    assert_eq!(server.clients(), CLIENTS_MAX);
     assert!(ask(&server, "/api/live", None).1.starts_with("HTTP/1.1 503"));
-    seated.clear();
-    // The server notices a client that is gone when it next has something to say or the connection ends.
+    connected.clear();
+    // The server notices a disconnected client at its next write.
     let freed = (0..500).any(|_| {
         timer::wait(None, monotonic_ns() + 20_000_000);
         ask(&server, "/api/live", None).1.starts_with("HTTP/1.1 200")
     });
-    assert!(freed, "no seat became free");
+    assert!(freed, "no slot became free");
 }
 
 #[test]
-fn only_who_has_the_token_changes_a_lab_and_every_page_hears_of_it() {
-    let (_, board) = board();
-    let run = server(Arc::clone(&board), access(Some("secret"), true), None);
+fn actions_need_the_token_and_add_a_note_for_every_page() {
+    let (_, state) = live_state();
+    let run = server(Arc::clone(&state), access(Some("secret"), true), None);
     let stop = r#"{"act":"stop","item":null}"#;
     let answer = request(&run, "POST", "/api/act?token=secret", None, stop).1;
     assert!(answer.starts_with("HTTP/1.1 404"), "a run is no lab: {answer}");
     assert!(ask(&run, "/metrics", None).1.starts_with("HTTP/1.1 404"));
-    let lab = server(Arc::clone(&board), access(Some("secret"), true), Some(record("two")));
+    let lab = server(Arc::clone(&state), access(Some("secret"), true), Some(record("two")));
     let long = format!(r#"{{"act":"cut","port":"{}"}}"#, "x".repeat(5_000));
     for (path, body, status) in [
         ("/api/act", stop, 403),
@@ -223,17 +223,17 @@ fn only_who_has_the_token_changes_a_lab_and_every_page_hears_of_it() {
         let answer = request(&lab, "POST", path, None, body).1;
         assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{path} {body:.40}: {answer}");
     }
-    assert!(board.notes_after(0).is_empty(), "nothing was done");
+    assert!(state.notes_after(0).is_empty(), "nothing was done");
     let answer = request(&lab, "POST", "/api/act?token=secret", None, stop).1;
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
-    let told: Vec<_> = board.notes_after(0).into_iter().map(|note| note.text).collect();
+    let told: Vec<_> = state.notes_after(0).into_iter().map(|note| note.text).collect();
     assert_eq!(told, [json!({ "t": 0, "kind": "act", "what": "traffic stopped on 0 adapters" })]);
-    // Who only looks needs no token on this host.
+    // Reading needs no token on this host.
     assert!(ask(&lab, "/", None).1.starts_with("HTTP/1.1 200"));
     assert!(ask(&lab, "/metrics", None).1.starts_with("HTTP/1.1 200"));
 }
 
-/// The page of a shipped scenario before it begins, and what its script is told.
+/// The page of a shipped scenario before it begins, and the data for its script.
 fn page_of(name: &str) -> (String, serde_json::Value) {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios");
     let text = std::fs::read_to_string(folder.join(name)).expect("it is shipped");
@@ -242,16 +242,16 @@ fn page_of(name: &str) -> (String, serde_json::Value) {
     let described = serde_json::to_value(topology::describe(&lab.fabric)).expect("plain data");
     let described = serde_json::from_value(described).expect("as it was written");
     let graph = Graph::of(described).expect("cables have ends");
-    let board = Board::new(&scenario, &lab, false);
-    let shown = page::Shown {
+    let state = LiveState::new(&scenario, &lab, false);
+    let subject = page::PageSubject {
         scenario: &scenario,
         lab: &lab,
         graph: &graph,
         back_end: "virtual",
         record: None,
     };
-    let page = page::html(&shown, &board);
-    let (_, meta) = page.split_once("id=\"pb-meta\">").expect("it tells its script");
+    let page = page::html(&subject, &state);
+    let (_, meta) = page.split_once("id=\"pb-meta\">").expect("it has data for its script");
     let (meta, _) = meta.split_once("</script>").expect("the element ends");
     let meta = serde_json::from_str(meta).expect("it is JSON");
     (page, meta)

@@ -1,6 +1,6 @@
-//! Many runs as one table: side by side, spread over seeds, as JSON, and as `suite.json`.
+//! Summaries of several runs: side by side, spread over seeds, as JSON, and as `suite.json`.
 
-use comfy_table::{CellAlignment, Table, presets};
+use crate::terminal::table::table;
 use results::run_directory::result::RunResult;
 use results::verdict::Verdict;
 use results::wording::{number, word, written};
@@ -11,15 +11,15 @@ use std::path::Path;
 
 /// One run in `suite.json`.
 pub struct Row<'a> {
-    /// Its scenario file without ending.
+    /// The name of its scenario file without extension.
     pub stem: &'a str,
-    /// Where its files are.
+    /// Its run directory.
     pub folder: &'a Path,
-    /// What came of it.
+    /// Its result, or why it has none.
     pub result: Result<&'a RunResult, String>,
 }
 
-/// All results as one JSON document: the run itself if there is one, else a list.
+/// All results as one JSON document: the run itself if it is the only one, else a list.
 pub fn json(results: &[&RunResult]) -> String {
     let text = match results {
         [single] => serde_json::to_string_pretty(single),
@@ -28,35 +28,28 @@ pub fn json(results: &[&RunResult]) -> String {
     text.unwrap_or_else(|error| json!({ "error": error.to_string() }).to_string())
 }
 
-/// Runs side by side: a row a measure, a column a run.
+/// Runs side by side: a row for each measure, a column for each run; for many runs a row for each run.
 pub fn comparison(results: &[&RunResult]) -> String {
-    let mut table = plain_table();
-    let names = results.iter().map(|result| result.scenario.clone());
-    table.set_header(std::iter::once(String::new()).chain(names));
-    let verdicts = results.iter().map(|result| word(result.verdict).to_owned());
-    table.add_row(std::iter::once("verdict".to_owned()).chain(verdicts));
-    for measure in measures(results) {
-        let values = results.iter().map(|result| written(value(result, &measure)));
-        table.add_row(std::iter::once(measure.clone()).chain(values));
-    }
     if results.len() > 4 {
         return by_run(results);
     }
-    right_aligned(table, results.len())
+    let cells = |first: &str, rest: &dyn Fn(&RunResult) -> String| -> Vec<String> {
+        std::iter::once(first.to_owned()).chain(results.iter().map(|one| rest(one))).collect()
+    };
+    let mut rows = vec![cells("verdict", &|result| word(result.verdict).to_owned())];
+    rows.extend(
+        measures(results)
+            .iter()
+            .map(|measure| cells(measure, &|result| written(value(result, measure)))),
+    );
+    table(&cells("", &|result| result.scenario.clone()), 1..=results.len(), rows)
 }
 
-/// Many runs: a row a run.
+/// Many runs: a row for each run.
 fn by_run(results: &[&RunResult]) -> String {
-    let mut table = plain_table();
-    let leading = ["hot_port", "cold_ports_mean"];
-    let present: Vec<&str> = leading
-        .into_iter()
-        .filter(|name| results.iter().any(|r| r.measures.contains_key(*name)))
-        .collect();
-    let mut header = vec!["run".to_owned(), "verdict".to_owned(), "expectations".to_owned()];
-    header.extend(present.iter().map(|name| (*name).to_owned()));
-    table.set_header(header);
-    for result in results {
+    let mut present = vec!["hot_port", "cold_ports_mean"];
+    present.retain(|name| results.iter().any(|result| result.measures.contains_key(*name)));
+    let rows = results.iter().map(|result| {
         let met = result.expectations.iter().filter(|e| e.verdict == Verdict::Pass).count();
         let mut row = vec![
             result.scenario.clone(),
@@ -64,30 +57,24 @@ fn by_run(results: &[&RunResult]) -> String {
             format!("{met}/{}", result.expectations.len()),
         ];
         row.extend(present.iter().map(|name| written(value(result, name))));
-        table.add_row(row);
-    }
+        row
+    });
+    let header = [&["run", "verdict", "expectations"], &present[..]].concat();
+    let text = table(&header, 1..=present.len() + 2, rows);
     let passed = results.iter().filter(|result| result.verdict == Verdict::Pass).count();
-    format!(
-        "{}\n{passed} of {} runs passed",
-        right_aligned(table, present.len() + 2),
-        results.len()
-    )
+    format!("{text}\n{passed} of {} runs passed", results.len())
 }
 
-/// Mean, spread and extremes of each measure over runs of one scenario with several seeds.
+/// Mean, standard deviation and extremes of each measure over the seeds of each scenario.
 pub fn spread(results: &[&RunResult]) -> String {
     let scenarios: BTreeSet<&str> = results.iter().map(|result| result.scenario.as_str()).collect();
     let mut out = String::new();
     for scenario in scenarios {
         let runs: Vec<&RunResult> =
             results.iter().copied().filter(|result| result.scenario == scenario).collect();
-        let mut table = plain_table();
-        table.set_header(["measure", "mean", "sd", "min", "max", "seeds"]);
-        for measure in measures(&runs) {
-            let values: Vec<f64> = runs
-                .iter()
-                .filter_map(|run| value(run, &measure).and_then(Value::number))
-                .collect();
+        let rows = measures(&runs).into_iter().map(|measure| {
+            let values = runs.iter().filter_map(|run| value(run, &measure).and_then(Value::number));
+            let values: Vec<f64> = values.collect();
             let n = values.len().max(1) as f64;
             let mean = values.iter().sum::<f64>() / n;
             let square = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
@@ -95,10 +82,10 @@ pub fn spread(results: &[&RunResult]) -> String {
             let least = values.iter().copied().fold(f64::INFINITY, f64::min);
             let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
             let cells = [mean, sd, least, most].map(|v| number(v.is_finite().then_some(v)));
-            let row = std::iter::once(measure.clone()).chain(cells);
-            table.add_row(row.chain(std::iter::once(values.len().to_string())));
-        }
-        out += &format!("{scenario}, {} seeds\n{}\n", runs.len(), right_aligned(table, 5));
+            [&[measure], &cells[..], &[values.len().to_string()]].concat()
+        });
+        let text = table(&["measure", "mean", "sd", "min", "max", "seeds"], 1..=5, rows);
+        out += &format!("{scenario}, {} seeds\n{text}\n", runs.len());
     }
     out
 }
@@ -145,20 +132,4 @@ fn measures(results: &[&RunResult]) -> Vec<String> {
 
 fn value<'a>(result: &'a RunResult, measure: &str) -> Option<&'a Value> {
     result.measures.get(measure)?.as_ref()
-}
-
-fn plain_table() -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table
-}
-
-fn right_aligned(mut table: Table, columns: usize) -> String {
-    for column in 1..=columns {
-        if let Some(column) = table.column_mut(column) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    let text = table.to_string();
-    text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
 }

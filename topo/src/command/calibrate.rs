@@ -1,17 +1,15 @@
-//! `pausebed calibrate`: how many frame-hops a second this host carries before departures are late.
+//! `pausebed calibrate`: measures how many frame-hops in a second this host carries without late departures.
 //!
-//! A few short live runs of one fabric, by the same path as `run`, each slowed more or less than the
-//! one before. What the last one that kept up carried, less a margin, is remembered for
-//! `dilate = "auto"`.
+//! It makes a few short live runs of one fabric with different dilations. The best rate of a run that kept up, less
+//! a margin, is stored for `dilate = "auto"`.
 
-use super::Exit;
-use crate::campaign::exit_of_error;
-use comfy_table::{CellAlignment, Table, presets};
+use crate::exit::{Exit, Failure, Outcome};
+use crate::terminal::table::table;
 use emulation::timer::{Priority, permitted_priority};
 use launch::calibration::Calibration;
 use launch::estimate;
 use launch::experiment::{Conditions, Experiment, ExperimentError};
-use launch::{Outcome, interrupt, substrate};
+use launch::{Outcome as RunOutcome, interrupt, substrate};
 use scenario::Scenario;
 use scenario::render::render;
 use scenario::run::Backend;
@@ -20,21 +18,21 @@ use serde::Serialize;
 
 mod search;
 
-/// The fabric that is run: 32 nodes, an even load.
+/// The scenario: 32 nodes with an even load.
 const FABRIC: &str = include_str!("../../scenarios/host/calibrate.toml");
 
-/// Runs in all: enough to tell the limit to a fifth.
+/// The number of runs: enough to find the limit within a fifth.
 const RUNS: u64 = 5;
-/// Wall time of a run outside its fabric: starting daemons, draining cables, reporting.
+/// Wall time of a run in addition to its fabric time, in seconds: start of daemons, end of cables, reports.
 const OVERHEAD_S: f64 = 0.6;
-/// Shorter runs see too few departures for a p99.
+/// The shortest run, in seconds: shorter ones have too few departures for a p99.
 const RUN_MIN_S: f64 = 0.5;
-/// What is stored, of what was sustained: the rest is for fabrics less even than this one.
+/// The stored share of the best rate; the rest is a margin for less even fabrics.
 const MARGIN: f64 = 0.8;
 
 /// Options of `calibrate`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct Options {
+pub(super) struct Options {
     /// Wall time for all runs together, in seconds.
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u64).range(5..=3600))]
     seconds: u64,
@@ -43,7 +41,7 @@ pub struct Options {
     json: bool,
 }
 
-/// What one run showed.
+/// The result of one run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 struct Try {
     /// Wall time over fabric time.
@@ -54,14 +52,14 @@ struct Try {
     lateness_p99_frames: f64,
     /// Frames the sockets lost.
     transport_lost: u64,
-    /// CPU time of all workers by frame-hop.
+    /// CPU time of all workers for a frame-hop.
     cpu_ns_per_frame_hop: f64,
-    /// By design.md 4.
+    /// Whether the host kept up (`emulation/src/fidelity/verdict.rs`).
     kept_up: bool,
 }
 
 impl Try {
-    fn of(dilation: u64, outcome: &Outcome) -> Try {
+    fn of(dilation: u64, outcome: &RunOutcome) -> Try {
         let hops = outcome.frame_hops as f64;
         Try {
             dilation,
@@ -75,21 +73,16 @@ impl Try {
 }
 
 /// Runs the command.
-pub fn run(options: &Options, line: &str) -> Exit {
-    interrupt::watch();
+pub(super) fn run(options: &Options, line: &str) -> Outcome {
+    interrupt::install_handlers();
     let realtime = permitted_priority(true) == Priority::Fifo;
     eprintln!(
         "real-time priority: {}; about {} s of short live runs",
         if realtime { "granted" } else { "not granted (pausebed doctor says how to get it)" },
         options.seconds,
     );
-    let tries = match measure(options.seconds as f64, line) {
-        Ok(tries) => tries,
-        Err(error) => {
-            eprintln!("calibrate: {error}");
-            return exit_of_error(&error);
-        }
-    };
+    let tries = measure(options.seconds as f64, realtime, line)
+        .map_err(|error| Failure::from(error).of("calibrate"))?;
     let best = tries.iter().filter(|run| run.kept_up).map(|run| run.frame_hops_per_s);
     let calibration = best.reduce(f64::max).map(|best| Calibration {
         frame_hops_per_s: (best * MARGIN).round(),
@@ -99,12 +92,11 @@ pub fn run(options: &Options, line: &str) -> Exit {
     conclude(options, &tries, calibration)
 }
 
-/// Short runs, each slowed as the ones before suggest.
-fn measure(seconds: f64, line: &str) -> Result<Vec<Try>, ExperimentError> {
+/// Makes short runs, each with the dilation that the search suggests.
+fn measure(seconds: f64, realtime: bool, line: &str) -> Result<Vec<Try>, ExperimentError> {
     let guess = parse(&[]);
-    // Not what was measured before: the same search on every day.
-    let host =
-        Calibration { realtime: permitted_priority(true) == Priority::Fifo, ..Calibration::GUESS };
+    // The stored calibration is not used, so that the search is the same every time.
+    let host = Calibration { realtime, ..Calibration::GUESS };
     let begin = estimate::live(&guess, &render(&guess), &host).dilation;
     let tau_s = render(&guess).fabric.tau.as_ps() as f64 / 1e12;
     let length_s = (seconds / RUNS as f64 - OVERHEAD_S).max(RUN_MIN_S);
@@ -130,7 +122,7 @@ fn measure(seconds: f64, line: &str) -> Result<Vec<Try>, ExperimentError> {
             run.lateness_p99_frames,
             if run.kept_up { "kept up" } else { "did not keep up" },
         );
-        search.learn(dilation, run.kept_up);
+        search.add(dilation, run.kept_up);
         tries.push(run);
     }
     Ok(tries)
@@ -142,8 +134,8 @@ fn parse(sets: &[String]) -> Scenario {
     Scenario::parse(FABRIC, &all).expect("the scenario is part of the program and tested")
 }
 
-/// Says what was found, and stores it.
-fn conclude(options: &Options, tries: &[Try], calibration: Option<Calibration>) -> Exit {
+/// Stores the calibration, and prints the runs.
+fn conclude(options: &Options, tries: &[Try], calibration: Option<Calibration>) -> Outcome {
     let stored = calibration.map(|calibration| calibration.store());
     if options.json {
         let file = stored.as_ref().and_then(|stored| stored.as_ref().ok());
@@ -154,51 +146,35 @@ fn conclude(options: &Options, tries: &[Try], calibration: Option<Calibration>) 
         });
         println!("{document:#}");
     } else {
-        println!("{}", table(tries));
+        println!("{}", text(tries));
     }
-    match (calibration, stored) {
-        (Some(calibration), Some(Ok(file))) => {
-            eprintln!(
-                "{:.0} frame-hops/s stored in {}: four fifths of the best run that kept up",
-                calibration.frame_hops_per_s,
-                file.display()
-            );
-            Exit::Good
-        }
-        (_, Some(Err(error))) => {
-            eprintln!("the result cannot be stored: {error}");
-            Exit::Host
-        }
-        _ => {
-            eprintln!(
-                "no run kept up, so nothing is stored: is the host busy? \
-                 pausebed doctor shows what stands in the way"
-            );
-            Exit::Host
-        }
-    }
+    let (Some(calibration), Some(stored)) = (calibration, stored) else {
+        return Err(Failure::host(
+            "no run kept up, so nothing is stored: is the host busy? pausebed doctor shows problems",
+        ));
+    };
+    let cannot = |error| Failure::host(format!("the result cannot be stored: {error}"));
+    let (rate, file) = (calibration.frame_hops_per_s, stored.map_err(cannot)?);
+    eprintln!(
+        "{rate:.0} frame-hops/s stored in {}: four fifths of the best run that kept up",
+        file.display()
+    );
+    Ok(Exit::Good)
 }
 
-fn table(tries: &[Try]) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table.set_header(["dilation", "frame-hops/s", "late p99", "lost", "CPU/frame-hop", "kept up"]);
-    for run in tries {
-        table.add_row([
+fn text(tries: &[Try]) -> String {
+    let header = ["dilation", "frame-hops/s", "late p99", "lost", "CPU/frame-hop", "kept up"];
+    let rows = tries.iter().map(|run| {
+        [
             run.dilation.to_string(),
             format!("{:.0}", run.frame_hops_per_s),
             format!("{:.3}", run.lateness_p99_frames),
             run.transport_lost.to_string(),
             format!("{:.2} µs", run.cpu_ns_per_frame_hop / 1e3),
             if run.kept_up { "yes" } else { "no" }.to_owned(),
-        ]);
-    }
-    for column in 0..5 {
-        if let Some(column) = table.column_mut(column) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    table.to_string().lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
+        ]
+    });
+    table(&header, 0..5, rows)
 }
 
 #[cfg(test)]
@@ -222,7 +198,7 @@ mod tests {
             cpu_ns_per_frame_hop: 6_540.0,
             kept_up,
         };
-        let text = table(&[run(1000, true), run(600, false)]);
+        let text = super::text(&[run(1000, true), run(600, false)]);
         assert!(
             text.contains("120000") && text.contains("0.031") && text.contains("6.54 µs"),
             "{text}"

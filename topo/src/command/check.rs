@@ -1,6 +1,6 @@
-//! `pausebed check`: runs conformance cases and says how each came out.
+//! `pausebed check`: runs conformance cases and prints the verdict of each.
 
-use super::Exit;
+use crate::exit::{Exit, Failure, Outcome as Ended};
 use crate::terminal::spinner::Spinner;
 use conformance::case::{Case, Level, Program, Run};
 use conformance::report::{Totals, json, junit, line};
@@ -8,14 +8,14 @@ use conformance::statement::markdown;
 use conformance::suite::{Outcome, Selection, Verdict, perform};
 use std::path::PathBuf;
 
-/// Of all live cases that ran, more inconclusive ones than this fail the suite. Units: percent.
+/// The largest share of inconclusive cases among the live cases that ran, in percent.
 /// Source: preface of the conformance cases.
 const INCONCLUSIVE_MAX_PERCENT: usize = 2;
 
 /// Options of `check`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct Options {
-    /// Groups and cases, as in IBFC or IBRX-01; all if none is named.
+pub(super) struct Options {
+    /// Groups and cases, as in IBFC or IBRX-01; all if left out.
     #[arg(value_name = "GROUP|CASE")]
     names: Vec<String>,
     /// Only these levels: C on octets, E on the virtual clock, L with live daemons
@@ -45,27 +45,22 @@ fn level(text: &str) -> Result<Level, String> {
 }
 
 /// Runs the command.
-pub fn run(options: &Options) -> Exit {
+pub(super) fn run(options: &Options) -> Ended {
     let selection = Selection { names: options.names.clone(), levels: options.level.clone() };
-    let chosen = match selection.runs() {
-        Ok(chosen) => chosen,
-        Err(unknown) => {
-            eprintln!(
-                "there is no group or case {unknown}\n  hint: pausebed check --list shows all"
-            );
-            return Exit::Usage;
-        }
-    };
+    let chosen = selection.runs().map_err(|unknown| {
+        let hint = "pausebed check --list shows all";
+        Failure::usage(format!("there is no group or case {unknown}\n  hint: {hint}"))
+    })?;
     if options.list {
         for (case, run) in &chosen {
             println!("{:<8} {}  {}  [{}]", case.id, run.level.letter(), case.title, case.source);
         }
-        return Exit::Good;
+        return Ok(Exit::Good);
     }
     let outcomes: Vec<Outcome> = chosen
         .into_iter()
         .map(|(case, run)| {
-            let outcome = perform_visibly(case, run);
+            let outcome = perform_with_spinner(case, run);
             if !options.json {
                 println!("{}", line(&outcome));
             }
@@ -75,14 +70,13 @@ pub fn run(options: &Options) -> Exit {
     conclude(options, &outcomes)
 }
 
-/// Runs a case. A live one takes seconds: meanwhile a terminal shows which, for how long, and
-/// whether it had to be repeated.
-fn perform_visibly(case: &'static Case, run: Run) -> Outcome {
+/// Runs a case. For a live one, which takes seconds, a terminal shows its name, its duration and repetitions.
+fn perform_with_spinner(case: &'static Case, run: Run) -> Outcome {
     let is_slow = run.level == Level::Live && matches!(run.program, Program::Here(_));
     let spinner = is_slow.then(|| Spinner::start(&format!("{} L  {}", case.id, case.title)));
     let outcome = perform(case, run, &mut |repeats, why| {
         if let Some(spinner) = &spinner {
-            spinner.say(&format!("again ({repeats}): {why}"));
+            spinner.set_message(&format!("again ({repeats}): {why}"));
         }
     });
     if let Some(spinner) = spinner {
@@ -91,7 +85,7 @@ fn perform_visibly(case: &'static Case, run: Run) -> Outcome {
     outcome
 }
 
-fn conclude(options: &Options, outcomes: &[Outcome]) -> Exit {
+fn conclude(options: &Options, outcomes: &[Outcome]) -> Ended {
     let totals = Totals::of(outcomes);
     if options.json {
         println!("{}", json(outcomes));
@@ -105,17 +99,15 @@ fn conclude(options: &Options, outcomes: &[Outcome]) -> Exit {
     ];
     for (file, text) in files {
         let Some(file) = file else { continue };
-        if let Err(error) = std::fs::write(file, text(outcomes)) {
-            eprintln!("cannot write {}: {error}", file.display());
-            return Exit::Usage;
-        }
+        std::fs::write(file, text(outcomes))
+            .map_err(|error| Failure::usage(format!("cannot write {}: {error}", file.display())))?;
     }
     let live =
         |outcome: &&Outcome| outcome.level == Level::Live && outcome.verdict != Verdict::Skip;
     let allowed = outcomes.iter().filter(live).count() * INCONCLUSIVE_MAX_PERCENT / 100;
-    match totals {
+    Ok(match totals {
         Totals { inconclusive, .. } if inconclusive > allowed => Exit::Inconclusive,
         Totals { fail, .. } if fail > 0 => Exit::Failed,
         _ => Exit::Good,
-    }
+    })
 }

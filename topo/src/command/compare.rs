@@ -1,12 +1,12 @@
-//! `pausebed compare DIR…`: lays runs side by side.
+//! `pausebed compare DIR…`: compares finished runs.
 
-use super::Exit;
+use crate::exit::{Exit, Failure, Outcome};
 use report::compare::{Side, distinguish, figure, is_conclusive, json, table};
 use std::path::PathBuf;
 
 /// Options of `compare`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct Options {
+pub(super) struct Options {
     /// Run directories, as `pausebed run --out DIR` leaves them
     #[arg(value_name = "DIR", required = true, num_args = 1..)]
     folders: Vec<PathBuf>,
@@ -19,17 +19,9 @@ pub struct Options {
 }
 
 /// Runs the command.
-pub fn run(options: &Options) -> Exit {
-    let mut sides = Vec::new();
-    for folder in &options.folders {
-        match Side::load(folder) {
-            Ok(side) => sides.push(side),
-            Err(error) => {
-                eprintln!("{error}\n  hint: pausebed run FILE --out DIR makes a run directory");
-                return Exit::Usage;
-            }
-        }
-    }
+pub(super) fn run(options: &Options) -> Outcome {
+    let load = |folder: &PathBuf| Side::load(folder).map_err(no_run_directory);
+    let mut sides = options.folders.iter().map(load).collect::<Result<Vec<_>, _>>()?;
     distinguish(&mut sides);
     if options.json {
         println!("{}", json(&sides));
@@ -37,11 +29,13 @@ pub fn run(options: &Options) -> Exit {
         println!("{}", table(&sides));
     }
     if let Some(file) = &options.svg {
-        if let Err(error) = std::fs::write(file, figure::svg(&sides)) {
-            eprintln!("cannot write {}: {error}", file.display());
-            return Exit::Host;
-        }
+        std::fs::write(file, figure::svg(&sides)).map_err(Failure::cannot_write(file))?;
         eprintln!("figure: {}", file.display());
     }
-    if is_conclusive(&sides) { Exit::Good } else { Exit::Inconclusive }
+    Ok(if is_conclusive(&sides) { Exit::Good } else { Exit::Inconclusive })
+}
+
+/// A run directory that cannot be read.
+pub(super) fn no_run_directory(error: impl std::fmt::Display) -> Failure {
+    Failure::usage(format!("{error}\n  hint: pausebed run FILE --out DIR makes a run directory"))
 }

@@ -1,31 +1,31 @@
-//! `pausebed decode [FILE|-]`: what frames are, layer by layer, and what is wrong with them.
+//! `pausebed decode [FILE|-]`: the content of frames, layer by layer, and their faults.
 
-use super::Exit;
+use crate::exit::{Exit, Failure, Outcome};
 use dissect::json::JsonSink;
 use dissect::source::{self, Packet, Visitor};
 use dissect::tree::TreeSink;
-use dissect::{self, Fcs, Link, Rules};
+use dissect::{Fcs, Link, Rules};
 use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// Octets given to the output at once.
+/// Octets of one write to the output.
 const WRITE_SIZE: usize = 1 << 20;
 
 /// Options of `decode`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct Options {
+pub(super) struct Options {
     /// A capture (pcap, pcapng), or a text with frames in hex: one a line, or dumps with offsets
     /// (tcpdump -xx, xxd, Wireshark); `-` is standard input.
     #[arg(value_name = "FILE", default_value = "-")]
     file: PathBuf,
-    /// What hex holds (if left out, the octets tell), and captures of a link type nobody knows.
+    /// The link type of hex (default: found from the octets), and of captures with an unknown link type.
     #[arg(long, value_enum)]
     link: Option<Link>,
     /// Whether Ethernet frames end with an FCS.
     #[arg(long, value_enum, default_value_t = Fcs::Auto)]
     fcs: Fcs,
-    /// Octets of payload above which a packet is called too long.
+    /// The largest payload in octets; longer packets are reported.
     #[arg(long, value_name = "OCTETS", default_value_t = 4096)]
     mtu: usize,
     /// One JSON object a line instead of a tree.
@@ -34,14 +34,8 @@ pub struct Options {
 }
 
 /// Runs the command.
-pub fn run(options: &Options) -> Exit {
-    let input = match open(&options.file) {
-        Ok(input) => input,
-        Err(error) => {
-            eprintln!("{}: {error}", options.file.display());
-            return Exit::Usage;
-        }
-    };
+pub(super) fn run(options: &Options) -> Outcome {
+    let input = open(&options.file)?;
     let name = options.file.display().to_string();
     let rules = Rules::default().with_fcs(options.fcs).with_mtu(options.mtu);
     let mut printer = Printer {
@@ -56,30 +50,28 @@ pub fn run(options: &Options) -> Exit {
     let written =
         source::visit(input, options.link, &mut printer).and_then(|()| printer.out.flush());
     match written {
-        // Whoever reads has seen enough.
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
-        Err(error) => {
-            eprintln!("cannot write: {error}");
-            return Exit::Host;
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            return Err(Failure::host(format!("cannot write: {error}")));
         }
-        Ok(()) => {}
+        // A closed pipe is no error: the reader needs no more.
+        _ => {}
     }
-    if printer.faults > 0 { Exit::Failed } else { Exit::Good }
+    Ok(if printer.faults > 0 { Exit::Failed } else { Exit::Good })
 }
 
 /// The file, or standard input for `-`.
 ///
 /// # Errors
 /// If it cannot be opened, or is a folder.
-pub fn open(file: &Path) -> io::Result<Box<dyn Read>> {
+pub(super) fn open(file: &Path) -> Result<Box<dyn Read>, Failure> {
     if file == Path::new("-") {
         return Ok(Box::new(io::stdin()));
     }
-    let opened = File::open(file)?;
-    if opened.metadata()?.is_dir() {
-        return Err(ErrorKind::IsADirectory.into());
-    }
-    Ok(Box::new(opened))
+    let open = || -> io::Result<File> {
+        let opened = File::open(file)?;
+        if opened.metadata()?.is_dir() { Err(ErrorKind::IsADirectory.into()) } else { Ok(opened) }
+    };
+    Ok(Box::new(open().map_err(Failure::bad_file(file))?))
 }
 
 struct Printer<W: Write> {

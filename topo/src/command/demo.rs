@@ -1,13 +1,12 @@
 //! `pausebed demo`: case 4 of the paper, live over UDP, without and with congestion control.
 
-use super::Exit;
-use super::run::Common;
 use crate::campaign::{Campaign, Plan};
+use crate::exit::{Failure, Outcome};
+use crate::options::RunOptions;
 use scenario::Scenario;
 use scenario::files::Loaded;
-use std::path::PathBuf;
 
-/// The two scenarios, part of the program so that it needs no files.
+/// The two scenarios, built into the program.
 const SCENARIOS: [(&str, &str); 2] = [
     ("demo-none", include_str!("../../scenarios/pfister/demo-none.toml")),
     ("demo-ib-cca", include_str!("../../scenarios/pfister/demo-ib-cca.toml")),
@@ -15,34 +14,27 @@ const SCENARIOS: [(&str, &str); 2] = [
 
 /// Options of `demo`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct Options {
+pub(super) struct Options {
     #[command(flatten)]
-    common: Common,
+    common: RunOptions,
 }
 
 /// Runs the command.
-pub fn run(options: &Options, line: &str) -> Exit {
+pub(super) fn run(options: &Options, line: &str) -> Outcome {
     let mut common = options.common.clone();
     common.backend.get_or_insert_with(|| "udp".to_owned());
     let sets = common.overrides();
-    let mut loaded = Vec::new();
-    for (stem, text) in SCENARIOS {
-        match Scenario::parse(text, &sets) {
-            Ok(scenario) => loaded.push(Loaded {
-                file: PathBuf::from(format!("{stem}.toml")),
-                stem: stem.to_owned(),
-                scenario,
-            }),
-            Err(faults) => {
-                eprintln!("{}", faults.in_file(&format!("{stem}.toml")).trim_end());
-                return Exit::Usage;
-            }
-        }
-    }
+    let parse = |(stem, text): (&str, &str)| {
+        let file = format!("{stem}.toml");
+        let scenario = Scenario::parse(text, &sets);
+        let scenario = scenario.map_err(|faults| Failure::usage(faults.in_file(&file)))?;
+        Ok(Loaded { file: file.into(), stem: stem.to_owned(), scenario })
+    };
+    let loaded = SCENARIOS.into_iter().map(parse).collect::<Result<_, Failure>>()?;
     eprintln!(
-        "32 nodes send at 0.9 of line rate; for a while all but one also aim at node 31, three\n\
-         times what its port can take. Nothing is dropped: watch what happens to everybody else."
+        "32 nodes send at 0.9 of line rate. For a while all but one also send to node 31, three times what its\n\
+         port can receive. No frame is dropped: watch what happens to the other flows."
     );
-    let plan = Plan { common, line: line.to_owned(), single: false, suite: false };
-    Campaign::new(plan).run(loaded)
+    let plan = Plan { common, line: line.to_owned(), single: false };
+    Ok(Campaign::new(plan).run(loaded))
 }

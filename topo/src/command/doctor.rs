@@ -1,11 +1,13 @@
-//! `pausebed doctor`: whether this host can make live runs, and what would make them better.
+//! `pausebed doctor`: checks whether this host can make live runs, and what would improve them.
 //!
-//! Every check tries the thing itself where it can: a datagram is sent, a thread sleeps and wakes. Nothing leaves loopback.
+//! A check tries what it checks, where possible: a datagram is sent, a thread sleeps and wakes. No frame leaves
+//! loopback.
 
-use super::Exit;
-use comfy_table::{Table, presets};
+use crate::exit::{Exit, Outcome};
+use crate::terminal::table::table;
 use serde::Serialize;
 
+mod interfaces;
 mod programs;
 mod scheduling;
 mod sockets;
@@ -13,34 +15,34 @@ mod storage;
 
 /// Options of `doctor`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct Options {
+pub(super) struct Options {
     /// Print one JSON document instead of a table.
     #[arg(long)]
     json: bool,
 }
 
-/// How a check came out.
+/// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum State {
     /// As it should be.
     Good,
-    /// Live runs work without it, but would be better with it.
+    /// Live runs work, but could be better.
     Optional,
-    /// Live runs do not work like this.
+    /// Live runs do not work.
     Bad,
 }
 
-/// One thing that was looked at.
+/// One check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 struct Check {
-    /// What.
+    /// Its name.
     what: &'static str,
-    /// As it was found.
+    /// The finding; may have several lines.
     found: String,
-    /// What that means.
+    /// The result.
     state: State,
-    /// What to do, if anything.
+    /// A hint, unless the result is good.
     next: Option<String>,
 }
 
@@ -67,6 +69,7 @@ const CHECKS: &[fn() -> Check] = &[
     sockets::buffers,
     sockets::udp,
     sockets::unix,
+    interfaces::interfaces,
     programs::build,
     programs::tshark,
     storage::calibration,
@@ -75,43 +78,36 @@ const CHECKS: &[fn() -> Check] = &[
 ];
 
 /// Runs the command.
-pub fn run(options: &Options) -> Exit {
+pub(super) fn run(options: &Options) -> Outcome {
     let checks: Vec<Check> = CHECKS.iter().map(|check| check()).collect();
     let able = checks.iter().all(|check| check.state != State::Bad);
     if options.json {
-        let document = serde_json::json!({ "ok": able, "checks": checks });
-        println!("{document:#}");
+        println!("{:#}", serde_json::json!({ "ok": able, "checks": checks }));
     } else {
         println!("{}", text(&checks));
     }
-    if able { Exit::Good } else { Exit::Host }
+    Ok(if able { Exit::Good } else { Exit::Host })
 }
 
-/// The table, then what to do, then the verdict.
+/// The table, then hints, then the verdict.
 fn text(checks: &[Check]) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table.set_header(["", "check", "found"]);
-    for check in checks {
+    let rows = checks.iter().flat_map(|check| {
         let sign = match check.state {
             State::Good => "✓ good",
             State::Optional => "◐ optional",
             State::Bad => "✕ bad",
         };
-        table.add_row([sign, check.what, &check.found]);
-    }
-    let mut lines: Vec<String> =
-        table.to_string().lines().map(|line| line.trim_end().to_owned()).collect();
-    lines.push(String::new());
-    for check in checks {
-        lines.extend(check.next.iter().map(|next| format!("{}: {next}", check.what)));
-    }
+        let lines = check.found.lines().enumerate();
+        lines.map(move |(n, line)| if n == 0 { [sign, check.what, line] } else { ["", "", line] })
+    });
+    let mut lines = vec![table(&["", "check", "found"], [], rows), String::new()];
+    let hints = checks.iter().filter_map(|check| Some((check.what, check.next.as_ref()?)));
+    lines.extend(hints.map(|(what, next)| format!("{what}: {next}")));
     let bad: Vec<&str> =
         checks.iter().filter(|check| check.state == State::Bad).map(|check| check.what).collect();
-    lines.push(if bad.is_empty() {
-        "live runs are possible on this host".to_owned()
-    } else {
-        format!("live runs are not possible: {}", bad.join(", "))
+    lines.push(match bad.as_slice() {
+        [] => "live runs are possible on this host".to_owned(),
+        bad => format!("live runs are not possible: {}", bad.join(", ")),
     });
     lines.join("\n")
 }
@@ -121,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_good_says_what_to_do_next() {
+    fn a_check_that_is_not_good_has_a_hint() {
         let checks: Vec<Check> = CHECKS.iter().map(|check| check()).collect();
         for check in &checks {
             assert_eq!(check.next.is_none(), check.state == State::Good, "{check:?}");
@@ -133,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn one_bad_check_is_enough_to_say_no_and_optional_ones_are_not() {
+    fn one_bad_check_makes_live_runs_impossible_and_optional_ones_do_not() {
         let optional = Check::optional("a", "less", "do this");
         let able = text(&[Check::good("b", "fine"), optional.clone()]);
         assert!(

@@ -1,24 +1,24 @@
-//! `pausebed encode [FILE|-]`: lines of JSON, as `decode` writes them, back to hex or a capture.
+//! `pausebed encode [FILE|-]`: converts lines of JSON, as `decode` writes them, to hex or a capture.
 
-use super::Exit;
 use super::decode::open;
+use crate::exit::{Exit, Failure, Outcome};
 use capture::pcapng::{self, LinkType};
-use dissect::{self, Encoded, source};
+use dissect::{Encoded, source};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, ErrorKind, IsTerminal, Write};
 use std::path::PathBuf;
 
-/// A line longer than this is no frame.
+/// The longest line, in octets.
 const LINE_MAX: usize = 64 << 20;
 
 /// Options of `encode`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct Options {
-    /// Lines of JSON, a frame each; `-` is standard input.
+pub(super) struct Options {
+    /// Lines of JSON, one for each frame; `-` is standard input.
     #[arg(value_name = "FILE", default_value = "-")]
     file: PathBuf,
-    /// What comes out.
+    /// The output format.
     #[arg(long, value_enum, default_value_t = Format::Hex)]
     to: Format,
     /// Write to this file instead of standard output.
@@ -26,52 +26,38 @@ pub struct Options {
     out: Option<PathBuf>,
 }
 
-/// What frames are written as.
+/// The format of frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Format {
-    /// Hexadecimal digits, a frame a line.
+pub(super) enum Format {
+    /// Hexadecimal digits, one line for each frame.
     Hex,
-    /// A capture with nanoseconds.
+    /// A capture with timestamps in nanoseconds.
     Pcapng,
 }
 
 /// Runs the command.
-pub fn run(options: &Options) -> Exit {
+pub(super) fn run(options: &Options) -> Outcome {
     let terminal = options.out.is_none() && io::stdout().is_terminal();
     if options.to == Format::Pcapng && terminal {
-        eprintln!("a capture is nothing to read on a terminal: --out FILE, or send it elsewhere");
-        return Exit::Usage;
+        return Err(Failure::usage(
+            "a capture cannot be shown on a terminal: use --out FILE or a pipe",
+        ));
     }
-    let input = match open(&options.file) {
-        Ok(input) => input,
-        Err(error) => {
-            eprintln!("{}: {error}", options.file.display());
-            return Exit::Usage;
-        }
-    };
+    let input = open(&options.file)?;
     let out: Box<dyn Write> = match &options.out {
         None => Box::new(io::stdout().lock()),
-        Some(path) => match File::create(path) {
-            Ok(file) => Box::new(file),
-            Err(error) => {
-                eprintln!("{}: {error}", path.display());
-                return Exit::Host;
-            }
-        },
+        Some(path) => Box::new(File::create(path).map_err(Failure::cannot_write(path))?),
     };
     let mut writer = Writer::new(options.to, BufWriter::with_capacity(1 << 20, out));
     match encode_lines(BufReader::with_capacity(1 << 20, input), &mut writer) {
-        Ok(0) => Exit::Good,
-        Ok(_) => Exit::Usage,
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Exit::Good,
-        Err(error) => {
-            eprintln!("{error}");
-            Exit::Host
-        }
+        Ok(0) => Ok(Exit::Good),
+        Ok(_) => Ok(Exit::Usage),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Exit::Good),
+        Err(error) => Err(Failure::host(error)),
     }
 }
 
-/// Encodes every line that can be, and names the others; how many those are.
+/// Encodes all valid lines, prints the faults of the others, and returns the number of faults.
 fn encode_lines(mut input: impl io::BufRead, writer: &mut Writer<impl Write>) -> io::Result<u64> {
     let mut line = Vec::new();
     let mut faults = 0;
@@ -104,7 +90,7 @@ struct Writer<W: Write> {
     format: Format,
     out: W,
     buffer: Vec<u8>,
-    /// Interfaces of the capture, in the order of their numbers, by name and link type.
+    /// The numbers of the interfaces of the capture, by name and link type.
     interfaces: BTreeMap<(String, u16), u32>,
     has_begun: bool,
 }
@@ -149,7 +135,7 @@ impl<W: Write> Writer<W> {
         pcapng::packet(&mut self.buffer, &packet);
     }
 
-    /// The number of the frame's interface; one that is new is described first.
+    /// The number of the interface of a frame; a new one is written first.
     fn interface(&mut self, frame: &Encoded, link_type: LinkType) -> u32 {
         let unnamed = match link_type {
             LinkType::Ethernet => "ethernet",

@@ -1,17 +1,18 @@
-//! `pausebed export --to FORMAT [DIR]`: a finished run, or a board for labs, for other programs.
+//! `pausebed export --to FORMAT [DIR]`: exports a finished run, or a dashboard for labs, for other programs.
 
-use super::Exit;
-use report::export::{self, FORMATS, Format, Make};
+use super::compare::no_run_directory;
+use crate::exit::{Exit, Failure, Outcome};
+use report::export::{self, FORMATS, Make};
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Options of `export`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct Options {
+pub(super) struct Options {
     /// A run directory, as `pausebed run --out DIR` leaves it; grafana needs none.
     #[arg(value_name = "DIR")]
     folder: Option<PathBuf>,
-    /// For which program.
+    /// The format.
     #[arg(long, value_name = "FORMAT", value_parser = FORMATS.iter().map(|row| row.name).collect::<Vec<_>>())]
     to: String,
     /// Write to this file instead of one in DIR, or without DIR to standard output.
@@ -20,33 +21,23 @@ pub struct Options {
 }
 
 /// Runs the command.
-pub fn run(options: &Options) -> Exit {
-    let Some(format) = export::find(&options.to) else { return Exit::Usage };
-    let octets = match make(format, options.folder.as_deref()) {
-        Ok(octets) => octets,
-        Err(reason) => {
-            eprintln!("{reason}\n  hint: pausebed run FILE --out DIR makes a run directory");
-            return Exit::Usage;
+pub(super) fn run(options: &Options) -> Outcome {
+    // The parser accepts only formats of the table.
+    let format = export::find(&options.to).ok_or_else(|| Failure::usage("unknown format"))?;
+    let octets = match (format.make, &options.folder) {
+        (Make::Alone(make), _) => make(),
+        (Make::Run(make), Some(folder)) => make(folder).map_err(no_run_directory)?,
+        (Make::Run(_), None) => {
+            return Err(no_run_directory(format!("{} is made from a run directory", format.name)));
         }
     };
     let beside = options.folder.as_ref().map(|folder| folder.join(format.file));
     let Some(file) = options.output.clone().or(beside) else {
-        // Who reads no more has seen enough.
+        // A closed pipe is no error: the reader needs no more.
         let _ = std::io::stdout().write_all(&octets);
-        return Exit::Good;
+        return Ok(Exit::Good);
     };
-    if let Err(error) = std::fs::write(&file, octets) {
-        eprintln!("cannot write {}: {error}", file.display());
-        return Exit::Host;
-    }
+    std::fs::write(&file, octets).map_err(Failure::cannot_write(&file))?;
     println!("{}", file.display());
-    Exit::Good
-}
-
-fn make(format: &Format, folder: Option<&Path>) -> Result<Vec<u8>, String> {
-    match (format.make, folder) {
-        (Make::Alone(make), _) => Ok(make()),
-        (Make::Run(make), Some(folder)) => make(folder).map_err(|error| error.to_string()),
-        (Make::Run(_), None) => Err(format!("{} is made from a run directory", format.name)),
-    }
+    Ok(Exit::Good)
 }

@@ -1,53 +1,57 @@
-//! The words by which Wireshark calls this program: `--extcap-interfaces` and what follows from it.
+//! The options with which Wireshark calls this program as an extcap: they stand in place of a command.
 
-use super::Exit;
-use clap::{Parser, ValueEnum};
+use crate::exit::{Exit, Failure, Outcome};
+use clap::ValueEnum;
 use launch::interrupt;
-use launch::lab::Labs;
+use launch::lab::LabStore;
+use launch::with_sources;
 use proto::events::Direction;
 use proto::units::Bytes;
 use serve::wireshark::extcap::filter::Filter;
-use serve::wireshark::extcap::session::{self, SessionError, Wish};
+use serve::wireshark::extcap::session::{self, CaptureRequest, SessionError};
 use serve::wireshark::extcap::{Interface, configuration, interfaces, link_types, listing};
 use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// What Wireshark says.
-#[derive(Debug, Parser)]
-#[command(name = "pausebed", disable_help_flag = true)]
-struct Options {
-    /// Which interfaces are there?
-    #[arg(long = "extcap-interfaces")]
+/// Options of an extcap. Source: Wireshark, doc/extcap.adoc.
+#[derive(Clone, Debug, clap::Args)]
+#[group(skip)]
+pub(super) struct Options {
+    /// List the interfaces
+    #[arg(long = "extcap-interfaces", hide = true)]
     interfaces: bool,
-    /// Which Wireshark asks; all are answered alike
-    #[arg(long = "extcap-version")]
+    /// The version of Wireshark, which is ignored
+    #[arg(long = "extcap-version", hide = true)]
     version: Option<String>,
-    /// About this one
-    #[arg(long = "extcap-interface")]
+    /// The interface
+    #[arg(long = "extcap-interface", hide = true)]
     interface: Option<String>,
-    /// What does it carry?
-    #[arg(long = "extcap-dlts")]
+    /// Print the link type of the interface
+    #[arg(long = "extcap-dlts", hide = true)]
     link_types: bool,
-    /// What can be chosen?
-    #[arg(long = "extcap-config")]
+    /// Print the options of the interface
+    #[arg(long = "extcap-config", hide = true)]
     configuration: bool,
-    /// Is this filter one? There are none
-    #[arg(long = "extcap-capture-filter")]
-    filter: Option<String>,
+    /// A capture filter, which is not supported
+    #[arg(long = "extcap-capture-filter", hide = true)]
+    capture_filter: Option<String>,
     /// Capture into the pipe
-    #[arg(long)]
+    #[arg(id = "extcap-capture", long = "capture", hide = true)]
     capture: bool,
     /// The pipe
-    #[arg(long)]
+    #[arg(long, hide = true)]
     fifo: Option<PathBuf>,
-    #[arg(long, default_value_t = 0)]
+    /// Octets kept of a frame; 0 keeps all
+    #[arg(long, default_value_t = 0, hide = true)]
     snaplen: u64,
-    #[arg(long, value_enum, default_value = "both")]
+    /// The direction of the frames
+    #[arg(long, value_enum, default_value = "both", hide = true)]
     direction: Way,
-    #[arg(long, default_value = "all")]
+    /// The virtual lane or priority of the frames
+    #[arg(long, default_value = "all", hide = true)]
     lane: String,
-    #[arg(long = "only-control", num_args = 0..=1, default_missing_value = "true", default_value = "false")]
+    /// Only frames that control the link or a flow
+    #[arg(long = "only-control", hide = true, num_args = 0..=1, default_missing_value = "true", default_value = "false")]
     only_control: bool,
 }
 
@@ -58,52 +62,54 @@ enum Way {
     Received,
 }
 
-/// Whether these are words of Wireshark's: they begin with no command.
-pub fn is_meant(arguments: &[OsString]) -> bool {
-    let first = arguments.get(1).map(|word| word.to_string_lossy());
-    first.is_some_and(|word| word.starts_with("--extcap-") || word == "--capture")
+/// Answers a query of Wireshark; none if there is none.
+pub(super) fn run(options: &Options) -> Option<Outcome> {
+    let is_query = options.interfaces
+        || options.link_types
+        || options.configuration
+        || options.capture
+        || options.interface.is_some()
+        || options.capture_filter.is_some();
+    is_query.then(|| answer(options))
 }
 
-/// Answers.
-pub fn run(arguments: Vec<OsString>) -> Exit {
-    let options = Options::parse_from(arguments);
-    let labs = match Labs::at(None) {
-        Ok(labs) => labs.all(),
-        Err(error) => {
-            eprintln!("no place for labs: {error}");
-            BTreeMap::new()
-        }
-    };
+fn answer(options: &Options) -> Outcome {
+    let labs = LabStore::open(None).map(|labs| labs.all()).unwrap_or_else(|error| {
+        eprintln!("no folder for labs: {error}");
+        BTreeMap::new()
+    });
     let running = labs.into_iter().filter(|(_, record)| record.is_alive()).collect();
     let all = interfaces(&running);
     if options.interfaces {
         print!("{}", listing(&all));
-        return Exit::Good;
+        return Ok(Exit::Good);
     }
     let named = |one: &&Interface| Some(&one.value) == options.interface.as_ref();
-    let Some(interface) = all.iter().find(named) else {
-        eprintln!("no such interface: is its lab up?");
-        return Exit::Usage;
-    };
+    let interface = all.iter().find(named);
+    let interface = interface.ok_or_else(|| Failure::usage("no such interface: is its lab up?"))?;
     let record = &running[&interface.lab];
     if options.link_types {
         print!("{}", link_types(record.technology));
     } else if options.configuration {
         print!("{}", configuration(record.technology));
     } else if options.capture {
-        return capture(
-            &options,
-            Wish {
-                record,
-                ports: &interface.ports,
-                snaplen: (options.snaplen > 0).then(|| Bytes::new(options.snaplen)),
-                filter: options.filter(),
-            },
-        );
-    } else if options.filter.as_ref().is_some_and(|filter| !filter.is_empty()) {
-        println!("there are no capture filters here: choose direction and lane in the options");
+        let request = CaptureRequest {
+            record,
+            ports: &interface.ports,
+            snaplen: (options.snaplen > 0).then(|| Bytes::new(options.snaplen)),
+            filter: options.filter(),
+        };
+        let fifo = options.fifo.as_ref();
+        let fifo = fifo.ok_or_else(|| Failure::usage("--capture needs a pipe: --fifo"))?;
+        interrupt::install_handlers();
+        session::run(&request, fifo).map_err(|error| match error {
+            SessionError::Client(error) => Failure::new(Exit::Died, with_sources(&error)),
+            SessionError::Pipe(..) => Failure::host(with_sources(&error)),
+        })?;
+    } else if options.capture_filter.as_ref().is_some_and(|filter| !filter.is_empty()) {
+        println!("capture filters are not supported: choose direction and lane in the options");
     }
-    Exit::Good
+    Ok(Exit::Good)
 }
 
 impl Options {
@@ -116,41 +122,6 @@ impl Options {
             },
             lane: self.lane.parse().ok(),
             only_control: self.only_control,
-        }
-    }
-}
-
-fn capture(options: &Options, wish: Wish<'_>) -> Exit {
-    let Some(fifo) = &options.fifo else {
-        eprintln!("--capture goes into a pipe: --fifo");
-        return Exit::Usage;
-    };
-    interrupt::watch();
-    match session::run(&wish, fifo) {
-        Ok(()) => Exit::Good,
-        Err(error) => {
-            eprintln!("{error}");
-            match error {
-                SessionError::Client(_) => Exit::Died,
-                SessionError::Pipe(..) => Exit::Host,
-            }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn wiresharks_words_are_told_from_commands() {
-        let is_meant =
-            |line: &str| is_meant(&line.split(' ').map(OsString::from).collect::<Vec<_>>());
-        for line in ["p --extcap-interfaces", "p --capture --extcap-interface x --fifo f"] {
-            assert!(is_meant(line), "{line}");
-        }
-        for line in ["p", "p wireshark install --extcap-dir x", "p capture leaf1:4"] {
-            assert!(!is_meant(line), "{line}");
         }
     }
 }

@@ -1,16 +1,16 @@
-//! Scenario files from the command line: read, checked, and refused all together.
+//! Scenario files from the command line.
 
-use super::Exit;
+use crate::exit::Failure;
 use scenario::files::{Loaded, load};
 use std::path::{Path, PathBuf};
 
-/// Reads all files; faults of every one of them go to standard error.
+/// Reads all files and prints their warnings.
 ///
 /// # Errors
-/// [`Exit::Usage`] if any file has a fault.
-pub fn load_all(files: &[PathBuf], sets: &[String]) -> Result<Vec<Loaded>, Exit> {
+/// The faults of all files.
+pub(super) fn load_all(files: &[PathBuf], sets: &[String]) -> Result<Vec<Loaded>, Failure> {
     let mut loaded = Vec::with_capacity(files.len());
-    let mut faulty = false;
+    let mut faults = String::new();
     for file in files {
         match load(file, sets) {
             Ok(scenario) => {
@@ -19,32 +19,33 @@ pub fn load_all(files: &[PathBuf], sets: &[String]) -> Result<Vec<Loaded>, Exit>
                 }
                 loaded.push(scenario);
             }
-            Err(faults) => {
-                eprintln!("{}", faults.trim_end());
-                faulty = true;
-            }
+            Err(found) => faults += &format!("{}\n", found.trim_end()),
         }
     }
-    if faulty { Err(Exit::Usage) } else { Ok(loaded) }
+    if faults.is_empty() { Ok(loaded) } else { Err(Failure::usage(faults)) }
 }
 
-/// The scenario files of a folder, by name; those of folders below it are not its own.
+/// Reads one file and prints its warnings.
 ///
 /// # Errors
-/// [`Exit::Usage`] with a word on standard error if there are none.
-pub fn of_folder(folder: &Path) -> Result<Vec<PathBuf>, Exit> {
-    let listed = std::fs::read_dir(folder).map_err(|error| {
-        eprintln!("{}: {error}", folder.display());
-        Exit::Usage
-    })?;
+/// The faults of the file.
+pub(super) fn load_one(file: &Path, sets: &[String]) -> Result<Loaded, Failure> {
+    Ok(load_all(&[file.to_owned()], sets)?.remove(0))
+}
+
+/// The scenario files of a folder, sorted by name, without those of subfolders.
+///
+/// # Errors
+/// If the folder cannot be read or has none.
+pub(super) fn of_folder(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let listed = std::fs::read_dir(folder).map_err(Failure::bad_file(folder))?;
     let mut files: Vec<PathBuf> = listed
         .filter_map(|entry| Some(entry.ok()?.path()))
         .filter(|path| path.is_file() && path.extension().is_some_and(|end| end == "toml"))
         .collect();
     files.sort();
     if files.is_empty() {
-        eprintln!("{}: no scenario files (*.toml) here", folder.display());
-        return Err(Exit::Usage);
+        return Err(Failure::bad_file(folder)("no scenario files (*.toml) here"));
     }
     Ok(files)
 }

@@ -1,17 +1,17 @@
-//! `pausebed graph FILE`: the fabric as a picture, from the file alone.
+//! `pausebed graph FILE`: draws the fabric of a scenario file.
 
-use super::Exit;
+use super::files::load_one;
+use crate::exit::{Exit, Failure, Outcome};
 use report::graph;
-use scenario::files::load;
 use std::path::PathBuf;
 
 /// Options of `graph`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct Options {
+pub(super) struct Options {
     /// A scenario file.
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// The language of the picture.
+    /// The format of the picture.
     #[arg(short = 'o', long, value_enum, default_value_t = Format::Dot)]
     format: Format,
     /// Override a key, as for run.
@@ -22,26 +22,20 @@ pub struct Options {
     output: Option<PathBuf>,
 }
 
-/// The languages.
+/// The formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Format {
+pub(super) enum Format {
     /// Graphviz.
     Dot,
-    /// What README files show as a picture.
+    /// Mermaid, which README files show as a picture.
     Mermaid,
-    /// A picture for browsers.
+    /// SVG for browsers.
     Svg,
 }
 
 /// Runs the command.
-pub fn run(options: &Options) -> Exit {
-    let scenario = match load(&options.file, &options.sets) {
-        Ok(loaded) => loaded.scenario,
-        Err(faults) => {
-            eprintln!("{}", faults.trim_end());
-            return Exit::Usage;
-        }
-    };
+pub(super) fn run(options: &Options) -> Outcome {
+    let scenario = load_one(&options.file, &options.sets)?.scenario;
     let topology = &scenario.fabric.topology;
     let picture = match options.format {
         Format::Dot => graph::dot(&scenario.name, topology),
@@ -50,12 +44,7 @@ pub fn run(options: &Options) -> Exit {
     };
     match &options.output {
         None => print!("{picture}"),
-        Some(path) => {
-            if let Err(error) = std::fs::write(path, picture) {
-                eprintln!("{}: {error}", path.display());
-                return Exit::Host;
-            }
-        }
+        Some(path) => std::fs::write(path, picture).map_err(Failure::cannot_write(path))?,
     }
-    Exit::Good
+    Ok(Exit::Good)
 }

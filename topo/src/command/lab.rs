@@ -1,9 +1,7 @@
-//! Labs that stay: which lab a command is about, and the commands' common ways to fail.
+//! The commands for labs, and how they choose a lab.
 
-use super::Exit;
-use launch::LaunchError;
-use launch::lab::client::ClientError;
-use launch::lab::{Labs, Record};
+use crate::exit::{Exit, Failure};
+use launch::lab::{LabRecord, LabStore};
 use std::path::PathBuf;
 
 pub mod capture;
@@ -14,18 +12,18 @@ pub mod show;
 pub mod status;
 pub mod up;
 
-/// Where labs are.
+/// The folder of all labs.
 #[derive(Clone, Debug, clap::Args)]
-pub struct Place {
-    /// Where labs are, instead of this user's runtime folder [env: PAUSEBED_LABS]
+pub(super) struct Place {
+    /// The folder of all labs, instead of the one in this user's runtime folder [env: PAUSEBED_LABS]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
 }
 
-/// Which lab.
+/// The choice of a lab.
 #[derive(Clone, Debug, clap::Args)]
-pub struct Choice {
-    /// Which lab; needed where there are several
+pub(super) struct Choice {
+    /// The lab; needed if there are several
     #[arg(long, value_name = "NAME")]
     lab: Option<String>,
     #[command(flatten)]
@@ -36,68 +34,47 @@ impl Place {
     /// The labs there.
     ///
     /// # Errors
-    /// [`Exit::Host`] with a word on standard error if they cannot be had.
-    pub fn labs(&self) -> Result<Labs, Exit> {
-        Labs::at(self.dir.as_deref()).map_err(|error| {
-            eprintln!("no place for labs: {error}");
-            Exit::Host
-        })
+    /// If the folder cannot be used.
+    pub fn labs(&self) -> Result<LabStore, Failure> {
+        LabStore::open(self.dir.as_deref())
+            .map_err(|error| Failure::host(format!("no folder for labs: {error}")))
     }
 }
 
 impl Choice {
-    /// The lab that is meant, which must run.
+    /// The chosen lab, which must run.
     ///
     /// # Errors
-    /// If there is none or it is not clear which, with a word on standard error.
-    pub fn running(&self) -> Result<Record, Exit> {
-        let labs = self.place.labs()?;
-        let (name, record) = choose(&labs, self.lab.as_deref())?;
-        if !record.is_alive() {
-            eprintln!("lab {name} has ended: pausebed logs, and then pausebed down {name}");
-            return Err(Exit::Died);
-        }
-        Ok(record)
+    /// If there is none, the choice is ambiguous, or the lab has ended.
+    pub fn running(&self) -> Result<LabRecord, Failure> {
+        running(choose(&self.place.labs()?, self.lab.as_deref())?.1)
     }
 }
 
-/// The lab called `name`, or the only one.
-fn choose(labs: &Labs, name: Option<&str>) -> Result<(String, Record), Exit> {
+/// Refuses a lab that has ended.
+pub(super) fn running(record: LabRecord) -> Result<LabRecord, Failure> {
+    if record.is_alive() {
+        return Ok(record);
+    }
+    let name = &record.lab;
+    let message = format!("lab {name} has ended: pausebed logs, and then pausebed down {name}");
+    Err(Failure::new(Exit::Died, message))
+}
+
+/// The lab `name`, or the only one.
+fn choose(labs: &LabStore, name: Option<&str>) -> Result<(String, LabRecord), Failure> {
     let mut all = labs.all();
-    let refuse = |reason: String| {
-        eprintln!("{reason}");
-        Err(Exit::Usage)
-    };
     match (name, all.len()) {
-        (Some(name), _) => match all.remove(name) {
-            Some(record) => Ok((name.to_owned(), record)),
-            None => refuse(format!("no lab called {name}: pausebed status shows which there are")),
-        },
-        (None, 0) => refuse("no lab is up: pausebed up FILE".to_owned()),
+        (Some(name), _) => {
+            all.remove(name).map(|record| (name.to_owned(), record)).ok_or_else(|| {
+                Failure::usage(format!("no lab called {name}: pausebed status shows all labs"))
+            })
+        }
+        (None, 0) => Err(Failure::usage("no lab is up: pausebed up FILE")),
         (None, 1) => Ok(all.pop_first().expect("there is one")),
         (None, _) => {
             let names: Vec<String> = all.into_keys().collect();
-            refuse(format!("which lab? {}", names.join(", ")))
+            Err(Failure::usage(format!("which lab? {}", names.join(", "))))
         }
-    }
-}
-
-/// Says why a daemon was not asked in vain, and how the command ends.
-fn failed(error: &ClientError) -> Exit {
-    eprintln!("{error}");
-    match error {
-        ClientError::Refused(_) => Exit::Usage,
-        ClientError::Silent(..) => Exit::Died,
-    }
-}
-
-/// The same of a launch.
-fn not_launched(error: &LaunchError) -> Exit {
-    eprintln!("{error}");
-    match error {
-        LaunchError::Died(_) => Exit::Died,
-        LaunchError::Host(_) => Exit::Host,
-        LaunchError::Config(_) => Exit::Usage,
-        LaunchError::Interrupted => Exit::Interrupted,
     }
 }

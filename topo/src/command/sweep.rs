@@ -1,29 +1,27 @@
-//! `pausebed sweep FILE`: runs a scenario over values of its keys; one table, one figure.
+//! `pausebed sweep FILE`: runs a scenario over values of its keys, and makes one table and one figure.
 
-use super::Exit;
-use super::run::{Seeds, seeds};
-use crate::campaign::exit_of_error;
+use crate::exit::{Exit, Failure, Outcome};
+use crate::options::{Seeds, cores, seeds};
 use crate::terminal::progress::SearchProgress;
 use launch::interrupt;
-use results::verdict::Verdict;
 use search::sweep::{Sweep, SweepError, Swept, file, picture, report};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 /// Options of `sweep`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct Options {
+pub(super) struct Options {
     /// A sweep file, or a scenario file and --set with several values
     #[arg(value_name = "FILE", required_unless_present = "schema")]
     file: Option<PathBuf>,
     /// Values of a key, as in scheme.gd=0.1,0.2,0.4: an axis. With one value it is an override, as
-    /// for run. May be given again.
+    /// for run. Can be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE,…")]
     sets: Vec<String>,
     /// Several seeds, as in 1..10 (both included): means and spreads
     #[arg(long, value_name = "FIRST..LAST", value_parser = seeds)]
     seeds: Option<Seeds>,
-    /// Runs side by side; as many as there are cores if left out. Changes no result
+    /// Runs side by side (default: the number of cores). It changes no result
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
     /// Write sweep.csv, sweep.json and sweep.svg here
@@ -38,53 +36,38 @@ pub struct Options {
 }
 
 /// Runs the command.
-pub fn run(options: &Options, line: &str) -> Exit {
+pub(super) fn run(options: &Options, line: &str) -> Outcome {
     let Some(path) = options.file.as_deref().filter(|_| !options.schema) else {
         println!("{:#}", file::schema());
-        return Exit::Good;
+        return Ok(Exit::Good);
     };
-    let mut sweep = match Sweep::load(path, &options.sets) {
-        Ok(sweep) => sweep,
-        Err(error) => return refuse(&error),
-    };
+    let mut sweep = Sweep::load(path, &options.sets).map_err(failure)?;
     if let Some(Seeds { first, last }) = options.seeds {
         sweep.sets.push(format!("run.seed={first}"));
         sweep.seeds = last - first + 1;
     }
-    interrupt::watch();
+    interrupt::install_handlers();
     let progress = SearchProgress::new(&sweep.name, sweep.runs());
-    let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    let threads = options.threads.map_or(cores, NonZeroUsize::get);
-    let swept = sweep.run(threads, line, &|| progress.ran());
+    let threads = options.threads.map_or_else(cores, NonZeroUsize::get);
+    let swept = sweep.run(threads, line, &|| progress.count_run());
     progress.finish();
-    let swept = match swept {
-        Ok(swept) => swept,
-        Err(error) => return refuse(&error),
-    };
+    let swept = swept.map_err(failure)?;
     if options.json {
         println!("{:#}", report::json(&sweep, &swept));
     } else {
         println!("{}", report::text(&sweep, &swept));
     }
     if let Some(folder) = &options.out {
-        if let Err(error) = write(folder, &sweep, &swept) {
-            eprintln!("cannot write into {}: {error}", folder.display());
-            return Exit::Host;
-        }
+        write(folder, &sweep, &swept).map_err(Failure::cannot_write(folder))?;
         eprintln!("table and figure: {}", folder.display());
     }
-    match swept.verdict() {
-        Verdict::Pass => Exit::Good,
-        Verdict::Fail => Exit::Failed,
-        Verdict::Inconclusive => Exit::Inconclusive,
-    }
+    Ok(swept.verdict().into())
 }
 
-fn refuse(error: &SweepError) -> Exit {
-    eprintln!("{}", error.to_string().trim_end());
+fn failure(error: SweepError) -> Failure {
     match error {
-        SweepError::File(_) => Exit::Usage,
-        SweepError::Run(error) => exit_of_error(error),
+        SweepError::File(faults) => Failure::usage(faults),
+        SweepError::Run(error) => error.into(),
     }
 }
 

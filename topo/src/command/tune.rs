@@ -1,11 +1,10 @@
 //! `pausebed tune FILE`: searches a scheme's parameters, and writes the scenario with the winner.
 
-use super::Exit;
-use super::files::load_all;
-use crate::campaign::exit_of_error;
+use super::files::load_one;
+use crate::exit::{Exit, Failure, Outcome};
+use crate::options::cores;
 use crate::terminal::progress::SearchProgress;
 use emulation::clock::Stopwatch;
-use launch::experiment::ExperimentError;
 use launch::interrupt;
 use scenario::files::Loaded;
 use search::tune::{self, Conditions, TuneError, Tuning, report, search::Stop, tuned_file};
@@ -28,20 +27,20 @@ Exit code 0 if the best candidate meets the goal in every case with every seed, 
 /// Options of `tune`.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_long_help = JUDGED)]
-pub struct Options {
+pub(super) struct Options {
     /// A scenario file with a [tune] table.
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Override a key of the file, as in tune.runs=100; may be given again.
+    /// Override a key of the file, as in tune.runs=100; can be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     sets: Vec<String>,
     /// Write tuned.toml, tune.json and tune.csv here.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Runs side by side; as many as there are cores if left out. Changes no result.
+    /// Runs side by side (default: the number of cores). It changes no result.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
-    /// Stop after so many minutes with the best found so far. What is found then depends on the host.
+    /// Stop after this many minutes with the best candidate so far. The result then depends on the host.
     #[arg(long, value_name = "M")]
     minutes: Option<f64>,
     /// Print one JSON document instead of tables.
@@ -50,28 +49,21 @@ pub struct Options {
 }
 
 /// Runs the command.
-pub fn run(options: &Options, line: &str) -> Exit {
-    let loaded = match load_all(std::slice::from_ref(&options.file), &options.sets) {
-        Ok(mut loaded) => loaded.remove(0),
-        Err(exit) => return exit,
-    };
-    interrupt::watch();
+pub(super) fn run(options: &Options, line: &str) -> Outcome {
+    let loaded = load_one(&options.file, &options.sets)?;
+    interrupt::install_handlers();
     let stopwatch = Stopwatch::start();
     let runs = loaded.scenario.tune.as_ref().map_or(0, |tune| tune.runs);
     let progress = SearchProgress::new(&loaded.scenario.name, runs);
-    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
-    let threads = options.threads.map_or(cores, usize::from);
+    let threads = options.threads.map_or_else(cores, usize::from);
     let conditions = Conditions {
         threads,
         enough: &|| options.minutes.is_some_and(|minutes| stopwatch.seconds() > minutes * 60.0),
-        ran: &|| progress.ran(),
+        ran: &|| progress.count_run(),
     };
     let tuning = tune::tune(&loaded.scenario, &conditions);
     progress.finish();
-    let tuning = match tuning {
-        Ok(tuning) => tuning,
-        Err(error) => return refuse(&options.file, error),
-    };
+    let tuning = tuning.map_err(|error| failure(error).of(options.file.display()))?;
     let host = serde_json::json!({
         "wall_seconds": stopwatch.seconds(), "threads": threads, "command": line,
         "version": env!("CARGO_PKG_VERSION"), "commit": launch::COMMIT,
@@ -82,29 +74,25 @@ pub fn run(options: &Options, line: &str) -> Exit {
     } else {
         println!("{}, {:.0} s", report::text(&tuning), stopwatch.seconds());
     }
-    if let Some(folder) = &options.out
-        && let Err(fault) = write(folder, &loaded, options, &tuning, &json)
-    {
-        eprintln!("{}: {fault}", folder.display());
-        return Exit::Host;
+    if let Some(folder) = &options.out {
+        let written = write(folder, &loaded, options, &tuning, &json);
+        written.map_err(|error| Failure::host(error).of(folder.display()))?;
     }
-    match (tuning.stop, tuning.winner()) {
+    Ok(match (tuning.stop, tuning.winner()) {
         (Stop::Interrupted, _) => Exit::Interrupted,
         (_, Some(_)) => Exit::Good,
         (_, None) => Exit::Failed,
-    }
+    })
 }
 
-fn refuse(file: &Path, error: TuneError) -> Exit {
-    eprintln!("{}: {error}", file.display());
+fn failure(error: TuneError) -> Failure {
     match error {
-        TuneError::NoTable => {
-            eprintln!("    hint: [tune] search = {{ ccti_increase = \"1..60\" }}");
-            Exit::Usage
-        }
-        TuneError::NoHotPort(_) => Exit::Usage,
-        TuneError::Launch(error) => exit_of_error(&ExperimentError::Launch(error)),
-        TuneError::NoReadings => Exit::Died,
+        TuneError::NoTable => Failure::usage(format!(
+            "{error}\n    hint: [tune] search = {{ ccti_increase = \"1..60\" }}"
+        )),
+        TuneError::NoHotPort(_) => Failure::usage(error),
+        TuneError::Launch(error) => error.into(),
+        TuneError::NoReadings => Failure::new(Exit::Died, error),
     }
 }
 

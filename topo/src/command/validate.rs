@@ -1,13 +1,13 @@
 //! `pausebed validate FILE…`: every fault of the files, and nothing started.
 
-use super::Exit;
+use crate::exit::Exit;
 use scenario;
 use scenario::files::load;
 use std::path::PathBuf;
 
 /// Options of `validate`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct Options {
+pub(super) struct Options {
     /// Scenario files.
     #[arg(value_name = "FILE", required_unless_present = "schema")]
     files: Vec<PathBuf>,
@@ -23,7 +23,7 @@ pub struct Options {
 }
 
 /// Runs the command.
-pub fn run(options: &Options) -> Exit {
+pub(super) fn run(options: &Options) -> Exit {
     if options.schema {
         println!("{:#}", scenario::schema());
         return Exit::Good;

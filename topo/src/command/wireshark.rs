@@ -1,7 +1,7 @@
-//! `pausebed wireshark install`: teaches Wireshark this project's frames and to check CRCs, and shows it
-//! the ports of labs that are up.
+//! `pausebed wireshark install`: installs the dissector of this project's frames and CRCs, and makes ports of
+//! running labs interfaces of Wireshark.
 
-use super::Exit;
+use crate::exit::{Exit, Failure, Outcome};
 use launch::programs;
 use serve::wireshark::{
     FILE, LINK, Present, SCRIPT, extcap_folder_of, folder_of, present, present_link,
@@ -12,69 +12,66 @@ use std::path::{Path, PathBuf};
 
 /// Options of `wireshark`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct Options {
-    /// What to do with the dissector, and with the link that makes ports of labs interfaces.
+pub(super) struct Options {
+    /// The action on the dissector, and on the link that makes ports of labs interfaces.
     #[arg(value_enum)]
     action: Action,
-    /// Wireshark's plugin folder, for the dissector; without it the one that tshark names, or the usual one.
+    /// Wireshark's plugin folder, for the dissector (default: as tshark tells, or the usual one).
     #[arg(long, value_name = "FOLDER")]
     dir: Option<PathBuf>,
-    /// Wireshark's folder of capture programs, for the link; without it the usual one, or none if --dir is
-    /// given.
+    /// Wireshark's extcap folder, for the link (default: the usual one, or none with --dir).
     #[arg(long, value_name = "FOLDER")]
     extcap_dir: Option<PathBuf>,
 }
 
-/// What can be done with it.
+/// The actions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Action {
-    /// Put both where Wireshark looks.
+pub(super) enum Action {
+    /// Install both.
     Install,
-    /// Say where that is.
+    /// Print the paths of both.
     Path,
     /// Write the dissector to standard output.
     Print,
-    /// Take both away again.
+    /// Remove both.
     Uninstall,
 }
 
-/// Where dissector and link belong.
+/// The paths of dissector and link.
 struct Places {
     dissector: PathBuf,
     link: Option<PathBuf>,
 }
 
 /// Runs the command.
-pub fn run(options: &Options) -> Exit {
+pub(super) fn run(options: &Options) -> Outcome {
     if options.action == Action::Print {
         print!("{SCRIPT}");
-        return Exit::Good;
+        return Ok(Exit::Good);
     }
-    let Some(places) = places(options) else {
-        eprintln!("neither tshark nor HOME says where Wireshark's plugins are: name it by --dir");
-        return Exit::Host;
-    };
-    let done = |file: &Path, result: std::io::Result<Exit>| {
+    let places = places(options).ok_or_else(|| {
+        Failure::host("neither tshark nor HOME tells the folder of Wireshark's plugins: use --dir")
+    })?;
+    let act = |file: &Path, install: fn(&Path) -> _, uninstall: fn(&Path) -> _| {
+        let result: std::io::Result<Exit> = match options.action {
+            Action::Install => install(file),
+            Action::Uninstall => uninstall(file),
+            Action::Path | Action::Print => {
+                println!("{}", file.display());
+                Ok(Exit::Good)
+            }
+        };
         result.unwrap_or_else(|error| {
             eprintln!("{}: {error}", file.display());
             Exit::Host
         })
     };
-    let act = |file: &Path, install: fn(&Path) -> _, uninstall: fn(&Path) -> _| match options.action
-    {
-        Action::Install => done(file, install(file)),
-        Action::Uninstall => done(file, uninstall(file)),
-        Action::Path | Action::Print => {
-            println!("{}", file.display());
-            Exit::Good
-        }
-    };
     let dissector = act(&places.dissector, install, uninstall);
     let link = places.link.as_deref().map(|link| act(link, install_link, uninstall_link));
-    dissector.max(link.unwrap_or(Exit::Good))
+    Ok(dissector.max(link.unwrap_or(Exit::Good)))
 }
 
-/// Where Wireshark looks for what a user has, or where the user says.
+/// The paths from the options, from tshark, or from HOME.
 fn places(options: &Options) -> Option<Places> {
     let listing = programs::run("tshark", &["-G", "folders"].map(OsStr::new));
     let listing = listing.ok().filter(|(good, _)| *good).map(|(_, text)| text).unwrap_or_default();
@@ -102,11 +99,11 @@ fn install(file: &Path) -> std::io::Result<Exit> {
     std::fs::write(file, SCRIPT)?;
     println!("{}", file.display());
     let what = match before {
-        Present::Same => "was there already",
-        Present::Other => "replaces what another version wrote there",
+        Present::Same => "was installed already",
+        Present::Other => "replaces another version",
         Present::Nothing | Present::Foreign => "is installed",
     };
-    eprintln!("The dissector {what}. tshark takes it from now on; in Wireshark reload it by");
+    eprintln!("The dissector {what}. tshark uses it from now on; in Wireshark reload it with");
     eprintln!(
         "Analyze > Reload Lua Plugins. Try: tshark -r FILE -Y 'pausebed.check.icrc.status == 0'"
     );
@@ -125,19 +122,19 @@ fn install_link(link: &Path) -> std::io::Result<Exit> {
         std::os::unix::fs::symlink(program, link)?;
     }
     println!("{}", link.display());
-    eprintln!("Ports of labs are interfaces of Wireshark from now on. Try: tshark -D");
+    eprintln!("Ports of running labs are now interfaces of Wireshark. Try: tshark -D");
     Ok(Exit::Good)
 }
 
 fn uninstall(file: &Path) -> std::io::Result<Exit> {
-    take_away(file, present(file)?)
+    remove(file, present(file)?)
 }
 
 fn uninstall_link(link: &Path) -> std::io::Result<Exit> {
-    take_away(link, present_link(link, &std::env::current_exe()?)?)
+    remove(link, present_link(link, &std::env::current_exe()?)?)
 }
 
-fn take_away(file: &Path, there: Present) -> std::io::Result<Exit> {
+fn remove(file: &Path, there: Present) -> std::io::Result<Exit> {
     match there {
         Present::Foreign => return Ok(refuse(file)),
         Present::Nothing => eprintln!("{} is not there", file.display()),
@@ -151,8 +148,8 @@ fn take_away(file: &Path, there: Present) -> std::io::Result<Exit> {
 }
 
 fn refuse(file: &Path) -> Exit {
-    eprintln!("{}: somebody else wrote this file, so it stays as it is", file.display());
-    eprintln!("move it away, or name another folder by --dir");
+    eprintln!("{}: another program wrote this file, so it is not changed", file.display());
+    eprintln!("move it away, or choose another folder with --dir");
     Exit::Usage
 }
 
@@ -161,16 +158,19 @@ mod tests {
     use super::*;
 
     fn act(action: Action, folder: &Path) -> Exit {
-        run(&Options { action, dir: Some(folder.to_owned()), extcap_dir: None })
+        let options = Options { action, dir: Some(folder.to_owned()), extcap_dir: None };
+        run(&options).expect("the folder is named")
     }
 
     #[test]
-    fn the_link_leads_to_this_program_and_what_others_put_there_stays() {
+    fn the_link_leads_to_this_program_and_foreign_files_stay() {
         let home = tempfile::tempdir().expect("a temporary folder");
         let dir = Some(home.path().join("plugins"));
         let extcap_dir = Some(home.path().join("extcap"));
-        let act =
-            |action| run(&Options { action, dir: dir.clone(), extcap_dir: extcap_dir.clone() });
+        let act = |action| {
+            let options = Options { action, dir: dir.clone(), extcap_dir: extcap_dir.clone() };
+            run(&options).expect("the folders are named")
+        };
         let link = home.path().join("extcap").join(LINK);
         let own = std::env::current_exe().expect("it has a path");
         for _ in 0..2 {
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_installed_twice_and_taken_away_twice() {
+    fn it_can_be_installed_twice_and_removed_twice() {
         let home = tempfile::tempdir().expect("a temporary folder");
         let folder = usual_folder(home.path());
         let file = folder.join(FILE);
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn what_somebody_else_wrote_stays() {
+    fn foreign_files_stay() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let file = folder.path().join(FILE);
         std::fs::write(&file, "-- mine").expect("a file");
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_cannot_be_is_the_hosts_fault() {
+    fn a_folder_that_cannot_be_made_is_a_failure_of_the_host() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let file = folder.path().join("file");
         std::fs::write(&file, "").expect("a file");

@@ -1,41 +1,41 @@
-//! Tables of labs that stay: which there are, and what their devices count.
+//! Tables of labs and of the counters of their devices.
 
+use super::table::table;
 use clap::ValueEnum;
-use comfy_table::{CellAlignment, Table, presets};
 use daemon::admin::view::{Counters, FlowCounters, LaneCounters, PortCounters};
-use launch::lab::Record;
+use launch::lab::LabRecord;
 use launch::lab::folder::DaemonRecord;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 const PS_PER_US: u64 = 1_000_000;
 
-/// One lab.
+/// The state of one lab.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LabLine {
-    /// Up, or why not.
+    /// "up", or why it is not.
     pub state: String,
-    /// On what it runs.
+    /// The name of its substrate.
     pub backend: String,
     /// Wall time over fabric time.
     pub dilation: u64,
-    /// How many devices.
+    /// The number of its devices.
     pub nodes: usize,
-    /// The process that holds it.
+    /// The process id of its supervisor.
     pub keeper: u32,
     /// Fabric time.
     pub at_ps: Option<u64>,
     /// p99 of lateness, in thousandths of a frame time.
     pub late_p99_thousandths: Option<u64>,
-    /// Frames that the sockets lost.
+    /// Frames lost by sockets.
     pub lost: u64,
-    /// Frames lost on purpose.
+    /// Frames lost by injected faults.
     pub injected_lost: u64,
     /// Its daemons.
     pub processes: Vec<DaemonRecord>,
 }
 
-/// What is shown of a lab.
+/// The subject of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Subject {
     /// Pauses by port and priority
@@ -73,18 +73,18 @@ pub fn labs(lines: &BTreeMap<String, LabLine>) -> String {
             line.lost.to_string(),
         ]
     });
-    table(&header, 3, rows.collect())
+    table(&header, 3..header.len(), rows)
 }
 
-/// A table of what devices count.
+/// A table of counters.
 #[derive(Clone, Copy, Debug)]
 pub struct Show<'a> {
-    /// Of what.
+    /// The subject.
     pub subject: Subject,
-    /// Without rows that are all zeros.
+    /// Leave out rows with only zeros.
     pub nonzero: bool,
-    /// Of which lab.
-    pub record: &'a Record,
+    /// The lab.
+    pub record: &'a LabRecord,
 }
 
 impl Show<'_> {
@@ -164,7 +164,7 @@ impl Show<'_> {
             let peer = self.record.peer(&port.port).unwrap_or("outside").to_owned();
             self.row(vec![port.port.clone(), peer], &values)
         });
-        table(&header, 2, rows.collect())
+        table(&header, 2..header.len(), rows)
     }
 
     fn lanes(
@@ -181,7 +181,7 @@ impl Show<'_> {
                 self.row(names, &values(port, lane))
             })
         });
-        table(&header, 1, rows.collect())
+        table(&header, 1..header.len(), rows)
     }
 
     fn flows(
@@ -197,10 +197,10 @@ impl Show<'_> {
         let rows = flows.filter_map(|flow| {
             self.row(vec![name(flow.source), name(flow.destination)], &values(flow))
         });
-        table(&header, 2, rows.collect())
+        table(&header, 2..header.len(), rows)
     }
 
-    /// A row, unless it says nothing and such rows are left out.
+    /// A row, unless it has only zeros and such rows are left out.
     fn row(&self, mut names: Vec<String>, values: &[u64]) -> Option<Vec<String>> {
         if self.nonzero && values.iter().all(|value| *value == 0) {
             return None;
@@ -210,24 +210,10 @@ impl Show<'_> {
     }
 }
 
-/// Every port with a cable.
+/// All ports with a cable.
 fn ports(counters: &[Counters]) -> impl Iterator<Item = &PortCounters> {
     let nodes = counters.iter().flat_map(|daemon| &daemon.nodes);
     nodes.flat_map(|node| node.ports.iter().filter(|port| port.cabled))
-}
-
-/// A table whose columns from `numbers` on are numbers.
-fn table(header: &[&str], numbers: usize, rows: Vec<Vec<String>>) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table.set_header(header.iter().copied());
-    table.add_rows(rows);
-    for column in numbers..header.len() {
-        if let Some(column) = table.column_mut(column) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    table.to_string()
 }
 
 #[cfg(test)]
@@ -237,20 +223,20 @@ mod tests {
     use emulation::wiring::NodeKind;
     use launch::lab::Stage;
     use launch::lab::folder::LinkRecord;
-    use launch::owner::Owner;
+    use launch::owner::ProcessIdentity;
     use proto::technology::Technology;
 
     #[test]
-    fn a_table_says_what_the_counters_say_and_leaves_out_zeros_if_told_to() {
+    fn a_table_shows_the_counters_and_can_leave_out_rows_of_zeros() {
         let link = |a: &str, b: &str| LinkRecord {
             a: a.into(),
             b: b.into(),
             rate: proto::units::BitRate::gbps(1),
         };
-        let record = Record {
+        let record = LabRecord {
             lab: "x".into(),
-            owner: Owner { process: 1, began: 1 },
-            starter: Owner { process: 1, began: 1 },
+            owner: ProcessIdentity { process: 1, began: 1 },
+            starter: ProcessIdentity { process: 1, began: 1 },
             stage: Stage::Up,
             sets: Vec::new(),
             backend: "udp".into(),

@@ -1,6 +1,6 @@
-//! The account of a replay as a table on the terminal.
+//! The result of a replay as text.
 
-use comfy_table::{CellAlignment, Table, presets};
+use super::table::table;
 use launch::replay::Account;
 use results::verdict::Verdict;
 use std::fmt::Write;
@@ -38,7 +38,7 @@ pub fn text(account: &Account) -> String {
     if account.capture_dropped > 0 {
         let _ = writeln!(
             out,
-            "  capture  dropped {} frames for want of room: the table counts too few",
+            "  capture  dropped {} frames: the figures in the table are too small",
             account.capture_dropped
         );
     }
@@ -48,36 +48,27 @@ pub fn text(account: &Account) -> String {
     out
 }
 
-fn rows(account: &Account) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table.set_header(["  frames", "what became of them", "where"]);
-    let mut row = |count: u64, what: &str, place: &str| {
-        if count > 0 {
-            table.add_row([count.to_string(), what.to_owned(), place.to_owned()]);
-        }
-    };
-    row(account.fed, "fed", &account.at);
+fn rows(account: &Account) -> String {
+    let mut rows = vec![(account.fed, "fed".to_owned(), account.at.as_str())];
     for (reason, count) in &account.skipped {
-        row(*count, &format!("not fed: {reason}"), "");
+        rows.push((*count, format!("not fed: {reason}"), ""));
     }
     for (port, count) in &account.left_by {
-        row(*count, "left by", port);
+        rows.push((*count, "left by".to_owned(), port));
     }
     for (reason, count) in &account.ended {
-        row(*count, &format!("ended in the device: {reason}"), &account.at);
+        rows.push((*count, format!("ended in the device: {reason}"), &account.at));
     }
-    row(account.inside, "still inside", "");
+    rows.push((account.inside, "still inside".to_owned(), ""));
     for (node, count) in &account.delivered {
-        row(*count, "delivered", node);
+        rows.push((*count, "delivered".to_owned(), node));
     }
     for (port, reasons) in &account.ended_beyond {
         for (reason, count) in reasons {
-            row(*count, &format!("ended farther on: {reason}"), port);
+            rows.push((*count, format!("ended farther on: {reason}"), port));
         }
     }
-    if let Some(column) = table.column_mut(0) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    table
+    let rows = rows.into_iter().filter(|(count, ..)| *count > 0);
+    let rows = rows.map(|(count, what, place)| [count.to_string(), what, place.to_owned()]);
+    table(&["  frames", "what became of them", "where"], [0], rows)
 }

@@ -1,11 +1,11 @@
-//! A small picture of a series: one character a value, all on the scale from zero to one.
+//! A small picture of a series: one character for each value, on a scale from zero to one.
 
 /// Eighths of a character cell.
 const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// Draws `values` (1.0 is full height) in at most `width` characters, neighbours averaged.
+/// Draws `values` (1.0 is full height) in at most `width` characters; neighbours share one by their mean.
 ///
-/// Without Unicode each value is a digit, 9 for full height.
+/// Without Unicode each value is a digit; 9 is full height.
 pub fn draw(values: &[f64], width: usize, unicode: bool) -> String {
     if values.is_empty() || width == 0 {
         return String::new();
@@ -28,7 +28,7 @@ pub fn draw(values: &[f64], width: usize, unicode: bool) -> String {
         .collect()
 }
 
-/// Whether this terminal is expected to show more than ASCII.
+/// Whether the locale and the terminal allow more than ASCII.
 pub fn unicode() -> bool {
     let set = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
     let locale = set("LC_ALL").or_else(|| set("LC_CTYPE")).or_else(|| set("LANG"));

@@ -1,8 +1,7 @@
-//! The result of a run as a table: verdict first, then what was measured beside what was expected,
-//! then a picture of throughput over time.
+//! The result of a run as text: the verdict, a table of measures and expectations, and throughput over time.
 
 use super::sparkline;
-use comfy_table::{CellAlignment, Table, presets};
+use super::table::table;
 use emulation::wiring::End;
 use launch::experiment::Experiment;
 use proto::events::Direction;
@@ -11,12 +10,12 @@ use results::saturation::Tree;
 use results::verdict::{Judgement, Verdict};
 use results::wording::{accepted, number, word, written};
 use scenario::measure::{At, Quantity};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Columns of the picture.
+/// The width of the picture of throughput, in characters.
 const PICTURE: usize = 60;
-/// Trees of congestion that are told.
+/// The number of congestion trees that are printed.
 const TREES: usize = 2;
 
 /// The whole text of one run.
@@ -32,7 +31,7 @@ pub fn text(experiment: &Experiment) -> String {
         result.expectations.len(),
         host(experiment),
     );
-    let _ = writeln!(out, "{}", indent(&table(experiment)));
+    let _ = writeln!(out, "{}", indent(&measures(experiment)));
     out += &pictures(experiment);
     out += &trees(&experiment.result);
     let balance = &result.conservation;
@@ -63,7 +62,7 @@ pub fn text(experiment: &Experiment) -> String {
     out
 }
 
-/// The greatest trees of congestion, a line each; those of a single output are left to the report.
+/// The largest congestion trees, one line each. Trees of a single output are only in the report.
 fn trees(result: &RunResult) -> String {
     let tau = |ps: u64| ps / result.tau_ps.max(1);
     let line = |tree: &Tree| {
@@ -81,7 +80,7 @@ fn trees(result: &RunResult) -> String {
     trees.take(TREES).map(line).collect()
 }
 
-/// Who waited for whom in a circle, a line each.
+/// Deadlocks, one line each.
 fn deadlocks(found: &[DeadlockLine]) -> String {
     let line = |deadlock: &DeadlockLine| {
         let DeadlockLine { at_ps, over_ps, tc, circle } = deadlock;
@@ -92,7 +91,7 @@ fn deadlocks(found: &[DeadlockLine]) -> String {
     found.iter().map(line).collect()
 }
 
-/// Headroom that was nearly used up: the first of it, and how many more.
+/// The first headroom alarm, and the number of further ones.
 fn headroom_alarms(alarms: &[HeadroomLine]) -> String {
     let [first, more @ ..] = alarms else { return String::new() };
     let HeadroomLine { at_ps, port, tc, used, headroom } = first;
@@ -103,14 +102,14 @@ fn headroom_alarms(alarms: &[HeadroomLine]) -> String {
     )
 }
 
-/// What strangers sent and sockets refused; nothing if there was none.
+/// Datagrams that the sockets refused, by reason; empty if there were none.
 fn refused(refused: &BTreeMap<String, u64>) -> String {
     let known = refused.iter().filter(|(_, count)| **count > 0);
     let reasons: Vec<String> = known.map(|(reason, count)| format!("{count} {reason}")).collect();
     if reasons.is_empty() { String::new() } else { format!("  refused {}\n", reasons.join(", ")) }
 }
 
-/// How the host did, in a few words.
+/// The fidelity of the host, as text.
 fn host(experiment: &Experiment) -> String {
     let fidelity = &experiment.result.fidelity;
     match experiment.result.dilation {
@@ -125,40 +124,30 @@ fn host(experiment: &Experiment) -> String {
     }
 }
 
-fn table(experiment: &Experiment) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    let has_theory = experiment.result.expectations.iter().any(|judged| judged.theory.is_some());
+fn measures(experiment: &Experiment) -> String {
+    let result = &experiment.result;
+    let has_theory = result.expectations.iter().any(|judged| judged.theory.is_some());
     let theory = if has_theory { "theory" } else { "" };
-    table.set_header(["measure", "accepted", "value", "", theory]);
-    let mut shown = BTreeSet::new();
-    for judged in &experiment.result.expectations {
-        shown.insert(judged.measure.as_str());
+    let judged = result.expectations.iter().map(|judged| {
         let sign = match judged.verdict {
             Verdict::Pass => "✓",
             Verdict::Fail => "✕",
             Verdict::Inconclusive => "◐",
         };
-        table.add_row([
+        [
             judged.measure.clone(),
             accepted(judged),
             written(judged.value.as_ref()),
             sign.to_owned(),
             judged.theory.map_or(String::new(), |theory| number(Some(theory))),
-        ]);
-    }
-    for (name, value) in &experiment.result.measures {
-        if !shown.contains(name.as_str()) {
-            let none = String::new;
-            table.add_row([name.clone(), none(), written(value.as_ref()), none(), none()]);
-        }
-    }
-    for column in [1, 2, 4] {
-        if let Some(column) = table.column_mut(column) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    table.to_string()
+        ]
+    });
+    let is_judged = |name: &str| result.expectations.iter().any(|judged| judged.measure == name);
+    let others =
+        result.measures.iter().filter(|(name, _)| !is_judged(name)).map(|(name, value)| {
+            [name.clone(), String::new(), written(value.as_ref()), String::new(), String::new()]
+        });
+    table(&["measure", "accepted", "value", "", theory], [1, 2, 4], judged.chain(others))
 }
 
 fn failure(experiment: &Experiment, judged: &Judgement) -> String {
@@ -180,7 +169,7 @@ fn failure(experiment: &Experiment, judged: &Judgement) -> String {
     )
 }
 
-/// A port or flow to look at for a measure.
+/// A port, flow or node of a measure.
 fn place(experiment: &Experiment, measure: &str) -> Option<String> {
     let measure = experiment.lab.measures.iter().find(|m| m.name == measure)?;
     let wiring = &experiment.lab.fabric.wiring;
@@ -193,12 +182,13 @@ fn place(experiment: &Experiment, measure: &str) -> Option<String> {
     }
 }
 
-/// Throughput over time, one line a measure of throughput.
+/// Throughput over time, one line for each measure of throughput.
 fn pictures(experiment: &Experiment) -> String {
     let unicode = sparkline::unicode();
     let mut out = String::new();
-    let measures = &experiment.lab.measures;
-    for measure in measures.iter().filter(|measure| measure.of == Quantity::Throughput) {
+    for measure in
+        experiment.lab.measures.iter().filter(|measure| measure.of == Quantity::Throughput)
+    {
         let At::Ports(ports) = &measure.at else { continue };
         let series = throughput(experiment, ports);
         let picture = sparkline::draw(&series, PICTURE, unicode);
@@ -207,8 +197,8 @@ fn pictures(experiment: &Experiment) -> String {
     out
 }
 
-/// Mean throughput at some ports, each in its direction, by bin, as a ratio to line rate.
-pub fn throughput(experiment: &Experiment, ports: &[(End, Direction)]) -> Vec<f64> {
+/// Mean throughput of ports, each in its direction, by bin, as a ratio to line rate.
+fn throughput(experiment: &Experiment, ports: &[(End, Direction)]) -> Vec<f64> {
     let wanted: BTreeMap<End, Direction> = ports.iter().copied().collect();
     let mut sums: Vec<f64> = Vec::new();
     for recording in &experiment.outcome.recordings {

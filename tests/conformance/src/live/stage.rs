@@ -15,9 +15,9 @@ use emulation::fidelity::judge;
 use emulation::timer;
 use emulation::wiring::NodeKind;
 use launch::daemons::Cabling;
-use launch::daemons::beside::{self, Opening, Played, Setting};
+use launch::daemons::tester::{self, RunStart, TesterRun, TesterSetup};
 use launch::placement::Hosting;
-use launch::{Job, LaunchError};
+use launch::{FailureKind, Job, LaunchError, with_sources};
 use proto::link::LinkControl;
 use proto::units::{BitRate, Duration, Instant};
 use scenario::Scenario;
@@ -85,7 +85,7 @@ impl Stage {
     pub fn run_with(
         &self,
         script: Script,
-        aside: impl FnOnce(&Opening) + Send + 'static,
+        aside: impl FnOnce(&RunStart) + Send + 'static,
     ) -> Result<Record, Failure> {
         let lab = self.lab();
         let wiring = &lab.fabric.wiring;
@@ -118,7 +118,7 @@ impl Stage {
             injections: Vec::new(),
             scratch: scratch.path(),
         };
-        let setting = Setting {
+        let setting = TesterSetup {
             hosting,
             cabling: Cabling::on_loopback(&job),
             address: Some(socket.address().to_owned()),
@@ -126,7 +126,7 @@ impl Stage {
             environment: self.environment.clone(),
         };
         let (realtime, stop) = (run.realtime, lab.plan.stop);
-        let played = beside::run(&job, setting, move |opening| {
+        let played = tester::run(&job, setting, move |opening| {
             timer::prepare_thread(realtime);
             aside(opening);
             let parts = parts(socket, lines, neighbours, opening, (daemon, stop));
@@ -145,10 +145,10 @@ impl Stage {
 
     fn record(
         &self,
-        played: Played<super::tester::Found>,
+        played: TesterRun<super::tester::Found>,
         device: usize,
     ) -> Result<Record, Failure> {
-        let Played { mut reports, missed, found } = played;
+        let TesterRun { mut reports, missed, found } = played;
         let mut evidence = evidence(&reports, missed);
         let accounts = reports.iter().map(|report| &report.exchange);
         evidence.lost = reconcile(accounts.chain([&found.exchange])).lost.total();
@@ -167,9 +167,9 @@ impl Stage {
 
 /// Why a run brought nothing back: a daemon's death is a failure, the rest the host's fault.
 pub fn died(error: LaunchError) -> Failure {
-    match error {
-        LaunchError::Died(_) | LaunchError::Config(_) => Failure::Failed(error.to_string()),
-        LaunchError::Host(_) | LaunchError::Interrupted => Failure::Inconclusive(error.to_string()),
+    match error.kind {
+        FailureKind::Died | FailureKind::Config => Failure::Failed(with_sources(&error)),
+        FailureKind::Host | FailureKind::Interrupted => Failure::Inconclusive(with_sources(&error)),
     }
 }
 
@@ -208,7 +208,7 @@ fn parts(
     socket: DatagramSocket,
     lines: Lines,
     neighbours: Vec<(u32, SendingEnd, Neighbour)>,
-    opening: &Opening,
+    opening: &RunStart,
     (daemon, stop): (usize, Instant),
 ) -> Parts {
     let peer = |address: &String| udp::peer(address).expect("a socket said this address itself");

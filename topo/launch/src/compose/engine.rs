@@ -1,20 +1,22 @@
-//! Docker as its own command line has it: what is there, made, started, removed.
+//! Docker through its command line: networks and containers are listed, made, started and removed.
 
-use super::file::OWNER_LABEL;
-use crate::{LaunchError, interrupt};
+use super::service::OWNER_LABEL;
+use crate::owner::ProcessIdentity;
+use crate::{LaunchError, interrupt, with_sources};
 use daemon::join::boot;
+use std::net::Ipv4Addr;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// An engine that answers, and the way to speak Compose to it.
+/// An engine that answers, and its Compose command.
 #[derive(Clone, Debug)]
 pub struct Docker {
-    /// Program and first words: `docker compose`, or `docker-compose` of old.
+    /// Program and first arguments: `docker compose`, or the older `docker-compose`.
     compose: &'static [&'static str],
 }
 
-/// What a lab has made.
+/// The network and the containers of a lab.
 #[derive(Debug)]
 pub struct Project<'a> {
     docker: &'a Docker,
@@ -23,95 +25,96 @@ pub struct Project<'a> {
     is_up: bool,
 }
 
-/// A program's answer, or what it said instead.
+/// Runs a program and returns its output, or else its error messages.
 ///
-/// It runs in a process group of its own: Ctrl-C is this program's to answer, and what it then removes
-/// must not be interrupted half way.
-#[expect(clippy::disallowed_methods, reason = "this is the room for child processes")]
-fn ask(words: &[&str]) -> Result<String, String> {
+/// The program runs in its own process group: this program handles Ctrl-C, and must finish its cleanup then.
+#[expect(clippy::disallowed_methods, reason = "only this crate starts child processes")]
+fn output_of(words: &[&str]) -> Result<String, LaunchError> {
     let mut command = Command::new(words[0]);
     command.args(&words[1..]).stdin(Stdio::null()).process_group(0);
-    let output = command.output().map_err(|error| format!("{}: {error}", words[0]))?;
+    let output =
+        command.output().map_err(LaunchError::host(format!("cannot run {}", words[0])).caused())?;
     let text = |octets: &[u8]| String::from_utf8_lossy(octets).trim().to_owned();
-    if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
-}
-
-/// What a program's refusal amounts to.
-fn failed(reason: &str) -> LaunchError {
-    match interrupt::requested() {
-        true => LaunchError::Interrupted,
-        false => LaunchError::Host(format!("Compose: {reason}")),
+    match output.status.success() {
+        true => Ok(text(&output.stdout)),
+        // Ctrl-C may be the reason.
+        false if interrupt::requested() => Err(LaunchError::interrupted()),
+        false => Err(LaunchError::host(format!("{}: {}", words[0], text(&output.stderr)))),
     }
 }
 
-/// This launcher, as labels name it: start of the machine, process, and when that began.
+/// This launcher, as labels name it: the boot identifier, and its process.
 pub fn owner() -> String {
-    let pid = std::process::id();
-    format!("{} {pid} {}", boot(), began(pid).unwrap_or_default())
-}
-
-/// When a process began, in ticks since the machine's start: a number used again differs in this.
-fn began(pid: u32) -> Option<String> {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // Fields are counted behind the name, which may hold anything (proc(5): the 22nd).
-    let fields = text.rsplit_once(')')?.1;
-    fields.split_whitespace().nth(19).map(str::to_owned)
+    ProcessIdentity::this()
+        .map_or_else(|_| String::new(), |process| format!("{} .{process}", boot()))
 }
 
 /// Whether the launcher of a label has ended for certain.
-fn is_gone(owner: &str) -> bool {
-    let mut words = owner.split(' ');
-    let (Some(start), Some(pid), Some(since)) = (words.next(), words.next(), words.next()) else {
-        return false;
-    };
-    if start != boot() {
-        // Of another machine that shares the engine, perhaps. Not ours to judge.
-        return false;
+fn has_ended(owner: &str) -> bool {
+    // A launcher of another machine that shares the engine is unknown here.
+    let process = owner.strip_prefix(boot().as_str()).and_then(ProcessIdentity::named);
+    process.is_some_and(|process| !process.is_alive())
+}
+
+/// A network of the engine: its address and the length of its prefix.
+pub struct Subnet {
+    address: u32,
+    prefix: u32,
+}
+
+impl Subnet {
+    fn parse(text: &str) -> Option<Subnet> {
+        let (address, prefix) = text.trim().split_once('/')?;
+        let address: Ipv4Addr = address.parse().ok()?;
+        Some(Subnet { address: address.into(), prefix: prefix.parse().ok()? })
     }
-    let Ok(pid) = pid.parse() else { return false };
-    began(pid).is_none_or(|began| began != since)
+
+    /// Whether it has addresses in common with the /24 at `other`.
+    pub fn overlaps(&self, other: Ipv4Addr) -> bool {
+        let shift = 32 - self.prefix.clamp(1, 24);
+        self.prefix == 0 || self.address >> shift == u32::from(other) >> shift
+    }
 }
 
 impl Docker {
     /// The engine that the environment names.
     ///
     /// # Errors
-    /// If none answers, with what to do.
+    /// If no engine answers, with a hint.
     pub fn find() -> Result<Docker, LaunchError> {
-        ask(&["docker", "version", "--format", "{{.Server.Version}}"]).map_err(|reason| {
-            LaunchError::Host(format!(
-                "no Docker engine answers: {reason}\n    hint: install docker.io and docker-compose, start \
-                 the engine, and see that you may speak to it (group docker, or DOCKER_HOST)"
-            ))
-        })?;
-        let ways: [&'static [&'static str]; 2] = [&["docker", "compose"], &["docker-compose"]];
-        let works = |way: &&&[&str]| ask(&[way, &["version"][..]].concat()).is_ok();
-        let compose = ways.iter().find(works).ok_or_else(|| {
+        output_of(&["docker", "version", "--format", "{{.Server.Version}}"]).map_err(
+            LaunchError::host(
+                "no Docker engine answers\n    hint: install docker.io and docker-compose, start the engine, \
+                 and get access to it (group docker, or DOCKER_HOST)\n    reason",
+            )
+            .caused(),
+        )?;
+        let commands: [&'static [&'static str]; 2] = [&["docker", "compose"], &["docker-compose"]];
+        let works = |command: &&&[&str]| output_of(&[command, &["version"][..]].concat()).is_ok();
+        let compose = commands.iter().find(works).ok_or_else(|| {
             let hint = "install docker-compose, or Docker's compose plugin";
-            LaunchError::Host(format!("Docker has no Compose here\n    hint: {hint}"))
+            LaunchError::host(format!("Docker has no Compose here\n    hint: {hint}"))
         })?;
         Ok(Docker { compose })
     }
 
-    /// Sees that an image is there.
+    /// Makes sure that an image exists.
     ///
     /// # Errors
-    /// If it is not, with what to do.
+    /// If it does not, with a hint.
     pub fn require_image(&self, image: &str) -> Result<(), LaunchError> {
-        ask(&["docker", "image", "inspect", "--format", "{{.Id}}", image]).map(|_| ()).map_err(
-            |_| {
-                LaunchError::Host(format!(
-                    "there is no image {image}\n    hint: make it with docker/build.sh"
-                ))
-            },
-        )
+        let found = output_of(&["docker", "image", "inspect", "--format", "{{.Id}}", image]);
+        let missing = format!(
+            "there is no image {image}\n    hint: make it with docker/build.sh\n    reason"
+        );
+        found.map(|_| ()).map_err(LaunchError::host(missing).caused())
     }
 
-    /// Removes the labs of launchers that have ended without doing so.
+    /// Removes the labs of launchers that ended without doing so.
     ///
     /// # Errors
     /// If the engine does not answer.
-    pub fn sweep(&self) -> Result<(), LaunchError> {
+    pub fn remove_leftovers(&self) -> Result<(), LaunchError> {
         let format = format!("{{{{.ID}}}}\t{{{{.Label \"{OWNER_LABEL}\"}}}}");
         let filter = format!("label={OWNER_LABEL}");
         let lists: [(&[&str], &[&str]); 2] = [
@@ -121,42 +124,51 @@ impl Docker {
         for (list, remove) in lists {
             let words =
                 [list, &["--no-trunc", "--filter", &filter, "--format", &format][..]].concat();
-            let text = ask(&words).map_err(LaunchError::Host)?;
-            for line in text.lines() {
+            for line in output_of(&words)?.lines() {
                 let Some((object, owner)) = line.split_once('\t') else { continue };
-                if is_gone(owner)
-                    && let Err(reason) = ask(&[remove, &[object][..]].concat())
+                if has_ended(owner)
+                    && let Err(error) = output_of(&[remove, &[object][..]].concat())
                 {
-                    eprintln!("a lab whose launcher is gone left {object}, which stays: {reason}");
+                    eprintln!(
+                        "cannot remove {object} of a killed launcher: {}",
+                        with_sources(&error)
+                    );
                 }
             }
         }
         Ok(())
     }
 
-    /// Makes the network and the containers of a lab, none of them started; nothing if its network is
-    /// another's.
+    /// The IPv4 networks of the engine.
+    ///
+    /// # Errors
+    /// If the engine does not answer.
+    pub fn subnets(&self) -> Result<Vec<Subnet>, LaunchError> {
+        let networks = output_of(&["docker", "network", "ls", "--quiet"])?;
+        let format = "{{range .IPAM.Config}}{{println .Subnet}}{{end}}";
+        let mut words = vec!["docker", "network", "inspect", "--format", format];
+        words.extend(networks.lines());
+        Ok(output_of(&words)?.lines().filter_map(Subnet::parse).collect())
+    }
+
+    /// Makes the network and the containers of a lab, and starts none of them.
     ///
     /// # Errors
     /// If they cannot be made.
-    pub fn create(&self, id: &str, file: &Path) -> Result<Option<Project<'_>>, LaunchError> {
+    pub fn create(&self, id: &str, file: &Path) -> Result<Project<'_>, LaunchError> {
         let name = format!("pausebed-{id}");
-        let mut project = Project { docker: self, name, file: file.to_owned(), is_up: true };
-        match project.compose(&["up", "--no-start"]) {
-            Ok(_) => Ok(Some(project)),
-            Err(reason) => {
-                project.down()?;
-                if reason.contains("overlaps") { Ok(None) } else { Err(failed(&reason)) }
-            }
-        }
+        let project = Project { docker: self, name, file: file.to_owned(), is_up: true };
+        // If this fails, dropping the project removes what was made.
+        project.compose(&["up", "--no-start"])?;
+        Ok(project)
     }
 }
 
 impl Project<'_> {
-    fn compose(&self, words: &[&str]) -> Result<String, String> {
+    fn compose(&self, words: &[&str]) -> Result<String, LaunchError> {
         let file = self.file.to_string_lossy();
         let common = ["--project-name", &self.name, "--file", &file];
-        ask(&[self.docker.compose, &common[..], words].concat())
+        output_of(&[self.docker.compose, &common[..], words].concat())
     }
 
     /// Starts the containers.
@@ -164,11 +176,11 @@ impl Project<'_> {
     /// # Errors
     /// If one does not start.
     pub fn start(&self) -> Result<(), LaunchError> {
-        self.compose(&["start"]).map(|_| ()).map_err(|reason| failed(&reason))
+        self.compose(&["start"]).map(|_| ())
     }
 
-    /// What the containers said last, as an appendix to an error.
-    pub fn last_words(&self) -> String {
+    /// The last log lines of the containers, as an appendix to an error.
+    pub fn last_log_lines(&self) -> String {
         match self.compose(&["logs", "--no-color", "--tail", "5"]) {
             Ok(text) if !text.trim().is_empty() => format!("\n{}", text.trim_end()),
             _ => String::new(),
@@ -178,20 +190,47 @@ impl Project<'_> {
     /// Removes containers and network.
     ///
     /// # Errors
-    /// If something stays.
+    /// If something cannot be removed.
     pub fn down(&mut self) -> Result<(), LaunchError> {
         self.is_up = false;
-        self.compose(&["down", "--volumes", "--timeout", "0"])
-            .map(|_| ())
-            .map_err(|reason| LaunchError::Host(format!("lab {} stays: {reason}", self.name)))
+        self.compose(&["down", "--volumes", "--timeout", "0"]).map(|_| ()).map_err(
+            LaunchError::host(format!("cannot remove the containers of {}", self.name)).caused(),
+        )
     }
 }
 
 impl Drop for Project<'_> {
     fn drop(&mut self) {
         if self.is_up {
-            // For a launcher that panics; an ordinary end has been through `down` already.
+            // After an error or a panic; an ordinary end has called `down` already.
             let _ = self.down();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn networks_that_share_addresses_overlap() {
+        let other = Ipv4Addr::new(198, 18, 7, 0);
+        for (text, expected) in [
+            ("198.18.7.0/24", true),
+            ("198.18.7.128/25", true),
+            ("198.18.0.0/16", true),
+            ("198.18.6.0/24", false),
+            ("172.17.0.0/16", false),
+            ("0.0.0.0/0", true),
+        ] {
+            assert_eq!(Subnet::parse(text).expect("a network").overlaps(other), expected, "{text}");
+        }
+        assert!(Subnet::parse("fd00::/64").is_none());
+    }
+
+    #[test]
+    fn a_living_launcher_has_not_ended() {
+        assert!(!has_ended(&owner()) && !has_ended("") && !has_ended("another-machine .1.2"));
+        assert!(has_ended(&format!("{} .1.1", boot())));
     }
 }

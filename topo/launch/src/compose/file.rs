@@ -1,75 +1,64 @@
-//! The Compose file of a lab: one service a process, a network of its own, no privilege.
-//!
-//! Text is put between double quotes as JSON has them, which YAML understands too.
+//! The Compose file of a lab: one service for each process, a network of its own, no privileges.
 
-use super::board::{self, Board};
+use super::monitoring::{self, Monitoring};
+use super::service::{Engine, Labels, quoted};
 use crate::placement::Hosting;
 use daemon::join::TOKEN_VARIABLE;
 use emulation::wiring::{NodeKind, Wiring};
 use std::fmt::Write as _;
 use std::net::Ipv4Addr;
 
-/// Where a launcher listens in a lab's network.
-pub const PORT: u16 = 4700;
-/// The label that names the lab of a container or network.
-pub const LAB_LABEL: &str = "pausebed.lab";
-/// The label that names the launcher, as [`Owner`] says it.
-pub const OWNER_LABEL: &str = "pausebed.launcher";
-/// What networks are made to carry in one piece: any frame of ours, and several of the smaller.
-pub const MTU: usize = 9000;
-/// The service that launches, where it is one of the lab's own.
+/// The port at which the launcher listens in a lab's network.
+pub(super) const PORT: u16 = 4700;
+/// The MTU of a lab's network: any frame of the emulation fits, and several of the smaller ones.
+const MTU: usize = 9000;
+/// The name of the launcher's service, in a file that has one.
 const LAUNCHER: &str = "launcher";
-/// Services that no device may be named like.
-const OWN_SERVICES: [&str; 3] = [LAUNCHER, board::PROMETHEUS, board::GRAFANA];
+/// Service names that no device can have.
+const RESERVED: [&str; 3] = [LAUNCHER, monitoring::PROMETHEUS, monitoring::GRAFANA];
 
-/// For whom a file is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Engine {
-    /// `docker compose`: containers on one host.
-    Compose,
-    /// `docker stack deploy`: services on the machines of a swarm.
-    Swarm,
-}
-
-/// Who starts the run and keeps its result.
+/// The place of the launcher.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Launcher {
-    /// A process of this host, at the gateway of the lab's network.
+    /// A process of this host, reached at the gateway of the lab's network.
     Outside,
     /// A service of the lab, which runs the scenario file with these further arguments.
     Service {
-        /// The scenario file, as the engine finds it.
+        /// The path of the scenario file for the engine.
         file: String,
         /// `--set …` and the like.
         arguments: Vec<String>,
     },
 }
 
-/// A lab as containers.
+/// A lab of containers.
 #[derive(Clone, Debug)]
-pub struct Lab<'a> {
+pub struct ContainerLab<'a> {
     /// The scenario's name.
     pub scenario: &'a str,
-    /// Names the lab's objects.
-    pub id: &'a str,
-    /// What a daemon shows to the launcher.
+    /// The labels of its containers and network.
+    pub labels: Labels<'a>,
+    /// The secret with which a daemon joins the launcher.
     pub token: &'a str,
     /// The image of all services.
     pub image: &'a str,
-    /// Whose lab it is.
-    pub owner: &'a str,
-    /// The lab's network: 256 addresses from here.
+    /// The first of the 256 addresses of its network.
     pub subnet: Ipv4Addr,
     /// Let daemons ask for real-time priority.
     pub realtime: bool,
-    /// Where the launcher is.
+    /// The place of the launcher.
     pub launcher: &'a Launcher,
-    /// Who watches the daemons, if anybody shall.
-    pub board: Option<&'a Board>,
+    /// Prometheus and Grafana, if wanted.
+    pub monitoring: Option<&'a Monitoring>,
 }
 
-/// Writes the file.
-pub fn render(lab: &Lab<'_>, engine: Engine, wiring: &Wiring, hosting: &Hosting) -> String {
+/// The text of the file.
+pub fn render(
+    lab: &ContainerLab<'_>,
+    engine: Engine,
+    wiring: &Wiring,
+    hosting: &Hosting,
+) -> String {
     let mut text = String::new();
     head(&mut text, lab, engine);
     text.push_str("services:\n");
@@ -80,8 +69,8 @@ pub fn render(lab: &Lab<'_>, engine: Engine, wiring: &Wiring, hosting: &Hosting)
     for (process, name) in names.iter().enumerate() {
         daemon(&mut text, lab, engine, process, hosting.kinds[process], name);
     }
-    if let Some(board) = lab.board {
-        board.services(&mut text, lab);
+    if let Some(monitoring) = lab.monitoring {
+        monitoring.services(&mut text, lab.labels);
     }
     network(&mut text, lab, engine);
     if let (Engine::Swarm, Launcher::Service { file, .. }) = (engine, lab.launcher) {
@@ -90,7 +79,7 @@ pub fn render(lab: &Lab<'_>, engine: Engine, wiring: &Wiring, hosting: &Hosting)
     text
 }
 
-/// The name of every daemon's service, by process.
+/// The service names of all daemons, by process.
 pub fn service_names(wiring: &Wiring, hosting: &Hosting) -> Vec<String> {
     let processes = hosting.kinds.iter().enumerate();
     let name = |(process, kind): (usize, &NodeKind)| {
@@ -111,12 +100,7 @@ const fn program(kind: NodeKind) -> &'static str {
     }
 }
 
-/// Text as YAML and Compose take it literally: a dollar would begin a variable.
-pub(super) fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string().replace('$', "$$")
-}
-
-fn head(text: &mut String, lab: &Lab<'_>, engine: Engine) {
+fn head(text: &mut String, lab: &ContainerLab<'_>, engine: Engine) {
     let name = lab.scenario.replace(char::is_control, " ");
     let (tool, verb) = match engine {
         Engine::Compose => ("docker compose", "docker compose -f THIS up"),
@@ -130,17 +114,23 @@ fn head(text: &mut String, lab: &Lab<'_>, engine: Engine) {
     );
 }
 
-fn launcher(text: &mut String, lab: &Lab<'_>, engine: Engine, file: &str, arguments: &[String]) {
+fn launcher(
+    text: &mut String,
+    lab: &ContainerLab<'_>,
+    engine: Engine,
+    file: &str,
+    arguments: &[String],
+) {
     let mut words = vec!["run".to_owned(), "/scenario.toml".to_owned()];
     words.extend(["--backend".to_owned(), "remote".to_owned(), "--no-report".to_owned()]);
     words.extend(arguments.iter().cloned());
-    begin_service(text, lab, engine, LAUNCHER, lab.image, &words);
+    lab.labels.begin_service(text, engine, LAUNCHER, lab.image, &words);
     let _ = write!(
         text,
         "    environment:\n      {TOKEN_VARIABLE}: {}\n      PAUSEBED_LISTEN: \"0.0.0.0:{PORT}\"\n",
         quoted(lab.token)
     );
-    // Scratch files of the run, in memory. Swarms know no other form of this.
+    // Scratch files of the run, in memory. Swarms accept no other form of this.
     text.push_str("    volumes:\n      - type: tmpfs\n        target: /tmp\n");
     match engine {
         Engine::Compose => {
@@ -156,7 +146,7 @@ fn launcher(text: &mut String, lab: &Lab<'_>, engine: Engine, file: &str, argume
 
 fn daemon(
     text: &mut String,
-    lab: &Lab<'_>,
+    lab: &ContainerLab<'_>,
     engine: Engine,
     process: usize,
     kind: NodeKind,
@@ -173,53 +163,18 @@ fn daemon(
         "--process".to_owned(),
         process.to_string(),
     ];
-    if lab.board.is_some() {
-        words.extend(["--admin".to_owned(), board::target(name)]);
+    if lab.monitoring.is_some() {
+        words.extend(["--admin".to_owned(), monitoring::target(name)]);
     }
-    begin_service(text, lab, engine, name, lab.image, &words);
+    lab.labels.begin_service(text, engine, name, lab.image, &words);
     let _ = writeln!(text, "    environment:\n      {TOKEN_VARIABLE}: {}", quoted(lab.token));
     if lab.realtime {
-        // To go ahead of others. The limit that would let a user without capabilities do so is refused
-        // by engines that may not raise limits themselves.
+        // Real-time priority takes a capability: engines without the right to raise limits refuse the rtprio limit.
         text.push_str("    user: \"0:0\"\n    cap_add: [\"SYS_NICE\"]\n");
     }
 }
 
-/// What all services have in common.
-pub(super) fn begin_service(
-    text: &mut String,
-    lab: &Lab<'_>,
-    engine: Engine,
-    name: &str,
-    image: &str,
-    words: &[String],
-) {
-    let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
-    let _ = write!(
-        text,
-        "  {name}:\n    image: {}\n    command: [{}]\n    read_only: true\n    \
-         cap_drop: [\"ALL\"]\n    stop_signal: SIGKILL\n    networks: [\"fabric\"]\n",
-        quoted(image),
-        words.join(", "),
-    );
-    match engine {
-        Engine::Compose => {
-            let _ = write!(
-                text,
-                "    security_opt: [\"no-new-privileges:true\"]\n    restart: \"no\"\n    labels:\n      \
-                 {LAB_LABEL}: {}\n      {OWNER_LABEL}: {}\n",
-                quoted(lab.id),
-                quoted(lab.owner),
-            );
-        }
-        // Names lead to tasks and not to a virtual address, which would need IPVS.
-        Engine::Swarm => text.push_str(
-            "    deploy:\n      endpoint_mode: dnsrr\n      restart_policy:\n        condition: none\n",
-        ),
-    }
-}
-
-fn network(text: &mut String, lab: &Lab<'_>, engine: Engine) {
+fn network(text: &mut String, lab: &ContainerLab<'_>, engine: Engine) {
     let driver = match engine {
         Engine::Compose => "bridge",
         Engine::Swarm => "overlay",
@@ -231,25 +186,20 @@ fn network(text: &mut String, lab: &Lab<'_>, engine: Engine) {
         lab.subnet
     );
     if engine == Engine::Compose {
-        let _ = write!(
-            text,
-            "    labels:\n      {LAB_LABEL}: {}\n      {OWNER_LABEL}: {}\n",
-            quoted(lab.id),
-            quoted(lab.owner)
-        );
+        lab.labels.write(text);
     }
 }
 
-/// The address of the host in a lab's network: the first, as Docker has it.
-pub fn gateway(subnet: Ipv4Addr) -> Ipv4Addr {
+/// The address of the host in a lab's network: Docker gives it the first.
+pub(super) fn gateway(subnet: Ipv4Addr) -> Ipv4Addr {
     Ipv4Addr::from(u32::from(subnet) + 1)
 }
 
-/// Whether engine and DNS take a node's name for a service's.
+/// Whether a node's name is valid as the name of a service, for the engine and for DNS.
 fn is_service_name(name: &str) -> bool {
     let plain =
         |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
-    !OWN_SERVICES.contains(&name)
+    !RESERVED.contains(&name)
         && name.len() <= 40
         && name.starts_with(|letter: char| letter.is_ascii_lowercase())
         && !name.ends_with('-')

@@ -1,16 +1,16 @@
-//! What each daemon of a run is told, and the files that tell it.
+//! The configuration of each daemon of a run, and its files.
 
 use super::Cabling;
 use crate::placement::Hosting;
-use crate::{Job, LaunchError};
+use crate::{Job, LaunchError, write_file};
 use capture::CapturePlan;
 use daemon::{DaemonConfig, PortInterface, feed};
 use emulation::wiring::End;
 use scenario::run::Cables;
 use std::path::{Path, PathBuf};
 
-/// What a process is told.
-pub fn describe(
+/// The configuration of one process.
+pub fn daemon_config(
     job: &Job<'_>,
     hosting: &Hosting,
     cabling: &Cabling,
@@ -45,11 +45,15 @@ pub fn describe(
         admin: None,
         plan: lab.plan.clone(),
         wiring: lab.fabric.wiring.clone(),
-        devices: devices.map_err(|error| LaunchError::Config(error.to_string()))?,
+        devices: devices.map_err(not_toml())?,
     })
 }
 
-/// The interfaces at the ports of one process, but for those of cables that are memory.
+pub fn not_toml() -> impl FnOnce(toml::ser::Error) -> LaunchError {
+    LaunchError::config("a configuration cannot be written as TOML").caused()
+}
+
+/// The interfaces at the ports of one process, except those with a cable in memory.
 fn interfaces_of(
     job: &Job<'_>,
     hosting: &Hosting,
@@ -65,27 +69,26 @@ fn interfaces_of(
     own.cloned().collect()
 }
 
-/// Writes what a process is told; the file's path.
+/// Writes the configuration of a process and returns the path of the file.
 pub fn write_config(job: &Job<'_>, config: &DaemonConfig) -> Result<PathBuf, LaunchError> {
-    let text = toml::to_string(config).map_err(|error| LaunchError::Config(error.to_string()))?;
+    let text = toml::to_string(config).map_err(not_toml())?;
     let file = job.scratch.join(format!("process-{}.toml", config.process));
-    std::fs::write(&file, text)
-        .map_err(|error| LaunchError::Host(format!("{}: {error}", file.display())))?;
+    write_file(&file, text)?;
     Ok(file)
 }
 
-/// Writes the frames that daemons are to feed themselves; the file's path, if there are any.
+/// Writes the frames that daemons inject, and returns the path of the file, if there are any.
 pub fn write_feed(job: &Job<'_>) -> Result<Option<PathBuf>, LaunchError> {
     if job.injections.is_empty() {
         return Ok(None);
     }
     let file = job.scratch.join("feed.pcapng");
     feed::write(&file, &job.lab.fabric.wiring, &job.injections)
-        .map_err(|error| LaunchError::Host(format!("{}: {error}", file.display())))?;
+        .map_err(LaunchError::host(format!("cannot write {}", file.display())).caused())?;
     Ok(Some(file))
 }
 
-/// A capture's ports hosted by one process, in a file of that process unless it hosts them all.
+/// The captured ports of one process, with a file of its own unless it hosts all of them.
 fn part_of(plan: &CapturePlan, hosting: &Hosting, process: usize) -> Option<CapturePlan> {
     let mut part = plan.clone();
     part.ports.retain(|port| hosting.hosts[port.at.node] == process);

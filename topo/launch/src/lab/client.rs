@@ -1,239 +1,337 @@
-//! Requests to the daemons of a lab: HTTP on Unix sockets, as much of it as their answers take.
+//! Requests to the daemons of a lab: HTTP on Unix sockets.
 
-use super::folder::{DaemonRecord, Record};
+use super::folder::{DaemonRecord, LabRecord};
+use crate::error::with_sources;
 use daemon::admin::view::{Counters, Outputs, Status};
 use daemon::admin::{
     CaptureRequest, Fault, Flows, LinkChange, Problem, TrafficChange, TrafficChanged,
 };
 use emulation::frame_tap::CaptureStatistics;
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Bytes;
+use hyper::client::conn::http1;
+use hyper::{Method, Request, StatusCode, header};
+use hyper_util::rt::TokioIo;
+use proto::units::BitRate;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::io::{self, Read, Write};
-use std::os::unix::net::UnixStream;
+use std::collections::BTreeMap;
+use std::error::Error;
 use std::path::Path;
 use std::time::Duration;
+use tokio::net::UnixStream;
+use tokio::runtime::Builder;
+use tokio::time::timeout;
 
-/// A daemon answers at once, or its worker has too much to do.
+/// A daemon answers at once, or its worker is overloaded.
 const ANSWER_WITHIN: Duration = Duration::from_secs(6);
 /// Octets of an answer: the counters of a few hundred devices have some millions.
-const ANSWER_MAX: u64 = 256 << 20;
-/// A daemon that has too many connections closes a further one at once: it is asked again.
+const ANSWER_MAX: usize = 256 << 20;
+/// A daemon that has too many connections closes a further one at once, and the request is repeated.
 const TRIES: usize = 20;
 
 /// Why a request was not granted.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// The daemon says why.
+    /// The daemon refuses, for this reason.
     #[error("{0}")]
     Refused(String),
-    /// There is no answer.
-    #[error("the daemon at {0} does not answer: {1}")]
-    Silent(String, io::Error),
+    /// The daemon did not answer, or its answer cannot be read.
+    #[error("the daemon at {socket} does not answer")]
+    Silent {
+        /// The path of its socket.
+        socket: String,
+        /// What failed.
+        source: Box<dyn Error + Send + Sync>,
+    },
 }
 
-/// How every daemon does.
+impl ClientError {
+    fn silent<E: Into<Box<dyn Error + Send + Sync>>>(socket: &Path) -> impl Fn(E) -> ClientError {
+        let socket = socket.display().to_string();
+        move |source| ClientError::Silent { socket: socket.clone(), source: source.into() }
+    }
+
+    /// A refusal for a reason found on this side.
+    pub fn refused(error: &dyn Error) -> ClientError {
+        ClientError::Refused(with_sources(error))
+    }
+}
+
+/// The state of every daemon.
 ///
 /// # Errors
 /// If one does not answer.
-pub fn status(record: &Record) -> Result<Vec<Status>, ClientError> {
-    record.daemons.iter().map(|daemon| get(&daemon.socket, "/status")).collect()
+pub fn status(record: &LabRecord) -> Result<Vec<Status>, ClientError> {
+    get_all(record, "/status")
 }
 
-/// What every daemon counts.
+/// The counters of every daemon.
 ///
 /// # Errors
 /// If one does not answer.
-pub fn counters(record: &Record, flows: Flows) -> Result<Vec<Counters>, ClientError> {
+pub fn counters(record: &LabRecord, flows: Flows) -> Result<Vec<Counters>, ClientError> {
     let path = match flows {
         Flows::All => "/counters",
         Flows::None => "/counters?flows=none",
     };
-    record.daemons.iter().map(|daemon| get(&daemon.socket, path)).collect()
+    get_all(record, path)
 }
 
-/// What the outputs of every daemon have done.
+/// What the outputs of every daemon count.
 ///
 /// # Errors
 /// If one does not answer.
-pub fn outputs(record: &Record) -> Result<Vec<Outputs>, ClientError> {
-    record.daemons.iter().map(|daemon| get(&daemon.socket, "/outputs")).collect()
+pub fn outputs(record: &LabRecord) -> Result<Vec<Outputs>, ClientError> {
+    get_all(record, "/outputs")
 }
 
-/// Lets all counters begin at zero.
+fn get_all<T: DeserializeOwned>(record: &LabRecord, path: &str) -> Result<Vec<T>, ClientError> {
+    record.daemons.iter().map(|daemon| json(&daemon.socket, Method::GET, path, None)).collect()
+}
+
+/// Resets all counters to zero.
 ///
 /// # Errors
 /// If a daemon does not answer.
-pub fn clear(record: &Record) -> Result<(), ClientError> {
-    for daemon in &record.daemons {
-        exchange(&daemon.socket, "POST", "/clear", None)?;
-    }
-    Ok(())
+pub fn clear(record: &LabRecord) -> Result<(), ClientError> {
+    let clear = |daemon: &DaemonRecord| exchange(&daemon.socket, Method::POST, "/clear", None);
+    record.daemons.iter().try_for_each(|daemon| clear(daemon).map(|_| ()))
 }
 
-/// Changes something at a port, as in `/links/leaf1:4`.
+/// Changes the link at `port`.
 ///
 /// # Errors
 /// If there is no such port, or its daemon does not answer.
-pub fn at_port(
-    record: &Record,
-    method: &str,
+pub fn change_link(record: &LabRecord, port: &str, change: &LinkChange) -> Result<(), ClientError> {
+    at_port(record, Method::POST, "links", port, Some(encoded(change)))
+}
+
+/// Adds a fault at `port`.
+///
+/// # Errors
+/// If there is no such port, or its daemon does not answer.
+pub fn add_fault(record: &LabRecord, port: &str, fault: &Fault) -> Result<(), ClientError> {
+    at_port(record, Method::POST, "faults", port, Some(encoded(fault)))
+}
+
+/// Removes all changes and faults at `port`.
+///
+/// # Errors
+/// If there is no such port, or its daemon does not answer.
+pub fn remove_faults(record: &LabRecord, port: &str) -> Result<(), ClientError> {
+    at_port(record, Method::DELETE, "faults", port, None)
+}
+
+fn at_port(
+    record: &LabRecord,
+    method: Method,
     what: &str,
     port: &str,
-    body: Option<&impl Serialize>,
+    body: Option<Bytes>,
 ) -> Result<(), ClientError> {
     let daemon = daemon_at(record, port)?;
-    let body = body.map(|body| serde_json::to_string(body).expect("plain data"));
-    exchange(&daemon.socket, method, &format!("/{what}/{port}"), body.as_deref()).map(|_| ())
+    exchange(&daemon.socket, method, &format!("/{what}/{port}"), body).map(|_| ())
 }
 
-/// Cuts the cable at `port` both ways, or lets everything through again.
+/// Both ends of the cable at `port`, or `port` alone if it has no cable.
+fn ends<'a>(record: &'a LabRecord, port: &'a str) -> impl Iterator<Item = &'a str> {
+    std::iter::once(port).chain(record.peer(port))
+}
+
+/// Cuts the cable at `port` in both directions, or lets all frames pass again.
 ///
 /// # Errors
 /// If there is no such port, or a daemon does not answer.
-pub fn cut(record: &Record, port: &str, down: bool) -> Result<(), ClientError> {
+pub fn cut(record: &LabRecord, port: &str, down: bool) -> Result<(), ClientError> {
     let change = LinkChange { down: Some(down), ..LinkChange::default() };
-    let ends = std::iter::once(port).chain(record.peer(port));
-    ends.into_iter().try_for_each(|end| at_port(record, "POST", "links", end, Some(&change)))
+    ends(record, port).try_for_each(|end| change_link(record, end, &change))
 }
 
-/// Ends everything that was done at both ends of the cable at `port`.
+/// Removes all changes and faults at both ends of the cable at `port`.
 ///
 /// # Errors
 /// If there is no such port, or a daemon does not answer.
-pub fn mend(record: &Record, port: &str) -> Result<(), ClientError> {
-    let ends = std::iter::once(port).chain(record.peer(port));
-    ends.into_iter().try_for_each(|end| at_port(record, "DELETE", "faults", end, None::<&Fault>))
+pub fn repair(record: &LabRecord, port: &str) -> Result<(), ClientError> {
+    ends(record, port).try_for_each(|end| remove_faults(record, end))
 }
 
-/// Every daemon's page for Prometheus.
+/// The metrics page of every daemon.
 ///
 /// # Errors
 /// If one does not answer.
-pub fn metrics(record: &Record) -> Result<Vec<String>, ClientError> {
-    let page = |daemon: &DaemonRecord| exchange(&daemon.socket, "GET", "/metrics", None);
+pub fn metrics(record: &LabRecord) -> Result<Vec<String>, ClientError> {
+    let page = |daemon: &DaemonRecord| {
+        let octets = exchange(&daemon.socket, Method::GET, "/metrics", None)?;
+        String::from_utf8(octets.into()).map_err(ClientError::silent(&daemon.socket))
+    };
     record.daemons.iter().map(page).collect()
 }
 
 /// The daemon that hosts the node of `port`.
-///
-/// # Errors
-/// If there is none.
-pub fn daemon_at<'a>(record: &'a Record, port: &str) -> Result<&'a DaemonRecord, ClientError> {
+fn daemon_at<'a>(record: &'a LabRecord, port: &str) -> Result<&'a DaemonRecord, ClientError> {
     let node = port.rsplit_once(':').map_or(port, |(node, _)| node);
     let daemon = record.daemon_of(node);
     daemon.ok_or_else(|| ClientError::Refused(format!("no node {node:?} in lab {}", record.lab)))
 }
 
-/// Lets traffic items post, or not; how many adapters have such.
+/// The daemons that host `ports`, each with its ports and their line rates.
+///
+/// # Errors
+/// If a port does not exist or has no cable.
+pub fn by_daemon<'a>(
+    record: &'a LabRecord,
+    ports: &[String],
+) -> Result<Vec<(&'a DaemonRecord, BTreeMap<String, BitRate>)>, ClientError> {
+    let mut parts: BTreeMap<&Path, (&DaemonRecord, BTreeMap<_, _>)> = BTreeMap::new();
+    for port in ports {
+        let daemon = daemon_at(record, port)?;
+        let none = || ClientError::Refused(format!("no cable at {port} in lab {}", record.lab));
+        let rate = record.rate_of(port).ok_or_else(none)?;
+        let part = parts.entry(&daemon.socket).or_insert_with(|| (daemon, BTreeMap::new()));
+        part.1.insert(port.clone(), rate);
+    }
+    Ok(parts.into_values().collect())
+}
+
+/// Starts or stops traffic items; returns the number of adapters that have such items.
 ///
 /// # Errors
 /// If a daemon does not answer.
-pub fn traffic(record: &Record, change: &TrafficChange) -> Result<usize, ClientError> {
-    let body = serde_json::to_string(change).expect("plain data");
-    let mut adapters = 0;
-    for daemon in &record.daemons {
-        let text = exchange(&daemon.socket, "POST", "/traffic", Some(&body))?;
-        let changed: TrafficChanged = read(&daemon.socket, &text)?;
-        adapters += changed.adapters;
-    }
-    Ok(adapters)
+pub fn traffic(record: &LabRecord, change: &TrafficChange) -> Result<usize, ClientError> {
+    let post = |daemon: &DaemonRecord| {
+        let changed: TrafficChanged =
+            json(&daemon.socket, Method::POST, "/traffic", Some(encoded(change)))?;
+        Ok(changed.adapters)
+    };
+    record.daemons.iter().map(post).sum()
 }
 
-/// Begins a capture.
+/// Starts a capture.
 ///
 /// # Errors
 /// If it cannot be made or the daemon does not answer.
-pub fn capture(daemon: &DaemonRecord, wish: &CaptureRequest) -> Result<(), ClientError> {
-    let body = serde_json::to_string(wish).expect("plain data");
-    exchange(&daemon.socket, "POST", "/capture", Some(&body)).map(|_| ())
+pub fn capture(daemon: &DaemonRecord, request: &CaptureRequest) -> Result<(), ClientError> {
+    exchange(&daemon.socket, Method::POST, "/capture", Some(encoded(request))).map(|_| ())
 }
 
-/// Ends a capture; what it saw, if there was one.
+/// Ends a capture; returns its statistics, if there was one.
 ///
 /// # Errors
 /// If the daemon does not answer.
 pub fn end_capture(daemon: &DaemonRecord) -> Result<Option<CaptureStatistics>, ClientError> {
-    read(&daemon.socket, &exchange(&daemon.socket, "DELETE", "/capture", None)?)
+    json(&daemon.socket, Method::DELETE, "/capture", None)
 }
 
-fn get<T: DeserializeOwned>(socket: &Path, path: &str) -> Result<T, ClientError> {
-    read(socket, &exchange(socket, "GET", path, None)?)
+fn encoded(body: &impl Serialize) -> Bytes {
+    serde_json::to_vec(body).expect("requests are plain data").into()
 }
 
-fn read<T: DeserializeOwned>(socket: &Path, text: &str) -> Result<T, ClientError> {
-    serde_json::from_str(text).map_err(|error| silent(socket, error.into()))
+fn json<T: DeserializeOwned>(
+    socket: &Path,
+    method: Method,
+    path: &str,
+    body: Option<Bytes>,
+) -> Result<T, ClientError> {
+    let octets = exchange(socket, method, path, body)?;
+    serde_json::from_slice(&octets).map_err(ClientError::silent(socket))
 }
 
-fn silent(socket: &Path, error: io::Error) -> ClientError {
-    ClientError::Silent(socket.display().to_string(), error)
-}
-
-/// One request and the body of its answer.
+/// Sends one request and returns the body of the answer.
 fn exchange(
     socket: &Path,
-    method: &str,
+    method: Method,
     path: &str,
-    body: Option<&str>,
-) -> Result<String, ClientError> {
-    let mut answer = String::new();
-    for _ in 0..TRIES {
-        answer = once(socket, method, path, body).map_err(|error| silent(socket, error))?;
-        if !answer.is_empty() {
-            break;
+    body: Option<Bytes>,
+) -> Result<Bytes, ClientError> {
+    let request = Request::builder()
+        .method(method)
+        .uri(path)
+        .header(header::HOST, "lab")
+        .header(header::CONTENT_TYPE, "application/json")
+        .body(Full::new(body.unwrap_or_default()))
+        .map_err(ClientError::silent(socket))?;
+    let runtime = Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(ClientError::silent(socket))?;
+    let answer = runtime.block_on(async { timeout(ANSWER_WITHIN, send(socket, request)).await });
+    let (status, body) = answer
+        .map_err(ClientError::silent(socket))?
+        .map_err(ClientError::silent::<Box<dyn Error + Send + Sync>>(socket))?;
+    if status.is_success() {
+        return Ok(body);
+    }
+    let problem: Option<Problem> = serde_json::from_slice(&body).ok();
+    let said = || String::from_utf8_lossy(&body).into_owned();
+    Err(ClientError::Refused(problem.map_or_else(said, |problem| problem.error)))
+}
+
+/// Sends a request, and sends it again while the daemon closes the connection without an answer.
+async fn send(
+    socket: &Path,
+    request: Request<Full<Bytes>>,
+) -> Result<(StatusCode, Bytes), Box<dyn Error + Send + Sync>> {
+    let mut tries = 1;
+    loop {
+        let stream = TokioIo::new(UnixStream::connect(socket).await?);
+        let (mut sender, connection) = http1::handshake(stream).await?;
+        tokio::spawn(connection);
+        match sender.send_request(request.clone()).await {
+            Ok(answer) => {
+                let (head, body) = answer.into_parts();
+                let body = Limited::new(body, ANSWER_MAX).collect().await?;
+                return Ok((head.status, body.to_bytes()));
+            }
+            Err(error) if tries < TRIES && !error.is_parse() => tries += 1,
+            Err(error) => return Err(error.into()),
         }
     }
-    let understood = understand(&answer);
-    let (status, body) =
-        understood.ok_or_else(|| silent(socket, io::ErrorKind::UnexpectedEof.into()))?;
-    if status < 300 {
-        return Ok(body.to_owned());
-    }
-    let problem: Option<Problem> = serde_json::from_str(body).ok();
-    Err(ClientError::Refused(problem.map_or(body.to_owned(), |problem| problem.error)))
-}
-
-/// What comes back, or nothing if the daemon closes the connection without a word.
-fn once(socket: &Path, method: &str, path: &str, body: Option<&str>) -> io::Result<String> {
-    let mut stream = UnixStream::connect(socket)?;
-    stream.set_read_timeout(Some(ANSWER_WITHIN))?;
-    stream.set_write_timeout(Some(ANSWER_WITHIN))?;
-    let body = body.unwrap_or_default();
-    let request = format!(
-        "{method} {path} HTTP/1.1\r\nHost: lab\r\nConnection: close\r\n\
-         Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
-        body.len()
-    );
-    let mut answer = String::new();
-    let spoken = stream.write_all(request.as_bytes());
-    let heard = spoken.and_then(|()| stream.take(ANSWER_MAX).read_to_string(&mut answer));
-    match heard {
-        Err(error) if is_closed(&error) => Ok(String::new()),
-        Err(error) => Err(error),
-        Ok(_) => Ok(answer),
-    }
-}
-
-fn is_closed(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
-}
-
-/// Status and body of an answer that is not chunked, as those of daemons are.
-fn understand(answer: &str) -> Option<(u16, &str)> {
-    let (head, body) = answer.split_once("\r\n\r\n")?;
-    let status = head.split(' ').nth(1)?.parse().ok()?;
-    Some((status, body))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::{Read, Write};
+    use std::os::unix::net::UnixListener;
+
+    /// What `exchange` makes of a daemon that gives these answers, one a connection.
+    fn answered(answers: &[&str]) -> Result<Bytes, ClientError> {
+        let folder = tempfile::tempdir().expect("a folder");
+        let socket = folder.path().join("daemon.sock");
+        let listener = UnixListener::bind(&socket).expect("a socket");
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for answer in answers {
+                    let (mut stream, _) = listener.accept().expect("a client");
+                    // The first part of the request; an error means that the client is gone.
+                    let _ = stream.read(&mut [0; 4_096]);
+                    let _ = stream.write_all(answer.as_bytes());
+                }
+                drop(listener);
+            });
+            exchange(&socket, Method::GET, "/status", None)
+        })
+    }
 
     #[test]
-    fn answers_are_understood_and_nonsense_is_not() {
-        let answer = "HTTP/1.1 422 Unprocessable Entity\r\ncontent-length: 2\r\n\r\n{}";
-        assert_eq!(understand(answer), Some((422, "{}")));
-        assert_eq!(understand("HTTP/1.1 204 No Content\r\n\r\n"), Some((204, "")));
-        assert_eq!(understand("SSH-2.0"), None);
-        assert_eq!(understand(""), None);
+    fn an_answer_after_a_closed_connection_is_read() {
+        let answer = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}";
+        assert_eq!(answered(&["", answer]).expect("the second try succeeds"), "{}");
+    }
+
+    #[test]
+    fn refusals_carry_the_daemons_reason() {
+        let body = "{\"error\": \"no port\"}";
+        let length = body.len();
+        let answer =
+            format!("HTTP/1.1 422 Unprocessable Entity\r\ncontent-length: {length}\r\n\r\n{body}");
+        let refused = answered(&[&answer]).expect_err("it is refused");
+        assert!(matches!(&refused, ClientError::Refused(why) if why == "no port"), "{refused}");
+    }
+
+    #[test]
+    fn what_is_no_answer_has_a_cause() {
+        let silent = answered(&["SSH-2.0-x\r\n\r\n"; 1]).expect_err("it is no HTTP");
+        assert!(matches!(silent, ClientError::Silent { .. }), "{silent}");
+        assert!(with_sources(&silent).contains("does not answer: "), "{silent}");
     }
 }

@@ -1,10 +1,9 @@
 //! The folder of a lab, and the journal in it.
 //!
-//! A folder appears whole, by renaming, and goes away in one step, by renaming: at its name there is never
-//! half a lab. What is being made or removed has a name that begins with a dot and ends with its owner,
-//! so that what a killed process left is known as such.
+//! A folder appears and disappears atomically, by renaming. While it is made or removed its name begins with a dot
+//! and ends with its owner, so that the leftovers of a killed process can be identified.
 
-use crate::owner::{Owner, folder, private};
+use crate::owner::{ProcessIdentity, folder, private};
 use emulation::wiring::NodeKind;
 use proto::technology::Technology;
 use proto::units::BitRate;
@@ -15,58 +14,58 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-/// The journal in a lab's folder.
+/// The name of the journal.
 const JOURNAL: &str = "lab.json";
-/// What the lab was made from.
+/// The name of the scenario file.
 pub const SCENARIO: &str = "scenario.toml";
-/// Where files of its run are: what daemons are told, and their sockets.
-pub const RUN: &str = "run";
-/// What shows that somebody may administer it by TCP; in the folder of a lab that permits it.
+/// The folder of its run: configurations and sockets of daemons.
+pub(crate) const RUN: &str = "run";
+/// The name of the file with the token, in a lab that permits administration by TCP.
 pub const TOKEN: &str = "token";
-/// What its keeper and its daemons say.
+/// The name of the log of the supervisor and the daemons.
 pub const LOG: &str = "lab.log";
-/// The variable of the environment that says where labs are.
-pub const LABS_VARIABLE: &str = "PAUSEBED_LABS";
-/// Characters of a lab's name: sockets lie in its folder, and their paths must not exceed 107 octets.
+/// The environment variable with the folder of all labs.
+const LABS_VARIABLE: &str = "PAUSEBED_LABS";
+/// The longest name of a lab: the paths of its sockets must not exceed 107 octets (unix(7)).
 const NAME_MAX: usize = 40;
 
-/// How far a lab is.
+/// The stage of a lab.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stage {
-    /// It is being made.
+    /// It is starting.
     Starting,
     /// It runs.
     Up,
-    /// It came to an end, as told here.
+    /// It has ended, for this reason.
     Ended(String),
 }
 
-/// What is known of a lab: its journal.
+/// The journal of a lab.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Record {
+pub struct LabRecord {
     /// Its name.
     pub lab: String,
-    /// Whose it is: that process holds everything.
-    pub owner: Owner,
-    /// Who asked for it, and waits until it is up.
-    pub starter: Owner,
-    /// How far it is.
+    /// The process that holds everything: the supervisor once it runs.
+    pub owner: ProcessIdentity,
+    /// The process that started it and waits until it is up.
+    pub starter: ProcessIdentity,
+    /// Its stage.
     pub stage: Stage,
     /// Overrides of the scenario's keys.
     pub sets: Vec<String>,
-    /// On what it runs.
+    /// The name of its substrate.
     pub backend: String,
-    /// Its daemons may be administered by TCP too.
+    /// Whether its daemons can be administered by TCP too.
     #[serde(default)]
     pub tcp: bool,
     /// Wall time over fabric time.
     pub dilation: u64,
-    /// What the fabric is of.
+    /// The technology of its fabric.
     pub technology: Technology,
     /// Its daemons, once they run.
     pub daemons: Vec<DaemonRecord>,
-    /// Names of adapters by address.
+    /// The names of adapters by address.
     pub addresses: BTreeMap<u64, String>,
     /// Its cables.
     pub links: Vec<LinkRecord>,
@@ -77,13 +76,13 @@ pub struct Record {
 pub struct DaemonRecord {
     /// Its process id.
     pub pid: u32,
-    /// What it hosts.
+    /// The kind of its nodes.
     pub kind: NodeKind,
     /// Its nodes.
     pub nodes: Vec<String>,
-    /// Where it may be administered.
+    /// The socket of its administration.
     pub socket: PathBuf,
-    /// Where by TCP, with the lab's token, if it may.
+    /// The TCP address of its administration, with the lab's token, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<SocketAddr>,
 }
@@ -95,17 +94,17 @@ pub struct LinkRecord {
     pub a: String,
     /// The other.
     pub b: String,
-    /// How fast it is.
+    /// Its line rate.
     pub rate: BitRate,
 }
 
-impl Record {
-    /// Whether it runs, or is about to.
+impl LabRecord {
+    /// Whether it runs or starts.
     pub fn is_alive(&self) -> bool {
         self.owner.is_alive()
     }
 
-    /// Whether it is being made for nobody: whoever asked for it was killed meanwhile.
+    /// Whether it starts without a starter: the command was killed.
     pub fn is_abandoned(&self) -> bool {
         self.stage == Stage::Starting && !self.starter.is_alive()
     }
@@ -133,16 +132,16 @@ impl Record {
     /// Reads the journal in `folder`.
     ///
     /// # Errors
-    /// If there is none, or it is none of ours.
-    pub fn read(folder: &Path) -> io::Result<Record> {
+    /// If there is none, or it cannot be read.
+    pub fn read(folder: &Path) -> io::Result<LabRecord> {
         let text = fs::read_to_string(folder.join(JOURNAL))?;
         serde_json::from_str(&text).map_err(io::Error::from)
     }
 
-    /// Writes the journal in `folder`, whole or not at all.
+    /// Writes the journal in `folder` atomically.
     ///
     /// # Errors
-    /// If that cannot be done, as when the folder is gone.
+    /// If the file cannot be written, for example because the folder is gone.
     pub fn write(&self, folder: &Path) -> io::Result<()> {
         let text = serde_json::to_string_pretty(self).map_err(io::Error::from)?;
         let new = folder.join(format!("{JOURNAL}.new"));
@@ -151,44 +150,46 @@ impl Record {
     }
 }
 
-/// Why a lab's folder cannot be made.
+/// Why the folder of a lab cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum CreateError {
-    /// There is a lab of that name.
+    /// A lab of this name is up.
     #[error("lab {0} is up already: pausebed down {0}, or another --name")]
     Exists(String),
-    /// Something else has that name.
-    #[error("{0} is no lab of ours")]
-    Strange(PathBuf),
-    /// The name is none.
-    #[error("{0:?} is no name for a lab: letters, digits, - and _, at most {NAME_MAX} of them")]
+    /// Something else has this name.
+    #[error("{} is not the folder of a lab", .0.display())]
+    Foreign(PathBuf),
+    /// The name is not valid.
+    #[error(
+        "{0:?} is not a valid name of a lab: letters, digits, - and _, at most {NAME_MAX} of them"
+    )]
     Name(String),
     /// The system refuses.
-    #[error("{0}: {1}")]
-    System(PathBuf, io::Error),
+    #[error("cannot make {}", .0.display())]
+    System(PathBuf, #[source] io::Error),
 }
 
-/// Where labs are.
+/// The folder of all labs.
 #[derive(Clone, Debug)]
-pub struct Labs {
+pub struct LabStore {
     root: PathBuf,
 }
 
-impl Labs {
-    /// Labs in `folder`; if none is named, where the environment says, or in this user's own folder.
-    /// What killed processes were making or removing there is removed.
+impl LabStore {
+    /// The labs in the folder `named`, else in that of the environment, else in this user's own folder.
+    /// Leftovers of killed processes are removed.
     ///
     /// # Errors
-    /// If it cannot be made or is not this user's alone.
-    pub fn at(named: Option<&Path>) -> io::Result<Labs> {
+    /// If the folder cannot be made, or others can write to it.
+    pub fn open(named: Option<&Path>) -> io::Result<LabStore> {
         let variable = || std::env::var_os(LABS_VARIABLE).map(PathBuf::from);
         let root = match named.map(Path::to_owned).or_else(variable) {
             Some(root) => std::path::absolute(root)?,
             None => folder()?.join("labs"),
         };
         private(&root)?;
-        let labs = Labs { root };
-        labs.sweep();
+        let labs = LabStore { root };
+        labs.remove_leftovers();
         Ok(labs)
     }
 
@@ -197,24 +198,22 @@ impl Labs {
         self.root.join(name)
     }
 
-    /// All labs by name, those that came to an end by themselves included.
-    pub fn all(&self) -> BTreeMap<String, Record> {
+    /// All labs by name, with those that have ended by themselves.
+    pub fn all(&self) -> BTreeMap<String, LabRecord> {
         let Ok(entries) = fs::read_dir(&self.root) else { return BTreeMap::new() };
         let labs = entries.flatten().filter_map(|entry| {
             let name = entry.file_name().into_string().ok()?;
-            let is_whole = !name.starts_with('.');
-            is_whole.then_some(())?;
-            Some((name, Record::read(&entry.path()).ok()?))
+            let is_complete = !name.starts_with('.');
+            is_complete.then(|| LabRecord::read(&entry.path()).ok())?.map(|record| (name, record))
         });
         labs.collect()
     }
 
-    /// Makes the folder of a lab, with its journal and its scenario. What is left of a lab of that name
-    /// whose owner is no more is removed first.
+    /// Makes the folder of a lab, with its journal and its scenario. An ended lab of this name is removed first.
     ///
     /// # Errors
     /// If there is such a lab, or the folder cannot be made.
-    pub fn create(&self, record: &Record, scenario: &str) -> Result<PathBuf, CreateError> {
+    pub fn create(&self, record: &LabRecord, scenario: &str) -> Result<PathBuf, CreateError> {
         let is_good = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         let name = &record.lab;
         if name.is_empty() || name.len() > NAME_MAX || !name.chars().all(is_good) {
@@ -228,7 +227,7 @@ impl Labs {
         record.write(&hidden).map_err(system)?;
         let moved = self.take_place(&hidden, &place);
         if moved.is_err() {
-            // What stays of it is swept away by the next.
+            // The next command removes what stays.
             let _ = fs::remove_dir_all(&hidden);
         }
         moved.map(|()| place)
@@ -237,39 +236,40 @@ impl Labs {
     fn take_place(&self, hidden: &Path, place: &Path) -> Result<(), CreateError> {
         if place.exists() {
             let name = place.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            match Record::read(place) {
+            match LabRecord::read(place) {
                 Ok(there) if there.is_alive() => return Err(CreateError::Exists(name)),
                 Ok(_) => self.remove(&name).map_err(|e| CreateError::System(place.into(), e))?,
-                Err(_) => return Err(CreateError::Strange(place.to_owned())),
+                Err(_) => return Err(CreateError::Foreign(place.to_owned())),
             }
         }
-        // Of two that come this far at once, one finds the place taken.
+        // If two processes come this far at once, the second rename fails.
         fs::rename(hidden, place).map_err(|error| CreateError::System(place.to_owned(), error))
     }
 
-    /// Removes the folder of a lab whose owner is no more.
+    /// Removes the folder of a lab whose owner has ended.
     ///
     /// # Errors
     /// If it cannot be removed.
     pub fn remove(&self, name: &str) -> io::Result<()> {
-        // Not the place where this process may be making another lab of that name.
-        let gone = self.hidden(&format!("{name}.gone"), Owner::this()?);
+        // Different from the name under which this process may make a lab of this name.
+        let gone = self.hidden(&format!("{name}.gone"), ProcessIdentity::this()?);
         fs::rename(self.folder(name), &gone)?;
         fs::remove_dir_all(gone)
     }
 
-    fn hidden(&self, name: &str, owner: Owner) -> PathBuf {
+    fn hidden(&self, name: &str, owner: ProcessIdentity) -> PathBuf {
         self.root.join(format!(".{name}.{owner}"))
     }
 
-    /// Removes what others were making or removing when they were killed.
-    fn sweep(&self) {
+    /// Removes folders that killed processes were making or removing.
+    fn remove_leftovers(&self) {
         let Ok(entries) = fs::read_dir(&self.root) else { return };
         for entry in entries.flatten() {
             let name = entry.file_name();
-            let owner = name.to_str().filter(|name| name.starts_with('.')).and_then(Owner::named);
+            let owner =
+                name.to_str().filter(|name| name.starts_with('.')).and_then(ProcessIdentity::named);
             if owner.is_some_and(|owner| !owner.is_alive()) {
-                // Whatever cannot be removed stays for the next.
+                // The next command tries again.
                 let _ = fs::remove_dir_all(entry.path());
             }
         }
@@ -280,8 +280,8 @@ impl Labs {
 mod tests {
     use super::*;
 
-    fn record(lab: &str, owner: Owner) -> Record {
-        Record {
+    fn record(lab: &str, owner: ProcessIdentity) -> LabRecord {
+        LabRecord {
             lab: lab.to_owned(),
             owner,
             starter: owner,
@@ -298,11 +298,11 @@ mod tests {
     }
 
     #[test]
-    fn a_lab_is_whole_or_not_there_and_two_of_a_name_do_not_collide() {
+    fn a_lab_is_complete_or_absent_and_two_of_a_name_do_not_collide() {
         let root = tempfile::tempdir().expect("a folder");
-        let labs = Labs::at(Some(&root.path().join("labs"))).expect("a folder of our own");
-        let own = Owner::this().expect("this process is there");
-        let dead = Owner { began: own.began + 1, ..own };
+        let labs = LabStore::open(Some(&root.path().join("labs"))).expect("a folder of our own");
+        let own = ProcessIdentity::this().expect("this process is there");
+        let dead = ProcessIdentity { began: own.began + 1, ..own };
         labs.create(&record("one", own), "text").expect("there is none");
         let again = labs.create(&record("one", own), "other");
         assert!(matches!(again, Err(CreateError::Exists(_))), "{again:?}");
@@ -320,20 +320,20 @@ mod tests {
     }
 
     #[test]
-    fn what_the_dead_were_making_is_removed_and_nothing_else() {
+    fn leftovers_of_ended_processes_are_removed_and_nothing_else() {
         let root = tempfile::tempdir().expect("a folder");
         let place = root.path().join("labs");
-        let labs = Labs::at(Some(&place)).expect("a folder of our own");
-        let own = Owner::this().expect("this process is there");
-        let dead = Owner { began: own.began + 1, ..own };
+        let labs = LabStore::open(Some(&place)).expect("a folder of our own");
+        let own = ProcessIdentity::this().expect("this process is there");
+        let dead = ProcessIdentity { began: own.began + 1, ..own };
         let names = [format!(".x.{dead}"), format!(".x.{own}"), ".notes".into(), "mine".into()];
         for name in &names {
             fs::create_dir(place.join(name)).expect("a folder");
         }
-        let strange = labs.create(&record("mine", own), "");
-        assert!(matches!(strange, Err(CreateError::Strange(_))), "{strange:?}");
+        let foreign = labs.create(&record("mine", own), "");
+        assert!(matches!(foreign, Err(CreateError::Foreign(_))), "{foreign:?}");
         fs::create_dir_all(place.join(&names[1])).expect("a folder");
-        Labs::at(Some(&place)).expect("the same folder");
+        LabStore::open(Some(&place)).expect("the same folder");
         let there: Vec<bool> = names.iter().map(|name| place.join(name).exists()).collect();
         assert_eq!(there, [false, true, true, true]);
     }

@@ -1,11 +1,10 @@
-//! What a lab consists of, in a file as long as it stands: for whoever wants to look inside, and for the
-//! next launcher, should this one be killed.
+//! The journal of a lab in namespaces: a file that lists its parts, for users who inspect the lab, and for the
+//! next launcher if this one is killed.
 //!
-//! The file's name says whose it is: scenario, process id, and when that process began. A launcher
-//! removes files of processes that are no more, and the scratch folders that they name, if those bear
-//! the lab's mark.
+//! The file name contains the scenario, the process id and the start time of the process. A launcher removes the
+//! files of processes that have ended, and the scratch folders that they name if these bear the lab's mark.
 
-use crate::owner::{Owner, folder};
+use crate::owner::{ProcessIdentity, folder};
 use daemon::PortInterface;
 use emulation::wiring::Wiring;
 use serde::{Deserialize, Serialize};
@@ -14,31 +13,31 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The mark in a scratch folder: a file that holds the lab's name.
+/// The mark in a scratch folder: a file with the lab's name.
 const MARK: &str = "pausebed-lab";
-/// How a journal's name ends.
+/// The end of a journal's name.
 const ENDING: &str = "lab.json";
 
-/// A lab, as others see it.
+/// The parts of a lab.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Lab {
-    /// Devices by name.
-    pub nodes: BTreeMap<String, LabNode>,
+pub struct LabInventory {
+    /// The devices by name.
+    pub nodes: BTreeMap<String, InventoryNode>,
 }
 
-/// A device.
+/// A device of a lab.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LabNode {
-    /// The file of its namespace, for `nsenter --net=FILE`; none for that of the launcher.
+pub struct InventoryNode {
+    /// The file of its namespace, for `nsenter --net=FILE`; none for the namespace of the launcher.
     pub namespace: Option<PathBuf>,
     /// Its interfaces by port (`h0:1`).
     pub interfaces: BTreeMap<String, String>,
 }
 
-impl Lab {
-    /// The lab of these interfaces.
-    pub fn of(wiring: &Wiring, interfaces: &[PortInterface]) -> Lab {
-        let mut lab = Lab::default();
+impl LabInventory {
+    /// The lab with these interfaces.
+    pub fn of(wiring: &Wiring, interfaces: &[PortInterface]) -> LabInventory {
+        let mut lab = LabInventory::default();
         for face in interfaces {
             let node = lab.nodes.entry(wiring.nodes[face.at.node].name.clone()).or_default();
             node.namespace = node.namespace.take().or_else(|| face.namespace.clone());
@@ -48,16 +47,16 @@ impl Lab {
     }
 }
 
-/// The file's content.
+/// The content of the file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Entry {
     lab: String,
     scratch: PathBuf,
     #[serde(flatten)]
-    content: Lab,
+    content: LabInventory,
 }
 
-/// The journal of a lab, gone with this.
+/// The journal of a lab, which is removed on drop.
 #[derive(Debug)]
 pub struct Journal {
     file: PathBuf,
@@ -65,31 +64,31 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Removes what killed launchers left, and begins a journal for the scenario `name` whose files
-    /// are in `scratch`.
+    /// Removes the leftovers of killed launchers, and begins a journal for the scenario `name` with its files in
+    /// `scratch`.
     ///
     /// # Errors
-    /// If there is no folder for it that belongs to this user alone.
+    /// If there is no private folder of this user, or the journal cannot be written.
     pub fn open(name: &str, scratch: &Path) -> io::Result<Journal> {
         let folder = folder()?;
-        sweep(&folder);
-        let own = Owner::this()?;
+        remove_leftovers(&folder);
+        let own = ProcessIdentity::this()?;
         let word = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '-' };
         let name: String = name.chars().map(word).take(80).collect();
         let lab = format!("{name}.{own}");
         fs::write(scratch.join(MARK), &lab)?;
         let file = folder.join(format!("{lab}.{ENDING}"));
-        let entry = Entry { lab, scratch: scratch.to_owned(), content: Lab::default() };
+        let entry = Entry { lab, scratch: scratch.to_owned(), content: LabInventory::default() };
         let journal = Journal { file, entry };
         journal.write()?;
         Ok(journal)
     }
 
-    /// Says what the lab consists of.
+    /// Writes the parts of the lab.
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub fn enter(&mut self, lab: Lab) -> io::Result<()> {
+    pub fn enter(&mut self, lab: LabInventory) -> io::Result<()> {
         self.entry.content = lab;
         self.write()
     }
@@ -99,7 +98,7 @@ impl Journal {
         &self.entry.lab
     }
 
-    /// Where the journal is.
+    /// The path of the journal.
     pub fn file(&self) -> &Path {
         &self.file
     }
@@ -112,18 +111,18 @@ impl Journal {
 
 impl Drop for Journal {
     fn drop(&mut self) {
-        // The scratch folder is its owner's to remove. A file that is gone already is no matter.
+        // The run removes the scratch folder. The journal may be gone already.
         let _ = fs::remove_file(&self.file);
     }
 }
 
-/// Whose journal has this name.
-fn owner_of(file: &str) -> Option<Owner> {
-    Owner::named(file.strip_suffix(ENDING)?.strip_suffix('.')?)
+/// The owner of the journal with this name.
+fn owner_of(file: &str) -> Option<ProcessIdentity> {
+    ProcessIdentity::named(file.strip_suffix(ENDING)?.strip_suffix('.')?)
 }
 
-/// Removes what launchers left that are no more. Whatever cannot be removed stays for the next.
-pub fn sweep(folder: &Path) {
+/// Removes what ended launchers left. The next launcher tries again if something cannot be removed.
+pub fn remove_leftovers(folder: &Path) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
         let name = entry.file_name();
@@ -147,7 +146,7 @@ mod tests {
 
     #[test]
     fn a_journal_names_its_owner() {
-        let own = Owner::of(std::process::id()).expect("this process is there");
+        let own = ProcessIdentity::of(std::process::id()).expect("this process is there");
         let file = format!("pfister-eight.1.{own}.{ENDING}");
         assert_eq!(owner_of(&file), Some(own));
         assert_eq!(owner_of("notes.lab.json"), None);
@@ -155,27 +154,27 @@ mod tests {
     }
 
     #[test]
-    fn a_sweep_removes_what_the_dead_left_and_nothing_else() {
+    fn leftovers_of_ended_launchers_are_removed_and_nothing_else() {
         let folder = tempfile::tempdir().expect("a folder");
-        let own = Owner::of(std::process::id()).expect("this process is there");
-        let make = |name: &str, owner: Owner, marked: bool| {
+        let own = ProcessIdentity::of(std::process::id()).expect("this process is there");
+        let make = |name: &str, owner: ProcessIdentity, marked: bool| {
             let lab = format!("{name}.{owner}");
             let scratch = folder.path().join(format!("scratch-{name}"));
             fs::create_dir(&scratch).expect("a folder");
             fs::write(scratch.join(MARK), if marked { &lab } else { "another" }).expect("a file");
             let file = folder.path().join(format!("{lab}.{ENDING}"));
-            let entry = Entry { lab, scratch: scratch.clone(), content: Lab::default() };
+            let entry = Entry { lab, scratch: scratch.clone(), content: LabInventory::default() };
             let text = serde_json::to_string(&entry).expect("plain data");
             fs::write(&file, text).expect("a file");
             [file, scratch]
         };
-        let dead = Owner { began: own.began + 1, ..own };
+        let dead = ProcessIdentity { began: own.began + 1, ..own };
         let left = make("left", dead, true);
         let unmarked = make("unmarked", dead, false);
         let living = make("living", own, true);
         let strange = folder.path().join("strange.json");
         fs::write(&strange, "{}").expect("a file");
-        sweep(folder.path());
+        remove_leftovers(folder.path());
         let there = |path: &PathBuf| path.exists();
         assert_eq!(left.each_ref().map(there), [false, false]);
         assert_eq!(unmarked.each_ref().map(there), [false, true]);

@@ -1,9 +1,8 @@
-//! What became of the frames that were fed.
+//! The fate of the frames of a replay.
 //!
-//! Where they left is read from the capture of the node's ports: a frame counts as having left only
-//! if what came out is octet for octet what went in, but for what a switch may change (lane, FECN,
-//! VCRC; CE and the IPv4 checksum). Where they ended is read from the devices' counters, which also hold the losses of other
-//! traffic, if there is any.
+//! The capture of the node's ports shows where frames left: octet for octet as injected, except for what a switch
+//! may change (lane, FECN, VCRC; CE and the IPv4 checksum). The counters of the devices show where frames were
+//! lost; they include losses of other traffic.
 
 use super::Feed;
 use crate::experiment::Experiment;
@@ -22,7 +21,7 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
-/// The account of a replay, as `--json` prints it.
+/// The result of a replay, as `--json` prints it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Account {
     /// Number of this format.
@@ -33,7 +32,7 @@ pub struct Account {
     pub at: String,
     /// The scenario's name.
     pub scenario: String,
-    /// On what it ran.
+    /// The name of the substrate.
     pub backend: String,
     /// Wall time over fabric time; null on the virtual clock.
     pub dilation: Option<u64>,
@@ -43,33 +42,33 @@ pub struct Account {
     pub fed: u64,
     /// Packets of the file that were not, by reason.
     pub skipped: BTreeMap<String, u64>,
-    /// Frames of which a copy left the node.
+    /// Frames of which at least one copy left the node.
     pub left: u64,
     /// Copies that left, by port.
     pub left_by: BTreeMap<String, u64>,
-    /// Frames that ended at the port they were fed to, by reason.
+    /// Frames lost at the port of the injection, by reason.
     pub ended: BTreeMap<String, u64>,
-    /// Frames that ended anywhere else, by port and reason.
+    /// Frames lost elsewhere, by port and reason.
     pub ended_beyond: BTreeMap<String, BTreeMap<String, u64>>,
-    /// Frames that reached their end, by node; those of other traffic among them.
+    /// Frames delivered, by node; with those of other traffic.
     pub delivered: BTreeMap<String, u64>,
-    /// Fed frames that neither left nor ended; more than stand somewhere are a fault.
+    /// Injected frames that neither left nor were lost. More than are buffered is an error.
     pub inside: u64,
     /// All frames of the run.
     pub conservation: Conservation,
-    /// Every frame is accounted for.
+    /// Whether every frame is accounted for.
     pub accounted: bool,
     /// Why the host did not keep up, one sentence each.
     pub reasons: Vec<String>,
     /// The dilation that should hold on this host; null on the virtual clock.
     pub suggested_dilation: Option<u64>,
-    /// Frames that the capture itself dropped: then the table counts too few.
+    /// Frames that the capture dropped: then the other figures are too small.
     pub capture_dropped: u64,
-    /// The capture of what came out, if it was kept.
+    /// The capture of the node's ports, if it was kept.
     pub capture: Option<PathBuf>,
 }
 
-/// Where the frames left, found in a capture.
+/// The ports where frames left, found in a capture.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Exits {
     /// Frames of which at least one copy left.
@@ -79,10 +78,10 @@ struct Exits {
 }
 
 impl Account {
-    /// The account of `experiment`, in which `feed`, read from `file`, was fed.
+    /// The result of `experiment`, in which `feed` from `file` was injected.
     ///
     /// # Errors
-    /// If the capture of what came out cannot be read.
+    /// If the capture of the run cannot be read.
     pub fn of(feed: &Feed, file: &Path, experiment: &Experiment) -> Result<Account, ReadError> {
         let (result, lab) = (&experiment.result, &experiment.lab);
         let wiring = &lab.fabric.wiring;
@@ -98,7 +97,7 @@ impl Account {
         let ended = losses.remove(&at).unwrap_or_default();
         let fed = feed.frames.len() as u64;
         let delivered = delivered(experiment);
-        // A NIC takes frames; a switch passes them on.
+        // A NIC receives frames; a switch forwards them.
         let taken = delivered.get(node).copied().unwrap_or(0);
         let found = exits.frames + taken + ended.values().sum::<u64>();
         let inside = fed.saturating_sub(found);
@@ -129,7 +128,7 @@ impl Account {
     }
 }
 
-/// What was captured and where, by process.
+/// The captures with at least one port, by process.
 pub fn captures(experiment: &Experiment) -> impl Iterator<Item = &CaptureStatistics> {
     let recordings = experiment.outcome.recordings.iter();
     recordings
@@ -155,7 +154,7 @@ fn losses(experiment: &Experiment) -> BTreeMap<String, BTreeMap<String, u64>> {
     losses
 }
 
-/// Frames that reached their end, by node.
+/// Frames delivered, by node.
 fn delivered(experiment: &Experiment) -> BTreeMap<String, u64> {
     let recordings = experiment.outcome.recordings.iter();
     let readings = recordings.flat_map(|one| one.nodes.iter().zip(&one.last));
@@ -169,11 +168,11 @@ fn delivered(experiment: &Experiment) -> BTreeMap<String, u64> {
 }
 
 /// The part of a packet that no switch changes.
-fn kernel(frame: &Frame) -> Vec<u8> {
+fn invariant_part(frame: &Frame) -> Vec<u8> {
     const VCRC: usize = 2;
     let mut octets = frame.octets.to_vec();
     if frame.kind == FrameKind::Ethernet {
-        // Whatever could be marked is marked.
+        // With the mark set, marked and unmarked copies are equal.
         mark_congestion(&mut octets);
         return octets;
     }
@@ -186,9 +185,11 @@ fn kernel(frame: &Frame) -> Vec<u8> {
 impl Exits {
     /// Finds the frames of `feed` among those that left `node` in the capture `file`.
     fn trace(&mut self, feed: &Feed, node: &str, file: &Path) -> Result<(), ReadError> {
-        // A file may hold the same frame several times, and each comes out once a port.
+        // The capture may contain the same frame several times, and each leaves once for each port.
         let mut fed: HashMap<Vec<u8>, u64> = HashMap::new();
-        feed.frames.iter().for_each(|(_, frame)| *fed.entry(kernel(frame)).or_default() += 1);
+        feed.frames
+            .iter()
+            .for_each(|(_, frame)| *fed.entry(invariant_part(frame)).or_default() += 1);
         let mut seen: HashMap<Vec<u8>, BTreeMap<String, u64>> = HashMap::new();
         for captured in CaptureReader::new(BufReader::new(File::open(file)?))? {
             let captured = captured?;
@@ -198,13 +199,13 @@ impl Exits {
             if !here || !sent || captured.frame.kind == FrameKind::InfinibandLink {
                 continue;
             }
-            let kernel = kernel(&captured.frame);
-            if fed.contains_key(&kernel) {
-                *seen.entry(kernel).or_default().entry(port.to_owned()).or_default() += 1;
+            let part = invariant_part(&captured.frame);
+            if fed.contains_key(&part) {
+                *seen.entry(part).or_default().entry(port.to_owned()).or_default() += 1;
             }
         }
-        for (kernel, ports) in seen {
-            self.frames += ports.values().copied().max().unwrap_or(0).min(fed[&kernel]);
+        for (part, ports) in seen {
+            self.frames += ports.values().copied().max().unwrap_or(0).min(fed[&part]);
             for (port, copies) in ports {
                 *self.by_port.entry(port).or_default() += copies;
             }

@@ -1,4 +1,4 @@
-//! What is fed: the frames of a capture that a port can take, and when each of them arrives.
+//! The frames of a capture that a port accepts, and the arrival of each.
 
 use capture::reader::{CaptureReader, CapturedFrame, ReadError};
 use emulation::cable::is_link_local;
@@ -12,58 +12,58 @@ use std::fs::File;
 use std::io::{BufReader, ErrorKind};
 use std::path::Path;
 
-/// Links are up and have told their credits long before so many frame times have passed.
+/// The first arrival, in frame times: links are up and credits have been exchanged by then.
 const BEGIN_FRAMES: u64 = 50;
-/// After the last frame the fabric gets so many frame times to carry it out.
+/// Frame times after the last arrival, for the fabric to deliver it.
 const LINGER_FRAMES: u64 = 200;
-/// Longer than any replay is meant to be: eleven days of fabric time.
+/// The longest replay: eleven days of fabric time.
 const SPAN_MAX_PS: u64 = 1_000_000_000_000_000_000;
 
-/// How far apart frames arrive, line time aside.
+/// The gap between frames, which is at least their line time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pace {
-    /// So far.
+    /// A constant gap.
     Gap(Duration),
-    /// As recorded, so many times as fast.
+    /// The recorded gap, divided by this factor.
     Speed(f64),
 }
 
-/// A capture that cannot be replayed.
+/// Why a capture cannot be replayed.
 #[derive(Debug, thiserror::Error)]
 pub enum FeedError {
     /// It cannot be opened.
-    #[error("cannot read: {0}")]
-    Open(std::io::Error),
-    /// It holds nothing at all.
+    #[error("cannot read")]
+    Open(#[source] std::io::Error),
+    /// It is empty.
     #[error("the file is empty")]
     Empty,
     /// It is no capture.
-    #[error("{0}")]
+    #[error(transparent)]
     Refused(ReadError),
-    /// It is none to its end.
+    /// It is damaged.
     #[error("{error}, after {whole} whole frames; nothing was started")]
     Broken {
         /// What is wrong.
         error: ReadError,
-        /// How many frames came before.
+        /// The number of frames before the damage.
         whole: u64,
     },
-    /// None of its frames can be fed.
+    /// None of its frames can be injected.
     #[error("no {0} frames to feed{1}")]
     Nothing(&'static str, String),
-    /// At that pace it lasts for ever.
+    /// At this pace it lasts too long.
     #[error("at this pace the replay lasts more than eleven days of fabric time")]
     Long,
 }
 
-/// Frames to be fed to one port.
+/// Frames to inject at one port.
 #[derive(Clone, Debug)]
 pub struct Feed {
     /// The port.
     pub at: End,
     /// The frames in the order of the file, each with its arrival.
     pub frames: Vec<(Instant, Frame)>,
-    /// Packets of the file that are not fed, by reason.
+    /// Packets of the file that are left out, by reason.
     pub skipped: BTreeMap<String, u64>,
 }
 
@@ -113,25 +113,25 @@ impl Feed {
         Ok(feed)
     }
 
-    /// What was passed over, in words that end a sentence.
+    /// The packets left out, as the end of a sentence.
     fn reasons(&self) -> String {
         let reasons = self.skipped.iter().map(|(reason, count)| format!("{count} × {reason}"));
         let reasons = reasons.collect::<Vec<_>>().join(", ");
         if reasons.is_empty() { reasons } else { format!(": {reasons}") }
     }
 
-    /// How long a run must be for every frame to get through.
+    /// The duration of a run that delivers every frame.
     pub fn duration(&self, lab: &Lab) -> Duration {
         let last = self.frames.last().map_or(Instant::ZERO, |(arrives, _)| *arrives);
         last.since(Instant::ZERO) + lab.fabric.tau * LINGER_FRAMES
     }
 
-    /// The frames as a run takes them.
+    /// The frames as injections of a run.
     pub fn injections(&self) -> Vec<(End, Instant, Frame)> {
         self.frames.iter().map(|(arrives, frame)| (self.at, *arrives, frame.clone())).collect()
     }
 
-    /// Why the result may not be what was meant: somebody else sends on the same cable.
+    /// A warning if another device sends on the same cable.
     pub fn warning(&self, lab: &Lab) -> Option<String> {
         let wiring = &lab.fabric.wiring;
         let (_, peer) = wiring.peer(self.at)?;
@@ -141,8 +141,8 @@ impl Feed {
         };
         (!silent).then(|| {
             format!(
-                "{} may send on the same cable, and knows nothing of these frames: together they \
-                 can overrun the buffer, which is counted",
+                "{} may send on the same cable too: together with these frames that can overrun the \
+                 buffer, which is counted",
                 wiring.end_name(peer)
             )
         })
@@ -153,17 +153,17 @@ fn whole_ns(at: Instant) -> Instant {
     Instant::from_ps(at.as_ps().div_ceil(1_000) * 1_000)
 }
 
-/// Why a frame cannot be fed to a port of this technology.
+/// Why a frame cannot be injected at a port of this technology.
 fn unfit(captured: &CapturedFrame, technology: Technology) -> Option<&'static str> {
     let frame = &captured.frame;
     match (technology, frame.kind) {
         (Technology::Infiniband, FrameKind::Ethernet) => Some("Ethernet frame"),
-        // Its counters belong to the link it was on; here they would spoil another's.
+        // Its counters belong to its own link, and would corrupt those of another.
         (Technology::Infiniband, FrameKind::InfinibandLink) => Some("link packet"),
         (Technology::Ethernet, FrameKind::Infiniband | FrameKind::InfinibandLink) => {
             Some("InfiniBand packet")
         }
-        // It spoke to the port at the end of its link, not to this one.
+        // It was meant for the port at the end of its own link.
         (Technology::Ethernet, FrameKind::Ethernet) if is_link_local(frame.kind, &frame.octets) => {
             Some("MAC control frame")
         }
@@ -171,7 +171,7 @@ fn unfit(captured: &CapturedFrame, technology: Technology) -> Option<&'static st
     }
 }
 
-/// What a capture's first frame is, as far as anybody can tell.
+/// The technology of the first frame of a capture, if it can be read.
 pub fn technology_of(file: &Path) -> Option<Technology> {
     let reader = CaptureReader::new(BufReader::new(File::open(file).ok()?)).ok()?;
     let first = reader.flatten().next()?;
@@ -181,7 +181,7 @@ pub fn technology_of(file: &Path) -> Option<Technology> {
     })
 }
 
-/// Gives frames their arrivals.
+/// Computes the arrivals of frames.
 struct Pacer {
     pace: Pace,
     rate: BitRate,
@@ -192,15 +192,15 @@ struct Pacer {
 }
 
 impl Pacer {
-    /// When the next frame arrives; `None` past [`SPAN_MAX_PS`].
+    /// The arrival of the next frame; `None` beyond [`SPAN_MAX_PS`].
     fn arrival(&mut self, captured: &CapturedFrame) -> Option<Instant> {
         let arrives = match self.last {
             None => self.begin,
             Some((stamp_ns, arrived)) => {
                 let gap = match self.pace {
                     Pace::Gap(gap) => gap.as_ps(),
-                    // A capture of several interfaces may run back a little; a float beyond the
-                    // integers becomes the greatest one, which is refused below.
+                    // Timestamps of several interfaces may run back a little. A float beyond the integers
+                    // saturates, and is refused below.
                     Pace::Speed(speed) => {
                         (captured.at_ns.saturating_sub(stamp_ns) as f64 * 1_000.0 / speed) as u64
                     }

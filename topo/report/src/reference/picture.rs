@@ -1,8 +1,8 @@
 //! A picture of somebody else's figure: PNG or JPEG, shown beside ours, and over one panel where two points
 //! of each of its axes are known.
 
-use crate::columns::base64;
 use crate::figure::{Figure, Place};
+use base64::prelude::{BASE64_STANDARD, Engine};
 use std::str::FromStr;
 
 /// Pictures are no larger than this, octets: the page carries them.
@@ -150,7 +150,7 @@ impl Picture {
         };
         let size = size.filter(|(wide, high)| *wide > 0 && *high > 0);
         let size = size.ok_or_else(|| format!("it begins as {media} and has no size"))?;
-        let uri = format!("data:{media};base64,{}", base64(octets));
+        let uri = format!("data:{media};base64,{}", BASE64_STANDARD.encode(octets));
         let over = calibration.map(|calibration| {
             let Calibration { panel, run, x, y } = calibration;
             let place = figure.find_panel(panel, run.as_deref())?;

@@ -16,7 +16,7 @@
 use crate::tune::TuneError;
 use crate::tune::objective::{Key, Objective, Score};
 use crate::tune::space::{Point, Space};
-use launch::LaunchError;
+use launch::FailureKind;
 use proto::random::Random;
 use std::cmp::Ordering;
 
@@ -173,7 +173,11 @@ impl<'a> Search<'a> {
         match self.steps() {
             Ok(()) => Ok(Stop::Settled),
             Err(Halt::Stop(stop)) => Ok(stop),
-            Err(Halt::Error(TuneError::Launch(LaunchError::Interrupted))) => Ok(Stop::Interrupted),
+            Err(Halt::Error(TuneError::Launch(error)))
+                if error.kind == FailureKind::Interrupted =>
+            {
+                Ok(Stop::Interrupted)
+            }
             Err(Halt::Error(error)) => Err(error),
         }
     }

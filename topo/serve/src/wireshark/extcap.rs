@@ -1,45 +1,45 @@
-//! Ports of labs that are up as interfaces of Wireshark: what it is told of them when it asks.
+//! Ports of running labs as interfaces of Wireshark: the answers to its extcap queries.
 //!
 //! ```text
 //!   Wireshark ── --extcap-interfaces, --extcap-dlts, --extcap-config ──▶ this program
 //!             ── --capture --fifo ──▶ daemons ── a pipe each ──▶ one pcapng stream ──▶ Wireshark
 //! ```
 //!
-//! Source: Wireshark, doc/extcap.adoc and extcap_parser.c: lines of a word and of values in braces.
+//! An answer is lines of a word and values in braces. Source: Wireshark, doc/extcap.adoc and extcap_parser.c.
 
 use emulation::wiring::NodeKind;
-use launch::lab::Record;
+use launch::lab::LabRecord;
 use proto::technology::Technology;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 pub mod filter;
+mod merge;
 pub mod session;
-mod stitch;
 
-/// Octets kept of a frame of Ethernet where nobody says otherwise. Of InfiniBand all are: Wireshark calls
-/// packets that were cut malformed.
+/// The default snap length of Ethernet frames, in octets. InfiniBand packets are kept whole, because Wireshark calls
+/// cut ones malformed.
 const SNAPLEN: u32 = 128;
 
-/// What an interface is.
+/// An interface of Wireshark.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interface {
-    /// What Wireshark calls it by, on command lines and in names of files.
+    /// Its name on command lines and in file names.
     pub value: String,
-    /// What it shows of it.
+    /// Its name in the list.
     pub display: String,
-    /// The lab.
+    /// Its lab.
     pub lab: String,
     /// Its ports.
     pub ports: Vec<String>,
 }
 
-/// The interfaces of all labs, each lab's together ones first.
-pub fn interfaces(labs: &BTreeMap<String, Record>) -> Vec<Interface> {
+/// The interfaces of all labs: first one for all ports, one for all ports of switches, then one for each port.
+pub fn interfaces(labs: &BTreeMap<String, LabRecord>) -> Vec<Interface> {
     labs.iter().flat_map(|(lab, record)| of_lab(lab, record)).collect()
 }
 
-fn of_lab(lab: &str, record: &Record) -> Vec<Interface> {
+fn of_lab(lab: &str, record: &LabRecord) -> Vec<Interface> {
     let cables = || record.links.iter().map(|link| (&link.a, &link.b));
     let mut ends: Vec<(&String, &String)> = cables().chain(cables().map(|(a, b)| (b, a))).collect();
     ends.sort_by_key(|(port, _)| natural(port));
@@ -64,7 +64,7 @@ fn of_lab(lab: &str, record: &Record) -> Vec<Interface> {
     all
 }
 
-/// By its letters, and its numbers as numbers: leaf2:10 behind leaf2:9.
+/// A sort key with numbers as numbers: leaf2:10 after leaf2:9.
 fn natural(name: &str) -> Vec<(String, u64)> {
     let mut parts = Vec::new();
     let mut rest = name;
@@ -79,7 +79,7 @@ fn natural(name: &str) -> Vec<(String, u64)> {
     parts
 }
 
-/// A name that files and settings can have; one that cannot be told from others gets its number.
+/// A name that is valid in file names and settings; with its number if it had to be changed.
 fn plain(name: &str, number: usize) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_.:-".contains(c);
     if name.chars().all(is_plain) && name.len() <= 40 {
@@ -89,7 +89,7 @@ fn plain(name: &str, number: usize) -> String {
     format!("{}~{number}", plain.take(40).collect::<String>())
 }
 
-/// A name without what would end a value or a line.
+/// A name without characters that would end a value or a line.
 fn shown(name: &str) -> String {
     name.chars()
         .map(|c| if c.is_control() || "{}".contains(c) { '_' } else { c })
@@ -151,7 +151,7 @@ mod tests {
     use launch::lab::folder::{DaemonRecord, LinkRecord};
     use proto::units::BitRate;
 
-    fn lab() -> Record {
+    fn lab() -> LabRecord {
         let daemon = |kind, nodes: &[&str]| DaemonRecord {
             pid: 1,
             kind,
@@ -164,7 +164,7 @@ mod tests {
             b: b.to_owned(),
             rate: BitRate::gbps(8),
         };
-        Record {
+        LabRecord {
             daemons: vec![
                 daemon(NodeKind::Nic, &["h1", "{x}\n</b>"]),
                 daemon(NodeKind::Switch, &["s1"]),

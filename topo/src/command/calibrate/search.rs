@@ -1,27 +1,27 @@
-//! The search for the smallest dilation that a host holds: a bisection on a scale of factors.
+//! The search for the smallest dilation at which a host keeps up: a bisection on a logarithmic scale.
 
-/// By how much the first steps go up or down, while only one side is known.
+/// The factor of the first steps, while only one bound is known.
 const STRIDE: f64 = 1.7;
-/// The two sides are close enough.
+/// The ratio of the bounds at which the search ends.
 const CLOSE: f64 = 1.05;
 
-/// What is known of dilations: one that held, one that did not, or only where to begin.
+/// The bounds of the search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Search {
     begin: u64,
-    /// The smallest that held.
+    /// The smallest dilation at which the host kept up.
     held: Option<u64>,
-    /// The greatest that did not.
+    /// The largest dilation at which it did not.
     failed: Option<u64>,
 }
 
 impl Search {
-    /// A search that begins at a guess.
+    /// A search that begins at `begin`.
     pub fn new(begin: u64) -> Search {
         Search { begin: begin.max(1), held: None, failed: None }
     }
 
-    /// The dilation to try next, or nothing if another try would tell nothing new.
+    /// The dilation to try next, or none at the end of the search.
     pub fn next(&self) -> Option<u64> {
         let scaled =
             |dilation: u64, factor: f64| ((dilation as f64 * factor).round() as u64).max(1);
@@ -38,9 +38,8 @@ impl Search {
         }
     }
 
-    /// Takes note of a try. What held although something greater had failed is chance, and what
-    /// failed above what held likewise: the cautious side wins.
-    pub fn learn(&mut self, dilation: u64, held: bool) {
+    /// Adds a result. If results contradict each other, the larger dilation counts.
+    pub fn add(&mut self, dilation: u64, held: bool) {
         if !held {
             self.failed = Some(self.failed.map_or(dilation, |failed| failed.max(dilation)));
             self.held = self.held.filter(|held| *held > dilation);
@@ -59,7 +58,7 @@ mod tests {
         let mut search = Search::new(begin);
         for _ in 0..tries {
             let Some(dilation) = search.next() else { break };
-            search.learn(dilation, dilation >= limit);
+            search.add(dilation, dilation >= limit);
         }
         search.held
     }
@@ -74,25 +73,25 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_holds_nothing_near_the_guess_is_told_so() {
+    fn a_host_far_from_the_guess_has_no_result() {
         assert_eq!(search(1000, 1_000_000, 5), None);
     }
 
     #[test]
-    fn a_host_that_holds_everything_ends_at_no_dilation_at_all() {
+    fn a_fast_host_ends_at_dilation_one() {
         assert_eq!(search(10, 1, 50), Some(1));
         let mut done = Search::new(1);
-        done.learn(1, true);
+        done.add(1, true);
         assert_eq!(done.next(), None);
     }
 
     #[test]
-    fn what_contradicts_itself_is_settled_on_the_cautious_side() {
+    fn of_contradicting_results_the_larger_dilation_counts() {
         let mut search = Search::new(100);
-        search.learn(100, true);
-        search.learn(200, false);
+        search.add(100, true);
+        search.add(200, false);
         assert_eq!(search.held, None);
-        search.learn(150, true);
+        search.add(150, true);
         assert_eq!(search.held, None);
         assert_eq!(search.next(), Some(340));
     }

@@ -1,4 +1,4 @@
-//! This program, and those that help to look at what came out.
+//! This program, and programs that show captures.
 
 use super::Check;
 use launch::programs::tool;
@@ -23,7 +23,7 @@ pub fn tshark() -> Check {
         Err(error) => Check::optional(
             WHAT,
             format!("not found ({error})"),
-            "only for looking at captures, and for some tests: apt-get install tshark",
+            "needed only to look at captures, and for some tests: apt-get install tshark",
         ),
     }
 }

@@ -1,19 +1,19 @@
-//! What a worker's timing rests on: kernel, cores, priority, wake-ups.
+//! The timing of workers: kernel, cores, priority, wake-ups.
 
 use super::Check;
 use emulation::clock::monotonic_ns;
 use emulation::timer::{Priority, permitted_priority, prepare_thread, wait};
 
-/// The first kernel that tells a socket's drops when asked (SO_MEMINFO): major and minor.
+/// The first kernel that reports the drops of a socket (SO_MEMINFO): major and minor version.
 const KERNEL_LEAST: (u32, u32) = (4, 12);
 
-/// Waits to measure, and the length of each.
+/// The number of measured waits, and the length of each.
 const WAITS: usize = 200;
 const WAIT_NS: u64 = 1_000_000;
 
-/// A p99 below this is a tenth of the shortest frame time with real-time priority, 1 ms.
+/// The largest good p99: a tenth of the shortest frame time with real-time priority, 1 ms.
 const LATE_FINE_NS: u64 = 100_000;
-/// A departure may be a tenth of a frame time late (design.md 4).
+/// A departure may be a tenth of a frame time late (`emulation/src/fidelity/verdict.rs`).
 const LATE_SHARE: u64 = 10;
 
 pub fn kernel() -> Check {
@@ -25,7 +25,7 @@ pub fn kernel() -> Check {
         Some(_) => Check::optional(
             WHAT,
             format!("Linux {release}"),
-            "before 4.12 a socket does not tell its drops; losses show as gaps only",
+            "before 4.12 sockets do not report their drops; losses show only as gaps",
         ),
         None => {
             Check::bad(WHAT, format!("unknown: {release:?}"), "pausebed needs Linux with /proc")
@@ -56,7 +56,7 @@ pub fn cores() -> Check {
 
 pub fn priority() -> Check {
     const WHAT: &str = "real-time priority";
-    let next = "frame times below 2 ms want it: `ulimit -r 10` with \
+    let next = "frame times below 2 ms need it: `ulimit -r 10` with \
                 `@GROUP - rtprio 10` in /etc/security/limits.conf, or run as root, \
                 or `setcap cap_sys_nice+ep` on pausebed, nicd and switchd";
     match permitted_priority(true) {
@@ -68,10 +68,10 @@ pub fn priority() -> Check {
 
 pub fn wake_ups() -> Check {
     const WHAT: &str = "wake-ups";
-    // A thread of its own, since the priority stays with the thread.
+    // A separate thread, because the priority belongs to the thread.
     let late_ns = match std::thread::spawn(measure).join() {
         Ok(late_ns) => late_ns,
-        Err(_) => return Check::bad(WHAT, "the measuring thread died", "report this as a bug"),
+        Err(_) => return Check::bad(WHAT, "the measuring thread panicked", "report this as a bug"),
     };
     let (p50, p99) = (late_ns[WAITS / 2], late_ns[WAITS * 99 / 100]);
     let found = format!("late by {:.0} µs p50, {:.0} µs p99", p50 as f64 / 1e3, p99 as f64 / 1e3);
@@ -84,12 +84,12 @@ pub fn wake_ups() -> Check {
         found,
         format!(
             "frame times below {frame_time_ms:.1} ms would be inconclusive now: \
-             stop what else runs here, or dilate more"
+             stop other programs on this host, or dilate more"
         ),
     )
 }
 
-/// How late each of the waits ended, in nanoseconds, ascending.
+/// The lateness of each wait in nanoseconds, in ascending order.
 fn measure() -> Vec<u64> {
     prepare_thread(true);
     let begin = monotonic_ns();
@@ -111,7 +111,7 @@ mod tests {
     use super::version;
 
     #[test]
-    fn kernel_releases_of_all_kinds_are_understood() {
+    fn kernel_releases_are_parsed() {
         assert_eq!(version("6.1.0-27-amd64"), Some((6, 1)));
         assert_eq!(version("5.15.167.4-microsoft-standard-WSL2"), Some((5, 15)));
         assert_eq!(version("6.18-rc1"), Some((6, 18)));

@@ -1,4 +1,4 @@
-//! What cables rest on: sockets that carry datagrams on loopback, with room for a burst.
+//! The sockets of cables: datagrams on loopback, and buffers for bursts.
 
 use super::Check;
 use emulation::cable::datagram::{DatagramSocket, Peer};
@@ -12,11 +12,11 @@ use std::os::fd::AsFd;
 
 const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-/// What must fit while a worker is held up: the kernel takes a real-time thread off its core for up
-/// to 50 ms, in which 80 MB/s go on arriving.
+/// The receive buffer for the time in which a worker does not run: the kernel may suspend a real-time thread for
+/// 50 ms, while 80 MB/s arrive.
 const BUFFER_WANTED: usize = 4 << 20;
 
-/// A datagram that is not there by then never comes.
+/// The longest wait for a datagram.
 const PATIENCE_NS: u64 = 1_000_000_000;
 
 pub fn buffers() -> Check {
@@ -25,7 +25,7 @@ pub fn buffers() -> Check {
         Ok(socket) => socket,
         Err(error) => return Check::bad(WHAT, error.to_string(), "no UDP socket can be opened"),
     };
-    // The kernel grants twice what was asked for and counts its own overhead against it.
+    // The kernel doubles the requested size for its own overhead.
     let granted = socket.buffers().receive / 2;
     let limit = std::fs::read_to_string("/proc/sys/net/core/rmem_max").unwrap_or_default();
     let mib = |octets: usize| octets as f64 / f64::from(1 << 20);
@@ -37,7 +37,7 @@ pub fn buffers() -> Check {
         WHAT,
         found,
         format!(
-            "below {:.0} MiB a worker held up for 50 ms may lose frames: \
+            "below {:.0} MiB a worker that is suspended for 50 ms may lose frames: \
              sysctl -w net.core.rmem_max={BUFFER_WANTED}",
             mib(BUFFER_WANTED)
         ),
@@ -81,7 +81,7 @@ fn micro(ns: u64) -> String {
     format!("{:.0} µs", ns as f64 / 1e3)
 }
 
-/// Sends a datagram of the largest size from `a` to `b` and back, and compares it; nanoseconds.
+/// Sends a datagram of the largest size from `a` to `b` and back, and compares it. Returns nanoseconds.
 fn round_trip(
     mut a: DatagramSocket,
     mut b: DatagramSocket,
@@ -95,16 +95,16 @@ fn round_trip(
     b.send(std::iter::once((&to_a, there.as_slice())))?;
     let back = receive_from(&mut a, &to_b)?;
     let took = monotonic_ns() - begin;
-    if back == sent { Ok(took) } else { Err(io::Error::other("the octets came back changed")) }
+    if back == sent { Ok(took) } else { Err(io::Error::other("the octets changed on the way")) }
 }
 
-/// Waits for a datagram of `peer`; others are none of ours.
+/// Waits for a datagram of `peer`, and ignores others.
 fn receive_from(socket: &mut DatagramSocket, peer: &Peer) -> io::Result<Vec<u8>> {
     let deadline = monotonic_ns() + PATIENCE_NS;
     let mut octets = None;
     while octets.is_none() {
         if monotonic_ns() >= deadline {
-            return Err(io::Error::new(io::ErrorKind::TimedOut, "a datagram never arrived"));
+            return Err(io::Error::new(io::ErrorKind::TimedOut, "a datagram did not arrive"));
         }
         wait(Some(socket.as_fd()), deadline);
         socket.receive(|received| {

@@ -1,4 +1,4 @@
-//! Where runs put their files, and what is remembered of this host.
+//! The folders for files of runs, and the calibration of this host.
 
 use super::Check;
 use launch::calibration::Calibration;
@@ -6,7 +6,7 @@ use nix::sys::statvfs::statvfs;
 use std::io;
 use std::path::Path;
 
-/// A run directory with captures of a few ports stays well below this.
+/// More than a run directory with captures of a few ports needs, in octets.
 const ROOM_WANTED: u64 = 256 << 20;
 
 pub fn calibration() -> Check {
@@ -16,7 +16,7 @@ pub fn calibration() -> Check {
     if host.measured {
         Check::good(WHAT, found)
     } else {
-        Check::optional(WHAT, format!("{found}, a guess"), "measure it: pausebed calibrate")
+        Check::optional(WHAT, format!("{found}, the default"), "measure it: pausebed calibrate")
     }
 }
 
@@ -28,7 +28,7 @@ pub fn temporary_folder() -> Check {
         Err(error) => Check::bad(
             WHAT,
             format!("{}: {error}", folder.display()),
-            "runs keep configurations there: name a folder that can be written in TMPDIR",
+            "runs keep configurations there: set TMPDIR to a writable folder",
         ),
     }
 }
@@ -41,12 +41,12 @@ pub fn current_folder() -> Check {
         Err(error) => Check::optional(
             WHAT,
             error.to_string(),
-            "run directories cannot go here: give --out DIR with a folder that can be written",
+            "run directories cannot be written here: use --out DIR with a writable folder",
         ),
     }
 }
 
-/// Writes into a folder; the octets still free there.
+/// Writes into a folder, and returns its free octets.
 fn room(folder: &Path) -> io::Result<u64> {
     tempfile::tempfile_in(folder)
         .and_then(|mut file| io::Write::write_all(&mut file, b"pausebed"))?;
@@ -69,7 +69,7 @@ mod tests {
     use crate::command::doctor::State;
 
     #[test]
-    fn a_folder_that_is_not_there_has_no_room_and_little_room_is_said() {
+    fn a_missing_folder_is_an_error_and_little_space_is_reported() {
         assert!(room(Path::new("/no/such/folder")).is_err());
         let little = enough("x", Path::new("/x"), 1 << 20);
         assert_eq!(little.state, State::Optional);

@@ -1,42 +1,38 @@
-//! `pausebed capture PORT…`: frames of a lab that runs, into a file or to a reader, until interrupted.
+//! `pausebed capture PORT…`: captures frames of a running lab into a file or to standard output.
 
-use super::{Choice, failed};
-use crate::command::Exit;
+use super::Choice;
+use crate::exit::{Exit, Outcome};
 use daemon::admin::CaptureRequest;
 use emulation::clock::{Stopwatch, monotonic_ns};
 use emulation::frame_tap::CaptureStatistics;
 use emulation::timer;
 use launch::interrupt;
 use launch::lab::client::{self, ClientError};
-use launch::lab::{Record, folder::DaemonRecord};
-use nix::fcntl::{FcntlArg, OFlag, fcntl};
-use nix::sys::stat::Mode;
-use proto::units::{BitRate, Bytes};
-use std::collections::BTreeMap;
+use launch::lab::{LabRecord, folder::DaemonRecord, pipe};
+use proto::units::Bytes;
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 
-/// How often it is looked whether it shall end.
-const LOOK_EVERY_NS: u64 = 100_000_000;
+/// The interval at which the end is polled.
+const POLL_NS: u64 = 100_000_000;
 
 /// Options of `capture`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct Options {
+pub(in super::super) struct Options {
     /// Ports of the lab, as in leaf1:4
     #[arg(required = true, value_name = "PORT")]
     ports: Vec<String>,
-    /// The file; - is standard output, as frames come. Ports of several daemons go to a file each
+    /// The file; - is standard output. Ports of several daemons need one file for each daemon
     #[arg(short, long = "write", value_name = "FILE", default_value = "capture.pcapng")]
     write: PathBuf,
     /// Octets kept of each frame, as in "96 B"; all if left out
     #[arg(long, value_name = "SIZE")]
     snaplen: Option<Bytes>,
-    /// End after so many seconds of wall time; when interrupted if left out
+    /// End after this many seconds of wall time (default: with Ctrl-C)
     #[arg(long, value_name = "SECONDS")]
     seconds: Option<f64>,
     #[command(flatten)]
@@ -44,34 +40,28 @@ pub struct Options {
 }
 
 /// Runs the command.
-pub fn run(options: &Options) -> Exit {
-    let record = match options.choice.running() {
-        Ok(record) => record,
-        Err(exit) => return exit,
-    };
-    interrupt::watch();
-    let captured = match options.write == Path::new("-") {
-        true => print(options, &record),
-        false => capture(options, &record, &options.write, || false),
-    };
-    match captured {
-        Ok(()) => Exit::Good,
-        Err(error) => failed(&error),
+pub(in super::super) fn run(options: &Options) -> Outcome {
+    let record = options.choice.running()?;
+    interrupt::install_handlers();
+    match options.write == Path::new("-") {
+        true => print(options, &record)?,
+        false => capture(options, &record, &options.write, || false)?,
     }
+    Ok(Exit::Good)
 }
 
-/// Captures into `file`, or into one beside it for each daemon, until somebody says so.
+/// Captures into `file`, or into one file for each daemon, until the end.
 fn capture(
     options: &Options,
-    record: &Record,
+    record: &LabRecord,
     file: &Path,
     is_enough: impl Fn() -> bool,
 ) -> Result<(), ClientError> {
-    let file = std::path::absolute(file).map_err(|error| refused(&error))?;
-    let wishes = wishes(options, record, &file)?;
+    let file = std::path::absolute(file).map_err(|error| ClientError::refused(&error))?;
+    let requests = requests(options, record, &file)?;
     let mut begun: Vec<&DaemonRecord> = Vec::new();
     let mut result = Ok(());
-    for (daemon, request) in &wishes {
+    for (daemon, request) in &requests {
         result = client::capture(daemon, request);
         if result.is_err() {
             break;
@@ -82,69 +72,63 @@ fn capture(
         wait(options.seconds, record, is_enough);
     }
     for daemon in begun {
-        if let Some(saw) = client::end_capture(daemon)? {
-            eprintln!("{}", in_words(&saw));
+        if let Some(statistics) = client::end_capture(daemon)? {
+            eprintln!("{}", text(&statistics));
         }
     }
     result
 }
 
-/// Captures to standard output, as frames come: a daemon writes into a pipe, whose other end is read here.
-fn print(options: &Options, record: &Record) -> Result<(), ClientError> {
-    let folder = tempfile::tempdir().map_err(|error| refused(&error))?;
+/// Captures to standard output: a daemon writes into a pipe, and this process copies from the pipe.
+fn print(options: &Options, record: &LabRecord) -> Result<(), ClientError> {
+    let refused = |error: io::Error| ClientError::refused(&error);
+    let folder = tempfile::tempdir().map_err(refused)?;
     let file = folder.path().join("frames");
-    if wishes(options, record, &file)?.len() > 1 {
-        let reason = "ports of several daemons cannot go to one output: name a file";
+    if requests(options, record, &file)?.len() > 1 {
+        let reason = "ports of several daemons cannot go to standard output: use a file";
         return Err(ClientError::Refused(reason.to_owned()));
     }
-    let pipe = pipe(&file).map_err(|error| refused(&error))?;
+    let pipe = pipe::make(&file).map_err(refused)?;
     let is_over = Arc::new(AtomicBool::new(false));
     let (begin, begun) = mpsc::channel();
     let copying = copy_when(begun, pipe, Arc::clone(&is_over));
-    // The daemon finds a reader, so it does not wait for one.
     let captured = capture(options, record, &file, || {
-        // Once is enough.
+        // Only the first message counts.
         let _ = begin.send(());
         is_over.load(Ordering::Relaxed)
     });
     drop(begin);
-    // A daemon that did not end the capture would be read for ever.
+    // If the daemon did not end the capture, the copy would never end.
     captured?;
     let copied = copying.join().unwrap_or_else(|_| Err(io::ErrorKind::Other.into()));
-    copied.map_err(|error| refused(&error))
+    copied.map_err(refused)
 }
 
-/// Copies from the pipe once somebody writes there, on a thread of its own.
+/// Copies from the pipe on a separate thread, from the first message of `begun` on.
 fn copy_when(
     begun: mpsc::Receiver<()>,
     mut pipe: File,
     is_over: Arc<AtomicBool>,
 ) -> JoinHandle<io::Result<()>> {
     std::thread::spawn(move || {
-        // Nobody begins if the daemon refuses.
+        // There is no message if the daemon refuses.
         let copied = begun.recv().map_or(Ok(()), |()| copy(&mut pipe));
-        // Whoever still writes finds that nobody reads.
+        // The daemon notices that the pipe has no reader.
         drop(pipe);
         is_over.store(true, Ordering::Relaxed);
         copied
     })
 }
 
-/// Makes a pipe with a name, and opens the end that is read.
-fn pipe(file: &Path) -> io::Result<File> {
-    nix::unistd::mkfifo(file, Mode::S_IRUSR | Mode::S_IWUSR)?;
-    File::options().read(true).custom_flags(libc::O_NONBLOCK).open(file)
-}
-
-/// Copies to standard output until the end. Who reads that may go away, and then it is over.
+/// Copies to standard output until the end of the pipe, or until the reader closes standard output.
 fn copy(pipe: &mut File) -> io::Result<()> {
-    fcntl(&*pipe, FcntlArg::F_SETFL(OFlag::empty()))?;
+    pipe::set_blocking(pipe)?;
     let mut out = io::stdout().lock();
     let mut octets = vec![0; 1 << 16];
     loop {
         let count = match pipe.read(&mut octets) {
             Ok(0) => return Ok(()),
-            // By Ctrl-C, which ends the capture, and what is still in the pipe belongs to it.
+            // After Ctrl-C, which ends the capture, the rest of the pipe still belongs to it.
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             count => count?,
         };
@@ -155,50 +139,37 @@ fn copy(pipe: &mut File) -> io::Result<()> {
     }
 }
 
-/// What each daemon is asked for.
-fn wishes<'a>(
+/// The capture of each daemon.
+fn requests<'a>(
     options: &Options,
-    record: &'a Record,
+    record: &'a LabRecord,
     file: &Path,
 ) -> Result<Vec<(&'a DaemonRecord, CaptureRequest)>, ClientError> {
-    let mut by_socket: BTreeMap<&Path, (&DaemonRecord, BTreeMap<String, BitRate>)> =
-        BTreeMap::new();
-    for port in &options.ports {
-        let daemon = client::daemon_at(record, port)?;
-        let rate = record.rate_of(port).ok_or_else(|| {
-            ClientError::Refused(format!("no cable at {port} in lab {}", record.lab))
-        })?;
-        let (_, ports) = by_socket.entry(&daemon.socket).or_insert((daemon, BTreeMap::new()));
-        ports.insert(port.clone(), rate);
-    }
-    let is_alone = by_socket.len() == 1;
+    let parts = client::by_daemon(record, &options.ports)?;
+    let is_single = parts.len() == 1;
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
     let request = |(number, (daemon, ports)): (usize, (_, _))| {
-        let file = match is_alone {
+        let file = match is_single {
             true => file.to_owned(),
             false => file.with_file_name(format!("{stem}-{number}.pcapng")),
         };
         (daemon, CaptureRequest { file, ports, snaplen: options.snaplen })
     };
-    Ok(by_socket.into_values().enumerate().map(request).collect())
+    Ok(parts.into_iter().enumerate().map(request).collect())
 }
 
-/// Until time is over, somebody interrupts or has enough, or the lab ends.
-fn wait(seconds: Option<f64>, record: &Record, is_enough: impl Fn() -> bool) {
+/// Waits for the end of the time, a signal, `is_enough`, or the end of the lab.
+fn wait(seconds: Option<f64>, record: &LabRecord, is_enough: impl Fn() -> bool) {
     let stopwatch = Stopwatch::start();
     let is_over = || is_enough() || seconds.is_some_and(|seconds| stopwatch.seconds() >= seconds);
     while !is_over() && !interrupt::requested() && record.is_alive() {
-        timer::wait(None, monotonic_ns() + LOOK_EVERY_NS);
+        timer::wait(None, monotonic_ns() + POLL_NS);
     }
 }
 
-fn in_words(saw: &CaptureStatistics) -> String {
-    let seen: u64 = saw.interfaces.iter().map(|interface| interface.seen).sum();
-    let dropped: u64 = saw.interfaces.iter().map(|interface| interface.dropped).sum();
-    let error = saw.error.as_deref().map_or(String::new(), |error| format!(", {error}"));
-    format!("{}: {seen} frames seen, {dropped} of them dropped{error}", saw.file.display())
-}
-
-fn refused(error: &io::Error) -> ClientError {
-    ClientError::Refused(error.to_string())
+fn text(statistics: &CaptureStatistics) -> String {
+    let seen: u64 = statistics.interfaces.iter().map(|interface| interface.seen).sum();
+    let dropped: u64 = statistics.interfaces.iter().map(|interface| interface.dropped).sum();
+    let error = statistics.error.as_deref().map_or(String::new(), |error| format!(", {error}"));
+    format!("{}: {seen} frames seen, {dropped} of them dropped{error}", statistics.file.display())
 }

@@ -1,31 +1,31 @@
-//! `pausebed clear`, `set link`, `fault` and `traffic`: what people do to a lab that runs.
+//! `pausebed clear`, `set link`, `fault` and `traffic`: changes to a running lab.
 
-use super::{Choice, failed};
-use crate::command::Exit;
+use super::Choice;
+use crate::exit::{Exit, Outcome};
 use clap::{Subcommand, ValueEnum};
 use daemon::admin::{Fault, LinkChange, TrafficChange};
 use emulation::wiring::{Action, FrameFilter};
 use launch::lab::client::ClientError;
-use launch::lab::{Record, client};
+use launch::lab::{LabRecord, client};
 use proto::units::{BitRate, Duration};
 
 /// Options of `clear`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct Clear {
+pub(in super::super) struct Clear {
     #[command(flatten)]
     choice: Choice,
 }
 
 /// Options of `set`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct Set {
+pub(in super::super) struct Set {
     #[command(subcommand)]
     what: Settable,
 }
 
 #[derive(Clone, Debug, Subcommand)]
 enum Settable {
-    /// Cut a cable or mend it, both ways; let it lose frames or slow it down, one way
+    /// Cut or repair a cable in both directions; lose frames or limit the rate in one direction
     Link(Link),
 }
 
@@ -35,16 +35,16 @@ struct Link {
     /// A port at the cable, as in leaf1:4
     #[arg(value_name = "PORT")]
     port: String,
-    /// Nothing gets through, either way
+    /// Stop all frames, in both directions
     #[arg(long, conflicts_with = "up")]
     down: bool,
-    /// Everything gets through again
+    /// Let all frames pass again
     #[arg(long)]
     up: bool,
-    /// The share of frames lost at random that this port sends, as in 0.01
+    /// The share of frames from this port that are lost at random, as in 0.01
     #[arg(long, value_name = "SHARE", required_unless_present_any = ["down", "up", "rate"])]
     loss: Option<f64>,
-    /// What the line gives to frames that this port sends, at most its own rate, as in "1 Gbps"
+    /// The rate for frames from this port, at most the line rate, as in "1 Gbps"
     #[arg(long, value_name = "RATE")]
     rate: Option<BitRate>,
     #[command(flatten)]
@@ -53,23 +53,23 @@ struct Link {
 
 /// Options of `fault`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct FaultOptions {
-    /// The port whose frames are meant, those that it sends, as in leaf1:4
+pub(in super::super) struct FaultOptions {
+    /// The port that sends the frames, as in leaf1:4
     #[arg(value_name = "PORT")]
     port: String,
-    /// What happens to a frame that is hit; mend ends everything that was done to the port
+    /// The fault; mend removes all faults and changes of the port
     #[arg(value_enum)]
     action: ActionWord,
-    /// Which frames
+    /// The kind of frames
     #[arg(value_enum, default_value = "all")]
     frames: FramesWord,
-    /// The share of them that is hit
+    /// The share of these frames, 0 to 1
     #[arg(long = "prob", value_name = "SHARE", default_value_t = 1.0)]
     chance: f64,
-    /// For how long, in fabric time, as in "5 ms"; until mended if left out
+    /// The duration in fabric time, as in "5 ms" (default: until mend)
     #[arg(long = "for", value_name = "TIME", value_parser = time)]
     length: Option<Duration>,
-    /// How much later, for delay, as in "1 us"
+    /// The additional delay, for delay, as in "1 us"
     #[arg(long, value_name = "TIME", value_parser = time, required_if_eq("action", "delay"))]
     by: Option<Duration>,
     #[command(flatten)]
@@ -99,7 +99,7 @@ enum FramesWord {
 
 /// Options of `traffic`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct Traffic {
+pub(in super::super) struct Traffic {
     /// Start or stop
     #[arg(value_enum)]
     what: TrafficWord,
@@ -121,24 +121,24 @@ fn time(text: &str) -> Result<Duration, String> {
     let digits = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
     let spaced = format!("{number} {}", unit.trim());
-    spaced.parse().map_err(|_| format!("{text:?} is no length of time: 5 ms, 200 us"))
+    spaced.parse().map_err(|_| format!("{text:?} is no duration, as in 5 ms or 200 us"))
 }
 
 /// Runs `clear`.
-pub fn clear(options: &Clear) -> Exit {
+pub(in super::super) fn clear(options: &Clear) -> Outcome {
     with(&options.choice, |record| {
         client::clear(record)?;
-        Ok(format!("counters of lab {} begin at zero", record.lab))
+        Ok(format!("counters of lab {} are reset to zero", record.lab))
     })
 }
 
 /// Runs `set`.
-pub fn set(options: &Set) -> Exit {
+pub(in super::super) fn set(options: &Set) -> Outcome {
     let Settable::Link(link) = &options.what;
     with(&link.choice, |record| {
         if link.loss.is_some() || link.rate.is_some() {
             let change = LinkChange { loss: link.loss, rate: link.rate, down: None };
-            client::at_port(record, "POST", "links", &link.port, Some(&change))?;
+            client::change_link(record, &link.port, &change)?;
         }
         if link.down || link.up {
             client::cut(record, &link.port, link.down)?;
@@ -148,7 +148,7 @@ pub fn set(options: &Set) -> Exit {
 }
 
 /// Runs `fault`.
-pub fn fault(options: &FaultOptions) -> Exit {
+pub(in super::super) fn fault(options: &FaultOptions) -> Outcome {
     with(&options.choice, |record| {
         let port = &options.port;
         let action = match (options.action, options.by) {
@@ -157,8 +157,8 @@ pub fn fault(options: &FaultOptions) -> Exit {
             (ActionWord::Duplicate, _) => Action::Duplicate,
             (ActionWord::Delay, by) => Action::Delay(by.unwrap_or(Duration::ZERO)),
             (ActionWord::Mend, _) => {
-                client::at_port(record, "DELETE", "faults", port, None::<&Fault>)?;
-                return Ok(format!("{port} is mended"));
+                client::remove_faults(record, port)?;
+                return Ok(format!("{port} is repaired"));
             }
         };
         let frames = match options.frames {
@@ -168,13 +168,13 @@ pub fn fault(options: &FaultOptions) -> Exit {
             FramesWord::Becn => FrameFilter::Notice,
         };
         let fault = Fault { action, frames, chance: options.chance, length: options.length };
-        client::at_port(record, "POST", "faults", port, Some(&fault))?;
+        client::add_fault(record, port, &fault)?;
         Ok(format!("{port} has a fault"))
     })
 }
 
 /// Runs `traffic`.
-pub fn traffic(options: &Traffic) -> Exit {
+pub(in super::super) fn traffic(options: &Traffic) -> Outcome {
     with(&options.choice, |record| {
         let on = options.what == TrafficWord::Start;
         let change = TrafficChange { item: options.item.clone(), on };
@@ -188,19 +188,10 @@ pub fn traffic(options: &Traffic) -> Exit {
     })
 }
 
-/// Does something to the lab that is meant, and says what.
-fn with(choice: &Choice, act: impl FnOnce(&Record) -> Result<String, ClientError>) -> Exit {
-    let record = match choice.running() {
-        Ok(record) => record,
-        Err(exit) => return exit,
-    };
-    match act(&record) {
-        Ok(done) => {
-            eprintln!("{done}");
-            Exit::Good
-        }
-        Err(error) => failed(&error),
-    }
+/// Changes the chosen lab, and prints the description of the change.
+fn with(choice: &Choice, act: impl FnOnce(&LabRecord) -> Result<String, ClientError>) -> Outcome {
+    eprintln!("{}", act(&choice.running()?)?);
+    Ok(Exit::Good)
 }
 
 #[cfg(test)]

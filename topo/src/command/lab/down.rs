@@ -1,14 +1,13 @@
-//! `pausebed down`: ends a lab, and removes what it consisted of and nothing else.
+//! `pausebed down`: ends a lab and removes its files.
 
 use super::{Place, choose};
-use crate::command::Exit;
-use launch;
-use launch::lab::start;
+use crate::exit::{Exit, Outcome};
+use launch::lab::{LabRecord, lifecycle};
 
 /// Options of `down`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct Options {
-    /// Which lab; needed where there are several
+pub(in super::super) struct Options {
+    /// The lab; needed if there are several
     #[arg(value_name = "LAB")]
     lab: Option<String>,
     /// Every lab
@@ -18,30 +17,22 @@ pub struct Options {
     place: Place,
 }
 
-/// Runs the command. A lab that is not there is down.
-pub fn run(options: &Options) -> Exit {
-    let labs = match options.place.labs() {
-        Ok(labs) => labs,
-        Err(exit) => return exit,
-    };
+/// Runs the command. A lab that does not exist is down.
+pub(in super::super) fn run(options: &Options) -> Outcome {
+    let labs = options.place.labs()?;
     let all = labs.all();
-    let is_there = options.lab.as_ref().is_none_or(|name| all.contains_key(name));
-    if all.is_empty() || !is_there {
-        eprintln!("no such lab is up");
-        launch::sweep();
-        return Exit::Good;
-    }
-    let chosen = if options.all {
-        all.into_iter().collect()
-    } else {
-        match choose(&labs, options.lab.as_deref()) {
-            Ok(lab) => vec![lab],
-            Err(exit) => return exit,
+    let exists = options.lab.as_ref().is_none_or(|name| all.contains_key(name));
+    let chosen: Vec<(String, LabRecord)> = match exists && !all.is_empty() {
+        false => {
+            eprintln!("no such lab is up");
+            Vec::new()
         }
+        true if options.all => all.into_iter().collect(),
+        true => vec![choose(&labs, options.lab.as_deref())?],
     };
     let mut exit = Exit::Good;
     for (name, record) in &chosen {
-        match start::end(&labs, name, record) {
+        match lifecycle::end(&labs, name, record) {
             Ok(()) => println!("lab {name} is down"),
             Err(error) => {
                 eprintln!("lab {name}: {error}");
@@ -49,7 +40,7 @@ pub fn run(options: &Options) -> Exit {
             }
         }
     }
-    // What their keepers left, if they were killed.
-    launch::sweep();
-    exit
+    // Files of killed supervisors and launchers.
+    launch::remove_leftovers();
+    Ok(exit)
 }

@@ -1,7 +1,7 @@
-//! `pausebed logs`: what a lab's keeper and daemons have said.
+//! `pausebed logs`: prints the log of a lab's supervisor and daemons.
 
 use super::{Place, choose};
-use crate::command::Exit;
+use crate::exit::{Exit, Failure, Outcome};
 use emulation::clock::monotonic_ns;
 use emulation::timer;
 use launch::interrupt;
@@ -9,16 +9,16 @@ use launch::lab::folder::LOG;
 use std::fs::File;
 use std::io;
 
-/// How often it is looked for more.
-const LOOK_EVERY_NS: u64 = 200_000_000;
+/// The interval at which the log is polled.
+const POLL_NS: u64 = 200_000_000;
 
 /// Options of `logs`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct Options {
-    /// Which lab; needed where there are several
+pub(in super::super) struct Options {
+    /// The lab; needed if there are several
     #[arg(value_name = "LAB")]
     lab: Option<String>,
-    /// Go on until interrupted
+    /// Continue until interrupted
     #[arg(long, short)]
     follow: bool,
     #[command(flatten)]
@@ -26,31 +26,17 @@ pub struct Options {
 }
 
 /// Runs the command.
-pub fn run(options: &Options) -> Exit {
-    let chosen = options.place.labs().and_then(|labs| {
-        let (name, _) = choose(&labs, options.lab.as_deref())?;
-        Ok(labs.folder(&name).join(LOG))
-    });
-    let file = match chosen {
-        Ok(file) => file,
-        Err(exit) => return exit,
-    };
-    let mut log = match File::open(&file) {
-        Ok(log) => log,
-        Err(error) => {
-            eprintln!("{}: {error}", file.display());
-            return Exit::Host;
-        }
-    };
-    interrupt::watch();
-    loop {
-        // Who reads no more has seen enough.
-        if io::copy(&mut log, &mut io::stdout()).is_err() || !options.follow {
-            return Exit::Good;
-        }
-        timer::wait(None, monotonic_ns() + LOOK_EVERY_NS);
+pub(in super::super) fn run(options: &Options) -> Outcome {
+    let labs = options.place.labs()?;
+    let file = labs.folder(&choose(&labs, options.lab.as_deref())?.0).join(LOG);
+    let mut log = File::open(&file).map_err(|error| Failure::host(error).of(file.display()))?;
+    interrupt::install_handlers();
+    // An error means that the reader has closed standard output.
+    while io::copy(&mut log, &mut io::stdout()).is_ok() && options.follow {
+        timer::wait(None, monotonic_ns() + POLL_NS);
         if interrupt::requested() || !file.exists() {
-            return Exit::Good;
+            break;
         }
     }
+    Ok(Exit::Good)
 }

@@ -1,38 +1,38 @@
-//! `pausebed show`: what the devices of a lab count, as tables that operators know.
+//! `pausebed show`: the counters of the devices of a lab, as tables.
 
-use super::{Choice, failed};
-use crate::command::Exit;
+use super::Choice;
+use crate::exit::{Exit, Failure, Outcome};
 use crate::terminal::lab::{Show, Subject};
 use daemon::admin::Flows;
 use daemon::admin::view::{Counters, NodeCounters};
 use emulation::clock::monotonic_ns;
 use emulation::timer;
 use launch::interrupt;
-use launch::lab::{Record, client};
+use launch::lab::{LabRecord, client};
 use serde_json::json;
 use std::io::IsTerminal;
 
-/// How often a watched table is drawn anew.
-const DRAW_EVERY_NS: u64 = 1_000_000_000;
-/// Clears a terminal and begins at its top.
+/// The interval at which a watched table is redrawn.
+const REDRAW_NS: u64 = 1_000_000_000;
+/// Clears the terminal and moves the cursor to its top.
 const CLEAR: &str = "\x1b[2J\x1b[H";
 
 /// Options of `show`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct Options {
-    /// What of the lab
+pub(in super::super) struct Options {
+    /// The table
     #[arg(value_enum)]
     subject: Subject,
-    /// Only this port (leaf1:4), or this node's
+    /// Only this port (leaf1:4), or the ports of this node
     #[arg(value_name = "PORT")]
     port: Option<String>,
-    /// Draw the table anew every second, until interrupted
+    /// Redraw the table every second, until interrupted
     #[arg(long)]
     watch: bool,
     /// Print one JSON document with all counters instead of a table
     #[arg(long)]
     json: bool,
-    /// Leave out rows that are all zeros
+    /// Leave out rows with only zeros
     #[arg(long)]
     nonzero: bool,
     #[command(flatten)]
@@ -40,7 +40,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Which flows it takes: their number goes with the square of adapters.
+    /// The flows that the table needs: their number grows with the square of the adapters.
     const fn flows(&self) -> Flows {
         match self.subject {
             _ if self.json => Flows::All,
@@ -53,36 +53,30 @@ impl Options {
 }
 
 /// Runs the command.
-pub fn run(options: &Options) -> Exit {
-    let record = match options.choice.running() {
-        Ok(record) => record,
-        Err(exit) => return exit,
-    };
-    interrupt::watch();
+pub(in super::super) fn run(options: &Options) -> Outcome {
+    let record = options.choice.running()?;
+    interrupt::install_handlers();
     let clears = options.watch && std::io::stdout().is_terminal();
     loop {
-        let counters = match client::counters(&record, options.flows()) {
-            Ok(counters) => narrowed(counters, options.port.as_deref()),
-            Err(error) => return failed(&error),
-        };
+        let counters = client::counters(&record, options.flows())?;
+        let counters = selected(counters, options.port.as_deref());
         if counters.iter().all(|daemon| daemon.nodes.is_empty()) {
             let port = options.port.as_deref().unwrap_or_default();
-            eprintln!("no port or node {port} in lab {}", record.lab);
-            return Exit::Usage;
+            return Err(Failure::usage(format!("no port or node {port} in lab {}", record.lab)));
         }
         let text = draw(options, &record, &counters);
         println!("{}{text}", if clears { CLEAR } else { "" });
         if !options.watch {
-            return Exit::Good;
+            return Ok(Exit::Good);
         }
-        timer::wait(None, monotonic_ns() + DRAW_EVERY_NS);
+        timer::wait(None, monotonic_ns() + REDRAW_NS);
         if interrupt::requested() {
-            return Exit::Good;
+            return Ok(Exit::Good);
         }
     }
 }
 
-fn draw(options: &Options, record: &Record, counters: &[Counters]) -> String {
+fn draw(options: &Options, record: &LabRecord, counters: &[Counters]) -> String {
     if options.json {
         return json(record, counters);
     }
@@ -90,8 +84,8 @@ fn draw(options: &Options, record: &Record, counters: &[Counters]) -> String {
     show.text(counters)
 }
 
-/// Only what is asked for: a port, or all of a node's.
-fn narrowed(mut counters: Vec<Counters>, port: Option<&str>) -> Vec<Counters> {
+/// Only the given port, or the ports of the given node.
+fn selected(mut counters: Vec<Counters>, port: Option<&str>) -> Vec<Counters> {
     let Some(wanted) = port else { return counters };
     for daemon in &mut counters {
         for node in daemon.nodes.iter_mut().filter(|node| node.node != wanted) {
@@ -103,7 +97,7 @@ fn narrowed(mut counters: Vec<Counters>, port: Option<&str>) -> Vec<Counters> {
 }
 
 /// All daemons of the lab in one document.
-fn json(record: &Record, counters: &[Counters]) -> String {
+fn json(record: &LabRecord, counters: &[Counters]) -> String {
     let nodes: Vec<&NodeCounters> = counters.iter().flat_map(|daemon| &daemon.nodes).collect();
     let document = json!({
         "lab": record.lab,

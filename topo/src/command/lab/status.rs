@@ -1,14 +1,14 @@
-//! `pausebed status`: which labs there are, and how they do.
+//! `pausebed status`: lists labs and their state.
 
 use super::Place;
-use crate::command::Exit;
+use crate::exit::{Exit, Outcome};
 use crate::terminal::lab::{LabLine, labs};
-use launch::lab::{Record, Stage, client};
+use launch::lab::{LabRecord, Stage, client};
 use std::collections::BTreeMap;
 
 /// Options of `status`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct Options {
+pub(in super::super) struct Options {
     /// Only this lab
     #[arg(value_name = "LAB")]
     lab: Option<String>,
@@ -19,12 +19,9 @@ pub struct Options {
     place: Place,
 }
 
-/// Runs the command. It ends with 5 if a lab has died.
-pub fn run(options: &Options) -> Exit {
-    let mut all = match options.place.labs() {
-        Ok(labs) => labs.all(),
-        Err(exit) => return exit,
-    };
+/// Runs the command. It ends with 5 if a lab has ended by itself.
+pub(in super::super) fn run(options: &Options) -> Outcome {
+    let mut all = options.place.labs()?.all();
     if let Some(name) = &options.lab {
         all = all.remove(name).map(|record| (name.clone(), record)).into_iter().collect();
     }
@@ -38,15 +35,15 @@ pub fn run(options: &Options) -> Exit {
         println!("{}", labs(&lines));
     }
     let has_died = |line: &LabLine| line.state.starts_with("ended");
-    if lines.values().any(has_died) { Exit::Died } else { Exit::Good }
+    Ok(if lines.values().any(has_died) { Exit::Died } else { Exit::Good })
 }
 
-fn line(record: &Record) -> LabLine {
+fn line(record: &LabRecord) -> LabLine {
     let state = match (&record.stage, record.is_alive()) {
         (Stage::Starting, true) => "starting".to_owned(),
         (Stage::Up, true) => "up".to_owned(),
         (Stage::Ended(reason), _) => format!("ended: {reason}"),
-        (_, false) => "ended: its keeper was killed".to_owned(),
+        (_, false) => "ended: its supervisor was killed".to_owned(),
     };
     let daemons = if state == "up" { client::status(record).unwrap_or_default() } else { vec![] };
     let is_silent = state == "up" && daemons.is_empty();

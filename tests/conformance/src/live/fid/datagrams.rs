@@ -134,7 +134,7 @@ pub fn socket_overflow() -> Finding {
         let opening = opening.clone();
         std::thread::spawn(move || {
             opening.wait_until(STILL.0);
-            let held = opening.hold(0);
+            let held = opening.suspend(0);
             opening.wait_until(STILL.1);
             drop(held);
         });

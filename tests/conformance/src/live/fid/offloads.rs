@@ -13,7 +13,7 @@ use emulation::timer;
 use emulation::wiring::Attached;
 use launch::Job;
 use launch::daemons::Cabling;
-use launch::daemons::beside::{self, Played, Setting};
+use launch::daemons::tester::{self, TesterRun, TesterSetup};
 use launch::placement::Hosting;
 use proto::counters::{DropReason, Drops};
 use proto::wire::internet::checksum;
@@ -78,7 +78,7 @@ pub fn offloads() -> Finding {
         }
         _ => Failure::Inconclusive(error.to_string()),
     })?;
-    let Played { reports, found: (heard, _bench), .. } = run(&scenario, &lab, bench)?;
+    let TesterRun { reports, found: (heard, _bench), .. } = run(&scenario, &lab, bench)?;
     let heard = heard.map_err(|error| Failure::Failed(format!("between the hosts: {error}")))?;
     let report = reports.first().ok_or_else(|| "no daemon has reported".to_owned())?;
     judge_account(report)?;
@@ -136,7 +136,7 @@ fn run(
     scenario: &Scenario,
     lab: &Lab,
     bench: Bench,
-) -> Result<Played<(io::Result<Heard>, Bench)>, Failure> {
+) -> Result<TesterRun<(io::Result<Heard>, Bench)>, Failure> {
     let scratch = tempfile::tempdir();
     let scratch = scratch.map_err(|error| Failure::Inconclusive(error.to_string()))?;
     let job = Job {
@@ -155,18 +155,18 @@ fn run(
         injections: Vec::new(),
         scratch: scratch.path(),
     };
-    let setting = Setting {
+    let setting = TesterSetup {
         hosting: Hosting::new(&lab.fabric.wiring, job.placement, 1),
         cabling: bench.cabling(lab),
         address: None,
         receive_buffer: None,
         environment: Vec::new(),
     };
-    let player = move |opening: &beside::Opening| {
-        opening.wait_until(ms(100));
+    let player = move |start: &tester::RunStart| {
+        start.wait_until(ms(100));
         (bench.play(), bench)
     };
-    beside::run(&job, setting, player).map_err(stage::died)
+    tester::run(&job, setting, player).map_err(stage::died)
 }
 
 /// Octet `n` of what is sent: no two segments are alike.

@@ -7,7 +7,7 @@ use emulation::fidelity::{Fidelity, judge};
 use emulation::wiring::NodeKind;
 use launch::Job;
 use launch::daemons::Cabling;
-use launch::daemons::beside::{self, Opening, Setting};
+use launch::daemons::tester::{self, RunStart, TesterSetup};
 use launch::placement::Hosting;
 use scenario::Scenario;
 use scenario::render::render;
@@ -59,16 +59,17 @@ fn starved(text: &str) -> Result<(Fidelity, u64), Failure> {
     let switches = switches.ok_or_else(|| "no process hosts switches".to_owned())?;
     let cabling = Cabling::on_loopback(&job);
     let environment = Vec::new();
-    let setting = Setting { hosting, cabling, address: None, receive_buffer: None, environment };
-    let player = move |opening: &Opening| {
+    let setting =
+        TesterSetup { hosting, cabling, address: None, receive_buffer: None, environment };
+    let player = move |opening: &RunStart| {
         while !opening.is_over() {
-            let held = opening.hold(switches);
+            let held = opening.suspend(switches);
             opening.wait_until(opening.clock.now() + opening.clock.fabric(90_000_000));
             drop(held);
             opening.wait_until(opening.clock.now() + opening.clock.fabric(10_000_000));
         }
     };
-    let played = beside::run(&job, setting, player).map_err(stage::died)?;
+    let played = tester::run(&job, setting, player).map_err(stage::died)?;
     let evidence = evidence(&played.reports, played.missed);
     let departures = played.reports.iter().map(|report| report.departures).sum();
     Ok((judge(&evidence, NonZeroU64::new(job.dilation).unwrap_or(NonZeroU64::MIN)), departures))

@@ -1,4 +1,4 @@
-//! What a Compose file says and what it must never say.
+//! What a Compose file contains and what it must never contain.
 
 use super::*;
 use emulation::wiring::NodeWiring;
@@ -17,16 +17,15 @@ fn wiring(names: &[&str]) -> Wiring {
 fn text(names: &[&str], engine: Engine, launcher: &Launcher, scenario: &str) -> String {
     let wiring = wiring(names);
     let hosting = Hosting::elsewhere(&wiring, Placement::Device);
-    let lab = Lab {
+    let lab = ContainerLab {
         scenario,
-        id: "0badcafe",
+        labels: Labels { id: "0badcafe", owner: "me" },
         token: "secret",
         image: "pausebed:0",
-        owner: "me",
         subnet: Ipv4Addr::new(198, 18, 7, 0),
         realtime: false,
         launcher,
-        board: None,
+        monitoring: None,
     };
     render(&lab, engine, &wiring, &hosting)
 }
@@ -81,24 +80,23 @@ fn hostile_names_neither_become_services_nor_leave_their_comment() {
 }
 
 #[test]
-fn with_a_board_daemons_answer_prometheus_and_grafana_waits_for_its_profile() {
+fn with_monitoring_daemons_serve_metrics_and_grafana_needs_its_profile() {
     let wiring = wiring(&["h0", "grafana"]);
     let hosting = Hosting::elsewhere(&wiring, Placement::Device);
-    let board = Board {
-        folder: "/labs/a $ board".into(),
+    let monitoring = Monitoring {
+        folder: "/labs/a $ monitoring".into(),
         image: "prometheus:0".to_owned(),
         user: (1000, 100),
     };
-    let lab = Lab {
+    let lab = ContainerLab {
         scenario: "a lab",
-        id: "0badcafe",
+        labels: Labels { id: "0badcafe", owner: "me" },
         token: "secret",
         image: "pausebed:0",
-        owner: "",
         subnet: Ipv4Addr::new(198, 18, 7, 0),
         realtime: false,
         launcher: &service(),
-        board: Some(&board),
+        monitoring: Some(&monitoring),
     };
     let text = render(&lab, Engine::Compose, &wiring, &hosting);
     assert!(text.contains("\"--process\", \"0\", \"--admin\", \"h0:4701\"]"), "{text}");
@@ -107,12 +105,12 @@ fn with_a_board_daemons_answer_prometheus_and_grafana_waits_for_its_profile() {
         "\n  prometheus:\n    image: \"prometheus:0\"\n",
         "user: \"1000:100\"",
         "ports: [\"127.0.0.1:${PAUSEBED_PROMETHEUS_PORT:-9090}:9090\"]",
-        "- \"/labs/a $$ board/prometheus.yml:/etc/prometheus.yml:ro\"",
+        "- \"/labs/a $$ monitoring/prometheus.yml:/etc/prometheus.yml:ro\"",
         "\n  grafana:\n    image: \"grafana/grafana\"\n    profiles: [\"grafana\"]\n",
     ];
     for promise in promises {
         assert!(text.contains(promise), "{promise} in {text}");
     }
-    // Nobody but the daemons and the launcher is told the token here.
+    // Only the daemons and the launcher have the token in this file.
     assert_eq!(text.matches("secret").count(), 3, "{text}");
 }

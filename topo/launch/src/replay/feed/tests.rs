@@ -1,4 +1,4 @@
-//! Pacing, and what is passed over.
+//! Pacing, and packets that are left out.
 
 use super::*;
 use proto::frame::FramePool;
@@ -38,7 +38,7 @@ fn recorded_gaps_are_divided_by_the_speed_but_never_shorter_than_the_line_allows
 }
 
 #[test]
-fn a_pace_that_lasts_for_ever_is_refused() {
+fn a_pace_that_lasts_too_long_is_refused() {
     assert_eq!(arrivals(Pace::Speed(1e-12), &[0, 1_000_000]), [Some(1_000), None]);
     assert_eq!(arrivals(Pace::Gap(Duration::from_ps(u64::MAX)), &[0, 0]), [Some(1_000), None]);
 }

@@ -1,4 +1,4 @@
-//! Which frames of a port are wanted: by direction, by lane, or only what controls the link and flows.
+//! The filter of a live capture: by direction, by lane, or only control frames.
 
 use proto::events::Direction;
 use proto::frame::{FrameClass, FrameKind};
@@ -6,27 +6,27 @@ use proto::wire::classify::classify;
 use proto::wire::ethernet::ethertype;
 use proto::wire::infiniband::FlowControlPacket;
 
-/// Where the EtherType of MAC control stands: such frames have no tag.
+/// The offset of the EtherType in MAC control frames, which have no tag.
 const ETHERTYPE: std::ops::Range<usize> = 12..14;
 
-/// What is wanted; everything by default.
+/// The frames to keep; all by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// Only frames that went this way.
+    /// Only frames in this direction.
     pub direction: Option<Direction>,
-    /// Only frames of this virtual lane or priority. PAUSE and PFC are of all of them.
+    /// Only frames of this virtual lane or priority. PAUSE and PFC frames belong to all.
     pub lane: Option<u8>,
-    /// Only credits, PAUSE, PFC, and notifications of congestion.
+    /// Only credits, PAUSE, PFC, and congestion notifications.
     pub only_control: bool,
 }
 
 impl Filter {
-    /// Frames must be whole for it: it reads their headers.
+    /// Whether it reads headers, so that frames must not be cut.
     pub const fn reads_headers(&self) -> bool {
         self.lane.is_some() || self.only_control
     }
 
-    /// Whether a frame is wanted. One that cannot be read is: somebody may be looking for it.
+    /// Whether a frame is kept. A frame that cannot be parsed is kept.
     pub fn wants(&self, kind: FrameKind, octets: &[u8], direction: Option<Direction>) -> bool {
         let goes = self.direction.is_none() || direction.is_none() || self.direction == direction;
         goes && (!self.reads_headers() || self.fits(kind, octets))
@@ -79,12 +79,12 @@ mod tests {
         let received = Filter { direction: Some(Direction::Rx), ..all };
         let sent = Filter { direction: Some(Direction::Tx), ..all };
         assert!(!wants(received, &data) && wants(sent, &data));
-        assert!(received.wants(FrameKind::Ethernet, &data, None), "nobody knows which way it went");
+        assert!(received.wants(FrameKind::Ethernet, &data, None), "its direction is unknown");
         let of = |lane| Filter { lane: Some(lane), ..all };
         assert!(wants(of(3), &data) && !wants(of(4), &data) && wants(of(4), &pause));
         let control = Filter { only_control: true, ..all };
         assert!(!wants(control, &data) && wants(control, &pause));
-        assert!(wants(control, &[1, 2]), "what cannot be read is shown");
+        assert!(wants(control, &[1, 2]), "what cannot be parsed is shown");
     }
 
     #[test]

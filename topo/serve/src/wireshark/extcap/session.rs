@@ -1,128 +1,107 @@
-//! A capture for Wireshark while it lasts: each daemon writes into a pipe, and what comes out of the pipes
-//! goes into Wireshark's.
+//! A live capture for Wireshark: each daemon writes into a pipe, and the merged capture goes into Wireshark's pipe.
 //!
-//! A daemon never waits: what it cannot get rid of it drops, and counts. Whoever reads here reads on when
-//! Wireshark has gone, until the daemon has ended its capture.
+//! A daemon never waits: it drops and counts what it cannot write. When Wireshark is gone, reading continues until
+//! the daemon has ended its capture.
 
 use super::filter::Filter;
-use super::stitch::{Source, Stitch, read_block};
-use daemon::admin::CaptureRequest;
+use super::merge::{CaptureMerger, MergeInput, read_block};
+use daemon::admin::CaptureRequest as DaemonCapture;
 use emulation::clock::{Stopwatch, monotonic_ns};
 use emulation::timer;
 use launch::interrupt;
 use launch::lab::client::{self, ClientError};
-use launch::lab::{Record, folder::DaemonRecord};
-use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use launch::lab::{LabRecord, folder::DaemonRecord, pipe};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::stat::Mode;
 use proto::units::{BitRate, Bytes};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufReader};
 use std::os::fd::AsFd;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// How often it is looked whether it shall end.
-const LOOK_EVERY_NS: u64 = 50_000_000;
-/// Wireshark opens its pipe at once, or never.
+/// The interval at which the end is polled.
+const POLL_NS: u64 = 50_000_000;
+/// Time for Wireshark to open its pipe, in seconds.
 const OPENS_WITHIN_S: f64 = 20.0;
 
-/// What is wanted.
+/// A capture that Wireshark asks for.
 #[derive(Clone, Debug)]
-pub struct Wish<'a> {
-    /// Of which lab.
-    pub record: &'a Record,
-    /// Of which ports.
+pub struct CaptureRequest<'a> {
+    /// The lab.
+    pub record: &'a LabRecord,
+    /// The ports.
     pub ports: &'a [String],
-    /// Octets kept of each frame; all if none is said.
+    /// Octets kept of each frame; all if none.
     pub snaplen: Option<Bytes>,
-    /// Which frames.
+    /// The frames to keep.
     pub filter: Filter,
 }
 
-/// Why a capture came to nothing.
+/// Why a capture failed.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
-    /// A daemon refuses or is silent.
+    /// A daemon refuses or does not answer.
     #[error(transparent)]
     Client(#[from] ClientError),
-    /// A pipe cannot be had.
-    #[error("{0}: {1}")]
-    Pipe(String, io::Error),
+    /// A pipe cannot be used.
+    #[error("cannot use {0}")]
+    Pipe(String, #[source] io::Error),
 }
 
-/// A daemon's part of the capture.
-struct Part<'a> {
-    daemon: &'a DaemonRecord,
-    ports: BTreeMap<String, BitRate>,
-}
-
-/// Captures into Wireshark's pipe `fifo` until told to end, Wireshark goes, or the lab does.
+/// Captures into Wireshark's pipe `fifo` until a signal, the end of Wireshark, or the end of the lab.
 ///
 /// # Errors
-/// If there is nothing to capture, or no pipe.
-pub fn run(request: &Wish<'_>, fifo: &Path) -> Result<(), SessionError> {
-    // Before the pipe is opened: whoever opens it waits for the other.
-    let parts = parts(request)?;
-    let pipe = |error| SessionError::Pipe(fifo.display().to_string(), error);
-    let Some(out) = open_for_writing(fifo).map_err(pipe)? else { return Ok(()) };
+/// If a port does not exist, a daemon refuses, or a pipe cannot be used.
+pub fn run(request: &CaptureRequest<'_>, fifo: &Path) -> Result<(), SessionError> {
+    // Before the pipe is opened, because opening waits for the other side.
+    let parts = client::by_daemon(request.record, request.ports)?;
+    let failed = |error| SessionError::Pipe(fifo.display().to_string(), error);
+    let Some(out) = open_for_writing(fifo).map_err(failed)? else { return Ok(()) };
     let scratch = tempfile::tempdir().map_err(|e| SessionError::Pipe("a folder".to_owned(), e))?;
     let mut inputs = Vec::new();
     let mut begun = Ok(());
-    for (number, part) in parts.iter().enumerate() {
+    for (number, (daemon, ports)) in parts.into_iter().enumerate() {
         let file = scratch.path().join(format!("{number}.pipe"));
-        match begin(request, part, &file) {
-            Ok(input) => inputs.push((part.daemon, input)),
+        match begin(request, daemon, ports, &file) {
+            Ok(input) => inputs.push((daemon, input)),
             Err(error) => {
                 begun = Err(error);
                 break;
             }
         }
     }
-    let watched = out.try_clone().map_err(pipe)?;
-    let stitch = Mutex::new(Stitch::new(out, request.filter));
-    let is_over = || interrupt::requested() || !request.record.is_alive() || has_gone(&watched);
-    let ended = pump(inputs, &stitch, begun.is_ok(), is_over);
+    let watched = out.try_clone().map_err(failed)?;
+    let merger = Mutex::new(CaptureMerger::new(out, request.filter));
+    let is_over = || interrupt::requested() || !request.record.is_alive() || is_closed(&watched);
+    let ended = pump(inputs, &merger, begun.is_ok(), is_over);
     begun.and(ended)
 }
 
-/// What each daemon is asked for.
-fn parts<'a>(request: &Wish<'a>) -> Result<Vec<Part<'a>>, ClientError> {
-    let mut parts: BTreeMap<&Path, Part<'a>> = BTreeMap::new();
-    for port in request.ports {
-        let daemon = client::daemon_at(request.record, port)?;
-        let none = || ClientError::Refused(format!("no cable at {port}"));
-        let rate = request.record.rate_of(port).ok_or_else(none)?;
-        let blank = || Part { daemon, ports: BTreeMap::new() };
-        parts.entry(&daemon.socket).or_insert_with(blank).ports.insert(port.clone(), rate);
-    }
-    Ok(parts.into_values().collect())
-}
-
-/// Lets a daemon capture into a pipe; its other end.
-fn begin(request: &Wish<'_>, part: &Part<'_>, file: &Path) -> Result<File, SessionError> {
-    let pipe = |error: io::Error| SessionError::Pipe(file.display().to_string(), error);
-    nix::unistd::mkfifo(file, Mode::S_IRUSR | Mode::S_IWUSR).map_err(|e| pipe(e.into()))?;
-    // Whoever opens an end waits for the other, unless told not to: the daemon shall find this one open.
-    let input = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(file);
-    let input = input.map_err(pipe)?;
-    let wanted = CaptureRequest {
+/// Starts the capture of a daemon into a pipe, and returns the other end of the pipe.
+fn begin(
+    request: &CaptureRequest<'_>,
+    daemon: &DaemonRecord,
+    ports: BTreeMap<String, BitRate>,
+    file: &Path,
+) -> Result<File, SessionError> {
+    let failed = |error: io::Error| SessionError::Pipe(file.display().to_string(), error);
+    let input = pipe::make(file).map_err(failed)?;
+    let wanted = DaemonCapture {
         file: file.to_owned(),
-        ports: part.ports.clone(),
+        ports,
         snaplen: request.snaplen.filter(|_| !request.filter.reads_headers()),
     };
-    client::capture(part.daemon, &wanted)?;
-    fcntl(&input, FcntlArg::F_SETFL(OFlag::empty())).map_err(|error| pipe(error.into()))?;
+    client::capture(daemon, &wanted)?;
+    pipe::set_blocking(&input).map_err(failed)?;
     Ok(input)
 }
 
-/// Moves blocks until all captures have ended, and ends them once it is over.
+/// Moves blocks until all captures have ended, and ends the captures when `is_over`.
 fn pump(
     inputs: Vec<(&DaemonRecord, File)>,
-    stitch: &Mutex<Stitch<File>>,
+    merger: &Mutex<CaptureMerger<File>>,
     may_go_on: bool,
     is_over: impl Fn() -> bool,
 ) -> Result<(), SessionError> {
@@ -132,16 +111,16 @@ fn pump(
         for ((daemon, input), done) in inputs.into_iter().zip(&flags) {
             daemons.push((daemon, done));
             scope.spawn(move || {
-                carry(input, stitch);
+                carry(input, merger);
                 done.store(true, Ordering::Release);
             });
         }
         let is_open = |done: &AtomicBool| !done.load(Ordering::Acquire);
         while may_go_on && !is_over() && daemons.iter().any(|(_, done)| is_open(done)) {
-            timer::wait(None, monotonic_ns() + LOOK_EVERY_NS);
+            timer::wait(None, monotonic_ns() + POLL_NS);
         }
         let mut ended = Ok(());
-        // A capture that has ended by itself was taken over by somebody else's: that one is theirs.
+        // A capture that has ended by itself was replaced by another client's, which must continue.
         for (daemon, _) in daemons.into_iter().filter(|(_, done)| is_open(done)) {
             let end = client::end_capture(daemon).map(|_| ());
             ended = ended.and(end.map_err(SessionError::from));
@@ -150,33 +129,26 @@ fn pump(
     })
 }
 
-/// Moves the blocks of one daemon; when nobody takes them any more, to nowhere.
-fn carry(input: File, stitch: &Mutex<Stitch<File>>) {
+/// Moves the blocks of one daemon, and discards the rest after an error of the output.
+fn carry(input: File, merger: &Mutex<CaptureMerger<File>>) {
     let mut input = BufReader::new(input);
-    let mut source = Source::default();
+    let mut source = MergeInput::default();
     let mut block = Vec::new();
     while let Ok(true) = read_block(&mut input, &mut block) {
-        let mut stitch = stitch.lock().unwrap_or_else(PoisonError::into_inner);
-        if stitch.take(&mut source, &mut block).is_err() {
+        let mut merger = merger.lock().unwrap_or_else(PoisonError::into_inner);
+        if merger.add(&mut source, &mut block).is_err() {
             break;
         }
     }
     let _ = io::copy(&mut input, &mut io::sink());
 }
 
-/// Opens the pipe once somebody reads from it; none if this process is told to end before.
+/// Opens the pipe when it has a reader. Returns none after a signal.
 fn open_for_writing(fifo: &Path) -> io::Result<Option<File>> {
     let stopwatch = Stopwatch::start();
     loop {
-        let opened = File::options().write(true).custom_flags(libc::O_NONBLOCK).open(fifo);
-        match opened {
-            Ok(file) => {
-                fcntl(&file, FcntlArg::F_SETFL(OFlag::empty()))?;
-                return Ok(Some(file));
-            }
-            // Nobody reads from it yet.
-            Err(error) if error.raw_os_error() == Some(libc::ENXIO) => {}
-            Err(error) => return Err(error),
+        if let Some(file) = pipe::open_for_writing(fifo)? {
+            return Ok(Some(file));
         }
         if interrupt::requested() {
             return Ok(None);
@@ -184,12 +156,12 @@ fn open_for_writing(fifo: &Path) -> io::Result<Option<File>> {
         if stopwatch.seconds() > OPENS_WITHIN_S {
             return Err(io::ErrorKind::TimedOut.into());
         }
-        timer::wait(None, monotonic_ns() + LOOK_EVERY_NS);
+        timer::wait(None, monotonic_ns() + POLL_NS);
     }
 }
 
-/// Whether nobody reads from a pipe any more.
-fn has_gone(out: &File) -> bool {
+/// Whether a pipe has lost its reader.
+fn is_closed(out: &File) -> bool {
     let mut asked = [PollFd::new(out.as_fd(), PollFlags::empty())];
     let found = poll(&mut asked, PollTimeout::ZERO);
     let events = asked[0].revents().unwrap_or(PollFlags::empty());

@@ -1,7 +1,7 @@
-//! Captures of several daemons as one: a section, the interfaces of all, packets as they come.
+//! Merges the captures of several daemons: one section, the interfaces of all, packets in order of arrival.
 //!
-//! Numbers of interfaces are those of the whole. Each capture is one that a daemon of this build writes,
-//! so octets are little-endian and a block that makes no sense ends it.
+//! Interfaces are renumbered. A daemon of this build writes each capture, so blocks are little-endian, and an
+//! invalid block ends the capture.
 //!
 //! Source: draft-ietf-opsawg-pcapng.
 
@@ -11,39 +11,39 @@ use proto::events::Direction;
 use proto::frame::FrameKind;
 use std::io::{self, Read, Write};
 
-/// Type and length stand before a block's body, the length again behind it.
+/// Octets of type and length before the body of a block, and of the repeated length after it.
 const HEAD: usize = 8;
 const TAIL: usize = 4;
-/// Longer blocks are none of ours.
+/// The longest block that daemons write, in octets.
 const BLOCK_MAX: usize = 1 << 20;
-/// Of a packet block, behind the head: interface, time, octets that follow, octets on the wire.
+/// Octets of a packet block before its data: head, interface, time, captured length, original length.
 const PACKET: usize = HEAD + 20;
 
-/// One capture into which others go.
-pub struct Stitch<W> {
+/// The merged capture.
+pub struct CaptureMerger<W> {
     out: W,
     is_begun: bool,
     interfaces: u32,
     filter: Filter,
 }
 
-/// One of the captures that go into it: its interfaces by their numbers there, with what they carry.
+/// One input: its interfaces by their own numbers, with the number in the merged capture and the link type.
 #[derive(Default)]
-pub struct Source {
+pub struct MergeInput {
     interfaces: Vec<(u32, u16)>,
 }
 
-impl<W: Write> Stitch<W> {
-    /// One that is written to `out` and has what `filter` lets through.
-    pub const fn new(out: W, filter: Filter) -> Stitch<W> {
-        Stitch { out, is_begun: false, interfaces: 0, filter }
+impl<W: Write> CaptureMerger<W> {
+    /// A merged capture that is written to `out`, with the packets that match `filter`.
+    pub const fn new(out: W, filter: Filter) -> CaptureMerger<W> {
+        CaptureMerger { out, is_begun: false, interfaces: 0, filter }
     }
 
-    /// Takes in a block of `source`.
+    /// Adds a block of `source`.
     ///
     /// # Errors
-    /// If nobody takes what is written, or the block makes no sense.
-    pub fn take(&mut self, source: &mut Source, block: &mut [u8]) -> io::Result<()> {
+    /// If the output fails, or the block is invalid.
+    pub fn add(&mut self, source: &mut MergeInput, block: &mut [u8]) -> io::Result<()> {
         match number(block, 0)? {
             block::SECTION if std::mem::replace(&mut self.is_begun, true) => return Ok(()),
             block::INTERFACE => {
@@ -67,26 +67,26 @@ impl<W: Write> Stitch<W> {
 
     fn wants(&self, link_type: u16, block: &[u8]) -> io::Result<bool> {
         let kept = number(block, HEAD + 12)? as usize;
-        let octets = block.get(PACKET..PACKET + kept).ok_or_else(senseless)?;
+        let octets = block.get(PACKET..PACKET + kept).ok_or_else(invalid)?;
         let kinds = [FrameKind::Infiniband, FrameKind::InfinibandLink, FrameKind::Ethernet];
         let kind = kinds.into_iter().find(|kind| LinkType::of(*kind) as u16 == link_type);
         let Some(kind) = kind else { return Ok(true) };
         let header = if kind == FrameKind::Infiniband { erf::HEADER } else { 0 };
-        let frame = octets.get(header..).ok_or_else(senseless)?;
+        let frame = octets.get(header..).ok_or_else(invalid)?;
         let options = &block[(PACKET + kept.next_multiple_of(4)).min(block.len() - TAIL)..];
         Ok(self.filter.wants(kind, frame, direction(options)))
     }
 }
 
-/// Writes the number of the whole over the interface's own; what the interface carries.
-fn renumber(source: &Source, block: &mut [u8]) -> io::Result<u16> {
+/// Replaces the number of the interface, and returns its link type.
+fn renumber(source: &MergeInput, block: &mut [u8]) -> io::Result<u16> {
     let own = number(block, HEAD)? as usize;
-    let (whole, link_type) = source.interfaces.get(own).ok_or_else(senseless)?;
+    let (whole, link_type) = source.interfaces.get(own).ok_or_else(invalid)?;
     block[HEAD..HEAD + 4].copy_from_slice(&whole.to_le_bytes());
     Ok(*link_type)
 }
 
-/// What a packet's flags say; ours stand first among the options.
+/// The direction in the flags of a packet, which are its first option.
 fn direction(options: &[u8]) -> Option<Direction> {
     let code = u16::from_le_bytes(options.get(..2)?.try_into().ok()?);
     let flags = number(options, 4).ok().filter(|_| code == option::EPB_FLAGS)?;
@@ -97,10 +97,10 @@ fn direction(options: &[u8]) -> Option<Direction> {
     }
 }
 
-/// Reads a block; false at the end.
+/// Reads a block. Returns false at the end of the input.
 ///
 /// # Errors
-/// If it cannot be read or makes no sense.
+/// If the input fails or the block is invalid.
 pub fn read_block(input: &mut impl Read, block: &mut Vec<u8>) -> io::Result<bool> {
     block.resize(HEAD, 0);
     let mut there = 0;
@@ -113,7 +113,7 @@ pub fn read_block(input: &mut impl Read, block: &mut Vec<u8>) -> io::Result<bool
     }
     let length = number(block, 4)? as usize;
     if !(HEAD + TAIL..=BLOCK_MAX).contains(&length) || !length.is_multiple_of(4) {
-        return Err(senseless());
+        return Err(invalid());
     }
     block.resize(length, 0);
     input.read_exact(&mut block[HEAD..])?;
@@ -122,11 +122,11 @@ pub fn read_block(input: &mut impl Read, block: &mut Vec<u8>) -> io::Result<bool
 
 fn number(octets: &[u8], at: usize) -> io::Result<u32> {
     let four = octets.get(at..at + 4).and_then(|four| four.try_into().ok());
-    four.map(u32::from_le_bytes).ok_or_else(senseless)
+    four.map(u32::from_le_bytes).ok_or_else(invalid)
 }
 
-fn senseless() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, "no capture of ours")
+fn invalid() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "an invalid block in the capture of a daemon")
 }
 
 #[cfg(test)]
@@ -135,7 +135,7 @@ mod tests {
     use capture::pcapng;
     use capture::reader::CaptureReader;
 
-    /// A capture of two ports, each with a frame that says whose it is.
+    /// A capture of two ports, each with a frame that contains the name.
     fn capture(name: &str) -> Vec<u8> {
         let mut out = Vec::new();
         pcapng::section(&mut out, name);
@@ -164,17 +164,17 @@ mod tests {
         out
     }
 
-    fn stitched(captures: &[Vec<u8>], filter: Filter) -> Vec<(String, u8)> {
+    fn merged(captures: &[Vec<u8>], filter: Filter) -> Vec<(String, u8)> {
         let mut out = Vec::new();
-        let mut stitch = Stitch::new(&mut out, filter);
+        let mut merger = CaptureMerger::new(&mut out, filter);
         let mut inputs: Vec<&[u8]> = captures.iter().map(Vec::as_slice).collect();
-        let mut sources: Vec<Source> = inputs.iter().map(|_| Source::default()).collect();
+        let mut sources: Vec<MergeInput> = inputs.iter().map(|_| MergeInput::default()).collect();
         let mut block = Vec::new();
-        // In turns, as blocks of daemons come.
+        // Alternately, as the blocks of daemons arrive.
         while inputs.iter().any(|input| !input.is_empty()) {
             for (input, source) in inputs.iter_mut().zip(&mut sources) {
                 if read_block(input, &mut block).expect("whole blocks") {
-                    stitch.take(source, &mut block).expect("blocks of ours");
+                    merger.add(source, &mut block).expect("valid blocks");
                 }
             }
         }
@@ -189,32 +189,32 @@ mod tests {
     }
 
     #[test]
-    fn frames_keep_their_interfaces_when_captures_become_one() {
+    fn frames_keep_their_interfaces_in_the_merged_capture() {
         let both = [capture("a"), capture("b")];
         let expected = [("a:0", b'a'), ("a:1", b'a'), ("b:0", b'b'), ("b:1", b'b')];
-        let found = stitched(&both, Filter::default());
+        let found = merged(&both, Filter::default());
         assert_eq!(found, expected.map(|(name, octet)| (name.to_owned(), octet)));
         let sent = Filter { direction: Some(Direction::Tx), ..Filter::default() };
         let expected = [("a:0", b'a'), ("b:0", b'b')];
-        assert_eq!(stitched(&both, sent), expected.map(|(n, o)| (n.to_owned(), o)));
+        assert_eq!(merged(&both, sent), expected.map(|(n, o)| (n.to_owned(), o)));
     }
 
     #[test]
-    fn what_is_no_capture_ends_it_without_a_panic() {
+    fn an_invalid_capture_ends_without_a_panic() {
         let whole = capture("a");
         for cut in 1..whole.len() {
             let mut input = &whole[..cut];
-            let mut source = Source::default();
-            let mut stitch = Stitch::new(Vec::new(), Filter::default());
+            let mut source = MergeInput::default();
+            let mut merger = CaptureMerger::new(Vec::new(), Filter::default());
             let mut block = Vec::new();
             while let Ok(true) = read_block(&mut input, &mut block) {
-                stitch.take(&mut source, &mut block).expect("what is whole is ours");
+                merger.add(&mut source, &mut block).expect("complete blocks are valid");
             }
         }
-        let mut stitch = Stitch::new(Vec::new(), Filter::default());
+        let mut merger = CaptureMerger::new(Vec::new(), Filter::default());
         for kind in [block::INTERFACE, block::PACKET, block::STATISTICS] {
             let mut block = [kind.to_le_bytes(), 12u32.to_le_bytes(), 12u32.to_le_bytes()].concat();
-            let taken = stitch.take(&mut Source::default(), &mut block);
+            let taken = merger.add(&mut MergeInput::default(), &mut block);
             assert!(taken.is_err() || kind == block::INTERFACE);
         }
         assert!(read_block(&mut &[0xff; 64][..], &mut Vec::new()).is_err());

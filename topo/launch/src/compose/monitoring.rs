@@ -1,12 +1,12 @@
-//! Who watches a lab of containers: a Prometheus that asks every daemon, and Grafana with the board.
+//! Monitoring of a lab of containers: Prometheus scrapes every daemon, and Grafana shows the dashboard.
 //!
 //! ```text
-//!   daemons ◀── /metrics, with the lab's token ── prometheus ◀── grafana (if its profile is asked for)
+//!   daemons ◀── /metrics, with the lab's token ── prometheus ◀── grafana (only with its profile)
 //! ```
 //!
-//! What both read lies in a folder of this host, which the Compose file mounts. JSON is YAML.
+//! The configuration of both is in a folder of this host that the Compose file mounts. It is JSON, which is YAML.
 
-use super::file::{Engine, Lab, begin_service, quoted};
+use super::service::{Engine, Labels, quoted};
 use daemon::token::Token;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -15,52 +15,52 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// The service that scrapes.
-pub const PROMETHEUS: &str = "prometheus";
-/// The service that draws, and the profile that asks for it.
-pub const GRAFANA: &str = "grafana";
-/// Where a daemon answers in the lab's network.
+/// The name of the service that scrapes.
+pub(super) const PROMETHEUS: &str = "prometheus";
+/// The name of the service that draws, and of the profile that starts it.
+pub(super) const GRAFANA: &str = "grafana";
+/// The port of a daemon's administration in the lab's network.
 const ADMIN_PORT: u16 = 4701;
-/// Where Prometheus does.
+/// The port of Prometheus.
 const PROMETHEUS_PORT: u16 = 9090;
-/// Runs last seconds to minutes.
-const EVERY: &str = "1s";
+/// The scrape interval: runs last seconds to minutes.
+const SCRAPE_INTERVAL: &str = "1s";
 
 const CONFIG: &str = "prometheus.yml";
 const SOURCE: &str = "datasource.yml";
 const PROVIDER: &str = "provider.yml";
 const DASHBOARD: &str = "pausebed.json";
-/// Where Grafana finds the board.
+/// The folder of dashboards in the container of Grafana.
 const DASHBOARDS: &str = "/var/lib/grafana/dashboards";
-/// Where Grafana looks for what it is to know.  Source: its documentation, "Provision Grafana".
+/// The folder of its configuration. Source: Grafana documentation, "Provision Grafana".
 const PROVISIONING: &str = "/etc/grafana/provisioning";
 
-/// Those who watch a lab.
+/// Prometheus and Grafana of a lab.
 #[derive(Clone, Debug)]
-pub struct Board {
-    /// The folder with what they read; its path has no relative part.
+pub struct Monitoring {
+    /// The folder of their configuration, as an absolute path.
     pub folder: PathBuf,
     /// The image of Prometheus.
     pub image: String,
-    /// Whose folder it is: user and group.
+    /// The user and group that own the folder.
     pub user: (u32, u32),
 }
 
-/// The image of Prometheus that docker/prometheus.sh makes.
+/// The name of the image of Prometheus that docker/prometheus.sh builds.
 pub fn image() -> String {
     format!("pausebed-prometheus:{}", env!("CARGO_PKG_VERSION"))
 }
 
-/// What Prometheus asks of the daemon in a service, and how the daemon knows that it is meant.
-pub fn target(service: &str) -> String {
+/// The host and port of the daemon in a service: the target of Prometheus, and the name that the daemon accepts.
+pub(super) fn target(service: &str) -> String {
     format!("{service}:{ADMIN_PORT}")
 }
 
-impl Board {
-    /// Writes what both read: whom to ask with which token, where the answers are, and the board itself.
+impl Monitoring {
+    /// Writes the configuration of both: the targets with the token, the data source, and the dashboard.
     ///
     /// # Errors
-    /// What the system says.
+    /// If a file cannot be written.
     pub fn write(&self, services: &[String], token: &Token, dashboard: &[u8]) -> io::Result<()> {
         fs::create_dir_all(&self.folder)?;
         let public = |name: &str, text: &[u8]| fs::write(self.folder.join(name), text);
@@ -70,15 +70,15 @@ impl Board {
         secret(&self.folder.join(CONFIG), &pretty(&scraping(services, token)))
     }
 
-    /// The services of a Compose file.
-    pub(super) fn services(&self, text: &mut String, lab: &Lab<'_>) {
+    /// Writes the two services of a Compose file.
+    pub(super) fn services(&self, text: &mut String, labels: Labels<'_>) {
         let words = [
             format!("--config.file=/etc/{CONFIG}"),
             "--storage.tsdb.path=/data".to_owned(),
-            // It lies in memory.
+            // The data is in memory.
             "--storage.tsdb.retention.size=256MB".to_owned(),
         ];
-        begin_service(text, lab, Engine::Compose, PROMETHEUS, &self.image, &words);
+        labels.begin_service(text, Engine::Compose, PROMETHEUS, &self.image, &words);
         let (user, group) = self.user;
         let _ = write!(
             text,
@@ -99,13 +99,13 @@ impl Board {
         );
     }
 
-    /// A file of the folder in a folder of a container.
+    /// A mount of a file of the folder in a folder of a container.
     fn mounted(&self, file: &str, to: &str) -> String {
         quoted(&format!("{}:{to}/{file}:ro", self.folder.join(file).display()))
     }
 }
 
-/// A port of loopback that the environment may change: two labs cannot share one.
+/// A published port of loopback; a variable changes it, because two labs cannot share one.
 fn published(variable: &str, port: u16) -> String {
     format!("\"127.0.0.1:${{{variable}:-{port}}}:{port}\"")
 }
@@ -113,7 +113,7 @@ fn published(variable: &str, port: u16) -> String {
 fn scraping(services: &[String], token: &Token) -> Value {
     let targets: Vec<String> = services.iter().map(|service| target(service)).collect();
     json!({
-        "global": { "scrape_interval": EVERY },
+        "global": { "scrape_interval": SCRAPE_INTERVAL },
         "scrape_configs": [{
             "job_name": "pausebed",
             "authorization": { "type": "Bearer", "credentials": token.text() },
@@ -134,12 +134,10 @@ fn provider() -> Value {
 }
 
 fn pretty(value: &Value) -> String {
-    let mut text = serde_json::to_string_pretty(value).expect("plain data");
-    text.push('\n');
-    text
+    format!("{value:#}\n")
 }
 
-/// Writes a file that only this user reads.
+/// Writes a file that only this user can read.
 fn secret(file: &Path, text: &str) -> io::Result<()> {
     match fs::remove_file(file) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -155,23 +153,24 @@ mod tests {
     use std::os::unix::fs::MetadataExt;
 
     #[test]
-    fn what_is_written_asks_every_daemon_with_the_token_and_is_this_users_alone() {
+    fn the_configuration_names_every_daemon_and_only_this_user_can_read_the_token() {
         let folder = tempfile::tempdir().expect("a folder");
-        let board = Board { folder: folder.path().join("board"), image: image(), user: (7, 7) };
+        let monitoring =
+            Monitoring { folder: folder.path().join("monitoring"), image: image(), user: (7, 7) };
         let services = ["nicd-0".to_owned(), "s0".to_owned()];
         for token in ["first", "second"] {
             let token = Token::told(token);
-            board.write(&services, &token, b"{}").expect("a folder");
+            monitoring.write(&services, &token, b"{}").expect("a folder");
         }
-        let file = board.folder.join(CONFIG);
+        let file = monitoring.folder.join(CONFIG);
         assert_eq!(fs::metadata(&file).expect("it is there").mode() & 0o777, 0o600);
         let text = fs::read_to_string(&file).expect("it is there");
         let config: Value = serde_json::from_str(&text).expect("JSON");
         let job = &config["scrape_configs"][0];
         assert_eq!(job["static_configs"][0]["targets"], json!(["nicd-0:4701", "s0:4701"]));
         assert_eq!(job["authorization"]["credentials"], "second");
-        let source = fs::read_to_string(board.folder.join(SOURCE)).expect("it is there");
+        let source = fs::read_to_string(monitoring.folder.join(SOURCE)).expect("it is there");
         assert!(source.contains("http://prometheus:9090"), "{source}");
-        assert_eq!(fs::read(board.folder.join(DASHBOARD)).expect("it is there"), b"{}");
+        assert_eq!(fs::read(monitoring.folder.join(DASHBOARD)).expect("it is there"), b"{}");
     }
 }

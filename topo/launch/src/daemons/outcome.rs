@@ -1,0 +1,167 @@
+//! The outcome of a run with daemons, from their reports.
+
+use super::session::Session;
+use crate::{Job, LaunchError, Outcome, Progress};
+use emulation::awake::Awake;
+use emulation::cable::is_link_local;
+use emulation::cable::reconcile::reconcile;
+use emulation::clock::monotonic_ns;
+use emulation::driver::{Report, evidence};
+use emulation::fidelity::judge;
+use emulation::timer::Priority;
+use emulation::wiring::LinkWiring;
+use proto::counters::DropReason;
+use proto::frame::Frame;
+use results::run_directory::FidelityRow;
+use results::run_directory::result::{Fidelity, OnCables};
+use scenario::run::Cables;
+use std::collections::BTreeMap;
+use std::num::NonZeroU64;
+
+impl Session {
+    /// An ordinary run, from the hello of all daemons to their reports.
+    pub async fn run(
+        self,
+        job: &Job<'_>,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Outcome, LaunchError> {
+        self.use_and_end(async |session| {
+            let hellos = session.hellos().await?;
+            let peers = hellos.into_iter().map(|hello| hello.address).collect();
+            let begin = session.begin(job, peers).await?;
+            let reports = session.reports(job, begin.clock, progress).await?;
+            let wall_ns = monotonic_ns().saturating_sub(begin.clock.origin_ns());
+            Ok(outcome(session, job, begin.clock.dilation(), reports, wall_ns as f64 / 1e9))
+        })
+        .await
+    }
+}
+
+fn outcome(
+    session: &Session,
+    job: &Job<'_>,
+    dilation: NonZeroU64,
+    reports: Vec<Report>,
+    wall_seconds: f64,
+) -> Outcome {
+    let cut_short = reports.iter().filter(|report| report.cut_short);
+    let mut missed = session.missed.clone();
+    missed.extend(cut_short.map(|report| report.process));
+    let judged = judge(&evidence(&reports, missed), dilation);
+    Outcome {
+        fidelity: Fidelity {
+            ok: judged.ok,
+            lateness_p99_frames: judged.lateness_p99_frames,
+            transport_lost: judged.transport_lost,
+            suggested_dilation: Some(judged.suggested_dilation),
+        },
+        reasons: judged.reasons,
+        timeline: timeline(&reports),
+        on_cables: on_cables(job, &reports),
+        cables: cables(session, job),
+        dilation: Some(dilation.get()),
+        frame_hops: reports.iter().map(|report| report.departures).sum(),
+        wall_seconds,
+        cpu_seconds: reports.iter().map(|report| report.cpu_ns as f64 / 1e9).sum(),
+        refused: refused(&reports),
+        scheduling: scheduling(session, &reports),
+        recordings: reports.into_iter().map(|report| report.recording).collect(),
+    }
+}
+
+/// Links by kind of cable.
+fn cables(session: &Session, job: &Job<'_>) -> BTreeMap<String, u64> {
+    let hosts = &session.hosting.hosts;
+    let links = &job.lab.fabric.wiring.links;
+    let inside = |link: &&LinkWiring| hosts[link.a.node] == hosts[link.b.node];
+    let memory = match job.cables {
+        Cables::Local => links.iter().filter(inside).count() as u64,
+        Cables::Socket => 0,
+    };
+    let mut cables = BTreeMap::from([
+        ("memory".to_owned(), memory),
+        (session.cabling.name().to_owned(), links.len() as u64 - memory),
+    ]);
+    let attached = job.lab.fabric.wiring.attached.len() as u64;
+    if attached > 0 {
+        cables.insert("attached".to_owned(), attached);
+    }
+    cables
+}
+
+/// The scheduling of the workers, as text.
+fn scheduling(session: &Session, reports: &[Report]) -> String {
+    let count = |priority| reports.iter().filter(|report| report.priority == priority).count();
+    let (fifo, workers) = (count(Priority::Fifo), reports.len());
+    let awake = match session.awake.as_ref().map_or(0, Awake::cores) {
+        0 => String::new(),
+        cores => format!(", {cores} cores kept awake"),
+    };
+    format!("{fifo} of {workers} workers with real-time priority{awake}")
+}
+
+fn timeline(reports: &[Report]) -> Vec<FidelityRow> {
+    let rows = reports.iter().flat_map(|report| {
+        report.timeline.iter().map(|bin| FidelityRow {
+            t_ps: bin.t_ps,
+            dt_ps: bin.dt_ps,
+            worker: report.process as u32,
+            wall_ns: bin.wall_ns,
+            departures: bin.departures,
+            late_ps_p50: bin.late_ps_p50,
+            late_ps_p99: bin.late_ps_p99,
+            late_ps_max: bin.late_ps_max,
+            lost: bin.lost,
+            cpu_permille: bin.cpu_permille,
+        })
+    });
+    let mut rows: Vec<FidelityRow> = rows.collect();
+    rows.sort_by_key(|row| (row.t_ps, row.worker));
+    rows
+}
+
+fn on_cables(job: &Job<'_>, reports: &[Report]) -> OnCables {
+    let mut cables = OnCables::default();
+    let travels = |frame: &Frame| !is_link_local(frame.kind, &frame.octets);
+    let fed = job.injections.iter().filter(|(.., frame)| travels(frame));
+    cables.duplicated += fed.count() as u64;
+    for report in reports {
+        let flying = report.in_flight.on_the_line.plus(report.in_flight.on_cables);
+        cables.under_way += flying.end_to_end;
+        cables.duplicated += report.injected.duplicated.end_to_end;
+        cables.dropped.add(DropReason::Injected, report.injected.lost.end_to_end);
+    }
+    let lost = reconcile(reports.iter().map(|report| &report.exchange)).lost;
+    cables.dropped.add(DropReason::Transport, lost.end_to_end);
+    for outside in reports.iter().filter_map(|report| report.exchange.outside) {
+        cables.duplicated += outside.received.end_to_end;
+        cables.handed_over += outside.sent.end_to_end;
+        cables.dropped.add(DropReason::Transport, outside.unsent.end_to_end);
+    }
+    cables
+}
+
+/// Refused datagrams and records by reason, over all processes.
+fn refused(reports: &[Report]) -> BTreeMap<String, u64> {
+    let mut sums = BTreeMap::new();
+    for report in reports {
+        let rejected = &report.exchange.rejected;
+        let counts = [
+            ("foreign", rejected.foreign),
+            ("magic", rejected.magic),
+            ("version", rejected.version),
+            ("kind", rejected.kind),
+            ("epoch", rejected.epoch),
+            ("link", rejected.link),
+            ("truncated", rejected.truncated),
+            ("oversize", rejected.oversize),
+            ("trailing", rejected.trailing),
+            ("unfinished", rejected.unfinished),
+            ("socket_overflow", report.exchange.overflows),
+        ];
+        for (reason, count) in counts {
+            *sums.entry(reason.to_owned()).or_insert(0) += count;
+        }
+    }
+    sums
+}

@@ -1,0 +1,76 @@
+//! Runs without an end: the daemons of a lab run until the user stops them, and can be administered meanwhile.
+
+use super::session::{Session, SessionOptions};
+use super::{Cabling, hosting_here};
+use crate::{FailureKind, Job, LaunchError, block_on};
+use daemon::token::Token;
+use daemon::{AdminConfig, TcpConfig};
+use emulation::wiring::NodeKind;
+use proto::units::Instant;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// A daemon of a run that has begun.
+#[derive(Clone, Debug)]
+pub struct RunningDaemon {
+    /// Its process id.
+    pub pid: u32,
+    /// The kind of its nodes.
+    pub kind: NodeKind,
+    /// Its nodes.
+    pub nodes: Vec<usize>,
+    /// The socket of its administration.
+    pub socket: PathBuf,
+    /// The TCP address of its administration, if there is one.
+    pub address: Option<SocketAddr>,
+}
+
+/// Starts the daemons of `job`, calls `begun` with them, and runs until the user stops the lab.
+/// The daemons can be administered at sockets in the job's folder, and with `token` by TCP.
+///
+/// Must be called on the main thread, as every run with daemons.
+///
+/// # Errors
+/// If a daemon dies or refuses its configuration, or `begun` fails.
+pub fn run_until_stopped(
+    job: &Job<'_>,
+    cabling: Cabling,
+    token: Option<Token>,
+    begun: impl FnOnce(Vec<RunningDaemon>) -> Result<(), LaunchError>,
+) -> Result<(), LaunchError> {
+    let socket = |process: usize| job.scratch.join(format!("process-{process}.sock"));
+    let admin = |process: usize| AdminConfig {
+        socket: Some(socket(process)),
+        tcp: token.clone().map(|token| TcpConfig { port: 0, name: None, token }),
+    };
+    let options = SessionOptions { admin: Some(&admin), ..SessionOptions::default() };
+    let ended = block_on(async {
+        Session::open(job, hosting_here(job), cabling, &options)?
+            .use_and_end(async |session| {
+                let hellos = session.hellos().await?;
+                let peers = hellos.iter().map(|hello| hello.address.clone()).collect();
+                let begin = session.begin(job, peers).await?;
+                let daemons = hellos.iter().enumerate().map(|(process, hello)| RunningDaemon {
+                    pid: hello.pid,
+                    kind: session.hosting.kinds[process],
+                    nodes: session.hosting.nodes(process).collect(),
+                    socket: socket(process),
+                    address: hello.admin,
+                });
+                let daemons = daemons.collect();
+                // A client that reads of these daemons must find a run that has begun.
+                while begin.clock.now() == Instant::ZERO {
+                    session.next().await?;
+                }
+                begun(daemons)?;
+                loop {
+                    session.next().await?;
+                }
+            })
+            .await
+    });
+    match ended {
+        Err(error) if error.kind == FailureKind::Interrupted => Ok(()),
+        ended => ended,
+    }
+}

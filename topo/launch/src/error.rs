@@ -1,0 +1,77 @@
+//! Why a run has no result, with the error that caused it.
+
+use std::error::Error;
+
+/// What went wrong, in the classes that the exit codes of the program distinguish.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailureKind {
+    /// A daemon ended before its report.
+    Died,
+    /// The host lacks something.
+    Host,
+    /// A device or a substrate refuses the configuration.
+    Config,
+    /// The user pressed Ctrl-C.
+    Interrupted,
+}
+
+/// Why a run has no result. [`daemon::with_sources`] prints it with its causes.
+#[derive(Debug, thiserror::Error)]
+#[error("{what}")]
+pub struct LaunchError {
+    /// The class of the failure.
+    pub kind: FailureKind,
+    what: String,
+    source: Option<Box<dyn Error + Send + Sync>>,
+}
+
+impl LaunchError {
+    fn new(kind: FailureKind, what: impl Into<String>) -> LaunchError {
+        LaunchError { kind, what: what.into(), source: None }
+    }
+
+    /// A daemon ended before its report.
+    pub(crate) fn died(what: impl Into<String>) -> LaunchError {
+        LaunchError::new(FailureKind::Died, what)
+    }
+
+    /// The host lacks something.
+    pub(crate) fn host(what: impl Into<String>) -> LaunchError {
+        LaunchError::new(FailureKind::Host, what)
+    }
+
+    /// A device or a substrate refuses the configuration.
+    pub(crate) fn config(what: impl Into<String>) -> LaunchError {
+        LaunchError::new(FailureKind::Config, what)
+    }
+
+    /// The user pressed Ctrl-C.
+    pub fn interrupted() -> LaunchError {
+        LaunchError::new(FailureKind::Interrupted, "interrupted")
+    }
+
+    /// The same failure with its cause, for `map_err(LaunchError::host("…").caused())`.
+    pub(crate) fn caused<E: Into<Box<dyn Error + Send + Sync>>>(self) -> impl FnOnce(E) -> Self {
+        move |source| LaunchError { source: Some(source.into()), ..self }
+    }
+
+    /// The same failure with more to say about it.
+    pub(crate) fn with_appendix(self, appendix: &str) -> LaunchError {
+        LaunchError { what: self.what + appendix, ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use daemon::with_sources;
+
+    #[test]
+    fn an_error_is_printed_with_its_causes() {
+        let error: Result<(), std::io::Error> = Err(std::io::Error::other("disk full"));
+        let error = error.map_err(LaunchError::host("cannot write the journal").caused());
+        let error = error.expect_err("it is one");
+        assert_eq!(with_sources(&error), "cannot write the journal: disk full");
+        assert_eq!(error.kind, FailureKind::Host);
+    }
+}

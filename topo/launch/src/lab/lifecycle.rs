@@ -1,0 +1,113 @@
+//! Start and end of a lab, from outside its supervisor.
+
+use super::folder::{LOG, LabRecord, LabStore};
+use super::supervisor::StartResult;
+use crate::LaunchError;
+use crate::owner::ProcessIdentity;
+use emulation::clock::Stopwatch;
+use emulation::timer;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use std::fs;
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+/// Time for a process to end, in seconds: a host that swaps is slow.
+const ENDS_WITHIN_S: f64 = 15.0;
+/// The interval at which the end of a process is polled.
+const POLL_NS: u64 = 10_000_000;
+/// Octets of the log that are printed when a lab does not start.
+const LOG_TAIL: u64 = 2_000;
+
+/// Starts the supervisor of the lab in `folder`, and waits until the lab is up.
+///
+/// # Errors
+/// If the lab does not start, with the reason.
+pub fn start(folder: &Path) -> Result<(), LaunchError> {
+    let failed = || LaunchError::host("cannot start the supervisor").caused::<io::Error>();
+    let mut supervisor = spawn(folder).map_err(failed())?;
+    let output = supervisor.stdout.take().expect("standard output was asked for");
+    let mut line = String::new();
+    // The pipe ends with the supervisor at the latest.
+    BufReader::new(output).read_line(&mut line).map_err(failed())?;
+    match serde_json::from_str(&line) {
+        Ok(StartResult::Up) => Ok(()),
+        Ok(StartResult::Failed(reason)) => {
+            // The supervisor has nothing left to do.
+            let _ = supervisor.wait();
+            Err(LaunchError::host(reason))
+        }
+        Err(_) => {
+            let how = supervisor.wait().map_err(failed())?;
+            let log = log_tail(folder);
+            Err(LaunchError::died(format!("the supervisor ended: {how}\n{log}")))
+        }
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "only this crate starts child processes")]
+fn spawn(folder: &Path) -> io::Result<Child> {
+    let log = fs::File::options().create(true).append(true).open(folder.join(LOG))?;
+    let mut command = Command::new(std::env::current_exe()?);
+    command.arg("keep").arg(folder);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log).spawn()
+}
+
+/// The end of a lab's log.
+fn log_tail(folder: &Path) -> String {
+    let read = || -> io::Result<String> {
+        let mut log = fs::File::open(folder.join(LOG))?;
+        let length = log.metadata()?.len();
+        log.seek(SeekFrom::Start(length.saturating_sub(LOG_TAIL)))?;
+        let mut end = Vec::new();
+        log.take(LOG_TAIL).read_to_end(&mut end)?;
+        Ok(String::from_utf8_lossy(&end).into_owned())
+    };
+    read().unwrap_or_default()
+}
+
+/// Ends the lab `name` and removes its folder.
+///
+/// # Errors
+/// If the supervisor does not end, or the folder cannot be removed.
+pub fn end(labs: &LabStore, name: &str, record: &LabRecord) -> io::Result<()> {
+    // Until the supervisor has written the journal, the owner of a lab is its starter.
+    let has_supervisor = ProcessIdentity::this().ok() != Some(record.owner);
+    for signal in [Signal::SIGTERM, Signal::SIGKILL] {
+        if !has_supervisor || ended(record.owner, signal) {
+            break;
+        }
+    }
+    let daemons = record.daemons.iter().filter_map(|daemon| ProcessIdentity::of(daemon.pid));
+    let left = daemons.filter(|owner| is_daemon_of(*owner, &labs.folder(name)));
+    for daemon in left {
+        // The kernel ends daemons with their supervisor; this waits for it.
+        ended(daemon, Signal::SIGKILL);
+    }
+    if has_supervisor && record.is_alive() {
+        return Err(io::Error::other(format!("process {} does not end", record.owner.process)));
+    }
+    labs.remove(name)
+}
+
+/// Sends `signal` to a process and waits for its end. Returns whether it has ended.
+fn ended(owner: ProcessIdentity, signal: Signal) -> bool {
+    if !owner.is_alive() {
+        return true;
+    }
+    // An error means that it has just ended, or belongs to another user.
+    let _ = kill(Pid::from_raw(owner.process as i32), signal);
+    let stopwatch = Stopwatch::start();
+    while owner.is_alive() && stopwatch.seconds() < ENDS_WITHIN_S {
+        timer::wait(None, emulation::clock::monotonic_ns() + POLL_NS);
+    }
+    !owner.is_alive()
+}
+
+/// Whether a process was started with a configuration in `folder`.
+fn is_daemon_of(owner: ProcessIdentity, folder: &Path) -> bool {
+    let line = fs::read(format!("/proc/{}/cmdline", owner.process)).unwrap_or_default();
+    let words = line.split(|octet| *octet == 0).map(String::from_utf8_lossy);
+    words.into_iter().any(|word| Path::new(word.as_ref()).starts_with(folder))
+}

@@ -1,0 +1,154 @@
+//! The supervisor of a lab: the process that holds its daemons and namespaces after `up` has ended.
+
+use super::folder::{DaemonRecord, LabRecord, LinkRecord, RUN, SCENARIO, Stage, TOKEN};
+use crate::daemons::Cabling;
+use crate::daemons::persistent::{RunningDaemon, run_until_stopped};
+use crate::owner::{ProcessIdentity, private};
+use crate::{Job, LaunchError, interrupt, netns, refuse_attached, with_sources};
+use daemon::token::Token;
+use proto::units::Instant;
+use scenario::Scenario;
+use scenario::render::{Lab, render};
+use scenario::run::Backend;
+use serde::{Deserialize, Serialize};
+use std::io::Write;
+use std::path::Path;
+
+/// The message of the supervisor to its starter, in one line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum StartResult {
+    /// The lab runs.
+    Up,
+    /// It does not run, for this reason.
+    Failed(String),
+}
+
+/// Runs the lab in `folder` until it is stopped.
+///
+/// # Errors
+/// The reason, which is in the journal too.
+pub fn run(folder: &Path) -> Result<(), LaunchError> {
+    // The terminal of `up` may close. A process that leads a group already fails here, which does no harm.
+    let _ = nix::unistd::setsid();
+    interrupt::install_handlers();
+    let read = LaunchError::host("cannot read the journal").caused();
+    let mut record = LabRecord::read(folder).map_err(read)?;
+    record.owner =
+        ProcessIdentity::this().map_err(LaunchError::host("cannot read /proc").caused())?;
+    let write = LaunchError::host("cannot write the journal").caused();
+    let ended = record.write(folder).map_err(write).and_then(|()| run_lab(folder, &mut record));
+    let reason = ended.as_ref().map_or_else(|error| with_sources(error), |()| "told to".to_owned());
+    record.stage = Stage::Ended(reason.clone());
+    // The user may have removed the folder.
+    let _ = record.write(folder);
+    if ended.is_err() {
+        // A starter that knows that the lab is up has ended.
+        let _ = send_to_starter(&StartResult::Failed(reason));
+    }
+    ended
+}
+
+/// Writes a message to standard output, which the starter reads.
+fn send_to_starter(message: &StartResult) -> std::io::Result<()> {
+    let mut line = serde_json::to_vec(message)?;
+    line.push(b'\n');
+    let mut out = std::io::stdout();
+    out.write_all(&line)?;
+    out.flush()
+}
+
+/// Starts the lab and runs it to its end.
+fn run_lab(folder: &Path, record: &mut LabRecord) -> Result<(), LaunchError> {
+    let text = std::fs::read_to_string(folder.join(SCENARIO))
+        .map_err(LaunchError::host(format!("cannot read {SCENARIO}")).caused())?;
+    let mut scenario = Scenario::parse(&text, &record.sets)
+        .map_err(|faults| LaunchError::config(faults.in_file(SCENARIO)))?;
+    let lab = without_end(&mut scenario);
+    record.addresses = addresses(&lab);
+    record.links = links(&lab);
+    let name = record.lab.clone();
+    let scratch = folder.join(RUN);
+    private(&scratch).map_err(LaunchError::host("no folder for the run").caused())?;
+    let token = record.tcp.then(|| make_token(folder)).transpose();
+    let token = token.map_err(LaunchError::host("cannot write the token").caused())?;
+    let job = Job {
+        lab: &lab,
+        name: &name,
+        seed: scenario.run.seed,
+        dilation: record.dilation,
+        threads: 1,
+        placement: scenario.run.placement,
+        cables: scenario.run.cables,
+        carrier: scenario.run.carrier,
+        realtime: scenario.run.realtime,
+        // A lab may run for days: the cores of its host must be able to idle.
+        awake: false,
+        capture: None,
+        injections: Vec::new(),
+        scratch: &scratch,
+    };
+    let begun = |daemons: Vec<RunningDaemon>| {
+        record.daemons = daemons.into_iter().map(|daemon| daemon_record(&lab, daemon)).collect();
+        record.stage = Stage::Up;
+        // An error of the pipe means that the starter was killed, and nobody wants the lab.
+        let written = record.write(folder).and_then(|()| send_to_starter(&StartResult::Up));
+        written.map_err(LaunchError::host("cannot report that the lab is up").caused())
+    };
+    if scenario.run.backend == Backend::Netns {
+        let (_network, cabling) = netns::LabNetwork::make(&job)?;
+        return run_until_stopped(&job, cabling, token, begun);
+    }
+    refuse_attached(&job)?;
+    run_until_stopped(&job, Cabling::on_loopback(&job), token, begun)
+}
+
+/// Makes a token and writes it into the lab's folder.
+fn make_token(folder: &Path) -> std::io::Result<Token> {
+    let token = Token::make()?;
+    token.write(&folder.join(TOKEN))?;
+    Ok(token)
+}
+
+/// Renders a scenario without an end: traffic up to the end does not stop, and nothing is measured, because there
+/// is no last instant. Bins begin with the length that the scenario has.
+fn without_end(scenario: &mut Scenario) -> Lab {
+    let end = scenario.run.end();
+    for item in scenario.traffic.items.iter_mut().filter(|item| item.stop >= end) {
+        item.stop = Instant::NEVER;
+    }
+    let mut lab = render(scenario);
+    lab.plan.stop = Instant::NEVER;
+    lab.plan.edges.clear();
+    lab.plan.measured.clear();
+    lab.plan.named.clear();
+    lab.plan.all_events = false;
+    lab
+}
+
+fn addresses(lab: &Lab) -> std::collections::BTreeMap<u64, String> {
+    let nodes = lab.fabric.wiring.nodes.iter().zip(&lab.fabric.addresses);
+    let adapters = nodes.take(lab.nics.len());
+    adapters.map(|(node, address)| (*address, node.name.clone())).collect()
+}
+
+fn links(lab: &Lab) -> Vec<LinkRecord> {
+    let wiring = &lab.fabric.wiring;
+    let links = wiring.links.iter().zip(&lab.fabric.rates).map(|(link, rate)| LinkRecord {
+        a: wiring.end_name(link.a),
+        b: wiring.end_name(link.b),
+        rate: *rate,
+    });
+    links.collect()
+}
+
+fn daemon_record(lab: &Lab, daemon: RunningDaemon) -> DaemonRecord {
+    let name = |node: &usize| lab.fabric.wiring.nodes[*node].name.clone();
+    DaemonRecord {
+        pid: daemon.pid,
+        kind: daemon.kind,
+        nodes: daemon.nodes.iter().map(name).collect(),
+        socket: daemon.socket,
+        address: daemon.address,
+    }
+}
