@@ -1,11 +1,11 @@
 //! Requests to the daemons of a lab: HTTP on Unix sockets.
 
 use super::folder::{DaemonRecord, LabRecord};
-use crate::error::with_sources;
 use daemon::admin::view::{Counters, Outputs, Status};
 use daemon::admin::{
     CaptureRequest, Fault, Flows, LinkChange, Problem, TrafficChange, TrafficChanged,
 };
+use daemon::with_sources;
 use emulation::frame_tap::CaptureStatistics;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Bytes;
