@@ -194,7 +194,7 @@ impl OfferedLoad {
 #[derive(Clone, Debug, Default)]
 pub struct SentFlow {
     /// The messages posted.
-    pub offer: OfferedLoad,
+    pub offered: OfferedLoad,
     /// Octets of data frames sent.
     pub tx_bytes: u64,
     /// The bin of the latest data frame, and the octets sent in that bin.
@@ -227,7 +227,7 @@ impl SentFlow {
 
     /// Copies the counts into `reading`.
     pub fn read(&self, reading: &mut FlowReading) {
-        self.offer.read(reading);
+        self.offered.read(reading);
         reading.tx_bytes = self.tx_bytes;
         reading.first = self.first;
         reading.last = self.last;

@@ -18,7 +18,7 @@ use proto::ids::{Lid, PortNumber, VirtualLane};
 use proto::random::Random;
 use proto::units::{Bytes, Instant};
 use std::collections::BTreeMap;
-use std::fmt::Display;
+use std::fmt::{self, Display};
 
 /// The environment of a congestion control role in this NIC. `purpose` names its random stream.
 pub fn place<'a>(config: &'a NicConfig, full_frame: Bytes, purpose: impl Display) -> Place<'a> {
@@ -35,11 +35,22 @@ pub fn place<'a>(config: &'a NicConfig, full_frame: Bytes, purpose: impl Display
     }
 }
 
-/// Identifies a group that several queue pairs share.
+/// The flows that a group governs. Its text names the random stream of the reaction point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum GroupKey {
+    QueuePair { class: u8, peer: Lid },
     Level { level: u8 },
     Destination { peer: Lid, lane: VirtualLane },
+}
+
+impl fmt::Display for GroupKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            GroupKey::QueuePair { class, peer } => write!(f, "reaction/qp/{class}/{peer}"),
+            GroupKey::Level { level } => write!(f, "reaction/sl/{level}"),
+            GroupKey::Destination { peer, lane } => write!(f, "reaction/dlid/{peer}/{lane}"),
+        }
+    }
 }
 
 /// The result of a notification.
@@ -70,6 +81,7 @@ pub struct Pacer {
     polled: usize,
     /// When the current bin began.
     bin_begin: Instant,
+    /// Groups that several queue pairs share.
     by_key: BTreeMap<GroupKey, u32>,
     /// Per lane: the number of groups, and the latest group.
     by_lane: [(usize, u32); VirtualLane::MAX as usize + 1],
@@ -116,16 +128,11 @@ impl Pacer {
     ) -> (u32, bool) {
         let (class, peer) = (flow.class, Lid::new(flow.destination as u16));
         let key = match self.scope {
-            Scope::QueuePair => {
-                let purpose = format_args!("reaction/qp/{class}/{peer}");
-                return (
-                    self.add_group(place(config, self.full_frame, purpose), flow, lane, now),
-                    true,
-                );
-            }
+            Scope::QueuePair => GroupKey::QueuePair { class, peer },
             Scope::ServiceLevel | Scope::Priority => GroupKey::Level { level },
             Scope::Destination => GroupKey::Destination { peer, lane },
         };
+        let is_shared = self.scope != Scope::QueuePair;
         if let Some(group) = self.by_key.get(&key) {
             return (*group, false);
         }
@@ -133,16 +140,10 @@ impl Pacer {
             self.by_key.insert(key, group);
             return (group, false);
         }
-        let place = match key {
-            GroupKey::Level { level } => {
-                place(config, self.full_frame, format_args!("reaction/sl/{level}"))
-            }
-            GroupKey::Destination { peer, lane } => {
-                place(config, self.full_frame, format_args!("reaction/dlid/{peer}/{lane}"))
-            }
-        };
-        let group = self.add_group(place, flow, lane, now);
-        self.by_key.insert(key, group);
+        let group = self.add_group(place(config, self.full_frame, key), flow, lane, now);
+        if is_shared {
+            self.by_key.insert(key, group);
+        }
         (group, true)
     }
 

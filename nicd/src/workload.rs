@@ -74,6 +74,13 @@ struct Item {
     script: Option<Script>,
 }
 
+/// Times of the next actions of items, soonest first.
+type Actions = BinaryHeap<Reverse<(Instant, u16)>>;
+
+fn first_at(actions: &Actions) -> Instant {
+    actions.peek().map_or(Instant::NEVER, |Reverse((at, _))| *at)
+}
+
 /// The traffic items of one NIC.
 #[derive(Clone, Debug)]
 pub struct Workload {
@@ -83,7 +90,7 @@ pub struct Workload {
     adapters: Vec<Lid>,
     items: Vec<Item>,
     /// Per lane: the time of each item's next action, soonest first.
-    lanes: Vec<BinaryHeap<Reverse<(Instant, u16)>>>,
+    lanes: Vec<Actions>,
     /// No item acts before this instant. It makes the usual poll cheap.
     not_before: Instant,
 }
@@ -98,7 +105,7 @@ impl Workload {
             own_index: own_index.unwrap_or(config.adapters.len()),
             adapters: config.adapters.clone(),
             items: Vec::with_capacity(config.traffic.len()),
-            lanes: vec![BinaryHeap::new(); usize::from(config.link.data_lanes())],
+            lanes: vec![Actions::new(); usize::from(config.link.data_lanes())],
             not_before: Instant::ZERO,
         };
         for (index, traffic) in config.traffic.iter().enumerate() {
@@ -133,21 +140,16 @@ impl Workload {
 
     /// When an item of `lane` acts next; [`Instant::NEVER`] if none does.
     pub fn next_action_at(&self, lane: VirtualLane) -> Instant {
-        self.lanes[lane.index()].peek().map_or(Instant::NEVER, |Reverse((at, _))| *at)
+        first_at(&self.lanes[lane.index()])
     }
 
     /// The next action that is due at `now`, in order of time within a lane.
     pub fn poll_action(&mut self, now: Instant) -> Option<WorkloadAction> {
-        let due = |heap: &BinaryHeap<Reverse<(Instant, u16)>>| {
-            heap.peek().is_some_and(|Reverse((at, _))| *at <= now)
-        };
         if now < self.not_before {
             return None;
         }
-        let Some(lane) = self.lanes.iter().position(due) else {
-            let first =
-                |heap: &BinaryHeap<Reverse<(Instant, u16)>>| heap.peek().map(|next| next.0.0);
-            self.not_before = self.lanes.iter().filter_map(first).min().unwrap_or(Instant::NEVER);
+        let Some(lane) = self.lanes.iter().position(|lane| first_at(lane) <= now) else {
+            self.not_before = self.lanes.iter().map(first_at).min().unwrap_or(Instant::NEVER);
             return None;
         };
         let Reverse((at, index)) = self.lanes[lane].pop()?;

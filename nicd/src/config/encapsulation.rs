@@ -84,28 +84,26 @@ pub enum RoceVersion {
 }
 
 impl Encapsulation {
-    /// The slow host, if one is configured.
-    pub fn drain(&self) -> Option<DrainConfig> {
+    fn roce(&self) -> Option<&RoceConfig> {
         match self {
             Encapsulation::Infiniband => None,
-            Encapsulation::Roce(roce) => roce.drain,
+            Encapsulation::Roce(roce) => Some(roce),
         }
+    }
+
+    /// The slow host, if one is configured.
+    pub(crate) fn drain(&self) -> Option<DrainConfig> {
+        self.roce()?.drain
     }
 
     /// Resequencing, if it is configured.
-    pub fn resequence(&self) -> Option<ResequenceConfig> {
-        match self {
-            Encapsulation::Infiniband => None,
-            Encapsulation::Roce(roce) => roce.resequence,
-        }
+    pub(crate) fn resequence(&self) -> Option<ResequenceConfig> {
+        self.roce()?.resequence
     }
 
     /// The storm, if one is configured.
-    pub fn storm(&self) -> Option<StormConfig> {
-        match self {
-            Encapsulation::Infiniband => None,
-            Encapsulation::Roce(roce) => roce.storm,
-        }
+    pub(crate) fn storm(&self) -> Option<StormConfig> {
+        self.roce()?.storm
     }
 }
 

@@ -57,19 +57,24 @@ pub struct ChannelAdapter {
     pub(super) round_robin_turns: u64,
 }
 
+/// Selects a deadline of a queue pair.
+type Deadlines = fn(&mut QueuePair) -> &mut Deadline;
+/// Handles the timeout of the queue pair at an index.
+type Handler = fn(&mut ChannelAdapter, u32, Instant);
+
 impl ChannelAdapter {
     /// An adapter without queue pairs; `config` is validated.
     pub fn new(config: NicConfig, scheme: &'static Scheme) -> ChannelAdapter {
         let lanes = usize::from(config.link.data_lanes());
         let wire = WireFormat::new(&config);
-        let full_frame = wire.full_frame(&config.link);
+        let pacer = Pacer::new(scheme, &config, wire.full_frame(&config.link));
         ChannelAdapter {
             connections: ConnectionTable::new(config.lid, &config.adapters, config.classes.len()),
             pending: PendingConnections::new(lanes),
             queue_pairs: Vec::new(),
-            flow_report: FlowReport::new(config.classes.len()),
+            flow_report: FlowReport::new(config.classes.len(), pacer.initial()),
             scheduler: Scheduler::new(lanes),
-            pacer: Pacer::new(scheme, &config, full_frame),
+            pacer,
             timers: Timers::default(),
             lanes: (0..lanes).map(|_| Lane::default()).collect(),
             pool: FramePool::default(),
@@ -126,12 +131,12 @@ impl ChannelAdapter {
         let Message { posted, size, item, .. } = message;
         let group = self.assign_pacing_group(index, posted);
         let pair = &mut self.queue_pairs[index as usize];
-        if pair.sent.offer.messages == 0 {
+        if pair.sent.offered.messages == 0 {
             self.flow_report.on_first_post(index, pair, self.pacer.has_moved(group));
         }
-        pair.sent.offer.on_post(item, size);
+        pair.sent.offered.on_post(item, size);
         if !pair.requester.post(message) {
-            pair.sent.offer.withdrawn += 1;
+            pair.sent.offered.withdrawn += 1;
             self.balance.withdrawn += 1;
             return;
         }
@@ -152,7 +157,7 @@ impl ChannelAdapter {
             }
         }
         for (lane, withdrawn) in self.lanes.iter_mut().zip(self.pending.withdraw(item)) {
-            lane.take_back(withdrawn, now);
+            lane.withdraw(withdrawn, now);
             self.balance.withdrawn += withdrawn.messages;
         }
     }
@@ -216,70 +221,49 @@ impl ChannelAdapter {
     /// Handles every timer that is due at `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
         while let Some(entry) = self.timers.poll_entry(now) {
-            match entry.1 {
+            let (index, deadline, handle): (_, Deadlines, Handler) = match entry.1 {
                 Timer::ReactionPoint(group) => {
-                    let mut context =
-                        PacerContext { timers: &mut self.timers, events: &mut self.events };
-                    if let Some(permission) =
-                        self.pacer.handle_entry(group, entry, now, &mut context)
-                    {
-                        self.scheduler.set_permission(group, permission, now);
-                        self.report_empty_queue(group, now);
-                    }
+                    self.on_reaction_point_timeout(group, entry, now);
+                    continue;
                 }
                 Timer::Retransmit(index) => {
-                    if self.expires(index, |pair| &mut pair.retransmit, entry, now) {
-                        self.on_ack_timeout(index, now);
-                    }
+                    (index, |pair| &mut pair.retransmit, Self::on_ack_timeout)
                 }
                 Timer::ReceiverReady(index) => {
-                    if self.expires(index, |pair| &mut pair.receiver_ready, entry, now) {
-                        self.queue_pairs[index as usize].requester.on_receiver_ready();
-                        self.reschedule(index, now, now);
-                    }
+                    (index, |pair| &mut pair.receiver_ready, Self::on_rnr_timeout)
                 }
-                Timer::Acknowledge(index) => {
-                    if self.expires(
-                        index,
-                        |pair| &mut pair.receive_queue_mut().ack_delay,
-                        entry,
-                        now,
-                    ) {
-                        self.on_ack_delay_timeout(index, now);
-                    }
-                }
+                Timer::Acknowledge(index) => (
+                    index,
+                    |pair| &mut pair.receive_queue_mut().ack_delay,
+                    Self::on_ack_delay_timeout,
+                ),
                 Timer::SequenceGap(index) => {
-                    if self.expires(
-                        index,
-                        |pair| &mut pair.receive_queue_mut().gap_timer,
-                        entry,
-                        now,
-                    ) {
-                        self.on_gap_timeout(index, now);
-                    }
+                    (index, |pair| &mut pair.receive_queue_mut().gap_timer, Self::on_gap_timeout)
                 }
-                Timer::NotificationPoint(index) => {
-                    if self.expires(
-                        index,
-                        |pair| &mut pair.receive_queue_mut().notification_timer,
-                        entry,
-                        now,
-                    ) {
-                        self.on_notification_point_timer(index, now);
-                    }
-                }
+                Timer::NotificationPoint(index) => (
+                    index,
+                    |pair| &mut pair.receive_queue_mut().notification_timer,
+                    Self::on_notification_timeout,
+                ),
+            };
+            let deadline = deadline(&mut self.queue_pairs[index as usize]);
+            if self.timers.expires(deadline, entry, now) {
+                handle(self, index, now);
             }
         }
     }
 
-    fn expires(
-        &mut self,
-        index: u32,
-        deadline: fn(&mut QueuePair) -> &mut Deadline,
-        entry: (Instant, Timer),
-        now: Instant,
-    ) -> bool {
-        self.timers.expires(deadline(&mut self.queue_pairs[index as usize]), entry, now)
+    fn on_reaction_point_timeout(&mut self, group: u32, entry: (Instant, Timer), now: Instant) {
+        let mut context = PacerContext { timers: &mut self.timers, events: &mut self.events };
+        if let Some(permission) = self.pacer.handle_entry(group, entry, now, &mut context) {
+            self.scheduler.set_permission(group, permission, now);
+            self.report_empty_queue(group, now);
+        }
+    }
+
+    fn on_rnr_timeout(&mut self, index: u32, now: Instant) {
+        self.queue_pairs[index as usize].requester.on_receiver_ready();
+        self.reschedule(index, now, now);
     }
 
     fn on_ack_timeout(&mut self, index: u32, now: Instant) {
@@ -320,9 +304,9 @@ impl ChannelAdapter {
 
     pub(super) fn account_withdrawn(&mut self, index: u32, withdrawn: Withdrawn, now: Instant) {
         let pair = &mut self.queue_pairs[index as usize];
-        pair.sent.offer.withdrawn += withdrawn.messages;
+        pair.sent.offered.withdrawn += withdrawn.messages;
         self.balance.withdrawn += withdrawn.messages;
-        self.lanes[pair.lane.index()].take_back(withdrawn, now);
+        self.lanes[pair.lane.index()].withdraw(withdrawn, now);
     }
 
     /// Updates the scheduler after a change of what the requester can send. `since` is when a frame became

@@ -65,12 +65,12 @@ impl ChannelAdapter {
     /// Turns the pending connection at index `pending` into a queue pair, as if it had been one since its
     /// first message. Returns the index of the queue pair.
     pub(super) fn establish(&mut self, pending: u32) -> u32 {
-        let PendingConnection { class, peer, key, since, offer, messages, .. } =
+        let PendingConnection { class, peer, key, since, offered, messages, .. } =
             self.pending.take(pending);
         let index = self.create_queue_pair(class, peer, since);
         self.assign_pacing_group(index, since);
         let pair = &mut self.queue_pairs[index as usize];
-        pair.sent.offer = offer;
+        pair.sent.offered = offered;
         if !messages.is_empty() {
             pair.requester.adopt_messages(messages);
             self.scheduler.set_key(index, Some(key), since);

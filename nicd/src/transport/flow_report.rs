@@ -11,6 +11,8 @@
 //! So the cost of a bin grows with the activity of congestion control, not with the square of the nodes.
 
 use crate::transport::queue_pair::QueuePair;
+use proto::congestion::ReactionState;
+use proto::counters::UnmovedFlows;
 use proto::units::Instant;
 
 /// The flows of one adapter, for reports per bin.
@@ -19,24 +21,19 @@ pub struct FlowReport {
     /// The number of the current bin.
     bin: u64,
     /// The sums, by class.
-    unmoved: Vec<UnmovedTotals>,
+    unmoved: Vec<UnmovedFlows>,
     /// Queue pairs whose flows are reported individually, in the order in which they moved.
     moved: Vec<u32>,
 }
 
-/// The sum of the unmoved flows of one class.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct UnmovedTotals {
-    /// The number of flows.
-    pub flows: u64,
-    /// Octets of data frames that they have sent in the current bin.
-    pub tx_bytes: u64,
-}
-
 impl FlowReport {
-    /// A report for `classes` connection classes.
-    pub fn new(classes: usize) -> FlowReport {
-        FlowReport { unmoved: vec![UnmovedTotals::default(); classes], ..FlowReport::default() }
+    /// A report for `classes` connection classes, whose reaction points begin in state `initial`.
+    pub fn new(classes: usize, initial: ReactionState) -> FlowReport {
+        let ReactionState { gap, rate, scalar } = initial;
+        let (rate, gap) = (rate.get(), gap.as_ps());
+        let of_class = |class| UnmovedFlows { class, flows: 0, tx_bytes: 0, rate, gap, scalar };
+        let unmoved = (0..classes as u8).map(of_class).collect();
+        FlowReport { unmoved, ..FlowReport::default() }
     }
 
     /// Counts the first message of the queue pair at `index`, whose group has moved or not.
@@ -65,7 +62,7 @@ impl FlowReport {
     /// The reaction point of the queue pair at `index` has moved in the current bin. The flow leaves its
     /// class's sum.
     pub fn on_move(&mut self, index: u32, pair: &mut QueuePair) {
-        if pair.is_reported_alone || pair.sent.offer.messages == 0 {
+        if pair.is_reported_alone || pair.sent.offered.messages == 0 {
             return;
         }
         let class = &mut self.unmoved[usize::from(pair.class)];
@@ -85,7 +82,7 @@ impl FlowReport {
     }
 
     /// The sums of the unmoved flows, by class.
-    pub fn unmoved(&self) -> &[UnmovedTotals] {
+    pub fn unmoved(&self) -> &[UnmovedFlows] {
         &self.unmoved
     }
 

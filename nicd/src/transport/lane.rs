@@ -13,10 +13,13 @@ use std::collections::VecDeque;
 /// A data lane.
 #[derive(Debug, Default)]
 pub struct Lane {
+    /// Acknowledgements and notifications to send, in order.
     pub control: VecDeque<ControlFrame>,
     /// The queue pair whose frame `head` returned last.
     pub head_queue_pair: u32,
+    /// Octets of posted messages that have not been sent.
     pub source_queue: Gauge,
+    /// Notifications sent: CNPs, and acknowledgements with BECN.
     pub notes_tx: u64,
 }
 
@@ -27,7 +30,7 @@ impl Lane {
     }
 
     /// Messages were withdrawn at `now`.
-    pub fn take_back(&mut self, withdrawn: Withdrawn, now: Instant) {
+    pub fn withdraw(&mut self, withdrawn: Withdrawn, now: Instant) {
         self.source_queue.set(self.source_queue.value - withdrawn.octets, now);
     }
 }
@@ -35,20 +38,27 @@ impl Lane {
 /// An acknowledgement or notification to send. It leaves before data and is not paced.
 #[derive(Clone, Copy, Debug)]
 pub struct ControlFrame {
+    /// Index of the queue pair.
     pub queue_pair: u32,
     /// When the frame became ready.
     pub ready: Instant,
+    /// The BECN bit in its BTH.
     pub becn: bool,
+    /// What it carries.
     pub content: ControlContent,
 }
 
+/// The content of a control frame.
 #[derive(Clone, Copy, Debug)]
 pub enum ControlContent {
+    /// An acknowledgement.
     Acknowledgement(AckPacket),
+    /// A CNP with the payload that its scheme wrote.
     Notification([u8; 16]),
 }
 
 impl ControlFrame {
+    /// Size and class, for the port to arbitrate.
     pub fn head(&self, wire: &WireFormat) -> Head {
         let (size, class) = match &self.content {
             ControlContent::Acknowledgement(_) => (wire.size(Aeth::LEN, 0), FrameClass::Ack),

@@ -158,7 +158,7 @@ impl ChannelAdapter {
         self.connections.with(peer).find(|index| {
             let pair = &self.queue_pairs[*index as usize];
             let is_limiter = |group| sampled.flow_id == 0 || flow_id(group) == sampled.flow_id;
-            pair.sent.offer.messages > 0
+            pair.sent.offered.messages > 0
                 && pair.group.is_some_and(is_limiter)
                 && format.carries(pair.lane, sampled.priority)
         })

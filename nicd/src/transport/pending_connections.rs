@@ -31,7 +31,7 @@ pub struct PendingConnection {
     /// When its first message was posted.
     pub since: Instant,
     /// The messages posted so far.
-    pub offer: OfferedLoad,
+    pub offered: OfferedLoad,
     /// The waiting messages, oldest first.
     pub messages: VecDeque<Message>,
 }
@@ -46,16 +46,16 @@ impl PendingConnection {
         key: u64,
         first: Message,
     ) -> PendingConnection {
-        let (since, offer, messages) =
+        let (since, offered, messages) =
             (first.posted, OfferedLoad::default(), VecDeque::with_capacity(1));
-        let mut connection = PendingConnection { class, peer, lane, key, since, offer, messages };
+        let mut connection = PendingConnection { class, peer, lane, key, since, offered, messages };
         connection.post(first);
         connection
     }
 
     /// Adds a message.
     pub fn post(&mut self, message: Message) {
-        self.offer.on_post(message.item, message.size);
+        self.offered.on_post(message.item, message.size);
         self.messages.push_back(message);
     }
 
@@ -157,7 +157,7 @@ impl PendingConnections {
                 let lane = connection.lane.index();
                 self.lanes[lane].waiting -= 1;
                 let messages = connection.messages.len() as u64;
-                connection.offer.withdrawn += messages;
+                connection.offered.withdrawn += messages;
                 withdrawn[lane].messages += messages;
                 let octets = connection.messages.drain(..).map(|message| u64::from(message.size));
                 withdrawn[lane].octets += octets.sum::<u64>();
@@ -218,7 +218,7 @@ mod tests {
         assert_eq!(pending.withdraw(0), [Withdrawn { messages: 1, octets: 100 }]);
         assert!(pending.waiting(first).is_none() && !pending.has_waiting(LANE));
         assert_eq!(pending.first(LANE), None);
-        let OfferedLoad { bytes, messages, withdrawn, .. } = pending.get(first).offer;
+        let OfferedLoad { bytes, messages, withdrawn, .. } = pending.get(first).offered;
         assert_eq!((bytes, messages, withdrawn), (100, 1, 1));
         assert_eq!(pending.withdraw(0), [Withdrawn::default()], "once");
     }

@@ -2,11 +2,8 @@
 
 use crate::transport::adapter::ChannelAdapter;
 use crate::transport::connections::Connection;
-use crate::transport::flow_report::UnmovedTotals;
-use proto::congestion::ReactionState;
 use proto::counters::{
     Balance, BinReading, DeviceReading, FlowReading, LaneReading, MovedFlow, ReceptionReading,
-    UnmovedFlows,
 };
 use proto::device::Depth;
 use proto::units::Instant;
@@ -57,7 +54,7 @@ impl ChannelAdapter {
             match connection {
                 Connection::QueuePair(index) => {
                     let pair = &self.queue_pairs[index as usize];
-                    if pair.sent.offer.messages > 0 {
+                    if pair.sent.offered.messages > 0 {
                         let mut flow = FlowReading::new(pair.tx_flow);
                         pair.sent.read(&mut flow);
                         self.pacer.read(pair.pacing_group(), now, &mut flow);
@@ -68,7 +65,7 @@ impl ChannelAdapter {
                 Connection::Pending(index) => {
                     let pending = self.pending.get(index);
                     let mut flow = FlowReading::new(self.tx_flow(pending.class, pending.peer));
-                    pending.offer.read(&mut flow);
+                    pending.offered.read(&mut flow);
                     self.pacer.read_pending(pending.since, now, &mut flow);
                     reading.flows.push(flow);
                 }
@@ -85,17 +82,7 @@ impl ChannelAdapter {
             reading.moved.push(MovedFlow { flow: pair.tx_flow, tx_bytes, ..pacing });
         }
         reading.unmoved.clear();
-        let ReactionState { gap, rate, scalar } = self.pacer.initial();
-        reading.unmoved.extend(self.flow_report.unmoved().iter().enumerate().map(
-            |(class, UnmovedTotals { flows, tx_bytes })| UnmovedFlows {
-                class: class as u8,
-                flows: *flows,
-                tx_bytes: *tx_bytes,
-                rate: rate.get(),
-                gap: gap.as_ps(),
-                scalar,
-            },
-        ));
+        reading.unmoved.extend_from_slice(self.flow_report.unmoved());
     }
 
     /// Moves flows whose reaction point has moved in the current bin to the individual report.

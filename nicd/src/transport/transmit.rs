@@ -162,7 +162,7 @@ impl ChannelAdapter {
     }
 
     /// The timer of a notification point has expired.
-    pub(super) fn on_notification_point_timer(&mut self, index: u32, now: Instant) {
+    pub(super) fn on_notification_timeout(&mut self, index: u32, now: Instant) {
         let queue = self.queue_pairs[index as usize].receive_queue_mut();
         let notification = queue.notification_point.handle_timeout(now);
         let due = queue.notification_point.poll_timeout().unwrap_or(Instant::NEVER);
@@ -175,31 +175,30 @@ impl ChannelAdapter {
 
     fn make_control(&mut self, control: &ControlFrame, start: Instant) -> Frame {
         let pair = &self.queue_pairs[control.queue_pair as usize];
-        let (opcode, psn, aeth, total, note) = match control.content {
-            ControlContent::Acknowledgement(ack_packet) => {
-                let aeth =
-                    Aeth { syndrome: ack_packet.syndrome, message_sequence_number: ack_packet.msn };
-                let (total, note) = (Total::BecnSent, NoteKind::Becn);
-                (Opcode::RC_ACKNOWLEDGE, ack_packet.psn, Some(aeth), total, note)
+        let (class, lane, bth, aeth, body) = match &control.content {
+            ControlContent::Acknowledgement(AckPacket { psn, syndrome, msn }) => {
+                let bth = Bth::new(Opcode::RC_ACKNOWLEDGE, pair.remote, *psn);
+                let aeth = Aeth { syndrome: *syndrome, message_sequence_number: *msn };
+                (FrameClass::Ack, pair.lane, bth, Some(aeth), &[][..])
             }
-            ControlContent::Notification(_) => {
-                (self.wire.notification(), Psn::default(), None, Total::CnpSent, NoteKind::Cnp)
-            }
-        };
-        let bth = Bth { becn: control.becn, ..Bth::new(opcode, pair.remote, psn) };
-        let extended = ExtendedHeaders { aeth, ..ExtendedHeaders::NONE };
-        let (class, lane, body) = match &control.content {
-            ControlContent::Acknowledgement(_) => (FrameClass::Ack, pair.lane, &[][..]),
             ControlContent::Notification(body) => {
+                let bth = Bth::new(self.wire.notification(), pair.remote, Psn::default());
                 let body = self.wire.notification_body(body);
-                (FrameClass::Notification, pair.notification_lane, body)
+                (FrameClass::Notification, pair.notification_lane, bth, None, body)
             }
         };
+        let bth = Bth { becn: control.becn, ..bth };
+        let extended = ExtendedHeaders { aeth, ..ExtendedHeaders::NONE };
         let packet = OutgoingPacket { lane, ..outward(pair, class, bth, extended) };
         let append = |octets: &mut BytesMut| octets.extend_from_slice(body);
         let frame = self.wire.emit(&packet, &mut self.pool, body.len(), append);
-        if control.becn || note == NoteKind::Cnp {
+        let is_cnp = class == FrameClass::Notification;
+        if control.becn || is_cnp {
             let flow = self.rx_flow(pair);
+            let (total, note) = match is_cnp {
+                true => (Total::CnpSent, NoteKind::Cnp),
+                false => (Total::BecnSent, NoteKind::Becn),
+            };
             self.totals.count(total);
             self.lanes[lane.index()].notes_tx += 1;
             self.log(lane, start, EventKind::Note { flow, note, dir: Direction::Tx });

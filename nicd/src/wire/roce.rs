@@ -37,20 +37,18 @@ impl RoceFormat {
     /// The format that `config` describes, with the RoCEv2 settings `roce`.
     pub fn new(roce: &RoceConfig, config: &NicConfig) -> RoceFormat {
         let dscp = |level: usize| roce.dscp.get(level).copied().unwrap_or(RoceConfig::DATA);
+        let (priorities, types) = match &config.link.control {
+            LinkControl::Pause(pause) => (pause.priorities, pause.project),
+            LinkControl::Credits(_) => (PriorityMap::BY_DSCP, ProjectTypes::DEFAULT),
+        };
         RoceFormat {
             own: config.lid,
             version: roce.version,
             dscp: std::array::from_fn(dscp),
             cnp_dscp: roce.cnp_dscp,
             cn_tags: roce.cn_tags,
-            priorities: match &config.link.control {
-                LinkControl::Pause(pause) => pause.priorities,
-                LinkControl::Credits(_) => PriorityMap::BY_DSCP,
-            },
-            types: match &config.link.control {
-                LinkControl::Pause(pause) => pause.project,
-                LinkControl::Credits(_) => ProjectTypes::DEFAULT,
-            },
+            priorities,
+            types,
         }
     }
 
