@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Source: IEEE 802.1Q, 32.16 (CNM demultiplexer: it discards messages of unknown version, and messages about
-//! frames that this station did not send); docs/spec/wire.md (BCN).
+//! frames that this station did not send); docs/spec/algorithms.md, 4 (BCN).
 
 use crate::counters::Total;
 use crate::transport::adapter::ChannelAdapter;
