@@ -1,4 +1,4 @@
-//! A case: its id, what it says, where that comes from, and a program for each level.
+//! A case: its id, its subject, its source, and a script for each level.
 
 use std::fmt::Display;
 
@@ -49,43 +49,48 @@ pub type Finding = Result<String, Failure>;
 
 /// What a case does on one level.
 #[derive(Clone, Copy, Debug)]
-pub enum Program {
-    /// Needs nothing but itself.
-    Here(fn() -> Finding),
-    /// Stands until its part of the product is built; says which.
-    Missing(&'static str),
-}
-
-/// A case on one level.
-#[derive(Clone, Copy, Debug)]
 pub struct Run {
     /// Where.
     pub level: Level,
-    /// What.
-    pub program: Program,
+    /// The script; it takes the level, since most scripts run on two.
+    pub program: fn(Level) -> Finding,
 }
 
-impl Run {
-    /// On octets.
-    pub const fn codec(program: fn() -> Finding) -> Run {
-        Run { level: Level::Codec, program: Program::Here(program) }
-    }
-
-    /// On the virtual clock.
-    pub const fn engine(program: fn() -> Finding) -> Run {
-        Run { level: Level::Engine, program: Program::Here(program) }
-    }
-
-    /// With real daemons.
-    pub const fn live(program: fn() -> Finding) -> Run {
-        Run { level: Level::Live, program: Program::Here(program) }
-    }
-
-    /// Not yet, for the reason given.
-    pub const fn missing(level: Level, reason: &'static str) -> Run {
-        Run { level, program: Program::Missing(reason) }
-    }
+/// The cases of one group: `"id" levels(script), "title", "source"`, and a `"note"` if there is one. Levels are `codec`,
+/// `engine`, `live`, and `both` for the virtual clock and live daemons.
+macro_rules! cases {
+    ($name:literal, $subject:literal;
+     $($id:literal $level:ident($($script:expr),+), $title:literal, $source:literal
+       $(, $note:literal)?;)*) => {
+        /// The group.
+        pub const GROUP: $crate::case::Group = $crate::case::Group {
+            name: $name,
+            subject: $subject,
+            cases: &[$($crate::case::Case {
+                id: $id,
+                title: $title,
+                source: $source,
+                note: concat!($($note)?),
+                runs: $crate::case::runs!($level $($script),+),
+            }),*],
+        };
+    };
 }
+
+/// The runs of one case.
+macro_rules! runs {
+    (@ $level:ident $script:expr) => {
+        $crate::case::Run { level: $crate::case::Level::$level, program: $script }
+    };
+    (codec $script:expr) => { &[$crate::case::runs!(@ Codec $script)] };
+    (engine $script:expr) => { &[$crate::case::runs!(@ Engine $script)] };
+    (live $script:expr) => { &[$crate::case::runs!(@ Live $script)] };
+    (both $script:expr) => { $crate::case::runs!(both $script, $script) };
+    (both $engine:expr, $live:expr) => {
+        &[$crate::case::runs!(@ Engine $engine), $crate::case::runs!(@ Live $live)]
+    };
+}
+pub(crate) use {cases, runs};
 
 /// One case.
 #[derive(Clone, Copy, Debug)]
@@ -98,7 +103,7 @@ pub struct Case {
     pub source: &'static str,
     /// How its text was read where that was open, or what is wrong with it; else empty.
     pub note: &'static str,
-    /// A program for each level.
+    /// A script for each level.
     pub runs: &'static [Run],
 }
 

@@ -1,7 +1,7 @@
 //! The statement of conformance: a table of every case, made from what a check found.
 
 use super::case::Level;
-use super::groups::GROUPS;
+use super::cases::GROUPS;
 use super::report::word;
 use super::suite::{Outcome, Verdict};
 use std::fmt::Write;

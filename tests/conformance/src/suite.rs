@@ -1,7 +1,7 @@
 //! Chooses cases and runs them.
 
-use super::case::{Case, Failure, Finding, Level, Program, Run};
-use super::groups::GROUPS;
+use super::case::{Case, Failure, Finding, Level, Run};
+use super::cases::GROUPS;
 use std::panic::catch_unwind;
 
 /// A live case whose run says nothing is run again, but not more often than this.
@@ -78,19 +78,12 @@ impl Selection {
 }
 
 /// Runs one case on one level. A program that panics has failed; the others go on. A live run that
-/// says nothing is repeated; `again` is told how often it has been, and why.
+/// says nothing is repeated; `again` receives the number of repeats and the reason.
 pub fn perform(case: &'static Case, run: Run, again: &mut dyn FnMut(u32, &str)) -> Outcome {
-    let program = match run.program {
-        Program::Missing(reason) => {
-            let reason = reason.to_owned();
-            return Outcome { case, level: run.level, verdict: Verdict::Skip, reason };
-        }
-        Program::Here(program) => program,
-    };
     let repeats_max = if run.level == Level::Live { REPEATS_MAX } else { 0 };
     let mut repeats = 0;
     let (verdict, reason) = loop {
-        let (verdict, reason) = conclude(catch_unwind(program));
+        let (verdict, reason) = conclude(catch_unwind(|| (run.program)(run.level)));
         if verdict != Verdict::Inconclusive || repeats == repeats_max {
             break (verdict, reason);
         }

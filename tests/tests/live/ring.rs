@@ -2,7 +2,7 @@
 
 use crate::laboratory::{Running, alone};
 use crate::repeated;
-use conformance::groups::pfcwd::circles::{CIRCLE, live_ring};
+use conformance::cases::pfcwd::ring::{CIRCLE, ring};
 use serde_json::json;
 use std::fs;
 
@@ -12,7 +12,7 @@ fn a_circle_of_waits_is_named_in_a_live_run_as_in_its_twin() {
     let _alone = alone();
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("ring.toml");
-    fs::write(&file, live_ring("")).expect("a file");
+    fs::write(&file, ring("pfc", "")).expect("a file");
     let twin = Running::start(&file, &["--backend", "virtual"]).end(60.0);
     let live = repeated(|| Running::start(&file, &["--dilate", "4000"]).end(60.0));
     for run in [&twin, &live] {

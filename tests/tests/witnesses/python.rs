@@ -29,7 +29,7 @@ pub fn scapy(frames: &[Vec<u8>]) -> Option<Vec<Value>> {
     let file = folder.path().join("frames");
     let lines: String = frames.iter().map(|octets| hex(octets) + "\n").collect();
     std::fs::write(&file, lines).expect("a file");
-    let script = "../topo/src/check/groups/enc/scapy_roce.py";
+    let script = "conformance/src/cases/enc/scapy_roce.py";
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join(script);
     let output = Command::new(python).arg(script).arg(&file).output().expect("it was here before");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

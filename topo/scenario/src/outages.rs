@@ -83,7 +83,8 @@ fn cables(fields: &Fields<'_>, fabric: &FabricSettings, problems: &mut Problems)
 mod tests {
     use crate::Scenario;
     use crate::render::render;
-    use conformance::live::{ethernet, star};
+    use conformance::ethernet;
+    use conformance::star::star;
     use proto::link::{LinkConfig, LinkControl};
 
     fn outage(at: &str, from: u64, to: u64) -> String {

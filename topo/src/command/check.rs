@@ -2,7 +2,7 @@
 
 use crate::exit::{Exit, Failure, Outcome as Ended};
 use crate::terminal::spinner::Spinner;
-use conformance::case::{Case, Level, Program, Run};
+use conformance::case::{Case, Level, Run};
 use conformance::report::{Totals, json, junit, line};
 use conformance::statement::markdown;
 use conformance::suite::{Outcome, Selection, Verdict, perform};
@@ -72,8 +72,8 @@ pub(super) fn run(options: &Options) -> Ended {
 
 /// Runs a case. For a live one, which takes seconds, a terminal shows its name, its duration and repetitions.
 fn perform_with_spinner(case: &'static Case, run: Run) -> Outcome {
-    let is_slow = run.level == Level::Live && matches!(run.program, Program::Here(_));
-    let spinner = is_slow.then(|| Spinner::start(&format!("{} L  {}", case.id, case.title)));
+    let spinner = (run.level == Level::Live)
+        .then(|| Spinner::start(&format!("{} L  {}", case.id, case.title)));
     let outcome = perform(case, run, &mut |repeats, why| {
         if let Some(spinner) = &spinner {
             spinner.set_message(&format!("again ({repeats}): {why}"));

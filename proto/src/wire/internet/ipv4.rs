@@ -50,9 +50,9 @@ header! {
         pub protocol: u8 = 72..80,
         /// Header checksum, as carried.
         pub checksum: u16 = 80..96,
-        /// Source address.
+        /// From whom.
         pub source: Ipv4Addr = 96..128,
-        /// Destination address.
+        /// To whom.
         pub destination: Ipv4Addr = 128..160,
     }
 }

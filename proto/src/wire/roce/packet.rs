@@ -120,7 +120,7 @@ impl<'a> Packet<'a> {
         layout.map(|layout| Packet::parse_at(octets, &layout)).transpose()
     }
 
-    /// As above, for a frame whose layout is parsed already.
+    /// The same of a frame whose layout is known.
     ///
     /// # Errors
     /// Those of [`Transport::parse`].

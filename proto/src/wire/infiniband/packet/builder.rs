@@ -37,9 +37,9 @@ pub struct PacketBuilder {
     pub virtual_lane: VirtualLane,
     /// The service level.
     pub service_level: ServiceLevel,
-    /// Destination LID.
+    /// To whom.
     pub dlid: Lid,
-    /// Source LID.
+    /// From whom.
     pub slid: Lid,
     /// Global Route Header, if the packet is to have one; its PayLen is computed.
     pub grh: Option<Grh>,

@@ -40,9 +40,9 @@ pub enum EmitError {
 /// What a packet says before its payload; everything else is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketBuilder<'a> {
-    /// Destination MAC address on this link.
+    /// To whom on this link.
     pub destination: MacAddress,
-    /// Source MAC address.
+    /// From whom.
     pub source: MacAddress,
     /// The VLAN tag, if the frame is to have one; its EtherType is computed.
     pub tag: Option<VlanTag>,

@@ -1,12 +1,12 @@
 //! CNPs and marks of a capture: what is noted, and what is judged once it is known what to ask.
 
 use crate::verify::{Report, Settings, verify};
-use conformance::bench::packets::ethernet::{cnp, data, frame, roce, with_dscp, with_ecn};
 use proto::frame::Frame;
 use proto::ids::{Dscp, Ecn};
 use proto::units::Duration;
 use proto::wire::infiniband::{Aeth, Bth, ExtendedHeaders, Opcode, Syndrome};
 use proto::wire::roce::{PacketBuilder, notification};
+use testbed::frames::ethernet::{cnp, data, frame, roce, with_dscp, with_ecn};
 
 /// A pcap file of Ethernet with frames at so many microseconds.
 fn pcap(frames: &[(u32, Frame)]) -> Vec<u8> {
@@ -53,7 +53,7 @@ fn cnps_too_close_together_are_found_once_the_interval_is_known() {
 fn cnps_of_another_class_are_found_once_it_is_known() {
     let bth = notification::bth(cnp_bth().destination, Bth::DEFAULT_PARTITION);
     let builder = PacketBuilder { bth, ..with_ecn(&roce(1, 2, 0, 0), Ecn::NotCapable) };
-    let other = conformance::bench::packets::ethernet::blank(&with_dscp(&builder, 26), 16);
+    let other = testbed::frames::ethernet::blank(&with_dscp(&builder, 26), 16);
     let frames = [(0, cnp(1, 2)), (60, other)];
     let asked = |dscp| Settings { cnp_dscp: Some(Dscp::truncate(dscp)), ..Settings::default() };
     assert_eq!(found(&frames, Settings::default()), []);
@@ -77,7 +77,7 @@ fn marks_are_noted_by_what_they_are_on() {
     };
     let bth = notification::bth(cnp_bth().destination, Bth::DEFAULT_PARTITION);
     let notice = PacketBuilder { bth, ..with_ecn(&roce(1, 2, 6, 0), ce) };
-    let blank = conformance::bench::packets::ethernet::blank(&notice, 16);
+    let blank = testbed::frames::ethernet::blank(&notice, 16);
     let mut wrong = frame(&with_ecn(&roce(1, 2, 3, 2), ce), 64);
     *wrong.octets.last_mut().expect("octets") ^= 1;
     let frames = [

@@ -1,0 +1,146 @@
+//! Octets that the cases of ENC begin with, and CRCs computed one bit after another: slow, short, and
+//! sharing nothing with the product's.
+
+use crate::prelude::*;
+use proto::ids::{Dscp, Psn, ServiceLevel};
+use proto::wire::ethernet::MacAddress;
+use proto::wire::infiniband::{
+    Aeth, AtomicAckEth, AtomicEth, Bth, Deth, ExtendedHeaders, Grh, Ieth, ImmDt, Opcode,
+    PacketBuilder, Rdeth, Reth, XrcEth,
+};
+use proto::wire::internet::{Ipv4, Ipv6, Udp};
+use proto::wire::roce::{self, NetworkHeaders};
+
+/// RC RDMA WRITE Only inside a subnet, two octets of pad, without its CRCs.
+/// Source: IBTA Vol 1, 7.8, sample packet.
+pub const LOCAL: [u8; 52] = [
+    0x70, 0x12, 0x37, 0x5c, 0x00, 0x0e, 0x17, 0xd2, // LRH
+    0x0a, 0x20, 0x24, 0x87, 0x00, 0x87, 0xb1, 0xb3, 0x00, 0x0d, 0xec, 0x2a, // BTH
+    0x01, 0x71, 0x0a, 0x1c, 0x01, 0x5d, 0x40, 0x02, // RETH
+    0x38, 0xf2, 0x7a, 0x05, 0x00, 0x00, 0x00, 0x0e, //
+    0xbb, 0x88, 0x4d, 0x85, 0xfd, 0x5c, 0xfb, 0xa4, // payload
+    0x72, 0x8b, 0xc0, 0x69, 0x0e, 0xd4, 0x00, 0x00, // and pad
+];
+/// Its ICRC as sent.
+pub const LOCAL_ICRC: [u8; 4] = [0x96, 0x25, 0xb7, 0x5a];
+/// Its VCRC as sent.
+pub const LOCAL_VCRC: [u8; 2] = [0x45, 0xfa];
+
+/// The sample with both CRCs.
+pub fn local() -> Vec<u8> {
+    [&LOCAL[..], &LOCAL_ICRC, &LOCAL_VCRC].concat()
+}
+
+/// A reflected CRC with all ones to begin and to end with, bit by bit.
+pub fn crc_bit_by_bit(reflected: u32, width: u32, octets: &[u8]) -> u32 {
+    let ones = u32::MAX >> (32 - width);
+    let mut register = ones;
+    for octet in octets {
+        register ^= u32::from(*octet);
+        for _ in 0..8 {
+            let carry = register & 1;
+            register = (register >> 1) ^ (reflected * carry);
+        }
+    }
+    register ^ ones
+}
+
+/// VCRC and LPCRC: generator 0x100B. Source: IBTA Vol 1, 7.8.2.
+pub fn crc16(octets: &[u8]) -> u16 {
+    crc_bit_by_bit(0xd008, 16, octets) as u16
+}
+
+/// The CRC of Ethernet, of which the ICRC is one.
+pub fn crc32(octets: &[u8]) -> u32 {
+    crc_bit_by_bit(0xedb8_8320, 32, octets)
+}
+
+/// A GRH in which no field is zero.
+pub fn grh() -> Grh {
+    Grh {
+        traffic_class: 0x5a,
+        flow_label: 0x1_2345,
+        hop_limit: 64,
+        sgid: [0x2001, 0xdb8, 1, 2, 3, 4, 5, 6].into(),
+        dgid: [0x2001, 0xdb8, 7, 8, 9, 10, 11, 12].into(),
+        ..Grh::default()
+    }
+}
+
+/// A packet with this opcode, with the headers it calls for, and a GRH if wanted. No field is zero.
+pub fn builder(opcode: Opcode, global: bool) -> PacketBuilder {
+    let octets: Vec<u8> = (1..=60).collect();
+    let extended = ExtendedHeaders::parse(opcode.extended_headers(), &octets, 0)
+        .expect("the longest extended headers have fewer than sixty octets");
+    PacketBuilder {
+        virtual_lane: VirtualLane::truncate(3),
+        service_level: ServiceLevel::truncate(5),
+        dlid: Lid::new(0x1234),
+        slid: Lid::new(0x2345),
+        grh: global.then(grh),
+        bth: Bth::new(opcode, QueuePairNumber::truncate(0x34_5678), Psn::truncate(0x45_6789)),
+        extended,
+    }
+}
+
+/// The three that carry RoCE. No field is zero.
+pub fn networks() -> [(&'static str, NetworkHeaders<'static>); 3] {
+    let (dscp, ecn, udp) = (Dscp::truncate(26), Ecn::Capable0, Udp::roce(0xc123));
+    let v4 = Ipv4 {
+        dscp,
+        ecn,
+        identification: 0x1234,
+        source: [10, 0, 17, 1].into(),
+        destination: [10, 0, 18, 1].into(),
+        ..Ipv4::default()
+    };
+    let (source, destination) = (grh().sgid, grh().dgid);
+    let v6 = Ipv6 { dscp, ecn, flow_label: 0x1_2345, source, destination, ..Ipv6::default() };
+    [
+        ("RoCEv2/IPv4", NetworkHeaders::Ipv4(v4, &[], udp)),
+        ("RoCEv2/IPv6", NetworkHeaders::Ipv6(v6, udp)),
+        ("RoCEv1", NetworkHeaders::Global(grh())),
+    ]
+}
+
+/// A RoCE packet with this opcode and the headers it calls for, untagged.
+pub fn roce_builder(opcode: Opcode, network: NetworkHeaders<'_>) -> roce::PacketBuilder<'_> {
+    let PacketBuilder { bth, extended, .. } = builder(opcode, false);
+    roce::PacketBuilder {
+        destination: MacAddress::new([0xe4, 0x1d, 0x2d, 0xab, 0x2b, 0xc2]),
+        source: MacAddress::new([0x7c, 0xfe, 0x90, 0x64, 0x3b, 0x32]),
+        tag: None,
+        network,
+        bth,
+        extended,
+    }
+}
+
+/// The frame of `builder` around this payload.
+pub fn roce_octets(builder: &roce::PacketBuilder<'_>, payload: &[u8]) -> Vec<u8> {
+    let mut buffer = bytes::BytesMut::new();
+    builder
+        .emit(&mut buffer, payload.len(), |place| place.copy_from_slice(payload))
+        .expect("short enough, and with the headers of its opcode");
+    buffer.to_vec()
+}
+
+/// The octets of `builder` around this payload.
+pub fn octets(builder: &PacketBuilder, payload: &[u8]) -> Vec<u8> {
+    let mut buffer = bytes::BytesMut::new();
+    builder
+        .emit(&mut buffer, payload.len(), |place| place.copy_from_slice(payload))
+        .expect("short enough, and with the headers of its opcode");
+    buffer.to_vec()
+}
+
+/// The longest headers an opcode can call for.
+pub const EXTENDED_MAX: usize = Rdeth::LEN
+    + Deth::LEN
+    + AtomicEth::LEN
+    + XrcEth::LEN
+    + Reth::LEN
+    + Aeth::LEN
+    + AtomicAckEth::LEN
+    + ImmDt::LEN
+    + Ieth::LEN;

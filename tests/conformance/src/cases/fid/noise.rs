@@ -1,0 +1,30 @@
+//! FID-11 live: between namespaces nothing is heard but what the fabric says.
+
+use crate::ethernet::{STAR, roomy};
+use crate::prelude::*;
+use scenario::run::Backend;
+
+/// FID-11. A kernel announces itself on an interface within its first second.
+pub fn no_foreign_noise(_: Level) -> Finding {
+    let traffic = "[[traffic]]\nname = \"some\"\nfrom = \"h1\"\nto = \"h2\"\nload = 0.2\ntransport = \"rc\"\n\
+                   start = \"1 s\"\nstop = \"2 s\"\n";
+    let rest = format!("{}{traffic}", roomy(""));
+    let text = Star { nics: 2, duration: "3 s", rest: &rest, ..STAR }.text();
+    let fabric = Fabric::on(Backend::Netns, &text, 1)?;
+    fabric.trusted()?;
+    let result = &fabric.experiment.result;
+    let mut frames = 0;
+    for (nic, port) in [("h1", 1), ("h2", 2)] {
+        let (nic, switch) = (fabric.totals(nic, 1)?, fabric.totals("s0", port)?);
+        let [said, heard] =
+            [nic, switch].map(|end| (end.tx_frames + end.ctl_tx, end.rx_frames + end.ctl_rx));
+        same("frames that the switch heard of those its neighbour said", heard.1, said.0)?;
+        same("frames that the neighbour heard of those the switch said", said.1, heard.0)?;
+        frames += said.0;
+    }
+    ensure(frames > 0, || "nobody has said anything".to_owned())?;
+    let dropped: u64 = result.conservation.dropped.values().sum();
+    same("frames dropped", dropped, 0)?;
+    let foreign = result.refused.get("foreign").copied().unwrap_or(0);
+    Ok(format!("{frames} frames said and heard, none dropped, {foreign} foreign ones refused"))
+}

@@ -1,0 +1,287 @@
+//! IBFC: InfiniBand: link credits: one switch whose neighbours play with their credits, each at a port of its
+//! own ([`script`]); and what is counted at either end of a link ([`accounts`]).
+//!
+//! ```text
+//!  port 1, 3   sources                     port 4   old, late and damaged flow control; trains anew
+//!  port 2      withholds credit            port 5   silent on VL1 until the watchdog bites
+//!                                          port 6   loses every k-th flow-control packet
+//! ```
+
+mod accounts;
+mod script;
+
+use crate::case::cases;
+use crate::prelude::*;
+use crate::star::star;
+use proto::wire::infiniband::FlowControlOp;
+use script::*;
+use testbed::cost;
+
+cases! { "IBFC", "InfiniBand: link credits";
+    "IBFC-01" engine(accounts::limit_formula), "FCCL formula",
+        "IBA §7.9.4; same rule in IBTrainer manual p.28";
+    "IBFC-02" engine(accounts::received_blocks_rules), "ABR rules",
+        "IBA §7.9.4; IBTrainer manual p.28";
+    "IBFC-03" engine(accounts::transmit_gate), "Transmit gate",
+        "IBA §7.9.4",
+        "FCTBS is that of the transmitter (TBS in the text).";
+    "IBFC-04" both(block_rounding), "Block rounding",
+        "IBA §7.9.4; shared/spec/algorithms.md §1.1 counts LRH first octet to VCRC last octet",
+        "Counted from the first octet of the LRH to the last of the VCRC. Packets of 63, 64 or 65 octets do not exist (PktLen counts words, the VCRC adds two): the formula is checked at those sizes, both ends at every size there is.";
+    "IBFC-05" both(no_credit), "No credit, no data",
+        "IBA §7.9; PortXmitWait in perf counters";
+    "IBFC-06" both(refresh), "Refresh interval",
+        "IBA §7.9.4";
+    "IBFC-07" both(initialization), "Init op on link up",
+        "IBA §7.9.4",
+        "Op 0 is said from Arm on, not first in Active: two ends could not become active otherwise (IBA Vol 1 7.9.4: Op 1 in Initialize, Op 0 in Arm and Active).";
+    "IBFC-08" both(watchdog_bites), "Flow-control watchdog",
+        "IBA §7.9.4";
+    "IBFC-09" both(lost_flow_control), "Lost FC packet",
+        "IBA §7.9.4 (absolute, not incremental credits)",
+        "Every device of a star with three senders is deaf to every k-th flow-control packet at each of its ports.";
+    "IBFC-10" both(old_flow_control), "Duplicate / reordered FC packet",
+        "own link layer rule; needed because FCCL is absolute",
+        "Rejected by the sequence number of the cable, as copies and as latecomers; the device never sees them.";
+    "IBFC-11" both(damaged_flow_control), "Bad LPCRC",
+        "IBA §7.9.4, link packet check";
+    "IBFC-12" both(management_lane), "VL15 has no credits",
+        "IBA §7.6.3, §7.9",
+        "VL15 goes ahead of data on the same output (IBA Vol 1 7.6.9), so data there waits while a flood lasts; it holds no buffer and no credit of it.";
+    "IBFC-13" live(super::fid::incast_without_loss), "Incast 3→1 without loss",
+        "IBA losslessness; seeds (Pfister et al. hot-spot workload)";
+}
+
+/// A symbol of one lane at 10 Mb/s.
+const SYMBOL: Duration = Duration::from_ns(800);
+/// Source: IBTA Vol 1, 7.9.4.
+const REFRESH_SYMBOLS: u64 = 65_536;
+/// Source: IBTA Vol 1, 7.9.4.
+const WATCHDOG_SYMBOLS: u64 = 400_000;
+
+const REST: &str = "\
+sl2vl = [0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]
+switch = { buffer = \"72 mtu\" }
+";
+
+static RUN: Shared<Record> = Shared::new(run);
+
+fn run(on: Level) -> Result<Record, Failure> {
+    let stage = Stage::new(on, &star(6, "1900 ms", "vls = 2", REST), "s0")?;
+    let mut script = Script::default();
+    sizes(&mut script);
+    withheld(&mut script);
+    management(&mut script);
+    training(&mut script);
+    old_words(&mut script);
+    watchdog(&mut script);
+    losses(&mut script);
+    stage.run(script)
+}
+
+/// Nothing was sent beyond a limit and nothing was lost for want of room, whatever was done.
+fn lossless(record: &Record) -> Result<(), Failure> {
+    for (index, neighbour) in record.neighbours.iter().enumerate() {
+        let port = index as u8 + 1;
+        for (lane, account) in neighbour.lanes().iter().enumerate() {
+            same(
+                format!("packets beyond the credit of port {port} VL{lane}"),
+                account.overruns,
+                0,
+            )?;
+        }
+        same(format!("overruns of port {port}"), record.drops(port, DropReason::BufferOverrun), 0)?;
+    }
+    Ok(())
+}
+
+/// IBFC-04.
+pub fn block_rounding(on: Level) -> Finding {
+    let record = RUN.on(on)?;
+    let cost: u32 = SIZES
+        .1
+        .iter()
+        .map(|payload| SIZES.0 * u32::from(cost(&packet(1, 2, 0, 0, *payload))))
+        .sum();
+    let last = |port| record.flow_control(port, 0).filter(|(seen, _)| seen.at < WITHHELD.0).last();
+    let first = |port| record.flow_control(port, 0).next();
+    let ([Some((_, sent)), Some((_, room))], Some((_, at_first))) = ([last(2), last(1)], first(1))
+    else {
+        return Err(Failure::Failed("a port has said nothing".to_owned()));
+    };
+    same("blocks that port 2 counts as sent (FCTBS)", u32::from(sent.fctbs), cost)?;
+    let risen = (room.fccl + 4096 - at_first.fccl) % 4096;
+    same("blocks that port 1 counts as received (FCCL)", u32::from(risen), cost)?;
+    let sizes = if on == Level::Live { String::new() } else { accounts::every_size()? };
+    Ok(format!("62, 66, 126 and 130 octets take 1, 2, 2 and 3 blocks at both ends{sizes}"))
+}
+
+/// IBFC-05.
+pub fn no_credit(on: Level) -> Finding {
+    let record = RUN.on(on)?;
+    let (from, to) = WITHHELD;
+    same("packets on VL0 without credit", record.on_lane(2, 0, from, to), 0)?;
+    let beside = record.on_lane(2, 1, from, to);
+    let after = record.on_lane(2, 0, to, FLOOD.0);
+    same("packets on VL0 once there is credit", after as u32, HELD_FRAMES)?;
+    // It was ready some milliseconds before the window, and left after it.
+    let waited = record.held(2, 0);
+    let least = to.since(from);
+    ensure(waited >= least, || {
+        let (waited, least) = (in_ms(waited), in_ms(least));
+        format!("port_xmit_wait of VL0 is {waited}, at least {least} is due")
+    })?;
+    lossless(&record)?;
+    Ok(format!("1 s: 0 packets on VL0, {beside} on VL1, PortXmitWait {}", in_ms(waited)))
+}
+
+/// IBARB-05.
+pub fn blocked_lane(on: Level) -> Finding {
+    let record = RUN.on(on)?;
+    let (from, to) = WITHHELD;
+    let octets = record.on_lane(2, 1, from, to) as u64 * 2074;
+    let line = to.since(from).as_ps() / Duration::from_ns(800).as_ps();
+    let permille = octets * 1_000 / line;
+    ensure(permille >= 970, || format!("VL1 had {permille} ‰ of the line beside a blocked VL0"))?;
+    Ok(format!("VL1 had {permille} ‰ of the line beside a blocked VL0"))
+}
+
+/// IBFC-06.
+pub fn refresh(on: Level) -> Finding {
+    let record = RUN.on(on)?;
+    let most = SYMBOL * REFRESH_SYMBOLS + record.within(SYMBOL * (REFRESH_SYMBOLS / 20));
+    let mut longest = Duration::ZERO;
+    for port in 1..=6 {
+        for lane in 0..2 {
+            let told: Vec<Instant> = record.flow_control(port, lane).map(|(s, _)| s.at).collect();
+            ensure(told.len() > 20, || format!("port {port} spoke {} times", told.len()))?;
+            let gap = told.windows(2).map(|pair| pair[1].since(pair[0])).max();
+            longest = longest.max(gap.unwrap_or_default());
+            ensure(longest <= most, || {
+                let (longest, most) = (in_ms(longest), in_ms(most));
+                format!("port {port} VL{lane} was silent for {longest}, {most} is allowed")
+            })?;
+        }
+    }
+    let (longest, most) = (in_ms(longest), in_ms(most));
+    Ok(format!("six ports, idle and loaded: never silent for longer than {longest} of {most}"))
+}
+
+/// IBFC-07.
+pub fn initialization(on: Level) -> Finding {
+    let record = RUN.on(on)?;
+    let told = |from: Instant, to: Instant| {
+        let here =
+            record.flow_control(4, 0).filter(move |(seen, _)| seen.at >= from && seen.at < to);
+        here.map(|(_, packet)| (packet.op, packet.fctbs)).collect::<Vec<_>>()
+    };
+    let slack = us(3_000);
+    let windows = [
+        ("before anybody speaks", Instant::ZERO, TRAINING[0], FlowControlOp::Init),
+        ("once op 1 was heard", TRAINING[0] + slack, TRAINING[1], FlowControlOp::Normal),
+        ("when Active", TRAINING[1] + slack, TRAINING[2], FlowControlOp::Normal),
+    ];
+    for (when, from, to, op) in windows {
+        let told = told(from, to);
+        ensure(!told.is_empty() && told.iter().all(|(other, _)| *other == op), || {
+            format!("{when} it says {told:?}")
+        })?;
+    }
+    let zero = told(Instant::ZERO, TRAINING[1]).iter().all(|(_, fctbs)| *fctbs == 0);
+    ensure(zero, || "FCTBS is not 0 before Active".to_owned())?;
+    let before = told(Instant::ZERO, TRAINING[2]).last().map_or(0, |(_, fctbs)| *fctbs);
+    ensure(before > 0, || "nothing was sent before it trained anew".to_owned())?;
+    let anew = told(TRAINING[2] + slack, TRAINING[3]);
+    let restarted = !anew.is_empty() && anew.iter().all(|(_, fctbs)| *fctbs == 0);
+    ensure(restarted, || format!("told to train anew, it says {anew:?}"))?;
+    same("what passes after that", record.numbers(4, 0, ms(700), ms(1_600)).len(), 1)?;
+    Ok(format!("op 1 with FCTBS 0, then op 0; FCTBS {before} restarts at 0 when it trains anew"))
+}
+
+/// IBFC-08.
+pub fn watchdog_bites(on: Level) -> Finding {
+    let record = RUN.on(on)?;
+    let bites: Vec<Instant> = record
+        .events(5, Instant::ZERO, Instant::NEVER)
+        .filter(|event| event.kind == EventKind::Watchdog)
+        .map(|event| event.at)
+        .collect();
+    same("watchdog events", bites.len(), 1)?;
+    same("watchdogs counted", record.port(5).watchdogs, 1)?;
+    // The last word about VL1 left at most a repetition before the silence.
+    let after = bites[0].since(DEAF.0);
+    // Live ten hundredths more and less than the standard allows.
+    let (least, most) = if on == Level::Live { (39, 113) } else { (49, 103) };
+    let [least, most] = [least, most].map(|share| SYMBOL * (WATCHDOG_SYMBOLS * share / 100));
+    ensure((least..=most).contains(&after), || {
+        let (after, least, most) = (in_ms(after), in_ms(least), in_ms(most));
+        format!("the link is trained anew after {after} of silence, {least} to {most} is allowed")
+    })?;
+    let trains = record.flow_control(5, 1).filter(|(seen, _)| seen.at >= bites[0]);
+    let says = trains.take(1).any(|(_, packet)| packet.op == FlowControlOp::Init);
+    ensure(says, || "it does not say op 1 after that".to_owned())?;
+    same("what passes when VL1 speaks again", record.numbers(5, 0, ms(850), ms(1_600)).len(), 1)?;
+    let after = in_ms(after);
+    Ok(format!("trained anew {after} after the silence began, once; then up again"))
+}
+
+/// IBFC-09.
+pub fn lost_flow_control(on: Level) -> Finding {
+    let record = RUN.on(on)?;
+    let passed = record.numbers(6, 0, LOSSES.0, FLOOD.0);
+    let expected: Vec<u32> = (0..LOSSES_FRAMES).map(|psn| 1_000 + psn).collect();
+    ensure(passed == expected, || format!("{} of {LOSSES_FRAMES} packets passed", passed.len()))?;
+    lossless(&record)?;
+    let fabric = if on == Level::Live { String::new() } else { accounts::lossy_fabric()? };
+    Ok(format!("k = 2 to 10: all {LOSSES_FRAMES} packets once and in order{fabric}"))
+}
+
+/// IBFC-10.
+pub fn old_flow_control(on: Level) -> Finding {
+    let record = RUN.on(on)?;
+    let counts = record.lines[3];
+    same("repeated words counted", counts.duplicates, REPLAYS.len() as u64)?;
+    same("late words counted", counts.stale, 1)?;
+    remains_shut(&record)?;
+    Ok("a word repeated 1 to 6 ms later (6 duplicates) and one overtaken (1 stale) open nothing"
+        .into())
+}
+
+fn remains_shut(record: &Record) -> Result<(), Failure> {
+    let slack = us(300);
+    let early = record.numbers(4, 0, SHUT.0 + slack, SHUT.1).len();
+    same("packets that leave by the shut port", early, 0)?;
+    let late = record.numbers(4, 0, SHUT.1, TRAINING[2]).len();
+    same("packets that leave once it is open", late as u32, SHUT_FRAMES)
+}
+
+/// IBFC-11.
+pub fn damaged_flow_control(on: Level) -> Finding {
+    let record = RUN.on(on)?;
+    same("damaged words counted", record.drops(4, DropReason::Lpcrc), BITS as u64)?;
+    remains_shut(&record)?;
+    Ok(format!("each of {BITS} bits flipped once: {BITS} counted under lpcrc, no credit taken"))
+}
+
+/// IBFC-12.
+pub fn management_lane(on: Level) -> Finding {
+    let record = RUN.on(on)?;
+    let (from, to) = FLOOD;
+    let flooded = record.on_lane(2, 15, from, to) as u64;
+    let lost: u64 =
+        [1, 4].map(|port| record.drops(port, DropReason::ManagementOverrun)).iter().sum();
+    same("VL15 packets sent or counted", flooded + lost, 2 * u64::from(FLOOD_PACKETS))?;
+    ensure(flooded >= u64::from(FLOOD_PACKETS), || format!("only {flooded} passed the flood"))?;
+    ensure(lost > 0, || "two lines went into one, and nothing was counted as overrun".to_owned())?;
+    same("data packets without credit", record.numbers(2, 0, from, to).len(), 0)?;
+    let elsewhere = record.on_lane(6, 0, from, Instant::NEVER) as u32;
+    same("data packets of another port", elsewhere, ELSEWHERE)?;
+    for port in 1..=6 {
+        same("flow control of VL15", record.flow_control(port, 15).count(), 0)?;
+    }
+    let beside = record.on_lane(2, 15, to, Instant::NEVER) as u32;
+    same("VL15 packets beside data", beside, BESIDE)?;
+    let soon = to + us(20_000);
+    same("data packets beside VL15", record.numbers(2, 0, to, soon).len(), 3)?;
+    Ok(format!("without credit for data: {flooded} sent, {lost} overrun; then beside data"))
+}

@@ -1,0 +1,428 @@
+//! PFC-01 to PFC-03, PFC-12, PFC-14, PFC-15 and PFC-19: where a pause is sent and where it ends, how far
+//! headroom goes, and neighbours that miss pauses or obey late.
+//!
+//! ```text
+//!   port  1 ─▶  2   over every limit                5 ─▶  6   misses an XOFF
+//!         3 ─▶  4   over XOFF, then one by one      7 ─▶  8   misses two
+//!         9 ─▶ 10   stays above XON                11 … 15 ─▶ 16   obey late
+//! ```
+
+use crate::ethernet::*;
+use crate::fabric::hampered;
+use crate::prelude::*;
+use scenario::render::Lab;
+
+/// A memory model whose limits are known in full frames of one input.
+#[derive(Clone, Copy)]
+struct Model {
+    kind: &'static str,
+    /// The frame that leads to XOFF.
+    xoff: u64,
+    /// The frames that fit.
+    fit: u64,
+    /// At so many left XON is due.
+    xon: u64,
+    /// How long each phase of PFC-01 takes.
+    phase: Duration,
+}
+
+/// Each model, with [`SHARED_FRAMES`] and [`HEADROOM_FRAMES`] a port; live the first alone. The buffers
+/// of four ports are one in the last, and one input may take all of it.
+const MODELS: [Model; 3] = [
+    Model { kind: "shared-pool", xoff: 8, fit: FIT, xon: 5, phase: us(30_000) },
+    Model { kind: "per-input", xoff: 8, fit: FIT, xon: 4, phase: us(30_000) },
+    Model { kind: "global-watermark", xoff: 32, fit: 48, xon: 16, phase: us(100_000) },
+];
+
+/// Frames that fit: the last of them is the end of headroom.
+const FIT: u64 = SHARED_FRAMES + HEADROOM_FRAMES;
+/// How long a pause of ours holds, in quanta; it is sent again after a quarter of that.
+const PAUSE_TIME: u64 = 400;
+/// When the outputs are blocked, and when frames come.
+const BLOCKED: Instant = ms(100);
+const COME: Instant = ms(120);
+
+const fn refresh_of(time: u64) -> Duration {
+    Duration::from_ns(51_200 * time / 4)
+}
+
+static RUN: Shared<Record> = Shared::new(|on| run(on, PAUSE_TIME));
+static POOL: Shared<Record> = Shared::new(pool);
+
+fn run(on: Level, time: u64) -> Result<Record, Failure> {
+    let room = memory((SHARED_FRAMES, HEADROOM_FRAMES), "", "");
+    let stage = Stage::new(on, &star(16, "750 ms", &format!("pause_time = {time}"), &room), "s0")?;
+    let mut script = blocked(&[2, 4, 6, 8, 10, 16]);
+    phases(&mut script, &MODELS[0]);
+    one_by_one(&mut script, &MODELS[0]);
+    for (pair, missed, late) in DEAF {
+        let count = sent_until(heard_after(missed, late, time));
+        script.at(DEAF_AT, move |bed| feed(bed, pair, LOSSLESS, count));
+    }
+    script.at(REFRESHED.0, |bed| feed(bed, (9, 10), LOSSLESS, SHARED_FRAMES));
+    script.at(REFRESHED.1, |bed| bed.pfc(10, 1 << LOSSLESS, 0));
+    stage.run(script)
+}
+
+/// The outputs `ports` are paused.
+fn blocked(ports: &'static [u8]) -> Script {
+    let mut script = Script::default();
+    script.at(BLOCKED, |bed| ports.iter().for_each(|port| bed.pfc(*port, 1 << LOSSLESS, LONG)));
+    script
+}
+
+/// The runs of each model: the common one for the first, and one of their own for the others, on the
+/// virtual clock alone.
+fn each_model(
+    on: Level,
+    add: fn(&mut Script, &Model),
+    judge: fn(&Record, &Model) -> Result<(), Failure>,
+) -> Result<usize, Failure> {
+    judge(&*RUN.on(on)?, &MODELS[0])?;
+    let others = if on == Level::Live { &[][..] } else { &MODELS[1..] };
+    for model in others {
+        let (buffer, headroom) = (FIT * FRAME, HEADROOM_FRAMES * FRAME);
+        let room = format!(
+            "switch = {{ memory = \"{}\", buffer = \"{buffer} B\", headroom = \"{headroom} B\", \
+             jitter = \"0 ns\" }}\n",
+            model.kind
+        );
+        let link = format!("pause_time = {PAUSE_TIME}");
+        let stage = Stage::new(on, &star(4, "1 s", &link, &room), "s0")?;
+        let mut script = blocked(&[2, 4]);
+        add(&mut script, model);
+        judge(&stage.run(script)?, model).map_err(|failure| match failure {
+            Failure::Failed(reason) => Failure::Failed(format!("{}: {reason}", model.kind)),
+            other => other,
+        })?;
+    }
+    Ok(1 + others.len())
+}
+
+/// PFC-01: when each phase begins, and how many frames there are then in all. Source: the case, with
+/// m = 0.
+fn totals(model: &Model) -> [(Instant, u64); 4] {
+    let mut begin = COME;
+    [model.xoff - 1, model.xoff, model.fit, model.fit + 1].map(|total| {
+        begin = begin + model.phase;
+        (Instant::from_ps(begin.as_ps() - model.phase.as_ps()), total)
+    })
+}
+
+fn phases(script: &mut Script, model: &Model) {
+    let mut sent = 0;
+    let totals = totals(model);
+    for (at, total) in totals {
+        let count = total - std::mem::replace(&mut sent, total);
+        script.at(at, move |bed| feed(bed, (1, 2), LOSSLESS, count));
+    }
+    if model.kind == "shared-pool" {
+        // Another priority has limits of its own.
+        script.at(totals[2].0 + us(20_000), |bed| feed(bed, (1, 2), 1, 1));
+    }
+    script.at(totals[3].0 + model.phase, |bed| bed.pfc(2, 1 << LOSSLESS, 0));
+}
+
+fn four_phases(record: &Record, model: &Model) -> Result<(), Failure> {
+    let (totals, end) = (totals(model), totals(model)[3].0 + model.phase);
+    let asked = record.asked(1, LOSSLESS);
+    for (phase, (from, _)) in totals.into_iter().enumerate() {
+        let to = from + model.phase;
+        let said = asked.iter().any(|(at, time)| *at >= from && *at < to && *time > 0);
+        same(format!("XOFF in phase {}", phase + 1), said, phase > 0)?;
+        let lost = record.dropped(1, from, to);
+        let expected: &[DropReason] = if phase == 3 { &[DropReason::HeadroomOverrun] } else { &[] };
+        ensure(lost == expected, || format!("phase {}: {lost:?} dropped", phase + 1))?;
+    }
+    let due = totals[1].0 + FRAME_TIME + DELAY + CONTROL_TIME;
+    let within = record.within(us(500));
+    // XOFF is sent again while the port is over its limit, and at no other time.
+    let xoffs = asked.iter().filter(|(at, _)| *at < end).zip(0..);
+    let holds = |at: Instant, n| apart(at, due + refresh_of(PAUSE_TIME) * n) <= within;
+    for ((at, time), n) in xoffs.take(if record.live.is_some() { 1 } else { usize::MAX }) {
+        ensure(holds(*at, n) && u64::from(*time) == PAUSE_TIME, || {
+            format!("XOFF {n} of {time} at {at}, the first due at {due}")
+        })?;
+    }
+    same("losses at the input", record.lost(1), "headroom_overrun 1".to_owned())?;
+    same("losses at the output", record.lost(2), "nothing".to_owned())?;
+    let drops = record.events(1, Instant::ZERO, Instant::NEVER);
+    let drops = drops.filter(|event| matches!(event.kind, EventKind::Drop { .. }));
+    ensure(drops.map(|event| event.tc).eq([LOSSLESS]), || "another priority lost".to_owned())?;
+    same("frames that leave afterwards", record.data(2, LOSSLESS).count() as u64, model.fit)
+}
+
+/// PFC-01.
+pub fn xoff_limit(on: Level) -> Finding {
+    let models = each_model(on, phases, four_phases)?;
+    Ok(format!("XOFF at frame {SHARED_FRAMES}, loss at frame {}; {models} memory models", FIT + 1))
+}
+
+/// PFC-02: when one frame after the other is let go of two over the limit.
+const RELEASES: Instant = ms(200);
+const RELEASE_EVERY: Duration = us(10_000);
+
+fn one_by_one(script: &mut Script, model: &Model) {
+    let over = model.xoff + 2;
+    script.at(COME, move |bed| feed(bed, (3, 4), LOSSLESS, over));
+    for number in 0..over {
+        script.at(RELEASES + RELEASE_EVERY * number, |bed| {
+            bed.pfc(4, 1 << LOSSLESS, 0);
+            bed.pfc(4, 1 << LOSSLESS, LONG);
+        });
+    }
+}
+
+fn xon_once(record: &Record, model: &Model) -> Result<(), Failure> {
+    let over = model.xoff + 2;
+    let left: Vec<Instant> = record.data(4, LOSSLESS).map(|seen| seen.at).collect();
+    same("frames that leave", left.len() as u64, over)?;
+    for (number, at) in left.iter().enumerate() {
+        let from = RELEASES + RELEASE_EVERY * number as u64;
+        ensure(*at >= from && *at < from + RELEASE_EVERY, || {
+            format!("frame {number} leaves at {at}, let go at {from}")
+        })?;
+    }
+    let asked = record.asked(3, LOSSLESS);
+    let xons: Vec<_> = asked.iter().filter(|(_, time)| *time == 0).map(|(at, _)| *at).collect();
+    let due = left[(over - model.xon) as usize - 1] + CONTROL_TIME;
+    ensure(xons.len() == 1 && apart(xons[0], due) <= record.within(us(500)), || {
+        format!("XON at {xons:?}, due {due}")
+    })?;
+    let after = asked.iter().filter(|(at, _)| *at > due + refresh_of(PAUSE_TIME)).count();
+    same("pauses after XON", after, 0)?;
+    same("losses", record.lost(3), "nothing".to_owned())
+}
+
+/// PFC-02.
+pub fn xon_limit(on: Level) -> Finding {
+    let models = each_model(on, one_by_one, xon_once)?;
+    Ok(format!("XON once, with the frame that reaches the limit; {models} memory models"))
+}
+
+/// Headroom for all, in frames: less than each priority of each port may take by itself.
+const HEADROOM_POOL: u64 = 12;
+const GROUPS: [(u8, u8); 6] = [(1, 3), (1, 4), (2, 3), (2, 4), (3, 3), (3, 4)];
+/// When a group is filled up to XOFF, and when with as many as its own headroom would hold.
+const FILLS: (Instant, Instant) = (COME, ms(260));
+const FILL_EVERY: Duration = us(20_000);
+/// When the outputs are opened.
+const RELEASED: Instant = ms(500);
+
+fn pool(on: Level) -> Result<Record, Failure> {
+    let pool = format!(", headroom_pool = \"{} B\"", HEADROOM_POOL * FRAME);
+    let room = memory((SHARED_FRAMES, HEADROOM_FRAMES), "", &pool);
+    let stage = Stage::new(on, &star(6, "720 ms", "lossless = [3, 4]", &room), "s0")?;
+    let mut script = Script::default();
+    script.at(BLOCKED, |bed| [4, 6].iter().for_each(|port| bed.pfc(*port, 0xff, LONG)));
+    for (number, (port, priority)) in (0u64..).zip(GROUPS) {
+        for (at, count) in [(FILLS.0, SHARED_FRAMES), (FILLS.1, HEADROOM_FRAMES)] {
+            let at = at + FILL_EVERY * number;
+            script.at(at, move |bed| feed(bed, (port, 4), priority, count));
+        }
+    }
+    // PFC-19, at ports 5 and 6.
+    for priority in 0..8u8 {
+        let at = FILLS.0 + FILL_EVERY * u64::from(priority);
+        script.at(at, move |bed| feed(bed, (5, 6), priority, SHARED_FRAMES + 1));
+    }
+    script.at(RELEASED, |bed| [4, 6].iter().for_each(|port| bed.pfc(*port, 0xff, 0)));
+    stage.run(script)
+}
+
+/// PFC-03.
+pub fn headroom_pool(on: Level) -> Finding {
+    let record = POOL.on(on)?;
+    // Two groups of port 5 stand a frame over their threshold by then.
+    let mut room = HEADROOM_POOL - 2;
+    let mut told = Vec::new();
+    for (number, (port, priority)) in (0u64..).zip(GROUPS) {
+        let what = format!("priority {priority} of port {port}");
+        let from = FILLS.0 + FILL_EVERY * number;
+        let asked = record.asked(port, priority);
+        let asked = asked.iter().filter(|(at, _)| *at >= from && *at < FILLS.1).count();
+        same(format!("XOFFs for {what}"), asked, 1)?;
+        let from = FILLS.1 + FILL_EVERY * number;
+        let lost = record.events(port, from, from + FILL_EVERY);
+        let overrun =
+            |kind| matches!(kind, EventKind::Drop { reason: DropReason::HeadroomOverrun, .. });
+        let lost = lost.filter(|event| overrun(event.kind) && event.tc == priority).count() as u64;
+        let fits = room.min(HEADROOM_FRAMES);
+        same(format!("frames lost of {what}"), lost, HEADROOM_FRAMES - fits)?;
+        let held = record.port(port).lanes[usize::from(priority)].counters.in_queue.max;
+        same(format!("octets held of {what}"), held, (SHARED_FRAMES + fits) * FRAME)?;
+        room -= fits;
+        told.push(lost.to_string());
+    }
+    let watermark = record.named(1, "headroom_pool_watermark");
+    same("headroom_pool_watermark", watermark, HEADROOM_POOL * FRAME)?;
+    let out = record.between(4, RELEASED, Instant::NEVER).count() as u64;
+    same("frames that leave afterwards", out, 6 * SHARED_FRAMES + HEADROOM_POOL - 2)?;
+    Ok(format!("{HEADROOM_POOL} frames of headroom for all: six groups lose {}", told.join(", ")))
+}
+
+/// PFC-19.
+pub fn asymmetric(on: Level) -> Finding {
+    let record = POOL.on(on)?;
+    let held: usize = (0..8).map(|p| record.data_within(6, p, (BLOCKED, RELEASED))).sum();
+    same("frames out while all is paused", held, 0)?;
+    for priority in 0..8 {
+        let asked = !record.asked(5, priority).is_empty();
+        same(format!("pauses for priority {priority}"), asked, [3, 4].contains(&priority))?;
+    }
+    // A lossy priority loses what it may not share.
+    same("losses of the input", record.lost(5), "buffer_full 6".to_owned())?;
+    let out: usize = (0..8).map(|p| record.data_within(6, p, (RELEASED, Instant::NEVER))).sum();
+    same("frames out afterwards", out as u64, 8 * SHARED_FRAMES + 2)?;
+    Ok("pauses of all eight priorities are obeyed; PFC is sent for 3 and 4 alone".to_owned())
+}
+
+/// PFC-12: from when until when a group stays above XON, ten pause times and some.
+const REFRESHED: (Instant, Instant) = (COME, ms(360));
+
+/// PFC-12, the switch: how often XOFF is sent, and that it ends.
+///
+/// # Errors
+/// If the pause runs out, or XOFF is sent after XON.
+pub fn refreshes(on: Level) -> Result<usize, Failure> {
+    let record = RUN.on(on)?;
+    let asked = record.asked(9, LOSSLESS);
+    let end = asked.iter().position(|(_, time)| *time == 0).ok_or_else(|| "no XON".to_owned())?;
+    same("pauses after XON", asked.len() - end - 1, 0)?;
+    let most = QUANTUM * PAUSE_TIME;
+    for gap in asked[..end].windows(2).map(|pair| pair[1].0.since(pair[0].0)) {
+        let holds = if record.live.is_some() { gap < most } else { gap == refresh_of(PAUSE_TIME) };
+        ensure(holds, || format!("{gap} from one XOFF to the next, the pause is {most}"))?;
+    }
+    ensure(end >= 40, || format!("XOFF was sent {end} times in ten pause times"))?;
+    Ok(end)
+}
+
+/// PFC-14 and PFC-15: ports from and to, how many XOFFs the neighbour misses, and how late it obeys, in
+/// quanta. Headroom holds two frames beside what comes during both delays and 58 quanta.
+const DEAF: [((u8, u8), u64, u64); 7] = [
+    ((5, 6), 1, 0),
+    ((7, 8), 2, 0),
+    ((11, 16), 0, 0),
+    ((12, 16), 0, 45),
+    ((13, 16), 0, 78),
+    ((14, 16), 0, 144),
+    ((15, 16), 0, 210),
+];
+const DEAF_AT: Instant = ms(130);
+
+/// From the first bit of the first frame until such a neighbour stops.
+fn heard_after(missed: u64, late: u64, time: u64) -> Duration {
+    let xoff = FRAME_TIME * SHARED_FRAMES + DELAY * 2 + CONTROL_TIME;
+    xoff + refresh_of(time) * missed + QUANTUM * late
+}
+
+/// Frames that it begins until then.
+fn sent_until(length: Duration) -> u64 {
+    length.as_ps().div_ceil(FRAME_TIME.as_ps())
+}
+
+/// The losses of the row's switch port, which must be those computed from the XOFFs that were seen.
+fn lost_by(record: &Record, row: usize, time: u64) -> Result<u64, Failure> {
+    let ((port, _), missed, late) = DEAF[row];
+    let sent = sent_until(heard_after(missed, late, time));
+    let asked = record.asked(port, LOSSLESS);
+    let obeyed = asked.get(missed as usize).ok_or_else(|| format!("port {port}: no such XOFF"))?;
+    let silent = (obeyed.0 + DELAY + QUANTUM * late).since(DEAF_AT);
+    same(format!("frames until port {port} receives XOFF"), sent_until(silent), sent)?;
+    let lost = sent.saturating_sub(FIT);
+    let expected =
+        if lost == 0 { "nothing".to_owned() } else { format!("headroom_overrun {lost}") };
+    same(format!("losses of port {port}"), record.lost(port), expected)?;
+    Ok(lost)
+}
+
+/// PFC-14: with several pause times on the virtual clock.
+pub fn lost_xoff(on: Level) -> Finding {
+    let record = RUN.on(on)?;
+    let (one, two) = (lost_by(&record, 0, PAUSE_TIME)?, lost_by(&record, 1, PAUSE_TIME)?);
+    ensure(one == 0 && two > 0, || format!("{one} lost with one XOFF, {two} with two"))?;
+    let mut told = Vec::new();
+    for time in if on == Level::Live { &[][..] } else { &[160, 600, 1_000] } {
+        let record = run(on, *time)?;
+        told.push(format!("; {} with {time} quanta", lost_by(&record, 0, *time)?));
+    }
+    Ok(format!("one XOFF missed: {one} lost; two: {two}, each counted{}", told.concat()))
+}
+
+/// PFC-15: neighbours that are played, and on the virtual clock a NIC that obeys late.
+pub fn slow_responder(on: Level) -> Finding {
+    let record = RUN.on(on)?;
+    // rate * (delay both ways + N) + 2 frames = headroom
+    let room = FRAME_TIME * (HEADROOM_FRAMES - 2) - DELAY * 2;
+    let computed = room.as_ps() / QUANTUM.as_ps();
+    let beyond = computed + (FRAME_TIME * 2).as_ps() / QUANTUM.as_ps();
+    let mut told = Vec::new();
+    for (row, (_, _, late)) in DEAF.iter().enumerate().skip(2) {
+        let lost = lost_by(&record, row, PAUSE_TIME)?;
+        let holds = if *late <= computed { lost == 0 } else { *late <= beyond || lost > 0 };
+        ensure(holds, || format!("{late} quanta late: {lost} lost, computed are {computed}"))?;
+        told.push(format!("{late}: {lost}"));
+    }
+    let nic = if on == Level::Live { String::new() } else { late_nic()? };
+    Ok(format!("harmless up to {computed} quanta; lost by lateness {}{nic}", told.join(", ")))
+}
+
+/// Headroom of the switch whose neighbour is a NIC that obeys late, in full frames.
+const LATE_HEADROOM: u64 = 40;
+
+/// Where losses begin if a NIC obeys late, which is swept up to twice the headroom.
+fn late_nic() -> Result<String, Failure> {
+    let room = FRAME_TIME * (LATE_HEADROOM - 2) - DELAY * 2;
+    let computed = room.as_ps() / QUANTUM.as_ps();
+    let (mut first, mut step, mut late) = (None, 8, 0);
+    while late < 2 * computed || step == 1 {
+        match (lost_if_late(late)?, first) {
+            (0, None) => {}
+            (0, Some(first)) => {
+                return Err(format!("losses {first} quanta late, none {late} quanta late").into());
+            }
+            (_, None) if step == 1 => {
+                first = Some(late);
+                break;
+            }
+            // Once more, quantum by quantum.
+            (_, None) => (late, step) = (late.saturating_sub(8), 1),
+            (_, Some(_)) => {}
+        }
+        late += step;
+    }
+    let first = first.ok_or_else(|| "nothing is ever lost".to_owned())?;
+    for late in (first..2 * computed).step_by(8) {
+        ensure(lost_if_late(late)? > 0, || format!("no losses {late} quanta late"))?;
+    }
+    let later = QUANTUM * first - QUANTUM * computed;
+    ensure(first > computed && later <= FRAME_TIME * 2, || {
+        format!("losses begin {first} quanta late, not {computed}")
+    })?;
+    Ok(format!("; a NIC does harm from {first} quanta on, each loss counted"))
+}
+
+/// Frames that a switch loses whose output is blocked and whose neighbour is a NIC that obeys so late.
+fn lost_if_late(late: u64) -> Result<u64, Failure> {
+    let rest = format!(
+        "{}nic = {{ storm = [{{ at = \"h2\", start = \"0 ms\" }}] }}\n[[traffic]]\nname = \"all\"\n\
+         from = \"h1\"\nto = \"h2\"\nsl = 3\narrivals = \"backlog\"\nsize = \"2048 B\"\n\
+         transport = \"uc\"\n",
+        memory((SHARED_FRAMES, LATE_HEADROOM), "", "")
+    );
+    let text = Star { nics: 2, rest: &rest, ..STAR }.text();
+    let change = |lab: &mut Lab| {
+        if let LinkControl::Pause(pause) = &mut lab.nics[0].link.control {
+            pause.response = QUANTUM * late;
+        }
+    };
+    let readings = hampered(&text, change, |_, device| device, &[ms(200)])?;
+    let [sender, _, relay] = &readings[0][..] else { unreachable!("three devices were read") };
+    let sent = sender.ports[0].lanes[usize::from(LOSSLESS)].counters.tx_frames;
+    let lost = relay.ports[0].drops.get(DropReason::HeadroomOverrun);
+    // One may be on its way when the run ends.
+    ensure(sent - (relay.balance.buffered + lost) <= 1, || format!("{sent} sent, {lost} lost"))?;
+    same("all losses", relay.ports.iter().map(|port| port.drops.total()).sum(), lost)?;
+    Ok(lost)
+}

@@ -1,0 +1,409 @@
+//! PFC-04, PFC-05, PFC-09 to PFC-13: what is paused, for how long, and what still goes; of a switch, and
+//! of a NIC.
+//!
+//! ```text
+//!   port 1, 2 ─▶  3   one priority paused, one not       6 ─▶ 7, 8 ─▶ 9, 10 ─▶ 11, 12 ─▶ 13
+//!           4 ─▶  5   eight priorities, eight pauses       pauses of a length each
+//!                                                       14 ─▶ 15   a pause taken back
+//! ```
+
+use super::limits;
+use crate::ethernet::*;
+use crate::fabric::hampered;
+use crate::prelude::*;
+use proto::link::pause::quanta;
+use proto::wire::ethernet::{MacControl, Pfc};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use testbed::deaf;
+use testbed::frames::ethernet::{control, control_of, data, pfc};
+
+static RUN: Shared<Record> = Shared::new(run);
+static NIC: Shared<Record> = Shared::new(nic);
+
+/// Five seconds of pause. Source: the case.
+const PAUSED: (Instant, Instant) = (ms(150), ms(5_150));
+/// The priority that is not paused.
+const OTHER: u8 = 1;
+
+fn run(on: Level) -> Result<Record, Failure> {
+    // What a script sends by what it has heard goes out some 10 ms ahead of its time.
+    let room = memory((SHARED_FRAMES, 2 * HEADROOM_FRAMES), "", "");
+    let link = "lossless = [0, 1, 2, 3, 4, 5, 6, 7]";
+    let stage = Stage::new(on, &star(15, "5300 ms", link, &room), "s0")?;
+    let mut script = Script::default();
+    half_and_half(&mut script);
+    eight(&mut script);
+    for ((from, to), quanta) in LENGTHS {
+        script.at(LENGTHS_AT_FIRST, move |bed| feed(bed, (from, to), LOSSLESS, 1));
+        // Its last bit comes 20 µs after the pause's.
+        script.at(PAUSES_BEGIN, move |bed| bed.pfc(to, 1 << LOSSLESS, quanta));
+    }
+    taken_back(&mut script, (14, 15));
+    stage.run(script)
+}
+
+/// Half of a line of each priority into one port, the one paused.
+fn half_and_half(script: &mut Script) {
+    for second in 0..5u64 {
+        // A pause lasts for 3.36 s.
+        let at = PAUSED.0 + us(1_000_000) * second;
+        script.at(at, |bed| bed.pfc(3, 1 << LOSSLESS, LONG));
+    }
+    script.at(PAUSED.1, |bed| bed.pfc(3, 1 << LOSSLESS, 0));
+    let mut at = PAUSED.0 + us(10_000);
+    while at < PAUSED.1 {
+        script.at(at, |bed| {
+            if bed.asked_last(1, LOSSLESS).is_none() {
+                bed.send_frame(1, &data(1, 3, LOSSLESS, 0));
+            }
+            bed.send_frame(2, &data(2, 3, OTHER, 0));
+        });
+        at = at + FRAME_TIME * 2;
+    }
+}
+
+/// PFC-04.
+pub fn paused_is_silent(on: Level) -> Finding {
+    let record = RUN.on(on)?;
+    same("frames of the paused priority", record.data_within(3, LOSSLESS, PAUSED), 0)?;
+    let offered = (PAUSED.1.since(PAUSED.0) - us(10_000)).as_ps().div_ceil(2 * FRAME_TIME.as_ps());
+    let others = record.data(3, OTHER).count() as u64;
+    same("frames of the other priority", others, offered)?;
+    let accepted = record.port(1).lanes[usize::from(LOSSLESS)].counters.rx_frames;
+    ensure((SHARED_FRAMES..=SHARED_FRAMES + 2 * HEADROOM_FRAMES).contains(&accepted), || {
+        format!("{accepted} frames were accepted, not a threshold and what comes after XOFF")
+    })?;
+    same("frames of it once it may go on", record.data(3, LOSSLESS).count() as u64, accepted)?;
+    let last = record.asked(1, LOSSLESS).last().map_or(1, |(_, quanta)| *quanta);
+    same("quanta of the last pause", last, 0)?;
+    record.nothing_lost(&[])?;
+    let from_nic = beside_a_pause(on)?;
+    Ok(format!("5 s: 0 frames paused, {others} beside, then {accepted}; a NIC {from_nic} beside"))
+}
+
+/// When one pause of two, and one of eight lengths is sent.
+const LENGTHS_AT: [(Instant, u8); 2] = [(ms(200), 0b0001_1000), (ms(300), 0xff)];
+/// When all priorities are paused, and when each is filled up to XOFF.
+const DEMANDS_BLOCKED: Instant = ms(440);
+const DEMANDS_AT: Instant = ms(450);
+const DEMAND_EVERY: Duration = us(20_000);
+
+/// Far enough apart that each frame is gone when the next may go.
+fn time(priority: u8) -> u16 {
+    400 + 50 * u16::from(priority)
+}
+
+fn eight(script: &mut Script) {
+    for (at, paused) in LENGTHS_AT {
+        script.at(at, move |bed| {
+            let priorities = (0..8).filter(|p| paused >> p & 1 == 1);
+            let said =
+                priorities.fold(Pfc::default(), |pfc, p| pfc.with(Priority::truncate(p), time(p)));
+            bed.send_frame(5, &control(MacControl::Pfc(said)));
+            (0..8).for_each(|priority| feed(bed, (4, 5), priority, 1));
+        });
+    }
+    script.at(DEMANDS_BLOCKED, |bed| bed.pfc(5, 0xff, LONG));
+    for priority in 0..8 {
+        let at = DEMANDS_AT + DEMAND_EVERY * u64::from(priority);
+        script.at(at, move |bed| feed(bed, (4, 5), priority, SHARED_FRAMES));
+    }
+}
+
+/// PFC-05.
+pub fn independent_priorities(on: Level) -> Finding {
+    let record = RUN.on(on)?;
+    for (said, paused) in LENGTHS_AT {
+        let begin = said + CONTROL_TIME + DELAY;
+        let window = (said, said + us(100_000));
+        for priority in 0..8 {
+            let over = begin + QUANTUM * u64::from(time(priority));
+            let left = record.starts(5, priority, RATE).into_iter();
+            let left = left.filter(|at| *at >= window.0 && *at < window.1).min();
+            let left = left.unwrap_or(Instant::NEVER);
+            // Live, another one may be on the line.
+            let late = record.within(FRAME_TIME + us(100));
+            let holds = match paused >> priority & 1 {
+                1 => left + record.twice_late() >= over && left <= over + late,
+                _ => left < over,
+            };
+            ensure(holds, || format!("priority {priority} goes on at {left}, not {over}"))?;
+        }
+        let all: usize = (0..8).map(|p| record.data_within(5, p, window)).sum();
+        same("frames that leave after the pauses", all, 8)?;
+    }
+    for priority in 0..8 {
+        let from = DEMANDS_AT + DEMAND_EVERY * u64::from(priority);
+        let asked = record.asked(4, priority);
+        let first = asked.first().map_or(Instant::NEVER, |(at, _)| *at);
+        let due = from + FRAME_TIME * SHARED_FRAMES + DELAY + CONTROL_TIME;
+        ensure(apart(first, due) <= record.within(us(500)), || {
+            format!("XOFF {priority} at {first}, due {due}")
+        })?;
+    }
+    Ok("2 and 8 pauses of one frame end each at its own time; 8 priorities are paused each by itself"
+        .to_owned())
+}
+
+/// Ports and lengths of PFC-09, in quanta.
+const LENGTHS: [((u8, u8), u16); 4] =
+    [((6, 7), 1), ((8, 9), 100), ((10, 11), 10_000), ((12, 13), 65_535)];
+const LENGTHS_AT_FIRST: Instant = ms(700);
+const PAUSES_BEGIN: Instant = Instant::from_ps(
+    LENGTHS_AT_FIRST.as_ps() + FRAME_TIME.as_ps() - CONTROL_TIME.as_ps() - us(20).as_ps(),
+);
+
+/// A silence of so many quanta from `begin` on ends when it must; how long it was.
+fn lasted(record: &Record, begin: Instant, end: Instant, quanta: u16) -> Result<String, Failure> {
+    let expected = QUANTUM * u64::from(quanta);
+    let tolerance = record.within(Duration::from_ps(expected.as_ps() / 20));
+    ensure(end >= begin && apart(end, begin + expected) <= tolerance, || {
+        format!("{quanta} quanta from {begin} end at {end}")
+    })?;
+    Ok(format!("{quanta} quanta {} us", end.since(begin).as_ps() / 1_000_000))
+}
+
+/// PFC-09.
+pub fn quanta_length(on: Level) -> Finding {
+    let record = RUN.on(on)?;
+    let begin = PAUSES_BEGIN + CONTROL_TIME + DELAY;
+    let mut told = Vec::new();
+    for ((_, port), quanta) in LENGTHS {
+        let end = record.starts(port, LOSSLESS, RATE).first().copied().unwrap_or(Instant::NEVER);
+        told.push(lasted(&record, begin, end, quanta)?);
+    }
+    let nic = NIC.on(on)?;
+    for (at, quanta) in NIC_LENGTHS {
+        told.push(format!("NIC {}", after_pause(&nic, at, quanta)?));
+    }
+    if on == Level::Engine {
+        told.push(at_other_rates()?);
+    }
+    Ok(format!("silent for {}", told.join(", ")))
+}
+
+/// On lines of other rates: a frame that is ready a picosecond after a pause was heard.
+fn at_other_rates() -> Result<String, Failure> {
+    for megabits in [100, 8_000, 10_000] {
+        for (device, port) in [("s0", 2), ("h1", 1)] {
+            for (_, length) in LENGTHS {
+                silent_at(device, port, megabits, length)?;
+            }
+        }
+    }
+    Ok("also at 100 Mb/s, 8 Gb/s and 10 Gb/s, to the picosecond".to_owned())
+}
+
+fn silent_at(device: &'static str, port: u8, megabits: u64, length: u16) -> Result<(), Failure> {
+    const READY: Instant = ms(50);
+    let heard = Instant::from_ps(READY.as_ps() - 1);
+    let rate = BitRate::mbps(megabits);
+    let message = "[[traffic]]\nname = \"one\"\nfrom = \"h1\"\nto = \"h2\"\nsl = 3\nmessages = 1\n\
+                   arrivals = \"backlog\"\nsize = \"2048 B\"\ntransport = \"uc\"\nstart = \"50 ms\"\n";
+    let rest = vast() + message;
+    let text = Star {
+        nics: 2,
+        duration: "400 ms",
+        rate: &format!("{megabits} Mbps"),
+        rest: &rest,
+        ..STAR
+    };
+    let stage = Stage::new(Level::Engine, &text.text(), device)?;
+    let stamped = |at: Instant| Label {
+        stamp: Some(Instant::from_ps(at.as_ps() - DELAY.as_ps())),
+        ..Label::default()
+    };
+    let mut script = Script::default();
+    script.at(ms(1), move |bed| {
+        bed.send_labelled(port, &pfc(1 << LOSSLESS, length).octets, stamped(heard));
+        if device == "s0" {
+            bed.send_labelled(1, &data(1, 2, LOSSLESS, 0).octets, stamped(READY));
+        }
+    });
+    let record = stage.run(script)?;
+    let first = record.starts(port, LOSSLESS, rate).first().copied().unwrap_or(Instant::NEVER);
+    let exact = u128::from(length) * 512_000_000 / u128::from(megabits);
+    let what = format!("picoseconds of {length} quanta at {megabits} Mb/s, {device}");
+    same(what, u128::from(first.since(heard).as_ps()), exact)?;
+    same("the same as a product", quanta(length, rate).as_ps(), exact as u64)
+}
+
+const TAKEN_BACK: Instant = ms(400);
+
+/// Port `to` is paused for three frames, and the pause is taken back.
+fn taken_back(script: &mut Script, (from, to): (u8, u8)) {
+    script.at(ms(150), move |bed| bed.pfc(to, 1 << LOSSLESS, LONG));
+    script.at(ms(160), move |bed| feed(bed, (from, to), LOSSLESS, 3));
+    script.at(TAKEN_BACK, move |bed| bed.pfc(to, 1 << LOSSLESS, 0));
+}
+
+/// How late after XON the first of three frames starts; they leave back to back.
+fn released(record: &Record, port: u8) -> Result<Duration, Failure> {
+    let heard = TAKEN_BACK + CONTROL_TIME + DELAY;
+    let starts = record.starts(port, LOSSLESS, RATE);
+    same("frames that leave", starts.len(), 3)?;
+    let late = apart(starts[0], heard);
+    ensure(starts[0] >= heard && late <= record.twice_late(), || {
+        format!("XON at {heard}, frames at {starts:?}")
+    })?;
+    let exact = starts == [0, 1, 2].map(|n| heard + FRAME_TIME * n);
+    ensure(exact || record.live.is_some(), || format!("frames start at {starts:?}"))?;
+    Ok(late)
+}
+
+/// PFC-10: on the virtual clock also of a switch that obeys pauses late.
+pub fn xon_releases(on: Level) -> Finding {
+    let late = released(&*RUN.on(on)?, 15)?;
+    if on == Level::Engine {
+        let mut script = Script::default();
+        taken_back(&mut script, (1, 2));
+        let text = star(2, "500 ms", "response = \"491 us\"", &roomy(""));
+        released(&Stage::new(on, &text, "s0")?.run(script)?, 2)?;
+    }
+    Ok(format!("the first of 3 frames starts {} us after XON", late.as_ps() / 1_000_000))
+}
+
+/// PFC-11: a pause in the middle of the first of four frames, obeyed at once or later.
+pub fn frame_in_flight(on: Level) -> Finding {
+    let half = FRAME_TIME.as_ps() / 2;
+    for (response, whole) in [(0, 1), (half, 1), (FRAME_TIME.as_ps() + half, 2)] {
+        let link = format!("response = \"{} ns\"", response / 1_000);
+        let stage = Stage::new(on, &star(2, "200 ms", &link, &roomy("")), "s0")?;
+        let mut script = Script::default();
+        script.at(ms(10), |bed| feed(bed, (1, 2), LOSSLESS, 4));
+        let begin = ms(10) + FRAME_TIME + DELAY;
+        let heard = begin + Duration::from_ps(half);
+        let said = Instant::from_ps(heard.as_ps() - (CONTROL_TIME + DELAY).as_ps());
+        script.at(said, |bed| bed.pfc(2, 1 << LOSSLESS, LONG));
+        let starts = stage.run(script)?.starts(2, LOSSLESS, RATE);
+        let obeyed = heard + Duration::from_ps(response / 1_000 * 1_000);
+        ensure(starts.len() == whole && starts.iter().all(|start| *start < obeyed), || {
+            format!("frames at {starts:?}, not {whole}")
+        })?;
+    }
+    Ok("the frame under way goes whole; none starts at or after the end of the response time"
+        .to_owned())
+}
+
+/// When the NIC has one priority paused and a backlog of another.
+const BESIDE: (Instant, Instant) = (ms(200), ms(700));
+/// PFC-12, the NIC: when it is paused again and again, for so many quanta each time.
+const AGAIN: (Instant, u64) = (ms(900), 40);
+const AGAIN_TIME: u16 = 200;
+/// PFC-09, the NIC; the last is PFC-13's as well.
+const NIC_LENGTHS: [(Instant, u16); 3] =
+    [(ms(1_200), 100), (ms(1_300), 10_000), (ms(2_000), 65_535)];
+
+fn nic(on: Level) -> Result<Record, Failure> {
+    let item = |name: &str, keys: &str| {
+        format!(
+            "[[traffic]]\nname = \"{name}\"\nfrom = \"h1\"\nto = \"h2\"\narrivals = \"backlog\"\n\
+             size = \"2048 B\"\ntransport = \"uc\"\n{keys}\n"
+        )
+    };
+    let rest = format!(
+        "{}{}{}",
+        memory((SHARED_FRAMES, HEADROOM_FRAMES), "", ""),
+        item("paused", "start = \"100 ms\""),
+        item("beside", "sl = 1\nstart = \"200 ms\"\nstop = \"700 ms\"")
+    );
+    let stage = Stage::new(on, &star(2, "5500 ms", "", &rest), "h1")?;
+    let mut script = Script::default();
+    script.at(ms(150), |bed| bed.pfc(1, 1 << LOSSLESS, LONG));
+    script.at(ms(800), |bed| bed.pfc(1, 1 << LOSSLESS, 0));
+    for number in 0..AGAIN.1 {
+        let at = AGAIN.0 + QUANTUM * (u64::from(AGAIN_TIME) / 4 * number);
+        script.at(at, |bed| bed.pfc(1, 1 << LOSSLESS, AGAIN_TIME));
+    }
+    for (at, quanta) in NIC_LENGTHS {
+        script.at(at, move |bed| bed.pfc(1, 1 << LOSSLESS, quanta));
+    }
+    stage.run(script)
+}
+
+/// PFC-04, the NIC: how many frames of the other priority it sends without a gap.
+fn beside_a_pause(on: Level) -> Result<usize, Failure> {
+    let record = NIC.on(on)?;
+    let (from, to) = (BESIDE.0 + us(10_000), BESIDE.1);
+    let paused = record.data_within(1, LOSSLESS, (from, ms(800)));
+    same("frames of the paused priority from a NIC", paused, 0)?;
+    let after = record.data_within(1, LOSSLESS, (ms(800), AGAIN.0));
+    ensure(after > 50, || format!("{after} frames of a NIC once it may go on"))?;
+    let (count, gap) = super::back_to_back(&record, 1, from, to);
+    let line = to.since(from).as_ps() / FRAME_TIME.as_ps();
+    ensure(count as u64 + 1 >= line && (gap == 0 || record.live.is_some()), || {
+        format!("{count} of {line}, a gap of {gap} ns")
+    })?;
+    Ok(count)
+}
+
+/// How long the NIC is silent after a pause that reaches it with its last bit sent at `at`; the frame
+/// under way finishes.
+fn after_pause(record: &Record, at: Instant, quanta: u16) -> Result<String, Failure> {
+    let begin = at + CONTROL_TIME + DELAY;
+    let next = record.data(1, LOSSLESS).map(|seen| start(seen, RATE)).find(|first| *first > begin);
+    lasted(record, begin, next.unwrap_or(Instant::NEVER), quanta)
+}
+
+/// PFC-12.
+pub fn refresh(on: Level) -> Finding {
+    let said = limits::refreshes(on)?;
+    let record = NIC.on(on)?;
+    let from = AGAIN.0 + CONTROL_TIME + DELAY;
+    let last = AGAIN.0 + QUANTUM * (u64::from(AGAIN_TIME) / 4 * (AGAIN.1 - 1));
+    let starts = record.starts(1, LOSSLESS, RATE).into_iter();
+    let leaked = starts.filter(|at| *at >= from && *at <= last).count();
+    same("frames of a NIC between refreshes", leaked, 0)?;
+    Ok(format!("XOFF {said} times, none after XON; a NIC that hears {} sends nothing", AGAIN.1))
+}
+
+/// PFC-13: a NIC that never hears XON; on the virtual clock in a fabric too.
+pub fn lost_xon(on: Level) -> Finding {
+    let record = NIC.on(on)?;
+    let (at, quanta) = NIC_LENGTHS[2];
+    let alone = after_pause(&record, at, quanta)?;
+    let after = (at + QUANTUM * u64::from(quanta) + us(20_000), Instant::NEVER);
+    let goes_on = record.data_within(1, LOSSLESS, after);
+    ensure(goes_on > 10, || format!("{goes_on} frames leave when the pause is over"))?;
+    let fabric = if on == Level::Live { String::new() } else { without_xon()? };
+    Ok(format!("a NIC resumes alone after {alone}, and sends {goes_on} frames{fabric}"))
+}
+
+/// A sender twice as fast as its receiver's line, which misses every XON; how many it missed.
+fn without_xon() -> Result<String, Failure> {
+    const MESSAGES: u64 = 500;
+    let rest = format!(
+        "{}[[traffic]]\nname = \"all\"\nfrom = \"h1\"\nto = \"h2\"\nsl = 3\nmessages = {MESSAGES}\n\
+         arrivals = \"backlog\"\nsize = \"2048 B\"\ntransport = \"uc\"\n",
+        memory((SHARED_FRAMES, HEADROOM_FRAMES), "", "")
+    );
+    let text = Star { nics: 2, link: "pause_time = 200", rest: &rest, ..STAR }.text();
+    let text = text.replace("a = \"h1:1\",", "a = \"h1:1\", rate = \"20 Mbps\",");
+    let lost = Arc::new(AtomicU64::new(0));
+    let is_xon = |frame: &Frame| matches!(control_of(frame), Some(MacControl::Pfc(pfc)) if pfc.times == [0; 8]);
+    // Each pause lasts a little longer than it should.
+    let stop = Instant::ZERO + FRAME_TIME * (10 * MESSAGES);
+    let readings = hampered(
+        &text,
+        |_| {},
+        |node, device| {
+            let lost = Arc::clone(&lost);
+            let misses = move |_, frame: &Frame| {
+                let missed = node == 0 && is_xon(frame);
+                lost.fetch_add(u64::from(missed), Ordering::Relaxed);
+                missed
+            };
+            deaf(device, Box::new(misses))
+        },
+        &[stop],
+    )?;
+    let delivered: u64 = readings[0][1].receptions.iter().map(|flow| flow.messages).sum();
+    same("messages delivered", delivered, MESSAGES)?;
+    let ports = readings[0].iter().flat_map(|reading| &reading.ports);
+    same("frames dropped", ports.map(|port| port.drops.total()).sum::<u64>(), 0)?;
+    let lost = lost.load(Ordering::Relaxed);
+    ensure(lost > 0, || "no XON was lost: the case says nothing".to_owned())?;
+    let payload = Bytes::new(MESSAGES * 2048).get();
+    Ok(format!("; a fabric that loses all {lost} XONs delivers all {payload} octets"))
+}

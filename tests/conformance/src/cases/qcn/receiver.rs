@@ -1,0 +1,94 @@
+//! QCN-06: messages to a NIC that sends, of unknown versions and with reserved bits set; their effect on its
+//! rate is read off its line.
+
+use super::{qcn, star};
+use crate::ethernet::{FRAME, RATE};
+use crate::prelude::*;
+use proto::wire::ethernet::envelope::LEAST;
+use proto::wire::ethernet::{Cnm, MacAddress, VlanTag};
+use testbed::frames::congestion::{self as frames, CNM, CNPV, opinion};
+
+static RUN: Shared<Record> = Shared::new(run);
+
+/// Nothing but messages changes the rate: neither timer nor counter.
+const STILL: &str =
+    "rpg_time_reset = \"100 s\"\nrpg_byte_reset = \"1 GB\"\nrpg_min_rate = \"0.1 Mbps\"";
+/// When the first message comes, how far apart they are, and what of that time is for frames that left
+/// before the message was known.
+const FIRST: Instant = ms(300);
+const EVERY: Duration = us(200_000);
+const AFTER: Duration = us(10_000);
+
+fn told(number: usize) -> Instant {
+    FIRST + EVERY * number as u64
+}
+
+fn run(on: Level) -> Result<Record, Failure> {
+    let rest = format!(
+        "{}[[traffic]]\nname = \"flow\"\nfrom = \"h1\"\nto = \"h2\"\nsl = {CNPV}\n\
+         arrivals = \"backlog\"\nsize = \"2048 B\"\ntransport = \"uc\"\nstart = \"100 ms\"\n",
+        qcn(STILL)
+    );
+    let domain = format!("cnpv = [{CNPV}]");
+    let stage = Stage::new(on, &star(2, "1600 ms", &domain, &rest), "h1")?;
+    let mut script = Script::default();
+    for (number, (kind, _)) in KINDS.into_iter().enumerate() {
+        let frame = message(kind, (1, 2));
+        script.at(told(number), move |bed| bed.send_frame(1, &frame));
+    }
+    stage.run(script)
+}
+
+/// QCN-06.
+pub fn version(on: Level) -> Finding {
+    let record = RUN.on(on)?;
+    let frame = Bytes::new(FRAME + VlanTag::LEN as u64);
+    let (mut owed, mut seen) = (RATE.get(), Vec::new());
+    for (number, ((version, reserved), is_known)) in KINDS.into_iter().enumerate() {
+        let what = format!("version {version}, reserved {reserved:#x}");
+        let (from, to) = (told(number), told(number + 1));
+        let lost: Vec<_> = record.dropped(1, from, to).iter().map(|reason| reason.name()).collect();
+        let expected: &[&str] = if is_known { &[] } else { &["malformed"] };
+        ensure(lost == expected, || format!("{what}: lost for {lost:?}"))?;
+        if is_known {
+            owed = owed / 4 * 3;
+        }
+        let times: Vec<Instant> = record.packets(1).map(|seen| seen.at).collect();
+        let mut times = times.into_iter().filter(|at| *at >= from + AFTER && *at < to);
+        let first = times.next().ok_or_else(|| format!("{what}: nothing leaves"))?;
+        let (last, gaps) = times.fold((first, 0), |(_, gaps), at| (at, gaps + 1));
+        let octets = frame.get() * gaps;
+        let rate =
+            u128::from(octets) * 8_000_000_000_000 / u128::from(last.since(first).as_ps().max(1));
+        let off = (rate as f64 / owed as f64 - 1.0).abs();
+        ensure(off < if on == Level::Live { 0.005 } else { 0.0005 }, || {
+            format!("{what}: {rate} bit/s leave, expected {owed}")
+        })?;
+        seen.push(format!("{:.2}", rate as f64 / 1e6));
+    }
+    let known = KINDS.iter().filter(|(_, is_known)| *is_known).count() as u64;
+    same("messages heeded", record.named(1, "rp_cnm_handled"), known)?;
+    same("messages discarded", record.named(1, "rp_cnm_malformed"), KINDS.len() as u64 - known)?;
+    let flow = record.reading.flows.first().ok_or_else(|| "the NIC has no flow".to_owned())?;
+    same("rate at the end", flow.rate.value, owed)?;
+    Ok(format!("versions 1 and 15 discarded, reserved bits ignored: {} Mb/s", seen.join(", ")))
+}
+
+/// The switch that sends messages.
+const SWITCH: MacAddress = MacAddress::from_number(0x0200_0100_0064);
+
+/// Version and reserved bits of messages, and whether such a one is heeded.
+const KINDS: [((u8, u8), bool); 6] = [
+    ((1, 0), false),
+    ((15, 0), false),
+    ((1, 0x3f), false),
+    ((0, 0x3f), true),
+    ((0, 1), true),
+    ((0, 0), true),
+];
+
+/// About a frame to adapter `to`, for whoever sent it, adapter `sender`.
+fn message((version, reserved): (u8, u8), (sender, to): (u16, u16)) -> Frame {
+    let cnm = Cnm { version, reserved, ..opinion(SWITCH, to) };
+    frames::message(cnm, (SWITCH, sender), CNM, LEAST)
+}

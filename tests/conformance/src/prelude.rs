@@ -1,0 +1,16 @@
+//! What nearly every case uses: findings, runs and their scripts, and the words of scripts and judgements.
+
+pub use crate::case::{Failure, Finding, Level, ensure, same};
+pub use crate::fabric::Fabric;
+pub use crate::record::{Record, start};
+pub use crate::shared::{Evidence, Shared};
+pub use crate::stage::Stage;
+pub use crate::star::{Star, dilation, in_ms, ms, us};
+pub use proto::counters::{DeviceReading, DropReason, LaneCounters};
+pub use proto::events::{Direction, EventKind};
+pub use proto::frame::{Frame, FrameKind};
+pub use proto::ids::{Ecn, Lid, PortNumber, Priority, QueuePairNumber, VirtualLane};
+pub use proto::link::LinkControl;
+pub use proto::units::{BitRate, Bytes, Duration, Instant};
+pub use std::collections::BTreeMap;
+pub use testbed::{Bed, Bench, Label, OFFER_MAX, OnLine, Script, Seen, Voice};

@@ -1,0 +1,139 @@
+//! The vocabulary of scripts, and a script.
+
+use crate::credits::{Credits, Voice};
+use crate::frames::ethernet::{pfc, quanta_for};
+use crate::neighbour::Neighbour;
+use bytes::BytesMut;
+use proto::frame::{Frame, FrameKind, Integrity};
+use proto::units::Instant;
+use proto::wire::infiniband::FlowControlPacket;
+
+/// A frame that the device under test has sent.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    /// The device's port, counted from 1.
+    pub port: u8,
+    /// When its last bit left.
+    pub at: Instant,
+    /// When the neighbour received it.
+    pub heard: Instant,
+    /// The frame.
+    pub frame: Frame,
+}
+
+/// How a frame travels, beyond its octets. The default is an ordinary frame.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Label {
+    /// It ends with the mark of a bad frame.
+    pub aborted: bool,
+    /// The run it claims to belong to; this one if none is given.
+    pub epoch: Option<u32>,
+    /// Its number on the line; the next one if none is given.
+    pub sequence: Option<u32>,
+    /// When its last bit leaves; as the line permits if none is given.
+    pub stamp: Option<Instant>,
+}
+
+/// All neighbours of one device, ports counted from 1.
+pub trait Bed {
+    /// The instant of the step that is being done.
+    fn now(&self) -> Instant;
+    /// The neighbour at `port`, to change what it does by itself.
+    fn neighbour(&mut self, port: u8) -> &mut Neighbour;
+    /// What the device has sent so far, in the order of arrival.
+    fn seen(&self) -> &[Seen];
+    /// The neighbour at `port` sends these octets as soon as its line is free.
+    fn put(&mut self, port: u8, kind: FrameKind, octets: &[u8], label: Label);
+    /// The next sequence number of the line to `port`.
+    fn sequence(&self, port: u8) -> u32;
+    /// Takes the next sequence number of the line to `port` for a frame that comes late.
+    fn hold_back(&mut self, port: u8, kind: FrameKind, octets: &[u8]) -> u32;
+
+    /// The neighbour at `port` sends a packet, whatever its credit.
+    fn send(&mut self, port: u8, octets: &[u8]) {
+        self.send_labelled(port, octets, Label::default());
+    }
+
+    /// The same with a label of its own.
+    fn send_labelled(&mut self, port: u8, octets: &[u8], label: Label) {
+        let neighbour = self.neighbour(port);
+        neighbour.on_send(octets);
+        let kind = neighbour.kind();
+        self.put(port, kind, octets, label);
+    }
+
+    /// The neighbour at `port` sends `frame`; an aborted one ends with the mark of a bad frame.
+    fn send_frame(&mut self, port: u8, frame: &Frame) {
+        let aborted = frame.integrity == Integrity::Aborted;
+        self.send_labelled(port, &frame.octets, Label { aborted, ..Label::default() });
+    }
+
+    /// The neighbour at `port` sends a packet as soon as line and credit permit.
+    fn enqueue(&mut self, port: u8, octets: BytesMut) {
+        let now = self.now();
+        self.neighbour(port).waiting.push_back((now, octets));
+    }
+
+    /// The neighbour at `port` pauses `priorities` (bit n is priority n) for `quanta`; 0 resumes.
+    fn pfc(&mut self, port: u8, priorities: u8, quanta: u16) {
+        self.send_frame(port, &pfc(priorities, quanta));
+    }
+
+    /// The last pause that the device sent to the neighbour at `port` for `priority`: quanta, 0 for XON.
+    fn asked_last(&self, port: u8, priority: u8) -> Option<u16> {
+        let here = self.seen().iter().rev().filter(|seen| seen.port == port);
+        here.filter_map(|seen| quanta_for(&seen.frame, priority)).next()
+    }
+
+    /// The credits of the neighbour at `port`.
+    fn credits(&mut self, port: u8) -> &mut Credits {
+        self.neighbour(port).credits()
+    }
+
+    /// The neighbour at `port` sends its flow-control packet of `lane` now.
+    fn say(&mut self, port: u8, lane: u8) {
+        let packet = self.credits(port).packet(lane);
+        if self.credits(port).tell(&packet) {
+            self.say_packet(port, &packet);
+        }
+    }
+
+    /// The neighbour at `port` sends this flow-control packet.
+    fn say_packet(&mut self, port: u8, packet: &FlowControlPacket) {
+        self.put(port, FrameKind::InfinibandLink, &packet.to_octets(), Label::default());
+    }
+
+    /// The neighbour at `port` offers `blocks` on `lane` beyond what it has received.
+    fn offer(&mut self, port: u8, lane: u8, blocks: u16) {
+        self.credits(port).lanes[usize::from(lane)].offer = blocks;
+        self.say(port, lane);
+    }
+
+    /// The neighbour at `port` sends flow control in this way from now on.
+    fn speak(&mut self, port: u8, voice: Voice) {
+        let now = self.now();
+        let credits = self.credits(port);
+        credits.voice = voice;
+        credits.due = now;
+    }
+}
+
+/// One step of a script.
+pub type Step = Box<dyn FnOnce(&mut dyn Bed) + Send>;
+
+/// What happens when.
+#[derive(Default)]
+pub struct Script(Vec<(Instant, Step)>);
+
+impl Script {
+    /// At `at`, do `step`.
+    pub fn at(&mut self, at: Instant, step: impl FnOnce(&mut dyn Bed) + Send + 'static) {
+        self.0.push((at, Box::new(step)));
+    }
+
+    /// The steps in the order of their time, those of one instant as they were written.
+    pub fn into_steps(mut self) -> Vec<(Instant, Step)> {
+        self.0.sort_by_key(|(at, _)| *at);
+        self.0
+    }
+}

@@ -1,0 +1,392 @@
+//! A device on the virtual clock among played neighbours.
+//!
+//! A neighbour trains its link and repeats its offer of buffer by itself; scripts and tests do the
+//! rest. All frames are unchecked, so that devices verify every CRC. The default cable has no length
+//! and no rate: a frame that is sent now arrives now.
+
+use crate::bed::{Bed, Label, Script, Seen};
+use crate::credits::{Credits, Voice};
+use crate::frames::ethernet::{control_of, priority, quanta_for};
+use crate::frames::is_packet;
+use crate::neighbour::Neighbour;
+use proto::counters::DeviceReading;
+use proto::device::Device;
+use proto::events::{DeviceEvent, EventKind};
+use proto::frame::{Frame, FrameKind, Integrity};
+use proto::ids::PortNumber;
+use proto::units::{BitRate, Duration, Instant};
+use proto::wire::infiniband::{FlowControlOp, FlowControlPacket};
+use std::collections::VecDeque;
+
+/// How long a link may take to train; the refresh interval of its flow-control packets is longer.
+const TRAINING: Duration = Duration::from_us(50);
+/// How often a neighbour repeats its flow-control packets.
+const REFRESH: Duration = Duration::from_us(10);
+
+/// What a cable makes of the frames that neighbours send.
+pub trait Cable {
+    /// The frames that reach the device, and when, for one that leaves the neighbour at `leaves`.
+    fn carry(
+        &mut self,
+        port: u8,
+        kind: FrameKind,
+        octets: &[u8],
+        label: Label,
+        leaves: Instant,
+    ) -> Vec<(Instant, Frame)>;
+    /// The next sequence number of the line to `port`.
+    fn sequence(&self, port: u8) -> u32;
+    /// Takes the next sequence number of the line to `port`.
+    fn hold_back(&mut self, port: u8, kind: FrameKind, octets: &[u8]) -> u32;
+}
+
+/// A cable without sequence numbers, length or loss.
+struct Ideal;
+
+impl Cable for Ideal {
+    fn carry(
+        &mut self,
+        _: u8,
+        kind: FrameKind,
+        octets: &[u8],
+        label: Label,
+        leaves: Instant,
+    ) -> Vec<(Instant, Frame)> {
+        let mut frame = Frame::unchecked(kind, octets.into());
+        if label.aborted {
+            frame.integrity = Integrity::Aborted;
+        }
+        vec![(label.stamp.unwrap_or(leaves), frame)]
+    }
+
+    fn sequence(&self, _: u8) -> u32 {
+        0
+    }
+
+    fn hold_back(&mut self, _: u8, _: FrameKind, _: &[u8]) -> u32 {
+        0
+    }
+}
+
+/// Frames on the cable of one port.
+#[derive(Clone, Debug, Default)]
+struct Flying {
+    /// From the device.
+    out: VecDeque<Seen>,
+    /// To the device.
+    coming: VecDeque<(Instant, Frame)>,
+}
+
+/// A device among neighbours.
+pub struct Bench<D: ?Sized = dyn Device> {
+    /// The device.
+    pub device: Box<D>,
+    /// What has happened in it.
+    pub events: Vec<DeviceEvent>,
+    /// What the neighbours have seen.
+    pub seen: Vec<Seen>,
+    /// By port.
+    pub neighbours: Vec<Neighbour>,
+    now: Instant,
+    flying: Vec<Flying>,
+    cable: Box<dyn Cable>,
+}
+
+impl<D: Device> Bench<D> {
+    /// A device of InfiniBand with `lanes` data lanes, or of Ethernet if there are none.
+    pub fn new(device: D, lanes: u8) -> Bench<D> {
+        Bench::ideal(Box::new(device), lanes)
+    }
+}
+
+impl<D: Device + ?Sized> Bench<D> {
+    /// A device among these neighbours, by port, behind this cable.
+    pub fn with(device: Box<D>, neighbours: Vec<Neighbour>, cable: Box<dyn Cable>) -> Bench<D> {
+        let flying = vec![Flying::default(); neighbours.len()];
+        let (events, seen) = (Vec::new(), Vec::new());
+        Bench { device, events, seen, neighbours, now: Instant::ZERO, flying, cable }
+    }
+
+    /// A device behind cables without rate and length, with `lanes` data lanes of InfiniBand, or of
+    /// Ethernet if there are none. Links begin to train when time begins to pass.
+    pub fn ideal(device: Box<D>, lanes: u8) -> Bench<D> {
+        let credits = (lanes > 0).then(|| Credits::new(lanes, REFRESH));
+        let neighbour = Neighbour::new(None, Duration::ZERO, credits);
+        let neighbours = vec![neighbour; device.ports()];
+        Bench::with(device, neighbours, Box::new(Ideal))
+    }
+
+    /// Lets the links train.
+    ///
+    /// # Errors
+    /// If one of them does not: which.
+    pub fn up(mut self) -> Result<Bench<D>, String> {
+        self.run_for(TRAINING);
+        for (port, lanes) in (1..).zip(self.neighbours.iter().map(|one| one.lanes().len() as u8)) {
+            for lane in 0..lanes {
+                let last = self.flow_control(port, lane).last();
+                if last.is_none_or(|(_, packet)| packet.op != FlowControlOp::Normal) {
+                    return Err(format!("port {port} has not trained lane {lane}"));
+                }
+            }
+        }
+        Ok(self)
+    }
+
+    /// Follows `script` until `stop`.
+    pub fn follow(&mut self, script: Script, stop: Instant) {
+        for (at, step) in script.into_steps() {
+            if at > self.now {
+                self.run_until(at);
+            }
+            step(self);
+        }
+        self.run_until(stop);
+    }
+
+    /// No neighbour sends anything by itself any more.
+    pub fn mute(&mut self) {
+        self.neighbours.iter_mut().for_each(|neighbour| neighbour.credits().voice = Voice::Silent);
+    }
+
+    /// The neighbour at `port` sends a frame that arrives now.
+    pub fn inject(&mut self, port: u8, frame: Frame) {
+        if self.neighbours[usize::from(port) - 1].kind() == frame.kind {
+            self.neighbours[usize::from(port) - 1].on_send(&frame.octets);
+        }
+        self.arrive(port, frame);
+    }
+
+    /// Octets reach `port` that no neighbour counts as sent.
+    pub fn arrive(&mut self, port: u8, frame: Frame) {
+        let number = PortNumber::from_index(usize::from(port) - 1);
+        self.device.handle_frame(number, frame, self.now, self.now);
+        self.drain();
+    }
+
+    /// The last octet of `frame` comes from the neighbour of `port` at `at`, in time order.
+    pub fn schedule(&mut self, port: u8, at: Instant, frame: Frame) {
+        self.flying[usize::from(port) - 1].coming.push_back((at, frame));
+    }
+
+    /// The neighbour at `port` sends `frames` back to back from `start` on a line of `rate`; when the
+    /// last bit of the last one comes.
+    pub fn stream(
+        &mut self,
+        port: u8,
+        start: Instant,
+        rate: BitRate,
+        frames: impl IntoIterator<Item = Frame>,
+    ) -> Instant {
+        let mut at = start;
+        for frame in frames {
+            at = at + frame.line_size().time_at(rate);
+            self.schedule(port, at, frame);
+        }
+        at
+    }
+
+    /// Lets time pass.
+    pub fn run_for(&mut self, length: Duration) {
+        self.run_until(self.now + length);
+    }
+
+    /// Lets time pass until `stop`; what happens at `stop` has happened then.
+    pub fn run_until(&mut self, stop: Instant) {
+        self.drain();
+        loop {
+            let next = self.next();
+            if next > stop {
+                break;
+            }
+            // A device that wants to be woken at once is woken at once, though never for ever.
+            self.now = self.now.max(next);
+            self.land();
+            self.come();
+            self.speak_and_send();
+            if self.device.poll_timeout().is_some_and(|due| due <= self.now) {
+                self.device.handle_timeout(self.now);
+            }
+            self.drain();
+        }
+        self.now = self.now.max(stop);
+    }
+
+    fn next(&self) -> Instant {
+        let of_cable = |flying: &Flying| {
+            let lands = flying.out.front().map_or(Instant::NEVER, |sent| sent.heard);
+            lands.min(flying.coming.front().map_or(Instant::NEVER, |(at, _)| *at))
+        };
+        let cables = self.flying.iter().map(of_cable);
+        let neighbours =
+            self.neighbours.iter().map(|neighbour| neighbour.due().min(neighbour.next()));
+        let first = cables.chain(neighbours).min().unwrap_or(Instant::NEVER);
+        first.min(self.device.poll_timeout().unwrap_or(Instant::NEVER))
+    }
+
+    /// Neighbours see what has reached them.
+    fn land(&mut self) {
+        let now = self.now;
+        for (flying, neighbour) in self.flying.iter_mut().zip(&mut self.neighbours) {
+            while let Some(sent) = flying.out.pop_front_if(|sent| sent.heard <= now) {
+                neighbour.hear(sent.frame.kind, &sent.frame.octets);
+                self.seen.push(sent);
+            }
+        }
+    }
+
+    /// The device receives what has reached it.
+    fn come(&mut self) {
+        let now = self.now;
+        for index in 0..self.flying.len() {
+            while let Some((_, frame)) =
+                self.flying[index].coming.pop_front_if(|(at, _)| *at <= now)
+            {
+                self.arrive(index as u8 + 1, frame);
+            }
+        }
+    }
+
+    /// Neighbours send the flow control that is due, and what waits for line and credit.
+    fn speak_and_send(&mut self) {
+        for index in 0..self.neighbours.len() {
+            let port = index as u8 + 1;
+            for octets in self.neighbours[index].words(self.now) {
+                self.put(port, FrameKind::InfinibandLink, &octets, Label::default());
+            }
+            while self.neighbours[index].next() <= self.now
+                && let Some((_, octets)) = self.neighbours[index].waiting.pop_front()
+            {
+                self.send(port, &octets);
+            }
+        }
+    }
+
+    fn drain(&mut self) {
+        while let Some(mut sent) = self.device.poll_transmit(self.now) {
+            sent.frame.integrity = Integrity::Unchecked;
+            let (index, at) = (sent.port.index(), sent.at);
+            let heard = at + self.neighbours[index].delay;
+            let port = sent.port.get();
+            self.flying[index].out.push_back(Seen { port, at, heard, frame: sent.frame });
+        }
+        while let Some(event) = self.device.poll_event() {
+            self.events.push(event);
+        }
+    }
+
+    /// Every frame that the neighbour at `port` has seen.
+    pub fn line(&self, port: u8) -> impl Iterator<Item = &Seen> {
+        self.seen.iter().filter(move |sent| sent.port == port)
+    }
+
+    /// Packets that the neighbour at `port` has seen; flow control of the link is left out.
+    pub fn packets(&self, port: u8) -> impl Iterator<Item = &Seen> {
+        self.line(port).filter(|sent| is_packet(&sent.frame))
+    }
+
+    /// Data frames of `priority`, by their DSCP, that the neighbour at `port` has seen.
+    pub fn data(&self, port: u8, of: u8) -> impl Iterator<Item = &Seen> {
+        self.packets(port).filter(move |sent| priority(&sent.frame) == Some(of))
+    }
+
+    /// Frames of MAC control that the neighbour at `port` has seen.
+    pub fn control(&self, port: u8) -> impl Iterator<Item = &Seen> {
+        self.line(port).filter(|sent| control_of(&sent.frame).is_some())
+    }
+
+    /// The pauses that the neighbour at `port` has seen for `priority`: when, and quanta (0 for XON).
+    pub fn asked(&self, port: u8, priority: u8) -> Vec<(Instant, u16)> {
+        let read = |sent: &Seen| Some((sent.at, quanta_for(&sent.frame, priority)?));
+        self.line(port).filter_map(read).collect()
+    }
+
+    /// Flow-control packets that the neighbour at `port` has seen for `lane`, and when.
+    pub fn flow_control(
+        &self,
+        port: u8,
+        lane: u8,
+    ) -> impl Iterator<Item = (Instant, FlowControlPacket)> {
+        let links = self.line(port).filter(|sent| sent.frame.kind == FrameKind::InfinibandLink);
+        let read =
+            |sent: &Seen| Some((sent.at, FlowControlPacket::parse(&sent.frame.octets).ok()?));
+        links.filter_map(read).filter(move |(_, packet)| packet.virtual_lane.get() == lane)
+    }
+
+    /// Events of this kind that have happened: when, at which port, of which lane or priority.
+    pub fn told(&self, is: impl Fn(&EventKind) -> bool) -> Vec<(Instant, u8, u8)> {
+        let of_kind = self.events.iter().filter(|event| is(&event.kind));
+        of_kind.map(|event| (event.at, event.port.get(), event.tc)).collect()
+    }
+
+    /// Forgets what the neighbours have seen and what has happened.
+    pub fn forget(&mut self) {
+        self.seen.clear();
+        self.events.clear();
+    }
+
+    /// Every counter now.
+    pub fn reading(&mut self) -> DeviceReading {
+        let mut reading = DeviceReading::default();
+        self.device.read(self.now, &mut reading);
+        reading
+    }
+
+    /// A total of `port` under an operator's name; 0 if there is none.
+    pub fn named(&mut self, port: u8, name: &str) -> u64 {
+        let named = &self.reading().ports[usize::from(port) - 1].named;
+        named.iter().find(|(key, _)| key == name).map_or(0, |(_, total)| *total)
+    }
+
+    /// Octets that wait at output `port`, by priority.
+    pub fn queued(&mut self, port: u8) -> [u64; 8] {
+        let lanes = &self.reading().ports[usize::from(port) - 1].lanes;
+        std::array::from_fn(|priority| lanes[priority].counters.out_queue.value)
+    }
+
+    /// What `port` has lost since `before`, as in "vcrc 1, mtu 2"; "nothing" if nothing.
+    pub fn lost_since(&mut self, before: &DeviceReading, port: u8) -> String {
+        let index = usize::from(port) - 1;
+        let earlier = &before.ports[index].drops;
+        let after = self.reading();
+        let grown = after.ports[index].drops.iter();
+        let grown = grown.map(|(reason, count)| (reason, count - earlier.get(reason)));
+        let grown = grown.filter(|(_, count)| *count > 0);
+        let grown: Vec<_> =
+            grown.map(|(reason, count)| format!("{} {count}", reason.name())).collect();
+        if grown.is_empty() { "nothing".to_owned() } else { grown.join(", ") }
+    }
+}
+
+impl<D: Device + ?Sized> Bed for Bench<D> {
+    fn now(&self) -> Instant {
+        self.now
+    }
+
+    fn neighbour(&mut self, port: u8) -> &mut Neighbour {
+        &mut self.neighbours[usize::from(port) - 1]
+    }
+
+    fn seen(&self) -> &[Seen] {
+        &self.seen
+    }
+
+    fn put(&mut self, port: u8, kind: FrameKind, octets: &[u8], label: Label) {
+        let index = usize::from(port) - 1;
+        let leaves = self.neighbours[index].occupy(kind, octets, self.now);
+        for (at, frame) in self.cable.carry(port, kind, octets, label, leaves) {
+            match at > self.now {
+                true => self.flying[index].coming.push_back((at, frame)),
+                false => self.arrive(port, frame),
+            }
+        }
+    }
+
+    fn sequence(&self, port: u8) -> u32 {
+        self.cable.sequence(port)
+    }
+
+    fn hold_back(&mut self, port: u8, kind: FrameKind, octets: &[u8]) -> u32 {
+        self.cable.hold_back(port, kind, octets)
+    }
+}

@@ -1,0 +1,20 @@
+//! A test bed: one device among played neighbours, and the frames that tests send.
+//!
+//! [`Bed`] is the vocabulary of scripts: send a frame, pause a priority, offer credit. [`Bench`] is a
+//! bed on a virtual clock around any [`proto::device::Device`]. The conformance suite has a second
+//! bed around a live daemon. [`Script`] says what happens when, for either.
+
+mod bed;
+mod bench;
+mod credits;
+pub mod frames;
+mod hampered;
+mod line;
+mod neighbour;
+
+pub use bed::{Bed, Label, Script, Seen, Step};
+pub use bench::{Bench, Cable};
+pub use credits::{Credits, Lane, OFFER_MAX, Voice, cost};
+pub use hampered::{Hampered, Misses, deaf, sleepy};
+pub use line::OnLine;
+pub use neighbour::Neighbour;
