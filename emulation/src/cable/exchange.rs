@@ -80,6 +80,16 @@ pub enum Exchange {
     Packets(Box<PacketExchange>),
 }
 
+/// Calls a method that both kinds of sockets have.
+macro_rules! forward {
+    ($exchange:ident.$method:ident($($argument:expr),*)) => {
+        match $exchange {
+            Exchange::Datagrams(sockets) => sockets.$method($($argument),*),
+            Exchange::Packets(sockets) => sockets.$method($($argument),*),
+        }
+    };
+}
+
 impl Exchange {
     /// Starts to carry the frames of `lines` through `socket` in the run `session`.
     pub fn new(socket: DatagramSocket, session: Session, lines: &Lines) -> Exchange {
@@ -97,34 +107,22 @@ impl Exchange {
 
     /// Queues `frame` for the next flush and keeps its buffer for reuse.
     pub fn send(&mut self, line: &Outgoing, frame: Frame, stamp: Instant) {
-        match self {
-            Exchange::Datagrams(datagrams) => datagrams.send(line, frame, stamp),
-            Exchange::Packets(packets) => packets.send(line, frame, stamp),
-        }
+        forward!(self.send(line, frame, stamp))
     }
 
     /// Keeps the buffer of a frame that is not sent, for reuse.
     pub fn recycle(&mut self, frame: Frame) {
-        match self {
-            Exchange::Datagrams(datagrams) => datagrams.recycle(frame),
-            Exchange::Packets(packets) => packets.recycle(frame),
-        }
+        forward!(self.recycle(frame))
     }
 
     /// Sends queued frames as far as the receivers accept them.
     pub fn flush(&mut self) {
-        match self {
-            Exchange::Datagrams(datagrams) => datagrams.flush(),
-            Exchange::Packets(packets) => packets.flush(),
-        }
+        forward!(self.flush())
     }
 
     /// Whether queued frames could not be sent yet.
     pub fn waiting(&self) -> bool {
-        match self {
-            Exchange::Datagrams(datagrams) => datagrams.waiting(),
-            Exchange::Packets(packets) => packets.waiting(),
-        }
+        forward!(self.waiting())
     }
 
     /// Drains the sockets. Returns the number of datagrams or packets received.
@@ -137,42 +135,27 @@ impl Exchange {
 
     /// Counts frames that arrive from now on as having been on the cables at the stop.
     pub fn begin_drain(&mut self) {
-        match self {
-            Exchange::Datagrams(datagrams) => datagrams.begin_drain(),
-            Exchange::Packets(packets) => packets.begin_drain(),
-        }
+        forward!(self.begin_drain())
     }
 
     /// Frames known to be lost so far.
     pub fn lost(&self) -> u64 {
-        match self {
-            Exchange::Datagrams(datagrams) => datagrams.lost(),
-            Exchange::Packets(packets) => packets.lost(),
-        }
+        forward!(self.lost())
     }
 
     /// Records and datagrams refused so far.
     pub fn rejected(&self) -> Rejected {
-        match self {
-            Exchange::Datagrams(datagrams) => datagrams.rejected(),
-            Exchange::Packets(packets) => packets.rejected(),
-        }
+        forward!(self.rejected())
     }
 
     /// The whole account.
     pub fn report(&self, lines: &Lines) -> ExchangeReport {
-        match self {
-            Exchange::Datagrams(datagrams) => datagrams.report(lines),
-            Exchange::Packets(packets) => packets.report(lines),
-        }
+        forward!(self.report(lines))
     }
 }
 
 impl AsFd for Exchange {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        match self {
-            Exchange::Datagrams(datagrams) => datagrams.as_fd(),
-            Exchange::Packets(packets) => packets.as_fd(),
-        }
+        forward!(self.as_fd())
     }
 }
