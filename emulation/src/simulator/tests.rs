@@ -384,7 +384,7 @@ fn a_run_can_be_broken_off() {
 }
 
 #[test]
-#[should_panic(expected = "a node is a device")]
+#[should_panic(expected = "there is one device for each node")]
 fn a_fabric_without_its_devices_is_refused() {
     let node = NodeWiring { name: "a".to_owned(), kind: NodeKind::Nic, ports: 1, level: 0 };
     Simulator::new(&Wiring { nodes: vec![node], ..Wiring::default() }, vec![], 7);
