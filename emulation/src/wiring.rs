@@ -1,4 +1,4 @@
-//! The wiring of a fabric: nodes, cables, impairments and attached interfaces.
+//! Which port is cabled to which, who hosts whom, and what happens to frames on the way.
 
 use proto::frame::FrameKind;
 use proto::ids::PortNumber;

@@ -10,8 +10,8 @@ use proto::units::{BitRate, Bytes, Duration};
 use proto::wire::classify::PriorityMap;
 use proto::wire::ethernet::plan;
 use switchd::config::{
-    MemoryConfig, PoolConfig, PortConfig, Read, Route, RoutingConfig, StormAction, SwitchConfig,
-    Threshold, WatchdogConfig,
+    MacTableParams, MemoryConfig, PortConfig, Read, Route, RoutingConfig, StormAction,
+    SwitchConfig, WatchdogConfig,
 };
 use switchd::switch::Switch;
 
@@ -48,9 +48,12 @@ fn config(choice: u8, more: u8) -> SwitchConfig {
         routes: (1..=PORTS).map(route).chain((more & 4 != 0).then_some(spread)).collect(),
         routing: RoutingConfig {
             kind: (more & 64 != 0).then(|| "adaptive".to_owned()),
-            learned_max: 3,
-            age: Duration::from_us(30),
-            flood_burst: 5,
+            table: MacTableParams {
+                learned_max: 3,
+                age: Duration::from_us(30),
+                flood_gap: Duration::from_us(10),
+                flood_burst: 5,
+            },
             ..RoutingConfig::default()
         },
         watchdog: (more & 8 != 0).then(|| watchdog(more >> 4)),
@@ -67,20 +70,24 @@ fn memory(choice: u8) -> MemoryConfig {
         read: if choice & 4 == 0 { Read::Multi } else { Read::Single },
         headroom: Bytes::new(8_000),
         jitter: Duration::ZERO,
-        pool: PoolConfig {
-            size: Bytes::new(BUFFER),
-            reserve: Bytes::new(100),
-            threshold: if choice & 8 == 0 {
-                Threshold::Shift(1)
-            } else {
-                Threshold::Octets(Bytes::new(6_000))
-            },
-            hysteresis: Bytes::new(2_000),
-            // PAUSE protects all eight priorities: not each can have headroom of its own.
-            headroom_pool: Some(Bytes::new(if choice & 16 == 0 { 9_000 } else { 40_000 })),
-            lossy_queue: (choice & 16 == 0).then_some(Bytes::new(9_000)),
-        },
+        params: pool(choice).into_iter().map(|(key, value)| (key.to_owned(), value)).collect(),
     }
+}
+
+fn pool(choice: u8) -> Vec<(&'static str, toml::Value)> {
+    let size = |octets| Bytes::new(octets).into();
+    // PAUSE protects all eight priorities: not each can have headroom of its own.
+    let headroom_pool = size(if choice & 16 == 0 { 9_000 } else { 40_000 });
+    let threshold = if choice & 8 == 0 { 1.into() } else { size(6_000) };
+    let numbers = [
+        ("size", size(BUFFER)),
+        ("reserve", size(100)),
+        ("threshold", threshold),
+        ("hysteresis", size(2_000)),
+        ("headroom_pool", headroom_pool),
+    ];
+    let lossy_queue = (choice & 16 == 0).then(|| ("lossy_queue", size(9_000)));
+    numbers.into_iter().chain(lossy_queue).collect()
 }
 
 fn scheme(choice: u8) -> SchemeConfig {

@@ -4,7 +4,8 @@ pub mod check;
 pub mod encapsulation;
 
 pub use encapsulation::{
-    DrainConfig, Encapsulation, ResequenceConfig, RoceConfig, RoceVersion, StormConfig,
+    DrainConfig, DscpMap, Encapsulation, ResequenceConfig, RoceConfig, RoceParams, RoceVersion,
+    StormConfig,
 };
 
 use proto::congestion::SchemeConfig;
@@ -68,26 +69,52 @@ pub struct NicConfig {
     pub traffic: Vec<TrafficConfig>,
 }
 
-/// The order in which queue pairs with work send.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum QueuePairOrder {
-    /// The queue pair with the oldest posted message first, among those that may send.
-    Posting,
-    /// Round robin, one frame at a time.
-    #[serde(rename = "rr")]
-    RoundRobin,
+proto::params! {
+    /// The parameters of `[fabric.nic]` that both technologies have.
+    #[derive(Copy)]
+    pub struct NicParams {
+        /// The order in which queue pairs with work send.
+        qp_order: QueuePairOrder = QueuePairOrder::KIND, Default("posting");
+        /// Requests per acknowledgement.
+        ack_every: u32 = Whole(1, 65_535), Default("1");
+        /// Longest wait of a coalesced acknowledgement.
+        ack_delay: Duration = Time, Default("16 mtu") => Not("ack_every", "1");
+        /// Time without acknowledgement after which a requester goes back. The default is so long that saturation
+        /// does not look like loss.
+        ack_timeout: Duration = Span, Default("100000 mtu");
+        /// Times that a requester goes back before it gives up.
+        retry_count: u8 = Whole(0, 7), Default("7"), "IBTA Vol 1, 9.7.5.2";
+        /// Retries after RNR; 7 is without limit.
+        rnr_retry: u8 = Whole(0, 7), Default("7"), "IBTA Vol 1, 9.7.5.2.8" => Not("receive_depth", "0");
+        /// Wait that a responder without receive buffers asks of its peer.
+        rnr_timer: Duration = Span, Default("10 us"), "IBTA Vol 1, 9.7.5.2.8" => Not("receive_depth", "0");
+        /// Receive buffers that a queue pair posts; 0 is no limit.
+        receive_depth: u32 = Whole(0, 65_535), Default("0");
+        /// Time until a receive buffer is posted again.
+        receive_refill: Duration = Time, Default("0 mtu") => Not("receive_depth", "0");
+        /// Input buffer of the port.
+        buffer: Bytes = Size, Default("36 mtu");
+    }
 }
 
-/// The payload of a congestion notification packet, behind its BTH.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum CnpBody {
-    /// Sixteen reserved octets.
-    #[serde(rename = "reserved16")]
-    Reserved16,
-    /// No payload.
-    None,
+proto::words! {
+    /// The order in which queue pairs with work send.
+    pub enum QueuePairOrder {
+        /// The queue pair with the oldest posted message first, among those that may send.
+        Posting = "posting",
+        /// Round robin, one frame at a time.
+        RoundRobin = "rr",
+    }
+}
+
+proto::words! {
+    /// The payload of a congestion notification packet, behind its BTH.
+    pub enum CnpBody {
+        /// Sixteen reserved octets.
+        Reserved16 = "reserved16",
+        /// No payload.
+        None = "none",
+    }
 }
 
 /// What the queue pairs of one class have in common.

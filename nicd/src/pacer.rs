@@ -11,20 +11,19 @@ use crate::config::NicConfig;
 use crate::pacer::group::{Group, PacerContext};
 use crate::pacer::history::PacingHistory;
 use crate::timers::Timer;
-use proto::congestion::schemes::Scheme;
-use proto::congestion::{Heard, Notification, Permission, Place, ReactionState, Scope, Tag};
+use proto::congestion::{Heard, Notification, Permission, Place, ReactionState, Roles, Scope, Tag};
 use proto::counters::{FlowId, FlowReading, MovedFlow};
 use proto::ids::{Lid, PortNumber, VirtualLane};
 use proto::random::Random;
 use proto::units::{Bytes, Instant};
 use std::collections::BTreeMap;
 use std::fmt::{self, Display};
+use std::sync::Arc;
 
 /// The environment of a congestion control role in this NIC. `purpose` names its random stream.
-pub fn place<'a>(config: &'a NicConfig, full_frame: Bytes, purpose: impl Display) -> Place<'a> {
+pub fn place(config: &NicConfig, full_frame: Bytes, purpose: impl Display) -> Place {
     let lanes = u64::from(config.link.data_lanes().max(1));
     Place {
-        params: &config.scheme.params,
         line_rate: config.link.rate,
         full_frame,
         buffer: Bytes::new(config.link.buffer.get() / lanes),
@@ -66,7 +65,7 @@ pub struct Reaction {
 
 /// The pacing groups of one NIC.
 pub struct Pacer {
-    scheme: &'static Scheme,
+    scheme: Arc<dyn Roles>,
     scope: Scope,
     /// The most groups of one lane with scope `destination`. Source: IEEE 802.1Q, 32.9.3 (cnRpPortPriMaxRps).
     max_groups_per_lane: usize,
@@ -89,11 +88,9 @@ pub struct Pacer {
 
 impl Pacer {
     /// A pacer without groups. `full_frame` is the size of a full data frame on the line.
-    pub fn new(scheme: &'static Scheme, config: &NicConfig, full_frame: Bytes) -> Pacer {
-        let params = &config.scheme.params;
-        let scope = (scheme.scope)(params);
-        let max_groups_per_lane = (scheme.reaction_points)(params).max(1);
-        let any = (scheme.reaction_point)(place(config, full_frame, "reaction/any"));
+    pub fn new(scheme: Arc<dyn Roles>, config: &NicConfig, full_frame: Bytes) -> Pacer {
+        let (scope, max_groups_per_lane) = (scheme.scope(), scheme.reaction_points().max(1));
+        let any = scheme.reaction_point(place(config, full_frame, "reaction/any"));
         Pacer {
             scheme,
             scope,
@@ -147,15 +144,9 @@ impl Pacer {
         (group, true)
     }
 
-    fn add_group(
-        &mut self,
-        place: Place<'_>,
-        flow: FlowId,
-        lane: VirtualLane,
-        now: Instant,
-    ) -> u32 {
+    fn add_group(&mut self, place: Place, flow: FlowId, lane: VirtualLane, now: Instant) -> u32 {
         let index = self.groups.len() as u32;
-        let mut group = Group::new((self.scheme.reaction_point)(place), flow, lane, now);
+        let mut group = Group::new(self.scheme.reaction_point(place), flow, lane, now);
         if group.has_moved || group.state != self.initial {
             group.has_moved = true;
             group.history();

@@ -1,83 +1,89 @@
-//! A congestion-control scheme is a conversation between three roles: the congestion point in a
-//! switch's egress, the notification point in the receiving NIC, the reaction point in the sending
-//! NIC.
+//! Congestion control: a scheme has three roles. The congestion point is in a switch's egress, the
+//! notification point in the receiving NIC, the reaction point in the sending NIC.
 //!
-//! Default methods do nothing, so a scheme writes only what it uses; a role that does not exist is
-//! `none`'s, never an `Option`. A scheme is one file in `schemes/` that holds all its roles, and
-//! one row in [`schemes`]. This file holds the traits and knows no scheme.
+//! Default methods do nothing, so a scheme implements only what it uses. A role that a scheme does not
+//! have is that of `none`, never an `Option`. A scheme is one file in `schemes/` with all its roles and
+//! parameters, and one row in [`schemes`]. This file defines the traits and depends on no scheme.
+//!
+//! A scheme's parameters are parsed once per device, into a value that implements [`Roles`]. All roles of
+//! that device are made from this value and share its tables.
 
 use crate::frame::FrameHeaders;
 use crate::ids::{CongestionPointId, PortNumber};
+use crate::params::ParamError;
 use crate::random::Random;
 use crate::units::{BitRate, Bytes, Duration, Instant};
+use schemes::none;
 use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::sync::Arc;
 
 pub mod notification;
 pub mod schemes;
 
 pub use notification::{BcnBody, BcnFlags, CnmBody, Notification, Tag, TransportNote, Travel};
 
-/// What a congestion point may look at when it judges a frame.
+/// The state of the output's queue at the time of a frame.
 #[derive(Clone, Copy, Debug)]
 pub struct QueueSample {
     /// The port the frame came in on.
     pub ingress: PortNumber,
-    /// Octets waiting for this output and lane, over all inputs, as buffered.
+    /// Octets that wait for this output and lane, over all inputs, as buffered.
     pub queue: Bytes,
     /// Octets in the frame's input buffer, as buffered.
     pub ingress_buffer: Bytes,
     /// The output's line rate.
     pub line_rate: BitRate,
-    /// Since when a ready frame waits for credit on this output and lane. For `on_head` also the
+    /// Start of the wait for credit of a ready frame on this output and lane. For `on_head` also the
     /// latest such wait while the frame's predecessor was first of the queue, and `now` if the
-    /// frame itself has no credit; `None` then means a root.
+    /// frame itself has no credit; `None` then means a root of congestion.
     pub blocked_since: Option<Instant>,
-    /// When the last frame left this output and lane.
+    /// Instant at which the last frame left this output and lane.
     pub last_departure: Option<Instant>,
 }
 
-/// What a congestion point decides about one frame.
+/// A congestion point's decision about one frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Marking {
-    /// Nothing.
+    /// Leave the frame as it is.
     Pass,
     /// Set FECN.
     Fecn {
-        /// The threshold the queue was above.
+        /// The threshold that the queue exceeded.
         limit: Bytes,
     },
     /// Set congestion experienced.
     Ce {
-        /// The threshold the queue was above.
+        /// The threshold that the queue exceeded.
         limit: Bytes,
     },
-    /// Send a notification back to the frame's source.
+    /// Send a notification to the frame's source.
     Notify(Notification),
 }
 
-/// When a flow's next frame may leave.
+/// The earliest departure of a flow's next frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Permission {
     /// At this instant or later.
     At(Instant),
-    /// Not until a notification or a timer changes the reaction point.
+    /// No departure until a notification or a timer changes the reaction point.
     Stopped,
 }
 
-/// What a reaction point shows of itself, for counters and events.
+/// A reaction point's state for counters and events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReactionState {
-    /// The gap asked for after a full frame.
+    /// Gap after a full frame.
     pub gap: Duration,
-    /// The rate allowed.
+    /// Allowed rate.
     pub rate: BitRate,
-    /// The scheme's own number.
+    /// A number whose meaning the scheme defines, such as CCTI.
     pub scalar: u64,
 }
 
 /// The role in a switch: one per output port and lane.
 pub trait CongestionPoint: Send {
-    /// A frame was admitted to the output's queue.
+    /// A frame joined the output's queue.
     fn on_enqueue(&mut self, _: &FrameHeaders, _: &QueueSample, _now: Instant) -> Marking {
         Marking::Pass
     }
@@ -85,19 +91,19 @@ pub trait CongestionPoint: Send {
     fn on_head(&mut self, _: &FrameHeaders, _: &QueueSample, _now: Instant) -> Marking {
         Marking::Pass
     }
-    /// A frame starts to leave.
+    /// A frame starts to be transmitted.
     fn on_dequeue(&mut self, _: &FrameHeaders, _: &QueueSample, _now: Instant) -> Marking {
         Marking::Pass
     }
-    /// A frame was refused for want of room.
+    /// A frame was dropped because the memory had no room.
     fn on_drop(&mut self, _size: Bytes, _: &QueueSample, _now: Instant) {}
-    /// What it has said last became a message. The switch makes none for who is not to be told.
+    /// The last notification was sent. Not called when the switch suppresses the notification.
     fn on_message(&mut self) {}
-    /// Adds totals of its own to `named`, each name behind `prefix`.
+    /// Appends the scheme's own totals to `named`; each name starts with `prefix`.
     fn read(&self, _prefix: &str, _named: &mut Vec<(String, u64)>) {}
 }
 
-/// The role in a receiving NIC: one per flow. It speaks on the flow's own transport.
+/// The role in a receiving NIC: one per flow. Its notifications use the flow's own transport.
 pub trait NotificationPoint: Send {
     /// A frame of the flow was received.
     fn on_receive(
@@ -108,39 +114,39 @@ pub trait NotificationPoint: Send {
     ) -> Option<TransportNote> {
         None
     }
-    /// A timer of [`NotificationPoint::poll_timeout`] ran out.
+    /// A timer of [`NotificationPoint::poll_timeout`] expired.
     fn handle_timeout(&mut self, _now: Instant) -> Option<TransportNote> {
         None
     }
-    /// When the next timer runs out.
+    /// Expiry of the next timer.
     fn poll_timeout(&self) -> Option<Instant> {
         None
     }
-    /// How many periods of the flow it has judged, for schemes that judge by periods.
+    /// Periods of the flow judged so far, for schemes that judge by periods.
     fn periods(&self) -> Periods {
         Periods::default()
     }
 }
 
-/// What a notification point that looks at a flow period by period has found.
+/// Totals of a notification point that judges a flow period by period.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Periods {
     /// Periods judged.
     pub judged: u64,
-    /// Periods in which the flow was found to be a cause of congestion.
+    /// Periods in which the flow was a cause of congestion.
     pub congested: u64,
 }
 
-/// What a reaction point made of a notification.
+/// A reaction point's answer to a notification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heard {
-    /// It was for this scheme, whether or not it changed anything.
+    /// Valid for this scheme, whether or not it changed anything.
     Taken,
-    /// It crossed the scheme's logging threshold.
+    /// Valid, and it crossed the scheme's logging threshold.
     Crossed,
-    /// It was legal and meant for somebody else, or too old: it changed nothing.
+    /// Valid but stale or for another limiter: it changed nothing.
     Ignored,
-    /// It made no sense and changed nothing.
+    /// Invalid for this scheme: it changed nothing.
     Refused,
 }
 
@@ -150,42 +156,73 @@ pub trait ReactionPoint: Send {
     fn on_notification(&mut self, _: &Notification, _now: Instant) -> Heard {
         Heard::Taken
     }
-    /// A frame of `size` octets has left (`now` is when its last bit does).
+    /// A frame of `size` octets was transmitted; its last bit leaves at `now`.
     fn on_transmit(&mut self, _size: Bytes, _now: Instant) {}
-    /// Nothing that the point governs waits any longer.
+    /// No frame that the point governs waits any longer.
     fn on_queue_empty(&mut self, _now: Instant) {}
-    /// When the next frame may leave, given when the last one did.
+    /// The earliest departure of the next frame, given the last departure.
     fn may_send_at(&self, last_departure: Option<Instant>) -> Permission {
         Permission::At(last_departure.unwrap_or(Instant::ZERO))
     }
-    /// What the next frame is to carry, if it leaves at `now`.
+    /// The tag of the next frame, if it leaves at `now`.
     fn tag(&self, _now: Instant) -> Option<Tag> {
         None
     }
-    /// The point holds nothing back.
+    /// The point limits nothing.
     fn is_released(&self) -> bool {
         true
     }
-    /// A timer of [`ReactionPoint::poll_timeout`] ran out.
+    /// A timer of [`ReactionPoint::poll_timeout`] expired.
     fn handle_timeout(&mut self, _now: Instant) {}
-    /// When the next timer runs out.
+    /// Expiry of the next timer.
     fn poll_timeout(&self) -> Option<Instant> {
         None
     }
-    /// What to show in counters and events.
+    /// The state for counters and events.
     fn state(&self) -> ReactionState;
 }
 
-/// A congestion-control scheme by name, with parameters that only its own file understands.
+/// A congestion-control scheme by name, with its parameters as written.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SchemeConfig {
     /// A row of the registry of schemes ("none", "ib-cca").
     pub kind: String,
-    /// The scheme's own parameters.
+    /// The parameters that were written; defaults are not among them.
     pub params: toml::Table,
 }
 
-/// What one reaction point governs.
+impl SchemeConfig {
+    /// Parses the parameters.
+    ///
+    /// # Errors
+    /// If no scheme has this name, or the scheme refuses a parameter.
+    pub fn roles(&self) -> Result<Arc<dyn Roles>, SchemeError> {
+        let unknown = || SchemeError::Unknown(self.kind.clone());
+        let scheme = schemes::find(&self.kind).ok_or_else(unknown)?;
+        scheme.configure(&self.params).map_err(|mut errors| SchemeError::Parameter {
+            scheme: self.kind.clone(),
+            error: errors.remove(0),
+        })
+    }
+}
+
+/// A scheme configuration that is refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SchemeError {
+    /// No row of the registry has this name.
+    #[error("there is no congestion control scheme {0:?}")]
+    Unknown(String),
+    /// The scheme refuses a parameter; the first if there are several.
+    #[error("scheme {scheme}: {error}")]
+    Parameter {
+        /// The scheme's name.
+        scheme: String,
+        /// The refused parameter.
+        error: ParamError,
+    },
+}
+
+/// The flows that share one reaction point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scope {
@@ -199,11 +236,9 @@ pub enum Scope {
     Priority,
 }
 
-/// What a scheme is told about the place its role stands in.
+/// The port and lane that a role belongs to.
 #[derive(Debug)]
-pub struct Place<'a> {
-    /// The scheme's own parameters.
-    pub params: &'a toml::Table,
+pub struct Place {
     /// The line's rate.
     pub line_rate: BitRate,
     /// The wire size of one full data frame.
@@ -214,20 +249,48 @@ pub struct Place<'a> {
     pub port: PortNumber,
     /// The port leads to a NIC.
     pub faces_adapter: bool,
-    /// The identifier it speaks under (congestion points of Ethernet only).
+    /// The identifier in its notifications (congestion points of Ethernet only).
     pub congestion_point: Option<CongestionPointId>,
-    /// A random stream of the role's own.
+    /// The role's own random stream.
     pub random: Random,
 }
 
-/// A parameter that a scheme refuses.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{field} = {value}: {allowed}")]
-pub struct ParamError {
-    /// The parameter's key.
-    pub field: String,
-    /// What was written.
-    pub value: String,
-    /// What may be written, or which key was probably meant.
-    pub allowed: String,
+/// A scheme with its parameters: makes the roles of one device.
+///
+/// A role that a scheme does not define does nothing.
+pub trait Roles: fmt::Debug + Send + Sync {
+    /// The flows that share one reaction point.
+    fn scope(&self) -> Scope {
+        Scope::QueuePair
+    }
+
+    /// Most reaction points of a sender in one priority; further flows share the latest one.
+    fn reaction_points(&self) -> usize {
+        usize::MAX
+    }
+
+    /// The role of a switch's output port and lane.
+    fn congestion_point(&self, _: Place) -> Box<dyn CongestionPoint> {
+        Box::new(none::Silent)
+    }
+
+    /// The role of a receiver towards one flow.
+    fn notification_point(&self, _: Place) -> Box<dyn NotificationPoint> {
+        Box::new(none::Silent)
+    }
+
+    /// The role of a sender towards one flow or group of flows.
+    fn reaction_point(&self, place: Place) -> Box<dyn ReactionPoint> {
+        Box::new(none::Unlimited::new(place.line_rate))
+    }
+
+    /// The parameters whose values depend on the place, as they are in force there.
+    fn in_force(&self, _: &Place) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+
+    /// The queue length that the scheme's congestion points aim for, if it is a parameter.
+    fn set_point(&self) -> Option<Bytes> {
+        None
+    }
 }

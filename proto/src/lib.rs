@@ -15,6 +15,7 @@ pub mod events;
 pub mod frame;
 pub mod ids;
 pub mod link;
+pub mod params;
 pub mod random;
 pub mod technology;
 pub mod units;

@@ -1,6 +1,7 @@
 //! The link technology of a fabric: InfiniBand or Ethernet.
 
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// The link technology of a port, and of the whole fabric: one fabric never mixes both.
 ///
@@ -13,4 +14,14 @@ pub enum Technology {
     Infiniband,
     /// Ethernet: IEEE 802.3 frames, with PAUSE and PFC.
     Ethernet,
+}
+
+impl fmt::Display for Technology {
+    /// The technology's word in scenario files.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Technology::Infiniband => "infiniband",
+            Technology::Ethernet => "ethernet",
+        })
+    }
 }

@@ -302,6 +302,11 @@ macro_rules! quantity {
                 serializer.collect_str(self)
             }
         }
+        impl From<$type> for toml::Value {
+            fn from(value: $type) -> toml::Value {
+                toml::Value::String(value.to_string())
+            }
+        }
         impl<'de> Deserialize<'de> for $type {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<$type, D::Error> {
                 let text = String::deserialize(deserializer)?;

@@ -83,7 +83,7 @@ fn config(ways: usize) -> SwitchConfig {
     };
     let mut routing =
         RoutingConfig { kind: Some("adaptive".to_owned()), ..RoutingConfig::default() };
-    routing.adaptive.timeout = Duration::from_us(1_000_000_000);
+    routing.params.insert("timeout".to_owned(), "1000 s".into());
     let mut config = SwitchConfig {
         name: "s0".to_owned(),
         seed: 1,

@@ -1,4 +1,4 @@
-//! What a switch is told before it starts.
+//! The configuration of a switch.
 
 pub mod domain;
 
@@ -7,6 +7,7 @@ pub use domain::{Defence, DomainConfig};
 use proto::congestion::SchemeConfig;
 use proto::ids::{Lid, PortNumber};
 use proto::link::LinkConfig;
+use proto::params;
 use proto::units::{BitRate, Bytes, Duration, Instant};
 use serde::{Deserialize, Serialize};
 
@@ -84,125 +85,83 @@ pub struct ServiceConfig {
     pub stop: Instant,
 }
 
-/// A memory model, its reading discipline, and the numbers of models for Ethernet.
+/// A memory model with its parameters.
 ///
-/// Credits settle on InfiniBand what may come in; there, only the first two count.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// On InfiniBand credits limit what may come in, so only the model and `read` apply there.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct MemoryConfig {
     /// A row of the registry of memory models ("per-input", "shared-pool", "global-watermark").
     pub kind: String,
     /// Whether several outputs may read one input at once.
     pub read: Read,
-    /// Octets for what still comes in after a neighbour was told to be silent: a share of the buffer
-    /// of each input (in the Zurich benchmark round-trip time by bandwidth), or in a shared pool so
-    /// many for each port and lossless priority, besides everything else.
-    #[serde(default)]
+    /// Octets that may still come in after a neighbour was paused: a share of the buffer of each input (in
+    /// the Zurich benchmark round-trip time by bandwidth), or in a shared pool this much for each port and
+    /// lossless priority, besides everything else.
     pub headroom: Bytes,
-    /// How much longer than its cable takes a neighbour may go on, for what it takes to react and
-    /// for the wall clock's jitter in live runs. Headroom must cover it.
-    #[serde(default)]
+    /// Time that a neighbour may go on sending beyond the delay of its cable, for its reaction and for the
+    /// wall clock's jitter in live runs. Headroom must cover it.
     pub jitter: Duration,
-    /// What "shared-pool" alone asks for.
-    #[serde(default)]
-    pub pool: PoolConfig,
+    /// The model's own parameters, as written.
+    pub params: toml::Table,
+}
+
+impl MemoryConfig {
+    /// Sets a parameter of the model.
+    pub fn set(&mut self, key: &str, value: impl Into<toml::Value>) {
+        self.params.insert(key.to_owned(), value.into());
+    }
 }
 
 impl Default for MemoryConfig {
-    /// A buffer an input, read by several outputs at once.
+    /// A buffer for each input, read by several outputs at once, without headroom.
     fn default() -> MemoryConfig {
         MemoryConfig {
             kind: "per-input".to_owned(),
             read: Read::Multi,
             headroom: Bytes::ZERO,
             jitter: Duration::ZERO,
-            pool: PoolConfig::default(),
+            params: toml::Table::new(),
         }
     }
-}
-
-/// One memory for all ports.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct PoolConfig {
-    /// Octets of the whole memory: reserves, headroom, and what all share.
-    pub size: Bytes,
-    /// Octets that each port and priority has for itself.
-    pub reserve: Bytes,
-    /// How much of the shared part one port and priority may take.
-    pub threshold: Threshold,
-    /// How far below the threshold it must fall until its neighbour may speak again.
-    pub hysteresis: Bytes,
-    /// Octets of headroom for all ports and priorities together, of which each may take as much as
-    /// `headroom` says; without it each has that much of its own.
-    pub headroom_pool: Option<Bytes>,
-    /// The most octets that may stand at an output in one lossy priority; no such limit without it.
-    pub lossy_queue: Option<Bytes>,
-}
-
-impl Default for PoolConfig {
-    /// 9 MB, 4 KiB reserved, half of what is free for one, 3 KiB of hysteresis. Source: the defaults
-    /// of the HPCC simulator (`switch-mmu.cc`), with the memory of a Trident II.
-    fn default() -> PoolConfig {
-        PoolConfig {
-            size: Bytes::new(9_000_000),
-            reserve: Bytes::new(4 << 10),
-            threshold: Threshold::Shift(1),
-            hysteresis: Bytes::new(3 << 10),
-            headroom_pool: None,
-            lossy_queue: None,
-        }
-    }
-}
-
-/// How much of the shared part of a pool one port and priority may take before its neighbour is told
-/// to be silent, or its frames are dropped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Threshold {
-    /// What is free, divided by two to this power: alpha = 2^-shift.
-    Shift(u8),
-    /// So many octets.
-    Octets(Bytes),
 }
 
 /// How ports are chosen, beyond the tables.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RoutingConfig {
-    /// A row of the registry of routing policies; without it the one of the ports' technology.
+    /// A row of the registry of routing policies; without it the first of the ports' technology.
     pub kind: Option<String>,
-    /// What s-mod-k divides a source's number by.
+    /// Divisor of a source's number in s-mod-k.
     pub spread: u64,
-    /// The ports that "colored" gives to pairs of adapters.
+    /// The ports that "colored" assigns to pairs of adapters.
     pub pairs: Vec<PairRoute>,
-    /// What "adaptive" alone asks for.
-    pub adaptive: AdaptiveConfig,
-    /// How many addresses a MAC table learns beside those it is told.
-    pub learned_max: usize,
-    /// After how long without a frame from it a learned address is forgotten.
-    pub age: Duration,
-    /// A port may flood one frame in so much time, on average: nothing else ends a frame that goes
-    /// round in a net with loops.
-    pub flood_gap: Duration,
-    /// How many frames a port may flood at once after a pause.
-    pub flood_burst: u64,
+    /// The policy's own parameters, as written.
+    pub params: toml::Table,
+    /// The MAC table of an Ethernet switch.
+    pub table: MacTableParams,
 }
 
 impl Default for RoutingConfig {
-    /// As a small bridge: 8192 addresses for 300 s (IEEE 802.1Q, table 8-6); 1024 frames of flood at
-    /// once and one in 10 us.
     fn default() -> RoutingConfig {
-        RoutingConfig {
-            kind: None,
-            spread: 1,
-            pairs: Vec::new(),
-            adaptive: AdaptiveConfig::default(),
-            learned_max: 8192,
-            age: Duration::from_us(300_000_000),
-            flood_gap: Duration::from_us(10),
-            flood_burst: 1024,
-        }
+        let (params, table) = (toml::Table::new(), params::defaults());
+        RoutingConfig { kind: None, spread: 1, pairs: Vec::new(), params, table }
+    }
+}
+
+proto::params! {
+    /// The MAC table: addresses that no route plans.
+    #[derive(Copy, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct MacTableParams {
+        /// Most addresses that it learns.
+        learned_max: usize = Whole(0, 1 << 20), Default("8192");
+        /// Time without a frame from it after which a learned address is forgotten.
+        age: Duration = Span, Default("300 s"), "IEEE 802.1Q, table 8-6";
+        /// Mean time between two frames that a port may flood: without it a frame in a loop never ends.
+        flood_gap: Duration = Time, Default("10 us");
+        /// Frames that a port may flood at once after a pause.
+        flood_burst: u64 = Whole(1, 1 << 20), Default("1024");
     }
 }
 
@@ -218,63 +177,42 @@ pub struct PairRoute {
     pub port: PortNumber,
 }
 
-/// How adaptive routing forgets congestion, and whom it tells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct AdaptiveConfig {
-    /// How long what another switch has told holds after its last notification.
-    pub timeout: Duration,
-    /// What a queue of this switch has told ends when so much or less stands there.
-    pub low: Bytes,
-    /// Notifications end where another way is free, instead of going on to the source.
-    pub absorb: bool,
-}
-
-impl Default for AdaptiveConfig {
-    /// 250 ms and half the set point that 802.1Q has as default; sources are told. Source: algorithms.md 6.
-    fn default() -> AdaptiveConfig {
-        AdaptiveConfig {
-            timeout: Duration::from_us(250_000),
-            low: Bytes::new(13_000),
-            absorb: false,
-        }
+proto::params! {
+    /// Gives up priorities that are paused for ever.
+    #[derive(Copy, Eq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct WatchdogConfig {
+        /// Time for which a paused queue must stand still until it is a storm.
+        detection: Duration = Span, Default("200 ms"), "SONiC, pfcwd";
+        /// Time without pause after which a storm is over.
+        restoration: Duration = Span, Default("200 ms"), "SONiC, pfcwd";
+        /// Time between two looks at the queues.
+        poll: Duration = Span, Default("200 ms"), "SONiC, pfcwd";
+        /// Reaction to a storm.
+        action: StormAction = StormAction::KIND, Default("drop"), "SONiC, pfcwd";
     }
 }
 
-/// When a priority that is paused for ever is given up. Source: SONiC, `pfcwd`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct WatchdogConfig {
-    /// How long a queue must stand still, paused, until it is a storm.
-    pub detection: Duration,
-    /// How long no pause may be in force until the storm is over.
-    pub restoration: Duration,
-    /// How often it looks.
-    pub poll: Duration,
-    /// What it does about a storm.
-    pub action: StormAction,
+proto::words! {
+    /// The watchdog's reaction to a storm.
+    pub enum StormAction {
+        /// Empty the queue, and drop what comes for it.
+        Drop = "drop",
+        /// Ignore the pause.
+        Forward = "forward",
+        /// Only log an event.
+        Alert = "alert",
+    }
 }
 
-/// What the watchdog does about a storm.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum StormAction {
-    /// The queue is emptied, and what comes for it is dropped.
-    Drop,
-    /// The queue does not obey the pause.
-    Forward,
-    /// Nothing but an event.
-    Alert,
-}
-
-/// How many outputs may take from one input buffer at the same time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Read {
-    /// Any number.
-    Multi,
-    /// One.
-    Single,
+proto::words! {
+    /// How many outputs may read one input buffer at the same time.
+    pub enum Read {
+        /// Any number.
+        Multi = "multi",
+        /// One.
+        Single = "single",
+    }
 }
 
 /// LIDs `first` to `last` leave by `port`. Where several routes hold a LID, InfiniBand obeys the last

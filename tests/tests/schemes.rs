@@ -8,14 +8,17 @@
 use proto::congestion::schemes::{SCHEMES, Scheme, none};
 use proto::congestion::{
     BcnBody, BcnFlags, CnmBody, CongestionPoint, Heard, Marking, Notification, NotificationPoint,
-    Permission, Place, QueueSample, ReactionPoint, ReactionState, Tag, TransportNote, Travel,
+    Permission, Place, QueueSample, ReactionPoint, ReactionState, Roles, Tag, TransportNote,
+    Travel,
 };
 use proto::frame::{FrameClass, FrameHeaders};
 use proto::ids::{CongestionPointId, Ecn, PortNumber};
+use proto::params::{Key, Kind, ParamError};
 use proto::random::Random;
 use proto::units::{BitRate, Bytes, Duration, Instant};
 use std::fmt::Write;
 use std::path::Path;
+use std::sync::Arc;
 use toml::{Table, Value};
 
 const LINE: BitRate = BitRate::gbps(8);
@@ -25,9 +28,8 @@ const TAU: Duration = Duration::from_ns(2074);
 /// 36 frames of 33 credit blocks.
 const BUFFER: Bytes = Bytes::new(36 * 2112);
 
-fn place<'a>(params: &'a Table, seed: u64, role: &str) -> Place<'a> {
+fn place(seed: u64, role: &str) -> Place {
     Place {
-        params,
         line_rate: LINE,
         full_frame: FRAME,
         buffer: BUFFER,
@@ -54,10 +56,11 @@ struct Conversation {
 
 impl Conversation {
     fn new(scheme: &Scheme, params: &Table, seed: u64) -> Conversation {
+        let roles = roles(scheme, params);
         Conversation {
-            congestion_point: (scheme.congestion_point)(place(params, seed, "congestion")),
-            notification_point: (scheme.notification_point)(place(params, seed, "notification")),
-            reaction_point: (scheme.reaction_point)(place(params, seed, "reaction")),
+            congestion_point: roles.congestion_point(place(seed, "congestion")),
+            notification_point: roles.notification_point(place(seed, "notification")),
+            reaction_point: roles.reaction_point(place(seed, "reaction")),
             now: Instant::ZERO,
             last_departure: None,
             notified: 0,
@@ -149,39 +152,35 @@ impl Conversation {
     }
 }
 
-/// The keys a scheme knows, as it tells whoever writes a wrong one.
-fn parameters(scheme: &Scheme) -> Vec<String> {
-    let table = Table::from_iter([("no_such_key".to_owned(), Value::Boolean(true))]);
-    let faults = (scheme.check)(&table);
-    let [fault] = &faults[..] else { panic!("{}: {faults:?}", scheme.name) };
-    assert_eq!(fault.field, "no_such_key", "{}", scheme.name);
-    match fault.allowed.split_once("this scheme knows ") {
-        Some((_, names)) => names.split(", ").map(str::to_owned).collect(),
-        None => Vec::new(),
-    }
+fn roles(scheme: &Scheme, params: &Table) -> Arc<dyn Roles> {
+    scheme.configure(params).expect("sound parameters")
+}
+
+/// The parameters that a scheme refuses.
+fn refused(scheme: &Scheme, params: &Table) -> Vec<ParamError> {
+    scheme.configure(params).err().unwrap_or_default()
+}
+
+fn parameters(scheme: &Scheme) -> impl Iterator<Item = &'static Key> {
+    scheme.keys.iter().copied().flatten()
 }
 
 fn only(key: &str, value: impl Into<Value>) -> Table {
     Table::from_iter([(key.to_owned(), value.into())])
 }
 
-/// The least and the greatest value of a whole number, as the refusal of -1 tells them.
-fn range(scheme: &Scheme, key: &str) -> Option<(i64, i64)> {
-    let faults = (scheme.check)(&only(key, i64::MIN));
-    let words = faults.first()?.allowed.strip_prefix("a whole number from ")?;
-    let (min, max) = words.split_once(" to ").expect("a range has two ends");
-    Some((min.parse().expect("a number"), max.parse().expect("a number")))
+/// The least and the greatest value of each parameter that is a whole number.
+fn ranges(scheme: &Scheme) -> impl Iterator<Item = (&'static str, i64, i64)> {
+    parameters(scheme).filter_map(|key| match key.kind {
+        Kind::Whole(min, max) => Some((key.name, min, max)),
+        _ => None,
+    })
 }
 
 /// A scheme's own defaults, and every table that differs from them in one number at its limit.
 fn tables(scheme: &Scheme) -> Vec<Table> {
-    let mut tables = vec![Table::new()];
-    for key in parameters(scheme) {
-        if let Some((min, max)) = range(scheme, &key) {
-            tables.extend([only(&key, min), only(&key, max)]);
-        }
-    }
-    tables
+    let limits = ranges(scheme).flat_map(|(key, min, max)| [only(key, min), only(key, max)]);
+    std::iter::once(Table::new()).chain(limits).collect()
 }
 
 #[test]
@@ -191,13 +190,16 @@ fn the_registry_is_not_empty_and_its_names_are_distinct() {
     names.dedup();
     assert_eq!(names.len(), SCHEMES.len());
     assert!(names.len() >= 2 && SCHEMES.iter().all(|scheme| !scheme.source.is_empty()));
-    assert!(SCHEMES.iter().any(|scheme| !parameters(scheme).is_empty()));
+    assert!(SCHEMES.iter().any(|scheme| parameters(scheme).next().is_some()));
 }
 
 #[test]
 fn defaults_are_accepted() {
     for scheme in SCHEMES {
-        assert_eq!((scheme.check)(&Table::new()), [], "{}", scheme.name);
+        assert_eq!(refused(scheme, &Table::new()), [], "{}", scheme.name);
+        for key in parameters(scheme) {
+            assert!(!key.about.is_empty(), "{}: {} has no meaning", scheme.name, key.name);
+        }
     }
 }
 
@@ -214,12 +216,12 @@ fn whatever_a_parameter_cannot_be_is_refused_by_its_name() {
         for key in parameters(scheme) {
             for value in absurd() {
                 let written = value.to_string();
-                let faults = (scheme.check)(&only(&key, value));
-                let [fault] = &faults[..] else {
-                    panic!("{}: {key} = {written} gives {faults:?}", scheme.name)
+                let errors = refused(scheme, &only(key.name, value));
+                let [error] = &errors[..] else {
+                    panic!("{}: {} = {written} gives {errors:?}", scheme.name, key.name)
                 };
-                assert_eq!((&fault.field, &fault.value), (&key, &written), "{}", scheme.name);
-                assert!(!fault.allowed.is_empty(), "{}: {key}", scheme.name);
+                assert_eq!(error.key, key.name, "{}", scheme.name);
+                assert!(!error.complaint.hint.is_empty(), "{}: {}", scheme.name, key.name);
             }
         }
     }
@@ -228,10 +230,9 @@ fn whatever_a_parameter_cannot_be_is_refused_by_its_name() {
 #[test]
 fn a_whole_number_is_accepted_at_both_limits_and_refused_beyond() {
     for scheme in SCHEMES {
-        for key in parameters(scheme) {
-            let Some((min, max)) = range(scheme, &key) else { continue };
+        for (key, min, max) in ranges(scheme) {
             for (value, faults) in [(min, 0), (max, 0), (min - 1, 1), (max + 1, 1)] {
-                let found = (scheme.check)(&only(&key, value));
+                let found = refused(scheme, &only(key, value));
                 assert_eq!(found.len(), faults, "{}: {key} = {value}", scheme.name);
             }
         }
@@ -241,9 +242,9 @@ fn a_whole_number_is_accepted_at_both_limits_and_refused_beyond() {
 #[test]
 fn all_faults_are_told_at_once() {
     for scheme in SCHEMES {
-        let keys = parameters(scheme);
-        let table = Table::from_iter(keys.iter().map(|key| (key.clone(), Value::Boolean(true))));
-        assert_eq!((scheme.check)(&table).len(), keys.len(), "{}", scheme.name);
+        let wrong = |key: &'static Key| (key.name.to_owned(), Value::Boolean(true));
+        let table: Table = parameters(scheme).map(wrong).collect();
+        assert_eq!(refused(scheme, &table).len(), table.len(), "{}", scheme.name);
     }
 }
 
@@ -252,7 +253,7 @@ fn all_faults_are_told_at_once() {
 fn a_reaction_point_never_asks_for_more_than_line_rate() {
     for scheme in SCHEMES {
         for params in tables(scheme) {
-            let mut point = (scheme.reaction_point)(place(&params, 1, "reaction"));
+            let mut point = roles(scheme, &params).reaction_point(place(1, "reaction"));
             let mut random = Random::stream(1, scheme.name, "what happens");
             let (mut now, mut last) = (Instant::ZERO, None);
             for _ in 0..2_000 {
@@ -336,7 +337,7 @@ fn hear_all(point: &mut dyn ReactionPoint, now: Instant) -> [Heard; 3] {
 fn a_sender_takes_bad_news_of_its_own_scheme_alone() {
     for scheme in SCHEMES.iter().filter(|scheme| scheme.name != none::SCHEME.name) {
         let params = Table::new();
-        let mut point = (scheme.reaction_point)(place(&params, 1, "reaction"));
+        let mut point = roles(scheme, &params).reaction_point(place(1, "reaction"));
         let heard = hear_all(&mut *point, Instant::ZERO);
         let refused = heard.iter().filter(|heard| **heard == Heard::Refused).count();
         assert_eq!(refused, heard.len() - 1, "{}: {heard:?}", scheme.name);
@@ -348,7 +349,7 @@ fn a_sender_takes_bad_news_of_its_own_scheme_alone() {
 fn where_a_sender_has_a_timer_silence_lets_its_rate_recover() {
     for scheme in SCHEMES {
         let params = Table::new();
-        let mut point = (scheme.reaction_point)(place(&params, 1, "reaction"));
+        let mut point = roles(scheme, &params).reaction_point(place(1, "reaction"));
         hear_all(&mut *point, Instant::ZERO);
         if point.poll_timeout().is_none() {
             continue;

@@ -177,7 +177,7 @@ impl Campaign {
             injections: Vec::new(),
         };
         let run =
-            Experiment::run(scenario, conditions, &mut |progress| bar.update(progress, quiet));
+            Experiment::of(scenario, lab, conditions, &mut |progress| bar.update(progress, quiet));
         bar.finish();
         match run {
             Ok(mut experiment) => {

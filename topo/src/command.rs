@@ -23,6 +23,7 @@ mod lab;
 pub mod replay;
 mod report;
 mod run;
+mod schemes;
 mod serve;
 mod suite;
 mod sweep;
@@ -60,6 +61,8 @@ enum Command {
     Tune(tune::Options),
     /// Check scenario files without starting anything.
     Validate(validate::Options),
+    /// Print schemes, memory models and routing policies with their parameters.
+    Schemes(schemes::Options),
     /// Run conformance cases: on octets, on the virtual clock, live.
     Check(check::Options),
     /// Compare finished runs: a table and a figure.
@@ -158,6 +161,7 @@ fn run_command(command: &Command, line: &str) -> Outcome {
         Command::Sweep(options) => sweep::run(options, line),
         Command::Tune(options) => tune::run(options, line),
         Command::Validate(options) => Ok(validate::run(options)),
+        Command::Schemes(options) => Ok(schemes::run(options)),
         Command::Check(options) => check::run(options),
         Command::Compare(options) => compare::run(options),
         Command::Report(options) => report::run(options),

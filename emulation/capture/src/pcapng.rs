@@ -1,8 +1,7 @@
-//! Encodes the blocks of a pcapng file: section, interface, packet, statistics.
+//! The blocks of a pcapng file, encoded: section, interface, packet, statistics.
 //!
-//! Source: draft-ietf-opsawg-pcapng; ERF record header: Endace ERF types reference. All numbers are
-//! little-endian; each function appends one whole block. By hand, since no crate writes ERF records with these
-//! options and streams into a caller's buffer.
+//! Source: draft-ietf-opsawg-pcapng; ERF record header: Endace ERF types reference. Everything is
+//! little-endian; each function appends one whole block.
 
 use proto::events::Direction;
 use proto::frame::FrameKind;
@@ -55,7 +54,7 @@ pub mod option {
     pub(crate) const ISB_IFDROP: u16 = 5;
 }
 
-/// The byte-order magic of a section header.
+/// Written into the section header, to show the byte order.
 pub(crate) const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
 
 /// ERF record types of InfiniBand.
@@ -66,30 +65,30 @@ pub mod erf {
     pub const INFINIBAND: u8 = 21;
     /// A link packet.
     pub const INFINIBAND_LINK: u8 = 25;
-    /// Types whose packets begin with a destination MAC address.
+    /// Packets that begin with a destination address, whatever else the record tells of them.
     pub const ETHERNET: [u8; 4] = [2, 11, 16, 20];
-    /// Octets between the headers of an Ethernet record and its frame.
+    /// Octets between the headers of such a record and its packet.
     pub(crate) const ETHERNET_PAD: usize = 2;
     /// Flag: records vary in length.
     pub(crate) const VARYING: u8 = 0x04;
 }
 
-/// The link type of an interface.
+/// How a file says what its packets are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u16)]
 pub enum LinkType {
     /// Ethernet, from the destination address on.
     Ethernet = 1,
-    /// USER0; used for link packets of six octets.
+    /// USER0: here, six-octet link packets.
     User0 = 147,
     /// Endace records.
     Erf = 197,
-    /// InfiniBand packets from the LRH on, as other programs write them.
+    /// InfiniBand packets from the LRH on, as others write them.
     Infiniband = 247,
 }
 
 impl LinkType {
-    /// The link type for frames of `kind`.
+    /// The type under which frames of `kind` are written.
     pub const fn of(kind: FrameKind) -> LinkType {
         match kind {
             FrameKind::Infiniband => LinkType::Erf,
@@ -98,7 +97,7 @@ impl LinkType {
         }
     }
 
-    /// Octets in the file before each frame's own.
+    /// Octets that stand in the file before the frame's own.
     pub const fn overhead(self) -> u32 {
         match self {
             LinkType::Erf => erf::HEADER as u32,
@@ -107,37 +106,37 @@ impl LinkType {
     }
 }
 
-/// The content of an interface block.
+/// What an interface block says.
 #[derive(Clone, Copy, Debug)]
 pub struct Interface<'a> {
-    /// The link type of its packets.
+    /// What its packets are.
     pub link_type: LinkType,
-    /// Octets kept of a packet, including those before the frame; 0 keeps all.
+    /// Octets kept of a packet, those before the frame included; 0 is all.
     pub snaplen: u32,
     /// Its name.
     pub name: &'a str,
-    /// Its description.
+    /// What to say about it.
     pub description: &'a str,
-    /// Line rate in bit/s.
+    /// Bit/s.
     pub speed: u64,
 }
 
-/// The content of a packet block.
+/// What a packet block says.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet<'a> {
     /// Number of the interface in its section.
     pub interface: u32,
-    /// The link type of the interface.
+    /// What the interface's packets are.
     pub link_type: LinkType,
-    /// Time stamp in nanoseconds of fabric time.
+    /// Nanoseconds of fabric time.
     pub at_ns: u64,
-    /// The octets kept of the frame.
+    /// What is kept of the frame.
     pub octets: &'a [u8],
     /// Octets of the whole frame.
     pub wire_size: usize,
-    /// The direction, if known.
+    /// Which way it went, if known.
     pub direction: Option<Direction>,
-    /// Packets of the interface dropped since the packet before.
+    /// Packets of the interface dropped since the one before.
     pub dropped_before: u64,
 }
 
@@ -154,7 +153,7 @@ pub fn section(out: &mut Vec<u8>, comment: &str) {
     });
 }
 
-/// Appends an interface description; its time stamps are in nanoseconds.
+/// Appends an interface description with nanosecond stamps.
 pub fn interface(out: &mut Vec<u8>, interface: &Interface<'_>) {
     framed(out, block::INTERFACE, |out| {
         out.extend((interface.link_type as u16).to_le_bytes());
@@ -194,7 +193,7 @@ pub fn packet(out: &mut Vec<u8>, packet: &Packet<'_>) {
     });
 }
 
-/// Appends an interface's statistics: packets (received, dropped) up to `at_ns` nanoseconds of fabric time.
+/// Appends an interface's statistics: packets (received, dropped) up to `at_ns`.
 pub fn statistics(out: &mut Vec<u8>, interface: u32, at_ns: u64, counts: (u64, u64)) {
     framed(out, block::STATISTICS, |out| {
         out.extend(interface.to_le_bytes());
@@ -208,7 +207,7 @@ pub fn statistics(out: &mut Vec<u8>, interface: u32, at_ns: u64, counts: (u64, u
     });
 }
 
-/// The record's own time stamp is zero, since the packet block has it.
+/// The record's own time stamp is zero: the packet block has it.
 fn put_erf_header(out: &mut Vec<u8>, packet: &Packet<'_>) {
     let length = |octets: usize| u16::try_from(octets).unwrap_or(u16::MAX).to_be_bytes();
     out.extend(0u64.to_le_bytes());

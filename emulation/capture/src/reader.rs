@@ -1,10 +1,9 @@
-//! Reads pcap and pcapng files of either byte order, from this project and other programs.
+//! Reads captures, ours and other people's: pcap and pcapng of either byte order.
 //!
-//! Frames are extracted of InfiniBand with and without ERF records, of this project's link interfaces, and of
-//! Ethernet. All other packets are counted by reason. No input makes it panic. A truncated file gives its whole
-//! packets, the part present of the last one, and then an error. [`CaptureReader::next_raw`] gives all packets
-//! undecoded. By hand, since the readers on crates.io neither resume after a damaged block nor give the part of
-//! a truncated last packet.
+//! What the lab can use comes out as frames: InfiniBand with and without ERF records, our own link
+//! interfaces, and Ethernet. Everything else is counted under its reason. No octets make it panic. A file that ends
+//! in the middle gives its whole packets, what is there of the last one, then an error.
+//! [`CaptureReader::next_raw`] gives packets as the file has them, for those who want to know of all.
 
 use crate::pcapng::{LinkType, erf};
 use bytes::BytesMut;
@@ -19,85 +18,85 @@ use std::sync::Arc;
 mod blocks;
 mod records;
 
-/// A frame of a capture.
+/// One frame of a capture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CapturedFrame {
-    /// Time stamp in nanoseconds since the file's epoch; 0 without one.
+    /// When, in nanoseconds, from whatever epoch the file has; 0 where the file does not say.
     pub at_ns: u64,
     /// The interface's name, if it has one.
     pub interface: Option<Arc<str>>,
     /// The file's link type.
     pub link_type: u16,
-    /// Rate of the link in bit/s, if the file states it.
+    /// Bit/s of the link, if the file says.
     pub speed: Option<u64>,
-    /// The direction, if the file states it.
+    /// Which way it went, if the file says.
     pub direction: Option<Direction>,
-    /// Octets of the frame on the wire; more than in `frame` if it was cut.
+    /// Octets it had on the wire; more than the frame holds if it was cut.
     pub wire_size: u32,
-    /// The octets present; their CRCs are not checked.
+    /// What is there of it; its CRCs are anybody's guess.
     pub frame: Frame,
 }
 
 impl CapturedFrame {
-    /// Whether the file has fewer octets than the wire had.
+    /// The file has less of it than was on the wire.
     pub fn is_cut(&self) -> bool {
         self.frame.octets.len() < self.wire_size as usize
     }
 }
 
-/// Why reading a capture stops.
+/// Why a capture cannot be read on.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// The input cannot be read.
+    /// The file cannot be read.
     #[error("cannot read")]
     Io(#[from] io::Error),
-    /// The first octets are those of neither pcap nor pcapng.
+    /// It begins like neither pcap nor pcapng.
     #[error("neither pcap nor pcapng: it begins with {0:#010x}")]
     NotACapture(u32),
-    /// The input ends inside a block or record.
+    /// It ends in the middle of something.
     #[error("ends in the middle of a {0}")]
     Truncated(&'static str),
-    /// The input ends inside the last packet, whose first part has been returned.
+    /// It ends in the middle of the packet that came last, which lacks the rest.
     #[error("ends in the middle of a packet")]
     Torn,
-    /// A length is impossible.
+    /// A length cannot be right.
     #[error("a {what} of {length} octets")]
     Length {
-        /// The block or record.
+        /// What has it.
         what: &'static str,
-        /// The length it states.
+        /// The length it claims.
         length: u32,
     },
 }
 
-/// Limit of the length of blocks and packets, far above any frame of the standards.
+/// Longer blocks or packets are refused: no frame of the standards comes near.
 const LENGTH_MAX: u32 = 16 << 20;
 
-/// An undecoded packet.
+/// A packet as the file has it, before anybody asks what it is.
 #[derive(Clone, Debug)]
 pub struct RawPacket<'a> {
-    /// Its index in the file, from 1, including packets that could not be read.
+    /// Its place in the file, from 1, packets that could not be read counted too.
     pub number: u64,
-    /// Time stamp in nanoseconds since the file's epoch; 0 without one.
+    /// When, in nanoseconds, from whatever epoch the file has; 0 where the file does not say.
     pub at_ns: u64,
     /// The interface's name, if it has one.
     pub interface: Option<Arc<str>>,
     /// The file's link type.
     pub link_type: u16,
-    /// Octets of the FCS at the end of frames, if the file states it.
+    /// Octets of the FCS that frames of the interface end with, if the file says.
     pub fcs_len: Option<u8>,
-    /// Rate of the link in bit/s, if the file states it.
+    /// Bit/s of the link, if the file says.
     pub speed: Option<u64>,
-    /// The direction, if the file states it.
+    /// Which way it went, if the file says.
     pub direction: Option<Direction>,
-    /// Octets on the wire, including those that the link type puts before the frame. More than `octets` has if
-    /// a snap length or the end of the file cut the packet.
+    /// Octets it had on the wire, what the link type puts before the frame included; more than the
+    /// file has of it if a snap length or the end of the file cut it.
     pub wire_size: u32,
-    /// The octets present.
+    /// What the file has of it.
     pub octets: &'a [u8],
 }
 
-/// Why a packet is skipped.
+/// Why a packet is passed over.
 pub type Reason = Cow<'static, str>;
 
 enum Format {
@@ -116,7 +115,7 @@ pub struct CaptureReader<R> {
 }
 
 impl<R: Read> CaptureReader<R> {
-    /// A reader of `input`, which it reads in small pieces, so `input` should be buffered.
+    /// A reader of `input`, which it reads in small pieces: give it something buffered.
     ///
     /// # Errors
     /// If the first octets are not those of a capture.
@@ -136,15 +135,15 @@ impl<R: Read> CaptureReader<R> {
         Ok(CaptureReader { input, format, buffer, skipped, packets: 0, ended: false })
     }
 
-    /// Packets skipped so far, by reason.
+    /// Packets passed over so far, by reason.
     pub fn skipped(&self) -> &BTreeMap<Cow<'static, str>, u64> {
         &self.skipped
     }
 
-    /// The next packet undecoded, or why it cannot be read; `None` at the end.
+    /// The next packet as the file has it, or why it cannot be read; `None` at the end.
     ///
     /// # Errors
-    /// If the input cannot be read further. Do not call again then.
+    /// If the file cannot be read on; do not ask again.
     pub fn next_raw(&mut self) -> Result<Option<Result<RawPacket<'_>, Reason>>, ReadError> {
         let packet = match &mut self.format {
             Format::Pcap(records) => records.next(&mut self.input, &mut self.buffer)?.map(Ok),
@@ -179,7 +178,7 @@ impl<R: Read> Iterator for CaptureReader<R> {
     }
 }
 
-/// Extracts the frame of a packet, or says why it is skipped.
+/// Finds out what a packet is, or why it is passed over.
 fn framed(packet: RawPacket<'_>) -> Result<CapturedFrame, Reason> {
     const ETHERNET: u16 = LinkType::Ethernet as u16;
     const USER0: u16 = LinkType::User0 as u16;
@@ -218,20 +217,20 @@ fn framed(packet: RawPacket<'_>) -> Result<CapturedFrame, Reason> {
     })
 }
 
-/// A parsed ERF record: header, extension headers (the first bit of each says whether another follows), then
-/// the packet without the record's padding.
+/// An ERF record taken apart: header, extension headers (each says in its first bit whether another
+/// follows), then the packet without the record's padding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ErfRecord<'a> {
     /// The type, seven bits.
     pub kind: u8,
-    /// Octets of the packet on the wire.
+    /// Octets the packet had on the wire.
     pub wire_size: u32,
-    /// The octets present.
+    /// What is there of the packet.
     pub octets: &'a [u8],
 }
 
 impl<'a> ErfRecord<'a> {
-    /// Parses `record`.
+    /// Takes `record` apart.
     ///
     /// # Errors
     /// If it ends within its headers.
@@ -255,7 +254,7 @@ impl<'a> ErfRecord<'a> {
     }
 }
 
-/// Fills `into`. Returns false if the input ends before the first octet.
+/// Fills `into`; false if the input ends before its first octet.
 fn fill(input: &mut impl Read, into: &mut [u8], what: &'static str) -> Result<bool, ReadError> {
     let mut have = 0;
     while have < into.len() {
@@ -270,7 +269,7 @@ fn fill(input: &mut impl Read, into: &mut [u8], what: &'static str) -> Result<bo
     Ok(true)
 }
 
-/// Reads `length` octets into `buffer`, which grows only as the input delivers them. Returns false if the input
+/// Reads `length` octets into `buffer`, which grows no faster than the input gives them; false if it
 /// ends before.
 fn take(input: &mut impl Read, buffer: &mut Vec<u8>, length: u32) -> Result<bool, ReadError> {
     buffer.clear();
@@ -278,7 +277,7 @@ fn take(input: &mut impl Read, buffer: &mut Vec<u8>, length: u32) -> Result<bool
     Ok(buffer.len() == length as usize)
 }
 
-/// The byte order of a file.
+/// In which order a file has the octets of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ByteOrder {
     Little,

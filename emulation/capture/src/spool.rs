@@ -1,26 +1,26 @@
-//! The spool between a worker and its capture file: a bounded number of chunks, and a thread that writes them.
+//! Between a worker and its capture file: a bounded number of chunks, and a thread that writes them.
 
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, channel, sync_channel};
 use std::thread::JoinHandle;
 
-/// Octets of a chunk: a few hundred full frames.
+/// Octets of a chunk before it goes to the writer: a few hundred full frames.
 const CHUNK: usize = 256 * 1024;
 /// Chunks that may wait for the writer: with [`CHUNK`], 16 MiB.
 const WAITING_MAX: usize = 64;
 
-/// What happens to frames when the spool is full.
+/// What becomes of frames for which there is no room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WhenFull {
-    /// They are dropped and counted, since the worker's time is wall time.
+    /// They are dropped and counted: the worker's time is real.
     Drop,
-    /// The worker waits, since its time is virtual.
+    /// The worker waits: its time is virtual.
     Wait,
 }
 
-/// The worker's end of the spool.
+/// The worker's end.
 #[derive(Debug)]
 pub(super) struct Spool {
     chunk: Vec<u8>,
@@ -31,7 +31,7 @@ pub(super) struct Spool {
 }
 
 impl Spool {
-    /// Starts the thread that writes to `file`.
+    /// Starts the writer of `file`.
     pub(super) fn start(
         mut file: impl Write + Send + 'static,
         when_full: WhenFull,
@@ -46,7 +46,7 @@ impl Spool {
                 }
                 written += chunk.len() as u64;
                 chunk.clear();
-                // A worker that has ended does not reuse the chunk.
+                // A worker that has ended needs no chunk back.
                 let _ = give_back.send(chunk);
             }
             (written, Ok(()))
@@ -55,27 +55,26 @@ impl Spool {
         Ok(Spool { chunk: Vec::with_capacity(2 * CHUNK), full, empty, writer, when_full })
     }
 
-    /// The buffer to append to. Small blocks always fit.
+    /// Where to append; small blocks always fit.
     pub(super) fn buffer(&mut self) -> &mut Vec<u8> {
         &mut self.chunk
     }
 
-    /// Whether a frame may be appended. Passes a full chunk to the writer first; never blocks with
+    /// A frame may be appended. Hands a full chunk over first; never waits under
     /// [`WhenFull::Drop`].
     pub(super) fn has_room(&mut self) -> bool {
         self.chunk.len() < CHUNK || self.hand_over()
     }
 
-    /// Passes the current chunk to the writer, if the writer has room, so that a reader of the file gets it
-    /// now.
+    /// Hands over what there is, however little, if the writer has room for it: somebody may be reading.
     pub(super) fn flush(&mut self) {
         if !self.chunk.is_empty() {
-            // A chunk that stays is sent with the next.
+            // What stays goes with the next.
             self.hand_over();
         }
     }
 
-    /// Passes the chunk to the writer. Returns false if it had to be kept.
+    /// Gives the chunk to the writer; false if it had to be kept.
     fn hand_over(&mut self) -> bool {
         let next = self.empty.try_recv().unwrap_or_else(|_| Vec::with_capacity(2 * CHUNK));
         let chunk = std::mem::replace(&mut self.chunk, next);
@@ -94,9 +93,9 @@ impl Spool {
         }
     }
 
-    /// Writes the rest. Returns the octets written, and the error if there was one.
+    /// Writes what is left; octets written, and what went wrong.
     pub(super) fn finish(self) -> (u64, Option<io::Error>) {
-        // A writer that has ended has failed, and returns its error when joined.
+        // A writer that is gone has failed, and says why when it is joined.
         let _ = self.full.send(self.chunk);
         drop(self.full);
         match self.writer.join() {

@@ -1,4 +1,4 @@
-//! The configuration of a daemon: one TOML file a process.
+//! What a daemon is told before it starts: one TOML file a process.
 
 use crate::error::{BoxedError, DaemonError};
 use crate::token::Token;
@@ -15,42 +15,42 @@ use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 
-/// An interface of this host that is the end of a port's cable.
+/// An interface of this host that is a port's end of its cable.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PortInterface {
     /// The port.
     pub at: End,
-    /// File of the interface's network namespace; that of the process if `None`.
+    /// The file of the interface's network namespace; that of the process if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace: Option<PathBuf>,
     /// The interface's name there.
     pub name: String,
 }
 
-/// Where a daemon accepts administration requests while it runs.
+/// How a daemon may be administered while it runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AdminConfig {
-    /// Path of the Unix socket to listen at.
+    /// The Unix socket to listen at, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub socket: Option<PathBuf>,
-    /// Access by TCP; none if `None`.
+    /// Who may come in by TCP; nobody if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tcp: Option<TcpConfig>,
 }
 
-/// Administration by TCP, at the address where UDP sockets are bound.
+/// How a daemon may be administered by TCP, at the address where UDP sockets are bound.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TcpConfig {
     /// The port; the kernel chooses one if this is 0.
     #[serde(default)]
     pub port: u16,
-    /// The name by which clients call this host, in addition to its address.
+    /// What clients call this host, beside its address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The token that clients must show.
+    /// What they must know.
     pub token: Token,
 }
 
@@ -66,47 +66,47 @@ pub struct DaemonConfig {
     pub processes: usize,
     /// The scenario's seed.
     pub seed: u64,
-    /// The technology of the fabric, which decides how lanes are called.
+    /// What the fabric is of: lanes are named after it.
     pub technology: Technology,
-    /// By node: the number of its process.
+    /// Process of each node.
     pub hosts: Vec<usize>,
-    /// The sockets that carry frames between processes.
+    /// What carries frames between processes.
     #[serde(default)]
     pub carrier: Carrier,
-    /// Join devices of one process by memory instead of the socket.
+    /// Devices of one process are joined by memory instead of the socket.
     #[serde(default)]
     pub local: bool,
-    /// Address at which UDP sockets are bound; the kernel chooses the port.
+    /// Where UDP sockets are bound; the port is always the kernel's choice.
     #[serde(default = "loopback")]
     pub bind: IpAddr,
-    /// Directory for Unix sockets.
+    /// Where Unix sockets are made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub socket_dir: Option<PathBuf>,
     /// With packet sockets: the interface of each of this process's ports that has a cable.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub interfaces: Vec<PortInterface>,
-    /// With packet sockets: send Ethernet frames without shim.
+    /// With packet sockets: frames go as they are, which only those of Ethernet can.
     #[serde(default)]
     pub bare: bool,
-    /// Octets of the largest datagram; must be below the path's MTU where fragments would hurt.
+    /// Octets of the largest datagram, below the path's MTU where that matters.
     #[serde(default = "datagram_max")]
     pub datagram_max: usize,
-    /// Octets of receive buffer to request; the host's maximum if `None`.
+    /// Octets to ask for as the socket's receive buffer; as many as the host grants if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receive_buffer: Option<usize>,
-    /// Request SCHED_FIFO for the data plane.
+    /// Ask for SCHED_FIFO.
     #[serde(default)]
     pub realtime: bool,
-    /// The ports to capture; those of other processes are ignored.
+    /// Which ports to capture, if any; those of other processes are theirs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capture: Option<CapturePlan>,
-    /// A capture whose frames are fed to this process's ports, see [`crate::feed`].
+    /// A capture whose frames reach this process's ports from outside, see [`super::feed`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feed: Option<PathBuf>,
-    /// Where to accept administration requests, see [`crate::admin`].
+    /// Where to listen for those who administer ([`super::admin`]), if anybody shall.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub admin: Option<AdminConfig>,
-    /// When to stop and what to record.
+    /// When to stop and what to keep.
     pub plan: RecordingPlan,
     /// The whole fabric.
     pub wiring: Wiring,

@@ -1,5 +1,5 @@
-//! Joining a launcher by TCP: for daemons that are not started by the launcher but in a container or on another
-//! machine. The connection replaces the configuration file and the pipes.
+//! A daemon that somebody else than its launcher started, in a container or on another machine: it goes to
+//! its launcher by TCP, and is told there what others are told by a file and a pipe.
 //!
 //! ```text
 //!   daemon ── join ───────────▶ launcher
@@ -9,8 +9,8 @@
 //!          …  from here on as through pipes: hello, start, beats, report
 //! ```
 //!
-//! A daemon knows only the launcher's address and a token. It binds its own sockets at the local address of
-//! that connection, and the launcher bundles frames according to the path's MTU.
+//! A daemon knows the launcher's address and a token, nothing else. It takes for its cables the
+//! address by which it reached the launcher, and the launcher bundles frames as the path allows.
 
 use crate::config::{AdminConfig, DaemonConfig, TcpConfig};
 use crate::error::DaemonError;
@@ -24,64 +24,64 @@ use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead, BufReader};
 use std::net::TcpStream;
 
-/// The environment variable with the token.
+/// The variable of the environment that holds the token.
 pub const TOKEN_VARIABLE: &str = "PAUSEBED_TOKEN";
-/// How long the daemon waits for the launcher to start.
+/// For so long a launcher may not be there yet.
 const LAUNCHER_WITHIN_NS: u64 = 60_000_000_000;
 const TRY_AGAIN_NS: u64 = 200_000_000;
-/// The minimum MTU of IPv6 (RFC 8200, 5), for paths whose MTU the system does not state.
+/// The least that IPv6 promises of any path: for paths whose MTU the system does not tell.
 const PATH_MTU_MIN: usize = 1280;
 
-/// The first message of a daemon that joins.
+/// How a daemon introduces itself before it knows what to do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Join {
-    /// The number of the process in the lab.
+    /// Which process of the lab it is to be.
     pub process: usize,
-    /// The lab's token.
+    /// What shows that it belongs to the lab.
     pub token: String,
-    /// The version of the shim.
+    /// Of the octets before each frame.
     pub shim_version: u8,
-    /// Identifies one boot of one machine. Daemons with the same value share a clock.
+    /// Which start of which machine it runs on: daemons of one share a clock with each other.
     pub boot: String,
-    /// The MTU of the path to the launcher, in octets of an IP packet.
+    /// Octets of the largest IP packet that the path to the launcher takes whole.
     pub path_mtu: usize,
 }
 
-/// A message from a daemon that joins.
+/// From a daemon that joins.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FromJoining {
-    /// The first message.
+    /// The first line.
     Join(Join),
-    /// The daemon's monotonic clock, in nanoseconds.
+    /// What its monotonic clock says, in nanoseconds.
     Clock(u64),
 }
 
-/// A message to a daemon that joins.
+/// To a daemon that joins.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ToJoining {
-    /// Request for the clock.
+    /// Say what your clock says.
     Clock,
-    /// The configuration, as in the file of other daemons.
+    /// What to be, as in the file that others are given.
     Configuration(String),
-    /// The launcher refuses the daemon, for this reason.
+    /// Why the launcher does not want it.
     Refused(String),
 }
 
-/// The identifier of this boot of this machine; empty if the system has none.
+/// What tells one start of one machine from any other; empty where the system does not say.
 pub fn boot() -> String {
     let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     text.trim().to_owned()
 }
 
-/// A connection to a launcher.
+/// A launcher that has been joined: what to be, and both directions of the conversation.
 pub struct Joined {
-    /// The configuration it sent.
+    /// What the launcher wants.
     pub config: DaemonConfig,
-    /// Messages from the launcher.
+    /// From the launcher.
     pub commands: BufReader<TcpStream>,
-    /// Messages to the launcher.
+    /// To the launcher.
     pub replies: TcpStream,
 }
 
@@ -144,7 +144,7 @@ fn await_configuration(
     }
 }
 
-/// Waits for the launcher, since the containers of a lab start in any order.
+/// Containers of one lab start in any order, so a launcher that is not there yet is waited for.
 fn connect(address: &str) -> io::Result<TcpStream> {
     let deadline = monotonic_ns() + LAUNCHER_WITHIN_NS;
     loop {

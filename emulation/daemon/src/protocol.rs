@@ -1,7 +1,7 @@
-//! Messages between launcher and daemon: one JSON value a line, in both directions.
+//! What launcher and daemon say to each other: one JSON value a line, in both directions.
 //!
-//! Externally tagged, since serde buffers internally tagged values in a form without 128-bit integers, which
-//! time integrals need.
+//! Externally tagged, since serde buffers internally tagged values in a form without 128-bit
+//! integers, and time integrals are that wide.
 
 use crate::error::DaemonError;
 use emulation::driver::{Beat, Report};
@@ -21,32 +21,32 @@ pub enum ToLauncher {
     Hello(Hello),
     /// A heartbeat, at least every 250 ms from `start` until the report. The launcher decides how much silence it accepts.
     Beat(Beat),
-    /// A bin has ended. Sent with the next heartbeat, if the plan asks for bins.
+    /// A bin has ended, told with the beat that follows it; only if somebody listens.
     Bin(Box<BinSnapshot>),
-    /// The run is over. The last message.
+    /// The run is over; nothing follows.
     Report(Box<Report>),
-    /// The daemon failed. The last message.
+    /// The daemon gives up; nothing follows.
     Fatal {
-        /// The cause, in one sentence.
+        /// Why, in one sentence.
         message: String,
     },
 }
 
-/// The first message of a daemon.
+/// How a daemon introduces itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
-    /// Version of the program.
+    /// Of the program.
     pub version: String,
-    /// Version of the shim. The launcher refuses a mixture.
+    /// Of the octets before each frame; the launcher refuses a mixture, naming the versions.
     pub shim_version: u8,
-    /// Address of its socket: `127.0.0.1:PORT` or a file.
+    /// Where its socket listens: `127.0.0.1:PORT` or a file.
     pub address: String,
-    /// Address for administration by TCP, if that is configured.
+    /// Where it may be administered by TCP, if it may.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub admin: Option<SocketAddr>,
     /// Its process id.
     pub pid: u32,
-    /// How the data plane will be scheduled.
+    /// How the data plane will be scheduled, as a trial showed.
     pub priority: Priority,
 }
 
@@ -54,26 +54,25 @@ pub struct Hello {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ToDaemon {
-    /// Start the run.
+    /// Begin at the origin.
     Start {
-        /// Identifies the run on the cables; chosen anew for every run.
+        /// Chosen anew for every run.
         epoch: u32,
-        /// Fabric zero on `CLOCK_MONOTONIC` of this host, in nanoseconds, far enough ahead for all daemons to
-        /// be ready.
+        /// Fabric zero on `CLOCK_MONOTONIC` of this host, far enough ahead for all to be ready.
         origin_ns: u64,
         /// Wall time over fabric time.
         dilation: NonZeroU64,
         /// Addresses by process.
         peers: Vec<String>,
     },
-    /// End the run now and report.
+    /// End now and report.
     Stop,
 }
 
 /// Writes one line and flushes it.
 ///
 /// # Errors
-/// If the other side has closed the connection.
+/// If the other side is gone.
 pub fn write_line(mut to: impl Write, message: &impl Serialize) -> io::Result<()> {
     let mut line = serde_json::to_vec(message)?;
     line.push(b'\n');

@@ -1,4 +1,4 @@
-//! One run of a daemon, from `hello` to `report`, over any pair of pipes.
+//! One run of a daemon, from hello to report, over any pair of pipes.
 
 use super::admin::{self, AdminHandle, AdminServer, OrderReceiver, ProcessInfo};
 use super::protocol::{Hello, ToDaemon, ToLauncher, read_line, write_line};
@@ -24,21 +24,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
-/// Heartbeats that may wait for a slow launcher. Further ones are dropped, since each contains all totals.
+/// Beats that may wait for a slow launcher; more are dropped, the next one says it all again.
 const EVENTS_MAX: usize = 64;
 
 /// How a daemon's run ended.
 #[derive(Debug)]
 pub enum Ending {
-    /// The report was sent.
+    /// With a report.
     Reported,
     /// The launcher closed its end of a pipe.
     LauncherGone,
-    /// An error ended the run; the launcher got it as `fatal`.
+    /// By an error, which the launcher has got as `fatal`.
     Failed(DaemonError),
 }
 
-/// An input of the main thread.
+/// What reaches the main thread.
 enum SessionEvent {
     Command(ToDaemon),
     BadCommand(DaemonError),
@@ -52,7 +52,7 @@ enum SessionEvent {
 struct WorkerLink {
     stop: Arc<AtomicBool>,
     events: SyncSender<SessionEvent>,
-    /// Administration requests, if administration is configured.
+    /// What those who administer want, if anybody may.
     orders_in: Option<OrderReceiver>,
 }
 
@@ -62,7 +62,7 @@ impl Supervisor for WorkerLink {
     }
 
     fn beat(&self, beat: Beat) {
-        // With a full channel the launcher misses this heartbeat.
+        // A full channel means that nobody reads; the launcher then misses the heartbeat.
         let _ = self.events.try_send(SessionEvent::Beat(beat));
     }
 
@@ -71,20 +71,20 @@ impl Supervisor for WorkerLink {
     }
 }
 
-/// Everything a worker is made of, before the launcher starts the run.
+/// What a worker is made of, before its run is known.
 struct Hosted {
     config: DaemonConfig,
     devices: Vec<Box<dyn Device>>,
     sockets: Sockets,
-    /// The sockets for administration.
+    /// Where those come in who administer.
     admin: Option<admin::AdminSockets>,
     recorder: Recorder,
-    /// Read before the start, since a long capture takes time.
+    /// Read before anybody waits for it: a long capture takes its time.
     fed: Vec<FedFrame>,
 }
 
-/// Runs a daemon whose standard input is `commands` and whose standard output is `replies`. `snapshots` of bins
-/// are sent with the next heartbeat.
+/// Plays a daemon: `commands` is its standard input, `replies` its standard output. The bins that the recorder
+/// tells of are passed on with the next beat.
 pub fn serve(
     config: DaemonConfig,
     devices: Vec<Box<dyn Device>>,
@@ -101,7 +101,7 @@ pub fn serve(
         Ok(admin) => admin,
         Err(error) => return fail(replies, DaemonError::io("no socket for administration")(error)),
     };
-    // Nothing after this needs a right, in particular not the handling of what sockets receive.
+    // Nothing from here on takes a right, least of all what comes through the sockets.
     if let Err(error) = privileges::shrink() {
         return fail(replies, error);
     }
@@ -134,7 +134,7 @@ fn converse(
 ) -> Ending {
     let stop = Arc::new(AtomicBool::new(false));
     let mut idle = Some(hosted);
-    // The administration server answers until this function returns.
+    // Answers as long as this function goes on.
     let mut _admin = None;
     loop {
         // The reader thread and this one hold senders, so the channel cannot close.
@@ -180,7 +180,7 @@ fn converse(
     }
 }
 
-/// Starts the data plane on a thread of its own, and the administration server.
+/// Starts the data plane on a thread of its own, and beside it whoever answers for it.
 fn launch(
     hosted: Hosted,
     start: ToDaemon,
@@ -224,7 +224,7 @@ fn launch(
             Ok(report) => SessionEvent::Done(Box::new(report)),
             Err(payload) => SessionEvent::Panicked(panic_text(payload.as_ref())),
         };
-        // If the main thread has ended, there is no receiver.
+        // Nobody to tell means that the main thread has ended already.
         let _ = link.events.send(last);
     };
     let spawned = thread::Builder::new().name("data-plane".to_owned()).spawn(data_plane);
@@ -232,7 +232,7 @@ fn launch(
     spawned.map(|_| admin).map_err(DaemonError::io("no thread"))
 }
 
-/// The constant properties of this process, for administration.
+/// What is told of this process to those who administer.
 fn info(config: &DaemonConfig, clock: Clock) -> ProcessInfo {
     ProcessInfo {
         lab: config.lab.clone(),
@@ -246,9 +246,9 @@ fn info(config: &DaemonConfig, clock: Clock) -> ProcessInfo {
     }
 }
 
-/// Gives up the rights of the calling thread, which it does not need.
+/// What the calling thread still has is of no use to it.
 fn give_up_rights() {
-    privileges::drop_all().expect("dropping rights is always permitted");
+    privileges::drop_all().expect("less is always permitted");
 }
 
 fn read_commands(commands: impl BufRead + Send + 'static, events: SyncSender<SessionEvent>) {
@@ -273,7 +273,7 @@ fn out_of_order(what: &str) -> DaemonError {
 }
 
 fn fail(mut replies: impl Write, error: DaemonError) -> Ending {
-    // If this fails, the launcher has gone away.
+    // A launcher that has gone away reads nothing more.
     let _ = write_line(&mut replies, &ToLauncher::Fatal { message: with_sources(&error) });
     Ending::Failed(error)
 }

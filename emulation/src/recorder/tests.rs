@@ -1,4 +1,4 @@
-//! A recorder with a test device whose counters are known at every instant.
+//! A recorder before a toy device whose every counter is known.
 
 use super::*;
 use proto::counters::{
@@ -13,7 +13,7 @@ const FLOW: FlowId = FlowId { source: 1, destination: 2, class: 0 };
 struct Toy {
     lane: LaneCounters,
     rate: Gauge,
-    /// Octets sent and the integral of the rate at the start of the bin.
+    /// The octets sent and the rate's integral when the bin began.
     before: (u64, u128),
     read_up_to: u64,
     reacts_at: u64,
@@ -106,7 +106,7 @@ fn plan(edges: &[u64]) -> RecordingPlan {
     }
 }
 
-/// Runs until the stop; every edge is sampled `late` too late.
+/// Runs to the stop, late by `late` at every edge.
 fn run(plan: RecordingPlan, late: u64, reacts_at: u64) -> Recording {
     let mut devices: Vec<Box<dyn Device>> = vec![Box::new(Toy { reacts_at, ..Toy::default() })];
     let mut recorder = Recorder::new(plan, &wiring(), vec![1]);

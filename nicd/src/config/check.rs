@@ -4,14 +4,14 @@ use crate::config::{
     Arrivals, ClassConfig, Encapsulation, MTU_MAX, NicConfig, Operation, RoceConfig, StepConfig,
     Target, TrafficConfig, Transport,
 };
-use proto::congestion::ParamError;
-use proto::congestion::schemes::{self, Scheme};
+use proto::congestion::{Roles, SchemeError};
 use proto::frame::ethernet_size;
 use proto::ids::Lid;
 use proto::link::{LinkControl, PauseConfig, PauseMode};
 use proto::units::{Bytes, Duration};
 use proto::wire::classify::PriorityMap;
 use proto::wire::ethernet::EthernetHeader;
+use std::sync::Arc;
 
 /// Why a configuration is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -32,17 +32,9 @@ pub enum ConfigError {
         /// The permitted range.
         allowed: &'static str,
     },
-    /// The registry has no scheme of this name.
-    #[error("{0:?} is not a congestion control scheme")]
-    Scheme(String),
-    /// The scheme refuses a parameter.
-    #[error("scheme {scheme}: {source}")]
-    Parameter {
-        /// The scheme's name.
-        scheme: String,
-        /// The first parameter that the scheme refuses.
-        source: ParamError,
-    },
+    /// The congestion control scheme is unknown, or refuses a parameter.
+    #[error(transparent)]
+    Scheme(#[from] SchemeError),
     /// The wire format does not fit the link's flow control.
     #[error("the wire format does not fit the link: InfiniBand needs credits, RoCE needs pause")]
     Technology,
@@ -72,11 +64,11 @@ const TEST_FRAME_OVERHEAD: u64 = EthernetHeader::LEN as u64 + 4;
 const CLASSES_MAX: usize = 255;
 
 impl NicConfig {
-    /// Validates the whole configuration and returns its scheme.
+    /// Validates the whole configuration and parses the scheme's parameters.
     ///
     /// # Errors
     /// The first fault found.
-    pub fn check(&self) -> Result<&'static Scheme, ConfigError> {
+    pub fn check(&self) -> Result<Arc<dyn Roles>, ConfigError> {
         self.check_numbers()?;
         match (&self.wire, &self.link.control) {
             (Encapsulation::Infiniband, LinkControl::Credits(_)) => {}
@@ -94,14 +86,7 @@ impl NicConfig {
             self.check_traffic(item, &adapters)
                 .map_err(|reason| ConfigError::Traffic { name: item.name.clone(), reason })?;
         }
-        let scheme = schemes::find(&self.scheme.kind)
-            .ok_or_else(|| ConfigError::Scheme(self.scheme.kind.clone()))?;
-        match (scheme.check)(&self.scheme.params).into_iter().next() {
-            Some(source) => {
-                Err(ConfigError::Parameter { scheme: self.scheme.kind.clone(), source })
-            }
-            None => Ok(scheme),
-        }
+        Ok(self.scheme.roles()?)
     }
 
     fn check_class(&self, class: &ClassConfig) -> Result<(), &'static str> {

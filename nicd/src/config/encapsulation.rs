@@ -1,6 +1,7 @@
 //! The wire format of a NIC's packets, and the settings of RoCEv2.
 
 use proto::ids::{Dscp, ServiceLevel};
+use proto::params::{FromValue, Kind, Value};
 use proto::units::{BitRate, Bytes, Duration, Instant};
 use serde::{Deserialize, Serialize};
 
@@ -40,14 +41,44 @@ pub struct RoceConfig {
     pub resequence: Option<ResequenceConfig>,
 }
 
-/// Resequencing of the frames of one flow that took different paths.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ResequenceConfig {
-    /// The reorder window, in frames: a frame this far ahead of the expected one, or further, is not held.
-    pub window: u32,
-    /// How long the receiver waits for a missing frame.
-    pub timeout: Duration,
+proto::params! {
+    /// The parameters of `[fabric.nic]` for RoCEv2 packets.
+    pub struct RoceParams {
+        /// The internet protocol below UDP.
+        roce: RoceVersion = RoceVersion::KIND, Default("v2-ipv4");
+        /// DSCP of data and acknowledgements, one for all or one for each of the sixteen service levels.
+        dscp: Option<DscpMap> = Either(&[DSCP, Kind::List(&DSCP)]), Else("class selector n for service levels 1 to 7, 24 for the others");
+        /// DSCP of CNPs.
+        cnp_dscp: Dscp = DSCP, Default("48");
+        /// Whether frames from a rate limiter have a CN-TAG with its number as flow id.
+        cn_tags: bool = Flag, Default("false"), "IEEE 802.1Q, 33.2";
+    }
+}
+
+const DSCP: Kind = Kind::Whole(0, 63);
+
+/// The DSCP of each service level.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DscpMap(pub Vec<Dscp>);
+
+impl FromValue for DscpMap {
+    fn from_value(value: &Value) -> Option<DscpMap> {
+        let all =
+            || Dscp::from_value(value).map(|dscp| vec![dscp; usize::from(ServiceLevel::MAX) + 1]);
+        Vec::from_value(value).or_else(all).map(DscpMap)
+    }
+}
+
+proto::params! {
+    /// Resequencing of the frames of one flow that took different paths.
+    #[derive(Copy, Eq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct ResequenceConfig {
+        /// The reorder window, in frames: a frame this far ahead of the expected one, or further, is not held.
+        window: u32 = Whole(2, 1 << 16), Default("1024");
+        /// How long the receiver waits for a missing frame; four times the longest delay of a path is enough.
+        timeout: Duration = Span, Default("10 ms");
+    }
 }
 
 /// How a slow host drains the receive buffer. The capacity of the buffer is the link's.
@@ -72,15 +103,14 @@ pub struct StormConfig {
     pub priorities: u8,
 }
 
-/// The IP version under RoCEv2. A NIC receives both. Source: IBTA Vol 1, annex A17.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum RoceVersion {
-    /// IPv4.
-    #[serde(rename = "v2-ipv4")]
-    V2Ipv4,
-    /// IPv6.
-    #[serde(rename = "v2-ipv6")]
-    V2Ipv6,
+proto::words! {
+    /// The internet protocol below UDP. A NIC receives both.
+    pub enum RoceVersion {
+        /// IPv4.
+        V2Ipv4 = "v2-ipv4",
+        /// IPv6.
+        V2Ipv6 = "v2-ipv6",
+    }
 }
 
 impl Encapsulation {

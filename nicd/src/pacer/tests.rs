@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::timers::Timers;
-use proto::congestion::{CongestionPoint, NotificationPoint, ParamError, ReactionPoint, Travel};
+use proto::congestion::{ReactionPoint, Travel};
 use proto::events::{EventKind, EventLog};
 use proto::units::{BitRate, Duration};
 
@@ -32,26 +32,21 @@ impl ReactionPoint for Counting {
     }
 }
 
-struct Nothing;
-impl CongestionPoint for Nothing {}
-impl NotificationPoint for Nothing {}
+/// A scheme with this scope, and two reaction points a priority.
+#[derive(Debug)]
+struct Scoped(Scope);
 
-const fn scheme(scope: fn(&toml::Table) -> Scope) -> Scheme {
-    Scheme {
-        name: "counting",
-        source: "this test",
-        check: |_| Vec::<ParamError>::new(),
-        scope,
-        reaction_points: |_| 2,
-        congestion_point: |_| Box::new(Nothing),
-        notification_point: |_| Box::new(Nothing),
-        reaction_point: |_| Box::new(Counting { notified: 0 }),
+impl Roles for Scoped {
+    fn scope(&self) -> Scope {
+        self.0
+    }
+    fn reaction_points(&self) -> usize {
+        2
+    }
+    fn reaction_point(&self, _: Place) -> Box<dyn ReactionPoint> {
+        Box::new(Counting { notified: 0 })
     }
 }
-
-static BY_PAIR: Scheme = scheme(|_| Scope::QueuePair);
-static BY_LEVEL: Scheme = scheme(|_| Scope::ServiceLevel);
-static BY_DESTINATION: Scheme = scheme(|_| Scope::Destination);
 
 fn config() -> NicConfig {
     let text = r#"
@@ -89,9 +84,9 @@ fn flow(destination: u64, class: u8) -> FlowId {
     FlowId { source: 1, destination, class }
 }
 
-fn groups(scheme: &'static Scheme) -> Vec<u32> {
+fn groups(scope: Scope) -> Vec<u32> {
     let config = config();
-    let mut pacer = Pacer::new(scheme, &config, Bytes::new(2074));
+    let mut pacer = Pacer::new(Arc::new(Scoped(scope)), &config, Bytes::new(2074));
     // Destination, class, service level.
     [(2, 0, 0), (3, 0, 0), (2, 1, 1), (2, 0, 0)]
         .into_iter()
@@ -104,16 +99,16 @@ fn groups(scheme: &'static Scheme) -> Vec<u32> {
 
 #[test]
 fn flows_share_a_reaction_point_as_the_scope_says() {
-    assert_eq!(groups(&BY_PAIR), [0, 1, 2, 3], "every queue pair has its own group");
-    assert_eq!(groups(&BY_LEVEL), [0, 0, 1, 0]);
-    assert_eq!(groups(&BY_DESTINATION), [0, 1, 0, 0]);
+    assert_eq!(groups(Scope::QueuePair), [0, 1, 2, 3], "every queue pair has its own group");
+    assert_eq!(groups(Scope::ServiceLevel), [0, 0, 1, 0]);
+    assert_eq!(groups(Scope::Destination), [0, 1, 0, 0]);
 }
 
 /// IEEE 802.1Q, 32.9.3 (cnRpPortPriMaxRps) limits the reaction points of a priority.
 #[test]
 fn flows_beyond_the_last_reaction_point_share_it() {
     let config = config();
-    let mut pacer = Pacer::new(&BY_DESTINATION, &config, Bytes::new(2074));
+    let mut pacer = Pacer::new(Arc::new(Scoped(Scope::Destination)), &config, Bytes::new(2074));
     let mut group_for = |destination, lane| {
         let lane = VirtualLane::truncate(lane);
         pacer.group_for(&config, flow(destination, 0), lane, lane.get(), Instant::ZERO)
@@ -134,7 +129,7 @@ fn flows_beyond_the_last_reaction_point_share_it() {
 fn permission_counts_from_the_last_departure_and_each_change_is_one_event() {
     let config = config();
     let (mut timers, mut events) = (Timers::default(), EventLog::default());
-    let mut pacer = Pacer::new(&BY_PAIR, &config, Bytes::new(2074));
+    let mut pacer = Pacer::new(Arc::new(Scoped(Scope::QueuePair)), &config, Bytes::new(2074));
     let at = Instant::from_ps;
     let (group, is_new) = pacer.group_for(&config, flow(2, 0), VirtualLane::ZERO, 0, at(0));
     assert!(is_new);

@@ -15,19 +15,20 @@ use crate::transport::requester::{RequesterAction, RetryLimits, Withdrawn};
 use crate::transport::scheduler::Scheduler;
 use crate::wire::WireFormat;
 use crate::workload::{MessageStarted, Progress, WorkRequest};
-use proto::congestion::schemes::Scheme;
+use proto::congestion::Roles;
 use proto::counters::{Balance, FlowId};
 use proto::events::{DeviceEvent, EventKind, EventLog};
 use proto::frame::{Frame, FramePool};
 use proto::ids::{PortNumber, VirtualLane};
 use proto::units::Instant;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// Queue pairs, their scheduling and their pacing.
 pub struct ChannelAdapter {
     pub(super) config: NicConfig,
     pub(super) wire: WireFormat,
-    pub(super) scheme: &'static Scheme,
+    pub(super) scheme: Arc<dyn Roles>,
     pub(super) connections: ConnectionTable,
     pub(super) pending: PendingConnections,
     pub(super) queue_pairs: Vec<QueuePair>,
@@ -64,10 +65,10 @@ type Handler = fn(&mut ChannelAdapter, u32, Instant);
 
 impl ChannelAdapter {
     /// An adapter without queue pairs; `config` is validated.
-    pub fn new(config: NicConfig, scheme: &'static Scheme) -> ChannelAdapter {
+    pub fn new(config: NicConfig, scheme: Arc<dyn Roles>) -> ChannelAdapter {
         let lanes = usize::from(config.link.data_lanes());
         let wire = WireFormat::new(&config);
-        let pacer = Pacer::new(scheme, &config, wire.full_frame(&config.link));
+        let pacer = Pacer::new(Arc::clone(&scheme), &config, wire.full_frame(&config.link));
         ChannelAdapter {
             connections: ConnectionTable::new(config.lid, &config.adapters, config.classes.len()),
             pending: PendingConnections::new(lanes),

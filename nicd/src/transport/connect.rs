@@ -19,7 +19,7 @@ use crate::transport::responder::{Responder, ResponderConfig};
 use crate::transport::rnr_timer;
 use crate::transport::scheduler::NextSender;
 use crate::wire::WireFormat;
-use proto::congestion::schemes::Scheme;
+use proto::congestion::Roles;
 use proto::counters::FlowId;
 use proto::ids::{Lid, QueuePairNumber, VirtualLane};
 use proto::units::Instant;
@@ -147,7 +147,7 @@ impl ChannelAdapter {
     pub(super) fn open_receive_queue(&mut self, index: u32) -> &mut ReceiveQueue {
         let pair = &mut self.queue_pairs[index as usize];
         if pair.receive_queue.is_none() {
-            let queue = receive_queue(pair, &self.config, &self.wire, self.scheme);
+            let queue = receive_queue(pair, &self.config, &self.wire, &*self.scheme);
             pair.receive_queue = Some(Box::new(queue));
         }
         pair.receive_queue_mut()
@@ -158,7 +158,7 @@ fn receive_queue(
     pair: &QueuePair,
     config: &NicConfig,
     wire: &WireFormat,
-    scheme: &Scheme,
+    scheme: &dyn Roles,
 ) -> ReceiveQueue {
     let QueuePair { class, peer, tx_flow, .. } = *pair;
     let service = pair.config.transport;
@@ -173,7 +173,7 @@ fn receive_queue(
             receive_refill: config.receive_refill,
             rnr_code: rnr_timer::code(config.rnr_timer),
         }),
-        notification_point: (scheme.notification_point)(place(
+        notification_point: scheme.notification_point(place(
             config,
             wire.full_frame(&config.link),
             purpose,

@@ -1,9 +1,13 @@
 //! The registry of congestion-control schemes: one row each.
 //!
-//! To add one: write `schemes/<name>.rs` with its `pub const SCHEME`, declare it here and add it to
-//! [`SCHEMES`]. Nothing else changes.
+//! To add one: write `schemes/<name>.rs` with its parameters, roles and `pub const SCHEME`, declare the
+//! module here and add the row to [`SCHEMES`]. Nothing else changes: scenario files, their JSON Schema,
+//! run.json, reports and docs/schemes.md read the row.
 
-use super::{CongestionPoint, NotificationPoint, ParamError, Place, ReactionPoint, Scope};
+use super::{Roles, Scope};
+use crate::params::{Key, ParamError, Reader};
+use crate::technology::Technology;
+use std::sync::Arc;
 
 pub mod bcn;
 #[cfg(test)]
@@ -13,32 +17,89 @@ mod fecn_marker;
 pub mod ib_cca;
 pub mod none;
 mod pace;
-mod params;
 pub mod qcn;
-mod ratio;
 pub mod rr_cc;
 
-/// One scheme: its name, its source, and how its roles are made from its own parameters.
+/// One scheme: its name, its source, its parameters, and what other parts have to know of it.
 #[derive(Debug)]
 pub struct Scheme {
     /// As in `[scheme] kind`.
     pub name: &'static str,
+    /// What it does, in one sentence.
+    pub about: &'static str,
     /// The document it comes from.
     pub source: &'static str,
-    /// Every fault of a parameter table; empty if it may be used.
-    pub check: fn(&toml::Table) -> Vec<ParamError>,
-    /// What one reaction point governs.
-    pub scope: fn(&toml::Table) -> Scope,
-    /// How many reaction points a sender may have in one priority. Flows that come when there are so
-    /// many are governed by the latest. [`usize::MAX`]: as many as it needs.
-    pub reaction_points: fn(&toml::Table) -> usize,
-    /// The role in a switch's output port and lane.
-    pub congestion_point: fn(Place<'_>) -> Box<dyn CongestionPoint>,
-    /// The role of a receiver towards one flow.
-    pub notification_point: fn(Place<'_>) -> Box<dyn NotificationPoint>,
-    /// The role of a sender towards one flow or group of flows.
-    pub reaction_point: fn(Place<'_>) -> Box<dyn ReactionPoint>,
+    /// The technologies whose frames can carry its marks and notifications.
+    pub technologies: &'static [Technology],
+    /// Its parameters, in groups.
+    pub keys: &'static [&'static [Key]],
+    /// Parses the parameters; reports what one key alone cannot tell.
+    pub parse: fn(&mut Reader<'_>) -> Option<Arc<dyn Roles>>,
+    /// What its marks and its notifications are called; `None` if they are those of the technology.
+    pub signals: Option<Signals>,
+    /// The quantity that shows best how much a reaction point throttles.
+    pub shows: Throttling,
 }
+
+/// What a scheme's messages are called, in the plural.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Signals {
+    /// Marks that switches set on frames.
+    pub marks: &'static str,
+    /// Notifications that senders receive.
+    pub notifications: &'static str,
+}
+
+impl Signals {
+    /// Congestion notifications of the technology itself.
+    pub const fn of(technology: Technology) -> Signals {
+        match technology {
+            Technology::Infiniband => Signals { marks: "FECN marks", notifications: "BECNs" },
+            Technology::Ethernet => Signals { marks: "CE marks", notifications: "CNPs" },
+        }
+    }
+}
+
+/// A quantity of a reaction point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Throttling {
+    /// The gap after a full frame.
+    Gap,
+    /// The allowed rate.
+    Rate,
+}
+
+crate::words! {
+    /// Whether an optional procedure of a scheme is in use.
+    pub enum OnOff {
+        /// It is not.
+        Off = "off",
+        /// It is.
+        On = "on",
+    }
+}
+
+crate::words! {
+    /// The flows that share one reaction point in the schemes of InfiniBand.
+    pub enum SharedBy {
+        /// Those of a queue pair.
+        QueuePair = "queue-pair",
+        /// Those of a service level.
+        ServiceLevel = "service-level",
+    }
+}
+
+impl From<SharedBy> for Scope {
+    fn from(shared: SharedBy) -> Scope {
+        match shared {
+            SharedBy::QueuePair => Scope::QueuePair,
+            SharedBy::ServiceLevel => Scope::ServiceLevel,
+        }
+    }
+}
+
+/// Both technologies.
+pub const ANY: &[Technology] = &[Technology::Infiniband, Technology::Ethernet];
 
 /// Every scheme.
 pub const SCHEMES: &[&Scheme] =
@@ -47,4 +108,21 @@ pub const SCHEMES: &[&Scheme] =
 /// The scheme called `name`.
 pub fn find(name: &str) -> Option<&'static Scheme> {
     SCHEMES.iter().copied().find(|scheme| scheme.name == name)
+}
+
+impl Scheme {
+    /// Parses the parameters of `table`; missing ones have their defaults.
+    ///
+    /// # Errors
+    /// Every parameter that is unknown or wrong.
+    pub fn configure(&self, table: &toml::Table) -> Result<Arc<dyn Roles>, Vec<ParamError>> {
+        let mut reader = Reader::new(table, self.keys);
+        let roles = (self.parse)(&mut reader);
+        reader.finish(roles)
+    }
+
+    /// What its marks and notifications are called on a fabric of `technology`.
+    pub fn signals_on(&self, technology: Technology) -> Signals {
+        self.signals.unwrap_or(Signals::of(technology))
+    }
 }

@@ -9,6 +9,7 @@
 use super::HeadroomAlarm;
 use super::models::{Inlet, Room};
 use proto::ids::PortNumber;
+use proto::params::ParamError;
 use proto::units::{Bytes, Duration};
 
 /// More than this share of headroom, in hundredths, is an alarm. Source: algorithms.md 7.
@@ -34,7 +35,7 @@ impl HeadroomWatch {
 /// A frame of MAC control, FCS included.
 const CONTROL_FRAME: Bytes = Bytes::new(64);
 
-/// Numbers that a memory model cannot keep its word with.
+/// Parameters of a memory model that are wrong or contradict each other.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MemoryError {
     /// A lossless priority would lose frames.
@@ -76,6 +77,9 @@ pub enum MemoryError {
         /// What one may take.
         headroom: Bytes,
     },
+    /// A parameter of the model is unknown or wrong.
+    #[error(transparent)]
+    Param(#[from] ParamError),
     /// Silence would never end.
     #[error("pool.threshold = {threshold} is not above pool.hysteresis = {hysteresis}")]
     Hysteresis {

@@ -1,17 +1,22 @@
 //! The registry of memory models: one row each.
+//!
+//! To add one: write `memory/<name>.rs` with its parameters, declare the module in `memory.rs` and add the
+//! row to [`MODELS`].
 
 use super::Memory;
 use super::global_watermark::GlobalWatermark;
 use super::headroom::{self, MemoryError, Needed};
 use super::per_input::PerInput;
-use super::shared_pool::SharedPool;
+use super::shared_pool::{self, PoolParams, SharedPool};
 use crate::config::MemoryConfig;
+use proto::params::Key;
+use proto::technology::Technology;
 use proto::units::{BitRate, Bytes, Duration};
 
-/// An input, as far as memory is concerned.
+/// The properties of an input that matter to memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Inlet {
-    /// The buffer its port is told it has.
+    /// The configured buffer of its port.
     pub buffer: Bytes,
     /// How fast it fills.
     pub rate: BitRate,
@@ -36,16 +41,21 @@ pub struct Room<'a> {
 /// Makes an empty memory.
 type Make = fn(Room<'_>) -> Result<Box<dyn Memory>, MemoryError>;
 
-/// A row: the model's name in scenario files, and how it is made.
+/// One memory model.
 pub struct Model {
     /// As in `memory = "…"`.
     pub name: &'static str,
-    /// It has a meaning where credits settle what may come in: there, ports keep the account themselves,
-    /// and none is made.
-    pub with_credits: bool,
-    /// What its headroom must hold on Ethernet.
+    /// What it does, in one sentence.
+    pub about: &'static str,
+    /// Technologies that it works on. With credits, ports keep the account, and no memory is made.
+    pub technologies: &'static [Technology],
+    /// The key of `[fabric.switch]` whose table holds its parameters; `None` if it has none.
+    pub section: Option<&'static Key>,
+    /// The whole memory in octets, if a parameter says it; else the buffers of all ports.
+    pub size: fn(&toml::Table) -> Option<Bytes>,
+    /// The headroom that it needs on Ethernet.
     pub needed: Needed,
-    /// Makes an empty memory, or says why its numbers do not hold.
+    /// Makes an empty memory, or reports numbers that contradict each other.
     pub make: Make,
 }
 
@@ -53,19 +63,28 @@ pub struct Model {
 pub const MODELS: &[Model] = &[
     Model {
         name: "per-input",
-        with_credits: true,
+        about: "A buffer for each input.",
+        technologies: &[Technology::Infiniband, Technology::Ethernet],
+        section: None,
+        size: |_| None,
         needed: headroom::behind_a_mark,
         make: |room| Ok(Box::new(PerInput::new(room)?)),
     },
     Model {
         name: "shared-pool",
-        with_credits: false,
+        about: "One memory with reserves, dynamic thresholds and headroom.",
+        technologies: &[Technology::Ethernet],
+        section: Some(&shared_pool::SECTION),
+        size: |params| proto::params::read(params).ok().map(|pool: PoolParams| pool.size),
         needed: headroom::behind_xoff,
         make: |room| Ok(Box::new(SharedPool::new(room)?)),
     },
     Model {
         name: "global-watermark",
-        with_credits: false,
+        about: "One memory with one pair of marks for all inputs.",
+        technologies: &[Technology::Ethernet],
+        section: None,
+        size: |_| None,
         needed: headroom::behind_a_mark,
         make: |room| Ok(Box::new(GlobalWatermark::new(room)?)),
     },

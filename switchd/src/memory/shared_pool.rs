@@ -20,13 +20,55 @@ use super::headroom::{self, HeadroomWatch, MemoryError};
 use super::level::Level;
 use super::models::Room;
 use super::{Admission, HeadroomAlarm, Memory};
-use crate::config::{PoolConfig, Threshold};
 use crate::port_set::PortSet;
 use proto::counters::DropReason;
 use proto::ids::{PortNumber, VirtualLane};
+use proto::params::{self, FromValue, Key, KeyTable, Kind, Params, Value};
 use proto::units::Bytes;
 
 const PRIORITIES: usize = 8;
+
+/// The key of `[fabric.switch]` with the parameters.
+pub static SECTION: Key = Key::new("pool", Kind::Table(&POOL), "{}", POOL.about);
+
+static POOL: KeyTable = KeyTable::new("the parameters of a shared pool", PoolParams::KEYS);
+
+proto::params! {
+    /// Parameters of a shared pool. Defaults are those of the HPCC simulator with the memory of a Trident II.
+    #[derive(Copy)]
+    pub struct PoolParams {
+        /// The whole memory: reserves, headroom, and the shared part.
+        size: Bytes = Size, Default("9 MB"), "HPCC simulator, switch-mmu.cc";
+        /// Octets that each port and priority has for itself.
+        reserve: Bytes = Size, Default("4 KiB"), "HPCC simulator, switch-mmu.cc";
+        /// The most that one port and priority may take of the shared part before its neighbour is paused, or
+        /// its frames are dropped: the free octets divided by 2 to this power, or a size.
+        threshold: Threshold = Either(&[Kind::Whole(0, 16), Kind::Size]), Default("1"), "HPCC simulator, switch-mmu.cc";
+        /// Fall below the threshold after which the neighbour may send again.
+        hysteresis: Bytes = Size, Default("3 KiB"), "HPCC simulator, switch-mmu.cc";
+        /// Headroom of all ports and priorities together, of which each may take `headroom`.
+        headroom_pool: Option<Bytes> = Size, Else("`headroom` for each port and lossless priority");
+        /// The most that may stand at an output in one lossy priority.
+        lossy_queue: Option<Bytes> = Size, Optional;
+    }
+}
+
+/// How much of the shared part one port and priority may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Threshold {
+    /// The free octets divided by two to this power: alpha = 2^-shift.
+    Shift(u8),
+    /// This size.
+    Octets(Bytes),
+}
+
+impl FromValue for Threshold {
+    fn from_value(value: &Value) -> Option<Threshold> {
+        u8::from_value(value)
+            .map(Threshold::Shift)
+            .or_else(|| Bytes::from_value(value).map(Threshold::Octets))
+    }
+}
 
 /// What one port and priority holds: a priority group, as switches call it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -46,7 +88,7 @@ pub struct SharedPool {
     groups: Vec<Group>,
     /// By port.
     lossless: Vec<u8>,
-    numbers: PoolConfig,
+    numbers: PoolParams,
     /// The most that one group's headroom may be.
     headroom_each: Bytes,
     /// All groups' headroom, and the most it may be.
@@ -66,10 +108,13 @@ impl SharedPool {
     /// An empty memory.
     ///
     /// # Errors
-    /// If the headroom does not hold what may still come in, if nothing is left to share, or if a
-    /// fixed threshold is too low for its hysteresis.
+    /// If a parameter is wrong, if the headroom is less than what may still come in, if nothing is left to
+    /// share, or if a fixed threshold is too low for its hysteresis.
     pub fn new(room: Room<'_>) -> Result<SharedPool, MemoryError> {
-        let numbers = room.numbers.pool;
+        SharedPool::of(room, params::read(&room.numbers.params)?)
+    }
+
+    fn of(room: Room<'_>, numbers: PoolParams) -> Result<SharedPool, MemoryError> {
         let headroom_each = room.numbers.headroom;
         headroom::check(room, headroom::behind_xoff)?;
         let lossless = room.inlets.iter().map(|inlet| u64::from(inlet.lossless.count_ones()));
@@ -93,7 +138,6 @@ impl SharedPool {
         Ok(SharedPool {
             groups: vec![Group::default(); groups],
             lossless: room.inlets.iter().map(|inlet| inlet.lossless).collect(),
-            numbers,
             headroom_each,
             headroom: Level::default(),
             headroom_size,
@@ -101,6 +145,7 @@ impl SharedPool {
             alarm: None,
             shared: Bytes::ZERO,
             shared_size: numbers.size - taken,
+            numbers,
             held: Level::default(),
             changed: PortSet::EMPTY,
         })

@@ -22,13 +22,36 @@ use super::{Heard, Passage, Passing, RoutingPolicy};
 use crate::config::SwitchConfig;
 use crate::port_set::PortSet;
 use congestion_table::CongestionTable;
+use proto::congestion::Roles;
 use proto::frame::FrameClass;
 use proto::ids::PortNumber;
+use proto::params::{self, Key, KeyTable, Kind, ParamError, Params};
 use proto::random::Random;
-use proto::units::{Bytes, Instant};
+use proto::units::{Bytes, Duration, Instant};
 use proto::wire::ethernet::{MacAddress, plan};
 
 pub mod congestion_table;
+
+/// The key of `[fabric.switch]` with the parameters.
+pub static SECTION: Key = Key::new("adaptive", Kind::Table(&TABLE), "{}", TABLE.about);
+
+static TABLE: KeyTable =
+    KeyTable::new("the congestion table of adaptive routing", AdaptiveParams::KEYS);
+
+proto::params! {
+    /// Parameters of the congestion table.
+    struct AdaptiveParams {
+        /// Time for which a report of another switch holds after its last notification.
+        timeout: Duration = Span, Default("250 ms");
+        /// A report about an output of the switch itself ends when its queue is this short.
+        low: Option<Bytes> = Size, Else("half the scheme's set point, 13 KB if it has none");
+        /// Whether notifications end where another way is free, so that sources do not receive them.
+        absorb: bool = Flag, Default("false");
+    }
+}
+
+/// The default set point of 802.1Q, for schemes without one. Source: IEEE8021-CN-MIB.
+const SET_POINT: Bytes = Bytes::new(26_000);
 
 /// What is counted of one port.
 #[derive(Clone, Copy, Debug, Default)]
@@ -59,21 +82,25 @@ pub struct Adaptive {
 }
 
 impl Adaptive {
-    /// One that knows of no congestion.
-    pub fn new(config: &SwitchConfig) -> Adaptive {
+    /// A policy without congestion so far.
+    ///
+    /// # Errors
+    /// If a parameter is unknown or wrong.
+    pub fn new(config: &SwitchConfig, roles: &dyn Roles) -> Result<Adaptive, ParamError> {
         let mut adapters = PortSet::EMPTY;
         for (index, _) in config.ports.iter().enumerate().filter(|(_, port)| port.faces_adapter) {
             adapters.insert(PortNumber::from_index(index));
         }
-        let numbers = &config.routing.adaptive;
-        Adaptive {
+        let numbers: AdaptiveParams = params::read(&config.routing.params)?;
+        let half = Bytes::new(roles.set_point().unwrap_or(SET_POINT).get() / 2);
+        Ok(Adaptive {
             table: CongestionTable::new(numbers.timeout),
             adapters,
-            low: numbers.low,
+            low: numbers.low.unwrap_or(half),
             absorbs: numbers.absorb,
             random: Random::stream(config.seed, &config.name, "notification routes"),
             counts: vec![Counts::default(); config.ports.len()],
-        }
+        })
     }
 
     fn counts(&mut self, port: PortNumber) -> &mut Counts {

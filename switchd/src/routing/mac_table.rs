@@ -10,7 +10,7 @@
 //! Source: IEEE 802.1Q, 8.6 (forwarding), 8.7 (learning), 8.8 (the filtering database).
 
 use super::{Found, Passing, Table};
-use crate::config::{Route, RoutingConfig};
+use crate::config::{MacTableParams, Route};
 use proto::counters::DropReason;
 use proto::ids::{Lid, PortNumber};
 use proto::units::Instant;
@@ -38,7 +38,7 @@ struct Flood {
 /// The table of a switch.
 #[derive(Debug)]
 pub struct MacTable {
-    numbers: RoutingConfig,
+    numbers: MacTableParams,
     /// By adapter number; nothing for those without a route.
     planned: Vec<Vec<PortNumber>>,
     learned: HashMap<u64, Learned>,
@@ -49,7 +49,7 @@ pub struct MacTable {
 
 impl MacTable {
     /// The table of a switch of `ports` ports with these routes and nothing learned.
-    pub fn new(routes: &[Route], ports: usize, numbers: &RoutingConfig) -> MacTable {
+    pub fn new(routes: &[Route], ports: usize, numbers: &MacTableParams) -> MacTable {
         let mut planned: Vec<Vec<PortNumber>> = Vec::new();
         for route in routes {
             let (first, last) = (usize::from(route.first.get()), usize::from(route.last.get()));
@@ -63,7 +63,7 @@ impl MacTable {
             }
         }
         MacTable {
-            numbers: numbers.clone(),
+            numbers: *numbers,
             planned,
             learned: HashMap::new(),
             ports: (0..ports).map(PortNumber::from_index).collect(),

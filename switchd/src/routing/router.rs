@@ -2,7 +2,6 @@
 
 use super::forwarding_table::ForwardingTable;
 use super::mac_table::MacTable;
-use super::policies::Policy;
 use super::{Found, Heard, Passage, Passing, RoutingPolicy, Table};
 use crate::config::SwitchConfig;
 use crate::port_set::PortSet;
@@ -36,13 +35,13 @@ pub struct Router {
 
 impl Router {
     /// The routing of a configuration that has been checked.
-    pub fn new(config: &SwitchConfig, policy: &Policy, ethernet: bool) -> Router {
+    pub fn new(config: &SwitchConfig, policy: Box<dyn RoutingPolicy>, ethernet: bool) -> Router {
         let table: Box<dyn Table> = if ethernet {
-            Box::new(MacTable::new(&config.routes, config.ports.len(), &config.routing))
+            Box::new(MacTable::new(&config.routes, config.ports.len(), &config.routing.table))
         } else {
             Box::new(ForwardingTable::new(&config.routes, &config.multicast))
         };
-        Router::of(table, (policy.make)(config))
+        Router::of(table, policy)
     }
 
     /// A table with a policy.

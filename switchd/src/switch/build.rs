@@ -12,11 +12,12 @@ use crate::memory::headroom::MemoryError;
 use crate::memory::models::{self, Inlet, Model, Room};
 use crate::memory::queues::{QueueShape, Queues};
 use crate::port_set::PortSet;
+use crate::routing::RoutingPolicy;
 use crate::routing::policies;
 use crate::routing::router::Router;
 use crate::service_levels::ServiceLevels;
 use crate::watchdog::Watchdog;
-use proto::congestion::{Place, schemes};
+use proto::congestion::{Place, Roles, SchemeError};
 use proto::counters::Balance;
 use proto::events::EventLog;
 use proto::frame::FramePool;
@@ -24,7 +25,9 @@ use proto::ids::{CongestionPointId, PortNumber, Priority};
 use proto::link::credit::block_octets;
 use proto::link::port::LinkPort;
 use proto::link::{LinkConfig, LinkControl, PauseMode};
+use proto::params::ParamError;
 use proto::random::Random;
+use proto::technology::Technology;
 use proto::units::{Bytes, Duration, Instant};
 
 /// What a frame of Ethernet may have beyond a full one: two tags, IPv6, and the longest extended headers.
@@ -42,9 +45,12 @@ pub enum ConfigError {
     /// No routing policy of that name, or none for this technology.
     #[error("unknown routing policy {0:?}")]
     Routing(String),
-    /// No scheme of that name.
-    #[error("unknown scheme {0:?}")]
-    Scheme(String),
+    /// The routing policy refuses a parameter.
+    #[error("routing: {0}")]
+    Policy(#[from] ParamError),
+    /// The congestion control scheme is unknown, or refuses a parameter.
+    #[error(transparent)]
+    Scheme(#[from] SchemeError),
     /// The service level map needs sixteen entries of at most 15, or sixteen for each pair of ports.
     #[error(
         "the service level map needs sixteen lanes from 0 to 15, for all or for each pair of ports"
@@ -72,9 +78,8 @@ impl Switch {
     pub fn new(config: SwitchConfig) -> Result<Switch, ConfigError> {
         let count = config.ports.len();
         let (dialect, model) = check(&config)?;
+        let scheme = config.scheme.roles()?;
         let ethernet = dialect == Dialect::Ethernet;
-        let policy = policies::find(config.routing.kind.as_deref(), ethernet)
-            .ok_or_else(|| ConfigError::Routing(config.routing.kind.clone().unwrap_or_default()))?;
         let sl2vl = match dialect {
             Dialect::Infiniband => ServiceLevels::new(&config.sl2vl, count),
             Dialect::Ethernet => Some(ServiceLevels::identity(count)),
@@ -90,16 +95,13 @@ impl Switch {
         ports.iter().for_each(|port| stirred.insert(port.number()));
         Ok(Switch {
             lid: config.lid,
-            egress: ports
-                .iter()
-                .map(|port| output(&config, port, dialect))
-                .collect::<Result<_, _>>()?,
+            egress: ports.iter().map(|port| output(&config, &*scheme, port, dialect)).collect(),
             borders: config.ports.iter().filter(|_| ethernet).map(Border::new).collect(),
             due: vec![Instant::NEVER; count],
             next_due: Instant::NEVER,
             queues: queues(&config, lanes, dialect),
             memory: if ethernet { Some(memory(&config, model)?) } else { None },
-            routing: Router::new(&config, policy, ethernet),
+            routing: Router::new(&config, policy(&config, &*scheme, dialect)?, ethernet),
             sl2vl: sl2vl.ok_or(ConfigError::ServiceLevels)?,
             watchdog: config.watchdog.map(|numbers| Watchdog::new(numbers, count, lanes)),
             ports,
@@ -134,9 +136,42 @@ fn check(config: &SwitchConfig) -> Result<(Dialect, &'static Model), ConfigError
         return Err(ConfigError::Watchdog);
     }
     models::find(&config.memory.kind)
-        .filter(|model| model.with_credits || pauses)
+        .filter(|model| model.technologies.contains(&technology(dialect)))
         .map(|model| (dialect, model))
         .ok_or_else(|| ConfigError::Memory(config.memory.kind.clone()))
+}
+
+impl SwitchConfig {
+    /// Checks everything without building the switch.
+    ///
+    /// # Errors
+    /// The first error found.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let (dialect, model) = check(self)?;
+        policy(self, &*self.scheme.roles()?, dialect)?;
+        if dialect == Dialect::Ethernet {
+            memory(self, model)?;
+        }
+        Ok(())
+    }
+}
+
+fn technology(dialect: Dialect) -> Technology {
+    match dialect {
+        Dialect::Infiniband => Technology::Infiniband,
+        Dialect::Ethernet => Technology::Ethernet,
+    }
+}
+
+fn policy(
+    config: &SwitchConfig,
+    scheme: &dyn Roles,
+    dialect: Dialect,
+) -> Result<Box<dyn RoutingPolicy>, ConfigError> {
+    let kind = config.routing.kind.as_deref();
+    let unknown = || ConfigError::Routing(kind.unwrap_or_default().to_owned());
+    let policy = policies::find(kind, technology(dialect)).ok_or_else(unknown)?;
+    Ok((policy.make)(config, scheme)?)
 }
 
 /// The account of room.
@@ -205,15 +240,12 @@ fn congestion_point(link: &LinkConfig, lane: u8) -> Option<CongestionPointId> {
     }
 }
 
-fn output(config: &SwitchConfig, port: &LinkPort, dialect: Dialect) -> Result<Egress, ConfigError> {
-    let scheme = schemes::find(&config.scheme.kind)
-        .ok_or_else(|| ConfigError::Scheme(config.scheme.kind.clone()))?;
+fn output(config: &SwitchConfig, scheme: &dyn Roles, port: &LinkPort, dialect: Dialect) -> Egress {
     let number = port.number();
     let described = &config.ports[number.index()];
     let points = (0..port.data_lanes()).map(|lane| {
         let purpose = format_args!("congestion point {number}/{lane}");
-        (scheme.congestion_point)(Place {
-            params: &config.scheme.params,
+        scheme.congestion_point(Place {
             line_rate: described.link.rate,
             full_frame: described.link.full_frame(),
             buffer: port.lane_buffer(),
@@ -225,5 +257,5 @@ fn output(config: &SwitchConfig, port: &LinkPort, dialect: Dialect) -> Result<Eg
     });
     let egress = Egress::new(points.collect(), config.ports.len(), dialect);
     let herald = Herald::new(&described.link, &described.domain);
-    Ok(egress.with_herald(herald).with_service(Service::new(&described.service)))
+    egress.with_herald(herald).with_service(Service::new(&described.service))
 }

@@ -65,7 +65,7 @@ pub enum ExperimentError {
 }
 
 impl Experiment {
-    /// Runs a scenario.
+    /// Renders a scenario and runs it.
     ///
     /// # Errors
     /// If the run does not come back or its files cannot be written.
@@ -74,7 +74,19 @@ impl Experiment {
         conditions: Conditions<'_>,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Experiment, ExperimentError> {
-        let lab = render(scenario);
+        Experiment::of(scenario, render(scenario), conditions, progress)
+    }
+
+    /// Runs a scenario that is rendered already, as `lab`.
+    ///
+    /// # Errors
+    /// If the run does not come back or its files cannot be written.
+    pub fn of(
+        scenario: &Scenario,
+        lab: Lab,
+        conditions: Conditions<'_>,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Experiment, ExperimentError> {
         let folder_error =
             |at: &Path, error| ExperimentError::Folder(at.display().to_string(), error);
         if let Some(folder) = conditions.folder {
@@ -230,20 +242,28 @@ fn phases(lab: &Lab) -> Vec<Phase> {
 /// say how: `derived:`, `reading:` or `differs:`.
 fn parameters(scenario: &Scenario) -> Vec<Parameter> {
     let scheme = proto::congestion::schemes::find(&scenario.scheme.kind);
-    let scheme = scheme.map_or(String::new(), |scheme| scheme.source.to_owned());
+    let keys = || scheme.iter().flat_map(|scheme| scheme.keys.iter().copied().flatten());
     let row = |setting: &Setting| {
-        let own = if setting.name.starts_with("scheme.") { &scheme } else { &scenario.source };
+        let of_scheme = setting.name.strip_prefix("scheme.");
+        let own = match (of_scheme, scheme) {
+            (Some(_), Some(scheme)) => scheme.source,
+            _ => &scenario.source,
+        };
+        let of_key = of_scheme.and_then(|name| keys().find(|key| key.name == name));
         let (standing, source, source_value) = match &setting.origin {
-            Origin::File(None) => (Standing::Stated, own.clone(), None),
+            Origin::File(None) => (Standing::Stated, own.to_owned(), None),
             Origin::File(Some(comment)) => {
                 let (standing, source) = standing(comment);
                 (standing, source.to_owned(), None)
             }
             Origin::Override(Some(old)) if *old == setting.value => {
-                (Standing::Stated, own.clone(), None)
+                (Standing::Stated, own.to_owned(), None)
             }
             Origin::Override(old) => (Standing::Differs, "command line".to_owned(), old.clone()),
-            Origin::Default => (Standing::Default, String::new(), None),
+            Origin::Default => {
+                let source = of_key.map_or("", |key| key.source);
+                (Standing::Default, source.to_owned(), None)
+            }
         };
         Parameter {
             name: setting.name.clone(),

@@ -4,6 +4,8 @@
 use super::data::Run;
 use super::leaves::Drawn;
 use chart::number;
+use proto::congestion::schemes::{self, Signals};
+use proto::technology::Technology;
 use results::run_directory::result::Definition;
 use results::saturation::HELD;
 use results::verdict::{Judgement, Verdict};
@@ -343,15 +345,12 @@ fn miss(judged: &Judgement) -> f64 {
     below.max(above) / bound.map_or(1.0, f64::abs).max(1e-9)
 }
 
-/// What marks and notifications are called there.
-pub fn signals(run: &Run) -> (&'static str, &'static str) {
-    match (run.technology.as_str(), run.result.scheme.as_str()) {
-        (_, "qcn") => ("marks", "CNMs"),
-        (_, "bcn") => ("marks", "BCNs"),
-        ("ethernet", _) => ("CE marks", "CNPs"),
-        (_, "rr-cc") => ("FECN marks", "CNPs"),
-        _ => ("FECN marks", "BECNs"),
-    }
+/// The names of marks and notifications in a run, by its scheme and technology.
+pub fn signals(run: &Run) -> Signals {
+    let on_ethernet = run.technology == Technology::Ethernet.to_string();
+    let technology = if on_ethernet { Technology::Ethernet } else { Technology::Infiniband };
+    let scheme = schemes::find(&run.result.scheme);
+    scheme.map_or(Signals::of(technology), |scheme| scheme.signals_on(technology))
 }
 
 /// What the tree pane shows, as a title.

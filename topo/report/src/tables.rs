@@ -4,6 +4,7 @@ use super::facts::{self, Facts};
 use super::verdict;
 use chart::number;
 use maud::{Markup, html};
+use proto::congestion::schemes::Signals;
 use results::run_directory::result::{Parameter, Standing};
 use results::verdict::{Judgement, Verdict};
 
@@ -163,7 +164,7 @@ pub fn counters(facts: &Facts<'_>) -> Markup {
     } else {
         ("XmitPkts, data", "PortXmitWait")
     };
-    let (marks, notes) = facts::signals(run);
+    let Signals { marks, notifications: notes } = facts::signals(run);
     let names = [sent, waited, marks, &format!("{notes} rx"), "drops", "queue max"];
     let title = match order.first().map(|output| (*output, run.series[*output].totals)) {
         Some((output, totals)) if totals.hold_ps > 0 => format!(

@@ -1,18 +1,16 @@
-//! What devices of Ethernet say of what they would be told, before any is started: whether headroom
-//! holds what can still come in, whether buffers leave room beside it.
+//! Checks the configurations of Ethernet devices before any device is started: whether headroom covers
+//! what may still come in, and whether buffers leave room beside it.
 
 use crate::Scenario;
 use crate::keyfile::fields::Fields;
 use crate::keyfile::problem::{Complaint, Problems};
 use crate::render;
 use proto::technology::Technology;
-use proto::units::Bytes;
 use switchd::config::SwitchConfig;
 use switchd::memory::headroom::MemoryError;
-use switchd::switch::{ConfigError, Switch};
+use switchd::switch::{ConfigError, headroom_needed};
 
-/// Reports the first complaint of a switch and the first of a NIC. InfiniBand's credits settle all
-/// of this.
+/// Reports the first error of a switch and the first of a NIC. InfiniBand's credits need no such checks.
 pub fn check(scenario: &Scenario, fabric: &Fields<'_>, problems: &mut Problems) {
     if scenario.fabric.technology == Technology::Infiniband {
         return;
@@ -21,9 +19,9 @@ pub fn check(scenario: &Scenario, fabric: &Fields<'_>, problems: &mut Problems) 
     let adapters = scenario.fabric.topology.adapters();
     let configs: Vec<SwitchConfig> =
         (adapters..nodes.len()).map(|node| render::switch(scenario, node)).collect();
-    let refused = configs.iter().find_map(|config| {
-        Switch::new(config.clone()).err().map(|error| (config.name.as_str(), error))
-    });
+    let refused = configs
+        .iter()
+        .find_map(|config| config.check().err().map(|error| (config.name.as_str(), error)));
     if let (Some((name, error)), Some(fields)) = (refused, fabric.table("switch")) {
         let (key, hint) = advice(&error, &configs);
         let message = format!("{name}: {error}");
@@ -37,7 +35,7 @@ pub fn check(scenario: &Scenario, fabric: &Fields<'_>, problems: &mut Problems) 
     }
 }
 
-/// Which key of `[fabric.switch]` is to be changed, and how.
+/// The key of `[fabric.switch]` to change, and how.
 fn advice(error: &ConfigError, configs: &[SwitchConfig]) -> (&'static str, String) {
     match error {
         ConfigError::Room(MemoryError::Headroom { .. }) => {
@@ -51,15 +49,4 @@ fn advice(error: &ConfigError, configs: &[SwitchConfig]) -> (&'static str, Strin
         ConfigError::Watchdog => ("watchdog", "see link.pause".to_owned()),
         _ => ("memory", "see [fabric.switch]".to_owned()),
     }
-}
-
-/// The least headroom that a switch finds enough at all its ports.
-fn headroom_needed(config: &SwitchConfig) -> Bytes {
-    let mut config = config.clone();
-    while let Err(ConfigError::Room(MemoryError::Headroom { needed, .. })) =
-        Switch::new(config.clone())
-    {
-        config.memory.headroom = needed;
-    }
-    config.memory.headroom
 }

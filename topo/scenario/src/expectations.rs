@@ -1,49 +1,35 @@
 //! `[[expect]]`: bounds on measures, and the order of those that are names.
 
 use crate::keyfile::fields::Fields;
-use crate::keyfile::keys::{Key, KeyTable, Kind, Need};
 use crate::keyfile::problem::{Complaint, Problems, did_you_mean};
 use crate::measure::Expectation;
 use crate::measures;
 use crate::names;
 use crate::topology::Topology;
+use proto::params::{Key, KeyTable, Kind};
 
 const ANY_NUMBER: Kind = Kind::Real(f64::NEG_INFINITY, f64::INFINITY);
 
 /// The keys of `[[expect]]`.
-pub static KEYS: KeyTable = KeyTable {
-    about: "a bound on a measure",
-    keys: &[
-        Key {
-            name: "measure",
-            kind: Kind::Text,
-            need: Need::Required,
-            about: "the name of a [[measure]]",
-        },
-        Key { name: "min", kind: ANY_NUMBER, need: Need::Optional, about: "at least this" },
-        Key { name: "max", kind: ANY_NUMBER, need: Need::Optional, about: "at most this" },
-        Key {
-            name: "theory",
-            kind: ANY_NUMBER,
-            need: Need::Optional,
-            about: "what theory says; reports show it, no verdict depends on it",
-        },
-        Key {
-            name: "order",
-            kind: Kind::List(&Kind::Either(&[Kind::Text, Kind::List(&Kind::Text)])),
-            need: Need::Optional,
-            about: "for an order: its nodes, those of one pattern or inner list in any order",
-        },
-        Key {
-            name: "why",
-            kind: Kind::Text,
-            need: Need::Default("\"\""),
-            about: "the reason, with its source",
-        },
+pub static KEYS: KeyTable = KeyTable::new(
+    "a bound on a measure",
+    &[
+        Key::required("measure", Kind::Text, "the name of a [[measure]]"),
+        Key::optional("min", ANY_NUMBER, "at least this"),
+        Key::optional("max", ANY_NUMBER, "at most this"),
+        Key::optional(
+            "theory",
+            ANY_NUMBER,
+            "what theory says; reports show it, no verdict depends on it",
+        ),
+        Key::optional(
+            "order",
+            Kind::List(&Kind::Either(&[Kind::Text, Kind::List(&Kind::Text)])),
+            "for an order: its nodes, those of one pattern or inner list in any order",
+        ),
+        Key::new("why", Kind::Text, "", "the reason, with its source"),
     ],
-    variants: None,
-    open: false,
-};
+);
 
 /// Reads every `[[expect]]`.
 pub fn read(

@@ -3,11 +3,10 @@
 use crate::frames::{self, TECHNOLOGIES};
 use crate::keyfile::fields::Fields;
 use crate::keyfile::problem::{Complaint, Problems};
-use crate::keyfile::quantity::Scale;
 use crate::lab::AttachedPort;
 use crate::reachability;
 use crate::routes::proof::Waits;
-use crate::routes::{Forwarding, ROUTINGS, Routing};
+use crate::routes::{Forwarding, Routing};
 use crate::shapes::{self, listed};
 use crate::topology::Topology;
 use domain::Domain;
@@ -17,12 +16,12 @@ use nic::{Afflicted, Nic};
 use nicd::config::{Encapsulation, RoceConfig};
 use proto::ids::{Lid, PortNumber, Priority, ServiceLevel};
 use proto::link::LinkControl;
+use proto::params::Scale;
 use proto::technology::Technology;
 use proto::units::{BitRate, Bytes};
 use switch::Switch;
 use switchd::config::{MulticastRoute, PairRoute, ServiceConfig};
 
-pub mod adaptive;
 pub mod domain;
 mod explicit;
 mod keys;
@@ -138,26 +137,22 @@ pub fn scale(technology: Technology, frame: Bytes, rate: BitRate) -> Scale {
 }
 
 /// Reads `[fabric]`, builds its graph and its routes, and proves that they lead everywhere.
-pub fn read(
-    fields: &Fields<'_>,
-    problems: &mut Problems,
-    warnings: &mut Problems,
-) -> Option<FabricSettings> {
+pub fn read(fields: &Fields<'_>, problems: &mut Problems) -> Option<FabricSettings> {
     let faults_before = problems.iter().count();
     let technology = fields.word("technology", &TECHNOLOGIES)?;
-    refuse_strangers(fields, technology, problems);
+    let routing = Routing::named(fields.text("routing")?)?;
+    refuse_strangers(fields, technology, routing, problems);
     let mtu = mtu(fields, technology, problems);
     check_frame(fields, mtu, problems);
     let rate = default_rate(technology);
     let link = fields.table("link").and_then(|link| link::read(&link, technology, rate, problems));
     let switch = fields.table("switch");
-    let switch = switch.and_then(|switch| switch::read(&switch, technology, problems));
+    let switch = switch.and_then(|switch| switch::read(&switch, technology, routing.0, problems));
     let nic = fields.table("nic").and_then(|nic| nic::read(&nic, technology, problems));
     let shape = fields.text("shape").and_then(shapes::find)?;
     let mut topology = (shape.build)(fields, problems)?;
     set_links_apart(&mut topology, fields, problems);
     one_cable_a_nic(&topology, fields, problems);
-    let routing = fields.word("routing", &ROUTINGS)?;
     let mut forwarding = Forwarding::new(&topology, routing);
     explicit::routes(fields, technology, &topology, &mut forwarding, problems);
     let multicast = explicit::multicast(fields, &topology, problems);
@@ -167,15 +162,14 @@ pub fn read(
     let domain = section.as_ref().map(|switch| domain::read(switch, &topology, problems));
     let afflicted = fields.table("nic").map(|nic| nic::read_afflicted(&nic, &topology, problems));
     let (link, switch, nic) = (link?, switch?, nic?);
-    for (section, buffer) in [("switch", switch.buffer), ("nic", nic.buffer)] {
+    for (section, buffer) in [("switch", switch.buffer), ("nic", nic.params.buffer)] {
         check_buffer(fields, section, buffer, link.shares(), problems);
     }
     let sl2vl = sl2vl(fields, link.shares(), problems);
     let mut waits = Waits::new();
     // Where links or routes are missing for a reason already told, unreachable nodes are its echo.
     if problems.iter().count() == faults_before {
-        waits =
-            reachability::check(fields, &link.control, &topology, &forwarding, problems, warnings);
+        waits = reachability::check(fields, &link.control, &topology, &forwarding, problems);
     }
     Some(FabricSettings {
         technology,
@@ -200,9 +194,14 @@ pub fn read(
 }
 
 /// Refuses what `[fabric]` may say of the other technology only.
-fn refuse_strangers(fields: &Fields<'_>, technology: Technology, problems: &mut Problems) {
+fn refuse_strangers(
+    fields: &Fields<'_>,
+    technology: Technology,
+    routing: Routing,
+    problems: &mut Problems,
+) {
     if technology == Technology::Infiniband {
-        if fields.word("routing", &ROUTINGS).is_some_and(|routing| routing != Routing::D_MOD_K) {
+        if !routing.0.fits(technology) {
             let message = "a forwarding table of InfiniBand has one port a LID";
             fields.report(problems, "routing", Complaint::new(message, "\"d-mod-k\""));
         }

@@ -1,12 +1,13 @@
 //! `[[impairment]]`: frames lost, corrupted, duplicated or delayed on purpose.
 
 use crate::keyfile::fields::Fields;
-use crate::keyfile::keys::{Key, KeyTable, Kind, Need, words};
+use crate::keyfile::fields::words;
 use crate::keyfile::problem::{Complaint, Problems};
 use crate::names;
 use crate::topology::Topology;
 use emulation::wiring::{Action, FrameFilter, Impairment};
 use proto::frame::FrameKind;
+use proto::params::{Key, KeyTable, Kind};
 use proto::units::Duration;
 
 const FRAMES: [(&str, FrameFilter); 4] = [
@@ -28,43 +29,29 @@ const ACTIONS: [(&str, Action); 4] = [
 const CHANCE_UNIT: u64 = 1_000_000_000;
 
 /// The keys of `[[impairment]]`.
-pub static KEYS: KeyTable = KeyTable {
-    about: "what a cable does to some of the frames one end sends",
-    keys: &[
-        Key {
-            name: "from",
-            kind: Kind::Either(&[Kind::Text, Kind::List(&Kind::Text)]),
-            need: Need::Required,
-            about: "sending ports, as node:port",
-        },
-        Key {
-            name: "frames",
-            kind: Kind::Word(|| words(&FRAMES)),
-            need: Need::Default("\"all\""),
-            about: "which frames: all, InfiniBand flow control, InfiniBand data, or Ethernet of any kind",
-        },
-        Key {
-            name: "action",
-            kind: Kind::Word(|| words(&ACTIONS)),
-            need: Need::Required,
-            about: "what happens to a frame that is hit",
-        },
-        Key {
-            name: "chance",
-            kind: Kind::Real(0.0, 1.0),
-            need: Need::Required,
-            about: "share of the frames that are hit",
-        },
-        Key {
-            name: "by",
-            kind: Kind::Span,
-            need: Need::Optional,
-            about: "how much later, for delay",
-        },
+pub static KEYS: KeyTable = KeyTable::new(
+    "what a cable does to some of the frames one end sends",
+    &[
+        Key::required(
+            "from",
+            Kind::Either(&[Kind::Text, Kind::List(&Kind::Text)]),
+            "sending ports, as node:port",
+        ),
+        Key::new(
+            "frames",
+            Kind::Word(|| words(&FRAMES)),
+            "all",
+            "which frames: all, InfiniBand flow control, InfiniBand data, or Ethernet of any kind",
+        ),
+        Key::required(
+            "action",
+            Kind::Word(|| words(&ACTIONS)),
+            "what happens to a frame that is hit",
+        ),
+        Key::required("chance", Kind::Real(0.0, 1.0), "share of the frames that are hit"),
+        Key::optional("by", Kind::Span, "how much later, for delay"),
     ],
-    variants: None,
-    open: false,
-};
+);
 
 /// Reads every `[[impairment]]`, one for each port named.
 pub fn read(

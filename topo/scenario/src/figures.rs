@@ -1,8 +1,9 @@
 //! `[[figure]]`: which figure of a paper a report's figure is to be compared with (seeing.md 5).
 
 use crate::keyfile::fields::Fields;
-use crate::keyfile::keys::{Key, KeyTable, Kind, Need, words};
+use crate::keyfile::fields::words;
 use crate::keyfile::problem::{Complaint, Problems};
+use proto::params::{Key, KeyTable, Kind};
 use serde::{Deserialize, Serialize};
 
 /// A figure of a report, by the name that its file has.
@@ -46,25 +47,13 @@ pub struct Likeness {
 }
 
 /// The keys of `[[figure]]`.
-pub static KEYS: KeyTable = KeyTable {
-    about: "what a figure of the report is to be compared with",
-    keys: &[
-        Key {
-            name: "of",
-            kind: Kind::Word(|| words(&NAMES)),
-            need: Need::Default("\"over-time\""),
-            about: "which figure of the report",
-        },
-        Key {
-            name: "like",
-            kind: Kind::Text,
-            need: Need::Required,
-            about: "which figure of which paper shows the same",
-        },
+pub static KEYS: KeyTable = KeyTable::new(
+    "what a figure of the report is to be compared with",
+    &[
+        Key::new("of", Kind::Word(|| words(&NAMES)), "over-time", "which figure of the report"),
+        Key::required("like", Kind::Text, "which figure of which paper shows the same"),
     ],
-    variants: None,
-    open: false,
-};
+);
 
 /// Reads every `[[figure]]`; a figure of the report is like one other.
 pub fn read(root: &Fields<'_>, problems: &mut Problems) -> Vec<Likeness> {

@@ -2,11 +2,12 @@
 
 use crate::fabric::FabricSettings;
 use crate::keyfile::fields::Fields;
-use crate::keyfile::keys::{Key, KeyTable, Kind, Need, words};
+use crate::keyfile::fields::words;
 use crate::keyfile::problem::{Complaint, Problems};
 use crate::shapes::listed::parse_end;
 use crate::topology::Topology;
 use emulation::wiring::{End, NodeKind, Sending};
+use proto::params::{Key, KeyTable, Kind};
 use proto::technology::Technology;
 use proto::units::{BitRate, Bytes};
 
@@ -42,55 +43,43 @@ impl AttachedPort {
 const NAME_MAX: usize = 15;
 
 /// The keys of `[lab]`.
-pub static KEYS: KeyTable = KeyTable {
-    about: "what of this host the fabric is cabled to; on the backend netns, at dilation 1",
-    keys: &[Key {
-        name: "attach",
-        kind: Kind::Tables(&ATTACH),
-        need: Need::Optional,
-        about: "interfaces of this host at ports of switches",
-    }],
-    variants: None,
-    open: false,
-};
+pub static KEYS: KeyTable = KeyTable::new(
+    "what of this host the fabric is cabled to; on the backend netns, at dilation 1",
+    &[Key::optional(
+        "attach",
+        Kind::Tables(&ATTACH),
+        "interfaces of this host at ports of switches",
+    )],
+);
 
-static ATTACH: KeyTable = KeyTable {
-    about: "an interface of this host at a port of a switch",
-    keys: &[
-        Key {
-            name: "port",
-            kind: Kind::Text,
-            need: Need::Required,
-            about: "the port, as node:port; one that no cable uses, beyond the last if need be",
-        },
-        Key {
-            name: "iface",
-            kind: Kind::Text,
-            need: Need::Required,
-            about: "the interface, in the network namespace where pausebed is started",
-        },
-        Key {
-            name: "rate",
-            kind: Kind::Either(&[Kind::Word(|| vec!["none"]), Kind::Rate]),
-            need: Need::Default("\"none\""),
-            about: "the port's rate, or none: it sends what there is at once",
-        },
-        Key {
-            name: "mtu",
-            kind: Kind::Octets,
-            need: Need::Default("\"9000 B\""),
-            about: "the largest payload of a frame there",
-        },
-        Key {
-            name: "send",
-            kind: Kind::Word(|| words(&SENDS)),
-            need: Need::Default("\"ring\""),
-            about: "how frames leave: by a ring of AF_XDP if the interface has one free, or a packet socket",
-        },
+static ATTACH: KeyTable = KeyTable::new(
+    "an interface of this host at a port of a switch",
+    &[
+        Key::required(
+            "port",
+            Kind::Text,
+            "the port, as node:port; one that no cable uses, beyond the last if need be",
+        ),
+        Key::required(
+            "iface",
+            Kind::Text,
+            "the interface, in the network namespace where pausebed is started",
+        ),
+        Key::new(
+            "rate",
+            Kind::Either(&[Kind::Word(|| vec!["none"]), Kind::Rate]),
+            "none",
+            "the port's rate, or none: it sends what there is at once",
+        ),
+        Key::new("mtu", Kind::Octets, "9000 B", "the largest payload of a frame there"),
+        Key::new(
+            "send",
+            Kind::Word(|| words(&SENDS)),
+            "ring",
+            "how frames leave: by a ring of AF_XDP if the interface has one free, or a packet socket",
+        ),
     ],
-    variants: None,
-    open: false,
-};
+);
 
 /// Reads `[lab]`; ports beyond the last of a switch become its own.
 pub fn read(root: &Fields<'_>, fabric: Option<&mut FabricSettings>, problems: &mut Problems) {

@@ -8,15 +8,15 @@ use crate::frames::TECHNOLOGIES;
 use crate::keyfile::document::{self, Data, Datum, Table};
 use crate::keyfile::fields::Fields;
 use crate::keyfile::json_schema;
-use crate::keyfile::keys::{Key, KeyTable, Kind, Need};
 use crate::keyfile::overrides;
 use crate::keyfile::problem::{Complaint, Place, Problem, Problems};
-use crate::keyfile::quantity::{self, Scale};
 use crate::keyfile::settle::settle;
 use crate::measure::{Expectation, Measure};
-use crate::routes::{Routing, colored};
+use crate::routes::colored;
 use emulation::wiring::Impairment;
 use proto::congestion::SchemeConfig;
+use proto::params::quantity::{self, Scale};
+use proto::params::{Key, KeyTable, Kind};
 use proto::technology::Technology;
 use proto::units::Bytes;
 
@@ -35,6 +35,7 @@ pub mod measures;
 pub mod names;
 pub mod outages;
 mod pair;
+pub mod parameters;
 pub mod phases;
 pub mod reachability;
 pub mod render;
@@ -95,116 +96,41 @@ pub struct Scenario {
 }
 
 /// The keys of a scenario file.
-pub static KEYS: KeyTable = KeyTable {
-    about: "a pausebed scenario",
-    keys: &[
-        Key {
-            name: "schema",
-            kind: Kind::Whole(1, 1),
-            need: Need::Required,
-            about: "version of this format",
-        },
-        Key { name: "name", kind: Kind::Text, need: Need::Required, about: "name in results" },
-        Key {
-            name: "source",
-            kind: Kind::Text,
-            need: Need::Default("\"\""),
-            about: "where the numbers come from",
-        },
-        Key {
-            name: "say",
-            kind: Kind::Text,
-            need: Need::Optional,
-            about: "the sentence a report opens with; {measure} and {measure:%} stand for values",
-        },
-        Key {
-            name: "baseline",
-            kind: Kind::Text,
-            need: Need::Optional,
-            about: "the scenario that a report lays beside this one, where both are run",
-        },
-        Key {
-            name: "run",
-            kind: Kind::Table(&run::KEYS),
-            need: Need::Required,
-            about: "how it is run",
-        },
-        Key {
-            name: "fabric",
-            kind: Kind::Table(&fabric::KEYS),
-            need: Need::Required,
-            about: "what it runs on",
-        },
-        Key {
-            name: "lab",
-            kind: Kind::Table(&lab::KEYS),
-            need: Need::Optional,
-            about: "what of this host the fabric is cabled to",
-        },
-        Key {
-            name: "scheme",
-            kind: Kind::Table(&scheme::KEYS),
-            need: Need::Default("{ kind = \"none\" }"),
-            about: "congestion control",
-        },
-        Key {
-            name: "traffic",
-            kind: Kind::Tables(&traffic::KEYS),
-            need: Need::Optional,
-            about: "who sends what",
-        },
-        Key {
-            name: "trace",
-            kind: Kind::Tables(&replayed::KEYS),
-            need: Need::Optional,
-            about: "messages that wait for each other",
-        },
-        Key {
-            name: "impairment",
-            kind: Kind::Tables(&faults::KEYS),
-            need: Need::Optional,
-            about: "faults injected on purpose",
-        },
-        Key {
-            name: "outage",
-            kind: Kind::Tables(&outages::KEYS),
-            need: Need::Optional,
-            about: "links that are down for a while",
-        },
-        Key {
-            name: "phase",
-            kind: Kind::Tables(&phases::KEYS),
-            need: Need::Optional,
-            about: "named parts of the run",
-        },
-        Key {
-            name: "figure",
-            kind: Kind::Tables(&figures::KEYS),
-            need: Need::Optional,
-            about: "what figures of the report are to be compared with",
-        },
-        Key {
-            name: "measure",
-            kind: Kind::Tables(&measures::KEYS),
-            need: Need::Optional,
-            about: "what is measured",
-        },
-        Key {
-            name: "expect",
-            kind: Kind::Tables(&expectations::KEYS),
-            need: Need::Optional,
-            about: "what is expected",
-        },
-        Key {
-            name: "tune",
-            kind: Kind::Table(&tune::KEYS),
-            need: Need::Optional,
-            about: "what pausebed tune searches",
-        },
+pub static KEYS: KeyTable = KeyTable::new(
+    "a pausebed scenario",
+    &[
+        Key::required("schema", Kind::Whole(1, 1), "version of this format"),
+        Key::required("name", Kind::Text, "name in results"),
+        Key::new("source", Kind::Text, "", "where the numbers come from"),
+        Key::optional(
+            "say",
+            Kind::Text,
+            "the sentence a report opens with; {measure} and {measure:%} stand for values",
+        ),
+        Key::optional(
+            "baseline",
+            Kind::Text,
+            "the scenario that a report lays beside this one, where both are run",
+        ),
+        Key::required("run", Kind::Table(&run::KEYS), "how it is run"),
+        Key::required("fabric", Kind::Table(&fabric::KEYS), "what it runs on"),
+        Key::optional("lab", Kind::Table(&lab::KEYS), "what of this host the fabric is cabled to"),
+        Key::new("scheme", Kind::Table(&scheme::KEYS), "{ kind = \"none\" }", "congestion control"),
+        Key::optional("traffic", Kind::Tables(&traffic::KEYS), "who sends what"),
+        Key::optional("trace", Kind::Tables(&replayed::KEYS), "messages that wait for each other"),
+        Key::optional("impairment", Kind::Tables(&faults::KEYS), "faults injected on purpose"),
+        Key::optional("outage", Kind::Tables(&outages::KEYS), "links that are down for a while"),
+        Key::optional("phase", Kind::Tables(&phases::KEYS), "named parts of the run"),
+        Key::optional(
+            "figure",
+            Kind::Tables(&figures::KEYS),
+            "what figures of the report are to be compared with",
+        ),
+        Key::optional("measure", Kind::Tables(&measures::KEYS), "what is measured"),
+        Key::optional("expect", Kind::Tables(&expectations::KEYS), "what is expected"),
+        Key::optional("tune", Kind::Table(&tune::KEYS), "what pausebed tune searches"),
     ],
-    variants: None,
-    open: false,
-};
+);
 
 /// The JSON Schema of a scenario file.
 pub fn schema() -> serde_json::Value {
@@ -223,7 +149,6 @@ impl Scenario {
         for set in sets {
             overrides::apply(&mut table, set, &mut problems);
         }
-        let given = table.clone();
         let top = Place::File { line: 1, column: 1 };
         let scale = scale_of(&table);
         settle(&mut table, &KEYS, &top, "", &scale, &mut problems);
@@ -235,7 +160,9 @@ impl Scenario {
         }
         match scenario {
             Some(mut scenario) if problems.is_empty() => {
-                scenario.settings = settings::list(text, &written, &given, &table);
+                let in_force = scheme::in_force(&scenario.scheme, &scenario.fabric);
+                scenario.settings = settings::list(text, &written, &table, in_force);
+                scenario.warnings = problems.take_warnings();
                 text.clone_into(&mut scenario.text);
                 scenario.sets = sets.to_vec();
                 Ok(scenario)
@@ -246,24 +173,21 @@ impl Scenario {
 
     /// Reads every part, so that each can report its faults, before any of them may be missing.
     fn read(root: &Fields<'_>, problems: &mut Problems) -> Option<Scenario> {
-        let mut warnings = Problems::default();
-        let mut fabric =
-            root.table("fabric").and_then(|fields| fabric::read(&fields, problems, &mut warnings));
+        let mut fabric = root.table("fabric").and_then(|fields| fabric::read(&fields, problems));
         lab::read(root, fabric.as_mut(), problems);
         let topology = fabric.as_ref().map(|fabric| &fabric.topology);
         let run = root.table("run").and_then(|fields| run::read(&fields, topology, problems));
         let end = run.as_ref().map(run::Run::end);
         let seed = run.as_ref().map_or(0, |run| run.seed);
-        let scheme = root.table("scheme").and_then(|fields| scheme::read(&fields, problems));
+        let technology = fabric.as_ref().map(|fabric| fabric.technology);
+        let scheme = root.table("scheme");
+        let scheme = scheme.and_then(|fields| scheme::read(&fields, technology, problems));
         let traffic = traffic::read(root, fabric.as_ref(), (seed, end), problems);
-        if let (Some(fabric), Some(fields), Some(scheme)) =
-            (&mut fabric, root.table("fabric"), &scheme)
+        if let Some(fabric) = fabric.as_mut().filter(|fabric| fabric.routing.0.assigned)
+            && problems.is_empty()
         {
-            fabric.switch.routing.adaptive = fabric::adaptive::read(&fields, scheme);
-            if fabric.routing == Routing::COLORED && problems.is_empty() {
-                let demands = traffic.demands(&fabric.topology);
-                fabric.pairs = colored::assign(&fabric.topology, &fabric.forwarding, &demands);
-            }
+            let demands = traffic.demands(&fabric.topology);
+            fabric.pairs = colored::assign(&fabric.topology, &fabric.forwarding, &demands);
         }
         let topology = fabric.as_ref().map(|fabric| &fabric.topology);
         let impairments = faults::read(root, topology, problems);
@@ -292,7 +216,7 @@ impl Scenario {
             settings: Vec::new(),
             text: String::new(),
             sets: Vec::new(),
-            warnings: warnings.iter().cloned().collect(),
+            warnings: Vec::new(),
         })
     }
 }

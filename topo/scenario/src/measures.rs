@@ -1,9 +1,8 @@
 //! `[[measure]]`: what is taken from a run, where, and over which window.
 
 use crate::keyfile::fields::Fields;
-use crate::keyfile::keys::{Key, KeyTable, Kind, Need, words};
+use crate::keyfile::fields::words;
 use crate::keyfile::problem::{Complaint, Place, Problems, did_you_mean};
-use crate::keyfile::quantity;
 use crate::measure::{At, Counter, First, Marked, Measure, Per, Quantity, Reduce};
 use crate::names;
 use crate::pair::pair;
@@ -11,6 +10,8 @@ use crate::refuse_duplicates;
 use crate::repeat::{REPEATS_MAX, repeat};
 use crate::topology::Topology;
 use crate::traffic::Plan;
+use proto::params::quantity;
+use proto::params::{Key, KeyTable, Kind};
 use proto::units::{Bytes, Duration, Instant};
 use std::collections::BTreeSet;
 
@@ -88,99 +89,66 @@ pub fn unit(per: Per) -> &'static str {
 const BINS_MAX: u64 = 4096;
 
 /// The keys of `[[measure]]`.
-pub static KEYS: KeyTable = KeyTable {
-    about: "one number, or one order of nodes, to take from a run",
-    keys: &[
-        Key { name: "name", kind: Kind::Text, need: Need::Required, about: "its name in results" },
-        Key {
-            name: "of",
-            kind: Kind::Word(|| words(&QUANTITIES)),
-            need: Need::Required,
-            about: "what is measured",
-        },
-        Key {
-            name: "at",
-            kind: Kind::Either(&[Kind::Text, Kind::List(&Kind::Text)]),
-            need: Need::Required,
-            about: "ports (\"h31:rx\"), nodes or flows (\"h*>h31\"), as the quantity needs",
-        },
-        Key {
-            name: "from",
-            kind: Kind::Time,
-            need: Need::Default("\"0 mtu\""),
-            about: "start of the window",
-        },
-        Key {
-            name: "to",
-            kind: Kind::Span,
-            need: Need::Optional,
-            about: "end of the window; of the run if left out",
-        },
-        Key {
-            name: "except",
-            kind: Kind::List(&Kind::Text),
-            need: Need::Default("[]"),
-            about: "parts left out, as \"250 ms ± 20 ms\"",
-        },
-        Key {
-            name: "bin",
-            kind: Kind::Span,
-            need: Need::Optional,
-            about: "take a value a bin of this width; for notices: the interval; for spikes: the width of a bin",
-        },
-        Key {
-            name: "traffic",
-            kind: Kind::Either(&[Kind::Text, Kind::List(&Kind::Text)]),
-            need: Need::Optional,
-            about: "for latency and over-ideal: only of these traffic items",
-        },
-        Key {
-            name: "times",
-            kind: Kind::Whole(1, REPEATS_MAX),
-            need: Need::Default("1"),
-            about: "how many windows there are; one value over all of them",
-        },
-        Key {
-            name: "every",
-            kind: Kind::Span,
-            need: Need::Optional,
-            about: "for times: from the start of one window to the start of the next",
-        },
-        Key {
-            name: "before",
-            kind: Kind::List(&Kind::Time),
-            need: Need::Optional,
-            about: "for recovery: start and end of the window whose mean is to be regained",
-        },
-        Key {
-            name: "level",
-            kind: Kind::Real(0.0, 1.0),
-            need: Need::Optional,
-            about: "for recovery: the share of that mean that counts; 0.95 if left out",
-        },
-        Key {
-            name: "counter",
-            kind: Kind::Word(|| words(&COUNTERS)),
-            need: Need::Optional,
-            about: "for count: which",
-        },
-        Key {
-            name: "reduce",
-            kind: Kind::Word(|| words(&REDUCTIONS)),
-            need: Need::Default("\"mean\""),
-            about: "how several values become one",
-        },
-        Key {
-            name: "per",
-            kind: Kind::Either(&[Kind::Word(|| words(&UNITS)), Kind::Size]),
-            need: Need::Default("\"base\""),
-            about: "unit: base, ratio to line rate, frames of the default link, or for a queue the \
+pub static KEYS: KeyTable = KeyTable::new(
+    "one number, or one order of nodes, to take from a run",
+    &[
+        Key::required("name", Kind::Text, "its name in results"),
+        Key::required("of", Kind::Word(|| words(&QUANTITIES)), "what is measured"),
+        Key::required(
+            "at",
+            Kind::Either(&[Kind::Text, Kind::List(&Kind::Text)]),
+            "ports (\"h31:rx\"), nodes or flows (\"h*>h31\"), as the quantity needs",
+        ),
+        Key::new("from", Kind::Time, "0 mtu", "start of the window"),
+        Key::optional("to", Kind::Span, "end of the window; of the run if left out"),
+        Key::new("except", Kind::List(&Kind::Text), "[]", "parts left out, as \"250 ms ± 20 ms\""),
+        Key::optional(
+            "bin",
+            Kind::Span,
+            "take a value a bin of this width; for notices: the interval; for spikes: the width of a bin",
+        ),
+        Key::optional(
+            "traffic",
+            Kind::Either(&[Kind::Text, Kind::List(&Kind::Text)]),
+            "for latency and over-ideal: only of these traffic items",
+        ),
+        Key::new(
+            "times",
+            Kind::Whole(1, REPEATS_MAX),
+            "1",
+            "how many windows there are; one value over all of them",
+        ),
+        Key::optional(
+            "every",
+            Kind::Span,
+            "for times: from the start of one window to the start of the next",
+        ),
+        Key::optional(
+            "before",
+            Kind::List(&Kind::Time),
+            "for recovery: start and end of the window whose mean is to be regained",
+        ),
+        Key::optional(
+            "level",
+            Kind::Real(0.0, 1.0),
+            "for recovery: the share of that mean that counts; 0.95 if left out",
+        ),
+        Key::optional("counter", Kind::Word(|| words(&COUNTERS)), "for count: which"),
+        Key::new(
+            "reduce",
+            Kind::Word(|| words(&REDUCTIONS)),
+            "mean",
+            "how several values become one",
+        ),
+        Key::new(
+            "per",
+            Kind::Either(&[Kind::Word(|| words(&UNITS)), Kind::Size]),
+            "base",
+            "unit: base, ratio to line rate, frames of the default link, or for a queue the \
                     ratio to a size, \"150 KB\"; for spikes: the set point",
-        },
+        ),
     ],
-    variants: None,
-    open: false,
-};
+);
 
 /// Whether what a `[[measure]]` gives is names in an order, and no number.
 pub fn is_order(fields: &Fields<'_>) -> bool {

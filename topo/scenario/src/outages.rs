@@ -2,31 +2,28 @@
 
 use crate::fabric::FabricSettings;
 use crate::keyfile::fields::Fields;
-use crate::keyfile::keys::{Key, KeyTable, Kind, Need};
 use crate::keyfile::problem::{Complaint, Problems};
 use crate::names;
 use proto::link::LinkControl;
 use proto::link::outage::Outage;
+use proto::params::{Key, KeyTable, Kind};
 
 /// An outage, and the cable that it is of.
 pub type CableOutage = (usize, Outage);
 
 /// The keys of `[[outage]]`.
-pub static KEYS: KeyTable = KeyTable {
-    about: "a link of Ethernet that is down for a while: both ends keep what waits, and forget pauses",
-    keys: &[
-        Key {
-            name: "at",
-            kind: Kind::Either(&[Kind::Text, Kind::List(&Kind::Text)]),
-            need: Need::Required,
-            about: "either end of each cable, as node:port",
-        },
-        Key { name: "from", kind: Kind::Time, need: Need::Required, about: "when it goes down" },
-        Key { name: "to", kind: Kind::Span, need: Need::Required, about: "when it is up again" },
+pub static KEYS: KeyTable = KeyTable::new(
+    "a link of Ethernet that is down for a while: both ends keep what waits, and forget pauses",
+    &[
+        Key::required(
+            "at",
+            Kind::Either(&[Kind::Text, Kind::List(&Kind::Text)]),
+            "either end of each cable, as node:port",
+        ),
+        Key::required("from", Kind::Time, "when it goes down"),
+        Key::required("to", Kind::Span, "when it is up again"),
     ],
-    variants: None,
-    open: false,
-};
+);
 
 /// Reads every `[[outage]]`, one for each cable named, in ascending order.
 pub fn read(

@@ -2,7 +2,7 @@
 
 use crate::keyfile::fields::Fields;
 use crate::keyfile::problem::{Complaint, Problems};
-use crate::keyfile::quantity;
+use proto::params::quantity;
 use proto::units::Instant;
 
 /// The window that `key` gives, if it is there; a fault if it is no window that ends by `end`.

@@ -1,9 +1,9 @@
 //! `[[phase]]`: named parts of the run, for pictures and events.
 
 use crate::keyfile::fields::Fields;
-use crate::keyfile::keys::{Key, KeyTable, Kind, Need};
 use crate::keyfile::problem::{Complaint, Problems};
 use crate::refuse_duplicates;
+use proto::params::{Key, KeyTable, Kind};
 use proto::units::Instant;
 
 /// A part of the run, up to the next one.
@@ -16,15 +16,13 @@ pub struct Phase {
 }
 
 /// The keys of `[[phase]]`.
-pub static KEYS: KeyTable = KeyTable {
-    about: "a named part of the run",
-    keys: &[
-        Key { name: "name", kind: Kind::Text, need: Need::Required, about: "its name" },
-        Key { name: "start", kind: Kind::Time, need: Need::Required, about: "when it starts" },
+pub static KEYS: KeyTable = KeyTable::new(
+    "a named part of the run",
+    &[
+        Key::required("name", Kind::Text, "its name"),
+        Key::required("start", Kind::Time, "when it starts"),
     ],
-    variants: None,
-    open: false,
-};
+);
 
 /// Reads every `[[phase]]`, in order of time.
 pub fn read(root: &Fields<'_>, end: Option<Instant>, problems: &mut Problems) -> Vec<Phase> {

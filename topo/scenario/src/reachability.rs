@@ -16,7 +16,6 @@ pub fn check(
     topology: &Topology,
     forwarding: &Forwarding,
     problems: &mut Problems,
-    warnings: &mut Problems,
 ) -> Waits {
     let proof = prove(topology, forwarding);
     let name = |node: usize| topology.nodes[node].name.as_str();
@@ -63,8 +62,11 @@ pub fn check(
     }
     let ends: Vec<_> = proof.circle.iter().map(|end| topology.end_name(*end)).collect();
     let message = format!("{what} can wait in a circle: {}", ends.join(" → "));
-    let target = if topology.is_tree { problems } else { warnings };
     let hint = "such a fabric can deadlock; routes that go up and then down cannot";
-    fields.report(target, "route", Complaint::new(message, hint));
+    let complaint = Complaint::new(message, hint);
+    match topology.is_tree {
+        true => fields.report(problems, "route", complaint),
+        false => fields.warn(problems, "route", complaint),
+    }
     proof.waits
 }

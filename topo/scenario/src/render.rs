@@ -250,7 +250,7 @@ pub fn switch(scenario: &Scenario, node: usize) -> SwitchConfig {
 fn routing(settings: &FabricSettings, node: usize) -> RoutingConfig {
     let pairs = settings.pairs.iter().filter(|(at, _)| *at == node);
     RoutingConfig {
-        kind: Some(settings.routing.policy.to_owned()),
+        kind: Some(settings.routing.0.name.to_owned()),
         spread: settings.topology.nodes[node].spread,
         pairs: pairs.map(|(_, pair)| *pair).collect(),
         ..settings.switch.routing.clone()
@@ -260,27 +260,27 @@ fn routing(settings: &FabricSettings, node: usize) -> RoutingConfig {
 /// What NIC `node` is told.
 pub fn nic(scenario: &Scenario, node: usize) -> NicConfig {
     let settings = &scenario.fabric;
-    let common = &settings.nic;
+    let params = settings.nic.params;
     let adapters: Vec<Lid> =
         settings.topology.nodes[..settings.topology.adapters()].iter().map(|n| n.lid).collect();
     NicConfig {
         name: settings.topology.nodes[node].name.clone(),
         seed: scenario.run.seed,
         lid: adapters[node],
-        qp_order: common.qp_order,
-        ack_every: common.ack_every,
-        ack_delay: common.ack_delay,
-        ack_timeout: common.ack_timeout,
-        retry_count: common.retry_count,
-        rnr_retry: common.rnr_retry,
-        rnr_timer: common.rnr_timer,
-        receive_depth: common.receive_depth,
-        receive_refill: common.receive_refill,
+        qp_order: params.qp_order,
+        ack_every: params.ack_every,
+        ack_delay: params.ack_delay,
+        ack_timeout: params.ack_timeout,
+        retry_count: params.retry_count,
+        rnr_retry: params.rnr_retry,
+        rnr_timer: params.rnr_timer,
+        receive_depth: params.receive_depth,
+        receive_refill: params.receive_refill,
         wire: settings.wire_of(node),
-        cnp_body: common.cnp_body,
+        cnp_body: settings.nic.cnp_body,
         sl2vl: settings.sl2vl.clone(),
         scheme: scenario.scheme.clone(),
-        link: link(scenario, end(node, 0), common.buffer),
+        link: link(scenario, end(node, 0), params.buffer),
         traffic: workload::of(scenario, node, &adapters),
         classes: scenario.traffic.classes.clone(),
         adapters,

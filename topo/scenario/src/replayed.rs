@@ -3,7 +3,7 @@
 use crate::fabric::FabricSettings;
 use crate::frames::ETHERNET_MIN;
 use crate::keyfile::fields::Fields;
-use crate::keyfile::keys::{Key, KeyTable, Kind, Need, words};
+use crate::keyfile::fields::words;
 use crate::keyfile::problem::{Complaint, Problems};
 use crate::names;
 use crate::routes::colored::Demand;
@@ -13,6 +13,7 @@ use crate::traffic::classes::Classes;
 use crate::traffic::{Offer, Receivers, TRANSPORTS, Traffic};
 use nicd::config::{AfterConfig, Arrivals, ClassConfig, Operation, StepConfig, Transport};
 use proto::ids::{Lid, ServiceLevel};
+use proto::params::{Key, KeyTable, Kind};
 use proto::random::Random;
 use proto::units::{Bytes, Duration, Instant};
 use std::collections::{HashMap, HashSet};
@@ -21,62 +22,43 @@ use std::collections::{HashMap, HashSet};
 const PLACEMENTS: [(&str, bool); 2] = [("linear", false), ("random", true)];
 
 /// The keys of `[[trace]]`.
-pub static KEYS: KeyTable = KeyTable {
-    about: "messages that wait for each other (docs/trace.md)",
-    keys: &[
-        Key { name: "name", kind: Kind::Text, need: Need::Required, about: "its name in results" },
-        Key {
-            name: "pattern",
-            kind: Kind::Word(|| words(&PATTERNS)),
-            need: Need::Optional,
-            about: "an application's trace; or messages, or file",
-        },
-        Key {
-            name: "messages",
-            kind: Kind::Text,
-            need: Need::Optional,
-            about: "the trace itself, a line a message: name when source destination octets",
-        },
-        Key {
-            name: "file",
-            kind: Kind::Text,
-            need: Need::Optional,
-            about: "a file with the same, from where the command runs",
-        },
-        Key {
-            name: "on",
-            kind: Kind::Either(&[Kind::Text, Kind::List(&Kind::Text)]),
-            need: Need::Default("\"h*\""),
-            about: "the NICs that have the ranks, in order",
-        },
-        Key {
-            name: "placement",
-            kind: Kind::Word(|| words(&PLACEMENTS)),
-            need: Need::Default("\"linear\""),
-            about: "rank n on the n-th of them, or dealt out at random by the seed",
-        },
-        Key {
-            name: "transport",
-            kind: Kind::Word(|| words(&TRANSPORTS)),
-            need: Need::Default("\"rc\""),
-            about: "transport service; with test, a message is as many full frames as its octets fill",
-        },
-        Key {
-            name: "sl",
-            kind: Kind::Whole(0, 15),
-            need: Need::Default("0"),
-            about: "service level",
-        },
-        Key {
-            name: "start",
-            kind: Kind::Time,
-            need: Need::Default("\"0 mtu\""),
-            about: "when it starts",
-        },
+pub static KEYS: KeyTable = KeyTable::new(
+    "messages that wait for each other (docs/trace.md)",
+    &[
+        Key::required("name", Kind::Text, "its name in results"),
+        Key::optional(
+            "pattern",
+            Kind::Word(|| words(&PATTERNS)),
+            "an application's trace; or messages, or file",
+        ),
+        Key::optional(
+            "messages",
+            Kind::Text,
+            "the trace itself, a line a message: name when source destination octets",
+        ),
+        Key::optional("file", Kind::Text, "a file with the same, from where the command runs"),
+        Key::new(
+            "on",
+            Kind::Either(&[Kind::Text, Kind::List(&Kind::Text)]),
+            "h*",
+            "the NICs that have the ranks, in order",
+        ),
+        Key::new(
+            "placement",
+            Kind::Word(|| words(&PLACEMENTS)),
+            "linear",
+            "rank n on the n-th of them, or dealt out at random by the seed",
+        ),
+        Key::new(
+            "transport",
+            Kind::Word(|| words(&TRANSPORTS)),
+            "rc",
+            "transport service; with test, a message is as many full frames as its octets fill",
+        ),
+        Key::new("sl", Kind::Whole(0, 15), "0", "service level"),
+        Key::new("start", Kind::Time, "0 mtu", "when it starts"),
     ],
-    variants: None,
-    open: false,
-};
+);
 
 /// A trace on the adapters of a fabric.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -12,49 +12,45 @@ use crate::topology::Topology;
 use emulation::wiring::{End, NodeKind};
 use proto::ids::{Lid, PortNumber};
 use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
 use switchd::config::Route;
+use switchd::routing::policies::{POLICIES, Policy, Ports};
 
 pub mod colored;
 pub mod proof;
 
-/// How a path is chosen among shortest ones.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Routing {
-    /// The switches' policy, a row of their registry.
-    pub policy: &'static str,
-    /// What it finds in its table.
-    pub ports: Ports,
-}
-
-/// What a table holds for a destination.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ports {
-    /// The preferred port alone.
-    Preferred,
-    /// All, the preferred one first.
-    ByPreference,
-    /// All, in port order.
-    ByNumber,
-}
+/// How a path is chosen among shortest ones: a row of the switches' registry of policies.
+#[derive(Clone, Copy)]
+pub struct Routing(pub &'static Policy);
 
 impl Routing {
-    /// One path for each destination.
-    pub const D_MOD_K: Routing = Routing { policy: "d-mod-k", ports: Ports::Preferred };
-    /// All of them, one for each flow.
-    pub const ECMP: Routing = Routing { policy: "ecmp", ports: Ports::ByNumber };
-    /// One for each pair of adapters, by what they send.
-    pub const COLORED: Routing = Routing { policy: "colored", ports: Ports::ByPreference };
+    /// The policy called `name`.
+    pub fn named(name: &str) -> Option<Routing> {
+        POLICIES.iter().find(|policy| policy.name == name).map(Routing)
+    }
+
+    /// The names of all policies, the default first.
+    pub fn names() -> Vec<&'static str> {
+        let names = || POLICIES.iter().map(|policy| policy.name);
+        let others = names().filter(|name| *name != Routing::DEFAULT);
+        std::iter::once(Routing::DEFAULT).chain(others).collect()
+    }
+
+    /// One path for each destination, on both technologies.
+    pub const DEFAULT: &str = "d-mod-k";
 }
 
-/// The words for [`Routing`].
-pub const ROUTINGS: [(&str, Routing); 6] = [
-    ("d-mod-k", Routing::D_MOD_K),
-    ("ecmp", Routing::ECMP),
-    ("s-mod-k", Routing { policy: "s-mod-k", ports: Ports::ByNumber }),
-    ("random", Routing { policy: "random", ports: Ports::ByNumber }),
-    ("colored", Routing::COLORED),
-    ("adaptive", Routing { policy: "adaptive", ports: Ports::ByPreference }),
-];
+impl PartialEq for Routing {
+    fn eq(&self, other: &Routing) -> bool {
+        self.0.name == other.0.name
+    }
+}
+
+impl fmt::Debug for Routing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.name)
+    }
+}
 
 /// The forwarding table of every switch, by number of the switch: LID to its ports, by preference.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -82,7 +78,7 @@ impl Forwarding {
                 }
                 let turn = destination as u64 / topology.nodes[switch].spread;
                 let preferred = (turn % nearer.len() as u64) as usize;
-                match routing.ports {
+                match routing.0.ports {
                     Ports::Preferred => nearer = vec![nearer[preferred]],
                     Ports::ByPreference => nearer.rotate_left(preferred),
                     Ports::ByNumber => {}

@@ -1,12 +1,13 @@
 //! `[run]`: how long, how fast, on what, and what is recorded.
 
 use crate::keyfile::fields::Fields;
-use crate::keyfile::keys::{Key, KeyTable, Kind, Need, real, words};
+use crate::keyfile::fields::words;
 use crate::keyfile::problem::Problems;
 use crate::names;
 use crate::topology::Topology;
 use emulation::cable::Carrier;
 use emulation::wiring::End;
+use proto::params::{Key, KeyTable, Kind};
 use proto::units::{Bytes, Duration, Instant};
 
 /// How a scenario is run.
@@ -98,91 +99,67 @@ const CABLES: [(&str, Cables); 2] = [("socket", Cables::Socket), ("local", Cable
 const CARRIERS: [(&str, Carrier); 2] = [("udp", Carrier::Udp), ("unix", Carrier::Unix)];
 
 /// The keys of `[run]`.
-pub static KEYS: KeyTable = KeyTable {
-    about: "how a scenario is run",
-    keys: &[
-        Key {
-            name: "seed",
-            kind: Kind::Whole(0, i64::MAX),
-            need: Need::Default("1"),
-            about: "where all randomness comes from",
-        },
-        Key {
-            name: "duration",
-            kind: Kind::Span,
-            need: Need::Required,
-            about: "length in fabric time",
-        },
-        Key {
-            name: "dilate",
-            kind: Kind::Either(&[Kind::Word(|| vec!["auto"]), Kind::Real(0.0, 1e9)]),
-            need: Need::Default("\"auto\""),
-            about: "wall time per fabric time; the virtual clock has none",
-        },
-        Key {
-            name: "backend",
-            kind: Kind::Word(|| words(&BACKENDS)),
-            need: Need::Default("\"virtual\""),
-            about: "what carries frames",
-        },
-        Key {
-            name: "placement",
-            kind: Kind::Word(|| words(&PLACEMENTS)),
-            need: Need::Default("\"worker\""),
-            about: "many devices a process, or one",
-        },
-        Key {
-            name: "cables",
-            kind: Kind::Word(|| words(&CABLES)),
-            need: Need::Default("\"socket\""),
-            about: "every link a socket, or only those between processes",
-        },
-        Key {
-            name: "carrier",
-            kind: Kind::Word(|| words(&CARRIERS)),
-            need: Need::Default("\"udp\""),
-            about: "what kind of sockets",
-        },
-        Key {
-            name: "realtime",
-            kind: Kind::Flag,
-            need: Need::Default("true"),
-            about: "ask for real-time priority where the host allows it",
-        },
-        Key {
-            name: "awake",
-            kind: Kind::Flag,
-            need: Need::Default("true"),
-            about: "keep this host's cores from falling asleep during a live run, unless processes crowd them",
-        },
-        Key {
-            name: "capture",
-            kind: Kind::Either(&[Kind::List(&Kind::Text), Kind::Text]),
-            need: Need::Default("[]"),
-            about: "ports to capture, as node:port",
-        },
-        Key {
-            name: "snaplen",
-            kind: Kind::Octets,
-            need: Need::Optional,
-            about: "octets kept of each captured frame; all if left out",
-        },
-        Key {
-            name: "sample",
-            kind: Kind::Span,
-            need: Need::Optional,
-            about: "width of a recorded bin; the longer of 50 mtu and 1/280 of the run if left out",
-        },
-        Key {
-            name: "events",
-            kind: Kind::Word(|| vec!["bounded", "all"]),
-            need: Need::Default("\"bounded\""),
-            about: "fold events past the bounds, or keep all",
-        },
+pub static KEYS: KeyTable = KeyTable::new(
+    "how a scenario is run",
+    &[
+        Key::new("seed", Kind::Whole(0, i64::MAX), "1", "where all randomness comes from"),
+        Key::required("duration", Kind::Span, "length in fabric time"),
+        Key::new(
+            "dilate",
+            Kind::Either(&[Kind::Word(|| vec!["auto"]), Kind::Real(0.0, 1e9)]),
+            "auto",
+            "wall time per fabric time; the virtual clock has none",
+        ),
+        Key::new("backend", Kind::Word(|| words(&BACKENDS)), "virtual", "what carries frames"),
+        Key::new(
+            "placement",
+            Kind::Word(|| words(&PLACEMENTS)),
+            "worker",
+            "many devices a process, or one",
+        ),
+        Key::new(
+            "cables",
+            Kind::Word(|| words(&CABLES)),
+            "socket",
+            "every link a socket, or only those between processes",
+        ),
+        Key::new("carrier", Kind::Word(|| words(&CARRIERS)), "udp", "what kind of sockets"),
+        Key::new(
+            "realtime",
+            Kind::Flag,
+            "true",
+            "ask for real-time priority where the host allows it",
+        ),
+        Key::new(
+            "awake",
+            Kind::Flag,
+            "true",
+            "keep this host's cores from falling asleep during a live run, unless processes crowd them",
+        ),
+        Key::new(
+            "capture",
+            Kind::Either(&[Kind::List(&Kind::Text), Kind::Text]),
+            "[]",
+            "ports to capture, as node:port",
+        ),
+        Key::optional(
+            "snaplen",
+            Kind::Octets,
+            "octets kept of each captured frame; all if left out",
+        ),
+        Key::optional(
+            "sample",
+            Kind::Span,
+            "width of a recorded bin; the longer of 50 mtu and 1/280 of the run if left out",
+        ),
+        Key::new(
+            "events",
+            Kind::Word(|| vec!["bounded", "all"]),
+            "bounded",
+            "fold events past the bounds, or keep all",
+        ),
     ],
-    variants: None,
-    open: false,
-};
+);
 
 impl Run {
     /// When the run ends.
@@ -207,7 +184,7 @@ pub fn read(
     }
     capture.sort();
     capture.dedup();
-    let dilation = fields.datum("dilate").and_then(|datum| real(&datum.data));
+    let dilation: Option<f64> = fields.get("dilate");
     Some(Run {
         seed: fields.whole("seed")?,
         duration: fields.time("duration")?,

@@ -1,7 +1,7 @@
 //! What a scenario sets, for those who read results: every key of fabric, scheme and run with its
 //! value, where that was written, and what the file says about it in the same line.
 
-use crate::keyfile::document::{Data, Datum, Table};
+use crate::keyfile::document::{Data, Datum, Entry, Table};
 use crate::keyfile::problem::Place;
 
 /// One key with its value.
@@ -22,7 +22,7 @@ pub enum Origin {
     File(Option<String>),
     /// From the command line, in place of what the file has, if it has anything.
     Override(Option<String>),
-    /// Nobody said anything.
+    /// The key's default.
     Default,
 }
 
@@ -33,24 +33,31 @@ const LISTS: [&str; 2] = ["traffic", "impairment"];
 /// Elements of one list that are shown.
 const ELEMENTS_MAX: usize = 24;
 
-/// The settings of a scenario: `file` is its text, `written` what was in it, `given` the same after
-/// overrides, and `settled` with defaults filled in.
-pub fn list(file: &str, written: &Table, given: &Table, settled: &Table) -> Vec<Setting> {
+/// The settings of a scenario: `file` is its text, `written` its document without overrides, `settled` the
+/// document with overrides and defaults, and `in_force` the parameters of the scheme that depend on the fabric.
+pub fn list(
+    file: &str,
+    written: &Table,
+    settled: &Table,
+    in_force: Vec<(&'static str, String)>,
+) -> Vec<Setting> {
     let lines: Vec<&str> = file.lines().collect();
     let view = View { lines: &lines };
     let mut settings = Vec::new();
     for name in WHOLE {
         let inner = |table| inner(table, name);
-        view.table(
-            name,
-            inner(Some(written)),
-            inner(Some(given)),
-            inner(Some(settled)),
-            &mut settings,
-        );
+        view.table(name, inner(Some(written)), inner(Some(settled)), &mut settings);
+    }
+    for (key, value) in in_force {
+        let name = format!("scheme.{key}");
+        match settings.iter_mut().find(|setting| setting.name == name) {
+            Some(setting) if setting.origin == Origin::Default => setting.value = value,
+            Some(_) => {}
+            None => settings.push(Setting { name, value, origin: Origin::Default }),
+        }
     }
     for name in LISTS {
-        let Some(Data::List(list)) = given.get(name).map(|datum| &datum.data) else { continue };
+        let Some(Data::List(list)) = settled.get(name).map(|datum| &datum.data) else { continue };
         let named = list.iter().enumerate().take(ELEMENTS_MAX).map(|(index, element)| {
             let own = match &element.data {
                 Data::Table(table) => table.text("name").map(str::to_owned),
@@ -59,7 +66,7 @@ pub fn list(file: &str, written: &Table, given: &Table, settled: &Table) -> Vec<
             let own = own.unwrap_or_else(|| index.to_string());
             let origin = match &element.place {
                 Place::Override(_) => Origin::Override(None),
-                Place::File { .. } => Origin::File(None),
+                Place::File { .. } | Place::Default => Origin::File(None),
             };
             Setting { name: format!("{name}.{own}"), value: in_words(element), origin }
         });
@@ -89,7 +96,6 @@ impl View<'_> {
         &self,
         path: &str,
         written: Option<&Table>,
-        given: Option<&Table>,
         settled: Option<&Table>,
         out: &mut Vec<Setting>,
     ) {
@@ -97,7 +103,7 @@ impl View<'_> {
             let path = format!("{path}.{}", entry.key);
             let key = entry.key.as_str();
             if let Data::Table(table) = &entry.value.data {
-                self.table(&path, inner(written, key), inner(given, key), Some(table), out);
+                self.table(&path, inner(written, key), Some(table), out);
                 continue;
             }
             // Nodes and links are a picture, not a parameter.
@@ -106,15 +112,15 @@ impl View<'_> {
             if is_list_of_tables {
                 continue;
             }
-            let origin = match given.and_then(|table| table.get(key)).map(|datum| &datum.place) {
-                None => Origin::Default,
-                Some(Place::Override(_)) => {
+            let origin = match &entry.value.place {
+                Place::Default => Origin::Default,
+                Place::Override(_) => {
                     let old = written.and_then(|table| table.get(key));
-                    Origin::Override(old.map(|datum| plain(&datum.data)))
+                    Origin::Override(old.map(|datum| datum.data.plain()))
                 }
-                Some(Place::File { line, .. }) => Origin::File(self.comment(*line)),
+                Place::File { line, .. } => Origin::File(self.comment(*line)),
             };
-            out.push(Setting { name: path, value: plain(&entry.value.data), origin });
+            out.push(Setting { name: path, value: entry.value.data.plain(), origin });
         }
     }
 
@@ -138,18 +144,13 @@ impl View<'_> {
 fn in_words(element: &Datum) -> String {
     match &element.data {
         Data::Table(table) => {
-            let entries = table.entries.iter().filter(|entry| entry.key != "name");
-            let words = entries.map(|entry| format!("{} {}", entry.key, plain(&entry.value.data)));
+            let is_shown =
+                |entry: &&Entry| entry.key != "name" && entry.value.place != Place::Default;
+            let entries = table.entries.iter().filter(is_shown);
+            let words = entries.map(|entry| format!("{} {}", entry.key, entry.value.data.plain()));
             words.collect::<Vec<_>>().join(", ")
         }
-        other => plain(other),
-    }
-}
-
-fn plain(data: &Data) -> String {
-    match data {
-        Data::Text(text) => text.clone(),
-        other => other.to_toml().to_string(),
+        other => other.plain(),
     }
 }
 

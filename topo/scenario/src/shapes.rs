@@ -1,9 +1,9 @@
 //! The registry of shapes: how a few numbers become a fabric. One file and one row a shape.
 
 use crate::keyfile::fields::Fields;
-use crate::keyfile::keys::Key;
 use crate::keyfile::problem::Problems;
 use crate::topology::Topology;
+use proto::params::{Key, Variant};
 
 pub mod detours;
 pub mod leaf_spine;
@@ -37,6 +37,6 @@ pub fn names() -> Vec<&'static str> {
 }
 
 /// Every name with the keys it brings.
-pub fn rows() -> Vec<(&'static str, &'static [Key])> {
-    SHAPES.iter().map(|shape| (shape.name, shape.keys)).collect()
+pub fn rows() -> Vec<Variant> {
+    SHAPES.iter().map(|shape| (shape.name, shape.keys.iter().collect())).collect()
 }

@@ -1,8 +1,8 @@
 //! The golden bad file, overrides, units and the published schema.
 
 use super::*;
-use crate::keyfile::keys::Kind;
 use crate::traffic::Offer;
+use proto::params::Kind;
 use proto::units::Duration;
 use std::path::{Path, PathBuf};
 
@@ -126,7 +126,7 @@ fn any_key_can_be_overridden_also_inside_arrays() {
     assert_eq!(scenario.traffic.items[3].offer, Offer::Load(0.25));
     assert_eq!(scenario.run.backend, run::Backend::Udp);
     assert_eq!(scenario.run.dilate, run::Dilate::By(1500.0));
-    assert_eq!(scenario.fabric.nic.ack_every, 4);
+    assert_eq!(scenario.fabric.nic.params.ack_every, 4);
     let hot = scenario.expectations.iter().find(|e| e.measure == "hot_port").expect("there is one");
     assert_eq!(hot.min, Some(0.5));
 }

@@ -4,7 +4,7 @@
 //! [`patterns`] makes traces of applications; any other comes as text.
 
 use crate::keyfile::problem::Complaint;
-use crate::keyfile::quantity::{self, Scale};
+use proto::params::quantity::{self, Scale};
 use proto::units::{BitRate, Bytes, Duration};
 use std::collections::HashMap;
 

@@ -3,7 +3,7 @@
 use crate::fabric::FabricSettings;
 use crate::frames::{self, ETHERNET_MIN};
 use crate::keyfile::fields::Fields;
-use crate::keyfile::keys::{Key, KeyTable, Kind, Need, words};
+use crate::keyfile::fields::words;
 use crate::keyfile::problem::{Complaint, Problems, did_you_mean};
 use crate::names;
 use crate::refuse_duplicates;
@@ -14,6 +14,7 @@ use classes::Classes;
 use nicd::config::{Arrivals, ClassConfig, Operation, Transport};
 use proto::ids::ServiceLevel;
 use proto::link::LinkControl;
+use proto::params::{Key, KeyTable, Kind};
 use proto::units::{BitRate, Bytes, Instant};
 use proto::wire::classify::PriorityMap;
 
@@ -110,111 +111,75 @@ const OPERATIONS: [(&str, Operation); 2] = [("send", Operation::Send), ("write",
 const MESSAGE_MAX: u64 = 1 << 31;
 
 /// The keys of `[[traffic]]`.
-pub static KEYS: KeyTable = KeyTable {
-    about: "messages of one kind",
-    keys: &[
-        Key { name: "name", kind: Kind::Text, need: Need::Required, about: "its name in results" },
-        Key {
-            name: "from",
-            kind: Kind::Either(&[Kind::Text, Kind::List(&Kind::Text)]),
-            need: Need::Required,
-            about: "sending NICs",
-        },
-        Key {
-            name: "to",
-            kind: Kind::Either(&[Kind::Text, Kind::List(&Kind::Text)]),
-            need: Need::Required,
-            about: "\"uniform\", \"permutation\", or NICs",
-        },
-        Key {
-            name: "choice",
-            kind: Kind::Word(|| words(&CHOICES)),
-            need: Need::Default("\"any\""),
-            about: "each message to any of the receivers, or each source to one, dealt out in turn",
-        },
-        Key {
-            name: "load",
-            kind: Kind::Real(0.0, 100.0),
-            need: Need::Optional,
-            about: "what each source offers, as a share of its link; or rate",
-        },
-        Key {
-            name: "rate",
-            kind: Kind::Rate,
-            need: Need::Optional,
-            about: "what each source offers; or load",
-        },
-        Key {
-            name: "arrivals",
-            kind: Kind::Word(|| words(&ARRIVALS)),
-            need: Need::Default("\"poisson\""),
-            about: "when messages are posted",
-        },
-        Key {
-            name: "size",
-            kind: Kind::Octets,
-            need: Need::Optional,
-            about: "octets of one message, one MTU if left out; of a test frame the whole, DA to FCS, \
+pub static KEYS: KeyTable = KeyTable::new(
+    "messages of one kind",
+    &[
+        Key::required("name", Kind::Text, "its name in results"),
+        Key::required("from", Kind::Either(&[Kind::Text, Kind::List(&Kind::Text)]), "sending NICs"),
+        Key::required(
+            "to",
+            Kind::Either(&[Kind::Text, Kind::List(&Kind::Text)]),
+            "\"uniform\", \"permutation\", or NICs",
+        ),
+        Key::new(
+            "choice",
+            Kind::Word(|| words(&CHOICES)),
+            "any",
+            "each message to any of the receivers, or each source to one, dealt out in turn",
+        ),
+        Key::optional(
+            "load",
+            Kind::Real(0.0, 100.0),
+            "what each source offers, as a share of its link; or rate",
+        ),
+        Key::optional("rate", Kind::Rate, "what each source offers; or load"),
+        Key::new(
+            "arrivals",
+            Kind::Word(|| words(&ARRIVALS)),
+            "poisson",
+            "when messages are posted",
+        ),
+        Key::optional(
+            "size",
+            Kind::Octets,
+            "octets of one message, one MTU if left out; of a test frame the whole, DA to FCS, \
                     a full frame if left out",
-        },
-        Key {
-            name: "transport",
-            kind: Kind::Word(|| words(&TRANSPORTS)),
-            need: Need::Default("\"rc\""),
-            about: "transport service; test: frames without any, on Ethernet with a tag",
-        },
-        Key {
-            name: "operation",
-            kind: Kind::Word(|| words(&OPERATIONS)),
-            need: Need::Default("\"send\""),
-            about: "SEND or RDMA WRITE",
-        },
-        Key {
-            name: "sl",
-            kind: Kind::Whole(0, 15),
-            need: Need::Default("0"),
-            about: "service level",
-        },
-        Key {
-            name: "connections",
-            kind: Kind::Word(|| words(&CONNECTIONS)),
-            need: Need::Default("\"shared\""),
-            about: "shared with other items of the same service, or queue pairs of its own",
-        },
-        Key {
-            name: "messages",
-            kind: Kind::Whole(0, i64::MAX),
-            need: Need::Default("0"),
-            about: "post at most this many a source; 0 is no limit",
-        },
-        Key {
-            name: "start",
-            kind: Kind::Time,
-            need: Need::Default("\"0 mtu\""),
-            about: "when it starts",
-        },
-        Key {
-            name: "stop",
-            kind: Kind::Span,
-            need: Need::Optional,
-            about: "when it stops and what is unsent is withdrawn; the run's end if left out",
-        },
-        Key {
-            name: "times",
-            kind: Kind::Whole(1, REPEATS_MAX),
-            need: Need::Default("1"),
-            about: "how often it comes, as items of their own: burst.1, burst.2, …",
-        },
-        Key {
-            name: "every",
-            kind: Kind::Span,
-            need: Need::Optional,
-            about: "for times: from one start to the next",
-        },
+        ),
+        Key::new(
+            "transport",
+            Kind::Word(|| words(&TRANSPORTS)),
+            "rc",
+            "transport service; test: frames without any, on Ethernet with a tag",
+        ),
+        Key::new("operation", Kind::Word(|| words(&OPERATIONS)), "send", "SEND or RDMA WRITE"),
+        Key::new("sl", Kind::Whole(0, 15), "0", "service level"),
+        Key::new(
+            "connections",
+            Kind::Word(|| words(&CONNECTIONS)),
+            "shared",
+            "shared with other items of the same service, or queue pairs of its own",
+        ),
+        Key::new(
+            "messages",
+            Kind::Whole(0, i64::MAX),
+            "0",
+            "post at most this many a source; 0 is no limit",
+        ),
+        Key::new("start", Kind::Time, "0 mtu", "when it starts"),
+        Key::optional(
+            "stop",
+            Kind::Span,
+            "when it stops and what is unsent is withdrawn; the run's end if left out",
+        ),
+        Key::new(
+            "times",
+            Kind::Whole(1, REPEATS_MAX),
+            "1",
+            "how often it comes, as items of their own: burst.1, burst.2, …",
+        ),
+        Key::optional("every", Kind::Span, "for times: from one start to the next"),
     ],
-    variants: None,
-    open: false,
-};
+);
 
 /// Reads every `[[traffic]]`.
 pub fn read(

@@ -3,13 +3,13 @@
 use crate::fabric::FabricSettings;
 use crate::keyfile::document::{Data, Datum, Table};
 use crate::keyfile::fields::Fields;
-use crate::keyfile::keys::{Key, KeyTable, Kind, Need};
 use crate::keyfile::problem::{Complaint, Problems, did_you_mean};
 use crate::keyfile::settle::{join, settle};
 use crate::pair::pair;
 use crate::{refuse_duplicates, traffic};
 use proto::congestion::SchemeConfig;
 use proto::congestion::schemes::find;
+use proto::params::{Key, KeyTable, Kind};
 use proto::units::Instant;
 
 /// What is searched, and what counts.
@@ -75,112 +75,63 @@ pub struct Weights {
 
 const WEIGHT: Kind = Kind::Real(0.0, 1e6);
 
-static WEIGHTS: KeyTable = KeyTable {
-    about: "what a candidate's flaws cost, each a share of one",
-    keys: &[
-        Key {
-            name: "effectiveness",
-            kind: WEIGHT,
-            need: Need::Default("1.0"),
-            about: "cold traffic above or below what it is owed",
-        },
-        Key {
-            name: "utilisation",
-            kind: WEIGHT,
-            need: Need::Default("1.0"),
-            about: "a hot port below 0.96 of its line",
-        },
-        Key {
-            name: "fairness",
-            kind: WEIGHT,
-            need: Need::Default("1.0"),
-            about: "one less Jain's index of the hot flows",
-        },
-        Key {
-            name: "stability",
-            kind: WEIGHT,
-            need: Need::Default("1.0"),
-            about: "standard deviation of cold traffic from bin to bin",
-        },
+static WEIGHTS: KeyTable = KeyTable::new(
+    "what a candidate's flaws cost, each a share of one",
+    &[
+        Key::new("effectiveness", WEIGHT, "1.0", "cold traffic above or below what it is owed"),
+        Key::new("utilisation", WEIGHT, "1.0", "a hot port below 0.96 of its line"),
+        Key::new("fairness", WEIGHT, "1.0", "one less Jain's index of the hot flows"),
+        Key::new("stability", WEIGHT, "1.0", "standard deviation of cold traffic from bin to bin"),
     ],
-    variants: None,
-    open: false,
-};
+);
 
 static ANYTHING: KeyTable =
-    KeyTable { about: "names of the scenario's own", keys: &[], variants: None, open: true };
+    KeyTable { about: "names of the scenario's own", keys: &[], variants: &[], open: true };
 
-static CASE: KeyTable = KeyTable {
-    about: "the file's traffic with changes",
-    keys: &[
-        Key { name: "name", kind: Kind::Text, need: Need::Required, about: "its name in results" },
-        Key {
-            name: "without",
-            kind: Kind::List(&Kind::Text),
-            need: Need::Default("[]"),
-            about: "traffic items left out",
-        },
-        Key {
-            name: "traffic",
-            kind: Kind::Table(&ANYTHING),
-            need: Need::Default("{}"),
-            about: "by traffic item, the keys that are different: hot = { load = 0.07 }",
-        },
+static CASE: KeyTable = KeyTable::new(
+    "the file's traffic with changes",
+    &[
+        Key::required("name", Kind::Text, "its name in results"),
+        Key::new("without", Kind::List(&Kind::Text), "[]", "traffic items left out"),
+        Key::new(
+            "traffic",
+            Kind::Table(&ANYTHING),
+            "{}",
+            "by traffic item, the keys that are different: hot = { load = 0.07 }",
+        ),
     ],
-    variants: None,
-    open: false,
-};
+);
 
 /// The keys of `[tune]`.
-pub static KEYS: KeyTable = KeyTable {
-    about: "what pausebed tune searches",
-    keys: &[
-        Key {
-            name: "search",
-            kind: Kind::Table(&ANYTHING),
-            need: Need::Required,
-            about: "by parameter of the scheme, a range \"1..60\" or a list of values",
-        },
-        Key {
-            name: "window",
-            kind: Kind::List(&Kind::Time),
-            need: Need::Optional,
-            about: "from when to when; the last 3/8 of the first overload if left out",
-        },
-        Key {
-            name: "seeds",
-            kind: Kind::Whole(1, 100),
-            need: Need::Default("2"),
-            about: "so many, from run.seed on",
-        },
-        Key {
-            name: "runs",
-            kind: Kind::Whole(1, 1_000_000),
-            need: Need::Default("400"),
-            about: "at most so many runs",
-        },
-        Key {
-            name: "goal",
-            kind: Kind::Real(0.0, 1.0),
-            need: Need::Default("0.03"),
-            about: "how far cold traffic may be from what it is owed, as a share of that",
-        },
-        Key {
-            name: "weights",
-            kind: Kind::Table(&WEIGHTS),
-            need: Need::Default("{}"),
-            about: "what a candidate's flaws cost",
-        },
-        Key {
-            name: "case",
-            kind: Kind::Tables(&CASE),
-            need: Need::Optional,
-            about: "traffic that settings must cope with; the file's own if none is named",
-        },
+pub static KEYS: KeyTable = KeyTable::new(
+    "what pausebed tune searches",
+    &[
+        Key::required(
+            "search",
+            Kind::Table(&ANYTHING),
+            "by parameter of the scheme, a range \"1..60\" or a list of values",
+        ),
+        Key::optional(
+            "window",
+            Kind::List(&Kind::Time),
+            "from when to when; the last 3/8 of the first overload if left out",
+        ),
+        Key::new("seeds", Kind::Whole(1, 100), "2", "so many, from run.seed on"),
+        Key::new("runs", Kind::Whole(1, 1_000_000), "400", "at most so many runs"),
+        Key::new(
+            "goal",
+            Kind::Real(0.0, 1.0),
+            "0.03",
+            "how far cold traffic may be from what it is owed, as a share of that",
+        ),
+        Key::new("weights", Kind::Table(&WEIGHTS), "{}", "what a candidate's flaws cost"),
+        Key::optional(
+            "case",
+            Kind::Tables(&CASE),
+            "traffic that settings must cope with; the file's own if none is named",
+        ),
     ],
-    variants: None,
-    open: false,
-};
+);
 
 /// Reads `[tune]`, if there is one.
 pub fn read(
@@ -293,10 +244,10 @@ fn ask_scheme(
         Values::Listed(list) => list.clone(),
     };
     for value in tried {
+        let message = format!("{} refuses {name} = {value}", scheme.kind);
         let params = toml::Table::from_iter([(name.to_owned(), value)]);
-        for fault in (row.check)(&params) {
-            let message = format!("{} refuses {} = {}", scheme.kind, fault.field, fault.value);
-            search.report(problems, name, Complaint::new(message, fault.allowed));
+        for error in row.configure(&params).err().unwrap_or_default() {
+            search.report(problems, name, Complaint::new(&*message, error.complaint.hint));
         }
     }
 }
@@ -370,7 +321,7 @@ fn changed(root: &Fields<'_>, case: &Fields<'_>, problems: &mut Problems) -> Tab
     }
     let place = root.place.clone();
     let mut changed = Table::default();
-    changed.set("traffic", Datum { place, data: Data::List(items) });
+    changed.set("traffic", Datum::new(place, Data::List(items)));
     changed
 }
 

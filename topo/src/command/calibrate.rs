@@ -97,8 +97,9 @@ fn measure(seconds: f64, realtime: bool, line: &str) -> Result<Vec<Try>, Experim
     let guess = parse(&[]);
     // The stored calibration is not used, so that the search is the same every time.
     let host = Calibration { realtime, ..Calibration::GUESS };
-    let begin = estimate::live(&guess, &render(&guess), &host).dilation;
-    let tau_s = render(&guess).fabric.tau.as_ps() as f64 / 1e12;
+    let lab = render(&guess);
+    let begin = estimate::live(&guess, &lab, &host).dilation;
+    let tau_s = lab.fabric.tau.as_ps() as f64 / 1e12;
     let length_s = (seconds / RUNS as f64 - OVERHEAD_S).max(RUN_MIN_S);
     let mut search = Search::new(begin);
     let mut tries = Vec::new();

@@ -15,7 +15,7 @@ pub(super) fn load_all(files: &[PathBuf], sets: &[String]) -> Result<Vec<Loaded>
         match load(file, sets) {
             Ok(scenario) => {
                 for warning in &scenario.scenario.warnings {
-                    eprintln!("{}: warning: {}", scenario.file.display(), warning.message);
+                    eprintln!("{}", warning.as_warning(&scenario.file));
                 }
                 loaded.push(scenario);
             }

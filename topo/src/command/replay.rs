@@ -13,11 +13,11 @@ use launch::estimate;
 use launch::experiment::{Conditions, Experiment};
 use launch::replay::{Account, Feed, Pace, account, technology_of};
 use launch::{BACKENDS, interrupt, substrate, with_sources};
+use proto::params::quantity;
 use proto::technology::Technology;
 use results::verdict::Verdict;
 use scenario::Scenario;
 use scenario::files;
-use scenario::keyfile::quantity;
 use scenario::names;
 use scenario::render::{Lab, render};
 use std::path::{Path, PathBuf};
@@ -219,7 +219,8 @@ pub fn perform(
     let phases = lab.phases.iter().map(|phase| (phase.start, phase.name.clone())).collect();
     let quiet = options.json;
     let mut bar = RunProgress::new(&scenario.name, lab.fabric.tau, lab.plan.stop, phases, quiet);
-    let run = Experiment::run(scenario, conditions, &mut |progress| bar.update(progress, quiet));
+    let run =
+        Experiment::of(scenario, lab, conditions, &mut |progress| bar.update(progress, quiet));
     bar.finish();
     run.map_err(|error| Failure::from(error).of(&scenario.name))
 }

@@ -110,7 +110,7 @@ pub(super) fn run(options: &Options, line: &str) -> Outcome {
             timer::wait(None, due.min(monotonic_ns() + POLL_NS));
         }
     };
-    let result = Experiment::run(&scenario, conditions, &mut |progress| {
+    let result = Experiment::of(&scenario, lab, conditions, &mut |progress| {
         state.update(progress);
         pace(progress.at.as_ps());
     });

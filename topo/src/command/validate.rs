@@ -49,6 +49,9 @@ pub(super) fn run(options: &Options) -> Exit {
                     loaded.scenario.measures.len(),
                     loaded.scenario.expectations.len(),
                 );
+                for warning in &loaded.scenario.warnings {
+                    eprintln!("{}", warning.as_warning(file));
+                }
             }
             Err(faults) => {
                 eprintln!("{}", faults.trim_end());

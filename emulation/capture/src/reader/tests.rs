@@ -1,4 +1,4 @@
-//! Files of either format and byte order, truncated at any octet, and files that are no captures.
+//! Files of either format and byte order, cut anywhere, or no files at all.
 
 use super::*;
 use proptest::prelude::*;
@@ -38,7 +38,7 @@ fn pcap(order: ByteOrder, magic: u32, link_type: u32, octets: &[u8]) -> Vec<u8> 
     file.1
 }
 
-/// A section of one Ethernet interface (time stamps in microseconds by default) and a packet of each kind.
+/// A section of one Ethernet interface (microseconds unless told) and a packet of each kind.
 fn pcapng(order: ByteOrder) -> Vec<u8> {
     let mut file = Writer(order, Vec::new());
     file.block(0x0a0d_0d0a, |b| {
@@ -145,7 +145,7 @@ fn bare_infiniband_is_told_apart_by_its_length() {
 fn a_file_cut_anywhere_gives_all_octets_of_packets_that_are_there_then_says_so() {
     for order in [ByteOrder::Little, ByteOrder::Big] {
         for file in [pcap(order, 0xa1b2_c3d4, 1, b"0123456789abcd"), pcapng(order)] {
-            // The direction is an option behind the packet, and is lost if the file ends before it.
+            // The direction stands behind the packet, and may be lost where that is not.
             let no_direction = |frame| CapturedFrame { direction: None, ..frame };
             let whole: Vec<_> = frames(&file).into_iter().map(no_direction).collect();
             for end in 24..file.len() {

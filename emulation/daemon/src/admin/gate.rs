@@ -1,8 +1,9 @@
-//! Access by TCP: for clients that have the token and call this host by a name of its own.
+//! The way in by TCP, for who has the token and calls this host by its own name. It is at loopback, or in
+//! the network of the lab that the daemon has joined.
 //!
-//! The socket is at loopback or in the network of the lab, and every program on this host can reach it,
-//! including a browser that shows a foreign page. So no request is answered without the token, and no answer
-//! permits another site to read it. A request by a foreign name is refused before the token is compared.
+//! Everybody on this host can reach either, a browser with somebody else's page in it included. So nothing
+//! is answered without the token, and no answer permits another site to read it. A name that is not
+//! this host's own is refused before the token is looked at.
 
 use super::names::{OwnNames, only};
 use super::routes::Problem;
@@ -18,16 +19,16 @@ use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::Arc;
 
-/// A listening TCP socket before the server starts.
+/// A socket of TCP before there is anybody to answer at it.
 #[derive(Debug)]
 pub(crate) struct TokenGate {
-    /// Its address.
+    /// Where it listens.
     pub address: SocketAddr,
     listener: TcpListener,
     known: Known,
 }
 
-/// What a request must match.
+/// What a request must know.
 #[derive(Debug)]
 struct Known {
     names: OwnNames,
@@ -35,10 +36,10 @@ struct Known {
 }
 
 impl TokenGate {
-    /// Listens at a port of `host`, with the name and the token of `told`.
+    /// Listens at a port of `host` for those whom `told` names.
     ///
     /// # Errors
-    /// Those of the system.
+    /// What the system says.
     pub fn open(host: IpAddr, told: &TcpConfig) -> io::Result<TokenGate> {
         let listener = TcpListener::bind((host, told.port))?;
         listener.set_nonblocking(true)?;
@@ -47,7 +48,7 @@ impl TokenGate {
         Ok(TokenGate { address, listener, known: Known { names, token: told.token.clone() } })
     }
 
-    /// The socket, and `router` behind the check of name and token.
+    /// The socket, and `router` behind the question who it is.
     ///
     /// # Errors
     /// If there is no runtime to listen on.

@@ -1,4 +1,4 @@
-//! The routes of the administration, and its error responses.
+//! Which address does what, and how a refusal looks.
 
 use super::handle::{AdminHandle, CaptureRequest, Refusal};
 use super::metrics;
@@ -15,18 +15,18 @@ use proto::units::{BitRate, Duration};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// The OpenAPI description of this API.
+/// What this API is, for those who make clients.
 const OPENAPI: &str = include_str!("openapi.json");
-/// Media type of the Prometheus text format.
+/// The text format of Prometheus.
 const EXPOSITION: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// Probabilities are rounded to a billionth.
+/// Chances are told to a billionth.
 const CHANCE_UNIT: u64 = 1_000_000_000;
 
 type At = State<Arc<AdminHandle>>;
 type Answer<T> = Result<T, Refused>;
 
-/// All routes. `body_max` limits the octets of a body.
+/// All addresses. No body is longer than `body_max` octets.
 pub fn router(handle: Arc<AdminHandle>, body_max: usize) -> Router {
     Router::new()
         .route("/status", get(status))
@@ -43,14 +43,14 @@ pub fn router(handle: Arc<AdminHandle>, body_max: usize) -> Router {
         .with_state(handle)
 }
 
-/// Which flows to include in counters.
+/// Which flows are wanted with counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Flows {
-    /// All flows.
+    /// Every one.
     #[default]
     All,
-    /// No flows; they can be most of an answer.
+    /// None: they can be most of an answer.
     None,
 }
 
@@ -61,58 +61,58 @@ struct Wanted {
     flows: Flows,
 }
 
-/// A change of the link at a port, for the frames that this port sends.
+/// A change of the link at a port: of the frames that this port sends.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinkChange {
-    /// Cut the cable (true) or restore it (false).
+    /// The cable is cut, or whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub down: Option<bool>,
-    /// Probability that a frame is lost, from 0 to 1.
+    /// The share of frames that is lost at random.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss: Option<f64>,
-    /// Limit of the port's rate, at most the rate of its line.
+    /// What the line gives, at most its own rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<BitRate>,
 }
 
-/// A fault at a port, for the frames that it sends.
+/// A fault at a port: what happens to frames that it sends.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fault {
     /// What happens to a frame that is hit.
     pub action: Action,
-    /// The frames it applies to.
+    /// Which frames.
     pub frames: FrameFilter,
-    /// Probability that such a frame is hit, from 0 to 1.
+    /// The share of them that is hit.
     pub chance: f64,
-    /// Duration in fabric time; until the port is restored if `None`.
+    /// For how long, in fabric time; until it is mended if left out.
     #[serde(default, rename = "for", skip_serializing_if = "Option::is_none")]
     pub length: Option<Duration>,
 }
 
-/// A change of traffic: which items may post messages.
+/// Which traffic items may post.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TrafficChange {
-    /// Name of the item; all items if `None`.
+    /// The item's name; all if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub item: Option<String>,
-    /// Whether they may post.
+    /// They may post.
     pub on: bool,
 }
 
-/// The effect of a change of traffic.
+/// Whom a change of traffic reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrafficChanged {
-    /// Number of adapters that have such items.
+    /// Adapters that have such items.
     pub adapters: usize,
 }
 
-/// The body of an error response.
+/// Why a request was not granted, in words.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Problem {
-    /// The reason, in one sentence.
+    /// In one sentence.
     pub error: String,
 }
 
@@ -159,7 +159,7 @@ async fn link(
 ) -> Answer<StatusCode> {
     let Json(change) = change?;
     if change == LinkChange::default() {
-        return Err(Refusal::Invalid("nothing is to be changed".to_owned()).into());
+        return Err(Refusal::Senseless("nothing is to be changed".to_owned()).into());
     }
     let loss = change.loss.map(share).transpose()?;
     if let Some(chance) = loss {
@@ -181,7 +181,7 @@ async fn fault(
 ) -> Answer<StatusCode> {
     let Json(Fault { action, frames, chance, length }) = fault?;
     let chance = share(chance)?;
-    // The handle sets the end that the port's name stands for.
+    // The handle knows which end the port's name means.
     let nobody = End { node: 0, port: PortNumber::from_index(0) };
     let rule = Impairment { from: nobody, frames, action, chance };
     handle.impair(&port, ManualImpairment::Rule(rule, length)).await?;
@@ -215,10 +215,10 @@ async fn end_capture(State(handle): At) -> Answer<Response> {
     Ok(Json(handle.end_capture().await?).into_response())
 }
 
-/// Converts a probability from 0 to 1.
+/// A share between none and all as a chance.
 fn share(share: f64) -> Result<(u64, u64), Refusal> {
     if !(0.0..=1.0).contains(&share) {
-        return Err(Refusal::Invalid(format!("{share} is not between 0 and 1")));
+        return Err(Refusal::Senseless(format!("{share} is no share between 0 and 1")));
     }
     Ok(((share * CHANCE_UNIT as f64).round() as u64, CHANCE_UNIT))
 }
@@ -229,7 +229,7 @@ struct Refused(StatusCode, String);
 impl From<Refusal> for Refused {
     fn from(refusal: Refusal) -> Refused {
         match refusal {
-            Refusal::Invalid(reason) => Refused(StatusCode::UNPROCESSABLE_ENTITY, reason),
+            Refusal::Senseless(reason) => Refused(StatusCode::UNPROCESSABLE_ENTITY, reason),
             Refusal::Busy => {
                 let reason =
                     "the worker does not answer: the run has not begun, is over, or is late";

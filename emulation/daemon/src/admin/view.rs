@@ -1,4 +1,5 @@
-//! The JSON of the administration, with the names that operators use. Clients use these types too.
+//! What the administration shows: JSON with names as operators know them. Those who read it use these
+//! types too.
 
 use super::ProcessInfo;
 use emulation::cable::impairment::Injected;
@@ -10,20 +11,20 @@ use proto::ids::PortNumber;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The status of a daemon.
+/// How a daemon does.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
     /// The lab's name.
     pub lab: String,
     /// The number of this process.
     pub process: usize,
-    /// Version of the program.
+    /// Of the program.
     pub version: String,
     /// Wall time over fabric time.
     pub dilation: u64,
-    /// Fabric time of the last step, in picoseconds.
+    /// Fabric time of the last thing that happened.
     pub at_ps: u64,
-    /// Names of its devices.
+    /// Its devices.
     pub nodes: Vec<String>,
     /// How the worker is scheduled.
     pub priority: Priority,
@@ -31,24 +32,24 @@ pub struct Status {
     pub departures: u64,
     /// p99 of lateness, in thousandths of a frame time.
     pub late_p99_thousandths: u64,
-    /// Frames found missing between processes.
+    /// Frames found missing.
     pub lost: u64,
-    /// Frames that impairments hit.
+    /// Faults on purpose.
     pub injected: Injected,
 }
 
-/// The counters of all devices of a daemon.
+/// What all devices of a daemon count.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {
-    /// Fabric time of the last step, in picoseconds.
+    /// Fabric time of the last thing that happened.
     pub at_ps: u64,
-    /// Fabric time in picoseconds at which counters were cleared, if they were; totals start there.
+    /// When they were cleared; totals are from then on.
     pub cleared_ps: Option<u64>,
     /// By device.
     pub nodes: Vec<NodeCounters>,
 }
 
-/// The counters of one device.
+/// What one device counts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeCounters {
     /// Its name.
@@ -61,24 +62,24 @@ pub struct NodeCounters {
     pub flows: Vec<FlowCounters>,
 }
 
-/// The counters of one port.
+/// What one port counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PortCounters {
-    /// Its name, for example `leaf1:4`.
+    /// As in `leaf1:4`.
     pub port: String,
-    /// Whether a cable is connected.
+    /// A cable is at it.
     pub cabled: bool,
     /// By virtual lane or priority.
     pub lanes: Vec<LaneCounters>,
-    /// Frames dropped, by reason, without reasons that did not occur.
+    /// Losses by reason, where there were any.
     pub drops: BTreeMap<String, u64>,
-    /// Watchdog timeouts that retrained the link.
+    /// Time-outs that retrained the link.
     pub watchdogs: u64,
-    /// Further counters under operators' names.
+    /// Further totals under operators' names.
     pub named: BTreeMap<String, u64>,
 }
 
-/// The counters of one lane of a port. Bytes are octets.
+/// What one lane of a port counts. Bytes are octets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaneCounters {
     /// Virtual lane or priority.
@@ -95,11 +96,11 @@ pub struct LaneCounters {
     pub tx_control: u64,
     /// Other frames received.
     pub rx_control: u64,
-    /// Picoseconds in which a frame was ready and flow control blocked it (PortXmitWait).
+    /// Time in which a frame was ready and flow control forbade it (PortXmitWait).
     pub wait_ps: u64,
-    /// Picoseconds in which flow control blocked the lane, with or without a ready frame.
+    /// Time in which the lane was forbidden, ready frame or not.
     pub pause_ps: u64,
-    /// Frames dropped because a buffer was full.
+    /// Frames lost for want of room.
     pub no_room: u64,
     /// Frames marked by the congestion point.
     pub marks: u64,
@@ -107,92 +108,92 @@ pub struct LaneCounters {
     pub notes_tx: u64,
     /// Congestion notifications received.
     pub notes_rx: u64,
-    /// Octets waiting for transmission.
+    /// What waits to leave.
     pub out_queue: Level,
-    /// Octets in the input buffer.
+    /// What the input buffer holds.
     pub in_queue: Level,
-    /// Octets that workloads have posted and that were not sent yet.
+    /// What workloads have posted and not sent.
     pub source_queue: Level,
 }
 
-/// The totals of a daemon's outputs since the start of the run, ignoring clearing: the few numbers that a
-/// picture of the fabric needs, for clients that poll often.
+/// What the outputs of a daemon have done since the beginning, whatever was cleared: as much as a picture
+/// of the fabric takes, for those who look often and subtract by themselves.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outputs {
-    /// Fabric time of the last step, in picoseconds.
+    /// Fabric time of the last thing that happened.
     pub at_ps: u64,
     /// p99 of lateness, in thousandths of a frame time.
     pub late_p99_thousandths: u64,
-    /// Frames found missing between processes.
+    /// Frames found missing.
     pub lost: u64,
-    /// By port with a cable.
+    /// By port that has a cable.
     pub ports: Vec<OutputCounters>,
 }
 
-/// The totals of one output, summed over its lanes except `wait_ps`.
+/// What one output has done, all its lanes together but for the waiting.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutputCounters {
-    /// Its name, for example `leaf1:4`.
+    /// As in `leaf1:4`.
     pub port: String,
-    /// By lane: picoseconds in which a frame was ready and flow control blocked it.
+    /// Lane by lane: time in which a frame was ready and flow control forbade it.
     pub wait_ps: Vec<u64>,
-    /// Octets waiting for transmission now.
+    /// Octets that wait to leave now.
     pub queue: u64,
     /// Octets of data frames sent.
     pub tx_bytes: u64,
-    /// Frames dropped, for any reason.
+    /// Frames lost, for whatever reason.
     pub drops: u64,
 }
 
-/// The level of a queue, in octets.
+/// Octets in a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Level {
     /// Now.
     pub now: u64,
-    /// The maximum since the start of the run.
+    /// The most since the run began.
     pub most: u64,
 }
 
-/// The counters of one flow at the adapter that sends it.
+/// What an adapter counts of one flow that it sends.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowCounters {
     /// The sender's address: a LID, or a MAC address as a number.
     pub source: u64,
-    /// The receiver's address, of the same kind.
+    /// The receiver's.
     pub destination: u64,
     /// Connection class.
     pub class: u8,
     /// Octets of data frames sent.
     pub tx_bytes: u64,
-    /// Permitted rate, in bit/s.
+    /// The rate that the reaction point permits, in bit/s.
     pub rate: u64,
-    /// Required gap between frames, in picoseconds.
+    /// The gap that it asks for, in picoseconds.
     pub gap_ps: u64,
     /// The scheme's own state.
     pub state: u64,
-    /// Whether the reaction point limits the flow now.
+    /// The reaction point holds the flow back now.
     pub held_back: bool,
     /// Messages posted.
     pub messages: u64,
-    /// Messages completed.
+    /// Messages done.
     pub completed: u64,
     /// Notifications received.
     pub notes: u64,
 }
 
-/// The counters at the time they were cleared.
+/// Counters as they were when somebody cleared them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Baseline(Counters);
 
 impl Baseline {
-    /// A baseline at `counters`.
+    /// They count from `counters` on.
     pub const fn of(counters: Counters) -> Baseline {
         Baseline(counters)
     }
 }
 
 impl Status {
-    /// The status in `snapshot`.
+    /// What `snapshot` says of a daemon.
     pub fn of(info: &ProcessInfo, snapshot: &DeviceSnapshot) -> Status {
         let beat = &snapshot.beat;
         let name = |node: &usize| info.wiring.nodes[*node].name.clone();
@@ -213,7 +214,7 @@ impl Status {
 }
 
 impl Outputs {
-    /// The totals in `snapshot` of `outputs`, given as name, device and port.
+    /// What `snapshot` says of ports by name, device and number.
     pub fn of(outputs: &[(String, usize, PortNumber)], snapshot: &DeviceSnapshot) -> Outputs {
         let ports = outputs.iter().filter_map(|(name, device, port)| {
             let reading = snapshot.devices.get(*device)?.ports.get(port.index())?;
@@ -236,7 +237,7 @@ impl Outputs {
 }
 
 impl Counters {
-    /// The counters in `snapshot`.
+    /// What `snapshot` says of a daemon's devices.
     pub fn of(info: &ProcessInfo, snapshot: &DeviceSnapshot) -> Counters {
         let devices = info.nodes.iter().zip(&snapshot.devices);
         Counters {
@@ -246,13 +247,13 @@ impl Counters {
         }
     }
 
-    /// Without flows, whose number can be the square of that of the adapters.
+    /// The same without flows, of which a fabric has its adapters squared.
     pub(crate) fn without_flows(mut self) -> Counters {
         self.nodes.iter_mut().for_each(|node| node.flows.clear());
         self
     }
 
-    /// The increase since `baseline`. Levels stay as they are.
+    /// What has been counted since `baseline`. Levels stay what they are.
     pub fn since(mut self, Baseline(base): &Baseline) -> Counters {
         self.cleared_ps = Some(base.at_ps);
         for (node, before) in self.nodes.iter_mut().zip(&base.nodes) {

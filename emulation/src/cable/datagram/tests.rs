@@ -1,4 +1,4 @@
-//! Datagram sockets on the real kernel.
+//! Against the real kernel.
 
 use super::*;
 use crate::cable::udp;

@@ -1,27 +1,28 @@
-//! BCN: switches sample frames that come to an output's queue and tell the source of the sampled frame
-//! how far the queue is from its equilibrium and which way it moves; rate limiters in the senders obey.
+//! BCN: switches sample frames that join an output's queue and send the queue's distance from its
+//! equilibrium and its change to the source of the frame; rate limiters in the senders obey.
 //!
-//! Sources: Bergamasco's proposal to IEEE 802.1 (backward congestion notification) as the Zurich
-//! Hotspot Benchmark sets it up; where its slides slip in signs and units: algorithms.md 4.1, 4.3.
+//! Source: Bergamasco's proposal to IEEE 802.1 (backward congestion notification), with the numbers of
+//! the Zurich Hotspot Benchmark. Signs and units are corrected where its slides contradict themselves.
 //!
 //! ```text
 //!   switch output                                        sender, towards one destination
 //!   each frame with P_sample:                            Fb < 0: r ×= 1 + Gd·Fb        (≥ Rmin)
 //!     Qoff = Qeq − q, Qdelta = q − q before       BCN            remembers whose CPID it was
 //!     Fb = Qoff − W·Qdelta                        ──▶    Fb > 0: r += Gi·Fb·Ru          (≤ C)
-//!     Fb < 0: to anybody                                         if it is that CPID's
+//!     Fb < 0: to every source                                    if it is that CPID's
 //!     Fb > 0: if the frame's tag names this CPID         tags its frames with the CPID
 //!             and q < Qeq                                r = C and nothing waits: gone
 //! ```
 //!
-//! Fb is in octets, Gi and Gd are per octet. What is told is in whole units of 64 octets, so both ends
-//! reckon with the same Fb. [`congestion_point`] and [`reaction_point`] hold the roles; a receiver has
-//! no part in it.
+//! Fb is in octets, Gi and Gd are per octet. Messages carry whole units of 64 octets, so both ends
+//! compute the same Fb. [`congestion_point`] and [`reaction_point`] hold the roles; a receiver has none.
 
-use super::params::{self, Kind, Param};
-use super::{Scheme, none};
-use crate::congestion::{BcnBody, ParamError, Scope};
-use crate::units::Bytes;
+use super::{OnOff, Scheme, Signals, Throttling, none};
+use crate::congestion::{BcnBody, CongestionPoint, Place, ReactionPoint, Roles, Scope};
+use crate::params::{Complaint, Millionths, Params, Ratio};
+use crate::technology::Technology;
+use crate::units::{BitRate, Bytes, Duration};
+use std::sync::Arc;
 
 mod congestion_point;
 mod reaction_point;
@@ -32,66 +33,106 @@ use reaction_point::Limiter;
 /// The row of the registry.
 pub const SCHEME: Scheme = Scheme {
     name: "bcn",
+    about: "Switches sample frames and send the queue's state to their sources, which limit their rate.",
     source: "Bergamasco, Data center Ethernet congestion management: backward congestion notification",
-    check,
-    scope: |_| Scope::Destination,
-    reaction_points: |_| usize::MAX,
-    congestion_point: |place| match Sampler::new(place) {
-        Some(sampler) => Box::new(sampler),
-        None => Box::new(none::Silent),
+    technologies: &[Technology::Ethernet],
+    keys: &[BcnParams::KEYS],
+    parse: |reader| {
+        let params = BcnParams::read(reader)?;
+        for (key, size) in [("q_eq", params.q_eq), ("sample_octets", Some(params.sample_octets))] {
+            if size.is_some_and(|size| size < Bytes::new(UNIT)) {
+                reader.refuse(key, Complaint::new("too small", "at least 64 octets"));
+            }
+        }
+        Some(Arc::new(params))
     },
-    notification_point: |_| Box::new(none::Silent),
-    reaction_point: |place| Box::new(Limiter::new(place)),
+    signals: Some(Signals { marks: "marks", notifications: "BCNs" }),
+    shows: Throttling::Gap,
 };
 
-/// Defaults are the benchmark's base set, which goes with a memory of 600 KB: whoever has another one
-/// scales the gains with it.
-const PARAMS: &[Param] = &[
-    // Both roles: the weight of the queue's change.
-    Param { name: "w", kind: Kind::Integer(0, 64) },
-    // The congestion point. Without `q_eq` a quarter of an input's buffer.
-    Param { name: "q_eq", kind: Kind::Size },
-    // Each frame with the chance P_sample, or one frame in so many octets.
-    Param { name: "sampling", kind: Kind::Word(&["random", "octets"]) },
-    Param { name: "p_sample", kind: Kind::Fraction },
-    Param { name: "sample_octets", kind: Kind::Size },
-    // Above `q_sc` congestion is severe, and with `bcn_zero` sources are told to stop. Above `q_max`
-    // with `bcn_max` they are told the largest feedback there is. Without them 3 and 3.5 times `q_eq`.
-    Param { name: "q_sc", kind: Kind::Size },
-    Param { name: "q_max", kind: Kind::Size },
-    Param { name: "bcn_zero", kind: Kind::Word(&["off", "on"]) },
-    Param { name: "bcn_max", kind: Kind::Word(&["off", "on"]) },
-    // The reaction point: gains per octet, as a decimal or as "1/600000".
-    Param { name: "gi", kind: Kind::Gain },
-    Param { name: "gd", kind: Kind::Gain },
-    Param { name: "ru", kind: Kind::Rate },
-    Param { name: "rmin", kind: Kind::Rate },
-    // A limiter that hears nothing for so long grows by so much; without `self_increase` it waits.
-    Param { name: "self_increase", kind: Kind::Rate },
-    Param { name: "self_increase_every", kind: Kind::Time },
-    // Who is told to stop does so for a random time up to this one, and begins anew with this share
-    // of its line.
-    Param { name: "stop_max", kind: Kind::Time },
-    Param { name: "restart", kind: Kind::Fraction },
-    // Feedback to a frame that left longer than this before the last decrease is not heeded; without
-    // it all is.
-    Param { name: "rtt", kind: Kind::Time },
-];
-
-fn check(table: &toml::Table) -> Vec<ParamError> {
-    let mut faults = params::check(table, &[PARAMS]);
-    for key in ["q_eq", "sample_octets"] {
-        if params::quantity::<Bytes>(table, key).is_some_and(|size| size < Bytes::new(UNIT)) {
-            let (field, value) = (key.to_owned(), table[key].to_string());
-            faults.push(ParamError { field, value, allowed: "at least 64 octets".to_owned() });
-        }
+crate::params! {
+    /// Parameters of BCN. Defaults are the base set of the Zurich Hotspot Benchmark for a memory of 600 KB;
+    /// with another memory, scale the gains.
+    struct BcnParams {
+        /// W, the weight of the queue's change; of both roles.
+        w: i64 = Whole(0, 64), Default("2"), "Bergamasco";
+        /// Qeq, the queue length to aim for.
+        q_eq: Option<Bytes> = Octets, Else("a quarter of an input's buffer"), "Bergamasco";
+        /// What selects a sample: each frame with the probability `p_sample`, or one frame in `sample_octets`.
+        sampling: SamplingMode = SamplingMode::KIND, Default("random");
+        /// Probability of a sample.
+        p_sample: Millionths = Real(0.0, 1.0), Default("0.02"), "Bergamasco" => Is("sampling", &["random"]);
+        /// Octets between two samples.
+        sample_octets: Bytes = Octets, Default("75 KB") => Is("sampling", &["octets"]);
+        /// Qsc: above this queue length congestion is severe, and `bcn_zero` stops sources.
+        q_sc: Option<Bytes> = Octets, Else("3 times q_eq"), "Bergamasco";
+        /// Above this queue length `bcn_max` sends the largest feedback.
+        q_max: Option<Bytes> = Octets, Else("3.5 times q_eq"), "US 8792352" => Is("bcn_max", &["on"]);
+        /// Whether severe congestion stops sources.
+        bcn_zero: OnOff = OnOff::KIND, Default("off"), "Bergamasco";
+        /// Whether a queue above `q_max` sends the largest feedback.
+        bcn_max: OnOff = OnOff::KIND, Default("off"), "US 8792352";
+        /// Gi, the gain of an increase, per octet of feedback.
+        gi: Ratio = Gain, Default("1/1500"), "Bergamasco";
+        /// Gd, the gain of a decrease, per octet of feedback.
+        gd: Ratio = Gain, Default("1/600000"), "Bergamasco";
+        /// Ru, the unit of an increase.
+        ru: BitRate = Rate, Default("10 Mbps"), "Bergamasco";
+        /// Rmin, the lowest rate.
+        rmin: BitRate = Rate, Default("10 Mbps"), "Bergamasco";
+        /// Growth of a limiter that receives no notification for `self_increase_every`.
+        self_increase: Option<BitRate> = Rate, Optional;
+        /// Time without notification after which a limiter grows.
+        self_increase_every: Duration = Span, Default("10 ms") => Written("self_increase");
+        /// Longest time for which BCN(0,0) stops a source; the time is random.
+        stop_max: Duration = Span, Default("10 us"), "Bergamasco" => Is("bcn_zero", &["on"]);
+        /// Share of the line's rate at which a stopped source starts again.
+        restart: Millionths = Real(0.0, 1.0), Default("0.1"), "Bergamasco" => Is("bcn_zero", &["on"]);
+        /// Feedback to a frame that left longer than this before the last decrease is ignored.
+        rtt: Option<Duration> = Span, Optional;
     }
-    faults
 }
 
-/// W, which both roles have to know.
-fn weight(table: &toml::Table) -> i64 {
-    params::integer(table, "w", 2)
+crate::words! {
+    /// What selects a sample.
+    enum SamplingMode {
+        /// Chance.
+        Random = "random",
+        /// A count of octets.
+        Octets = "octets",
+    }
+}
+
+impl BcnParams {
+    /// Qeq, Qsc and the level of BCN_MAX, in octets, for an input with this buffer.
+    fn levels(&self, buffer: Bytes) -> [u64; 3] {
+        let equilibrium = self.q_eq.map_or(buffer.get() / 4, Bytes::get).max(UNIT);
+        let severe = self.q_sc.map_or(equilibrium.saturating_mul(3), Bytes::get);
+        let maximal = self.q_max.map_or(equilibrium.saturating_mul(7) / 2, Bytes::get);
+        [equilibrium, severe, maximal]
+    }
+}
+
+impl Roles for BcnParams {
+    fn scope(&self) -> Scope {
+        Scope::Destination
+    }
+
+    fn congestion_point(&self, place: Place) -> Box<dyn CongestionPoint> {
+        match Sampler::new(self, place) {
+            Some(sampler) => Box::new(sampler),
+            None => Box::new(none::Silent),
+        }
+    }
+
+    fn reaction_point(&self, place: Place) -> Box<dyn ReactionPoint> {
+        Box::new(Limiter::new(self, place))
+    }
+
+    fn in_force(&self, place: &Place) -> Vec<(&'static str, String)> {
+        let levels = self.levels(place.buffer).map(|octets| Bytes::new(octets).to_string());
+        ["q_eq", "q_sc", "q_max"].into_iter().zip(levels).collect()
+    }
 }
 
 /// Octets in a unit of Qoff and Qdelta.

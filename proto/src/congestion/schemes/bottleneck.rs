@@ -1,4 +1,4 @@
-//! For tests of schemes whose switches speak: senders that always have something to send, each on a
+//! For tests of schemes whose switches send notifications: senders with an endless backlog, each on a
 //! line of its own, into one output that drops nothing. Flow control is left out, so what keeps the
 //! queue short is the scheme alone.
 
@@ -8,11 +8,11 @@ use crate::congestion::{
 };
 use crate::frame::{FrameClass, FrameHeaders};
 use crate::ids::{CongestionPointId, Ecn, PortNumber};
+use crate::params::{self, Params};
 use crate::random::Random;
 use crate::units::{BitRate, Bytes, Duration, Instant};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
-use toml::Table;
 
 /// The lines of the Zurich benchmark, and its frames.
 pub const LINE: BitRate = BitRate::gbps(10);
@@ -23,14 +23,20 @@ const DELAY: Duration = Duration::from_us(1);
 pub const CPID: CongestionPointId =
     CongestionPointId::new(0x0200_0100_0001_0003).expect("not zero");
 
-pub fn table(text: &str) -> Table {
-    text.parse().expect("TOML")
+/// Parameters that are written as in a file.
+pub fn params<T: Params>(text: &str) -> T {
+    params::read(&text.parse().expect("TOML")).expect("sound parameters")
+}
+
+/// The keys of the parameters that `scheme` refuses.
+pub fn refused(scheme: &Scheme, text: &str) -> Vec<String> {
+    let errors = scheme.configure(&text.parse().expect("TOML")).err().unwrap_or_default();
+    errors.into_iter().map(|error| error.key).collect()
 }
 
 /// A place on a line of 10 Gb/s, whose inputs have buffers of 600 KB.
-pub fn place<'a>(params: &'a Table, role: &str) -> Place<'a> {
+pub fn place(role: &str) -> Place {
     Place {
-        params,
         line_rate: LINE,
         full_frame: FRAME,
         buffer: Bytes::new(600_000),
@@ -120,10 +126,9 @@ pub struct Bottleneck {
 impl Bottleneck {
     /// So many senders that begin at once, into an output that serves so many Gb/s.
     pub fn new(scheme: &Scheme, params: &str, senders: usize, gbps: u64) -> Bottleneck {
-        let params = table(params);
-        assert_eq!((scheme.check)(&params), [], "{params}");
+        let roles = scheme.configure(&params.parse().expect("TOML")).expect("sound parameters");
         let source = |n: usize| Source {
-            reaction: (scheme.reaction_point)(place(&params, &format!("sender {n}"))),
+            reaction: roles.reaction_point(place(&format!("sender {n}"))),
             last: None,
             turn: 0,
             served: 0,
@@ -131,7 +136,7 @@ impl Bottleneck {
         let mut bottleneck = Bottleneck {
             service: BitRate::gbps(gbps),
             sources: (0..senders).map(source).collect(),
-            output: (scheme.congestion_point)(place(&params, "output")),
+            output: roles.congestion_point(place("output")),
             queue: VecDeque::new(),
             events: BinaryHeap::new(),
             notifications: Vec::new(),

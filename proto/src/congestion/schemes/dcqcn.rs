@@ -1,9 +1,9 @@
 //! DCQCN: switches mark with CE by the length of an output's queue, receivers answer with CNPs, senders
-//! cut their rate by what they believe of the congestion (α) and recover in stages.
+//! cut their rate by their estimate of the congestion (α) and recover in stages.
 //!
 //! Sources: Zhu et al., "Congestion control for large-scale RDMA deployments", SIGCOMM 2015 (profile
 //! `paper`); NVIDIA DOC-2790 and firmware defaults of ConnectX adapters (`cx`); the public ns-3 model
-//! that came with HPCC (`hpcc`). What they disagree in: algorithms.md 8.3, 8.4.
+//! that came with HPCC (`hpcc`). Parameters cover the points in which they disagree.
 //!
 //! ```text
 //!   switch output           receiver                    sender
@@ -13,95 +13,89 @@
 //!   sets CE                                             RC = (RC + RT) / 2; later RT grows as well
 //! ```
 //!
-//! [`profile`] holds the numbers, [`red`] the congestion point, [`alpha`] and [`sender`] the reaction
+//! [`profile`] holds the parameters, [`red`] the congestion point, [`alpha`] and [`sender`] the reaction
 //! point; the notification point is here.
 
-use super::Scheme;
-use super::none::Unhurt;
-use super::params::{self, Kind, Param};
-use crate::congestion::{NotificationPoint, ParamError, Scope, TransportNote, Travel};
+use super::{Scheme, Throttling, none};
+use crate::congestion::{
+    CongestionPoint, NotificationPoint, Place, ReactionPoint, Roles, TransportNote, Travel,
+};
 use crate::frame::{FrameClass, FrameHeaders};
 use crate::ids::Ecn;
+use crate::params::{Complaint, Params};
+use crate::technology::Technology;
 use crate::units::{Bytes, Duration, Instant};
+use std::sync::Arc;
 
 mod alpha;
 mod profile;
 mod red;
 mod sender;
 
-use profile::Settings;
+use profile::{Reaction, Settings};
 use red::Red;
 use sender::Sender;
 
 /// The row of the registry.
 pub const SCHEME: Scheme = Scheme {
     name: "dcqcn",
+    about: "Switches mark with CE, receivers send CNPs, senders cut their rate and recover in stages.",
     source: "Zhu et al., Congestion control for large-scale RDMA deployments, SIGCOMM 2015",
-    check,
-    scope: |_| Scope::QueuePair,
-    reaction_points: |_| usize::MAX,
-    congestion_point: |place| {
-        let settings = Settings::new(&place);
-        Box::new(Red::new(&settings, place.random))
+    technologies: &[Technology::Ethernet],
+    keys: &[Settings::KEYS],
+    parse: |reader| {
+        let settings = Settings::read(reader)?;
+        let both = ["kmin", "kmax"].iter().all(|key| reader.is_written(key));
+        if both && settings.kmin > settings.kmax {
+            let hint = format!("at most kmax, {}", settings.kmax);
+            reader.refuse("kmin", Complaint::new("above kmax", hint));
+        }
+        let names = Settings::KEYS.iter().map(|key| key.name);
+        let written = names.filter(|name| reader.is_written(name)).collect();
+        Some(Arc::new(Dcqcn { settings, written }))
     },
-    notification_point: |place| Box::new(Receiver::new(Settings::new(&place).cnp_interval)),
-    reaction_point: |place| match params::word(place.params, "reaction", "obeys") {
-        "frozen" => Box::new(Unhurt::new(place.line_rate)),
-        _ => Box::new(Sender::new(&place, Settings::new(&place))),
-    },
+    signals: None,
+    shows: Throttling::Rate,
 };
 
-/// What is written counts as it stands; what is not is the profile's, scaled to the line.
-const PARAMS: &[Param] = &[
-    Param { name: "profile", kind: Kind::Word(&["paper", "cx", "hpcc"]) },
-    // The congestion point.
-    Param { name: "kmin", kind: Kind::Size },
-    Param { name: "kmax", kind: Kind::Size },
-    Param { name: "pmax", kind: Kind::Fraction },
-    Param { name: "mark_at", kind: Kind::Word(&["dequeue", "enqueue"]) },
-    // The notification point: N.
-    Param { name: "cnp_interval", kind: Kind::Time },
-    // The reaction point. One that is frozen sends on at the line's rate, whatever it is told.
-    Param { name: "reaction", kind: Kind::Word(&["obeys", "frozen"]) },
-    Param { name: "g", kind: Kind::Fraction },
-    // K, and whether it begins anew with each CNP or runs freely and asks whether there was one.
-    Param { name: "alpha_interval", kind: Kind::Time },
-    Param { name: "alpha_timer", kind: Kind::Word(&["since-cnp", "free"]) },
-    // Binary places of α.
-    Param { name: "alpha_bits", kind: Kind::Integer(8, 48) },
-    // With `alpha_timer` = `since-cnp`: what a CNP changes first.
-    Param { name: "cnp_order", kind: Kind::Word(&["cut-alpha", "alpha-cut"]) },
-    // A cut for each CNP, or one at the end of each period in which there was one.
-    Param { name: "cut", kind: Kind::Word(&["per-cnp", "per-period"]) },
-    Param { name: "cut_period", kind: Kind::Time },
-    // The most that one cut takes.
-    Param { name: "cut_max", kind: Kind::Fraction },
-    // With `cut` = `per-period`: the rate set by a flow's first CNP, as a share of what it was.
-    Param { name: "first_cnp_rate", kind: Kind::Fraction },
-    // Whether the target follows each cut, or only the first after an increase.
-    Param { name: "clamp_target", kind: Kind::Word(&["always", "after-increase"]) },
-    // T, B (0 octets: no such counter) and F.
-    Param { name: "time_reset", kind: Kind::Time },
-    Param { name: "byte_reset", kind: Kind::Size },
-    Param { name: "stages", kind: Kind::Integer(1, 31) },
-    // How the target grows past the additive stage: i·R_HAI once both counters are past it, or R_HAI
-    // as soon as one is.
-    Param { name: "hyper", kind: Kind::Word(&["growing", "flat"]) },
-    Param { name: "rate_ai", kind: Kind::Rate },
-    Param { name: "rate_hai", kind: Kind::Rate },
-    Param { name: "rate_min", kind: Kind::Rate },
-];
+/// The scheme with its parameters.
+#[derive(Debug)]
+struct Dcqcn {
+    /// Defaults are for 40 Gb/s.
+    settings: Settings,
+    /// The parameters that do not scale with the line.
+    written: Vec<&'static str>,
+}
 
-fn check(table: &toml::Table) -> Vec<ParamError> {
-    let mut faults = params::check(table, &[PARAMS]);
-    let size = |key| params::quantity::<Bytes>(table, key);
-    if let (Some(kmin), Some(kmax)) = (size("kmin"), size("kmax"))
-        && kmin > kmax
-    {
-        let allowed = format!("at most kmax, {kmax}");
-        faults.push(ParamError { field: "kmin".to_owned(), value: kmin.to_string(), allowed });
+impl Dcqcn {
+    fn at(&self, place: &Place) -> Settings {
+        self.settings.on_line(place.line_rate, &self.written)
     }
-    faults
+}
+
+impl Roles for Dcqcn {
+    fn congestion_point(&self, place: Place) -> Box<dyn CongestionPoint> {
+        Box::new(Red::new(&self.at(&place), place.random))
+    }
+
+    fn notification_point(&self, _: Place) -> Box<dyn NotificationPoint> {
+        Box::new(Receiver::new(self.settings.cnp_interval))
+    }
+
+    fn reaction_point(&self, place: Place) -> Box<dyn ReactionPoint> {
+        match self.settings.reaction {
+            Reaction::Frozen => Box::new(none::Unlimited::new(place.line_rate)),
+            Reaction::Obeys => Box::new(Sender::new(&place, self.at(&place))),
+        }
+    }
+
+    fn in_force(&self, place: &Place) -> Vec<(&'static str, String)> {
+        let Settings { kmin, kmax, byte_reset, rate_ai, rate_hai, rate_min, .. } = self.at(place);
+        let sizes = [("kmin", kmin), ("kmax", kmax), ("byte_reset", byte_reset)];
+        let rates = [("rate_ai", rate_ai), ("rate_hai", rate_hai), ("rate_min", rate_min)];
+        let sizes = sizes.map(|(key, size)| (key, size.to_string()));
+        sizes.into_iter().chain(rates.map(|(key, rate)| (key, rate.to_string()))).collect()
+    }
 }
 
 /// The notification point of one flow: a CNP with the first CE, then at most one an interval.
@@ -118,7 +112,7 @@ impl Receiver {
 }
 
 impl NotificationPoint for Receiver {
-    /// Only data is answered: a CNP for a marked CNP would go round for ever.
+    /// Only data is answered: a CNP for a marked CNP would cause another one without end.
     fn on_receive(
         &mut self,
         headers: &FrameHeaders,

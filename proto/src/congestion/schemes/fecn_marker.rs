@@ -1,59 +1,108 @@
 //! The congestion point of InfiniBand: an output above its threshold that is the root of a tree of
-//! congestion sets FECN. Every scheme whose switches are plain InfiniBand switches has this one.
+//! congestion sets FECN. All schemes for plain InfiniBand switches share it.
 //!
 //! Source: IBTA Vol 1, annex A10 (Threshold, Packet_Size, Marking_Rate, Victim_Mask); Pfister et
 //! al., section IV.A.
 
 use super::none;
-use super::params::{self, Kind, Param};
 use crate::congestion::{CongestionPoint, Marking, Place, QueueSample};
 use crate::frame::{FrameClass, FrameHeaders};
+use crate::params::{FromValue, Kind, Millionths, Value};
 use crate::units::{Bytes, Instant};
 
-/// Its parameters under the names of annex A10, and the project's own where A10 leaves it to the
-/// vendor.
-pub const PARAMS: &[Param] = &[
-    // 0 never marks; 1 is the highest fill, 15 the lowest.
-    Param { name: "threshold", kind: Kind::Integer(0, 15) },
-    // Overrides what `threshold` means, as a share of one input buffer.
-    Param { name: "sw_th_frac", kind: Kind::Fraction },
-    // Shorter packets are never marked, in 64-octet units.
-    Param { name: "packet_size", kind: Kind::Integer(0, 255) },
-    // Mean number of eligible packets between marks; 0 marks each.
-    Param { name: "marking_rate", kind: Kind::Integer(0, 65_535) },
-    // Ports that mark victims too.
-    Param {
-        name: "victim_mask",
-        kind: Kind::WordOrList(&["none", "adapters", "all"], 1, 254, 254),
-    },
-    Param { name: "root_test", kind: Kind::Word(&["head_wait", "enqueue", "dequeue"]) },
-];
-
-/// The congestion point that `place` asks for.
-pub fn congestion_point(place: Place<'_>) -> Box<dyn CongestionPoint> {
-    match Marker::new(place) {
-        Some(marker) => Box::new(marker),
-        None => Box::new(none::Silent),
+crate::params! {
+    /// Parameters of the marker. Names are those of annex A10 where it has one.
+    pub struct MarkerParams {
+        /// Threshold: 0 never marks; 1 is the highest fill of an input buffer, 15 the lowest.
+        threshold: u64 = Whole(0, 15), Default("1"), "IBTA Vol 1, A10";
+        /// Overrides the fill that `threshold` means: a share of one input buffer.
+        sw_th_frac: Option<Millionths> = Real(0.0, 1.0), Else("0.90 for threshold 1, 0.06 less for each step") => Not("threshold", "0");
+        /// Packets below this size are never marked, in units of 64 octets.
+        packet_size: u64 = Whole(0, 255), Default("0"), "IBTA Vol 1, A10" => Not("threshold", "0");
+        /// Mean number of eligible packets between two marks; 0 marks each.
+        marking_rate: u64 = Whole(0, 65_535), Default("0"), "IBTA Vol 1, A10" => Not("threshold", "0");
+        /// Ports that mark victims of congestion too, by word or by number.
+        victim_mask: VictimMask = VICTIM_MASK, Default("none"), "IBTA Vol 1, A10" => Not("threshold", "0");
+        /// When the queue is judged: at the head of its queue, at admission, or at departure.
+        root_test: RootTest = RootTest::KIND, Default("head_wait") => Not("threshold", "0");
     }
 }
 
-/// When the queue is judged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum RootTest {
-    /// When the packet becomes first of its queue: a port that had to wait for credit while the
-    /// packet before it was first, or has none for the packet itself, is a victim.
-    HeadWait,
-    /// When it is admitted: a port without credit is a victim.
-    Enqueue,
-    /// When it leaves: credits are there by then, so every victim passes for a root. Kept because
-    /// that is the trap (algorithms.md 2.1).
-    Dequeue,
+const VICTIM_MASK: Kind = Kind::Either(&[
+    Kind::Word(|| vec!["none", "adapters", "all"]),
+    Kind::UpTo(254, &Kind::Whole(1, 254)),
+]);
+
+/// Ports that mark victims too.
+#[derive(Clone, Debug, PartialEq)]
+pub enum VictimMask {
+    /// No port.
+    None,
+    /// Ports that lead to adapters.
+    Adapters,
+    /// All ports.
+    All,
+    /// Ports with these numbers.
+    Ports(Vec<u8>),
+}
+
+impl FromValue for VictimMask {
+    fn from_value(value: &Value) -> Option<VictimMask> {
+        Some(match value.text() {
+            Some("none") => VictimMask::None,
+            Some("adapters") => VictimMask::Adapters,
+            Some(_) => VictimMask::All,
+            None => VictimMask::Ports(Vec::from_value(value)?),
+        })
+    }
+}
+
+crate::words! {
+    /// When the queue is judged.
+    pub enum RootTest {
+        /// When the packet becomes first of its queue. A port is a victim if it waited for credit while the
+        /// packet before was first, or has no credit for the packet itself.
+        HeadWait = "head_wait",
+        /// When the packet is admitted. A port without credit is a victim.
+        Enqueue = "enqueue",
+        /// When the packet leaves. Credits are there by then, so every victim passes for a root. Kept to
+        /// show this mistake.
+        Dequeue = "dequeue",
+    }
+}
+
+impl MarkerParams {
+    /// The congestion point of `place`.
+    pub fn congestion_point(&self, place: Place) -> Box<dyn CongestionPoint> {
+        match Marker::new(self, place) {
+            Some(marker) => Box::new(marker),
+            None => Box::new(none::Silent),
+        }
+    }
+
+    /// The marking threshold as a share of one input buffer, in millionths; 0 if nothing is marked.
+    ///
+    /// A10 leaves the scale to the vendor. Here it is 0.90 for threshold 1, falling in equal steps to
+    /// 0.06 for 15.
+    pub fn fill(&self) -> u64 {
+        let scale = |steps: u64| 900_000 - 60_000 * steps;
+        match (self.threshold.checked_sub(1), self.sw_th_frac) {
+            (None, _) => 0,
+            (Some(_), Some(Millionths(share))) => share,
+            (Some(steps), None) => scale(steps),
+        }
+    }
+
+    /// The fill in force, for run.json.
+    pub fn in_force(&self) -> Vec<(&'static str, String)> {
+        vec![("sw_th_frac", (self.fill() as f64 / 1e6).to_string())]
+    }
 }
 
 /// The congestion point of one output port and lane.
 #[derive(Debug)]
 pub struct Marker {
-    /// What the queue must be above.
+    /// Frames are marked while the queue is longer than this.
     pub limit: Bytes,
     packet_size: Bytes,
     root_test: RootTest,
@@ -65,31 +114,21 @@ pub struct Marker {
 
 impl Marker {
     /// `None` if Threshold is 0: the port never marks.
-    pub fn new(mut place: Place<'_>) -> Option<Marker> {
-        let params = place.params;
-        let threshold = params::integer(params, "threshold", 1) as u64;
-        if threshold == 0 {
+    pub fn new(params: &MarkerParams, mut place: Place) -> Option<Marker> {
+        if params.threshold == 0 {
             return None;
         }
-        let millionths =
-            params::millionths(params, "sw_th_frac").unwrap_or(fill_millionths(threshold));
-        let marking_rate = params::integer(params, "marking_rate", 0) as u64;
-        let listed = params::list(params, "victim_mask")
-            .is_some_and(|ports| ports.contains(&i64::from(place.port.get())));
-        let marks_victims = match params::word(params, "victim_mask", "none") {
-            "all" => true,
-            "adapters" => place.faces_adapter,
-            _ => listed,
-        };
+        let marking_rate = params.marking_rate;
         Some(Marker {
-            limit: Bytes::new(place.buffer.get() * millionths / 1_000_000),
-            packet_size: Bytes::new(params::integer(params, "packet_size", 0) as u64 * 64),
-            root_test: match params::word(params, "root_test", "head_wait") {
-                "enqueue" => RootTest::Enqueue,
-                "dequeue" => RootTest::Dequeue,
-                _ => RootTest::HeadWait,
+            limit: Bytes::new(place.buffer.get() * params.fill() / 1_000_000),
+            packet_size: Bytes::new(params.packet_size * 64),
+            root_test: params.root_test,
+            marks_victims: match &params.victim_mask {
+                VictimMask::None => false,
+                VictimMask::Adapters => place.faces_adapter,
+                VictimMask::All => true,
+                VictimMask::Ports(ports) => ports.contains(&place.port.get()),
             },
-            marks_victims,
             marking_rate,
             // A random phase keeps the ports of a switch from marking in step.
             until_mark: if marking_rate == 0 { 0 } else { place.random.below(marking_rate + 1) },
@@ -113,12 +152,6 @@ impl Marker {
         self.until_mark = self.marking_rate;
         Marking::Fecn { limit: self.limit }
     }
-}
-
-/// The share of an input buffer that Threshold `k` stands for, in millionths: 0.90 for 1, falling
-/// in equal steps to 0.06 for 15. A10 leaves the scale to the vendor (algorithms.md 2.1).
-fn fill_millionths(k: u64) -> u64 {
-    900_000 - 60_000 * (k - 1)
 }
 
 impl CongestionPoint for Marker {

@@ -12,53 +12,118 @@
 //!   sets FECN                                         after each packet a gap of CCT[CCTI]
 //! ```
 
-use super::params::{self, Kind, Param};
-use super::{Scheme, fecn_marker};
+use super::fecn_marker::MarkerParams;
+use super::{Scheme, SharedBy, Throttling};
 use crate::congestion::{
-    Heard, Notification, NotificationPoint, Permission, Place, ReactionPoint, ReactionState, Scope,
-    TransportNote, Travel,
+    CongestionPoint, Heard, Notification, NotificationPoint, Permission, Place, ReactionPoint,
+    ReactionState, Roles, Scope, TransportNote, Travel,
 };
 use crate::frame::{FrameClass, FrameHeaders};
+use crate::params::{FromValue, Kind, Params, Value};
+use crate::technology::Technology;
 use crate::units::{BitRate, Bytes, Duration, Instant};
 use std::sync::Arc;
 
 /// The row of the registry.
 pub const SCHEME: Scheme = Scheme {
     name: "ib-cca",
+    about: "Switches mark with FECN, receivers return BECN, senders walk a table of delays.",
     source: "IBTA Vol 1, annex A10",
-    check: |table| params::check(table, &[fecn_marker::PARAMS, PARAMS]),
-    scope: |table| match params::word(table, "scope", "queue-pair") {
-        "service-level" => Scope::ServiceLevel,
-        _ => Scope::QueuePair,
+    technologies: &[Technology::Infiniband],
+    keys: &[MarkerParams::KEYS, AdapterParams::KEYS],
+    parse: |reader| {
+        let (marker, adapter) = (MarkerParams::read(reader), AdapterParams::read(reader));
+        Some(Arc::new(IbCca { marker: marker?, control: Arc::new(Control::new(adapter?)) }))
     },
-    reaction_points: |_| usize::MAX,
-    congestion_point: fecn_marker::congestion_point,
-    notification_point: |place| {
-        let travel = match params::word(place.params, "becn", "ack") {
-            "cnp" => Travel::Cnp,
-            _ => Travel::AckOrCnp,
-        };
-        Box::new(Echo { travel })
-    },
-    reaction_point: |place| Box::new(Throttle::new(&place)),
+    signals: None,
+    shows: Throttling::Gap,
 };
 
-/// The channel adapter's parameters under the names of annex A10, and the project's own where A10
-/// leaves it to the vendor.
-const PARAMS: &[Param] = &[
-    Param { name: "scope", kind: Kind::Word(&["queue-pair", "service-level"]) },
-    Param { name: "becn", kind: Kind::Word(&["ack", "cnp"]) },
-    Param { name: "ccti_increase", kind: Kind::Integer(0, 255) },
-    Param { name: "ccti_limit", kind: Kind::Integer(0, 16_383) },
-    Param { name: "ccti_min", kind: Kind::Integer(0, 255) },
-    // In units of 1.024 µs.
-    Param { name: "ccti_timer", kind: Kind::Integer(0, 65_535) },
-    Param { name: "trigger_threshold", kind: Kind::Integer(0, 255) },
-    // `linear`, or the table's 16-bit entries: two bits of shift, fourteen of multiplier.
-    Param { name: "cct", kind: Kind::WordOrList(&["linear"], 0, 65_535, 16_384) },
-    // The linear table's delay at its last index, in packet times.
-    Param { name: "cct_max_ipd", kind: Kind::Integer(0, 2_047) },
-];
+crate::params! {
+    /// Parameters of the channel adapter. Names are those of annex A10 where it has one.
+    struct AdapterParams {
+        /// The flows that share one CCTI.
+        scope: SharedBy = SharedBy::KIND, Default("queue-pair"), "IBTA Vol 1, A10";
+        /// What returns BECN: the acknowledgement if one is due, or always a packet of its own.
+        becn: BecnTravel = BecnTravel::KIND, Default("ack");
+        /// Increase of CCTI with each BECN.
+        ccti_increase: u16 = Whole(0, 255), Default("5"), "IBTA Vol 1, A10; Pfister et al.";
+        /// Largest CCTI; at most the table's last index.
+        ccti_limit: u16 = Whole(0, 16_383), Default("127"), "IBTA Vol 1, A10";
+        /// Smallest CCTI.
+        ccti_min: u16 = Whole(0, 255), Default("0"), "IBTA Vol 1, A10";
+        /// Time between two decrements of CCTI, in units of 1.024 us; 0 for none.
+        ccti_timer: u16 = Whole(0, 65_535), Default("31"), "IBTA Vol 1, A10.4.3.8";
+        /// A CCTI that reaches this value is logged; 0 logs nothing.
+        trigger_threshold: u16 = Whole(0, 255), Default("0"), "IBTA Vol 1, A10";
+        /// The congestion control table: `linear`, or its 16-bit entries (2 bits of shift, 14 of multiplier).
+        cct: Cct = CCT, Default("linear"), "IBTA Vol 1, A10";
+        /// Delay at the last index of the linear table, in packet times.
+        cct_max_ipd: u16 = Whole(0, 2_047), Default("31"), "Pfister et al." => Is("cct", &["linear"]);
+    }
+}
+
+crate::words! {
+    /// What returns BECN.
+    enum BecnTravel {
+        /// The acknowledgement if one is due, else a packet of its own.
+        Ack = "ack",
+        /// A packet of its own.
+        Cnp = "cnp",
+    }
+}
+
+const CCT: Kind =
+    Kind::Either(&[Kind::Word(|| vec!["linear"]), Kind::UpTo(16_384, &Kind::Whole(0, 65_535))]);
+
+/// The congestion control table as written.
+#[derive(Clone, Debug, PartialEq)]
+enum Cct {
+    Linear,
+    Entries(Vec<u16>),
+}
+
+impl FromValue for Cct {
+    fn from_value(value: &Value) -> Option<Cct> {
+        match value.text() {
+            Some(_) => Some(Cct::Linear),
+            None => Vec::from_value(value).map(Cct::Entries),
+        }
+    }
+}
+
+/// The scheme with its parameters.
+#[derive(Debug)]
+struct IbCca {
+    marker: MarkerParams,
+    control: Arc<Control>,
+}
+
+impl Roles for IbCca {
+    fn scope(&self) -> Scope {
+        self.control.params.scope.into()
+    }
+
+    fn congestion_point(&self, place: Place) -> Box<dyn CongestionPoint> {
+        self.marker.congestion_point(place)
+    }
+
+    fn notification_point(&self, _: Place) -> Box<dyn NotificationPoint> {
+        let travel = match self.control.params.becn {
+            BecnTravel::Ack => Travel::AckOrCnp,
+            BecnTravel::Cnp => Travel::Cnp,
+        };
+        Box::new(Echo { travel })
+    }
+
+    fn reaction_point(&self, place: Place) -> Box<dyn ReactionPoint> {
+        Box::new(Throttle::new(&self.control, &place))
+    }
+
+    fn in_force(&self, _: &Place) -> Vec<(&'static str, String)> {
+        self.marker.in_force()
+    }
+}
 
 /// The notification point: FECN in, BECN out.
 #[derive(Debug)]
@@ -107,52 +172,55 @@ pub fn linear_table(max: u16) -> Vec<CctEntry> {
         .collect()
 }
 
+/// What all reaction points of an adapter share.
+#[derive(Debug)]
+struct Control {
+    params: AdapterParams,
+    table: Box<[CctEntry]>,
+    timer: Duration,
+}
+
+impl Control {
+    /// The limits are clamped to the table.
+    fn new(mut params: AdapterParams) -> Control {
+        let table: Vec<CctEntry> = match &params.cct {
+            Cct::Linear => linear_table(params.cct_max_ipd),
+            Cct::Entries(entries) => entries.iter().copied().map(CctEntry::from_bits).collect(),
+        };
+        params.ccti_limit = params.ccti_limit.min(table.len() as u16 - 1);
+        params.ccti_min = params.ccti_min.min(params.ccti_limit);
+        // 1.024 µs a unit: CCTI_Timer of CACongestionSetting, A10.4.3.8.
+        let timer = Duration::from_ns(1_024) * u64::from(params.ccti_timer);
+        Control { params, table: table.into(), timer }
+    }
+}
+
 /// The reaction point: an index into the congestion control table.
 #[derive(Debug)]
 struct Throttle {
+    control: Arc<Control>,
     line_rate: BitRate,
     full_frame: Bytes,
-    table: Arc<[CctEntry]>,
     ccti: u16,
-    ccti_increase: u16,
-    ccti_limit: u16,
-    ccti_min: u16,
-    ccti_timer: Duration,
-    trigger_threshold: u16,
-    /// When the index falls by one; set while it is above its minimum.
+    /// Instant of the next decrement; set while the index is above its minimum.
     decrease_at: Option<Instant>,
     last_packet: Bytes,
 }
 
 impl Throttle {
-    fn new(place: &Place<'_>) -> Throttle {
-        let params = place.params;
-        let table: Vec<CctEntry> = match params::list(params, "cct") {
-            Some(entries) => entries.into_iter().map(|bits| CctEntry(bits as u16)).collect(),
-            None => linear_table(params::integer(params, "cct_max_ipd", 31) as u16),
-        };
-        let last = table.len() as u16 - 1;
-        let field = |key, default| params::integer(params, key, default) as u16;
-        let ccti_limit = field("ccti_limit", 127).min(last);
-        let ccti_min = field("ccti_min", 0).min(ccti_limit);
+    fn new(control: &Arc<Control>, place: &Place) -> Throttle {
         Throttle {
+            control: Arc::clone(control),
             line_rate: place.line_rate,
             full_frame: place.full_frame,
-            table: table.into(),
-            ccti: ccti_min,
-            ccti_increase: field("ccti_increase", 5),
-            ccti_limit,
-            ccti_min,
-            // 1.024 µs a unit: CCTI_Timer of CACongestionSetting, A10.4.3.8.
-            ccti_timer: Duration::from_ns(1_024) * u64::from(field("ccti_timer", 31)),
-            trigger_threshold: field("trigger_threshold", 0),
+            ccti: control.params.ccti_min,
             decrease_at: None,
             last_packet: place.full_frame,
         }
     }
 
     fn delay_after(&self, size: Bytes) -> Duration {
-        self.table[usize::from(self.ccti)].delay(size.time_at(self.line_rate))
+        self.control.table[usize::from(self.ccti)].delay(size.time_at(self.line_rate))
     }
 }
 
@@ -162,12 +230,13 @@ impl ReactionPoint for Throttle {
         if !note.becn {
             return Heard::Taken;
         }
+        let Control { params, timer, .. } = &*self.control;
         let before = self.ccti;
-        self.ccti = (self.ccti + self.ccti_increase).min(self.ccti_limit);
-        if self.ccti > self.ccti_min && self.ccti_timer > Duration::ZERO {
-            self.decrease_at.get_or_insert(now + self.ccti_timer);
+        self.ccti = (self.ccti + params.ccti_increase).min(params.ccti_limit);
+        if self.ccti > params.ccti_min && *timer > Duration::ZERO {
+            self.decrease_at.get_or_insert(now + *timer);
         }
-        let threshold = self.trigger_threshold;
+        let threshold = params.trigger_threshold;
         if threshold != 0 && before < threshold && self.ccti >= threshold {
             return Heard::Crossed;
         }
@@ -186,14 +255,15 @@ impl ReactionPoint for Throttle {
     }
 
     fn is_released(&self) -> bool {
-        self.ccti == self.ccti_min
+        self.ccti == self.control.params.ccti_min
     }
 
     fn handle_timeout(&mut self, now: Instant) {
+        let (least, timer) = (self.control.params.ccti_min, self.control.timer);
         // On an absolute schedule: a late call makes up every step it missed.
         while let Some(due) = self.decrease_at.filter(|due| *due <= now) {
-            self.ccti = self.ccti.saturating_sub(1).max(self.ccti_min);
-            self.decrease_at = (self.ccti > self.ccti_min).then(|| due + self.ccti_timer);
+            self.ccti = self.ccti.saturating_sub(1).max(least);
+            self.decrease_at = (self.ccti > least).then(|| due + timer);
         }
     }
 

@@ -1,42 +1,49 @@
-//! No control: the network is lossless and nobody slows down. The baseline of every experiment.
+//! No congestion control: link-level flow control alone. The baseline of every experiment.
 
-use super::{Scheme, params};
-use crate::congestion::{CongestionPoint, NotificationPoint, ReactionPoint, ReactionState, Scope};
+use super::{ANY, Scheme, Throttling};
+use crate::congestion::{CongestionPoint, NotificationPoint, ReactionPoint, ReactionState, Roles};
 use crate::units::{BitRate, Duration};
+use std::sync::Arc;
 
 /// The row of the registry.
 pub const SCHEME: Scheme = Scheme {
     name: "none",
+    about: "No congestion control: senders never slow down.",
     source: "link-level flow control alone",
-    check: |table| params::check(table, &[]),
-    scope: |_| Scope::QueuePair,
-    reaction_points: |_| usize::MAX,
-    congestion_point: |_| Box::new(Silent),
-    notification_point: |_| Box::new(Silent),
-    reaction_point: |place| Box::new(Unhurt::new(place.line_rate)),
+    technologies: ANY,
+    keys: &[],
+    parse: |_| Some(Arc::new(NoControl)),
+    signals: None,
+    shows: Throttling::Gap,
 };
 
-/// A point that never says anything.
+/// The scheme has no parameters, and its roles do nothing.
+#[derive(Debug)]
+struct NoControl;
+
+impl Roles for NoControl {}
+
+/// A congestion or notification point that never notifies.
 #[derive(Debug)]
 pub struct Silent;
 
 impl CongestionPoint for Silent {}
 impl NotificationPoint for Silent {}
 
-/// A reaction point that never holds anything back.
+/// A reaction point that never limits.
 #[derive(Debug)]
-pub struct Unhurt {
+pub struct Unlimited {
     rate: BitRate,
 }
 
-impl Unhurt {
-    /// One on a line of `rate`.
-    pub const fn new(rate: BitRate) -> Unhurt {
-        Unhurt { rate }
+impl Unlimited {
+    /// A point on a line of this rate.
+    pub const fn new(rate: BitRate) -> Unlimited {
+        Unlimited { rate }
     }
 }
 
-impl ReactionPoint for Unhurt {
+impl ReactionPoint for Unlimited {
     fn state(&self) -> ReactionState {
         ReactionState { gap: Duration::ZERO, rate: self.rate, scalar: 0 }
     }

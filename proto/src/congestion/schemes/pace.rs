@@ -1,33 +1,33 @@
-//! The gap that makes a rate: after a frame nothing leaves until its time at that rate is over.
+//! Pacing: after a frame, nothing leaves until the frame's time at the current rate is over.
 //!
-//! In any window of length w no more than rate·w and one frame leave. Time in which a flow was paused
-//! or had nothing to send is not banked.
+//! In any window of length w at most rate·w and one frame leave. A flow earns no credit for time in
+//! which it was paused or had nothing to send.
 
 use crate::congestion::{Permission, Place};
 use crate::units::{BitRate, Bytes, Duration, Instant};
 
-/// The frames of one limiter, and the line they leave on.
+/// The pacing of one limiter on its line.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
-    /// No frame is faster.
+    /// Highest rate.
     pub line_rate: BitRate,
     full_frame: Bytes,
     last_frame: Bytes,
 }
 
 impl Pace {
-    /// No frame has left yet.
-    pub fn new(place: &Place<'_>) -> Pace {
+    /// Pacing before the first frame.
+    pub fn new(place: &Place) -> Pace {
         let Place { line_rate, full_frame, .. } = *place;
         Pace { line_rate, full_frame, last_frame: full_frame }
     }
 
-    /// A frame of `size` octets has left.
+    /// A frame of `size` octets was transmitted.
     pub fn on_transmit(&mut self, size: Bytes) {
         self.last_frame = size;
     }
 
-    /// `current` bit/s as a rate; zero is told as the least there is.
+    /// `current` bit/s as a rate; zero becomes 1 bit/s.
     pub fn rate(&self, current: u64) -> BitRate {
         BitRate::new(current.max(1)).unwrap_or(self.line_rate)
     }
@@ -37,7 +37,7 @@ impl Pace {
         self.gap_after(self.full_frame, current)
     }
 
-    /// When the next frame may leave at `current` bit/s, given when the last one did.
+    /// The earliest departure of the next frame at `current` bit/s, given the last departure.
     pub fn next(&self, last_departure: Option<Instant>, current: u64) -> Permission {
         let last = last_departure.map(|last| last + self.gap_after(self.last_frame, current));
         Permission::At(last.unwrap_or(Instant::ZERO))

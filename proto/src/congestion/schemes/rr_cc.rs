@@ -1,8 +1,8 @@
-//! RR CC: the receiver tells congested flows from victims by the share of marked packets, measures
-//! the rate at which a flow gets through, and tells the sender that rate.
+//! RR CC: the receiver separates congested flows from victims by the share of marked packets, measures
+//! the rate of a flow, and notifies the sender of that rate.
 //!
-//! Sources: the RR CC slides (algorithms 1 and 2); a public simulator of it for the values the
-//! slides leave open (algorithms.md 3.3). The switch is a plain InfiniBand switch.
+//! Sources: the RR CC slides (algorithms 1 and 2); a public simulator of it for the values that
+//! the slides leave open. The switch is a plain InfiniBand switch.
 //!
 //! ```text
 //!   receiver, at the end of a period            sender
@@ -11,14 +11,17 @@
 //!                                               current = (current + target) / 2
 //! ```
 
-use super::params::{self, Kind, Param};
-use super::{Scheme, fecn_marker};
+use super::fecn_marker::MarkerParams;
+use super::{Scheme, SharedBy, Signals, Throttling};
 use crate::congestion::{
-    Heard, Notification, NotificationPoint, Periods, Permission, Place, ReactionPoint,
-    ReactionState, Scope, TransportNote, Travel,
+    CongestionPoint, Heard, Notification, NotificationPoint, Periods, Permission, Place,
+    ReactionPoint, ReactionState, Roles, Scope, TransportNote, Travel,
 };
 use crate::frame::{FrameClass, FrameHeaders};
+use crate::params::{Millionths, Params};
+use crate::technology::Technology;
 use crate::units::{BitRate, Bytes, Duration, Instant};
+use std::sync::Arc;
 
 mod body;
 
@@ -27,46 +30,88 @@ use body::{Body, Closed};
 /// The row of the registry.
 pub const SCHEME: Scheme = Scheme {
     name: "rr-cc",
+    about: "Receivers measure the rate of each flow and send it to the sender.",
     source: "RR CC: receiver-driven congestion control for InfiniBand",
-    check: |table| params::check(table, &[fecn_marker::PARAMS, PARAMS]),
-    scope: |table| match params::word(table, "scope", "queue-pair") {
-        "service-level" => Scope::ServiceLevel,
-        _ => Scope::QueuePair,
+    technologies: &[Technology::Infiniband],
+    keys: &[MarkerParams::KEYS, AdapterParams::KEYS],
+    parse: |reader| {
+        let (marker, adapter) = (MarkerParams::read(reader), AdapterParams::read(reader));
+        Some(Arc::new(RrCc { marker: marker?, adapter: adapter? }))
     },
-    reaction_points: |_| usize::MAX,
-    congestion_point: fecn_marker::congestion_point,
-    notification_point: |place| Box::new(Receiver::new(&place)),
-    reaction_point: |place| Box::new(Sender::new(&place)),
+    signals: Some(Signals { marks: "FECN marks", notifications: "CNPs" }),
+    shows: Throttling::Gap,
 };
 
-/// The channel adapter's parameters. Defaults: algorithms.md 3.3.
-const PARAMS: &[Param] = &[
-    // T, in times of one full frame on the receiver's line.
-    Param { name: "period_frames", kind: Kind::Integer(1, 4_096) },
-    // The share of marked frames from which a flow is a cause of congestion.
-    Param { name: "congested_from", kind: Kind::Fraction },
-    // From this share of the line's rate on there is nothing to tell a flow that is not congested.
-    Param { name: "silent_from", kind: Kind::Fraction },
-    // d: what a sender keeps of the rate that got through.
-    Param { name: "decrease", kind: Kind::Fraction },
-    // R_AI, as a share of the line's rate.
-    Param { name: "additive_increase", kind: Kind::Fraction },
-    // Whether senders obey; one that does not shows what receivers find out about unhindered flows.
-    Param { name: "sender", kind: Kind::Word(&["obeys", "ignores"]) },
-    Param { name: "scope", kind: Kind::Word(&["queue-pair", "service-level"]) },
-];
+crate::params! {
+    /// Parameters of the channel adapter.
+    struct AdapterParams {
+        /// T, the period of a receiver, in times of one full frame on its line.
+        period_frames: u64 = Whole(1, 4_096), Default("16"), "RR CC, algorithm 1";
+        /// Share of marked frames from which a flow is a cause of congestion.
+        congested_from: Millionths = Real(0.0, 1.0), Default("0.95"), "RR CC, algorithm 1";
+        /// Share of the line's rate from which a flow that is not congested gets no notification.
+        silent_from: Millionths = Real(0.0, 1.0), Default("0.98");
+        /// d, the share of the received rate that a sender keeps.
+        decrease: Millionths = Real(0.0, 1.0), Default("0.93"), "RR CC, algorithm 2";
+        /// R_AI, as a share of the line's rate.
+        additive_increase: Millionths = Real(0.0, 1.0), Default("0.012"), "RR CC, algorithm 2";
+        /// Whether senders obey. One that does not shows what receivers measure of unlimited flows.
+        sender: Obedience = Obedience::KIND, Default("obeys");
+        /// The flows that share one rate.
+        scope: SharedBy = SharedBy::KIND, Default("queue-pair");
+    }
+}
+
+crate::words! {
+    /// Whether senders obey notifications.
+    enum Obedience {
+        /// They do.
+        Obeys = "obeys",
+        /// They keep their rate.
+        Ignores = "ignores",
+    }
+}
+
+/// The scheme with its parameters.
+#[derive(Debug)]
+struct RrCc {
+    marker: MarkerParams,
+    adapter: AdapterParams,
+}
+
+impl Roles for RrCc {
+    fn scope(&self) -> Scope {
+        self.adapter.scope.into()
+    }
+
+    fn congestion_point(&self, place: Place) -> Box<dyn CongestionPoint> {
+        self.marker.congestion_point(place)
+    }
+
+    fn notification_point(&self, place: Place) -> Box<dyn NotificationPoint> {
+        Box::new(Receiver::new(&self.adapter, &place))
+    }
+
+    fn reaction_point(&self, place: Place) -> Box<dyn ReactionPoint> {
+        Box::new(Sender::new(&self.adapter, &place))
+    }
+
+    fn in_force(&self, _: &Place) -> Vec<(&'static str, String)> {
+        self.marker.in_force()
+    }
+}
 
 /// Millionths of one.
 const ONE: u64 = 1_000_000;
 
-/// No rate is held below this part of the line's.
+/// The lowest rate is the line's rate divided by this.
 const FLOOR_PART: u64 = 1_000;
 
 fn share(rate: u64, millionths: u64) -> u64 {
     (u128::from(rate) * u128::from(millionths) / u128::from(ONE)) as u64
 }
 
-/// What arrived in the period under way.
+/// Arrivals in the current period.
 #[derive(Clone, Copy, Debug, Default)]
 struct Count {
     frames: u64,
@@ -79,8 +124,7 @@ struct Count {
 struct Receiver {
     line_rate: u64,
     period: Duration,
-    /// Whose frames are further apart than this was idle: a sender at the least rate it keeps is
-    /// twice as fast.
+    /// A flow whose frames are further apart was idle: a sender at its lowest rate is twice as fast.
     idle: Duration,
     congested_from: u64,
     silent_from: u64,
@@ -90,22 +134,21 @@ struct Receiver {
 }
 
 impl Receiver {
-    fn new(place: &Place<'_>) -> Receiver {
+    fn new(params: &AdapterParams, place: &Place) -> Receiver {
         let frame_time = place.full_frame.time_at(place.line_rate);
-        let fraction = |key, default| params::millionths(place.params, key).unwrap_or(default);
         Receiver {
             line_rate: place.line_rate.get(),
-            period: frame_time * params::integer(place.params, "period_frames", 16) as u64,
+            period: frame_time * params.period_frames,
             idle: frame_time * (2 * FLOOR_PART),
-            congested_from: fraction("congested_from", 950_000),
-            silent_from: fraction("silent_from", 980_000),
+            congested_from: params.congested_from.0,
+            silent_from: params.silent_from.0,
             began: None,
             count: Count::default(),
             periods: Periods::default(),
         }
     }
 
-    /// Ends the period that began at `began` and says what the sender is to know.
+    /// Ends the period that began at `began`; the notification for the sender, if one is due.
     fn close(&mut self, began: Instant, now: Instant, closed: Closed) -> Option<TransportNote> {
         let Count { frames, marked, octets } = std::mem::take(&mut self.count);
         self.began = Some(now);
@@ -135,8 +178,8 @@ impl NotificationPoint for Receiver {
             return None;
         }
         let Some(began) = self.began.filter(|began| now.since(*began) <= self.idle) else {
-            // The first frame opens a period and is not of it: what follows it is counted over the
-            // time since then.
+            // The first frame opens a period and is not counted in it: the frames after it are counted
+            // over the time since then.
             self.began = Some(now);
             return None;
         };
@@ -157,7 +200,7 @@ impl NotificationPoint for Receiver {
         self.close(began, now, Closed::ByTimer)
     }
 
-    /// A period in which nothing arrived goes on.
+    /// A period without arrivals continues.
     fn poll_timeout(&self) -> Option<Instant> {
         self.began.filter(|_| self.count.frames > 0).map(|began| began + self.period)
     }
@@ -178,37 +221,36 @@ struct Sender {
     floor: u64,
     current: u64,
     target: u64,
-    /// Notifications without BECN since the last one with it.
-    good_news: u32,
+    /// Notifications without BECN since the last one with BECN.
+    increases: u32,
     last_frame: Bytes,
     ignores: bool,
 }
 
-/// From which notification without BECN in a row on the target grows.
+/// The target grows from this consecutive notification without BECN on.
 const GROWS_FROM: u32 = 3;
 
 impl Sender {
-    fn new(place: &Place<'_>) -> Sender {
+    fn new(params: &AdapterParams, place: &Place) -> Sender {
         let line = place.line_rate.get();
-        let fraction = |key, default| params::millionths(place.params, key).unwrap_or(default);
         Sender {
             line_rate: place.line_rate,
             full_frame: place.full_frame,
-            decrease: fraction("decrease", 930_000),
-            additive_increase: share(line, fraction("additive_increase", 12_000)).max(1),
+            decrease: params.decrease.0,
+            additive_increase: share(line, params.additive_increase.0).max(1),
             floor: (line / FLOOR_PART).max(1),
             current: line,
             target: line,
-            good_news: 0,
+            increases: 0,
             last_frame: place.full_frame,
-            ignores: params::word(place.params, "sender", "obeys") == "ignores",
+            ignores: params.sender == Obedience::Ignores,
         }
     }
 
-    /// What gets through, in bit/s. `None` if the octets are nonsense.
-    fn rate_told(&self, note: &TransportNote) -> Option<u64> {
+    /// The rate in the notification, in bit/s. `None` if the octets are invalid.
+    fn rate_in(&self, note: &TransportNote) -> Option<u64> {
         if note.body == [0; 16] {
-            // A plain CNP or BECN knows no rate: what is sent now is what may get through.
+            // A plain CNP or BECN has no rate: the current rate stands in for it.
             return Some(self.current);
         }
         let rate = Body::parse(&note.body)?.rate_kbps.checked_mul(1_000)?;
@@ -225,18 +267,18 @@ impl Sender {
 impl ReactionPoint for Sender {
     fn on_notification(&mut self, notification: &Notification, _: Instant) -> Heard {
         let Some(note) = notification.transport() else { return Heard::Refused };
-        let Some(rate) = self.rate_told(note) else { return Heard::Refused };
+        let Some(rate) = self.rate_in(note) else { return Heard::Refused };
         if self.ignores {
             return Heard::Taken;
         }
         if note.becn {
-            self.good_news = 0;
+            self.increases = 0;
             self.target = self.current;
             self.current = self.current.min(share(rate, self.decrease)).max(self.floor);
             return Heard::Taken;
         }
-        self.good_news = self.good_news.saturating_add(1);
-        if self.good_news >= GROWS_FROM {
+        self.increases = self.increases.saturating_add(1);
+        if self.increases >= GROWS_FROM {
             self.target = (self.target + self.additive_increase).min(self.line_rate.get());
         }
         self.current = (self.current + self.target).div_ceil(2);

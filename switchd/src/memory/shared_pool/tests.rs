@@ -14,8 +14,8 @@ fn port(index: usize) -> PortNumber {
     PortNumber::from_index(index)
 }
 
-fn numbers() -> PoolConfig {
-    PoolConfig {
+fn numbers() -> PoolParams {
+    PoolParams {
         size: Bytes::new(200_000),
         reserve: Bytes::new(2_000),
         threshold: Threshold::Octets(Bytes::new(20_000)),
@@ -25,10 +25,9 @@ fn numbers() -> PoolConfig {
     }
 }
 
-fn memory(pool: PoolConfig) -> Result<SharedPool, MemoryError> {
-    let headroom = Bytes::new(HEADROOM);
-    let numbers = MemoryConfig { headroom, pool, ..MemoryConfig::default() };
-    SharedPool::new(Room { inlets: &inlets(4), numbers: &numbers })
+fn memory(pool: PoolParams) -> Result<SharedPool, MemoryError> {
+    let numbers = MemoryConfig { headroom: Bytes::new(HEADROOM), ..MemoryConfig::default() };
+    SharedPool::of(Room { inlets: &inlets(4), numbers: &numbers }, pool)
 }
 
 fn fill(memory: &mut SharedPool, input: usize, lane: VirtualLane, frames: u64) {
@@ -78,7 +77,7 @@ fn speech_is_given_back_below_the_threshold_by_the_hysteresis_and_not_before() {
 #[test]
 fn a_headroom_pool_is_taken_by_all_and_the_last_to_come_is_dropped() {
     let headroom_pool = Some(Bytes::new(25_000));
-    let mut memory = memory(PoolConfig { headroom_pool, ..numbers() }).unwrap();
+    let mut memory = memory(PoolParams { headroom_pool, ..numbers() }).unwrap();
     for input in 0..3 {
         fill(&mut memory, input, P3, 22);
     }
@@ -95,7 +94,7 @@ fn a_headroom_pool_is_taken_by_all_and_the_last_to_come_is_dropped() {
 fn a_dynamic_threshold_is_the_free_share_by_two_to_the_shift() {
     // 200 000 less 32 reserves of 2000 and four headrooms of 10 000 leave 96 000.
     let threshold = Threshold::Shift(1);
-    let mut memory = memory(PoolConfig { threshold, ..numbers() }).unwrap();
+    let mut memory = memory(PoolParams { threshold, ..numbers() }).unwrap();
     assert_eq!(memory.threshold(), Bytes::new(48_000));
     // x ≥ (96 − x) / 2 at 32.
     fill(&mut memory, 0, P3, 2 + 31);
@@ -124,7 +123,7 @@ fn a_lossy_priority_is_dropped_at_its_threshold_and_nobody_is_silenced() {
 /// QOS-07.
 #[test]
 fn a_reserve_is_there_however_greedy_the_others_are() {
-    let mut memory = memory(PoolConfig { threshold: Threshold::Shift(0), ..numbers() }).unwrap();
+    let mut memory = memory(PoolParams { threshold: Threshold::Shift(0), ..numbers() }).unwrap();
     for input in 0..3 {
         for lane in (0..8).map(VirtualLane::truncate) {
             while memory.admit(port(input), lane, FRAME) == Admission::Taken {}
@@ -153,7 +152,7 @@ fn watermarks_stay_until_they_are_taken_anew() {
 /// QOS-10.
 #[test]
 fn numbers_that_cannot_hold_are_refused() {
-    let with = |change: fn(&mut PoolConfig)| {
+    let with = |change: fn(&mut PoolParams)| {
         let mut pool = numbers();
         change(&mut pool);
         memory(pool).err()
@@ -166,12 +165,12 @@ fn numbers_that_cannot_hold_are_refused() {
     assert!(matches!(pool, Some(MemoryError::HeadroomPool { .. })));
     let threshold = with(|pool| pool.threshold = Threshold::Octets(Bytes::new(3_000)));
     assert!(matches!(threshold, Some(MemoryError::Hysteresis { .. })));
-    let none = MemoryConfig { pool: numbers(), ..MemoryConfig::default() };
+    let none = MemoryConfig::default();
     let room = Room { inlets: &inlets(4), numbers: &none };
     // 1 us on the cable is 1250 octets; two frames and a control frame.
     let needed = Bytes::new(1250 + 2 * 1518 + 64);
     let expected = MemoryError::Headroom { port: port(0), given: Bytes::ZERO, needed };
-    assert_eq!(SharedPool::new(room).err(), Some(expected));
+    assert_eq!(SharedPool::of(room, numbers()).err(), Some(expected));
 }
 
 proptest! {
@@ -184,7 +183,7 @@ proptest! {
     ) {
         let headroom_pool = pooled.then_some(Bytes::new(15_000));
         let threshold = Threshold::Shift(shift);
-        let mut memory = memory(PoolConfig { threshold, headroom_pool, ..numbers() }).unwrap();
+        let mut memory = memory(PoolParams { threshold, headroom_pool, ..numbers() }).unwrap();
         let mut held = std::collections::VecDeque::new();
         for (input, lane, size, go) in frames {
             let frame = (port(input), VirtualLane::truncate(lane), Bytes::new(size));

@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::config::{PortConfig, Route, RoutingConfig, SwitchConfig};
-use crate::routing::policies;
 use crate::routing::router::{Decision, Router};
 use proto::congestion::{CnmBody, Notification, SchemeConfig};
 use proto::frame::FrameKind;
@@ -36,7 +35,7 @@ fn router(absorb: bool) -> Router {
     };
     let faces = |index: usize| index == HOME || index == OTHER;
     let mut routing = RoutingConfig { kind: Some("adaptive".into()), ..RoutingConfig::default() };
-    routing.adaptive.absorb = absorb;
+    routing.params.insert("absorb".to_owned(), absorb.into());
     let config = SwitchConfig {
         name: "s0".to_owned(),
         seed: 1,
@@ -52,8 +51,8 @@ fn router(absorb: bool) -> Router {
         routing,
         watchdog: None,
     };
-    let policy = policies::find(Some("adaptive"), true).unwrap();
-    Router::new(&config, policy, true)
+    let policy = Adaptive::new(&config, &*config.scheme.roles().unwrap()).unwrap();
+    Router::new(&config, Box::new(policy), true)
 }
 
 /// A message to adapter `source` about congestion on the way to `destination`.

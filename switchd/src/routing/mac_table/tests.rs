@@ -19,13 +19,13 @@ fn route(lid: u16, index: usize) -> Route {
     Route { first: Lid::new(lid), last: Lid::new(lid), port: port(index) }
 }
 
-fn numbers() -> RoutingConfig {
-    RoutingConfig {
+fn numbers() -> MacTableParams {
+    MacTableParams {
         learned_max: 2,
         age: Duration::from_us(100),
         flood_gap: Duration::from_us(10),
         flood_burst: 3,
-        ..RoutingConfig::default()
+        ..proto::params::defaults()
     }
 }
 

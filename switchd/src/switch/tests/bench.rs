@@ -1,8 +1,6 @@
 //! A switch of Ethernet among toy neighbours, and the frames they send.
 
-use crate::config::{
-    MemoryConfig, PoolConfig, PortConfig, Route, RoutingConfig, SwitchConfig, Threshold,
-};
+use crate::config::{MemoryConfig, PortConfig, Route, RoutingConfig, SwitchConfig};
 use crate::egress::Egress;
 use crate::egress::marking::Dialect;
 use crate::switch::Switch;
@@ -53,14 +51,16 @@ pub fn config() -> SwitchConfig {
             kind: "shared-pool".to_owned(),
             headroom: Bytes::new(10 * FRAME),
             jitter: Duration::from_ns(100),
-            pool: PoolConfig {
-                size: Bytes::new(1000 * FRAME),
-                reserve: Bytes::new(2 * FRAME),
-                threshold: Threshold::Octets(Bytes::new(20 * FRAME)),
-                hysteresis: Bytes::new(3 * FRAME),
-                headroom_pool: None,
-                lossy_queue: Some(Bytes::new(10 * FRAME)),
-            },
+            params: [
+                ("size", 1000),
+                ("reserve", 2),
+                ("threshold", 20),
+                ("hysteresis", 3),
+                ("lossy_queue", 10),
+            ]
+            .map(|(key, frames)| (key.to_owned(), Bytes::new(frames * FRAME).into()))
+            .into_iter()
+            .collect(),
             ..MemoryConfig::default()
         },
         sl2vl: Vec::new(),

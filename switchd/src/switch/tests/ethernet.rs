@@ -1,7 +1,7 @@
 //! Ethernet: frames through a switch unchanged, marked, flooded, refused; what cannot be configured.
 
 use super::bench::{Bench, DSCP3, FRAME, P3, PAYLOAD, PORTS, config, data, lossy, packet};
-use crate::config::{Read, StormAction, SwitchConfig, Threshold, WatchdogConfig};
+use crate::config::{Read, StormAction, SwitchConfig, WatchdogConfig};
 use crate::memory::headroom::MemoryError;
 use crate::switch::{ConfigError, Switch};
 use bytes::BytesMut;
@@ -186,8 +186,8 @@ fn a_switch_that_cannot_keep_its_word_is_refused() {
 #[test]
 fn a_configuration_comes_back_from_its_table() {
     let mut config = config();
-    config.memory.pool.threshold = Threshold::Shift(3);
-    config.memory.pool.headroom_pool = Some(Bytes::new(40 * FRAME));
+    config.memory.set("threshold", 3);
+    config.memory.set("headroom_pool", Bytes::new(40 * FRAME));
     config.watchdog = Some(WatchdogConfig {
         detection: Duration::from_us(2_000),
         restoration: Duration::from_us(2_000),

@@ -2,7 +2,7 @@
 //! cable, which obeys as soon as it hears, while our own full frames stand in the way of the PFC.
 
 use super::bench::{Bench, DSCP3, P3, config, packet};
-use crate::config::{SwitchConfig, Threshold};
+use crate::config::SwitchConfig;
 use crate::switch::headroom_needed;
 use proto::counters::DropReason;
 use proto::ids::{Ecn, Priority};
@@ -19,9 +19,9 @@ fn far(kind: &str) -> SwitchConfig {
     let mut config = config();
     config.memory.kind = kind.to_owned();
     config.memory.jitter = Duration::ZERO;
-    config.memory.pool.lossy_queue = None;
-    config.memory.pool.size = Bytes::new(20_000_000);
-    config.memory.pool.threshold = Threshold::Octets(Bytes::new(100_000));
+    config.memory.params.remove("lossy_queue");
+    config.memory.set("size", Bytes::new(20_000_000));
+    config.memory.set("threshold", Bytes::new(100_000));
     for port in &mut config.ports {
         (port.delay, port.link.buffer) = (CABLE, Bytes::new(400_000));
     }

@@ -66,7 +66,7 @@ fn speech_is_given_back_when_the_hysteresis_has_gone_and_not_before() {
 #[test]
 fn a_pool_of_headroom_is_shared_and_the_last_to_come_loses() {
     let mut config = config();
-    config.memory.pool.headroom_pool = Some(Bytes::new(25 * FRAME));
+    config.memory.set("headroom_pool", Bytes::new(25 * FRAME));
     let mut bench = Bench::new(config);
     bench.pause(3, &[P3], u16::MAX);
     for input in 0..3 {
@@ -120,8 +120,8 @@ fn a_reserve_is_kept_for_its_owner() {
     let mut config = config();
     // Reserves, headroom, and five frames for all.
     let (ports, frame) = (PORTS as u64, Bytes::new(FRAME));
-    config.memory.pool.size = frame * (ports * 8 * 2 + ports * 10 + 5);
-    config.memory.pool.lossy_queue = None;
+    config.memory.set("size", frame * (ports * 8 * 2 + ports * 10 + 5));
+    config.memory.params.remove("lossy_queue");
     let mut bench = Bench::new(config);
     bench.pause(3, &[0, P3], u16::MAX);
     for psn in 0..8 {

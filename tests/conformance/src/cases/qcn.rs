@@ -9,10 +9,11 @@ use crate::case::cases;
 use crate::ethernet;
 use crate::prelude::*;
 use proto::congestion::schemes::qcn::SCHEME;
-use proto::congestion::{CongestionPoint, Place, ReactionPoint};
+use proto::congestion::{CongestionPoint, Place, ReactionPoint, Roles};
 use proto::frame::{FrameClass, FrameHeaders};
 use proto::ids::CongestionPointId;
 use proto::random::Random;
+use std::sync::Arc;
 
 mod border;
 mod feedback;
@@ -75,18 +76,15 @@ fn star(nics: u8, duration: &str, domain: &str, rest: &str) -> String {
 const LINE: BitRate = BitRate::gbps(10);
 const FRAME: Bytes = Bytes::new(1500);
 
-/// Calls `make` with a place on a line of 10 Gb/s under these parameters.
-fn at_place<R>(
-    params: &str,
-    purpose: &str,
-    make: impl FnOnce(Place<'_>) -> R,
-) -> Result<R, Failure> {
+/// The scheme with these parameters.
+fn roles(params: &str) -> Result<Arc<dyn Roles>, Failure> {
     let params: toml::Table = params.parse().map_err(|error| format!("{params}: {error}"))?;
-    if let Some(fault) = (SCHEME.check)(&params).first() {
-        return Err(fault.to_string().into());
-    }
-    Ok(make(Place {
-        params: &params,
+    SCHEME.configure(&params).map_err(|errors| errors[0].to_string().into())
+}
+
+/// A place on a line of 10 Gb/s.
+fn place(purpose: &str) -> Place {
+    Place {
         line_rate: LINE,
         full_frame: FRAME,
         buffer: Bytes::new(600_000),
@@ -94,15 +92,15 @@ fn at_place<R>(
         faces_adapter: true,
         congestion_point: CongestionPointId::new(0x0200_0100_0001_0003),
         random: Random::stream(1, "conformance", purpose),
-    }))
+    }
 }
 
 fn congestion_point(params: &str) -> Result<Box<dyn CongestionPoint>, Failure> {
-    at_place(params, "congestion point", SCHEME.congestion_point)
+    Ok(roles(params)?.congestion_point(place("congestion point")))
 }
 
 fn reaction_point(params: &str) -> Result<Box<dyn ReactionPoint>, Failure> {
-    at_place(params, "reaction point", SCHEME.reaction_point)
+    Ok(roles(params)?.reaction_point(place("reaction point")))
 }
 
 /// The headers of a data frame of so many octets.

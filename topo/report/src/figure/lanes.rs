@@ -79,8 +79,8 @@ pub fn all<'a>(facts: &'a Facts<'a>) -> Lanes<'a> {
         let (signals, happenings) = (&side.run.signals, &side.run.happenings);
         let words = facts::signals(side.run);
         for (word, key, series) in [
-            (words.0, "marks", &signals.marks),
-            (words.1, "notes", &signals.notes),
+            (words.marks, "marks", &signals.marks),
+            (words.notifications, "notes", &signals.notes),
             ("XOFF sent", "xoff", &happenings.xoff),
             ("XON sent", "xon", &happenings.xon),
             ("frames lost", "drops", &signals.drops),

@@ -7,6 +7,7 @@ use crate::data::Throttle;
 use crate::facts::{self, Facts, Side};
 use chart::{number, scale};
 use maud::{Markup, html};
+use proto::congestion::schemes::{self, Throttling};
 use results::verdict::Verdict;
 use std::collections::BTreeSet;
 
@@ -202,7 +203,8 @@ fn throttled<'a>(facts: &'a Facts<'a>, side: &'a Side<'a>) -> Option<Panel<'a>> 
     if hot.is_empty() && cold.is_empty() {
         return None;
     }
-    let by_rate = run.result.scheme == "dcqcn";
+    let scheme = schemes::find(&run.result.scheme);
+    let by_rate = scheme.is_some_and(|scheme| scheme.shows == Throttling::Rate);
     let of = |throttle: &'a Throttle| -> &'a [f64] {
         if by_rate { &throttle.rate } else { &throttle.gap }
     };

@@ -4,9 +4,9 @@ use super::panel::{Group, Label, Panel, Series, Stroke};
 use crate::facts::{Facts, Side};
 use chart::scale;
 use maud::html;
+use proto::params::quantity::{self, Scale};
 use proto::units::{Bytes, Duration};
 use results::saturation::Output;
-use scenario::keyfile::quantity::{self, Scale};
 use std::collections::BTreeSet;
 
 /// Queues in the panel.

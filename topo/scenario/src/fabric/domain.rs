@@ -2,12 +2,13 @@
 
 use super::link::priorities;
 use crate::keyfile::fields::Fields;
-use crate::keyfile::keys::{Key, KeyTable, Kind, Need, words};
+use crate::keyfile::fields::words;
 use crate::keyfile::problem::{Complaint, Problems};
 use crate::names;
 use crate::topology::Topology;
 use emulation::wiring::{End, NodeKind};
 use proto::ids::Priority;
+use proto::params::{Key, KeyTable, Kind};
 use switchd::config::{Defence, DomainConfig};
 
 const DEFENCES: [(&str, Defence); 4] = [
@@ -22,76 +23,59 @@ const DEFENCES: [(&str, Defence); 4] = [
 const CNPVS_MAX: u32 = 7;
 
 /// The keys of `[fabric.switch.cn]`.
-pub static KEYS: KeyTable = KeyTable {
-    about: "the domain of congestion notification",
-    keys: &[
-        Key {
-            name: "cnpv",
-            kind: Kind::List(&Kind::Whole(0, 7)),
-            need: Need::Default("[3]"),
-            about: "its priorities, seven at most: senders of others are never notified",
-        },
-        Key {
-            name: "defence",
-            kind: Kind::Word(|| words(&DEFENCES)),
-            need: Need::Default("\"interior-ready\""),
-            about: "how all ports defend them",
-        },
-        Key {
-            name: "cnm_priority",
-            kind: Kind::Whole(0, 7),
-            need: Need::Default("6"),
-            about: "priority of congestion notification messages",
-        },
-        Key {
-            name: "header_octets",
-            kind: Kind::Whole(0, 64),
-            need: Need::Default("0"),
-            about: "octets of the sampled frame in a message of 802.1Qau (cpMinHeaderOctets)",
-        },
-        Key {
-            name: "ports",
-            kind: Kind::Tables(&PORTS),
-            need: Need::Default("[]"),
-            about: "ports that defend priorities otherwise",
-        },
+pub static KEYS: KeyTable = KeyTable::new(
+    "the domain of congestion notification",
+    &[
+        Key::new(
+            "cnpv",
+            Kind::List(&Kind::Whole(0, 7)),
+            "[3]",
+            "its priorities, seven at most: senders of others are never notified",
+        ),
+        Key::new(
+            "defence",
+            Kind::Word(|| words(&DEFENCES)),
+            "interior-ready",
+            "how all ports defend them",
+        ),
+        Key::new(
+            "cnm_priority",
+            Kind::Whole(0, 7),
+            "6",
+            "priority of congestion notification messages",
+        ),
+        Key::new(
+            "header_octets",
+            Kind::Whole(0, 64),
+            "0",
+            "octets of the sampled frame in a message of 802.1Qau (cpMinHeaderOctets)",
+        ),
+        Key::new("ports", Kind::Tables(&PORTS), "[]", "ports that defend priorities otherwise"),
     ],
-    variants: None,
-    open: false,
-};
+);
 
-static PORTS: KeyTable = KeyTable {
-    about: "a port that defends priorities otherwise",
-    keys: &[
-        Key {
-            name: "at",
-            kind: Kind::Either(&[Kind::Text, Kind::List(&Kind::Text)]),
-            need: Need::Required,
-            about: "which ports of switches, \"s0:1\"",
-        },
-        Key {
-            name: "defence",
-            kind: Kind::Word(|| words(&DEFENCES)),
-            need: Need::Required,
-            about: "how it defends them",
-        },
-        Key {
-            name: "priorities",
-            kind: Kind::List(&Kind::Whole(0, 7)),
-            need: Need::Optional,
-            about: "which of the domain's; all if left out",
-        },
-        Key {
-            name: "alternate",
-            kind: Kind::Whole(0, 7),
-            need: Need::Optional,
-            about: "what an edge makes of them; if left out the next lower priority outside the \
+static PORTS: KeyTable = KeyTable::new(
+    "a port that defends priorities otherwise",
+    &[
+        Key::required(
+            "at",
+            Kind::Either(&[Kind::Text, Kind::List(&Kind::Text)]),
+            "which ports of switches, \"s0:1\"",
+        ),
+        Key::required("defence", Kind::Word(|| words(&DEFENCES)), "how it defends them"),
+        Key::optional(
+            "priorities",
+            Kind::List(&Kind::Whole(0, 7)),
+            "which of the domain's; all if left out",
+        ),
+        Key::optional(
+            "alternate",
+            Kind::Whole(0, 7),
+            "what an edge makes of them; if left out the next lower priority outside the \
                     domain, else the next higher",
-        },
+        ),
     ],
-    variants: None,
-    open: false,
-};
+);
 
 /// What all ports have in common, and those that differ.
 #[derive(Clone, Debug, Default, PartialEq)]

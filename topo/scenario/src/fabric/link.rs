@@ -1,12 +1,13 @@
 //! `[fabric.link]`: the default link, of either technology.
 
 use crate::keyfile::fields::Fields;
-use crate::keyfile::keys::{Key, KeyTable, Kind, Need, Variants, words};
+use crate::keyfile::fields::words;
 use crate::keyfile::problem::{Complaint, Problems};
 use proto::ids::Priority;
 use proto::link::{
     ArbitrationConfig, CreditConfig, EtsConfig, LinkControl, PauseConfig, PauseMode, Selection,
 };
+use proto::params::{Key, KeyTable, Kind, Variants};
 use proto::technology::Technology;
 use proto::units::{BitRate, Bytes, Duration};
 use proto::wire::classify::PriorityMap;
@@ -44,135 +45,119 @@ const STRICT: &str = "strict";
 pub static KEYS: KeyTable = KeyTable {
     about: "the default link",
     keys: &[
-        Key {
-            name: "rate",
-            kind: Kind::Rate,
-            need: Need::Optional,
-            about: "data rate; if left out 8 Gbps on InfiniBand, 40 Gbps on Ethernet",
-        },
-        Key {
-            name: "delay",
-            kind: Kind::Time,
-            need: Need::Default("\"0.125 mtu\""),
-            about: "time of flight each way",
-        },
+        Key::optional(
+            "rate",
+            Kind::Rate,
+            "data rate; if left out 8 Gbps on InfiniBand, 40 Gbps on Ethernet",
+        ),
+        Key::new("delay", Kind::Time, "0.125 mtu", "time of flight each way"),
     ],
-    variants: Some(Variants {
+    variants: &[Variants {
         by: "technology",
-        rows: || vec![("infiniband", &INFINIBAND), ("ethernet", &ETHERNET)],
-    }),
+        rows: || {
+            let (infiniband, ethernet) = (INFINIBAND.iter().collect(), ETHERNET.iter().collect());
+            vec![("infiniband", infiniband), ("ethernet", ethernet)]
+        },
+    }],
     open: false,
 };
 
 static INFINIBAND: [Key; 3] = [
-    Key {
-        name: "lanes",
-        kind: Kind::Whole(1, 12),
-        need: Need::Default("4"),
-        about: "physical lanes: with the rate they give the symbol time",
-    },
-    Key {
-        name: "vls",
-        kind: Kind::Whole(1, 15),
-        need: Need::Default("1"),
-        about: "operational data lanes, over which buffers are split",
-    },
-    Key {
-        name: "arbitration",
-        kind: Kind::Table(&ARBITRATION),
-        need: Need::Optional,
-        about: "who goes first among lanes; all equal if left out",
-    },
+    Key::new(
+        "lanes",
+        Kind::Whole(1, 12),
+        "4",
+        "physical lanes: with the rate they give the symbol time",
+    ),
+    Key::new(
+        "vls",
+        Kind::Whole(1, 15),
+        "1",
+        "operational data lanes, over which buffers are split",
+    ),
+    Key::optional(
+        "arbitration",
+        Kind::Table(&ARBITRATION),
+        "who goes first among lanes; all equal if left out",
+    ),
 ];
 
 static ETHERNET: [Key; 10] = [
-    Key {
-        name: "pause",
-        kind: Kind::Word(|| words(&MODES)),
-        need: Need::Default("\"pfc\""),
-        about: "how ends silence each other: not at all, by PAUSE, or by PFC for each priority",
-    },
-    Key {
-        name: "lossless",
-        kind: Kind::List(&Kind::Whole(0, 7)),
-        need: Need::Default("[3]"),
-        about: "priorities for which PFC is sent",
-    },
-    Key {
-        name: "obeyed",
-        kind: Kind::List(&Kind::Whole(0, 7)),
-        need: Need::Default("[0, 1, 2, 3, 4, 5, 6, 7]"),
-        about: "priorities for which a received PFC is obeyed",
-    },
-    Key {
-        name: "response",
-        kind: Kind::Time,
-        need: Need::Default("\"0 mtu\""),
-        about: "from a pause's arrival until it is obeyed; switches need headroom for it",
-    },
-    Key {
-        name: "pause_time",
-        kind: Kind::Whole(1, 65_535),
-        need: Need::Default("65535"),
-        about: "how long a pause that is sent holds, in quanta of 512 bit times",
-    },
-    Key {
-        name: "refresh",
-        kind: Kind::Whole(1, 100),
-        need: Need::Default("25"),
-        about: "percent of the pause time after which a pause still wanted is sent again",
-    },
-    Key {
-        name: "priorities",
-        kind: Kind::Word(|| words(&MAPS)),
-        need: Need::Default("\"dscp\""),
-        about: "what gives a frame its priority: upper three bits of the DSCP, or the tag's PCP",
-    },
-    Key {
-        name: "classes",
-        kind: Kind::List(&Kind::Whole(0, 7)),
-        need: Need::Default("[0, 1, 2, 3, 4, 5, 6, 7]"),
-        about: "traffic class of each of the eight priorities",
-    },
-    Key {
-        name: "scheduling",
-        kind: Kind::List(&Kind::Either(&[Kind::Word(|| vec![STRICT]), Kind::Whole(1, 255)])),
-        need: Need::Default("[1, 1, 1, 1, 1, 1, 1, 1]"),
-        about: "for each of the eight traffic classes: \"strict\", the highest first, or its weight",
-    },
-    Key {
-        name: "overhead",
-        kind: Kind::Octets,
-        need: Need::Default("\"0 B\""),
-        about: "what a frame takes of the line beyond DA to FCS; preamble and gap are \"20 B\"",
-    },
+    Key::new(
+        "pause",
+        Kind::Word(|| words(&MODES)),
+        "pfc",
+        "how ends silence each other: not at all, by PAUSE, or by PFC for each priority",
+    ),
+    Key::new("lossless", Kind::List(&Kind::Whole(0, 7)), "[3]", "priorities for which PFC is sent"),
+    Key::new(
+        "obeyed",
+        Kind::List(&Kind::Whole(0, 7)),
+        "[0, 1, 2, 3, 4, 5, 6, 7]",
+        "priorities for which a received PFC is obeyed",
+    ),
+    Key::new(
+        "response",
+        Kind::Time,
+        "0 mtu",
+        "from a pause's arrival until it is obeyed; switches need headroom for it",
+    ),
+    Key::new(
+        "pause_time",
+        Kind::Whole(1, 65_535),
+        "65535",
+        "how long a pause that is sent holds, in quanta of 512 bit times",
+    ),
+    Key::new(
+        "refresh",
+        Kind::Whole(1, 100),
+        "25",
+        "percent of the pause time after which a pause still wanted is sent again",
+    ),
+    Key::new(
+        "priorities",
+        Kind::Word(|| words(&MAPS)),
+        "dscp",
+        "what gives a frame its priority: upper three bits of the DSCP, or the tag's PCP",
+    ),
+    Key::new(
+        "classes",
+        Kind::List(&Kind::Whole(0, 7)),
+        "[0, 1, 2, 3, 4, 5, 6, 7]",
+        "traffic class of each of the eight priorities",
+    ),
+    Key::new(
+        "scheduling",
+        Kind::List(&Kind::Either(&[Kind::Word(|| vec![STRICT]), Kind::Whole(1, 255)])),
+        "[1, 1, 1, 1, 1, 1, 1, 1]",
+        "for each of the eight traffic classes: \"strict\", the highest first, or its weight",
+    ),
+    Key::new(
+        "overhead",
+        Kind::Octets,
+        "0 B",
+        "what a frame takes of the line beyond DA to FCS; preamble and gap are \"20 B\"",
+    ),
 ];
 
-static ARBITRATION: KeyTable = KeyTable {
-    about: "the tables of the VL arbiter",
-    keys: &[
-        Key {
-            name: "high",
-            kind: Kind::List(&Kind::List(&Kind::Whole(0, 255))),
-            need: Need::Default("[]"),
-            about: "high-priority table: [lane, weight in 64 octets]",
-        },
-        Key {
-            name: "low",
-            kind: Kind::List(&Kind::List(&Kind::Whole(0, 255))),
-            need: Need::Default("[]"),
-            about: "low-priority table",
-        },
-        Key {
-            name: "high_limit",
-            kind: Kind::Whole(0, 255),
-            need: Need::Default("0"),
-            about: "4096 octets the high table may send before the low one; 0 a packet, 255 any",
-        },
+static ARBITRATION: KeyTable = KeyTable::new(
+    "the tables of the VL arbiter",
+    &[
+        Key::new(
+            "high",
+            Kind::List(&Kind::List(&Kind::Whole(0, 255))),
+            "[]",
+            "high-priority table: [lane, weight in 64 octets]",
+        ),
+        Key::new("low", Kind::List(&Kind::List(&Kind::Whole(0, 255))), "[]", "low-priority table"),
+        Key::new(
+            "high_limit",
+            Kind::Whole(0, 255),
+            "0",
+            "4096 octets the high table may send before the low one; 0 a packet, 255 any",
+        ),
     ],
-    variants: None,
-    open: false,
-};
+);
 
 /// Reads `[fabric.link]`.
 pub fn read(

@@ -2,277 +2,117 @@
 
 use super::link::priorities;
 use crate::keyfile::fields::Fields;
-use crate::keyfile::keys::{Key, KeyTable, Kind, Need, Variants, words};
 use crate::keyfile::problem::{Complaint, Problems};
 use crate::names;
 use crate::topology::Topology;
 use nicd::config::{
-    CnpBody, DrainConfig, Encapsulation, QueuePairOrder, ResequenceConfig, RoceConfig, RoceVersion,
+    CnpBody, DrainConfig, Encapsulation, NicParams, ResequenceConfig, RoceConfig, RoceParams,
     StormConfig,
 };
-use proto::ids::Dscp;
+use proto::params::{Key, KeyTable, Kind, Params, Variants};
 use proto::technology::Technology;
-use proto::units::{Bytes, Duration};
 
-/// What all NICs have in common; the names are those of [`nicd::config::NicConfig`].
+/// What all NICs have in common.
 #[derive(Clone, Debug, PartialEq)]
-#[expect(missing_docs, reason = "documented where they end up")]
 pub struct Nic {
-    pub qp_order: QueuePairOrder,
-    pub ack_every: u32,
-    pub ack_delay: Duration,
-    pub ack_timeout: Duration,
-    pub retry_count: u8,
-    pub rnr_retry: u8,
-    pub rnr_timer: Duration,
-    pub receive_depth: u32,
-    pub receive_refill: Duration,
+    /// The parameters of both technologies.
+    pub params: NicParams,
+    /// What a congestion notification packet carries after its BTH on InfiniBand.
     pub cnp_body: CnpBody,
+    /// The wire format of its packets.
     pub wire: Encapsulation,
-    pub buffer: Bytes,
 }
-
-/// The words for [`QueuePairOrder`].
-pub const QP_ORDERS: [(&str, QueuePairOrder); 2] =
-    [("posting", QueuePairOrder::Posting), ("rr", QueuePairOrder::RoundRobin)];
-/// The words for [`CnpBody`].
-pub const CNP_BODIES: [(&str, CnpBody); 2] =
-    [("reserved16", CnpBody::Reserved16), ("none", CnpBody::None)];
-const VERSIONS: [(&str, RoceVersion); 2] =
-    [("v2-ipv4", RoceVersion::V2Ipv4), ("v2-ipv6", RoceVersion::V2Ipv6)];
 
 /// The keys of `[fabric.nic]`.
 pub static KEYS: KeyTable = KeyTable {
     about: "every NIC",
-    keys: &[
-        Key {
-            name: "qp_order",
-            kind: Kind::Word(|| words(&QP_ORDERS)),
-            need: Need::Default("\"posting\""),
-            about: "which queue pair is served next",
-        },
-        Key {
-            name: "ack_every",
-            kind: Kind::Whole(1, 65_535),
-            need: Need::Default("1"),
-            about: "requests an acknowledgement",
-        },
-        Key {
-            name: "ack_delay",
-            kind: Kind::Time,
-            need: Need::Default("\"16 mtu\""),
-            about: "longest wait of a coalesced acknowledgement",
-        },
-        Key {
-            name: "ack_timeout",
-            kind: Kind::Span,
-            need: Need::Default("\"100000 mtu\""),
-            about: "how long an acknowledgement may take: saturation must not look like loss",
-        },
-        Key {
-            name: "retry_count",
-            kind: Kind::Whole(0, 7),
-            need: Need::Default("7"),
-            about: "how often a requester goes back",
-        },
-        Key {
-            name: "rnr_retry",
-            kind: Kind::Whole(0, 7),
-            need: Need::Default("7"),
-            about: "how often after RNR; 7 is for ever",
-        },
-        Key {
-            name: "rnr_timer",
-            kind: Kind::Span,
-            need: Need::Default("\"10 us\""),
-            about: "how long a responder without buffers asks its peer to wait",
-        },
-        Key {
-            name: "receive_depth",
-            kind: Kind::Whole(0, 65_535),
-            need: Need::Default("0"),
-            about: "receive buffers a queue pair posts; 0 is no limit",
-        },
-        Key {
-            name: "receive_refill",
-            kind: Kind::Time,
-            need: Need::Default("\"0 mtu\""),
-            about: "how long it takes to post one again",
-        },
-        Key {
-            name: "buffer",
-            kind: Kind::Size,
-            need: Need::Default("\"36 mtu\""),
-            about: "input buffer of its port",
-        },
-    ],
-    variants: Some(Variants {
+    keys: NicParams::KEYS,
+    variants: &[Variants {
         by: "technology",
-        rows: || vec![("infiniband", &INFINIBAND), ("ethernet", &ETHERNET)],
-    }),
+        rows: || {
+            let ethernet = RoceParams::KEYS.iter().chain(&ETHERNET).collect();
+            vec![("infiniband", INFINIBAND.iter().collect()), ("ethernet", ethernet)]
+        },
+    }],
     open: false,
 };
 
-static INFINIBAND: [Key; 1] = [Key {
-    name: "cnp_body",
-    kind: Kind::Word(|| words(&CNP_BODIES)),
-    need: Need::Default("\"reserved16\""),
-    about: "what a congestion notification packet carries after its BTH",
-}];
+static INFINIBAND: [Key; 1] = [Key::new(
+    "cnp_body",
+    CnpBody::KIND,
+    "reserved16",
+    "what a congestion notification packet carries after its BTH",
+)];
 
-static ETHERNET: [Key; 7] = [
-    Key {
-        name: "roce",
-        kind: Kind::Word(|| words(&VERSIONS)),
-        need: Need::Default("\"v2-ipv4\""),
-        about: "what RoCE packets go over",
-    },
-    Key {
-        name: "dscp",
-        kind: Kind::Either(&[Kind::Whole(0, 63), Kind::List(&Kind::Whole(0, 63))]),
-        need: Need::Optional,
-        about: "DSCP of data and acknowledgements, one for all or one for each of the sixteen \
-                service levels; if left out, class selector n for levels 1 to 7, else 24",
-    },
-    Key {
-        name: "cnp_dscp",
-        kind: Kind::Whole(0, 63),
-        need: Need::Default("48"),
-        about: "DSCP of congestion notifications",
-    },
-    Key {
-        name: "cn_tags",
-        kind: Kind::Flag,
-        need: Need::Default("false"),
-        about: "frames from a rate limiter have a CN-TAG with its number as flow id (802.1Qau)",
-    },
-    Key {
-        name: "resequence",
-        kind: Kind::Table(&RESEQUENCE),
-        need: Need::Optional,
-        about: "frames that come ahead of their turn wait for it, as adaptive routing needs; if left out \
+static ETHERNET: [Key; 3] = [
+    Key::optional(
+        "resequence",
+        Kind::Table(&RESEQUENCE),
+        "frames that arrive ahead of their turn wait for it, as adaptive routing needs; if left out \
                 they go on as they come",
-    },
-    Key {
-        name: "drain",
-        kind: Kind::Tables(&DRAIN),
-        need: Need::Default("[]"),
-        about: "hosts slower than their line, which pause their neighbour when their buffer fills",
-    },
-    Key {
-        name: "storm",
-        kind: Kind::Tables(&STORM),
-        need: Need::Default("[]"),
-        about: "NICs that go mad and pause their neighbour for ever",
-    },
+    ),
+    Key::new(
+        "drain",
+        Kind::Tables(&DRAIN),
+        "[]",
+        "hosts slower than their line, which pause their neighbour when their buffer fills",
+    ),
+    Key::new(
+        "storm",
+        Kind::Tables(&STORM),
+        "[]",
+        "faulty NICs that pause their neighbour for ever",
+    ),
 ];
 
-static RESEQUENCE: KeyTable = KeyTable {
-    about: "how frames are put into order, test frames by their sequence and requests by their PSN",
-    keys: &[
-        Key {
-            name: "window",
-            kind: Kind::Whole(2, 1 << 16),
-            need: Need::Default("1024"),
-            about: "no frame so far ahead of what is expected is held",
-        },
-        Key {
-            name: "timeout",
-            kind: Kind::Span,
-            need: Need::Default("\"10 ms\""),
-            about: "how long a missing frame is waited for; four times the longest delay of a path is enough",
-        },
-    ],
-    variants: None,
-    open: false,
-};
+static RESEQUENCE: KeyTable = KeyTable::new(
+    "how frames are put into order, test frames by their sequence and requests by their PSN",
+    ResequenceConfig::KEYS,
+);
 
-static DRAIN: KeyTable = KeyTable {
-    about: "a host that takes frames off its NIC slower than they come",
-    keys: &[
+static DRAIN: KeyTable = KeyTable::new(
+    "a host that takes frames off its NIC slower than they come",
+    &[
         AT,
-        Key {
-            name: "receive_rate",
-            kind: Kind::Rate,
-            need: Need::Required,
-            about: "the rate at which it takes them",
-        },
-        Key {
-            name: "xoff",
-            kind: Kind::Size,
-            need: Need::Required,
-            about: "with more than this in the buffer the neighbour is paused",
-        },
-        Key {
-            name: "xon",
-            kind: Kind::Size,
-            need: Need::Required,
-            about: "with no more than this it may go on",
-        },
+        Key::required("receive_rate", Kind::Rate, "the rate at which it takes them"),
+        Key::required(
+            "xoff",
+            Kind::Size,
+            "with more than this in the buffer the neighbour is paused",
+        ),
+        Key::required("xon", Kind::Size, "with no more than this it may go on"),
     ],
-    variants: None,
-    open: false,
-};
+);
 
-static STORM: KeyTable = KeyTable {
-    about: "a NIC that pauses its neighbour for ever",
-    keys: &[
+static STORM: KeyTable = KeyTable::new(
+    "a NIC that pauses its neighbour for ever",
+    &[
         AT,
-        Key {
-            name: "start",
-            kind: Kind::Time,
-            need: Need::Default("\"0 mtu\""),
-            about: "from when on",
-        },
-        Key {
-            name: "priorities",
-            kind: Kind::List(&Kind::Whole(0, 7)),
-            need: Need::Default("[3]"),
-            about: "which priorities",
-        },
+        Key::new("start", Kind::Time, "0 mtu", "from when on"),
+        Key::new("priorities", Kind::List(&Kind::Whole(0, 7)), "[3]", "which priorities"),
     ],
-    variants: None,
-    open: false,
-};
+);
 
-const AT: Key = Key {
-    name: "at",
-    kind: Kind::Either(&[Kind::Text, Kind::List(&Kind::Text)]),
-    need: Need::Required,
-    about: "which NICs",
-};
+const AT: Key =
+    Key::required("at", Kind::Either(&[Kind::Text, Kind::List(&Kind::Text)]), "which NICs");
 
 /// Reads what all NICs have in common.
 pub fn read(fields: &Fields<'_>, technology: Technology, problems: &mut Problems) -> Option<Nic> {
     Some(Nic {
-        qp_order: fields.word("qp_order", &QP_ORDERS)?,
-        ack_every: fields.whole("ack_every")?,
-        ack_delay: fields.time("ack_delay")?,
-        ack_timeout: fields.time("ack_timeout")?,
-        retry_count: fields.whole("retry_count")?,
-        rnr_retry: fields.whole("rnr_retry")?,
-        rnr_timer: fields.time("rnr_timer")?,
-        receive_depth: fields.whole("receive_depth")?,
-        receive_refill: fields.time("receive_refill")?,
-        cnp_body: fields.word("cnp_body", &CNP_BODIES).unwrap_or(CnpBody::Reserved16),
+        params: fields.params()?,
+        cnp_body: fields.get("cnp_body").unwrap_or(CnpBody::Reserved16),
         wire: match technology {
             Technology::Infiniband => Encapsulation::Infiniband,
             Technology::Ethernet => Encapsulation::Roce(roce(fields, problems)?),
         },
-        buffer: fields.size("buffer")?,
     })
 }
 
 fn roce(fields: &Fields<'_>, problems: &mut Problems) -> Option<RoceConfig> {
     let defaults = RoceConfig::default();
     let levels = defaults.dscp.len();
-    let dscp: Vec<Dscp> = match fields.whole("dscp") {
-        Some(dscp) => vec![Dscp::truncate(dscp); levels],
-        None if fields.has("dscp") => {
-            fields.wholes("dscp").into_iter().map(Dscp::truncate).collect()
-        }
-        None => defaults.dscp,
-    };
+    let RoceParams { roce: version, dscp, cnp_dscp, cn_tags } = fields.params()?;
+    let dscp = dscp.map_or(defaults.dscp, |map| map.0);
     if dscp.len() != levels {
         let complaint = Complaint::new(
             format!("{} entries", dscp.len()),
@@ -280,18 +120,9 @@ fn roce(fields: &Fields<'_>, problems: &mut Problems) -> Option<RoceConfig> {
         );
         fields.report(problems, "dscp", complaint);
     }
-    Some(RoceConfig {
-        version: fields.word("roce", &VERSIONS)?,
-        dscp,
-        cnp_dscp: Dscp::truncate(fields.whole("cnp_dscp")?),
-        cn_tags: fields.flag("cn_tags"),
-        resequence: fields.table("resequence").and_then(|table| {
-            let (window, timeout) = (table.whole("window")?, table.time("timeout")?);
-            Some(ResequenceConfig { window, timeout })
-        }),
-        drain: None,
-        storm: None,
-    })
+    let resequence = fields.table("resequence").and_then(|table| table.params());
+    let (drain, storm) = (None, None);
+    Some(RoceConfig { version, dscp, cnp_dscp, cn_tags, resequence, drain, storm })
 }
 
 /// Slow hosts and storms, with their nodes.

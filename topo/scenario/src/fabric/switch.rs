@@ -1,19 +1,18 @@
 //! `[fabric.switch]`: what all switches have in common.
 
-use crate::fabric::{adaptive, domain};
-use crate::frames::TECHNOLOGIES;
+use crate::fabric::domain;
 use crate::keyfile::fields::Fields;
-use crate::keyfile::keys::{Key, KeyTable, Kind, Need, Variants, words};
 use crate::keyfile::problem::{Complaint, Problems};
 use crate::topology::Topology;
 use emulation::wiring::End;
+use proto::params::{Key, KeyTable, Kind, Params, Variants};
 use proto::technology::Technology;
-use proto::units::{Bytes, Duration, Instant};
+use proto::units::{Bytes, Instant};
 use switchd::config::{
-    MemoryConfig, PoolConfig, Read, RoutingConfig, ServiceConfig, StormAction, Threshold,
-    WatchdogConfig,
+    MacTableParams, MemoryConfig, Read, RoutingConfig, ServiceConfig, WatchdogConfig,
 };
-use switchd::memory::models;
+use switchd::memory::models::{self, MODELS};
+use switchd::routing::policies::{POLICIES, Policy};
 
 /// What all switches have in common.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,276 +27,137 @@ pub struct Switch {
     pub watchdog: Option<WatchdogConfig>,
 }
 
-const READS: [(&str, Read); 2] = [("multi", Read::Multi), ("single", Read::Single)];
-const ACTIONS: [(&str, StormAction); 3] =
-    [("drop", StormAction::Drop), ("forward", StormAction::Forward), ("alert", StormAction::Alert)];
-/// The model with numbers of its own.
-const POOL_MODEL: &str = "shared-pool";
-
-/// The keys of `[fabric.switch]`.
+/// The keys of `[fabric.switch]`. Memory models and routing policies bring the tables of their parameters.
 pub static KEYS: KeyTable = KeyTable {
     about: "every switch",
     keys: &[
-        Key {
-            name: "memory",
-            kind: Kind::Word(|| models::MODELS.iter().map(|model| model.name).collect()),
-            need: Need::Default("\"per-input\""),
-            about: "memory model; InfiniBand has per-input alone",
+        Key::new("memory", Kind::Word(memories), "per-input", "memory model"),
+        Key::new(
+            "buffer",
+            Kind::Size,
+            "36 mtu",
+            "input buffer of one port; a shared pool has a size instead",
+        ),
+        Key::new("read", Read::KIND, "multi", "how many outputs may read one input at a time"),
+    ],
+    variants: &[
+        Variants {
+            by: "technology",
+            rows: || vec![("infiniband", Vec::new()), ("ethernet", ETHERNET.iter().collect())],
         },
-        Key {
-            name: "buffer",
-            kind: Kind::Size,
-            need: Need::Default("\"36 mtu\""),
-            about: "input buffer of one port; a shared pool has a size instead",
+        Variants {
+            by: "memory",
+            rows: || MODELS.iter().map(|row| (row.name, Vec::from_iter(row.section))).collect(),
         },
-        Key {
-            name: "read",
-            kind: Kind::Word(|| words(&READS)),
-            need: Need::Default("\"multi\""),
-            about: "how many outputs may read one input at a time",
+        Variants {
+            by: "routing",
+            rows: || POLICIES.iter().map(|row| (row.name, Vec::from_iter(row.section))).collect(),
         },
     ],
-    variants: Some(Variants {
-        by: "technology",
-        rows: || vec![("infiniband", &[]), ("ethernet", &ETHERNET)],
-    }),
     open: false,
 };
 
-static ETHERNET: [Key; 8] = [
-    Key {
-        name: "headroom",
-        kind: Kind::Size,
-        need: Need::Default("\"0 B\""),
-        about: "what may still come in after a neighbour was told to be silent: a share of each \
+fn memories() -> Vec<&'static str> {
+    MODELS.iter().map(|model| model.name).collect()
+}
+
+static ETHERNET: [Key; 6] = [
+    Key::new(
+        "headroom",
+        Kind::Size,
+        "0 B",
+        "octets that may still come in after a neighbour was paused: a share of each \
                 input's buffer; in a pool for each port and lossless priority",
-    },
-    Key {
-        name: "jitter",
-        kind: Kind::Time,
-        need: Need::Default("\"2 mtu\""),
-        about: "how much later than its cable a neighbour may fall silent, live or not; headroom \
+    ),
+    Key::new(
+        "jitter",
+        Kind::Time,
+        "2 mtu",
+        "time that a neighbour may go on sending beyond its cable's delay, live or not; headroom \
                 must cover it",
-    },
-    Key {
-        name: "pool",
-        kind: Kind::Table(&POOL),
-        need: Need::Optional,
-        about: "the numbers of a shared pool",
-    },
-    Key {
-        name: "watchdog",
-        kind: Kind::Table(&WATCHDOG),
-        need: Need::Optional,
-        about: "watches for priorities that are paused for ever; none if left out",
-    },
-    Key {
-        name: "table",
-        kind: Kind::Table(&TABLE),
-        need: Need::Default("{}"),
-        about: "the MAC table",
-    },
-    Key {
-        name: "cn",
-        kind: Kind::Table(&domain::KEYS),
-        need: Need::Optional,
-        about: "the domain of congestion notification; if left out all priorities are in it",
-    },
-    Key {
-        name: "adaptive",
-        kind: Kind::Table(&adaptive::KEYS),
-        need: Need::Default("{}"),
-        about: "how adaptive routing forgets congestion",
-    },
-    Key {
-        name: "service",
-        kind: Kind::Tables(&SERVICE),
-        need: Need::Default("[]"),
-        about: "outputs that serve their data slower than their line: hot spots that a port makes",
-    },
+    ),
+    Key::optional(
+        "watchdog",
+        Kind::Table(&WATCHDOG),
+        "gives up priorities that are paused for ever; none if left out",
+    ),
+    Key::new("table", Kind::Table(&TABLE), "{}", "the MAC table"),
+    Key::optional(
+        "cn",
+        Kind::Table(&domain::KEYS),
+        "the domain of congestion notification; if left out all priorities are in it",
+    ),
+    Key::new(
+        "service",
+        Kind::Tables(&SERVICE),
+        "[]",
+        "outputs that serve their data slower than their line: hot spots that a port makes",
+    ),
 ];
 
-static SERVICE: KeyTable = KeyTable {
-    about: "an output that serves its data slower than its line",
-    keys: &[
-        Key {
-            name: "at",
-            kind: Kind::Either(&[Kind::Text, Kind::List(&Kind::Text)]),
-            need: Need::Required,
-            about: "which ports of switches, \"s0:1\"",
-        },
-        Key {
-            name: "rate",
-            kind: Kind::Rate,
-            need: Need::Required,
-            about: "the rate of its data frames, DA to FCS",
-        },
-        Key {
-            name: "start",
-            kind: Kind::Time,
-            need: Need::Default("\"0 mtu\""),
-            about: "from when on",
-        },
-        Key {
-            name: "stop",
-            kind: Kind::Span,
-            need: Need::Optional,
-            about: "up to when; to the end of the run if left out",
-        },
+static SERVICE: KeyTable = KeyTable::new(
+    "an output that serves its data slower than its line",
+    &[
+        Key::required(
+            "at",
+            Kind::Either(&[Kind::Text, Kind::List(&Kind::Text)]),
+            "which ports of switches, \"s0:1\"",
+        ),
+        Key::required("rate", Kind::Rate, "the rate of its data frames, DA to FCS"),
+        Key::new("start", Kind::Time, "0 mtu", "from when on"),
+        Key::optional("stop", Kind::Span, "up to when; to the end of the run if left out"),
     ],
-    variants: None,
-    open: false,
-};
+);
 
-static POOL: KeyTable = KeyTable {
-    about: "one memory for all ports",
-    keys: &[
-        Key {
-            name: "size",
-            kind: Kind::Size,
-            need: Need::Default("\"9 MB\""),
-            about: "the whole memory: reserves, headroom, and what all share",
-        },
-        Key {
-            name: "reserve",
-            kind: Kind::Size,
-            need: Need::Default("\"4 KiB\""),
-            about: "what each port and priority has for itself",
-        },
-        Key {
-            name: "threshold",
-            kind: Kind::Either(&[Kind::Whole(0, 16), Kind::Size]),
-            need: Need::Default("1"),
-            about: "how much of the shared part one port and priority may take before its \
-                    neighbour falls silent: what is free divided by 2 to this power, or a size",
-        },
-        Key {
-            name: "hysteresis",
-            kind: Kind::Size,
-            need: Need::Default("\"3 KiB\""),
-            about: "how far below the threshold it must fall until its neighbour speaks again",
-        },
-        Key {
-            name: "headroom_pool",
-            kind: Kind::Size,
-            need: Need::Optional,
-            about: "headroom of all together; without it each has its own",
-        },
-        Key {
-            name: "lossy_queue",
-            kind: Kind::Size,
-            need: Need::Optional,
-            about: "the most that may stand at an output in one lossy priority",
-        },
-    ],
-    variants: None,
-    open: false,
-};
+static WATCHDOG: KeyTable =
+    KeyTable::new("when a priority that is paused for ever is given up", WatchdogConfig::KEYS);
 
-static WATCHDOG: KeyTable = KeyTable {
-    about: "when a priority that is paused for ever is given up",
-    keys: &[
-        Key {
-            name: "detection",
-            kind: Kind::Span,
-            need: Need::Default("\"200 ms\""),
-            about: "how long a queue stands still, paused, until it is a storm",
-        },
-        Key {
-            name: "restoration",
-            kind: Kind::Span,
-            need: Need::Default("\"200 ms\""),
-            about: "how long no pause is in force until the storm is over",
-        },
-        Key {
-            name: "poll",
-            kind: Kind::Span,
-            need: Need::Default("\"200 ms\""),
-            about: "how often it looks",
-        },
-        Key {
-            name: "action",
-            kind: Kind::Word(|| words(&ACTIONS)),
-            need: Need::Default("\"drop\""),
-            about: "what is done about a storm",
-        },
-    ],
-    variants: None,
-    open: false,
-};
+static TABLE: KeyTable = KeyTable::new("addresses that no route plans", MacTableParams::KEYS);
 
-static TABLE: KeyTable = KeyTable {
-    about: "what a switch does with addresses nobody planned",
-    keys: &[
-        Key {
-            name: "learned_max",
-            kind: Kind::Whole(0, 1 << 20),
-            need: Need::Default("8192"),
-            about: "how many it learns",
-        },
-        Key {
-            name: "age",
-            kind: Kind::Span,
-            need: Need::Default("\"300 s\""),
-            about: "after how long without a frame from it one is forgotten",
-        },
-        Key {
-            name: "flood_gap",
-            kind: Kind::Time,
-            need: Need::Default("\"10 us\""),
-            about: "one frame in so much time may be flooded by a port, on average",
-        },
-        Key {
-            name: "flood_burst",
-            kind: Kind::Whole(1, 1 << 20),
-            need: Need::Default("1024"),
-            about: "how many frames a port may flood at once after a pause",
-        },
-    ],
-    variants: None,
-    open: false,
-};
-
-/// Reads `[fabric.switch]`.
+/// Reads `[fabric.switch]`; `policy` is the fabric's routing policy.
 pub fn read(
     fields: &Fields<'_>,
     technology: Technology,
+    policy: &Policy,
     problems: &mut Problems,
 ) -> Option<Switch> {
     let kind = fields.text("memory")?.to_owned();
     let model = models::find(&kind)?;
-    if technology == Technology::Infiniband && !model.with_credits {
-        let (infiniband, _) = TECHNOLOGIES[0];
-        let message = format!("{kind:?} needs links that can be paused, {infiniband} has credits");
-        fields.report(problems, "memory", Complaint::new(message, "\"per-input\""));
+    if !model.technologies.contains(&technology) {
+        let fits = MODELS.iter().filter(|model| model.technologies.contains(&technology));
+        let hint = fits.map(|model| model.name).collect::<Vec<_>>().join(", ");
+        let message = format!("{kind:?} does not work on {technology}: it needs links with pause");
+        fields.report(problems, "memory", Complaint::new(message, format!("one of {hint}")));
     }
-    let pool = fields.table("pool");
-    if let Some(pool) = pool.as_ref().filter(|_| kind != POOL_MODEL) {
-        let complaint = Complaint::new(
-            format!("memory = {kind:?} has no pool"),
-            format!("memory = {POOL_MODEL:?}, or leave it out"),
-        );
-        problems.report(pool.place, &pool.path, complaint);
+    let params = section(fields, model.section);
+    let size = (model.size)(&params);
+    if size.is_some() && fields.is_written("buffer") {
+        let message = format!("memory = {kind:?} has one size for all ports");
+        fields.report(problems, "buffer", Complaint::new(message, "pool.size"));
     }
-    let pool = pool.map_or(Some(PoolConfig::default()), |pool| read_pool(&pool))?;
-    let memory = MemoryConfig {
-        kind,
-        read: fields.word("read", &READS)?,
-        headroom: fields.size("headroom").unwrap_or(Bytes::ZERO),
-        jitter: fields.time("jitter").unwrap_or(Duration::ZERO),
-        pool,
-    };
+    let default = RoutingConfig::default();
     Some(Switch {
-        buffer: if memory.kind == POOL_MODEL { pool.size } else { fields.size("buffer")? },
-        memory,
-        routing: fields
-            .table("table")
-            .map_or(Some(RoutingConfig::default()), |table| read_table(&table))?,
-        watchdog: match fields.table("watchdog") {
-            Some(watchdog) => Some(read_watchdog(&watchdog)?),
-            None => None,
+        buffer: size.or(fields.get("buffer"))?,
+        memory: MemoryConfig {
+            kind,
+            read: fields.get("read")?,
+            headroom: fields.get("headroom").unwrap_or_default(),
+            jitter: fields.get("jitter").unwrap_or_default(),
+            params,
         },
+        routing: RoutingConfig {
+            table: fields.table("table").and_then(|table| table.params()).unwrap_or(default.table),
+            params: section(fields, policy.section),
+            ..default
+        },
+        watchdog: fields.table("watchdog").and_then(|watchdog| watchdog.params()),
     })
+}
+
+/// The parameters that are written in a section.
+fn section(fields: &Fields<'_>, key: Option<&'static Key>) -> toml::Table {
+    let table = key.and_then(|key| fields.table(key.name));
+    table.map(|table| table.written(&[])).unwrap_or_default()
 }
 
 /// Reads `fabric.switch.service`.
@@ -327,38 +187,4 @@ pub fn read_services(
         }
     }
     services
-}
-
-fn read_pool(fields: &Fields<'_>) -> Option<PoolConfig> {
-    let threshold = match fields.whole("threshold") {
-        Some(shift) => Threshold::Shift(shift),
-        None => Threshold::Octets(fields.size("threshold")?),
-    };
-    Some(PoolConfig {
-        size: fields.size("size")?,
-        reserve: fields.size("reserve")?,
-        threshold,
-        hysteresis: fields.size("hysteresis")?,
-        headroom_pool: fields.size("headroom_pool"),
-        lossy_queue: fields.size("lossy_queue"),
-    })
-}
-
-fn read_watchdog(fields: &Fields<'_>) -> Option<WatchdogConfig> {
-    Some(WatchdogConfig {
-        detection: fields.time("detection")?,
-        restoration: fields.time("restoration")?,
-        poll: fields.time("poll")?,
-        action: fields.word("action", &ACTIONS)?,
-    })
-}
-
-fn read_table(fields: &Fields<'_>) -> Option<RoutingConfig> {
-    Some(RoutingConfig {
-        learned_max: fields.whole("learned_max")?,
-        age: fields.time("age")?,
-        flood_gap: fields.time("flood_gap")?,
-        flood_burst: fields.whole("flood_burst")?,
-        ..RoutingConfig::default()
-    })
 }

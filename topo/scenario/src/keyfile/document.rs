@@ -1,15 +1,40 @@
 //! A TOML document as a plain tree in which everything knows where it was written.
 
 use crate::keyfile::problem::{Complaint, Place, Problems};
-use toml_edit::{Document, Item, Key, TableLike, Value};
+use proto::params::Value;
+use proto::units::{Bytes, Duration};
+use std::str::FromStr;
+use toml_edit::{Document, Item, Key, TableLike, Value as Edited};
 
 /// A value and its place.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Datum {
     /// Where it was written.
     pub place: Place,
-    /// What it is.
+    /// What is written.
     pub data: Data,
+    /// Its meaning, once it has been checked against its key.
+    pub value: Option<Value>,
+}
+
+impl Datum {
+    /// As a value of the `toml` crate; a size or time in frames becomes absolute.
+    pub fn to_absolute(&self) -> toml::Value {
+        match (&self.data, &self.value) {
+            (Data::Text(text), Some(Value::Size(size))) if !is_absolute::<Bytes>(text) => {
+                (*size).into()
+            }
+            (Data::Text(text), Some(Value::Time(time))) if !is_absolute::<Duration>(text) => {
+                (*time).into()
+            }
+            (data, _) => data.to_toml(),
+        }
+    }
+
+    /// A value that has not been checked yet.
+    pub fn new(place: Place, data: Data) -> Datum {
+        Datum { place, data, value: None }
+    }
 }
 
 /// TOML's types.
@@ -47,6 +72,10 @@ pub struct Entry {
     pub place: Place,
     /// Its value.
     pub value: Datum,
+}
+
+fn is_absolute<T: FromStr>(text: &str) -> bool {
+    text.parse::<T>().is_ok()
 }
 
 impl Table {
@@ -94,6 +123,14 @@ impl Data {
         }
     }
 
+    /// As written in TOML, but a string without quotes.
+    pub fn plain(&self) -> String {
+        match self {
+            Data::Text(text) => text.clone(),
+            other => other.to_toml().to_string(),
+        }
+    }
+
     /// The same as a value of the `toml` crate, for those who read their own tables.
     pub fn to_toml(&self) -> toml::Value {
         match self {
@@ -136,11 +173,11 @@ pub fn parse(text: &str) -> Result<Table, Problems> {
 /// Parses one value as it would stand after an equals sign, every part of it placed at `place`.
 /// What is no TOML value is a string: a shell has eaten its quotes.
 pub fn parse_value(text: &str, place: &Place) -> Datum {
-    let data = text.trim().parse::<Value>().map_or_else(
+    let data = text.trim().parse::<Edited>().map_or_else(
         |_| Data::Text(text.trim().to_owned()),
         |value| Lines { starts: Vec::new(), text: "", fixed: Some(place) }.value(&value).data,
     );
-    Datum { place: place.clone(), data }
+    Datum::new(place.clone(), data)
 }
 
 /// From octet offsets to lines and columns.
@@ -189,28 +226,27 @@ impl<'a> Lines<'a> {
             Item::Value(value) => Some(self.value(value)),
             Item::Table(table) => {
                 let place = table.span().map_or_else(|| key.clone(), |span| self.place(Some(span)));
-                Some(Datum { place, data: Data::Table(self.table(table)) })
+                Some(Datum::new(place, Data::Table(self.table(table))))
             }
             Item::ArrayOfTables(tables) => {
-                let list = tables.iter().map(|table| Datum {
-                    place: self.place(table.span()),
-                    data: Data::Table(self.table(table)),
-                });
-                Some(Datum { place: key.clone(), data: Data::List(list.collect()) })
+                let table = |table: &toml_edit::Table| {
+                    Datum::new(self.place(table.span()), Data::Table(self.table(table)))
+                };
+                Some(Datum::new(key.clone(), Data::List(tables.iter().map(table).collect())))
             }
         }
     }
 
-    fn value(&self, value: &Value) -> Datum {
+    fn value(&self, value: &Edited) -> Datum {
         let data = match value {
-            Value::String(text) => Data::Text(text.value().clone()),
-            Value::Integer(number) => Data::Whole(*number.value()),
-            Value::Float(number) => Data::Real(*number.value()),
-            Value::Boolean(flag) => Data::Flag(*flag.value()),
-            Value::Datetime(date) => Data::Date(*date.value()),
-            Value::Array(list) => Data::List(list.iter().map(|item| self.value(item)).collect()),
-            Value::InlineTable(table) => Data::Table(self.table(table)),
+            Edited::String(text) => Data::Text(text.value().clone()),
+            Edited::Integer(number) => Data::Whole(*number.value()),
+            Edited::Float(number) => Data::Real(*number.value()),
+            Edited::Boolean(flag) => Data::Flag(*flag.value()),
+            Edited::Datetime(date) => Data::Date(*date.value()),
+            Edited::Array(list) => Data::List(list.iter().map(|item| self.value(item)).collect()),
+            Edited::InlineTable(table) => Data::Table(self.table(table)),
         };
-        Datum { place: self.place(value.span()), data }
+        Datum::new(self.place(value.span()), data)
     }
 }

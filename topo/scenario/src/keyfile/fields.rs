@@ -1,10 +1,9 @@
 //! Reads a settled table by key and type.
 
 use crate::keyfile::document::{Data, Datum, Table};
-use crate::keyfile::keys::real;
 use crate::keyfile::problem::{Complaint, Place, Problems};
-use crate::keyfile::quantity::{self, Scale};
 use crate::keyfile::settle::{element_path, join};
+use proto::params::{FromValue, Params, Reader, Scale};
 use proto::units::{BitRate, Bytes, Duration, Instant};
 
 /// A settled table with its place and name.
@@ -54,7 +53,8 @@ impl<'a> Fields<'a> {
 
     /// Where the value of `key` stands; the table's own place if there is none.
     pub fn place_of(&self, key: &str) -> &'a Place {
-        self.table.get(key).map_or(self.place, |datum| &datum.place)
+        let written = self.table.get(key).filter(|datum| datum.place != Place::Default);
+        written.map_or(self.place, |datum| &datum.place)
     }
 
     /// Reports a fault of the value of `key`.
@@ -86,35 +86,63 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// The value of `key`, default included; `None` if it is missing.
+    pub fn get<T: FromValue>(&self, key: &str) -> Option<T> {
+        T::from_value(self.table.get(key)?.value.as_ref()?)
+    }
+
+    /// The whole table as a struct of parameters. `None` if a required one is missing or wrong.
+    pub fn params<T: Params>(&self) -> Option<T> {
+        T::read(&mut Reader::parsed(&|key| self.table.get(key)?.value.clone()))
+    }
+
+    /// The keys that are written, defaults left out, without those of `except`. Units are absolute.
+    pub fn written(&self, except: &[&str]) -> toml::Table {
+        let written = self.table.entries.iter().filter(|entry| {
+            entry.value.place != Place::Default && !except.contains(&entry.key.as_str())
+        });
+        written.map(|entry| (entry.key.clone(), entry.value.to_absolute())).collect()
+    }
+
+    /// Whether `key` is written, not by default.
+    pub fn is_written(&self, key: &str) -> bool {
+        self.table.get(key).is_some_and(|datum| datum.place != Place::Default)
+    }
+
+    /// Warns about the value of `key`.
+    pub fn warn(&self, problems: &mut Problems, key: &str, complaint: Complaint) {
+        problems.warn(self.place_of(key), join(&self.path, key), complaint);
+    }
+
     /// A number.
     pub fn real(&self, key: &str) -> Option<f64> {
-        real(&self.table.get(key)?.data)
+        self.get(key)
     }
 
     /// A length of time.
     pub fn time(&self, key: &str) -> Option<Duration> {
-        quantity::time(self.text(key)?, &self.scale).ok()
+        self.get(key)
     }
 
-    /// A point of time, told as the time since the run began.
+    /// A point of time, written as the time since the start of the run.
     pub fn instant(&self, key: &str) -> Option<Instant> {
-        Some(Instant::ZERO + self.time(key)?)
+        self.get(key)
     }
 
     /// A rate.
     pub fn rate(&self, key: &str) -> Option<BitRate> {
-        quantity::rate(self.text(key)?).ok()
+        self.get(key)
     }
 
     /// A size.
     pub fn size(&self, key: &str) -> Option<Bytes> {
-        quantity::size(self.text(key)?, &self.scale).ok()
+        self.get(key)
     }
 
     /// The strings of a list, or the one string that stands in its place.
     pub fn texts(&self, key: &str) -> Vec<(&'a str, &'a Place)> {
         match self.table.get(key) {
-            Some(Datum { data: Data::Text(text), place }) => vec![(text, place)],
+            Some(Datum { data: Data::Text(text), place, .. }) => vec![(text, place)],
             Some(Datum { data: Data::List(list), .. }) => list
                 .iter()
                 .filter_map(|item| match &item.data {
@@ -178,7 +206,7 @@ impl<'a> Fields<'a> {
     /// A table within; `None` only if it is optional and absent.
     pub fn table(&self, key: &str) -> Option<Fields<'a>> {
         match self.table.get(key)? {
-            Datum { data: Data::Table(table), place } => {
+            Datum { data: Data::Table(table), place, .. } => {
                 let path = join(&self.path, key);
                 Some(Fields { path, place, table, scale: self.scale })
             }
@@ -209,4 +237,9 @@ fn whole<T: TryFrom<i64>>(data: &Data) -> Option<T> {
         Data::Whole(number) => T::try_from(*number).ok(),
         _ => None,
     }
+}
+
+/// The words of a table that gives each its meaning.
+pub fn words<T>(table: &[(&'static str, T)]) -> Vec<&'static str> {
+    table.iter().map(|(word, _)| *word).collect()
 }

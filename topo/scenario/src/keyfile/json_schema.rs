@@ -1,8 +1,12 @@
 //! The declared keys as a JSON Schema, for editors.
 
+//!
+//! Keys that depend on a word of the same table are properties of the table, so that editors complete
+//! them, and one rule per word states which of them it has and what they hold.
+
 use crate::keyfile::document::parse_value;
-use crate::keyfile::keys::{Key, KeyTable, Kind, Need};
 use crate::keyfile::problem::Place;
+use proto::params::{Key, KeyTable, Kind, Need, Variants};
 use serde_json::{Map, Value, json};
 
 /// The schema of a file whose root table is `keys`.
@@ -15,28 +19,72 @@ pub fn schema(title: &str, keys: &KeyTable) -> Value {
 
 fn table(keys: &KeyTable) -> Value {
     let every = keys.every_key();
-    let properties: Map<String, Value> =
-        every.iter().map(|key| (key.name.to_owned(), property(key))).collect();
-    let required: Vec<&str> = keys
-        .keys
-        .iter()
-        .filter(|key| matches!(key.need, Need::Required))
-        .map(|key| key.name)
-        .collect();
-    json!({
+    let required = keys.keys.iter().filter(|key| matches!(key.need, Need::Required));
+    let mut schema = json!({
         "type": "object",
         "description": keys.about,
-        "properties": properties,
-        "required": required,
+        "properties": properties(&every),
+        "required": required.map(|key| key.name).collect::<Vec<_>>(),
         "additionalProperties": keys.open,
-    })
+    });
+    let rules: Vec<Value> = keys.variants.iter().flat_map(|of| rules(keys, of)).collect();
+    if !rules.is_empty() {
+        schema["allOf"] = json!(rules);
+    }
+    schema
 }
 
-fn property(key: &Key) -> Value {
+fn properties(keys: &[&'static Key]) -> Map<String, Value> {
+    keys.iter().map(|key| (key.name.to_owned(), property(key, keys))).collect()
+}
+
+/// One rule for each word of a deciding key of the same table. A word outside the table has none.
+fn rules(table: &KeyTable, variants: &Variants) -> Vec<Value> {
+    let Some(by) = table.keys.iter().find(|key| key.name == variants.by) else {
+        return Vec::new();
+    };
+    let rows = (variants.rows)();
+    let default = by.need.text(|_| None).map(|text| text.trim_matches('"'));
+    let names = |keys: &[&'static Key]| keys.iter().map(|key| key.name).collect::<Vec<_>>();
+    let all: Vec<&str> = rows.iter().flat_map(|(_, keys)| names(keys)).collect();
+    let rule = |(word, keys): &(&str, Vec<&'static Key>)| {
+        let needs_word: &[&str] = if default == Some(*word) { &[] } else { &[by.name] };
+        let own = names(keys);
+        let others: Vec<Value> = all
+            .iter()
+            .filter(|name| !own.contains(name))
+            .map(|name| json!({ "required": [name] }))
+            .collect();
+        let mut then = json!({ "properties": properties(keys) });
+        if !others.is_empty() {
+            then["not"] = json!({ "anyOf": others });
+        }
+        let condition =
+            json!({ "properties": { by.name: { "const": word } }, "required": needs_word });
+        json!({ "if": condition, "then": then })
+    };
+    rows.iter().map(rule).collect()
+}
+
+fn property(key: &Key, keys: &[&'static Key]) -> Value {
     let mut schema = kind(&key.kind);
-    schema["description"] = json!(key.about);
+    let mut about = key.about.to_owned();
+    if let Need::Else(words) = key.need {
+        about = format!("{about} Default: {words}.");
+    }
+    if let Need::By(..) = key.need {
+        let groups = keys.iter().map(|key| std::slice::from_ref(*key)).collect::<Vec<_>>();
+        about = format!("{about} Default: {}.", key.default_in_words(&groups));
+    }
+    if let Some(when) = key.when {
+        about = format!("{about} Needs {when}.");
+    }
+    if !key.source.is_empty() {
+        about = format!("{about} Source: {}.", key.source);
+    }
+    schema["description"] = json!(about);
     if let Need::Default(text) = key.need {
-        let default = parse_value(text, &Place::Override(String::new())).data.to_toml();
+        let default = parse_value(text, &Place::Default).data.to_toml();
         if let Ok(default) = serde_json::to_value(default) {
             schema["default"] = default;
         }
@@ -59,6 +107,13 @@ fn kind(kind_of: &Kind) -> Value {
         Kind::Size => quantity("[GMK]?B|[MK]iB|mtu"),
         Kind::Octets => quantity("[GMK]?B|[MK]iB"),
         Kind::List(of) => json!({ "type": "array", "items": kind(of) }),
+        Kind::UpTo(most, of) => {
+            json!({ "type": "array", "items": kind(of), "minItems": 1, "maxItems": most })
+        }
+        Kind::Gain => json!({ "anyOf": [
+            { "type": "number", "exclusiveMinimum": 0, "maximum": 1 },
+            { "type": "string", "pattern": "^ *[0-9]+ */ *[0-9]+ *$" },
+        ] }),
         Kind::Either(kinds) => json!({ "anyOf": kinds.iter().map(kind).collect::<Vec<_>>() }),
         Kind::Table(keys) => table(keys),
         Kind::Tables(keys) => json!({ "type": "array", "items": table(keys) }),

@@ -28,7 +28,7 @@ fn set_in_table(table: &mut Table, path: &[&str], value: Datum) -> Result<(), Co
     }
     if table.get(first).is_none() {
         let data = Data::Table(Table::default());
-        table.set(first, Datum { place: value.place.clone(), data });
+        table.set(first, Datum::new(value.place.clone(), data));
     }
     let inner = table.get_mut(first).expect("it was just made sure of");
     set_in_datum(inner, first, rest, value)

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+pub use proto::params::Complaint;
+
 /// Where something was written.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
@@ -14,6 +16,8 @@ pub enum Place {
     },
     /// On the command line: the text after `--set`.
     Override(String),
+    /// Nowhere: the value is the key's default.
+    Default,
 }
 
 impl Place {
@@ -21,7 +25,7 @@ impl Place {
     pub fn line(&self) -> usize {
         match self {
             Place::File { line, .. } => *line,
-            Place::Override(_) => 0,
+            Place::Override(_) | Place::Default => 0,
         }
     }
 }
@@ -31,6 +35,7 @@ impl fmt::Display for Place {
         match self {
             Place::File { line, column } => write!(f, "{line}:{column}"),
             Place::Override(text) => write!(f, "--set {text}"),
+            Place::Default => f.write_str("default"),
         }
     }
 }
@@ -48,6 +53,21 @@ pub struct Problem {
     pub hint: String,
 }
 
+impl Problem {
+    fn new(place: &Place, path: impl Into<String>, complaint: Complaint) -> Problem {
+        let Complaint { message, hint } = complaint;
+        Problem { place: place.clone(), path: path.into(), message, hint }
+    }
+}
+
+impl Problem {
+    /// As a warning about this file, on one line.
+    pub fn as_warning(&self, file: &std::path::Path) -> String {
+        let Problem { place, path, message, hint } = self;
+        format!("{}:{place}: warning: {path}: {message} ({hint})", file.display())
+    }
+}
+
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}: {}", self.place, self.path, self.message)?;
@@ -58,57 +78,55 @@ impl fmt::Display for Problem {
     }
 }
 
-/// What is wrong with a value, before it is known where it stands.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Complaint {
-    /// What is wrong.
-    pub message: String,
-    /// What to do about it.
-    pub hint: String,
-}
-
-impl Complaint {
-    /// A complaint and its remedy.
-    pub fn new(message: impl Into<String>, hint: impl Into<String>) -> Complaint {
-        Complaint { message: message.into(), hint: hint.into() }
-    }
-}
-
-/// Every fault found so far.
+/// Every error found so far, and what is legal but probably not meant.
 #[derive(Clone, Debug, Default, PartialEq, Eq, thiserror::Error)]
-pub struct Problems(Vec<Problem>);
+pub struct Problems {
+    errors: Vec<Problem>,
+    warnings: Vec<Problem>,
+}
 
 impl Problems {
     /// Adds a fault.
     pub fn report(&mut self, place: &Place, path: impl Into<String>, complaint: Complaint) {
-        let Complaint { message, hint } = complaint;
-        self.0.push(Problem { place: place.clone(), path: path.into(), message, hint });
+        self.errors.push(Problem::new(place, path, complaint));
+    }
+
+    /// Adds a warning.
+    pub fn warn(&mut self, place: &Place, path: impl Into<String>, complaint: Complaint) {
+        self.warnings.push(Problem::new(place, path, complaint));
+    }
+
+    /// Takes the warnings, in the order of the file.
+    pub fn take_warnings(&mut self) -> Vec<Problem> {
+        self.warnings.sort();
+        self.warnings.dedup();
+        std::mem::take(&mut self.warnings)
     }
 
     /// No fault was found.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.errors.is_empty()
     }
 
     /// The faults in the order of the file, those of the command line last.
     pub fn in_order(mut self) -> Problems {
-        self.0.sort();
-        self.0.dedup();
+        self.errors.sort();
+        self.errors.dedup();
         self
     }
 
     /// The faults.
     pub fn iter(&self) -> impl Iterator<Item = &Problem> {
-        self.0.iter()
+        self.errors.iter()
     }
 
     /// The faults as `file:line:column: key: message`, one below the other.
     pub fn in_file(&self, file: &str) -> String {
-        self.0
+        self.errors
             .iter()
             .map(|problem| match problem.place {
                 Place::File { .. } => format!("{file}:{problem}\n"),
-                Place::Override(_) => format!("{problem}\n"),
+                Place::Override(_) | Place::Default => format!("{problem}\n"),
             })
             .collect()
     }
@@ -116,7 +134,7 @@ impl Problems {
 
 impl fmt::Display for Problems {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (number, problem) in self.0.iter().enumerate() {
+        for (number, problem) in self.errors.iter().enumerate() {
             if number > 0 {
                 writeln!(f)?;
             }
@@ -127,12 +145,6 @@ impl fmt::Display for Problems {
 }
 
 /// The one of `known` that was probably meant by `written`, as a hint.
-pub fn did_you_mean<'a>(written: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
-    let all = || known.clone().collect::<Vec<_>>().join(", ");
-    known
-        .clone()
-        .map(|name| (strsim::jaro_winkler(written, name), name))
-        .filter(|(likeness, _)| *likeness > 0.8)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .map_or_else(|| format!("one of {}", all()), |(_, name)| format!("did you mean {name:?}?"))
+pub fn did_you_mean<'a>(written: &str, known: impl Iterator<Item = &'a str>) -> String {
+    proto::params::did_you_mean(written, &known.collect::<Vec<_>>())
 }

@@ -1,13 +1,12 @@
-//! Holds a document against its declared keys: faults are reported, wrong values give way to
-//! defaults, and missing ones are filled in. What is left can be read without further checks.
+//! Checks a document against its declared keys and parses every value once: errors are reported, wrong
+//! values are replaced by defaults, and missing ones are filled in. A key without effect is a warning.
 //!
-//! The word that decides which keys a table has may stand in a table around it: what a link has
-//! depends on the technology of its fabric.
+//! The word that decides which keys a table has may be in a table around it: the keys of a link depend
+//! on the technology of its fabric.
 
 use crate::keyfile::document::{Data, Datum, Table, parse_value};
-use crate::keyfile::keys::{Key, KeyTable, Kind, Need};
 use crate::keyfile::problem::{Complaint, Place, Problems, did_you_mean};
-use crate::keyfile::quantity::Scale;
+use proto::params::{Key, KeyTable, Kind, Need, Scale, Variant};
 
 /// Checks and completes `table`, which stands at `place` and is named `path`.
 pub fn settle(
@@ -38,15 +37,17 @@ impl Settling<'_> {
         problems: &mut Problems,
     ) {
         let outside = self.words.len();
-        self.words.extend(words(table, keys));
-        let word = keys.variants.as_ref().and_then(|variants| self.word(variants.by));
-        let known = keys.keys_for(word.as_deref());
+        self.words.extend(words(table, keys.keys.iter()));
+        let known = keys.keys_for(|by| self.word(by));
+        self.words.truncate(outside);
+        self.words.extend(words(table, known.iter().copied()));
         if !keys.open {
-            refuse_unknown(table, keys, &known, word.as_deref(), path, problems);
+            self.refuse_unknown(table, keys, &known, path, problems);
         }
-        for key in known {
-            self.key(table, key, place, &join(path, key.name), problems);
+        for key in &known {
+            self.key(table, key, &known, place, &join(path, key.name), problems);
         }
+        warn_of_idle(table, &known, path, problems);
         self.words.truncate(outside);
     }
 
@@ -59,6 +60,7 @@ impl Settling<'_> {
         &mut self,
         table: &mut Table,
         key: &'static Key,
+        known: &[&'static Key],
         place: &Place,
         path: &str,
         problems: &mut Problems,
@@ -75,14 +77,23 @@ impl Settling<'_> {
             );
             problems.report(place, path, complaint);
         }
-        if let Need::Default(text) = key.need {
+        if let Some(text) = key.need.text(|by| self.position(known, by)) {
+            let of_table = matches!(key.kind, Kind::Table(_));
+            let place = if of_table { place } else { &Place::Default };
             let mut datum = parse_value(text, place);
             self.value(&mut datum, &key.kind, path, problems);
             table.set(key.name, datum);
         }
     }
 
-    /// True if the value may stay.
+    /// The index of the word that the key `by` of the same table has.
+    fn position(&self, known: &[&'static Key], by: &str) -> Option<usize> {
+        let Kind::Word(words) = known.iter().find(|key| key.name == by)?.kind else { return None };
+        let word = self.word(by)?;
+        words().iter().position(|known| *known == word)
+    }
+
+    /// True if the value may stay; it is parsed then.
     fn value(
         &mut self,
         datum: &mut Datum,
@@ -108,10 +119,14 @@ impl Settling<'_> {
                     let path = join(path, &index.to_string());
                     self.value(element, of, &path, problems);
                 }
+                datum.value = kind.parse(&datum.data.to_toml(), self.scale).ok();
                 before == *problems
             }
-            _ => match kind.check(datum, self.scale) {
-                Ok(()) => true,
+            _ => match kind.parse(&datum.data.to_toml(), self.scale) {
+                Ok(value) => {
+                    datum.value = Some(value);
+                    true
+                }
                 Err(complaint) => {
                     problems.report(&datum.place, path, complaint);
                     false
@@ -154,46 +169,54 @@ pub fn element_path(path: &str, index: usize, element: &Table) -> String {
 }
 
 /// The words of `table`, written or by default.
-fn words(table: &Table, keys: &KeyTable) -> Vec<(&'static str, String)> {
-    let words = keys.keys.iter().filter(|key| matches!(key.kind, Kind::Word(_)));
+fn words<'a>(table: &Table, keys: impl Iterator<Item = &'a Key>) -> Vec<(&'static str, String)> {
+    let words = keys.filter(|key| matches!(key.kind, Kind::Word(_)));
     let word = |key: &Key| {
-        let default = match key.need {
-            Need::Default(text) => Some(text.trim_matches('"')),
-            _ => None,
-        };
+        let default = key.need.text(|_| None).map(|text| text.trim_matches('"'));
         table.text(key.name).or(default).map(str::to_owned)
     };
     words.filter_map(|key| Some((key.name, word(key)?))).collect()
 }
 
-fn refuse_unknown(
-    table: &mut Table,
-    keys: &KeyTable,
-    known: &[&'static Key],
-    word: Option<&str>,
-    path: &str,
-    problems: &mut Problems,
-) {
-    let is_known = |name: &str| known.iter().any(|key| key.name == name);
-    for entry in table.entries.iter().filter(|entry| !is_known(&entry.key)) {
-        let owners: Vec<_> = keys
-            .variants
-            .iter()
-            .flat_map(|variants| (variants.rows)())
-            .filter(|(_, keys)| keys.iter().any(|key| key.name == entry.key))
-            .map(|(name, _)| name)
-            .collect();
-        let hint = match &keys.variants {
-            Some(variants) if !owners.is_empty() => format!(
-                "it belongs to {by} = {owner:?}, here {by} = {word:?}",
-                by = variants.by,
-                owner = owners.join("\" or \""),
-                word = word.unwrap_or("?"),
-            ),
-            _ => did_you_mean(&entry.key, known.iter().map(|key| key.name)),
-        };
-        let complaint = Complaint::new(format!("unknown key {:?}", entry.key), hint);
-        problems.report(&entry.place, join(path, &entry.key), complaint);
+/// Warns of keys that are written but have no effect.
+fn warn_of_idle(table: &Table, known: &[&'static Key], path: &str, problems: &mut Problems) {
+    let value = |name: &str| table.get(name).map(|datum| datum.data.plain());
+    for entry in table.entries.iter().filter(|entry| entry.value.place != Place::Default) {
+        let key = known.iter().find(|key| key.name == entry.key);
+        if let Some(when) = key.and_then(|key| key.when).filter(|when| !when.holds(value)) {
+            let complaint = Complaint::new("it has no effect here", format!("it needs {when}"));
+            problems.warn(&entry.place, join(path, &entry.key), complaint);
+        }
     }
-    table.entries.retain(|entry| is_known(&entry.key));
+}
+
+impl Settling<'_> {
+    fn refuse_unknown(
+        &self,
+        table: &mut Table,
+        keys: &KeyTable,
+        known: &[&'static Key],
+        path: &str,
+        problems: &mut Problems,
+    ) {
+        let is_known = |name: &str| known.iter().any(|key| key.name == name);
+        for entry in table.entries.iter().filter(|entry| !is_known(&entry.key)) {
+            let owners = |rows: Vec<Variant>| -> Vec<&str> {
+                let has_it = |keys: &[&Key]| keys.iter().any(|key| key.name == entry.key);
+                rows.into_iter().filter(|(_, keys)| has_it(keys)).map(|(word, _)| word).collect()
+            };
+            let mut owned = keys.variants.iter().map(|v| (v.by, owners((v.rows)())));
+            let hint = match owned.find(|(_, owners)| !owners.is_empty()) {
+                Some((by, owners)) => format!(
+                    "it belongs to {by} = {owner:?}, here {by} = {word:?}",
+                    owner = owners.join("\" or \""),
+                    word = self.word(by).as_deref().unwrap_or("?"),
+                ),
+                None => did_you_mean(&entry.key, known.iter().map(|key| key.name)),
+            };
+            let complaint = Complaint::new(format!("unknown key {:?}", entry.key), hint);
+            problems.report(&entry.place, join(path, &entry.key), complaint);
+        }
+        table.entries.retain(|entry| is_known(&entry.key));
+    }
 }

@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn a_permutation_that_fits_meets_nowhere() {
         let topology = tree(&Tree { m: vec![4, 4], w: vec![1, 4] });
-        let forwarding = Forwarding::new(&topology, Routing::COLORED);
+        let forwarding = Forwarding::new(&topology, Routing::named("colored").expect("a row"));
         let shift: Vec<Demand> = (0..16).map(|from| demand(0, from, (from + 4) % 16)).collect();
         let routes = assign(&topology, &forwarding, &shift);
         let ups: BTreeSet<(usize, PortNumber)> =
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn phases_do_not_meet_and_a_pair_has_one_way() {
         let topology = tree(&Tree { m: vec![2, 2], w: vec![1, 2] });
-        let forwarding = Forwarding::new(&topology, Routing::COLORED);
+        let forwarding = Forwarding::new(&topology, Routing::named("colored").expect("a row"));
         let demands = [demand(0, 0, 2), demand(1, 1, 2), demand(0, 1, 3), demand(2, 0, 2)];
         let routes = assign(&topology, &forwarding, &demands);
         assert_eq!(routes.len(), 3, "{routes:?}");

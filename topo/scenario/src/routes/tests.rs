@@ -12,7 +12,7 @@ fn pfister() -> Topology {
 #[test]
 fn all_remote_traffic_to_the_last_adapter_goes_through_spine_3() {
     let topology = pfister();
-    let forwarding = Forwarding::new(&topology, Routing::D_MOD_K);
+    let forwarding = Forwarding::new(&topology, Routing::named("d-mod-k").expect("a row"));
     let neighbours = topology.neighbours();
     for from in 0..28 {
         let way = path(&topology, &neighbours, &forwarding, from, 31).expect("a way");
@@ -27,7 +27,7 @@ fn all_remote_traffic_to_the_last_adapter_goes_through_spine_3() {
 #[test]
 fn d_mod_k_spreads_destinations_evenly_over_both_stages() {
     let topology = tree(&net("pfister-128-5stage").expect("it is in the table"));
-    let forwarding = Forwarding::new(&topology, Routing::D_MOD_K);
+    let forwarding = Forwarding::new(&topology, Routing::named("d-mod-k").expect("a row"));
     let neighbours = topology.neighbours();
     for to in 32..128 {
         let way = path(&topology, &neighbours, &forwarding, 0, to).expect("a way");
@@ -42,7 +42,10 @@ fn d_mod_k_spreads_destinations_evenly_over_both_stages() {
 fn every_named_net_connects_everybody_without_a_circle() {
     for (name, _, _) in NETS.iter().filter(|net| net.0 != "pfister-432") {
         let topology = tree(&net(name).expect("it is in the table"));
-        let proof = prove(&topology, &Forwarding::new(&topology, Routing::D_MOD_K));
+        let proof = prove(
+            &topology,
+            &Forwarding::new(&topology, Routing::named("d-mod-k").expect("a row")),
+        );
         assert!(proof.broken.is_empty() && proof.circle.is_empty(), "{name}: {proof:?}");
     }
 }
@@ -50,7 +53,7 @@ fn every_named_net_connects_everybody_without_a_circle() {
 #[test]
 fn tables_are_written_as_runs() {
     let topology = pfister();
-    let forwarding = Forwarding::new(&topology, Routing::D_MOD_K);
+    let forwarding = Forwarding::new(&topology, Routing::named("d-mod-k").expect("a row"));
     let spine0 = topology.find("spine0").expect("there is one");
     let runs = forwarding.runs(spine0);
     assert_eq!(runs.len(), 8, "one run a leaf: {runs:?}");
@@ -93,7 +96,7 @@ fn ring_of_three() -> Topology {
 #[test]
 fn routes_around_a_ring_are_found_to_wait_in_a_circle() {
     let topology = ring_of_three();
-    let mut forwarding = Forwarding::new(&topology, Routing::D_MOD_K);
+    let mut forwarding = Forwarding::new(&topology, Routing::named("d-mod-k").expect("a row"));
     assert!(
         prove(&topology, &forwarding).circle.is_empty(),
         "shortest paths use no two ring links"
@@ -113,7 +116,7 @@ fn routes_around_a_ring_are_found_to_wait_in_a_circle() {
 fn a_loop_and_a_dead_port_are_told_apart() {
     let topology = ring_of_three();
     let neighbours = topology.neighbours();
-    let mut forwarding = Forwarding::new(&topology, Routing::D_MOD_K);
+    let mut forwarding = Forwarding::new(&topology, Routing::named("d-mod-k").expect("a row"));
     let home = topology.nodes[0].lid;
     for switch in 3..6 {
         forwarding.set(switch, home, &[PortNumber::from_index(1)]);
@@ -128,7 +131,7 @@ fn a_loop_and_a_dead_port_are_told_apart() {
 #[test]
 fn with_ecmp_every_spine_is_a_way_and_all_are_proved() {
     let topology = tree(&net("pfister-32").expect("it is in the table"));
-    let forwarding = Forwarding::new(&topology, Routing::ECMP);
+    let forwarding = Forwarding::new(&topology, Routing::named("ecmp").expect("a row"));
     let found =
         ways(&topology, &topology.neighbours(), &forwarding, 0, 31).expect("they lead home");
     let spines: Vec<_> =
@@ -146,9 +149,8 @@ fn with_ecmp_every_spine_is_a_way_and_all_are_proved() {
 #[test]
 fn by_preference_each_destination_has_all_ports_and_that_of_d_mod_k_first() {
     let topology = pfister();
-    let ports = Ports::ByPreference;
-    let all = Forwarding::new(&topology, Routing { policy: "adaptive", ports });
-    let one = Forwarding::new(&topology, Routing::D_MOD_K);
+    let all = Forwarding::new(&topology, Routing::named("adaptive").expect("a row"));
+    let one = Forwarding::new(&topology, Routing::named("d-mod-k").expect("a row"));
     let leaf0 = topology.find("leaf0").expect("there are eight");
     for to in 4..32 {
         let lid = topology.nodes[to].lid;
@@ -170,7 +172,7 @@ fn by_preference_each_destination_has_all_ports_and_that_of_d_mod_k_first() {
 #[test]
 fn a_detour_that_leads_back_is_found_with_its_way() {
     let topology = ring_of_three();
-    let mut forwarding = Forwarding::new(&topology, Routing::D_MOD_K);
+    let mut forwarding = Forwarding::new(&topology, Routing::named("d-mod-k").expect("a row"));
     let home = topology.nodes[0].lid;
     let ports = [1, 2].map(PortNumber::from_index);
     forwarding.set(4, home, &[ports[1], ports[0]]);

@@ -121,7 +121,7 @@ fn join(topology: &mut Topology, a: usize, b: usize) {
 mod tests {
     use super::*;
     use crate::routes::proof::{prove, ways};
-    use crate::routes::{Forwarding, ROUTINGS, Routing};
+    use crate::routes::{Forwarding, Routing};
 
     fn far(topology: &Topology, name: &str) -> Vec<String> {
         let node = topology.find(name).expect("it is there");
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn by_the_preferred_way_sources_meet_and_each_has_a_way_of_its_own() {
-        let (_, adaptive) = ROUTINGS[5];
+        let adaptive = Routing::named("adaptive").expect("a row");
         for (topology, flows) in
             [(t1(), vec![(0, 3), (1, 4), (2, 5)]), (t3(), vec![(0, 4), (1, 5), (2, 6), (3, 7)])]
         {
@@ -158,7 +158,7 @@ mod tests {
                     found.expect("they get there").iter().map(|way| way[2].node).collect()
                 })
                 .collect();
-            let first = Forwarding::new(&topology, Routing::D_MOD_K);
+            let first = Forwarding::new(&topology, Routing::named("d-mod-k").expect("a row"));
             for (own, (from, to)) in middles.iter().zip(&flows) {
                 assert_eq!(own.len(), 2);
                 let way = &ways(&topology, &neighbours, &first, *from, *to).expect("a way")[0];

@@ -5,37 +5,30 @@
 //! spine leads to leaf n. Addresses count as everywhere: hosts, leaves, spines.
 
 use crate::keyfile::fields::Fields;
-use crate::keyfile::keys::{Key, Kind, Need};
 use crate::keyfile::problem::{Complaint, Problems};
 use crate::shapes::Shape;
 use crate::topology::{Node, Topology, end};
 use emulation::wiring::NodeKind;
 use proto::ids::Lid;
+use proto::params::{Key, Kind};
 use proto::units::BitRate;
 
 /// The row of the registry.
 pub const SHAPE: Shape = Shape { name: "leaf-spine", keys: &KEYS, build };
 
 const KEYS: [Key; 4] = [
-    Key { name: "leaves", kind: Kind::Whole(1, 254), need: Need::Required, about: "leaf switches" },
-    Key {
-        name: "spines",
-        kind: Kind::Whole(1, 253),
-        need: Need::Default("1"),
-        about: "spine switches, each with a cable to every leaf",
-    },
-    Key {
-        name: "hosts_per_leaf",
-        kind: Kind::Either(&[Kind::Whole(1, 253), Kind::List(&Kind::Whole(0, 253))]),
-        need: Need::Required,
-        about: "adapters on each leaf, or a list with the number on each",
-    },
-    Key {
-        name: "uplink",
-        kind: Kind::Rate,
-        need: Need::Optional,
-        about: "rate of the cables between leaves and spines; that of the default link if left out",
-    },
+    Key::required("leaves", Kind::Whole(1, 254), "leaf switches"),
+    Key::new("spines", Kind::Whole(1, 253), "1", "spine switches, each with a cable to every leaf"),
+    Key::required(
+        "hosts_per_leaf",
+        Kind::Either(&[Kind::Whole(1, 253), Kind::List(&Kind::Whole(0, 253))]),
+        "adapters on each leaf, or a list with the number on each",
+    ),
+    Key::optional(
+        "uplink",
+        Kind::Rate,
+        "rate of the cables between leaves and spines; that of the default link if left out",
+    ),
 ];
 
 fn build(fields: &Fields<'_>, problems: &mut Problems) -> Option<Topology> {

@@ -1,50 +1,37 @@
 //! Nodes and links written out by hand.
 
 use crate::keyfile::fields::Fields;
-use crate::keyfile::keys::{Key, KeyTable, Kind, Need};
 use crate::keyfile::problem::{Complaint, Problems, did_you_mean};
 use crate::shapes::Shape;
 use crate::topology::{Node, Topology};
 use emulation::wiring::{End, NodeKind};
 use proto::ids::{Lid, PortNumber};
+use proto::params::{Key, KeyTable, Kind};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The row of the registry.
 pub const SHAPE: Shape = Shape { name: "listed", keys: &KEYS, build };
 
-const KEYS: [Key; 1] = [Key {
-    name: "nodes",
-    kind: Kind::Tables(&NODE),
-    need: Need::Required,
-    about: "every node, when shape is left out",
-}];
+const KEYS: [Key; 1] =
+    [Key::required("nodes", Kind::Tables(&NODE), "every node, when shape is left out")];
 
-static NODE: KeyTable = KeyTable {
-    about: "one node",
-    keys: &[
-        Key { name: "name", kind: Kind::Text, need: Need::Required, about: "its name" },
-        Key {
-            name: "kind",
-            kind: Kind::Word(|| vec!["nic", "switch"]),
-            need: Need::Required,
-            about: "what it is",
-        },
-        Key {
-            name: "lid",
-            kind: Kind::Whole(1, 0xbfff),
-            need: Need::Optional,
-            about: "its address; else the lowest free ones, adapters first",
-        },
-        Key {
-            name: "ports",
-            kind: Kind::Whole(1, 254),
-            need: Need::Optional,
-            about: "how many ports it has; else as many as the highest one cabled",
-        },
+static NODE: KeyTable = KeyTable::new(
+    "one node",
+    &[
+        Key::required("name", Kind::Text, "its name"),
+        Key::required("kind", Kind::Word(|| vec!["nic", "switch"]), "what it is"),
+        Key::optional(
+            "lid",
+            Kind::Whole(1, 0xbfff),
+            "its address; else the lowest free ones, adapters first",
+        ),
+        Key::optional(
+            "ports",
+            Kind::Whole(1, 254),
+            "how many ports it has; else as many as the highest one cabled",
+        ),
     ],
-    variants: None,
-    open: false,
-};
+);
 
 fn build(fields: &Fields<'_>, problems: &mut Problems) -> Option<Topology> {
     let mut topology = Topology { nodes: nodes(fields, problems), ..Topology::default() };

@@ -1,21 +1,16 @@
 //! One switch `s0` and adapters `h0`, `h1`, … on its ports 1, 2, ….
 
 use crate::keyfile::fields::Fields;
-use crate::keyfile::keys::{Key, Kind, Need};
 use crate::keyfile::problem::Problems;
 use crate::shapes::Shape;
 use crate::shapes::xgft::{Tree, tree};
 use crate::topology::Topology;
+use proto::params::{Key, Kind};
 
 /// The row of the registry.
 pub const SHAPE: Shape = Shape { name: "star", keys: &KEYS, build };
 
-const KEYS: [Key; 1] = [Key {
-    name: "hosts",
-    kind: Kind::Whole(2, 254),
-    need: Need::Required,
-    about: "adapters on the switch",
-}];
+const KEYS: [Key; 1] = [Key::required("hosts", Kind::Whole(2, 254), "adapters on the switch")];
 
 fn build(fields: &Fields<'_>, _: &mut Problems) -> Option<Topology> {
     Some(star(fields.whole("hosts")?))

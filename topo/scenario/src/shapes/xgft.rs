@@ -12,35 +12,20 @@
 //! Source: Öhring et al., "On Generalized Fat Trees" (1995).
 
 use crate::keyfile::fields::Fields;
-use crate::keyfile::keys::{Key, Kind, Need};
 use crate::keyfile::problem::{Complaint, Problems};
 use crate::shapes::Shape;
 use crate::topology::{Node, Topology, end};
 use emulation::wiring::NodeKind;
 use proto::ids::Lid;
+use proto::params::{Key, Kind};
 
 /// The row of the registry.
 pub const SHAPE: Shape = Shape { name: "xgft", keys: &KEYS, build };
 
 const KEYS: [Key; 3] = [
-    Key {
-        name: "net",
-        kind: Kind::Word(net_names),
-        need: Need::Optional,
-        about: "a fat tree by name, instead of m and w",
-    },
-    Key {
-        name: "m",
-        kind: Kind::List(&Kind::Whole(1, 253)),
-        need: Need::Optional,
-        about: "children of a node, by level from 1",
-    },
-    Key {
-        name: "w",
-        kind: Kind::List(&Kind::Whole(1, 253)),
-        need: Need::Optional,
-        about: "parents of a node, by level from 0",
-    },
+    Key::optional("net", Kind::Word(net_names), "a fat tree by name, instead of m and w"),
+    Key::optional("m", Kind::List(&Kind::Whole(1, 253)), "children of a node, by level from 1"),
+    Key::optional("w", Kind::List(&Kind::Whole(1, 253)), "parents of a node, by level from 0"),
 ];
 
 /// The numbers that define a tree.
@@ -255,7 +240,10 @@ mod tests {
         assert!(graph.nodes[..12].iter().all(|host| host.ports == 1));
         assert!(graph.nodes[12..24].iter().all(|own| (own.ports, own.level) == (3, 1)));
         assert_eq!(graph.nodes.iter().filter(|node| node.level == 4).count(), 12);
-        let routes = crate::routes::Forwarding::new(&graph, crate::routes::Routing::COLORED);
+        let routes = crate::routes::Forwarding::new(
+            &graph,
+            crate::routes::Routing::named("colored").expect("a row"),
+        );
         let proof = crate::routes::proof::prove(&graph, &routes);
         assert!(proof.broken.is_empty() && proof.circle.is_empty());
         let plain = Tree { m: vec![4, 8], w: vec![1, 4] };

@@ -1,6 +1,7 @@
 //! Files with faults: all told together, each with its place and a hint.
 
 use super::*;
+use crate::settings::Origin;
 
 fn told(text: &str) -> String {
     let problems = Scenario::parse(text, &[]).expect_err("it is full of faults");
@@ -189,6 +190,65 @@ fn a_key_of_the_other_technology_is_refused_with_the_name_of_its_own() {
     assert!(told.contains("fabric.nic.roce: unknown key"), "{told}");
     assert!(told.contains("it belongs to technology = \"ethernet\""), "{told}");
     assert!(told.contains("fabric.routing: a forwarding table of InfiniBand"), "{told}");
+}
+
+#[test]
+fn pairs_that_cannot_work_are_refused_with_what_would_fit() {
+    let scheme = |kind: &str| format!("[scheme]\nkind = \"{kind}\"");
+    let ib_cca = told(&ethernet(&scheme("ib-cca")));
+    assert_eq!(
+        ib_cca,
+        "bad.toml:10:8: scheme.kind: \"ib-cca\" does not work on ethernet\n    \
+         hint: one of none, dcqcn, bcn, qcn\n"
+    );
+    let two = "links = [{ a = \"h0:1\", b = \"s0:1\" }, { a = \"h1:1\", b = \"s0:2\" }]\n";
+    for kind in ["dcqcn", "bcn", "qcn"] {
+        let told = told(&fabric(&format!("{two}{}", scheme(kind))));
+        assert!(told.contains(&format!("\"{kind}\" does not work on infiniband")), "{told}");
+        assert!(told.contains("hint: one of none, ib-cca, rr-cc"), "{told}");
+    }
+    let memory = told(&fabric(&format!("{two}switch = {{ memory = \"global-watermark\" }}\n")));
+    assert!(memory.contains("does not work on infiniband"), "{memory}");
+    assert!(memory.contains("hint: one of per-input"), "{memory}");
+    let pool = told(&ethernet("switch = { headroom = \"80 KB\", pool = { reserve = \"0 B\" } }"));
+    assert!(pool.contains("it belongs to memory = \"shared-pool\", here memory = \"per-input\""));
+    let idle = told(&ethernet("switch = { headroom = \"80 KB\", adaptive = { absorb = true } }"));
+    assert!(idle.contains("it belongs to routing = \"adaptive\", here routing = \"d-mod-k\""));
+    let sized = "switch = { memory = \"shared-pool\", headroom = \"80 KB\", buffer = \"1 MB\" }";
+    assert!(told(&ethernet(sized)).contains("memory = \"shared-pool\" has one size for all ports"));
+}
+
+#[test]
+fn a_key_without_effect_is_a_warning() {
+    let warnings = |rest: &str| -> Vec<String> {
+        let scenario = Scenario::parse(&ethernet(rest), &[]).expect("it is legal");
+        scenario.warnings.iter().map(ToString::to_string).collect()
+    };
+    let switch = "switch = { headroom = \"80 KB\", buffer = \"1 MB\" }\n[scheme]\n";
+    assert_eq!(warnings(&format!("{switch}kind = \"dcqcn\"\ncut_period = \"4 us\"")).len(), 1);
+    let profile = "kind = \"dcqcn\"\nprofile = \"cx\"\ncut_period = \"4 us\"";
+    assert_eq!(warnings(&format!("{switch}{profile}")), [""; 0], "this profile cuts by periods");
+    let sampling = warnings(&format!("{switch}kind = \"bcn\"\nsample_octets = \"9 KB\""));
+    assert_eq!(
+        sampling,
+        ["12:1: scheme.sample_octets: it has no effect here\n    hint: it needs sampling = octets"]
+    );
+}
+
+#[test]
+fn parameters_in_force_are_listed_and_defaults_are_marked() {
+    let rest = "link = { rate = \"400 Gbps\" }\nswitch = { headroom = \"800 KB\", buffer = \"4 MB\" }\n\
+                [scheme]\nkind = \"dcqcn\"\nkmax = \"1 MB\"\n";
+    let scenario = Scenario::parse(&ethernet(rest), &[]).expect("it is legal");
+    let find = |name: &str| {
+        let found = scenario.settings.iter().find(|setting| setting.name == name);
+        let found = found.unwrap_or_else(|| panic!("{name} is not listed"));
+        (found.value.as_str(), found.origin == Origin::Default)
+    };
+    assert_eq!(find("scheme.kmin"), ("50 KB", true), "scaled to the line");
+    assert_eq!(find("scheme.kmax"), ("1 MB", false));
+    assert_eq!(find("scheme.cnp_interval"), ("50 us", true));
+    assert_eq!(find("fabric.switch.table.learned_max"), ("8192", true));
 }
 
 #[test]

@@ -4,13 +4,13 @@
 use super::Sweep;
 use super::grid::{Axis, Step};
 use super::judgement::{Expected, Rule};
+use proto::params::quantity::Scale;
+use proto::params::{Key, KeyTable, Kind};
 use proto::units::{Bytes, Duration};
 use scenario::keyfile::document::{self, Data, Entry, Table};
 use scenario::keyfile::fields::Fields;
 use scenario::keyfile::json_schema;
-use scenario::keyfile::keys::{Key, KeyTable, Kind, Need};
 use scenario::keyfile::problem::{Complaint, Place, Problems, did_you_mean};
-use scenario::keyfile::quantity::Scale;
 use scenario::keyfile::settle::settle;
 use std::path::Path;
 
@@ -19,109 +19,70 @@ const ANY_NUMBER: Kind = Kind::Real(f64::NEG_INFINITY, f64::INFINITY);
 static KEYS_OF_BASE: KeyTable = KeyTable {
     about: "keys of the base scenario, as --set names them, quoted: \"scheme.w\" = 2",
     keys: &[],
-    variants: None,
+    variants: &[],
     open: true,
 };
 
-static AXIS: KeyTable = KeyTable {
-    about: "what is varied",
-    keys: &[
-        Key { name: "name", kind: Kind::Text, need: Need::Required, about: "its name in results" },
-        Key {
-            name: "labels",
-            kind: Kind::List(&Kind::Text),
-            need: Need::Optional,
-            about: "a name for each value; the values of the first key if left out",
-        },
-        Key {
-            name: "set",
-            kind: Kind::Table(&KEYS_OF_BASE),
-            need: Need::Required,
-            about: "by key of the base scenario its values; several keys change together",
-        },
+static AXIS: KeyTable = KeyTable::new(
+    "what is varied",
+    &[
+        Key::required("name", Kind::Text, "its name in results"),
+        Key::optional(
+            "labels",
+            Kind::List(&Kind::Text),
+            "a name for each value; the values of the first key if left out",
+        ),
+        Key::required(
+            "set",
+            Kind::Table(&KEYS_OF_BASE),
+            "by key of the base scenario its values; several keys change together",
+        ),
     ],
-    variants: None,
-    open: false,
-};
+);
 
 /// The orders a measure may be expected in.
 const ORDERS: [(&str, Rule); 2] = [("rising", Rule::Rising), ("falling", Rule::Falling)];
 
-static EXPECT: KeyTable = KeyTable {
-    about: "an order of values, or bounds",
-    keys: &[
-        Key { name: "measure", kind: Kind::Text, need: Need::Required, about: "a measure's name" },
-        Key {
-            name: "at",
-            kind: Kind::List(&Kind::Text),
-            need: Need::Default("[]"),
-            about: "at these labels, in this order; at all if left out",
-        },
-        Key {
-            name: "order",
-            kind: Kind::Word(|| ORDERS.iter().map(|(word, _)| *word).collect()),
-            need: Need::Optional,
-            about: "each value is above, or below, the one before it",
-        },
-        Key { name: "min", kind: ANY_NUMBER, need: Need::Optional, about: "at least this" },
-        Key { name: "max", kind: ANY_NUMBER, need: Need::Optional, about: "at most this" },
+static EXPECT: KeyTable = KeyTable::new(
+    "an order of values, or bounds",
+    &[
+        Key::required("measure", Kind::Text, "a measure's name"),
+        Key::new(
+            "at",
+            Kind::List(&Kind::Text),
+            "[]",
+            "at these labels, in this order; at all if left out",
+        ),
+        Key::optional(
+            "order",
+            Kind::Word(|| ORDERS.iter().map(|(word, _)| *word).collect()),
+            "each value is above, or below, the one before it",
+        ),
+        Key::optional("min", ANY_NUMBER, "at least this"),
+        Key::optional("max", ANY_NUMBER, "at most this"),
     ],
-    variants: None,
-    open: false,
-};
+);
 
 /// The keys of a sweep file.
-pub static KEYS: KeyTable = KeyTable {
-    about: "a pausebed sweep",
-    keys: &[
-        Key {
-            name: "schema",
-            kind: Kind::Whole(1, 1),
-            need: Need::Required,
-            about: "version of this format",
-        },
-        Key { name: "name", kind: Kind::Text, need: Need::Required, about: "name in results" },
-        Key {
-            name: "source",
-            kind: Kind::Text,
-            need: Need::Default("\"\""),
-            about: "where the values come from",
-        },
-        Key {
-            name: "base",
-            kind: Kind::Text,
-            need: Need::Required,
-            about: "the scenario file, seen from this one's folder",
-        },
-        Key {
-            name: "set",
-            kind: Kind::Table(&KEYS_OF_BASE),
-            need: Need::Default("{}"),
-            about: "overrides at every point",
-        },
-        Key {
-            name: "measures",
-            kind: Kind::List(&Kind::Text),
-            need: Need::Default("[]"),
-            about: "which measures of the base are shown; all numbers if left out",
-        },
-        Key {
-            name: "seeds",
-            kind: Kind::Whole(1, 100),
-            need: Need::Default("1"),
-            about: "so many, from the base's run.seed on",
-        },
-        Key { name: "axis", kind: Kind::Tables(&AXIS), need: Need::Required, about: "what varies" },
-        Key {
-            name: "expect",
-            kind: Kind::Tables(&EXPECT),
-            need: Need::Optional,
-            about: "what is expected; with one axis only",
-        },
+pub static KEYS: KeyTable = KeyTable::new(
+    "a pausebed sweep",
+    &[
+        Key::required("schema", Kind::Whole(1, 1), "version of this format"),
+        Key::required("name", Kind::Text, "name in results"),
+        Key::new("source", Kind::Text, "", "where the values come from"),
+        Key::required("base", Kind::Text, "the scenario file, seen from this one's folder"),
+        Key::new("set", Kind::Table(&KEYS_OF_BASE), "{}", "overrides at every point"),
+        Key::new(
+            "measures",
+            Kind::List(&Kind::Text),
+            "[]",
+            "which measures of the base are shown; all numbers if left out",
+        ),
+        Key::new("seeds", Kind::Whole(1, 100), "1", "so many, from the base's run.seed on"),
+        Key::required("axis", Kind::Tables(&AXIS), "what varies"),
+        Key::optional("expect", Kind::Tables(&EXPECT), "what is expected; with one axis only"),
     ],
-    variants: None,
-    open: false,
-};
+);
 
 /// The JSON Schema of a sweep file.
 pub fn schema() -> serde_json::Value {

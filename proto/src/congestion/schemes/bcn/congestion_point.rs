@@ -1,10 +1,10 @@
-//! The congestion point of BCN: which frames are sampled, what their sources are told.
+//! The congestion point of BCN: the selection of samples, and the notifications to their sources.
 //!
 //! Source: the Zurich Hotspot Benchmark, equation 3, with the sign of its range; claims 1, 4 and 5 of
 //! US 8792352 (variables, maximal feedback above a level, tags that name a congestion point).
 
-use super::{UNIT, feedback, weight};
-use crate::congestion::schemes::params;
+use super::{BcnParams, SamplingMode, UNIT, feedback};
+use crate::congestion::schemes::OnOff;
 use crate::congestion::{
     BcnBody, BcnFlags, CongestionPoint, Marking, Notification, Place, QueueSample,
 };
@@ -13,21 +13,21 @@ use crate::ids::CongestionPointId;
 use crate::random::Random;
 use crate::units::{Bytes, Instant};
 
-/// P_sample is counted in millionths.
+/// P_sample is in millionths.
 const MILLION: u64 = 1_000_000;
 
-/// Which frames are sampled.
+/// The selection of samples.
 #[derive(Clone, Copy, Debug)]
 enum Sampling {
-    /// Each with this chance, in millionths.
+    /// Each frame with this probability, in millionths.
     Random(u64),
-    /// The one that completes so many octets since the last one.
+    /// The frame that completes `every` octets since the last sample.
     Octets { every: u64, left: u64 },
 }
 
-/// What was told, for operators.
+/// Totals for operators.
 #[derive(Clone, Copy, Debug, Default)]
-struct Told {
+struct Totals {
     samples: u64,
     negative: u64,
     positive: u64,
@@ -42,39 +42,35 @@ pub struct Sampler {
     /// Qeq.
     equilibrium: u64,
     severe: u64,
-    /// Above it BCN_MAX is told, if at all.
+    /// Above this level BCN_MAX is sent, if in use.
     maximal: Option<u64>,
     stops: bool,
     sampling: Sampling,
-    /// The queue at the sample before.
+    /// The queue at the previous sample.
     queue_before: u64,
     random: Random,
-    told: Told,
+    totals: Totals,
 }
 
 impl Sampler {
-    /// `None` where a congestion point has no name to speak under.
-    pub fn new(place: Place<'_>) -> Option<Sampler> {
-        let size = |key| params::quantity::<Bytes>(place.params, key).map(Bytes::get);
-        let is_on = |key| params::word(place.params, key, "off") == "on";
-        let equilibrium = size("q_eq").unwrap_or(place.buffer.get() / 4).max(UNIT);
-        let every = size("sample_octets").unwrap_or(75_000);
-        let chance = params::millionths(place.params, "p_sample").unwrap_or(20_000).max(1);
+    /// `None` if the place has no congestion point identifier.
+    pub fn new(params: &BcnParams, place: Place) -> Option<Sampler> {
+        let [equilibrium, severe, maximal] = params.levels(place.buffer);
+        let every = params.sample_octets.get();
         Some(Sampler {
             cpid: place.congestion_point?,
-            weight: weight(place.params),
+            weight: params.w,
             equilibrium,
-            severe: size("q_sc").unwrap_or(equilibrium.saturating_mul(3)),
-            maximal: is_on("bcn_max")
-                .then(|| size("q_max").unwrap_or(equilibrium.saturating_mul(7) / 2)),
-            stops: is_on("bcn_zero"),
-            sampling: match params::word(place.params, "sampling", "random") {
-                "octets" => Sampling::Octets { every, left: every },
-                _ => Sampling::Random(chance),
+            severe,
+            maximal: (params.bcn_max == OnOff::On).then_some(maximal),
+            stops: params.bcn_zero == OnOff::On,
+            sampling: match params.sampling {
+                SamplingMode::Octets => Sampling::Octets { every, left: every },
+                SamplingMode::Random => Sampling::Random(params.p_sample.0.max(1)),
             },
             queue_before: 0,
             random: place.random,
-            told: Told::default(),
+            totals: Totals::default(),
         })
     }
 
@@ -89,7 +85,7 @@ impl Sampler {
         }
     }
 
-    /// What there is to say about a queue of so many octets; takes it as the one before.
+    /// The message for a queue of this many octets, which becomes the previous sample.
     fn sample(&mut self, queue: u64) -> BcnBody {
         let limit = |value: i128, most: u64| {
             let units = i128::from(most / UNIT).min(i16::MAX.into());
@@ -98,7 +94,7 @@ impl Sampler {
         let (now, before) = (i128::from(queue), i128::from(self.queue_before));
         self.queue_before = queue;
         let largest = self.equilibrium.saturating_mul(2);
-        let said = BcnBody {
+        let body = BcnBody {
             cpid: self.cpid,
             q_offset: limit(i128::from(self.equilibrium) - now, self.equilibrium),
             q_delta: limit(now - before, largest),
@@ -109,15 +105,15 @@ impl Sampler {
             },
             timestamp: 0,
         };
-        if said.flags.severe && self.stops {
-            let flags = BcnFlags { stop: true, ..said.flags };
-            return BcnBody { q_offset: 0, q_delta: 0, flags, ..said };
+        if body.flags.severe && self.stops {
+            let flags = BcnFlags { stop: true, ..body.flags };
+            return BcnBody { q_offset: 0, q_delta: 0, flags, ..body };
         }
         if self.maximal.is_some_and(|level| queue > level) {
             let q_offset = limit(i128::MIN / 2, self.equilibrium);
-            return BcnBody { q_offset, q_delta: limit(i128::MAX / 2, largest), ..said };
+            return BcnBody { q_offset, q_delta: limit(i128::MAX / 2, largest), ..body };
         }
-        said
+        body
     }
 }
 
@@ -128,24 +124,24 @@ impl CongestionPoint for Sampler {
         }
         let queue = sample.queue.get();
         let body = self.sample(queue);
-        self.told.samples += 1;
+        self.totals.samples += 1;
         let feedback = feedback(&body, self.weight);
         let is_regulated = headers.regulated_by == Some(self.cpid);
-        let told = if body.flags.stop {
-            &mut self.told.stops
+        let total = if body.flags.stop {
+            &mut self.totals.stops
         } else if feedback < 0 {
-            &mut self.told.negative
+            &mut self.totals.negative
         } else if feedback > 0 && is_regulated && queue < self.equilibrium {
-            &mut self.told.positive
+            &mut self.totals.positive
         } else {
             return Marking::Pass;
         };
-        *told += 1;
+        *total += 1;
         Marking::Notify(Notification::Bcn(body))
     }
 
     fn read(&self, prefix: &str, named: &mut Vec<(String, u64)>) {
-        let Told { samples, negative, positive, stops } = self.told;
+        let Totals { samples, negative, positive, stops } = self.totals;
         if samples > 0 {
             named.push((format!("{prefix}_bcn_samples"), samples));
             named.push((format!("{prefix}_bcn_negative"), negative));

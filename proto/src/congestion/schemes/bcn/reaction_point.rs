@@ -1,5 +1,5 @@
-//! The reaction point of BCN: a rate limiter that exists from the first negative feedback until it
-//! has the whole line again and nothing waits in it.
+//! The reaction point of BCN: a rate limiter that exists from the first negative feedback until it has
+//! the full line rate again and no frame waits in it.
 //!
 //! ```text
 //!              Fb < 0                    Fb < 0, Fb > 0 of its CPID
@@ -13,18 +13,17 @@
 //! Jain, "Analysis of backward congestion notification (BCN) for Ethernet in datacenter
 //! applications", INFOCOM 2007 (the same law).
 
-use super::{feedback, weight};
+use super::{BcnParams, feedback};
 use crate::congestion::schemes::pace::Pace;
-use crate::congestion::schemes::params;
-use crate::congestion::schemes::ratio::Ratio;
 use crate::congestion::{
     BcnBody, Heard, Notification, Permission, Place, ReactionPoint, ReactionState, Tag,
 };
 use crate::ids::CongestionPointId;
+use crate::params::Ratio;
 use crate::random::Random;
 use crate::units::{BitRate, Bytes, Duration, Instant};
 
-/// The law of rates: what feedback of so many octets makes of a rate of so many bit/s.
+/// The law of rates: from a rate in bit/s and feedback in octets to the new rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Law {
     gi: Ratio,
@@ -34,26 +33,14 @@ pub struct Law {
     line: u64,
 }
 
-/// 1/400 for each frame of 1500 octets.
-const GD: Ratio = Ratio::new(1, 600_000).expect("a share");
-/// 1 for each frame of 1500 octets.
-const GI: Ratio = Ratio::new(1, 1_500).expect("a share");
-const TEN_MBPS: BitRate = BitRate::new(10_000_000).expect("a rate");
-
 impl Law {
-    fn new(place: &Place<'_>) -> Law {
-        let rate = |key| params::quantity(place.params, key).unwrap_or(TEN_MBPS).get();
-        let line = place.line_rate.get();
-        Law {
-            gi: params::gain(place.params, "gi").unwrap_or(GI),
-            gd: params::gain(place.params, "gd").unwrap_or(GD),
-            ru: rate("ru"),
-            rmin: rate("rmin").min(line),
-            line,
-        }
+    fn new(params: &BcnParams, line: BitRate) -> Law {
+        let BcnParams { gi, gd, ru, rmin, .. } = *params;
+        let line = line.get();
+        Law { gi, gd, ru: ru.get(), rmin: rmin.get().min(line), line }
     }
 
-    /// r·(1 + Gd·Fb) for Fb below zero, r + Gi·Fb·Ru above; never less than Rmin nor more than C.
+    /// r·(1 + Gd·Fb) for Fb below zero, r + Gi·Fb·Ru above; within Rmin and C.
     pub fn apply(&self, rate: u64, feedback: i64) -> u64 {
         let (rate, feedback) = (i128::from(rate), i128::from(feedback));
         let change = match feedback {
@@ -64,14 +51,14 @@ impl Law {
     }
 }
 
-/// What a limiter does, with the congestion point that called for it.
+/// The state of a limiter, with the congestion point that caused it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Limit {
-    /// There is none.
+    /// No limit.
     Free,
-    /// So many bit/s.
+    /// Limited to `current`.
     Regulated { by: CongestionPointId },
-    /// Nothing until then.
+    /// No departure until then.
     Stopped { by: CongestionPointId, until: Instant },
 }
 
@@ -93,7 +80,7 @@ pub struct Limiter {
     random: Random,
 }
 
-/// Growth of a limiter that hears nothing.
+/// Growth of a limiter without notifications.
 #[derive(Clone, Copy, Debug)]
 struct SelfIncrease {
     /// In bit/s.
@@ -103,28 +90,30 @@ struct SelfIncrease {
 }
 
 impl Limiter {
-    /// One that holds nothing back yet.
-    pub fn new(place: Place<'_>) -> Limiter {
-        let time = |key| params::quantity::<Duration>(place.params, key);
-        let by = params::quantity::<BitRate>(place.params, "self_increase");
-        let every = time("self_increase_every").unwrap_or(Duration::from_us(10_000));
+    /// A limiter in the state `Free`.
+    pub fn new(params: &BcnParams, place: Place) -> Limiter {
+        let grows = params.self_increase.map(|by| SelfIncrease {
+            by: by.get(),
+            every: params.self_increase_every,
+            at: Instant::NEVER,
+        });
         Limiter {
-            law: Law::new(&place),
-            weight: weight(place.params),
+            law: Law::new(params, place.line_rate),
+            weight: params.w,
             pace: Pace::new(&place),
             limit: Limit::Free,
             current: place.line_rate.get(),
             last_decrease: Instant::ZERO,
-            rtt: time("rtt"),
-            grows: by.map(|by| SelfIncrease { by: by.get(), every, at: Instant::NEVER }),
-            stop_max: time("stop_max").unwrap_or(Duration::from_us(10)),
-            restart: params::millionths(place.params, "restart").unwrap_or(100_000),
+            rtt: params.rtt,
+            grows,
+            stop_max: params.stop_max,
+            restart: params.restart.0,
             random: place.random,
         }
     }
 
-    /// Whether the sampled frame left long before the last decrease, which it cannot have known of.
-    /// No frame is under way for 2^32 ns; timestamp 0 is none.
+    /// Whether the sampled frame left long before the last decrease. No frame takes 2^32 ns; timestamp 0
+    /// means that there is none.
     fn is_stale(&self, timestamp: u32, now: Instant) -> bool {
         let Some(rtt) = self.rtt.filter(|_| timestamp != 0) else { return false };
         let Limit::Regulated { .. } = self.limit else { return false };
@@ -140,7 +129,7 @@ impl Limiter {
         self.limit = Limit::Stopped { by, until: now + pause };
     }
 
-    fn heed(&mut self, body: &BcnBody, now: Instant) -> Heard {
+    fn apply_feedback(&mut self, body: &BcnBody, now: Instant) -> Heard {
         let feedback = feedback(body, self.weight);
         match (self.limit, feedback) {
             (_, 0) => return Heard::Refused,
@@ -156,8 +145,8 @@ impl Limiter {
         Heard::Taken
     }
 
-    /// Silence is counted from `now` on.
-    fn await_silence(&mut self, now: Instant) {
+    /// Restarts the time without notification at `now`.
+    fn restart_growth(&mut self, now: Instant) {
         let limited = matches!(self.limit, Limit::Regulated { .. }) && !self.is_released();
         if let Some(grows) = &mut self.grows {
             grows.at = if limited { now + grows.every } else { Instant::NEVER };
@@ -165,7 +154,7 @@ impl Limiter {
     }
 }
 
-/// Since the run began, modulo 2^32.
+/// Nanoseconds since the start of the run, modulo 2^32.
 fn nanoseconds(now: Instant) -> u32 {
     (now.as_ps() / 1_000) as u32
 }
@@ -182,10 +171,10 @@ impl ReactionPoint for Limiter {
                 Heard::Taken
             }
             (true, ..) => Heard::Refused,
-            (false, ..) => self.heed(body, now),
+            (false, ..) => self.apply_feedback(body, now),
         };
         if heard == Heard::Taken {
-            self.await_silence(now);
+            self.restart_growth(now);
         }
         heard
     }
@@ -224,11 +213,11 @@ impl ReactionPoint for Limiter {
             && until <= now
         {
             self.limit = Limit::Regulated { by };
-            self.await_silence(until);
+            self.restart_growth(until);
         }
         while let Some(grows) = self.grows.filter(|grows| grows.at <= now) {
             self.current = self.current.saturating_add(grows.by).min(self.law.line);
-            self.await_silence(grows.at);
+            self.restart_growth(grows.at);
         }
     }
 

@@ -1,11 +1,11 @@
-//! α: what a sender believes of the congestion its flow meets, a moving average of "there was a CNP".
+//! α: a sender's estimate of congestion, a moving average of "there was a CNP".
 //!
-//! It is kept in units of 2^-48, and each step rounds to the nearest: off by at most 2^-49. A step
-//! keeps 1 − g of what was off before, so α is never off by more than 2^-49 / g, whatever number of
-//! steps it took: 2^-41 for g = 1/256, a hundredth of a bit/s in the rate of a cut at 40 Gb/s. A profile
-//! with fewer places (adapters have ten) loses the others after each step, as the adapter does.
+//! Its unit is 2^-48, and each step rounds to the nearest: an error of at most 2^-49. A step keeps 1 − g
+//! of the earlier error, so the error of α is at most 2^-49 / g after any number of steps: 2^-41 for
+//! g = 1/256, a hundredth of a bit/s in the rate of a cut at 40 Gb/s. A profile with fewer places
+//! (adapters have ten) truncates after each step, as the adapter does.
 //!
-//! Nobody wakes for α. What its timer would have done by now is made up for when the next CNP asks.
+//! α needs no timer event. The next CNP computes the steps that were due before it.
 
 use super::profile::{AlphaTimer, ONE, PLACES, Settings};
 use crate::units::{Duration, Instant};
@@ -15,13 +15,13 @@ use crate::units::{Duration, Instant};
 pub struct Alpha {
     value: u64,
     g: u64,
-    /// The places that count.
+    /// Mask of the places in use.
     kept: u64,
     timer: AlphaTimer,
     interval: Duration,
-    /// When the timer rings next; never before the first CNP.
+    /// Next expiry of the timer; never before the first CNP.
     tick: Instant,
-    /// There was a CNP since it last rang.
+    /// There was a CNP since its last expiry.
     seen: bool,
 }
 
@@ -30,7 +30,7 @@ impl Alpha {
     pub fn new(settings: &Settings) -> Alpha {
         Alpha {
             value: ONE,
-            g: settings.g,
+            g: settings.g.0,
             kept: u64::MAX << (PLACES - settings.alpha_bits.min(PLACES)),
             timer: settings.alpha_timer,
             interval: settings.alpha_interval,
@@ -39,7 +39,7 @@ impl Alpha {
         }
     }
 
-    /// Its value with [`PLACES`], as of the last time it was asked to [`Alpha::advance`].
+    /// Its value with [`PLACES`], as of the last [`Alpha::advance`].
     pub fn get(&self) -> u64 {
         self.value
     }
@@ -61,14 +61,14 @@ impl Alpha {
         }
     }
 
-    /// Does what the timer would have done up to and at `now`.
+    /// Computes the expiries of the timer up to and at `now`.
     pub fn advance(&mut self, now: Instant) {
         while self.tick <= now {
             let (before, seen) = (self.value, std::mem::take(&mut self.seen));
             self.step(seen);
             self.tick = self.tick + self.interval;
             if self.value == before && !seen && self.tick <= now {
-                // It has fallen as far as it falls: the other ticks change nothing.
+                // It is at its minimum: the other ticks change nothing.
                 let ticks = now.since(self.tick).as_ps() / self.interval.as_ps() + 1;
                 self.tick = self.tick + self.interval * ticks;
             }

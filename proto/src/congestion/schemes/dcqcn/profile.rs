@@ -1,11 +1,10 @@
-//! The numbers of DCQCN: three published sets as data, and what a place makes of one of them.
+//! The parameters of DCQCN: three published sets as defaults, and their values on a given line.
 //!
-//! A profile is written down for a line of 40 Gb/s. On another line its sizes and rates grow with the
-//! line, times and shares stay: R_AI and B left alone would keep the sum of a few senders at half the
-//! line for the first 11 ms at 400 Gb/s (algorithms.md 8.4).
+//! The published sets are for a line of 40 Gb/s. On another line, default sizes and rates grow with the
+//! line; times and shares stay, and so does every value that is written. R_AI and B left unscaled would
+//! keep the sum of a few senders at half the line for the first 11 ms at 400 Gb/s.
 
-use crate::congestion::Place;
-use crate::congestion::schemes::params;
+use crate::params::{FromValue, Millionths, Value};
 use crate::units::{BitRate, Bytes, Duration};
 
 /// Binary places of α, of g and of shares.
@@ -13,260 +12,176 @@ pub const PLACES: u32 = 48;
 /// One, with so many places.
 pub const ONE: u64 = 1 << PLACES;
 
-/// The line that profiles are written down for.
+/// The line of the published sets.
 const LINE: BitRate = BitRate::gbps(40);
 
-/// When α changes.
+/// A share of one, with [`PLACES`]; exact for a whole number of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AlphaTimer {
-    /// It rises with each CNP, and falls whenever there was none for an interval.
-    SinceCnp,
-    /// A timer runs freely; α rises if there was a CNP since it last rang, and falls if not.
-    Free,
+pub struct Share(pub u64);
+
+impl FromValue for Share {
+    fn from_value(value: &Value) -> Option<Share> {
+        f64::from_value(value).map(|share| Share((share * ONE as f64).round() as u64))
+    }
 }
 
-/// What a CNP changes first, where it changes both at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CnpOrder {
-    /// The rate, by the α from before.
-    CutAlpha,
-    /// α, which the cut then goes by.
-    AlphaCut,
+crate::params! {
+    /// Parameters of DCQCN. `profile` selects the defaults: `paper`, `cx` or `hpcc`.
+    pub struct Settings {
+        /// The set of defaults: SIGCOMM 2015 (table 14 and section 5), a ConnectX adapter with the paper's switch,
+        /// or the simulator of HPCC. Default sizes and rates are for 40 Gb/s and grow with the line.
+        profile: Profile = Profile::KIND, Default("paper");
+        /// Kmin: up to this queue length nothing is marked.
+        kmin: Bytes = Octets, By("profile", &["5 KB", "5 KB", "160 KB"]), "Zhu et al., 2015";
+        /// Kmax: above this queue length every frame is marked.
+        kmax: Bytes = Octets, By("profile", &["200 KB", "200 KB", "640 KB"]), "Zhu et al., 2015";
+        /// Pmax, the probability of a mark at `kmax`.
+        pmax: Millionths = Real(0.0, 1.0), By("profile", &["0.01", "0.01", "0.2"]), "Zhu et al., 2015";
+        /// When a frame is judged.
+        mark_at: MarkAt = MarkAt::KIND, Default("dequeue");
+        /// N, the least time between two CNPs of a flow.
+        cnp_interval: Duration = Span, By("profile", &["50 us", "4 us", "1 us"]), "Zhu et al., 2015";
+        /// Whether senders obey. A frozen one keeps the line's rate.
+        reaction: Reaction = Reaction::KIND, Default("obeys");
+        /// g, the gain of α.
+        g: Share = Real(0.0, 1.0), By("profile", &["0.00390625", "0.0048828125", "0.00390625"]), "Zhu et al., 2015";
+        /// K, the period after which α falls without a CNP.
+        alpha_interval: Duration = Span, By("profile", &["55 us", "1 us", "1 us"]), "Zhu et al., 2015";
+        /// Whether the timer of α restarts with each CNP, or runs freely.
+        alpha_timer: AlphaTimer = AlphaTimer::KIND, By("profile", &["since-cnp", "free", "free"]);
+        /// Binary places of α.
+        alpha_bits: u32 = Whole(8, 48), By("profile", &["48", "10", "48"]), "NVIDIA DOC-2790";
+        /// What a CNP changes first. With `alpha_timer` = `free` both orders are equal.
+        cnp_order: CnpOrder = CnpOrder::KIND, Default("cut-alpha") => Is("cut", &["per-cnp"]);
+        /// A cut for each CNP, or one at the end of each period with a CNP.
+        cut: Cut = Cut::KIND, By("profile", &["per-cnp", "per-period", "per-period"]), "NVIDIA DOC-2790";
+        /// The period between two cuts, counted from a flow's first CNP.
+        cut_period: Duration = Span, Default("4 us"), "NVIDIA DOC-2790" => Is("cut", &["per-period"]);
+        /// The largest share that one cut takes.
+        cut_max: Share = Real(0.0, 1.0), Default("0.5");
+        /// The rate after a flow's first CNP, as a share of the rate before.
+        first_cnp_rate: Share = Real(0.0, 1.0), Default("1"), "NVIDIA DOC-2790" => Is("cut", &["per-period"]);
+        /// Whether the target follows each cut, or only the first after an increase.
+        clamp_target: ClampTarget = ClampTarget::KIND, By("profile", &["always", "after-increase", "after-increase"]), "NVIDIA DOC-2790";
+        /// T, the period of the timer.
+        time_reset: Duration = Span, By("profile", &["55 us", "300 us", "900 us"]), "Zhu et al., 2015";
+        /// B, the period of the byte counter; 0 octets for none.
+        byte_reset: Bytes = Octets, By("profile", &["10 MB", "32767 B", "0 B"]), "Zhu et al., 2015";
+        /// F, stages of fast recovery.
+        stages: u32 = Whole(1, 31), By("profile", &["5", "1", "1"]), "Zhu et al., 2015";
+        /// Growth of the target past the additive stage.
+        hyper: Hyper = Hyper::KIND, By("profile", &["growing", "growing", "flat"]);
+        /// R_AI, the additive increase of the target.
+        rate_ai: BitRate = Rate, By("profile", &["40 Mbps", "5 Mbps", "50 Mbps"]), "Zhu et al., 2015";
+        /// R_HAI, the increase of the target in hyper increase.
+        rate_hai: BitRate = Rate, By("profile", &["400 Mbps", "50 Mbps", "100 Mbps"]), "Zhu et al., 2015";
+        /// The lowest rate.
+        rate_min: BitRate = Rate, By("profile", &["100 Mbps", "1 Mbps", "100 Mbps"]);
+    }
 }
 
-/// How often the rate is cut.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cut {
-    /// At once, for each CNP.
-    PerCnp,
-    /// At the end of each period with a CNP in it; periods are counted from a flow's first CNP, which
-    /// sets α to one and the rate to a share of what it was.
-    PerPeriod {
-        /// The period.
-        period: Duration,
-        /// The share, with [`PLACES`].
-        first_cnp_rate: u64,
-    },
+crate::words! {
+    /// A published set of defaults.
+    pub enum Profile {
+        /// SIGCOMM 2015, table 14 and section 5. R_HAI and the lowest rate are this project's: 10·R_AI, C/400.
+        Paper = "paper",
+        /// A ConnectX adapter; its documents define no switch, so that is the paper's.
+        Cx = "cx",
+        /// The documented configuration of the HPCC simulator. There each acknowledgement of a marked packet
+        /// carries the mark; here a CNP for each tick of α is equivalent.
+        Hpcc = "hpcc",
+    }
 }
 
-/// When the target rate follows the current rate down.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ClampTarget {
-    /// With each cut.
-    Always,
-    /// With the first cut after an increase: later ones leave it, and recovery may overshoot.
-    AfterIncrease,
+crate::words! {
+    /// When a frame is judged.
+    pub enum MarkAt {
+        /// When it leaves.
+        Dequeue = "dequeue",
+        /// When it arrives.
+        Enqueue = "enqueue",
+    }
 }
 
-/// How the target grows after the additive stage.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hyper {
-    /// By i·R_HAI once both counters are past it, i counting from 1. Source: IEEE 802.1Q, 32.11.14.
-    Growing,
-    /// By R_HAI, one stage after F, which alone is additive.
-    Flat,
+crate::words! {
+    /// Whether senders obey.
+    pub enum Reaction {
+        /// They do.
+        Obeys = "obeys",
+        /// They keep the line's rate.
+        Frozen = "frozen",
+    }
 }
 
-/// Everything the three roles go by, at one place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Settings {
-    /// Up to this queue nothing is marked.
-    pub kmin: Bytes,
-    /// Above this one everything is.
-    pub kmax: Bytes,
-    /// The chance of a mark at `kmax`, in millionths.
-    pub pmax: u64,
-    /// Frames are judged as they come, not as they leave.
-    pub marks_at_enqueue: bool,
-    /// N.
-    pub cnp_interval: Duration,
-    /// The gain of α, with [`PLACES`].
-    pub g: u64,
-    /// K.
-    pub alpha_interval: Duration,
+crate::words! {
     /// When α changes.
-    pub alpha_timer: AlphaTimer,
-    /// Binary places that α keeps.
-    pub alpha_bits: u32,
-    /// What a CNP changes first.
-    pub cnp_order: CnpOrder,
-    /// How often the rate is cut.
-    pub cut: Cut,
-    /// The largest share that one cut takes, with [`PLACES`].
-    pub cut_max: u64,
-    /// When the target follows.
-    pub clamp_target: ClampTarget,
-    /// T.
-    pub time_reset: Duration,
-    /// B, if octets are counted at all.
-    pub byte_reset: Option<Bytes>,
-    /// F.
-    pub stages: u32,
-    /// How the target grows at last.
-    pub hyper: Hyper,
-    /// R_AI, in bit/s.
-    pub rate_ai: u64,
-    /// R_HAI, in bit/s.
-    pub rate_hai: u64,
-    /// No rate is cut below this, in bit/s.
-    pub rate_min: u64,
+    pub enum AlphaTimer {
+        /// It rises with each CNP, and falls after each interval without one.
+        SinceCnp = "since-cnp",
+        /// A timer runs freely; at each expiry α rises if there was a CNP since the last one, else falls.
+        Free = "free",
+    }
 }
 
-const MEGA: u64 = 1_000_000;
+crate::words! {
+    /// What a CNP changes first, if it changes both at once.
+    pub enum CnpOrder {
+        /// The rate, with the old α.
+        CutAlpha = "cut-alpha",
+        /// α, and then the rate with the new one.
+        AlphaCut = "alpha-cut",
+    }
+}
 
-/// SIGCOMM 2015, table 14 and section 5; R_HAI and the least rate are ours: 10·R_AI, C/400.
-const PAPER: Settings = Settings {
-    kmin: Bytes::new(5_000),
-    kmax: Bytes::new(200_000),
-    pmax: 10_000,
-    marks_at_enqueue: false,
-    cnp_interval: Duration::from_us(50),
-    g: ONE / 256,
-    alpha_interval: Duration::from_us(55),
-    alpha_timer: AlphaTimer::SinceCnp,
-    alpha_bits: PLACES,
-    cnp_order: CnpOrder::CutAlpha,
-    cut: Cut::PerCnp,
-    cut_max: ONE / 2,
-    clamp_target: ClampTarget::Always,
-    time_reset: Duration::from_us(55),
-    byte_reset: Some(Bytes::new(10_000_000)),
-    stages: 5,
-    hyper: Hyper::Growing,
-    rate_ai: 40 * MEGA,
-    rate_hai: 400 * MEGA,
-    rate_min: 100 * MEGA,
-};
+crate::words! {
+    /// How often the rate is cut.
+    pub enum Cut {
+        /// At once, for each CNP.
+        PerCnp = "per-cnp",
+        /// At the end of each period with a CNP. Periods are counted from a flow's first CNP, which sets α to one
+        /// and the rate to a share of what it was.
+        PerPeriod = "per-period",
+    }
+}
 
-/// An adapter's defaults; of switches they say nothing, so those are the paper's.
-const CX: Settings = Settings {
-    cnp_interval: Duration::from_us(4),
-    g: 5 * ONE / 1024,
-    alpha_interval: Duration::from_us(1),
-    alpha_timer: AlphaTimer::Free,
-    alpha_bits: 10,
-    cut: Cut::PerPeriod { period: Duration::from_us(4), first_cnp_rate: ONE },
-    clamp_target: ClampTarget::AfterIncrease,
-    time_reset: Duration::from_us(300),
-    byte_reset: Some(Bytes::new(32_767)),
-    stages: 1,
-    rate_ai: 5 * MEGA,
-    rate_hai: 50 * MEGA,
-    rate_min: MEGA,
-    ..PAPER
-};
+crate::words! {
+    /// When the target rate follows the current rate down.
+    pub enum ClampTarget {
+        /// With each cut.
+        Always = "always",
+        /// With the first cut after an increase: later ones leave it, and recovery may overshoot.
+        AfterIncrease = "after-increase",
+    }
+}
 
-/// The simulator's documented configuration. There each acknowledgement of a marked packet says so;
-/// here a CNP for each tick of α tells as much.
-const HPCC: Settings = Settings {
-    kmin: Bytes::new(160_000),
-    kmax: Bytes::new(640_000),
-    pmax: 200_000,
-    cnp_interval: Duration::from_us(1),
-    alpha_interval: Duration::from_us(1),
-    alpha_timer: AlphaTimer::Free,
-    cut: Cut::PerPeriod { period: Duration::from_us(4), first_cnp_rate: ONE },
-    clamp_target: ClampTarget::AfterIncrease,
-    time_reset: Duration::from_us(900),
-    byte_reset: None,
-    stages: 1,
-    hyper: Hyper::Flat,
-    rate_ai: 50 * MEGA,
-    rate_hai: 100 * MEGA,
-    rate_min: 100 * MEGA,
-    ..PAPER
-};
+crate::words! {
+    /// How the target grows after the additive stage.
+    pub enum Hyper {
+        /// By i·R_HAI once both counters are past it, i counting from 1. Source: IEEE 802.1Q, 32.11.14.
+        Growing = "growing",
+        /// By R_HAI, one stage after F, which alone is additive.
+        Flat = "flat",
+    }
+}
 
 impl Settings {
-    /// What `place` is told: its profile, scaled to its line, and over that what it is told by name.
-    pub fn new(place: &Place<'_>) -> Settings {
-        let profile = match params::word(place.params, "profile", "paper") {
-            "cx" => CX,
-            "hpcc" => HPCC,
-            _ => PAPER,
-        };
-        profile.scaled_to(place.line_rate).overridden_by(place.params)
-    }
-
-    fn scaled_to(self, line: BitRate) -> Settings {
-        let scaled = |value: u64| {
+    /// The settings on a line: sizes and rates that are not in `written` are scaled to it.
+    pub fn on_line(&self, line: BitRate, written: &[&str]) -> Settings {
+        let scaled = |key, value: u64| {
             let product = u128::from(value) * u128::from(line.get()) / u128::from(LINE.get());
-            (product as u64).max(1)
+            if written.contains(&key) || value == 0 { value } else { (product as u64).max(1) }
         };
-        let size = |octets: Bytes| Bytes::new(scaled(octets.get()));
-        Settings {
-            kmin: size(self.kmin),
-            kmax: size(self.kmax),
-            byte_reset: self.byte_reset.map(size),
-            rate_ai: scaled(self.rate_ai),
-            rate_hai: scaled(self.rate_hai),
-            rate_min: scaled(self.rate_min),
-            ..self
-        }
-    }
-
-    fn overridden_by(self, table: &toml::Table) -> Settings {
-        let size = |key, other| params::quantity::<Bytes>(table, key).unwrap_or(other);
-        let time = |key, other| params::quantity::<Duration>(table, key).unwrap_or(other);
-        let rate = |key, other| params::quantity(table, key).map_or(other, BitRate::get);
-        let share = |key, other| params::binary_fraction(table, key, PLACES).unwrap_or(other);
+        let size = |key, size: Bytes| Bytes::new(scaled(key, size.get()));
+        let rate = |key, rate: BitRate| BitRate::new(scaled(key, rate.get())).unwrap_or(rate);
         let kmin = size("kmin", self.kmin);
-        let byte_reset = size("byte_reset", self.byte_reset.unwrap_or(Bytes::ZERO));
         Settings {
             kmin,
             kmax: size("kmax", self.kmax).max(kmin),
-            pmax: params::millionths(table, "pmax").unwrap_or(self.pmax),
-            marks_at_enqueue: params::word(table, "mark_at", "dequeue") == "enqueue",
-            cnp_interval: time("cnp_interval", self.cnp_interval),
-            g: share("g", self.g),
-            alpha_interval: time("alpha_interval", self.alpha_interval),
-            alpha_timer: match params::word(table, "alpha_timer", "") {
-                "since-cnp" => AlphaTimer::SinceCnp,
-                "free" => AlphaTimer::Free,
-                _ => self.alpha_timer,
-            },
-            alpha_bits: params::integer(table, "alpha_bits", self.alpha_bits.into()) as u32,
-            cnp_order: match params::word(table, "cnp_order", "") {
-                "cut-alpha" => CnpOrder::CutAlpha,
-                "alpha-cut" => CnpOrder::AlphaCut,
-                _ => self.cnp_order,
-            },
-            cut: self.cut.overridden_by(table),
-            cut_max: share("cut_max", self.cut_max),
-            clamp_target: match params::word(table, "clamp_target", "") {
-                "always" => ClampTarget::Always,
-                "after-increase" => ClampTarget::AfterIncrease,
-                _ => self.clamp_target,
-            },
-            time_reset: time("time_reset", self.time_reset),
-            byte_reset: (byte_reset > Bytes::ZERO).then_some(byte_reset),
-            stages: params::integer(table, "stages", self.stages.into()) as u32,
-            hyper: match params::word(table, "hyper", "") {
-                "growing" => Hyper::Growing,
-                "flat" => Hyper::Flat,
-                _ => self.hyper,
-            },
+            byte_reset: size("byte_reset", self.byte_reset),
             rate_ai: rate("rate_ai", self.rate_ai),
             rate_hai: rate("rate_hai", self.rate_hai),
             rate_min: rate("rate_min", self.rate_min),
-        }
-    }
-}
-
-impl Cut {
-    fn overridden_by(self, table: &toml::Table) -> Cut {
-        let (period, first_cnp_rate) = match self {
-            Cut::PerCnp => (Duration::from_us(4), ONE),
-            Cut::PerPeriod { period, first_cnp_rate } => (period, first_cnp_rate),
-        };
-        let per_period = Cut::PerPeriod {
-            period: params::quantity(table, "cut_period").unwrap_or(period),
-            first_cnp_rate: params::binary_fraction(table, "first_cnp_rate", PLACES)
-                .unwrap_or(first_cnp_rate),
-        };
-        match (params::word(table, "cut", ""), self) {
-            ("per-cnp", _) | ("", Cut::PerCnp) => Cut::PerCnp,
-            _ => per_period,
+            ..self.clone()
         }
     }
 }

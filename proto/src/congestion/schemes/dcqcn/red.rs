@@ -1,4 +1,4 @@
-//! The congestion point: random early marking on the queue of one output and priority as it is now.
+//! The congestion point: random early marking by the instantaneous queue of one output and priority.
 //!
 //! ```text
 //!   chance
@@ -9,11 +9,11 @@
 //!            Kmin       Kmax
 //! ```
 //!
-//! What says that its ends understand is marked, acknowledgements too: a switch does not look behind the
-//! IP header for that. CNPs alone are left as they are, though adapters exist that send them capable.
-//! Source: the public ns-3 model, `ShouldSendCN`; RFC 3168, 5 (who may be marked).
+//! Every ECN-capable frame may be marked, acknowledgements too: a switch does not look behind the IP
+//! header. Only CNPs are never marked, although some adapters send them as capable.
+//! Source: the public ns-3 model, `ShouldSendCN`; RFC 3168, 5 (which packets may be marked).
 
-use super::profile::Settings;
+use super::profile::{MarkAt, Settings};
 use crate::congestion::{CongestionPoint, Marking, QueueSample};
 use crate::frame::{FrameClass, FrameHeaders};
 use crate::ids::Ecn;
@@ -35,7 +35,7 @@ pub struct Red {
     full: Band,
 }
 
-/// Frames that could be marked and met a queue of some length, and those of them that were.
+/// Frames that could be marked at some range of queue lengths, and those that were.
 #[derive(Clone, Copy, Debug, Default)]
 struct Band {
     frames: u64,
@@ -43,13 +43,13 @@ struct Band {
 }
 
 impl Red {
-    /// One that draws from `random`.
+    /// A congestion point that draws from `random`.
     pub fn new(settings: &Settings, random: Random) -> Red {
         Red {
             kmin: settings.kmin,
             kmax: settings.kmax,
-            pmax: settings.pmax,
-            at_enqueue: settings.marks_at_enqueue,
+            pmax: settings.pmax.0,
+            at_enqueue: settings.mark_at == MarkAt::Enqueue,
             random,
             sloping: Band::default(),
             full: Band::default(),

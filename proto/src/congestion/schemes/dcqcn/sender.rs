@@ -1,11 +1,11 @@
 //! The reaction point: the rate of one flow, its target, and the stages of recovery.
 //!
-//! Rates are whole bit/s, each step rounded to the nearest, so off by at most half a bit/s; what was off
-//! before is halved with each average and not added to by a cut. [`super::alpha`] says what α adds.
+//! Rates are whole bit/s, each step rounded to the nearest: an error of at most half a bit/s. Each average
+//! halves the earlier error and a cut does not add to it. [`super::alpha`] states the error of α.
 //!
 //! Pacing leaves a gap after each frame, so that its line time and the gap together are its time at the
-//! flow's rate: in any window of length w no more than rate·w and one frame leave. Time in which the
-//! flow was paused or had nothing to send is not banked.
+//! flow's rate: in any window of length w at most rate·w and one frame leave. The flow earns no
+//! credit for time in which it was paused or had nothing to send.
 
 use super::alpha::Alpha;
 use super::profile::{ClampTarget, CnpOrder, Cut, Hyper, ONE, PLACES, Settings};
@@ -16,6 +16,8 @@ use crate::units::{BitRate, Bytes, Duration, Instant};
 #[derive(Debug)]
 pub struct Sender {
     settings: Settings,
+    /// In bit/s.
+    rate_min: u64,
     line_rate: BitRate,
     full_frame: Bytes,
     /// RC and RT, in bit/s.
@@ -23,22 +25,22 @@ pub struct Sender {
     target: u64,
     alpha: Alpha,
     first_cnp: Option<Instant>,
-    /// A cut that waits for the end of its period.
+    /// A pending cut at the end of its period.
     cut_at: Instant,
     recovery: Recovery,
     last_frame: Bytes,
 }
 
-/// What has happened since the last cut.
+/// Progress since the last cut.
 #[derive(Clone, Copy, Debug)]
 struct Recovery {
     /// Stages that the timer and the byte counter have counted.
     by_time: u32,
     by_bytes: u32,
     octets: u64,
-    /// When the timer counts its next one.
+    /// Expiry of the timer.
     time_at: Instant,
-    /// When the byte counter does: the last bit of the frame that fills it leaves then.
+    /// Expiry of the byte counter: the last bit of the frame that fills it leaves then.
     bytes_at: Instant,
 }
 
@@ -53,17 +55,17 @@ impl Recovery {
 }
 
 impl Sender {
-    /// One that goes by `settings`.
-    pub fn new(place: &Place<'_>, settings: Settings) -> Sender {
+    /// A sender with `settings`, which are scaled to its line.
+    pub fn new(place: &Place, settings: Settings) -> Sender {
         let line = place.line_rate.get();
-        let rate_min = settings.rate_min.clamp(1, line);
         Sender {
-            settings: Settings { rate_min, ..settings },
+            rate_min: settings.rate_min.get().min(line),
             line_rate: place.line_rate,
             full_frame: place.full_frame,
             current: line,
             target: line,
             alpha: Alpha::new(&settings),
+            settings,
             first_cnp: None,
             cut_at: Instant::NEVER,
             recovery: Recovery::NONE,
@@ -72,6 +74,7 @@ impl Sender {
     }
 
     fn on_cnp(&mut self, now: Instant) {
+        let period = self.settings.cut_period;
         match (self.settings.cut, self.first_cnp) {
             (Cut::PerCnp, first) => {
                 if first.is_none() {
@@ -85,13 +88,14 @@ impl Sender {
                     self.alpha.on_cnp(now);
                 }
             }
-            (Cut::PerPeriod { period, first_cnp_rate }, None) => {
+            (Cut::PerPeriod, None) => {
                 self.alpha.start(now);
-                self.current = share(self.current, first_cnp_rate).max(self.settings.rate_min);
+                self.current =
+                    share(self.current, self.settings.first_cnp_rate.0).max(self.rate_min);
                 self.target = self.current;
                 self.cut_at = now + period;
             }
-            (Cut::PerPeriod { period, .. }, Some(first)) => {
+            (Cut::PerPeriod, Some(first)) => {
                 self.alpha.on_cnp(now);
                 let periods = now.since(first).as_ps() / period.as_ps() + 1;
                 self.cut_at = self.cut_at.min(first + period * periods);
@@ -106,29 +110,29 @@ impl Sender {
         if self.settings.clamp_target == ClampTarget::Always || has_increased {
             self.target = self.current;
         }
-        let part = (self.alpha.get() / 2).min(self.settings.cut_max);
-        self.current = share(self.current, ONE - part).max(self.settings.rate_min);
+        let part = (self.alpha.get() / 2).min(self.settings.cut_max.0);
+        self.current = share(self.current, ONE - part).max(self.rate_min);
         let time_at = now + self.settings.time_reset;
         self.recovery = Recovery { time_at, ..Recovery::NONE };
     }
 
-    /// What the stages counted so far let the target do; then the current rate goes half-way to it.
+    /// Raises the target as the stages allow; then the current rate goes half-way to it.
     fn increase(&mut self) {
         let (stages, Recovery { by_time, by_bytes, .. }) = (self.settings.stages, self.recovery);
         let (most, least) = (by_time.max(by_bytes), by_time.min(by_bytes));
         let grows = match self.settings.hyper {
             _ if most < stages => 0,
             Hyper::Growing if least > stages => {
-                self.settings.rate_hai.saturating_mul((least - stages).into())
+                self.settings.rate_hai.get().saturating_mul((least - stages).into())
             }
-            Hyper::Flat if most > stages => self.settings.rate_hai,
-            Hyper::Growing | Hyper::Flat => self.settings.rate_ai,
+            Hyper::Flat if most > stages => self.settings.rate_hai.get(),
+            Hyper::Growing | Hyper::Flat => self.settings.rate_ai.get(),
         };
         self.target = self.target.saturating_add(grows).min(self.line_rate.get());
         self.current = (self.current + self.target).div_ceil(2);
     }
 
-    /// Everything that was due up to and at `now`, in order; of one instant: cut, octets, timer.
+    /// Handles all that was due up to and at `now`, in order; of one instant: cut, octets, timer.
     fn catch_up(&mut self, now: Instant) {
         loop {
             let Recovery { time_at, bytes_at, .. } = self.recovery;
@@ -151,7 +155,7 @@ impl Sender {
                 self.recovery.by_time += 1;
             }
             if self.is_released() && self.target == self.line_rate.get() {
-                // Nothing is left to recover; the stages stay, for the next cut asks for them.
+                // Recovery is complete. The stages stay, because the next cut reads them.
                 self.recovery.time_at = Instant::NEVER;
                 self.recovery.bytes_at = Instant::NEVER;
             }
@@ -184,8 +188,8 @@ impl ReactionPoint for Sender {
 
     fn on_transmit(&mut self, size: Bytes, now: Instant) {
         self.last_frame = size;
-        let Some(byte_reset) = self.settings.byte_reset else { return };
-        if self.is_released() {
+        let byte_reset = self.settings.byte_reset;
+        if byte_reset == Bytes::ZERO || self.is_released() {
             return;
         }
         self.recovery.octets += size.get();
@@ -213,7 +217,7 @@ impl ReactionPoint for Sender {
         (due < Instant::NEVER).then_some(due)
     }
 
-    /// The scalar is α in thousandths, as the last event found it.
+    /// The scalar is α in thousandths, as of the last event.
     fn state(&self) -> ReactionState {
         ReactionState {
             gap: self.gap_after(self.full_frame),

@@ -2,25 +2,24 @@
 
 use super::profile::{ClampTarget, Cut, Hyper, ONE};
 use super::*;
-use crate::congestion::{Notification, Place};
+use crate::congestion::Notification;
+use crate::congestion::schemes::bottleneck::refused;
 use crate::ids::PortNumber;
+use crate::params;
 use crate::random::Random;
 use crate::units::BitRate;
-use toml::Table;
 
 mod incast;
 
 pub const LINE: u64 = 40_000_000_000;
 pub const FRAME: Bytes = Bytes::new(1_000);
 
-pub fn table(text: &str) -> Table {
-    text.parse().expect("TOML")
+pub fn roles(text: &str) -> Arc<dyn Roles> {
+    SCHEME.configure(&text.parse().expect("TOML")).expect("sound parameters")
 }
 
-pub fn place(params: &Table, gbps: u64) -> Place<'_> {
-    assert_eq!((SCHEME.check)(params), [], "{params}");
+pub fn place(gbps: u64) -> Place {
     Place {
-        params,
         line_rate: BitRate::gbps(gbps),
         full_frame: FRAME,
         buffer: Bytes::new(64 << 10),
@@ -32,7 +31,10 @@ pub fn place(params: &Table, gbps: u64) -> Place<'_> {
 }
 
 pub fn settings(text: &str, gbps: u64) -> Settings {
-    Settings::new(&place(&table(text), gbps))
+    let written: toml::Table = text.parse().expect("TOML");
+    let settings: Settings = params::read(&written).expect("sound parameters");
+    let names: Vec<&str> = written.keys().map(String::as_str).collect();
+    settings.on_line(BitRate::gbps(gbps), &names)
 }
 
 pub fn us(n: u64) -> Instant {
@@ -119,14 +121,14 @@ fn sizes_and_rates_of_a_profile_grow_with_the_line_and_nothing_else_does() {
     let (at_40, at_400) = (settings("", 40), settings("", 400));
     assert_eq!((at_40.kmin, at_40.kmax), (Bytes::new(5_000), Bytes::new(200_000)));
     assert_eq!((at_400.kmin, at_400.kmax), (Bytes::new(50_000), Bytes::new(2_000_000)));
-    assert_eq!((at_40.byte_reset, at_400.byte_reset), (Some(MB * 10), Some(MB * 100)));
+    assert_eq!((at_40.byte_reset, at_400.byte_reset), (MB * 10, MB * 100));
     assert_eq!(
-        (at_40.rate_ai, at_40.rate_hai, at_40.rate_min),
-        (MBPS * 40, MBPS * 400, LINE / 400)
+        [at_40.rate_ai, at_40.rate_hai, at_40.rate_min].map(BitRate::get),
+        [MBPS * 40, MBPS * 400, LINE / 400]
     );
     assert_eq!(
-        (at_400.rate_ai, at_400.rate_hai, at_400.rate_min),
-        (MBPS * 400, MBPS * 4_000, MBPS * 1_000)
+        [at_400.rate_ai, at_400.rate_hai, at_400.rate_min].map(BitRate::get),
+        [MBPS * 400, MBPS * 4_000, MBPS * 1_000]
     );
     let sizes_of = |other: Settings| Settings {
         kmin: other.kmin,
@@ -135,9 +137,9 @@ fn sizes_and_rates_of_a_profile_grow_with_the_line_and_nothing_else_does() {
         rate_ai: other.rate_ai,
         rate_hai: other.rate_hai,
         rate_min: other.rate_min,
-        ..at_40
+        ..at_40.clone()
     };
-    assert_eq!(at_400, sizes_of(at_400));
+    assert_eq!(at_400, sizes_of(at_400.clone()));
 }
 
 const MB: Bytes = Bytes::new(1_000_000);
@@ -148,26 +150,18 @@ fn the_profiles_differ_as_their_sources_do() {
     let [paper, cx, hpcc] =
         ["paper", "cx", "hpcc"].map(|name| settings(&format!("profile = \"{name}\""), 40));
     assert_eq!(paper, settings("", 40));
-    assert_eq!((paper.g, cx.g, hpcc.g), (ONE / 256, 5 * ONE / 1_024, ONE / 256));
-    let period = |cut| match cut {
-        Cut::PerCnp => None,
-        Cut::PerPeriod { period, .. } => Some(period),
-    };
-    let four = Some(Duration::from_us(4));
-    assert_eq!([paper, cx, hpcc].map(|each| period(each.cut)), [None, four, four]);
-    assert_eq!([paper, cx, hpcc].map(|each| each.stages), [5, 1, 1]);
-    assert_eq!([paper, cx, hpcc].map(|each| each.alpha_bits), [48, 10, 48]);
-    assert_eq!(
-        [paper, cx, hpcc].map(|each| each.hyper),
-        [Hyper::Growing, Hyper::Growing, Hyper::Flat]
-    );
-    let byte_resets = [Some(Bytes::new(10_000_000)), Some(Bytes::new(32_767)), None];
-    assert_eq!([paper, cx, hpcc].map(|each| each.byte_reset), byte_resets);
+    assert_eq!((paper.g.0, cx.g.0, hpcc.g.0), (ONE / 256, 5 * ONE / 1_024, ONE / 256));
+    let all = [&paper, &cx, &hpcc];
+    let four = Duration::from_us(4);
+    assert_eq!(all.map(|each| each.cut), [Cut::PerCnp, Cut::PerPeriod, Cut::PerPeriod]);
+    assert_eq!(all.map(|each| each.cut_period), [four; 3]);
+    assert_eq!(all.map(|each| each.stages), [5, 1, 1]);
+    assert_eq!(all.map(|each| each.alpha_bits), [48, 10, 48]);
+    assert_eq!(all.map(|each| each.hyper), [Hyper::Growing, Hyper::Growing, Hyper::Flat]);
+    let byte_resets = [10_000_000, 32_767, 0].map(Bytes::new);
+    assert_eq!(all.map(|each| each.byte_reset), byte_resets);
     let after = ClampTarget::AfterIncrease;
-    assert_eq!(
-        [paper, cx, hpcc].map(|each| each.clamp_target),
-        [ClampTarget::Always, after, after]
-    );
+    assert_eq!(all.map(|each| each.clamp_target), [ClampTarget::Always, after, after]);
 }
 
 #[test]
@@ -178,18 +172,17 @@ fn what_is_written_counts_as_it_stands() {
          alpha_timer = \"free\"\nclamp_target = \"after-increase\"\nhyper = \"flat\"",
         400,
     );
-    assert_eq!((written.kmin, written.kmax, written.pmax), (Bytes::new(1_000), MB, 1_000_000));
-    assert_eq!((written.g, written.rate_ai, written.byte_reset), (ONE / 16, 5 * MBPS, None));
-    let cut = Cut::PerPeriod { period: Duration::from_us(7), first_cnp_rate: ONE };
-    assert_eq!((written.cut, written.stages, written.hyper), (cut, 3, Hyper::Flat));
+    assert_eq!((written.kmin, written.kmax, written.pmax.0), (Bytes::new(1_000), MB, 1_000_000));
+    assert_eq!((written.g.0, written.rate_ai.get()), (ONE / 16, 5 * MBPS));
+    assert_eq!((written.byte_reset, written.first_cnp_rate.0), (Bytes::ZERO, ONE));
+    assert_eq!((written.cut, written.cut_period), (Cut::PerPeriod, Duration::from_us(7)));
+    assert_eq!((written.stages, written.hyper), (3, Hyper::Flat));
     assert_eq!(written.cnp_interval, Duration::from_us(50), "the profile's");
 }
 
 #[test]
 fn a_wrong_parameter_is_named() {
-    let fields = |text: &str| -> Vec<String> {
-        (SCHEME.check)(&table(text)).into_iter().map(|error| error.field).collect()
-    };
+    let fields = |text: &str| refused(&SCHEME, text);
     assert_eq!(fields("kmin = 5000"), ["kmin"]);
     assert_eq!(fields("alpha_interval = \"0 us\""), ["alpha_interval"]);
     assert_eq!(fields("rate_ai = \"40\"\nprofile = \"dctcp\""), ["profile", "rate_ai"]);
@@ -199,8 +192,7 @@ fn a_wrong_parameter_is_named() {
 
 #[test]
 fn a_frozen_sender_never_reacts() {
-    let params = table("reaction = \"frozen\"");
-    let mut frozen = (SCHEME.reaction_point)(place(&params, 40));
+    let mut frozen = roles("reaction = \"frozen\"").reaction_point(place(40));
     for n in 0..100 {
         frozen.on_notification(&Notification::becn(Travel::Cnp), us(n));
     }

@@ -2,16 +2,15 @@
 
 use super::super::fecn_marker::Marker;
 use super::*;
-use crate::congestion::{CongestionPoint, Marking, QueueSample};
+use crate::congestion::{Marking, QueueSample};
 use crate::ids::{Ecn, PortNumber};
+use crate::params::Reader;
 use crate::random::Random;
-use toml::Table;
 
 const TAU: Duration = Duration::from_ns(2074);
 
-fn place(params: &Table) -> Place<'_> {
+fn place() -> Place {
     Place {
-        params,
         line_rate: BitRate::gbps(8),
         full_frame: Bytes::new(2074),
         buffer: Bytes::new(36 * 2112),
@@ -22,10 +21,19 @@ fn place(params: &Table) -> Place<'_> {
     }
 }
 
-fn params(text: &str) -> Table {
-    let table: Table = text.parse().unwrap();
-    assert_eq!((SCHEME.check)(&table), []);
-    table
+fn read<T: Params>(text: &str) -> T {
+    let table = text.parse().unwrap();
+    let mut reader = Reader::new(&table, SCHEME.keys);
+    let read = T::read(&mut reader);
+    reader.finish(read).unwrap()
+}
+
+fn throttle(text: &str) -> Throttle {
+    Throttle::new(&Arc::new(Control::new(read(text))), &place())
+}
+
+fn marker(text: &str) -> Option<Marker> {
+    Marker::new(&read(text), place())
 }
 
 fn data() -> FrameHeaders {
@@ -81,8 +89,7 @@ fn the_linear_table_ends_at_31_packet_times_and_begins_at_none() {
 
 #[test]
 fn becns_raise_the_index_by_the_increase_up_to_the_limit() {
-    let table = params("ccti_increase = 5\nccti_limit = 12");
-    let mut throttle = Throttle::new(&place(&table));
+    let mut throttle = throttle("ccti_increase = 5\nccti_limit = 12");
     becns(&mut throttle, 2);
     assert_eq!(throttle.ccti, 10);
     becns(&mut throttle, 5);
@@ -91,8 +98,7 @@ fn becns_raise_the_index_by_the_increase_up_to_the_limit() {
 
 #[test]
 fn the_timer_lowers_the_index_step_by_step_and_stops_at_the_minimum() {
-    let table = params("ccti_increase = 10\nccti_timer = 31\nccti_min = 2");
-    let mut throttle = Throttle::new(&place(&table));
+    let mut throttle = throttle("ccti_increase = 10\nccti_timer = 31\nccti_min = 2");
     becns(&mut throttle, 1);
     assert_eq!(throttle.ccti, 12);
     let period = Duration::from_ns(31 * 1024);
@@ -106,8 +112,7 @@ fn the_timer_lowers_the_index_step_by_step_and_stops_at_the_minimum() {
 
 #[test]
 fn the_gap_follows_the_packet_just_sent_and_idle_time_is_not_banked() {
-    let table = params("ccti_increase = 127");
-    let mut throttle = Throttle::new(&place(&table));
+    let mut throttle = throttle("ccti_increase = 127");
     assert_eq!(throttle.may_send_at(None), Permission::At(Instant::ZERO));
     becns(&mut throttle, 1);
     throttle.on_transmit(Bytes::new(2074), Instant::ZERO + TAU);
@@ -118,8 +123,7 @@ fn the_gap_follows_the_packet_just_sent_and_idle_time_is_not_banked() {
 
 #[test]
 fn crossing_the_trigger_threshold_is_told_once() {
-    let table = params("ccti_increase = 5\ntrigger_threshold = 10");
-    let mut throttle = Throttle::new(&place(&table));
+    let mut throttle = throttle("ccti_increase = 5\ntrigger_threshold = 10");
     let tell =
         |t: &mut Throttle| t.on_notification(&Notification::becn(Travel::Cnp), Instant::ZERO);
     assert_eq!(
@@ -130,33 +134,28 @@ fn crossing_the_trigger_threshold_is_told_once() {
 
 #[test]
 fn roots_are_marked_and_victims_are_not_unless_the_mask_says_so() {
-    let table = params("threshold = 1");
-    let mut marker = Marker::new(place(&table)).unwrap();
-    let root = marker.on_head(&data(), &queue_of(33, false), Instant::ZERO);
+    let mut usual = marker("threshold = 1").unwrap();
+    let root = usual.on_head(&data(), &queue_of(33, false), Instant::ZERO);
     assert!(matches!(root, Marking::Fecn { .. }));
-    assert_eq!(marker.on_head(&data(), &queue_of(33, true), Instant::ZERO), Marking::Pass);
-    assert_eq!(marker.on_head(&data(), &queue_of(32, false), Instant::ZERO), Marking::Pass);
-    let table = params("threshold = 1\nvictim_mask = [1]");
-    let mut marker = Marker::new(place(&table)).unwrap();
+    assert_eq!(usual.on_head(&data(), &queue_of(33, true), Instant::ZERO), Marking::Pass);
+    assert_eq!(usual.on_head(&data(), &queue_of(32, false), Instant::ZERO), Marking::Pass);
+    let mut marker = marker("threshold = 1\nvictim_mask = [1]").unwrap();
     let victim = marker.on_head(&data(), &queue_of(33, true), Instant::ZERO);
     assert!(matches!(victim, Marking::Fecn { .. }));
 }
 
 #[test]
 fn threshold_0_never_marks_and_higher_thresholds_mark_earlier() {
-    let table = params("threshold = 0");
-    assert!(Marker::new(place(&table)).is_none());
-    let limits: Vec<u64> = (1..=15)
-        .map(|k| Marker::new(place(&params(&format!("threshold = {k}")))).unwrap().limit.get())
-        .collect();
+    assert!(marker("threshold = 0").is_none());
+    let limits: Vec<u64> =
+        (1..=15).map(|k| marker(&format!("threshold = {k}")).unwrap().limit.get()).collect();
     assert!(limits.windows(2).all(|pair| pair[0] > pair[1]));
     assert_eq!(limits[0], 36 * 2112 * 9 / 10);
 }
 
 #[test]
 fn acknowledgements_short_packets_and_management_are_never_marked() {
-    let table = params("threshold = 1\npacket_size = 8");
-    let mut marker = Marker::new(place(&table)).unwrap();
+    let mut marker = marker("threshold = 1\npacket_size = 8").unwrap();
     let full = queue_of(36, false);
     let ack = FrameHeaders { class: FrameClass::Ack, ..data() };
     let short = FrameHeaders { size: Bytes::new(511), ..data() };
@@ -168,8 +167,7 @@ fn acknowledgements_short_packets_and_management_are_never_marked() {
 
 #[test]
 fn a_marking_rate_of_three_marks_every_fourth_eligible_packet() {
-    let table = params("threshold = 1\nmarking_rate = 3");
-    let mut marker = Marker::new(place(&table)).unwrap();
+    let mut marker = marker("threshold = 1\nmarking_rate = 3").unwrap();
     let full = queue_of(36, false);
     let marks =
         (0..400).filter(|_| marker.on_head(&data(), &full, Instant::ZERO) != Marking::Pass).count();
@@ -178,9 +176,9 @@ fn a_marking_rate_of_three_marks_every_fourth_eligible_packet() {
 
 #[test]
 fn faulty_parameters_are_all_named() {
-    let table: Table = "threshold = 16\nccti_incraese = 5\nroot_test = \"luck\"".parse().unwrap();
-    let faults = (SCHEME.check)(&table);
-    assert_eq!(faults.len(), 3);
-    assert!(faults.iter().any(|fault| fault.allowed.contains("0 to 15")));
-    assert!(faults.iter().any(|fault| fault.allowed.contains("ccti_increase")));
+    let table = "threshold = 16\nccti_incraese = 5\nroot_test = \"luck\"".parse().unwrap();
+    let errors = SCHEME.configure(&table).err().unwrap();
+    assert_eq!(errors.len(), 3);
+    assert!(errors.iter().any(|error| error.complaint.hint.contains("0 to 15")));
+    assert!(errors.iter().any(|error| error.complaint.hint.contains("ccti_increase")));
 }

@@ -1,8 +1,8 @@
-//! The congestion point of QCN: when the queue is sampled, and what is made of it.
+//! The congestion point of QCN: the times of samples, and the feedback of each.
 //!
 //! Source: IEEE 802.1Q, 32.7 and 32.8 (congestion point variables and procedures).
 
-use crate::congestion::schemes::params;
+use super::QcnParams;
 use crate::congestion::{CnmBody, CongestionPoint, Marking, Notification, Place, QueueSample};
 use crate::frame::{FrameClass, FrameHeaders};
 use crate::ids::CongestionPointId;
@@ -22,7 +22,7 @@ const PLACES: u32 = 10;
 /// The largest QntzFb.
 const FEEDBACK_MAX: i128 = 63;
 
-/// What one sample found.
+/// The result of one sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// QntzFb.
@@ -33,7 +33,7 @@ pub struct Finding {
     pub delta: i64,
 }
 
-/// cpQSp and W: what feedback is reckoned with.
+/// cpQSp and W, from which feedback is computed.
 #[derive(Clone, Copy, Debug)]
 pub struct Gauge {
     set_point: i64,
@@ -69,29 +69,23 @@ pub struct Sampler {
     gauge: Gauge,
     /// cpSampleBase.
     base: u64,
-    /// Octets to come before the next sample; below zero it is due.
+    /// Octets until the next sample; below zero it is due.
     left: i64,
     /// cpQLenOld.
     queue_before: u64,
     random: Random,
     samples: u64,
-    /// ieee8021CnCpTransmittedCnms: messages that were made, however many samples had something to say.
+    /// ieee8021CnCpTransmittedCnms: messages sent.
     transmitted: u64,
 }
 
 impl Sampler {
-    /// `None` where a congestion point has no name to speak under.
-    pub fn new(place: Place<'_>) -> Option<Sampler> {
-        let size = |key, default| {
-            params::quantity::<Bytes>(place.params, key).unwrap_or(Bytes::new(default))
-        };
+    /// `None` if the place has no congestion point identifier.
+    pub fn new(params: &QcnParams, place: Place) -> Option<Sampler> {
         let mut sampler = Sampler {
             cpid: place.congestion_point?,
-            gauge: Gauge::new(
-                size("cp_q_sp", 26_000),
-                params::integer(place.params, "cp_weight", 1),
-            ),
-            base: size("cp_sample_base", 150_000).get(),
+            gauge: Gauge::new(params.cp_q_sp, params.cp_weight),
+            base: params.cp_sample_base.get(),
             left: 0,
             queue_before: 0,
             random: place.random,
@@ -117,7 +111,7 @@ impl Sampler {
         self.left = self.left.saturating_sub_unsigned(size.get());
     }
 
-    /// What there is to say about a queue of so many octets; the next sample is planned.
+    /// Samples a queue of this many octets and plans the next sample; the message, if congested.
     fn sample(&mut self, queue: u64) -> Option<CnmBody> {
         let Finding { quantized, offset, delta } = self.gauge.find(queue, self.queue_before);
         self.queue_before = queue;
@@ -148,8 +142,7 @@ impl CongestionPoint for Sampler {
         }
     }
 
-    /// A frame that found no room brings the next sample nearer, which the next one that is admitted
-    /// takes. Source: IEEE 802.1Q, 32.7.4 (cpEnqued counts what is offered).
+    /// A dropped frame counts towards the next sample, which the next admitted frame takes. Source: IEEE 802.1Q, 32.7.4 (cpEnqued counts what is offered).
     fn on_drop(&mut self, size: Bytes, _: &QueueSample, _: Instant) {
         self.count(size);
     }

@@ -11,12 +11,13 @@
 //! Rates are whole bit/s. A cut is rounded to the nearest, an average up, so that recovery reaches the
 //! full rate. Source: IEEE 802.1Q, 32.10 to 32.15 (reaction point variables, procedures and machines).
 
+use super::QcnParams;
+use crate::congestion::schemes::OnOff;
 use crate::congestion::schemes::pace::Pace;
-use crate::congestion::schemes::params;
 use crate::congestion::{Heard, Notification, Permission, Place, ReactionPoint, ReactionState};
-use crate::units::{BitRate, Bytes, Duration, Instant};
+use crate::units::{Bytes, Duration, Instant};
 
-/// What the MIB calls a reaction point group's managed objects. Rates in bit/s.
+/// The managed objects of a reaction point group. Rates in bit/s.
 #[derive(Clone, Copy, Debug)]
 struct Settings {
     time_reset: Duration,
@@ -34,28 +35,20 @@ struct Settings {
 }
 
 impl Settings {
-    /// Defaults: IEEE8021-CN-MIB, ieee8021CnRpGroupTable.
-    fn new(place: &Place<'_>) -> Settings {
-        let rate = |key, mbps: u64| {
-            params::quantity(place.params, key).map_or(mbps * 1_000_000, BitRate::get)
-        };
-        let number = |key, default| params::integer(place.params, key, default);
-        let line = place.line_rate.get();
-        let max_rate = params::quantity(place.params, "rpg_max_rate").map_or(line, BitRate::get);
-        let max_rate = max_rate.min(line);
-        let byte_reset = params::quantity(place.params, "rpg_byte_reset");
+    /// The parameters on this line: no rate is above the line's.
+    fn new(params: &QcnParams, place: &Place) -> Settings {
+        let max_rate = params.rpg_max_rate.unwrap_or(place.line_rate).min(place.line_rate).get();
         Settings {
-            time_reset: params::quantity(place.params, "rpg_time_reset")
-                .unwrap_or(Duration::from_us(15_000)),
-            byte_reset: byte_reset.unwrap_or(Bytes::new(150_000)).get(),
-            threshold: number("rpg_threshold", 5) as u32,
+            time_reset: params.rpg_time_reset,
+            byte_reset: params.rpg_byte_reset.get(),
+            threshold: params.rpg_threshold,
             max_rate,
-            ai_rate: rate("rpg_ai_rate", 5),
-            hai_rate: rate("rpg_hai_rate", 50),
-            gd: number("rpg_gd", 7),
-            min_dec_fac: number("rpg_min_dec_fac", 50) as u64,
-            min_rate: rate("rpg_min_rate", 5).min(max_rate),
-            halves_in_active: params::word(place.params, "halve_in_active", "off") == "on",
+            ai_rate: params.rpg_ai_rate.get(),
+            hai_rate: params.rpg_hai_rate.get(),
+            gd: params.rpg_gd,
+            min_dec_fac: params.rpg_min_dec_fac,
+            min_rate: params.rpg_min_rate.get().min(max_rate),
+            halves_in_active: params.halve_in_active == OnOff::On,
         }
     }
 }
@@ -63,9 +56,9 @@ impl Settings {
 /// A state of the rate control machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// No limiter: nothing is held back.
+    /// No limit.
     Disabled,
-    /// Half-way back to the target, stage by stage.
+    /// Each stage goes half-way back to the target.
     FastRecovery,
     /// The target grows by rpgAiRate.
     ActiveIncrease,
@@ -92,9 +85,9 @@ pub struct RateLimiter {
 }
 
 impl RateLimiter {
-    /// One that holds nothing back.
-    pub fn new(place: &Place<'_>) -> RateLimiter {
-        let settings = Settings::new(place);
+    /// A limiter in the state `Disabled`.
+    pub fn new(params: &QcnParams, place: &Place) -> RateLimiter {
+        let settings = Settings::new(params, place);
         RateLimiter {
             settings,
             pace: Pace::new(place),
@@ -108,8 +101,8 @@ impl RateLimiter {
         }
     }
 
-    /// The state CNM_RECEIVED. A cut before the first byte cycle is over leaves the target, so that
-    /// several notifications of one congestion do not forget the rate from before it.
+    /// The state CNM_RECEIVED. A cut before the end of the first byte cycle leaves the target, so that
+    /// several notifications of one congestion keep the rate from before it.
     fn cut(&mut self, quantized_feedback: u8, now: Instant) {
         if self.byte_stage != 0 {
             self.target = self.current;
@@ -134,7 +127,7 @@ impl RateLimiter {
         (kept as u64).max(self.settings.min_rate)
     }
 
-    /// What the stages say now, and the rates that follow from it.
+    /// Derives state and rates from the stages after one of them has grown.
     fn expire(&mut self) {
         let Settings { threshold, ai_rate, hai_rate, max_rate, .. } = self.settings;
         let (least, most) =
@@ -160,7 +153,7 @@ impl RateLimiter {
         }
     }
 
-    /// Whether the period of a counter with this stage is half of what it was.
+    /// Whether the period of a counter in this stage is halved.
     fn is_halved(&self, stage: u32) -> bool {
         self.state == State::HyperActiveIncrease
             || (self.settings.halves_in_active && stage >= self.settings.threshold)
@@ -195,7 +188,7 @@ impl ReactionPoint for RateLimiter {
         Heard::Taken
     }
 
-    /// The byte counter counts what has passed the limiter, when it has.
+    /// The byte counter counts frames when they have passed the limiter.
     fn on_transmit(&mut self, size: Bytes, _: Instant) {
         self.pace.on_transmit(size);
         if self.is_released() {

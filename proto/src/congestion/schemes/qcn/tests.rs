@@ -1,7 +1,7 @@
 //! All of QCN around one queue, and what its parameters may be.
 
 use super::*;
-use crate::congestion::schemes::bottleneck::{Bottleneck, Outcome, table};
+use crate::congestion::schemes::bottleneck::{Bottleneck, Outcome, refused};
 use crate::units::Duration;
 
 fn settle(params: &str, senders: usize, gbps: u64) -> Outcome {
@@ -28,16 +28,15 @@ fn the_default_set_point_keeps_a_shorter_queue() {
 
 #[test]
 fn a_sender_has_as_many_reaction_points_as_it_is_given() {
-    assert_eq!((SCHEME.reaction_points)(&table("")), 100);
-    assert_eq!((SCHEME.reaction_points)(&table("max_rps = 1")), 1);
-    assert_eq!((SCHEME.scope)(&table("max_rps = 1")), Scope::Destination);
+    let roles = |text: &str| SCHEME.configure(&text.parse().expect("TOML")).expect("sound");
+    assert_eq!(roles("").reaction_points(), 100);
+    assert_eq!(roles("max_rps = 1").reaction_points(), 1);
+    assert_eq!(roles("max_rps = 1").scope(), Scope::Destination);
 }
 
 #[test]
 fn a_wrong_parameter_is_named() {
-    let fields = |text: &str| -> Vec<String> {
-        (SCHEME.check)(&table(text)).into_iter().map(|error| error.field).collect()
-    };
+    let fields = |text: &str| refused(&SCHEME, text);
     assert_eq!(fields("cp_weight = -10\nrpg_gd = 7\nmax_rps = 127"), [""; 0]);
     assert_eq!(fields("cp_sample_base = \"9999 B\""), ["cp_sample_base"]);
     assert_eq!(fields("cp_weight = 11\nrpg_min_dec_fac = 0"), ["cp_weight", "rpg_min_dec_fac"]);

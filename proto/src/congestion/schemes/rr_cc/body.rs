@@ -1,7 +1,7 @@
 //! The sixteen reserved octets of a CNP as RR CC fills them.
 //!
-//! Source: this project's profile (algorithms.md 3.4); nothing is published. Big endian, fabric
-//! units, saturated rather than wrapped.
+//! Source: this project's own layout; none is published. Big endian, fabric units, saturated rather
+//! than wrapped.
 //!
 //! ```text
 //!  0 magic 0x5252 | 2 version 1 | 3 flags | 4 rate, kb/s | 8 period, ns | 12 frames | 14 marked
@@ -14,23 +14,23 @@ const VERSION: u8 = 1;
 const RATE_VALID: u8 = 0x01;
 const BY_TIMER: u8 = 0x02;
 
-/// What ended a period.
+/// The cause of a period's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Closed {
-    /// A frame that came when it was over.
+    /// A frame that arrived after its end.
     ByArrival,
-    /// The timer: no frame came.
+    /// The timer: no frame arrived.
     ByTimer,
 }
 
-/// What a receiver tells about a period of a flow.
+/// A receiver's report about one period of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Body {
-    /// The rate that got through, in kb/s.
+    /// Received rate, in kb/s.
     pub rate_kbps: u64,
-    /// How it ended.
+    /// The cause of its end.
     pub closed: Closed,
-    /// How long it was.
+    /// Its length.
     pub period: Duration,
     /// Data frames received.
     pub frames: u64,
@@ -39,7 +39,7 @@ pub struct Body {
 }
 
 impl Body {
-    /// The octets. A rate too small to say is said to be the least there is, since none is nonsense.
+    /// The octets. A rate below 1 kb/s is written as 1 kb/s, since zero is invalid.
     pub fn emit(&self) -> [u8; 16] {
         let wide = |value: u64| u32::try_from(value).unwrap_or(u32::MAX).to_be_bytes();
         let short = |value: u64| u16::try_from(value).unwrap_or(u16::MAX).to_be_bytes();
@@ -55,7 +55,7 @@ impl Body {
         octets
     }
 
-    /// What the octets say; `None` for another magic or version, or without a rate.
+    /// Parses the octets; `None` for another magic or version, or without a rate.
     pub fn parse(octets: &[u8; 16]) -> Option<Body> {
         let wide =
             |at: usize| octets[at..].first_chunk().map_or(0, |word| u32::from_be_bytes(*word));

@@ -2,17 +2,16 @@
 
 use super::*;
 use crate::ids::{Ecn, PortNumber};
+use crate::params::defaults;
 use crate::random::Random;
-use toml::Table;
 
 const LINE: u64 = 8_000_000_000;
 const FRAME: Bytes = Bytes::new(2_000);
 /// 2000 octets at 8 Gb/s.
 const TAU: Duration = Duration::from_us(2);
 
-fn place(params: &Table) -> Place<'_> {
+fn place() -> Place {
     Place {
-        params,
         line_rate: BitRate::gbps(8),
         full_frame: FRAME,
         buffer: Bytes::new(64 << 10),
@@ -48,8 +47,7 @@ fn data(fecn: bool) -> FrameHeaders {
 
 /// A frame every `gap` τ, `marked` of ten of them marked, for `taus`; what was told.
 fn receive(gap: u64, marked: u64, taus: u64) -> Vec<(TransportNote, Body)> {
-    let params = Table::new();
-    let mut receiver = Receiver::new(&place(&params));
+    let mut receiver = Receiver::new(&defaults(), &place());
     let mut told = Vec::new();
     for n in 0..taus / gap {
         let now = at(n * gap);
@@ -99,8 +97,7 @@ fn slow_flows_are_measured_over_the_time_that_really_passed() {
 
 #[test]
 fn a_flow_that_falls_idle_closes_its_period_and_then_waits_for_a_new_beginning() {
-    let params = Table::new();
-    let mut receiver = Receiver::new(&place(&params));
+    let mut receiver = Receiver::new(&defaults(), &place());
     receiver.on_receive(&data(false), FRAME, at(0));
     receiver.on_receive(&data(true), FRAME, at(5));
     assert_eq!(receiver.poll_timeout(), Some(at(16)));
@@ -112,7 +109,7 @@ fn a_flow_that_falls_idle_closes_its_period_and_then_waits_for_a_new_beginning()
 }
 
 fn sender() -> Sender {
-    Sender::new(&place(&Table::new()))
+    Sender::new(&defaults(), &place())
 }
 
 fn note(becn: bool, rate_kbps: u64) -> TransportNote {
@@ -172,10 +169,10 @@ fn nonsense_changes_nothing_and_is_refused() {
     bad.push(none);
     let mut sender = sender();
     sender.on_notification(&note(true, 1_000_000).into(), at(0));
-    let before = (sender.current, sender.target, sender.good_news);
+    let before = (sender.current, sender.target, sender.increases);
     for note in bad {
         assert_eq!(sender.on_notification(&note.into(), at(0)), Heard::Refused);
-        assert_eq!((sender.current, sender.target, sender.good_news), before);
+        assert_eq!((sender.current, sender.target, sender.increases), before);
     }
 }
 

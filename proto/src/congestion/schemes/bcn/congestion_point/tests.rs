@@ -1,12 +1,15 @@
 //! Whom the congestion point speaks to, how often, and of what.
 
 use super::*;
-use crate::congestion::schemes::bottleneck::{CPID, FRAME, frame, place, sample, table};
+use crate::congestion::schemes::bottleneck::{CPID, FRAME, frame, params, place, sample};
 
 /// Samples every frame; Qeq is 150 000 octets.
 fn eager(more: &str) -> Sampler {
-    let params = table(&format!("p_sample = 1.0\n{more}"));
-    Sampler::new(place(&params, "output")).expect("it has a name")
+    sampler(&format!("p_sample = 1.0\n{more}"))
+}
+
+fn sampler(text: &str) -> Sampler {
+    Sampler::new(&params(text), place("output")).expect("it has an identifier")
 }
 
 fn hear(point: &mut Sampler, by: Option<CongestionPointId>, queue: u64) -> Option<BcnBody> {
@@ -66,13 +69,12 @@ fn only_data_is_sampled() {
         let other = FrameHeaders { class, ..frame(None) };
         assert_eq!(point.on_enqueue(&other, &sample(300_000), Instant::ZERO), Marking::Pass);
     }
-    assert_eq!(point.told.samples, 0);
+    assert_eq!(point.totals.samples, 0);
 }
 
 #[test]
 fn random_sampling_takes_its_share_of_frames() {
-    let params = table("p_sample = 0.02");
-    let mut point = Sampler::new(place(&params, "output")).expect("it has a name");
+    let mut point = sampler("p_sample = 0.02");
     let told = (0..1_000_000).filter(|_| hear(&mut point, None, 200_000).is_some()).count();
     // σ is 140.
     assert!((19_400..=20_600).contains(&told), "{told}");
@@ -80,8 +82,7 @@ fn random_sampling_takes_its_share_of_frames() {
 
 #[test]
 fn sampling_by_octets_takes_a_frame_in_so_many() {
-    let params = table("sampling = \"octets\"\nsample_octets = \"75 KB\"");
-    let mut point = Sampler::new(place(&params, "output")).expect("it has a name");
+    let mut point = sampler("sampling = \"octets\"\nsample_octets = \"75 KB\"");
     let told: Vec<usize> =
         (1..=200).filter(|_| hear(&mut point, None, 200_000).is_some()).collect();
     assert_eq!(told, [50, 100, 150, 200], "75 000 octets are fifty frames of {FRAME}");
@@ -104,9 +105,8 @@ fn bcn_zero_and_bcn_max_are_off_until_asked_for() {
 
 #[test]
 fn a_point_without_a_name_does_not_speak() {
-    let params = table("");
-    let place = Place { congestion_point: None, ..place(&params, "output") };
-    assert!(Sampler::new(place).is_none());
+    let place = Place { congestion_point: None, ..place("output") };
+    assert!(Sampler::new(&params(""), place).is_none());
 }
 
 #[test]

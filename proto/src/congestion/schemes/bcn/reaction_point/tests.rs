@@ -1,15 +1,14 @@
 //! The law of rates to the digit, and the life of a limiter.
 
 use super::*;
-use crate::congestion::schemes::bottleneck::{CPID, FRAME, LINE, place, table};
+use crate::congestion::schemes::bottleneck::{CPID, FRAME, LINE, params, place};
 use crate::congestion::{BcnFlags, Travel};
 use proptest::prelude::*;
 
 const GBPS: u64 = 1_000_000_000;
 
 fn limiter(text: &str) -> Limiter {
-    let params = table(text);
-    Limiter::new(place(&params, "sender"))
+    Limiter::new(&params(text), place("sender"))
 }
 
 fn us(n: u64) -> Instant {

@@ -1,6 +1,6 @@
 //! Cuts, stages of recovery, pacing: exact traces.
 
-use super::super::tests::{FRAME, LINE, place, settings, table, us};
+use super::super::tests::{FRAME, LINE, place, settings, us};
 use super::*;
 use crate::congestion::{TransportNote, Travel};
 
@@ -8,8 +8,7 @@ const CNP: Notification = Notification::becn(Travel::Cnp);
 const MBPS: u64 = 1_000_000;
 
 fn sender(text: &str) -> Sender {
-    let params = table(text);
-    Sender::new(&place(&params, 40), settings(text, 40))
+    Sender::new(&place(40), settings(text, 40))
 }
 
 fn rates(sender: &Sender) -> (u64, u64) {

@@ -58,12 +58,12 @@ struct Incast {
 }
 
 impl Incast {
-    fn new(senders: usize, gbps: u64, params: &Table) -> Incast {
-        let role =
-            |name: &str| Place { random: Random::stream(1, "incast", name), ..place(params, gbps) };
+    fn new(senders: usize, gbps: u64, params: &str) -> Incast {
+        let roles = roles(params);
+        let role = |name: &str| Place { random: Random::stream(1, "incast", name), ..place(gbps) };
         let flow = |_| Flow {
-            reaction: (SCHEME.reaction_point)(role("sender")),
-            notification: (SCHEME.notification_point)(role("receiver")),
+            reaction: roles.reaction_point(role("sender")),
+            notification: roles.notification_point(role("receiver")),
             last: None,
             turn: 0,
             received: 0,
@@ -72,7 +72,7 @@ impl Incast {
         let mut incast = Incast {
             line: BitRate::gbps(gbps),
             flows: (0..senders).map(flow).collect(),
-            output: (SCHEME.congestion_point)(role("output")),
+            output: roles.congestion_point(role("output")),
             queue: VecDeque::new(),
             events: BinaryHeap::new(),
             serial: 0,
@@ -202,7 +202,7 @@ impl Incast {
 }
 
 fn outcome(senders: usize, gbps: u64, params: &str) -> Outcome {
-    Incast::new(senders, gbps, &table(params)).measure()
+    Incast::new(senders, gbps, params).measure()
 }
 
 /// ROCE-14, and algorithms.md 10.5: two and three senders on 40 Gb/s, eight on 100 Gb/s.

@@ -1,12 +1,11 @@
 //! Feedback to the digit, when samples are taken, and who is told.
 
 use super::*;
-use crate::congestion::schemes::bottleneck::{CPID, FRAME, frame, place, sample, table};
+use crate::congestion::schemes::bottleneck::{CPID, FRAME, frame, params, place, sample};
 use proptest::prelude::*;
 
 fn sampler(text: &str) -> Sampler {
-    let params = table(text);
-    Sampler::new(place(&params, "output")).expect("it has a name")
+    Sampler::new(&params(text), place("output")).expect("it has an identifier")
 }
 
 /// Octets until the sample after one with this queue and the queue before it.

@@ -1,16 +1,16 @@
 //! The machine, walked state by state; rates to the digit.
 
 use super::*;
-use crate::congestion::schemes::bottleneck::{CPID, FRAME, LINE, place, table};
+use crate::congestion::schemes::bottleneck::{CPID, FRAME, LINE, params, place};
 use crate::congestion::{CnmBody, Travel};
+use crate::units::BitRate;
 use proptest::prelude::*;
 
 const MBPS: u64 = 1_000_000;
 const BYTE_RESET: Bytes = Bytes::new(150_000);
 
 fn limiter(text: &str) -> RateLimiter {
-    let params = table(text);
-    RateLimiter::new(&place(&params, "sender"))
+    RateLimiter::new(&params(text), &place("sender"))
 }
 
 fn ms(n: u64) -> Instant {

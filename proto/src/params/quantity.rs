@@ -1,7 +1,7 @@
-//! Quantities of a scenario: the units of `proto::units`, and `mtu`, which a fabric defines.
+//! Quantities of a parameter: the units of [`crate::units`], and `mtu`, which a fabric defines.
 
-use crate::keyfile::problem::Complaint;
-use proto::units::{BitRate, Bytes, Duration, scale_decimal, split_quantity};
+use super::Complaint;
+use crate::units::{BitRate, Bytes, Duration, scale_decimal, split_quantity};
 
 /// What one `mtu` is: a full data frame of the default link, in time and in room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,6 +10,11 @@ pub struct Scale {
     pub tau: Duration,
     /// Its size as it is buffered.
     pub frame: Bytes,
+}
+
+impl Scale {
+    /// No fabric is known: `mtu` and `tau` are refused.
+    pub const ABSOLUTE: Scale = Scale { tau: Duration::ZERO, frame: Bytes::ZERO };
 }
 
 /// `"12.5 us"`, `"31 mtu"` or `"31 tau"`.
@@ -63,9 +68,11 @@ fn in_frames(
     scale: u64,
 ) -> Result<Option<u64>, Complaint> {
     match split_quantity(text, what) {
-        Ok((number, unit)) if units.contains(&unit.as_str()) => scale_decimal(number, scale)
-            .map(Some)
-            .ok_or_else(|| Complaint::new(format!("{text:?} is too large"), "")),
+        Ok((number, unit)) if scale > 0 && units.contains(&unit.as_str()) => {
+            scale_decimal(number, scale)
+                .map(Some)
+                .ok_or_else(|| Complaint::new(format!("{text:?} is too large"), ""))
+        }
         _ => Ok(None),
     }
 }

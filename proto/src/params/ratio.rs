@@ -5,20 +5,22 @@
 use std::fmt;
 use toml::Value;
 
-/// A number above zero and up to one: whole numbers over one another, in lowest terms.
+/// A number above zero and up to one: two whole numbers, in lowest terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ratio {
     numerator: u64,
     denominator: u64,
 }
 
-/// No numerator is larger, so that products of a rate, a queue and a gain fit 128 bits.
+/// Largest numerator. Products of a rate, a queue length and a gain then fit 128 bits.
 const NUMERATOR_MAX: u64 = 1 << 40;
-/// No denominator is larger, for the same reason.
+/// Largest denominator, for the same reason.
 const DENOMINATOR_MAX: u64 = 1 << 60;
 
 impl Ratio {
-    /// `numerator / denominator`; `None` outside (0, 1], or if its terms are too large.
+    /// `numerator / denominator` in lowest terms.
+    ///
+    /// `None` outside (0, 1], or if a term is too large for exact products in 128 bits.
     pub const fn new(numerator: u64, denominator: u64) -> Option<Ratio> {
         if numerator == 0 || numerator > denominator {
             return None;
@@ -31,11 +33,11 @@ impl Ratio {
         Some(Ratio { numerator, denominator })
     }
 
-    /// What `value` says: a decimal, taken as it is written, or text such as `"1/600000"`.
+    /// Reads a decimal exactly as written, or text such as `"1/600000"`. `None` outside (0, 1].
     pub fn parse(value: &Value) -> Option<Ratio> {
         match value {
             Value::Integer(1) => Ratio::new(1, 1),
-            // A float prints as the shortest decimal that is read as itself: what was written.
+            // A float prints as the shortest decimal that parses to it: the text that was written.
             Value::Float(number) if *number > 0.0 && *number <= 1.0 => decimal(&number.to_string()),
             Value::String(text) => {
                 let (numerator, denominator) = text.split_once('/')?;
@@ -45,7 +47,7 @@ impl Ratio {
         }
     }
 
-    /// So much of `value`, rounded to the nearest; halves go away from zero.
+    /// `value` times this ratio, rounded to the nearest; halves round away from zero.
     pub const fn of(self, value: i128) -> i128 {
         let (numerator, denominator) = (self.numerator as i128, self.denominator as i128);
         let half = if value < 0 { -(denominator / 2) } else { denominator / 2 };
