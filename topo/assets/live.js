@@ -1,12 +1,12 @@
-// A run while it lasts: one stream, the history in one answer, four pictures a second at most.
-// Nothing is asked of any other server. It stands behind page.js.
+// The live page: one event stream, the history in one answer, at most four redraws in a second.
+// It contacts no other server. It is appended to page.js.
 (() => {
   const meta = JSON.parse($("pb-meta").textContent);
   const outputs = meta.outputs.length;
   const LEVELS = 13, NONE = 255, RATIO = 1.06 / 254, BAR = 78, PAINT_MS = 250, FEED_MAX = 200;
-  // As many bins as the server keeps.
+  // The number of bins that the server keeps.
   const BINS_MAX = 1024;
-  // What a held class of four bits at least is, so that 0.10 is one.
+  // The lower bounds of the held classes of four bits; 0.10 is one of them.
   const HELD = 2;
   const bins = [];
   let first = 0, head = null, following = true, at = -1, over = null, stream = null, hello = null;
@@ -15,7 +15,7 @@
 
   const sent = (bin, output) => (bin.row[2 * output] === NONE ? NaN : bin.row[2 * output] * RATIO);
   const hold = (bin, output) => bin.row[2 * output + 1] >> 4;
-  // A line may stand for several outputs, a row for several adapters: those of a leaf.
+  // A line may represent several outputs, a row several adapters: those of a leaf.
   const bundle = (line) => meta.bundles[line - outputs];
   const folds = {
     least: (values) => Math.min(...values),
@@ -46,7 +46,7 @@
     return true;
   }
 
-  // ---- the stream; the query carries the token, if there is one
+  // ---- the stream; the query contains the token, if there is one
 
   const query = (more) => {
     const said = new URLSearchParams(location.search);
@@ -117,7 +117,7 @@
   document.addEventListener("visibilitychange", () => { if (document.hidden) { close(); line("paused while hidden"); } else connect(); });
 
   function feed({ t, kind, what }) {
-    const words = { phase: "phase", root: "▲ root of congestion", unroot: "root no more", drop: "✕ frames lost", act: "◇ by hand" };
+    const words = { phase: "phase", root: "▲ root of congestion", unroot: "no longer a root", drop: "✕ frames lost", act: "◇ user action" };
     const row = document.createElement("tr");
     const cell = (text, name) => { const el = document.createElement("td"); el.textContent = text; if (name) el.className = name; row.append(el); };
     cell(grouped(t), "n");
@@ -137,12 +137,12 @@
   const rings = new Map(all("g.root").flatMap((el) => el.dataset.r.split(" ").map((output) => [Number(output), el])));
   let named = -1, asked = false, last = 0;
 
-  // What stays as it is costs nothing.
+  // Unchanged attributes are not written.
   const put = (el, name, text) => { if (el.getAttribute(name) !== text) el.setAttribute(name, text); };
   const say = (id, text) => { if ($(id).textContent !== text) $(id).textContent = text; };
 
-  // Lines that wait alike and begin near each other are one element: a picture costs what its elements do, and there
-  // are hundreds of lines. Those that wait longest are on top.
+  // Lines of the same class that begin near each other are one element, because hundreds of elements are slow to
+  // draw. Lines with the longest waits are on top.
   function merged(parent, lines) {
     const WIDE = 160, elements = new Map();
     for (const line of lines) {
@@ -195,7 +195,7 @@
     say("standstill", trees.length ? `${counted(trees[0].size)} behind ${trees[0].name}` : bin.held ? `${counted(bin.held)}, of ${outputs}` : `Nothing stands still on ${outputs} outputs`);
     say("over", `At ${grouped(bin.t)} τ ports received ${bin.mean.toFixed(2)} of line rate in the mean`);
     say("now", `t = ${grouped(bin.t)} τ`);
-    say("then", (following ? (over ? "ended" : "following") : "held still") + (meta.endless ? "" : ` · ${grouped(meta.length)} τ in all`));
+    say("then", (following ? (over ? "ended" : "following") : "stopped here") + (meta.endless ? "" : ` · ${grouped(meta.length)} τ in all`));
     const slider = $("time-slider");
     put(slider, "max", String(newest));
     if (slider.value !== String(place)) slider.value = String(place);
@@ -228,20 +228,20 @@
     if (!head) return;
     const late = head.late;
     const good = (late === null || late <= 0.1) && head.lost === 0;
-    say("light", late === null ? "nothing can be late" : `host ${good ? "✓" : "✕"} late p99 ${late.toFixed(2)}, ${head.lost} lost`);
+    say("light", late === null ? "virtual clock" : `host ${good ? "✓" : "✕"} late p99 ${late.toFixed(2)}, ${head.lost} lost`);
     $("light").classList.toggle("unsure", !good);
   }
 
-  // Columns are appended; all is drawn again only when the size, the theme or the history changes.
+  // Columns are appended. Everything is redrawn only after a change of the size, the theme or the history.
   const canvas = $("growth"), pen = canvas.getContext("2d");
   let drawn = -1, wide = 0, scale = 1, colours = {};
   const TOP = 150, GAP = 14, LOW = 40, EDGE = 34;
-  // Where the figure begins: a window that is full is turned over by half.
+  // The begin of the figure: a full window moves on by half of its width.
   let origin = 0;
-  // Columns end where pixels do, or half-covered ones would show as stripes.
+  // Columns end at pixel boundaries, because partly covered pixels would show as stripes.
   const x = (t) => Math.round((EDGE + ((t - origin) / meta.length) * (wide - EDGE)) * scale) / scale;
   const y = (v) => TOP - (Math.min(v, 1.06) / 1.06) * TOP;
-  // Only what is on the screen is drawn.
+  // Only the visible part is drawn.
   const inSight = new Set([canvas, $("fabric")]);
   const observer = new IntersectionObserver((entries) => {
     for (const { target, isIntersecting } of entries) isIntersecting ? inSight.add(target) : inSight.delete(target);
@@ -298,19 +298,19 @@
   }
   addEventListener("resize", () => { drawn = -1; soon(); });
 
-  // ---- what may be done to a lab, by who came with the token
+  // ---- actions on a lab, for clients with the token
 
   if ($("acts") && query()) {
     $("acts").hidden = false;
-    const words = { cut: "Cut the cable at PORT, both ways?", lose: "Lose one in ten of the frames that PORT sends?", mend: "Mend the cable at PORT?", stop: "Stop this traffic?", start: "Start this traffic?" };
+    const words = { cut: "Cut the cable at PORT, in both directions?", lose: "Lose one in ten of the frames that PORT sends?", mend: "Repair the cable at PORT?", stop: "Stop this traffic?", start: "Start this traffic?" };
     for (const button of all("[data-act]")) {
       button.addEventListener("click", async () => {
         const act = button.dataset.act, port = $("at-port").value.trim();
-        const wish = act === "stop" || act === "start" ? { act, item: $("of-item").value || null } : act === "lose" ? { act, port, share: 0.1 } : { act, port };
-        if ("port" in wish && !port) { $("acted").textContent = "At which port?"; return; }
+        const action = act === "stop" || act === "start" ? { act, item: $("of-item").value || null } : act === "lose" ? { act, port, share: 0.1 } : { act, port };
+        if ("port" in action && !port) { $("acted").textContent = "At which port?"; return; }
         if (!confirm(words[act].replace("PORT", port))) return;
         try {
-          const answer = await fetch("/api/act" + query(), { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(wish) });
+          const answer = await fetch("/api/act" + query(), { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(action) });
           const said = (await answer.text()).trim();
           $("acted").textContent = answer.ok ? said[0].toUpperCase() + said.slice(1) : `Refused: ${said}`;
         } catch { $("acted").textContent = "The server does not answer"; }

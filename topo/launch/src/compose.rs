@@ -15,6 +15,7 @@ pub mod service;
 
 use super::placement::Hosting;
 use super::{FailureKind, Job, LaunchError, Outcome, Progress, block_on, joined, write_file};
+use crate::error::OrHost;
 use daemon::token::Token;
 use engine::Docker;
 use file::{ContainerLab, Launcher, PORT, gateway};
@@ -38,7 +39,7 @@ pub fn image() -> String {
 /// # Errors
 /// If the system gives no random octets.
 pub fn secrets() -> Result<(Token, String), LaunchError> {
-    let make = || Token::make().map_err(LaunchError::host("no random octets").caused());
+    let make = || Token::make().or_host("no random octets");
     let id = make()?.text()[..8].to_owned();
     Ok((make()?, id))
 }
@@ -86,10 +87,9 @@ pub(crate) fn run(
     let mut project = docker.create(&id, &path)?;
     let outcome = block_on(async {
         let address = (gateway(subnet), PORT);
-        let listener = TcpListener::bind(address).await.map_err(
-            LaunchError::host(format!("cannot listen at {}:{PORT}, the lab's gateway", address.0))
-                .caused(),
-        )?;
+        let listener = TcpListener::bind(address)
+            .await
+            .or_host(format!("cannot listen at {}:{PORT}, the lab's gateway", address.0))?;
         project.start()?;
         joined::run(job, hosting, listener, &token, progress).await
     });

@@ -61,6 +61,18 @@ impl LaunchError {
     }
 }
 
+/// Turns any error into a failure of the host, as its cause.
+pub(crate) trait OrHost<T> {
+    /// The value, or a failure of the host with this message.
+    fn or_host(self, what: impl Into<String>) -> Result<T, LaunchError>;
+}
+
+impl<T, E: Into<Box<dyn Error + Send + Sync>>> OrHost<T> for Result<T, E> {
+    fn or_host(self, what: impl Into<String>) -> Result<T, LaunchError> {
+        self.map_err(LaunchError::host(what).caused())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -69,8 +81,7 @@ mod tests {
     #[test]
     fn an_error_is_printed_with_its_causes() {
         let error: Result<(), std::io::Error> = Err(std::io::Error::other("disk full"));
-        let error = error.map_err(LaunchError::host("cannot write the journal").caused());
-        let error = error.expect_err("it is one");
+        let error = error.or_host("cannot write the journal").expect_err("it is one");
         assert_eq!(with_sources(&error), "cannot write the journal: disk full");
         assert_eq!(error.kind, FailureKind::Host);
     }

@@ -1,4 +1,4 @@
-//! One scenario, run once: launched, measured, judged, written down.
+//! One run of one scenario: it is launched, measured, judged and written to files.
 
 use crate::{Job, LaunchError, Outcome, Progress, Substrate, remove_leftovers, scratch};
 use capture::{CapturePlan, CapturedPort, WhenFull};
@@ -21,15 +21,15 @@ use scenario::settings::{Origin, Setting};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// How a scenario is to be run this time.
+/// The conditions of one run of a scenario.
 pub struct Conditions<'a> {
-    /// On what.
+    /// The substrate.
     pub substrate: &'static Substrate,
     /// Wall time over fabric time, on live substrates.
     pub dilation: u64,
-    /// On how many threads the virtual clock runs the fabric. No result depends on it.
+    /// The number of threads on the virtual clock. It changes no result.
     pub threads: usize,
-    /// Where its files go; none are written without.
+    /// The run directory; without it no files are written.
     pub folder: Option<&'a Path>,
     /// The command line, for the record.
     pub command: String,
@@ -37,23 +37,23 @@ pub struct Conditions<'a> {
     pub injections: Vec<(End, Instant, Frame)>,
 }
 
-/// A run that came back.
+/// A run with a result.
 #[derive(Debug)]
 pub struct Experiment {
     /// As in `run.json`.
     pub result: RunResult,
-    /// What was run.
+    /// The rendered scenario.
     pub lab: Lab,
-    /// What came back.
+    /// The recordings and the fidelity.
     pub outcome: Outcome,
-    /// Why measures are null.
+    /// The measures without a value, with the reason.
     pub nulls: Vec<(String, String)>,
 }
 
-/// Why there is no result.
+/// Why a run has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum ExperimentError {
-    /// The run did not come back.
+    /// The run failed.
     #[error(transparent)]
     Launch(#[from] LaunchError),
     /// A file could not be written.
@@ -68,7 +68,7 @@ impl Experiment {
     /// Renders a scenario and runs it.
     ///
     /// # Errors
-    /// If the run does not come back or its files cannot be written.
+    /// If the run fails or its files cannot be written.
     pub fn run(
         scenario: &Scenario,
         conditions: Conditions<'_>,
@@ -166,7 +166,7 @@ fn describe(
     let conservation = Conservation::of(&outcome.recordings, &outcome.on_cables);
     let mut verdict = result::verdict(&outcome.fidelity, &expectations);
     if verdict == Verdict::Pass && !conservation.closes() {
-        // A frame that is nowhere is a fault of ours or of the fabric, whatever the measures say.
+        // A lost frame that is not counted is an error, whatever the measures are.
         verdict = Verdict::Fail;
     }
     let seconds = lab.plan.stop.as_ps() as f64 / 1e12;
@@ -238,8 +238,8 @@ fn phases(lab: &Lab) -> Vec<Phase> {
     named.collect()
 }
 
-/// The scenario's settings. A comment in the line of one says where it comes from; its first word may
-/// say how: `derived:`, `reading:` or `differs:`.
+/// The settings of the scenario. A comment on the line of a setting is its source; the first word of the comment can
+/// be `derived:`, `reading:` or `differs:`.
 fn parameters(scenario: &Scenario) -> Vec<Parameter> {
     let scheme = proto::congestion::schemes::find(&scenario.scheme.kind);
     let keys = || scheme.iter().flat_map(|scheme| scheme.keys.iter().copied().flatten());
@@ -277,7 +277,7 @@ fn parameters(scenario: &Scenario) -> Vec<Parameter> {
     scenario.settings.iter().map(row).collect()
 }
 
-/// How a value stands to its source, and the source, from the comment beside it.
+/// The relation of a value to its source, and the source, from a comment.
 fn standing(comment: &str) -> (Standing, &str) {
     let words = [
         ("derived:", Standing::Derived),
@@ -290,13 +290,13 @@ fn standing(comment: &str) -> (Standing, &str) {
     found.unwrap_or((Standing::Stated, comment))
 }
 
-/// Outputs that waited for each other in a circle.
+/// Deadlocks: outputs that waited for each other in a circle.
 fn circles(lab: &Lab, outcome: &Outcome) -> Vec<Deadlock> {
     let holds: Vec<_> = outcome.recordings.iter().map(|recording| &recording.holds).collect();
     deadlock::found(&lab.waits, &holds)
 }
 
-/// In the names of the fabric.
+/// Deadlocks with the names of ports.
 fn deadlocks(lab: &Lab, outcome: &Outcome) -> Vec<result::DeadlockLine> {
     let line = |deadlock: &Deadlock| result::DeadlockLine {
         at_ps: deadlock.at.as_ps(),
@@ -307,7 +307,7 @@ fn deadlocks(lab: &Lab, outcome: &Outcome) -> Vec<result::DeadlockLine> {
     circles(lab, outcome).iter().map(line).collect()
 }
 
-/// The scenario's file as it was, so that a run directory holds all it takes to repeat the run.
+/// Writes the scenario file, so that the run directory contains all that is needed to repeat the run.
 fn write_scenario(folder: &Path, scenario: &Scenario) -> Result<(), WriteError> {
     let file = folder.join("scenario.toml");
     std::fs::write(&file, &scenario.text).map_err(|source| WriteError { file, source })

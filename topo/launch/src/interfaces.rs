@@ -26,7 +26,7 @@ pub struct Interface {
     pub name: String,
     is_up: bool,
     has_carrier: bool,
-    /// In octets; none if the host does not tell.
+    /// In octets, if it is known.
     mtu: Option<u32>,
     addresses: Vec<String>,
     /// The names of offloads that are on.
@@ -65,7 +65,7 @@ impl fmt::Display for Interface {
     }
 }
 
-/// The offloads of an interface that are on; none if the kernel does not tell.
+/// The offloads of an interface that are on.
 fn offloads(interface: &str) -> Vec<&'static str> {
     let (family, kind) = (AddressFamily::Inet, SockType::Datagram);
     let Ok(socket) = socket(family, kind, SockFlag::SOCK_CLOEXEC, None) else { return Vec::new() };

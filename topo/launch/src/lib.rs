@@ -2,6 +2,7 @@
 //!
 //! A substrate is one file of this crate and one row in [`BACKENDS`]. Only this crate starts child processes.
 
+use crate::error::OrHost;
 use capture::CapturePlan;
 use emulation::cable::Carrier;
 use emulation::recorder::Recording;
@@ -174,11 +175,10 @@ fn refuse_attached(job: &Job<'_>) -> Result<(), LaunchError> {
 /// Must be the main thread if the future starts daemons: the kernel ends them with the thread that started them.
 fn block_on<T>(future: impl Future<Output = Result<T, LaunchError>>) -> Result<T, LaunchError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.map_err(LaunchError::host("no event loop").caused())?.block_on(future)
+    runtime.or_host("no event loop")?.block_on(future)
 }
 
 /// Writes a file of a run.
 fn write_file(file: &Path, content: impl AsRef<[u8]>) -> Result<(), LaunchError> {
-    std::fs::write(file, content)
-        .map_err(LaunchError::host(format!("cannot write {}", file.display())).caused())
+    std::fs::write(file, content).or_host(format!("cannot write {}", file.display()))
 }

@@ -13,6 +13,7 @@ mod journal;
 
 use super::daemons::{self, Cabling};
 use super::{Job, LaunchError, Outcome, Progress, interfaces, owner};
+use crate::error::OrHost;
 use daemon::PortInterface;
 use daemon::privileges::{self, Right};
 use emulation::cable::Carrier;
@@ -49,7 +50,7 @@ pub(crate) fn run(
 }
 
 /// Namespaces, interfaces and their journal, which are removed on drop.
-pub struct LabNetwork {
+pub(crate) struct LabNetwork {
     _journal: Journal,
     _network: Network,
 }
@@ -64,14 +65,14 @@ impl LabNetwork {
         let bare = job.lab.fabric.technology == Technology::Ethernet;
         refuse_unsupported(wiring, bare)?;
         obtain_rights(wiring)?;
-        let mut journal = Journal::open(job.name, job.scratch)
-            .map_err(LaunchError::host("cannot write the journal of the lab").caused())?;
+        let mut journal =
+            Journal::open(job.name, job.scratch).or_host("cannot write the journal of the lab")?;
         let stopwatch = Stopwatch::start();
-        let network = Network::make(job, &journal)
-            .map_err(LaunchError::host("cannot make namespaces and interfaces").caused())?;
+        let network =
+            Network::make(job, &journal).or_host("cannot make namespaces and interfaces")?;
         journal
             .enter(LabInventory::of(wiring, &network.interfaces))
-            .map_err(LaunchError::host("cannot write the journal of the lab").caused())?;
+            .or_host("cannot write the journal of the lab")?;
         eprintln!(
             "lab {}: {} namespaces, {} pairs of interfaces in {:.0} ms; they are listed in {}",
             journal.lab(),
@@ -134,7 +135,7 @@ fn obtain_rights(wiring: &Wiring) -> Result<(), LaunchError> {
          kernel.apparmor_restrict_unprivileged_userns). The backend udp needs no rights. The kernel refused \
          a user namespace"
     );
-    become_owner().map_err(LaunchError::host(what).caused())
+    become_owner().or_host(what)
 }
 
 /// Namespaces with their interfaces, which are removed on drop.

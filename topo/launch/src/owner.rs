@@ -50,6 +50,20 @@ impl ProcessIdentity {
     }
 }
 
+/// Removes the entries of `folder` whose owner has ended. `owner_of` reads the owner from a name.
+pub(crate) fn remove_leftovers_in(
+    folder: &Path,
+    owner_of: impl Fn(&str) -> Option<ProcessIdentity>,
+    remove: impl Fn(&fs::DirEntry),
+) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let owner = entry.file_name().to_str().and_then(&owner_of);
+        if owner.is_some_and(|owner| !owner.is_alive()) {
+            remove(&entry);
+        }
+    }
+}
+
 impl std::fmt::Display for ProcessIdentity {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}.{}", self.process, self.began)

@@ -9,10 +9,11 @@
 
 use super::placement::Hosting;
 use super::{Job, LaunchError, Outcome, Progress, block_on, joined};
+use crate::error::OrHost;
 use daemon::join::TOKEN_VARIABLE;
 use daemon::token::Token;
 use emulation::wiring::NodeKind;
-use std::net::{AddrParseError, SocketAddr};
+use std::net::SocketAddr;
 use tokio::net::TcpListener;
 
 /// The environment variable with the address to listen at.
@@ -36,13 +37,12 @@ pub(crate) fn run(
     }
     let address = std::env::var(LISTEN_VARIABLE).unwrap_or_else(|_| LISTEN.to_owned());
     let wrong = format!("{LISTEN_VARIABLE}: {address:?} is not an address with a port");
-    let address: SocketAddr =
-        address.parse().map_err(LaunchError::host(wrong).caused::<AddrParseError>())?;
+    let address = address.parse::<SocketAddr>().or_host(wrong)?;
     let hosting = Hosting::elsewhere(&job.lab.fabric.wiring, job.placement);
-    let cannot = || LaunchError::host(format!("cannot listen at {address}")).caused();
+    let cannot = || format!("cannot listen at {address}");
     block_on(async {
-        let listener = TcpListener::bind(address).await.map_err(cannot())?;
-        let address = listener.local_addr().map_err(cannot())?;
+        let listener = TcpListener::bind(address).await.or_host(cannot())?;
+        let address = listener.local_addr().or_host(cannot())?;
         eprintln!("waiting at {address} for {}", parts(&hosting));
         joined::run(job, hosting, listener, &Token::told(&token), progress).await
     })

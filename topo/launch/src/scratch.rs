@@ -1,6 +1,6 @@
 //! The temporary folder of a run. Its name contains its owner, so that the next run removes what a killed launcher left.
 
-use super::owner::ProcessIdentity;
+use super::owner::{ProcessIdentity, remove_leftovers_in};
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -23,7 +23,7 @@ pub fn make() -> io::Result<TempDir> {
 /// Removes the folders of launchers that have ended.
 pub fn remove_leftovers() {
     if let Ok(namespace) = pid_namespace() {
-        remove_leftovers_in(&std::env::temp_dir(), namespace);
+        remove_leftovers_from(&std::env::temp_dir(), namespace);
     }
 }
 
@@ -33,22 +33,16 @@ fn pid_namespace() -> io::Result<u64> {
 }
 
 /// Removes the folders in `place` of this user's launchers that have ended. What cannot be removed stays.
-fn remove_leftovers_in(place: &Path, namespace: u64) {
-    let own = nix::unistd::geteuid().as_raw();
-    let is_left = |name: &str| {
-        let owner =
-            name.strip_prefix(&format!("{PREFIX}{namespace}-")).and_then(ProcessIdentity::named);
-        owner.is_some_and(|owner| !owner.is_alive())
-    };
-    for entry in fs::read_dir(place).into_iter().flatten().flatten() {
-        let is_ours = |entry: &fs::DirEntry| {
-            // The entry itself, not the target of a link.
-            entry.metadata().is_ok_and(|found| found.is_dir() && found.uid() == own)
-        };
-        if entry.file_name().to_str().is_some_and(is_left) && is_ours(&entry) {
+fn remove_leftovers_from(place: &Path, namespace: u64) {
+    let user = nix::unistd::geteuid().as_raw();
+    let prefix = format!("{PREFIX}{namespace}-");
+    let owner_of = |name: &str| name.strip_prefix(&prefix).and_then(ProcessIdentity::named);
+    remove_leftovers_in(place, owner_of, |entry| {
+        // The metadata of the entry itself, not of the target of a link.
+        if entry.metadata().is_ok_and(|found| found.is_dir() && found.uid() == user) {
             let _ = fs::remove_dir_all(entry.path());
         }
-    }
+    });
 }
 
 #[cfg(test)]
@@ -76,7 +70,7 @@ mod tests {
             place.path().join(format!("{PREFIX}{here}-y.{dead}")),
         )
         .expect("a link");
-        remove_leftovers_in(place.path(), here);
+        remove_leftovers_from(place.path(), here);
         let left = names.map(|name| place.path().join(name).join("file").exists());
         assert_eq!(left, [false, true, true, true]);
     }

@@ -1,6 +1,7 @@
 //! The substrate `virtual`: all devices in this process, on a virtual clock.
 
 use super::{Job, LaunchError, Outcome, Progress, interrupt, refuse_attached};
+use crate::error::OrHost;
 use capture::Capture;
 use emulation::clock::Stopwatch;
 use emulation::recorder::Recorder;
@@ -34,8 +35,7 @@ pub fn run(job: &Job<'_>, progress: &mut dyn FnMut(Progress)) -> Result<Outcome,
         Recorder::new(lab.plan.clone(), &lab.fabric.wiring, nodes.clone()).on_threads(job.threads);
     if let Some(plan) = &job.capture {
         let capture = Capture::create(plan, &lab.fabric.wiring, &nodes);
-        recorder =
-            recorder.with_tap(capture.map_err(LaunchError::host("cannot capture").caused())?);
+        recorder = recorder.with_tap(capture.or_host("cannot capture")?);
     }
     let listener = recorder.listen();
     let tally = simulator.run(lab.plan.stop, &mut recorder, |at| {

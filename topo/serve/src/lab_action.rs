@@ -8,7 +8,7 @@ use serde::Deserialize;
 /// One action.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(tag = "act", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum LabAction {
+pub(crate) enum LabAction {
     /// Stop all frames on the cable at this port, in both directions.
     Cut {
         /// As in `leaf1:4`.

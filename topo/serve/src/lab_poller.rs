@@ -130,7 +130,7 @@ mod tests {
         assert_eq!(octets, [[120, 0x3f, 255, 0], [240, 0x0f, 255, 0]]);
         assert_eq!(rows[1].end_ps, 13_000_000);
         assert_eq!(state.summary().1["lost"], 3);
-        let told: Vec<_> = state.notes_after(0).into_iter().map(|note| note.text).collect();
-        assert!(told.iter().any(|note| note["kind"] == "drop"), "{told:?}");
+        let notes: Vec<_> = state.notes_after(0).into_iter().map(|note| note.text).collect();
+        assert!(notes.iter().any(|note| note["kind"] == "drop"), "{notes:?}");
     }
 }

@@ -49,7 +49,7 @@ pub struct Note {
 
 /// A bin, perhaps without the part of some workers.
 #[derive(Clone, Debug)]
-pub struct LiveBin {
+pub(crate) struct LiveBin {
     /// Its time.
     pub slot: Slot,
     /// Samples by output; none for outputs of missing workers.
@@ -60,7 +60,7 @@ pub struct LiveBin {
 
 /// The fidelity of the host so far.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct HostState {
+pub(crate) struct HostState {
     /// Lateness, p99 in frame times.
     pub late_p99_frames: Option<f64>,
     /// Frames that the sockets lost.
@@ -167,7 +167,7 @@ impl LiveState {
     }
 
     /// Adds a complete bin.
-    pub fn add_bin(&self, bin: &LiveBin, host: HostState) {
+    pub(crate) fn add_bin(&self, bin: &LiveBin, host: HostState) {
         self.finish(&mut self.current(), bin, host);
     }
 
@@ -280,7 +280,7 @@ impl LiveState {
     }
 
     /// Adds a note at the end of the last bin.
-    pub fn add_note(&self, kind: &str, what: &str) {
+    pub(crate) fn add_note(&self, kind: &str, what: &str) {
         let current = self.current();
         self.push_note(current.end_ps / self.tau_ps, kind, what);
     }
@@ -307,14 +307,14 @@ impl LiveState {
     }
 
     /// The rows from a number on that are kept.
-    pub fn rows_from(&self, number: u64) -> Vec<Row> {
+    pub(crate) fn rows_from(&self, number: u64) -> Vec<Row> {
         let end = self.finished.load(Ordering::Acquire);
         let kept = number.max(end.saturating_sub(BINS_MAX))..end;
         kept.filter_map(|number| Some(self.rows.get(&number)?.clone())).collect()
     }
 
     /// The notes after a number that are kept.
-    pub fn notes_after(&self, number: u64) -> Vec<Note> {
+    pub(crate) fn notes_after(&self, number: u64) -> Vec<Note> {
         let last = self.noted.load(Ordering::Acquire);
         let kept = number.max(last.saturating_sub(NOTES_MAX)) + 1..=last;
         kept.filter_map(|number| Some(self.notes.get(&number)?.clone())).collect()

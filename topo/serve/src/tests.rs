@@ -226,8 +226,8 @@ fn actions_need_the_token_and_add_a_note_for_every_page() {
     assert!(state.notes_after(0).is_empty(), "nothing was done");
     let answer = request(&lab, "POST", "/api/act?token=secret", None, stop).1;
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
-    let told: Vec<_> = state.notes_after(0).into_iter().map(|note| note.text).collect();
-    assert_eq!(told, [json!({ "t": 0, "kind": "act", "what": "traffic stopped on 0 adapters" })]);
+    let notes: Vec<_> = state.notes_after(0).into_iter().map(|note| note.text).collect();
+    assert_eq!(notes, [json!({ "t": 0, "kind": "act", "what": "traffic stopped on 0 adapters" })]);
     // Reading needs no token on this host.
     assert!(ask(&lab, "/", None).1.starts_with("HTTP/1.1 200"));
     assert!(ask(&lab, "/metrics", None).1.starts_with("HTTP/1.1 200"));

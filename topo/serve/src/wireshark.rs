@@ -1,5 +1,4 @@
-//! What Wireshark gets: the dissector, one script of a few parts; ports of labs as interfaces; and where
-//! both belong.
+//! The files for Wireshark: the dissector script, the extcap link, and their folders.
 
 use std::ffi::OsStr;
 use std::io;
@@ -7,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 pub mod extcap;
 
-/// Its name in Wireshark's folder.
+/// The name of the script in Wireshark's folder.
 pub const FILE: &str = "pausebed.lua";
 
-/// The script, its parts in the order in which they need each other.
+/// The script. Its parts are in the order of their dependencies.
 pub const SCRIPT: &str = concat!(
     include_str!("../../wireshark/crc.lua"),
     include_str!("../../wireshark/header.lua"),
@@ -25,24 +24,24 @@ pub const SCRIPT: &str = concat!(
 /// The name of the link in Wireshark's folder of capture programs.
 pub const LINK: &str = "pausebed";
 
-/// What is where the script, or the link, would be.
+/// What exists at the path of the script or the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Present {
     /// Nothing.
     Nothing,
     /// This script.
     Same,
-    /// A script of another version of this program, or one that somebody has changed since.
+    /// A script of another version of this program, or a changed one.
     Other,
-    /// Something that this program did not write.
+    /// A file that this program did not write.
     Foreign,
 }
 
-/// Looks what is at `link`, which should lead to `program`. A link to another program of that name is one
-/// of another version.
+/// What exists at `link`, which should point to `program`. A link to another program of this name counts as
+/// another version.
 ///
 /// # Errors
-/// If that cannot be read.
+/// If it cannot be read.
 pub fn present_link(link: &Path, program: &Path) -> io::Result<Present> {
     match std::fs::read_link(link) {
         Ok(target) if target == program => Ok(Present::Same),
@@ -54,10 +53,10 @@ pub fn present_link(link: &Path, program: &Path) -> io::Result<Present> {
     }
 }
 
-/// Looks what is at `file`.
+/// What exists at `file`.
 ///
 /// # Errors
-/// If that cannot be read.
+/// If it cannot be read.
 pub fn present(file: &Path) -> io::Result<Present> {
     let found = match std::fs::read(file) {
         Ok(found) => found,
@@ -74,12 +73,12 @@ pub fn present(file: &Path) -> io::Result<Present> {
     })
 }
 
-/// The folder in which `listing`, what `tshark -G folders` prints, says that a user's scripts are.
+/// The folder of a user's Lua scripts, from `listing`, the output of `tshark -G folders`.
 pub fn folder_of(listing: &str) -> Option<PathBuf> {
     named(listing, "Personal Lua Plugins:")
 }
 
-/// The folder in which `listing` says, or lets conclude, that a user's capture programs are.
+/// The folder of a user's extcap programs, from `listing`.
 ///
 /// Source: Wireshark User's Guide, B.4; before 4.2 it is not listed and lies with the configuration.
 pub fn extcap_folder_of(listing: &str) -> Option<PathBuf> {
@@ -92,14 +91,14 @@ fn named(listing: &str, word: &str) -> Option<PathBuf> {
     listing.lines().find_map(behind).filter(|folder| !folder.is_empty()).map(PathBuf::from)
 }
 
-/// The folder that Wireshark looks in where nobody has told it otherwise.
+/// The default folder of Lua scripts.
 ///
 /// Source: Wireshark User's Guide, B.4 (plugin folders).
 pub fn usual_folder(home: &Path) -> PathBuf {
     home.join(".local/lib/wireshark/plugins")
 }
 
-/// The same of capture programs.
+/// The default folder of extcap programs.
 pub fn usual_extcap_folder(home: &Path) -> PathBuf {
     home.join(".local/lib/wireshark/extcap")
 }
@@ -109,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_folder_is_the_one_that_tshark_names() {
+    fn the_folder_is_the_one_that_tshark_lists() {
         let listing = "Temp:                \t/tmp\nPersonal Plugins:    \t/home/a b/4.0\n\
             Personal Lua Plugins:\t/home/a b/.local/lib/wireshark/plugins\n";
         let folder = PathBuf::from("/home/a b/.local/lib/wireshark/plugins");
@@ -124,14 +123,14 @@ mod tests {
     }
 
     #[test]
-    fn what_others_wrote_is_told_from_what_we_did() {
+    fn foreign_files_are_distinguished_from_scripts_of_this_program() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let file = folder.path().join(FILE);
         assert_eq!(present(&file).ok(), Some(Present::Nothing));
         for (text, expected) in [
             (SCRIPT.to_owned(), Present::Same),
             (format!("{SCRIPT}-- changed\n"), Present::Other),
-            ("-- pausebed, by somebody else\n".to_owned(), Present::Foreign),
+            ("-- pausebed, by another author\n".to_owned(), Present::Foreign),
             (String::new(), Present::Foreign),
         ] {
             std::fs::write(&file, text).expect("a file");

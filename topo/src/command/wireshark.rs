@@ -16,7 +16,7 @@ pub(super) struct Options {
     /// The action on the dissector, and on the link that makes ports of labs interfaces.
     #[arg(value_enum)]
     action: Action,
-    /// Wireshark's plugin folder, for the dissector (default: as tshark tells, or the usual one).
+    /// Wireshark's plugin folder, for the dissector (default: from tshark, or the usual one).
     #[arg(long, value_name = "FOLDER")]
     dir: Option<PathBuf>,
     /// Wireshark's extcap folder, for the link (default: the usual one, or none with --dir).
@@ -50,7 +50,7 @@ pub(super) fn run(options: &Options) -> Outcome {
         return Ok(Exit::Good);
     }
     let places = places(options).ok_or_else(|| {
-        Failure::host("neither tshark nor HOME tells the folder of Wireshark's plugins: use --dir")
+        Failure::host("neither tshark nor HOME gives the folder of Wireshark's plugins: use --dir")
     })?;
     let act = |file: &Path, install: fn(&Path) -> _, uninstall: fn(&Path) -> _| {
         let result: std::io::Result<Exit> = match options.action {
@@ -177,7 +177,7 @@ mod tests {
             assert_eq!(act(Action::Install), Exit::Good);
             assert_eq!(std::fs::read_link(&link).ok().as_deref(), Some(own.as_path()));
         }
-        std::fs::remove_file(&link).expect("it is ours");
+        std::fs::remove_file(&link).expect("this test made it");
         std::os::unix::fs::symlink("/nowhere/pausebed", &link).expect("a link");
         assert_eq!(act(Action::Install), Exit::Good);
         assert_eq!(std::fs::read_link(&link).ok(), Some(own));

@@ -1,6 +1,7 @@
 //! Docker through its command line: networks and containers are listed, made, started and removed.
 
 use super::service::OWNER_LABEL;
+use crate::error::OrHost;
 use crate::owner::ProcessIdentity;
 use crate::{LaunchError, interrupt, with_sources};
 use daemon::join::boot;
@@ -32,8 +33,7 @@ pub struct Project<'a> {
 fn output_of(words: &[&str]) -> Result<String, LaunchError> {
     let mut command = Command::new(words[0]);
     command.args(&words[1..]).stdin(Stdio::null()).process_group(0);
-    let output =
-        command.output().map_err(LaunchError::host(format!("cannot run {}", words[0])).caused())?;
+    let output = command.output().or_host(format!("cannot run {}", words[0]))?;
     let text = |octets: &[u8]| String::from_utf8_lossy(octets).trim().to_owned();
     match output.status.success() {
         true => Ok(text(&output.stdout)),
@@ -70,7 +70,7 @@ impl Subnet {
     }
 
     /// Whether it has addresses in common with the /24 at `other`.
-    pub fn overlaps(&self, other: Ipv4Addr) -> bool {
+    pub(crate) fn overlaps(&self, other: Ipv4Addr) -> bool {
         let shift = 32 - self.prefix.clamp(1, 24);
         self.prefix == 0 || self.address >> shift == u32::from(other) >> shift
     }
@@ -82,13 +82,8 @@ impl Docker {
     /// # Errors
     /// If no engine answers, with a hint.
     pub fn find() -> Result<Docker, LaunchError> {
-        output_of(&["docker", "version", "--format", "{{.Server.Version}}"]).map_err(
-            LaunchError::host(
-                "no Docker engine answers\n    hint: install docker.io and docker-compose, start the engine, \
-                 and get access to it (group docker, or DOCKER_HOST)\n    reason",
-            )
-            .caused(),
-        )?;
+        output_of(&["docker", "version", "--format", "{{.Server.Version}}"]).or_host("no Docker engine answers\n    hint: install docker.io and docker-compose, start the engine, \
+                 and get access to it (group docker, or DOCKER_HOST)\n    reason")?;
         let commands: [&'static [&'static str]; 2] = [&["docker", "compose"], &["docker-compose"]];
         let works = |command: &&&[&str]| output_of(&[command, &["version"][..]].concat()).is_ok();
         let compose = commands.iter().find(works).ok_or_else(|| {
@@ -102,12 +97,12 @@ impl Docker {
     ///
     /// # Errors
     /// If it does not, with a hint.
-    pub fn require_image(&self, image: &str) -> Result<(), LaunchError> {
+    pub(crate) fn require_image(&self, image: &str) -> Result<(), LaunchError> {
         let found = output_of(&["docker", "image", "inspect", "--format", "{{.Id}}", image]);
         let missing = format!(
             "there is no image {image}\n    hint: make it with docker/build.sh\n    reason"
         );
-        found.map(|_| ()).map_err(LaunchError::host(missing).caused())
+        found.map(|_| ()).or_host(missing)
     }
 
     /// Removes the labs of launchers that ended without doing so.
@@ -143,7 +138,7 @@ impl Docker {
     ///
     /// # Errors
     /// If the engine does not answer.
-    pub fn subnets(&self) -> Result<Vec<Subnet>, LaunchError> {
+    pub(crate) fn subnets(&self) -> Result<Vec<Subnet>, LaunchError> {
         let networks = output_of(&["docker", "network", "ls", "--quiet"])?;
         let format = "{{range .IPAM.Config}}{{println .Subnet}}{{end}}";
         let mut words = vec!["docker", "network", "inspect", "--format", format];
@@ -180,7 +175,7 @@ impl Project<'_> {
     }
 
     /// The last log lines of the containers, as an appendix to an error.
-    pub fn last_log_lines(&self) -> String {
+    pub(crate) fn last_log_lines(&self) -> String {
         match self.compose(&["logs", "--no-color", "--tail", "5"]) {
             Ok(text) if !text.trim().is_empty() => format!("\n{}", text.trim_end()),
             _ => String::new(),
@@ -193,9 +188,9 @@ impl Project<'_> {
     /// If something cannot be removed.
     pub fn down(&mut self) -> Result<(), LaunchError> {
         self.is_up = false;
-        self.compose(&["down", "--volumes", "--timeout", "0"]).map(|_| ()).map_err(
-            LaunchError::host(format!("cannot remove the containers of {}", self.name)).caused(),
-        )
+        self.compose(&["down", "--volumes", "--timeout", "0"])
+            .map(|_| ())
+            .or_host(format!("cannot remove the containers of {}", self.name))
     }
 }
 

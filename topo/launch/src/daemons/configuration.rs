@@ -1,6 +1,7 @@
 //! The configuration of each daemon of a run, and its files.
 
 use super::Cabling;
+use crate::error::OrHost;
 use crate::placement::Hosting;
 use crate::{Job, LaunchError, write_file};
 use capture::CapturePlan;
@@ -10,7 +11,7 @@ use scenario::run::Cables;
 use std::path::{Path, PathBuf};
 
 /// The configuration of one process.
-pub fn daemon_config(
+pub(crate) fn daemon_config(
     job: &Job<'_>,
     hosting: &Hosting,
     cabling: &Cabling,
@@ -49,7 +50,7 @@ pub fn daemon_config(
     })
 }
 
-pub fn not_toml() -> impl FnOnce(toml::ser::Error) -> LaunchError {
+pub(crate) fn not_toml() -> impl FnOnce(toml::ser::Error) -> LaunchError {
     LaunchError::config("a configuration cannot be written as TOML").caused()
 }
 
@@ -70,7 +71,7 @@ fn interfaces_of(
 }
 
 /// Writes the configuration of a process and returns the path of the file.
-pub fn write_config(job: &Job<'_>, config: &DaemonConfig) -> Result<PathBuf, LaunchError> {
+pub(crate) fn write_config(job: &Job<'_>, config: &DaemonConfig) -> Result<PathBuf, LaunchError> {
     let text = toml::to_string(config).map_err(not_toml())?;
     let file = job.scratch.join(format!("process-{}.toml", config.process));
     write_file(&file, text)?;
@@ -78,13 +79,13 @@ pub fn write_config(job: &Job<'_>, config: &DaemonConfig) -> Result<PathBuf, Lau
 }
 
 /// Writes the frames that daemons inject, and returns the path of the file, if there are any.
-pub fn write_feed(job: &Job<'_>) -> Result<Option<PathBuf>, LaunchError> {
+pub(crate) fn write_feed(job: &Job<'_>) -> Result<Option<PathBuf>, LaunchError> {
     if job.injections.is_empty() {
         return Ok(None);
     }
     let file = job.scratch.join("feed.pcapng");
     feed::write(&file, &job.lab.fabric.wiring, &job.injections)
-        .map_err(LaunchError::host(format!("cannot write {}", file.display())).caused())?;
+        .or_host(format!("cannot write {}", file.display()))?;
     Ok(Some(file))
 }
 

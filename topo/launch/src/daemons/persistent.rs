@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 /// A daemon of a run that has begun.
 #[derive(Clone, Debug)]
-pub struct RunningDaemon {
+pub(crate) struct RunningDaemon {
     /// Its process id.
     pub pid: u32,
     /// The kind of its nodes.
@@ -32,7 +32,7 @@ pub struct RunningDaemon {
 ///
 /// # Errors
 /// If a daemon dies or refuses its configuration, or `begun` fails.
-pub fn run_until_stopped(
+pub(crate) fn run_until_stopped(
     job: &Job<'_>,
     cabling: Cabling,
     token: Option<Token>,

@@ -30,7 +30,7 @@ const LEAD_EACH_NS: u64 = 4_000_000;
 
 /// What distinguishes a session from that of an ordinary run.
 #[derive(Default)]
-pub struct SessionOptions<'a> {
+pub(crate) struct SessionOptions<'a> {
     /// The address of this program's socket, if it plays the last process.
     pub tester: Option<String>,
     /// The size of each daemon's receive buffer in octets, instead of the host's maximum.
@@ -114,7 +114,7 @@ impl Session {
     }
 
     /// Uses the session, then ends all daemons in any case.
-    pub async fn use_and_end<T>(mut self, task: impl AsyncFnOnce(&mut Session) -> T) -> T {
+    pub(crate) async fn use_and_end<T>(mut self, task: impl AsyncFnOnce(&mut Session) -> T) -> T {
         let result = task(&mut self).await;
         for daemon in &mut self.daemons {
             daemon.end().await;
@@ -141,7 +141,7 @@ impl Session {
     }
 
     /// Waits for the hello of every daemon.
-    pub async fn hellos(&mut self) -> Result<Vec<Hello>, LaunchError> {
+    pub(crate) async fn hellos(&mut self) -> Result<Vec<Hello>, LaunchError> {
         let mut hellos: Vec<Option<Hello>> = vec![None; self.daemons.len()];
         let stopwatch = Stopwatch::start();
         while let Some(silent) = hellos.iter().position(Option::is_none) {

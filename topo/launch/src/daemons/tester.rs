@@ -5,6 +5,7 @@
 
 use super::Cabling;
 use super::session::{Session, SessionOptions};
+use crate::error::OrHost;
 use crate::placement::Hosting;
 use crate::{Job, LaunchError, block_on};
 use emulation::clock::{Clock, monotonic_ns};
@@ -49,7 +50,7 @@ pub struct RunStart {
 
 /// A daemon that is suspended until this is dropped.
 #[derive(Debug)]
-pub struct SuspendedDaemon(Pid);
+pub(crate) struct SuspendedDaemon(Pid);
 
 impl Drop for SuspendedDaemon {
     fn drop(&mut self) {
@@ -139,7 +140,7 @@ async fn run_tester<T: Send + 'static>(
         over: Arc::clone(&over),
     };
     let thread = thread::Builder::new().name("tester".to_owned()).spawn(move || tester(&start));
-    let thread = thread.map_err(LaunchError::host("no thread").caused())?;
+    let thread = thread.or_host("no thread")?;
     let reports = session.reports(job, begin.clock, &mut |_| {}).await;
     over.store(true, Ordering::Release);
     let found = thread.join().map_err(|_| LaunchError::host("the tester panicked"))?;

@@ -3,7 +3,7 @@
 //! A folder appears and disappears atomically, by renaming. While it is made or removed its name begins with a dot
 //! and ends with its owner, so that the leftovers of a killed process can be identified.
 
-use crate::owner::{ProcessIdentity, folder, private};
+use crate::owner::{ProcessIdentity, folder, private, remove_leftovers_in};
 use emulation::wiring::NodeKind;
 use proto::technology::Technology;
 use proto::units::BitRate;
@@ -263,16 +263,11 @@ impl LabStore {
 
     /// Removes folders that killed processes were making or removing.
     fn remove_leftovers(&self) {
-        let Ok(entries) = fs::read_dir(&self.root) else { return };
-        for entry in entries.flatten() {
-            let name = entry.file_name();
-            let owner =
-                name.to_str().filter(|name| name.starts_with('.')).and_then(ProcessIdentity::named);
-            if owner.is_some_and(|owner| !owner.is_alive()) {
-                // The next command tries again.
-                let _ = fs::remove_dir_all(entry.path());
-            }
-        }
+        let hidden = |name: &str| name.starts_with('.').then(|| ProcessIdentity::named(name))?;
+        remove_leftovers_in(&self.root, hidden, |entry| {
+            // The next command tries again.
+            let _ = fs::remove_dir_all(entry.path());
+        });
     }
 }
 
@@ -309,7 +304,7 @@ mod tests {
         let text = fs::read_to_string(labs.folder("one").join(SCENARIO));
         assert_eq!(text.expect("the first is unharmed"), "text");
         labs.create(&record("two", dead), "left").expect("there is none");
-        labs.create(&record("two", own), "new").expect("its owner is no more");
+        labs.create(&record("two", own), "new").expect("its owner has ended");
         assert_eq!(labs.all().into_keys().collect::<Vec<_>>(), ["one", "two"]);
         labs.remove("one").expect("it is there");
         assert_eq!(labs.all().into_keys().collect::<Vec<_>>(), ["two"]);

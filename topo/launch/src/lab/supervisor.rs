@@ -3,6 +3,7 @@
 use super::folder::{DaemonRecord, LabRecord, LinkRecord, RUN, SCENARIO, Stage, TOKEN};
 use crate::daemons::Cabling;
 use crate::daemons::persistent::{RunningDaemon, run_until_stopped};
+use crate::error::OrHost;
 use crate::owner::{ProcessIdentity, private};
 use crate::{Job, LaunchError, interrupt, netns, refuse_attached, with_sources};
 use daemon::token::Token;
@@ -32,12 +33,12 @@ pub fn run(folder: &Path) -> Result<(), LaunchError> {
     // The terminal of `up` may close. A process that leads a group already fails here, which does no harm.
     let _ = nix::unistd::setsid();
     interrupt::install_handlers();
-    let read = LaunchError::host("cannot read the journal").caused();
-    let mut record = LabRecord::read(folder).map_err(read)?;
-    record.owner =
-        ProcessIdentity::this().map_err(LaunchError::host("cannot read /proc").caused())?;
-    let write = LaunchError::host("cannot write the journal").caused();
-    let ended = record.write(folder).map_err(write).and_then(|()| run_lab(folder, &mut record));
+    let mut record = LabRecord::read(folder).or_host("cannot read the journal")?;
+    record.owner = ProcessIdentity::this().or_host("cannot read /proc")?;
+    let ended = record
+        .write(folder)
+        .or_host("cannot write the journal")
+        .and_then(|()| run_lab(folder, &mut record));
     let reason = ended.as_ref().map_or_else(|error| with_sources(error), |()| "told to".to_owned());
     record.stage = Stage::Ended(reason.clone());
     // The user may have removed the folder.
@@ -61,7 +62,7 @@ fn send_to_starter(message: &StartResult) -> std::io::Result<()> {
 /// Starts the lab and runs it to its end.
 fn run_lab(folder: &Path, record: &mut LabRecord) -> Result<(), LaunchError> {
     let text = std::fs::read_to_string(folder.join(SCENARIO))
-        .map_err(LaunchError::host(format!("cannot read {SCENARIO}")).caused())?;
+        .or_host(format!("cannot read {SCENARIO}"))?;
     let mut scenario = Scenario::parse(&text, &record.sets)
         .map_err(|faults| LaunchError::config(faults.in_file(SCENARIO)))?;
     let lab = without_end(&mut scenario);
@@ -69,9 +70,9 @@ fn run_lab(folder: &Path, record: &mut LabRecord) -> Result<(), LaunchError> {
     record.links = links(&lab);
     let name = record.lab.clone();
     let scratch = folder.join(RUN);
-    private(&scratch).map_err(LaunchError::host("no folder for the run").caused())?;
+    private(&scratch).or_host("no folder for the run")?;
     let token = record.tcp.then(|| make_token(folder)).transpose();
-    let token = token.map_err(LaunchError::host("cannot write the token").caused())?;
+    let token = token.or_host("cannot write the token")?;
     let job = Job {
         lab: &lab,
         name: &name,
@@ -91,9 +92,9 @@ fn run_lab(folder: &Path, record: &mut LabRecord) -> Result<(), LaunchError> {
     let begun = |daemons: Vec<RunningDaemon>| {
         record.daemons = daemons.into_iter().map(|daemon| daemon_record(&lab, daemon)).collect();
         record.stage = Stage::Up;
-        // An error of the pipe means that the starter was killed, and nobody wants the lab.
+        // An error of the pipe means that the starter was killed. Then the lab ends, too.
         let written = record.write(folder).and_then(|()| send_to_starter(&StartResult::Up));
-        written.map_err(LaunchError::host("cannot report that the lab is up").caused())
+        written.or_host("cannot report that the lab is up")
     };
     if scenario.run.backend == Backend::Netns {
         let (_network, cabling) = netns::LabNetwork::make(&job)?;

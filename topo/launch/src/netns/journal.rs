@@ -4,7 +4,7 @@
 //! The file name contains the scenario, the process id and the start time of the process. A launcher removes the
 //! files of processes that have ended, and the scratch folders that they name if these bear the lab's mark.
 
-use crate::owner::{ProcessIdentity, folder};
+use crate::owner::{ProcessIdentity, folder, remove_leftovers_in};
 use daemon::PortInterface;
 use emulation::wiring::Wiring;
 use serde::{Deserialize, Serialize};
@@ -20,14 +20,14 @@ const ENDING: &str = "lab.json";
 
 /// The parts of a lab.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LabInventory {
+pub(crate) struct LabInventory {
     /// The devices by name.
     pub nodes: BTreeMap<String, InventoryNode>,
 }
 
 /// A device of a lab.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct InventoryNode {
+pub(crate) struct InventoryNode {
     /// The file of its namespace, for `nsenter --net=FILE`; none for the namespace of the launcher.
     pub namespace: Option<PathBuf>,
     /// Its interfaces by port (`h0:1`).
@@ -58,7 +58,7 @@ struct Entry {
 
 /// The journal of a lab, which is removed on drop.
 #[derive(Debug)]
-pub struct Journal {
+pub(crate) struct Journal {
     file: PathBuf,
     entry: Entry,
 }
@@ -123,13 +123,7 @@ fn owner_of(file: &str) -> Option<ProcessIdentity> {
 
 /// Removes what ended launchers left. The next launcher tries again if something cannot be removed.
 pub fn remove_leftovers(folder: &Path) {
-    let Ok(entries) = fs::read_dir(folder) else { return };
-    for entry in entries.flatten() {
-        let name = entry.file_name();
-        let Some(owner) = name.to_str().and_then(owner_of) else { continue };
-        if owner.is_alive() {
-            continue;
-        }
+    remove_leftovers_in(folder, owner_of, |entry| {
         let text = fs::read_to_string(entry.path()).unwrap_or_default();
         if let Ok(left) = serde_json::from_str::<Entry>(&text)
             && fs::read_to_string(left.scratch.join(MARK)).is_ok_and(|mark| mark == left.lab)
@@ -137,7 +131,7 @@ pub fn remove_leftovers(folder: &Path) {
             let _ = fs::remove_dir_all(&left.scratch);
         }
         let _ = fs::remove_file(entry.path());
-    }
+    });
 }
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ pub enum Pace {
 
 /// Why a capture cannot be replayed.
 #[derive(Debug, thiserror::Error)]
-pub enum FeedError {
+pub(crate) enum FeedError {
     /// It cannot be opened.
     #[error("cannot read")]
     Open(#[source] std::io::Error),

@@ -22,7 +22,7 @@ pub struct Filter {
 
 impl Filter {
     /// Whether it reads headers, so that frames must not be cut.
-    pub const fn reads_headers(&self) -> bool {
+    pub(crate) const fn reads_headers(&self) -> bool {
         self.lane.is_some() || self.only_control
     }
 

@@ -20,7 +20,7 @@ const BLOCK_MAX: usize = 1 << 20;
 const PACKET: usize = HEAD + 20;
 
 /// The merged capture.
-pub struct CaptureMerger<W> {
+pub(crate) struct CaptureMerger<W> {
     out: W,
     is_begun: bool,
     interfaces: u32,
@@ -29,7 +29,7 @@ pub struct CaptureMerger<W> {
 
 /// One input: its interfaces by their own numbers, with the number in the merged capture and the link type.
 #[derive(Default)]
-pub struct MergeInput {
+pub(crate) struct MergeInput {
     interfaces: Vec<(u32, u16)>,
 }
 
