@@ -26,7 +26,7 @@ const FRAMES_A_DATA_FRAME: f64 = 3.0;
 
 /// The dilation and duration of a live run.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Estimate {
+pub struct Estimate {
     /// Wall time over fabric time.
     pub dilation: u64,
     /// Wall time of the run.

@@ -50,7 +50,7 @@ pub struct RunStart {
 
 /// A daemon that is suspended until this is dropped.
 #[derive(Debug)]
-pub(crate) struct SuspendedDaemon(Pid);
+pub struct SuspendedDaemon(Pid);
 
 impl Drop for SuspendedDaemon {
     fn drop(&mut self) {

@@ -30,7 +30,7 @@ pub enum Pace {
 
 /// Why a capture cannot be replayed.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum FeedError {
+pub enum FeedError {
     /// It cannot be opened.
     #[error("cannot read")]
     Open(#[source] std::io::Error),
