@@ -4,14 +4,15 @@
 //! latency of the host, and the frames in a second must not exceed the capacity of the host.
 
 use crate::calibration::Calibration;
-use emulation::wiring::{NodeKind, Wiring};
+use emulation::wiring::NodeKind;
 use proto::technology::Technology;
 use proto::units::Duration;
 use scenario::Scenario;
 use scenario::render::Lab;
+use scenario::routes::distances;
 use scenario::run::{Backend, Dilate};
+use scenario::topology::Topology;
 use scenario::traffic::Offer;
-use std::collections::VecDeque;
 
 /// The shortest frame time on the wall clock with real-time priority, in seconds.
 const FRAME_TIME_REALTIME_S: f64 = 1.0e-3;
@@ -40,8 +41,9 @@ pub fn live(scenario: &Scenario, lab: &Lab, host: &Calibration) -> Estimate {
     // Lateness is measured in frame times of the port, so the fastest link is decisive.
     let fastest = lab.fabric.wiring.links.iter().map(|link| link.frame_time).min();
     let tau_s = seconds(fastest.unwrap_or(lab.fabric.tau));
-    let hops_per_fabric_s =
-        data_frames_per_s(scenario, lab) * mean_hops(&lab.fabric.wiring) * FRAMES_A_DATA_FRAME;
+    let hops_per_fabric_s = data_frames_per_s(scenario, lab)
+        * mean_hops(&scenario.fabric.topology)
+        * FRAMES_A_DATA_FRAME;
     let is_bare = scenario.run.backend == Backend::Netns
         && scenario.fabric.technology == Technology::Ethernet;
     // Whether daemons elsewhere get real-time priority is not known before they run. Containers have none
@@ -89,28 +91,13 @@ fn data_frames_per_s(scenario: &Scenario, lab: &Lab) -> f64 {
     busiest.min(lab.nics.len() as f64) * line
 }
 
-/// The mean number of links between two adapters.
-fn mean_hops(wiring: &Wiring) -> f64 {
-    let mut neighbours = vec![Vec::new(); wiring.nodes.len()];
-    for link in &wiring.links {
-        neighbours[link.a.node].push(link.b.node);
-        neighbours[link.b.node].push(link.a.node);
-    }
-    let Some(from) = wiring.nodes.iter().position(|node| node.kind == NodeKind::Nic) else {
-        return 1.0;
-    };
-    let mut distance = vec![None; wiring.nodes.len()];
-    distance[from] = Some(0u64);
-    let mut queue = VecDeque::from([from]);
-    while let Some(node) = queue.pop_front() {
-        for next in &neighbours[node] {
-            if distance[*next].is_none() {
-                distance[*next] = distance[node].map(|hops| hops + 1);
-                queue.push_back(*next);
-            }
-        }
-    }
-    let reached = wiring.nodes.iter().zip(&distance).filter(|(node, _)| node.kind == NodeKind::Nic);
-    let hops: Vec<u64> = reached.filter_map(|(_, hops)| *hops).filter(|hops| *hops > 0).collect();
-    if hops.is_empty() { 1.0 } else { hops.iter().sum::<u64>() as f64 / hops.len() as f64 }
+/// The mean number of links from the first adapter to another.
+fn mean_hops(topology: &Topology) -> f64 {
+    let adapters =
+        || (0..topology.nodes.len()).filter(|n| topology.nodes[*n].kind == NodeKind::Nic);
+    let Some(from) = adapters().next() else { return 1.0 };
+    let distances = distances(topology, &topology.neighbours(), from);
+    let hops: Vec<u32> =
+        adapters().filter_map(|node| distances[node]).filter(|hops| *hops > 0).collect();
+    if hops.is_empty() { 1.0 } else { f64::from(hops.iter().sum::<u32>()) / hops.len() as f64 }
 }

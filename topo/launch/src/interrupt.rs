@@ -1,5 +1,7 @@
 //! Ctrl-C and SIGTERM: a handler sets a flag, and loops that can stop cleanly read it.
 
+use emulation::clock::monotonic_ns;
+use emulation::timer;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -17,6 +19,11 @@ pub fn install_handlers() {
         let set = unsafe { sigaction(signal, &action) };
         set.expect("these signals can be handled");
     }
+}
+
+/// Waits for `ns` nanoseconds, or until a signal arrives.
+pub fn pause(ns: u64) {
+    timer::wait(None, monotonic_ns() + ns);
 }
 
 /// Whether a signal has asked for the end.

@@ -123,7 +123,7 @@ impl Forwarding {
 }
 
 /// Hops from every node to `destination`, through switches only.
-fn distances(
+pub fn distances(
     topology: &Topology,
     neighbours: &[Vec<Option<End>>],
     destination: usize,

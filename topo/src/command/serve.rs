@@ -126,7 +126,7 @@ fn wait_for_end(options: &Options) {
         eprintln!("the page stays until Ctrl-C");
     }
     while !options.once && !interrupt::requested() {
-        timer::wait(None, monotonic_ns() + POLL_NS);
+        interrupt::pause(POLL_NS);
     }
 }
 

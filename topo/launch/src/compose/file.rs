@@ -3,9 +3,9 @@
 use super::monitoring::{self, Monitoring};
 use super::service::{Engine, Labels, quoted};
 use crate::placement::Hosting;
+use crate::processes::role;
 use daemon::join::TOKEN_VARIABLE;
 use emulation::wiring::{NodeKind, Wiring};
-use std::fmt::Write as _;
 use std::net::Ipv4Addr;
 
 /// The port at which the launcher listens in a lab's network.
@@ -59,24 +59,23 @@ pub fn render(
     wiring: &Wiring,
     hosting: &Hosting,
 ) -> String {
-    let mut text = String::new();
-    head(&mut text, lab, engine);
-    text.push_str("services:\n");
+    let mut writer = Writer { text: String::new(), lab, engine };
+    writer.head();
     if let Launcher::Service { file, arguments } = lab.launcher {
-        launcher(&mut text, lab, engine, file, arguments);
+        writer.launcher(file, arguments);
     }
     let names = service_names(wiring, hosting);
     for (process, name) in names.iter().enumerate() {
-        daemon(&mut text, lab, engine, process, hosting.kinds[process], name);
+        writer.daemon(process, hosting.kinds[process], name);
     }
     if let Some(monitoring) = lab.monitoring {
-        monitoring.services(&mut text, lab.labels);
+        monitoring.services(&mut writer.text, lab.labels);
     }
-    network(&mut text, lab, engine);
+    writer.network();
     if let (Engine::Swarm, Launcher::Service { file, .. }) = (engine, lab.launcher) {
-        let _ = write!(text, "configs:\n  scenario:\n    file: {}\n", quoted(file));
+        writer.add(&format!("configs:\n  scenario:\n    file: {}\n", quoted(file)));
     }
-    text
+    writer.text
 }
 
 /// The service names of all daemons, by process.
@@ -87,106 +86,92 @@ pub fn service_names(wiring: &Wiring, hosting: &Hosting) -> Vec<String> {
             hosting.nodes(process).map(|node| wiring.nodes[node].name.as_str()).collect();
         match nodes.as_slice() {
             [only] if is_service_name(only) => (*only).to_owned(),
-            _ => format!("{}-{process}", program(*kind)),
+            _ => format!("{}-{process}", role(*kind)),
         }
     };
     processes.map(name).collect()
 }
 
-const fn program(kind: NodeKind) -> &'static str {
-    match kind {
-        NodeKind::Switch => "switchd",
-        NodeKind::Nic => "nicd",
-    }
-}
-
-fn head(text: &mut String, lab: &ContainerLab<'_>, engine: Engine) {
-    let name = lab.scenario.replace(char::is_control, " ");
-    let (tool, verb) = match engine {
-        Engine::Compose => ("docker compose", "docker compose -f THIS up"),
-        Engine::Swarm => ("docker stack", "docker stack deploy -c THIS NAME"),
-    };
-    let _ = write!(
-        text,
-        "# pausebed: {name}, for {tool}. Made by the command pausebed compose; make it again, do not edit.\n\
-         # {verb}\n\
-         version: \"3.8\"\n"
-    );
-}
-
-fn launcher(
-    text: &mut String,
-    lab: &ContainerLab<'_>,
+/// The text so far, and what all its parts depend on.
+struct Writer<'a> {
+    text: String,
+    lab: &'a ContainerLab<'a>,
     engine: Engine,
-    file: &str,
-    arguments: &[String],
-) {
-    let mut words = vec!["run".to_owned(), "/scenario.toml".to_owned()];
-    words.extend(["--backend".to_owned(), "remote".to_owned(), "--no-report".to_owned()]);
-    words.extend(arguments.iter().cloned());
-    lab.labels.begin_service(text, engine, LAUNCHER, lab.image, &words);
-    let _ = write!(
-        text,
-        "    environment:\n      {TOKEN_VARIABLE}: {}\n      PAUSEBED_LISTEN: \"0.0.0.0:{PORT}\"\n",
-        quoted(lab.token)
-    );
-    // Scratch files of the run, in memory. Swarms accept no other form of this.
-    text.push_str("    volumes:\n      - type: tmpfs\n        target: /tmp\n");
-    match engine {
-        Engine::Compose => {
-            let _ = writeln!(text, "      - {}", quoted(&format!("{file}:/scenario.toml:ro")));
-        }
-        Engine::Swarm => {
-            text.push_str(
-                "    configs:\n      - source: scenario\n        target: /scenario.toml\n",
-            );
+}
+
+impl Writer<'_> {
+    fn add(&mut self, text: &str) {
+        self.text.push_str(text);
+    }
+
+    fn head(&mut self) {
+        let name = self.lab.scenario.replace(char::is_control, " ");
+        let (tool, verb) = match self.engine {
+            Engine::Compose => ("docker compose", "docker compose -f THIS up"),
+            Engine::Swarm => ("docker stack", "docker stack deploy -c THIS NAME"),
+        };
+        self.add(&format!(
+            "# pausebed: {name}, for {tool}. Made by the command pausebed compose; make it again, do not edit.\n\
+             # {verb}\nversion: \"3.8\"\nservices:\n"
+        ));
+    }
+
+    fn begin_service(&mut self, name: &str, command: &[String]) {
+        let ContainerLab { labels, image, token, .. } = self.lab;
+        labels.begin_service(&mut self.text, self.engine, name, image, command);
+        self.add(&format!("    environment:\n      {TOKEN_VARIABLE}: {}\n", quoted(token)));
+    }
+
+    fn launcher(&mut self, file: &str, arguments: &[String]) {
+        let words = ["run", "/scenario.toml", "--backend", "remote", "--no-report"];
+        let words = words.map(str::to_owned).into_iter().chain(arguments.iter().cloned());
+        self.begin_service(LAUNCHER, &words.collect::<Vec<_>>());
+        // Scratch files of the run are in memory. Swarms accept no other form of this.
+        self.add(&format!(
+            "      PAUSEBED_LISTEN: \"0.0.0.0:{PORT}\"\n    volumes:\n      - type: tmpfs\n        target: /tmp\n"
+        ));
+        match self.engine {
+            Engine::Compose => {
+                self.add(&format!("      - {}\n", quoted(&format!("{file}:/scenario.toml:ro"))));
+            }
+            Engine::Swarm => {
+                self.add("    configs:\n      - source: scenario\n        target: /scenario.toml\n")
+            }
         }
     }
-}
 
-fn daemon(
-    text: &mut String,
-    lab: &ContainerLab<'_>,
-    engine: Engine,
-    process: usize,
-    kind: NodeKind,
-    name: &str,
-) {
-    let launcher = match lab.launcher {
-        Launcher::Outside => gateway(lab.subnet).to_string(),
-        Launcher::Service { .. } => LAUNCHER.to_owned(),
-    };
-    let mut words = vec![
-        program(kind).to_owned(),
-        "--join".to_owned(),
-        format!("{launcher}:{PORT}"),
-        "--process".to_owned(),
-        process.to_string(),
-    ];
-    if lab.monitoring.is_some() {
-        words.extend(["--admin".to_owned(), monitoring::target(name)]);
+    fn daemon(&mut self, process: usize, kind: NodeKind, name: &str) {
+        let launcher = match self.lab.launcher {
+            Launcher::Outside => gateway(self.lab.subnet).to_string(),
+            Launcher::Service { .. } => LAUNCHER.to_owned(),
+        };
+        let (launcher, process) = (format!("{launcher}:{PORT}"), process.to_string());
+        let words = [role(kind), "--join", &launcher, "--process", &process];
+        let mut words = words.map(str::to_owned).to_vec();
+        if self.lab.monitoring.is_some() {
+            words.extend(["--admin".to_owned(), monitoring::target(name)]);
+        }
+        self.begin_service(name, &words);
+        if self.lab.realtime {
+            // Real-time priority takes a capability: engines without the right to raise limits refuse the
+            // rtprio limit.
+            self.add("    user: \"0:0\"\n    cap_add: [\"SYS_NICE\"]\n");
+        }
     }
-    lab.labels.begin_service(text, engine, name, lab.image, &words);
-    let _ = writeln!(text, "    environment:\n      {TOKEN_VARIABLE}: {}", quoted(lab.token));
-    if lab.realtime {
-        // Real-time priority takes a capability: engines without the right to raise limits refuse the rtprio limit.
-        text.push_str("    user: \"0:0\"\n    cap_add: [\"SYS_NICE\"]\n");
-    }
-}
 
-fn network(text: &mut String, lab: &ContainerLab<'_>, engine: Engine) {
-    let driver = match engine {
-        Engine::Compose => "bridge",
-        Engine::Swarm => "overlay",
-    };
-    let _ = write!(
-        text,
-        "networks:\n  fabric:\n    driver: {driver}\n    driver_opts:\n      \
-         com.docker.network.driver.mtu: \"{MTU}\"\n    ipam:\n      config:\n        - subnet: \"{}/24\"\n",
-        lab.subnet
-    );
-    if engine == Engine::Compose {
-        lab.labels.write(text);
+    fn network(&mut self) {
+        let driver = match self.engine {
+            Engine::Compose => "bridge",
+            Engine::Swarm => "overlay",
+        };
+        self.add(&format!(
+            "networks:\n  fabric:\n    driver: {driver}\n    driver_opts:\n      \
+             com.docker.network.driver.mtu: \"{MTU}\"\n    ipam:\n      config:\n        - subnet: \"{}/24\"\n",
+            self.lab.subnet
+        ));
+        if self.engine == Engine::Compose {
+            self.lab.labels.write(&mut self.text);
+        }
     }
 }
 

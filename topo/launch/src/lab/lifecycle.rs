@@ -2,10 +2,9 @@
 
 use super::folder::{LOG, LabRecord, LabStore};
 use super::supervisor::StartResult;
-use crate::LaunchError;
 use crate::owner::ProcessIdentity;
+use crate::{LaunchError, interrupt};
 use emulation::clock::Stopwatch;
-use emulation::timer;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::fs;
@@ -100,7 +99,7 @@ fn ended(owner: ProcessIdentity, signal: Signal) -> bool {
     let _ = kill(Pid::from_raw(owner.process as i32), signal);
     let stopwatch = Stopwatch::start();
     while owner.is_alive() && stopwatch.seconds() < ENDS_WITHIN_S {
-        timer::wait(None, emulation::clock::monotonic_ns() + POLL_NS);
+        interrupt::pause(POLL_NS);
     }
     !owner.is_alive()
 }

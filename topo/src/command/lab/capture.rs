@@ -3,9 +3,8 @@
 use super::Choice;
 use crate::exit::{Exit, Outcome};
 use daemon::admin::CaptureRequest;
-use emulation::clock::{Stopwatch, monotonic_ns};
+use emulation::clock::Stopwatch;
 use emulation::frame_tap::CaptureStatistics;
-use emulation::timer;
 use launch::interrupt;
 use launch::lab::client::{self, ClientError};
 use launch::lab::{LabRecord, folder::DaemonRecord, pipe};
@@ -163,7 +162,7 @@ fn wait(seconds: Option<f64>, record: &LabRecord, is_enough: impl Fn() -> bool) 
     let stopwatch = Stopwatch::start();
     let is_over = || is_enough() || seconds.is_some_and(|seconds| stopwatch.seconds() >= seconds);
     while !is_over() && !interrupt::requested() && record.is_alive() {
-        timer::wait(None, monotonic_ns() + POLL_NS);
+        interrupt::pause(POLL_NS);
     }
 }
 

@@ -2,8 +2,6 @@
 
 use super::{Place, choose};
 use crate::exit::{Exit, Failure, Outcome};
-use emulation::clock::monotonic_ns;
-use emulation::timer;
 use launch::interrupt;
 use launch::lab::folder::LOG;
 use std::fs::File;
@@ -33,7 +31,7 @@ pub(in super::super) fn run(options: &Options) -> Outcome {
     interrupt::install_handlers();
     // An error means that the reader has closed standard output.
     while io::copy(&mut log, &mut io::stdout()).is_ok() && options.follow {
-        timer::wait(None, monotonic_ns() + POLL_NS);
+        interrupt::pause(POLL_NS);
         if interrupt::requested() || !file.exists() {
             break;
         }

@@ -5,8 +5,6 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::terminal::lab::{Show, Subject};
 use daemon::admin::Flows;
 use daemon::admin::view::{Counters, NodeCounters};
-use emulation::clock::monotonic_ns;
-use emulation::timer;
 use launch::interrupt;
 use launch::lab::{LabRecord, client};
 use serde_json::json;
@@ -69,7 +67,7 @@ pub(in super::super) fn run(options: &Options) -> Outcome {
         if !options.watch {
             return Ok(Exit::Good);
         }
-        timer::wait(None, monotonic_ns() + REDRAW_NS);
+        interrupt::pause(REDRAW_NS);
         if interrupt::requested() {
             return Ok(Exit::Good);
         }

@@ -6,8 +6,7 @@
 use super::filter::Filter;
 use super::merge::{CaptureMerger, MergeInput, read_block};
 use daemon::admin::CaptureRequest as DaemonCapture;
-use emulation::clock::{Stopwatch, monotonic_ns};
-use emulation::timer;
+use emulation::clock::Stopwatch;
 use launch::interrupt;
 use launch::lab::client::{self, ClientError};
 use launch::lab::{LabRecord, folder::DaemonRecord, pipe};
@@ -117,7 +116,7 @@ fn pump(
         }
         let is_open = |done: &AtomicBool| !done.load(Ordering::Acquire);
         while may_go_on && !is_over() && daemons.iter().any(|(_, done)| is_open(done)) {
-            timer::wait(None, monotonic_ns() + POLL_NS);
+            interrupt::pause(POLL_NS);
         }
         let mut ended = Ok(());
         // A capture that has ended by itself was replaced by another client's, which must continue.
@@ -156,7 +155,7 @@ fn open_for_writing(fifo: &Path) -> io::Result<Option<File>> {
         if stopwatch.seconds() > OPENS_WITHIN_S {
             return Err(io::ErrorKind::TimedOut.into());
         }
-        timer::wait(None, monotonic_ns() + POLL_NS);
+        interrupt::pause(POLL_NS);
     }
 }
 
