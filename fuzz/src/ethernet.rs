@@ -3,9 +3,10 @@
 
 use bytes::BytesMut;
 use dissect::json::JsonSink;
-use dissect::{Link, Meta, Rules, decode, encode};
+use dissect::{Meta, Rules, decode, encode};
 use proto::frame::{FrameHeaders, FrameKind};
 use proto::ids::{Ecn, Priority};
+use proto::technology::Technology;
 use proto::wire::classify::{PriorityMap, classify, classify_ethernet};
 use proto::wire::ethernet::{EthernetHeader, MacControl, crc};
 use proto::wire::internet::mark_congestion;
@@ -105,18 +106,10 @@ fn marked(octets: &[u8]) {
 }
 
 pub(crate) fn told_and_encoded(octets: &[u8]) {
-    let (link, length) = (Link::Ethernet, octets.len());
+    let (technology, length) = (Technology::Ethernet, octets.len());
     let mut sink = JsonSink::default();
-    sink.begin(&Meta {
-        number: 1,
-        at_ns: None,
-        interface: None,
-        direction: None,
-        link,
-        length,
-        wire_length: length,
-    });
-    decode(&mut sink, link, octets, length, Rules::default());
+    sink.begin(&Meta::new(1, technology, length));
+    decode(&mut sink, technology, octets, length, Rules::default());
     let line = std::str::from_utf8(sink.finish()).expect("JSON is text");
     let encoded = encode(line).expect("what decode tells can be encoded");
     assert_eq!(encoded.octets, octets, "{line}");

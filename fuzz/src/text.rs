@@ -22,10 +22,10 @@ impl Visitor for Both {
         let Packet { meta, octets, fcs } = packet;
         let rules = Rules::default().with_fcs(fcs);
         self.tree.begin(&meta);
-        decode(&mut self.tree, meta.link, octets, meta.wire_length, rules);
+        decode(&mut self.tree, meta.technology, octets, meta.wire_length, rules);
         assert!(self.tree.finish().ends_with(b"\n"), "a tree is whole lines");
         self.json.begin(&meta);
-        decode(&mut self.json, meta.link, octets, meta.wire_length, rules);
+        decode(&mut self.json, meta.technology, octets, meta.wire_length, rules);
         let line = String::from_utf8(self.json.finish().to_vec()).expect("JSON is UTF-8");
         assert_eq!(line.trim_end().lines().count(), 1, "an object a line");
         // It may be refused, with a reason.

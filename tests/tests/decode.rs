@@ -4,7 +4,8 @@
 
 use dissect::json::JsonSink;
 use dissect::source::{self, Packet, Visitor};
-use dissect::{self, Link, Rules};
+use dissect::{self, Rules};
+use proto::technology::Technology;
 use serde_json::Value;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -33,7 +34,7 @@ impl Visitor for Witness {
         let meta = packet.meta;
         let rules = Rules::default().with_fcs(packet.fcs);
         self.sink.begin(&meta);
-        dissect::decode(&mut self.sink, meta.link, packet.octets, meta.wire_length, rules);
+        dissect::decode(&mut self.sink, meta.technology, packet.octets, meta.wire_length, rules);
         let line = std::str::from_utf8(self.sink.finish()).expect("text");
         let encoded = dissect::encode(line).unwrap_or_else(|fault| panic!("{fault}: {line}"));
         assert_eq!(encoded.octets, packet.octets, "{line}");
@@ -47,7 +48,7 @@ impl Visitor for Witness {
     }
 }
 
-fn witness(input: &[u8], link: Option<Link>) -> Vec<Value> {
+fn witness(input: &[u8], link: Option<Technology>) -> Vec<Value> {
     let mut witness = Witness::default();
     source::visit(input, link, &mut witness).expect("the witness has no complaints");
     witness.frames
@@ -89,7 +90,7 @@ fn every_vector_comes_back_and_its_crcs_hold() {
     for vector in vectors {
         let name = vector["name"].as_str().expect("a name");
         let hex = vector["hex"].as_str().expect("hex");
-        let link = if name.starts_with("ib-") { Link::Infiniband } else { Link::Ethernet };
+        let link = if name.starts_with("ib-") { Technology::Infiniband } else { Technology::Ethernet };
         let told = witness(hex.as_bytes(), Some(link));
         let [frame] = &told[..] else { panic!("{name}: {told:?}") };
         let wants: &[&str] = match name {
@@ -118,7 +119,7 @@ fn fields_of_the_notification_that_an_adapter_sent_are_told_under_their_names() 
     let file: Value = serde_json::from_str(&text).expect("JSON");
     let first = &file["vectors"][0];
     assert_eq!(first["name"], "rocev2-cnp-ipv4-connectx4lx");
-    let frame = &witness(first["hex"].as_str().expect("hex").as_bytes(), Some(Link::Ethernet))[0];
+    let frame = &witness(first["hex"].as_str().expect("hex").as_bytes(), Some(Technology::Ethernet))[0];
     assert_eq!(frame["ethernet"]["dst"], first["fields"]["eth_dst"]);
     assert_eq!(frame["ipv4"]["src"], first["fields"]["ip_src"]);
     assert_eq!(frame["ipv4"]["dscp"], first["fields"]["dscp"]);

@@ -1,12 +1,11 @@
 //! Numbers, addresses and octets as text.
 //!
-//! Formatting would cost more than anything else that `decode` does, so what every frame has is
-//! written without it.
+//! `format!` would take most of the time of `decode`, so values that every frame has are written without it.
 
 use super::layer::{Form, Value};
 use std::io::Write as _;
 
-/// A value as people read it.
+/// Appends a value as a tree shows it.
 pub(super) fn text(line: &mut Vec<u8>, form: Form, bits: usize, value: Value) {
     match (form, value) {
         (Form::Signed, Value::Bits(value)) => signed(line, bits, value),
@@ -42,7 +41,7 @@ pub(super) fn signed(line: &mut Vec<u8>, bits: usize, value: u64) {
     number(line, value.unsigned_abs());
 }
 
-/// A decimal number.
+/// Appends a decimal number.
 #[inline]
 pub(super) fn number(line: &mut Vec<u8>, value: u64) {
     if value < 10 {
@@ -52,13 +51,13 @@ pub(super) fn number(line: &mut Vec<u8>, value: u64) {
     }
 }
 
-/// A number with all its digits in hex; `bits` is a multiple of four.
+/// Appends all hexadecimal digits of a number; `bits` is a multiple of four.
 fn code(line: &mut Vec<u8>, bits: usize, value: u64) {
     line.extend_from_slice(b"0x");
     hex(line, &value.to_be_bytes()[8 - bits / 8..]);
 }
 
-/// Two digits an octet, sixteen octets a step, which compilers turn into vector code.
+/// Appends two hexadecimal digits for each octet, sixteen octets a step: compilers make vector code of that.
 #[inline]
 pub fn hex(line: &mut Vec<u8>, octets: &[u8]) {
     let (wide, rest) = octets.as_chunks::<16>();
@@ -76,7 +75,7 @@ pub fn hex(line: &mut Vec<u8>, octets: &[u8]) {
     }
 }
 
-/// One digit in hex.
-pub const fn digit(nibble: u8) -> u8 {
+/// The hexadecimal digit of a number from 0 to 15.
+pub(super) const fn digit(nibble: u8) -> u8 {
     nibble + b'0' + (nibble > 9) as u8 * (b'a' - b'0' - 10)
 }

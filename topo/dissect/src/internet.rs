@@ -1,306 +1,234 @@
 //! IPv4 and IPv6, UDP, and what UDP carries: RoCEv2 or the cables of this project.
 
-use super::infiniband;
-use super::layer::{Layer, layer};
-use super::object::{Fault, Object, Placed};
-use super::shim;
-use super::sink::{Check, Sink};
-use super::{Broken, Rules, encode_check, judge, tell, too_short, transport};
+use super::headers::{self, UDP};
+use super::infiniband::ICRC;
+use super::layer::Layer;
+use super::object::{Broken, Fault, Object, Placed};
+use super::part::Part;
+use super::sink::{Check, Sink, wrong};
+use super::{shim, transport};
 use proto::wire::ethernet::crc::{self, Network};
 use proto::wire::ethernet::ethertype::{ROCE_V2_PORT, UDP as UDP_PROTOCOL};
 use proto::wire::internet::checksum;
 use std::ops::Range;
 
-layer! {
-    /// IPv4 without its options.
-    IPV4 "ipv4" "IPv4" 20 {
-        "version" 4 Number Or(4);
-        "ihl" 4 Number Computed;
-        "dscp" 6 Number Or(0);
-        "ecn" 2 Number Or(0);
-        "total_length" 16 Number Computed;
-        "id" 16 Number Or(0);
-        "reserved1" 1 Number Or(0);
-        "df" 1 Number Or(1);
-        "mf" 1 Number Or(0);
-        "frag_offset" 13 Number Or(0);
-        "ttl" 8 Number Or(64);
-        "protocol" 8 Number Or(17);
-        "checksum" 16 Code Computed;
-        "src" 32 Ipv4 Required;
-        "dst" 32 Ipv4 Required;
-    }
+/// A version of IP, and what dissection has to know of it.
+#[derive(Debug)]
+pub(super) struct Version {
+    layer: &'static Layer,
+    /// The value of the version field.
+    number: usize,
+    network: Network,
+    /// The octet that names the protocol inside.
+    protocol_at: usize,
+    /// Both addresses.
+    addresses: Range<usize>,
+    /// The field with the packet's length, and the octets that it does not count.
+    length: &'static str,
+    uncounted: usize,
 }
 
-layer! {
-    /// IPv6.
-    IPV6 "ipv6" "IPv6" 40 {
-        "version" 4 Number Or(6);
-        "dscp" 6 Number Or(0);
-        "ecn" 2 Number Or(0);
-        "flow_label" 20 Number Or(0);
-        "payload_length" 16 Number Computed;
-        "next_header" 8 Number Or(17);
-        "hop_limit" 8 Number Or(64);
-        "src" 128 Ipv6 Required;
-        "dst" 128 Ipv6 Required;
-    }
-}
+/// IPv4.
+pub(super) static IPV4: Version = Version {
+    layer: &headers::IPV4,
+    number: 4,
+    network: Network::Ipv4,
+    protocol_at: 9,
+    addresses: 12..20,
+    length: "total_length",
+    uncounted: 0,
+};
 
-layer! {
-    /// UDP.
-    UDP "udp" "UDP" 8 {
-        "srcport" 16 Number Or(0xc000);
-        "dstport" 16 Number Or(4791);
-        "length" 16 Number Computed;
-        "checksum" 16 Code Computed;
-    }
-}
-
-const ICRC: usize = infiniband::ICRC;
-
-/// Which of the two.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Version {
-    Ipv4,
-    Ipv6,
-}
+/// IPv6.
+pub(super) static IPV6: Version = Version {
+    layer: &headers::IPV6,
+    number: 6,
+    network: Network::Ipv6,
+    protocol_at: 6,
+    addresses: 8..40,
+    length: "payload_length",
+    uncounted: 40,
+};
 
 impl Version {
-    fn layer(self) -> &'static Layer {
-        match self {
-            Version::Ipv4 => &IPV4,
-            Version::Ipv6 => &IPV6,
-        }
+    fn is_ipv4(&self) -> bool {
+        self.number == 4
     }
 
-    fn network(self) -> Network {
-        match self {
-            Version::Ipv4 => Network::Ipv4,
-            Version::Ipv6 => Network::Ipv6,
-        }
+    /// Length of the header at the front of `octets`, options included; `None` if it is no such header or not whole.
+    fn header_len(&self, octets: &[u8]) -> Option<usize> {
+        let said = if self.is_ipv4() { usize::from(octets.first()? & 0xf) * 4 } else { 40 };
+        (said >= self.layer.octets && said <= octets.len()).then_some(said)
     }
 
-    /// Octets of the header at the front of `octets`, options included; `None` if they are no
-    /// such header or not all there.
-    fn header_len(self, octets: &[u8]) -> Option<usize> {
-        let length = match self {
-            Version::Ipv4 => usize::from(octets.first()? & 0xf) * 4,
-            Version::Ipv6 => IPV6.octets,
-        };
-        (length >= self.layer().octets && length <= octets.len()).then_some(length)
+    /// Length of the packet that its header states; `None` for 0, which hosts write that leave segmentation to
+    /// their adapter.
+    fn said(&self, header: &[u8]) -> Option<usize> {
+        let said = self.layer.get(header, self.length) as usize;
+        (said > 0).then_some(said + self.uncounted)
     }
 
-    fn protocol(self, header: &[u8]) -> u8 {
-        header[if self == Version::Ipv4 { 9 } else { 6 }]
+    /// The UDP header and what follows it in a packet whose IP header has `length` octets.
+    fn udp<'a>(&self, packet: &'a [u8], length: usize) -> Option<&'a [u8]> {
+        let udp = &packet[length..];
+        (packet[self.protocol_at] == UDP_PROTOCOL && udp.len() >= UDP.octets).then_some(udp)
     }
 
-    /// Octets from the header on, as it says; `None` where it says 0, as hosts do that leave the
-    /// cutting to their adapter.
-    fn said(self, header: &[u8]) -> Option<usize> {
-        let said = |name| Some(self.layer().get(header, name) as usize).filter(|said| *said > 0);
-        match self {
-            Version::Ipv4 => said("total_length"),
-            Version::Ipv6 => said("payload_length").map(|said| said + IPV6.octets),
-        }
+    /// The checksum that a UDP datagram should have.
+    fn udp_checksum(&self, packet: &[u8], udp: &[u8]) -> u16 {
+        checksum::udp(&packet[self.addresses.clone()], udp)
     }
 }
 
-/// Where the packet at `at` ends by its own length and by UDP's.
-pub(super) fn ends(version: Version, all: &[u8], at: usize) -> [Option<usize>; 2] {
+/// Where the packet at `at` ends by its own length and by that of UDP.
+pub(super) fn ends(version: &Version, all: &[u8], at: usize) -> [Option<usize>; 2] {
     let packet = &all[at..];
     let Some(length) = version.header_len(packet) else { return [None, None] };
-    let udp = packet.get(length..).filter(|udp| udp.len() >= UDP.octets);
-    let udp = udp.filter(|_| version.protocol(packet) == UDP_PROTOCOL);
+    let udp = version.udp(packet, length);
     let by_udp = udp.map(|udp| at + length + UDP.get(udp, "length") as usize);
     [version.said(packet).map(|said| at + said), by_udp]
 }
 
-/// Walks over the packet at `at`; true if an error was told.
-pub(super) fn decode(
-    sink: &mut impl Sink,
-    version: Version,
-    all: &[u8],
-    at: usize,
-    end: usize,
-    rules: Rules,
-) -> bool {
-    let layer = version.layer();
-    let packet = &all[at..end];
-    if packet.len() < layer.octets {
-        return too_short(sink, layer, all, at..end, rules);
-    }
+/// Dissects a packet; true if an error was reported.
+pub(super) fn decode(sink: &mut impl Sink, version: &Version, part: Part<'_>) -> bool {
+    let layer = version.layer;
+    let packet = part.octets();
     let Some(length) = version.header_len(packet) else {
+        if packet.len() < layer.octets {
+            return part.header(sink, layer).is_none();
+        }
         let said = usize::from(packet[0] & 0xf) * 4;
         let reason = format_args!("its ihl says {said} octets, {} are left", packet.len());
-        sink.error(layer.title, at, reason, packet);
-        if rules.missing == 0 || said < layer.octets {
-            sink.wrong(format_args!("ipv4.ihl says {said} octets, that is no such header"));
+        sink.error(layer.title, part.start, reason, packet);
+        if part.is_whole() || said < layer.octets {
+            wrong!(sink, "ipv4.ihl says {said} octets, that is no such header");
         }
         return true;
     };
-    tell(sink, layer, packet);
-    judge_header(sink, version, packet, length, rules);
+    let Some(rest) = part.header(sink, layer) else { return true };
+    judge_header(sink, version, part, length);
     if length > layer.octets {
         sink.octets("ipv4_options", &packet[layer.octets..length]);
     }
+    let rest = rest.after(length - layer.octets);
     if !is_udp(version, packet, length) {
-        sink.octets("payload", &packet[length..]);
+        sink.octets("payload", rest.octets());
         return false;
     }
-    decode_udp(sink, version, all, at, at + length..end, rules)
+    decode_udp(sink, version, part.start, rest)
 }
 
-/// A later fragment has no UDP header; but no RoCEv2 is ever fragmented, so what reads as one is one
-/// whatever damage did to the offset.
-fn is_udp(version: Version, packet: &[u8], length: usize) -> bool {
-    let udp = &packet[length..];
-    if version.protocol(packet) != UDP_PROTOCOL || udp.len() < UDP.octets {
-        return false;
-    }
-    let offset = if version == Version::Ipv4 { IPV4.get(packet, "frag_offset") } else { 0 };
+/// A later fragment has no UDP header. RoCEv2 is never fragmented, so a whole RoCEv2 datagram counts as one even if
+/// damage set a fragment offset.
+fn is_udp(version: &Version, packet: &[u8], length: usize) -> bool {
+    let Some(udp) = version.udp(packet, length) else { return false };
     let is_whole_roce = UDP.get(udp, "dstport") == u64::from(ROCE_V2_PORT)
         && UDP.get(udp, "length") as usize == udp.len();
-    offset == 0 || is_whole_roce
+    !version.is_ipv4() || headers::IPV4.get(packet, "frag_offset") == 0 || is_whole_roce
 }
 
-fn judge_header(
-    sink: &mut impl Sink,
-    version: Version,
-    packet: &[u8],
-    length: usize,
-    rules: Rules,
-) {
-    let title = version.layer().title;
-    let said = usize::from(packet[0] >> 4);
-    match version {
-        Version::Ipv4 => judge(sink, "ipv4.version", said, 4),
-        Version::Ipv6 => judge(sink, "ipv6.version", said, 6),
+fn judge_header(sink: &mut impl Sink, version: &Version, part: Part<'_>, length: usize) {
+    let (packet, layer) = (part.octets(), version.layer);
+    let number = usize::from(packet[0] >> 4);
+    sink.judge(format_args!("{}.version", layer.key), number, version.number);
+    let present = packet.len();
+    if let Some(said) = version.said(packet).filter(|said| part.is_whole() && *said != present) {
+        wrong!(sink, "{}: its length says {said} octets, {present} are there", layer.title);
     }
-    if let Some(said) = version.said(packet)
-        && said != packet.len()
-        && rules.missing == 0
-    {
-        let present = packet.len();
-        sink.wrong(format_args!("{title}: its length says {said} octets, {present} are there"));
-    }
-    if version == Version::Ipv4 {
-        let found = IPV4.get(packet, "checksum") as u16;
+    if version.is_ipv4() {
         let right = checksum::ipv4_header(&packet[..length]);
-        if found != right {
-            sink.wrong(format_args!(
-                "ipv4.checksum is {found} ({found:#06x}), should be {right} ({right:#06x})"
-            ));
-        }
+        judge_checksum(sink, "ipv4", layer.get(packet, "checksum") as u16, right);
     }
 }
 
-/// `place` is from the UDP header, which is all there, to the end of what UDP carries.
-fn decode_udp(
-    sink: &mut impl Sink,
-    version: Version,
-    all: &[u8],
-    network: usize,
-    place: Range<usize>,
-    rules: Rules,
-) -> bool {
-    let Range { start, end } = place;
-    let udp = &all[start..end];
-    sink.header(&UDP, udp);
-    if rules.missing == 0 {
-        judge(sink, "udp.length", UDP.get(udp, "length") as usize, udp.len());
+fn judge_checksum(sink: &mut impl Sink, key: &str, found: u16, right: u16) {
+    if found != right {
+        wrong!(sink, "{key}.checksum is {found} ({found:#06x}), should be {right} ({right:#06x})");
     }
+}
+
+/// Dissects the UDP datagram `part`, whose header is whole, of the packet that begins at `network`.
+fn decode_udp(sink: &mut impl Sink, version: &Version, network: usize, part: Part<'_>) -> bool {
+    let udp = part.octets();
+    let Some(rest) = part.header(sink, &UDP) else { return true };
     let found = UDP.get(udp, "checksum") as u16;
-    if rules.missing == 0 && found != 0 {
-        let right = udp_checksum(version, &all[network..], udp);
-        if found != right {
-            sink.wrong(format_args!(
-                "udp.checksum is {found} ({found:#06x}), should be {right} ({right:#06x})"
-            ));
+    if part.is_whole() {
+        sink.judge("udp.length", UDP.get(udp, "length") as usize, udp.len());
+        if found != 0 {
+            let right = version.udp_checksum(&part.frame[network..], udp);
+            judge_checksum(sink, "udp", found, right);
         }
     }
-    let at = start + UDP.octets;
     if UDP.get(udp, "dstport") != u64::from(ROCE_V2_PORT) {
-        if shim::begins(&all[at..end]) {
-            return shim::decode(sink, all, at, end, rules);
+        if shim::begins(rest.octets()) {
+            return shim::decode(sink, rest);
         }
-        sink.octets("payload", &all[at..end]);
+        sink.octets("payload", rest.octets());
         return false;
     }
-    let icrc = if rules.missing == 0 && end - at >= ICRC { ICRC } else { 0 };
-    let broken = transport::decode(sink, all, at, end - icrc, rules);
+    decode_roce(rest, sink, version.network, network, transport::decode)
+}
+
+/// Dissects RoCE up to its ICRC, which covers the frame from `network` on.
+pub(super) fn decode_roce<S: Sink>(
+    part: Part<'_>,
+    sink: &mut S,
+    kind: Network,
+    network: usize,
+    decode: impl FnOnce(&mut S, Part<'_>) -> bool,
+) -> bool {
+    let icrc = if part.is_whole() && part.len() >= ICRC { ICRC } else { 0 };
+    let end = part.end - icrc;
+    let broken = decode(sink, part.up_to(end));
     if icrc > 0 {
-        let covered = &all[network..end - ICRC];
-        let expected = crc::icrc(version.network(), at - network, covered);
-        sink.check(Check::of_32("icrc", &all[end - ICRC..end], expected));
+        let bth = if kind == Network::Global { headers::GRH.octets } else { part.start - network };
+        let expected = crc::icrc(kind, bth, &part.frame[network..end]);
+        sink.check(Check::new("icrc", &part.frame[end..part.end], expected));
     }
     broken
 }
 
 /// Appends a packet.
 pub(super) fn encode(
-    version: Version,
+    version: &Version,
     object: &mut Object,
     out: &mut Vec<u8>,
     error: Option<Broken>,
 ) -> Result<(), Fault> {
     let network = out.len();
     let broken = error.is_some();
-    let layer = version.layer();
+    let layer = version.layer;
     let Some(header) = object.header(layer, out)? else { return Ok(()) };
     let options = object.hex("ipv4_options")?.unwrap_or_default();
     out.extend_from_slice(&options);
-    if version == Version::Ipv4 {
+    if version.is_ipv4() {
         header.fill(out, "ihl", (layer.octets + options.len()) / 4)?;
     }
     let length = out.len() - network;
     let udp = object.header(&UDP, out)?;
     let at = out.len();
+    // The ICRC covers the lengths, so they are set before it is computed.
+    let set_lengths = |out: &mut Vec<u8>, to_come: usize| {
+        let end = out.len() + to_come;
+        header.fill(out, version.length, end - header.at - version.uncounted)?;
+        udp.as_ref().map_or(Ok(()), |udp: &Placed| udp.fill(out, "length", end - udp.at))
+    };
     if udp.is_some() && object.has("shim") {
         shim::encode(object, out, error)?;
-    } else {
-        let has_bth = transport::encode(object, out, error)?;
-        if has_bth || object.has("icrc") {
-            set_lengths(version, (&header, udp.as_ref()), out, ICRC)?;
-            encode_check(object, "icrc", ICRC, broken, out, |octets| {
-                crc::icrc(version.network(), at - network, &octets[network..])
-            })?;
-        }
+    } else if transport::encode(object, out, error)? || object.has("icrc") {
+        set_lengths(out, ICRC)?;
+        object.check("icrc", ICRC, broken, out, |octets| {
+            crc::icrc(version.network, at - network, &octets[network..])
+        })?;
     }
-    set_lengths(version, (&header, udp.as_ref()), out, 0)?;
-    if let Some(udp) = udp.filter(|udp| udp.wants("checksum") && version == Version::Ipv6) {
-        let right = udp_checksum(version, &out[network..], &out[udp.at..]);
+    set_lengths(out, 0)?;
+    if let Some(udp) = udp.filter(|udp| udp.wants("checksum") && !version.is_ipv4()) {
+        let right = version.udp_checksum(&out[network..], &out[udp.at..]);
         udp.fill(out, "checksum", usize::from(right))?;
     }
-    if version == Version::Ipv4 {
+    if version.is_ipv4() {
         let right = checksum::ipv4_header(&out[network..network + length]);
         header.fill(out, "checksum", usize::from(right))?;
     }
     Ok(())
-}
-
-/// Lengths are inside the ICRC, so they are set before it is there.
-fn set_lengths(
-    version: Version,
-    (header, udp): (&Placed, Option<&Placed>),
-    out: &mut [u8],
-    to_come: usize,
-) -> Result<(), Fault> {
-    let length = out.len() + to_come - header.at;
-    match version {
-        Version::Ipv4 => header.fill(out, "total_length", length)?,
-        Version::Ipv6 => header.fill(out, "payload_length", length - IPV6.octets)?,
-    }
-    let Some(udp) = udp else { return Ok(()) };
-    let length = out.len() + to_come - udp.at;
-    udp.fill(out, "length", length)
-}
-
-/// The checksum that a UDP datagram should have, if any.
-fn udp_checksum(version: Version, packet: &[u8], udp: &[u8]) -> u16 {
-    let addresses = match version {
-        Version::Ipv4 => &packet[12..20],
-        Version::Ipv6 => &packet[8..40],
-    };
-    checksum::udp(addresses, udp)
 }

@@ -1,19 +1,20 @@
-//! JSON, written straight into one buffer that every frame reuses.
+//! A frame as JSON, written directly into one buffer that all frames reuse.
 
+use super::Meta;
 use super::digits::{hex, number, signed, text};
 use super::layer::{Form, Layer, Value};
 use super::sink::{Check, Sink};
-use super::{Link, Meta};
 use proto::events::Direction;
+use proto::technology::Technology;
 use std::fmt::{Arguments, Write as _};
 
-/// One frame, one object, one line.
+/// Writes each frame as one object on one line.
 #[derive(Debug, Default)]
 pub struct JsonSink {
     line: Vec<u8>,
-    /// What is wrong, as JSON strings, each with a comma before it.
+    /// The defects as JSON strings, a comma before each.
     wrongs: Vec<u8>,
-    /// Where text is made before it is quoted.
+    /// Text before it is quoted.
     text: String,
     first_entry: bool,
 }
@@ -39,9 +40,9 @@ impl JsonSink {
             Some(Direction::Tx) => line.extend_from_slice(b",\"direction\":\"tx\""),
             None => {}
         }
-        line.extend_from_slice(match meta.link {
-            Link::Infiniband => b",\"link\":\"infiniband\"".as_slice(),
-            Link::Ethernet => b",\"link\":\"ethernet\"",
+        line.extend_from_slice(match meta.technology {
+            Technology::Infiniband => b",\"link\":\"infiniband\"".as_slice(),
+            Technology::Ethernet => b",\"link\":\"ethernet\"",
         });
         line.extend_from_slice(b",\"length\":");
         number(line, meta.length as u64);
@@ -51,7 +52,7 @@ impl JsonSink {
         }
     }
 
-    /// The line, ended.
+    /// Ends the line and returns it.
     pub fn finish(&mut self) -> &[u8] {
         if let Some((_comma, wrongs)) = self.wrongs.split_first() {
             self.line.extend_from_slice(b",\"wrong\":[");
@@ -180,8 +181,8 @@ fn put(line: &mut Vec<u8>, form: Form, bits: usize, value: Value) {
     }
 }
 
-/// A string with what JSON must not have in strings escaped.
-pub(super) fn quoted(line: &mut Vec<u8>, text: &str) {
+/// Appends a JSON string: quotes, backslashes and control characters are escaped.
+fn quoted(line: &mut Vec<u8>, text: &str) {
     line.push(b'"');
     for octet in text.bytes() {
         match octet {

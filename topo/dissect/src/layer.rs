@@ -1,9 +1,8 @@
 //! A header as a table of its fields, from which both directions follow.
 //!
-//! A table names every bit of its header, reserved ones too, and the compiler checks that widths add
-//! up to the header's length. So whatever octets a header holds, reading its fields and writing them
-//! back gives the same octets. What the fields *mean* stays with `proto::wire`; tests hold that both
-//! agree. Names follow tshark's (wire.md 8).
+//! A table names every bit of its header, reserved bits included, and the compiler checks that the widths add up to
+//! the header's length. Reading the fields of any octets and writing them back therefore gives the same octets. What
+//! the fields *mean* stays with `proto::wire`; tests check that both agree.
 
 use std::net::Ipv6Addr;
 
@@ -12,13 +11,13 @@ use std::net::Ipv6Addr;
 pub struct Layer {
     /// Its key in JSON.
     pub key: &'static str,
-    /// What people read.
+    /// Its title in a tree.
     pub title: &'static str,
-    /// Octets on the wire.
+    /// Length on the wire, octets.
     pub octets: usize,
-    /// Its fields in the order of their bits; together they are the whole header.
+    /// Its fields in the order of their bits; together they cover the whole header.
     pub fields: &'static [Field],
-    /// The name of a value of the first field, if values have names.
+    /// Names of the values of the first field, if they have names.
     pub name: Option<Name>,
 }
 
@@ -27,17 +26,17 @@ pub struct Layer {
 pub struct Field {
     /// Its key in JSON.
     pub name: &'static str,
-    /// The same as JSON begins it: `"name":`.
+    /// The key as JSON writes it: `"name":`.
     pub opening: &'static str,
-    /// The same as a tree has it, between blanks.
+    /// The key as a tree writes it, between spaces.
     pub label: &'static str,
-    /// Nobody may set its bits yet.
+    /// The standard reserves its bits: they should be 0.
     pub reserved: bool,
-    /// How many bits.
+    /// Width in bits.
     pub bits: usize,
     /// How the value is written.
     pub form: Form,
-    /// What it is where JSON leaves it out.
+    /// The value that `encode` assumes if JSON leaves the field out.
     pub absent: Absent,
 }
 
@@ -46,11 +45,11 @@ pub struct Field {
 pub enum Form {
     /// A decimal number.
     Number,
-    /// A decimal number in JSON; people read it in hex: keys, types, queue pairs.
+    /// A decimal number in JSON, hexadecimal in a tree: keys, types, queue pairs.
     Code,
     /// A decimal number in two's complement.
     Signed,
-    /// `"0x…"` with all digits: numbers that JSON's readers could round.
+    /// `"0x…"` with all digits: numbers above 2^53, which JSON readers may round.
     Wide,
     /// `"00:11:22:33:44:55"`.
     Mac,
@@ -60,94 +59,111 @@ pub enum Form {
     Ipv6,
 }
 
-/// The name of a value, if it has one.
+/// Returns the name of a value, if it has one.
 pub type Name = fn(u64) -> Option<&'static str>;
 
-/// What a field is where JSON leaves it out.
+/// What `encode` assumes if JSON leaves a field out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Absent {
-    /// An error.
+    /// Nothing: the field is required.
     Required,
-    /// This.
+    /// This value.
     Or(u64),
-    /// Found from the rest of the frame; `"auto"` asks for the same.
+    /// The value that follows from the rest of the frame; `"auto"` in JSON means the same.
     Computed,
 }
 
-/// Declares a table; the widths must add up.
-macro_rules! layer {
-    ($(#[$doc:meta])* $layer:ident $key:literal $title:literal $octets:literal $(named $name:expr;)? {
-        $($field:literal $bits:literal $form:ident $absent:expr;)*
-    }) => {
+/// Declares tables; the compiler checks that the widths of a header's fields add up to its length.
+macro_rules! headers {
+    ($($(#[$doc:meta])* $layer:ident $key:literal $title:literal $octets:literal $(named $name:ident)? {
+        $($field:literal $bits:literal $(as $form:ident)? $(= $absent:tt)?,)*
+    })*) => { $(
         $(#[$doc])*
-        pub static $layer: $crate::layer::Layer = {
-            use $crate::layer::Absent::*;
-            const NAME: Option<$crate::layer::Name> =
-                $crate::layer::first(&[$(Some($name),)? None]);
-            $crate::layer::Layer {
-                key: $key,
-                title: $title,
-                octets: $octets,
-                fields: &[$($crate::layer::Field {
-                    name: $field,
-                    opening: concat!("\"", $field, "\":"),
-                    label: concat!("  ", $field, " "),
-                    reserved: $crate::layer::is_reserved($field),
-                    bits: $bits,
-                    form: $crate::layer::Form::$form,
-                    absent: $absent,
-                },)*],
-                name: NAME,
-            }
+        pub(super) static $layer: $crate::layer::Layer = $crate::layer::Layer {
+            key: $key,
+            title: $title,
+            octets: $octets,
+            fields: &[$($crate::layer::Field {
+                name: $field,
+                opening: concat!("\"", $field, "\":"),
+                label: concat!("  ", $field, " "),
+                reserved: $crate::layer::is_reserved($field),
+                bits: $bits,
+                form: $crate::layer::form!($($form)?),
+                absent: $crate::layer::absent!($($absent)?),
+            },)*],
+            name: $crate::layer::first(&[$(Some($name),)? None]),
         };
         const _: () = assert!(0 $(+ $bits)* == 8 * $octets);
+    )* };
+}
+
+/// The form of a field: a decimal number unless the table says otherwise.
+macro_rules! form {
+    () => {
+        $crate::layer::Form::Number
+    };
+    ($form:ident) => {
+        $crate::layer::Form::$form
     };
 }
 
-pub(super) use layer;
+/// What `encode` assumes where JSON leaves a field out.
+macro_rules! absent {
+    () => {
+        $crate::layer::Absent::Required
+    };
+    (auto) => {
+        $crate::layer::Absent::Computed
+    };
+    ($value:literal) => {
+        $crate::layer::Absent::Or($value)
+    };
+}
+
+pub(super) use {absent, form, headers};
 
 /// The first of a list that is never empty.
 pub(super) const fn first(names: &[Option<Name>]) -> Option<Name> {
     names[0]
 }
 
-/// Nobody may set the bits of a field of this name yet.
+/// True if a field of this name is reserved.
 pub(super) const fn is_reserved(name: &str) -> bool {
     matches!(name.as_bytes(), [b'r', b'e', b's', b'e', b'r', b'v', b'e', b'd', ..])
 }
 
-/// What a field holds.
+/// The value of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Value {
-    /// Up to 64 bits.
+    /// A number of at most 64 bits.
     Bits(u64),
-    /// An address of 128.
+    /// An address of 128 bits.
     Ipv6(Ipv6Addr),
 }
 
 impl Layer {
-    /// The fields that `octets` hold, in order.
+    /// The fields of the header at the front of `octets`, in order.
     ///
     /// # Panics
-    /// If there are fewer octets than the header has.
+    /// If `octets` is shorter than the header.
     #[inline]
     pub fn read<'a>(
         &'static self,
         octets: &'a [u8],
     ) -> impl Iterator<Item = (&'static Field, Value)> + 'a {
-        assert!(octets.len() >= self.octets, "a header was announced");
+        assert!(octets.len() >= self.octets, "the caller checked the length of the header");
         let mut at = 0;
         self.fields.iter().map(move |field| {
-            let begin = at;
             at += field.bits;
-            (field, field.value(octets, begin))
+            (field, field.value(octets, at - field.bits))
         })
     }
 
-    /// The fields that are reserved, and what they hold.
+    /// The reserved fields and their bits.
     ///
     /// # Panics
-    /// If there are fewer octets than the header has.
+    /// If `octets` is shorter than the header.
     #[inline]
     pub fn reserved<'a>(
         &'static self,
@@ -155,24 +171,22 @@ impl Layer {
     ) -> impl Iterator<Item = (&'static Field, u64)> + 'a {
         let mut at = 0;
         let placed = self.fields.iter().map(move |field| {
-            let begin = at;
             at += field.bits;
-            (begin, field)
+            (field, at - field.bits)
         });
-        let reserved = placed.filter(|(_, field)| field.reserved);
-        reserved.map(|(begin, field)| (field, bits(octets, begin, field.bits)))
+        placed.filter(|(field, _)| field.reserved).map(|(f, at)| (f, bits(octets, at, f.bits)))
     }
 
-    /// What the number called `name` is in `octets`.
+    /// The number in the field `name` of the header at the front of `octets`.
     ///
     /// # Panics
-    /// If the header has no such number, or `octets` are fewer than the header's.
+    /// If the header has no such field, or `octets` is shorter than the header.
     #[inline]
     pub fn get(&'static self, octets: &[u8], name: &str) -> u64 {
         self.place(name).read(octets)
     }
 
-    /// Where the field called `name` is. In a constant, the compiler looks for it.
+    /// The place of the field `name`. In a constant, the compiler does the search.
     ///
     /// # Panics
     /// If the header has no such field.
@@ -199,23 +213,23 @@ const fn is_same(one: &str, other: &str) -> bool {
     index == one.len() && index == other.len()
 }
 
-/// A field and where in its header it is.
+/// A field and its place in the header.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
-    /// Its first bit.
+    /// Its first bit, counted from the header's.
     pub at: usize,
     /// The field.
     pub field: &'static Field,
 }
 
 impl Place {
-    /// What the field, a number, is in `octets`.
+    /// The number in the field.
     #[inline]
     pub fn read(self, octets: &[u8]) -> u64 {
         bits(octets, self.at, self.field.bits)
     }
 
-    /// What the field holds.
+    /// The value of the field.
     #[inline]
     pub fn value(self, octets: &[u8]) -> Value {
         self.field.value(octets, self.at)
@@ -227,13 +241,13 @@ impl Field {
     fn value(&self, octets: &[u8], at: usize) -> Value {
         if self.form == Form::Ipv6 {
             let address: [u8; 16] =
-                octets[at / 8..][..16].try_into().expect("an address stands on whole octets");
+                octets[at / 8..][..16].try_into().expect("an address begins at a whole octet");
             return Value::Ipv6(address.into());
         }
         Value::Bits(bits(octets, at, self.bits))
     }
 
-    /// The largest value.
+    /// The largest value that the field can hold.
     pub fn max(&self) -> u64 {
         u64::MAX >> (64 - self.bits.min(64))
     }
@@ -254,7 +268,7 @@ fn bits(octets: &[u8], at: usize, width: usize) -> u64 {
     window << (at % 8) >> (64 - width)
 }
 
-/// Writes `value` to `width` bits of `octets` from bit `at` on; the bits were anything.
+/// Overwrites `width` bits of `octets` from bit `at` on with `value`.
 pub(super) fn set_bits(octets: &mut [u8], at: usize, width: usize, value: u64) {
     for bit in 0..width {
         let place = at + bit;

@@ -1,45 +1,49 @@
-//! A JSON object on its way to octets: every member is taken once, and none may be left.
+//! A JSON object that becomes octets: each member is taken once, and none may be left over.
 
 use super::layer::{Absent, Field, Form, Layer, Place, set_bits};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// Why an object is no frame.
+/// Why a JSON object is not a frame.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{path}: {reason} ({hint})")]
 pub struct Fault {
-    /// The key, from the frame on.
+    /// The key with the keys around it, from the frame on.
     pub path: String,
     /// What is wrong.
     pub reason: String,
-    /// What would be right.
+    /// A right value.
     pub hint: String,
 }
 
-/// An object that is being taken apart.
+/// An object whose members are being taken.
 #[derive(Debug)]
 pub struct Object {
     path: String,
     members: Map<String, Value>,
+    /// Keys that the encoder looked for.
     asked: BTreeSet<&'static str>,
 }
 
-/// A header that was written, with what it still wants.
+/// Octets of a frame that could not be read.
+pub(super) struct Broken(pub Vec<u8>);
+
+/// A header in the output, some of whose fields may still have to be computed.
 #[derive(Debug)]
 pub struct Placed {
     layer: &'static Layer,
-    /// Its first octet.
+    /// Its first octet in the output.
     pub at: usize,
-    /// Fields to be computed, a bit each.
+    /// Bit n: field n has to be computed.
     computed: u64,
 }
 
 impl Object {
-    /// The object `value`, called `path` in faults.
+    /// The object `value`; faults call it `path`.
     ///
     /// # Errors
-    /// If it is none.
+    /// If `value` is not an object.
     pub fn new(path: &str, value: Value) -> Result<Object, Fault> {
         match value {
             Value::Object(members) => {
@@ -53,7 +57,7 @@ impl Object {
         }
     }
 
-    /// A fault of the member `key`.
+    /// A fault of the member `key`, with a hint at a right value.
     pub fn fault(&self, key: &str, reason: impl Into<String>, hint: impl Into<String>) -> Fault {
         Fault { path: self.path_of(key), reason: reason.into(), hint: hint.into() }
     }
@@ -62,12 +66,12 @@ impl Object {
         if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
     }
 
-    /// True if there is such a member still.
+    /// True if the member is there and not yet taken.
     pub fn has(&self, key: &str) -> bool {
         self.members.contains_key(key)
     }
 
-    /// True if the object `key` has a member `inner` still.
+    /// True if the member `key` is an object with a member `inner`.
     pub fn has_within(&self, key: &str, inner: &str) -> bool {
         self.members.get(key).is_some_and(|object| object.get(inner).is_some())
     }
@@ -76,6 +80,19 @@ impl Object {
     pub fn take(&mut self, key: &'static str) -> Option<Value> {
         self.asked.insert(key);
         self.members.remove(key)
+    }
+
+    /// Takes a member and converts it with `read`; a value that `read` refuses is a fault.
+    fn taken<T>(
+        &mut self,
+        key: &'static str,
+        reason: &str,
+        hint: &str,
+        read: impl FnOnce(&Value) -> Option<T>,
+    ) -> Result<Option<T>, Fault> {
+        let Some(value) = self.take(key) else { return Ok(None) };
+        let fault = || self.fault(key, format!("{} {reason}", shown(&value)), hint);
+        read(&value).ok_or_else(fault).map(Some)
     }
 
     /// Takes an object.
@@ -93,30 +110,21 @@ impl Object {
     /// If the member is something else.
     pub fn list(&mut self, key: &'static str) -> Result<Option<Vec<Object>>, Fault> {
         let path = self.path_of(key);
-        match self.take(key) {
-            None => Ok(None),
-            Some(Value::Array(entries)) => {
-                let entries = entries.into_iter().enumerate();
-                let objects =
-                    entries.map(|(at, entry)| Object::new(&format!("{path}[{at}]"), entry));
-                objects.collect::<Result<_, _>>().map(Some)
-            }
-            Some(other) => {
-                Err(self.fault(key, format!("{} is no list", shown(&other)), "a list of objects"))
-            }
-        }
+        let list = |value: &Value| value.as_array().cloned();
+        let Some(entries) = self.taken(key, "is no list", "a list of objects", list)? else {
+            return Ok(None);
+        };
+        let entry = |(at, entry)| Object::new(&format!("{path}[{at}]"), entry);
+        entries.into_iter().enumerate().map(entry).collect::<Result<_, _>>().map(Some)
     }
 
-    /// Takes octets in hex.
+    /// Takes octets in hexadecimal digits.
     ///
     /// # Errors
     /// If the member is something else.
     pub fn hex(&mut self, key: &'static str) -> Result<Option<Vec<u8>>, Fault> {
-        let Some(value) = self.take(key) else { return Ok(None) };
-        let octets = value.as_str().and_then(parse_hex);
         let hint = "two hexadecimal digits an octet, as in \"00ff\"";
-        let fault = || self.fault(key, format!("{} is no hex", shown(&value)), hint);
-        octets.ok_or_else(fault).map(Some)
+        self.taken(key, "is no hex", hint, |value| parse_hex(value.as_str()?))
     }
 
     /// Takes a number of at most `max`.
@@ -124,15 +132,9 @@ impl Object {
     /// # Errors
     /// If the member is something else.
     pub fn number(&mut self, key: &'static str, max: u64) -> Result<Option<u64>, Fault> {
-        let Some(value) = self.take(key) else { return Ok(None) };
-        match number(&value).filter(|number| *number <= max) {
-            Some(number) => Ok(Some(number)),
-            None => Err(self.fault(
-                key,
-                format!("{} does not fit", shown(&value)),
-                format!("a number from 0 to {max}"),
-            )),
-        }
+        let hint = format!("a number from 0 to {max}");
+        let read = |value: &Value| number(value).filter(|number| *number <= max);
+        self.taken(key, "does not fit", &hint, read)
     }
 
     /// Takes text.
@@ -140,16 +142,82 @@ impl Object {
     /// # Errors
     /// If the member is something else.
     pub fn text(&mut self, key: &'static str) -> Result<Option<String>, Fault> {
-        match self.take(key) {
-            None => Ok(None),
-            Some(Value::String(text)) => Ok(Some(text)),
-            Some(other) => {
-                Err(self.fault(key, format!("{} is no text", shown(&other)), "a string"))
-            }
+        self.taken(key, "is no text", "a string", |value| value.as_str().map(str::to_owned))
+    }
+
+    /// Takes one of some words.
+    ///
+    /// # Errors
+    /// If the member is something else.
+    pub fn word<T: Copy>(
+        &mut self,
+        key: &'static str,
+        words: &[(&str, T)],
+        hint: &str,
+    ) -> Result<Option<T>, Fault> {
+        let Some(text) = self.text(key)? else { return Ok(None) };
+        let found = words.iter().find(|(word, _)| *word == text);
+        found.map(|(_, value)| Some(*value)).ok_or_else(|| self.fault(key, "is neither", hint))
+    }
+
+    /// Takes the octets of `error`, the part of a frame that could not be read. In a frame with an error nothing is
+    /// computed that JSON leaves out.
+    ///
+    /// # Errors
+    /// If the member is something else.
+    pub fn error(&mut self) -> Result<Option<Broken>, Fault> {
+        let Some(mut error) = self.object("error")? else { return Ok(None) };
+        error.ignore(&["layer", "offset", "reason"]);
+        let octets = error.hex("octets")?.unwrap_or_default();
+        error.finish()?;
+        Ok(Some(Broken(octets)))
+    }
+
+    /// Takes members that `decode` writes for people and that follow from the others.
+    pub fn ignore(&mut self, keys: &[&'static str]) {
+        for key in keys {
+            self.take(key);
         }
     }
 
-    /// Appends the header of `layer` that the object has under its key.
+    /// Appends a CRC of `length` octets: as given, or what `computed` returns for the octets before it. If `broken`,
+    /// nothing is appended for a CRC that JSON leaves out.
+    ///
+    /// # Errors
+    /// If the member is something else.
+    pub fn check(
+        &mut self,
+        key: &'static str,
+        length: usize,
+        broken: bool,
+        out: &mut Vec<u8>,
+        computed: impl FnOnce(&[u8]) -> u32,
+    ) -> Result<(), Fault> {
+        let mut given = Value::from("auto");
+        match self.object(key)? {
+            None if broken => return Ok(()),
+            None => {}
+            Some(mut check) => {
+                given = check.take("value").unwrap_or(given);
+                check.ignore(&["ok", "expected"]);
+                check.finish()?;
+            }
+        }
+        if given == "auto" {
+            let computed = computed(out).to_le_bytes();
+            out.extend_from_slice(&computed[..length]);
+            return Ok(());
+        }
+        let digits = given.as_str().and_then(|text| text.strip_prefix("0x"));
+        let octets = digits.and_then(parse_hex).filter(|octets| octets.len() == length);
+        let digits = 2 * length;
+        let hint = || format!("\"0x\" and {digits} digits, octets as on the wire; or \"auto\"");
+        let fault = || self.fault(key, format!("{given} is no such CRC"), hint());
+        out.extend(octets.ok_or_else(fault)?);
+        Ok(())
+    }
+
+    /// Appends the header of `layer` if the object has a member of that key.
     ///
     /// # Errors
     /// If a field is missing, unknown or holds what it cannot.
@@ -164,7 +232,7 @@ impl Object {
         Ok(Some(placed))
     }
 
-    /// Appends a header whose fields the object itself has.
+    /// Appends a header whose fields are members of this object.
     ///
     /// # Errors
     /// If a field is missing or holds what it cannot.
@@ -206,10 +274,10 @@ impl Object {
         })
     }
 
-    /// All members must have been taken.
+    /// Checks that all members have been taken.
     ///
     /// # Errors
-    /// Naming the first that was not.
+    /// The first member that was not.
     pub fn finish(self) -> Result<(), Fault> {
         let Some(key) = self.members.keys().next() else { return Ok(()) };
         let near = self
@@ -229,10 +297,10 @@ impl Object {
 }
 
 impl Placed {
-    /// Gives a field its value, if that was left to us.
+    /// Sets the field `name` to `value` if it has to be computed.
     ///
     /// # Errors
-    /// If the field is too narrow.
+    /// If the field is too narrow for the value.
     pub fn fill(&self, out: &mut [u8], name: &'static str, value: usize) -> Result<(), Fault> {
         if !self.wants(name) {
             return Ok(());
@@ -250,7 +318,7 @@ impl Placed {
         Ok(())
     }
 
-    /// A field's value was left to us.
+    /// True if the field `name` has to be computed.
     pub fn wants(&self, name: &str) -> bool {
         let index = self.layer.fields.iter().position(|field| field.name == name);
         index.is_some_and(|index| self.computed >> index & 1 == 1)
@@ -314,7 +382,7 @@ fn mac(text: &str) -> Option<u64> {
     (octets.len() == 6).then(|| octets.into_iter().fold(0, |sum, octet| sum << 8 | octet))
 }
 
-/// Two digits an octet.
+/// Octets from text with two hexadecimal digits for each; `None` if it is something else.
 pub(super) fn parse_hex(text: &str) -> Option<Vec<u8>> {
     let (pairs, rest) = text.as_bytes().as_chunks::<2>();
     let digit = |digit: u8| (digit as char).to_digit(16).map(|digit| digit as u8);
@@ -322,7 +390,7 @@ pub(super) fn parse_hex(text: &str) -> Option<Vec<u8>> {
     rest.is_empty().then(|| octets.collect()).flatten()
 }
 
-/// A value in a fault, cut where it is long.
+/// A value in a fault, at most 40 characters of it.
 fn shown(value: &Value) -> String {
     const SHOWN_MAX: usize = 40;
     let text = value.to_string();

@@ -1,102 +1,61 @@
-//! Frames of this project: test frames, the message of BCN and its tag.
+//! Frames of this project (docs/spec/design.md 3): test frames, the BCN message and its tag.
 
-use super::layer::{Layer, layer};
-use super::object::{Fault, Object};
-use super::sink::Sink;
-use super::{Broken, Rules, judge, tell, too_short, transport};
+use super::headers::{BCN, RATE_TAG, TEST_FRAME};
+use super::layer::Layer;
+use super::object::{Broken, Fault, Object};
+use super::part::Part;
+use super::sink::{Sink, wrong};
+use super::transport;
 use proto::wire::ethernet::ethertype;
 use proto::wire::project::{Bcn, ProjectTypes, Subtype};
 
-layer! {
-    /// A test frame, before its pattern. Source: `proto::wire::project`.
-    TEST_FRAME "test_frame" "test frame" 18 {
-        "subtype" 8 Number Or(1);
-        "reserved8" 8 Number Or(0);
-        "flow" 32 Number Required;
-        "sequence" 32 Number Or(0);
-        "departure" 64 Number Or(0);
-    }
-}
-
-layer! {
-    /// A BCN message, before its sample. Source: `proto::wire::project`.
-    BCN "bcn" "BCN" 20 {
-        "subtype" 8 Number Or(2);
-        "version" 8 Number Or(1);
-        "cpid" 64 Wide Required;
-        "qoffset" 16 Signed Required;
-        "qdelta" 16 Signed Required;
-        "timestamp" 32 Number Or(0);
-        "mild" 1 Number Or(0);
-        "severe" 1 Number Or(0);
-        "stop" 1 Number Or(0);
-        "reserved5" 5 Number Or(0);
-        "length" 8 Number Computed;
-    }
-}
-
-layer! {
-    /// A rate-regulated tag, with the EtherType that follows. Source: `proto::wire::project`.
-    RATE_TAG "rate_tag" "RRT" 16 {
-        "subtype" 8 Number Or(3);
-        "reserved8" 8 Number Or(0);
-        "cpid" 64 Wide Required;
-        "timestamp" 32 Number Or(0);
-        "type" 16 Code Computed;
-    }
-}
-
-/// What `body`, behind this EtherType, is by its subtype.
+/// The subtype of `body`, which follows the EtherType `kind`; `None` if that is not the project's.
 pub(super) fn subtype(kind: u16, body: &[u8]) -> Option<Subtype> {
     ProjectTypes::DEFAULT.subtype(kind, body)
 }
 
-/// Octets of the BCN message at the front of `body`, its sample included; of nothing else is it known.
+/// Length of the BCN message at the front of `body`, its sample included; `None` for anything else.
 pub(super) fn octets(body: &[u8]) -> Option<usize> {
     let is_message = subtype(ethertype::PROJECT, body) == Some(Subtype::Bcn);
     let is_there = is_message && body.len() >= BCN.octets;
     is_there.then(|| BCN.octets + BCN.get(body, "length") as usize)
 }
 
-/// Walks over a frame of the project; true if an error was told.
-pub(super) fn decode(
-    sink: &mut impl Sink,
-    all: &[u8],
-    at: usize,
-    end: usize,
-    rules: Rules,
-) -> bool {
-    let body = &all[at..end];
+/// Dissects a frame of the project; true if an error was reported.
+pub(super) fn decode(sink: &mut impl Sink, part: Part<'_>) -> bool {
+    let body = part.octets();
     let layer: &'static Layer = match subtype(ethertype::PROJECT, body) {
         Some(Subtype::TestFrame) => &TEST_FRAME,
         Some(Subtype::Bcn) => &BCN,
-        // A whole one is a tag and was told as such, unless it is a second one.
+        // A whole tag was dissected before the body; only a second tag comes here.
         Some(Subtype::RateTag) if body.len() < RATE_TAG.octets => &RATE_TAG,
         Some(Subtype::RateTag) | None => {
             sink.octets("payload", body);
             return false;
         }
     };
-    if body.len() < layer.octets {
-        return too_short(sink, layer, all, at..end, rules);
-    }
-    tell(sink, layer, body);
-    let rest = &body[layer.octets..];
+    let Some(rest) = part.header(sink, layer) else { return true };
     if layer.key == BCN.key {
-        judge_message(sink, body, rest.len(), rules);
+        sink.judge("bcn.version", BCN.get(body, "version") as usize, usize::from(Bcn::VERSION));
+        judge_sample(sink, "bcn.length", BCN.get(body, "length") as usize, rest, Bcn::SAMPLE_MAX);
     }
-    sink.octets("payload", rest);
+    sink.octets("payload", rest.octets());
     false
 }
 
-fn judge_message(sink: &mut impl Sink, body: &[u8], present: usize, rules: Rules) {
-    judge(sink, "bcn.version", BCN.get(body, "version") as usize, usize::from(Bcn::VERSION));
-    let said = BCN.get(body, "length") as usize;
-    if said != present && rules.missing == 0 {
-        sink.wrong(format_args!("bcn.length is {said}, {present} octets are there"));
+/// Reports the length of a sample that is not that of `sample`, or above `most`.
+pub(super) fn judge_sample(
+    sink: &mut impl Sink,
+    field: &str,
+    said: usize,
+    sample: Part<'_>,
+    most: usize,
+) {
+    if said != sample.len() && sample.is_whole() {
+        wrong!(sink, "{field} is {said}, {} octets are there", sample.len());
     }
-    if said > Bcn::SAMPLE_MAX {
-        sink.wrong(format_args!("bcn.length is {said}, at most {} is allowed", Bcn::SAMPLE_MAX));
+    if said > most {
+        wrong!(sink, "{field} is {said}, at most {most} is allowed");
     }
 }
 
@@ -108,8 +67,6 @@ pub(super) fn encode(
 ) -> Result<(), Fault> {
     object.header(&TEST_FRAME, out)?;
     let message = object.header(&BCN, out)?;
-    let begin = out.len();
-    transport::encode_rest(object, out, error)?;
-    let sample = out.len() - begin;
+    let sample = transport::encode_rest(object, out, error)?;
     message.map_or(Ok(()), |message| message.fill(out, "length", sample))
 }

@@ -1,30 +1,16 @@
-//! The shim of this project's cables: records of a header and a frame, in UDP or in an EtherType.
+//! The shim of this project's cables: records of a header and a frame, in UDP or behind an EtherType.
 //!
-//! The layout is `emulation::cable::shim`'s; a test holds that both agree.
+//! The layout is that of `emulation::cable::shim`; a test checks that both agree.
 
-use super::layer::layer;
-use super::object::{Fault, Object};
-use super::sink::Sink;
-use super::{Broken, Fcs, Link, Rules, decode_part, encode_frame, transport};
+use super::headers::SHIM;
+use super::object::{Broken, Fault, Object};
+use super::part::{Fcs, Part, Rules};
+use super::sink::{Sink, wrong};
+use super::{decode_part, encode_frame, transport};
 use emulation::cable::shim::{MAGIC, VERSION};
+use proto::technology::Technology;
 
-layer! {
-    /// One record's header.
-    SHIM "shim" "shim" 32 {
-        "magic" 32 Number Or(0x7062_6564);
-        "version" 8 Number Or(1);
-        "kind" 8 Number Required;
-        "flags" 8 Number Or(0);
-        "end" 8 Number Or(0);
-        "link" 32 Number Or(0);
-        "epoch" 32 Number Or(0);
-        "sequence" 32 Number Or(0);
-        "length" 32 Number Computed;
-        "stamp" 64 Number Or(0);
-    }
-}
-
-/// A shim begins here.
+/// True if a shim begins here.
 pub(super) fn begins(octets: &[u8]) -> bool {
     octets.len() >= SHIM.octets && octets.starts_with(&MAGIC) && octets[MAGIC.len()] == VERSION
 }
@@ -38,56 +24,52 @@ pub(super) fn octets(octets: &[u8]) -> Option<usize> {
     (at > 0).then_some(at)
 }
 
-/// Walks over the records from `at` to `end`; true if an error was told.
-pub(super) fn decode(
-    sink: &mut impl Sink,
-    all: &[u8],
-    mut at: usize,
-    end: usize,
-    rules: Rules,
-) -> bool {
-    if rules.depth == 0 {
-        sink.octets("payload", &all[at..end]);
+/// Dissects records; true if an error was reported.
+pub(super) fn decode(sink: &mut impl Sink, part: Part<'_>) -> bool {
+    if part.rules.depth == 0 {
+        sink.octets("payload", part.octets());
         return false;
     }
-    if begins(&all[at..end]) {
+    let mut rest = part;
+    if begins(part.octets()) {
         sink.begin_list("shim");
-        while begins(&all[at..end]) {
-            let record = &all[at..end];
+        while begins(rest.octets()) {
+            let record = rest.octets();
             let said = SHIM.get(record, "length") as usize;
             let frame = &record[SHIM.octets..];
             let frame = &frame[..said.min(frame.len())];
             sink.begin_wrapped(&SHIM, record, frame.len());
-            decode_wrapped(sink, record[5], frame, said, rules);
+            decode_wrapped(sink, record[5], frame, said, part.rules);
             sink.end_wrapped();
-            at += SHIM.octets + frame.len();
+            rest = rest.after(SHIM.octets + frame.len());
         }
         sink.end_list();
     }
-    if at == end {
+    let (at, left) = (rest.start, rest.len());
+    if left == 0 {
         return false;
     }
     let reason = format_args!("no shim of version {VERSION}");
-    sink.error("shim", at, reason, &all[at..end]);
-    // The first octets of a shim that was not captured are no fault.
-    if rules.missing == 0 || end - at >= SHIM.octets {
-        sink.wrong(format_args!("{} octets at {at} are no shim of version {VERSION}", end - at));
+    sink.error("shim", at, reason, rest.octets());
+    // A shim that the capture cut is not defective.
+    if part.is_whole() || left >= SHIM.octets {
+        wrong!(sink, "{left} octets at {at} are no shim of version {VERSION}");
     }
     true
 }
 
 fn decode_wrapped(sink: &mut impl Sink, kind: u8, frame: &[u8], said: usize, rules: Rules) {
-    // Frames on a cable have no FCS: the socket below has a check of its own.
     let missing = said - frame.len();
     if missing > 0 && rules.missing == 0 {
-        sink.wrong(format_args!("shim.length is {said}, {} octets are there", frame.len()));
+        wrong!(sink, "shim.length is {said}, {} octets are there", frame.len());
     }
+    // Frames on a cable have no FCS: the socket below has a check of its own.
     let inner = Rules { depth: rules.depth - 1, fcs: Fcs::No, missing, ..rules };
     match kind {
-        1 | 2 => decode_part(sink, Link::Infiniband, frame, inner),
-        3 => decode_part(sink, Link::Ethernet, frame, inner),
+        1 | 2 => decode_part(sink, Technology::Infiniband, frame, inner),
+        3 => decode_part(sink, Technology::Ethernet, frame, inner),
         _ => {
-            sink.wrong(format_args!("shim.kind {kind} is not known"));
+            wrong!(sink, "shim.kind {kind} is not known");
             sink.octets("payload", frame);
         }
     }
@@ -109,5 +91,5 @@ pub(super) fn encode(
         let length = out.len() - begin;
         shim.fill(out, "length", length)?;
     }
-    transport::encode_rest(object, out, error)
+    transport::encode_rest(object, out, error).map(drop)
 }

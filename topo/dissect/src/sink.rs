@@ -1,56 +1,51 @@
-//! What a dissection tells while it walks over a frame; JSON, trees and verdicts each listen.
+//! What a dissection reports while it walks over a frame; JSON, trees and tests implement it.
 
 use super::layer::Layer;
-use std::fmt::Arguments;
+use std::fmt::{Arguments, Display};
 
 /// A CRC that a frame carries.
 #[derive(Clone, Copy, Debug)]
 pub struct Check<'a> {
     /// Its key in JSON.
     pub key: &'static str,
-    /// The octets that carry it.
+    /// The octets that carry it: two or four.
     pub present: &'a [u8],
-    /// What it should be, in the same order; as many of the first octets as there are present.
-    pub expected: [u8; 4],
+    /// The right value in wire order; of two octets the first two count.
+    expected: [u8; 4],
 }
 
 impl<'a> Check<'a> {
-    /// A check of four octets, which go least significant first.
-    pub fn of_32(key: &'static str, present: &'a [u8], expected: u32) -> Check<'a> {
-        Check { key, present, expected: expected.to_le_bytes() }
+    /// The check `present` against `expected`, whose least significant octet is sent first.
+    pub fn new(key: &'static str, present: &'a [u8], expected: impl Into<u32>) -> Check<'a> {
+        Check { key, present, expected: expected.into().to_le_bytes() }
     }
 
-    /// A check of two octets, likewise.
-    pub fn of_16(key: &'static str, present: &'a [u8], expected: u16) -> Check<'a> {
-        Check { key, present, expected: u32::from(expected).to_le_bytes() }
-    }
-
-    /// What the octets should be.
+    /// The right octets, as many as are present.
     pub fn expected(&self) -> &[u8] {
         &self.expected[..self.present.len()]
     }
 
-    /// It is right.
+    /// True if the check is right.
     pub fn holds(&self) -> bool {
         self.present == self.expected()
     }
 }
 
-/// Listens to a dissection. Calls come in the order of the octets.
+/// Receives a dissection. Calls come in the order of the octets.
 pub trait Sink {
     /// A header of `layer` at the front of `octets`.
     fn header(&mut self, layer: &'static Layer, octets: &[u8]);
 
-    /// Octets without fields: payload, pad.
+    /// Octets without fields: payload, pad, padding.
     fn octets(&mut self, key: &'static str, octets: &[u8]);
 
     /// A CRC.
     fn check(&mut self, check: Check<'_>);
 
-    /// Octets that are not what `layer` needs at `offset`.
+    /// The `octets` at `offset` cannot be read as `layer`.
     fn error(&mut self, layer: &str, offset: usize, reason: Arguments<'_>, octets: &[u8]);
 
-    /// Something about the frame is wrong.
+    /// A defect of the frame, in one sentence.
     fn wrong(&mut self, what: Arguments<'_>);
 
     /// A list begins.
@@ -64,4 +59,18 @@ pub trait Sink {
 
     /// The list ends.
     fn end_list(&mut self);
+
+    /// Reports a number that is not `right`.
+    fn judge(&mut self, what: impl Display, found: usize, right: usize) {
+        if found != right {
+            self.wrong(format_args!("{what} is {found}, should be {right}"));
+        }
+    }
 }
+
+/// Reports a defect: `wrong!(sink, "format", …)`.
+macro_rules! wrong {
+    ($sink:expr, $($what:tt)*) => { $sink.wrong(format_args!($($what)*)) };
+}
+
+pub(super) use wrong;

@@ -1,56 +1,56 @@
-//! Where frames to be taken apart come from: captures of either kind, or hex in a text.
+//! The input of `decode`: pcap and pcapng captures, or text with hexadecimal digits.
 //!
-//! Which of the two an input is, its first four octets tell. Input is read as a stream; nothing grows
-//! with its length.
+//! The first four octets tell which. Input is read as a stream; memory does not grow with its length.
 
-use super::{Fcs, Link, Meta};
+use super::{Fcs, Meta};
 use capture::pcapng::{LinkType, erf};
 use capture::reader::{CaptureReader, ErfRecord, RawPacket, ReadError};
+use proto::technology::Technology;
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 
 mod text;
 
-/// A line or a frame longer than this is none: no length field of the standards reaches it.
+/// Longest line and longest frame, octets: no length field of the standards reaches this value.
 const LINE_MAX: usize = 1 << 20;
 
-/// Octets asked of the input at once.
+/// Octets read at once.
 const READ_SIZE: usize = 1 << 20;
 
-/// Some editors begin a text with it.
+/// Some editors write it at the beginning of a text.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// A frame of the input.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet<'a> {
-    /// What is known of it.
+    /// What is known of the frame.
     pub meta: Meta<'a>,
     /// Its octets.
     pub octets: &'a [u8],
-    /// What the input says of its FCS.
+    /// Whether it has an FCS, as far as the input states it.
     pub fcs: Fcs,
 }
 
-/// What becomes of the frames of an input, and of the parts that are none.
+/// Receives the frames of an input and reports of unreadable parts.
 pub trait Visitor {
     /// A frame.
     ///
     /// # Errors
-    /// If the visitor has had enough; nothing more is read then.
+    /// If no more frames are wanted; reading ends.
     fn frame(&mut self, packet: Packet<'_>) -> io::Result<()>;
 
-    /// Something that could not be read, in a sentence without a full stop.
+    /// A part that could not be read, in a sentence without a full stop.
     fn unreadable(&mut self, what: &str);
 }
 
-/// Reads `input` to its end. `link` is what captures hold that do not say, and hex: if it is left out,
-/// the octets tell.
+/// Reads `input` to its end. `unsaid` is the technology of hexadecimal text and of captures with an unknown link type;
+/// if it is `None`, the octets of text tell.
 ///
 /// # Errors
 /// Those of the visitor.
 pub fn visit(
     mut input: impl Read,
-    link: Option<Link>,
+    unsaid: Option<Technology>,
     visitor: &mut impl Visitor,
 ) -> io::Result<()> {
     let mut first = Vec::new();
@@ -67,10 +67,11 @@ pub fn visit(
         return Ok(());
     }
     let whole = BufReader::with_capacity(READ_SIZE, Cursor::new(first).chain(input));
-    if is_capture { visit_capture(whole, link, visitor) } else { text::visit(whole, link, visitor) }
+    let visit = if is_capture { visit_capture } else { text::visit };
+    visit(whole, unsaid, visitor)
 }
 
-/// What an input is that begins neither like a capture nor like a text.
+/// Why an input that begins neither like a capture nor like text cannot be read.
 fn binary(first: &[u8]) -> Option<String> {
     const GZIP: &[u8] = b"\x1f\x8b";
     if first.starts_with(GZIP) {
@@ -82,7 +83,7 @@ fn binary(first: &[u8]) -> Option<String> {
         .then(|| format!("no pcap, no pcapng and no text: it begins with{}", shown()))
 }
 
-/// pcap in both resolutions and orders, and the one that a pcapng file begins with.
+/// True for pcap in both resolutions and byte orders, and for pcapng.
 fn is_magic(first: &[u8; 4]) -> bool {
     const PCAPNG: u32 = 0x0a0d_0d0a;
     let (big, little) = (u32::from_be_bytes(*first), u32::from_le_bytes(*first));
@@ -91,7 +92,7 @@ fn is_magic(first: &[u8; 4]) -> bool {
 
 fn visit_capture(
     input: impl Read,
-    link: Option<Link>,
+    unsaid: Option<Technology>,
     visitor: &mut impl Visitor,
 ) -> io::Result<()> {
     let mut passed_over = BTreeMap::<String, u64>::new();
@@ -106,9 +107,9 @@ fn visit_capture(
             };
             last += 1;
             let reason = match packet {
-                Ok(raw) => match framed(&raw, link) {
-                    Ok((link, octets, wire_length)) => {
-                        visitor.frame(packet_of(&raw, link, octets, wire_length))?;
+                Ok(raw) => match framed(&raw, unsaid) {
+                    Ok((technology, octets, wire_length)) => {
+                        visitor.frame(packet_of(&raw, technology, octets, wire_length))?;
                         continue;
                     }
                     Err(reason) => reason,
@@ -135,19 +136,17 @@ fn visit_capture(
 
 fn packet_of<'a>(
     raw: &'a RawPacket<'_>,
-    link: Link,
+    technology: Technology,
     octets: &'a [u8],
     wire_length: usize,
 ) -> Packet<'a> {
     Packet {
         meta: Meta {
-            number: raw.number,
             at_ns: Some(raw.at_ns),
             interface: raw.interface.as_deref(),
             direction: raw.direction,
-            link,
-            length: octets.len(),
             wire_length: wire_length.max(octets.len()),
+            ..Meta::new(raw.number, technology, octets.len())
         },
         octets,
         fcs: match raw.fcs_len {
@@ -158,39 +157,39 @@ fn packet_of<'a>(
     }
 }
 
-/// What a packet holds: the link, the frame and its length on the wire.
+/// The technology of a packet, its frame, and the length of the frame on the wire.
 fn framed<'a>(
     raw: &RawPacket<'a>,
-    unsaid: Option<Link>,
-) -> Result<(Link, &'a [u8], usize), String> {
+    unsaid: Option<Technology>,
+) -> Result<(Technology, &'a [u8], usize), String> {
     const ETHERNET: u16 = LinkType::Ethernet as u16;
     const USER0: u16 = LinkType::User0 as u16;
     const ERF: u16 = LinkType::Erf as u16;
     const INFINIBAND: u16 = LinkType::Infiniband as u16;
     let wire_size = raw.wire_size as usize;
     match raw.link_type {
-        ETHERNET => Ok((Link::Ethernet, raw.octets, wire_size)),
-        INFINIBAND => Ok((Link::Infiniband, raw.octets, wire_size)),
-        // Ours hold link packets, and those of people who taught Wireshark so hold packets.
-        USER0 => Ok((unsaid.unwrap_or(Link::Infiniband), raw.octets, wire_size)),
+        ETHERNET => Ok((Technology::Ethernet, raw.octets, wire_size)),
+        INFINIBAND => Ok((Technology::Infiniband, raw.octets, wire_size)),
+        // Captures of this project hold link packets there; others hold packets, by a setting of Wireshark.
+        USER0 => Ok((unsaid.unwrap_or(Technology::Infiniband), raw.octets, wire_size)),
         ERF => {
             let record = ErfRecord::parse(raw.octets).map_err(|reason| reason.into_owned())?;
-            let link = match record.kind {
-                erf::INFINIBAND | erf::INFINIBAND_LINK => Link::Infiniband,
-                kind if erf::ETHERNET.contains(&kind) => Link::Ethernet,
+            let technology = match record.kind {
+                erf::INFINIBAND | erf::INFINIBAND_LINK => Technology::Infiniband,
+                kind if erf::ETHERNET.contains(&kind) => Technology::Ethernet,
                 other => return Err(format!("ERF record of type {other}")),
             };
-            Ok((link, record.octets, record.wire_size as usize))
+            Ok((technology, record.octets, record.wire_size as usize))
         }
         other => match unsaid {
-            Some(link) => Ok((link, raw.octets, wire_size)),
+            Some(technology) => Ok((technology, raw.octets, wire_size)),
             None => Err(format!("link type {other} (--link says what it holds)")),
         },
     }
 }
 
-/// Reads a line, its end included; false at the end of the input. Of a longer line than `max` little
-/// more than that is kept.
+/// Appends a line with its end; false at the end of the input. Of a line longer than `max` octets, `max + 1` or a few more
+/// are kept.
 ///
 /// # Errors
 /// Those of the input.

@@ -21,24 +21,16 @@ mod congestion;
 mod cut;
 
 /// The line of JSON that a frame is.
-fn line(link: Link, octets: &[u8], wire_length: usize, rules: Rules) -> String {
+fn line(technology: Technology, octets: &[u8], wire_length: usize, rules: Rules) -> String {
     let mut sink = JsonSink::default();
-    let meta = Meta {
-        number: 1,
-        at_ns: None,
-        interface: None,
-        direction: None,
-        link,
-        length: octets.len(),
-        wire_length,
-    };
+    let meta = Meta { wire_length, ..Meta::new(1, technology, octets.len()) };
     sink.begin(&meta);
-    decode(&mut sink, link, octets, wire_length, rules);
+    decode(&mut sink, technology, octets, wire_length, rules);
     String::from_utf8(sink.finish().to_vec()).expect("text")
 }
 
-fn json(link: Link, octets: &[u8]) -> Value {
-    let line = line(link, octets, octets.len(), Rules::default());
+fn json(technology: Technology, octets: &[u8]) -> Value {
+    let line = line(technology, octets, octets.len(), Rules::default());
     serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"))
 }
 
@@ -49,14 +41,14 @@ fn hex(octets: &[u8]) -> String {
 }
 
 /// Decodes and encodes, whole and cut, with every opinion on the FCS.
-fn assert_identity(link: Link, octets: &[u8]) {
+fn assert_identity(technology: Technology, octets: &[u8]) {
     for fcs in [Fcs::Auto, Fcs::Yes, Fcs::No] {
         for missing in [0, 3] {
             let rules = Rules { fcs, ..Rules::default() };
-            let line = line(link, octets, octets.len() + missing, rules);
+            let line = line(technology, octets, octets.len() + missing, rules);
             let encoded = encode(&line).unwrap_or_else(|fault| panic!("{fault}\n{line}"));
             assert_eq!(hex(&encoded.octets), hex(octets), "{line}");
-            assert_eq!(encoded.is_ethernet, link == Link::Ethernet);
+            assert_eq!(encoded.is_ethernet, technology == Technology::Ethernet);
             assert_eq!(encoded.wire_length, (missing > 0).then_some(octets.len() + missing));
         }
     }
@@ -149,7 +141,7 @@ fn transport_of(packet: &[u8]) -> &[u8] {
 
 /// A RoCE frame, made by `encode`, of a packet's transport part.
 fn roce(packet: &[u8], network: &str, vlan: bool, cn_tag: bool, fcs: bool) -> Vec<u8> {
-    let transport = json(Link::Infiniband, packet);
+    let transport = json(Technology::Infiniband, packet);
     let mut frame = serde_json::Map::new();
     for (key, value) in transport.as_object().expect("an object") {
         if !["number", "link", "length", "lrh", "grh", "icrc", "vcrc", "wrong"]
@@ -189,19 +181,19 @@ fn verdict(frame: &Value, key: &str) -> Option<bool> {
 proptest! {
     #[test]
     fn valid_packets_come_back_and_every_crc_holds(packet in packets()) {
-        let frame = json(Link::Infiniband, &packet);
+        let frame = json(Technology::Infiniband, &packet);
         prop_assert_eq!(verdict(&frame, "icrc"), Some(true), "{}", frame);
         prop_assert_eq!(verdict(&frame, "vcrc"), Some(true), "{}", frame);
         prop_assert_eq!(frame.get("wrong"), None, "{}", frame);
         prop_assert_eq!(frame.get("error"), None, "{}", frame);
-        assert_identity(Link::Infiniband, &packet);
+        assert_identity(Technology::Infiniband, &packet);
     }
 
     #[test]
     fn what_is_left_out_is_computed(packet in packets(), which in 0usize..4, tags: (bool, bool)) {
         let (link, octets) = match NETWORKS.get(which) {
-            Some(network) => (Link::Ethernet, roce(&packet, network, tags.0, tags.1, false)),
-            None => (Link::Infiniband, packet),
+            Some(network) => (Technology::Ethernet, roce(&packet, network, tags.0, tags.1, false)),
+            None => (Technology::Infiniband, packet),
         };
         let mut frame = json(link, &octets);
         let padding = octets.len() <= 60;
@@ -217,7 +209,7 @@ proptest! {
         let mut packet = packet;
         let bit = place.index(packet.len() * 8);
         packet[bit / 8] ^= 0x80 >> (bit % 8);
-        let frame = json(Link::Infiniband, &packet);
+        let frame = json(Technology::Infiniband, &packet);
         prop_assert_eq!(verdict(&frame, "vcrc"), Some(false), "{}", frame);
         if packet[1] & 0b10 != 0 {
             let right = crc::icrc_by_link_header(&packet).map(u32::to_le_bytes);
@@ -225,12 +217,12 @@ proptest! {
             let holds = right.is_some_and(|right| right == packet[end - 4..end]);
             prop_assert_eq!(verdict(&frame, "icrc"), Some(holds), "{}", frame);
         }
-        assert_identity(Link::Infiniband, &packet);
+        assert_identity(Technology::Infiniband, &packet);
     }
 
     #[test]
     fn cut_packets_come_back(packet in packets(), place: prop::sample::Index) {
-        assert_identity(Link::Infiniband, &packet[..place.index(packet.len())]);
+        assert_identity(Technology::Infiniband, &packet[..place.index(packet.len())]);
     }
 
     #[test]
@@ -238,13 +230,13 @@ proptest! {
         packet in packets(), which in 0usize..3, tags: (bool, bool), fcs: bool,
     ) {
         let octets = roce(&packet, NETWORKS[which], tags.0, tags.1, fcs);
-        let frame = json(Link::Ethernet, &octets);
+        let frame = json(Technology::Ethernet, &octets);
         prop_assert_eq!(verdict(&frame, "icrc"), Some(true), "{}", frame);
         prop_assert_eq!(verdict(&frame, "fcs"), fcs.then_some(true), "{}", frame);
         prop_assert_eq!(frame.get("wrong"), None, "{}", frame);
         let payload = transport_of(&packet);
         prop_assert!(hex(&octets).contains(&hex(&payload[12..])));
-        assert_identity(Link::Ethernet, &octets);
+        assert_identity(Technology::Ethernet, &octets);
     }
 
     #[test]
@@ -256,11 +248,11 @@ proptest! {
         let udp = 14 + [20, 40][which];
         let bit = place.index((octets.len() - udp - 4) * 8) + (udp + 4) * 8;
         octets[bit / 8] ^= 0x80 >> (bit % 8);
-        let frame = json(Link::Ethernet, &octets);
+        let frame = json(Technology::Ethernet, &octets);
         prop_assert_eq!(verdict(&frame, "fcs"), Some(false), "{}", frame);
         let free = [udp + 6, udp + 7, udp + 12].contains(&(bit / 8)) || bit / 8 >= octets.len() - 4;
         prop_assert_eq!(verdict(&frame, "icrc"), Some(free), "octet {}: {}", bit / 8, frame);
-        assert_identity(Link::Ethernet, &octets);
+        assert_identity(Technology::Ethernet, &octets);
     }
 
     #[test]
@@ -271,19 +263,19 @@ proptest! {
         let mut octets = roce(&packet, NETWORKS[which], tags.0, tags.1, tags.2);
         let place = places.0.index(octets.len().min(80));
         octets[place] = value;
-        assert_identity(Link::Ethernet, &octets);
-        assert_identity(Link::Ethernet, &octets[..places.1.index(octets.len())]);
+        assert_identity(Technology::Ethernet, &octets);
+        assert_identity(Technology::Ethernet, &octets[..places.1.index(octets.len())]);
     }
 
     #[test]
     fn any_octets_come_back(octets in vec(any::<u8>(), 0..200), next in 0u8..4) {
-        assert_identity(Link::Ethernet, &octets);
-        assert_identity(Link::Infiniband, &octets);
+        assert_identity(Technology::Ethernet, &octets);
+        assert_identity(Technology::Infiniband, &octets);
         let mut octets = octets;
         if let Some(octet) = octets.get_mut(1) {
             *octet = *octet & !3 | next;
         }
-        assert_identity(Link::Infiniband, &octets);
+        assert_identity(Technology::Infiniband, &octets);
     }
 
     #[test]
@@ -307,7 +299,7 @@ proptest! {
         frame.extend(known);
         frame.extend(octets);
         frame.resize(frame.len() + zeros, 0);
-        assert_identity(Link::Ethernet, &frame);
+        assert_identity(Technology::Ethernet, &frame);
     }
 
     #[test]
@@ -319,7 +311,7 @@ proptest! {
             fccl: counts.1,
         };
         let mut octets = packet.to_octets();
-        let frame = json(Link::Infiniband, &octets);
+        let frame = json(Technology::Infiniband, &octets);
         prop_assert_eq!(verdict(&frame, "lpcrc"), Some(true), "{}", frame);
         let told = &frame["flow_control"];
         prop_assert_eq!(&told["fctbs"], &Value::from(counts.0 & 0xfff));
@@ -330,8 +322,8 @@ proptest! {
         prop_assert!(encoded.is_link_packet);
         prop_assert_eq!(&encoded.octets[..], &octets[..]);
         octets[bit / 8] ^= 0x80 >> (bit % 8);
-        prop_assert_eq!(verdict(&json(Link::Infiniband, &octets), "lpcrc"), Some(false));
-        assert_identity(Link::Infiniband, &octets);
+        prop_assert_eq!(verdict(&json(Technology::Infiniband, &octets), "lpcrc"), Some(false));
+        assert_identity(Technology::Infiniband, &octets);
     }
 
     #[test]
@@ -359,16 +351,16 @@ proptest! {
         } else {
             [&[2; 12], &[0x88, 0xb5][..], &body].concat()
         };
-        let told = json(Link::Ethernet, &frame);
+        let told = json(Technology::Ethernet, &frame);
         let records = told["shim"].as_array().expect("records");
         prop_assert_eq!(records.len(), packets.len());
         prop_assert_eq!(&records[0]["link"], &Value::from(0x0102_0304));
         if code == 1 {
             prop_assert_eq!(verdict(&records[0]["frame"], "vcrc"), Some(true), "{}", told);
         }
-        assert_identity(Link::Ethernet, &frame);
+        assert_identity(Technology::Ethernet, &frame);
         let cut = &frame[..frame.len() - 5];
-        assert_identity(Link::Ethernet, cut);
+        assert_identity(Technology::Ethernet, cut);
     }
 
     #[test]
@@ -419,15 +411,15 @@ fn an_fcs_is_told_by_what_the_frame_says_of_its_length() {
     let pause = [&[1; 12][..], &[0x88, 0x08, 0, 1, 0xff, 0xff], &[0; 42]].concat();
     let with = |fcs: u32| [&pause[..], &fcs.to_le_bytes()].concat();
     let right = ethernet_crc::fcs(&pause);
-    assert_eq!(verdict(&json(Link::Ethernet, &pause), "fcs"), None);
-    assert_eq!(verdict(&json(Link::Ethernet, &with(right)), "fcs"), Some(true));
-    assert_eq!(verdict(&json(Link::Ethernet, &with(right ^ 1)), "fcs"), Some(false));
+    assert_eq!(verdict(&json(Technology::Ethernet, &pause), "fcs"), None);
+    assert_eq!(verdict(&json(Technology::Ethernet, &with(right)), "fcs"), Some(true));
+    assert_eq!(verdict(&json(Technology::Ethernet, &with(right ^ 1)), "fcs"), Some(false));
     let mut unknown = pause.clone();
     unknown[13] = 0x99;
     unknown.extend([7; 100]);
-    assert_eq!(verdict(&json(Link::Ethernet, &unknown), "fcs"), None);
+    assert_eq!(verdict(&json(Technology::Ethernet, &unknown), "fcs"), None);
     unknown.extend(ethernet_crc::fcs(&unknown).to_le_bytes());
-    assert_eq!(verdict(&json(Link::Ethernet, &unknown), "fcs"), Some(true));
+    assert_eq!(verdict(&json(Technology::Ethernet, &unknown), "fcs"), Some(true));
 }
 
 #[test]
@@ -457,17 +449,8 @@ fn a_tree_ends_with_what_is_wrong_and_what_would_be_right() {
         "aeth": {"syndrome": 31, "msn": 0}, "vcrc": {"value": "0x1234"}}"#;
     let octets = encode(&ack.replace('\n', " ")).expect("a packet").octets;
     let mut sink = tree::TreeSink::default();
-    let (link, length) = (Link::Infiniband, octets.len());
-    let (number, at_ns, wire_length) = (3, Some(1_000_000_001), length);
-    sink.begin(&Meta {
-        number,
-        at_ns,
-        interface: None,
-        direction: None,
-        link,
-        length,
-        wire_length,
-    });
+    let (link, length) = (Technology::Infiniband, octets.len());
+    sink.begin(&Meta { at_ns: Some(1_000_000_001), ..Meta::new(3, link, length) });
     decode(&mut sink, link, &octets, length, Rules::default());
     let text = std::str::from_utf8(sink.finish()).expect("text").to_owned();
     let lines: Vec<_> = text.lines().collect();

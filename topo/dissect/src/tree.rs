@@ -1,25 +1,23 @@
-//! A frame as people read it: a line of summary, its layers, and what is wrong with it.
+//! A frame as a tree for people: one summary line, its layers, and its defects.
 
 use super::Meta;
 use super::digits::{digit, hex, number, text};
-use super::infiniband::{FLOW_CONTROL, LRH};
+use super::headers::{BTH, ETHERNET, FLOW_CONTROL, IPV4, IPV6, LRH};
 use super::layer::{Layer, Place, Value};
 use super::sink::{Check, Sink};
-use super::transport::BTH;
-use super::{ethernet, internet};
 use std::fmt::{self, Arguments};
 use std::io::Write as _;
 
-/// Octets of a payload that are shown.
+/// At most this many octets of a payload are shown.
 const SHOWN_MAX: usize = 64;
 
-/// The column behind a layer's title.
+/// Width of the column with the titles of layers, characters.
 const TITLE_WIDTH: usize = 12;
 
-/// Octets in a row.
+/// Octets in a row of a hex dump.
 const ROW: usize = 16;
 
-/// One frame, some lines.
+/// Writes each frame as some lines of text.
 #[derive(Debug, Default)]
 pub struct TreeSink {
     all: Vec<u8>,
@@ -35,12 +33,8 @@ pub struct TreeSink {
 impl TreeSink {
     /// Begins the lines of a frame.
     pub fn begin(&mut self, meta: &Meta<'_>) {
-        for part in [&mut self.all, &mut self.body, &mut self.wrongs, &mut self.checks] {
-            part.clear();
-        }
-        for part in [&mut self.what, &mut self.ends, &mut self.about] {
-            part.clear();
-        }
+        let TreeSink { all, body, wrongs, checks, what, ends, about, .. } = self;
+        [all, body, wrongs, checks, what, ends, about].into_iter().for_each(Vec::clear);
         self.indent = 1;
         self.all.push(b'#');
         number(&mut self.all, meta.number);
@@ -57,7 +51,7 @@ impl TreeSink {
         }
     }
 
-    /// The lines, ended.
+    /// Ends the frame and returns its lines.
     pub fn finish(&mut self) -> &[u8] {
         if self.what.is_empty() {
             self.what.extend_from_slice(b"unreadable");
@@ -72,7 +66,7 @@ impl TreeSink {
         &self.all
     }
 
-    /// Begins a line with a title, which may still be changed.
+    /// Begins a line with a title; returns the title, which the caller may still change.
     fn line(&mut self, title: &str) -> &mut [u8] {
         blanks(&mut self.body, 2 * self.indent);
         let begin = self.body.len();
@@ -81,15 +75,13 @@ impl TreeSink {
         &mut self.body[begin..]
     }
 
-    /// What the summary says of a header; that of the innermost frame counts.
+    /// Updates the summary line by a header; the innermost frame counts.
     fn summarise(&mut self, layer: &'static Layer, octets: &[u8]) {
         match layer.key {
-            "lrh" => self.begins("raw packet", octets, const { ends(&LRH, "slid", "dlid") }),
-            "ethernet" => {
-                self.begins("Ethernet", octets, const { ends(&ethernet::ETHERNET, "src", "dst") });
-            }
-            "ipv4" => self.begins("IPv4", octets, const { ends(&internet::IPV4, "src", "dst") }),
-            "ipv6" => self.begins("IPv6", octets, const { ends(&internet::IPV6, "src", "dst") }),
+            "lrh" => self.from_to("raw packet", octets, const { ends(&LRH, "slid", "dlid") }),
+            "ethernet" => self.from_to("Ethernet", octets, const { ends(&ETHERNET, "src", "dst") }),
+            "ipv4" => self.from_to("IPv4", octets, const { ends(&IPV4, "src", "dst") }),
+            "ipv6" => self.from_to("IPv6", octets, const { ends(&IPV6, "src", "dst") }),
             "bth" => self.summarise_transport(octets),
             "flow_control" => {
                 self.is("flow control");
@@ -100,10 +92,8 @@ impl TreeSink {
             "mac_control" | "udp" => self.is(layer.title),
             "cnm" | "bcn" => {
                 self.is(layer.title);
-                let [offset, delta] = ["qoffset", "qdelta"].map(|name| {
-                    let field = layer.place(name);
-                    (field.read(octets) as u16).cast_signed()
-                });
+                let get = |name| (layer.get(octets, name) as u16).cast_signed();
+                let [offset, delta] = ["qoffset", "qdelta"].map(get);
                 put(&mut self.ends, format_args!("  Qoff {offset}  Qdelta {delta}"));
             }
             "test_frame" => {
@@ -143,7 +133,7 @@ impl TreeSink {
         self.what.extend_from_slice(what.as_bytes());
     }
 
-    fn begins(&mut self, what: &str, octets: &[u8], [from, to]: [Place; 2]) {
+    fn from_to(&mut self, what: &str, octets: &[u8], [from, to]: [Place; 2]) {
         self.is(what);
         self.ends.clear();
         for (mark, end) in [("  ", from), (" → ", to)] {
@@ -155,7 +145,7 @@ impl TreeSink {
     fn fields(&mut self, layer: &'static Layer, octets: &[u8]) {
         self.line(layer.title);
         for (index, (field, value)) in layer.read(octets).enumerate() {
-            // Reserved bits are news only where somebody set them.
+            // Reserved bits are shown only where they are set.
             if field.reserved && value == Value::Bits(0) {
                 continue;
             }
@@ -192,7 +182,7 @@ impl TreeSink {
     }
 }
 
-/// The fields that say from where to where.
+/// The fields with the source and the destination.
 const fn ends(layer: &'static Layer, from: &str, to: &str) -> [Place; 2] {
     [layer.place(from), layer.place(to)]
 }
@@ -213,16 +203,17 @@ impl Sink for TreeSink {
         }
         self.line(key);
         count(&mut self.body, octets.len());
-        if octets.len() <= 4 || octets.iter().all(|octet| *octet == 0) {
-            self.body.extend_from_slice(if octets.len() <= 4 { b" " } else { b", all zero" });
-            if octets.len() <= 4 {
-                hex(&mut self.body, octets);
-            }
-            self.body.push(b'\n');
-            return;
+        let (is_short, is_zero) = (octets.len() <= 4, octets.iter().all(|octet| *octet == 0));
+        if is_short {
+            self.body.push(b' ');
+            hex(&mut self.body, octets);
+        } else if is_zero {
+            self.body.extend_from_slice(b", all zero");
         }
         self.body.push(b'\n');
-        self.rows(octets);
+        if !is_short && !is_zero {
+            self.rows(octets);
+        }
     }
 
     fn check(&mut self, check: Check<'_>) {
@@ -236,14 +227,10 @@ impl Sink for TreeSink {
             self.checks.extend_from_slice(check.key.as_bytes());
             self.checks.extend_from_slice(b" ok");
         } else {
-            let verdict = Verdict(check);
-            put(&mut self.body, format_args!("  {verdict}\n"));
-            put(&mut self.checks, format_args!("  {} {verdict}", check.key));
-            let (found, right) = (Octets(check.present), Octets(check.expected()));
-            put(
-                &mut self.wrongs,
-                format_args!("  ✕ {} is {found}, should be {right}\n", check.key),
-            );
+            let (key, found, right) = (check.key, Octets(check.present), Octets(check.expected()));
+            put(&mut self.body, format_args!("  BAD {found}, should be {right}\n"));
+            put(&mut self.checks, format_args!("  {key} BAD {found}, should be {right}"));
+            put(&mut self.wrongs, format_args!("  ✕ {key} is {found}, should be {right}\n"));
         }
     }
 
@@ -273,17 +260,7 @@ impl Sink for TreeSink {
     fn end_list(&mut self) {}
 }
 
-/// A CRC that is wrong, and what is to be said of it.
-struct Verdict<'a>(Check<'a>);
-
-impl fmt::Display for Verdict<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Verdict(check) = self;
-        write!(f, "BAD {}, should be {}", Octets(check.present), Octets(check.expected()))
-    }
-}
-
-/// Octets as one number in hex, in their order.
+/// Octets as one hexadecimal number, in wire order.
 struct Octets<'a>(&'a [u8]);
 
 impl fmt::Display for Octets<'_> {
@@ -297,14 +274,14 @@ fn blanks(line: &mut Vec<u8>, count: usize) {
     line.resize(line.len() + count, b' ');
 }
 
-/// How many octets something has.
+/// Appends a length in octets.
 fn count(line: &mut Vec<u8>, octets: usize) {
     line.extend_from_slice(b"  ");
     number(line, octets as u64);
     line.extend_from_slice(b" octets");
 }
 
-/// Seconds with nine decimals.
+/// Appends a time in seconds with nine decimals.
 fn seconds(line: &mut Vec<u8>, mut ns: u64) {
     line.extend_from_slice(b"  ");
     number(line, ns / 1_000_000_000);
@@ -316,7 +293,7 @@ fn seconds(line: &mut Vec<u8>, mut ns: u64) {
     line.extend_from_slice(&decimals);
 }
 
-/// Writing to memory cannot fail.
+/// Appends formatted text; writing to memory cannot fail.
 fn put(line: &mut Vec<u8>, what: Arguments<'_>) {
     let _ = line.write_fmt(what);
 }

@@ -1,41 +1,40 @@
-//! Checks a capture offline, ours or anybody's: CRCs, lengths, order and credits, frame by frame.
+//! Checks a capture offline, whoever wrote it: CRCs, lengths, order and credits, frame by frame.
 //!
 //! ```text
-//! capture ─▶ Seen (headers, CRCs looked at once) ─▶ each family of rules ─▶ Findings, Tally ─▶ Report
+//! capture ─▶ Seen (headers, CRCs computed once) ─▶ each family of rules ─▶ Findings ─▶ Report
 //! ```
 //!
-//! A rule is a row of its family's table; a family is one file here and one row of
-//! [`rules::FAMILIES`]. What cannot be judged (a frame cut by a snap length, a direction the file does
-//! not tell) is counted as not checked and never called wrong. A damaged frame is reported once, by
-//! the CRC that caught it: what it says about order and credit is not believed, and the hole it leaves
-//! in its flow is not reported again.
+//! A rule is a row of its family's table; a family is one file here and one row of [`FAMILIES`]. What cannot be judged
+//! (a frame cut by a snap length, a direction that the file does not state) is counted as not checked and never
+//! reported as wrong. A damaged frame is reported once, by the CRC that caught it: its sequence number and credit are
+//! not used, and the hole that it leaves in its flow is not reported again.
 //!
-//! Memory is bounded: findings are kept up to a limit a rule and counted beyond it, and no more than
+//! Memory is bounded: findings are kept up to a limit for each rule and counted beyond it, and no more than
 //! [`flows::FLOWS_MAX`] flows are followed.
 
-pub mod anatomy;
-pub mod congestion;
-pub mod crc;
-pub mod credit;
-pub mod ethernet;
-pub mod findings;
-pub mod flows;
-pub mod frame;
-pub mod lengths;
-pub mod message;
-pub mod notification;
-pub mod pause;
-pub mod ports;
-pub mod refresh;
-pub mod report;
-pub mod rules;
-pub mod sequence;
+mod anatomy;
+mod congestion;
+mod crc;
+mod credit;
+mod ethernet;
+mod findings;
+mod flows;
+mod frame;
+mod lengths;
+mod message;
+mod notification;
+mod pause;
+mod ports;
+mod refresh;
+mod report;
+mod rule;
+mod rules;
+mod sequence;
 pub mod table;
 
-pub use findings::{Finding, Findings, Tally};
-pub use report::{Report, verify};
-
 use anatomy::Anatomy;
+use findings::Findings;
+pub use findings::{Finding, Tally};
 use frame::EthernetFrame;
 use ports::Place;
 use proto::frame::FrameKind;
@@ -43,115 +42,132 @@ use proto::ids::Dscp;
 use proto::units::{BitRate, Duration};
 use proto::wire::classify::PriorityMap;
 use proto::wire::error::ParseError;
+pub use report::{KEPT, Report, verify};
+pub use rule::Rule;
+pub use rules::{FAMILIES, Row};
+use std::fmt::Display;
 
-/// One rule, as the table of findings names it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rule {
-    /// A short word that stays the same from version to version.
-    pub id: &'static str,
-    /// What it asks, in a sentence.
-    pub title: &'static str,
-    /// Where that is written.
-    pub source: &'static str,
-}
-
-/// What the user knows of the links and the file does not say.
+/// What the user knows of the links and the file does not state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// A symbol time of the links: eight data bits of one lane.
+    /// Symbol time of the links: eight data bits of one lane.
     pub symbol: Option<Duration>,
-    /// The least time between two CNPs that an adapter sends about a flow.
+    /// Least time between two CNPs that an adapter sends about a flow.
     pub cnp_interval: Option<Duration>,
     /// The DSCP of CNPs.
     pub cnp_dscp: Option<Dscp>,
-    /// Data rate of links of which the file does not tell it.
+    /// Data rate of links whose rate the file does not state.
     pub rate: Option<BitRate>,
-    /// How links of Ethernet are paused.
+    /// How Ethernet links are paused.
     pub pause: Option<Pausing>,
 }
 
-/// How links of Ethernet are paused, and how soon that is obeyed.
+/// How Ethernet links are paused, and how soon a port must obey.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pausing {
-    /// What tells the priority of a frame, with PFC; with PAUSE, which silences all, `None`.
+    /// What gives a frame its priority, with PFC; `None` with PAUSE, which stops all priorities.
     pub priorities: Option<PriorityMap>,
     /// The priorities for which PFC is obeyed.
     ///
     /// Shape: bit n is priority n.
     pub obeyed: u8,
-    /// From a pause's arrival until no frame begins any more; `None` is what the standard gives.
+    /// Longest time from the arrival of a pause until no frame begins; `None` for the limit of the standard.
     pub response: Option<Duration>,
 }
 
-/// Some rules that look at the same thing.
+/// Rules about the same subject, with the state that they need.
 pub trait Family {
-    /// Looks at the next frame of the file.
-    fn look(&mut self, seen: &Seen<'_>, findings: &mut Findings, tally: &mut Tally);
+    /// Checks the next frame of the file.
+    fn check(&mut self, check: &mut Check<'_>);
 
-    /// The file is over: what was followed is counted.
+    /// Counts what was followed, after the last frame of the file.
     fn finish(&mut self, _tally: &mut Tally) {}
 }
 
-/// What each CRC of a frame turned out to be; `None` where there is none or it was cut off.
+/// A frame under check, and where the results go.
+#[derive(Debug)]
+pub struct Check<'a> {
+    seen: &'a Seen<'a>,
+    findings: &'a mut Findings,
+}
+
+impl Check<'_> {
+    /// Reports that the frame breaks `rule`. Text is made only for findings that are kept.
+    fn breaks(&mut self, rule: &Rule, found: impl Display, expected: impl Display) {
+        self.findings.report(rule, self.seen, found, expected);
+    }
+
+    /// Counts something that was judged.
+    fn checked(&mut self, what: &'static str) {
+        self.findings.tally.checked(what, 1);
+    }
+
+    /// Counts something that was passed over.
+    fn not_checked(&mut self, why: &str) {
+        self.findings.tally.not_checked(why, 1);
+    }
+}
+
+/// The result of each CRC of a frame; `None` if the frame has none or the capture cut it off.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Checks {
-    /// End to end.
+    /// The invariant CRC, end to end.
     pub icrc: Option<Result<(), ParseError>>,
-    /// Of the link.
+    /// The variant CRC of an InfiniBand link.
     pub vcrc: Option<Result<(), ParseError>>,
-    /// Of the link, on Ethernet.
+    /// The FCS of an Ethernet link.
     pub fcs: Option<Result<(), ParseError>>,
-    /// Of a link packet.
+    /// The CRC of a link packet.
     pub lpcrc: Option<Result<(), ParseError>>,
 }
 
-/// One frame of the file, with what every family asks for.
+/// One frame of the file, with what all families need.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen<'a> {
-    /// Its number in the file, counted from 1, frames of unknown kinds included.
+    /// Its number in the file, from 1; frames of unknown kinds count.
     pub number: u64,
-    /// When, in nanoseconds, from whatever epoch the file has.
+    /// Time of capture, nanoseconds from the epoch of the file.
     pub at_ns: u64,
-    /// At which port, in which direction.
+    /// Port and direction.
     pub place: Place,
     /// The interface's name in the file, if it has one.
     pub interface: Option<&'a str>,
-    /// Data rate of that port's link, if the file tells it.
+    /// Data rate of the port's link, if the file states it.
     pub rate: Option<BitRate>,
     /// Its format.
     pub kind: FrameKind,
-    /// What the file holds of it.
+    /// The octets that the file holds.
     pub octets: &'a [u8],
-    /// Octets it had on the wire.
+    /// Octets that it had on the wire.
     pub wire_size: usize,
     /// Its CRCs.
     pub checks: Checks,
-    /// What is known of it if it is of Ethernet.
+    /// Its Ethernet headers, on Ethernet.
     pub ethernet: Option<EthernetFrame<'a>>,
-    /// The headers of a data packet, as far as they are there.
+    /// The headers of a data packet, as far as the file holds them.
     pub anatomy: Option<Anatomy>,
-    /// Frames before this one, at the same place, of which nothing could be believed.
+    /// Damaged frames before this one at the same place.
     pub damaged_before: u64,
 }
 
 impl Seen<'_> {
-    /// The file holds less than there was.
+    /// True if the file holds less than the wire.
     pub fn is_cut(&self) -> bool {
         self.octets.len() < self.wire_size
     }
 
-    /// No CRC speaks against what the link sent.
+    /// True if no CRC of the link is wrong.
     pub fn is_sound_on_link(&self) -> bool {
         let Checks { vcrc, fcs, lpcrc, .. } = self.checks;
         ![vcrc, fcs, lpcrc].iter().any(|check| matches!(check, Some(Err(_))))
     }
 
-    /// No CRC speaks against what the headers say.
+    /// True if no CRC is wrong, so that the headers are as sent.
     pub fn is_sound(&self) -> bool {
         self.is_sound_on_link() && !matches!(self.checks.icrc, Some(Err(_)))
     }
 
-    /// The headers, if they may be believed.
+    /// The headers, if no CRC is wrong.
     pub fn believed(&self) -> Option<&Anatomy> {
         self.anatomy.as_ref().filter(|_| self.is_sound())
     }

@@ -4,7 +4,8 @@ use crate::exit::{Exit, Failure, Outcome};
 use dissect::json::JsonSink;
 use dissect::source::{self, Packet, Visitor};
 use dissect::tree::TreeSink;
-use dissect::{Fcs, Link, Rules};
+use dissect::{Fcs, Rules};
+use proto::technology::Technology;
 use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
@@ -33,6 +34,24 @@ pub(super) struct Options {
     json: bool,
 }
 
+/// Words of `--link`.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub enum Link {
+    /// Packets from LRH to VCRC, and link packets of six octets.
+    Infiniband,
+    /// Frames from the destination address on, with or without FCS.
+    Ethernet,
+}
+
+impl Link {
+    fn technology(self) -> Technology {
+        match self {
+            Link::Infiniband => Technology::Infiniband,
+            Link::Ethernet => Technology::Ethernet,
+        }
+    }
+}
+
 /// Runs the command.
 pub(super) fn run(options: &Options) -> Outcome {
     let input = open(&options.file)?;
@@ -48,7 +67,7 @@ pub(super) fn run(options: &Options) -> Outcome {
         faults: 0,
     };
     let written =
-        source::visit(input, options.link, &mut printer).and_then(|()| printer.out.flush());
+        source::visit(input, options.link.map(Link::technology), &mut printer).and_then(|()| printer.out.flush());
     match written {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
             return Err(Failure::host(format!("cannot write: {error}")));
@@ -91,11 +110,11 @@ impl<W: Write> Visitor for Printer<W> {
         let rules = self.rules.with_fcs(fcs);
         if self.is_json {
             self.json.begin(&meta);
-            dissect::decode(&mut self.json, meta.link, octets, meta.wire_length, rules);
+            dissect::decode(&mut self.json, meta.technology, octets, meta.wire_length, rules);
             self.out.write_all(self.json.finish())
         } else {
             self.tree.begin(&meta);
-            dissect::decode(&mut self.tree, meta.link, octets, meta.wire_length, rules);
+            dissect::decode(&mut self.tree, meta.technology, octets, meta.wire_length, rules);
             self.out.write_all(self.tree.finish())
         }
     }

@@ -1,9 +1,7 @@
 //! `pausebed verify FILE`: checks a capture, frame by frame.
 
 use crate::exit::{Exit, Failure, Outcome};
-use dissect::verify::report::KEPT;
-use dissect::verify::rules::FAMILIES;
-use dissect::verify::{Pausing, Settings, table, verify};
+use dissect::verify::{FAMILIES, KEPT, Pausing, Settings, table, verify};
 use proto::ids::Dscp;
 use proto::units::{BitRate, Bytes, Duration};
 use proto::wire::classify::PriorityMap;

@@ -4,14 +4,14 @@ use super::*;
 
 #[derive(Default)]
 pub struct Seen {
-    pub frames: Vec<(u64, Link, Vec<u8>)>,
+    pub frames: Vec<(u64, Technology, Vec<u8>)>,
     wire_lengths: Vec<usize>,
     pub complaints: Vec<String>,
 }
 
 impl Visitor for Seen {
     fn frame(&mut self, packet: Packet<'_>) -> io::Result<()> {
-        self.frames.push((packet.meta.number, packet.meta.link, packet.octets.to_vec()));
+        self.frames.push((packet.meta.number, packet.meta.technology, packet.octets.to_vec()));
         self.wire_lengths.push(packet.meta.wire_length);
         Ok(())
     }
@@ -21,7 +21,7 @@ impl Visitor for Seen {
     }
 }
 
-pub fn seen(input: &[u8], link: Option<Link>) -> Seen {
+pub fn seen(input: &[u8], link: Option<Technology>) -> Seen {
     let mut seen = Seen::default();
     visit(input, link, &mut seen).expect("nothing to complain of the visitor");
     seen
@@ -40,7 +40,7 @@ fn hex_is_read_as_people_write_it() {
         assert_eq!(seen.complaints, [""; 0], "{line}");
         assert_eq!(
             seen.frames,
-            [(1, Link::Infiniband, vec![0x10, 0, 0, 0x80, 0x50, 0xd5])],
+            [(1, Technology::Infiniband, vec![0x10, 0, 0, 0x80, 0x50, 0xd5])],
             "{line}"
         );
     }
@@ -48,8 +48,8 @@ fn hex_is_read_as_people_write_it() {
 
 #[test]
 fn a_bad_line_is_named_and_the_rest_goes_on() {
-    let seen = seen(b"00\n0g\n\n123\n1 2\n0x\nff", Some(Link::Ethernet));
-    let frames = [(1, Link::Ethernet, vec![0]), (5, Link::Ethernet, vec![0xff])];
+    let seen = seen(b"00\n0g\n\n123\n1 2\n0x\nff", Some(Technology::Ethernet));
+    let frames = [(1, Technology::Ethernet, vec![0]), (5, Technology::Ethernet, vec![0xff])];
     assert_eq!(seen.frames, frames);
     assert_eq!(
         seen.complaints,
@@ -67,7 +67,7 @@ fn a_line_without_an_end_is_neither_kept_nor_taken_for_a_frame() {
     text.extend(b"\n0102\n");
     let seen = seen(&text, None);
     assert_eq!(seen.complaints, [format!("line 1: longer than {LINE_MAX} characters")]);
-    assert_eq!(seen.frames, [(2, Link::Infiniband, vec![1, 2])]);
+    assert_eq!(seen.frames, [(2, Technology::Infiniband, vec![1, 2])]);
 }
 
 /// A pcap of one packet of six octets.
@@ -81,9 +81,11 @@ fn pcap(link_type: u32, order: fn(u32) -> [u8; 4]) -> Vec<u8> {
 #[test]
 fn captures_of_either_order_are_told_from_hex_by_their_first_octets() {
     for order in [u32::to_be_bytes, u32::to_le_bytes] {
-        for (link_type, link) in
-            [(1, Link::Ethernet), (147, Link::Infiniband), (247, Link::Infiniband)]
-        {
+        for (link_type, link) in [
+            (1, Technology::Ethernet),
+            (147, Technology::Infiniband),
+            (247, Technology::Infiniband),
+        ] {
             let seen = seen(&pcap(link_type, order), None);
             assert_eq!(seen.complaints, [""; 0]);
             assert_eq!(seen.frames, [(1, link, vec![1, 2, 3, 4, 5, 6])]);
@@ -96,7 +98,7 @@ fn what_a_capture_has_of_unknown_type_is_named_unless_the_user_knows() {
     let file = pcap(105, u32::to_be_bytes);
     let passed = ["1 packet passed over: link type 105 (--link says what it holds)"];
     assert_eq!(seen(&file, None).complaints, passed);
-    assert_eq!(seen(&file, Some(Link::Ethernet)).frames.len(), 1);
+    assert_eq!(seen(&file, Some(Technology::Ethernet)).frames.len(), 1);
 }
 
 #[test]
@@ -133,7 +135,7 @@ fn what_is_there_of_a_torn_packet_is_shown() {
             for there in 1..6 {
                 let seen = seen(&file[..file.len() - behind - (6 - there)], None);
                 let octets = [1, 2, 3, 4, 5, 6][..there].to_vec();
-                assert_eq!(seen.frames, [(1, Link::Ethernet, octets)]);
+                assert_eq!(seen.frames, [(1, Technology::Ethernet, octets)]);
                 assert_eq!(seen.complaints, ["packet 1 is torn: the file ends within it"]);
                 assert_eq!(seen.wire_lengths, [6]);
             }

@@ -1,17 +1,18 @@
-//! Hex as people have it: a frame a line, dumps with offsets, arrays and strings of programs.
+//! Hexadecimal text: one frame on each line, dumps with offsets, arrays and strings of programs.
 //!
-//! A row of a dump begins with its offset; one that says 0 begins a frame, as in the output of
-//! `tcpdump -xx`, `xxd`, `hexdump -C`, `od -A x -t x1` and Wireshark. Everything else is a frame a line,
-//! unless the line says that it goes on: a comma or a backslash at its end, a brace left open.
+//! A row of a dump begins with its offset; offset 0 begins a frame, as in the output of `tcpdump -xx`, `xxd`,
+//! `hexdump -C`, `od -A x -t x1` and Wireshark. Any other line is a whole frame, unless it is continued: it ends with a
+//! comma or a backslash, or a brace is open.
 
-use super::{Fcs, LINE_MAX, Link, Meta, Packet, Visitor, next_line};
+use super::{Fcs, LINE_MAX, Meta, Packet, Visitor, next_line};
 use crate::infiniband;
+use proto::technology::Technology;
 use row::{Row, Shape};
 use std::io::{self, BufRead};
 
 mod row;
 
-/// Lines of text that may stand above a dump.
+/// At most this many lines of text above a dump are taken as its headings.
 const HEADINGS_MAX: usize = 64;
 
 const UNDERSTOOD: &str = "understood are a frame a line (10000080 50d5, 10:00:00, 0x10, 0x00, \\x10\\x00), \
@@ -24,13 +25,13 @@ const UNDERSTOOD: &str = "understood are a frame a line (10000080 50d5, 10:00:00
 /// Those of the visitor.
 pub(super) fn visit(
     mut input: impl BufRead,
-    link: Option<Link>,
+    technology: Option<Technology>,
     visitor: &mut impl Visitor,
 ) -> io::Result<()> {
     let mut line = Vec::new();
     let mut text = Text {
         visitor,
-        link,
+        technology,
         number: 0,
         line: 0,
         octets: Vec::new(),
@@ -55,43 +56,43 @@ pub(super) fn visit(
         }
     }
     text.end_frame()?;
-    text.settle_headings();
+    text.report_headings();
     if text.frames == 0 {
         text.visitor.unreadable(&format!("no frame is in it: {UNDERSTOOD}"));
     }
     Ok(())
 }
 
-/// What the line before has left open.
+/// State after the line before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// Nothing.
+    /// No frame is begun.
     Idle,
-    /// A frame that the next line goes on with.
+    /// The next line continues the frame.
     Open,
-    /// The same, to a closing brace.
+    /// The frame continues up to a closing brace.
     Braces,
-    /// A dump whose rows look so.
+    /// A dump with rows of this shape.
     Dump {
         shape: Shape,
         /// Where in the frame the last row begins.
         row: usize,
-        /// A star stood for rows like the last.
+        /// A star stands for rows like the last.
         star: bool,
     },
-    /// A dump that makes no sense; its rows are passed over.
+    /// A broken dump; its rows are skipped.
     Lost(Shape),
 }
 
 struct Text<'v, V> {
     visitor: &'v mut V,
-    link: Option<Link>,
-    /// Of the last frame, those that could not be read counted too.
+    technology: Option<Technology>,
+    /// Number of the last frame; unreadable frames count.
     number: u64,
     line: u64,
     octets: Vec<u8>,
     state: State,
-    /// Complaints of lines that are no hex: if a dump follows, they were its headings.
+    /// Messages about lines that are not hexadecimal; dropped if a dump follows, because they were its headings.
     headings: Vec<String>,
     frames: u64,
 }
@@ -147,7 +148,7 @@ impl<V: Visitor> Text<'_, V> {
                 self.octets.extend_from_slice(&repeated);
             }
         }
-        // A column of text can read like hex; the next offset tells how many octets there were.
+        // A column of text can look like hexadecimal digits; the next offset tells how many octets the row had.
         if offset > last && offset < self.octets.len() {
             self.octets.truncate(offset);
         }
@@ -164,7 +165,7 @@ impl<V: Visitor> Text<'_, V> {
         Ok(())
     }
 
-    /// Gives up a dump.
+    /// Gives up a broken dump.
     fn lose(&mut self, shape: Shape, reason: String) {
         self.complain(reason);
         self.octets.clear();
@@ -211,39 +212,31 @@ impl<V: Visitor> Text<'_, V> {
         }
     }
 
-    /// What was read so far is a frame, if it is anything.
+    /// Ends the frame, if there are octets.
     fn end_frame(&mut self) -> io::Result<()> {
         self.state = State::Idle;
         if self.octets.is_empty() {
             return Ok(());
         }
-        self.settle_headings();
+        self.report_headings();
         self.number += 1;
         self.frames += 1;
         let (number, length) = (self.number, self.octets.len());
-        let link = self.link.unwrap_or_else(|| guess(&self.octets));
-        let meta = Meta {
-            number,
-            at_ns: None,
-            interface: None,
-            direction: None,
-            link,
-            length,
-            wire_length: length,
-        };
+        let technology = self.technology.unwrap_or_else(|| guess(&self.octets));
+        let meta = Meta::new(number, technology, length);
         self.visitor.frame(Packet { meta, octets: &self.octets, fcs: Fcs::Auto })?;
         self.octets.clear();
         Ok(())
     }
 
     fn complain(&mut self, reason: String) {
-        self.settle_headings();
+        self.report_headings();
         self.number += 1;
         self.visitor.unreadable(&format!("line {}: {reason}", self.line));
     }
 
-    /// No dump follows: they were no headings.
-    fn settle_headings(&mut self) {
+    /// Reports the lines that were no headings, since no dump followed.
+    fn report_headings(&mut self) {
         for heading in std::mem::take(&mut self.headings) {
             self.number += 1;
             self.visitor.unreadable(&heading);
@@ -251,21 +244,21 @@ impl<V: Visitor> Text<'_, V> {
     }
 }
 
-/// What a frame is on of which nobody has said it.
-fn guess(octets: &[u8]) -> Link {
+/// The technology of a frame, from its octets.
+fn guess(octets: &[u8]) -> Technology {
     if infiniband::reads_like_ethernet(octets) && !infiniband::reads_like_packet(octets) {
-        Link::Ethernet
+        Technology::Ethernet
     } else {
-        Link::Infiniband
+        Technology::Infiniband
     }
 }
 
-/// What programs say beside an array, such as its length.
+/// True for a declaration beside an array, such as its length.
 fn is_declaration(line: &[u8]) -> bool {
     line.contains(&b'=') && line.ends_with(b";")
 }
 
-/// Where the octets of a line begin: behind the brace or before the first escape of a declaration.
+/// Where the octets of a line begin: behind a brace, or at the first escape of a string.
 fn beginning(line: &[u8]) -> usize {
     let brace = line.iter().position(|character| *character == b'{').map(|at| at + 1);
     let escape = line.windows(2).position(|pair| pair == b"\\x");
@@ -274,7 +267,7 @@ fn beginning(line: &[u8]) -> usize {
 
 /// How a line ends.
 enum End {
-    /// As lines do.
+    /// With nothing special.
     Line,
     /// With a closing brace.
     Brace,
@@ -282,8 +275,8 @@ enum End {
     GoesOn,
 }
 
-/// Octets of a line from `begin` on: pairs of digits with signs between, `0x` or `\x` before any; `#`
-/// and `//` begin a comment.
+/// Appends the octets of a line from `begin` on: pairs of digits with separators, `0x` or `\x` before any; `#` and `//`
+/// begin a comment.
 fn hex(line: &[u8], begin: usize, octets: &mut Vec<u8>) -> Result<End, String> {
     let (mut high, mut at_start, mut before) = (None, true, b' ');
     let mut end = End::Line;
@@ -305,7 +298,7 @@ fn hex(line: &[u8], begin: usize, octets: &mut Vec<u8>) -> Result<End, String> {
                 at_start = true;
             }
             (b'}', None) => return Ok(End::Brace),
-            (character, None) if is_sign(character) => {
+            (character, None) if is_separator(character) => {
                 at_start = true;
                 match character {
                     b',' | b'\\' => end = End::GoesOn,
@@ -313,7 +306,7 @@ fn hex(line: &[u8], begin: usize, octets: &mut Vec<u8>) -> Result<End, String> {
                     _ => end = End::Line,
                 }
             }
-            (character, Some(_)) if is_sign(character) => {
+            (character, Some(_)) if is_separator(character) => {
                 return Err(format!("column {column}: a digit is missing, an octet has two"));
             }
             (b'x' | b'X', Some((0, true))) => high = None,
@@ -340,8 +333,8 @@ fn hex(line: &[u8], begin: usize, octets: &mut Vec<u8>) -> Result<End, String> {
     }
 }
 
-/// Stands between octets.
-fn is_sign(character: u8) -> bool {
+/// True for a separator of octets.
+fn is_separator(character: u8) -> bool {
     b" \t:-,;\"'()[]\\".contains(&character)
 }
 

@@ -8,8 +8,8 @@ use proto::wire::project::{Bcn, RateTag, TestFrame};
 fn told(kind: u16, body: &[u8]) -> Value {
     let header = [&[2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 5][..], &kind.to_be_bytes()].concat();
     let octets = [&header[..], body, &[0; 64]].concat();
-    assert_identity(Link::Ethernet, &octets);
-    json(Link::Ethernet, &octets)
+    assert_identity(Technology::Ethernet, &octets);
+    json(Technology::Ethernet, &octets)
 }
 
 fn wide(number: u64) -> String {
@@ -107,8 +107,8 @@ fn messages_cut_short_are_errors_of_their_layer() {
         let mut octets = vec![2; 12];
         octets.extend(kind.to_be_bytes());
         octets.extend(body);
-        assert_identity(Link::Ethernet, &octets);
-        let frame = json(Link::Ethernet, &octets);
+        assert_identity(Technology::Ethernet, &octets);
+        let frame = json(Technology::Ethernet, &octets);
         assert_eq!(frame["error"]["layer"], layer, "{frame}");
         assert_eq!(frame["error"]["offset"], 14, "{frame}");
     }

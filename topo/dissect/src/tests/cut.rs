@@ -3,9 +3,9 @@
 use super::*;
 
 /// Cuts a sound frame everywhere: it comes back, no CRC is judged, and only the cut is wrong with it.
-fn assert_cut_is_all_that_is_wrong(link: Link, whole: &[u8]) {
+fn assert_cut_is_all_that_is_wrong(technology: Technology, whole: &[u8]) {
     for end in 0..whole.len() {
-        let line = line(link, &whole[..end], whole.len(), Rules::default());
+        let line = line(technology, &whole[..end], whole.len(), Rules::default());
         let frame: Value = serde_json::from_str(&line).expect("JSON");
         let wrong = frame["wrong"].as_array().expect("a list");
         let missing = format!("{} were not captured", whole.len() - end);
@@ -24,13 +24,13 @@ proptest! {
 
     #[test]
     fn of_packets(packet in packets()) {
-        assert_cut_is_all_that_is_wrong(Link::Infiniband, &packet);
+        assert_cut_is_all_that_is_wrong(Technology::Infiniband, &packet);
     }
 
     #[test]
     fn of_roce_frames(packet in packets(), which in 0usize..3, tags: (bool, bool), fcs: bool) {
         let frame = roce(&packet, NETWORKS[which], tags.0, tags.1, fcs);
-        assert_cut_is_all_that_is_wrong(Link::Ethernet, &frame);
+        assert_cut_is_all_that_is_wrong(Technology::Ethernet, &frame);
     }
 }
 
@@ -50,10 +50,13 @@ fn of_frames_that_control() {
     ] {
         let text = format!("{{{addresses}, {control}}}").replace('\n', " ");
         let frame = encode(&text).unwrap_or_else(|fault| panic!("{fault}\n{text}"));
-        assert_cut_is_all_that_is_wrong(Link::Ethernet, &frame.octets);
+        assert_cut_is_all_that_is_wrong(Technology::Ethernet, &frame.octets);
     }
     let link_packet = encode(r#"{"flow_control": {"fctbs": 1, "vl": 2, "fccl": 3}}"#);
-    assert_cut_is_all_that_is_wrong(Link::Infiniband, &link_packet.expect("six octets").octets);
+    assert_cut_is_all_that_is_wrong(
+        Technology::Infiniband,
+        &link_packet.expect("six octets").octets,
+    );
 }
 
 #[test]
@@ -65,5 +68,5 @@ fn of_frames_within_a_shim() {
         "shim": [{{"kind": 1, {inner}}}, {{"kind": 1, {inner}}}]}}"#
     );
     let frame = encode(&text.replace('\n', " ")).expect("a frame").octets;
-    assert_cut_is_all_that_is_wrong(Link::Ethernet, &frame);
+    assert_cut_is_all_that_is_wrong(Technology::Ethernet, &frame);
 }

@@ -1,7 +1,7 @@
-//! The headers of a data packet as far as the file holds them; more patient than a device would be.
+//! The headers of a data packet, as far as the file holds them.
 //!
-//! A device refuses a packet whose lengths disagree. Here the headers are read all the same, so that
-//! every disagreement can be reported by itself, and those of a cut packet are read up to the cut.
+//! A device refuses a packet whose lengths disagree. Here its headers are read nevertheless, so that each disagreement
+//! is reported by itself, and the headers of a cut packet are read up to the cut.
 //! Source: IBTA Vol 1, 5.2 (which headers a packet has).
 
 use proto::ids::{Dscp, Ecn};
@@ -12,54 +12,46 @@ use proto::wire::internet::{Ipv4View, Ipv6View};
 use proto::wire::roce::Layout;
 use std::net::Ipv6Addr;
 
-/// Who sends or receives, as the network knows them.
+/// The network address of a sender or receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Endpoint {
     /// A LID of InfiniBand.
     Lid(u16),
-    /// An IP address of RoCEv2, or a GID of RoCEv1; IPv4 as IPv6 writes it.
+    /// An IP address of RoCEv2 or a GID of RoCEv1; an IPv4 address is mapped to IPv6.
     Address(Ipv6Addr),
 }
 
-/// What is known of a data packet without looking at its payload.
+/// The headers of a data packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Anatomy {
-    /// Who sent it.
+    /// Source.
     pub source: Endpoint,
-    /// To whom.
+    /// Destination.
     pub destination: Endpoint,
     /// Local Route Header; `None` on Ethernet.
     pub lrh: Option<Lrh>,
-    /// Global Route Header behind an LRH, if LNH says so and it is there.
+    /// Global Route Header behind an LRH, if LNH announces one and it is whole.
     pub grh: Option<Grh>,
-    /// The DSCP of an IP header; `None` where there is none.
+    /// DSCP of the IP header; `None` without one.
     pub dscp: Option<Dscp>,
-    /// What an IP header says of congestion.
+    /// ECN of the IP header; not capable without one.
     pub ecn: Ecn,
-    /// Base Transport Header; `None` in a raw packet and where the octets end before it.
+    /// Base Transport Header; `None` in a raw packet and if the octets end before it.
     pub bth: Option<Bth>,
-    /// What the opcode calls for, if all of it is there.
+    /// The extended headers of the opcode, if all are whole.
     pub extended: Option<ExtendedHeaders>,
-    /// Octets between headers and ICRC, pad included, on the wire.
+    /// Octets between headers and ICRC on the wire, pad included.
     pub padded: Option<usize>,
 }
 
 impl Anatomy {
-    /// Reads what `octets` hold of a packet that had `wire_size` octets on the wire, LRH to VCRC.
-    /// `None` if not even the LRH is whole.
+    /// The headers of an InfiniBand packet of which the file holds `octets` of `wire_size`, LRH to VCRC. `None` if the
+    /// LRH is not whole.
     pub fn of(octets: &[u8], wire_size: usize) -> Option<Anatomy> {
         let lrh = Lrh::parse(octets).ok()?;
-        let mut anatomy = Anatomy {
-            source: Endpoint::Lid(lrh.slid.get()),
-            destination: Endpoint::Lid(lrh.dlid.get()),
-            lrh: Some(lrh),
-            grh: None,
-            dscp: None,
-            ecn: Ecn::NotCapable,
-            bth: None,
-            extended: None,
-            padded: None,
-        };
+        let (source, destination) = (lrh.slid.get(), lrh.dlid.get());
+        let between = Anatomy::between(Endpoint::Lid(source), Endpoint::Lid(destination));
+        let mut anatomy = Anatomy { lrh: Some(lrh), ..between };
         let mut at = Lrh::LEN;
         match lrh.next_header {
             LinkNextHeader::RawEthertype | LinkNextHeader::RawIpv6 => return Some(anatomy),
@@ -76,27 +68,31 @@ impl Anatomy {
         Some(anatomy.with_transport(octets, at, end))
     }
 
-    /// Reads what `octets` hold of a RoCE packet with such a layout. `None` if not even its BTH is
-    /// whole.
+    /// The headers of a RoCE packet with this layout. `None` if the BTH is not whole.
     pub fn of_roce(octets: &[u8], layout: &Layout) -> Option<Anatomy> {
         let (source, destination) = addresses(octets, layout)?;
         let (dscp, ecn) = differentiated(octets, layout);
-        let anatomy = Anatomy {
-            source: Endpoint::Address(source),
-            destination: Endpoint::Address(destination),
-            lrh: None,
-            grh: None,
-            dscp,
-            ecn,
-            bth: None,
-            extended: None,
-            padded: None,
-        };
+        let between = Anatomy::between(Endpoint::Address(source), Endpoint::Address(destination));
+        let anatomy = Anatomy { dscp, ecn, ..between };
         let anatomy = anatomy.with_transport(octets, layout.bth_at, layout.icrc_at());
         anatomy.bth.is_some().then_some(anatomy)
     }
 
-    /// The same, with what stands from a BTH at `at` to the ICRC at `end`.
+    const fn between(source: Endpoint, destination: Endpoint) -> Anatomy {
+        Anatomy {
+            source,
+            destination,
+            lrh: None,
+            grh: None,
+            dscp: None,
+            ecn: Ecn::NotCapable,
+            bth: None,
+            extended: None,
+            padded: None,
+        }
+    }
+
+    /// Adds the BTH at `at`, the extended headers and the length up to the ICRC at `end`.
     fn with_transport(self, octets: &[u8], at: usize, end: usize) -> Anatomy {
         let Ok(bth) = Bth::parse(&octets[at..]) else { return self };
         let at = at + Bth::LEN;
@@ -109,18 +105,18 @@ impl Anatomy {
         }
     }
 
-    /// True for a packet without a BTH, which InfiniBand alone has.
+    /// True for a raw packet, which has no BTH (InfiniBand only).
     pub fn is_raw(&self) -> bool {
         self.lrh.is_some_and(|lrh| lrh.next_header.is_raw())
     }
 
-    /// Octets of payload on the wire, if the packet has a payload and PadCnt leaves one.
+    /// Octets of payload on the wire; `None` if PadCnt is larger than what is there.
     pub fn payload(&self) -> Option<usize> {
         self.padded?.checked_sub(usize::from(self.bth?.pad_count))
     }
 }
 
-/// DSCP and ECN of the IP header of RoCEv2.
+/// DSCP and ECN of the IP header, in RoCEv2.
 fn differentiated(octets: &[u8], layout: &Layout) -> (Option<Dscp>, Ecn) {
     let network = &octets[layout.network_at..];
     match layout.network {

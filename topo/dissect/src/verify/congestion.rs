@@ -1,45 +1,39 @@
-//! Congestion on RoCE: what marks there are and on what, and how CNPs come.
+//! Congestion marks and CNPs on RoCE.
 //!
-//! No standard says how far apart CNPs are or which DSCP they have: that is the adapters' configuration.
-//! Whoever knows it may say it and have it judged; otherwise what is there is noted, and nothing is
-//! called wrong. So are marks on CNPs and acknowledgements: nobody sends those as capable of it by
-//! habit, and no switch may mark what is not, but nothing forbids a sender to say that it is.
-//! Where queues stand before the port of the capture, CNPs may come closer together than they were sent.
+//! No standard states how far apart CNPs are or which DSCP they have: adapters configure both. They are judged only if
+//! the user states them; otherwise the observed values are noted. Marks on CNPs and acknowledgements are noted as
+//! well: these frames are usually sent as not capable of ECN, and no switch may mark such a frame, but nothing forbids
+//! a sender to declare them capable. Queues before the port of the capture can bring CNPs closer together than they
+//! were sent.
 
 use super::anatomy::{Anatomy, Endpoint};
 use super::flows::FLOWS_MAX;
 use super::ports::Place;
-use super::{Family, Findings, Rule, Seen, Settings, Tally};
+use super::rule::rules;
+use super::{Check, Family, Settings, Tally};
 use proto::ids::{Dscp, Ecn};
 use proto::units::Duration;
 use proto::wire::infiniband::Opcode;
 use proto::wire::infiniband::opcode::OpcodeRow;
 use std::collections::HashMap;
 
-/// The rules of this file.
-pub const RULES: &[Rule] = &[PACE, CLASS];
+rules! {
+    PACE "cnp-pace" "CNPs of a flow are an interval apart (asks for --cnp-interval)",
+        "Zhu et al., SIGCOMM 2015, 3.2 (NP); adapters' min_time_between_cnps";
+    CLASS "cnp-dscp" "CNPs have the DSCP of their class (asks for --cnp-dscp)",
+        "adapters' configuration; by habit 48";
+}
 
-const PACE: Rule = Rule {
-    id: "cnp-pace",
-    title: "CNPs of a flow are an interval apart (asks for --cnp-interval)",
-    source: "Zhu et al., SIGCOMM 2015, 3.2 (NP); adapters' min_time_between_cnps",
-};
-const CLASS: Rule = Rule {
-    id: "cnp-dscp",
-    title: "CNPs have the DSCP of their class (asks for --cnp-dscp)",
-    source: "adapters' configuration; by habit 48",
-};
-
-/// The flow that CNPs are about: where they are seen, from whom, to whom and to which queue pair.
+/// The flow that CNPs are about: place of the capture, source, destination and destination queue pair.
 type CnpFlow = (Place, Endpoint, Endpoint, u32);
 
 /// The family.
 pub struct Congestion {
     interval: Option<Duration>,
     dscp: Option<Dscp>,
-    /// When the last CNP of each flow came, in nanoseconds.
+    /// Time of the last CNP of each flow, nanoseconds.
     last: HashMap<CnpFlow, u64>,
-    /// The least time between two of a flow.
+    /// Least time between two CNPs of a flow.
     closest: Option<Duration>,
 }
 
@@ -50,56 +44,49 @@ impl Congestion {
         Congestion { interval, dscp, last: HashMap::new(), closest: None }
     }
 
-    fn on_cnp(
-        &mut self,
-        seen: &Seen<'_>,
-        anatomy: &Anatomy,
-        queue_pair: u32,
-        findings: &mut Findings,
-        tally: &mut Tally,
-    ) {
-        tally.checked("CNPs", 1);
-        let is_other = |dscp: &Dscp| anatomy.dscp.is_some_and(|found| found != *dscp);
-        if let Some(asked) = self.dscp.filter(is_other) {
-            let found = || anatomy.dscp.map_or_else(String::new, |dscp| dscp.get().to_string());
-            findings.report(&CLASS, seen, found, || asked.get().to_string());
+    fn on_cnp(&mut self, check: &mut Check<'_>, anatomy: &Anatomy, queue_pair: u32) {
+        let seen = check.seen;
+        check.checked("CNPs");
+        if let (Some(asked), Some(found)) = (self.dscp, anatomy.dscp)
+            && found != asked
+        {
+            check.breaks(&CLASS, found.get(), asked.get());
         }
         let flow = (seen.place, anatomy.source, anatomy.destination, queue_pair);
         if self.last.len() >= FLOWS_MAX && !self.last.contains_key(&flow) {
-            return tally.not_checked("CNPs of more flows than are followed at once", 1);
+            return check.not_checked("CNPs of more flows than are followed at once");
         }
         let Some(last) = self.last.insert(flow, seen.at_ns) else { return };
         let apart = Duration::from_ns(seen.at_ns.saturating_sub(last));
         self.closest = Some(self.closest.map_or(apart, |closest| closest.min(apart)));
-        // The file's clock ticks in nanoseconds.
-        if let Some(interval) = self.interval.filter(|least| apart + Duration::from_ns(1) < *least)
-        {
-            let found = || format!("{apart} after the one before");
-            findings.report(&PACE, seen, found, || format!("at least {interval}"));
+        // The file counts whole nanoseconds.
+        let is_early = |least: &Duration| apart + Duration::from_ns(1) < *least;
+        if let Some(interval) = self.interval.filter(is_early) {
+            let found = format_args!("{apart} after the one before");
+            check.breaks(&PACE, found, format_args!("at least {interval}"));
         }
     }
 }
 
 impl Family for Congestion {
-    fn look(&mut self, seen: &Seen<'_>, findings: &mut Findings, tally: &mut Tally) {
-        let Some(anatomy) = seen.believed().filter(|anatomy| anatomy.dscp.is_some()) else {
+    fn check(&mut self, check: &mut Check<'_>) {
+        let believed = check.seen.believed().filter(|anatomy| anatomy.dscp.is_some());
+        let Some((anatomy, bth)) = believed.and_then(|anatomy| Some((anatomy, anatomy.bth?)))
+        else {
             return;
         };
-        let Some(bth) = anatomy.bth else { return };
         let is_cnp = bth.opcode == Opcode::ROCEV2_CNP;
         if anatomy.ecn == Ecn::CongestionExperienced {
             let is_ack = bth.opcode.row().is_some_and(OpcodeRow::is_acknowledgement);
-            tally.noted(
-                match (is_cnp, is_ack) {
-                    (true, _) => "CNPs with CE",
-                    (_, true) => "acknowledgements with CE",
-                    _ => "data packets with CE",
-                },
-                1,
-            );
+            let what = match (is_cnp, is_ack) {
+                (true, _) => "CNPs with CE",
+                (_, true) => "acknowledgements with CE",
+                _ => "data packets with CE",
+            };
+            check.findings.tally.noted(what, 1);
         }
         if is_cnp {
-            self.on_cnp(seen, anatomy, bth.destination.get(), findings, tally);
+            self.on_cnp(check, anatomy, bth.destination.get());
         }
     }
 

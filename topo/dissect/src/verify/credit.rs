@@ -1,4 +1,4 @@
-//! Rules of credit: what link packets say against the blocks seen on the line.
+//! Rules of credit: link packets against the blocks seen on the line.
 //!
 //! ```text
 //!        sent[Tx] ──▶ data ──▶            said by Tx: FCTBS = sent[Tx], FCCL limits sent[Rx]
@@ -6,15 +6,16 @@
 //!        sent[Rx] ◀── data ◀──            said by Rx: FCTBS = sent[Rx], FCCL limits sent[Tx]
 //! ```
 //!
-//! Both directions of a port are needed, so nothing is judged where the file does not tell them. A
-//! count is believed from the first link packet on. When one end trains anew its counters begin at
-//! zero; those of the other end are then not judged until its next link packet.
+//! Both directions of a port are needed, so nothing is judged if the file does not state them. A count is used from
+//! the first link packet on. If one end trains again, its counters restart at zero; those of the other end are then not
+//! judged until its next link packet.
 //!
-//! Necessary conditions only: at a port, what the peer says is a little old when it arrives, so its
-//! limit can have been higher than seen here, never lower. Source: IBTA Vol 1, 7.9.4.
+//! The rules are necessary conditions only: an FCCL of the peer is a little old when it arrives, so the limit in force
+//! can be higher than the one seen here, never lower. Source: IBTA Vol 1, 7.9.4.
 
-use super::{Family, Findings, Rule, Seen, Tally};
-use crate::verify::ports::Ports;
+use super::ports::Ports;
+use super::rule::rules;
+use super::{Check, Family, Tally};
 use proto::events::Direction;
 use proto::frame::FrameKind;
 use proto::ids::VirtualLane;
@@ -23,42 +24,29 @@ use proto::units::Bytes;
 use proto::wire::infiniband::{FlowControlOp, FlowControlPacket};
 use std::collections::BTreeMap;
 
-/// The rules of this file.
-pub const RULES: &[Rule] = &[OP, LANE, START, FCTBS, WINDOW, BACK, OVERDRAWN];
+rules! {
+    OP "fcp-op" "a link packet's operation is 0 or 1", "IBTA Vol 1, 7.9.4";
+    LANE "fcp-lane" "VL15 never appears in a link packet", "IBTA Vol 1, 7.9.4";
+    START "fctbs-start" "FCTBS is zero while the link initialises", "IBTA Vol 1, 7.9.4";
+    FCTBS "fctbs" "FCTBS is the blocks sent on the lane", "IBTA Vol 1, 7.9.4";
+    WINDOW "fccl-window" "FCCL is at most 2048 blocks beyond what was sent", "IBTA Vol 1, 7.9.4";
+    BACK "fccl-back" "FCCL never falls behind", "IBTA Vol 1, 7.9.4";
+    OVERDRAWN "credit" "a data packet stays within the last FCCL of the other direction", "IBTA Vol 1, 7.9.4";
+}
 
-const SOURCE: &str = "IBTA Vol 1, 7.9.4";
-const OP: Rule =
-    Rule { id: "fcp-op", title: "a link packet's operation is 0 or 1", source: SOURCE };
-const LANE: Rule =
-    Rule { id: "fcp-lane", title: "VL15 never appears in a link packet", source: SOURCE };
-const START: Rule =
-    Rule { id: "fctbs-start", title: "FCTBS is zero while the link initialises", source: SOURCE };
-const FCTBS: Rule =
-    Rule { id: "fctbs", title: "FCTBS is the blocks sent on the lane", source: SOURCE };
-const WINDOW: Rule = Rule {
-    id: "fccl-window",
-    title: "FCCL is at most 2048 blocks beyond what was sent",
-    source: SOURCE,
-};
-const BACK: Rule = Rule { id: "fccl-back", title: "FCCL never falls behind", source: SOURCE };
-const OVERDRAWN: Rule = Rule {
-    id: "credit",
-    title: "a data packet stays within the last FCCL of the other direction",
-    source: SOURCE,
-};
-
+/// Counters of blocks wrap at this value.
 const MODULUS: u16 = 4096;
-/// Half the modulus: what is farther ahead than this is behind.
+/// Half the modulus: a count farther ahead than this is behind.
 const WINDOW_MAX: u16 = 2048;
 
 /// One direction of one lane of one port.
 #[derive(Clone, Copy, Debug, Default)]
 struct Half {
-    /// Blocks seen sent this way, if it is known how many there were before.
+    /// Blocks sent this way, modulo [`MODULUS`]; `None` before the first link packet.
     sent: Option<u16>,
-    /// The last FCCL said this way: a limit of the other direction.
+    /// The last FCCL sent this way: the limit of the other direction.
     limit: Option<u16>,
-    /// The last link packet this way was of an initialising link.
+    /// The last link packet this way was one of an initialising link.
     initializing: bool,
     /// Blocks of damaged packets at this place at the last link packet.
     unsure: u64,
@@ -68,9 +56,9 @@ struct Half {
 struct Port {
     /// By direction and lane.
     halves: [[Half; 15]; 2],
-    /// By direction: blocks of packets whose lane or length cannot be believed.
+    /// By direction: blocks of damaged packets, whose lane or length is unknown.
     unsure: [u64; 2],
-    /// A replay fed frames here: blocks that no peer has sent, and no peer counts.
+    /// A replay fed frames here: blocks that the peer neither sent nor counts.
     fed: bool,
 }
 
@@ -80,43 +68,37 @@ pub struct Credits {
     ports: BTreeMap<u32, Port>,
 }
 
-const fn index(direction: Direction) -> usize {
-    direction as usize
-}
-
 const fn ahead(of: u16, by: u16) -> u16 {
     (of + MODULUS - by) % MODULUS
 }
 
 impl Family for Credits {
-    fn look(&mut self, seen: &Seen<'_>, findings: &mut Findings, tally: &mut Tally) {
+    fn check(&mut self, check: &mut Check<'_>) {
+        let seen = check.seen;
         let link_packet = seen.kind == FrameKind::InfinibandLink;
         if seen.kind == FrameKind::Ethernet || (link_packet && !seen.is_sound()) {
             return;
         }
         let Some(direction) = seen.place.direction else {
             if link_packet {
-                tally.not_checked("link packets without a direction", 1);
+                check.not_checked("link packets without a direction");
             }
             return;
         };
         let port = self.ports.entry(seen.place.port).or_default();
         if !link_packet {
-            return port.data(direction, seen, findings, tally);
+            return port.data(direction, check);
         }
         let Ok(packet) = FlowControlPacket::parse_intact(seen.octets) else { return };
-        tally.checked("link packets", 1);
+        check.checked("link packets");
         port.fed |= Ports::is_fed(seen.interface);
-        let lane = packet.virtual_lane;
-        if lane == VirtualLane::MANAGEMENT {
-            return findings.report(&LANE, seen, || "VL 15".to_owned(), || "0 to 14".to_owned());
-        }
         match packet.op {
-            FlowControlOp::Unknown(op) => {
-                findings.report(&OP, seen, || format!("Op {op}"), || "0 or 1".to_owned());
+            _ if packet.virtual_lane == VirtualLane::MANAGEMENT => {
+                check.breaks(&LANE, "VL 15", "0 to 14");
             }
+            FlowControlOp::Unknown(op) => check.breaks(&OP, format_args!("Op {op}"), "0 or 1"),
             FlowControlOp::Init | FlowControlOp::Normal => {
-                port.link_packet(direction, &packet, seen, findings, tally);
+                port.link_packet(direction, &packet, check);
             }
         }
     }
@@ -129,50 +111,42 @@ impl Family for Credits {
 }
 
 impl Port {
-    /// A data packet takes blocks of its lane.
-    fn data(
-        &mut self,
-        direction: Direction,
-        seen: &Seen<'_>,
-        findings: &mut Findings,
-        tally: &mut Tally,
-    ) {
+    /// A data packet uses blocks of its lane.
+    fn data(&mut self, direction: Direction, check: &mut Check<'_>) {
+        let seen = check.seen;
         let n = blocks(Bytes::new(seen.wire_size as u64));
         let lrh = seen.anatomy.and_then(|anatomy| anatomy.lrh);
         let Some(lrh) = lrh.filter(|_| seen.is_sound_on_link()) else {
-            self.unsure[index(direction)] += u64::from(n);
+            self.unsure[direction as usize] += u64::from(n);
             return;
         };
         let lane = lrh.virtual_lane;
         if lane == VirtualLane::MANAGEMENT {
             return;
         }
-        let limit = self.halves[1 - index(direction)][lane.index()].limit;
-        let half = &mut self.halves[index(direction)][lane.index()];
+        let limit = self.halves[1 - direction as usize][lane.index()].limit;
+        let half = &mut self.halves[direction as usize][lane.index()];
         let Some(sent) = &mut half.sent else { return };
         *sent = ((u32::from(*sent) + n) % u32::from(MODULUS)) as u16;
         let sent = *sent;
-        if self.fed && direction == Direction::Rx {
+        let Some(limit) = limit.filter(|_| !(self.fed && direction == Direction::Rx)) else {
             return;
-        }
-        let Some(limit) = limit else { return };
-        tally.checked("packets against credit", 1);
+        };
+        check.checked("packets against credit");
         if ahead(limit, sent) > WINDOW_MAX {
-            let found = || format!("VL {lane}: {n} blocks to {sent}");
-            findings.report(&OVERDRAWN, seen, found, || format!("at most FCCL {limit}"));
+            let found = format_args!("VL {lane}: {n} blocks to {sent}");
+            check.breaks(&OVERDRAWN, found, format_args!("at most FCCL {limit}"));
         }
     }
 
-    /// A link packet says what was sent this way, and limits the other.
+    /// A link packet states what was sent this way, and limits the other way.
     fn link_packet(
         &mut self,
         direction: Direction,
         packet: &FlowControlPacket,
-        seen: &Seen<'_>,
-        findings: &mut Findings,
-        tally: &mut Tally,
+        check: &mut Check<'_>,
     ) {
-        let (way, lane) = (index(direction), packet.virtual_lane.index());
+        let (way, lane) = (direction as usize, packet.virtual_lane.index());
         let unsure = self.unsure[way];
         let initializing = packet.op == FlowControlOp::Init;
         let [mut half, mut other] = [self.halves[way][lane], self.halves[1 - way][lane]];
@@ -184,19 +158,18 @@ impl Port {
                 }
             }
             if packet.fctbs != 0 {
-                let found = || format!("VL {lane}: FCTBS {}", packet.fctbs);
-                findings.report(&START, seen, found, || "0".to_owned());
+                check.breaks(&START, format_args!("VL {lane}: FCTBS {}", packet.fctbs), "0");
             }
         }
-        // Blocks fed to a port were sent by nobody: its peer cannot count them, and what the port
-        // offers the peer is off by them for a while (`launch::replay`).
+        // The peer did not send the blocks that a replay fed to the port and does not count them, so the credit that
+        // the port offers is wrong by them for a while.
         if !(self.fed && direction == Direction::Rx) {
-            judge_count(&half, unsure, packet, seen, findings, tally);
+            judge_count(&half, unsure, packet, check);
         }
         if self.fed && direction == Direction::Tx {
-            tally.not_checked("FCCL told by a port that a replay fed", 1);
+            check.not_checked("FCCL told by a port that a replay fed");
         } else {
-            judge_limit(half.limit, other.sent, packet, seen, findings, tally);
+            judge_limit(half.limit, other.sent, packet, check);
         }
         let (sent, limit) = (Some(packet.fctbs), Some(packet.fccl));
         self.halves[way][lane] = Half { sent, limit, initializing, unsure };
@@ -204,45 +177,33 @@ impl Port {
     }
 }
 
-/// FCTBS against the blocks seen.
-fn judge_count(
-    half: &Half,
-    unsure: u64,
-    packet: &FlowControlPacket,
-    seen: &Seen<'_>,
-    findings: &mut Findings,
-    tally: &mut Tally,
-) {
+/// Checks FCTBS against the blocks seen.
+fn judge_count(half: &Half, unsure: u64, packet: &FlowControlPacket, check: &mut Check<'_>) {
     let Some(sent) = half.sent else { return };
-    tally.checked("fctbs", 1);
+    check.checked("fctbs");
     let missing = ahead(packet.fctbs, sent);
     // Damaged packets may have been of this lane.
-    if u64::from(missing) <= unsure - half.unsure {
-        return;
-    }
-    let found = || {
+    if u64::from(missing) > unsure - half.unsure {
         let off = i32::from(missing) - if missing > WINDOW_MAX { i32::from(MODULUS) } else { 0 };
-        format!("VL {}: FCTBS {}, {off:+} blocks", packet.virtual_lane, packet.fctbs)
-    };
-    findings.report(&FCTBS, seen, found, || sent.to_string());
+        let (lane, fctbs) = (packet.virtual_lane, packet.fctbs);
+        check.breaks(&FCTBS, format_args!("VL {lane}: FCTBS {fctbs}, {off:+} blocks"), sent);
+    }
 }
 
-/// FCCL against the one before it and against what the other direction has sent.
+/// Checks FCCL against the one before it and against what the other direction has sent.
 fn judge_limit(
     before: Option<u16>,
     sent: Option<u16>,
     packet: &FlowControlPacket,
-    seen: &Seen<'_>,
-    findings: &mut Findings,
-    tally: &mut Tally,
+    check: &mut Check<'_>,
 ) {
-    tally.checked("fccl", 1);
+    check.checked("fccl");
     let (lane, limit) = (packet.virtual_lane, packet.fccl);
     if let Some(before) = before.filter(|before| ahead(limit, *before) > WINDOW_MAX) {
-        let found = || format!("VL {lane}: FCCL {limit}");
-        findings.report(&BACK, seen, found, || format!("{before} or later"));
+        let found = format_args!("VL {lane}: FCCL {limit}");
+        check.breaks(&BACK, found, format_args!("{before} or later"));
     } else if let Some(sent) = sent.filter(|sent| ahead(limit, *sent) > WINDOW_MAX) {
-        let found = || format!("VL {lane}: FCCL {limit}, {} beyond {sent}", ahead(limit, sent));
-        findings.report(&WINDOW, seen, found, || format!("at most {WINDOW_MAX} beyond"));
+        let found = format_args!("VL {lane}: FCCL {limit}, {} beyond {sent}", ahead(limit, sent));
+        check.breaks(&WINDOW, found, format_args!("at most {WINDOW_MAX} beyond"));
     }
 }

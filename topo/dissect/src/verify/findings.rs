@@ -1,25 +1,26 @@
-//! What was found, bounded a rule, and what was looked at at all.
+//! Findings, bounded for each rule, and counts of what was checked.
 
+use super::ports::Ports;
 use super::{Rule, Seen};
-use crate::verify::ports::Ports;
 use proto::events::Direction;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::fmt::Display;
 
-/// One violation of one rule by one frame.
+/// One frame that breaks one rule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// The frame's number in the file, counted from 1 as Wireshark does.
+    /// Number of the frame in the file, from 1 as in Wireshark.
     pub frame: u64,
-    /// The port it was seen at; "-" if the file does not say.
+    /// The port of the capture; "-" if the file does not state it.
     pub interface: String,
-    /// Sent or received there, if the file says.
+    /// Sent or received there, if the file states it.
     pub direction: Option<Direction>,
     /// The rule's id.
     pub rule: &'static str,
-    /// What is there.
+    /// What the frame holds.
     pub found: String,
-    /// What should be.
+    /// What it should hold.
     pub expected: String,
 }
 
@@ -29,15 +30,17 @@ pub struct Findings {
     kept: Vec<Finding>,
     counts: BTreeMap<&'static str, u64>,
     kept_max: u64,
-    /// The interface names of the frame at hand.
+    /// What was checked.
+    pub(super) tally: Tally,
+    /// The ports of the file.
     pub(super) ports: Ports,
 }
 
 impl Findings {
-    /// Room for `kept_max` findings a rule.
+    /// No findings yet; at most `kept_max` are kept for each rule.
     pub fn new(kept_max: u64) -> Findings {
         let (kept, counts) = (Vec::new(), BTreeMap::new());
-        Findings { kept, counts, kept_max, ports: Ports::default() }
+        Findings { kept, counts, kept_max, tally: Tally::default(), ports: Ports::default() }
     }
 
     /// Reports that `seen` breaks `rule`.
@@ -45,8 +48,8 @@ impl Findings {
         &mut self,
         rule: &Rule,
         seen: &Seen<'_>,
-        found: impl FnOnce() -> String,
-        expected: impl FnOnce() -> String,
+        found: impl Display,
+        expected: impl Display,
     ) {
         let count = self.counts.entry(rule.id).or_default();
         *count += 1;
@@ -58,23 +61,23 @@ impl Findings {
             interface: self.ports.name(seen.place).to_owned(),
             direction: seen.place.direction,
             rule: rule.id,
-            found: found(),
-            expected: expected(),
+            found: found.to_string(),
+            expected: expected.to_string(),
         });
     }
 
-    /// The findings kept, in the order of the file, and how many there were a rule.
-    pub fn into_parts(self) -> (Vec<Finding>, BTreeMap<&'static str, u64>) {
-        (self.kept, self.counts)
+    /// The findings kept, in the order of the file; how many each rule has; and what was checked.
+    pub fn into_parts(self) -> (Vec<Finding>, BTreeMap<&'static str, u64>, Tally) {
+        (self.kept, self.counts, self.tally)
     }
 }
 
-/// How much was checked, and how much could not be, by what it was.
+/// How much was checked and how much was not, by subject.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Tally {
     /// Things judged, by name.
     pub checked: BTreeMap<&'static str, u64>,
-    /// What is worth knowing and breaks no rule.
+    /// Facts worth knowing that break no rule.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub noted: BTreeMap<&'static str, u64>,
     /// Things passed over, by reason.
@@ -82,19 +85,19 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Counts something judged; what there is none of is not told.
+    /// Counts `n` things judged; 0 leaves no entry.
     pub fn checked(&mut self, what: &'static str, n: u64) {
         if n > 0 {
             *self.checked.entry(what).or_default() += n;
         }
     }
 
-    /// Counts something that is worth knowing.
+    /// Counts `n` facts worth knowing.
     pub fn noted(&mut self, what: &'static str, n: u64) {
         *self.noted.entry(what).or_default() += n;
     }
 
-    /// Counts something passed over.
+    /// Counts `n` things passed over.
     pub fn not_checked(&mut self, why: &str, n: u64) {
         match self.not_checked.get_mut(why) {
             Some(count) => *count += n,

@@ -1,37 +1,38 @@
-//! Flows followed through a file, as many as memory is granted for.
+//! Flows that are followed through a file, bounded in number.
 
-use super::{Seen, Tally};
-use crate::verify::anatomy::Endpoint;
-use crate::verify::ports::Place;
+use super::Check;
+use super::Seen;
+use super::anatomy::Endpoint;
+use super::ports::Place;
 use proto::wire::infiniband::Bth;
 use proto::wire::infiniband::opcode::{OpcodeRow, Operation, Transport};
 use std::collections::HashMap;
 
-/// No more flows than this are followed a family; frames of others are counted as not checked.
+/// Each family follows at most this many flows; frames of others are counted as not checked.
 pub const FLOWS_MAX: usize = 1 << 17;
 
-/// Who talks to whom, at which port and in which direction.
+/// Source, destination, port and direction of a flow.
 ///
 /// Requests and responses of a pair carry sequence numbers of opposite ends, so they are two flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FlowKey {
     place: Place,
     from: Endpoint,
-    /// `None` where all destinations count together.
+    /// `None` if all destinations share one sequence.
     to: Option<Endpoint>,
     destination: u32,
     source: u32,
     role: Role,
 }
 
-/// Whose sequence numbers a packet carries.
+/// The sequence that the packet numbers of a flow belong to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// The sender's own.
+    /// Numbers of the sender's requests.
     Request,
-    /// Those of the READ request it answers.
+    /// Numbers of the READ request that the packets answer.
     ReadResponse,
-    /// A datagram's: its source queue pair counts for all its destinations together.
+    /// Numbers of a source queue pair for datagrams to all its destinations.
     Datagram,
 }
 
@@ -42,34 +43,59 @@ pub struct FlowPacket {
     pub key: FlowKey,
     /// Its transport header.
     pub bth: Bth,
-    /// What its opcode says.
+    /// The row of its opcode.
     pub row: &'static OpcodeRow,
 }
 
-/// Queue pairs 0 and 1 are those of management, whose senders number as they like.
+/// Why a packet belongs to no flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoFlow {
+    /// Packets of this kind have no sequence, or the packet is damaged or cut.
+    None,
+    /// A management datagram.
+    Management,
+    /// The opcode is not known.
+    UnknownOpcode,
+    /// A reliable datagram.
+    ReliableDatagram,
+}
+
+impl NoFlow {
+    /// What the report counts as not checked; `None` if there is nothing to check.
+    pub fn reason(self) -> Option<&'static str> {
+        match self {
+            NoFlow::None => None,
+            NoFlow::Management => Some("management datagrams (numbered as their sender likes)"),
+            NoFlow::UnknownOpcode => Some("packets of unknown opcode"),
+            NoFlow::ReliableDatagram => Some("reliable datagrams (sequence numbers of a context)"),
+        }
+    }
+}
+
+/// Queue pairs 0 and 1 are for management; their senders number packets freely.
 const MANAGEMENT_QUEUE_PAIRS: u32 = 2;
 
-/// Why their datagrams are of no flow.
-pub const MANAGEMENT: &str = "management datagrams (numbered as their sender likes)";
-
 impl FlowPacket {
-    /// The flow of a believed packet; why there is none, otherwise (empty for what never has one).
-    pub fn of(seen: &Seen<'_>) -> Result<FlowPacket, &'static str> {
-        let anatomy = seen.believed().ok_or("")?;
-        let bth = anatomy.bth.ok_or("")?;
-        let row = bth.opcode.row().ok_or("packets of unknown opcode")?;
+    /// The flow of an undamaged packet.
+    ///
+    /// # Errors
+    /// Why it has none.
+    pub fn of(seen: &Seen<'_>) -> Result<FlowPacket, NoFlow> {
+        let anatomy = seen.believed().ok_or(NoFlow::None)?;
+        let bth = anatomy.bth.ok_or(NoFlow::None)?;
+        let row = bth.opcode.row().ok_or(NoFlow::UnknownOpcode)?;
         let (role, source) = match (row.transport, row.operation) {
-            (Transport::Cnp, _) => return Err(""),
-            (Transport::Rd, _) => return Err("reliable datagrams (sequence numbers of a context)"),
+            (Transport::Cnp, _) => return Err(NoFlow::None),
+            (Transport::Rd, _) => return Err(NoFlow::ReliableDatagram),
             (Transport::Ud, _) => {
-                let deth = anatomy.extended.and_then(|extended| extended.deth).ok_or("")?;
-                let (source, destination) = (deth.source.get(), bth.destination.get());
-                if source.min(destination) < MANAGEMENT_QUEUE_PAIRS {
-                    return Err(MANAGEMENT);
+                let deth = anatomy.extended.and_then(|extended| extended.deth);
+                let source = deth.ok_or(NoFlow::None)?.source.get();
+                if source.min(bth.destination.get()) < MANAGEMENT_QUEUE_PAIRS {
+                    return Err(NoFlow::Management);
                 }
                 (Role::Datagram, source)
             }
-            (_, Operation::Acknowledge | Operation::AtomicAcknowledge) => return Err(""),
+            (_, Operation::Acknowledge | Operation::AtomicAcknowledge) => return Err(NoFlow::None),
             (_, Operation::ReadResponse) => (Role::ReadResponse, 0),
             _ => (Role::Request, 0),
         };
@@ -85,13 +111,13 @@ impl FlowPacket {
         Ok(FlowPacket { key, bth, row })
     }
 
-    /// Whose sequence numbers it carries.
+    /// The sequence that its number belongs to.
     pub fn role(&self) -> Role {
         self.key.role
     }
 }
 
-/// States of flows, bounded in number.
+/// States of flows, at most [`FLOWS_MAX`].
 #[derive(Clone, Debug)]
 pub struct Flows<T>(HashMap<FlowKey, T>);
 
@@ -102,27 +128,22 @@ impl<T> Default for Flows<T> {
 }
 
 impl<T> Flows<T> {
-    /// The state of a flow followed already.
+    /// The state of a flow that is followed.
     pub fn get_mut(&mut self, key: &FlowKey) -> Option<&mut T> {
         self.0.get_mut(key)
     }
 
     /// Begins to follow a flow, if there is room.
-    pub fn begin(&mut self, key: FlowKey, state: T, tally: &mut Tally) {
+    pub fn begin(&mut self, key: FlowKey, state: T, check: &mut Check<'_>) {
         if self.0.len() < FLOWS_MAX {
             self.0.insert(key, state);
         } else {
-            tally.not_checked("packets of more flows than are followed at once", 1);
+            check.not_checked("packets of more flows than are followed at once");
         }
     }
 
-    /// How many are followed.
-    pub fn len(&self) -> u64 {
+    /// How many flows are followed.
+    pub fn count(&self) -> u64 {
         self.0.len() as u64
-    }
-
-    /// None is followed.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
     }
 }

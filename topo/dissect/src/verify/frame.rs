@@ -1,22 +1,21 @@
 //! An Ethernet frame as far as the file holds it: where its FCS is, and what it carries.
 //!
-//! Few captures say whether frames end with an FCS; `crate` weighs what lengths inside say.
+//! Few captures state whether frames end with an FCS; [`fcs_begins_at`] weighs the lengths inside the frame.
 
-use super::notification;
 use crate::ethernet::fcs_begins_at;
 use proto::wire::error::ParseError;
 use proto::wire::ethernet::crc::without_fcs;
 use proto::wire::ethernet::{Preface, ethertype};
 use proto::wire::infiniband::Bth;
-use proto::wire::project::ProjectTypes;
+use proto::wire::project::{ProjectTypes, Subtype};
 use proto::wire::roce::Layout;
 
-/// What is known of a frame without looking behind its BTH.
+/// A frame up to its BTH.
 #[derive(Clone, Copy, Debug)]
 pub struct EthernetFrame<'a> {
-    /// What the file holds of it, FCS left out.
+    /// The octets that the file holds, without the FCS.
     pub octets: &'a [u8],
-    /// Its FCS; `None` if it has none here.
+    /// Result of its FCS; `None` if the file holds no FCS.
     pub fcs: Option<Result<(), ParseError>>,
     /// What it carries.
     pub carried: Carried,
@@ -25,25 +24,25 @@ pub struct EthernetFrame<'a> {
 /// What a frame carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carried {
-    /// RoCE of either version, whose lengths agree and whose BTH is there.
+    /// RoCE of either version with consistent lengths and a whole BTH.
     Roce(Layout),
-    /// PAUSE, PFC or their like, well formed or not.
+    /// MAC control such as PAUSE and PFC, well formed or not.
     MacControl,
     /// A message of QCN or BCN, or a test frame, well formed or not.
     Congestion(Preface),
-    /// Something that nobody here judges.
+    /// Anything else; no rule is about it.
     Other,
-    /// What it says of itself cannot be.
+    /// Its headers contradict each other.
     Refused(ParseError),
-    /// The file holds too little of it to tell.
+    /// The file holds too few octets to tell.
     Cut,
 }
 
-/// Longer frames than this are not judged: no length inside reaches it.
+/// Longer frames are not judged, octets: no length field reaches this value.
 const LENGTH_MAX: usize = 1 << 17;
 
 impl<'a> EthernetFrame<'a> {
-    /// Looks at what `octets` hold of a frame that had `wire_size` octets where it was captured.
+    /// The frame of which the file holds `octets` of `wire_size`.
     pub fn of(octets: &'a [u8], wire_size: usize) -> EthernetFrame<'a> {
         if octets.len() < wire_size {
             return EthernetFrame { octets, fcs: None, carried: carried_by_cut(octets, wire_size) };
@@ -64,7 +63,11 @@ fn carried(octets: &[u8]) -> Carried {
     if preface.ethertype() == ethertype::MAC_CONTROL {
         return Carried::MacControl;
     }
-    if notification::is_announced(&preface, &octets[preface.octets_len()..]) {
+    let subtype =
+        ProjectTypes::DEFAULT.subtype(preface.ethertype(), &octets[preface.octets_len()..]);
+    if preface.ethertype() == ethertype::CNM
+        || matches!(subtype, Some(Subtype::TestFrame | Subtype::Bcn))
+    {
         return Carried::Congestion(preface);
     }
     match Layout::find(octets) {
@@ -74,7 +77,7 @@ fn carried(octets: &[u8]) -> Carried {
     }
 }
 
-/// What was cut off is taken as zeros, and only what was not is believed.
+/// Parses the frame with zeros for the octets that were cut off; only results from the others count.
 fn carried_by_cut(octets: &[u8], wire_size: usize) -> Carried {
     if wire_size > LENGTH_MAX {
         return Carried::Cut;

@@ -1,51 +1,34 @@
-//! Rules of messages: First, Middle, Last and Only in their order, full in the middle, as long as
-//! announced.
+//! Rules of messages: First, Middle, Last and Only in their order, full packets in the middle, and the announced length.
 //!
-//! Only unbroken runs of sequence numbers are judged: after a hole, whatever its reason, a message may
-//! begin or end unseen.
-//! Source: IBTA Vol 1, 9.4 (which packets a message has), 9.7.4.1.2 and 9.8 (payload of each).
+//! Only runs of consecutive sequence numbers are judged: in a gap, whatever its reason, a message may begin or end
+//! unseen. Source: IBTA Vol 1, 9.4 (which packets a message has), 9.7.4.1.2 and 9.8 (payload of each).
 
-use super::flows::{FlowKey, FlowPacket, Flows, Role};
-use super::{Family, Findings, Rule, Seen, Tally};
+use super::flows::{FlowPacket, Flows, Role};
+use super::rule::rules;
+use super::{Check, Family};
 use proto::ids::Psn;
 use proto::wire::infiniband::opcode::{OpcodeRow, Operation, Position};
 
-/// The rules of this file.
-pub const RULES: &[Rule] = &[ORDER, MTU, LAST, DMA_LENGTH];
+rules! {
+    ORDER "message-order" "a message is First, Middle and Last of one operation, or Only",
+        "IBTA Vol 1, 9.4 and 9.7.4.1.1";
+    MTU "full-mtu" "First and Middle carry one whole MTU, the same all through the message", "IBTA Vol 1, 9.7.4.1.2";
+    LAST "last-size" "Last carries at least one octet and at most what the others carried", "IBTA Vol 1, 9.7.4.1.2";
+    DMA_LENGTH "dma-length" "a WRITE carries as much as its RETH announces", "IBTA Vol 1, 9.3.3 and 9.7.4.1.2";
+}
 
-const ORDER: Rule = Rule {
-    id: "message-order",
-    title: "a message is First, Middle and Last of one operation, or Only",
-    source: "IBTA Vol 1, 9.4 and 9.7.4.1.1",
-};
-const MTU: Rule = Rule {
-    id: "full-mtu",
-    title: "First and Middle carry one whole MTU, the same all through the message",
-    source: "IBTA Vol 1, 9.7.4.1.2",
-};
-const LAST: Rule = Rule {
-    id: "last-size",
-    title: "Last carries at least one octet and at most what the others carried",
-    source: "IBTA Vol 1, 9.7.4.1.2",
-};
-const DMA_LENGTH: Rule = Rule {
-    id: "dma-length",
-    title: "a WRITE carries as much as its RETH announces",
-    source: "IBTA Vol 1, 9.3.3 and 9.7.4.1.2",
-};
-
-/// The MTUs there are. Source: IBTA Vol 1, 9.2 (PMTU).
+/// All MTUs, octets. Source: IBTA Vol 1, 9.2 (PMTU).
 const MTUS: [usize; 5] = [256, 512, 1024, 2048, 4096];
 
-/// A message of which the last packet has not yet come.
+/// A message whose last packet has not yet come.
 #[derive(Clone, Copy, Debug)]
 struct Open {
     operation: Operation,
-    /// Payload of First and so of each Middle; `None` if First carried what is no MTU.
+    /// Payload of First and so of each Middle, octets; `None` if that of First is not an MTU.
     mtu: Option<usize>,
-    /// Payload so far.
+    /// Payload so far, octets.
     carried: u64,
-    /// What the RETH announced; `None` for other operations.
+    /// Length that the RETH announced, octets; `None` for other operations.
     announced: Option<u64>,
 }
 
@@ -57,7 +40,7 @@ struct Flow {
 
 #[derive(Clone, Copy, Debug)]
 enum State {
-    /// The beginning was not seen.
+    /// The beginning of the message was not seen.
     Unknown,
     Between,
     Within(Open),
@@ -70,34 +53,33 @@ pub struct Messages {
 }
 
 impl Family for Messages {
-    fn look(&mut self, seen: &Seen<'_>, findings: &mut Findings, tally: &mut Tally) {
-        let Ok(packet) = FlowPacket::of(seen) else { return };
-        // A datagram is a message of its own; nothing to put in order.
+    fn check(&mut self, check: &mut Check<'_>) {
+        let Ok(packet) = FlowPacket::of(check.seen) else { return };
+        // A datagram is a whole message.
         if packet.role() == Role::Datagram {
             return;
         }
-        let before = self.before(&packet, tally);
-        tally.checked("message packets", 1);
-        let payload = seen.anatomy.and_then(|anatomy| anatomy.payload()).unwrap_or(0);
-        let after = step(before, &packet, payload, seen, findings);
+        let before = self.before(&packet, check);
+        check.checked("message packets");
+        let state = step(before, packet.row, check);
         if let Some(flow) = self.flows.get_mut(&packet.key) {
-            *flow = Flow { next: packet.bth.psn.next(), state: after };
+            *flow = Flow { next: packet.bth.psn.next(), state };
         }
     }
 }
 
 impl Messages {
-    /// What the flow was in the middle of when `packet` came.
-    fn before(&mut self, packet: &FlowPacket, tally: &mut Tally) -> State {
+    /// The state of the flow when `packet` came.
+    fn before(&mut self, packet: &FlowPacket, check: &mut Check<'_>) -> State {
         let psn = packet.bth.psn;
-        let key: FlowKey = packet.key;
-        match self.flows.get_mut(&key) {
+        match self.flows.get_mut(&packet.key) {
             None => {
-                self.flows.begin(key, Flow { next: psn, state: State::Unknown }, tally);
+                let flow = Flow { next: psn, state: State::Unknown };
+                self.flows.begin(packet.key, flow, check);
                 State::Unknown
             }
             Some(flow) if flow.next == psn => flow.state,
-            // The READ before this one was answered elsewhere.
+            // The answer to the READ before this one took another path.
             Some(Flow { state: State::Between, .. }) if packet.row.begins_message() => {
                 State::Between
             }
@@ -106,36 +88,24 @@ impl Messages {
     }
 }
 
-/// Judges one packet; what the flow is in the middle of after it.
-fn step(
-    before: State,
-    packet: &FlowPacket,
-    payload: usize,
-    seen: &Seen<'_>,
-    findings: &mut Findings,
-) -> State {
-    let row = packet.row;
+/// Judges one packet; returns the state of the flow after it.
+fn step(before: State, row: &OpcodeRow, check: &mut Check<'_>) -> State {
+    let payload = check.seen.anatomy.and_then(|anatomy| anatomy.payload()).unwrap_or(0);
     let open = match (before, row.begins_message()) {
-        (State::Within(open), true) => {
-            let expected = || format!("the rest of a {:?} message", open.operation);
-            findings.report(&ORDER, seen, || row.name.to_owned(), expected);
+        (State::Within(open), begins) if begins || open.operation != row.operation => {
+            let expected = format_args!("the rest of a {:?} message", open.operation);
+            check.breaks(&ORDER, row.name, expected);
             None
         }
         (State::Between, false) => {
-            let expected = || "First or Only".to_owned();
-            findings.report(&ORDER, seen, || row.name.to_owned(), expected);
+            check.breaks(&ORDER, row.name, "First or Only");
             None
         }
-        (State::Within(open), false) if open.operation != row.operation => {
-            let expected = || format!("the rest of a {:?} message", open.operation);
-            findings.report(&ORDER, seen, || row.name.to_owned(), expected);
-            None
-        }
-        (State::Within(open), false) => Some(open),
+        (State::Within(open), _) => Some(open),
         (State::Between | State::Unknown, _) => None,
     };
-    sizes(open, row, payload, seen, findings);
-    let reth = seen.anatomy.and_then(|anatomy| anatomy.extended?.reth);
+    sizes(open, row, payload, check);
+    let reth = check.seen.anatomy.and_then(|anatomy| anatomy.extended?.reth);
     let announced = reth.filter(|_| row.operation == Operation::Write).map(|r| r.dma_length.into());
     let so_far = match row.position {
         Position::First | Position::Only => Some(Open {
@@ -154,32 +124,25 @@ fn step(
     if let Some(Open { carried, announced: Some(announced), .. }) = so_far
         && carried != announced
     {
-        let found = || format!("{carried} octets");
-        findings.report(&DMA_LENGTH, seen, found, || announced.to_string());
+        check.breaks(&DMA_LENGTH, format_args!("{carried} octets"), announced);
     }
     State::Between
 }
 
-fn sizes(
-    open: Option<Open>,
-    row: &OpcodeRow,
-    payload: usize,
-    seen: &Seen<'_>,
-    findings: &mut Findings,
-) {
-    let found = || format!("{payload} octets in {}", row.name);
+fn sizes(open: Option<Open>, row: &OpcodeRow, payload: usize, check: &mut Check<'_>) {
+    let found = format_args!("{payload} octets in {}", row.name);
     let mtu = open.and_then(|open| open.mtu);
     match (row.position, mtu) {
         (Position::Middle, Some(mtu)) if payload != mtu => {
-            findings.report(&MTU, seen, found, || format!("{mtu} as in First"));
+            check.breaks(&MTU, found, format_args!("{mtu} as in First"));
         }
         (Position::First | Position::Middle, _) if !MTUS.contains(&payload) => {
-            findings.report(&MTU, seen, found, || "256, 512, 1024, 2048 or 4096".to_owned());
+            check.breaks(&MTU, found, "256, 512, 1024, 2048 or 4096");
         }
         (Position::Last, mtu) => {
             let most = mtu.unwrap_or(MTUS[MTUS.len() - 1]);
             if payload == 0 || payload > most {
-                findings.report(&LAST, seen, found, || format!("1 to {most}"));
+                check.breaks(&LAST, found, format_args!("1 to {most}"));
             }
         }
         _ => {}

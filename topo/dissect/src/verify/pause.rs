@@ -1,21 +1,22 @@
-//! The rule of silence: whoever is paused begins no frame until the pause is over.
+//! The rule of pauses: a paused port begins no frame until the pause is over.
 //!
 //! ```text
-//!   a port hears   XOFF, n quanta                                  XON, or n quanta are over
-//!   and may begin  | any frame, for the reaction time | none       | any frame
+//!   a port receives  XOFF, n quanta                                  XON, or n quanta are over
+//!   and may begin    | any frame, for the reaction time | none       | any frame
 //! ```
 //!
-//! What a port hears governs what it sends, so both directions of it are needed. A frame under way
-//! finishes; MAC control goes at any time. A file does not say in which words a link is paused, nor
-//! what gives a frame its priority: without `--pause` nothing is judged. Frames are taken to be stamped
-//! when their last bit passes, as ours are.
+//! What a port receives governs what it sends, so both directions of it are needed. A frame under way is finished; MAC
+//! control is sent at any time. A file states neither how a link is paused nor what gives a frame its priority:
+//! without `--pause` nothing is judged. The time stamp of a frame is taken as the instant at which its last bit passes,
+//! as in captures of this project.
 //!
-//! Necessary conditions only: silence lasts from the latest instant at which it may begin to the earliest
-//! at which it may end. A live device that its host has kept from running is late by that; who wants
-//! to judge its capture gives a `--response` that covers it, as headroom does.
+//! The rule is a necessary condition only: a pause lasts from the latest instant at which it may begin to the earliest
+//! at which it may end. A live device that its host did not schedule in time is late by that much; `--response` can
+//! cover it, as headroom does.
 
 use super::frame::{Carried, EthernetFrame};
-use super::{Family, Findings, Pausing, Rule, Seen, Settings, Tally};
+use super::rule::rules;
+use super::{Check, Family, Pausing, Seen, Settings};
 use proto::events::Direction;
 use proto::frame::ethernet_size;
 use proto::link::pause::quanta;
@@ -24,16 +25,12 @@ use proto::wire::classify::{PriorityMap, classify_ethernet};
 use proto::wire::ethernet::{Envelope, MacAddress, MacControl, Pfc};
 use std::collections::BTreeMap;
 
-/// The rules of this file.
-pub const RULES: &[Rule] = &[SILENCE];
+rules! {
+    PAUSED "paused" "no frame of a paused priority begins before its pause is over (asks for --pause)",
+        "IEEE 802.3, 31B.3 and 31D.3; IEEE 802.1Q, 36.1.3.2";
+}
 
-const SILENCE: Rule = Rule {
-    id: "paused",
-    title: "no frame of a paused priority begins before its pause is over (asks for --pause)",
-    source: "IEEE 802.3, 31B.3 and 31D.3; IEEE 802.1Q, 36.1.3.2",
-};
-
-/// Up to this rate a frame may begin for so many quanta after a pause came. Source: IEEE 802.3, 31B.3.7.
+/// Up to each rate, the quanta after the arrival of a pause for which a frame may begin. Source: IEEE 802.3, 31B.3.7.
 const REACTION: [(BitRate, u16); 5] = [
     (mbps(100), 1),
     (BitRate::gbps(1), 2),
@@ -46,16 +43,16 @@ const fn mbps(n: u64) -> BitRate {
     BitRate::new(n * 1_000_000).expect("it is not zero")
 }
 
-/// Preamble and gap, which a line may or may not have.
+/// Preamble and gap, which the captured line may or may not have.
 const OVERHEAD: Bytes = Bytes::new(20);
-/// The file's clock ticks in nanoseconds.
+/// The file counts whole nanoseconds.
 const TICK_NS: u64 = 1;
-/// Longer frames than this are not judged.
+/// Longer frames are not judged, octets.
 const LENGTH_MAX: usize = 1 << 17;
 
-/// How long after a pause a frame may still begin on a line of `rate`. Above 100 Gb/s it is the time
-/// that 100 Gb/s has, which is more than the standard gives there.
-pub fn reaction(rate: BitRate) -> Duration {
+/// The time after the arrival of a pause in which a frame may still begin on a line of `rate`. Above 100 Gb/s it is the
+/// time of 100 Gb/s, which is longer than the limit of the standard there.
+fn reaction(rate: BitRate) -> Duration {
     let row = REACTION.iter().find(|(fastest, _)| rate <= *fastest);
     match row {
         Some((_, time)) => quanta(*time, rate),
@@ -63,63 +60,59 @@ pub fn reaction(rate: BitRate) -> Duration {
     }
 }
 
-/// Nanoseconds of the file in which no frame begins.
+/// A span of the file in which no frame begins, nanoseconds.
 #[derive(Clone, Copy, Debug)]
-struct Silence {
+struct Pause {
     from: u64,
     until: u64,
 }
 
 /// The family.
-pub struct Silences {
+pub struct Pauses {
     pausing: Option<Pausing>,
     rate: Option<BitRate>,
     /// By port and priority.
-    silences: BTreeMap<u32, [Option<Silence>; Pfc::PRIORITIES]>,
+    pauses: BTreeMap<u32, [Option<Pause>; Pfc::PRIORITIES]>,
 }
 
-impl Silences {
+impl Pauses {
     /// Judges by how links are paused, if that is known.
-    pub fn new(settings: &Settings) -> Silences {
+    pub fn new(settings: &Settings) -> Pauses {
         let Settings { pause, rate, .. } = *settings;
-        Silences { pausing: pause, rate, silences: BTreeMap::new() }
+        Pauses { pausing: pause, rate, pauses: BTreeMap::new() }
     }
 }
 
-impl Family for Silences {
-    fn look(&mut self, seen: &Seen<'_>, findings: &mut Findings, tally: &mut Tally) {
+impl Family for Pauses {
+    fn check(&mut self, check: &mut Check<'_>) {
+        let seen = check.seen;
         let Some(frame) = seen.ethernet.as_ref().filter(|_| seen.is_sound_on_link()) else {
             return;
         };
         let is_control = frame.carried == Carried::MacControl;
-        let mut passed_over = |why| {
-            if is_control {
-                tally.not_checked(why, 1)
+        let known = match (self.pausing, seen.place.direction, seen.rate.or(self.rate)) {
+            (None, ..) => Err("obedience to pauses (needs --pause)"),
+            (_, None, _) => Err("pauses without a direction"),
+            (.., None) => Err("pauses at ports of unknown rate (needs --rate)"),
+            (Some(pausing), Some(direction), Some(rate)) => Ok((pausing, direction, rate)),
+        };
+        match (known, is_control) {
+            (Err(why), true) => check.not_checked(why),
+            (Ok((pausing, Direction::Rx, rate)), true) => {
+                check.checked("pauses heard");
+                self.on_control(seen, frame, &pausing, rate);
             }
-        };
-        let Some(pausing) = self.pausing else {
-            return passed_over("obedience to pauses (needs --pause)");
-        };
-        let Some(direction) = seen.place.direction else {
-            return passed_over("pauses without a direction");
-        };
-        let Some(rate) = seen.rate.or(self.rate) else {
-            return passed_over("pauses at ports of unknown rate (needs --rate)");
-        };
-        match (direction, is_control) {
-            (Direction::Rx, true) => {
-                tally.checked("pauses heard", 1);
-                self.hear(seen, frame, &pausing, rate);
+            (Ok((pausing, Direction::Tx, rate)), false) => {
+                self.on_sent(check, frame, &pausing, rate);
             }
-            (Direction::Tx, false) => self.judge(seen, frame, &pausing, rate, findings, tally),
             _ => {}
         }
     }
 }
 
-impl Silences {
-    /// A MAC control frame came in.
-    fn hear(
+impl Pauses {
+    /// The port receives a MAC control frame.
+    fn on_control(
         &mut self,
         seen: &Seen<'_>,
         frame: &EthernetFrame<'_>,
@@ -131,8 +124,8 @@ impl Silences {
             envelope.tag.is_none() && envelope.header.destination == MacAddress::MAC_CONTROL
         };
         if !Envelope::parse(frame.octets).is_ok_and(is_for_all) {
-            // Whether it is obeyed depends on whom it is for: nothing is known of the port any more.
-            self.silences.remove(&port);
+            // The port may or may not obey: its state is unknown from here on.
+            self.pauses.remove(&port);
             return;
         }
         let times: [Option<u16>; Pfc::PRIORITIES] = match MacControl::parse(frame.octets) {
@@ -140,53 +133,50 @@ impl Silences {
                 [Some(pause.time); Pfc::PRIORITIES]
             }
             Ok(MacControl::Pfc(pfc)) if pausing.priorities.is_some() => {
-                let speaks = pfc.enabled & pausing.obeyed;
-                std::array::from_fn(|n| (speaks >> n & 1 == 1).then_some(pfc.times[n]))
+                let paused = pfc.enabled & pausing.obeyed;
+                std::array::from_fn(|n| (paused >> n & 1 == 1).then_some(pfc.times[n]))
             }
             _ => return,
         };
         let reaction = ns(pausing.response.unwrap_or_else(|| reaction(rate)));
-        let silences = self.silences.entry(port).or_default();
-        for (silence, time) in silences.iter_mut().zip(times) {
+        let pauses = self.pauses.entry(port).or_default();
+        for (pause, time) in pauses.iter_mut().zip(times) {
             let Some(time) = time else { continue };
-            // One that carries another on leaves no gap between the two.
-            let before = silence.filter(|before| before.until > seen.at_ns);
+            // A pause that extends another leaves no gap between the two.
+            let before = pause.filter(|before| before.until > seen.at_ns);
             let latest = seen.at_ns.saturating_add(reaction + TICK_NS);
             let from = before.map_or(latest, |before| before.from);
             let until = seen.at_ns.saturating_add(quanta(time, rate).as_ps() / 1_000);
-            *silence = (time > 0).then_some(Silence { from, until });
+            *pause = (time > 0).then_some(Pause { from, until });
         }
     }
 
-    /// Any other frame went out.
-    fn judge(
+    /// The port sends any other frame.
+    fn on_sent(
         &self,
-        seen: &Seen<'_>,
+        check: &mut Check<'_>,
         frame: &EthernetFrame<'_>,
         pausing: &Pausing,
         rate: BitRate,
-        findings: &mut Findings,
-        tally: &mut Tally,
     ) {
-        let Some(silences) = self.silences.get(&seen.place.port) else { return };
-        let priority = match &pausing.priorities {
-            None => 0,
-            Some(map) => match priority(seen, frame, map) {
-                Some(priority) => priority,
-                None => return tally.not_checked("frames whose priority is not known", 1),
-            },
+        let seen = check.seen;
+        let Some(pauses) = self.pauses.get(&seen.place.port) else { return };
+        let priority =
+            pausing.priorities.as_ref().map_or(Some(0), |map| priority(seen, frame, map));
+        let Some(priority) = priority else {
+            return check.not_checked("frames whose priority is not known");
         };
-        tally.checked("frames against pauses", 1);
-        let Some(silence) = silences[priority] else { return };
+        check.checked("frames against pauses");
+        let Some(pause) = pauses[priority] else { return };
         let octets = if seen.is_cut() { seen.wire_size } else { frame.octets.len() };
         let size = ethernet_size(octets);
         let begun = |size: Bytes| seen.at_ns.saturating_sub(ns(size.time_at(rate)));
         let (earliest, latest) = (begun(size + OVERHEAD), begun(size) + TICK_NS);
-        if earliest > silence.from && latest < silence.until {
-            let into = Duration::from_ns(earliest - silence.from);
-            let left = Duration::from_ns(silence.until - latest);
-            let found = || format!("priority {priority}: begins {into} into a silence");
-            findings.report(&SILENCE, seen, found, || format!("none for another {left}"));
+        if earliest > pause.from && latest < pause.until {
+            let into = Duration::from_ns(earliest - pause.from);
+            let left = Duration::from_ns(pause.until - latest);
+            let found = format_args!("priority {priority}: begins {into} into a silence");
+            check.breaks(&PAUSED, found, format_args!("none for another {left}"));
         }
     }
 }
@@ -196,7 +186,7 @@ fn ns(time: Duration) -> u64 {
     time.as_ps().div_ceil(1_000)
 }
 
-/// The priority of a frame, as far as what is there of it tells.
+/// The priority of a frame; `None` if the octets in the file do not show it.
 fn priority(seen: &Seen<'_>, frame: &EthernetFrame<'_>, map: &PriorityMap) -> Option<usize> {
     const HEADERS: usize = 14 + 4 + 20;
     let headers = if !seen.is_cut() {

@@ -1,21 +1,21 @@
-//! Which port and direction a frame was seen at, as a small number that tables can be keyed with.
+//! The port and direction of a frame, as a small key for tables.
 
 use capture::reader::CapturedFrame;
 use proto::events::Direction;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The interface of a port's link packets is named after the port, with this behind it.
+/// Suffix of the interface with a port's link packets.
 const LINK: &str = "/link";
-/// And this before it, if a replay fed frames to the port (`capture`).
+/// Suffix before that one if a replay fed frames to the port (crate `capture`).
 const FED: &str = "/fed";
 
 /// A port and a direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
-    /// Which port, by the number [`Ports`] gave it.
+    /// Number of the port in [`Ports`].
     pub port: u32,
-    /// Sent or received; `None` if the file does not tell.
+    /// Sent or received; `None` if the file does not state it.
     pub direction: Option<Direction>,
 }
 
@@ -23,11 +23,11 @@ pub struct Place {
 #[derive(Clone, Debug, Default)]
 struct Port {
     name: Arc<str>,
-    /// Frames by direction of which nothing can be believed: unknown, sent, received.
+    /// Damaged frames by direction: unknown, sent, received.
     damaged: [u64; 3],
 }
 
-/// The ports of a file. There are as many as interfaces, which the reader bounds.
+/// The ports of a file: at most as many as interfaces, which the reader bounds.
 #[derive(Clone, Debug, Default)]
 pub struct Ports {
     by_interface: HashMap<Option<Arc<str>>, u32>,
@@ -36,7 +36,7 @@ pub struct Ports {
 }
 
 impl Ports {
-    /// Where `frame` was seen. Both interfaces of a port, packets and link packets, are one port.
+    /// The place of `frame`. The interfaces of a port for packets and for link packets are one port.
     pub fn place(&mut self, frame: &CapturedFrame) -> Place {
         let port = match self.by_interface.get(&frame.interface) {
             Some(port) => *port,
@@ -58,7 +58,7 @@ impl Ports {
         port
     }
 
-    /// The interface was named by a replay that feeds frames to its port.
+    /// True if a replay that feeds frames to the port named the interface.
     pub fn is_fed(interface: Option<&str>) -> bool {
         interface.and_then(|name| name.strip_suffix(LINK)).is_some_and(|name| name.ends_with(FED))
     }
@@ -68,18 +68,18 @@ impl Ports {
         self.ports.get(place.port as usize).map_or("-", |port| &port.name)
     }
 
-    /// Frames at `place` so far of which nothing could be believed.
+    /// Damaged frames at `place` so far.
     pub fn damaged(&self, place: Place) -> u64 {
         self.ports[place.port as usize].damaged[index(place.direction)]
     }
 
-    /// Counts another one.
+    /// Counts a damaged frame at `place`.
     pub fn count_damaged(&mut self, place: Place) {
         self.ports[place.port as usize].damaged[index(place.direction)] += 1;
     }
 }
 
-/// Unknown, sent, received.
+/// Index of a direction: unknown, sent, received.
 const fn index(direction: Option<Direction>) -> usize {
     match direction {
         None => 0,

@@ -1,9 +1,9 @@
-//! Reads a capture from end to end and says what was found in it.
+//! Checks a capture from its first frame to its last and reports the findings.
 
 use super::anatomy::Anatomy;
 use super::frame::{Carried, EthernetFrame};
 use super::rules::FAMILIES;
-use super::{Checks, Family, Finding, Findings, Seen, Settings, Tally};
+use super::{Check, Checks, Family, Finding, Findings, Seen, Settings, Tally};
 use capture::reader::{CaptureReader, CapturedFrame, ReadError};
 use proto::frame::FrameKind;
 use proto::units::BitRate;
@@ -14,35 +14,35 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::Read;
 
-/// What became of a capture, as `--json` prints it.
+/// The result for a capture, as `--json` prints it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Report {
-    /// Number of this format.
+    /// Version of this format.
     pub schema: u32,
     /// The file's name.
     pub file: String,
-    /// "pass", "fail", or "unreadable" if the file breaks off.
+    /// "pass", "fail", or "unreadable" if reading failed before the end of the file.
     pub verdict: &'static str,
-    /// Frames read, those of unknown kinds included.
+    /// Frames read, frames of unknown kinds included.
     pub frames: u64,
     /// The first findings of each rule, in the order of the file.
     pub findings: Vec<Finding>,
-    /// How often each rule was broken, those left out of `findings` included.
+    /// How many frames broke each rule, with those that `findings` leaves out.
     pub counts: BTreeMap<&'static str, u64>,
-    /// How much was checked, by what.
+    /// How much was checked, by subject.
     #[serde(flatten)]
     pub tally: Tally,
     /// Where and why reading stopped before the end of the file.
     pub error: Option<String>,
 }
 
-/// Findings kept a rule unless told otherwise.
+/// Default number of findings kept for each rule.
 pub const KEPT: u64 = 1000;
 
-/// Checks the capture `input`, called `file`; keeps `kept` findings a rule.
+/// Checks the capture `input`, whose name is `file`; keeps `kept` findings for each rule.
 ///
 /// # Errors
-/// If it does not begin like a capture. One that breaks off later gives a report of what came before.
+/// If it does not begin like a capture. If reading fails later, the report covers the frames before.
 pub fn verify(
     input: impl Read,
     file: &str,
@@ -52,24 +52,24 @@ pub fn verify(
     let mut reader = CaptureReader::new(input)?;
     let mut families: Vec<Box<dyn Family>> =
         FAMILIES.iter().map(|row| (row.make)(settings)).collect();
-    let (mut findings, mut tally) = (Findings::new(kept), Tally::default());
+    let mut findings = Findings::new(kept);
     let (mut yielded, mut error) = (0, None);
     while let Some(next) = reader.next() {
         match next {
             Ok(frame) => {
                 yielded += 1;
                 let number = yielded + reader.skipped().values().sum::<u64>();
-                look(&frame, number, &mut families, &mut findings, &mut tally);
+                check(&frame, number, &mut families, &mut findings);
             }
             Err(broken) => error = Some(broken),
         }
     }
-    families.iter_mut().for_each(|family| family.finish(&mut tally));
+    families.iter_mut().for_each(|family| family.finish(&mut findings.tally));
     for (reason, count) in reader.skipped() {
-        tally.not_checked(reason, *count);
+        findings.tally.not_checked(reason, *count);
     }
     let frames = yielded + reader.skipped().values().sum::<u64>();
-    let (findings, counts) = findings.into_parts();
+    let (findings, counts, tally) = findings.into_parts();
     let verdict = match (&error, counts.is_empty()) {
         (Some(_), _) => "unreadable",
         (None, true) => "pass",
@@ -79,7 +79,7 @@ pub fn verify(
     Ok(Report { schema: 1, file: file.to_owned(), verdict, frames, findings, counts, tally, error })
 }
 
-/// Why reading stopped when `frames` had been read.
+/// Why reading stopped after `frames` frames.
 fn describe(error: &ReadError, frames: u64) -> String {
     match (error, std::error::Error::source(error)) {
         (ReadError::Torn, _) => format!("frame {frames} is torn: the file ends within it"),
@@ -88,12 +88,11 @@ fn describe(error: &ReadError, frames: u64) -> String {
     }
 }
 
-fn look(
+fn check(
     frame: &CapturedFrame,
     number: u64,
     families: &mut [Box<dyn Family>],
     findings: &mut Findings,
-    tally: &mut Tally,
 ) {
     let place = findings.ports.place(frame);
     let octets = &frame.frame.octets[..];
@@ -120,15 +119,16 @@ fn look(
         damaged_before: findings.ports.damaged(place),
     };
     for family in families {
-        family.look(&seen, findings, tally);
+        family.check(&mut Check { seen: &seen, findings });
     }
-    let unheard = seen.believed().is_none_or(|anatomy| anatomy.bth.is_none() && !anatomy.is_raw());
+    let unreadable =
+        seen.believed().is_none_or(|anatomy| anatomy.bth.is_none() && !anatomy.is_raw());
     let of_a_flow = match ethernet.map(|ethernet| ethernet.carried) {
         Some(Carried::Roce(_) | Carried::Refused(_)) => true,
         Some(_) => !seen.is_sound_on_link(),
         None => kind == FrameKind::Infiniband,
     };
-    if of_a_flow && unheard {
+    if of_a_flow && unreadable {
         findings.ports.count_damaged(place);
     }
 }
@@ -142,20 +142,20 @@ fn checks(
     if octets.len() < wire_size {
         return Checks::default();
     }
-    match kind {
-        FrameKind::Infiniband => Checks {
-            icrc: matches!(envelope::bth_offset(octets), Ok(Some(_))).then(|| verify_icrc(octets)),
-            vcrc: Some(verify_vcrc(octets)),
-            ..Checks::default()
-        },
-        FrameKind::InfinibandLink => {
-            Checks { lpcrc: Some(verify_lpcrc(octets)), ..Checks::default() }
+    let mut checks = Checks::default();
+    match (kind, ethernet) {
+        (FrameKind::Infiniband, _) => {
+            let has_icrc = matches!(envelope::bth_offset(octets), Ok(Some(_)));
+            checks.icrc = has_icrc.then(|| verify_icrc(octets));
+            checks.vcrc = Some(verify_vcrc(octets));
         }
-        FrameKind::Ethernet => ethernet.map_or_else(Checks::default, |frame| Checks {
-            icrc: matches!(frame.carried, Carried::Roce(_))
-                .then(|| roce::checks::verify_icrc(frame.octets)),
-            fcs: frame.fcs,
-            ..Checks::default()
-        }),
+        (FrameKind::InfinibandLink, _) => checks.lpcrc = Some(verify_lpcrc(octets)),
+        (FrameKind::Ethernet, Some(frame)) => {
+            let has_icrc = matches!(frame.carried, Carried::Roce(_));
+            checks.icrc = has_icrc.then(|| roce::checks::verify_icrc(frame.octets));
+            checks.fcs = frame.fcs;
+        }
+        (FrameKind::Ethernet, None) => {}
     }
+    checks
 }

@@ -1,51 +1,38 @@
-//! The table of rules: a row a family. A family's own rules stand at the head of its file.
+//! The table of families, one row each. The rules of a family stand at the top of its file.
 
-use super::{
-    Family, Rule, Settings, congestion, crc, credit, ethernet, lengths, message, notification,
-    pause, refresh, sequence,
-};
+use super::*;
 
-/// One row: a family of rules.
-#[derive(Clone, Copy)]
+/// A family of rules.
+#[derive(Clone, Copy, Debug)]
 pub struct Row {
     /// Its name.
     pub name: &'static str,
     /// Its rules.
     pub rules: &'static [Rule],
-    /// Makes a fresh one.
-    pub make: fn(&Settings) -> Box<dyn Family>,
+    /// Makes its state for one capture.
+    pub(super) make: fn(&Settings) -> Box<dyn Family>,
 }
 
-/// Every family, in the order in which they look at a frame.
+const fn row(
+    name: &'static str,
+    rules: &'static [Rule],
+    make: fn(&Settings) -> Box<dyn Family>,
+) -> Row {
+    Row { name, rules, make }
+}
+
+/// All families, in the order in which they check a frame.
 pub const FAMILIES: &[Row] = &[
-    Row { name: "crc", rules: crc::RULES, make: |_| Box::new(crc::Crcs) },
-    Row { name: "lengths", rules: lengths::RULES, make: |_| Box::new(lengths::Lengths) },
-    Row { name: "ethernet", rules: ethernet::RULES, make: |_| Box::new(ethernet::Ethernet) },
-    Row {
-        name: "notification",
-        rules: notification::RULES,
-        make: |_| Box::new(notification::Notifications),
-    },
-    Row {
-        name: "pause",
-        rules: pause::RULES,
-        make: |settings| Box::new(pause::Silences::new(settings)),
-    },
-    Row {
-        name: "congestion",
-        rules: congestion::RULES,
-        make: |settings| Box::new(congestion::Congestion::new(settings)),
-    },
-    Row {
-        name: "sequence",
-        rules: sequence::RULES,
-        make: |_| Box::<sequence::Sequences>::default(),
-    },
-    Row { name: "message", rules: message::RULES, make: |_| Box::<message::Messages>::default() },
-    Row { name: "credit", rules: credit::RULES, make: |_| Box::<credit::Credits>::default() },
-    Row {
-        name: "refresh",
-        rules: refresh::RULES,
-        make: |settings| Box::new(refresh::Refreshes::new(settings)),
-    },
+    row("crc", crc::RULES, |_| Box::new(crc::Crcs)),
+    row("lengths", lengths::RULES, |_| Box::new(lengths::Lengths)),
+    row("ethernet", ethernet::RULES, |_| Box::new(ethernet::Ethernet)),
+    row("notification", notification::RULES, |_| Box::new(notification::Notifications)),
+    row("pause", pause::RULES, |settings| Box::new(pause::Pauses::new(settings))),
+    row("congestion", congestion::RULES, |settings| {
+        Box::new(congestion::Congestion::new(settings))
+    }),
+    row("sequence", sequence::RULES, |_| Box::<sequence::Sequences>::default()),
+    row("message", message::RULES, |_| Box::<message::Messages>::default()),
+    row("credit", credit::RULES, |_| Box::<credit::Credits>::default()),
+    row("refresh", refresh::RULES, |settings| Box::new(refresh::Refreshes::new(settings))),
 ];

@@ -1,12 +1,12 @@
-//! A report as tables on the terminal.
+//! A report as tables for the terminal.
 
-use super::Report;
-use super::rules::FAMILIES;
+use super::{FAMILIES, Report, Tally};
 use comfy_table::{CellAlignment, Table, presets};
 use proto::events::Direction;
-use std::fmt::Write;
+use std::collections::BTreeMap;
+use std::fmt::{Display, Write};
 
-/// The whole text.
+/// The whole report as text.
 pub fn text(report: &Report) -> String {
     let mut out = String::new();
     if !report.findings.is_empty() {
@@ -22,12 +22,10 @@ pub fn text(report: &Report) -> String {
     if shown < all {
         let _ = writeln!(out, "  {} more findings are counted and not listed", all - shown);
     }
-    let _ = writeln!(out, "  checked      {}", list(report.tally.checked.iter()));
-    if !report.tally.noted.is_empty() {
-        let _ = writeln!(out, "  noted        {}", list(report.tally.noted.iter()));
-    }
-    if !report.tally.not_checked.is_empty() {
-        let _ = writeln!(out, "  not checked  {}", list(report.tally.not_checked.iter()));
+    let Tally { checked, noted, not_checked } = &report.tally;
+    let _ = writeln!(out, "  checked      {}", list(checked).as_deref().unwrap_or("nothing"));
+    for (title, list) in [("noted      ", list(noted)), ("not checked", list(not_checked))] {
+        list.map(|list| writeln!(out, "  {title}  {list}"));
     }
     let verdict = match report.verdict {
         "pass" => "✓ nothing is wrong with what was checked".to_owned(),
@@ -41,10 +39,10 @@ pub fn text(report: &Report) -> String {
     out
 }
 
-fn list<'a>(counts: impl Iterator<Item = (impl AsRef<str> + 'a, &'a u64)>) -> String {
-    let items: Vec<String> =
-        counts.map(|(what, count)| format!("{count} {}", what.as_ref())).collect();
-    if items.is_empty() { "nothing".to_owned() } else { items.join(", ") }
+/// Counts with their subjects; `None` if there are none.
+fn list(counts: &BTreeMap<impl Display, u64>) -> Option<String> {
+    let items: Vec<String> = counts.iter().map(|(what, count)| format!("{count} {what}")).collect();
+    (!items.is_empty()).then(|| items.join(", "))
 }
 
 fn findings(report: &Report) -> Table {

@@ -1,35 +1,35 @@
-//! A row of a hex dump: an offset, octets, and often the same octets as text.
+//! A row of a hex dump: an offset, octets, and often the same octets as characters.
 
 use crate::object::parse_hex;
 
-/// How the offsets of a dump are written.
+/// The format of the offsets of a dump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shape {
     digits: usize,
     has_colon: bool,
 }
 
-/// One row, its octets not yet read.
+/// One row whose octets are not yet read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Row<'a> {
-    /// What its offset looks like.
+    /// The format of its offset.
     pub shape: Shape,
-    /// How many octets of the frame come before it.
+    /// Octets of the frame before the row.
     pub offset: u64,
-    /// The line behind the offset, which begins at column `column`.
+    /// The line behind the offset, from column `column` on.
     rest: &'a [u8],
     column: usize,
 }
 
-/// Fewest digits of an offset without a colon behind it.
+/// Least number of digits of an offset without a colon.
 const DIGITS_MIN: usize = 4;
 
-/// Most octets that a tool writes before it leaves a wider space and goes on.
+/// Octets after which some tools leave a wider space.
 const HALF_ROW: usize = 8;
 
 impl<'a> Row<'a> {
-    /// Reads the offset of `line`; `None` if it has none. What the rows before look like is `known`; a
-    /// first row without a colon must say 0 and go on with single octets, or it could be anything.
+    /// Reads the offset of `line`; `None` if it has none. `known` is the format of the rows before. A first row without a
+    /// colon must have offset 0 and single octets; anything else could be a plain frame.
     pub(super) fn parse(line: &'a [u8], known: Option<Shape>) -> Option<Row<'a>> {
         let indent = line.iter().take_while(|character| character.is_ascii_whitespace()).count();
         let prefix = if line[indent..].starts_with(b"0x") { 2 } else { 0 };
@@ -56,21 +56,21 @@ impl<'a> Row<'a> {
         (begins || known == Some(shape)).then_some(row)
     }
 
-    /// Digits of the first word behind the offset; 0 if that is none of hex.
+    /// Digits of the first word behind the offset; 0 if it is not hexadecimal.
     fn first_digits(&self) -> usize {
         let word = self.rest.split(u8::is_ascii_whitespace).find(|word| !word.is_empty());
         word.filter(|word| word.iter().all(u8::is_ascii_hexdigit)).map_or(0, <[u8]>::len)
     }
 
-    /// `hexdump` and `od` without options write words in the order of their machine.
+    /// True for words in host byte order, as `hexdump` and `od` write them without options.
     fn is_of_words(&self) -> bool {
         !self.shape.has_colon && self.shape.digits == 7 && self.first_digits() > 2
     }
 
-    /// Appends the octets; a column of text ends them.
+    /// Appends the octets up to the column of characters.
     ///
     /// # Errors
-    /// If what stands there is no hex, in a sentence without a full stop.
+    /// What is not hexadecimal, in a sentence without a full stop.
     pub(super) fn octets(&self, octets: &mut Vec<u8>) -> Result<(), String> {
         if self.is_of_words() {
             return Err(
@@ -85,7 +85,7 @@ impl<'a> Row<'a> {
             let word = &self.rest[at + gap..];
             let word = word.split(u8::is_ascii_whitespace).next().unwrap_or_default();
             let present = octets.len() - begin;
-            // Behind a wide space stands text, but for the one in the middle of a row.
+            // A wide space precedes the characters, except the one in the middle of a row.
             if present > 0 && gap > 1 && !(gap == 2 && present == HALF_ROW && word.len() == 2) {
                 return Ok(());
             }

@@ -9,9 +9,9 @@ const FRAME: [u8; 36] = *b"\x60\x01ab cafe 01 02\x00\xff{0x10}, \"ee\" #dadab";
 
 fn assert_read(text: &str) {
     for text in [text.to_owned(), format!("{text}\n"), text.replace('\n', "\r\n")] {
-        let Seen { frames, complaints, .. } = seen(text.as_bytes(), Some(Link::Ethernet));
+        let Seen { frames, complaints, .. } = seen(text.as_bytes(), Some(Technology::Ethernet));
         assert_eq!(complaints, [""; 0], "{text}");
-        assert_eq!(frames, [(1, Link::Ethernet, FRAME.to_vec())], "{text}");
+        assert_eq!(frames, [(1, Technology::Ethernet, FRAME.to_vec())], "{text}");
     }
 }
 
@@ -93,7 +93,7 @@ fn rows_that_are_missing_are_named_and_the_next_dump_goes_on() {
     let rows: Vec<_> = rows.lines().collect();
     let text = [rows[0], rows[2], "", rows[0], rows[1], rows[2], "", "0010: 00"].join("\n");
     let seen = seen(text.as_bytes(), None);
-    assert_eq!(seen.frames, [(2, Link::Infiniband, FRAME.to_vec())]);
+    assert_eq!(seen.frames, [(2, Technology::Infiniband, FRAME.to_vec())]);
     assert_eq!(
         seen.complaints,
         [
@@ -108,7 +108,7 @@ fn a_star_repeats_a_row_and_no_offset_makes_it_endless() {
     let zeros = "0 0".repeat(15);
     let row = |at: &str| format!("{at}  {}\n", format!("0{zeros}0").as_str());
     let text = format!("{}*\n00000040\n", row("00000000"));
-    assert_eq!(seen(text.as_bytes(), None).frames, [(1, Link::Infiniband, vec![0; 64])]);
+    assert_eq!(seen(text.as_bytes(), None).frames, [(1, Technology::Infiniband, vec![0; 64])]);
     let text = format!("{}*\nfffffffffff0\n{}", row("000000000000"), row("fffffffffff0"));
     let seen = seen(text.as_bytes(), None);
     assert_eq!(seen.frames, []);
@@ -138,11 +138,14 @@ fn what_is_no_hex_is_told_with_what_would_be() {
 #[test]
 fn nobody_has_to_say_that_a_frame_is_ethernet() {
     let pause = format!("0180c2000001 020000000002 8808 0001 00ff {}", "00".repeat(42));
-    assert_eq!(seen(pause.as_bytes(), None).frames[0].1, Link::Ethernet);
-    assert_eq!(seen(pause.as_bytes(), Some(Link::Infiniband)).frames[0].1, Link::Infiniband);
+    assert_eq!(seen(pause.as_bytes(), None).frames[0].1, Technology::Ethernet);
+    assert_eq!(
+        seen(pause.as_bytes(), Some(Technology::Infiniband)).frames[0].1,
+        Technology::Infiniband
+    );
     // A sound packet may have those two octets where Ethernet has its type: LRH, then a BTH.
     let packet = "0002000400070001 0400ffff 88080012 00000011 00112233 00000000 0000";
-    assert_eq!(seen(packet.as_bytes(), None).frames[0].1, Link::Infiniband);
+    assert_eq!(seen(packet.as_bytes(), None).frames[0].1, Technology::Infiniband);
 }
 
 proptest! {
