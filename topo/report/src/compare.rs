@@ -1,14 +1,13 @@
 //! Runs side by side: one table of measures, one figure, from run directories alone.
 
+use crate::data::{self, ReportError, Topology, tables};
 use comfy_table::{CellAlignment, Table, presets};
 use results::run_directory::result::{Completion, RunResult};
 use results::verdict::Verdict;
 use results::wording::{word, written};
 use scenario::measure::value::Value;
-use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 pub mod figure;
 
@@ -32,35 +31,22 @@ pub struct Rate {
     pub share: f64,
 }
 
-/// Why a run directory cannot be compared.
-#[derive(Debug, thiserror::Error)]
-pub enum CompareError {
-    /// A file of it cannot be read.
-    #[error("cannot read {}", .0.display())]
-    Read(PathBuf, #[source] io::Error),
-    /// A file of it is not what it should be.
-    #[error("{} is no file of a run directory: {}", .0.display(), .1)]
-    Content(PathBuf, String),
-}
-
 impl Side {
     /// Reads the run directory `folder`.
     ///
     /// # Errors
-    /// If a file is missing or makes no sense.
-    pub fn load(folder: &Path) -> Result<Side, CompareError> {
-        let result: RunResult = read_json(&folder.join("run.json"))?;
-        let topology: Topology = read_json(&folder.join("topology.json"))?;
-        let is_adapter = |node: &&Node| node.kind == "nic";
-        let adapters: BTreeSet<&str> =
-            topology.nodes.iter().filter(is_adapter).map(|node| node.name.as_str()).collect();
-        let is_adapters = |end: &String| adapters.contains(node_of(end));
-        let lines = topology.links.iter().map(|link| {
-            let ends = [&link.a, &link.b].into_iter().filter(|end| is_adapters(end)).count();
-            link.rate as f64 * ends as f64
-        });
-        let sum = Lines { rate: lines.sum(), tau_ps: result.tau_ps };
-        let received = received(&folder.join("ports.csv"), &adapters, sum)?;
+    /// If a file is missing or not what a run writes.
+    pub fn load(folder: &Path) -> Result<Side, ReportError> {
+        let result: RunResult = data::json(&folder.join("run.json"))?;
+        let topology: Topology = data::json(&folder.join("topology.json"))?;
+        let adapters = topology.nodes.iter().filter(|node| node.is_adapter());
+        let adapters: BTreeSet<&str> = adapters.map(|node| node.name.as_str()).collect();
+        let ends =
+            topology.links.iter().flat_map(|link| [(&link.a, link.rate), (&link.b, link.rate)]);
+        let rates = ends.filter(|(end, _)| adapters.contains(node_of(end)));
+        let rate = rates.map(|(_, rate)| rate as f64).sum();
+        let tau_ps = result.tau_ps.max(1) as f64;
+        let received = received(&folder.join("ports.csv"), &adapters, rate, tau_ps)?;
         Ok(Side { name: result.scenario.clone(), result, received })
     }
 }
@@ -75,85 +61,39 @@ pub fn distinguish(sides: &mut [Side]) {
     }
 }
 
-#[derive(Deserialize)]
-struct Topology {
-    nodes: Vec<Node>,
-    links: Vec<Link>,
-}
-
-#[derive(Deserialize)]
-struct Link {
-    a: String,
-    b: String,
-    rate: u64,
-}
-
-/// All adapters' lines together, in bit/s, and one MTU time of the default link.
-#[derive(Clone, Copy)]
-struct Lines {
-    rate: f64,
-    tau_ps: u64,
-}
-
 /// `h0` of `h0:1`.
 fn node_of(end: &str) -> &str {
     end.split(':').next().unwrap_or(end)
 }
 
-#[derive(Deserialize)]
-struct Node {
-    name: String,
-    kind: String,
-}
-
-/// The columns of `ports.csv` that are summed.
-#[derive(Deserialize)]
-struct PortRow {
-    t_ps: u64,
-    dt_ps: u64,
-    port: String,
-    rx_bytes: u64,
-}
-
-fn read_json<T: serde::de::DeserializeOwned>(file: &Path) -> Result<T, CompareError> {
-    let text = std::fs::read_to_string(file);
-    let text = text.map_err(|error| CompareError::Read(file.to_owned(), error))?;
-    serde_json::from_str(&text)
-        .map_err(|error| CompareError::Content(file.to_owned(), error.to_string()))
-}
-
+/// What `adapters` received by bin. Their lines have `rate` bit/s together.
 fn received(
     file: &Path,
     adapters: &BTreeSet<&str>,
-    lines: Lines,
-) -> Result<Vec<Rate>, CompareError> {
-    let content = |error: csv::Error| CompareError::Content(file.to_owned(), error.to_string());
-    let mut rows = csv::Reader::from_path(file).map_err(content)?;
+    rate: f64,
+    tau_ps: f64,
+) -> Result<Vec<Rate>, ReportError> {
     let mut bins: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
-    for row in rows.deserialize::<PortRow>() {
-        let row = row.map_err(content)?;
-        if adapters.contains(node_of(&row.port)) {
-            let bin = bins.entry(row.t_ps).or_default();
-            *bin = (bin.0.max(row.dt_ps), bin.1 + row.rx_bytes);
+    tables::each(file, "port", ["t_ps", "dt_ps", "rx_bytes"], |port, [t, dt, octets]| {
+        if adapters.contains(node_of(port)) {
+            let (length, sum) = bins.entry(t).or_default();
+            (*length, *sum) = ((*length).max(dt), *sum + octets);
         }
-    }
-    let rate = |(t_ps, (dt_ps, octets)): (u64, (u64, u64))| Rate {
-        at: (t_ps as f64 + dt_ps as f64 / 2.0) / lines.tau_ps.max(1) as f64,
-        share: octets as f64 * 8e12 / dt_ps.max(1) as f64 / lines.rate.max(1.0),
+        Ok(())
+    })?;
+    let of_bin = |(t, (dt, octets)): (u64, (u64, u64))| Rate {
+        at: (t as f64 + dt as f64 / 2.0) / tau_ps,
+        share: octets as f64 * 8e12 / dt.max(1) as f64 / rate.max(1.0),
     };
-    Ok(bins.into_iter().map(rate).collect())
+    Ok(bins.into_iter().map(of_bin).collect())
 }
 
 /// Every measure any side has, with a value or none for each side.
-pub fn measures(sides: &[Side]) -> BTreeMap<&str, Vec<Option<&Value>>> {
-    let names: BTreeSet<&str> =
-        sides.iter().flat_map(|side| side.result.measures.keys()).map(String::as_str).collect();
-    let mut all = BTreeMap::new();
-    for name in names {
-        let of = sides.iter().map(|side| side.result.measures.get(name).and_then(Option::as_ref));
-        all.insert(name, of.collect());
-    }
-    all
+fn measures(sides: &[Side]) -> BTreeMap<&str, Vec<Option<&Value>>> {
+    let names = sides.iter().flat_map(|side| side.result.measures.keys());
+    let of =
+        |name: &String| sides.iter().map(|side| side.result.measures.get(name)?.as_ref()).collect();
+    names.map(|name| (name.as_str(), of(name))).collect()
 }
 
 /// The table: a column a side, a row a measure, then how long messages took.
@@ -164,11 +104,16 @@ pub fn table(sides: &[Side]) -> String {
     let mut row = |title: String, cells: Vec<String>| {
         table.add_row(std::iter::once(title).chain(cells).collect::<Vec<_>>());
     };
-    let of = |text: &dyn Fn(&Side) -> String| sides.iter().map(text).collect::<Vec<_>>();
-    row("verdict".into(), of(&|side| word(side.result.verdict).to_owned()));
-    row("scheme".into(), of(&|side| side.result.scheme.clone()));
-    row("substrate".into(), of(&|side| side.result.backend.clone()));
-    row("seed".into(), of(&|side| side.result.seed.to_string()));
+    type Text = fn(&RunResult) -> String;
+    let rows: [(&str, Text); 4] = [
+        ("verdict", |result| word(result.verdict).to_owned()),
+        ("scheme", |result| result.scheme.clone()),
+        ("substrate", |result| result.backend.clone()),
+        ("seed", |result| result.seed.to_string()),
+    ];
+    for (title, text) in rows {
+        row(title.to_owned(), sides.iter().map(|side| text(&side.result)).collect());
+    }
     for (name, values) in measures(sides) {
         row(name.to_owned(), values.into_iter().map(written).collect());
     }
@@ -193,22 +138,19 @@ pub fn table(sides: &[Side]) -> String {
 
 /// The document of `--json`.
 pub fn json(sides: &[Side]) -> serde_json::Value {
-    let runs: Vec<_> = sides
-        .iter()
-        .map(|side| {
-            serde_json::json!({
-                "name": side.name,
-                "scenario": side.result.scenario,
-                "scheme": side.result.scheme,
-                "backend": side.result.backend,
-                "seed": side.result.seed,
-                "verdict": side.result.verdict,
-                "measures": side.result.measures,
-                "completion": side.result.completions(),
-            })
+    let run = |side: &Side| {
+        serde_json::json!({
+            "name": side.name,
+            "scenario": side.result.scenario,
+            "scheme": side.result.scheme,
+            "backend": side.result.backend,
+            "seed": side.result.seed,
+            "verdict": side.result.verdict,
+            "measures": side.result.measures,
+            "completion": side.result.completions(),
         })
-        .collect();
-    serde_json::json!({ "runs": runs })
+    };
+    serde_json::json!({ "runs": sides.iter().map(run).collect::<Vec<_>>() })
 }
 
 /// The worst verdict of all sides: a comparison is no better than what it compares.

@@ -39,16 +39,9 @@ fn row(facts: &Facts<'_>, class: &Class<'_>) -> Row {
     let Class { name, side, completion } = class;
     let tau_ns = tau_ns(facts);
     let quantile = |key: &str| Some(*completion.quantiles_ns.get(key)? as f64 / tau_ns);
-    let all = || {
-        Some([
-            quantile("p1")?,
-            quantile("p25")?,
-            quantile("p50")?,
-            quantile("p75")?,
-            quantile("p99")?,
-        ])
-    };
-    let note = match all() {
+    let [p1, p25, p50, p75, p99] = ["p1", "p25", "p50", "p75", "p99"].map(quantile);
+    let all = (|| Some([p1?, p25?, p50?, p75?, p99?]))();
+    let note = match all {
         None => format!("none delivered, {} unfinished", number::grouped(completion.unfinished)),
         Some(_) => quantiles::unfinished(completion.unfinished),
     };
@@ -56,11 +49,11 @@ fn row(facts: &Facts<'_>, class: &Class<'_>) -> Row {
         Some(_) => format!("{name}, {}", side.name),
         None => name.clone(),
     };
-    Row { name, role: side.role, quantiles: all(), note }
+    Row { name, role: side.role, quantiles: all, note }
 }
 
 fn tau_ns(facts: &Facts<'_>) -> f64 {
-    facts.run.run.result.tau_ps.max(1) as f64 / 1_000.0
+    facts.run.run.tau_ps() / 1_000.0
 }
 
 fn rows(facts: &Facts<'_>, classes: &[Class<'_>]) -> Vec<Row> {

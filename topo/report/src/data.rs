@@ -3,16 +3,19 @@
 use results::run_directory::FidelityRow;
 use results::run_directory::result::RunResult;
 use results::saturation::{Moment, Output, Outputs, Sight};
+use scenario::measure::value::Value;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
-use std::io;
+use std::fmt::Display;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-mod happenings;
+mod log;
 pub mod tables;
 
-pub use happenings::{FirstPause, Happenings};
+pub use log::{EventLog, FirstPause};
 
 /// Why a run directory has no report.
 #[derive(Debug, thiserror::Error)]
@@ -64,16 +67,17 @@ impl Node {
 /// `topology.json`.
 #[derive(Deserialize)]
 pub struct Topology {
-    nodes: Vec<Node>,
-    links: Vec<Link>,
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) links: Vec<Link>,
     columns: Vec<Vec<String>>,
 }
 
+/// A cable of the fabric: its ends as `node:port`, and its rate in bit/s.
 #[derive(Deserialize)]
-struct Link {
-    a: String,
-    b: String,
-    rate: u64,
+pub(crate) struct Link {
+    pub(crate) a: String,
+    pub(crate) b: String,
+    pub(crate) rate: u64,
     tech: String,
 }
 
@@ -240,7 +244,7 @@ pub struct Run {
     /// Every flow.
     pub flows: Vec<Flow>,
     /// Pauses that were asked for, and when notifications began.
-    pub happenings: Happenings,
+    pub log: EventLog,
     /// p99 of lateness in frame times by bin, the worst worker's; empty on the virtual clock.
     pub lateness: Vec<f64>,
     /// Rows of `counters.csv`.
@@ -260,18 +264,16 @@ impl Run {
         let result: RunResult = json(&folder.join("run.json"))?;
         let topology: Topology = json(&folder.join("topology.json"))?;
         let mut run = Run::frame(result, topology)
-            .map_err(|why| ReportError::Content { file: folder.join("topology.json"), why })?;
+            .map_err(|why| content(&folder.join("topology.json"), why))?;
         tables::ports(&mut run, &folder.join("ports.csv"))?;
         tables::queues(&mut run, &folder.join("queues.csv"))?;
         tables::rates(&mut run, &folder.join("rates.csv"))?;
         run.flows = tables::all(&folder.join("flows.csv"))?;
-        run.happenings = happenings::read(&run, &folder.join("events.jsonl"))?;
+        run.log = log::read(&run, &folder.join("events.jsonl"))?;
         run.counters = tables::all(&folder.join("counters.csv"))?;
         let late: Vec<FidelityRow> = tables::all(&folder.join("fidelity.csv"))?;
         run.lateness = lateness(&run, &late);
-        let scenario = folder.join("scenario.toml");
-        run.scenario = std::fs::read_to_string(&scenario)
-            .map_err(|source| ReportError::Read { file: scenario, source })?;
+        run.scenario = text(&folder.join("scenario.toml"))?;
         run.moments = (0..run.bins).map(|bin| run.outputs.look(&run.sights(bin))).collect();
         Ok(run)
     }
@@ -304,7 +306,7 @@ impl Run {
             bins,
             throttles: BTreeMap::new(),
             flows: Vec::new(),
-            happenings: Happenings::default(),
+            log: EventLog::default(),
             lateness: Vec::new(),
             counters: Vec::new(),
             moments: Vec::new(),
@@ -322,9 +324,30 @@ impl Run {
         self.series.iter().map(sight).collect()
     }
 
+    /// One τ, the time of a full frame on the default link, in picoseconds.
+    pub fn tau_ps(&self) -> f64 {
+        self.result.tau_ps.max(1) as f64
+    }
+
+    /// Picoseconds in τ.
+    pub fn in_tau(&self, ps: u64) -> f64 {
+        ps as f64 / self.tau_ps()
+    }
+
+    /// Phases: begin and end in τ, and name.
+    pub fn phases(&self) -> impl Iterator<Item = (f64, f64, &str)> {
+        let phases = self.result.phases.iter();
+        phases.map(|phase| (self.in_tau(phase.from_ps), self.in_tau(phase.to_ps), &*phase.name))
+    }
+
+    /// The value of a measure, if it has one.
+    pub fn measured(&self, measure: &str) -> Option<&Value> {
+        self.result.measures.get(measure)?.as_ref()
+    }
+
     /// Width of a bin in τ.
     pub fn bin_tau(&self) -> f64 {
-        self.result.grid.dt_ps as f64 / self.result.tau_ps.max(1) as f64
+        self.in_tau(self.result.grid.dt_ps)
     }
 
     /// The run's length in picoseconds.
@@ -336,7 +359,7 @@ impl Run {
 
     /// The run's length in τ.
     pub fn length_tau(&self) -> f64 {
-        self.length_ps() as f64 / self.result.tau_ps.max(1) as f64
+        self.in_tau(self.length_ps())
     }
 
     /// The middle of a bin in τ; the last one may be shorter than the others.
@@ -376,16 +399,24 @@ impl Run {
     /// The mean of a series from one time to another, in picoseconds, over the bins whose middle lies
     /// between.
     pub fn mean_over(&self, series: &[f64], from_ps: u64, to_ps: u64) -> Option<f64> {
-        let tau = self.result.tau_ps.max(1) as f64;
         let inside = |bin: &usize| {
-            let ps = self.middle(*bin) * tau;
+            let ps = self.middle(*bin) * self.tau_ps();
             ps >= from_ps as f64 && ps < to_ps as f64
         };
-        let values = (0..series.len()).filter(inside).map(|bin| series[bin]);
-        let (sum, n) =
-            values.filter(|v| v.is_finite()).fold((0.0, 0), |(sum, n), v| (sum + v, n + 1));
-        (n > 0).then(|| sum / f64::from(n))
+        mean((0..series.len()).filter(inside).map(|bin| series[bin]))
     }
+}
+
+/// The mean of the values that are numbers.
+pub fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let known = values.filter(|value| value.is_finite());
+    let (sum, n) = known.fold((0.0, 0), |(sum, n), value| (sum + value, n + 1));
+    (n > 0).then(|| sum / f64::from(n))
+}
+
+/// The greatest of the values that are numbers, at least 0.
+pub fn most<'a>(values: impl IntoIterator<Item = &'a f64>) -> f64 {
+    values.into_iter().copied().fold(0.0, f64::max)
 }
 
 fn lateness(run: &Run, rows: &[FidelityRow]) -> Vec<f64> {
@@ -395,7 +426,7 @@ fn lateness(run: &Run, rows: &[FidelityRow]) -> Vec<f64> {
     let mut worst = vec![f64::NAN; run.bins];
     for row in rows {
         let bin = run.bin_at(row.t_ps + row.dt_ps / 2);
-        let late = row.late_ps_p99 as f64 / run.result.tau_ps.max(1) as f64;
+        let late = run.in_tau(row.late_ps_p99);
         if let Some(value) = worst.get_mut(bin) {
             *value = value.max(late);
         }
@@ -403,9 +434,32 @@ fn lateness(run: &Run, rows: &[FidelityRow]) -> Vec<f64> {
     worst
 }
 
-fn json<T: DeserializeOwned>(file: &Path) -> Result<T, ReportError> {
-    let text = std::fs::read_to_string(file)
-        .map_err(|source| ReportError::Read { file: file.to_owned(), source })?;
-    serde_json::from_str(&text)
-        .map_err(|error| ReportError::Content { file: file.to_owned(), why: error.to_string() })
+/// The text of a file.
+fn text(file: &Path) -> Result<String, ReportError> {
+    std::fs::read_to_string(file)
+        .map_err(|source| ReportError::Read { file: file.to_owned(), source })
+}
+
+/// A JSON file of a run directory.
+pub(crate) fn json<T: DeserializeOwned>(file: &Path) -> Result<T, ReportError> {
+    serde_json::from_str(&text(file)?).map_err(|error| content(file, error))
+}
+
+/// Calls `each` with every line of `events.jsonl`.
+pub(crate) fn each_event(
+    file: &Path,
+    mut each: impl FnMut(&str) -> Result<(), serde_json::Error>,
+) -> Result<(), ReportError> {
+    let unread = |source| ReportError::Read { file: file.to_owned(), source };
+    let log = BufReader::new(File::open(file).map_err(unread)?);
+    for (place, line) in log.lines().enumerate() {
+        let wrong = |error| content(file, format_args!("line {}: {error}", place + 1));
+        each(&line.map_err(unread)?).map_err(wrong)?;
+    }
+    Ok(())
+}
+
+/// The error of a file that is not what a run writes.
+fn content(file: &Path, why: impl Display) -> ReportError {
+    ReportError::Content { file: file.to_owned(), why: why.to_string() }
 }

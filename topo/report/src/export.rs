@@ -15,8 +15,8 @@ mod protobuf;
 pub enum Make {
     /// A run directory.
     Run(fn(&Path) -> Result<Vec<u8>, ReportError>),
-    /// Nothing but this program.
-    Alone(fn() -> Vec<u8>),
+    /// A fixed file.
+    Alone(&'static [u8]),
 }
 
 /// A format: its name after `--to`, the file it becomes, and who makes it.
@@ -32,7 +32,7 @@ pub struct Format {
 /// Every format.
 pub const FORMATS: &[Format] = &[
     Format { name: "perfetto", file: "run.pftrace", make: Make::Run(perfetto::trace) },
-    Format { name: "grafana", file: "pausebed.json", make: Make::Alone(grafana::board) },
+    Format { name: "grafana", file: "pausebed.json", make: Make::Alone(grafana::DASHBOARD) },
 ];
 
 /// The format of that name.

@@ -1,7 +1,7 @@
 //! What the page says before it shows: which run stands beside which, who is hot, which window counts,
 //! and the sentences that titles are made of.
 
-use super::data::Run;
+use super::data::{self, Run};
 use super::leaves::Drawn;
 use chart::number;
 use proto::congestion::schemes::{self, Signals};
@@ -71,11 +71,9 @@ impl<'a> Facts<'a> {
         let takes_part = |of: &dyn Fn(&Run, usize) -> f64, node: usize| {
             both().any(|run| node < run.nodes.len() && of(run, node) > TRACE)
         };
-        let most =
-            |series: &[f64]| series.iter().copied().filter(|v| v.is_finite()).fold(0.0, f64::max);
-        let receives = |run: &Run, node: usize| most(&run.received[node]);
+        let receives = |run: &Run, node: usize| data::most(&run.received[node]);
         let sends = |run: &Run, node: usize| {
-            run.output_of(node).map_or(0.0, |output| most(&run.series[output].sent))
+            run.output_of(node).map_or(0.0, |output| data::most(&run.series[output].sent))
         };
         let receivers: Vec<usize> =
             run.adapters().into_iter().filter(|node| takes_part(&receives, *node)).collect();
@@ -113,7 +111,7 @@ impl<'a> Facts<'a> {
     /// Where the cursor stands at first: the middle of the window, τ.
     pub fn cursor(&self) -> f64 {
         let (from, to) = self.window;
-        (from + to) as f64 / 2.0 / self.run.run.result.tau_ps.max(1) as f64
+        (from + to) as f64 / 2.0 / self.run.run.tau_ps()
     }
 
     /// The hot adapters by name, or nothing.
@@ -199,9 +197,7 @@ fn hot_names(run: &Run) -> impl Iterator<Item = &str> {
 fn mean_of(run: &Run, nodes: &[usize]) -> Vec<f64> {
     let mean = |bin: usize| {
         let values = nodes.iter().filter_map(|node| run.received.get(*node)).map(|s| s[bin]);
-        let (sum, n) =
-            values.filter(|v| v.is_finite()).fold((0.0, 0), |(sum, n), v| (sum + v, n + 1));
-        if n == 0 { f64::NAN } else { sum / f64::from(n) }
+        data::mean(values).unwrap_or(f64::NAN)
     };
     (0..run.bins).map(mean).collect()
 }
@@ -385,7 +381,7 @@ pub fn standstill(facts: &Facts<'_>) -> String {
         0 => String::new(),
         n => format!(", {} among them", number::count(n, "source", "sources")),
     };
-    let tau = |ps: u64| number::tau(ps as f64 / run.result.tau_ps.max(1) as f64);
+    let tau = |ps: u64| number::tau(run.in_tau(ps));
     let (first, last) = (tau(tree.first_ps), tau(tree.last_ps));
     format!("Up to {size} behind {}{sources}, between {first} and {last}", tree.feeds)
 }

@@ -21,7 +21,6 @@ mod queues;
 mod together;
 
 use beside::Laid;
-pub use beside::Place;
 use lanes::Lanes;
 use panel::Panel;
 pub use panel::Series;
@@ -178,23 +177,18 @@ pub fn view(length: f64, low: f64, high: f64) -> String {
 
 fn phases(facts: &Facts<'_>, sheet: &Sheet, bottom: f64) -> Markup {
     let result = &facts.run.run.result;
-    let tau = result.tau_ps.max(1) as f64;
     let Sheet { left, .. } = sheet;
     let x = |t: f64| left + t / facts.length * sheet.span();
-    let phases: Vec<(f64, f64, &str)> = result
-        .phases
-        .iter()
-        .map(|phase| (phase.from_ps as f64 / tau, phase.to_ps as f64 / tau, phase.name.as_str()))
-        .collect();
+    let phases = || facts.run.run.phases();
     html! {
         svg class="t" x=(left) y="24" width=(sheet.span()) height=(format!("{:.0}", bottom - 24.0))
             viewBox=(format!("0 0 {} 1", facts.length)) preserveAspectRatio="none" {
-            @for (from, to, _) in phases.iter().skip(1).step_by(2) {
+            @for (from, to, _) in phases().skip(1).step_by(2) {
                 rect class="phase" x=(from) y="0" width=(to - from) height="1" {}
             }
             @if result.verdict == Verdict::Inconclusive { (late(facts)) }
         }
-        @for (from, to, name) in &phases {
+        @for (from, to, name) in phases() {
             @let room = ((to - from) / facts.length * sheet.span() / 6.4) as usize;
             @if room >= 3 {
                 text class="when" data-a=(from) data-b=(to) x=(format!("{:.1}", x((from + to) / 2.0))) y="16" text-anchor="middle" {

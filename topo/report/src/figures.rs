@@ -4,8 +4,8 @@
 use super::facts::{self, Facts};
 use super::figure::{self, Figure};
 use super::head::likeness;
+use super::longest_waits::LongestWaits;
 use super::sheet::{self, PRINTED, Picture, Sheet};
-use super::waiters::Waiters;
 use super::{completion, fabric, ports};
 use chart::number;
 use maud::html;
@@ -37,7 +37,7 @@ struct Printed<'a> {
 
 /// Every figure that the page has, as files.
 pub fn files<'a>(facts: &'a Facts<'a>, figure: &'a Figure<'a>) -> Vec<File> {
-    let waiters = Waiters::of(facts);
+    let longest_waits = LongestWaits::of(facts);
     let figures = [
         Printed {
             name: FigureName::Fabric,
@@ -69,10 +69,10 @@ pub fn files<'a>(facts: &'a Facts<'a>, figure: &'a Figure<'a>) -> Vec<File> {
         },
         Printed {
             name: FigureName::WaitedLongest,
-            finding: waiters.title(),
+            finding: longest_waits.title(),
             how: "Share of the measured window in which a frame was ready and had to wait.",
-            draw: Box::new(|sheet| waiters.draw(sheet.width)),
-            table: table::waited_longest(facts, &waiters),
+            draw: Box::new(|sheet| longest_waits.draw(sheet.width)),
+            table: table::waited_longest(facts, &longest_waits),
         },
     ];
     figures.iter().flat_map(|printed| printed.files(facts)).collect()

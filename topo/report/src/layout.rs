@@ -257,6 +257,13 @@ impl Drawing<'_> {
         Layout { width, bars, height, letters, row, sources, ports, shapes, curves, headers }
     }
 
+    /// The vertical places of adapters, on both sides.
+    fn rows(&self, sources: &[(usize, f64)], ports: &[(usize, f64)]) -> BTreeMap<Spot, f64> {
+        let last = self.switches.len() + 1;
+        let left = sources.iter().map(|(node, y)| ((0, *node), *y));
+        left.chain(ports.iter().map(|(node, y)| ((last, *node), *y))).collect()
+    }
+
     /// Boxes: a switch with adapters in their middle, others spread evenly.
     fn shapes(
         &self,
@@ -266,11 +273,7 @@ impl Drawing<'_> {
         x_of: impl Fn(usize) -> f64,
     ) -> BTreeMap<Spot, Shape> {
         let mut shapes = BTreeMap::new();
-        let adapters: BTreeMap<Spot, f64> = sources
-            .iter()
-            .map(|(node, y)| ((0, *node), *y))
-            .chain(ports.iter().map(|(node, y)| ((self.switches.len() + 1, *node), *y)))
-            .collect();
+        let adapters = self.rows(sources, ports);
         for (index, nodes) in self.switches.iter().enumerate() {
             let column = index + 1;
             let step = height / nodes.len() as f64;
@@ -313,12 +316,7 @@ impl Drawing<'_> {
         shapes: &BTreeMap<Spot, Shape>,
         x_of: impl Fn(usize) -> f64,
     ) -> Vec<Curve> {
-        let last = self.switches.len() + 1;
-        let rows: BTreeMap<Spot, f64> = sources
-            .iter()
-            .map(|(node, y)| ((0, *node), *y))
-            .chain(ports.iter().map(|(node, y)| ((last, *node), *y)))
-            .collect();
+        let rows = self.rows(sources, ports);
         let y_of = |spot: &Spot| rows.get(spot).copied().or(shapes.get(spot).map(|s| s.y));
         // On each edge of a box, links in the order of what they lead to, spread over its height.
         let mut edges: BTreeMap<(Spot, bool), Vec<(f64, usize)>> = BTreeMap::new();

@@ -24,6 +24,7 @@ mod head;
 mod heat;
 pub mod layout;
 pub mod leaves;
+mod longest_waits;
 pub mod page;
 mod pauses;
 mod ports;
@@ -33,7 +34,6 @@ mod tables;
 #[cfg(test)]
 mod tests;
 mod verdict;
-mod waiters;
 
 pub use data::ReportError;
 

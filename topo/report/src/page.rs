@@ -5,7 +5,7 @@ use super::columns::Columns;
 use super::facts::Facts;
 use super::figure::{self, Figure, Shown};
 use super::figures::table;
-use super::waiters::Waiters;
+use super::longest_waits::LongestWaits;
 use super::{completion, fabric, pauses, ports, sheet, tables, verdict};
 use base64::prelude::{BASE64_STANDARD, Engine};
 use chart::path::{Grain, area};
@@ -28,7 +28,7 @@ pub fn html(facts: &Facts<'_>, figure: &Figure<'_>) -> String {
     let mut columns = Columns::default();
     figure.carry(&mut columns);
     fabric::series(facts, &mut columns);
-    let waiters = Waiters::of(facts);
+    let longest_waits = LongestWaits::of(facts);
     let title = format!("{} {} · pausebed", word(result.verdict), result.scenario);
     let body_class = if result.verdict == Verdict::Inconclusive { "unsure" } else { "" };
     let page = html! {
@@ -49,7 +49,7 @@ pub fn html(facts: &Facts<'_>, figure: &Figure<'_>) -> String {
                     (fabric::section(facts))
                     (figure.section())
                     (ports::section(facts))
-                    section class="two" { (completion::card(facts)) (waiters.card()) }
+                    section class="two" { (completion::card(facts)) (longest_waits.card()) }
                     (tables::expectations(facts))
                     section class="two" { (tables::parameters(facts)) div {
                         @if facts.base.is_some() { (tables::trees(facts)) }
@@ -64,7 +64,7 @@ pub fn html(facts: &Facts<'_>, figure: &Figure<'_>) -> String {
                     }
                 }
                 (bar(facts))
-                script type="application/json" id="pb-meta" { (PreEscaped(meta(facts, figure, &waiters, &columns))) }
+                script type="application/json" id="pb-meta" { (PreEscaped(meta(facts, figure, &longest_waits, &columns))) }
                 script type="text/plain" id="pb-cols" { (PreEscaped(columns.packed())) }
                 script { (PreEscaped(SCRIPT)) }
             }
@@ -103,7 +103,7 @@ pub fn styles() -> Markup {
 fn meta(
     facts: &Facts<'_>,
     figure: &Figure<'_>,
-    waiters: &Waiters<'_>,
+    longest_waits: &LongestWaits<'_>,
     columns: &Columns,
 ) -> String {
     let run = facts.run.run;
@@ -121,15 +121,7 @@ fn meta(
             })
         })
         .collect();
-    let phases: Vec<Value> = run
-        .result
-        .phases
-        .iter()
-        .map(|phase| {
-            let tau = run.result.tau_ps.max(1) as f64;
-            json!([phase.from_ps as f64 / tau, phase.to_ps as f64 / tau, phase.name])
-        })
-        .collect();
+    let phases: Vec<Value> = run.phases().map(|(from, to, name)| json!([from, to, name])).collect();
     let drawn = &facts.run.drawn;
     let output = |output: usize| {
         let own = &drawn.outputs[output];
@@ -159,7 +151,7 @@ fn meta(
         "lines": lines,
         "tables": {
             (FigureName::CompletionTimes.word()): table::completion_times(facts),
-            (FigureName::WaitedLongest.word()): table::waited_longest(facts, waiters),
+            (FigureName::WaitedLongest.word()): table::waited_longest(facts, longest_waits),
         },
         "columns": table,
     });
@@ -197,9 +189,9 @@ fn bar(facts: &Facts<'_>) -> Markup {
             .collect();
         area(&points, 0.0, Grain::Whole)
     };
-    let tau = facts.run.run.result.tau_ps.max(1) as f64;
+    let run = facts.run.run;
     let cursor = facts.cursor();
-    let phase = facts.run.run.result.phases.iter().rev().find(|p| p.from_ps as f64 / tau <= cursor);
+    let phase = run.phases().filter(|(from, ..)| *from <= cursor).last();
     let bins = facts.sides().map(|side| side.run.bins).max().unwrap_or(1);
     let who = if facts.cold.is_empty() { facts.hot_names() } else { facts.cold_words() };
     html! {
@@ -207,8 +199,8 @@ fn bar(facts: &Facts<'_>) -> Markup {
             button id="play" type="button" aria-label="Play" { "▶" }
             div class="track" {
                 svg viewBox=(figure::view(facts.length, 0.0, 1.1)) preserveAspectRatio="none" aria-hidden="true" {
-                    @for phase in facts.run.run.result.phases.iter().skip(1).step_by(2) {
-                        rect class="phase" x=(phase.from_ps as f64 / tau) y="-1100" width=((phase.to_ps - phase.from_ps) as f64 / tau) height="1100" {}
+                    @for (from, to, _) in run.phases().skip(1).step_by(2) {
+                        rect class="phase" x=(from) y="-1100" width=(to - from) height="1100" {}
                     }
                     @for side in facts.sides() { path class=(format!("outline {}", side.role)) d=(outline(side)) {} }
                     path class="cursor" d=(format!("M{cursor} -1100V0")) {}
@@ -218,7 +210,7 @@ fn bar(facts: &Facts<'_>) -> Markup {
             }
             div class="now" {
                 b id="now" { "t = " (number::tau(cursor)) }
-                span id="then" { (number::seconds(cursor * tau)) @if let Some(phase) = phase { ", " (phase.name) } }
+                span id="then" { (number::seconds(cursor * run.tau_ps())) @if let Some((.., name)) = phase { ", " (name) } }
             }
         } }
     }

@@ -13,7 +13,7 @@ const NAMED: usize = 6;
 /// The card; nothing where nobody paused anybody.
 pub fn card(facts: &Facts<'_>) -> Markup {
     let sides: Vec<&Side<'_>> =
-        facts.sides().filter(|side| !side.run.happenings.first_pauses.is_empty()).collect();
+        facts.sides().filter(|side| !side.run.log.first_pauses.is_empty()).collect();
     let Some(last) = sides.last() else { return html! {} };
     html! {
         div class="pane scroll" tabindex="0" role="region" aria-label="Pauses" {
@@ -23,7 +23,7 @@ pub fn card(facts: &Facts<'_>) -> Markup {
                 thead { tr {
                     th { "run" } th { "device" } th class="n" { "first XOFF" } th class="n" { "first XON" } th class="n" { "XOFFs" }
                 } }
-                tbody { @for side in &sides { @for pause in side.run.happenings.first_pauses.iter().take(ROWS_MAX) {
+                tbody { @for side in &sides { @for pause in side.run.log.first_pauses.iter().take(ROWS_MAX) {
                     tr {
                         td { (side.name) } td { (name(side, pause)) }
                         td class="n" { (moment(side, pause.xoff_ps)) }
@@ -32,8 +32,8 @@ pub fn card(facts: &Facts<'_>) -> Markup {
                     }
                 } } }
             }
-            @for side in sides.iter().filter(|side| side.run.happenings.first_pauses.len() > ROWS_MAX) {
-                p class="how" { (side.name) ": " (side.run.happenings.first_pauses.len()) " devices in all; the rest is in " code { "events.jsonl" } "." }
+            @for side in sides.iter().filter(|side| side.run.log.first_pauses.len() > ROWS_MAX) {
+                p class="how" { (side.name) ": " (side.run.log.first_pauses.len()) " devices in all; the rest is in " code { "events.jsonl" } "." }
             }
         }
     }
@@ -44,12 +44,12 @@ fn name<'a>(side: &Side<'a>, pause: &FirstPause) -> &'a str {
 }
 
 fn moment(side: &Side<'_>, ps: u64) -> Markup {
-    let tau = ps as f64 / side.run.result.tau_ps.max(1) as f64;
+    let tau = side.run.in_tau(ps);
     html! { a class="moment" href=(format!("#t={tau:.0}")) { (number::tau(tau)) } }
 }
 
 fn title(facts: &Facts<'_>, side: &Side<'_>) -> String {
-    let pauses = &side.run.happenings.first_pauses;
+    let pauses = &side.run.log.first_pauses;
     let mut names: Vec<&str> = pauses.iter().take(NAMED).map(|pause| name(side, pause)).collect();
     if pauses.len() > NAMED {
         names.push("…");

@@ -197,14 +197,12 @@ fn picture(facts: &Facts<'_>, node: usize) -> Markup {
 
 /// What a port received, between nothing and one line rate.
 fn lines(facts: &Facts<'_>, node: usize, is_page: bool) -> Markup {
-    let tau = facts.run.run.result.tau_ps.max(1) as f64;
     let is_hot = facts.hot.contains(&node);
     // The page has the figure's lines already.
     let again = is_page && (is_hot || facts.cold.len() <= figure::LINES_MAX);
     html! {
-        @for phase in facts.run.run.result.phases.iter().skip(1).step_by(2) {
-            rect class="phase" x=(phase.from_ps as f64 / tau) y="-1060"
-                width=((phase.to_ps - phase.from_ps) as f64 / tau) height="1090" {}
+        @for (from, to, _) in facts.run.run.phases().skip(1).step_by(2) {
+            rect class="phase" x=(from) y="-1060" width=(to - from) height="1090" {}
         }
         path class="l zero" d=(format!("M0 0H{0}M0 -1000H{0}", facts.length)) {}
         @for side in facts.sides() { (line(facts, side, node, again)) }

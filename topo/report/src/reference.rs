@@ -1,7 +1,6 @@
 //! What others found, laid beside ours: points that somebody read off a figure, and pictures (seeing.md 5).
 //! Whoever asks brings the file; none is ours.
 
-use super::figure::Figure;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -12,7 +11,37 @@ mod points;
 pub use picture::{Calibration, Over, Picture};
 pub use points::{Group, Points};
 
-/// Nothing longer than this is a reference, octets.
+/// A series of the figure, or a panel, by its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Index of the panel.
+    pub panel: usize,
+    /// Index of the series in the panel.
+    pub series: usize,
+}
+
+/// The figure that a reference is compared with: finds its parts by name.
+pub trait Target {
+    /// The series of these names.
+    ///
+    /// # Errors
+    /// Which name is unknown, and which are known.
+    fn find(&self, panel: &str, run: &str, series: &str) -> Result<Place, String>;
+
+    /// The first panel of this name that has a series of `run`, by default the run of the report.
+    ///
+    /// # Errors
+    /// As [`Target::find`].
+    fn find_panel(&self, panel: &str, run: Option<&str>) -> Result<Place, String>;
+
+    /// Checks that a point is inside its panel.
+    ///
+    /// # Errors
+    /// If the point is before or after the run, or beyond the axis of the panel.
+    fn check(&self, place: Place, t: f64, value: f64) -> Result<(), String>;
+}
+
+/// Longest reference file, octets.
 const MOST: usize = 1 << 20;
 
 /// Why a file is no reference.
@@ -55,7 +84,7 @@ pub enum Reference {
 pub fn read(
     file: &Path,
     calibration: Option<&Calibration>,
-    figure: &Figure<'_>,
+    figure: &dyn Target,
 ) -> Result<Reference, ReferenceError> {
     let read = || {
         let mut octets = Vec::new();

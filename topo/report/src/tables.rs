@@ -1,5 +1,6 @@
 //! What is read, not looked at: expectations, parameters, counters, trees, and how to do it again.
 
+use super::data::most;
 use super::facts::{self, Facts};
 use super::verdict;
 use chart::number;
@@ -45,12 +46,7 @@ pub fn expectations(facts: &Facts<'_>) -> Markup {
 fn expectation(facts: &Facts<'_>, judged: &Judgement) -> Markup {
     let result = &facts.run.run.result;
     let definition = result.definitions.get(&judged.measure);
-    let tau = result.tau_ps.max(1) as f64;
-    let sign = match (result.verdict, judged.verdict) {
-        (Verdict::Inconclusive, _) | (_, Verdict::Inconclusive) => ("unsure", "◐ not judged"),
-        (_, Verdict::Pass) => ("pass", "✓ pass"),
-        (_, Verdict::Fail) => ("fail", "✕ fail"),
-    };
+    let run = facts.run.run;
     let label = format!("{} on its scale", number::words(&judged.measure));
     html! {
         tr {
@@ -59,8 +55,8 @@ fn expectation(facts: &Facts<'_>, judged: &Judgement) -> Markup {
                 @if let Some(definition) = definition {
                     div class="sub" {
                         (definition.reduce) " of " (definition.of) ", " (clipped(&definition.at.join(" "), 40)) ", "
-                        a class="moment" href=(format!("#t={:.0}", (definition.from_ps + definition.to_ps) as f64 / 2.0 / tau)) {
-                            (number::tau(definition.from_ps as f64 / tau)) " – " (number::tau(definition.to_ps as f64 / tau))
+                        a class="moment" href=(format!("#t={:.0}", (definition.from_ps + definition.to_ps) as f64 / 2.0 / run.tau_ps())) {
+                            (number::tau(run.in_tau(definition.from_ps))) " – " (number::tau(run.in_tau(definition.to_ps)))
                         }
                     }
                 }
@@ -68,11 +64,11 @@ fn expectation(facts: &Facts<'_>, judged: &Judgement) -> Markup {
             td class="n" { (facts::accepted(judged)) }
             td class="n" { b { (facts::written(judged.value.as_ref())) } (facts::unit(definition).replace(" of line rate", "")) }
             @if let Some(base) = &facts.base {
-                td class="n" { (facts::written(base.run.result.measures.get(&judged.measure).and_then(Option::as_ref))) }
+                td class="n" { (facts::written(base.run.measured(&judged.measure))) }
             }
             td class="n" { (judged.theory.map_or("–".to_owned(), number::bound)) }
             td { @if let Some(bullet) = verdict::bullet(facts, judged) { (bullet.svg(280.0, &label)) } }
-            td { span class=(format!("sign {}", sign.0)) { (sign.1) } }
+            td { (verdict::judged(facts, judged.verdict)) }
             td class="sub" { (judged.why) }
         }
     }
@@ -156,9 +152,6 @@ pub fn counters(facts: &Facts<'_>) -> Markup {
         let totals = &run.series[*output].totals;
         (std::cmp::Reverse((totals.drops, totals.hold_ps, totals.marks, totals.frames)), *output)
     });
-    let most = |output: usize| {
-        run.series[output].queue.max.iter().copied().filter(|v| v.is_finite()).fold(0.0, f64::max)
-    };
     let (sent, waited) = if is_ethernet {
         ("tx data", "paused, waiting")
     } else {
@@ -190,7 +183,7 @@ pub fn counters(facts: &Facts<'_>) -> Markup {
                         td class="n" { (number::grouped(totals.marks)) }
                         td class="n" { (number::grouped(totals.notes_rx)) }
                         td class="n" { (number::grouped(totals.drops)) }
-                        td class="n" { (number::octets(most(*output))) }
+                        td class="n" { (number::octets(most(&run.series[*output].queue.max))) }
                     }
                 } }
             }
@@ -210,41 +203,36 @@ pub fn counters(facts: &Facts<'_>) -> Markup {
 
 /// Trees and strays.
 pub fn trees(facts: &Facts<'_>) -> Markup {
-    let tau = |side: &facts::Side<'_>, ps: u64| {
-        number::tau(ps as f64 / side.run.result.tau_ps.max(1) as f64)
-    };
-    let rows = || {
-        facts.sides().flat_map(|side| {
-            side.run.result.saturation.trees.iter().take(TREE_ROWS).map(move |tree| (side, tree))
-        })
-    };
-    let strays = || {
-        facts.sides().flat_map(|side| {
-            side.run.result.saturation.strays.iter().take(TREE_ROWS).map(move |stray| (side, stray))
-        })
-    };
+    let tau = |side: &facts::Side<'_>, ps: u64| number::tau(side.run.in_tau(ps));
+    let found: Vec<_> = facts.sides().map(|side| (side, &side.run.result.saturation)).collect();
+    let rows: Vec<_> = (found.iter())
+        .flat_map(|(side, of)| of.trees.iter().take(TREE_ROWS).map(move |tree| (side, tree)))
+        .collect();
+    let strays: Vec<_> = (found.iter())
+        .flat_map(|(side, of)| of.strays.iter().take(TREE_ROWS).map(move |stray| (side, stray)))
+        .collect();
     html! {
         div class="pane scroll" tabindex="0" role="region" aria-label="Trees" {
             p class="kicker" { "Trees" }
-            h3 { (number::sentence(&number::count(rows().count() as u64, "root of congestion", "roots of congestion"))) }
-            @if rows().next().is_some() { table {
+            h3 { (number::sentence(&number::count(rows.len() as u64, "root of congestion", "roots of congestion"))) }
+            @if !rows.is_empty() { table {
                 thead { tr {
                     th { "run" } th { "root" } th class="n" { "members" } th class="n" { "depth" } th class="n" { "sources" }
                     th class="n" { "from" } th class="n" { "to" } th class="n" { "bins" }
                 } }
-                tbody { @for (side, tree) in rows() { tr {
+                tbody { @for (side, tree) in &rows { tr {
                     td { (side.name) } td { (tree.root) " → " (tree.feeds) }
                     td class="n" { (tree.size) } td class="n" { (tree.depth) } td class="n" { (tree.sources) }
                     td class="n" { (tau(side, tree.first_ps)) } td class="n" { (tau(side, tree.last_ps)) }
                     td class="n" { (tree.bins) }
                 } } }
             } }
-            @if strays().next().is_some() { details {
+            @if !strays.is_empty() { details {
                 summary { "Held without a root" }
                 p class="how" { "A line that fills for a while holds its neighbours before its own queue counts as long; a deadlock, a fault or a storm looks like this too." }
                 table {
                     thead { tr { th { "run" } th { "output" } th class="n" { "from" } th class="n" { "to" } th class="n" { "bins" } } }
-                    tbody { @for (side, stray) in strays() { tr {
+                    tbody { @for (side, stray) in &strays { tr {
                         td { (side.name) } td { (stray.port) } td class="n" { (tau(side, stray.first_ps)) }
                         td class="n" { (tau(side, stray.last_ps)) } td class="n" { (stray.bins) }
                     } } }

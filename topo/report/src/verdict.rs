@@ -1,5 +1,6 @@
 //! The first screen: which run this is, the verdict with its sentence, four numbers.
 
+use super::data::most;
 use super::facts::{self, Facts};
 use chart::bullet::Bullet;
 use chart::number;
@@ -87,7 +88,7 @@ fn lede(facts: &Facts<'_>) -> Markup {
     }
     html! {
         @if let (Some(base), Some(judged)) = (&facts.base, contrast(facts)) {
-            @let was = base.run.result.measures.get(&judged.measure).and_then(Option::as_ref);
+            @let was = base.run.measured(&judged.measure);
             "With " b { (base.name) } " " (number::words(&judged.measure)) " is " b { (facts::written(was)) }
             ", here " b { (facts::written(judged.value.as_ref())) } ". "
         }
@@ -110,7 +111,7 @@ fn lede(facts: &Facts<'_>) -> Markup {
 fn contrast<'a>(facts: &Facts<'a>) -> Option<&'a Judgement> {
     let base = facts.base.as_ref()?;
     let difference = |judged: &Judgement| {
-        let was = base.run.result.measures.get(&judged.measure).and_then(Option::as_ref)?;
+        let was = base.run.measured(&judged.measure)?;
         let (was, is) = (was.number()?, judged.value.as_ref()?.number()?);
         Some((was - is).abs() / was.abs().max(is.abs()).max(1e-9))
     };
@@ -150,29 +151,23 @@ pub fn cards(facts: &Facts<'_>) -> Markup {
 }
 
 /// The word behind a sign; nothing is judged in an inconclusive run.
-fn judged(facts: &Facts<'_>, verdict: Verdict) -> Markup {
-    match (facts.run.run.result.verdict, verdict) {
-        (Verdict::Inconclusive, _) | (_, Verdict::Inconclusive) => {
-            html! { span class="sign unsure" { "◐ not judged" } }
-        }
-        (_, Verdict::Pass) => html! { span class="sign pass" { "✓ pass" } },
-        (_, Verdict::Fail) => html! { span class="sign fail" { "✕ fail" } },
-    }
+pub fn judged(facts: &Facts<'_>, verdict: Verdict) -> Markup {
+    let text = match (facts.run.run.result.verdict, verdict) {
+        (Verdict::Inconclusive, _) | (_, Verdict::Inconclusive) => "◐ not judged",
+        (_, Verdict::Pass) => "✓ pass",
+        (_, Verdict::Fail) => "✕ fail",
+    };
+    let class = if text.starts_with('◐') { "unsure" } else { class(verdict) };
+    html! { span class=(format!("sign {class}")) { (text) } }
 }
 
 /// The picture of an expectation.
 pub fn bullet(facts: &Facts<'_>, judged: &Judgement) -> Option<Bullet> {
     let value = judged.value.as_ref().and_then(Value::number);
-    let was = facts.base.as_ref().and_then(|base| {
-        base.run.result.measures.get(&judged.measure).and_then(Option::as_ref)?.number()
-    });
-    (judged.order.is_none()).then_some(Bullet {
-        value,
-        baseline: was,
-        min: judged.min,
-        max: judged.max,
-        theory: judged.theory,
-    })
+    let baseline =
+        facts.base.as_ref().and_then(|base| base.run.measured(&judged.measure)?.number());
+    let Judgement { min, max, theory, .. } = *judged;
+    judged.order.is_none().then_some(Bullet { value, baseline, min, max, theory })
 }
 
 fn measure(facts: &Facts<'_>, expectation: &Judgement) -> Markup {
@@ -180,8 +175,7 @@ fn measure(facts: &Facts<'_>, expectation: &Judgement) -> Markup {
     let unit = facts::unit(result.definitions.get(&expectation.measure));
     let name = number::sentence(&number::words(&expectation.measure));
     let was = facts.base.as_ref().map(|base| {
-        let was = base.run.result.measures.get(&expectation.measure).and_then(Option::as_ref);
-        format!("{}: {}", base.name, facts::written(was))
+        format!("{}: {}", base.name, facts::written(base.run.measured(&expectation.measure)))
     });
     let theory =
         expectation.theory.map_or(String::new(), |t| format!("; theory {}", number::bound(t)));
@@ -266,8 +260,7 @@ fn fidelity(facts: &Facts<'_>) -> Markup {
     } else {
         html! { span class="sign unsure" { "◐ inconclusive" } }
     };
-    let most =
-        run.lateness.iter().copied().filter(|v| v.is_finite()).fold(LATE_LIMIT * 1.2, f64::max);
+    let most = most(&run.lateness).max(LATE_LIMIT * 1.2);
     let bars =
         run.lateness.iter().enumerate().filter(|(_, late)| late.is_finite()).map(|(bin, late)| {
             let x = 4.0 + 252.0 * bin as f64 / run.bins.max(1) as f64;

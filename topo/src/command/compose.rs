@@ -71,7 +71,7 @@ pub(super) fn run(options: &Options) -> Outcome {
     };
     if let Some(monitoring) = &monitoring {
         let services = service_names(wiring, &hosting);
-        let written = monitoring.write(&services, &token, &grafana::board());
+        let written = monitoring.write(&services, &token, grafana::DASHBOARD);
         written.map_err(Failure::bad_file(&monitoring.folder))?;
     }
     let engine = if options.swarm { Engine::Swarm } else { Engine::Compose };

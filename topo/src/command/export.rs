@@ -25,7 +25,7 @@ pub(super) fn run(options: &Options) -> Outcome {
     // The parser accepts only formats of the table.
     let format = export::find(&options.to).ok_or_else(|| Failure::usage("unknown format"))?;
     let octets = match (format.make, &options.folder) {
-        (Make::Alone(make), _) => make(),
+        (Make::Alone(octets), _) => octets.to_vec(),
         (Make::Run(make), Some(folder)) => make(folder).map_err(no_run_directory)?,
         (Make::Run(_), None) => {
             return Err(no_run_directory(format!("{} is made from a run directory", format.name)));

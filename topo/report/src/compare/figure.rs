@@ -79,12 +79,7 @@ fn rows(sides: &[Side]) -> Vec<Row> {
             let Some(completion) = completions.get(item) else { continue };
             let quantile = |key: &str| completion.quantiles_ns.get(key).map(|ns| *ns as f64);
             let [p1, p25, p50, p75, p99] = ["p1", "p25", "p50", "p75", "p99"].map(quantile);
-            let quantiles = match (p1, p25, p50, p75, p99) {
-                (Some(p1), Some(p25), Some(p50), Some(p75), Some(p99)) => {
-                    Some([p1, p25, p50, p75, p99])
-                }
-                _ => None,
-            };
+            let quantiles = (|| Some([p1?, p25?, p50?, p75?, p99?]))();
             let role = curves::side(index).0;
             let note = quantiles::unfinished(completion.unfinished);
             rows.push(Row { name: item.clone(), role, quantiles, note });

@@ -12,8 +12,7 @@ fn what_adapters_received_is_summed_by_bin_and_switches_are_left_out() {
     std::fs::write(&file, PORTS).expect("room on the disk");
     let adapters = BTreeSet::from(["h0", "h1"]);
     // 400 octets in 2 ns are 1.6 Tb/s.
-    let lines = Lines { rate: 3.2e12, tau_ps: 1_000 };
-    let rates = received(&file, &adapters, lines).expect("a table");
+    let rates = received(&file, &adapters, 3.2e12, 1e3).expect("a table");
     assert_eq!(rates, [Rate { at: 1.0, share: 0.5 }, Rate { at: 3.0, share: 0.0 }]);
 }
 

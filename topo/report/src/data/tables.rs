@@ -1,6 +1,6 @@
 //! The tables of a run directory, row by row into series by bin.
 
-use super::{Envelope, ReportError, Run, Signals, Throttle};
+use super::{Envelope, ReportError, Run, Signals, Throttle, content};
 use csv::StringRecord;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
@@ -14,35 +14,11 @@ pub fn ports(run: &mut Run, file: &Path) -> Result<(), ReportError> {
         lines[output.from] += *rate as f64;
     }
     run.signals = Signals::blank(run.bins);
-    let columns = [
-        "t_ps",
-        "dt_ps",
-        "tx_frames",
-        "tx_bytes",
-        "rx_frames",
-        "rx_bytes",
-        "hold_ps",
-        "pause_ps",
-        "marks",
-        "notes_tx",
-        "notes_rx",
-        "drops",
-    ];
+    let columns = "t_ps dt_ps tx_frames tx_bytes rx_frames rx_bytes hold_ps pause_ps marks notes_tx notes_rx drops";
+    let columns: [&str; 12] = array(columns.split(' '));
     each(file, "port", columns, |port, numbers| {
-        let [
-            t,
-            dt,
-            tx_frames,
-            tx_bytes,
-            rx_frames,
-            rx_bytes,
-            hold,
-            pause,
-            marks,
-            sent,
-            notes,
-            drops,
-        ] = numbers;
+        let [t, dt, tx_frames, tx_bytes, rx_frames, rx_bytes, hold, pause, ..] = numbers;
+        let [.., marks, sent, notes, drops] = numbers;
         let (output, bin) = (known(&places, port)?, run.bin_at(t + dt / 2));
         if bin >= run.bins {
             return Ok(());
@@ -94,35 +70,30 @@ pub fn queues(run: &mut Run, file: &Path) -> Result<(), ReportError> {
 
 /// `rates.csv`: what reaction points asked for.
 pub fn rates(run: &mut Run, file: &Path) -> Result<(), ReportError> {
-    let (bins, tau) = (run.bins, run.result.tau_ps.max(1) as f64);
+    let (bins, tau) = (run.bins, run.tau_ps());
     let line = run.rates.first().copied().unwrap_or(1).max(1) as f64;
     let mut throttles: BTreeMap<String, Throttle> = BTreeMap::new();
-    each(
-        file,
-        "flow",
-        ["t_ps", "dt_ps", "rate_mean", "gap_ps_mean"],
-        |flow, [t, dt, rate, gap]| {
-            if !throttles.contains_key(flow) {
-                let blank = Throttle { gap: vec![0.0; bins], rate: vec![f64::NAN; bins] };
-                throttles.insert(flow.to_owned(), blank);
-            }
-            let bin = run.bin_at(t + dt / 2);
-            if let Some(throttle) = throttles.get_mut(flow).filter(|_| bin < bins) {
-                throttle.gap[bin] = gap as f64 / tau;
-                throttle.rate[bin] = rate as f64 / line;
-            }
-            Ok(())
-        },
-    )?;
+    let columns = ["t_ps", "dt_ps", "rate_mean", "gap_ps_mean"];
+    each(file, "flow", columns, |flow, [t, dt, rate, gap]| {
+        if !throttles.contains_key(flow) {
+            let blank = Throttle { gap: vec![0.0; bins], rate: vec![f64::NAN; bins] };
+            throttles.insert(flow.to_owned(), blank);
+        }
+        let bin = run.bin_at(t + dt / 2);
+        if let Some(throttle) = throttles.get_mut(flow).filter(|_| bin < bins) {
+            throttle.gap[bin] = gap as f64 / tau;
+            throttle.rate[bin] = rate as f64 / line;
+        }
+        Ok(())
+    })?;
     run.throttles = throttles;
     Ok(())
 }
 
 /// Every row of a small table.
 pub fn all<T: DeserializeOwned>(file: &Path) -> Result<Vec<T>, ReportError> {
-    let broken = |error: csv::Error| broken(file, &error.to_string());
     let rows = csv::Reader::from_path(file).map_err(|error| opened(file, error))?;
-    rows.into_deserialize().collect::<Result<Vec<T>, _>>().map_err(broken)
+    rows.into_deserialize().collect::<Result<Vec<T>, _>>().map_err(|error| content(file, error))
 }
 
 fn places(run: &Run) -> BTreeMap<String, usize> {
@@ -162,43 +133,42 @@ pub fn each_of<const T: usize, const N: usize>(
     mut row: impl FnMut([&str; T], [u64; N]) -> Result<(), String>,
 ) -> Result<(), ReportError> {
     let mut reader = csv::Reader::from_path(file).map_err(|error| opened(file, error))?;
-    let header = reader.headers().map_err(|error| broken(file, &error.to_string()))?.clone();
+    let header = reader.headers().map_err(|error| content(file, error))?.clone();
     let place = |name: &str| {
         let found = header.iter().position(|column| column == name);
-        found.ok_or_else(|| broken(file, &format!("it has no column {name}")))
+        found.ok_or_else(|| content(file, format_args!("it has no column {name}")))
     };
-    let (mut text_at, mut number_at) = ([0; T], [0; N]);
-    for (at, name) in text_at.iter_mut().zip(texts) {
-        *at = place(name)?;
-    }
-    for (at, name) in number_at.iter_mut().zip(numbers) {
-        *at = place(name)?;
-    }
+    let all: Vec<usize> = texts.into_iter().chain(numbers).map(place).collect::<Result<_, _>>()?;
+    let text_at: [usize; T] = array(all.iter().copied());
+    let number_at: [usize; N] = array(all[T..].iter().copied());
     let mut record = StringRecord::new();
     let mut line = 1;
-    while reader.read_record(&mut record).map_err(|error| broken(file, &error.to_string()))? {
+    while reader.read_record(&mut record).map_err(|error| content(file, error))? {
         line += 1;
         let mut values = [0; N];
         for (value, at) in values.iter_mut().zip(number_at) {
             let text = &record[at];
-            *value = text
-                .parse()
-                .map_err(|_| broken(file, &format!("line {line}: {text:?} is no whole number")))?;
+            let wrong = |_| content(file, format_args!("line {line}: {text:?} is no whole number"));
+            *value = text.parse().map_err(wrong)?;
         }
         row(text_at.map(|at| &record[at]), values)
-            .map_err(|why| broken(file, &format!("line {line}: {why}")))?;
+            .map_err(|why| content(file, format_args!("line {line}: {why}")))?;
     }
     Ok(())
-}
-
-fn broken(file: &Path, why: &str) -> ReportError {
-    ReportError::Content { file: file.to_owned(), why: why.to_owned() }
 }
 
 fn opened(file: &Path, error: csv::Error) -> ReportError {
     let why = error.to_string();
     match error.into_kind() {
         csv::ErrorKind::Io(source) => ReportError::Read { file: file.to_owned(), source },
-        _ => broken(file, &why),
+        _ => content(file, why),
     }
+}
+
+/// The first `N` of some things.
+///
+/// # Panics
+/// If there are fewer.
+fn array<T, const N: usize>(mut of: impl Iterator<Item = T>) -> [T; N] {
+    std::array::from_fn(|_| of.next().expect("enough for the array"))
 }

@@ -10,7 +10,7 @@ use std::path::Path;
 use trace::{Trace, Unit};
 use tracks::Tracks;
 
-mod happenings;
+mod events;
 mod series;
 #[cfg(test)]
 mod tests;
@@ -30,7 +30,7 @@ pub fn trace(folder: &Path) -> Result<Vec<u8>, ReportError> {
     series::queues(folder, &tracks, &mut trace)?;
     series::rates(folder, &mut tracks, &mut trace)?;
     series::lateness(folder, &mut tracks, &mut trace)?;
-    happenings::all(&run, folder, &mut tracks, &mut trace)?;
+    events::all(&run, folder, &mut tracks, &mut trace)?;
     Ok(trace.into_octets())
 }
 

@@ -1,7 +1,7 @@
 //! What others found, laid over the figure and beside it: points over their series, a picture over a panel.
 
 use super::{Figure, HIGH, LOW, UNIT};
-use crate::reference::{self, Reference};
+use crate::reference::{self, Place, Reference, Target};
 use maud::{Markup, html};
 
 /// Names that are told to who has used another.
@@ -16,13 +16,6 @@ pub struct Laid {
     pub body: Markup,
     /// Print leaves it out.
     pub is_page: bool,
-}
-
-/// A series by its place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
-    panel: usize,
-    series: usize,
 }
 
 impl<'a> Figure<'a> {
@@ -70,58 +63,6 @@ impl<'a> Figure<'a> {
         Laid { panel: over.place.panel, body, is_page: true }
     }
 
-    /// The series of these names.
-    ///
-    /// # Errors
-    /// If there is none: which name is unknown, and which are known.
-    pub fn find(&self, panel: &str, run: &str, series: &str) -> Result<Place, String> {
-        let panel = self.find_panel(panel, Some(run))?.panel;
-        let all = &self.panels[panel].series;
-        let of_run = |place: &usize| all[*place].side.name == run;
-        let places = || self.panels[panel].shown_places().filter(of_run);
-        let found = places().find(|place| all[*place].name == series);
-        let found = found.map(|series| Place { panel, series });
-        found.ok_or_else(|| {
-            unknown("series", series, places().map(|place| all[place].name.as_str()))
-        })
-    }
-
-    /// The first panel of this name that has a series of that run.
-    ///
-    /// # Errors
-    /// As [`Figure::find`].
-    pub fn find_panel(&self, panel: &str, run: Option<&str>) -> Result<Place, String> {
-        let named: Vec<usize> =
-            (0..self.panels.len()).filter(|place| self.panels[*place].name == panel).collect();
-        if named.is_empty() {
-            return Err(unknown("panel", panel, self.panels.iter().map(|panel| panel.name)));
-        }
-        let run = run.unwrap_or(&self.facts.run.name);
-        let series_of =
-            |panel: &usize| self.panels[*panel].series.iter().position(|s| s.side.name == run);
-        let found =
-            named.iter().find_map(|panel| Some(Place { panel: *panel, series: series_of(panel)? }));
-        let runs = || named.iter().flat_map(|panel| &self.panels[*panel].series);
-        found.ok_or_else(|| {
-            unknown(&format!("run in panel {panel}"), run, runs().map(|s| s.side.name.as_str()))
-        })
-    }
-
-    /// Whether a point is to be seen there.
-    ///
-    /// # Errors
-    /// If it lies before the run, behind it, or beyond the panel's axis.
-    pub fn check(&self, place: Place, t: f64, value: f64) -> Result<(), String> {
-        let (length, top) = (self.facts.length, self.panels[place.panel].top);
-        if !(0.0..=length).contains(&t) {
-            return Err(format!("t_tau {t} is outside of the figure: 0 to {length}"));
-        }
-        if !(LOW * top..=HIGH * top).contains(&value) {
-            return Err(format!("value {value} is beyond the panel's axis: 0 to {top}"));
-        }
-        Ok(())
-    }
-
     /// A picture below ours, and the slider that lets it appear over a panel.
     pub(super) fn picture(&self, picture: &reference::Picture) -> Markup {
         let name = format!("reference: {}", picture.name);
@@ -141,6 +82,48 @@ impl<'a> Figure<'a> {
                 }
             }
         }
+    }
+}
+
+impl Target for Figure<'_> {
+    fn find(&self, panel: &str, run: &str, series: &str) -> Result<Place, String> {
+        let panel = self.find_panel(panel, Some(run))?.panel;
+        let all = &self.panels[panel].series;
+        let of_run = |place: &usize| all[*place].side.name == run;
+        let places = || self.panels[panel].shown_places().filter(of_run);
+        let found = places().find(|place| all[*place].name == series);
+        let found = found.map(|series| Place { panel, series });
+        found.ok_or_else(|| {
+            unknown("series", series, places().map(|place| all[place].name.as_str()))
+        })
+    }
+
+    fn find_panel(&self, panel: &str, run: Option<&str>) -> Result<Place, String> {
+        let named: Vec<usize> =
+            (0..self.panels.len()).filter(|place| self.panels[*place].name == panel).collect();
+        if named.is_empty() {
+            return Err(unknown("panel", panel, self.panels.iter().map(|panel| panel.name)));
+        }
+        let run = run.unwrap_or(&self.facts.run.name);
+        let series_of =
+            |panel: &usize| self.panels[*panel].series.iter().position(|s| s.side.name == run);
+        let found =
+            named.iter().find_map(|panel| Some(Place { panel: *panel, series: series_of(panel)? }));
+        let runs = || named.iter().flat_map(|panel| &self.panels[*panel].series);
+        found.ok_or_else(|| {
+            unknown(&format!("run in panel {panel}"), run, runs().map(|s| s.side.name.as_str()))
+        })
+    }
+
+    fn check(&self, place: Place, t: f64, value: f64) -> Result<(), String> {
+        let (length, top) = (self.facts.length, self.panels[place.panel].top);
+        if !(0.0..=length).contains(&t) {
+            return Err(format!("t_tau {t} is outside of the figure: 0 to {length}"));
+        }
+        if !(LOW * top..=HIGH * top).contains(&value) {
+            return Err(format!("value {value} is beyond the panel's axis: 0 to {top}"));
+        }
+        Ok(())
     }
 }
 

@@ -6,7 +6,6 @@
 use super::panel::{Group, Label, Panel, Series, Stroke};
 use crate::data::{Envelope, Run};
 use crate::facts::Facts;
-use maud::html;
 
 /// Octets of a credit. Source: IBTA Vol 1, 7.9.4.
 const BLOCK: f64 = 64.0;
@@ -38,23 +37,11 @@ pub fn panel<'a>(facts: &'a Facts<'a>) -> Option<Panel<'a>> {
         groups.push(Group { class, stroke: Stroke::Both, series: vec![place] });
         labels.push(Label::new(place, format!("credits, {}", side.name), side.role, 0));
     }
-    Some(Panel {
-        name: "credits",
-        title: "credits".to_owned(),
-        about: format!(
-            "blocks of 64 octets left to {}, least to most as a band",
-            facts.run.drawn.output_name(output)
-        ),
-        height: 90.0,
-        unit: "blocks",
-        scale: 1.0,
-        top: blocks,
-        ticks: vec![0.0, (blocks / 2.0).round(), blocks],
-        under: html! {},
-        series,
-        groups,
-        labels,
-    })
+    let output = facts.run.drawn.output_name(output);
+    let about = format!("blocks of 64 octets left to {output}, least to most as a band");
+    let panel = Panel::new("credits", "credits".to_owned(), about, "blocks", blocks);
+    let ticks = vec![0.0, (blocks / 2.0).round(), blocks];
+    Some(Panel { ticks, series, groups, labels, ..panel })
 }
 
 /// What an input that holds so much has left, in blocks: the fuller, the less.

@@ -2,6 +2,7 @@
 //! host was. Stronger is more.
 
 use super::panel::Series;
+use crate::data;
 use crate::facts::{self, Facts, Side};
 use crate::sheet::Sheet;
 use chart::path::{self, Grain};
@@ -76,17 +77,17 @@ pub fn all<'a>(facts: &'a Facts<'a>) -> Lanes<'a> {
         strips.push(Strip { unit: "per_cent", per: "", sign: " %", digits: 0, ..held });
     }
     for side in facts.sides() {
-        let (signals, happenings) = (&side.run.signals, &side.run.happenings);
+        let (signals, log) = (&side.run.signals, &side.run.log);
         let words = facts::signals(side.run);
         for (word, key, series) in [
             (words.marks, "marks", &signals.marks),
             (words.notifications, "notes", &signals.notes),
-            ("XOFF sent", "xoff", &happenings.xoff),
-            ("XON sent", "xon", &happenings.xon),
+            ("XOFF sent", "xoff", &log.xoff),
+            ("XON sent", "xon", &log.xon),
             ("frames lost", "drops", &signals.drops),
         ] {
             let rate: Vec<f64> = series.iter().map(|n| n / side.run.bin_tau().max(1e-9)).collect();
-            let most = rate.iter().copied().fold(0.0, f64::max);
+            let most = data::most(&rate);
             if most > 0.0 {
                 let role = match key {
                     "drops" => "fail",
@@ -97,7 +98,7 @@ pub fn all<'a>(facts: &'a Facts<'a>) -> Lanes<'a> {
             }
         }
         let pause = paused(side);
-        let most = pause.iter().copied().filter(|v| v.is_finite()).fold(0.0, f64::max);
+        let most = data::most(&pause);
         if side.run.technology == "ethernet" && most > 0.0 {
             let paused = strip(side, ("ports paused", "third", "paused"), pause, most);
             strips.push(Strip { unit: "ports", per: "", digits: 0, ..paused });
@@ -219,8 +220,7 @@ impl<'a> Lanes<'a> {
 
 /// Bars of lateness below their limit, or above it.
 fn lateness(facts: &Facts<'_>, sheet: &Sheet, late: &Series<'_>, y: f64) -> Markup {
-    let most = late.mean.iter().copied().filter(|value| value.is_finite()).fold(0.0, f64::max);
-    let top = most.max(LATE_LIMIT * 1.3);
+    let top = data::most(late.mean.iter()).max(LATE_LIMIT * 1.3);
     let bars = late.mean.iter().enumerate();
     let bars = bars.map(|(bin, late)| (facts.run.run.middle(bin), -late / top * super::UNIT));
     let bars = path::area(&bars.collect::<Vec<_>>(), 0.0, Grain::Hundredths);

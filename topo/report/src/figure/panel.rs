@@ -144,6 +144,32 @@ struct Written<'p> {
     key: Option<&'p str>,
 }
 
+impl<'a> Panel<'a> {
+    /// An empty panel whose axis goes from 0 to `top` with ticks at both ends and in the middle.
+    pub fn new(
+        name: &'static str,
+        title: String,
+        about: String,
+        unit: &'static str,
+        top: f64,
+    ) -> Self {
+        Panel {
+            name,
+            title,
+            about,
+            height: 90.0,
+            unit,
+            scale: 1.0,
+            top,
+            ticks: vec![0.0, top / 2.0, top],
+            under: html! {},
+            series: Vec::new(),
+            groups: Vec::new(),
+            labels: Vec::new(),
+        }
+    }
+}
+
 impl Panel<'_> {
     /// The series that are drawn or named.
     pub fn shown(&self) -> impl Iterator<Item = &Series<'_>> {

@@ -3,7 +3,7 @@
 
 use super::UNIT;
 use super::panel::{Group, Label, Panel, Series, Stroke};
-use crate::data::Throttle;
+use crate::data::{self, Throttle};
 use crate::facts::{self, Facts, Side};
 use chart::{number, scale};
 use maud::{Markup, html};
@@ -75,29 +75,16 @@ fn received<'a>(facts: &'a Facts<'a>, side: &'a Side<'a>) -> Panel<'a> {
         labels.push(Label { note: expected(side), ..label });
     }
     let what = if cold + hot == 1 { "received by its port" } else { "received by each port" };
-    Panel {
-        name: "received",
-        title: side.name.clone(),
-        about: format!("{what}, of line rate"),
-        height: 118.0,
-        unit: "line_rate",
-        scale: 1.0,
-        top: 1.0,
-        ticks: vec![0.0, 0.5, 1.0],
-        under: accepted(side),
-        series,
-        groups,
-        labels,
-    }
+    let about = format!("{what}, of line rate");
+    let panel = Panel::new("received", side.name.clone(), about, "line_rate", 1.0);
+    Panel { height: 118.0, under: accepted(side), series, groups, labels, ..panel }
 }
 
 /// The least and the greatest of many.
 fn spread(side: &Side<'_>, nodes: &[usize]) -> (Vec<f64>, Vec<f64>) {
     let ends = |bin: usize| {
         let values = nodes.iter().map(|node| side.run.received[*node][bin]);
-        let known = values.filter(|value| value.is_finite());
-        let (low, high) = known.fold((f64::MAX, f64::MIN), |(l, h), v| (l.min(v), h.max(v)));
-        if low > high { (f64::NAN, f64::NAN) } else { (low, high) }
+        values.fold((f64::NAN, f64::NAN), |(low, high), value| (low.min(value), high.max(value)))
     };
     (0..side.run.bins).map(ends).unzip()
 }
@@ -105,13 +92,12 @@ fn spread(side: &Side<'_>, nodes: &[usize]) -> (Vec<f64>, Vec<f64>) {
 /// Expectations about throughput, over their windows.
 fn accepted(side: &Side<'_>) -> Markup {
     let result = &side.run.result;
-    let tau = result.tau_ps.max(1) as f64;
     let is_judged = result.verdict != Verdict::Inconclusive;
     html! {
         @for judged in &result.expectations {
             @if let Some(definition) = result.definitions.get(&judged.measure)
                 && definition.of == "throughput" && definition.per == "line" {
-                @let (from, to) = (definition.from_ps as f64 / tau, definition.to_ps as f64 / tau);
+                @let (from, to) = (side.run.in_tau(definition.from_ps), side.run.in_tau(definition.to_ps));
                 @let (low, high) = (judged.min.unwrap_or(0.0), judged.max.unwrap_or(1.0));
                 @if is_judged && (judged.min.is_some() || judged.max.is_some()) {
                     rect class="accept" x=(from) y=(format!("{:.0}", -high * UNIT)) width=(to - from)
@@ -171,20 +157,9 @@ fn sent<'a>(facts: &'a Facts<'a>, side: &'a Side<'a>) -> Panel<'a> {
         Label::new(place, format!("sent by {}", series[place].name), ROLES[place], 2)
     };
     let labels = (0..named).map(label).collect();
-    Panel {
-        name: "sent",
-        title: side.name.clone(),
-        about: "sent by each source, of line rate".to_owned(),
-        height: 118.0,
-        unit: "line_rate",
-        scale: 1.0,
-        top: 1.0,
-        ticks: vec![0.0, 0.5, 1.0],
-        under: html! {},
-        series,
-        groups,
-        labels,
-    }
+    let about = "sent by each source, of line rate".to_owned();
+    let panel = Panel::new("sent", side.name.clone(), about, "line_rate", 1.0);
+    Panel { height: 118.0, series, groups, labels, ..panel }
 }
 
 /// Gaps where the scheme asks for gaps, rates where it allows rates.
@@ -211,8 +186,7 @@ fn throttled<'a>(facts: &'a Facts<'a>, side: &'a Side<'a>) -> Option<Panel<'a>> 
     let hot_names: BTreeSet<&str> = facts.hot.iter().map(|n| run.nodes[*n].name.as_str()).collect();
     let total =
         |hot: bool| run.flows.iter().filter(|f| hot_names.contains(f.dst.as_str()) == hot).count();
-    let most = hot.iter().chain(&cold).flat_map(|(_, throttle)| of(throttle)).copied();
-    let most = most.filter(|value| value.is_finite()).fold(0.0, f64::max);
+    let most = data::most(hot.iter().chain(&cold).flat_map(|(_, throttle)| of(throttle)));
     let top = if by_rate { 1.0 } else { scale::round_up(most) };
     let (mut series, mut groups, mut labels) = (Vec::new(), Vec::new(), Vec::new());
     for (flows, role, word, total) in
@@ -245,20 +219,8 @@ fn throttled<'a>(facts: &'a Facts<'a>, side: &'a Side<'a>) -> Option<Panel<'a>> 
     } else {
         ("delay", "tau", "inter-packet delay asked for, per flow, in τ")
     };
-    Some(Panel {
-        name,
-        title: side.name.clone(),
-        about: about.to_owned(),
-        height: 90.0,
-        unit,
-        scale: 1.0,
-        top,
-        ticks: vec![0.0, top / 2.0, top],
-        under: html! {},
-        series,
-        groups,
-        labels,
-    })
+    let panel = Panel::new(name, side.name.clone(), about.to_owned(), unit, top);
+    Some(Panel { series, groups, labels, ..panel })
 }
 
 fn mean_of(values: impl Iterator<Item = f64>, among: usize) -> f64 {

@@ -1,6 +1,7 @@
 //! The panel of queues: those that the scenario measures, or the longest before hot ports, of both runs.
 
 use super::panel::{Group, Label, Panel, Series, Stroke};
+use crate::data::most;
 use crate::facts::{Facts, Side};
 use chart::scale;
 use maud::html;
@@ -23,11 +24,10 @@ pub fn panel<'a>(facts: &'a Facts<'a>) -> Option<Panel<'a>> {
     if chosen.is_empty() {
         return None;
     }
-    let highest = |output: usize| {
-        let values = facts.sides().filter_map(|side| side.run.series.get(output));
-        values.flat_map(|s| &s.queue.max).copied().filter(|v| v.is_finite()).fold(0.0, f64::max)
-    };
-    let top = scale::round_up(chosen.iter().map(|o| highest(*o)).fold(1.0, f64::max) / KIB);
+    let series =
+        facts.sides().flat_map(|side| chosen.iter().filter_map(|o| side.run.series.get(*o)));
+    let highest = most(series.flat_map(|series| &series.queue.max)).max(1.0);
+    let top = scale::round_up(highest / KIB);
     let (mut series, mut groups, mut labels) = (Vec::new(), Vec::new(), Vec::new());
     for (output, role) in chosen.iter().zip(ROLES) {
         for side in facts.sides() {
@@ -56,28 +56,17 @@ pub fn panel<'a>(facts: &'a Facts<'a>) -> Option<Panel<'a>> {
     }
     let line = |t: &f64| format!("M{t:.0} -1040V30");
     let lines = expiries.map(|(_, times)| times.iter().map(line).collect::<String>());
-    Some(Panel {
-        name: "queue",
-        title: "queue".to_owned(),
-        about,
-        height: 90.0,
-        unit: "bytes",
-        scale: KIB,
-        top,
-        ticks: vec![0.0, top / 2.0, top],
-        under: html! { @if let Some(lines) = lines { path class="l expiry" d=(lines) {} } },
-        series,
-        groups,
-        labels,
-    })
+    let under = html! { @if let Some(lines) = lines { path class="l expiry" d=(lines) {} } };
+    let panel = Panel::new("queue", "queue".to_owned(), about, "bytes", top);
+    Some(Panel { scale: KIB, under, series, groups, labels, ..panel })
 }
 
 /// Outputs of switches: those that the scenario measures, then those to hot ports, the longest queue first.
 fn chosen(facts: &Facts<'_>) -> Vec<usize> {
     let run = facts.run.run;
-    let most = |output: usize| {
+    let longest = |output: usize| {
         let values = facts.sides().filter_map(|side| side.run.series.get(output));
-        values.flat_map(|s| &s.queue.mean).copied().filter(|v| v.is_finite()).fold(0.0, f64::max)
+        most(values.flat_map(|series| &series.queue.mean))
     };
     let measured: BTreeSet<&str> = (run.result.definitions.values())
         .filter(|definition| definition.of == "queue")
@@ -89,8 +78,8 @@ fn chosen(facts: &Facts<'_>) -> Vec<usize> {
     };
     let mut order: Vec<(u8, f64, usize)> = (0..run.outputs.all.len())
         .filter(|output| run.outputs.all[*output].level > 0)
-        .map(|output| (rank(output), most(output), output))
-        .filter(|(_, most, _)| *most > 0.0)
+        .map(|output| (rank(output), longest(output), output))
+        .filter(|(_, longest, _)| *longest > 0.0)
         .collect();
     order.sort_by(|a, b| b.0.cmp(&a.0).then(b.1.total_cmp(&a.1)).then(a.2.cmp(&b.2)));
     order.into_iter().take(QUEUES_MAX).map(|(_, _, output)| output).collect()
@@ -104,8 +93,8 @@ fn expiries(side: &Side<'_>) -> Option<(String, Vec<f64>)> {
         return None;
     }
     let every = run.parameter("fabric.switch.adaptive.timeout")?;
-    let first = run.happenings.first_note_ps? as f64;
-    let tau = run.result.tau_ps.max(1) as f64;
+    let first = run.log.first_note_ps? as f64;
+    let tau = run.tau_ps();
     let scale = Scale { tau: Duration::from_ps(run.result.tau_ps), frame: Bytes::new(0) };
     let step = quantity::time(every, &scale).ok()?.as_ps() as f64;
     let count = ((run.length_tau() * tau - first) / step.max(1.0)).floor().min(EXPIRIES_MAX);

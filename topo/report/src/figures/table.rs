@@ -5,8 +5,8 @@ use crate::completion::{self, Class};
 use crate::data::Run;
 use crate::facts::{Facts, Side};
 use crate::figure::{Figure, Series, Shown};
+use crate::longest_waits::LongestWaits;
 use crate::ports;
-use crate::waiters::Waiters;
 
 /// Quantiles of completion, as `run.json` calls them.
 const QUANTILES: [&str; 6] = ["p1", "p25", "p50", "p75", "p99", "max"];
@@ -139,9 +139,9 @@ pub fn completion_times(facts: &Facts<'_>) -> String {
 }
 
 /// Who waited longest in the measured window.
-pub fn waited_longest(facts: &Facts<'_>, waiters: &Waiters<'_>) -> String {
+pub fn waited_longest(facts: &Facts<'_>, longest_waits: &LongestWaits<'_>) -> String {
     let mut table = Table::new(["run", "port", "feeds", "from_ps", "to_ps", "hold_share"]);
-    for (output, side, share) in waiters.rows() {
+    for (output, side, share) in longest_waits.rows() {
         let Side { name, run, .. } = side;
         let own = &run.outputs.all[output];
         let (from, to) = (facts.window.0.to_string(), facts.window.1.to_string());

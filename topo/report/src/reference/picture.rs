@@ -1,7 +1,7 @@
 //! A picture of somebody else's figure: PNG or JPEG, shown beside ours, and over one panel where two points
 //! of each of its axes are known.
 
-use crate::figure::{Figure, Place};
+use super::{Place, Target};
 use base64::prelude::{BASE64_STANDARD, Engine};
 use std::str::FromStr;
 
@@ -138,7 +138,7 @@ impl Picture {
         kind: Kind,
         octets: &[u8],
         calibration: Option<&Calibration>,
-        figure: &Figure<'_>,
+        figure: &dyn Target,
     ) -> Result<Picture, String> {
         if octets.len() > MOST {
             let most = MOST / 1024;

@@ -1,7 +1,7 @@
 //! Points of somebody else's figure as CSV: `panel,run,series,t_tau,value`, in the words of `over-time.csv`
 //! and the units of the panel's axis.
 
-use crate::figure::{Figure, Place};
+use super::{Place, Target};
 
 /// The header, and with it the order of fields.
 const HEADER: [&str; 5] = ["panel", "run", "series", "t_tau", "value"];
@@ -31,7 +31,7 @@ impl Points {
     ///
     /// # Errors
     /// What is wrong, and in which line.
-    pub fn read(name: String, text: &str, figure: &Figure<'_>) -> Result<Points, String> {
+    pub fn read(name: String, text: &str, figure: &dyn Target) -> Result<Points, String> {
         let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(text.as_bytes());
         let mut groups: Vec<Group> = Vec::new();
         let mut count = 0;

@@ -6,52 +6,24 @@
 use crate::export::protobuf::Message;
 use std::collections::BTreeMap;
 
-mod field {
-    pub const TRACE_PACKET: u64 = 1;
-    pub mod packet {
-        pub const TIMESTAMP: u64 = 8;
-        pub const SEQUENCE: u64 = 10;
-        pub const TRACK_EVENT: u64 = 11;
-        pub const INTERNED: u64 = 12;
-        pub const SEQUENCE_FLAGS: u64 = 13;
-        pub const TRACK: u64 = 60;
-    }
-    pub mod interned {
-        pub const EVENT_NAMES: u64 = 2;
-        pub const ANNOTATION_NAMES: u64 = 3;
-        pub const ANNOTATION_TEXTS: u64 = 29;
-        pub const NUMBER: u64 = 1;
-        pub const NAME: u64 = 2;
-    }
-    pub mod track {
-        pub const UUID: u64 = 1;
-        pub const NAME: u64 = 2;
-        pub const PROCESS: u64 = 3;
-        pub const PARENT: u64 = 5;
-        pub const COUNTER: u64 = 8;
-    }
-    pub mod process {
-        pub const PID: u64 = 1;
-        pub const NAME: u64 = 6;
-    }
-    pub mod counter {
-        pub const UNIT: u64 = 3;
-        pub const UNIT_NAME: u64 = 6;
-        pub const SHARE_KEY: u64 = 7;
-    }
-    pub mod event {
-        pub const ANNOTATIONS: u64 = 4;
-        pub const TYPE: u64 = 9;
-        pub const NAME: u64 = 10;
-        pub const TRACK: u64 = 11;
-        pub const COUNT: u64 = 30;
-        pub const FLOWS: u64 = 47;
-    }
-    pub mod annotation {
-        pub const NAME: u64 = 1;
-        pub const NUMBER: u64 = 3;
-        pub const TEXT: u64 = 17;
-    }
+/// Declares field numbers: a module for each message, a constant for each field.
+macro_rules! fields {
+    ($($message:ident { $($field:ident $number:literal,)* })*) => {
+        mod field {
+            $(pub mod $message { $(pub const $field: u64 = $number;)* })*
+        }
+    };
+}
+
+fields! {
+    trace { PACKET 1, }
+    packet { TIMESTAMP 8, SEQUENCE 10, TRACK_EVENT 11, INTERNED 12, SEQUENCE_FLAGS 13, TRACK 60, }
+    interned { EVENT_NAMES 2, ANNOTATION_NAMES 3, ANNOTATION_TEXTS 29, NUMBER 1, NAME 2, }
+    track { UUID 1, NAME 2, PROCESS 3, PARENT 5, COUNTER 8, }
+    process { PID 1, NAME 6, }
+    counter { UNIT 3, UNIT_NAME 6, SHARE_KEY 7, }
+    event { ANNOTATIONS 4, TYPE 9, NAME 10, TRACK 11, COUNT 30, FLOWS 47, }
+    annotation { NAME 1, NUMBER 3, TEXT 17, }
 }
 
 /// Kinds of events.
@@ -245,12 +217,12 @@ impl Trace {
             .uint(field::packet::SEQUENCE, SEQUENCE)
             .uint(field::packet::SEQUENCE_FLAGS, NAMES_BEGIN)
             .message(field::packet::INTERNED, &names);
-        let mut file = Message::new().message(field::TRACE_PACKET, &first);
+        let mut file = Message::new().message(field::trace::PACKET, &first);
         for track in &self.tracks {
             let packet = Message::new()
                 .uint(field::packet::SEQUENCE, SEQUENCE)
                 .message(field::packet::TRACK, track);
-            file = file.message(field::TRACE_PACKET, &packet);
+            file = file.message(field::trace::PACKET, &packet);
         }
         self.events.sort_by_key(|event| event.at);
         for Event { at, body, is_named } in &self.events {
@@ -262,7 +234,7 @@ impl Trace {
                 false => packet,
             };
             file = file
-                .message(field::TRACE_PACKET, &packet.message(field::packet::TRACK_EVENT, body));
+                .message(field::trace::PACKET, &packet.message(field::packet::TRACK_EVENT, body));
         }
         file.into_octets()
     }

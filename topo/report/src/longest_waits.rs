@@ -18,14 +18,14 @@ const RIGHT: f64 = 50.0;
 
 /// Those who waited, the longest first.
 #[derive(Debug)]
-pub struct Waiters<'a> {
+pub struct LongestWaits<'a> {
     facts: &'a Facts<'a>,
     outputs: Vec<usize>,
 }
 
-impl<'a> Waiters<'a> {
+impl<'a> LongestWaits<'a> {
     /// Of a run, or of two.
-    pub fn of(facts: &'a Facts<'a>) -> Waiters<'a> {
+    pub fn of(facts: &'a Facts<'a>) -> LongestWaits<'a> {
         let worst = |output: usize| {
             facts.sides().filter_map(|side| share(facts, side, output)).fold(0.0, f64::max)
         };
@@ -33,7 +33,10 @@ impl<'a> Waiters<'a> {
         let mut order: Vec<(f64, usize)> =
             outputs.map(|o| (worst(o), o)).filter(|(worst, _)| *worst > 0.0005).collect();
         order.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        Waiters { facts, outputs: order.into_iter().take(ROWS).map(|(_, output)| output).collect() }
+        LongestWaits {
+            facts,
+            outputs: order.into_iter().take(ROWS).map(|(_, output)| output).collect(),
+        }
     }
 
     /// Every output with its run and its share, in the order of the picture.

@@ -4,13 +4,11 @@ use super::{ReportError, Run};
 use serde::Deserialize;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 /// Pauses that were asked for, and the first notification.
 #[derive(Clone, Debug, Default)]
-pub struct Happenings {
+pub struct EventLog {
     /// XOFF sent, by bin.
     pub xoff: Vec<f64>,
     /// XON sent, by bin.
@@ -59,49 +57,44 @@ struct Ways {
 }
 
 /// Reads `events.jsonl`.
-pub fn read(run: &Run, file: &Path) -> Result<Happenings, ReportError> {
-    let opened = File::open(file);
-    let log = opened.map_err(|source| ReportError::Read { file: file.to_owned(), source })?;
+pub fn read(run: &Run, file: &Path) -> Result<EventLog, ReportError> {
     let blank = vec![0.0; run.bins];
-    let mut found = Happenings { xoff: blank.clone(), xon: blank, ..Happenings::default() };
+    let mut found = EventLog { xoff: blank.clone(), xon: blank, ..EventLog::default() };
     let nodes: BTreeMap<&str, usize> =
         run.nodes.iter().enumerate().map(|(place, node)| (node.name.as_str(), place)).collect();
     let mut ways: BTreeMap<(String, bool), Ways> = BTreeMap::new();
     let mut first: BTreeMap<usize, FirstPause> = BTreeMap::new();
-    for (place, text) in BufReader::new(log).lines().enumerate() {
-        let text = text.map_err(|source| ReportError::Read { file: file.to_owned(), source })?;
-        // Most lines are of other kinds, and parsing them all would take seconds.
+    super::each_event(file, |text| {
+        // Most lines are of other kinds; to parse all of them would take seconds.
         if !["\"xoff\"", "\"xon\"", "\"note\""].iter().any(|kind| text.contains(kind)) {
-            continue;
+            return Ok(());
         }
-        let line: Line<'_> = serde_json::from_str(&text).map_err(|error| {
-            let why = format!("line {}: {error}", place + 1);
-            ReportError::Content { file: file.to_owned(), why }
-        })?;
+        let line: Line<'_> = serde_json::from_str(text)?;
         let stops = match &*line.ev {
             "xoff" => true,
             "xon" => false,
             "note" => {
                 found.first_note_ps.get_or_insert(line.t);
-                continue;
+                return Ok(());
             }
-            _ => continue,
+            _ => return Ok(()),
         };
         let count = sent(&mut ways, &line, stops);
         if count <= 0.0 || run.bins == 0 {
-            continue;
+            return Ok(());
         }
         let series = if stops { &mut found.xoff } else { &mut found.xon };
         series[run.bin_at(line.t + line.dt / 2)] += count;
         let name = line.at.rsplit_once(':').map_or(&*line.at, |(name, _)| name);
-        let Some(node) = nodes.get(name).copied() else { continue };
+        let Some(node) = nodes.get(name).copied() else { return Ok(()) };
         if stops {
             let blank = FirstPause { node, xoff_ps: line.t, xon_ps: None, xoffs: 0 };
             first.entry(node).or_insert(blank).xoffs += count.round() as u64;
         } else if let Some(pause) = first.get_mut(&node) {
             pause.xon_ps.get_or_insert(line.t);
         }
-    }
+        Ok(())
+    })?;
     found.first_pauses = first.into_values().collect();
     found.first_pauses.sort_by_key(|pause| (pause.xoff_ps, pause.node));
     Ok(found)

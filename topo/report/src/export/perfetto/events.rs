@@ -4,11 +4,9 @@
 use super::trace::{EventPlace, Note, Trace, Track};
 use super::tracks::Tracks;
 use crate::ReportError;
-use crate::data::Run;
+use crate::data::{self, Run};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 /// Priorities that one PFC frame speaks of.
@@ -21,18 +19,12 @@ pub fn all(
     tracks: &mut Tracks<'_>,
     trace: &mut Trace,
 ) -> Result<(), ReportError> {
-    let file = folder.join("events.jsonl");
-    let log = File::open(&file);
-    let log = log.map_err(|source| ReportError::Read { file: file.clone(), source })?;
     let mut reader = Reader::default();
-    for (place, text) in BufReader::new(log).lines().enumerate() {
-        let text = text.map_err(|source| ReportError::Read { file: file.clone(), source })?;
-        let members: Map<String, Value> = serde_json::from_str(&text).map_err(|error| {
-            let why = format!("line {}: {error}", place + 1);
-            ReportError::Content { file: file.clone(), why }
-        })?;
+    data::each_event(&folder.join("events.jsonl"), |text| {
+        let members: Map<String, Value> = serde_json::from_str(text)?;
         reader.line(&Line(&members), tracks, trace);
-    }
+        Ok(())
+    })?;
     let stop = (run.result.fabric_seconds * 1e12).round() as u64;
     reader.close(stop, trace);
     Ok(())
