@@ -86,7 +86,7 @@ fn which(side: &Side<'_>) -> &'static str {
 
 fn layout(facts: &Facts<'_>, side: &Side<'_>, width: f64) -> Layout {
     let drawn = &side.drawn;
-    let (senders, receivers) = (drawn.rows(&facts.senders), drawn.rows(&receivers(facts)));
+    let (senders, receivers) = (drawn.rows(&facts.senders), drawn.rows(&facts.receivers()));
     layout::place(&drawn.into(), &senders, &receivers, width)
 }
 
@@ -149,11 +149,6 @@ fn legend(sheet: &Sheet, y: f64) -> Markup {
         circle class="ring" cx=(x + 7.0) cy=(below - 4.0) r="5" {}
         text x=(x + 18.0) y=(below) { "root: its queue is long and its exit free" }
     }
-}
-
-fn receivers(facts: &Facts<'_>) -> Vec<usize> {
-    let wanted: BTreeSet<usize> = facts.hot.iter().chain(&facts.cold).copied().collect();
-    facts.run.run.adapters().into_iter().filter(|node| wanted.contains(node)).collect()
 }
 
 /// Words above the columns.
@@ -342,7 +337,7 @@ pub fn series(facts: &Facts<'_>, columns: &mut Columns) {
             }
         }
         if drawn.is_by_leaf {
-            for row in drawn.rows(&receivers(facts)) {
+            for row in drawn.rows(&facts.receivers()) {
                 let received = drawn.received(side.run, row);
                 for (series, letter) in
                     [(&received.mean, ""), (&received.min, least), (&received.max, most)]

@@ -108,6 +108,12 @@ impl<'a> Facts<'a> {
         self.base.iter().chain(std::iter::once(&self.run))
     }
 
+    /// The adapters that receive, in the order of the fabric's picture.
+    pub fn receivers(&self) -> Vec<usize> {
+        let receives = |node: &usize| self.cold.contains(node) || self.hot.contains(node);
+        self.run.run.adapters().into_iter().filter(receives).collect()
+    }
+
     /// Where the cursor stands at first: the middle of the window, τ.
     pub fn cursor(&self) -> f64 {
         let (from, to) = self.window;

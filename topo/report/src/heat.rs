@@ -3,7 +3,7 @@
 
 use super::fabric::label_step;
 use super::facts::{Facts, Side};
-use super::{leaves, ports};
+use super::leaves;
 use base64::prelude::{BASE64_STANDARD, Engine};
 use chart::{quantiles, shades};
 use maud::{Markup, html};
@@ -19,7 +19,7 @@ const NAME: f64 = 11.0;
 
 /// The choice, open where it `has_more` than the small pictures.
 pub fn map(facts: &Facts<'_>, has_more: bool) -> Markup {
-    let rows = ports::in_order(facts);
+    let rows = facts.receivers();
     html! {
         @if rows.len() > 1 {
             details id="heat" open[has_more] {

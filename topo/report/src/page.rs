@@ -128,10 +128,8 @@ fn meta(
         json!([own.name, drawn.feeds(output), own.to])
     };
     let outputs: Vec<Value> = (0..drawn.outputs.len()).map(output).collect();
-    let ports: Vec<Value> = ports::in_order(facts)
-        .into_iter()
-        .map(|node| json!([node, run.nodes[node].name]))
-        .collect();
+    let ports: Vec<Value> =
+        facts.receivers().into_iter().map(|node| json!([node, run.nodes[node].name])).collect();
     let lines: Vec<Value> = figure
         .shown()
         .filter_map(|Shown { panel, unit, scale, series }| {

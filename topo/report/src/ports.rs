@@ -5,6 +5,7 @@ use super::figure::{self, trace};
 use super::head::head;
 use super::heat;
 use super::sheet::{Picture, Sheet};
+use super::tables::clipped;
 use chart::{number, quantiles, words};
 use maud::{Markup, html};
 use scenario::figures::FigureName;
@@ -127,15 +128,9 @@ fn heading(facts: &Facts<'_>, node: usize, width: f64) -> Markup {
     }
 }
 
-/// Those that take part, in the order of the fabric's picture.
-pub fn in_order(facts: &Facts<'_>) -> Vec<usize> {
-    let takes_part = |node: &usize| facts.cold.contains(node) || facts.hot.contains(node);
-    facts.run.run.adapters().into_iter().filter(takes_part).collect()
-}
-
-/// In that order; of too many, those that received least first.
+/// The receivers in the order of the picture; of too many, those that received least first.
 fn order(facts: &Facts<'_>) -> Vec<usize> {
-    let mut all = in_order(facts);
+    let mut all = facts.receivers();
     if all.len() > PICTURES_MAX {
         let mean = |node: &usize| window_mean(facts, &facts.run, *node).unwrap_or(0.0);
         all.sort_by(|a, b| mean(a).total_cmp(&mean(b)).then(a.cmp(b)));
@@ -178,7 +173,7 @@ fn picture(facts: &Facts<'_>, node: usize) -> Markup {
     html! {
         figure class=(if is_hot { "hot" } else { "" }) {
             figcaption {
-                b { (quantiles_name(name)) } " "
+                b { (clipped(name, 12)) } " "
                 span { @for side in facts.sides() {
                     @let value = side.bin_at(facts.cursor()).map_or(f64::NAN, |bin| side.run.received[node][bin]);
                     span class=(if is_hot && side.role == "run" { "hot" } else { side.role })
@@ -223,12 +218,4 @@ fn line(facts: &Facts<'_>, side: &Side<'_>, node: usize, again: bool) -> Markup 
             }
         }
     }
-}
-
-fn quantiles_name(name: &str) -> Markup {
-    if name.chars().count() <= 12 {
-        return html! { (name) };
-    }
-    let short: String = name.chars().take(11).chain(['…']).collect();
-    html! { span title=(name) { (short) } }
 }

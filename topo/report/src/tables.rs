@@ -287,7 +287,7 @@ pub fn again(facts: &Facts<'_>) -> Markup {
 }
 
 /// A text of at most `most` letters, the whole of it as a tooltip.
-fn clipped(text: &str, most: usize) -> Markup {
+pub fn clipped(text: &str, most: usize) -> Markup {
     if text.chars().count() <= most {
         return html! { (text) };
     }

@@ -16,7 +16,16 @@ pub enum Verdict {
     Inconclusive,
 }
 
-/// An expectation with what became of it.
+impl Verdict {
+    /// The worst of some verdicts; pass if there are none.
+    pub fn worst(verdicts: impl IntoIterator<Item = Verdict>) -> Verdict {
+        let all: Vec<Verdict> = verdicts.into_iter().collect();
+        let bad = [Verdict::Inconclusive, Verdict::Fail].into_iter();
+        bad.into_iter().find(|bad| all.contains(bad)).unwrap_or(Verdict::Pass)
+    }
+}
+
+/// An expectation with its result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Judgement {
     /// The measure.

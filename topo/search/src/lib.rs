@@ -1,4 +1,5 @@
 //! Many runs: a sweep over keys of a scenario, and the search for good parameters.
 
+mod parallel;
 pub mod sweep;
 pub mod tune;

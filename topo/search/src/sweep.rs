@@ -12,6 +12,7 @@
 //! Runs are made on the virtual clock, each on a thread of its own; no result depends on how many.
 //! The base scenario's own expectations are those of its own values and are not asked.
 
+use crate::parallel::map_in_parallel;
 use grid::{Axis, Point};
 use judgement::Judged;
 use launch::experiment::{Conditions, Experiment, ExperimentError};
@@ -23,8 +24,6 @@ use scenario::files;
 use scenario::keyfile::problem::Problems;
 use scenario::run::Backend;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 pub mod file;
 pub mod grid;
@@ -77,16 +76,8 @@ pub struct Swept {
 impl Swept {
     /// The worst of all runs and expectations.
     pub fn verdict(&self) -> Verdict {
-        let verdicts: Vec<Verdict> = self
-            .rows
-            .iter()
-            .map(|row| row.verdict)
-            .chain(self.judged.iter().map(|judged| judged.verdict))
-            .collect();
-        [Verdict::Inconclusive, Verdict::Fail]
-            .into_iter()
-            .find(|bad| verdicts.contains(bad))
-            .unwrap_or(Verdict::Pass)
+        let rows = self.rows.iter().map(|row| row.verdict);
+        Verdict::worst(rows.chain(self.judged.iter().map(|judged| judged.verdict)))
     }
 }
 
@@ -192,7 +183,7 @@ impl Sweep {
             ran();
             run.map(|experiment| (task.point, experiment.result))
         };
-        let results = side_by_side(&tasks, threads, perform);
+        let results = map_in_parallel(&tasks, threads, perform);
         let results = results.into_iter().collect::<Result<Vec<_>, _>>()?;
         let points = self.points();
         let rows: Vec<Row> = points
@@ -219,30 +210,6 @@ impl Sweep {
         names.dedup();
         names
     }
-}
-
-/// What `perform` makes of each of `tasks`, in their order.
-fn side_by_side<T: Sync, R: Send>(
-    tasks: &[T],
-    threads: usize,
-    perform: impl Fn(&T) -> R + Sync,
-) -> Vec<R> {
-    let next = AtomicUsize::new(0);
-    let shelf: Mutex<Vec<Option<R>>> = Mutex::new(tasks.iter().map(|_| None).collect());
-    std::thread::scope(|scope| {
-        for _ in 0..threads.clamp(1, tasks.len().max(1)) {
-            scope.spawn(|| {
-                loop {
-                    let index = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(task) = tasks.get(index) else { return };
-                    let result = perform(task);
-                    shelf.lock().unwrap_or_else(PoisonError::into_inner)[index] = Some(result);
-                }
-            });
-        }
-    });
-    let shelf = shelf.into_inner().unwrap_or_else(PoisonError::into_inner);
-    shelf.into_iter().flatten().collect()
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //!   [tune] of a scenario ──▶ space      the grid of settings            ideal   what each case owes
 //!                              │                                          │     to cold ports
 //!                              ▼                                          ▼
-//!                           search ──── batches of runs ──────────────▶ crew ──▶ trial: one run
+//!                           search ──── batches of runs ────────────▶ runner ──▶ trial: one run
 //!                              ▲                                          │      to a score
 //!                              └── objective: a run's flaws as one key ◀──┘
 //! ```
@@ -22,10 +22,10 @@ use scenario::tune::Case;
 use search::{Plan, Search, Stop};
 use space::Space;
 
-pub mod crew;
 pub mod ideal;
 pub mod objective;
 pub mod report;
+pub mod runner;
 pub mod search;
 pub mod space;
 pub mod trial;
@@ -56,7 +56,7 @@ pub struct Tuning {
     /// What counted.
     pub objective: Objective,
     /// The cases, in the order of the file.
-    pub cases: Vec<crew::Prepared>,
+    pub cases: Vec<runner::Prepared>,
     /// Everything tried, in the order of first trial.
     pub trials: Vec<search::Trial>,
     /// The best candidate judged in all cases with all seeds.
@@ -95,7 +95,7 @@ pub fn tune(scenario: &Scenario, conditions: &Conditions<'_>) -> Result<Tuning, 
     let cases = if asked.cases.is_empty() { &own[..] } else { &asked.cases[..] };
     let cases = cases
         .iter()
-        .map(|case| crew::Prepared::new(scenario, case, asked.window))
+        .map(|case| runner::Prepared::new(scenario, case, asked.window))
         .collect::<Result<Vec<_>, _>>()?;
     let space = Space::new(&asked.search, &scenario.scheme);
     let objective = Objective { goal: asked.goal, weights: asked.weights };
@@ -105,8 +105,8 @@ pub fn tune(scenario: &Scenario, conditions: &Conditions<'_>) -> Result<Tuning, 
         runs: asked.runs,
         seed: scenario.run.seed,
     };
-    let mut crew = crew::Crew { cases: &cases, space: &space, conditions };
-    let mut search = Search::new(&space, &objective, plan, &mut crew);
+    let mut runner = runner::Runner { cases: &cases, space: &space, conditions };
+    let mut search = Search::new(&space, &objective, plan, &mut runner);
     let stop = search.run()?;
     let (trials, best, spent) = search.into_result();
     Ok(Tuning { trials, best, spent, stop, space, objective, cases })

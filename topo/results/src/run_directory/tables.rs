@@ -17,7 +17,7 @@ struct Table<W: io::Write> {
 }
 
 impl<W: io::Write> Table<W> {
-    fn new(out: W, columns: &[&str]) -> io::Result<Table<W>> {
+    fn new<'c>(out: W, columns: impl Iterator<Item = &'c str>) -> io::Result<Table<W>> {
         let mut csv = csv::WriterBuilder::new().has_headers(false).from_writer(out);
         csv.write_record(columns)?;
         Ok(Table { csv, rows: 0 })
@@ -66,9 +66,8 @@ fn port_names(record: &RunRecord<'_>) -> Vec<Vec<String>> {
 
 /// `ports.csv`.
 pub(super) fn ports(record: &RunRecord<'_>, out: &mut super::Sealed) -> io::Result<u64> {
-    let columns: Vec<&str> =
-        ["t_ps", "dt_ps", "port", "tc"].into_iter().chain(PORT_COLUMNS).collect();
-    let mut table = Table::new(out, &columns)?;
+    let columns = ["t_ps", "dt_ps", "port", "tc"].into_iter().chain(PORT_COLUMNS);
+    let mut table = Table::new(out, columns)?;
     let names = port_names(record);
     for row in port_rows(record, &names) {
         let (begin, length) = (row.slot.begin.as_ps(), row.slot.length().as_ps());
@@ -80,8 +79,8 @@ pub(super) fn ports(record: &RunRecord<'_>, out: &mut super::Sealed) -> io::Resu
 
 /// `queues.csv`; only adapters have a source queue.
 pub(super) fn queues(record: &RunRecord<'_>, out: &mut super::Sealed) -> io::Result<u64> {
-    let columns = ["t_ps", "dt_ps", "port", "tc", "what", "bytes_min", "bytes_mean", "bytes_max"];
-    let mut table = Table::new(out, &columns)?;
+    let columns = "t_ps dt_ps port tc what bytes_min bytes_mean bytes_max";
+    let mut table = Table::new(out, columns.split(' '))?;
     let names = port_names(record);
     for row in port_rows(record, &names) {
         let (begin, length) = (row.slot.begin.as_ps(), row.slot.length().as_ps());
@@ -106,21 +105,8 @@ type RateRows = BTreeMap<(u64, String, u8), (u64, FlowBin)>;
 /// `rates.csv`: the flows that were reduced most, and the rest of each class as one row named
 /// `rest`. Flows that neither sent nor were held back have no row: zero means neutral.
 pub(super) fn rates(record: &RunRecord<'_>, out: &mut super::Sealed) -> io::Result<u64> {
-    let columns = [
-        "t_ps",
-        "dt_ps",
-        "flow",
-        "tc",
-        "tx_bytes",
-        "rate_min",
-        "rate_mean",
-        "rate_max",
-        "gap_ps_min",
-        "gap_ps_mean",
-        "gap_ps_max",
-        "scalar",
-    ];
-    let mut table = Table::new(out, &columns)?;
+    let columns = "t_ps dt_ps flow tc tx_bytes rate_min rate_mean rate_max gap_ps_min gap_ps_mean gap_ps_max scalar";
+    let mut table = Table::new(out, columns.split(' '))?;
     for ((begin, name, tc), (end, bin)) in rate_rows(record) {
         if bin.is_idle() {
             continue;
@@ -184,25 +170,8 @@ fn flow_names<'a>(record: &RunRecord<'a>) -> FlowNames<'a> {
 /// `flows.csv`: both ends' totals at the stop. Completion times are counted by receiver and traffic
 /// item, not by flow, so their columns stay empty.
 pub(super) fn flows(record: &RunRecord<'_>, out: &mut super::Sealed) -> io::Result<u64> {
-    let columns = [
-        "flow",
-        "src",
-        "dst",
-        "class",
-        "first_ps",
-        "last_ps",
-        "offered_bytes",
-        "delivered_bytes",
-        "messages",
-        "unfinished",
-        "fct_ps_p50",
-        "fct_ps_p99",
-        "fct_ps_max",
-        "marked",
-        "notes",
-        "reordered",
-    ];
-    let mut table = Table::new(out, &columns)?;
+    let columns = "flow src dst class first_ps last_ps offered_bytes delivered_bytes messages unfinished fct_ps_p50 fct_ps_p99 fct_ps_max marked notes reordered";
+    let mut table = Table::new(out, columns.split(' '))?;
     let names = flow_names(record);
     let last = || record.recordings.iter().flat_map(|recording| &recording.last);
     let receptions: BTreeMap<FlowId, &ReceptionReading> =
@@ -231,7 +200,7 @@ pub(super) fn flows(record: &RunRecord<'_>, out: &mut super::Sealed) -> io::Resu
 /// `counters.csv`: totals at the stop by port, under the names that operators know; zeros are left
 /// out.
 pub(super) fn counters(record: &RunRecord<'_>, out: &mut super::Sealed) -> io::Result<u64> {
-    let mut table = Table::new(out, &["port", "counter", "value"])?;
+    let mut table = Table::new(out, ["port", "counter", "value"].into_iter())?;
     let mut rows: Vec<(String, String, u64)> = Vec::new();
     for recording in record.recordings {
         for (node, reading) in recording.nodes.iter().zip(&recording.last) {
@@ -256,19 +225,8 @@ pub(super) fn counters(record: &RunRecord<'_>, out: &mut super::Sealed) -> io::R
 
 /// `fidelity.csv`.
 pub(super) fn fidelity(record: &RunRecord<'_>, out: &mut super::Sealed) -> io::Result<u64> {
-    let columns = [
-        "t_ps",
-        "dt_ps",
-        "worker",
-        "wall_ns",
-        "departures",
-        "late_ps_p50",
-        "late_ps_p99",
-        "late_ps_max",
-        "lost",
-        "cpu_permille",
-    ];
-    let mut table = Table::new(out, &columns)?;
+    let columns = "t_ps dt_ps worker wall_ns departures late_ps_p50 late_ps_p99 late_ps_max lost cpu_permille";
+    let mut table = Table::new(out, columns.split(' '))?;
     let mut rows: Vec<_> = record.fidelity.iter().collect();
     rows.sort_by_key(|row| (row.t_ps, row.worker));
     for row in rows {

@@ -29,9 +29,7 @@ pub struct Cell {
 impl Row {
     /// What the runs at `point` come to.
     pub fn new(point: Point, results: &[&RunResult]) -> Row {
-        let verdicts: Vec<Verdict> = results.iter().map(|result| result.verdict).collect();
-        let worst = [Verdict::Inconclusive, Verdict::Fail];
-        let verdict = worst.into_iter().find(|bad| verdicts.contains(bad));
+        let verdict = Verdict::worst(results.iter().map(|result| result.verdict));
         let names = results.iter().flat_map(|result| result.measures.keys().cloned());
         let cells = names
             .map(|name| {
@@ -42,7 +40,7 @@ impl Row {
                 (name, cell)
             })
             .collect();
-        Row { point, verdict: verdict.unwrap_or(Verdict::Pass), cells }
+        Row { point, verdict, cells }
     }
 
     /// The mean of `measure` here.

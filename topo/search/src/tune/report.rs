@@ -123,7 +123,7 @@ fn word(length: Length) -> &'static str {
 
 /// Everything. The same for one file to the byte, but for the object `host`.
 pub fn json(tuning: &Tuning, scenario: &str, host: Value) -> Value {
-    let tau = |case: &crate::tune::crew::Prepared| case.scenario.fabric.scale.tau.as_ps().max(1);
+    let tau = |case: &crate::tune::runner::Prepared| case.scenario.fabric.scale.tau.as_ps().max(1);
     let settings = |trial: &Trial| -> serde_json::Map<String, Value> {
         let each = tuning.space.settings(&trial.point);
         each.map(|(name, value)| (name.to_owned(), json!(value))).collect()

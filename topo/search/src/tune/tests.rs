@@ -68,7 +68,7 @@ fn the_score_agrees_with_the_measures_of_an_ordinary_run() {
     use launch::experiment::Experiment;
     let (text, scenario) = small();
     let case = scenario.tune.as_ref().expect("it is there").cases[0].clone();
-    let prepared = crew::Prepared::new(&scenario, &case, None).expect("h7 is hot");
+    let prepared = runner::Prepared::new(&scenario, &case, None).expect("h7 is hot");
     let score = trial::run(&prepared.scenario, &prepared.ideal, prepared.window).expect("it runs");
     let measured = text
         + r#"

@@ -1,8 +1,8 @@
 //! The file that `tune` leaves: the scenario it was given, comments and all, with the settings it
 //! found and with what they are expected to do for the file's own traffic.
 
-use crate::tune::crew::Prepared;
 use crate::tune::ideal::Window;
+use crate::tune::runner::Prepared;
 use crate::tune::{Tuning, search::Trial};
 use scenario::Scenario;
 use toml_edit::{ArrayOfTables, DocumentMut, Item, Table, Value, value};

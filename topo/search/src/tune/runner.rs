@@ -1,5 +1,6 @@
-//! Makes a batch of runs on all cores; the order of the scores is that of the jobs.
+//! Makes the runs of a search on several threads; the order of the scores is that of the jobs.
 
+use crate::parallel::map_in_parallel;
 use crate::tune::ideal::{Ideal, Window, first_overload};
 use crate::tune::objective::Score;
 use crate::tune::search::{Bench, Job, Length};
@@ -9,8 +10,6 @@ use proto::units::{Duration, Instant};
 use scenario::Scenario;
 use scenario::render::render;
 use scenario::tune::Case;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 /// A short run sees a third of the time from the onset to the end of the window.
 const SHORT: u64 = 3;
@@ -73,8 +72,8 @@ impl Prepared {
     }
 }
 
-/// Whoever makes the runs.
-pub struct Crew<'a> {
+/// Makes the runs of a search.
+pub struct Runner<'a> {
     /// The cases.
     pub cases: &'a [Prepared],
     /// What the points of jobs mean.
@@ -83,8 +82,8 @@ pub struct Crew<'a> {
     pub conditions: &'a Conditions<'a>,
 }
 
-impl Crew<'_> {
-    fn perform(&self, job: &Job) -> Result<Score, TuneError> {
+impl Runner<'_> {
+    fn run(&self, job: &Job) -> Result<Score, TuneError> {
         let case = &self.cases[job.case];
         let mut scenario = case.scenario.clone();
         scenario.run.seed = job.seed;
@@ -95,30 +94,13 @@ impl Crew<'_> {
     }
 }
 
-impl Bench for Crew<'_> {
+impl Bench for Runner<'_> {
     fn is_over(&self) -> bool {
         (self.conditions.enough)()
     }
 
     fn perform(&mut self, jobs: &[Job]) -> Result<Vec<Score>, TuneError> {
-        let next = AtomicUsize::new(0);
-        let shelf: Mutex<Vec<Option<Result<Score, TuneError>>>> =
-            Mutex::new(jobs.iter().map(|_| None).collect());
-        let crew = &*self;
-        std::thread::scope(|scope| {
-            for _ in 0..crew.conditions.threads.clamp(1, jobs.len().max(1)) {
-                scope.spawn(|| {
-                    while let Some((index, job)) = {
-                        let index = next.fetch_add(1, Ordering::Relaxed);
-                        jobs.get(index).map(|job| (index, job))
-                    } {
-                        let score = Crew::perform(crew, job);
-                        shelf.lock().unwrap_or_else(PoisonError::into_inner)[index] = Some(score);
-                    }
-                });
-            }
-        });
-        let shelf = shelf.into_inner().unwrap_or_else(PoisonError::into_inner);
-        shelf.into_iter().flatten().collect()
+        let threads = self.conditions.threads;
+        map_in_parallel(jobs, threads, |job| self.run(job)).into_iter().collect()
     }
 }
