@@ -90,7 +90,8 @@ fn every_vector_comes_back_and_its_crcs_hold() {
     for vector in vectors {
         let name = vector["name"].as_str().expect("a name");
         let hex = vector["hex"].as_str().expect("hex");
-        let link = if name.starts_with("ib-") { Technology::Infiniband } else { Technology::Ethernet };
+        let link =
+            if name.starts_with("ib-") { Technology::Infiniband } else { Technology::Ethernet };
         let told = witness(hex.as_bytes(), Some(link));
         let [frame] = &told[..] else { panic!("{name}: {told:?}") };
         let wants: &[&str] = match name {
@@ -119,7 +120,8 @@ fn fields_of_the_notification_that_an_adapter_sent_are_told_under_their_names() 
     let file: Value = serde_json::from_str(&text).expect("JSON");
     let first = &file["vectors"][0];
     assert_eq!(first["name"], "rocev2-cnp-ipv4-connectx4lx");
-    let frame = &witness(first["hex"].as_str().expect("hex").as_bytes(), Some(Technology::Ethernet))[0];
+    let frame =
+        &witness(first["hex"].as_str().expect("hex").as_bytes(), Some(Technology::Ethernet))[0];
     assert_eq!(frame["ethernet"]["dst"], first["fields"]["eth_dst"]);
     assert_eq!(frame["ipv4"]["src"], first["fields"]["ip_src"]);
     assert_eq!(frame["ipv4"]["dscp"], first["fields"]["dscp"]);

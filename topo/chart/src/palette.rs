@@ -1,5 +1,5 @@
-//! Colours by role, light and dark, and the ramp of waiting (seeing.md 4). A role's second carrier (a
-//! dash, a shape, a word, a place) is the business of whoever draws.
+//! Colours by role, light and dark, and the ramp of waiting (docs/spec/seeing.md 4). Each picture adds a second
+//! difference besides colour: a dash, a shape, a word or a place.
 
 use std::fmt::Write;
 

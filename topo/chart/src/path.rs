@@ -38,7 +38,7 @@ impl Grain {
     }
 }
 
-/// A pen that has drawn up to somewhere.
+/// A pen with its position.
 struct Pen {
     out: String,
     grain: Grain,

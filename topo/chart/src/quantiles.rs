@@ -1,4 +1,4 @@
-//! How long something took, as quantiles on a logarithmic axis: a line from the first per cent to the
+//! Durations as quantiles on a logarithmic axis: a line from the first per cent to the
 //! last, the middle half thick, the median a dot.
 
 use super::number;
@@ -6,29 +6,29 @@ use super::scale::Log;
 use super::words;
 use maud::{Markup, PreEscaped, html};
 
-/// One row.
+/// A row.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Row {
-    /// What.
+    /// Its name.
     pub name: String,
     /// Role of its colour.
     pub role: &'static str,
     /// p1, p25, p50, p75, p99, in the unit of the axis; `None` if nothing was completed.
     pub quantiles: Option<[f64; 5]>,
-    /// What is to be said beside it.
+    /// A note beside it.
     pub note: String,
 }
 
 /// Height of a row.
 const ROW: f64 = 38.0;
-/// Room for names.
+/// Space for names.
 const LEFT: f64 = 150.0;
 /// What stands below the names ends so long before the axis begins, in a wide font.
 const GAP: f64 = 4.0;
-/// Room for the last tick's label.
+/// Space for the label of the last tick.
 const RIGHT: f64 = 24.0;
 
-/// How high the picture of so many rows is.
+/// Height of a picture with this number of rows.
 pub fn height(rows: usize) -> f64 {
     16.0 + rows as f64 * ROW + 22.0
 }

@@ -1,5 +1,5 @@
-//! Series over time as the page carries them for its script: whole numbers of sixteen bits, deflated
-//! (seeing.md 3.8). The static page does not need them.
+//! Series over time for the script of the page: 16-bit integers, deflated
+//! (docs/spec/seeing.md 3.8). The static page does not need them.
 
 use base64::prelude::{BASE64_STANDARD, Engine};
 use flate2::Compression;
@@ -7,37 +7,37 @@ use flate2::write::DeflateEncoder;
 use serde::Serialize;
 use std::io::Write;
 
-/// Stands for no value.
+/// The code of a missing value.
 const NONE: u16 = u16::MAX;
 
 /// A series by its key: `value = low + q · step`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Column {
-    /// What the script asks for.
+    /// The key that the script uses.
     pub key: String,
-    /// The value of 0.
+    /// The value of code 0.
     pub low: f64,
-    /// What one more is.
+    /// The difference between two codes.
     pub step: f64,
-    /// How many values.
+    /// Number of values.
     pub n: usize,
 }
 
-/// All series of a page, in the order in which they were added.
+/// All series of a page, in order.
 #[derive(Debug, Default)]
 pub struct Columns {
-    /// Their table.
+    /// The table of the series.
     pub table: Vec<Column>,
     values: Vec<u16>,
 }
 
 impl Columns {
-    /// Adds a series that is known to `step`; values need not be above zero.
+    /// Adds a series with the resolution `step`; values may be negative.
     pub fn add(&mut self, key: impl Into<String>, values: &[f64], step: f64) {
         let low = values.iter().copied().filter(|v| v.is_finite()).fold(f64::MAX, f64::min);
         let high = values.iter().copied().filter(|v| v.is_finite()).fold(f64::MIN, f64::max);
         let low = if low > high || low >= 0.0 { 0.0 } else { low };
-        // A range that steps of that size cannot hold gets larger ones.
+        // A wide range gets larger steps.
         let step = step.max((high - low) / f64::from(NONE - 1));
         let coded = values.iter().map(|value| {
             if value.is_finite() { ((value - low) / step).round() as u16 } else { NONE }

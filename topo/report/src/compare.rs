@@ -11,18 +11,18 @@ use std::path::Path;
 
 pub mod figure;
 
-/// What a run directory says that a comparison wants to know.
+/// A run in a comparison.
 #[derive(Clone, Debug)]
 pub struct Side {
-    /// What it is called in table and figure.
+    /// Its name in table and figure.
     pub name: String,
     /// `run.json`.
     pub result: RunResult,
-    /// What all adapters received together, bin by bin.
+    /// Throughput of all adapters together, by bin.
     pub received: Vec<Rate>,
 }
 
-/// A bin of what all adapters received.
+/// Throughput of all adapters in one bin.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rate {
     /// Its middle, in τ.
@@ -51,7 +51,7 @@ impl Side {
     }
 }
 
-/// Gives sides of one name the number of their place, so that they can be told apart.
+/// Numbers sides of the same name, so that they differ.
 pub fn distinguish(sides: &mut [Side]) {
     let names: Vec<String> = sides.iter().map(|side| side.name.clone()).collect();
     for (index, side) in sides.iter_mut().enumerate() {
@@ -88,7 +88,7 @@ fn received(
     Ok(bins.into_iter().map(of_bin).collect())
 }
 
-/// Every measure any side has, with a value or none for each side.
+/// All measures of any side, with the value of each side.
 fn measures(sides: &[Side]) -> BTreeMap<&str, Vec<Option<&Value>>> {
     let names = sides.iter().flat_map(|side| side.result.measures.keys());
     let of =
@@ -96,7 +96,7 @@ fn measures(sides: &[Side]) -> BTreeMap<&str, Vec<Option<&Value>>> {
     names.map(|name| (name.as_str(), of(name))).collect()
 }
 
-/// The table: a column a side, a row a measure, then how long messages took.
+/// A table with a column for each side and a row for each measure, then completion times.
 pub fn table(sides: &[Side]) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
@@ -153,7 +153,7 @@ pub fn json(sides: &[Side]) -> serde_json::Value {
     serde_json::json!({ "runs": sides.iter().map(run).collect::<Vec<_>>() })
 }
 
-/// The worst verdict of all sides: a comparison is no better than what it compares.
+/// True if no side is inconclusive.
 pub fn is_conclusive(sides: &[Side]) -> bool {
     sides.iter().all(|side| side.result.verdict != Verdict::Inconclusive)
 }

@@ -1,4 +1,4 @@
-//! How long messages took from being posted to being delivered, those that never were in words.
+//! Completion times of messages, from posting to delivery; unfinished messages as text.
 
 use super::facts::{Facts, Side};
 use super::head::head;
@@ -10,21 +10,21 @@ use results::run_directory::result::Completion;
 use scenario::figures::FigureName;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Rows at most; scenarios may have many traffic items.
+/// Greatest number of rows; scenarios may have many traffic items.
 const ROWS_MAX: usize = 12;
 
 /// A class of messages in one run.
 #[derive(Debug)]
 pub struct Class<'a> {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// In which run.
+    /// Its run.
     pub side: &'a Side<'a>,
-    /// How long its messages took.
+    /// Its completion times.
     pub completion: Completion,
 }
 
-/// Every class of every run, those of one name together.
+/// All classes of all runs, ordered by name.
 pub fn classes<'a>(facts: &'a Facts<'a>) -> Vec<Class<'a>> {
     let of: Vec<_> = facts.sides().map(|side| (side, side.run.result.completions())).collect();
     let names: BTreeSet<&String> = of.iter().flat_map(|(_, classes)| classes.keys()).collect();
@@ -80,7 +80,7 @@ pub fn card(facts: &Facts<'_>) -> Markup {
     }
 }
 
-/// The picture in print, if messages were counted.
+/// The picture for print, if messages were counted.
 pub fn printed(facts: &Facts<'_>, width: f64) -> Option<Picture> {
     let rows = rows(facts, &classes(facts));
     let body = quantiles::group(&rows, width, number::tau, number::tau);
@@ -88,7 +88,7 @@ pub fn printed(facts: &Facts<'_>, width: f64) -> Option<Picture> {
     (!rows.is_empty()).then_some(Picture { body, height })
 }
 
-/// The largest class in words.
+/// The largest class as text.
 pub fn finding(facts: &Facts<'_>) -> String {
     let tau_ns = tau_ns(facts);
     let classes = facts.run.run.result.completions();

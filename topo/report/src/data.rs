@@ -1,4 +1,4 @@
-//! A run directory, read back: what the page is made of, and nothing else is.
+//! A run directory, read back: the only input of the page.
 
 use results::run_directory::FidelityRow;
 use results::run_directory::result::RunResult;
@@ -17,7 +17,7 @@ pub mod tables;
 
 pub use log::{EventLog, FirstPause};
 
-/// Why a run directory has no report.
+/// Why a run directory cannot be reported.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
     /// A file cannot be read.
@@ -58,7 +58,7 @@ pub struct Node {
 }
 
 impl Node {
-    /// Whether it sends and receives.
+    /// True for an adapter.
     pub fn is_adapter(&self) -> bool {
         self.kind == "nic"
     }
@@ -81,18 +81,18 @@ pub(crate) struct Link {
     tech: String,
 }
 
-/// An envelope by bin.
+/// Least, mean and greatest values by bin.
 #[derive(Clone, Debug, Default)]
 pub struct Envelope {
-    /// Least.
+    /// Least values.
     pub min: Vec<f64>,
-    /// Mean over time.
+    /// Means over time.
     pub mean: Vec<f64>,
-    /// Greatest.
+    /// Greatest values.
     pub max: Vec<f64>,
 }
 
-/// What one output did, by bin. No number where there is no row.
+/// The state of one output by bin; NaN where the tables have no row.
 #[derive(Clone, Debug, Default)]
 pub struct OutputSeries {
     /// Share of time held.
@@ -101,9 +101,9 @@ pub struct OutputSeries {
     pub pause: Vec<f64>,
     /// Data sent over the line rate.
     pub sent: Vec<f64>,
-    /// Octets waiting.
+    /// Octets in the queue.
     pub queue: Envelope,
-    /// Octets in the input buffer of the same port, of the lane that holds most.
+    /// Octets in the input buffer of the same port, of the fullest lane.
     pub input: Envelope,
     /// Totals of the run: data frames sent, marks, notifications received, drops, picoseconds held.
     pub totals: Totals,
@@ -128,7 +128,7 @@ pub struct Totals {
     pub drops: u64,
 }
 
-/// What the whole fabric's devices said, by bin.
+/// Signals of all devices of the fabric, by bin.
 #[derive(Clone, Debug, Default)]
 pub struct Signals {
     /// Frames marked.
@@ -140,19 +140,19 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Nothing said.
+    /// No signals.
     fn blank(bins: usize) -> Signals {
         let none = vec![0.0; bins];
         Signals { marks: none.clone(), notes: none.clone(), drops: none }
     }
 }
 
-/// What the reaction points of one flow allowed, by bin.
+/// Limits of the reaction points of one flow, by bin.
 #[derive(Clone, Debug, Default)]
 pub struct Throttle {
-    /// Gap asked for after a full frame, τ; zero where nothing was asked for.
+    /// Gap after a full frame, τ; zero without a limit.
     pub gap: Vec<f64>,
-    /// Rate allowed over the line rate; no number where nothing was limited.
+    /// Rate over the line rate; NaN without a limit.
     pub rate: Vec<f64>,
 }
 
@@ -161,13 +161,13 @@ pub struct Throttle {
 pub struct Flow {
     /// `src>dst`.
     pub flow: String,
-    /// Who sends.
+    /// The sender.
     pub src: String,
-    /// Who receives.
+    /// The receiver.
     pub dst: String,
 }
 
-/// A fabric as `topology.json` has it.
+/// The fabric in `topology.json`.
 #[derive(Debug)]
 pub struct Graph {
     /// The nodes.
@@ -183,10 +183,10 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// Gives names their places.
+    /// Resolves names to indices.
     ///
     /// # Errors
-    /// If a cable or a column names a node that is not there.
+    /// If a cable or a column names an unknown node.
     pub fn of(topology: Topology) -> Result<Graph, String> {
         let Topology { nodes, links, columns } = topology;
         let places: BTreeMap<&str, usize> =
@@ -216,7 +216,7 @@ impl Graph {
     }
 }
 
-/// A run, as its files tell it.
+/// A run, from its files.
 #[derive(Debug)]
 pub struct Run {
     /// `run.json`.
@@ -233,25 +233,25 @@ pub struct Run {
     pub technology: String,
     /// Bins of the grid.
     pub bins: usize,
-    /// By output, what it did.
+    /// State of each output.
     pub series: Vec<OutputSeries>,
     /// By node, data received over the rate of its lines, by bin.
     pub received: Vec<Vec<f64>>,
     /// Marks, notifications and losses of all devices.
     pub signals: Signals,
-    /// Flows that were ever held back, by name; `rest` is all others.
+    /// Flows with a limit at any time, by name; `rest` stands for all others.
     pub throttles: BTreeMap<String, Throttle>,
     /// Every flow.
     pub flows: Vec<Flow>,
-    /// Pauses that were asked for, and when notifications began.
+    /// Pauses, and the first notification.
     pub log: EventLog,
-    /// p99 of lateness in frame times by bin, the worst worker's; empty on the virtual clock.
+    /// p99 of lateness in frame times by bin, of the worst worker; empty on the virtual clock.
     pub lateness: Vec<f64>,
     /// Rows of `counters.csv`.
     pub counters: Vec<(String, String, u64)>,
     /// Trees, by bin.
     pub moments: Vec<Moment>,
-    /// The scenario's file.
+    /// Text of the scenario file.
     pub scenario: String,
 }
 
@@ -278,7 +278,7 @@ impl Run {
         Ok(run)
     }
 
-    /// The run before its tables are read.
+    /// A run without the content of its tables.
     fn frame(result: RunResult, topology: Topology) -> Result<Run, String> {
         let Graph { nodes, columns, outputs, rates, technology } = Graph::of(topology)?;
         let bins = result.grid.bins as usize;
@@ -350,14 +350,14 @@ impl Run {
         self.in_tau(self.result.grid.dt_ps)
     }
 
-    /// The run's length in picoseconds.
+    /// Duration of the run in picoseconds.
     pub fn length_ps(&self) -> u64 {
         let phases = self.result.phases.last().map(|phase| phase.to_ps);
         let seconds = (self.result.fabric_seconds * 1e12).round() as u64;
         phases.unwrap_or(seconds).max(1)
     }
 
-    /// The run's length in τ.
+    /// Duration of the run in τ.
     pub fn length_tau(&self) -> f64 {
         self.in_tau(self.length_ps())
     }
@@ -374,12 +374,12 @@ impl Run {
         place.min(self.bins.saturating_sub(1))
     }
 
-    /// An output that a node sends by: that of an adapter is its only one.
+    /// The first output of a node; an adapter has only one.
     pub fn output_of(&self, node: usize) -> Option<usize> {
         self.outputs.all.iter().position(|output| output.from == node)
     }
 
-    /// The other direction of the same cable: its port is the one that `output` leads to.
+    /// The other direction of the same cable, whose port `output` leads to.
     pub const fn facing(output: usize) -> usize {
         output ^ 1
     }
@@ -390,7 +390,7 @@ impl Run {
         found.map(|parameter| parameter.value.as_str())
     }
 
-    /// Adapters in the order in which the picture draws them.
+    /// Adapters in the order of the fabric's picture.
     pub fn adapters(&self) -> Vec<usize> {
         let first = self.columns.first().cloned().unwrap_or_default();
         first.into_iter().filter(|node| self.nodes[*node].is_adapter()).collect()

@@ -1,5 +1,5 @@
-//! What other programs take: finished runs, made from the files of a run directory alone, and what they
-//! need to show labs that are up.
+//! Exports for other programs: finished runs, made from the files of a run directory alone, and a dashboard
+//! for labs.
 //!
 //! A format is a file in `export/` and a row in [`FORMATS`].
 
@@ -10,7 +10,7 @@ pub mod grafana;
 pub mod perfetto;
 mod protobuf;
 
-/// What a format is made from.
+/// The input of a format.
 #[derive(Clone, Copy)]
 pub enum Make {
     /// A run directory.
@@ -19,17 +19,17 @@ pub enum Make {
     Alone(&'static [u8]),
 }
 
-/// A format: its name after `--to`, the file it becomes, and who makes it.
+/// A format: its name, its file, and its writer.
 pub struct Format {
     /// As in `--to`.
     pub name: &'static str,
     /// Its name in a run directory.
     pub file: &'static str,
-    /// Makes it.
+    /// Its writer.
     pub make: Make,
 }
 
-/// Every format.
+/// All formats.
 pub const FORMATS: &[Format] = &[
     Format { name: "perfetto", file: "run.pftrace", make: Make::Run(perfetto::trace) },
     Format { name: "grafana", file: "pausebed.json", make: Make::Alone(grafana::DASHBOARD) },

@@ -1,5 +1,4 @@
-//! What the page says before it shows: which run stands beside which, who is hot, which window counts,
-//! and the sentences that titles are made of.
+//! The sentences and the selections of the page: the sides, hot and cold ports, the window, titles.
 
 use super::data::{self, Run};
 use super::leaves::Drawn;
@@ -12,35 +11,35 @@ use results::verdict::{Judgement, Verdict};
 use scenario::measure::value::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// One run on the page.
+/// A run on the page.
 #[derive(Debug)]
 pub struct Side<'a> {
-    /// Its files.
+    /// The content of its files.
     pub run: &'a Run,
-    /// Its fabric as the picture has it.
+    /// Its fabric in the picture.
     pub drawn: Drawn,
-    /// Its scheme, or its scenario where both have the same.
+    /// Its scheme, or its scenario if both sides have the same scheme.
     pub name: String,
     /// Role of its colour: `run` or `base`.
     pub role: &'static str,
     /// 0 for the baseline, 1 for the run.
     pub number: usize,
-    /// Mean of what the other receivers receive, by bin.
+    /// Mean throughput of the cold receivers, by bin.
     pub cold: Vec<f64>,
-    /// Mean of what the hot receivers receive, by bin.
+    /// Mean throughput of the hot receivers, by bin.
     pub hot: Vec<f64>,
-    /// Outputs held, by bin.
+    /// Number of held outputs, by bin.
     pub held: Vec<f64>,
-    /// Adapters whose own output is held, by bin.
+    /// Number of adapters whose output is held, by bin.
     pub sources_held: Vec<f64>,
 }
 
-/// The page's subject: a run, and perhaps a baseline.
+/// The subject of the page: a run, and optionally a baseline.
 #[derive(Debug)]
 pub struct Facts<'a> {
     /// The run.
     pub run: Side<'a>,
-    /// The run it is laid beside.
+    /// The baseline.
     pub base: Option<Side<'a>>,
     /// Adapters behind a root of congestion, in either run.
     pub hot: Vec<usize>,
@@ -54,16 +53,16 @@ pub struct Facts<'a> {
     pub length: f64,
 }
 
-/// A root counts as a hot spot from this share of the run's bins on.
+/// A root is a hot spot if it is a root in at least this share of the bins,
 const HOT_SHARE: f64 = 0.05;
-/// … if what waited behind it, summed over bins, is at least this share of what waited behind the
-/// greatest.
+/// and if the outputs that waited behind it, summed over bins, are at least this share of those behind the
+/// greatest root.
 const HOT_WEIGHT: f64 = 0.2;
-/// An adapter that never received or sent more than this share of its line takes no part.
+/// An adapter that never received or sent more than this share of its line does not count as receiver or sender.
 const TRACE: f64 = 0.002;
 
 impl<'a> Facts<'a> {
-    /// Of a run and its baseline.
+    /// The facts of a run and its baseline.
     pub fn of(run: &'a Run, base: Option<&'a Run>) -> Facts<'a> {
         let names = names(run, base);
         let both = || std::iter::once(run).chain(base);
@@ -103,7 +102,7 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// Baseline first, as they are drawn.
+    /// The sides in the order of the page: baseline first.
     pub fn sides(&self) -> impl Iterator<Item = &Side<'a>> {
         self.base.iter().chain(std::iter::once(&self.run))
     }
@@ -114,13 +113,13 @@ impl<'a> Facts<'a> {
         self.run.run.adapters().into_iter().filter(receives).collect()
     }
 
-    /// Where the cursor stands at first: the middle of the window, τ.
+    /// The first place of the cursor, τ: the middle of the window.
     pub fn cursor(&self) -> f64 {
         let (from, to) = self.window;
         (from + to) as f64 / 2.0 / self.run.run.tau_ps()
     }
 
-    /// The hot adapters by name, or nothing.
+    /// The hot adapters as text; empty if there are none.
     pub fn hot_names(&self) -> String {
         let names: Vec<&str> =
             self.hot.iter().map(|node| self.run.run.nodes[*node].name.as_str()).collect();
@@ -132,7 +131,7 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// The receivers that are not hot, in words.
+    /// The cold receivers as text.
     pub fn cold_words(&self) -> String {
         match (self.cold.len(), self.hot.is_empty()) {
             (1, _) => self.run.run.nodes[self.cold[0]].name.clone(),
@@ -141,7 +140,7 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// Why the baseline is not the same experiment but for its scheme, if it is not.
+    /// What differs between run and baseline besides the scheme.
     pub fn differences(&self) -> Vec<String> {
         let Some(base) = &self.base else { return Vec::new() };
         let (run, base) = (self.run.run, base.run);
@@ -161,14 +160,14 @@ impl<'a> Facts<'a> {
 }
 
 impl Side<'_> {
-    /// The bin at a time in τ, if the run was still going on.
+    /// The bin at a time in τ; `None` after the end of the run.
     pub fn bin_at(&self, tau: f64) -> Option<usize> {
         let bin = (tau / self.run.bin_tau().max(1e-9)) as usize;
         (bin < self.run.bins).then_some(bin)
     }
 }
 
-/// What the sides are called: by scheme, if that tells them apart.
+/// The names of both sides: the schemes, if they differ.
 fn names(run: &Run, base: Option<&Run>) -> (String, String) {
     let (own, other) = (&run.result, base.map(|base| &base.result));
     match other {
@@ -181,7 +180,7 @@ fn names(run: &Run, base: Option<&Run>) -> (String, String) {
     }
 }
 
-/// Adapters that a root leads to, often enough and with enough behind it: where a fabric drains, many
+/// Adapters that a root leads to, if it is a root often enough with enough outputs behind it: while a fabric drains, many
 /// outputs are roots of one or two others for a while.
 fn hot_names(run: &Run) -> impl Iterator<Item = &str> {
     let mut weights: BTreeMap<usize, (usize, usize)> = BTreeMap::new();
@@ -208,7 +207,7 @@ fn mean_of(run: &Run, nodes: &[usize]) -> Vec<f64> {
     (0..run.bins).map(mean).collect()
 }
 
-/// How many outputs of a kind are held, by bin.
+/// Number of held outputs of a kind, by bin.
 fn counted(run: &Run, of: impl Fn(usize) -> bool) -> Vec<f64> {
     let chosen: Vec<usize> = (0..run.series.len()).filter(|output| of(*output)).collect();
     let count = |bin: usize| {
@@ -217,7 +216,7 @@ fn counted(run: &Run, of: impl Fn(usize) -> bool) -> Vec<f64> {
     (0..run.bins).map(count).collect()
 }
 
-/// The window of the leading measure; of the run if it has none.
+/// The window of the leading measure; the whole run without one.
 fn window(run: &Run) -> (u64, u64) {
     let whole = (run.length_tau() * run.result.tau_ps as f64) as u64;
     let of = |judged: &&Judgement| run.result.definitions.get(&judged.measure);
@@ -225,7 +224,7 @@ fn window(run: &Run) -> (u64, u64) {
     definition.map_or((0, whole), |definition| (definition.from_ps, definition.to_ps.min(whole)))
 }
 
-/// The expectations that matter most: those that the scenario's sentence speaks of, then those over the
+/// The expectations by importance: those in the scenario's sentence, then those over the
 /// same window as the first of them, then the others, each in the order of the scenario.
 pub fn leading(run: &Run) -> Vec<&Judgement> {
     let named = run.result.say.iter().flat_map(|said| &said.measures);
@@ -247,7 +246,7 @@ pub fn leading(run: &Run) -> Vec<&Judgement> {
     order
 }
 
-/// What the unit of a measure is called behind a number.
+/// The unit of a measure, as a suffix of its value.
 pub fn unit(definition: Option<&Definition>) -> &'static str {
     let Some(definition) = definition else { return "" };
     match (definition.per.as_str(), definition.of.as_str()) {
@@ -261,7 +260,7 @@ pub fn unit(definition: Option<&Definition>) -> &'static str {
     }
 }
 
-/// The accepted range in words.
+/// The accepted range as text.
 pub fn accepted(judged: &Judgement) -> String {
     if let Some(order) = &judged.order {
         let groups = order.iter().map(|group| group.join(" "));
@@ -276,7 +275,7 @@ pub fn accepted(judged: &Judgement) -> String {
     }
 }
 
-/// A value of a measure.
+/// The value of a measure as text.
 pub fn written(value: Option<&Value>) -> String {
     match value {
         None => "–".to_owned(),
@@ -285,7 +284,7 @@ pub fn written(value: Option<&Value>) -> String {
     }
 }
 
-/// The sentence of the page: the scenario's own, the worst miss, or what the host did.
+/// The headline: the sentence of the scenario, the worst miss, or that the host did not keep up.
 pub fn headline(facts: &Facts<'_>) -> String {
     let result = &facts.run.run.result;
     match result.verdict {
@@ -338,7 +337,7 @@ fn worst_miss(run: &Run) -> String {
     }
 }
 
-/// How far a value is outside, as a share of the bound it misses.
+/// Distance of a value from the bound that it misses, as a share of the bound.
 fn miss(judged: &Judgement) -> f64 {
     let Some(value) = judged.value.as_ref().and_then(Value::number) else { return f64::MAX };
     let below = judged.min.map_or(0.0, |min| min - value);
@@ -355,7 +354,7 @@ pub fn signals(run: &Run) -> Signals {
     scheme.map_or(Signals::of(technology), |scheme| scheme.signals_on(technology))
 }
 
-/// What the tree pane shows, as a title.
+/// The title of the picture of the fabric.
 pub fn standstill(facts: &Facts<'_>) -> String {
     let run = facts.run.run;
     let waiting = |side: &Side<'_>| {
@@ -392,7 +391,7 @@ pub fn standstill(facts: &Facts<'_>) -> String {
     format!("Up to {size} behind {}{sources}, between {first} and {last}", tree.feeds)
 }
 
-/// What receivers got, phase by phase, as a title.
+/// The title of the figure over time: throughput phase by phase.
 pub fn over_time(facts: &Facts<'_>) -> String {
     let cold = !facts.cold.is_empty();
     let who = if cold { facts.cold_words() } else { facts.hot_names() };

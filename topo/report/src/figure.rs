@@ -36,7 +36,7 @@ const TICK: f64 = 90.0;
 /// … but about so many of them there are.
 const TICKS: usize = 4;
 
-/// What the figure shows, before it is drawn: on the page, in print, as a table.
+/// The content of the figure for the page, for print and as a table.
 #[derive(Debug)]
 pub struct Figure<'a> {
     facts: &'a Facts<'a>,
@@ -46,14 +46,14 @@ pub struct Figure<'a> {
     pictures: Vec<&'a reference::Picture>,
 }
 
-/// A series of the figure where it stands.
+/// A series with its panel.
 #[derive(Clone, Copy, Debug)]
 pub struct Shown<'f> {
-    /// In which panel.
+    /// Name of the panel.
     pub panel: &'static str,
-    /// In what.
+    /// Unit.
     pub unit: &'static str,
-    /// How many of those make one of what the page carries.
+    /// Units per unit of the value on the page.
     pub scale: f64,
     /// The series.
     pub series: &'f Series<'f>,
@@ -66,7 +66,7 @@ impl<'a> Figure<'a> {
         Figure { facts, panels, lanes, laid: Vec::new(), pictures: Vec::new() }
     }
 
-    /// What is to be seen, in the order of the figure.
+    /// All series that are shown, in the order of the figure.
     pub fn shown(&self) -> impl Iterator<Item = Shown<'_>> {
         let panels = self.panels.iter().flat_map(|panel| {
             let Panel { name, unit, scale, .. } = *panel;
@@ -83,7 +83,7 @@ impl<'a> Figure<'a> {
         }))
     }
 
-    /// Lets the page carry what its cursor reads.
+    /// Adds the series that the cursor reads to the data of the page.
     pub fn carry(&self, columns: &mut Columns) {
         let of_panel = |panel: &'_ Panel<'a>| -> Vec<(String, f64, Vec<f64>)> {
             let carried = panel.series.iter().filter_map(|series| {
@@ -151,17 +151,17 @@ impl<'a> Figure<'a> {
     }
 }
 
-/// How the figure is read.
+/// How to read the figure.
 pub const HOW: &str = "Thin lines are single ports or flows, thick ones their mean. A band is what was accepted, \
     drawn over the window it was measured in; dashed: theory.";
 
-/// How x is rounded in paths.
+/// Precision of x in paths.
 pub fn grain(facts: &Facts<'_>) -> Grain {
     let finest = facts.sides().map(|side| side.run.bin_tau()).fold(f64::MAX, f64::min);
     if finest >= 20.0 { Grain::Whole } else { Grain::Hundredths }
 }
 
-/// A line of a series in data coordinates, `top` being the value of the axis' end; ratios have one of
+/// The line of a series in data coordinates; `top` is the value at the end of the axis, and a ratio has 1.
 /// one.
 pub fn trace(side: &Side<'_>, series: &[f64], top: f64, grain: Grain) -> String {
     let points = series.iter().enumerate();
@@ -214,7 +214,7 @@ fn shown(value: f64, digits: usize) -> String {
     if value.is_finite() { format!("{value:.digits$}") } else { "–".to_owned() }
 }
 
-/// Time in τ along the bottom.
+/// The time axis in τ.
 fn axis(facts: &Facts<'_>, sheet: &Sheet, bottom: f64) -> Markup {
     let x = |t: f64| sheet.left + t / facts.length * sheet.span();
     let about = ((sheet.span() / TICK) as usize).max(TICKS);
@@ -240,7 +240,7 @@ fn axis(facts: &Facts<'_>, sheet: &Sheet, bottom: f64) -> Markup {
     }
 }
 
-/// The cursor, and on the page what the pointer meets.
+/// The cursor, and on the page the area that reacts to the pointer.
 fn cursor(facts: &Facts<'_>, sheet: &Sheet, bottom: f64) -> Markup {
     let t = facts.cursor();
     html! {

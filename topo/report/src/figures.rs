@@ -1,5 +1,5 @@
-//! The figures of a page as files of their own: SVG for one column of print and for two, and the numbers
-//! behind each as CSV (seeing.md 5).
+//! The figures of a page as separate files: SVG for one and two columns of print, and the numbers
+//! of each as CSV (docs/spec/seeing.md 5).
 
 use super::facts::{self, Facts};
 use super::figure::{self, Figure};
@@ -17,16 +17,16 @@ pub mod table;
 /// A file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct File {
-    /// Its name.
+    /// Name of the file.
     pub name: String,
-    /// What is in it.
+    /// Content of the file.
     pub text: String,
 }
 
-/// How a figure is drawn, if there is anything to draw.
+/// Draws a figure, if there is anything to draw.
 type Draw<'a> = dyn Fn(&Sheet) -> Option<Picture> + 'a;
 
-/// A figure: what it is called, what is seen in it, how it is read, how it is drawn, its numbers.
+/// A figure: name, title, how to read it, drawing, table.
 struct Printed<'a> {
     name: FigureName,
     finding: String,
@@ -35,7 +35,7 @@ struct Printed<'a> {
     table: String,
 }
 
-/// Every figure that the page has, as files.
+/// All figures of the page as files.
 pub fn files<'a>(facts: &'a Facts<'a>, figure: &'a Figure<'a>) -> Vec<File> {
     let longest_waits = LongestWaits::of(facts);
     let figures = [
@@ -79,7 +79,7 @@ pub fn files<'a>(facts: &'a Facts<'a>, figure: &'a Figure<'a>) -> Vec<File> {
 }
 
 impl Printed<'_> {
-    /// One SVG a sheet, and the table; nothing at all of what the page has no picture of.
+    /// One SVG for each sheet, and the table; nothing if the page has no picture.
     fn files(&self, facts: &Facts<'_>) -> Vec<File> {
         let is_unsure = facts.run.run.result.verdict == Verdict::Inconclusive;
         let like = likeness(&facts.run.run.result, self.name);
@@ -87,7 +87,7 @@ impl Printed<'_> {
         let about = format!("{} {like}{}", self.how, origin(facts));
         let svg = |sheet: &Sheet| {
             let picture = (self.draw)(sheet)?;
-            // The style tells what counts by a class around all.
+            // The class of the group tells the style that nothing counts.
             let body = html! { g class=[is_unsure.then_some("unsure")] { (picture.body) } };
             let text = sheet::document(sheet, &self.finding, &about, &Picture { body, ..picture });
             let width = sheet.millimetres.unwrap_or_default();
@@ -102,7 +102,7 @@ impl Printed<'_> {
     }
 }
 
-/// Which runs a figure is of, and at which time.
+/// The runs of a figure, and the time of its numbers.
 fn origin(facts: &Facts<'_>) -> String {
     let of = |side: &facts::Side<'_>| {
         let result = &side.run.result;

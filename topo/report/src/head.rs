@@ -1,11 +1,11 @@
-//! What stands above a figure of the page: buttons that save it, what it is, what it is to be compared with.
+//! The head of a figure: buttons that save it, its subject, and what it is to be compared with.
 
 use super::facts::Facts;
 use maud::{Markup, html};
 use results::run_directory::result::RunResult;
 use scenario::figures::FigureName;
 
-/// The head of figure `name`, which is called `what`; what is not drawn cannot be saved.
+/// The head of the figure `name` with the subject `what`; it has buttons if the figure is drawn.
 pub fn head(facts: &Facts<'_>, name: FigureName, what: &str, is_drawn: bool) -> Markup {
     let result = &facts.run.run.result;
     let source =
@@ -22,13 +22,13 @@ pub fn head(facts: &Facts<'_>, name: FigureName, what: &str, is_drawn: bool) -> 
     }
 }
 
-/// What figure `name` of a run is to be compared with, if its scenario says so.
+/// The published figure to compare figure `name` with, if the scenario names one.
 pub fn likeness(result: &RunResult, name: FigureName) -> Option<&str> {
     let found = result.figures.iter().find(|likeness| likeness.of == name);
     found.map(|likeness| likeness.like.as_str())
 }
 
-/// Buttons that save a figure; they are shown by the page's script, which does it.
+/// Buttons that save a figure; the script of the page shows and handles them.
 fn buttons(name: FigureName, what: &str) -> Markup {
     html! {
         div class="save" data-save=(name.word()) hidden {

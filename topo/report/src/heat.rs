@@ -1,5 +1,5 @@
-//! Every port over time as a map: a row a port in the order of the fabric's picture, the stronger the
-//! more it received. What is too much for small pictures is here.
+//! A heat map of all ports over time: one row for each port in the order of the fabric's picture, stronger for
+//! higher throughput. It shows all ports, however many.
 
 use super::fabric::label_step;
 use super::facts::{Facts, Side};
@@ -11,13 +11,13 @@ use maud::{Markup, html};
 /// Width of a map with its names, and where time begins, pixels.
 const WIDTH: f64 = 590.0;
 const LEFT: f64 = 56.0;
-/// What all rows take, if none is to be higher or lower than these.
+/// Height of all rows together, within the limits of a row.
 const HEIGHT: f64 = 360.0;
 const ROW: (f64, f64) = (0.5, 14.0);
-/// Rows lower than this have no name each, but that of their leaf.
+/// Rows lower than this have the name of their leaf only.
 const NAME: f64 = 11.0;
 
-/// The choice, open where it `has_more` than the small pictures.
+/// The folded map, open if it has more ports than the small pictures.
 pub fn map(facts: &Facts<'_>, has_more: bool) -> Markup {
     let rows = facts.receivers();
     html! {
@@ -72,11 +72,11 @@ fn names(side: &Side<'_>, rows: &[usize], row: f64) -> Markup {
     }
 }
 
-/// The greys of all cells mask one sheet of the side's colour. In the coordinates of time and rows.
+/// The grey image of all cells is a mask over the colour of the side, in the coordinates of time and rows.
 fn cells(facts: &Facts<'_>, side: &Side<'_>, rows: &[usize], high: f64) -> Markup {
     let series: Vec<&[f64]> = rows.iter().map(|node| &side.run.received[*node][..]).collect();
     let Ok(greys) = shades::picture(&series) else { return html! {} };
-    // A run that ended early leaves the rest of the time empty.
+    // After the end of a run the map is empty.
     let long = side.run.bins as f64 * side.run.bin_tau();
     let (name, n) = (format!("m{}", side.number), rows.len());
     html! {

@@ -1,7 +1,7 @@
-//! Where the fabric stands in its picture: sources left, what they send to right, switches between, a
+//! The layout of the fabric's picture: sources left, receivers right, switches between, a
 //! curve for each direction of a cable.
 //!
-//! A fabric of levels is unfolded: up to the top and down again, so each switch below the top shows
+//! A fabric of levels is unfolded: up to the top and down again, so each switch below the top is drawn
 //! twice and a tree of congestion is a tree. Any other stands folded once: its switches from left to
 //! right by how much nearer they are to those who send than to those who receive.
 
@@ -20,7 +20,7 @@ const TOP: f64 = 14.0;
 /// About how wide a letter is.
 const LETTER: f64 = 6.8;
 
-/// What is to be placed.
+/// A fabric to place.
 #[derive(Clone, Copy, Debug)]
 pub struct Net<'a> {
     nodes: &'a [Node],
@@ -88,7 +88,7 @@ pub struct Layout {
 /// A switch at one of its places: the column and the node.
 type Spot = (usize, usize);
 
-/// Places a fabric in so much width; adapters that never take part stand on no side of a folded one.
+/// Places a fabric in a picture of this width; in a folded one, adapters that neither send nor receive are left out.
 pub fn place(net: &Net<'_>, senders: &[usize], receivers: &[usize], width: f64) -> Layout {
     let is_layered = net.outputs.iter().all(|o| net.nodes[o.from].level != net.nodes[o.to].level);
     let has_switches = net.columns.len() >= 3;
@@ -126,7 +126,7 @@ fn unfolded(net: &Net<'_>, width: f64) -> Layout {
         .draw(width)
 }
 
-/// What a column is called: what its nodes' names have in common.
+/// The title of a column: the common stem of its nodes' names.
 fn header(net: &Net<'_>, columns: &[Vec<usize>], column: usize) -> String {
     if column == 0 {
         return "sources".to_owned();

@@ -1,25 +1,25 @@
-//! Adapters by the switch they hang on, and the fabric as its picture has it: an adapter a row, or in a
-//! great fabric a leaf a row.
+//! Adapters by leaf switch, and the fabric of the picture: one row for each adapter, or in a
+//! large fabric one row for each leaf.
 
 use super::data::{Envelope, Graph, Node, Run};
 use results::saturation::Output;
 use std::collections::BTreeMap;
 
-/// Adapters that have a row each.
+/// Greatest number of adapters with a row each.
 const ROWS_MAX: usize = 512;
 
-/// Adapters that stand together and hang on the same switch.
+/// Consecutive adapters of the same switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leaf {
-    /// The switch; none where an adapter hangs on nothing.
+    /// The switch; `None` for an adapter without a cable.
     pub switch: Option<usize>,
-    /// Where the first of them stands among all that were asked about.
+    /// Index of the first of them.
     pub first: usize,
     /// How many there are.
     pub count: usize,
 }
 
-/// What `adapters`, in this order, hang on.
+/// The leaves of `adapters`, in this order.
 pub fn of(outputs: &[Output], adapters: &[usize]) -> Vec<Leaf> {
     let above: BTreeMap<usize, usize> = outputs.iter().rev().map(|o| (o.from, o.to)).collect();
     let mut leaves: Vec<Leaf> = Vec::new();
@@ -47,17 +47,17 @@ pub struct Drawn {
     adapters: Vec<Vec<usize>>,
     /// By output, those of the run that it stands for.
     bundles: Vec<Vec<usize>>,
-    /// Whether leaves have rows.
+    /// True if rows are leaves.
     pub is_by_leaf: bool,
 }
 
 impl Drawn {
-    /// The picture's fabric of a run.
+    /// The fabric of a run.
     pub fn of(run: &Run) -> Drawn {
         Drawn::with_rows(&run.nodes, &run.columns, &run.outputs.all, ROWS_MAX)
     }
 
-    /// That of a fabric of which no run is known yet.
+    /// A fabric without a run.
     pub fn of_graph(graph: &Graph) -> Drawn {
         Drawn::with_rows(&graph.nodes, &graph.columns, &graph.outputs, ROWS_MAX)
     }
@@ -96,7 +96,7 @@ impl Drawn {
         }
     }
 
-    /// A row for the adapters of one switch; answers its node.
+    /// Adds a row for the adapters of one switch; returns its node.
     fn row(&mut self, single: &[Output], switch: usize, members: &[usize]) -> usize {
         let row = self.nodes.len();
         let Node { name, level, .. } = self.nodes[switch].clone();

@@ -1,8 +1,8 @@
-//! `report.html`: one run, or one beside its baseline, on one page that needs no network and reads
-//! without its script (seeing.md 4, 5).
+//! `report.html`: a run, or a run beside its baseline, on one page that needs no network and can be read
+//! without its script (docs/spec/seeing.md 4, 5).
 //!
-//! The page is made from the files of run directories alone, so it can be made again at any time and is
-//! the same to the octet. A file a part of the page; pictures are put together from [`chart`].
+//! The page is made from the files of run directories alone, so it can be made again at any time with the same
+//! octets. Each part of the page has a file; [`chart`] has the pictures.
 
 use crate::data::Run;
 use crate::facts::Facts;
@@ -40,7 +40,7 @@ pub use data::ReportError;
 /// Its name in a run directory.
 pub const FILE: &str = "report.html";
 
-/// A run, perhaps beside a baseline, as its files tell it.
+/// A run, and optionally its baseline.
 #[derive(Debug)]
 pub struct Report {
     run: Run,
@@ -52,17 +52,17 @@ impl Report {
     /// Reads run directories.
     ///
     /// # Errors
-    /// If a file of them is missing or is not what a run writes.
+    /// If a file is missing or is not what a run writes.
     pub fn load(folder: &Path, baseline: Option<&Path>) -> Result<Report, ReportError> {
         let run = Run::load(folder)?;
         let base = baseline.map(Run::load).transpose()?;
         Ok(Report { run, base, references: Vec::new() })
     }
 
-    /// Lays what others found beside it.
+    /// Adds published points or pictures for comparison.
     ///
     /// # Errors
-    /// If a file is none that can be, or two are pictures.
+    /// If a file is not a reference, or two are pictures.
     pub fn refer(
         &mut self,
         files: &[PathBuf],
@@ -93,14 +93,14 @@ impl Report {
         page::html(&facts, &Figure::of(&facts).beside(&self.references))
     }
 
-    /// Its figures as files.
+    /// The figures as files.
     pub fn figures(&self) -> Vec<figures::File> {
         let facts = Facts::of(&self.run, self.base.as_ref());
         figures::files(&facts, &Figure::of(&facts).beside(&self.references))
     }
 }
 
-/// Writes `report.html` into `folder`, from the files there; answers where it is.
+/// Writes `report.html` into `folder` from the files there; returns its path.
 ///
 /// # Errors
 /// As [`Report::load`], or if it cannot be written.

@@ -1,4 +1,4 @@
-//! Which outputs were held longest in the measured window, both runs.
+//! The outputs that were held longest in the measured window, in both runs.
 
 use super::facts::{Facts, Side};
 use super::head::head;
@@ -8,15 +8,15 @@ use chart::{number, quantiles};
 use maud::{Markup, html};
 use scenario::figures::FigureName;
 
-/// Rows at most.
+/// Greatest number of rows.
 const ROWS: usize = 8;
 /// Width on the page.
 const WIDTH: f64 = 570.0;
-/// Room for names, and for the numbers behind bars.
+/// Space for names, and for the numbers after bars.
 const LEFT: f64 = 170.0;
 const RIGHT: f64 = 50.0;
 
-/// Those who waited, the longest first.
+/// The outputs that waited, the longest first.
 #[derive(Debug)]
 pub struct LongestWaits<'a> {
     facts: &'a Facts<'a>,
@@ -24,7 +24,7 @@ pub struct LongestWaits<'a> {
 }
 
 impl<'a> LongestWaits<'a> {
-    /// Of a run, or of two.
+    /// The longest waits of a run, or of two.
     pub fn of(facts: &'a Facts<'a>) -> LongestWaits<'a> {
         let worst = |output: usize| {
             facts.sides().filter_map(|side| share(facts, side, output)).fold(0.0, f64::max)
@@ -39,7 +39,7 @@ impl<'a> LongestWaits<'a> {
         }
     }
 
-    /// Every output with its run and its share, in the order of the picture.
+    /// Each output with its run and its share, in the order of the picture.
     pub fn rows(&self) -> impl Iterator<Item = (usize, &Side<'a>, f64)> {
         self.outputs.iter().flat_map(move |output| {
             let share = |side: &'a Side<'a>| (*output, side, self.share(side, *output));
@@ -51,7 +51,7 @@ impl<'a> LongestWaits<'a> {
         share(self.facts, side, output).unwrap_or(0.0)
     }
 
-    /// What is seen.
+    /// The title.
     pub fn title(&self) -> String {
         let Some(first) = self.outputs.first() else {
             return "No output waited in the measured window".to_owned();
@@ -75,11 +75,11 @@ impl<'a> LongestWaits<'a> {
         }
     }
 
-    /// The picture, if anybody waited.
+    /// The picture, if any output waited.
     pub fn draw(&self, width: f64) -> Option<Picture> {
         let sides = self.facts.sides().count() as f64;
         let pitch = 12.0 + 10.0 * sides;
-        // Two runs are told apart by colour, which their names explain.
+        // A legend names the colours of two runs.
         let key = (sides > 1.0).then(|| ports::swatches(self.facts).0);
         let first = if key.is_some() { 28.0 } else { 10.0 };
         let bottom = first + self.outputs.len() as f64 * pitch;

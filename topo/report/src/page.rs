@@ -1,5 +1,4 @@
-//! The whole document: head with its policy, the sections in their order, the bar at the bottom, and
-//! what the script needs.
+//! The document: head with its policy, the sections, the time bar, and the data of the script.
 
 use super::columns::Columns;
 use super::facts::Facts;
@@ -17,7 +16,7 @@ use scenario::figures::FigureName;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-/// The script; the page allows no other.
+/// The only script that the policy of the page allows.
 const SCRIPT: &str =
     concat!(include_str!("../../assets/page.js"), include_str!("../../assets/report.js"));
 const STYLE: &str = include_str!("../../assets/report.css");
@@ -75,7 +74,7 @@ pub fn html(facts: &Facts<'_>, figure: &Figure<'_>) -> String {
     text
 }
 
-/// Nothing may be fetched, and only our own script runs.
+/// The content security policy: no request, and only this script.
 pub fn policy(script: &str) -> String {
     let hash = BASE64_STANDARD.encode(Sha256::digest(script.as_bytes()));
     format!(
@@ -83,7 +82,7 @@ pub fn policy(script: &str) -> String {
     )
 }
 
-/// The style sheets: that of pictures in the light theme, which the script gives to those that are saved, and
+/// The style sheets: that of pictures in the light theme, which the script adds to saved pictures, and
 /// that of pages.
 pub fn styles() -> Markup {
     let light = palette::variables(false);
@@ -99,7 +98,7 @@ pub fn styles() -> Markup {
     }
 }
 
-/// Names and grids; `<` is written as JSON can, so that no name ends the element.
+/// Names and grids as JSON; `<` is escaped, so that no name ends the element.
 fn meta(
     facts: &Facts<'_>,
     figure: &Figure<'_>,
@@ -156,7 +155,7 @@ fn meta(
     meta.to_string().replace('<', "\\u003c")
 }
 
-/// Stretches of bins in which an output was a root: output, first bin, the one after the last.
+/// Runs of bins in which an output was a root: output, first bin, the bin after the last.
 fn roots(run: &super::data::Run) -> Vec<[usize; 3]> {
     let mut open: std::collections::BTreeMap<usize, usize> = Default::default();
     let mut found = Vec::new();
@@ -176,7 +175,7 @@ fn roots(run: &super::data::Run) -> Vec<[usize; 3]> {
     found
 }
 
-/// The bar that is always there: play, time, both runs in outline.
+/// The time bar at the bottom: play button, time, outlines of both runs.
 fn bar(facts: &Facts<'_>) -> Markup {
     let outline = |side: &super::facts::Side<'_>| {
         let series = if facts.cold.is_empty() { &side.hot } else { &side.cold };

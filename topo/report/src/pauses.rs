@@ -1,16 +1,16 @@
-//! Who asked for silence first: devices in the order of their first XOFF, as the pause spread.
+//! The spread of pauses: devices in the order of their first XOFF.
 
 use super::facts::{Facts, Side};
 use crate::data::FirstPause;
 use chart::number;
 use maud::{Markup, html};
 
-/// Rows a run.
+/// Rows of a run.
 const ROWS_MAX: usize = 12;
-/// Devices that the title names.
+/// Greatest number of devices in the title.
 const NAMED: usize = 6;
 
-/// The card; nothing where nobody paused anybody.
+/// The card; empty without pauses.
 pub fn card(facts: &Facts<'_>) -> Markup {
     let sides: Vec<&Side<'_>> =
         facts.sides().filter(|side| !side.run.log.first_pauses.is_empty()).collect();

@@ -1,4 +1,4 @@
-//! Every port as a small picture of its own, all on one scale.
+//! All ports as small multiples on one scale.
 
 use super::facts::{Facts, Side};
 use super::figure::{self, trace};
@@ -10,13 +10,13 @@ use chart::{number, quantiles, words};
 use maud::{Markup, html};
 use scenario::figures::FigureName;
 
-/// Pictures of their own; of more ports the ones that received least of all are shown.
+/// Greatest number of small pictures; of more ports those
 const PICTURES_MAX: usize = 128;
-/// Small pictures beside each other in one column of print, few and many, and in two.
+/// Small pictures in a row in one column of print, few and many, and in two columns.
 const ABREAST: [usize; 3] = [4, 6, 8];
-/// Pictures of one column that are many.
+/// From this number on there are many pictures in a column.
 const MANY: usize = 96;
-/// Means that differ by less are told as one.
+/// Means that differ by less count as equal.
 const ALIKE: f64 = 0.005;
 
 /// The section.
@@ -41,14 +41,14 @@ pub fn section(facts: &Facts<'_>) -> Markup {
     }
 }
 
-/// The ports that have a picture.
+/// The ports with a small picture.
 pub fn shown(facts: &Facts<'_>) -> Vec<usize> {
     let mut shown = order(facts);
     shown.truncate(PICTURES_MAX);
     shown
 }
 
-/// What is seen.
+/// The title.
 pub fn finding(facts: &Facts<'_>) -> String {
     title(facts, &order(facts))
 }
@@ -81,7 +81,7 @@ pub fn printed(facts: &Facts<'_>, sheet: &Sheet) -> Picture {
     Picture { body, height: top + shown.len().div_ceil(abreast) as f64 * PITCH }
 }
 
-/// Which colour is which run, and what the numbers are.
+/// The legend: colours of the runs, and the meaning of the numbers.
 fn key(facts: &Facts<'_>, sheet: &Sheet) -> Markup {
     let (runs, wide) = swatches(facts);
     let (x, y) = if sheet.has_margin() { (wide, 12.0) } else { (0.0, 27.0) };
@@ -91,7 +91,7 @@ fn key(facts: &Facts<'_>, sheet: &Sheet) -> Markup {
     }
 }
 
-/// The colours of runs with their names, and how wide they are.
+/// The colours and names of the runs, and their width.
 pub fn swatches(facts: &Facts<'_>) -> (Markup, f64) {
     let mut x = 0.0;
     let mut runs = Vec::new();
@@ -105,7 +105,7 @@ pub fn swatches(facts: &Facts<'_>) -> (Markup, f64) {
     (html! { @for run in runs { (run) } }, x)
 }
 
-/// A port's name and, as far as there is room, what it received at the cursor: the run's number last.
+/// The name of a port and, if there is room, its throughput at the cursor: the run's number last.
 fn heading(facts: &Facts<'_>, node: usize, width: f64) -> Markup {
     let name = &facts.run.run.nodes[node].name;
     let value =
@@ -190,10 +190,10 @@ fn picture(facts: &Facts<'_>, node: usize) -> Markup {
     }
 }
 
-/// What a port received, between nothing and one line rate.
+/// The throughput of a port, from 0 to one line rate.
 fn lines(facts: &Facts<'_>, node: usize, is_page: bool) -> Markup {
     let is_hot = facts.hot.contains(&node);
-    // The page has the figure's lines already.
+    // The figure of the page has the same lines.
     let again = is_page && (is_hot || facts.cold.len() <= figure::LINES_MAX);
     html! {
         @for (from, to, _) in facts.run.run.phases().skip(1).step_by(2) {
@@ -205,7 +205,7 @@ fn lines(facts: &Facts<'_>, node: usize, is_page: bool) -> Markup {
     }
 }
 
-/// The figure's own line again, or a new one.
+/// The line of the figure again, or a new one.
 fn line(facts: &Facts<'_>, side: &Side<'_>, node: usize, again: bool) -> Markup {
     let is_hot = facts.hot.contains(&node);
     let role = if is_hot && side.role == "run" { "hot" } else { side.role };

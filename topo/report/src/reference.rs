@@ -1,5 +1,5 @@
-//! What others found, laid beside ours: points that somebody read off a figure, and pictures (seeing.md 5).
-//! Whoever asks brings the file; none is ours.
+//! References for comparison: points read from a published figure, and pictures (docs/spec/seeing.md 5).
+//! The user provides the files.
 
 use std::fs::File;
 use std::io::Read;
@@ -44,7 +44,7 @@ pub trait Target {
 /// Longest reference file, octets.
 const MOST: usize = 1 << 20;
 
-/// Why a file is no reference.
+/// Why a file is not a reference.
 #[derive(Debug, thiserror::Error)]
 pub enum ReferenceError {
     /// It cannot be read.
@@ -55,7 +55,7 @@ pub enum ReferenceError {
         /// Why.
         source: std::io::Error,
     },
-    /// It is not what it should be.
+    /// It is not a valid reference.
     #[error("{}: {why}", file.display())]
     Content {
         /// Which.
@@ -63,7 +63,7 @@ pub enum ReferenceError {
         /// What is wrong with it, and in which line if it has lines.
         why: String,
     },
-    /// What was said about it does not fit.
+    /// An option contradicts the files.
     #[error("{0}")]
     Option(String),
 }
@@ -71,9 +71,9 @@ pub enum ReferenceError {
 /// A reference.
 #[derive(Clone, Debug)]
 pub enum Reference {
-    /// Points, drawn hollow over our lines.
+    /// Points, drawn hollow over the lines.
     Points(Points),
-    /// A picture beside ours, and over it where its axes are known.
+    /// A picture beside the figure, and over it if its axes are known.
     Picture(Picture),
 }
 

@@ -1,73 +1,73 @@
-//! What a picture is drawn for: the page, or one column or two of print (seeing.md 5). Geometry follows the
-//! width while letters keep their size, so that a narrow picture is no small one.
+//! The sheet of a picture: the page, or one or two columns of print (docs/spec/seeing.md 5). Geometry follows the
+//! width while letters keep their size, so a narrow picture is not just a scaled one.
 
 use chart::palette;
 use maud::{Markup, PreEscaped, html};
 
-/// A place for pictures.
+/// The sheet of a picture.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sheet {
-    /// How wide it is in print; the page has no such width.
+    /// Width in print, millimetres; `None` for the page.
     pub millimetres: Option<u32>,
-    /// How wide it is, in the unit of all pictures: the page's pixel, 0.6 points in print.
+    /// Width in the unit of all pictures: a pixel of the page, 0.6 points in print.
     pub width: f64,
-    /// Where time begins.
+    /// x of the begin of time.
     pub left: f64,
-    /// Where time ends.
+    /// x of the end of time.
     pub right: f64,
-    /// How high panels are, of their height on the page.
+    /// Height of panels as a share of their height on the page.
     pub tall: f64,
 }
 
 /// The page.
 pub const PAGE: Sheet =
     Sheet { millimetres: None, width: 1_210.0, left: 54.0, right: 1_000.0, tall: 1.0 };
-/// One column of print and two: letters of 11 units are 6.6 points high.
+/// One and two columns of print: letters of 11 units are 6.6 points high.
 pub const PRINTED: [Sheet; 2] = [
     Sheet { millimetres: Some(85), width: 402.0, left: 40.0, right: 394.0, tall: 0.75 },
     Sheet { millimetres: Some(178), width: 841.0, left: 48.0, right: 630.0, tall: 0.75 },
 ];
 
-/// Rules of pictures, wherever they are.
+/// Style of pictures on any sheet.
 pub const STYLE: &str = include_str!("../../assets/figure.css");
-/// What lies between two parts of a printed picture.
+/// Space between two parts of a printed picture.
 pub const GUTTER: f64 = 16.0;
-/// Room for a name and its value right of the lines.
+/// Space for a name and its value right of the lines.
 const MARGIN: f64 = 180.0;
 
-/// A picture and how high it is, its width being the sheet's.
+/// A picture of the width of its sheet.
 #[derive(Debug)]
 pub struct Picture {
-    /// What is drawn.
+    /// Its content.
     pub body: Markup,
-    /// How high.
+    /// Its height.
     pub height: f64,
 }
 
 impl Sheet {
-    /// Whether it is the page, which has a cursor that moves.
+    /// True for the page, which has a movable cursor.
     pub fn is_page(&self) -> bool {
         self.millimetres.is_none()
     }
 
-    /// Whether names and values stand right of the lines; above them, where there is no room.
+    /// True if names and values are right of the lines; without room there they are above.
     pub fn has_margin(&self) -> bool {
         self.width - self.right >= MARGIN
     }
 
-    /// How long time is.
+    /// Length of the time axis.
     pub fn span(&self) -> f64 {
         self.right - self.left
     }
 
-    /// How high a panel is that has this height on the page.
+    /// Height of a panel that has this height on the page.
     pub fn panel(&self, height: f64) -> f64 {
         (height * self.tall).round()
     }
 }
 
-/// The style of a picture that stands alone on white paper: no variable is left in it, since programs for
-/// drawing do not know them.
+/// The style of a picture on white paper, without variables, because drawing programs
+/// do not know them.
 fn style() -> String {
     palette::resolved(&(palette::rules() + STYLE))
 }
@@ -90,7 +90,7 @@ pub fn document(sheet: &Sheet, title: &str, about: &str, picture: &Picture) -> S
     readable(&document.into_string()) + "\n"
 }
 
-/// XML has no place for most control characters, however they are written.
+/// Replaces control characters that XML does not allow.
 fn readable(text: &str) -> String {
     let is_known = |letter: char| matches!(letter, '\t' | '\n' | '\r' | ' '..='\u{fffd}' | '\u{10000}'..='\u{10ffff}');
     text.chars().map(|letter| if is_known(letter) { letter } else { '\u{fffd}' }).collect()

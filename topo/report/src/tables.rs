@@ -1,4 +1,4 @@
-//! What is read, not looked at: expectations, parameters, counters, trees, and how to do it again.
+//! The tables of the page: expectations, parameters, counters, trees, and how to repeat the run.
 
 use super::data::most;
 use super::facts::{self, Facts};
@@ -9,14 +9,14 @@ use proto::congestion::schemes::Signals;
 use results::run_directory::result::{Parameter, Standing};
 use results::verdict::{Judgement, Verdict};
 
-/// Ports in the table of counters.
+/// Rows of the table of counters.
 const COUNTER_ROWS: usize = 12;
-/// Named counters listed below it.
+/// Rows of the table of named counters.
 const NAMED_ROWS: usize = 40;
-/// Trees listed.
+/// Rows of the table of trees.
 const TREE_ROWS: usize = 8;
 
-/// Every expectation with its band.
+/// All expectations with their accepted ranges.
 pub fn expectations(facts: &Facts<'_>) -> Markup {
     let result = &facts.run.run.result;
     let all = &result.expectations;
@@ -74,7 +74,7 @@ fn expectation(facts: &Facts<'_>, judged: &Judgement) -> Markup {
     }
 }
 
-/// Parameters and where each comes from: those that somebody set; defaults are folded.
+/// Parameters and their sources; defaults are folded.
 pub fn parameters(facts: &Facts<'_>) -> Markup {
     let all = &facts.run.run.result.parameters;
     let (defaults, set): (Vec<&Parameter>, Vec<&Parameter>) =
@@ -120,7 +120,7 @@ pub fn parameters(facts: &Facts<'_>) -> Markup {
     }
 }
 
-/// Where a value comes from, in short if the one above has it from there too.
+/// The source of a value, abbreviated if the row above has the same.
 fn source(parameter: &Parameter, above: Option<&Parameter>) -> Markup {
     let is_same = |above: &Parameter| {
         (above.standing, &above.source) == (parameter.standing, &parameter.source)
@@ -143,7 +143,7 @@ fn source(parameter: &Parameter, above: Option<&Parameter>) -> Markup {
     }
 }
 
-/// Counters of the ports that waited most, then what devices name themselves.
+/// Counters of the ports that waited most, then counters under the names of the devices.
 pub fn counters(facts: &Facts<'_>) -> Markup {
     let run = facts.run.run;
     let is_ethernet = run.technology == "ethernet";
@@ -245,7 +245,7 @@ pub fn trees(facts: &Facts<'_>) -> Markup {
     }
 }
 
-/// How to repeat the run, and what is beside the page.
+/// How to repeat the run, and the other files of the run directory.
 pub fn again(facts: &Facts<'_>) -> Markup {
     let run = facts.run.run;
     let result = &run.result;
@@ -286,7 +286,7 @@ pub fn again(facts: &Facts<'_>) -> Markup {
     }
 }
 
-/// A text of at most `most` letters, the whole of it as a tooltip.
+/// A text of at most `most` characters; the whole text is its tooltip.
 pub fn clipped(text: &str, most: usize) -> Markup {
     if text.chars().count() <= most {
         return html! { (text) };

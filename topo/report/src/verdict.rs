@@ -1,4 +1,4 @@
-//! The first screen: which run this is, the verdict with its sentence, four numbers.
+//! The first screen: the run, the verdict with its sentence, four numbers.
 
 use super::data::most;
 use super::facts::{self, Facts};
@@ -10,10 +10,10 @@ use results::verdict::{Judgement, Verdict};
 use results::wording::word;
 use scenario::measure::value::Value;
 
-/// Frame times of lateness above which a run says nothing.
+/// Lateness in frame times above which a run is inconclusive.
 const LATE_LIMIT: f64 = 0.10;
 
-/// The line above everything.
+/// The line at the top.
 pub fn top(facts: &Facts<'_>) -> Markup {
     let result = &facts.run.run.result;
     let back_end = match result.dilation {
@@ -42,7 +42,7 @@ pub fn top(facts: &Facts<'_>) -> Markup {
     }
 }
 
-/// Badge, sentence, and what it rests on.
+/// Badge, sentence, and the facts behind it.
 pub fn banner(facts: &Facts<'_>) -> Markup {
     let result = &facts.run.run.result;
     let class = class(result.verdict);
@@ -106,7 +106,7 @@ fn lede(facts: &Facts<'_>) -> Markup {
     }
 }
 
-/// The number to tell against the baseline's: the one of the scenario's sentence, else the one that
+/// The measure to contrast with the baseline: that of the scenario's sentence, or else the one that
 /// differs most.
 fn contrast<'a>(facts: &Facts<'a>) -> Option<&'a Judgement> {
     let base = facts.base.as_ref()?;
@@ -150,7 +150,7 @@ pub fn cards(facts: &Facts<'_>) -> Markup {
     }
 }
 
-/// The word behind a sign; nothing is judged in an inconclusive run.
+/// The sign of a verdict; in an inconclusive run nothing is judged.
 pub fn judged(facts: &Facts<'_>, verdict: Verdict) -> Markup {
     let text = match (facts.run.run.result.verdict, verdict) {
         (Verdict::Inconclusive, _) | (_, Verdict::Inconclusive) => "◐ not judged",
@@ -161,7 +161,7 @@ pub fn judged(facts: &Facts<'_>, verdict: Verdict) -> Markup {
     html! { span class=(format!("sign {class}")) { (text) } }
 }
 
-/// The picture of an expectation.
+/// The bullet chart of an expectation.
 pub fn bullet(facts: &Facts<'_>, judged: &Judgement) -> Option<Bullet> {
     let value = judged.value.as_ref().and_then(Value::number);
     let baseline =
@@ -197,7 +197,7 @@ fn measure(facts: &Facts<'_>, expectation: &Judgement) -> Markup {
     }
 }
 
-/// In place of a measure: how long the run was.
+/// The card with the duration of the run, in place of a measure.
 fn stretch(facts: &Facts<'_>) -> Markup {
     let run = facts.run.run;
     html! {

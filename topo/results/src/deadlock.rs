@@ -1,12 +1,12 @@
-//! Deadlock at run time: outputs that wait for each other in a circle, named link by link.
+//! Deadlock at run time: outputs that wait for each other in a cycle, named link by link.
 //!
 //! An output that is held waits for the buffer at the other end of its cable. That buffer waits for
-//! the outputs to which routes lead from it. Where such waits close a circle and nothing in it has
-//! moved for a while, nothing will: no output of it can go on before another one does.
+//! the outputs to which routes lead from it. If such waits form a cycle and nothing in it has
+//! moved for a while, it is a deadlock: no output of the cycle can move before another one does.
 //!
-//! Only long holds are needed, which every worker records ([`emulation::recorder::holds`]): so credits
-//! and pauses are the same to it, and a live run the same as one on the virtual clock. Which of the
-//! possible outputs a buffer really waits for no device tells; routes that allow no circle at all are
+//! Only long holds are needed, which every worker records ([`emulation::recorder::holds`]), so the method is the same for
+//! credits and pauses, and for live runs and the virtual clock. No device states for which of the possible outputs a
+//! buffer waits; routes that allow no cycle at all are
 //! therefore never suspected.
 
 use emulation::recorder::holds::{EDGES_MIN, Hold, Holds};
@@ -14,21 +14,21 @@ use emulation::wiring::End;
 use proto::units::Instant;
 use scenario::routes::proof::{Waits, circle};
 
-/// What a look found.
+/// A deadlock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deadlock {
-    /// When it was found: with the last of so many edges of bins that found the same outputs held.
+    /// Instant of detection: the last of several consecutive bin edges with the same held outputs.
     pub at: Instant,
     /// The lane or priority.
     pub tc: u8,
-    /// The outputs, each waiting for the next and the last for the first.
+    /// The outputs of the cycle: each waits for the next, the last for the first.
     pub circle: Vec<End>,
-    /// When one of them moved again.
+    /// Instant at which one of them moved again.
     pub over: Option<Instant>,
 }
 
 /// The deadlocks of a run in which outputs could wait for each other as `waits` says, in the order in
-/// which they were found. What each worker recorded has its bins from the same plan.
+/// which they were found. All workers have the same bin edges.
 pub fn found(waits: &Waits, recorded: &[&Holds]) -> Vec<Deadlock> {
     let edges = recorded.first().map_or(&[][..], |first| &first.edges);
     let holds = recorded.iter().flat_map(|holds| &holds.long);
@@ -60,7 +60,7 @@ pub fn found(waits: &Waits, recorded: &[&Holds]) -> Vec<Deadlock> {
     found
 }
 
-/// Who waits for whom among the outputs that stand.
+/// The waits among the outputs that are held.
 fn among(waits: &Waits, standing: &[&Hold]) -> Waits {
     let stands = |end: &End| standing.iter().any(|hold| hold.at == *end);
     let among = waits.iter().filter(|(end, _)| stands(end));

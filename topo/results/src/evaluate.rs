@@ -1,10 +1,9 @@
 //! Computes measures from counter readings taken exactly at their windows' edges, never from bins.
 
-use crate::fairness::jain;
 use crate::latencies::Latencies;
 use emulation::recorder::Recording;
 use emulation::wiring::End;
-use proto::counters::{DeviceReading, FlowReading, Gauge, LatencyReading, PortReading};
+use proto::counters::{DeviceReading, LatencyReading, PortReading};
 use proto::events::Direction;
 use proto::units::Instant;
 use scenario::inventory::Fabric;
@@ -14,13 +13,14 @@ use scenario::measure::{At, Counter, Measure, Per, Quantity, Reduce};
 use std::collections::BTreeMap;
 
 mod flow_shares;
-pub mod order;
+mod order;
+mod per_flow;
 mod replays;
 mod spikes;
 
 const PS_PER_S: f64 = 1e12;
 
-/// A run's readings by node and edge, whoever recorded them.
+/// The readings of a run by node and edge, of all workers.
 #[derive(Debug)]
 pub struct RunData<'a> {
     fabric: &'a Fabric,
@@ -28,11 +28,11 @@ pub struct RunData<'a> {
     places: BTreeMap<usize, (usize, usize)>,
 }
 
-/// A device's reading and when it was really taken.
+/// A device's reading, and the instant at which it was taken.
 type Taken<'a> = (&'a DeviceReading, Instant);
 
 impl<'a> RunData<'a> {
-    /// The readings of `recordings`, one recording a worker.
+    /// The readings of `recordings`, one for each worker.
     pub fn new(fabric: &'a Fabric, recordings: &'a [Recording]) -> RunData<'a> {
         let places = recordings.iter().enumerate().flat_map(|(worker, recording)| {
             let nodes = recording.nodes.iter().enumerate();
@@ -66,7 +66,7 @@ impl<'a> RunData<'a> {
 /// The value of `measure`.
 ///
 /// # Errors
-/// Why there is none, in words for the user.
+/// Why it has none, as a message for the user.
 pub fn evaluate(measure: &Measure, run: &RunData<'_>) -> Result<Value, String> {
     match measure.of {
         Quantity::Order(first) => order::order(measure, first, run).map(Value::Names),
@@ -88,13 +88,13 @@ fn number(measure: &Measure, run: &RunData<'_>) -> Result<f64, String> {
         Quantity::Order(_) => Err("it is no number".to_owned()),
         Quantity::Throughput | Quantity::Queue | Quantity::Count(_) => over_ports(measure, run),
         Quantity::Latency => latency(measure, run),
-        Quantity::Rate | Quantity::Ipd => over_flows(measure, run),
+        Quantity::Rate | Quantity::Ipd => per_flow::over_flows(measure, run),
         Quantity::Recovery => recovery(measure, run),
-        Quantity::Release => release(measure, run),
-        Quantity::Completion => completion(measure, run),
-        Quantity::Congested => congested(measure, run),
-        Quantity::Overhead => overhead(measure, run),
-        Quantity::Fairness => fairness(measure, run),
+        Quantity::Release => per_flow::release(measure, run),
+        Quantity::Completion => per_flow::completion(measure, run),
+        Quantity::Congested => per_flow::congested(measure, run),
+        Quantity::Overhead => per_flow::overhead(measure, run),
+        Quantity::Fairness => per_flow::fairness(measure, run),
     }
 }
 
@@ -123,7 +123,7 @@ fn over_ports(measure: &Measure, run: &RunData<'_>) -> Result<f64, String> {
     reduce(values, measure.reduce)
 }
 
-/// One port's value over the intervals of one sample.
+/// The value of one port over the intervals of one sample.
 fn port_value(
     measure: &Measure,
     run: &RunData<'_>,
@@ -173,13 +173,13 @@ fn count(counter: Counter, fabric: &Fabric, reading: &PortReading) -> u64 {
     }
 }
 
-/// The sum of the counters whose operators' names end like that: before it stands a queue's number.
+/// The sum of the counters whose operator names end with one of `endings`; a queue number precedes the ending.
 fn named(reading: &PortReading, endings: &[&str]) -> u64 {
     let wanted = |name: &str| endings.iter().any(|ending| name.ends_with(ending));
     reading.named.iter().filter(|(name, _)| wanted(name)).map(|(_, count)| count).sum()
 }
 
-/// How much a total of a port grew over the intervals, and in how many picoseconds of true time.
+/// The growth of a port's total over the intervals, and the time between the readings in picoseconds.
 fn growth(
     run: &RunData<'_>,
     end: End,
@@ -229,88 +229,6 @@ fn latency(measure: &Measure, run: &RunData<'_>) -> Result<f64, String> {
     time_in(measure.per, ns.ok_or_else(none)? * 1_000.0, run)
 }
 
-/// The flows from one node to another at an edge, and when it was taken.
-fn flows_at<'a>(
-    run: &RunData<'a>,
-    (from, to): (usize, usize),
-    edge: Instant,
-) -> Result<(Vec<&'a FlowReading>, Instant), String> {
-    let (reading, taken) = run.at(from, edge)?;
-    let address = run.fabric.addresses.get(to).copied().unwrap_or(0);
-    let flows = reading.flows.iter().filter(|flow| flow.flow.destination == address);
-    Ok((flows.collect(), taken))
-}
-
-/// A gauge's growth over the intervals of a sample: integral, square integral, picoseconds.
-#[derive(Clone, Copy, Default)]
-struct Held {
-    integral: f64,
-    square: f64,
-    ps: f64,
-}
-
-fn over_flows(measure: &Measure, run: &RunData<'_>) -> Result<f64, String> {
-    let samples = samples(measure);
-    let (mut means, mut pooled) = (Vec::new(), Held::default());
-    for pair in flows(measure)? {
-        for sample in &samples {
-            for held in flow_held(measure, run, *pair, sample)? {
-                means.push(held.integral / over(held.ps)?);
-                pooled.integral += held.integral;
-                pooled.square += held.square;
-                pooled.ps += held.ps;
-            }
-        }
-    }
-    if means.is_empty() {
-        return Err("none of these flows ever sent".to_owned());
-    }
-    let value = match measure.reduce {
-        Reduce::Sd => {
-            let mean = pooled.integral / pooled.ps;
-            (pooled.square / pooled.ps - mean * mean).max(0.0).sqrt()
-        }
-        other => reduce(means, other)?,
-    };
-    if measure.of == Quantity::Ipd {
-        return time_in(measure.per, value, run);
-    }
-    let sender = flows(measure)?[0].0;
-    let port = End { node: sender, port: proto::ids::PortNumber::from_index(0) };
-    rate_in(measure.per, value, || run.fabric.line_rate(port))
-}
-
-/// What each flow of a pair held over a sample. A gap that was not there yet was zero; a rate that
-/// was not there yet is unknown.
-fn flow_held(
-    measure: &Measure,
-    run: &RunData<'_>,
-    pair: (usize, usize),
-    sample: &[Interval],
-) -> Result<Vec<Held>, String> {
-    let gauge = |flow: &FlowReading| -> Gauge {
-        if measure.of == Quantity::Ipd { flow.gap } else { flow.rate }
-    };
-    let mut held: BTreeMap<u8, Held> = BTreeMap::new();
-    for (from, to) in sample {
-        let (first, began) = flows_at(run, pair, *from)?;
-        let (last, ended) = flows_at(run, pair, *to)?;
-        for flow in last {
-            let earlier = first.iter().find(|earlier| earlier.flow == flow.flow);
-            if earlier.is_none() && measure.of == Quantity::Rate {
-                let (from, to) = (run.fabric.node_name(pair.0), run.fabric.node_name(pair.1));
-                return Err(format!("the flow {from}>{to} began inside the window"));
-            }
-            let (before, after) = (earlier.map(|f| gauge(f)).unwrap_or_default(), gauge(flow));
-            let sum = held.entry(flow.flow.class).or_default();
-            sum.integral += after.integral.saturating_sub(before.integral) as f64;
-            sum.square += after.square_integral.saturating_sub(before.square_integral) as f64;
-            sum.ps += ended.since(began).as_ps() as f64;
-        }
-    }
-    Ok(held.into_values().collect())
-}
-
 /// The time from `from` after which the mean over the ports, bin by bin, stays at its level.
 fn recovery(measure: &Measure, run: &RunData<'_>) -> Result<f64, String> {
     let before = measure.before.ok_or("it needs the window before to compare with")?;
@@ -334,100 +252,6 @@ fn recovery(measure: &Measure, run: &RunData<'_>) -> Result<f64, String> {
         return Err(format!("the mean throughput never came back to {level:.3} of line rate"));
     }
     time_in(measure.per, (width * recovered as u64).as_ps() as f64, run)
-}
-
-/// The time from `from` until the last reaction point became neutral.
-fn release(measure: &Measure, run: &RunData<'_>) -> Result<f64, String> {
-    let mut latest = measure.from;
-    for pair in flows(measure)? {
-        for flow in flows_at(run, *pair, measure.to)?.0 {
-            let (from, to) = (run.fabric.node_name(pair.0), run.fabric.node_name(pair.1));
-            let since =
-                flow.neutral_since.ok_or_else(|| format!("{from}>{to} is still held back"))?;
-            latest = latest.max(since);
-        }
-    }
-    time_in(measure.per, latest.since(measure.from).as_ps() as f64, run)
-}
-
-/// Messages completed up to the window's end as a share of those posted up to then, by pair.
-fn completion(measure: &Measure, run: &RunData<'_>) -> Result<f64, String> {
-    let mut shares = Vec::new();
-    for pair in flows(measure)? {
-        let (flows, _) = flows_at(run, *pair, measure.to)?;
-        let posted: u64 = flows.iter().map(|flow| flow.messages).sum();
-        let completed: u64 = flows.iter().map(|flow| flow.completed).sum();
-        if posted > 0 {
-            shares.push(completed as f64 / posted as f64);
-        }
-    }
-    if shares.is_empty() {
-        return Err("nothing was posted".to_owned());
-    }
-    number_in(measure.per, reduce(shares, measure.reduce)?)
-}
-
-/// The share of the receivers' periods in which they found the flows a cause of congestion.
-fn congested(measure: &Measure, run: &RunData<'_>) -> Result<f64, String> {
-    let (mut judged, mut found) = (0, 0);
-    for (from, to) in flows(measure)? {
-        let source = run.fabric.addresses.get(*from).copied().unwrap_or(0);
-        let periods = |edge: Instant| -> Result<(u64, u64), String> {
-            let receptions = &run.at(*to, edge)?.0.receptions;
-            let flows = receptions.iter().filter(|reception| reception.flow.source == source);
-            Ok(flows.fold((0, 0), |(judged, found), flow| {
-                (judged + flow.periods.judged, found + flow.periods.congested)
-            }))
-        };
-        for (begin, end) in parts(measure) {
-            let (before, after) = (periods(begin)?, periods(end)?);
-            judged += after.0 - before.0;
-            found += after.1 - before.1;
-        }
-    }
-    if judged == 0 {
-        return Err("no period of these flows was judged: does the scheme judge any?".to_owned());
-    }
-    number_in(measure.per, found as f64 / judged as f64)
-}
-
-/// LRH, BTH, the sixteen reserved octets, ICRC and VCRC: a notification on the wire.
-const NOTIFICATION: u64 = 8 + 12 + 16 + 4 + 2;
-
-/// Octets of notifications as a share of the octets of data they are about.
-fn overhead(measure: &Measure, run: &RunData<'_>) -> Result<f64, String> {
-    let (mut notes, mut octets) = (0, 0);
-    for pair in flows(measure)? {
-        let sums = |edge: Instant| -> Result<(u64, u64), String> {
-            let flows = flows_at(run, *pair, edge)?.0;
-            Ok(flows.iter().fold((0, 0), |sum, flow| (sum.0 + flow.notes, sum.1 + flow.tx_bytes)))
-        };
-        for (from, to) in parts(measure) {
-            let (before, after) = (sums(from)?, sums(to)?);
-            notes += after.0 - before.0;
-            octets += after.1 - before.1;
-        }
-    }
-    if octets == 0 {
-        return Err("none of these flows sent".to_owned());
-    }
-    number_in(measure.per, (notes * NOTIFICATION) as f64 / octets as f64)
-}
-
-/// How evenly the flows, one a pair of nodes, shared what they sent.
-fn fairness(measure: &Measure, run: &RunData<'_>) -> Result<f64, String> {
-    let mut sent = Vec::new();
-    for pair in flows(measure)? {
-        let octets = |edge: Instant| -> Result<u64, String> {
-            Ok(flows_at(run, *pair, edge)?.0.iter().map(|flow| flow.tx_bytes).sum())
-        };
-        let mut sum = 0;
-        for (from, to) in parts(measure) {
-            sum += octets(to)? - octets(from)?;
-        }
-        sent.push(sum as f64);
-    }
-    number_in(measure.per, jain(&sent).ok_or("none of these flows sent")?)
 }
 
 fn reduce(mut values: Vec<f64>, how: Reduce) -> Result<f64, String> {

@@ -1,7 +1,7 @@
-//! How evenly a good is shared.
+//! Jain's fairness index.
 
-/// Jain's index: (Σx)² / (n·Σx²). 1 if all have the same, 1/n if one has all; none if nobody has
-/// anything.
+/// Jain's index: (Σx)² / (n·Σx²). 1 if all shares are equal, 1/n if one share is everything; `None` if all
+/// are zero.
 ///
 /// Source: Jain, Chiu and Hawe, "A quantitative measure of fairness and discrimination for resource
 /// allocation in shared computer systems", DEC TR-301 (1984).

@@ -1,4 +1,4 @@
-//! Message latencies of several receivers and items put together, and what can be said of them.
+//! Histograms of message latencies of several receivers and traffic items, merged, and their statistics.
 
 use proto::counters::LatencyReading;
 
@@ -10,12 +10,12 @@ pub struct Latencies {
 }
 
 impl Latencies {
-    /// Adds what a reading counts.
+    /// Adds a reading.
     pub fn add(&mut self, reading: &LatencyReading) {
         self.count(reading, 1);
     }
 
-    /// Takes away what an earlier reading of the same counter had.
+    /// Subtracts an earlier reading of the same counter.
     pub fn subtract(&mut self, reading: &LatencyReading) {
         self.count(reading, -1);
     }
@@ -30,12 +30,12 @@ impl Latencies {
         self.sum_ns += sign * reading.sum_ns as i128;
     }
 
-    /// How many messages.
+    /// Number of messages.
     pub fn messages(&self) -> u64 {
         self.occupied().map(|(_, n)| n).sum()
     }
 
-    /// All latencies together, in nanoseconds, exactly.
+    /// Sum of all latencies in nanoseconds, exact.
     pub fn sum_ns(&self) -> f64 {
         self.sum_ns as f64
     }

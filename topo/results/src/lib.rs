@@ -1,4 +1,4 @@
-//! What a run showed: measures evaluated and judged, saturation trees, deadlocks, and the run directory.
+//! The results of a run: measures and verdicts, saturation trees, deadlocks, and the run directory.
 
 pub mod deadlock;
 pub mod evaluate;

@@ -1,6 +1,6 @@
-//! A run's files: tables, events, topology, verdict (seeing.md 3.4, design.md 5).
+//! The files of a run: tables, events, topology, verdict (docs/spec/seeing.md 3.4, docs/spec/design.md 5).
 //!
-//! Everything is written from recordings, one a worker, put together by node. Tables hold integers
+//! Everything is written from recordings, one for each worker, merged by node. Tables hold integers
 //! only, their rows are sorted, and the same run gives the same octets.
 
 use crate::run_directory::sealed::Sealed;
@@ -22,18 +22,18 @@ pub mod topology;
 
 pub use sealed::FileSummary;
 
-/// All that a run directory is written from.
+/// The input of a run directory.
 #[derive(Debug)]
 pub struct RunRecord<'a> {
-    /// Where it happened.
+    /// The fabric.
     pub fabric: &'a Fabric,
-    /// What was recorded, by worker.
+    /// The recordings, one for each worker.
     pub recordings: &'a [Recording],
-    /// How well a live host kept up; empty on the virtual clock.
+    /// Lateness of live workers; empty on the virtual clock.
     pub fidelity: &'a [FidelityRow],
-    /// What the laboratory itself has to say in the event log.
+    /// Events of the laboratory itself.
     pub remarks: &'a [Remark],
-    /// Write every event, however many.
+    /// True to write all events without a limit.
     pub all_events: bool,
 }
 
@@ -62,7 +62,7 @@ pub struct FidelityRow {
     pub cpu_permille: u64,
 }
 
-/// A line of the event log that comes from no device.
+/// An event of the laboratory, not of a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Remark {
     /// When, in fabric time.
@@ -71,7 +71,7 @@ pub struct Remark {
     pub kind: RemarkKind,
 }
 
-/// What the laboratory remarks.
+/// The kind of a laboratory event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RemarkKind {
     /// A phase of the scenario begins.
@@ -111,7 +111,7 @@ pub enum RemarkKind {
     },
 }
 
-/// A file of a run directory that cannot be written.
+/// A file of a run directory cannot be written.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write {file}")]
 pub struct WriteError {
@@ -123,7 +123,7 @@ pub struct WriteError {
 }
 
 /// Writes tables, events and topology into `folder`, which must be there; files of an earlier run are
-/// replaced. Answers what was written, for `run.json`.
+/// replaced. Returns a summary of each file, for `run.json`.
 ///
 /// Nothing is compressed, whatever its size.
 ///

@@ -1,8 +1,8 @@
 //! Saturation trees: which output is the root of congestion, which wait behind it, and which wait for
-//! no root at all (seeing.md 3.7).
+//! no root at all (docs/spec/seeing.md 3.7).
 //!
-//! Bin by bin, over the outputs of a fabric. An output is a **root** if its queue is long, its exit
-//! free and its line busy; a **member** of the root's tree if frames are held there and the device it
+//! Bin by bin, over the outputs of a fabric. An output is a **root** if its queue is long, it is not held and
+//! its line is busy; a **member** of the root's tree if frames are held there and the device it
 //! feeds has an output in that tree; a **stray** if frames are held there and no root explains it. What
 //! goes down in a fabric of levels never waits for what goes up, since no route turns that way.
 
@@ -19,7 +19,7 @@ pub use recorded::observe;
 pub const HELD: f64 = 0.10;
 /// A root's line carries at least this share of its rate in data frames.
 pub const BUSY: f64 = 0.95;
-/// Trees and strays that `run.json` names at most, the greatest first.
+/// At most this many trees and strays are in `run.json`, the greatest first.
 const NAMED_MAX: usize = 32;
 
 /// One output: a direction of a cable.
@@ -27,9 +27,9 @@ const NAMED_MAX: usize = 32;
 pub struct Output {
     /// `node:port`.
     pub name: String,
-    /// The node that sends, by number.
+    /// Index of the node that sends.
     pub from: usize,
-    /// The node that receives.
+    /// Index of the node that receives.
     pub to: usize,
     /// The level of `from`, 0 for adapters.
     pub level: u8,
@@ -38,7 +38,7 @@ pub struct Output {
 }
 
 impl Output {
-    /// Adapters hold their own frames back; only switches are roots.
+    /// Only switches are roots: adapters hold their own frames back.
     fn may_be_root(&self) -> bool {
         self.level > 0
     }
@@ -50,7 +50,7 @@ impl Output {
     }
 }
 
-/// What was seen of one output in one bin.
+/// The state of one output in one bin.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sight {
     /// Share of the bin in which a ready frame was forbidden to leave.
@@ -61,7 +61,7 @@ pub struct Sight {
     pub sent: f64,
 }
 
-/// The graph of outputs, and from which queue on one is long.
+/// The graph of outputs, and the threshold of a long queue.
 #[derive(Clone, Debug)]
 pub struct Outputs {
     /// All of them, in a fixed order.
@@ -72,14 +72,14 @@ pub struct Outputs {
     feeders: Vec<Vec<usize>>,
 }
 
-/// What one bin shows.
+/// The trees of one bin.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Moment {
     /// By root, its members with their distance from it, roots in order.
     pub trees: BTreeMap<usize, Vec<(usize, u32)>>,
     /// Held, and in no tree.
     pub strays: Vec<usize>,
-    /// Held outputs each of which waits for the next, and the last for the first; empty if none do.
+    /// A cycle of held outputs: each waits for the next, the last for the first; empty if there is none.
     pub circle: Vec<usize>,
 }
 
@@ -131,7 +131,7 @@ impl Outputs {
         moment
     }
 
-    /// A circle among held outputs, found by walking against the flow of frames.
+    /// A cycle among held outputs, found against the direction of the frames.
     fn circle(&self, held: &impl Fn(&usize) -> bool) -> Vec<usize> {
         #[derive(Clone, Copy, PartialEq)]
         enum Mark {
@@ -156,7 +156,7 @@ impl Outputs {
                     }
                     Some(feeder) if held(&feeder) && marks[feeder] == Mark::Open => {
                         let begin = way.iter().position(|(o, _)| *o == feeder).unwrap_or(0);
-                        // Walked from who is waited for to who waits: turned round for the reader.
+                        // The walk goes from the output that is waited for to the one that waits; the result has the other direction.
                         return way[begin..].iter().rev().map(|(output, _)| *output).collect();
                     }
                     Some(feeder) if held(&feeder) && marks[feeder] == Mark::New => {
@@ -171,7 +171,7 @@ impl Outputs {
     }
 }
 
-/// What `run.json` says of trees.
+/// The saturation trees in `run.json`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Saturation {
     /// A queue of that many octets counted as long; 0 if there was no measure for it, and so no root.
@@ -180,12 +180,12 @@ pub struct Saturation {
     pub trees: Vec<Tree>,
     /// Held without a root, the longest first.
     pub strays: Vec<Stray>,
-    /// Outputs that waited in a circle, each for the next, where they were first seen to.
+    /// The first cycle of outputs that waited for each other, each for the next.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub circle: Vec<String>,
 }
 
-/// A root and all that ever waited behind it.
+/// A root and all outputs that ever waited behind it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Tree {
     /// The root, `node:port`.
@@ -196,7 +196,7 @@ pub struct Tree {
     pub first_ps: u64,
     /// End of the last one.
     pub last_ps: u64,
-    /// In how many bins it was one.
+    /// Number of bins in which it was a root.
     pub bins: u64,
     /// Most members in one bin, the root not counted.
     pub size: u64,
@@ -221,7 +221,7 @@ pub struct Stray {
     pub bins: u64,
 }
 
-/// Adds up what bins show, one after another.
+/// Accumulates the trees of consecutive bins.
 #[derive(Debug)]
 pub struct Watch<'a> {
     outputs: &'a Outputs,
@@ -231,12 +231,12 @@ pub struct Watch<'a> {
 }
 
 impl<'a> Watch<'a> {
-    /// Nothing has been seen yet.
+    /// An accumulator without bins.
     pub fn new(outputs: &'a Outputs) -> Watch<'a> {
         Watch { outputs, trees: BTreeMap::new(), strays: BTreeMap::new(), circle: Vec::new() }
     }
 
-    /// Enters what the bin from `begin` to `end` (picoseconds) shows.
+    /// Adds the bin from `begin` to `end` (picoseconds).
     pub fn enter(&mut self, begin: u64, end: u64, moment: &Moment) {
         for (root, members) in &moment.trees {
             let output = &self.outputs.all[*root];
@@ -271,7 +271,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// The sum; `node` names nodes.
+    /// The result; `node` returns the name of a node.
     pub fn finish<'n>(self, node: impl Fn(usize) -> &'n str) -> Saturation {
         let outputs = self.outputs;
         let named = self

@@ -4,15 +4,15 @@ use scenario::measure::Expectation;
 use scenario::measure::value::Value;
 use serde::{Deserialize, Serialize};
 
-/// Whether something is as it was expected.
+/// The verdict on an expectation or a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// Every bound holds.
+    /// All bounds hold.
     Pass,
-    /// One does not, or there is no value.
+    /// A bound does not hold, or there is no value.
     Fail,
-    /// The host did not keep up, so nothing can be said (whole runs only).
+    /// The host did not keep up, so the run has no result (whole runs only).
     Inconclusive,
 }
 
@@ -30,23 +30,23 @@ impl Verdict {
 pub struct Judgement {
     /// The measure.
     pub measure: String,
-    /// At least this was expected.
+    /// Least accepted value.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub min: Option<f64>,
-    /// At most this was expected.
+    /// Greatest accepted value.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub max: Option<f64>,
-    /// What theory says.
+    /// Value that theory predicts.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub theory: Option<f64>,
-    /// These nodes were expected in this order, those of a group in any.
+    /// Expected order of nodes; the nodes of a group may come in any order.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub order: Option<Vec<Vec<String>>>,
-    /// This was measured.
+    /// Measured value.
     pub value: Option<Value>,
-    /// Whether it is within.
+    /// Whether the value is accepted.
     pub verdict: Verdict,
-    /// Why it was expected, in the scenario's words.
+    /// Reason for the expectation, from the scenario.
     pub why: String,
     /// Line of the expectation in the scenario file.
     pub line: usize,
@@ -76,7 +76,7 @@ pub fn judge(expectations: &[Expectation], measures: &[Measured]) -> Vec<Judgeme
     judged.collect()
 }
 
-/// A value of the wrong kind meets nothing.
+/// True if the value satisfies the expectation; a value of the wrong kind never does.
 fn is_met(expectation: &Expectation, value: &Value) -> bool {
     match (value, &expectation.order) {
         (Value::Number(number), None) => {
@@ -88,7 +88,7 @@ fn is_met(expectation: &Expectation, value: &Value) -> bool {
     }
 }
 
-/// Whether `names` are the groups of `order` one after another, each in whatever order of its own.
+/// True if `names` are the groups of `order` one after another, each group in any order.
 fn follows(names: &[String], order: &[Vec<String>]) -> bool {
     let mut rest = names;
     for group in order {

@@ -26,7 +26,7 @@ pub fn accepted(judged: &Judgement) -> String {
     }
 }
 
-/// A measured value: a number as [`number`] writes it, or names.
+/// A measured value: a number as [`number`] writes it, or names in their order.
 pub fn written(value: Option<&Value>) -> String {
     match value {
         Some(names @ Value::Names(_)) => names.to_string(),

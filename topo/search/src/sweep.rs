@@ -1,4 +1,4 @@
-//! One scenario over values of its keys: a table, a figure, and whether they come in the order they
+//! A scenario over values of its keys: a table, a figure, and whether results come in the expected order.
 //! should.
 //!
 //! ```text
@@ -9,8 +9,8 @@
 //!                       └──▶ outcome: means over seeds ──▶ judgement, report, picture
 //! ```
 //!
-//! Runs are made on the virtual clock, each on a thread of its own; no result depends on how many.
-//! The base scenario's own expectations are those of its own values and are not asked.
+//! Runs use the virtual clock, one thread each; no result depends on the number of threads.
+//! The expectations of the base scenario hold for its own values and are not checked.
 
 use crate::parallel::map_in_parallel;
 use grid::{Axis, Point};
@@ -32,67 +32,67 @@ pub mod outcome;
 pub mod picture;
 pub mod report;
 
-/// A sweep that can be made.
+/// A sweep.
 #[derive(Clone, Debug)]
 pub struct Sweep {
     /// Its name in results.
     pub name: String,
-    /// Where its numbers come from.
+    /// Source of its values.
     pub source: String,
     /// The scenario.
     pub base: PathBuf,
-    /// Overrides that hold at every point.
+    /// Overrides at all points.
     pub sets: Vec<String>,
-    /// What is varied.
+    /// The axes.
     pub axes: Vec<Axis>,
-    /// Which measures are shown; all that are numbers if none is named.
+    /// Measures that are shown; all numbers if empty.
     pub measures: Vec<String>,
-    /// So many seeds, from the scenario's own on.
+    /// Number of seeds, from the scenario's own on.
     pub seeds: u64,
-    /// What is expected.
+    /// The expectations.
     pub expectations: Vec<judgement::Expected>,
 }
 
-/// Why a sweep was not made.
+/// Why a sweep failed.
 #[derive(Debug, thiserror::Error)]
 pub enum SweepError {
-    /// A file cannot be used; every fault of it, ready to be printed.
+    /// A file cannot be used: all its faults, ready to print.
     #[error("{0}")]
     File(String),
-    /// A run did not come back.
+    /// A run failed.
     #[error(transparent)]
     Run(#[from] ExperimentError),
 }
 
-/// A sweep that was made.
+/// The result of a sweep.
 #[derive(Debug)]
 pub struct Swept {
-    /// One row a point, in the order of the grid.
+    /// One row for each point, in the order of the grid.
     pub rows: Vec<Row>,
-    /// What was expected, and whether it came out.
+    /// The expectations with their verdicts.
     pub judged: Vec<Judged>,
 }
 
 impl Swept {
-    /// The worst of all runs and expectations.
+    /// The worst verdict of all runs and expectations.
     pub fn verdict(&self) -> Verdict {
         let rows = self.rows.iter().map(|row| row.verdict);
         Verdict::worst(rows.chain(self.judged.iter().map(|judged| judged.verdict)))
     }
 }
 
-/// One run to make.
+/// One run.
 struct Task {
     point: usize,
     scenario: Scenario,
 }
 
 impl Sweep {
-    /// Reads the sweep or scenario file `path`; `sets` are overrides as for `run`, but that lists of
-    /// values may stand in them.
+    /// Reads the sweep or scenario file `path`; `sets` are overrides as for `run`, but may contain lists of
+    /// values.
     ///
     /// # Errors
-    /// Every fault, ready to be printed.
+    /// All faults, ready to print.
     pub fn load(path: &Path, sets: &[String]) -> Result<Sweep, SweepError> {
         let name = path.display().to_string();
         let text = std::fs::read_to_string(path)
@@ -112,7 +112,7 @@ impl Sweep {
         Ok(sweep)
     }
 
-    /// The points, in the order of the grid: the last axis turns fastest.
+    /// The points, in the order of the grid: the last axis varies fastest.
     pub fn points(&self) -> Vec<Point> {
         grid::points(&self.axes)
     }
@@ -154,15 +154,15 @@ impl Sweep {
         }
     }
 
-    /// How many runs it takes.
+    /// Number of runs.
     pub fn runs(&self) -> u64 {
         self.points().len() as u64 * self.seeds
     }
 
-    /// Makes all runs, so many side by side, and tells of each that ended.
+    /// Makes all runs, `threads` at a time, and calls `ran` after each.
     ///
     /// # Errors
-    /// If a file cannot be used or a run does not come back.
+    /// If a file cannot be used or a run fails.
     pub fn run(
         &self,
         threads: usize,
@@ -198,7 +198,7 @@ impl Sweep {
         Ok(Swept { rows, judged })
     }
 
-    /// The measures that are shown: those named, else all that are numbers somewhere.
+    /// The measures that are shown: those named, or else all with a number.
     pub fn shown(&self, rows: &[Row]) -> Vec<String> {
         if !self.measures.is_empty() {
             return self.measures.clone();

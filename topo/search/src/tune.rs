@@ -10,8 +10,8 @@
 //!                              └── objective: a run's flaws as one key ◀──┘
 //! ```
 //!
-//! A candidate is as good as its worst run. So what it has shown so far can only get worse, and
-//! one that is already worse than the best candidate's worst run is dropped without loss. Batches
+//! A candidate is as good as its worst run. Its result so far can only get worse, and
+//! a candidate that is already worse than the best candidate's
 //! depend on scores alone, never on which thread was faster: the same file gives the same answer
 //! on one core and on many.
 
@@ -31,39 +31,39 @@ pub mod space;
 pub mod trial;
 pub mod tuned_file;
 
-/// Why there is no answer.
+/// Why a search has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum TuneError {
-    /// The file does not say what to search.
+    /// The scenario has no `[tune]` table.
     #[error("there is no [tune] in it")]
     NoTable,
-    /// Congestion control has nothing to do.
+    /// No port is asked for more than its line carries.
     #[error("case {0}: no port is asked for more than its line carries: there is nothing to tune")]
     NoHotPort(String),
-    /// A run did not come back.
+    /// A run failed.
     #[error(transparent)]
     Launch(#[from] LaunchError),
-    /// A run came back without readings.
+    /// A run ended without readings.
     #[error("a run left no readings at the edges of its window")]
     NoReadings,
 }
 
-/// A search that has come to an end, or was ended.
+/// The result of a search.
 #[derive(Debug)]
 pub struct Tuning {
-    /// What was searched.
+    /// The grid that was searched.
     pub space: Space,
-    /// What counted.
+    /// The objective.
     pub objective: Objective,
     /// The cases, in the order of the file.
     pub cases: Vec<runner::Prepared>,
-    /// Everything tried, in the order of first trial.
+    /// All candidates, in the order of their first run.
     pub trials: Vec<search::Trial>,
-    /// The best candidate judged in all cases with all seeds.
+    /// Index of the best candidate that was judged in all cases with all seeds.
     pub best: Option<usize>,
-    /// Runs made.
+    /// Number of runs.
     pub spent: u64,
-    /// Why it ended.
+    /// Why the search ended.
     pub stop: Stop,
 }
 
@@ -75,20 +75,20 @@ impl Tuning {
     }
 }
 
-/// How a search is carried out this time.
+/// The conditions of a search.
 pub struct Conditions<'a> {
-    /// Runs side by side.
+    /// Number of runs at a time.
     pub threads: usize,
-    /// Asked before each batch: whether to stop with what was found.
+    /// Called before each batch: true ends the search with what was found.
     pub enough: &'a (dyn Fn() -> bool + Sync),
-    /// Told of each run that ended.
+    /// Called after each run.
     pub ran: &'a (dyn Fn() + Sync),
 }
 
-/// Searches what the scenario's `[tune]` asks for.
+/// Runs the search that the scenario's `[tune]` table describes.
 ///
 /// # Errors
-/// If there is nothing to tune, or a run does not come back.
+/// If there is nothing to tune, or a run fails.
 pub fn tune(scenario: &Scenario, conditions: &Conditions<'_>) -> Result<Tuning, TuneError> {
     let asked = scenario.tune.as_ref().ok_or(TuneError::NoTable)?;
     let own = [Case { name: scenario.name.clone(), traffic: scenario.traffic.clone() }];

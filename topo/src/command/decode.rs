@@ -66,8 +66,8 @@ pub(super) fn run(options: &Options) -> Outcome {
         name: if name == "-" { "standard input".to_owned() } else { name },
         faults: 0,
     };
-    let written =
-        source::visit(input, options.link.map(Link::technology), &mut printer).and_then(|()| printer.out.flush());
+    let written = source::visit(input, options.link.map(Link::technology), &mut printer)
+        .and_then(|()| printer.out.flush());
     match written {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
             return Err(Failure::host(format!("cannot write: {error}")));

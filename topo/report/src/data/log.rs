@@ -1,4 +1,4 @@
-//! What the event log tells a page: who paused whom, in which order, and when notifications began.
+//! The event log as the page needs it: pauses in the order of their first, and when notifications began.
 
 use super::{ReportError, Run};
 use serde::Deserialize;
@@ -6,33 +6,33 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Pauses that were asked for, and the first notification.
+/// Pauses, and the first notification.
 #[derive(Clone, Debug, Default)]
 pub struct EventLog {
     /// XOFF sent, by bin.
     pub xoff: Vec<f64>,
     /// XON sent, by bin.
     pub xon: Vec<f64>,
-    /// Devices that sent XOFF, in the order of their first.
+    /// Devices that sent XOFF, in the order of their first XOFF.
     pub first_pauses: Vec<FirstPause>,
-    /// When the first notification was sent or received, fabric picoseconds.
+    /// Instant of the first notification sent or received, fabric picoseconds.
     pub first_note_ps: Option<u64>,
 }
 
-/// A device's first demand for silence, and how many followed.
+/// The first XOFF of a device, and how many followed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FirstPause {
-    /// Which device, by number.
+    /// Index of the device.
     pub node: usize,
     /// Its first XOFF, fabric picoseconds.
     pub xoff_ps: u64,
-    /// Its first XON, if it sent any.
+    /// Its first XON, fabric picoseconds, if any.
     pub xon_ps: Option<u64>,
-    /// How often it sent XOFF.
+    /// Number of XOFFs.
     pub xoffs: u64,
 }
 
-/// A line of the log, as far as it is used.
+/// A line of the log, with the members in use.
 #[derive(Deserialize)]
 struct Line<'a> {
     t: u64,
@@ -48,8 +48,8 @@ struct Line<'a> {
     n: Option<u64>,
 }
 
-/// What one port's kept lines said: lines of what it sent, and lines in all. Lines that are only
-/// counted do not say which way a frame went; they are shared out like these.
+/// Lines of one port and kind that are kept: sent frames, and all frames. Lines that are only
+/// counted do not state the direction; they are divided in the same proportion.
 #[derive(Clone, Copy, Default)]
 struct Ways {
     sent: u64,
@@ -100,7 +100,7 @@ pub fn read(run: &Run, file: &Path) -> Result<EventLog, ReportError> {
     Ok(found)
 }
 
-/// How many frames that were sent a line stands for.
+/// The number of sent frames that a line represents.
 fn sent(ways: &mut BTreeMap<(String, bool), Ways>, line: &Line<'_>, stops: bool) -> f64 {
     let known = ways.entry((line.at.clone().into_owned(), stops)).or_default();
     match (&line.dir, line.n) {

@@ -1,4 +1,4 @@
-//! The tables of a run directory, row by row into series by bin.
+//! Reads the tables of a run directory into series by bin.
 
 use super::{Envelope, ReportError, Run, Signals, Throttle, content};
 use csv::StringRecord;
@@ -46,7 +46,7 @@ pub fn ports(run: &mut Run, file: &Path) -> Result<(), ReportError> {
     })
 }
 
-/// `queues.csv`: what waits to leave, and what input buffers hold.
+/// `queues.csv`: output queues and input buffers.
 pub fn queues(run: &mut Run, file: &Path) -> Result<(), ReportError> {
     let places = places(run);
     let columns = ["t_ps", "dt_ps", "bytes_min", "bytes_mean", "bytes_max"];
@@ -68,7 +68,7 @@ pub fn queues(run: &mut Run, file: &Path) -> Result<(), ReportError> {
     })
 }
 
-/// `rates.csv`: what reaction points asked for.
+/// `rates.csv`: limits of the reaction points.
 pub fn rates(run: &mut Run, file: &Path) -> Result<(), ReportError> {
     let (bins, tau) = (run.bins, run.tau_ps());
     let line = run.rates.first().copied().unwrap_or(1).max(1) as f64;
@@ -90,7 +90,7 @@ pub fn rates(run: &mut Run, file: &Path) -> Result<(), ReportError> {
     Ok(())
 }
 
-/// Every row of a small table.
+/// All rows of a small table.
 pub fn all<T: DeserializeOwned>(file: &Path) -> Result<Vec<T>, ReportError> {
     let rows = csv::Reader::from_path(file).map_err(|error| opened(file, error))?;
     rows.into_deserialize().collect::<Result<Vec<T>, _>>().map_err(|error| content(file, error))
@@ -105,17 +105,17 @@ fn known(places: &BTreeMap<String, usize>, port: &str) -> Result<usize, String> 
     places.get(port).copied().ok_or_else(|| format!("topology.json has no port {port}"))
 }
 
-/// Sums what several lanes have; the first makes a number of it.
+/// Adds the value of a lane; the first replaces NaN.
 fn add(sum: &mut f64, value: f64) {
     *sum = if sum.is_finite() { *sum + value } else { value };
 }
 
-/// The greatest of several lanes.
+/// Takes the greatest value of several lanes.
 fn most(most: &mut f64, value: f64) {
     *most = if most.is_finite() { most.max(value) } else { value };
 }
 
-/// Calls `row` with the text column and the number columns of each row; nothing is allocated a row.
+/// Calls `row` with the text column and the number columns of each row, without allocating.
 pub fn each<const N: usize>(
     file: &Path,
     text: &str,

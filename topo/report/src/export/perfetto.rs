@@ -1,7 +1,7 @@
 //! A run as a trace for the Perfetto viewer: a process a node, a track a port, counters, slices of waiting,
-//! instants of marks and notifications, arrows from mark to reaction (seeing.md 8).
+//! instants of marks and notifications, arrows from mark to reaction (docs/spec/seeing.md 8).
 //!
-//! Times are fabric nanoseconds from the run's start. Lateness, which is the host's, stands in a process
+//! Times are fabric nanoseconds from the start of the run. Lateness, a property of the host, has a process
 //! of its own.
 
 use crate::ReportError;
@@ -34,7 +34,7 @@ pub fn trace(folder: &Path) -> Result<Vec<u8>, ReportError> {
     Ok(trace.into_octets())
 }
 
-/// A slice a tree of congestion, and how many outputs waited in it.
+/// A slice for each tree of congestion, and the number of its members.
 fn trees(run: &Run, tracks: &Tracks<'_>, trace: &mut Trace) {
     let bin_ps = run.result.grid.dt_ps;
     for tree in &run.result.saturation.trees {

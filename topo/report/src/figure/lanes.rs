@@ -1,4 +1,4 @@
-//! Lanes below the panels: how many sources are held, marks, notifications, losses, and how late the
+//! Lanes below the panels: held sources, marks, notifications, losses, and lateness of the
 //! host was. Stronger is more.
 
 use super::panel::Series;
@@ -11,7 +11,7 @@ use maud::{Markup, html};
 
 /// Strengths that a cell may have.
 const STRENGTHS: usize = 8;
-/// Lateness above which a run says nothing, in frame times.
+/// Lateness in frame times above which a run is inconclusive.
 const LATE_LIMIT: f64 = 0.10;
 /// How high the picture of lateness is.
 const LATE_HEIGHT: f64 = 32.0;

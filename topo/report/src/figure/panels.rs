@@ -1,4 +1,4 @@
-//! Which panels there are, and those of traffic: what ports receive, what sources send, what reaction
+//! The list of panels, and the panels of traffic: throughput of ports and sources, limits of
 //! points ask for.
 
 use super::UNIT;
@@ -11,17 +11,17 @@ use proto::congestion::schemes::{self, Throttling};
 use results::verdict::Verdict;
 use std::collections::BTreeSet;
 
-/// Thin lines of one kind in a panel.
+/// Greatest number of thin lines of one kind in a panel.
 const THIN_MAX: usize = 64;
-/// Ports with a line of their own; beyond, the middle of them is a band.
+/// Greatest number of ports with a line each; of more ports a band is drawn.
 pub const LINES_MAX: usize = 128;
-/// Ports that are few enough to be thick lines, without a mean.
+/// Up to this number ports have thick lines, and no mean.
 const FEW: usize = 3;
 
 /// All panels in the order of the page.
 pub fn all<'a>(facts: &'a Facts<'a>) -> Vec<Panel<'a>> {
     let mut panels: Vec<Panel<'a>> = facts.sides().map(|side| received(facts, side)).collect();
-    // Where many send to few, what each sends is the other half of the picture.
+    // If many send to few, the panel of senders is shown as well.
     let few = facts.hot.len() + facts.cold.len();
     if few <= 4 && facts.senders.len() > 1 {
         panels.extend(facts.sides().map(|side| sent(facts, side)));
@@ -80,7 +80,7 @@ fn received<'a>(facts: &'a Facts<'a>, side: &'a Side<'a>) -> Panel<'a> {
     Panel { height: 118.0, under: accepted(side), series, groups, labels, ..panel }
 }
 
-/// The least and the greatest of many.
+/// The least and the greatest throughput of several ports.
 fn spread(side: &Side<'_>, nodes: &[usize]) -> (Vec<f64>, Vec<f64>) {
     let ends = |bin: usize| {
         let values = nodes.iter().map(|node| side.run.received[*node][bin]);
@@ -162,7 +162,7 @@ fn sent<'a>(facts: &'a Facts<'a>, side: &'a Side<'a>) -> Panel<'a> {
     Panel { height: 118.0, series, groups, labels, ..panel }
 }
 
-/// Gaps where the scheme asks for gaps, rates where it allows rates.
+/// Gaps or rates, whichever the scheme limits.
 fn throttled<'a>(facts: &'a Facts<'a>, side: &'a Side<'a>) -> Option<Panel<'a>> {
     let run = side.run;
     let reaches = |name: &str| {

@@ -1,5 +1,5 @@
-//! The numbers behind figures as CSV: long, integers where they are integers, names quoted where they must
-//! be, a gap no row (seeing.md 3.4).
+//! The numbers of figures as CSV in long format: integers where possible, quoted names, no row for a gap
+//! (docs/spec/seeing.md 3.4).
 
 use crate::completion::{self, Class};
 use crate::data::Run;
@@ -10,10 +10,10 @@ use crate::ports;
 
 /// Quantiles of completion, as `run.json` calls them.
 const QUANTILES: [&str; 6] = ["p1", "p25", "p50", "p75", "p99", "max"];
-/// Digits behind the point that shares are worth.
+/// Precision of shares.
 const PRECISION: f64 = 1e6;
 
-/// A table that grows row by row.
+/// A table that is written row by row.
 struct Table(csv::Writer<Vec<u8>>);
 
 impl Table {
@@ -35,23 +35,23 @@ impl Table {
     }
 }
 
-/// A number as short as it can be; nothing where there is none.
+/// A number as short as possible; empty for NaN.
 fn number(value: f64) -> String {
     if !value.is_finite() {
         return String::new();
     }
-    // Adding zero makes nothing of a zero below zero.
+    // Adding zero removes the sign of -0.
     format!("{}", (value * PRECISION).round() / PRECISION + 0.0)
 }
 
-/// Where a bin begins and how long it is, picoseconds: the last may be shorter.
+/// Begin and length of a bin, picoseconds: the last may be shorter.
 fn bin_ps(run: &Run, bin: usize) -> [String; 2] {
     let from = bin as u64 * run.result.grid.dt_ps;
     let length = run.length_ps().saturating_sub(from).min(run.result.grid.dt_ps);
     [from.to_string(), length.to_string()]
 }
 
-/// Every output at the cursor: whether it is held, whether it is a root, what the adapter behind received.
+/// All outputs at the cursor: whether they are held or roots, and the throughput of the adapter behind them.
 pub fn fabric(facts: &Facts<'_>) -> String {
     let header =
         ["run", "t_ps", "dt_ps", "port", "feeds", "hold_share", "is_root", "received_share"];
@@ -78,7 +78,7 @@ pub fn fabric(facts: &Facts<'_>) -> String {
     table.text()
 }
 
-/// Every line and every lane.
+/// All lines and all lanes.
 pub fn over_time(figure: &Figure<'_>) -> String {
     let header =
         ["panel", "run", "series", "unit", "t_ps", "dt_ps", "value_min", "value", "value_max"];
@@ -105,7 +105,7 @@ pub fn over_time(figure: &Figure<'_>) -> String {
     table.text()
 }
 
-/// What every port received.
+/// The throughput of all ports.
 pub fn every_port(facts: &Facts<'_>) -> String {
     let mut table = Table::new(["run", "port", "t_ps", "dt_ps", "received_share"]);
     for side in facts.sides() {
@@ -121,7 +121,7 @@ pub fn every_port(facts: &Facts<'_>) -> String {
     table.text()
 }
 
-/// How long messages took, class by class.
+/// Completion times by class.
 pub fn completion_times(facts: &Facts<'_>) -> String {
     let header = QUANTILES.map(|quantile| format!("completion_ns_{quantile}"));
     let [p1, p25, p50, p75, p99, max] = header.each_ref().map(String::as_str);
@@ -138,7 +138,7 @@ pub fn completion_times(facts: &Facts<'_>) -> String {
     table.text()
 }
 
-/// Who waited longest in the measured window.
+/// The longest waits in the measured window.
 pub fn waited_longest(facts: &Facts<'_>, longest_waits: &LongestWaits<'_>) -> String {
     let mut table = Table::new(["run", "port", "feeds", "from_ps", "to_ps", "hold_share"]);
     for (output, side, share) in longest_waits.rows() {

@@ -1,14 +1,14 @@
-//! A picture of somebody else's figure: PNG or JPEG, shown beside ours, and over one panel where two points
+//! A picture of a published figure: PNG or JPEG, shown beside the figure, and over one panel if two points
 //! of each of its axes are known.
 
 use super::{Place, Target};
 use base64::prelude::{BASE64_STANDARD, Engine};
 use std::str::FromStr;
 
-/// Pictures are no larger than this, octets: the page carries them.
+/// Greatest size of a picture, octets: the page contains it.
 const MOST: usize = 512 * 1024;
 
-/// What a picture is.
+/// Format of a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// By ISO/IEC 15948.
@@ -17,7 +17,7 @@ pub enum Kind {
     Jpeg,
 }
 
-/// What octets are by their first ones, whatever the file is called.
+/// The format by the first octets.
 pub fn kind(octets: &[u8]) -> Option<Kind> {
     if octets.starts_with(b"\x89PNG\r\n\x1a\n") {
         Some(Kind::Png)
@@ -28,12 +28,12 @@ pub fn kind(octets: &[u8]) -> Option<Kind> {
     }
 }
 
-/// Two points of an axis: where in the picture, pixels from its upper left corner, and what is there.
+/// Two points of an axis: pixels from the upper left corner of the picture, and the value there.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Axis([(f64, f64); 2]);
 
 impl Axis {
-    /// What is at pixel 0, and how much a pixel is.
+    /// The value at pixel 0, and the difference from one pixel to the next.
     fn line(&self) -> (f64, f64) {
         let [(p, a), (q, b)] = self.0;
         let step = (b - a) / (q - p);
@@ -61,12 +61,12 @@ impl FromStr for Axis {
     }
 }
 
-/// Over which panel a picture lies, and how.
+/// The place of a picture over a panel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Calibration {
     /// The panel, as `over-time.csv` calls it.
     pub panel: String,
-    /// Of which run; of several panels of one name that of this run.
+    /// The run, if several panels have the name.
     pub run: Option<String>,
     /// Time in τ.
     pub x: Axis,
@@ -75,10 +75,10 @@ pub struct Calibration {
 }
 
 impl Calibration {
-    /// Of options: `--over PANEL` or `--over PANEL,RUN`, and `x:` and `y:` of `--calibrate`.
+    /// From the options `--over PANEL` or `--over PANEL,RUN`, and `x:` and `y:` of `--calibrate`.
     ///
     /// # Errors
-    /// If one of them is missing, there twice, or not what it should be.
+    /// If one of them is missing, repeated or malformed.
     pub fn of(over: &str, calibrate: &[String]) -> Result<Calibration, String> {
         let axis = |name: &str| {
             let prefix = format!("{name}:");
@@ -104,7 +104,7 @@ impl Calibration {
     }
 }
 
-/// Where a picture lies over a panel: what is at its upper left corner, and how much a pixel is.
+/// The place of a picture over a panel: the value at its upper left corner, and the difference from pixel to pixel.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Over {
     /// Over which panel.
@@ -129,10 +129,10 @@ pub struct Picture {
 }
 
 impl Picture {
-    /// Takes a file apart, as far as its size is there.
+    /// Reads the size of the picture.
     ///
     /// # Errors
-    /// If it is too large, broken, or over a panel that is not there.
+    /// If it is too large, broken, or over an unknown panel.
     pub fn read(
         name: String,
         kind: Kind,

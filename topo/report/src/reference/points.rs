@@ -1,11 +1,11 @@
-//! Points of somebody else's figure as CSV: `panel,run,series,t_tau,value`, in the words of `over-time.csv`
+//! Points of a published figure as CSV: `panel,run,series,t_tau,value`, with the names of `over-time.csv`
 //! and the units of the panel's axis.
 
 use super::{Place, Target};
 
 /// The header, and with it the order of fields.
 const HEADER: [&str; 5] = ["panel", "run", "series", "t_tau", "value"];
-/// Points of a file.
+/// Greatest number of points in a file.
 const MOST: usize = 10_000;
 
 /// Points of one series.
@@ -27,7 +27,7 @@ pub struct Points {
 }
 
 impl Points {
-    /// Takes a file apart.
+    /// Parses a file.
     ///
     /// # Errors
     /// What is wrong, and in which line.
@@ -41,7 +41,7 @@ impl Points {
             let wrong = |why: String| format!("line {line}: {why}");
             let fields: Vec<&str> = record.iter().map(str::trim).collect();
             if row == 0 {
-                // Spreadsheets put a mark before the first word.
+                // Spreadsheets write a byte order mark.
                 let first = fields[0].trim_start_matches('\u{feff}');
                 if [&[first], &fields[1..]].concat() != HEADER {
                     return Err(wrong(format!("the header is to be {}", HEADER.join(","))));
@@ -52,7 +52,7 @@ impl Points {
             if count > MOST {
                 return Err(wrong(format!("more than {MOST} points")));
             }
-            // The reader holds rows to the header's length.
+            // The reader checks that rows have the length of the header.
             let [panel, run, series, t, value] = fields[..] else {
                 return Err(wrong(format!("it has {} fields, not 5", fields.len())));
             };

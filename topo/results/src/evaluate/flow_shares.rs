@@ -1,6 +1,7 @@
-//! What flows got of a line, how often their receivers complained, and how often queues marked them.
+//! Shares of flows of a line, rates of notifications, and shares of marked frames.
 
-use super::{RunData, flows, flows_at, growth, named, number_in, over, ports, reduce};
+use super::per_flow::flows_at;
+use super::{RunData, flows, growth, named, number_in, over, ports, reduce};
 use emulation::wiring::End;
 use proto::counters::PortReading;
 use proto::events::{Direction, EventKind, NoteKind};
@@ -28,7 +29,7 @@ pub fn share(measure: &Measure, run: &RunData<'_>) -> Result<f64, String> {
     number_in(measure.per, reduce(shares, measure.reduce)?)
 }
 
-/// Of the frames that could be marked and met a queue in that band at the ports, the share that was.
+/// The share of marked frames among the frames that could be marked and met a queue in that band at the ports.
 pub fn marked(measure: &Measure, band: Marked, run: &RunData<'_>) -> Result<f64, String> {
     let &[packets, marks] = Quantity::Marked(band).named() else {
         return Err("it is computed from two counters".to_owned());
@@ -45,8 +46,8 @@ pub fn marked(measure: &Measure, band: Marked, run: &RunData<'_>) -> Result<f64,
     number_in(measure.per, marked / frames)
 }
 
-/// The most congestion notifications that the receiver of any pair sent about it within any interval
-/// of the measure's bin, its end left out.
+/// The largest number of congestion notifications about one pair that its receiver sent within any interval
+/// of the length of the measure's bin, the end excluded.
 pub fn notices(measure: &Measure, run: &RunData<'_>) -> Result<f64, String> {
     let interval = measure.bin.ok_or("it needs a bin: the interval")?;
     let mut most = 0;
@@ -76,7 +77,7 @@ pub fn notices(measure: &Measure, run: &RunData<'_>) -> Result<f64, String> {
     number_in(measure.per, most as f64)
 }
 
-/// How many instants lie within the fullest half-open interval of that length.
+/// The number of instants within the fullest half-open interval of that length.
 fn most_within(instants: &mut [Instant], interval: Duration) -> usize {
     instants.sort_unstable();
     let count = |(index, first): (usize, &Instant)| {

@@ -1,8 +1,8 @@
-//! In which order pauses came to the nodes of a fabric, from the events that tell of them.
+//! The order in which pauses reached the nodes of a fabric, from events.
 //!
-//! A switch enters with the first pause that it sends, a NIC with the first that it is sent: one
-//! asks, the other has nobody to ask. The first XON of a node counts only after its first XOFF.
-//! Neighbours in the order that are of one level of the fabric came together for all we know: they
+//! A switch counts from the first pause that it sends, a NIC from the first pause that it receives,
+//! because a NIC does not pause its source. The first XON of a node counts only after its first XOFF.
+//! Consecutive nodes of the same level of the fabric count as simultaneous and
 //! are sorted by name.
 
 use super::RunData;
@@ -45,7 +45,7 @@ fn pauses(measure: &Measure, run: &RunData<'_>) -> BTreeMap<usize, (Instant, Opt
     let mut found: BTreeMap<usize, (Instant, Option<Instant>)> = BTreeMap::new();
     let mut events: Vec<_> =
         run.recordings.iter().flat_map(|recording| &recording.events.events).collect();
-    // Each worker tells in order; together they need not.
+    // Each worker's events are in order; together they may not be.
     events.sort_by_key(|logged| logged.event.at);
     for logged in events {
         let (node, at) = (logged.node as usize, logged.event.at);
@@ -62,7 +62,7 @@ fn pauses(measure: &Measure, run: &RunData<'_>) -> BTreeMap<usize, (Instant, Opt
                     xon.get_or_insert(at);
                 }
             }
-            // A silence that nobody ended ended all the same.
+            // A pause that expires also ends.
             EventKind::PauseExpired { .. } if !is_switch && inside => {
                 if let Some((_, xon)) = found.get_mut(&node) {
                     xon.get_or_insert(at);

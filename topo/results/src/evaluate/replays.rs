@@ -1,11 +1,11 @@
-//! How long a trace took, beside the least that it can take.
+//! The duration of a trace replay over the least possible duration.
 
 use super::{RunData, flows, number_in, over};
 use proto::counters::FlowId;
 use scenario::inventory::ReplayFacts;
 use scenario::measure::Measure;
 
-/// From the trace's start to the delivery of its last message, over the least time.
+/// The time from the start of the trace to the delivery of its last message, over the least time.
 pub fn over_ideal(measure: &Measure, run: &RunData<'_>) -> Result<f64, String> {
     let mut replays = run.fabric.replays.iter();
     let found = replays.find(|(item, _)| measure.items.is_empty() || measure.items.contains(item));

@@ -1,7 +1,7 @@
 //! Spikes of a queue that is otherwise low: how often it comes back, and after how long.
 //!
-//! A bin's level is ∫q² dt / ∫q dt: the queue as one of its own octets sees it, between mean and maximum.
-//! A spike much shorter than a bin shows in it whole, wherever the bin's edges fall.
+//! The level of a bin is ∫q² dt / ∫q dt: the queue as an average octet in it experiences it, between mean and maximum.
+//! A spike much shorter than a bin counts in full, wherever the edges of the bin are.
 
 use super::{RunData, growth, number_in, ports, reduce, time_in};
 use proto::counters::{Gauge, PortReading};
@@ -9,15 +9,15 @@ use proto::units::{Duration, Instant};
 use scenario::measure::windows::samples;
 use scenario::measure::{Measure, Per};
 
-/// A spike begins where the queue has been low for so long.
+/// Time for which the queue must be low before a spike.
 const QUIET: Duration = Duration::from_us(5_000);
 
-/// How many spikes there were.
+/// The number of spikes.
 pub fn count(measure: &Measure, run: &RunData<'_>) -> Result<f64, String> {
     number_in(Per::One, spikes(measure, run)?.len() as f64)
 }
 
-/// The times from one spike to the next.
+/// The time from one spike to the next.
 pub fn interval(measure: &Measure, run: &RunData<'_>) -> Result<f64, String> {
     let spikes = spikes(measure, run)?;
     let gaps: Vec<f64> =

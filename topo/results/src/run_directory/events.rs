@@ -1,4 +1,4 @@
-//! `events.jsonl`: what every device and the laboratory itself had to tell, by time, within bounds.
+//! `events.jsonl`: the events of all devices and of the laboratory, by time, within bounds.
 
 use crate::run_directory::{RemarkKind, RunRecord, Sealed};
 use emulation::recorder::bins::Slot;
@@ -12,7 +12,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 
-/// Octets the file may have, lines that are always kept excepted.
+/// Most octets of the file, without the lines that are always kept.
 const OCTETS_MAX: u64 = 48 << 20;
 
 /// One line before it is written.
@@ -34,7 +34,7 @@ impl Line<'_> {
         }
     }
 
-    /// How many events it stands for, and whether they are only counted.
+    /// Number of events that it represents, and whether they are only counted.
     fn events(&self) -> (u64, bool) {
         match self {
             Line::Remark(_) | Line::Event(_) => (1, false),
@@ -43,7 +43,7 @@ impl Line<'_> {
     }
 }
 
-/// Writes the file; the last line says what was folded and what was left out.
+/// Writes the file; the last line states how many events were folded and left out.
 pub(super) fn write(record: &RunRecord<'_>, out: &mut Sealed) -> io::Result<u64> {
     let readings = record.recordings.iter().flat_map(|recording| &recording.last);
     let flows = readings.flat_map(|reading| reading.flows.iter().map(|flow| flow.flow));
@@ -71,7 +71,7 @@ pub(super) fn write(record: &RunRecord<'_>, out: &mut Sealed) -> io::Result<u64>
     Ok(rows + 1)
 }
 
-/// All lines by time; at one instant remarks first, then worker by worker.
+/// All lines by time; at one instant laboratory events first, then worker by worker.
 fn lines<'a>(record: &'a RunRecord<'_>) -> Vec<(u64, Line<'a>)> {
     let mut lines: Vec<(u64, Line<'a>)> = record
         .remarks
@@ -94,7 +94,7 @@ fn lines<'a>(record: &'a RunRecord<'_>) -> Vec<(u64, Line<'a>)> {
     lines
 }
 
-/// One line's members, in the order in which they are written.
+/// The members of a line, in the order in which they are written.
 struct Members(Vec<(&'static str, Value)>);
 
 impl Members {

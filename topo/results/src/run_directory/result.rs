@@ -1,4 +1,4 @@
-//! `run.json`: the verdict and everything that leads to it (design.md 5).
+//! `run.json`: the verdict and everything that leads to it (docs/spec/design.md 5).
 
 use crate::latencies::Latencies;
 use crate::run_directory::{FileSummary, WriteError};
@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The number of the format.
+/// Version of the format.
 pub const SCHEMA: u32 = 1;
 
 /// One run, as scripts outside the repository read it; the order of the fields is the file's.
@@ -29,7 +29,7 @@ pub struct RunResult {
     pub schema: u32,
     /// The scenario's name.
     pub scenario: String,
-    /// Where its expectations come from.
+    /// Source of its expectations.
     pub source: String,
     /// Its seed.
     pub seed: u64,
@@ -39,32 +39,32 @@ pub struct RunResult {
     pub dilation: Option<u64>,
     /// The congestion-control scheme.
     pub scheme: String,
-    /// Whether the run is as it was expected.
+    /// The verdict of the run.
     pub verdict: Verdict,
-    /// Every measure: a number, names in an order, or null with the reason in `events.jsonl`.
+    /// All measures: a number, names in an order, or null with the reason in `events.jsonl`.
     pub measures: BTreeMap<String, Option<Value>>,
-    /// What each measure is: of what, where, and over which window.
+    /// Definition of each measure: quantity, place and window.
     #[serde(default)]
     pub definitions: BTreeMap<String, Definition>,
-    /// The scenario's own sentence about the run.
+    /// The sentence of the scenario about the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub say: Option<Said>,
-    /// What figures of its report are to be compared with.
+    /// Published figures to compare the figures of its report with.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub figures: Vec<Likeness>,
-    /// Every expectation with what became of it.
+    /// All expectations with their results.
     pub expectations: Vec<Judgement>,
     /// Whether the host kept up.
     pub fidelity: Fidelity,
-    /// Where every frame went.
+    /// The balance of frames.
     pub conservation: Conservation,
     /// Links by kind of cable.
     pub cables: BTreeMap<String, u64>,
-    /// Fabric time that was run.
+    /// Fabric time of the run, seconds.
     pub fabric_seconds: f64,
-    /// What differs from host to host; the rest of a virtual run does not.
+    /// Facts that differ from host to host; everything else of a virtual run does not.
     pub host: Host,
-    /// The files beside this one.
+    /// The other files of the run directory.
     pub files: BTreeMap<String, FileSummary>,
     /// The grid of the bins.
     pub grid: GridSummary,
@@ -74,10 +74,10 @@ pub struct RunResult {
     pub phases: Vec<Phase>,
     /// The scheme's parameters and where they come from.
     pub parameters: Vec<Parameter>,
-    /// Which outputs were roots of congestion and who waited behind them.
+    /// The roots of congestion and the outputs that waited behind them.
     #[serde(default)]
     pub saturation: Saturation,
-    /// Octets of a switch's input buffer a lane, where links count credits; 0 where they do not.
+    /// Size of a switch's input buffer for each lane, octets, where links use credits; 0 where they do not.
     #[serde(default)]
     pub input_buffer_bytes: u64,
     /// Message latencies by class.
@@ -86,30 +86,30 @@ pub struct RunResult {
     /// clock, which has no sockets.
     #[serde(default)]
     pub refused: BTreeMap<String, u64>,
-    /// Outputs that were seen to wait for each other in a circle; left out if none were.
+    /// Cycles of outputs that waited for each other; left out if there were none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deadlocks: Vec<DeadlockLine>,
-    /// Headroom of switches of which nearly all was used; left out if there was none.
+    /// Alarms of headroom that was nearly used up; left out if there were none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub headroom_alarms: Vec<HeadroomLine>,
 }
 
-/// Headroom of which more than four fifths were used, when that was first so.
+/// An alarm: the first time that more than four fifths of a headroom were in use.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeadroomLine {
     /// When, fabric picoseconds.
     pub at_ps: u64,
-    /// The port that the frames came in by.
+    /// Ingress port.
     pub port: String,
     /// The priority.
     pub tc: u8,
-    /// Octets used of it.
+    /// Headroom in use, octets.
     pub used: u64,
-    /// Octets there are.
+    /// Size of the headroom, octets.
     pub headroom: u64,
 }
 
-/// Every alarm of headroom in the recordings, by time.
+/// All headroom alarms in the recordings, by time.
 pub fn headroom_alarms(fabric: &Fabric, recordings: &[Recording]) -> Vec<HeadroomLine> {
     let events = recordings.iter().flat_map(|recording| &recording.events.events);
     let alarm = |logged: &LoggedEvent| {
@@ -126,18 +126,18 @@ pub fn headroom_alarms(fabric: &Fabric, recordings: &[Recording]) -> Vec<Headroo
     alarms
 }
 
-/// What a measure is.
+/// The definition of a measure.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Definition {
-    /// The quantity, a counter by its own name.
+    /// The quantity, or the name of a counter.
     pub of: String,
-    /// Where, as the scenario names it.
+    /// The places, as the scenario names them.
     pub at: Vec<String>,
     /// Begin of the (first) window, picoseconds.
     pub from_ps: u64,
     /// Its end.
     pub to_ps: u64,
-    /// How several values became one.
+    /// The reduction of several values to one.
     pub reduce: String,
     /// The unit: `base`, `line` or `mtu`.
     pub per: String,
@@ -157,12 +157,12 @@ impl Definition {
     }
 }
 
-/// A deadlock, in names.
+/// A deadlock with names of outputs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeadlockLine {
-    /// When it was found, fabric picoseconds.
+    /// Instant of detection, fabric picoseconds.
     pub at_ps: u64,
-    /// When one of the outputs moved again, if ever.
+    /// Instant at which one of the outputs moved again, if any.
     pub over_ps: Option<u64>,
     /// The lane or priority.
     pub tc: u8,
@@ -170,21 +170,21 @@ pub struct DeadlockLine {
     pub circle: Vec<String>,
 }
 
-/// Whether the host kept up (design.md 4).
+/// Whether the host kept up (docs/spec/design.md 4).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Fidelity {
-    /// It did.
+    /// True if it did.
     pub ok: bool,
     /// 99th percentile of lateness inside the measured windows, in frame times.
     pub lateness_p99_frames: f64,
-    /// Frames that the carrying sockets lost.
+    /// Frames that the sockets lost.
     pub transport_lost: u64,
-    /// The dilation that should hold; null on the virtual clock.
+    /// The dilation with which the host should keep up; null on the virtual clock.
     pub suggested_dilation: Option<u64>,
 }
 
 impl Fidelity {
-    /// On the virtual clock nothing is ever late.
+    /// The value for the virtual clock, where nothing is late.
     pub const VIRTUAL: Fidelity = Fidelity {
         ok: true,
         lateness_p99_frames: 0.0,
@@ -196,30 +196,30 @@ impl Fidelity {
 /// The host and the programs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Host {
-    /// How long the run took.
+    /// Duration of the run, wall seconds.
     pub wall_seconds: f64,
-    /// Frames of any kind that crossed a link, by wall second.
+    /// Frames of any kind over links for each wall second.
     pub frame_hops_per_s: u64,
     /// Version of the program.
     pub version: String,
-    /// The commit it was built from.
+    /// Commit that the program was built from.
     pub commit: String,
-    /// The kernel it ran on.
+    /// Version of the kernel.
     pub kernel: String,
-    /// Versions of other programs involved.
+    /// Versions of the other programs involved.
     pub versions: BTreeMap<String, String>,
-    /// The command that ran it.
+    /// Command line of the run.
     pub command: String,
 }
 
-/// The grid that all tables share.
+/// The grid of bins that all tables share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GridSummary {
     /// Where it begins, picoseconds.
     pub t0_ps: u64,
     /// Nominal width of a bin, picoseconds.
     pub dt_ps: u64,
-    /// How many bins.
+    /// Number of bins.
     pub bins: u64,
 }
 
@@ -235,7 +235,7 @@ impl GridSummary {
     }
 }
 
-/// A named part of the run.
+/// A phase of the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Phase {
     /// Its name.
@@ -246,7 +246,7 @@ pub struct Phase {
     pub to_ps: u64,
 }
 
-/// One parameter and how sure we are of it.
+/// One parameter, its source, and how it follows from the source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parameter {
     /// Its name in the standard's words.
@@ -255,7 +255,7 @@ pub struct Parameter {
     pub value: String,
     /// Its unit, or nothing.
     pub unit: String,
-    /// Where it comes from.
+    /// Source of the value.
     pub source: String,
     /// How it follows from there.
     pub standing: Standing,
@@ -268,24 +268,24 @@ pub struct Parameter {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Standing {
-    /// It is written there.
+    /// The source states the value.
     Stated,
-    /// It follows from what is written there.
+    /// The value follows from the source.
     Derived,
-    /// It is how we read it.
+    /// The value is an interpretation of the source.
     Reading,
-    /// We differ, on purpose.
+    /// The value differs from the source on purpose.
     Differs,
-    /// Nobody set it: it is what the program takes by itself.
+    /// The scenario does not set it: the default of the program.
     Default,
 }
 
-/// How long messages of one class took, posting to delivery.
+/// Completion times of one class of messages, from posting to delivery.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Completion {
     /// Messages delivered.
     pub messages: u64,
-    /// Messages still open at the end: a distribution that hides them lies.
+    /// Messages not delivered at the end: without them the distribution would mislead.
     pub unfinished: u64,
     /// Quantiles in nanoseconds (`p1 p25 p50 p75 p99 max`); none without messages.
     pub quantiles_ns: BTreeMap<String, u64>,
@@ -355,33 +355,33 @@ pub fn completion(fabric: &Fabric, recordings: &[Recording]) -> BTreeMap<String,
     classes
 }
 
-/// What cables know of frames and devices do not.
+/// Frames that only cables can count.
 #[derive(Clone, Debug, Default)]
 pub struct OnCables {
     /// End-to-end frames under way at the stop.
     pub under_way: u64,
     /// Frames that ended on a cable, by reason.
     pub dropped: Drops,
-    /// Frames that a cable made twice, or that came in from outside.
+    /// Frames that a cable duplicated, or that came from outside.
     pub duplicated: u64,
     /// Frames that left the fabric by attached interfaces.
     pub handed_over: u64,
 }
 
-/// End-to-end frames, counted where they begin, end and stand (design.md 5).
+/// End-to-end frames, counted where they begin, end and wait (docs/spec/design.md 5).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Conservation {
-    /// Frames that were made.
+    /// Frames that were sent first.
     pub injected: u64,
-    /// Frames that reached their end.
+    /// Frames that were delivered.
     pub delivered: u64,
-    /// Frames that stood in a device or on a cable at the stop.
+    /// Frames in a device or on a cable at the stop.
     pub buffered: u64,
     /// Frames that ended otherwise, by reason, zeros included.
     pub dropped: BTreeMap<String, u64>,
     /// Messages withdrawn unsent.
     pub withdrawn: u64,
-    /// Frames of one link.
+    /// Frames that stay on one link.
     pub link_local: u64,
 }
 
@@ -408,7 +408,7 @@ impl Conservation {
         sum
     }
 
-    /// Every frame that was made has been found again.
+    /// True if the balance closes: no frame is missing.
     pub fn closes(&self) -> bool {
         self.injected == self.delivered + self.buffered + self.dropped.values().sum::<u64>()
     }

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-/// What `run.json` says about a file beside it.
+/// The summary of a file in `run.json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileSummary {
     /// Rows, the header excepted; lines; or entries.
@@ -17,7 +17,7 @@ pub struct FileSummary {
     pub sha256: String,
 }
 
-/// A file under way.
+/// A file being written.
 pub(super) struct Sealed {
     file: BufWriter<File>,
     hash: Sha256,
@@ -25,13 +25,13 @@ pub(super) struct Sealed {
 }
 
 impl Sealed {
-    /// Begins a file, replacing one that is there.
+    /// Creates a file, or replaces an existing one.
     pub(super) fn create(path: &Path) -> io::Result<Sealed> {
         let file = BufWriter::with_capacity(1 << 16, File::create(path)?);
         Ok(Sealed { file, hash: Sha256::new(), bytes: 0 })
     }
 
-    /// Ends it.
+    /// Finishes the file.
     pub(super) fn finish(mut self, rows: u64) -> io::Result<FileSummary> {
         self.file.flush()?;
         let digits = self.hash.finalize().iter().map(|octet| format!("{octet:02x}")).collect();

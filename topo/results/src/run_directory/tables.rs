@@ -10,7 +10,7 @@ use scenario::inventory::FlowNames;
 use std::collections::BTreeMap;
 use std::io;
 
-/// Writes rows in order under a header, ending lines with LF alone.
+/// Writes a header and rows; lines end with LF.
 struct Table<W: io::Write> {
     csv: csv::Writer<W>,
     rows: u64,
@@ -34,7 +34,7 @@ impl<W: io::Write> Table<W> {
     }
 }
 
-/// One bin of one port's lane.
+/// One bin of one lane of a port.
 struct PortRow<'a> {
     slot: Slot,
     name: &'a str,
@@ -42,7 +42,7 @@ struct PortRow<'a> {
     place: u32,
 }
 
-/// Every bin of every lane, idle ones included, in the order of the tables.
+/// All bins of all lanes, idle ones included, in the order of the tables.
 fn port_rows<'a>(record: &'a RunRecord<'_>, names: &'a [Vec<String>]) -> Vec<PortRow<'a>> {
     let mut rows = Vec::new();
     for (recording, names) in record.recordings.iter().zip(names) {

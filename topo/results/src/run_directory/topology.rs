@@ -7,7 +7,7 @@ use scenario::inventory::Fabric;
 use serde::Serialize;
 use std::io::{self, Write};
 
-/// A fabric as `topology.json` has it.
+/// The fabric in the format of `topology.json`.
 #[derive(Serialize)]
 pub struct Topology<'a> {
     nodes: Vec<Node<'a>>,
@@ -40,7 +40,7 @@ pub(super) fn write(record: &RunRecord<'_>, out: &mut Sealed) -> io::Result<u64>
     Ok((topology.nodes.len() + topology.links.len()) as u64)
 }
 
-/// What the file says of a fabric.
+/// The content of the file for a fabric.
 pub fn describe(fabric: &Fabric) -> Topology<'_> {
     let nodes = fabric.wiring.nodes.iter();
     let links = fabric.wiring.links.iter().zip(&fabric.rates);
@@ -62,7 +62,7 @@ pub fn describe(fabric: &Fabric) -> Topology<'_> {
     }
 }
 
-/// The unfolded drawing from left to right: adapters as sources, switches up to the top and down
+/// The unfolded picture from left to right: adapters as sources, switches up to the top and down
 /// again, adapters as destinations; adapters in the order of the leaves they hang on.
 fn columns(fabric: &Fabric) -> Vec<Vec<&str>> {
     let nodes = &fabric.wiring.nodes;

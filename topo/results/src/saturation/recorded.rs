@@ -1,4 +1,4 @@
-//! Trees from recordings, before anything is written.
+//! Trees from recordings.
 
 use super::{Output, Outputs, Saturation, Sight, Watch};
 use emulation::recorder::Recording;
@@ -82,7 +82,7 @@ const fn is_same(a: &str, b: &str) -> bool {
     at == a.len() && at == b.len()
 }
 
-/// What devices themselves took for a long queue.
+/// The threshold of the devices for a long queue, from their events.
 fn long_queue(fabric: &Fabric, recordings: &[Recording]) -> Option<u64> {
     let events = || {
         let logged = recordings.iter().flat_map(|recording| &recording.events.events);

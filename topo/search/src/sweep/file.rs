@@ -1,5 +1,5 @@
-//! The file of a sweep: a base scenario, axes with their values, what is shown and expected. A
-//! scenario itself is a sweep without axes, to which the command line adds them.
+//! The sweep file: a base scenario, axes with their values, measures and expectations. A
+//! scenario file is a sweep without axes, to which the command line adds them.
 
 use super::Sweep;
 use super::grid::{Axis, Step};
@@ -40,7 +40,7 @@ static AXIS: KeyTable = KeyTable::new(
     ],
 );
 
-/// The orders a measure may be expected in.
+/// The expected orders of a measure.
 const ORDERS: [(&str, Rule); 2] = [("rising", Rule::Rising), ("falling", Rule::Falling)];
 
 static EXPECT: KeyTable = KeyTable::new(
@@ -89,13 +89,13 @@ pub fn schema() -> serde_json::Value {
     json_schema::schema("pausebed sweep", &KEYS)
 }
 
-/// Sweep files have no times or sizes of their own: what `mtu` is, the base says.
+/// Sweep files have no times or sizes of their own: the base scenario defines `mtu`.
 const NO_SCALE: Scale = Scale { tau: Duration::ZERO, frame: Bytes::ZERO };
 
-/// What the file `path` with this text asks for; a scenario asks for itself.
+/// The sweep of the file `path` with this text.
 ///
 /// # Errors
-/// Every fault of a sweep file. Those of a scenario are told when it is run.
+/// All faults of a sweep file. Those of a scenario are reported when it is run.
 pub fn parse(text: &str, path: &Path) -> Result<Sweep, Problems> {
     let mut table = document::parse(text)?;
     if table.get("base").is_none() && table.get("axis").is_none() {
@@ -151,7 +151,7 @@ fn overrides(table: &Table) -> Vec<String> {
     table.entries.iter().map(|entry| set(&entry.key, &entry.value.data)).collect()
 }
 
-/// As `--set` takes it.
+/// In the format of `--set`.
 fn set(key: &str, value: &Data) -> String {
     format!("{key}={}", value.to_toml())
 }
@@ -215,7 +215,7 @@ fn expected(fields: &Fields<'_>, axes: &[Axis], problems: &mut Problems) -> Opti
                 fields.report(problems, "at", Complaint::new(message, hint));
             }
         }
-        // Their faults have been told.
+        // Their faults have been reported.
         [] => {}
         _ => {
             let message = "an order along several axes is none";

@@ -1,33 +1,33 @@
-//! What is varied: axes with their values, and the points of the grid that they span.
+//! Axes with their values, and the points of the grid.
 
 /// One axis. Several keys may change together along it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Axis {
-    /// What it is called in tables and pictures.
+    /// Its name in tables and pictures.
     pub name: String,
-    /// By value.
+    /// Its values.
     pub steps: Vec<Step>,
 }
 
 /// One value of an axis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// What it is called.
+    /// Its name.
     pub label: String,
-    /// What it sets, as `key=value`.
+    /// Overrides, as `key=value`.
     pub sets: Vec<String>,
 }
 
 /// A value of every axis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Point {
-    /// By axis.
+    /// The name of the value on each axis.
     pub labels: Vec<String>,
-    /// What they set together, as `key=value`.
+    /// All overrides, as `key=value`.
     pub sets: Vec<String>,
 }
 
-/// The axis that an option `key=a,b,c` asks for; `None` if it has one value only.
+/// The axis of an option `key=a,b,c`; `None` if it has one value only.
 pub fn axis_of_option(set: &str) -> Option<Axis> {
     let (key, values) = set.split_once('=')?;
     let values = split(values);
@@ -42,7 +42,7 @@ pub fn axis_of_option(set: &str) -> Option<Axis> {
     Some(Axis { name: key.to_owned(), steps: values.into_iter().map(step).collect() })
 }
 
-/// Cut at commas that stand outside brackets and quotes.
+/// Splits at commas outside of brackets and quotes.
 fn split(text: &str) -> Vec<&str> {
     let (mut parts, mut begin, mut depth, mut quoted) = (Vec::new(), 0, 0i32, false);
     for (at, c) in text.char_indices() {
@@ -61,7 +61,7 @@ fn split(text: &str) -> Vec<&str> {
     parts
 }
 
-/// Every combination of values; the last axis turns fastest.
+/// All combinations of values; the last axis varies fastest.
 pub fn points(axes: &[Axis]) -> Vec<Point> {
     let mut points = vec![Point { labels: Vec::new(), sets: Vec::new() }];
     for axis in axes {

@@ -1,20 +1,20 @@
-//! What is expected of a sweep: an order of its values, or bounds at some of them.
+//! Expectations of a sweep: an order of values, or bounds of some values.
 
 use super::outcome::Row;
 use results::verdict::Verdict;
 
-/// What is expected of one measure along the axis.
+/// The expectation of one measure along the axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expected {
-    /// Of what.
+    /// The measure.
     pub measure: String,
-    /// At these values of the axis, in this order; at all of them if none is named.
+    /// At these values of the axis, in this order; at all values if empty.
     pub at: Vec<String>,
-    /// What.
+    /// The rule.
     pub rule: Rule,
 }
 
-/// What values must satisfy.
+/// A rule for values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Rule {
     /// Each is above the one before it.
@@ -30,19 +30,19 @@ pub enum Rule {
     },
 }
 
-/// An expectation and what came of it.
+/// An expectation with its verdict.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judged {
-    /// In words.
+    /// The expectation in words.
     pub expectation: String,
     /// The values, in their order.
     pub values: Vec<Option<f64>>,
-    /// Whether they satisfy it.
+    /// Whether the values satisfy it.
     pub verdict: Verdict,
 }
 
 impl Expected {
-    /// Holds it against what came out.
+    /// Judges the expectation.
     pub fn judge(&self, rows: &[Row]) -> Judged {
         let value = |row: &Row| row.mean(&self.measure);
         let at = |label: &String| rows.iter().find(|row| row.point.labels.first() == Some(label));

@@ -1,4 +1,4 @@
-//! What came out at one point: each measure's mean and spread over the seeds.
+//! The result at one point: mean and deviation of each measure over the seeds.
 
 use super::grid::Point;
 use results::run_directory::result::RunResult;
@@ -6,12 +6,12 @@ use results::verdict::Verdict;
 use scenario::measure::value::Value;
 use std::collections::BTreeMap;
 
-/// A point and what came out there.
+/// A point and its result.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// Where.
+    /// The point.
     pub point: Point,
-    /// The worst verdict of its runs: octets lost, or a host that did not keep up.
+    /// The worst verdict of its runs.
     pub verdict: Verdict,
     /// By measure.
     pub cells: BTreeMap<String, Cell>,
@@ -20,14 +20,14 @@ pub struct Row {
 /// One measure at one point.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cell {
-    /// Over all seeds that have a number; none if none has.
+    /// Mean over the seeds with a number; `None` if there is none.
     pub mean: Option<f64>,
-    /// The standard deviation over them; none of fewer than two.
+    /// Standard deviation over them; `None` for fewer than two.
     pub deviation: Option<f64>,
 }
 
 impl Row {
-    /// What the runs at `point` come to.
+    /// The result of the runs at `point`.
     pub fn new(point: Point, results: &[&RunResult]) -> Row {
         let verdict = Verdict::worst(results.iter().map(|result| result.verdict));
         let names = results.iter().flat_map(|result| result.measures.keys().cloned());
@@ -43,7 +43,7 @@ impl Row {
         Row { point, verdict, cells }
     }
 
-    /// The mean of `measure` here.
+    /// The mean of `measure`.
     pub fn mean(&self, measure: &str) -> Option<f64> {
         self.cells.get(measure)?.mean
     }

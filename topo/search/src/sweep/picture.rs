@@ -1,4 +1,4 @@
-//! The figure of a sweep: a picture a measure, the first axis from left to right. Of two axes it is a table
+//! The figure of a sweep: one picture for each measure, the first axis from left to right. With two axes it is a table
 //! of numbers, the second axis downwards; otherwise a line for each combination of the other axes.
 
 use super::grid::Axis;
@@ -31,10 +31,10 @@ fn tables(sweep: &Sweep, swept: &Swept, across: &Axis, down: &Axis) -> String {
     curves::document(&sweep.name, stride * shown.len() as f64, heat::STYLE, &body)
 }
 
-/// What a measure came to at each point.
+/// The values of a measure at all points.
 fn table<'a>(rows: &[Row], measure: &'a str, across: &'a Axis, down: &'a Axis) -> Heat<'a> {
     let labels = |axis: &Axis| axis.steps.iter().map(|step| step.label.clone()).collect::<Vec<_>>();
-    // The last axis turns fastest.
+    // The last axis varies fastest.
     let cell = |row: usize, column: usize| {
         let point = rows.get(column * down.steps.len() + row);
         Cell {
@@ -86,7 +86,7 @@ fn one(sweep: &Sweep, series: &[(String, Vec<&Row>)], measure: &str, top: f64) -
     curves::picture(&picture, &series.iter().map(curve).collect::<Vec<_>>())
 }
 
-/// Rows by what the axes other than the first say, in the order of the grid.
+/// Rows by the values of the axes other than the first, in the order of the grid.
 fn series(rows: &[Row]) -> Vec<(String, Vec<&Row>)> {
     let mut series: Vec<(String, Vec<&Row>)> = Vec::new();
     for row in rows {

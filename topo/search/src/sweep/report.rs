@@ -1,4 +1,4 @@
-//! What a sweep comes to: a table for people, CSV and JSON for others.
+//! The result of a sweep as a table, CSV and JSON.
 
 use super::outcome::{Cell, Row};
 use super::{Sweep, Swept};
@@ -8,7 +8,7 @@ use results::wording::{number, word};
 use serde_json::json;
 use std::io::Write;
 
-/// The table: a row a point, a column a measure; then what was expected.
+/// A table with a row for each point and a column for each measure; then the expectations.
 pub fn text(sweep: &Sweep, swept: &Swept) -> String {
     let shown = sweep.shown(&swept.rows);
     let mut table = Table::new();
@@ -90,7 +90,7 @@ pub fn json(sweep: &Sweep, swept: &Swept) -> serde_json::Value {
     })
 }
 
-/// `sweep.csv`: a row a point and measure.
+/// `sweep.csv`: a row for each point and measure.
 ///
 /// # Errors
 /// If it cannot be written.

@@ -1,26 +1,26 @@
-//! What a fabric owes to its ports if congestion held up nobody but its causes: worked out from
-//! what is offered, before anything runs.
+//! The throughput that a fabric should give to each port if congestion slows only the flows that cause it, from the
+//! offered traffic, before a run.
 //!
 //! A port asked for more than its line is hot. Max-min fairness divides its line; the flows that
 //! get less than they ask for are the hot flows, and shall get equal shares. Every other receiving
-//! port is cold, and is owed what is sent to it (algorithms.md 10.1). That holds as long as no link
+//! port is cold, and should receive what is sent to it (docs/spec/algorithms.md 10.1). That holds as long as no link
 //! inside the fabric is asked for more than it carries on the way to cold ports.
 
 use nicd::config::Target;
 use proto::units::{Duration, Instant};
 use scenario::render::Lab;
 
-/// From an instant up to another.
+/// From an instant to another.
 pub type Window = (Instant, Instant);
 
-/// What the ports of a fabric are owed in a window.
+/// The throughput that the ports of a fabric should have in a window.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ideal {
     /// The ports asked for more than their line.
     pub hot: Vec<Hot>,
     /// Adapters that receive, and are not hot.
     pub cold: Vec<usize>,
-    /// What a cold port is owed, the mean of all, as a share of its line.
+    /// Mean throughput that cold ports should have, as a share of the line.
     pub owed: f64,
     /// Octets on the wire to octets of payload, over all that is sent.
     pub on_wire: f64,
@@ -31,9 +31,9 @@ pub struct Ideal {
 pub struct Hot {
     /// The adapter.
     pub node: usize,
-    /// What it is asked for, as a share of its line.
+    /// Offered load, as a share of its line.
     pub asked: f64,
-    /// Those who shall send it equal shares, less than they offer.
+    /// The senders that should get equal shares, less than they offer.
     pub senders: Vec<usize>,
 }
 
@@ -44,7 +44,7 @@ struct Offers {
 }
 
 impl Ideal {
-    /// What is owed in `window`.
+    /// The ideal of `window`.
     pub fn of(lab: &Lab, window: Window) -> Ideal {
         let Offers { by_receiver, on_wire } = offers(lab, window);
         let (mut hot, mut cold, mut owed) = (Vec::new(), Vec::new(), 0.0);
@@ -100,7 +100,7 @@ fn offers(lab: &Lab, (from, to): Window) -> Offers {
             payload += messages / 8.0 * item.size.get() as f64;
             let receivers: Vec<usize> = match &item.to {
                 Target::Uniform => (0..adapters).filter(|node| *node != sender).collect(),
-                // A script's load is not known beforehand.
+                // The load of a script is not known before the run.
                 Target::Script(_) => continue,
                 Target::Lids(lids) => {
                     let place = |lid| nic.adapters.iter().position(|known| known == lid);
@@ -120,7 +120,7 @@ fn ratio(part: Duration, whole: Duration) -> f64 {
     part.as_ps() as f64 / whole.as_ps().max(1) as f64
 }
 
-/// Those to whom a max-min fair division of one line gives less than they ask for.
+/// The senders to which a max-min fair division of one line gives less than they ask for.
 fn held_back(asked: &[f64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..asked.len()).filter(|sender| asked[*sender] > 0.0).collect();
     order.sort_by(|a, b| asked[*a].total_cmp(&asked[*b]).then(a.cmp(b)));

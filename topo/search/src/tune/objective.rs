@@ -1,20 +1,20 @@
-//! What makes settings good, as one key to compare them by. This is the formula; `docs/tune.md` and
+//! The objective: one key by which settings are compared. This is the formula; `docs/reference/tune.md` and
 //! `pausebed tune --help` state it in words.
 //!
-//! A run's *miss* is by how much cold traffic is further from what it is owed than the goal allows.
-//! Its *cost* is the weighted sum of four flaws, each zero at best. A candidate has the largest miss
+//! The *miss* of a run is how much further than the goal allows cold traffic is from its ideal.
+//! Its *cost* is the weighted sum of four flaws, each zero at best.
 //! and the largest cost of all its runs; the smaller miss wins, and among equals the smaller cost.
-//! Lexicographic, because a setting that leaves innocent traffic short is no answer, however fair;
-//! and a sum behind it, because fairness, swing and a busy hot port are paid for with one another.
+//! The order is lexicographic, because a setting that slows innocent traffic is no answer, however fair;
+//! and the cost is a sum, because fairness, swing and a busy hot port can be traded for one another.
 
 use scenario::tune::Weights;
 use std::cmp::Ordering;
 
 /// A hot port is asked to carry this share of its line; acknowledgements and credits take the rest
-/// (algorithms.md 10.1).
+/// (docs/spec/algorithms.md 10.1).
 pub const HOT_SHARE: f64 = 0.96;
 
-/// What one run showed, over its window.
+/// The score of one run in its window.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Score {
     /// Octets that cold ports received, as a share of those posted for them.
@@ -28,41 +28,41 @@ pub struct Score {
     pub swing: f64,
 }
 
-/// What settings are compared by: smaller is better.
+/// The key by which settings are compared; smaller is better.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Key {
-    /// How far past the goal.
+    /// Excess over the goal.
     pub miss: f64,
-    /// The weighted flaws.
+    /// Weighted sum of flaws.
     pub cost: f64,
 }
 
 /// The goal and the weights.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Objective {
-    /// How far cold traffic may be from what it is owed.
+    /// How far cold traffic may be from its ideal.
     pub goal: f64,
-    /// What each flaw costs.
+    /// Weight of each flaw.
     pub weights: Weights,
 }
 
 impl Key {
-    /// Of a candidate without a run.
+    /// The key of a candidate without runs.
     pub const NONE: Key = Key { miss: 0.0, cost: 0.0 };
 
-    /// Both at their worst.
+    /// The greater miss and the greater cost of both.
     pub fn worst(self, other: Key) -> Key {
         Key { miss: self.miss.max(other.miss), cost: self.cost.max(other.cost) }
     }
 
-    /// Better is less.
+    /// Orders keys; less is better.
     pub fn compare(&self, other: &Key) -> Ordering {
         self.miss.total_cmp(&other.miss).then(self.cost.total_cmp(&other.cost))
     }
 }
 
 impl Objective {
-    /// One run's key.
+    /// The key of one run.
     pub fn judge(&self, score: &Score) -> Key {
         let astray = (1.0 - score.cold).abs();
         let w = &self.weights;
@@ -75,7 +75,7 @@ impl Objective {
         }
     }
 
-    /// The key of several runs: the worst of each.
+    /// The key of several runs: the greatest miss and the greatest cost.
     pub fn key_of<'a>(&self, scores: impl Iterator<Item = &'a Score>) -> Key {
         scores.fold(Key::NONE, |key, score| key.worst(self.judge(score)))
     }

@@ -1,4 +1,4 @@
-//! What a search found, for people and for programs: a table of the best, all runs as CSV, and
+//! The result of a search: a table of the best candidates, all runs as CSV, and
 //! everything as JSON.
 
 use crate::tune::Tuning;
@@ -19,7 +19,7 @@ pub fn ranking(tuning: &Tuning) -> Vec<&Trial> {
     complete
 }
 
-/// The worst score of a candidate in one case over all seeds, each figure for itself.
+/// The worst value of each figure of a candidate in one case over all seeds.
 fn worst(trial: &Trial, case: usize) -> Option<Score> {
     let full = trial.runs.iter().filter(|run| run.case == case && run.length == Length::Full);
     full.map(|run| run.score).reduce(|a, b| Score {
@@ -30,7 +30,7 @@ fn worst(trial: &Trial, case: usize) -> Option<Score> {
     })
 }
 
-/// A row a candidate, and the best one by case.
+/// A row for each candidate, and the best candidate by case.
 pub fn text(tuning: &Tuning) -> String {
     let ranking = ranking(tuning);
     let Some(best) = ranking.first() else {
@@ -121,7 +121,7 @@ fn word(length: Length) -> &'static str {
     }
 }
 
-/// Everything. The same for one file to the byte, but for the object `host`.
+/// The whole result. The same for one file to the byte, but for the object `host`.
 pub fn json(tuning: &Tuning, scenario: &str, host: Value) -> Value {
     let tau = |case: &crate::tune::runner::Prepared| case.scenario.fabric.scale.tau.as_ps().max(1);
     let settings = |trial: &Trial| -> serde_json::Map<String, Value> {
@@ -177,7 +177,7 @@ pub fn json(tuning: &Tuning, scenario: &str, host: Value) -> Value {
     })
 }
 
-/// A row a run.
+/// A row for each run.
 ///
 /// # Errors
 /// If it cannot be written.

@@ -11,25 +11,25 @@ use scenario::Scenario;
 use scenario::render::render;
 use scenario::tune::Case;
 
-/// A short run sees a third of the time from the onset to the end of the window.
+/// A short run covers this fraction of the time from the onset to the end of the window.
 const SHORT: u64 = 3;
 
 /// Without a window in the file, this last part of the overload is measured: the last 3000 of the
 /// 8000 MTU times of the hot-spot paper.
 const MEASURED: (u64, u64) = (3, 8);
 
-/// A case ready to run.
+/// A case that is ready to run.
 #[derive(Clone, Debug)]
 pub struct Prepared {
     /// Its name.
     pub name: String,
     /// The scenario with its traffic.
     pub scenario: Scenario,
-    /// What is owed in the window.
+    /// The ideal throughput in the window.
     pub ideal: Ideal,
-    /// When ports began to be asked for too much.
+    /// Begin of the overload.
     pub onset: Instant,
-    /// When throughput is taken.
+    /// Window of the measurement.
     pub window: Window,
 }
 
@@ -76,9 +76,9 @@ impl Prepared {
 pub struct Runner<'a> {
     /// The cases.
     pub cases: &'a [Prepared],
-    /// What the points of jobs mean.
+    /// The grid of the points.
     pub space: &'a Space,
-    /// How many side by side, and whom to tell.
+    /// Threads and callbacks.
     pub conditions: &'a Conditions<'a>,
 }
 

@@ -1,10 +1,10 @@
-//! Where to look next: screening by short runs, races of the best, steps around the winner.
+//! The search: screening by short runs, races of the best, steps around the winner.
 //!
 //! 1. *Screen.* Points spread over the whole grid make short runs, one case after another; after
 //!    each, the worse part is dropped (successive halving).
 //! 2. *Race.* The best of them, and the file's own settings, make full runs, one case and seed after
-//!    another, the cases that dropped most candidates first. Who is worse than the best candidate's
-//!    worst run is dropped at once: his worst can only get worse.
+//!    another, the cases that dropped most candidates first. A candidate worse than the best candidate's
+//!    worst run is dropped at once: its worst run can only get worse.
 //! 3. *Refine.* The best one's neighbours race against it, at ever smaller steps, until the
 //!    smallest step brings nothing.
 //!
@@ -20,23 +20,23 @@ use launch::FailureKind;
 use proto::random::Random;
 use std::cmp::Ordering;
 
-/// This part of those screened goes on after each case.
+/// Share of the screened candidates that are kept after each case.
 const KEPT: (usize, usize) = (3, 5);
 
-/// Screening may take this part of all runs.
+/// Greatest share of all runs for screening.
 const SCREENING: (u64, u64) = (2, 5);
 
-/// A budget that judges fewer candidates than this is not spent on screening.
+/// With a budget for fewer candidates than this there is no screening.
 const TOO_FEW: u64 = 6;
 
-/// Candidates that race at once. A constant, not the number of cores: results must not depend on
+/// Candidates that race at the same time. A constant, not the number of cores: results must not depend on
 /// the machine.
 const HEAT: usize = 8;
 
-/// The first steps around the best are the grid's length divided by 2 so many times.
+/// The first steps around the best candidate are the length of the grid divided by 2 this many times.
 const FIRST_HALVING: u32 = 2;
 
-/// How much of a case is run.
+/// The part of a case that is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Length {
     /// The time from onset to the window's end, cut to a third.
@@ -45,7 +45,7 @@ pub enum Length {
     Full,
 }
 
-/// One run to make.
+/// One run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Job {
     /// The settings.
@@ -54,16 +54,16 @@ pub struct Job {
     pub case: usize,
     /// The seed.
     pub seed: u64,
-    /// How much of it.
+    /// Its length.
     pub length: Length,
 }
 
-/// Whoever makes runs.
+/// Makes runs.
 pub trait Bench {
     /// The scores of `jobs`, in their order.
     ///
     /// # Errors
-    /// If a run does not come back.
+    /// If a run fails.
     fn perform(&mut self, jobs: &[Job]) -> Result<Vec<Score>, TuneError>;
 
     /// True if no further batch is wanted.
@@ -72,58 +72,58 @@ pub trait Bench {
     }
 }
 
-/// What a search may use.
+/// The bounds of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// How many cases there are.
+    /// Number of cases.
     pub cases: usize,
-    /// The seeds each is run with.
+    /// Seeds of each case.
     pub seeds: Vec<u64>,
-    /// At most so many runs.
+    /// Greatest number of runs.
     pub runs: u64,
-    /// Where the search's own randomness comes from.
+    /// Seed of the search itself.
     pub seed: u64,
 }
 
 /// Why a search ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// The smallest steps around the best bring nothing.
+    /// The smallest steps around the best candidate are no better.
     Settled,
-    /// All runs have been made.
+    /// The budget of runs is used up.
     Budget,
-    /// Whoever waits has had enough.
+    /// The time is up.
     Enough,
-    /// Somebody pressed Ctrl-C.
+    /// The user pressed Ctrl-C.
     Interrupted,
 }
 
-/// A run that was made.
+/// A completed run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Run {
     /// Index of the case.
     pub case: usize,
     /// The seed.
     pub seed: u64,
-    /// How much of it.
+    /// Its length.
     pub length: Length,
-    /// What it showed.
+    /// Its score.
     pub score: Score,
 }
 
-/// Settings that were tried.
+/// A candidate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trial {
     /// The settings.
     pub point: Point,
-    /// The runs made with them.
+    /// Its runs.
     pub runs: Vec<Run>,
-    /// Judged in every case with every seed.
+    /// True if it was judged in every case with every seed.
     pub is_complete: bool,
 }
 
 impl Trial {
-    /// The scores that count: of full runs.
+    /// The scores of full runs, the only ones that count.
     pub fn judged(&self) -> impl Iterator<Item = &Score> {
         self.of(Length::Full)
     }
@@ -143,18 +143,18 @@ pub struct Search<'a> {
     trials: Vec<Trial>,
     best: Option<usize>,
     spent: u64,
-    /// By case, how many candidates it dropped.
+    /// Number of candidates that each case dropped.
     drops: Vec<u64>,
 }
 
-/// How a step of a search ends early.
+/// Why a step of a search ends early.
 enum Halt {
     Stop(Stop),
     Error(TuneError),
 }
 
 impl<'a> Search<'a> {
-    /// A search that has tried nothing.
+    /// A search without runs.
     pub fn new(
         space: &'a Space,
         objective: &'a Objective,
@@ -165,10 +165,10 @@ impl<'a> Search<'a> {
         Search { space, objective, plan, bench, trials: Vec::new(), best: None, spent: 0, drops }
     }
 
-    /// Searches to its end.
+    /// Runs the search to its end.
     ///
     /// # Errors
-    /// If a run does not come back for another reason than Ctrl-C.
+    /// If a run fails.
     pub fn run(&mut self) -> Result<Stop, TuneError> {
         match self.steps() {
             Ok(()) => Ok(Stop::Settled),
@@ -182,7 +182,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Everything tried, the best of it, and the number of runs.
+    /// All candidates, the index of the best, and the number of runs.
     pub fn into_result(self) -> (Vec<Trial>, Option<usize>, u64) {
         (self.trials, self.best, self.spent)
     }
@@ -195,7 +195,7 @@ impl<'a> Search<'a> {
         self.refine()
     }
 
-    /// Short runs, and who is worth full ones: the best, then the file's own settings.
+    /// Makes short runs; returns the candidates for full runs: the best, then the file's own settings.
     fn screen(&mut self) -> Result<Vec<usize>, Halt> {
         let judging = (self.plan.cases * self.plan.seeds.len()).max(1) as u64;
         let candidates = self.plan.runs / judging;
@@ -220,7 +220,7 @@ impl<'a> Search<'a> {
         Ok(field)
     }
 
-    /// The file's own settings, and `n` points all over the grid.
+    /// The file's own settings, and `n` points spread over the grid.
     fn spread(&mut self, n: usize) -> Vec<usize> {
         let own = self.space.own.clone();
         let points = own.into_iter().chain(self.space.sample(n, self.plan.seed));
@@ -234,7 +234,7 @@ impl<'a> Search<'a> {
         field
     }
 
-    /// How many points screening can afford.
+    /// Number of points that the budget of screening allows.
     fn screened(&self) -> usize {
         let share = KEPT.0 as f64 / KEPT.1 as f64;
         let runs_a_point: f64 = (0..self.plan.cases).map(|case| share.powi(case as i32)).sum();
@@ -242,7 +242,7 @@ impl<'a> Search<'a> {
         ((runs / runs_a_point) as usize).max(2)
     }
 
-    /// Full runs of `entrants`, as long as they may still be the best.
+    /// Makes full runs of `entrants` as long as they may still be the best.
     fn race(&mut self, entrants: &[usize]) -> Result<(), Halt> {
         let bound = self.best.map(|best| self.key(best, Length::Full));
         let mut order: Vec<usize> = (0..self.plan.cases).collect();
@@ -270,7 +270,7 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// Steps around the best.
+    /// Races the neighbours of the best candidate.
     fn refine(&mut self) -> Result<(), Halt> {
         let mut random = Random::stream(self.plan.seed, "tune", "refine");
         let mut halvings = FIRST_HALVING;
@@ -293,7 +293,7 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// Makes a run of each of `field`, of as many as the budget allows.
+    /// Makes a run of each of `field`, or of as many as the budget allows.
     fn perform(
         &mut self,
         field: &mut Vec<usize>,
@@ -333,7 +333,7 @@ impl<'a> Search<'a> {
         self.objective.key_of(self.trials[trial].of(length))
     }
 
-    /// Best first; of equals the one tried first.
+    /// Sorts the best first; among equals the one that was tried first.
     fn sort(&self, field: &mut [usize], length: Length) {
         field.sort_by(|a, b| self.key(*a, length).compare(&self.key(*b, length)).then(a.cmp(b)));
     }

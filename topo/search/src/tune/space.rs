@@ -4,7 +4,7 @@ use proto::congestion::SchemeConfig;
 use proto::random::Random;
 use scenario::tune::{Searched, Values};
 
-/// A range is searched at no more than so many values, and the file's own.
+/// Greatest number of values of a range, without the file's own.
 const LEVELS: usize = 33;
 
 /// A range that spans this factor is divided evenly in its logarithm.
@@ -24,7 +24,7 @@ pub struct Space {
 pub struct Dimension {
     /// In the scheme's own words.
     pub name: String,
-    /// At least two.
+    /// Its values, at least two.
     pub levels: Vec<toml::Value>,
 }
 
@@ -33,7 +33,7 @@ pub struct Dimension {
 pub struct Point(pub Vec<usize>);
 
 impl Space {
-    /// The grid over `searched`; the values that `scheme` has now are on it where a range holds
+    /// The grid over `searched`. The current values of `scheme` are on it where a range contains
     /// them.
     pub fn new(searched: &[Searched], scheme: &SchemeConfig) -> Space {
         let mut dimensions = Vec::new();
@@ -66,7 +66,7 @@ impl Space {
         scheme
     }
 
-    /// `n` points, spread evenly: a Halton sequence, shifted by the seed; each point once.
+    /// `n` different points, spread evenly: a Halton sequence, shifted by the seed.
     ///
     /// Source: Halton, "On the efficiency of certain quasi-random sequences of points" (1960);
     /// Cranley and Patterson, "Randomization of number theoretic methods for multiple integration"
@@ -172,7 +172,7 @@ fn spread(low: f64, high: f64) -> impl Iterator<Item = f64> {
     })
 }
 
-/// Three digits are as much as anybody wants to read, and to type.
+/// Rounds to three significant digits, which are easy to read and to type.
 fn three_digits(x: f64) -> f64 {
     format!("{x:.2e}").parse().unwrap_or(x)
 }

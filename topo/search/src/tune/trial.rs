@@ -1,6 +1,6 @@
 //! One run of one candidate: from settings to a score.
 //!
-//! What cold ports received is held against what was posted for them in the same window of the same
+//! What cold ports received is compared with what was posted for them in the same window of the same
 //! run, not against the load in the file: sources are open loop, so both are the same in the mean,
 //! and the noise of the arrivals cancels. A ratio above 1 is a backlog being worked off.
 
@@ -18,13 +18,13 @@ use scenario::render::{Lab, render};
 use scenario::run::Backend;
 use std::path::Path;
 
-/// The window is cut into so many bins to see swings. Each costs a reading of every device.
+/// Number of bins of the window, to measure swings. Each costs a reading of every device.
 const BINS: u64 = 10;
 
-/// Runs `scenario` up to the end of `window` and scores what happened inside.
+/// Runs `scenario` up to the end of `window` and scores the window.
 ///
 /// # Errors
-/// If the run does not come back, or without readings.
+/// If the run fails, or ends without readings.
 pub fn run(scenario: &Scenario, ideal: &Ideal, window: Window) -> Result<Score, TuneError> {
     let mut scenario = scenario.clone();
     scenario.run.backend = Backend::Virtual;
@@ -48,7 +48,7 @@ pub fn run(scenario: &Scenario, ideal: &Ideal, window: Window) -> Result<Score, 
         awake: false,
         capture: None,
         injections: Vec::new(),
-        // The virtual clock leaves nothing there.
+        // The virtual clock writes no files there.
         scratch: Path::new(""),
     };
     let outcome = (substrate(Backend::Virtual).run)(&job, &mut |_| {})?;
@@ -63,7 +63,7 @@ fn edges((from, to): Window) -> Vec<Edge> {
     edges.into_iter().map(|at| Edge { at, depth: Depth::All }).collect()
 }
 
-/// Octets received by cold ports, and posted for them, since the beginning.
+/// Octets that cold ports received, and octets posted for them, since the beginning.
 #[derive(Clone, Copy, Debug, Default)]
 struct Cold {
     received: f64,
@@ -71,7 +71,7 @@ struct Cold {
 }
 
 fn score(lab: &Lab, recordings: &[Recording], ideal: &Ideal, window: Window) -> Option<Score> {
-    // One worker hosts all nodes, in their order.
+    // One worker has all nodes, in their order.
     let [recording] = recordings else { return None };
     let (first, last) = (recording.edges.first()?, recording.edges.last()?);
     let seconds = window.1.since(window.0).as_ps() as f64 / 1e12;
@@ -115,7 +115,7 @@ fn cold(lab: &Lab, ideal: &Ideal, edge: &EdgeReading) -> Cold {
     Cold { received, posted: posted as f64 * ideal.on_wire }
 }
 
-/// By how much bins differ, as a share of what is posted in one.
+/// Standard deviation of the bins, as a share of the octets posted in one.
 fn swing(cold: &[Cold]) -> f64 {
     let bins: Vec<(f64, f64)> = cold
         .windows(2)

@@ -1,5 +1,5 @@
-//! The file that `tune` leaves: the scenario it was given, comments and all, with the settings it
-//! found and with what they are expected to do for the file's own traffic.
+//! The file that `tune` writes: its scenario with comments, the settings that it
+//! found, and expectations for the traffic of the file.
 
 use crate::tune::ideal::Window;
 use crate::tune::runner::Prepared;
@@ -7,7 +7,7 @@ use crate::tune::{Tuning, search::Trial};
 use scenario::Scenario;
 use toml_edit::{ArrayOfTables, DocumentMut, Item, Table, Value, value};
 
-/// The measures it adds; those of an earlier search give way.
+/// The measures that it adds; those of an earlier search are replaced.
 const COLD: &str = "tuned_cold_ports";
 const HOT: &str = "tuned_hot_port";
 const FAIR: &str = "tuned_hot_flows_fairness";
@@ -16,7 +16,7 @@ const FAIR: &str = "tuned_hot_flows_fairness";
 /// settings of `trial`.
 ///
 /// # Errors
-/// If `text` is no TOML, which cannot be after it was read.
+/// If `text` is not TOML, which is impossible after it was read.
 pub fn text(
     text: &str,
     sets: &[String],
@@ -48,7 +48,7 @@ pub fn text(
     Ok(document.to_string())
 }
 
-/// What `--set` changed for the search must be so in the file, too. Elements of an array are named
+/// Writes an override of `--set` to the file. Elements of an array are named
 /// by their name or measure, or by their index.
 fn write_override(item: &mut Item, path: &[&str], setting: Value) {
     let Some((first, rest)) = path.split_first() else {
@@ -87,7 +87,7 @@ fn in_file(setting: &toml::Value) -> Option<Value> {
     setting.to_string().parse().ok()
 }
 
-/// Measures and expectations for the file's own traffic.
+/// Adds measures and expectations for the traffic of the file.
 fn expect(document: &mut DocumentMut, own: &Prepared, tuning: &Tuning, trial: &Trial) {
     let goal = tuning.objective.goal;
     let owed = own.ideal.owed;
@@ -127,7 +127,7 @@ fn name(own: &Prepared, node: usize) -> &str {
 fn in_frames(own: &Prepared, window: Window) -> [String; 2] {
     let tau = own.scenario.fabric.scale.tau.as_ps().max(1) as f64;
     [window.0, window.1].map(|at| {
-        // A window worked out from the traffic need not be whole frame times.
+        // A window derived from the traffic need not be whole frame times.
         let frames = format!("{:.6}", at.as_ps() as f64 / tau);
         format!("{} mtu", frames.trim_end_matches('0').trim_end_matches('.'))
     })
@@ -156,7 +156,7 @@ fn expectation(measure: &str, bounds: &[(&str, f64)], why: &str) -> Table {
     table
 }
 
-/// Puts `table` at the end of the array `key`, in place of the one about the same thing.
+/// Appends `table` to the array `key`, in place of the one of the same name.
 fn add(document: &mut DocumentMut, key: &str, name: &str, mut table: Table) {
     let array = document.entry(key).or_insert(Item::ArrayOfTables(ArrayOfTables::new()));
     let Some(array) = array.as_array_of_tables_mut() else { return };
@@ -165,7 +165,7 @@ fn add(document: &mut DocumentMut, key: &str, name: &str, mut table: Table) {
     array.push(table);
 }
 
-/// Names that differ in one number, each number one more than the last, as one: h\[0-30\]:rx.
+/// Merges names that differ in one number, each number one more than the last: h\[0-30\]:rx.
 fn ranges(names: Vec<String>) -> Vec<String> {
     let mut runs: Vec<(String, u64, u64, String)> = Vec::new();
     let mut out = Vec::new();

@@ -42,8 +42,8 @@ impl<'a> Line<'a> {
         self.0.get(name).and_then(Value::as_str).unwrap_or("")
     }
 
-    /// All that is not said by time, place and name; marks and notifications have their kind for a name. Lane
-    /// 0 is not told: nearly everything is about it.
+    /// All members except time, place and name. A mark or notification has its kind as name. Lane
+    /// 0 is left out, because nearly all events are about it.
     fn notes(&self) -> Vec<(String, Note)> {
         let has_kind_for_name = ["mark", "note"].contains(&self.text("ev"));
         let told =
@@ -65,16 +65,16 @@ impl<'a> Line<'a> {
     }
 }
 
-/// What of one flow is on its way from mark to reaction.
+/// The events of one flow from a mark to the reaction.
 #[derive(Default)]
 struct Chain {
     mark: Option<EventPlace>,
     notes: Vec<EventPlace>,
-    /// A notification has reached its sender, who may now react.
+    /// A notification has reached the sender.
     is_heard: bool,
 }
 
-/// What reading has come to.
+/// State of the reader.
 #[derive(Default)]
 struct Reader {
     /// Slices that have begun: when, and at which port.
@@ -146,7 +146,7 @@ impl Reader {
                 let worker = tracks.worker(line.number("worker"), trace);
                 trace.instant(worker, t, "late", &line.notes());
             }
-            // A measure without a value, and the sum of what was left out: both are the report's.
+            // Events for the report only: a measure without a value, and the number of events left out.
             ("null" | "folded", _) => {}
             _ => self.instant(line, port, trace),
         }
@@ -166,7 +166,7 @@ impl Reader {
             "mark" => {
                 chain.mark.get_or_insert(place);
             }
-            // One without a mark belongs to a reaction that has been.
+            // A notification without a mark belongs to an earlier reaction.
             "note" if chain.mark.is_some() => {
                 chain.notes.push(place);
                 chain.is_heard |= line.text("dir") == "rx";
@@ -181,7 +181,7 @@ impl Reader {
     }
 
     fn begin(&mut self, track: Track, t: u64, at: &str, name: &str, trace: &mut Trace) {
-        // A further XOFF prolongs the pause there is.
+        // Another XOFF extends the pause.
         if self.open.contains_key(&track) {
             return;
         }

@@ -1,4 +1,4 @@
-//! What is owed, against the figures of algorithms.md 10.1 and by hand.
+//! The ideal, against the figures of docs/spec/algorithms.md 10.1 and by hand.
 
 use super::*;
 use scenario::Scenario;

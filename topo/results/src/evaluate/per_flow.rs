@@ -1,0 +1,187 @@
+//! Measures of flows: rates and gaps, completion, congestion found by receivers, notifications, fairness.
+
+use super::{RunData, flows, number_in, over, rate_in, reduce, time_in};
+use crate::fairness::jain;
+use emulation::wiring::End;
+use proto::counters::{FlowReading, Gauge};
+use proto::ids::PortNumber;
+use proto::units::Instant;
+use scenario::measure::windows::{Interval, parts, samples};
+use scenario::measure::{Measure, Quantity, Reduce};
+use std::collections::BTreeMap;
+
+/// The flows from one node to another at an edge, and the instant of the reading.
+pub(super) fn flows_at<'a>(
+    run: &RunData<'a>,
+    (from, to): (usize, usize),
+    edge: Instant,
+) -> Result<(Vec<&'a FlowReading>, Instant), String> {
+    let (reading, taken) = run.at(from, edge)?;
+    let address = run.fabric.addresses.get(to).copied().unwrap_or(0);
+    let flows = reading.flows.iter().filter(|flow| flow.flow.destination == address);
+    Ok((flows.collect(), taken))
+}
+
+/// The growth of a gauge over the intervals of a sample: integral, integral of the square, picoseconds.
+#[derive(Clone, Copy, Default)]
+struct Held {
+    integral: f64,
+    square: f64,
+    ps: f64,
+}
+
+pub(super) fn over_flows(measure: &Measure, run: &RunData<'_>) -> Result<f64, String> {
+    let samples = samples(measure);
+    let (mut means, mut pooled) = (Vec::new(), Held::default());
+    for pair in flows(measure)? {
+        for sample in &samples {
+            for held in flow_held(measure, run, *pair, sample)? {
+                means.push(held.integral / over(held.ps)?);
+                pooled.integral += held.integral;
+                pooled.square += held.square;
+                pooled.ps += held.ps;
+            }
+        }
+    }
+    if means.is_empty() {
+        return Err("none of these flows ever sent".to_owned());
+    }
+    let value = match measure.reduce {
+        Reduce::Sd => {
+            let mean = pooled.integral / pooled.ps;
+            (pooled.square / pooled.ps - mean * mean).max(0.0).sqrt()
+        }
+        other => reduce(means, other)?,
+    };
+    if measure.of == Quantity::Ipd {
+        return time_in(measure.per, value, run);
+    }
+    let sender = flows(measure)?[0].0;
+    let port = End { node: sender, port: PortNumber::from_index(0) };
+    rate_in(measure.per, value, || run.fabric.line_rate(port))
+}
+
+/// The growth of the gauge of each flow of a pair. A gap that did not exist yet was zero; a rate that
+/// did not exist yet is unknown.
+fn flow_held(
+    measure: &Measure,
+    run: &RunData<'_>,
+    pair: (usize, usize),
+    sample: &[Interval],
+) -> Result<Vec<Held>, String> {
+    let gauge = |flow: &FlowReading| -> Gauge {
+        if measure.of == Quantity::Ipd { flow.gap } else { flow.rate }
+    };
+    let mut held: BTreeMap<u8, Held> = BTreeMap::new();
+    for (from, to) in sample {
+        let (first, began) = flows_at(run, pair, *from)?;
+        let (last, ended) = flows_at(run, pair, *to)?;
+        for flow in last {
+            let earlier = first.iter().find(|earlier| earlier.flow == flow.flow);
+            if earlier.is_none() && measure.of == Quantity::Rate {
+                let (from, to) = (run.fabric.node_name(pair.0), run.fabric.node_name(pair.1));
+                return Err(format!("the flow {from}>{to} began inside the window"));
+            }
+            let (before, after) = (earlier.map(|f| gauge(f)).unwrap_or_default(), gauge(flow));
+            let sum = held.entry(flow.flow.class).or_default();
+            sum.integral += after.integral.saturating_sub(before.integral) as f64;
+            sum.square += after.square_integral.saturating_sub(before.square_integral) as f64;
+            sum.ps += ended.since(began).as_ps() as f64;
+        }
+    }
+    Ok(held.into_values().collect())
+}
+
+/// The time from `from` until the last reaction point became neutral.
+pub(super) fn release(measure: &Measure, run: &RunData<'_>) -> Result<f64, String> {
+    let mut latest = measure.from;
+    for pair in flows(measure)? {
+        for flow in flows_at(run, *pair, measure.to)?.0 {
+            let (from, to) = (run.fabric.node_name(pair.0), run.fabric.node_name(pair.1));
+            let since =
+                flow.neutral_since.ok_or_else(|| format!("{from}>{to} is still held back"))?;
+            latest = latest.max(since);
+        }
+    }
+    time_in(measure.per, latest.since(measure.from).as_ps() as f64, run)
+}
+
+/// Messages completed up to the window's end as a share of those posted up to then, by pair.
+pub(super) fn completion(measure: &Measure, run: &RunData<'_>) -> Result<f64, String> {
+    let mut shares = Vec::new();
+    for pair in flows(measure)? {
+        let (flows, _) = flows_at(run, *pair, measure.to)?;
+        let posted: u64 = flows.iter().map(|flow| flow.messages).sum();
+        let completed: u64 = flows.iter().map(|flow| flow.completed).sum();
+        if posted > 0 {
+            shares.push(completed as f64 / posted as f64);
+        }
+    }
+    if shares.is_empty() {
+        return Err("nothing was posted".to_owned());
+    }
+    number_in(measure.per, reduce(shares, measure.reduce)?)
+}
+
+/// The share of the receivers' periods in which they judged the flows to cause congestion.
+pub(super) fn congested(measure: &Measure, run: &RunData<'_>) -> Result<f64, String> {
+    let (mut judged, mut found) = (0, 0);
+    for (from, to) in flows(measure)? {
+        let source = run.fabric.addresses.get(*from).copied().unwrap_or(0);
+        let periods = |edge: Instant| -> Result<(u64, u64), String> {
+            let receptions = &run.at(*to, edge)?.0.receptions;
+            let flows = receptions.iter().filter(|reception| reception.flow.source == source);
+            Ok(flows.fold((0, 0), |(judged, found), flow| {
+                (judged + flow.periods.judged, found + flow.periods.congested)
+            }))
+        };
+        for (begin, end) in parts(measure) {
+            let (before, after) = (periods(begin)?, periods(end)?);
+            judged += after.0 - before.0;
+            found += after.1 - before.1;
+        }
+    }
+    if judged == 0 {
+        return Err("no period of these flows was judged: does the scheme judge any?".to_owned());
+    }
+    number_in(measure.per, found as f64 / judged as f64)
+}
+
+/// A notification on the wire, octets: LRH, BTH, sixteen reserved octets, ICRC and VCRC.
+const NOTIFICATION: u64 = 8 + 12 + 16 + 4 + 2;
+
+/// Octets of notifications as a share of the octets of data that they are about.
+pub(super) fn overhead(measure: &Measure, run: &RunData<'_>) -> Result<f64, String> {
+    let (mut notes, mut octets) = (0, 0);
+    for pair in flows(measure)? {
+        let sums = |edge: Instant| -> Result<(u64, u64), String> {
+            let flows = flows_at(run, *pair, edge)?.0;
+            Ok(flows.iter().fold((0, 0), |sum, flow| (sum.0 + flow.notes, sum.1 + flow.tx_bytes)))
+        };
+        for (from, to) in parts(measure) {
+            let (before, after) = (sums(from)?, sums(to)?);
+            notes += after.0 - before.0;
+            octets += after.1 - before.1;
+        }
+    }
+    if octets == 0 {
+        return Err("none of these flows sent".to_owned());
+    }
+    number_in(measure.per, (notes * NOTIFICATION) as f64 / octets as f64)
+}
+
+/// Jain's fairness index of the octets that the flows sent, one flow for each pair of nodes.
+pub(super) fn fairness(measure: &Measure, run: &RunData<'_>) -> Result<f64, String> {
+    let mut sent = Vec::new();
+    for pair in flows(measure)? {
+        let octets = |edge: Instant| -> Result<u64, String> {
+            Ok(flows_at(run, *pair, edge)?.0.iter().map(|flow| flow.tx_bytes).sum())
+        };
+        let mut sum = 0;
+        for (from, to) in parts(measure) {
+            sum += octets(to)? - octets(from)?;
+        }
+        sent.push(sum as f64);
+    }
+    number_in(measure.per, jain(&sent).ok_or("none of these flows sent")?)
+}
