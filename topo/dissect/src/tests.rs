@@ -365,24 +365,24 @@ proptest! {
 
     #[test]
     fn tables_of_ethernet_say_what_the_views_say(octets: [u8; 40]) {
-        let get = |name| internet::IPV4.get(&octets, name);
+        let get = |name| headers::IPV4.get(&octets, name);
         let ip = Ipv4::parse(&octets)?;
         prop_assert_eq!((get("dscp"), get("ecn")), (ip.dscp.get().into(), ip.ecn.bits().into()));
         prop_assert_eq!((get("ihl"), get("frag_offset")), (ip.header_words.into(), ip.fragment_offset.into()));
         prop_assert_eq!((get("id"), get("checksum")), (ip.identification.into(), ip.checksum.into()));
         prop_assert_eq!((get("ttl"), get("src")), (ip.time_to_live.into(), u64::from(ip.source.to_bits())));
-        let get = |name| internet::IPV6.get(&octets, name);
+        let get = |name| headers::IPV6.get(&octets, name);
         let ip = Ipv6::parse(&octets)?;
         prop_assert_eq!((get("dscp"), get("ecn")), (ip.dscp.get().into(), ip.ecn.bits().into()));
         prop_assert_eq!((get("flow_label"), get("hop_limit")), (ip.flow_label.into(), ip.hop_limit.into()));
-        let get = |name| internet::UDP.get(&octets, name);
+        let get = |name| headers::UDP.get(&octets, name);
         let udp = Udp::parse(&octets)?;
         prop_assert_eq!((get("srcport"), get("length")), (udp.source_port.into(), udp.length.into()));
-        let get = |name| ethernet::VLAN.get(&octets, name);
+        let get = |name| headers::VLAN.get(&octets, name);
         let tag = VlanTag::parse(&octets)?;
         prop_assert_eq!((get("pcp"), get("dei") == 1), (tag.priority.get().into(), tag.drop_eligible));
         prop_assert_eq!((get("vid"), get("type")), (tag.id.get().into(), tag.ethertype.into()));
-        let get = |name| control::PFC.get(&octets, name);
+        let get = |name| headers::PFC.get(&octets, name);
         let pfc = Pfc::parse(&octets[2..])?;
         prop_assert_eq!(get("enbv"), u64::from(pfc.reserved) << 8 | u64::from(pfc.enabled));
         prop_assert_eq!((get("pause_time_c0"), get("pause_time_c7")), (pfc.times[0].into(), pfc.times[7].into()));
@@ -390,7 +390,7 @@ proptest! {
 
     #[test]
     fn tables_say_what_the_views_say(octets: [u8; 12], lrh: [u8; 8]) {
-        let get = |name| transport::BTH.get(&octets, name);
+        let get = |name| headers::BTH.get(&octets, name);
         let bth = Bth::parse(&octets)?;
         let psn = Psn::truncate(get("psn") as u32);
         let destination = QueuePairNumber::truncate(get("destqp") as u32);
@@ -398,7 +398,7 @@ proptest! {
         prop_assert_eq!((get("f") == 1, get("b") == 1, get("a") == 1), (bth.fecn, bth.becn, bth.ack_request));
         prop_assert_eq!((get("padcnt"), get("tver")), (bth.pad_count.into(), bth.version.into()));
         prop_assert_eq!((get("p_key"), get("se") == 1), (bth.partition_key.into(), bth.solicited));
-        let get = |name| infiniband::LRH.get(&lrh, name);
+        let get = |name| headers::LRH.get(&lrh, name);
         let owned = Lrh::parse(&lrh)?;
         prop_assert_eq!((get("vl"), get("sl")), (owned.virtual_lane.get().into(), owned.service_level.get().into()));
         prop_assert_eq!((get("dlid"), get("slid")), (owned.dlid.get().into(), owned.slid.get().into()));
