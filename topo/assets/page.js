@@ -1,11 +1,11 @@
-// What the pages share: elements by name, numbers in words, the theme. Names are only ever set as text.
+// Shared by all pages: elements by name, numbers as text, the theme. Names are set as text only.
 "use strict";
 const $ = (id) => document.getElementById(id);
 const all = (what, where = document) => [...where.querySelectorAll(what)];
 const root = document.documentElement;
 const grouped = (n) => String(Math.round(n)).replace(/\B(?=(\d{3})+$)/g, "\u2009");
 
-// Light or dark: as the reader's system is, until the button or the page's address says otherwise.
+// Light or dark: as in the system's settings, unless the button or the address of the page sets it.
 const theme = (() => {
   const system = matchMedia("(prefers-color-scheme: dark)");
   const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : system.matches);

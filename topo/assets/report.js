@@ -1,5 +1,5 @@
 // The cursor of a report: time under the pointer, on the slider and on the keys; zoom, play, names.
-// The page reads without it. Nothing is fetched. It stands behind page.js.
+// The page can be read without it. It fetches nothing. It follows page.js.
 (() => {
   const SVG = "http://www.w3.org/2000/svg";
   const LEVELS = 13, HELD = 0.1, NONE = 65535;
@@ -50,7 +50,7 @@
   const phaseAt = (t) => meta.phases.filter((p) => p[0] <= t).pop();
   const percent = (v) => (Number.isFinite(v) ? (100 * v).toFixed(0) + " %" : "–");
 
-  // ---- what follows the cursor
+  // ---- values at the cursor
 
   const reads = all("[data-k]").map((el) => ({
     el, key: el.dataset.k, side: Number(el.dataset.k[0]), digits: Number(el.dataset.d), unit: el.dataset.u || "",
@@ -289,7 +289,7 @@
     remember();
   }
 
-  // To the bin before or after the cursor in which the pinned line begins to be held, or ceases.
+  // Moves to the bin before or after the cursor in which the hold of the pinned line begins or ends.
   function goToChange(by) {
     const side = sides.get(1) || sides.get(0);
     const isHeld = (bin) => value(`${side.side}.h${pin}`, bin) >= HELD;
@@ -367,7 +367,7 @@
   }
   addEventListener("hashchange", recall);
 
-  // ---- a figure as a file: what is seen, in the light theme; its numbers, as far as the page carries them
+  // ---- a figure as a file: the picture in the light theme; its numbers, if the page has them
 
   function save(name, text, type) {
     const link = document.createElement("a");
@@ -377,7 +377,7 @@
     setTimeout(() => URL.revokeObjectURL(link.href), 10000);
   }
 
-  // No variable is left in the style: programs for drawing do not know them.
+  // The style has no variables: drawing programs do not know them.
   function ink() {
     const rules = $("ink").textContent;
     const colours = new Map([...rules.matchAll(/--([\w-]+):([^;}]+)/g)].map((found) => [found[1], found[2]]));
@@ -394,7 +394,7 @@
     return copy;
   }
 
-  // The pictures of a part of the page, eight small ones or two abreast, each below its words.
+  // The pictures of a part of the page, eight small ones or two in a row, each below its title.
   function pictureOf(part) {
     const LINE = 15, GAP = 16;
     const pieces = all("svg[role=img]", part).filter((svg) => !svg.closest("#pinned, .reference, #heat")).map((svg) => {
@@ -430,7 +430,7 @@
   const exact = (v) => (Number.isFinite(v) ? Math.round(v * 1e6) / 1e6 : "");
   const field = (v) => (/[",\r\n]/.test(v) ? `"${String(v).replace(/"/g, '""')}"` : v);
   const binOf = (side, bin) => [bin * side.dt_ps, Math.min(side.dt_ps, side.length_ps - bin * side.dt_ps)];
-  // By bin what a series is, but for gaps; the row is what `row` makes of it.
+  // The values of a series by bin, without gaps; `row` makes the row.
   function rowsOf(key, scale, row) {
     const side = sides.get(Number(key[0])), rows = [];
     for (let bin = 0; side && bin < side.bins; bin++) {
@@ -472,7 +472,7 @@
     csv.addEventListener("click", () => save(name + ".csv", tableOf(name), "text/csv"));
   }
 
-  // ---- somebody else's picture over ours
+  // ---- a reference picture over a panel
 
   const opacity = $("opacity");
   const layOver = () => all(".overlay").forEach((el) => el.setAttribute("opacity", opacity.value / 100));

@@ -2,7 +2,7 @@
 //! its own.
 
 use super::palette;
-use super::path::{Grain, line};
+use super::path::{Precision, line};
 use super::scale::Linear;
 use maud::{Markup, PreEscaped, html};
 
@@ -92,7 +92,7 @@ pub fn picture(picture: &Picture<'_>, curves: &[Curve]) -> Markup {
             @let (role, dash) = side(index);
             @let places: Vec<_> = curve.points.iter().map(|(at, value)| (x.at(*at), y.at(*value))).collect();
             path class="side" style=(format!("--c:var(--{role})")) stroke-dasharray=(dash)
-                d=(line(places.iter().copied(), Grain::Hundredths)) { title { (curve.name) } }
+                d=(line(places.iter().copied(), Precision::Hundredths)) { title { (curve.name) } }
             @for (cx, cy) in places.iter().filter(|_| *dots) {
                 circle class="point" style=(format!("--c:var(--{role})")) r="3"
                     cx=(format!("{cx:.1}")) cy=(format!("{cy:.1}")) {}

@@ -5,18 +5,18 @@ use std::fmt::Write;
 
 /// How path data are rounded: whole numbers, or hundredths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Grain {
+pub enum Precision {
     /// Whole units.
     Whole,
     /// Hundredths of a unit.
     Hundredths,
 }
 
-impl Grain {
+impl Precision {
     fn steps(self, value: f64) -> i64 {
         let steps = match self {
-            Grain::Whole => value,
-            Grain::Hundredths => value * 100.0,
+            Precision::Whole => value,
+            Precision::Hundredths => value * 100.0,
         };
         steps.round() as i64
     }
@@ -24,8 +24,8 @@ impl Grain {
     fn write(self, out: &mut String, steps: i64) {
         // Writing to a String cannot fail.
         let _ = match self {
-            Grain::Whole => write!(out, "{steps}"),
-            Grain::Hundredths => {
+            Precision::Whole => write!(out, "{steps}"),
+            Precision::Hundredths => {
                 let sign = if steps < 0 { "-" } else { "" };
                 let (whole, rest) = (steps.unsigned_abs() / 100, steps.unsigned_abs() % 100);
                 match rest {
@@ -41,27 +41,27 @@ impl Grain {
 /// A pen with its position.
 struct Pen {
     out: String,
-    grain: Grain,
+    precision: Precision,
     at: (i64, i64),
     is_down: bool,
     in_line: bool,
 }
 
 impl Pen {
-    fn new(grain: Grain) -> Pen {
-        Pen { out: String::new(), grain, at: (0, 0), is_down: false, in_line: false }
+    fn new(precision: Precision) -> Pen {
+        Pen { out: String::new(), precision, at: (0, 0), is_down: false, in_line: false }
     }
 
     fn pair(&mut self, x: i64, y: i64) {
-        self.grain.write(&mut self.out, x);
+        self.precision.write(&mut self.out, x);
         if y >= 0 {
             self.out.push(' ');
         }
-        self.grain.write(&mut self.out, y);
+        self.precision.write(&mut self.out, y);
     }
 
     fn to(&mut self, x: f64, y: f64) {
-        let to = (self.grain.steps(x), self.grain.steps(y));
+        let to = (self.precision.steps(x), self.precision.steps(y));
         if self.is_down {
             let by = (to.0 - self.at.0, to.1 - self.at.1);
             if !self.in_line {
@@ -92,8 +92,8 @@ impl Pen {
 }
 
 /// A line through points; a point whose y is no number is a gap.
-pub fn line(points: impl IntoIterator<Item = (f64, f64)>, grain: Grain) -> String {
-    let mut pen = Pen::new(grain);
+pub fn line(points: impl IntoIterator<Item = (f64, f64)>, precision: Precision) -> String {
+    let mut pen = Pen::new(precision);
     for (x, y) in points {
         if y.is_finite() { pen.to(x, y) } else { pen.lift() }
     }
@@ -101,8 +101,8 @@ pub fn line(points: impl IntoIterator<Item = (f64, f64)>, grain: Grain) -> Strin
 }
 
 /// The area between two lines over the same places (x, lower, upper).
-pub fn band(points: &[(f64, f64, f64)], grain: Grain) -> String {
-    let mut pen = Pen::new(grain);
+pub fn band(points: &[(f64, f64, f64)], precision: Precision) -> String {
+    let mut pen = Pen::new(precision);
     for piece in points.split(|(_, low, high)| !(low.is_finite() && high.is_finite())) {
         if piece.is_empty() {
             continue;
@@ -115,7 +115,7 @@ pub fn band(points: &[(f64, f64, f64)], grain: Grain) -> String {
 }
 
 /// The area under a line down to `floor`.
-pub fn area(points: &[(f64, f64)], floor: f64, grain: Grain) -> String {
+pub fn area(points: &[(f64, f64)], floor: f64, precision: Precision) -> String {
     let points: Vec<_> = points.iter().map(|(x, y)| (*x, floor, *y)).collect();
-    band(&points, grain)
+    band(&points, precision)
 }

@@ -1,7 +1,7 @@
 //! Figures' parts, one by one.
 
 use super::bullet::Bullet;
-use super::path::{Grain, area, band, line};
+use super::path::{Precision, area, band, line};
 use super::scale::{Linear, Log, round_up, ticks};
 use super::{number, palette, quantiles};
 
@@ -43,13 +43,13 @@ fn ticks_are_round_and_inside() {
 #[test]
 fn paths_are_relative_and_leave_gaps() {
     let points = [(25.0, 100.0), (75.0, 97.0), (125.0, 99.0)];
-    assert_eq!(line(points, Grain::Whole), "M25 100l50-3 50 2");
+    assert_eq!(line(points, Precision::Whole), "M25 100l50-3 50 2");
     let gap = [(0.0, 1.0), (1.0, f64::NAN), (2.0, 3.0), (3.0, 3.0)];
-    assert_eq!(line(gap, Grain::Whole), "M0 1M2 3l1 0");
-    assert_eq!(line([(0.5, 0.25), (1.0, -0.05)], Grain::Hundredths), "M0.5 0.25l0.5-0.3");
+    assert_eq!(line(gap, Precision::Whole), "M0 1M2 3l1 0");
+    assert_eq!(line([(0.5, 0.25), (1.0, -0.05)], Precision::Hundredths), "M0.5 0.25l0.5-0.3");
     let hole = [(0.0, 0.0, 2.0), (1.0, f64::NAN, 1.0), (2.0, 0.0, 1.0)];
-    assert_eq!(band(&hole, Grain::Whole), "M0 2l0-2zM2 1l0-1z");
-    assert_eq!(area(&[(0.0, 1.0), (5.0, 1.0)], 4.0, Grain::Whole), "M0 1l5 0 0 3-5 0z");
+    assert_eq!(band(&hole, Precision::Whole), "M0 2l0-2zM2 1l0-1z");
+    assert_eq!(area(&[(0.0, 1.0), (5.0, 1.0)], 4.0, Precision::Whole), "M0 1l5 0 0 3-5 0z");
 }
 
 #[test]

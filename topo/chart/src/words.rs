@@ -1,4 +1,4 @@
-//! Words in pictures, whose letters nobody can measure before they are drawn: about how wide they are, and
+//! Text in pictures. Its width can only be estimated before it is drawn: this file estimates it, and
 //! where lines of them end.
 
 /// About how wide a letter is; most are narrower in the fonts that are asked for.

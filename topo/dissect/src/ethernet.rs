@@ -266,7 +266,9 @@ fn encode_body(
             object.check("icrc", ICRC, broken, out, icrc)?;
             Ok(Some(ethertype::ROCE_V1))
         }
-        None if has_bth => Err(object.fault("bth", "hangs in the air", "after \"grh\" or \"udp\"")),
+        None if has_bth => {
+            Err(object.fault("bth", "has no header before it", "after \"grh\" or \"udp\""))
+        }
         // The GRH of a RoCEv1 frame is too short to be one; its ICRC is still at the end.
         None if object.has("icrc") => {
             let end = out.len();

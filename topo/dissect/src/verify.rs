@@ -1,4 +1,4 @@
-//! Checks a capture offline, whoever wrote it: CRCs, lengths, order and credits, frame by frame.
+//! Checks a capture of any origin offline: CRCs, lengths, order and credits, frame by frame.
 //!
 //! ```text
 //! capture ─▶ Seen (headers, CRCs computed once) ─▶ each family of rules ─▶ Findings ─▶ Report
@@ -12,7 +12,6 @@
 //! Memory is bounded: findings are kept up to a limit for each rule and counted beyond it, and no more than
 //! [`flows::FLOWS_MAX`] flows are followed.
 
-mod anatomy;
 mod congestion;
 mod crc;
 mod credit;
@@ -23,6 +22,7 @@ mod frame;
 mod lengths;
 mod message;
 mod notification;
+mod packet;
 mod pause;
 mod ports;
 mod refresh;
@@ -32,10 +32,10 @@ mod rules;
 mod sequence;
 pub mod table;
 
-use anatomy::Anatomy;
 use findings::Findings;
 pub use findings::{Finding, Tally};
 use frame::EthernetFrame;
+use packet::PacketHeaders;
 use ports::Place;
 use proto::frame::FrameKind;
 use proto::ids::Dscp;
@@ -145,7 +145,7 @@ pub struct Seen<'a> {
     /// Its Ethernet headers, on Ethernet.
     pub ethernet: Option<EthernetFrame<'a>>,
     /// The headers of a data packet, as far as the file holds them.
-    pub anatomy: Option<Anatomy>,
+    pub headers: Option<PacketHeaders>,
     /// Damaged frames before this one at the same place.
     pub damaged_before: u64,
 }
@@ -168,8 +168,8 @@ impl Seen<'_> {
     }
 
     /// The headers, if no CRC is wrong.
-    pub fn believed(&self) -> Option<&Anatomy> {
-        self.anatomy.as_ref().filter(|_| self.is_sound())
+    pub fn believed(&self) -> Option<&PacketHeaders> {
+        self.headers.as_ref().filter(|_| self.is_sound())
     }
 }
 

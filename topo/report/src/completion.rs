@@ -1,7 +1,7 @@
 //! Completion times of messages, from posting to delivery; unfinished messages as text.
 
 use super::facts::{Facts, Side};
-use super::head::head;
+use super::figure_head::figure_head;
 use super::sheet::Picture;
 use chart::number;
 use chart::quantiles::{self, Row};
@@ -68,7 +68,7 @@ pub fn card(facts: &Facts<'_>) -> Markup {
     let title = finding(facts);
     html! {
         div class="pane scroll" tabindex="0" role="region" aria-label="Completion time" {
-            (head(facts, FigureName::CompletionTimes, "Completion time", !rows.is_empty()))
+            (figure_head(facts, FigureName::CompletionTimes, "Completion time", !rows.is_empty()))
             h3 { (title) }
             @if rows.is_empty() {
                 p class="how" { "No messages were counted." }

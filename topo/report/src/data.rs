@@ -2,7 +2,7 @@
 
 use results::run_directory::FidelityRow;
 use results::run_directory::result::RunResult;
-use results::saturation::{Moment, Output, Outputs, Sight};
+use results::saturation::{BinTrees, Output, OutputState, Outputs};
 use scenario::measure::value::Value;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -250,7 +250,7 @@ pub struct Run {
     /// Rows of `counters.csv`.
     pub counters: Vec<(String, String, u64)>,
     /// Trees, by bin.
-    pub moments: Vec<Moment>,
+    pub moments: Vec<BinTrees>,
     /// Text of the scenario file.
     pub scenario: String,
 }
@@ -274,7 +274,7 @@ impl Run {
         let late: Vec<FidelityRow> = tables::all(&folder.join("fidelity.csv"))?;
         run.lateness = lateness(&run, &late);
         run.scenario = text(&folder.join("scenario.toml"))?;
-        run.moments = (0..run.bins).map(|bin| run.outputs.look(&run.sights(bin))).collect();
+        run.moments = (0..run.bins).map(|bin| run.outputs.trees(&run.sights(bin))).collect();
         Ok(run)
     }
 
@@ -314,9 +314,9 @@ impl Run {
         })
     }
 
-    fn sights(&self, bin: usize) -> Vec<Sight> {
+    fn sights(&self, bin: usize) -> Vec<OutputState> {
         let number = |value: f64| if value.is_finite() { value } else { 0.0 };
-        let sight = |series: &OutputSeries| Sight {
+        let sight = |series: &OutputSeries| OutputState {
             hold: number(series.hold[bin]),
             queue: number(series.queue.mean[bin]),
             sent: number(series.sent[bin]),

@@ -2,7 +2,7 @@
 
 use super::columns::Columns;
 use super::facts::{Facts, Side};
-use super::head::head;
+use super::figure_head::figure_head;
 use super::layout::{self, Layout, WIDTH};
 use super::leaves::{self, Drawn};
 use super::sheet::{GUTTER, Picture, Sheet};
@@ -30,7 +30,7 @@ pub fn section(facts: &Facts<'_>) -> Markup {
     let verb = waits(facts);
     html! {
         section id="fabric" {
-            (head(facts, FigureName::Fabric, "Where the fabric stands still", true))
+            (figure_head(facts, FigureName::Fabric, "Where the fabric stands still", true))
             h2 { (super::facts::standstill(facts)) }
             p class="how" {
                 "A line stands out by the share of time in which a frame was ready there and " (verb.0)

@@ -423,6 +423,6 @@ pub fn over_time(facts: &Facts<'_>) -> String {
     let before = before.map_or(String::new(), |(mean, name)| format!(", with {name} {mean}"));
     match mean(&facts.run, from, to) {
         Some(mean) => format!("In the measured window {who} received {mean} of line rate{before}"),
-        None => "Nobody received anything in the measured window".to_owned(),
+        None => "No port received anything in the measured window".to_owned(),
     }
 }

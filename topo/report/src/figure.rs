@@ -3,25 +3,25 @@
 
 use super::columns::Columns;
 use super::facts::{Facts, Side};
-use super::head::head;
+use super::figure_head::figure_head;
 use super::reference;
 use super::sheet::{self, Picture, Sheet};
-use chart::path::Grain;
+use chart::path::Precision;
 use chart::{number, scale, words};
 use maud::{Markup, html};
 use results::verdict::Verdict;
 use scenario::figures::FigureName;
 
-mod beside;
+mod aggregate;
 mod credits;
 mod lanes;
+mod overlay;
 mod panel;
 mod panels;
 mod queues;
-mod together;
 
-use beside::Laid;
 use lanes::Lanes;
+use overlay::Overlay;
 use panel::Panel;
 pub use panel::Series;
 pub use panels::LINES_MAX;
@@ -42,7 +42,7 @@ pub struct Figure<'a> {
     facts: &'a Facts<'a>,
     panels: Vec<Panel<'a>>,
     lanes: Lanes<'a>,
-    laid: Vec<Laid>,
+    overlays: Vec<Overlay>,
     pictures: Vec<&'a reference::Picture>,
 }
 
@@ -63,7 +63,7 @@ impl<'a> Figure<'a> {
     /// Of a run, or of two.
     pub fn of(facts: &'a Facts<'a>) -> Figure<'a> {
         let (panels, lanes) = (panels::all(facts), lanes::all(facts));
-        Figure { facts, panels, lanes, laid: Vec::new(), pictures: Vec::new() }
+        Figure { facts, panels, lanes, overlays: Vec::new(), pictures: Vec::new() }
     }
 
     /// All series that are shown, in the order of the figure.
@@ -110,7 +110,7 @@ impl<'a> Figure<'a> {
         let picture = self.draw(&sheet::PAGE);
         html! {
             section id="time" {
-                (head(facts, FigureName::OverTime, "Over time", true))
+                (figure_head(facts, FigureName::OverTime, "Over time", true))
                 h2 { (title) }
                 p class="how" { (HOW) " Drag to zoom, Esc to see all." }
                 div class="pane scroll" tabindex="0" role="region" aria-label="Figure over time" {
@@ -131,9 +131,9 @@ impl<'a> Figure<'a> {
         let mut y = 40.0;
         let mut set = Vec::new();
         for (place, panel) in self.panels.iter().enumerate() {
-            let laid = self.laid.iter().filter(|laid| laid.panel == place);
-            let laid = laid.filter(|laid| sheet.is_page() || !laid.is_page);
-            let over = html! { @for laid in laid { (laid.body) } };
+            let overlays = self.overlays.iter().filter(|overlay| overlay.panel == place);
+            let overlays = overlays.filter(|overlays| sheet.is_page() || !overlay.is_page);
+            let over = html! { @for overlay in overlays { (overlay.body) } };
             let (markup, bottom) = panel.draw(facts, sheet, y, &over);
             set.push(markup);
             y = bottom + 20.0;
@@ -156,17 +156,17 @@ pub const HOW: &str = "Thin lines are single ports or flows, thick ones their me
     drawn over the window it was measured in; dashed: theory.";
 
 /// Precision of x in paths.
-pub fn grain(facts: &Facts<'_>) -> Grain {
+pub fn precision(facts: &Facts<'_>) -> Precision {
     let finest = facts.sides().map(|side| side.run.bin_tau()).fold(f64::MAX, f64::min);
-    if finest >= 20.0 { Grain::Whole } else { Grain::Hundredths }
+    if finest >= 20.0 { Precision::Whole } else { Precision::Hundredths }
 }
 
 /// The line of a series in data coordinates; `top` is the value at the end of the axis, and a ratio has 1.
 /// one.
-pub fn trace(side: &Side<'_>, series: &[f64], top: f64, grain: Grain) -> String {
+pub fn trace(side: &Side<'_>, series: &[f64], top: f64, precision: Precision) -> String {
     let points = series.iter().enumerate();
     let points = points.map(|(bin, value)| (side.run.middle(bin), -value / top * UNIT));
-    chart::path::line(points, grain)
+    chart::path::line(points, precision)
 }
 
 /// `x y width height` of data coordinates for an axis up to `top` units.

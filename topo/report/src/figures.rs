@@ -3,7 +3,7 @@
 
 use super::facts::{self, Facts};
 use super::figure::{self, Figure};
-use super::head::likeness;
+use super::figure_head::likeness;
 use super::longest_waits::LongestWaits;
 use super::sheet::{self, PRINTED, Picture, Sheet};
 use super::{completion, fabric, ports};
@@ -12,7 +12,7 @@ use maud::html;
 use results::verdict::Verdict;
 use scenario::figures::FigureName;
 
-pub mod table;
+pub(super) mod table;
 
 /// A file.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 //!
 //! A fabric of levels is unfolded: up to the top and down again, so each switch below the top is drawn
 //! twice and a tree of congestion is a tree. Any other stands folded once: its switches from left to
-//! right by how much nearer they are to those who send than to those who receive.
+//! right by how much nearer they are to the senders than to the receivers.
 
 use super::data::Node;
 use super::leaves::Drawn;

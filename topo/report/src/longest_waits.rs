@@ -1,7 +1,7 @@
 //! The outputs that were held longest in the measured window, in both runs.
 
 use super::facts::{Facts, Side};
-use super::head::head;
+use super::figure_head::figure_head;
 use super::ports;
 use super::sheet::Picture;
 use chart::{number, quantiles};
@@ -66,7 +66,7 @@ impl<'a> LongestWaits<'a> {
         let title = self.title();
         html! {
             div class="pane scroll" tabindex="0" role="region" aria-label="Who waited longest" {
-                (head(self.facts, FigureName::WaitedLongest, "Who waited longest", !self.outputs.is_empty()))
+                (figure_head(self.facts, FigureName::WaitedLongest, "Who waited longest", !self.outputs.is_empty()))
                 h3 { (title) }
                 @if let Some(Picture { body, height }) = self.draw(WIDTH) {
                     svg viewBox=(format!("0 0 {WIDTH:.0} {height:.0}")) role="img" aria-label=(title) { (body) }

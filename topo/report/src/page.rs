@@ -7,7 +7,7 @@ use super::figures::table;
 use super::longest_waits::LongestWaits;
 use super::{completion, fabric, pauses, ports, sheet, tables, verdict};
 use base64::prelude::{BASE64_STANDARD, Engine};
-use chart::path::{Grain, area};
+use chart::path::{Precision, area};
 use chart::{number, palette};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use results::verdict::Verdict;
@@ -55,7 +55,7 @@ pub fn html(facts: &Facts<'_>, figure: &Figure<'_>) -> String {
                         (pauses::card(facts))
                         (tables::counters(facts))
                     } }
-                    section { (tables::again(facts)) }
+                    section { (tables::repetition(facts)) }
                     p class="foot" {
                         "Times in τ, the time of one full frame on a link: " (number::seconds(result.tau_ps as f64)) " in the fabric"
                         @if let Some(dilation) = result.dilation { ", " (number::seconds(result.tau_ps as f64 * dilation as f64)) " on this host" }
@@ -184,7 +184,7 @@ fn bar(facts: &Facts<'_>) -> Markup {
             .enumerate()
             .map(|(bin, value)| (side.run.middle(bin), -value * figure::UNIT))
             .collect();
-        area(&points, 0.0, Grain::Whole)
+        area(&points, 0.0, Precision::Whole)
     };
     let run = facts.run.run;
     let cursor = facts.cursor();

@@ -59,7 +59,7 @@ fn title(facts: &Facts<'_>, side: &Side<'_>) -> String {
         None => String::new(),
     };
     match names.as_slice() {
-        [one] => format!("{whose}{one} alone asked for silence"),
-        several => format!("{whose}{} asked for silence, in this order", several.join(", ")),
+        [one] => format!("{whose}{one} alone sent XOFF"),
+        several => format!("{whose}{} sent XOFF, in this order", several.join(", ")),
     }
 }

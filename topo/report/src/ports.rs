@@ -2,7 +2,7 @@
 
 use super::facts::{Facts, Side};
 use super::figure::{self, trace};
-use super::head::head;
+use super::figure_head::figure_head;
 use super::heat;
 use super::sheet::{Picture, Sheet};
 use super::tables::clipped;
@@ -25,7 +25,7 @@ pub fn section(facts: &Facts<'_>) -> Markup {
     let shown = shown(facts);
     html! {
         section id="ports" {
-            (head(facts, FigureName::EveryPort, "Every port", true))
+            (figure_head(facts, FigureName::EveryPort, "Every port", true))
             h2 { (title(facts, &all)) }
             p class="how" {
                 "Received over time, from nothing to one line rate, all on one scale. "
@@ -214,7 +214,7 @@ fn line(facts: &Facts<'_>, side: &Side<'_>, node: usize, again: bool) -> Markup 
             @if again {
                 use href=(format!("#{}.x{node}", side.number)) {}
             } @else {
-                path class="l" d=(trace(side, &side.run.received[node], 1.0, figure::grain(facts))) {}
+                path class="l" d=(trace(side, &side.run.received[node], 1.0, figure::precision(facts))) {}
             }
         }
     }

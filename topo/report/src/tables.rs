@@ -105,11 +105,8 @@ pub fn parameters(facts: &Facts<'_>) -> Markup {
             } } }
         } }
     };
-    let title = format!(
-        "{} set by the scenario, {} left at what the program takes",
-        set.len(),
-        defaults.len()
-    );
+    let title =
+        format!("{} set by the scenario, {} defaults of the program", set.len(), defaults.len());
     html! {
         div class="pane scroll" tabindex="0" role="region" aria-label="Parameters" {
             p class="kicker" { "Parameters" }
@@ -246,7 +243,7 @@ pub fn trees(facts: &Facts<'_>) -> Markup {
 }
 
 /// How to repeat the run, and the other files of the run directory.
-pub fn again(facts: &Facts<'_>) -> Markup {
+pub fn repetition(facts: &Facts<'_>) -> Markup {
     let run = facts.run.run;
     let result = &run.result;
     let host = &result.host;
@@ -263,8 +260,8 @@ pub fn again(facts: &Facts<'_>) -> Markup {
     }
     command += " --out again";
     html! {
-        div class="pane scroll" tabindex="0" role="region" aria-label="Do it again" {
-            p class="kicker" { "Do it again" }
+        div class="pane scroll" tabindex="0" role="region" aria-label="Repeat the run" {
+            p class="kicker" { "Repeat the run" }
             pre tabindex="0" { (command) }
             p class="how" {
                 "pausebed " (host.version) " (" (host.commit) "), Linux " (host.kernel)

@@ -582,7 +582,7 @@ fn who_paused_first_stands_first_and_what_is_only_counted_is_shared_out() {
     ];
     std::fs::write(folder.path().join("events.jsonl"), log.concat()).expect("the folder is ours");
     let page = page(folder.path(), None).expect("a whole run directory");
-    assert!(page.contains("s1, s0 asked for silence, in this order"), "h2 was only asked");
+    assert!(page.contains("s1, s0 sent XOFF, in this order"), "h2 was only asked");
     // One that was kept and four that were counted.
     assert!(page.contains("<td class=\"n\">5</td></tr>"), "no sum for s1");
     assert!(page.contains("XOFF sent per τ, none"));

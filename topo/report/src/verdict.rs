@@ -249,7 +249,7 @@ fn fidelity(facts: &Facts<'_>) -> Markup {
         return html! {
             div class="card" {
                 div class="k" { "Fidelity" span class="sign plain" { "exact" } }
-                div class="v" { "virtual" small { "no host to be late" } }
+                div class="v" { "virtual" small { "independent of the host" } }
                 svg class="bullet" viewBox="0 0 260 22" aria-hidden="true" { path class="zero" d="M4 18H256" {} }
                 p { "scenario and seed alone decide the result" }
             }

@@ -3,7 +3,7 @@
 pub mod deadlock;
 pub mod evaluate;
 pub mod fairness;
-pub mod latencies;
+mod latencies;
 pub mod run_directory;
 pub mod saturation;
 pub mod verdict;

@@ -52,7 +52,7 @@ impl Output {
 
 /// The state of one output in one bin.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Sight {
+pub struct OutputState {
     /// Share of the bin in which a ready frame was forbidden to leave.
     pub hold: f64,
     /// Mean of the octets waiting for it.
@@ -74,7 +74,7 @@ pub struct Outputs {
 
 /// The trees of one bin.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Moment {
+pub struct BinTrees {
     /// By root, its members with their distance from it, roots in order.
     pub trees: BTreeMap<usize, Vec<(usize, u32)>>,
     /// Held, and in no tree.
@@ -99,7 +99,7 @@ impl Outputs {
     }
 
     /// The trees of one bin; `seen` has an entry an output.
-    pub fn look(&self, seen: &[Sight]) -> Moment {
+    pub fn trees(&self, seen: &[OutputState]) -> BinTrees {
         let held = |output: &usize| seen[*output].hold >= HELD;
         let is_root = |output: &usize| {
             let sight = seen[*output];
@@ -109,7 +109,7 @@ impl Outputs {
         let mut roots: Vec<usize> = (0..self.all.len()).filter(is_root).collect();
         roots.sort_by(|a, b| self.all[*a].name.cmp(&self.all[*b].name));
         let mut tree_of: Vec<Option<usize>> = vec![None; self.all.len()];
-        let mut moment = Moment::default();
+        let mut moment = BinTrees::default();
         // Breadth first from all roots at once: the nearest wins, of two as near the smaller name.
         let mut queue: VecDeque<(usize, usize, u32)> = VecDeque::new();
         for root in roots {
@@ -223,21 +223,21 @@ pub struct Stray {
 
 /// Accumulates the trees of consecutive bins.
 #[derive(Debug)]
-pub struct Watch<'a> {
+pub struct TreeLog<'a> {
     outputs: &'a Outputs,
     trees: BTreeMap<usize, Tree>,
     strays: BTreeMap<usize, Stray>,
     circle: Vec<usize>,
 }
 
-impl<'a> Watch<'a> {
+impl<'a> TreeLog<'a> {
     /// An accumulator without bins.
-    pub fn new(outputs: &'a Outputs) -> Watch<'a> {
-        Watch { outputs, trees: BTreeMap::new(), strays: BTreeMap::new(), circle: Vec::new() }
+    pub fn new(outputs: &'a Outputs) -> TreeLog<'a> {
+        TreeLog { outputs, trees: BTreeMap::new(), strays: BTreeMap::new(), circle: Vec::new() }
     }
 
     /// Adds the bin from `begin` to `end` (picoseconds).
-    pub fn enter(&mut self, begin: u64, end: u64, moment: &Moment) {
+    pub fn enter(&mut self, begin: u64, end: u64, moment: &BinTrees) {
         for (root, members) in &moment.trees {
             let output = &self.outputs.all[*root];
             let tree = self.trees.entry(*root).or_insert_with(|| Tree {

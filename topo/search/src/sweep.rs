@@ -26,9 +26,9 @@ use scenario::run::Backend;
 use std::path::{Path, PathBuf};
 
 pub mod file;
-pub mod grid;
-pub mod judgement;
-pub mod outcome;
+mod grid;
+mod judgement;
+mod outcome;
 pub mod picture;
 pub mod report;
 

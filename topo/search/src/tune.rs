@@ -22,13 +22,13 @@ use scenario::tune::Case;
 use search::{Plan, Search, Stop};
 use space::Space;
 
-pub mod ideal;
-pub mod objective;
+mod ideal;
+mod objective;
 pub mod report;
-pub mod runner;
+mod runner;
 pub mod search;
-pub mod space;
-pub mod trial;
+mod space;
+mod trial;
 pub mod tuned_file;
 
 /// Why a search has no result.

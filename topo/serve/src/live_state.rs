@@ -5,7 +5,7 @@ use emulation::recorder::bins::Slot;
 use emulation::recorder::snapshot::BinSnapshot;
 use emulation::wiring::{End, NodeKind};
 use launch::Progress;
-use results::saturation::{Moment, Output, Outputs, Sight};
+use results::saturation::{BinTrees, Output, OutputState, Outputs};
 use scenario::Scenario;
 use scenario::render::Lab;
 use serde_json::{Value, json};
@@ -53,7 +53,7 @@ pub(crate) struct LiveBin {
     /// Its time.
     pub slot: Slot,
     /// Samples by output; none for outputs of missing workers.
-    pub samples: Vec<Option<Sight>>,
+    pub samples: Vec<Option<OutputState>>,
     /// Frames lost in it.
     pub drops: u64,
 }
@@ -179,9 +179,9 @@ impl LiveState {
         hold_ps: u64,
         queue: u64,
         sent: u64,
-    ) -> Sight {
+    ) -> OutputState {
         let (length, rate) = (length_ps.max(1) as f64, self.rates[output].max(1) as f64);
-        Sight {
+        OutputState {
             hold: hold_ps as f64 / length,
             queue: queue as f64,
             sent: sent as f64 * 8e12 / length / rate,
@@ -205,8 +205,9 @@ impl LiveState {
     }
 
     fn finish(&self, current: &mut Current, bin: &LiveBin, host: HostState) {
-        let samples: Vec<Sight> = bin.samples.iter().map(|one| one.unwrap_or_default()).collect();
-        let moment = self.outputs.look(&samples);
+        let samples: Vec<OutputState> =
+            bin.samples.iter().map(|one| one.unwrap_or_default()).collect();
+        let moment = self.outputs.trees(&samples);
         let octets = bin.samples.iter().flat_map(|sample| self.octets(*sample)).collect();
         current.end_ps = bin.slot.end.as_ps();
         let number = self.finished.load(Ordering::Relaxed);
@@ -217,7 +218,7 @@ impl LiveState {
         current.head = self.head(current.end_ps, current.phase, &samples, &moment, host);
     }
 
-    fn octets(&self, sample: Option<Sight>) -> [u8; 2] {
+    fn octets(&self, sample: Option<OutputState>) -> [u8; 2] {
         let Some(sample) = sample else { return [NONE, 0] };
         let sent = (sample.sent / RATIO_MAX * FULL).round().clamp(0.0, FULL) as u8;
         let class = |share: f64| (share * CLASS_MAX).ceil().clamp(0.0, CLASS_MAX) as u8;
@@ -225,7 +226,7 @@ impl LiveState {
     }
 
     /// Notes for a new phase, roots that appear or disappear, and lost frames.
-    fn note_changes(&self, current: &mut Current, bin: &LiveBin, moment: &Moment) {
+    fn note_changes(&self, current: &mut Current, bin: &LiveBin, moment: &BinTrees) {
         let middle = bin.slot.begin.as_ps() + bin.slot.length().as_ps() / 2;
         let at_tau = bin.slot.begin.as_ps() / self.tau_ps;
         let phase = self.phases.iter().rposition(|(start, _)| *start <= middle);
@@ -256,8 +257,8 @@ impl LiveState {
         &self,
         end_ps: u64,
         phase: Option<usize>,
-        samples: &[Sight],
-        moment: &Moment,
+        samples: &[OutputState],
+        moment: &BinTrees,
         host: HostState,
     ) -> Value {
         let held = |place: &usize| samples[*place].hold >= results::saturation::HELD;
@@ -339,7 +340,7 @@ impl LiveState {
 
 /// The roots of trees with at least one further output, and the sizes, the largest first. While a fabric drains
 /// many outputs are roots of empty trees.
-fn trees(moment: &Moment) -> Vec<(usize, usize)> {
+fn trees(moment: &BinTrees) -> Vec<(usize, usize)> {
     let sizes = moment.trees.iter().map(|(root, members)| (*root, members.len()));
     let mut trees: Vec<(usize, usize)> = sizes.filter(|(_, size)| *size > 0).collect();
     trees.sort_by_key(|(root, size)| (std::cmp::Reverse(*size), *root));

@@ -6,8 +6,8 @@
 //! a sender to declare them capable. Queues before the port of the capture can bring CNPs closer together than they
 //! were sent.
 
-use super::anatomy::{Anatomy, Endpoint};
 use super::flows::FLOWS_MAX;
+use super::packet::{Endpoint, PacketHeaders};
 use super::ports::Place;
 use super::rule::rules;
 use super::{Check, Family, Settings, Tally};
@@ -44,15 +44,15 @@ impl Congestion {
         Congestion { interval, dscp, last: HashMap::new(), closest: None }
     }
 
-    fn on_cnp(&mut self, check: &mut Check<'_>, anatomy: &Anatomy, queue_pair: u32) {
+    fn on_cnp(&mut self, check: &mut Check<'_>, headers: &PacketHeaders, queue_pair: u32) {
         let seen = check.seen;
         check.checked("CNPs");
-        if let (Some(asked), Some(found)) = (self.dscp, anatomy.dscp)
+        if let (Some(asked), Some(found)) = (self.dscp, headers.dscp)
             && found != asked
         {
             check.breaks(&CLASS, found.get(), asked.get());
         }
-        let flow = (seen.place, anatomy.source, anatomy.destination, queue_pair);
+        let flow = (seen.place, headers.source, headers.destination, queue_pair);
         if self.last.len() >= FLOWS_MAX && !self.last.contains_key(&flow) {
             return check.not_checked("CNPs of more flows than are followed at once");
         }
@@ -70,13 +70,13 @@ impl Congestion {
 
 impl Family for Congestion {
     fn check(&mut self, check: &mut Check<'_>) {
-        let believed = check.seen.believed().filter(|anatomy| anatomy.dscp.is_some());
-        let Some((anatomy, bth)) = believed.and_then(|anatomy| Some((anatomy, anatomy.bth?)))
+        let believed = check.seen.believed().filter(|headers| headers.dscp.is_some());
+        let Some((headers, bth)) = believed.and_then(|headers| Some((headers, headers.bth?)))
         else {
             return;
         };
         let is_cnp = bth.opcode == Opcode::ROCEV2_CNP;
-        if anatomy.ecn == Ecn::CongestionExperienced {
+        if headers.ecn == Ecn::CongestionExperienced {
             let is_ack = bth.opcode.row().is_some_and(OpcodeRow::is_acknowledgement);
             let what = match (is_cnp, is_ack) {
                 (true, _) => "CNPs with CE",
@@ -86,7 +86,7 @@ impl Family for Congestion {
             check.findings.tally.noted(what, 1);
         }
         if is_cnp {
-            self.on_cnp(check, anatomy, bth.destination.get());
+            self.on_cnp(check, headers, bth.destination.get());
         }
     }
 

@@ -31,7 +31,7 @@ impl Family for Crcs {
                 check.breaks(rule, present, computed);
             }
         }
-        if seen.is_cut() && (seen.kind != FrameKind::Ethernet || seen.anatomy.is_some()) {
+        if seen.is_cut() && (seen.kind != FrameKind::Ethernet || seen.headers.is_some()) {
             check.not_checked("CRCs of frames cut in the file");
         }
     }

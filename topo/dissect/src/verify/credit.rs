@@ -115,7 +115,7 @@ impl Port {
     fn data(&mut self, direction: Direction, check: &mut Check<'_>) {
         let seen = check.seen;
         let n = blocks(Bytes::new(seen.wire_size as u64));
-        let lrh = seen.anatomy.and_then(|anatomy| anatomy.lrh);
+        let lrh = seen.headers.and_then(|headers| headers.lrh);
         let Some(lrh) = lrh.filter(|_| seen.is_sound_on_link()) else {
             self.unsure[direction as usize] += u64::from(n);
             return;

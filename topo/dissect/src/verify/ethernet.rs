@@ -81,9 +81,9 @@ fn roce(check: &mut Check<'_>, frame: &EthernetFrame<'_>, layout: &Layout) {
         let rule = if error.layer == Udp::LAYER { &UDP_CHECKSUM } else { &IP_CHECKSUM };
         check.breaks(rule, format_args!("{present:#06x}"), format_args!("{computed:#06x}"));
     }
-    let Some(anatomy) = seen.anatomy.filter(|_| seen.is_sound()) else { return };
-    lengths::transport(check, &anatomy);
-    let Some(bth) = anatomy.bth.filter(|bth| bth.opcode == Opcode::ROCEV2_CNP) else { return };
+    let Some(headers) = seen.headers.filter(|_| seen.is_sound()) else { return };
+    lengths::transport(check, &headers);
+    let Some(bth) = headers.bth.filter(|bth| bth.opcode == Opcode::ROCEV2_CNP) else { return };
     let right = Bth {
         migration_request: bth.migration_request,
         ..notification::bth(bth.destination, bth.partition_key)

@@ -2,7 +2,7 @@
 
 use super::Check;
 use super::Seen;
-use super::anatomy::Endpoint;
+use super::packet::Endpoint;
 use super::ports::Place;
 use proto::wire::infiniband::Bth;
 use proto::wire::infiniband::opcode::{OpcodeRow, Operation, Transport};
@@ -81,14 +81,14 @@ impl FlowPacket {
     /// # Errors
     /// Why it has none.
     pub fn of(seen: &Seen<'_>) -> Result<FlowPacket, NoFlow> {
-        let anatomy = seen.believed().ok_or(NoFlow::None)?;
-        let bth = anatomy.bth.ok_or(NoFlow::None)?;
+        let headers = seen.believed().ok_or(NoFlow::None)?;
+        let bth = headers.bth.ok_or(NoFlow::None)?;
         let row = bth.opcode.row().ok_or(NoFlow::UnknownOpcode)?;
         let (role, source) = match (row.transport, row.operation) {
             (Transport::Cnp, _) => return Err(NoFlow::None),
             (Transport::Rd, _) => return Err(NoFlow::ReliableDatagram),
             (Transport::Ud, _) => {
-                let deth = anatomy.extended.and_then(|extended| extended.deth);
+                let deth = headers.extended.and_then(|extended| extended.deth);
                 let source = deth.ok_or(NoFlow::None)?.source.get();
                 if source.min(bth.destination.get()) < MANAGEMENT_QUEUE_PAIRS {
                     return Err(NoFlow::Management);
@@ -102,8 +102,8 @@ impl FlowPacket {
         let one_to_many = role == Role::Datagram;
         let key = FlowKey {
             place: seen.place,
-            from: anatomy.source,
-            to: (!one_to_many).then_some(anatomy.destination),
+            from: headers.source,
+            to: (!one_to_many).then_some(headers.destination),
             destination: if one_to_many { 0 } else { bth.destination.get() },
             source,
             role,

@@ -1,6 +1,6 @@
 //! Rules of lengths and versions: what a frame states of itself against the octets that are there.
 
-use super::anatomy::Anatomy;
+use super::packet::PacketHeaders;
 use super::rule::rules;
 use super::{Check, Family};
 use proto::frame::FrameKind;
@@ -33,7 +33,7 @@ pub struct Lengths;
 impl Family for Lengths {
     fn check(&mut self, check: &mut Check<'_>) {
         let seen = check.seen;
-        match (seen.kind, &seen.anatomy) {
+        match (seen.kind, &seen.headers) {
             (FrameKind::Ethernet, _) => {}
             (FrameKind::InfinibandLink, _) => {
                 check.checked("lengths");
@@ -41,7 +41,7 @@ impl Family for Lengths {
                     check.breaks(&LINK, format_args!("{} octets", seen.wire_size), "6 octets");
                 }
             }
-            (FrameKind::Infiniband, Some(anatomy)) => packet(check, anatomy),
+            (FrameKind::Infiniband, Some(headers)) => packet(check, headers),
             (FrameKind::Infiniband, None) if seen.is_cut() => {
                 check.not_checked("lengths of frames cut in the LRH");
             }
@@ -55,16 +55,16 @@ fn short(check: &mut Check<'_>, what: &str) {
     check.breaks(&SHORT, found, format_args!("a whole {what}"));
 }
 
-fn packet(check: &mut Check<'_>, anatomy: &Anatomy) {
+fn packet(check: &mut Check<'_>, headers: &PacketHeaders) {
     check.checked("lengths");
-    let Some(lrh) = &anatomy.lrh else { return };
+    let Some(lrh) = &headers.lrh else { return };
     version(check, "LVer", lrh.version, 0);
     packet_length(check, lrh);
     if lrh.next_header.is_raw() {
         return;
     }
     if lrh.next_header == LinkNextHeader::Global {
-        match &anatomy.grh {
+        match &headers.grh {
             Some(grh) if grh.next_header != Grh::NEXT_HEADER_BTH => {
                 let found = format_args!("NxtHdr {:#04x}", grh.next_header);
                 return check.breaks(&NEXT_HEADER, found, "0x1b");
@@ -74,17 +74,17 @@ fn packet(check: &mut Check<'_>, anatomy: &Anatomy) {
             None => return short(check, "GRH"),
         }
     }
-    transport(check, anatomy);
+    transport(check, headers);
 }
 
 /// Checks the packet from the BTH on, on either technology.
-pub(super) fn transport(check: &mut Check<'_>, anatomy: &Anatomy) {
-    match anatomy.bth {
+pub(super) fn transport(check: &mut Check<'_>, headers: &PacketHeaders) {
+    match headers.bth {
         Some(bth) => {
             version(check, "TVer", bth.version, 0);
-            match anatomy.padded {
+            match headers.padded {
                 None => short(check, "packet of that opcode"),
-                Some(padded) => body(check, anatomy, padded),
+                Some(padded) => body(check, headers, padded),
             }
         }
         None if check.seen.is_cut() => check.not_checked("BTH cut in the file"),
@@ -122,9 +122,9 @@ fn global(check: &mut Check<'_>, grh: &Grh) {
     }
 }
 
-fn body(check: &mut Check<'_>, anatomy: &Anatomy, padded: usize) {
-    let Some(bth) = anatomy.bth else { return };
-    let Some(payload) = anatomy.payload() else {
+fn body(check: &mut Check<'_>, headers: &PacketHeaders, padded: usize) {
+    let Some(bth) = headers.bth else { return };
+    let Some(payload) = headers.payload() else {
         let pad = bth.pad_count;
         let found = format_args!("PadCnt {pad}, {padded} octets of payload and pad");
         return check.breaks(&PADCNT, found, format_args!("at least {pad}"));

@@ -90,7 +90,7 @@ impl Messages {
 
 /// Judges one packet; returns the state of the flow after it.
 fn step(before: State, row: &OpcodeRow, check: &mut Check<'_>) -> State {
-    let payload = check.seen.anatomy.and_then(|anatomy| anatomy.payload()).unwrap_or(0);
+    let payload = check.seen.headers.and_then(|headers| headers.payload()).unwrap_or(0);
     let open = match (before, row.begins_message()) {
         (State::Within(open), begins) if begins || open.operation != row.operation => {
             let expected = format_args!("the rest of a {:?} message", open.operation);
@@ -105,7 +105,7 @@ fn step(before: State, row: &OpcodeRow, check: &mut Check<'_>) -> State {
         (State::Between | State::Unknown, _) => None,
     };
     sizes(open, row, payload, check);
-    let reth = check.seen.anatomy.and_then(|anatomy| anatomy.extended?.reth);
+    let reth = check.seen.headers.and_then(|headers| headers.extended?.reth);
     let announced = reth.filter(|_| row.operation == Operation::Write).map(|r| r.dma_length.into());
     let so_far = match row.position {
         Position::First | Position::Only => Some(Open {

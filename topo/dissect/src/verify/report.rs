@@ -1,7 +1,7 @@
 //! Checks a capture from its first frame to its last and reports the findings.
 
-use super::anatomy::Anatomy;
 use super::frame::{Carried, EthernetFrame};
+use super::packet::PacketHeaders;
 use super::rules::FAMILIES;
 use super::{Check, Checks, Family, Finding, Findings, Seen, Settings, Tally};
 use capture::reader::{CaptureReader, CapturedFrame, ReadError};
@@ -99,9 +99,9 @@ fn check(
     let wire_size = frame.wire_size as usize;
     let kind = frame.frame.kind;
     let ethernet = (kind == FrameKind::Ethernet).then(|| EthernetFrame::of(octets, wire_size));
-    let anatomy = match (kind, ethernet.map(|ethernet| ethernet.carried)) {
-        (FrameKind::Infiniband, _) => Anatomy::of(octets, wire_size),
-        (_, Some(Carried::Roce(layout))) => Anatomy::of_roce(octets, &layout),
+    let headers = match (kind, ethernet.map(|ethernet| ethernet.carried)) {
+        (FrameKind::Infiniband, _) => PacketHeaders::of(octets, wire_size),
+        (_, Some(Carried::Roce(layout))) => PacketHeaders::of_roce(octets, &layout),
         _ => None,
     };
     let seen = Seen {
@@ -115,14 +115,14 @@ fn check(
         wire_size,
         checks: checks(kind, octets, wire_size, ethernet.as_ref()),
         ethernet,
-        anatomy,
+        headers,
         damaged_before: findings.ports.damaged(place),
     };
     for family in families {
         family.check(&mut Check { seen: &seen, findings });
     }
     let unreadable =
-        seen.believed().is_none_or(|anatomy| anatomy.bth.is_none() && !anatomy.is_raw());
+        seen.believed().is_none_or(|headers| headers.bth.is_none() && !headers.is_raw());
     let of_a_flow = match ethernet.map(|ethernet| ethernet.carried) {
         Some(Carried::Roce(_) | Carried::Refused(_)) => true,
         Some(_) => !seen.is_sound_on_link(),

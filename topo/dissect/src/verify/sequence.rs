@@ -6,8 +6,8 @@
 //! any number: after a management datagram between two ends, the next packet between them is not judged.
 //! Source: IBTA Vol 1, 9.7.1 (PSN), 9.7.5.1.3 (retries), 9.8.
 
-use super::anatomy::Endpoint;
 use super::flows::{FlowPacket, Flows, NoFlow, Role};
+use super::packet::Endpoint;
 use super::rule::rules;
 use super::{Check, Family, Seen, Tally};
 use proto::ids::Psn;
@@ -73,7 +73,7 @@ impl Family for Sequences {
         let set_up = ends(seen).and_then(|ends| self.set_up.get(&ends)).copied().unwrap_or(0);
         let slack = match packet.row.operation {
             Operation::ReadRequest => {
-                let reth = seen.anatomy.and_then(|anatomy| anatomy.extended?.reth);
+                let reth = seen.headers.and_then(|headers| headers.extended?.reth);
                 reth.map_or(0, |reth| reth.dma_length.div_ceil(MTU_MIN).saturating_sub(1))
             }
             _ => 0,
@@ -92,7 +92,7 @@ impl Family for Sequences {
         let ahead = psn.distance_from(flow.next);
         let begins = packet.row.begins_message();
         if ahead < 0 && !(packet.role() == Role::ReadResponse && begins) {
-            let ends = seen.anatomy.map(|a| (seen.place.port, a.source, a.destination));
+            let ends = seen.headers.map(|a| (seen.place.port, a.source, a.destination));
             let requested = ends.is_some_and(|ends| self.requested.get(&ends) == Some(&psn));
             if requested || flow.again == Some(psn) {
                 self.retransmitted += 1;
@@ -125,8 +125,8 @@ impl Family for Sequences {
 
 /// The port and both ends of a packet, the lesser end first.
 fn ends(seen: &Seen<'_>) -> Option<Ends> {
-    let anatomy = seen.believed()?;
-    let (one, other) = (anatomy.source, anatomy.destination);
+    let headers = seen.believed()?;
+    let (one, other) = (headers.source, headers.destination);
     Some((seen.place.port, one.min(other), one.max(other)))
 }
 
@@ -141,13 +141,13 @@ impl Sequences {
 
     /// A NAK names the number that its requester returns to.
     fn on_nak(&mut self, seen: &Seen<'_>) {
-        let Some(anatomy) = seen.believed() else { return };
-        let aeth = anatomy.extended.and_then(|extended| extended.aeth);
-        let (Some(bth), Some(aeth)) = (anatomy.bth, aeth) else { return };
+        let Some(headers) = seen.believed() else { return };
+        let aeth = headers.extended.and_then(|extended| extended.aeth);
+        let (Some(bth), Some(aeth)) = (headers.bth, aeth) else { return };
         if !matches!(aeth.syndrome, Syndrome::Rnr { .. } | Syndrome::Nak(_)) {
             return;
         }
-        let ends = (seen.place.port, anatomy.destination, anatomy.source);
+        let ends = (seen.place.port, headers.destination, headers.source);
         if self.requested.len() < REQUESTED_MAX || self.requested.contains_key(&ends) {
             self.requested.insert(ends, bth.psn);
         }

@@ -5,7 +5,7 @@ use super::panel::Series;
 use crate::data;
 use crate::facts::{self, Facts, Side};
 use crate::sheet::Sheet;
-use chart::path::{self, Grain};
+use chart::path::{self, Precision};
 use chart::quantiles;
 use maud::{Markup, html};
 
@@ -223,7 +223,7 @@ fn lateness(facts: &Facts<'_>, sheet: &Sheet, late: &Series<'_>, y: f64) -> Mark
     let top = data::most(late.mean.iter()).max(LATE_LIMIT * 1.3);
     let bars = late.mean.iter().enumerate();
     let bars = bars.map(|(bin, late)| (facts.run.run.middle(bin), -late / top * super::UNIT));
-    let bars = path::area(&bars.collect::<Vec<_>>(), 0.0, Grain::Hundredths);
+    let bars = path::area(&bars.collect::<Vec<_>>(), 0.0, Precision::Hundredths);
     let limit = y + LATE_HEIGHT * (1.0 - LATE_LIMIT / top);
     let rows = Rows::of(sheet);
     let name = if sheet.has_margin() { y + 26.0 } else { y - 3.0 };

@@ -3,7 +3,7 @@
 use super::{HIGH, LOW, UNIT, trace};
 use crate::facts::{Facts, Side};
 use crate::sheet::Sheet;
-use chart::path::{self, Grain};
+use chart::path::{self, Precision};
 use chart::{number, quantiles, words};
 use maud::{Markup, html};
 use std::borrow::Cow;
@@ -232,18 +232,18 @@ impl Panel<'_> {
     }
 
     fn group(&self, group: &Group, facts: &Facts<'_>, sheet: &Sheet) -> Markup {
-        let grain = super::grain(facts);
+        let precision = super::precision(facts);
         let end = self.top * self.scale;
         let all = || group.series.iter().map(|place| &self.series[*place]);
         html! {
             g class=(group.class) { @for series in all() {
                 @if let (Some((least, most)), true) = (&series.range, group.stroke != Stroke::Lines) {
-                    path class="band" d=(band(series.side, (least, most), end, grain)) {}
+                    path class="band" d=(band(series.side, (least, most), end, precision)) {}
                 }
                 @if group.stroke != Stroke::Bands {
                     // The page's small pictures draw the same line again.
                     @let id = series.carried.as_ref().map(|(key, _)| key).filter(|_| sheet.is_page());
-                    path class="l" id=[id] d=(trace(series.side, &series.mean, end, grain)) {}
+                    path class="l" id=[id] d=(trace(series.side, &series.mean, end, precision)) {}
                 }
             } }
         }
@@ -334,10 +334,10 @@ fn band(
     side: &Side<'_>,
     (least, most): (&Values<'_>, &Values<'_>),
     end: f64,
-    grain: Grain,
+    precision: Precision,
 ) -> String {
     let at = |value: f64| -value / end * UNIT;
     let bins = 0..least.len().min(most.len());
     let points = bins.map(|bin| (side.run.middle(bin), at(least[bin]), at(most[bin])));
-    path::band(&points.collect::<Vec<_>>(), grain)
+    path::band(&points.collect::<Vec<_>>(), precision)
 }

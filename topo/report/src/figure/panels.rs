@@ -26,7 +26,7 @@ pub fn all<'a>(facts: &'a Facts<'a>) -> Vec<Panel<'a>> {
     if few <= 4 && facts.senders.len() > 1 {
         panels.extend(facts.sides().map(|side| sent(facts, side)));
     }
-    panels.extend(super::together::panel(facts));
+    panels.extend(super::aggregate::panel(facts));
     panels.extend(super::credits::panel(facts));
     panels.extend(facts.sides().filter_map(|side| throttled(facts, side)));
     panels.extend(super::queues::panel(facts));

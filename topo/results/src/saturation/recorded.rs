@@ -1,6 +1,6 @@
 //! Trees from recordings.
 
-use super::{Output, Outputs, Saturation, Sight, Watch};
+use super::{Output, OutputState, Outputs, Saturation, TreeLog};
 use emulation::recorder::Recording;
 use emulation::recorder::bins::PORT_COLUMNS;
 use emulation::wiring::End;
@@ -34,10 +34,10 @@ pub fn observe(fabric: &Fabric, recordings: &[Recording], buffer: Option<Bytes>)
         .flat_map(|(index, link)| [(link.a, 2 * index), (link.b, 2 * index + 1)])
         .collect();
     let slots = recordings.iter().map(|r| r.grid.slots.len()).max().unwrap_or(0);
-    let mut watch = Watch::new(&outputs);
-    let mut seen = vec![Sight::default(); outputs.all.len()];
+    let mut watch = TreeLog::new(&outputs);
+    let mut seen = vec![OutputState::default(); outputs.all.len()];
     for place in 0..slots {
-        seen.fill(Sight::default());
+        seen.fill(OutputState::default());
         let mut edges = None;
         for recording in recordings {
             let Some(slot) = recording.grid.slots.get(place) else { continue };
@@ -55,7 +55,7 @@ pub fn observe(fabric: &Fabric, recordings: &[Recording], buffer: Option<Bytes>)
             }
         }
         if let Some((begin, end)) = edges {
-            watch.enter(begin, end, &outputs.look(&seen));
+            watch.enter(begin, end, &outputs.trees(&seen));
         }
     }
     watch.finish(|node| fabric.node_name(node))

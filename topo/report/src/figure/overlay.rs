@@ -1,15 +1,15 @@
-//! What others found, laid over the figure and beside it: points over their series, a picture over a panel.
+//! References drawn over the figure: points over their series, a picture over a panel.
 
 use super::{Figure, HIGH, LOW, UNIT};
 use crate::reference::{self, Place, Reference, Target};
 use maud::{Markup, html};
 
-/// Names that are told to who has used another.
+/// At most this many known names are listed in an error.
 const NAMES_MAX: usize = 12;
 
 /// What lies over a panel's lines, in data coordinates.
 #[derive(Debug)]
-pub struct Laid {
+pub struct Overlay {
     /// Over which panel.
     pub panel: usize,
     /// What it is.
@@ -25,7 +25,7 @@ impl<'a> Figure<'a> {
             match reference {
                 Reference::Points(points) => self.lay(points),
                 Reference::Picture(picture) => {
-                    self.laid.extend(picture.over.map(|over| self.overlay(over)));
+                    self.overlays.extend(picture.over.map(|over| self.overlay(over)));
                     self.pictures.push(picture);
                 }
             }
@@ -50,17 +50,17 @@ impl<'a> Figure<'a> {
                     path class="l hole" d=(dots) {}
                 }
             };
-            self.laid.push(Laid { panel: place.panel, body, is_page: false });
+            self.overlays.push(Overlay { panel: place.panel, body, is_page: false });
         }
     }
 
     /// A picture over a panel, which a slider lets appear.
-    fn overlay(&self, over: reference::Over) -> Laid {
+    fn overlay(&self, over: reference::Over) -> Overlay {
         let unit = -UNIT / self.panels[over.place.panel].top;
         let (x, y) = (over.x, (over.y.0 * unit, over.y.1 * unit));
         let place = format!("matrix({} 0 0 {} {} {})", x.1, y.1, x.0, y.0);
         let body = html! { use class="overlay" href="#reference" transform=(place) opacity="0" {} };
-        Laid { panel: over.place.panel, body, is_page: true }
+        Overlay { panel: over.place.panel, body, is_page: true }
     }
 
     /// A picture below ours, and the slider that lets it appear over a panel.

@@ -23,7 +23,7 @@ pub enum Endpoint {
 
 /// The headers of a data packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Anatomy {
+pub struct PacketHeaders {
     /// Source.
     pub source: Endpoint,
     /// Destination.
@@ -44,42 +44,43 @@ pub struct Anatomy {
     pub padded: Option<usize>,
 }
 
-impl Anatomy {
+impl PacketHeaders {
     /// The headers of an InfiniBand packet of which the file holds `octets` of `wire_size`, LRH to VCRC. `None` if the
     /// LRH is not whole.
-    pub fn of(octets: &[u8], wire_size: usize) -> Option<Anatomy> {
+    pub fn of(octets: &[u8], wire_size: usize) -> Option<PacketHeaders> {
         let lrh = Lrh::parse(octets).ok()?;
         let (source, destination) = (lrh.slid.get(), lrh.dlid.get());
-        let between = Anatomy::between(Endpoint::Lid(source), Endpoint::Lid(destination));
-        let mut anatomy = Anatomy { lrh: Some(lrh), ..between };
+        let between = PacketHeaders::between(Endpoint::Lid(source), Endpoint::Lid(destination));
+        let mut headers = PacketHeaders { lrh: Some(lrh), ..between };
         let mut at = Lrh::LEN;
         match lrh.next_header {
-            LinkNextHeader::RawEthertype | LinkNextHeader::RawIpv6 => return Some(anatomy),
+            LinkNextHeader::RawEthertype | LinkNextHeader::RawIpv6 => return Some(headers),
             LinkNextHeader::Local => {}
             LinkNextHeader::Global => {
-                anatomy.grh = Grh::parse(&octets[at..]).ok();
+                headers.grh = Grh::parse(&octets[at..]).ok();
                 at += Grh::LEN;
-                if anatomy.grh.is_none_or(|grh| grh.next_header != Grh::NEXT_HEADER_BTH) {
-                    return Some(anatomy);
+                if headers.grh.is_none_or(|grh| grh.next_header != Grh::NEXT_HEADER_BTH) {
+                    return Some(headers);
                 }
             }
         }
         let end = wire_size.saturating_sub(ICRC_LEN + VCRC_LEN);
-        Some(anatomy.with_transport(octets, at, end))
+        Some(headers.with_transport(octets, at, end))
     }
 
     /// The headers of a RoCE packet with this layout. `None` if the BTH is not whole.
-    pub fn of_roce(octets: &[u8], layout: &Layout) -> Option<Anatomy> {
+    pub fn of_roce(octets: &[u8], layout: &Layout) -> Option<PacketHeaders> {
         let (source, destination) = addresses(octets, layout)?;
         let (dscp, ecn) = differentiated(octets, layout);
-        let between = Anatomy::between(Endpoint::Address(source), Endpoint::Address(destination));
-        let anatomy = Anatomy { dscp, ecn, ..between };
-        let anatomy = anatomy.with_transport(octets, layout.bth_at, layout.icrc_at());
-        anatomy.bth.is_some().then_some(anatomy)
+        let between =
+            PacketHeaders::between(Endpoint::Address(source), Endpoint::Address(destination));
+        let headers = PacketHeaders { dscp, ecn, ..between };
+        let headers = headers.with_transport(octets, layout.bth_at, layout.icrc_at());
+        headers.bth.is_some().then_some(headers)
     }
 
-    const fn between(source: Endpoint, destination: Endpoint) -> Anatomy {
-        Anatomy {
+    const fn between(source: Endpoint, destination: Endpoint) -> PacketHeaders {
+        PacketHeaders {
             source,
             destination,
             lrh: None,
@@ -93,11 +94,11 @@ impl Anatomy {
     }
 
     /// Adds the BTH at `at`, the extended headers and the length up to the ICRC at `end`.
-    fn with_transport(self, octets: &[u8], at: usize, end: usize) -> Anatomy {
+    fn with_transport(self, octets: &[u8], at: usize, end: usize) -> PacketHeaders {
         let Ok(bth) = Bth::parse(&octets[at..]) else { return self };
         let at = at + Bth::LEN;
         let set = bth.opcode.extended_headers();
-        Anatomy {
+        PacketHeaders {
             bth: Some(bth),
             extended: ExtendedHeaders::parse(set, &octets[at..], at).ok(),
             padded: end.checked_sub(at + set.octets()),

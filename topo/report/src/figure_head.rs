@@ -6,7 +6,7 @@ use results::run_directory::result::RunResult;
 use scenario::figures::FigureName;
 
 /// The head of the figure `name` with the subject `what`; it has buttons if the figure is drawn.
-pub fn head(facts: &Facts<'_>, name: FigureName, what: &str, is_drawn: bool) -> Markup {
+pub fn figure_head(facts: &Facts<'_>, name: FigureName, what: &str, is_drawn: bool) -> Markup {
     let result = &facts.run.run.result;
     let source =
         (name == FigureName::OverTime && !result.source.is_empty()).then_some(&result.source);
