@@ -132,7 +132,7 @@ impl<'a> Figure<'a> {
         let mut set = Vec::new();
         for (place, panel) in self.panels.iter().enumerate() {
             let overlays = self.overlays.iter().filter(|overlay| overlay.panel == place);
-            let overlays = overlays.filter(|overlays| sheet.is_page() || !overlay.is_page);
+            let overlays = overlays.filter(|overlay| sheet.is_page() || !overlay.is_page);
             let over = html! { @for overlay in overlays { (overlay.body) } };
             let (markup, bottom) = panel.draw(facts, sheet, y, &over);
             set.push(markup);
