@@ -6,7 +6,7 @@ use emulation::recorder::EdgeReading;
 use emulation::recorder::bins::Grid;
 use emulation::recorder::event_log::RecordedEvents;
 use emulation::wiring::{LinkWiring, NodeKind, NodeWiring, Wiring};
-use proto::counters::{FlowId, LaneCounters, LaneReading, LatencyReading};
+use proto::counters::{FlowId, FlowReading, Gauge, LaneCounters, LaneReading, LatencyReading};
 use proto::device::Depth;
 use proto::ids::PortNumber;
 use proto::units::{BitRate, Bytes, Duration};
