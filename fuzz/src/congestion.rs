@@ -5,7 +5,7 @@ use bytes::BytesMut;
 use proto::frame::{FrameHeaders, FrameKind, ethernet_size};
 use proto::wire::classify::classify;
 use proto::wire::ethernet::envelope::LEAST;
-use proto::wire::ethernet::{CnTag, Cnm, CongestionTag, Preface, congestion_tag, ethertype};
+use proto::wire::ethernet::{CnTag, Cnm, CongestionTag, Preface, ethertype, preface};
 use proto::wire::project::{Bcn, ProjectTypes, RateTag, SUBTYPE_LEN, Subtype, TestFrame};
 
 const TYPES: ProjectTypes = ProjectTypes::DEFAULT;
@@ -73,7 +73,7 @@ fn tags(octets: &[u8]) {
     let regulated = RateTag { cpid: 9, ..RateTag::default() };
     for tag in [cn, CongestionTag::RateRegulated(regulated)] {
         let mut tagged = BytesMut::from(octets);
-        if congestion_tag::insert(&mut tagged, tag, &TYPES).is_err() {
+        if preface::insert_tag(&mut tagged, tag, &TYPES).is_err() {
             assert_eq!(tagged, octets, "a refusal changes nothing");
             return;
         }
@@ -83,11 +83,11 @@ fn tags(octets: &[u8]) {
             let (size, regulated_by) = (ethernet_size(tagged.len()), after.regulated_by);
             assert_eq!(*after, FrameHeaders { size, regulated_by, ..*before });
         }
-        congestion_tag::remove(&mut tagged, &TYPES).expect("it was just put in");
+        preface::remove_tag(&mut tagged, &TYPES).expect("it was just put in");
         let mut filled = octets.to_vec();
         filled.resize(filled.len().max(LEAST), 0);
         assert_eq!(tagged, filled);
     }
     let mut without = BytesMut::from(octets);
-    let _ = congestion_tag::remove(&mut without, &TYPES);
+    let _ = preface::remove_tag(&mut without, &TYPES);
 }

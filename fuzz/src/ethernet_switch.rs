@@ -5,7 +5,7 @@ use crate::bench::{Bench, Peers};
 use crate::tape::Tape;
 use proto::congestion::SchemeConfig;
 use proto::ids::{Lid, PortNumber};
-use proto::link::{LinkConfig, LinkControl, PauseConfig, PauseMode};
+use proto::link::{FlowControlConfig, LinkConfig, PauseConfig, PauseMode};
 use proto::units::{BitRate, Bytes, Duration};
 use proto::wire::classify::PriorityMap;
 use proto::wire::ethernet::plan;
@@ -112,7 +112,7 @@ fn port(number: u16, more: u8) -> PortConfig {
         rate: BitRate::gbps(8),
         mtu: Bytes::new(2048),
         buffer: Bytes::new(BUFFER / 4),
-        control: LinkControl::Pause(control),
+        control: FlowControlConfig::Pause(control),
     };
     PortConfig::plain(number < PORTS, link, Duration::ZERO)
 }

@@ -9,7 +9,7 @@ use nicd::config::{
 use nicd::nic::Nic;
 use proto::congestion::SchemeConfig;
 use proto::ids::{Lid, ServiceLevel};
-use proto::link::{CreditConfig, LinkConfig, LinkControl};
+use proto::link::{CreditConfig, FlowControlConfig, LinkConfig};
 use proto::units::{BitRate, Bytes, Duration, Instant};
 
 /// Octets of buffer.
@@ -65,7 +65,7 @@ pub fn config(choice: u8, traffic: u8) -> NicConfig {
             rate: BitRate::gbps(8),
             mtu: Bytes::new(256),
             buffer: Bytes::new(BUFFER),
-            control: LinkControl::Credits(CreditConfig {
+            control: FlowControlConfig::Credit(CreditConfig {
                 data_lanes: 2,
                 ..CreditConfig::default()
             }),

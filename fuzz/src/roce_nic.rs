@@ -7,7 +7,7 @@ use nicd::config::{DrainConfig, Encapsulation, NicConfig, RoceConfig, RoceVersio
 use nicd::nic::Nic;
 use proto::congestion::SchemeConfig;
 use proto::ids::Lid;
-use proto::link::{LinkConfig, LinkControl, PauseConfig, PauseMode};
+use proto::link::{FlowControlConfig, LinkConfig, PauseConfig, PauseMode};
 use proto::units::{BitRate, Bytes, Instant};
 use proto::wire::ethernet::plan;
 
@@ -47,7 +47,7 @@ fn config(choice: u8, traffic: u8, host: u8) -> NicConfig {
     NicConfig {
         wire: Encapsulation::Roce(roce),
         scheme: if scheme.kind == "none" { plain.scheme } else { scheme },
-        link: LinkConfig { control: LinkControl::Pause(control), ..plain.link },
+        link: LinkConfig { control: FlowControlConfig::Pause(control), ..plain.link },
         ..plain
     }
 }

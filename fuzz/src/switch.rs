@@ -4,7 +4,7 @@ use crate::bench::{Bench, Peers};
 use crate::tape::Tape;
 use proto::congestion::SchemeConfig;
 use proto::ids::{Lid, PortNumber};
-use proto::link::{CreditConfig, LinkConfig, LinkControl};
+use proto::link::{CreditConfig, FlowControlConfig, LinkConfig};
 use proto::units::{BitRate, Bytes, Duration};
 use switchd::config::{
     MemoryConfig, MulticastRoute, PortConfig, Read, Route, RoutingConfig, SwitchConfig,
@@ -29,7 +29,7 @@ fn config(choice: u8) -> SwitchConfig {
         rate: BitRate::gbps(8),
         mtu: Bytes::new(2048),
         buffer: Bytes::new(BUFFER),
-        control: LinkControl::Credits(CreditConfig { data_lanes, ..CreditConfig::default() }),
+        control: FlowControlConfig::Credit(CreditConfig { data_lanes, ..CreditConfig::default() }),
     };
     let route = |lid: u16| Route {
         first: Lid::new(lid),

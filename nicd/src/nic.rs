@@ -14,11 +14,11 @@ use crate::transport::queue_pair::HeldRequest;
 use crate::transport::receive::ReceivedFrame;
 use crate::workload::{Workload, WorkloadAction};
 use proto::counters::{Balance, BinReading, DeviceReading, DropReason};
-use proto::device::{Departure, Depth, Device};
+use proto::device::{Control, Departure, Depth, Device, Instrumented};
 use proto::events::{DeviceEvent, EventLog};
 use proto::frame::{Frame, FrameHeaders, FrameKind, FramePool};
 use proto::ids::{PortNumber, VirtualLane};
-use proto::link::port::{Arrival, LinkPort};
+use proto::link::port::{Arrival, LinkPort, Transmission};
 use proto::units::{BitRate, Bytes, Instant};
 
 /// A NIC with one port.
@@ -86,11 +86,11 @@ impl Nic {
             self.deliver(frame, &headers, arrived, now);
             return;
         };
-        let lane = VirtualLane::truncate(headers.lane);
+        let lane = headers.lane;
         match drain.admit(frame, headers, arrived) {
             Ok(()) => self.port.note_input(lane, drain.held(lane), now),
             Err(frame) => {
-                let FrameHeaders { size, lane, .. } = headers;
+                let size = headers.size;
                 self.port.count_drop(DropReason::ReceiveBuffer, size, lane, now, &mut self.events);
                 self.adapter.recycle(frame);
             }
@@ -120,7 +120,7 @@ impl Nic {
     ) {
         let outcome = self.adapter.receive(&ReceivedFrame { frame: &frame, headers, arrived }, now);
         let (lane, size) = (headers.lane, headers.size);
-        self.port.release(VirtualLane::truncate(lane), size, arrived);
+        self.port.release(lane, size, arrived);
         if let Err(reason) = outcome {
             self.port.count_drop(reason, size, lane, now, &mut self.events);
         }
@@ -136,7 +136,7 @@ impl Nic {
     fn drain_rx_buffer(&mut self, now: Instant) {
         while let Some(waiting) = self.rx_buffer.as_mut().and_then(|drain| drain.poll(now)) {
             self.deliver(waiting.frame, &waiting.headers, waiting.drained_at, now);
-            let lane = VirtualLane::truncate(waiting.headers.lane);
+            let lane = waiting.headers.lane;
             let held = self.rx_buffer.as_ref().map_or(Bytes::ZERO, |drain| drain.held(lane));
             self.port.note_input(lane, held, waiting.drained_at);
         }
@@ -205,7 +205,10 @@ impl Device for Nic {
         self.catch_up(now);
         self.has_unsent_arrivals = false;
         let (adapter, pool) = (&mut self.adapter, &mut self.link_packets);
-        self.port.poll_transmit(adapter, pool, now, &mut self.events)
+        match self.port.poll_transmit(adapter, pool, now, &mut self.events)? {
+            Transmission::Control(departure) => Some(departure),
+            Transmission::Granted(grant) => Some(self.adapter.transmit(grant)),
+        }
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
@@ -238,6 +241,12 @@ impl Device for Nic {
         self.events.pop().or_else(|| self.adapter.poll_event())
     }
 
+    fn ports(&self) -> usize {
+        1
+    }
+}
+
+impl Instrumented for Nic {
     fn read(&mut self, now: Instant, reading: &mut DeviceReading) {
         self.read_to(Depth::All, now, reading);
     }
@@ -280,7 +289,9 @@ impl Device for Nic {
         self.port.restart_watermarks();
         self.adapter.begin_bin(now);
     }
+}
 
+impl Control for Nic {
     fn let_post(&mut self, item: Option<&str>, on: bool, now: Instant) -> bool {
         self.advance_to(now);
         for item in self.workload.let_post(item, on, now) {
@@ -293,10 +304,6 @@ impl Device for Nic {
 
     fn slow_down(&mut self, port: PortNumber, rate: BitRate) -> bool {
         port.index() == 0 && self.port.slow_down(rate)
-    }
-
-    fn ports(&self) -> usize {
-        1
     }
 }
 

@@ -73,7 +73,7 @@ impl RxBuffer {
             return Err(frame);
         }
         self.free = self.free - headers.size;
-        let lane = usize::from(headers.lane) % PRIORITIES;
+        let lane = headers.lane.index() % PRIORITIES;
         self.held[lane] += headers.size;
         if self.held[lane] > self.xoff {
             self.paused |= 1 << lane;
@@ -90,7 +90,7 @@ impl RxBuffer {
         }
         let waiting = self.frames.pop_front()?;
         self.free += waiting.headers.size;
-        let lane = usize::from(waiting.headers.lane) % PRIORITIES;
+        let lane = waiting.headers.lane.index() % PRIORITIES;
         self.held[lane] = self.held[lane] - waiting.headers.size;
         if self.held[lane] <= self.xon {
             self.paused &= !(1 << lane);
@@ -123,7 +123,7 @@ impl RxBuffer {
 mod tests {
     use super::*;
     use proto::frame::{FrameClass, FrameKind};
-    use proto::ids::Ecn;
+    use proto::ids::{Ecn, MacAddress, ServiceLevel};
 
     /// A frame of 1000 octets takes 2 µs.
     const SLOW: DrainConfig =
@@ -136,11 +136,11 @@ mod tests {
     fn headers(lane: u8) -> FrameHeaders {
         FrameHeaders {
             size: Bytes::new(1_000),
-            source: 1,
-            destination: 2,
+            source: MacAddress::from_number(1).into(),
+            destination: MacAddress::from_number(2).into(),
             multicast: false,
-            lane,
-            level: lane,
+            lane: VirtualLane::truncate(lane),
+            level: ServiceLevel::truncate(lane),
             class: FrameClass::Data,
             queue_pair: 0,
             psn: 0,

@@ -102,7 +102,7 @@ impl WireFormat {
 
     /// Octets on the line of a full data frame: as configured, else a packet with one MTU of payload.
     pub fn full_frame(&self, link: &LinkConfig) -> Bytes {
-        link.told_frame().unwrap_or_else(|| self.size(0, link.mtu.get() as usize))
+        link.configured_frame().unwrap_or_else(|| self.size(0, link.mtu.get() as usize))
     }
 
     /// Makes a packet with all its checks in a buffer of `pool`. `append` appends exactly `payload_length`

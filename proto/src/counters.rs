@@ -1,7 +1,7 @@
-//! What a device counts: monotonic totals a port and lane, time integrals, and reasons for loss.
+//! Counters of a device: totals per port and lane, gauges with time integrals, and drop reasons.
 //!
-//! Totals only grow; whoever wants a rate takes two readings and subtracts (seeing.md 3.1). Every
-//! frame that does not go on is counted under exactly one [`DropReason`].
+//! Totals only grow; a rate is the difference of two readings (docs/spec/seeing.md 3.1). Every dropped
+//! frame counts under exactly one [`DropReason`].
 
 mod bin;
 mod flow;
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 macro_rules! drop_reasons {
     ($($(#[$doc:meta])* $name:ident = $text:literal, $scope:ident;)*) => {
-        /// Why a frame ended before its destination.
+        /// Why a frame was dropped.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
         #[serde(rename_all = "snake_case")]
         #[repr(usize)]
@@ -29,7 +29,7 @@ macro_rules! drop_reasons {
                 match self { $(DropReason::$name => $text,)* }
             }
 
-            /// True where nothing was wrong with the frame: there was no room for it.
+            /// Whether a good frame was dropped because a buffer or queue was full.
             pub const fn is_want_of_room(self) -> bool {
                 matches!(
                     self,
@@ -41,7 +41,7 @@ macro_rules! drop_reasons {
                 )
             }
 
-            /// True for frames that cross more than one link and so enter the conservation sum.
+            /// Whether the dropped frame counts in the conservation sum: it crosses more than one link.
             pub const fn is_end_to_end(self) -> bool {
                 matches!(match self { $(DropReason::$name => Scope::$scope,)* }, Scope::EndToEnd)
             }
@@ -55,7 +55,7 @@ enum Scope {
 }
 
 drop_reasons! {
-    /// Octets that are no packet of the link's technology.
+    /// The octets are no packet of the link's technology.
     Malformed = "malformed", EndToEnd;
     /// The packet length field disagrees with the octets.
     PacketLength = "pktlen", EndToEnd;
@@ -65,9 +65,9 @@ drop_reasons! {
     Icrc = "icrc", EndToEnd;
     /// The checksum of an IPv4 header, or that of a UDP datagram, is wrong.
     Checksum = "checksum", EndToEnd;
-    /// The sender marked it as bad at its end, or its FCS was wrong.
+    /// The sender aborted the frame, or its FCS was wrong.
     Aborted = "aborted", EndToEnd;
-    /// Larger than the port's MTU.
+    /// The frame is larger than the port's MTU.
     Mtu = "mtu", EndToEnd;
     /// A lane that is not operational here, or a service level mapped to VL15.
     Lane = "vl", EndToEnd;
@@ -79,31 +79,31 @@ drop_reasons! {
     NoMulticastRoute = "no_multicast_route", EndToEnd;
     /// The route leads back out of the port it came in on.
     Hairpin = "hairpin", EndToEnd;
-    /// A management packet with the permissive LID: it ends here, and nobody manages yet.
+    /// A management packet for this device, which has no management agent.
     Management = "management", EndToEnd;
-    /// The peer sent more than the credits it had.
+    /// The peer sent more than its credits permit.
     BufferOverrun = "buffer_overrun", EndToEnd;
-    /// A lossless priority got more than its threshold and its headroom hold: an alarm.
+    /// A lossless priority overran its threshold and its headroom.
     HeadroomOverrun = "headroom_overrun", EndToEnd;
     /// A lossy priority has used up its share of a switch's memory.
     BufferFull = "buffer_full", EndToEnd;
     /// The queue of a lossy priority at an output is at its limit.
     QueueFull = "queue_full", EndToEnd;
-    /// Too many messages of the switch's own congestion points wait for an output.
+    /// The queue of the switch's own messages at an output is full.
     NotificationOverflow = "notification_overflow", EndToEnd;
-    /// An adapter told of congestion on the way to another.
+    /// An adapter sent a notification about a path that it is not part of.
     NotificationForged = "notification_forged", EndToEnd;
-    /// The PFC watchdog gave the queue up.
+    /// The PFC watchdog drops the frames of this queue.
     PauseStorm = "wd_drop", EndToEnd;
-    /// For a group address that no bridge forwards.
+    /// The destination is a group address that no bridge forwards.
     ReservedAddress = "reserved_address", EndToEnd;
-    /// The port may flood no more for now.
+    /// The port exceeds its flood rate limit.
     FloodLimit = "flood_limit", EndToEnd;
-    /// VL15 has no credits, and its buffer was full.
+    /// The VL15 buffer was full; VL15 has no credits.
     ManagementOverrun = "management_overrun", EndToEnd;
-    /// For another LID than ours.
+    /// The destination is another adapter.
     NotForUs = "not_for_us", EndToEnd;
-    /// A queue pair that does not exist, or belongs to another peer.
+    /// The queue pair does not exist or belongs to another peer.
     QueuePair = "queue_pair", EndToEnd;
     /// The partition, queue or memory key is wrong.
     Key = "key", EndToEnd;
@@ -111,19 +111,19 @@ drop_reasons! {
     Opcode = "opcode", EndToEnd;
     /// The sequence number is ahead of what was expected.
     OutOfSequence = "out_of_sequence", EndToEnd;
-    /// The sequence number was seen before.
+    /// The sequence number was received before.
     Duplicate = "duplicate", EndToEnd;
-    /// A congestion notification about no flow that this adapter sends.
+    /// A congestion notification about a flow that this adapter does not send.
     NotificationFlow = "notification_flow", EndToEnd;
-    /// No RoCE that this adapter speaks: another protocol or UDP port, a fragment, another version.
+    /// Not RoCE as this adapter supports it: another protocol or UDP port, a fragment, another version.
     NotRoce = "not_roce", EndToEnd;
     /// The receive buffer of an adapter with a slow host was full.
     ReceiveBuffer = "receive_buffer", EndToEnd;
     /// No receive buffer was posted (RNR).
     ReceiverNotReady = "receiver_not_ready", EndToEnd;
-    /// An impairment of the scenario took it.
+    /// An impairment of the scenario dropped the frame.
     Injected = "injected", EndToEnd;
-    /// The carrying socket lost it.
+    /// The socket that carries the cable lost the frame.
     Transport = "transport", EndToEnd;
     /// A link packet with a wrong LPCRC.
     Lpcrc = "lpcrc", Link;
@@ -131,27 +131,27 @@ drop_reasons! {
     LinkPacket = "link_packet", Link;
     /// A link packet older than newer data on the same link.
     StaleLinkPacket = "stale_link_packet", Link;
-    /// A MAC control frame whose opcode asks for nothing known here.
+    /// A MAC control frame with an unknown opcode.
     MacControlOpcode = "mac_control_opcode", Link;
     /// A MAC control frame that ends before its parameters do.
     MacControlLength = "mac_control_length", Link;
-    /// A MAC control frame behind a tag, where none belongs.
+    /// A MAC control frame behind a VLAN tag.
     MacControlTag = "mac_control_tag", Link;
-    /// A MAC control frame to somebody else.
+    /// A MAC control frame for another address.
     MacControlAddress = "mac_control_address", Link;
-    /// A MAC control frame that its sender marked as bad, or whose FCS was wrong.
+    /// A MAC control frame that its sender aborted, or whose FCS was wrong.
     MacControlAborted = "mac_control_aborted", Link;
-    /// A PFC frame that speaks of priorities above 7. What it says of others is obeyed all the same.
+    /// A PFC frame with reserved bits in its priority vector. The other bits apply.
     PfcVector = "pfc_vector", Link;
 }
 
-/// Losses a reason.
+/// Dropped frames by reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Vec<u64>", into = "Vec<u64>")]
 pub struct Drops {
     /// Indexed by `DropReason as usize`.
     by_reason: Vec<u64>,
-    /// Their sum, which is asked for more often than they are.
+    /// Their sum, kept because it is read often.
     total: u64,
 }
 
@@ -185,17 +185,17 @@ impl Drops {
         self.total += n;
     }
 
-    /// How many frames ended for this reason.
+    /// The number of frames dropped for this reason.
     pub fn get(&self, reason: DropReason) -> u64 {
         self.by_reason[reason as usize]
     }
 
-    /// Every reason with its count, zeros included.
+    /// Every reason with its number of frames, zeros included.
     pub fn iter(&self) -> impl Iterator<Item = (DropReason, u64)> + '_ {
         DropReason::ALL.iter().map(|reason| (*reason, self.get(*reason)))
     }
 
-    /// All frames, whatever the reason.
+    /// The number of dropped frames of all reasons.
     pub fn total(&self) -> u64 {
         self.total
     }
@@ -209,28 +209,28 @@ impl Drops {
     }
 }
 
-/// A level that goes up and down, with its time integral and the extremes since they were taken.
+/// A level with its time integral, and its minimum and maximum since [`Gauge::restart_watermarks`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gauge {
-    /// The level now.
+    /// The present level.
     pub value: u64,
-    /// The least since the watermarks were taken.
+    /// The minimum since the last restart.
     pub min: u64,
-    /// The greatest since the watermarks were taken.
+    /// The maximum since the last restart.
     pub max: u64,
-    /// The greatest since the run began, or since [`Gauge::forget_peak`].
+    /// The maximum since the run began, or since [`Gauge::forget_peak`].
     #[serde(default)]
     pub peak: u64,
     /// ∫ level dt, in level · picoseconds, closed at `since`.
     pub integral: u128,
     /// ∫ level² dt, in level² · picoseconds, for spreads over time.
     pub square_integral: u128,
-    /// Up to when the integrals are closed.
+    /// The instant at which the integrals are closed.
     pub since: Instant,
 }
 
 impl Gauge {
-    /// The level becomes `value` at `now`.
+    /// Sets the level to `value` at `now`.
     pub fn set(&mut self, value: u64, now: Instant) {
         self.close(now);
         self.value = value;
@@ -239,7 +239,7 @@ impl Gauge {
         self.peak = self.peak.max(value);
     }
 
-    /// ∫ level dt up to `now`, if the level has not changed since it was closed.
+    /// ∫ level dt up to `now`, for a level that has not changed since [`Gauge::close`].
     pub fn integral_at(&self, now: Instant) -> u128 {
         self.integral + self.held_until(now)
     }
@@ -248,7 +248,7 @@ impl Gauge {
         u128::from(now.since(self.since).as_ps()) * u128::from(self.value)
     }
 
-    /// Brings the integrals up to `now`.
+    /// Extends the integrals to `now`.
     pub fn close(&mut self, now: Instant) {
         if self.value > 0 {
             let held = self.held_until(now);
@@ -258,19 +258,19 @@ impl Gauge {
         self.since = self.since.max(now);
     }
 
-    /// Starts the extremes anew from the present level.
+    /// Restarts minimum and maximum at the present level.
     pub fn restart_watermarks(&mut self) {
         self.min = self.value;
         self.max = self.value;
     }
 
-    /// Takes the peak anew from the present level.
+    /// Restarts the peak at the present level.
     pub fn forget_peak(&mut self) {
         self.peak = self.value;
     }
 }
 
-/// A condition that comes and goes, with the total time it has held.
+/// A condition that holds at times, with the total time for which it held.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Condition {
     since: Option<Instant>,
@@ -278,32 +278,32 @@ pub struct Condition {
 }
 
 impl Condition {
-    /// The condition holds from `now` on; true if it did not hold before.
+    /// Begins the condition at `now`; true if it did not hold before.
     pub fn begin(&mut self, now: Instant) -> bool {
         let begins = self.since.is_none();
         self.since.get_or_insert(now);
         begins
     }
 
-    /// The condition ends at `now`; how long it held, if it did.
+    /// Ends the condition at `now`; returns how long it held, if it did.
     pub fn end(&mut self, now: Instant) -> Option<Duration> {
         let held = now.since(self.since.take()?);
         self.total += held;
         Some(held)
     }
 
-    /// Since when it holds.
+    /// Since when the condition holds.
     pub const fn since(&self) -> Option<Instant> {
         self.since
     }
 
-    /// Total time up to `now`.
+    /// The total time for which it held up to `now`.
     pub fn total(&self, now: Instant) -> Duration {
         self.total + self.since.map_or(Duration::ZERO, |since| now.since(since))
     }
 }
 
-/// Totals of one lane of one port. Frames and bytes are data frames, LRH to VCRC or DA to FCS.
+/// Counters of one lane of one port. Octets are those from LRH to VCRC, or from DA to FCS.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaneCounters {
     /// Data frames sent.
@@ -314,11 +314,11 @@ pub struct LaneCounters {
     pub rx_frames: u64,
     /// Octets of data frames received.
     pub rx_bytes: u64,
-    /// Time in which a frame was ready and link-level flow control forbade it (PortXmitWait).
+    /// Picoseconds for which flow control held a ready frame (PortXmitWait).
     pub hold_ps: u64,
-    /// Time in which the lane was forbidden, ready frame or not.
+    /// Picoseconds for which flow control closed the lane, with or without a ready frame.
     pub pause_ps: u64,
-    /// Frames lost for want of room, here or behind: what a lossless lane must not lose.
+    /// Frames dropped because a buffer or queue was full. A lossless lane must have none.
     #[serde(default)]
     pub no_room: u64,
     /// Frames marked by the congestion point.
@@ -327,51 +327,51 @@ pub struct LaneCounters {
     pub notes_tx: u64,
     /// Congestion notifications received.
     pub notes_rx: u64,
-    /// Other frames sent: ACK, CNP, management, flow control.
+    /// Other frames sent: ACK, CNP, management and flow control.
     pub ctl_tx: u64,
     /// Other frames received.
     pub ctl_rx: u64,
-    /// Octets waiting to leave by this port, as buffered.
+    /// Octets that wait for this port, as buffered.
     pub out_queue: Gauge,
-    /// Octets held in this port's input buffer, as buffered.
+    /// Octets in this port's input buffer, as buffered.
     pub in_queue: Gauge,
-    /// Octets posted by workloads and not yet sent (adapters only).
+    /// Octets that workloads have posted and that are not sent yet (adapters only).
     pub source_queue: Gauge,
 }
 
-/// One lane's totals with its number.
+/// The counters of one lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaneReading {
     /// Virtual lane or priority.
     pub tc: u8,
-    /// The totals.
+    /// Its counters.
     pub counters: LaneCounters,
 }
 
-/// Everything one port counts.
+/// The counters of one port.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PortReading {
-    /// One entry an operational data lane, by number, then VL15 if it carried anything.
+    /// One entry per operational data lane, by number; then VL15 if it carried frames.
     pub lanes: Vec<LaneReading>,
-    /// Losses by reason.
+    /// Dropped frames by reason.
     pub drops: Drops,
-    /// Credit or pause time-outs that retrained the link.
+    /// Time-outs of flow control that retrained the link.
     pub watchdogs: u64,
-    /// Operators' names for further totals of this port ("port_xmit_wait", "np_cnp_sent").
+    /// Further totals of this port, by operators' name ("port_xmit_wait", "np_cnp_sent").
     pub named: Vec<(String, u64)>,
 }
 
-/// How long messages of one traffic item took, posting to delivery, as a histogram.
+/// Histogram of the message latencies of one traffic item, from posting to delivery.
 ///
-/// Bucket `b < 16` holds `b` nanoseconds; above, each power of two has sixteen equal buckets, so a
-/// value is known to 1/16 of itself.
+/// Bucket `b < 16` counts latencies of `b` nanoseconds. Above, each power of two has sixteen equal buckets,
+/// a resolution of 1/16.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LatencyReading {
     /// The traffic item's number in the scenario.
     pub item: u16,
-    /// Messages a bucket, trailing zeros left out.
+    /// Messages per bucket, without trailing zeros.
     pub buckets: Vec<u64>,
-    /// Sum of all latencies, in nanoseconds.
+    /// Sum of all latencies in nanoseconds.
     pub sum_ns: u128,
 }
 
@@ -396,7 +396,7 @@ impl LatencyReading {
         (exponent - 3) * 16 + sub
     }
 
-    /// The least latency a bucket stands for, in nanoseconds.
+    /// The least latency of a bucket, in nanoseconds.
     pub fn bucket_floor(bucket: usize) -> u64 {
         if bucket < 16 {
             return bucket as u64;
@@ -406,7 +406,7 @@ impl LatencyReading {
     }
 }
 
-/// A device's whole state of counting at one instant.
+/// All counters of a device at one instant.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceReading {
     /// By port, index 0 is port 1.
@@ -421,18 +421,18 @@ pub struct DeviceReading {
     pub balance: Balance,
 }
 
-/// Frames that cross more than one link, counted where they begin, end and stand.
+/// The conservation sum of one device: frames that cross more than one link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Balance {
-    /// Frames this device made, retransmissions and multicast copies included.
+    /// Frames that this device made, including retransmissions and multicast copies.
     pub injected: u64,
-    /// Frames that reached their end here.
+    /// Frames that reached their destination here.
     pub delivered: u64,
-    /// Frames that stand in this device now, the one under way on each line excepted.
+    /// Frames in this device now, except those in transmission.
     pub buffered: u64,
-    /// Frames of one link that this device sent.
+    /// Flow-control frames that this device sent.
     pub link_local: u64,
-    /// Messages withdrawn unsent.
+    /// Messages that were withdrawn before their first frame left.
     pub withdrawn: u64,
 }
 

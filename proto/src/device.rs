@@ -1,16 +1,18 @@
-//! The contract between a device and whatever drives it: frames and time in, frames and a next
-//! wake-up out.
+//! The contract between a device and its driver: frames and time in, frames and a next wake-up out.
 //!
-//! A device is a value with one owner. It takes no lock, reads no clock and waits for nothing. A
-//! driver, on a wall clock or a virtual one, keeps these rules:
+//! A device is a value with one owner. It takes no lock, reads no clock and never blocks. A driver, on a
+//! wall clock or a virtual one, follows these rules:
 //!
-//! * `now` never runs back. `arrived` is the instant the frame's last bit reached the port (the
-//!   sender's stamp plus the link's delay), `arrived ≤ now`; it serves only the serializer and the
-//!   account of latency. Queues, marks and credits change in the order of the calls.
-//! * After every `handle_*` call the driver drains `poll_transmit` until it answers `None`, and
-//!   asks `poll_timeout` when to come back.
-//! * A [`Departure`] names the instant its last bit leaves. The driver delivers it then; one that
-//!   lies in the past is delivered at once, under its own stamp, and counted as late.
+//! * `now` never runs back. `arrived` is the instant at which the frame's last bit reached the port (the
+//!   sender's stamp plus the link's delay), `arrived ≤ now`. It only affects the serializer and latency
+//!   figures; queues, marks and credits change in the order of the calls.
+//! * After each `handle_*` call the driver calls `poll_transmit` until it returns `None`, and then
+//!   `poll_timeout` for the next wake-up.
+//! * A [`Departure`] is final: its frame does not change any more. It names the instant at which its last
+//!   bit leaves, and the driver delivers it then. If that instant has passed, the driver delivers it at once
+//!   under its own stamp and counts it as late.
+//!
+//! [`Device`] is that contract. [`Instrumented`] reads counters, [`Control`] changes a running device.
 
 use crate::counters::{BinReading, DeviceReading};
 use crate::events::DeviceEvent;
@@ -22,7 +24,7 @@ use serde::{Deserialize, Serialize};
 /// A frame that a device has put on a line.
 #[derive(Clone, Debug)]
 pub struct Departure {
-    /// By which port it leaves.
+    /// The port it leaves by.
     pub port: PortNumber,
     /// The frame.
     pub frame: Frame,
@@ -30,46 +32,52 @@ pub struct Departure {
     pub at: Instant,
 }
 
-/// How much of a device is read: who drives it has better to do.
+/// How much of a device's state a reading covers. A smaller depth costs less time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Depth {
-    /// What ports count, and the balance: [`Device::read_ports`].
+    /// Port counters and the balance: [`Instrumented::read_ports`].
     Ports,
-    /// Everything but flows sent.
+    /// Everything but sent flows.
     Received,
-    /// Everything but flows of which no frame has left.
+    /// Everything but sent flows without a departed frame.
     Begun,
-    /// Everything: [`Device::read`].
+    /// Everything: [`Instrumented::read`].
     All,
 }
 
-/// A switch or a NIC.
-pub trait Device: Send {
-    /// A frame's last bit reached `port` at `arrived`.
+/// A switch or a NIC, as its driver runs it.
+pub trait Device: Instrumented + Control + Send {
+    /// Processes a frame whose last bit reached `port` at `arrived`.
     fn handle_frame(&mut self, port: PortNumber, frame: Frame, arrived: Instant, now: Instant);
 
-    /// The instant named by [`Device::poll_timeout`] has come, or passed.
+    /// Processes the timers that expired by `now`. Call it at [`Device::poll_timeout`] or later.
     fn handle_timeout(&mut self, now: Instant);
 
     /// The next frame that starts to leave by any port, if one may at `now`.
     fn poll_transmit(&mut self, now: Instant) -> Option<Departure>;
 
-    /// When [`Device::handle_timeout`] must be called, if nothing arrives before.
+    /// When the driver must call [`Device::handle_timeout`] if no frame arrives before.
     fn poll_timeout(&self) -> Option<Instant>;
 
-    /// The next event not yet taken.
+    /// Removes the oldest event from the device's log.
     fn poll_event(&mut self) -> Option<DeviceEvent>;
 
-    /// Fills `reading` with every counter, integrals closed at `now`. Buffers are reused.
+    /// The number of ports.
+    fn ports(&self) -> usize;
+}
+
+/// The counters of a device.
+pub trait Instrumented {
+    /// Fills `reading` with all counters, integrals closed at `now`. Buffers of `reading` are reused.
     fn read(&mut self, now: Instant, reading: &mut DeviceReading);
 
-    /// Fills the ports, but for `named` counters, and the balance; the rest of `reading` is left as it is.
+    /// Fills the ports, except for their `named` counters, and the balance; the rest of `reading` stays.
     fn read_ports(&mut self, now: Instant, reading: &mut DeviceReading) {
         self.read(now, reading);
     }
 
-    /// Fills so much of `reading`, or more.
+    /// Fills at least the part of `reading` that `depth` covers.
     fn read_to(&mut self, depth: Depth, now: Instant, reading: &mut DeviceReading) {
         match depth {
             Depth::Ports => self.read_ports(now, reading),
@@ -77,8 +85,8 @@ pub trait Device: Send {
         }
     }
 
-    /// Fills `reading` with what is kept of the bin that ends at `now`; the ports as
-    /// [`Device::read_ports`] does. A device that sends no flows need not have its own.
+    /// Fills `reading` with the bin that ends at `now`, the ports as [`Instrumented::read_ports`] does. The
+    /// default serves devices that send no flows.
     fn read_bin(&mut self, now: Instant, reading: &mut BinReading) {
         let mut whole = DeviceReading::default();
         self.read_ports(now, &mut whole);
@@ -86,22 +94,22 @@ pub trait Device: Send {
         *reading = BinReading { ports, ..BinReading::default() };
     }
 
-    /// A bin begins at `now`: the extremes of every gauge start anew.
+    /// Begins a bin at `now`: minimum and maximum of every gauge restart at the present level.
     fn begin_bin(&mut self, now: Instant);
+}
 
-    /// Lets the traffic items called `item`, or all, post messages from now on, or be silent: what they
-    /// have posted and nothing of which has left is taken back. False if the device has none of them.
-    /// The driver then asks for departures and for the next wake-up as after a `handle_*` call.
+/// Changes to a running device.
+pub trait Control {
+    /// Starts or stops the traffic items with the name `item`, or all items. Stopping withdraws posted
+    /// messages of which no frame has left. Returns false if the device has no such item. Afterwards the
+    /// driver polls the device as after a `handle_*` call.
     fn let_post(&mut self, _item: Option<&str>, _on: bool, _now: Instant) -> bool {
         false
     }
 
-    /// From the next frame on `port` sends no faster than `rate`; false if it has no such port or its line
-    /// is slower than that.
+    /// Limits `port` to `rate`, from the next frame on. Returns false if the device has no such port or its
+    /// line is slower than `rate`.
     fn slow_down(&mut self, _port: PortNumber, _rate: BitRate) -> bool {
         false
     }
-
-    /// How many ports the device has.
-    fn ports(&self) -> usize;
 }

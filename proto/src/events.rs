@@ -1,4 +1,4 @@
-//! What happened, one line at a time: the events a device tells its shell (seeing.md 3.2).
+//! Events of a device, and the log that holds them until the driver reads them (docs/spec/seeing.md 3.2).
 
 use crate::counters::{DropReason, FlowId};
 use crate::ids::{PortNumber, QueuePairNumber, ServiceLevel};
@@ -8,25 +8,25 @@ use serde::{Deserialize, Serialize};
 /// One event at one port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceEvent {
-    /// When, in fabric time.
+    /// Fabric time of the event.
     pub at: Instant,
-    /// Where.
+    /// The port concerned.
     pub port: PortNumber,
     /// Virtual lane or priority.
     pub tc: u8,
-    /// What.
+    /// The kind of event, with its details.
     pub kind: EventKind,
 }
 
-/// What kept a ready frame from leaving.
+/// The flow control that held a ready frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HoldCause {
-    /// No InfiniBand credits.
+    /// InfiniBand credits ran out.
     Credit,
-    /// IEEE 802.3x PAUSE.
+    /// A PAUSE of the whole link. Source: IEEE 802.3, 31B.
     Pause,
-    /// Priority flow control.
+    /// Priority flow control. Source: IEEE 802.1Q, 36.
     Pfc,
 }
 
@@ -40,7 +40,7 @@ pub enum MarkKind {
     Ce,
 }
 
-/// In what form a notification travelled.
+/// The format of a congestion notification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NoteKind {
@@ -48,13 +48,13 @@ pub enum NoteKind {
     Becn,
     /// A congestion notification packet of its own.
     Cnp,
-    /// A congestion notification message of a switch, IEEE 802.1Qau.
+    /// A congestion notification message (CNM) of a switch, IEEE 802.1Qau.
     Cnm,
-    /// A message of BCN, of a switch.
+    /// A BCN message of a switch.
     Bcn,
 }
 
-/// Which way a frame went.
+/// The direction of a frame, seen from the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
@@ -64,138 +64,136 @@ pub enum Direction {
     Rx,
 }
 
-/// The kinds of event and what each says about itself.
+/// The kinds of event, each with its details.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "ev", rename_all = "kebab-case")]
 pub enum EventKind {
-    /// A ready frame starts to be forbidden.
+    /// Flow control starts to hold a ready frame.
     Hold {
-        /// By what.
+        /// The flow control in use.
         cause: HoldCause,
     },
-    /// A ready frame stops being forbidden.
+    /// Flow control releases a held frame.
     Free {
-        /// By what it was forbidden.
+        /// The flow control in use.
         cause: HoldCause,
-        /// For how long.
+        /// The duration of the hold.
         waited: Duration,
     },
     /// The congestion point marked a frame.
     Mark {
-        /// Of which flow.
+        /// The flow concerned.
         flow: FlowId,
-        /// With what.
+        /// The kind of mark.
         mark: MarkKind,
-        /// The queue it was judged by.
+        /// Octets in the queue.
         queue: Bytes,
-        /// The threshold it was judged against.
+        /// The threshold that the queue exceeded.
         limit: Bytes,
     },
     /// A congestion notification was sent or received.
     Note {
-        /// About which flow.
+        /// The flow concerned.
         flow: FlowId,
-        /// In what form.
+        /// The format of the notification.
         note: NoteKind,
         /// Sent or received.
         dir: Direction,
     },
     /// A reaction point changed its state.
     React {
-        /// Of which flow.
+        /// The flow concerned.
         flow: FlowId,
-        /// The gap it now asks for after a full frame.
+        /// The gap that it now requires after a full frame.
         gap: Duration,
-        /// The scheme's own number.
+        /// The scheme's own state (`ccti`, `alpha`, `stage`).
         scalar: u64,
     },
-    /// A frame ended before its destination.
+    /// A frame was dropped.
     Drop {
-        /// Why.
+        /// The reason.
         reason: DropReason,
-        /// Its size.
+        /// Octets of the frame.
         bytes: Bytes,
     },
-    /// A PAUSE or PFC that asks for silence: each one sent, repetitions included, and of those
-    /// received the one that begins a silence.
+    /// A PAUSE or PFC frame with XOFF: every sent one, repetitions included, and every received one that
+    /// begins a pause.
     Xoff {
-        /// On which priorities; bit n is priority n, and the event stands at the lowest.
+        /// The priorities concerned, bit n for priority n. The event's lane is the lowest of them.
         priorities: u8,
-        /// For how long, in quanta of 512 bit times.
+        /// The pause time, in quanta of 512 bit times.
         quanta: u16,
-        /// What stands in the input buffer of these priorities where it is sent; zero where it is
-        /// received.
+        /// Octets in the sender's input buffer for these priorities; 0 for a received frame.
         fill: Bytes,
         /// Sent or received.
         dir: Direction,
     },
-    /// A PAUSE or PFC that ends a silence.
+    /// A PAUSE or PFC frame with XON.
     Xon {
-        /// On which priorities; bit n is priority n, and the event stands at the lowest.
+        /// The priorities concerned, bit n for priority n. The event's lane is the lowest of them.
         priorities: u8,
-        /// What stands in the input buffer of these priorities where it is sent; zero where it is
-        /// received.
+        /// Octets in the sender's input buffer for these priorities; 0 for a received frame.
         fill: Bytes,
         /// Sent or received.
         dir: Direction,
     },
-    /// A silence that was asked for ended by itself.
+    /// A pause expired without XON.
     PauseExpired {
-        /// On which priorities; bit n is priority n, and the event stands at the lowest.
+        /// The priorities concerned, bit n for priority n. The event's lane is the lowest of them.
         priorities: u8,
     },
-    /// What came in after XOFF has taken more than four fifths of the headroom kept for it: told once
-    /// a port and priority. Source: algorithms.md 7 (alarm).
+    /// Frames after XOFF occupy more than four fifths of their headroom; logged once per port and priority.
+    /// Source: docs/spec/algorithms.md 7 (alarm).
     HeadroomAlarm {
-        /// Of the headroom.
+        /// Octets of headroom in use.
         used: Bytes,
-        /// All of it.
+        /// Octets of headroom in all.
         headroom: Bytes,
     },
-    /// The PFC watchdog found a queue that waits and is paused all the time.
+    /// The PFC watchdog found a pause storm: a queue with frames that stays paused.
     Storm {
-        /// For how long it had been.
+        /// For how long the queue had been stuck.
         stuck: Duration,
     },
-    /// The PFC watchdog found no pause of that queue for long enough.
+    /// The PFC watchdog found the storm to be over.
     StormOver {
-        /// How long after it found the storm.
+        /// The time since its detection.
         lasted: Duration,
     },
-    /// A link was declared dead for want of flow control packets and trains anew.
+    /// The link retrains because no flow-control packet arrived in time.
     Watchdog,
-    /// A reaction point reached its logging threshold: what a CA congestion log keeps, the remote
-    /// LID being the flow's destination. Source: IBTA Vol 1, annex A10 (CongestionLog).
+    /// A reaction point reached its logging threshold: an entry of the CA congestion log. The remote LID is
+    /// the flow's destination. Source: IBTA Vol 1, annex A10 (CongestionLog).
     Trigger {
-        /// Of which flow.
+        /// The flow concerned.
         flow: FlowId,
-        /// Our queue pair that was notified.
+        /// The notified queue pair of this adapter.
         qp: QueuePairNumber,
         /// Its service level.
         sl: ServiceLevel,
-        /// The index it reached.
+        /// The CCTI that it reached.
         ccti: u64,
     },
-    /// A queue pair gave up on its peer.
+    /// A queue pair entered the error state.
     QueuePairError {
-        /// Of which flow.
+        /// The flow concerned.
         flow: FlowId,
     },
 }
 
-/// Events not yet taken by the shell, oldest first.
+/// Events that the driver has not read yet, oldest first.
 #[derive(Clone, Debug, Default)]
 pub struct EventLog {
     events: std::collections::VecDeque<DeviceEvent>,
 }
 
 impl EventLog {
-    /// Adds the latest event.
+    /// Appends an event.
     pub fn push(&mut self, event: DeviceEvent) {
         self.events.push_back(event);
     }
 
-    /// Takes the oldest event.
+    /// Removes the oldest event.
     pub fn pop(&mut self) -> Option<DeviceEvent> {
         self.events.pop_front()
     }

@@ -1,6 +1,6 @@
 //! A frame: the octets of one packet exactly as on the wire, and what was found in its headers.
 
-use crate::ids::{CongestionPointId, Ecn};
+use crate::ids::{Address, CongestionPointId, Ecn, ServiceLevel, VirtualLane};
 use crate::units::Bytes;
 use bytes::BytesMut;
 use serde::{Deserialize, Serialize};
@@ -29,10 +29,10 @@ impl FrameKind {
         }
     }
 
-    /// What a frame of so many octets takes of the line.
+    /// Octets of line time that a frame of `octets` octets takes.
     ///
-    /// A link packet is framed by two delimiter symbols: eight octets for its six. A frame of
-    /// Ethernet has an FCS that is not among its octets; preamble and gap do not count.
+    /// Two delimiter symbols frame a link packet: eight octets on the line for its six. An Ethernet
+    /// frame has an FCS that is not among its octets; preamble and gap are not included.
     /// Source: IBTA Vol 1, 7.9.4 (8 symbols in all).
     pub fn line_size(self, octets: usize) -> Bytes {
         match self {
@@ -43,24 +43,25 @@ impl FrameKind {
     }
 }
 
-/// Whether the checks that protect a frame on a link still have to be made, or are settled.
+/// Whether the receiver must verify the CRCs of a frame.
 ///
-/// Like a NIC's "checksum unnecessary": a cable that hands octets over in memory cannot corrupt
-/// them, so what its sender computed need not be computed again. Whoever changes octets without
-/// mending the CRC (an impairment, say) must set [`Integrity::Unchecked`].
+/// This is like a NIC's "checksum unnecessary": a cable in memory cannot corrupt octets, so the
+/// receiver skips the check. Code that changes octets without updating the CRC (an impairment) must
+/// set [`Integrity::Unchecked`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Integrity {
-    /// The octets came from outside; every CRC must be verified.
+    /// The octets came from outside this process; verify every CRC.
     Unchecked,
-    /// The sender computed every CRC and nothing can have changed since.
+    /// The sender computed every CRC, and no octet has changed since.
     Intact,
-    /// Its sender gave it up half-way and said so at its end. Whatever its CRCs say, it is discarded.
+    /// The sender aborted the frame and marked its end as bad. The receiver discards it, whatever
+    /// its CRCs are.
     ///
     /// Source: IBTA Vol 1, 7.3 (a packet that ends with the bad packet delimiter, EBP).
     Aborted,
 }
 
-/// One packet on its way: standard octets and nothing else that a peer could see.
+/// One packet in transit: the octets of the standard's format, and what this process knows of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
     /// The octets, first transmitted octet first.
@@ -72,7 +73,7 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// A frame from outside, whose CRCs nobody has verified.
+    /// A frame from outside this process, whose CRCs are not verified yet.
     pub fn unchecked(kind: FrameKind, octets: BytesMut) -> Frame {
         Frame { octets, kind, integrity: Integrity::Unchecked }
     }
@@ -82,24 +83,24 @@ impl Frame {
         Frame { octets, kind, integrity: Integrity::Intact }
     }
 
-    /// The octets that take line time.
+    /// Octets of line time that the frame takes, see [`FrameKind::line_size`].
     pub fn line_size(&self) -> Bytes {
         self.kind.line_size(self.octets.len())
     }
 }
 
-/// What an Ethernet frame of so many octets without FCS takes of the line, DA to FCS: a short one is
-/// padded. Source: IEEE 802.3, 3.2.9 (FCS), 4A.4.2 (minFrameSize).
+/// Octets from DA to FCS of an Ethernet frame that has `octets` octets without its FCS. A short frame
+/// is padded to 64 octets. Source: IEEE 802.3, 3.2.9 (FCS), 4A.4.2 (minFrameSize).
 pub fn ethernet_size(octets: usize) -> Bytes {
     const FCS: u64 = 4;
     const LEAST: u64 = 64;
     Bytes::new((octets as u64 + FCS).max(LEAST))
 }
 
-/// What kind of work a frame does, as far as congestion control and counters care.
+/// The purpose of a frame, as congestion control and counters distinguish it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FrameClass {
-    /// Carries somebody's payload; counted as throughput, eligible for marking.
+    /// Carries payload: counted as throughput, eligible for marking.
     Data,
     /// An acknowledgement without payload.
     Ack,
@@ -109,58 +110,57 @@ pub enum FrameClass {
     Management,
 }
 
-/// What one look at the headers found; made once a hop by `wire::classify`.
+/// The header fields that a device uses. `wire::classify` parses them once a hop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameHeaders {
-    /// First octet of the link header to the last octet of the last CRC, an Ethernet frame's padding
-    /// and FCS included.
+    /// Octets from the link header to the last CRC; on Ethernet with padding and FCS.
     pub size: Bytes,
-    /// Who sent it: a LID, or a MAC address as a number.
-    pub source: u64,
-    /// To whom: a LID, or a MAC address as a number.
-    pub destination: u64,
+    /// SLID, or source MAC address.
+    pub source: Address,
+    /// DLID, or destination MAC address.
+    pub destination: Address,
     /// The destination is a group.
     pub multicast: bool,
-    /// Virtual lane or priority on the link it came from.
-    pub lane: u8,
-    /// Service level, or the priority again.
-    pub level: u8,
-    /// What kind of work it does.
+    /// Virtual lane on the link it came from; on Ethernet the priority.
+    pub lane: VirtualLane,
+    /// Service level; on Ethernet the priority.
+    pub level: ServiceLevel,
+    /// The purpose of the frame.
     pub class: FrameClass,
-    /// Destination queue pair, zero where there is none.
+    /// Destination queue pair (24 bits), or the flow of a test frame (32 bits); 0 without either.
     pub queue_pair: u32,
-    /// Packet sequence number, zero where there is none.
+    /// PSN (24 bits), or the sequence of a test frame (32 bits); 0 without either.
     pub psn: u32,
     /// Forward congestion notification is set.
     pub fecn: bool,
     /// Backward congestion notification is set.
     pub becn: bool,
-    /// What an IP header says of congestion; [`Ecn::NotCapable`] where there is none.
+    /// ECN field of the IP header; [`Ecn::NotCapable`] without one.
     pub ecn: Ecn,
-    /// The congestion point named by the rate-regulated tag, if there is one.
+    /// The congestion point that the rate-regulated tag names, if the frame has that tag.
     pub regulated_by: Option<CongestionPointId>,
-    /// Octets of payload the transport carries, without padding.
+    /// Octets of transport payload, without padding.
     pub payload: Bytes,
 }
 
-/// Buffers for reuse, so that the data path does not ask the allocator for every frame.
+/// Buffers for reuse, so that the data path does not allocate for each frame.
 ///
-/// A device owns one: buffers of consumed frames go in, buffers for new frames come out.
+/// Each device owns one. The buffers of consumed frames serve new frames.
 #[derive(Debug, Default)]
 pub struct FramePool {
     free: Vec<BytesMut>,
 }
 
 impl FramePool {
-    /// More buffers than this are given back to the allocator.
+    /// The pool keeps at most so many buffers; it drops further ones.
     const KEPT_MAX: usize = 256;
 
-    /// An empty buffer, used before if there is one.
+    /// An empty buffer: a recycled one if the pool has any.
     pub fn take(&mut self) -> BytesMut {
         self.free.pop().unwrap_or_default()
     }
 
-    /// Takes back the buffer of a frame that has reached its end.
+    /// Keeps the buffer of a frame that ends here.
     pub fn recycle(&mut self, frame: Frame) {
         if self.free.len() < Self::KEPT_MAX {
             let mut octets = frame.octets;

@@ -1,5 +1,9 @@
 //! Bounded numbers of the standard: an illegal one cannot exist past its constructor.
 
+mod mac;
+
+pub use mac::{MacAddress, NoMacAddress};
+
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::num::NonZeroU64;
@@ -241,6 +245,53 @@ impl Lid {
 impl fmt::Display for Lid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
+    }
+}
+
+/// The address of a port on its link: a LID on InfiniBand, a MAC address on Ethernet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Address {
+    /// InfiniBand.
+    Lid(Lid),
+    /// Ethernet.
+    Mac(MacAddress),
+}
+
+impl Address {
+    /// The LID, or the 48 bits of the MAC address, as one number.
+    pub const fn number(self) -> u64 {
+        match self {
+            Address::Lid(lid) => lid.get() as u64,
+            Address::Mac(mac) => mac.number(),
+        }
+    }
+
+    /// The LID; `None` on Ethernet.
+    pub const fn lid(self) -> Option<Lid> {
+        match self {
+            Address::Lid(lid) => Some(lid),
+            Address::Mac(_) => None,
+        }
+    }
+
+    /// The MAC address; `None` on InfiniBand.
+    pub const fn mac(self) -> Option<MacAddress> {
+        match self {
+            Address::Lid(_) => None,
+            Address::Mac(mac) => Some(mac),
+        }
+    }
+}
+
+impl From<Lid> for Address {
+    fn from(lid: Lid) -> Address {
+        Address::Lid(lid)
+    }
+}
+
+impl From<MacAddress> for Address {
+    fn from(mac: MacAddress) -> Address {
+        Address::Mac(mac)
     }
 }
 

@@ -1,12 +1,11 @@
 //! What the standards say, as values: units and identifiers, wire formats, link engines and
 //! congestion-control schemes.
 //!
-//! Nothing here opens a socket, reads a clock, starts a thread or touches a file. Time is an
-//! argument, frames go in and come out, and a device built from these parts cannot tell whether it
-//! runs on a wall clock or in a simulator.
+//! This crate opens no socket, reads no clock, starts no thread and touches no file. Time is an
+//! argument; frames go in and come out. The same device runs on a wall clock and in a simulator.
 //!
 //! Reading order: [`units`], [`ids`], [`frame`], [`device`]; then [`wire`], [`link`] and
-//! [`congestion`], which do not know each other except through frames.
+//! [`congestion`].
 
 pub mod congestion;
 pub mod counters;
@@ -20,3 +19,5 @@ pub mod random;
 pub mod technology;
 pub mod units;
 pub mod wire;
+
+pub use technology::{Technology, UnknownTechnology};

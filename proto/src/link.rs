@@ -1,23 +1,21 @@
-//! One end of a link: what keeps it lossless, who goes first on it, and the line itself.
+//! One end of a link: flow control, arbitration, and the line.
 //!
-//! Both devices own one [`port::LinkPort`] a port. It asks its owner what could leave
-//! ([`port::LaneSource`]) and answers with what does; it never looks into queues itself. Losslessness
-//! is a pair of halves: the transmit gate (may this frame leave on this lane now?) and the receive
-//! half (what shall the peer do?), which speak through control frames of their own. There are two
-//! such pairs, [`credit`] and [`pause`], each with an arbiter of its own; [`flow`] is whichever of
-//! them a port has.
+//! Each device owns one [`port::LinkPort`] for each of its ports. The port's owner keeps the frames and
+//! offers them ([`port::LaneSource`]); the port decides which leaves next. Flow control has a transmit
+//! half, which decides whether a frame may leave a lane now, and a receive half, which controls the peer
+//! by flow-control frames. There are two kinds, [`credit`] and [`pause`], each with its own arbiter.
 
 pub mod config;
 pub mod credit;
-pub mod ets;
-pub mod flow;
+mod ets;
+mod flow_control;
 pub mod outage;
 pub mod pause;
 pub mod port;
-pub mod serializer;
-pub mod vl_arbiter;
+mod serializer;
+mod vl_arbiter;
 
 pub use config::{
-    ArbitrationConfig, CreditConfig, EtsConfig, LinkConfig, LinkControl, PauseConfig, PauseMode,
-    Selection, full_frame,
+    ArbitrationConfig, CreditConfig, EtsConfig, FlowControlConfig, LinkConfig, PauseConfig,
+    PauseMode, Selection, full_frame,
 };

@@ -1,27 +1,65 @@
-//! The link technology of a fabric: InfiniBand or Ethernet.
+//! The two link technologies of this project, by name.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::str::FromStr;
 
-/// The link technology of a port, and of the whole fabric: one fabric never mixes both.
+/// A link technology. All ports of one device have the same one.
 ///
-/// It decides frame formats, link-level flow control (credits or PAUSE and PFC) and the transport's encapsulation
-/// (IBA packets or RoCEv2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+/// Its name is "infiniband" or "ethernet": in text, in TOML and in JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Technology {
-    /// InfiniBand: packets with an LRH, and link packets that carry credits (IBTA Vol 1).
+    /// Credit flow control, virtual lanes, LIDs. Source: IBTA Vol 1.
     Infiniband,
-    /// Ethernet: IEEE 802.3 frames, with PAUSE and PFC.
+    /// PAUSE or PFC, priorities, MAC addresses. Source: IEEE 802.3, IEEE 802.1Q.
     Ethernet,
 }
 
-impl fmt::Display for Technology {
-    /// The technology's word in scenario files.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+impl Technology {
+    /// Both technologies.
+    pub const ALL: [Technology; 2] = [Technology::Infiniband, Technology::Ethernet];
+
+    /// The name in files and messages.
+    pub const fn name(self) -> &'static str {
+        match self {
             Technology::Infiniband => "infiniband",
             Technology::Ethernet => "ethernet",
-        })
+        }
+    }
+}
+
+impl fmt::Display for Technology {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A word that names no technology.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown technology {0:?}: use \"infiniband\" or \"ethernet\"")]
+pub struct UnknownTechnology(String);
+
+impl FromStr for Technology {
+    type Err = UnknownTechnology;
+
+    fn from_str(text: &str) -> Result<Technology, UnknownTechnology> {
+        let named = Technology::ALL.into_iter().find(|technology| technology.name() == text);
+        named.ok_or_else(|| UnknownTechnology(text.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_toml_and_display_use_the_same_names() {
+        for technology in Technology::ALL {
+            let name = technology.to_string();
+            assert_eq!(name.parse(), Ok(technology));
+            assert_eq!(toml::Value::try_from(technology), Ok(toml::Value::String(name)));
+        }
+        assert!("Ethernet".parse::<Technology>().is_err());
     }
 }

@@ -35,7 +35,7 @@
 //! crc::verify_icrc(&octets)?;
 //!
 //! let headers = classify(FrameKind::Infiniband, &octets)?;
-//! assert_eq!((headers.class, headers.destination, headers.fecn), (FrameClass::Data, 9, true));
+//! assert_eq!((headers.class, headers.destination.number(), headers.fecn), (FrameClass::Data, 9, true));
 //! assert_eq!(Packet::parse(&octets)?.payload, b"hello");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

@@ -10,7 +10,7 @@ use proto::congestion::SchemeConfig;
 use proto::device::Device;
 use proto::frame::{Frame, FrameKind};
 use proto::ids::{Lid, PortNumber};
-use proto::link::{LinkConfig, LinkControl, PauseConfig};
+use proto::link::{FlowControlConfig, LinkConfig, PauseConfig};
 use proto::units::{BitRate, Bytes, Duration, Instant};
 use proto::wire::ethernet::{Cnm, Envelope, ethertype, plan};
 use std::hint::black_box;
@@ -69,7 +69,7 @@ fn config(ways: usize) -> SwitchConfig {
         rate: BitRate::gbps(40),
         mtu: Bytes::new(1500),
         buffer: Bytes::new(150_000),
-        control: LinkControl::Pause(PauseConfig::default()),
+        control: FlowControlConfig::Pause(PauseConfig::default()),
     };
     let ports =
         (0..=WAYS).map(|port| PortConfig::plain(port == INPUT, link.clone(), Duration::ZERO));

@@ -11,7 +11,7 @@ use proto::congestion::SchemeConfig;
 use proto::device::Device;
 use proto::frame::{Frame, FrameKind};
 use proto::ids::{Lid, PortNumber, Psn, QueuePairNumber, ServiceLevel, VirtualLane};
-use proto::link::{CreditConfig, LinkConfig, LinkControl};
+use proto::link::{CreditConfig, FlowControlConfig, LinkConfig};
 use proto::units::{BitRate, Bytes, Duration, Instant};
 use proto::wire::classify::classify;
 use proto::wire::infiniband::crc::{refresh_both, verify_icrc, verify_vcrc};
@@ -114,7 +114,7 @@ fn config(scheme: SchemeConfig) -> SwitchConfig {
         rate: BitRate::gbps(8),
         mtu: Bytes::new(2048),
         buffer: Bytes::new(u64::from(LANES) * 36 * 2112),
-        control: LinkControl::Credits(CreditConfig {
+        control: FlowControlConfig::Credit(CreditConfig {
             data_lanes: LANES,
             ..CreditConfig::default()
         }),
@@ -155,7 +155,7 @@ fn send(payload: usize) -> BytesMut {
 /// That what is timed is what is claimed.
 fn check(passed: &Frame, sent: &[u8], marks: bool) {
     let headers = classify(FrameKind::Infiniband, &passed.octets).expect("a good packet");
-    assert_eq!((headers.lane, headers.fecn), (0, marks));
+    assert_eq!((headers.lane.get(), headers.fecn), (0, marks));
     assert!(verify_vcrc(&passed.octets).is_ok() && verify_icrc(&passed.octets).is_ok());
     assert_eq!(passed.octets.len(), sent.len());
 }

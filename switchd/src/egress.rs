@@ -1,175 +1,109 @@
-//! The way out of the switch: what an output sends next, and the congestion point that judges it.
+//! One output port: which frame it sends next, and the congestion points that judge its queues.
 //!
-//! A frame under way keeps its place in the input buffer until its last bit has left (store and
-//! forward); only then is its credit returned and the frame behind it judged as the new head.
+//! A frame in transmission keeps its input buffer until its last bit has left (store and forward). Only
+//! then the switch returns its credit, and the congestion point judges the next frame of its queue.
 
-use crate::memory::queues::Queues;
-use marking::{Dialect, Mark};
-use notices::Notices;
-use notify::Herald;
+use crate::memory::queues::{Occupancy, QueueId, Queued, Queues, Stored};
+use marking::Mark;
+use notification_queue::NotificationQueue;
+use notification_sender::{NotificationSender, SwitchNotification};
+use offers::{Offer, Offers};
+use proto::Technology;
 use proto::congestion::{CongestionPoint, Marking, Notification, QueueSample};
 use proto::device::Departure;
-use proto::events::{DeviceEvent, EventKind, EventLog, NoteKind};
-use proto::frame::{Frame, FrameClass, FrameHeaders, FramePool};
+use proto::events::{DeviceEvent, EventKind, EventLog};
+use proto::frame::{Frame, FrameClass, FramePool};
 use proto::ids::{PortNumber, VirtualLane};
-use proto::link::port::{Head, LaneSource, LinkPort};
+use proto::link::port::{Grant, LinkPort, Transmission};
 use proto::units::{Bytes, Instant};
 use service::Service;
 use std::collections::VecDeque;
 
-pub mod marking;
-pub mod notices;
-pub mod notify;
+mod marking;
+mod notification_queue;
+pub mod notification_sender;
+mod offers;
 pub mod service;
 
-/// VL15 has a buffer of its own, of so many packets, and no credits.
+/// Packets that the VL15 buffer of an output holds. VL15 has no credits.
 const MANAGEMENT_DEPTH: usize = 16;
 
-/// A frame whose last bit has not yet left.
+/// What an output works with besides its own state and the queues.
+pub struct Context<'a> {
+    /// The port of the output.
+    pub port: &'a mut LinkPort,
+    /// Buffers for new frames.
+    pub pool: &'a mut FramePool,
+    /// Events of the switch.
+    pub log: &'a mut EventLog,
+    /// The present time.
+    pub now: Instant,
+}
+
+/// A frame whose last bit has not left yet.
 #[derive(Clone, Copy, Debug)]
 pub struct UnderWay {
-    /// Where it came from.
-    pub input: PortNumber,
-    /// The lane whose buffer it still occupies there.
+    /// The queue it was taken from.
+    pub queue: QueueId,
+    /// The lane whose input buffer it occupies.
     pub input_lane: VirtualLane,
-    /// The lane it leaves by.
-    pub lane: VirtualLane,
-    /// Its size, LRH to VCRC.
+    /// Octets from LRH to VCRC, or DA to FCS.
     pub size: Bytes,
     /// When its last bit leaves.
     pub end: Instant,
-    /// Copies of one packet share this key.
+    /// The key that all copies of a multicast packet share.
     pub group: Option<u32>,
-    /// The latest wait for credit while this frame was first of its queue.
+    /// The latest wait for flow control while this frame was first of its queue.
     pub waited: Option<Instant>,
 }
 
-/// What an output knows of one data lane: no more than a cache line, for each frame needs it.
+/// The state of one data lane. Every frame reads it, so it stays within a cache line.
 struct Lane {
     point: Box<dyn CongestionPoint>,
-    /// The wait for credit that the frame sent last had to endure.
+    /// The wait for flow control of the frame sent last.
     stalled_before: Option<Instant>,
-    /// When the latest wait for credit ended.
+    /// When the latest wait for flow control ended.
     last_stall: Option<Instant>,
     /// When the last bit of the frame sent last leaves, or left.
     last_departure: Option<Instant>,
 }
 
-/// One output port's own state.
+/// The state of one output port.
 pub struct Egress {
-    dialect: Dialect,
+    technology: Technology,
     /// By data lane.
     lanes: Vec<Lane>,
     /// By input and data lane: when the last frame of that queue left.
     queue_departure: Vec<Instant>,
     management: VecDeque<Frame>,
-    /// How this port speaks for its congestion points; not on InfiniBand.
-    herald: Option<Box<Herald>>,
-    /// What a congestion point has just said, until the switch takes it.
-    said: Option<Notification>,
-    notices: Notices,
+    /// Ethernet only.
+    sender: Option<Box<NotificationSender>>,
+    notifications: NotificationQueue,
     under_way: Option<UnderWay>,
-    /// Something waits for the line to become free.
+    /// A frame waits for the line to become free.
     awaits_line: bool,
-    /// What keeps data back although the line is free.
     service: Option<Box<Service>>,
-    /// Until when it does so, if any waits for nothing else.
+    /// Until when only the service rate holds data back.
     awaits_service: Instant,
 }
 
-/// The view a port has of what it could send.
-struct Output<'a> {
-    port: PortNumber,
-    queues: &'a mut Queues,
-    management: &'a mut VecDeque<Frame>,
-    notices: &'a mut Notices,
-    /// What was taken last, its octets left out: they are on the line.
-    taken: Option<Taken>,
-    /// Data may not start earlier.
-    open_at: Instant,
-    /// Some would.
-    is_kept_back: bool,
-}
-
-/// A frame just put on the line, as far as the congestion point is still concerned.
-struct Taken {
-    headers: FrameHeaders,
-    place: Placed,
-    input_lane: VirtualLane,
-    group: Option<u32>,
-    /// The wait for credit that it had to endure.
-    held_since: Option<Instant>,
-    start: Instant,
-    end: Instant,
-}
-
-impl LaneSource for Output<'_> {
-    fn lanes(&self) -> u16 {
-        let management = u16::from(!self.management.is_empty()) << VirtualLane::MANAGEMENT.index();
-        management | self.notices.lanes() | self.queues.waiting(self.port)
-    }
-
-    fn head(&mut self, lane: VirtualLane, now: Instant) -> Option<Head> {
-        if lane == VirtualLane::MANAGEMENT {
-            let size = self.management.front()?.line_size();
-            return Some(Head { size, ready: now, class: FrameClass::Management });
-        }
-        if let Some(notice) = self.notices.head(lane) {
-            return Some(notice);
-        }
-        let next = self.queues.next_out(self.port, lane, now)?;
-        let mut ready = next.ready;
-        if self.open_at > Instant::ZERO && next.class == FrameClass::Data {
-            if self.open_at > now {
-                self.is_kept_back = true;
-                return None;
-            }
-            ready = ready.max(self.open_at);
-        }
-        Some(Head { size: next.size, ready, class: next.class })
-    }
-
-    fn take(
-        &mut self,
-        lane: VirtualLane,
-        held_since: Option<Instant>,
-        start: Instant,
-        end: Instant,
-    ) -> Frame {
-        if lane == VirtualLane::MANAGEMENT {
-            return self.management.pop_front().expect("a management packet was announced");
-        }
-        if let Some(notice) = self.notices.take(lane) {
-            return notice;
-        }
-        let stored = self.queues.take(self.port, lane, end);
-        self.taken = Some(Taken {
-            headers: stored.headers,
-            place: Placed { input: stored.input, output: self.port, lane },
-            input_lane: stored.input_lane,
-            group: stored.group,
-            held_since,
-            start,
-            end,
-        });
-        stored.frame
-    }
-}
-
 impl Egress {
-    /// An output with one congestion point a data lane.
-    pub fn new(points: Vec<Box<dyn CongestionPoint>>, inputs: usize, dialect: Dialect) -> Egress {
+    /// An output with one congestion point per data lane, in a switch with `inputs` ports.
+    pub fn new(
+        points: Vec<Box<dyn CongestionPoint>>,
+        inputs: usize,
+        technology: Technology,
+    ) -> Egress {
         let queue_departure = vec![Instant::ZERO; points.len() * inputs];
         let lane =
             |point| Lane { point, stalled_before: None, last_stall: None, last_departure: None };
         Egress {
-            dialect,
+            technology,
             lanes: points.into_iter().map(lane).collect(),
             queue_departure,
             management: VecDeque::new(),
-            herald: None,
-            said: None,
-            notices: Notices::default(),
+            sender: None,
+            notifications: NotificationQueue::default(),
             under_way: None,
             awaits_line: false,
             service: None,
@@ -177,36 +111,39 @@ impl Egress {
         }
     }
 
-    /// The same, whose congestion points `herald` speaks for.
-    pub fn with_herald(self, herald: Option<Herald>) -> Egress {
-        let lane = herald.map_or(VirtualLane::ZERO, |herald| herald.lane);
-        Egress { herald: herald.map(Box::new), notices: Notices::new(lane), ..self }
+    /// The same output, with messages of its congestion points.
+    pub fn with_sender(self, sender: Option<NotificationSender>) -> Egress {
+        let lane = sender.map_or(VirtualLane::ZERO, |sender| sender.lane);
+        Egress { sender: sender.map(Box::new), notifications: NotificationQueue::new(lane), ..self }
     }
 
-    /// The same, which serves its data only as `service` permits.
+    /// The same output, with a limited service rate.
     pub fn with_service(self, service: Option<Box<Service>>) -> Egress {
         Egress { service, ..self }
     }
 
-    /// Whether the last bit of the frame under way has left by `now`. Asked at every turn, and mostly
-    /// for nothing.
+    /// Whether the last bit of the frame under way has left by `now`. Called at every turn, mostly without
+    /// result.
     #[inline]
     pub fn has_sent(&self, now: Instant) -> bool {
         self.under_way.as_ref().is_some_and(|frame| frame.end <= now)
     }
 
-    /// The frame that was under way.
+    /// Removes the frame that was under way.
     pub fn finish(&mut self) -> Option<UnderWay> {
         self.under_way.take()
     }
 
-    /// Whether a frame is still under way at `now`; its end will bring the device back.
+    /// Whether a frame is still under way at `now`. Its end is a wake-up of the switch.
     #[inline]
     pub fn is_sending(&self, now: Instant) -> bool {
         self.under_way.as_ref().is_some_and(|frame| frame.end > now)
     }
 
-    /// Keeps a management packet; gives it back if there is no room.
+    /// Queues a management packet.
+    ///
+    /// # Errors
+    /// The frame, if the queue is full.
     pub fn store_management(&mut self, frame: Frame) -> Result<(), Frame> {
         if self.management.len() >= MANAGEMENT_DEPTH {
             return Err(frame);
@@ -215,124 +152,34 @@ impl Egress {
         Ok(())
     }
 
-    /// Management packets waiting.
-    pub fn management_waiting(&self) -> u64 {
-        self.management.len() as u64
+    /// Queues a message of a congestion point of this switch.
+    ///
+    /// # Errors
+    /// The frame, if the queue is full.
+    pub fn store_notification(&mut self, frame: Frame, now: Instant) -> Result<(), Frame> {
+        self.notifications.store(frame, now)
     }
 
-    /// What a congestion point has said of the frame just judged.
-    #[inline]
-    pub fn take_notification(&mut self) -> Option<Notification> {
-        self.said.take()
+    /// Queued management packets and messages of this switch.
+    pub fn own_frames(&self) -> u64 {
+        (self.management.len() + self.notifications.len()) as u64
     }
 
-    /// The message that tells the source of a sampled frame what was said of it.
-    pub fn message(
-        &mut self,
-        notification: &Notification,
-        sampled: &[u8],
-        headers: &FrameHeaders,
-        lane: VirtualLane,
-        pool: &mut FramePool,
-    ) -> Option<(Frame, NoteKind)> {
-        let herald = self.herald.as_ref()?;
-        let message = herald.message(notification, sampled, headers, lane, pool)?;
-        self.lanes[lane.index()].point.on_message();
-        Some(message)
-    }
-
-    /// Keeps a message of the switch itself; gives it back if there is no room.
-    pub fn store_notice(&mut self, frame: Frame, now: Instant) -> Result<(), Frame> {
-        self.notices.store(frame, now)
-    }
-
-    /// Messages of the switch itself that wait.
-    pub fn notices_waiting(&self) -> u64 {
-        self.notices.len() as u64
-    }
-
-    /// Adds what the congestion points count, under operators' names.
+    /// Adds the counters of the congestion points, under operators' names.
     pub fn read(&self, named: &mut Vec<(String, u64)>) {
         for (number, lane) in self.lanes.iter().enumerate() {
             lane.point.read(&format!("queue{number}"), named);
         }
     }
 
-    /// Whether the device must come back when the line is free.
+    /// Whether the switch must wake up when the line is free.
     pub fn needs_line(&self) -> bool {
         self.awaits_line || self.under_way.is_some()
     }
 
-    /// Until when only the service keeps data back that waits; [`Instant::NEVER`] if it keeps none.
+    /// Until when only the service rate holds data back; [`Instant::NEVER`] if it holds none.
     pub fn awaits_service(&self) -> Instant {
         self.awaits_service
-    }
-
-    /// A frame was stored for this output: judges it on arrival, and as head if it became one. One
-    /// whose predecessor is still under way is not head yet: it is judged when that has left.
-    pub fn on_stored(
-        &mut self,
-        stored: Placed,
-        is_head: bool,
-        queues: &mut Queues,
-        port: &mut LinkPort,
-        now: Instant,
-        log: &mut EventLog,
-    ) {
-        let blocked =
-            port.blocked_since(stored.lane).or(self.stall_of_frame_under_way(stored.lane));
-        let sample = self.sample(stored, queues, port, blocked);
-        let point = &mut self.lanes[stored.lane.index()].point;
-        if let Some(packet) = queues.tail(stored.input, stored.output, stored.lane) {
-            let marking = point.on_enqueue(&packet.headers, &sample, now);
-            keep(&marking, &mut self.said);
-            let mark = marking::decide(marking, self.dialect, &mut packet.headers);
-            note(mark, &sample, stored.lane, port, now, log);
-        }
-        let follows = |ahead: UnderWay| (ahead.input, ahead.lane) == (stored.input, stored.lane);
-        if is_head && !self.under_way.is_some_and(follows) {
-            self.on_head(stored, blocked, queues, port, now, log);
-        }
-    }
-
-    /// A frame on its way to `place` was refused for want of room.
-    pub fn on_refused(
-        &mut self,
-        place: Placed,
-        size: Bytes,
-        queues: &Queues,
-        port: &LinkPort,
-        now: Instant,
-    ) {
-        if place.lane.index() >= self.lanes.len() {
-            return;
-        }
-        let blocked = port.blocked_since(place.lane).or(self.stall_of_frame_under_way(place.lane));
-        let sample = self.sample(place, queues, port, blocked);
-        self.lanes[place.lane.index()].point.on_drop(size, &sample, now);
-    }
-
-    /// A frame became first of its queue.
-    pub fn on_head(
-        &mut self,
-        place: Placed,
-        blocked: Option<Instant>,
-        queues: &mut Queues,
-        port: &mut LinkPort,
-        now: Instant,
-        log: &mut EventLog,
-    ) {
-        let mut sample = self.sample(place, queues, port, blocked);
-        let point = &mut self.lanes[place.lane.index()].point;
-        if let Some(packet) = queues.head(place.input, place.output, place.lane) {
-            if !port.has_credit(place.lane, packet.headers.size) {
-                sample.blocked_since = sample.blocked_since.or(Some(now));
-            }
-            let marking = point.on_head(&packet.headers, &sample, now);
-            keep(&marking, &mut self.said);
-            let mark = marking::decide(marking, self.dialect, &mut packet.headers);
-            note(mark, &sample, place.lane, port, now, log);
-        }
     }
 
     /// When the last bit of the latest frame sent on `lane` leaves.
@@ -340,139 +187,230 @@ impl Egress {
         self.lanes[lane.index()].last_departure
     }
 
-    fn stall_of_frame_under_way(&self, lane: VirtualLane) -> Option<Instant> {
-        self.under_way
-            .filter(|frame| frame.lane == lane)
-            .and_then(|_| self.lanes[lane.index()].stalled_before)
+    /// Judges a frame that has just joined queue `id`: as an arrival, and as head if it is the first. A frame
+    /// behind one that is still under way is not head yet; [`Egress::on_head`] judges it later. Returns the
+    /// message of the congestion point, if there is one.
+    pub fn on_stored(
+        &mut self,
+        id: QueueId,
+        queued: Queued<'_>,
+        context: &mut Context<'_>,
+    ) -> Option<SwitchNotification> {
+        let Queued { packet, is_first, occupancy } = queued;
+        let blocked = self.blocked_since(id.lane, context.port);
+        let sample = self.sample(id, occupancy, context.port, blocked);
+        let point = &mut self.lanes[id.lane.index()].point;
+        let marking = point.on_enqueue(&packet.headers, &sample, context.now);
+        let mut notification = self.apply(marking, &sample, id.lane, packet, context);
+        let follows =
+            |ahead: UnderWay| (ahead.queue.input, ahead.queue.lane) == (id.input, id.lane);
+        if is_first && !self.under_way.is_some_and(follows) {
+            notification = self.judge_head(id.lane, packet, sample, context).or(notification);
+        }
+        self.message(&notification?, packet, id.lane, context.pool)
+    }
+
+    /// Judges `packet`, which became the first of queue `id`. `blocked` is the latest wait for flow control
+    /// of its lane, or of the frame ahead of it.
+    pub fn on_head(
+        &mut self,
+        id: QueueId,
+        (packet, occupancy): (&mut Stored, Occupancy),
+        blocked: Option<Instant>,
+        context: &mut Context<'_>,
+    ) -> Option<SwitchNotification> {
+        let sample = self.sample(id, occupancy, context.port, blocked);
+        let notification = self.judge_head(id.lane, packet, sample, context)?;
+        self.message(&notification, packet, id.lane, context.pool)
+    }
+
+    /// Reports a frame of `size` octets on its way to queue `id` that was dropped for want of room.
+    pub fn on_refused(
+        &mut self,
+        id: QueueId,
+        size: Bytes,
+        occupancy: Occupancy,
+        port: &LinkPort,
+        now: Instant,
+    ) {
+        let sample = self.sample(id, occupancy, port, self.blocked_since(id.lane, port));
+        self.lanes[id.lane.index()].point.on_drop(size, &sample, now);
+    }
+
+    /// Since when flow control has blocked `lane`; while a frame of the lane is under way, the wait of that
+    /// frame.
+    fn blocked_since(&self, lane: VirtualLane, port: &LinkPort) -> Option<Instant> {
+        let is_sending = || self.under_way.is_some_and(|frame| frame.queue.lane == lane);
+        let stalled = || self.lanes[lane.index()].stalled_before.filter(|_| is_sending());
+        port.blocked_since(lane).or_else(stalled)
     }
 
     fn sample(
         &self,
-        place: Placed,
-        queues: &Queues,
+        id: QueueId,
+        occupancy: Occupancy,
         port: &LinkPort,
         blocked_since: Option<Instant>,
     ) -> QueueSample {
-        let occupancy = queues.occupancy(place.input, place.output, place.lane);
         QueueSample {
-            ingress: place.input,
+            ingress: id.input,
             queue: occupancy.output,
             ingress_buffer: occupancy.input,
             line_rate: port.rate(),
             blocked_since,
-            last_departure: self.lanes[place.lane.index()].last_departure,
+            last_departure: self.lanes[id.lane.index()].last_departure,
         }
     }
 
-    /// The next frame that starts to leave, if any may at `now`.
+    fn judge_head(
+        &mut self,
+        lane: VirtualLane,
+        packet: &mut Stored,
+        mut sample: QueueSample,
+        context: &mut Context<'_>,
+    ) -> Option<Notification> {
+        if !context.port.may_transmit(lane, packet.headers.size) {
+            sample.blocked_since = sample.blocked_since.or(Some(context.now));
+        }
+        let point = &mut self.lanes[lane.index()].point;
+        let marking = point.on_head(&packet.headers, &sample, context.now);
+        self.apply(marking, &sample, lane, packet, context)
+    }
+
+    /// Records a mark in the headers beside the frame, or returns the notification.
+    #[inline]
+    fn apply(
+        &self,
+        marking: Marking,
+        sample: &QueueSample,
+        lane: VirtualLane,
+        packet: &mut Stored,
+        context: &mut Context<'_>,
+    ) -> Option<Notification> {
+        match marking {
+            Marking::Pass => None,
+            Marking::Notify(notification) => Some(notification),
+            Marking::Fecn { .. } | Marking::Ce { .. } => {
+                let mark = marking::decide(marking, self.technology, &mut packet.headers);
+                context.count(mark, sample, lane);
+                None
+            }
+        }
+    }
+
+    /// The message for the source of `sampled`, a frame of `lane`.
+    fn message(
+        &mut self,
+        notification: &Notification,
+        sampled: &Stored,
+        lane: VirtualLane,
+        pool: &mut FramePool,
+    ) -> Option<SwitchNotification> {
+        let sender = self.sender.as_ref()?;
+        let octets = &sampled.frame.octets;
+        let message = sender.message(notification, octets, &sampled.headers, lane, pool)?;
+        self.lanes[lane.index()].point.on_message();
+        Some(message)
+    }
+
+    /// The next frame that starts to leave, if one may at `now`. Its octets are final.
     pub fn poll_transmit(
         &mut self,
-        port: &mut LinkPort,
         queues: &mut Queues,
-        pool: &mut FramePool,
-        now: Instant,
-        log: &mut EventLog,
+        context: &mut Context<'_>,
     ) -> Option<Departure> {
-        let number = port.number();
+        let number = context.port.number();
         self.awaits_service = Instant::NEVER;
-        if port.line_free_at() > now {
-            // The end of a frame under way brings the device back in any case.
+        if context.port.line_free_at() > context.now {
+            // The end of a frame under way is a wake-up anyway.
             self.awaits_line = self.under_way.is_none()
                 && (!self.management.is_empty()
-                    || !self.notices.is_empty()
+                    || !self.notifications.is_empty()
                     || queues.is_waiting(number)
-                    || port.control_is_due(now));
+                    || context.port.control_is_due(context.now));
             return None;
         }
         self.awaits_line = false;
-        let (management, notices) = (&mut self.management, &mut self.notices);
-        let is_kept_back = false;
         let open_at = self.service.as_ref().map_or(Instant::ZERO, |service| service.open_at());
-        let mut output = Output {
+        let mut offers = Offers {
             port: number,
             queues,
-            management,
-            notices,
-            taken: None,
+            management: &self.management,
+            notifications: &self.notifications,
             open_at,
-            is_kept_back,
+            is_deferred: false,
         };
-        let departure = port.poll_transmit(&mut output, pool, now, log);
-        let Some(mut departure) = departure else {
-            if output.is_kept_back {
-                self.awaits_service = open_at;
+        let Context { port, pool, log, now } = context;
+        match port.poll_transmit(&mut offers, pool, *now, log) {
+            Some(Transmission::Control(departure)) => Some(departure),
+            Some(Transmission::Granted(grant)) => self.transmit(grant, queues, context),
+            None => {
+                if offers.is_deferred {
+                    self.awaits_service = open_at;
+                }
+                None
             }
-            return None;
-        };
-        if let Some(taken) = output.taken {
-            self.put_on_line(taken, &mut departure.frame, queues, port, now, log);
         }
-        Some(departure)
     }
 
-    /// The last changes to a frame that leaves: marking, lane, link CRC.
+    /// Takes the granted frame out of its queue. No queue changes between offer and grant, so it is there.
+    fn transmit(
+        &mut self,
+        grant: Grant<Offer>,
+        queues: &mut Queues,
+        context: &mut Context<'_>,
+    ) -> Option<Departure> {
+        let frame = match grant.offer {
+            Offer::Management => self.management.pop_front()?,
+            Offer::Notification => self.notifications.pop()?,
+            Offer::Queued(id) => {
+                let stored = queues.take(id, grant.end)?;
+                self.put_on_line(stored, id, &grant, queues.occupancy(id), context)
+            }
+        };
+        Some(grant.departure(frame))
+    }
+
+    /// Makes the last changes to a frame that leaves: marking, lane and link CRC.
     fn put_on_line(
         &mut self,
-        taken: Taken,
-        frame: &mut Frame,
-        queues: &Queues,
-        port: &mut LinkPort,
-        now: Instant,
-        log: &mut EventLog,
-    ) {
-        let Taken { mut headers, place, input_lane, group, held_since, start, end } = taken;
+        stored: Stored,
+        queue: QueueId,
+        grant: &Grant<Offer>,
+        occupancy: Occupancy,
+        context: &mut Context<'_>,
+    ) -> Frame {
+        let Stored { mut frame, mut headers, input_lane, group, .. } = stored;
         if let Some(service) = self.service.as_mut().filter(|_| headers.class == FrameClass::Data) {
-            service.on_start(frame.line_size(), start);
+            service.on_start(frame.line_size(), grant.start);
         }
-        let sample = self.sample(place, queues, port, held_since);
-        let queue = place.input.index() * self.lanes.len() + place.lane.index();
-        let lane = &mut self.lanes[place.lane.index()];
-        let marking = lane.point.on_dequeue(&headers, &sample, now);
-        let mark = marking::decide(marking, self.dialect, &mut headers);
-        note(mark, &sample, place.lane, port, now, log);
-        marking::write(&headers, place.lane, frame);
-        lane.last_departure = Some(end);
-        lane.stalled_before = held_since;
-        if held_since.is_some() {
-            lane.last_stall = Some(now);
+        let sample = self.sample(queue, occupancy, context.port, grant.held_since);
+        let last = queue.input.index() * self.lanes.len() + queue.lane.index();
+        let lane = &mut self.lanes[queue.lane.index()];
+        let marking = lane.point.on_dequeue(&headers, &sample, context.now);
+        let mark = marking::decide(marking, self.technology, &mut headers);
+        context.count(mark, &sample, queue.lane);
+        marking::write(&headers, queue.lane, &mut frame);
+        lane.last_departure = Some(grant.end);
+        lane.stalled_before = grant.held_since;
+        if grant.held_since.is_some() {
+            lane.last_stall = Some(context.now);
         }
-        let waited = lane.last_stall.filter(|stall| *stall >= self.queue_departure[queue]);
-        self.queue_departure[queue] = end;
-        let (input, lane, size) = (place.input, place.lane, headers.size);
-        self.under_way = Some(UnderWay { input, input_lane, lane, size, end, group, waited });
+        let waited = lane.last_stall.filter(|stall| *stall >= self.queue_departure[last]);
+        self.queue_departure[last] = grant.end;
+        let (size, end) = (headers.size, grant.end);
+        self.under_way = Some(UnderWay { queue, input_lane, size, end, group, waited });
+        frame
     }
 }
 
-/// Keeps a notification for the switch, which makes a message of it.
-#[inline]
-fn keep(marking: &Marking, said: &mut Option<Notification>) {
-    if let Marking::Notify(notification) = marking {
-        *said = Some(*notification);
+impl Context<'_> {
+    /// Counts and logs a mark.
+    fn count(&mut self, mark: Option<Mark>, sample: &QueueSample, lane: VirtualLane) {
+        let Some(Mark { flow, kind: mark, limit }) = mark else { return };
+        self.port.counters_mut(lane).marks += 1;
+        let kind = EventKind::Mark { flow, mark, queue: sample.queue, limit };
+        let port: PortNumber = self.port.number();
+        self.log.push(DeviceEvent { at: self.now, port, tc: lane.get(), kind });
     }
-}
-
-/// Counts a mark and tells of it.
-fn note(
-    mark: Option<Mark>,
-    sample: &QueueSample,
-    lane: VirtualLane,
-    port: &mut LinkPort,
-    now: Instant,
-    log: &mut EventLog,
-) {
-    let Some(Mark { flow, kind: mark, limit }) = mark else { return };
-    port.counters_mut(lane).marks += 1;
-    let kind = EventKind::Mark { flow, mark, queue: sample.queue, limit };
-    log.push(DeviceEvent { at: now, port: port.number(), tc: lane.get(), kind });
-}
-
-/// Where a frame waits.
-#[derive(Clone, Copy, Debug)]
-pub struct Placed {
-    /// The port it came in by.
-    pub input: PortNumber,
-    /// The port it leaves by.
-    pub output: PortNumber,
-    /// The lane it leaves by.
-    pub lane: VirtualLane,
 }

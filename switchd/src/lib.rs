@@ -1,23 +1,22 @@
-//! The switch as a value: lossless, marking as its scheme says, on InfiniBand and on Ethernet.
+//! A lossless switch as a value, on InfiniBand and on Ethernet, with congestion points.
 //!
-//! Life of a packet here: [`switch`] hands a frame to its port, which checks it; [`routing`] chooses
-//! the outputs; [`memory`] takes it in, or not, and keeps it in a queue; [`egress`] judges it for
-//! congestion and, when line and flow control allow, sends it on. [`watchdog`] looks after queues that
-//! are paused for ever. `main.rs` alone knows that there are processes, sockets and clocks.
+//! Life of a packet: its port checks it ([`switch`]), [`routing`] chooses the output, [`memory`] admits it
+//! and queues it, and [`egress`] marks it and sends it when line and flow control permit. [`watchdog`]
+//! detects queues that stay paused. Only `main.rs` uses processes, sockets and clocks.
 
 pub mod config;
-pub mod egress;
+mod egress;
 pub mod memory;
-pub mod port_set;
+mod port_set;
 pub mod routing;
-pub mod service_levels;
+mod service_levels;
 pub mod switch;
-pub mod watchdog;
+mod watchdog;
 
-/// A switch from its configuration as a table.
+/// Builds a switch from its configuration as a TOML table, a [`config::SwitchConfig`].
 ///
 /// # Errors
-/// What is wrong with the table, in words.
+/// If the table has another shape, or if [`switch::Switch::new`] refuses it. The text names the cause.
 pub fn make(table: toml::Table) -> Result<Box<dyn proto::device::Device>, String> {
     let config: config::SwitchConfig = table.try_into().map_err(|error| error.to_string())?;
     let switch = switch::Switch::new(config).map_err(|error| error.to_string())?;

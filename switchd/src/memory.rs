@@ -1,56 +1,56 @@
-//! The switch's memory: what may come in, who must be silent, and where frames wait.
+//! The memory of a switch: queues of frames, and the admission of frames to the buffer.
 //!
-//! Those are two things. [`queues`] keeps frames and knows which input an output serves next; it is
-//! the same for every switch. A memory model, trait [`Memory`], keeps account of room: it takes or
-//! refuses what comes in, and says which priorities of which inputs are to be silent. Models know
-//! sizes and places, not frames. A further model is one file in `memory/` and one row in [`models`].
+//! [`queues`] holds the frames and chooses which input an output serves next; it is the same in every
+//! switch. A memory model, trait [`Memory`], accounts for the buffer: it admits or refuses frames, and
+//! decides which priorities of which inputs must pause. Models handle sizes, not frames. A new model is
+//! one file in `memory/` and one row in [`models`].
 
 use crate::port_set::PortSet;
 use proto::counters::DropReason;
 use proto::ids::{PortNumber, VirtualLane};
 use proto::units::Bytes;
 
-pub mod global_watermark;
+mod global_watermark;
 pub mod headroom;
-pub mod level;
+pub(crate) mod ingress;
+mod level;
 pub mod models;
-pub mod per_input;
-pub mod queues;
-pub mod shared_pool;
-pub mod shelf;
+mod per_input;
+pub(crate) mod queues;
+mod shared_pool;
+mod slab;
 
-/// Whether a frame may come in.
+/// The decision about a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admission {
-    /// Its room is taken until [`Memory::release`].
+    /// The frame occupies its room until [`Memory::release`].
     Taken,
-    /// There is none.
+    /// There is no room; the frame is dropped for this reason.
     Refused(DropReason),
 }
 
-/// Headroom of which nearly all is used.
+/// Headroom that is nearly full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeadroomAlarm {
-    /// What is used of it.
+    /// Octets in use.
     pub used: Bytes,
-    /// All of it.
+    /// Octets in all.
     pub headroom: Bytes,
 }
 
-/// A memory model: the account of room, where links are paused and lanes are priorities. With credits
-/// the ports keep it themselves.
+/// A memory model: it accounts for the buffer of an Ethernet switch, whose lanes are priorities. With
+/// credits the ports account for their buffers themselves.
 pub trait Memory: Send {
-    /// A frame of `size` came in by `input` on `lane` and knows where to go.
+    /// Decides about a frame of `size` octets from `input` on `lane`, after its routing.
     fn admit(&mut self, input: PortNumber, lane: VirtualLane, size: Bytes) -> Admission;
 
-    /// Whether the frame admitted last has taken nearly all of some headroom, told once for each.
+    /// The alarm that the last admission raised; at most one per headroom.
     fn take_alarm(&mut self) -> Option<HeadroomAlarm>;
 
-    /// It is gone, with all its copies: its last bit has left, or it was dropped after all.
+    /// Frees the room of an admitted frame, when all its copies have left or were dropped.
     fn release(&mut self, input: PortNumber, lane: VirtualLane, size: Bytes);
 
-    /// Whether a frame admitted from `input` and `lane` may join a queue of an output in which
-    /// `standing` octets are.
+    /// Whether an admitted frame of `size` octets may join an output queue that holds `standing` octets.
     fn may_join(
         &self,
         _input: PortNumber,
@@ -61,18 +61,18 @@ pub trait Memory: Send {
         true
     }
 
-    /// The priorities of `input` that are to be silent, bit n for priority n.
+    /// The priorities of `input` whose sender must pause, bit n for priority n.
     fn demands(&self, input: PortNumber) -> u8;
 
-    /// Inputs whose demands may have changed since somebody asked.
+    /// The inputs whose demands may have changed since the last call.
     fn take_changed(&mut self) -> PortSet;
 
-    /// Octets held for `input` and `lane`.
+    /// Octets that frames of `input` and `lane` occupy.
     fn held(&self, input: PortNumber, lane: VirtualLane) -> Bytes;
 
-    /// Adds the greatest levels of `input` so far, under operators' names.
+    /// Adds the watermarks of `input`, under operators' names.
     fn read(&self, input: PortNumber, named: &mut Vec<(String, u64)>);
 
-    /// Takes the greatest levels anew from the present ones.
+    /// Restarts the watermarks at the present levels.
     fn clear_watermarks(&mut self);
 }

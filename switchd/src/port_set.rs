@@ -1,13 +1,13 @@
-//! A set of ports as bits, for walking only those that have something to do.
+//! A set of ports as bits, for iterating over few ports of many.
 
 use proto::ids::PortNumber;
 
-/// Some of the ports of a device.
+/// A set of ports of one device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PortSet([u64; 4]);
 
 impl PortSet {
-    /// No ports.
+    /// The empty set.
     pub const EMPTY: PortSet = PortSet([0; 4]);
 
     /// Adds a port.
@@ -15,7 +15,7 @@ impl PortSet {
         self.0[port.index() / 64] |= 1 << (port.index() % 64);
     }
 
-    /// Takes a port out.
+    /// Removes a port.
     pub fn remove(&mut self, port: PortNumber) {
         self.0[port.index() / 64] &= !(1 << (port.index() % 64));
     }
@@ -45,7 +45,7 @@ impl PortSet {
             .map(|word| PortNumber::from_index(word * 64 + self.0[word].trailing_zeros() as usize))
     }
 
-    /// The ports of the set once round, beginning behind `last`.
+    /// All ports of the set in cyclic order, beginning after `last`.
     pub fn after(&self, last: PortNumber) -> impl Iterator<Item = PortNumber> + '_ {
         let start = last.index() + 1;
         let mut from = start;
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn walking_behind_a_port_comes_round_to_it_last() {
+    fn cyclic_order_ends_with_the_port_itself() {
         let ports = set(&[0, 3, 70, 253]);
         let order: Vec<usize> = ports.after(PortNumber::from_index(3)).map(|p| p.index()).collect();
         assert_eq!(order, [70, 253, 0, 3]);

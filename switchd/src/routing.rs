@@ -1,8 +1,7 @@
-//! Which ports a packet leaves by: a table names those that lead to its destination, a policy chooses
-//! among them.
+//! Routing: a table lists the ports that lead to a destination, and a policy chooses among them.
 //!
-//! There is one table for each technology. A policy is one file in `routing/` and one row in [`policies`]. Tables and
-//! policies meet in [`router`], which is all that the switch knows of them.
+//! There is one table for each technology. A policy is one file in `routing/` and one row in [`policies`].
+//! [`router`] combines a table and a policy; the switch uses nothing else.
 
 use crate::port_set::PortSet;
 use proto::counters::DropReason;
@@ -22,99 +21,99 @@ pub mod random;
 pub mod router;
 pub mod s_mod_k;
 
-/// A packet on its way through the switch.
+/// A packet that needs a route.
 #[derive(Clone, Copy, Debug)]
-pub struct Passing<'a> {
-    /// The port it came in by.
+pub struct RoutedPacket<'a> {
+    /// The port that received it.
     pub input: PortNumber,
-    /// What its headers say.
+    /// Its parsed headers.
     pub headers: &'a FrameHeaders,
-    /// All of it, for what the headers do not say.
+    /// All octets of the frame.
     pub octets: &'a [u8],
-    /// The time.
+    /// The present time.
     pub now: Instant,
 }
 
-/// What a table says of a packet's destination.
+/// The result of a table lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found<'a> {
-    /// Any one of these leads there; the first is preferred. There is at least one.
-    Legal(&'a [PortNumber]),
-    /// A copy goes out by each of these, but not by the one it came in on.
+pub enum Lookup<'a> {
+    /// The ports that lead to the destination, the preferred one first; at least one.
+    Unicast(&'a [PortNumber]),
+    /// The ports that each get a copy, except the port that received the packet.
     Multicast(&'a [PortNumber]),
-    /// Nothing leads there.
-    Nowhere(DropReason),
+    /// No route; the packet is dropped for this reason.
+    NoRoute(DropReason),
 }
 
-/// Knows which ports lead to a destination.
+/// A forwarding table.
 pub trait Table: Send {
-    /// Where a packet may go.
-    fn find(&mut self, packet: Passing<'_>) -> Found<'_>;
+    /// Looks up the destination of a packet.
+    fn find(&mut self, packet: RoutedPacket<'_>) -> Lookup<'_>;
 
-    /// The ports that lead to an adapter, by preference; none if no route does.
+    /// The ports that lead to an adapter, the preferred one first; empty without a route.
     fn ports_to(&self, adapter: Lid) -> &[PortNumber];
 
-    /// Adds totals of the port, under operators' names.
+    /// Adds the totals of the port, under operators' names.
     fn read(&self, _port: PortNumber, _named: &mut Vec<(String, u64)>) {}
 }
 
-/// A notification of congestion.
+/// Congestion behind a port, as a notification reports it.
 #[derive(Clone, Copy, Debug)]
-pub struct Heard<'a> {
-    /// The port it came in by; of a notification of this switch's own, the output where the congestion is.
+pub struct CongestionReport<'a> {
+    /// The port that received the notification; for a notification of this switch, the congested output.
     pub port: PortNumber,
-    /// To whom the sampled frame was going.
+    /// The destination of the sampled frame.
     pub destination: Lid,
-    /// The ports that lead there.
+    /// The ports that lead to it.
     pub legal: &'a [PortNumber],
-    /// How strong the congestion is, at least 1.
+    /// The quantized feedback, 1 to 63.
     pub severity: u32,
-    /// The time.
+    /// The present time.
     pub now: Instant,
 }
 
-/// What becomes of a notification that was heard.
+/// What the switch does with a received notification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Passage {
-    /// It goes on to the source.
+pub enum NotificationAction {
+    /// Forward it to the source.
     Forward,
-    /// It ends here.
+    /// Consume it.
     Absorb,
-    /// Nobody who sends by that port may say that.
+    /// Drop it: no station behind that port may send it.
     Refuse,
 }
 
-/// Chooses a port among the legal ones. It may watch congestion; then it hears of notifications and of
-/// queues, and keeps timers.
+/// Chooses one of several ports that lead to a destination. A policy may use notifications, queue levels and
+/// timers.
 pub trait RoutingPolicy: Send {
-    /// The port that a packet leaves by, one of `legal`, of which there are several.
-    fn choose(&mut self, packet: Passing<'_>, legal: &[PortNumber]) -> PortNumber;
+    /// The port by which a packet leaves: one of `legal`, which has at least two ports.
+    fn choose(&mut self, packet: RoutedPacket<'_>, legal: &[PortNumber]) -> PortNumber;
 
-    /// Whether it wants to hear of notifications. It does not change its mind.
-    fn listens(&self) -> bool {
+    /// Whether the policy uses notifications; constant.
+    fn uses_notifications(&self) -> bool {
         false
     }
 
-    /// A notification came in.
-    fn on_notification(&mut self, _heard: Heard<'_>) -> Passage {
-        Passage::Forward
+    /// A notification arrived.
+    fn on_notification(&mut self, _heard: CongestionReport<'_>) -> NotificationAction {
+        NotificationAction::Forward
     }
 
-    /// A congestion point of this switch has something to say.
-    fn on_own_notification(&mut self, _made: Heard<'_>) {}
+    /// A congestion point of this switch sends a notification.
+    fn on_local_notification(&mut self, _made: CongestionReport<'_>) {}
 
-    /// Whether a notification of this switch's own goes back by the port where the sampled frame came in;
-    /// else it is routed like any other frame.
-    fn answers_backwards(&self) -> bool {
+    /// Whether a notification of this switch leaves by the port that received the sampled frame. Otherwise it
+    /// is routed like any other frame.
+    fn returns_to_input(&self) -> bool {
         false
     }
 
-    /// Outputs of which it wants to hear when something has left.
+    /// The outputs whose departures the policy needs.
     fn watched(&self) -> PortSet {
         PortSet::EMPTY
     }
 
-    /// A frame has left a watched output, and so much still stands there.
+    /// A frame left a watched output, whose queue still holds `standing` octets.
     fn on_departure(&mut self, _output: PortNumber, _standing: Bytes) {}
 
     /// When [`RoutingPolicy::handle_timeout`] is needed.
@@ -122,9 +121,9 @@ pub trait RoutingPolicy: Send {
         Instant::NEVER
     }
 
-    /// Lets time pass.
+    /// Applies the timers that expired by `now`.
     fn handle_timeout(&mut self, _now: Instant) {}
 
-    /// Adds totals of the port, under operators' names.
+    /// Adds the totals of the port, under operators' names.
     fn read(&self, _port: PortNumber, _named: &mut Vec<(String, u64)>) {}
 }

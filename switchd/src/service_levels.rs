@@ -1,4 +1,4 @@
-//! The service level to virtual lane map of a switch: a lane for every input, output and level.
+//! The SL-to-VL map of a switch: the virtual lane for each input, output and service level.
 //!
 //! Source: IBTA Vol 1, 7.6.6.
 
@@ -10,13 +10,13 @@ const LEVELS: usize = 16;
 #[derive(Clone, Debug)]
 pub struct ServiceLevels {
     ports: usize,
-    /// One table for all pairs of ports, or one for each, by input and then by output.
+    /// One table for all pairs of ports, or one table per pair, by input and then by output.
     lanes: Vec<VirtualLane>,
 }
 
 impl ServiceLevels {
     /// The map of a switch with `ports` ports: sixteen lanes, or sixteen for each pair of ports.
-    /// `None` if it has another length, or a lane above 15.
+    /// `None` if `map` has another length or a lane above 15.
     pub fn new(map: &[u8], ports: usize) -> Option<ServiceLevels> {
         let lanes: Vec<_> =
             map.iter().map(|lane| VirtualLane::new(*lane).ok()).collect::<Option<_>>()?;
@@ -24,13 +24,12 @@ impl ServiceLevels {
         fits.then_some(ServiceLevels { ports, lanes })
     }
 
-    /// The map in which each level is its own lane: on Ethernet a frame leaves in the priority it came
-    /// in with.
+    /// The map in which each level is its own lane: on Ethernet a frame keeps its priority.
     pub fn identity(ports: usize) -> ServiceLevels {
         ServiceLevels { ports, lanes: (0..LEVELS as u8).map(VirtualLane::truncate).collect() }
     }
 
-    /// The lane on which a packet of `level` that came in by `input` leaves by `output`.
+    /// The lane on which a packet of `level` from `input` leaves by `output`.
     pub fn lane(&self, input: PortNumber, output: PortNumber, level: ServiceLevel) -> VirtualLane {
         let pair = if self.lanes.len() == LEVELS {
             0

@@ -1,125 +1,121 @@
-//! The switch: composes ports, routing, memory and outputs into one device.
+//! The switch: ports, routing, memory and outputs composed into one device.
 //!
-//! [`build`] makes it from its configuration; [`relay`] is the way of a frame from port to queue and
-//! what happens when its last bit has left; [`storm`] is what the watchdog has done. Here is what the
-//! driver asks.
+//! [`build`] makes it from its configuration. [`relay`] moves a packet from its port to its queue and
+//! completes its transmission. [`notifications`] sends the switch's own messages. [`storm`] applies the
+//! watchdog's actions. This file implements the device traits.
 
-use crate::egress::Egress;
+use crate::egress::{Context, Egress};
 use crate::memory::Memory;
 use crate::memory::queues::Queues;
 use crate::port_set::PortSet;
 use crate::routing::router::Router;
 use crate::service_levels::ServiceLevels;
 use crate::watchdog::Watchdog;
-use domain::Border;
+use cn_domain_edge::CnDomainEdge;
+use packet::Packet;
 use proto::counters::{Balance, BinReading, DeviceReading, LaneReading, PortReading};
-use proto::device::{Departure, Device};
+use proto::device::{Control, Departure, Device, Instrumented};
 use proto::events::{DeviceEvent, EventLog};
 use proto::frame::{Frame, FramePool};
-use proto::ids::{Lid, PortNumber, VirtualLane};
+use proto::ids::{Lid, PortNumber};
 use proto::link::port::{Arrival, LinkPort};
 use proto::units::{BitRate, Instant};
-use relay::Packet;
 
-pub use build::{ConfigError, headroom_needed};
+pub use buffers::headroom_needed;
+pub use error::ConfigError;
 
+mod buffers;
 mod build;
-mod domain;
-mod notify;
+mod cn_domain_edge;
+mod error;
+mod notifications;
+mod packet;
 mod relay;
 mod storm;
 
-/// An N×N switch.
+/// A switch with 1 to 254 ports.
 pub struct Switch {
     lid: Lid,
     ports: Vec<LinkPort>,
     egress: Vec<Egress>,
-    /// By port, on Ethernet: what is changed at the borders of a domain of congestion notification.
-    borders: Vec<Border>,
+    /// By port; empty on InfiniBand.
+    edges: Vec<CnDomainEdge>,
     queues: Queues,
-    /// Where ports account for their buffers by credits there is none.
+    /// Ethernet only; with credits the ports account for their buffers.
     memory: Option<Box<dyn Memory>>,
     routing: Router,
     sl2vl: ServiceLevels,
     watchdog: Option<Watchdog>,
     pool: FramePool,
     log: EventLog,
-    /// Ports to ask for frames. Whatever may change what a port has to do puts it in here, but for one
-    /// that is sending: the end of its frame is due, and until then it can begin nothing.
-    stirred: PortSet,
-    /// By port: when it has to be looked at again. It holds for every port that is not stirred.
+    /// Ports that may have a frame to send. A port joins when its state changes, except while it sends: the
+    /// end of its frame is a wake-up.
+    dirty: PortSet,
+    /// By port: the next wake-up, valid for every port that is not dirty.
     due: Vec<Instant>,
-    /// The earliest of those.
+    /// The earliest wake-up.
     next_due: Instant,
-    /// Copies still waiting, by group key; a zero is free for reuse.
+    /// Copies still waiting, by group key; a key with zero copies is free.
     groups: Vec<u32>,
     balance: Balance,
 }
 
 impl Switch {
-    /// When the port at `index` has to be looked at, if nothing stirs it before: for its timers, or
-    /// because its line or its service is free again.
-    fn wake(&self, index: usize) -> Instant {
+    /// The next wake-up of the port at `index`: for its timers, the end of a transmission, or its service
+    /// rate.
+    fn next_wakeup(&self, index: usize) -> Instant {
         let (port, egress) = (&self.ports[index], &self.egress[index]);
         let line = if egress.needs_line() { port.line_free_at() } else { Instant::NEVER };
         port.poll_timeout().min(line).min(egress.awaits_service())
     }
-}
 
-impl Switch {
-    /// `port` may have something to begin at `now`.
+    /// Marks `port` dirty, unless it is sending at `now`.
     #[inline]
-    fn stir(&mut self, port: PortNumber, now: Instant) {
+    fn mark_dirty(&mut self, port: PortNumber, now: Instant) {
         if !self.egress[port.index()].is_sending(now) {
-            self.stirred.insert(port);
+            self.dirty.insert(port);
         }
     }
 
-    /// Room behind `port` was taken or given back, which it may have to tell its peer. All else that it
-    /// has to do is as it was, unless its instant has come, or it waits for an input that others read.
+    /// Marks `port` dirty after a change of its input buffer, if a flow-control frame is due, if its wake-up
+    /// has come, or if another output may wait for this input.
     #[inline]
-    fn stir_to_tell(&mut self, port: PortNumber, now: Instant) {
+    fn mark_dirty_for_control(&mut self, port: PortNumber, now: Instant) {
         let index = port.index();
         let is_due = self.ports[index].control_is_due(now) || self.due[index] <= now;
         if is_due || self.queues.couples_outputs() {
-            self.stir(port, now);
+            self.mark_dirty(port, now);
         }
     }
 
-    /// `port` has nothing to send before its line is free or something stirs it.
+    /// Marks `port` clean: it sends no frame before its next wake-up.
     #[inline]
-    fn settle(&mut self, port: PortNumber) {
-        self.stirred.remove(port);
-        let due = self.wake(port.index());
+    fn mark_clean(&mut self, port: PortNumber) {
+        self.dirty.remove(port);
+        let due = self.next_wakeup(port.index());
         let before = std::mem::replace(&mut self.due[port.index()], due);
         let was_first = before == self.next_due && due > before;
         self.next_due =
             if was_first { Instant::earliest(&self.due).0 } else { self.next_due.min(due) };
     }
 
-    /// What `number`, which is stirred, begins to send at `now`. Most calls of
-    /// [`Device::poll_transmit`] find nobody stirred and need none of this.
+    /// The next frame that dirty port `number` starts to send at `now`. Out of line, because most calls of
+    /// [`Device::poll_transmit`] find no dirty port.
     #[inline(never)]
     fn poll_port(&mut self, number: PortNumber, now: Instant) -> Option<Departure> {
         let index = number.index();
         self.finish(number, now);
-        let (port, queues) = (&mut self.ports[index], &mut self.queues);
-        let egress = &mut self.egress[index];
-        let sent = egress.poll_transmit(port, queues, &mut self.pool, now, &mut self.log);
-        // Behind a frame of its link alone it is still to be seen what waits for the line.
+        let (port, pool, log) = (&mut self.ports[index], &mut self.pool, &mut self.log);
+        let mut context = Context { port, pool, log, now };
+        let sent = self.egress[index].poll_transmit(&mut self.queues, &mut context);
+        // After a flow-control frame the port stays dirty: the next poll finds what waits for the line.
         if sent.is_none() || self.egress[index].is_sending(now) {
-            self.settle(number);
+            self.mark_clean(number);
         }
         sent
     }
 
-    /// Fills the ports but for what has a name, integrals closed at `now`.
-    fn show_ports(&mut self, now: Instant, into: &mut Vec<PortReading>) {
-        into.resize_with(self.ports.len(), Default::default);
-        self.ports.iter_mut().zip(into).for_each(|(port, into)| port.read(now, into));
-    }
-
-    /// Takes the watermarks that operators see anew from the present levels.
+    /// Restarts the operators' watermarks at the present levels.
     pub fn clear_watermarks(&mut self) {
         self.ports.iter_mut().for_each(LinkPort::forget_peaks);
         if let Some(memory) = &mut self.memory {
@@ -138,12 +134,12 @@ impl Device for Switch {
         match self.ports[index].receive(&frame, arrived, now, &mut self.log) {
             Arrival::Control | Arrival::Lost(_) => {
                 self.pool.recycle(frame);
-                self.stirred.insert(port);
+                self.dirty.insert(port);
             }
             Arrival::Packet(headers) => {
-                let lane = VirtualLane::truncate(headers.lane);
-                self.relay(port, frame, Packet { headers, lane, arrived, now });
-                self.stir_to_tell(port, now);
+                let lane = headers.lane;
+                self.relay(Packet { frame, headers, input: port, lane, arrived, now });
+                self.mark_dirty_for_control(port, now);
             }
         }
     }
@@ -154,7 +150,7 @@ impl Device for Switch {
                 let number = PortNumber::from_index(index);
                 self.finish(number, now);
                 self.ports[index].handle_timeout(now, &mut self.log);
-                self.stirred.insert(number);
+                self.dirty.insert(number);
             }
         }
         self.routing.handle_timeout(now);
@@ -162,7 +158,7 @@ impl Device for Switch {
     }
 
     fn poll_transmit(&mut self, now: Instant) -> Option<Departure> {
-        while let Some(port) = self.stirred.first_from(0) {
+        while let Some(port) = self.dirty.first_from(0) {
             let sent = self.poll_port(port, now);
             if sent.is_some() {
                 return sent;
@@ -180,6 +176,12 @@ impl Device for Switch {
         self.log.pop()
     }
 
+    fn ports(&self) -> usize {
+        self.ports.len()
+    }
+}
+
+impl Instrumented for Switch {
     fn read(&mut self, now: Instant, reading: &mut DeviceReading) {
         self.read_ports(now, reading);
         for (port, into) in self.ports.iter().zip(&mut reading.ports) {
@@ -195,11 +197,12 @@ impl Device for Switch {
     }
 
     fn read_ports(&mut self, now: Instant, reading: &mut DeviceReading) {
-        self.show_ports(now, &mut reading.ports);
+        reading.ports.resize_with(self.ports.len(), Default::default);
+        let ports = self.ports.iter_mut().zip(&mut reading.ports);
+        ports.for_each(|(port, into)| port.read(now, into));
         self.balance.link_local = self.ports.iter().map(LinkPort::link_local_sent).sum();
-        let own = |egress: &Egress| egress.management_waiting() + egress.notices_waiting();
-        let waiting: u64 = self.egress.iter().map(own).sum();
-        self.balance.buffered = self.queues.frames() + waiting;
+        let own: u64 = self.egress.iter().map(Egress::own_frames).sum();
+        self.balance.buffered = self.queues.frames() + own;
         reading.balance = self.balance;
     }
 
@@ -214,17 +217,15 @@ impl Device for Switch {
     fn begin_bin(&mut self, _: Instant) {
         self.ports.iter_mut().for_each(LinkPort::restart_watermarks);
     }
+}
 
+impl Control for Switch {
     fn slow_down(&mut self, port: PortNumber, rate: BitRate) -> bool {
         self.ports.get_mut(port.index()).is_some_and(|port| port.slow_down(rate))
     }
-
-    fn ports(&self) -> usize {
-        self.ports.len()
-    }
 }
 
-/// Adds what memory, routing and queues show of a port of Ethernet, under operators' names.
+/// Adds the counters of memory, routing and queues of an Ethernet port, under operators' names.
 fn read_named(port: PortNumber, memory: &dyn Memory, routing: &Router, into: &mut PortReading) {
     for lane in &into.lanes {
         let LaneReading { tc, counters } = lane;

@@ -1,10 +1,9 @@
-//! The PFC watchdog: finds output queues that somebody pauses for ever, and says when that is over.
+//! The PFC watchdog: it detects pause storms, output queues that stay paused, and their end.
 //!
-//! It looks at every output and priority once a poll. A queue is stuck in that interval if frames
-//! wait in it, none was sent, and it was paused for more than 99 % of the time. Stuck for the
-//! detection time, it is in a storm; without any pause for the restoration time, it is out of it.
-//! The time charged is the time that has passed, however late a poll comes. What is done about a
-//! storm is the switch's business.
+//! Each poll examines every output and priority. A queue is stuck in a poll interval if frames wait in it,
+//! none was sent, and it was paused for more than 99 % of the interval. A storm begins when the queue was
+//! stuck for the detection time, and ends after the restoration time without any pause. A late poll charges
+//! the time that has really passed. The switch acts on the findings.
 //!
 //! Source: SONiC, sonic-swss (`pfc_detect`, `pfc_restore`; pull request 3036 for the rule).
 
@@ -12,28 +11,28 @@ use crate::config::WatchdogConfig;
 use proto::ids::{PortNumber, VirtualLane};
 use proto::units::{Duration, Instant};
 
-/// What the watchdog looks at.
+/// The state of a queue at a poll.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sample {
-    /// Frames wait.
+    /// Frames wait in the queue.
     pub waiting: bool,
-    /// When the last bit of the latest frame sent has left, or will.
+    /// When the last bit of the latest frame leaves, or left.
     pub sent: Option<Instant>,
-    /// How long the queue has been paused so far, up to now.
+    /// The total time for which the queue has been paused.
     pub paused: Duration,
 }
 
-/// What it found.
+/// The result of a poll for one queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finding {
-    /// The queue is in a storm.
+    /// A storm began.
     Storm {
-        /// For how long it has been stuck.
+        /// For how long the queue was stuck.
         stuck: Duration,
     },
-    /// The storm is over.
+    /// A storm ended.
     Over {
-        /// How long it lasted, from its detection.
+        /// The time since its detection.
         lasted: Duration,
     },
 }
@@ -41,7 +40,7 @@ pub enum Finding {
 #[derive(Clone, Copy, Debug, Default)]
 struct Watched {
     last: Sample,
-    /// For how long it has been stuck, or in a storm: quiet.
+    /// For how long the queue has been stuck; in a storm, for how long without a pause.
     charged: Duration,
     storm: Option<Instant>,
     detected: u64,
@@ -49,7 +48,7 @@ struct Watched {
     dropped: u64,
 }
 
-/// One switch's watchdog.
+/// The watchdog of one switch.
 #[derive(Debug)]
 pub struct Watchdog {
     numbers: WatchdogConfig,
@@ -61,7 +60,7 @@ pub struct Watchdog {
 }
 
 impl Watchdog {
-    /// Watches so many lanes of so many ports from the beginning of the run.
+    /// A watchdog for `lanes` lanes of each of `ports` ports; the run begins now.
     pub fn new(numbers: WatchdogConfig, ports: usize, lanes: usize) -> Watchdog {
         Watchdog {
             numbers,
@@ -72,12 +71,12 @@ impl Watchdog {
         }
     }
 
-    /// What was configured.
+    /// The configuration.
     pub fn numbers(&self) -> WatchdogConfig {
         self.numbers
     }
 
-    /// When it looks next.
+    /// When the next poll is due.
     pub fn due(&self) -> Instant {
         self.due
     }
@@ -91,13 +90,13 @@ impl Watchdog {
         self.watched[self.index(port, lane)].storm.is_some()
     }
 
-    /// A frame of the queue was dropped for a storm.
+    /// Counts a frame of the queue that was dropped for a storm.
     pub fn count_drop(&mut self, port: PortNumber, lane: VirtualLane) {
         let index = self.index(port, lane);
         self.watched[index].dropped += 1;
     }
 
-    /// Looks at every queue, if it is time to.
+    /// Examines every queue if a poll is due at `now`; returns what changed.
     pub fn poll(
         &mut self,
         now: Instant,
@@ -109,7 +108,7 @@ impl Watchdog {
         }
         let interval = now.since(self.polled);
         self.polled = now;
-        // One that comes late does not make up for those it missed.
+        // A late poll does not make up for missed ones.
         self.due = self.due + self.numbers.poll;
         if self.due <= now {
             self.due = now + self.numbers.poll;
@@ -117,13 +116,13 @@ impl Watchdog {
         for (index, watched) in self.watched.iter_mut().enumerate() {
             let port = PortNumber::from_index(index / self.lanes);
             let lane = VirtualLane::truncate((index % self.lanes) as u8);
-            let found = watched.look(sample(port, lane), interval, now, &self.numbers);
+            let found = watched.examine(sample(port, lane), interval, now, &self.numbers);
             findings.extend(found.map(|finding| (port, lane, finding)));
         }
         findings
     }
 
-    /// Adds totals of the port, under operators' names.
+    /// Adds the totals of the port, under operators' names.
     pub fn read(&self, port: PortNumber, named: &mut Vec<(String, u64)>) {
         let first = port.index() * self.lanes;
         for (lane, watched) in self.watched[first..first + self.lanes].iter().enumerate() {
@@ -137,7 +136,7 @@ impl Watchdog {
 }
 
 impl Watched {
-    fn look(
+    fn examine(
         &mut self,
         sample: Sample,
         interval: Duration,

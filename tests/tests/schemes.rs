@@ -12,7 +12,7 @@ use proto::congestion::{
     Travel,
 };
 use proto::frame::{FrameClass, FrameHeaders};
-use proto::ids::{CongestionPointId, Ecn, PortNumber};
+use proto::ids::{CongestionPointId, Ecn, Lid, PortNumber, ServiceLevel, VirtualLane};
 use proto::params::{Key, Kind, ParamError};
 use proto::random::Random;
 use proto::units::{BitRate, Bytes, Duration, Instant};
@@ -101,11 +101,11 @@ impl Conversation {
         let regulated_by = tag.map(|Tag::RateRegulated { cpid, .. }| cpid);
         let mut headers = FrameHeaders {
             size: FRAME,
-            source: 1,
-            destination: 2,
+            source: Lid::new(1).into(),
+            destination: Lid::new(2).into(),
             multicast: false,
-            lane: 0,
-            level: 0,
+            lane: VirtualLane::ZERO,
+            level: ServiceLevel::default(),
             class: FrameClass::Data,
             queue_pair: 2,
             psn: 0,

@@ -3,7 +3,7 @@
 use bytes::BytesMut;
 use emulation::wiring::{End, LinkWiring, NodeKind, NodeWiring, Wiring};
 use proto::counters::DeviceReading;
-use proto::device::{Departure, Device};
+use proto::device::{Control, Departure, Device, Instrumented};
 use proto::events::DeviceEvent;
 use proto::frame::{Frame, FrameKind};
 use proto::ids::PortNumber;
@@ -104,14 +104,18 @@ impl Device for Toy {
         None
     }
 
-    fn read(&mut self, _: Instant, _: &mut DeviceReading) {}
-
-    fn begin_bin(&mut self, _: Instant) {}
-
     fn ports(&self) -> usize {
         self.ports
     }
 }
+
+impl Instrumented for Toy {
+    fn read(&mut self, _: Instant, _: &mut DeviceReading) {}
+
+    fn begin_bin(&mut self, _: Instant) {}
+}
+
+impl Control for Toy {}
 
 /// source:1 – 1:relay:2 – 1:sink
 pub fn chain() -> Wiring {

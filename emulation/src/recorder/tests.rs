@@ -4,6 +4,7 @@ use super::*;
 use proto::counters::{
     FlowReading, Gauge, LaneCounters, LaneReading, MovedFlow, PortReading, Span,
 };
+use proto::device::{Control, Instrumented};
 use proto::events::EventKind;
 
 const FLOW: FlowId = FlowId { source: 1, destination: 2, class: 0 };
@@ -44,6 +45,12 @@ impl Device for Toy {
     fn poll_event(&mut self) -> Option<DeviceEvent> {
         None
     }
+    fn ports(&self) -> usize {
+        1
+    }
+}
+
+impl Instrumented for Toy {
     fn read(&mut self, now: Instant, reading: &mut DeviceReading) {
         self.advance(now.as_ps());
         let lanes = vec![LaneReading { tc: 0, counters: self.lane }];
@@ -77,10 +84,9 @@ impl Device for Toy {
         self.rate.restart_watermarks();
         self.before = (now.as_ps(), self.rate.integral);
     }
-    fn ports(&self) -> usize {
-        1
-    }
 }
+
+impl Control for Toy {}
 
 fn at(ps: u64) -> Instant {
     Instant::from_ps(ps)

@@ -4,7 +4,7 @@ use super::*;
 use crate::wiring::{Action, FrameFilter, Impairment, LinkWiring, NodeKind, NodeWiring};
 use bytes::BytesMut;
 use proto::counters::DeviceReading;
-use proto::device::Departure;
+use proto::device::{Control, Departure, Device, Instrumented};
 use proto::events::{DeviceEvent, Direction, EventKind};
 use proto::frame::FrameKind;
 use std::collections::VecDeque;
@@ -83,14 +83,18 @@ impl Device for Scripted {
         self.events.pop_front()
     }
 
-    fn read(&mut self, _: Instant, _: &mut DeviceReading) {}
-
-    fn begin_bin(&mut self, _: Instant) {}
-
     fn ports(&self) -> usize {
         self.ports
     }
 }
+
+impl Instrumented for Scripted {
+    fn read(&mut self, _: Instant, _: &mut DeviceReading) {}
+
+    fn begin_bin(&mut self, _: Instant) {}
+}
+
+impl Control for Scripted {}
 
 /// Writes down edges, and what passes the ends it watches.
 struct Watcher {

@@ -7,7 +7,7 @@ use crate::config::{
 use proto::congestion::{Roles, SchemeError};
 use proto::frame::ethernet_size;
 use proto::ids::Lid;
-use proto::link::{LinkControl, PauseConfig, PauseMode};
+use proto::link::{FlowControlConfig, PauseConfig, PauseMode};
 use proto::units::{Bytes, Duration};
 use proto::wire::classify::PriorityMap;
 use proto::wire::ethernet::EthernetHeader;
@@ -71,8 +71,8 @@ impl NicConfig {
     pub fn check(&self) -> Result<Arc<dyn Roles>, ConfigError> {
         self.check_numbers()?;
         match (&self.wire, &self.link.control) {
-            (Encapsulation::Infiniband, LinkControl::Credits(_)) => {}
-            (Encapsulation::Roce(roce), LinkControl::Pause(pause)) => {
+            (Encapsulation::Infiniband, FlowControlConfig::Credit(_)) => {}
+            (Encapsulation::Roce(roce), FlowControlConfig::Pause(pause)) => {
                 self.check_roce(roce, pause)?
             }
             _ => return Err(ConfigError::Technology),
@@ -116,8 +116,8 @@ impl NicConfig {
     /// Whether the link takes the priority from the PCP. A test frame has no IP header with a DSCP.
     fn has_pcp(&self) -> bool {
         match &self.link.control {
-            LinkControl::Pause(pause) => matches!(pause.priorities, PriorityMap::Pcp { .. }),
-            LinkControl::Credits(_) => false,
+            FlowControlConfig::Pause(pause) => matches!(pause.priorities, PriorityMap::Pcp { .. }),
+            FlowControlConfig::Credit(_) => false,
         }
     }
 

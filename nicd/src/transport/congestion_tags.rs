@@ -7,7 +7,7 @@ use proto::congestion::Tag;
 use proto::frame::Frame;
 use proto::units::{Bytes, Instant};
 use proto::wire::ethernet::CnTag;
-use proto::wire::ethernet::congestion_tag::{self, CongestionTag};
+use proto::wire::ethernet::{CongestionTag, preface};
 use proto::wire::project::RateTag;
 
 impl ChannelAdapter {
@@ -40,7 +40,7 @@ impl ChannelAdapter {
     pub(super) fn insert_tag(&self, index: u32, frame: &mut Frame, now: Instant) {
         let tag = self.congestion_tag(&self.queue_pairs[index as usize], now);
         if let (Some(tag), Some(format)) = (tag, self.wire.roce()) {
-            congestion_tag::insert(&mut frame.octets, tag, format.project_types())
+            preface::insert_tag(&mut frame.octets, tag, format.project_types())
                 .expect("an emitted frame has an envelope");
         }
     }

@@ -1,6 +1,6 @@
 //! A data lane of the adapter: its control frames, and the octets that wait to be sent on it.
 
-use crate::transport::requester::Withdrawn;
+use crate::transport::requester::{Packet, Withdrawn};
 use crate::transport::responder::AckPacket;
 use crate::wire::WireFormat;
 use proto::counters::Gauge;
@@ -15,8 +15,6 @@ use std::collections::VecDeque;
 pub struct Lane {
     /// Acknowledgements and notifications to send, in order.
     pub control: VecDeque<ControlFrame>,
-    /// The queue pair whose frame `head` returned last.
-    pub head_queue_pair: u32,
     /// Octets of posted messages that have not been sent.
     pub source_queue: Gauge,
     /// Notifications sent: CNPs, and acknowledgements with BECN.
@@ -57,15 +55,24 @@ pub enum ControlContent {
     Notification([u8; 16]),
 }
 
+/// The next frame of a lane, as the adapter offers it to its port.
+#[derive(Debug)]
+pub enum Offer {
+    /// The first control frame of the lane.
+    Control(ControlFrame),
+    /// The next packet of a queue pair.
+    Data { queue_pair: u32, packet: Packet },
+}
+
 impl ControlFrame {
     /// Size and class, for the port to arbitrate.
-    pub fn head(&self, wire: &WireFormat) -> Head {
+    pub fn head(&self, wire: &WireFormat) -> Head<Offer> {
         let (size, class) = match &self.content {
             ControlContent::Acknowledgement(_) => (wire.size(Aeth::LEN, 0), FrameClass::Ack),
             ControlContent::Notification(body) => {
                 (wire.size(0, wire.notification_body(body).len()), FrameClass::Notification)
             }
         };
-        Head { size, ready: self.ready, class }
+        Head { size, ready: self.ready, class, offer: Offer::Control(*self) }
     }
 }

@@ -73,7 +73,7 @@ impl ChannelAdapter {
         if headers.class == FrameClass::Management {
             return Err(DropReason::Management);
         }
-        if !headers.multicast && headers.destination != self.wire.address() {
+        if !headers.multicast && headers.destination.number() != self.wire.address() {
             return Err(DropReason::NotForUs);
         }
         if frame.integrity == Integrity::Unchecked {

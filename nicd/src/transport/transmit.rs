@@ -5,7 +5,7 @@ use crate::counters::Total;
 use crate::pacer::group::PacerContext;
 use crate::timers::Timer;
 use crate::transport::adapter::ChannelAdapter;
-use crate::transport::lane::{ControlContent, ControlFrame, Lane};
+use crate::transport::lane::{ControlContent, ControlFrame, Lane, Offer};
 use crate::transport::memory_region::MemoryRegion;
 use crate::transport::message::{self, Stamp};
 use crate::transport::queue_pair::QueuePair;
@@ -16,10 +16,11 @@ use crate::wire::{WireFormat, test_frame};
 use crate::workload::MessageStarted;
 use bytes::BytesMut;
 use proto::congestion::{TransportNote, Travel};
+use proto::device::Departure;
 use proto::events::{Direction, EventKind, NoteKind};
 use proto::frame::{Frame, FrameClass};
 use proto::ids::{Psn, VirtualLane};
-use proto::link::port::{Head, LaneSource};
+use proto::link::port::{Grant, Head, LaneSource};
 use proto::units::{Bytes, Instant};
 use proto::wire::infiniband::opcode::Position;
 use proto::wire::infiniband::{Aeth, Bth, Deth, ExtendedHeaders, Opcode, Reth};
@@ -68,6 +69,8 @@ fn outward(
 }
 
 impl LaneSource for ChannelAdapter {
+    type Offer = Offer;
+
     fn lanes(&self) -> u16 {
         let may_be_ready = |(index, lane): (usize, &Lane)| {
             let number = VirtualLane::truncate(index as u8);
@@ -80,7 +83,7 @@ impl LaneSource for ChannelAdapter {
         bits.fold(0, |lanes, bit| lanes | bit)
     }
 
-    fn head(&mut self, lane: VirtualLane, now: Instant) -> Option<Head> {
+    fn head(&mut self, lane: VirtualLane, now: Instant) -> Option<Head<Offer>> {
         if lane == VirtualLane::MANAGEMENT {
             return None;
         }
@@ -88,7 +91,6 @@ impl LaneSource for ChannelAdapter {
             return Some(control.head(&self.wire));
         }
         let turn = self.next_sender(lane, now)?;
-        self.lanes[lane.index()].head_queue_pair = turn.queue_pair;
         let pair = &self.queue_pairs[turn.queue_pair as usize];
         let packet =
             pair.requester.next_packet().expect("a scheduled queue pair has a packet to send");
@@ -97,28 +99,29 @@ impl LaneSource for ChannelAdapter {
             test_frame::size(packet.length)
         } else {
             let extended = opcode(&pair.config, packet.position).extended_headers().octets();
-            let packet = self.wire.size(extended, packet.length as usize);
-            self.tagged_size(packet, pair, now)
+            self.tagged_size(self.wire.size(extended, packet.length as usize), pair, now)
         };
-        Some(Head { size, ready: since.min(now), class: FrameClass::Data })
-    }
-
-    fn take(
-        &mut self,
-        lane: VirtualLane,
-        _: Option<Instant>,
-        start: Instant,
-        end: Instant,
-    ) -> Frame {
-        self.balance.injected += 1;
-        match self.lanes[lane.index()].control.pop_front() {
-            Some(control) => self.make_control(&control, start),
-            None => self.make_data(lane, start, end),
-        }
+        let offer = Offer::Data { queue_pair: turn.queue_pair, packet };
+        Some(Head { size, ready: since.min(now), class: FrameClass::Data, offer })
     }
 }
 
 impl ChannelAdapter {
+    /// Builds the granted frame.
+    pub fn transmit(&mut self, grant: Grant<Offer>) -> Departure {
+        self.balance.injected += 1;
+        let frame = match &grant.offer {
+            Offer::Control(control) => {
+                self.lanes[grant.lane.index()].control.pop_front();
+                self.make_control(control, grant.start)
+            }
+            Offer::Data { queue_pair, packet } => {
+                self.make_data(*queue_pair, packet, grant.start, grant.end)
+            }
+        };
+        grant.departure(frame)
+    }
+
     /// Queues an acknowledgement. It carries BECN if a BECN is pending.
     pub(super) fn send_acknowledgement(
         &mut self,
@@ -206,25 +209,20 @@ impl ChannelAdapter {
         frame
     }
 
-    fn make_data(&mut self, lane: VirtualLane, start: Instant, end: Instant) -> Frame {
-        let index = self.lanes[lane.index()].head_queue_pair;
+    fn make_data(&mut self, index: u32, packet: &Packet, start: Instant, end: Instant) -> Frame {
         let pair = &self.queue_pairs[index as usize];
-        let packet = pair
-            .requester
-            .next_packet()
-            .expect("`head` returned this queue pair because it has a packet to send");
         let frame = match &self.wire {
             WireFormat::Roce(format) if pair.config.transport == Service::Test => {
-                let frame = self.test_frame(pair, &packet, start, end);
+                let frame = self.test_frame(pair, packet, start, end);
                 format.emit_test_frame(&frame, &mut self.pool)
             }
             _ => {
-                let mut frame = self.emit_data(index, &packet);
+                let mut frame = self.emit_data(index, packet);
                 self.insert_tag(index, &mut frame, start);
                 frame
             }
         };
-        self.account_data(index, &packet, frame.line_size(), start, end);
+        self.account_data(index, packet, frame.line_size(), start, end);
         frame
     }
 

@@ -10,7 +10,7 @@ use bytes::BytesMut;
 use proto::counters::DropReason;
 use proto::frame::{Frame, FrameClass, FrameKind, FramePool, ethernet_size};
 use proto::ids::{Dscp, Ecn, Lid, Priority, QueuePairNumber, ServiceLevel, VirtualLane, VlanId};
-use proto::link::LinkControl;
+use proto::link::FlowControlConfig;
 use proto::units::Bytes;
 use proto::wire::classify::PriorityMap;
 use proto::wire::ethernet::{EthernetHeader, Preface, VlanTag, ethertype, plan};
@@ -38,8 +38,8 @@ impl RoceFormat {
     pub fn new(roce: &RoceConfig, config: &NicConfig) -> RoceFormat {
         let dscp = |level: usize| roce.dscp.get(level).copied().unwrap_or(RoceConfig::DATA);
         let (priorities, types) = match &config.link.control {
-            LinkControl::Pause(pause) => (pause.priorities, pause.project),
-            LinkControl::Credits(_) => (PriorityMap::BY_DSCP, ProjectTypes::DEFAULT),
+            FlowControlConfig::Pause(pause) => (pause.priorities, pause.project),
+            FlowControlConfig::Credit(_) => (PriorityMap::BY_DSCP, ProjectTypes::DEFAULT),
         };
         RoceFormat {
             own: config.lid,

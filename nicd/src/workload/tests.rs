@@ -4,7 +4,7 @@ use super::*;
 use crate::config::{ClassConfig, CnpBody, Encapsulation, Operation, QueuePairOrder, Transport};
 use proto::congestion::SchemeConfig;
 use proto::ids::ServiceLevel;
-use proto::link::{CreditConfig, LinkConfig, LinkControl};
+use proto::link::{CreditConfig, FlowControlConfig, LinkConfig};
 use proto::units::{BitRate, Bytes};
 use std::collections::BTreeMap;
 
@@ -46,7 +46,7 @@ fn workload(traffic: Vec<TrafficConfig>) -> Workload {
             rate: BitRate::gbps(8),
             mtu: Bytes::new(2048),
             buffer: Bytes::new(76_032),
-            control: LinkControl::Credits(CreditConfig {
+            control: FlowControlConfig::Credit(CreditConfig {
                 data_lanes: 1,
                 ..CreditConfig::default()
             }),

@@ -1,4 +1,4 @@
-//! What an adapter counts for one flow: what it sends of it, and what it receives.
+//! Counters of one flow, at its sender and at its receiver.
 
 use crate::congestion::Periods;
 use crate::counters::Gauge;
@@ -6,49 +6,48 @@ use crate::units::Instant;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
-/// Traffic items, as indexes into an adapter's list. Nearly every flow has one, and flows are many: up to eight
-/// stand in place.
+/// Traffic items, as indexes into an adapter's list; up to eight without allocation.
 pub type Items = SmallVec<[u16; 8]>;
 
-/// Names a conversation: who sends, who receives, and which of their queue pairs.
+/// Identifies a flow: sender, receiver and connection class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct FlowId {
-    /// The sender: a LID, or a MAC address as a number.
+    /// The sender: a LID, an adapter number, or a foreign MAC address as a number.
     pub source: u64,
-    /// The receiver.
+    /// The receiver, in the same form.
     pub destination: u64,
-    /// Connection class, counted from 0: a pair has one flow a class.
+    /// Connection class, from 0. A pair of adapters has one flow per class.
     pub class: u8,
 }
 
-/// What an adapter counts for one flow it sends.
+/// Counters of one flow at its sender.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowReading {
     /// Which flow.
     pub flow: FlowId,
-    /// The traffic items that used it, as indexes into the adapter's list, in order of first use.
+    /// The traffic items of the flow, as indexes into the adapter's list, in order of first use.
     pub items: Items,
     /// Octets of data frames sent, retransmissions included.
     pub tx_bytes: u64,
-    /// The rate the reaction point allows, in bit/s.
+    /// The rate that the reaction point permits, in bit/s.
     pub rate: Gauge,
-    /// The gap the reaction point asks for after a full frame, in picoseconds.
+    /// The gap that the reaction point requires after a full frame, in picoseconds.
     pub gap: Gauge,
     /// The scheme's own state (`ccti`, `alpha`, `stage`).
     pub scalar: u64,
-    /// Since when the reaction point is neutral; `None` while it holds the flow back.
+    /// Since when the reaction point is neutral; `None` while it throttles the flow.
     pub neutral_since: Option<Instant>,
     /// The reaction point has left its neutral state at least once.
     pub ever_reacted: bool,
-    /// First and last departure of a data frame.
+    /// First departure of a data frame.
     pub first: Option<Instant>,
     /// Last departure of a data frame.
     pub last: Option<Instant>,
     /// Octets of messages posted.
     pub offered_bytes: u64,
-    /// Messages posted, completed, withdrawn.
+    /// Messages posted.
     pub messages: u64,
-    /// Messages the far end has confirmed, or that have left on an unreliable service.
+    /// Messages that the peer acknowledged; on an unreliable service, messages that have left.
     pub completed: u64,
     /// Messages withdrawn when their traffic item stopped.
     pub withdrawn: u64,
@@ -57,7 +56,7 @@ pub struct FlowReading {
 }
 
 impl FlowReading {
-    /// A flow that has done nothing yet.
+    /// A flow without any traffic.
     pub fn new(flow: FlowId) -> FlowReading {
         FlowReading {
             flow,
@@ -79,22 +78,22 @@ impl FlowReading {
     }
 }
 
-/// What an adapter counts for one flow it receives.
+/// Counters of one flow at its receiver.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReceptionReading {
     /// Which flow.
     pub flow: FlowId,
-    /// Octets of payload delivered to the user, once and in order.
+    /// Octets of payload delivered, once and in order.
     pub delivered_bytes: u64,
-    /// Messages delivered whole.
+    /// Messages delivered completely.
     pub messages: u64,
-    /// When the latest of them was.
+    /// When the latest message was delivered.
     #[serde(default)]
     pub last: Option<Instant>,
     /// Data frames that arrived marked.
     pub marked: u64,
     /// Data frames that arrived out of sequence.
     pub reordered: u64,
-    /// What the notification point found, period by period.
+    /// The notification point's findings by period.
     pub periods: Periods,
 }

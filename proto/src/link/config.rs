@@ -1,10 +1,11 @@
-//! What a port is told about its link: rate, sizes, and what keeps it lossless.
+//! Configuration of a link's end: rate, sizes, flow control and arbitration.
 
-use crate::ids::Priority;
+use crate::Technology;
+use crate::ids::{MacAddress, Priority};
 use crate::link::outage::Outage;
 use crate::units::{BitRate, Bytes, Duration};
 use crate::wire::classify::PriorityMap;
-use crate::wire::ethernet::{MacAddress, Pfc};
+use crate::wire::ethernet::Pfc;
 use crate::wire::project::ProjectTypes;
 use serde::{Deserialize, Serialize};
 use std::num::{NonZeroU8, NonZeroU16};
@@ -14,61 +15,77 @@ pub const fn full_frame(mtu: Bytes) -> Bytes {
     Bytes::new(8 + 12 + mtu.get() + 4 + 2)
 }
 
-/// What a port is told about its link and itself.
+/// One end of a link.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinkConfig {
     /// Data rate of the link.
     pub rate: BitRate,
-    /// Largest payload of one packet: what the transport carries, and of a frame without one what
-    /// follows its EtherType.
+    /// Largest transport payload of one packet; for a frame without transport, the octets behind its
+    /// EtherType.
     pub mtu: Bytes,
-    /// Input buffer of the port. With credits it is split evenly over the data lanes; with pause it
-    /// belongs to whoever owns the port, and to all priorities.
+    /// Input buffer of the port. With credits it is split evenly over the data lanes; with pause all
+    /// priorities share it, and the port's owner accounts for it.
     pub buffer: Bytes,
-    /// What keeps the link lossless, and with it the technology.
-    pub control: LinkControl,
+    /// Flow control and arbitration, and with them the technology.
+    pub control: FlowControlConfig,
 }
 
-/// What keeps a link lossless and who goes first on it: a row each for InfiniBand and Ethernet.
+/// Flow control and arbitration: one variant for each technology.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum LinkControl {
+pub enum FlowControlConfig {
     /// InfiniBand.
-    Credits(CreditConfig),
+    #[serde(rename = "credits")]
+    Credit(CreditConfig),
     /// Ethernet.
     Pause(PauseConfig),
 }
 
 impl LinkConfig {
-    /// How many data lanes the link has: virtual lanes, or priorities.
+    /// The technology of the link.
+    pub fn technology(&self) -> Technology {
+        match self.control {
+            FlowControlConfig::Credit(_) => Technology::Infiniband,
+            FlowControlConfig::Pause(_) => Technology::Ethernet,
+        }
+    }
+
+    /// The pause configuration; `None` on InfiniBand.
+    pub fn pause(&self) -> Option<&PauseConfig> {
+        match &self.control {
+            FlowControlConfig::Credit(_) => None,
+            FlowControlConfig::Pause(pause) => Some(pause),
+        }
+    }
+
+    /// Octets of line time that a frame takes beyond its own: preamble and gap, where they count.
+    pub(super) fn overhead(&self) -> Bytes {
+        self.pause().map_or(Bytes::ZERO, |pause| pause.overhead)
+    }
+
+    /// The number of data lanes: virtual lanes, or priorities.
     pub fn data_lanes(&self) -> u8 {
         match &self.control {
-            LinkControl::Credits(credits) => credits.data_lanes,
-            LinkControl::Pause(_) => Pfc::PRIORITIES as u8,
+            FlowControlConfig::Credit(credits) => credits.data_lanes,
+            FlowControlConfig::Pause(_) => Pfc::PRIORITIES as u8,
         }
     }
 
     /// Wire size of one full data frame. On Ethernet that is an untagged RoCEv2 packet over IPv4: MAC
-    /// header, IPv4, UDP, BTH, `mtu` octets of payload, ICRC and FCS; unless the link is told another.
+    /// header, IPv4, UDP, BTH, `mtu` octets of payload, ICRC and FCS, unless `full_frame` is configured.
     pub fn full_frame(&self) -> Bytes {
         let roce = Bytes::new(14 + 20 + 8 + 12 + self.mtu.get() + 4 + 4);
-        match &self.control {
-            LinkControl::Credits(_) => full_frame(self.mtu),
-            LinkControl::Pause(pause) => pause.full_frame.unwrap_or(roce),
-        }
+        self.pause().map_or(full_frame(self.mtu), |pause| pause.full_frame.unwrap_or(roce))
     }
 
-    /// The wire size of a full data frame where the link is told one.
-    pub fn told_frame(&self) -> Option<Bytes> {
-        match &self.control {
-            LinkControl::Credits(_) => None,
-            LinkControl::Pause(pause) => pause.full_frame,
-        }
+    /// The configured wire size of a full data frame, if any.
+    pub fn configured_frame(&self) -> Option<Bytes> {
+        self.pause().and_then(|pause| pause.full_frame)
     }
 }
 
-/// A link that credits keep lossless. Source: IBTA Vol 1, 7.9.
+/// A link with credit flow control. Source: IBTA Vol 1, 7.9.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CreditConfig {
@@ -76,7 +93,7 @@ pub struct CreditConfig {
     pub lanes: u8,
     /// Operational data lanes, VL0 to VL(n−1), 1 to 15.
     pub data_lanes: u8,
-    /// Who goes first among lanes.
+    /// The arbitration among lanes.
     pub arbitration: ArbitrationConfig,
 }
 
@@ -112,13 +129,13 @@ impl Default for ArbitrationConfig {
     }
 }
 
-/// A link that pauses keep lossless. Source: IEEE 802.3, 31B and 31D; IEEE 802.1Q, 36 and 37.
+/// A link with PAUSE or PFC. Source: IEEE 802.3, 31B and 31D; IEEE 802.1Q, 36 and 37.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PauseConfig {
     /// The port's own address: the source of its MAC control frames.
     pub address: MacAddress,
-    /// In what words the two ends pause each other.
+    /// The kind of MAC control frames that both ends use.
     pub mode: PauseMode,
     /// The priorities that this end sends PFC for.
     ///
@@ -128,36 +145,36 @@ pub struct PauseConfig {
     ///
     /// Shape: bit n is priority n.
     pub obeyed: u8,
-    /// From a pause's arrival until it is obeyed; a frame that starts within it still goes.
+    /// From the arrival of a pause until the port obeys it; frames may still start within this time.
     pub response: Duration,
-    /// How long a pause that we send holds; zero would end it.
+    /// The pause time of sent XOFF frames; zero would mean XON.
     ///
     /// Units: quanta of 512 bit times.
     pub pause_time: NonZeroU16,
-    /// After which share of the pause time it is sent again while it is still wanted. From 100 on the
-    /// peer speaks in between.
+    /// Share of the pause time after which XOFF is repeated. From 100 on the peer sends frames before the
+    /// repetition.
     ///
     /// Units: hundredths.
     pub refresh: NonZeroU8,
-    /// Which priority a frame has.
+    /// How the port derives the priority of a frame.
     pub priorities: PriorityMap,
-    /// Under which EtherTypes frames of this project go.
+    /// EtherTypes of this project's frame formats.
     #[serde(default)]
     pub project: ProjectTypes,
-    /// Who goes first among priorities.
+    /// The arbitration among priorities.
     pub scheduling: EtsConfig,
-    /// What each frame takes of the line beyond DA to FCS: preamble and gap, where they count.
+    /// Octets of line time that each frame takes beyond DA to FCS: preamble and gap, where they count.
     pub overhead: Bytes,
-    /// What a full data frame takes, DA to FCS, where it is no RoCEv2 packet with one MTU of payload.
+    /// Wire size of a full data frame, DA to FCS, if it is no RoCEv2 packet with one MTU of payload.
     #[serde(default)]
     pub full_frame: Option<Bytes>,
-    /// When the link is down: ascending, none within another.
+    /// When the link is down, in ascending order without overlap.
     pub outages: Vec<Outage>,
 }
 
 impl Default for PauseConfig {
-    /// Priority 3 is lossless and told by DSCP, as is usual for RoCEv2; every PFC is obeyed; what is
-    /// sent holds as long as it can and is repeated after a quarter of that.
+    /// The usual setting for RoCEv2: priority 3 is lossless, DSCP selects the priority. The port obeys PFC
+    /// on every priority, sends the longest pause time and repeats XOFF after a quarter of it.
     fn default() -> PauseConfig {
         PauseConfig {
             address: MacAddress::default(),
@@ -180,19 +197,19 @@ impl Default for PauseConfig {
 /// Of the pause time, in hundredths.
 const QUARTER: NonZeroU8 = NonZeroU8::new(25).expect("it is not zero");
 
-/// In what words the two ends of a link pause each other.
+/// The kind of MAC control frames that the ends of a link use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PauseMode {
-    /// In none: what comes too much is lost.
+    /// None: a full buffer loses frames.
     None,
-    /// PAUSE, which silences the whole link. Source: IEEE 802.3, 31B.
+    /// PAUSE, which stops the whole link. Source: IEEE 802.3, 31B.
     Global,
-    /// PFC, which silences priorities. Source: IEEE 802.3, 31D; IEEE 802.1Q, 36.
+    /// PFC, which stops single priorities. Source: IEEE 802.3, 31D; IEEE 802.1Q, 36.
     Pfc,
 }
 
-/// Which traffic class a priority belongs to, and how each class is selected.
+/// The traffic class of each priority, and the transmission selection of each class.
 ///
 /// Source: IEEE 802.1Q, 8.6.6 (traffic classes), 8.6.8 (selection), 37 (ETS).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -209,7 +226,7 @@ pub struct EtsConfig {
 }
 
 impl Default for EtsConfig {
-    /// A class a priority, and all of equal weight.
+    /// One class per priority, all of equal weight.
     fn default() -> EtsConfig {
         EtsConfig {
             classes: std::array::from_fn(|priority| Priority::truncate(priority as u8)),
@@ -232,7 +249,7 @@ pub enum Selection {
 mod tests {
     use super::*;
 
-    fn link(control: LinkControl) -> LinkConfig {
+    fn link(control: FlowControlConfig) -> LinkConfig {
         let (rate, mtu, buffer) = (BitRate::gbps(40), Bytes::new(1024), Bytes::new(300_000));
         LinkConfig { rate, mtu, buffer, control }
     }
@@ -241,8 +258,8 @@ mod tests {
     fn both_technologies_are_written_and_read_back() {
         let mut pause = PauseConfig { mode: PauseMode::Global, ..PauseConfig::default() };
         pause.scheduling.selection[6] = Selection::Strict;
-        let credits = LinkControl::Credits(CreditConfig::default());
-        for config in [link(credits), link(LinkControl::Pause(pause))] {
+        let credits = FlowControlConfig::Credit(CreditConfig::default());
+        for config in [link(credits), link(FlowControlConfig::Pause(pause))] {
             let text = toml::to_string(&config).expect("plain data");
             assert_eq!(toml::from_str(&text), Ok(config), "{text}");
         }
@@ -250,8 +267,8 @@ mod tests {
 
     #[test]
     fn lanes_and_full_frames_are_those_of_the_technology() {
-        let infiniband = link(LinkControl::Credits(CreditConfig::default()));
-        let ethernet = link(LinkControl::Pause(PauseConfig::default()));
+        let infiniband = link(FlowControlConfig::Credit(CreditConfig::default()));
+        let ethernet = link(FlowControlConfig::Pause(PauseConfig::default()));
         assert_eq!((infiniband.data_lanes(), infiniband.full_frame()), (1, Bytes::new(1050)));
         assert_eq!((ethernet.data_lanes(), ethernet.full_frame()), (8, Bytes::new(1086)));
     }

@@ -1,22 +1,22 @@
-//! Credit flow control of one port: absolute counters a lane, carried by flow-control packets.
+//! Credit flow control of one port: absolute counters per lane, exchanged in flow-control packets.
 //!
 //! ```text
-//!            every lane heard (Op 1 or 0)      every lane heard (Op 0)
+//!        Op 1 or 0 received on every lane    Op 0 received on every lane
 //! Initialize ───────────────────────▶ Arm ───────────────────────▶ Active
-//!     ▲  sends Op 1                    │ sends Op 0, takes data     │ sends data
+//!     ▲  sends Op 1                    │ sends Op 0, admits data    │ sends data
 //!     └──────── watchdog ──────────────┴──────── watchdog, or Op 1 ─┘
 //! ```
 //!
-//! Every counter counts 64-octet blocks modulo 4096 and is absolute, so a lost flow-control packet
-//! does no harm, and a lost data packet returns its credit with the next one: its FCTBS overwrites
-//! what the receiver believed to have received.
+//! Every counter counts 64-octet blocks modulo 4096. Counters are absolute, so a lost flow-control packet
+//! does no harm. The credit of a lost data packet returns with the next flow-control packet: its FCTBS
+//! overwrites the receiver's count.
 //!
 //! Source: IBTA Vol 1, 7.9.4 (counters, FCCL, transmit test, 65 536 symbol refresh, 400 000 symbol
-//! watchdog), 7.2 (link states). The refresh here is four times as frequent, so that credit held
-//! back by coalescing is never old. When in between a risen limit is told is left to the
-//! implementation: here as soon as it has risen by a full frame and the peer has used up half of
-//! what it was told. A line whose receiver keeps up then carries a fraction of the flow-control
-//! packets; one whose receiver is nearly full carries one for every frame that leaves.
+//! watchdog), 7.2 (link states). The refresh here is four times as frequent, so that coalescing never
+//! delays credits for long. The standard leaves the time of other updates to the implementation: here
+//! the port announces a limit that rose by a full frame as soon as the peer has used half of the last
+//! announced credits. A receiver that keeps up then sends few flow-control packets; one that is nearly
+//! full sends one for every frame that leaves its buffer.
 
 use crate::ids::VirtualLane;
 use crate::units::{BitRate, Bytes, Duration, Instant};
@@ -24,12 +24,12 @@ use crate::wire::infiniband::flow_control_packet::{FlowControlOp, FlowControlPac
 
 /// Counters are twelve bits wide.
 const MODULUS: u16 = 4096;
-/// At most this many blocks are ever on offer; beyond half the modulus old and new cannot be told
-/// apart.
+/// The largest announced credit in blocks. Beyond half the modulus a receiver cannot tell old limits from
+/// new ones.
 const OFFER_MAX: u32 = 2048;
 const BLOCK: u64 = 64;
 
-/// Blocks a packet of `size` octets (LRH to VCRC) costs.
+/// Credit blocks that a packet of `size` octets (LRH to VCRC) costs.
 pub const fn blocks(size: Bytes) -> u32 {
     size.get().div_ceil(BLOCK) as u32
 }
@@ -39,52 +39,52 @@ pub const fn block_octets(n: u32) -> Bytes {
     Bytes::new(n as u64 * BLOCK)
 }
 
-/// States of the link as far as flow control sees them.
+/// State of a link, as flow control distinguishes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkState {
-    /// Nothing passes. Links of InfiniBand train instead of being down.
+    /// No frame passes. Ethernet only: an InfiniBand link trains instead.
     Down,
-    /// Both ends announce their buffers; nothing else passes.
+    /// Both ends announce their buffers; no other packet passes.
     Initialize,
-    /// Data is taken but not yet sent, for the peer may still be initializing.
+    /// The port admits data but sends none, because the peer may still be initializing.
     Arm,
-    /// Data flows both ways.
+    /// Data flows in both directions.
     Active,
 }
 
-/// What a flow-control packet led to.
+/// The effect of a flow-control packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ControlOutcome {
-    /// Counters were taken over.
+    /// It updated counters.
     Applied,
-    /// Counters were taken over and the link changed its state.
+    /// It updated counters and changed the state of the link.
     StateChanged,
-    /// Unknown operation or lane: nothing changed.
+    /// No effect: unknown operation or lane.
     Discarded,
 }
 
 #[derive(Clone, Debug)]
 struct Lane {
-    /// Transmit gate: blocks sent since initialization.
+    /// Transmit: blocks sent since initialization.
     total_blocks_sent: u16,
-    /// Transmit gate: the receiver's latest limit (FCCL).
+    /// Transmit: the receiver's latest limit (FCCL).
     credit_limit: u16,
     /// When the latest limit that opened the gate arrived.
     opened_at: Instant,
-    /// Receive meter: blocks received since initialization (ABR).
+    /// Receive: blocks received since initialization (ABR).
     adjusted_blocks_received: u16,
-    /// Receive meter: blocks of buffer not in use.
+    /// Receive: blocks of buffer not in use.
     free: u32,
     capacity: u32,
-    /// The limit last told to the peer.
-    limit_told: u16,
-    /// When the next flow-control packet must go out at the latest.
-    tell_by: Instant,
-    /// Since when one should go out, because the limit has risen enough.
-    tell_since: Option<Instant>,
-    heard_initialize: bool,
-    heard_normal: bool,
-    /// Without a flow-control packet until then, the link trains anew.
+    /// The limit last announced to the peer.
+    limit_announced: u16,
+    /// The latest instant for the next flow-control packet.
+    announce_by: Instant,
+    /// Since when a flow-control packet is due because the limit has risen.
+    due_since: Option<Instant>,
+    received_init: bool,
+    received_normal: bool,
+    /// The link retrains at this instant if no flow-control packet arrives before.
     watchdog: Instant,
 }
 
@@ -93,13 +93,13 @@ impl Lane {
         (self.adjusted_blocks_received + self.free.min(OFFER_MAX) as u16) % MODULUS
     }
 
-    /// Notes that the limit should be told, if it has risen by `rise` blocks and the peer may be
-    /// running short: no more than `plenty` of what it was told is left.
-    fn consider_telling(&mut self, rise: u16, plenty: u16, at: Instant) {
-        let risen = (self.limit() + MODULUS - self.limit_told) % MODULUS;
-        let left = (self.limit_told + MODULUS - self.adjusted_blocks_received) % MODULUS;
+    /// Schedules an announcement if the limit has risen by `rise` blocks and at most `plenty` blocks of the
+    /// announced credit are left.
+    fn consider_announcing(&mut self, rise: u16, plenty: u16, at: Instant) {
+        let risen = (self.limit() + MODULUS - self.limit_announced) % MODULUS;
+        let left = (self.limit_announced + MODULUS - self.adjusted_blocks_received) % MODULUS;
         if risen >= rise && risen <= OFFER_MAX as u16 && left <= plenty {
-            self.tell_since.get_or_insert(at);
+            self.due_since.get_or_insert(at);
         }
     }
 
@@ -109,13 +109,13 @@ impl Lane {
     }
 }
 
-/// Both halves of credit flow control at one port: transmit gate and receive meter.
+/// Both directions of credit flow control at one port: transmit credits and receive buffer.
 #[derive(Clone, Debug)]
 pub struct CreditFlow {
     state: LinkState,
     lanes: Vec<Lane>,
-    /// A rise of the limit by this many blocks is told at once,
-    tell_rise: u16,
+    /// The port announces a rise of the limit by so many blocks at once,
+    announce_rise: u16,
     /// unless the peer has more than this many blocks left.
     plenty: u16,
     refresh: Duration,
@@ -124,14 +124,14 @@ pub struct CreditFlow {
 }
 
 impl CreditFlow {
-    /// Flow-control packets go out at least this often. Units: symbol times.
+    /// Longest interval between flow-control packets of a lane. Units: symbol times.
     const REFRESH_SYMBOLS: u64 = 16_384;
-    /// Without one for this long the link is dead. Units: symbol times.
+    /// The link retrains after so long without a flow-control packet. Units: symbol times.
     const WATCHDOG_SYMBOLS: u64 = 400_000;
 
-    /// A port with `lanes` data lanes of `buffer` octets each, on a link of `rate` over
-    /// `physical_lanes`, announcing itself from `now`. `full_frame` is what one whole data frame
-    /// occupies, the step in which freed buffer is announced.
+    /// A port with `lanes` data lanes of `buffer` octets each, on a link of `rate` over `physical_lanes`,
+    /// which announces its buffer from `now` on. `full_frame` is the size of a full data frame, the step in
+    /// which the port announces freed buffer.
     pub fn new(
         lanes: u8,
         buffer: Bytes,
@@ -149,17 +149,17 @@ impl CreditFlow {
             adjusted_blocks_received: 0,
             free: capacity,
             capacity,
-            limit_told: 0,
-            tell_by: now,
-            tell_since: Some(now),
-            heard_initialize: false,
-            heard_normal: false,
+            limit_announced: 0,
+            announce_by: now,
+            due_since: Some(now),
+            received_init: false,
+            received_normal: false,
             watchdog: now + symbol * Self::WATCHDOG_SYMBOLS,
         };
         CreditFlow {
             state: LinkState::Initialize,
             lanes: vec![lane; usize::from(lanes)],
-            tell_rise: (blocks(full_frame).min(capacity).max(1)) as u16,
+            announce_rise: (blocks(full_frame).min(capacity).max(1)) as u16,
             plenty: (capacity / 2).max(2 * blocks(full_frame)).min(OFFER_MAX) as u16,
             refresh: symbol * Self::REFRESH_SYMBOLS,
             watchdog: symbol * Self::WATCHDOG_SYMBOLS,
@@ -172,40 +172,40 @@ impl CreditFlow {
         self.state
     }
 
-    /// How many data lanes are operational.
+    /// The number of operational data lanes.
     pub fn lanes(&self) -> u8 {
         self.lanes.len() as u8
     }
 
-    /// Transmit gate: whether a packet of `size` may leave on `lane` now.
+    /// Transmit: whether a packet of `size` may leave on `lane` now.
     #[inline]
     pub fn may_transmit(&self, lane: VirtualLane, size: Bytes) -> bool {
         self.state == LinkState::Active
             && self.lanes[lane.index()].remaining(blocks(size)) <= OFFER_MAX as u16
     }
 
-    /// Transmit gate: since when the latest limit of `lane` is known.
+    /// Transmit: when the latest limit of `lane` arrived.
     pub fn opened_at(&self, lane: VirtualLane) -> Instant {
         self.lanes[lane.index()].opened_at
     }
 
-    /// Transmit gate: credits for a whole packet are taken before its first octet.
+    /// Transmit: charges `lane` for a whole packet, before its first octet leaves.
     pub fn on_transmit(&mut self, lane: VirtualLane, size: Bytes) {
         let lane = &mut self.lanes[lane.index()];
         lane.total_blocks_sent =
             ((u32::from(lane.total_blocks_sent) + blocks(size)) % u32::from(MODULUS)) as u16;
     }
 
-    /// Transmit gate: blocks that may still be sent on `lane`, or zero.
+    /// Transmit: blocks that may still be sent on `lane`, or zero.
     pub fn credits(&self, lane: VirtualLane) -> u16 {
         let left = self.lanes[lane.index()].remaining(0);
         if left <= OFFER_MAX as u16 { left } else { 0 }
     }
 
-    /// Receive meter: takes buffer for a packet that arrived at `at`; false, and nothing changed,
-    /// if there is none.
+    /// Receive: reserves buffer for a packet that arrived at `at`; false, and no effect, if the buffer is
+    /// full.
     pub fn admit(&mut self, lane: VirtualLane, size: Bytes, at: Instant) -> bool {
-        let (tell_rise, plenty) = (self.tell_rise, self.plenty);
+        let (announce_rise, plenty) = (self.announce_rise, self.plenty);
         let lane = &mut self.lanes[lane.index()];
         let n = blocks(size);
         if n > lane.free {
@@ -214,31 +214,31 @@ impl CreditFlow {
         lane.free -= n;
         lane.adjusted_blocks_received =
             ((u32::from(lane.adjusted_blocks_received) + n) % u32::from(MODULUS)) as u16;
-        lane.consider_telling(tell_rise, plenty, at);
+        lane.consider_announcing(announce_rise, plenty, at);
         true
     }
 
-    /// Receive meter: a packet of `size` left the buffer of `lane` at `at`.
+    /// Receive: a packet of `size` left the buffer of `lane` at `at`.
     pub fn release(&mut self, lane: VirtualLane, size: Bytes, at: Instant) {
-        let (tell_rise, plenty) = (self.tell_rise, self.plenty);
+        let (announce_rise, plenty) = (self.announce_rise, self.plenty);
         let lane = &mut self.lanes[lane.index()];
         lane.free += blocks(size);
-        assert!(lane.free <= lane.capacity, "a buffer cannot hold less than nothing");
-        lane.consider_telling(tell_rise, plenty, at);
+        assert!(lane.free <= lane.capacity, "a packet releases buffer that it occupies");
+        lane.consider_announcing(announce_rise, plenty, at);
     }
 
-    /// Receive meter: octets of buffer in use on `lane`.
+    /// Receive: octets of buffer in use on `lane`.
     pub fn in_use(&self, lane: VirtualLane) -> Bytes {
         let lane = &self.lanes[lane.index()];
         block_octets(lane.capacity - lane.free)
     }
 
-    /// Receive meter: octets of buffer `lane` has in all.
+    /// Receive: octets of buffer of each lane.
     pub fn capacity(&self) -> Bytes {
         block_octets(self.lanes.first().map_or(0, |lane| lane.capacity))
     }
 
-    /// A good flow-control packet arrived at `arrived`.
+    /// Applies a good flow-control packet that arrived at `arrived`.
     pub fn on_control(&mut self, packet: &FlowControlPacket, arrived: Instant) -> ControlOutcome {
         let index = packet.virtual_lane.index();
         if index >= self.lanes.len() {
@@ -250,14 +250,14 @@ impl CreditFlow {
             FlowControlOp::Unknown(_) => return ControlOutcome::Discarded,
         };
         if initializing && self.state == LinkState::Active {
-            // The peer trains anew: so do we, from zero, and hear its packet as the first.
+            // The peer retrains. Restart from zero; its packet counts as the first one.
             self.retrain(arrived);
         }
         let watchdog = arrived + self.watchdog;
         let lane = &mut self.lanes[index];
         lane.watchdog = watchdog;
-        lane.heard_initialize = true;
-        lane.heard_normal |= !initializing;
+        lane.received_init = true;
+        lane.received_normal |= !initializing;
         lane.adjusted_blocks_received = packet.fctbs % MODULUS;
         let was_shut = lane.remaining(1) > OFFER_MAX as u16;
         if packet.fccl != lane.credit_limit {
@@ -272,21 +272,23 @@ impl CreditFlow {
 
     fn advance(&mut self, now: Instant) -> ControlOutcome {
         let next = match self.state {
-            LinkState::Initialize if self.lanes.iter().all(|lane| lane.heard_initialize) => {
+            LinkState::Initialize if self.lanes.iter().all(|lane| lane.received_init) => {
                 LinkState::Arm
             }
-            LinkState::Arm if self.lanes.iter().all(|lane| lane.heard_normal) => LinkState::Active,
+            LinkState::Arm if self.lanes.iter().all(|lane| lane.received_normal) => {
+                LinkState::Active
+            }
             _ => return ControlOutcome::Applied,
         };
         self.state = next;
         for lane in &mut self.lanes {
-            // The peer waits for what only the new state sends.
-            lane.tell_since.get_or_insert(now);
+            // The peer waits for a packet of the new state.
+            lane.due_since.get_or_insert(now);
             if next == LinkState::Active {
                 lane.opened_at = lane.opened_at.max(now);
             }
         }
-        // Both were already heard: an armed peer needs no second packet to become active.
+        // A normal packet may have arrived on every lane already: then Arm ends at once.
         self.advance(now);
         ControlOutcome::StateChanged
     }
@@ -298,9 +300,9 @@ impl CreditFlow {
             lane.total_blocks_sent = 0;
             lane.adjusted_blocks_received = 0;
             lane.credit_limit = 0;
-            lane.heard_initialize = false;
-            lane.heard_normal = false;
-            lane.tell_since = Some(now);
+            lane.received_init = false;
+            lane.received_normal = false;
+            lane.due_since = Some(now);
             lane.watchdog = watchdog;
         }
         self.next_timeout = now;
@@ -310,19 +312,21 @@ impl CreditFlow {
     pub fn control_due(&self, now: Instant) -> Option<Instant> {
         self.lanes
             .iter()
-            .filter_map(|lane| lane.tell_since.or((lane.tell_by <= now).then_some(lane.tell_by)))
+            .filter_map(|lane| {
+                lane.due_since.or((lane.announce_by <= now).then_some(lane.announce_by))
+            })
             .min()
     }
 
     /// The next flow-control packet that is due at `now`, lowest lane first.
     pub fn poll_control(&mut self, now: Instant) -> Option<FlowControlPacket> {
         let (state, refresh) = (self.state, self.refresh);
-        let due = |lane: &Lane| lane.tell_since.is_some() || lane.tell_by <= now;
+        let due = |lane: &Lane| lane.due_since.is_some() || lane.announce_by <= now;
         let index = self.lanes.iter().position(due)?;
         let lane = &mut self.lanes[index];
-        lane.tell_since = None;
-        lane.tell_by = now + refresh;
-        lane.limit_told = lane.limit();
+        lane.due_since = None;
+        lane.announce_by = now + refresh;
+        lane.limit_announced = lane.limit();
         let packet = FlowControlPacket {
             op: if state == LinkState::Initialize {
                 FlowControlOp::Init
@@ -331,32 +335,32 @@ impl CreditFlow {
             },
             fctbs: lane.total_blocks_sent,
             virtual_lane: VirtualLane::truncate(index as u8),
-            fccl: lane.limit_told,
+            fccl: lane.limit_announced,
         };
         self.schedule();
         Some(packet)
     }
 
-    /// When [`CreditFlow::handle_timeout`] is needed: a refresh, or the watchdog.
+    /// When [`CreditFlow::handle_timeout`] is needed: for a refresh, or for the watchdog.
     pub fn poll_timeout(&self) -> Instant {
         self.next_timeout
     }
 
-    /// Lets time pass; true if a watchdog ran out and the link trains anew.
+    /// Applies expired timers; true if a watchdog expired and the link retrains.
     pub fn handle_timeout(&mut self, now: Instant) -> bool {
         if now < self.next_timeout {
             return false;
         }
-        // A port that never heard anybody keeps announcing itself: there is nothing to retrain.
+        // A port without a peer keeps announcing itself; it has no state to retrain.
         let dead = self.state != LinkState::Initialize
             && self.lanes.iter().any(|lane| lane.watchdog <= now);
         if dead {
             self.retrain(now);
         }
         for lane in &mut self.lanes {
-            if lane.tell_by <= now {
-                let due = lane.tell_by;
-                lane.tell_since.get_or_insert(due);
+            if lane.announce_by <= now {
+                let due = lane.announce_by;
+                lane.due_since.get_or_insert(due);
             }
         }
         self.schedule();
@@ -370,8 +374,9 @@ impl CreditFlow {
             .iter()
             .flat_map(|lane| {
                 // A packet that already waits for the line needs no timer.
-                let tell = if lane.tell_since.is_some() { Instant::NEVER } else { lane.tell_by };
-                [tell, if active { lane.watchdog } else { Instant::NEVER }]
+                let refresh =
+                    if lane.due_since.is_some() { Instant::NEVER } else { lane.announce_by };
+                [refresh, if active { lane.watchdog } else { Instant::NEVER }]
             })
             .min()
             .unwrap_or(Instant::NEVER);

@@ -1,11 +1,9 @@
-//! Enhanced transmission selection: strict classes first, then weighted ones by deficits of octets.
+//! Enhanced transmission selection: strict classes first, then weighted classes by octet deficits.
 //!
-//! A weighted class may send while it has credit, and goes into debt for what its last frame takes
-//! beyond it. When none of those that could send has credit left, rounds pass: each class gets as many
-//! octets as its weight says, until one of them has credit again. A class that could not send
-//! meanwhile, because it has nothing or is paused, pays its debt off but saves nothing: what it did
-//! not use belongs to the others. So over any time in which the same classes wait, each gets its
-//! share to within one frame.
+//! A weighted class may send while its credit is positive; its last frame may overdraw the credit. When no
+//! eligible class has credit left, rounds pass: each class gains as many octets as its weight, until one
+//! of the eligible classes has credit again. A class that is empty or paused pays its debt off but gains
+//! no credit. So while the same classes stay backlogged, each gets its share to within one frame.
 //!
 //! Source: IEEE 802.1Q, 8.6.8.1 (strict priority), 8.6.8.3 and 37.3 (ETS); the deficits are those of
 //! Shreedhar and Varghese, "Efficient fair queuing using deficit round-robin".
@@ -20,12 +18,12 @@ const CLASSES: usize = Pfc::PRIORITIES;
 /// One traffic class.
 #[derive(Clone, Copy, Debug)]
 struct Class {
-    /// The priorities in it.
+    /// Priorities of the class, bit n for priority n.
     priorities: u8,
     selection: Selection,
-    /// Octets it may still send this round; below zero, what it sent in advance.
+    /// Octets that the class may still send in this round; negative after an overdraft.
     credit: i64,
-    /// The priority it served last.
+    /// The priority served last.
     last: usize,
 }
 
@@ -37,14 +35,14 @@ impl Class {
         }
     }
 
-    /// Its priorities take turns, a frame each.
+    /// The next priority of the class in round robin, one frame each.
     fn next(&self, eligible: u8) -> usize {
         let following = |step| (self.last + step) % CLASSES;
         (1..=CLASSES).map(following).find(|n| eligible >> n & 1 == 1).unwrap_or(self.last)
     }
 }
 
-/// Chooses among priorities.
+/// The arbiter of one port.
 #[derive(Clone, Debug)]
 pub struct EtsArbiter {
     /// By number.
@@ -54,7 +52,7 @@ pub struct EtsArbiter {
 }
 
 impl EtsArbiter {
-    /// An arbiter that has sent nothing yet.
+    /// An arbiter in its initial state.
     pub fn new(config: &EtsConfig) -> EtsArbiter {
         let class = |class: usize| Class {
             priorities: (0..CLASSES)
@@ -67,8 +65,8 @@ impl EtsArbiter {
         EtsArbiter { classes: std::array::from_fn(class), turn: 0 }
     }
 
-    /// The priority among `eligible` (bit n is priority n) that sends its next frame, of the octets
-    /// that `size` tells; its class is charged for them.
+    /// The priority among `eligible` (bit n is priority n) that sends next. `size` returns the octets of its
+    /// next frame; its class is charged for them.
     pub fn serve(
         &mut self,
         eligible: u8,

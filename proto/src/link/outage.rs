@@ -1,11 +1,11 @@
-//! A link of Ethernet that is down for a while: from when until when, as written down beforehand.
+//! Scheduled outages of an Ethernet link.
 //!
-//! While it is down no frame starts and none that comes is taken; what waits is kept. A frame under way
-//! when it goes down has left, and the other end, which is down as well, does not take it. Neither end
-//! remembers afterwards what it was asked for or has asked for: a demand that still stands is told anew.
+//! While the link is down, no frame starts and the port discards arriving frames; queued frames stay. A
+//! frame in transmission when the link goes down is lost at the other end, which is down as well. An
+//! outage clears the pause state of both ends; a request that still stands is announced again.
 //!
-//! Source: IEEE 802.1Q, 36.1.3.2 (pauses are of a link that is up); that nothing waits for a pause of a
-//! link that is down is what switches do (sonic-swss issue 1523).
+//! Source: IEEE 802.1Q, 36.1.3.2 (pauses apply to a link that is up). Switches clear pauses when a link
+//! goes down (sonic-swss issue 1523).
 
 use crate::units::Instant;
 use serde::{Deserialize, Serialize};
@@ -16,19 +16,19 @@ use serde::{Deserialize, Serialize};
 pub struct Outage {
     /// When the link goes down.
     pub from: Instant,
-    /// When it is up again; later than `from`.
+    /// When the link is up again; later than `from`.
     pub to: Instant,
 }
 
-/// The outages of one port, and whether it is in one.
+/// The outages of one port, and whether its link is down.
 #[derive(Clone, Debug, Default)]
 pub struct Outages {
-    /// What is still to come, the next one last; of the one that holds its end alone.
+    /// Begins and ends that are still to come, the next one last.
     edges: Vec<Instant>,
 }
 
 impl Outages {
-    /// Outages in ascending order that do not overlap; the link is up before the first.
+    /// Outages in ascending order without overlap; the link is up before the first.
     pub fn new(all: &[Outage]) -> Outages {
         let edges = all.iter().rev().flat_map(|outage| [outage.to, outage.from]);
         Outages { edges: edges.collect() }
@@ -39,12 +39,12 @@ impl Outages {
         self.edges.len() % 2 == 1
     }
 
-    /// When it goes down or comes up next.
+    /// When the link goes down or comes up next.
     pub fn poll_timeout(&self) -> Instant {
         self.edges.last().copied().unwrap_or(Instant::NEVER)
     }
 
-    /// The next time by `now` that it went down or came up.
+    /// The next instant by `now` at which the link went down or came up. Call it until it returns `None`.
     pub fn poll_edge(&mut self, now: Instant) -> Option<Instant> {
         if self.poll_timeout() > now { None } else { self.edges.pop() }
     }

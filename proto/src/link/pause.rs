@@ -1,21 +1,21 @@
-//! PAUSE and PFC at one port: what the peer asks of us, and what we ask of the peer.
+//! PAUSE and PFC at one port: the pauses that the peer requests, and those that this port requests.
 //!
 //! ```text
-//!   the gate, a timer a priority                        the demand, a priority
+//!   receiver, a timer per priority                      initiator, per priority
 //!
-//!            time > 0: starts anew                   wanted: XOFF     every quarter of it: XOFF again
+//!             XOFF: timer restarts                     requested: XOFF, repeated every refresh interval
 //!           ┌───────────────┐                        ┌───────────────┐
-//!   Sends ──┤               ├─▶ Silent       Quiet ──┤               ├─▶ Asks for silence
+//!   Sends ──┤               ├─▶ Paused        Idle ──┤               ├─▶ Requests the pause
 //!     ▲     └───────────────┘      │            ▲    └───────────────┘      │
-//!     └── time 0, or it ran out ───┘            └── wanted no more: XON ────┘
+//!     └── XON, or timer expired ───┘            └── no longer requested: XON ┘
 //! ```
 //!
-//! A frame under way always finishes; what governs the link is itself never paused. A lost XON does
-//! no lasting harm, for each pause ends by itself, and a lost XOFF is repeated.
+//! A pause never stops a frame that has started, nor a MAC control frame. A pause ends by itself after a
+//! lost XON, and the initiator repeats a lost XOFF.
 //!
-//! Source: IEEE 802.1Q, 36.1.3.1 and 36.1.3.2 (PFC initiator and receiver, which are the demand and
-//! the gate here), 36.1.3.3 (response time); IEEE 802.3, 31B.3 (PAUSE) and 31D.3 (PFC). When XOFF is
-//! repeated is left to the implementation: here after a quarter of the pause time.
+//! Source: IEEE 802.1Q, 36.1.3.1 and 36.1.3.2 (PFC initiator and receiver: [`demand`] and [`gate`]),
+//! 36.1.3.3 (response time); IEEE 802.3, 31B.3 (PAUSE) and 31D.3 (PFC). The standards leave the refresh
+//! interval to the implementation; the default here is a quarter of the pause time.
 
 pub mod counters;
 mod demand;
@@ -32,35 +32,35 @@ use gate::PauseGate;
 /// Every priority.
 pub(super) const ALL: u8 = 0xff;
 
-/// How long `quanta` of 512 bit times last on a line of `rate`.
+/// The duration of `quanta` pause quanta, 512 bit times each, on a line of `rate`.
 pub fn quanta(quanta: u16, rate: BitRate) -> Duration {
     Bytes::new(u64::from(quanta) * 64).time_at(rate)
 }
 
-/// What a MAC control frame of ours says, or what one of the peer's has changed.
+/// What a sent MAC control frame requests, or what a received one changed.
 ///
 /// Shape: bit n of either set is priority n.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Said {
-    /// Shall be silent.
+pub struct PauseChange {
+    /// Priorities that pause.
     pub xoff: u8,
-    /// For how long; the longest if they differ.
+    /// The pause time; the longest if priorities differ.
     ///
     /// Units: quanta of 512 bit times.
     pub quanta: u16,
-    /// May speak again.
+    /// Priorities that resume.
     pub xon: u8,
 }
 
-/// Both halves of pause at one port.
+/// Pause receiver and pause initiator of one port.
 #[derive(Clone, Debug)]
 pub struct PauseFlow {
     address: MacAddress,
     mode: PauseMode,
     lossless: u8,
     obeyed: u8,
-    /// Priorities that go on sending whatever they are asked.
-    deaf: u8,
+    /// Priorities that ignore received pauses.
+    ignoring: u8,
     pause_time: u16,
     gate: PauseGate,
     demand: Demand,
@@ -68,7 +68,7 @@ pub struct PauseFlow {
 }
 
 impl PauseFlow {
-    /// A port on a line of `rate`, where nothing is paused.
+    /// A port on a line of `rate` without any pause in force.
     pub fn new(config: &PauseConfig, rate: BitRate) -> PauseFlow {
         let pause_time = config.pause_time.get();
         let interval = quanta(pause_time, rate) * u64::from(config.refresh.get());
@@ -77,7 +77,7 @@ impl PauseFlow {
             mode: config.mode,
             lossless: config.lossless,
             obeyed: config.obeyed,
-            deaf: 0,
+            ignoring: 0,
             pause_time,
             gate: PauseGate::new(rate, config.response),
             demand: Demand::new(Duration::from_ps(interval.as_ps() / 100)),
@@ -90,70 +90,70 @@ impl PauseFlow {
         self.address
     }
 
-    /// In what words the ends pause each other.
+    /// The kind of MAC control frames in use.
     pub fn mode(&self) -> PauseMode {
         self.mode
     }
 
-    /// Gate: whether a pause of `lane` has been heard of and not ended, obeyed already or not.
+    /// Receiver: whether a pause of `lane` is in force. It counts from its arrival, even within the
+    /// response time.
     pub fn is_paused(&self, lane: VirtualLane) -> bool {
-        self.gate.is_paused(lane) && self.deaf >> lane.get() & 1 == 0
+        self.gate.is_paused(lane) && self.ignoring >> lane.get() & 1 == 0
     }
 
-    /// Gate: from `now` on `lane` obeys no pause, or obeys them again.
-    pub fn set_deaf(&mut self, lane: VirtualLane, deaf: bool, now: Instant) {
-        self.deaf = self.deaf & !(1 << lane.get()) | u8::from(deaf) << lane.get();
-        if deaf && self.gate.is_paused(lane) {
+    /// Receiver: from `now` on `lane` ignores pauses, or obeys them again.
+    pub fn ignore_pauses(&mut self, lane: VirtualLane, ignore: bool, now: Instant) {
+        self.ignoring = self.ignoring & !(1 << lane.get()) | u8::from(ignore) << lane.get();
+        if ignore && self.gate.is_paused(lane) {
             self.gate.opened(lane, now);
         }
     }
 
-    /// Gate: whether a frame of `lane` may start at `now`.
-    pub fn may_transmit(&self, lane: VirtualLane, now: Instant) -> bool {
-        !self.is_paused(lane) || self.silent_since(lane).is_some_and(|since| now < since)
+    /// Receiver: whether a frame of `lane` may start at `now`.
+    pub fn may_start(&self, lane: VirtualLane, now: Instant) -> bool {
+        !self.is_paused(lane) || self.paused_since(lane).is_some_and(|since| now < since)
     }
 
-    /// Gate: when the latest pause of `lane` ended.
+    /// Receiver: when the latest pause of `lane` ended.
     pub fn opened_at(&self, lane: VirtualLane) -> Instant {
         self.gate.opened_at(lane)
     }
 
-    /// Gate: from when on the present pause of `lane` is obeyed.
-    pub fn silent_since(&self, lane: VirtualLane) -> Option<Instant> {
-        self.gate.silent_since(lane)
+    /// Receiver: from when on the port obeys the present pause of `lane`.
+    pub fn paused_since(&self, lane: VirtualLane) -> Option<Instant> {
+        self.gate.paused_since(lane)
     }
 
-    /// Gate: time in which `lane` was silent up to `now`.
-    pub fn silent_for(&self, lane: VirtualLane, now: Instant) -> Duration {
+    /// Receiver: the total time for which `lane` has been paused up to `now`.
+    pub fn paused_for(&self, lane: VirtualLane, now: Instant) -> Duration {
         self.gate.history(lane.index(), now).0
     }
 
-    /// Gate: a PAUSE arrived at `arrived`; what it changed. With PFC on the link that is nothing.
-    pub fn on_pause(&mut self, pause: Pause, arrived: Instant) -> Said {
+    /// Receiver: applies a PAUSE frame that arrived at `arrived`. A link with PFC ignores it.
+    pub fn on_pause(&mut self, pause: Pause, arrived: Instant) -> PauseChange {
         self.counters.rx_pause += 1;
         if self.mode != PauseMode::Global {
-            return Said::default();
+            return PauseChange::default();
         }
-        self.obey(ALL, |_| pause.time, arrived)
+        self.apply(ALL, |_| pause.time, arrived)
     }
 
-    /// Gate: a PFC arrived at `arrived`; what it changed. It speaks to those of its priorities whose
-    /// PFC is obeyed.
-    pub fn on_pfc(&mut self, pfc: &Pfc, arrived: Instant) -> Said {
+    /// Receiver: applies a PFC frame that arrived at `arrived` to those of its priorities that obey PFC.
+    pub fn on_pfc(&mut self, pfc: &Pfc, arrived: Instant) -> PauseChange {
         self.counters.count_received(pfc.enabled);
         if self.mode != PauseMode::Pfc {
-            return Said::default();
+            return PauseChange::default();
         }
-        self.obey(pfc.enabled & self.obeyed, |priority| pfc.times[priority], arrived)
+        self.apply(pfc.enabled & self.obeyed, |priority| pfc.times[priority], arrived)
     }
 
-    fn obey(&mut self, spoken_of: u8, time: impl Fn(usize) -> u16, arrived: Instant) -> Said {
-        let mut changed = Said::default();
-        for priority in each(spoken_of) {
+    fn apply(&mut self, enabled: u8, time: impl Fn(usize) -> u16, arrived: Instant) -> PauseChange {
+        let mut changed = PauseChange::default();
+        for priority in each(enabled) {
             match time(priority) {
                 0 if self.gate.release(priority, arrived) => changed.xon |= 1 << priority,
                 0 => {}
-                time if self.gate.silence(priority, time, arrived) => {
+                time if self.gate.pause(priority, time, arrived) => {
                     changed.xoff |= 1 << priority;
                     changed.quanta = changed.quanta.max(time);
                 }
@@ -163,14 +163,14 @@ impl PauseFlow {
         changed
     }
 
-    /// Gate: the next pauses that have run out by `now`, and when they did: those of one instant at
-    /// a time.
+    /// Receiver: the earliest instant by `now` at which pauses expired, and their priorities. Call it until
+    /// it returns `None`.
     pub fn poll_expired(&mut self, now: Instant) -> Option<(Instant, u8)> {
         self.gate.poll_expired(now)
     }
 
-    /// Demand: from `now` on the peer shall be silent on `priorities` and on no other. On priorities
-    /// that are not lossless it never is asked to; with PAUSE it is the whole link, or nothing.
+    /// Initiator: requests a pause of `priorities` and no others from `now` on. Priorities that are not
+    /// lossless are left out; PAUSE stops the whole link or nothing.
     pub fn demand(&mut self, priorities: u8, now: Instant) {
         let wanted = match self.mode {
             PauseMode::None => 0,
@@ -180,43 +180,42 @@ impl PauseFlow {
         self.demand.set(wanted, now);
     }
 
-    /// Demand: since when a frame waits to be sent, if one is due at `now`.
+    /// Initiator: since when a frame waits to be sent, if one is due at `now`.
     pub fn control_due(&self, now: Instant) -> Option<Instant> {
         self.demand.due(now)
     }
 
-    /// Demand: the frame that is due at `at`, when its first bit leaves, and what it says.
-    pub fn poll_control(&mut self, at: Instant) -> (MacControl, Said) {
-        let (xoff, xon) = self.demand.tell(at);
-        let said = Said { xoff, quanta: self.pause_time, xon };
+    /// Initiator: the frame that is due, whose first bit leaves at `at`, and what it requests.
+    pub fn poll_control(&mut self, at: Instant) -> (MacControl, PauseChange) {
+        let (xoff, xon) = self.demand.announce(at);
+        let change = PauseChange { xoff, quanta: self.pause_time, xon };
         let time = |priority| if xoff >> priority & 1 == 1 { self.pause_time } else { 0 };
         if self.mode == PauseMode::Global {
             self.counters.tx_pause += 1;
-            return (MacControl::Pause(Pause { time: time(0) }), said);
+            return (MacControl::Pause(Pause { time: time(0) }), change);
         }
         let enabled = xoff | xon;
         self.counters.count_sent(enabled);
-        (MacControl::Pfc(Pfc { reserved: 0, enabled, times: std::array::from_fn(time) }), said)
+        (MacControl::Pfc(Pfc { reserved: 0, enabled, times: std::array::from_fn(time) }), change)
     }
 
-    /// Both halves: the link goes down or comes up at `at`. Nobody is paused, nobody was asked to be, and
-    /// no frame of any priority starts before that.
+    /// Clears both halves when the link goes down or comes up at `at`. No frame starts before `at`.
     pub fn forget(&mut self, at: Instant) {
         self.gate.forget(at);
         self.demand.forget(at);
     }
 
-    /// When time changes something: a pause runs out, or is to be sent again.
+    /// When the next timer expires: the end of a pause, or a refresh of XOFF.
     pub fn poll_timeout(&self) -> Instant {
         self.gate.next_expiry().min(self.demand.next_refresh())
     }
 
-    /// Demand: what is to be sent again by `now` waits for the line from here on.
+    /// Initiator: every refresh due by `now` waits for the line from here on.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.demand.handle_timeout(now);
     }
 
-    /// Adds what operators ask for to `named`, durations closed at `now`.
+    /// Adds the totals under operators' names, durations closed at `now`.
     pub fn read(&self, now: Instant, named: &mut Vec<(String, u64)>) {
         self.counters.read(self.mode, &self.gate, &self.demand, now, named);
     }

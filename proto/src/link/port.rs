@@ -1,280 +1,290 @@
-//! One port of a device, of either technology: its state, its counters, and what its owner may ask.
+//! One port of a device, of either technology: its state, its counters, and the interface to its owner.
 //!
-//! On the way in ([`inward`]) a frame is checked; on the way out ([`outward`]) it is decided who goes
-//! first. What could leave is the owner's business ([`LaneSource`]).
+//! [`receive`] checks arriving frames; [`transmit`] decides which frame leaves next. The owner keeps the
+//! data frames and offers them through [`LaneSource`].
 //!
-//! With credits the port keeps the input buffer itself: a packet that arrives takes it, and the owner
-//! gives it back ([`LinkPort::release`]). With pause it keeps none. Whoever has the memory decides
-//! about room, asks for silence ([`LinkPort::demand`]) and tells how much stands there
-//! ([`LinkPort::note_input`]).
+//! With credits the port accounts for the input buffer: an arriving packet occupies it until the owner
+//! calls [`LinkPort::release`]. With pause the owner accounts for the buffer: it requests pauses
+//! ([`LinkPort::demand`]) and reports the occupancy ([`LinkPort::note_input`]).
 
-use crate::counters::{
-    Condition, DropReason, Drops, Gauge, LaneCounters, LaneReading, PortReading, PortTotals,
-};
-use crate::events::{DeviceEvent, EventKind, EventLog};
+use crate::counters::{DropReason, LaneCounters, LaneReading, PortReading, PortTotals};
+use crate::device::Departure;
+use crate::events::{EventKind, EventLog};
 use crate::frame::{Frame, FrameClass};
 use crate::ids::{PortNumber, VirtualLane};
-use crate::link::config::{LinkConfig, LinkControl};
+use crate::link::config::LinkConfig;
 use crate::link::credit::LinkState;
-use crate::link::flow::Flow;
+use crate::link::flow_control::FlowControl;
 use crate::link::serializer::Serializer;
 use crate::units::{BitRate, Bytes, Duration, Instant};
+use state::{LaneState, PortState};
 
-pub use inward::Arrival;
+pub use receive::Arrival;
 
-mod inward;
-mod outward;
 mod pauses;
+mod receive;
+mod state;
+mod transmit;
 
-/// The frame that an owner would send next on a lane.
+/// The next frame of a lane, as its owner offers it.
 #[derive(Clone, Copy, Debug)]
-pub struct Head {
-    /// Its octets on the line.
+pub struct Head<Offer> {
+    /// Octets on the line.
     pub size: Bytes,
-    /// Since when it could leave, the line and flow control aside; not in the future.
+    /// Since when the frame could leave if line and flow control permitted; not in the future.
     pub ready: Instant,
-    /// What kind of frame it is.
+    /// The purpose of the frame.
     pub class: FrameClass,
+    /// Identifies the frame to its owner; comes back in the [`Grant`].
+    pub offer: Offer,
 }
 
-/// Whoever keeps the frames: virtual output queues in a switch, queue pairs in a NIC.
+/// The owner of the data frames: the queues of a switch, the queue pairs of a NIC.
 pub trait LaneSource {
-    /// The lanes on which something may be ready, bit n for lane n, bit 15 for management. Others are not
-    /// asked.
+    /// Identifies an offered frame. Only [`LaneSource::head`] makes one, and only the owner consumes
+    /// it, so no frame can be taken that was not offered before.
+    type Offer;
+
+    /// The lanes that may have a frame ready, bit n for lane n, bit 15 for management. The port calls
+    /// [`LaneSource::head`] for these lanes only.
     fn lanes(&self) -> u16 {
         u16::MAX
     }
 
-    /// The frame to send next on `lane`, if one is ready at `now`. Called again until
-    /// [`LaneSource::take`], it gives the same answer unless something became ready.
-    fn head(&mut self, lane: VirtualLane, now: Instant) -> Option<Head>;
+    /// Offers the next frame of `lane`, if one is ready at `now`. An offer is void if the port does not
+    /// grant it in the same [`LinkPort::poll_transmit`].
+    fn head(&mut self, lane: VirtualLane, now: Instant) -> Option<Head<Self::Offer>>;
+}
 
-    /// Hands over the frame just announced; its first bit leaves at `start`, its last at `end`. Before
-    /// that it was `held_since` then for credit, or for the end of a pause.
-    fn take(
-        &mut self,
-        lane: VirtualLane,
-        held_since: Option<Instant>,
-        start: Instant,
-        end: Instant,
-    ) -> Frame;
+/// The line, for one offered frame. The owner must build the frame and return its
+/// [`Grant::departure`]: counters, flow control and line time already include it.
+#[derive(Debug)]
+#[must_use = "the line is busy with the granted frame"]
+pub struct Grant<Offer> {
+    port: PortNumber,
+    /// The frame, as [`LaneSource::head`] identified it.
+    pub offer: Offer,
+    /// The lane it leaves by.
+    pub lane: VirtualLane,
+    /// Since when flow control held the frame, if it did.
+    pub held_since: Option<Instant>,
+    /// When the first bit leaves.
+    pub start: Instant,
+    /// When the last bit leaves.
+    pub end: Instant,
+}
+
+impl<Offer> Grant<Offer> {
+    /// The departure of the granted frame. Its octets are final.
+    pub fn departure(&self, frame: Frame) -> Departure {
+        Departure { port: self.port, frame, at: self.end }
+    }
+}
+
+/// The result of [`LinkPort::poll_transmit`].
+#[derive(Debug)]
+pub enum Transmission<Offer> {
+    /// A flow-control frame of the port leaves.
+    Control(Departure),
+    /// An offered frame leaves.
+    Granted(Grant<Offer>),
 }
 
 /// One port.
 #[derive(Debug)]
 pub struct LinkPort {
-    number: PortNumber,
-    mtu: Bytes,
-    line: Serializer,
-    flow: Flow,
-    lanes: Vec<LaneState>,
-    /// VL15, once anything has been counted there.
-    management: Option<Box<LaneCounters>>,
-    drops: Drops,
-    watchdogs: u64,
-    link_local: u64,
-}
-
-#[derive(Clone, Debug, Default)]
-struct LaneState {
-    counters: LaneCounters,
-    hold: Condition,
-    in_queue: Gauge,
+    flow: FlowControl,
+    state: PortState,
 }
 
 impl LinkPort {
-    /// Port `number`; with credits it announces its buffer from `now` on.
+    /// Port `number`. With credits it announces its buffer from `now` on.
     pub fn new(number: PortNumber, config: &LinkConfig, now: Instant) -> LinkPort {
-        let flow = Flow::new(config, now);
-        let overhead = match &config.control {
-            LinkControl::Credits(_) => Bytes::ZERO,
-            LinkControl::Pause(control) => control.overhead,
-        };
-        LinkPort {
+        let flow = FlowControl::new(config, now);
+        let state = PortState {
             number,
             mtu: config.mtu,
-            line: Serializer::new(config.rate, overhead),
+            line: Serializer::new(config.rate, config.overhead()),
+            hold_cause: flow.hold_cause(),
             lanes: vec![LaneState::default(); usize::from(flow.lanes())],
-            flow,
             management: None,
-            drops: Drops::default(),
+            drops: Default::default(),
             watchdogs: 0,
             link_local: 0,
-        }
+        };
+        LinkPort { flow, state }
     }
 
     /// The port's number.
     pub fn number(&self) -> PortNumber {
-        self.number
+        self.state.number
     }
 
-    /// The line's rate.
+    /// The data rate of the line.
     pub fn rate(&self) -> BitRate {
-        self.line.rate()
+        self.state.line.rate()
     }
 
-    /// When the last bit of the last frame leaves, or left.
+    /// When the last bit of the latest frame leaves, or left.
     pub fn line_free_at(&self) -> Instant {
-        self.line.free_at()
+        self.state.line.free_at()
     }
 
-    /// The link's state.
+    /// The state of the link.
     pub fn state(&self) -> LinkState {
         self.flow.state()
     }
 
-    /// Input buffer that one data lane may fill: its own with credits, with pause the port's whole.
+    /// Octets of input buffer that one data lane may fill: its own part with credits, the buffer of the
+    /// whole port with pause.
     pub fn lane_buffer(&self) -> Bytes {
         self.flow.lane_buffer()
     }
 
     /// Octets of input buffer in use on `lane`, as buffered.
     pub fn in_use(&self, lane: VirtualLane) -> Bytes {
-        Bytes::new(self.lanes[lane.index()].in_queue.value)
+        Bytes::new(self.state.lanes[lane.index()].in_queue.value)
     }
 
-    /// Whether a frame of flow control waits for the line at `now`.
+    /// Whether a flow-control frame waits for the line at `now`.
     pub fn control_is_due(&self, now: Instant) -> bool {
         self.flow.control_due(now).is_some()
     }
 
-    /// Whether the peer has room for a packet of `size` on `lane`, as far as is known: credits for all
-    /// of it, or no pause.
-    pub fn has_credit(&self, lane: VirtualLane, size: Bytes) -> bool {
-        self.flow.has_credit(lane, size)
+    /// Whether flow control permits a frame of `size` octets on `lane`: there are credits for all of it,
+    /// or no pause is in force. A received pause counts from its arrival, even within the response time.
+    pub fn may_transmit(&self, lane: VirtualLane, size: Bytes) -> bool {
+        self.flow.may_transmit(lane, size)
     }
 
-    /// The peer shall be silent on `priorities` (bit n is priority n) and on no other, from `now` on.
+    /// Requests the peer to pause `priorities` (bit n is priority n) and no others, from `now` on.
     ///
-    /// XOFF goes out as soon as the line is free to those that joined, again and again while they
-    /// stay, and XON to those that left; the owner asks [`LinkPort::poll_transmit`] for them. Only what
-    /// is lossless is ever asked for; without PFC any bit means the whole link. With credits the
-    /// port asks for itself, and nothing happens here.
+    /// XOFF is sent for each priority that joins the set and repeated while it stays; XON for each that
+    /// leaves it. The owner must then call [`LinkPort::poll_transmit`]. Only lossless priorities are
+    /// paused; with PAUSE any bit pauses the whole link. With credits this has no effect.
     pub fn demand(&mut self, priorities: u8, now: Instant) {
-        if let Flow::Pause(pauses) = &mut self.flow {
-            pauses.flow.demand(priorities, now);
+        if let FlowControl::Pause(pause) = &mut self.flow {
+            pause.flow.demand(priorities, now);
         }
     }
 
-    /// How long `lane` has been silent by order of the peer, up to `now`; with credits how long it has
+    /// The time for which the peer has paused `lane` up to `now`; with credits the time for which frames
     /// waited for them.
-    pub fn silent_for(&self, lane: VirtualLane, now: Instant) -> Duration {
+    pub fn paused_for(&self, lane: VirtualLane, now: Instant) -> Duration {
         match &self.flow {
-            Flow::Credits(_) => self.lanes[lane.index()].hold.total(now),
-            Flow::Pause(pauses) => pauses.flow.silent_for(lane, now),
+            FlowControl::Credit(_) => self.state.lanes[lane.index()].hold.total(now),
+            FlowControl::Pause(pause) => pause.flow.paused_for(lane, now),
         }
     }
 
-    /// From `now` on `lane` obeys no pause, or obeys them again. They are counted as ever.
-    pub fn set_deaf(&mut self, lane: VirtualLane, deaf: bool, now: Instant) {
-        if let Flow::Pause(pauses) = &mut self.flow {
-            pauses.flow.set_deaf(lane, deaf, now);
+    /// From `now` on `lane` ignores received pauses, or obeys them again. It counts them in either case.
+    pub fn ignore_pauses(&mut self, lane: VirtualLane, ignore: bool, now: Instant) {
+        if let FlowControl::Pause(pause) = &mut self.flow {
+            pause.flow.ignore_pauses(lane, ignore, now);
         }
     }
 
-    /// Where the owner keeps the input buffer: so much of it is in use by frames of `lane`.
+    /// Reports that frames of `lane` occupy `octets` of the input buffer that the owner accounts for.
     pub fn note_input(&mut self, lane: VirtualLane, octets: Bytes, now: Instant) {
-        if let Some(state) = self.lanes.get_mut(lane.index()) {
+        if let Some(state) = self.state.lanes.get_mut(lane.index()) {
             state.in_queue.set(octets.get(), now);
         }
     }
 
-    /// Since when a ready frame has waited on `lane` for credit, or for the end of a pause.
-    pub fn blocked_since(&self, lane: VirtualLane) -> Option<Instant> {
-        self.lanes.get(lane.index()).and_then(|lane| lane.hold.since())
+    /// Frees the input buffer of a packet that left it at `at`. No effect with pause, where the owner
+    /// accounts for the buffer.
+    pub fn release(&mut self, lane: VirtualLane, size: Bytes, at: Instant) {
+        let FlowControl::Credit(credit) = &mut self.flow else { return };
+        if lane == VirtualLane::MANAGEMENT {
+            return;
+        }
+        credit.flow.release(lane, size, at);
+        self.state.lanes[lane.index()].in_queue.set(credit.flow.in_use(lane).get(), at);
     }
 
-    /// How many data lanes are operational.
+    /// Since when flow control has held a ready frame of `lane`.
+    pub fn blocked_since(&self, lane: VirtualLane) -> Option<Instant> {
+        self.state.blocked_since(lane)
+    }
+
+    /// The number of operational data lanes.
     pub fn data_lanes(&self) -> u8 {
         self.flow.lanes()
     }
 
-    /// Whether `lane` may carry anything here.
+    /// Whether frames may use `lane` on this port.
     pub fn is_operational(&self, lane: VirtualLane) -> bool {
-        lane.index() < self.lanes.len()
+        lane.index() < self.state.lanes.len()
             || lane == VirtualLane::MANAGEMENT && self.flow.has_management()
     }
 
-    /// Frames of this link alone that were sent.
+    /// The number of flow-control frames sent.
     pub fn link_local_sent(&self) -> u64 {
-        self.link_local
+        self.state.link_local
     }
 
-    /// The owner ended a frame that came in by this port.
+    /// Counts a frame that the owner dropped at this port.
     pub fn count_drop(
         &mut self,
         reason: DropReason,
         size: Bytes,
-        tc: u8,
+        lane: VirtualLane,
         now: Instant,
         log: &mut EventLog,
     ) {
-        self.drops.count(reason);
-        if reason.is_want_of_room()
-            && let Some(lane) = self.lanes.get_mut(usize::from(tc))
-        {
-            lane.counters.no_room += 1;
-        }
-        self.log(log, now, tc, EventKind::Drop { reason, bytes: size });
+        self.state.count_drop(reason, size, lane, now, log);
     }
 
-    /// The owner's counters of a lane, for what only it sees (marks, notifications, queues).
+    /// The counters of a lane, for the totals that only the owner knows (marks, notifications, queues).
     pub fn counters_mut(&mut self, lane: VirtualLane) -> &mut LaneCounters {
-        match self.lanes.get_mut(lane.index()) {
-            Some(lane) => &mut lane.counters,
-            None => self.management.get_or_insert_default(),
-        }
+        self.state.counters_mut(lane)
     }
 
-    fn log(&self, log: &mut EventLog, at: Instant, tc: u8, kind: EventKind) {
-        log.push(DeviceEvent { at, port: self.number, tc, kind });
-    }
-
-    /// From the next frame on the line gives no more than `rate`. Nobody is told: what was planned for
-    /// the line's own rate stays. False if that is above the line's own.
+    /// Sends no faster than `rate`, from the next frame on. All that was planned for the line's own rate
+    /// stays. Returns false if `rate` is above that rate.
     pub fn slow_down(&mut self, rate: BitRate) -> bool {
-        self.line.slow_down(rate)
+        self.state.line.slow_down(rate)
     }
 
-    /// When the port needs [`LinkPort::handle_timeout`]. That the line becomes free is the owner's
-    /// to watch ([`LinkPort::line_free_at`]): it alone knows whether anything waits for it.
+    /// When the port needs [`LinkPort::handle_timeout`]. The owner watches the end of a transmission
+    /// itself ([`LinkPort::line_free_at`]).
     pub fn poll_timeout(&self) -> Instant {
         self.flow.poll_timeout()
     }
 
-    /// Lets time pass.
+    /// Applies every timer that expired by `now`.
     pub fn handle_timeout(&mut self, now: Instant, log: &mut EventLog) {
         match &mut self.flow {
-            Flow::Credits(credits) => {
-                if credits.flow.handle_timeout(now) {
-                    self.watchdogs += 1;
-                    self.log(log, now, 0, EventKind::Watchdog);
+            FlowControl::Credit(credit) => {
+                if credit.flow.handle_timeout(now) {
+                    self.state.watchdogs += 1;
+                    self.state.log(log, now, VirtualLane::ZERO, EventKind::Watchdog);
                 }
             }
-            Flow::Pause(pauses) => {
-                pauses.flow.handle_timeout(now);
-                self.end_pauses(now, log);
-                self.meet_outages(now, log);
+            FlowControl::Pause(pause) => {
+                pause.flow.handle_timeout(now);
+                pause.end_expired(&mut self.state, now, log);
+                pause.apply_outages(&mut self.state, now, log);
             }
         }
     }
 
-    /// Fills `reading` but for what has a name, integrals closed at `now`.
+    /// Fills `reading` except for `named`, integrals closed at `now`.
     pub fn read(&mut self, now: Instant, reading: &mut PortReading) {
         self.read_lanes(now, &mut reading.lanes);
-        reading.drops.clone_from(&self.drops);
-        reading.watchdogs = self.watchdogs;
+        reading.drops.clone_from(&self.state.drops);
+        reading.watchdogs = self.state.watchdogs;
     }
 
-    /// Fills what is kept of a bin that ends at `now`.
+    /// Fills the totals of a bin that ends at `now`.
     pub fn read_bin(&mut self, now: Instant, totals: &mut PortTotals) {
         self.read_lanes(now, &mut totals.lanes);
-        totals.drops = self.drops.total();
+        totals.drops = self.state.drops.total();
     }
 
-    fn read_lanes(&mut self, now: Instant, shown: &mut Vec<LaneReading>) {
-        shown.clear();
-        for (index, state) in self.lanes.iter_mut().enumerate() {
+    fn read_lanes(&mut self, now: Instant, readings: &mut Vec<LaneReading>) {
+        readings.clear();
+        for (index, state) in self.state.lanes.iter_mut().enumerate() {
             let lane = VirtualLane::truncate(index as u8);
             state.in_queue.close(now);
             let hold_ps = state.hold.total(now).as_ps();
@@ -284,38 +294,38 @@ impl LinkPort {
             counters.in_queue = state.in_queue;
             counters.hold_ps = hold_ps;
             counters.pause_ps = match &self.flow {
-                Flow::Credits(_) => hold_ps,
-                Flow::Pause(pauses) => pauses.flow.silent_for(lane, now).as_ps(),
+                FlowControl::Credit(_) => hold_ps,
+                FlowControl::Pause(pause) => pause.flow.paused_for(lane, now).as_ps(),
             };
-            shown.push(LaneReading { tc: lane.get(), counters });
+            readings.push(LaneReading { tc: lane.get(), counters });
         }
-        if let Some(counters) = self.management.as_deref()
+        if let Some(counters) = self.state.management.as_deref()
             && *counters != LaneCounters::default()
         {
-            shown.push(LaneReading { tc: VirtualLane::MANAGEMENT.get(), counters: *counters });
+            readings.push(LaneReading { tc: VirtualLane::MANAGEMENT.get(), counters: *counters });
         }
     }
 
-    /// Fills what [`LinkPort::read`] leaves out: `named`, with what only operators ask for.
+    /// Replaces `named` by the totals that have only an operators' name.
     pub fn read_named(&self, now: Instant, named: &mut Vec<(String, u64)>) {
         named.clear();
-        if let Flow::Pause(pauses) = &self.flow {
-            pauses.flow.read(now, named);
+        if let FlowControl::Pause(pause) = &self.flow {
+            pause.flow.read(now, named);
         }
     }
 
-    /// Starts the extremes of every gauge anew.
+    /// Restarts minimum and maximum of every gauge at the present level.
     pub fn restart_watermarks(&mut self) {
-        for lane in &mut self.lanes {
+        for lane in &mut self.state.lanes {
             lane.in_queue.restart_watermarks();
             lane.counters.out_queue.restart_watermarks();
             lane.counters.source_queue.restart_watermarks();
         }
     }
 
-    /// Takes the peaks of what waits for the port anew from the present levels.
+    /// Restarts the peaks of the output queues at the present level.
     pub fn forget_peaks(&mut self) {
-        for lane in &mut self.lanes {
+        for lane in &mut self.state.lanes {
             lane.counters.out_queue.forget_peak();
         }
     }

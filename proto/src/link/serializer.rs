@@ -1,25 +1,24 @@
-//! The line: one frame after another at the link's rate.
+//! The line: it carries one frame after another at the link's rate.
 
 use crate::units::{BitRate, Bytes, Instant};
 
-/// A line that is busy until the last bit of the last frame has left.
+/// A line that is busy until the last bit of the latest frame has left.
 ///
-/// Each frame's time is rounded to a picosecond on its own; at the rates in use an octet is a whole
-/// number of picoseconds, so nothing drifts.
+/// Each frame's duration is rounded to a picosecond. At the rates in use an octet takes a whole number of
+/// picoseconds, so rounding errors do not add up.
 #[derive(Clone, Debug)]
 pub struct Serializer {
     rate: BitRate,
-    /// What the line gives at present: its rate, or less.
-    given: BitRate,
+    /// The present rate: that of the line, or less.
+    present: BitRate,
     overhead: Bytes,
     free_at: Instant,
 }
 
 impl Serializer {
-    /// A line of `rate` that is free from the beginning. Each frame takes `overhead` beyond its own
-    /// octets.
+    /// A free line. Each frame takes `overhead` octets of time beyond its own.
     pub fn new(rate: BitRate, overhead: Bytes) -> Serializer {
-        Serializer { rate, given: rate, overhead, free_at: Instant::ZERO }
+        Serializer { rate, present: rate, overhead, free_at: Instant::ZERO }
     }
 
     /// The line's rate.
@@ -27,25 +26,25 @@ impl Serializer {
         self.rate
     }
 
-    /// From the next frame on the line gives `rate`, if that is not above its own.
+    /// Sends at `rate` from the next frame on; false, and no effect, if that is above the line's rate.
     pub fn slow_down(&mut self, rate: BitRate) -> bool {
         let is_possible = rate <= self.rate;
         if is_possible {
-            self.given = rate;
+            self.present = rate;
         }
         is_possible
     }
 
-    /// When the last bit of the last frame leaves, or left.
+    /// When the last bit of the latest frame leaves, or left.
     pub fn free_at(&self) -> Instant {
         self.free_at
     }
 
-    /// A frame of `size` that was ready at `ready` takes the line; when it starts and when its last
-    /// bit leaves. It starts as soon as the line was free, not when somebody got round to asking.
+    /// Transmits a frame of `size` octets that was ready at `ready`; returns when its first and its last bit
+    /// leave. The frame starts when it was ready and the line free, however late this call comes.
     pub fn transmit(&mut self, size: Bytes, ready: Instant) -> (Instant, Instant) {
         let start = self.free_at.max(ready);
-        self.free_at = start + (size + self.overhead).time_at(self.given);
+        self.free_at = start + (size + self.overhead).time_at(self.present);
         (start, self.free_at)
     }
 }

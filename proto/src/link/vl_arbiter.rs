@@ -1,4 +1,4 @@
-//! The VL arbiter: two weighted tables, the high one first but not for ever.
+//! The VL arbiter: two weighted tables, high priority before low priority up to a limit.
 //!
 //! An entry is served until its weight is used up, rounded up to a whole packet; an entry of weight
 //! zero is skipped. The high table may send as many octets as the limit says, then the low table
@@ -7,7 +7,7 @@
 //! Source: IBTA Vol 1, 7.6.9 (weights in 64-octet units, limit in 4096-octet units, 255 unlimited).
 
 use crate::ids::VirtualLane;
-use crate::link::ArbitrationConfig;
+use crate::link::config::ArbitrationConfig;
 use crate::units::Bytes;
 
 #[derive(Clone, Debug)]
@@ -20,22 +20,22 @@ struct Entry {
 struct Table {
     entries: Vec<Entry>,
     current: usize,
-    /// Octets the current entry may still send; it keeps its turn while this is above zero.
+    /// Octets that the current entry may still send; it keeps its turn while this is positive.
     left: i64,
 }
 
-/// Chooses among lanes.
+/// The arbiter of one port.
 #[derive(Clone, Debug)]
 pub struct VlArbiter {
     high: Table,
     low: Table,
-    /// `None`: the high table has no limit.
+    /// `None` if the high table has no limit.
     high_limit: Option<i64>,
-    /// Octets the high table may still send; the low one gets its chance when none are left.
+    /// Octets that the high table may still send before the low table gets a packet.
     high_left: i64,
 }
 
-/// Which table a choice came from; hand it back to [`VlArbiter::charge`].
+/// The table entry of a choice, for [`VlArbiter::charge`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice {
     /// The lane chosen.

@@ -53,11 +53,11 @@ fn infiniband(octets: &[u8]) -> Result<FrameHeaders, ParseError> {
     let management = lrh.virtual_lane() == VirtualLane::MANAGEMENT;
     Ok(FrameHeaders {
         size: Bytes::new(octets.len() as u64),
-        source: lrh.slid().get().into(),
-        destination: lrh.dlid().get().into(),
+        source: lrh.slid().into(),
+        destination: lrh.dlid().into(),
         multicast: lrh.dlid().is_multicast(),
-        lane: lrh.virtual_lane().get(),
-        level: lrh.service_level().get(),
+        lane: lrh.virtual_lane(),
+        level: lrh.service_level(),
         class: if management { FrameClass::Management } else { transport.class },
         queue_pair: transport.queue_pair,
         psn: transport.psn,

@@ -5,7 +5,7 @@ use proto::congestion::SchemeConfig;
 use proto::device::Device;
 use proto::frame::{Frame, FrameKind};
 use proto::ids::{Lid, PortNumber};
-use proto::link::{LinkConfig, LinkControl, PauseConfig};
+use proto::link::{FlowControlConfig, LinkConfig, PauseConfig};
 use proto::units::{BitRate, Bytes, Duration, Instant};
 use std::hint::black_box;
 use switchd::config::{MemoryConfig, PortConfig, Route, RoutingConfig, SwitchConfig};
@@ -15,9 +15,9 @@ use switchd::switch::{Switch, headroom_needed};
 const PERIOD: Duration = Duration::from_ns(400);
 const INPUT: usize = 0;
 const OUTPUT: usize = 1;
-/// Who sends, behind the input.
+/// The sender, behind the input.
 pub const SOURCE: Lid = Lid::new(1);
-/// Who receives, behind the output.
+/// The receiver, behind the output.
 pub const DESTINATION: Lid = Lid::new(2);
 
 /// A scheme and its parameters.
@@ -96,7 +96,7 @@ fn config(control: Control) -> SwitchConfig {
         rate: BitRate::gbps(40),
         mtu: Bytes::new(1500),
         buffer: Bytes::new(150_000),
-        control: LinkControl::Pause(PauseConfig::default()),
+        control: FlowControlConfig::Pause(PauseConfig::default()),
     };
     let Control { scheme, params } = control;
     let params = params.parse().expect("a table");

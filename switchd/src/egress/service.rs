@@ -1,15 +1,14 @@
-//! An output that serves its data slower than its line: the hot spot that a port makes.
+//! An output that serves its data slower than its line: an output-generated hot spot.
 //!
-//! A data frame keeps the next one waiting for as long as a line of the service's rate would be busy
-//! with it; time in which nothing waited is not made up for. What is no data passes, if no data of its
-//! priority is ahead of it.
+//! A data frame delays the next one for as long as a line of the service rate would be busy with it. Idle
+//! time does not accumulate. Other frames are not delayed unless data of their priority is ahead.
 //!
 //! Source: the Zurich benchmark, output-generated hot spots.
 
 use crate::config::ServiceConfig;
 use proto::units::{Bytes, Instant};
 
-/// The service of one output.
+/// The service rate of one output.
 #[derive(Debug)]
 pub struct Service {
     spells: Vec<ServiceConfig>,
@@ -17,18 +16,18 @@ pub struct Service {
 }
 
 impl Service {
-    /// The service with these spells; none without any.
+    /// The service with these intervals; `None` if there are none.
     pub fn new(spells: &[ServiceConfig]) -> Option<Box<Service>> {
         let open_at = Instant::ZERO;
         (!spells.is_empty()).then(|| Box::new(Service { spells: spells.to_vec(), open_at }))
     }
 
-    /// From when on the next data frame may start.
+    /// When the next data frame may start.
     pub fn open_at(&self) -> Instant {
         self.open_at
     }
 
-    /// A data frame of `size` starts at `start`.
+    /// Charges a data frame of `size` octets that starts at `start`.
     pub fn on_start(&mut self, size: Bytes, start: Instant) {
         let holds = |spell: &&ServiceConfig| spell.start <= start && start < spell.stop;
         if let Some(spell) = self.spells.iter().rev().find(holds) {

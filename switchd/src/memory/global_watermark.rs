@@ -1,13 +1,13 @@
-//! One memory for all inputs with one pair of marks: when it fills, every neighbour is silent.
+//! One memory for all inputs with one XOFF mark: when it fills, all neighbours pause.
 //!
-//! N ports with buffers of M share N·M. From N·(M − headroom) on everybody is silent, until half of
-//! that. It shares best and isolates nobody; in nets of several stages it can deadlock.
+//! N ports with buffers of M share N·M. From N·(M − headroom) on all neighbours pause, until half of that.
+//! This model shares memory best but isolates no input; multi-stage networks can deadlock with it.
 //!
 //! Source: the Zurich benchmark, shared switch.
 
 use super::headroom::{self, HeadroomWatch, MemoryError};
+use super::ingress::Room;
 use super::level::{Level, Mark};
-use super::models::Room;
 use super::{Admission, HeadroomAlarm, Memory};
 use crate::port_set::PortSet;
 use proto::counters::DropReason;
@@ -33,25 +33,25 @@ impl GlobalWatermark {
     /// An empty memory.
     ///
     /// # Errors
-    /// If the headroom does not hold what may still come in, or leaves nothing of a buffer.
+    /// If the headroom is too small, or fills a whole buffer.
     pub fn new(room: Room<'_>) -> Result<GlobalWatermark, MemoryError> {
         let given = room.numbers.headroom;
         headroom::check(room, headroom::behind_a_mark)?;
-        // Where nobody can be silenced there is no headroom to keep.
-        let pauses = room.inlets.iter().any(|inlet| inlet.lossless != 0);
+        // Without lossless priorities no headroom is needed.
+        let pauses = room.ingress.iter().any(|port| port.lossless != 0);
         let headroom = if pauses { given } else { Bytes::ZERO };
         let (mut size, mut xoff) = (Bytes::ZERO, Bytes::ZERO);
-        for (index, inlet) in room.inlets.iter().enumerate() {
-            if headroom >= inlet.buffer {
-                let (port, buffer) = (PortNumber::from_index(index), inlet.buffer);
+        for (index, ingress) in room.ingress.iter().enumerate() {
+            if headroom >= ingress.buffer {
+                let (port, buffer) = (PortNumber::from_index(index), ingress.buffer);
                 return Err(MemoryError::Buffer { port, headroom, buffer });
             }
-            size += inlet.buffer;
-            xoff += inlet.buffer - headroom;
+            size += ingress.buffer;
+            xoff += ingress.buffer - headroom;
         }
         Ok(GlobalWatermark {
-            lanes: vec![[Bytes::ZERO; 8]; room.inlets.len()],
-            lossless: room.inlets.iter().map(|inlet| inlet.lossless).collect(),
+            lanes: vec![[Bytes::ZERO; 8]; room.ingress.len()],
+            lossless: room.ingress.iter().map(|port| port.lossless).collect(),
             held: Level::default(),
             size,
             mark: Mark::new(xoff, Bytes::new(xoff.get() / 2)),
@@ -127,12 +127,12 @@ impl Memory for GlobalWatermark {
 mod tests {
     use super::*;
     use crate::config::MemoryConfig;
-    use crate::memory::models::inlets;
+    use crate::memory::ingress::ingress;
 
     #[test]
-    fn one_input_that_fills_the_memory_silences_all_until_half_is_gone() {
+    fn one_input_that_fills_the_memory_pauses_all_until_half_is_free() {
         let numbers = MemoryConfig { headroom: Bytes::new(15_000), ..MemoryConfig::default() };
-        let room = Room { inlets: &inlets(4), numbers: &numbers };
+        let room = Room { ingress: &ingress(4), numbers: &numbers };
         let mut memory = GlobalWatermark::new(room).unwrap();
         let (lane, frame) = (VirtualLane::truncate(3), Bytes::new(1_000));
         let ports: Vec<_> = (0..4).map(PortNumber::from_index).collect();

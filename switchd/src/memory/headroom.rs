@@ -1,28 +1,28 @@
-//! How much may still come in after a neighbour was told to be silent, and who leaves room for it.
+//! Headroom: the octets that still arrive after XOFF, and the check that a configuration provides for them.
 //!
 //! ```text
-//! our frame under way | PFC frame | cable | [reaction, jitter] its frame under way | cable
+//! local frame under way | PFC frame | cable | [reaction, jitter] its frame under way | cable
 //! ```
 //!
-//! During all of that it sends. Source: IEEE 802.1Q, annex N (buffer requirements for PFC).
+//! The neighbour sends during all of this time. Source: IEEE 802.1Q, annex N (buffer requirements for PFC).
 
 use super::HeadroomAlarm;
-use super::models::{Inlet, Room};
+use super::ingress::{IngressPort, Room};
 use proto::ids::PortNumber;
 use proto::params::ParamError;
 use proto::units::{Bytes, Duration};
 
-/// More than this share of headroom, in hundredths, is an alarm. Source: algorithms.md 7.
+/// Use of headroom above this share, in hundredths, raises an alarm. Source: docs/spec/algorithms.md 7.
 const ALARM_ABOVE: u64 = 80;
 
-/// Looks at one headroom, and tells once that it is nearly used up.
+/// Raises one alarm when a headroom is nearly full.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HeadroomWatch {
     raised: bool,
 }
 
 impl HeadroomWatch {
-    /// `used` of `headroom` is taken.
+    /// Notes that `used` octets of `headroom` are in use; returns the alarm the first time it is due.
     pub fn note(&mut self, used: Bytes, headroom: Bytes) -> Option<HeadroomAlarm> {
         if self.raised || used * 100 <= headroom * ALARM_ABOVE {
             return None;
@@ -32,7 +32,7 @@ impl HeadroomWatch {
     }
 }
 
-/// A frame of MAC control, FCS included.
+/// Octets of a MAC control frame with FCS.
 const CONTROL_FRAME: Bytes = Bytes::new(64);
 
 /// Parameters of a memory model that are wrong or contradict each other.
@@ -40,81 +40,79 @@ const CONTROL_FRAME: Bytes = Bytes::new(64);
 pub enum MemoryError {
     /// A lossless priority would lose frames.
     #[error(
-        "port {port}: headroom = {given}, but {needed} can still come in after its neighbour was \
-         told to be silent (both ways over the cable, jitter, the largest frame of each end)"
+        "port {port}: headroom = {given}, but {needed} can still arrive after \
+         XOFF (both ways over the cable, jitter, the largest frame of each end)"
     )]
     Headroom {
-        /// Where.
+        /// The port.
         port: PortNumber,
-        /// What is configured.
+        /// The configured value.
         given: Bytes,
-        /// The least that holds.
+        /// The least sufficient value.
         needed: Bytes,
     },
-    /// Nothing is left beside the headroom.
+    /// The headroom fills the whole buffer.
     #[error("port {port}: headroom = {headroom} leaves nothing of a buffer of {buffer}")]
     Buffer {
-        /// Where.
+        /// The port.
         port: PortNumber,
-        /// What is configured.
+        /// The configured value.
         headroom: Bytes,
         /// The port's buffer.
         buffer: Bytes,
     },
-    /// Nothing is left to share.
+    /// Reserves and headroom fill the whole pool.
     #[error("pool.size = {size}, but reserves and headroom alone take {taken}")]
     Pool {
-        /// What is configured.
+        /// The configured value.
         size: Bytes,
         /// Reserves and headroom of all ports.
         taken: Bytes,
     },
-    /// One priority's headroom does not fit the pool for all.
+    /// The headroom of one priority exceeds the headroom pool.
     #[error("pool.headroom_pool = {pool} is less than headroom = {headroom}")]
     HeadroomPool {
-        /// What is configured.
+        /// The configured value.
         pool: Bytes,
-        /// What one may take.
+        /// The headroom of one priority.
         headroom: Bytes,
     },
     /// A parameter of the model is unknown or wrong.
     #[error(transparent)]
     Param(#[from] ParamError),
-    /// Silence would never end.
+    /// The threshold does not exceed the hysteresis: a pause would never end.
     #[error("pool.threshold = {threshold} is not above pool.hysteresis = {hysteresis}")]
     Hysteresis {
-        /// What is configured.
+        /// The configured value.
         threshold: Bytes,
-        /// What it must fall.
+        /// The configured hysteresis.
         hysteresis: Bytes,
     },
 }
 
-/// The headroom that holds at an inlet, if a neighbour may go on for a while (the jitter) after it
-/// should have heard.
-pub type Needed = fn(&Inlet, Duration) -> Bytes;
+/// The headroom that an ingress port needs if its neighbour may take so much longer (the jitter) to react.
+pub type Needed = fn(&IngressPort, Duration) -> Bytes;
 
-/// What can still come in by `inlet` after the decision that its neighbour shall be silent.
-pub fn behind_xoff(inlet: &Inlet, jitter: Duration) -> Bytes {
-    let on_its_way = inlet.rate.octets_in(inlet.delay * 2 + jitter);
-    on_its_way + inlet.full_frame * 2 + CONTROL_FRAME
+/// Octets that can still arrive at `port` after the decision to pause its neighbour.
+pub fn behind_xoff(port: &IngressPort, jitter: Duration) -> Bytes {
+    let on_its_way = port.rate.octets_in(port.delay * 2 + jitter);
+    on_its_way + port.full_frame * 2 + CONTROL_FRAME
 }
 
-/// The same with the frame that led to the decision: where a mark is passed by frames, not by octets,
-/// nearly all of it may be above.
-pub fn behind_a_mark(inlet: &Inlet, jitter: Duration) -> Bytes {
-    behind_xoff(inlet, jitter) + inlet.full_frame
+/// Like [`behind_xoff`], plus the frame that led to the decision: nearly all of it may exceed the mark.
+pub fn behind_a_mark(port: &IngressPort, jitter: Duration) -> Bytes {
+    behind_xoff(port, jitter) + port.full_frame
 }
 
-/// Whether the configured headroom is what is `needed` wherever something is lossless.
+/// Checks that the configured headroom covers what is `needed` at every port with lossless priorities.
 ///
 /// # Errors
-/// Naming the first port where it is not.
+/// The first port where it does not.
 pub fn check(room: Room<'_>, needed: Needed) -> Result<(), MemoryError> {
     let given = room.numbers.headroom;
-    for (index, inlet) in room.inlets.iter().enumerate() {
-        let needed = needed(inlet, room.numbers.jitter);
-        if inlet.lossless != 0 && given < needed {
+    for (index, ingress) in room.ingress.iter().enumerate() {
+        let needed = needed(ingress, room.numbers.jitter);
+        if ingress.lossless != 0 && given < needed {
             let port = PortNumber::from_index(index);
             return Err(MemoryError::Headroom { port, given, needed });
         }

@@ -1,8 +1,8 @@
-//! Levels that remember how high they were, and marks with hysteresis.
+//! Buffer levels with their maximum, and XOFF marks with hysteresis.
 
 use proto::units::Bytes;
 
-/// Octets held, and the most that were.
+/// A buffer level in octets, and its maximum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Level {
     now: Bytes,
@@ -10,63 +10,63 @@ pub struct Level {
 }
 
 impl Level {
-    /// Octets held.
+    /// The present level.
     pub fn get(self) -> Bytes {
         self.now
     }
 
-    /// The most that were held since [`Level::restart`].
+    /// The maximum since [`Level::restart`].
     pub fn max(self) -> Bytes {
         self.max
     }
 
-    /// `size` more.
+    /// Raises the level by `size`.
     pub fn rise(&mut self, size: Bytes) {
         self.now += size;
         self.max = self.max.max(self.now);
     }
 
-    /// `size` less.
+    /// Lowers the level by `size`.
     ///
     /// # Panics
-    /// If less than that is held.
+    /// If the level is less than `size`.
     pub fn fall(&mut self, size: Bytes) {
         self.now = self.now - size;
     }
 
-    /// Takes the maximum anew from the present level.
+    /// Restarts the maximum at the present level.
     pub fn restart(&mut self) {
         self.max = self.now;
     }
 }
 
-/// Silence from one level on until a level has fallen to another.
+/// An XOFF mark: exceeded from one level on, until the level has fallen to another.
 #[derive(Clone, Copy, Debug)]
 pub struct Mark {
-    /// From here on neighbours shall be silent.
+    /// Level at which neighbours must pause.
     pub xoff: Bytes,
-    /// Here they may speak again.
+    /// Level at which neighbours may resume.
     pub xon: Bytes,
     over: bool,
 }
 
 impl Mark {
-    /// A mark that is not passed.
+    /// A mark that is not exceeded.
     pub fn new(xoff: Bytes, xon: Bytes) -> Mark {
         Mark { xoff, xon, over: false }
     }
 
-    /// Whether neighbours shall be silent.
+    /// Whether neighbours must pause.
     pub fn is_over(self) -> bool {
         self.over
     }
 
-    /// What of `held` came in behind the mark, if anything did.
+    /// The octets of `held` above the mark, if any.
     pub fn beyond(self, held: Bytes) -> Option<Bytes> {
         (held > self.xoff).then(|| held - self.xoff)
     }
 
-    /// The level is `held` now; true if that changes what neighbours shall do.
+    /// Notes the present level; true if the pause state changes.
     pub fn note(&mut self, held: Bytes) -> bool {
         let over = if self.over { held > self.xon } else { held >= self.xoff };
         std::mem::replace(&mut self.over, over) != over
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mark_changes_its_mind_only_at_its_two_levels() {
+    fn a_mark_changes_only_at_its_two_levels() {
         let mut mark = Mark::new(Bytes::new(100), Bytes::new(50));
         let mut changes = |held| mark.note(Bytes::new(held));
         let levels = [99, 100, 101, 99, 51, 50, 99, 51, 100];
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_level_remembers_its_maximum_until_told_to_forget() {
+    fn a_level_keeps_its_maximum_until_restart() {
         let mut level = Level::default();
         level.rise(Bytes::new(9));
         level.fall(Bytes::new(5));

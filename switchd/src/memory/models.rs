@@ -6,37 +6,12 @@
 use super::Memory;
 use super::global_watermark::GlobalWatermark;
 use super::headroom::{self, MemoryError, Needed};
+use super::ingress::Room;
 use super::per_input::PerInput;
 use super::shared_pool::{self, PoolParams, SharedPool};
-use crate::config::MemoryConfig;
 use proto::params::Key;
-use proto::technology::Technology;
-use proto::units::{BitRate, Bytes, Duration};
-
-/// The properties of an input that matter to memory.
-#[derive(Clone, Copy, Debug)]
-pub struct Inlet {
-    /// The configured buffer of its port.
-    pub buffer: Bytes,
-    /// How fast it fills.
-    pub rate: BitRate,
-    /// What the cable takes, one way.
-    pub delay: Duration,
-    /// Octets of the largest frame.
-    pub full_frame: Bytes,
-    /// Priorities whose senders can be silenced, and which therefore must lose nothing, bit n for
-    /// priority n.
-    pub lossless: u8,
-}
-
-/// What a model is built for.
-#[derive(Clone, Copy, Debug)]
-pub struct Room<'a> {
-    /// By port.
-    pub inlets: &'a [Inlet],
-    /// The configuration.
-    pub numbers: &'a MemoryConfig,
-}
+use proto::Technology;
+use proto::units::Bytes;
 
 /// Makes an empty memory.
 type Make = fn(Room<'_>) -> Result<Box<dyn Memory>, MemoryError>;
@@ -93,17 +68,4 @@ pub const MODELS: &[Model] = &[
 /// The model called `name`.
 pub fn find(name: &str) -> Option<&'static Model> {
     MODELS.iter().find(|model| model.name == name)
-}
-
-/// Inlets for tests: so many of 10 Gb/s with buffers of 150 KB, priority 3 lossless.
-#[cfg(test)]
-pub(crate) fn inlets(count: usize) -> Vec<Inlet> {
-    let inlet = Inlet {
-        buffer: Bytes::new(150_000),
-        rate: BitRate::gbps(10),
-        delay: Duration::from_ns(500),
-        full_frame: Bytes::new(1518),
-        lossless: 1 << 3,
-    };
-    vec![inlet; count]
 }

@@ -1,14 +1,15 @@
 //! A buffer of its own for every input.
 //!
-//! On InfiniBand the ports account for it by credits. On Ethernet this is the partitioned memory of the Zurich benchmark: its neighbour is silent from M − headroom on
-//! until half of that, where M is the buffer and headroom its round-trip time by its bandwidth. The
-//! buffer is one for all priorities, so all that are lossless are silent together.
+//! On InfiniBand the ports account for it by credits. On Ethernet this is the partitioned memory of the
+//! Zurich benchmark: the neighbour pauses from M − headroom on until half of that, where M is the buffer
+//! and headroom covers the round-trip time. All priorities share the buffer, so all lossless priorities
+//! pause together.
 //!
 //! Source: the Zurich benchmark, partitioned switch.
 
 use super::headroom::{self, HeadroomWatch, MemoryError};
+use super::ingress::{IngressPort, Room};
 use super::level::{Level, Mark};
-use super::models::{Inlet, Room};
 use super::{Admission, HeadroomAlarm, Memory};
 use crate::port_set::PortSet;
 use proto::counters::DropReason;
@@ -38,25 +39,25 @@ impl PerInput {
     /// Empty buffers.
     ///
     /// # Errors
-    /// If the headroom does not hold what may still come in, or leaves nothing of a buffer.
+    /// If the headroom is too small, or fills a whole buffer.
     pub fn new(room: Room<'_>) -> Result<PerInput, MemoryError> {
         headroom::check(room, headroom::behind_a_mark)?;
         let given = room.numbers.headroom;
-        let buffers = room.inlets.iter().enumerate();
-        let buffers = buffers.map(|(index, inlet)| Buffer::new(index, inlet, given));
+        let buffers = room.ingress.iter().enumerate();
+        let buffers = buffers.map(|(index, ingress)| Buffer::new(index, ingress, given));
         let buffers = buffers.collect::<Result<_, _>>()?;
         Ok(PerInput { buffers, alarm: None, changed: PortSet::EMPTY })
     }
 }
 
 impl Buffer {
-    fn new(index: usize, inlet: &Inlet, headroom: Bytes) -> Result<Buffer, MemoryError> {
-        let Inlet { buffer, lossless, .. } = *inlet;
+    fn new(index: usize, ingress: &IngressPort, headroom: Bytes) -> Result<Buffer, MemoryError> {
+        let IngressPort { buffer, lossless, .. } = *ingress;
         if lossless != 0 && headroom >= buffer {
             let port = PortNumber::from_index(index);
             return Err(MemoryError::Buffer { port, headroom, buffer });
         }
-        // Where nobody can be silenced there is no headroom to keep.
+        // Without lossless priorities no headroom is needed.
         let xoff = if lossless == 0 { buffer } else { buffer - headroom };
         let mark = Mark::new(xoff, Bytes::new(xoff.get() / 2));
         let held = Level::default();
@@ -64,7 +65,7 @@ impl Buffer {
         Ok(Buffer { lanes: [Bytes::ZERO; 8], held, size: buffer, mark, watch, lossless })
     }
 
-    /// What a frame on `lane` may fill the buffer up to, and why it is dropped beyond.
+    /// The level up to which frames of `lane` may fill the buffer, and the drop reason beyond.
     fn limit(&self, lane: VirtualLane) -> (Bytes, DropReason) {
         match self.lossless >> lane.get() & 1 {
             1 => (self.size, DropReason::HeadroomOverrun),
@@ -132,7 +133,7 @@ impl Memory for PerInput {
 mod tests {
     use super::*;
     use crate::config::MemoryConfig;
-    use crate::memory::models::inlets;
+    use crate::memory::ingress::ingress;
 
     const P3: VirtualLane = VirtualLane::truncate(3);
     const P0: VirtualLane = VirtualLane::ZERO;
@@ -143,11 +144,11 @@ mod tests {
 
     fn memory(headroom: u64) -> Result<PerInput, MemoryError> {
         let numbers = MemoryConfig { headroom: Bytes::new(headroom), ..MemoryConfig::default() };
-        PerInput::new(Room { inlets: &inlets(2), numbers: &numbers })
+        PerInput::new(Room { ingress: &ingress(2), numbers: &numbers })
     }
 
     #[test]
-    fn an_input_is_silenced_at_its_mark_and_speaks_again_at_half_of_it() {
+    fn an_input_pauses_at_its_mark_and_resumes_at_half_of_it() {
         let mut memory = memory(15_000).unwrap();
         let frame = Bytes::new(1_000);
         for _ in 0..134 {

@@ -1,63 +1,85 @@
-//! Where frames wait: a virtual output queue for every input, output and lane; outputs serve inputs
-//! in turn.
+//! The queues of a switch: a virtual output queue for each input, output and lane. An output serves its
+//! inputs in round robin.
 //!
-//! Every memory model has these queues: a model says what may come in, never what goes out first.
+//! Every memory model uses these queues. A model admits frames; it does not order departures.
 //!
-//! A turn is one full frame's worth of octets, rounded up to a whole frame as in the VL arbiter. A
-//! turn a frame would let each acknowledgement of 30 octets cost its input the turn of a full
-//! frame: with three inputs full of hot data, the fourth, which carries the hot node's
-//! acknowledgements too, got 0.09 of the line instead of its quarter (case 1 of the paper, whose
-//! result is the quarter).
+//! A turn lasts one full frame's octets, rounded up to a whole frame as in the VL arbiter. With one frame
+//! per turn, an acknowledgement of 30 octets would cost its input the turn of a full frame: in case 1 of
+//! the paper, the input that also carries acknowledgements of the hot node then got 0.09 of the line
+//! instead of the quarter that the paper shows.
 //!
-//! Source: Pfister et al., section V.A.2 (shared buffer per input, virtual output queues, round
-//! robin). Whether several outputs may read one input at once is not stated there, so it is a
-//! parameter.
+//! Source: Pfister et al., section V.A.2 (shared buffer per input, virtual output queues, round robin).
+//! The paper leaves open whether several outputs may read one input at once, so this is a parameter.
 
 use crate::config::Read;
-use crate::memory::shelf::{Queue, Shelf};
+use crate::memory::slab::{Queue, Slab};
 use crate::port_set::PortSet;
 use proto::frame::{Frame, FrameClass, FrameHeaders};
 use proto::ids::{PortNumber, VirtualLane};
 use proto::units::{Bytes, Instant};
+
+/// One queue of the switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueueId {
+    /// The port that received the frames.
+    pub input: PortNumber,
+    /// The port that sends them.
+    pub output: PortNumber,
+    /// The lane they leave by.
+    pub lane: VirtualLane,
+}
 
 /// A frame that waits in the switch.
 #[derive(Debug)]
 pub struct Stored {
     /// The frame.
     pub frame: Frame,
-    /// What its headers say; a mark decided while it waits is here before it is in the octets.
+    /// Its headers. A mark is recorded here until the frame leaves, and only then written to the octets.
     pub headers: FrameHeaders,
-    /// The port it came in by.
+    /// The port that received it.
     pub input: PortNumber,
-    /// The lane whose buffer it occupies there.
+    /// The lane whose input buffer it occupies.
     pub input_lane: VirtualLane,
-    /// When its last bit came in.
+    /// When its last bit arrived.
     pub arrived: Instant,
-    /// Copies of one multicast packet share one place in the input buffer under this key.
+    /// The key under which all copies of a multicast packet share their room in the input buffer.
     pub group: Option<u32>,
 }
 
-/// What an output may know about the frame it would send next.
+/// The frame that an output would send next.
 #[derive(Clone, Copy, Debug)]
 pub struct NextOut {
+    /// The input whose turn it is.
+    pub input: PortNumber,
     /// Octets on the line.
     pub size: Bytes,
-    /// When it could leave at the earliest.
+    /// The earliest instant at which it can leave.
     pub ready: Instant,
-    /// What kind of work it does.
+    /// Its purpose.
     pub class: FrameClass,
 }
 
-/// How much waits, where.
+/// Buffered octets of one output and one input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Occupancy {
-    /// Octets waiting for or leaving by an output and lane, as buffered.
+    /// Octets that wait for, or leave by, an output and lane.
     pub output: Bytes,
-    /// Octets in one input's buffer, as buffered.
+    /// Octets in the buffer of one input.
     pub input: Bytes,
 }
 
-/// What queues are built for.
+/// A frame that has just joined its queue.
+#[derive(Debug)]
+pub struct Queued<'a> {
+    /// The frame.
+    pub packet: &'a mut Stored,
+    /// It is the first of its queue.
+    pub is_first: bool,
+    /// Occupancy with the frame included.
+    pub occupancy: Occupancy,
+}
+
+/// The dimensions of the queues.
 #[derive(Clone, Copy, Debug)]
 pub struct QueueShape {
     /// Ports of the switch.
@@ -68,8 +90,8 @@ pub struct QueueShape {
     pub read: Read,
     /// Octets of one full data frame.
     pub full_frame: Bytes,
-    /// A frame takes room in whole pieces of so many octets, a power of two: 64 where credits are
-    /// counted in blocks, 1 on Ethernet.
+    /// A frame occupies a multiple of so many octets, a power of two: 64 with credits, which count blocks,
+    /// and 1 on Ethernet.
     pub unit: u64,
 }
 
@@ -78,12 +100,10 @@ struct Output {
     /// Inputs with a frame for this output and lane.
     waiting: PortSet,
     octets: Bytes,
-    /// The input whose turn it was last.
+    /// The input of the last turn.
     served: Option<PortNumber>,
-    /// Octets it may still send in that turn; it keeps the turn while this is above zero.
+    /// Octets left of that turn; the input keeps the turn while this is positive.
     left: u64,
-    /// The input whose frame was announced last, until that is handed over.
-    announced: Option<PortNumber>,
 }
 
 /// The queues of a switch.
@@ -94,18 +114,18 @@ pub struct Queues {
     read: Read,
     /// Octets of one turn.
     turn: u64,
-    /// What [`QueueShape::unit`] leaves to round up: one less.
+    /// [`QueueShape::unit`] minus one.
     remainder: u64,
     /// By (input, output, lane).
     queues: Vec<Queue>,
-    shelf: Shelf<Stored>,
+    slab: Slab<Stored>,
     /// By (output, lane).
     outputs: Vec<Output>,
-    /// By output: the lanes for which an input has a frame, bit n for lane n.
+    /// By output: the lanes on which frames wait, bit n for lane n.
     waiting: Vec<u16>,
-    /// By input, over all its lanes.
+    /// Buffered octets by input, over all its lanes.
     inputs: Vec<Bytes>,
-    /// Until when each input is being read.
+    /// By input: until when an output reads it.
     read_until: Vec<Instant>,
     frames: u64,
 }
@@ -114,10 +134,10 @@ impl Queues {
     /// Empty queues.
     ///
     /// # Panics
-    /// If the unit is no power of two.
+    /// If the unit is not a power of two.
     pub fn new(shape: QueueShape) -> Queues {
         let QueueShape { ports, lanes, read, full_frame, unit } = shape;
-        assert!(unit.is_power_of_two(), "room comes in pieces of a power of two");
+        assert!(unit.is_power_of_two(), "the unit of room is a power of two");
         Queues {
             ports,
             lanes,
@@ -125,7 +145,7 @@ impl Queues {
             turn: full_frame.get(),
             remainder: unit - 1,
             queues: vec![Queue::default(); ports * ports * lanes],
-            shelf: Shelf::default(),
+            slab: Slab::default(),
             outputs: (0..ports * lanes).map(|_| Output::default()).collect(),
             waiting: vec![0; ports],
             inputs: vec![Bytes::ZERO; ports],
@@ -134,20 +154,20 @@ impl Queues {
         }
     }
 
-    /// Octets as buffered.
+    /// The octets that a frame of `size` occupies.
     fn buffered(&self, size: Bytes) -> Bytes {
         Bytes::new((size.get() + self.remainder) & !self.remainder)
     }
 
-    fn queue(&self, input: PortNumber, output: PortNumber, lane: VirtualLane) -> usize {
-        (input.index() * self.ports + output.index()) * self.lanes + lane.index()
+    fn queue(&self, id: QueueId) -> usize {
+        (id.input.index() * self.ports + id.output.index()) * self.lanes + id.lane.index()
     }
 
     fn output(&self, output: PortNumber, lane: VirtualLane) -> usize {
         output.index() * self.lanes + lane.index()
     }
 
-    /// The input whose turn it is at `output`.
+    /// The input whose turn it is at `output` and `lane`.
     fn turn(&self, output: PortNumber, lane: VirtualLane, now: Instant) -> Option<PortNumber> {
         let state = &self.outputs[self.output(output, lane)];
         let may_be_read =
@@ -159,156 +179,127 @@ impl Queues {
         state.waiting.after(last).find(may_be_read)
     }
 
-    /// Charges a frame to the turn of `input`.
-    fn charge(&mut self, state: usize, input: PortNumber, size: Bytes) {
+    /// Charges a frame of `size` octets to the turn of its input.
+    fn charge(&mut self, id: QueueId, size: Bytes) {
+        let (state, input) = (self.output(id.output, id.lane), id.input);
         let state = &mut self.outputs[state];
         if state.served != Some(input) || state.left == 0 {
             state.left = self.turn;
         }
         state.served = Some(input);
         state.left = state.left.saturating_sub(size.get());
+        if !state.waiting.contains(input) {
+            // An empty queue gives up the rest of its turn.
+            state.left = 0;
+        }
     }
 
-    /// Keeps a frame for `output` and `lane`; true if it is the first of its queue.
-    pub fn store(&mut self, packet: Stored, output: PortNumber, lane: VirtualLane) -> bool {
+    /// Appends a frame to the queue of its input for `output` and `lane`.
+    pub fn store(&mut self, packet: Stored, output: PortNumber, lane: VirtualLane) -> Queued<'_> {
         let size = self.buffered(packet.headers.size);
         let input = packet.input;
-        let (queue, state) = (self.queue(input, output, lane), self.output(output, lane));
-        self.outputs[state].waiting.insert(input);
+        let queue = self.queue(QueueId { input, output, lane });
+        let state = self.output(output, lane);
+        let (queue, state) = (&mut self.queues[queue], &mut self.outputs[state]);
+        state.waiting.insert(input);
+        state.octets += size;
         self.waiting[output.index()] |= 1 << lane.index();
-        self.outputs[state].octets += size;
         self.inputs[input.index()] += size;
         self.frames += 1;
-        self.shelf.push_back(&mut self.queues[queue], packet)
+        let occupancy = Occupancy { output: state.octets, input: self.inputs[input.index()] };
+        let is_first = queue.is_empty();
+        Queued { packet: self.slab.push_back(queue, packet), is_first, occupancy }
     }
 
-    /// What `output` would send next on `lane` at `now`.
-    pub fn next_out(
-        &mut self,
-        output: PortNumber,
-        lane: VirtualLane,
-        now: Instant,
-    ) -> Option<NextOut> {
+    /// The frame that `output` would send next on `lane` at `now`.
+    pub fn next_out(&self, output: PortNumber, lane: VirtualLane, now: Instant) -> Option<NextOut> {
         let input = self.turn(output, lane, now)?;
-        let state = self.output(output, lane);
-        self.outputs[state].announced = Some(input);
-        let first = self.shelf.front(self.queues[self.queue(input, output, lane)])?;
+        let first = self.slab.front(self.queues[self.queue(QueueId { input, output, lane })])?;
         let free = match self.read {
             Read::Multi => Instant::ZERO,
             Read::Single => self.read_until[input.index()],
         };
         let size = first.frame.line_size();
-        Some(NextOut { size, ready: first.arrived.max(free), class: first.headers.class })
+        let (ready, class) = (first.arrived.max(free), first.headers.class);
+        Some(NextOut { input, size, ready, class })
     }
 
-    /// Hands over that frame; its last bit leaves at `end`. Its room stays taken until
+    /// Removes the first frame of queue `id`, whose last bit leaves at `end`. Its room stays occupied until
     /// [`Queues::finished`].
-    ///
-    /// # Panics
-    /// If [`Queues::next_out`] has named none since.
-    pub fn take(&mut self, output: PortNumber, lane: VirtualLane, end: Instant) -> Stored {
-        let state = self.output(output, lane);
-        let input = self.outputs[state].announced.take().expect("next_out has just named an input");
-        let packet = self.pop(input, output, lane).expect("a waiting input has a frame");
-        self.charge(state, input, packet.headers.size);
-        if !self.outputs[state].waiting.contains(input) {
-            // What is left of a turn is not banked.
-            self.outputs[state].left = 0;
-        }
-        self.read_until[input.index()] = end;
-        packet
+    pub fn take(&mut self, id: QueueId, end: Instant) -> Option<Stored> {
+        let packet = self.pop(id)?;
+        self.charge(id, packet.headers.size);
+        self.read_until[id.input.index()] = end;
+        Some(packet)
     }
 
-    fn pop(&mut self, input: PortNumber, output: PortNumber, lane: VirtualLane) -> Option<Stored> {
-        let (queue, state) = (self.queue(input, output, lane), self.output(output, lane));
-        let packet = self.shelf.pop_front(&mut self.queues[queue])?;
+    fn pop(&mut self, id: QueueId) -> Option<Stored> {
+        let (queue, state) = (self.queue(id), self.output(id.output, id.lane));
+        let packet = self.slab.pop_front(&mut self.queues[queue])?;
         if self.queues[queue].is_empty() {
-            self.outputs[state].waiting.remove(input);
+            self.outputs[state].waiting.remove(id.input);
             if self.outputs[state].waiting.is_empty() {
-                self.waiting[output.index()] &= !(1 << lane.index());
+                self.waiting[id.output.index()] &= !(1 << id.lane.index());
             }
         }
         self.frames -= 1;
         Some(packet)
     }
 
-    /// Takes a frame that waits for `output` and `lane` out of its queue, never to be sent. Its room
-    /// stays taken until [`Queues::finished`].
+    /// Removes a frame that waits for `output` and `lane` without sending it. Its room stays occupied until
+    /// [`Queues::finished`].
     pub fn withdraw(&mut self, output: PortNumber, lane: VirtualLane) -> Option<Stored> {
         let input = self.outputs[self.output(output, lane)].waiting.first_from(0)?;
-        self.pop(input, output, lane)
+        self.pop(QueueId { input, output, lane })
     }
 
-    /// The last bit of a frame of `size` taken from `input` has left; the frame that is now first
-    /// of its queue, if any.
-    pub fn finished(
-        &mut self,
-        input: PortNumber,
-        output: PortNumber,
-        lane: VirtualLane,
-        size: Bytes,
-    ) -> Option<&mut Stored> {
+    /// Frees the room of a frame of `size` octets that was removed from queue `id`.
+    pub fn finished(&mut self, id: QueueId, size: Bytes) {
         let size = self.buffered(size);
-        let state = self.output(output, lane);
+        let state = self.output(id.output, id.lane);
         self.outputs[state].octets = self.outputs[state].octets - size;
-        let held = &mut self.inputs[input.index()];
-        *held = *held - size;
-        self.head(input, output, lane)
+        let input = &mut self.inputs[id.input.index()];
+        *input = *input - size;
     }
 
-    /// The first frame of one input's queue for `output` and `lane`.
-    pub fn head(
-        &mut self,
-        input: PortNumber,
-        output: PortNumber,
-        lane: VirtualLane,
-    ) -> Option<&mut Stored> {
-        let queue = self.queue(input, output, lane);
-        self.shelf.front_mut(self.queues[queue])
+    /// The first frame of queue `id`.
+    pub fn head(&mut self, id: QueueId) -> Option<&mut Stored> {
+        let queue = self.queue(id);
+        self.slab.front_mut(self.queues[queue])
     }
 
-    /// The frame last stored by `input` for `output` and `lane`.
-    pub fn tail(
-        &mut self,
-        input: PortNumber,
-        output: PortNumber,
-        lane: VirtualLane,
-    ) -> Option<&mut Stored> {
-        let queue = self.queue(input, output, lane);
-        self.shelf.back_mut(self.queues[queue])
+    /// The present occupancy of the output and the input of queue `id`.
+    pub fn occupancy(&self, id: QueueId) -> Occupancy {
+        let (output, input) = (self.standing(id.output, id.lane), self.inputs[id.input.index()]);
+        Occupancy { output, input }
     }
 
-    /// Octets standing at `output` and `lane`, and those of `input` among all outputs.
-    pub fn occupancy(&self, input: PortNumber, output: PortNumber, lane: VirtualLane) -> Occupancy {
-        Occupancy { output: self.standing(output, lane), input: self.inputs[input.index()] }
-    }
-
-    /// Octets waiting for or leaving by `output` and `lane`, as buffered.
+    /// Octets that wait for, or leave by, `output` and `lane`, as buffered.
     pub fn standing(&self, output: PortNumber, lane: VirtualLane) -> Bytes {
         self.outputs[self.output(output, lane)].octets
     }
 
-    /// The lanes on which anything waits for `output`, bit n for lane n.
+    /// The lanes on which frames wait for `output`, bit n for lane n.
     pub fn waiting(&self, output: PortNumber) -> u16 {
         self.waiting[output.index()]
     }
 
-    /// Whether anything waits for `output`.
+    /// Whether frames wait for `output`.
     pub fn is_waiting(&self, output: PortNumber) -> bool {
         self.waiting(output) != 0
     }
 
-    /// Whether anything waits for `output` on `lane`.
+    /// Whether frames wait for `output` on `lane`.
     pub fn is_waiting_on(&self, output: PortNumber, lane: VirtualLane) -> bool {
         self.waiting(output) & 1 << lane.index() != 0
     }
 
-    /// Frames kept, those already handed over not counted.
+    /// The number of waiting frames; those under way are not included.
     pub fn frames(&self) -> u64 {
         self.frames
     }
 
-    /// An output that starts or ends a frame may free others to start theirs.
+    /// Whether one output's transmission can block other outputs.
     pub fn couples_outputs(&self) -> bool {
         self.read == Read::Single
     }
@@ -350,8 +341,9 @@ mod tests {
         }
         assert_eq!((queues.waiting(output), queues.waiting(first)), (0b1010, 0));
         for (lane, left) in [(low, 0b1010), (high, 0b0010)] {
-            assert!(queues.next_out(output, lane, Instant::ZERO).is_some());
-            queues.take(output, lane, Instant::ZERO);
+            let next = queues.next_out(output, lane, Instant::ZERO).expect("frames wait");
+            let id = QueueId { input: next.input, output, lane };
+            assert!(queues.take(id, Instant::ZERO).is_some());
             assert_eq!(queues.waiting(output), left);
         }
         assert!(queues.withdraw(output, low).is_some());

@@ -2,14 +2,14 @@
 //! for each, and headroom for those that must lose nothing.
 //!
 //! ```text
-//! | reserves | shared: up to the threshold of each, then silence is asked | headroom: what comes yet |
+//! | reserves | shared: each up to its threshold, then XOFF | headroom: frames that arrive after XOFF |
 //! ```
 //!
-//! A port and priority is silenced once its part of the shared octets has reached its threshold. What
-//! comes in from then on is headroom. It speaks again when its headroom is empty and it has fallen
-//! below the threshold by the hysteresis, or shares nothing any more. Thresholds that follow what is
-//! free move with every frame of anybody; each port and priority looks at its own when a frame of
-//! its own comes or goes, as switches do.
+//! The neighbour of a port and priority pauses once its shared octets have reached the threshold. Frames
+//! that arrive after that occupy headroom. The neighbour resumes when the headroom is empty and the shared
+//! octets have fallen below the threshold by the hysteresis, or to zero. A dynamic threshold moves with
+//! every frame of the switch; a port and priority compares with it when one of its own frames arrives or
+//! leaves, as switches do.
 //!
 //! A lossy priority has no headroom: its frames are dropped at the threshold, and where their queue
 //! at an output is full.
@@ -17,8 +17,8 @@
 //! Source: HPCC simulator, `switch-mmu.cc` (dynamic threshold, reserve, headroom, hysteresis).
 
 use super::headroom::{self, HeadroomWatch, MemoryError};
+use super::ingress::Room;
 use super::level::Level;
-use super::models::Room;
 use super::{Admission, HeadroomAlarm, Memory};
 use crate::port_set::PortSet;
 use proto::counters::DropReason;
@@ -70,15 +70,15 @@ impl FromValue for Threshold {
     }
 }
 
-/// What one port and priority holds: a priority group, as switches call it.
+/// A priority group: the octets that one port and priority holds.
 #[derive(Clone, Copy, Debug, Default)]
 struct Group {
     reserved: Bytes,
     shared: Level,
     headroom: Level,
     watch: HeadroomWatch,
-    /// Its neighbour shall be silent.
-    silent: bool,
+    /// Its neighbour must pause.
+    paused: bool,
 }
 
 /// The memory.
@@ -89,17 +89,17 @@ pub struct SharedPool {
     /// By port.
     lossless: Vec<u8>,
     numbers: PoolParams,
-    /// The most that one group's headroom may be.
+    /// The limit of one group's headroom.
     headroom_each: Bytes,
-    /// All groups' headroom, and the most it may be.
+    /// The headroom of all groups, and its limit.
     headroom: Level,
     headroom_size: Bytes,
     headroom_watch: HeadroomWatch,
     alarm: Option<HeadroomAlarm>,
-    /// All groups' shared octets, and the most there may be.
+    /// The shared octets of all groups, and their limit.
     shared: Bytes,
     shared_size: Bytes,
-    /// All that is held.
+    /// All octets in use.
     held: Level,
     changed: PortSet,
 }
@@ -108,8 +108,8 @@ impl SharedPool {
     /// An empty memory.
     ///
     /// # Errors
-    /// If a parameter is wrong, if the headroom is less than what may still come in, if nothing is left to
-    /// share, or if a fixed threshold is too low for its hysteresis.
+    /// If a parameter is wrong, if the headroom is too small, if no shared octets are left, or if a fixed
+    /// threshold does not exceed the hysteresis.
     pub fn new(room: Room<'_>) -> Result<SharedPool, MemoryError> {
         SharedPool::of(room, params::read(&room.numbers.params)?)
     }
@@ -117,7 +117,7 @@ impl SharedPool {
     fn of(room: Room<'_>, numbers: PoolParams) -> Result<SharedPool, MemoryError> {
         let headroom_each = room.numbers.headroom;
         headroom::check(room, headroom::behind_xoff)?;
-        let lossless = room.inlets.iter().map(|inlet| u64::from(inlet.lossless.count_ones()));
+        let lossless = room.ingress.iter().map(|ingress| u64::from(ingress.lossless.count_ones()));
         let lossless: u64 = lossless.sum();
         let headroom_size = numbers.headroom_pool.unwrap_or(headroom_each * lossless);
         if lossless > 0 && headroom_size < headroom_each {
@@ -130,14 +130,14 @@ impl SharedPool {
             let hysteresis = numbers.hysteresis;
             return Err(MemoryError::Hysteresis { threshold, hysteresis });
         }
-        let groups = room.inlets.len() * PRIORITIES;
+        let groups = room.ingress.len() * PRIORITIES;
         let taken = numbers.reserve * groups as u64 + headroom_size;
         if taken >= numbers.size {
             return Err(MemoryError::Pool { size: numbers.size, taken });
         }
         Ok(SharedPool {
             groups: vec![Group::default(); groups],
-            lossless: room.inlets.iter().map(|inlet| inlet.lossless).collect(),
+            lossless: room.ingress.iter().map(|ingress| ingress.lossless).collect(),
             headroom_each,
             headroom: Level::default(),
             headroom_size,
@@ -155,7 +155,7 @@ impl SharedPool {
         self.lossless[input.index()] >> lane.get() & 1 == 1
     }
 
-    /// What one group may share at present.
+    /// The present threshold of a group.
     fn threshold(&self) -> Bytes {
         match self.numbers.threshold {
             Threshold::Octets(octets) => octets,
@@ -166,7 +166,7 @@ impl SharedPool {
         }
     }
 
-    /// Whether `shared` octets that a group's reserve does not hold may be shared or are headroom.
+    /// Decides whether `size` octets beyond a group's reserve are shared octets or headroom.
     fn place(&self, group: &Group, size: Bytes, lossless: bool) -> Result<Part, DropReason> {
         let threshold = self.threshold();
         let fits = self.shared + size <= self.shared_size;
@@ -174,8 +174,8 @@ impl SharedPool {
             let within = fits && group.shared.get() + size <= threshold;
             return if within { Ok(Part::Shared) } else { Err(DropReason::BufferFull) };
         }
-        // The frame that reaches the threshold is not headroom yet: nobody was asked to be silent.
-        if fits && (!group.silent || group.shared.get() < threshold) {
+        // The frame that reaches the threshold arrived before XOFF, so it is not headroom yet.
+        if fits && (!group.paused || group.shared.get() < threshold) {
             return Ok(Part::Shared);
         }
         let holds = group.headroom.get() + size <= self.headroom_each
@@ -183,24 +183,24 @@ impl SharedPool {
         if holds { Ok(Part::Headroom) } else { Err(DropReason::HeadroomOverrun) }
     }
 
-    /// Whether the neighbour of a lossless group shall be silent, or go on as it does.
-    fn judge(&mut self, input: PortNumber, index: usize) {
+    /// Updates the pause state of a lossless group.
+    fn update_pause(&mut self, input: PortNumber, index: usize) {
         let threshold = self.threshold();
         let group = &mut self.groups[index];
         let shared = group.shared.get();
-        let silent = if group.silent {
+        let paused = if group.paused {
             let low = shared == Bytes::ZERO || shared + self.numbers.hysteresis <= threshold;
             group.headroom.get() > Bytes::ZERO || !low
         } else {
             group.headroom.get() > Bytes::ZERO || shared > Bytes::ZERO && shared >= threshold
         };
-        if std::mem::replace(&mut group.silent, silent) != silent {
+        if std::mem::replace(&mut group.paused, paused) != paused {
             self.changed.insert(input);
         }
     }
 }
 
-/// Where the octets beyond a group's reserve are.
+/// The account of octets beyond a group's reserve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     Shared,
@@ -236,7 +236,7 @@ impl Memory for SharedPool {
         self.groups[at].reserved += reserved;
         self.held.rise(size);
         if lossless {
-            self.judge(input, at);
+            self.update_pause(input, at);
         }
         Admission::Taken
     }
@@ -245,7 +245,7 @@ impl Memory for SharedPool {
         self.alarm.take()
     }
 
-    /// Headroom is given back first, the reserve last.
+    /// Frees headroom first, shared octets next, and the reserve last.
     fn release(&mut self, input: PortNumber, lane: VirtualLane, size: Bytes) {
         let at = index(input, lane);
         let group = &mut self.groups[at];
@@ -258,7 +258,7 @@ impl Memory for SharedPool {
         self.shared = self.shared - shared;
         self.held.fall(size);
         if self.is_lossless(input, lane) {
-            self.judge(input, at);
+            self.update_pause(input, at);
         }
     }
 
@@ -270,7 +270,7 @@ impl Memory for SharedPool {
     fn demands(&self, input: PortNumber) -> u8 {
         let first = input.index() * PRIORITIES;
         let groups = self.groups[first..first + PRIORITIES].iter().enumerate();
-        groups.fold(0, |bits, (priority, group)| bits | u8::from(group.silent) << priority)
+        groups.fold(0, |bits, (priority, group)| bits | u8::from(group.paused) << priority)
     }
 
     fn take_changed(&mut self) -> PortSet {
@@ -290,7 +290,7 @@ impl Memory for SharedPool {
                 named.push((format!("pg{priority}_{what}_watermark"), level.max().get()));
             }
         }
-        // The memory belongs to no port; the first one tells of it.
+        // The first port shows the totals of the whole memory.
         if input.index() == 0 {
             named.push(("buffer_pool_watermark".to_owned(), self.held.max().get()));
             named.push(("headroom_pool_watermark".to_owned(), self.headroom.max().get()));

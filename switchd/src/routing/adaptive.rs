@@ -1,24 +1,24 @@
-//! Adaptive: frames turn away from ports behind which notifications have told of congestion.
+//! Adaptive routing: frames avoid ports behind which notifications have reported congestion.
 //!
-//! A congestion point samples a frame and tells its source. Each switch on the message's way overhears it
-//! and notes in its congestion table that behind the port where the message came in, on the way to the
-//! sampled frame's destination, there is congestion. Later frames to that destination take the first legal port
-//! without such an entry, or if all have one, the port with the least feedback. The message goes on to the source all
-//! the same: where no other way exists, its limiter does what it always did.
+//! A congestion point samples a frame and notifies its source. Each switch on the path of the message
+//! inspects it and records congestion behind the receiving port, on the way to the sampled frame's
+//! destination. Later frames to that destination take the first port without such an entry; if all have one,
+//! the port with the least feedback. The message still reaches the source, whose rate limiter reacts where
+//! no other path exists.
 //!
 //! ```text
 //!              frames to d ─────────▶            ┌── port p ──▶ … congested …
-//!   source ───────────────── this switch ────────┤      ◀── notification about d: note (d, p)
+//!   source ───────────────── this switch ────────┤      ◀── notification about d: record (d, p)
 //!              ◀── the notification, by any      └── port q ──▶ …        later frames to d
 //!                  port that leads to the source
 //! ```
 //!
-//! An adapter can tell of congestion on the way to itself and nothing else: whatever else comes in by its
-//! port is refused there, so no switch behind it hears of it.
+//! An adapter may only report congestion on the way to itself. Its switch drops all other notifications from
+//! it, so no other switch receives them.
 //!
-//! Source: the seed's slides on adaptive routing with 802.1Qau; algorithms.md 6.
+//! Source: slides on adaptive routing with 802.1Qau; docs/spec/algorithms.md 6.
 
-use super::{Heard, Passage, Passing, RoutingPolicy};
+use super::{CongestionReport, NotificationAction, RoutedPacket, RoutingPolicy};
 use crate::config::SwitchConfig;
 use crate::port_set::PortSet;
 use congestion_table::CongestionTable;
@@ -28,7 +28,7 @@ use proto::ids::PortNumber;
 use proto::params::{self, Key, KeyTable, Kind, ParamError, Params};
 use proto::random::Random;
 use proto::units::{Bytes, Duration, Instant};
-use proto::wire::ethernet::{MacAddress, plan};
+use proto::wire::ethernet::plan;
 
 pub mod congestion_table;
 
@@ -53,28 +53,28 @@ proto::params! {
 /// The default set point of 802.1Q, for schemes without one. Source: IEEE8021-CN-MIB.
 const SET_POINT: Bytes = Bytes::new(26_000);
 
-/// What is counted of one port.
+/// Counters of one port.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
-    /// Notifications that came in by it and changed the table.
+    /// Received notifications that changed the table.
     snooped: u64,
-    /// Of these, those that ended here.
+    /// Of these, those consumed here.
     absorbed: u64,
-    /// Notifications refused because an adapter may not say that.
+    /// Notifications dropped because an adapter may not send them.
     refused: u64,
-    /// Frames that took it although another port was preferred.
+    /// Frames that took this port instead of the preferred one.
     diverted: u64,
 }
 
-/// Chooses by congestion.
+/// The policy.
 #[derive(Debug)]
 pub struct Adaptive {
     table: CongestionTable,
     /// Ports that lead to adapters.
     adapters: PortSet,
-    /// A local entry ends when the output's queue has fallen so far.
+    /// A local entry ends when the output's queue has fallen to this level.
     low: Bytes,
-    /// Notifications end where another way is free.
+    /// Notifications are consumed where another port is free.
     absorbs: bool,
     random: Random,
     /// By port.
@@ -82,7 +82,7 @@ pub struct Adaptive {
 }
 
 impl Adaptive {
-    /// A policy without congestion so far.
+    /// A policy with an empty congestion table.
     ///
     /// # Errors
     /// If a parameter is unknown or wrong.
@@ -109,16 +109,16 @@ impl Adaptive {
 }
 
 impl RoutingPolicy for Adaptive {
-    /// A notification goes by any port, each anew, so that all switches that could send otherwise hear of it.
-    fn choose(&mut self, packet: Passing<'_>, legal: &[PortNumber]) -> PortNumber {
-        let Passing { headers, now, .. } = packet;
+    /// Notifications take a random port each, so that all switches with alternative paths receive some.
+    fn choose(&mut self, packet: RoutedPacket<'_>, legal: &[PortNumber]) -> PortNumber {
+        let RoutedPacket { headers, now, .. } = packet;
         if headers.class == FrameClass::Notification {
             return legal[self.random.below(legal.len() as u64) as usize];
         }
         if self.table.is_empty() {
             return legal[0];
         }
-        let destination = plan::adapter_of_mac(MacAddress::from_number(headers.destination));
+        let destination = plan::adapter_of(headers.destination);
         let Some(destination) = destination else { return legal[0] };
         self.table.expire(now);
         let port = self.table.choose(destination, legal);
@@ -128,38 +128,38 @@ impl RoutingPolicy for Adaptive {
         port
     }
 
-    fn listens(&self) -> bool {
+    fn uses_notifications(&self) -> bool {
         true
     }
 
-    fn on_notification(&mut self, heard: Heard<'_>) -> Passage {
-        let Heard { port, destination, legal, severity, now } = heard;
+    fn on_notification(&mut self, heard: CongestionReport<'_>) -> NotificationAction {
+        let CongestionReport { port, destination, legal, severity, now } = heard;
         if self.adapters.contains(port) && legal != [port] {
             self.counts(port).refused += 1;
-            return Passage::Refuse;
+            return NotificationAction::Refuse;
         }
-        // With one way there is nothing to choose; behind any other port our frames do not go.
+        // With one port there is no choice, and this switch sends no such frames by other ports.
         if legal.len() < 2 || !legal.contains(&port) {
-            return Passage::Forward;
+            return NotificationAction::Forward;
         }
         self.table.note((destination, port), severity, false, now);
         self.counts(port).snooped += 1;
         let is_free = |other: &PortNumber| !self.table.is_congested(destination, *other);
         if self.absorbs && legal.iter().any(is_free) {
             self.counts(port).absorbed += 1;
-            return Passage::Absorb;
+            return NotificationAction::Absorb;
         }
-        Passage::Forward
+        NotificationAction::Forward
     }
 
-    fn on_own_notification(&mut self, made: Heard<'_>) {
-        let Heard { port, destination, legal, severity, now } = made;
+    fn on_local_notification(&mut self, made: CongestionReport<'_>) {
+        let CongestionReport { port, destination, legal, severity, now } = made;
         if legal.len() > 1 && legal.contains(&port) {
             self.table.note((destination, port), severity, true, now);
         }
     }
 
-    fn answers_backwards(&self) -> bool {
+    fn returns_to_input(&self) -> bool {
         true
     }
 

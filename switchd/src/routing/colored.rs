@@ -1,14 +1,13 @@
-//! Colored: who sends to whom was known beforehand, and each pair of adapters was given a port of its own.
+//! Colored: each pair of adapters has a port assigned in advance.
 //!
-//! The laboratory reckons the assignment; here it is looked up. Pairs without an entry go the preferred
-//! way.
+//! The launcher computes the assignment from known traffic. Pairs without an entry use the preferred port.
 
-use super::{Passing, RoutingPolicy};
+use super::{RoutedPacket, RoutingPolicy};
 use crate::config::PairRoute;
 use proto::ids::{Lid, PortNumber};
-use proto::wire::ethernet::{MacAddress, plan};
+use proto::wire::ethernet::plan;
 
-/// Chooses by pair of adapters.
+/// The policy.
 #[derive(Clone, Debug)]
 pub struct Colored {
     /// By source and destination.
@@ -16,7 +15,7 @@ pub struct Colored {
 }
 
 impl Colored {
-    /// The ports of these pairs; of two entries for one pair the first counts.
+    /// A policy with these assignments; the first of several entries for a pair counts.
     pub fn new(pairs: &[PairRoute]) -> Colored {
         let mut ports: Vec<_> =
             pairs.iter().map(|pair| ((pair.source, pair.destination), pair.port)).collect();
@@ -27,9 +26,10 @@ impl Colored {
 }
 
 impl RoutingPolicy for Colored {
-    fn choose(&mut self, packet: Passing<'_>, legal: &[PortNumber]) -> PortNumber {
-        let adapter = |number| plan::adapter_of_mac(MacAddress::from_number(number));
-        let pair = adapter(packet.headers.source).zip(adapter(packet.headers.destination));
+    fn choose(&mut self, packet: RoutedPacket<'_>, legal: &[PortNumber]) -> PortNumber {
+        let [source, destination] =
+            [packet.headers.source, packet.headers.destination].map(plan::adapter_of);
+        let pair = source.zip(destination);
         let entry = pair.and_then(|pair| self.ports.binary_search_by_key(&pair, |row| row.0).ok());
         let port = entry.map(|index| self.ports[index].1);
         port.filter(|port| legal.contains(port)).unwrap_or(legal[0])

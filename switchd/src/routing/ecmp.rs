@@ -1,18 +1,18 @@
-//! ECMP: flows are spread over all legal ports, and each keeps its own.
+//! ECMP: a hash of the flow chooses the port, so flows spread over all ports and keep their order.
 
 use super::flow_hash::{flow_hash, share};
-use super::{Passing, RoutingPolicy};
+use super::{RoutedPacket, RoutingPolicy};
 use proto::ids::PortNumber;
 
-/// Chooses by flow.
+/// The policy.
 #[derive(Clone, Copy, Debug)]
 pub struct EqualCost {
-    /// Tells this switch's choices from those of others.
+    /// Hash seed, different in every switch.
     pub seed: u64,
 }
 
 impl RoutingPolicy for EqualCost {
-    fn choose(&mut self, packet: Passing<'_>, legal: &[PortNumber]) -> PortNumber {
+    fn choose(&mut self, packet: RoutedPacket<'_>, legal: &[PortNumber]) -> PortNumber {
         share(flow_hash(packet.octets, self.seed), legal)
     }
 }

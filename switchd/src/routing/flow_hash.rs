@@ -1,19 +1,19 @@
-//! A number for the flow of a frame: the same for all frames of a flow, far apart for different ones.
+//! A hash of a frame's flow: equal for all frames of a flow, independent for different flows.
 //!
-//! A flow is addresses, protocol and ports where IP and UDP or TCP say them, else a pair of MAC
-//! addresses. Fragments have no ports but in the first, so for them ports do not count. A tag of congestion
-//! control comes and goes with its sender's limiter, so it does not count either.
+//! The flow is IP addresses, protocol and ports of UDP or TCP; for other frames the pair of MAC addresses.
+//! Only first fragments carry ports, so the hash of a fragment leaves ports out. It also ignores tags of
+//! congestion control, which come and go with the sender's rate limiter.
 
 use proto::ids::PortNumber;
 use proto::wire::ethernet::{Preface, ethertype};
 use proto::wire::internet::{Ipv4View, Ipv6View};
 use proto::wire::project::ProjectTypes;
 
-/// Protocols that begin with two ports: TCP and UDP.
+/// Protocols whose header begins with two ports: TCP and UDP.
 const WITH_PORTS: [u8; 2] = [6, ethertype::UDP];
 
-/// The number of the frame's flow; `seed` tells switches apart, so that not all of them split the same
-/// way what one has split before.
+/// The hash of the frame's flow. Each switch has its own `seed`; otherwise all switches would split flows in
+/// the same way.
 pub fn flow_hash(octets: &[u8], seed: u64) -> u64 {
     let mut hash = Hash(seed);
     let Ok(preface) = Preface::parse(octets, &ProjectTypes::DEFAULT) else { return hash.0 };
@@ -30,7 +30,7 @@ pub fn flow_hash(octets: &[u8], seed: u64) -> u64 {
     hash.0
 }
 
-/// The number of all that goes from one address to another.
+/// The hash of all frames from one address to another.
 pub fn pair_hash(source: u64, destination: u64, seed: u64) -> u64 {
     let mut hash = Hash(seed);
     hash.take(destination);
@@ -38,7 +38,7 @@ pub fn pair_hash(source: u64, destination: u64, seed: u64) -> u64 {
     hash.0
 }
 
-/// The one of `legal`, of which there is at least one, that falls to `hash`.
+/// The port of `legal`, which is not empty, that `hash` selects.
 pub fn share(hash: u64, legal: &[PortNumber]) -> PortNumber {
     legal[((u128::from(hash) * legal.len() as u128) >> 64) as usize]
 }
@@ -67,7 +67,7 @@ fn ipv6(packet: &[u8], hash: &mut Hash) -> Option<()> {
 struct Hash(u64);
 
 impl Hash {
-    /// Mixes another number in, so that each of its bits changes half of the result's.
+    /// Mixes a number in; each of its bits changes half of the result's bits.
     ///
     /// Source: Steele, Lea, Flood, "Fast splittable pseudorandom number generators" (SplitMix64).
     fn take(&mut self, value: u64) {

@@ -1,6 +1,6 @@
 //! The linear and multicast forwarding tables. Source: IBTA Vol 1, 18.2.4.3.
 
-use super::{Found, Passing, Table};
+use super::{Lookup, RoutedPacket, Table};
 use crate::config::{MulticastRoute, Route};
 use proto::counters::DropReason;
 use proto::ids::{Lid, PortNumber};
@@ -8,7 +8,7 @@ use proto::ids::{Lid, PortNumber};
 /// First multicast LID.
 const MULTICAST_FIRST: u16 = 0xc000;
 
-/// One port for every unicast LID, a set of ports for every multicast LID.
+/// One port for each unicast LID, a set of ports for each multicast LID.
 #[derive(Clone, Debug, Default)]
 pub struct ForwardingTable {
     unicast: Vec<Option<PortNumber>>,
@@ -16,7 +16,7 @@ pub struct ForwardingTable {
 }
 
 impl ForwardingTable {
-    /// The tables written out; a later run of LIDs overrides an earlier one.
+    /// The tables of these routes. A later route overrides an earlier one for the same LID.
     pub fn new(routes: &[Route], multicast: &[MulticastRoute]) -> ForwardingTable {
         let mut table = ForwardingTable::default();
         for route in routes {
@@ -42,24 +42,25 @@ impl ForwardingTable {
 }
 
 impl ForwardingTable {
-    fn to(&self, destination: Lid) -> Found<'_> {
+    fn to(&self, destination: Lid) -> Lookup<'_> {
         if destination.is_multicast() {
             let index = usize::from(destination.get() - MULTICAST_FIRST);
             return match self.multicast.get(index) {
-                Some(ports) if !ports.is_empty() => Found::Multicast(ports),
-                _ => Found::Nowhere(DropReason::NoMulticastRoute),
+                Some(ports) if !ports.is_empty() => Lookup::Multicast(ports),
+                _ => Lookup::NoRoute(DropReason::NoMulticastRoute),
             };
         }
         match self.ports_to(destination) {
-            [] => Found::Nowhere(DropReason::NoRoute),
-            legal => Found::Legal(legal),
+            [] => Lookup::NoRoute(DropReason::NoRoute),
+            legal => Lookup::Unicast(legal),
         }
     }
 }
 
 impl Table for ForwardingTable {
-    fn find(&mut self, packet: Passing<'_>) -> Found<'_> {
-        self.to(Lid::new(packet.headers.destination as u16))
+    fn find(&mut self, packet: RoutedPacket<'_>) -> Lookup<'_> {
+        let lid = packet.headers.destination.lid();
+        lid.map_or(Lookup::NoRoute(DropReason::NoRoute), |lid| self.to(lid))
     }
 
     fn ports_to(&self, adapter: Lid) -> &[PortNumber] {
@@ -72,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn runs_of_lids_go_where_they_are_told_and_others_nowhere() {
+    fn runs_of_lids_follow_their_routes_and_other_lids_have_none() {
         let run = |first, last, port| Route {
             first: Lid::new(first),
             last: Lid::new(last),
@@ -84,14 +85,14 @@ mod tests {
         };
         let table = ForwardingTable::new(&[run(1, 9, 0), run(4, 4, 3)], &[group]);
         let to = |lid| table.to(Lid::new(lid));
-        let nowhere = Found::Nowhere(DropReason::NoRoute);
+        let nowhere = Lookup::NoRoute(DropReason::NoRoute);
         let out = |port| vec![PortNumber::from_index(port)];
-        assert_eq!(to(3), Found::Legal(&out(0)));
-        assert_eq!(to(4), Found::Legal(&out(3)));
+        assert_eq!(to(3), Lookup::Unicast(&out(0)));
+        assert_eq!(to(4), Lookup::Unicast(&out(3)));
         assert_eq!(to(0), nowhere);
         assert_eq!(to(10), nowhere);
-        assert_eq!(to(0xc000), Found::Nowhere(DropReason::NoMulticastRoute));
-        assert!(matches!(to(0xc001), Found::Multicast(ports) if ports.len() == 2));
+        assert_eq!(to(0xc000), Lookup::NoRoute(DropReason::NoMulticastRoute));
+        assert!(matches!(to(0xc001), Lookup::Multicast(ports) if ports.len() == 2));
         assert_eq!(to(0xffff), nowhere);
     }
 }

@@ -1,15 +1,13 @@
-//! Forwarding by MAC address: entries that were planned, addresses that were learned, and flooding of
-//! what nobody knows.
+//! Forwarding by MAC address: static entries, learned addresses, and flooding of unknown ones.
 //!
-//! The adapters of the plan are found by their number in a plain table; several ports for one are
-//! alternatives, the first route first. Foreign addresses are learned from the frames
-//! they send and forgotten when they fall silent; a frame for an unknown one or for a group goes out
-//! by every port but its own. Nobody cuts loops here as a spanning tree does, so what a port may
-//! flood is limited.
+//! A table by adapter number serves the addresses of the plan; several ports of one adapter are
+//! alternatives in the order of their routes. Foreign addresses are learned from source addresses and age
+//! out. A frame for an unknown address or a group is flooded to all other ports. There is no spanning tree,
+//! so a rate limit per port bounds flooding in loops.
 //!
 //! Source: IEEE 802.1Q, 8.6 (forwarding), 8.7 (learning), 8.8 (the filtering database).
 
-use super::{Found, Passing, Table};
+use super::{Lookup, RoutedPacket, Table};
 use crate::config::{MacTableParams, Route};
 use proto::counters::DropReason;
 use proto::ids::{Lid, PortNumber};
@@ -17,21 +15,21 @@ use proto::units::Instant;
 use proto::wire::ethernet::{MacAddress, plan};
 use std::collections::HashMap;
 
-/// 01-80-C2-00-00-00 to -0F stay on their link. Source: IEEE 802.1Q, table 8-1.
+/// 01-80-C2-00-00-00 to -0F are never forwarded. Source: IEEE 802.1Q, table 8-1.
 const RESERVED: u64 = 0x0180_c200_0000;
 
-/// Where an address was last seen.
+/// A learned address: its port, and when it was last seen.
 #[derive(Clone, Copy, Debug)]
 struct Learned {
     port: PortNumber,
     seen: Instant,
 }
 
-/// What one port floods.
+/// The flooding of one port.
 #[derive(Clone, Copy, Debug, Default)]
 struct Flood {
     frames: u64,
-    /// When its next frame would be due if it had flooded evenly.
+    /// When its next frame would be due at an even rate (generic cell rate algorithm).
     due: Instant,
 }
 
@@ -39,16 +37,16 @@ struct Flood {
 #[derive(Debug)]
 pub struct MacTable {
     numbers: MacTableParams,
-    /// By adapter number; nothing for those without a route.
+    /// By adapter number; empty without a route.
     planned: Vec<Vec<PortNumber>>,
-    learned: HashMap<u64, Learned>,
+    learned: HashMap<MacAddress, Learned>,
     ports: Vec<PortNumber>,
     /// By port.
     floods: Vec<Flood>,
 }
 
 impl MacTable {
-    /// The table of a switch of `ports` ports with these routes and nothing learned.
+    /// The table of a switch with `ports` ports and these routes, without learned addresses.
     pub fn new(routes: &[Route], ports: usize, numbers: &MacTableParams) -> MacTable {
         let mut planned: Vec<Vec<PortNumber>> = Vec::new();
         for route in routes {
@@ -71,9 +69,9 @@ impl MacTable {
         }
     }
 
-    /// Whether the address is an adapter's to which a route leads.
-    fn is_planned(&self, address: u64) -> bool {
-        let adapter = plan::adapter_of_mac(MacAddress::from_number(address));
+    /// Whether the address belongs to an adapter with a route.
+    fn is_planned(&self, address: MacAddress) -> bool {
+        let adapter = plan::adapter_of_mac(address);
         adapter.is_some_and(|adapter| !self.ports_to(adapter).is_empty())
     }
 
@@ -81,11 +79,10 @@ impl MacTable {
         now.since(entry.seen) > self.numbers.age
     }
 
-    /// Notes by which port a foreign address is reached. A full table forgets what is old, and learns
-    /// nothing if nothing is.
-    fn learn(&mut self, source: u64, port: PortNumber, now: Instant) {
-        let address = MacAddress::from_number(source);
-        if address.is_group() || self.is_planned(source) {
+    /// Learns the port of a foreign address. A full table drops aged entries first; without any it learns
+    /// nothing.
+    fn learn(&mut self, source: MacAddress, port: PortNumber, now: Instant) {
+        if source.is_group() || self.is_planned(source) {
             return;
         }
         if self.learned.len() >= self.numbers.learned_max && !self.learned.contains_key(&source) {
@@ -98,17 +95,22 @@ impl MacTable {
         self.learned.insert(source, Learned { port, seen: now });
     }
 
-    /// Where a frame to an address goes that is in no plan.
-    fn find_foreign(&mut self, input: PortNumber, destination: u64, now: Instant) -> Found<'_> {
+    /// Looks up an address outside the plan.
+    fn find_foreign(
+        &mut self,
+        input: PortNumber,
+        destination: MacAddress,
+        now: Instant,
+    ) -> Lookup<'_> {
         let known = self.learned.get(&destination).filter(|entry| !self.is_old(entry, now));
         match known.map(|entry| entry.port.index()) {
-            Some(port) => Found::Legal(&self.ports[port..=port]),
-            None if self.may_flood(input, now) => Found::Multicast(&self.ports),
-            None => Found::Nowhere(DropReason::FloodLimit),
+            Some(port) => Lookup::Unicast(&self.ports[port..=port]),
+            None if self.may_flood(input, now) => Lookup::Multicast(&self.ports),
+            None => Lookup::NoRoute(DropReason::FloodLimit),
         }
     }
 
-    /// Whether `port` may flood another frame now.
+    /// Whether the flood limit of `port` permits another frame now.
     fn may_flood(&mut self, port: PortNumber, now: Instant) -> bool {
         let flood = &mut self.floods[port.index()];
         let due = flood.due.max(now) + self.numbers.flood_gap;
@@ -121,16 +123,20 @@ impl MacTable {
 }
 
 impl Table for MacTable {
-    fn find(&mut self, packet: Passing<'_>) -> Found<'_> {
-        let Passing { input, headers, now, .. } = packet;
-        self.learn(headers.source, input, now);
-        if headers.destination & !0xf == RESERVED {
-            return Found::Nowhere(DropReason::ReservedAddress);
+    fn find(&mut self, packet: RoutedPacket<'_>) -> Lookup<'_> {
+        let RoutedPacket { input, headers, now, .. } = packet;
+        let (Some(source), Some(destination)) = (headers.source.mac(), headers.destination.mac())
+        else {
+            return Lookup::NoRoute(DropReason::Malformed);
+        };
+        self.learn(source, input, now);
+        if destination.number() & !0xf == RESERVED {
+            return Lookup::NoRoute(DropReason::ReservedAddress);
         }
-        let adapter = plan::adapter_of_mac(MacAddress::from_number(headers.destination));
+        let adapter = plan::adapter_of_mac(destination);
         match adapter.filter(|adapter| !self.ports_to(*adapter).is_empty()) {
-            Some(adapter) => Found::Legal(self.ports_to(adapter)),
-            None => self.find_foreign(input, headers.destination, now),
+            Some(adapter) => Lookup::Unicast(self.ports_to(adapter)),
+            None => self.find_foreign(input, destination, now),
         }
     }
 

@@ -1,17 +1,17 @@
-//! d-mod-k: the preferred port, always.
+//! d-mod-k: always the preferred port.
 //!
-//! Which port that is the laboratory reckons from the destination's number d, so that k ports share all
-//! destinations evenly: number ⌊d / spread⌋ mod k. Source: Zahavi, "D-Mod-K Routing" (2009).
+//! The launcher computes the preferred port from the destination's number d as port ⌊d / spread⌋ mod k, so that
+//! k ports share all destinations evenly. Source: Zahavi, "D-Mod-K Routing" (2009).
 
-use super::{Passing, RoutingPolicy};
+use super::{RoutedPacket, RoutingPolicy};
 use proto::ids::PortNumber;
 
-/// Has no choice.
+/// The policy.
 #[derive(Clone, Copy, Debug)]
 pub struct Preferred;
 
 impl RoutingPolicy for Preferred {
-    fn choose(&mut self, _: Passing<'_>, legal: &[PortNumber]) -> PortNumber {
+    fn choose(&mut self, _: RoutedPacket<'_>, legal: &[PortNumber]) -> PortNumber {
         legal[0]
     }
 }

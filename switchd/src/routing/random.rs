@@ -1,22 +1,22 @@
-//! Random, by pair of addresses: a port drawn once for all that one adapter sends to another.
+//! Random by pair: one random port for all frames from one adapter to another.
 //!
-//! The draw is a hash of the pair and of the switch's seed, so nothing is remembered, and a pair keeps
-//! its port for the whole run. A draw for each frame would break the order of flows.
+//! The port is a hash of the pair and the switch's seed, so the policy has no state and a pair keeps its port
+//! for the whole run. A random port for each frame would reorder flows.
 
 use super::flow_hash::{pair_hash, share};
-use super::{Passing, RoutingPolicy};
+use super::{RoutedPacket, RoutingPolicy};
 use proto::ids::PortNumber;
 
-/// Chooses by a draw.
+/// The policy.
 #[derive(Clone, Copy, Debug)]
 pub struct RandomByPair {
-    /// Tells this switch's draws from those of others.
+    /// Hash seed, different in every switch.
     pub seed: u64,
 }
 
 impl RoutingPolicy for RandomByPair {
-    fn choose(&mut self, packet: Passing<'_>, legal: &[PortNumber]) -> PortNumber {
+    fn choose(&mut self, packet: RoutedPacket<'_>, legal: &[PortNumber]) -> PortNumber {
         let (source, destination) = (packet.headers.source, packet.headers.destination);
-        share(pair_hash(source, destination, self.seed), legal)
+        share(pair_hash(source.number(), destination.number(), self.seed), legal)
     }
 }

@@ -1,40 +1,40 @@
-//! A table and a policy put together: where each packet goes, and what is overheard on the way.
+//! The router of a switch: a forwarding table with a routing policy.
 
 use super::forwarding_table::ForwardingTable;
 use super::mac_table::MacTable;
-use super::{Found, Heard, Passage, Passing, RoutingPolicy, Table};
+use super::{CongestionReport, Lookup, NotificationAction, RoutedPacket, RoutingPolicy, Table};
 use crate::config::SwitchConfig;
 use crate::port_set::PortSet;
 use proto::congestion::Notification;
 use proto::counters::DropReason;
 use proto::frame::{FrameClass, FrameHeaders};
-use proto::ids::{Lid, PortNumber};
+use proto::ids::{Address, Lid, PortNumber};
 use proto::units::{Bytes, Instant};
-use proto::wire::ethernet::{Cnm, MacAddress, Preface, ethertype, plan};
+use proto::wire::ethernet::{Cnm, Preface, ethertype, plan};
 use proto::wire::project::ProjectTypes;
 
-/// Where a packet goes.
+/// The outputs of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision<'a> {
-    /// Out by one port.
+    /// One port.
     Unicast(PortNumber),
-    /// A copy out by each of these, but not by the one it came in on.
+    /// The ports that each get a copy, except the port that received the packet.
     Multicast(&'a [PortNumber]),
-    /// Nowhere.
+    /// None; the packet is dropped for this reason.
     Drop(DropReason),
 }
 
-/// The routing of one switch.
+/// The router of one switch.
 pub struct Router {
     table: Box<dyn Table>,
     policy: Box<dyn RoutingPolicy>,
-    listens: bool,
-    /// As the policy said last.
+    uses_notifications: bool,
+    /// The latest result of [`RoutingPolicy::watched`].
     watched: PortSet,
 }
 
 impl Router {
-    /// The routing of a configuration that has been checked.
+    /// The router of a checked configuration.
     pub fn new(config: &SwitchConfig, policy: Box<dyn RoutingPolicy>, ethernet: bool) -> Router {
         let table: Box<dyn Table> = if ethernet {
             Box::new(MacTable::new(&config.routes, config.ports.len(), &config.routing.table))
@@ -44,57 +44,69 @@ impl Router {
         Router::of(table, policy)
     }
 
-    /// A table with a policy.
+    /// A router from a table and a policy.
     pub fn of(table: Box<dyn Table>, policy: Box<dyn RoutingPolicy>) -> Router {
-        Router { listens: policy.listens(), watched: policy.watched(), table, policy }
-    }
-
-    /// Where a packet goes.
-    #[inline]
-    pub fn route(&mut self, packet: Passing<'_>) -> Decision<'_> {
-        match self.table.find(packet) {
-            Found::Legal(&[port]) => Decision::Unicast(port),
-            Found::Legal(legal) => Decision::Unicast(self.policy.choose(packet, legal)),
-            Found::Multicast(ports) => Decision::Multicast(ports),
-            Found::Nowhere(reason) => Decision::Drop(reason),
+        Router {
+            uses_notifications: policy.uses_notifications(),
+            watched: policy.watched(),
+            table,
+            policy,
         }
     }
 
-    /// Whether a packet with these headers should be shown to [`Router::hear`].
+    /// Routes a packet.
     #[inline]
-    pub fn listens_to(&self, headers: &FrameHeaders) -> bool {
-        self.listens && headers.class == FrameClass::Notification
+    pub fn route(&mut self, packet: RoutedPacket<'_>) -> Decision<'_> {
+        match self.table.find(packet) {
+            Lookup::Unicast(&[port]) => Decision::Unicast(port),
+            Lookup::Unicast(legal) => Decision::Unicast(self.policy.choose(packet, legal)),
+            Lookup::Multicast(ports) => Decision::Multicast(ports),
+            Lookup::NoRoute(reason) => Decision::Drop(reason),
+        }
     }
 
-    /// Overhears a notification that came in by `port`. What is none that says where there is congestion
-    /// just passes.
-    pub fn hear(&mut self, port: PortNumber, octets: &[u8], now: Instant) -> Passage {
-        let Some((destination, severity)) = said(octets) else { return Passage::Forward };
+    /// Whether a packet with these headers must pass through [`Router::on_notification`].
+    #[inline]
+    pub fn inspects(&self, headers: &FrameHeaders) -> bool {
+        self.uses_notifications && headers.class == FrameClass::Notification
+    }
+
+    /// Passes a notification that arrived at `port` to the policy. Messages without a congested destination
+    /// are forwarded.
+    pub fn on_notification(
+        &mut self,
+        port: PortNumber,
+        octets: &[u8],
+        now: Instant,
+    ) -> NotificationAction {
+        let Some((destination, severity)) = congested_destination(octets) else {
+            return NotificationAction::Forward;
+        };
         let legal = self.table.ports_to(destination);
-        let heard = Heard { port, destination, legal, severity, now };
+        let heard = CongestionReport { port, destination, legal, severity, now };
         let passage = self.policy.on_notification(heard);
         self.watched = self.policy.watched();
         passage
     }
 
-    /// A congestion point of this switch said `notification` of a frame to `destination` that waits for
-    /// `output`, having come in by `input`. The port by which the message leaves, where its route is not
-    /// that of any other frame.
-    pub fn on_own(
+    /// Passes a notification of this switch to the policy. The sampled frame goes from `input` to `output`
+    /// and on to `destination`. Returns the port by which the message must leave; `None` if it is routed like
+    /// any other frame.
+    pub fn on_local_notification(
         &mut self,
         notification: &Notification,
-        destination: u64,
+        destination: Address,
         (input, output): (PortNumber, PortNumber),
         now: Instant,
     ) -> Option<PortNumber> {
-        if !self.listens {
+        if !self.uses_notifications {
             return None;
         }
-        let adapter = plan::adapter_of_mac(MacAddress::from_number(destination));
+        let adapter = plan::adapter_of(destination);
         if let (Notification::Cnm(body), Some(destination)) = (notification, adapter) {
             let legal = self.table.ports_to(destination);
             let severity = u32::from(body.quantized_feedback);
-            self.policy.on_own_notification(Heard {
+            self.policy.on_local_notification(CongestionReport {
                 port: output,
                 destination,
                 legal,
@@ -103,16 +115,16 @@ impl Router {
             });
             self.watched = self.policy.watched();
         }
-        self.policy.answers_backwards().then_some(input)
+        self.policy.returns_to_input().then_some(input)
     }
 
-    /// Whether [`Router::on_departure`] is wanted for `output`.
+    /// Whether `output` needs [`Router::on_departure`].
     #[inline]
     pub fn watches(&self, output: PortNumber) -> bool {
         self.watched.contains(output)
     }
 
-    /// A frame has left a watched output, and so much still stands there.
+    /// A frame left a watched output, whose queue still holds `standing` octets.
     pub fn on_departure(&mut self, output: PortNumber, standing: Bytes) {
         self.policy.on_departure(output, standing);
         self.watched = self.policy.watched();
@@ -121,10 +133,10 @@ impl Router {
     /// When [`Router::handle_timeout`] is needed.
     #[inline]
     pub fn poll_timeout(&self) -> Instant {
-        if self.listens { self.policy.poll_timeout() } else { Instant::NEVER }
+        if self.uses_notifications { self.policy.poll_timeout() } else { Instant::NEVER }
     }
 
-    /// Lets time pass.
+    /// Applies the timers that expired by `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
         if self.poll_timeout() <= now {
             self.policy.handle_timeout(now);
@@ -132,16 +144,16 @@ impl Router {
         }
     }
 
-    /// Adds totals of the port, under operators' names.
+    /// Adds the totals of the port, under operators' names.
     pub fn read(&self, port: PortNumber, named: &mut Vec<(String, u64)>) {
         self.table.read(port, named);
         self.policy.read(port, named);
     }
 }
 
-/// To whom frames meet congestion and how bad it is, by a message of 802.1Q. One without severity
-/// says nothing. Source: IEEE 802.1Q, 33.4.
-fn said(octets: &[u8]) -> Option<(Lid, u32)> {
+/// The congested destination and the quantized feedback of a CNM; `None` for other frames and for zero
+/// feedback. Source: IEEE 802.1Q, 33.4.
+fn congested_destination(octets: &[u8]) -> Option<(Lid, u32)> {
     let preface = Preface::parse(octets, &ProjectTypes::DEFAULT).ok()?;
     if preface.ethertype() != ethertype::CNM {
         return None;

@@ -1,93 +1,67 @@
-//! The way of a packet through the switch: route, room, queue; and what follows its last bit.
+//! The way of a packet through the switch: route, admission, queue; and the end of its transmission.
 //!
-//! A packet that is dropped before it was admitted has only what its port took for it: a place in the
-//! input buffer where credits account for it, nothing where pauses do.
+//! A packet that is dropped before its admission occupies only what its port reserved for it: input
+//! buffer with credits, nothing with pauses.
 
 use super::Switch;
-use super::notify::Judged;
-use crate::egress::{Placed, UnderWay};
-use crate::memory::queues::{Queues, Stored};
+use super::packet::{Occupied, Packet};
+use crate::egress::{Context, UnderWay};
+use crate::memory::queues::{Occupancy, QueueId, Stored};
 use crate::memory::{Admission, HeadroomAlarm};
 use crate::routing::router::Decision;
-use crate::routing::{Passage, Passing};
+use crate::routing::{NotificationAction, RoutedPacket};
 use proto::counters::DropReason;
 use proto::events::{DeviceEvent, EventKind};
-use proto::frame::{Frame, FrameHeaders};
-use proto::ids::{Lid, PortNumber, ServiceLevel, VirtualLane};
+use proto::ids::{Address, Lid, PortNumber, VirtualLane};
 use proto::link::port::LinkPort;
 use proto::units::{Bytes, Instant};
 
-/// What travels with a packet through the switch.
-#[derive(Clone, Copy)]
-pub(super) struct Packet {
-    pub headers: FrameHeaders,
-    pub lane: VirtualLane,
-    pub arrived: Instant,
-    pub now: Instant,
-}
-
-/// Room that a packet, or the copies of one, have taken.
-#[derive(Clone, Copy)]
-pub(super) struct Taken {
-    pub input: PortNumber,
-    pub lane: VirtualLane,
-    pub size: Bytes,
-    /// Copies of one packet share this key.
-    pub group: Option<u32>,
-}
-
 impl Switch {
-    /// A packet passed its port's checks.
-    pub(super) fn relay(&mut self, port: PortNumber, mut frame: Frame, mut packet: Packet) {
-        if let Some(border) = self.borders.get(port.index()) {
-            border.enter(&mut frame, &mut packet.headers);
+    /// Forwards a packet that passed the checks of its port.
+    pub(super) fn relay(&mut self, mut packet: Packet) {
+        if let Some(edge) = self.edges.get(packet.input.index()) {
+            edge.receive(&mut packet.frame, &mut packet.headers);
         }
         if packet.lane == VirtualLane::MANAGEMENT {
-            let destination = Lid::new(packet.headers.destination as u16);
-            if destination == Lid::PERMISSIVE || destination == self.lid {
-                return self.discard(port, frame, packet, DropReason::Management);
+            let own = [Lid::PERMISSIVE, self.lid].map(Address::Lid);
+            if own.contains(&packet.headers.destination) {
+                return self.discard(packet, DropReason::Management);
             }
         }
-        let Packet { ref headers, now, .. } = packet;
-        if self.routing.listens_to(headers) {
-            match self.routing.hear(port, &frame.octets, now) {
-                Passage::Forward => {}
-                Passage::Absorb => return self.absorb(port, frame, &packet),
-                Passage::Refuse => {
-                    return self.discard(port, frame, packet, DropReason::NotificationForged);
+        let Packet { ref frame, ref headers, input, now, .. } = packet;
+        if self.routing.inspects(headers) {
+            match self.routing.on_notification(input, &frame.octets, now) {
+                NotificationAction::Forward => {}
+                NotificationAction::Absorb => return self.absorb(packet),
+                NotificationAction::Refuse => {
+                    return self.discard(packet, DropReason::NotificationForged);
                 }
             }
         }
-        let passing = Passing { input: port, headers, octets: &frame.octets, now };
+        let passing = RoutedPacket { input, headers, octets: &frame.octets, now };
         match self.routing.route(passing) {
-            Decision::Unicast(output) if output == port => {
-                self.discard(port, frame, packet, DropReason::Hairpin);
+            Decision::Unicast(output) if output == input => {
+                self.discard(packet, DropReason::Hairpin);
             }
-            Decision::Unicast(output) => match self.admit(port, &packet) {
-                Admission::Taken => self.enqueue(port, output, frame, packet, None),
-                Admission::Refused(reason) => self.refuse(port, &[output], frame, packet, reason),
+            Decision::Unicast(output) => match self.admit(&packet) {
+                Admission::Taken => self.enqueue(packet, output, None),
+                Admission::Refused(reason) => self.refuse(packet, &[output], reason),
             },
             Decision::Multicast(outputs) => {
-                let outputs: Vec<_> = outputs.iter().copied().filter(|out| *out != port).collect();
-                self.replicate(port, &outputs, frame, packet);
+                let outputs: Vec<_> = outputs.iter().copied().filter(|out| *out != input).collect();
+                self.replicate(packet, &outputs);
             }
-            Decision::Drop(reason) => self.discard(port, frame, packet, reason),
+            Decision::Drop(reason) => self.discard(packet, reason),
         }
     }
 
-    /// Queues a copy of one packet at each output; they share its place in the input buffer.
-    fn replicate(
-        &mut self,
-        port: PortNumber,
-        outputs: &[PortNumber],
-        frame: Frame,
-        packet: Packet,
-    ) {
+    /// Queues a copy of a packet at each output. The copies share its room in the input buffer.
+    fn replicate(&mut self, packet: Packet, outputs: &[PortNumber]) {
         let Some((last, others)) = outputs.split_last() else {
-            return self.discard(port, frame, packet, DropReason::Hairpin);
+            return self.discard(packet, DropReason::Hairpin);
         };
-        if let Admission::Refused(reason) = self.admit(port, &packet) {
-            return self.refuse(port, outputs, frame, packet, reason);
+        if let Admission::Refused(reason) = self.admit(&packet) {
+            return self.refuse(packet, outputs, reason);
         }
         let group = self.groups.iter().position(|copies| *copies == 0).unwrap_or(self.groups.len());
         if group == self.groups.len() {
@@ -96,60 +70,54 @@ impl Switch {
         self.groups[group] = outputs.len() as u32;
         self.balance.injected += others.len() as u64;
         for output in others {
-            self.enqueue(port, *output, frame.clone(), packet, Some(group as u32));
+            self.enqueue(packet.clone(), *output, Some(group as u32));
         }
-        self.enqueue(port, *last, frame, packet, Some(group as u32));
+        self.enqueue(packet, *last, Some(group as u32));
     }
 
-    fn enqueue(
-        &mut self,
-        port: PortNumber,
-        output: PortNumber,
-        mut frame: Frame,
-        packet: Packet,
-        group: Option<u32>,
-    ) {
-        self.stir(output, packet.now);
+    /// Appends an admitted packet to its queue at `output`; the congestion point judges it there.
+    fn enqueue(&mut self, packet: Packet, output: PortNumber, group: Option<u32>) {
+        self.mark_dirty(output, packet.now);
+        let index = output.index();
         if packet.lane == VirtualLane::MANAGEMENT {
-            if let Err(frame) = self.egress[output.index()].store_management(frame) {
-                self.discard(port, frame, packet, DropReason::ManagementOverrun);
+            let Packet { frame, .. } = packet;
+            if let Err(frame) = self.egress[index].store_management(frame) {
+                self.discard(Packet { frame, ..packet }, DropReason::ManagementOverrun);
             }
             return;
         }
-        let Packet { headers, lane: input_lane, arrived, now } = packet;
-        let lane = self.sl2vl.lane(port, output, ServiceLevel::truncate(headers.level));
-        if let Some((place, reason)) = self.refusal(port, output, lane, &packet) {
-            self.release(Taken { input: port, lane: input_lane, size: headers.size, group }, now);
+        let lane = self.sl2vl.lane(packet.input, output, packet.headers.level);
+        let id = QueueId { input: packet.input, output, lane };
+        if let Some((port, reason)) = self.refusal(id, &packet) {
+            let (size, now) = (packet.headers.size, packet.now);
+            self.release(Occupied { input: id.input, lane: packet.lane, size, group }, now);
             if reason.is_want_of_room() {
-                self.tell_refused(Placed { input: port, output, lane }, headers.size, now);
+                self.report_refused(id, size, now);
             }
-            return self.lose(place, frame, packet, reason);
+            return self.drop_at(port, packet, reason);
         }
-        if let Some(border) = self.borders.get(output.index()) {
-            border.leave(&mut frame, lane);
+        let Packet { mut frame, headers, input, lane: input_lane, arrived, now } = packet;
+        if let Some(edge) = self.edges.get(index) {
+            edge.send(&mut frame, lane);
         }
-        let stored = Stored { frame, headers, input: port, input_lane, arrived, group };
-        let is_head = self.queues.store(stored, output, lane);
-        let place = Placed { input: port, output, lane };
-        let out = &mut self.ports[output.index()];
-        note_queue(&self.queues, place, out, now);
-        let (egress, queues) = (&mut self.egress[output.index()], &mut self.queues);
-        egress.on_stored(place, is_head, queues, out, now, &mut self.log);
-        self.answer(place, Judged::Tail, now);
+        let stored = Stored { frame, headers, input, input_lane, arrived, group };
+        let queued = self.queues.store(stored, output, lane);
+        let port = &mut self.ports[index];
+        note_queue(queued.occupancy, lane, port, now);
+        let mut context = Context { port, pool: &mut self.pool, log: &mut self.log, now };
+        let notification = self.egress[index].on_stored(id, queued, &mut context);
+        if let Some(notification) = notification {
+            self.send_notification(id, notification, now);
+        }
     }
 
-    /// Why a packet may not join the queue of `output` and `lane`, and the port that counts it.
-    fn refusal(
-        &mut self,
-        input: PortNumber,
-        output: PortNumber,
-        lane: VirtualLane,
-        packet: &Packet,
-    ) -> Option<(PortNumber, DropReason)> {
+    /// Why a packet may not join queue `id`, and the port that counts the drop.
+    fn refusal(&mut self, id: QueueId, packet: &Packet) -> Option<(PortNumber, DropReason)> {
+        let QueueId { input, output, lane } = id;
         if lane == VirtualLane::MANAGEMENT || !self.ports[output.index()].is_operational(lane) {
             return Some((input, DropReason::Lane));
         }
-        if self.gives_up(output, lane) {
+        if self.drops_for_storm(output, lane) {
             return Some((output, DropReason::PauseStorm));
         }
         let memory = self.memory.as_ref()?;
@@ -158,68 +126,63 @@ impl Switch {
         (!joins).then_some((output, DropReason::QueueFull))
     }
 
-    /// Takes room for a packet of which copies will wait.
-    fn admit(&mut self, port: PortNumber, packet: &Packet) -> Admission {
+    /// Reserves room for a packet in the memory of the switch.
+    fn admit(&mut self, packet: &Packet) -> Admission {
         let Some(memory) = &mut self.memory else { return Admission::Taken };
-        let admission = memory.admit(port, packet.lane, packet.headers.size);
+        let Packet { input: port, lane, now: at, .. } = *packet;
+        let admission = memory.admit(port, lane, packet.headers.size);
         let alarm = memory.take_alarm();
-        self.tell(port, packet.lane, packet.now);
+        self.update_pauses(port, lane, at);
         if let Some(HeadroomAlarm { used, headroom }) = alarm {
-            let (at, tc) = (packet.now, packet.lane.get());
             let kind = EventKind::HeadroomAlarm { used, headroom };
-            self.log.push(DeviceEvent { at, port, tc, kind });
+            self.log.push(DeviceEvent { at, port, tc: lane.get(), kind });
         }
         admission
     }
 
-    /// There was no room for a packet on its way to `outputs`.
-    fn refuse(
-        &mut self,
-        port: PortNumber,
-        outputs: &[PortNumber],
-        frame: Frame,
-        packet: Packet,
-        reason: DropReason,
-    ) {
-        for output in outputs {
-            let level = ServiceLevel::truncate(packet.headers.level);
-            let lane = self.sl2vl.lane(port, *output, level);
-            let place = Placed { input: port, output: *output, lane };
-            self.tell_refused(place, packet.headers.size, packet.now);
+    /// Drops a packet on its way to `outputs` for which the memory has no room.
+    fn refuse(&mut self, packet: Packet, outputs: &[PortNumber], reason: DropReason) {
+        let Packet { input, headers, now, .. } = packet;
+        for output in outputs.iter().copied() {
+            let lane = self.sl2vl.lane(input, output, headers.level);
+            self.report_refused(QueueId { input, output, lane }, headers.size, now);
         }
-        self.discard(port, frame, packet, reason);
+        self.discard(packet, reason);
     }
 
-    /// The congestion point of an output hears that a packet found no room on its way there.
-    fn tell_refused(&mut self, place: Placed, size: Bytes, now: Instant) {
-        let output = place.output.index();
-        self.egress[output].on_refused(place, size, &self.queues, &self.ports[output], now);
+    /// Reports a drop for want of room to the congestion point of the queue.
+    fn report_refused(&mut self, id: QueueId, size: Bytes, now: Instant) {
+        let index = id.output.index();
+        if id.lane != VirtualLane::MANAGEMENT && self.ports[index].is_operational(id.lane) {
+            let occupancy = self.queues.occupancy(id);
+            self.egress[index].on_refused(id, size, occupancy, &self.ports[index], now);
+        }
     }
 
-    /// A packet ends here before it was admitted.
-    fn discard(&mut self, port: PortNumber, frame: Frame, packet: Packet, reason: DropReason) {
-        self.ports[port.index()].release(packet.lane, packet.headers.size, packet.now);
-        self.lose(port, frame, packet, reason);
+    /// Drops a packet before its admission.
+    fn discard(&mut self, packet: Packet, reason: DropReason) {
+        let input = packet.input;
+        self.ports[input.index()].release(packet.lane, packet.headers.size, packet.now);
+        self.drop_at(input, packet, reason);
     }
 
-    /// A notification ends here, heard and before it was admitted.
-    fn absorb(&mut self, port: PortNumber, frame: Frame, packet: &Packet) {
-        self.ports[port.index()].release(packet.lane, packet.headers.size, packet.now);
+    /// Ends a notification that the routing policy consumed before its admission.
+    fn absorb(&mut self, packet: Packet) {
+        self.ports[packet.input.index()].release(packet.lane, packet.headers.size, packet.now);
         self.balance.delivered += 1;
+        self.pool.recycle(packet.frame);
+    }
+
+    /// Counts the drop of a packet at `port`.
+    fn drop_at(&mut self, port: PortNumber, packet: Packet, reason: DropReason) {
+        let Packet { frame, headers, lane, now, .. } = packet;
+        self.ports[port.index()].count_drop(reason, headers.size, lane, now, &mut self.log);
         self.pool.recycle(frame);
     }
 
-    /// Counts a packet that ends here at the port which is to blame.
-    fn lose(&mut self, port: PortNumber, frame: Frame, packet: Packet, reason: DropReason) {
-        let size = packet.headers.size;
-        let tc = packet.lane.get();
-        self.ports[port.index()].count_drop(reason, size, tc, packet.now, &mut self.log);
-        self.pool.recycle(frame);
-    }
-
-    /// Gives room back, once all copies that share it are gone.
-    pub(super) fn release(&mut self, taken: Taken, at: Instant) {
-        let Taken { input, lane, size, group } = taken;
+    /// Frees occupied buffer; of copies that share it, the last one frees it.
+    pub(super) fn release(&mut self, occupied: Occupied, at: Instant) {
+        let Occupied { input, lane, size, group } = occupied;
         if let Some(group) = group {
             let copies = &mut self.groups[group as usize];
             *copies -= 1;
@@ -228,62 +191,70 @@ impl Switch {
             }
         }
         self.ports[input.index()].release(lane, size, at);
-        self.stir_to_tell(input, at);
+        self.mark_dirty_for_control(input, at);
         if let Some(memory) = &mut self.memory {
             memory.release(input, lane, size);
-            self.tell(input, lane, at);
+            self.update_pauses(input, lane, at);
         }
     }
 
-    /// Room was taken or given back: ports are told how full they are, and whom they shall silence.
-    fn tell(&mut self, port: PortNumber, lane: VirtualLane, now: Instant) {
+    /// Reports the occupancy of `lane` to its port after a change, and requests or ends pauses where the
+    /// memory demands it.
+    fn update_pauses(&mut self, port: PortNumber, lane: VirtualLane, now: Instant) {
         let Some(memory) = &mut self.memory else { return };
         self.ports[port.index()].note_input(lane, memory.held(port, lane), now);
         for input in memory.take_changed().iter() {
             let demands = memory.demands(input);
             self.ports[input.index()].demand(demands, now);
-            self.stirred.insert(input);
+            self.dirty.insert(input);
         }
     }
 
-    /// The last bit of a frame has left `output` by now: its room is free, and the frame behind it is
-    /// judged.
+    /// Completes the transmission at `output` if its last bit has left by `now`.
     #[inline]
     pub(super) fn finish(&mut self, output: PortNumber, now: Instant) {
         if self.egress[output.index()].has_sent(now)
             && let Some(done) = self.egress[output.index()].finish()
         {
-            self.finished(output, done);
+            self.complete(done);
         }
     }
 
+    /// Frees the room of a frame whose last bit has left, and judges the frame behind it.
     #[inline(never)]
-    fn finished(&mut self, output: PortNumber, done: UnderWay) {
-        let index = output.index();
-        let UnderWay { input, input_lane, lane, size, end, group, waited } = done;
-        self.release(Taken { input, lane: input_lane, size, group }, end);
-        let place = Placed { input, output, lane };
-        let queues = &mut self.queues;
-        let has_head = queues.finished(input, output, lane, size).is_some();
-        let port = &mut self.ports[index];
-        note_queue(queues, place, port, end);
+    fn complete(&mut self, done: UnderWay) {
+        let UnderWay { queue: id, input_lane, size, end, group, waited } = done;
+        let QueueId { input, output, lane } = id;
+        self.release(Occupied { input, lane: input_lane, size, group }, end);
+        self.queues.finished(id, size);
+        let occupancy = self.queues.occupancy(id);
+        let port = &mut self.ports[output.index()];
+        note_queue(occupancy, lane, port, end);
         if self.routing.watches(output) {
-            self.routing.on_departure(output, queues.standing(output, lane));
+            self.routing.on_departure(output, occupancy.output);
         }
-        if has_head {
+        if let Some(packet) = self.queues.head(id) {
             let blocked = port.blocked_since(lane).or(waited);
-            self.egress[index].on_head(place, blocked, queues, port, end, &mut self.log);
-            self.answer(place, Judged::Head, end);
+            let mut context = Context { port, pool: &mut self.pool, log: &mut self.log, now: end };
+            let egress = &mut self.egress[output.index()];
+            let notification = egress.on_head(id, (packet, occupancy), blocked, &mut context);
+            if let Some(notification) = notification {
+                self.send_notification(id, notification, end);
+            }
         }
-        self.stirred.insert(output);
+        self.dirty.insert(output);
         if self.queues.couples_outputs() {
-            self.ports.iter().for_each(|port| self.stirred.insert(port.number()));
+            self.ports.iter().for_each(|port| self.dirty.insert(port.number()));
         }
     }
 }
 
-/// The port shows how much waits for it.
-pub(super) fn note_queue(queues: &Queues, place: Placed, port: &mut LinkPort, now: Instant) {
-    let standing = queues.standing(place.output, place.lane).get();
-    port.counters_mut(place.lane).out_queue.set(standing, now);
+/// Sets the queue gauge of a port.
+pub(super) fn note_queue(
+    occupancy: Occupancy,
+    lane: VirtualLane,
+    port: &mut LinkPort,
+    now: Instant,
+) {
+    port.counters_mut(lane).out_queue.set(occupancy.output.get(), now);
 }

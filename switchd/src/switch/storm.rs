@@ -1,9 +1,10 @@
-//! What the watchdog has done about a storm of pauses: a queue that is given up, or one that is deaf.
+//! The watchdog's actions on a pause storm: drop a queue's frames, or ignore its pauses.
 
 use super::Switch;
-use super::relay::{Taken, note_queue};
+use super::packet::Occupied;
+use super::relay::note_queue;
 use crate::config::StormAction;
-use crate::egress::Placed;
+use crate::memory::queues::QueueId;
 use crate::watchdog::{Finding, Sample};
 use proto::counters::DropReason;
 use proto::events::{DeviceEvent, EventKind};
@@ -11,8 +12,8 @@ use proto::ids::{PortNumber, VirtualLane};
 use proto::units::Instant;
 
 impl Switch {
-    /// Whether what comes for this queue is dropped; counts the frame if so.
-    pub(super) fn gives_up(&mut self, output: PortNumber, lane: VirtualLane) -> bool {
+    /// Whether the watchdog drops a frame for this queue; if so, counts the drop.
+    pub(super) fn drops_for_storm(&mut self, output: PortNumber, lane: VirtualLane) -> bool {
         let Some(watchdog) = &mut self.watchdog else { return false };
         let drops = watchdog.numbers().action == StormAction::Drop;
         if !drops || !watchdog.is_storm(output, lane) {
@@ -22,7 +23,7 @@ impl Switch {
         true
     }
 
-    /// Lets the watchdog look, and does what it was told to about what it finds.
+    /// Polls the watchdog and applies its action to every finding.
     pub(super) fn watch(&mut self, now: Instant) {
         let Some(watchdog) = &mut self.watchdog else { return };
         let action = watchdog.numbers().action;
@@ -30,7 +31,7 @@ impl Switch {
         let findings = watchdog.poll(now, |port, lane| Sample {
             waiting: queues.is_waiting_on(port, lane),
             sent: egress[port.index()].last_departure(lane),
-            paused: ports[port.index()].silent_for(lane, now),
+            paused: ports[port.index()].paused_for(lane, now),
         });
         for (port, lane, finding) in findings {
             let kind = match finding {
@@ -41,24 +42,26 @@ impl Switch {
             let storms = matches!(finding, Finding::Storm { .. });
             match action {
                 StormAction::Drop if storms => self.flush(port, lane, now),
-                StormAction::Forward => self.ports[port.index()].set_deaf(lane, storms, now),
+                StormAction::Forward => self.ports[port.index()].ignore_pauses(lane, storms, now),
                 StormAction::Drop | StormAction::Alert => {}
             }
-            self.stirred.insert(port);
+            self.dirty.insert(port);
         }
     }
 
-    /// Drops all that waits for a queue.
+    /// Drops all frames that wait for `output` and `lane`.
     fn flush(&mut self, output: PortNumber, lane: VirtualLane, now: Instant) {
         while let Some(stored) = self.queues.withdraw(output, lane) {
             let (input, size) = (stored.input, stored.headers.size);
-            self.queues.finished(input, output, lane, size);
-            let taken = Taken { input, lane: stored.input_lane, size, group: stored.group };
-            self.release(taken, now);
+            let id = QueueId { input, output, lane };
+            self.queues.finished(id, size);
+            self.release(
+                Occupied { input, lane: stored.input_lane, size, group: stored.group },
+                now,
+            );
             let port = &mut self.ports[output.index()];
-            note_queue(&self.queues, Placed { input, output, lane }, port, now);
-            let reason = DropReason::PauseStorm;
-            port.count_drop(reason, size, lane.get(), now, &mut self.log);
+            note_queue(self.queues.occupancy(id), lane, port, now);
+            port.count_drop(DropReason::PauseStorm, size, lane, now, &mut self.log);
             if let Some(watchdog) = &mut self.watchdog {
                 watchdog.count_drop(output, lane);
             }

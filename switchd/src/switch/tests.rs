@@ -5,6 +5,6 @@ mod ethernet;
 mod headroom;
 mod infiniband;
 mod lossless;
-mod notices;
+mod notifications;
 mod refused;
 mod storms;

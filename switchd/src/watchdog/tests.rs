@@ -54,7 +54,7 @@ fn a_storm_is_found_after_the_detection_time_and_not_before() {
     assert_eq!(bench.pass(1, true, true, 0), []);
     assert_eq!(bench.pass(4, true, false, 1000), [(8, Finding::Storm { stuck: ms(4) })]);
     assert!(bench.watchdog.is_storm(PortNumber::from_index(0), VirtualLane::ZERO));
-    assert_eq!(bench.pass(20, true, false, 1000), [], "it is told once");
+    assert_eq!(bench.pass(20, true, false, 1000), [], "a storm is reported once");
 }
 
 /// PFCWD-05.

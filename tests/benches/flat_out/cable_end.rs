@@ -106,7 +106,6 @@ impl CableEnd {
                 } else {
                     let headers = proto::wire::classify::classify(shim.kind, octets);
                     let lane = headers.expect("a switch's own packet").lane;
-                    let lane = proto::ids::VirtualLane::truncate(lane);
                     let size = proto::units::Bytes::new(octets.len() as u64);
                     assert!(flow.admit(lane, size, now), "the switch keeps to its credits");
                     flow.release(lane, size, now);

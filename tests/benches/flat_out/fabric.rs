@@ -18,7 +18,7 @@ use proto::congestion::SchemeConfig;
 use proto::frame::FrameKind;
 use proto::ids::{Lid, PortNumber, Psn, QueuePairNumber, VirtualLane};
 use proto::link::credit::CreditFlow;
-use proto::link::{CreditConfig, LinkConfig, LinkControl, full_frame};
+use proto::link::{CreditConfig, FlowControlConfig, LinkConfig, full_frame};
 use proto::units::{BitRate, Bytes, Duration, Instant};
 use proto::wire::infiniband::{Bth, Opcode, PacketBuilder};
 use std::net::{IpAddr, Ipv4Addr};
@@ -142,7 +142,7 @@ fn switch() -> SwitchConfig {
         rate: RATE,
         mtu: MTU,
         buffer: BUFFER,
-        control: LinkControl::Credits(CreditConfig {
+        control: FlowControlConfig::Credit(CreditConfig {
             lanes: PHYSICAL_LANES,
             data_lanes: 1,
             ..CreditConfig::default()

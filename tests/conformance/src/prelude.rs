@@ -10,7 +10,7 @@ pub use proto::counters::{DeviceReading, DropReason, LaneCounters};
 pub use proto::events::{Direction, EventKind};
 pub use proto::frame::{Frame, FrameKind};
 pub use proto::ids::{Ecn, Lid, PortNumber, Priority, QueuePairNumber, VirtualLane};
-pub use proto::link::LinkControl;
+pub use proto::link::FlowControlConfig;
 pub use proto::units::{BitRate, Bytes, Duration, Instant};
 pub use std::collections::BTreeMap;
 pub use testbed::{Bed, Bench, Label, OFFER_MAX, OnLine, Script, Seen, Voice};

@@ -27,7 +27,7 @@ use launch::placement::Hosting;
 use launch::virtual_clock::devices;
 use launch::{FailureKind, Job, LaunchError, with_sources};
 use proto::device::Device;
-use proto::link::LinkControl;
+use proto::link::FlowControlConfig;
 use proto::units::{BitRate, Duration, Instant};
 use scenario::Scenario;
 use scenario::render::{Lab, render};
@@ -255,10 +255,10 @@ fn neighbours(lab: &Lab, device: usize) -> Result<Ends, Failure> {
         Some(switch) => &lab.switches[switch].ports[0].link,
     };
     let credits = |rate: BitRate| match &link.control {
-        LinkControl::Credits(credits) => {
+        FlowControlConfig::Credit(credits) => {
             Some(Credits::new(credits.data_lanes, refresh(rate, credits.lanes)))
         }
-        LinkControl::Pause(_) => None,
+        FlowControlConfig::Pause(_) => None,
     };
     let wiring = &lab.fabric.wiring;
     let mut all = Vec::new();

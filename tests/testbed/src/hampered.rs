@@ -1,7 +1,7 @@
 //! Devices that miss some of what reaches them, or wake late.
 
 use proto::counters::{BinReading, DeviceReading};
-use proto::device::{Departure, Device};
+use proto::device::{Control, Departure, Device, Instrumented};
 use proto::events::DeviceEvent;
 use proto::frame::Frame;
 use proto::ids::PortNumber;
@@ -54,6 +54,12 @@ impl Device for Hampered {
         self.device.poll_event()
     }
 
+    fn ports(&self) -> usize {
+        self.device.ports()
+    }
+}
+
+impl Instrumented for Hampered {
     fn read(&mut self, now: Instant, reading: &mut DeviceReading) {
         self.device.read(now, reading);
     }
@@ -69,8 +75,6 @@ impl Device for Hampered {
     fn begin_bin(&mut self, now: Instant) {
         self.device.begin_bin(now);
     }
-
-    fn ports(&self) -> usize {
-        self.device.ports()
-    }
 }
+
+impl Control for Hampered {}

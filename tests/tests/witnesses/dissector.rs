@@ -10,7 +10,7 @@ use proto::random::Random;
 use proto::units::Instant;
 use proto::wire::ethernet::{
     CnTag, Cnm, CongestionTag, Envelope, MacAddress, MacControl, Pause, Pfc, Preface, VlanTag,
-    congestion_tag, ethertype,
+    ethertype, preface,
 };
 use proto::wire::infiniband::{FlowControlOp, FlowControlPacket, Opcode, crc};
 use proto::wire::internet::{Ipv4, Udp};
@@ -315,7 +315,7 @@ fn roce_frames() -> Vec<BytesMut> {
     let tagged = |tag: Option<CongestionTag>| {
         roce::frames().into_iter().map(move |mut octets| {
             if let Some(tag) = tag {
-                congestion_tag::insert(&mut octets, tag, &TYPES).expect("a frame");
+                preface::insert_tag(&mut octets, tag, &TYPES).expect("a frame");
             }
             octets
         })

@@ -15,7 +15,7 @@ use link::Link;
 use nic::{Afflicted, Nic};
 use nicd::config::{Encapsulation, RoceConfig};
 use proto::ids::{Lid, PortNumber, Priority, ServiceLevel};
-use proto::link::LinkControl;
+use proto::link::FlowControlConfig;
 use proto::params::Scale;
 use proto::technology::Technology;
 use proto::units::{BitRate, Bytes};
@@ -120,7 +120,7 @@ impl FabricSettings {
     /// The virtual lane or priority of a service level.
     pub fn lane_of(&self, level: ServiceLevel) -> u8 {
         match (&self.nic.wire, &self.link.control) {
-            (Encapsulation::Roce(roce), LinkControl::Pause(pause)) => {
+            (Encapsulation::Roce(roce), FlowControlConfig::Pause(pause)) => {
                 // Where the tag counts, it has the class selector of the DSCP.
                 let dscp = roce.dscp[level.index()];
                 let pcp = Priority::truncate(dscp.get() >> 3);

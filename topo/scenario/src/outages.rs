@@ -4,7 +4,7 @@ use crate::fabric::FabricSettings;
 use crate::keyfile::fields::Fields;
 use crate::keyfile::problem::{Complaint, Problems};
 use crate::names;
-use proto::link::LinkControl;
+use proto::link::FlowControlConfig;
 use proto::link::outage::Outage;
 use proto::params::{Key, KeyTable, Kind};
 
@@ -34,7 +34,7 @@ pub fn read(
     let mut all: Vec<CableOutage> = Vec::new();
     for fields in root.tables("outage") {
         let Some(fabric) = fabric else { continue };
-        if !matches!(fabric.link.control, LinkControl::Pause(_)) {
+        if !matches!(fabric.link.control, FlowControlConfig::Pause(_)) {
             let message = "links of InfiniBand train instead of being down";
             let hint = "an impairment that loses all frames of kind \"link\"";
             fields.report(problems, "at", Complaint::new(message, hint));
@@ -82,14 +82,14 @@ mod tests {
     use crate::render::render;
     use conformance::ethernet;
     use conformance::star::star;
-    use proto::link::{LinkConfig, LinkControl};
+    use proto::link::{FlowControlConfig, LinkConfig};
 
     fn outage(at: &str, from: u64, to: u64) -> String {
         format!("[[outage]]\nat = \"{at}\"\nfrom = \"{from} ms\"\nto = \"{to} ms\"\n")
     }
 
     fn milliseconds(link: &LinkConfig) -> Vec<(u64, u64)> {
-        let LinkControl::Pause(pause) = &link.control else { return Vec::new() };
+        let FlowControlConfig::Pause(pause) = &link.control else { return Vec::new() };
         let ms = |at: proto::units::Instant| at.as_ps() / 1_000_000_000;
         pause.outages.iter().map(|outage| (ms(outage.from), ms(outage.to))).collect()
     }

@@ -5,14 +5,14 @@ use crate::keyfile::problem::{Complaint, Problems};
 use crate::routes::Forwarding;
 use crate::routes::proof::{Broken, Failure, Waits, prove};
 use crate::topology::Topology;
-use proto::link::{LinkControl, PauseConfig, PauseMode};
+use proto::link::{FlowControlConfig, PauseConfig, PauseMode};
 
 /// Reports pairs without a way, once a cause, and lanes that can wait for each other in a circle:
 /// a fault in a tree, a warning in a fabric that was listed by hand, where it may be the point. Who can
 /// wait for whom, if in a circle; nobody where nobody pauses.
 pub fn check(
     fields: &Fields<'_>,
-    control: &LinkControl,
+    control: &FlowControlConfig,
     topology: &Topology,
     forwarding: &Forwarding,
     problems: &mut Problems,
@@ -53,9 +53,9 @@ pub fn check(
         fields.report(problems, "route", Complaint::new(message, hint));
     }
     let what = match control {
-        LinkControl::Credits(_) => "credits",
-        LinkControl::Pause(PauseConfig { mode: PauseMode::None, .. }) => return Waits::new(),
-        LinkControl::Pause(_) => "paused buffers",
+        FlowControlConfig::Credit(_) => "credits",
+        FlowControlConfig::Pause(PauseConfig { mode: PauseMode::None, .. }) => return Waits::new(),
+        FlowControlConfig::Pause(_) => "paused buffers",
     };
     if proof.circle.is_empty() {
         return Waits::new();

@@ -17,7 +17,7 @@ use emulation::recorder::RecordingPlan;
 use emulation::wiring::{Attached, End, LinkWiring, NodeKind, NodeWiring, Wiring};
 use nicd::config::NicConfig;
 use proto::ids::{Lid, PortNumber};
-use proto::link::{LinkConfig, LinkControl, PauseConfig, PauseMode};
+use proto::link::{FlowControlConfig, LinkConfig, PauseConfig, PauseMode};
 use proto::technology::Technology;
 use proto::units::{BitRate, Bytes, Duration};
 use proto::wire::ethernet::{MacAddress, plan};
@@ -143,9 +143,9 @@ fn attached(port: &AttachedPort) -> Attached {
 /// Lanes that must lose nothing, even where the scenario takes away what keeps them so.
 fn lossless(settings: &FabricSettings) -> u16 {
     match &settings.link.control {
-        LinkControl::Credits(_) => u16::MAX,
-        LinkControl::Pause(pause) if pause.mode == PauseMode::Global => u8::MAX.into(),
-        LinkControl::Pause(pause) => pause.lossless.into(),
+        FlowControlConfig::Credit(_) => u16::MAX,
+        FlowControlConfig::Pause(pause) if pause.mode == PauseMode::Global => u8::MAX.into(),
+        FlowControlConfig::Pause(pause) => pause.lossless.into(),
     }
 }
 
@@ -175,8 +175,8 @@ fn link(scenario: &Scenario, end: End, buffer: Bytes) -> LinkConfig {
         mtu: settings.attached_at(end).map_or(settings.mtu, |attached| attached.mtu),
         buffer,
         control: match &settings.link.control {
-            LinkControl::Credits(credits) => LinkControl::Credits(credits.clone()),
-            LinkControl::Pause(pause) => LinkControl::Pause(PauseConfig {
+            FlowControlConfig::Credit(credits) => FlowControlConfig::Credit(credits.clone()),
+            FlowControlConfig::Pause(pause) => FlowControlConfig::Pause(PauseConfig {
                 address: address(&settings.topology.nodes[end.node], end.port),
                 full_frame: settings.frame,
                 outages: here.map(|(_, outage)| *outage).collect(),
@@ -198,8 +198,8 @@ fn address(node: &Node, port: PortNumber) -> MacAddress {
 /// late.
 fn memory(settings: &FabricSettings) -> MemoryConfig {
     let response = match &settings.link.control {
-        LinkControl::Credits(_) => Duration::ZERO,
-        LinkControl::Pause(pause) => pause.response,
+        FlowControlConfig::Credit(_) => Duration::ZERO,
+        FlowControlConfig::Pause(pause) => pause.response,
     };
     let memory = settings.switch.memory.clone();
     MemoryConfig { jitter: memory.jitter + response, ..memory }

@@ -13,7 +13,7 @@ use crate::topology::Topology;
 use classes::Classes;
 use nicd::config::{Arrivals, ClassConfig, Operation, Transport};
 use proto::ids::ServiceLevel;
-use proto::link::LinkControl;
+use proto::link::FlowControlConfig;
 use proto::params::{Key, KeyTable, Kind};
 use proto::units::{BitRate, Bytes, Instant};
 use proto::wire::classify::PriorityMap;
@@ -331,7 +331,7 @@ fn check_operation(
 
 /// Whether links of this fabric tell test frames' priorities.
 fn test_frames(fabric: &FabricSettings) -> Result<(), (&'static str, &'static str)> {
-    let LinkControl::Pause(pause) = &fabric.link.control else {
+    let FlowControlConfig::Pause(pause) = &fabric.link.control else {
         return Err(("test frames are frames of Ethernet", "technology = \"ethernet\""));
     };
     match pause.priorities {

@@ -7,7 +7,7 @@ use proto::counters::{DropReason, FlowReading, ReceptionReading};
 use proto::events::EventKind;
 use proto::frame::Integrity;
 use proto::ids::{Lid, ServiceLevel};
-use proto::link::{CreditConfig, LinkConfig, LinkControl, PauseConfig};
+use proto::link::{CreditConfig, FlowControlConfig, LinkConfig, PauseConfig};
 use proto::units::{BitRate, Bytes, Duration};
 use proto::wire::ethernet::{MacControl, plan};
 use proto::wire::infiniband::crc::{refresh_vcrc, verify_icrc, verify_vcrc};
@@ -50,7 +50,7 @@ pub fn config(lid: u16) -> NicConfig {
             rate: BitRate::gbps(8),
             mtu: Bytes::new(2048),
             buffer: Bytes::new(2 * 36 * 33 * 64),
-            control: LinkControl::Credits(CreditConfig {
+            control: FlowControlConfig::Credit(CreditConfig {
                 data_lanes: 2,
                 ..CreditConfig::default()
             }),
@@ -66,7 +66,7 @@ pub fn on_ethernet(config: NicConfig, version: RoceVersion) -> NicConfig {
     let control = PauseConfig { address: plan::mac(config.lid), ..PauseConfig::default() };
     NicConfig {
         wire: Encapsulation::Roce(RoceConfig { version, ..RoceConfig::default() }),
-        link: LinkConfig { control: LinkControl::Pause(control), ..config.link },
+        link: LinkConfig { control: FlowControlConfig::Pause(control), ..config.link },
         ..config
     }
 }
@@ -194,7 +194,7 @@ impl Pair {
     pub fn alike(a: NicConfig) -> Pair {
         let mut b =
             NicConfig { name: "h2".to_owned(), lid: Lid::new(2), traffic: Vec::new(), ..a.clone() };
-        if let LinkControl::Pause(pause) = &mut b.link.control {
+        if let FlowControlConfig::Pause(pause) = &mut b.link.control {
             pause.address = plan::mac(b.lid);
         }
         Pair::new(a, b)

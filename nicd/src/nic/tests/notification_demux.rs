@@ -7,7 +7,7 @@ use crate::config::*;
 use bytes::BytesMut;
 use proto::congestion::SchemeConfig;
 use proto::ids::{Lid, Priority, QueuePairNumber, VlanId};
-use proto::link::{LinkControl, PauseConfig};
+use proto::link::{FlowControlConfig, PauseConfig};
 use proto::wire::classify::PriorityMap;
 use proto::wire::ethernet::{
     CnTag, Cnm, CongestionTag, Envelope, Preface, VlanTag, ethertype, plan,
@@ -27,7 +27,7 @@ fn sending(transport: Transport, messages: u64, scheme: &str) -> NicConfig {
         ..config(1)
     };
     let mut settings = on_ethernet(settings, RoceVersion::V2Ipv4);
-    if let LinkControl::Pause(pause) = &mut settings.link.control {
+    if let FlowControlConfig::Pause(pause) = &mut settings.link.control {
         *pause = PauseConfig { priorities: PriorityMap::BY_PCP, ..pause.clone() };
     }
     if let Encapsulation::Roce(roce) = &mut settings.wire {

@@ -7,7 +7,7 @@ use crate::config::{
 };
 use proto::counters::DropReason;
 use proto::ids::ServiceLevel;
-use proto::link::{LinkControl, PauseMode};
+use proto::link::{FlowControlConfig, PauseMode};
 use proto::units::{BitRate, Duration};
 use proto::wire::ethernet::{MacAddress, MacControl, Pfc};
 
@@ -28,8 +28,8 @@ fn roce(config: &mut NicConfig) -> &mut RoceConfig {
 
 fn set_mode(config: &mut NicConfig, mode: PauseMode) {
     match &mut config.link.control {
-        LinkControl::Pause(pause) => pause.mode = mode,
-        LinkControl::Credits(_) => panic!("on Ethernet"),
+        FlowControlConfig::Pause(pause) => pause.mode = mode,
+        FlowControlConfig::Credit(_) => panic!("on Ethernet"),
     }
 }
 

@@ -5,7 +5,7 @@ use super::*;
 use crate::config::*;
 use proto::congestion::SchemeConfig;
 use proto::ids::Lid;
-use proto::link::{LinkControl, PauseConfig};
+use proto::link::{FlowControlConfig, PauseConfig};
 use proto::units::Duration;
 use proto::wire::classify::PriorityMap;
 use proto::wire::ethernet::plan;
@@ -19,7 +19,7 @@ fn sending(transport: Transport, resequence: bool) -> NicConfig {
         ..config(1)
     };
     let mut settings = on_ethernet(settings, RoceVersion::V2Ipv4);
-    if let LinkControl::Pause(pause) = &mut settings.link.control {
+    if let FlowControlConfig::Pause(pause) = &mut settings.link.control {
         *pause = PauseConfig { priorities: PriorityMap::BY_PCP, ..pause.clone() };
     }
     if let Encapsulation::Roce(roce) = &mut settings.wire {
@@ -110,7 +110,7 @@ fn a_script_waits_for_messages_sent_and_received() {
         let traffic = TrafficConfig { to: Target::Script(steps), ..burst(2, 1500, 0) };
         let settings = sending(Transport::Test, true);
         let mut link = settings.link.clone();
-        if let LinkControl::Pause(pause) = &mut link.control {
+        if let FlowControlConfig::Pause(pause) = &mut link.control {
             pause.address = plan::mac(Lid::new(lid));
         }
         let (name, lid) = (format!("h{lid}"), Lid::new(lid));

@@ -7,7 +7,7 @@ use crate::wire::WireFormat;
 use proto::frame::Integrity;
 use proto::ids::Psn;
 use proto::wire::classify::classify_ethernet;
-use proto::wire::ethernet::{CongestionTag, congestion_tag};
+use proto::wire::ethernet::{CongestionTag, preface};
 use proto::wire::infiniband::{Aeth, ExtendedHeaders, Opcode, Syndrome};
 use proto::wire::internet::Udp;
 use proto::wire::project::RateTag;
@@ -67,7 +67,7 @@ fn an_emitted_packet_parses_at_its_receiver() {
         assert_eq!((inward.from, inward.transport.payload), (Lid::new(1), DATA));
         assert_eq!(inward.transport.bth.psn.get(), 7);
         let headers = classify_ethernet(&frame.octets, &PriorityMap::BY_DSCP).unwrap();
-        assert_eq!(headers.destination, receiver.address());
+        assert_eq!(headers.destination.number(), receiver.address());
         assert_eq!(parsed(&wire(3, version), &frame.octets).unwrap_err(), DropReason::NotForUs);
     }
 }
@@ -83,7 +83,7 @@ fn only_data_is_ecn_capable_and_each_kind_has_its_dscp() {
         for (class, payload, ecn, dscp) in kinds {
             let frame = emitted(version, class, payload);
             let headers = classify_ethernet(&frame.octets, &PriorityMap::BY_DSCP).unwrap();
-            assert_eq!((headers.class, headers.ecn, headers.lane), (class, ecn, dscp >> 3));
+            assert_eq!((headers.class, headers.ecn, headers.lane.get()), (class, ecn, dscp >> 3));
             let packet = Packet::parse(&frame.octets).unwrap().unwrap();
             let said = match packet.network {
                 NetworkHeaders::Ipv4(ip, ..) => ip.dscp,
@@ -106,7 +106,7 @@ fn lanes_are_the_priorities_of_the_dscps() {
 #[test]
 fn frames_have_tags_on_a_link_with_priorities_by_pcp() {
     let mut config = cable::on_ethernet(cable::config(1), RoceVersion::V2Ipv4);
-    let LinkControl::Pause(pause) = &mut config.link.control else { panic!("on Ethernet") };
+    let FlowControlConfig::Pause(pause) = &mut config.link.control else { panic!("on Ethernet") };
     pause.priorities = PriorityMap::BY_PCP;
     let wire = WireFormat::new(&config);
     assert_eq!(wire.lane(ServiceLevel::default()).get(), 3);
@@ -116,7 +116,7 @@ fn frames_have_tags_on_a_link_with_priorities_by_pcp() {
     let frame = wire.emit(&data, &mut FramePool::default(), DATA.len(), append);
     assert_eq!(frame.line_size(), wire.size(0, DATA.len()));
     let headers = classify_ethernet(&frame.octets, &PriorityMap::BY_PCP).unwrap();
-    assert_eq!((headers.lane, headers.class), (3, FrameClass::Data));
+    assert_eq!((headers.lane.get(), headers.class), (3, FrameClass::Data));
     let receiver = WireFormat::new(&cable::on_ethernet(cable::config(2), RoceVersion::V2Ipv4));
     assert_eq!(receiver.verify(&frame.octets), Ok(()));
     assert_eq!(parsed(&receiver, &frame.octets).unwrap().transport.payload, DATA);
@@ -182,12 +182,12 @@ fn invalid_packets_have_a_drop_reason() {
 fn a_packet_behind_a_tag_of_any_ethertype_is_verified_and_parsed() {
     let types = ProjectTypes::new(0x9abc, 0x9abd, 0x9abe).expect("unused EtherTypes");
     let mut config = cable::on_ethernet(cable::config(2), RoceVersion::V2Ipv4);
-    let LinkControl::Pause(pause) = &mut config.link.control else { panic!("on Ethernet") };
+    let FlowControlConfig::Pause(pause) = &mut config.link.control else { panic!("on Ethernet") };
     pause.project = types;
     let receiver = WireFormat::new(&config);
     let mut octets = emitted(RoceVersion::V2Ipv4, FrameClass::Data, DATA).octets;
     let tag = CongestionTag::RateRegulated(RateTag::default());
-    congestion_tag::insert(&mut octets, tag, &types).expect("a whole frame");
+    preface::insert_tag(&mut octets, tag, &types).expect("a whole frame");
     assert_eq!(receiver.verify(&octets), Ok(()));
     assert_eq!(parsed(&receiver, &octets).unwrap().transport.payload, DATA);
     octets[14 + tag.octets_len() + Ipv4::LEN + Udp::LEN + Bth::LEN] ^= 1;

@@ -7,7 +7,7 @@ use crate::congestion::{
     CongestionPoint, Marking, Notification, Permission, Place, QueueSample, ReactionPoint, Tag,
 };
 use crate::frame::{FrameClass, FrameHeaders};
-use crate::ids::{CongestionPointId, Ecn, PortNumber};
+use crate::ids::{CongestionPointId, Ecn, MacAddress, PortNumber, ServiceLevel, VirtualLane};
 use crate::params::{self, Params};
 use crate::random::Random;
 use crate::units::{BitRate, Bytes, Duration, Instant};
@@ -51,11 +51,11 @@ pub fn place(role: &str) -> Place {
 pub fn frame(regulated_by: Option<CongestionPointId>) -> FrameHeaders {
     FrameHeaders {
         size: FRAME,
-        source: 1,
-        destination: 2,
+        source: MacAddress::from_number(1).into(),
+        destination: MacAddress::from_number(2).into(),
         multicast: false,
-        lane: 3,
-        level: 3,
+        lane: VirtualLane::truncate(3),
+        level: ServiceLevel::truncate(3),
         class: FrameClass::Data,
         queue_pair: 0,
         psn: 0,

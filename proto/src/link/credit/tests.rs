@@ -132,7 +132,7 @@ fn lost_data_returns_its_credit_with_the_next_flow_control_packet() {
 }
 
 #[test]
-fn freed_buffer_is_told_once_it_has_grown_by_a_full_frame() {
+fn freed_buffer_is_announced_once_it_has_grown_by_a_full_frame() {
     let (mut a, mut b) = trained(66);
     a.on_transmit(LANE, FULL);
     assert!(b.admit(LANE, FULL, at(8)));
@@ -147,7 +147,7 @@ fn freed_buffer_is_told_once_it_has_grown_by_a_full_frame() {
 }
 
 #[test]
-fn a_peer_with_more_than_half_left_is_told_when_it_has_used_that_up() {
+fn a_new_limit_is_announced_once_the_peer_has_used_half_of_its_credits() {
     let (mut a, mut b) = trained(297);
     for n in 0..4 {
         a.on_transmit(LANE, FULL);
@@ -170,7 +170,7 @@ fn a_packet_without_room_is_refused_and_changes_nothing() {
 }
 
 #[test]
-fn silence_for_400_000_symbols_trains_the_link_anew_at_both_ends() {
+fn no_flow_control_for_400_000_symbols_retrains_both_ends() {
     let (mut a, mut b) = trained(66);
     a.on_transmit(LANE, FULL);
     let dead = at(4 * 400_000);
@@ -183,7 +183,7 @@ fn silence_for_400_000_symbols_trains_the_link_anew_at_both_ends() {
     }
     assert_eq!(a.state(), LinkState::Initialize);
     let lonely = a.on_control(&normal(0, 0), now);
-    assert_eq!(lonely, ControlOutcome::StateChanged, "hearing the peer again ends the silence");
+    assert_eq!(lonely, ControlOutcome::StateChanged, "a packet of the peer ends the time-out");
     let init = FlowControlPacket { op: FlowControlOp::Init, ..normal(0, 66) };
     b.on_control(&init, now);
     assert_eq!(b.lanes[0].total_blocks_sent, 0, "the peer's new start is ours too");
@@ -230,7 +230,7 @@ proptest! {
                     // FCTBS first, as frames and packets of one link keep order.
                     let fctbs = a.lanes[0].total_blocks_sent;
                     b.on_control(&normal(fctbs, 0), now);
-                    b.lanes[0].tell_since = Some(now);
+                    b.lanes[0].due_since = Some(now);
                     let packet = b.poll_control(now).unwrap();
                     a.on_control(&packet, now);
                 }
@@ -239,7 +239,7 @@ proptest! {
         }
         for size in held.drain(..) { b.release(LANE, size, now); }
         b.on_control(&normal(a.lanes[0].total_blocks_sent, 0), now);
-        b.lanes[0].tell_since = Some(now);
+        b.lanes[0].due_since = Some(now);
         let packet = b.poll_control(now).unwrap();
         a.on_control(&packet, now);
         prop_assert_eq!(a.credits(LANE), 200);

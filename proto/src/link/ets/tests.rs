@@ -22,7 +22,7 @@ fn run(arbiter: &mut EtsArbiter, eligible: u8, sizes: [u64; 8], frames: usize) -
     let mut sent = [0; 8];
     for _ in 0..frames {
         let served = arbiter.serve(eligible, |lane| Bytes::new(sizes[lane.index()]));
-        let lane = served.expect("somebody waits").index();
+        let lane = served.expect("a lane is eligible").index();
         assert!(eligible >> lane & 1 == 1, "priority {lane} has nothing to send");
         sent[lane] += sizes[lane];
     }
@@ -70,12 +70,12 @@ fn priorities_of_one_class_share_its_weight_in_turn() {
 }
 
 #[test]
-fn nobody_is_served_where_nobody_waits() {
+fn without_eligible_lanes_none_is_served() {
     assert_eq!(arbiter(&[]).serve(0, |_| Bytes::new(64)), None);
 }
 
 proptest! {
-    /// Whoever waits all the time gets its weight's share among those who do, to within one frame
+    /// A class that waits all the time gets its weight's share among such classes, to within one frame
     /// each and one round, however the others come and go.
     #[test]
     fn no_class_gains_on_another_that_waits_as_long(

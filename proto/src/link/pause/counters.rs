@@ -1,7 +1,7 @@
-//! What is counted of pauses, under the names that operators know.
+//! Pause counters, under the names that operators know.
 //!
 //! Source: the per-priority and global pause counters that `ethtool -S` shows on mlx5 adapters;
-//! durations are in microseconds there, and a transition is one from silence to speech.
+//! durations are in microseconds there, and a transition is the end of a pause.
 
 use super::demand::Demand;
 use super::each;
@@ -13,7 +13,7 @@ use std::fmt::Arguments;
 
 const PS_PER_US: u64 = 1_000_000;
 
-/// Frames by what they speak of.
+/// Frames by kind and priority.
 ///
 /// Shape: tables are by priority.
 #[derive(Clone, Debug, Default)]
@@ -22,7 +22,7 @@ pub(super) struct PauseCounters {
     pub(super) rx_pause: u64,
     /// PAUSE frames sent.
     pub(super) tx_pause: u64,
-    /// PFC frames received, obeyed or not, those that speak of nothing included.
+    /// PFC frames received, obeyed or not, including those that enable no priority.
     rx_pfc: u64,
     /// PFC frames sent.
     tx_pfc: u64,
@@ -31,13 +31,13 @@ pub(super) struct PauseCounters {
 }
 
 impl PauseCounters {
-    /// A PFC frame that speaks of `priorities` arrived.
+    /// Counts a received PFC frame that enables `priorities`.
     pub(super) fn count_received(&mut self, priorities: u8) {
         self.rx_pfc += 1;
         each(priorities).for_each(|priority| self.rx_priority[priority] += 1);
     }
 
-    /// A PFC frame that speaks of `priorities` was sent.
+    /// Counts a sent PFC frame that enables `priorities`.
     pub(super) fn count_sent(&mut self, priorities: u8) {
         self.tx_pfc += 1;
         each(priorities).for_each(|priority| self.tx_priority[priority] += 1);
@@ -62,7 +62,7 @@ impl PauseCounters {
             add(format_args!("{stem}_duration"), time.as_ps() / PS_PER_US);
             add(format_args!("{stem}_transition"), transitions);
         };
-        // A silence of the whole link is not told eight times over.
+        // A pause of the whole link is shown once, not once per priority.
         let in_mode = |of, history| if mode == of { history } else { (Duration::ZERO, 0) };
         let global = |history| in_mode(PauseMode::Global, history);
         let of_priority = |history| in_mode(PauseMode::Pfc, history);
@@ -71,9 +71,9 @@ impl PauseCounters {
         add_all(format_args!("rx_pfc"), self.rx_pfc, (Duration::ZERO, 0));
         add_all(format_args!("tx_pfc"), self.tx_pfc, (Duration::ZERO, 0));
         for n in 0..Pfc::PRIORITIES {
-            let (silent, asked) = (gate.history(n, now), demand.history(n, now));
-            add_all(format_args!("rx_prio{n}_pause"), self.rx_priority[n], of_priority(silent));
-            add_all(format_args!("tx_prio{n}_pause"), self.tx_priority[n], of_priority(asked));
+            let (paused, requested) = (gate.history(n, now), demand.history(n, now));
+            add_all(format_args!("rx_prio{n}_pause"), self.rx_priority[n], of_priority(paused));
+            add_all(format_args!("tx_prio{n}_pause"), self.tx_priority[n], of_priority(requested));
         }
     }
 }

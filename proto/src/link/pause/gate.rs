@@ -1,4 +1,4 @@
-//! The gate: a timer a priority, and until it runs out no frame of that priority starts.
+//! The pause receiver: a timer per priority. While it runs, no frame of that priority starts.
 
 use super::{each, quanta};
 use crate::counters::Condition;
@@ -6,20 +6,20 @@ use crate::ids::VirtualLane;
 use crate::units::{BitRate, Duration, Instant};
 use crate::wire::ethernet::Pfc;
 
-/// One priority's timer.
+/// The timer of one priority.
 #[derive(Clone, Copy, Debug, Default)]
 struct Timer {
-    /// Holds from when the pause is obeyed.
-    silence: Condition,
-    /// When it runs out, while it runs.
+    /// Holds from the end of the response time to the end of the pause.
+    paused: Condition,
+    /// When the timer expires, while it runs.
     until: Instant,
     /// When the latest pause ended.
     opened_at: Instant,
-    /// Pauses that ended, by XON or by themselves.
+    /// Pauses that ended, by XON or by expiry.
     transitions: u64,
 }
 
-/// Eight timers that know nothing of each other.
+/// Eight independent timers.
 #[derive(Clone, Debug)]
 pub(super) struct PauseGate {
     rate: BitRate,
@@ -27,7 +27,7 @@ pub(super) struct PauseGate {
     timers: [Timer; Pfc::PRIORITIES],
     /// The priorities whose timers run.
     running: u8,
-    /// The earliest of their ends.
+    /// The earliest expiry of a running timer.
     next_expiry: Instant,
 }
 
@@ -37,22 +37,22 @@ impl PauseGate {
         PauseGate { rate, response, timers, running: 0, next_expiry: Instant::NEVER }
     }
 
-    /// A pause of `time` quanta arrived; true if none held before. One that arrives during another
-    /// takes its place, be it longer or shorter.
+    /// Applies a pause of `time` quanta that arrived at `arrived`; true if no pause was in force. A later
+    /// pause replaces the present one, be it longer or shorter.
     ///
-    /// It is obeyed, and its time begins, once the response time has passed. One that carries
-    /// another on leaves no gap between the two.
-    pub(super) fn silence(&mut self, priority: usize, time: u16, arrived: Instant) -> bool {
+    /// The pause and its time begin after the response time. A pause that follows another leaves no gap
+    /// between the two.
+    pub(super) fn pause(&mut self, priority: usize, time: u16, arrived: Instant) -> bool {
         let from = arrived + self.response;
         let timer = &mut self.timers[priority];
         timer.until = from + quanta(time, self.rate);
-        let begins = timer.silence.begin(from);
+        let begins = timer.paused.begin(from);
         self.running |= 1 << priority;
         self.schedule();
         begins
     }
 
-    /// XON; true if a pause held before.
+    /// Applies XON; true if a pause was in force.
     pub(super) fn release(&mut self, priority: usize, at: Instant) -> bool {
         let held = self.running >> priority & 1 == 1;
         if held {
@@ -62,14 +62,14 @@ impl PauseGate {
         held
     }
 
-    /// True while a pause of `lane` is heard of, obeyed already or not.
+    /// Whether a pause of `lane` is in force, even within the response time.
     pub(super) fn is_paused(&self, lane: VirtualLane) -> bool {
         self.running >> lane.get() & 1 == 1
     }
 
-    /// From when on the present pause of `lane` is obeyed.
-    pub(super) fn silent_since(&self, lane: VirtualLane) -> Option<Instant> {
-        self.timers[lane.index()].silence.since()
+    /// The end of the response time of the present pause of `lane`.
+    pub(super) fn paused_since(&self, lane: VirtualLane) -> Option<Instant> {
+        self.timers[lane.index()].paused.since()
     }
 
     /// When the latest pause of `lane` ended.
@@ -77,18 +77,18 @@ impl PauseGate {
         self.timers[lane.index()].opened_at
     }
 
-    /// Time in which a priority was silent up to `now`, and how often that ended.
+    /// The time for which a priority has been paused up to `now`, and the number of ended pauses.
     pub(super) fn history(&self, priority: usize, now: Instant) -> (Duration, u64) {
         let timer = &self.timers[priority];
-        (timer.silence.total(now), timer.transitions)
+        (timer.paused.total(now), timer.transitions)
     }
 
-    /// Frames of `lane` may start from `at` on, though its pause goes on.
+    /// Lets frames of `lane` start from `at` on, although its timer still runs.
     pub(super) fn opened(&mut self, lane: VirtualLane, at: Instant) {
         self.timers[lane.index()].opened_at = at;
     }
 
-    /// No pause holds any more, and nothing starts before `at`.
+    /// Ends all pauses; no frame starts before `at`.
     pub(super) fn forget(&mut self, at: Instant) {
         each(self.running).for_each(|priority| self.end(priority, at));
         self.timers.iter_mut().for_each(|timer| timer.opened_at = at);
@@ -97,7 +97,7 @@ impl PauseGate {
 
     fn end(&mut self, priority: usize, at: Instant) {
         let timer = &mut self.timers[priority];
-        timer.silence.end(at);
+        timer.paused.end(at);
         timer.opened_at = at;
         timer.transitions += 1;
         self.running &= !(1 << priority);
@@ -112,7 +112,7 @@ impl PauseGate {
         self.next_expiry
     }
 
-    /// The earliest pauses that have run out by `now`, and when.
+    /// The earliest pauses that expired by `now`, and when.
     pub(super) fn poll_expired(&mut self, now: Instant) -> Option<(Instant, u8)> {
         let at = self.next_expiry;
         if at > now {

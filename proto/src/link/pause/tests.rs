@@ -35,16 +35,16 @@ fn a_quantum_is_512_bit_times_of_the_links_own_rate() {
 fn a_slow_ear_obeys_later_counts_from_then_and_leaves_no_gap_to_a_repetition() {
     let mut flow = flow(&PauseConfig { response: Duration::from_ns(100), ..Default::default() });
     assert_eq!(flow.on_pfc(&xoff(1), ns(0)).xoff, 1 << 3);
-    assert!(flow.is_paused(THREE) && flow.may_transmit(THREE, ns(99)));
-    assert!(!flow.may_transmit(THREE, ns(100)));
+    assert!(flow.is_paused(THREE) && flow.may_start(THREE, ns(99)));
+    assert!(!flow.may_start(THREE, ns(100)));
     // It would run out at 164; the repetition is obeyed at 260.
-    assert_eq!(flow.on_pfc(&xoff(2), ns(160)), Said::default());
+    assert_eq!(flow.on_pfc(&xoff(2), ns(160)), PauseChange::default());
     assert_eq!(flow.poll_expired(ns(387)), None);
-    assert!(!flow.may_transmit(THREE, ns(387)));
+    assert!(!flow.may_start(THREE, ns(387)));
     assert_eq!(flow.poll_timeout(), ns(388));
     assert_eq!(flow.poll_expired(ns(400)), Some((ns(388), 1 << 3)));
-    assert!(flow.may_transmit(THREE, ns(400)));
-    assert_eq!(flow.silent_for(THREE, ns(400)), Duration::from_ns(288));
+    assert!(flow.may_start(THREE, ns(400)));
+    assert_eq!(flow.paused_for(THREE, ns(400)), Duration::from_ns(288));
 }
 
 #[test]
@@ -52,12 +52,12 @@ fn xon_within_the_response_time_undoes_what_was_never_obeyed() {
     let mut flow = flow(&PauseConfig { response: Duration::from_ns(100), ..Default::default() });
     flow.on_pfc(&xoff(9), ns(0));
     assert_eq!(flow.on_pfc(&xoff(0), ns(50)).xon, 1 << 3);
-    assert!(flow.may_transmit(THREE, ns(100)));
-    assert_eq!(flow.silent_for(THREE, ns(200)), Duration::ZERO);
+    assert!(flow.may_start(THREE, ns(100)));
+    assert_eq!(flow.paused_for(THREE, ns(200)), Duration::ZERO);
 }
 
 #[test]
-fn what_is_wanted_and_unwanted_before_the_line_is_free_is_never_told() {
+fn a_change_reverted_before_the_line_is_free_is_never_announced() {
     let mut flow = flow(&PauseConfig::default());
     flow.demand(1 << 3, ns(5));
     assert_eq!(flow.control_due(ns(9)), Some(ns(5)));
@@ -72,7 +72,7 @@ fn a_repetition_that_waits_for_the_line_needs_no_timer() {
     let pause_time = NonZeroU16::new(100).unwrap();
     let mut flow = flow(&PauseConfig { pause_time, ..Default::default() });
     flow.demand(1 << 3, ns(0));
-    let xoff = Said { xoff: 1 << 3, quanta: 100, xon: 0 };
+    let xoff = PauseChange { xoff: 1 << 3, quanta: 100, xon: 0 };
     assert_eq!(flow.poll_control(ns(0)).1, xoff);
     let due = ns(25 * 64);
     assert_eq!((flow.poll_timeout(), flow.control_due(ns(1599))), (due, None));
@@ -83,12 +83,12 @@ fn a_repetition_that_waits_for_the_line_needs_no_timer() {
 }
 
 #[test]
-fn where_nobody_pauses_nothing_is_told_and_nothing_obeyed() {
+fn without_pause_mode_no_pause_is_sent_or_obeyed() {
     let mut flow = flow(&PauseConfig { mode: PauseMode::None, ..Default::default() });
     flow.demand(0xff, ns(0));
     assert_eq!(flow.control_due(ns(1)), None);
-    assert_eq!(flow.on_pfc(&xoff(9), ns(0)), Said::default());
-    assert_eq!(flow.on_pause(Pause { time: 9 }, ns(0)), Said::default());
+    assert_eq!(flow.on_pfc(&xoff(9), ns(0)), PauseChange::default());
+    assert_eq!(flow.on_pause(Pause { time: 9 }, ns(0)), PauseChange::default());
     let mut named = Vec::new();
     flow.read(ns(1), &mut named);
     let names: Vec<_> = named.iter().map(|(name, total)| (name.as_str(), *total)).collect();
@@ -96,15 +96,18 @@ fn where_nobody_pauses_nothing_is_told_and_nothing_obeyed() {
 }
 
 #[test]
-fn what_was_asked_before_an_outage_is_forgotten_and_what_is_still_wanted_is_told_anew() {
+fn an_outage_clears_announced_pauses_and_standing_requests_are_announced_again() {
     let mut flow = flow(&PauseConfig::default());
     flow.on_pfc(&xoff(9), ns(0));
     flow.demand(1 << 3, ns(0));
     flow.poll_control(ns(0));
     flow.forget(ns(100));
-    assert!(flow.may_transmit(THREE, ns(100)));
+    assert!(flow.may_start(THREE, ns(100)));
     assert_eq!((flow.opened_at(THREE), flow.poll_timeout()), (ns(100), Instant::NEVER));
-    assert_eq!(flow.silent_for(THREE, ns(200)), Duration::from_ns(100));
+    assert_eq!(flow.paused_for(THREE, ns(200)), Duration::from_ns(100));
     assert_eq!(flow.control_due(ns(200)), Some(ns(100)));
-    assert_eq!(flow.poll_control(ns(200)).1, Said { xoff: 1 << 3, quanta: u16::MAX, xon: 0 });
+    assert_eq!(
+        flow.poll_control(ns(200)).1,
+        PauseChange { xoff: 1 << 3, quanta: u16::MAX, xon: 0 }
+    );
 }

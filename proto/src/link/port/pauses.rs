@@ -1,63 +1,76 @@
-//! What pauses do to the lanes of a port of Ethernet: who waits no longer, and what is told of it.
+//! Effects of pauses and outages on the lanes of an Ethernet port: ended holds and logged events.
 
 use super::LinkPort;
+use super::state::PortState;
 use crate::events::{Direction, EventKind, EventLog};
 use crate::ids::VirtualLane;
-use crate::link::flow::Flow;
-use crate::link::pause::{ALL, Said, each};
+use crate::link::flow_control::{FlowControl, PauseControl};
+use crate::link::pause::{ALL, PauseChange, each};
 use crate::units::{Bytes, Instant};
 
 impl LinkPort {
-    /// Ends the pauses that have run out by `now`, each at its own instant.
+    /// Ends the pauses that expired by `now`, each at its own instant.
     #[inline]
     pub(super) fn end_pauses(&mut self, now: Instant, log: &mut EventLog) {
-        if matches!(self.flow, Flow::Pause(_)) {
-            self.end_expired(now, log);
+        if let FlowControl::Pause(pause) = &mut self.flow {
+            pause.end_expired(&mut self.state, now, log);
+        }
+    }
+}
+
+impl PauseControl {
+    pub(super) fn end_expired(&mut self, state: &mut PortState, now: Instant, log: &mut EventLog) {
+        while let Some((at, priorities)) = self.flow.poll_expired(now) {
+            state.log_pause(at, priorities, EventKind::PauseExpired { priorities }, log);
+            state.end_holds(priorities, at, log);
         }
     }
 
-    fn end_expired(&mut self, now: Instant, log: &mut EventLog) {
-        while let Flow::Pause(pauses) = &mut self.flow
-            && let Some((at, priorities)) = pauses.flow.poll_expired(now)
-        {
-            self.log_pause(at, priorities, EventKind::PauseExpired { priorities }, log);
-            self.free_all(priorities, at, log);
+    /// Applies the outages that began or ended by `now`. Each cancels all pauses; from then on only the
+    /// link itself holds frames back.
+    pub(super) fn apply_outages(
+        &mut self,
+        state: &mut PortState,
+        now: Instant,
+        log: &mut EventLog,
+    ) {
+        while let Some(at) = self.outages.poll_edge(now) {
+            self.flow.forget(at);
+            state.end_holds(ALL, at, log);
         }
     }
+}
 
-    /// The link has gone down or come up by `now`: no pause of before holds, and what waits does so for
-    /// the link alone.
-    pub(super) fn meet_outages(&mut self, now: Instant, log: &mut EventLog) {
-        while let Flow::Pause(pauses) = &mut self.flow
-            && let Some(at) = pauses.outages.poll_edge(now)
-        {
-            pauses.flow.forget(at);
-            self.free_all(ALL, at, log);
-        }
+impl PortState {
+    /// Logs what a received PAUSE or PFC frame changed at `at`, and ends the holds of resumed
+    /// priorities.
+    pub(super) fn apply_received(&mut self, change: PauseChange, at: Instant, log: &mut EventLog) {
+        self.log_change(change, Direction::Rx, at, log);
+        self.end_holds(change.xon, at, log);
     }
 
-    /// A frame of the peer changed this much at `at`.
-    pub(super) fn obey(&mut self, changed: Said, at: Instant, log: &mut EventLog) {
-        self.log_said(changed, Direction::Rx, at, log);
-        self.free_all(changed.xon, at, log);
-    }
-
-    /// No pause forbids `priorities` any more since `at`.
-    fn free_all(&mut self, priorities: u8, at: Instant, log: &mut EventLog) {
+    /// No pause holds `priorities` from `at` on.
+    fn end_holds(&mut self, priorities: u8, at: Instant, log: &mut EventLog) {
         for priority in each(priorities) {
-            self.free(VirtualLane::truncate(priority as u8), at, log);
+            self.end_hold(VirtualLane::truncate(priority as u8), at, log);
         }
     }
 
     /// Logs XOFF and XON as sent or received.
-    pub(super) fn log_said(&self, said: Said, dir: Direction, at: Instant, log: &mut EventLog) {
-        let Said { xoff, quanta, xon } = said;
+    pub(super) fn log_change(
+        &self,
+        change: PauseChange,
+        dir: Direction,
+        at: Instant,
+        log: &mut EventLog,
+    ) {
+        let PauseChange { xoff, quanta, xon } = change;
         let fill = |priorities: u8| match dir {
             Direction::Tx => {
-                let standing = each(priorities).map(|lane| self.lanes[lane].in_queue.value);
-                Bytes::new(standing.sum())
+                let occupied = each(priorities).map(|lane| self.lanes[lane].in_queue.value);
+                Bytes::new(occupied.sum())
             }
-            // The buffer that it is about is the peer's.
+            // A received frame concerns the peer's buffer, which is unknown here.
             Direction::Rx => Bytes::ZERO,
         };
         let kind = EventKind::Xoff { priorities: xoff, quanta, fill: fill(xoff), dir };
@@ -66,10 +79,11 @@ impl LinkPort {
         self.log_pause(at, xon, kind, log);
     }
 
-    /// Logs what happened to `priorities`, if there are any, at the lowest of them.
+    /// Logs an event of `priorities` at the lowest of them; nothing for an empty set.
     fn log_pause(&self, at: Instant, priorities: u8, kind: EventKind, log: &mut EventLog) {
         if priorities != 0 {
-            self.log(log, at, priorities.trailing_zeros() as u8, kind);
+            let lowest = VirtualLane::truncate(priorities.trailing_zeros() as u8);
+            self.log(log, at, lowest, kind);
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::frame::{FrameKind, FramePool, Integrity};
 use crate::ids::{Lid, Psn, QueuePairNumber};
-use crate::link::CreditConfig;
+use crate::link::config::{CreditConfig, FlowControlConfig};
 use crate::wire::infiniband::{Bth, Opcode, PacketBuilder, relabel};
 use std::collections::VecDeque;
 
@@ -15,7 +15,7 @@ fn config(data_lanes: u8) -> LinkConfig {
         rate: BitRate::gbps(8),
         mtu: Bytes::new(2048),
         buffer: Bytes::new(36 * 2112),
-        control: LinkControl::Credits(CreditConfig { data_lanes, ..CreditConfig::default() }),
+        control: FlowControlConfig::Credit(CreditConfig { data_lanes, ..CreditConfig::default() }),
     }
 }
 
@@ -58,14 +58,38 @@ impl Queues {
     }
 }
 
-impl LaneSource for Queues {
-    fn head(&mut self, lane: VirtualLane, _: Instant) -> Option<Head> {
-        let size = self.queue(lane)?.front()?.line_size();
-        Some(Head { size, ready: Instant::ZERO, class: FrameClass::Data })
-    }
+/// A source that builds the granted frames.
+trait Sender: LaneSource {
+    fn take(&mut self, grant: &Grant<Self::Offer>) -> Frame;
+}
 
-    fn take(&mut self, lane: VirtualLane, _: Option<Instant>, _: Instant, _: Instant) -> Frame {
-        self.queue(lane).and_then(VecDeque::pop_front).unwrap()
+impl LinkPort {
+    fn poll_departure<S: Sender>(
+        &mut self,
+        source: &mut S,
+        pool: &mut FramePool,
+        now: Instant,
+        log: &mut EventLog,
+    ) -> Option<Departure> {
+        match self.poll_transmit(source, pool, now, log)? {
+            Transmission::Control(departure) => Some(departure),
+            Transmission::Granted(grant) => Some(grant.departure(source.take(&grant))),
+        }
+    }
+}
+
+impl LaneSource for Queues {
+    type Offer = ();
+
+    fn head(&mut self, lane: VirtualLane, _: Instant) -> Option<Head<()>> {
+        let size = self.queue(lane)?.front()?.line_size();
+        Some(Head { size, ready: Instant::ZERO, class: FrameClass::Data, offer: () })
+    }
+}
+
+impl Sender for Queues {
+    fn take(&mut self, grant: &Grant<()>) -> Frame {
+        self.queue(grant.lane).and_then(VecDeque::pop_front).unwrap()
     }
 }
 
@@ -75,10 +99,10 @@ fn train(port: &mut LinkPort, peer: &mut LinkPort) -> Instant {
     let mut now = Instant::ZERO;
     while port.state() != LinkState::Active || peer.state() != LinkState::Active {
         now = now + crate::units::Duration::from_ns(8);
-        if let Some(sent) = port.poll_transmit(&mut none, &mut pool, now, &mut log) {
+        if let Some(sent) = port.poll_departure(&mut none, &mut pool, now, &mut log) {
             peer.receive(&sent.frame, now, now, &mut log);
         }
-        if let Some(sent) = peer.poll_transmit(&mut none, &mut pool, now, &mut log) {
+        if let Some(sent) = peer.poll_departure(&mut none, &mut pool, now, &mut log) {
             port.receive(&sent.frame, now, now, &mut log);
         }
     }
@@ -182,7 +206,7 @@ fn management_goes_first_then_lanes_in_turn_and_the_line_is_never_idle() {
     let (mut pool, mut log) = (FramePool::default(), EventLog::default());
     let mut lanes = Vec::new();
     let mut last_end = None;
-    while let Some(sent) = port.poll_transmit(&mut queues, &mut pool, now, &mut log) {
+    while let Some(sent) = port.poll_departure(&mut queues, &mut pool, now, &mut log) {
         if sent.frame.kind == FrameKind::Infiniband {
             lanes.push(sent.frame.octets[0] >> 4);
             let start = last_end.unwrap_or(port.line_free_at());
@@ -201,7 +225,7 @@ fn without_credit_a_ready_frame_is_held_and_leaves_when_the_limit_arrives() {
     let mut queues = Queues::of(&[(0, 2048); 37]);
     let (mut pool, mut log) = (FramePool::default(), EventLog::default());
     let mut sent = 0;
-    while let Some(departure) = port.poll_transmit(&mut queues, &mut pool, now, &mut log) {
+    while let Some(departure) = port.poll_departure(&mut queues, &mut pool, now, &mut log) {
         sent += usize::from(departure.frame.kind == FrameKind::Infiniband);
         peer.receive(&departure.frame, departure.at, departure.at, &mut log);
         now = port.line_free_at();
@@ -210,10 +234,10 @@ fn without_credit_a_ready_frame_is_held_and_leaves_when_the_limit_arrives() {
     assert_eq!(port.blocked_since(VirtualLane::ZERO), Some(now));
     // One frame leaves the peer's buffer; its limit reaches us a microsecond later.
     peer.release(VirtualLane::ZERO, Bytes::new(2074), now);
-    let told = peer.poll_transmit(&mut Queues(vec![]), &mut pool, now, &mut log).unwrap();
+    let told = peer.poll_departure(&mut Queues(vec![]), &mut pool, now, &mut log).unwrap();
     let arrived = told.at + crate::units::Duration::from_us(1);
     port.receive(&told.frame, arrived, arrived, &mut log);
-    let freed = port.poll_transmit(&mut queues, &mut pool, arrived, &mut log).unwrap();
+    let freed = port.poll_departure(&mut queues, &mut pool, arrived, &mut log).unwrap();
     assert_eq!(freed.at, arrived + Bytes::new(2074).time_at(BitRate::gbps(8)));
     let mut reading = PortReading::default();
     port.read(freed.at, &mut reading);
@@ -231,7 +255,7 @@ fn a_late_caller_still_gets_the_schedule_of_a_punctual_one() {
     let (mut pool, mut log) = (FramePool::default(), EventLog::default());
     let late = began + crate::units::Duration::from_us(50);
     let ends: Vec<Instant> = std::iter::from_fn(|| {
-        port.poll_transmit(&mut queues, &mut pool, late, &mut log).map(|sent| sent.at)
+        port.poll_departure(&mut queues, &mut pool, late, &mut log).map(|sent| sent.at)
     })
     .collect();
     let frame = Bytes::new(2074).time_at(BitRate::gbps(8));
@@ -249,5 +273,5 @@ fn a_frame_relabelled_by_a_switch_still_passes_its_checks() {
     relabel::relabel(&mut frame.octets, VirtualLane::truncate(1), true);
     let mut log = EventLog::default();
     let Arrival::Packet(headers) = port.receive(&frame, now, now, &mut log) else { panic!() };
-    assert!(headers.fecn && headers.lane == 1);
+    assert!(headers.fecn && headers.lane.get() == 1);
 }

@@ -2,7 +2,7 @@
 
 use super::{Transport, priority_map::PriorityMap, transport};
 use crate::frame::{FrameClass, FrameHeaders, ethernet_size};
-use crate::ids::{CongestionPointId, Dscp, Ecn};
+use crate::ids::{CongestionPointId, Dscp, Ecn, ServiceLevel, VirtualLane};
 use crate::units::Bytes;
 use crate::wire::error::{ParseError, Reason};
 use crate::wire::ethernet::crc::Network;
@@ -57,11 +57,11 @@ pub fn classify_ethernet_by(
     let priority = map.priority(pcp, dscp).get();
     Ok(FrameHeaders {
         size: ethernet_size(octets.len()),
-        source: envelope.header.source.number(),
-        destination: envelope.header.destination.number(),
+        source: envelope.header.source.into(),
+        destination: envelope.header.destination.into(),
         multicast: envelope.header.destination.is_group(),
-        lane: priority,
-        level: priority,
+        lane: VirtualLane::truncate(priority),
+        level: ServiceLevel::truncate(priority),
         class: transport.class,
         queue_pair: transport.queue_pair,
         psn: transport.psn,

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::counters::DropReason;
+use crate::ids::{Lid, ServiceLevel};
 use crate::wire::infiniband::samples::{self, LOCAL, builders, payloads};
 use crate::wire::infiniband::{FlowControlOp, FlowControlPacket as Fcp, Packet};
 use proptest::prelude::*;
@@ -14,11 +15,11 @@ fn look(octets: &[u8]) -> Result<FrameHeaders, ParseError> {
 fn the_sample_packet_is_data_with_fourteen_octets_of_payload() {
     let expected = FrameHeaders {
         size: Bytes::new(58),
-        source: 0x17d2,
-        destination: 0x375c,
+        source: Lid::new(0x17d2).into(),
+        destination: Lid::new(0x375c).into(),
         multicast: false,
-        lane: 7,
-        level: 1,
+        lane: VirtualLane::truncate(7),
+        level: ServiceLevel::truncate(1),
         class: FrameClass::Data,
         queue_pair: 0x87_b1b3,
         psn: 0x0d_ec2a,
@@ -100,10 +101,10 @@ proptest! {
         let packet = Packet::parse(&octets)?;
         let bth = packet.bth.expect("built with one");
         prop_assert_eq!(headers.size.get(), octets.len() as u64);
-        prop_assert_eq!(headers.source, u64::from(packet.lrh.slid.get()));
-        prop_assert_eq!(headers.destination, u64::from(packet.lrh.dlid.get()));
-        prop_assert_eq!(headers.lane, packet.lrh.virtual_lane.get());
-        prop_assert_eq!(headers.level, packet.lrh.service_level.get());
+        prop_assert_eq!(headers.source, packet.lrh.slid.into());
+        prop_assert_eq!(headers.destination, packet.lrh.dlid.into());
+        prop_assert_eq!(headers.lane, packet.lrh.virtual_lane);
+        prop_assert_eq!(headers.level, packet.lrh.service_level);
         prop_assert_eq!(headers.queue_pair, bth.destination.get());
         prop_assert_eq!(headers.psn, bth.psn.get());
         prop_assert_eq!((headers.fecn, headers.becn), (bth.fecn, bth.becn));

@@ -2,9 +2,9 @@
 //!
 //! It goes to whoever sent the frame that was sampled, with that frame's CN-TAG in front if it had one.
 
+use crate::ids::MacAddress;
 use crate::ids::Priority;
 use crate::wire::error::{ParseError, Reason};
-use crate::wire::ethernet::mac::MacAddress;
 use crate::wire::header::header;
 
 header! {

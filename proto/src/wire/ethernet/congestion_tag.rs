@@ -1,22 +1,15 @@
-//! The tags of congestion control behind those of VLANs, and how frames get and lose one.
+//! The tags of congestion control, behind the VLAN tags.
 //!
 //! ```text
 //! | destination | source | [VLAN tags] | [CN-TAG or rate-regulated tag] | EtherType | …
 //! ```
 //!
-//! A tag changes nothing about what a frame carries: no ICRC covers it. A frame has one at most; a
-//! second counts as what the frame carries. Source: IEEE 802.1Q, 33.2; [`crate::wire::project`].
+//! No ICRC covers the tag. A frame has one at most; a second one counts as payload. Source: IEEE 802.1Q, 33.2; [`crate::wire::project`].
 
 use crate::wire::error::ParseError;
 use crate::wire::ethernet::cn_tag::CnTag;
-use crate::wire::ethernet::envelope::{Envelope, LEAST};
 use crate::wire::ethernet::ethertype;
-use crate::wire::ethernet::preface::Preface;
 use crate::wire::project::{ProjectTypes, RateTag, SUBTYPE_LEN, Subtype};
-use bytes::BytesMut;
-
-/// Octets of the longest tag.
-const LEN_MAX: usize = SUBTYPE_LEN + RateTag::LEN;
 
 /// A tag of congestion control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +21,9 @@ pub enum CongestionTag {
 }
 
 impl CongestionTag {
+    /// Octets of the longest tag.
+    pub const LEN_MAX: usize = SUBTYPE_LEN + RateTag::LEN;
+
     /// The tag that `octets`, behind an EtherType, begin with; `None` if that announces none.
     ///
     /// # Errors
@@ -100,44 +96,3 @@ impl CongestionTag {
         }
     }
 }
-
-/// Puts `tag` into a frame without FCS, behind its VLAN tags; what the tag itself says of the
-/// EtherType behind it does not count.
-///
-/// # Errors
-/// Those of [`Envelope::parse`]; the frame is then as it was.
-pub fn insert(
-    octets: &mut BytesMut,
-    tag: CongestionTag,
-    types: &ProjectTypes,
-) -> Result<(), ParseError> {
-    let envelope = Envelope::parse(octets)?;
-    let (at, end) = (envelope.octets_len(), octets.len());
-    octets.extend_from_slice(&[0; LEN_MAX][..tag.octets_len()]);
-    octets.copy_within(at..end, at + tag.octets_len());
-    octets[at - 2..at].copy_from_slice(&tag.announced_by(types).to_be_bytes());
-    tag.before(envelope.ethertype()).emit(&mut octets[at..]);
-    Ok(())
-}
-
-/// Takes its tag out of a frame without FCS and fills it up to the least size again; `None`, and nothing
-/// changed, if it has none.
-///
-/// # Errors
-/// Those of [`Preface::parse`]; the frame is then as it was.
-pub fn remove(
-    octets: &mut BytesMut,
-    types: &ProjectTypes,
-) -> Result<Option<CongestionTag>, ParseError> {
-    let Preface { envelope, tag } = Preface::parse(octets, types)?;
-    let Some(tag) = tag else { return Ok(None) };
-    let (at, length) = (envelope.octets_len(), tag.octets_len());
-    octets[at - 2..at].copy_from_slice(&tag.ethertype().to_be_bytes());
-    octets.copy_within(at + length.., at);
-    octets.truncate(octets.len() - length);
-    octets.resize(octets.len().max(LEAST), 0);
-    Ok(Some(tag))
-}
-
-#[cfg(test)]
-mod tests;

@@ -1,9 +1,9 @@
 //! The envelope of a frame: addresses, tags, and where what they announce begins.
 
+use crate::ids::MacAddress;
 use crate::wire::error::ParseError;
 use crate::wire::ethernet::ethertype;
 use crate::wire::ethernet::header::EthernetHeader;
-use crate::wire::ethernet::mac::MacAddress;
 use crate::wire::ethernet::vlan_tag::VlanTag;
 
 /// Octets of the shortest frame without its FCS. Source: IEEE 802.3, 4A.4.2 (minFrameSize).

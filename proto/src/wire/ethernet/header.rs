@@ -1,6 +1,6 @@
 //! The header every Ethernet frame begins with.
 
-use crate::wire::ethernet::mac::MacAddress;
+use crate::ids::MacAddress;
 use crate::wire::header::header;
 
 header! {

@@ -6,11 +6,11 @@
 //!
 //! They are never tagged, never forwarded and never flow controlled. Source: IEEE 802.3, 31.
 
+use crate::ids::MacAddress;
 use crate::wire::error::{ParseError, Reason};
 use crate::wire::ethernet::envelope::{Envelope, LEAST};
 use crate::wire::ethernet::ethertype;
 use crate::wire::ethernet::header::EthernetHeader;
-use crate::wire::ethernet::mac::MacAddress;
 use crate::wire::ethernet::pause::Pause;
 use crate::wire::ethernet::pfc::Pfc;
 use crate::wire::header::get;

@@ -11,8 +11,7 @@
 //! The ports of switches are 02:00:pp:00:hh:ll, which is nobody's plan but a name for their control
 //! frames. Addresses outside the plan are foreign, and no error. Source: as in the last column.
 
-use crate::ids::{Lid, PortNumber};
-use crate::wire::ethernet::MacAddress;
+use crate::ids::{Address, Lid, MacAddress, PortNumber};
 use core::net::{Ipv4Addr, Ipv6Addr};
 
 /// What the MAC addresses of all adapters begin with, and zeros behind it.
@@ -47,6 +46,14 @@ pub const fn ipv6(number: Lid) -> Ipv6Addr {
 pub const fn adapter_of_mac(address: MacAddress) -> Option<Lid> {
     let number = address.number() ^ MAC_BASE;
     if number > u16::MAX as u64 { None } else { Some(Lid::new(number as u16)) }
+}
+
+/// The adapter with this address on its link; `None` if the address is foreign.
+pub const fn adapter_of(address: Address) -> Option<Lid> {
+    match address {
+        Address::Lid(lid) => Some(lid),
+        Address::Mac(mac) => adapter_of_mac(mac),
+    }
 }
 
 /// The adapter with this IPv4 address; `None` if the address is foreign.

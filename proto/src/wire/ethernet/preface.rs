@@ -1,9 +1,10 @@
-//! All that a frame says before what it carries: its envelope, and a tag of congestion control.
+//! All headers of a frame before its payload: the envelope, and a tag of congestion control.
 
 use crate::wire::error::ParseError;
 use crate::wire::ethernet::congestion_tag::CongestionTag;
-use crate::wire::ethernet::envelope::Envelope;
+use crate::wire::ethernet::envelope::{Envelope, LEAST};
 use crate::wire::project::ProjectTypes;
+use bytes::BytesMut;
 
 /// Addresses, VLAN tags, and behind them a tag of congestion control. All of it can be written back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,3 +79,43 @@ impl Preface {
         }
     }
 }
+
+/// Inserts `tag` into a frame without FCS, behind its VLAN tags. The EtherType of `tag` itself is ignored.
+///
+/// # Errors
+/// Those of [`Envelope::parse`]; the frame is then unchanged.
+pub fn insert_tag(
+    octets: &mut BytesMut,
+    tag: CongestionTag,
+    types: &ProjectTypes,
+) -> Result<(), ParseError> {
+    let envelope = Envelope::parse(octets)?;
+    let (at, end) = (envelope.octets_len(), octets.len());
+    octets.extend_from_slice(&[0; CongestionTag::LEN_MAX][..tag.octets_len()]);
+    octets.copy_within(at..end, at + tag.octets_len());
+    octets[at - 2..at].copy_from_slice(&tag.announced_by(types).to_be_bytes());
+    tag.before(envelope.ethertype()).emit(&mut octets[at..]);
+    Ok(())
+}
+
+/// Removes the tag of a frame without FCS and pads the frame to the minimum size; `None`, and no effect,
+/// without a tag.
+///
+/// # Errors
+/// Those of [`Preface::parse`]; the frame is then unchanged.
+pub fn remove_tag(
+    octets: &mut BytesMut,
+    types: &ProjectTypes,
+) -> Result<Option<CongestionTag>, ParseError> {
+    let Preface { envelope, tag } = Preface::parse(octets, types)?;
+    let Some(tag) = tag else { return Ok(None) };
+    let (at, length) = (envelope.octets_len(), tag.octets_len());
+    octets[at - 2..at].copy_from_slice(&tag.ethertype().to_be_bytes());
+    octets.copy_within(at + length.., at);
+    octets.truncate(octets.len() - length);
+    octets.resize(octets.len().max(LEAST), 0);
+    Ok(Some(tag))
+}
+
+#[cfg(test)]
+mod tests;

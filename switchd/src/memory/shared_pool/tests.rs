@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::config::MemoryConfig;
-use crate::memory::models::inlets;
+use crate::memory::ingress::ingress;
 use proptest::prelude::*;
 
 const P0: VirtualLane = VirtualLane::ZERO;
@@ -27,7 +27,7 @@ fn numbers() -> PoolParams {
 
 fn memory(pool: PoolParams) -> Result<SharedPool, MemoryError> {
     let numbers = MemoryConfig { headroom: Bytes::new(HEADROOM), ..MemoryConfig::default() };
-    SharedPool::of(Room { inlets: &inlets(4), numbers: &numbers }, pool)
+    SharedPool::of(Room { ingress: &ingress(4), numbers: &numbers }, pool)
 }
 
 fn fill(memory: &mut SharedPool, input: usize, lane: VirtualLane, frames: u64) {
@@ -43,9 +43,9 @@ fn named(memory: &SharedPool, input: usize, name: &str) -> u64 {
     all.iter().find(|(key, _)| key == name).map_or(0, |(_, value)| *value)
 }
 
-/// PFC-01, m = 0: reserve and threshold, then silence, then headroom, then loss.
+/// PFC-01, m = 0: reserve and threshold, then XOFF, then headroom, then loss.
 #[test]
-fn silence_is_asked_at_the_threshold_and_headroom_takes_what_comes_yet() {
+fn xoff_at_the_threshold_and_headroom_for_later_frames() {
     let mut memory = memory(numbers()).unwrap();
     fill(&mut memory, 0, P3, 2 + 19);
     assert_eq!(memory.demands(port(0)), 0);
@@ -110,7 +110,7 @@ fn a_dynamic_threshold_is_the_free_share_by_two_to_the_shift() {
 
 /// QOS-06, the input's half; QOS-09.
 #[test]
-fn a_lossy_priority_is_dropped_at_its_threshold_and_nobody_is_silenced() {
+fn a_lossy_priority_is_dropped_at_its_threshold_without_a_pause() {
     let mut memory = memory(numbers()).unwrap();
     fill(&mut memory, 0, P0, 22);
     assert_eq!(memory.admit(port(0), P0, FRAME), Admission::Refused(DropReason::BufferFull));
@@ -166,7 +166,7 @@ fn numbers_that_cannot_hold_are_refused() {
     let threshold = with(|pool| pool.threshold = Threshold::Octets(Bytes::new(3_000)));
     assert!(matches!(threshold, Some(MemoryError::Hysteresis { .. })));
     let none = MemoryConfig::default();
-    let room = Room { inlets: &inlets(4), numbers: &none };
+    let room = Room { ingress: &ingress(4), numbers: &none };
     // 1 us on the cable is 1250 octets; two frames and a control frame.
     let needed = Bytes::new(1250 + 2 * 1518 + 64);
     let expected = MemoryError::Headroom { port: port(0), given: Bytes::ZERO, needed };

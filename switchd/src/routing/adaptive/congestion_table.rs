@@ -1,35 +1,35 @@
-//! What is known of congestion behind each port on the way to each destination, and for how long.
+//! The congestion table: reported congestion by destination and port.
 //!
-//! Only what is congested has an entry, so memory grows with congestion and not with destinations times
-//! ports. An entry made for a queue of this switch is local and ends when that queue has fallen; any
-//! other is remote and ends a while after the last notification. Source: algorithms.md 6.
+//! Only congested ways have an entry, so memory grows with congestion, not with destinations times ports. A
+//! local entry comes from a queue of this switch and ends when that queue has fallen; a remote entry ends
+//! a time-out after its last notification. Source: docs/spec/algorithms.md 6.
 
 use crate::port_set::PortSet;
 use proto::ids::{Lid, PortNumber};
 use proto::units::{Duration, Instant};
 
-/// Frames to an adapter, by a port.
+/// A destination and a port towards it.
 pub type Way = (Lid, PortNumber);
 
-/// What is known of a congested way.
+/// One congested way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// It was made for a queue of this switch, and no other switch has spoken of it since.
+    /// The entry comes from a queue of this switch, and no other switch has reported the way since.
     pub local: bool,
-    /// How many notifications there were.
+    /// The number of notifications.
     pub feedback_count: u32,
-    /// The sum of their severities, each times its place in their order.
+    /// The sum of their severities, each multiplied by its position in their order.
     pub feedback: u32,
-    /// When it ends, if it is not local.
+    /// When a remote entry ends.
     pub expires: Instant,
 }
 
 /// The congested ways of a switch.
 #[derive(Clone, Debug)]
 pub struct CongestionTable {
-    /// How long a remote entry lasts without a notification.
+    /// The lifetime of a remote entry after its last notification.
     timeout: Duration,
-    /// In the order of ways.
+    /// In ascending order of ways.
     entries: Vec<(Way, Entry)>,
     /// When the next remote entry ends.
     next: Instant,
@@ -49,8 +49,8 @@ impl CongestionTable {
         self.entries.is_empty()
     }
 
-    /// A notification of `severity` about `way`. An entry made here becomes remote when another switch
-    /// speaks of it; a remote one stays so. After n notifications of one severity f, feedback is
+    /// Records a notification of `severity` about `way`. A local entry becomes remote when another switch
+    /// reports the way; a remote entry stays remote. After n notifications of severity f, feedback is
     /// f·n(n + 1)/2.
     pub fn note(&mut self, way: Way, severity: u32, is_local: bool, now: Instant) {
         self.expire(now);
@@ -73,10 +73,10 @@ impl CongestionTable {
         if !entry.local {
             entry.expires = now + self.timeout;
         }
-        self.settle();
+        self.update_summary();
     }
 
-    /// The first of `legal` that is not congested on the way to `destination`, or if all are, the one with the
+    /// The first of `legal` without congestion on the way to `destination`; if all have some, the port with the
     /// least feedback.
     #[inline]
     pub fn choose(&self, destination: Lid, legal: &[PortNumber]) -> PortNumber {
@@ -106,12 +106,12 @@ impl CongestionTable {
         self.find((destination, port)).is_ok()
     }
 
-    /// The entry for a way.
+    /// The entry of a way.
     pub fn entry(&self, way: Way) -> Option<Entry> {
         self.find(way).ok().map(|index| self.entries[index].1)
     }
 
-    /// How many remote and how many local entries there are for a port.
+    /// The numbers of remote and local entries for a port.
     pub fn entries_of(&self, port: PortNumber) -> (u64, u64) {
         let here = self.entries.iter().filter(|((_, other), _)| *other == port);
         here.fold((0, 0), |(remote, local), (_, entry)| match entry.local {
@@ -120,19 +120,19 @@ impl CongestionTable {
         })
     }
 
-    /// Ends every remote entry that is due.
+    /// Removes every expired remote entry.
     #[inline]
     pub fn expire(&mut self, now: Instant) {
         if self.next <= now {
             self.entries.retain(|(_, entry)| entry.local || entry.expires > now);
-            self.settle();
+            self.update_summary();
         }
     }
 
-    /// Ends every local entry for `port`.
+    /// Removes every local entry for `port`.
     pub fn clear_local(&mut self, port: PortNumber) {
         self.entries.retain(|((_, other), entry)| !entry.local || *other != port);
-        self.settle();
+        self.update_summary();
     }
 
     /// Ports with local entries.
@@ -149,8 +149,8 @@ impl CongestionTable {
         self.entries.binary_search_by_key(&way, |(other, _)| *other)
     }
 
-    /// What follows from the entries is reckoned anew.
-    fn settle(&mut self) {
+    /// Recomputes the next expiry and the ports with local entries.
+    fn update_summary(&mut self) {
         let remote = self.entries.iter().filter(|(_, entry)| !entry.local);
         self.next = remote.map(|(_, entry)| entry.expires).min().unwrap_or(Instant::NEVER);
         self.local_ports = PortSet::EMPTY;

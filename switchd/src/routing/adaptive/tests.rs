@@ -1,4 +1,4 @@
-//! A router with this policy overhears messages, good and forged, and sends frames and messages by them.
+//! The adaptive policy in a router: it inspects good and forged messages and routes frames accordingly.
 
 use super::*;
 use crate::config::{PortConfig, Route, RoutingConfig, SwitchConfig};
@@ -6,7 +6,7 @@ use crate::routing::router::{Decision, Router};
 use proto::congestion::{CnmBody, Notification, SchemeConfig};
 use proto::frame::FrameKind;
 use proto::ids::{CongestionPointId, Lid, Priority, VlanId};
-use proto::link::{LinkConfig, LinkControl, PauseConfig};
+use proto::link::{FlowControlConfig, LinkConfig, PauseConfig};
 use proto::units::{BitRate, Duration};
 use proto::wire::classify::classify;
 use proto::wire::ethernet::{Cnm, Envelope, VlanTag, ethertype, plan};
@@ -31,7 +31,7 @@ fn router(absorb: bool) -> Router {
         rate: BitRate::gbps(10),
         mtu: Bytes::new(2048),
         buffer: Bytes::new(600_000),
-        control: LinkControl::Pause(PauseConfig::default()),
+        control: FlowControlConfig::Pause(PauseConfig::default()),
     };
     let faces = |index: usize| index == HOME || index == OTHER;
     let mut routing = RoutingConfig { kind: Some("adaptive".into()), ..RoutingConfig::default() };
@@ -91,7 +91,7 @@ fn data(destination: u16) -> Vec<u8> {
 
 fn out(router: &mut Router, octets: &[u8], now: Instant) -> usize {
     let headers = classify(FrameKind::Ethernet, octets).unwrap();
-    match router.route(Passing { input: port(HOME), headers: &headers, octets, now }) {
+    match router.route(RoutedPacket { input: port(HOME), headers: &headers, octets, now }) {
         Decision::Unicast(port) => port.index(),
         other => panic!("{other:?}"),
     }
@@ -104,11 +104,11 @@ fn total(router: &Router, index: usize, name: &str) -> u64 {
 }
 
 #[test]
-fn what_is_overheard_turns_frames_away_for_the_time_it_holds() {
+fn an_inspected_message_diverts_frames_until_its_entry_expires() {
     let mut router = router(false);
     assert_eq!(out(&mut router, &data(2), at(0)), WAYS[0]);
-    let heard = router.hear(port(WAYS[0]), &message(1, 2, 10), at(1));
-    assert_eq!(heard, Passage::Forward, "the source hears of it too");
+    let heard = router.on_notification(port(WAYS[0]), &message(1, 2, 10), at(1));
+    assert_eq!(heard, NotificationAction::Forward, "the source gets the message too");
     assert_eq!(out(&mut router, &data(2), at(1)), WAYS[1]);
     assert_eq!(router.poll_timeout(), at(250_001));
     assert_eq!(out(&mut router, &data(2), at(250_000)), WAYS[1]);
@@ -121,30 +121,43 @@ fn what_is_overheard_turns_frames_away_for_the_time_it_holds() {
 #[test]
 fn where_there_is_one_way_or_none_of_ours_nothing_is_noted() {
     let mut router = router(false);
-    assert_eq!(router.hear(port(WAYS[1]), &message(1, 3, 10), at(0)), Passage::Forward);
-    assert_eq!(router.hear(port(WAYS[1]), &message(1, 77, 10), at(0)), Passage::Forward);
-    assert_eq!(router.hear(port(WAYS[0]), &message(1, 2, 0), at(0)), Passage::Forward);
-    assert_eq!(router.hear(port(WAYS[0]), &message(1, 2, 9)[..40], at(0)), Passage::Forward);
-    assert_eq!(router.hear(port(WAYS[0]), &data(2), at(0)), Passage::Forward);
+    assert_eq!(
+        router.on_notification(port(WAYS[1]), &message(1, 3, 10), at(0)),
+        NotificationAction::Forward
+    );
+    assert_eq!(
+        router.on_notification(port(WAYS[1]), &message(1, 77, 10), at(0)),
+        NotificationAction::Forward
+    );
+    assert_eq!(
+        router.on_notification(port(WAYS[0]), &message(1, 2, 0), at(0)),
+        NotificationAction::Forward
+    );
+    assert_eq!(
+        router.on_notification(port(WAYS[0]), &message(1, 2, 9)[..40], at(0)),
+        NotificationAction::Forward
+    );
+    assert_eq!(router.on_notification(port(WAYS[0]), &data(2), at(0)), NotificationAction::Forward);
     assert_eq!(router.poll_timeout(), Instant::NEVER);
 }
 
-/// Adapter 3 forges: about flows from 1 to 2, to whomever it likes.
+/// Adapter 3 forges messages about flows from 1 to 2, to any source.
 #[test]
 fn an_adapter_that_tells_of_flows_not_its_own_is_refused_and_changes_nothing() {
     let mut router = router(false);
     for source in [1, 2, 3, 50] {
         for (about, severity) in [(2, 63), (1, 63), (77, 1)] {
-            let heard = router.hear(port(OTHER), &message(source, about, severity), at(0));
-            assert_eq!(heard, Passage::Refuse, "to {source} about {about}");
+            let heard =
+                router.on_notification(port(OTHER), &message(source, about, severity), at(0));
+            assert_eq!(heard, NotificationAction::Refuse, "to {source} about {about}");
         }
     }
     assert_eq!(total(&router, OTHER, "ar_refused_packets"), 12);
     let tables = (0..4).map(|index| total(&router, index, "ar_remote_entries"));
     assert_eq!(tables.sum::<u64>(), 0);
     assert_eq!(out(&mut router, &data(2), at(0)), WAYS[0]);
-    let own = router.hear(port(OTHER), &message(1, 3, 5), at(0));
-    assert_eq!(own, Passage::Forward, "of the way to itself it may speak");
+    let own = router.on_notification(port(OTHER), &message(1, 3, 5), at(0));
+    assert_eq!(own, NotificationAction::Forward, "an adapter may report the way to itself");
 }
 
 #[test]
@@ -158,13 +171,19 @@ fn messages_to_a_source_go_by_every_way_there_is() {
 #[test]
 fn a_message_ends_here_if_asked_to_and_while_another_way_is_free() {
     let mut router = router(true);
-    assert_eq!(router.hear(port(WAYS[0]), &message(1, 2, 10), at(0)), Passage::Absorb);
-    assert_eq!(router.hear(port(WAYS[1]), &message(1, 2, 10), at(0)), Passage::Forward);
+    assert_eq!(
+        router.on_notification(port(WAYS[0]), &message(1, 2, 10), at(0)),
+        NotificationAction::Absorb
+    );
+    assert_eq!(
+        router.on_notification(port(WAYS[1]), &message(1, 2, 10), at(0)),
+        NotificationAction::Forward
+    );
     assert_eq!(total(&router, WAYS[0], "ar_absorbed_packets"), 1);
 }
 
 #[test]
-fn congestion_here_ends_with_its_queue_and_is_told_backwards() {
+fn local_congestion_ends_with_its_queue_and_its_message_returns_to_the_input() {
     let mut router = router(false);
     let body = CnmBody {
         quantized_feedback: 20,
@@ -172,9 +191,9 @@ fn congestion_here_ends_with_its_queue_and_is_told_backwards() {
         q_offset: -1,
         q_delta: 0,
     };
-    let destination = plan::mac(Lid::new(2)).number();
+    let destination = plan::mac(Lid::new(2)).into();
     let ways = (port(HOME), port(WAYS[0]));
-    let back = router.on_own(&Notification::Cnm(body), destination, ways, at(0));
+    let back = router.on_local_notification(&Notification::Cnm(body), destination, ways, at(0));
     assert_eq!(back, Some(port(HOME)));
     assert_eq!(total(&router, WAYS[0], "ar_local_entries"), 1);
     assert_eq!(out(&mut router, &data(2), at(0)), WAYS[1]);

@@ -62,11 +62,11 @@ fn send(
 ) -> Result<Vec<usize>, DropReason> {
     let now = Instant::ZERO + Duration::from_us(us);
     let headers = headers(octets);
-    let packet = Passing { input: port(input), headers: &headers, octets, now };
+    let packet = RoutedPacket { input: port(input), headers: &headers, octets, now };
     match table.find(packet) {
-        Found::Legal(ports) => Ok(vec![EqualCost { seed: 7 }.choose(packet, ports).index()]),
-        Found::Multicast(ports) => Ok(ports.iter().map(|port| port.index()).collect()),
-        Found::Nowhere(reason) => Err(reason),
+        Lookup::Unicast(ports) => Ok(vec![EqualCost { seed: 7 }.choose(packet, ports).index()]),
+        Lookup::Multicast(ports) => Ok(ports.iter().map(|port| port.index()).collect()),
+        Lookup::NoRoute(reason) => Err(reason),
     }
 }
 
@@ -104,7 +104,7 @@ fn what_is_no_ip_is_spread_by_its_addresses() {
 }
 
 #[test]
-fn a_foreign_address_is_flooded_until_it_has_spoken_and_after_it_fell_silent() {
+fn a_foreign_address_is_flooded_until_learned_and_after_it_aged_out() {
     let mut table = table();
     let to_it = frame(FOREIGN, mac(1), 1);
     assert_eq!(send(&mut table, 0, &to_it, 0), Ok(vec![0, 1, 2, 3]));
@@ -126,9 +126,9 @@ fn a_full_table_learns_only_what_an_old_entry_makes_room_for() {
     for (source, us) in [(FOREIGN, 0), (FOREIGN + 1, 50), (FOREIGN + 2, 90), (FOREIGN + 2, 120)] {
         send(&mut table, 1, &frame(mac(1), source, 1), us).unwrap();
         assert!(table.learned.len() <= 2);
-        assert_eq!(table.learned.contains_key(&(FOREIGN + 2)), us == 120);
+        assert_eq!(table.learned.contains_key(&MacAddress::from_number(FOREIGN + 2)), us == 120);
     }
-    // A group is nobody's address.
+    // A group address is never learned.
     send(&mut table, 1, &frame(mac(1), MacAddress::BROADCAST.number(), 1), 500).unwrap();
     assert_eq!(table.learned.len(), 2);
 }

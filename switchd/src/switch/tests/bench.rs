@@ -2,16 +2,16 @@
 
 use crate::config::{MemoryConfig, PortConfig, Route, RoutingConfig, SwitchConfig};
 use crate::egress::Egress;
-use crate::egress::marking::Dialect;
 use crate::switch::Switch;
 use bytes::BytesMut;
+use proto::Technology;
 use proto::congestion::{CongestionPoint, Marking, QueueSample, SchemeConfig};
 use proto::counters::{DeviceReading, DropReason};
-use proto::device::Device;
+use proto::device::{Device, Instrumented};
 use proto::events::EventKind;
 use proto::frame::{Frame, FrameHeaders, FrameKind};
 use proto::ids::{Dscp, Ecn, Lid, PortNumber, Priority, Psn, QueuePairNumber, VirtualLane};
-use proto::link::{LinkConfig, LinkControl, PauseConfig};
+use proto::link::{FlowControlConfig, LinkConfig, PauseConfig};
 use proto::units::{BitRate, Bytes, Duration, Instant};
 use proto::wire::ethernet::{MacControl, Pfc, plan};
 use proto::wire::infiniband::{Bth, ExtendedHeaders, Opcode};
@@ -31,7 +31,7 @@ pub const DSCP3: u8 = 24;
 /// Four ports of 10 Gb/s, adapter n behind port n; priority 3 is lossless, all obey PFC. A pool in
 /// whose reserves two frames fit, twenty more below the threshold, and ten in each headroom.
 pub fn config() -> SwitchConfig {
-    let control = LinkControl::Pause(PauseConfig::default());
+    let control = FlowControlConfig::Pause(PauseConfig::default());
     let link = LinkConfig {
         rate: BitRate::gbps(10),
         mtu: Bytes::new(1500),
@@ -96,7 +96,7 @@ impl Bench {
         self.drain();
     }
 
-    /// The neighbour at `port` asks for silence on some priorities, or with no time ends it.
+    /// The neighbour at `port` pauses some priorities, or resumes them with time 0.
     pub fn pause(&mut self, port: usize, priorities: &[u8], time: u16) {
         let mut pfc = Pfc::default();
         for priority in priorities {
@@ -152,7 +152,7 @@ impl Bench {
         named.iter().find(|(key, _)| key == name).map_or(0, |(_, value)| *value)
     }
 
-    /// Whether all that the switch holds is gone, and nobody is asked to be silent.
+    /// Whether the switch holds no frame and requests no pause.
     pub fn is_empty(&self) -> bool {
         let ports = (0..PORTS).map(PortNumber::from_index);
         let memory = self.switch.memory.as_ref().expect("a switch of Ethernet has one");
@@ -167,7 +167,7 @@ impl Bench {
     }
 }
 
-/// What the neighbour on the other side hears of priority 3, frame by frame.
+/// The pause times for priority 3 that the neighbour receives, frame by frame.
 pub fn times(control: &[(Instant, MacControl)]) -> Vec<u16> {
     let of = |control: &MacControl| match control {
         MacControl::Pfc(pfc) => pfc.time(Priority::truncate(P3)),
@@ -222,7 +222,7 @@ impl Bench {
         let mut bench = Bench::new(config);
         for egress in &mut bench.switch.egress {
             let points = (0..8).map(|_| Box::new(Above(Bytes::new(frames * FRAME))) as Box<_>);
-            *egress = Egress::new(points.collect(), PORTS, Dialect::Ethernet);
+            *egress = Egress::new(points.collect(), PORTS, Technology::Ethernet);
         }
         bench
     }

@@ -10,7 +10,7 @@ use proto::counters::DropReason;
 use proto::events::{EventKind, MarkKind};
 use proto::frame::{Frame, FrameKind};
 use proto::ids::{Ecn, Lid, PortNumber, Priority, VirtualLane};
-use proto::link::{CreditConfig, LinkControl, PauseConfig, PauseMode};
+use proto::link::{CreditConfig, FlowControlConfig, PauseConfig, PauseMode};
 use proto::units::{Bytes, Duration};
 use proto::wire::classify::classify;
 use proto::wire::ethernet::{Envelope, MacAddress, MacControl, Pfc, ethertype, plan};
@@ -173,11 +173,13 @@ fn a_switch_that_cannot_keep_its_word_is_refused() {
         c.memory.headroom = Bytes::ZERO;
         for port in &mut c.ports {
             let mode = PauseMode::None;
-            port.link.control = LinkControl::Pause(PauseConfig { mode, ..PauseConfig::default() });
+            port.link.control =
+                FlowControlConfig::Pause(PauseConfig { mode, ..PauseConfig::default() });
         }
     });
     assert_eq!(unpaused, None, "what is lossy needs no headroom");
-    let mixed = with(|c| c.ports[1].link.control = LinkControl::Credits(CreditConfig::default()));
+    let mixed =
+        with(|c| c.ports[1].link.control = FlowControlConfig::Credit(CreditConfig::default()));
     assert_eq!(mixed, Some(ConfigError::Technology(PortNumber::from_index(1))));
     let routing = with(|c| c.routing.kind = Some("forwarding-table".to_owned()));
     assert!(matches!(routing, Some(ConfigError::Routing(_))));

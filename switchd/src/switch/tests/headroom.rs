@@ -1,5 +1,5 @@
 //! That the headroom a switch asks for is what it takes: a neighbour at line rate at the end of a long
-//! cable, which obeys as soon as it hears, while our own full frames stand in the way of the PFC.
+//! cable, which obeys PFC at its arrival, while full frames of the switch delay the PFC.
 
 use super::bench::{Bench, DSCP3, P3, config, packet};
 use crate::config::SwitchConfig;
@@ -47,12 +47,12 @@ fn lost(mut config: SwitchConfig, headroom: Bytes, phase: Duration) -> u64 {
         if heard.is_some_and(|heard| heard <= begins) {
             break;
         }
-        // A frame that begins now is here a cable later; nothing that it does can be heard before.
+        // A frame that starts now arrives one cable delay later and has no effect before.
         bench.run((begins + time + CABLE).since(bench.now));
         bench.feed(0, packet(1, 4, DSCP3, Ecn::Capable0, psn, MTU));
         bench.feed(1, obstacle(psn));
         (psn, begins) = (psn + 1, begins + time);
-        assert!(psn < 1_000, "somebody is silenced in the end");
+        assert!(psn < 1_000, "the neighbour pauses in the end");
     }
     let drops = bench.drops(0, DropReason::HeadroomOverrun);
     assert_eq!(bench.lost(), drops);
@@ -74,7 +74,7 @@ fn the_least_headroom_loses_nothing_and_two_frames_less_do_not_suffice() {
     }
     let needed = headroom_needed(&far("shared-pool"));
     let mut config = far("shared-pool");
-    // What would be refused: the check is told of a shorter cable than there is.
+    // The check would refuse this; it gets a shorter cable than the real one.
     config.ports.iter_mut().for_each(|port| port.delay = Duration::ZERO);
     let short = Bytes::new(needed.get() - 2 * FULL.get());
     let phases = (0..16).map(|step| Duration::from_ns(step * 79));

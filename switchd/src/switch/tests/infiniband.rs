@@ -7,11 +7,11 @@ use crate::switch::{ConfigError, Switch};
 use proptest::prelude::*;
 use proto::congestion::SchemeConfig;
 use proto::counters::{DeviceReading, DropReason};
-use proto::device::Device;
+use proto::device::{Device, Instrumented};
 use proto::events::EventKind;
 use proto::frame::{Frame, FrameKind};
 use proto::ids::{Lid, PortNumber, Psn, QueuePairNumber, ServiceLevel, VirtualLane};
-use proto::link::{CreditConfig, LinkConfig, LinkControl};
+use proto::link::{CreditConfig, FlowControlConfig, LinkConfig};
 use proto::units::{BitRate, Bytes, Duration, Instant};
 use proto::wire::classify::classify;
 use proto::wire::infiniband::crc::{verify_icrc, verify_vcrc};
@@ -24,7 +24,10 @@ fn config(scheme: &str) -> SwitchConfig {
         rate: BitRate::gbps(8),
         mtu: Bytes::new(2048),
         buffer: Bytes::new(36 * 2112),
-        control: LinkControl::Credits(CreditConfig { data_lanes: 1, ..CreditConfig::default() }),
+        control: FlowControlConfig::Credit(CreditConfig {
+            data_lanes: 1,
+            ..CreditConfig::default()
+        }),
     };
     let route = |lid: u16| Route {
         first: Lid::new(lid),
@@ -49,7 +52,7 @@ fn config(scheme: &str) -> SwitchConfig {
     }
 }
 
-/// A switch whose neighbours have credits without end, unless told otherwise.
+/// A switch whose neighbours have unlimited credits unless configured otherwise.
 struct Bench {
     switch: Switch,
     now: Instant,
@@ -180,7 +183,7 @@ fn outputs_serve_backlogged_inputs_in_turn_and_keep_each_inputs_order() {
     bench.run(Duration::from_us(62));
     let sources: Vec<u64> = bench.sent[3]
         .iter()
-        .map(|frame| classify(frame.kind, &frame.octets).unwrap().source)
+        .map(|frame| classify(frame.kind, &frame.octets).unwrap().source.number())
         .collect();
     assert_eq!(sources.len(), 30);
     for source in 1..=3 {
@@ -188,7 +191,7 @@ fn outputs_serve_backlogged_inputs_in_turn_and_keep_each_inputs_order() {
         let psns: Vec<u32> = bench.sent[3]
             .iter()
             .map(|frame| classify(frame.kind, &frame.octets).unwrap())
-            .filter(|headers| headers.source == source)
+            .filter(|headers| headers.source.number() == source)
             .map(|headers| headers.psn)
             .collect();
         assert!(psns.is_sorted());
@@ -209,7 +212,7 @@ fn a_root_marks_when_its_queue_passes_90_percent_of_a_buffer_and_only_fecn_and_v
         verify_vcrc(&frame.octets).unwrap();
         verify_icrc(&frame.octets).unwrap();
         let headers = classify(frame.kind, &frame.octets).unwrap();
-        let plain = data(headers.source as u16, 4, headers.psn);
+        let plain = data(headers.source.number() as u16, 4, headers.psn);
         let differing = (0..plain.octets.len()).filter(|i| plain.octets[*i] != frame.octets[*i]);
         assert!(differing.into_iter().all(|i| i == 12 || i >= plain.octets.len() - 2));
     }

@@ -4,15 +4,15 @@
 use super::bench::{Bench, FRAME, P3, PORTS, config, data, lossy, times};
 use proto::counters::DropReason;
 use proto::frame::{Frame, FrameKind};
-use proto::link::{LinkControl, PauseConfig, PauseMode};
+use proto::link::{FlowControlConfig, PauseConfig, PauseMode};
 use proto::units::{BitRate, Bytes, Duration};
 use proto::wire::ethernet::{MacAddress, MacControl, Pause};
 
-/// Frames that fit before silence is asked: two reserved, twenty shared, of which the last asks.
+/// Frames that fit before XOFF: two reserved, twenty shared; the last of them causes XOFF.
 const LIMIT: u32 = 22;
 const HEADROOM: u32 = 10;
 
-/// A switch with output 4 silent on priorities 0 and 3.
+/// A switch with output 4 paused on priorities 0 and 3.
 fn blocked() -> Bench {
     let mut bench = Bench::new(config());
     bench.pause(3, &[0, P3], u16::MAX);
@@ -27,7 +27,7 @@ fn fill(bench: &mut Bench, input: usize, frames: u32) {
 
 /// PFC-01.
 #[test]
-fn silence_is_asked_at_the_limit_headroom_takes_the_rest_and_then_frames_are_lost() {
+fn xoff_at_the_limit_then_headroom_then_loss() {
     let mut bench = blocked();
     fill(&mut bench, 0, LIMIT - 1);
     assert!(bench.control.iter().all(Vec::is_empty));
@@ -82,9 +82,9 @@ fn a_pool_of_headroom_is_shared_and_the_last_to_come_loses() {
     assert_eq!(bench.named(0, "headroom_pool_watermark"), 25 * FRAME);
 }
 
-/// PFC-14: the neighbour heard the repetition only.
+/// PFC-14: only the repeated XOFF reached the neighbour.
 #[test]
-fn a_lost_request_for_silence_is_repeated_and_what_headroom_cannot_hold_is_counted() {
+fn a_lost_xoff_is_repeated_and_headroom_overruns_are_counted() {
     let mut bench = blocked();
     fill(&mut bench, 0, LIMIT + HEADROOM + 3);
     assert_eq!(bench.drops(0, DropReason::HeadroomOverrun), 3);
@@ -98,7 +98,7 @@ fn a_lost_request_for_silence_is_repeated_and_what_headroom_cannot_hold_is_count
 
 /// QOS-06.
 #[test]
-fn a_lossy_queue_at_its_limit_drops_at_the_output_and_silences_nobody() {
+fn a_lossy_queue_at_its_limit_drops_at_the_output_without_a_pause() {
     let mut bench = blocked();
     for psn in 0..10 {
         bench.feed(0, lossy(1, 4, psn));
@@ -171,13 +171,14 @@ fn a_lossless_queue_above_every_mark_is_marked_and_never_dropped() {
     assert_eq!(bench.named(3, "queue3_ecn_marked_packets"), 61);
 }
 
-/// A switch with this memory, buffers of forty frames and PAUSE, whose output 4 is silent.
+/// A switch with this memory, buffers of forty frames and PAUSE, whose output 4 is paused.
 fn with_pause(kind: &str) -> Bench {
     let mut config = config();
     config.memory.kind = kind.to_owned();
     for port in &mut config.ports {
         let mode = PauseMode::Global;
-        port.link.control = LinkControl::Pause(PauseConfig { mode, ..PauseConfig::default() });
+        port.link.control =
+            FlowControlConfig::Pause(PauseConfig { mode, ..PauseConfig::default() });
         port.link.buffer = Bytes::new(40 * FRAME);
     }
     let mut bench = Bench::new(config);
@@ -191,7 +192,7 @@ fn silenced(bench: &Bench) -> Vec<usize> {
 }
 
 #[test]
-fn a_partitioned_memory_silences_the_input_that_is_full() {
+fn a_partitioned_memory_pauses_the_full_input() {
     let mut bench = with_pause("per-input");
     fill(&mut bench, 1, 29);
     assert_eq!(silenced(&bench), [0; 0]);
@@ -205,7 +206,7 @@ fn a_partitioned_memory_silences_the_input_that_is_full() {
 }
 
 #[test]
-fn a_global_mark_silences_everybody_at_once() {
+fn a_global_mark_pauses_all_inputs_at_once() {
     let mut bench = with_pause("global-watermark");
     fill(&mut bench, 0, 60);
     fill(&mut bench, 1, 59);

@@ -1,20 +1,20 @@
-//! Frames for which there is no room: who hears of them, and the alarm before it comes to that.
+//! Frames without room: the report to the congestion point, and the alarm before.
 
 use super::bench::{Bench, FRAME, P3, PORTS, config, data, lossy};
 use crate::config::SwitchConfig;
 use crate::egress::Egress;
-use crate::egress::marking::Dialect;
 use crate::memory::models::MODELS;
+use proto::Technology;
 use proto::congestion::{CongestionPoint, QueueSample};
 use proto::events::EventKind;
 use proto::units::{Bytes, Instant};
 use std::sync::{Arc, Mutex};
 
-/// What a congestion point heard: the output, the size of the frame, and what stood in its queue.
-type Heard = Arc<Mutex<Vec<(usize, Bytes, Bytes)>>>;
+/// A reported drop: the output, the size of the frame, and the octets in its queue.
+type CongestionReport = Arc<Mutex<Vec<(usize, Bytes, Bytes)>>>;
 
 /// Notes every frame that was refused on its way to one output.
-struct Listens(usize, Heard);
+struct Listens(usize, CongestionReport);
 
 impl CongestionPoint for Listens {
     fn on_drop(&mut self, size: Bytes, sample: &QueueSample, _: Instant) {
@@ -22,11 +22,11 @@ impl CongestionPoint for Listens {
     }
 }
 
-fn listening(config: SwitchConfig) -> (Bench, Heard) {
-    let (mut bench, heard) = (Bench::new(config), Heard::default());
+fn listening(config: SwitchConfig) -> (Bench, CongestionReport) {
+    let (mut bench, heard) = (Bench::new(config), CongestionReport::default());
     for (output, egress) in bench.switch.egress.iter_mut().enumerate() {
         let points = (0..8).map(|_| Box::new(Listens(output, heard.clone())) as Box<_>);
-        *egress = Egress::new(points.collect(), PORTS, Dialect::Ethernet);
+        *egress = Egress::new(points.collect(), PORTS, Technology::Ethernet);
     }
     (bench, heard)
 }
@@ -36,7 +36,7 @@ fn frames(n: u64) -> Bytes {
 }
 
 #[test]
-fn the_point_of_the_output_hears_of_each_frame_refused_for_want_of_room() {
+fn the_congestion_point_gets_every_frame_refused_for_want_of_room() {
     let (mut bench, heard) = listening(config());
     bench.pause(3, &[0, P3], u16::MAX);
     // Two reserved, twenty shared, ten in headroom; then two too many.
@@ -65,7 +65,7 @@ fn alarms(bench: &Bench) -> Vec<(Bytes, Bytes)> {
 }
 
 #[test]
-fn more_than_four_fifths_of_a_headroom_is_an_alarm_and_told_once() {
+fn more_than_four_fifths_of_a_headroom_raises_one_alarm() {
     let mut bench = Bench::new(config());
     bench.pause(3, &[P3], u16::MAX);
     (0..22 + 8).for_each(|psn| bench.feed(0, data(1, 4, psn)));

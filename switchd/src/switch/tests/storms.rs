@@ -57,7 +57,7 @@ fn a_storm_empties_its_queue_and_no_other_until_it_is_over() {
     assert_eq!(told(&bench), ["storm"]);
     assert_eq!(bench.drops(3, DropReason::PauseStorm), 25);
     assert!(bench.is_empty());
-    assert_eq!(times(&bench.control[0]).last(), Some(&0), "its sender may speak again");
+    assert_eq!(times(&bench.control[0]).last(), Some(&0), "its sender may resume");
     bench.feed(0, data(1, 4, 25));
     bench.feed(0, lossy(1, 4, 0));
     bench.feed(0, data(1, 3, 0));

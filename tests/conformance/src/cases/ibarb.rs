@@ -186,7 +186,7 @@ fn order(
                 switch = { buffer = \"200 mtu\" }";
     let mut config =
         Stage::new(Level::Engine, &star(PORTS, "1 s", "vls = 4", rest), "s0")?.switch_config()?;
-    if let LinkControl::Credits(credits) = &mut config.ports[3].link.control {
+    if let FlowControlConfig::Credit(credits) = &mut config.ports[3].link.control {
         credits.arbitration = tables;
     }
     let switch = Switch::new(config).map_err(|error| error.to_string())?;

@@ -107,11 +107,11 @@ fn reaction_point(params: &str) -> Result<Box<dyn ReactionPoint>, Failure> {
 fn frame(size: Bytes) -> FrameHeaders {
     FrameHeaders {
         size,
-        source: 1,
-        destination: 2,
+        source: proto::ids::MacAddress::from_number(1).into(),
+        destination: proto::ids::MacAddress::from_number(2).into(),
         multicast: false,
-        lane: 3,
-        level: 3,
+        lane: VirtualLane::truncate(3),
+        level: proto::ids::ServiceLevel::truncate(3),
         class: FrameClass::Data,
         queue_pair: 0,
         psn: 0,

@@ -5,7 +5,7 @@ use bytes::BytesMut;
 use proto::frame::{Frame, FrameKind};
 use proto::ids::{Lid, Priority};
 use proto::wire::ethernet::{
-    CnTag, Cnm, CongestionTag, Envelope, MacAddress, Preface, congestion_tag, ethertype, plan,
+    CnTag, Cnm, CongestionTag, Envelope, MacAddress, Preface, ethertype, plan, preface,
 };
 use proto::wire::project::ProjectTypes;
 
@@ -71,7 +71,7 @@ pub fn marks(frame: &Frame) -> Result<Option<(u8, Option<u16>)>, String> {
 /// If it ends within its envelope.
 pub fn with_flow(mut frame: Frame, flow_id: u16) -> Frame {
     let tag = CongestionTag::Cn(CnTag { flow_id, ethertype: 0 });
-    let inserted = congestion_tag::insert(&mut frame.octets, tag, &ProjectTypes::DEFAULT);
+    let inserted = preface::insert_tag(&mut frame.octets, tag, &ProjectTypes::DEFAULT);
     inserted.expect("a case tags whole frames");
     frame
 }

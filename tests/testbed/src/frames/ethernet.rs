@@ -184,7 +184,7 @@ pub fn priority(frame: &Frame) -> Option<u8> {
     if control_of(frame).is_some() {
         return None;
     }
-    classify_ethernet(&frame.octets, &PriorityMap::BY_DSCP).ok().map(|headers| headers.lane)
+    classify_ethernet(&frame.octets, &PriorityMap::BY_DSCP).ok().map(|headers| headers.lane.get())
 }
 
 /// The quanta of a pause for `priority`, 0 for XON; `None` if `frame` does not name it.

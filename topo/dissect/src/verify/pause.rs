@@ -198,7 +198,7 @@ fn priority(seen: &Seen<'_>, frame: &EthernetFrame<'_>, map: &PriorityMap) -> Op
     } else {
         return None;
     };
-    headers.ok().map(|headers| usize::from(headers.lane) % Pfc::PRIORITIES)
+    headers.ok().map(|headers| headers.lane.index() % Pfc::PRIORITIES)
 }
 
 #[cfg(test)]

@@ -5,7 +5,8 @@ use crate::keyfile::fields::words;
 use crate::keyfile::problem::{Complaint, Problems};
 use proto::ids::Priority;
 use proto::link::{
-    ArbitrationConfig, CreditConfig, EtsConfig, LinkControl, PauseConfig, PauseMode, Selection,
+    ArbitrationConfig, CreditConfig, EtsConfig, FlowControlConfig, PauseConfig, PauseMode,
+    Selection,
 };
 use proto::params::{Key, KeyTable, Kind, Variants};
 use proto::technology::Technology;
@@ -21,15 +22,15 @@ pub struct Link {
     /// Time of flight.
     pub delay: Duration,
     /// What keeps it lossless; the address of a pausing port is not settled yet.
-    pub control: LinkControl,
+    pub control: FlowControlConfig,
 }
 
 impl Link {
     /// Lanes over which a buffer is split: on Ethernet all priorities share it.
     pub fn shares(&self) -> u8 {
         match &self.control {
-            LinkControl::Credits(credits) => credits.data_lanes,
-            LinkControl::Pause(_) => 1,
+            FlowControlConfig::Credit(credits) => credits.data_lanes,
+            FlowControlConfig::Pause(_) => 1,
         }
     }
 }
@@ -170,8 +171,8 @@ pub fn read(
         rate: fields.rate("rate").unwrap_or(rate),
         delay: fields.time("delay")?,
         control: match technology {
-            Technology::Infiniband => LinkControl::Credits(credits(fields, problems)?),
-            Technology::Ethernet => LinkControl::Pause(pause(fields, problems)?),
+            Technology::Infiniband => FlowControlConfig::Credit(credits(fields, problems)?),
+            Technology::Ethernet => FlowControlConfig::Pause(pause(fields, problems)?),
         },
     })
 }

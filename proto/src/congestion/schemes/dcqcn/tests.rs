@@ -4,7 +4,7 @@ use super::profile::{ClampTarget, Cut, Hyper, ONE};
 use super::*;
 use crate::congestion::Notification;
 use crate::congestion::schemes::bottleneck::refused;
-use crate::ids::PortNumber;
+use crate::ids::{MacAddress, PortNumber, ServiceLevel, VirtualLane};
 use crate::params;
 use crate::random::Random;
 use crate::units::BitRate;
@@ -43,13 +43,13 @@ pub fn us(n: u64) -> Instant {
 
 pub fn frame(class: FrameClass, ecn: Ecn) -> FrameHeaders {
     FrameHeaders {
-        source: 1,
-        destination: 2,
+        source: MacAddress::from_number(1).into(),
+        destination: MacAddress::from_number(2).into(),
         queue_pair: 0x11,
         psn: 0,
         class,
-        lane: 3,
-        level: 3,
+        lane: VirtualLane::truncate(3),
+        level: ServiceLevel::truncate(3),
         size: FRAME,
         payload: FRAME,
         fecn: false,

@@ -3,7 +3,7 @@
 use super::super::fecn_marker::Marker;
 use super::*;
 use crate::congestion::{Marking, QueueSample};
-use crate::ids::{Ecn, PortNumber};
+use crate::ids::{Ecn, Lid, PortNumber, ServiceLevel, VirtualLane};
 use crate::params::Reader;
 use crate::random::Random;
 
@@ -39,11 +39,11 @@ fn marker(text: &str) -> Option<Marker> {
 fn data() -> FrameHeaders {
     FrameHeaders {
         size: Bytes::new(2074),
-        source: 1,
-        destination: 32,
+        source: Lid::new(1).into(),
+        destination: Lid::new(32).into(),
         multicast: false,
-        lane: 0,
-        level: 0,
+        lane: VirtualLane::ZERO,
+        level: ServiceLevel::default(),
         class: FrameClass::Data,
         queue_pair: 0x1_0001,
         psn: 0,

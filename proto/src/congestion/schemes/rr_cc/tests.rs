@@ -1,7 +1,7 @@
 //! Receivers that judge and measure, senders that obey, octets that make no sense.
 
 use super::*;
-use crate::ids::{Ecn, PortNumber};
+use crate::ids::{Ecn, Lid, PortNumber, ServiceLevel, VirtualLane};
 use crate::params::defaults;
 use crate::random::Random;
 
@@ -28,13 +28,13 @@ fn at(taus: u64) -> Instant {
 
 fn data(fecn: bool) -> FrameHeaders {
     FrameHeaders {
-        source: 1,
-        destination: 2,
+        source: Lid::new(1).into(),
+        destination: Lid::new(2).into(),
         queue_pair: 0x11,
         psn: 0,
         class: FrameClass::Data,
-        lane: 0,
-        level: 0,
+        lane: VirtualLane::ZERO,
+        level: ServiceLevel::default(),
         size: FRAME,
         payload: FRAME,
         fecn,

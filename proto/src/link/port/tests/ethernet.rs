@@ -31,7 +31,7 @@ fn backlogged(priorities: u8, frames: u64) -> Pair {
 }
 
 #[test]
-fn pfc_04_a_paused_priority_is_silent_and_the_others_have_the_line() {
+fn pfc_04_a_paused_priority_stops_and_the_others_have_the_line() {
     let mut pair = backlogged(0xff, 100);
     pair.demand(1, 1 << 3);
     pair.run_until(ns(TOLD + SIZE));
@@ -91,7 +91,7 @@ fn pfc_06_a_priority_that_is_not_obeyed_is_counted_and_goes_on() {
 }
 
 #[test]
-fn pfc_07_where_pfc_is_on_pause_is_counted_apart_and_silences_nobody() {
+fn pfc_07_with_pfc_a_pause_frame_is_counted_apart_without_effect() {
     let mut pair = backlogged(0xff, 10);
     for step in 0..80 {
         pair.hear(0, from_peer(&MacControl::Pause(Pause { time: 0xffff })));
@@ -215,7 +215,7 @@ fn pfc_15_what_still_arrives_is_what_delays_and_response_allow() {
 }
 
 #[test]
-fn pfc_16_and_17_mac_control_ends_here_whoever_sent_it_and_acts_if_it_is_for_us() {
+fn pfc_16_and_17_mac_control_is_never_forwarded_and_acts_if_addressed_to_the_port() {
     let own = pause_config().address;
     for source in [MacAddress::default(), MacAddress::BROADCAST, own] {
         for (to, honoured) in [
@@ -284,7 +284,7 @@ fn pfc_19_asymmetric_pfc_obeys_for_all_and_asks_for_what_is_lossless() {
 }
 
 #[test]
-fn one_frame_speaks_for_all_that_changed_before_it_left() {
+fn one_frame_announces_all_changes_before_its_departure() {
     let all = PauseConfig { lossless: 0xff, ..pause_config() };
     let mut pair = Pair::new([pause_config(), all]);
     pair.sources[1].left[0] = 2;
@@ -317,7 +317,7 @@ fn a_pause_takes_the_place_of_the_one_before_be_it_shorter() {
 }
 
 #[test]
-fn without_pfc_any_demand_is_a_pause_of_the_whole_link() {
+fn without_pfc_any_request_pauses_the_whole_link() {
     let global = PauseConfig { mode: PauseMode::Global, ..pause_config() };
     let mut pair = Pair::new([global.clone(), global]);
     pair.sources[0].left = [1; 8];
@@ -343,7 +343,7 @@ fn without_pfc_any_demand_is_a_pause_of_the_whole_link() {
 fn what_arrives_is_checked_counted_from_da_to_fcs_and_takes_no_buffer_of_the_port() {
     let mut pair = pair();
     assert!(matches!(pair.hear(0, tagged(5, 1518)), Arrival::Packet(headers)
-        if headers.lane == 5 && headers.size == Bytes::new(1522)));
+        if headers.lane.get() == 5 && headers.size == Bytes::new(1522)));
     assert!(matches!(pair.hear(0, tagged(5, 20)), Arrival::Packet(h) if h.size == Bytes::new(64)));
     assert_eq!(pair.hear(0, tagged(5, 1519)), Arrival::Lost(DropReason::Mtu));
     assert_eq!(pair.hear(0, packet(0, 64)), Arrival::Lost(DropReason::Malformed));
@@ -360,9 +360,9 @@ fn what_arrives_is_checked_counted_from_da_to_fcs_and_takes_no_buffer_of_the_por
 
 proptest! {
     /// Whatever is demanded and whatever is lost: no frame of a paused priority ever starts, and no
-    /// silence outlasts the last demand by more than the longest pause.
+    /// pause outlasts the last request by more than the longest pause time.
     #[test]
-    fn nobody_speaks_while_paused_and_nobody_is_silent_for_ever(
+    fn no_frame_starts_during_a_pause_and_no_pause_lasts_for_ever(
         steps in prop::collection::vec((any::<u8>(), 0u64..200_000, any::<bool>()), 1..20),
     ) {
         let all = PauseConfig { lossless: 0xff, ..pause_config() };
@@ -377,7 +377,7 @@ proptest! {
         pair.demand(1, 0);
         let stop = pair.now;
         pair.run_until(stop + Duration::from_ns(65_535 * QUANTUM + 20 * SIZE));
-        // The timers again, from what end 0 heard.
+        // The timers again, from the frames that end 0 received.
         let mut heard = pair.controls(0).into_iter().peekable();
         let mut until = [Instant::ZERO; 8];
         for (start, lane) in &pair.sources[0].sent {

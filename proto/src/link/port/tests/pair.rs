@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::ids::{Priority, VlanId};
-use crate::link::{LinkControl, PauseConfig};
+use crate::link::config::{FlowControlConfig, PauseConfig};
 use crate::units::Duration;
 use crate::wire::classify::PriorityMap;
 use crate::wire::ethernet::{Envelope, MacAddress, MacControl, VlanTag};
@@ -25,7 +25,7 @@ pub fn ethernet(control: PauseConfig) -> LinkPort {
         rate: BitRate::gbps(8),
         mtu: Bytes::new(1500),
         buffer: Bytes::new(100_000),
-        control: LinkControl::Pause(control),
+        control: FlowControlConfig::Pause(control),
     };
     LinkPort::new(PortNumber::from_index(0), &config, Instant::ZERO)
 }
@@ -60,15 +60,20 @@ pub struct Backlog {
 }
 
 impl LaneSource for Backlog {
-    fn head(&mut self, lane: VirtualLane, now: Instant) -> Option<Head> {
+    type Offer = ();
+
+    fn head(&mut self, lane: VirtualLane, now: Instant) -> Option<Head<()>> {
         let waits = self.left[lane.index()] > 0 && self.ready <= now;
         let (size, ready) = (Bytes::new(SIZE), self.ready);
-        waits.then_some(Head { size, ready, class: FrameClass::Data })
+        waits.then_some(Head { size, ready, class: FrameClass::Data, offer: () })
     }
+}
 
-    fn take(&mut self, lane: VirtualLane, _: Option<Instant>, start: Instant, _: Instant) -> Frame {
+impl Sender for Backlog {
+    fn take(&mut self, grant: &Grant<()>) -> Frame {
+        let lane = grant.lane;
         self.left[lane.index()] -= 1;
-        self.sent.push((start, lane.get()));
+        self.sent.push((grant.start, lane.get()));
         tagged(lane.get(), SIZE as usize - 4)
     }
 }
@@ -115,13 +120,13 @@ impl Pair {
         }
     }
 
-    /// `end` asks its peer to be silent on `priorities` from now on.
+    /// `end` requests its peer to pause `priorities` from now on.
     pub fn demand(&mut self, end: usize, priorities: u8) {
         self.ports[end].demand(priorities, self.now);
         self.poll();
     }
 
-    /// Lets `end` hear a frame that arrives now.
+    /// `end` receives a frame that arrives now.
     pub fn hear(&mut self, end: usize, frame: Frame) -> Arrival {
         let arrival = self.ports[end].receive(&frame, self.now, self.now, &mut self.log);
         self.heard[end].push((self.now, frame, arrival));
@@ -133,7 +138,7 @@ impl Pair {
         for end in 0..2 {
             let (port, source) = (&mut self.ports[end], &mut self.sources[end]);
             while let Some(sent) =
-                port.poll_transmit(source, &mut self.pool, self.now, &mut self.log)
+                port.poll_departure(source, &mut self.pool, self.now, &mut self.log)
             {
                 let is_control = MacControl::is_announced(&sent.frame.octets);
                 if is_control && self.lost[end] > 0 {
@@ -184,7 +189,8 @@ impl Pair {
 
     /// Data frames of a priority that reached `end`.
     pub fn received(&self, end: usize, lane: u8) -> usize {
-        let of_lane = |arrival: &Arrival| matches!(arrival, Arrival::Packet(h) if h.lane == lane);
+        let of_lane =
+            |arrival: &Arrival| matches!(arrival, Arrival::Packet(h) if h.lane.get() == lane);
         self.heard[end].iter().filter(|(.., arrival)| of_lane(arrival)).count()
     }
 

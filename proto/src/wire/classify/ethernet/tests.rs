@@ -3,9 +3,9 @@
 use super::*;
 use crate::counters::DropReason;
 use crate::frame::{FrameClass, FrameKind};
-use crate::ids::Priority;
+use crate::ids::{Priority, ServiceLevel, VirtualLane};
 use crate::wire::classify::classify;
-use crate::wire::ethernet::{CnTag, CongestionTag, MacAddress, Pause, congestion_tag};
+use crate::wire::ethernet::{CnTag, CongestionTag, MacAddress, Pause, preface};
 use crate::wire::infiniband::samples::payloads;
 use crate::wire::internet::mark_congestion;
 use crate::wire::project::RateTag;
@@ -22,11 +22,11 @@ fn look(octets: &[u8]) -> Result<FrameHeaders, ParseError> {
 fn a_tagged_send_is_data_of_the_tags_priority() {
     let expected = FrameHeaders {
         size: Bytes::new(78 + 4),
-        source: 0x7cfe_9064_3b32,
-        destination: 0xe41d_2dab_2bc2,
+        source: MacAddress::from_number(0x7cfe_9064_3b32).into(),
+        destination: MacAddress::from_number(0xe41d_2dab_2bc2).into(),
         multicast: false,
-        lane: 3,
-        level: 3,
+        lane: VirtualLane::truncate(3),
+        level: ServiceLevel::truncate(3),
         class: FrameClass::Data,
         queue_pair: 0x118,
         psn: 0xab_cdef,
@@ -51,17 +51,20 @@ fn a_port_that_trusts_the_dscp_goes_by_it() {
         (samples::CNP_IPV6, 0, 6),
         (samples::WRITE_V1, 0, 0),
     ] {
-        assert_eq!(headers(sample, PriorityMap::BY_PCP).lane, by_pcp, "{sample}");
-        assert_eq!(headers(sample, PriorityMap::BY_DSCP).lane, by_dscp, "{sample}");
+        assert_eq!(headers(sample, PriorityMap::BY_PCP).lane.get(), by_pcp, "{sample}");
+        assert_eq!(headers(sample, PriorityMap::BY_DSCP).lane.get(), by_dscp, "{sample}");
     }
     let mut table = [Priority::default(); 64];
     table[26] = Priority::truncate(5);
     let map = PriorityMap::Dscp { table, other: Priority::truncate(1) };
-    assert_eq!(headers(samples::SEND, map).lane, 5);
-    assert_eq!(headers(samples::WRITE_V1, map).lane, 1);
+    assert_eq!(headers(samples::SEND, map).lane.get(), 5);
+    assert_eq!(headers(samples::WRITE_V1, map).lane.get(), 1);
     let map =
         PriorityMap::Pcp { table: [Priority::truncate(7); 8], untagged: Priority::truncate(2) };
-    assert_eq!((headers(samples::SEND, map).lane, headers(samples::CNP, map).lane), (7, 2));
+    assert_eq!(
+        (headers(samples::SEND, map).lane.get(), headers(samples::CNP, map).lane.get()),
+        (7, 2)
+    );
 }
 
 #[test]
@@ -86,7 +89,7 @@ fn other_traffic_is_data_without_a_queue_pair() {
     let headers = look(&arp).expect("a frame");
     assert_eq!((headers.class, headers.queue_pair), (FrameClass::Data, 0));
     assert_eq!((headers.multicast, headers.payload), (true, Bytes::new(46)));
-    assert_eq!((headers.lane, headers.ecn), (0, Ecn::NotCapable));
+    assert_eq!((headers.lane, headers.ecn), (VirtualLane::ZERO, Ecn::NotCapable));
 }
 
 #[test]
@@ -120,7 +123,7 @@ fn a_test_frame_is_data_of_its_flow() {
     let frame = TestFrame { flow: 0x0102_0304, sequence: 9, ..TestFrame::default() };
     let octets = of_the_project(&[&[1][..], &frame.to_octets(), &[0; 40]].concat());
     let headers = look(&octets).expect("a frame");
-    assert_eq!((headers.class, headers.lane), (FrameClass::Data, 6));
+    assert_eq!((headers.class, headers.lane.get()), (FrameClass::Data, 6));
     assert_eq!((headers.queue_pair, headers.psn), (0x0102_0304, 9));
     assert_eq!((headers.payload, headers.size.get()), (Bytes::new(40), 18 + 18 + 40 + 4));
     for present in 19..18 + 18 {
@@ -143,7 +146,7 @@ fn messages_of_congestion_points_are_notifications() {
     ] {
         let headers = look(&octets).expect("a frame");
         assert_eq!((headers.class, headers.payload), (class, Bytes::new(60)));
-        assert_eq!((headers.queue_pair, headers.lane), (0, 6));
+        assert_eq!((headers.queue_pair, headers.lane.get()), (0, 6));
     }
 }
 
@@ -165,7 +168,7 @@ proptest! {
         let by = CongestionPointId::new(cpid);
         for (tag, regulated_by) in [(cn, None), (CongestionTag::RateRegulated(regulated), by)] {
             let mut octets = before.clone();
-            congestion_tag::insert(&mut octets, tag, &ProjectTypes::DEFAULT)?;
+            preface::insert_tag(&mut octets, tag, &ProjectTypes::DEFAULT)?;
             let plain = look(&before)?;
             let size = Bytes::new((octets.len() as u64 + 4).max(64));
             prop_assert_eq!(look(&octets)?, FrameHeaders { size, regulated_by, ..plain });
@@ -187,8 +190,8 @@ proptest! {
         prop_assert_eq!((headers.fecn, headers.becn), (bth.fecn, bth.becn));
         prop_assert_eq!(headers.payload.get(), payload.len() as u64);
         prop_assert_eq!(headers.size.get(), (octets.len() as u64 + 4).max(64));
-        prop_assert_eq!(headers.source, builder.source.number());
-        prop_assert_eq!(headers.destination, builder.destination.number());
+        prop_assert_eq!(headers.source, builder.source.into());
+        prop_assert_eq!(headers.destination, builder.destination.into());
     }
 
     #[test]

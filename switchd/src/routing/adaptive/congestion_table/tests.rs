@@ -1,4 +1,4 @@
-//! The update rule as the slides have it, who wins, and how entries end.
+//! The update rule of the slides, the choice of ports, and the end of entries.
 
 use super::*;
 

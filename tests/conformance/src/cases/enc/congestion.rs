@@ -7,8 +7,7 @@ use bytes::BytesMut;
 use proto::ids::VlanId;
 use proto::wire::classify::classify;
 use proto::wire::ethernet::{
-    CnTag, Cnm, CongestionTag, Envelope, EthernetHeader, MacAddress, Preface, VlanTag,
-    congestion_tag,
+    CnTag, Cnm, CongestionTag, Envelope, EthernetHeader, MacAddress, Preface, VlanTag, preface,
 };
 use proto::wire::infiniband::Opcode;
 use proto::wire::project::ProjectTypes;
@@ -112,17 +111,18 @@ pub fn tag_position(_: Level) -> Finding {
         let builder = PacketBuilder { tag: Some(VLAN), ..plain };
         let plain = roce_octets(&builder, &[0x5a; 24]);
         let mut tagged = BytesMut::from(&plain[..]);
-        congestion_tag::insert(&mut tagged, tag, &TYPES).map_err(|error| error.to_string())?;
+        preface::insert_tag(&mut tagged, tag, &TYPES).map_err(|error| error.to_string())?;
         let expected = [&plain[..16], &[0x22, 0xe9, 0, 7], &plain[16..]].concat();
         same("a tagged frame", hex(&tagged), hex(&expected))?;
         let flow = |octets: &[u8]| Preface::parse(octets, &TYPES).map(|preface| preface.flow_id());
         ensure(flow(&tagged) == Ok(7), || "its flow id is not 7".to_owned())?;
         ensure(flow(&plain) == Ok(0), || "without the tag it is not flow 0".to_owned())?;
         let [before, after] = [&plain[..], &tagged].map(|octets| {
-            classify(FrameKind::Ethernet, octets).map(|headers| (headers.queue_pair, headers.lane))
+            classify(FrameKind::Ethernet, octets)
+                .map(|headers| (headers.queue_pair, headers.lane.get()))
         });
         ensure(before.is_ok() && before == after, || format!("{after:?}, {before:?} without"))?;
-        let removed = congestion_tag::remove(&mut tagged, &TYPES);
+        let removed = preface::remove_tag(&mut tagged, &TYPES);
         ensure(matches!(removed, Ok(Some(_))), || format!("{removed:?} is taken out"))?;
         same("the frame without its tag", hex(&tagged), hex(&plain))?;
         frames += 1;

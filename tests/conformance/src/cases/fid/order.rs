@@ -81,7 +81,10 @@ fn run(messages: u64, more: &str) -> Result<(Flows, Watched), Failure> {
     let look = |_: End, direction: Direction, frame: &Frame| {
         let Ok(headers) = classify(frame.kind, &frame.octets) else { return };
         if direction == Direction::Rx && headers.class == FrameClass::Data {
-            flows.entry((headers.source, headers.level)).or_default().see(headers.psn);
+            flows
+                .entry((headers.source.number(), headers.level.get()))
+                .or_default()
+                .see(headers.psn);
         }
     };
     let run = watch(&text(messages, more), at_receiver, look)?;

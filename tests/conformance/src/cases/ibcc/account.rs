@@ -107,7 +107,7 @@ fn drained(bench: &mut Bench, arrivals: Vec<Sent>) -> Result<Passage, Failure> {
     for sent in bench.packets(OUT) {
         let headers = classify(FrameKind::Infiniband, &sent.frame.octets);
         let headers = headers.map_err(|error| error.to_string())?;
-        departures.push((headers.source as u8, sent.at, headers.fecn));
+        departures.push((headers.source.number() as u8, sent.at, headers.fecn));
     }
     Ok(Passage { arrivals, departures })
 }

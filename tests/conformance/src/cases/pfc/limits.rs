@@ -413,7 +413,7 @@ fn lost_if_late(late: u64) -> Result<u64, Failure> {
     );
     let text = Star { nics: 2, rest: &rest, ..STAR }.text();
     let change = |lab: &mut Lab| {
-        if let LinkControl::Pause(pause) = &mut lab.nics[0].link.control {
+        if let FlowControlConfig::Pause(pause) = &mut lab.nics[0].link.control {
             pause.response = QUANTUM * late;
         }
     };

@@ -65,7 +65,7 @@ fn turned() -> PriorityMap {
 
 fn set(config: &mut SwitchConfig, map: PriorityMap) {
     for port in &mut config.ports {
-        if let LinkControl::Pause(pause) = &mut port.link.control {
+        if let FlowControlConfig::Pause(pause) = &mut port.link.control {
             pause.priorities = map;
         }
     }

@@ -4,7 +4,7 @@
 use super::OUT;
 use crate::ethernet::*;
 use crate::prelude::*;
-use proto::device::Device;
+use proto::device::Instrumented;
 use switchd::config::SwitchConfig;
 use switchd::switch::{ConfigError, Switch, headroom_needed};
 use testbed::frames::ethernet::{data, ecn, frame, roce, with_ecn};
@@ -305,7 +305,7 @@ fn refused_by_each_model(good: &SwitchConfig) -> Finding {
         (config.memory.kind, config.memory.headroom) = (kind.to_owned(), Bytes::new(headroom));
         for port in &mut config.ports {
             port.link.buffer = Bytes::new(100 * FRAME);
-            if let LinkControl::Pause(pause) = &mut port.link.control {
+            if let FlowControlConfig::Pause(pause) = &mut port.link.control {
                 pause.lossless = lossless;
             }
         }

@@ -8,7 +8,7 @@ use proto::counters::{
     Balance, BinReading, DeviceReading, DropReason, Drops, FlowId, FlowReading, Gauge,
     LaneCounters, LaneReading, LatencyReading, MovedFlow, PortReading, ReceptionReading, Span,
 };
-use proto::device::{Departure, Depth, Device};
+use proto::device::{Control, Departure, Depth, Device, Instrumented};
 use proto::events::{DeviceEvent, Direction, EventKind, HoldCause, MarkKind, NoteKind};
 use proto::frame::Frame;
 use proto::ids::PortNumber;
@@ -114,6 +114,12 @@ impl Device for Adapter {
     fn poll_event(&mut self) -> Option<DeviceEvent> {
         None
     }
+    fn ports(&self) -> usize {
+        1
+    }
+}
+
+impl Instrumented for Adapter {
     fn read(&mut self, now: Instant, reading: &mut DeviceReading) {
         self.advance(now.as_ps());
         let counters = LaneCounters {
@@ -156,10 +162,9 @@ impl Device for Adapter {
             .into_iter()
             .for_each(Gauge::restart_watermarks);
     }
-    fn ports(&self) -> usize {
-        1
-    }
 }
+
+impl Control for Adapter {}
 
 /// Receives what the adapter sends and counts it nowhere but at the end.
 struct Switch;
@@ -176,6 +181,12 @@ impl Device for Switch {
     fn poll_event(&mut self) -> Option<DeviceEvent> {
         None
     }
+    fn ports(&self) -> usize {
+        1
+    }
+}
+
+impl Instrumented for Switch {
     fn read(&mut self, _: Instant, reading: &mut DeviceReading) {
         let lanes = vec![LaneReading { tc: 0, counters: LaneCounters::default() }];
         reading.ports = vec![PortReading { lanes, ..PortReading::default() }];
@@ -194,10 +205,9 @@ impl Device for Switch {
         reading.balance = Balance { delivered: 18, ..Balance::default() };
     }
     fn begin_bin(&mut self, _: Instant) {}
-    fn ports(&self) -> usize {
-        1
-    }
 }
+
+impl Control for Switch {}
 
 fn device(node: usize) -> Box<dyn Device> {
     if node == 0 { Box::new(Adapter::default()) } else { Box::new(Switch) }

@@ -44,7 +44,7 @@ impl Filter {
         }
         let Ok(headers) = classify(kind, octets) else { return true };
         let controls = headers.class == FrameClass::Notification || headers.becn;
-        self.is_lane(headers.lane) && (controls || !self.only_control)
+        self.is_lane(headers.lane.get()) && (controls || !self.only_control)
     }
 
     fn is_lane(&self, lane: u8) -> bool {

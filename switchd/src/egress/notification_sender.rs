@@ -1,5 +1,4 @@
-//! From a congestion point's word to a frame for the source of what it has sampled: a CNM of 802.1Q, or
-//! a message of BCN.
+//! Messages of congestion points to the source of a sampled frame: the CNM of 802.1Q, and BCN messages.
 //!
 //! ```text
 //! | sampled SA | port's MAC | VLAN tag, CNM priority | [its CN-TAG] | CNM … | first octets of its MSDU |
@@ -8,48 +7,63 @@
 //!
 //! Source: IEEE 802.1Q, 33.2 to 33.4 (CNM); this project's profile (BCN).
 
+use super::marking;
 use crate::config::{Defence, DomainConfig};
 use proto::congestion::{BcnBody, CnmBody, Notification};
+use proto::counters::FlowId;
 use proto::events::NoteKind;
 use proto::frame::{Frame, FrameClass, FrameHeaders, FrameKind, FramePool};
-use proto::ids::{Priority, VirtualLane, VlanId};
-use proto::link::{LinkConfig, LinkControl};
+use proto::ids::{Address, MacAddress, Priority, VirtualLane, VlanId};
+use proto::link::LinkConfig;
 use proto::wire::ethernet::envelope::LEAST;
-use proto::wire::ethernet::{
-    Cnm, CongestionTag, Envelope, MacAddress, Preface, VlanTag, ethertype,
-};
+use proto::wire::ethernet::{Cnm, CongestionTag, Envelope, Preface, VlanTag, ethertype};
 use proto::wire::project::{Bcn, ProjectTypes};
 
-/// What a port needs to know to speak for its congestion points.
+/// A message of a congestion point of this switch.
+#[derive(Debug)]
+pub struct SwitchNotification {
+    /// Its content.
+    pub notification: Notification,
+    /// The frame to send.
+    pub frame: Frame,
+    /// Its format.
+    pub kind: NoteKind,
+    /// The flow of the sampled frame.
+    pub flow: FlowId,
+    /// The destination of the sampled frame.
+    pub destination: Address,
+}
+
+/// Builds the messages of one port's congestion points.
 #[derive(Clone, Copy, Debug)]
-pub struct Herald {
+pub struct NotificationSender {
     address: MacAddress,
     types: ProjectTypes,
-    /// Priorities of which nobody is notified, bit n for priority n.
-    silent: u8,
+    /// Priorities without notification, bit n for priority n.
+    disabled: u8,
     cnm_priority: Priority,
     header_octets: usize,
-    /// The lane of messages on ports that go by tags as this one does.
+    /// The lane of the messages on ports that classify by tag as this one does.
     pub lane: VirtualLane,
 }
 
-impl Herald {
-    /// The voice of a port in its domain; none on InfiniBand.
-    pub fn new(link: &LinkConfig, domain: &DomainConfig) -> Option<Herald> {
-        let LinkControl::Pause(pause) = &link.control else { return None };
+impl NotificationSender {
+    /// The sender of a port in its CN domain; `None` on InfiniBand.
+    pub fn new(link: &LinkConfig, domain: &DomainConfig) -> Option<NotificationSender> {
+        let pause = link.pause()?;
         let lane = pause.priorities.priority(Some(domain.cnm_priority), None).get();
-        Some(Herald {
+        Some(NotificationSender {
             address: pause.address,
             types: pause.project,
-            silent: domain.priorities_in(&[Defence::Disabled]),
+            disabled: domain.priorities_in(&[Defence::Disabled]),
             cnm_priority: domain.cnm_priority,
             header_octets: usize::from(domain.header_octets).min(Cnm::MSDU_MAX),
             lane: VirtualLane::truncate(lane),
         })
     }
 
-    /// The message that tells the source of a sampled frame, which waits for `lane`, and its kind.
-    /// Nobody is told who sent no data on a priority of the domain, or from an address of a group.
+    /// The message to the source of a sampled frame that waits for `lane`. `None` if the frame is no data,
+    /// if the domain disables the priority, or if the source address is a group.
     pub fn message(
         &self,
         notification: &Notification,
@@ -57,35 +71,35 @@ impl Herald {
         headers: &FrameHeaders,
         lane: VirtualLane,
         pool: &mut FramePool,
-    ) -> Option<(Frame, NoteKind)> {
-        let source = MacAddress::from_number(headers.source);
-        let is_silent = self.silent >> lane.get() & 1 == 1;
-        if headers.class != FrameClass::Data || is_silent || source.is_group() {
+    ) -> Option<SwitchNotification> {
+        let source = headers.source.mac()?;
+        let is_disabled = self.disabled >> lane.get() & 1 == 1;
+        if headers.class != FrameClass::Data || is_disabled || source.is_group() {
             return None;
         }
         let preface = Preface::parse(sampled, &self.types).ok()?;
         let mut octets = pool.take();
         let kind = match notification {
             Notification::Cnm(body) => {
-                let mut told = self.told(source, &preface, ethertype::CNM);
+                let mut preamble = self.preamble(source, &preface, ethertype::CNM);
                 if let Some(tag @ CongestionTag::Cn(_)) = preface.tag {
-                    told = told.tagged(tag, &self.types);
+                    preamble = preamble.tagged(tag, &self.types);
                 }
                 // The MSDU begins with the EtherType behind all tags.
                 let msdu = &sampled[preface.octets_len() - 2..];
                 let msdu = &msdu[..msdu.len().min(self.header_octets)];
                 let cnm = cnm(body, &preface, lane, msdu.len());
-                octets.resize(told.octets_len(), 0);
-                told.emit(&mut octets);
+                octets.resize(preamble.octets_len(), 0);
+                preamble.emit(&mut octets);
                 octets.extend_from_slice(&cnm.to_octets());
                 octets.extend_from_slice(msdu);
                 NoteKind::Cnm
             }
             Notification::Bcn(body) => {
-                let told = self.told(source, &preface, self.types.bcn());
+                let preamble = self.preamble(source, &preface, self.types.bcn());
                 let sample = &sampled[..sampled.len().min(Bcn::SAMPLE_MAX)];
-                octets.resize(told.octets_len(), 0);
-                told.emit(&mut octets);
+                octets.resize(preamble.octets_len(), 0);
+                preamble.emit(&mut octets);
                 octets.extend_from_slice(&[Bcn::SUBTYPE]);
                 octets.extend_from_slice(&bcn(body, &preface, sample.len()).to_octets());
                 octets.extend_from_slice(sample);
@@ -94,11 +108,17 @@ impl Herald {
             Notification::Transport(_) => return None,
         };
         octets.resize(octets.len().max(LEAST), 0);
-        Some((Frame::intact(FrameKind::Ethernet, octets), kind))
+        Some(SwitchNotification {
+            notification: *notification,
+            frame: Frame::intact(FrameKind::Ethernet, octets),
+            kind,
+            flow: marking::flow(headers),
+            destination: headers.destination,
+        })
     }
 
-    /// The envelope of a message, in the VLAN of the sampled frame.
-    fn told(&self, source: MacAddress, sampled: &Preface, ethertype: u16) -> Preface {
+    /// All of a message before its body, in the VLAN of the sampled frame.
+    fn preamble(&self, source: MacAddress, sampled: &Preface, ethertype: u16) -> Preface {
         let id = sampled.envelope.tag.map_or(VlanId::truncate(0), |tag| tag.id);
         let tag = VlanTag { priority: self.cnm_priority, drop_eligible: false, id, ethertype };
         Preface::untagged(Envelope::untagged(source, self.address, ethertype).tagged(tag))

@@ -8,7 +8,7 @@ use proto::congestion::SchemeConfig;
 use proto::counters::DropReason;
 use proto::frame::{Frame, FrameKind};
 use proto::ids::{Lid, PortNumber, Priority, VlanId};
-use proto::link::LinkControl;
+use proto::link::FlowControlConfig;
 use proto::units::{BitRate, Duration, Instant};
 use proto::wire::classify::PriorityMap;
 use proto::wire::ethernet::{
@@ -26,7 +26,7 @@ fn notifying(scheme: &str, params: &str) -> SwitchConfig {
     let params = toml::from_str(params).expect("a table");
     config.scheme = SchemeConfig { kind: scheme.to_owned(), params };
     for (index, port) in config.ports.iter_mut().enumerate() {
-        if let LinkControl::Pause(pause) = &mut port.link.control {
+        if let FlowControlConfig::Pause(pause) = &mut port.link.control {
             pause.address = address(index);
             pause.priorities = PriorityMap::BY_PCP;
         }
@@ -65,7 +65,7 @@ fn cn_tag(flow_id: u16) -> CongestionTag {
     CongestionTag::Cn(CnTag { flow_id, ethertype: 0 })
 }
 
-/// So many frames come in by port 1 for port 4, which is silent.
+/// Frames from port 1 to port 4, which is paused.
 fn crowded(config: SwitchConfig, frames: usize, frame: &Frame) -> Bench {
     let mut bench = Bench::new(config);
     bench.pause(3, &[0, P3], u16::MAX);
@@ -79,11 +79,11 @@ fn crowded(config: SwitchConfig, frames: usize, frame: &Frame) -> Bench {
 
 /// QCN-03, QCN-05, QCN-12 and ENC-10.
 #[test]
-fn the_source_of_a_sampled_frame_is_told_by_the_port_whose_queue_it_met() {
+fn the_congested_port_notifies_the_source_of_a_sampled_frame() {
     let bench = &mut crowded(qcn(), 30, &data(1, Some(cn_tag(7))));
     let messages = &bench.sent[0];
     assert!(!messages.is_empty(), "30 KB in a queue that should hold 2");
-    assert!(bench.sent[1..].iter().all(Vec::is_empty), "and nobody else is told anything");
+    assert!(bench.sent[1..].iter().all(Vec::is_empty), "and no other station gets a message");
     for message in messages {
         let preface = Preface::parse(&message.octets, &TYPES).unwrap();
         let Envelope { header, tag, .. } = preface.envelope;
@@ -105,7 +105,7 @@ fn the_source_of_a_sampled_frame_is_told_by_the_port_whose_queue_it_met() {
 }
 
 #[test]
-fn a_message_holds_as_much_of_the_sampled_frame_as_it_is_told_to() {
+fn a_message_holds_the_configured_part_of_the_sampled_frame() {
     let mut config = qcn();
     config.ports[3].domain.header_octets = 64;
     let bench = crowded(config, 30, &data(1, Some(cn_tag(7))));
@@ -119,7 +119,7 @@ fn a_message_holds_as_much_of_the_sampled_frame_as_it_is_told_to() {
 
 /// QCN-03.
 #[test]
-fn nobody_is_told_of_priorities_outside_the_domain_nor_a_group_nor_of_messages() {
+fn no_message_is_sent_outside_the_domain_or_to_a_group_or_about_messages() {
     let outside = test_frame(plan::mac(Lid::new(1)), 4, 0, None);
     let group = test_frame(MacAddress::from_number(0x0300_0000_0001), 4, P3, None);
     let mut cnm = data(1, None);
@@ -129,7 +129,7 @@ fn nobody_is_told_of_priorities_outside_the_domain_nor_a_group_nor_of_messages()
         assert!(bench.sent.iter().all(Vec::is_empty));
         assert_eq!(bench.named(3, TRANSMITTED), 0);
     }
-    // A sample of a group's frame has something to say, and nobody to say it to.
+    // A sampled frame from a group address has no source to notify.
     let group = test_frame(MacAddress::from_number(0x0300_0000_0001), 4, P3, None);
     assert!(crowded(qcn(), 30, &group).named(3, "queue3_cp_samples") > 0);
 }
@@ -162,13 +162,13 @@ fn messages_beyond_what_an_output_keeps_are_counted() {
         for input in 0..3 {
             bench.feed(input, data(1, None));
         }
-        if bench.reading().balance.buffered - bench.switch.egress[0].notices_waiting() > 60 {
+        if bench.reading().balance.buffered - bench.switch.egress[0].own_frames() > 60 {
             bench.pause(3, &[P3], 0);
             bench.run(Duration::from_us(20));
             bench.pause(3, &[P3], u16::MAX);
         }
     }
-    let waiting = bench.switch.egress[0].notices_waiting();
+    let waiting = bench.switch.egress[0].own_frames();
     let (reading, lost) = (bench.reading(), bench.drops(0, DropReason::NotificationOverflow));
     assert_eq!(reading.balance.injected, waiting + lost, "what was made waits or is counted");
     bench.pause(0, &[6], 0);
@@ -187,7 +187,7 @@ fn through(input: Defence, output: Defence) -> (u8, Option<u16>) {
     let preface = Preface::parse(&bench.sent[3][0].octets, &TYPES).unwrap();
     let tag = preface.tag.map(|tag| match tag {
         CongestionTag::Cn(tag) => tag.flow_id,
-        CongestionTag::RateRegulated(_) => panic!("nobody has put one in"),
+        CongestionTag::RateRegulated(_) => panic!("no frame has this tag"),
     });
     (preface.envelope.tag.expect("it had one").priority.get(), tag)
 }

@@ -2,8 +2,10 @@
 
 use super::*;
 use crate::ids::{Priority, VlanId};
-use crate::wire::ethernet::{MacAddress, VlanTag};
+use crate::wire::ethernet::cn_tag::CnTag;
+use crate::wire::ethernet::{MacAddress, VlanTag, ethertype};
 use crate::wire::infiniband::samples::payloads;
+use crate::wire::project::{RateTag, SUBTYPE_LEN};
 use crate::wire::roce::samples::{build, builders};
 use proptest::prelude::*;
 
@@ -91,10 +93,10 @@ fn another_ethertype_can_be_chosen() {
     let [plain, ..] = envelopes();
     let mut octets = BytesMut::zeroed(60);
     plain.emit(&mut octets);
-    insert(&mut octets, rate_regulated(), &types).expect("a frame");
+    insert_tag(&mut octets, rate_regulated(), &types).expect("a frame");
     assert_eq!(octets[12..15], [0x90, 0x03, 3]);
-    assert_eq!(remove(&mut octets, &TYPES), Ok(None));
-    assert!(matches!(remove(&mut octets, &types), Ok(Some(_))));
+    assert_eq!(remove_tag(&mut octets, &TYPES), Ok(None));
+    assert!(matches!(remove_tag(&mut octets, &types), Ok(Some(_))));
 }
 
 #[test]
@@ -104,15 +106,15 @@ fn a_short_frame_keeps_the_least_size() {
         let mut octets = BytesMut::zeroed(length);
         plain.emit(&mut octets);
         let before = octets.clone();
-        insert(&mut octets, cn(1), &TYPES).expect("a frame");
+        insert_tag(&mut octets, cn(1), &TYPES).expect("a frame");
         assert_eq!(octets.len(), length + 4);
-        assert!(matches!(remove(&mut octets, &TYPES), Ok(Some(_))));
+        assert!(matches!(remove_tag(&mut octets, &TYPES), Ok(Some(_))));
         assert_eq!(octets, before);
     }
     // It came with its tag at 60 octets, as a sender pads it.
     let mut octets = BytesMut::zeroed(60);
     Preface::untagged(plain).tagged(cn(1), &TYPES).emit(&mut octets);
-    assert!(matches!(remove(&mut octets, &TYPES), Ok(Some(_))));
+    assert!(matches!(remove_tag(&mut octets, &TYPES), Ok(Some(_))));
     assert_eq!(octets.len(), 60);
 }
 
@@ -132,11 +134,11 @@ proptest! {
     ) {
         let before = build(&builder, &payload);
         let mut octets = before.clone();
-        insert(&mut octets, tag, &TYPES)?;
+        insert_tag(&mut octets, tag, &TYPES)?;
         let inner = Preface::parse(&before, &TYPES)?.ethertype();
         prop_assert_eq!(Preface::parse(&octets, &TYPES)?.tag, Some(tag.before(inner)));
         prop_assert_eq!(octets.len(), before.len() + tag.octets_len());
-        prop_assert_eq!(remove(&mut octets, &TYPES)?, Some(tag.before(inner)));
+        prop_assert_eq!(remove_tag(&mut octets, &TYPES)?, Some(tag.before(inner)));
         prop_assert_eq!(octets, before);
     }
 
@@ -161,6 +163,6 @@ proptest! {
             prop_assert_eq!(&written[..], &octets[..written.len()]);
         }
         let mut without = BytesMut::from(&octets[..]);
-        let _ = remove(&mut without, &TYPES);
+        let _ = remove_tag(&mut without, &TYPES);
     }
 }

@@ -1,0 +1,62 @@
+//! Memory model and queues of a switch, built from its configuration.
+
+use crate::config::{PortConfig, SwitchConfig};
+use crate::memory::Memory;
+use crate::memory::headroom::MemoryError;
+use crate::memory::ingress::{IngressPort, Room};
+use crate::memory::models::{self, Model};
+use crate::memory::queues::{QueueShape, Queues};
+use proto::Technology;
+use proto::link::PauseMode;
+use proto::link::credit::block_octets;
+use proto::units::Bytes;
+
+/// Octets that an Ethernet frame may have beyond a full data frame: two tags, IPv6 and the longest extended
+/// headers.
+const RARE_HEADERS: Bytes = Bytes::new(8 + 20 + 28);
+
+/// The empty memory of a switch.
+pub(super) fn memory(config: &SwitchConfig, model: &Model) -> Result<Box<dyn Memory>, MemoryError> {
+    let ports: Vec<IngressPort> = config.ports.iter().map(ingress_port).collect();
+    (model.make)(Room { ingress: &ports, numbers: &config.memory })
+}
+
+/// The least `memory.headroom` with which a switch of this configuration loses no frame of a lossless
+/// priority; zero without lossless priorities or for an unknown memory model.
+pub fn headroom_needed(config: &SwitchConfig) -> Bytes {
+    let Some(model) = models::find(&config.memory.kind) else { return Bytes::ZERO };
+    let lossless = config.ports.iter().map(ingress_port).filter(|port| port.lossless != 0);
+    let needed = lossless.map(|port| (model.needed)(&port, config.memory.jitter));
+    needed.max().unwrap_or_default()
+}
+
+/// A port as a memory model sees it. PAUSE protects all priorities alike.
+fn ingress_port(port: &PortConfig) -> IngressPort {
+    let lossless = port.link.pause().map_or(0, |pause| match pause.mode {
+        PauseMode::None => 0,
+        PauseMode::Global => u8::MAX,
+        PauseMode::Pfc => pause.lossless,
+    });
+    IngressPort {
+        buffer: port.link.buffer,
+        rate: port.link.rate,
+        delay: port.delay,
+        full_frame: port.link.full_frame() + RARE_HEADERS,
+        lossless,
+    }
+}
+
+/// The empty queues of a switch with `lanes` data lanes.
+pub(super) fn queues(config: &SwitchConfig, lanes: usize, technology: Technology) -> Queues {
+    let full_frame = config.ports.iter().map(|port| port.link.full_frame()).max();
+    Queues::new(QueueShape {
+        ports: config.ports.len(),
+        lanes,
+        read: config.memory.read,
+        full_frame: full_frame.unwrap_or_default(),
+        unit: match technology {
+            Technology::Infiniband => block_octets(1).get(),
+            Technology::Ethernet => 1,
+        },
+    })
+}
