@@ -9,8 +9,8 @@ use super::headroom::{self, MemoryError, Needed};
 use super::ingress::Room;
 use super::per_input::PerInput;
 use super::shared_pool::{self, PoolParams, SharedPool};
-use proto::params::Key;
 use proto::Technology;
+use proto::params::Key;
 use proto::units::Bytes;
 
 /// Makes an empty memory.
