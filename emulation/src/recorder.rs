@@ -214,9 +214,10 @@ impl Recorder {
     /// Ends the recording at `now`: last edges, last bin, and the end of the tap.
     pub fn finish(mut self, now: Instant, devices: &mut [Box<dyn Device>]) -> Recording {
         self.sample_edges(now, devices);
-        self.close_bin(now, devices);
+        // Before the last bin closes: its watermarks begin anew then.
         let read = |device: &mut dyn Device, reading: &mut DeviceReading| device.read(now, reading);
         let last = read_all(devices, self.readers, &read);
+        self.close_bin(now, devices);
         let (ports, flows, pools) = self.tracks.finish();
         Recording {
             nodes: self.nodes,

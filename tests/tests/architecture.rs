@@ -95,6 +95,7 @@ fn manifest_dependencies(member: &str) -> Vec<String> {
 /// Every crate of the workspace: its name, its folder, and the crates it may depend on.
 const CRATES: &[(&str, &str, &[&str])] = &[
     ("proto", "proto", &[]),
+    ("testbed", "tests/testbed", &["proto"]),
     ("emulation", "emulation", &["proto"]),
     ("capture", "emulation/capture", &["proto", "emulation"]),
     ("daemon", "emulation/daemon", &["proto", "emulation", "capture"]),
@@ -133,6 +134,7 @@ const CRATES: &[(&str, &str, &[&str])] = &[
             "scenario",
             "results",
             "launch",
+            "testbed",
         ],
     ),
     (

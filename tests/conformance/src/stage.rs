@@ -299,3 +299,6 @@ fn parts(
         epoch: opening.epoch,
     }
 }
+
+#[cfg(test)]
+mod tests;

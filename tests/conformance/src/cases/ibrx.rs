@@ -350,3 +350,16 @@ pub fn relabelled(on: Level) -> Finding {
     let marked = super::ibcc::marks_keep_icrc(on)?;
     Ok(format!("{seen}; {marked}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stimulus::slot;
+
+    #[test]
+    fn every_stimulus_has_its_slot_before_the_run_is_over() {
+        for count in [at_switch().len(), at_nic().len()] {
+            assert!(slot(count + 5) < DURATION.1, "{count} stimuli");
+        }
+    }
+}

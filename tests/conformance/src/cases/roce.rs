@@ -10,6 +10,7 @@ use crate::prelude::*;
 
 mod marking;
 mod notices;
+mod packets;
 mod passage;
 mod reference;
 mod sender;

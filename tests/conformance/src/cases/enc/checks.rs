@@ -1,6 +1,8 @@
 //! ENC-01, ENC-02, ENC-05: what the two CRCs of a packet are, and what they cover.
 
-use super::samples::{LOCAL, LOCAL_ICRC, LOCAL_VCRC, builder, crc16, crc32, local, octets};
+use super::samples::{
+    LOCAL, LOCAL_ICRC, LOCAL_VCRC, builder, crc16, crc32, hex, local, octet, octets,
+};
 use crate::prelude::*;
 use proto::wire::infiniband::{Opcode, Packet, PacketBuilder, crc};
 use std::ops::Range;
@@ -45,11 +47,6 @@ pub fn vcrc_of_the_sample(_: Level) -> Finding {
     Ok(format!("{vcrc:#06x}, sent as {}", hex(&LOCAL_VCRC)))
 }
 
-/// Bits of a packet, bit 0 being the most significant of its first octet.
-pub const fn octet(index: usize) -> Range<usize> {
-    index * 8..index * 8 + 8
-}
-
 /// What may change on the way of a packet without GRH: LRH.VL and the octet of FECN and BECN.
 fn variant_local() -> Vec<Range<usize>> {
     vec![0..4, octet(12)]
@@ -92,9 +89,4 @@ fn blind_bits(name: &str, packet: &[u8], variant: &[Range<usize>]) -> Result<Str
         blind += usize::from(unchanged);
     }
     Ok(format!("{blind} of {covered}"))
-}
-
-/// Octets in hexadecimal, as in "96 25 b7 5a".
-pub fn hex(octets: &[u8]) -> String {
-    octets.iter().map(|octet| format!("{octet:02x}")).collect::<Vec<_>>().join(" ")
 }

@@ -1,7 +1,6 @@
 //! ENC-10, ENC-11: the CNM field by field, and where a CN-TAG stands.
 
-use super::checks::hex;
-use super::samples::{networks, roce_builder, roce_octets};
+use super::samples::{hex, networks, roce_builder, roce_octets};
 use crate::prelude::*;
 use bytes::BytesMut;
 use proto::ids::VlanId;

@@ -1,7 +1,6 @@
 //! ENC-08, ENC-09: PFC and PAUSE octet for octet, and what is neither.
 
-use super::checks::hex;
-use super::samples::crc32;
+use super::samples::{crc32, hex};
 use crate::prelude::*;
 use proto::wire::ethernet::{MacAddress, MacControl, Pause, Pfc, crc};
 

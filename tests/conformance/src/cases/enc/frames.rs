@@ -1,7 +1,6 @@
 //! The Ethernet half of ENC-15 and ENC-16: RoCE, PAUSE and PFC there and back, cut, and of no sense.
 
-use super::octets::{fill, names_a_layer, random_builder};
-use super::samples::{networks, roce_builder, roce_octets};
+use super::samples::{fill, names_a_layer, networks, random_builder, roce_builder, roce_octets};
 use crate::prelude::*;
 use proto::ids::VlanId;
 use proto::random::Random;

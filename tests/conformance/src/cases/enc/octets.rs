@@ -1,15 +1,14 @@
 //! ENC-15, ENC-16: what is written is read back, and no octets make a reader panic.
 
 use super::frames;
-use super::samples::{EXTENDED_MAX, builder, octets};
+use super::samples::{builder, fill, names_a_layer, octets, random_builder};
 use crate::prelude::*;
-use proto::ids::ServiceLevel;
 use proto::random::Random;
 use proto::wire::classify::classify;
 use proto::wire::error::ParseError;
 use proto::wire::infiniband::{
-    Bth, ExtendedHeaders, FlowControlOp, FlowControlPacket, Grh, LinkNextHeader, Lrh, Opcode,
-    Packet, PacketBuilder, crc, set_fecn, set_virtual_lane,
+    Bth, FlowControlOp, FlowControlPacket, Grh, LinkNextHeader, Lrh, Opcode, Packet, crc, set_fecn,
+    set_virtual_lane,
 };
 
 /// Frames of each type.
@@ -28,41 +27,6 @@ pub fn round_trip(_: Level) -> Finding {
         frames::control_comes_back(&mut random)?;
     }
     Ok(format!("{FRAMES} of each type; {accepted} damaged ones were packets too and came back"))
-}
-
-pub fn fill(random: &mut Random, octets: &mut [u8]) {
-    for chunk in octets.chunks_mut(8) {
-        let number = random.next_u64().to_le_bytes();
-        chunk.copy_from_slice(&number[..chunk.len()]);
-    }
-}
-
-pub fn random_builder(random: &mut Random, global: bool) -> PacketBuilder {
-    let mut octets = [0; Lrh::LEN + Grh::LEN + Bth::LEN + EXTENDED_MAX];
-    fill(random, &mut octets);
-    let (lrh, rest) = octets.split_at(Lrh::LEN);
-    let (grh, rest) = rest.split_at(Grh::LEN);
-    let (bth, extended) = rest.split_at(Bth::LEN);
-    let opcode = match random.below(4) {
-        0 => Opcode(bth[0]),
-        _ => Opcode::ALL[random.below(Opcode::ALL.len() as u64) as usize],
-    };
-    let bth = Bth::parse(bth).expect("twelve octets");
-    let grh = Grh::parse(grh).expect("forty octets");
-    PacketBuilder {
-        virtual_lane: VirtualLane::truncate(lrh[0]),
-        service_level: ServiceLevel::truncate(lrh[1]),
-        dlid: Lid::new(u16::from_le_bytes([lrh[2], lrh[3]])),
-        slid: Lid::new(u16::from_le_bytes([lrh[6], lrh[7]])),
-        grh: global.then_some(Grh {
-            version: Grh::VERSION,
-            next_header: Grh::NEXT_HEADER_BTH,
-            ..grh
-        }),
-        bth: Bth { opcode, version: 0, ..bth },
-        extended: ExtendedHeaders::parse(opcode.extended_headers(), extended, 0)
-            .expect("enough octets for any opcode"),
-    }
 }
 
 /// One random packet, there and back; whether a damaged copy was accepted too.
@@ -178,10 +142,6 @@ pub fn truncations_are_errors(_: Level) -> Finding {
         frames::read_nonsense(&mut random);
     }
     Ok(format!("{refused} prefixes and lengthened frames refused; {} random ones read", 4 * FRAMES))
-}
-
-pub fn names_a_layer(error: &ParseError) -> Result<(), Failure> {
-    ensure(!error.layer.is_empty(), || format!("{error} names no layer"))
 }
 
 /// All prefixes, and one to 64 octets too many.

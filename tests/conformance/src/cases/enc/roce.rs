@@ -1,7 +1,6 @@
 //! ENC-03, ENC-04, ENC-06 and the Ethernet half of ENC-05: what the ICRC of RoCE is, and the CNP.
 
-use super::checks::{hex, octet};
-use super::samples::{crc32, networks, roce_builder, roce_octets};
+use super::samples::{crc32, hex, networks, octet, roce_builder, roce_octets};
 use crate::prelude::*;
 use proto::ids::Dscp;
 use proto::wire::infiniband::{Bth, Opcode};

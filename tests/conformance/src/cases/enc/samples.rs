@@ -3,13 +3,16 @@
 
 use crate::prelude::*;
 use proto::ids::{Dscp, Psn, ServiceLevel};
+use proto::random::Random;
+use proto::wire::error::ParseError;
 use proto::wire::ethernet::MacAddress;
 use proto::wire::infiniband::{
-    Aeth, AtomicAckEth, AtomicEth, Bth, Deth, ExtendedHeaders, Grh, Ieth, ImmDt, Opcode,
+    Aeth, AtomicAckEth, AtomicEth, Bth, Deth, ExtendedHeaders, Grh, Ieth, ImmDt, Lrh, Opcode,
     PacketBuilder, Rdeth, Reth, XrcEth,
 };
 use proto::wire::internet::{Ipv4, Ipv6, Udp};
 use proto::wire::roce::{self, NetworkHeaders};
+use std::ops::Range;
 
 /// RC RDMA WRITE Only inside a subnet, two octets of pad, without its CRCs.
 /// Source: IBTA Vol 1, 7.8, sample packet.
@@ -135,7 +138,7 @@ pub fn octets(builder: &PacketBuilder, payload: &[u8]) -> Vec<u8> {
 }
 
 /// The longest headers an opcode can call for.
-pub const EXTENDED_MAX: usize = Rdeth::LEN
+const EXTENDED_MAX: usize = Rdeth::LEN
     + Deth::LEN
     + AtomicEth::LEN
     + XrcEth::LEN
@@ -144,3 +147,55 @@ pub const EXTENDED_MAX: usize = Rdeth::LEN
     + AtomicAckEth::LEN
     + ImmDt::LEN
     + Ieth::LEN;
+
+/// Octets in hexadecimal, as in "96 25 b7 5a".
+pub fn hex(octets: &[u8]) -> String {
+    octets.iter().map(|octet| format!("{octet:02x}")).collect::<Vec<_>>().join(" ")
+}
+
+/// Bits of a packet, bit 0 being the most significant of its first octet.
+pub const fn octet(index: usize) -> Range<usize> {
+    index * 8..index * 8 + 8
+}
+
+/// Fills `octets` at random.
+pub fn fill(random: &mut Random, octets: &mut [u8]) {
+    for chunk in octets.chunks_mut(8) {
+        let number = random.next_u64().to_le_bytes();
+        chunk.copy_from_slice(&number[..chunk.len()]);
+    }
+}
+
+/// A packet with random fields.
+pub fn random_builder(random: &mut Random, global: bool) -> PacketBuilder {
+    let mut octets = [0; Lrh::LEN + Grh::LEN + Bth::LEN + EXTENDED_MAX];
+    fill(random, &mut octets);
+    let (lrh, rest) = octets.split_at(Lrh::LEN);
+    let (grh, rest) = rest.split_at(Grh::LEN);
+    let (bth, extended) = rest.split_at(Bth::LEN);
+    let opcode = match random.below(4) {
+        0 => Opcode(bth[0]),
+        _ => Opcode::ALL[random.below(Opcode::ALL.len() as u64) as usize],
+    };
+    let bth = Bth::parse(bth).expect("twelve octets");
+    let grh = Grh::parse(grh).expect("forty octets");
+    PacketBuilder {
+        virtual_lane: VirtualLane::truncate(lrh[0]),
+        service_level: ServiceLevel::truncate(lrh[1]),
+        dlid: Lid::new(u16::from_le_bytes([lrh[2], lrh[3]])),
+        slid: Lid::new(u16::from_le_bytes([lrh[6], lrh[7]])),
+        grh: global.then_some(Grh {
+            version: Grh::VERSION,
+            next_header: Grh::NEXT_HEADER_BTH,
+            ..grh
+        }),
+        bth: Bth { opcode, version: 0, ..bth },
+        extended: ExtendedHeaders::parse(opcode.extended_headers(), extended, 0)
+            .expect("enough octets for any opcode"),
+    }
+}
+
+/// Holds if an error says where it was found.
+pub fn names_a_layer(error: &ParseError) -> Result<(), Failure> {
+    ensure(!error.layer.is_empty(), || format!("{error} names no layer"))
+}

@@ -1,7 +1,7 @@
 //! ROCE-01 to ROCE-04, and what ROCE-06 and ROCE-16 require of a switch: which packets it marks.
 
 use super::dcqcn;
-use super::notices::{is_cnp, odd};
+use super::packets::{CE, is_cnp, odd};
 use crate::ethernet::*;
 use crate::prelude::*;
 use crate::stimulus::slot;
@@ -16,7 +16,6 @@ static BURST: Shared<Record> = Shared::new(burst);
 
 /// The way out, and whose frames go there.
 const OUT: u8 = 4;
-const CE: Ecn = Ecn::CongestionExperienced;
 
 fn is_marked(frame: &Frame) -> bool {
     ecn(frame) == CE
