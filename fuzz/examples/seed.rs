@@ -1,4 +1,4 @@
-//! Writes the inputs that each corpus begins with: `cargo run --example seed` in `fuzz/`.
+//! Writes the initial inputs of each corpus: `cargo run --example seed` in `fuzz/`.
 
 use pausebed_fuzz::{TARGETS, seeds};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! The body is `pausebed_fuzz::capture::check`.
+//! Fuzz target that calls `pausebed_fuzz::capture::check`.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|octets: &[u8]| pausebed_fuzz::capture::check(octets));

@@ -1,4 +1,4 @@
-//! A device on a bench: hostile peers at every port, time in jumps, and the books checked at the end.
+//! Drives a device with hostile peers at every port and time in jumps, and checks the frame balance at the end.
 
 use crate::frames;
 use crate::roce_frames;
@@ -11,49 +11,49 @@ use proto::units::{Duration, Instant};
 use proto::wire::ethernet::MacControl;
 use proto::wire::infiniband::{FlowControlOp, FlowControlPacket};
 
-/// A device wakes no more often than this at one instant, or it hangs.
+/// Maximum number of wake-ups at one instant. More means that the device hangs.
 const WAKES_MAX: u32 = 1_000;
-/// Steps of one input: an input is small, and time is cheap to write.
+/// Maximum number of steps of one input, because a short input can request many steps.
 const STEPS_MAX: u32 = 4_096;
-/// And this much fabric time: a link that lost its peer trains anew 25 times in it.
+/// Maximum fabric time of one input. A link without its peer retrains 25 times in it.
 const TIME_MAX: Instant = Instant::from_ps(40_000_000_000);
 
-/// What stands at the other end of every cable.
+/// The technology of the peers at all cables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Peers {
-    /// Devices of InfiniBand.
+    /// InfiniBand devices.
     Infiniband,
-    /// Devices of Ethernet, which speak RoCEv2.
+    /// Ethernet devices with RoCEv2.
     Ethernet,
 }
 
-/// The device and what went in and out.
+/// The device, with counts of its input and output.
 pub struct Bench<D> {
     device: D,
     peers: Peers,
     now: Instant,
-    /// Packets that went in, link packets not counted.
+    /// Packets fed to the device, without link packets.
     fed: u64,
-    /// Packets that came out.
+    /// Packets that left the device.
     sent: u64,
-    /// Octets that the line of each port has sent, in blocks, for peers who keep the rules.
+    /// Blocks that each port has sent, for the credits of well-behaved peers.
     blocks: Vec<u16>,
     steps: u32,
     lids: Vec<u16>,
     classes: u8,
-    /// Octets of buffer a port has.
+    /// Buffer of a port, in octets.
     buffer: u64,
 }
 
 impl<D: Device> Bench<D> {
-    /// A bench for `device`, whose `peers` have these LIDs and use queue pairs of so many classes.
+    /// A bench for `device`, whose `peers` have these LIDs and use queue pairs of `classes` classes.
     pub fn new(device: D, peers: Peers, lids: Vec<u16>, classes: u8, buffer: u64) -> Bench<D> {
         let blocks = vec![0; device.ports()];
         let (now, fed, sent, steps) = (Instant::ZERO, 0, 0, 0);
         Bench { device, peers, now, fed, sent, blocks, steps, lids, classes, buffer }
     }
 
-    /// Does what the tape says, to its end.
+    /// Executes the operations of the tape.
     pub fn run(mut self, mut tape: Tape<'_>) {
         self.train();
         while let Some(step) = tape.pull() {
@@ -72,9 +72,9 @@ impl<D: Device> Bench<D> {
         self.balance();
     }
 
-    /// Brings all links up, as good peers would.
+    /// Trains all links, like well-behaved peers.
     fn train(&mut self) {
-        self.settle();
+        self.drain();
         if self.peers == Peers::Ethernet {
             return;
         }
@@ -119,9 +119,9 @@ impl<D: Device> Bench<D> {
             12 | 13 => self.pass(Duration::from_ns(tape.u16().into())),
             14 => self.pass(Duration::from_us(u64::from(tape.u8()) * 8)),
             _ => {
-                // Nobody need ask for it to be woken.
+                // A wake-up is permitted at any time.
                 self.device.handle_timeout(self.now);
-                self.settle();
+                self.drain();
             }
         }
     }
@@ -133,7 +133,7 @@ impl<D: Device> Bench<D> {
         }
     }
 
-    /// Whether a frame is of one link only, good or not.
+    /// True if the frame is link-local (flow control or MAC control), valid or not.
     fn is_link_local(&self, frame: &Frame) -> bool {
         match (frame.kind, self.peers) {
             (FrameKind::InfinibandLink, _) => true,
@@ -145,7 +145,7 @@ impl<D: Device> Bench<D> {
     fn feed(&mut self, port: usize, frame: Frame) {
         self.fed += u64::from(!self.is_link_local(&frame));
         self.device.handle_frame(PortNumber::from_index(port), frame, self.now, self.now);
-        self.settle();
+        self.drain();
     }
 
     fn grant(&mut self, port: usize, op: FlowControlOp, offer: u16) {
@@ -162,12 +162,12 @@ impl<D: Device> Bench<D> {
         self.feed(port, frames::link(&packet));
     }
 
-    /// Takes all that the device has to give at this instant.
-    fn settle(&mut self) {
+    /// Takes all frames that the device sends at this instant.
+    fn drain(&mut self) {
         let mut taken = 0;
         while let Some(departure) = self.device.poll_transmit(self.now) {
             taken += 1;
-            assert!(taken <= WAKES_MAX, "it sends without end at one instant");
+            assert!(taken <= WAKES_MAX, "the device sends without end at one instant");
             if self.is_link_local(&departure.frame) {
                 continue;
             }
@@ -178,26 +178,26 @@ impl<D: Device> Bench<D> {
         while self.device.poll_event().is_some() {}
     }
 
-    /// Lets time pass, waking the device when it wants to be.
+    /// Advances the time and wakes the device at each instant that it requests.
     fn pass(&mut self, length: Duration) {
         let end = self.now + length;
         let mut wakes = 0;
         while let Some(due) = self.device.poll_timeout().filter(|due| *due <= end) {
             wakes = if due > self.now { 0 } else { wakes + 1 };
-            assert!(wakes <= WAKES_MAX, "it wants to be woken without end at one instant");
+            assert!(wakes <= WAKES_MAX, "the device requests wake-ups without end at one instant");
             self.now = self.now.max(due);
             self.device.handle_timeout(self.now);
-            self.settle();
+            self.drain();
         }
         self.now = end;
-        self.settle();
+        self.drain();
     }
 
-    /// In = out + dropped + buffered + delivered, and no gauge beyond what there is room for.
+    /// Checks in = out + dropped + buffered + delivered, and that no gauge exceeds the buffer.
     fn balance(&mut self) {
         let mut reading = DeviceReading::default();
         self.device.read(self.now, &mut reading);
-        self.settle();
+        self.drain();
         self.device.read(self.now, &mut reading);
         let drops = reading.ports.iter().flat_map(|port| port.drops.iter());
         let dropped: u64 =

@@ -1,4 +1,4 @@
-//! A capture file of whatever octets: read to an end, and verified.
+//! A capture file of arbitrary octets: reading ends, and `verify` agrees with the reader.
 
 use capture::reader::CaptureReader;
 use dissect::verify::{Pausing, Settings, table, verify};
@@ -21,7 +21,7 @@ pub fn check(octets: &[u8]) {
             Err(_) => broken = true,
         }
     }
-    // Every packet takes octets of the file: reading ends.
+    // Every packet consumes octets of the file, so reading ends.
     let skipped: u64 = reader.skipped().values().sum();
     assert!(frames + skipped <= octets.len() as u64);
 
@@ -36,7 +36,7 @@ pub fn check(octets: &[u8]) {
             response: None,
         }),
     };
-    let report = verify(octets, "", &settings, 10).expect("it begins like a capture");
+    let report = verify(octets, "", &settings, 10).expect("the file has a capture header");
     assert_eq!(report.frames, frames + skipped);
     assert_eq!(report.error.is_some(), broken);
     assert_eq!(report.counts.is_empty(), report.findings.is_empty());

@@ -1,5 +1,5 @@
-//! Messages and tags of congestion control: whatever parses is written as it was read, a tag goes in and
-//! out without a trace, and what stands behind it means what it meant.
+//! Messages and tags of congestion control: emit reproduces every message that parses, inserting and removing a tag
+//! restores the frame, and a tag does not change the headers behind it.
 
 use bytes::BytesMut;
 use proto::frame::{FrameHeaders, FrameKind, ethernet_size};
@@ -10,8 +10,8 @@ use proto::wire::project::{Bcn, ProjectTypes, RateTag, SUBTYPE_LEN, Subtype, Tes
 
 const TYPES: ProjectTypes = ProjectTypes::DEFAULT;
 
-/// The first octet says what the frame, the others, announces: its low bits an EtherType, bit 3 that
-/// after a VLAN tag.
+/// The first octet selects the EtherType (low bits) and a VLAN tag before it (bit 3). The other octets are the
+/// frame.
 pub fn check(input: &[u8]) {
     let Some((mode, octets)) = input.split_first() else { return };
     let mut octets = octets.to_vec();
@@ -37,7 +37,7 @@ fn messages(octets: &[u8]) {
     let Ok(preface) = Preface::parse(octets, &TYPES) else { return };
     let mut written = octets.to_vec();
     preface.emit(&mut written);
-    assert_eq!(written, octets, "written as it was read");
+    assert_eq!(written, octets, "emit reproduces the parsed octets");
     let body = &octets[preface.octets_len()..];
     if let Ok((cnm, msdu)) = Cnm::parse_message(body) {
         assert_eq!([&cnm.to_octets()[..], msdu].concat(), body[..Cnm::LEN + msdu.len()]);
@@ -83,7 +83,7 @@ fn tags(octets: &[u8]) {
             let (size, regulated_by) = (ethernet_size(tagged.len()), after.regulated_by);
             assert_eq!(*after, FrameHeaders { size, regulated_by, ..*before });
         }
-        preface::remove_tag(&mut tagged, &TYPES).expect("it was just put in");
+        preface::remove_tag(&mut tagged, &TYPES).expect("the frame has a tag");
         let mut filled = octets.to_vec();
         filled.resize(filled.len().max(LEAST), 0);
         assert_eq!(tagged, filled);

@@ -1,4 +1,4 @@
-//! Datagrams at the receiving end of a cable: refused or delivered, and every record counted.
+//! Datagrams at the receiving end of a cable: each is refused or delivered, and every record is counted.
 
 use crate::tape::Tape;
 use emulation::cable::datagram::{Peer, Received};
@@ -12,10 +12,10 @@ use proto::ids::PortNumber;
 use proto::units::Duration;
 use std::sync::LazyLock;
 
-/// The run whose datagrams are believed.
+/// The epoch of accepted datagrams.
 pub const EPOCH: u32 = 77;
 
-/// Two processes, two links between them; we are process 0.
+/// Two processes with two links between them; the receiver is process 0.
 static FABRIC: LazyLock<(Lines, [Peer; 3])> = LazyLock::new(|| {
     let node = |name: &str| NodeWiring {
         name: name.to_owned(),
@@ -34,15 +34,15 @@ static FABRIC: LazyLock<(Lines, [Peer; 3])> = LazyLock::new(|| {
         links: vec![link(0), link(1)],
         ..Wiring::default()
     };
-    let lines = Lines::new(&wiring, &[1, 0], 0, false).expect("a good wiring");
+    let lines = Lines::new(&wiring, &[1, 0], 0, false).expect("the wiring is valid");
     let addresses = ["127.0.0.1:4000", "127.0.0.1:4001", "127.0.0.1:4002"];
     (lines, addresses.map(|address| udp::peer(address).expect("an address")))
 });
 
-/// Datagrams one behind the other, each two octets of length, one of circumstances, and its octets.
+/// A sequence of datagrams: for each two octets of length, one octet of options, and its octets.
 pub fn check(input: &[u8]) {
     if let Ok(shim) = Shim::parse(input) {
-        assert_eq!(Shim::parse(&shim.emit()), Ok(shim), "written as it was read");
+        assert_eq!(Shim::parse(&shim.emit()), Ok(shim), "emit reproduces the parsed octets");
     }
     let (lines, peers) = &*FABRIC;
     let mut inbox = Inbox::new(EPOCH, &peers[..2], lines.count());
@@ -54,7 +54,7 @@ pub fn check(input: &[u8]) {
         let how = tape.u8();
         let octets = tape.take(length.into());
         octets_in += octets.len();
-        // One datagram in eight is a stranger's, one in eight did not fit the buffer.
+        // One datagram in eight has a foreign source, one in eight is truncated.
         let source = peers[if how & 7 == 7 { 2 } else { 1 }].key();
         if how & 0x80 != 0 {
             inbox.begin_drain();

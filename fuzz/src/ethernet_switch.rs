@@ -1,5 +1,5 @@
-//! A switch of Ethernet under random operations: hostile frames, pauses that never end, learned and
-//! forged addresses, every memory model, a watchdog.
+//! An Ethernet switch under random operations: hostile frames, endless pauses, learned and forged
+//! addresses, every memory model, a watchdog.
 
 use crate::bench::{Bench, Peers};
 use crate::tape::Tape;
@@ -16,16 +16,16 @@ use switchd::config::{
 use switchd::switch::Switch;
 
 const PORTS: u16 = 4;
-/// Octets that one input may hold in every memory model.
+/// Buffer of an input port in every memory model, in octets.
 const BUFFER: u64 = 60_000;
 
-/// The first two octets choose the switch; the others are operations.
+/// The first two octets choose the switch configuration; the others are operations.
 pub fn check(octets: &[u8]) {
     let mut tape = Tape::new(octets);
     let config = config(tape.u8(), tape.u8());
-    // One that no route knows, and one that it learns.
+    // One address without a route, and one that the switch learns.
     let lids = (1..=PORTS).chain([77, 500]).collect();
-    let switch = Switch::new(config).expect("a good configuration");
+    let switch = Switch::new(config).expect("the configuration is valid");
     Bench::new(switch, Peers::Ethernet, lids, 2, BUFFER).run(tape);
 }
 
@@ -76,7 +76,7 @@ fn memory(choice: u8) -> MemoryConfig {
 
 fn pool(choice: u8) -> Vec<(&'static str, toml::Value)> {
     let size = |octets| Bytes::new(octets).into();
-    // PAUSE protects all eight priorities: not each can have headroom of its own.
+    // PAUSE protects all eight priorities, which cannot each have separate headroom.
     let headroom_pool = size(if choice & 16 == 0 { 9_000 } else { 40_000 });
     let threshold = if choice & 8 == 0 { 1.into() } else { size(6_000) };
     let numbers = [

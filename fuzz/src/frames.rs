@@ -1,4 +1,4 @@
-//! Frames that a peer might send, as a tape asks for them: good, damaged, or nothing of the kind.
+//! Frames of an InfiniBand peer, chosen by a tape: valid, damaged, or random octets.
 
 use crate::tape::Tape;
 use bytes::BytesMut;
@@ -8,7 +8,7 @@ use proto::wire::infiniband::{
     Bth, ExtendedHeaders, FlowControlOp, FlowControlPacket, Grh, Opcode, PacketBuilder,
 };
 
-/// A packet with right lengths and CRCs, whatever it says.
+/// A packet with valid lengths and CRCs and random fields.
 pub fn packet(tape: &mut Tape<'_>, lids: &[u16], classes: u8) -> Frame {
     let lid = |tape: &mut Tape<'_>| match tape.u8() {
         255 => Lid::new(0xffff),
@@ -26,7 +26,7 @@ pub fn packet(tape: &mut Tape<'_>, lids: &[u16], classes: u8) -> Frame {
         class if class == classes => QueuePairNumber::truncate(tape.u8().into()),
         class => QueuePairNumber::planned(class, slid),
     };
-    // Small numbers meet a young queue pair; the others are anywhere.
+    // Small numbers match the state of a new queue pair; the others are arbitrary.
     let psn = match tape.u16() {
         far @ 0xff00.. => Psn::truncate(u32::from(far) << 12),
         near => Psn::truncate(u32::from(near % 64)),
@@ -42,7 +42,8 @@ pub fn packet(tape: &mut Tape<'_>, lids: &[u16], classes: u8) -> Frame {
     let set = opcode.extended_headers();
     let given = tape.take(set.octets());
     rest[..given.len()].copy_from_slice(given);
-    let extended = ExtendedHeaders::parse(set, &rest, 0).expect("enough for any opcode");
+    let extended =
+        ExtendedHeaders::parse(set, &rest, 0).expect("the octets suffice for any opcode");
     let lanes = tape.u8();
     let builder = PacketBuilder {
         virtual_lane: VirtualLane::truncate(if flags & 0x80 != 0 { lanes >> 4 } else { 0 }),
@@ -60,7 +61,7 @@ pub fn packet(tape: &mut Tape<'_>, lids: &[u16], classes: u8) -> Frame {
         _ => usize::from(tape.u16() % 4200),
     };
     let mut octets = BytesMut::new();
-    builder.emit(&mut octets, payload, |_| ()).expect("short enough");
+    builder.emit(&mut octets, payload, |_| ()).expect("the payload fits a packet");
     Frame::unchecked(FrameKind::Infiniband, octets)
 }
 
@@ -71,7 +72,7 @@ pub fn damaged(tape: &mut Tape<'_>, mut frame: Frame) -> Frame {
     frame
 }
 
-/// Octets that are no frame, most likely.
+/// Random octets, most likely not a frame.
 pub fn garbage(tape: &mut Tape<'_>) -> Frame {
     let kind = [FrameKind::Infiniband, FrameKind::InfinibandLink, FrameKind::Ethernet];
     let kind = kind[tape.below(kind.len())];
@@ -79,11 +80,11 @@ pub fn garbage(tape: &mut Tape<'_>) -> Frame {
     Frame::unchecked(kind, tape.take(length.into()).into())
 }
 
-/// A link packet that says anything.
+/// A link packet with random fields.
 pub fn link_packet(tape: &mut Tape<'_>) -> Frame {
     let (first, second) = (tape.u16(), tape.u16());
     let packet = FlowControlPacket {
-        // Most are of a link in good order.
+        // Most belong to a trained link.
         op: FlowControlOp::from_bits(if first >> 12 > 3 { 0 } else { (first >> 12) as u8 }),
         fctbs: first & 0xfff,
         virtual_lane: VirtualLane::truncate(if second >> 12 > 8 {

@@ -1,8 +1,8 @@
-//! What is done with hostile octets, and what must hold then: one file and one row a target.
+//! Fuzz targets: what each does with hostile octets, and what must hold. Each target has one file and one row.
 //!
-//! A target is a function of octets that panics if something does not hold. `fuzz.sh` lets cargo-fuzz
-//! look for octets that make it; `tests/tests/fuzz_corpus.rs` replays those kept in `corpus/` and
-//! tries some thousand random ones, on stable Rust.
+//! A target is a function of octets that panics if a property does not hold. `fuzz.sh` searches with cargo-fuzz
+//! for octets that make it panic. `tests/tests/fuzz_corpus.rs` replays the inputs in `corpus/` and
+//! thousands of random inputs, on stable Rust.
 
 pub mod bench;
 pub mod capture;
@@ -22,16 +22,16 @@ pub mod switch;
 pub mod tape;
 pub mod text;
 
-/// One target.
+/// A fuzz target.
 #[derive(Clone, Copy)]
 pub struct Target {
-    /// Its name, also that of its corpus.
+    /// Name of the target and of its corpus folder.
     pub name: &'static str,
-    /// Does what a hostile peer makes us do, and panics if something does not hold.
+    /// Processes one input and panics if a property does not hold.
     pub check: fn(&[u8]),
 }
 
-/// Every target.
+/// All fuzz targets.
 pub const TARGETS: &[Target] = &[
     Target { name: "packet", check: packet::check },
     Target { name: "link_packet", check: link_packet::check },

@@ -1,4 +1,4 @@
-//! A NIC under random operations: nothing panics, nothing hangs, every frame is accounted for.
+//! A NIC under random operations: no panic, no hang, and every frame is counted.
 
 use crate::bench::{Bench, Peers};
 use crate::tape::Tape;
@@ -12,26 +12,26 @@ use proto::ids::{Lid, ServiceLevel};
 use proto::link::{CreditConfig, FlowControlConfig, LinkConfig};
 use proto::units::{BitRate, Bytes, Duration, Instant};
 
-/// Octets of buffer.
+/// Input buffer, in octets.
 pub const BUFFER: u64 = 8 * 2112;
 
-/// The services of the three classes.
+/// Transport services of the three classes.
 pub const CLASSES: [(Transport, Operation); 3] = [
     (Transport::Rc, Operation::Send),
     (Transport::Uc, Operation::Write),
     (Transport::Ud, Operation::Send),
 ];
 
-/// The first two octets choose the NIC; the others are operations.
+/// The first two octets choose the NIC configuration; the others are operations.
 pub fn check(octets: &[u8]) {
     let mut tape = Tape::new(octets);
     let config = config(tape.u8(), tape.u8());
     let lids = vec![2, 1, 3, 9];
-    let nic = Nic::new(config).expect("a good configuration");
+    let nic = Nic::new(config).expect("the configuration is valid");
     Bench::new(nic, Peers::Infiniband, lids, CLASSES.len() as u8, BUFFER).run(tape);
 }
 
-/// A NIC of adapters 1 to 3, as the two octets choose.
+/// The NIC of one of the adapters 1 to 3, chosen by the two octets.
 pub fn config(choice: u8, traffic: u8) -> NicConfig {
     let class = |(transport, operation)| ClassConfig {
         transport,

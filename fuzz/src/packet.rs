@@ -1,4 +1,4 @@
-//! A data packet: whatever parses is written as it was read, and nothing panics on what does not.
+//! A data packet: emit reproduces every packet that parses, and other octets cause no panic.
 
 use bytes::BytesMut;
 use proto::frame::FrameKind;
@@ -7,8 +7,7 @@ use proto::wire::classify::classify;
 use proto::wire::infiniband::crc::{self, refresh_both};
 use proto::wire::infiniband::{Packet, PacketBuilder, relabel};
 
-/// The first octet says how much of the rest is mended before it is read: bit 0 PktLen, bit 1 GRH
-/// PayLen, bit 2 both CRCs.
+/// The first octet selects repairs of the others: bit 0 PktLen, bit 1 GRH PayLen, bit 2 both CRCs.
 pub fn check(input: &[u8]) {
     let Some((mend, octets)) = input.split_first() else { return };
     let mut octets = octets.to_vec();
@@ -32,26 +31,26 @@ pub fn check(input: &[u8]) {
 
 fn taken_apart(octets: &[u8]) {
     let classified = classify(FrameKind::Infiniband, octets);
-    // Whatever they say, the checks answer.
+    // The checks must not panic, whatever their result.
     let _ = (crc::verify_icrc(octets), crc::verify_vcrc(octets), crc::verify_lpcrc(octets));
     let Ok(packet) = Packet::parse(octets) else { return };
     assert_eq!(packet.octets_len(), octets.len());
-    assert_eq!(packet.to_octets(), octets, "written as it was read");
-    let headers = classified.expect("what parses whole can be classified");
+    assert_eq!(packet.to_octets(), octets, "emit reproduces the parsed octets");
+    let headers = classified.expect("a packet that parses can be classified");
     assert_eq!(headers.size.get(), octets.len() as u64);
     let Some(bth) = packet.bth else { return };
     assert_eq!(headers.payload.get(), packet.payload.len() as u64);
     assert_eq!((headers.psn, headers.fecn), (bth.psn.get(), bth.fecn));
-    let builder = PacketBuilder::of(&packet).expect("it has a BTH");
+    let builder = PacketBuilder::of(&packet).expect("the packet has a BTH");
     let mut built = BytesMut::new();
     let fill = |place: &mut [u8]| place.copy_from_slice(packet.payload);
-    builder.emit(&mut built, packet.payload.len(), fill).expect("it was a packet");
+    builder.emit(&mut built, packet.payload.len(), fill).expect("a parsed packet can be emitted");
     assert_eq!((crc::verify_icrc(&built), crc::verify_vcrc(&built)), (Ok(()), Ok(())));
-    let again = Packet::parse(&built).expect("what was built can be read");
+    let again = Packet::parse(&built).expect("a built packet parses");
     assert_eq!((again.payload, again.extended), (packet.payload, packet.extended));
 }
 
-/// What a switch changes moves neither the ICRC nor the verdict on the VCRC.
+/// A switch's changes affect neither the ICRC nor the verdict on the VCRC.
 fn relabelled(octets: Vec<u8>) {
     if Packet::parse(&octets).is_err() {
         return;

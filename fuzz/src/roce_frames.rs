@@ -1,4 +1,4 @@
-//! Frames that a peer on Ethernet might send, as a tape asks for them.
+//! Frames of an Ethernet peer, chosen by a tape.
 
 use crate::tape::Tape;
 use bytes::BytesMut;
@@ -9,7 +9,7 @@ use proto::wire::infiniband::{Bth, ExtendedHeaders, Grh, Opcode};
 use proto::wire::internet::{Ipv4, Ipv6, Udp};
 use proto::wire::roce::{NetworkHeaders, PacketBuilder};
 
-/// A RoCE packet with right lengths and checks, whatever it says.
+/// A RoCE packet with valid lengths and checks and random fields.
 pub fn packet(tape: &mut Tape<'_>, lids: &[u16], classes: u8) -> Frame {
     let lid = |tape: &mut Tape<'_>| Lid::new(lids[tape.below(lids.len())]);
     let (from, to) = (lid(tape), lid(tape));
@@ -23,7 +23,7 @@ pub fn packet(tape: &mut Tape<'_>, lids: &[u16], classes: u8) -> Frame {
         class if class == classes => QueuePairNumber::truncate(tape.u8().into()),
         class => QueuePairNumber::planned(class, from),
     };
-    // Small numbers meet a young queue pair; the others are anywhere.
+    // Small numbers match the state of a new queue pair; the others are arbitrary.
     let psn = match tape.u16() {
         far @ 0xff00.. => Psn::truncate(u32::from(far) << 12),
         near => Psn::truncate(u32::from(near % 64)),
@@ -50,7 +50,7 @@ pub fn packet(tape: &mut Tape<'_>, lids: &[u16], classes: u8) -> Frame {
         }),
         network: network(flags >> 6, service, from, to, tape),
         bth,
-        extended: ExtendedHeaders::parse(set, &rest, 0).expect("enough for any opcode"),
+        extended: ExtendedHeaders::parse(set, &rest, 0).expect("the octets suffice for any opcode"),
     };
     let payload = match flags >> 4 & 3 {
         0 => 16,
@@ -59,11 +59,11 @@ pub fn packet(tape: &mut Tape<'_>, lids: &[u16], classes: u8) -> Frame {
         _ => usize::from(tape.u16() % 4200),
     };
     let mut octets = BytesMut::new();
-    builder.emit(&mut octets, payload, |_| ()).expect("short enough");
+    builder.emit(&mut octets, payload, |_| ()).expect("the payload fits a packet");
     Frame::unchecked(FrameKind::Ethernet, octets)
 }
 
-/// IPv4 most of the time, with any DSCP and ECN; now and then not to RoCE's port.
+/// Mostly IPv4, with any DSCP and ECN; sometimes with a UDP port other than RoCEv2's.
 fn network(
     choice: u8,
     service: u8,
@@ -91,13 +91,13 @@ fn network(
     }
 }
 
-/// A PFC for any priorities that holds for a short while, or ends.
+/// A PFC frame for any priorities that starts a short pause or ends it.
 pub fn pfc(tape: &mut Tape<'_>) -> Frame {
     let (enabled, time) = (tape.u8(), u16::from(tape.u8()));
     control(&MacControl::Pfc(Pfc { reserved: 0, enabled, times: [time; 8] }))
 }
 
-/// MAC control that says anything, cut off anywhere.
+/// A MAC control frame with random fields, truncated anywhere.
 pub fn mac_control(tape: &mut Tape<'_>) -> Frame {
     let mut frame = match tape.u8() % 4 {
         0 => control(&MacControl::Pause(Pause { time: tape.u16() })),

@@ -11,12 +11,12 @@ use proto::link::{FlowControlConfig, LinkConfig, PauseConfig, PauseMode};
 use proto::units::{BitRate, Bytes, Instant};
 use proto::wire::ethernet::plan;
 
-/// The first three octets choose the NIC; the others are operations.
+/// The first three octets choose the NIC configuration; the others are operations.
 pub fn check(octets: &[u8]) {
     let mut tape = Tape::new(octets);
     let config = config(tape.u8(), tape.u8(), tape.u8());
     let lids = vec![2, 1, 3, 9];
-    let nic = Nic::new(config).expect("a good configuration");
+    let nic = Nic::new(config).expect("the configuration is valid");
     Bench::new(nic, Peers::Ethernet, lids, CLASSES.len() as u8, BUFFER).run(tape);
 }
 

@@ -1,8 +1,8 @@
-//! A scenario file of whatever text, with and without overrides: refused with reasons, or good.
+//! A scenario file of arbitrary text, with and without overrides: accepted, or refused with reasons.
 
 use scenario::Scenario;
 
-/// The text up to the first NUL is the file; what follows are overrides, one a NUL.
+/// The text up to the first NUL is the file. NUL-separated overrides follow.
 pub fn check(octets: &[u8]) {
     let text = String::from_utf8_lossy(octets);
     let mut parts = text.split('\0');
@@ -19,8 +19,8 @@ fn judge(file: &str, sets: &[String]) {
         Ok(scenario) => {
             let nodes = scenario.fabric.topology.nodes.len();
             assert!(nodes > 0, "a fabric has nodes");
-            assert!(Scenario::parse(file, sets).is_ok(), "the same answer twice");
+            assert!(Scenario::parse(file, sets).is_ok(), "parsing twice gives the same result");
         }
-        Err(problems) => assert!(!problems.in_file("x.toml").is_empty(), "a refusal says why"),
+        Err(problems) => assert!(!problems.in_file("x.toml").is_empty(), "a refusal has a reason"),
     }
 }

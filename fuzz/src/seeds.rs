@@ -1,4 +1,4 @@
-//! What a corpus begins with: inputs of our own that reach every part of a target.
+//! Initial inputs of each corpus, which reach every part of a target.
 
 use crate::datagram::EPOCH;
 use crate::frames;
@@ -18,7 +18,7 @@ use proto::wire::infiniband::{
 use proto::wire::internet::{Ipv4, Ipv6, Udp};
 use proto::wire::roce::{self, NetworkHeaders};
 
-/// The inputs a target's corpus begins with; always the same.
+/// The initial inputs of a target's corpus; deterministic.
 pub fn seeds(target: &str) -> Vec<Vec<u8>> {
     let mut random = Random::stream(1, target, "seeds");
     let mut tape =
@@ -39,11 +39,11 @@ pub fn seeds(target: &str) -> Vec<Vec<u8>> {
     }
 }
 
-/// A packet of the `n`th opcode, more or less.
+/// A packet whose opcode depends on `n`.
 fn packet(tape: &[u8], n: u8) -> BytesMut {
     let mut tape = tape.to_vec();
     tape[2] = n.wrapping_mul(2) % Opcode::ALL.len() as u8;
-    // Short payloads: what is in them never matters.
+    // Payloads are short, because their contents have no effect.
     tape[3] = tape[3] & 0xcf | 0x20;
     let mut frame = frames::packet(&mut Tape::new(&tape), &[1, 2, 3], 2);
     if n % 5 == 4 {
@@ -54,9 +54,9 @@ fn packet(tape: &[u8], n: u8) -> BytesMut {
     frame.octets
 }
 
-/// A message, a tag or a test frame, some of them cut.
+/// A message, a tag or a test frame; some are truncated.
 fn congestion(tape: &[u8], n: u8) -> Vec<u8> {
-    // By mode: a CNM of 8 octets of sample; a CN-TAG before it; what the subtype says; IPv4.
+    // By mode: a CNM with a sample of 8 octets; with a CN-TAG before it; a project frame by subtype; IPv4.
     let mut octets = tape.to_vec();
     let mode = (n % 4) | (n & 8);
     let body = 1 + 14 + if mode & 8 != 0 { 4 } else { 0 };
@@ -74,7 +74,7 @@ fn congestion(tape: &[u8], n: u8) -> Vec<u8> {
     octets
 }
 
-/// A frame in one of the ways in which people write hex.
+/// A frame in one of the usual hexadecimal notations.
 fn text(tape: &[u8], n: u8) -> Vec<u8> {
     let octets = if n.is_multiple_of(2) { ethernet(tape, n) } else { packet(tape, n).to_vec() };
     let words = |before: &str, between: &str| {
@@ -121,7 +121,7 @@ fn link_packet(tape: &[u8], n: u8) -> Vec<u8> {
     octets
 }
 
-/// A frame of Ethernet behind the octet that says what is mended: RoCE over all three, PAUSE and PFC.
+/// The octet that selects repairs, and an Ethernet frame: RoCE over IPv4, IPv6 or GRH, PAUSE or PFC.
 fn ethernet(tape: &[u8], n: u8) -> Vec<u8> {
     let port = MacAddress::from_number(u64::from(n) + 1);
     let mut frame = match n % 5 {
@@ -148,7 +148,7 @@ fn roce(tape: &[u8], n: u8, network: u8) -> Vec<u8> {
         let payload = packet.payload[..packet.payload.len().min(40)].to_vec();
         Some((packet.bth?, packet.extended, payload))
     });
-    // One in five seeds of packets is damaged.
+    // One in five packets is damaged.
     let plain =
         Bth::new(Opcode::UC_SEND_ONLY, QueuePairNumber::truncate(7), Psn::truncate(n.into()));
     let (bth, extended, payload) = native.unwrap_or((plain, ExtendedHeaders::NONE, vec![n; 9]));
@@ -175,7 +175,7 @@ fn roce(tape: &[u8], n: u8, network: u8) -> Vec<u8> {
     let builder = roce::PacketBuilder { destination, source, tag, network, bth, extended };
     let mut octets = BytesMut::new();
     let fill = |place: &mut [u8]| place.copy_from_slice(&payload);
-    builder.emit(&mut octets, payload.len(), fill).expect("short enough");
+    builder.emit(&mut octets, payload.len(), fill).expect("the payload fits a packet");
     octets.to_vec()
 }
 
@@ -192,7 +192,7 @@ fn datagrams(tape: &[u8], n: u8) -> Vec<u8> {
                 end: SendingEnd::B,
                 link: u32::from(n % 7 == 6) * 5 + index % 2,
                 epoch: EPOCH + u32::from(n % 11 == 10),
-                // Some are missing, some come twice, some late.
+                // Some datagrams are lost, some duplicated, some late.
                 sequence: [0, 2, 1, 1, 9][index as usize] * 4 + record,
                 length: frame.len() as u32,
                 stamp: Instant::from_ps(u64::from(index) * 1_000),
@@ -210,7 +210,7 @@ fn datagrams(tape: &[u8], n: u8) -> Vec<u8> {
     input
 }
 
-/// Link packets and data of one port, in pcapng or in a classic pcap of either byte order.
+/// Link packets and data packets of one port, as pcapng or as classic pcap in either byte order.
 fn capture(tape: &[u8], n: u8) -> Vec<u8> {
     if n % 4 == 3 {
         return classic(tape, n);
@@ -276,7 +276,7 @@ fn classic(tape: &[u8], n: u8) -> Vec<u8> {
     .concat()
 }
 
-/// A small scenario, and the same with a line spoilt or a key overridden.
+/// A small scenario, also with an invalid line or an overridden key.
 fn scenarios() -> Vec<Vec<u8>> {
     const GOOD: &str = include_str!("../seeds/star.toml");
     let sets = [
@@ -306,7 +306,7 @@ fn scenarios() -> Vec<Vec<u8>> {
     [GOOD.as_bytes().to_vec()].into_iter().chain(overridden).chain(spoilt).collect()
 }
 
-/// Operations, most of them sensible ones.
+/// Operations, most of them valid.
 fn operations(tape: &[u8], n: u8) -> Vec<u8> {
     let mut input = tape.to_vec();
     (input[0], input[1]) = (n, n / 3);

@@ -1,4 +1,4 @@
-//! A switch under random operations: nothing panics, nothing hangs, every frame is accounted for.
+//! An InfiniBand switch under random operations: no panic, no hang, and every frame is counted.
 
 use crate::bench::{Bench, Peers};
 use crate::tape::Tape;
@@ -14,12 +14,12 @@ use switchd::switch::Switch;
 const PORTS: usize = 4;
 const BUFFER: u64 = 6 * 2112;
 
-/// The first octet chooses the switch; the others are operations.
+/// The first octet chooses the switch configuration; the others are operations.
 pub fn check(octets: &[u8]) {
     let mut tape = Tape::new(octets);
     let config = config(tape.u8());
     let lids = (1..=PORTS as u16).chain([100, 77]).collect();
-    let switch = Switch::new(config).expect("a good configuration");
+    let switch = Switch::new(config).expect("the configuration is valid");
     Bench::new(switch, Peers::Infiniband, lids, 2, BUFFER).run(tape);
 }
 

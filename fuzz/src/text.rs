@@ -1,5 +1,5 @@
-//! A text of whatever octets, read as hex: every frame in it has a tree, and an object that can be
-//! asked to become a frame again.
+//! Arbitrary octets read as hexadecimal text: every frame in it has a tree and a JSON object, and encoding
+//! the object does not panic.
 
 use dissect::json::JsonSink;
 use dissect::source::{Packet, Visitor, visit};
@@ -7,7 +7,7 @@ use dissect::tree::TreeSink;
 use dissect::{Rules, decode, encode};
 use std::io;
 
-/// Takes each frame apart twice.
+/// Decodes each frame as a tree and as JSON.
 #[derive(Default)]
 struct Both {
     json: JsonSink,
@@ -23,12 +23,12 @@ impl Visitor for Both {
         let rules = Rules::default().with_fcs(fcs);
         self.tree.begin(&meta);
         decode(&mut self.tree, meta.technology, octets, meta.wire_length, rules);
-        assert!(self.tree.finish().ends_with(b"\n"), "a tree is whole lines");
+        assert!(self.tree.finish().ends_with(b"\n"), "a tree ends with a line feed");
         self.json.begin(&meta);
         decode(&mut self.json, meta.technology, octets, meta.wire_length, rules);
         let line = String::from_utf8(self.json.finish().to_vec()).expect("JSON is UTF-8");
-        assert_eq!(line.trim_end().lines().count(), 1, "an object a line");
-        // It may be refused, with a reason.
+        assert_eq!(line.trim_end().lines().count(), 1, "an object takes one line");
+        // `encode` may refuse the object with a reason.
         let _ = encode(line.trim_end());
         (self.frames, self.octets) = (self.frames + 1, self.octets + octets.len());
         Ok(())
@@ -43,8 +43,8 @@ impl Visitor for Both {
 /// The octets are the text.
 pub fn check(octets: &[u8]) {
     let mut both = Both::default();
-    visit(octets, None, &mut both).expect("this visitor never has enough");
-    assert!(both.frames + both.complaints > 0, "an input is a frame or a complaint");
-    // Two digits an octet, and captures, which begin otherwise, have one.
-    assert!(both.octets <= octets.len(), "more octets than were written");
+    visit(octets, None, &mut both).expect("the visitor returns no error");
+    assert!(both.frames + both.complaints > 0, "an input gives a frame or a complaint");
+    // Hexadecimal text needs two digits for each octet; a capture has one octet for each.
+    assert!(both.octets <= octets.len(), "decode returns at most the octets of the input");
 }
