@@ -1,14 +1,14 @@
-//! The virtual clock beside ns-3: frame-hops a second on a fat tree of 128 nodes, in turns.
+//! The virtual clock compared with ns-3: frame-hops per second on a fat tree of 128 nodes, in turns.
 //!
 //! ```text
 //! cargo bench -p pausebed-tests --bench ns3 [-- [--repeats N]]
 //! ```
 //!
-//! Both carry datagrams of one MTU between pairs of nodes in different pods, six links each, at half
-//! of 8 Gb/s for a millisecond, on one thread. ns-3 is the distribution's package (libns3-dev); its
-//! program is `ns3-ft.cc` of the folder of yardsticks (`PAUSEBED_BENCH` where it is elsewhere). Set-up is
-//! not counted on either side. ns-3 forwards by IP with drop-tail queues; here the frames are octets
-//! with both CRCs, and every link has credits.
+//! Both carry datagrams of one MTU between pairs of nodes in different pods, over six links, at half
+//! of 8 Gb/s for 1 ms, on one thread. ns-3 is the distribution's package (libns3-dev). Its program is
+//! `ns3-ft.cc` in `../shared/bench` or in the folder of `PAUSEBED_BENCH`. Set-up time is not counted. ns-3
+//! forwards by IP with drop-tail queues; pausebed's frames are octets with both CRCs, and every link
+//! has credits.
 
 #![expect(
     clippy::disallowed_methods,
@@ -25,10 +25,10 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The links of one way through the tree from pod to pod.
+/// Number of links on a path between pods.
 const LINKS: f64 = 6.0;
 
-/// The same fabric and the same load, here.
+/// The same fabric and load as a scenario.
 const SCENARIO: &str = r#"
 schema = 1
 name = "beside-ns3"
@@ -57,12 +57,12 @@ fn main() {
     );
     let source = folder.join("ns3-ft.cc");
     if !source.exists() {
-        return println!("no {}: nothing to stand beside", source.display());
+        return println!("{} is missing: nothing to compare with", source.display());
     }
     let scratch = tempfile::tempdir().expect("a folder for a program");
     let program = scratch.path().join("ns3-ft");
     if let Err(why) = compile(&source, &program) {
-        return println!("ns-3 is not usable here (apt-get install libns3-dev g++): {why}");
+        return println!("ns-3 is not usable (apt-get install libns3-dev g++): {why}");
     }
     let scenario = scenario();
     let (mut theirs, mut ours) = (Vec::new(), Vec::new());
@@ -77,7 +77,7 @@ fn main() {
     println!("ratio of medians {:.1}", ours[repeats / 2] / theirs[repeats / 2]);
 }
 
-/// Every node sends to the one half the tree and a leaf away, as the yardstick does.
+/// Every node sends to the node half the tree plus one leaf away, as in the ns-3 program.
 fn scenario() -> Scenario {
     let mut text = SCENARIO.to_owned();
     for node in 0..128 {
@@ -90,15 +90,15 @@ fn scenario() -> Scenario {
     Scenario::parse(&text, &[]).unwrap_or_else(|problems| panic!("{problems}"))
 }
 
-/// Frame-hops a second of wall time on the virtual clock, one thread.
+/// Frame-hops per second of wall time on the virtual clock, on one thread.
 fn here(scenario: &Scenario) -> f64 {
     let lab = render(scenario);
-    let devices = virtual_clock::devices(&lab).expect("it is well configured");
+    let devices = virtual_clock::devices(&lab).expect("the scenario's devices are valid");
     let mut simulator = Simulator::new(&lab.fabric.wiring, devices, scenario.run.seed);
     let stopwatch = Stopwatch::start();
     let go_on = |_| ControlFlow::Continue(());
     let tally = simulator.run(lab.plan.stop, &mut NoObserver, go_on);
-    // Credits cross links too, but ns-3 has none: only packets count.
+    // Only packets count, because ns-3 has no flow control packets.
     tally.packet_hops as f64 / stopwatch.seconds()
 }
 
@@ -117,10 +117,11 @@ fn compile(source: &Path, program: &Path) -> Result<(), String> {
     output.status.success().then_some(()).ok_or_else(|| first.to_owned())
 }
 
-/// Frame-hops a second of ns-3's run, as its program reports them.
+/// Frame-hops per second of ns-3's run, from its output.
 fn ns3(program: &Path) -> f64 {
     let output = Command::new(program).args(["128", "8", "1", "0.5"]).output();
-    let said = String::from_utf8(output.expect("it was just built").stdout).expect("it is text");
+    let said = String::from_utf8(output.expect("the program was built").stdout)
+        .expect("the output is UTF-8");
     let number = |key: &str| -> f64 {
         let found = said.split(',').find_map(|field| field.trim().strip_prefix(key));
         found.and_then(|value| value.parse().ok()).unwrap_or_else(|| panic!("{key} in {said:?}"))

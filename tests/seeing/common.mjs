@@ -1,14 +1,14 @@
-// What the tests in a browser have in common: the browser, the judge of accessibility, the count of checks, the
-// program that serves.
+// Shared by the browser tests: start of the browser, the accessibility check (axe), the count of checks, and the
+// program that serves pages.
 //
-//   npm install playwright-core axe-core      (anywhere; NODE_PATH or the folder it is run from finds them)
+//   npm install playwright-core axe-core      (in any folder on NODE_PATH, or the current folder)
 //
 // CHROMIUM names the browser if it is not "chromium".
 import { createRequire } from "node:module";
 import { execFileSync, spawn } from "node:child_process";
 import { join } from "node:path";
 
-// Exit 77: there is nothing to drive.
+// Exit code 77: the browser or a package is missing.
 export function skip(why) {
   console.log(`SKIPPED: ${why}`);
   process.exit(77);
@@ -35,7 +35,7 @@ export function check(name, holds, detail = "") {
   else failed.push(`${name} ${detail}`);
 }
 
-// Starts a command that serves and answers with it and its addresses, of which there may be several.
+// Starts a command that serves pages; returns the process and its addresses.
 export function start(pausebed, words, env = process.env, addresses = 1) {
   const child = spawn(pausebed, words, { stdio: ["ignore", "ignore", "pipe"], env });
   const address = new Promise((told, gone) => {
@@ -49,7 +49,7 @@ export function start(pausebed, words, env = process.env, addresses = 1) {
   });
   return { child, address };
 }
-// Ends it, if it has not ended.
+// Ends the process if it is running.
 export const gone = (child) => new Promise((done) => {
   if (child.exitCode !== null || child.signalCode !== null) return done();
   child.on("exit", done);

@@ -1,8 +1,8 @@
-// What pages cost in a real browser (docs/spec/seeing.md 13): opening a report, following a run of 128 nodes ten times a
-// second. The run is made first and told again at that pace, so that its own work is not in the figures. It prints
-// them and judges none: they are those of this host at this moment.
+// Cost of pages in a real browser (docs/spec/seeing.md 13): opening a report, and following a run of 128 nodes at ten bins
+// a second. The run is recorded first and replayed at that pace, so that its own cost is not included. The script prints
+// the figures without limits, because they depend on the host.
 //
-//   node tests/seeing/cost.mjs PAUSEBED SCENARIO PAGE...   (run.sh does it)
+//   node tests/seeing/cost.mjs PAUSEBED SCENARIO PAGE...   (called by run.sh)
 import { resolve, basename, dirname } from "node:path";
 import { statSync } from "node:fs";
 import { pathToFileURL } from "node:url";
@@ -29,7 +29,7 @@ for (const file of pages) {
   console.log(`${basename(dirname(resolve(file)))}: ${(statSync(file).size / 1e6).toFixed(2)} MB, first paint ${median(paints).toFixed(0)} ms, ready ${median(readies).toFixed(0)} ms (medians of ${TIMES})`);
 }
 
-// The live page, told ten bins a second.
+// The live page with ten bins a second.
 const told = await tell(await record(pausebed, scenario, SECONDS * RATE + 60), RATE);
 {
   const page = await browser.newPage({ viewport: { width: 1440, height: 900 } });

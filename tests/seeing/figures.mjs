@@ -1,9 +1,9 @@
-// Looks at the figures that `pausebed report --figures` writes, and at a page with what others found beside ours.
+// Checks the figures that `pausebed report --figures` writes, and a page with published results beside those of a run.
 //
-//   node tests/seeing/figures.mjs PAUSEBED OUT DIR[:BASELINE]...     (run.sh does it; packages as of report.mjs)
+//   node tests/seeing/figures.mjs PAUSEBED OUT DIR[:BASELINE]...     (called by run.sh; packages as in report.mjs)
 //
-// Every SVG is well-formed, fetches nothing, and in both widths each of its words is inside and on no other. Exit as of
-// report.mjs.
+// Every SVG is well-formed and loads nothing; in both widths each label is inside the picture and overlaps no other. Exit
+// codes as in report.mjs.
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
@@ -13,7 +13,7 @@ import { axe, check, chromium, executablePath, failed, passed, skip } from "./co
 const [pausebed, out, ...runs] = process.argv.slice(2);
 if (!pausebed || !out || runs.length === 0) skip("usage: figures.mjs PAUSEBED OUT DIR[:BASELINE]...");
 mkdirSync(out, { recursive: true });
-// Letters of 11 units are to be 6.5 points high in print at least.
+// Text of 11 units must be at least 6.5 pt high in print.
 const [LETTER, POINTS, INCH] = [11, 6.5, 25.4];
 
 const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
@@ -22,7 +22,7 @@ const page = await context.newPage();
 const requests = [];
 page.on("request", (request) => requests.push(request.url()));
 
-// Words that are cut, and such as lie on others.
+// Labels that are cut off, and labels that overlap.
 const crowded = () => page.evaluate(() => {
   const { width, height } = document.documentElement.viewBox.baseVal;
   const words = [...document.querySelectorAll("text")].map((el) => ({ text: el.textContent, box: el.getBoundingClientRect() }));
@@ -32,7 +32,7 @@ const crowded = () => page.evaluate(() => {
   shown.forEach((one, at) => shown.slice(at + 1).forEach((other) => {
     const wide = Math.min(one.box.right, other.box.right) - Math.max(one.box.left, other.box.left);
     const high = Math.min(one.box.bottom, other.box.bottom) - Math.max(one.box.top, other.box.top);
-    // Boxes of lines are higher than their letters.
+    // A line box is higher than its letters.
     if (wide > 1 && high > 4) told.push(`“${one.text}” lies on “${other.text}”`);
   }));
   return told;
@@ -65,7 +65,7 @@ for (const run of runs) {
   }
 }
 
-// Points and a picture: the picture is one of ours.
+// A page with points and a picture; the picture is a figure of this project.
 {
   const [folder, baseline] = runs[0].split(":");
   const [picture, points, html] = ["reference.png", "reference.csv", "reference.html"].map((file) => join(out, file));

@@ -1,10 +1,10 @@
-// Compares a report's first screen, and its figure, with pictures that a person has looked at, and tells its strokes
-// apart as people do who see fewer colours (docs/spec/seeing.md 14).
+// Compares a report's first screen and its figure with approved pictures, and checks that its strokes differ under
+// colour vision deficiencies (docs/spec/seeing.md 14).
 //
-//   node tests/seeing/goldens.mjs OUT PAGE [--keep]     (run.sh does it)
+//   node tests/seeing/goldens.mjs OUT PAGE [--keep]     (called by run.sh)
 //
-// --keep makes the pictures in tests/seeing/golden anew: look at them before they are committed. The font is pinned,
-// since text is most of what differs between machines. Exit as of report.mjs.
+// --keep rewrites the pictures in tests/seeing/golden; check them before a commit. The font is fixed, because text
+// causes most differences between machines. Exit codes as in report.mjs.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -16,9 +16,9 @@ const kept = join(dirname(fileURLToPath(import.meta.url)), "golden");
 for (const folder of [out, kept]) mkdirSync(folder, { recursive: true });
 
 const FONT = "DejaVu Sans";
-// Of all points so many may differ, each by more than this in one of its colours.
+// Permitted share of differing pixels. A pixel differs if one of its colours differs by more than the limit.
 const [SHARE, STEP] = [0.005, 24];
-// Two strokes are at least so far apart.
+// Minimum colour distance of two strokes.
 const APART = 15;
 
 const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--font-render-hinting=none", "--disable-lcd-text"] });
@@ -33,7 +33,7 @@ const has = await judge.evaluate((font) => {
 }, FONT);
 if (!has) skip(`the font ${FONT} is not installed`);
 
-// Which share of the points differs; all of them if the pictures have not one size.
+// Share of differing pixels; 1 if the pictures have different sizes.
 const difference = (one, other) => judge.evaluate(async ([pictures, step]) => {
   const points = await Promise.all(pictures.map(async (picture) => {
     const image = new Image();
@@ -52,8 +52,8 @@ const difference = (one, other) => judge.evaluate(async ([pictures, step]) => {
   return differ / (a.width * a.height);
 }, [[one, other].map((picture) => picture.toString("base64")), STEP]);
 
-// How far apart the strokes of the hot port, the run and its baseline are, pair by pair: CIE 1976, in the picture that
-// somebody with this deficiency gets.
+// Colour distance (CIE 1976) of each pair of strokes (hot port, run, baseline) in the picture simulated for this
+// deficiency.
 async function strokes(context, page, type) {
   const devtools = await context.newCDPSession(page);
   await devtools.send("Emulation.setEmulatedVisionDeficiency", { type });
@@ -111,7 +111,7 @@ for (const colorScheme of ["light", "dark"]) {
   }
   await context.close();
 }
-// The judge can tell: the two themes are no picture of each other.
+// Checks the comparison itself: the pictures of the two themes must differ.
 if (keep !== "--keep") {
   const [light, dark] = ["light", "dark"].map((theme) => readFileSync(join(kept, `first-${theme}.png`)));
   check("two themes differ", (await difference(light, dark)) > 0.5);

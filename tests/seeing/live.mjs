@@ -1,9 +1,9 @@
 // Follows runs and a lab on the live page in a real browser (docs/spec/seeing.md 7, 14) and keeps screenshots.
 //
 //   npm install playwright-core axe-core
-//   node tests/seeing/live.mjs PAUSEBED SHOTS   (run.sh does both)
+//   node tests/seeing/live.mjs PAUSEBED SHOTS   (called by run.sh)
 //
-// Exit 0 if all holds, 1 if something does not, 77 with a reason where there is nothing to drive.
+// Exit code 0 if all checks pass, 1 if one fails, 77 with a reason if the browser is missing.
 import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -15,7 +15,7 @@ if (!pausebed || !shots) skip("usage: live.mjs PAUSEBED SHOTS");
 mkdirSync(shots, { recursive: true });
 const folder = mkdtempSync(join(tmpdir(), "pausebed-live-"));
 
-// Four adapters behind two switches; a phase has a name that is markup.
+// Four adapters behind two switches; the name of a phase contains markup.
 const hostile = "<img src=x onerror=alert(1)>";
 const scenario = join(folder, "four.toml");
 writeFileSync(scenario, `schema = 1
@@ -74,7 +74,7 @@ async function looked(page, name) {
   await page.setViewportSize({ width: 1440, height: 900 });
 }
 
-// A lab that stays: it is watched, changed by who has the token, and its end is told.
+// A lab: the page shows it, changes it with the token, and reports its end.
 async function lab() {
   const env = { ...process.env, PAUSEBED_LABS: join(folder, "labs"), XDG_RUNTIME_DIR: folder };
   const command = (...words) => execFileSync(pausebed, words, { env, stdio: ["ignore", "pipe", "pipe"] }).toString();
@@ -145,15 +145,15 @@ try {
   check("the figure has grown", drawn > 3, `${drawn} colours`);
   check("a name that is markup stays text", (await page.locator("img").count()) === 0);
   await looked(page, "live");
-  // Held still, the picture stays; following, it goes on.
+  // A paused picture stays; a following picture advances.
   await page.locator("#follow").click();
-  // The picture that had been asked for is the last.
+  // The picture that was requested last is shown.
   await page.waitForTimeout(300);
   const still = await page.locator("#now").textContent();
   await page.waitForTimeout(700);
   check("held still it stays", (await page.locator("#now").textContent()) === still);
   await page.locator("#follow").click();
-  // The same by keys alone.
+  // The same with the keyboard only.
   const focus = async (id) => {
     for (let n = 0; n < 40; n++) {
       await page.keyboard.press("Tab");
@@ -171,7 +171,7 @@ try {
   check("Tab leads to the button", await focus("follow"));
   await page.keyboard.press("Space");
   check("and space follows again", await until(() => document.getElementById("then").textContent.startsWith("following")));
-  // A reader that missed everything fetches it in one go.
+  // A reader that missed all events fetches them in one request.
   await page.evaluate(() => { Object.defineProperty(document, "hidden", { value: true, configurable: true }); document.dispatchEvent(new Event("visibilitychange")); });
   await page.waitForTimeout(1500);
   const away = await bins();
@@ -184,7 +184,7 @@ try {
   check("no error", faults.length === 0, faults.join("; "));
   check("no foreign request", foreign.length === 0, foreign.join(" "));
 
-  // The server goes away in the middle of a run and another one begins at the same place.
+  // The server ends in the middle of a run and another server starts at the same address.
   await gone(first.child);
   second = serve(port, 20);
   await second.address;

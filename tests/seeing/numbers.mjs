@@ -1,9 +1,9 @@
-// What a report's picture shows at a moment is what ports.csv says, computed here anew; and names of any kind stay text,
-// and stay apart (docs/spec/seeing.md 14.4, 14.8).
+// A report's picture shows at each time the values of ports.csv, which this script computes independently. Names with
+// markup stay text, and labels do not overlap (docs/spec/seeing.md 14.4, 14.8).
 //
-//   node tests/seeing/numbers.mjs PAUSEBED OUT PAGE...     (run.sh does it; each PAGE stands in its run directory)
+//   node tests/seeing/numbers.mjs PAUSEBED OUT PAGE...     (called by run.sh; each PAGE is in its run directory)
 //
-// Exit as of report.mjs.
+// Exit codes as in report.mjs.
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
@@ -13,9 +13,9 @@ import { check, chromium, executablePath, failed, passed, skip } from "./common.
 const [pausebed, out, ...pages] = process.argv.slice(2);
 if (!out || pages.length === 0) skip("usage: numbers.mjs PAUSEBED OUT PAGE...");
 mkdirSync(out, { recursive: true });
-// From this share of a bin on an output is held (docs/spec/seeing.md 3.7).
+// An output counts as held from this share of a bin on (docs/spec/seeing.md 3.7).
 const HELD = 0.1;
-// Length of a bar at line rate, in the picture's own units: pixels where it is drawn as it is.
+// Length of a bar at line rate, in units of the picture (pixels at scale 1).
 const BAR = 78;
 
 const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
@@ -32,14 +32,14 @@ async function open(file, hash = "") {
   return { context, page, faults };
 }
 
-// ports.csv as rows of numbers, but for the port.
+// ports.csv as rows of numbers; the port stays text.
 function table(folder) {
   const [head, ...lines] = readFileSync(join(folder, "ports.csv"), "utf8").trim().split("\n");
   const names = head.split(",");
   return lines.map((line) => Object.fromEntries(line.split(",").map((v, n) => [names[n], names[n] === "port" ? v : Number(v)])));
 }
 
-// What the bin at a time has: outputs held, sources held, and what each adapter received of its line.
+// The values of the bin at a time: outputs held, sources held, and each adapter's received share of line rate.
 function moment(rows, topology, ps) {
   const rates = new Map();
   for (const { a, b, rate } of topology.links) for (const end of [a, b]) rates.set(end, rate);
@@ -65,7 +65,7 @@ for (const file of pages) {
   const last = run.grid.bins * run.grid.dt_ps;
   const times = [0.03, 0.3, 0.6, 0.9].map((share) => share * last).concat(greatest ? [greatest.size_at_ps] : []);
   for (const time of times) {
-    // The middle of a bin, so that rounding to whole τ in the address leads to no other.
+    // The middle of a bin, so that rounding to whole τ in the address selects the same bin.
     const ps = (Math.floor(time / run.grid.dt_ps) + 0.5) * run.grid.dt_ps;
     const t = Math.round(ps / run.tau_ps), where = `${name} at ${t} τ`;
     const { held, sources, received } = moment(rows, topology, ps);
@@ -89,8 +89,8 @@ for (const file of pages) {
   }
 }
 
-// A run directory as a foreign program could have written it: its four adapters have names that nobody should give. A
-// scenario may not name nodes so, but itself and its phases.
+// A run directory as another program could write it: its four adapters have hostile names. A scenario file refuses such
+// node names, but accepts them for itself and its phases.
 const hostile = ["<b onmouseover=alert(1)>&\"'</script>", "שלום עולם \u202e right to left", "🦀🧪🔌 emoji 🏳️‍🌈", "n".repeat(200)];
 const scenario = `schema = 1
 name = ${JSON.stringify("</title><img src=x onerror=alert(1)> " + "long ".repeat(40))}
@@ -138,7 +138,7 @@ for (const width of [1440, 390]) {
   check(`${where}: they are there`, (await page.locator("body").innerText()).includes("<b onmouseover"));
   const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
   check(`${where}: nothing is wider than the page`, wide <= 0, `${wide} px`);
-  // Labels at the ends of lines, and those of phases, on nobody else's.
+  // Labels at the ends of lines and labels of phases must not overlap others.
   const met = await page.evaluate(() => ["#figure g.own text:first-child, #figure text.note", "#figure text.when"].flatMap((which) => {
     const boxes = [...document.querySelectorAll(which)].map((el) => [el.textContent, el.getBBox()]);
     return boxes.flatMap(([one, a], n) => boxes.slice(n + 1).filter(([, b]) =>

@@ -1,9 +1,9 @@
-// A run that is made first and told again afterwards, at a pace of one's own: neither the run's work nor its pace is
-// in what a page costs.
+// Records a run and replays it at a chosen pace, so that the cost of a page includes neither the run's work nor its
+// pace.
 import { createServer } from "node:http";
 import { gone, start } from "./common.mjs";
 
-// The page of a run and at least so many of its bins, as the page's server has them.
+// The page of a run and at least `count` of its bins, as sent by the page's server.
 export async function record(pausebed, scenario, bins) {
   const served = start(pausebed, ["serve", scenario, "--listen", "127.0.0.1:0", "--set", 'run.sample="50 mtu"']);
   const from = (await served.address).replace(/\/$/, "");
@@ -18,7 +18,7 @@ export async function record(pausebed, scenario, bins) {
   return { page, run, columns, bins, outputs: columns.readUInt32LE(8) };
 }
 
-// Tells it again, `rate` bins a second, from the beginning for every page and over and over: time goes on.
+// Replays the run to every page from the beginning, at `rate` bins a second, in a loop with increasing time.
 export async function tell({ page, run, columns, bins, outputs }, rate) {
   const stride = 8 + 2 * outputs;
   const row = (n) => columns.subarray(12 + (n % bins) * stride, 12 + ((n % bins) + 1) * stride);
@@ -38,7 +38,7 @@ export async function tell({ page, run, columns, bins, outputs }, rate) {
     const beat = setInterval(() => {
       event("bin", n, { end: end(n), row: row(n).subarray(8).toString("base64") });
       const t = Math.round(end(n) / run.tau_ps);
-      // Somebody does something every ten seconds.
+      // One note every ten seconds.
       if (n % (10 * rate) === 0) event("note", n + 1, { t, kind: "act", what: `number ${n}` });
       event("tick", ++n, { t, phase: "replayed", trees: [], held: 0, late: null, lost: 0 });
     }, 1000 / rate);
@@ -49,12 +49,12 @@ export async function tell({ page, run, columns, bins, outputs }, rate) {
   return { address: `http://127.0.0.1:${server.address().port}/`, close };
 }
 
-// What the browser has counted of a page so far, by name.
+// The browser's performance metrics of a page, by name.
 export async function meter(page) {
   const told = await page.context().newCDPSession(page);
   await told.send("Performance.enable");
   const read = async () => Object.fromEntries((await told.send("Performance.getMetrics")).metrics.map(({ name, value }) => [name, value]));
-  // What is no longer used is not counted.
+  // Collect garbage first, so that unused objects are not counted.
   const collected = async () => { await told.send("HeapProfiler.collectGarbage"); return read(); };
   return { read, collected };
 }

@@ -1,9 +1,9 @@
 // Drives report.html in a real browser (docs/spec/seeing.md 14) and keeps screenshots.
 //
-//   npm install playwright-core axe-core      (anywhere; NODE_PATH or the folder it is run from finds them)
+//   npm install playwright-core axe-core      (in any folder on NODE_PATH, or the current folder)
 //   node tests/seeing/report.mjs OUT PAGE...  (CHROMIUM names the browser if it is not "chromium")
 //
-// Exit 0 if all holds, 1 if something does not, 77 with a reason where there is nothing to drive.
+// Exit code 0 if all checks pass, 1 if one fails, 77 with a reason if the browser is missing.
 import { mkdirSync, readFileSync } from "node:fs";
 import { resolve, basename, dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -28,7 +28,7 @@ async function open(file, options, hash = "") {
   return { context, page, faults, requests, took: Date.now() - begin };
 }
 
-// What the buttons of figures save: pictures that stand alone, in the light theme, and tables.
+// The buttons of figures save self-contained pictures in the light theme, and tables.
 async function saved(page, name) {
   await page.evaluate(() => { document.documentElement.dataset.theme = "dark"; });
   const requests = [];
@@ -54,7 +54,7 @@ async function saved(page, name) {
         return { broken: !!picture.querySelector("parsererror"), root: picture.documentElement.localName, title: picture.querySelector("title")?.textContent, lines: picture.querySelectorAll("path, rect").length };
       }, text);
       const leans = /var\(|href=|url\(|https?:(?!\/\/www\.w3\.org\/2000\/svg")/.exec(text)?.[0];
-      // One port alone has its paper, its frame or zero, its line and the cursor.
+      // The picture of one port has a background, a frame or zero line, its curve and the cursor.
       check(`${name}: ${figure} is a picture that stands alone`, told.root === "svg" && !told.broken && told.title && told.lines >= 4 && !leans, JSON.stringify({ ...told, leans }));
       check(`${name}: ${figure} is light`, text.includes(".paper{fill:#ffffff}"));
     }
@@ -76,7 +76,7 @@ for (const file of pages) {
       check(`${where}: does not scroll sideways`, wide <= 0, `${wide} px`);
       await page.screenshot({ path: join(out, `${name}-${theme}-${width}.png`) });
       await page.screenshot({ path: join(out, `${name}-${theme}-${width}-full.png`), fullPage: true });
-      // The page's policy lets no script of ours in by itself.
+      // The page's content security policy blocks injected scripts, so axe is evaluated through the debugger.
       const found = await page.evaluate(`(async () => { ${axe}; return axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag22aa", "best-practice"] }); })()`);
       const told = found.violations.map((v) => `${v.id} (${v.nodes.length}): ${v.nodes[0].html.slice(0, 90)}`);
       check(`${where}: axe finds nothing`, told.length === 0, "\n    " + told.join("\n    "));
@@ -92,7 +92,7 @@ for (const file of pages) {
     await context.close();
   }
   {
-    // A4 with Chromium's own margins, as printed by a reader whose screen is dark.
+    // A4 with Chromium's default margins, printed from the dark theme.
     const [WIDE, HIGH] = [718, 1047];
     const { context, page } = await open(file, { viewport: { width: WIDE, height: HIGH }, colorScheme: "dark" });
     await page.evaluate(() => { document.documentElement.dataset.theme = "dark"; });
@@ -172,7 +172,7 @@ for (const file of pages) {
     await page.waitForTimeout(400);
     check(`${name}: space plays`, (await now()) !== before);
     await page.keyboard.press(" ");
-    // By keys alone: to the picture, to a line, pinned and let go.
+    // With the keyboard only: focus the picture, select a line, pin it and release it.
     const reached = async (what) => {
       for (let n = 0; n < 60; n++) {
         await page.keyboard.press("Tab");
@@ -190,7 +190,7 @@ for (const file of pages) {
     await page.waitForTimeout(350);
     check(`${name}: Enter pins it`, (await page.locator("#pinned svg path.l").count()) > 0);
     await page.keyboard.press("Enter");
-    // It is of those that stand out under the cursor: somewhere it began to.
+    // The line is highlighted under the cursor, so it starts to be held in some bin.
     const outstanding = page.locator("#f1 .ways path:not(.w0)");
     if ((await outstanding.count()) > 0) {
       await outstanding.last().dispatchEvent("click");
@@ -199,7 +199,7 @@ for (const file of pages) {
       const first = await place("Home"), always = await share();
       const [there, next, back] = [await place("]"), await place("]"), await place("[")];
       const held = await share();
-      // What is held from the first bin on may be held in all.
+      // An output that is held from the first bin on may be held in all bins.
       check(`${name}: ] leads to where the pinned line begins to be held`, (there !== first || always >= 10) && held >= 10, `${first} ${there} ${held} %`);
       check(`${name}: ] and [ lead on and back`, next === there || back === there, `${there} ${next} ${back}`);
       await page.keyboard.press("Escape");

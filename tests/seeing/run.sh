@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Drives reports and the live page in a real browser: fresh runs of what the papers show, screenshots, and some of them
-# beside those that a person has looked at (tests/seeing/golden).
-#   tests/seeing/run.sh FOLDER          packages, runs and screenshots go there; PAUSEBED names another program
-#   tests/seeing/run.sh FOLDER --slow   and ten minutes of the live page
-# Needs chromium, node and npm. Exit 0 if all holds, 77 if there is nothing to drive.
+# Tests reports and the live page in a real browser: makes runs of the papers' experiments, takes screenshots, and
+# compares some of them with approved pictures (tests/seeing/golden).
+#   tests/seeing/run.sh FOLDER          writes packages, runs and screenshots to FOLDER; PAUSEBED names another program
+#   tests/seeing/run.sh FOLDER --slow   also tests the live page for ten minutes
+# Needs chromium, node and npm. Exit code 0 if all checks pass, 77 if a program is missing.
 set -euo pipefail
 here="$(cd "$(dirname "$0")" && pwd)"
 root="$(cd "$here/../.." && pwd)"
@@ -21,7 +21,7 @@ if [ -z "$pausebed" ]; then
 fi
 [ -d "$folder/node_modules/axe-core" ] || npm install --silent --no-fund --no-audit --prefix "$folder" playwright-core axe-core
 
-# A run and its baseline are laid side by side where they are made together.
+# A run and its baseline are compared if they are made together.
 runs() { # runs FILE...: scenario files below topo/scenarios
   local files=() file
   for file in "$@"; do files+=("$root/topo/scenarios/$file.toml"); done
@@ -32,7 +32,7 @@ runs rrcc/burst-none rrcc/burst-rr-cc
 runs zhb/case5-none zhb/case5-bcn
 runs dcqcn/gpu9-pfc dcqcn/gpu9-dcqcn
 runs ar/t1-cm ar/t1-ar
-# So many adapters that a row is a leaf.
+# So many adapters that one row shows a leaf.
 "$pausebed" run "$root/topo/scenarios/rrcc/large/fat1024-mix-none.toml" --out "$folder/runs/fat1024-mix-none" >"$folder/run.log" 2>&1 || [ $? -eq 1 ]
 
 cd "$folder"

@@ -1,8 +1,8 @@
-// The live page of 128 nodes over ten minutes, ten bins a second: what it holds stays as it is (docs/spec/seeing.md 14).
+// The live page of 128 nodes over ten minutes, ten bins a second: its memory does not grow (docs/spec/seeing.md 14).
 //
-//   node tests/seeing/soak.mjs PAUSEBED SCENARIO [MINUTES]   (run.sh FOLDER --slow does it)
+//   node tests/seeing/soak.mjs PAUSEBED SCENARIO [MINUTES]   (called by run.sh FOLDER --slow)
 //
-// Exit 0 if all holds, 1 if something does not, 77 with a reason where there is nothing to drive.
+// Exit code 0 if all checks pass, 1 if one fails, 77 with a reason if the browser is missing.
 import { check, chromium, executablePath, failed, passed, skip } from "./common.mjs";
 import { meter, record, tell } from "./replay.mjs";
 
@@ -27,7 +27,7 @@ for (let minute = 1; minute <= MINUTES; minute++) {
 }
 const bins = await page.evaluate(() => Number(document.body.dataset.bins));
 check("bins arrived all the while", bins > 0.8 * MINUTES * 60 * RATE, String(bins));
-// The history is full after 1024 bins, the feed after 200 lines, which ten minutes do not reach.
+// The history is full after 1024 bins and the feed after 200 lines; ten minutes do not fill the feed.
 const [from, to] = [minutes[Math.min(2, minutes.length - 1)], minutes[minutes.length - 1]];
 check("the heap does not grow", to.heap < 1.1 * from.heap, `${from.heap} then ${to.heap}`);
 check("nor what listens", to.listeners === from.listeners, `${from.listeners} then ${to.listeners}`);

@@ -1,1 +1,1 @@
-//! Nothing: this member only holds tests across crates.
+//! Empty: this package contains tests and benches across crates.

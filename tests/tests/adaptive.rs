@@ -1,5 +1,5 @@
-//! Adaptive routing on the virtual clock: each file meets what it expects, and applications are the faster
-//! the more their routes know. One application in little runs with every change; the rest takes minutes.
+//! Adaptive routing on the virtual clock: each file meets its expectations, and applications
+//! complete faster with better informed routing. One small application runs in the quick suite; the rest takes minutes.
 
 #[path = "suites/virtual_clock.rs"]
 mod virtual_clock;
@@ -11,13 +11,13 @@ use virtual_clock::{all_pass, files, folder, passes, passes_as};
 /// CG placed in two ways with five routings; uniform traffic with two.
 const FILES: usize = 8 + 10 + 2;
 
-/// Three sources turn away from the middle where they meet, within a few milliseconds of the start.
+/// Three sources leave their common path within a few milliseconds of the start.
 #[test]
-fn frames_turn_away_from_congestion_and_arrive_in_order() {
+fn frames_avoid_congestion_and_arrive_in_order() {
     let file = folder("ar").join("t1-ar.toml");
-    let text = std::fs::read_to_string(&file).expect("it is shipped");
-    let one = text.split("[[measure]]").next().expect("a file begins before its measures");
-    // It speaks of measures that are left out here.
+    let text = std::fs::read_to_string(&file).expect("the scenario file is readable");
+    let one = text.split("[[measure]]").next().expect("the file has text before its first measure");
+    // The expectations name measures that this test removes.
     let one: String = one.split_inclusive('\n').filter(|line| !line.starts_with("say ")).collect();
     let measure = "[[measure]]\nname = \"flow_min\"\nof = \"share\"\n\
         at = [\"h1>h4\", \"h2>h5\", \"h3>h6\"]\nfrom = \"20 ms\"\nreduce = \"min\"\n\
@@ -29,22 +29,22 @@ fn frames_turn_away_from_congestion_and_arrive_in_order() {
 }
 
 #[test]
-fn every_file_can_be_read() {
+fn every_file_parses() {
     let here = files("ar");
     assert_eq!(here.len(), FILES, "{here:?}");
     for file in here.iter().chain(&files("ar/large")) {
-        let text = std::fs::read_to_string(file).expect("it is shipped");
+        let text = std::fs::read_to_string(file).expect("the scenario file is readable");
         Scenario::parse(&text, &[]).unwrap_or_else(|faults| panic!("{}: {faults}", file.display()));
     }
 }
 
-/// algorithms.md 10.3 owes the order alone; docs/findings.md 17 has the figures.
+/// docs/spec/algorithms.md 10.3 requires the order only; docs/findings.md 17 lists the figures.
 #[test]
-fn an_application_is_the_sooner_done_the_more_its_routes_know() {
+fn an_application_completes_sooner_with_better_informed_routing() {
     let completion = |routing: &str| {
         let result = passes(&folder("ar").join(format!("cg-linear-{routing}.toml")));
-        let measured = serde_json::to_value(&result.measures).expect("numbers");
-        measured["completion_over_ideal"].as_f64().expect("it has ended")
+        let measured = serde_json::to_value(&result.measures).expect("the measures are numbers");
+        measured["completion_over_ideal"].as_f64().expect("the application has completed")
     };
     let order = ["colored", "ar", "random", "dmodk", "cm"].map(completion);
     assert!(order.is_sorted() && order[0] < order[1] && order[1] < order[2], "{order:?}");
@@ -52,13 +52,13 @@ fn an_application_is_the_sooner_done_the_more_its_routes_know() {
 
 #[test]
 #[ignore = "slow: run with ./test.sh --slow"]
-fn every_file_meets_what_it_expects() {
+fn every_file_meets_its_expectations() {
     all_pass(&files("ar"));
 }
 
 #[test]
 #[ignore = "slow: run with ./test.sh --slow"]
-fn ft_meets_what_its_files_expect() {
+fn ft_meets_the_expectations_of_its_files() {
     let files = files("ar/large");
     assert_eq!(files.len(), 5, "{files:?}");
     all_pass(&files);

@@ -1,5 +1,5 @@
-//! The house rules that no compiler checks: who imports whom, where the doors to the operating
-//! system are, and that every file says what it is for.
+//! Rules that the compiler does not check: which module may import which, which file may call the operating
+//! system, and that every file begins with its purpose.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -22,17 +22,17 @@ fn read_toml(path: &str) -> toml::Table {
     read(&root().join(path)).parse().unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// Every file below `folder` with this ending as (path from the root, text), in order.
+/// Every file below `folder` with this extension, as (path from the root, text), sorted by path.
 fn files(folder: &str, ending: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut folders = vec![root().join(folder)];
     while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).expect("a folder of this repository can be read") {
-            let path = entry.expect("its entries too").path();
+        for entry in fs::read_dir(&folder).expect("a folder of this repository is readable") {
+            let path = entry.expect("a folder entry is readable").path();
             if path.is_dir() {
                 folders.push(path);
             } else if path.extension().is_some_and(|extension| extension == ending) {
-                let name = path.strip_prefix(root()).expect("it is below the root");
+                let name = path.strip_prefix(root()).expect("the path is below the root");
                 found.push((name.to_string_lossy().into_owned(), read(&path)));
             }
         }
@@ -41,7 +41,7 @@ fn files(folder: &str, ending: &str) -> Vec<(String, String)> {
     found
 }
 
-/// Every Rust file of every crate. A crate without any was not found, and nothing would be checked.
+/// Every Rust file of every crate. Fails if a crate has fewer than three, since then its folder was not found.
 fn sources() -> Vec<(String, String)> {
     let of_member = |member: &&str| {
         let found = files(member, "rs");
@@ -51,7 +51,7 @@ fn sources() -> Vec<(String, String)> {
     MEMBERS.iter().flat_map(of_member).collect()
 }
 
-/// Code lines: comments and everything below the inline tests left out.
+/// Code lines, without comments and without the inline test module and what follows it.
 fn code(text: &str) -> impl Iterator<Item = &str> {
     text.split("#[cfg(test)]\nmod tests {")
         .next()
@@ -68,7 +68,7 @@ fn is_test(name: &str) -> bool {
     name.starts_with("tests/") || name.ends_with("tests.rs") || name.contains("/tests/")
 }
 
-/// Files below `inside` in which a product line holds `needle`, apart from those allowed.
+/// Files below `inside` in which a product line contains `needle`, except those below a path in `allowed`.
 fn offenders(needle: &str, inside: &str, allowed: &[&str]) -> Vec<String> {
     let rooms: Vec<_> = sources()
         .into_iter()
@@ -76,7 +76,7 @@ fn offenders(needle: &str, inside: &str, allowed: &[&str]) -> Vec<String> {
         .collect();
     for place in allowed.iter().chain([&inside]) {
         let there = rooms.iter().any(|(name, _)| name.starts_with(place));
-        assert!(there, "{place:?} holds no file: the rule about {needle} checks nothing");
+        assert!(there, "{place:?} contains no file, so the rule about {needle} checks nothing");
     }
     rooms
         .into_iter()
@@ -92,7 +92,7 @@ fn manifest_dependencies(member: &str) -> Vec<String> {
     table.map(|table| table.keys().cloned().collect()).unwrap_or_default()
 }
 
-/// Every crate of the workspace: its name, its folder, and the crates it may depend on.
+/// Every crate of the workspace: its name, its folder, and the workspace crates on which it may depend.
 const CRATES: &[(&str, &str, &[&str])] = &[
     ("proto", "proto", &[]),
     ("testbed", "tests/testbed", &["proto"]),
@@ -162,7 +162,7 @@ const CRATES: &[(&str, &str, &[&str])] = &[
 #[test]
 fn crates_depend_downwards_only() {
     let manifest = read_toml("Cargo.toml");
-    let members = manifest["workspace"]["members"].as_array().expect("a list of members");
+    let members = manifest["workspace"]["members"].as_array().expect("workspace.members is a list");
     for member in members.iter().filter_map(toml::Value::as_str).filter(|name| *name != "tests") {
         let known = CRATES.iter().any(|(_, folder, _)| *folder == member);
         assert!(known, "{member} is not in the table of crates");
@@ -197,7 +197,7 @@ fn proto_cannot_reach_the_operating_system() {
 }
 
 #[test]
-fn the_layers_of_proto_keep_their_order() {
+fn the_modules_of_proto_import_only_lower_layers() {
     let never = [
         ("proto/src/wire", &["link", "congestion", "device"][..]),
         ("proto/src/link", &["congestion"]),
@@ -212,14 +212,18 @@ fn the_layers_of_proto_keep_their_order() {
             assert_eq!(offenders(&needle, layer, &[]), [""; 0], "{layer} imports {module}");
         }
     }
-    // A group would hide a module from the lines above.
-    assert_eq!(offenders("crate::{", "proto/src", &[]), [""; 0], "one `use` a module in proto");
+    // A grouped `use` would hide a module from the search above.
+    assert_eq!(
+        offenders("crate::{", "proto/src", &[]),
+        [""; 0],
+        "proto needs one `use` for each module"
+    );
 }
 
-/// No circle between sibling modules: within each module, the modules of its folder form an order.
-/// What a module's own file and those of its folder take from each other is not looked at.
+/// No circular imports between sibling modules: the modules of each folder have a partial order.
+/// Imports between a module and its own submodules are not checked.
 #[test]
-fn the_modules_of_every_crate_keep_an_order() {
+fn no_crate_has_circular_module_imports() {
     let mut circles = Vec::new();
     let mut arrows = 0;
     for (name, folder, _) in CRATES {
@@ -228,11 +232,11 @@ fn the_modules_of_every_crate_keep_an_order() {
         circles.extend(graph.circles().into_iter().map(|circle| format!("{name}: {circle}")));
     }
     assert!(arrows >= 500, "only {arrows} imports between modules were found");
-    assert!(circles.is_empty(), "circles between modules:\n{}", circles.join("\n"));
+    assert!(circles.is_empty(), "circular imports between modules:\n{}", circles.join("\n"));
 }
 
 #[test]
-fn a_scheme_never_imports_a_scheme() {
+fn no_scheme_imports_another_scheme() {
     let names: Vec<String> = proto::congestion::schemes::SCHEMES
         .iter()
         .map(|scheme| scheme.name.replace('-', "_"))
@@ -242,7 +246,7 @@ fn a_scheme_never_imports_a_scheme() {
         let Some(own) = file.strip_prefix("proto/src/congestion/schemes/") else { continue };
         let own = own.split(['/', '.']).next().unwrap_or_default();
         seen.insert(own.to_owned());
-        // `none` is the absence of a role, which every scheme may need.
+        // `none` provides an absent role, which every scheme may use.
         for other in names.iter().filter(|other| *other != own && *other != "none") {
             let imports = code(&text).any(|line| {
                 line.contains(&format!("schemes::{other}"))
@@ -252,12 +256,12 @@ fn a_scheme_never_imports_a_scheme() {
         }
     }
     for name in names {
-        assert!(seen.contains(&name), "schemes/{name}.rs is the file of its scheme");
+        assert!(seen.contains(&name), "scheme {name} must live in schemes/{name}.rs");
     }
 }
 
 #[test]
-fn only_the_shells_of_the_daemons_know_emulation() {
+fn only_the_main_files_of_the_daemons_import_emulation() {
     for needle in ["emulation::", "daemon::"] {
         assert_eq!(offenders(needle, "switchd/src", &["switchd/src/main.rs"]), [""; 0]);
         assert_eq!(offenders(needle, "nicd/src", &["nicd/src/main.rs"]), [""; 0]);
@@ -270,8 +274,8 @@ const CABLE: &str = "emulation/src/cable/";
 const LAUNCH: &str = "topo/launch/src/";
 const ADMIN: &str = "emulation/daemon/src/admin";
 
-/// A call to the operating system: as clippy resolves it (if clippy.toml can name it), as it shows
-/// in a line of code, and the one room it belongs to.
+/// A call to the operating system: its path in clippy.toml (if clippy can name it), its text in a
+/// line of code, and the only file or folder that may contain it.
 const DOORS: &[(&str, &str, &str)] = &[
     ("std::time::Instant::now", "Instant::now(", CLOCK),
     ("std::time::SystemTime::now", "SystemTime::now(", CLOCK),
@@ -288,23 +292,23 @@ const DOORS: &[(&str, &str, &str)] = &[
     ("", "Socket::new(", CABLE),
 ];
 
-/// Daemons answer those who administer them, the laboratory answers browsers, and nobody else knows HTTP.
+/// Only the daemons' admin server and the live page use HTTP.
 #[test]
-fn two_rooms_speak_http() {
+fn only_two_places_use_http() {
     assert_eq!(offenders("axum::", "", &[ADMIN, "topo/serve/src"]), [""; 0]);
     let client = "topo/launch/src/lab/client.rs";
     assert_eq!(offenders("hyper::", "", &[ADMIN, client]), [""; 0]);
 }
 
 #[test]
-fn each_door_to_the_operating_system_is_in_one_room() {
+fn each_operating_system_interface_has_one_owner() {
     for (_, needle, room) in DOORS {
         assert_eq!(offenders(needle, "", &[room]), [""; 0], "{needle} outside {room}");
     }
 }
 
 #[test]
-fn clippy_guards_the_same_doors() {
+fn clippy_disallows_the_same_calls() {
     let clippy = read_toml("clippy.toml");
     let text = |entry: &toml::Value, key: &str| entry[key].as_str().map(str::to_owned);
     let listed = clippy["disallowed-methods"].as_array().expect("a list");
@@ -313,14 +317,14 @@ fn clippy_guards_the_same_doors() {
     for (path, _, room) in DOORS.iter().filter(|(path, ..)| !path.is_empty()) {
         let reason = listed.get(&Some((*path).to_owned())).cloned().flatten();
         let reason = reason.unwrap_or_else(|| panic!("clippy.toml does not disallow {path}"));
-        assert!(reason.contains(room), "clippy.toml sends {path} elsewhere than to {room}");
+        assert!(reason.contains(room), "clippy.toml does not name {room} as the place for {path}");
     }
     let named = DOORS.iter().filter(|(path, ..)| !path.is_empty()).count();
-    assert_eq!(listed.len(), named, "clippy.toml disallows a method that DOORS does not know");
+    assert_eq!(listed.len(), named, "clippy.toml disallows a method that DOORS does not list");
 }
 
 #[test]
-fn every_file_begins_by_saying_what_it_is_for() {
+fn every_file_begins_with_its_purpose() {
     for (name, text) in sources() {
         let first = text.lines().next().unwrap_or_default();
         assert!(first.starts_with("//! ") && first.len() > 12, "{name} begins with {first:?}");
@@ -328,7 +332,7 @@ fn every_file_begins_by_saying_what_it_is_for() {
 }
 
 #[test]
-fn every_scenario_begins_by_saying_what_it_shows() {
+fn every_scenario_begins_with_its_purpose() {
     let scenarios = files("topo/scenarios", "toml");
     assert!(scenarios.len() >= 18, "only {} scenarios were found", scenarios.len());
     for (name, text) in scenarios {
@@ -342,21 +346,21 @@ fn no_file_outgrows_its_readers() {
     for (name, text) in sources() {
         let lines = text.lines().count();
         let limit = if is_test(&name) { 700 } else { 500 };
-        assert!(lines <= limit, "{name} has {lines} lines; past {limit} the cut is wrong");
+        assert!(lines <= limit, "{name} has {lines} lines; at most {limit} are allowed");
     }
 }
 
 #[test]
-fn parent_files_stand_beside_their_folders_and_have_telling_names() {
+fn module_files_stand_beside_their_folders_with_specific_names() {
     let vague = ["utils", "helpers", "common", "types", "manager", "misc", "mod"];
     for (name, _) in sources() {
         let stem = Path::new(&name).file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        assert!(!vague.contains(&stem.as_str()), "{name} does not say what it is");
+        assert!(!vague.contains(&stem.as_str()), "{name} has an unspecific file name");
     }
 }
 
 #[test]
-fn engines_name_their_sources() {
+fn engine_files_cite_their_sources() {
     let rooms = [
         "proto/src/link/credit",
         "proto/src/link/vl_arbiter",
@@ -374,7 +378,7 @@ fn engines_name_their_sources() {
             .collect();
         assert!(!engines.is_empty(), "{room} was not found");
         for (name, text) in engines {
-            assert!(text.contains("Source"), "{name} does not say which clause it implements");
+            assert!(text.contains("Source"), "{name} does not cite its source");
         }
     }
 }

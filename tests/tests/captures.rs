@@ -1,8 +1,8 @@
-//! Octets that nobody in this project wrote: captured packets and published vectors.
+//! Octets from third parties: captured packets and published vectors.
 //!
-//! They lie beside the repository, in `../shared/captures`, and are never committed;
-//! `PAUSEBED_CAPTURES` names another folder. Where the folder is missing the tests say that they
-//! skip. A folder that was named and is missing is a failure.
+//! The folder is `../shared/captures` beside the repository, or the one that `PAUSEBED_CAPTURES` names. It is
+//! never committed. Without the default folder the tests print SKIPPED. Without a folder named by
+//! `PAUSEBED_CAPTURES` they fail.
 
 #[path = "captures/ethernet.rs"]
 mod ethernet;
@@ -22,7 +22,11 @@ use std::path::{Path, PathBuf};
 fn captures() -> Option<PathBuf> {
     if let Some(named) = std::env::var_os("PAUSEBED_CAPTURES") {
         let folder = PathBuf::from(named);
-        assert!(folder.is_dir(), "PAUSEBED_CAPTURES names {}, no folder", folder.display());
+        assert!(
+            folder.is_dir(),
+            "PAUSEBED_CAPTURES names {}, which is not a folder",
+            folder.display()
+        );
         return Some(folder);
     }
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/captures");
@@ -33,10 +37,10 @@ fn captures() -> Option<PathBuf> {
     Some(folder)
 }
 
-/// The records of a classic pcap file in little-endian byte order, with the file's link type.
+/// The link type and the records of a classic pcap file in little-endian byte order.
 fn pcap_records(octets: &[u8]) -> (u32, Vec<&[u8]>) {
     let word = |at: usize| u32::from_le_bytes(octets[at..at + 4].try_into().expect("four octets"));
-    assert_eq!(word(0), 0xa1b2_c3d4, "a pcap in microseconds, least significant octet first");
+    assert_eq!(word(0), 0xa1b2_c3d4, "the file is a little-endian pcap with microseconds");
     let mut records = Vec::new();
     let mut at = 24;
     while at < octets.len() {
@@ -48,39 +52,40 @@ fn pcap_records(octets: &[u8]) -> (u32, Vec<&[u8]>) {
     (word(20), records)
 }
 
-/// The InfiniBand packet of an ERF record: a header of sixteen octets, type 21, comes before it, and
-/// the record may be filled up behind it.
+/// The InfiniBand packet of an ERF record of type 21: it follows a 16-octet header, and padding may
+/// follow it.
 fn erf_infiniband(record: &[u8]) -> &[u8] {
-    assert_eq!(record[8] & 0x7f, 21, "an InfiniBand record without extension headers");
+    assert_eq!(record[8] & 0x7f, 21, "the record is InfiniBand without extension headers");
     let wire_length = u16::from_be_bytes([record[14], record[15]]);
     &record[16..16 + usize::from(wire_length)]
 }
 
-/// What holds of every InfiniBand packet here.
+/// Checks that an InfiniBand packet round-trips and that both CRCs are valid.
 fn assert_genuine(octets: &[u8], name: &str) {
     let packet = Packet::parse(octets).unwrap_or_else(|error| panic!("{name}: {error}"));
-    assert_eq!(packet.to_octets(), octets, "{name} is written as it was read");
+    assert_eq!(packet.to_octets(), octets, "{name}: emit reproduces the parsed octets");
     assert_eq!(crc::verify_icrc(octets), Ok(()), "{name}");
     assert_eq!(crc::verify_vcrc(octets), Ok(()), "{name}");
-    let headers = classify(FrameKind::Infiniband, octets).expect("parsed above");
-    let bth = packet.bth.expect("no capture has raw packets");
+    let headers =
+        classify(FrameKind::Infiniband, octets).expect("a parsed frame can be classified");
+    let bth = packet.bth.expect("no captured packet is raw");
     assert_eq!(headers.payload.get(), packet.payload.len() as u64, "{name}");
     assert_eq!(headers.psn, bth.psn.get(), "{name}");
 
     let rebuilt = rebuild(&packet);
-    assert_eq!(rebuilt, octets, "{name} is built from its fields, lengths and CRCs anew");
+    assert_eq!(rebuilt, octets, "{name}: a packet built from the fields has the same octets");
 }
 
 fn rebuild(packet: &Packet<'_>) -> BytesMut {
-    let builder = PacketBuilder::of(packet).expect("no capture has raw packets");
+    let builder = PacketBuilder::of(packet).expect("no captured packet is raw");
     let mut octets = BytesMut::new();
     let fill = |place: &mut [u8]| place.copy_from_slice(packet.payload);
-    builder.emit(&mut octets, packet.payload.len(), fill).expect("it was a packet");
+    builder.emit(&mut octets, packet.payload.len(), fill).expect("a parsed packet can be emitted");
     octets
 }
 
 #[test]
-fn every_captured_infiniband_frame_comes_apart_and_together_with_right_crcs() {
+fn every_captured_infiniband_frame_round_trips_with_valid_crcs() {
     let Some(folder) = captures() else { return };
     let mut frames = 0;
     for entry in std::fs::read_dir(folder.join("ib")).expect("the folder ib") {
@@ -93,7 +98,7 @@ fn every_captured_infiniband_frame_comes_apart_and_together_with_right_crcs() {
             frames += 1;
         }
     }
-    assert!(frames >= 25, "the public sample alone has 25 frames, found {frames}");
+    assert!(frames >= 25, "the public sample has 25 frames, found {frames}");
     println!("{frames} captured InfiniBand frames");
 }
 
@@ -103,7 +108,7 @@ struct Vector {
 }
 
 impl Vector {
-    /// A field's value as a number, however the file writes it.
+    /// A field's value as a number, from a JSON number or a decimal or hexadecimal string.
     fn number(&self, field: &str) -> u64 {
         match &self.fields[field] {
             Value::Number(number) => number.as_u64().expect("not negative"),
@@ -141,11 +146,11 @@ fn infiniband_vectors(folder: &Path) -> BTreeMap<String, Vector> {
         .collect()
 }
 
-/// Looks one field of a decoded packet up under tshark's name for it.
+/// The value of a decoded packet's field, by tshark's name.
 fn decoded(packet: &Packet<'_>, field: &str) -> String {
     let number = |value: u64| value.to_string();
     let lrh = &packet.lrh;
-    let bth = packet.bth.as_ref().expect("not raw");
+    let bth = packet.bth.as_ref().expect("the packet is not raw");
     match field {
         "lrh.vl" => number(lrh.virtual_lane.get().into()),
         "lrh.lver" => number(lrh.version.into()),
@@ -163,7 +168,7 @@ fn decoded(packet: &Packet<'_>, field: &str) -> String {
         "bth.psn" => number(bth.psn.get().into()),
         "bth.fecn" => number(bth.fecn.into()),
         "bth.becn" => number(bth.becn.into()),
-        "invariant.crc" => number(packet.icrc.expect("not raw").swap_bytes().into()),
+        "invariant.crc" => number(packet.icrc.expect("the packet is not raw").swap_bytes().into()),
         "variant.crc" => number(packet.vcrc.swap_bytes().into()),
         _ => decoded_optional(packet, field).unwrap_or_else(|| panic!("no such field: {field}")),
     }
@@ -213,7 +218,7 @@ fn text<'a>(vector: &'a Vector, field: &str) -> &'a str {
 }
 
 #[test]
-fn every_infiniband_vector_holds() {
+fn every_infiniband_vector_decodes_to_its_fields() {
     let Some(folder) = captures() else { return };
     let vectors = infiniband_vectors(&folder);
     let mut packets = 0;
@@ -222,12 +227,12 @@ fn every_infiniband_vector_holds() {
         assert_fields(name, vector);
         packets += 1;
     }
-    assert!(packets >= 7, "found {packets}");
+    assert!(packets >= 7, "found only {packets}");
 }
 
-/// IBRX-09, on a captured packet: the marked vector is the plain one after a switch.
+/// IBRX-09 on a captured packet: the marked vector equals the plain one after a switch.
 #[test]
-fn a_switch_turns_the_plain_vector_into_the_marked_one() {
+fn setting_fecn_turns_the_plain_vector_into_the_marked_one() {
     let Some(folder) = captures() else { return };
     let vectors = infiniband_vectors(&folder);
     let plain = &vectors["ib-rc-send-only"].octets;
@@ -237,7 +242,7 @@ fn a_switch_turns_the_plain_vector_into_the_marked_one() {
     let mut octets = plain.clone();
     set_virtual_lane(&mut octets, lane);
     assert!(set_fecn(&mut octets));
-    assert_ne!(&octets, marked, "the VCRC is still the old one");
+    assert_ne!(&octets, marked, "the VCRC is not updated yet");
     refresh_vcrc(&mut octets);
     assert_eq!(&octets, marked);
 
@@ -247,7 +252,7 @@ fn a_switch_turns_the_plain_vector_into_the_marked_one() {
 }
 
 #[test]
-fn the_notification_vector_is_built_from_scratch() {
+fn the_cnp_vector_is_built_from_its_fields() {
     let Some(folder) = captures() else { return };
     let vectors = infiniband_vectors(&folder);
     let qpn = QueuePairNumber::truncate(0x118);
@@ -256,12 +261,12 @@ fn the_notification_vector_is_built_from_scratch() {
     let mut octets = BytesMut::new();
     builder.emit(&mut octets, 0, |_| ()).expect("six words");
     assert_eq!(octets, vectors["ib-cnp-header-only"].octets);
-    let headers = classify(FrameKind::Infiniband, &octets).expect("as built");
+    let headers = classify(FrameKind::Infiniband, &octets).expect("a built packet parses");
     assert_eq!((headers.class, headers.becn), (FrameClass::Notification, true));
 }
 
 #[test]
-fn flow_control_vectors_hold_both_ways() {
+fn flow_control_vectors_parse_and_emit() {
     let Some(folder) = captures() else { return };
     let vectors = infiniband_vectors(&folder);
     let mut packets = 0;
@@ -278,5 +283,5 @@ fn flow_control_vectors_hold_both_ways() {
         assert_eq!(lpcrc, hex(text(vector, "lpcrc_bytes_on_wire"))[..], "{name}");
         packets += 1;
     }
-    assert!(packets >= 4, "found {packets}");
+    assert!(packets >= 4, "found only {packets}");
 }

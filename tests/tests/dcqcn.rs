@@ -1,5 +1,5 @@
-//! The scenarios of lossless Ethernet on the virtual clock: each meets what its file expects, loses
-//! nothing that it must not, and has a sum that closes.
+//! The scenarios of lossless Ethernet on the virtual clock: each file meets its
+//! expectations, no protected frame is lost, and the frame balance closes.
 
 use launch::experiment::{Conditions, Experiment};
 use launch::substrate;
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 fn files() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../topo/scenarios/dcqcn");
-    let listing = std::fs::read_dir(folder).expect("the scenarios are shipped");
+    let listing = std::fs::read_dir(folder).expect("the folder of scenarios is readable");
     let mut files: Vec<PathBuf> = listing.map(|file| file.expect("readable").path()).collect();
     files.retain(|file| file.extension().is_some_and(|end| end == "toml"));
     files.sort();
@@ -19,7 +19,7 @@ fn files() -> Vec<PathBuf> {
 }
 
 fn run(file: &Path, threads: usize) -> Experiment {
-    let text = std::fs::read_to_string(file).expect("it is shipped");
+    let text = std::fs::read_to_string(file).expect("the scenario file is readable");
     let scenario = Scenario::parse(&text, &[]).unwrap_or_else(|faults| panic!("{faults}"));
     run_of(&scenario, threads)
 }
@@ -33,7 +33,7 @@ fn run_of(scenario: &Scenario, threads: usize) -> Experiment {
         command: "a test".to_owned(),
         injections: Vec::new(),
     };
-    Experiment::run(scenario, conditions, &mut |_| {}).expect("it runs")
+    Experiment::run(scenario, conditions, &mut |_| {}).expect("the run succeeds")
 }
 
 #[test]
@@ -49,37 +49,37 @@ fn every_file_meets_its_own_expectations() {
     }
 }
 
-/// Whatever a cable damages the FCS would tell, so it ends at the next port and nowhere else: as a frame,
-/// or as one that governs the link.
+/// The FCS detects a frame that a cable corrupts, so the next port drops it: as a data frame or as a
+/// MAC control frame.
 #[test]
-fn what_a_cable_corrupts_ends_at_the_next_port_under_one_name() {
+fn a_corrupted_frame_is_dropped_at_the_next_port_for_one_reason() {
     let file =
         files().into_iter().find(|file| file.ends_with("incast3-pfc.toml")).expect("shipped");
     let faults =
         "\n[[impairment]]\nfrom = [\"h*:1\", \"s1:*\"]\naction = \"corrupt\"\nchance = 0.01\n";
-    let text = std::fs::read_to_string(file).expect("it is shipped") + faults;
+    let text = std::fs::read_to_string(file).expect("the scenario file is readable") + faults;
     let sets = ["run.duration=\"12 ms\"".to_owned()];
     let scenario = Scenario::parse(&text, &sets).unwrap_or_else(|faults| panic!("{faults}"));
     let run = run_of(&scenario, 1);
     let conservation = &run.result.conservation;
     assert!(conservation.closes(), "{conservation:?}");
     let hit = conservation.dropped["aborted"];
-    // Data, and an acknowledgement now and then, over two links.
+    // Data and some acknowledgements cross two links.
     let passed = conservation.injected * 2;
     assert!((passed / 150..passed / 60).contains(&hit), "{hit} of {passed}");
     for reason in
         ["malformed", "icrc", "checksum", "pktlen", "not_roce", "not_for_us", "queue_pair"]
     {
-        assert_eq!(conservation.dropped[reason], 0, "{reason}: a damaged frame got past a port");
+        assert_eq!(conservation.dropped[reason], 0, "{reason}: a corrupted frame passed a port");
     }
     let readings = run.outcome.recordings.iter().flat_map(|recording| &recording.last);
     let ports = readings.flat_map(|reading| &reading.ports);
     let control: u64 = ports.map(|port| port.drops.get(DropReason::MacControlAborted)).sum();
-    assert!(control > 0, "of hundreds of PFC frames one in a hundred is hit");
+    assert!(control > 0, "one in a hundred of hundreds of PFC frames is corrupted");
 }
 
 #[test]
-fn two_threads_measure_what_one_does() {
+fn two_threads_measure_the_same_as_one() {
     let files = files();
     let file = files.iter().find(|file| file.ends_with("incast3-dcqcn.toml")).expect("shipped");
     let [one, two] = [1, 2].map(|threads| run(file, threads).result);

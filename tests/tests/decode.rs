@@ -1,6 +1,6 @@
-//! Decode and encode on octets that nobody in this project wrote: captures and published vectors.
+//! Decode and encode on octets from third parties: captures and published vectors.
 //!
-//! They lie where `captures.rs` finds them; where the folder is missing the tests say that they skip.
+//! The folder is that of `captures.rs`. Without it the tests print SKIPPED.
 
 use dissect::json::JsonSink;
 use dissect::source::{self, Packet, Visitor};
@@ -22,14 +22,14 @@ fn captures() -> Option<PathBuf> {
     Some(folder)
 }
 
-/// Decodes every frame, encodes it again, and keeps what was told.
+/// Decodes every frame, encodes it again, and keeps the decoded JSON objects.
 #[derive(Default)]
-struct Witness {
+struct RoundTrip {
     sink: JsonSink,
     frames: Vec<Value>,
 }
 
-impl Visitor for Witness {
+impl Visitor for RoundTrip {
     fn frame(&mut self, packet: Packet<'_>) -> io::Result<()> {
         let meta = packet.meta;
         let rules = Rules::default().with_fcs(packet.fcs);
@@ -48,10 +48,10 @@ impl Visitor for Witness {
     }
 }
 
-fn witness(input: &[u8], link: Option<Technology>) -> Vec<Value> {
-    let mut witness = Witness::default();
-    source::visit(input, link, &mut witness).expect("the witness has no complaints");
-    witness.frames
+fn round_trip(input: &[u8], link: Option<Technology>) -> Vec<Value> {
+    let mut visitor = RoundTrip::default();
+    source::visit(input, link, &mut visitor).expect("every frame is readable");
+    visitor.frames
 }
 
 fn holds(frame: &Value, check: &str) -> Option<bool> {
@@ -59,7 +59,7 @@ fn holds(frame: &Value, check: &str) -> Option<bool> {
 }
 
 #[test]
-fn every_captured_frame_comes_back_and_its_crcs_hold() {
+fn every_captured_frame_round_trips_with_valid_crcs() {
     let Some(folder) = captures() else { return };
     let mut checks =
         [("ib", "icrc", 0), ("ib", "vcrc", 0), ("rocev2", "icrc", 0), ("pause", "fcs", 0)];
@@ -69,7 +69,7 @@ fn every_captured_frame_comes_back_and_its_crcs_hold() {
             if path.extension().is_none_or(|extension| extension != "pcap") {
                 continue;
             }
-            for frame in witness(&std::fs::read(&path).expect("a readable file"), None) {
+            for frame in round_trip(&std::fs::read(&path).expect("a readable file"), None) {
                 assert_eq!(holds(&frame, check), Some(true), "{}: {frame}", path.display());
                 assert_eq!(frame.get("error"), None, "{}: {frame}", path.display());
                 *count += 1;
@@ -81,7 +81,7 @@ fn every_captured_frame_comes_back_and_its_crcs_hold() {
 }
 
 #[test]
-fn every_vector_comes_back_and_its_crcs_hold() {
+fn every_vector_round_trips_with_valid_crcs() {
     let Some(folder) = captures() else { return };
     let text = std::fs::read_to_string(folder.join("vectors.json")).expect("vectors.json");
     let file: Value = serde_json::from_str(&text).expect("JSON");
@@ -92,7 +92,7 @@ fn every_vector_comes_back_and_its_crcs_hold() {
         let hex = vector["hex"].as_str().expect("hex");
         let link =
             if name.starts_with("ib-") { Technology::Infiniband } else { Technology::Ethernet };
-        let told = witness(hex.as_bytes(), Some(link));
+        let told = round_trip(hex.as_bytes(), Some(link));
         let [frame] = &told[..] else { panic!("{name}: {told:?}") };
         let wants: &[&str] = match name {
             _ if name.starts_with("ib-fcp") => &["lpcrc"],
@@ -114,14 +114,14 @@ fn every_vector_comes_back_and_its_crcs_hold() {
 }
 
 #[test]
-fn fields_of_the_notification_that_an_adapter_sent_are_told_under_their_names() {
+fn decode_names_the_fields_of_a_cnp_of_an_adapter() {
     let Some(folder) = captures() else { return };
     let text = std::fs::read_to_string(folder.join("vectors.json")).expect("vectors.json");
     let file: Value = serde_json::from_str(&text).expect("JSON");
     let first = &file["vectors"][0];
     assert_eq!(first["name"], "rocev2-cnp-ipv4-connectx4lx");
     let frame =
-        &witness(first["hex"].as_str().expect("hex").as_bytes(), Some(Technology::Ethernet))[0];
+        &round_trip(first["hex"].as_str().expect("hex").as_bytes(), Some(Technology::Ethernet))[0];
     assert_eq!(frame["ethernet"]["dst"], first["fields"]["eth_dst"]);
     assert_eq!(frame["ipv4"]["src"], first["fields"]["ip_src"]);
     assert_eq!(frame["ipv4"]["dscp"], first["fields"]["dscp"]);

@@ -1,4 +1,4 @@
-//! One seed, one run directory, octet for octet, whatever else the machine is doing.
+//! Equal seeds give run directories that are equal octet for octet, independent of the machine's load.
 
 use launch::experiment::{Conditions, Experiment};
 use launch::substrate;
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::thread;
 
-/// 32 nodes for a short while, with faults: everything that draws random numbers draws some.
+/// 32 nodes for a short time, with faults, so that every user of random numbers draws some.
 const SHORT_32: &str = r#"
 schema = 1
 name   = "determinism"
@@ -71,7 +71,7 @@ per    = "line"
 
 fn shipped(name: &str, sets: &[&str]) -> Scenario {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../topo/scenarios/pfister").join(name);
-    parse(&std::fs::read_to_string(path).expect("it is shipped"), sets)
+    parse(&std::fs::read_to_string(path).expect("the scenario file is readable"), sets)
 }
 
 fn parse(text: &str, sets: &[&str]) -> Scenario {
@@ -88,42 +88,45 @@ fn run_into(folder: &Path, scenario: &Scenario, command: &str) {
         command: command.to_owned(),
         injections: Vec::new(),
     };
-    Experiment::run(scenario, conditions, &mut |_| {}).expect("nothing interrupts it");
+    Experiment::run(scenario, conditions, &mut |_| {}).expect("the run is not interrupted");
 }
 
-/// Every file of a run directory; of `run.json` all but what tells of the host.
+/// Every file of a run directory; `run.json` without the fields about the host.
 type RunFiles = BTreeMap<String, Vec<u8>>;
 
 fn read(folder: &Path) -> RunFiles {
-    let entries = std::fs::read_dir(folder).expect("the run made it");
+    let entries = std::fs::read_dir(folder).expect("the run directory exists");
     let mut files: RunFiles = entries
         .map(|entry| {
-            let entry = entry.expect("its own files can be read");
-            let octets = std::fs::read(entry.path()).expect("and are files");
+            let entry = entry.expect("a run directory entry is readable");
+            let octets = std::fs::read(entry.path()).expect("a run directory contains files only");
             (entry.file_name().to_string_lossy().into_owned(), octets)
         })
         .collect();
-    let run = files.get_mut("run.json").expect("the verdict");
-    let mut value: Value = serde_json::from_slice(run).expect("it is JSON");
+    let run = files.get_mut("run.json").expect("the run wrote run.json");
+    let mut value: Value = serde_json::from_slice(run).expect("run.json is JSON");
     let host = value.as_object_mut().and_then(|run| run.remove("host"));
-    assert!(host.is_some_and(|host| host["wall_seconds"].is_number()), "the host is told apart");
+    assert!(
+        host.is_some_and(|host| host["wall_seconds"].is_number()),
+        "run.json keeps host figures in one object"
+    );
     *run = value.to_string().into_bytes();
     files
 }
 
 fn files_of(scenario: &Scenario, command: &str) -> RunFiles {
-    let folder = tempfile::tempdir().expect("room for a run directory");
+    let folder = tempfile::tempdir().expect("a temporary folder");
     run_into(folder.path(), scenario, command);
     read(folder.path())
 }
 
-/// The names of the files that differ; panics rather than show megabytes.
+/// The names of the files that differ, without their contents, which can be megabytes.
 fn differing(one: &RunFiles, other: &RunFiles) -> Vec<String> {
     assert!(one.keys().eq(other.keys()), "{:?} and {:?}", one.keys(), other.keys());
     one.keys().filter(|name| one[*name] != other[*name]).cloned().collect()
 }
 
-/// The scenarios of this file, each with something to lose.
+/// The scenarios of this file by name.
 fn scenarios() -> Vec<(&'static str, Scenario)> {
     let captured = ["run.capture=[\"h7:1\"]", "run.snaplen=64 B"];
     vec![
@@ -134,12 +137,12 @@ fn scenarios() -> Vec<(&'static str, Scenario)> {
 }
 
 #[test]
-fn one_seed_gives_one_run_directory_alone_or_beside_others() {
+fn equal_seeds_give_equal_run_directories_alone_or_in_parallel() {
     let alone: Vec<_> =
         scenarios().iter().map(|(_, scenario)| files_of(scenario, "alone")).collect();
     for (files, (name, _)) in alone.iter().zip(scenarios()) {
         for table in ["ports.csv", "queues.csv", "flows.csv", "events.jsonl", "topology.json"] {
-            assert!(files[table].len() > 500, "{name}: {table} says next to nothing");
+            assert!(files[table].len() > 500, "{name}: {table} is almost empty");
         }
     }
     assert!(
@@ -149,7 +152,10 @@ fn one_seed_gives_one_run_directory_alone_or_beside_others() {
     let beside: Vec<_> = thread::scope(|scope| {
         let start = |(_, scenario)| scope.spawn(move || files_of(&scenario, "side by side"));
         let workers: Vec<_> = scenarios().into_iter().map(start).collect();
-        workers.into_iter().map(|worker| worker.join().expect("it says why")).collect()
+        workers
+            .into_iter()
+            .map(|worker| worker.join().expect("the thread does not panic"))
+            .collect()
     });
     for ((alone, beside), (name, _)) in alone.iter().zip(&beside).zip(scenarios()) {
         assert_eq!(differing(alone, beside), [""; 0], "{name}");
@@ -157,26 +163,29 @@ fn one_seed_gives_one_run_directory_alone_or_beside_others() {
 }
 
 #[test]
-fn another_seed_gives_another_run() {
+fn different_seeds_give_different_runs() {
     let (one, other) = (parse(SHORT_32, &[]), parse(SHORT_32, &["run.seed=8"]));
     let (one, other) = (files_of(&one, ""), files_of(&other, ""));
     let differing = differing(&one, &other);
     for table in ["ports.csv", "queues.csv", "flows.csv", "events.jsonl", "capture.pcapng"] {
         assert!(differing.iter().any(|name| name == table), "{table} does not depend on the seed");
     }
-    assert!(!differing.iter().any(|name| name == "topology.json"), "the fabric does not");
+    assert!(
+        !differing.iter().any(|name| name == "topology.json"),
+        "the fabric does not depend on the seed"
+    );
 }
 
 #[test]
-fn capturing_changes_nothing_but_the_capture() {
+fn capturing_changes_only_the_capture_file() {
     let with = files_of(&parse(SHORT_32, &[]), "");
     let mut without = files_of(&parse(SHORT_32, &["run.capture=[]"]), "");
     assert!(!without.contains_key("capture.pcapng"));
     without.insert("capture.pcapng".to_owned(), with["capture.pcapng"].clone());
     let [with, without] = [with, without].map(|mut files| {
-        // The list of settings tells what was captured, as it tells everything else.
-        let run = files.get_mut("run.json").expect("the verdict");
-        let mut value: Value = serde_json::from_slice(run).expect("it is JSON");
+        // The list of settings contains the capture, like every other setting.
+        let run = files.get_mut("run.json").expect("the run wrote run.json");
+        let mut value: Value = serde_json::from_slice(run).expect("run.json is JSON");
         let settings = value["parameters"].as_array_mut().expect("a list of settings");
         let before = settings.len();
         settings.retain(|setting| setting["name"] != "run.capture");
@@ -188,8 +197,8 @@ fn capturing_changes_nothing_but_the_capture() {
 }
 
 #[test]
-fn a_run_directory_that_was_used_before_is_as_good_as_new() {
-    let folder = tempfile::tempdir().expect("room for a run directory");
+fn a_reused_run_directory_equals_a_new_one() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
     run_into(folder.path(), &parse(SHORT_32, &["run.seed=8", "run.duration=500 mtu"]), "");
     run_into(folder.path(), &parse(SHORT_32, &[]), "");
     assert_eq!(differing(&read(folder.path()), &files_of(&parse(SHORT_32, &[]), "")), [""; 0]);

@@ -1,6 +1,6 @@
-//! The fuzz targets on stable Rust: all inputs kept in `fuzz/corpus`, and some thousand random ones.
+//! The fuzz targets on stable Rust: all inputs in `fuzz/corpus`, and thousands of random inputs.
 //!
-//! `fuzz.sh` looks for new inputs; one that found a fault stays in the corpus when the fault is mended.
+//! `fuzz.sh` searches for new inputs. An input that found a fault stays in the corpus after the fix.
 
 use pausebed_fuzz::{TARGETS, Target};
 use proto::random::Random;
@@ -9,10 +9,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 fn target(name: &str) -> &'static Target {
-    TARGETS.iter().find(|target| target.name == name).expect("a row of the table")
+    TARGETS.iter().find(|target| target.name == name).expect("TARGETS has a row for the target")
 }
 
-/// Inputs of a target's corpus by name, in order.
+/// Inputs of a target's corpus, sorted by name.
 fn corpus(target: &Target) -> Vec<(PathBuf, Vec<u8>)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/corpus").join(target.name);
     let mut paths: Vec<PathBuf> = fs::read_dir(&folder)
@@ -25,11 +25,11 @@ fn corpus(target: &Target) -> Vec<(PathBuf, Vec<u8>)> {
 
 fn holds(target: &Target, input: &[u8], name: &str) {
     let outcome = catch_unwind(AssertUnwindSafe(|| (target.check)(input)));
-    assert!(outcome.is_ok(), "{} does not hold for {name}: {input:02x?}", target.name);
+    assert!(outcome.is_ok(), "{} panicked on {name}: {input:02x?}", target.name);
 }
 
 #[test]
-fn every_input_of_every_corpus_holds() {
+fn every_corpus_input_passes() {
     for target in TARGETS {
         let inputs = corpus(target);
         assert!(inputs.len() >= 12, "{} has {} inputs", target.name, inputs.len());
@@ -53,7 +53,7 @@ fn every_target_has_a_program_and_every_program_a_target() {
     assert_eq!(programs, targets);
 }
 
-/// Random octets half of the time, kept inputs with random changes the other half.
+/// Half of the inputs are random octets; the other half are corpus inputs with random changes.
 fn smoke(name: &str, rounds: u32) {
     let target = target(name);
     let kept = corpus(target);
@@ -81,53 +81,53 @@ fn smoke(name: &str, rounds: u32) {
 }
 
 #[test]
-fn a_few_thousand_random_packets_hold() {
+fn thousands_of_random_packets_pass() {
     smoke("packet", 20_000);
     smoke("link_packet", 20_000);
     smoke("congestion", 20_000);
 }
 
 #[test]
-fn a_few_thousand_random_frames_of_ethernet_hold() {
+fn thousands_of_random_ethernet_frames_pass() {
     smoke("ethernet", 20_000);
 }
 
 #[test]
-fn a_few_thousand_random_datagrams_hold() {
+fn thousands_of_random_datagrams_pass() {
     smoke("datagram", 10_000);
 }
 
 #[test]
-fn a_few_thousand_random_captures_hold() {
+fn thousands_of_random_captures_pass() {
     smoke("capture", 4_000);
 }
 
 #[test]
-fn a_few_thousand_random_texts_hold() {
+fn thousands_of_random_texts_pass() {
     smoke("text", 4_000);
 }
 
 #[test]
-fn a_few_thousand_random_scenarios_hold() {
+fn thousands_of_random_scenarios_pass() {
     smoke("scenario", 2_000);
 }
 
 #[test]
-fn a_few_thousand_random_lives_of_a_switch_hold() {
+fn thousands_of_random_switch_operations_pass() {
     smoke("switch", 3_000);
 }
 
 #[test]
-fn a_few_thousand_random_lives_of_a_switch_of_ethernet_hold() {
+fn thousands_of_random_ethernet_switch_operations_pass() {
     smoke("ethernet_switch", 3_000);
 }
 
 #[test]
-fn a_few_thousand_random_lives_of_a_nic_hold() {
+fn thousands_of_random_nic_operations_pass() {
     smoke("nic", 3_000);
 }
 
 #[test]
-fn a_few_thousand_random_lives_of_a_nic_on_ethernet_hold() {
+fn thousands_of_random_roce_nic_operations_pass() {
     smoke("roce_nic", 3_000);
 }

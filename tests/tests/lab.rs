@@ -1,4 +1,4 @@
-//! Labs that stay, as users have them: up, looked at, changed, taken down, killed on the way.
+//! Labs as users run them: started, inspected, changed, stopped, and killed at any step.
 
 #![expect(clippy::disallowed_methods, reason = "these tests start the program")]
 
@@ -42,16 +42,16 @@ fn is_alive(process: u32) -> bool {
 }
 
 #[test]
-fn a_lab_stays_is_looked_at_changed_and_goes_without_a_trace() {
+fn a_lab_stays_up_accepts_changes_and_leaves_nothing_behind() {
     let _alone = alone();
     let place = Place::new();
     place.up(INFINIBAND, "one");
     let again =
         place.run(&["up", &in_repository(INFINIBAND).display().to_string(), "--name", "one"]);
-    assert_eq!(again.status.code(), Some(2), "a lab of that name is up");
+    assert_eq!(again.status.code(), Some(2), "a second lab of the same name is refused");
     let status = place.json(&["status", "--json"]);
     assert_eq!(status["one"]["state"], "up");
-    assert!(eventually(20.0, || place.total("one", "tx_frames") > 100), "traffic goes on");
+    assert!(eventually(20.0, || place.total("one", "tx_frames") > 100), "traffic is running");
     let table = place.good(&["show", "links"]);
     assert!(table.lines().count() > 4, "{table}");
     place.good(&["clear"]);
@@ -59,16 +59,16 @@ fn a_lab_stays_is_looked_at_changed_and_goes_without_a_trace() {
     assert!(shown["cleared_ps"].as_u64().is_some_and(|at| at > 0), "{shown:#}");
     assert_eq!(place.run(&["show", "links", "nobody:1"]).status.code(), Some(2));
     place.good(&["traffic", "stop"]);
-    // What has been posted is sent; then nothing is.
+    // The adapters send what is posted and then nothing.
     let mut before = 0;
     let quiet = eventually(30.0, || {
         let now = place.total("one", "tx_frames");
         pause(0.5);
         std::mem::replace(&mut before, now) == now && now > 0
     });
-    assert!(quiet, "{before} frames and more");
+    assert!(quiet, "frames were sent after {before}");
     place.good(&["traffic", "start"]);
-    assert!(eventually(20.0, || place.total("one", "tx_frames") > before), "it goes on");
+    assert!(eventually(20.0, || place.total("one", "tx_frames") > before), "traffic resumes");
     let port = shown["nodes"][0]["ports"][0]["port"].as_str().expect("a port").to_owned();
     let captured = place.folder.path().join("frames.pcapng").display().to_string();
     place.good(&["capture", &port, "-w", &captured, "--seconds", "2"]);
@@ -82,7 +82,7 @@ fn a_lab_stays_is_looked_at_changed_and_goes_without_a_trace() {
     let injected = |place: &Place| {
         place.json(&["status", "--json"])["one"]["injected_lost"].as_u64().expect("a number")
     };
-    assert!(eventually(20.0, || injected(&place) > 10), "frames are lost on purpose");
+    assert!(eventually(20.0, || injected(&place) > 10), "the fault drops frames");
     place.good(&["fault", &port, "mend"]);
     place.good(&["set", "link", &port, "--down"]);
     place.good(&["set", "link", &port, "--up"]);
@@ -92,7 +92,7 @@ fn a_lab_stays_is_looked_at_changed_and_goes_without_a_trace() {
     assert_eq!(place.run(&["fault", &port, "drop", "--prob", "7"]).status.code(), Some(2));
     assert_eq!(place.good(&["down"]), "lab one is down\n");
     place.assert_empty();
-    assert_eq!(place.run(&["down"]).status.code(), Some(0), "what is down is down");
+    assert_eq!(place.run(&["down"]).status.code(), Some(0), "`down` succeeds when no lab is up");
 }
 
 #[test]
@@ -101,20 +101,24 @@ fn two_labs_side_by_side_do_not_collide() {
     let place = Place::new();
     place.up(INFINIBAND, "one");
     place.up(ETHERNET, "two");
-    assert_eq!(place.run(&["show", "links"]).status.code(), Some(2), "which of them?");
+    assert_eq!(
+        place.run(&["show", "links"]).status.code(),
+        Some(2),
+        "with two labs the command requires a name"
+    );
     for lab in ["one", "two"] {
         assert!(eventually(20.0, || place.total(lab, "rx_frames") > 50), "{lab} has traffic");
     }
     place.good(&["down", "one"]);
     let before = place.total("two", "rx_frames");
-    assert!(eventually(20.0, || place.total("two", "rx_frames") > before), "two goes on");
+    assert!(eventually(20.0, || place.total("two", "rx_frames") > before), "lab two continues");
     assert!(place.processes("two").into_iter().all(is_alive));
     place.good(&["down", "--all"]);
     place.assert_empty();
 }
 
 #[test]
-fn what_kills_leave_at_any_step_the_next_command_removes() {
+fn the_next_command_removes_what_a_killed_command_left() {
     let _alone = alone();
     let place = Place::new();
     let file = in_repository(INFINIBAND).display().to_string();
@@ -125,27 +129,31 @@ fn what_kills_leave_at_any_step_the_next_command_removes() {
     for step_ms in [0u32, 3, 10, 30, 60, 100, 200, 400] {
         let mut up = begin();
         pause(f64::from(step_ms) / 1e3);
-        up.kill().expect("it is ours");
-        up.wait().expect("it is ours");
+        up.kill().expect("the test may signal the process");
+        up.wait().expect("the process is a child of the test");
         place.good(&["down", "one"]);
         place.assert_empty();
     }
-    // Killed twice over: `up` on its way, and what it started; then another of the same name.
+    // Kill `up` before it is done, kill what it started, then start a lab of the same name.
     let mut up = begin();
     pause(0.1);
-    up.kill().expect("it is ours");
-    up.wait().expect("it is ours");
+    up.kill().expect("the test may signal the process");
+    up.wait().expect("the process is a child of the test");
     place.up(INFINIBAND, "one");
     let processes = place.processes("one");
     let keeper = Pid::from_raw(*processes.last().expect("a keeper") as i32);
-    kill(keeper, Signal::SIGKILL).expect("it is ours");
-    assert!(eventually(10.0, || !processes.iter().copied().any(is_alive)), "daemons outlive it");
+    kill(keeper, Signal::SIGKILL).expect("the test may signal the process");
+    assert!(
+        eventually(10.0, || !processes.iter().copied().any(is_alive)),
+        "the daemons end with their keeper"
+    );
     let status = place.run(&["status"]);
-    assert_eq!(status.status.code(), Some(5), "a lab has died");
+    assert_eq!(status.status.code(), Some(5), "exit code 5 reports a dead lab");
     place.up(INFINIBAND, "one");
     let processes = place.processes("one");
-    // A daemon that dies ends its lab, and the lab says so until it is down.
-    kill(Pid::from_raw(processes[0] as i32), Signal::SIGKILL).expect("it is ours");
+    // A daemon's death ends its lab, and `status` reports it until `down`.
+    kill(Pid::from_raw(processes[0] as i32), Signal::SIGKILL)
+        .expect("the test may signal the process");
     let state = |place: &Place| {
         let shown = place.run(&["status", "--json"]).stdout;
         let shown: Value = serde_json::from_slice(&shown).expect("JSON");
@@ -158,7 +166,7 @@ fn what_kills_leave_at_any_step_the_next_command_removes() {
 }
 
 #[test]
-fn a_thousand_slow_connections_and_a_huge_body_harm_nothing() {
+fn a_thousand_slow_connections_and_a_huge_body_do_not_disturb_a_lab() {
     let _alone = alone();
     let place = Place::new();
     place.up(INFINIBAND, "one");
@@ -166,7 +174,7 @@ fn a_thousand_slow_connections_and_a_huge_body_harm_nothing() {
     let before = place.total("one", "tx_frames");
     let mut lorises = Vec::new();
     for _ in 0..1_000 {
-        // A full backlog lets nobody in for a moment; whoever gets no place does not wait here.
+        // A full backlog refuses connections for a moment. The test does not wait for a place.
         if let Ok(mut stream) = UnixStream::connect(&socket) {
             let _ = stream.write_all(b"POST /traffic HTTP/1.1\r\nHost: ");
             lorises.push(stream);
@@ -175,21 +183,24 @@ fn a_thousand_slow_connections_and_a_huge_body_harm_nothing() {
             pause(0.05);
         }
     }
-    let mut huge = UnixStream::connect(&socket).expect("it listens");
-    huge.set_read_timeout(Some(Duration::from_secs(30))).expect("a time-out");
+    let mut huge = UnixStream::connect(&socket).expect("the server listens");
+    huge.set_read_timeout(Some(Duration::from_secs(30))).expect("the time-out is not zero");
     let head = "POST /traffic HTTP/1.1\r\nHost: x\r\nContent-Length: 100000000\r\n\r\n";
     let block = vec![b'x'; 1 << 20];
     let mut sent = huge.write_all(head.as_bytes());
     for _ in 0..100 {
         sent = sent.and_then(|()| huge.write_all(&block));
     }
-    assert!(sent.is_err(), "nobody takes in so much");
+    assert!(sent.is_err(), "the server does not accept so large a body");
     let mut answer = Vec::new();
     let _ = huge.read_to_end(&mut answer);
     assert!(!String::from_utf8_lossy(&answer).contains("200 OK"));
     drop(lorises);
-    assert!(eventually(30.0, || place.run(&["show", "links"]).status.success()), "it answers");
-    assert!(eventually(20.0, || place.total("one", "tx_frames") > before), "frames go on");
+    assert!(eventually(30.0, || place.run(&["show", "links"]).status.success()), "the lab answers");
+    assert!(
+        eventually(20.0, || place.total("one", "tx_frames") > before),
+        "the lab continues to send frames"
+    );
     let status = place.json(&["status", "--json"]);
     assert_eq!(status["one"]["lost"], 0, "{status:#}");
     place.good(&["down"]);

@@ -1,7 +1,7 @@
-//! Live runs as users make them: the built program, its daemons, real sockets, the wall clock.
+//! Live runs as users start them: the built program, its daemons, real sockets, the wall clock.
 //!
-//! A busy host makes a run inconclusive; that is the truth and no failure. Such a run is repeated at
-//! most three times (conformance.md), and whatever a run says about itself must always be honest.
+//! On a busy host a run is inconclusive, which is a correct result and not a failure. Such a run is made at most
+//! three times, and the report of every run must be consistent.
 
 #![expect(
     clippy::disallowed_methods,
@@ -37,7 +37,7 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// Every key that design.md 5 promises, and those that tests here rely on.
+/// The keys of `run.json` that docs/spec/design.md 5 specifies, and those that these tests use.
 const KEYS: [&str; 18] = [
     "/schema",
     "/scenario",
@@ -63,7 +63,7 @@ fn small() -> PathBuf {
     in_repository("tests/tests/live/scenario.toml")
 }
 
-/// Makes a run up to three times, until it is conclusive. Every one of them must be honest.
+/// Repeats a run up to three times, until it is conclusive. Every report must be consistent.
 fn repeated(mut make: impl FnMut() -> Ended) -> Ended {
     laboratory::repeated(|| {
         let ended = make();
@@ -72,7 +72,7 @@ fn repeated(mut make: impl FnMut() -> Ended) -> Ended {
     })
 }
 
-/// The verdict follows from the run, the exit code from the verdict, and no frame is nowhere.
+/// Asserts that the verdict follows from the figures, the exit code from the verdict, and that every frame is counted.
 fn assert_honest(ended: &Ended) {
     let run = ended.json();
     for key in KEYS {
@@ -80,7 +80,7 @@ fn assert_honest(ended: &Ended) {
     }
     let late = ended.number("/fidelity/lateness_p99_frames");
     let lost = ended.number("/fidelity/transport_lost") as u64;
-    let ok = run["fidelity"]["ok"].as_bool().expect("ok is true or false");
+    let ok = run["fidelity"]["ok"].as_bool().expect("fidelity.ok is a boolean");
     assert!(!ok || (late <= 0.1 && lost == 0), "called ok: {:#}", run["fidelity"]);
     let met = run["expectations"]
         .as_array()
@@ -104,13 +104,16 @@ fn assert_honest(ended: &Ended) {
     let dropped = ended.sum("/conservation/dropped");
     assert_eq!(balance[0], balance[1] + balance[2] + dropped, "{:#}", run["conservation"]);
     assert!(ended.number("/conservation/dropped/transport") as u64 <= lost);
-    assert_eq!(ended.leftovers, [""; 0].map(PathBuf::from), "a scratch folder stayed");
+    assert_eq!(ended.leftovers, [""; 0].map(PathBuf::from), "a scratch folder is left");
 }
 
-/// The run passed; if the host never kept up there is nothing to be said about it but that.
+/// Asserts that the run passed, unless the host was too busy in all three attempts.
 fn assert_passes_or_host_is_busy(ended: &Ended) {
     if ended.verdict() == "inconclusive" {
-        eprintln!("INCONCLUSIVE three times: this host is too busy to show more\n{}", ended.data);
+        eprintln!(
+            "INCONCLUSIVE three times: this host is too busy for a conclusive run\n{}",
+            ended.data
+        );
     } else {
         assert_passes(ended);
     }
@@ -137,19 +140,19 @@ fn a_small_fabric_runs_over_every_kind_of_cable() {
         assert_eq!(
             ended.sum("/refused"),
             0,
-            "nobody else was there: {:#}",
+            "no foreign datagram arrived: {:#}",
             ended.json()["refused"]
         );
     }
 }
 
 #[test]
-fn strangers_and_impostors_are_counted_and_harm_nothing() {
+fn foreign_and_forged_datagrams_are_counted_and_do_no_harm() {
     let _alone = alone();
     let ended = repeated(|| {
         let running = Running::start(&small(), &["--set", "run.duration=\"800 mtu\""]);
         let ports = ports(&running, 2);
-        // Past the origin: what comes before it waits in the sockets, but is no test of a running flow.
+        // Start after the origin of fabric time. Earlier datagrams wait in the sockets and do not test a running flow.
         pause(0.5);
         let forged = impostor(&ports, 10);
         let sent = stranger(&ports, Pace::PerSecond(5_000), 2.0);
@@ -165,7 +168,7 @@ fn ports(running: &Running, daemons: usize) -> Vec<u16> {
     running.daemons(daemons).iter().flat_map(|daemon| udp_ports(daemon.process)).collect()
 }
 
-/// Every datagram that was sent is refused for its reason, or was dropped by a full socket.
+/// Asserts that every datagram was refused for its reason or dropped by a full socket.
 fn assert_counted(ended: &Ended, by_stranger: u64, by_impostor: &std::io::Result<u64>) {
     let refused = |reason: &str| ended.number(&format!("/refused/{reason}")) as u64;
     let overflow = refused("socket_overflow");
@@ -175,7 +178,7 @@ fn assert_counted(ended: &Ended, by_stranger: u64, by_impostor: &std::io::Result
         "{foreign} of {by_stranger}"
     );
     let Ok(of_each) = by_impostor else {
-        eprintln!("SKIPPED: no raw sockets here, so nobody could pretend to be a peer");
+        eprintln!("SKIPPED: forged datagrams require raw sockets");
         return;
     };
     for (_, _, reason) in nonsense() {
@@ -201,7 +204,7 @@ fn ctrl_c_ends_with_130_and_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_killed_daemon_is_named_and_takes_the_run_with_it() {
+fn a_killed_daemon_is_named_and_ends_the_run() {
     let _alone = alone();
     let running = Running::start(&small(), &["--set", "run.duration=\"6000 mtu\""]);
     let daemons = running.daemons(2);
@@ -215,7 +218,7 @@ fn a_killed_daemon_is_named_and_takes_the_run_with_it() {
         ended.talk
     );
     assert!(daemons.iter().all(|daemon| !daemon.is_alive()), "{daemons:?}");
-    assert!(ended.run.is_none(), "a run that did not come back has no result");
+    assert!(ended.run.is_none(), "a run that did not finish has no result");
     assert_eq!(ended.leftovers, [""; 0].map(PathBuf::from));
 }
 
@@ -273,7 +276,7 @@ fn three_senders_share_a_port_live_as_they_do_on_the_virtual_clock() {
 
 #[test]
 #[ignore = "slow: run with ./test.sh --slow"]
-fn frames_turn_away_from_congestion_live_as_they_do_on_the_virtual_clock() {
+fn frames_avoid_congestion_live_as_they_do_on_the_virtual_clock() {
     for name in ["t1-cm", "t1-ar"] {
         assert_agrees_with_its_twin(&format!("ar/{name}"), &["--set", "run.duration=\"600 ms\""]);
     }
@@ -298,7 +301,7 @@ fn one_process_a_device_holds_a_frame_time_of_two_milliseconds() {
 }
 
 /// Runs a scenario live and on the virtual clock; ratios to line rate that are expected agree within
-/// 0.03, on Ethernet 0.05 (design.md 5).
+/// 0.03, on Ethernet 0.05 (docs/spec/design.md 5).
 fn assert_agrees_with_its_twin(name: &str, words: &[&str]) -> Ended {
     let _alone = alone();
     let file = in_repository(&format!("topo/scenarios/{name}.toml"));
@@ -318,21 +321,21 @@ fn assert_agrees_with_its_twin(name: &str, words: &[&str]) -> Ended {
     live
 }
 
-/// A loop that does nothing, on one core, as important as a worker without real-time priority.
+/// A busy loop on one core, at the highest priority without real-time scheduling.
 struct Busy(Child);
 
 impl Busy {
     fn on(core: &str) -> Busy {
         let mut command = Command::new("taskset");
         command.args(["-c", core, "nice", "-n", "-20", "sh", "-c", "while :; do :; done"]);
-        Busy(command.stderr(Stdio::null()).spawn().expect("taskset, of util-linux, is there"))
+        Busy(command.stderr(Stdio::null()).spawn().expect("taskset, of util-linux, is installed"))
     }
 }
 
 impl Drop for Busy {
     fn drop(&mut self) {
-        self.0.kill().expect("it does not end by itself");
-        self.0.wait().expect("it is ours");
+        self.0.kill().expect("the loop is still running");
+        self.0.wait().expect("the process is a child of the test");
     }
 }
 
@@ -340,7 +343,8 @@ impl Drop for Busy {
 #[ignore = "slow: run with ./test.sh --slow"]
 fn an_overloaded_host_makes_a_run_inconclusive_and_never_a_pass() {
     let _alone = alone();
-    let allowed = sched_getaffinity(Pid::from_raw(0)).expect("Linux tells");
+    let allowed =
+        sched_getaffinity(Pid::from_raw(0)).expect("the affinity of a process is readable");
     let core =
         (0..CpuSet::count()).find(|core| allowed.is_set(*core).unwrap_or(false)).expect("a core");
     let core = core.to_string();
@@ -348,33 +352,33 @@ fn an_overloaded_host_makes_a_run_inconclusive_and_never_a_pass() {
     let words = ["--backend", "udp", "--dilate", "965", "--set", "run.realtime=false"];
     let running = Running::start_by(&["taskset", "-c", &core], &file, &words);
     running.daemons(2);
-    // From the start until the fabric is over: a launcher that never gets the core reports nothing.
+    // The load ends with the fabric: a launcher without the core could not report.
     let busy = [Busy::on(&core), Busy::on(&core)];
     pause(12.0);
     drop(busy);
     let ended = running.end(120.0);
     assert_honest(&ended);
     assert_eq!((ended.verdict(), ended.code), ("inconclusive", Some(4)), "{}", ended.data);
-    assert!(ended.data.contains("--dilate"), "it names a dilation: {}", ended.data);
+    assert!(ended.data.contains("--dilate"), "the message suggests a dilation: {}", ended.data);
 }
 
 #[test]
 #[ignore = "slow: run with ./test.sh --slow"]
-fn a_million_strange_datagrams_beside_a_flow_are_counted_and_harm_nothing() {
+fn a_million_foreign_datagrams_are_counted_and_do_not_disturb_a_flow() {
     besieged(&small(), Pace::PerSecond(20_000), 50.0, 1_000_000);
 }
 
 #[test]
 #[ignore = "slow: run with ./test.sh --slow"]
-fn bursts_of_strange_datagrams_beside_a_flow_are_counted_and_harm_nothing() {
+fn bursts_of_foreign_datagrams_are_counted_and_do_not_disturb_a_flow() {
     besieged(&small(), Pace::Bursts, 10.0, 50_000);
 }
 
-/// A scenario of 5 ms a frame time beside a stranger: passes as without.
+/// Runs a scenario with a frame time of 5 ms while foreign datagrams arrive; it must pass.
 fn besieged(file: &Path, pace: Pace, seconds: f64, datagrams: u64) -> Ended {
     let _alone = alone();
     let ended = repeated(|| {
-        // Some seconds around the stranger's.
+        // The run begins before and ends after the foreign datagrams.
         let duration = format!("run.duration=\"{} mtu\"", ((seconds + 4.0) * 200.0) as u64);
         let running = Running::start(file, &["--set", &duration]);
         let ports = ports(&running, 2);

@@ -1,6 +1,6 @@
-//! Runs in network namespaces, as users make them, and what is left of them: nothing.
+//! Runs in network namespaces, as users start them; they leave nothing behind.
 //!
-//! Everything here takes rights: whoever may not make namespaces skips it, and the output says so.
+//! Every test requires the right to create namespaces. Without it the tests print SKIPPED.
 
 #![expect(
     clippy::disallowed_methods,
@@ -30,19 +30,19 @@ use laboratory::{Running, alone, in_repository, repeated};
 use ratios::expected_ratios;
 use std::path::Path;
 
-/// Whether namespaces can be made here; says so if not.
+/// True if the test may create namespaces; prints SKIPPED otherwise.
 fn permitted() -> bool {
     match Namespace::make(1) {
         Ok(_) => true,
         Err(error) => {
-            eprintln!("SKIPPED: making network namespaces takes CAP_SYS_ADMIN: {error}");
+            eprintln!("SKIPPED: network namespaces require CAP_SYS_ADMIN: {error}");
             false
         }
     }
 }
 
-/// The run lost nothing, and its ratios to line rate agree with those of its twin on the virtual clock
-/// within `within`; and it passed, unless this host never kept up.
+/// Asserts that the run lost no frame and that its ratios to line rate agree with those of its twin on the virtual
+/// clock within `within`. The run must pass unless the host was too busy in all attempts.
 fn assert_agrees(file: &Path, within: f64, words: &[&str], seconds: f64) {
     let twin = Running::start(file, &["--backend", "virtual", "--no-report"]).end(seconds);
     assert_eq!(twin.verdict(), "pass", "{}", twin.data);
@@ -50,11 +50,14 @@ fn assert_agrees(file: &Path, within: f64, words: &[&str], seconds: f64) {
         ["--backend", "netns", "--no-report"].iter().chain(words).copied().collect();
     let ended = repeated(|| Running::start(file, &words).end(seconds));
     assert_eq!(ended.number("/fidelity/transport_lost"), 0.0, "{}", ended.data);
-    assert_eq!(ended.leftovers, [""; 0].map(std::path::PathBuf::from), "a scratch folder stayed");
-    let cables = ended.json()["cables"]["veth"].as_u64().expect("cables are counted");
+    assert_eq!(ended.leftovers, [""; 0].map(std::path::PathBuf::from), "a scratch folder is left");
+    let cables = ended.json()["cables"]["veth"].as_u64().expect("run.json counts the cables");
     assert!(cables > 0, "{:#}", ended.json()["cables"]);
     if ended.verdict() == "inconclusive" {
-        eprintln!("INCONCLUSIVE three times: this host is too busy to show more\n{}", ended.data);
+        eprintln!(
+            "INCONCLUSIVE three times: this host is too busy for a conclusive run\n{}",
+            ended.data
+        );
         return;
     }
     assert_eq!(ended.verdict(), "pass", "{}{}", ended.data, ended.talk);
@@ -96,10 +99,10 @@ fn two_bottlenecks_with_qcn_agree_with_their_twin() {
     assert_agrees(&file, 0.05, &[], 3_600.0);
 }
 
-/// Prints how long it takes; asserts that everything is there.
+/// Prints the time that the creation takes; asserts that all interfaces exist.
 #[test]
 #[ignore = "slow: it measures"]
-fn thirty_two_namespaces_and_sixty_four_cables_are_up_soon() {
+fn thirty_two_namespaces_and_sixty_four_cables_come_up_quickly() {
     use emulation::cable::interface::{PairEnd, address_of};
     use emulation::cable::shim::SendingEnd;
     use emulation::clock::Stopwatch;
@@ -110,7 +113,7 @@ fn thirty_two_namespaces_and_sixty_four_cables_are_up_soon() {
     let _alone = alone();
     for _ in 0..5 {
         let stopwatch = Stopwatch::start();
-        let namespaces = Namespace::make(32).expect("as many as that");
+        let namespaces = Namespace::make(32).expect("32 namespaces");
         let made = stopwatch.seconds();
         for link in 0..64u32 {
             let (near, far) = (link as usize % 32, (link as usize * 7 + 1) % 32);

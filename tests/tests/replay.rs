@@ -1,11 +1,10 @@
 //! Captured frames through a switch, octet for octet, and every way in which a replay is refused.
 //!
-//! The capture lies beside the repository, in `../shared/captures`; `PAUSEBED_CAPTURES` names
-//! another folder. Where it is missing, or tshark or the built program is, the tests say that they
-//! skip. The command is called as the library function behind `pausebed`; only the live replay, which
-//! has daemons, starts the program.
+//! The capture is in `../shared/captures` beside the repository, or in the folder that `PAUSEBED_CAPTURES`
+//! names. Without the capture, tshark or the built program the tests print SKIPPED. The tests call the library
+//! function behind the command; only the live replay, which has daemons, starts the program.
 
-// They play the user, who opens the output with tshark.
+// Like a user, the tests open the output with tshark.
 #![expect(clippy::disallowed_methods, reason = "tests here start tshark and pausebed")]
 
 #[path = "replay/ethernet.rs"]
@@ -36,7 +35,7 @@ const ONE_SWITCH: &str = include_str!("../../topo/scenarios/replay/one-switch.to
 fn sample() -> Option<PathBuf> {
     if let Some(named) = std::env::var_os("PAUSEBED_CAPTURES") {
         let file = PathBuf::from(named).join(SAMPLE);
-        assert!(file.is_file(), "PAUSEBED_CAPTURES was set, and {} is no file", file.display());
+        assert!(file.is_file(), "PAUSEBED_CAPTURES is set, but {} is not a file", file.display());
         return Some(file);
     }
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/captures").join(SAMPLE);
@@ -49,13 +48,13 @@ fn sample() -> Option<PathBuf> {
 
 fn options(file: &Path, more: &[&str]) -> replay::Options {
     let file = file.to_str().expect("a path in UTF-8");
-    replay::Options::parse(&[&[file], more].concat()).expect("good usage")
+    replay::Options::parse(&[&[file], more].concat()).expect("the options are valid")
 }
 
-/// Replays `file`; the account, and the exit code that follows from it.
+/// Replays `file`; returns the account and the resulting exit code.
 fn replayed(file: &Path, more: &[&str]) -> (Account, Exit) {
     let options = options(file, more);
-    let account = replay::replay(&options, "a test").expect("a good replay");
+    let account = replay::replay(&options, "a test").expect("the replay succeeds");
     let exit = replay::exit_of(&account);
     (account, exit)
 }
@@ -77,7 +76,7 @@ fn counts<const N: usize>(rows: [(&str, u64); N]) -> BTreeMap<String, u64> {
 }
 
 fn destination(octets: &[u8]) -> u64 {
-    classify(FrameKind::Infiniband, octets).expect("a genuine packet").destination.number()
+    classify(FrameKind::Infiniband, octets).expect("a valid packet").destination.number()
 }
 
 #[test]
@@ -90,23 +89,27 @@ fn every_frame_of_the_sample_is_accounted_for() {
     assert_eq!(account.left_by, counts([("s0:1", 13), ("s0:2", 13), ("s0:3", 5)]));
     assert_eq!(account.ended, counts([("management", 4)]));
     assert!(account.accounted && account.conservation.closes());
-    // Nobody at the adapters has a queue pair for these; the group's frames reach all three.
+    // The adapters have no queue pair for these frames; the multicast frames reach all three adapters.
     let nobody = counts([("queue_pair", 8)]);
     let beyond = [("h1:1", nobody.clone()), ("h4:1", nobody)];
     let beyond = beyond.map(|(port, ended)| (port.to_owned(), ended));
     assert_eq!(account.ended_beyond, BTreeMap::from(beyond));
     assert_eq!(account.delivered, counts([("h1", 5), ("h4", 5), ("h5", 5)]));
-    assert_eq!(account.conservation.injected, 25 + 5 * 2, "a copy is a frame of its own");
-    assert_eq!(account.capture, None, "nothing is kept without --out");
+    assert_eq!(
+        account.conservation.injected,
+        25 + 5 * 2,
+        "each multicast copy counts as one injected frame"
+    );
+    assert_eq!(account.capture, None, "without --out there is no capture");
 }
 
 #[test]
-fn what_comes_out_is_octet_for_octet_what_went_in() {
+fn replayed_frames_leave_the_switch_unchanged() {
     let Some(file) = sample() else { return };
     let folder = tempfile::tempdir().expect("a temporary folder");
     let out = folder.path().to_str().expect("UTF-8");
     let (account, _) = replayed(&file, &["--at", "s0:4", "--out", out]);
-    let capture = account.capture.expect("it was to be kept");
+    let capture = account.capture.expect("--out writes a capture");
     assert_eq!(capture, folder.path().join("capture.pcapng"));
     let output = frames(&capture);
     let passing = |port: &str, direction| -> Vec<&[u8]> {
@@ -116,9 +119,9 @@ fn what_comes_out_is_octet_for_octet_what_went_in() {
     };
     let input = frames(&file);
     let input: Vec<&[u8]> = input.iter().map(|one| &one.frame.octets[..]).collect();
-    assert_eq!(passing("s0:4", Direction::Rx), input, "all come in, in order");
-    assert!(passing("s0:4", Direction::Tx).is_empty(), "and none goes back");
-    // The lane stays and nothing is congested, so not even the VCRC may differ.
+    assert_eq!(passing("s0:4", Direction::Rx), input, "all frames enter in order");
+    assert!(passing("s0:4", Direction::Tx).is_empty(), "no frame leaves by the ingress port");
+    // The lane is unchanged and there is no congestion, so even the VCRC must be equal.
     for (port, lid) in [("s0:1", 1), ("s0:2", 4), ("s0:3", 5)] {
         let due = |octets: &&&[u8]| [lid, 0xc000].contains(&destination(octets));
         let expected: Vec<&[u8]> = input.iter().filter(due).copied().collect();
@@ -126,7 +129,7 @@ fn what_comes_out_is_octet_for_octet_what_went_in() {
     }
 }
 
-/// What tshark answers, a line a packet; `None` where it cannot be started.
+/// Standard output of tshark, one line for each packet; `None` if tshark cannot be started.
 fn tshark(file: &Path, more: &[&str]) -> Option<Vec<String>> {
     let output = Command::new("tshark").arg("-n").arg("-r").arg(file).args(more).output().ok()?;
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -135,20 +138,20 @@ fn tshark(file: &Path, more: &[&str]) -> Option<Vec<String>> {
 }
 
 #[test]
-fn tshark_takes_the_output_apart_and_finds_nothing_malformed() {
+fn tshark_dissects_the_output_without_errors() {
     let Some(file) = sample() else { return };
     let folder = tempfile::tempdir().expect("a temporary folder");
     let out = folder.path().to_str().expect("UTF-8");
     replayed(&file, &["--at", "s0:4", "--out", out]);
     let capture = folder.path().join("capture.pcapng");
     let Some(malformed) = tshark(&capture, &["-Y", "_ws.malformed"]) else {
-        eprintln!("SKIPPED: tshark is not here");
+        eprintln!("SKIPPED: tshark is not installed");
         return;
     };
     assert!(malformed.is_empty(), "{malformed:?}");
     let fields = ["-T", "fields", "-e", "frame.interface_name", "-e", "infiniband.lrh.dlid"];
     let listed = |filter| tshark(&capture, &[&["-Y", filter], &fields[..]].concat());
-    let packets = listed("infiniband").expect("it was here before");
+    let packets = listed("infiniband").expect("the program started before");
     let count = |port: &str, lid: &str| {
         packets.iter().filter(|line| **line == format!("{port}\t{lid}")).count()
     };
@@ -157,17 +160,17 @@ fn tshark_takes_the_output_apart_and_finds_nothing_malformed() {
     assert_eq!((count("s0:2", "4"), count("s0:2", "49152")), (8, 5));
     assert_eq!((count("s0:3", "5"), count("s0:3", "49152")), (0, 5));
     assert_eq!((count("s0:4", "65535"), count("s0:4", "1")), (4, 8));
-    // Everything behind the headers too: the sample's own dissection, packet by packet.
+    // Compare the full dissection, packet by packet, with that of the sample.
     let deep = ["-Y", "infiniband", "-T", "fields", "-e", "_ws.col.Protocol", "-e", "_ws.col.Info"];
     let output = tshark(&capture, &[&deep[..], &["-e", "frame.interface_name"]].concat());
-    let output = output.expect("it was here before");
+    let output = output.expect("the program started before");
     let came_in = output.iter().filter_map(|line| line.strip_suffix("\ts0:4"));
-    let input = tshark(&file, &deep).expect("it was here before");
+    let input = tshark(&file, &deep).expect("the program started before");
     assert_eq!(came_in.collect::<Vec<_>>(), input);
 }
 
 #[test]
-fn frames_whose_route_leads_back_end_in_the_switch() {
+fn frames_routed_to_their_ingress_port_are_dropped() {
     let Some(file) = sample() else { return };
     let (account, exit) = replayed(&file, &["--at", "s0:2"]);
     assert_eq!(exit, Exit::Good);
@@ -176,11 +179,12 @@ fn frames_whose_route_leads_back_end_in_the_switch() {
 }
 
 #[test]
-fn without_a_multicast_route_the_group_ends_in_the_switch_and_is_counted() {
+fn multicast_frames_without_a_route_are_dropped_and_counted() {
     let Some(file) = sample() else { return };
     let folder = tempfile::tempdir().expect("a temporary folder");
     let scenario = folder.path().join("no-group.toml");
-    let (before, _) = ONE_SWITCH.split_once("[[fabric.multicast]]").expect("it has a group");
+    let (before, _) =
+        ONE_SWITCH.split_once("[[fabric.multicast]]").expect("the scenario has a multicast group");
     std::fs::write(&scenario, before).expect("a writable folder");
     let scenario = scenario.to_str().expect("UTF-8");
     let (account, exit) = replayed(&file, &["--at", "s0:4", "--scenario", scenario]);
@@ -190,7 +194,7 @@ fn without_a_multicast_route_the_group_ends_in_the_switch_and_is_counted() {
 }
 
 #[test]
-fn overrides_and_traffic_beside_the_replay_leave_the_account_whole() {
+fn overrides_and_background_traffic_keep_the_replay_account_complete() {
     let Some(file) = sample() else { return };
     let folder = tempfile::tempdir().expect("a temporary folder");
     let scenario = folder.path().join("busy.toml");
@@ -202,28 +206,32 @@ fn overrides_and_traffic_beside_the_replay_leave_the_account_whole() {
     let arguments = ["--at", "s0:4", "--scenario", scenario, "--set", slow];
     let (account, exit) = replayed(&file, &arguments);
     assert_eq!(exit, Exit::Good, "{account:?}");
-    assert!(account.conservation.injected > 500, "the traffic ran: {:?}", account.conservation);
+    assert!(
+        account.conservation.injected > 500,
+        "the background traffic ran: {:?}",
+        account.conservation
+    );
     assert_eq!((account.fed, account.left, account.inside), (25, 21, 0));
     assert_eq!(account.left_by, counts([("s0:1", 13), ("s0:2", 13), ("s0:3", 5)]));
-    assert_eq!(account.ended, counts([("management", 4)]), "and nothing was overrun");
+    assert_eq!(account.ended, counts([("management", 4)]), "no buffer was overrun");
 }
 
 #[test]
-fn a_replay_at_line_rate_into_one_slow_port_overruns_and_is_counted() {
+fn a_replay_at_line_rate_into_a_slow_port_counts_buffer_overruns() {
     let Some(file) = sample() else { return };
-    // All that goes to LID 4 leaves at a hundredth of the rate; the buffer holds two frames.
+    // Frames to LID 4 leave at a hundredth of the rate; the buffer holds two frames.
     let slow = "fabric.links=[{a=\"h1:1\",b=\"s0:1\"},{a=\"h4:1\",b=\"s0:2\",rate=\"80 Mbps\"},\
          {a=\"h5:1\",b=\"s0:3\"},{a=\"h6:1\",b=\"s0:4\"}]";
     let arguments = ["--at", "s0:4", "--gap", "0 ns", "--set", slow];
     let tight = ["--set", "fabric.switch.buffer=\"512 B\"", "--set", "fabric.mtu=\"256 B\""];
     let (account, exit) = replayed(&file, &[&arguments[..], &tight].concat());
-    assert_eq!(exit, Exit::Good, "counted, so nothing is missing: {account:?}");
+    assert_eq!(exit, Exit::Good, "overruns are counted, so no frame is missing: {account:?}");
     assert!(account.ended["buffer_overrun"] > 0, "{account:?}");
     assert_eq!(account.left + account.ended.values().sum::<u64>() + account.inside, 25);
 }
 
 #[test]
-fn our_own_capture_can_be_replayed_and_link_packets_stay_out() {
+fn a_recorded_capture_can_be_replayed_without_its_link_packets() {
     let Some(file) = sample() else { return };
     let folder = tempfile::tempdir().expect("a temporary folder");
     let out = folder.path().to_str().expect("UTF-8");
@@ -233,27 +241,30 @@ fn our_own_capture_can_be_replayed_and_link_packets_stay_out() {
     assert_eq!(exit, Exit::Good, "{account:?}");
     assert_eq!(account.fed, 25 + 13 + 13 + 5);
     assert!(account.skipped["link packet"] > 20, "{:?}", account.skipped);
-    // Fed once as it came in and once for each port it had left by, each frame is found again.
+    // The capture contains each frame once at its ingress port and once for each egress port.
     assert_eq!(account.ended, counts([("management", 4)]));
     assert_eq!(account.left, account.fed - 4);
 }
 
 #[test]
-fn a_replay_is_the_same_twice() {
+fn two_replays_give_identical_captures() {
     let Some(file) = sample() else { return };
     let capture = |folder: &Path| {
         let out = folder.to_str().expect("UTF-8");
         replayed(&file, &["--at", "s0:4", "--out", out]);
-        std::fs::read(folder.join("capture.pcapng")).expect("it was kept")
+        std::fs::read(folder.join("capture.pcapng")).expect("the capture was written")
     };
     let folders = [(); 2].map(|()| tempfile::tempdir().expect("a temporary folder"));
-    assert!(capture(folders[0].path()) == capture(folders[1].path()), "to the octet");
+    assert!(
+        capture(folders[0].path()) == capture(folders[1].path()),
+        "the captures are equal octet for octet"
+    );
 }
 
-/// Replays `file` live, as users do; its account in JSON, which is that of its twin, and what was captured.
-/// `None` where the program is not built.
+/// Replays `file` live, as users do; returns the account in JSON, which must equal that of its twin, and the captured
+/// frames. Returns `None` if the program is not built.
 ///
-/// A host that is busy with other tests makes the run inconclusive; the account holds all the same.
+/// On a busy host the run is inconclusive, but the account must still be equal.
 fn replayed_live(
     file: &Path,
     at: &str,
@@ -271,7 +282,7 @@ fn replayed_live(
     command.arg("replay").arg(file).arg("--out").arg(folder.path());
     command.args(["--at", at, "--backend", "udp", "--json"]);
     command.arg("--set").arg(format!("run.dilate={dilation}"));
-    let output = command.output().expect("it can be started");
+    let output = command.output().expect("the program starts");
     let talk = String::from_utf8_lossy(&output.stderr);
     assert!(matches!(output.status.code(), Some(0 | 4)), "{:?}: {talk}", output.status);
     let live: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
@@ -293,9 +304,9 @@ fn a_live_replay_has_the_same_account() {
     assert_eq!(packets.count(), 25 + 13 + 13 + 5);
 }
 
-/// The claim of `launch::replay` about credits, on the port's own meter.
+/// Checks the statement of `launch::replay` about credits with the port's credit meter.
 #[test]
-fn credit_for_fed_frames_is_taken_back_with_the_peers_next_word() {
+fn credit_for_replayed_frames_is_withdrawn_by_the_next_flow_control_packet() {
     let lane = VirtualLane::truncate(0);
     let (room, full) = (Bytes::new(36 * 2112), Bytes::new(2112));
     let at = |us: u64| Instant::ZERO + Duration::from_us(us);
@@ -309,7 +320,7 @@ fn credit_for_fed_frames_is_taken_back_with_the_peers_next_word() {
         while let Some(packet) = port.poll_control(at(us)) {
             last = Some(packet.fccl);
         }
-        last.expect("a refresh is due")
+        last.expect("a credit refresh is due")
     };
     let honest = told(&mut port, 2);
     for _ in 0..10 {
@@ -317,9 +328,13 @@ fn credit_for_fed_frames_is_taken_back_with_the_peers_next_word() {
         port.release(lane, full, at(3));
     }
     assert_eq!(port.in_use(lane), Bytes::new(0), "no buffer leaks");
-    assert_eq!(told(&mut port, 100), honest + 10 * 33, "the peer is told of room it has not");
+    assert_eq!(
+        told(&mut port, 100),
+        honest + 10 * 33,
+        "the limit includes room for the replayed frames"
+    );
     port.on_control(&word(FlowControlOp::Normal, 0), at(101));
-    assert_eq!(told(&mut port, 200), honest, "and it is taken back");
+    assert_eq!(told(&mut port, 200), honest, "the next packet withdraws the credit");
 }
 
 fn refusal(file: &Path, more: &[&str]) -> String {
@@ -348,7 +363,7 @@ fn bad_files_are_refused_with_a_reason() {
     assert!(refused(&header(197)).contains("no InfiniBand frames"));
     assert!(refused(&header(197)[..20]).contains("in the middle of a file header"));
     let record = [&[0; 8][..], &[60, 0, 0, 0, 60, 0, 0, 0], &[0; 60]].concat();
-    // Without a scenario the first frame chooses the switch; this one is of InfiniBand.
+    // Without a scenario the first frame determines the technology; this scenario is InfiniBand.
     let ethernet = folder.path().join("ethernet.pcap");
     std::fs::write(&ethernet, [header(1), record.clone()].concat()).expect("a writable folder");
     let scenario = concat!(env!("CARGO_MANIFEST_DIR"), "/../topo/scenarios/replay/one-switch.toml");
@@ -363,7 +378,7 @@ fn bad_files_are_refused_with_a_reason() {
 
 #[test]
 fn bad_ports_and_paces_are_refused_with_a_hint() {
-    // The port is looked at before the file.
+    // The port is checked before the file.
     let none = Path::new("no file");
     assert!(refusal(none, &["--at", "s0:9"]).contains("s0 has ports 1 to 4"));
     assert!(refusal(none, &["--at", "s9:1"]).contains("no node is called"));
@@ -386,13 +401,13 @@ fn bad_ports_and_paces_are_refused_with_a_hint() {
 fn the_captured_ports_are_those_of_the_node_and_of_the_scenario() {
     let Some(file) = sample() else { return };
     let options = options(&file, &["--at", "s0:4", "--set", "run.capture=[\"h5:1\"]"]);
-    let prepared = replay::prepare(&options).expect("good input");
+    let prepared = replay::prepare(&options).expect("the input is valid");
     let end = |node, index| End { node, port: PortNumber::from_index(index) };
     let switch: Vec<End> = (0..4).map(|index| end(4, index)).collect();
     assert_eq!(prepared.0.run.capture, [vec![end(2, 0)], switch].concat());
     let folder = tempfile::tempdir().expect("a temporary folder");
     let experiment = replay::perform(&options, "a test", &prepared, folder.path());
-    let experiment = experiment.expect("a good run");
+    let experiment = experiment.expect("the run succeeds");
     assert_eq!(account::captures(&experiment).count(), 1);
     let arrived = frames(&folder.path().join("capture.pcapng"));
     let at_h5 = arrived.iter().filter(|one| one.interface.as_deref() == Some("h5:1"));

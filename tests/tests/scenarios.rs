@@ -1,8 +1,8 @@
-//! The paper's experiments on the virtual clock: every file meets its own expectations, and the
-//! files together show what none can state alone (algorithms.md 10.1).
+//! The paper's experiments on the virtual clock: every file meets its expectations, and
+//! comparisons between files hold (docs/spec/algorithms.md 10.1).
 //!
-//! All files run once, side by side, for all tests here. In debug builds, which are slow, only the
-//! short ones do.
+//! All files run once, in parallel, for all tests of this file. Debug builds are slow and run only the short
+//! files.
 
 use emulation::recorder::Recording;
 use launch::experiment::{Conditions, Experiment};
@@ -19,18 +19,18 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// What is left of a run when its recordings have been looked through.
+/// The result of a run and the figures derived from its recordings.
 struct Run {
     result: RunResult,
-    /// Bins in which a port carried more than its line does.
+    /// Bins in which a port exceeded its line rate.
     too_fast: Vec<String>,
-    /// Bins that were looked at.
+    /// Number of bins checked.
     bins: usize,
 }
 
 impl Run {
     fn of(path: &Path) -> Run {
-        let text = std::fs::read_to_string(path).expect("the file was listed");
+        let text = std::fs::read_to_string(path).expect("the scenario file is readable");
         let sets = ["run.sample=50 mtu".to_owned()];
         let scenario = Scenario::parse(&text, &sets)
             .unwrap_or_else(|problems| panic!("{}", problems.in_file(&path.to_string_lossy())));
@@ -43,7 +43,8 @@ impl Run {
             injections: Vec::new(),
         };
         let Experiment { result, lab, outcome, .. } =
-            Experiment::run(&scenario, conditions, &mut |_| {}).expect("nothing interrupts it");
+            Experiment::run(&scenario, conditions, &mut |_| {})
+                .expect("the run is not interrupted");
         let mut run = Run { result, too_fast: Vec::new(), bins: 0 };
         for recording in &outcome.recordings {
             run.look_through(&lab.fabric, recording);
@@ -51,7 +52,7 @@ impl Run {
         run
     }
 
-    /// Holds each port, each way, in each bin, against its line. One frame may have begun before.
+    /// Compares the octets of each port, direction and bin with the line rate. One frame may have begun in the bin before.
     fn look_through(&mut self, fabric: &Fabric, recording: &Recording) {
         const TX_BYTES: usize = 1;
         const RX_BYTES: usize = 3;
@@ -65,7 +66,7 @@ impl Run {
         }
         for ((at, place), [sent, received]) in carried {
             let slot = &recording.grid.slots[place as usize];
-            let rate = fabric.line_rate(at).expect("what carries frames has a cable");
+            let rate = fabric.line_rate(at).expect("a port with traffic has a cable");
             let busy = Bytes::new(sent.max(received).saturating_sub(fabric.full_frame.get()));
             self.bins += 1;
             if busy.time_at(rate) > slot.length() {
@@ -84,12 +85,12 @@ impl Run {
 fn files() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../topo/scenarios/pfister");
     let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
-        .expect("the scenarios are shipped")
-        .map(|entry| entry.expect("a folder that can be read").path())
+        .expect("the folder of scenarios is readable")
+        .map(|entry| entry.expect("a readable folder entry").path())
         .filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
         .filter(|path| !cfg!(debug_assertions) || is_short(path))
         .collect();
-    // The longest runs first, so that no core is left with one at the end.
+    // The longest runs start first, so that all cores end at about the same time.
     files.sort_by_key(|path| (is_short(path), !path.to_string_lossy().contains("steady")));
     files
 }
@@ -99,7 +100,7 @@ fn is_short(path: &Path) -> bool {
     stem.starts_with("eight-") || stem.starts_with("demo-")
 }
 
-/// Every run by the name of its file.
+/// Every run, by the name of its file.
 fn runs() -> &'static BTreeMap<String, Run> {
     static RUNS: OnceLock<BTreeMap<String, Run>> = OnceLock::new();
     RUNS.get_or_init(|| {
@@ -116,7 +117,10 @@ fn runs() -> &'static BTreeMap<String, Run> {
         let cores = thread::available_parallelism().map_or(1, |cores| cores.get());
         thread::scope(|scope| {
             let workers: Vec<_> = (0..cores).map(|_| scope.spawn(work)).collect();
-            workers.into_iter().flat_map(|worker| worker.join().expect("it says why")).collect()
+            workers
+                .into_iter()
+                .flat_map(|worker| worker.join().expect("the thread does not panic"))
+                .collect()
         })
     })
 }
@@ -125,7 +129,7 @@ fn run(name: &str) -> &'static Run {
     runs().get(name).unwrap_or_else(|| panic!("{name} was not run"))
 }
 
-/// Runs without control beside their like with it.
+/// Pairs of runs: without and with congestion control.
 fn pairs() -> Vec<(&'static str, &'static Run, &'static Run)> {
     let pair = |(name, with): (&'static String, &'static Run)| {
         let stem = name.strip_suffix("-ib-cca")?;
@@ -141,7 +145,7 @@ fn every_file_meets_its_own_expectations() {
     assert_eq!(runs().len(), if cfg!(debug_assertions) { 4 } else { 17 });
     let mut missed = Vec::new();
     for (name, run) in runs() {
-        assert!(run.result.expectations.len() >= 3, "{name} expects next to nothing");
+        assert!(run.result.expectations.len() >= 3, "{name} has too few expectations");
         for judged in run.result.expectations.iter().filter(|j| j.verdict != Verdict::Pass) {
             missed.push(format!(
                 "{name}: {} is {:?}, accepted is {:?} to {:?} (line {})",
@@ -156,28 +160,28 @@ fn every_file_meets_its_own_expectations() {
 }
 
 #[test]
-fn every_frame_is_delivered_or_still_under_way() {
+fn every_frame_is_delivered_or_in_flight() {
     for (name, run) in runs() {
         let balance = &run.result.conservation;
         assert!(balance.closes(), "{name}: {balance:?}");
         assert!(balance.delivered > 50_000, "{name}: {balance:?}");
         assert_eq!(balance.dropped.values().sum::<u64>(), 0, "{name}: {balance:?}");
-        assert!(!balance.dropped.is_empty(), "{name} names no reason for a drop");
+        assert!(!balance.dropped.is_empty(), "{name} lists no drop reasons");
     }
 }
 
 #[test]
-fn no_port_carries_more_than_its_line() {
+fn no_port_exceeds_its_line_rate() {
     for (name, run) in runs() {
-        assert!(run.bins > 1_000, "{name}: only {} bins", run.bins);
+        assert!(run.bins > 1_000, "{name}: only {} bins were checked", run.bins);
         assert!(run.too_fast.is_empty(), "{name}: {:#?}", run.too_fast);
     }
 }
 
 #[test]
-fn cold_ports_get_twice_as_much_with_control() {
+fn congestion_control_doubles_the_throughput_of_cold_ports() {
     for (name, without, with) in pairs() {
-        // In case 1 only the hot leaf's own ports are held up hard: the paper's least effect.
+        // In case 1 congestion reaches only the ports of the hot leaf, so the paper's effect is smallest.
         let times = if name == "case1" { 1.5 } else { 2.0 };
         let (without, with) = (without.measure("cold_ports_mean"), with.measure("cold_ports_mean"));
         assert!(with > times * without, "{name}: {with} with, {without} without");
@@ -185,7 +189,7 @@ fn cold_ports_get_twice_as_much_with_control() {
 }
 
 #[test]
-fn recovery_takes_longer_without_control() {
+fn recovery_takes_longer_without_congestion_control() {
     for (name, without, with) in pairs() {
         let recovery = |run: &Run| run.measure("recovery_mtu_times");
         assert!(recovery(without) > recovery(with), "{name}");
@@ -193,7 +197,7 @@ fn recovery_takes_longer_without_control() {
 }
 
 #[test]
-fn nobody_is_held_back_without_control() {
+fn no_flow_is_delayed_without_congestion_control() {
     let mut seen = BTreeSet::new();
     for (name, without, with) in pairs() {
         assert_eq!(without.measure("hot_ipd_mean"), 0.0, "{name}");
@@ -212,12 +216,12 @@ fn too_high_a_step_or_timer_leaves_the_hot_port_idle() {
     assert!(hot("case1-step-high") < fair.measure("hot_port"));
     assert!(hot("case1-timer-high") < fair.measure("hot_port"));
     let spread = run("case1-step-high").measure("hot_ipd_sd");
-    assert!(spread > fair.measure("hot_ipd_sd"), "delays swing wider: {spread}");
+    assert!(spread > fair.measure("hot_ipd_sd"), "the delays vary more: {spread}");
 }
 
 #[test]
 #[cfg_attr(debug_assertions, ignore = "the files it compares run in release builds")]
-fn too_low_a_step_or_timer_is_nearly_no_control() {
+fn too_low_a_step_or_timer_has_almost_no_effect() {
     let cold = |name: &str| run(name).measure("cold_ports_mean");
     for low in ["case4-step-low", "case4-timer-low"] {
         assert!(cold(low) < 0.5 * cold("case4-ib-cca"), "{low}");
@@ -227,9 +231,9 @@ fn too_low_a_step_or_timer_is_nearly_no_control() {
 
 #[test]
 #[cfg_attr(debug_assertions, ignore = "the files it compares run in release builds")]
-fn the_more_share_the_hot_port_the_longer_each_waits() {
+fn each_flow_waits_longer_when_more_flows_share_the_hot_port() {
     let gap = |name: &str| run(name).measure("hot_ipd_mean");
-    assert!(gap("case1-ib-cca") < gap("case3-ib-cca"), "three at half load, three at 0.9");
-    assert!(gap("case3-ib-cca") < gap("case4-ib-cca"), "three, and all 31");
-    assert!(gap("case4-ib-cca") <= 31.0, "the table ends there");
+    assert!(gap("case1-ib-cca") < gap("case3-ib-cca"), "three flows at load 0.5, three at 0.9");
+    assert!(gap("case3-ib-cca") < gap("case4-ib-cca"), "three flows, and all 31 flows");
+    assert!(gap("case4-ib-cca") <= 31.0, "the table has no larger gap");
 }

@@ -1,9 +1,9 @@
-//! What every congestion-control scheme owes, whatever it does: a row of the registry is tested
-//! here the moment it exists.
+//! Properties that every congestion control scheme must have: each row of the registry is tested
+//! here automatically.
 //!
-//! The three roles of a scheme talk to each other over one line, as in a fabric of one sender and
+//! The three roles of a scheme exchange frames and notifications over one line, as in a fabric of one sender and
 //! one receiver. `PAUSEBED_REWRITE_SNAPSHOTS=1 cargo test -p pausebed-tests` rewrites the expected
-//! step responses in `tests/snapshots/`; look at what `git diff` says afterwards.
+//! step responses in `tests/snapshots/`; check the result with `git diff`.
 
 use proto::congestion::schemes::{SCHEMES, Scheme, none};
 use proto::congestion::{
@@ -44,7 +44,7 @@ fn at(frames: u64) -> Instant {
     Instant::ZERO + TAU * frames
 }
 
-/// A sender that always has something to send, a queue as deep as the test says, a receiver.
+/// A sender with unlimited data, a queue with a depth set by the test, and a receiver.
 struct Conversation {
     congestion_point: Box<dyn CongestionPoint>,
     notification_point: Box<dyn NotificationPoint>,
@@ -67,7 +67,7 @@ impl Conversation {
         }
     }
 
-    /// Talks until `end`, with `queue` octets standing at the output.
+    /// Sends frames until `end`, with `queue` octets queued at the output.
     fn run(&mut self, end: Instant, queue: Bytes) {
         for _ in 0..1_000_000 {
             let send = match self.reaction_point.may_send_at(self.last_departure) {
@@ -90,10 +90,10 @@ impl Conversation {
                 self.send(next + TAU, queue);
             }
         }
-        panic!("no progress: at {:?} of {end:?}", self.now);
+        panic!("no progress at {:?} of {end:?}", self.now);
     }
 
-    /// One frame whose last bit leaves at `leaves`, through the queue, to the receiver.
+    /// Passes one frame, whose last bit leaves at `leaves`, through the queue to the receiver.
     fn send(&mut self, leaves: Instant, queue: Bytes) {
         self.last_departure = Some(leaves);
         self.reaction_point.on_transmit(FRAME, leaves);
@@ -153,7 +153,7 @@ impl Conversation {
 }
 
 fn roles(scheme: &Scheme, params: &Table) -> Arc<dyn Roles> {
-    scheme.configure(params).expect("sound parameters")
+    scheme.configure(params).expect("the parameters are valid")
 }
 
 /// The parameters that a scheme refuses.
@@ -169,7 +169,7 @@ fn only(key: &str, value: impl Into<Value>) -> Table {
     Table::from_iter([(key.to_owned(), value.into())])
 }
 
-/// The least and the greatest value of each parameter that is a whole number.
+/// The minimum and maximum of each integer parameter.
 fn ranges(scheme: &Scheme) -> impl Iterator<Item = (&'static str, i64, i64)> {
     parameters(scheme).filter_map(|key| match key.kind {
         Kind::Whole(min, max) => Some((key.name, min, max)),
@@ -177,7 +177,7 @@ fn ranges(scheme: &Scheme) -> impl Iterator<Item = (&'static str, i64, i64)> {
     })
 }
 
-/// A scheme's own defaults, and every table that differs from them in one number at its limit.
+/// A scheme's defaults, and every table with one number at its limit.
 fn tables(scheme: &Scheme) -> Vec<Table> {
     let limits = ranges(scheme).flat_map(|(key, min, max)| [only(key, min), only(key, max)]);
     std::iter::once(Table::new()).chain(limits).collect()
@@ -204,7 +204,7 @@ fn defaults_are_accepted() {
 }
 
 #[test]
-fn whatever_a_parameter_cannot_be_is_refused_by_its_name() {
+fn an_invalid_parameter_is_refused_by_its_name() {
     let absurd = || {
         let list = vec![Value::Integer(i64::MIN)];
         let word = Value::String("no such word".to_owned());
@@ -228,7 +228,7 @@ fn whatever_a_parameter_cannot_be_is_refused_by_its_name() {
 }
 
 #[test]
-fn a_whole_number_is_accepted_at_both_limits_and_refused_beyond() {
+fn an_integer_is_accepted_at_both_limits_and_refused_beyond() {
     for scheme in SCHEMES {
         for (key, min, max) in ranges(scheme) {
             for (value, faults) in [(min, 0), (max, 0), (min - 1, 1), (max + 1, 1)] {
@@ -240,7 +240,7 @@ fn a_whole_number_is_accepted_at_both_limits_and_refused_beyond() {
 }
 
 #[test]
-fn all_faults_are_told_at_once() {
+fn all_faults_are_reported_together() {
     for scheme in SCHEMES {
         let wrong = |key: &'static Key| (key.name.to_owned(), Value::Boolean(true));
         let table: Table = parameters(scheme).map(wrong).collect();
@@ -250,7 +250,7 @@ fn all_faults_are_told_at_once() {
 
 /// Notifications, frames and timers in any order, at any instant, under any legal parameters.
 #[test]
-fn a_reaction_point_never_asks_for_more_than_line_rate() {
+fn a_reaction_point_never_exceeds_line_rate() {
     for scheme in SCHEMES {
         for params in tables(scheme) {
             let mut point = roles(scheme, &params).reaction_point(place(1, "reaction"));
@@ -277,20 +277,20 @@ fn a_reaction_point_never_asks_for_more_than_line_rate() {
                 assert!(state.rate <= LINE, "{} {params}: {state:?}", scheme.name);
                 let Some(last) = last else { continue };
                 if let Permission::At(at) = point.may_send_at(Some(last)) {
-                    assert!(at >= last, "{} {params}: a gap below zero", scheme.name);
+                    assert!(at >= last, "{} {params}: a negative gap", scheme.name);
                 }
             }
         }
     }
 }
 
-/// A notification that nobody sane would send.
+/// A notification with random contents.
 fn noise(random: &mut Random) -> Notification {
     let mut body = [0; 16];
     body.fill_with(|| random.next_u64() as u8);
     let [kind, feedback, mild, severe, ..] = body;
     let mut number = || random.next_u64();
-    let cpid = CongestionPointId::new(number() % 2 + 1).expect("above zero");
+    let cpid = CongestionPointId::new(number() % 2 + 1).expect("the identifier is not zero");
     let (q_offset, q_delta) = (number() as i16, number() as i16);
     match kind % 3 {
         0 => TransportNote { travel: Travel::Cnp, becn: feedback % 2 == 0, body }.into(),
@@ -305,21 +305,21 @@ fn noise(random: &mut Random) -> Notification {
 }
 
 #[test]
-fn without_congestion_a_slowed_sender_comes_back_to_its_line() {
+fn a_slowed_sender_returns_to_line_rate_without_congestion() {
     for scheme in SCHEMES {
         let mut conversation = Conversation::new(scheme, &Table::new(), 7);
         conversation.run(at(600), BUFFER);
-        // QCN alone takes most of this: five stages of 15 ms.
+        // QCN needs the longest time: five stages of 15 ms.
         conversation.run(at(100_000), Bytes::ZERO);
-        // RR CC tells a flow nothing more once it has 98 % of its line.
+        // RR CC sends no notification to a flow above 98 % of line rate.
         let rate = conversation.state().rate.get();
         assert!(rate >= LINE.get() / 100 * 98, "{}: {rate}", scheme.name);
     }
 }
 
-/// Whatever the roles of any scheme say when it is bad; each scheme takes its own and refuses the rest.
+/// One congestion notification of each kind; each scheme accepts its own kind and refuses the others.
 fn bad_news() -> [Notification; 3] {
-    let cpid = CongestionPointId::new(1).expect("above zero");
+    let cpid = CongestionPointId::new(1).expect("the identifier is not zero");
     let (q_offset, q_delta) = (-100, 0);
     let flags = BcnFlags { mild: true, ..BcnFlags::default() };
     [
@@ -334,7 +334,7 @@ fn hear_all(point: &mut dyn ReactionPoint, now: Instant) -> [Heard; 3] {
 }
 
 #[test]
-fn a_sender_takes_bad_news_of_its_own_scheme_alone() {
+fn a_reaction_point_accepts_only_notifications_of_its_own_scheme() {
     for scheme in SCHEMES.iter().filter(|scheme| scheme.name != none::SCHEME.name) {
         let params = Table::new();
         let mut point = roles(scheme, &params).reaction_point(place(1, "reaction"));
@@ -344,9 +344,9 @@ fn a_sender_takes_bad_news_of_its_own_scheme_alone() {
     }
 }
 
-/// A sender with a timer needs nobody; one without, like RR CC's or BCN's, waits for good news.
+/// A reaction point with a timer recovers alone. One without, like RR CC's or BCN's, needs a positive notification.
 #[test]
-fn where_a_sender_has_a_timer_silence_lets_its_rate_recover() {
+fn a_reaction_point_with_a_timer_recovers_without_notifications() {
     for scheme in SCHEMES {
         let params = Table::new();
         let mut point = roles(scheme, &params).reaction_point(place(1, "reaction"));
@@ -361,10 +361,14 @@ fn where_a_sender_has_a_timer_silence_lets_its_rate_recover() {
         let mut now = Instant::ZERO;
         let mut steps = 0;
         while let Some(due) = point.poll_timeout() {
-            assert!(due >= now && steps < 1_000_000, "{}: its timer goes nowhere", scheme.name);
+            assert!(due >= now && steps < 1_000_000, "{}: the timer does not advance", scheme.name);
             now = due;
             point.handle_timeout(now);
-            assert!(point.state().rate >= held.rate, "{}: slower in silence", scheme.name);
+            assert!(
+                point.state().rate >= held.rate,
+                "{}: the rate falls without notifications",
+                scheme.name
+            );
             steps += 1;
         }
         let state = point.state();
@@ -390,7 +394,7 @@ fn congestion_slows_the_sender_and_no_congestion_does_not() {
     }
 }
 
-/// Every state after each of 400 frame times, half of them in congestion.
+/// The state after each of 400 frame times, half of them with congestion.
 fn trace(scheme: &Scheme, params: &Table, seed: u64) -> Vec<ReactionState> {
     let mut conversation = Conversation::new(scheme, params, seed);
     let states = (1..=400).map(|frame| {
@@ -410,7 +414,7 @@ fn equal_seeds_give_equal_traces() {
     }
 }
 
-/// The answer to a queue that is full from 100 τ to 600 τ, with the scheme's defaults.
+/// The response to a queue that is full from 100 τ to 600 τ, with the scheme's defaults.
 fn step_response(scheme: &Scheme) -> String {
     let mut table = format!("{}: the queue is full from 100 τ to 600 τ\n\n", scheme.name);
     table.push_str("    τ   gap ns  rate Mbit/s  scalar\n");
@@ -422,21 +426,22 @@ fn step_response(scheme: &Scheme) -> String {
         conversation.run(at(frame), if congested { BUFFER } else { Bytes::ZERO });
         let ReactionState { gap, rate, scalar } = conversation.state();
         let (gap, rate) = (gap.as_ps() / 1_000, rate.get() / 1_000_000);
-        writeln!(table, "{frame:>5} {gap:>8} {rate:>12} {scalar:>7}").expect("a string takes it");
+        writeln!(table, "{frame:>5} {gap:>8} {rate:>12} {scalar:>7}")
+            .expect("writing to a string does not fail");
     }
     table
 }
 
 #[test]
-fn step_responses_are_what_they_were() {
+fn step_responses_match_their_snapshots() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("snapshots");
     for scheme in SCHEMES {
         let path = folder.join(format!("step-response-{}.txt", scheme.name));
         let is = step_response(scheme);
         if std::env::var_os("PAUSEBED_REWRITE_SNAPSHOTS").is_some() {
-            std::fs::write(&path, &is).expect("the folder of snapshots can be written");
+            std::fs::write(&path, &is).expect("the folder of snapshots is writable");
         }
         let was = std::fs::read_to_string(&path).unwrap_or_default();
-        assert!(is == was, "{} was\n{was}\nand is\n{is}", path.display());
+        assert!(is == was, "{}: expected\n{was}\nfound\n{is}", path.display());
     }
 }

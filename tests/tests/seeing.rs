@@ -1,4 +1,4 @@
-//! Labs as other programs see them: browsers, Prometheus and its board, Wireshark.
+//! Labs observed by other programs: browsers, Prometheus with the dashboard, Wireshark.
 
 #![expect(clippy::disallowed_methods, reason = "these tests start programs")]
 
@@ -22,7 +22,7 @@ use place::{ETHERNET, INFINIBAND, Place};
 use std::ops::Deref;
 use std::process::{Command, Output};
 
-/// A lab that is up, until it is dropped.
+/// A running lab, stopped when dropped.
 struct Lab {
     place: Place,
     name: &'static str,
@@ -44,13 +44,13 @@ impl Deref for Lab {
     }
 }
 
-/// A program that may be missing: its output, or none with a word about it.
+/// The output of a program that may be missing; prints SKIPPED and returns `None` if it is.
 fn if_there(command: &mut Command) -> Option<Output> {
     match command.output() {
         Ok(output) => Some(output),
         Err(error) => {
             let name = command.get_program().to_string_lossy().into_owned();
-            println!("SKIPPED: {name} is not installed ({error}): nothing is shown with it");
+            println!("SKIPPED: {name} is not installed ({error})");
             None
         }
     }

@@ -1,9 +1,9 @@
-//! Programs nobody here wrote, asked about octets that we wrote: tshark, crcmod, zlib, scapy.
+//! Third-party programs check octets of this project: tshark, crcmod, zlib, scapy.
 //!
-//! What each can vouch for, and what not, is `docs/witnesses.md`. `test.sh` installs them; where one is
-//! missing its tests say that they skip.
+//! `docs/reference/witnesses.md` states what each of them can check. `test.sh` installs them. Tests of a missing
+//! program print SKIPPED.
 
-// They play the user, who has tshark and Python.
+// The tests start third-party programs.
 #![expect(clippy::disallowed_methods, reason = "tests here start tshark and Python")]
 
 #[path = "witnesses/crcs.rs"]

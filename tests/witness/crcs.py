@@ -1,14 +1,14 @@
-"""A witness of InfiniBand's CRCs that shares no code with the product: crcmod, zlib and this file.
+"""Independent computation of InfiniBand CRCs with crcmod and zlib; shares no code with the product.
 
-  crcs.py judge         reads frames on standard input, a line each: "packet HEX", "link HEX", or
-                        "ethernet HEX" (RoCE, without FCS); answers a JSON object a line:
+  crcs.py judge         reads frames on standard input, one per line: "packet HEX", "link HEX", or
+                        "ethernet HEX" (RoCE, without FCS); prints one JSON object per line:
                         {"icrc": true|false|null, "vcrc": …, "lpcrc": …}
-  crcs.py make N SEED   answers N random valid frames and N with one bit flipped, a JSON object a
-                        line: {"kind", "hex", "flipped": bit or null, "icrc", "vcrc", "lpcrc"}
-  crcs.py compare N SEED  N random RoCEv2 packets by scapy: is the rule used here for masking that of
-                        scapy's ICRC? Answers {"compared": N, "agreed": N}
+  crcs.py make N SEED   prints N random valid frames and N with one bit flipped, one JSON object
+                        per line: {"kind", "hex", "flipped": bit or null, "icrc", "vcrc", "lpcrc"}
+  crcs.py compare N SEED  compares the masking rule of this file with scapy's ICRC for N random RoCEv2
+                        packets; prints {"compared": N, "agreed": N}
 
-null is "no such CRC here". Written from the rules alone: which octets count as ones is a table.
+null means that the frame has no such CRC. Tables list the octets that the ICRC counts as ones.
 """
 
 import json
@@ -22,7 +22,7 @@ import crcmod
 CRC16 = crcmod.mkCrcFun(0x1100B, initCrc=0, rev=True, xorOut=0xFFFF)
 CRC32 = crcmod.mkCrcFun(0x104C11DB7, initCrc=0, rev=True, xorOut=0xFFFFFFFF)
 LRH, GRH, BTH, ICRC, VCRC = 8, 40, 12, 4, 2
-# Ones in front of and over a GRH: traffic class and flow label in octets 0 to 3, hop limit in 7.
+# Bits of a GRH counted as ones: traffic class and flow label in octets 0 to 3, hop limit in octet 7.
 GRH_ONES = {0: 0x0F, 1: 0xFF, 2: 0xFF, 3: 0xFF, 7: 0xFF}
 BTH_ONES = {4: 0xFF}
 
@@ -32,7 +32,7 @@ def ones(octets, table):
 
 
 def icrc_of(octets):
-    """The ICRC that a packet should carry; None where it has no place for one."""
+    """The correct ICRC of a packet; None if the packet has no ICRC."""
     if len(octets) < LRH:
         return None
     lnh = octets[1] & 3
@@ -52,7 +52,7 @@ def icrc_of(octets):
 
 
 def roce_icrc(octets):
-    """ICRC computed and carried of an Ethernet frame with RoCE over GRH, IPv4 or IPv6."""
+    """Computed and carried ICRC of an Ethernet frame with RoCE over GRH, IPv4 or IPv6."""
     at = 12
     while octets[at : at + 2] == b"\x81\x00":
         at += 4
@@ -99,7 +99,7 @@ def link_packet(rng):
 
 
 def packet(rng):
-    """A packet of right lengths and CRCs; everything else is random."""
+    """A packet with valid lengths and CRCs and random contents."""
     lnh = rng.choice([2, 2, 3, 3, 0, 1])
     body = rng.randbytes(4 * rng.choice([rng.randrange(4, 24), rng.randrange(4, 520)]))
     bth = bytes([number(rng, 8), number(rng, 8) & 0xF0]) + rng.randbytes(10)
@@ -137,7 +137,7 @@ def make(count, seed):
 
 
 def compare(count, seed):
-    """scapy knows RoCEv2 only, before its version 2.6 over IPv4 only; the rule is checked there."""
+    """Compares with scapy, which supports RoCEv2 only, and before version 2.6 over IPv4 only."""
     from scapy.contrib.roce import BTH as Bth
     from scapy.layers.inet import IP, UDP
     from scapy.packet import Raw

@@ -1,4 +1,4 @@
-//! Who is between generator and sink.
+//! The forwarders between generator and sink.
 
 use crate::ground::{Ground, output};
 use emulation::clock::monotonic_ns;
@@ -8,24 +8,24 @@ use nix::unistd::Pid;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// Somebody who forwards.
+/// A forwarder under measurement.
 pub trait Contestant {
-    /// In the table.
+    /// Name in the printed table.
     fn name(&self) -> &'static str;
 
-    /// It is a part of the generator's program.
+    /// True if the generator's program itself forwards.
     fn is_bare(&self) -> bool {
         false
     }
 
-    /// Begins to forward between f0 and f1.
+    /// Starts to forward between f0 and f1.
     fn begin(&mut self, ground: &Ground) -> Result<(), String>;
 
-    /// Ends.
+    /// Stops forwarding.
     fn end(&mut self, ground: &Ground);
 }
 
-/// The yardsticks' own: recvmmsg, one octet changed, sendmmsg.
+/// The bare forwarder: recvmmsg, one octet changed, sendmmsg.
 pub struct Bare;
 
 impl Contestant for Bare {
@@ -46,13 +46,13 @@ impl Contestant for Bare {
 
 /// This project's switch.
 pub struct Ours {
-    /// How frames leave, as the scenario says it.
+    /// Value of the scenario's key for sending (`ring` or `socket`).
     send: &'static str,
     launcher: Option<Child>,
 }
 
 impl Ours {
-    /// It sends by `send`.
+    /// A switch that sends by `send`.
     pub fn sending_by(send: &'static str) -> Ours {
         Ours { send, launcher: None }
     }
@@ -97,7 +97,7 @@ impl Contestant for Ours {
 pub struct OpenVSwitch;
 
 impl OpenVSwitch {
-    /// Whether it is installed.
+    /// True if Open vSwitch is installed.
     pub fn is_there() -> bool {
         let tools = ["ovs-vswitchd", "ovsdb-server", "ovs-vsctl"];
         tools.iter().all(|tool| output(Command::new(tool).arg("--version")).is_ok())
@@ -117,16 +117,16 @@ impl Contestant for OpenVSwitch {
 
     fn end(&mut self, ground: &Ground) {
         if let Err(reason) = ground.script("peer.sh", &["down", "ovs"]) {
-            println!("Open vSwitch stays: {reason}");
+            println!("Open vSwitch was not removed: {reason}");
         }
         if let Err(reason) = finish_checksums(false) {
-            println!("the hosts go on finishing their checksums: {reason}");
+            println!("the offload settings of the hosts were not restored: {reason}");
         }
     }
 }
 
-/// Whether the hosts' kernels finish checksums and cut segments before their interfaces: Open vSwitch forwards what
-/// they leave to hardware as it is, and no TCP would come through.
+/// Turns checksum and segmentation offload of the hosts off or on. Open vSwitch forwards unfinished checksums unchanged,
+/// so TCP would fail with offloads.
 fn finish_checksums(finish: bool) -> Result<(), String> {
     let hardware = if finish { "off" } else { "on" };
     for (namespace, interface) in [("lfA", "a0"), ("lfB", "b0")] {
@@ -135,7 +135,7 @@ fn finish_checksums(finish: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// Waits until the far host answers.
+/// Waits until the far host answers a ping.
 fn reachable() -> Result<(), String> {
     let mut last = String::new();
     for _ in 0..40 {

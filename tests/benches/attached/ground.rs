@@ -1,24 +1,24 @@
-//! Three namespaces with their cables, and the yardsticks that measure between them.
+//! Three namespaces with their cables, and the measurement programs between them.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
-/// The namespaces of the yardsticks: generator, what is between, sink.
+/// The namespaces: generator, forwarder, sink.
 pub const NAMESPACES: [&str; 3] = ["lfA", "lfF", "lfB"];
 /// Seconds of one measurement.
 const SECONDS: &str = "0.8";
 
-/// The ground, which is gone with this.
+/// The namespaces and files, removed when dropped.
 pub struct Ground {
     yardsticks: PathBuf,
-    /// For files of whoever is measured.
+    /// Folder for files of the measured forwarder.
     pub folder: TempDir,
     program: PathBuf,
 }
 
 impl Ground {
-    /// Builds the generator, and makes namespaces.
+    /// Builds the generator and creates the namespaces.
     pub fn make(yardsticks: Option<String>) -> Result<Ground, String> {
         let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/bench");
         let yardsticks = yardsticks.map_or(beside, PathBuf::from);
@@ -48,12 +48,12 @@ impl Ground {
         Ok(ground)
     }
 
-    /// Runs a script of the yardsticks.
+    /// Runs a script of the folder of measurement programs.
     pub fn script(&self, name: &str, words: &[&str]) -> Result<String, String> {
         let mut command = Command::new("bash");
         command.arg(self.yardsticks.join(name)).args(words).current_dir(self.folder.path());
         command.env("PERF_RUN", self.folder.path().join("run")).env("LFPERF", &self.program);
-        // What it starts in the background keeps its output open.
+        // Background processes of the script keep its output open.
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let status = command.status().map_err(|error| error.to_string())?;
         if status.success() {
@@ -70,7 +70,7 @@ impl Ground {
         command
     }
 
-    /// Frames of `size` a second that reach the sink, by what is between or by a forwarder of the yardsticks' own.
+    /// Frames of `size` octets per second that reach the sink through the forwarder, or through the bare forwarder.
     pub fn frames_per_s(&self, size: usize, is_bare: bool) -> Result<f64, String> {
         let mut command = Command::new(&self.program);
         command.args(["io", "pktmm", &size.to_string(), "--secs", SECONDS]);
@@ -84,7 +84,7 @@ impl Ground {
         rate.ok_or_else(|| format!("no frame came: {text}"))
     }
 
-    /// Microseconds until a ping is answered, on average.
+    /// Mean round-trip time of a ping, in microseconds.
     pub fn round_trip(&self) -> Result<f64, String> {
         let words = ["-q", "-c", "300", "-i", "0.003", "-W", "1", "198.18.9.2"];
         let text = output(Ground::inside("lfA", "ping").args(words))?;
@@ -94,7 +94,7 @@ impl Ground {
         average.map(|ms| ms * 1e3).ok_or_else(|| format!("ping tells no time: {text}"))
     }
 
-    /// Bits a second of one stream of TCP.
+    /// Throughput of one TCP stream, in bit/s.
     pub fn bulk(&self) -> Result<f64, String> {
         let mut server = Ground::inside("lfB", "iperf3");
         let server = server.args(["-s", "-1"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
@@ -108,7 +108,7 @@ impl Ground {
             }
             emulation::timer::wait(None, emulation::clock::monotonic_ns() + 100_000_000);
         }
-        // It ends by itself after one; an error means that it has.
+        // The server ends after one client; an error means that it has ended.
         let _ = server.kill();
         let _ = server.wait();
         rate
@@ -118,19 +118,19 @@ impl Ground {
 impl Drop for Ground {
     fn drop(&mut self) {
         if let Err(reason) = self.script("veth.sh", &["down"]) {
-            println!("the namespaces stay: {reason}");
+            println!("the namespaces were not removed: {reason}");
         }
     }
 }
 
-/// The rate that iperf3 tells; one that found no server ends well, and tells none.
+/// The rate in iperf3's output, in bit/s. iperf3 exits with 0 even if it finds no server; then there is no rate.
 fn told(text: &str) -> Result<f64, String> {
     let said: serde_json::Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
     let rate = said["end"]["sum_received"]["bits_per_second"].as_f64();
     rate.ok_or_else(|| format!("iperf3 tells no rate: {}", said["error"]))
 }
 
-/// What a program prints that must end well.
+/// Standard output of a program, which must succeed.
 pub fn output(command: &mut Command) -> Result<String, String> {
     let Output { status, stdout, stderr } = command
         .stdin(Stdio::null())

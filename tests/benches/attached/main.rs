@@ -1,4 +1,4 @@
-//! A switch between two veth pairs as fast as it can, beside a bare forwarder and Open vSwitch's userspace datapath.
+//! Maximum rate of a switch between two veth pairs, compared with a bare forwarder and Open vSwitch's userspace datapath.
 //!
 //! ```text
 //! cargo bench -p pausebed-tests --bench attached [-- [--repeats N] [--yardsticks DIR]]
@@ -6,12 +6,12 @@
 //!   generator ── a0 ═ f0 ── pausebed run | bare sendmmsg and recvmmsg | ovs-vswitchd ── f1 ═ b0 ── sink
 //! ```
 //!
-//! pausebed takes part twice: as it is, and sending by packet sockets in place of rings.
+//! pausebed is measured twice: with its defaults, and with packet sockets instead of rings for sending.
 //!
-//! Generator, sink and bare forwarder are those of the yardsticks, which this builds in a folder of its own; they are in
-//! `../shared/bench` or where `--yardsticks` says. All take turns in one program, so that a machine with other work on it
-//! treats them alike, and what is compared is the median over the turns of each turn's own ratio. It takes the right to make
-//! namespaces, iproute2, iperf3 and ethtool; Open vSwitch is left out where it is not installed.
+//! The sources of generator, sink and bare forwarder are in `../shared/bench` or the folder of `--yardsticks`; the bench
+//! builds them in a temporary folder. The forwarders take turns, so that other load on the machine affects all alike. The
+//! result is the median over the turns of the ratio within each turn. The bench needs the right to create namespaces,
+//! iproute2, iperf3 and ethtool. Open vSwitch is optional.
 
 #![expect(clippy::disallowed_methods, reason = "this bench starts the programs that it compares")]
 
@@ -21,17 +21,17 @@ mod ground;
 use contestants::{Contestant, OpenVSwitch, Ours};
 use ground::Ground;
 
-/// Octets of a frame without FCS.
+/// Frame sizes in octets, without FCS.
 const SIZES: [usize; 2] = [64, 1500];
 
-/// What one turn of one contestant gave.
+/// Results of one forwarder in one turn.
 #[derive(Clone, Copy, Debug)]
 struct Turn {
-    /// Frames a second, by size.
+    /// Frames per second, by size.
     frames: [f64; SIZES.len()],
-    /// Bits of TCP a second, by iperf3; the bare forwarder carries one way alone.
+    /// TCP throughput in bit/s, by iperf3; `None` for the bare forwarder, which forwards in one direction only.
     bulk: Option<f64>,
-    /// Microseconds until a ping is answered.
+    /// Round-trip time of a ping, in microseconds.
     ping: Option<f64>,
 }
 
@@ -45,13 +45,13 @@ fn median(mut values: Vec<f64>) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// The median over turns of what `own` has for one that `other` has.
+/// The median over the turns of `own` divided by `other`.
 fn ratio(own: &[Turn], other: &[Turn], of: impl Fn(&Turn) -> Option<f64>) -> f64 {
     let pairs = own.iter().zip(other);
     median(pairs.filter_map(|(own, other)| Some(of(own)? / of(other)?)).collect())
 }
 
-/// Whatever a contestant has begun ends with its turn, one that did not get up as well.
+/// Measures one turn. Stops the forwarder afterwards, even if it did not start completely.
 fn measure(ground: &Ground, contestant: &mut dyn Contestant) -> Result<Turn, String> {
     let turn = contestant.begin(ground).and_then(|()| turn(ground, contestant));
     contestant.end(ground);
@@ -82,7 +82,7 @@ fn run() -> Result<(), String> {
     if OpenVSwitch::is_there() {
         contestants.push(Box::new(OpenVSwitch));
     } else {
-        println!("Open vSwitch is not installed (package openvswitch-switch): it is left out");
+        println!("Open vSwitch (package openvswitch-switch) is not installed and is left out");
     }
     let mut turns: Vec<Vec<Turn>> = vec![Vec::new(); contestants.len()];
     for turn in 1..=repeats {
@@ -113,19 +113,19 @@ fn run() -> Result<(), String> {
     {
         for (place, size) in SIZES.iter().enumerate() {
             let ratio = ratio(&turns[0], other, |turn| Some(turn.frames[place]));
-            tell(&format!("frames of {size} B"), contestant.name(), ratio, goal);
+            print_ratio(&format!("frames of {size} B"), contestant.name(), ratio, goal);
         }
         if !contestant.is_bare() {
             let bulk = ratio(&turns[0], other, |turn| turn.bulk);
-            tell("iperf3", contestant.name(), bulk, bulk_goal);
+            print_ratio("iperf3", contestant.name(), bulk, bulk_goal);
             let ping = ratio(&turns[0], other, |turn| turn.ping);
-            tell("ping", contestant.name(), ping, None);
+            print_ratio("ping", contestant.name(), ping, None);
         }
     }
     Ok(())
 }
 
-fn tell(what: &str, other: &str, ratio: f64, goal: Option<f64>) {
+fn print_ratio(what: &str, other: &str, ratio: f64, goal: Option<f64>) {
     let word = match goal {
         Some(goal) if ratio >= goal => format!(", owed {goal}: reached"),
         Some(goal) => format!(", owed {goal}: MISSED"),

@@ -1,5 +1,5 @@
-//! The bare forwarder: whole batches in, one octet touched, whole batches out. What a switch over
-//! this mechanism could reach at best.
+//! The bare forwarder: receives whole batches, changes one octet, sends whole batches. Its rate is the upper
+//! limit for a switch over this mechanism.
 
 use crate::neighbours::{Neighbours, drive};
 use crate::{Signals, Speed, measure};
@@ -12,10 +12,10 @@ use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
-/// Room for one datagram.
+/// Buffer size for one datagram, in octets.
 const SLOT: usize = 4096;
 
-/// Runs it for `length_ns` with datagrams as long as the switch's.
+/// Runs the forwarder for `length_ns` with datagrams of the same length as the switch's.
 pub fn run(signals: &Signals, payload: usize, length_ns: u64) -> Speed {
     let (source, sink) = (open(), open());
     let into = connected(&source);
@@ -23,10 +23,11 @@ pub fn run(signals: &Signals, payload: usize, length_ns: u64) -> Speed {
     let peer = udp::peer(&into.local_addr().expect("a bound socket").to_string());
     let length = Shim::LENGTH + crate::fabric::data_frame(payload).len();
     let datagram = vec![0xa5; length];
-    let mut plain = Plain { source, sink, peer: peer.expect("its own address"), datagram };
+    let mut plain =
+        Plain { source, sink, peer: peer.expect("the socket's address is valid"), datagram };
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            signals.i_am_the_forwarder();
+            signals.register_forwarder();
             forward(&into, &out, signals);
         });
         scope.spawn(|| drive(&mut plain, signals));
@@ -35,15 +36,15 @@ pub fn run(signals: &Signals, payload: usize, length_ns: u64) -> Speed {
 }
 
 fn open() -> DatagramSocket {
-    udp::open(LOOPBACK).expect("loopback is there")
+    udp::open(LOOPBACK).expect("the loopback interface is up")
 }
 
-/// A socket that talks to `neighbour` alone.
+/// A socket connected to `neighbour`.
 #[expect(clippy::disallowed_methods, reason = "the yardstick does without the project's sockets")]
 fn connected(neighbour: &DatagramSocket) -> UdpSocket {
-    let socket = UdpSocket::bind((LOOPBACK, 0)).expect("loopback is there");
-    socket.connect(neighbour.address()).expect("the neighbour's own address");
-    socket.set_nonblocking(true).expect("any socket can be");
+    let socket = UdpSocket::bind((LOOPBACK, 0)).expect("the loopback interface is up");
+    socket.connect(neighbour.address()).expect("the neighbour's address is valid");
+    socket.set_nonblocking(true).expect("a socket can be non-blocking");
     for option in [libc::SO_RCVBUFFORCE, libc::SO_SNDBUFFORCE] {
         let size: libc::c_int = 4 << 20;
         // SAFETY: the kernel reads one integer that outlives the call. A refusal leaves the default.
@@ -56,7 +57,7 @@ fn connected(neighbour: &DatagramSocket) -> UdpSocket {
     socket
 }
 
-/// Datagrams of one batch, as the system calls want them.
+/// Datagrams of one batch, in the form of `recvmmsg` and `sendmmsg`.
 struct Batch {
     slots: Vec<[u8; SLOT]>,
     vectors: Vec<libc::iovec>,
@@ -129,7 +130,7 @@ fn forward(into: &UdpSocket, out: &UdpSocket, signals: &Signals) {
     }
 }
 
-/// A source and a sink of datagrams that mean nothing.
+/// A source and a sink of datagrams without contents.
 struct Plain {
     source: DatagramSocket,
     sink: DatagramSocket,

@@ -1,4 +1,4 @@
-//! One end of a socket cable as a NIC holds it, only barer: link flow control, shims, and no model.
+//! One end of a socket cable: link flow control and shims of a NIC, without the NIC's model.
 
 use bytes::BytesMut;
 use emulation::cable::datagram::{BATCH, DatagramSocket, Peer};
@@ -8,7 +8,7 @@ use proto::link::credit::CreditFlow;
 use proto::units::Instant;
 use proto::wire::infiniband::FlowControlPacket;
 
-/// The end of one cable, and the socket it is alone on.
+/// One end of a cable with its own socket.
 pub struct CableEnd {
     socket: DatagramSocket,
     worker: Peer,
@@ -16,9 +16,9 @@ pub struct CableEnd {
     end: SendingEnd,
     epoch: u32,
     sequence: u32,
-    /// Credits both ways, on one lane.
+    /// Flow control in both directions, on one lane.
     pub flow: CreditFlow,
-    /// Datagrams to be sent, of which the first `filled` count.
+    /// Datagrams to be sent; the first `filled` are in use.
     datagrams: Vec<BytesMut>,
     filled: usize,
 }
@@ -36,23 +36,23 @@ impl CableEnd {
         CableEnd { socket, worker, link, end, epoch, sequence: 0, flow, datagrams, filled: 0 }
     }
 
-    /// The socket, to wait for.
+    /// The socket, for polling.
     pub fn socket(&self) -> &DatagramSocket {
         &self.socket
     }
 
-    /// Datagrams that may still be begun before [`CableEnd::flush`].
+    /// Number of datagrams that may still be begun before [`CableEnd::flush`].
     pub fn room(&self) -> usize {
         BATCH - self.filled
     }
 
-    /// Begins a datagram.
+    /// Begins a new datagram.
     pub fn begin(&mut self) {
         self.datagrams[self.filled].clear();
         self.filled += 1;
     }
 
-    /// Adds a frame to the datagram begun last.
+    /// Adds a frame to the datagram that was begun last.
     pub fn put(&mut self, kind: FrameKind, octets: &[u8], stamp: Instant) {
         let shim = Shim {
             kind,
@@ -71,7 +71,7 @@ impl CableEnd {
     }
 
     /// Adds the flow-control packets that are due.
-    pub fn tell_credits(&mut self, now: Instant) {
+    pub fn put_flow_control(&mut self, now: Instant) {
         self.flow.handle_timeout(now);
         while let Some(packet) = self.flow.poll_control(now) {
             self.begin();
@@ -79,19 +79,19 @@ impl CableEnd {
         }
     }
 
-    /// Sends every datagram begun since the last time.
+    /// Sends every datagram begun since the last call.
     pub fn flush(&mut self) {
         let mut sent = 0;
         while sent < self.filled {
             let rest = self.datagrams[sent..self.filled].iter();
-            // A full socket is tried again: there is nothing else to do.
+            // Retry on a full socket.
             sent += self.socket.send(rest.map(|octets| (&self.worker, &octets[..]))).unwrap_or(0);
         }
         self.filled = 0;
     }
 
-    /// Takes what has come in; how many data frames there were. Credits are taken over, and buffer
-    /// is free again at once.
+    /// Receives frames and returns the number of data frames. Credits are applied, and buffer is
+    /// freed at once.
     pub fn receive(&mut self, now: Instant) -> u64 {
         let CableEnd { socket, flow, .. } = self;
         let mut frames = 0;
@@ -101,11 +101,12 @@ impl CableEnd {
                 let (octets, next) = rest[Shim::LENGTH..].split_at(shim.length as usize);
                 rest = next;
                 if shim.kind == FrameKind::InfinibandLink {
-                    let packet = FlowControlPacket::parse(octets).expect("a switch's own packet");
+                    let packet =
+                        FlowControlPacket::parse(octets).expect("the switch sends valid packets");
                     flow.on_control(&packet, now);
                 } else {
                     let headers = proto::wire::classify::classify(shim.kind, octets);
-                    let lane = headers.expect("a switch's own packet").lane;
+                    let lane = headers.expect("the switch sends valid packets").lane;
                     let size = proto::units::Bytes::new(octets.len() as u64);
                     assert!(flow.admit(lane, size, now), "the switch keeps to its credits");
                     flow.release(lane, size, now);

@@ -1,4 +1,4 @@
-//! The real thing: a worker as the daemon runs it, with one switch of two ports.
+//! The measured switch: a worker as in the daemon, with one switch of two ports.
 
 use crate::cable_end::CableEnd;
 use crate::neighbours::{Neighbours, drive};
@@ -27,13 +27,13 @@ use std::os::fd::{AsFd, BorrowedFd};
 use switchd::config::{MemoryConfig, PortConfig, Route, RoutingConfig, SwitchConfig};
 use switchd::switch::Switch;
 
-/// Twenty times what a core can forward, at dilation 1: the line is never what is waited for.
+/// Twenty times the rate that one core can forward, at dilation 1, so that the line is never the bottleneck.
 const RATE: BitRate = BitRate::gbps(100);
-/// Stretches the symbol, and so the watchdog of 400 000 symbols, to 8 ms: on such a line it would
-/// otherwise take a neighbour for dead that the scheduler has set aside for a moment.
+/// Symbol time, chosen so that the watchdog of 400 000 symbols lasts 8 ms. With the symbol time of this line rate
+/// the watchdog would expire when the scheduler preempts the neighbour.
 const PHYSICAL_LANES: u8 = u8::MAX;
 const MTU: Bytes = Bytes::new(2048);
-/// As much as credits can offer.
+/// The maximum that credits can express.
 const BUFFER: Bytes = Bytes::new(2048 * 64);
 const DELAY: Duration = Duration::from_ns(100);
 const EPOCH: u32 = 1;
@@ -47,13 +47,15 @@ pub fn data_frame(payload: usize) -> BytesMut {
     let bth = Bth::new(Opcode::UC_SEND_ONLY, queue_pair, Psn::default());
     let builder = PacketBuilder { slid: ORIGIN, dlid: DESTINATION, ..PacketBuilder::new(bth) };
     let mut octets = BytesMut::new();
-    builder.emit(&mut octets, payload, |place| place.fill(0xa5)).expect("short enough");
+    builder
+        .emit(&mut octets, payload, |place| place.fill(0xa5))
+        .expect("the payload fits a packet");
     octets
 }
 
-/// Runs it for `length_ns`; the source puts `bundle` frames into a datagram.
+/// Runs the switch for `length_ns`; the source puts `bundle` frames into each datagram.
 pub fn run(signals: &Signals, payload: usize, bundle: usize, length_ns: u64) -> Speed {
-    let open = || udp::open(LOOPBACK).expect("loopback is there");
+    let open = || udp::open(LOOPBACK).expect("the loopback interface is up");
     let peer = |s: &DatagramSocket| udp::peer(s.address()).expect("its own address");
     let (own, source, sink) = (open(), open(), open());
     let peers = vec![peer(&own), peer(&source), peer(&sink)];
@@ -68,7 +70,7 @@ pub fn run(signals: &Signals, payload: usize, bundle: usize, length_ns: u64) -> 
     let assignment = assignment(clock, own, peers);
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            signals.i_am_the_forwarder();
+            signals.register_forwarder();
             Worker::new(assignment, Priority::Normal).run(&Quiet(signals))
         });
         scope.spawn(|| drive(&mut cabled, signals));
@@ -93,8 +95,8 @@ impl Supervisor for Quiet<'_> {
 
 fn assignment(clock: Clock, socket: DatagramSocket, peers: Vec<Peer>) -> Assignment {
     let wiring = wiring();
-    // The switch is alone in process 0.
-    let lines = Lines::new(&wiring, &[1, 2, 0], 0, false).expect("a good wiring");
+    // Process 0 contains only the switch.
+    let lines = Lines::new(&wiring, &[1, 2, 0], 0, false).expect("the wiring is valid");
     let session = Session { epoch: EPOCH, peers, datagram_max: DATAGRAM_MAX };
     let plan = RecordingPlan {
         tau: full_frame(MTU).time_at(RATE),
@@ -112,7 +114,7 @@ fn assignment(clock: Clock, socket: DatagramSocket, peers: Vec<Peer>) -> Assignm
         clock,
         recorder: Recorder::new(plan.clone(), &wiring, vec![2]),
         plan,
-        devices: vec![Box::new(Switch::new(switch()).expect("a good configuration"))],
+        devices: vec![Box::new(Switch::new(switch()).expect("the configuration is valid"))],
         impairers: impairers(&wiring, 1),
         exchange: Exchange::new(socket, session, &lines),
         lines,
@@ -155,7 +157,7 @@ fn switch() -> SwitchConfig {
         lid: Lid::new(100),
         memory: MemoryConfig::default(),
         sl2vl: vec![0; 16],
-        // As in the scenarios: a congestion point looks at every frame.
+        // As in the scenarios, a congestion point examines every frame.
         scheme: SchemeConfig { kind: "ib-cca".to_owned(), params: toml::Table::new() },
         ports: vec![PortConfig::plain(true, link, Duration::ZERO); 2],
         routes: vec![Route { first: DESTINATION, last: DESTINATION, port }],
@@ -178,10 +180,10 @@ impl Neighbours for Cabled {
     fn send(&mut self, room: u64) -> u64 {
         let now = self.clock.now();
         let size = Bytes::new(self.frame.len() as u64);
-        self.sink.tell_credits(now);
+        self.sink.put_flow_control(now);
         self.sink.flush();
         self.source.receive(now);
-        self.source.tell_credits(now);
+        self.source.put_flow_control(now);
         let mut sent = 0;
         let may_send = |source: &CableEnd, sent| {
             sent < room && source.flow.may_transmit(VirtualLane::ZERO, size)

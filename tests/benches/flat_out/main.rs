@@ -1,4 +1,4 @@
-//! One switch over UDP on loopback as fast as it can, beside a bare forwarder of the same datagrams.
+//! Maximum rate of one switch over UDP on loopback, compared with a bare forwarder of the same datagrams.
 //!
 //! ```text
 //! cargo bench -p pausebed-tests --bench flat_out [-- [--repeats N] [--millis N]]
@@ -9,11 +9,10 @@
 //!   source ── datagrams of one frame ──▶ recvmmsg, one octet, sendmmsg ──── as they came ──▶ sink
 //! ```
 //!
-//! The two take turns in one program, so that a machine with other work on it treats both alike,
-//! and what is compared is each turn's own pair. Source and sink share a thread and are as bare as
-//! they can be; the source is never more than 256 frames ahead of the sink, and before a switch
-//! never ahead of its credits. CPU is the forwarding thread's own, system calls included. A third
-//! row lets the source bundle frames as the project's own daemons do.
+//! The two take turns in one program, so that other load on the machine affects both alike. Results of one
+//! turn are compared with each other. Source and sink share a thread and do minimal work. The source is at
+//! most 256 frames ahead of the sink and, with the switch, keeps to its credits. CPU time is that of the
+//! forwarding thread, with system calls. In the third row the source bundles frames as the daemons do.
 
 use emulation::clock::monotonic_ns;
 use emulation::timer::{self, prepare_thread};
@@ -29,12 +28,12 @@ mod neighbours;
 /// Payloads: LRH to VCRC they are 62 and 2074 octets.
 const PAYLOADS: [usize; 2] = [36, 2048];
 
-/// What the threads of one run tell each other.
+/// State shared by the threads of one run.
 #[derive(Default)]
 pub struct Signals {
-    /// End the run.
+    /// Set to end the run.
     stop: AtomicBool,
-    /// Frames that have reached the sink.
+    /// Number of frames that have reached the sink.
     sunk: AtomicU64,
     /// Thread id of the forwarder.
     forwarder: AtomicU64,
@@ -46,34 +45,34 @@ impl Signals {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// The sink has received so many frames in all.
+    /// Sets the total number of frames that the sink has received.
     pub fn sunk(&self, frames: u64) {
         self.sunk.store(frames, Ordering::Relaxed);
     }
 
-    /// To be called by the forwarder's thread: it gets a CPU of its own.
-    pub fn i_am_the_forwarder(&self) {
-        settle_on(1);
+    /// Records the calling thread as the forwarder and moves it to its own CPU.
+    pub fn register_forwarder(&self) {
+        pin_to(1);
         self.forwarder.store(gettid().as_raw() as u64, Ordering::Relaxed);
     }
 }
 
-/// Puts the calling thread on a CPU, if there is that one, before all ordinary threads.
-pub fn settle_on(cpu: usize) {
+/// Pins the calling thread to a CPU, if it exists, and raises its priority above ordinary threads.
+pub fn pin_to(cpu: usize) {
     let mut cpus = CpuSet::new();
-    // On a machine with one CPU the two share it.
+    // On a machine with one CPU both threads share it.
     let _ = cpus.set(cpu).and_then(|()| sched_setaffinity(Pid::from_raw(0), &cpus));
     prepare_thread(false);
 }
 
-/// One run's outcome.
+/// Result of one run.
 #[derive(Clone, Copy)]
 struct Speed {
     frames_per_s: f64,
     cpu_ns_a_frame: f64,
 }
 
-/// Warms up, then looks at both counters at the edges of the measured time.
+/// Warms up, then reads both counters at the beginning and at the end of the measured time.
 fn measure(signals: &Signals, length_ns: u64) -> Speed {
     let pause = |ns: u64| timer::wait(None, monotonic_ns() + ns);
     pause(length_ns / 3);
@@ -92,7 +91,7 @@ fn measure(signals: &Signals, length_ns: u64) -> Speed {
     }
 }
 
-/// CPU time of a thread of this process, to the nanosecond.
+/// CPU time of a thread of this process, in nanoseconds.
 fn thread_cpu_ns(thread: u64) -> u64 {
     let text = std::fs::read_to_string(format!("/proc/self/task/{thread}/schedstat"))
         .expect("the forwarder is running");
@@ -100,7 +99,7 @@ fn thread_cpu_ns(thread: u64) -> u64 {
     first.expect("schedstat begins with the time on CPU")
 }
 
-/// A forwarder: its name, and how it is run for so many nanoseconds with so large a payload.
+/// A forwarder: its name, and the function that runs it for a time in ns with a payload in octets.
 struct Row {
     name: &'static str,
     run: fn(&Signals, usize, u64) -> Speed,

@@ -1,31 +1,31 @@
 //! The source and the sink around the forwarder, on one thread.
 
-use crate::{Signals, settle_on};
+use crate::{Signals, pin_to};
 use emulation::clock::monotonic_ns;
 use emulation::timer;
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// Frames that may be between source and sink.
+/// Maximum number of frames between source and sink.
 const WINDOW: u64 = 256;
 
-/// Both neighbours of a forwarder.
+/// Source and sink of a forwarder.
 pub trait Neighbours {
-    /// Sends frames, at most `room`; how many.
+    /// Sends at most `room` frames; returns their number.
     fn send(&mut self, room: u64) -> u64;
 
-    /// Takes what has reached the sink; how many frames.
+    /// Receives the frames at the sink; returns their number.
     fn receive(&mut self) -> u64;
 
-    /// The sink's socket, to wait for.
+    /// The sink's socket, for polling.
     fn sink(&self) -> BorrowedFd<'_>;
 }
 
-/// Keeps the forwarder busy until the run is over.
+/// Keeps the forwarder busy until the end of the run.
 pub fn drive(neighbours: &mut impl Neighbours, signals: &Signals) {
-    /// A sink that hears nothing for so long has lost frames: the source begins anew.
+    /// If the sink receives nothing for this long, frames were lost and the source restarts.
     const STALL_NS: u64 = 20_000_000;
     const NAP_NS: u64 = 100_000;
-    settle_on(0);
+    pin_to(0);
     let (mut sent, mut sunk, mut heard_ns) = (0, 0, monotonic_ns());
     while !signals.stopped() {
         let received = neighbours.receive();

@@ -1,22 +1,22 @@
-//! The modules of a crate and what they import from each other, read from the source text.
+//! The modules of a crate and the imports between them, read from the source text.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-/// A module's path from the crate's root, which is the empty path.
+/// A module's path from the crate root. The root has the empty path.
 type Module = Vec<String>;
 
-/// Modules of a crate, and the modules each one names in its product code.
+/// The modules of a crate, each with the modules that its product code names.
 pub struct Graph {
     imports: BTreeMap<Module, BTreeSet<Module>>,
 }
 
-/// Reads the crate whose sources stand in `src`.
+/// Reads the crate whose sources are in `src`.
 pub fn of_crate(src: &Path) -> Graph {
     let mut files = Vec::new();
     collect(src, &mut Vec::new(), &mut files);
-    assert!(!files.is_empty(), "{} holds no source", src.display());
+    assert!(!files.is_empty(), "{} contains no source file", src.display());
     let modules: BTreeSet<Module> = files.iter().map(|(module, _)| module.clone()).collect();
     let imports = files
         .into_iter()
@@ -31,12 +31,12 @@ pub fn of_crate(src: &Path) -> Graph {
 }
 
 impl Graph {
-    /// How many pairs of modules are tied by an import.
+    /// Number of imports between modules of this crate.
     pub fn arrows(&self) -> usize {
         self.imports.values().map(BTreeSet::len).sum()
     }
 
-    /// Each circle between modules of one folder, as `a -> b -> a` below their parent.
+    /// Each circular import between modules of one folder, as `a -> b -> a` with their parent.
     pub fn circles(&self) -> Vec<String> {
         let mut siblings: BTreeMap<&[String], BTreeMap<&str, BTreeSet<&str>>> = BTreeMap::new();
         for (from, targets) in &self.imports {
@@ -57,7 +57,7 @@ impl Graph {
     }
 }
 
-/// One circle of a graph, its first node repeated at the end.
+/// One circle of the graph, with its first node repeated at the end; `None` if there is no circle.
 fn circle<'a>(arrows: &BTreeMap<&'a str, BTreeSet<&'a str>>) -> Option<Vec<&'a str>> {
     fn visit<'a>(
         node: &'a str,
@@ -103,7 +103,7 @@ fn collect(folder: &Path, module: &mut Module, files: &mut Vec<(Module, String)>
     }
 }
 
-/// Every path that begins with `crate`, `super` or `self` in product code, groups opened up.
+/// Every path in product code that begins with `crate`, `super` or `self`, with groups expanded.
 fn paths(text: &str) -> Vec<Vec<String>> {
     let product = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
     let code: String = product
@@ -123,7 +123,7 @@ fn paths(text: &str) -> Vec<Vec<String>> {
     found
 }
 
-/// Reads one path from the beginning of `text`; a group becomes one path for each of its members.
+/// Reads one path from the beginning of `text`. A group becomes one path for each member.
 fn open(text: &str, prefix: &mut Vec<String>, found: &mut Vec<Vec<String>>) -> usize {
     let depth = prefix.len();
     let mut at = 0;
@@ -163,7 +163,7 @@ fn open(text: &str, prefix: &mut Vec<String>, found: &mut Vec<Vec<String>>) -> u
     at
 }
 
-/// The module that `path`, written in `module`, leads into; `None` if there is no such module.
+/// Resolves `path`, written in `module`, to a module; `None` if there is no such module.
 fn resolve(module: &Module, path: &[String], modules: &BTreeSet<Module>) -> Option<Module> {
     let mut here: Module = match path.first()?.as_str() {
         "crate" => Module::new(),

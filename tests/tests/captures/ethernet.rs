@@ -1,4 +1,4 @@
-//! RoCE, PAUSE, PFC and CNM that nobody in this project wrote: captured frames and published vectors.
+//! RoCE, PAUSE, PFC and CNM from third parties: captured frames and published vectors.
 
 use super::{captures, hex, pcap_records};
 use bytes::BytesMut;
@@ -14,21 +14,21 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// What holds of every RoCE frame here.
+/// Checks that a RoCE frame round-trips and that its ICRC and checksums are valid.
 fn assert_genuine(octets: &[u8], name: &str) {
     let packet = Packet::parse(octets)
         .unwrap_or_else(|error| panic!("{name}: {error}"))
-        .unwrap_or_else(|| panic!("{name} is no RoCE"));
-    assert_eq!(packet.to_octets(), octets, "{name} is written as it was read");
+        .unwrap_or_else(|| panic!("{name} is not RoCE"));
+    assert_eq!(packet.to_octets(), octets, "{name}: emit reproduces the parsed octets");
     assert_eq!(verify_icrc(octets), Ok(()), "{name}");
     assert_eq!(verify_checksums(octets), Ok(()), "{name}");
-    let headers = classify(FrameKind::Ethernet, octets).expect("parsed above");
+    let headers = classify(FrameKind::Ethernet, octets).expect("a parsed frame can be classified");
     assert_eq!(headers.payload.get(), packet.transport.payload.len() as u64, "{name}");
     assert_eq!(headers.psn, packet.transport.bth.psn.get(), "{name}");
     assert_eq!(
         rebuild(&packet),
         octets,
-        "{name} is built from its fields, lengths and checks anew"
+        "{name}: a frame built from the fields has the same octets"
     );
 }
 
@@ -44,18 +44,18 @@ fn rebuild(packet: &Packet<'_>) -> BytesMut {
     let payload = packet.transport.payload;
     let mut octets = BytesMut::new();
     let fill = |place: &mut [u8]| place.copy_from_slice(payload);
-    builder.emit(&mut octets, payload.len(), fill).expect("it was a packet");
-    // A capture taken before the adapter has no padding of Ethernet's.
+    builder.emit(&mut octets, payload.len(), fill).expect("a parsed packet can be emitted");
+    // A capture taken before the adapter has no Ethernet padding.
     octets.truncate(packet.octets_len());
     octets
 }
 
-/// Every frame of the pcap files in a folder, with a name for it.
+/// Every frame of the pcap files in a folder, each with its name.
 fn frames(folder: &Path) -> Vec<(String, Vec<u8>)> {
     let mut frames = Vec::new();
     for entry in std::fs::read_dir(folder).expect("a folder of captures") {
         let path = entry.expect("a readable folder").path();
-        // The original of the PAUSE capture is a Sniffer file; beside it lies the same as pcap.
+        // The original PAUSE capture is a Sniffer file; the folder has it as pcap too.
         if path.extension().is_none_or(|extension| extension != "pcap") {
             continue;
         }
@@ -69,9 +69,9 @@ fn frames(folder: &Path) -> Vec<(String, Vec<u8>)> {
     frames
 }
 
-/// What hardware and Linux sent breaks no rule of `verify`, of two connections in turn included.
+/// `verify` reports no finding for frames that hardware and Linux sent.
 #[test]
-fn nothing_is_wrong_with_any_captured_frame() {
+fn verify_finds_no_fault_in_any_captured_frame() {
     let Some(folder) = captures() else { return };
     let mut files = 0;
     for kind in ["rocev2", "pause"] {
@@ -91,9 +91,9 @@ fn nothing_is_wrong_with_any_captured_frame() {
     assert!(files >= 9, "found {files}");
 }
 
-/// None of them has an FCS, and none is cut: all ICRCs are there and are checked.
+/// No captured frame has an FCS and none is truncated, so every ICRC is present and checked.
 #[test]
-fn every_captured_rocev2_frame_comes_apart_and_together_with_right_checks() {
+fn every_captured_rocev2_frame_round_trips_with_valid_checks() {
     let Some(folder) = captures() else { return };
     let frames = frames(&folder.join("rocev2"));
     for (name, octets) in &frames {
@@ -104,25 +104,25 @@ fn every_captured_rocev2_frame_comes_apart_and_together_with_right_checks() {
 }
 
 #[test]
-fn a_mark_of_congestion_leaves_every_captured_frame_valid() {
+fn a_congestion_mark_leaves_every_captured_frame_valid() {
     let Some(folder) = captures() else { return };
     let mut marked = 0;
     for (name, octets) in frames(&folder.join("rocev2")) {
-        let before = classify(FrameKind::Ethernet, &octets).expect("genuine");
+        let before = classify(FrameKind::Ethernet, &octets).expect("a valid frame");
         let mut after = octets.clone();
         assert_eq!(mark_congestion(&mut after), before.ecn.is_capable(), "{name}");
         assert_eq!((verify_icrc(&after), verify_checksums(&after)), (Ok(()), Ok(())), "{name}");
-        let headers = classify(FrameKind::Ethernet, &after).expect("still genuine");
+        let headers = classify(FrameKind::Ethernet, &after).expect("a marked frame is still valid");
         let expected =
             if before.ecn.is_capable() { Ecn::CongestionExperienced } else { before.ecn };
         assert_eq!(headers, proto::frame::FrameHeaders { ecn: expected, ..before }, "{name}");
         marked += u32::from(before.ecn.is_capable());
     }
-    assert!(marked >= 100, "one of the adapters sends ECT(0), found {marked} frames");
+    assert!(marked >= 100, "one adapter sends ECT(0); {marked} frames were marked");
 }
 
 #[test]
-fn captured_pause_frames_come_apart_and_together_with_right_fcs() {
+fn captured_pause_frames_round_trip_with_valid_fcs() {
     let Some(folder) = captures() else { return };
     let mut times = Vec::new();
     for (name, octets) in frames(&folder.join("pause")) {
@@ -136,14 +136,16 @@ fn captured_pause_frames_come_apart_and_together_with_right_fcs() {
     assert_eq!(times, [0, 65535]);
 }
 
-/// A MAC control frame made from what was read of it.
+/// Parses a MAC control frame and emits it again.
 fn rewritten(frame: &[u8]) -> [u8; 60] {
     let control = MacControl::parse(frame).expect("MAC control");
-    let source = proto::wire::ethernet::EthernetHeader::parse(frame).expect("an envelope").source;
+    let source = proto::wire::ethernet::EthernetHeader::parse(frame)
+        .expect("the frame has an Ethernet header")
+        .source;
     control.to_octets(source)
 }
 
-/// The vectors of `vectors.json` whose names begin so: octets and the whole object.
+/// The vectors of `vectors.json` whose names begin with one of `prefixes`: octets and JSON object.
 fn vectors(folder: &Path, prefixes: &[&str]) -> BTreeMap<String, (Vec<u8>, Value)> {
     let text = std::fs::read_to_string(folder.join("vectors.json")).expect("vectors.json");
     let file: Value = serde_json::from_str(&text).expect("JSON");
@@ -158,7 +160,7 @@ fn vectors(folder: &Path, prefixes: &[&str]) -> BTreeMap<String, (Vec<u8>, Value
     found
 }
 
-/// A field of a packet under the name that `vectors.json` has for it.
+/// The value of a packet's field, by its name in `vectors.json`.
 fn decoded(packet: &Packet<'_>, field: &str) -> Value {
     let bth = packet.transport.bth;
     match field {
@@ -252,7 +254,7 @@ fn decoded_global(packet: &Packet<'_>, field: &str) -> Value {
     }
 }
 
-/// A field's value as the file means it: numbers in hexadecimal are numbers, "ECT(0)=2" is 2.
+/// A field's value as a number if possible: hexadecimal strings are numbers, "ECT(0)=2" is 2.
 fn meant(value: &Value) -> Value {
     let Some(text) = value.as_str() else { return value.clone() };
     match text.strip_prefix("0x") {
@@ -263,13 +265,13 @@ fn meant(value: &Value) -> Value {
 }
 
 #[test]
-fn every_roce_vector_holds_field_by_field() {
+fn every_roce_vector_decodes_field_by_field() {
     let Some(folder) = captures() else { return };
     let vectors = vectors(&folder, &["rocev"]);
     let mut fields = 0;
     for (name, (octets, vector)) in &vectors {
         assert_genuine(octets, name);
-        let packet = Packet::parse(octets).expect("genuine").expect("RoCE");
+        let packet = Packet::parse(octets).expect("a valid frame").expect("a RoCE frame");
         for (field, value) in vector["fields"].as_object().expect("fields") {
             let nested = value.as_object().into_iter().flatten();
             let mut leaves: Vec<_> =
@@ -287,14 +289,15 @@ fn every_roce_vector_holds_field_by_field() {
 }
 
 #[test]
-fn every_pause_and_pfc_vector_holds_both_ways() {
+fn every_pause_and_pfc_vector_parses_and_emits() {
     let Some(folder) = captures() else { return };
     let vectors = vectors(&folder, &["pfc-", "pause-"]);
     assert!(vectors.len() >= 5, "found {}", vectors.len());
     for (name, (octets, vector)) in &vectors {
         let fields = &vector["fields"];
         let has_fcs = name.ends_with("with-fcs");
-        let frame = if has_fcs { crc::without_fcs(octets).expect("right") } else { &octets[..] };
+        let frame =
+            if has_fcs { crc::without_fcs(octets).expect("the FCS is valid") } else { &octets[..] };
         assert_eq!(rewritten(frame), frame, "{name}");
         let said =
             if has_fcs { &fields["fcs_bytes_on_wire"] } else { &vector["fcs_bytes_on_wire"] };
@@ -313,9 +316,9 @@ fn every_pause_and_pfc_vector_holds_both_ways() {
     }
 }
 
-/// A switch's mark, and a router's TTL: neither moves the ICRC.
+/// Neither an ECN mark nor a decremented TTL changes the ICRC.
 #[test]
-fn a_switch_turns_the_capable_vector_into_the_marked_one() {
+fn marking_turns_the_ecn_capable_vector_into_the_marked_one() {
     let Some(folder) = captures() else { return };
     let vectors = vectors(&folder, &["rocev2-rc-send-only"]);
     let [capable, marked, routed] = ["ect0-vlan", "ce-vlan", "ce-vlan-ttl61"]
@@ -323,24 +326,26 @@ fn a_switch_turns_the_capable_vector_into_the_marked_one() {
     let mut octets = capable.clone();
     assert!(mark_congestion(&mut octets));
     assert_eq!(&octets, marked);
-    let icrc = |octets: &[u8]| Packet::parse(octets).expect("whole").expect("RoCE").icrc;
+    let icrc = |octets: &[u8]| {
+        Packet::parse(octets).expect("a complete frame").expect("a RoCE frame").icrc
+    };
     assert_eq!((icrc(capable), icrc(marked)), (icrc(marked), icrc(routed)));
     assert_ne!(Layout::find(routed), Ok(None));
 }
 
-/// Its tag's EtherType is a placeholder, its reserved bits are set, and it is shorter than a frame may be:
-/// what it vouches for is the message.
+/// The vector's tag has a placeholder EtherType, its reserved bits are set, and the frame is shorter than the
+/// minimum, so only the message is compared.
 #[test]
-fn the_message_of_an_independent_encoder_holds_field_by_field() {
+fn a_cnm_of_an_independent_encoder_decodes_field_by_field() {
     let Some(folder) = captures() else { return };
     let vectors = vectors(&folder, &["cnm-"]);
-    let (octets, vector) = vectors.values().next().expect("a message");
-    let frame = crc::without_fcs(octets).expect("its FCS holds");
+    let (octets, vector) = vectors.values().next().expect("vectors.json has a CNM");
+    let frame = crc::without_fcs(octets).expect("the FCS is valid");
     let envelope = Envelope::parse(frame).expect("a tagged frame");
-    // Behind the VLAN tag two octets of flow id, then the EtherType of a CNM.
+    // The VLAN tag is followed by two octets of flow ID and the EtherType of a CNM.
     let body = &frame[envelope.octets_len() + 4..];
     assert_eq!(frame[envelope.octets_len() + 2..][..2], ethertype::CNM.to_be_bytes());
-    let (cnm, msdu) = Cnm::parse_message(body).expect("whole");
+    let (cnm, msdu) = Cnm::parse_message(body).expect("a complete frame");
     assert_eq!(cnm.to_octets(), body[..Cnm::LEN]);
     let said = &vector["fields"]["cnm"];
     let digits = |octet: &u8| format!("{octet:02x}");

@@ -1,8 +1,7 @@
-//! The census: interfaces, namespaces, processes and files are after a lab what they were before it, however it ended.
+//! Interfaces, namespaces, processes and files after a lab equal those before it, however the lab ended.
 //!
-//! Everything is in a network namespace and a folder of the test's own, so that nobody else's objects are counted. A process
-//! is known by its environment, which names that folder. Containers have a census of their own
-//! (live/containers.rs).
+//! Each test uses its own network namespace and its own folder, so that foreign objects are not counted. A process
+//! belongs to the test if its environment names that folder. live/containers.rs counts the objects of containers.
 
 use super::laboratory::{alone, eventually, in_repository};
 use super::objects::{files_below, namespace_of, namespaces_held, processes_of, references};
@@ -17,24 +16,24 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
 
-/// A place for labs in a network namespace of its own, if there may be one.
+/// A place for labs, in its own network namespace if the test may create one.
 struct Ground {
     place: Place,
-    /// The namespaces of all labs that were seen here.
+    /// The namespaces of all labs observed so far.
     seen: BTreeSet<String>,
 }
 
-/// What is counted.
+/// The objects that a lab could leave behind.
 #[derive(Debug, PartialEq, Eq)]
 struct Objects {
     interfaces: BTreeSet<String>,
     processes: BTreeSet<u32>,
     files: BTreeSet<PathBuf>,
-    /// Who still refers to a namespace of a lab.
+    /// References in `/proc` to a namespace of a lab.
     references: Vec<String>,
 }
 
-/// On what labs are made here.
+/// The substrates on which the tests create labs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Substrate {
     Udp,
@@ -55,13 +54,16 @@ impl Ground {
         let place = match Namespace::make(1) {
             Ok(mut made) => {
                 let namespace = made.pop().expect("one");
-                namespace.interfaces.switch_on("lo", "loopback of a test").expect("it is there");
+                namespace
+                    .interfaces
+                    .switch_on("lo", "loopback of a test")
+                    .expect("the object exists");
                 let mut place = Place::new();
                 place.namespace = Some(namespace);
                 place
             }
             Err(error) => {
-                eprintln!("SKIPPED: the substrate netns, which takes CAP_SYS_ADMIN: {error}");
+                eprintln!("SKIPPED: the substrate netns requires CAP_SYS_ADMIN: {error}");
                 Place::new()
             }
         };
@@ -70,7 +72,7 @@ impl Ground {
         ground
     }
 
-    /// Makes the folders that stay: of labs, and this user's own for what runs.
+    /// Creates the folders that outlive a lab: that of all labs, and the user's runtime folder.
     fn settle(&self) {
         self.place.good(&["status"]);
         let own = self.place.root().join("pausebed");
@@ -91,7 +93,7 @@ impl Ground {
     fn objects(&self) -> Objects {
         let path = self.place.namespace_file();
         let table = within(path.as_deref(), || fs::read_to_string("/proc/thread-self/net/dev"));
-        let table = table.expect("every Linux has it");
+        let table = table.expect("/proc is mounted");
         let names = table.lines().filter_map(|line| line.split_once(':'));
         Objects {
             interfaces: names.map(|(name, _)| name.trim().to_owned()).collect(),
@@ -101,7 +103,7 @@ impl Ground {
         }
     }
 
-    /// Notes which namespaces the processes here hold or are in.
+    /// Records the namespaces that the processes hold or are in.
     fn look(&mut self) {
         let own = [namespace_of(std::process::id()), self.own_namespace()];
         for process in processes_of(&self.mark()) {
@@ -111,13 +113,13 @@ impl Ground {
         self.seen.retain(|name| !own.contains(name) && !name.is_empty());
     }
 
-    /// The namespace that all is started in.
+    /// The namespace in which all processes start.
     fn own_namespace(&self) -> String {
         let link = self.place.namespace_file().and_then(|file| fs::read_link(file).ok());
         link.map(|link| link.display().to_string()).unwrap_or_default()
     }
 
-    /// All is as it was before.
+    /// Asserts that the objects equal `before`.
     fn assert_is(&self, before: &Objects, after: &str) {
         let mut now = self.objects();
         let same = eventually(20.0, || {
@@ -143,11 +145,11 @@ impl Ground {
         self.begin(&["run", &file, "--no-report", "--backend", substrate.name()])
     }
 
-    /// Waits, without a pause, until a lab that is being made has come to this step, or `up` has ended.
+    /// Polls without pauses until a lab in creation reaches this step, or `up` ends.
     fn reach(&self, step: Step, up: &mut Child) {
         let begin = emulation::clock::monotonic_ns();
         while !step.is_reached(self) {
-            let ended = up.try_wait().expect("it is ours").is_some();
+            let ended = up.try_wait().expect("the process is a child of the test").is_some();
             let over = emulation::clock::monotonic_ns() - begin > 20_000_000_000;
             if ended || over {
                 assert!(step.is_reached(self), "{step:?} was never reached");
@@ -171,16 +173,16 @@ impl Ground {
         processes_of(&self.mark()).into_iter().filter(is_daemon).collect()
     }
 
-    /// What users do after something went wrong.
+    /// Runs the commands that a user runs after a failure.
     fn tidy(&self) {
         self.place.good(&["down", "one"]);
-        // A run removes what one before it left that was killed; this one needs no daemon.
+        // A run removes what an earlier, killed run left. This run needs no daemon.
         let file = in_repository(INFINIBAND).display().to_string();
         self.place.good(&["run", &file, "--backend", "virtual", "--no-report"]);
     }
 }
 
-/// What can be seen of a lab that is being made, in order.
+/// The observable steps of creating a lab, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     Begun,
@@ -233,15 +235,15 @@ fn signal(process: u32, signal: Signal) {
     let _ = kill(Pid::from_raw(process as i32), signal);
 }
 
-/// Ends a child of ours with a signal.
+/// Ends a child process with a signal.
 fn end(child: &mut Child, by: Signal) {
     signal(child.id(), by);
-    child.wait().expect("it is ours");
+    child.wait().expect("the process is a child of the test");
 }
 
 #[test]
 #[ignore = "slow: run with ./test.sh --slow"]
-fn a_launcher_ended_at_any_step_leaves_nothing_that_stays() {
+fn a_launcher_killed_at_any_step_leaves_nothing_behind() {
     let _alone = alone();
     let mut ground = Ground::new();
     let before = ground.objects();
@@ -263,24 +265,28 @@ fn a_launcher_ended_at_any_step_leaves_nothing_that_stays() {
             if let Some(keeper) = ground.keeper() {
                 signal(keeper, Signal::SIGKILL);
             }
-            let status = up.wait().expect("it is ours");
+            let status = up.wait().expect("the process is a child of the test");
             assert_ne!(status.code(), Some(101), "up panicked");
             ground.tidy();
             ground.assert_is(&before, &format!("a keeper killed on {substrate:?} at {step:?}"));
         }
     }
     let is_netns = ground.substrates().contains(&Substrate::Netns);
-    assert_eq!(!ground.seen.is_empty(), is_netns, "namespaces were seen while labs stood");
+    assert_eq!(
+        !ground.seen.is_empty(),
+        is_netns,
+        "namespaces are observed exactly on the substrate netns"
+    );
 }
 
 impl Step {
-    /// This step, or the first at which there is a keeper.
+    /// This step, or the first step with a keeper process if that is later.
     fn max_keeper(self) -> Step {
         if matches!(self, Step::Begun | Step::Folder) { Step::Keeper } else { self }
     }
 }
 
-/// What happens to a lab in one of many cycles.
+/// One random life of a lab; returns its description.
 fn cycle(ground: &mut Ground, random: &mut Random) -> String {
     let one_of = |random: &mut Random, count: usize| random.below(count as u64) as usize;
     let substrates = ground.substrates();
@@ -300,7 +306,7 @@ fn cycle(ground: &mut Ground, random: &mut Random) -> String {
         }
         1 => {
             ground.reach(Step::Up, &mut child);
-            child.wait().expect("it is ours");
+            child.wait().expect("the process is a child of the test");
             ground.look();
             let (keeper, daemons) = (ground.keeper(), ground.daemons());
             let all: Vec<u32> = keeper.into_iter().chain(daemons).collect();
@@ -308,7 +314,7 @@ fn cycle(ground: &mut Ground, random: &mut Random) -> String {
         }
         2 => {
             ground.reach(Step::Up, &mut child);
-            child.wait().expect("it is ours");
+            child.wait().expect("the process is a child of the test");
             ground.look();
         }
         3 => {
@@ -323,7 +329,7 @@ fn cycle(ground: &mut Ground, random: &mut Random) -> String {
             if let Some(daemon) = ground.daemons().first() {
                 signal(*daemon, Signal::SIGKILL);
             }
-            child.wait().expect("it is ours");
+            child.wait().expect("the process is a child of the test");
         }
     }
     format!("{what} on {substrate:?} with {by} at {step:?}")
@@ -331,7 +337,7 @@ fn cycle(ground: &mut Ground, random: &mut Random) -> String {
 
 #[test]
 #[ignore = "slow: run with ./test.sh --slow"]
-fn fifty_cycles_of_any_kind_leave_nothing_that_stays() {
+fn fifty_random_lab_cycles_leave_nothing_behind() {
     const CYCLES: u32 = 50;
     let _alone = alone();
     let mut ground = Ground::new();
@@ -346,11 +352,11 @@ fn fifty_cycles_of_any_kind_leave_nothing_that_stays() {
     }
 }
 
-/// A small file system with everything of a lab on it, and so much room left.
+/// A small file system that holds all files of a lab.
 struct SmallDisk(PathBuf);
 
 impl SmallDisk {
-    /// Octets of the whole file system.
+    /// Size of the file system, in octets.
     const SIZE: usize = 1 << 20;
 
     fn mount(at: PathBuf) -> Option<SmallDisk> {
@@ -359,32 +365,32 @@ impl SmallDisk {
         let size = format!("size={}", SmallDisk::SIZE);
         let mut mount = Command::new("mount");
         mount.args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(&at);
-        let output = mount.output().expect("util-linux has mount");
+        let output = mount.output().expect("mount, of util-linux, is installed");
         if !output.status.success() {
-            eprintln!("SKIPPED: no file system of its own: {output:?}");
+            eprintln!("SKIPPED: the test cannot mount a file system: {output:?}");
             return None;
         }
         Some(SmallDisk(at))
     }
 
-    /// Leaves `room` octets free, as long as what this returns is there.
+    /// Leaves `room` octets free until the returned file is removed.
     fn fill(&self, room: usize) -> PathBuf {
         let file = self.0.join("filler");
-        fs::write(&file, vec![1; SmallDisk::SIZE - room]).expect("so much fits");
+        fs::write(&file, vec![1; SmallDisk::SIZE - room]).expect("the file fits the file system");
         file
     }
 }
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        // Only a test that has failed leaves anybody there.
+        // Only a failed test leaves processes on the file system.
         let _ = std::process::Command::new("umount").arg(&self.0).status();
     }
 }
 
 #[test]
 #[ignore = "slow: run with ./test.sh --slow"]
-fn a_full_disk_is_told_and_nothing_stays() {
+fn a_full_disk_is_reported_and_nothing_remains() {
     let _alone = alone();
     let mut ground = Ground::new();
     let Some(disk) = SmallDisk::mount(ground.place.folder.path().join("disk")) else { return };
@@ -394,7 +400,7 @@ fn a_full_disk_is_told_and_nothing_stays() {
     let file = in_repository(INFINIBAND).display().to_string();
     let mut outcomes = BTreeSet::new();
     for substrate in ground.substrates() {
-        // The first leaves no room for anything, the last for everything but a long log.
+        // The first value leaves no room at all; the last leaves room for everything except a long log.
         for room in [0, 4, 8, 12, 16, 24, 32, 64, 256].map(|kilobytes| kilobytes << 10) {
             let filler = disk.fill(room);
             let backend = substrate.name();
@@ -411,14 +417,14 @@ fn a_full_disk_is_told_and_nothing_stays() {
                 assert!(matches!(code, Some(0 | 4)) || is_told, "{code:?} {words:?}: {said}");
                 outcomes.insert(matches!(code, Some(0 | 4)));
             }
-            // `down` must do without room, too.
+            // `down` must work without free space, too.
             ground.place.good(&["down", "one"]);
-            fs::remove_file(filler).expect("it is there");
+            fs::remove_file(filler).expect("the object exists");
             let _ = fs::remove_dir_all(&out);
             ground.tidy();
-            ground.assert_is(&before, &format!("{room} octets of room on {substrate:?}"));
+            ground.assert_is(&before, &format!("{room} free octets on {substrate:?}"));
         }
     }
-    assert_eq!(outcomes.len(), 2, "some fit and some did not: {outcomes:?}");
+    assert_eq!(outcomes.len(), 2, "some labs start and some do not: {outcomes:?}");
     drop(disk);
 }

@@ -1,4 +1,4 @@
-//! A line that is slowed down carries what it is told to; a capture is read while frames come.
+//! A link carries the rate set at run time; a capture is readable while frames arrive.
 
 use super::laboratory::{alone, eventually};
 use super::{INFINIBAND, Place};
@@ -9,10 +9,10 @@ use std::fs;
 use std::io::Read;
 use std::process::{Child, Stdio};
 
-/// The adapter that is looked at; half of its 8 Gb/s is offered to it.
+/// The observed adapter. Its traffic offers half of its 8 Gb/s.
 const PORT: &str = "h0:1";
 
-/// When, in picoseconds of fabric time, and how many octets the port has sent until then.
+/// Fabric time in picoseconds, and the octets that the port has sent until then.
 fn sent(place: &Place) -> (u64, u64) {
     let shown = place.json(&["show", "links", PORT, "--json"]);
     let nodes = shown["nodes"].as_array().expect("nodes").iter();
@@ -23,7 +23,7 @@ fn sent(place: &Place) -> (u64, u64) {
     (shown["at_ps"].as_u64().expect("a time"), octets)
 }
 
-/// Bits a second of fabric time that the port sends, over at least so many frame times.
+/// Rate of the port in bits per second of fabric time, over at least `frame_times` frame times.
 fn rate(place: &Place, frame_times: u64) -> f64 {
     const FRAME_TIME_PS: u64 = 2_074_000;
     let (begin, before) = sent(place);
@@ -32,61 +32,76 @@ fn rate(place: &Place, frame_times: u64) -> f64 {
         now = sent(place);
         now.0 - begin >= frame_times * FRAME_TIME_PS
     });
-    assert!(long, "fabric time stands still");
+    assert!(long, "fabric time does not advance");
     (now.1 - before) as f64 * 8e12 / (now.0 - begin) as f64
 }
 
 #[test]
-fn a_line_carries_what_it_was_slowed_down_to_and_all_of_it_again() {
+fn a_link_carries_its_reduced_rate_and_then_its_full_rate() {
     let _alone = alone();
     let place = Place::new();
     place.up(INFINIBAND, "one");
-    assert!(eventually(20.0, || sent(&place).1 > 100_000), "traffic goes on");
+    assert!(eventually(20.0, || sent(&place).1 > 100_000), "traffic is running");
     place.good(&["set", "link", PORT, "--rate", "1 Gbps"]);
-    // A frame that was on the line goes on as it was.
+    // A frame on the line keeps its old rate.
     rate(&place, 10);
     let slowed = rate(&place, 800);
-    assert!((0.85e9..=1.03e9).contains(&slowed), "{slowed:e} bit/s on a line of 1 Gb/s");
+    assert!((0.85e9..=1.03e9).contains(&slowed), "{slowed:e} bit/s on a link of 1 Gb/s");
     place.good(&["set", "link", PORT, "--rate", "8 Gbps"]);
-    // What has waited meanwhile goes first.
+    // Queued frames leave first.
     let mended = rate(&place, 200);
-    assert!(mended > 2.5e9, "{mended:e} bit/s on a line of 8 Gb/s");
+    assert!(mended > 2.5e9, "{mended:e} bit/s on a link of 8 Gb/s");
     place.good(&["down"]);
     place.assert_empty();
 }
 
-/// A capture to standard output that would go on for long, and the first octets of it.
+/// Starts a long capture to standard output; returns the process and the first octets.
 fn begin(place: &Place) -> (Child, Vec<u8>) {
     let mut command = place.command(&["capture", PORT, "-w", "-", "--seconds", "90"]);
     command.stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn().expect("the program starts");
     let mut octets = vec![0; 20_000];
-    child.stdout.as_mut().expect("a pipe").read_exact(&mut octets).expect("frames come");
-    assert_eq!(child.try_wait().expect("it is ours"), None, "it prints while it goes on");
+    child
+        .stdout
+        .as_mut()
+        .expect("a pipe")
+        .read_exact(&mut octets)
+        .expect("the capture prints frames");
+    assert_eq!(
+        child.try_wait().expect("the process is a child of the test"),
+        None,
+        "the capture prints before it ends"
+    );
     (child, octets)
 }
 
 #[test]
-fn a_capture_is_printed_while_frames_come_until_it_is_ended_or_nobody_reads() {
+fn a_capture_streams_until_it_is_interrupted_or_its_reader_closes() {
     let _alone = alone();
     let place = Place::new();
     place.up(INFINIBAND, "one");
     let (mut child, mut octets) = begin(&place);
-    kill(Pid::from_raw(child.id() as i32), Signal::SIGINT).expect("it is ours");
+    kill(Pid::from_raw(child.id() as i32), Signal::SIGINT)
+        .expect("the test may signal the process");
     let mut output = child.stdout.take().expect("a pipe");
-    output.read_to_end(&mut octets).expect("it ends");
-    assert_eq!(child.wait().expect("it is ours").code(), Some(0));
+    output.read_to_end(&mut octets).expect("the capture ends");
+    assert_eq!(child.wait().expect("the process is a child of the test").code(), Some(0));
     let file = place.folder.path().join("printed.pcapng");
     fs::write(&file, &octets).expect("a file");
     let verified = place.json(&["verify", "--json", &file.display().to_string()]);
     assert_ne!(verified, Value::Null);
-    // The reader goes away.
+    // The reader closes the pipe.
     let (mut child, _) = begin(&place);
     drop(child.stdout.take());
-    let ended = eventually(20.0, || child.try_wait().expect("it is ours").is_some());
+    let ended = eventually(20.0, || {
+        child.try_wait().expect("the process is a child of the test").is_some()
+    });
     let _ = child.kill();
-    assert_eq!((ended, child.wait().expect("it is ours").code()), (true, Some(0)));
-    assert!(eventually(20.0, || place.run(&["show", "links"]).status.success()), "it answers");
+    assert_eq!(
+        (ended, child.wait().expect("the process is a child of the test").code()),
+        (true, Some(0))
+    );
+    assert!(eventually(20.0, || place.run(&["show", "links"]).status.success()), "the lab answers");
     place.good(&["down"]);
     place.assert_empty();
 }

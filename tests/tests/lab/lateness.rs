@@ -1,7 +1,7 @@
-//! Whoever besieges the API makes no frame late: labs with and without it take turns.
+//! Load on the admin API delays no frame: labs with and without such load take turns.
 //!
-//! On bare cables, where nothing may leave early: each frame is late there by as much as its wake-up and its tick, so
-//! both labs have a lateness that can be compared. Where frames have stamps it is zero with and without a siege.
+//! The labs use cables without stamps, where no frame may leave early: the lateness of each frame is that of its wake-up
+//! plus its tick, so both labs have a comparable lateness. With stamps the lateness is zero in both cases.
 
 use super::laboratory::{alone, eventually, in_repository, pause};
 use super::{ETHERNET, Place};
@@ -12,23 +12,23 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// How long each lab is looked at, in seconds of wall time.
+/// Observation time of each lab, in seconds of wall time.
 const SECONDS: f64 = 8.0;
 const PAIRS: usize = 5;
 const CONNECTIONS: usize = 1_000;
 const BODY: usize = 100_000_000;
-/// A frame time of 2.5 ms: a wake-up is a hundredth of it, and on a busy host some more.
+/// A frame time of 2.5 ms: a wake-up takes a hundredth of it, and more on a busy host.
 const DILATION: &str = "1200";
-/// What a run may have, in thousandths of a frame time.
+/// Permitted lateness of a run, in thousandths of a frame time.
 const CONCLUSIVE: u64 = 100;
 
-/// Opens slow connections and sends huge bodies, again and again, until told to end; how many there were.
+/// Opens slow connections and sends huge bodies until `over` is set; returns the number of each.
 fn besiege(socket: &Path, over: &AtomicBool) -> (usize, usize) {
     let (mut opened, mut bodies) = (0, 0);
     while !over.load(Ordering::Relaxed) {
         let mut slow = Vec::with_capacity(CONNECTIONS);
         while slow.len() < CONNECTIONS && !over.load(Ordering::Relaxed) {
-            // A full backlog lets nobody in for a moment.
+            // A full backlog refuses connections for a moment.
             let Ok(mut stream) = UnixStream::connect(socket) else {
                 pause(0.002);
                 continue;
@@ -39,14 +39,14 @@ fn besiege(socket: &Path, over: &AtomicBool) -> (usize, usize) {
         opened += slow.len();
         bodies += usize::from(send_body(socket).is_ok());
         for stream in &mut slow {
-            // One that was let go is gone.
+            // The server has closed some connections.
             let _ = stream.write_all(b"x");
         }
     }
     (opened, bodies)
 }
 
-/// Sends a body as far as it is taken. An error means that the connection was refused.
+/// Sends a body until the server stops reading. An error means that the connection was refused.
 fn send_body(socket: &Path) -> std::io::Result<()> {
     let mut stream = UnixStream::connect(socket)?;
     stream.set_write_timeout(Some(Duration::from_secs(5)))?;
@@ -60,7 +60,7 @@ fn send_body(socket: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// p99 of lateness, in thousandths of a frame time, of a lab whose daemons are besieged or left in peace.
+/// p99 of lateness, in thousandths of a frame time, of a lab, with or without load on its admin API.
 fn lateness(besieged: bool) -> u64 {
     let place = Place::new();
     let file = in_repository(ETHERNET).display().to_string();
@@ -78,12 +78,15 @@ fn lateness(besieged: bool) -> u64 {
             .collect();
         pause(SECONDS);
         over.store(true, Ordering::Relaxed);
-        besiegers.into_iter().map(|one| one.join().expect("no panic")).collect::<Vec<_>>()
+        besiegers
+            .into_iter()
+            .map(|one| one.join().expect("the thread does not panic"))
+            .collect::<Vec<_>>()
     });
     for (opened, bodies) in &sieges {
         assert!(*opened >= CONNECTIONS && *bodies > 0, "{opened} connections, {bodies} bodies");
     }
-    assert!(eventually(30.0, || place.run(&["show", "links"]).status.success()), "it answers");
+    assert!(eventually(30.0, || place.run(&["show", "links"]).status.success()), "the lab answers");
     let status = place.json(&["status", "--json"]);
     assert_eq!(status["one"]["lost"], 0, "{status:#}");
     let late = status["one"]["late_p99_thousandths"].as_u64().expect("a number");
@@ -99,22 +102,22 @@ fn median(mut values: Vec<u64>) -> u64 {
 
 #[test]
 #[ignore = "slow: run with ./test.sh --slow"]
-fn a_thousand_slow_connections_and_huge_bodies_make_nobody_late() {
+fn a_thousand_slow_connections_and_huge_bodies_delay_no_frame() {
     if let Err(error) = Namespace::make(1) {
-        eprintln!("SKIPPED: the substrate netns, which takes CAP_SYS_ADMIN: {error}");
+        eprintln!("SKIPPED: the substrate netns requires CAP_SYS_ADMIN: {error}");
         return;
     }
     let _alone = alone();
     let (mut besieged, mut in_peace) = (Vec::new(), Vec::new());
     for pair in 0..PAIRS {
-        // Who is first changes, in case one leaves the host warmer than it was.
+        // The order alternates, in case one case changes the state of the host for the next.
         for siege in [pair % 2 == 0, pair % 2 == 1] {
             let late = lateness(siege);
             if siege { besieged.push(late) } else { in_peace.push(late) }
         }
     }
-    eprintln!("p99 in thousandths of a frame time: besieged {besieged:?}, in peace {in_peace:?}");
+    eprintln!("p99 in thousandths of a frame time: with load {besieged:?}, without {in_peace:?}");
     let (with, without) = (median(besieged), median(in_peace));
-    assert!(without > 0, "nothing to compare with");
-    assert!(with <= CONCLUSIVE && with * 2 <= without * 3, "{with} beside {without}");
+    assert!(without > 0, "the lateness without load is measurable");
+    assert!(with <= CONCLUSIVE && with * 2 <= without * 3, "{with} with load, {without} without");
 }

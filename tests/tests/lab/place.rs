@@ -1,4 +1,4 @@
-//! A place of their own for the labs of a test.
+//! A separate folder, and optionally a namespace, for the labs of a test.
 
 use crate::laboratory::{eventually, in_repository, pausebed};
 use emulation::cable::namespace::Namespace;
@@ -10,16 +10,16 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
-/// A place for labs, whose labs end with it.
+/// A place for labs. Its labs end when it is dropped.
 pub struct Place {
     pub folder: TempDir,
-    /// Where everything is instead of in that folder itself.
+    /// The folder in use, if it is not the temporary folder itself.
     pub root: Option<PathBuf>,
-    /// The network namespace that all is started in, if it is not that of the test.
+    /// The network namespace for all commands, if it is not that of the test.
     pub namespace: Option<Namespace>,
 }
 
-/// The two networks of these tests.
+/// The two fabrics of these tests.
 pub const INFINIBAND: &str = "tests/tests/live/scenario.toml";
 pub const ETHERNET: &str = "tests/tests/live/ethernet.toml";
 
@@ -29,7 +29,7 @@ impl Place {
         Place { folder, root: None, namespace: None }
     }
 
-    /// A program that finds the labs of this place and no others.
+    /// A command whose environment shows it only the labs of this place.
     pub fn program(&self, program: impl AsRef<OsStr>, words: &[&str]) -> Command {
         let mut command = match self.namespace_file() {
             None => Command::new(program),
@@ -52,7 +52,7 @@ impl Place {
         self.root.as_deref().unwrap_or(self.folder.path())
     }
 
-    /// The file that its namespace is entered by.
+    /// The file by which a process enters the namespace.
     pub fn namespace_file(&self) -> Option<PathBuf> {
         let namespace = self.namespace.as_ref()?;
         let (process, number) = (std::process::id(), namespace.descriptor());
@@ -67,7 +67,7 @@ impl Place {
         self.command(words).output().expect("the program starts")
     }
 
-    /// What the program prints, having ended well.
+    /// Standard output of the program, which must exit with 0.
     pub fn good(&self, words: &[&str]) -> String {
         let output = self.run(words);
         let said = String::from_utf8_lossy(&output.stderr);
@@ -98,10 +98,10 @@ impl Place {
         daemons.chain(number(&journal["owner"]["process"])).collect()
     }
 
-    /// Processes of this place, whosever children they are by now, and files.
+    /// Processes of this place, with any parent, and its files.
     pub fn census(&self) -> (BTreeSet<u32>, Vec<PathBuf>) {
         let mark = self.folder.path().display().to_string();
-        let processes = fs::read_dir("/proc").expect("every Linux has it").flatten();
+        let processes = fs::read_dir("/proc").expect("/proc is mounted").flatten();
         let processes = processes.filter_map(|entry| {
             let pid = entry.file_name().to_str()?.parse().ok()?;
             let line = fs::read(entry.path().join("cmdline")).ok()?;
@@ -111,7 +111,7 @@ impl Place {
         (processes.collect(), files.map(|entry| entry.path()).collect())
     }
 
-    /// Nothing of any lab is left here.
+    /// Asserts that no process and no file of a lab is left.
     pub fn assert_empty(&self) {
         let mut left = self.census();
         let gone = eventually(20.0, || {
@@ -132,7 +132,7 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        // Only a test that has failed leaves anything.
+        // Only a failed test leaves anything behind.
         let _ = self.command(&["down", "--all"]).output();
     }
 }

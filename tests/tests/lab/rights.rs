@@ -1,4 +1,4 @@
-//! What the daemons of a lab may do: nothing.
+//! The daemons of a lab run without privileges.
 
 use super::laboratory::{alone, eventually, in_repository};
 use super::{INFINIBAND, Place};
@@ -8,7 +8,8 @@ use std::fs;
 
 /// The fields of `/proc/PID/task/TID/status` of each thread of a process.
 fn threads(process: u32) -> Vec<BTreeMap<String, String>> {
-    let tasks = fs::read_dir(format!("/proc/{process}/task")).expect("it runs").flatten();
+    let tasks =
+        fs::read_dir(format!("/proc/{process}/task")).expect("the process is running").flatten();
     let texts = tasks.filter_map(|task| fs::read_to_string(task.path().join("status")).ok());
     let fields = |text: String| {
         let lines = text.lines().filter_map(|line| line.split_once(':'));
@@ -17,14 +18,14 @@ fn threads(process: u32) -> Vec<BTreeMap<String, String>> {
     texts.map(fields).collect()
 }
 
-/// Why a thread may do more than nothing, if it may.
+/// The first privilege that a thread still has; `None` if it has none.
 fn objection(thread: &BTreeMap<String, String>) -> Option<String> {
     let number = |name: &str| u64::from_str_radix(thread.get(name)?, 16).ok();
     let sets = ["CapInh", "CapPrm", "CapEff", "CapAmb"];
     let held = sets.iter().find(|set| number(set) != Some(0));
     let held = held.map(|set| format!("{set} {:?}", thread.get(*set)));
     let can_rise = (thread.get("NoNewPrivs")? != "1").then(|| "no_new_privs is not set".to_owned());
-    // Where there are no filters the field is missing.
+    // A kernel without seccomp filters has no such field.
     let is_free = thread.get("Seccomp").is_some_and(|mode| mode != "2");
     let is_free = is_free.then(|| "no filter of system calls".to_owned());
     let name = thread.get("Name").cloned().unwrap_or_default();
@@ -32,19 +33,19 @@ fn objection(thread: &BTreeMap<String, String>) -> Option<String> {
 }
 
 #[test]
-fn no_thread_of_a_daemon_has_a_right_once_its_sockets_are_open() {
+fn daemon_threads_drop_all_privileges_after_opening_sockets() {
     let _alone = alone();
     let place = Place::new();
     let mut substrates = vec!["udp"];
     match Namespace::make(1) {
         Ok(_) => substrates.push("netns"),
-        Err(error) => eprintln!("SKIPPED: the substrate netns, which takes CAP_SYS_ADMIN: {error}"),
+        Err(error) => eprintln!("SKIPPED: the substrate netns requires CAP_SYS_ADMIN: {error}"),
     }
     let file = in_repository(INFINIBAND).display().to_string();
     for substrate in substrates {
         place.good(&["up", &file, "--name", "one", "--tcp", "--backend", substrate]);
         let mut processes = place.processes("one");
-        // The last is the keeper, which makes namespaces.
+        // The last process is the keeper, which creates namespaces.
         processes.pop();
         assert_eq!(processes.len(), 2);
         for process in processes {
@@ -53,7 +54,7 @@ fn no_thread_of_a_daemon_has_a_right_once_its_sockets_are_open() {
             for part in ["data-plane", "admin"] {
                 assert!(names.iter().any(|name| name == part), "{names:?}");
             }
-            // The data plane gives up the last rights when it begins.
+            // The data plane drops its last privileges when it starts.
             let objections = || threads().iter().filter_map(objection).collect::<Vec<_>>();
             assert!(eventually(5.0, || objections().is_empty()), "{substrate}: {:?}", objections());
         }

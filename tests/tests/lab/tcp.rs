@@ -1,4 +1,4 @@
-//! The API by TCP: for who has the lab's token, and in its own network namespace alone.
+//! The admin API over TCP: it requires the lab's token and is reachable only in the lab's network namespace.
 
 use super::laboratory::{alone, eventually};
 use super::{INFINIBAND, Place};
@@ -10,8 +10,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The status of the answer to a request for /status.
-fn ask(address: SocketAddr, token: Option<&str>) -> io::Result<u16> {
+/// The HTTP status of a response to `GET /status`.
+fn request(address: SocketAddr, token: Option<&str>) -> io::Result<u16> {
     let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(5))?;
     stream.set_read_timeout(Some(Duration::from_secs(10)))?;
     let token = token.map(|token| format!("Authorization: Bearer {token}\r\n"));
@@ -23,7 +23,7 @@ fn ask(address: SocketAddr, token: Option<&str>) -> io::Result<u16> {
     status.ok_or_else(|| io::Error::other(answer))
 }
 
-/// Where the daemons of a lab may be administered by TCP.
+/// The TCP addresses of the admin API of a lab's daemons.
 fn addresses(place: &Place, lab: &str) -> Vec<SocketAddr> {
     let status = place.json(&["status", "--json"]);
     let processes = status[lab]["processes"].as_array().expect("a list").iter();
@@ -32,7 +32,7 @@ fn addresses(place: &Place, lab: &str) -> Vec<SocketAddr> {
 }
 
 #[test]
-fn by_tcp_a_lab_answers_who_has_its_token_and_only_where_it_was_asked_for() {
+fn the_tcp_api_requires_the_token_and_is_confined_to_its_namespace() {
     let _alone = alone();
     let place = Place::new();
     place.up(INFINIBAND, "shut");
@@ -48,35 +48,38 @@ fn by_tcp_a_lab_answers_who_has_its_token_and_only_where_it_was_asked_for() {
     };
     let (token, foreign) = (token_of("open"), token_of("other"));
     let addresses = addresses(&place, "open");
-    assert_eq!(addresses.len(), 2, "one a daemon");
+    assert_eq!(addresses.len(), 2, "one address for each daemon");
     for address in &addresses {
-        let status = |token| ask(*address, token).expect("an answer");
-        // A worker that is late says so instead.
+        let status = |token| request(*address, token).expect("an answer");
+        // A late worker answers with another status at first.
         assert!(eventually(10.0, || status(Some(&token)) == 200));
         assert_eq!((status(None), status(Some(&foreign))), (401, 401));
     }
     elsewhere(addresses[0], &token);
     place.good(&["down", "--all"]);
-    assert!(ask(addresses[0], Some(&token)).is_err(), "nobody answers for a lab that is down");
+    assert!(request(addresses[0], Some(&token)).is_err(), "a stopped lab does not listen");
     place.assert_empty();
 }
 
-/// From another network namespace nobody answers, with the token or without.
+/// Asserts that connections from another network namespace are refused, with and without the token.
 fn elsewhere(address: SocketAddr, token: &str) {
     let namespace = match Namespace::make(1) {
         Ok(mut made) => made.pop().expect("one"),
         Err(error) => {
-            eprintln!("SKIPPED: making network namespaces takes CAP_SYS_ADMIN: {error}");
+            eprintln!("SKIPPED: network namespaces require CAP_SYS_ADMIN: {error}");
             return;
         }
     };
-    namespace.interfaces.switch_on("lo", "loopback of a test").expect("every namespace has it");
+    namespace
+        .interfaces
+        .switch_on("lo", "loopback of a test")
+        .expect("every namespace has a loopback interface");
     let path = PathBuf::from(format!("/proc/self/fd/{}", namespace.descriptor()));
     let there = within(Some(&path), || {
-        // Whoever listens there is reached there: what follows fails for want of a daemon.
+        // A listener in that namespace is reachable, so the connections below fail because no daemon listens.
         let own = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         TcpStream::connect(own.local_addr()?)?;
-        Ok([None, Some(token)].map(|token| ask(address, token).map_err(|error| error.kind())))
+        Ok([None, Some(token)].map(|token| request(address, token).map_err(|error| error.kind())))
     });
     let there = there.expect("the namespace can be entered");
     assert_eq!(there, [Err(io::ErrorKind::ConnectionRefused); 2]);

@@ -1,7 +1,7 @@
 //! Labs in containers: Compose on this host, one node of a swarm.
 //!
-//! They need a Docker engine and the image of docker/build.sh. ./test.sh sees to both; without
-//! them these tests say so and show nothing.
+//! The tests need a Docker engine and the image of docker/build.sh; ./test.sh provides both. Without
+//! them the tests print SKIPPED.
 
 use super::laboratory::{Ended, Running, alone, eventually, in_repository, pause, pausebed};
 use super::ratios::expected_ratios;
@@ -10,7 +10,7 @@ use nix::sys::signal::Signal;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// What `docker` answers; an error is what it said instead.
+/// Standard output of `docker`, or its standard error if it fails.
 pub(super) fn docker(words: &[&str]) -> Result<String, String> {
     let output = Command::new("docker").args(words).stdin(Stdio::null()).output();
     let output = output.map_err(|error| error.to_string())?;
@@ -23,16 +23,19 @@ pub(super) fn is_there() -> bool {
     match docker(&["image", "inspect", "--format", "{{.Id}}", &image]) {
         Ok(_) => true,
         Err(reason) => {
-            eprintln!("SKIPPED, no engine or no image (docker/build.sh makes it): {reason}");
+            eprintln!(
+                "SKIPPED: no Docker engine or no image (docker/build.sh builds it): {reason}"
+            );
             false
         }
     }
 }
 
-/// Every object of the engine that a lab could leave behind.
+/// Every engine object that a lab could leave behind.
 pub(super) fn census() -> Vec<String> {
     let lists = [&["ps", "--all"][..], &["network", "ls"], &["volume", "ls"]];
-    let list = |words: &&[&str]| docker(&[words, &["--quiet"][..]].concat()).expect("it answers");
+    let list =
+        |words: &&[&str]| docker(&[words, &["--quiet"][..]].concat()).expect("the engine answers");
     let text: Vec<String> = lists.iter().map(list).collect();
     let mut objects: Vec<String> =
         text.iter().flat_map(|list| list.lines()).map(str::to_owned).collect();
@@ -43,12 +46,12 @@ pub(super) fn census() -> Vec<String> {
 /// Containers of labs that are running.
 fn running() -> usize {
     docker(&["ps", "--quiet", "--filter", "label=pausebed.lab"])
-        .expect("it answers")
+        .expect("the engine answers")
         .lines()
         .count()
 }
 
-/// The scenario in containers, up to three times, and on the virtual clock: ratios agree within `within`.
+/// Runs the scenario in containers, up to three times, and on the virtual clock; ratios agree within `within`.
 fn agrees_with_its_twin(file: &Path, words: &[&str], within: f64, seconds: f64) -> Ended {
     let words = [&["--backend", "compose"], words].concat();
     let ended = repeated(|| Running::start(file, &words).end(seconds));
@@ -93,7 +96,7 @@ fn ethernet_runs_in_containers_one_for_each_device() {
 }
 
 #[test]
-fn a_lab_goes_with_its_launcher_and_what_a_killed_one_left_with_the_next() {
+fn containers_end_with_their_launcher_and_the_next_run_removes_leftovers() {
     if !is_there() {
         return;
     }
@@ -113,18 +116,18 @@ fn a_lab_goes_with_its_launcher_and_what_a_killed_one_left_with_the_next() {
     let lab = start();
     lab.signal(Signal::SIGKILL);
     lab.end(10.0);
-    assert!(eventually(20.0, || running() == 0), "daemons outlive their launcher");
-    assert_ne!(census(), before, "nobody is left to remove them");
-    // Killed while containers are being made.
+    assert!(eventually(20.0, || running() == 0), "the daemons end with their launcher");
+    assert_ne!(census(), before, "the killed launcher leaves its containers");
+    // Kill the launcher while containers are created.
     let lab = Running::start(&small(), &long);
     pause(1.5);
     lab.signal(Signal::SIGKILL);
     lab.end(10.0);
-    // Its last command ends by itself.
+    // The launcher's last child command ends by itself.
     pause(5.0);
     let ended = Running::start(&small(), &["--backend", "compose"]).end(120.0);
     assert!(ended.run.is_some(), "{}", ended.talk);
-    assert_eq!(census(), before, "the next has removed all that was left");
+    assert_eq!(census(), before, "the next run removed all leftovers");
 }
 
 #[test]
@@ -136,7 +139,7 @@ fn one_node_of_a_swarm_runs_the_stack_to_a_verdict() {
     let _alone = alone();
     let inactive = docker(&["info", "--format", "{{.Swarm.LocalNodeState}}"]);
     if inactive.as_deref() != Ok("inactive") {
-        eprintln!("SKIPPED, this engine is a swarm's already: {inactive:?}");
+        eprintln!("SKIPPED: this engine is part of a swarm: {inactive:?}");
         return;
     }
     let before = census();
@@ -145,7 +148,7 @@ fn one_node_of_a_swarm_runs_the_stack_to_a_verdict() {
     let file = in_repository("topo/scenarios/pfister/eight-ib-cca.toml");
     let mut command = Command::new(pausebed());
     command.args(["compose", "--swarm", "--set", "run.dilate=2000"]).arg(file);
-    let output = command.output().expect("it is built");
+    let output = command.output().expect("the program is built");
     std::fs::write(&stack, output.stdout).expect("a file");
     let bridge = ["network", "create", "--driver", "bridge", "--subnet", "198.19.251.0/24"];
     let bridge = [&bridge[..], &["--opt", "com.docker.network.bridge.enable_icc=false"]].concat();
@@ -165,9 +168,9 @@ fn one_node_of_a_swarm_runs_the_stack_to_a_verdict() {
         });
     let removed = docker(&["stack", "rm", "pausebed-test"]);
     let left = docker(&["swarm", "leave", "--force"]);
-    // Tasks and networks of a swarm go when the engine gets round to it.
+    // The engine removes tasks and networks of a swarm asynchronously.
     let gone = eventually(60.0, || {
-        // It stays for as long as a task holds on to it.
+        // The network stays while a task uses it.
         let _ = docker(&["network", "rm", "docker_gwbridge"]);
         census() == before
     });

@@ -1,7 +1,7 @@
-//! Strangers who send to the sockets of daemons what nobody asked for.
+//! Foreign and forged datagrams to the sockets of daemons.
 //!
-//! A stranger can only be refused for what it is, so the finer reasons need datagrams that claim to
-//! come from a peer: a raw socket writes any source port, with the right to.
+//! A datagram from an unknown source has one reason for refusal. The other reasons need datagrams with a
+//! peer's source port, which a raw socket can forge (CAP_NET_RAW).
 
 use emulation::cable::shim::{MAGIC, SendingEnd, Shim};
 use emulation::clock::monotonic_ns;
@@ -14,14 +14,14 @@ use std::fs;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 
-/// Every kind of nonsense: what it is, its octets, and why a peer that sent it would be refused.
+/// Every kind of invalid datagram: its name, its octets, and the reason for refusal if a peer sends it.
 pub fn nonsense() -> Vec<(&'static str, Vec<u8>, &'static str)> {
     let shim = Shim {
         kind: FrameKind::Infiniband,
         flags: 0,
         end: SendingEnd::A,
         link: 0,
-        // The real one is only known to the daemons; one in four thousand million is a risk to take.
+        // Only the daemons have the real epoch; a random one matches it with probability 2^-32.
         epoch: 0x5eed_5eed,
         sequence: 0,
         length: 100,
@@ -53,7 +53,7 @@ fn record(shim: &Shim, body: usize) -> Vec<u8> {
     octets
 }
 
-/// The UDP ports on which a process listens, from /proc.
+/// The UDP ports on which a process listens, read from /proc.
 pub fn udp_ports(process: u32) -> Vec<u16> {
     let Ok(files) = fs::read_dir(format!("/proc/{process}/fd")) else { return Vec::new() };
     let targets = files.flatten().filter_map(|file| fs::read_link(file.path()).ok());
@@ -72,18 +72,18 @@ fn loopback(port: u16) -> SocketAddrV4 {
     SocketAddrV4::new(Ipv4Addr::LOCALHOST, port)
 }
 
-/// How a stranger paces itself.
+/// The pace of foreign datagrams.
 #[derive(Clone, Copy)]
 pub enum Pace {
-    /// So many a second, evenly in steps of a millisecond.
+    /// Datagrams per second, sent evenly in steps of 1 ms.
     PerSecond(u64),
-    /// 500 at once, ten times a second.
+    /// Bursts of 500, ten times per second.
     Bursts,
-    /// As fast as it can.
+    /// As fast as possible.
     FlatOut,
 }
 
-/// Sends nonsense to `ports` for `seconds`; how many datagrams the kernel took.
+/// Sends invalid datagrams to `ports` for `seconds`; returns the number that the kernel accepted.
 pub fn stranger(ports: &[u16], pace: Pace, seconds: f64) -> u64 {
     let socket = UdpSocket::bind(loopback(0)).expect("a socket");
     let nonsense = nonsense();
@@ -100,7 +100,7 @@ pub fn stranger(ports: &[u16], pace: Pace, seconds: f64) -> u64 {
     let mut next = begin;
     while monotonic_ns() < end {
         for _ in 0..a_step {
-            // One in a hundred is large: all of them would be a test of this host's memory.
+            // One in a hundred is large: only large datagrams would test the host's memory bandwidth.
             let kinds = if tried % 100 == 99 { &large } else { &small };
             let (_, octets, _) = kinds[tried as usize % kinds.len()];
             let port = ports[(tried / 7) as usize % ports.len()];
@@ -113,14 +113,14 @@ pub fn stranger(ports: &[u16], pace: Pace, seconds: f64) -> u64 {
     sent
 }
 
-/// Sends each kind of nonsense `times` to every port in the name of every other; how many of each
-/// kind were sent.
+/// Sends each kind of invalid datagram `times` times to every port, with every other port as source; returns the
+/// number of datagrams of each kind.
 ///
 /// # Errors
-/// If this host does not grant raw sockets.
+/// If the process may not open raw sockets.
 pub fn impostor(ports: &[u16], times: usize) -> io::Result<u64> {
     let raw = Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::UDP))?;
-    // A raw socket receives a copy of whatever its peer sends: one that nobody has spares the host that.
+    // A raw socket receives a copy of every UDP datagram from its peer. Connecting it to an unused address avoids that.
     raw.connect(&SockAddr::from(SocketAddrV4::new(Ipv4Addr::new(127, 99, 99, 99), 0)))?;
     let mut of_each = 0;
     for _ in 0..times {
@@ -133,13 +133,13 @@ pub fn impostor(ports: &[u16], times: usize) -> io::Result<u64> {
             }
             of_each += 1;
         }
-        // Not a flood: every one of them is to arrive.
+        // Pause between rounds, so that every datagram arrives.
         timer::wait(None, monotonic_ns() + 2_000_000);
     }
     Ok(of_each)
 }
 
-/// A UDP header and what follows it; a checksum of zero is none.
+/// A UDP header and its payload. A checksum of zero means none (RFC 768).
 fn udp_datagram(from: u16, to: u16, octets: &[u8]) -> Vec<u8> {
     let length = u16::try_from(8 + octets.len()).expect("datagrams are shorter than 64 KiB");
     let header = [from, to, length, 0].into_iter().flat_map(u16::to_be_bytes);

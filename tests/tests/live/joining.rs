@@ -1,4 +1,4 @@
-//! Daemons that a test starts itself and that join their launcher by TCP.
+//! Daemons that a test starts itself and that join their launcher over TCP.
 
 use super::laboratory::{Running, alone, eventually, pausebed};
 use super::{assert_passes_or_host_is_busy, repeated, small};
@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 
 const TOKEN: &str = "PAUSEBED_TOKEN=0123456789abcdef0123456789abcdef";
 
-/// A launcher that waits, and where.
+/// A launcher that waits for daemons, and its address.
 fn waiting(words: &[&str]) -> (Running, String) {
     let front = ["env", TOKEN, "PAUSEBED_LISTEN=127.0.0.1:0"];
     let running = Running::start_by(&front, &small(), words);
@@ -23,20 +23,20 @@ fn waiting(words: &[&str]) -> (Running, String) {
     (running, address)
 }
 
-/// A daemon, ended with the test at the latest.
+/// A daemon, killed when dropped.
 struct Guest(Child);
 
 impl Guest {
     fn join(part: &str, address: &str, process: &str, token: &str) -> Guest {
         let mut command = Command::new("env");
         command.arg(token).arg(pausebed()).args([part, "--join", address, "--process", process]);
-        Guest(command.stdin(Stdio::null()).stderr(Stdio::null()).spawn().expect("env is there"))
+        Guest(command.stdin(Stdio::null()).stderr(Stdio::null()).spawn().expect("env is installed"))
     }
 
     fn ends_within(&mut self, seconds: f64) -> Option<i32> {
         let mut status = None;
         eventually(seconds, || {
-            status = self.0.try_wait().expect("it is ours");
+            status = self.0.try_wait().expect("the process is a child of the test");
             status.is_some()
         });
         status.and_then(|status| status.code())
@@ -45,21 +45,21 @@ impl Guest {
 
 impl Drop for Guest {
     fn drop(&mut self) {
-        // An error means that it has ended.
+        // An error means that the daemon has ended.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
 #[test]
-fn daemons_that_join_run_the_fabric_and_strangers_do_not_disturb_it() {
+fn joined_daemons_run_the_fabric_despite_foreign_connections() {
     let _alone = alone();
     let ended = repeated(|| {
         let (running, address) = waiting(&["--backend", "remote"]);
-        let mut stranger = TcpStream::connect(&address).expect("it listens");
-        stranger.write_all(b"GET / HTTP/1.1\r\n\r\n").expect("it reads");
+        let mut stranger = TcpStream::connect(&address).expect("the server listens");
+        stranger.write_all(b"GET / HTTP/1.1\r\n\r\n").expect("the launcher reads");
         let mut forger = Guest::join("nicd", &address, "0", "PAUSEBED_TOKEN=guessed");
-        assert_eq!(forger.ends_within(15.0), Some(5), "it is turned away");
+        assert_eq!(forger.ends_within(15.0), Some(5), "the launcher refuses a wrong token");
         let mut guests = [
             Guest::join("switchd", &address, "1", TOKEN),
             Guest::join("nicd", &address, "0", TOKEN),
@@ -75,7 +75,7 @@ fn daemons_that_join_run_the_fabric_and_strangers_do_not_disturb_it() {
 }
 
 #[test]
-fn a_guest_that_dies_ends_the_run_and_a_launcher_that_dies_ends_its_guests() {
+fn a_dead_joined_daemon_ends_the_run_and_a_dead_launcher_its_daemons() {
     let _alone = alone();
     let long = ["--backend", "remote", "--set", "run.duration=\"20000 mtu\""];
     let start = || {
@@ -93,7 +93,11 @@ fn a_guest_that_dies_ends_the_run_and_a_launcher_that_dies_ends_its_guests() {
     drop(nicd);
     let ended = running.end(30.0);
     assert_eq!(ended.code, Some(5), "{}", ended.talk);
-    assert!(ended.talk.contains("nicd (process 0)"), "it names the daemon: {}", ended.talk);
+    assert!(
+        ended.talk.contains("nicd (process 0)"),
+        "the message names the daemon: {}",
+        ended.talk
+    );
     assert_eq!(switchd.ends_within(10.0), Some(130));
     let (running, mut guests) = start();
     drop(running);
@@ -101,7 +105,7 @@ fn a_guest_that_dies_ends_the_run_and_a_launcher_that_dies_ends_its_guests() {
 }
 
 #[test]
-fn a_launcher_without_a_token_waits_for_nobody() {
+fn a_launcher_without_a_token_does_not_wait() {
     let ended = Running::start(&small(), &["--backend", "remote"]).end(10.0);
     assert_eq!(ended.code, Some(3), "{}", ended.talk);
     assert!(ended.talk.contains("PAUSEBED_TOKEN is not set"), "{}", ended.talk);

@@ -1,4 +1,4 @@
-//! The built program `pausebed` as tests start it: in folders of its own, never left behind.
+//! Starts the built program `pausebed` in separate folders and ends it with the test.
 
 use emulation::clock::Stopwatch;
 use emulation::timer;
@@ -12,15 +12,15 @@ use std::rc::Rc;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tempfile::TempDir;
 
-/// Two live runs beside each other would make each other late.
+/// Serializes live runs, because parallel runs delay each other.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// Keeps all other tests of this program from running until it is dropped.
+/// Blocks all other tests of this program until the guard is dropped.
 pub fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Waits without a clock's tick.
+/// Blocks the thread for `seconds` without reading a clock.
 pub fn pause(seconds: f64) {
     let deadline = emulation::clock::monotonic_ns() + (seconds * 1e9) as u64;
     while emulation::clock::monotonic_ns() < deadline {
@@ -28,7 +28,7 @@ pub fn pause(seconds: f64) {
     }
 }
 
-/// Asks again and again; false if it is still not so after `seconds`.
+/// Polls `is_so` until it holds; returns false if it does not hold within `seconds`.
 pub fn eventually(seconds: f64, mut is_so: impl FnMut() -> bool) -> bool {
     let stopwatch = Stopwatch::start();
     loop {
@@ -42,7 +42,7 @@ pub fn eventually(seconds: f64, mut is_so: impl FnMut() -> bool) -> bool {
     }
 }
 
-/// The program under test, of the same profile as this test.
+/// The program under test, built with the same profile as this test.
 pub fn pausebed() -> PathBuf {
     let own = std::env::current_exe().expect("a test has a path");
     let folder = own.parent().and_then(Path::parent).expect("target/<profile>/deps/<test>");
@@ -56,37 +56,37 @@ pub fn pausebed() -> PathBuf {
     program
 }
 
-/// A file of the repository.
+/// The absolute path of a file in the repository.
 pub fn in_repository(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
 }
 
-/// A run of `pausebed` that has begun.
+/// A started run of `pausebed`, killed when dropped.
 pub struct Running {
     child: Child,
-    /// Its folder for temporary files, where nobody else writes.
+    /// Folder for temporary files, used by this run only.
     temporary: TempDir,
-    /// Where its run directory and its words go.
+    /// Folder for the run directory, standard output and standard error.
     folder: Rc<TempDir>,
 }
 
-/// A run of `pausebed` that is over.
+/// A finished run of `pausebed`.
 pub struct Ended {
-    /// Its exit code; none if a signal ended it.
+    /// Exit code; `None` if a signal ended the process.
     pub code: Option<i32>,
-    /// `run.json`, if it was written.
+    /// Contents of `run.json`, if the run wrote it.
     pub run: Option<Value>,
-    /// What it said on standard error.
+    /// Standard error.
     pub talk: String,
-    /// What it said on standard output.
+    /// Standard output.
     pub data: String,
-    /// What it left in its folder for temporary files.
+    /// Files left in the folder for temporary files.
     pub leftovers: Vec<PathBuf>,
     folder: Rc<TempDir>,
 }
 
 impl Running {
-    /// Starts `pausebed run FILE` with more words, by way of a program in front of it (`taskset -c 0`).
+    /// Starts `pausebed run FILE WORDS` through a program in front of it (`taskset -c 0`).
     pub fn start_by(front: &[&str], file: &Path, words: &[&str]) -> Running {
         let temporary = tempfile::tempdir().expect("a folder");
         let folder = tempfile::tempdir().expect("a folder");
@@ -112,17 +112,17 @@ impl Running {
         Running { child, temporary, folder: Rc::new(folder) }
     }
 
-    /// Starts `pausebed run FILE` with more words.
+    /// Starts `pausebed run FILE WORDS`.
     pub fn start(file: &Path, words: &[&str]) -> Running {
         Running::start_by(&[], file, words)
     }
 
-    /// The launcher's process.
+    /// Process ID of the launcher.
     pub fn launcher(&self) -> u32 {
         self.child.id()
     }
 
-    /// The launcher's children as (process, command line), once there are `count` with sockets.
+    /// The launcher's daemons, once `count` of them have a UDP socket.
     pub fn daemons(&self, count: usize) -> Vec<Daemon> {
         let mut daemons = Vec::new();
         let found = eventually(15.0, || {
@@ -150,27 +150,27 @@ impl Running {
         numbers.into_iter().map(daemon).filter(Daemon::is_alive).collect()
     }
 
-    /// Signals the launcher alone.
+    /// Sends a signal to the launcher only.
     pub fn signal(&self, signal: Signal) {
         kill(Pid::from_raw(self.launcher() as i32), signal)
-            .expect("the launcher is ours and not waited for");
+            .expect("the launcher is a child that was not waited for");
     }
 
-    /// What it has said on standard error so far.
+    /// Standard error so far.
     pub fn talk(&self) -> String {
         fs::read_to_string(self.folder.path().join("stderr")).unwrap_or_default()
     }
 
-    /// Waits for the end, which must come within `seconds`.
+    /// Waits for the end of the run; fails after `seconds`.
     pub fn end(mut self, seconds: f64) -> Ended {
         let mut status = None;
         let ended = eventually(seconds, || {
-            status = self.child.try_wait().expect("the child is ours");
+            status = self.child.try_wait().expect("the launcher is a child of the test");
             status.is_some()
         });
         assert!(ended, "still running after {seconds} s:\n{}", self.talk());
         let run = fs::read_to_string(self.folder.path().join("out/run.json")).ok();
-        let leftovers = fs::read_dir(self.temporary.path()).expect("it is still there");
+        let leftovers = fs::read_dir(self.temporary.path()).expect("the temporary folder exists");
         Ended {
             code: status.and_then(|status| status.code()),
             run: run.map(|text| serde_json::from_str(&text).expect("run.json is JSON")),
@@ -184,54 +184,54 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Only a test that has failed leaves it running; an error means that it has ended.
+        // The process still runs only after a failed test. An error means that it has ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// A daemon that a launcher of ours has started.
+/// A daemon that the launcher started.
 #[derive(Debug)]
 pub struct Daemon {
-    /// Its process.
+    /// Process ID.
     pub process: u32,
-    /// A part of its command line that no other process has.
+    /// A unique part of the daemon's command line.
     mark: String,
 }
 
 impl Daemon {
-    /// Its command line, as far as it is still that daemon.
+    /// The command line, if the process is still this daemon.
     fn command_line(&self) -> Option<String> {
         let octets = fs::read(format!("/proc/{}/cmdline", self.process)).ok()?;
         let line = String::from_utf8_lossy(&octets).replace('\0', " ");
         line.contains(&self.mark).then_some(line)
     }
 
-    /// Still there, and not another process with its number.
+    /// True if the process exists and is still this daemon.
     pub fn is_alive(&self) -> bool {
         self.command_line().is_some()
     }
 
-    /// Hosts switches.
+    /// True for switchd.
     pub fn is_switchd(&self) -> bool {
         self.command_line().is_some_and(|line| line.contains("switchd"))
     }
 
-    /// Kills it.
+    /// Kills the daemon; fails if it has ended.
     pub fn kill(&self) {
         assert!(self.is_alive(), "{self:?} ended by itself");
         kill(Pid::from_raw(self.process as i32), Signal::SIGKILL)
-            .expect("it is a child of our launcher");
+            .expect("the test may signal the daemon");
     }
 }
 
 impl Ended {
-    /// Its run directory, which is gone with this.
+    /// The run directory, removed when this value is dropped.
     pub fn out(&self) -> PathBuf {
         self.folder.path().join("out")
     }
 
-    /// `run.json`; the test fails with the program's words if there is none.
+    /// Contents of `run.json`; fails with the program's standard error if there is none.
     pub fn json(&self) -> &Value {
         match &self.run {
             Some(run) => run,
@@ -244,27 +244,27 @@ impl Ended {
         self.json()["verdict"].as_str().expect("a verdict")
     }
 
-    /// A number of `run.json`, by its path.
+    /// A number of `run.json`, by its JSON pointer.
     pub fn number(&self, path: &str) -> f64 {
         let value = self.json().pointer(path).and_then(Value::as_f64);
-        value.unwrap_or_else(|| panic!("{path} is no number in {:#}", self.json()))
+        value.unwrap_or_else(|| panic!("{path} is not a number in {:#}", self.json()))
     }
 
-    /// Numbers of an object of `run.json`, added up.
+    /// Sum of the numbers of an object of `run.json`, by its JSON pointer.
     pub fn sum(&self, path: &str) -> u64 {
         let object = self.json().pointer(path).and_then(Value::as_object);
         object.unwrap_or_else(|| panic!("no {path}")).values().filter_map(Value::as_u64).sum()
     }
 }
 
-/// Makes a run up to three times, until it is conclusive.
+/// Repeats a run up to three times, until it is conclusive.
 pub fn repeated(mut make: impl FnMut() -> Ended) -> Ended {
     let mut ended = make();
     for _ in 0..2 {
         if ended.verdict() != "inconclusive" {
             break;
         }
-        eprintln!("inconclusive, once more:\n{}", ended.data);
+        eprintln!("inconclusive, repeating:\n{}", ended.data);
         ended = make();
     }
     ended

@@ -1,10 +1,10 @@
-//! What this host has that a lab may be made of, as `/proc` tells it.
+//! Kernel objects of labs, read from `/proc`: namespaces, processes and files.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The network namespace of a process, as its link shows it.
+/// The network namespace of a process, as the target of its `/proc` link.
 pub fn namespace_of(process: u32) -> String {
     let link = fs::read_link(format!("/proc/{process}/ns/net"));
     link.map(|link| link.display().to_string()).unwrap_or_default()
@@ -20,7 +20,7 @@ pub fn children(process: u32) -> BTreeSet<u32> {
         .collect()
 }
 
-/// The network namespaces that a process holds by descriptors.
+/// The network namespaces that a process holds through file descriptors.
 pub fn namespaces_held(process: u32) -> BTreeSet<String> {
     let held = fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten();
     let held = held.filter_map(|entry| fs::read_link(entry.path()).ok());
@@ -28,9 +28,9 @@ pub fn namespaces_held(process: u32) -> BTreeSet<String> {
     held.filter(|link| link.starts_with("net:[")).collect()
 }
 
-/// Processes with `mark` in their environment, but for those that have ended and that nobody has asked about.
+/// Processes with `mark` in their environment, except zombies.
 pub fn processes_of(mark: &str) -> BTreeSet<u32> {
-    let entries = fs::read_dir("/proc").expect("every Linux has it").flatten();
+    let entries = fs::read_dir("/proc").expect("/proc is mounted").flatten();
     let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     let is_marked = |process: &u32| {
         let environment = fs::read(format!("/proc/{process}/environ")).unwrap_or_default();
@@ -54,13 +54,13 @@ pub fn files_below(folder: &Path) -> BTreeSet<PathBuf> {
     files
 }
 
-/// Everything in `/proc` that still refers to one of these namespaces.
+/// Every path in `/proc` that refers to one of these namespaces.
 pub fn references(namespaces: &BTreeSet<String>) -> Vec<String> {
     let mut found = Vec::new();
     let is_one = |link: &Path| {
         fs::read_link(link).is_ok_and(|to| namespaces.contains(&to.display().to_string()))
     };
-    for process in fs::read_dir("/proc").expect("every Linux has it").flatten() {
+    for process in fs::read_dir("/proc").expect("/proc is mounted").flatten() {
         let path = process.path();
         if is_one(&path.join("ns/net")) {
             found.push(path.join("ns/net").display().to_string());

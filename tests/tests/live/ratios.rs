@@ -1,23 +1,23 @@
-//! What a run and its twin are compared by: measures that are ratios to line rate and have an expectation.
+//! Measures by which a run and its twin are compared: ratios to line rate that have an expectation.
 
 use proto::technology::Technology;
 use scenario::Scenario;
 use scenario::measure::{Measure, Per, Quantity};
 use std::path::Path;
 
-/// The measures of a scenario that are ratios to line rate and have an expectation, and how far they
-/// may be from their twins.
+/// The measures of a scenario that are ratios to line rate and have an expectation, and their permitted
+/// absolute difference from the twin.
 pub fn expected_ratios(file: &Path) -> (Vec<String>, f64) {
-    let text = std::fs::read_to_string(file).expect("it is shipped");
-    let scenario = Scenario::parse(&text, &[]).expect("it is valid");
+    let text = std::fs::read_to_string(file).expect("the scenario file is readable");
+    let scenario = Scenario::parse(&text, &[]).expect("the scenario is valid");
     let expected =
         |name: &str| scenario.expectations.iter().any(|expected| expected.measure == name);
-    // A share is one of the line by itself.
+    // A share is already a ratio to line rate.
     let is_ratio = |measure: &&Measure| measure.per == Per::Line || measure.of == Quantity::Share;
     let measures =
         scenario.measures.iter().filter(is_ratio).filter(|measure| expected(&measure.name));
     let names: Vec<String> = measures.map(|measure| measure.name.clone()).collect();
-    assert!(!names.is_empty(), "{}: nothing would be compared", file.display());
+    assert!(!names.is_empty(), "{}: no measure to compare", file.display());
     let tolerance = match scenario.fabric.technology {
         Technology::Infiniband => 0.03,
         Technology::Ethernet => 0.05,

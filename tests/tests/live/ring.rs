@@ -1,4 +1,4 @@
-//! A ring of three switches whose buffers wait in a circle: a live run names it as its twin does.
+//! A ring of three switches with a circular buffer dependency: a live run reports the same deadlock as its twin.
 
 use crate::laboratory::{Running, alone};
 use crate::repeated;
@@ -8,7 +8,7 @@ use std::fs;
 
 #[test]
 #[ignore = "slow: run with ./test.sh --slow"]
-fn a_circle_of_waits_is_named_in_a_live_run_as_in_its_twin() {
+fn a_live_run_reports_the_same_deadlock_as_its_twin() {
     let _alone = alone();
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("ring.toml");
@@ -19,6 +19,6 @@ fn a_circle_of_waits_is_named_in_a_live_run_as_in_its_twin() {
         let found = run.json()["deadlocks"].as_array().expect("a list").clone();
         let [one] = &found[..] else { panic!("{found:?}") };
         assert_eq!((&one["circle"], &one["tc"]), (&json!(CIRCLE), &json!(3)), "{one}");
-        assert_eq!(one["over_ps"], json!(null), "nothing ever moves again");
+        assert_eq!(one["over_ps"], json!(null), "the deadlock is permanent");
     }
 }

@@ -1,4 +1,4 @@
-//! A lab in containers that a real Prometheus watches: `pausebed compose --with-board`.
+//! A lab in containers that a real Prometheus scrapes: `pausebed compose --with-board`.
 
 use super::containers::{census, docker, is_there};
 use super::laboratory::{alone, eventually, pausebed};
@@ -12,14 +12,14 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// A Compose file that is up, until it is dropped.
+/// A started Compose project, stopped when dropped.
 struct Project<'a> {
     file: &'a Path,
     port: u16,
 }
 
 impl Project<'_> {
-    /// What Compose answers.
+    /// Standard output of `docker compose`, or its standard error if it fails.
     fn compose(&self, words: &[&str]) -> Result<String, String> {
         let plugin = docker(&["compose", "version"]).is_ok();
         let mut command = Command::new(if plugin { "docker" } else { "docker-compose" });
@@ -32,7 +32,7 @@ impl Project<'_> {
         if output.status.success() { Ok(text) } else { Err(said) }
     }
 
-    /// What Prometheus answers to a query: each series' value by the daemon that it is of.
+    /// The result of a Prometheus query: the value of each series with its daemon.
     fn ask(&self, query: &str) -> Option<Vec<(String, f64)>> {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).ok()?;
         stream.set_read_timeout(Some(Duration::from_secs(20))).ok()?;
@@ -52,25 +52,25 @@ impl Project<'_> {
 
 impl Drop for Project<'_> {
     fn drop(&mut self) {
-        // Only a test that has failed leaves anything.
+        // Only a failed test leaves anything behind.
         let _ = self.compose(&["down", "--volumes", "--timeout", "0"]);
     }
 }
 
-/// A port of loopback that was free just now.
+/// A free TCP port on loopback.
 fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    listener.local_addr().expect("it is bound").port()
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    listener.local_addr().expect("the socket is bound").port()
 }
 
 #[test]
-fn prometheus_in_a_container_scrapes_every_daemon_of_its_lab_and_leaves_with_it() {
+fn a_prometheus_container_scrapes_every_daemon_and_ends_with_its_lab() {
     let image = format!("pausebed-prometheus:{}", env!("CARGO_PKG_VERSION"));
     if !is_there() {
         return;
     }
     if let Err(reason) = docker(&["image", "inspect", "--format", "{{.Id}}", &image]) {
-        eprintln!("SKIPPED, no image of Prometheus (docker/prometheus.sh makes it): {reason}");
+        eprintln!("SKIPPED: no Prometheus image (docker/prometheus.sh builds it): {reason}");
         return;
     }
     let _alone = alone();
@@ -80,7 +80,7 @@ fn prometheus_in_a_container_scrapes_every_daemon_of_its_lab_and_leaves_with_it(
     let mut command = Command::new(pausebed());
     command.arg("compose").arg("--with-board").arg(&board).arg(small());
     command.args(["--set", "run.placement=device", "--set", "run.duration=\"20000 mtu\""]);
-    let output = command.output().expect("it is built");
+    let output = command.output().expect("the program is built");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let file = folder.path().join("compose.yaml");
     fs::write(&file, output.stdout).expect("a file");
@@ -103,7 +103,10 @@ fn prometheus_in_a_container_scrapes_every_daemon_of_its_lab_and_leaves_with_it(
     assert!(frames.iter().all(|(_, total)| *total > 0.0), "{frames:?}");
     let services = project.compose(&["ps", "--services"]).expect("a list");
     let containers = docker(&["ps", "--format", "{{.Names}}"]).expect("a list");
-    assert!(!containers.contains("grafana"), "nobody asked for it: {services}\n{containers}");
-    project.compose(&["down", "--volumes", "--timeout", "0"]).expect("it goes");
+    assert!(
+        !containers.contains("grafana"),
+        "Grafana starts only on request: {services}\n{containers}"
+    );
+    project.compose(&["down", "--volumes", "--timeout", "0"]).expect("Compose stops the project");
     assert_eq!(census(), before);
 }

@@ -1,5 +1,5 @@
-//! Interfaces attached to ports of a switch: the kernel's own TCP/IP at both far ends, and captures
-//! replayed by tools that know nothing of this program.
+//! Interfaces attached to ports of a switch: the kernel's TCP/IP at both far ends, and captures
+//! replayed by tcpreplay and recorded by tcpdump.
 
 use super::laboratory::{alone, eventually, in_repository, pausebed};
 use super::permitted;
@@ -16,23 +16,23 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use tempfile::TempDir;
 
-/// Octets that the hosts' interfaces carry: jumbo frames.
+/// MTU of the hosts' interfaces, in octets: jumbo frames.
 const MTU: u32 = 9_000;
-/// The scenario of a switch with two such ports.
+/// The scenario of a switch with two attached ports.
 const TWO: &str = "tests/tests/netns/attach.toml";
 
 /// Two hosts (namespaces 0 and 1), each with an `eth0`, and a switch between `a` and `b` in namespace 2.
 pub struct Bench {
     namespaces: Vec<Namespace>,
     switch: Option<Child>,
-    /// For files of the test.
+    /// Folder for files of the test.
     pub folder: TempDir,
-    /// The hosts have VLAN 5 too, which not every kernel knows.
+    /// True if the hosts have VLAN 5, which some kernels do not support.
     has_vlan: bool,
 }
 
 impl Bench {
-    /// The namespaces and their cables.
+    /// Creates the namespaces and their cables.
     pub fn new() -> Bench {
         let namespaces = Namespace::make(3).expect("three namespaces");
         for (host, port) in ["a", "b"].into_iter().enumerate() {
@@ -51,7 +51,7 @@ impl Bench {
             bench.namespaces[host]
                 .interfaces
                 .switch_on("eth0", "a host of a test")
-                .expect("it is there");
+                .expect("the interface exists");
         }
         bench
     }
@@ -76,7 +76,7 @@ impl Bench {
                 self.succeeds(host, &format!("ip addr add 198.18.5.{number}/24 dev eth0.5"));
                 self.succeeds(host, "ip link set eth0.5 up");
             } else {
-                eprintln!("SKIPPED: VLAN 5, of which this kernel knows nothing");
+                eprintln!("SKIPPED: VLAN 5; this kernel has no VLAN support");
             }
         }
         self
@@ -91,12 +91,12 @@ impl Bench {
         command
     }
 
-    /// What a command line ends with in namespace `of`.
+    /// Runs a command line in namespace `of` to its end.
     pub fn output(&self, of: usize, line: &str) -> Output {
-        self.command(of, line).output().expect("util-linux has nsenter")
+        self.command(of, line).output().expect("nsenter, of util-linux, is installed")
     }
 
-    /// What a command line that must end well says in namespace `of`.
+    /// Standard output of a command line in namespace `of`, which must succeed.
     pub fn succeeds(&self, of: usize, line: &str) -> String {
         let output = self.output(of, line);
         let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
@@ -104,7 +104,7 @@ impl Bench {
         said
     }
 
-    /// Starts the switch of a scenario with further words, and waits until its ports are open.
+    /// Starts the switch of a scenario with further arguments and waits until its ports are open.
     pub fn start(&mut self, scenario: &str, words: &[&str]) {
         for name in ["tmp", "run"] {
             fs::create_dir_all(self.folder.path().join(name)).expect("a folder");
@@ -123,28 +123,30 @@ impl Bench {
             .stdout(data)
             .stderr(talk);
         self.switch = Some(command.spawn().expect("the program starts"));
-        // The first answer shows that both ports are served; a port learns by what it sends itself.
+        // The first reply shows that both ports forward; the switch learns addresses from it.
         let answers =
             eventually(20.0, || self.output(0, "ping -c 1 -W 1 198.18.0.2").status.success());
         let talk = fs::read_to_string(self.folder.path().join("stderr")).unwrap_or_default();
         assert!(answers, "no answer through the switch\n{talk}");
     }
 
-    /// Kills the switch where it stands.
+    /// Kills the switch process.
     fn kill(&mut self) {
-        let mut switch = self.switch.take().expect("it was started");
-        switch.kill().expect("it is ours");
-        switch.wait().expect("it is ours");
+        let mut switch = self.switch.take().expect("the switch was started");
+        switch.kill().expect("the test may signal the process");
+        switch.wait().expect("the process is a child of the test");
     }
 
-    /// Waits until the run is over, and reads what it says.
+    /// Waits for the end of the run and returns its JSON.
     pub fn finish(&mut self) -> Value {
-        let mut switch = self.switch.take().expect("it was started");
-        let ended = eventually(60.0, || switch.try_wait().expect("it is ours").is_some());
+        let mut switch = self.switch.take().expect("the switch was started");
+        let ended = eventually(60.0, || {
+            switch.try_wait().expect("the process is a child of the test").is_some()
+        });
         if !ended {
             let _ = kill(Pid::from_raw(switch.id() as i32), Signal::SIGKILL);
         }
-        let status = switch.wait().expect("it is ours");
+        let status = switch.wait().expect("the process is a child of the test");
         let talk = fs::read_to_string(self.folder.path().join("stderr")).unwrap_or_default();
         assert!(ended && status.success(), "{status}: {talk}");
         let text = fs::read_to_string(self.folder.path().join("stdout")).expect("a file");
@@ -156,24 +158,24 @@ impl Bench {
 impl Drop for Bench {
     fn drop(&mut self) {
         if let Some(switch) = &mut self.switch {
-            // Only a test that has failed leaves it running.
+            // The process still runs only after a failed test.
             let _ = switch.kill();
             let _ = switch.wait();
         }
     }
 }
 
-/// The tool is there; says so if not.
+/// True if the tool is installed; prints SKIPPED otherwise.
 pub fn has(tool: &str) -> bool {
     let found = Command::new("sh").args(["-c", &format!("command -v {tool}")]).output();
     let found = found.is_ok_and(|output| output.status.success());
     if !found {
-        eprintln!("SKIPPED: {tool} is missing");
+        eprintln!("SKIPPED: {tool} is not installed");
     }
     found
 }
 
-/// Everything that came in went out or is counted, nothing was lost, and lateness was told.
+/// Asserts that the run passed, every frame left or is counted, no frame was lost, and the lateness is reported.
 pub fn assert_clean(run: &Value) {
     assert_eq!(run["verdict"], "pass", "{run:#}");
     assert_eq!(run["dilation"], 1);
@@ -207,7 +209,7 @@ fn two_kernels_ping_each_other_through_a_switch_alone() {
 }
 
 #[test]
-fn a_switch_sends_by_rings_changes_no_interface_and_leaves_none_behind_when_killed() {
+fn a_killed_switch_leaves_no_send_ring_and_no_changed_interface() {
     if !permitted() || !has("ping") {
         return;
     }
@@ -219,27 +221,27 @@ fn a_switch_sends_by_rings_changes_no_interface_and_leaves_none_behind_when_kill
         within(Some(&path), give).map_err(|error| error.raw_os_error())
     };
     if let Err(error) = ring_on("a") {
-        eprintln!("SKIPPED: this kernel has no rings to send by: {error:?}");
+        eprintln!("SKIPPED: this kernel has no AF_XDP send rings: {error:?}");
         return;
     }
     let settings = |bench: &Bench| has("ethtool").then(|| bench.succeeds(0, "ethtool -k eth0"));
     let before = settings(&bench);
-    // The kernel takes a ring away a little after its last owner is gone.
+    // The kernel removes a ring shortly after its last owner has ended.
     let is_free = |name: &str| eventually(10.0, || ring_on(name).is_ok());
-    assert!(is_free("a"), "the ring of this test");
+    assert!(is_free("a"), "the ring of this test is removed");
     bench.start(TWO, &[]);
     for name in ["a", "b"] {
-        assert_eq!(ring_on(name), Err(Some(libc::EBUSY)), "the switch has that of {name}");
+        assert_eq!(ring_on(name), Err(Some(libc::EBUSY)), "the switch owns the ring of {name}");
         let shown = bench.succeeds(2, &format!("ip -d link show dev {name}"));
         assert!(!shown.contains("xdp"), "no program is attached: {shown}");
     }
-    assert_eq!(settings(&bench), before, "what a host leaves to hardware");
+    assert_eq!(settings(&bench), before, "the offload settings of the host are unchanged");
     bench.kill();
-    assert!(is_free("a") && is_free("b"), "rings without an owner");
+    assert!(is_free("a") && is_free("b"), "the rings of a killed switch are removed");
 }
 
 #[test]
-fn bulk_transfers_of_both_versions_pass_without_a_loss() {
+fn bulk_tcp_over_ipv4_and_ipv6_passes_without_loss() {
     if !permitted() || !has("ping") || !has("iperf3") {
         return;
     }
@@ -254,27 +256,27 @@ fn bulk_transfers_of_both_versions_pass_without_a_loss() {
     let targets = ["198.18.0.2", "2001:db8::2", "198.18.0.2 -M 1400 -R"];
     for target in targets.into_iter().chain(bench.has_vlan.then_some("198.18.5.2")) {
         let output = bench.output(0, &format!("iperf3 -J -t 1 -c {target}"));
-        let said: Value = serde_json::from_slice(&output.stdout).expect("iperf3 speaks JSON");
+        let said: Value = serde_json::from_slice(&output.stdout).expect("iperf3 -J prints JSON");
         let rate = said["end"]["sum_received"]["bits_per_second"].as_f64().unwrap_or(0.0);
         rates.push((target, rate, said["end"]["sum_sent"]["retransmits"].as_u64()));
     }
-    server.kill().expect("it is ours");
-    server.wait().expect("it is ours");
-    assert!(listens, "the server of iperf3 never listened");
+    server.kill().expect("the test may signal the process");
+    server.wait().expect("the process is a child of the test");
+    assert!(listens, "the iperf3 server did not listen");
     let run = bench.finish();
     for (target, rate, retransmits) in rates {
         eprintln!("{target}: {:.3} Gb/s, {retransmits:?} segments sent again", rate / 1e9);
-        // A sender may send again what was only late on a busy host; the switch's account tells of losses.
-        assert!(rate > 0.0, "{target} carried nothing");
+        // A sender may retransmit segments that are only late on a busy host; the switch's frame balance shows losses.
+        assert!(rate > 0.0, "{target}: no data was transferred");
     }
     let came = run["measures"]["came"].as_f64().expect("attached ports are measured");
-    assert!(came > 0.0, "nothing came in by the attached ports");
+    assert!(came > 0.0, "no frame entered by the attached ports");
     assert_clean(&run);
 }
 
-/// The switch is told nothing of tcpreplay and tcpdump, nor they of it.
+/// tcpreplay and tcpdump run on the hosts; the switch has no configuration for them.
 #[test]
-fn a_replayed_capture_comes_out_of_another_port_octet_for_octet() {
+fn a_replayed_capture_leaves_by_another_port_unchanged() {
     let tools = ["tcpreplay", "tcpdump", "ping"];
     if !permitted() || !tools.iter().all(|tool| has(tool)) {
         return;
@@ -285,7 +287,7 @@ fn a_replayed_capture_comes_out_of_another_port_octet_for_octet() {
     for (host, number) in [(0, 1), (1, 2)] {
         bench.succeeds(host, &format!("ip addr add 198.18.0.{number}/24 dev eth0"));
     }
-    // Nothing is learned, since both ends of the conversation come in by one port.
+    // Both ends of the conversation enter by one port, so the switch floods every frame.
     let words = [
         "--set",
         "run.duration=\"8 s\"",
@@ -301,15 +303,16 @@ fn a_replayed_capture_comes_out_of_another_port_octet_for_octet() {
     let said = bench.succeeds(0, &format!("tcpreplay -q -p 2000 -i eth0 {}", capture.display()));
     let sent = frames_of(&capture);
     let complete = eventually(5.0, || frames_of(&seen).len() >= sent.len());
-    kill(Pid::from_raw(witness.id() as i32), Signal::SIGINT).expect("it is ours");
-    witness.wait().expect("it is ours");
+    kill(Pid::from_raw(witness.id() as i32), Signal::SIGINT)
+        .expect("the test may signal the process");
+    witness.wait().expect("the process is a child of the test");
     let seen = frames_of(&seen);
     assert!(ready && complete, "{} of {} frames: {said}", seen.len(), sent.len());
     assert_eq!(seen, sent);
     assert_clean(&bench.finish());
 }
 
-/// A capture of RoCEv2 alone that nobody here wrote, if captures are there.
+/// A third-party capture with RoCEv2 only; prints SKIPPED and returns `None` without captures.
 fn rocev2_capture() -> Option<PathBuf> {
     let captures = std::env::var_os("PAUSEBED_CAPTURES").map(PathBuf::from);
     let captures = captures.unwrap_or_else(|| in_repository("../shared/captures"));
@@ -326,12 +329,12 @@ fn rocev2_capture() -> Option<PathBuf> {
     found
 }
 
-/// The frames of a capture that are of RoCEv2, in order.
+/// The RoCEv2 frames of a capture, in order.
 fn frames_of(file: &std::path::Path) -> Vec<Vec<u8>> {
     use capture::reader::CaptureReader;
     let Ok(opened) = fs::File::open(file) else { return Vec::new() };
     let Ok(reader) = CaptureReader::new(std::io::BufReader::new(opened)) else { return Vec::new() };
-    // A file that is still being written ends in the middle of a frame.
+    // A capture in progress can end in the middle of a frame.
     let frames = reader.map_while(Result::ok).map(|captured| captured.frame.octets.to_vec());
     let is_rocev2 = |octets: &Vec<u8>| {
         const PORT: [u8; 2] = 4791u16.to_be_bytes();

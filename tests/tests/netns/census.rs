@@ -1,4 +1,4 @@
-//! Namespaces, interfaces, processes and files counted before, during and after: nothing may stay.
+//! Namespaces, interfaces, processes and files before, during and after a run: nothing may remain.
 
 use super::laboratory::{alone, eventually, in_repository, pausebed};
 use super::objects::{children, namespace_of, namespaces_held, references};
@@ -13,18 +13,18 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
 
-/// A run of the small InfiniBand fabric whose every file is in folders of its own.
+/// A run of the small InfiniBand fabric with all its files in separate folders.
 struct Lab {
     launcher: Child,
     folder: TempDir,
 }
 
-/// What a lab consists of while it stands.
+/// The objects of a running lab.
 #[derive(Debug, Default)]
 struct Objects {
-    /// Numbers of its namespaces.
+    /// Identifiers of its network namespaces.
     namespaces: BTreeSet<String>,
-    /// The launcher and its daemons.
+    /// Process IDs of the launcher and its daemons.
     processes: BTreeSet<u32>,
 }
 
@@ -49,7 +49,7 @@ impl Lab {
         Lab { launcher, folder }
     }
 
-    /// Waits until the lab stands and daemons run, and takes stock.
+    /// Waits until the lab is complete and returns its objects.
     fn stock(&self) -> Objects {
         let mut objects = Objects::default();
         let own = namespace_of(std::process::id());
@@ -59,8 +59,8 @@ impl Lab {
             objects.processes = children(launcher);
             objects.namespaces.len() >= 5 && objects.processes.len() == 2
         });
-        assert!(stands, "a lab that stands, not {objects:?}");
-        assert!(!objects.namespaces.contains(&own), "a lab has namespaces of its own");
+        assert!(stands, "the lab is incomplete: {objects:?}");
+        assert!(!objects.namespaces.contains(&own), "a lab has its own namespaces");
         objects.processes.insert(self.launcher.id());
         objects
     }
@@ -74,21 +74,21 @@ impl Lab {
         files
     }
 
-    /// The end of the launcher, which must come soon.
+    /// Waits for the end of the launcher; returns its exit code.
     fn end(&mut self) -> Option<i32> {
         let mut status = None;
         let ended = eventually(60.0, || {
-            status = self.launcher.try_wait().expect("it is ours");
+            status = self.launcher.try_wait().expect("the process is a child of the test");
             status.is_some()
         });
-        assert!(ended, "the launcher still runs");
+        assert!(ended, "the launcher did not end");
         status.and_then(|status| status.code())
     }
 }
 
 impl Drop for Lab {
     fn drop(&mut self) {
-        // Only a test that has failed leaves it running; an error means that it has ended.
+        // The process still runs only after a failed test. An error means that it has ended.
         let _ = self.launcher.kill();
         let _ = self.launcher.wait();
     }
@@ -96,11 +96,11 @@ impl Drop for Lab {
 
 /// Interfaces of this namespace.
 fn interfaces() -> BTreeSet<String> {
-    let entries = fs::read_dir("/sys/class/net").expect("every Linux has it");
+    let entries = fs::read_dir("/sys/class/net").expect("/sys is mounted");
     entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
 }
 
-/// Nothing of `objects` is left, and interfaces are those of before.
+/// Asserts that no object is left and that the interfaces equal `before`.
 fn assert_gone(objects: &Objects, before: &BTreeSet<String>) {
     let alive = |process: &&u32| {
         let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
@@ -116,7 +116,7 @@ fn assert_gone(objects: &Objects, before: &BTreeSet<String>) {
 }
 
 #[test]
-fn nothing_stays_of_a_run_that_ends_or_is_ended() {
+fn a_finished_or_interrupted_run_leaves_nothing_behind() {
     if !permitted() {
         return;
     }
@@ -127,7 +127,8 @@ fn nothing_stays_of_a_run_that_ends_or_is_ended() {
         let objects = lab.stock();
         assert_eq!(lab.files().len(), 2, "a scratch folder and a journal: {:?}", lab.files());
         if let Some(signal) = signal {
-            kill(Pid::from_raw(lab.launcher.id() as i32), signal).expect("it is ours");
+            kill(Pid::from_raw(lab.launcher.id() as i32), signal)
+                .expect("the test may signal the process");
         }
         let code = lab.end();
         match signal {
@@ -140,7 +141,7 @@ fn nothing_stays_of_a_run_that_ends_or_is_ended() {
 }
 
 #[test]
-fn a_daemon_that_is_killed_ends_the_run_and_nothing_stays() {
+fn a_killed_daemon_ends_the_run_and_nothing_remains() {
     if !permitted() {
         return;
     }
@@ -149,7 +150,8 @@ fn a_daemon_that_is_killed_ends_the_run_and_nothing_stays() {
     let mut lab = Lab::start(tempfile::tempdir().expect("a folder"));
     let objects = lab.stock();
     let victim = objects.processes.iter().find(|process| **process != lab.launcher.id());
-    kill(Pid::from_raw(*victim.expect("a daemon") as i32), Signal::SIGKILL).expect("it is ours");
+    kill(Pid::from_raw(*victim.expect("a daemon") as i32), Signal::SIGKILL)
+        .expect("the test may signal the process");
     assert_eq!(lab.end(), Some(5), "a daemon died");
     assert_gone(&objects, &before);
     assert_eq!(lab.files(), [""; 0].map(PathBuf::from));
@@ -158,14 +160,14 @@ fn a_daemon_that_is_killed_ends_the_run_and_nothing_stays() {
 /// The kernel removes namespaces, interfaces and daemons; the next launcher removes the files, and only
 /// those.
 #[test]
-fn a_launcher_that_is_killed_leaves_files_which_the_next_one_removes() {
+fn the_next_launcher_removes_the_files_of_a_killed_one() {
     if !permitted() {
         return;
     }
     let _alone = alone();
     let before = interfaces();
     let mut folder = tempfile::tempdir().expect("a folder");
-    // At several steps: before, while and after the lab is made.
+    // Kill at several steps: before, during and after the creation of the lab.
     for milliseconds in [5, 20, 40, 80, 160, 400] {
         let mut lab = Lab::start(folder);
         let stopwatch = Stopwatch::start();
@@ -177,8 +179,8 @@ fn a_launcher_that_is_killed_leaves_files_which_the_next_one_removes() {
             processes: children(lab.launcher.id()).into_iter().chain([lab.launcher.id()]).collect(),
             ..Objects::default()
         };
-        lab.launcher.kill().expect("it is ours");
-        lab.launcher.wait().expect("it is ours");
+        lab.launcher.kill().expect("the test may signal the process");
+        lab.launcher.wait().expect("the process is a child of the test");
         assert_gone(&objects, &before);
         eprintln!("killed after {:.3} s: {} files left", stopwatch.seconds(), lab.files().len());
         folder = std::mem::replace(&mut lab.folder, tempfile::tempdir().expect("a folder"));
@@ -195,7 +197,7 @@ fn a_launcher_that_is_killed_leaves_files_which_the_next_one_removes() {
         .into_iter()
         .filter(|file| file.starts_with(next.folder.path().join("run")))
         .collect();
-    assert_eq!(journals, [foreign], "journals of the dead are gone, and nobody else's file");
+    assert_eq!(journals, [foreign], "only journals of killed launchers are removed");
     let marked = next.files().into_iter().filter(|file| file.join("pausebed-lab").exists());
-    assert_eq!(marked.count(), 0, "so are their scratch folders");
+    assert_eq!(marked.count(), 0, "their scratch folders are removed");
 }

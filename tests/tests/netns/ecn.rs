@@ -1,4 +1,4 @@
-//! The switch's marks reach the kernel's TCP and slow it, without a loss.
+//! ECN marks of the switch reach the kernel's TCP and reduce its rate without loss.
 
 use super::attach::{Bench, assert_clean, has};
 use super::laboratory::{alone, eventually};
@@ -12,21 +12,21 @@ use std::io::BufReader;
 use std::path::Path;
 use std::process::{Child, Stdio};
 
-/// How a transfer went, as its sender saw it.
+/// The result of a transfer, from iperf3's sender.
 #[derive(Debug)]
 struct Transfer {
-    /// Octets of the largest congestion window.
+    /// Largest congestion window, in octets.
     window: u64,
     resent: u64,
     rate: f64,
 }
 
-/// Flags of TCP that tell of congestion. Source: RFC 3168, 6.1.
+/// TCP flags ECE and CWR. Source: RFC 3168, 6.1.
 const ECE: u8 = 0x40;
 const CWR: u8 = 0x80;
 
 #[test]
-fn marks_of_the_switch_reach_the_kernels_tcp_and_slow_it() {
+fn ecn_marks_of_the_switch_slow_the_kernels_tcp() {
     if !permitted() || !["ping", "iperf3", "tcpdump"].iter().all(|tool| has(tool)) {
         return;
     }
@@ -45,8 +45,9 @@ fn marks_of_the_switch_reach_the_kernels_tcp_and_slow_it() {
     let with = transfer(&bench);
     let received = marks_received(&bench) - before;
     for child in [&mut witness, &mut server] {
-        kill(Pid::from_raw(child.id() as i32), Signal::SIGINT).expect("it is ours");
-        child.wait().expect("it is ours");
+        kill(Pid::from_raw(child.id() as i32), Signal::SIGINT)
+            .expect("the test may signal the process");
+        child.wait().expect("the process is a child of the test");
     }
     let run = bench.finish();
     let (echoed, answered) = echoes(&seen);
@@ -55,12 +56,12 @@ fn marks_of_the_switch_reach_the_kernels_tcp_and_slow_it() {
         "without {without:?}\nwith {with:?}\n{made} marks made, {received} received, {echoed} segments with ECE, {answered} with CWR"
     );
     assert!(made > 0 && received == made, "{received} of {made} marks reached the far kernel");
-    assert!(echoed > 0, "the far TCP says so");
-    assert!(answered > 0, "the near TCP has made its window smaller");
+    assert!(echoed > 0, "the receiver's TCP echoes ECE");
+    assert!(answered > 0, "the sender's TCP reduces its window");
     assert_eq!(with.resent, 0, "nothing was lost");
     assert!(with.rate > 0.0 && without.rate > 0.0);
-    // Both met the same queue: what stands in it is all that the window has beyond the empty line's.
-    assert!(with.window * 2 < without.window, "{with:?} beside {without:?}");
+    // Both transfers pass the same queue. The window beyond that of an empty path is the queue's length.
+    assert!(with.window * 2 < without.window, "{with:?} with ECN, {without:?} without");
     assert_clean(&run);
 }
 
@@ -69,21 +70,21 @@ fn serve(bench: &Bench) -> Child {
     let listens = eventually(5.0, || {
         bench.output(1, "ss -Hltn sport = :5201").stdout.windows(4).any(|octets| octets == b"5201")
     });
-    assert!(listens, "the server of iperf3 never listened");
+    assert!(listens, "the iperf3 server did not listen");
     server
 }
 
-/// Whether both hosts' TCP asks for marks.
+/// Sets the use of ECN by both hosts' TCP (sysctl `tcp_ecn`).
 fn say_ecn(bench: &Bench, ecn: u8) {
     for host in 0..2 {
         bench.succeeds(host, &format!("sysctl -qw net.ipv4.tcp_ecn={ecn}"));
     }
 }
 
-/// Reno is in every kernel, and grows its window until it is told, or at the receiver's limit.
+/// Runs a transfer with Reno, which every kernel has and which grows its window until a mark or the receiver's limit.
 fn transfer(bench: &Bench) -> Transfer {
     let text = bench.succeeds(0, "iperf3 -J -t 4 -C reno -c 198.18.0.2");
-    let said: Value = serde_json::from_str(&text).expect("iperf3 speaks JSON");
+    let said: Value = serde_json::from_str(&text).expect("iperf3 -J prints JSON");
     let sender = &said["end"]["streams"][0]["sender"];
     Transfer {
         window: sender["max_snd_cwnd"].as_u64().expect("a number"),
@@ -92,39 +93,40 @@ fn transfer(bench: &Bench) -> Transfer {
     }
 }
 
-/// Frames that the switch has marked at the far host's port.
+/// Frames that the switch marked at the receiving host's port.
 fn marks_made(out: &Path) -> u64 {
     let table = fs::read_to_string(out.join("ports.csv")).expect("a table");
     let mut lines = table.lines().map(|line| line.split(',').collect::<Vec<_>>());
-    let names = lines.next().expect("a head");
+    let names = lines.next().expect("the table has a header row");
     let column = |name: &str| names.iter().position(|own| *own == name).expect("a column");
     let (port, marks) = (column("port"), column("marks"));
     let own = lines.filter(|cells| cells[port] == "s1:2");
     own.map(|cells| cells[marks].parse::<u64>().expect("a number")).sum()
 }
 
-/// Packets with CE that the far host's IP has received.
+/// CE-marked packets that the receiving host's IP layer counted.
 fn marks_received(bench: &Bench) -> u64 {
     let table = bench.succeeds(1, "cat /proc/net/netstat");
     let rows: Vec<&str> = table.lines().filter(|line| line.starts_with("IpExt:")).collect();
-    let [names, values] = rows[..] else { panic!("no IpExt in {table}") };
+    let [names, values] = rows[..] else { panic!("/proc/net/netstat has no IpExt: {table}") };
     let mut columns = names.split_whitespace().zip(values.split_whitespace());
-    let (_, value) = columns.find(|(name, _)| *name == "InCEPkts").expect("every kernel counts it");
+    let (_, value) =
+        columns.find(|(name, _)| *name == "InCEPkts").expect("the kernel counts InCEPkts");
     value.parse().expect("a number")
 }
 
-/// Writes segments that tell of congestion, but for those that begin a connection.
+/// Starts a capture of segments with ECE or CWR, without SYN segments.
 fn watch(bench: &Bench, file: &Path) -> Child {
     let line = format!("tcpdump -i eth0 -U -s 100 -w {} ", file.display());
     let mut command = bench.command(0, &line);
     command.arg("tcp[13] & 0xc0 != 0 and tcp[13] & 2 = 0").stderr(Stdio::null());
     let witness = command.spawn().expect("tcpdump starts");
     let ready = eventually(5.0, || fs::metadata(file).is_ok_and(|file| file.len() >= 24));
-    assert!(ready, "tcpdump never began");
+    assert!(ready, "tcpdump did not start to capture");
     witness
 }
 
-/// Segments with ECE, and with CWR, in a capture of IPv4 without options.
+/// The numbers of segments with ECE and with CWR in a capture of IPv4 without options.
 fn echoes(file: &Path) -> (usize, usize) {
     const FLAGS: usize = 14 + 20 + 13;
     let opened = fs::File::open(file).expect("the capture");

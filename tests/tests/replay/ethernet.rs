@@ -1,4 +1,4 @@
-//! Captures of RoCE through a switch of Ethernet: octet for octet, or marked where a queue stands.
+//! RoCE captures through an Ethernet switch: unchanged, or ECN-marked where a queue builds up.
 
 use super::python::scapy;
 use super::{all_frames, replayed, replayed_live, sample, tshark};
@@ -11,7 +11,7 @@ use proto::wire::roce::checks::{verify_checksums, verify_icrc};
 use std::path::{Path, PathBuf};
 use topo::command::Exit;
 
-/// All captures of RoCE that lie beside the sample.
+/// All RoCE captures in the folder of captures.
 fn roce() -> Vec<PathBuf> {
     let Some(folder) = sample().and_then(|file| Some(file.parent()?.with_file_name("rocev2")))
     else {
@@ -25,7 +25,7 @@ fn roce() -> Vec<PathBuf> {
     files
 }
 
-/// Of what passed a port one way: the frames, in order.
+/// The frames that passed a port in one direction, in order.
 fn passing<'a>(
     captured: &'a [CapturedFrame],
     port: &str,
@@ -39,7 +39,7 @@ fn octets<'a>(frames: &[&'a CapturedFrame]) -> Vec<&'a [u8]> {
     frames.iter().map(|one| &one.frame.octets[..]).collect()
 }
 
-/// Every frame of `input` has left `output` by the two ports it did not come in by, and by no other.
+/// Asserts that every frame of `input` left by both ports other than its ingress port, unchanged.
 fn assert_unchanged(input: &[CapturedFrame], output: &[CapturedFrame], file: &Path) {
     let input = octets(&input.iter().collect::<Vec<_>>());
     for port in ["s0:2", "s0:3"] {
@@ -50,7 +50,7 @@ fn assert_unchanged(input: &[CapturedFrame], output: &[CapturedFrame], file: &Pa
 }
 
 #[test]
-fn every_capture_of_roce_comes_out_of_a_switch_octet_for_octet_and_in_order() {
+fn every_roce_capture_leaves_a_switch_unchanged_and_in_order() {
     for file in roce() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let out = folder.path().to_str().expect("UTF-8");
@@ -58,26 +58,26 @@ fn every_capture_of_roce_comes_out_of_a_switch_octet_for_octet_and_in_order() {
         assert_eq!(exit, Exit::Good, "{account:?}");
         let input = all_frames(&file);
         assert_eq!((account.fed, account.left), (input.len() as u64, input.len() as u64));
-        let output = all_frames(&account.capture.expect("it was to be kept"));
+        let output = all_frames(&account.capture.expect("--out writes a capture"));
         assert_unchanged(&input, &output, &file);
     }
 }
 
 #[test]
-fn a_live_switch_lets_a_capture_of_roce_through_octet_for_octet() {
+fn a_live_switch_forwards_a_roce_capture_unchanged() {
     let Some(file) = roce().into_iter().next() else { return };
     let Some((_, output)) = replayed_live(&file, "s0:1", 1_500) else { return };
     assert_unchanged(&all_frames(&file), &output, &file);
 }
 
-/// Kmin and Kmax of the scenario, and the rate of its ways out.
+/// Kmin and Kmax of the scenario, and the rate of its egress ports.
 const LIMIT: Bytes = Bytes::new(4_000);
 const SLOW_BPS: u64 = 400_000_000;
 
-/// What stood in the queue of `port` when each of its frames began to leave, the frame included: what
-/// had come in by then and not left, by the times in the capture.
+/// The queue length of `port` when each of its frames began to leave, including the frame. It follows from the
+/// arrival and departure times in the capture.
 fn standing(output: &[CapturedFrame], port: &str) -> Vec<Bytes> {
-    let slow = BitRate::new(SLOW_BPS).expect("it is not zero");
+    let slow = BitRate::new(SLOW_BPS).expect("the rate is not zero");
     let size = |one: &CapturedFrame| one.frame.line_size();
     let came = passing(output, "s0:1", Direction::Rx);
     let begun = |left: &CapturedFrame| left.at_ns - size(left).time_at(slow).as_ps() / 1_000;
@@ -88,7 +88,7 @@ fn standing(output: &[CapturedFrame], port: &str) -> Vec<Bytes> {
     passing(output, port, Direction::Tx).into_iter().enumerate().map(queue).collect()
 }
 
-/// Replays all captures past slow ports; each frame as it left, with whether it was to be marked.
+/// Replays all captures through slow ports; returns each departing frame and whether a mark was expected.
 fn past_slow_ports() -> Vec<(Vec<u8>, bool)> {
     let scenario =
         concat!(env!("CARGO_MANIFEST_DIR"), "/../topo/scenarios/replay/ethernet-slow-ports.toml");
@@ -99,8 +99,8 @@ fn past_slow_ports() -> Vec<(Vec<u8>, bool)> {
         let words = ["--at", "s0:1", "--gap", "0 us", "--scenario", scenario, "--out", out];
         let (account, exit) = replayed(&file, &words);
         assert_eq!(exit, Exit::Good, "{account:?}");
-        assert_eq!(account.left, account.fed, "nothing is lost on the way");
-        let output = all_frames(&account.capture.expect("it was to be kept"));
+        assert_eq!(account.left, account.fed, "no frame is lost");
+        let output = all_frames(&account.capture.expect("--out writes a capture"));
         let input = all_frames(&file);
         for port in ["s0:2", "s0:3"] {
             let left = passing(&output, port, Direction::Tx);
@@ -117,9 +117,9 @@ fn past_slow_ports() -> Vec<(Vec<u8>, bool)> {
     all
 }
 
-/// Real input: an adapter that says ECT(0) of data and acknowledgements alike, and Linux that does not.
+/// Real input: one adapter sends data and acknowledgements as ECT(0); Linux sends them without ECT.
 #[test]
-fn behind_a_full_queue_what_says_ect_leaves_marked_with_all_checks_right() {
+fn ect_frames_behind_a_full_queue_leave_marked_with_valid_checks() {
     let frames = past_slow_ports();
     if frames.is_empty() {
         return;
@@ -132,16 +132,16 @@ fn behind_a_full_queue_what_says_ect_leaves_marked_with_all_checks_right() {
     let octets: Vec<Vec<u8>> = frames.iter().map(|(octets, _)| octets.clone()).collect();
     let Some(told) = scapy(&octets) else { return };
     for ((octets, marked), told) in frames.iter().zip(&told) {
-        let packet = Packet::parse(octets).expect("genuine").expect("RoCE");
+        let packet = Packet::parse(octets).expect("a valid frame").expect("a RoCE frame");
         let icrc: String = packet.icrc.to_le_bytes().iter().map(|o| format!("{o:02x}")).collect();
         assert_eq!((&told["icrc"], &told["computed_icrc"]), (&icrc.clone().into(), &icrc.into()));
         assert_eq!(told["ip_checksum"], told["computed_ip_checksum"], "marked: {marked}");
     }
-    println!("{marked} of {} captured frames marked; scapy finds all checks right", frames.len());
+    println!("{marked} of {} captured frames marked; scapy computes the same checks", frames.len());
 }
 
 #[test]
-fn tshark_takes_the_marked_output_apart_and_finds_nothing_malformed() {
+fn tshark_dissects_the_marked_output_without_errors() {
     let Some(file) = roce().into_iter().next() else { return };
     let folder = tempfile::tempdir().expect("a temporary folder");
     let out = folder.path().to_str().expect("UTF-8");
@@ -150,13 +150,13 @@ fn tshark_takes_the_marked_output_apart_and_finds_nothing_malformed() {
     let words = ["--at", "s0:1", "--gap", "0 us", "--scenario", scenario, "--out", out];
     replayed(&file, &words);
     let capture = folder.path().join("capture.pcapng");
-    // Some of its source ports are those of TFTP.
+    // Some source ports of the capture are the TFTP port.
     let asked = |filter: &str| {
         let sums = ["--disable-protocol", "tftp", "-o", "ip.check_checksum:TRUE", "-Y", filter];
         Some(tshark(&capture, &sums)?.len())
     };
     let Some(malformed) = asked("_ws.malformed || ip.checksum.status != 1") else {
-        eprintln!("SKIPPED: tshark is not here");
+        eprintln!("SKIPPED: tshark is not installed");
         return;
     };
     let frames = all_frames(&file).len();

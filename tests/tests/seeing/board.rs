@@ -1,4 +1,4 @@
-//! The board for Grafana against what labs serve: every query asks for what is there.
+//! The Grafana dashboard and the metrics of labs: every query names existing metrics and labels.
 
 use crate::laboratory::{alone, eventually, in_repository, pause};
 use crate::served::Served;
@@ -9,14 +9,14 @@ use std::fs;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-/// What a page for Prometheus has: the labels of each family, in all its series together.
+/// The metric families of a Prometheus page, each with the labels of all its series.
 type Families = BTreeMap<String, BTreeSet<String>>;
 
 fn families(text: &str) -> Families {
     let mut found = Families::new();
     for line in text.lines().filter(|line| !line.starts_with('#')) {
-        let (name, labels) = line.split_once('{').expect("all have labels");
-        let (labels, _) = labels.rsplit_once('}').expect("closed");
+        let (name, labels) = line.split_once('{').expect("every series has labels");
+        let (labels, _) = labels.rsplit_once('}').expect("the label list is closed");
         let names = labels.split("\",").filter_map(|label| label.split_once("=\""));
         let names = names.map(|(name, _)| name.to_owned());
         found.entry(name.to_owned()).or_default().extend(names);
@@ -24,7 +24,7 @@ fn families(text: &str) -> Families {
     found
 }
 
-/// Every query of the board, of its panels and its variables.
+/// Every query of the dashboard's panels and variables.
 fn queries(board: &Value) -> Vec<String> {
     let panels = board["panels"].as_array().expect("panels").iter();
     let targets = panels.flat_map(|panel| panel["targets"].as_array().into_iter().flatten());
@@ -36,7 +36,7 @@ fn queries(board: &Value) -> Vec<String> {
     all
 }
 
-/// The series that a query asks for: names of families, each with the labels that it goes by.
+/// The series of a query: each metric family with the labels that the query uses.
 fn asked(query: &str) -> Vec<(String, Vec<String>)> {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let mut found = Vec::new();
@@ -55,13 +55,13 @@ fn asked(query: &str) -> Vec<(String, Vec<String>)> {
     found
 }
 
-/// The labels that a query sums by; those of the first series are meant.
+/// The labels that a query sums by; they belong to its first series.
 fn summed_by(query: &str) -> Vec<String> {
     let by = query.split_once("by (").and_then(|(_, behind)| behind.split_once(')'));
     by.map_or(Vec::new(), |(labels, _)| labels.split(", ").map(str::to_owned).collect())
 }
 
-/// A query as Prometheus gets it: variables of the board filled in.
+/// A query with the dashboard's variables substituted.
 fn filled(query: &str) -> String {
     query
         .replace("$__rate_interval", "10s")
@@ -72,10 +72,10 @@ fn filled(query: &str) -> String {
 
 fn board() -> Value {
     let kept = fs::read_to_string(in_repository("docker/grafana/pausebed.json"));
-    serde_json::from_str(&kept.expect("the board is kept")).expect("JSON")
+    serde_json::from_str(&kept.expect("the dashboard file is readable")).expect("JSON")
 }
 
-/// What the labs of both technologies serve, with every kind of frame lost once.
+/// The metrics of labs of both technologies, after every kind of frame was lost once.
 fn served_by_labs() -> (Families, Vec<String>) {
     let mut all = Families::new();
     let mut pages = Vec::new();
@@ -98,12 +98,12 @@ fn served_by_labs() -> (Families, Vec<String>) {
 }
 
 #[test]
-fn every_query_of_the_board_asks_for_what_labs_serve() {
+fn every_dashboard_query_names_metrics_that_labs_serve() {
     let _alone = alone();
     let (served, pages) = served_by_labs();
     let queries = queries(&board());
     assert!(queries.len() > 25, "{queries:#?}");
-    // Only ports that take part in such a scheme count these.
+    // Only ports with such a scheme have these counters.
     let of_a_scheme = |name: &str| {
         let named = [
             "_cnp_",
@@ -122,10 +122,13 @@ fn every_query_of_the_board_asks_for_what_labs_serve() {
     let mut seen = 0;
     for query in &queries {
         let series = asked(query);
-        assert!(!series.is_empty(), "{query} asks for nothing of ours");
+        assert!(!series.is_empty(), "{query} names no metric of this project");
         for (place, (name, labels)) in series.iter().enumerate() {
             let Some(has) = served.get(name) else {
-                assert!(of_a_scheme(name) && known.contains(name), "{name} is nowhere: {query}");
+                assert!(
+                    of_a_scheme(name) && known.contains(name),
+                    "{name} does not exist: {query}"
+                );
                 continue;
             };
             seen += 1;
@@ -142,23 +145,23 @@ fn every_query_of_the_board_asks_for_what_labs_serve() {
     parsed_by_promtool(&queries);
 }
 
-/// The exposition before Prometheus' own judge.
+/// Checks the exposition with promtool.
 fn judged_by_promtool(page: &str) {
     let mut command = Command::new("promtool");
     command.args(["check", "metrics"]).stdin(Stdio::piped()).stdout(Stdio::piped());
     let Ok(mut child) = command.stderr(Stdio::piped()).spawn() else {
-        println!("SKIPPED: promtool is not installed: it has not judged the exposition");
+        println!("SKIPPED: promtool is not installed; the exposition is not checked");
         return;
     };
-    let mut input = child.stdin.take().expect("it was asked for");
-    input.write_all(page.as_bytes()).expect("it reads");
+    let mut input = child.stdin.take().expect("standard input is piped");
+    input.write_all(page.as_bytes()).expect("promtool reads its input");
     drop(input);
-    let output = child.wait_with_output().expect("it ends");
+    let output = child.wait_with_output().expect("promtool ends");
     let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
     assert!(output.status.success() && said.trim().is_empty(), "{said}");
 }
 
-/// The queries before the parser of Prometheus, as rules.
+/// Checks the queries, as recording rules, with promtool.
 fn parsed_by_promtool(queries: &[String]) {
     let folder = tempfile::tempdir().expect("a folder");
     let exprs = queries.iter().filter(|query| !query.starts_with("label_values"));
@@ -177,9 +180,9 @@ fn parsed_by_promtool(queries: &[String]) {
     assert!(said.contains(&format!("{} rules found", rules.len())), "{said}");
 }
 
-/// A real Prometheus scrapes a lab's page, and answers the board's queries.
+/// A real Prometheus scrapes a lab's page and evaluates the dashboard's queries.
 #[test]
-fn prometheus_scrapes_a_lab_and_answers_the_board() {
+fn prometheus_scrapes_a_lab_and_answers_the_dashboard() {
     let _alone = alone();
     if if_there(Command::new("prometheus").arg("--version")).is_none() {
         return;
@@ -187,7 +190,8 @@ fn prometheus_scrapes_a_lab_and_answers_the_board() {
     let lab = Lab::up(ETHERNET, "one");
     let served = Served::of(&lab);
     let kept = fs::read_to_string(in_repository("docker/grafana/prometheus.yml"));
-    let config = kept.expect("it is kept").replace("127.0.0.1:8086", &served.address);
+    let config =
+        kept.expect("the configuration is readable").replace("127.0.0.1:8086", &served.address);
     let file = lab.root().join("prometheus.yml");
     fs::write(&file, config.replace("5s", "1s")).expect("a file");
     let prometheus = Prometheus::start(&lab, &file);
@@ -204,13 +208,16 @@ fn prometheus_scrapes_a_lab_and_answers_the_board() {
         answered += usize::from(!values.is_empty());
         if query.contains("transmit_wait") && !query.starts_with("count") {
             let share = values.iter().copied().fold(0.0, f64::max);
-            assert!(share > 0.2, "the senders of an incast are held most of the time: {values:?}");
+            assert!(
+                share > 0.2,
+                "the senders of an incast are paused most of the time: {values:?}"
+            );
         }
     }
     assert!(answered > 20, "only {answered} queries had an answer");
 }
 
-/// A Prometheus of our own on this host, until it is dropped.
+/// A Prometheus process on this host, killed when dropped.
 struct Prometheus {
     child: std::process::Child,
     address: String,
@@ -218,19 +225,19 @@ struct Prometheus {
 
 impl Prometheus {
     fn start(lab: &Lab, config: &std::path::Path) -> Prometheus {
-        let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-        let address = free.local_addr().expect("it is bound").to_string();
+        let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = free.local_addr().expect("the socket is bound").to_string();
         drop(free);
         let mut command = lab.program("prometheus", &[]);
         command.arg(format!("--config.file={}", config.display()));
         command.arg(format!("--storage.tsdb.path={}", lab.root().join("tsdb").display()));
         command.arg(format!("--web.listen-address={address}"));
         let log = fs::File::create(lab.root().join("prometheus.log")).expect("a file");
-        let child = command.stdout(Stdio::null()).stderr(log).spawn().expect("it starts");
+        let child = command.stdout(Stdio::null()).stderr(log).spawn().expect("Prometheus starts");
         Prometheus { child, address }
     }
 
-    /// The values of an instant query; none if it is refused.
+    /// The values of an instant query; `None` if Prometheus refuses it.
     fn ask(&self, query: &str) -> Option<Vec<f64>> {
         let coded: String = query.bytes().map(|octet| format!("%{octet:02X}")).collect();
         let path = format!("/api/v1/query?query={coded}");
@@ -248,13 +255,13 @@ impl Prometheus {
 
 impl Drop for Prometheus {
     fn drop(&mut self) {
-        // It writes nothing that anybody wants.
+        // The data of Prometheus is not needed.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// The body of an answer that is not chunked.
+/// The body of a response without chunked encoding.
 fn get(address: &str, path: &str) -> Option<String> {
     use std::io::Read;
     let mut stream = std::net::TcpStream::connect(address).ok()?;

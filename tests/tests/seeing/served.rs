@@ -1,4 +1,4 @@
-//! `pausebed serve LAB`: looked at by anybody on this host, changed by who has the token.
+//! `pausebed serve LAB`: every user of this host may read the page; changes require the token.
 
 use crate::laboratory::{alone, eventually};
 use crate::{INFINIBAND, Lab};
@@ -7,10 +7,10 @@ use std::net::TcpStream;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-/// A server of a lab's page, until it is dropped.
+/// A server of a lab's page, killed when dropped.
 pub struct Served {
     child: Child,
-    /// Where it listens.
+    /// Address and port on which the server listens.
     pub address: String,
     token: String,
 }
@@ -19,7 +19,8 @@ impl Served {
     pub fn of(lab: &Lab) -> Served {
         let mut command = lab.command(&["serve", lab.name, "--listen", "127.0.0.1:0"]);
         let mut child = command.stderr(Stdio::piped()).spawn().expect("the program starts");
-        let mut said = BufReader::new(child.stderr.take().expect("it was asked for")).lines();
+        let mut said =
+            BufReader::new(child.stderr.take().expect("standard error is piped")).lines();
         let mut line = || said.next().expect("a line").expect("text");
         let (open, changing) = (line(), line());
         let address = open.trim_start_matches("http://").trim_end_matches('/').to_owned();
@@ -28,9 +29,9 @@ impl Served {
         Served { child, address, token }
     }
 
-    /// The stream behind the head of the answer to a request.
+    /// Sends a request; returns the status and the stream after the response header.
     fn open(&self, method: &str, path: &str, body: &str) -> (u16, BufReader<TcpStream>) {
-        let mut stream = TcpStream::connect(&self.address).expect("it listens");
+        let mut stream = TcpStream::connect(&self.address).expect("the server listens");
         stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a time-out");
         let (host, length) = (&self.address, body.len());
         write!(
@@ -38,7 +39,7 @@ impl Served {
             "{method} {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\
              Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
         )
-        .expect("it reads");
+        .expect("the server reads the request");
         let mut stream = BufReader::new(stream);
         let mut status = String::new();
         stream.read_line(&mut status).expect("an answer in time");
@@ -46,7 +47,7 @@ impl Served {
         let mut line = String::from("-");
         while !line.trim().is_empty() {
             line.clear();
-            stream.read_line(&mut line).expect("a head");
+            stream.read_line(&mut line).expect("a header line in time");
         }
         (number.expect("a status"), stream)
     }
@@ -64,7 +65,7 @@ impl Served {
         String::from_utf8(octets).expect("text")
     }
 
-    /// Does something with the token.
+    /// Posts an action with the token; returns the status and the body.
     fn act(&self, body: &str) -> (u16, String) {
         let (status, said) = self.ask("POST", &format!("/api/act?token={}", self.token), body);
         (status, String::from_utf8(said).expect("text"))
@@ -73,13 +74,13 @@ impl Served {
 
 impl Drop for Served {
     fn drop(&mut self) {
-        // Only its own end would make it an error.
+        // An error means that the server has ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Reads a page's stream until an event of that kind; its data.
+/// Reads the event stream until an event of `kind`; returns its data.
 fn event(stream: &mut impl BufRead, kind: &str) -> String {
     let mut current = String::new();
     loop {
@@ -98,20 +99,23 @@ fn event(stream: &mut impl BufRead, kind: &str) -> String {
 }
 
 #[test]
-fn a_lab_is_looked_at_changed_with_the_token_and_its_end_is_told() {
+fn the_live_page_shows_a_lab_changes_it_with_the_token_and_reports_its_end() {
     let _alone = alone();
     let lab = Lab::up(INFINIBAND, "one");
     let served = Served::of(&lab);
     let page = served.text("/");
     assert!(page.contains("Lab one is up") && page.contains("id=\"acts\" hidden"));
-    assert!(!page.contains(&served.token), "the page is for everybody on this host");
+    assert!(
+        !page.contains(&served.token),
+        "the page, which every user may read, must not contain the token"
+    );
     assert!(served.text("/api/run").contains("\"stop_ps\":null"));
     let (status, mut live) = served.open("GET", "/api/live", "");
     assert_eq!(status, 200);
     event(&mut live, "hello");
     let bin = event(&mut live, "bin");
     let bin: serde_json::Value = serde_json::from_str(&bin).expect("JSON");
-    // Five cables are ten outputs, of two octets each.
+    // Five cables have ten outputs, of two octets each.
     assert_eq!(bin["row"].as_str().map(str::len), Some(28), "{bin}");
     let tick = event(&mut live, "tick");
     let tick: serde_json::Value = serde_json::from_str(&tick).expect("JSON");
@@ -127,7 +131,7 @@ fn a_lab_is_looked_at_changed_with_the_token_and_its_end_is_told() {
             serde_json::from_str(&lab.good(&["status", "--json"])).expect("JSON");
         shown["one"]["injected_lost"].as_u64().expect("a number")
     };
-    assert!(eventually(20.0, || injected() > 0), "frames are lost at the cut");
+    assert!(eventually(20.0, || injected() > 0), "the cut cable loses frames");
     assert_eq!(served.act(r#"{"act":"mend","port":"s0:1"}"#).0, 200);
     assert_eq!(served.act(r#"{"act":"stop","item":"even"}"#).1, "traffic stopped on 4 adapters");
     lab.good(&["down"]);
@@ -135,7 +139,7 @@ fn a_lab_is_looked_at_changed_with_the_token_and_its_end_is_told() {
 }
 
 #[test]
-fn what_is_neither_file_nor_lab_is_said_to_be_neither() {
+fn serve_refuses_a_name_that_is_neither_a_file_nor_a_lab() {
     let _alone = alone();
     let lab = Lab::up(INFINIBAND, "one");
     let output = lab.run(&["serve", "other"]);

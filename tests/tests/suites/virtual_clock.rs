@@ -1,4 +1,4 @@
-//! Shipped scenarios on the virtual clock: found, run, held to what they expect.
+//! Shipped scenarios on the virtual clock: list them, run them, check their expectations.
 
 use launch::experiment::{Conditions, Experiment};
 use launch::substrate;
@@ -14,9 +14,9 @@ pub fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../topo/scenarios").join(name)
 }
 
-/// The scenario files of such a folder, by name.
+/// The scenario files of such a folder, sorted by name.
 pub fn files(name: &str) -> Vec<PathBuf> {
-    let listing = std::fs::read_dir(folder(name)).expect("the scenarios are shipped");
+    let listing = std::fs::read_dir(folder(name)).expect("the folder of scenarios is readable");
     let mut files: Vec<PathBuf> = listing.map(|file| file.expect("readable").path()).collect();
     files.retain(|file| file.extension().is_some_and(|end| end == "toml"));
     files.sort();
@@ -33,15 +33,15 @@ fn run(text: &str, sets: &[String]) -> RunResult {
         command: "a test".to_owned(),
         injections: Vec::new(),
     };
-    Experiment::run(&scenario, conditions, &mut |_| {}).expect("it runs").result
+    Experiment::run(&scenario, conditions, &mut |_| {}).expect("the run succeeds").result
 }
 
-/// Runs a file; it must meet all that it expects, and its sum must close.
+/// Runs a file. It must meet all its expectations, and its frame balance must close.
 pub fn passes(file: &Path) -> RunResult {
-    passes_as(file, &std::fs::read_to_string(file).expect("it is shipped"), &[])
+    passes_as(file, &std::fs::read_to_string(file).expect("the scenario file is readable"), &[])
 }
 
-/// The same with another text and other settings.
+/// Like [`passes`], with another text and with overrides.
 pub fn passes_as(file: &Path, text: &str, sets: &[String]) -> RunResult {
     let result = run(text, sets);
     let missed = result.expectations.iter().filter(|e| e.verdict != Verdict::Pass);
@@ -51,7 +51,7 @@ pub fn passes_as(file: &Path, text: &str, sets: &[String]) -> RunResult {
     result
 }
 
-/// Two at a time.
+/// Runs the files two at a time; all must pass.
 pub fn all_pass(files: &[PathBuf]) {
     let next = AtomicUsize::new(0);
     let work = || {

@@ -1,4 +1,4 @@
-//! CRCs by crcmod and zlib, in the words of `tests/witness/crcs.py`.
+//! CRCs computed by crcmod and zlib, through `tests/witness/crcs.py`.
 
 use super::python::python;
 use proto::wire::infiniband::crc::{verify_icrc, verify_lpcrc, verify_vcrc};
@@ -14,7 +14,7 @@ fn script() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("witness/crcs.py")
 }
 
-/// What the script answers, an object a line.
+/// The output of the script, one JSON object for each line.
 pub fn answers(python: &str, words: &[&str], input: &str) -> Vec<Value> {
     let mut child = Command::new(python)
         .arg(script())
@@ -22,13 +22,13 @@ pub fn answers(python: &str, words: &[&str], input: &str) -> Vec<Value> {
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
-        .expect("it was here before");
+        .expect("the program started before");
     let mut pipe = child.stdin.take().expect("a pipe");
     let input = input.to_owned();
     let writer = std::thread::spawn(move || pipe.write_all(input.as_bytes()));
-    let output = child.wait_with_output().expect("it ends");
+    let output = child.wait_with_output().expect("the script ends");
     assert!(output.status.success(), "{words:?}");
-    writer.join().expect("no panic").expect("it reads to the end");
+    writer.join().expect("the thread does not panic").expect("the script reads all its input");
     let text = String::from_utf8(output.stdout).expect("JSON is text");
     text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
 }
@@ -38,7 +38,7 @@ fn octets(hex: &str) -> Vec<u8> {
     (0..hex.len()).step_by(2).map(octet).collect()
 }
 
-/// Our verdicts, in the words of the script.
+/// The verdicts of this project, in the script's format.
 fn ours(kind: &str, octets: &[u8]) -> Value {
     let link = kind == "link";
     let icrc = !link && matches!(bth_offset(octets), Ok(Some(_)));
@@ -56,7 +56,7 @@ fn verdicts(answer: &Value) -> Value {
 }
 
 #[test]
-fn ten_thousand_good_frames_and_ten_thousand_damaged_ones_get_the_same_verdicts() {
+fn crcmod_agrees_on_ten_thousand_intact_and_ten_thousand_damaged_frames() {
     let Some(python) = python("crcmod") else { return };
     let frames = answers(python, &["make", &FRAMES.to_string(), "7"], "");
     assert_eq!(frames.len(), 2 * FRAMES);
@@ -69,9 +69,9 @@ fn ten_thousand_good_frames_and_ten_thousand_damaged_ones_get_the_same_verdicts(
             .into_iter()
             .all(|verdict| verdict != &Value::Bool(false));
         let whole = frame["flipped"].is_null();
-        assert_eq!(holds, whole, "one flipped bit is always found: {frame}");
+        assert_eq!(holds, whole, "a CRC detects every single flipped bit: {frame}");
         good += usize::from(whole);
-        // A bit that may change on the way: the VCRC alone sees it.
+        // A bit in a variant field: only the VCRC covers it.
         masked += usize::from(!whole && frame["icrc"] == true);
         links += usize::from(kind == "link");
         raw += usize::from(kind == "packet" && frame["icrc"].is_null());
@@ -79,13 +79,13 @@ fn ten_thousand_good_frames_and_ten_thousand_damaged_ones_get_the_same_verdicts(
     assert_eq!(good, FRAMES);
     assert!(links > 2_000 && raw > 3_000 && masked > 20, "{links} {raw} {masked}");
     println!(
-        "{} frames: {links} link packets, {raw} raw, {masked} hurt where it may change",
+        "{} frames: {links} link packets, {raw} raw, {masked} damaged in a variant field",
         20_000
     );
 }
 
 #[test]
-fn frames_that_we_make_hold_in_the_eyes_of_the_witness() {
+fn crcmod_accepts_the_crcs_of_built_frames() {
     let Some(python) = python("crcmod") else { return };
     let frames = super::tshark::frames();
     let lines: Vec<String> = frames
@@ -103,7 +103,7 @@ fn frames_that_we_make_hold_in_the_eyes_of_the_witness() {
 }
 
 #[test]
-fn the_witness_masks_as_scapy_does() {
+fn the_script_masks_fields_as_scapy_does() {
     if python("crcmod").is_none() {
         return;
     }

@@ -1,10 +1,10 @@
-//! Every header field of our packets as tshark reads it, and every CRC as it shows it.
+//! Every header field and CRC of built packets, compared with tshark's values.
 
 use super::tshark::{fields, frames, write_packets};
 use proto::wire::infiniband::Packet;
 use std::net::Ipv6Addr;
 
-/// tshark's name of a field, and our value of it where the packet has it.
+/// tshark's name of a field, and this project's value if the packet has the field.
 type Field = (&'static str, fn(&Packet<'_>) -> Option<u128>);
 
 const FIELDS: &[Field] = &[
@@ -36,7 +36,7 @@ const FIELDS: &[Field] = &[
     ("infiniband.deth.srcqp", |p| Some(p.extended.deth?.source.get().into())),
     ("infiniband.reth.va", |p| {
         let reth = p.extended.reth.map(|reth| reth.virtual_address);
-        // Atomics begin as a RETH does, and tshark gives them its names.
+        // An AtomicETH begins like a RETH, and tshark uses the RETH's field names.
         Some(reth.or(p.extended.atomic_eth.map(|atomic| atomic.virtual_address))?.into())
     }),
     ("infiniband.reth.r_key", |p| {
@@ -68,7 +68,7 @@ fn number(text: &str) -> Option<u128> {
 }
 
 #[test]
-fn tshark_reads_every_field_as_we_do() {
+fn tshark_agrees_on_every_field() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("fields.pcapng");
     let frames = frames();
@@ -78,8 +78,8 @@ fn tshark_reads_every_field_as_we_do() {
     assert_eq!(rows.len(), frames.len());
     let mut compared = 0;
     for (octets, row) in frames.iter().zip(&rows) {
-        let packet = Packet::parse(octets).expect("as built");
-        let opcode = packet.bth.expect("not raw").opcode;
+        let packet = Packet::parse(octets).expect("a built packet parses");
+        let opcode = packet.bth.expect("the packet is not raw").opcode;
         for ((name, ours), theirs) in FIELDS.iter().zip(row) {
             assert_eq!(number(theirs), ours(&packet), "{name} of {opcode}");
             compared += usize::from(!theirs.is_empty());
@@ -90,7 +90,7 @@ fn tshark_reads_every_field_as_we_do() {
 }
 
 #[test]
-fn tshark_reads_immediates_and_atomics_as_we_do() {
+fn tshark_agrees_on_immediates_and_atomics() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("immediates.pcapng");
     let frames = frames();
@@ -105,8 +105,8 @@ fn tshark_reads_immediates_and_atomics_as_we_do() {
     let Some(rows) = fields(&file, &names, &[]) else { return };
     let mut seen = [0; 5];
     for (octets, row) in frames.iter().zip(&rows) {
-        let packet = Packet::parse(octets).expect("as built");
-        let bth = packet.bth.expect("not raw");
+        let packet = Packet::parse(octets).expect("a built packet parses");
+        let bth = packet.bth.expect("the packet is not raw");
         let body = Packet::octets_len(&packet) - 6 - packet.payload.len() - packet.pad.len();
         let last = |n: usize| {
             let field = &octets[body - n..body];
@@ -121,7 +121,7 @@ fn tshark_reads_immediates_and_atomics_as_we_do() {
             extended.atomic_ack_eth.and_then(|_| last(8)),
         ];
         for index in 0..names.len() {
-            // The first two are shown as octets.
+            // tshark shows the first two as octets.
             let theirs = match row[index].as_str() {
                 octets if index < 2 && !octets.is_empty() => number(&format!("0x{octets}")),
                 text => number(text),
@@ -134,7 +134,7 @@ fn tshark_reads_immediates_and_atomics_as_we_do() {
 }
 
 #[test]
-fn plain_tshark_finds_nothing_malformed_in_any_of_our_packets() {
+fn tshark_without_the_plugin_reports_no_malformed_packet() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("malformed.pcapng");
     write_packets(&file, &frames());

@@ -1,5 +1,5 @@
-//! tshark with our dissector: every frame of ours has a name, every CRC its verdict, and nothing is
-//! called malformed that is not.
+//! tshark with the project's dissector: every frame has a name, every CRC a verdict, and no valid frame is
+//! reported as malformed.
 
 use super::{roce, tshark};
 use bytes::BytesMut;
@@ -25,12 +25,12 @@ const TYPES: ProjectTypes = ProjectTypes::DEFAULT;
 const HOST: MacAddress = MacAddress::new([2, 0, 0, 0, 0, 1]);
 const PORT: MacAddress = MacAddress::new([2, 0, 1, 0, 0, 9]);
 
-/// A home of its own in which the dissector is installed, and a capture.
+/// A home folder with the dissector installed, and a capture.
 struct Home {
     folder: TempDir,
 }
 
-/// One row of values a frame; of those that stand several times, all, with commas between.
+/// One row of values for each frame. Several values of one field are separated by commas.
 type Rows = Vec<Vec<String>>;
 
 impl Home {
@@ -48,14 +48,14 @@ impl Home {
         file
     }
 
-    /// What tshark says of these fields; `None`, with a word about it, where it is missing.
+    /// tshark's values of these fields; prints SKIPPED and returns `None` without tshark.
     fn fields(&self, file: &Path, names: &[&str]) -> Option<Rows> {
         let mut tshark = Command::new("tshark");
         tshark.env("HOME", self.folder.path()).env_remove("XDG_CONFIG_HOME");
         tshark.args(["-n", "-T", "fields", "-E", "separator=;", "-E", "occurrence=a", "-r"]);
         tshark.arg(file).args(names.iter().flat_map(|name| ["-e", name]));
         let Ok(output) = tshark.output() else {
-            eprintln!("SKIPPED: tshark is not here");
+            eprintln!("SKIPPED: tshark is not installed");
             return None;
         };
         let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -69,10 +69,10 @@ fn hex(octets: &[u8]) -> String {
     octets.iter().map(|octet| format!("{octet:02x}")).collect()
 }
 
-/// Fields in which nothing may stand for a frame that is right.
+/// Fields that must be empty for a valid frame.
 const COMPLAINTS: [&str; 2] = ["_ws.malformed", "_ws.expert.message"];
 
-/// Asks for these fields, and has nothing complained of.
+/// tshark's values of these fields; fails if any frame has a finding.
 fn clean(home: &Home, file: &Path, names: &[&str]) -> Option<Rows> {
     let rows = home.fields(file, &[&COMPLAINTS[..], names].concat())?;
     let values = rows.into_iter().map(|row| {
@@ -137,12 +137,12 @@ fn packets_and_link_packets_are_named_and_their_crcs_verified() {
 }
 
 #[test]
-fn one_bit_off_is_a_wrong_crc_where_we_say_so_too() {
+fn the_dissector_reports_a_flipped_bit_as_a_crc_error() {
     let mut random = Random::stream(8, "witnesses", "dissector");
     let mut damaged = Vec::new();
     for octets in tshark::frames() {
         let mut octets = octets;
-        // The link header says where everything is; it is left alone.
+        // The LRH determines the layout, so no bit of it is flipped.
         let bit = 64 + random.below(octets.len() as u64 * 8 - 64) as usize;
         octets[bit / 8] ^= 0x80 >> (bit % 8);
         damaged.push(octets);
@@ -169,10 +169,14 @@ fn one_bit_off_is_a_wrong_crc_where_we_say_so_too() {
         assert_eq!(row[..3], [u8::from(icrc_holds).to_string(), "0".into(), "".into()]);
         let vcrc = hex(&crc::vcrc(octets).to_le_bytes());
         assert!(row[3].contains(&format!("VCRC should be {vcrc}")), "{row:?}");
-        let icrc = hex(&crc::icrc_by_link_header(octets).expect("not raw").to_le_bytes());
+        let icrc =
+            hex(&crc::icrc_by_link_header(octets).expect("the packet is not raw").to_le_bytes());
         assert_eq!(row[3].contains(&format!("ICRC should be {icrc}")), !icrc_holds, "{row:?}");
     }
-    assert!((1..damaged.len() / 2).contains(&blind), "{blind} changes are invisible to the ICRC");
+    assert!(
+        (1..damaged.len() / 2).contains(&blind),
+        "the ICRC does not cover {blind} of the changes"
+    );
     for row in &rows[damaged.len()..] {
         assert_eq!(row[2], "0", "{row:?}");
     }
@@ -192,7 +196,7 @@ fn rate_regulated() -> CongestionTag {
     CongestionTag::RateRegulated(tag)
 }
 
-/// A frame of a congestion point's: tags, then this EtherType and body.
+/// A congestion point's frame: tags, then this EtherType and body.
 fn message(kind: u16, tag: Option<CongestionTag>, body: &[&[u8]]) -> BytesMut {
     let plain = Preface::untagged(Envelope::untagged(HOST, PORT, kind).tagged(vlan(6)));
     let preface = tag.map_or(plain, |tag| plain.tagged(tag, &TYPES));
@@ -229,7 +233,7 @@ fn test_frame(tag: Option<CongestionTag>) -> BytesMut {
     message(ethertype::PROJECT, tag, &[&[TestFrame::SUBTYPE], &test.to_octets(), &pattern])
 }
 
-/// Frames by the protocol and the first words that tshark is to have for them.
+/// Frames with the protocol and the beginning of the info column that tshark must show.
 fn messages() -> Vec<(&'static str, &'static str, BytesMut)> {
     let sample = [0xd0; 64];
     let control = |control: MacControl| BytesMut::from(&control.to_octets(PORT)[..]);
@@ -287,7 +291,7 @@ fn messages_tags_and_test_frames_are_named() {
 }
 
 #[test]
-fn messages_that_are_not_whole_are_called_so_and_by_name() {
+fn incomplete_messages_are_reported_by_name() {
     let sample = [0xd0; 64];
     let of_cnm = |cnm: Cnm| message(ethertype::CNM, None, &[&cnm.to_octets(), &sample]);
     let of_bcn = |bcn: Bcn| message(ethertype::PROJECT, None, &[&[2], &bcn.to_octets(), &sample]);
@@ -299,7 +303,7 @@ fn messages_that_are_not_whole_are_called_so_and_by_name() {
         (of_cnm(Cnm { version: 1, ..cnm() }), "Unknown version: to be discarded"),
         (of_bcn(Bcn { length: 65, ..bcn() }), "Sample length beyond the frame or above 64"),
         (of_bcn(Bcn { version: 2, ..bcn() }), "Unknown version"),
-        (message(ethertype::PROJECT, None, &[&[9; 40]]), "No frame of pausebed, or cut off"),
+        (message(ethertype::PROJECT, None, &[&[9; 40]]), "Not a pausebed frame, or truncated"),
     ];
     let captured: Vec<_> =
         frames.iter().map(|(octets, _)| (FrameKind::Ethernet, octets.clone())).collect();
@@ -310,7 +314,7 @@ fn messages_that_are_not_whole_are_called_so_and_by_name() {
     assert_eq!(told, frames.each_ref().map(|(_, complaint)| *complaint));
 }
 
-/// Frames of RoCE, each without, with a CN-TAG and with a rate-regulated tag.
+/// RoCE frames, each untagged, with a CN-TAG and with a rate-regulated tag.
 fn roce_frames() -> Vec<BytesMut> {
     let tagged = |tag: Option<CongestionTag>| {
         roce::frames().into_iter().map(move |mut octets| {
@@ -324,7 +328,7 @@ fn roce_frames() -> Vec<BytesMut> {
 }
 
 #[test]
-fn roce_has_its_name_and_its_verdict_behind_every_tag() {
+fn roce_is_named_and_verified_behind_every_tag() {
     let frames = roce_frames();
     let home = Home::new();
     let captured: Vec<_> =
@@ -343,12 +347,14 @@ fn roce_has_its_name_and_its_verdict_behind_every_tag() {
 }
 
 #[test]
-fn one_bit_off_is_a_wrong_icrc_behind_every_tag() {
+fn a_flipped_bit_is_an_icrc_error_behind_every_tag() {
     let mut random = Random::stream(9, "witnesses", "dissector");
     let mut frames = roce_frames();
     for octets in &mut frames {
-        let layout = proto::wire::roce::Layout::find(octets).expect("whole").expect("RoCE");
-        // What comes before the BTH says where it is.
+        let layout = proto::wire::roce::Layout::find(octets)
+            .expect("a complete frame")
+            .expect("a RoCE frame");
+        // The headers before the BTH determine the layout, so no bit of them is flipped.
         let covered = (layout.end - layout.bth_at) as u64 * 8;
         let bit = layout.bth_at * 8 + random.below(covered) as usize;
         octets[bit / 8] ^= 0x80 >> (bit % 8);
@@ -364,10 +370,10 @@ fn one_bit_off_is_a_wrong_icrc_behind_every_tag() {
         assert_eq!(row[0], u8::from(holds).to_string());
         *(if holds { &mut blind } else { &mut bad }) += 1;
     }
-    assert!(bad > 100 && blind > 0, "{bad} wrong, {blind} unseen");
+    assert!(bad > 100 && blind > 0, "{bad} detected, {blind} not covered");
 }
 
-/// A datagram of three records: a packet, a link packet, a frame of RoCE.
+/// A datagram of three records: a packet, a link packet, a RoCE frame.
 fn records() -> Vec<u8> {
     let packet = tshark::frames().swap_remove(0);
     let frame = roce::frames().swap_remove(0);
@@ -391,7 +397,7 @@ fn records() -> Vec<u8> {
     octets
 }
 
-/// The same in UDP between addresses of this project.
+/// The records as a UDP datagram between addresses of this project.
 fn datagram(records: &[u8]) -> BytesMut {
     let mut octets = BytesMut::zeroed(14 + Ipv4::LEN + Udp::LEN);
     Envelope::untagged(HOST, PORT, ethertype::IPV4).emit(&mut octets);
@@ -406,7 +412,7 @@ fn datagram(records: &[u8]) -> BytesMut {
 }
 
 #[test]
-fn cables_are_looked_into_in_udp_and_behind_an_ethertype() {
+fn shim_records_are_dissected_in_udp_and_behind_an_ethertype() {
     let mut records = records();
     let frames = |records: &[u8]| {
         let mut behind = BytesMut::zeroed(14);
@@ -430,17 +436,17 @@ fn cables_are_looked_into_in_udp_and_behind_an_ethertype() {
         assert!(row[0].starts_with("3 frames on cables: "), "{row:?}");
         assert_eq!(row[1..], ["1,2,3", "1,1", "1", "1", "1"]);
     }
-    // The last octet is of the ICRC of the frame of RoCE, whose padding would stand behind it.
+    // The last octet belongs to the ICRC of the RoCE frame; padding would follow it.
     let end = records.len();
     records[end - 1] ^= 1;
     let file = home.capture(&frames(&records));
-    for row in home.fields(&file, &names).expect("it was here before") {
+    for row in home.fields(&file, &names).expect("the program started before") {
         assert_eq!(row[2..5], ["1,0", "1", "1"]);
     }
 }
 
 #[test]
-fn captures_of_other_people_are_verified() {
+fn third_party_captures_are_verified() {
     let named = std::env::var_os("PAUSEBED_CAPTURES").map(PathBuf::from);
     let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/captures");
     let folder = named.unwrap_or_else(beside);
@@ -455,7 +461,7 @@ fn captures_of_other_people_are_verified() {
             );
         };
         for file in files.flatten() {
-            // Some payloads are taken for other protocols, which complain; ours never does.
+            // tshark takes some payloads for other protocols and reports them; the project's dissector reports nothing.
             let Some(rows) = home.fields(&file.path(), &names) else { return };
             for row in &rows {
                 assert_eq!(row[1], "1", "{}: {row:?}", file.path().display());
@@ -464,6 +470,6 @@ fn captures_of_other_people_are_verified() {
             }
         }
     }
-    // Frames of the files that the folder's README lists.
+    // Frame counts of the files that the folder's README lists.
     assert!(verified[0] >= 25 && verified[1] >= 337, "{verified:?}");
 }

@@ -1,5 +1,5 @@
-//! What tshark 4.0 cannot do, each as it shows. When a newer one can, a test here fails: then
-//! `docs/witnesses.md` has a line to lose.
+//! Limits of tshark 4.0, each shown by a test. If a newer tshark lifts a limit, its test fails; then remove the
+//! limit from `docs/reference/witnesses.md`.
 
 use super::tshark::{fields, packet, tshark, write, write_packets};
 use bytes::BytesMut;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
 
-const NEWER: &str = "tshark has learnt something: mend docs/witnesses.md and this test";
+const NEWER: &str = "tshark has learnt something: mend docs/reference/witnesses.md and this test";
 
 fn scratch() -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -59,21 +59,21 @@ fn a_classic_pcap_of_type_247_is_refused_and_a_packet_of_it_stays_data() {
     let octets = packet(Opcode::RC_SEND_ONLY, false, 16, &mut random());
     pcap(&file, 247, &octets);
     let Ok(output) = Command::new("tshark").arg("-r").arg(&file).output() else {
-        return eprintln!("SKIPPED: tshark is not here");
+        return eprintln!("SKIPPED: tshark is not installed");
     };
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(
         said.contains("network type 247 unknown") && !output.status.success(),
         "{NEWER}: {said}"
     );
-    // The same octets as an ERF record are what it does understand.
+    // tshark dissects the same octets in an ERF record.
     pcap(&file, 197, &erf(21, &octets));
-    let rows = fields(&file, &["infiniband.bth.opcode"], &[]).expect("it was here before");
+    let rows = fields(&file, &["infiniband.bth.opcode"], &[]).expect("the program started before");
     assert_eq!(rows, [["4"]]);
 }
 
 #[test]
-fn a_link_packet_in_an_erf_record_is_called_malformed_and_ours_is_not() {
+fn a_link_packet_is_malformed_in_an_erf_record_and_not_on_user0() {
     let (_folder, file) = scratch();
     let link = FlowControlPacket {
         op: FlowControlOp::Normal,
@@ -85,8 +85,8 @@ fn a_link_packet_in_an_erf_record_is_called_malformed_and_ours_is_not() {
     let Some(rows) = tshark(&file, &["-Y", "_ws.malformed"]) else { return };
     assert_eq!(rows.len(), 1, "{NEWER}");
     write(&file, &[(FrameKind::InfinibandLink, link.to_octets()[..].into())]);
-    let rows =
-        fields(&file, &["frame.protocols", "frame.interface_name"], &[]).expect("it was here");
+    let rows = fields(&file, &["frame.protocols", "frame.interface_name"], &[])
+        .expect("the program started before");
     assert_eq!(rows.len(), 1);
     assert_eq!(rows[0][1], "h0:1/link");
     assert!(!rows[0][0].contains("malformed"), "{rows:?}");
@@ -94,19 +94,19 @@ fn a_link_packet_in_an_erf_record_is_called_malformed_and_ours_is_not() {
 }
 
 #[test]
-fn a_native_notification_is_named_and_its_body_and_crcs_are_one_lump() {
+fn a_native_cnp_is_named_and_its_body_and_crcs_are_not_split() {
     let (_folder, file) = scratch();
     write_packets(&file, &[packet(Opcode::CNP, false, 16, &mut random())]);
     let names = ["infiniband.bth.opcode", "infiniband.invariant.crc", "infiniband.vendor"];
     let Some(rows) = fields(&file, &names, &["-E", "occurrence=l"]) else { return };
     assert_eq!(rows[0][..2], ["128", ""], "{NEWER}");
     assert_eq!(rows[0][2].len(), 2 * (16 + 4 + 2), "{NEWER}: {rows:?}");
-    let text = tshark(&file, &["-V"]).expect("it was here before");
-    assert!(text.iter().any(|line| line.contains("CNP")), "it has a name for 0x80");
+    let text = tshark(&file, &["-V"]).expect("the program started before");
+    assert!(text.iter().any(|line| line.contains("CNP")), "tshark names opcode 0x80");
 }
 
 #[test]
-fn a_rocev2_notification_has_no_name_and_no_icrc() {
+fn a_rocev2_cnp_has_no_name_and_no_icrc() {
     let (_folder, file) = scratch();
     let mut body = vec![0x81, 0, 0xff, 0xff, 0x40, 0x10, 0, 7, 0, 0, 0, 0];
     body.extend([0; 16]);
@@ -116,7 +116,7 @@ fn a_rocev2_notification_has_no_name_and_no_icrc() {
         return;
     };
     assert_eq!(rows, [["129", ""]], "{NEWER}");
-    let text = tshark(&file, &["-V"]).expect("it was here before");
+    let text = tshark(&file, &["-V"]).expect("the program started before");
     assert!(text.iter().any(|line| line.contains("Unknown (129)")), "{NEWER}");
 }
 
@@ -132,16 +132,16 @@ fn fecn_and_becn_have_no_fields_and_are_found_by_octet() {
         let filter = format!("infiniband.bth[4] & {mask}");
         let Some(rows) = tshark(&file, &["-Y", &filter]) else { return };
         assert_eq!(rows.len(), ours, "{filter}");
-        assert!((1..16).contains(&ours), "some are set and some are not");
+        assert!((1..16).contains(&ours), "some bits are set and some are not");
     }
     for name in ["infiniband.bth.fecn", "infiniband.bth.f", "infiniband.bth.becn"] {
         let output = Command::new("tshark").arg("-r").arg(&file).args(["-Y", name]).output();
-        assert!(!output.expect("it was here before").status.success(), "{NEWER}: {name}");
+        assert!(!output.expect("the program started before").status.success(), "{NEWER}: {name}");
     }
 }
 
 #[test]
-fn wrong_crcs_are_shown_and_not_noticed() {
+fn wrong_crcs_are_shown_but_not_flagged() {
     let (_folder, file) = scratch();
     let mut octets = packet(Opcode::RC_SEND_ONLY, false, 16, &mut random());
     let end = octets.len();
@@ -155,7 +155,7 @@ fn wrong_crcs_are_shown_and_not_noticed() {
     let written = std::fs::read(&file).expect("a file");
     let report = dissect::verify::verify(&written[..], "", &settings, 9).expect("a capture");
     let rules: Vec<&str> = report.findings.iter().map(|finding| finding.rule).collect();
-    assert_eq!(rules, ["icrc", "vcrc"], "ours notices");
+    assert_eq!(rules, ["icrc", "vcrc"], "`verify` reports both CRCs");
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn pad_octets_are_shown_as_payload() {
 }
 
 #[test]
-fn a_low_source_port_makes_rocev2_something_else() {
+fn a_low_udp_source_port_selects_another_dissector() {
     let (_folder, file) = scratch();
     let bth = packet(Opcode::RC_ACKNOWLEDGE, false, 0, &mut random())[8..24].to_vec();
     let frames = [69, 50_000].map(|port| (FrameKind::Ethernet, rocev2(port, &bth)));
@@ -180,7 +180,7 @@ fn a_low_source_port_makes_rocev2_something_else() {
 }
 
 #[test]
-fn tags_and_messages_of_qcn_and_our_own_ethertypes_stay_data() {
+fn qcn_tags_messages_and_project_ethertypes_are_not_dissected() {
     let (_folder, file) = scratch();
     let frame = |kind: u16| {
         let mut octets = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2];

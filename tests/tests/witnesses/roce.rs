@@ -1,4 +1,4 @@
-//! RoCE, PAUSE and PFC that we wrote, as scapy, crcmod and tshark read them.
+//! Built RoCE, PAUSE and PFC frames, compared with the results of scapy, crcmod and tshark.
 
 use super::crcs::answers;
 use super::python::{hex, python, scapy};
@@ -17,7 +17,7 @@ use std::path::PathBuf;
 fn network(which: usize, random: &mut Random) -> NetworkHeaders<'static> {
     let mut bits = |bits: u32| random.below(1 << bits);
     let (dscp, ecn) = (Dscp::truncate(bits(6) as u8), Ecn::from_bits(bits(2) as u8));
-    // Above the ports that tshark takes for something else.
+    // Above the ports that tshark assigns to other dissectors.
     let udp = Udp::roce(49_152 + bits(14) as u16);
     let address = |low: u64| u128::from(low) << 64 | u128::from(low);
     match which {
@@ -62,7 +62,7 @@ pub fn frames() -> Vec<BytesMut> {
         for which in 0..3 {
             let payload = if carries { 64 + (index + which) % 4 } else { 0 };
             let native = packet(*opcode, false, payload, &mut random);
-            let native = infiniband::Packet::parse(&native).expect("as built");
+            let native = infiniband::Packet::parse(&native).expect("a built packet parses");
             let network = network(which, &mut random);
             let tag = (index % 2 == 0).then(|| VlanTag {
                 priority: Priority::truncate(index as u8),
@@ -70,7 +70,7 @@ pub fn frames() -> Vec<BytesMut> {
                 id: VlanId::truncate(100 + index as u16),
                 ethertype: 0,
             });
-            let bth = native.bth.expect("not raw");
+            let bth = native.bth.expect("the packet is not raw");
             frames.push(frame(network, tag, bth, native.extended, native.payload));
         }
     }
@@ -95,17 +95,17 @@ fn frame(
     let builder = PacketBuilder { destination, source, tag, network, bth, extended };
     let mut octets = BytesMut::new();
     let fill = |place: &mut [u8]| place.copy_from_slice(payload);
-    builder.emit(&mut octets, payload.len(), fill).expect("short enough");
+    builder.emit(&mut octets, payload.len(), fill).expect("the payload fits a packet");
     octets
 }
 
 fn parse(octets: &[u8]) -> Packet<'_> {
-    Packet::parse(octets).expect("as built").expect("RoCE")
+    Packet::parse(octets).expect("a built packet parses").expect("a RoCE frame")
 }
 
-/// The real input of the mark: what is ECT goes out as CE, and scapy finds both checks right.
+/// ECN marking turns ECT into CE, and scapy computes the same ICRC and IP checksum.
 #[test]
-fn scapy_reads_every_rocev2_frame_as_we_do_marked_or_not() {
+fn scapy_agrees_on_every_rocev2_frame_marked_or_not() {
     let mut frames: Vec<Vec<u8>> = frames().iter().map(|octets| octets.to_vec()).collect();
     let marked: Vec<Vec<u8>> = frames
         .iter()
@@ -120,7 +120,7 @@ fn scapy_reads_every_rocev2_frame_as_we_do_marked_or_not() {
         let packet = parse(octets);
         let bth = packet.transport.bth;
         let NetworkHeaders::Ipv4(ip, _, _) = packet.network else {
-            // Of RoCEv1 scapy knows no ICRC, and of IPv6 not before its version 2.6.
+            // scapy computes no ICRC for RoCEv1, and for IPv6 only from version 2.6 on.
             continue;
         };
         let icrc = hex(&packet.icrc.to_le_bytes());
@@ -137,7 +137,7 @@ fn scapy_reads_every_rocev2_frame_as_we_do_marked_or_not() {
 }
 
 #[test]
-fn scapy_makes_the_same_pause_and_pfc_frames() {
+fn scapy_builds_the_same_pause_and_pfc_frames() {
     let source = MacAddress::from_number(0x02_00_00_00_00_07);
     let mut controls =
         vec![MacControl::Pause(Pause { time: 0 }), MacControl::Pause(Pause { time: 0x1234 })];
@@ -168,7 +168,7 @@ fn scapy_makes_the_same_pause_and_pfc_frames() {
 }
 
 #[test]
-fn crcmod_finds_every_icrc_right_and_every_damaged_one_wrong() {
+fn crcmod_agrees_on_intact_and_damaged_icrcs() {
     let Some(python) = python("crcmod") else { return };
     let mut lines = String::new();
     let frames = frames();
@@ -202,7 +202,7 @@ fn number(text: &str) -> Option<u64> {
     }
 }
 
-/// tshark's name of a field, and our value of it where the packet has it.
+/// tshark's name of a field, and this project's value if the packet has the field.
 type Field = (&'static str, fn(&Packet<'_>) -> Option<u64>);
 
 fn ipv4(packet: &Packet<'_>) -> Option<Ipv4> {
@@ -236,7 +236,7 @@ const FIELDS: &[Field] = &[
     ("ip.len", |p| Some(ipv4(p)?.total_length.into())),
     ("ip.id", |p| Some(ipv4(p)?.identification.into())),
     ("ip.ttl", |p| Some(ipv4(p)?.time_to_live.into())),
-    // 1 is "good".
+    // tshark's status 1 means "good".
     ("ip.checksum.status", |p| ipv4(p).map(|_| 1)),
     ("ipv6.tclass.dscp", |p| Some(ipv6(p)?.dscp.get().into())),
     ("ipv6.tclass.ecn", |p| Some(ipv6(p)?.ecn.bits().into())),
@@ -245,7 +245,7 @@ const FIELDS: &[Field] = &[
     ("ipv6.hlim", |p| Some(ipv6(p)?.hop_limit.into())),
     ("udp.srcport", |p| Some(udp(p)?.source_port.into())),
     ("udp.length", |p| Some(udp(p)?.length.into())),
-    // 3 is "none", which adapters send over IPv4.
+    // tshark's status 3 means "none", which adapters send over IPv4.
     ("udp.checksum.status", |p| udp(p).map(|udp| if udp.checksum == 0 { 3 } else { 1 })),
     ("infiniband.grh.tclass", |p| Some(grh(p)?.traffic_class.into())),
     ("infiniband.grh.paylen", |p| Some(grh(p)?.payload_length.into())),
@@ -257,14 +257,14 @@ const FIELDS: &[Field] = &[
     ("infiniband.bth.a", |p| Some(p.transport.bth.ack_request.into())),
     ("infiniband.bth.psn", |p| Some(p.transport.bth.psn.get().into())),
     ("infiniband.invariant.crc", |p| {
-        // Of a CNP of RoCEv2 it shows none.
+        // tshark shows no ICRC for a RoCEv2 CNP.
         let is_known = p.transport.bth.opcode != Opcode::ROCEV2_CNP;
         is_known.then(|| p.icrc.swap_bytes().into())
     }),
 ];
 
 #[test]
-fn tshark_reads_every_field_as_we_do() {
+fn tshark_agrees_on_every_field() {
     let (_folder, file) = scratch();
     let frames = frames();
     let kinds: Vec<_> = frames.iter().map(|octets| (FrameKind::Ethernet, octets.clone())).collect();
@@ -286,7 +286,7 @@ fn tshark_reads_every_field_as_we_do() {
 }
 
 #[test]
-fn tshark_reads_pause_and_pfc_as_we_do() {
+fn tshark_agrees_on_pause_and_pfc_fields() {
     let (_folder, file) = scratch();
     let source = MacAddress::from_number(0x02_00_00_00_00_07);
     let pfc = Pfc::default().with(Priority::truncate(3), 0xffff).with(Priority::truncate(4), 0);

@@ -1,4 +1,4 @@
-//! tshark, asked for fields; frames for it to look at.
+//! Runs tshark for the values of fields, and builds frames for it.
 
 use bytes::BytesMut;
 use capture::{Capture, CapturePlan, CapturedPort, WhenFull};
@@ -14,14 +14,14 @@ use proto::wire::infiniband::{Bth, ExtendedHeaders, Grh, Opcode, PacketBuilder};
 use std::path::Path;
 use std::process::Command;
 
-/// What tshark says about a file, a line a packet; `None`, with a word about it, where it is missing.
+/// tshark's output for a file, one line for each packet; prints SKIPPED and returns `None` without tshark.
 ///
-/// No plugin of the user's has a say: its home is a folder that is not there.
+/// Its home is a missing folder, so that it loads no plugins of the user.
 pub fn tshark(file: &Path, more: &[&str]) -> Option<Vec<String>> {
     let mut tshark = Command::new("tshark");
     tshark.env("HOME", file.with_extension("home")).env_remove("XDG_CONFIG_HOME");
     let Ok(output) = tshark.arg("-n").arg("-r").arg(file).args(more).output() else {
-        eprintln!("SKIPPED: tshark is not here");
+        eprintln!("SKIPPED: tshark is not installed");
         return None;
     };
     let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -30,7 +30,7 @@ pub fn tshark(file: &Path, more: &[&str]) -> Option<Vec<String>> {
     Some(text.lines().map(str::to_owned).collect())
 }
 
-/// The first occurrence of each field, a row a packet.
+/// The first occurrence of each field, one row for each packet.
 pub fn fields(file: &Path, names: &[&str], more: &[&str]) -> Option<Vec<Vec<String>>> {
     let mut arguments = vec!["-T", "fields", "-E", "separator=;", "-E", "occurrence=f"];
     arguments.extend(names.iter().flat_map(|name| ["-e", name]));
@@ -39,7 +39,7 @@ pub fn fields(file: &Path, names: &[&str], more: &[&str]) -> Option<Vec<Vec<Stri
     Some(rows.iter().map(|row| row.split(';').map(str::to_owned).collect()).collect())
 }
 
-/// Writes packets as our recorder does: sent by port 1 of a NIC `h0`.
+/// Writes packets with the project's recorder, as sent by port 1 of a NIC `h0`.
 pub fn write(file: &Path, frames: &[(FrameKind, BytesMut)]) {
     let node = NodeWiring { name: "h0".to_owned(), kind: NodeKind::Nic, ports: 2, level: 0 };
     let wiring = Wiring { nodes: vec![node], ..Wiring::default() };
@@ -68,15 +68,15 @@ pub fn write(file: &Path, frames: &[(FrameKind, BytesMut)]) {
     assert_eq!(capture.finish(Instant::from_ps(u64::MAX >> 1)).error, None);
 }
 
-/// A file of InfiniBand packets.
+/// Writes a file of InfiniBand packets.
 pub fn write_packets(file: &Path, packets: &[BytesMut]) {
     let frames: Vec<_> =
         packets.iter().map(|octets| (FrameKind::Infiniband, octets.clone())).collect();
     write(file, &frames);
 }
 
-/// One packet with everything in it random, but for what would send tshark elsewhere: queue pairs of
-/// management, and payloads that look like something else.
+/// One packet with random fields, except those that select other tshark dissectors: management queue pairs,
+/// and payloads that resemble other protocols.
 pub fn packet(opcode: Opcode, global: bool, payload: usize, random: &mut Random) -> BytesMut {
     let mut bits = |bits: u32| random.below(1 << bits);
     let queue_pair = QueuePairNumber::truncate(0x10_0000 | bits(19) as u32);
@@ -92,7 +92,8 @@ pub fn packet(opcode: Opcode, global: bool, payload: usize, random: &mut Random)
     let mut rest = [0u8; 64];
     rest.fill_with(|| bits(8) as u8);
     let set = opcode.extended_headers();
-    let mut extended = ExtendedHeaders::parse(set, &rest, 0).expect("enough for any opcode");
+    let mut extended =
+        ExtendedHeaders::parse(set, &rest, 0).expect("the octets suffice for any opcode");
     if let Some(deth) = &mut extended.deth {
         deth.source = QueuePairNumber::truncate(0x20_0000 | deth.source.get());
     }
@@ -114,7 +115,9 @@ pub fn packet(opcode: Opcode, global: bool, payload: usize, random: &mut Random)
         extended,
     };
     let mut octets = BytesMut::new();
-    builder.emit(&mut octets, payload, |place| place.fill(0xa5)).expect("short enough");
+    builder
+        .emit(&mut octets, payload, |place| place.fill(0xa5))
+        .expect("the payload fits a packet");
     octets
 }
 
