@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Runs every fuzz target for SECONDS (60 if left out), one after another; exit code 1 on a finding.
+# Runs each fuzz target for SECONDS (default 60), one after another; exit code 1 on a finding.
 #   ./fuzz.sh [SECONDS] [TARGET…]
-# Installs what is missing: a nightly toolchain (by rustup) and cargo-fuzz (by cargo).
+# Installs missing tools: a nightly toolchain (with rustup) and cargo-fuzz (with cargo).
 set -euo pipefail
 cd "$(dirname "$0")"
 seconds="${1:-60}"
@@ -21,7 +21,7 @@ if [ "${#targets[@]}" -eq 0 ]; then
 fi
 cargo +nightly fuzz build --features targets
 
-# What a target finds on its way stays out of the tree: the corpus kept there is small on purpose.
+# New inputs are kept outside the repository, so that its corpus stays small.
 work="${CARGO_TARGET_DIR:-fuzz/target}/fuzzing"
 failed=0
 total=0

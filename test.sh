@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what the tests need on a Debian or Ubuntu machine with a Rust toolchain, then runs all tests.
-#   ./test.sh          everything that fits in a few minutes
-#   ./test.sh --slow   the long proofs: live runs, floods, large suites (an hour and more)
+#   ./test.sh          the quick suite (a few minutes)
+#   ./test.sh --slow   the slow suite: live runs, floods, large scenarios (more than an hour)
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -21,7 +21,7 @@ need tcpreplay tcpreplay
 need tcpdump tcpdump
 docker info >/dev/null 2>&1 || need dockerd docker.io
 docker compose version >/dev/null 2>&1 || need docker-compose docker-compose
-module() { # module NAME PACKAGE: of a python3 that the tests find
+module() { # module NAME PACKAGE: NAME must be importable by a python3 that the tests find
   python3 -c "import $1" 2>/dev/null || /usr/bin/python3 -c "import $1" 2>/dev/null || missing+=("$2")
 }
 module crcmod python3-crcmod
@@ -41,18 +41,18 @@ clean_up() {
 }
 trap clean_up EXIT
 
-# Prometheus is unpacked and not installed: its package would start a service that stays.
+# Prometheus is unpacked but not installed, because its package would start a permanent service.
 if ! command -v prometheus >/dev/null 2>&1 || ! command -v promtool >/dev/null 2>&1; then
   unpacked="$(mktemp -d)"
   if (cd "$unpacked" && apt-get -qq download prometheus 2>/dev/null && dpkg-deb -x prometheus_*.deb .); then
     PATH="$unpacked/usr/bin:$PATH"
   else
-    echo "no package of Prometheus: what it thinks of the metrics is not shown"
+    echo "no Prometheus package: tests with promtool and Prometheus are skipped"
   fi
 fi
 
-# An engine for the tests in containers: the one that answers, else one of our own for as long as the
-# tests last. Where neither can be had those tests say so and show nothing.
+# A Docker engine for the tests in containers: a running one, else one started here and stopped after the
+# tests. Without an engine those tests print SKIPPED.
 if ! docker info >/dev/null 2>&1 && [ "$(id -u)" -eq 0 ]; then
   folder="$(mktemp -d)"
   export DOCKER_HOST="unix://$folder/docker.sock"
@@ -69,9 +69,9 @@ fi
 cargo build --profile quick --bins
 if docker info >/dev/null 2>&1; then
   docker/build.sh
-  docker/prometheus.sh || echo "no image of Prometheus: that it scrapes containers is not shown"
+  docker/prometheus.sh || echo "no Prometheus image: the test that scrapes containers is skipped"
 else
-  echo "no Docker engine: no tests in containers"
+  echo "no Docker engine: tests in containers are skipped"
 fi
 if [ "${1:-}" = "--slow" ]; then
   cargo test --profile quick -p pausebed-tests -- --ignored --test-threads 1

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Makes the image pausebed:VERSION: a static program in an otherwise empty image.
-#   docker/build.sh             optimised as for tests
-#   docker/build.sh release     with link-time optimisation
+# Builds the image pausebed:VERSION: a static program in an otherwise empty image.
+#   docker/build.sh             profile `quick`, as for tests
+#   docker/build.sh release     profile `release`, with link-time optimisation
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 profile="${1:-quick}"
-# The C library goes into the program: the image holds nothing else. Only the program itself is linked in
-# another way, so libraries that are built serve both; then the ordinary one is put back.
+# Link the C library statically, because the image contains only the program. Only the final link differs, so compiled
+# libraries are reused. The dynamically linked program is restored afterwards.
 program="${CARGO_TARGET_DIR:-target}/$profile/pausebed"
 cargo rustc --profile "$profile" --package topo --bin pausebed -- \
   -Ctarget-feature=+crt-static -Cstrip=symbols

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes the image pausebed-prometheus:VERSION: the distribution's Prometheus in an otherwise empty image.
-#   docker/prometheus.sh        of the program `prometheus` in PATH, else of the distribution's package, unpacked
+# Builds the image pausebed-prometheus:VERSION: the distribution's Prometheus in an otherwise empty image.
+#   docker/prometheus.sh        from the program `prometheus` in PATH, else from the distribution's package
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -8,12 +8,12 @@ context="$(mktemp -d)"
 trap 'rm -r "$context"' EXIT
 mkdir "$context/image"
 if ! program="$(command -v prometheus)"; then
-  # Unpacked and not installed: the package would start a service that stays.
+  # Unpack the package without installing it, because it would start a permanent service.
   (cd "$context" && apt-get -qq download prometheus && dpkg-deb -x prometheus_*.deb unpacked)
   program="$context/unpacked/usr/bin/prometheus"
 fi
 cp -L "$program" "$context/image/prometheus"
-# The C library and its loader, where the program asks for them.
+# Copy the C library and its loader if the program needs them.
 ldd "$program" | grep -o '/[^ ]*' | while read -r library; do
   cp -L --parents "$library" "$context/image"
 done

@@ -1,6 +1,6 @@
 
--- What Wireshark does not say of packets it knows: FECN, BECN, the names of notifications, and whether
--- the CRCs are right. It comes behind everything else, as a tree of its own.
+-- Fields that Wireshark's own dissectors lack: FECN, BECN, the names of notifications, and verdicts on the
+-- CRCs. This post-dissector adds them in a separate tree.
 
 local checks = Proto("pausebed.check", "Checks of InfiniBand and RoCE")
 checks.prefs.verify = Pref.bool("Verify CRCs", true, "Compute ICRC, VCRC and LPCRC of every packet")
@@ -18,7 +18,7 @@ for _, field in pairs(set) do
   table.insert(checks.fields, field)
 end
 
--- Declares the fields and the complaint of one CRC.
+-- Declares the fields and the expert item of one CRC.
 local function declare_check(key, title)
   local name = "pausebed.check." .. key
   local check = {
@@ -57,7 +57,7 @@ local function add_check(tree, check, tvb, at, octets, expected)
   end
 end
 
--- Adds what the BTH says of congestion, to the info column too.
+-- Adds the congestion bits of the BTH to the tree and to the info column.
 local function add_congestion(tree, tvb, pinfo, bth)
   local opcode, octet = tvb(bth, 1), tvb(bth + CONGESTION_BITS, 1)
   if opcodes[opcode:uint()] then
@@ -73,7 +73,7 @@ local function add_congestion(tree, tvb, pinfo, bth)
   end
 end
 
--- Adds all there is to say of the packet with this layout.
+-- Adds all fields for a packet with this layout.
 local function add_checks(tree, tvb, pinfo, layout)
   local branch = tree:add(checks, tvb())
   if layout.bth and tvb:len() >= layout.bth + BTH_OCTETS then
@@ -95,7 +95,7 @@ local function add_checks(tree, tvb, pinfo, layout)
   end
 end
 
--- By format: what looks at a frame of it.
+-- The function that processes a frame, by link-layer format.
 local function check_ethernet(tvb, pinfo, tree)
   local layout = ethernet_layout(tvb)
   if layout then

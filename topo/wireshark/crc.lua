@@ -1,8 +1,8 @@
 -- pausebed for Wireshark: congestion notification, the cables and frames of pausebed, and CRC verdicts.
--- Written by `pausebed wireshark`, which also takes it away again. MIT or Apache-2.0, like pausebed.
+-- Installed and removed by `pausebed wireshark`. MIT or Apache-2.0, like pausebed.
 
--- CRCs of InfiniBand and RoCE. Both are reflected, begin with all ones, end with a complement and go
--- least significant octet first (IBTA Vol 1, 7.8), so one loop over tables serves both.
+-- CRCs of InfiniBand and RoCE. Both are reflected, start with all ones, end with a complement and are sent
+-- least significant octet first (IBTA Vol 1, 7.8), so both use the same table-driven loop.
 
 local bits = bit32 or bit
 local unpack = unpack or table.unpack
@@ -23,7 +23,7 @@ end
 local CRC_32 = { octets = 4, ones = 0xffffffff, entries = crc_table(0xedb88320) }
 local CRC_16 = { octets = 2, ones = 0xffff, entries = crc_table(0xd008) }
 
--- The CRC over all `parts`, as the octets that carry it.
+-- The CRC over all `parts`, as octets in transmission order.
 local function crc_of(kind, parts)
   local register = kind.ones
   for _, part in ipairs(parts) do
@@ -40,7 +40,7 @@ local function crc_of(kind, parts)
   return table.concat(octets)
 end
 
--- `octets` with some bits as ones; `masks` has them by offset.
+-- `octets` with some bits set; `masks` gives the bits by offset.
 local function with_ones(octets, masks)
   local last = 0
   for offset in pairs(masks) do

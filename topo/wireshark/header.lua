@@ -1,7 +1,7 @@
 
--- Headers as tables: a row a field, `{ key, title, type, first octet, octets, base, mask, names }`.
+-- Headers as tables with one row for each field, `{ key, title, type, first octet, octets, base, mask, names }`.
 
--- Declares a protocol whose filter names begin with `pausebed.`; the second answer adds its header, which
+-- Declares a protocol whose filter names begin with `pausebed.`; the second result adds its header, which
 -- begins at `at`, to a tree.
 local function declare(name, title, rows)
   local proto = Proto("pausebed." .. name, title)
@@ -18,7 +18,7 @@ local function declare(name, title, rows)
   return proto, add
 end
 
--- An expert item about something that is wrong; `group` is a name of Wireshark's.
+-- Declares an expert item for an error; `group` is one of Wireshark's expert groups.
 local function wrong(proto, key, title, group)
   local name = proto.name:lower() .. "." .. key
   return ProtoExpert.new(name, title, expert.group[group], expert.severity.ERROR)
@@ -28,7 +28,7 @@ local inside = Proto("pausebed.inside", "What a tag or a cable carries")
 local inside_malformed = wrong(inside, "malformed", "Malformed, or not captured whole", "MALFORMED")
 inside.experts = { inside_malformed }
 
--- Lets another dissector read `tvb`: what that calls malformed is said in the tree, and is no fault here.
+-- Calls another dissector on `tvb`. If it reports malformed data, the tree shows an expert item.
 local function read_on(read, tvb, pinfo, tree)
   local good, octets = pcall(read, tvb, pinfo, tree)
   if good then
@@ -40,7 +40,7 @@ end
 
 local ethertypes = DissectorTable.get("ethertype")
 
--- Lets whoever has this EtherType read `tvb`.
+-- Calls the dissector of this EtherType on `tvb`.
 local function read_ethertype(kind, tvb, pinfo, tree)
   local function try(...)
     return ethertypes:try(kind, ...)

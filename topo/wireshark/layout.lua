@@ -1,6 +1,6 @@
 
--- Where the parts of a packet with CRCs lie: `{ network, at, bth, icrc, vcrc }`, offsets from the first
--- octet, or nothing. What the ICRC counts as ones depends on the network (IBTA Vol 1, 7.8.1, A16, A17).
+-- Positions of the parts of a packet with CRCs: `{ network, at, bth, icrc, vcrc }`, offsets from the first
+-- octet, or nil. The bits that the ICRC counts as ones depend on the network header (IBTA Vol 1, 7.8.1, A16, A17).
 
 local BTH_OCTETS, UDP_OCTETS, ROCE_PORT = 12, 8, 4791
 local CONGESTION_BITS = 4
@@ -13,7 +13,7 @@ local NETWORKS = {
 }
 local NO_LRH = string.rep("\255", 8)
 
--- What the ICRC of a packet should be.
+-- The correct ICRC of a packet.
 local function expected_icrc(tvb, layout)
   local network, bth = NETWORKS[layout.network], layout.bth - layout.at
   local ones = { [bth + CONGESTION_BITS] = 0xff }
@@ -27,7 +27,7 @@ local function expected_icrc(tvb, layout)
   return crc_of(CRC_32, { network.before or NO_LRH, with_ones(covered, ones) })
 end
 
--- A packet from LRH to VCRC.
+-- Layout of a packet from LRH to VCRC.
 local function infiniband_layout(tvb)
   if tvb:len() < 8 then
     return nil
@@ -42,7 +42,7 @@ local function infiniband_layout(tvb)
   return layout
 end
 
--- The datagram of UDP at `udp`, up to `last`.
+-- Layout of the UDP datagram from `udp` to `last`.
 local function udp_layout(tvb, network, at, udp, last)
   if tvb:len() < udp + UDP_OCTETS or tvb(udp + 2, 2):uint() ~= ROCE_PORT then
     return nil
@@ -76,7 +76,7 @@ end
 local CARRIERS = { [0x0800] = ipv4_layout, [0x86dd] = ipv6_layout, [0x8915] = grh_layout }
 local TAGS = { [0x8100] = 4, [0x88a8] = 4, [CN_TAG] = 4 }
 
--- Octets of the tag of this EtherType at `at`, if it is one.
+-- Length of the tag with this EtherType at `at`, in octets; nil if it is not a tag.
 local function tag_octets(tvb, kind, at)
   if kind == project_ethertype and tvb:len() > at and tvb(at, 1):uint() == RATE_TAG then
     return RATE_TAG_OCTETS
@@ -84,7 +84,7 @@ local function tag_octets(tvb, kind, at)
   return TAGS[kind]
 end
 
--- RoCE in a frame of Ethernet, behind whatever tags.
+-- Layout of RoCE in an Ethernet frame, after any tags.
 local function ethernet_layout(tvb)
   local at, kind = 14, nil
   while tvb:len() >= at do

@@ -1,5 +1,5 @@
 
--- Link packets of InfiniBand, six octets each, which pausebed captures on USER0 (IBTA Vol 1, 7.9.4).
+-- InfiniBand link packets of six octets, which pausebed captures with link type USER0 (IBTA Vol 1, 7.9.4).
 
 local OPERATIONS = { [0] = "Normal", [1] = "Init" }
 

@@ -24,7 +24,7 @@ local CNM_OCTETS, MSDU_MAX = 24, 64
 local cnm_msdu = ProtoField.bytes("pausebed.cnm.msdu", "Encapsulated MSDU")
 table.insert(cnm.fields, cnm_msdu)
 
--- Adds the sampled frame's octets: `said` of them behind a header of `octets`; false if they are not there.
+-- Adds `said` octets of the sampled frame after a header of `octets`; returns false if the frame is shorter.
 local function add_sample(tree, field, tvb, octets, said)
   local present = tvb:len() - octets
   if said > 0 and present > 0 then
@@ -33,7 +33,7 @@ local function add_sample(tree, field, tvb, octets, said)
   return said <= tvb:reported_len() - octets
 end
 
--- What is no message of this length or version.
+-- Expert items for a wrong length or version.
 local cnm_short = wrong(cnm, "short", "CNM of fewer than 24 octets", "MALFORMED")
 local cnm_length = wrong(cnm, "length", "MSDU length beyond the frame or above 64", "MALFORMED")
 local cnm_version = wrong(cnm, "version_unknown", "Unknown version: to be discarded", "PROTOCOL")

@@ -1,5 +1,5 @@
 
--- Frames of the project pausebed, for which no standard has a format: nobody else speaks them.
+-- Frame formats defined by pausebed, because no standard defines them.
 
 local project = Proto("pausebed.project", "pausebed frame")
 project.prefs.ethertype = Pref.uint("EtherType", 0x88b6, "EtherType of test frames, BCN and its tag")
@@ -72,14 +72,14 @@ local function dissect_rate_tag(tvb, pinfo, tree)
   return octets + read_ethertype(tvb(14, 2):uint(), tvb(octets):tvb(), pinfo, tree)
 end
 
--- By subtype: who reads it, and the octets of its header.
+-- The dissector of each subtype and the length of its header in octets.
 local SUBTYPES = {
   [TEST_FRAME] = { dissect_test_frame, 18 },
   [BCN] = { dissect_bcn, BCN_OCTETS },
   [RATE_TAG] = { dissect_rate_tag, RATE_TAG_OCTETS },
 }
 
-local project_unknown = wrong(project, "unknown", "No frame of pausebed, or cut off", "MALFORMED")
+local project_unknown = wrong(project, "unknown", "Not a pausebed frame, or truncated", "MALFORMED")
 project.experts = { project_unknown }
 
 function project.dissector(tvb, pinfo, tree)

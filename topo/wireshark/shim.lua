@@ -9,7 +9,7 @@ local shim, add_shim = declare("shim", "pausebed cable", {
   { "magic", "Magic", ftypes.STRING, 0, 4, base.ASCII },
   { "version", "Version", ftypes.UINT8, 4, 1, base.DEC },
   { "kind", "Kind", ftypes.UINT8, 5, 1, base.DEC, nil, KINDS },
-  { "aborted", "Given up by its sender", ftypes.BOOLEAN, 6, 1, 8, 0x01 },
+  { "aborted", "Aborted by the sender", ftypes.BOOLEAN, 6, 1, 8, 0x01 },
   { "end", "Sent by end", ftypes.UINT8, 7, 1, base.DEC, nil, { [0] = "a", [1] = "b" } },
   { "link", "Link", ftypes.UINT32, 8, 4, base.DEC },
   { "epoch", "Epoch", ftypes.UINT32, 12, 4, base.HEX },
@@ -21,21 +21,21 @@ local shim, add_shim = declare("shim", "pausebed cable", {
 local shim_unknown = wrong(shim, "unknown", "No record of this version, or cut off", "MALFORMED")
 shim.experts = { shim_unknown }
 
--- By kind: who reads the frame, and who checks it.
+-- The dissector and the CRC check of each kind of frame.
 local READERS = {
   [1] = { infiniband, check_infiniband },
   [2] = { Dissector.get("pausebed.link"), check_link_packet },
   [3] = { Dissector.get("eth_withoutfcs"), check_ethernet },
 }
 
--- A record of this version begins at `at`.
+-- True if a record of this version begins at `at`.
 local function record_begins(tvb, at)
   return tvb:len() >= at + SHIM_OCTETS
     and tvb:raw(at, 4) == SHIM_MAGIC
     and tvb(at + 4, 1):uint() == SHIM_VERSION
 end
 
--- Reads the record at `at`; where the next one would begin.
+-- Dissects the record at `at`; returns the offset of the next record.
 local function dissect_record(tvb, pinfo, tree, at)
   local kind, length = tvb(at + 5, 1):uint(), tvb(at + 20, 4):uint()
   local begin = at + SHIM_OCTETS
@@ -69,7 +69,7 @@ function shim.dissector(tvb, pinfo, tree)
   return tvb:len()
 end
 
--- Ports are the launcher's choice, so datagrams are known by how they begin.
+-- The launcher chooses the UDP ports, so a heuristic recognises datagrams by their first octets.
 shim:register_heuristic("udp", function(tvb, pinfo, tree)
   if not record_begins(tvb, 0) then
     return false
