@@ -122,14 +122,14 @@ impl Dscp {
 /// What the two bits behind the DSCP say of congestion. Source: RFC 3168, 5.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Ecn {
-    /// Not-ECT: the ends would not understand a mark. What has no such bits counts as this.
+    /// Not-ECT: the endpoints do not support ECN. Frames without an IP header count as Not-ECT.
     #[default]
     NotCapable = 0b00,
     /// ECT(1).
     Capable1 = 0b01,
     /// ECT(0), which RoCE sends.
     Capable0 = 0b10,
-    /// CE: somebody on the way has met congestion.
+    /// CE: a switch on the path has marked congestion.
     CongestionExperienced = 0b11,
 }
 
@@ -149,7 +149,7 @@ impl Ecn {
         self as u8
     }
 
-    /// True where a mark would be understood, or has been set.
+    /// True if the endpoints support ECN, or CE is set already.
     pub const fn is_capable(self) -> bool {
         !matches!(self, Ecn::NotCapable)
     }
@@ -303,7 +303,7 @@ impl From<MacAddress> for Address {
 pub struct CongestionPointId(NonZeroU64);
 
 impl CongestionPointId {
-    /// The identifier with these eight octets, as one number; `None` for zero, which names nobody.
+    /// The identifier with these eight octets, as one number; `None` for zero, which identifies no congestion point.
     pub const fn new(number: u64) -> Option<CongestionPointId> {
         match NonZeroU64::new(number) {
             Some(number) => Some(CongestionPointId(number)),

@@ -345,8 +345,61 @@ fn every_scenario_begins_with_its_purpose() {
 fn no_file_outgrows_its_readers() {
     for (name, text) in sources() {
         let lines = text.lines().count();
-        let limit = if is_test(&name) { 700 } else { 500 };
+        let limit = if is_test(&name) { 700 } else { 450 };
         assert!(lines <= limit, "{name} has {lines} lines; at most {limit} are allowed");
+    }
+}
+
+#[test]
+fn no_function_exceeds_its_line_limit() {
+    const LIMIT: usize = 70;
+    let mut seen = 0;
+    for (name, text) in sources().into_iter().filter(|(name, _)| !is_test(name)) {
+        for (function, lines) in functions(&text) {
+            seen += 1;
+            assert!(
+                lines <= LIMIT,
+                "{name}: `{function}` has {lines} lines, at most {LIMIT} are allowed"
+            );
+        }
+    }
+    assert!(seen >= 4_000, "only {seen} functions were found");
+}
+
+/// Functions of the product code with the lines they take, signature and braces included.
+fn functions(text: &str) -> Vec<(String, usize)> {
+    let product = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+    let lines: Vec<&str> = product.lines().collect();
+    let name = |line: &str| {
+        let words = line.trim_start();
+        let (before, after) = words.split_once("fn ")?;
+        let is_item = before.split_whitespace().all(|word| {
+            ["const", "async", "unsafe", "extern", "\"C\""].contains(&word)
+                || word.starts_with("pub")
+        });
+        let named = after.split(['(', '<']).next().unwrap_or_default();
+        (is_item && !line.trim_end().ends_with(';')).then(|| named.to_owned())
+    };
+    let mut found = Vec::new();
+    for (at, line) in lines.iter().enumerate() {
+        let Some(name) = name(line) else { continue };
+        let indent = &line[..line.len() - line.trim_start().len()];
+        let closing = format!("{indent}}}");
+        let length = lines[at..].iter().position(|line| *line == closing).unwrap_or(0);
+        found.push((name, length + 1));
+    }
+    found
+}
+
+#[test]
+fn no_crate_exceeds_its_line_limit() {
+    const LIMIT: usize = 20_000;
+    for (name, folder, _) in CRATES {
+        let source = format!("{folder}/src/");
+        let of_crate = sources().into_iter().filter(|(file, _)| file.starts_with(&source));
+        let product = of_crate.filter(|(file, _)| !is_test(file));
+        let lines: usize = product.map(|(_, text)| text.lines().count()).sum();
+        assert!((1..=LIMIT).contains(&lines), "{name} has {lines} lines of product code");
     }
 }
 

@@ -52,7 +52,7 @@ impl Run {
         run
     }
 
-    /// Compares the octets of each port, direction and bin with the line rate. One frame may have begun in the bin before.
+    /// Compares the octets of each port, direction and bin with the line rate. One frame may begin in the bin before.
     fn look_through(&mut self, fabric: &Fabric, recording: &Recording) {
         const TX_BYTES: usize = 1;
         const RX_BYTES: usize = 3;

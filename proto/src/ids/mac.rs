@@ -21,12 +21,12 @@ impl MacAddress {
     /// Octets on the wire.
     pub const LEN: usize = 6;
 
-    /// Where MAC control frames go: to whoever is at the other end of the link, and no further.
+    /// The destination of MAC control frames, which bridges do not forward.
     ///
     /// Source: IEEE 802.3, 31B.1.
     pub const MAC_CONTROL: MacAddress = MacAddress([0x01, 0x80, 0xc2, 0x00, 0x00, 0x01]);
 
-    /// Everybody.
+    /// The broadcast address.
     pub const BROADCAST: MacAddress = MacAddress([0xff; MacAddress::LEN]);
 
     /// The address of these octets, first transmitted octet first.

@@ -12,7 +12,7 @@
 //! ```
 //!
 //! [`packet`] puts the parts together, [`transport`] those that RoCE has too; [`opcode`] is the table that says which parts there are;
-//! [`envelope`] is what every port asks before it looks inside; [`relabel`] is all a switch may
+//! [`envelope`] has the checks that every port makes first; [`relabel`] is all a switch may
 //! change. Source: IBTA Vol 1, chapters 5, 7, 8 and 9.
 
 pub mod bth;

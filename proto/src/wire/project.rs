@@ -6,8 +6,8 @@
 //! ```
 //!
 //! An octet behind the EtherType tells them apart, so that one EtherType for local experiments serves
-//! all. They are a profile of this project: nobody else speaks it, and where the EtherType is taken
-//! another can be chosen ([`ProjectTypes`]).
+//! all. They are a profile of this project and no standard. Where the EtherType is in use, another
+//! one can be configured ([`ProjectTypes`]).
 
 pub mod bcn;
 pub mod rate_tag;
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn each_can_have_its_own() {
-        let types = ProjectTypes::new(0x9001, 0x9002, 0x9003).expect("nobody has them");
+        let types = ProjectTypes::new(0x9001, 0x9002, 0x9003).expect("the EtherTypes are free");
         for subtype in 0..=u8::MAX {
             for (kind, owner) in [(0x9001, 1), (0x9002, 2), (0x9003, 3), (0x88b6, 0)] {
                 let found = types.subtype(kind, &[subtype]);
@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn they_are_written_and_read_back() {
-        let types = ProjectTypes::new(0x9001, 0x88b6, 0x9003).expect("nobody has them");
+        let types = ProjectTypes::new(0x9001, 0x88b6, 0x9003).expect("the EtherTypes are free");
         let text = toml::to_string(&types).expect("plain data");
         assert_eq!(toml::from_str(&text), Ok(types), "{text}");
         assert_eq!(toml::from_str(""), Ok(ProjectTypes::DEFAULT));

@@ -1,6 +1,6 @@
-//! The congestion notification message: a switch tells a sender how full one of its queues is.
+//! The congestion notification message (CNM): the state of a congestion point, sent to the source.
 //!
-//! It goes to whoever sent the frame that was sampled, with that frame's CN-TAG in front if it had one.
+//! The switch sends it to the source of the sampled frame. It carries the frame's CN-TAG, if there was one.
 
 use crate::ids::MacAddress;
 use crate::ids::Priority;
@@ -38,7 +38,7 @@ header! {
         pub encapsulated_priority: Priority = 112..115,
         /// Sent as zero; 13 bits.
         pub encapsulated_reserved: u16 = 115..128,
-        /// To whom the sampled frame was going.
+        /// The sampled frame's destination address.
         pub encapsulated_destination: MacAddress = 128..176,
         /// Octets of the sampled frame that follow, counted behind its tags.
         pub msdu_length: u16 = 176..192,

@@ -18,7 +18,7 @@ pub const CN_TAG: u16 = 0x22e9;
 pub const ROCE_V1: u16 = 0x8915;
 /// This project's cable shim, under an EtherType for local experiments. Source: IEEE 802, 9.2.4.
 pub const CABLE_SHIM: u16 = 0x88b5;
-/// This project's frames, unless told otherwise: the other EtherType for local experiments.
+/// The default EtherType of this project's frames: IEEE local experimental EtherType 2.
 pub const PROJECT: u16 = 0x88b6;
 
 /// The protocol number of UDP in IPv4 and IPv6.

@@ -12,9 +12,9 @@ header! {
     ///
     /// Source: IEEE 802.3, 3.1.1 and 3.2.6 (below 0x600 the last number is a length).
     pub struct EthernetHeader[14] "Ethernet" {
-        /// To whom.
+        /// Destination address.
         pub destination: MacAddress = 0..48,
-        /// From whom.
+        /// Source address.
         pub source: MacAddress = 48..96,
         /// What follows: a tag, or what [`super::ethertype`] lists.
         pub ethertype: u16 = 96..112,

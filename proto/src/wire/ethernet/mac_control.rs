@@ -1,4 +1,4 @@
-//! MAC control: frames that end at the other end of the link and govern it, PAUSE and PFC.
+//! MAC control: PAUSE and PFC, frames between the two ends of a link.
 //!
 //! ```text
 //! | 01-80-C2-00-00-01 | source | 88 08 | opcode 16 | parameters | zeros up to 60 octets |
@@ -15,14 +15,14 @@ use crate::wire::ethernet::pause::Pause;
 use crate::wire::ethernet::pfc::Pfc;
 use crate::wire::header::get;
 
-/// What a MAC control frame asks for.
+/// The request of a MAC control frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MacControl {
-    /// Silence on the link.
+    /// PAUSE: stop the whole link, or release it.
     Pause(Pause),
-    /// Silence on some priorities of it.
+    /// PFC: stop single priorities, or release them.
     Pfc(Pfc),
-    /// Something else, and this is its opcode. Not an error; it has no effect.
+    /// Any other opcode; the frame has no effect and is no error.
     Unknown(u16),
 }
 

@@ -1,4 +1,4 @@
-//! PAUSE: the whole link shall be silent for a while, or may speak again.
+//! PAUSE: stops all transmission of the peer for a time, or releases it.
 
 use crate::wire::header::header;
 
@@ -7,7 +7,7 @@ header! {
     ///
     /// Source: IEEE 802.3, 31B.2.
     pub struct Pause[2] "PAUSE" {
-        /// How long; 0 ends an earlier pause.
+        /// The length of the pause; 0 (XON) ends an earlier one.
         ///
         /// Units: quanta of 512 bit times.
         pub time: u16 = 0..16,

@@ -1,4 +1,4 @@
-//! PFC: some priorities of the link shall be silent for a while, or may speak again.
+//! PFC: stops single priorities of the peer for a time, or releases them.
 
 use crate::ids::Priority;
 use crate::wire::header::{Field, header};
@@ -10,15 +10,15 @@ header! {
     /// | reserved 8 | class-enable vector 8 | eight times of 16, priority 0 first |
     /// ```
     ///
-    /// A priority whose bit is clear stays as it is, whatever its time says; one whose bit is set and
-    /// whose time is 0 may speak again. Source: IEEE 802.3, 31D.2; IEEE 802.1Q, 36.
+    /// The frame does not change a priority whose bit is clear. A set bit with time 0 (XON) releases
+    /// the priority. Source: IEEE 802.3, 31D.2; IEEE 802.1Q, 36.
     #[derive(Default)]
     pub struct Pfc[18] "PFC" {
         /// The vector's high octet, sent as zero and ignored by a receiver.
         pub reserved: u8 = 0..8,
-        /// Bit n is that of priority n.
+        /// Class-enable vector: bit n enables the time of priority n.
         pub enabled: u8 = 8..16,
-        /// By priority.
+        /// The pause of each priority.
         ///
         /// Units: quanta of 512 bit times.
         pub times: [u16; Pfc::PRIORITIES] = 16..144,
@@ -41,19 +41,19 @@ impl Pfc {
     /// The opcode of MAC control that announces it. Source: IEEE 802.3, 31A.
     pub const OPCODE: u16 = 0x0101;
 
-    /// How many priorities a frame speaks of.
+    /// The number of priorities in a frame.
     pub const PRIORITIES: usize = 8;
 
-    /// The same, and `priority` shall be silent for `time` quanta; with 0 it may speak again.
+    /// Adds a pause of `time` quanta for `priority`; 0 releases it.
     pub fn with(mut self, priority: Priority, time: u16) -> Pfc {
         self.enabled |= 1 << priority.get();
         self.times[priority.index()] = time;
         self
     }
 
-    /// What the frame says to `priority`, in quanta; `None` if nothing.
+    /// The pause of `priority` in quanta; `None` if its bit is clear.
     pub fn time(&self, priority: Priority) -> Option<u16> {
-        let speaks = self.enabled >> priority.get() & 1 == 1;
-        speaks.then(|| self.times[priority.index()])
+        let enabled = self.enabled >> priority.get() & 1 == 1;
+        enabled.then(|| self.times[priority.index()])
     }
 }

@@ -8,7 +8,7 @@
 //! IPv6  2001:db8::n         for documentation                RFC 3849
 //! ```
 //!
-//! The ports of switches are 02:00:pp:00:hh:ll, which is nobody's plan but a name for their control
+//! The ports of switches are 02:00:pp:00:hh:ll, which name the source of their control
 //! frames. Addresses outside the plan are foreign, and no error. Source: as in the last column.
 
 use crate::ids::{Address, Lid, MacAddress, PortNumber};

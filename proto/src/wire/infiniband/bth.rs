@@ -19,9 +19,9 @@ header! {
     pub struct Bth[12] "BTH", view BthView {
         /// OpCode: service, operation and place in the message.
         pub opcode: Opcode = 0..8,
-        /// SE: the receiver should raise a solicited event.
+        /// SE: the responder raises a solicited event.
         pub solicited: bool = 8..9,
-        /// M: the state of path migration; harmless, and real adapters differ in it.
+        /// M: the state of path migration. Adapters differ in it, and receivers accept both values.
         pub migration_request: bool = 9..10,
         /// PadCnt, two bits: octets that fill the payload up to a word.
         pub pad_count: u8 = 10..12,
@@ -37,7 +37,7 @@ header! {
         pub reserved6: u8 = 34..40,
         /// DestQP.
         pub destination: QueuePairNumber = 40..64,
-        /// A: the requester wants an acknowledgement.
+        /// A: the requester requests an acknowledgement.
         pub ack_request: bool = 64..65,
         /// Seven bits after A, sent as zero.
         pub reserved7: u8 = 65..72,

@@ -20,7 +20,7 @@ const GENERATOR: u16 = 0x100b;
 /// Its value over "123456789".
 const CHECK: u16 = 0x0a3d;
 
-/// The parameters as the vector code wants them; made once, for the folding keys are costly.
+/// The parameters in the form of the vector code. They are computed once because the folding keys are costly.
 static VECTOR_PARAMETERS: LazyLock<CrcParams> = LazyLock::new(|| {
     CrcParams::new("VCRC", 16, GENERATOR.into(), 0xffff, true, 0xffff, CHECK.into())
 });

@@ -1,4 +1,4 @@
-//! The envelope of a packet: what every port asks before it looks inside.
+//! The envelope of a packet: the checks that every port makes before it reads further headers.
 //!
 //! Is the version known, does PktLen agree with the octets, is there a BTH and where. Nothing here
 //! reads past the BTH, and no CRC is looked at. Source: IBTA Vol 1, chapter 5 and 7.7.

@@ -1,11 +1,11 @@
-//! The flow control packet: how a receiver tells its peer what it may still send on one lane.
+//! The flow control packet: grants the peer credit to send on one virtual lane.
 
 use crate::ids::VirtualLane;
 use crate::wire::error::ParseError;
 use crate::wire::header::{fields, get, put};
 use crate::wire::infiniband::crc;
 
-/// What a flow control packet is for.
+/// The operation of a flow control packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FlowControlOp {
     /// 0: the link is armed or active.
@@ -49,7 +49,7 @@ impl FlowControlOp {
 /// Source: IBTA Vol 1, 7.9.4.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowControlPacket {
-    /// What it is for.
+    /// Op: normal operation or link initialisation.
     pub op: FlowControlOp,
     /// FCTBS: blocks its sender has sent on the lane since initialisation.
     ///

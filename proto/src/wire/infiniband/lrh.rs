@@ -1,4 +1,4 @@
-//! LRH, the Local Route Header: all that a switch needs to pass a packet on.
+//! LRH, the Local Route Header: the fields by which a switch forwards a packet.
 
 use crate::ids::{Lid, ServiceLevel, VirtualLane};
 use crate::wire::header::{fields, header};
@@ -62,7 +62,7 @@ header! {
         pub reserved2: u8 = 12..14,
         /// LNH: what follows.
         pub next_header: LinkNextHeader = 14..16,
-        /// DLID: to whom.
+        /// DLID: destination LID; multicast LIDs start at 0xC000 (IBTA Vol 1, 4.1.1).
         pub dlid: Lid = 16..32,
         /// Five bits before PktLen, sent as zero.
         pub reserved5: u8 = 32..37,
@@ -70,7 +70,7 @@ header! {
         ///
         /// Units: words of four octets.
         pub packet_length: u16 = 37..48,
-        /// SLID: from whom.
+        /// SLID: source LID.
         pub slid: Lid = 48..64,
     }
 }

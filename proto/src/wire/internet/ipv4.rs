@@ -50,9 +50,9 @@ header! {
         pub protocol: u8 = 72..80,
         /// Header checksum, as carried.
         pub checksum: u16 = 80..96,
-        /// From whom.
+        /// Source address.
         pub source: Ipv4Addr = 96..128,
-        /// To whom.
+        /// Destination address.
         pub destination: Ipv4Addr = 128..160,
     }
 }

@@ -34,9 +34,9 @@ header! {
         pub next_header: u8 = 48..56,
         /// Hop limit.
         pub hop_limit: u8 = 56..64,
-        /// From whom.
+        /// Source address.
         pub source: Ipv6Addr = 64..192,
-        /// To whom.
+        /// Destination address.
         pub destination: Ipv6Addr = 192..320,
     }
 }

@@ -10,9 +10,9 @@ header! {
     ///
     /// Source: RFC 768.
     pub struct Udp[8] "UDP", view UdpView {
-        /// From which port; RoCEv2 puts there what spreads flows over paths.
+        /// Source port; RoCEv2 uses it as entropy for ECMP.
         pub source_port: u16 = 0..16,
-        /// To which port.
+        /// Destination port.
         pub destination_port: u16 = 16..32,
         /// First octet of this header to the last of what it carries.
         ///
@@ -27,7 +27,7 @@ header! {
 pub(super) const CHECKSUM: Range<usize> = 6..8;
 
 impl Udp {
-    /// To the port of RoCEv2; length and checksum are for whoever knows what follows.
+    /// A header for the RoCEv2 port. The caller sets length and checksum when the payload is known.
     pub const fn roce(source_port: u16) -> Udp {
         Udp { source_port, destination_port: ROCE_V2_PORT, length: 0, checksum: 0 }
     }

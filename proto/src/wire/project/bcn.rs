@@ -1,4 +1,4 @@
-//! The BCN message: what a congestion point of backward congestion notification tells a sender.
+//! The BCN message: the notification that a BCN congestion point sends to the source of a frame.
 
 use crate::wire::error::{ParseError, Reason};
 use crate::wire::header::header;

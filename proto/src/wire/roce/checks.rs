@@ -40,7 +40,7 @@ pub fn verify_icrc(octets: &[u8]) -> Result<(), ParseError> {
     Layout::find(octets)?.map_or(Ok(()), |layout| verify_icrc_at(octets, &layout))
 }
 
-/// The same of a packet whose layout is known.
+/// As above, for a packet whose layout is parsed already.
 ///
 /// # Errors
 /// In layer "ICRC": a wrong one.
@@ -62,7 +62,7 @@ pub fn verify_checksums(octets: &[u8]) -> Result<(), ParseError> {
     Layout::find(octets)?.map_or(Ok(()), |layout| verify_checksums_at(octets, &layout))
 }
 
-/// The same of a packet whose layout is known.
+/// As above, for a packet whose layout is parsed already.
 ///
 /// # Errors
 /// In layers "IPv4" and "UDP": a wrong one.

@@ -1,4 +1,4 @@
-//! Where the parts of a RoCE packet lie in its frame: what everybody asks before looking inside.
+//! Where the parts of a RoCE packet lie in its frame: offsets of the headers, payload and ICRC.
 //!
 //! Lengths and versions are checked as far as the BTH, checksums and ICRC are not. A frame that does
 //! not claim to be RoCE is none, and no error. Source: IBTA Vol 1, annexes A16 and A17; RFC 791, RFC
@@ -49,7 +49,7 @@ impl Layout {
         Layout::behind(octets, Preface::parse(octets, types)?)
     }
 
-    /// The same, of a frame whose preface is known.
+    /// As above, for a frame whose preface is parsed already.
     ///
     /// # Errors
     /// Those of [`Self::find`] behind the preface.

@@ -120,7 +120,7 @@ impl<'a> Packet<'a> {
         layout.map(|layout| Packet::parse_at(octets, &layout)).transpose()
     }
 
-    /// The same of a frame whose layout is known.
+    /// As above, for a frame whose layout is parsed already.
     ///
     /// # Errors
     /// Those of [`Transport::parse`].

@@ -1,4 +1,4 @@
-//! The message field by field, in an encoding nobody here wrote, and cut off everywhere.
+//! The message field by field, in an encoding of another implementation, and cut at every length.
 
 use super::*;
 use proptest::prelude::*;

@@ -89,7 +89,7 @@ fn what_else_has_the_ethertype_of_the_project_is_no_tag() {
 
 #[test]
 fn another_ethertype_can_be_chosen() {
-    let types = ProjectTypes::new(0x88b6, 0x88b6, 0x9003).expect("nobody has it");
+    let types = ProjectTypes::new(0x88b6, 0x88b6, 0x9003).expect("the EtherType is free");
     let [plain, ..] = envelopes();
     let mut octets = BytesMut::zeroed(60);
     plain.emit(&mut octets);

@@ -1,4 +1,4 @@
-//! DETH, RDETH and XRCETH: whose queue a packet is meant for when the destination QP is not enough.
+//! DETH, RDETH and XRCETH: the extended headers that identify queues beyond the destination QP.
 
 use crate::ids::QueuePairNumber;
 use crate::wire::header::header;
@@ -13,11 +13,11 @@ header! {
     ///
     /// Source: IBTA Vol 1, 9.3.
     pub struct Deth[8] "DETH" {
-        /// Q_Key: admits the packet to the destination's queue pair.
+        /// Q_Key: the destination's queue pair accepts only packets with its own Q_Key.
         pub queue_key: u32 = 0..32,
         /// Eight bits before SrcQP, sent as zero.
         pub reserved8: u8 = 32..40,
-        /// SrcQP: to whom an answer goes.
+        /// SrcQP: the queue pair that receives the answer.
         pub source: QueuePairNumber = 40..64,
     }
 }

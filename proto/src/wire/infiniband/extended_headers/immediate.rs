@@ -1,9 +1,9 @@
-//! ImmDt and IETH: four octets that go with a message to the receiving program.
+//! ImmDt and IETH: four octets of a message that reach the receiving verbs consumer.
 
 use crate::wire::header::header;
 
 header! {
-    /// Immediate data: four octets whose meaning the two programs know.
+    /// Immediate data: four octets that the verbs consumer defines.
     ///
     /// Source: IBTA Vol 1, 9.3.
     pub struct ImmDt[4] "ImmDt" {

@@ -37,9 +37,9 @@ pub struct PacketBuilder {
     pub virtual_lane: VirtualLane,
     /// The service level.
     pub service_level: ServiceLevel,
-    /// To whom.
+    /// Destination LID.
     pub dlid: Lid,
-    /// From whom.
+    /// Source LID.
     pub slid: Lid,
     /// Global Route Header, if the packet is to have one; its PayLen is computed.
     pub grh: Option<Grh>,

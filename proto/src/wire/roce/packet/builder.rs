@@ -40,9 +40,9 @@ pub enum EmitError {
 /// What a packet says before its payload; everything else is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketBuilder<'a> {
-    /// To whom on this link.
+    /// Destination MAC address on this link.
     pub destination: MacAddress,
-    /// From whom.
+    /// Source MAC address.
     pub source: MacAddress,
     /// The VLAN tag, if the frame is to have one; its EtherType is computed.
     pub tag: Option<VlanTag>,
