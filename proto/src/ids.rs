@@ -1,4 +1,4 @@
-//! Bounded numbers of the standard: an illegal one cannot exist past its constructor.
+//! Bounded numbers of the standards: constructors refuse values that do not fit the field.
 
 mod mac;
 
@@ -14,9 +14,9 @@ use std::num::NonZeroU64;
 pub struct RangeError {
     /// The field's name in the standard.
     pub field: &'static str,
-    /// What was offered.
+    /// The refused value.
     pub value: u64,
-    /// The largest value the field holds.
+    /// The largest value that the field holds.
     pub max: u64,
 }
 
@@ -31,7 +31,7 @@ macro_rules! bounded {
             /// The largest value.
             pub const MAX: $raw = $max;
 
-            /// The number as given, if it fits.
+            /// Checks that `value` fits the field.
             ///
             /// # Errors
             /// If it is larger than [`Self::MAX`].
@@ -43,7 +43,7 @@ macro_rules! bounded {
                 }
             }
 
-            /// The low bits of `value` that fit the field, as a receiver reads them off the wire.
+            /// Takes the low bits of `value` that fit the field and drops the others.
             pub const fn truncate(value: $raw) -> Self {
                 $name(value & $max)
             }
@@ -97,7 +97,7 @@ bounded!(
     Priority, u8, "u8", "priority", 7
 );
 bounded!(
-    /// VLAN identifier, 12 bits; 0 says that the tag carries a priority alone. Source: IEEE 802.1Q, 9.6.
+    /// VLAN identifier, 12 bits; 0 marks a priority tag, which names no VLAN. Source: IEEE 802.1Q, 9.6.
     VlanId, u16, "u16", "VLAN identifier", 0xfff
 );
 bounded!(
@@ -106,35 +106,35 @@ bounded!(
 );
 
 impl Priority {
-    /// As an index into a table of eight priorities.
+    /// Index into a table of eight priorities.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 }
 
 impl Dscp {
-    /// As an index into a table of 64 code points.
+    /// Index into a table of 64 code points.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// What the two bits behind the DSCP say of congestion. Source: RFC 3168, 5.
+/// ECN field: the two bits after the DSCP. Source: RFC 3168, 5.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Ecn {
     /// Not-ECT: the endpoints do not support ECN. Frames without an IP header count as Not-ECT.
     #[default]
     NotCapable = 0b00,
-    /// ECT(1).
+    /// ECT(1): the endpoints support ECN.
     Capable1 = 0b01,
-    /// ECT(0), which RoCE sends.
+    /// ECT(0): the endpoints support ECN. RoCE sends this value.
     Capable0 = 0b10,
     /// CE: a switch on the path has marked congestion.
     CongestionExperienced = 0b11,
 }
 
 impl Ecn {
-    /// What the low two bits say.
+    /// The ECN field with the low two bits of `bits`.
     pub const fn from_bits(bits: u8) -> Ecn {
         match bits & 0b11 {
             0b00 => Ecn::NotCapable,
@@ -149,26 +149,26 @@ impl Ecn {
         self as u8
     }
 
-    /// True if the endpoints support ECN, or CE is set already.
+    /// True for every value except Not-ECT.
     pub const fn is_capable(self) -> bool {
         !matches!(self, Ecn::NotCapable)
     }
 }
 
 impl VirtualLane {
-    /// The lane of subnet management packets: never credit controlled.
+    /// VL15: subnet management packets, without link flow control (IBTA Vol 1, 7.9).
     pub const MANAGEMENT: VirtualLane = VirtualLane(15);
     /// Data lane 0.
     pub const ZERO: VirtualLane = VirtualLane(0);
 
-    /// As an index into a table of sixteen lanes.
+    /// Index into a table of sixteen lanes.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 }
 
 impl ServiceLevel {
-    /// As an index into a table of sixteen levels.
+    /// Index into a table of sixteen levels.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
@@ -185,8 +185,8 @@ impl Psn {
         Psn(self.0.wrapping_add(n) & Psn::MAX)
     }
 
-    /// How far this number is ahead of `other`: positive if newer, negative if older, within
-    /// ±2^23. Source: IBTA Vol 1, 9.7.1 (half of the PSN space is a duplicate).
+    /// Signed distance from `other` to this number, within ±2^23: positive if this number is newer, negative if
+    /// it is older. Source: IBTA Vol 1, 9.7.1 (half of the PSN space is a duplicate).
     pub const fn distance_from(self, other: Psn) -> i32 {
         let ahead = self.0.wrapping_sub(other.0) & Psn::MAX;
         if ahead < 1 << 23 { ahead as i32 } else { ahead as i32 - (1 << 24) }
@@ -195,8 +195,8 @@ impl Psn {
 
 impl QueuePairNumber {
     /// The queue pair that serves `peer` in connection class `class`: the peer's LID in the low
-    /// sixteen bits, the class above. Both ends compute it, so no table of pairs is needed, and
-    /// queue pairs 0 and 1 (management) are never hit.
+    /// sixteen bits, the class above. Both ends compute the same
+    /// number, so no table of pairs is needed. The result is never 0 or 1 (management).
     pub const fn planned(class: u8, peer: Lid) -> QueuePairNumber {
         QueuePairNumber(((class as u32 + 1) << 16 | peer.0 as u32) & Self::MAX)
     }
@@ -218,10 +218,10 @@ impl QueuePairNumber {
 pub struct Lid(u16);
 
 impl Lid {
-    /// The address that any port of a directly connected device takes as its own.
+    /// Permissive LID 0xFFFF: every port accepts it as its own address (IBTA Vol 1, 4.1.3).
     pub const PERMISSIVE: Lid = Lid(0xffff);
 
-    /// The LID `value`; every 16-bit number has a meaning.
+    /// The LID `value`; every 16-bit value is permitted.
     pub const fn new(value: u16) -> Lid {
         Lid(value)
     }
@@ -231,12 +231,12 @@ impl Lid {
         self.0
     }
 
-    /// True for 0x0001 to 0xBFFF.
+    /// True for unicast LIDs, 0x0001 to 0xBFFF.
     pub const fn is_unicast(self) -> bool {
         self.0 >= 1 && self.0 <= 0xbfff
     }
 
-    /// True for 0xC000 to 0xFFFE.
+    /// True for multicast LIDs, 0xC000 to 0xFFFE.
     pub const fn is_multicast(self) -> bool {
         self.0 >= 0xc000 && self.0 != 0xffff
     }
@@ -295,10 +295,10 @@ impl From<MacAddress> for Address {
     }
 }
 
-/// CPID: which queue of which switch a congestion notification comes from. Its eight octets are the
-/// MAC address of the port and, behind it, the priority. Never zero.
+/// CPID: identifies the switch queue that sends a congestion notification. Its eight octets are the MAC
+/// address of the port followed by the priority. Never zero.
 ///
-/// Source: IEEE 802.1Q, 33.4.4 (its layout is the congestion point's own business).
+/// Source: IEEE 802.1Q, 33.4.4, which leaves the layout to the congestion point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CongestionPointId(NonZeroU64);
 
@@ -316,7 +316,7 @@ impl CongestionPointId {
         CongestionPointId::new(mac << 16 | priority.0 as u64)
     }
 
-    /// Its octets as one number, the first transmitted octet most significant.
+    /// The octets as one number, first transmitted octet most significant.
     pub const fn get(self) -> u64 {
         self.0.get()
     }
@@ -328,13 +328,13 @@ impl fmt::Display for CongestionPointId {
     }
 }
 
-/// A port of a device, counted from 1 as on the faceplate.
+/// Port number of a device, 1 to 254, as on the faceplate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "u8", into = "u8")]
 pub struct PortNumber(u8);
 
 impl PortNumber {
-    /// Port `number`; 0 is the management port of a switch and carries no cable, 255 is reserved.
+    /// Port `number`. Port 0 is the management port of a switch and has no cable; 255 is reserved.
     ///
     /// # Errors
     /// If `number` is 0 or 255.
@@ -355,12 +355,12 @@ impl PortNumber {
         PortNumber(index as u8 + 1)
     }
 
-    /// Zero-based, for tables with one entry a port.
+    /// Zero-based index for tables with one entry for each port.
     pub const fn index(self) -> usize {
         self.0 as usize - 1
     }
 
-    /// The number on the faceplate.
+    /// The port number, 1 to 254.
     pub const fn get(self) -> u8 {
         self.0
     }
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn planned_queue_pairs_name_their_peer() {
+    fn planned_queue_pair_numbers_encode_class_and_peer() {
         let qpn = QueuePairNumber::planned(2, Lid::new(31));
         assert_eq!(qpn.get(), 0x03_001f);
         assert_eq!(qpn.plan(), Some((2, Lid::new(31))));
@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn a_congestion_point_is_a_port_and_a_priority_and_never_zero() {
+    fn a_congestion_point_id_encodes_port_and_priority_and_is_never_zero() {
         let priority = Priority::truncate(3);
         let point = CongestionPointId::of_port(0x0200_0500_0209, priority);
         assert_eq!(point.map(CongestionPointId::get), Some(0x0200_0500_0209_0003));
@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn illegal_numbers_cannot_be_made() {
+    fn constructors_refuse_values_out_of_range() {
         assert!(VirtualLane::new(16).is_err());
         assert!(Psn::new(1 << 24).is_err());
         assert!(PortNumber::new(0).is_err());

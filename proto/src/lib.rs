@@ -1,5 +1,5 @@
-//! What the standards say, as values: units and identifiers, wire formats, link engines and
-//! congestion-control schemes.
+//! Protocol types and engines of the standards: units and identifiers, wire formats, link engines and
+//! congestion control schemes.
 //!
 //! This crate opens no socket, reads no clock, starts no thread and touches no file. Time is an
 //! argument; frames go in and come out. The same device runs on a wall clock and in a simulator.

@@ -1,4 +1,4 @@
-//! The one seeded generator: xoshiro256++, one stream per node and purpose.
+//! The seeded random generator: xoshiro256++, one stream for each node and purpose.
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -9,30 +9,30 @@ use std::fmt::{self, Display, Write};
 pub struct Random(Xoshiro256PlusPlus);
 
 impl Random {
-    /// The stream of `purpose` at `node` for the scenario's `seed`.
+    /// Creates the stream of `purpose` at `node` for the scenario's `seed`.
     ///
-    /// The three are folded with 64-bit FNV-1a, so a stream depends on names and never on the
-    /// order in which devices were made.
+    /// A 64-bit FNV-1a hash of the three seeds the stream, so it does not depend on the order in which
+    /// devices are created.
     pub fn stream(seed: u64, node: &str, purpose: impl Display) -> Random {
         let mut name = Fnv1a(0xcbf2_9ce4_8422_2325);
         name.fold(&seed.to_le_bytes());
         name.fold(node.as_bytes());
         name.fold(&[0xff]);
-        write!(name, "{purpose}").expect("a fold takes any text");
+        write!(name, "{purpose}").expect("writing to the hash does not fail");
         Random(Xoshiro256PlusPlus::seed_from_u64(name.0))
     }
 
-    /// Sixty-four random bits.
+    /// The next 64 random bits.
     pub fn next_u64(&mut self) -> u64 {
         self.0.next_u64()
     }
 
-    /// A number below `bound`, each equally likely up to 2^-64 · bound.
+    /// A uniform number below `bound`, with a bias of at most 2^-64 · bound.
     ///
     /// # Panics
     /// If `bound` is zero.
     pub fn below(&mut self, bound: u64) -> u64 {
-        assert!(bound > 0, "nothing is below zero");
+        assert!(bound > 0, "the bound must be above zero");
         ((u128::from(self.next_u64()) * u128::from(bound)) >> 64) as u64
     }
 
@@ -41,10 +41,10 @@ impl Random {
         self.below(denominator) < numerator
     }
 
-    /// An exponentially distributed length with the given mean, in whole units.
+    /// An exponentially distributed number with the given mean, rounded to an integer.
     ///
     /// −ln(u) is computed in fixed point (binary logarithm by repeated squaring, 32 fractional
-    /// bits), so the same seed gives the same arrivals on every machine and libm.
+    /// bits), so a seed gives equal arrivals on every machine and libm.
     pub fn exponential(&mut self, mean: u64) -> u64 {
         const LN_2_Q32: u128 = 2_977_044_472;
         let u = self.next_u64() | 1;
@@ -67,7 +67,7 @@ impl Random {
     }
 }
 
-/// 64-bit FNV-1a, into which text is folded as it is formatted.
+/// 64-bit FNV-1a hash; formatted text is hashed as it is written.
 struct Fnv1a(u64);
 
 impl Fnv1a {
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equal_names_give_equal_streams_and_different_names_do_not() {
+    fn equal_names_give_equal_streams_and_different_names_give_different_ones() {
         let draw = |seed, node, purpose| Random::stream(seed, node, purpose).next_u64();
         assert_eq!(draw(7, "h1", "arrivals"), draw(7, "h1", "arrivals"));
         assert_ne!(draw(7, "h1", "arrivals"), draw(7, "h1", "targets"));
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn exponential_has_its_mean_and_its_tail() {
+    fn the_exponential_distribution_has_the_expected_mean_and_tail() {
         let mut random = Random::stream(1, "test", "exponential");
         let n = 200_000u64;
         let draws: Vec<u64> = (0..n).map(|_| random.exponential(1_000_000)).collect();

@@ -1,6 +1,6 @@
-//! Fabric time, sizes and rates as newtypes, and the only arithmetic between them.
+//! Fabric time, sizes and rates as newtypes, and the arithmetic between them.
 //!
-//! Time counts picoseconds in `u64`: one octet is a whole number of picoseconds at every common
+//! Time is a `u64` in picoseconds: one octet lasts a whole number of picoseconds at every common
 //! rate from 8 Gb/s to 800 Gb/s, and the range is 213 days. Each type prints and parses itself
 //! with its unit (`"8 Gbps"`, `"2074 ns"`, `"2048 B"`), exactly: a bare number does not parse.
 
@@ -42,9 +42,9 @@ impl Bytes {
         self.0
     }
 
-    /// The time these octets take on a line of `rate`, rounded to the nearest picosecond.
+    /// Transmission time of these octets at `rate`, rounded to the nearest picosecond.
     pub fn time_at(self, rate: BitRate) -> Duration {
-        // Frames are far below 2 MB, and so within 64 bits.
+        // Frames are far below 2 MB, so 64 bits suffice.
         let bits = self.0.checked_mul(8 * PS_PER_S as u64);
         if let Some(rounded) = bits.and_then(|bits| bits.checked_add(rate.0 / 2)) {
             return Duration(rounded / rate.0);
@@ -56,7 +56,7 @@ impl Bytes {
 }
 
 impl BitRate {
-    /// `n` bit/s; zero is refused, since nothing could ever leave at that rate.
+    /// `n` bit/s; `None` for zero, at which no transmission ends.
     pub const fn new(n: u64) -> Option<BitRate> {
         if n == 0 { None } else { Some(BitRate(n)) }
     }
@@ -66,7 +66,7 @@ impl BitRate {
     /// # Panics
     /// If `n` is zero.
     pub const fn gbps(n: u64) -> BitRate {
-        assert!(n > 0, "a line has a rate above zero");
+        assert!(n > 0, "the rate must be above zero");
         BitRate(n * 1_000_000_000)
     }
 
@@ -75,7 +75,7 @@ impl BitRate {
     /// # Panics
     /// If `n` is zero.
     pub const fn mbps(n: u64) -> BitRate {
-        assert!(n > 0, "a line has a rate above zero");
+        assert!(n > 0, "the rate must be above zero");
         BitRate(n * 1_000_000)
     }
 
@@ -84,7 +84,7 @@ impl BitRate {
         self.0
     }
 
-    /// What a line of this rate carries in `time`, rounded up to an octet.
+    /// Octets that a line of this rate carries in `time`, rounded up.
     pub fn octets_in(self, time: Duration) -> Bytes {
         let octets = (u128::from(self.0) * u128::from(time.0)).div_ceil(8 * PS_PER_S);
         Bytes(u64::try_from(octets).unwrap_or(u64::MAX))
@@ -94,7 +94,7 @@ impl BitRate {
 impl Instant {
     /// The beginning of the run.
     pub const ZERO: Instant = Instant(0);
-    /// Later than anything that happens.
+    /// The end of the range, later than every event.
     pub const NEVER: Instant = Instant(u64::MAX);
 
     /// `ps` picoseconds after the beginning of the run.
@@ -107,12 +107,12 @@ impl Instant {
         self.0
     }
 
-    /// The earliest of `all` and its place, the first among equals; [`Instant::NEVER`] if there is none.
+    /// The earliest of `all` and its index; the first of equal instants. [`Instant::NEVER`] if `all` is empty.
     pub fn earliest(all: &[Instant]) -> (Instant, usize) {
         let (mut earliest, mut place) = (Instant::NEVER, 0);
         for (index, at) in all.iter().enumerate() {
-            // A branch here would be guessed wrong half the time. Nor are vectors any good: they read
-            // two at a time what has just been written singly, and wait for it.
+            // A branch would be mispredicted half the time. Vector loads are slow, too: they read two
+            // values that were just written separately, and stall on store forwarding.
             let is_earlier = *at < earliest;
             place = select_unpredictable(is_earlier, index, place);
             earliest = select_unpredictable(is_earlier, *at, earliest);
@@ -120,14 +120,14 @@ impl Instant {
         (earliest, place)
     }
 
-    /// The time from `earlier` to here, or zero if `earlier` is later.
+    /// The time since `earlier`, or zero if `earlier` is later.
     pub const fn since(self, earlier: Instant) -> Duration {
         Duration(self.0.saturating_sub(earlier.0))
     }
 }
 
 impl Duration {
-    /// No time at all.
+    /// Zero length.
     pub const ZERO: Duration = Duration(0);
 
     /// `ps` picoseconds.
@@ -135,12 +135,12 @@ impl Duration {
         Duration(ps)
     }
 
-    /// `ns` nanoseconds; what is longer than 213 days is the longest there is.
+    /// `ns` nanoseconds; saturates at 213 days.
     pub const fn from_ns(ns: u64) -> Duration {
         Duration(ns.saturating_mul(1_000))
     }
 
-    /// `us` microseconds; what is longer than 213 days is the longest there is.
+    /// `us` microseconds; saturates at 213 days.
     pub const fn from_us(us: u64) -> Duration {
         Duration(us.saturating_mul(1_000_000))
     }
@@ -212,19 +212,19 @@ impl Mul<u64> for Bytes {
     }
 }
 
-/// Why a quantity with a unit did not parse.
+/// Error of parsing a quantity with a unit.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is not a {what}: {reason}")]
 pub struct UnitError {
-    /// What was written.
+    /// The refused text.
     pub text: String,
-    /// What kind of quantity was expected ("rate", "time", "size").
+    /// Expected kind of quantity ("rate", "time", "size").
     pub what: &'static str,
-    /// What is wrong with it, and which units there are.
+    /// The fault, and the permitted units.
     pub reason: String,
 }
 
-/// A unit's name and how many base units it holds.
+/// A unit's name and its value in base units.
 type Unit = (&'static str, u64);
 
 const TIMES: &[Unit] =

@@ -1,19 +1,17 @@
-//! Octets and their meaning; policy lives elsewhere.
+//! Wire formats: how octets encode headers, packets and checks. This module contains no policy.
 //!
-//! Every header is a pair. The *view* (`BthView<T>`) borrows octets and reads one field when asked;
-//! the *owned* form (`Bth`) is a plain `Copy` value that `parse` fills and `emit` writes. Both speak
-//! the bounded numbers of [`crate::ids`], so what a field cannot hold cannot be handed on. Reserved
-//! bits and unknown code points are kept: whatever `parse` accepts, `emit` writes back octet for
-//! octet. Only a length or a version that leaves the meaning of the rest open is refused.
+//! Every header is a pair. The *view* (`BthView<T>`) borrows octets and reads single fields;
+//! the *owned* form (`Bth`) is a plain `Copy` value that `parse` fills and `emit` writes. Both use
+//! the bounded numbers of [`crate::ids`], so a value always fits its field. Reserved bits and unknown code
+//! points are kept: `emit` reproduces octet for octet what `parse` accepts. `parse` refuses only lengths and
+//! versions that make the rest ambiguous.
 //!
-//! CRCs are never checked in passing. Which check a receiver owes depends on who it is (a switch the
-//! VCRC, an adapter the ICRC too) and on the cable, so [`infiniband::crc`] has a function for each.
-//! Setters exist for what a switch may change and for nothing else; they are the whole of
-//! [`infiniband::relabel`] and [`internet::ecn`].
+//! Parsing does not check CRCs. The required checks depend on the receiver (a switch checks the VCRC, an adapter
+//! also the ICRC) and on the cable, so [`infiniband::crc`] has a function for each. Setters exist only for the
+//! fields that a switch may change, in [`infiniband::relabel`] and [`internet::ecn`].
 //!
-//! What may panic: no function here panics on the *octets* it is given to read, whatever they are.
-//! `emit` panics when the *buffer* it is given to write is shorter than the header's `LEN`, which is
-//! a mistake of the caller and not of the network.
+//! Panics: no function panics on the octets that it reads. `emit` panics if the buffer is shorter than the
+//! header's `LEN`, which is an error of the caller and not of the network.
 //!
 //! ```
 //! use proto::frame::{FrameClass, FrameKind};
@@ -28,7 +26,7 @@
 //! let mut octets = bytes::BytesMut::new();
 //! builder.emit(&mut octets, 5, |payload| payload.copy_from_slice(b"hello"))?;
 //!
-//! // A switch marks it; the end-to-end CRC does not notice.
+//! // A switch sets FECN; the ICRC stays valid.
 //! relabel::set_fecn(&mut octets);
 //! crc::refresh_vcrc(&mut octets);
 //! crc::verify_vcrc(&octets)?;
@@ -40,10 +38,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The map: [`error`] says why octets were refused; [`classify`] is the one look at the headers that
-//! every hop takes; [`infiniband`] holds headers, CRCs, whole packets and link packets; [`ethernet`]
-//! holds addresses, tags, PAUSE, PFC and CNM; [`internet`] IP, UDP and the mark of congestion; [`roce`]
-//! whole packets over either; [`project`] what no standard has a format for.
+//! Modules: [`error`] has the parse errors; [`classify`] extracts the headers that every hop needs;
+//! [`infiniband`] has headers, CRCs, packets and link packets; [`ethernet`] has addresses, tags, PAUSE, PFC and
+//! CNM; [`internet`] has IP, UDP and ECN marking; [`roce`] has RoCE packets; [`project`] has formats that no
+//! standard defines.
 
 pub mod classify;
 pub mod error;

@@ -1,4 +1,4 @@
-//! MAC addresses: six octets that are also a number, and text.
+//! MAC addresses, as six octets, as a 48-bit number and as text.
 
 use crate::wire::header::fields;
 use serde::{Deserialize, Serialize};
@@ -10,15 +10,15 @@ use std::str::FromStr;
 #[serde(try_from = "String", into = "String")]
 pub struct MacAddress([u8; MacAddress::LEN]);
 
-/// Text that is no MAC address.
+/// Error of parsing a MAC address.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no MAC address: six pairs of hexadecimal digits with colons between")]
+#[error("{0:?} is not a MAC address: write six pairs of hexadecimal digits with colons between")]
 pub struct NoMacAddress(String);
 
 fields! { MacAddress: |bits: u64| MacAddress::from_number(bits), |value| value.number(); }
 
 impl MacAddress {
-    /// Octets on the wire.
+    /// Length on the wire, in octets.
     pub const LEN: usize = 6;
 
     /// The destination of MAC control frames, which bridges do not forward.
@@ -29,7 +29,7 @@ impl MacAddress {
     /// The broadcast address.
     pub const BROADCAST: MacAddress = MacAddress([0xff; MacAddress::LEN]);
 
-    /// The address of these octets, first transmitted octet first.
+    /// The address with these octets, in transmission order.
     pub const fn new(octets: [u8; MacAddress::LEN]) -> MacAddress {
         MacAddress(octets)
     }
@@ -40,18 +40,18 @@ impl MacAddress {
         MacAddress(octets)
     }
 
-    /// Its octets as one number, the first transmitted octet most significant.
+    /// The octets as one number, first transmitted octet most significant.
     pub const fn number(self) -> u64 {
         let [a, b, c, d, e, f] = self.0;
         u64::from_be_bytes([0, 0, a, b, c, d, e, f])
     }
 
-    /// Its octets.
+    /// The octets, in transmission order.
     pub const fn octets(self) -> [u8; MacAddress::LEN] {
         self.0
     }
 
-    /// True for a group of ports, everybody included.
+    /// True for group addresses (multicast and broadcast).
     pub const fn is_group(self) -> bool {
         self.0[0] & 1 == 1
     }
@@ -79,7 +79,7 @@ impl FromStr for MacAddress {
         let mut pairs = text.split(':');
         for octet in &mut octets {
             let pair = pairs.next().filter(|pair| pair.len() == 2).ok_or_else(no_address)?;
-            // `from_str_radix` would take a sign.
+            // `from_str_radix` would accept a sign.
             let digits = pair.bytes().all(|digit| digit.is_ascii_hexdigit());
             let number = u8::from_str_radix(pair, 16).ok().filter(|_| digits);
             *octet = number.ok_or_else(no_address)?;
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn octets_number_and_text_are_one_address() {
+    fn octets_number_and_text_round_trip() {
         let address = MacAddress::new([0x7c, 0xfe, 0x90, 0x64, 0x3b, 0x32]);
         assert_eq!(address.number(), 0x7cfe_9064_3b32);
         assert_eq!(MacAddress::from_number(0xffff_7cfe_9064_3b32), address);

@@ -1,4 +1,4 @@
-//! Units: exact times, round trips through text, and refusals that name the unit.
+//! Tests of units: exact times, round trips through text, and errors that name the permitted units.
 
 use super::*;
 
@@ -9,7 +9,7 @@ fn a_full_infiniband_frame_lasts_2074_ns_at_8_gbps() {
 }
 
 #[test]
-fn text_and_value_are_the_same_thing() {
+fn text_and_value_round_trip() {
     for text in ["8 Gbps", "2500 Mbps", "1 bps"] {
         assert_eq!(text.parse::<BitRate>().unwrap().to_string(), text);
     }
@@ -32,7 +32,7 @@ fn bare_numbers_wrong_units_and_zero_rates_are_refused() {
 }
 
 #[test]
-fn a_line_carries_in_a_frames_time_that_frame_and_never_less() {
+fn a_line_carries_a_frame_in_its_transmission_time() {
     let rate = BitRate::gbps(40);
     assert_eq!(rate.octets_in(Bytes::new(1522).time_at(rate)), Bytes::new(1522));
     assert_eq!(rate.octets_in(Duration::from_ps(1)), Bytes::new(1));

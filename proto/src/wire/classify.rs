@@ -1,7 +1,7 @@
-//! The one look at a frame's headers that every hop takes.
+//! Extracts the header fields that every hop needs, once for each frame.
 //!
-//! Lengths are checked, CRCs are not. What comes out is all that counters, routing, congestion
-//! points and arbitration ask for; nobody downstream reads the octets again.
+//! Lengths are checked, CRCs are not. The result has every field that counters, routing, congestion
+//! points and arbitration use, so they do not parse the octets again.
 
 pub mod ethernet;
 pub mod priority_map;
@@ -19,12 +19,12 @@ use crate::wire::infiniband::opcode::OpcodeRow;
 use crate::wire::infiniband::{Bth, BthView, Lrh, LrhView, Opcode};
 use std::ops::Range;
 
-/// What the headers of the frame say. On Ethernet the priority is that of the tag; a port that goes
-/// by something else asks [`classify_ethernet`].
+/// The header fields of a frame. On Ethernet the priority is the PCP of the tag; use [`classify_ethernet`] for
+/// another priority map.
 ///
 /// # Errors
-/// If the octets are no frame of that kind, or have no packet headers at all (link packets, which
-/// are read as [`FlowControlPacket`], and MAC control).
+/// If the octets are not a frame of that kind, or have no packet headers: link packets (parse them with
+/// [`FlowControlPacket`]) and MAC control.
 #[inline]
 pub fn classify(kind: FrameKind, octets: &[u8]) -> Result<FrameHeaders, ParseError> {
     let no_headers =
@@ -38,7 +38,7 @@ pub fn classify(kind: FrameKind, octets: &[u8]) -> Result<FrameHeaders, ParseErr
     }
 }
 
-/// Data packets, LRH to VCRC. All a raw packet has after its LRH counts as payload.
+/// Classifies a data packet, LRH to VCRC. The payload of a raw packet is everything after its LRH.
 #[inline]
 fn infiniband(octets: &[u8]) -> Result<FrameHeaders, ParseError> {
     envelope::check(octets)?;
@@ -69,7 +69,7 @@ fn infiniband(octets: &[u8]) -> Result<FrameHeaders, ParseError> {
     })
 }
 
-/// What the BTH adds to what the link's own header says.
+/// Completes the fields of the link header with those of the BTH.
 struct Transport {
     class: FrameClass,
     queue_pair: u32,
@@ -80,14 +80,14 @@ struct Transport {
 }
 
 impl Transport {
-    /// Of a packet without a BTH, which carries so many octets.
+    /// Fields of a packet without a BTH and with `payload` octets.
     const fn opaque(payload: usize) -> Transport {
         let class = FrameClass::Data;
         Transport { class, queue_pair: 0, psn: 0, fecn: false, becn: false, payload }
     }
 }
 
-/// Reads a BTH at the start of `place`, which ends before the ICRC and holds a BTH at least.
+/// Reads the BTH at the start of `place`, which holds at least a BTH and ends before the ICRC.
 #[inline]
 fn transport(
     octets: &[u8],
@@ -118,8 +118,8 @@ fn transport(
     })
 }
 
-/// InfiniBand and RoCEv2 have different opcodes for notifications: 0x80 and 0x81. Where it is not its
-/// own, each is an opcode like any unknown one.
+/// InfiniBand and RoCEv2 have different opcodes for notifications: 0x80 and 0x81. In the other technology each
+/// is an unknown opcode.
 fn transport_class(
     opcode: Opcode,
     row: Option<&OpcodeRow>,

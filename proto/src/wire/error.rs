@@ -1,21 +1,21 @@
-//! Why octets did not parse: which layer, where, and what was wrong.
+//! Parse errors: the layer, its offset, and the fault.
 
 use crate::counters::DropReason;
 
-/// A refusal to read octets as a packet.
+/// Error of parsing octets as a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{layer} at octet {offset}: {reason}")]
 pub struct ParseError {
-    /// The header or trailer being read ("LRH", "BTH", "VCRC").
+    /// The header or trailer with the fault ("LRH", "BTH", "VCRC").
     pub layer: &'static str,
-    /// Where it begins, counted from the first octet of the frame.
+    /// Offset of the layer from the first octet of the frame.
     pub offset: usize,
-    /// What was wrong.
+    /// The fault.
     pub reason: Reason,
 }
 
 impl ParseError {
-    /// The octets of `layer` end too early.
+    /// Error for a `layer` with too few octets.
     pub const fn short(
         layer: &'static str,
         offset: usize,
@@ -25,7 +25,7 @@ impl ParseError {
         ParseError { layer, offset, reason: Reason::Short { needed, present } }
     }
 
-    /// A length in `layer` disagrees with the octets.
+    /// Error for a length in `layer` that disagrees with the octets.
     pub const fn length(
         layer: &'static str,
         offset: usize,
@@ -35,15 +35,15 @@ impl ParseError {
         ParseError { layer, offset, reason: Reason::Length { said, present } }
     }
 
-    /// The same refusal, seen from a frame in which the header begins at `offset`.
+    /// The same error for a frame in which the header begins at `offset`.
     pub const fn within(self, offset: usize) -> ParseError {
         ParseError { offset: self.offset + offset, ..self }
     }
 
-    /// Under which reason a device counts a frame refused so.
+    /// The drop reason under which a device counts the frame.
     ///
-    /// What is wrong with a link packet or a MAC control frame never leaves its link, so it has
-    /// reasons of its own and stays out of the end-to-end sum.
+    /// Link packets and MAC control frames never leave their link, so they have separate reasons, which the
+    /// end-to-end frame balance excludes.
     pub fn drop_reason(&self) -> DropReason {
         match (self.layer, self.reason) {
             ("LPCRC", _) => DropReason::Lpcrc,
@@ -59,7 +59,7 @@ impl ParseError {
     }
 }
 
-/// What was wrong.
+/// The fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Reason {
     /// The octets end too early.
@@ -73,9 +73,9 @@ pub enum Reason {
     /// A length field disagrees with the octets.
     #[error("says {said} octets, {present} are there")]
     Length {
-        /// What the field says.
+        /// Length in the field, in octets.
         said: usize,
-        /// What is there.
+        /// Octets present.
         present: usize,
     },
     /// A version field holds an unknown version.

@@ -1,12 +1,12 @@
 //! Ethernet on the wire: addresses, tags, MAC control, congestion notification, EtherTypes and CRCs.
 //!
 //! ```text
-//! | destination | source | [tags] | EtherType | what it announces | zeros up to 60 octets | FCS |
+//! | destination | source | [tags] | EtherType | payload           | zeros up to 60 octets | FCS |
 //! ```
 //!
-//! A frame of [`crate::frame`] has no FCS: the cable is not Ethernet, and what stands for it is
-//! [`crate::frame::Integrity`]. Captures may have one; [`crc`] splits it off. What frames carry is in
-//! [`super::internet`] and [`super::roce`].
+//! A frame of [`crate::frame`] has no FCS, because the cable is not Ethernet; [`crate::frame::Integrity`]
+//! replaces it. Captures can have an FCS, which [`crc`] splits off. Payload formats are in [`super::internet`]
+//! and [`super::roce`].
 
 pub mod cn_tag;
 pub mod cnm;

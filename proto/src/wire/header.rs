@@ -6,12 +6,12 @@ use crate::ids::{
 use crate::units::Instant;
 use core::net::{Ipv4Addr, Ipv6Addr};
 
-/// A value that stands in some bits of a header.
+/// A value that occupies some bits of a header.
 pub(crate) trait Field: Copy {
-    /// The value of `bits`, which fit the field's width.
+    /// Converts from `bits`, which fit the field's width.
     fn from_bits(bits: u128) -> Self;
 
-    /// The value's bits; those that do not fit the field's width are left out of the header.
+    /// Converts to bits. Bits beyond the field's width are not written.
     fn to_bits(self) -> u128;
 }
 
@@ -58,7 +58,7 @@ fields! {
     Instant: |bits: u64| Instant::from_ps(bits), |value| value.as_ps();
 }
 
-/// The value in bits `first..end` of a header, counted from its first bit.
+/// Reads bits `first..end` of a header, where bit 0 is the first transmitted bit.
 #[inline(always)]
 pub(crate) fn get<F: Field>(octets: &[u8], first: usize, end: usize) -> F {
     let mut bits = 0;
@@ -70,7 +70,7 @@ pub(crate) fn get<F: Field>(octets: &[u8], first: usize, end: usize) -> F {
     F::from_bits(bits >> (at * 8 - end) & mask(end - first))
 }
 
-/// Adds `value` to bits `first..end` of a header, which are zero.
+/// Writes `value` to bits `first..end` of a header, which must be zero.
 #[inline(always)]
 pub(crate) fn put<F: Field>(octets: &mut [u8], first: usize, end: usize, value: F) {
     let bits = value.to_bits() & mask(end - first);
@@ -92,7 +92,7 @@ const fn mask(width: usize) -> u128 {
     u128::MAX >> (128 - width)
 }
 
-/// Declares a header: its owned form, and how its fields stand in its octets.
+/// Declares a header: its owned form and the bit positions of its fields.
 ///
 /// ```text
 /// header! {
@@ -104,8 +104,8 @@ const fn mask(width: usize) -> u128 {
 /// }
 /// ```
 ///
-/// The owned form has `LEN`, `LAYER`, `parse`, `to_octets` and `emit`; the view reads single fields
-/// where they lie.
+/// The owned form has `LEN`, `LAYER`, `parse`, `to_octets` and `emit`; the view reads single
+/// fields from borrowed octets.
 macro_rules! header {
     (
         $(#[$meta:meta])*
@@ -127,13 +127,13 @@ macro_rules! header {
         }
 
         impl $name {
-            /// Octets on the wire.
+            /// Length on the wire, in octets.
             pub const LEN: usize = $len;
 
             /// The header's name in [`crate::wire::error::ParseError::layer`].
             pub const LAYER: &'static str = $layer;
 
-            /// Reads the header that `octets` begin with; its offset in errors is 0.
+            /// Reads the header at the start of `octets`. Errors have offset 0.
             ///
             /// # Errors
             /// If the octets are fewer than [`Self::LEN`].
@@ -143,7 +143,7 @@ macro_rules! header {
                 Ok($name { $($field: $crate::wire::header::get(octets, $first, $end),)* })
             }
 
-            /// The header's octets; bits of plain numbers that do not fit their field are left out.
+            /// The header's octets. Bits of plain numbers beyond their field are dropped.
             #[inline]
             pub fn to_octets(&self) -> [u8; Self::LEN] {
                 let mut octets = [0; Self::LEN];
@@ -176,10 +176,10 @@ macro_rules! view {
         pub struct $view<T>(T);
 
         impl<T: AsRef<[u8]>> $view<T> {
-            /// A view of the header that `octets` begin with.
+            /// A view of the header at the start of `octets`.
             ///
             /// # Errors
-            /// If the octets are fewer than the header's.
+            /// If `octets` are fewer than the header has.
             #[inline]
             pub fn new(octets: T) -> Result<Self, $crate::wire::error::ParseError> {
                 $crate::wire::header::first_octets::<$len>($layer, octets.as_ref())?;
@@ -201,7 +201,7 @@ macro_rules! view {
 }
 pub(crate) use view;
 
-/// The first `LEN` of `octets`, or a refusal in the name of `layer`.
+/// The first `LEN` of `octets`, or an error for `layer`.
 #[inline(always)]
 pub(crate) fn first_octets<'a, const LEN: usize>(
     layer: &'static str,

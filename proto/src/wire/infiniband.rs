@@ -4,16 +4,16 @@
 //!
 //! ```text
 //! | LRH | GRH | BTH | extended headers | payload | pad | ICRC | VCRC |
-//!       only if LNH = 3  what the opcode says       only with a BTH
+//!       only if LNH = 3  as the opcode states       only with a BTH
 //! |------------------- PktLen, in words ---------------------|
 //!       |---------- GRH PayLen, from BTH on -----------------|
 //! |---- ICRC, variant fields as ones ------------------|
 //! |--------------------------- VCRC -------------------------|
 //! ```
 //!
-//! [`packet`] puts the parts together, [`transport`] those that RoCE has too; [`opcode`] is the table that says which parts there are;
-//! [`envelope`] has the checks that every port makes first; [`relabel`] is all a switch may
-//! change. Source: IBTA Vol 1, chapters 5, 7, 8 and 9.
+//! [`packet`] has whole packets and [`transport`] the parts shared with RoCE. The table in [`opcode`] lists the
+//! headers of each opcode. [`envelope`] has the checks that every port makes first, and [`relabel`] the changes
+//! that a switch may make. Source: IBTA Vol 1, chapters 5, 7, 8 and 9.
 
 pub mod bth;
 pub mod crc;

@@ -1,4 +1,4 @@
-//! IP and UDP, as far as RoCEv2 goes over them: headers, checksums, and the mark of congestion.
+//! IP and UDP for RoCEv2: headers, checksums, and ECN marking.
 
 pub mod checksum;
 pub mod ecn;

@@ -1,13 +1,12 @@
-//! Frames of this project, where no standard has a format: test frames, and the messages and tags of
-//! BCN.
+//! Frame formats defined by this project, because no standard defines them: test frames, and the messages and
+//! tags of BCN.
 //!
 //! ```text
-//! | Ethernet … | EtherType | subtype 8 | what the subtype announces …
+//! | Ethernet … | EtherType | subtype 8 | contents …
 //! ```
 //!
-//! An octet behind the EtherType tells them apart, so that one EtherType for local experiments serves
-//! all. They are a profile of this project and no standard. Where the EtherType is in use, another
-//! one can be configured ([`ProjectTypes`]).
+//! A subtype octet after the EtherType distinguishes the formats, so one local experimental EtherType is enough
+//! for all. If that EtherType is in use, configure another one ([`ProjectTypes`]).
 
 pub mod bcn;
 pub mod rate_tag;
@@ -20,10 +19,10 @@ pub use test_frame::TestFrame;
 use crate::wire::ethernet::ethertype;
 use serde::{Deserialize, Serialize};
 
-/// Octets of a subtype, which stands between the EtherType and everything else.
+/// Length of the subtype, which follows the EtherType, in octets.
 pub const SUBTYPE_LEN: usize = 1;
 
-/// What a subtype announces.
+/// The format that a subtype selects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subtype {
     /// A [`TestFrame`].
@@ -34,7 +33,7 @@ pub enum Subtype {
     RateTag,
 }
 
-/// Under which EtherTypes frames of the project go: one for all, or one each.
+/// The EtherTypes of the project's frames: one for all formats, or one for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Written", into = "Written")]
 pub struct ProjectTypes {
@@ -43,15 +42,15 @@ pub struct ProjectTypes {
     rate_tag: u16,
 }
 
-/// An EtherType that something else has.
+/// Error for an EtherType that has another meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:#06x} cannot be an EtherType of this project: it is a length, or means something else")]
+#[error("{0:#06x} cannot be an EtherType of this project: it is a length or has another meaning")]
 pub struct TakenEtherType(pub u16);
 
-/// The least number that is an EtherType and not a length. Source: IEEE 802.3, 3.2.6.
+/// The smallest EtherType; smaller numbers are lengths. Source: IEEE 802.3, 3.2.6.
 const ETHERTYPE_MIN: u16 = 0x600;
 
-/// What frames of this product's fabrics mean already.
+/// EtherTypes that frames of the fabric already use.
 const TAKEN: [u16; 9] = [
     ethertype::IPV4,
     ethertype::IPV6,
@@ -65,17 +64,17 @@ const TAKEN: [u16; 9] = [
 ];
 
 impl ProjectTypes {
-    /// All under [`ethertype::PROJECT`].
+    /// [`ethertype::PROJECT`] for all formats.
     pub const DEFAULT: ProjectTypes = ProjectTypes {
         test_frame: ethertype::PROJECT,
         bcn: ethertype::PROJECT,
         rate_tag: ethertype::PROJECT,
     };
 
-    /// These, which may be one and the same.
+    /// These EtherTypes, which may be equal.
     ///
     /// # Errors
-    /// If one is a length, or means something else on a fabric of this product.
+    /// If an EtherType is a length or has another meaning in the fabric.
     pub fn new(test_frame: u16, bcn: u16, rate_tag: u16) -> Result<ProjectTypes, TakenEtherType> {
         let is_taken = |kind: &u16| *kind < ETHERTYPE_MIN || TAKEN.contains(kind);
         match [test_frame, bcn, rate_tag].into_iter().find(is_taken) {
@@ -99,7 +98,7 @@ impl ProjectTypes {
         self.rate_tag
     }
 
-    /// What `body`, behind an EtherType, is; `None` if it is no frame of the project.
+    /// The format of `body`, which follows an EtherType; `None` if it is not a frame of the project.
     #[inline]
     pub fn subtype(&self, ethertype: u16, body: &[u8]) -> Option<Subtype> {
         let (subtype, owner) = match *body.first()? {
@@ -118,7 +117,7 @@ impl Default for ProjectTypes {
     }
 }
 
-/// How they are written.
+/// The EtherTypes in configuration files.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Written {
@@ -173,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_taken_is_refused_by_number() {
+    fn a_used_ethertype_is_refused_by_number() {
         for kind in [0, 1500, 0x5ff, 0x0800, 0x86dd, 0x8100, 0x8808, 0x22e7, 0x22e9, 0x88b5] {
             assert_eq!(ProjectTypes::new(0x88b6, kind, 0x88b6), Err(TakenEtherType(kind)));
         }
@@ -181,9 +180,9 @@ mod tests {
     }
 
     #[test]
-    fn they_are_written_and_read_back() {
+    fn ethertypes_round_trip_through_toml() {
         let types = ProjectTypes::new(0x9001, 0x88b6, 0x9003).expect("the EtherTypes are free");
-        let text = toml::to_string(&types).expect("plain data");
+        let text = toml::to_string(&types).expect("the value serializes");
         assert_eq!(toml::from_str(&text), Ok(types), "{text}");
         assert_eq!(toml::from_str(""), Ok(ProjectTypes::DEFAULT));
     }

@@ -7,8 +7,8 @@
 //!                |---- total length of IPv4; UDP's from UDP on ----------------------|
 //! ```
 //!
-//! [`layout`] finds the parts, [`packet`] takes them apart and puts them together, [`checks`] verifies
-//! what protects them; [`notification`] is the CNP. Source: IBTA Vol 1, annexes A16 (v1), A17 (v2).
+//! [`layout`] finds the parts, [`packet`] parses and builds packets, [`checks`] verifies ICRC and checksums, and
+//! [`notification`] is the CNP. Source: IBTA Vol 1, annexes A16 (v1), A17 (v2).
 
 pub mod checks;
 pub mod layout;

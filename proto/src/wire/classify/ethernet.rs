@@ -1,4 +1,4 @@
-//! What the headers of an Ethernet frame say: addresses, priority, congestion, and RoCE if it is some.
+//! Extracts the header fields of an Ethernet frame: addresses, priority, congestion bits, and RoCE fields if present.
 
 use super::{Transport, priority_map::PriorityMap, transport};
 use crate::frame::{FrameClass, FrameHeaders, ethernet_size};
@@ -12,21 +12,20 @@ use crate::wire::internet::{Ipv4View, Ipv6View};
 use crate::wire::project::{ProjectTypes, SUBTYPE_LEN, Subtype, TestFrame};
 use crate::wire::roce::Layout;
 
-/// What the headers of a frame without FCS say, to a port that tells priorities by `map`.
+/// The header fields of a frame without FCS, with the priority according to `map`.
 ///
-/// What is behind a tag of congestion control means what it would mean without. A test frame is data
-/// of its flow: that is its queue pair, its sequence the PSN, its pattern the payload. Other frames
-/// that carry no RoCE have queue pair 0, and all behind their EtherType is payload; messages of QCN and
-/// BCN among them are notifications, whatever they say, the others data.
+/// A congestion control tag does not change the other fields. A test frame is data: its flow is the queue pair,
+/// its sequence the PSN, its pattern the payload. Other frames without RoCE have queue pair 0, and their payload
+/// is everything after the EtherType. Messages of QCN and BCN are notifications; the other frames are data.
 ///
 /// # Errors
-/// If tags, IP, RoCE or test frame headers are cut off or their lengths disagree with the octets; and
-/// for MAC control, which has no headers to classify and is read as [`MacControl`].
+/// If tags, IP, RoCE or test frame headers are truncated or their lengths disagree with the octets, and
+/// for MAC control (parse it with [`MacControl`]).
 pub fn classify_ethernet(octets: &[u8], map: &PriorityMap) -> Result<FrameHeaders, ParseError> {
     classify_ethernet_by(octets, map, &ProjectTypes::DEFAULT)
 }
 
-/// The same where frames of this project go under these `types`.
+/// As [`classify_ethernet`], with these EtherTypes for the project's frames.
 ///
 /// # Errors
 /// Those of [`classify_ethernet`].
@@ -45,7 +44,7 @@ pub fn classify_ethernet_by(
     let layout = Layout::behind(octets, preface)?;
     let transport = match layout {
         Some(layout) => {
-            // RoCEv1 has no notification of its own: 0x81 is that of v2.
+            // RoCEv1 has no notification; opcode 0x81 belongs to RoCEv2.
             let notification = (layout.network != Network::Global).then_some(Opcode::ROCEV2_CNP);
             transport(octets, layout.bth_at..layout.icrc_at(), notification)?
         }
@@ -73,7 +72,7 @@ pub fn classify_ethernet_by(
     })
 }
 
-/// What a frame without RoCE carries in its `body`.
+/// The fields of a frame without RoCE, from its `body`.
 fn other(kind: u16, body: &[u8], types: &ProjectTypes) -> Result<Transport, ParseError> {
     let opaque = Transport::opaque(body.len());
     let notification = Transport { class: FrameClass::Notification, ..opaque };
@@ -100,7 +99,7 @@ fn regulated_by(preface: &Preface) -> Option<CongestionPointId> {
     }
 }
 
-/// DSCP and ECN of an IP header, which [`Layout::within`] has seen whole.
+/// DSCP and ECN of an IP header, whose length [`Layout::within`] has checked.
 fn differentiated(kind: u16, packet: &[u8]) -> (Option<Dscp>, Ecn) {
     match kind {
         ethertype::IPV4 => Ipv4View::new(packet).ok().map(|ip| (ip.dscp(), ip.ecn())),

@@ -1,9 +1,11 @@
-//! Which priority a frame has on a link of Ethernet: by its tag, or by its IP header.
+//! Maps a frame's PCP or DSCP to its priority on an Ethernet link.
 
 use crate::ids::{Dscp, Priority};
 use serde::{Deserialize, Serialize};
 
-/// What a port goes by. Source: IEEE 802.1Q, 6.9.4 (PCP); RFC 2474 and switch practice (DSCP).
+/// The field that determines the priority at a port.
+///
+/// Source: IEEE 802.1Q, 6.9.4 (PCP); RFC 2474 and switch practice (DSCP).
 ///
 /// Written as `"pcp"` or `"dscp"`, or with the tables of one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -13,14 +15,14 @@ pub enum PriorityMap {
     Pcp {
         /// The priority of each PCP.
         table: [Priority; 8],
-        /// That of frames without a tag.
+        /// The priority of frames without a tag.
         untagged: Priority,
     },
     /// The DSCP of the IP header.
     Dscp {
         /// The priority of each DSCP.
         table: [Priority; 64],
-        /// That of frames without an IP header.
+        /// The priority of frames without an IP header.
         other: Priority,
     },
 }
@@ -46,7 +48,7 @@ impl PriorityMap {
         PriorityMap::Pcp { table, untagged: LOWEST }
     };
 
-    /// The upper three bits of the DSCP (its class selector) are the priority; what is not IP has
+    /// The upper three bits of the DSCP (its class selector) are the priority. Frames without IP have
     /// priority 0.
     ///
     /// Source: RFC 2474, 4.2.2.
@@ -60,7 +62,7 @@ impl PriorityMap {
         PriorityMap::Dscp { table, other: LOWEST }
     };
 
-    /// The priority of a frame with this PCP and this DSCP, if it has them.
+    /// The priority of a frame with this PCP and this DSCP; `None` stands for a missing field.
     pub const fn priority(&self, pcp: Option<Priority>, dscp: Option<Dscp>) -> Priority {
         match (self, pcp, dscp) {
             (PriorityMap::Pcp { table, .. }, Some(pcp), _) => table[pcp.index()],
@@ -71,7 +73,7 @@ impl PriorityMap {
     }
 }
 
-/// How a map is written. Tables of 64 are lists: serde knows arrays of at most 32.
+/// The map in configuration files. Tables of 64 are lists, because serde supports arrays up to 32 entries.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Written {
@@ -127,14 +129,14 @@ mod tests {
     }
 
     #[test]
-    fn usual_maps_are_words_and_all_others_tables_of_their_full_length() {
+    fn default_maps_are_words_and_other_maps_are_full_tables() {
         let mut table = [LOWEST; 64];
         table[26] = Priority::truncate(3);
         let odd = PriorityMap::Dscp { table, other: LOWEST };
         let odd_tags = PriorityMap::Pcp { table: [LOWEST; 8], untagged: Priority::truncate(1) };
         for priorities in [PriorityMap::BY_PCP, PriorityMap::BY_DSCP, odd, odd_tags] {
             let port = Port { priorities };
-            let text = toml::to_string(&port).expect("plain data");
+            let text = toml::to_string(&port).expect("the value serializes");
             assert_eq!(toml::from_str(&text), Ok(port), "{text}");
         }
         let word: Port = toml::from_str("priorities = 'dscp'").expect("a word");

@@ -1,4 +1,4 @@
-//! The one look agrees with the full parse, and survives anything.
+//! Classification of InfiniBand packets agrees with the full parse and never panics.
 
 use super::*;
 use crate::counters::DropReason;
@@ -51,11 +51,11 @@ fn the_opcode_decides_the_class_until_the_lane_does() {
 }
 
 #[test]
-fn groups_are_the_multicast_lids_and_not_the_permissive_one() {
+fn multicast_lids_are_multicast_and_the_permissive_lid_is_not() {
     let multicast = |dlid: u16| {
         let mut octets = LOCAL;
         octets[2..4].copy_from_slice(&dlid.to_be_bytes());
-        look(&octets).expect("lengths agree").multicast
+        look(&octets).expect("the lengths are valid").multicast
     };
     let cases = [(0, false), (0xbfff, false), (0xc000, true), (0xfffe, true), (0xffff, false)];
     for (dlid, expected) in cases {
@@ -64,17 +64,17 @@ fn groups_are_the_multicast_lids_and_not_the_permissive_one() {
 }
 
 #[test]
-fn a_raw_packet_is_data_for_no_queue_pair() {
+fn a_raw_packet_is_data_without_a_queue_pair() {
     let mut raw = LOCAL;
     raw[1] &= !0b11;
-    let headers = look(&raw).expect("lengths agree");
+    let headers = look(&raw).expect("the lengths are valid");
     assert_eq!((headers.class, headers.queue_pair, headers.psn), (FrameClass::Data, 0, 0));
     assert_eq!(headers.payload, Bytes::new(48));
 }
 
 /// IBRX-03.
 #[test]
-fn a_wrong_pktlen_is_told_from_octets_that_are_no_packet() {
+fn a_wrong_pktlen_and_a_malformed_packet_have_different_reasons() {
     for said in [0x0d, 0x0f, 0, 5, 0x7ff_u16] {
         let mut octets = LOCAL;
         octets[4..6].copy_from_slice(&said.to_be_bytes());
@@ -85,7 +85,7 @@ fn a_wrong_pktlen_is_told_from_octets_that_are_no_packet() {
 }
 
 #[test]
-fn kinds_without_packet_headers_are_refused_in_their_own_name() {
+fn kinds_without_packet_headers_are_refused_by_layer() {
     let link = Fcp { op: FlowControlOp::Init, fctbs: 0, virtual_lane: VirtualLane::ZERO, fccl: 9 };
     let refused = classify(FrameKind::InfinibandLink, &link.to_octets()).expect_err("no LRH");
     assert_eq!(refused.drop_reason(), DropReason::LinkPacket);
@@ -95,11 +95,11 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(20_000))]
 
     #[test]
-    fn the_look_finds_what_the_full_parse_finds(builder in builders(), payload in payloads()) {
+    fn classify_agrees_with_the_full_parse(builder in builders(), payload in payloads()) {
         let octets = samples::build(&builder, &payload);
         let headers = look(&octets)?;
         let packet = Packet::parse(&octets)?;
-        let bth = packet.bth.expect("built with one");
+        let bth = packet.bth.expect("the packet has a BTH");
         prop_assert_eq!(headers.size.get(), octets.len() as u64);
         prop_assert_eq!(headers.source, packet.lrh.slid.into());
         prop_assert_eq!(headers.destination, packet.lrh.dlid.into());
@@ -112,16 +112,16 @@ proptest! {
     }
 
     #[test]
-    fn nothing_makes_the_look_panic(octets in proptest::collection::vec(any::<u8>(), 0..200)) {
+    fn classify_never_panics(octets in proptest::collection::vec(any::<u8>(), 0..200)) {
         for kind in [FrameKind::Infiniband, FrameKind::InfinibandLink, FrameKind::Ethernet] {
             let _ = classify(kind, &octets);
         }
     }
 
-    /// Where the full parse accepts, so does the look; what it alone refuses is the adapter's to
-    /// refuse: the GRH's version and length, the transport's version.
+    /// `classify` accepts every packet that the full parse accepts. Only the full parse, in the adapter,
+    /// refuses wrong versions and lengths of the GRH and wrong versions of the transport.
     #[test]
-    fn the_look_is_no_stricter_than_the_full_parse(
+    fn classify_is_no_stricter_than_the_full_parse(
         mut octets in proptest::collection::vec(any::<u8>(), 8..140),
     ) {
         let words = octets.len() / 4;
@@ -132,7 +132,7 @@ proptest! {
             (Ok(packet), Ok(headers)) => {
                 prop_assert_eq!(headers.payload.get(), packet.payload.len() as u64);
             }
-            (Ok(_), Err(refused)) => prop_assert!(false, "only the look refuses: {}", refused),
+            (Ok(_), Err(refused)) => prop_assert!(false, "only classify refuses: {}", refused),
             (Err(refused), Ok(_)) => prop_assert!(matches!(refused.layer, "GRH" | "BTH")),
             (Err(_), Err(_)) => {}
         }

@@ -1,21 +1,21 @@
-//! The CN-TAG: which of its sender's rate limiters a frame came through.
+//! The CN-TAG: identifies the sender's rate limiter that a frame passed.
 
 use crate::wire::header::header;
 
 header! {
-    /// What stands behind the EtherType of a CN-TAG: its own two octets, and the EtherType that is next.
+    /// The four octets after the EtherType of a CN-TAG: the flow identifier and the next EtherType.
     ///
     /// ```text
     /// | flow id 16 | EtherType 16 |
     /// ```
     ///
-    /// A switch that notifies the sender of a frame gives the frame's flow id back, and never reads it.
-    /// A frame without the tag counts as one of flow 0. Source: IEEE 802.1Q, 33.2.
+    /// A switch copies the flow identifier into its notification and does not interpret it. A frame without
+    /// the tag belongs to flow 0. Source: IEEE 802.1Q, 33.2.
     #[derive(Default)]
     pub struct CnTag[4] "CN-TAG" {
-        /// What the sender calls the flow.
+        /// Flow identifier, chosen by the sender.
         pub flow_id: u16 = 0..16,
-        /// What follows the tag.
+        /// EtherType after the tag.
         pub ethertype: u16 = 16..32,
     }
 }
@@ -32,7 +32,7 @@ mod tests {
     }
 
     #[test]
-    fn every_flow_id_comes_back_as_it_was() {
+    fn every_flow_id_round_trips() {
         for flow_id in 0..=u16::MAX {
             let tag = CnTag { flow_id, ethertype: !flow_id };
             assert_eq!(CnTag::parse(&tag.to_octets()), Ok(tag));

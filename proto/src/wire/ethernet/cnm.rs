@@ -8,7 +8,7 @@ use crate::wire::error::{ParseError, Reason};
 use crate::wire::header::header;
 
 header! {
-    /// What follows the message's EtherType, as far as the first octets of the sampled frame.
+    /// The fixed part of a CNM: from the octet after its EtherType to the MSDU length.
     ///
     /// ```text
     /// | version 4 | reserved 6 | quantized feedback 6 | CPID 64 | Qoffset 16 | Qdelta 16
@@ -22,15 +22,15 @@ header! {
         pub version: u8 = 0..4,
         /// Sent as zero and ignored by a receiver; six bits.
         pub reserved: u8 = 4..10,
-        /// How strong the congestion is: 1 to 63, in 63rds of the strongest; six bits.
+        /// Quantized feedback, six bits: 1 to 63, where 63 is the strongest congestion.
         pub quantized_feedback: u8 = 10..16,
-        /// The congestion point: unique in its domain.
+        /// CPID of the congestion point, unique in its domain.
         pub cpid: u64 = 16..80,
-        /// Set point minus queue; negative where the queue is too long.
+        /// Set point minus queue length; negative if the queue is too long.
         ///
         /// Units: 64 octets.
         pub q_offset: i16 = 80..96,
-        /// Queue minus queue at the sample before.
+        /// Queue length minus queue length at the previous sample.
         ///
         /// Units: 64 octets.
         pub q_delta: i16 = 96..112,
@@ -40,28 +40,27 @@ header! {
         pub encapsulated_reserved: u16 = 115..128,
         /// The sampled frame's destination address.
         pub encapsulated_destination: MacAddress = 128..176,
-        /// Octets of the sampled frame that follow, counted behind its tags.
+        /// Number of octets of the sampled frame that follow, counted from after its tags.
         pub msdu_length: u16 = 176..192,
     }
 }
 
 impl Cnm {
-    /// The only version there is.
+    /// The only defined version.
     pub const VERSION: u8 = 0;
 
     /// The largest [`Cnm::quantized_feedback`].
     pub const FEEDBACK_MAX: u8 = 63;
 
-    /// Octets of the sampled frame that a message holds at most.
+    /// Maximum number of octets of the sampled frame in a message.
     pub const MSDU_MAX: usize = 64;
 
-    /// Reads the message that `body`, padded or not, begins with, and the octets it holds of the
+    /// Reads the message at the start of `body`, which may be padded, and returns it with its octets of the
     /// sampled frame.
     ///
     /// # Errors
-    /// In layer "CNM": fewer octets than it has or says it has, a version that is not
-    /// [`Cnm::VERSION`] (33.4.1: to be discarded), more of the sampled frame than
-    /// [`Cnm::MSDU_MAX`].
+    /// In layer "CNM": too few octets for the header or for the MSDU length, a version other than
+    /// [`Cnm::VERSION`] (33.4.1: discard), or an MSDU length above [`Cnm::MSDU_MAX`].
     pub fn parse_message(body: &[u8]) -> Result<(Cnm, &[u8]), ParseError> {
         let cnm = Cnm::parse(body)?;
         let refuse = |reason| Err(ParseError { layer: Cnm::LAYER, offset: 0, reason });

@@ -11,23 +11,23 @@ use crate::wire::ethernet::cn_tag::CnTag;
 use crate::wire::ethernet::ethertype;
 use crate::wire::project::{ProjectTypes, RateTag, SUBTYPE_LEN, Subtype};
 
-/// A tag of congestion control.
+/// A congestion control tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CongestionTag {
-    /// That of 802.1Q.
+    /// CN-TAG of 802.1Q.
     Cn(CnTag),
-    /// That of BCN.
+    /// Rate-regulated tag of BCN.
     RateRegulated(RateTag),
 }
 
 impl CongestionTag {
-    /// Octets of the longest tag.
+    /// Length of the longest tag, in octets.
     pub const LEN_MAX: usize = SUBTYPE_LEN + RateTag::LEN;
 
-    /// The tag that `octets`, behind an EtherType, begin with; `None` if that announces none.
+    /// Reads the tag at the start of `octets`, which follow an EtherType; `None` if that is not the EtherType of a tag.
     ///
     /// # Errors
-    /// In layers "CN-TAG" and "RRT", counted from the first octet: octets that end within it.
+    /// In layers "CN-TAG" and "RRT", with offset 0: a truncated tag.
     #[inline]
     pub fn parse(
         ethertype: u16,
@@ -48,7 +48,7 @@ impl CongestionTag {
         }
     }
 
-    /// What follows the tag.
+    /// EtherType after the tag.
     pub const fn ethertype(&self) -> u16 {
         match self {
             CongestionTag::Cn(tag) => tag.ethertype,
@@ -56,7 +56,7 @@ impl CongestionTag {
         }
     }
 
-    /// The same tag before something else.
+    /// The same tag with another next EtherType.
     pub const fn before(self, ethertype: u16) -> CongestionTag {
         match self {
             CongestionTag::Cn(tag) => CongestionTag::Cn(CnTag { ethertype, ..tag }),
@@ -74,7 +74,7 @@ impl CongestionTag {
         }
     }
 
-    /// Octets on the wire, without the EtherType that announces the tag.
+    /// Length in octets, without the EtherType that announces the tag.
     pub const fn octets_len(&self) -> usize {
         match self {
             CongestionTag::Cn(_) => CnTag::LEN,

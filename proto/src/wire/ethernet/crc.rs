@@ -1,14 +1,14 @@
-//! FCS, and the ICRC of RoCE with all that routers and switches may change taken as ones.
+//! FCS and the ICRC of RoCE. The ICRC counts all bits that routers and switches may change as ones.
 //!
 //! Both are the CRC-32 of Ethernet, sent least significant octet first. No function here panics,
 //! whatever the octets. Source: IEEE 802.3, 3.2.9 (FCS); IBTA Vol 1, annexes A16 and A17 (ICRC).
 
 use crate::wire::error::{ParseError, Reason};
 
-/// Octets of a frame check sequence.
+/// Length of a frame check sequence, in octets.
 pub const FCS_LEN: usize = 4;
 
-/// Which header an ICRC begins with.
+/// The first header that an ICRC covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Network {
     /// RoCEv1: a GRH, then the BTH.
@@ -19,21 +19,21 @@ pub enum Network {
     Ipv6,
 }
 
-/// In place of the LRH that a packet on Ethernet does not have.
+/// Ones in place of the LRH, which a packet on Ethernet does not have.
 const NO_LRH: [u8; 8] = [0xff; 8];
 
-/// Octets of the longest headers: IPv4 with all options, UDP, the BTH up to its F and B.
+/// Length of the longest masked headers: IPv4 with all options, UDP, the BTH up to F and B.
 const MASKED_MAX: usize = 60 + 8 + 5;
 
-/// The FCS of a frame that is `octets` up to there.
+/// The FCS of a frame; `octets` is the frame without FCS.
 pub fn fcs(octets: &[u8]) -> u32 {
     crc32fast::hash(octets)
 }
 
-/// The frame without the FCS that it ends with.
+/// Checks the FCS at the end of a frame and returns the frame without it.
 ///
 /// # Errors
-/// In layer "FCS": a wrong one, or octets too few to hold one.
+/// In layer "FCS": a wrong FCS, or too few octets for one.
 pub fn without_fcs(octets: &[u8]) -> Result<&[u8], ParseError> {
     let Some((frame, found)) = octets.split_last_chunk::<FCS_LEN>() else {
         return Err(ParseError::short("FCS", 0, FCS_LEN, octets.len()));
@@ -46,8 +46,8 @@ pub fn without_fcs(octets: &[u8]) -> Result<&[u8], ParseError> {
     Err(ParseError { layer: "FCS", offset: frame.len(), reason })
 }
 
-/// The ICRC of a packet that is `octets`, network header to the last octet of pad, with the BTH at
-/// `bth`. Octets that end early are summed as far as they go.
+/// The ICRC of a packet: `octets` is the network header to the last octet of pad, `bth` the offset of the BTH.
+/// Truncated octets are covered as far as present.
 pub fn icrc(network: Network, bth: usize, octets: &[u8]) -> u32 {
     let masked_len = octets.len().min(MASKED_MAX).min(bth.saturating_add(5));
     let (headers, rest) = octets.split_at(masked_len);
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn an_fcs_is_split_off_if_it_holds() {
+    fn a_valid_fcs_is_split_off() {
         let frame = [&CNP[..], &fcs(&CNP).to_le_bytes()].concat();
         assert_eq!(without_fcs(&frame), Ok(&CNP[..]));
         for bit in 0..frame.len() * 8 {
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn what_routers_change_moves_nothing_and_all_else_does() {
+    fn variant_fields_do_not_change_the_icrc_and_all_others_do() {
         let free = [1, 8, 10, 11, 26, 27, 32];
         for at in 0..56 {
             let mut changed = CNP;
@@ -121,7 +121,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_octets_and_no_place_of_the_bth_make_it_panic(
+        fn no_octets_and_no_bth_offset_cause_a_panic(
             octets in prop::collection::vec(any::<u8>(), 0..120), bth: usize,
         ) {
             for network in [Network::Global, Network::Ipv4, Network::Ipv6] {

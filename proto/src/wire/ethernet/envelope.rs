@@ -1,4 +1,4 @@
-//! The envelope of a frame: addresses, tags, and where what they announce begins.
+//! The envelope of a frame: addresses, VLAN tags, and the offset of the payload.
 
 use crate::ids::MacAddress;
 use crate::wire::error::ParseError;
@@ -6,17 +6,17 @@ use crate::wire::ethernet::ethertype;
 use crate::wire::ethernet::header::EthernetHeader;
 use crate::wire::ethernet::vlan_tag::VlanTag;
 
-/// Octets of the shortest frame without its FCS. Source: IEEE 802.3, 4A.4.2 (minFrameSize).
+/// Minimum frame length without FCS, in octets. Source: IEEE 802.3, 4A.4.2 (minFrameSize).
 pub const LEAST: usize = 60;
 
-/// What a frame says before what it carries. All of it can be written back.
+/// The headers before a frame's payload: addresses and VLAN tags. Parsing and emitting round-trip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Envelope {
     /// Addresses, and the first EtherType.
     pub header: EthernetHeader,
-    /// The first tag.
+    /// The first VLAN tag.
     pub tag: Option<VlanTag>,
-    /// A second one.
+    /// The second VLAN tag.
     pub inner_tag: Option<VlanTag>,
 }
 
@@ -27,16 +27,16 @@ impl Envelope {
         Envelope { header, tag: None, inner_tag: None }
     }
 
-    /// The same, with a tag of IEEE 802.1Q in front of what it announces.
+    /// The same envelope with a tag of IEEE 802.1Q before the payload.
     ///
-    /// The tag's own EtherType is that of the envelope so far.
+    /// The tag's next EtherType is the present EtherType of the envelope.
     pub const fn tagged(self, tag: VlanTag) -> Envelope {
         let tag = VlanTag { ethertype: self.header.ethertype, ..tag };
         let header = EthernetHeader { ethertype: ethertype::VLAN, ..self.header };
         Envelope { header, tag: Some(tag), inner_tag: self.tag }
     }
 
-    /// The same before something else.
+    /// The same envelope with another payload EtherType.
     pub const fn announcing(self, ethertype: u16) -> Envelope {
         let Envelope { header, tag, inner_tag } = self;
         match (tag, inner_tag) {
@@ -48,10 +48,10 @@ impl Envelope {
         }
     }
 
-    /// Reads the envelope of a frame; up to two tags, a third counts as what the frame carries.
+    /// Reads the envelope of a frame with up to two tags. A third tag counts as payload.
     ///
     /// # Errors
-    /// In layers "Ethernet" and "VLAN tag": octets that end within it.
+    /// In layers "Ethernet" and "VLAN tag": a truncated header.
     #[inline]
     pub fn parse(octets: &[u8]) -> Result<Envelope, ParseError> {
         let header = EthernetHeader::parse(octets)?;
@@ -64,13 +64,13 @@ impl Envelope {
         Ok(envelope)
     }
 
-    /// What the frame carries: the EtherType behind all tags.
+    /// The EtherType of the payload, after all tags.
     pub fn ethertype(&self) -> u16 {
         let tag = self.inner_tag.or(self.tag);
         tag.map_or(self.header.ethertype, |tag| tag.ethertype)
     }
 
-    /// Octets on the wire, and so where what the frame carries begins.
+    /// Length of the envelope in octets, which is the offset of the payload.
     pub fn octets_len(&self) -> usize {
         let tags = usize::from(self.tag.is_some()) + usize::from(self.inner_tag.is_some());
         EthernetHeader::LEN + tags * VlanTag::LEN
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn tags_stand_before_what_they_announce() {
+    fn tags_precede_the_payload_ethertype() {
         let [to, from] = [1, 2].map(MacAddress::from_number);
         let plain = Envelope::untagged(to, from, ethertype::IPV4);
         let once = plain.tagged(tag(3, 100));
@@ -134,7 +134,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_envelope_comes_back_as_it_was(
+        fn any_envelope_round_trips(
             octets in prop::collection::vec(any::<u8>(), 0..40), tags in 0..4usize,
         ) {
             let mut octets = octets;

@@ -1,12 +1,12 @@
-//! EtherTypes of a lossless Ethernet, and the numbers that say "RoCEv2" further in.
+//! EtherTypes of lossless Ethernet, and the protocol and port numbers of RoCEv2.
 
 /// IPv4.
 pub const IPV4: u16 = 0x0800;
 /// IPv6.
 pub const IPV6: u16 = 0x86dd;
-/// A customer's VLAN tag. Source: IEEE 802.1Q, 9.6.
+/// Customer VLAN tag (C-TAG). Source: IEEE 802.1Q, 9.6.
 pub const VLAN: u16 = 0x8100;
-/// A provider's VLAN tag. Source: IEEE 802.1Q, 9.6.
+/// Service VLAN tag (S-TAG). Source: IEEE 802.1Q, 9.6.
 pub const SERVICE_VLAN: u16 = 0x88a8;
 /// MAC control: PAUSE and PFC. Source: IEEE 802.3, 31.
 pub const MAC_CONTROL: u16 = 0x8808;
@@ -14,7 +14,7 @@ pub const MAC_CONTROL: u16 = 0x8808;
 pub const CNM: u16 = 0x22e7;
 /// Congestion notification tag. Source: IEEE 802.1Q, 33.2.
 pub const CN_TAG: u16 = 0x22e9;
-/// RoCEv1: a GRH and what follows it. Source: IBTA Vol 1, annex A16.
+/// RoCEv1: a GRH follows. Source: IBTA Vol 1, annex A16.
 pub const ROCE_V1: u16 = 0x8915;
 /// This project's cable shim, under an EtherType for local experiments. Source: IEEE 802, 9.2.4.
 pub const CABLE_SHIM: u16 = 0x88b5;

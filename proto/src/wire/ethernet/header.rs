@@ -1,4 +1,4 @@
-//! The header every Ethernet frame begins with.
+//! The Ethernet header: addresses and EtherType.
 
 use crate::ids::MacAddress;
 use crate::wire::header::header;
@@ -16,7 +16,7 @@ header! {
         pub destination: MacAddress = 0..48,
         /// Source address.
         pub source: MacAddress = 48..96,
-        /// What follows: a tag, or what [`super::ethertype`] lists.
+        /// EtherType of a tag or of the payload ([`super::ethertype`]).
         pub ethertype: u16 = 96..112,
     }
 }
@@ -37,7 +37,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_fourteen_octets_come_back_as_they_were(octets: [u8; EthernetHeader::LEN]) {
+        fn any_fourteen_octets_round_trip(octets: [u8; EthernetHeader::LEN]) {
             let header = EthernetHeader::parse(&octets)?;
             prop_assert_eq!(&header.destination.octets()[..], &octets[..6]);
             prop_assert_eq!(&header.source.octets()[..], &octets[6..12]);

@@ -22,22 +22,22 @@ pub enum MacControl {
     Pause(Pause),
     /// PFC: stop single priorities, or release them.
     Pfc(Pfc),
-    /// Any other opcode; the frame has no effect and is no error.
+    /// Any other opcode; the frame has no effect and is not an error.
     Unknown(u16),
 }
 
-/// Where the opcode stands, and the parameters behind it.
+/// Offset of the opcode; the parameters follow it.
 const OPCODE: usize = EthernetHeader::LEN;
 const PARAMETERS: usize = OPCODE + 2;
 
 impl MacControl {
-    /// What [`ParseError::layer`] calls the opcode and what comes before it.
+    /// Name of the opcode and the headers before it in [`ParseError::layer`].
     pub const LAYER: &'static str = "MAC control";
 
-    /// Octets of the frame, without its FCS.
+    /// Length of the frame in octets, without FCS.
     pub const FRAME_LEN: usize = LEAST;
 
-    /// True if the frame is MAC control, well formed or not.
+    /// True if the frame has the EtherType of MAC control.
     pub fn is_announced(octets: &[u8]) -> bool {
         octets.get(12..14) == Some(&ethertype::MAC_CONTROL.to_be_bytes())
     }
@@ -45,8 +45,8 @@ impl MacControl {
     /// Reads a frame, with or without its padding.
     ///
     /// # Errors
-    /// In layer "MAC control": not MAC control, or too short for an opcode. In "PAUSE" and "PFC":
-    /// too short for its parameters.
+    /// In layer "MAC control": another EtherType, or too short for an opcode. In layers "PAUSE" and "PFC":
+    /// too short for the parameters.
     pub fn parse(octets: &[u8]) -> Result<MacControl, ParseError> {
         let within = |error: ParseError| error.within(PARAMETERS);
         if !MacControl::is_announced(octets) {

@@ -3,7 +3,7 @@
 use crate::wire::header::header;
 
 header! {
-    /// What follows the opcode of a PAUSE frame.
+    /// The parameters of a PAUSE frame, after the opcode.
     ///
     /// Source: IEEE 802.3, 31B.2.
     pub struct Pause[2] "PAUSE" {
@@ -15,6 +15,6 @@ header! {
 }
 
 impl Pause {
-    /// The opcode of MAC control that announces it. Source: IEEE 802.3, 31A.
+    /// The MAC control opcode of PAUSE. Source: IEEE 802.3, 31A.
     pub const OPCODE: u16 = 0x0001;
 }

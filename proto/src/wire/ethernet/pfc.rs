@@ -4,7 +4,7 @@ use crate::ids::Priority;
 use crate::wire::header::{Field, header};
 
 header! {
-    /// What follows the opcode of a PFC frame.
+    /// The parameters of a PFC frame, after the opcode.
     ///
     /// ```text
     /// | reserved 8 | class-enable vector 8 | eight times of 16, priority 0 first |
@@ -38,7 +38,7 @@ impl Field for [u16; Pfc::PRIORITIES] {
 }
 
 impl Pfc {
-    /// The opcode of MAC control that announces it. Source: IEEE 802.3, 31A.
+    /// The MAC control opcode of PFC. Source: IEEE 802.3, 31A.
     pub const OPCODE: u16 = 0x0101;
 
     /// The number of priorities in a frame.

@@ -1,6 +1,6 @@
-//! The numbering plan of a fabric of Ethernet: which adapter has which addresses, and the other way.
+//! The numbering plan of an Ethernet fabric: addresses of each adapter, and the adapter of each address.
 //!
-//! Inside devices an adapter is a number ([`Lid`]); on the wire number n, octets hh and ll, is
+//! Devices identify an adapter by a number ([`Lid`]). On the wire, number n with octets hh and ll is
 //!
 //! ```text
 //! MAC   02:00:00:00:hh:ll   locally administered, one port   IEEE 802, 8.4
@@ -9,15 +9,15 @@
 //! ```
 //!
 //! The ports of switches are 02:00:pp:00:hh:ll, which name the source of their control
-//! frames. Addresses outside the plan are foreign, and no error. Source: as in the last column.
+//! frames. Addresses outside the plan are foreign, which is not an error. Source: as in the last column.
 
 use crate::ids::{Address, Lid, MacAddress, PortNumber};
 use core::net::{Ipv4Addr, Ipv6Addr};
 
-/// What the MAC addresses of all adapters begin with, and zeros behind it.
+/// Prefix of the MAC addresses of all adapters; the other bits are zero.
 const MAC_BASE: u64 = 0x0200_0000_0000;
 
-/// What the IPv6 addresses of all adapters begin with, and zeros behind it.
+/// Prefix of the IPv6 addresses of all adapters; the other bits are zero.
 const IPV6_BASE: u128 = 0x2001_0db8 << 96;
 
 /// The MAC address of adapter `number`.
@@ -25,8 +25,8 @@ pub const fn mac(number: Lid) -> MacAddress {
     MacAddress::from_number(MAC_BASE | number.get() as u64)
 }
 
-/// The MAC address of `port` of switch `number`. No adapter has one like it: an adapter's third octet
-/// is zero, and ports count from 1.
+/// The MAC address of `port` of switch `number`. It differs from every adapter's address: an adapter's third
+/// octet is zero, and ports count from 1.
 pub const fn port_mac(number: Lid, port: PortNumber) -> MacAddress {
     MacAddress::from_number(MAC_BASE | (port.get() as u64) << 24 | number.get() as u64)
 }
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_adapters_addresses_are_those_of_the_plan() {
+    fn addresses_of_an_adapter_follow_the_plan() {
         let number = Lid::new(0x0209);
         assert_eq!(mac(number).to_string(), "02:00:00:00:02:09");
         assert_eq!(ipv4(number).to_string(), "198.18.2.9");
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn every_number_comes_back_from_each_of_its_addresses() {
+    fn every_address_maps_back_to_its_number() {
         for number in (0..=u16::MAX).map(Lid::new) {
             assert_eq!(adapter_of_mac(mac(number)), Some(number));
             assert_eq!(adapter_of_ipv4(ipv4(number)), Some(number));

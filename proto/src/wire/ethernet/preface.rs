@@ -6,24 +6,24 @@ use crate::wire::ethernet::envelope::{Envelope, LEAST};
 use crate::wire::project::ProjectTypes;
 use bytes::BytesMut;
 
-/// Addresses, VLAN tags, and behind them a tag of congestion control. All of it can be written back.
+/// Addresses, VLAN tags, and a congestion control tag after them. Parsing and emitting round-trip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Preface {
     /// Addresses and VLAN tags.
     pub envelope: Envelope,
-    /// What follows them.
+    /// The congestion control tag after them.
     pub tag: Option<CongestionTag>,
 }
 
 impl Preface {
-    /// The preface of a frame without a tag of congestion control.
+    /// The preface of a frame without a congestion control tag.
     pub const fn untagged(envelope: Envelope) -> Preface {
         Preface { envelope, tag: None }
     }
 
-    /// The same with `tag` between the envelope and what that announces.
+    /// The same preface with `tag` between the envelope and the payload.
     ///
-    /// The EtherTypes follow: the tag's own is that of the envelope so far.
+    /// The EtherTypes are updated: the tag's next EtherType is the present one of the envelope.
     pub fn tagged(self, tag: CongestionTag, types: &ProjectTypes) -> Preface {
         let tag = tag.before(self.ethertype());
         let envelope = self.envelope.announcing(tag.announced_by(types));
@@ -33,7 +33,7 @@ impl Preface {
     /// Reads the preface of a frame.
     ///
     /// # Errors
-    /// Those of [`Envelope::parse`]. In layers "CN-TAG" and "RRT": octets that end within it.
+    /// Those of [`Envelope::parse`]. In layers "CN-TAG" and "RRT": a truncated tag.
     #[inline]
     pub fn parse(octets: &[u8], types: &ProjectTypes) -> Result<Preface, ParseError> {
         let envelope = Envelope::parse(octets)?;
@@ -43,7 +43,7 @@ impl Preface {
         Ok(Preface { envelope, tag })
     }
 
-    /// What the frame carries: the EtherType behind all tags.
+    /// The EtherType of the payload, after all tags.
     #[inline]
     pub fn ethertype(&self) -> u16 {
         match &self.tag {
@@ -52,13 +52,13 @@ impl Preface {
         }
     }
 
-    /// Octets on the wire, and so where what the frame carries begins.
+    /// Length of the preface in octets, which is the offset of the payload.
     #[inline]
     pub fn octets_len(&self) -> usize {
         self.envelope.octets_len() + self.tag.map_or(0, |tag| tag.octets_len())
     }
 
-    /// The flow that the frame's sender counts it to; 0 without a CN-TAG.
+    /// The sender's flow identifier in the CN-TAG; 0 without a CN-TAG.
     ///
     /// Source: IEEE 802.1Q, 33.2.
     pub fn flow_id(&self) -> u16 {

@@ -1,10 +1,10 @@
-//! The VLAN tag: a frame's priority, and which of the virtual networks it is in.
+//! The VLAN tag: a frame's priority and VLAN.
 
 use crate::ids::{Priority, VlanId};
 use crate::wire::header::header;
 
 header! {
-    /// What stands behind the EtherType of a tag: its own two octets, and the EtherType that is next.
+    /// The four octets after the EtherType of a tag: the tag control information and the next EtherType.
     ///
     /// ```text
     /// | PCP 3 | DEI 1 | VID 12 | EtherType 16 |
@@ -14,11 +14,11 @@ header! {
     pub struct VlanTag[4] "VLAN tag" {
         /// PCP: the frame's priority.
         pub priority: Priority = 0..3,
-        /// DEI: to be dropped before others.
+        /// DEI: drop eligible indicator.
         pub drop_eligible: bool = 3..4,
-        /// VID.
+        /// VID: VLAN identifier.
         pub id: VlanId = 4..16,
-        /// What follows the tag.
+        /// EtherType after the tag.
         pub ethertype: u16 = 16..32,
     }
 }
@@ -29,7 +29,7 @@ mod tests {
     use crate::wire::error::ParseError;
 
     #[test]
-    fn every_tag_there_is_comes_back_as_it_was() {
+    fn every_tag_round_trips() {
         for control in 0..=u16::MAX {
             let octets = [(control >> 8) as u8, control as u8, 0x08, 0x00];
             let tag = VlanTag::parse(&octets).expect("four octets");

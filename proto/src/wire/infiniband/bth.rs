@@ -14,20 +14,20 @@ header! {
     /// |A|    resv7    |                    PSN                        |
     /// ```
     ///
-    /// The octet of F, B and resv6 may change on the way and is outside the ICRC.
+    /// Switches may change the octet of F, B and resv6, which the ICRC does not cover.
     /// Source: IBTA Vol 1, 9.2; F and B from annex A10.
     pub struct Bth[12] "BTH", view BthView {
         /// OpCode: service, operation and place in the message.
         pub opcode: Opcode = 0..8,
         /// SE: the responder raises a solicited event.
         pub solicited: bool = 8..9,
-        /// M: the state of path migration. Adapters differ in it, and receivers accept both values.
+        /// M: the path migration state. Adapters send different values, and receivers accept both.
         pub migration_request: bool = 9..10,
-        /// PadCnt, two bits: octets that fill the payload up to a word.
+        /// PadCnt, two bits: number of octets that pad the payload to a multiple of four.
         pub pad_count: u8 = 10..12,
-        /// TVer, four bits: 0 is the only version there is.
+        /// TVer, four bits: 0 is the only defined version.
         pub version: u8 = 12..16,
-        /// P_Key.
+        /// P_Key: partition key.
         pub partition_key: u16 = 16..32,
         /// F: forward explicit congestion notification, set by a switch.
         pub fecn: bool = 32..33,
@@ -35,13 +35,13 @@ header! {
         pub becn: bool = 33..34,
         /// Six bits after F and B, sent as zero.
         pub reserved6: u8 = 34..40,
-        /// DestQP.
+        /// DestQP: destination queue pair.
         pub destination: QueuePairNumber = 40..64,
         /// A: the requester requests an acknowledgement.
         pub ack_request: bool = 64..65,
         /// Seven bits after A, sent as zero.
         pub reserved7: u8 = 65..72,
-        /// PSN.
+        /// PSN: packet sequence number.
         pub psn: Psn = 72..96,
     }
 }
@@ -52,7 +52,7 @@ pub(super) const F_B_RESV6: usize = 4;
 pub(super) const FECN: u8 = 0x80;
 
 impl Bth {
-    /// The partition that every port is a full member of.
+    /// The default partition, in which every port is a full member.
     ///
     /// Source: IBTA Vol 1, 10.9.1.2.
     pub const DEFAULT_PARTITION: u16 = 0xffff;

@@ -1,7 +1,7 @@
-//! ICRC, VCRC and LPCRC: what they cover, how they are computed, and how a small change moves one.
+//! ICRC, VCRC and LPCRC: coverage, computation, and update after a change of one octet.
 //!
 //! All functions take whole frames, LRH to VCRC (or the six octets of a link packet), and accept any
-//! octets. Both CRCs are sent least significant octet first, unlike every other number.
+//! octets. All CRCs are sent least significant octet first, unlike every other number.
 //! Source: IBTA Vol 1, 7.8 (ICRC, VCRC) and 7.9.4 (LPCRC).
 
 use crate::wire::error::{ParseError, Reason};
@@ -17,21 +17,21 @@ use std::sync::LazyLock;
 /// Generator of VCRC and LPCRC, x^16 + x^12 + x^3 + x + 1.
 const GENERATOR: u16 = 0x100b;
 
-/// Its value over "123456789".
+/// The CRC of "123456789".
 const CHECK: u16 = 0x0a3d;
 
-/// The parameters in the form of the vector code. They are computed once because the folding keys are costly.
+/// The parameters for the vectorised computation, computed once because the folding keys are costly.
 static VECTOR_PARAMETERS: LazyLock<CrcParams> = LazyLock::new(|| {
     CrcParams::new("VCRC", 16, GENERATOR.into(), 0xffff, true, 0xffff, CHECK.into())
 });
 
-/// Below this many octets one table step an octet beats setting up the vector code.
+/// Below this number of octets the table is faster than the vectorised computation.
 const VECTOR_MIN: usize = 20;
 
-/// The register after one octet, by its low half before: the register times x^8.
+/// The register after one zero octet, by the low octet of the register before: the register times x^8.
 static OCTET_STEP: [u16; 256] = octet_steps();
 
-/// x^(32·n), reflected: what n words behind a change make of it. All lengths PktLen can say.
+/// x^(32·n), reflected, for every packet length of n words: the factor of a change followed by n words.
 static WORD_POWERS: [u16; Lrh::PACKET_LENGTH_MAX as usize + 1] = word_powers();
 
 /// The register (or any residue, bit 15 being x^0) times x.
@@ -95,28 +95,27 @@ fn crc16(octets: &[u8]) -> u16 {
     crc_fast::checksum_with_params(*VECTOR_PARAMETERS, octets) as u16
 }
 
-/// The VCRC that the packet should have: of everything before its last two octets.
+/// The correct VCRC of a packet, which covers everything before the last two octets.
 pub fn vcrc(octets: &[u8]) -> u16 {
     crc16(&octets[..octets.len().saturating_sub(VCRC_LEN)])
 }
 
-/// The LPCRC that a link packet should have: of its first four octets.
+/// The correct LPCRC of a link packet, which covers its first four octets.
 pub fn lpcrc(octets: &[u8]) -> u16 {
     crc16(&octets[..octets.len().min(4)])
 }
 
-/// The ICRC that the packet should have; `None` where there is no place for one (raw packets, and
-/// octets that [`bth_offset`] refuses).
+/// The correct ICRC of a packet; `None` for raw packets and octets that [`bth_offset`] refuses.
 pub fn icrc(octets: &[u8]) -> Option<u32> {
     let bth = bth_offset(octets).ok()??;
     Some(icrc_with_bth_at(bth, octets))
 }
 
-/// The ICRC that a packet with LNH 2 or 3 should have, with no other header asked or even whole;
-/// `None` where LNH says that there is none, and for octets that have no room for LRH and CRCs.
+/// The correct ICRC of a packet with LNH 2 or 3, without checks of the other headers, which may be truncated.
+/// `None` for other values of LNH and if the octets are too few for LRH and CRCs.
 ///
-/// For dissectors, which say what is wrong with a check before they say what is wrong with headers.
-/// Of whole packets this is [`icrc`].
+/// For dissectors, which report CRC errors before header errors. For complete packets the result equals
+/// [`icrc`].
 pub fn icrc_by_link_header(octets: &[u8]) -> Option<u32> {
     let next = LrhView::new(octets).ok()?.next_header();
     let room = octets.len() >= Lrh::LEN + ICRC_LEN + VCRC_LEN;
@@ -124,8 +123,8 @@ pub fn icrc_by_link_header(octets: &[u8]) -> Option<u32> {
     (room && !next.is_raw()).then(|| icrc_with_bth_at(bth, octets))
 }
 
-/// The headers up to the BTH go through a copy in which all that may change on the way is ones; the
-/// rest, payload included, is read in place. Headers that end early are masked as far as they go.
+/// The headers up to the BTH are copied, with all variant fields set to ones. The rest, with the payload, is read
+/// in place. Truncated headers are masked as far as present.
 ///
 /// With a GRH the LRH counts as ones throughout; without, only its VL does.
 /// Source: IBTA Vol 1, 7.8.1.
@@ -170,7 +169,7 @@ fn compare(
 /// Checks the VCRC.
 ///
 /// # Errors
-/// In layer "VCRC": a wrong one, or octets too few to hold one.
+/// In layer "VCRC": a wrong VCRC, or too few octets for one.
 pub fn verify_vcrc(octets: &[u8]) -> Result<(), ParseError> {
     let Some(offset) = octets.len().checked_sub(VCRC_LEN) else {
         return Err(ParseError::short("VCRC", 0, VCRC_LEN, octets.len()));
@@ -181,7 +180,7 @@ pub fn verify_vcrc(octets: &[u8]) -> Result<(), ParseError> {
 /// Checks the ICRC. A raw packet has none and passes.
 ///
 /// # Errors
-/// In layer "ICRC": a wrong one. In the layers of [`bth_offset`]: octets it refuses.
+/// In layer "ICRC": a wrong ICRC. Those of [`bth_offset`].
 pub fn verify_icrc(octets: &[u8]) -> Result<(), ParseError> {
     let Some(bth) = bth_offset(octets)? else { return Ok(()) };
     let offset = octets.len() - ICRC_LEN - VCRC_LEN;
@@ -191,7 +190,7 @@ pub fn verify_icrc(octets: &[u8]) -> Result<(), ParseError> {
 /// Checks the LPCRC of a link packet.
 ///
 /// # Errors
-/// In layer "LPCRC": a wrong one, or octets too few to hold one.
+/// In layer "LPCRC": a wrong LPCRC, or too few octets for one.
 pub fn verify_lpcrc(octets: &[u8]) -> Result<(), ParseError> {
     let Some([_, _, _, _, low, high]) = octets.first_chunk() else {
         return Err(ParseError::short("LPCRC", 4, 2, octets.len().saturating_sub(4)));
@@ -199,7 +198,7 @@ pub fn verify_lpcrc(octets: &[u8]) -> Result<(), ParseError> {
     compare("LPCRC", 4, lpcrc(octets).into(), u16::from_le_bytes([*low, *high]).into())
 }
 
-/// Writes the VCRC that the packet should have. Octets too few to hold one stay as they are.
+/// Writes the correct VCRC. Octets that are too few for a VCRC stay unchanged.
 pub fn refresh_vcrc(octets: &mut [u8]) {
     let computed = vcrc(octets);
     if let Some(place) = octets.last_chunk_mut() {
@@ -207,7 +206,7 @@ pub fn refresh_vcrc(octets: &mut [u8]) {
     }
 }
 
-/// Writes the ICRC that the packet should have, if it has a place for one, and then the VCRC.
+/// Writes the correct ICRC, if the packet has one, and then the correct VCRC.
 pub fn refresh_both(octets: &mut [u8]) {
     if let Some(computed) = icrc(octets) {
         let end = octets.len() - VCRC_LEN;
@@ -216,11 +215,11 @@ pub fn refresh_both(octets: &mut [u8]) {
     refresh_vcrc(octets);
 }
 
-/// Lets the VCRC follow a change of one octet without reading the packet: the octet at `position`
-/// has been XORed with `change`.
+/// Updates the VCRC after a change of one octet, without reading the packet: the octet at `position`
+/// was XORed with `change`.
 ///
-/// A CRC is linear, so the change of the check is the change of the octet times x to the number of
-/// bits behind it. A VCRC that was wrong before stays wrong: damage is not signed over.
+/// A CRC is linear, so the change of the CRC is the change of the octet times x to the power of the number of
+/// following bits. A wrong VCRC stays wrong, so that corruption remains detectable.
 pub fn amend_vcrc(octets: &mut [u8], position: usize, change: u8) {
     let covered = octets.len().saturating_sub(VCRC_LEN);
     let Some(distance) = covered.checked_sub(position).filter(|distance| *distance > 0) else {
@@ -234,7 +233,7 @@ pub fn amend_vcrc(octets: &mut [u8], position: usize, change: u8) {
     octets[covered..].copy_from_slice(&carried.to_le_bytes());
 }
 
-/// No packet is that long; the answer is right all the same.
+/// The factor for lengths beyond the table. No packet is that long, but the result is correct.
 #[cold]
 fn amend_longer_than_pktlen(octets: &mut [u8], position: usize, change: u8) {
     let after = vcrc(octets);

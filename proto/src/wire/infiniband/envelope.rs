@@ -1,33 +1,33 @@
 //! The envelope of a packet: the checks that every port makes before it reads further headers.
 //!
-//! Is the version known, does PktLen agree with the octets, is there a BTH and where. Nothing here
-//! reads past the BTH, and no CRC is looked at. Source: IBTA Vol 1, chapter 5 and 7.7.
+//! They check the version, PktLen against the number of octets, and the presence and offset of the BTH. They read
+//! nothing after the BTH and check no CRC. Source: IBTA Vol 1, chapter 5 and 7.7.
 
 use crate::wire::error::{ParseError, Reason};
 use crate::wire::infiniband::bth::Bth;
 use crate::wire::infiniband::grh::{Grh, GrhView};
 use crate::wire::infiniband::lrh::{LinkNextHeader, Lrh, LrhView};
 
-/// Octets of the invariant CRC.
+/// Length of the invariant CRC, in octets.
 pub const ICRC_LEN: usize = 4;
 
-/// Octets of the variant CRC.
+/// Length of the variant CRC, in octets.
 pub const VCRC_LEN: usize = 2;
 
-/// Octets a PktLen counts in.
+/// Unit of PktLen, in octets.
 pub const WORD: usize = 4;
 
-/// The least PktLen of a packet with a BTH: LRH, BTH and ICRC. Source: IBTA Vol 1, 7.7.8 (C7-43).
+/// Minimum PktLen of a packet with a BTH: LRH, BTH and ICRC. Source: IBTA Vol 1, 7.7.8 (C7-43).
 const TRANSPORT_WORDS_MIN: u16 = 6;
 
-/// The least PktLen of a raw packet. Source: IBTA Vol 1, 7.7.8 (C7-44).
+/// Minimum PktLen of a raw packet. Source: IBTA Vol 1, 7.7.8 (C7-44).
 const RAW_WORDS_MIN: u16 = 5;
 
-/// Checks that the LRH is of the known version and that PktLen is what arrived. Octets that pass
-/// hold at least LRH and VCRC.
+/// Checks the version of the LRH and PktLen against the number of octets. Octets that pass hold at least LRH and
+/// VCRC.
 ///
 /// # Errors
-/// In layer "LRH": too short, of another version, or of another length than it says.
+/// In layer "LRH": too short, an unknown version, or a PktLen that disagrees with the octets.
 #[inline]
 pub fn check(octets: &[u8]) -> Result<(), ParseError> {
     let lrh = LrhView::new(octets)?;
@@ -42,12 +42,12 @@ pub fn check(octets: &[u8]) -> Result<(), ParseError> {
     Ok(())
 }
 
-/// Where the BTH of the packet begins; `None` in a raw packet, which has none.
+/// Offset of the packet's BTH; `None` for a raw packet, which has none.
 ///
 /// With `Ok(Some(_))` the octets hold at least LRH, GRH if LNH says so, BTH, ICRC and VCRC.
 ///
 /// # Errors
-/// If LRH, GRH, BTH or the CRCs are cut off, or a GRH announces something else than a BTH.
+/// If LRH, GRH, BTH or the CRCs are truncated, or the next header of a GRH is not a BTH.
 #[inline]
 pub fn bth_offset(octets: &[u8]) -> Result<Option<usize>, ParseError> {
     let offset = match LrhView::new(octets)?.next_header() {
@@ -78,20 +78,19 @@ pub fn is_raw(octets: &[u8]) -> bool {
     LrhView::new(octets).is_ok_and(|lrh| lrh.next_header().is_raw())
 }
 
-/// True if PktLen is less than any packet of its kind has. Readers do not ask: what there is of such
-/// a packet can still be shown. A port does.
+/// True if PktLen is below the minimum of its kind of packet. Ports drop such packets; dissectors show them.
 pub fn is_below_minimum(octets: &[u8]) -> bool {
     let least = if is_raw(octets) { RAW_WORDS_MIN } else { TRANSPORT_WORDS_MIN };
     LrhView::new(octets).is_ok_and(|lrh| lrh.packet_length() < least)
 }
 
-/// The VCRC as found: the last two octets, least significant first. 0 if there are fewer.
+/// The VCRC in the packet: the last two octets, least significant first. 0 if there are fewer.
 pub fn carried_vcrc(octets: &[u8]) -> u16 {
     octets.last_chunk().map_or(0, |found| u16::from_le_bytes(*found))
 }
 
-/// The ICRC as found: the four octets before the VCRC, least significant first. 0 if there are
-/// fewer. Tools that print the octets as one big-endian number show them the other way round.
+/// The ICRC in the packet: the four octets before the VCRC, least significant first. 0 if there are
+/// fewer. Tools that print the octets as one big-endian number show the reverse order.
 pub fn carried_icrc(octets: &[u8]) -> u32 {
     let covered = octets.len().saturating_sub(VCRC_LEN);
     octets[..covered].last_chunk().map_or(0, |found| u32::from_le_bytes(*found))

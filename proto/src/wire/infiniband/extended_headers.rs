@@ -1,7 +1,7 @@
-//! The headers between BTH and payload: which there are, in which order, and all of them at once.
+//! The extended headers between BTH and payload: their order, and sets of them.
 //!
-//! Which of them a packet has follows from its opcode alone ([`super::opcode`]). They stand in the
-//! order of the list below; no two orders occur. Source: IBTA Vol 1, chapter 5 and 9.3.
+//! The opcode determines a packet's extended headers ([`super::opcode`]). Their order is always that of the list
+//! below. Source: IBTA Vol 1, chapter 5 and 9.3.
 
 pub mod acknowledge;
 pub mod atomic;
@@ -17,7 +17,7 @@ pub use rdma::Reth;
 
 use crate::wire::error::ParseError;
 
-/// Which extended headers a packet has.
+/// A set of extended headers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct HeaderSet {
     members: u16,
@@ -25,7 +25,7 @@ pub struct HeaderSet {
 }
 
 impl HeaderSet {
-    /// None.
+    /// No extended headers.
     pub const EMPTY: HeaderSet = HeaderSet { members: 0, octets: 0 };
 
     /// This set and `header`.
@@ -42,7 +42,7 @@ impl HeaderSet {
         self.members & 1 << header as u16 != 0
     }
 
-    /// Octets they take together.
+    /// Total length, in octets.
     pub const fn octets(self) -> usize {
         self.octets as usize
     }
@@ -50,16 +50,16 @@ impl HeaderSet {
 
 macro_rules! extended_headers {
     ($($(#[$doc:meta])* $field:ident: $header:ident;)*) => {
-        /// The extended headers by name, in the order in which they stand.
+        /// The extended headers by name, in wire order.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[repr(u16)]
         pub enum ExtendedHeader { $($(#[$doc])* $header,)* }
 
         impl ExtendedHeader {
-            /// Every one, in the order in which they stand.
+            /// All extended headers, in wire order.
             pub const ALL: &'static [ExtendedHeader] = &[$(ExtendedHeader::$header,)*];
 
-            /// Octets on the wire.
+            /// Length on the wire, in octets.
             pub const fn octets(self) -> usize {
                 match self { $(ExtendedHeader::$header => $header::LEN,)* }
             }
@@ -70,11 +70,11 @@ macro_rules! extended_headers {
         pub struct ExtendedHeaders { $($(#[$doc])* pub $field: Option<$header>,)* }
 
         impl ExtendedHeaders {
-            /// None.
+            /// No extended headers.
             pub const NONE: ExtendedHeaders = ExtendedHeaders { $($field: None,)* };
 
-            /// Reads the headers of `set` from the front of `octets`, which begin at `offset` of
-            /// their frame.
+            /// Reads the headers of `set` from the front of `octets`, which begin at `offset` in
+            /// the frame.
             ///
             /// # Errors
             /// If the octets end within a header; the error names it.
@@ -97,10 +97,10 @@ macro_rules! extended_headers {
                 Ok(headers)
             }
 
-            /// Writes those that are there to the front of `octets`; how many octets they took.
+            /// Writes the present headers to the front of `octets`; returns their length in octets.
             ///
             /// # Panics
-            /// If they do not fit.
+            /// If `octets` are too few.
             pub fn emit(&self, octets: &mut [u8]) -> usize {
                 let mut at = 0;
                 $(
@@ -112,7 +112,7 @@ macro_rules! extended_headers {
                 at
             }
 
-            /// Which are there.
+            /// The set of present headers.
             pub fn set(&self) -> HeaderSet {
                 let mut set = HeaderSet::EMPTY;
                 $(

@@ -28,7 +28,7 @@ impl FlowControlOp {
         }
     }
 
-    /// The four bits.
+    /// The four-bit code.
     pub const fn bits(self) -> u8 {
         match self {
             FlowControlOp::Normal => 0,
@@ -51,39 +51,39 @@ impl FlowControlOp {
 pub struct FlowControlPacket {
     /// Op: normal operation or link initialisation.
     pub op: FlowControlOp,
-    /// FCTBS: blocks its sender has sent on the lane since initialisation.
+    /// FCTBS: blocks that the sender has sent on the lane since initialisation.
     ///
     /// Units: 64-octet blocks, modulo 4096.
     pub fctbs: u16,
-    /// VL: which lane.
+    /// VL: the virtual lane.
     pub virtual_lane: VirtualLane,
-    /// FCCL: how far the peer may send on the lane.
+    /// FCCL: credit limit, up to which the receiver of this packet may send on the lane.
     ///
     /// Units: 64-octet blocks, modulo 4096.
     pub fccl: u16,
 }
 
 impl FlowControlPacket {
-    /// Octets on the wire, LPCRC included, delimiters not.
+    /// Length on the wire in octets, with LPCRC and without delimiters.
     pub const LEN: usize = 6;
 
-    /// What [`ParseError::layer`] calls it.
+    /// Name of the packet in [`ParseError::layer`].
     pub const LAYER: &'static str = "FCP";
 
     /// Reads a link packet and checks its LPCRC.
     ///
     /// # Errors
-    /// As [`Self::parse_intact`], and in layer "LPCRC" if the check fails.
+    /// Those of [`Self::parse_intact`], and in layer "LPCRC" if the check fails.
     pub fn parse(octets: &[u8]) -> Result<FlowControlPacket, ParseError> {
         let packet = FlowControlPacket::parse_intact(octets)?;
         crc::verify_lpcrc(octets)?;
         Ok(packet)
     }
 
-    /// Reads a link packet that cannot have been damaged; its LPCRC is not looked at.
+    /// Reads a link packet without checking its LPCRC, for cables that cannot corrupt it.
     ///
     /// # Errors
-    /// If the octets are not [`Self::LEN`].
+    /// If the number of octets is not [`Self::LEN`].
     pub fn parse_intact(octets: &[u8]) -> Result<FlowControlPacket, ParseError> {
         let present = octets.len();
         if present < Self::LEN {
@@ -100,7 +100,7 @@ impl FlowControlPacket {
         })
     }
 
-    /// The packet's octets with its LPCRC; counts are taken modulo 4096.
+    /// The packet's octets with LPCRC. Block counts are reduced modulo 4096.
     pub fn to_octets(&self) -> [u8; FlowControlPacket::LEN] {
         let mut covered = [0; 4];
         put(&mut covered, 0, 4, self.op);

@@ -14,32 +14,32 @@ header! {
     /// |                        DGID, four words                       |
     /// ```
     ///
-    /// Traffic class, flow label and hop limit may change on the way and are outside the ICRC. A GID is
-    /// written like an IPv6 address, and is one here. Source: IBTA Vol 1, 8.3.
+    /// Routers may change traffic class, flow label and hop limit, which the ICRC does not cover. A GID has
+    /// the format of an IPv6 address and is represented as one. Source: IBTA Vol 1, 8.3.
     pub struct Grh[40] "GRH", view GrhView {
         /// IPVer, four bits: 6.
         pub version: u8 = 0..4,
-        /// TClass.
+        /// TClass: traffic class.
         pub traffic_class: u8 = 4..12,
-        /// FlowLabel, twenty bits.
+        /// FlowLabel: flow label, twenty bits.
         pub flow_label: u32 = 12..32,
-        /// PayLen: first octet after the GRH to the last of the ICRC.
+        /// PayLen: length from the first octet after the GRH to the last of the ICRC.
         ///
         /// Units: octets.
         pub payload_length: u16 = 32..48,
         /// NxtHdr: [`Grh::NEXT_HEADER_BTH`] when a BTH follows.
         pub next_header: u8 = 48..56,
-        /// HopLmt.
+        /// HopLmt: hop limit.
         pub hop_limit: u8 = 56..64,
-        /// SGID.
+        /// SGID: source GID.
         pub sgid: Ipv6Addr = 64..192,
-        /// DGID.
+        /// DGID: destination GID.
         pub dgid: Ipv6Addr = 192..320,
     }
 }
 
 impl Default for Grh {
-    /// Between unspecified addresses, hop limit 0: the packet leaves no subnet.
+    /// A header with unspecified addresses and hop limit 0, so the packet stays in its subnet.
     fn default() -> Grh {
         Grh {
             version: Grh::VERSION,

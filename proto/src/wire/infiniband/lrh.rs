@@ -3,7 +3,7 @@
 use crate::ids::{Lid, ServiceLevel, VirtualLane};
 use crate::wire::header::{fields, header};
 
-/// What follows the LRH.
+/// LNH: the header that follows the LRH.
 ///
 /// Source: IBTA Vol 1, 7.7.5.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -23,7 +23,7 @@ pub enum LinkNextHeader {
 fields! { LinkNextHeader: |bits: u8| LinkNextHeader::from_bits(bits), |value| value as u8; }
 
 impl LinkNextHeader {
-    /// The value of the two bits `code`; higher bits are ignored.
+    /// Decodes the low two bits of `code`.
     pub const fn from_bits(code: u8) -> LinkNextHeader {
         match code & 0b11 {
             0 => LinkNextHeader::RawEthertype,
@@ -33,7 +33,7 @@ impl LinkNextHeader {
         }
     }
 
-    /// True where there is neither BTH nor ICRC.
+    /// True for raw packets, which have neither BTH nor ICRC.
     pub const fn is_raw(self) -> bool {
         matches!(self, LinkNextHeader::RawEthertype | LinkNextHeader::RawIpv6)
     }
@@ -52,11 +52,11 @@ header! {
     /// Source: IBTA Vol 1, 7.7.
     #[derive(Default)]
     pub struct Lrh[8] "LRH", view LrhView {
-        /// VL: the lane on the link the packet is on; changes from link to link.
+        /// VL: virtual lane on the present link; it can change at each hop.
         pub virtual_lane: VirtualLane = 0..4,
-        /// LVer, four bits: 0 is the only version there is.
+        /// LVer, four bits: 0 is the only defined version.
         pub version: u8 = 4..8,
-        /// SL: the service level, the same all the way.
+        /// SL: service level, constant on the whole path.
         pub service_level: ServiceLevel = 8..12,
         /// Two bits after the SL, sent as zero.
         pub reserved2: u8 = 12..14,
@@ -66,7 +66,7 @@ header! {
         pub dlid: Lid = 16..32,
         /// Five bits before PktLen, sent as zero.
         pub reserved5: u8 = 32..37,
-        /// PktLen, eleven bits: first octet of the LRH to the last before the VCRC.
+        /// PktLen, eleven bits: length from the first octet of the LRH to the last before the VCRC.
         ///
         /// Units: words of four octets.
         pub packet_length: u16 = 37..48,

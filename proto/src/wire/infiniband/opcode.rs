@@ -1,4 +1,4 @@
-//! Opcodes: one table from the eight bits to what they promise about the packet.
+//! Opcodes: a table with service, operation, position and headers of each opcode.
 
 use crate::wire::header::fields;
 use crate::wire::infiniband::extended_headers::{ExtendedHeader, HeaderSet};
@@ -21,26 +21,26 @@ pub enum Transport {
     Rd,
     /// Unreliable datagram.
     Ud,
-    /// Congestion notification, a class of its own.
+    /// Congestion notification, a separate class.
     Cnp,
     /// Extended reliable connection.
     Xrc,
 }
 
-/// What a packet does.
+/// The operation of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operation {
-    /// Part of a message to a posted receive buffer.
+    /// SEND: part of a message to a posted receive buffer.
     Send,
-    /// Part of a message to a named place in memory.
+    /// RDMA WRITE: part of a message to remote memory.
     Write,
-    /// Asks for memory's content.
+    /// RDMA READ request.
     ReadRequest,
-    /// Part of the answer to that.
+    /// Part of an RDMA READ response.
     ReadResponse,
     /// Positive or negative acknowledgement.
     Acknowledge,
-    /// Acknowledgement of an atomic operation, with the former content.
+    /// Acknowledgement of an atomic operation, with the original value.
     AtomicAcknowledge,
     /// Atomic compare and swap.
     CompareSwap,
@@ -48,11 +48,11 @@ pub enum Operation {
     FetchAdd,
     /// Resynchronises a reliable datagram channel.
     Resync,
-    /// Tells a sender of congestion.
+    /// Congestion notification to a sender.
     Congestion,
 }
 
-/// Where in its message a packet stands.
+/// The position of a packet in its message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Position {
     /// The first of several packets.
@@ -61,7 +61,7 @@ pub enum Position {
     Middle,
     /// The last of several packets.
     Last,
-    /// The whole message.
+    /// The only packet of its message.
     Only,
 }
 
@@ -70,13 +70,13 @@ pub enum Position {
 pub struct OpcodeRow {
     /// The standard's name ("RC RDMA WRITE Only").
     pub name: &'static str,
-    /// Whose opcode it is.
+    /// The transport service.
     pub transport: Transport,
-    /// What the packet does.
+    /// The operation.
     pub operation: Operation,
-    /// Where in its message it stands.
+    /// The position in the message.
     pub position: Position,
-    /// Which headers stand between BTH and payload.
+    /// The extended headers between BTH and payload.
     pub extended_headers: HeaderSet,
 }
 
@@ -89,7 +89,7 @@ impl OpcodeRow {
         )
     }
 
-    /// True for what a responder sends without payload.
+    /// True for acknowledgements, which a responder sends without payload.
     pub const fn is_acknowledgement(&self) -> bool {
         matches!(self.operation, Operation::Acknowledge | Operation::AtomicAcknowledge)
     }
@@ -114,7 +114,7 @@ macro_rules! opcodes {
                 pub const $constant: Opcode = Opcode($code);
             )*
 
-            /// Every opcode of the table, in its order.
+            /// Every opcode of the table, in table order.
             pub const ALL: &'static [Opcode] = &[$(Opcode::$constant,)*];
         }
 
@@ -229,7 +229,7 @@ opcodes! {
 }
 
 impl Opcode {
-    /// What the table says; `None` for opcodes that no standard read here defines.
+    /// The row of the table; `None` for undefined opcodes.
     pub fn row(self) -> Option<&'static OpcodeRow> {
         TABLE[self.0 as usize].as_ref()
     }
@@ -239,7 +239,7 @@ impl Opcode {
         self.row().map_or("unknown", |row| row.name)
     }
 
-    /// The headers between BTH and payload; of an unknown opcode nothing is known, so none.
+    /// The extended headers between BTH and payload; none for an unknown opcode.
     pub fn extended_headers(self) -> HeaderSet {
         self.row().map_or(HeaderSet::EMPTY, |row| row.extended_headers)
     }

@@ -1,4 +1,4 @@
-//! A whole data packet: taken apart as found, put together with lengths and CRCs computed.
+//! A whole data packet: parsing it, and building it with computed lengths and CRCs.
 //!
 //! Source: IBTA Vol 1, 5.2 (which headers a packet has, and in which order).
 
@@ -17,9 +17,9 @@ use crate::wire::infiniband::lrh::Lrh;
 use crate::wire::infiniband::transport::Transport;
 use bytes::BytesMut;
 
-/// A data packet as found, payload borrowed.
+/// A parsed data packet, with borrowed payload.
 ///
-/// A raw packet has neither BTH nor ICRC; all between its LRH and its VCRC is payload.
+/// A raw packet has neither BTH nor ICRC; its payload is everything between LRH and VCRC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet<'a> {
     /// Local Route Header.
@@ -28,24 +28,24 @@ pub struct Packet<'a> {
     pub grh: Option<Grh>,
     /// Base Transport Header, unless the packet is raw.
     pub bth: Option<Bth>,
-    /// What the opcode calls for.
+    /// The extended headers of the opcode.
     pub extended: ExtendedHeaders,
-    /// The payload without pad.
+    /// The payload, without pad.
     pub payload: &'a [u8],
-    /// The octets that fill the payload up to a word, whatever they hold.
+    /// The pad after the payload, with any contents.
     pub pad: &'a [u8],
-    /// ICRC as found, unless the packet is raw.
+    /// ICRC in the packet; `None` if it is raw.
     pub icrc: Option<u32>,
-    /// VCRC as found.
+    /// VCRC in the packet.
     pub vcrc: u16,
 }
 
 impl<'a> Packet<'a> {
-    /// Takes a packet apart. Lengths and versions are checked, CRCs are not.
+    /// Parses a packet. Checks lengths and versions, but no CRC.
     ///
     /// # Errors
-    /// Naming the layer: octets that end within it, a length (PktLen, GRH PayLen, PadCnt) that
-    /// disagrees with the octets, an unknown version, or a GRH before something else than a BTH.
+    /// A truncated layer, a length (PktLen, GRH PayLen, PadCnt) that disagrees with the octets, an unknown
+    /// version, or a GRH whose next header is not a BTH.
     pub fn parse(octets: &'a [u8]) -> Result<Packet<'a>, ParseError> {
         envelope::check(octets)?;
         let lrh = Lrh::parse(octets)?;
@@ -68,7 +68,7 @@ impl<'a> Packet<'a> {
         Ok(Packet { lrh, grh, bth: Some(bth), extended, payload, pad, icrc, vcrc })
     }
 
-    /// What receivers need of a packet, taken apart with the same checks; `None` if it is raw.
+    /// Parses the parts that receivers need, with the same checks; `None` if the packet is raw.
     ///
     /// # Errors
     /// As [`Packet::parse`].
@@ -81,7 +81,7 @@ impl<'a> Packet<'a> {
         transport_at(octets, offset).map(Some)
     }
 
-    /// Octets on the wire, LRH to VCRC.
+    /// Length on the wire in octets, LRH to VCRC.
     pub fn octets_len(&self) -> usize {
         Lrh::LEN
             + self.grh.map_or(0, |_| Grh::LEN)
@@ -93,7 +93,7 @@ impl<'a> Packet<'a> {
             + VCRC_LEN
     }
 
-    /// Replaces what `buffer` holds by the packet's octets, lengths and CRCs as carried.
+    /// Replaces the contents of `buffer` by the packet's octets, with its own lengths and CRCs.
     pub fn emit_into(&self, buffer: &mut BytesMut) {
         buffer.clear();
         buffer.reserve(self.octets_len());
@@ -114,7 +114,7 @@ impl<'a> Packet<'a> {
         buffer.extend_from_slice(&self.vcrc.to_le_bytes());
     }
 
-    /// The packet's octets, lengths and CRCs as carried.
+    /// The packet's octets, with its own lengths and CRCs.
     pub fn to_octets(&self) -> BytesMut {
         let mut octets = BytesMut::new();
         self.emit_into(&mut octets);

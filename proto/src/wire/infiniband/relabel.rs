@@ -1,8 +1,7 @@
-//! What a switch may change in a packet that passes through: the lane, and the congestion mark.
+//! Changes that a switch may make to a forwarded packet: the virtual lane and FECN.
 //!
-//! Both are outside the ICRC and inside the VCRC. The setters leave the VCRC to the caller, who may
-//! have more to change; [`relabel`] does both and lets the VCRC follow, for less than the price of
-//! reading the packet once.
+//! The ICRC does not cover them, but the VCRC does. The setters do not update the VCRC, so that the caller can make
+//! further changes. [`relabel`] makes both changes and updates the VCRC without reading the whole packet.
 
 use crate::ids::VirtualLane;
 use crate::wire::infiniband::bth;
@@ -10,17 +9,17 @@ use crate::wire::infiniband::crc;
 use crate::wire::infiniband::envelope::bth_offset;
 use crate::wire::infiniband::lrh::Lrh;
 
-/// Puts the packet on another lane. Spoils the VCRC, not the ICRC.
+/// Sets the packet's virtual lane. Invalidates the VCRC, but not the ICRC.
 ///
-/// Octets too few for an LRH stay as they are.
+/// Octets that are too few for an LRH stay unchanged.
 pub fn set_virtual_lane(octets: &mut [u8], lane: VirtualLane) {
     if let Some(header) = octets.first_chunk_mut::<{ Lrh::LEN }>() {
         header[0] = header[0] & 0x0f | lane.get() << 4;
     }
 }
 
-/// Sets FECN; false, and nothing changed, where there is no BTH to carry it. Spoils the VCRC, not
-/// the ICRC.
+/// Sets FECN. Invalidates the VCRC, but not the ICRC. Returns false and changes nothing if the packet has no
+/// BTH.
 pub fn set_fecn(octets: &mut [u8]) -> bool {
     match bth_offset(octets) {
         Ok(Some(bth)) => {
@@ -31,10 +30,10 @@ pub fn set_fecn(octets: &mut [u8]) -> bool {
     }
 }
 
-/// Puts the packet on `lane`, sets FECN if `fecn` says so, and lets the VCRC follow. FECN that an
-/// earlier switch has set stays.
+/// Sets the packet's virtual lane, sets FECN if `fecn` is true, and updates the VCRC. FECN set by an earlier
+/// switch stays set.
 ///
-/// A VCRC that was wrong stays wrong. Returns whether the packet now carries FECN.
+/// A wrong VCRC stays wrong. Returns true if the packet now has FECN set.
 pub fn relabel(octets: &mut [u8], lane: VirtualLane, fecn: bool) -> bool {
     let Some(before) = octets.first().copied() else { return false };
     set_virtual_lane(octets, lane);

@@ -1,4 +1,4 @@
-//! Packets for tests: the standard's own sample, and any that the standard allows.
+//! Packets for tests: the standard's sample, and random valid packets.
 
 use crate::ids::{Lid, ServiceLevel, VirtualLane};
 use crate::wire::infiniband::{Bth, ExtendedHeaders, Grh, Opcode, PacketBuilder};
@@ -20,12 +20,12 @@ pub const LOCAL: [u8; 58] = [
 
 /// Offset of the BTH in [`LOCAL`] and [`global`].
 pub const LOCAL_BTH: usize = 8;
-/// See [`LOCAL_BTH`].
+/// Offset of the BTH in the global sample; see [`LOCAL_BTH`].
 pub const GLOBAL_BTH: usize = 48;
 
 /// The same request with a GRH in which no field is zero.
 pub fn global() -> BytesMut {
-    let packet = crate::wire::infiniband::Packet::parse(&LOCAL).expect("the sample");
+    let packet = crate::wire::infiniband::Packet::parse(&LOCAL).expect("the sample packet parses");
     let builder = PacketBuilder {
         grh: Some(Grh {
             traffic_class: 0x5a,
@@ -35,21 +35,21 @@ pub fn global() -> BytesMut {
             dgid: "2001:db8::2".parse().expect("an address"),
             ..Grh::default()
         }),
-        ..PacketBuilder::of(&packet).expect("not raw")
+        ..PacketBuilder::of(&packet).expect("the packet is not raw")
     };
     build(&builder, packet.payload)
 }
 
-/// The packet of `builder` with this payload.
+/// The octets of the packet of `builder` with this payload.
 pub fn build(builder: &PacketBuilder, payload: &[u8]) -> BytesMut {
     let mut octets = BytesMut::new();
     builder
         .emit(&mut octets, payload.len(), |place| place.copy_from_slice(payload))
-        .expect("short enough, and with the headers of its opcode");
+        .expect("the payload fits and the headers match the opcode");
     octets
 }
 
-/// Any builder that [`PacketBuilder::emit`] accepts, every opcode and reserved bit included.
+/// Strategy for all builders that [`PacketBuilder::emit`] accepts, with every opcode and reserved bit.
 pub fn builders() -> impl Strategy<Value = PacketBuilder> {
     let addresses = (any::<u8>(), any::<u16>(), any::<u16>());
     let grh = proptest::option::of(any::<[u8; Grh::LEN]>());
@@ -72,12 +72,13 @@ pub fn builders() -> impl Strategy<Value = PacketBuilder> {
                 ..Grh::parse(&octets).expect("forty octets")
             }),
             bth,
-            extended: ExtendedHeaders::parse(set, &octets, 0).expect("enough for any opcode"),
+            extended: ExtendedHeaders::parse(set, &octets, 0)
+                .expect("the octets suffice for any opcode"),
         }
     })
 }
 
-/// Payloads, mostly short.
+/// Strategy for payloads, mostly short.
 pub fn payloads() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         9 => proptest::collection::vec(any::<u8>(), 0..70),

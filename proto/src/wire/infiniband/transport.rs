@@ -1,4 +1,4 @@
-//! What InfiniBand and RoCE share: a packet from its BTH to the last octet of pad.
+//! The transport part that InfiniBand and RoCE share: BTH to the last octet of pad.
 //!
 //! Source: IBTA Vol 1, 5.2 (which headers there are, and in which order), 9.2 (PadCnt).
 
@@ -7,26 +7,25 @@ use crate::wire::infiniband::bth::Bth;
 use crate::wire::infiniband::extended_headers::ExtendedHeaders;
 use bytes::BytesMut;
 
-/// Transport headers and payload as found, payload borrowed.
+/// Parsed transport headers, with borrowed payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transport<'a> {
     /// Base Transport Header.
     pub bth: Bth,
-    /// What the opcode calls for.
+    /// The extended headers of the opcode.
     pub extended: ExtendedHeaders,
     /// The payload without pad.
     pub payload: &'a [u8],
-    /// The octets that fill the payload up to a word, whatever they hold.
+    /// The pad after the payload, with any contents.
     pub pad: &'a [u8],
 }
 
 impl<'a> Transport<'a> {
-    /// Takes `octets` apart, which begin with a BTH at `offset` of their frame and end before the
+    /// Parses `octets`, which begin with a BTH at `offset` in the frame and end before the
     /// ICRC.
     ///
     /// # Errors
-    /// Naming the layer: octets that end within a header, an unknown version, or a PadCnt beyond what
-    /// is there.
+    /// A truncated header, an unknown version, or a PadCnt beyond the octets.
     pub fn parse(octets: &'a [u8], offset: usize) -> Result<Transport<'a>, ParseError> {
         let bth = Bth::parse(octets).map_err(|error| error.within(offset))?;
         if bth.version != 0 {
@@ -45,12 +44,12 @@ impl<'a> Transport<'a> {
         Ok(Transport { bth, extended, payload, pad })
     }
 
-    /// Octets on the wire, BTH to pad.
+    /// Length on the wire in octets, BTH to pad.
     pub fn octets_len(&self) -> usize {
         Bth::LEN + self.extended.set().octets() + self.payload.len() + self.pad.len()
     }
 
-    /// Appends the octets to `buffer`, PadCnt as carried.
+    /// Appends the octets to `buffer`, with the parsed PadCnt.
     pub fn append_to(&self, buffer: &mut BytesMut) {
         buffer.extend_from_slice(&self.bth.to_octets());
         let at = buffer.len();

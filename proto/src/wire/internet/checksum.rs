@@ -1,4 +1,4 @@
-//! The checksum of IPv4 headers and UDP datagrams: computed, checked, and moved by a small change.
+//! The checksum of IPv4 headers and UDP datagrams: computation, check, and update after a change.
 //!
 //! A sum of sixteen-bit words in ones' complement. No function here panics, whatever the octets.
 //! Source: RFC 1071; RFC 1624 (change of one word).
@@ -8,14 +8,14 @@ use crate::wire::ethernet::ethertype::UDP;
 use crate::wire::internet::ipv4::{self, Ipv4};
 use crate::wire::internet::udp;
 
-/// The sum of `octets` as words, not yet folded; a last odd octet is the high half of a word.
+/// The unfolded sum of `octets` as 16-bit words. A last odd octet is the high half of a word.
 fn sum(octets: &[u8]) -> u64 {
     let (words, rest) = octets.as_chunks::<2>();
     let last = rest.first().map_or(0, |octet| u64::from(*octet) << 8);
     words.iter().map(|word| u64::from(u16::from_be_bytes(*word))).sum::<u64>() + last
 }
 
-/// Carries brought back in until none is left, then the complement.
+/// Folds the carries into 16 bits and returns the complement.
 fn finish(mut sum: u64) -> u16 {
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
@@ -23,21 +23,21 @@ fn finish(mut sum: u64) -> u16 {
     !(sum as u16)
 }
 
-/// The sum of `octets` but for the two at `except`.
+/// The sum of `octets` without the two at `except`.
 fn sum_except(octets: &[u8], except: usize) -> u64 {
     let (before, rest) = octets.split_at(octets.len().min(except));
     sum(before) + sum(rest.get(2..).unwrap_or_default())
 }
 
-/// What the checksum of an IPv4 header, options included, should be. Source: RFC 791, 3.1.
+/// The correct checksum of an IPv4 header with options. Source: RFC 791, 3.1.
 pub fn ipv4_header(header: &[u8]) -> u16 {
     finish(sum_except(header, ipv4::CHECKSUM.start))
 }
 
-/// What the checksum of a UDP datagram between `addresses`, source then destination, should be;
-/// never 0, which says that there is none.
+/// The correct checksum of a UDP datagram; `addresses` are source and destination. Never 0, which means no
+/// checksum.
 ///
-/// Source: RFC 768; RFC 8200, 8.1 (IPv6, which sums the same numbers at other places).
+/// Source: RFC 768; RFC 8200, 8.1 (the IPv6 pseudo-header has the same sum).
 pub fn udp(addresses: &[u8], datagram: &[u8]) -> u16 {
     let pseudo_header = sum(addresses) + u64::from(UDP) + datagram.len() as u64;
     match finish(pseudo_header + sum_except(datagram, udp::CHECKSUM.start)) {
@@ -46,31 +46,31 @@ pub fn udp(addresses: &[u8], datagram: &[u8]) -> u16 {
     }
 }
 
-/// The sum of a pseudo-header, as a sender leaves it in the checksum's place for hardware to go on with:
-/// `addresses`, source then destination, the protocol and the octets of its header and payload.
+/// The sum of a pseudo-header, which a sender with checksum offload writes to the checksum field: `addresses`
+/// (source and destination), protocol, and length of transport header and payload in octets.
 pub fn begun(addresses: &[u8], protocol: u8, length: usize) -> u16 {
     !finish(sum(addresses) + u64::from(protocol) + length as u64)
 }
 
-/// The checksum of `octets` in whose checksum's place a sum was [`begun`].
+/// Completes the checksum of `octets` whose checksum field contains the sum of [`begun`].
 pub fn completed(octets: &[u8]) -> u16 {
     finish(sum(octets))
 }
 
-/// What `checksum` becomes when one of the words under it turns from `before` to `after`. One that
-/// was wrong stays wrong.
+/// Updates `checksum` after one covered word changed from `before` to `after`. A wrong checksum stays
+/// wrong.
 ///
 /// Source: RFC 1624, equation 3.
 pub fn amended(checksum: u16, before: u16, after: u16) -> u16 {
     finish(u64::from(!checksum) + u64::from(!before) + u64::from(after))
 }
 
-/// Checks an IPv4 header, options included.
+/// Checks the checksum of an IPv4 header with options.
 ///
 /// # Errors
 /// In layer "IPv4": a wrong checksum.
 pub fn verify_ipv4_header(header: &[u8]) -> Result<(), ParseError> {
-    // With a right checksum all words add up to ones: 0xffff passes where 0 is right (RFC 1071).
+    // With a valid checksum the sum of all words is all ones. Both 0 and 0xffff pass as zero (RFC 1071).
     if finish(sum(header)) == 0 {
         return Ok(());
     }
@@ -92,7 +92,7 @@ mod tests {
     ];
 
     #[test]
-    fn a_captured_header_holds_and_a_damaged_one_does_not() {
+    fn a_captured_header_passes_and_a_damaged_one_fails() {
         assert_eq!(ipv4_header(&HEADER), 0x9161);
         assert_eq!(verify_ipv4_header(&HEADER), Ok(()));
         for bit in 0..160 {
@@ -105,9 +105,9 @@ mod tests {
     }
 
     #[test]
-    fn both_zeros_of_ones_complement_hold() {
+    fn both_zeros_of_ones_complement_pass() {
         let mut header = HEADER;
-        // The identification that makes the right checksum 0.
+        // The identification for which the correct checksum is 0.
         let identification = 0x718c_u32 + 0x9161;
         let identification = (identification % 0x1_0000 + identification / 0x1_0000) as u16;
         header[4..6].copy_from_slice(&identification.to_be_bytes());
@@ -120,8 +120,8 @@ mod tests {
     }
 
     #[test]
-    fn a_checksum_of_zero_is_sent_as_ones() {
-        // One word that makes the sum of all 0xffff.
+    fn a_zero_udp_checksum_is_sent_as_ones() {
+        // The word for which the sum of all words is 0xffff.
         let mut datagram = [0, 1, 0, 2, 0, 10, 0, 0, 0, 0];
         let all = 1 + 2 + 10 + 10 + u16::from(UDP);
         datagram[8..].copy_from_slice(&(0xffff - all).to_be_bytes());
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_begun_is_completed_to_the_same() {
+    fn completing_a_begun_sum_equals_the_full_checksum() {
         let mut datagram = [0x12, 0xb7, 0, 53, 0, 11, 0, 0, 1, 2, 3];
         let addresses = [10, 0, 17, 1, 10, 0, 18, 1];
         let whole = udp(&addresses, &datagram);
@@ -145,10 +145,10 @@ mod tests {
         }
 
         #[test]
-        fn a_change_moves_it_as_computing_it_anew_does(
+        fn updating_equals_recomputing_after_a_change(
             header: [u8; 20], word in 0usize..9, after: u16,
         ) {
-            // Not all zeros, which no header of version 4 is.
+            // Exclude all zeros, which is not an IPv4 header.
             let mut header = header;
             header[0] = 0x45;
             let at = [0, 2, 4, 6, 8, 12, 14, 16, 18][word];

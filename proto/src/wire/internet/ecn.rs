@@ -1,7 +1,7 @@
-//! What a switch may change in an IP packet that passes through: the mark of congestion.
+//! ECN marking by a switch: sets CE in the IP header of a forwarded frame.
 //!
-//! The mark is outside the ICRC of RoCEv2, which stays what it was. An IPv4 header's checksum follows
-//! without the header being summed again. Source: RFC 3168, 5; RFC 1624.
+//! The ICRC of RoCEv2 does not cover the ECN field and stays valid. The IPv4 header checksum is updated
+//! incrementally. Source: RFC 3168, 5; RFC 1624.
 
 use crate::ids::Ecn;
 use crate::wire::ethernet::{Preface, ethertype};
@@ -10,16 +10,16 @@ use crate::wire::internet::ipv4::{self, Ipv4View};
 use crate::wire::internet::ipv6::Ipv6View;
 use crate::wire::project::ProjectTypes;
 
-/// Sets CE in an Ethernet frame whose IP header says that its ends would understand; returns whether
-/// the frame now carries CE.
+/// Sets CE in an Ethernet frame whose IP header has ECT(0), ECT(1) or CE. Returns true if the frame now has
+/// CE set.
 ///
-/// False, and nothing changed, where there is no IP header or it says Not-ECT: such a frame can only
-/// be dropped. A checksum that was wrong stays wrong.
+/// Returns false and changes nothing if there is no IP header or it has Not-ECT; such a frame can only be
+/// dropped. A wrong checksum stays wrong.
 pub fn mark_congestion(octets: &mut [u8]) -> bool {
     mark_congestion_by(octets, &ProjectTypes::DEFAULT)
 }
 
-/// The same where tags of this project go under these `types`.
+/// As [`mark_congestion`], with these EtherTypes for the project's tags.
 pub fn mark_congestion_by(octets: &mut [u8], types: &ProjectTypes) -> bool {
     let Ok(preface) = Preface::parse(octets, types) else { return false };
     let packet = &mut octets[preface.octets_len()..];
@@ -50,7 +50,7 @@ fn mark_ipv6(packet: &mut [u8]) -> bool {
     let Ok(header) = Ipv6View::new(&packet[..]) else { return false };
     let is_capable = header.version() == 6 && header.ecn().is_capable();
     if is_capable {
-        // The lower two bits of the traffic class stand in the upper half of the second octet.
+        // ECN is bits 4 and 5 of the second octet.
         packet[1] |= Ecn::CongestionExperienced.bits() << 4;
     }
     is_capable

@@ -17,38 +17,38 @@ header! {
     /// |                          destination                           |
     /// ```
     ///
-    /// DSCP, ECN, TTL and the checksum may change on the way and are outside the ICRC.
+    /// Routers may change DSCP, ECN, TTL and the checksum, which the ICRC does not cover.
     /// Source: RFC 791, 3.1; RFC 2474 (DSCP), RFC 3168 (ECN).
     pub struct Ipv4[20] "IPv4", view Ipv4View {
         /// Version, four bits: 4.
         pub version: u8 = 0..4,
-        /// IHL, four bits: words of the header, options included.
+        /// IHL, four bits: length of the header with options, in words.
         pub header_words: u8 = 4..8,
-        /// DSCP.
+        /// DSCP: differentiated services code point.
         pub dscp: Dscp = 8..14,
-        /// ECN.
+        /// ECN: explicit congestion notification.
         pub ecn: Ecn = 14..16,
-        /// First octet of this header to the last of what it carries.
+        /// Total length, header and payload.
         ///
         /// Units: octets.
         pub total_length: u16 = 16..32,
-        /// Identification. Inside the ICRC.
+        /// Identification; covered by the ICRC.
         pub identification: u16 = 32..48,
         /// The bit before DF, sent as zero.
         pub reserved: bool = 48..49,
-        /// DF.
+        /// DF: do not fragment.
         pub dont_fragment: bool = 49..50,
-        /// MF.
+        /// MF: more fragments.
         pub more_fragments: bool = 50..51,
         /// Fragment offset, thirteen bits.
         ///
         /// Units: eight octets.
         pub fragment_offset: u16 = 51..64,
-        /// TTL.
+        /// TTL: time to live.
         pub time_to_live: u8 = 64..72,
-        /// What follows, [`crate::wire::ethernet::ethertype::UDP`] for RoCEv2.
+        /// Protocol of the payload; [`crate::wire::ethernet::ethertype::UDP`] for RoCEv2.
         pub protocol: u8 = 72..80,
-        /// Header checksum, as carried.
+        /// Header checksum.
         pub checksum: u16 = 80..96,
         /// Source address.
         pub source: Ipv4Addr = 96..128,
@@ -65,7 +65,7 @@ pub(super) const DSCP_ECN: usize = 1;
 pub(super) const CHECKSUM: Range<usize> = 10..12;
 
 impl Default for Ipv4 {
-    /// Between unspecified addresses, with what RoCEv2 sends: UDP, DF, ECT(0), no options.
+    /// A header with unspecified addresses and the values of RoCEv2: UDP, DF, ECT(0), no options.
     fn default() -> Ipv4 {
         Ipv4 {
             version: Ipv4::VERSION,
@@ -88,18 +88,18 @@ impl Default for Ipv4 {
 }
 
 impl Ipv4 {
-    /// The version this is.
+    /// The version of this header.
     pub const VERSION: u8 = 4;
 
     /// IHL of a header without options.
     pub const WORDS_MIN: u8 = (Ipv4::LEN / 4) as u8;
 
-    /// Octets of the header, options included, as IHL says.
+    /// Length of the header with options in octets, from IHL.
     pub const fn header_len(&self) -> usize {
         self.header_words as usize * 4
     }
 
-    /// True for part of a datagram; the first part has the ports, the others do not.
+    /// True for a fragment. Only the first fragment has the UDP ports.
     pub const fn is_fragment(&self) -> bool {
         self.more_fragments || self.fragment_offset != 0
     }
@@ -119,7 +119,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_captured_header_reads_as_tshark_shows_it() {
+    fn a_captured_header_has_the_values_that_tshark_shows() {
         // A notification of a ConnectX-4 Lx (scapy, test/contrib/roce.uts).
         let captured = [
             0x45, 0xc2, 0x00, 0x3c, 0x71, 0x8c, 0x40, 0x00, 0x40, 0x11, 0x91, 0x61, 0x0a, 0x00,
@@ -151,7 +151,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(20_000))]
 
         #[test]
-        fn any_twenty_octets_come_back_as_they_were(octets: [u8; Ipv4::LEN]) {
+        fn any_twenty_octets_round_trip(octets: [u8; Ipv4::LEN]) {
             let (view, header) = (Ipv4View::new(octets)?, Ipv4::parse(&octets)?);
             prop_assert_eq!(view.is_fragment(), header.is_fragment());
             prop_assert_eq!(header.to_octets(), octets);

@@ -15,22 +15,22 @@ header! {
     /// |                     destination, four words                    |
     /// ```
     ///
-    /// DSCP, ECN, flow label and hop limit may change on the way and are outside the ICRC.
+    /// Routers may change DSCP, ECN, flow label and hop limit, which the ICRC does not cover.
     /// Source: RFC 8200, 3; RFC 2474 (DSCP), RFC 3168 (ECN).
     pub struct Ipv6[40] "IPv6", view Ipv6View {
         /// Version, four bits: 6.
         pub version: u8 = 0..4,
         /// DSCP, the upper bits of the traffic class.
         pub dscp: Dscp = 4..10,
-        /// ECN, its lower two.
+        /// ECN, the lower two bits of the traffic class.
         pub ecn: Ecn = 10..12,
         /// Flow label, twenty bits.
         pub flow_label: u32 = 12..32,
-        /// First octet behind this header to the last of what it carries.
+        /// Payload length, without this header.
         ///
         /// Units: octets.
         pub payload_length: u16 = 32..48,
-        /// What follows, [`crate::wire::ethernet::ethertype::UDP`] for RoCEv2.
+        /// Next header; [`crate::wire::ethernet::ethertype::UDP`] for RoCEv2.
         pub next_header: u8 = 48..56,
         /// Hop limit.
         pub hop_limit: u8 = 56..64,
@@ -42,7 +42,7 @@ header! {
 }
 
 impl Default for Ipv6 {
-    /// Between unspecified addresses, with what RoCEv2 sends: UDP, ECT(0).
+    /// A header with unspecified addresses and the values of RoCEv2: UDP, ECT(0).
     fn default() -> Ipv6 {
         Ipv6 {
             version: Ipv6::VERSION,
@@ -59,7 +59,7 @@ impl Default for Ipv6 {
 }
 
 impl Ipv6 {
-    /// The version this is.
+    /// The version of this header.
     pub const VERSION: u8 = 6;
 }
 
@@ -70,7 +70,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn class_and_label_share_a_word_without_touching() {
+    fn traffic_class_and_flow_label_do_not_overlap() {
         let word =
             |ip: Ipv6| u32::from_be_bytes(*ip.to_octets().first_chunk().expect("forty octets"));
         let zero = Ipv6 { ecn: Ecn::NotCapable, ..Ipv6::default() };
@@ -91,7 +91,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(20_000))]
 
         #[test]
-        fn any_forty_octets_come_back_as_they_were(octets: [u8; Ipv6::LEN]) {
+        fn any_forty_octets_round_trip(octets: [u8; Ipv6::LEN]) {
             prop_assert_eq!(Ipv6::parse(&octets)?.to_octets(), octets);
         }
     }

@@ -1,12 +1,11 @@
-//! UDP: ports, a length, and a checksum that may be missing.
+//! UDP: ports, length, and an optional checksum.
 
 use crate::wire::ethernet::ethertype::ROCE_V2_PORT;
 use crate::wire::header::header;
 use core::ops::Range;
 
 header! {
-    /// User Datagram Protocol. The checksum is outside the ICRC, which routers that rewrite ports need not
-    /// know: the ports are inside.
+    /// User Datagram Protocol. The ICRC covers the ports and the length, but not the checksum.
     ///
     /// Source: RFC 768.
     pub struct Udp[8] "UDP", view UdpView {
@@ -14,11 +13,11 @@ header! {
         pub source_port: u16 = 0..16,
         /// Destination port.
         pub destination_port: u16 = 16..32,
-        /// First octet of this header to the last of what it carries.
+        /// Length of header and payload.
         ///
         /// Units: octets.
         pub length: u16 = 32..48,
-        /// Checksum, as carried; 0 says that there is none.
+        /// Checksum; 0 means none.
         pub checksum: u16 = 48..64,
     }
 }
@@ -49,7 +48,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_eight_octets_come_back_as_they_were(octets: [u8; Udp::LEN]) {
+        fn any_eight_octets_round_trip(octets: [u8; Udp::LEN]) {
             prop_assert_eq!(Udp::parse(&octets)?.to_octets(), octets);
         }
     }

@@ -4,61 +4,61 @@ use crate::wire::error::{ParseError, Reason};
 use crate::wire::header::header;
 
 header! {
-    /// What follows the subtype of a BCN message, as far as the first octets of the sampled frame.
+    /// The fixed part of a BCN message: from the octet after the subtype to the length.
     ///
     /// ```text
     /// | version 8 | CPID 64 | Qoff 16 | Qdelta 16 | timestamp 32
     /// | mild 1 | severe 1 | stop 1 | reserved 5 | length 8 | sample …
     /// ```
     ///
-    /// BCN was never standardised and no table of its fields is public, so this is a profile of this
-    /// project and nobody else's. Source: this project; which fields there are: US 8,792,352, US 8,121,038,
+    /// BCN was not standardised and no table of its fields is public, so this layout is specific to this
+    /// project. Source: this project; the fields: US 8,792,352, US 8,121,038,
     /// US 8,804,529.
     #[derive(Default)]
     pub struct Bcn[19] "BCN" {
         /// [`Bcn::VERSION`].
         pub version: u8 = 0..8,
-        /// The congestion point.
+        /// CPID of the congestion point.
         pub cpid: u64 = 8..72,
-        /// Equilibrium minus queue; negative where the queue is too long.
+        /// Equilibrium minus queue length; negative if the queue is too long.
         ///
         /// Units: 64 octets.
         pub q_offset: i16 = 72..88,
-        /// Queue minus queue at the sample before.
+        /// Queue length minus queue length at the previous sample.
         ///
         /// Units: 64 octets.
         pub q_delta: i16 = 88..104,
-        /// That of the sampled frame's rate-regulated tag, zero if it had none.
+        /// Timestamp of the sampled frame's rate-regulated tag; 0 if it had none.
         pub timestamp: u32 = 104..136,
         /// The queue is above its mild threshold.
         pub mild: bool = 136..137,
         /// The queue is above its severe threshold.
         pub severe: bool = 137..138,
-        /// All shall stop for a while: BCN(0,0).
+        /// BCN(0,0): every source stops for a time.
         pub stop: bool = 138..139,
         /// Sent as zero and ignored; five bits.
         pub reserved: u8 = 139..144,
-        /// Octets of the sampled frame that follow, from its destination address on.
+        /// Number of octets of the sampled frame that follow, from its destination address on.
         pub length: u8 = 144..152,
     }
 }
 
 impl Bcn {
-    /// The subtype that announces it.
+    /// The subtype of BCN messages.
     pub const SUBTYPE: u8 = 2;
 
-    /// The only version there is.
+    /// The only defined version.
     pub const VERSION: u8 = 1;
 
-    /// Octets of the sampled frame that a message holds at most.
+    /// Maximum number of octets of the sampled frame in a message.
     pub const SAMPLE_MAX: usize = 64;
 
-    /// Reads the message that `octets`, those behind the subtype, begin with, and the octets it holds
-    /// of the sampled frame. What follows them is padding.
+    /// Reads the message at the start of `octets`, which follow the subtype, and returns it with its octets of the
+    /// sampled frame. The rest is padding.
     ///
     /// # Errors
-    /// In layer "BCN": fewer octets than it has or says it has, a version that is not
-    /// [`Bcn::VERSION`], more of the sampled frame than [`Bcn::SAMPLE_MAX`].
+    /// In layer "BCN": too few octets for the header or for the sample length, a version other than
+    /// [`Bcn::VERSION`], or a sample length above [`Bcn::SAMPLE_MAX`].
     pub fn parse_message(octets: &[u8]) -> Result<(Bcn, &[u8]), ParseError> {
         let bcn = Bcn::parse(octets)?;
         let refuse = |reason| Err(ParseError { layer: Bcn::LAYER, offset: 0, reason });
@@ -134,12 +134,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_nineteen_octets_come_back_as_they_were(octets: [u8; Bcn::LEN]) {
+        fn any_nineteen_octets_round_trip(octets: [u8; Bcn::LEN]) {
             prop_assert_eq!(Bcn::parse(&octets)?.to_octets(), octets);
         }
 
         #[test]
-        fn any_octets_are_read_or_refused(octets in prop::collection::vec(any::<u8>(), 0..120)) {
+        fn any_octets_parse_or_are_refused(octets in prop::collection::vec(any::<u8>(), 0..120)) {
             if let Ok((bcn, sample)) = Bcn::parse_message(&octets) {
                 prop_assert_eq!(usize::from(bcn.length), sample.len());
             }

@@ -1,31 +1,31 @@
-//! The rate-regulated tag of BCN: a limiter held this frame, and which congestion point it obeys.
+//! The rate-regulated tag of BCN: marks a frame of a rate limiter with the limiter's congestion point.
 
 use crate::wire::header::header;
 
 header! {
-    /// What follows the subtype of a rate-regulated tag: its own octets, and the EtherType that is next.
+    /// The octets after the subtype of a rate-regulated tag: the tag's fields and the next EtherType.
     ///
     /// ```text
     /// | reserved 8 | CPID 64 | timestamp 32 | EtherType 16 |
     /// ```
     ///
-    /// Only frames with a congestion point's own CPID draw positive messages from it. Source: this
-    /// project; that there is such a tag and what it is for: US 8,792,352, claim 5.
+    /// A congestion point sends positive messages only for frames with its own CPID. Source: this
+    /// project; purpose of the tag: US 8,792,352, claim 5.
     #[derive(Default)]
     pub struct RateTag[15] "RRT" {
         /// Sent as zero and ignored.
         pub reserved: u8 = 0..8,
-        /// The congestion point that the limiter obeys.
+        /// CPID of the congestion point that controls the limiter.
         pub cpid: u64 = 8..72,
-        /// When the frame left its limiter, by the sender's clock; a message about the frame gives it back.
+        /// Time at which the frame left its limiter, by the sender's clock. A message about the frame returns it.
         pub timestamp: u32 = 72..104,
-        /// What follows the tag.
+        /// EtherType after the tag.
         pub ethertype: u16 = 104..120,
     }
 }
 
 impl RateTag {
-    /// The subtype that announces it.
+    /// The subtype of rate-regulated tags.
     pub const SUBTYPE: u8 = 3;
 }
 
@@ -56,7 +56,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_fifteen_octets_come_back_as_they_were(octets: [u8; RateTag::LEN]) {
+        fn any_fifteen_octets_round_trip(octets: [u8; RateTag::LEN]) {
             prop_assert_eq!(RateTag::parse(&octets)?.to_octets(), octets);
         }
     }

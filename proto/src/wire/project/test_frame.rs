@@ -1,33 +1,33 @@
-//! The test frame: traffic without a transport, as the benchmarks of 802.1Qau send it.
+//! The test frame: traffic without a transport protocol, as in the benchmarks of 802.1Qau.
 
 use crate::units::Instant;
 use crate::wire::header::header;
 
 header! {
-    /// What follows the subtype of a test frame; behind it a pattern fills the frame.
+    /// The header of a test frame, after the subtype. A pattern fills the rest of the frame.
     ///
     /// ```text
     /// | reserved 8 | flow 32 | sequence 32 | departure 64 | pattern …
     /// ```
     ///
-    /// Nobody answers it. Source: this project.
+    /// The receiver sends no response. Source: this project.
     #[derive(Default)]
     pub struct TestFrame[17] "test frame" {
         /// Sent as zero and ignored.
         pub reserved: u8 = 0..8,
-        /// Whose frame it is: its sender's number for a flow.
+        /// Flow number, chosen by the sender.
         pub flow: u32 = 8..40,
-        /// Which of the flow's frames it is, counted from 0, modulo 2^32.
+        /// Sequence number within the flow, from 0, modulo 2^32.
         pub sequence: u32 = 40..72,
-        /// When its last bit was to leave its sender, in fabric time.
+        /// Scheduled departure of the last bit from the sender, in picoseconds of fabric time.
         pub departure: Instant = 72..136,
     }
 }
 
-/// After so many octets the pattern is the same again.
+/// Period of the pattern, in octets.
 const PERIOD: usize = 256;
 
-/// Two periods from 0 on, so that a period can begin anywhere.
+/// Two periods from 0 on, so that a slice of one period can begin at any value.
 static COUNTED: [u8; 2 * PERIOD] = {
     let mut octets = [0; 2 * PERIOD];
     let mut at = 0;
@@ -39,24 +39,24 @@ static COUNTED: [u8; 2 * PERIOD] = {
 };
 
 impl TestFrame {
-    /// The subtype that announces it.
+    /// The subtype of test frames.
     pub const SUBTYPE: u8 = 1;
 
-    /// Fills `pattern`: each octet one more than the octet before, the first as the sequence.
+    /// Fills `pattern`: the first octet is the low octet of the sequence, and each further octet is one more.
     pub fn fill(&self, pattern: &mut [u8]) {
         for part in pattern.chunks_mut(PERIOD) {
             part.copy_from_slice(&self.counted()[..part.len()]);
         }
     }
 
-    /// The pattern is as [`Self::fill`] writes it, however long.
+    /// True if `pattern` equals that of [`Self::fill`], at any length.
     pub fn holds(&self, pattern: &[u8]) -> bool {
         pattern.chunks(PERIOD).all(|part| *part == self.counted()[..part.len()])
     }
 
     fn counted(&self) -> &'static [u8; PERIOD] {
         let from = &COUNTED[usize::from(self.sequence as u8)..];
-        from.first_chunk().expect("twice a period, from within the first")
+        from.first_chunk().expect("the table has two periods")
     }
 }
 
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn the_pattern_counts_on_from_the_sequence() {
+    fn the_pattern_counts_up_from_the_sequence() {
         let frame = TestFrame { sequence: 0x01fe, ..TestFrame::default() };
         let mut pattern = [0; 600];
         frame.fill(&mut pattern);
@@ -100,7 +100,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_seventeen_octets_come_back_as_they_were(octets: [u8; TestFrame::LEN]) {
+        fn any_seventeen_octets_round_trip(octets: [u8; TestFrame::LEN]) {
             prop_assert_eq!(TestFrame::parse(&octets)?.to_octets(), octets);
         }
     }

@@ -1,7 +1,7 @@
-//! What protects a RoCE packet: the ICRC end to end, and the checksums of IPv4 and UDP.
+//! Checks of a RoCE packet: the end-to-end ICRC and the checksums of IPv4 and UDP.
 //!
-//! All functions take a frame without its FCS. Frames that carry no RoCE have nothing to check and
-//! pass. Source: IBTA Vol 1, annexes A16 and A17 (ICRC); RFC 791, RFC 768, RFC 8200 (checksums).
+//! All functions take a frame without FCS. Frames without RoCE pass.
+//! Source: IBTA Vol 1, annexes A16 and A17 (ICRC); RFC 791, RFC 768, RFC 8200 (checksums).
 
 use crate::wire::error::{ParseError, Reason};
 use crate::wire::ethernet::crc::{self, Network};
@@ -10,18 +10,18 @@ use crate::wire::internet::checksum;
 use crate::wire::internet::{Ipv4, Ipv6, Udp, UdpView};
 use crate::wire::roce::layout::Layout;
 
-/// The ICRC that the packet at `layout` should have.
+/// The correct ICRC of the packet at `layout`.
 pub fn icrc(octets: &[u8], layout: &Layout) -> u32 {
     let covered = &octets[layout.network_at..layout.icrc_at()];
     crc::icrc(layout.network, layout.bth_at - layout.network_at, covered)
 }
 
-/// The ICRC as found, in the order in which CRCs are sent.
+/// The ICRC in the packet, sent least significant octet first.
 pub fn carried_icrc(octets: &[u8], layout: &Layout) -> u32 {
     octets[..layout.end].last_chunk::<ICRC_LEN>().map_or(0, |found| u32::from_le_bytes(*found))
 }
 
-/// The checksum that the UDP header should have if it has one; `None` without UDP.
+/// The correct UDP checksum; `None` without UDP.
 pub fn udp_checksum(octets: &[u8], layout: &Layout) -> Option<u16> {
     let addresses = match layout.network {
         Network::Global => return None,
@@ -35,15 +35,15 @@ pub fn udp_checksum(octets: &[u8], layout: &Layout) -> Option<u16> {
 /// Checks the ICRC.
 ///
 /// # Errors
-/// In layer "ICRC": a wrong one. In the layers of [`Layout::find`]: octets it refuses.
+/// In layer "ICRC": a wrong ICRC. Those of [`Layout::find`].
 pub fn verify_icrc(octets: &[u8]) -> Result<(), ParseError> {
     Layout::find(octets)?.map_or(Ok(()), |layout| verify_icrc_at(octets, &layout))
 }
 
-/// As above, for a packet whose layout is parsed already.
+/// The same check, for a packet with a known layout.
 ///
 /// # Errors
-/// In layer "ICRC": a wrong one.
+/// In layer "ICRC": a wrong ICRC.
 pub fn verify_icrc_at(octets: &[u8], layout: &Layout) -> Result<(), ParseError> {
     let (computed, present) = (icrc(octets, layout), carried_icrc(octets, layout));
     if computed == present {
@@ -53,19 +53,19 @@ pub fn verify_icrc_at(octets: &[u8], layout: &Layout) -> Result<(), ParseError> 
     Err(ParseError { layer: "ICRC", offset: layout.icrc_at(), reason })
 }
 
-/// Checks the checksum of an IPv4 header, and UDP's where there is one: 0 says that there is none,
-/// over IPv6 too, where Linux sends it so.
+/// Checks the checksums of the IPv4 header and of UDP. A UDP checksum of 0 means none and passes, over IPv6, too,
+/// because Linux sends it.
 ///
 /// # Errors
-/// In layers "IPv4" and "UDP": a wrong one. In the layers of [`Layout::find`]: octets it refuses.
+/// In layers "IPv4" and "UDP": a wrong checksum. Those of [`Layout::find`].
 pub fn verify_checksums(octets: &[u8]) -> Result<(), ParseError> {
     Layout::find(octets)?.map_or(Ok(()), |layout| verify_checksums_at(octets, &layout))
 }
 
-/// As above, for a packet whose layout is parsed already.
+/// The same check, for a packet with a known layout.
 ///
 /// # Errors
-/// In layers "IPv4" and "UDP": a wrong one.
+/// In layers "IPv4" and "UDP": a wrong checksum.
 pub fn verify_checksums_at(octets: &[u8], layout: &Layout) -> Result<(), ParseError> {
     let Some(udp_at) = layout.udp_at() else { return Ok(()) };
     if layout.network == Network::Ipv4 {

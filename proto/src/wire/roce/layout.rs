@@ -1,7 +1,7 @@
-//! Where the parts of a RoCE packet lie in its frame: offsets of the headers, payload and ICRC.
+//! The layout of a RoCE packet in its frame: offsets of the headers, payload and ICRC.
 //!
-//! Lengths and versions are checked as far as the BTH, checksums and ICRC are not. A frame that does
-//! not claim to be RoCE is none, and no error. Source: IBTA Vol 1, annexes A16 and A17; RFC 791, RFC
+//! Lengths and versions up to the BTH are checked, checksums and ICRC are not. A frame without a RoCE EtherType or
+//! UDP port has no layout, which is not an error. Source: IBTA Vol 1, annexes A16 and A17; RFC 791, RFC
 //! 8200, RFC 768.
 
 use crate::wire::error::{ParseError, Reason};
@@ -12,35 +12,35 @@ use crate::wire::infiniband::{Bth, Grh, GrhView};
 use crate::wire::internet::{Ipv4, Ipv4View, Ipv6, Ipv6View, Udp, UdpView};
 use crate::wire::project::ProjectTypes;
 
-/// The places of a RoCE packet's parts, counted from the first octet of the frame.
+/// Offsets of a RoCE packet's parts from the first octet of the frame.
 ///
-/// Its frame holds all of it: at least a BTH and an ICRC stand between `bth` and `end`.
+/// The frame contains the complete packet: at least a BTH and an ICRC are between `bth` and `end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// Addresses and tags.
+    /// Addresses and tags before the network header.
     pub preface: Preface,
-    /// What comes before the transport.
+    /// Kind of network header.
     pub network: Network,
-    /// Where that begins.
+    /// Offset of the network header.
     pub network_at: usize,
-    /// Where the BTH begins.
+    /// Offset of the BTH.
     pub bth_at: usize,
-    /// One past the ICRC; what follows fills the frame.
+    /// Offset after the ICRC; padding of the frame follows.
     pub end: usize,
 }
 
 impl Layout {
-    /// Finds the parts; `None` in a frame that carries something else, fragments of IPv4 included.
+    /// Finds the parts of a RoCE packet; `None` for other frames and for IPv4 fragments.
     ///
     /// # Errors
-    /// Naming the layer: octets that end within it, a length that disagrees with the octets, an
-    /// unknown version, or a GRH before something else than a BTH.
+    /// A truncated layer, a length that disagrees with the octets, an unknown version, or a GRH whose next header
+    /// is not a BTH.
     #[inline]
     pub fn find(octets: &[u8]) -> Result<Option<Layout>, ParseError> {
         Layout::find_by(octets, &ProjectTypes::DEFAULT)
     }
 
-    /// The same where tags of this project go under these `types`.
+    /// As [`Self::find`], with these EtherTypes for the project's tags.
     ///
     /// # Errors
     /// Those of [`Self::find`].
@@ -49,10 +49,10 @@ impl Layout {
         Layout::behind(octets, Preface::parse(octets, types)?)
     }
 
-    /// As above, for a frame whose preface is parsed already.
+    /// As [`Self::find`], for a frame with a parsed preface.
     ///
     /// # Errors
-    /// Those of [`Self::find`] behind the preface.
+    /// Those of [`Self::find`], except errors of the preface.
     #[inline]
     pub fn behind(octets: &[u8], preface: Preface) -> Result<Option<Layout>, ParseError> {
         let network_at = preface.octets_len();
@@ -74,18 +74,18 @@ impl Layout {
         Ok(Some(Layout { preface, network, network_at, bth_at, end }))
     }
 
-    /// Where the ICRC begins.
+    /// Offset of the ICRC.
     pub fn icrc_at(&self) -> usize {
         self.end - ICRC_LEN
     }
 
-    /// Where the UDP header begins; `None` without one.
+    /// Offset of the UDP header; `None` without one.
     pub fn udp_at(&self) -> Option<usize> {
         (self.network != Network::Global).then(|| self.bth_at - Udp::LEN)
     }
 }
 
-/// Where a BTH would begin and what it belongs to ends.
+/// Offsets of the BTH and of the end of the packet.
 struct Inside {
     bth_at: usize,
     end: usize,
@@ -129,7 +129,7 @@ fn ipv6(octets: &[u8], at: usize) -> Result<Option<Inside>, ParseError> {
     udp(octets, at + Ipv6::LEN, at + Ipv6::LEN + said)
 }
 
-/// The datagram from `at` to `end`, which are in the frame.
+/// The UDP datagram from `at` to `end`, which are within the frame.
 fn udp(octets: &[u8], at: usize, end: usize) -> Result<Option<Inside>, ParseError> {
     let header = UdpView::new(&octets[at..end]).map_err(|error| error.within(at))?;
     if header.destination_port() != ethertype::ROCE_V2_PORT {

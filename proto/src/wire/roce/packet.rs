@@ -1,4 +1,4 @@
-//! A whole RoCE packet: taken apart as found, put together with lengths and checks computed.
+//! A whole RoCE packet: parsing it, and building it with computed lengths and checks.
 //!
 //! Source: IBTA Vol 1, annexes A16 and A17 (which headers a packet has, and in which order).
 
@@ -16,7 +16,7 @@ use crate::wire::roce::checks::carried_icrc;
 use crate::wire::roce::layout::Layout;
 use bytes::BytesMut;
 
-/// What stands between Ethernet and the BTH.
+/// The network headers between Ethernet and the BTH.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NetworkHeaders<'a> {
     /// RoCEv1.
@@ -28,7 +28,7 @@ pub enum NetworkHeaders<'a> {
 }
 
 impl<'a> NetworkHeaders<'a> {
-    /// Which of them it is.
+    /// The kind of network header.
     pub const fn network(&self) -> Network {
         match self {
             NetworkHeaders::Global(_) => Network::Global,
@@ -46,7 +46,7 @@ impl<'a> NetworkHeaders<'a> {
         }
     }
 
-    /// Octets on the wire.
+    /// Length on the wire, in octets.
     pub const fn octets_len(&self) -> usize {
         match self {
             NetworkHeaders::Global(_) => Grh::LEN,
@@ -55,7 +55,7 @@ impl<'a> NetworkHeaders<'a> {
         }
     }
 
-    /// Writes the headers, lengths and checksums as they are, to the front of `octets`.
+    /// Writes the headers, with their own lengths and checksums, to the front of `octets`.
     ///
     /// # Panics
     /// If there are fewer than [`Self::octets_len`].
@@ -75,7 +75,7 @@ impl<'a> NetworkHeaders<'a> {
         }
     }
 
-    /// The headers of a packet with such a layout.
+    /// Parses the network headers of a packet with this layout.
     fn parse(octets: &'a [u8], layout: &Layout) -> Result<NetworkHeaders<'a>, ParseError> {
         let packet = &octets[layout.network_at..layout.bth_at];
         let udp_at = packet.len().saturating_sub(Udp::LEN);
@@ -92,26 +92,26 @@ impl<'a> NetworkHeaders<'a> {
     }
 }
 
-/// A RoCE packet as found, payload borrowed.
+/// A parsed RoCE packet, with borrowed payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet<'a> {
     /// Addresses and VLAN tags.
     pub ethernet: Envelope,
-    /// A tag of congestion control.
+    /// Congestion control tag.
     pub congestion_tag: Option<CongestionTag>,
     /// GRH, or IP and UDP.
     pub network: NetworkHeaders<'a>,
     /// BTH to pad.
     pub transport: Transport<'a>,
-    /// ICRC as found.
+    /// ICRC in the packet.
     pub icrc: u32,
-    /// What follows it: zeros that fill the frame up to its least size, as a rule.
+    /// Octets after the ICRC, usually zeros that pad the frame to the minimum size.
     pub trailer: &'a [u8],
 }
 
 impl<'a> Packet<'a> {
-    /// Takes a frame without FCS apart; `None` if it carries no RoCE. Lengths and versions are
-    /// checked, checksums and ICRC are not.
+    /// Parses a frame without FCS; `None` if it is not RoCE. Checks lengths and versions, but neither checksums
+    /// nor ICRC.
     ///
     /// # Errors
     /// Those of [`Layout::find`] and [`Transport::parse`].
@@ -120,7 +120,7 @@ impl<'a> Packet<'a> {
         layout.map(|layout| Packet::parse_at(octets, &layout)).transpose()
     }
 
-    /// As above, for a frame whose layout is parsed already.
+    /// As [`Self::parse`], for a frame with a known layout.
     ///
     /// # Errors
     /// Those of [`Transport::parse`].
@@ -140,7 +140,7 @@ impl<'a> Packet<'a> {
         Preface { envelope: self.ethernet, tag: self.congestion_tag }
     }
 
-    /// Octets of the frame, without FCS.
+    /// Length of the frame in octets, without FCS.
     pub fn octets_len(&self) -> usize {
         self.preface().octets_len()
             + self.network.octets_len()
@@ -149,7 +149,7 @@ impl<'a> Packet<'a> {
             + self.trailer.len()
     }
 
-    /// Replaces what `buffer` holds by the frame's octets, lengths and checks as carried.
+    /// Replaces the contents of `buffer` by the frame's octets, with its own lengths and checks.
     pub fn emit_into(&self, buffer: &mut BytesMut) {
         let preface = self.preface();
         let network_at = preface.octets_len();
@@ -163,7 +163,7 @@ impl<'a> Packet<'a> {
         buffer.extend_from_slice(self.trailer);
     }
 
-    /// The frame's octets, lengths and checks as carried.
+    /// The frame's octets, with its own lengths and checks.
     pub fn to_octets(&self) -> BytesMut {
         let mut octets = BytesMut::new();
         self.emit_into(&mut octets);

@@ -1,4 +1,4 @@
-//! RoCE packets for tests: captured and published ones, and any that the standard allows.
+//! RoCE packets for tests: captured and published packets, and random valid packets.
 
 use crate::ids::{Dscp, Ecn, Priority, VlanId};
 use crate::wire::ethernet::{MacAddress, VlanTag};
@@ -12,7 +12,7 @@ use proptest::prelude::*;
 pub const CNP: &str = "e41d2dab2bc27cfe90643b32080045c2003c718c4000401191610a0011010a001201000012b700280000\
     8100ffff40000118000000000000000000000000000000000000000082fd002a";
 
-/// The same over IPv6 (written by scapy 2.6, contrib roce).
+/// The same CNP over IPv6 (written by scapy 2.6, contrib roce).
 pub const CNP_IPV6: &str = "e41d2dab2bc27cfe90643b3286dd6c2123450028114020010db800000000000000000000001120010db8\
     000000000000000000000012c12312b70028892d8100ffff400001180000000000000000000000000000\
     000000000000801004d8";
@@ -21,7 +21,7 @@ pub const CNP_IPV6: &str = "e41d2dab2bc27cfe90643b3286dd6c2123450028114020010db8
 pub const SEND: &str = "e41d2dab2bc27cfe90643b32810060640800456a003c00014000401103450a0011010a001201c35012b7\
     002800000440ffff0000011880abcdef6c6f73736c6573732d7061796c6f616402ed9085";
 
-/// The same, marked by a switch.
+/// The same SEND after a switch set CE.
 pub const SEND_MARKED: &str = "e41d2dab2bc27cfe90643b32810060640800456b003c00014000401103440a0011010a001201c35012b7\
     002800000440ffff0000011880abcdef6c6f73736c6573732d7061796c6f616402ed9085";
 
@@ -30,7 +30,7 @@ pub const WRITE_V1: &str = "7cfe90753cd87cfe90753cd889156020000000281b4000000000
     000000000000ffff0f0000020a70ffff0000010a80a788bc000055d4c0726000000047b3000000050000\
     000001000000e3d856bb";
 
-/// All of them.
+/// All samples.
 pub const ALL: [&str; 5] = [CNP, CNP_IPV6, SEND, SEND_MARKED, WRITE_V1];
 
 /// The octets of a sample.
@@ -39,12 +39,12 @@ pub fn octets(sample: &str) -> Vec<u8> {
     (0..sample.len()).step_by(2).map(octet).collect()
 }
 
-/// The frame of `builder` with this payload.
+/// The octets of the frame of `builder` with this payload.
 pub fn build(builder: &PacketBuilder<'_>, payload: &[u8]) -> BytesMut {
     let mut octets = BytesMut::new();
     builder
         .emit(&mut octets, payload.len(), |place| place.copy_from_slice(payload))
-        .expect("short enough, and with the headers of its opcode");
+        .expect("the payload fits and the headers match the opcode");
     octets
 }
 
@@ -83,7 +83,7 @@ fn networks() -> impl Strategy<Value = NetworkHeaders<'static>> {
     })
 }
 
-/// Any builder that [`PacketBuilder::emit`] accepts, every opcode and reserved bit included.
+/// Strategy for all builders that [`PacketBuilder::emit`] accepts, with every opcode and reserved bit.
 pub fn builders() -> impl Strategy<Value = PacketBuilder<'static>> {
     let addresses = (any::<u64>(), any::<u64>());
     (addresses, tags(), networks(), samples::builders()).prop_map(

@@ -1,4 +1,4 @@
-//! The one look at an Ethernet frame agrees with the full parse, and survives anything.
+//! Classification of Ethernet frames agrees with the full parse and never panics.
 
 use super::*;
 use crate::counters::DropReason;
@@ -42,7 +42,7 @@ fn a_tagged_send_is_data_of_the_tags_priority() {
 }
 
 #[test]
-fn a_port_that_trusts_the_dscp_goes_by_it() {
+fn a_dscp_map_sets_the_priority_from_the_ip_header() {
     let headers = |sample, map| classify_ethernet(&octets(sample), &map).expect("a packet");
     // DSCP 26 and PCP 3, DSCP 48 and no tag, DSCP 48 in IPv6, no IP.
     for (sample, by_pcp, by_dscp) in [
@@ -71,7 +71,7 @@ fn a_port_that_trusts_the_dscp_goes_by_it() {
 fn the_opcode_decides_the_class() {
     let class = |sample, opcode: Opcode| {
         let mut octets = octets(sample);
-        let bth = Layout::find(&octets).expect("whole").expect("RoCE").bth_at;
+        let bth = Layout::find(&octets).expect("a complete frame").expect("a RoCE frame").bth_at;
         octets[bth] = opcode.0;
         look(&octets).expect("a packet").class
     };
@@ -100,7 +100,7 @@ fn mac_control_has_no_headers() {
 }
 
 #[test]
-fn what_is_wrong_is_counted_under_its_reason() {
+fn each_fault_has_its_drop_reason() {
     let reason = |at: usize, value| {
         let mut octets = octets(samples::CNP);
         octets[at] = value;
@@ -112,7 +112,7 @@ fn what_is_wrong_is_counted_under_its_reason() {
     assert_eq!(look(&[0; 13]).expect_err("too short").drop_reason(), DropReason::Malformed);
 }
 
-/// A frame of the project behind a VLAN tag of priority 6.
+/// A frame of the project with a VLAN tag of priority 6.
 fn of_the_project(body: &[u8]) -> Vec<u8> {
     let preface = [&[2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 5][..], &[0x81, 0, 0xc0, 0, 0x88, 0xb6]];
     [&preface.concat()[..], body].concat()
@@ -158,7 +158,7 @@ fn mac_control_behind_a_tag_is_refused_as_such() {
 
 proptest! {
     #[test]
-    fn a_tag_changes_the_size_and_by_whom_a_frame_is_regulated(
+    fn a_tag_changes_only_the_size_and_the_regulating_congestion_point(
         builder in builders(), payload in payloads(), flow_id: u16, regulated in any::<(u64, u32)>(),
     ) {
         let before = build(&builder, &payload);
@@ -175,15 +175,15 @@ proptest! {
             let marked = mark_congestion(&mut octets);
             prop_assert_eq!(marked, plain.ecn.is_capable());
             prop_assert_eq!((verify_icrc(&octets), verify_checksums(&octets)), (Ok(()), Ok(())));
-            let whole = Packet::parse(&octets)?.expect("RoCE");
+            let whole = Packet::parse(&octets)?.expect("a RoCE frame");
             prop_assert_eq!(whole.to_octets(), octets);
         }
     }
 
     #[test]
-    fn it_says_what_the_whole_packet_says(builder in builders(), payload in payloads()) {
+    fn it_agrees_with_the_full_parse(builder in builders(), payload in payloads()) {
         let octets = build(&builder, &payload);
-        let packet = Packet::parse(&octets)?.expect("RoCE");
+        let packet = Packet::parse(&octets)?.expect("a RoCE frame");
         let headers = look(&octets)?;
         let bth = packet.transport.bth;
         prop_assert_eq!((headers.psn, headers.queue_pair), (bth.psn.get(), bth.destination.get()));

@@ -1,9 +1,9 @@
-//! The message field by field, in an encoding of another implementation, and cut at every length.
+//! Tests of the CNM: field by field, against another implementation, and truncated at every length.
 
 use super::*;
 use proptest::prelude::*;
 
-/// What an independent encoder put together at random: quantized feedback 0x26, MSDU of 13 octets.
+/// A random message of an independent encoder: quantized feedback 0x26, MSDU of 13 octets.
 ///
 /// Source: sach/System-Verilog-Packet-Library, log/pktlib_test.log, "Pack Pkt 15", behind its tags.
 const PACKED: [u8; 37] = [
@@ -28,13 +28,13 @@ fn packed() -> Cnm {
 }
 
 #[test]
-fn an_independent_encoders_message_is_read_and_written() {
+fn a_message_of_an_independent_encoder_round_trips() {
     assert_eq!(Cnm::parse_message(&PACKED), Ok((packed(), &PACKED[24..])));
     assert_eq!(packed().to_octets(), PACKED[..24]);
 }
 
 #[test]
-fn what_follows_the_message_is_padding() {
+fn octets_after_the_message_are_padding() {
     let padded = [&PACKED[..], &[0; 9]].concat();
     assert_eq!(Cnm::parse_message(&padded), Ok((packed(), &PACKED[24..])));
 }
@@ -59,7 +59,7 @@ fn a_sample_holds_up_to_64_octets() {
     };
     for length in 0..=64 {
         let octets = message(length);
-        let (_, msdu) = Cnm::parse_message(&octets).expect("it is there");
+        let (_, msdu) = Cnm::parse_message(&octets).expect("a complete message");
         assert_eq!(msdu.len(), usize::from(length));
     }
     for length in [65, 100, 101, u16::MAX] {
@@ -80,7 +80,7 @@ fn other_versions_are_refused_and_reserved_bits_are_not() {
 }
 
 #[test]
-fn bits_that_do_not_fit_a_field_stay_out_of_its_neighbours() {
+fn bits_beyond_a_field_do_not_change_its_neighbours() {
     let cnm = Cnm { quantized_feedback: 64, reserved: 64, ..Cnm::default() };
     assert_eq!(cnm.to_octets()[..2], [0, 0]);
     let cnm = Cnm { encapsulated_reserved: 0x2000, ..Cnm::default() };
@@ -89,12 +89,12 @@ fn bits_that_do_not_fit_a_field_stay_out_of_its_neighbours() {
 
 proptest! {
     #[test]
-    fn any_24_octets_come_back_as_they_were(octets: [u8; Cnm::LEN]) {
+    fn any_24_octets_round_trip(octets: [u8; Cnm::LEN]) {
         prop_assert_eq!(Cnm::parse(&octets)?.to_octets(), octets);
     }
 
     #[test]
-    fn any_octets_are_read_or_refused(octets in prop::collection::vec(any::<u8>(), 0..120)) {
+    fn any_octets_parse_or_are_refused(octets in prop::collection::vec(any::<u8>(), 0..120)) {
         if let Ok((cnm, msdu)) = Cnm::parse_message(&octets) {
             prop_assert_eq!(usize::from(cnm.msdu_length), msdu.len());
             prop_assert_eq!(&cnm.to_octets()[..], &octets[..Cnm::LEN]);

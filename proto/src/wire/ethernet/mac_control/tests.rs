@@ -1,4 +1,4 @@
-//! PAUSE and PFC against captured and published frames, and all that a receiver must not act on.
+//! Tests of PAUSE and PFC: captured and published frames, and frames that a receiver must ignore.
 
 use super::*;
 use crate::counters::DropReason;
@@ -6,7 +6,7 @@ use crate::ids::Priority;
 use crate::wire::ethernet::crc;
 use proptest::prelude::*;
 
-/// From a captured PAUSE frame, and its FCS.
+/// Octets of a captured PAUSE frame, and its FCS.
 const SWITCH: MacAddress = MacAddress::new([0x00, 0x0f, 0x5d, 0x30, 0x41, 0x50]);
 const SILENCE_FCS: [u8; 4] = [0x3f, 0xab, 0x2a, 0x6b];
 const SPEAK_FCS: [u8; 4] = [0xbb, 0xc0, 0x25, 0x12];
@@ -16,7 +16,7 @@ fn xoff(priority: u8) -> Pfc {
 }
 
 #[test]
-fn captured_pause_frames_are_made_octet_for_octet() {
+fn captured_pause_frames_are_rebuilt_octet_for_octet() {
     for (time, fcs) in [(0xffff, SILENCE_FCS), (0, SPEAK_FCS)] {
         let control = MacControl::Pause(Pause { time });
         let octets = control.to_octets(SWITCH);
@@ -30,7 +30,7 @@ fn captured_pause_frames_are_made_octet_for_octet() {
 }
 
 #[test]
-fn pfc_speaks_of_the_priorities_whose_bits_are_set_and_of_no_other() {
+fn pfc_applies_only_to_priorities_whose_bits_are_set() {
     let pfc = Pfc::default().with(Priority::truncate(3), 0xffff).with(Priority::truncate(4), 0);
     let octets = MacControl::Pfc(pfc).to_octets(SWITCH);
     assert_eq!(octets[14..18], [0x01, 0x01, 0x00, 0x18]);
@@ -42,13 +42,13 @@ fn pfc_speaks_of_the_priorities_whose_bits_are_set_and_of_no_other() {
 }
 
 #[test]
-fn a_time_without_its_bit_says_nothing() {
+fn a_time_without_its_bit_is_ignored() {
     let pfc = Pfc { times: [7; 8], ..Pfc::default() };
     assert_eq!(pfc.time(Priority::truncate(0)), None);
 }
 
 #[test]
-fn each_way_to_be_wrong_has_a_name_of_its_own() {
+fn each_fault_names_its_layer() {
     let good = MacControl::Pfc(xoff(3)).to_octets(SWITCH);
     let refused = |octets: &[u8]| MacControl::parse(octets).expect_err("not to be acted on");
 
@@ -86,13 +86,13 @@ fn each_way_to_be_wrong_has_a_name_of_its_own() {
 
 proptest! {
     #[test]
-    fn any_parameters_come_back_as_they_were(octets: [u8; Pfc::LEN]) {
+    fn any_parameters_round_trip(octets: [u8; Pfc::LEN]) {
         prop_assert_eq!(Pfc::parse(&octets)?.to_octets(), octets);
         prop_assert_eq!(&Pause::parse(&octets)?.to_octets()[..], &octets[..2]);
     }
 
     #[test]
-    fn what_is_accepted_is_written_as_it_was_read(
+    fn accepted_frames_round_trip(
         opcode in prop_oneof![Just(1u16), Just(0x0101), any::<u16>()],
         octets in prop::collection::vec(any::<u8>(), 0..60),
     ) {

@@ -1,4 +1,4 @@
-//! Tags between others, in and out of frames, and cut off everywhere.
+//! Tests of congestion control tags: position, insertion, removal and truncation.
 
 use super::*;
 use crate::ids::{Priority, VlanId};
@@ -50,7 +50,7 @@ fn a_cn_tag_stands_behind_the_vlan_tag() {
 }
 
 #[test]
-fn a_rate_regulated_tag_stands_at_the_same_place() {
+fn a_rate_regulated_tag_stands_behind_the_vlan_tag() {
     let [_, tagged, _] = envelopes();
     let preface = Preface::untagged(tagged).tagged(rate_regulated(), &TYPES);
     let mut octets = [0; 34];
@@ -63,7 +63,7 @@ fn a_rate_regulated_tag_stands_at_the_same_place() {
 }
 
 #[test]
-fn a_tag_that_is_cut_off_is_refused_where_it_begins() {
+fn a_truncated_tag_is_refused_with_its_offset() {
     for (envelope, begin) in envelopes().into_iter().zip([14, 18, 22]) {
         for (tag, layer) in [(cn(1), "CN-TAG"), (rate_regulated(), "RRT")] {
             let preface = Preface::untagged(envelope).tagged(tag, &TYPES);
@@ -79,7 +79,7 @@ fn a_tag_that_is_cut_off_is_refused_where_it_begins() {
 }
 
 #[test]
-fn what_else_has_the_ethertype_of_the_project_is_no_tag() {
+fn other_frames_with_the_project_ethertype_are_not_tags() {
     for subtype in (0..=u8::MAX).filter(|subtype| *subtype != RateTag::SUBTYPE) {
         let found = CongestionTag::parse(ethertype::PROJECT, &[subtype], &TYPES);
         assert_eq!(found, Ok(None));
@@ -100,7 +100,7 @@ fn another_ethertype_can_be_chosen() {
 }
 
 #[test]
-fn a_short_frame_keeps_the_least_size() {
+fn a_short_frame_keeps_the_minimum_size() {
     let [plain, ..] = envelopes();
     for length in [60, 62] {
         let mut octets = BytesMut::zeroed(length);
@@ -111,7 +111,7 @@ fn a_short_frame_keeps_the_least_size() {
         assert!(matches!(remove_tag(&mut octets, &TYPES), Ok(Some(_))));
         assert_eq!(octets, before);
     }
-    // It came with its tag at 60 octets, as a sender pads it.
+    // The sender padded the tagged frame to 60 octets.
     let mut octets = BytesMut::zeroed(60);
     Preface::untagged(plain).tagged(cn(1), &TYPES).emit(&mut octets);
     assert!(matches!(remove_tag(&mut octets, &TYPES), Ok(Some(_))));
@@ -129,7 +129,7 @@ fn tags() -> impl Strategy<Value = CongestionTag> {
 
 proptest! {
     #[test]
-    fn a_packet_is_the_same_without_the_tag_it_got(
+    fn inserting_and_removing_a_tag_restores_the_packet(
         builder in builders(), payload in payloads(), tag in tags(),
     ) {
         let before = build(&builder, &payload);
@@ -143,7 +143,7 @@ proptest! {
     }
 
     #[test]
-    fn any_octets_come_back_as_they_were(
+    fn any_octets_round_trip(
         octets in prop::collection::vec(any::<u8>(), 0..60), tags in 0..3usize, regulated: bool,
     ) {
         let mut octets = octets;

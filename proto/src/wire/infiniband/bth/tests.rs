@@ -1,4 +1,4 @@
-//! The BTH against the standard's sample and every bit.
+//! Tests of the BTH: the standard's sample packet and every bit.
 
 use super::*;
 use crate::wire::error::ParseError;
@@ -6,7 +6,7 @@ use crate::wire::infiniband::samples::{LOCAL, LOCAL_BTH};
 use proptest::prelude::*;
 
 #[test]
-fn the_sample_packets_bth_reads_as_the_standard_says() {
+fn the_bth_of_the_sample_packet_has_the_values_of_the_standard() {
     let expected = Bth {
         pad_count: 2,
         partition_key: 0x2487,
@@ -21,7 +21,7 @@ fn the_sample_packets_bth_reads_as_the_standard_says() {
 }
 
 #[test]
-fn each_flag_is_one_bit_of_its_own() {
+fn each_flag_is_one_bit() {
     let plain = Bth::parse(&[0; Bth::LEN]).expect("twelve octets");
     let cases = [
         (Bth { solicited: true, ..plain }, 1, 0x80),
@@ -54,7 +54,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(100_000))]
 
     #[test]
-    fn any_twelve_octets_come_back_as_they_were(octets: [u8; Bth::LEN]) {
+    fn any_twelve_octets_round_trip(octets: [u8; Bth::LEN]) {
         prop_assert_eq!(Bth::parse(&octets)?.to_octets(), octets);
     }
 }

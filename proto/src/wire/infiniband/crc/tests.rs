@@ -1,11 +1,11 @@
-//! CRCs against the standard's sample, against bit-by-bit references, and against every bit flip.
+//! Tests of CRCs: the standard's sample packet, bit-by-bit references, and every bit flip.
 
 use super::*;
 use crate::ids::VirtualLane;
 use crate::wire::infiniband::samples::{self, GLOBAL_BTH, LOCAL, LOCAL_BTH};
 use proptest::prelude::*;
 
-/// The definition, one bit at a time: reflected, all ones in, complement out.
+/// The definition, one bit at a time: reflected, initial value all ones, final complement.
 fn bitwise(octets: &[u8], reflected_generator: u32) -> u32 {
     let width_mask = if reflected_generator > 0xffff { u32::MAX } else { 0xffff };
     let mut register = width_mask;
@@ -29,7 +29,7 @@ fn the_sample_packet_has_the_crcs_of_the_standard() {
 }
 
 #[test]
-fn crc16_meets_its_check_value_and_its_residue() {
+fn crc16_has_its_check_value_and_residue() {
     assert_eq!(crc16(b"123456789"), CHECK);
     assert_eq!(!crc16(&LOCAL), 0x556f, "the register after a good packet, before the complement");
 }
@@ -43,7 +43,7 @@ fn table_and_vector_code_agree_with_the_definition_at_every_length() {
     }
 }
 
-/// ENC-05: which bits of `octets` leave the ICRC as it is.
+/// ENC-05: the bits of `octets` that the ICRC does not cover.
 fn blind_bits(octets: &[u8]) -> Vec<usize> {
     let covered = (octets.len() - ICRC_LEN - VCRC_LEN) * 8;
     let good = icrc(octets).expect("a packet with a BTH");
@@ -60,16 +60,16 @@ fn octet_bits(octets: std::ops::Range<usize>) -> std::ops::Range<usize> {
 }
 
 #[test]
-fn inside_a_subnet_the_icrc_is_blind_to_lane_and_congestion_bits_alone() {
+fn the_icrc_of_a_local_packet_excludes_only_lane_and_congestion_bits() {
     let lane = 0..4;
     let resv8a = octet_bits(LOCAL_BTH + 4..LOCAL_BTH + 5);
     assert_eq!(blind_bits(&LOCAL), lane.chain(resv8a).collect::<Vec<_>>());
 }
 
-/// LNH, bits 14 and 15, is not covered either; but it says where the BTH is, so a flip of it cannot
-/// go unnoticed.
+/// The ICRC does not cover LNH, bits 14 and 15, either. LNH determines the offset of the BTH, so a flip of it is
+/// detected.
 #[test]
-fn with_a_grh_the_icrc_is_blind_to_the_lrh_and_to_what_routers_change() {
+fn the_icrc_of_a_global_packet_excludes_the_lrh_and_variant_fields() {
     let lrh = octet_bits(0..8).filter(|bit| *bit != 14 && *bit != 15);
     let class_and_label = 8 * 8 + 4..12 * 8;
     let hop_limit = octet_bits(15..16);
@@ -91,7 +91,7 @@ fn the_global_icrc_counts_eight_octets_of_ones_for_the_lrh() {
 }
 
 #[test]
-fn every_flipped_bit_is_seen_by_the_vcrc() {
+fn the_vcrc_detects_every_flipped_bit() {
     for bit in 0..LOCAL.len() * 8 {
         let mut damaged = LOCAL;
         damaged[bit / 8] ^= 1 << (bit % 8);
@@ -101,7 +101,7 @@ fn every_flipped_bit_is_seen_by_the_vcrc() {
 }
 
 #[test]
-fn a_wrong_icrc_is_told_with_both_values_and_where() {
+fn a_wrong_icrc_is_reported_with_both_values_and_its_offset() {
     let mut damaged = LOCAL;
     damaged[40] ^= 1;
     refresh_vcrc(&mut damaged);
@@ -127,7 +127,7 @@ fn raw_packets_have_no_icrc() {
 }
 
 #[test]
-fn a_change_beyond_any_packets_length_is_followed_too() {
+fn the_vcrc_update_works_beyond_the_maximum_packet_length() {
     let mut octets = vec![0x5a; 9000];
     refresh_vcrc(&mut octets);
     octets[3] ^= 0x81;
@@ -136,7 +136,7 @@ fn a_change_beyond_any_packets_length_is_followed_too() {
 }
 
 #[test]
-fn a_change_at_or_behind_the_vcrc_is_no_change_of_what_it_covers() {
+fn a_change_at_or_after_the_vcrc_does_not_update_it() {
     let mut octets = LOCAL;
     for position in [56, 57, 58, 1000] {
         amend_vcrc(&mut octets, position, 0xff);
@@ -146,7 +146,7 @@ fn a_change_at_or_behind_the_vcrc_is_no_change_of_what_it_covers() {
 
 proptest! {
     #[test]
-    fn the_vcrc_follows_any_change_of_an_octet(
+    fn the_vcrc_update_equals_recomputation_after_any_change(
         mut octets in proptest::collection::vec(any::<u8>(), 3..600),
         place: prop::sample::Index,
         change: u8,

@@ -1,8 +1,8 @@
-//! AETH: what a responder says about the requests it has seen.
+//! AETH: a responder's acknowledgement of requests.
 
 use crate::wire::header::{fields, header};
 
-/// What an acknowledgement says.
+/// The syndrome of an acknowledgement.
 ///
 /// ```text
 /// | 0 | 0 0 |  credit count  |  ACK
@@ -13,17 +13,17 @@ use crate::wire::header::{fields, header};
 /// Source: IBTA Vol 1, 9.7.5.2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Syndrome {
-    /// All up to this PSN arrived.
+    /// ACK: all packets up to this PSN arrived.
     Ack {
-        /// Encoded count of receive buffers, five bits; 31 says nothing about them.
+        /// Encoded count of receive buffers, five bits; 31 is invalid and carries no count.
         credits: u8,
     },
-    /// No receive buffer was posted: try again after a time.
+    /// RNR NAK: no receive buffer was posted; retry after the timer.
     Rnr {
-        /// Encoded waiting time, five bits.
+        /// Encoded RNR timer, five bits.
         timer: u8,
     },
-    /// A request was refused.
+    /// NAK: a request was refused.
     Nak(NakCode),
     /// A reserved value, kept.
     Unknown(u8),
@@ -34,15 +34,15 @@ pub enum Syndrome {
 /// Source: IBTA Vol 1, 9.7.5.2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NakCode {
-    /// A packet is missing before this one.
+    /// PSN sequence error: a packet before this one is missing.
     PsnSequence,
-    /// The request makes no sense here.
+    /// Invalid request.
     InvalidRequest,
-    /// The key does not open that memory.
+    /// Remote access error: the key does not permit the access.
     RemoteAccess,
-    /// The responder failed.
+    /// Remote operational error at the responder.
     RemoteOperational,
-    /// The reliable datagram request makes no sense here.
+    /// Invalid reliable datagram request.
     InvalidRdRequest,
     /// A reserved code, five bits, kept.
     Unknown(u8),
@@ -61,7 +61,7 @@ impl NakCode {
         }
     }
 
-    /// The five bits.
+    /// The five-bit code.
     pub const fn bits(self) -> u8 {
         match self {
             NakCode::PsnSequence => 0,
@@ -77,10 +77,10 @@ impl NakCode {
 fields! { Syndrome: |bits: u8| Syndrome::from_octet(bits), |value| value.octet(); }
 
 impl Syndrome {
-    /// An ACK that says nothing about receive buffers, as hardware sends it.
+    /// An ACK without a count of receive buffers, as hardware sends it.
     pub const ACK: Syndrome = Syndrome::Ack { credits: 31 };
 
-    /// What the octet means.
+    /// Decodes the syndrome octet.
     pub const fn from_octet(octet: u8) -> Syndrome {
         let low = octet & 0x1f;
         match octet >> 5 {
@@ -91,7 +91,7 @@ impl Syndrome {
         }
     }
 
-    /// The octet; bits that do not fit their field are left out.
+    /// Encodes the syndrome octet. Bits beyond a field are dropped.
     pub const fn octet(self) -> u8 {
         match self {
             Syndrome::Ack { credits } => credits & 0x1f,
@@ -111,9 +111,9 @@ header! {
     ///
     /// Source: IBTA Vol 1, 9.3.
     pub struct Aeth[4] "AETH" {
-        /// What the responder says.
+        /// The syndrome.
         pub syndrome: Syndrome = 0..8,
-        /// MSN: requests completed so far, 24 bits, wrapping.
+        /// MSN: number of completed requests, modulo 2^24.
         pub message_sequence_number: u32 = 8..32,
     }
 }

@@ -1,4 +1,4 @@
-//! AtomicETH and AtomicAckETH: an atomic operation on one remote word, and what the word held.
+//! AtomicETH and AtomicAckETH: an atomic operation on a remote 64-bit word, and its original value.
 
 use crate::wire::header::header;
 
@@ -14,13 +14,13 @@ header! {
     ///
     /// Source: IBTA Vol 1, 9.3.
     pub struct AtomicEth[28] "AtomicETH" {
-        /// VA: which word.
+        /// VA: virtual address of the word.
         pub virtual_address: u64 = 0..64,
-        /// R_Key: admits to that memory.
+        /// R_Key: remote key of the memory.
         pub remote_key: u32 = 64..96,
-        /// What to swap in, or to add.
+        /// Value to swap in or to add.
         pub swap_or_add: u64 = 96..160,
-        /// What the word must hold for the swap.
+        /// Value that the word must have for the swap.
         pub compare: u64 = 160..224,
     }
 }
@@ -30,7 +30,7 @@ header! {
     ///
     /// Source: IBTA Vol 1, 9.3.
     pub struct AtomicAckEth[8] "AtomicAckETH" {
-        /// What the word held before.
+        /// Value of the word before the operation.
         pub original: u64 = 0..64,
     }
 }

@@ -1,4 +1,4 @@
-//! RETH: which memory a READ or WRITE means.
+//! RETH: the remote memory of a READ or WRITE.
 
 use crate::wire::header::header;
 
@@ -14,9 +14,9 @@ header! {
     ///
     /// Source: IBTA Vol 1, 9.3.
     pub struct Reth[16] "RETH" {
-        /// VA: where in the responder's memory.
+        /// VA: virtual address in the responder's memory.
         pub virtual_address: u64 = 0..64,
-        /// R_Key: admits to that memory.
+        /// R_Key: remote key of the memory.
         pub remote_key: u32 = 64..96,
         /// DMALen: length of the whole message, in octets.
         pub dma_length: u32 = 96..128,

@@ -1,11 +1,11 @@
-//! Extended headers: golden octets, every bit, every short length, and all of them in a row.
+//! Tests of extended headers: known octets, every bit, every short length, and all headers in sequence.
 
 use super::*;
 use crate::ids::QueuePairNumber;
 use proptest::prelude::*;
 
 #[test]
-fn golden_octets_read_as_their_sources_say() {
+fn known_octets_have_the_values_of_their_sources() {
     // The standard's sample packet.
     let reth = [1, 0x71, 0x0a, 0x1c, 1, 0x5d, 0x40, 2, 0x38, 0xf2, 0x7a, 5, 0, 0, 0, 0x0e];
     let expected =
@@ -75,7 +75,7 @@ fn all() -> HeaderSet {
 }
 
 #[test]
-fn a_cut_names_the_header_it_goes_through_and_where_that_begins() {
+fn a_truncation_names_the_header_and_its_offset() {
     let octets = vec![0xa5; all().octets()];
     let layers = [
         ("RDETH", 4),
@@ -101,7 +101,7 @@ fn a_cut_names_the_header_it_goes_through_and_where_that_begins() {
 
 proptest! {
     #[test]
-    fn any_set_of_headers_comes_back_as_it_was(
+    fn any_set_of_headers_round_trips(
         members in proptest::sample::subsequence(ExtendedHeader::ALL, 0..=9),
         noise in proptest::collection::vec(any::<u8>(), 80),
     ) {

@@ -1,11 +1,11 @@
-//! Flow control packets: the whole value range, damage, lengths.
+//! Tests of flow control packets: all values, bit flips, lengths.
 
 use super::*;
 use crate::counters::DropReason;
 
 /// ENC-13, with the counts stepped so that every bit of both takes both values.
 #[test]
-fn every_operation_and_lane_is_packed_bit_for_bit() {
+fn every_operation_and_lane_is_encoded_bit_for_bit() {
     for op in 0..16u8 {
         for lane in 0..16u8 {
             for count in (0..4096u16).step_by(13).chain([4095]) {
@@ -28,7 +28,7 @@ fn every_operation_and_lane_is_packed_bit_for_bit() {
 }
 
 #[test]
-fn known_packets_have_the_check_that_other_tools_compute() {
+fn known_packets_have_the_lpcrc_of_other_tools() {
     let cases = [
         ([0x10, 0x00, 0x00, 0x80, 0x50, 0xd5], FlowControlOp::Init, 0, 0, 128),
         ([0x01, 0x20, 0x24, 0x56, 0x67, 0x27], FlowControlOp::Normal, 288, 2, 1110),
@@ -51,12 +51,12 @@ fn counts_beyond_twelve_bits_wrap() {
         virtual_lane: VirtualLane::ZERO,
         fccl: 0xffff,
     };
-    let read = FlowControlPacket::parse(&packet.to_octets()).expect("its check holds");
+    let read = FlowControlPacket::parse(&packet.to_octets()).expect("the LPCRC is valid");
     assert_eq!((read.fctbs, read.fccl), (7, 4095));
 }
 
 #[test]
-fn every_flipped_bit_is_seen_by_the_check_and_only_by_the_check() {
+fn only_the_lpcrc_detects_flipped_bits() {
     let octets = [0x01, 0x20, 0x24, 0x56, 0x67, 0x27];
     for bit in 0..48 {
         let mut damaged = octets;
@@ -69,7 +69,7 @@ fn every_flipped_bit_is_seen_by_the_check_and_only_by_the_check() {
 }
 
 #[test]
-fn any_other_length_is_refused_and_stays_out_of_the_end_to_end_sum() {
+fn any_other_length_is_refused_outside_the_end_to_end_balance() {
     let octets = [0u8; 70];
     for present in (0..FlowControlPacket::LEN).chain(FlowControlPacket::LEN + 1..70) {
         let refused = FlowControlPacket::parse(&octets[..present]).expect_err("not six octets");

@@ -1,4 +1,4 @@
-//! The GRH against a captured one and every bit.
+//! Tests of the GRH: a captured header and every bit.
 
 use super::*;
 use crate::wire::error::ParseError;
@@ -12,7 +12,7 @@ const CAPTURED: [u8; Grh::LEN] = [
 ];
 
 #[test]
-fn a_captured_grh_reads_as_tshark_shows_it() {
+fn a_captured_grh_has_the_values_that_tshark_shows() {
     let expected = Grh {
         version: 6,
         traffic_class: 0,
@@ -28,7 +28,7 @@ fn a_captured_grh_reads_as_tshark_shows_it() {
 }
 
 #[test]
-fn class_and_label_share_a_word_without_touching() {
+fn traffic_class_and_flow_label_do_not_overlap() {
     let grh = Grh { traffic_class: 0xff, ..Grh::default() };
     assert_eq!(grh.to_octets()[..4], [0x6f, 0xf0, 0, 0]);
     let grh = Grh { flow_label: 0xffff_ffff, ..Grh::default() };
@@ -47,7 +47,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(100_000))]
 
     #[test]
-    fn any_forty_octets_come_back_as_they_were(octets: [u8; Grh::LEN]) {
+    fn any_forty_octets_round_trip(octets: [u8; Grh::LEN]) {
         prop_assert_eq!(Grh::parse(&octets)?.to_octets(), octets);
     }
 }

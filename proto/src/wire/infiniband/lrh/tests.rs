@@ -1,4 +1,4 @@
-//! The LRH against the standard's sample, every extreme and every bit.
+//! Tests of the LRH: the standard's sample packet, extreme values and every bit.
 
 use super::*;
 use crate::wire::error::ParseError;
@@ -6,7 +6,7 @@ use crate::wire::infiniband::samples;
 use proptest::prelude::*;
 
 #[test]
-fn the_sample_packets_lrh_reads_as_the_standard_says() {
+fn the_lrh_of_the_sample_packet_has_the_values_of_the_standard() {
     let lrh = Lrh::parse(&samples::LOCAL).expect("a whole packet");
     let expected = Lrh {
         virtual_lane: VirtualLane::truncate(7),
@@ -23,9 +23,9 @@ fn the_sample_packets_lrh_reads_as_the_standard_says() {
     assert_eq!(lrh.to_octets(), samples::LOCAL[..8]);
 }
 
-/// ENC-12: all extremes, bit for bit, against shifts written out once more.
+/// ENC-12: extreme values, compared with an independent encoding by shifts.
 #[test]
-fn extremes_are_packed_bit_for_bit() {
+fn extreme_values_are_encoded_bit_for_bit() {
     let extremes = [0u16, 1, 0x7fff, 0x8000, 0xffff];
     for (vl, sl, lnh) in (0..1024u16).map(|n| (n >> 6 & 0xf, n >> 2 & 0xf, n & 3)) {
         for (dlid, slid, length) in extremes
@@ -51,7 +51,7 @@ fn extremes_are_packed_bit_for_bit() {
 }
 
 #[test]
-fn numbers_too_large_for_their_field_do_not_spill_into_the_next() {
+fn numbers_beyond_their_field_do_not_change_the_next_field() {
     let lrh = Lrh { version: 0xff, reserved2: 0xff, packet_length: 0xffff, ..Lrh::default() };
     assert_eq!(lrh.to_octets(), [0x0f, 0x0e, 0, 0, 0x07, 0xff, 0, 0]);
 }
@@ -67,9 +67,9 @@ fn every_short_length_is_refused() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100_000))]
 
-    /// ENC-15. As parsing loses no bit and writing puts each back, no two values share octets.
+    /// ENC-15: parsing and emitting keep every bit.
     #[test]
-    fn any_eight_octets_come_back_as_they_were(octets: [u8; Lrh::LEN]) {
+    fn any_eight_octets_round_trip(octets: [u8; Lrh::LEN]) {
         prop_assert_eq!(Lrh::parse(&octets)?.to_octets(), octets);
     }
 }

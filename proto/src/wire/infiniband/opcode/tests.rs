@@ -1,13 +1,13 @@
-//! The opcode table against the rules that generate most of it.
+//! Tests of the opcode table: the rules of the standard that generate most of it.
 
 use super::*;
 
 #[test]
-fn numbers_are_distinct_and_say_their_service_in_the_upper_three_bits() {
+fn numbers_are_distinct_and_encode_the_service_in_the_upper_three_bits() {
     let mut seen = std::collections::BTreeSet::new();
     for opcode in Opcode::ALL {
         assert!(seen.insert(opcode.0), "{opcode} appears twice");
-        let row = opcode.row().expect("in the table");
+        let row = opcode.row().expect("the table has the opcode");
         let service = match opcode.0 >> 5 {
             0b000 => Transport::Rc,
             0b001 => Transport::Uc,
@@ -25,7 +25,7 @@ fn numbers_are_distinct_and_say_their_service_in_the_upper_three_bits() {
 #[test]
 fn the_lower_five_bits_mean_the_same_in_every_service() {
     for opcode in Opcode::ALL.iter().filter(|opcode| opcode.0 >> 5 != 0b100) {
-        let row = opcode.row().expect("in the table");
+        let row = opcode.row().expect("the table has the opcode");
         let Some(rc) = Opcode(opcode.0 & 0x1f).row() else {
             assert_eq!(*opcode, Opcode::RD_RESYNC);
             continue;
@@ -35,13 +35,13 @@ fn the_lower_five_bits_mean_the_same_in_every_service() {
     }
 }
 
-/// What stands before the headers of the RC operation with the same lower bits.
+/// The service's headers before those of the RC operation with the same lower bits.
 #[test]
-fn headers_are_those_of_the_reliable_connection_behind_the_services_own() {
+fn headers_are_those_of_the_service_followed_by_those_of_rc() {
     let is_response =
         |row: &OpcodeRow| row.is_acknowledgement() || row.operation == Operation::ReadResponse;
     for opcode in Opcode::ALL.iter().filter(|opcode| opcode.0 >> 5 != 0b100) {
-        let row = opcode.row().expect("in the table");
+        let row = opcode.row().expect("the table has the opcode");
         let own: &[ExtendedHeader] = match (row.transport, is_response(row)) {
             (Transport::Rd, true) => &[ExtendedHeader::Rdeth],
             (Transport::Rd, false) => &[ExtendedHeader::Rdeth, ExtendedHeader::Deth],

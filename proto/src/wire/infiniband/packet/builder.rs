@@ -1,4 +1,4 @@
-//! Makes packets: headers, payload, pad, lengths and both CRCs in one buffer of the caller's.
+//! Builds packets: headers, payload, pad, lengths and both CRCs in a buffer of the caller.
 //!
 //! Source: IBTA Vol 1, 7.7.8 (PktLen), 9.2 (PadCnt), 7.8 (CRCs).
 
@@ -13,16 +13,16 @@ use crate::wire::infiniband::opcode::Opcode;
 use crate::wire::infiniband::packet::Packet;
 use bytes::BytesMut;
 
-/// Why a packet cannot be made.
+/// Error of building a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EmitError {
-    /// PktLen has eleven bits.
+    /// The packet is longer than PktLen, with its eleven bits, can express.
     #[error("the packet would have {words} words, PktLen holds {max}", max = Lrh::PACKET_LENGTH_MAX)]
     TooLong {
-        /// Words, LRH to ICRC.
+        /// Length in words, LRH to ICRC.
         words: usize,
     },
-    /// A reader could not find the payload.
+    /// The extended headers do not match the opcode, so a receiver could not find the payload.
     #[error("the extended headers given are not those of {opcode}")]
     ExtendedHeaders {
         /// The opcode in the BTH.
@@ -30,12 +30,12 @@ pub enum EmitError {
     },
 }
 
-/// What a packet says before its payload; everything else is computed.
+/// The header fields of a packet. Lengths and checks are computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketBuilder {
-    /// The lane of the first link.
+    /// Virtual lane of the first link.
     pub virtual_lane: VirtualLane,
-    /// The service level.
+    /// Service level.
     pub service_level: ServiceLevel,
     /// Destination LID.
     pub dlid: Lid,
@@ -45,7 +45,7 @@ pub struct PacketBuilder {
     pub grh: Option<Grh>,
     /// Base Transport Header; its PadCnt is computed.
     pub bth: Bth,
-    /// Exactly the headers that the opcode calls for.
+    /// Exactly the extended headers of the opcode.
     pub extended: ExtendedHeaders,
 }
 
@@ -63,8 +63,8 @@ impl PacketBuilder {
         }
     }
 
-    /// What makes `packet` again around its payload, reserved bits of the LRH aside; `None` if it is
-    /// raw.
+    /// The builder that reproduces `packet` except its payload and the reserved bits of its LRH; `None` if the
+    /// packet is raw.
     pub fn of(packet: &Packet<'_>) -> Option<PacketBuilder> {
         Some(PacketBuilder {
             virtual_lane: packet.lrh.virtual_lane,
@@ -77,14 +77,14 @@ impl PacketBuilder {
         })
     }
 
-    /// Replaces what `buffer` holds by the packet, LRH to VCRC. `fill` writes `payload_length`
-    /// octets of payload; it is given them as zeros.
+    /// Replaces the contents of `buffer` by the packet, LRH to VCRC. `fill` receives `payload_length` zeroed
+    /// octets and writes the payload to them.
     ///
     /// Nothing is allocated if the buffer's capacity suffices.
     ///
     /// # Errors
-    /// If the packet is longer than PktLen can say, or has not the headers of its opcode. The buffer
-    /// is then as it was.
+    /// If the packet is longer than PktLen can express, or the extended headers do not match the opcode. The
+    /// buffer is then unchanged.
     pub fn emit(
         &self,
         buffer: &mut BytesMut,
@@ -98,14 +98,14 @@ impl PacketBuilder {
         })
     }
 
-    /// The same, but `append` puts the payload behind what the buffer holds by then. So no octet of it is
+    /// As [`PacketBuilder::emit`], but `append` appends the payload to the buffer, so that no octet of it is
     /// written twice.
     ///
     /// # Errors
     /// As [`PacketBuilder::emit`].
     ///
     /// # Panics
-    /// If that are not `payload_length` octets.
+    /// If `append` does not write exactly `payload_length` octets.
     pub fn emit_around(
         &self,
         buffer: &mut BytesMut,

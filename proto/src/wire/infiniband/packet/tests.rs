@@ -1,4 +1,4 @@
-//! Whole packets: apart and together again, every truncation, lengths and pad of every payload.
+//! Tests of whole packets: round trips, every truncation, lengths and pad of every payload.
 
 use super::*;
 use crate::counters::DropReason;
@@ -8,8 +8,8 @@ use crate::wire::infiniband::{Aeth, Opcode, Reth, Syndrome, crc};
 use proptest::prelude::*;
 
 #[test]
-fn the_sample_packet_comes_apart_and_together() {
-    let packet = Packet::parse(&LOCAL).expect("the standard's own");
+fn the_sample_packet_round_trips() {
+    let packet = Packet::parse(&LOCAL).expect("the sample packet parses");
     assert_eq!(packet.bth.map(|bth| bth.opcode), Some(Opcode::RC_WRITE_ONLY));
     assert_eq!(packet.extended.reth.map(|reth| reth.dma_length), Some(14));
     assert_eq!((packet.payload.len(), packet.pad), (14, &[0, 0][..]));
@@ -19,7 +19,7 @@ fn the_sample_packet_comes_apart_and_together() {
 }
 
 #[test]
-fn the_sample_packet_is_made_from_its_parts() {
+fn the_sample_packet_is_built_from_its_fields() {
     let reth =
         Reth { virtual_address: 0x0171_0a1c_015d_4002, remote_key: 0x38f2_7a05, dma_length: 14 };
     let qpn = QueuePairNumber::truncate(0x87_b1b3);
@@ -45,13 +45,13 @@ fn cnp() -> PacketBuilder {
     }
 }
 
-/// ENC-07: with the reserved body and without; both are read.
+/// ENC-07: a notification parses with and without its reserved body.
 #[test]
 fn a_congestion_notification_has_ten_words_or_six() {
     for (body, words) in [(16, 10), (0, 6)] {
         let octets = samples::build(&cnp(), &vec![0; body]);
-        let packet = Packet::parse(&octets).expect("as made");
-        let bth = packet.bth.expect("not raw");
+        let packet = Packet::parse(&octets).expect("a built packet parses");
+        let bth = packet.bth.expect("the packet is not raw");
         assert_eq!((packet.lrh.packet_length, octets.len()), (words, usize::from(words) * 4 + 2));
         assert_eq!((bth.opcode.0, bth.becn, bth.fecn, bth.psn.get()), (0x80, true, false, 0));
         assert_eq!(bth.destination.get(), 0x118);
@@ -79,8 +79,10 @@ fn lengths_and_pad_are_right_for_every_payload() {
         let builder = PacketBuilder { extended, ..PacketBuilder::new(Bth::new(opcode, qpn, zero)) };
         let payloads = if opcode == Opcode::RC_ACKNOWLEDGE { 0..1 } else { 0..4097 };
         for length in payloads {
-            builder.emit(&mut octets, length, |place| place.fill(0xee)).expect("short enough");
-            let packet = Packet::parse(&octets).expect("as made");
+            builder
+                .emit(&mut octets, length, |place| place.fill(0xee))
+                .expect("the payload fits a packet");
+            let packet = Packet::parse(&octets).expect("a built packet parses");
             let pad = (4 - length % 4) % 4;
             assert_eq!(packet.lrh.packet_length as usize * 4, headers_and_icrc + length + pad);
             assert_eq!(packet.bth.map(|bth| usize::from(bth.pad_count)), Some(pad));
@@ -92,7 +94,7 @@ fn lengths_and_pad_are_right_for_every_payload() {
 }
 
 #[test]
-fn what_cannot_be_a_packet_is_not_made_and_leaves_the_buffer_alone() {
+fn an_impossible_packet_is_refused_and_leaves_the_buffer_unchanged() {
     let mut octets = BytesMut::from(&b"before"[..]);
     let builder = cnp();
     let longest = 0x7ff * 4 - 24;
@@ -104,13 +106,13 @@ fn what_cannot_be_a_packet_is_not_made_and_leaves_the_buffer_alone() {
     let refused = PacketBuilder { bth, ..builder }.emit(&mut octets, 0, |_| unreachable!());
     assert_eq!(refused, Err(EmitError::ExtendedHeaders { opcode: Opcode::RC_WRITE_ONLY }));
     assert_eq!(octets, b"before"[..]);
-    builder.emit(&mut octets, longest, |_| ()).expect("just short enough");
+    builder.emit(&mut octets, longest, |_| ()).expect("the longest payload fits");
     assert_eq!(octets.len(), 0x7ff * 4 + 2);
 }
 
-/// ENC-16: as cut on the wire, PktLen tells; with garbage behind, too.
+/// ENC-16: PktLen detects truncated packets and packets with trailing octets.
 #[test]
-fn every_truncation_and_every_tail_is_refused_by_the_lrh() {
+fn pktlen_detects_every_truncation_and_every_trailing_octet() {
     for whole in [&LOCAL[..], &samples::global(), &samples::build(&cnp(), &[0; 16])] {
         for present in 0..whole.len() {
             let refused = Packet::parse(&whole[..present]).expect_err("cut");
@@ -126,7 +128,7 @@ fn every_truncation_and_every_tail_is_refused_by_the_lrh() {
     }
 }
 
-/// The first `words` of a packet with PktLen to match, so that the cut is met deeper inside.
+/// The first `words` of a packet with a matching PktLen, so that an inner layer detects the truncation.
 fn cut_to(whole: &[u8], words: u8) -> Vec<u8> {
     let mut octets = whole[..usize::from(words) * 4 + 2].to_vec();
     octets[5] = words;
@@ -134,7 +136,7 @@ fn cut_to(whole: &[u8], words: u8) -> Vec<u8> {
 }
 
 #[test]
-fn a_cut_that_pktlen_agrees_with_names_the_layer_it_goes_through() {
+fn a_truncation_with_matching_pktlen_names_the_truncated_layer() {
     let refused = |whole: &[u8], words| {
         let octets = cut_to(whole, words);
         Packet::parse(&octets).expect_err("cut").to_string()
@@ -170,11 +172,11 @@ fn other_versions_and_other_next_headers_are_refused() {
 }
 
 #[test]
-fn a_raw_packet_is_payload_between_lrh_and_vcrc() {
+fn a_raw_packet_has_only_payload_between_lrh_and_vcrc() {
     for next_header in 0..2 {
         let mut octets = LOCAL;
         octets[1] = octets[1] & !0b11 | next_header;
-        let packet = Packet::parse(&octets).expect("lengths agree");
+        let packet = Packet::parse(&octets).expect("the lengths are valid");
         assert_eq!((packet.bth, packet.grh, packet.icrc), (None, None, None));
         assert_eq!(packet.payload, &octets[8..56]);
         assert_eq!(packet.to_octets(), octets[..]);
@@ -184,9 +186,9 @@ fn a_raw_packet_is_payload_between_lrh_and_vcrc() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100_000))]
 
-    /// ENC-15, from values.
+    /// ENC-15, from field values.
     #[test]
-    fn any_packet_made_reads_as_it_was_meant(builder in builders(), payload in payloads()) {
+    fn any_built_packet_parses_to_its_fields(builder in builders(), payload in payloads()) {
         let octets = samples::build(&builder, &payload);
         let packet = Packet::parse(&octets)?;
         let pad_count = packet.bth.map_or(0, |bth| bth.pad_count);
@@ -203,9 +205,9 @@ proptest! {
         prop_assert_eq!(packet.to_octets(), octets);
     }
 
-    /// ENC-15, from octets: whatever is accepted comes back, and nothing panics.
+    /// ENC-15, from octets: every accepted packet round-trips, and no octets cause a panic.
     #[test]
-    fn any_octets_with_an_agreeing_pktlen_come_back_or_are_refused(
+    fn any_octets_with_matching_pktlen_round_trip_or_are_refused(
         mut octets in proptest::collection::vec(any::<u8>(), 8..140),
         make_readable: bool,
     ) {

@@ -1,4 +1,4 @@
-//! What a switch may change: nothing but lane, FECN and VCRC ever differs.
+//! Tests of relabelling: only lane, FECN and VCRC change.
 
 use super::*;
 use crate::wire::infiniband::samples::{self, LOCAL, LOCAL_BTH, builders, payloads};
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 const LANE: VirtualLane = VirtualLane::truncate(3);
 
 #[test]
-fn the_setters_spoil_the_vcrc_and_only_that() {
+fn the_setters_invalidate_only_the_vcrc() {
     let mut octets = LOCAL;
     set_virtual_lane(&mut octets, LANE);
     assert!(set_fecn(&mut octets));
@@ -35,7 +35,7 @@ fn a_packet_without_bth_cannot_be_marked() {
 }
 
 #[test]
-fn a_grh_before_something_else_than_a_bth_is_not_marked() {
+fn a_packet_with_a_grh_but_no_bth_is_not_marked() {
     let mut octets = samples::global();
     octets[8 + 6] = 6;
     let before = octets.clone();
@@ -44,7 +44,7 @@ fn a_grh_before_something_else_than_a_bth_is_not_marked() {
 }
 
 #[test]
-fn octets_too_few_are_left_alone() {
+fn too_few_octets_stay_unchanged() {
     for length in 0..8 {
         let mut octets = vec![0x55; length];
         set_virtual_lane(&mut octets, LANE);
@@ -56,7 +56,7 @@ fn octets_too_few_are_left_alone() {
 
 /// IBRX-09.
 #[test]
-fn a_mark_of_an_earlier_switch_stays() {
+fn fecn_of_an_earlier_switch_stays_set() {
     let mut octets = LOCAL;
     assert!(relabel(&mut octets, LANE, true));
     assert!(relabel(&mut octets, VirtualLane::ZERO, false));
@@ -67,7 +67,7 @@ fn a_mark_of_an_earlier_switch_stays() {
 
 proptest! {
     #[test]
-    fn relabelling_equals_setting_and_reading_the_packet_again(
+    fn relabelling_equals_setting_the_fields_and_recomputing_the_vcrc(
         builder in builders(),
         payload in payloads(),
         lane in 0..16u8,

@@ -1,4 +1,4 @@
-//! The mark of congestion: checksum and ICRC hold after it, and nothing else changes.
+//! Tests of ECN marking: checksum and ICRC stay valid, and no other field changes.
 
 use super::*;
 use crate::ids::Dscp;
@@ -9,7 +9,7 @@ use crate::wire::roce::{NetworkHeaders, PacketBuilder};
 use proptest::prelude::*;
 
 #[test]
-fn a_marked_packet_is_what_scapy_makes_of_it() {
+fn a_marked_packet_equals_that_of_scapy() {
     let mut packet = octets(samples::SEND);
     assert!(mark_congestion(&mut packet));
     assert_eq!(packet, octets(samples::SEND_MARKED));
@@ -18,7 +18,7 @@ fn a_marked_packet_is_what_scapy_makes_of_it() {
 }
 
 #[test]
-fn a_checksum_that_was_wrong_stays_wrong() {
+fn a_wrong_checksum_stays_wrong() {
     let mut packet = octets(samples::SEND);
     packet[28] ^= 4;
     assert!(mark_congestion(&mut packet));
@@ -26,7 +26,7 @@ fn a_checksum_that_was_wrong_stays_wrong() {
 }
 
 #[test]
-fn what_cannot_be_marked_stays_as_it_was() {
+fn frames_that_cannot_be_marked_stay_unchanged() {
     let mut not_capable = octets(samples::SEND);
     not_capable[19] &= !3;
     let v1 = octets(samples::WRITE_V1);
@@ -48,7 +48,7 @@ fn what_cannot_be_marked_stays_as_it_was() {
 
 proptest! {
     #[test]
-    fn every_check_holds_after_the_mark_and_one_field_has_changed(
+    fn all_checks_are_valid_after_marking_and_one_field_has_changed(
         builder in builders(), payload in payloads(), dscp in 0u8..64, code in 0u8..4,
     ) {
         let ecn = Ecn::from_bits(code);

@@ -1,6 +1,6 @@
-//! Makes RoCE packets: headers, payload, pad, lengths and all checks in one buffer of the caller's.
+//! Builds RoCE packets: headers, payload, pad, lengths and all checks in a buffer of the caller.
 //!
-//! The ICRC comes first: it covers lengths and counts checksums as ones. UDP's checksum covers the
+//! The ICRC is computed first: it covers lengths and counts checksums as ones. The UDP checksum covers the
 //! ICRC. Source: IBTA Vol 1, annexes A16 and A17; 9.2 (PadCnt).
 
 use crate::wire::ethernet::crc::Network;
@@ -14,22 +14,22 @@ use crate::wire::roce::layout::Layout;
 use crate::wire::roce::packet::NetworkHeaders;
 use bytes::BytesMut;
 
-/// Why a packet cannot be made.
+/// Error of building a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EmitError {
-    /// Lengths of IP, UDP and GRH have sixteen bits.
+    /// The packet is longer than the 16-bit lengths of IP, UDP and GRH can express.
     #[error("the packet would have {octets} octets behind its Ethernet header, {max} fit", max = u16::MAX)]
     TooLong {
-        /// Octets, network header to ICRC.
+        /// Length in octets, network header to ICRC.
         octets: usize,
     },
-    /// IHL counts whole words, ten of options at most.
-    #[error("{octets} octets of IPv4 options are no words, or more than ten")]
+    /// The IPv4 options are not whole words, or more than ten words.
+    #[error("{octets} octets of IPv4 options are not whole words of four, or more than ten words")]
     Options {
-        /// Octets of the options given.
+        /// Length of the options, in octets.
         octets: usize,
     },
-    /// A reader could not find the payload.
+    /// The extended headers do not match the opcode, so a receiver could not find the payload.
     #[error("the extended headers given are not those of {opcode}")]
     ExtendedHeaders {
         /// The opcode in the BTH.
@@ -37,39 +37,39 @@ pub enum EmitError {
     },
 }
 
-/// What a packet says before its payload; everything else is computed.
+/// The header fields of a packet. Lengths and checks are computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketBuilder<'a> {
     /// Destination MAC address on this link.
     pub destination: MacAddress,
     /// Source MAC address.
     pub source: MacAddress,
-    /// The VLAN tag, if the frame is to have one; its EtherType is computed.
+    /// The VLAN tag, if any; its next EtherType is computed.
     pub tag: Option<VlanTag>,
-    /// GRH, or IP and UDP; lengths, IHL and checksums are computed. UDP over IPv4 has a checksum only
-    /// if the one given is not 0: adapters send none. Over IPv6 it always has one.
+    /// GRH, or IP and UDP; lengths, IHL and checksums are computed. UDP over IPv4 gets a checksum only if the
+    /// given one is not 0, because adapters send none. UDP over IPv6 always gets one.
     pub network: NetworkHeaders<'a>,
     /// Base Transport Header; its PadCnt is computed.
     pub bth: Bth,
-    /// Exactly the headers that the opcode calls for.
+    /// Exactly the extended headers of the opcode.
     pub extended: ExtendedHeaders,
 }
 
-/// The greatest length of a network packet, its header included.
+/// Maximum length of a network packet with its header, in octets.
 const LENGTH_MAX: usize = u16::MAX as usize;
 
-/// Octets that IHL leaves for options.
+/// Maximum length of IPv4 options, in octets.
 const OPTIONS_MAX: usize = 40;
 
 impl PacketBuilder<'_> {
-    /// Replaces what `buffer` holds by the frame without FCS, at least 60 octets long. `fill` writes
-    /// `payload_length` octets of payload; it is given them as zeros.
+    /// Replaces the contents of `buffer` by the frame without FCS, padded to at least 60 octets. `fill` receives
+    /// `payload_length` zeroed octets and writes the payload to them.
     ///
     /// Nothing is allocated if the buffer's capacity suffices.
     ///
     /// # Errors
-    /// If the packet is longer than its lengths can say, or has not the headers of its opcode. The
-    /// buffer is then as it was.
+    /// If the packet is longer than its length fields can express, or the extended headers do not match the opcode.
+    /// The buffer is then unchanged.
     pub fn emit(
         &self,
         buffer: &mut BytesMut,
@@ -83,14 +83,14 @@ impl PacketBuilder<'_> {
         })
     }
 
-    /// The same, but `append` puts the payload behind what the buffer holds by then. So no octet of it is
+    /// As [`PacketBuilder::emit`], but `append` appends the payload to the buffer, so that no octet of it is
     /// written twice.
     ///
     /// # Errors
     /// As [`PacketBuilder::emit`].
     ///
     /// # Panics
-    /// If that are not `payload_length` octets.
+    /// If `append` does not write exactly `payload_length` octets.
     pub fn emit_around(
         &self,
         buffer: &mut BytesMut,
@@ -132,7 +132,7 @@ impl PacketBuilder<'_> {
         self.tag.map_or(plain, |tag| plain.tagged(tag))
     }
 
-    /// The network headers of a packet with so many octets, network header to ICRC.
+    /// The network headers of a packet with `octets` octets, network header to ICRC.
     fn network_of(&self, length: usize) -> Result<NetworkHeaders<'_>, EmitError> {
         if length > LENGTH_MAX {
             return Err(EmitError::TooLong { octets: length });
@@ -160,7 +160,7 @@ impl PacketBuilder<'_> {
         })
     }
 
-    /// ICRC, then UDP's checksum, which covers it, then IPv4's.
+    /// Writes the ICRC, then the UDP checksum, which covers it, then the IPv4 checksum.
     fn write_checks(&self, octets: &mut [u8], layout: &Layout) {
         let icrc = checks::icrc(octets, layout).to_le_bytes();
         octets[layout.icrc_at()..layout.end].copy_from_slice(&icrc);

@@ -1,4 +1,4 @@
-//! RoCE packets against captured ones, there and back, cut, and damaged a bit at a time.
+//! Tests of RoCE packets: captured packets, round trips, truncation, and every bit flip.
 
 use super::*;
 use crate::counters::DropReason;
@@ -12,10 +12,10 @@ use crate::wire::roce::{notification, samples::octets};
 use proptest::prelude::*;
 
 fn parse(octets: &[u8]) -> Packet<'_> {
-    Packet::parse(octets).expect("whole").expect("RoCE")
+    Packet::parse(octets).expect("a complete frame").expect("a RoCE frame")
 }
 
-/// The builder that made a packet.
+/// The builder that reproduces a packet.
 fn builder_of<'a>(packet: &Packet<'a>) -> PacketBuilder<'a> {
     PacketBuilder {
         destination: packet.ethernet.header.destination,
@@ -28,14 +28,14 @@ fn builder_of<'a>(packet: &Packet<'a>) -> PacketBuilder<'a> {
 }
 
 #[test]
-fn samples_come_apart_and_together_with_right_checks() {
+fn samples_round_trip_with_valid_checks() {
     for sample in samples::ALL {
         let octets = octets(sample);
         let packet = parse(&octets);
         assert_eq!(packet.to_octets(), octets);
         assert_eq!((verify_icrc(&octets), verify_checksums(&octets)), (Ok(()), Ok(())));
         let built = build(&builder_of(&packet), packet.transport.payload);
-        // What hardware put into its pad is not ours to choose.
+        // The builder does not reproduce the pad contents of hardware.
         assert_eq!(built.len(), octets.len());
         if packet.transport.pad.iter().all(|octet| *octet == 0) {
             assert_eq!(built, octets);
@@ -44,7 +44,7 @@ fn samples_come_apart_and_together_with_right_checks() {
 }
 
 #[test]
-fn the_notification_of_an_adapter_is_built_from_scratch() {
+fn the_cnp_of_an_adapter_is_built_from_its_fields() {
     let octets = octets(samples::CNP);
     let packet = parse(&octets);
     let NetworkHeaders::Ipv4(ip, &[], udp) = packet.network else { panic!("{packet:?}") };
@@ -71,7 +71,7 @@ fn the_notification_of_an_adapter_is_built_from_scratch() {
 }
 
 #[test]
-fn what_is_not_roce_is_none_and_no_error() {
+fn a_frame_without_roce_gives_none() {
     let roce = octets(samples::CNP);
     let none = |octets: &[u8]| assert_eq!(Packet::parse(octets), Ok(None));
     for (at, value) in [(13, 6), (23, 6), (36, 0), (20, 0x20), (21, 1)] {
@@ -111,7 +111,7 @@ fn each_lie_is_named() {
 }
 
 #[test]
-fn every_bit_of_damage_is_seen_by_one_check_or_another() {
+fn every_flipped_bit_is_detected_by_a_check() {
     for sample in samples::ALL {
         let whole = octets(sample);
         for bit in 14 * 8..whole.len() * 8 {
@@ -122,8 +122,8 @@ fn every_bit_of_damage_is_seen_by_one_check_or_another() {
                 Ok(None) | Err(_) => true,
             };
             let at = bit / 8;
-            // What routers change and nothing sums; a checksum made 0 would be none, but is not here.
-            let network = Layout::find(&whole).expect("whole").expect("RoCE");
+            // Variant fields without a checksum are exempt. A flip to UDP checksum 0 does not occur in the samples.
+            let network = Layout::find(&whole).expect("a complete frame").expect("a RoCE frame");
             let free = match network.network {
                 Network::Ipv4 => at == network.bth_at + 4,
                 _ => (14..18).contains(&at) || at == 21 || at == network.bth_at + 4,
@@ -135,7 +135,7 @@ fn every_bit_of_damage_is_seen_by_one_check_or_another() {
 }
 
 #[test]
-fn one_wrong_bit_of_the_icrc_is_counted_as_that() {
+fn one_wrong_bit_of_the_icrc_is_counted_as_an_icrc_error() {
     let mut octets = octets(samples::SEND);
     let last = octets.len() - 1;
     octets[last] ^= 1;
@@ -145,7 +145,7 @@ fn one_wrong_bit_of_the_icrc_is_counted_as_that() {
 }
 
 #[test]
-fn wrong_checksums_are_counted_as_that() {
+fn wrong_checksums_are_counted_as_checksum_errors() {
     for (at, layer, offset) in [(28, "IPv4", 18), (44, "UDP", 38)] {
         let mut octets = octets(samples::SEND);
         octets[at] ^= 1;
@@ -157,7 +157,7 @@ fn wrong_checksums_are_counted_as_that() {
 }
 
 #[test]
-fn short_packets_are_filled_up_to_the_least_frame() {
+fn short_packets_are_padded_to_the_minimum_frame() {
     let cnp = octets(samples::CNP);
     let packet = parse(&cnp);
     let bth = Bth { opcode: Opcode::RC_SEND_ONLY, ..packet.transport.bth };
@@ -168,7 +168,7 @@ fn short_packets_are_filled_up_to_the_least_frame() {
 }
 
 #[test]
-fn what_no_length_can_say_is_refused() {
+fn a_packet_beyond_its_length_fields_is_refused() {
     let cnp = octets(samples::CNP);
     let packet = parse(&cnp);
     let builder = builder_of(&packet);
@@ -201,7 +201,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_accepted_is_written_as_it_was_read(
+    fn accepted_packets_round_trip(
         builder in builders(), payload in payloads(),
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
     ) {
@@ -216,9 +216,9 @@ proptest! {
     }
 
     #[test]
-    fn every_prefix_names_its_layer(builder in builders(), payload in payloads()) {
+    fn every_truncation_names_its_layer(builder in builders(), payload in payloads()) {
         let octets = build(&builder, &payload);
-        let end = Layout::find(&octets)?.expect("RoCE").end;
+        let end = Layout::find(&octets)?.expect("a RoCE frame").end;
         for present in 0..end {
             let refused = Packet::parse(&octets[..present]).expect_err("too short");
             prop_assert!(!refused.layer.is_empty());
@@ -227,7 +227,7 @@ proptest! {
     }
 
     #[test]
-    fn no_octets_make_a_reader_panic(
+    fn no_octets_cause_a_panic(
         which in 0usize..4, octets in prop::collection::vec(any::<u8>(), 0..120), first: u8,
     ) {
         let kind = [0x0800u16, 0x86dd, 0x8915, 0x8100][which];
