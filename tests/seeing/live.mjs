@@ -88,10 +88,10 @@ async function lab() {
     page.on("dialog", (dialog) => dialog.accept());
     await page.goto(open);
     check("lab: bins arrive", await page.waitForFunction(() => Number(document.body.dataset.bins) > 3, null, { timeout: 15000 }).then(() => true, () => false));
-    check("lab: who has no token changes nothing", !(await page.locator("#acts").isVisible()));
+    check("lab: without a token the page offers no changes", !(await page.locator("#acts").isVisible()));
     await page.goto(changing);
     await page.waitForFunction(() => Number(document.body.dataset.bins) > 12, null, { timeout: 15000 });
-    check("lab: who has it may", await page.locator("#acts").isVisible());
+    check("lab: with the token the page offers changes", await page.locator("#acts").isVisible());
     await page.locator('[data-act="cut"]').click();
     check("lab: a port must be named", (await page.locator("#acted").textContent()) === "At which port?");
     await page.locator(".targets path").first().dispatchEvent("click");
@@ -104,7 +104,7 @@ async function lab() {
     check("lab: so is its mending", await fed("is mended"));
     await looked(page, "lab");
     command("down", "seen");
-    check("lab: its end is told", await page.waitForFunction(() => document.body.dataset.over, null, { timeout: 15000 }).then(() => true, () => false));
+    check("lab: the page reports its end", await page.waitForFunction(() => document.body.dataset.over, null, { timeout: 15000 }).then(() => true, () => false));
     check("lab: no error", faults.length === 0, faults.join("; "));
     await page.close();
   } finally {
@@ -167,7 +167,7 @@ try {
   check("Home is the first bin, held still", await until(() => document.getElementById("then").textContent.startsWith("held still")) && (await page.locator("#time-slider").inputValue()) === "0");
   await page.keyboard.press("ArrowRight");
   check("an arrow is a bin", (await page.locator("#time-slider").inputValue()) === "1");
-  check("its time is told in words", /MTU times$/.test(await page.locator("#time-slider").getAttribute("aria-valuetext")));
+  check("the slider's value text has the time in MTU times", /MTU times$/.test(await page.locator("#time-slider").getAttribute("aria-valuetext")));
   check("Tab leads to the button", await focus("follow"));
   await page.keyboard.press("Space");
   check("and space follows again", await until(() => document.getElementById("then").textContent.startsWith("following")));
@@ -179,7 +179,7 @@ try {
   await page.waitForFunction((n) => Number(document.body.dataset.bins) > n, away, { timeout: 8000 }).catch(() => {});
   const whole = await page.evaluate(() => Number(document.getElementById("time-slider").max) + 1);
   check("after a while away nothing is missing", whole === (await bins()) && whole > away, `${whole} of ${await bins()}, ${away} before`);
-  check("the end is told", await until(() => document.body.dataset.over, 20000));
+  check("the page reports the end", await until(() => document.body.dataset.over, 20000));
   check("with its verdict", /PASS|FAIL|INCONCLUSIVE/.test(await page.locator("#headline").textContent()));
   check("no error", faults.length === 0, faults.join("; "));
   check("no foreign request", foreign.length === 0, foreign.join(" "));
@@ -191,7 +191,7 @@ try {
   await page.goto(address);
   check("the next run is followed", await until(() => Number(document.body.dataset.bins) > 3));
   second.child.kill("SIGKILL");
-  check("a lost server is told of", await until(() => document.getElementById("line").textContent.includes("lost"), 5000));
+  check("the page reports a lost server", await until(() => document.getElementById("line").textContent.includes("lost"), 5000));
   second = serve(port, 8);
   await second.address;
   check("and found again", await until(() => document.getElementById("line").textContent === "following" && Number(document.body.dataset.bins) > 0, 15000));

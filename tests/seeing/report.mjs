@@ -59,7 +59,7 @@ async function saved(page, name) {
       check(`${name}: ${figure} is light`, text.includes(".paper{fill:#ffffff}"));
     }
   }
-  check(`${name}: saving asks nobody`, requests.length === 0, requests.join(" "));
+  check(`${name}: saving sends no request`, requests.length === 0, requests.join(" "));
 }
 
 for (const file of pages) {

@@ -90,8 +90,8 @@ fn every_frame_of_the_sample_is_accounted_for() {
     assert_eq!(account.ended, counts([("management", 4)]));
     assert!(account.accounted && account.conservation.closes());
     // The adapters have no queue pair for these frames; the multicast frames reach all three adapters.
-    let nobody = counts([("queue_pair", 8)]);
-    let beyond = [("h1:1", nobody.clone()), ("h4:1", nobody)];
+    let no_queue_pair = counts([("queue_pair", 8)]);
+    let beyond = [("h1:1", no_queue_pair.clone()), ("h4:1", no_queue_pair)];
     let beyond = beyond.map(|(port, ended)| (port.to_owned(), ended));
     assert_eq!(account.ended_beyond, BTreeMap::from(beyond));
     assert_eq!(account.delivered, counts([("h1", 5), ("h4", 5), ("h5", 5)]));

@@ -145,5 +145,5 @@ fn reachable() -> Result<(), String> {
         }
         timer::wait(None, monotonic_ns() + 100_000_000);
     }
-    Err(format!("nobody answers through it: {last}"))
+    Err(format!("no ping reply through the forwarder: {last}"))
 }
