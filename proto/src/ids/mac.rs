@@ -120,7 +120,7 @@ mod tests {
     fn what_is_no_address_is_named() {
         for text in ["", "7c:fe:90:64:3b", "7c:fe:90:64:3b:32:00", "7c:fe:90:64:3b:+2", "x"] {
             let refused = text.parse::<MacAddress>().expect_err(text);
-            assert!(refused.to_string().starts_with(&format!("{text:?} is no MAC address")));
+            assert!(refused.to_string().starts_with(&format!("{text:?} is not a MAC address")));
         }
     }
 }
