@@ -108,8 +108,13 @@ impl Kind {
             }
             Kind::Real(above, max) => {
                 let number = value.as_float().or(value.as_integer().map(|whole| whole as f64));
-                let number = number.filter(|number| number > above && number <= max);
-                Value::Real(number.ok_or_else(outside)?)
+                match number.unwrap_or(f64::NAN) {
+                    number if number > *above && number <= *max => Value::Real(number),
+                    number => {
+                        let message = format!("{number} is out of range");
+                        return Err(Complaint::new(message, self.expected()));
+                    }
+                }
             }
             Kind::Gain => Value::Gain(Ratio::parse(value).ok_or_else(outside)?),
             Kind::Time => Value::Time(quantity::time(text, scale)?),
