@@ -1,12 +1,13 @@
-//! Captures: frames of chosen ports as a pcapng file that plain Wireshark reads, and the way back.
+//! Captures: frames of chosen ports as a pcapng file that plain Wireshark reads, and a reader for pcapng and
+//! pcap.
 //!
-//! One file a worker. An InfiniBand port has two interfaces: `node:port` for packets with an LRH (ERF
-//! records of type 21, which the stock dissector takes apart) and `node:port/link` for link packets
-//! (USER0: the stock dissector calls every one of them malformed, so it must not see them). An
-//! Ethernet port has one. Times are fabric time in nanoseconds (wire.md 8, seeing.md 10).
+//! One file a worker. An InfiniBand port has two interfaces: `node:port` for packets with an LRH (ERF records
+//! of type 21, which Wireshark's dissector parses) and `node:port/link` for link packets (USER0, since
+//! Wireshark's InfiniBand dissector reports each of them as malformed). An Ethernet port has one. Times are
+//! fabric time in nanoseconds (docs/spec/seeing.md, 10).
 //!
-//! Encoded blocks go through a bounded spool to a thread that writes the file ([`spool`]), so that a
-//! live worker never waits for a disk. The file may be a pipe that somebody reads while the run lasts.
+//! Encoded blocks go through a bounded spool to a thread that writes the file ([`spool`]), so that a live
+//! worker never waits for a disk. The file may be a pipe that is read while the run lasts.
 
 use crate::pcapng::{Interface, LinkType};
 use crate::spool::Spool;
@@ -30,22 +31,21 @@ mod spool;
 
 pub use spool::WhenFull;
 
-/// What to capture, and into which file.
+/// The ports to capture, and the file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CapturePlan {
-    /// The file; replaced if it is there.
+    /// The file; an existing one is replaced.
     pub file: PathBuf,
     /// The scenario's name, for the section's comment.
     pub scenario: String,
-    /// The scenario's seed, likewise.
+    /// The scenario's seed, for the same comment.
     pub seed: u64,
-    /// Wall time over fabric time; `None` on the virtual clock.
+    /// The dilation; `None` on the virtual clock.
     pub dilation: Option<u64>,
-    /// Octets kept of a frame; `None` keeps all.
+    /// Octets kept of each frame; `None` keeps all.
     pub snaplen: Option<Bytes>,
-    /// What to do with a frame for which there is no room: drop it on a wall clock, wait on the
-    /// virtual one.
+    /// What to do with a frame when the spool is full: drop it on a wall clock, wait on the virtual one.
     pub when_full: WhenFull,
     /// The ports, in the order of their interfaces.
     pub ports: Vec<CapturedPort>,
@@ -55,19 +55,19 @@ pub struct CapturePlan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CapturedPort {
-    /// Which.
+    /// The port.
     pub at: End,
-    /// What runs on its link.
+    /// The technology of its link.
     pub technology: Technology,
     /// Its line rate.
     pub rate: BitRate,
-    /// A replay feeds frames to it that no peer has sent: credit does not add up here, and the
-    /// interface of its link packets says so.
+    /// A replay feeds frames to this port that no peer sent, so credits do not match. The name of its interface
+    /// for link packets says so.
     #[serde(default)]
     pub fed: bool,
 }
 
-/// The frame kinds that get an interface of their own in a capture of such a port.
+/// The frame kinds that get an interface of their own in the capture of a port.
 const fn kinds(technology: Technology) -> &'static [FrameKind] {
     match technology {
         Technology::Infiniband => &[FrameKind::Infiniband, FrameKind::InfinibandLink],
@@ -75,15 +75,15 @@ const fn kinds(technology: Technology) -> &'static [FrameKind] {
     }
 }
 
-/// A capture that cannot begin.
+/// Why a capture cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum CaptureError {
-    /// The file cannot be made.
+    /// The file cannot be created.
     #[error("cannot write the capture {file}")]
     Create {
-        /// Which.
+        /// The file.
         file: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         source: std::io::Error,
     },
@@ -100,23 +100,23 @@ struct Tap {
     unreported_drops: u64,
 }
 
-/// A capture under way.
+/// A running capture.
 #[derive(Debug)]
 pub struct Capture {
     file: PathBuf,
     snaplen: usize,
-    /// By device, then by port: indexes into `taps`, a place a frame kind.
+    /// By device, then by port, then by frame kind: index into `taps`.
     ports: Vec<Vec<Option<[Option<u32>; 3]>>>,
     taps: Vec<Tap>,
     spool: Spool,
 }
 
 impl Capture {
-    /// Begins the file of `plan` for the devices that are `nodes` of `wiring`; ports of other nodes
-    /// are some other worker's.
+    /// Creates the file of `plan` for the devices that are `nodes` of `wiring`. Ports of other nodes are
+    /// ignored: another worker captures them.
     ///
     /// # Errors
-    /// If the file or its writer cannot be made.
+    /// If the file or its writer cannot be created.
     pub fn create(
         plan: &CapturePlan,
         wiring: &Wiring,
@@ -183,7 +183,7 @@ impl Capture {
         *place = Some(ids);
     }
 
-    /// Ends the file at `now` with each interface's counts.
+    /// Ends the file at `now` with the counts of each interface.
     pub fn finish(mut self, now: Instant) -> CaptureStatistics {
         for tap in &self.taps {
             let counts = (tap.statistics.seen, tap.statistics.dropped);
@@ -243,12 +243,12 @@ impl FrameTap for Capture {
     }
 }
 
-/// Makes the file. A pipe must have its reader: this waits for nobody.
+/// Creates the file. A pipe must have a reader; the call does not wait for one.
 fn create(path: &Path) -> io::Result<File> {
     let mut options = File::options();
     options.write(true).create(true).truncate(true).custom_flags(libc::O_NONBLOCK);
     let file = options.open(path)?;
-    // The writer, which has a thread of its own, may wait.
+    // The writer thread may block.
     fcntl(&file, FcntlArg::F_SETFL(OFlag::empty()))?;
     Ok(file)
 }

@@ -1,7 +1,8 @@
-//! The blocks of a pcapng file, encoded: section, interface, packet, statistics.
+//! Encodes the blocks of a pcapng file: section, interface, packet, statistics.
 //!
-//! Source: draft-ietf-opsawg-pcapng; ERF record header: Endace ERF types reference. Everything is
-//! little-endian; each function appends one whole block.
+//! Source: draft-ietf-opsawg-pcapng; ERF record header: Endace ERF types reference. All numbers are
+//! little-endian; each function appends one whole block. By hand, since no crate writes ERF records with these
+//! options and streams into a caller's buffer.
 
 use proto::events::Direction;
 use proto::frame::FrameKind;
@@ -54,7 +55,7 @@ pub mod option {
     pub(crate) const ISB_IFDROP: u16 = 5;
 }
 
-/// Written into the section header, to show the byte order.
+/// The byte-order magic of a section header.
 pub(crate) const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
 
 /// ERF record types of InfiniBand.
@@ -65,30 +66,30 @@ pub mod erf {
     pub const INFINIBAND: u8 = 21;
     /// A link packet.
     pub const INFINIBAND_LINK: u8 = 25;
-    /// Packets that begin with a destination address, whatever else the record tells of them.
+    /// Types whose packets begin with a destination MAC address.
     pub const ETHERNET: [u8; 4] = [2, 11, 16, 20];
-    /// Octets between the headers of such a record and its packet.
+    /// Octets between the headers of an Ethernet record and its frame.
     pub(crate) const ETHERNET_PAD: usize = 2;
     /// Flag: records vary in length.
     pub(crate) const VARYING: u8 = 0x04;
 }
 
-/// How a file says what its packets are.
+/// The link type of an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u16)]
 pub enum LinkType {
     /// Ethernet, from the destination address on.
     Ethernet = 1,
-    /// USER0: here, six-octet link packets.
+    /// USER0; used for link packets of six octets.
     User0 = 147,
     /// Endace records.
     Erf = 197,
-    /// InfiniBand packets from the LRH on, as others write them.
+    /// InfiniBand packets from the LRH on, as other programs write them.
     Infiniband = 247,
 }
 
 impl LinkType {
-    /// The type under which frames of `kind` are written.
+    /// The link type for frames of `kind`.
     pub const fn of(kind: FrameKind) -> LinkType {
         match kind {
             FrameKind::Infiniband => LinkType::Erf,
@@ -97,7 +98,7 @@ impl LinkType {
         }
     }
 
-    /// Octets that stand in the file before the frame's own.
+    /// Octets in the file before each frame's own.
     pub const fn overhead(self) -> u32 {
         match self {
             LinkType::Erf => erf::HEADER as u32,
@@ -106,37 +107,37 @@ impl LinkType {
     }
 }
 
-/// What an interface block says.
+/// The content of an interface block.
 #[derive(Clone, Copy, Debug)]
 pub struct Interface<'a> {
-    /// What its packets are.
+    /// The link type of its packets.
     pub link_type: LinkType,
-    /// Octets kept of a packet, those before the frame included; 0 is all.
+    /// Octets kept of a packet, including those before the frame; 0 keeps all.
     pub snaplen: u32,
     /// Its name.
     pub name: &'a str,
-    /// What to say about it.
+    /// Its description.
     pub description: &'a str,
-    /// Bit/s.
+    /// Line rate in bit/s.
     pub speed: u64,
 }
 
-/// What a packet block says.
+/// The content of a packet block.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet<'a> {
     /// Number of the interface in its section.
     pub interface: u32,
-    /// What the interface's packets are.
+    /// The link type of the interface.
     pub link_type: LinkType,
-    /// Nanoseconds of fabric time.
+    /// Time stamp in nanoseconds of fabric time.
     pub at_ns: u64,
-    /// What is kept of the frame.
+    /// The octets kept of the frame.
     pub octets: &'a [u8],
     /// Octets of the whole frame.
     pub wire_size: usize,
-    /// Which way it went, if known.
+    /// The direction, if known.
     pub direction: Option<Direction>,
-    /// Packets of the interface dropped since the one before.
+    /// Packets of the interface dropped since the packet before.
     pub dropped_before: u64,
 }
 
@@ -153,7 +154,7 @@ pub fn section(out: &mut Vec<u8>, comment: &str) {
     });
 }
 
-/// Appends an interface description with nanosecond stamps.
+/// Appends an interface description; its time stamps are in nanoseconds.
 pub fn interface(out: &mut Vec<u8>, interface: &Interface<'_>) {
     framed(out, block::INTERFACE, |out| {
         out.extend((interface.link_type as u16).to_le_bytes());
@@ -193,7 +194,7 @@ pub fn packet(out: &mut Vec<u8>, packet: &Packet<'_>) {
     });
 }
 
-/// Appends an interface's statistics: packets (received, dropped) up to `at_ns`.
+/// Appends an interface's statistics: packets (received, dropped) up to `at_ns` nanoseconds of fabric time.
 pub fn statistics(out: &mut Vec<u8>, interface: u32, at_ns: u64, counts: (u64, u64)) {
     framed(out, block::STATISTICS, |out| {
         out.extend(interface.to_le_bytes());
@@ -207,7 +208,7 @@ pub fn statistics(out: &mut Vec<u8>, interface: u32, at_ns: u64, counts: (u64, u
     });
 }
 
-/// The record's own time stamp is zero: the packet block has it.
+/// The record's own time stamp is zero, since the packet block has it.
 fn put_erf_header(out: &mut Vec<u8>, packet: &Packet<'_>) {
     let length = |octets: usize| u16::try_from(octets).unwrap_or(u16::MAX).to_be_bytes();
     out.extend(0u64.to_le_bytes());

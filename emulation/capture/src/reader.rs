@@ -1,9 +1,10 @@
-//! Reads captures, ours and other people's: pcap and pcapng of either byte order.
+//! Reads pcap and pcapng files of either byte order, from this project and other programs.
 //!
-//! What the lab can use comes out as frames: InfiniBand with and without ERF records, our own link
-//! interfaces, and Ethernet. Everything else is counted under its reason. No octets make it panic. A file that ends
-//! in the middle gives its whole packets, what is there of the last one, then an error.
-//! [`CaptureReader::next_raw`] gives packets as the file has them, for those who want to know of all.
+//! Frames are extracted of InfiniBand with and without ERF records, of this project's link interfaces, and of
+//! Ethernet. All other packets are counted by reason. No input makes it panic. A truncated file gives its whole
+//! packets, the part present of the last one, and then an error. [`CaptureReader::next_raw`] gives all packets
+//! undecoded. By hand, since the readers on crates.io neither resume after a damaged block nor give the part of
+//! a truncated last packet.
 
 use crate::pcapng::{LinkType, erf};
 use bytes::BytesMut;
@@ -18,85 +19,85 @@ use std::sync::Arc;
 mod blocks;
 mod records;
 
-/// One frame of a capture.
+/// A frame of a capture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CapturedFrame {
-    /// When, in nanoseconds, from whatever epoch the file has; 0 where the file does not say.
+    /// Time stamp in nanoseconds since the file's epoch; 0 without one.
     pub at_ns: u64,
     /// The interface's name, if it has one.
     pub interface: Option<Arc<str>>,
     /// The file's link type.
     pub link_type: u16,
-    /// Bit/s of the link, if the file says.
+    /// Rate of the link in bit/s, if the file states it.
     pub speed: Option<u64>,
-    /// Which way it went, if the file says.
+    /// The direction, if the file states it.
     pub direction: Option<Direction>,
-    /// Octets it had on the wire; more than the frame holds if it was cut.
+    /// Octets of the frame on the wire; more than in `frame` if it was cut.
     pub wire_size: u32,
-    /// What is there of it; its CRCs are anybody's guess.
+    /// The octets present; their CRCs are not checked.
     pub frame: Frame,
 }
 
 impl CapturedFrame {
-    /// The file has less of it than was on the wire.
+    /// Whether the file has fewer octets than the wire had.
     pub fn is_cut(&self) -> bool {
         self.frame.octets.len() < self.wire_size as usize
     }
 }
 
-/// Why a capture cannot be read on.
+/// Why reading a capture stops.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// The file cannot be read.
+    /// The input cannot be read.
     #[error("cannot read")]
     Io(#[from] io::Error),
-    /// It begins like neither pcap nor pcapng.
+    /// The first octets are those of neither pcap nor pcapng.
     #[error("neither pcap nor pcapng: it begins with {0:#010x}")]
     NotACapture(u32),
-    /// It ends in the middle of something.
+    /// The input ends inside a block or record.
     #[error("ends in the middle of a {0}")]
     Truncated(&'static str),
-    /// It ends in the middle of the packet that came last, which lacks the rest.
+    /// The input ends inside the last packet, whose first part has been returned.
     #[error("ends in the middle of a packet")]
     Torn,
-    /// A length cannot be right.
+    /// A length is impossible.
     #[error("a {what} of {length} octets")]
     Length {
-        /// What has it.
+        /// The block or record.
         what: &'static str,
-        /// The length it claims.
+        /// The length it states.
         length: u32,
     },
 }
 
-/// Longer blocks or packets are refused: no frame of the standards comes near.
+/// Limit of the length of blocks and packets, far above any frame of the standards.
 const LENGTH_MAX: u32 = 16 << 20;
 
-/// A packet as the file has it, before anybody asks what it is.
+/// An undecoded packet.
 #[derive(Clone, Debug)]
 pub struct RawPacket<'a> {
-    /// Its place in the file, from 1, packets that could not be read counted too.
+    /// Its index in the file, from 1, including packets that could not be read.
     pub number: u64,
-    /// When, in nanoseconds, from whatever epoch the file has; 0 where the file does not say.
+    /// Time stamp in nanoseconds since the file's epoch; 0 without one.
     pub at_ns: u64,
     /// The interface's name, if it has one.
     pub interface: Option<Arc<str>>,
     /// The file's link type.
     pub link_type: u16,
-    /// Octets of the FCS that frames of the interface end with, if the file says.
+    /// Octets of the FCS at the end of frames, if the file states it.
     pub fcs_len: Option<u8>,
-    /// Bit/s of the link, if the file says.
+    /// Rate of the link in bit/s, if the file states it.
     pub speed: Option<u64>,
-    /// Which way it went, if the file says.
+    /// The direction, if the file states it.
     pub direction: Option<Direction>,
-    /// Octets it had on the wire, what the link type puts before the frame included; more than the
-    /// file has of it if a snap length or the end of the file cut it.
+    /// Octets on the wire, including those that the link type puts before the frame. More than `octets` has if
+    /// a snap length or the end of the file cut the packet.
     pub wire_size: u32,
-    /// What the file has of it.
+    /// The octets present.
     pub octets: &'a [u8],
 }
 
-/// Why a packet is passed over.
+/// Why a packet is skipped.
 pub type Reason = Cow<'static, str>;
 
 enum Format {
@@ -115,7 +116,7 @@ pub struct CaptureReader<R> {
 }
 
 impl<R: Read> CaptureReader<R> {
-    /// A reader of `input`, which it reads in small pieces: give it something buffered.
+    /// A reader of `input`, which it reads in small pieces, so `input` should be buffered.
     ///
     /// # Errors
     /// If the first octets are not those of a capture.
@@ -135,15 +136,15 @@ impl<R: Read> CaptureReader<R> {
         Ok(CaptureReader { input, format, buffer, skipped, packets: 0, ended: false })
     }
 
-    /// Packets passed over so far, by reason.
+    /// Packets skipped so far, by reason.
     pub fn skipped(&self) -> &BTreeMap<Cow<'static, str>, u64> {
         &self.skipped
     }
 
-    /// The next packet as the file has it, or why it cannot be read; `None` at the end.
+    /// The next packet undecoded, or why it cannot be read; `None` at the end.
     ///
     /// # Errors
-    /// If the file cannot be read on; do not ask again.
+    /// If the input cannot be read further. Do not call again then.
     pub fn next_raw(&mut self) -> Result<Option<Result<RawPacket<'_>, Reason>>, ReadError> {
         let packet = match &mut self.format {
             Format::Pcap(records) => records.next(&mut self.input, &mut self.buffer)?.map(Ok),
@@ -178,7 +179,7 @@ impl<R: Read> Iterator for CaptureReader<R> {
     }
 }
 
-/// Finds out what a packet is, or why it is passed over.
+/// Extracts the frame of a packet, or says why it is skipped.
 fn framed(packet: RawPacket<'_>) -> Result<CapturedFrame, Reason> {
     const ETHERNET: u16 = LinkType::Ethernet as u16;
     const USER0: u16 = LinkType::User0 as u16;
@@ -217,20 +218,20 @@ fn framed(packet: RawPacket<'_>) -> Result<CapturedFrame, Reason> {
     })
 }
 
-/// An ERF record taken apart: header, extension headers (each says in its first bit whether another
-/// follows), then the packet without the record's padding.
+/// A parsed ERF record: header, extension headers (the first bit of each says whether another follows), then
+/// the packet without the record's padding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ErfRecord<'a> {
     /// The type, seven bits.
     pub kind: u8,
-    /// Octets the packet had on the wire.
+    /// Octets of the packet on the wire.
     pub wire_size: u32,
-    /// What is there of the packet.
+    /// The octets present.
     pub octets: &'a [u8],
 }
 
 impl<'a> ErfRecord<'a> {
-    /// Takes `record` apart.
+    /// Parses `record`.
     ///
     /// # Errors
     /// If it ends within its headers.
@@ -254,7 +255,7 @@ impl<'a> ErfRecord<'a> {
     }
 }
 
-/// Fills `into`; false if the input ends before its first octet.
+/// Fills `into`. Returns false if the input ends before the first octet.
 fn fill(input: &mut impl Read, into: &mut [u8], what: &'static str) -> Result<bool, ReadError> {
     let mut have = 0;
     while have < into.len() {
@@ -269,7 +270,7 @@ fn fill(input: &mut impl Read, into: &mut [u8], what: &'static str) -> Result<bo
     Ok(true)
 }
 
-/// Reads `length` octets into `buffer`, which grows no faster than the input gives them; false if it
+/// Reads `length` octets into `buffer`, which grows only as the input delivers them. Returns false if the input
 /// ends before.
 fn take(input: &mut impl Read, buffer: &mut Vec<u8>, length: u32) -> Result<bool, ReadError> {
     buffer.clear();
@@ -277,7 +278,7 @@ fn take(input: &mut impl Read, buffer: &mut Vec<u8>, length: u32) -> Result<bool
     Ok(buffer.len() == length as usize)
 }
 
-/// In which order a file has the octets of a number.
+/// The byte order of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ByteOrder {
     Little,

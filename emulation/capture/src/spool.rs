@@ -1,26 +1,26 @@
-//! Between a worker and its capture file: a bounded number of chunks, and a thread that writes them.
+//! The spool between a worker and its capture file: a bounded number of chunks, and a thread that writes them.
 
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, channel, sync_channel};
 use std::thread::JoinHandle;
 
-/// Octets of a chunk before it goes to the writer: a few hundred full frames.
+/// Octets of a chunk: a few hundred full frames.
 const CHUNK: usize = 256 * 1024;
 /// Chunks that may wait for the writer: with [`CHUNK`], 16 MiB.
 const WAITING_MAX: usize = 64;
 
-/// What becomes of frames for which there is no room.
+/// What happens to frames when the spool is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WhenFull {
-    /// They are dropped and counted: the worker's time is real.
+    /// They are dropped and counted, since the worker's time is wall time.
     Drop,
-    /// The worker waits: its time is virtual.
+    /// The worker waits, since its time is virtual.
     Wait,
 }
 
-/// The worker's end.
+/// The worker's end of the spool.
 #[derive(Debug)]
 pub(super) struct Spool {
     chunk: Vec<u8>,
@@ -31,7 +31,7 @@ pub(super) struct Spool {
 }
 
 impl Spool {
-    /// Starts the writer of `file`.
+    /// Starts the thread that writes to `file`.
     pub(super) fn start(
         mut file: impl Write + Send + 'static,
         when_full: WhenFull,
@@ -46,7 +46,7 @@ impl Spool {
                 }
                 written += chunk.len() as u64;
                 chunk.clear();
-                // A worker that has ended needs no chunk back.
+                // A worker that has ended does not reuse the chunk.
                 let _ = give_back.send(chunk);
             }
             (written, Ok(()))
@@ -55,26 +55,27 @@ impl Spool {
         Ok(Spool { chunk: Vec::with_capacity(2 * CHUNK), full, empty, writer, when_full })
     }
 
-    /// Where to append; small blocks always fit.
+    /// The buffer to append to. Small blocks always fit.
     pub(super) fn buffer(&mut self) -> &mut Vec<u8> {
         &mut self.chunk
     }
 
-    /// A frame may be appended. Hands a full chunk over first; never waits under
+    /// Whether a frame may be appended. Passes a full chunk to the writer first; never blocks with
     /// [`WhenFull::Drop`].
     pub(super) fn has_room(&mut self) -> bool {
         self.chunk.len() < CHUNK || self.hand_over()
     }
 
-    /// Hands over what there is, however little, if the writer has room for it: somebody may be reading.
+    /// Passes the current chunk to the writer, if the writer has room, so that a reader of the file gets it
+    /// now.
     pub(super) fn flush(&mut self) {
         if !self.chunk.is_empty() {
-            // What stays goes with the next.
+            // A chunk that stays is sent with the next.
             self.hand_over();
         }
     }
 
-    /// Gives the chunk to the writer; false if it had to be kept.
+    /// Passes the chunk to the writer. Returns false if it had to be kept.
     fn hand_over(&mut self) -> bool {
         let next = self.empty.try_recv().unwrap_or_else(|_| Vec::with_capacity(2 * CHUNK));
         let chunk = std::mem::replace(&mut self.chunk, next);
@@ -93,9 +94,9 @@ impl Spool {
         }
     }
 
-    /// Writes what is left; octets written, and what went wrong.
+    /// Writes the rest. Returns the octets written, and the error if there was one.
     pub(super) fn finish(self) -> (u64, Option<io::Error>) {
-        // A writer that is gone has failed, and says why when it is joined.
+        // A writer that has ended has failed, and returns its error when joined.
         let _ = self.full.send(self.chunk);
         drop(self.full);
         match self.writer.join() {

@@ -1,4 +1,4 @@
-//! What is captured comes back: frames, names, directions, times, and counts of what was not kept.
+//! Captures are read back: frames, names, directions, times, and counts of what was dropped.
 
 use super::*;
 use crate::reader::CaptureReader;
@@ -119,12 +119,12 @@ fn a_file_that_cannot_be_made_is_an_error_that_names_it() {
     assert!(error.to_string().contains("/nowhere/at/all.pcapng"), "{error}");
 }
 
-/// A disk that takes nothing until it is told to go on.
+/// A file that blocks writing until the test goes on.
 struct Stalled(std::sync::mpsc::Receiver<()>, std::fs::File);
 
 impl std::io::Write for Stalled {
     fn write(&mut self, octets: &[u8]) -> std::io::Result<usize> {
-        // An error means that the sender is gone: from then on everything is taken.
+        // An error means that the sender is dropped: from then on everything is written.
         let _ = self.0.recv();
         self.1.write(octets)
     }
@@ -155,7 +155,7 @@ fn a_live_worker_drops_and_counts_instead_of_waiting() {
     assert_eq!(read.count() as u64, data.seen - data.dropped);
 }
 
-/// Whoever reads a pipe has frames before the capture ends; without a reader there is none.
+/// The reader of a pipe gets frames before the capture ends; without a reader there is no capture.
 #[test]
 fn a_pipe_is_read_while_frames_come() {
     use std::io::Read;
@@ -173,7 +173,7 @@ fn a_pipe_is_read_while_frames_come() {
     capture.frame(0, PortNumber::from_index(0), Direction::Tx, &data, Instant::from_ps(5_000));
     capture.flush();
     let mut frames = CaptureReader::new(reader.try_clone().expect("a descriptor")).expect("a head");
-    // Its writer waits for nobody else, so this does not last.
+    // The writer waits only for this reader, so this returns soon.
     let first = frames.next().expect("a frame").expect("whole");
     assert_eq!(first.frame.octets.as_ref(), &data.octets[..]);
     capture.finish(Instant::from_ps(6_000));

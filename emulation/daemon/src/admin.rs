@@ -1,15 +1,15 @@
-//! Administration of a daemon while it runs: HTTP on a Unix socket, the one room that knows HTTP.
+//! Administration of a running daemon: HTTP on a Unix socket or TCP. The only module of the daemons that uses
+//! HTTP.
 //!
 //! ```text
 //!   socket ── admin thread: accept, limits, routes ── orders ──▶ worker (data-plane thread)
 //!   TCP ── token ──▶       ◀── snapshots, answers ──────────────
 //! ```
 //!
-//! Whoever asks cannot disturb the data plane. This thread stands behind all others of the host; it
-//! takes few connections at once and few a second, each for one request and not for long; and however
-//! many ask, the worker reads its devices only a few times a second ([`handle`]). Who may connect is told
-//! by the rights of the socket's folder, and at TCP, which is open only where it was asked for, by a
-//! token ([`gate`]).
+//! Requests cannot disturb the data plane. This thread has the lowest priority of the host. It accepts few
+//! connections at once and few a second, each for one short request. The worker reads its devices at most ten
+//! times a second for any number of requests ([`handle`]). Permissions of the socket's folder control access to
+//! the Unix socket; TCP is opened only if configured, and needs a token ([`gate`]).
 
 mod gate;
 mod handle;
@@ -45,27 +45,27 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
-/// Connections at once. A person and a scraper need two; the rest are for those who were slow.
+/// Connections at once. A person and a scraper need two; the others allow for slow clients.
 const CONNECTIONS_MAX: usize = 32;
-/// One connection is taken in so long: some hundreds a second, which a core hardly feels.
+/// Time between two accepted connections, some hundreds a second, which loads a core little.
 const ACCEPT_EVERY: Duration = Duration::from_millis(2);
-/// Who has not said by then what he wants (a slow loris) is let go.
+/// A client that has not sent its headers by then (a slow loris) is disconnected.
 const HEADERS_WITHIN: Duration = Duration::from_secs(1);
-/// No connection lives longer, whoever it is that takes his time.
+/// Maximum lifetime of a connection.
 const CONNECTION_MAX: Duration = Duration::from_secs(5);
 /// Octets of the request line and all headers.
 const HEADERS_MAX: usize = 8 * 1024;
-/// Octets of a body: the longest sensible one has some hundred.
+/// Octets of a body; the longest regular one has some hundred.
 const BODY_MAX: usize = 16 * 1024;
 
-/// The sockets before there is a run to administer.
+/// The open sockets, before the run starts.
 #[derive(Debug)]
 pub(crate) struct AdminSockets {
     file: Option<BoundSocket>,
     gate: Option<TokenGate>,
 }
 
-/// A Unix socket, whose file goes with it.
+/// A Unix socket, whose file is removed at the end.
 #[derive(Debug)]
 struct BoundSocket {
     listener: UnixListener,
@@ -73,7 +73,7 @@ struct BoundSocket {
 }
 
 impl BoundSocket {
-    /// Listens at `file`, which must not be there.
+    /// Listens at `file`, which must not exist.
     fn open(file: &Path) -> io::Result<BoundSocket> {
         let listener = UnixListener::bind(file)?;
         listener.set_nonblocking(true)?;
@@ -82,23 +82,23 @@ impl BoundSocket {
 }
 
 impl AdminSockets {
-    /// Listens where `told` says, by TCP at a port of `host`.
+    /// Listens as configured; by TCP at a port of `host`.
     ///
     /// # Errors
-    /// What the system says.
+    /// Those of the system.
     pub fn open(told: &AdminConfig, host: IpAddr) -> io::Result<AdminSockets> {
         let gate = told.tcp.as_ref().map(|tcp| TokenGate::open(host, tcp)).transpose()?;
         let file = told.socket.as_deref().map(BoundSocket::open).transpose()?;
         Ok(AdminSockets { file, gate })
     }
 
-    /// Where it listens by TCP, if it does.
+    /// Its TCP address, if it listens by TCP.
     pub fn address(&self) -> Option<SocketAddr> {
         self.gate.as_ref().map(|gate| gate.address)
     }
 }
 
-/// A thread that answers, until this is dropped.
+/// The administration thread, which ends when this is dropped.
 #[derive(Debug)]
 pub(crate) struct AdminServer {
     file: Option<PathBuf>,
@@ -107,10 +107,10 @@ pub(crate) struct AdminServer {
 }
 
 impl AdminServer {
-    /// Answers at `socket` for the worker whose other end of the orders has been given to it.
+    /// Starts to answer at `socket` for the worker that receives the orders of `handle`.
     ///
     /// # Errors
-    /// If there is no thread to be had.
+    /// If no thread can be started.
     pub(super) fn start(socket: AdminSockets, handle: AdminHandle) -> io::Result<AdminServer> {
         let (over, ended) = oneshot::channel();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -137,17 +137,18 @@ impl Drop for AdminServer {
     fn drop(&mut self) {
         drop(self.over.take());
         if let Some(thread) = self.thread.take() {
-            // A panic there has been printed, and is nothing to the run.
+            // A panic there has been printed, and does not affect the run.
             let _ = thread.join();
         }
         if let Some(file) = &self.file {
-            // Whoever removed the folder has removed it already.
+            // The folder may have been removed already, with the file.
             let _ = std::fs::remove_file(file);
         }
     }
 }
 
-/// Answers at both sockets; each has its own permits, so that strangers at the one keep nobody from the other.
+/// Answers at both sockets. Each has a connection limit of its own, so that clients of one cannot block the
+/// other.
 async fn serve(
     listener: Option<UnixListener>,
     gate: Option<TokenGate>,
@@ -161,7 +162,7 @@ async fn serve(
     Ok(())
 }
 
-/// Takes connections at a socket, if there is one.
+/// Accepts connections at a socket, if there is one.
 async fn accept_at(door: Option<(impl Listener, axum::Router)>) {
     match door {
         Some((listener, router)) => accept(listener, router).await,
@@ -169,8 +170,8 @@ async fn accept_at(door: Option<(impl Listener, axum::Router)>) {
     }
 }
 
-/// Takes connections at a steady pace. One too many is closed at once: its owner may come again, while
-/// waiting would let those who never speak keep out those who do.
+/// Accepts connections at a steady pace. A connection beyond the limit is closed at once: its client can retry,
+/// whereas a queue would let silent clients block others.
 async fn accept(mut listener: impl Listener, router: axum::Router) {
     let permits = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     let mut pace = interval(ACCEPT_EVERY);
@@ -181,14 +182,14 @@ async fn accept(mut listener: impl Listener, router: axum::Router) {
         let Ok(permit) = Arc::clone(&permits).try_acquire_owned() else { continue };
         let router = router.clone();
         tokio::spawn(async move {
-            // A connection that fails or takes too long is its owner's affair.
+            // A connection that fails or takes too long affects its client only.
             let _ = timeout(CONNECTION_MAX, converse(stream, router)).await;
             drop(permit);
         });
     }
 }
 
-/// One request, one answer.
+/// Serves one request on one connection.
 async fn converse(
     stream: impl AsyncRead + AsyncWrite + Unpin,
     router: axum::Router,

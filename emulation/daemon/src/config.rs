@@ -1,4 +1,4 @@
-//! What a daemon is told before it starts: one TOML file a process.
+//! The configuration of a daemon: one TOML file a process.
 
 use crate::error::{BoxedError, DaemonError};
 use crate::token::Token;
@@ -15,42 +15,42 @@ use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 
-/// An interface of this host that is a port's end of its cable.
+/// An interface of this host that is the end of a port's cable.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PortInterface {
     /// The port.
     pub at: End,
-    /// The file of the interface's network namespace; that of the process if left out.
+    /// File of the interface's network namespace; that of the process if `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace: Option<PathBuf>,
     /// The interface's name there.
     pub name: String,
 }
 
-/// How a daemon may be administered while it runs.
+/// Where a daemon accepts administration requests while it runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AdminConfig {
-    /// The Unix socket to listen at, if there is one.
+    /// Path of the Unix socket to listen at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub socket: Option<PathBuf>,
-    /// Who may come in by TCP; nobody if left out.
+    /// Access by TCP; none if `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tcp: Option<TcpConfig>,
 }
 
-/// How a daemon may be administered by TCP, at the address where UDP sockets are bound.
+/// Administration by TCP, at the address where UDP sockets are bound.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TcpConfig {
     /// The port; the kernel chooses one if this is 0.
     #[serde(default)]
     pub port: u16,
-    /// What clients call this host, beside its address.
+    /// The name by which clients call this host, in addition to its address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// What they must know.
+    /// The token that clients must show.
     pub token: Token,
 }
 
@@ -66,47 +66,47 @@ pub struct DaemonConfig {
     pub processes: usize,
     /// The scenario's seed.
     pub seed: u64,
-    /// What the fabric is of: lanes are named after it.
+    /// The technology of the fabric, which decides how lanes are called.
     pub technology: Technology,
-    /// Process of each node.
+    /// By node: the number of its process.
     pub hosts: Vec<usize>,
-    /// What carries frames between processes.
+    /// The sockets that carry frames between processes.
     #[serde(default)]
     pub carrier: Carrier,
-    /// Devices of one process are joined by memory instead of the socket.
+    /// Join devices of one process by memory instead of the socket.
     #[serde(default)]
     pub local: bool,
-    /// Where UDP sockets are bound; the port is always the kernel's choice.
+    /// Address at which UDP sockets are bound; the kernel chooses the port.
     #[serde(default = "loopback")]
     pub bind: IpAddr,
-    /// Where Unix sockets are made.
+    /// Directory for Unix sockets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub socket_dir: Option<PathBuf>,
     /// With packet sockets: the interface of each of this process's ports that has a cable.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub interfaces: Vec<PortInterface>,
-    /// With packet sockets: frames go as they are, which only those of Ethernet can.
+    /// With packet sockets: send Ethernet frames without shim.
     #[serde(default)]
     pub bare: bool,
-    /// Octets of the largest datagram, below the path's MTU where that matters.
+    /// Octets of the largest datagram; must be below the path's MTU where fragments would hurt.
     #[serde(default = "datagram_max")]
     pub datagram_max: usize,
-    /// Octets to ask for as the socket's receive buffer; as many as the host grants if left out.
+    /// Octets of receive buffer to request; the host's maximum if `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receive_buffer: Option<usize>,
-    /// Ask for SCHED_FIFO.
+    /// Request SCHED_FIFO for the data plane.
     #[serde(default)]
     pub realtime: bool,
-    /// Which ports to capture, if any; those of other processes are theirs.
+    /// The ports to capture; those of other processes are ignored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capture: Option<CapturePlan>,
-    /// A capture whose frames reach this process's ports from outside, see [`super::feed`].
+    /// A capture whose frames are fed to this process's ports, see [`crate::feed`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feed: Option<PathBuf>,
-    /// Where to listen for those who administer ([`super::admin`]), if anybody shall.
+    /// Where to accept administration requests, see [`crate::admin`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub admin: Option<AdminConfig>,
-    /// When to stop and what to keep.
+    /// When to stop and what to record.
     pub plan: RecordingPlan,
     /// The whole fabric.
     pub wiring: Wiring,

@@ -1,8 +1,8 @@
-//! Frames from outside: a capture file whose frames reach this process's ports as if cables had
-//! brought them.
+//! Frames from outside: the frames of a capture file arrive at this process's ports as if cables had carried
+//! them.
 //!
-//! Each frame arrives at the port that its interface is named after, at its own time stamp in
-//! fabric time. One file serves all processes; each takes what is for its own ports.
+//! Each frame arrives at the port that its interface is named after, at its own time stamp in fabric time. All
+//! processes read the same file, and each uses the frames for its own ports.
 
 use crate::config::DaemonConfig;
 use crate::error::DaemonError;
@@ -21,7 +21,7 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
-/// Writes the file from which daemons take `frames`.
+/// Writes the file from which daemons read `frames`.
 ///
 /// # Errors
 /// If it cannot be written.

@@ -1,5 +1,5 @@
-//! A daemon that somebody else than its launcher started, in a container or on another machine: it goes to
-//! its launcher by TCP, and is told there what others are told by a file and a pipe.
+//! Joining a launcher by TCP: for daemons that are not started by the launcher but in a container or on another
+//! machine. The connection replaces the configuration file and the pipes.
 //!
 //! ```text
 //!   daemon ── join ───────────▶ launcher
@@ -9,8 +9,8 @@
 //!          …  from here on as through pipes: hello, start, beats, report
 //! ```
 //!
-//! A daemon knows the launcher's address and a token, nothing else. It takes for its cables the
-//! address by which it reached the launcher, and the launcher bundles frames as the path allows.
+//! A daemon knows only the launcher's address and a token. It binds its own sockets at the local address of
+//! that connection, and the launcher bundles frames according to the path's MTU.
 
 use crate::config::{AdminConfig, DaemonConfig, TcpConfig};
 use crate::error::DaemonError;
@@ -24,64 +24,64 @@ use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead, BufReader};
 use std::net::TcpStream;
 
-/// The variable of the environment that holds the token.
+/// The environment variable with the token.
 pub const TOKEN_VARIABLE: &str = "PAUSEBED_TOKEN";
-/// For so long a launcher may not be there yet.
+/// How long the daemon waits for the launcher to start.
 const LAUNCHER_WITHIN_NS: u64 = 60_000_000_000;
 const TRY_AGAIN_NS: u64 = 200_000_000;
-/// The least that IPv6 promises of any path: for paths whose MTU the system does not tell.
+/// The minimum MTU of IPv6 (RFC 8200, 5), for paths whose MTU the system does not state.
 const PATH_MTU_MIN: usize = 1280;
 
-/// How a daemon introduces itself before it knows what to do.
+/// The first message of a daemon that joins.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Join {
-    /// Which process of the lab it is to be.
+    /// The number of the process in the lab.
     pub process: usize,
-    /// What shows that it belongs to the lab.
+    /// The lab's token.
     pub token: String,
-    /// Of the octets before each frame.
+    /// The version of the shim.
     pub shim_version: u8,
-    /// Which start of which machine it runs on: daemons of one share a clock with each other.
+    /// Identifies one boot of one machine. Daemons with the same value share a clock.
     pub boot: String,
-    /// Octets of the largest IP packet that the path to the launcher takes whole.
+    /// The MTU of the path to the launcher, in octets of an IP packet.
     pub path_mtu: usize,
 }
 
-/// From a daemon that joins.
+/// A message from a daemon that joins.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FromJoining {
-    /// The first line.
+    /// The first message.
     Join(Join),
-    /// What its monotonic clock says, in nanoseconds.
+    /// The daemon's monotonic clock, in nanoseconds.
     Clock(u64),
 }
 
-/// To a daemon that joins.
+/// A message to a daemon that joins.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ToJoining {
-    /// Say what your clock says.
+    /// Request for the clock.
     Clock,
-    /// What to be, as in the file that others are given.
+    /// The configuration, as in the file of other daemons.
     Configuration(String),
-    /// Why the launcher does not want it.
+    /// The launcher refuses the daemon, for this reason.
     Refused(String),
 }
 
-/// What tells one start of one machine from any other; empty where the system does not say.
+/// The identifier of this boot of this machine; empty if the system has none.
 pub fn boot() -> String {
     let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     text.trim().to_owned()
 }
 
-/// A launcher that has been joined: what to be, and both directions of the conversation.
+/// A connection to a launcher.
 pub struct Joined {
-    /// What the launcher wants.
+    /// The configuration it sent.
     pub config: DaemonConfig,
-    /// From the launcher.
+    /// Messages from the launcher.
     pub commands: BufReader<TcpStream>,
-    /// To the launcher.
+    /// Messages to the launcher.
     pub replies: TcpStream,
 }
 
@@ -144,7 +144,7 @@ fn await_configuration(
     }
 }
 
-/// Containers of one lab start in any order, so a launcher that is not there yet is waited for.
+/// Waits for the launcher, since the containers of a lab start in any order.
 fn connect(address: &str) -> io::Result<TcpStream> {
     let deadline = monotonic_ns() + LAUNCHER_WITHIN_NS;
     loop {

@@ -1,7 +1,7 @@
-//! What launcher and daemon say to each other: one JSON value a line, in both directions.
+//! Messages between launcher and daemon: one JSON value a line, in both directions.
 //!
-//! Externally tagged, since serde buffers internally tagged values in a form without 128-bit
-//! integers, and time integrals are that wide.
+//! Externally tagged, since serde buffers internally tagged values in a form without 128-bit integers, which
+//! time integrals need.
 
 use crate::error::DaemonError;
 use emulation::driver::{Beat, Report};
@@ -21,32 +21,32 @@ pub enum ToLauncher {
     Hello(Hello),
     /// A heartbeat, at least every 250 ms from `start` until the report. The launcher decides how much silence it accepts.
     Beat(Beat),
-    /// A bin has ended, told with the beat that follows it; only if somebody listens.
+    /// A bin has ended. Sent with the next heartbeat, if the plan asks for bins.
     Bin(Box<BinSnapshot>),
-    /// The run is over; nothing follows.
+    /// The run is over. The last message.
     Report(Box<Report>),
-    /// The daemon gives up; nothing follows.
+    /// The daemon failed. The last message.
     Fatal {
-        /// Why, in one sentence.
+        /// The cause, in one sentence.
         message: String,
     },
 }
 
-/// How a daemon introduces itself.
+/// The first message of a daemon.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
-    /// Of the program.
+    /// Version of the program.
     pub version: String,
-    /// Of the octets before each frame; the launcher refuses a mixture, naming the versions.
+    /// Version of the shim. The launcher refuses a mixture.
     pub shim_version: u8,
-    /// Where its socket listens: `127.0.0.1:PORT` or a file.
+    /// Address of its socket: `127.0.0.1:PORT` or a file.
     pub address: String,
-    /// Where it may be administered by TCP, if it may.
+    /// Address for administration by TCP, if that is configured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub admin: Option<SocketAddr>,
     /// Its process id.
     pub pid: u32,
-    /// How the data plane will be scheduled, as a trial showed.
+    /// How the data plane will be scheduled.
     pub priority: Priority,
 }
 
@@ -54,18 +54,19 @@ pub struct Hello {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ToDaemon {
-    /// Begin at the origin.
+    /// Start the run.
     Start {
-        /// Chosen anew for every run.
+        /// Identifies the run on the cables; chosen anew for every run.
         epoch: u32,
-        /// Fabric zero on `CLOCK_MONOTONIC` of this host, far enough ahead for all to be ready.
+        /// Fabric zero on `CLOCK_MONOTONIC` of this host, in nanoseconds, far enough ahead for all daemons to
+        /// be ready.
         origin_ns: u64,
         /// Wall time over fabric time.
         dilation: NonZeroU64,
         /// Addresses by process.
         peers: Vec<String>,
     },
-    /// End now and report.
+    /// End the run now and report.
     Stop,
 }
 

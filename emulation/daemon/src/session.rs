@@ -1,4 +1,4 @@
-//! One run of a daemon, from hello to report, over any pair of pipes.
+//! One run of a daemon, from `hello` to `report`, over any pair of pipes.
 
 use super::admin::{self, AdminHandle, AdminServer, OrderReceiver, ProcessInfo};
 use super::protocol::{Hello, ToDaemon, ToLauncher, read_line, write_line};
@@ -24,21 +24,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
-/// Beats that may wait for a slow launcher; more are dropped, the next one says it all again.
+/// Heartbeats that may wait for a slow launcher. Further ones are dropped, since each contains all totals.
 const EVENTS_MAX: usize = 64;
 
 /// How a daemon's run ended.
 #[derive(Debug)]
 pub enum Ending {
-    /// With a report.
+    /// The report was sent.
     Reported,
     /// The launcher closed its end of a pipe.
     LauncherGone,
-    /// By an error, which the launcher has got as `fatal`.
+    /// An error ended the run; the launcher got it as `fatal`.
     Failed(DaemonError),
 }
 
-/// What reaches the main thread.
+/// An input of the main thread.
 enum SessionEvent {
     Command(ToDaemon),
     BadCommand(DaemonError),
@@ -52,7 +52,7 @@ enum SessionEvent {
 struct WorkerLink {
     stop: Arc<AtomicBool>,
     events: SyncSender<SessionEvent>,
-    /// What those who administer want, if anybody may.
+    /// Administration requests, if administration is configured.
     orders_in: Option<OrderReceiver>,
 }
 
@@ -62,7 +62,7 @@ impl Supervisor for WorkerLink {
     }
 
     fn beat(&self, beat: Beat) {
-        // A full channel means that nobody reads; the launcher then misses the heartbeat.
+        // With a full channel the launcher misses this heartbeat.
         let _ = self.events.try_send(SessionEvent::Beat(beat));
     }
 
@@ -71,20 +71,20 @@ impl Supervisor for WorkerLink {
     }
 }
 
-/// What a worker is made of, before its run is known.
+/// Everything a worker is made of, before the launcher starts the run.
 struct Hosted {
     config: DaemonConfig,
     devices: Vec<Box<dyn Device>>,
     sockets: Sockets,
-    /// Where those come in who administer.
+    /// The sockets for administration.
     admin: Option<admin::AdminSockets>,
     recorder: Recorder,
-    /// Read before anybody waits for it: a long capture takes its time.
+    /// Read before the start, since a long capture takes time.
     fed: Vec<FedFrame>,
 }
 
-/// Plays a daemon: `commands` is its standard input, `replies` its standard output. The bins that the recorder
-/// tells of are passed on with the next beat.
+/// Runs a daemon whose standard input is `commands` and whose standard output is `replies`. `snapshots` of bins
+/// are sent with the next heartbeat.
 pub fn serve(
     config: DaemonConfig,
     devices: Vec<Box<dyn Device>>,
@@ -101,7 +101,7 @@ pub fn serve(
         Ok(admin) => admin,
         Err(error) => return fail(replies, DaemonError::io("no socket for administration")(error)),
     };
-    // Nothing from here on takes a right, least of all what comes through the sockets.
+    // Nothing after this needs a right, in particular not the handling of what sockets receive.
     if let Err(error) = privileges::shrink() {
         return fail(replies, error);
     }
@@ -134,7 +134,7 @@ fn converse(
 ) -> Ending {
     let stop = Arc::new(AtomicBool::new(false));
     let mut idle = Some(hosted);
-    // Answers as long as this function goes on.
+    // The administration server answers until this function returns.
     let mut _admin = None;
     loop {
         // The reader thread and this one hold senders, so the channel cannot close.
@@ -180,7 +180,7 @@ fn converse(
     }
 }
 
-/// Starts the data plane on a thread of its own, and beside it whoever answers for it.
+/// Starts the data plane on a thread of its own, and the administration server.
 fn launch(
     hosted: Hosted,
     start: ToDaemon,
@@ -224,7 +224,7 @@ fn launch(
             Ok(report) => SessionEvent::Done(Box::new(report)),
             Err(payload) => SessionEvent::Panicked(panic_text(payload.as_ref())),
         };
-        // Nobody to tell means that the main thread has ended already.
+        // If the main thread has ended, there is no receiver.
         let _ = link.events.send(last);
     };
     let spawned = thread::Builder::new().name("data-plane".to_owned()).spawn(data_plane);
@@ -232,7 +232,7 @@ fn launch(
     spawned.map(|_| admin).map_err(DaemonError::io("no thread"))
 }
 
-/// What is told of this process to those who administer.
+/// The constant properties of this process, for administration.
 fn info(config: &DaemonConfig, clock: Clock) -> ProcessInfo {
     ProcessInfo {
         lab: config.lab.clone(),
@@ -246,7 +246,7 @@ fn info(config: &DaemonConfig, clock: Clock) -> ProcessInfo {
     }
 }
 
-/// What the calling thread still has is of no use to it.
+/// Gives up the rights of the calling thread, which it does not need.
 fn give_up_rights() {
     privileges::drop_all().expect("less is always permitted");
 }

@@ -14,15 +14,15 @@ use emulation::timer;
 use emulation::wiring::Sending;
 use std::io;
 
-/// An interface has one send ring, and the kernel takes it away a little after its last owner has gone, a switch
-/// that was just ended, say. So long it is waited for, in nanoseconds, and asked for so often.
+/// An interface has one send ring, and the kernel frees it shortly after the process that owned it has ended.
+/// Nanoseconds to wait for that, and between tries.
 const RING_WITHIN_NS: u64 = 500_000_000;
 const RING_AGAIN_NS: u64 = 10_000_000;
 
 /// Opens this process's sockets.
 ///
 /// # Errors
-/// What the system says.
+/// Those of the system.
 pub fn open(config: &DaemonConfig) -> io::Result<Sockets> {
     let socket = match (config.carrier, &config.socket_dir) {
         (Carrier::Packet, _) => return on_interfaces(config),
@@ -65,7 +65,7 @@ fn on_interfaces(config: &DaemonConfig) -> io::Result<Sockets> {
         let attached = config.wiring.attached.iter().find(|attached| attached.at == face.at);
         let open = || {
             let mut socket = PacketSocket::open(&face.name)?;
-            // An old kernel has no such rings, and an interface has one at a time.
+            // Old kernels have no send rings, and another socket may hold the ring of this interface.
             if attached.is_some_and(|attached| attached.send == Sending::Ring)
                 && let Err(error) = give_send_ring(&mut socket)
             {
@@ -84,7 +84,7 @@ fn on_interfaces(config: &DaemonConfig) -> io::Result<Sockets> {
     config.interfaces.iter().map(open).collect::<io::Result<_>>().map(Sockets::Packets)
 }
 
-/// A ring to send by; one that another has for longer is theirs.
+/// Opens a send ring, unless another socket keeps it for longer than [`RING_WITHIN_NS`].
 fn give_send_ring(socket: &mut PacketSocket) -> io::Result<()> {
     let until = monotonic_ns() + RING_WITHIN_NS;
     loop {

@@ -1,4 +1,4 @@
-//! A token: the secret by which one part of a laboratory knows another, made, kept in a file and compared.
+//! Tokens: the secret that the parts of a lab authenticate with, its file, and its comparison.
 
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -6,15 +6,15 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// Octets of the kernel's randomness in a token: nobody guesses so many.
+/// Random octets of a token: 128 bits.
 const OCTETS: usize = 16;
 
-/// A secret as text that any protocol carries. Who shows one is asked with [`Token::is`].
+/// A secret as hexadecimal text. Compare with [`Token::is`].
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Token(String);
 
 impl Token {
-    /// A new one.
+    /// Generates a token.
     ///
     /// # Errors
     /// If the kernel gives no random octets.
@@ -24,34 +24,34 @@ impl Token {
         Ok(Token(octets.iter().map(|octet| format!("{octet:02x}")).collect()))
     }
 
-    /// One that somebody else made.
+    /// A token generated elsewhere.
     pub fn told(text: &str) -> Token {
         Token(text.to_owned())
     }
 
-    /// Writes it to `file`, which must not be there, for this user alone.
+    /// Writes the token to `file`, which must not exist, readable by this user only.
     ///
     /// # Errors
-    /// What the system says.
+    /// Those of the system.
     pub fn write(&self, file: &Path) -> io::Result<()> {
         let mut file = fs::File::options().write(true).create_new(true).mode(0o600).open(file)?;
         writeln!(file, "{}", self.0)
     }
 
-    /// As text.
+    /// The token as text.
     pub fn text(&self) -> &str {
         &self.0
     }
 
-    /// Whether `text` is this one; the empty one is nobody's, since everybody knows it. How long that takes
-    /// does not tell where the difference is.
+    /// Whether `text` is this token. An empty token equals nothing. The time of the comparison does not depend
+    /// on where the texts differ.
     pub fn is(&self, text: &str) -> bool {
         let differ = self.0.bytes().zip(text.bytes()).fold(0, |sum, (a, b)| sum | (a ^ b));
         self.0.len() == text.len() && differ == 0 && !text.is_empty()
     }
 }
 
-/// A secret is not printed by the way.
+/// Hides the secret in debug output.
 impl std::fmt::Debug for Token {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Token(…)")

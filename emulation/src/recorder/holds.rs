@@ -34,7 +34,7 @@ pub struct Holds {
     pub long: Vec<Hold>,
 }
 
-/// A hold that stands, and how many edges there were before it.
+/// A hold that has not ended, and the number of edges before it.
 #[derive(Clone, Copy)]
 struct Standing {
     from: Instant,
@@ -42,27 +42,27 @@ struct Standing {
 }
 
 impl Standing {
-    /// Whether it has seen enough of `edges`.
+    /// Whether it spans [`EDGES_MIN`] of `edges`.
     fn is_long(&self, edges: usize) -> bool {
         edges as u32 - self.edges_before >= EDGES_MIN
     }
 }
 
-/// Watches the holds of a worker's devices.
+/// Tracks the holds of a worker's devices.
 pub(super) struct HoldTracker {
     kept: Holds,
-    /// By device: its node, and by port and lane what stands.
+    /// By device: its node, and by port and lane the current hold.
     devices: Vec<(usize, Vec<[Option<Standing>; LANES]>)>,
 }
 
 impl HoldTracker {
-    /// A keeper for devices given as (node, number of ports).
+    /// A tracker for devices given as (node, number of ports).
     pub(super) fn new(devices: impl Iterator<Item = (usize, usize)>) -> HoldTracker {
         let devices = devices.map(|(node, ports)| (node, vec![[None; LANES]; ports]));
         HoldTracker { kept: Holds::default(), devices: devices.collect() }
     }
 
-    /// Something happened at `device`.
+    /// An event of `device`.
     pub(super) fn note(&mut self, device: usize, event: &DeviceEvent) {
         if !matches!(event.kind, EventKind::Hold { .. } | EventKind::Free { .. }) {
             return;
@@ -97,7 +97,7 @@ impl HoldTracker {
         self.kept.edges.push(now);
     }
 
-    /// All of them, those that stand at the end among them.
+    /// All long holds, including those that have not ended.
     pub(super) fn finish(mut self) -> Holds {
         for (node, ports) in self.devices {
             for (index, lanes) in ports.into_iter().enumerate() {

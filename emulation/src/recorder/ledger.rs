@@ -1,34 +1,34 @@
-//! Bins of many series in the order in which they come: those of one interval stand side by side, so that
-//! a bin's end writes on where it last wrote. A series each would be hundreds of places in memory, every
-//! one of them cold by then; whoever reads them gets them in the end ([`Ledger::into_series`]).
+//! Bins of many series, stored by interval: the bins of one interval lie side by side, so that a bin edge
+//! writes to memory that was written last. A vector for each series would mean hundreds of cold places at each
+//! bin edge. Readers get series at the end ([`Ledger::into_series`]).
 
 use crate::recorder::bins::{Bin, Closed, Series};
 
-/// Bins of series that are told apart by number, in the order in which they began.
+/// Bins of series that are identified by number, in the order in which they started.
 pub(super) struct Ledger<B> {
-    /// By place on the grid, series and bin; those in which nothing was are left out.
+    /// By index on the grid: series and bin, without idle bins.
     rows: Vec<Vec<(u32, B)>>,
-    /// How many series have begun.
+    /// Number of series started.
     begun: u32,
-    /// The last row was there before the grid closed its interval again.
+    /// The last row existed before the grid closed its interval again.
     has_grown: bool,
-    /// Where in the last row the series before this one was found: they come in the same order again.
+    /// Index in the last row of the series found before: series come in the same order in each interval.
     found: usize,
 }
 
 impl<B: Bin> Ledger<B> {
-    /// One without series.
+    /// A ledger without series.
     pub(super) const fn new() -> Ledger<B> {
         Ledger { rows: Vec::new(), begun: 0, has_grown: false, found: 0 }
     }
 
-    /// The number of a new series.
+    /// Starts a series and returns its number.
     pub(super) fn begin_series(&mut self) -> u32 {
         self.begun += 1;
         self.begun - 1
     }
 
-    /// From now on bins are those of the interval that the grid has just closed.
+    /// Bins entered from now on belong to the interval that the grid has just closed.
     pub(super) fn turn(&mut self, closed: &Closed) {
         for places in &closed.regroupings {
             self.regroup(places);
@@ -55,13 +55,13 @@ impl<B: Bin> Ledger<B> {
         self.rows.last().map_or(&[], Vec::as_slice)
     }
 
-    /// All bins, with the places and the numbers of their series.
+    /// All bins, with their indexes on the grid and the numbers of their series.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u32, u32, &B)> {
         let rows = (0..).zip(&self.rows);
         rows.flat_map(|(place, row)| row.iter().map(move |(series, bin)| (place, *series, bin)))
     }
 
-    /// Takes out all bins of some series.
+    /// Removes and returns all bins of the series that `is_taken` selects.
     pub(super) fn take_out(&mut self, is_taken: impl Fn(u32) -> bool) -> Vec<(u32, u32, B)> {
         let mut taken = Vec::new();
         for (place, row) in (0..).zip(&mut self.rows) {
@@ -71,7 +71,7 @@ impl<B: Bin> Ledger<B> {
         taken
     }
 
-    /// Every series, by number.
+    /// All series, by number.
     pub(super) fn into_series(self) -> Vec<Series<B>> {
         let mut sizes = vec![0; self.begun as usize];
         self.iter().for_each(|(_, series, _)| sizes[series as usize] += 1);
@@ -82,8 +82,8 @@ impl<B: Bin> Ledger<B> {
         all
     }
 
-    /// Merges rows as the grid has its intervals: the one at `i` is now at `places[i]`. A series that is in
-    /// one of two rows alone was idle in the other.
+    /// Merges rows like the grid merges intervals: the row at `i` moves to `places[i]`. A series in only one of
+    /// two rows was idle in the other.
     fn regroup(&mut self, places: &[u32]) {
         let mut merged: Vec<Vec<(u32, B)>> = Vec::with_capacity(places.len() / 2 + 1);
         for (row, place) in std::mem::take(&mut self.rows).into_iter().zip(places) {
@@ -96,7 +96,7 @@ impl<B: Bin> Ledger<B> {
     }
 }
 
-/// The bin of a series in a row, idle if it was not there; it is looked for from `found` on.
+/// The bin of a series in a row, inserted if it was idle. The search starts at `found`.
 fn entry<'r, B: Bin>(row: &'r mut Vec<(u32, B)>, series: u32, found: &mut usize) -> &'r mut B {
     let after = row.iter().skip(*found).position(|(there, _)| *there == series);
     let place = match after {
@@ -110,7 +110,7 @@ fn entry<'r, B: Bin>(row: &'r mut Vec<(u32, B)>, series: u32, found: &mut usize)
     &mut row[place].1
 }
 
-/// Makes of a row that of both intervals.
+/// Merges a row with the row that follows.
 fn join<B: Bin>(earlier: &mut Vec<(u32, B)>, later: Vec<(u32, B)>) {
     let (before, mut found) = (earlier.len(), 0);
     let mut is_met = vec![false; before];
@@ -137,8 +137,8 @@ mod tests {
         bin
     }
 
-    /// Through twice as many bins as a series holds, with a last one that is closed twice, series kept side by side are what
-    /// they are when each is kept by itself.
+    /// Over twice as many bins as a series holds, with a last one that is closed twice, series in a ledger
+    /// equal those kept one by one.
     #[test]
     fn bins_kept_side_by_side_are_those_of_each_series_by_itself() {
         let (mut ledger, mut grid) = (Ledger::new(), Grid::new(Duration::from_ps(10)));
@@ -154,7 +154,7 @@ mod tests {
             }
             ledger.turn(&closed);
             for (series, by_itself) in (0..).zip(&mut alone) {
-                // Each is idle in bins of its own; some are idle in most.
+                // Each is idle in some bins; some are idle in most.
                 let is_idle = number % (u64::from(series) + 2) == 0;
                 let bin = if is_idle { PortBin::default() } else { bin(number, 7 + number % 5) };
                 ledger.enter(series, bin);

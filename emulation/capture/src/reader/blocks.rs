@@ -1,4 +1,4 @@
-//! pcapng: sections of blocks; interfaces say what packets are and how their stamps count.
+//! pcapng: sections of blocks. Interface blocks state link types and the units of time stamps.
 //!
 //! Source: draft-ietf-opsawg-pcapng.
 
@@ -8,7 +8,7 @@ use proto::events::Direction;
 use std::io::Read;
 use std::sync::Arc;
 
-/// What an interface block said.
+/// The content of an interface block.
 struct Interface {
     link_type: u16,
     snaplen: u32,
@@ -19,20 +19,20 @@ struct Interface {
     speed: Option<u64>,
 }
 
-/// Where the reader stands in a file of blocks.
+/// The state of reading a file of blocks.
 pub(super) struct Blocks {
-    /// The first four octets were read before it was known what they are.
+    /// The first four octets, which were read to recognise the format.
     first: Option<[u8; 4]>,
     order: ByteOrder,
     interfaces: Vec<Interface>,
-    /// What is wrong with the end of the block read last: nothing comes after it.
+    /// The end of the block read last is damaged: nothing can follow it.
     ended: Option<ReadError>,
 }
 
 impl Blocks {
-    /// A reader after a section header's first four octets; `None` if they are not.
+    /// A reader after the first four octets of a section header; `None` if `magic` is something else.
     pub(super) fn begin(magic: [u8; 4]) -> Option<Blocks> {
-        // The type of a section header reads the same either way.
+        // The type of a section header is the same in both byte orders.
         (u32::from_le_bytes(magic) == block::SECTION).then_some(Blocks {
             first: Some(magic),
             order: ByteOrder::Little,
@@ -41,7 +41,7 @@ impl Blocks {
         })
     }
 
-    /// The next packet, or why it must be passed over.
+    /// The next packet, or why it must be skipped.
     pub(super) fn next<'a>(
         &mut self,
         input: &mut impl Read,
@@ -59,14 +59,14 @@ impl Blocks {
             }
         };
         let packet = self.read_packet(kind, buffer);
-        // With too little of it there the end of the file is what is wrong.
+        // If too little of the packet is present, the end of the file is the error to report.
         match self.ended.take_if(|_| packet.is_err()) {
             Some(error) => Err(error),
             None => Ok(Some(packet)),
         }
     }
 
-    /// Reads a block's body into `buffer` and answers its type; `None` at the end of the file.
+    /// Reads a block's body into `buffer` and returns its type; `None` at the end of the file.
     fn read_block(
         &mut self,
         input: &mut impl Read,
@@ -112,7 +112,7 @@ impl Blocks {
         if fill(input, into, "block")? { Ok(()) } else { Err(ReadError::Truncated("block")) }
     }
 
-    /// An interface block too short for its fields still takes a number, and no packet fits it.
+    /// An interface block too short for its fields still takes a number, and its packets are skipped.
     fn read_interface(&self, body: &[u8]) -> Interface {
         let mut interface = Interface {
             link_type: self.order.u16(body, 0).unwrap_or(u16::MAX),
@@ -139,7 +139,7 @@ impl Blocks {
         interface
     }
 
-    /// Takes a packet block apart, as far as it is there.
+    /// Parses a packet block as far as it is present.
     fn read_packet<'a>(&mut self, kind: u32, body: &'a [u8]) -> Result<RawPacket<'a>, Reason> {
         const SHORT: &str = "packet block too short";
         let word = |at| self.order.u32(body, at).ok_or(SHORT);
@@ -208,7 +208,7 @@ impl Blocks {
     }
 }
 
-/// A stamp in nanoseconds: units are 10^-n seconds, or with the top bit set 2^-n.
+/// A time stamp in nanoseconds; its unit is 10^-n seconds, or 2^-n with the top bit of the resolution set.
 fn nanoseconds(stamp: u64, interface: &Interface) -> u64 {
     const PER_SECOND: u128 = 1_000_000_000;
     let exponent = u32::from(interface.resolution & 0x7f);

@@ -5,11 +5,11 @@
 use super::{ByteOrder, LENGTH_MAX, RawPacket, ReadError, fill, take};
 use std::io::Read;
 
-/// Time stamps count microseconds, or with the second magic nanoseconds.
+/// Magic of files with time stamps in microseconds; another magic stands for nanoseconds.
 const MICROSECONDS: u32 = 0xa1b2_c3d4;
 const NANOSECONDS: u32 = 0xa1b2_3c4d;
 
-/// What the file's header said.
+/// The content of the file's header.
 pub(super) struct Records {
     order: ByteOrder,
     ns_per_unit: u64,
@@ -37,8 +37,7 @@ impl Records {
         if !fill(input, &mut rest, "file header")? {
             return Err(truncated);
         }
-        // The upper half of the word says how long an FCS is (in words of sixteen bits), if it says
-        // so at all.
+        // The upper half of the word may give the length of the FCS, in words of sixteen bits.
         let word = order.u32(&rest, 16).ok_or(truncated)?;
         let fcs_len = (word & 0x0400_0000 != 0).then_some((word >> 28) as u8 * 2);
         let link_type = word as u16;

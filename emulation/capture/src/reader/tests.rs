@@ -1,4 +1,4 @@
-//! Files of either format and byte order, cut anywhere, or no files at all.
+//! Files of either format and byte order, truncated at any octet, and files that are no captures.
 
 use super::*;
 use proptest::prelude::*;
@@ -145,7 +145,7 @@ fn bare_infiniband_is_told_apart_by_its_length() {
 fn a_file_cut_anywhere_gives_all_octets_of_packets_that_are_there_then_says_so() {
     for order in [ByteOrder::Little, ByteOrder::Big] {
         for file in [pcap(order, 0xa1b2_c3d4, 1, b"0123456789abcd"), pcapng(order)] {
-            // The direction stands behind the packet, and may be lost where that is not.
+            // The direction is an option behind the packet, and is lost if the file ends before it.
             let no_direction = |frame| CapturedFrame { direction: None, ..frame };
             let whole: Vec<_> = frames(&file).into_iter().map(no_direction).collect();
             for end in 24..file.len() {

@@ -1,14 +1,14 @@
-//! Every family of metrics: its name and what it is. Whoever draws metrics takes names from here.
+//! All metric families: names and help texts. Exporters and dashboards take the names from here.
 
-/// What all names begin with.
+/// Prefix of all names.
 const PREFIX: &str = "pausebed_";
 
 /// A family of metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Family {
-    /// Its name behind what all names begin with.
+    /// The name without the prefix.
     name: &'static str,
-    /// What it is, in a few words.
+    /// The help text.
     pub help: &'static str,
 }
 
@@ -17,13 +17,13 @@ impl Family {
         Family { name, help }
     }
 
-    /// As it stands on the page.
+    /// The name with the prefix.
     pub fn full_name(self) -> String {
         format!("{PREFIX}{}", self.name)
     }
 }
 
-/// What runs: its labels say it.
+/// Properties of the run, as labels.
 pub(crate) const RUN_INFO: Family = Family::new("run_info", "what runs");
 /// By process.
 pub const FABRIC_TIME_SECONDS: Family = Family::new("fabric_time_seconds", "fabric time");
@@ -84,7 +84,7 @@ pub const DISCARDS: Family = Family::new("port_discards_total", "frames that end
 /// By port, direction and priority; on Ethernet.
 pub const PFC_FRAMES: Family = Family::new("pfc_frames_total", "PFC frames of a priority");
 
-/// Totals of a port under their operators' names, where the port has them.
+/// Port counters under operators' names, for ports that have them.
 pub const NAMED: &[(&str, Family)] = &[
     ("np_cnp_sent", Family::new("np_cnp_sent_total", "CNPs sent")),
     (

@@ -1,9 +1,8 @@
-//! The way in by TCP, for who has the token and calls this host by its own name. It is at loopback, or in
-//! the network of the lab that the daemon has joined.
+//! Access by TCP: for clients that have the token and call this host by a name of its own.
 //!
-//! Everybody on this host can reach either, a browser with somebody else's page in it included. So nothing
-//! is answered without the token, and no answer permits another site to read it. A name that is not
-//! this host's own is refused before the token is looked at.
+//! The socket is at loopback or in the network of the lab, and every program on this host can reach it,
+//! including a browser that shows a foreign page. So no request is answered without the token, and no answer
+//! permits another site to read it. A request by a foreign name is refused before the token is compared.
 
 use super::names::{OwnNames, only};
 use super::routes::Problem;
@@ -19,16 +18,16 @@ use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::Arc;
 
-/// A socket of TCP before there is anybody to answer at it.
+/// A listening TCP socket before the server starts.
 #[derive(Debug)]
 pub(crate) struct TokenGate {
-    /// Where it listens.
+    /// Its address.
     pub address: SocketAddr,
     listener: TcpListener,
     known: Known,
 }
 
-/// What a request must know.
+/// What a request must match.
 #[derive(Debug)]
 struct Known {
     names: OwnNames,
@@ -36,10 +35,10 @@ struct Known {
 }
 
 impl TokenGate {
-    /// Listens at a port of `host` for those whom `told` names.
+    /// Listens at a port of `host` with the names and the token of `told`.
     ///
     /// # Errors
-    /// What the system says.
+    /// Those of the system.
     pub fn open(host: IpAddr, told: &TcpConfig) -> io::Result<TokenGate> {
         let listener = TcpListener::bind((host, told.port))?;
         listener.set_nonblocking(true)?;
@@ -48,7 +47,7 @@ impl TokenGate {
         Ok(TokenGate { address, listener, known: Known { names, token: told.token.clone() } })
     }
 
-    /// The socket, and `router` behind the question who it is.
+    /// The socket, and `router` behind the check of name and token.
     ///
     /// # Errors
     /// If there is no runtime to listen on.

@@ -1,5 +1,5 @@
-//! Between those who ask and the worker: orders in a bounded channel, and snapshots that are shared by
-//! all who ask at about the same time.
+//! The handle between HTTP requests and the worker: orders in a bounded channel, and snapshots that concurrent
+//! requests share.
 
 use super::view::{Baseline, Counters, Outputs, Status};
 use capture::{Capture, CapturePlan, CapturedPort, WhenFull};
@@ -21,12 +21,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use tokio::sync::{Mutex, oneshot};
 
-/// Orders that wait for the worker; it takes all of them at the end of every turn.
+/// Orders that may wait for the worker.
 const ORDERS_MAX: usize = 16;
-/// A snapshot serves everybody for so long: the worker reads its devices ten times a second at most.
+/// How long a snapshot is reused, in seconds: the worker reads its devices ten times a second at most.
 const SNAPSHOT_SERVES_S: f64 = 0.1;
 
-/// What is told of a daemon that does not change while it runs.
+/// The properties of a daemon that do not change while it runs.
 #[derive(Clone, Debug)]
 pub struct ProcessInfo {
     /// The lab's name.
@@ -43,12 +43,12 @@ pub struct ProcessInfo {
     pub clock: Clock,
     /// How the worker is scheduled.
     pub priority: Priority,
-    /// What the fabric is of.
+    /// The technology of the fabric.
     pub technology: Technology,
 }
 
 impl ProcessInfo {
-    /// Device and port of the worker by name (`leaf1:4`).
+    /// Device and port of the worker by name, for example `leaf1:4`.
     fn ends(&self) -> BTreeMap<String, (usize, PortNumber)> {
         let ports = self.nodes.iter().enumerate().flat_map(|(device, node)| {
             (0..usize::from(self.wiring.nodes[*node].ports)).map(move |port| {
@@ -59,7 +59,7 @@ impl ProcessInfo {
         ports.collect()
     }
 
-    /// The same of ports that have a cable, in the order of the wiring.
+    /// Name, device and port of the ports with a cable, in the order of the wiring.
     fn outputs(&self) -> Vec<(String, usize, PortNumber)> {
         let wiring = &self.wiring;
         let ends = wiring.links.iter().flat_map(|link| [link.a, link.b]);
@@ -71,7 +71,7 @@ impl ProcessInfo {
     }
 }
 
-/// The worker's end.
+/// The worker's end of the order channel.
 #[derive(Debug)]
 pub(crate) struct OrderReceiver {
     waiting: Arc<AtomicBool>,
@@ -79,28 +79,28 @@ pub(crate) struct OrderReceiver {
 }
 
 impl OrderReceiver {
-    /// The next order. Where there is none, as nearly always, this is one look at a flag.
+    /// The next order. Without one, the usual case, this only reads a flag.
     pub fn next(&self) -> Option<Order> {
         if !self.waiting.load(Ordering::Relaxed) {
             return None;
         }
         self.orders.try_recv().ok().or_else(|| {
-            // A swap, since a plain store could become visible after the look behind it: an order whose flag
-            // was set before this is seen there, and a later one sets the flag again.
+            // A swap, since a plain store could become visible after the receive below: an order whose flag was
+            // set before the swap is received there, and a later one sets the flag again.
             self.waiting.swap(false, Ordering::AcqRel);
             self.orders.try_recv().ok()
         })
     }
 }
 
-/// The other end.
+/// The administration's end of the order channel.
 #[derive(Clone, Debug)]
 pub(crate) struct OrderSender {
     waiting: Arc<AtomicBool>,
     orders: SyncSender<Order>,
 }
 
-/// Both ends of a channel of orders.
+/// A channel of orders.
 pub fn orders() -> (OrderSender, OrderReceiver) {
     let (sender, orders) = sync_channel(ORDERS_MAX);
     let waiting = Arc::new(AtomicBool::new(false));
@@ -110,29 +110,29 @@ pub fn orders() -> (OrderSender, OrderReceiver) {
     )
 }
 
-/// What is to be captured.
+/// A request to capture frames.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CaptureRequest {
-    /// Into which file, which the daemon makes.
+    /// The file, which the daemon creates.
     pub file: PathBuf,
-    /// Which ports, with the rate that describes each.
+    /// Names of the ports, and the rate that the capture states for each.
     pub ports: BTreeMap<String, BitRate>,
-    /// Octets kept of each frame; all if left out.
+    /// Octets kept of each frame; all if `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snaplen: Option<Bytes>,
 }
 
-/// Why there is no answer.
+/// Why a request has no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// What was asked for makes no sense here, in words.
-    Senseless(String),
-    /// The worker does not answer, or has too much to do.
+    /// The request is not valid for this process, for this reason.
+    Invalid(String),
+    /// The worker is overloaded or has ended.
     Busy,
 }
 
-/// An answer, and where to await it; the latter fails if the order is dropped.
+/// A reply, and a receiver of its answer, which fails if the order is dropped.
 fn reply<T: Send + 'static>() -> (Reply<T>, oneshot::Receiver<T>) {
     let (sender, answer) = oneshot::channel();
     // A caller that no longer waits has dropped its end.
@@ -140,7 +140,7 @@ fn reply<T: Send + 'static>() -> (Reply<T>, oneshot::Receiver<T>) {
     (Reply::new(deliver), answer)
 }
 
-/// The snapshot that is shown, and what has been subtracted from it.
+/// The last snapshot, and the counters to subtract from it.
 #[derive(Debug, Default)]
 struct SnapshotCache {
     taken: Option<CachedSnapshot>,
@@ -155,13 +155,13 @@ struct CachedSnapshot {
 }
 
 impl CachedSnapshot {
-    /// Whether it does for who wants so much.
+    /// Whether it is recent enough and at least this deep.
     fn serves(&self, depth: Depth) -> bool {
         self.depth >= depth && self.at.seconds() <= SNAPSHOT_SERVES_S
     }
 }
 
-/// Where those who ask come to.
+/// Administers one worker; HTTP requests share it.
 #[derive(Debug)]
 pub(crate) struct AdminHandle {
     info: ProcessInfo,
@@ -172,39 +172,39 @@ pub(crate) struct AdminHandle {
 }
 
 impl AdminHandle {
-    /// The handle of the worker that has the other end.
+    /// A handle for the worker that receives from `orders_out`.
     pub fn new(info: ProcessInfo, orders_out: OrderSender) -> AdminHandle {
         let (ends, outputs) = (info.ends(), info.outputs());
         AdminHandle { info, ends, outputs, orders_out, cache: Mutex::default() }
     }
 
-    /// What does not change.
+    /// The properties that do not change.
     pub fn info(&self) -> &ProcessInfo {
         &self.info
     }
 
-    /// How the worker does.
+    /// The worker's status.
     ///
     /// # Errors
     /// If it does not answer.
     pub async fn status(&self) -> Result<Status, Refusal> {
-        self.look(Depth::Ports, |snapshot, _| Status::of(&self.info, snapshot)).await
+        self.with_snapshot(Depth::Ports, |snapshot, _| Status::of(&self.info, snapshot)).await
     }
 
-    /// What the outputs have done since the beginning, in few numbers.
+    /// The totals of all outputs since the start of the run.
     ///
     /// # Errors
     /// If the worker does not answer.
     pub async fn outputs(&self) -> Result<Outputs, Refusal> {
-        self.look(Depth::Ports, |snapshot, _| Outputs::of(&self.outputs, snapshot)).await
+        self.with_snapshot(Depth::Ports, |snapshot, _| Outputs::of(&self.outputs, snapshot)).await
     }
 
-    /// What is counted since the last clearing, or since the beginning.
+    /// All counters since they were last cleared, or since the start of the run.
     ///
     /// # Errors
     /// If the worker does not answer.
     pub async fn counters(&self) -> Result<Counters, Refusal> {
-        self.look(Depth::All, |snapshot, baseline| {
+        self.with_snapshot(Depth::All, |snapshot, baseline| {
             let counters = Counters::of(&self.info, snapshot);
             match baseline {
                 Some(baseline) => counters.since(baseline),
@@ -214,7 +214,7 @@ impl AdminHandle {
         .await
     }
 
-    /// The same from the beginning, whatever was cleared: for those who subtract by themselves.
+    /// Counters since the start of the run, ignoring clearing, and the status.
     ///
     /// # Errors
     /// If the worker does not answer.
@@ -222,23 +222,25 @@ impl AdminHandle {
         let both = |snapshot: &DeviceSnapshot, _: Option<&Baseline>| {
             (Counters::of(&self.info, snapshot), Status::of(&self.info, snapshot))
         };
-        self.look(Depth::All, both).await
+        self.with_snapshot(Depth::All, both).await
     }
 
-    /// From now on counters begin at zero. The devices count on.
+    /// Clears the counters shown. Those of the devices go on.
     ///
     /// # Errors
     /// If the worker does not answer.
     pub async fn clear(&self) -> Result<(), Refusal> {
-        let now = self.look(Depth::All, |snapshot, _| Counters::of(&self.info, snapshot)).await?;
+        let now = self
+            .with_snapshot(Depth::All, |snapshot, _| Counters::of(&self.info, snapshot))
+            .await?;
         self.cache.lock().await.baseline = Some(Baseline::of(now));
         Ok(())
     }
 
-    /// Changes what happens to the frames that `port` sends.
+    /// Changes the impairment of the frames that `port` sends.
     ///
     /// # Errors
-    /// If there is no such port here or no cable at it, or the worker does not answer.
+    /// If this process has no such port, no cable is at it, or the worker does not answer.
     pub async fn impair(&self, port: &str, change: ManualImpairment) -> Result<(), Refusal> {
         let (device, number) = self.end(port)?;
         let end = End { node: self.info.nodes[device], port: number };
@@ -253,25 +255,25 @@ impl AdminHandle {
         let impairing = ImpairmentChange { device, port: number, change, spare };
         self.send(Order::Impair(Box::new(impairing), reply))?;
         let answer = answer.await.map_err(|_| Refusal::Busy)?;
-        answer.map_err(|reason| Refusal::Senseless(format!("{port}: {reason}")))
+        answer.map_err(|reason| Refusal::Invalid(format!("{port}: {reason}")))
     }
 
-    /// Lets `port` send no faster than `rate`.
+    /// Limits the rate at which `port` sends.
     ///
     /// # Errors
-    /// If there is no such port here or its line is slower, or the worker does not answer.
+    /// If this process has no such port, its line is slower, or the worker does not answer.
     pub async fn slow_down(&self, port: &str, rate: BitRate) -> Result<(), Refusal> {
         let (device, number) = self.end(port)?;
         let (reply, answer) = reply();
         self.send(Order::SlowDown(device, number, rate, reply))?;
-        let reason = || Refusal::Senseless(format!("the line at {port} cannot give {rate}"));
+        let reason = || Refusal::Invalid(format!("the line at {port} cannot give {rate}"));
         answer.await.map_err(|_| Refusal::Busy)?.then_some(()).ok_or_else(reason)
     }
 
-    /// Captures frames into a file from now on. A capture that was under way ends.
+    /// Starts a capture. A running capture ends.
     ///
     /// # Errors
-    /// If a port is not here, the file cannot be made, or the worker does not answer.
+    /// If this process lacks a port, the file cannot be created, or the worker does not answer.
     pub async fn capture(&self, request: CaptureRequest) -> Result<(), Refusal> {
         let port = |(name, rate): (&String, &BitRate)| {
             let (device, port) = self.end(name)?;
@@ -288,11 +290,11 @@ impl AdminHandle {
             ports: request.ports.iter().map(port).collect::<Result<_, Refusal>>()?,
         };
         let capture = Capture::create(&plan, &self.info.wiring, &self.info.nodes);
-        let capture = capture.map_err(|error| Refusal::Senseless(error.to_string()))?;
+        let capture = capture.map_err(|error| Refusal::Invalid(error.to_string()))?;
         self.swap_capture(Some(Box::new(capture))).await.map(|_| ())
     }
 
-    /// Ends the capture that is under way, if there is one; what it saw.
+    /// Ends the running capture, if there is one, and returns its account.
     ///
     /// # Errors
     /// If the worker does not answer.
@@ -308,7 +310,7 @@ impl AdminHandle {
         self.send(Order::Tap(capture, reply))?;
         let (before, at) = answer.await.map_err(|_| Refusal::Busy)?;
         let Some(before) = before else { return Ok(None) };
-        // Its writer may have megabytes to write.
+        // The writer may still have megabytes to write.
         let finished = tokio::task::spawn_blocking(move || before.finish(at)).await;
         finished.map(Some).map_err(|_| Refusal::Busy)
     }
@@ -316,10 +318,10 @@ impl AdminHandle {
     /// Device and number of a port by name.
     fn end(&self, port: &str) -> Result<(usize, PortNumber), Refusal> {
         let end = self.ends.get(port).copied();
-        end.ok_or_else(|| Refusal::Senseless(format!("no port {port} in this process")))
+        end.ok_or_else(|| Refusal::Invalid(format!("no port {port} in this process")))
     }
 
-    /// Lets traffic items post, or not; how many adapters of this process have such.
+    /// Lets traffic items post messages, or stops them. Returns the number of adapters of this process that have such items.
     ///
     /// # Errors
     /// If the worker does not answer.
@@ -329,8 +331,8 @@ impl AdminHandle {
         answer.await.map_err(|_| Refusal::Busy)
     }
 
-    /// Looks at a snapshot of that depth that is not old, and makes what is wanted of it.
-    async fn look<T>(
+    /// Converts a recent snapshot of at least this depth with `make`; takes a new one if needed.
+    async fn with_snapshot<T>(
         &self,
         depth: Depth,
         make: impl Fn(&DeviceSnapshot, Option<&Baseline>) -> T,

@@ -1,7 +1,7 @@
-//! Totals and levels in the text format of Prometheus: one prefix, base units, few labels.
+//! Metrics in the text format of Prometheus: one prefix, base units, few labels.
 //!
-//! Lanes are labelled `vl` or `priority`, as operators of the technology call them. Totals are from the
-//! beginning of the run, whatever was cleared, since a scraper takes a total that falls for a new start.
+//! Lanes are labelled `vl` or `priority`, as operators of the technology call them. Counters start with the run
+//! and ignore clearing, since a scraper takes a counter that falls for a restart.
 
 use super::ProcessInfo;
 use super::families::{self, Family, NAMED};
@@ -13,7 +13,7 @@ use proto::technology::Technology;
 const PS_PER_S: f64 = 1e12;
 const PER_MILLE: f64 = 1e3;
 
-/// A total or level of a lane: what it is, and where it stands.
+/// A metric of a lane: its family, and its value.
 type LaneMetric<N> = (Family, fn(&LaneCounters) -> N);
 
 const LANE_TOTALS: &[LaneMetric<u64>] = &[
@@ -38,10 +38,10 @@ const LANE_LEVELS: &[LaneMetric<u64>] = &[
     (families::BUFFER_DEPTH_BYTES, |lane| lane.in_queue.now),
 ];
 
-/// Priorities of PFC.
+/// Number of PFC priorities.
 const PRIORITIES: u8 = 8;
 
-/// The page of one daemon.
+/// The metrics of one daemon.
 pub fn text(info: &ProcessInfo, counters: &Counters, status: &Status) -> String {
     let page = Page(Registry::new());
     page.of_run(info, status);
@@ -142,7 +142,7 @@ impl Page {
         for (values, total) in rows {
             family.with_label_values(&values).inc_by(total);
         }
-        // No name is given twice.
+        // Every name is registered once.
         let _ = self.0.register(Box::new(family));
     }
 
@@ -161,7 +161,7 @@ impl Page {
     }
 }
 
-/// Ports that have a cable, with their labels: the node's name and the port's number there.
+/// Ports with a cable, and their labels: the node's name and the port's number.
 fn ports(counters: &Counters) -> impl Iterator<Item = ([String; 2], &PortCounters)> {
     counters.nodes.iter().flat_map(|node| {
         node.ports.iter().filter(|port| port.cabled).map(move |port| {

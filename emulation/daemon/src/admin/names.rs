@@ -1,5 +1,5 @@
-//! By which names a server may be asked. A foreign page may point a name of its own at our address, and its
-//! reader's browser asks by that name: it is refused, whatever else it knows.
+//! The names by which a server may be called. A foreign page may resolve a name of its own to our address (DNS
+//! rebinding); the browser then sends that name, and the request is refused.
 
 use axum::http::header::HOST;
 use axum::http::{HeaderMap, HeaderName};
@@ -13,13 +13,13 @@ pub struct OwnNames {
 }
 
 impl OwnNames {
-    /// Those of the server at `address`: the address itself, `localhost` if that is what it is, and a
-    /// `further` one, all with the server's port.
+    /// The names of the server at `address`: the address, `localhost` if it is a loopback address, and
+    /// `further`, all with the server's port.
     pub const fn new(address: SocketAddr, further: Option<String>) -> OwnNames {
         OwnNames { address, further }
     }
 
-    /// Whether a request calls the server by one of them.
+    /// Whether a request calls the server by one of its names.
     pub fn are_in(&self, headers: &HeaderMap) -> bool {
         only(headers, HOST).is_some_and(|host| self.has(host))
     }
@@ -35,7 +35,8 @@ impl OwnNames {
             && (is_local || self.further.as_deref().is_some_and(is))
     }
 
-    /// Who listens at all addresses has any that he is reached by; a page cannot choose one of its own.
+    /// A server at all addresses accepts any address, since a page cannot choose the address that a name
+    /// resolves to here.
     fn is_own_address(&self, asked: IpAddr) -> bool {
         match self.address.ip().is_unspecified() {
             true => !asked.is_multicast(),
@@ -44,7 +45,7 @@ impl OwnNames {
     }
 }
 
-/// The text of a header that is there once.
+/// The value of a header that occurs exactly once.
 pub(super) fn only(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
     let mut all = headers.get_all(name).iter();
     let first = all.next()?.to_str().ok()?;

@@ -1,4 +1,4 @@
-//! Which address does what, and how a refusal looks.
+//! The routes of the administration, and its error responses.
 
 use super::handle::{AdminHandle, CaptureRequest, Refusal};
 use super::metrics;
@@ -15,18 +15,18 @@ use proto::units::{BitRate, Duration};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// What this API is, for those who make clients.
+/// The OpenAPI description of this API.
 const OPENAPI: &str = include_str!("openapi.json");
-/// The text format of Prometheus.
+/// Media type of the Prometheus text format.
 const EXPOSITION: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// Chances are told to a billionth.
+/// Probabilities are rounded to a billionth.
 const CHANCE_UNIT: u64 = 1_000_000_000;
 
 type At = State<Arc<AdminHandle>>;
 type Answer<T> = Result<T, Refused>;
 
-/// All addresses. No body is longer than `body_max` octets.
+/// All routes. `body_max` limits the octets of a body.
 pub fn router(handle: Arc<AdminHandle>, body_max: usize) -> Router {
     Router::new()
         .route("/status", get(status))
@@ -43,14 +43,14 @@ pub fn router(handle: Arc<AdminHandle>, body_max: usize) -> Router {
         .with_state(handle)
 }
 
-/// Which flows are wanted with counters.
+/// Which flows to include in counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Flows {
-    /// Every one.
+    /// All flows.
     #[default]
     All,
-    /// None: they can be most of an answer.
+    /// No flows; they can be most of an answer.
     None,
 }
 
@@ -61,58 +61,58 @@ struct Wanted {
     flows: Flows,
 }
 
-/// A change of the link at a port: of the frames that this port sends.
+/// A change of the link at a port, for the frames that this port sends.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinkChange {
-    /// The cable is cut, or whole.
+    /// Cut the cable (false) or restore it (true).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub down: Option<bool>,
-    /// The share of frames that is lost at random.
+    /// Probability that a frame is lost, from 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss: Option<f64>,
-    /// What the line gives, at most its own rate.
+    /// Limit of the port's rate, at most the rate of its line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<BitRate>,
 }
 
-/// A fault at a port: what happens to frames that it sends.
+/// A fault at a port, for the frames that it sends.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fault {
     /// What happens to a frame that is hit.
     pub action: Action,
-    /// Which frames.
+    /// The frames it applies to.
     pub frames: FrameFilter,
-    /// The share of them that is hit.
+    /// Probability that such a frame is hit, from 0 to 1.
     pub chance: f64,
-    /// For how long, in fabric time; until it is mended if left out.
+    /// Duration in fabric time; until the port is restored if `None`.
     #[serde(default, rename = "for", skip_serializing_if = "Option::is_none")]
     pub length: Option<Duration>,
 }
 
-/// Which traffic items may post.
+/// A change of traffic: which items may post messages.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TrafficChange {
-    /// The item's name; all if left out.
+    /// Name of the item; all items if `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub item: Option<String>,
-    /// They may post.
+    /// Whether they may post.
     pub on: bool,
 }
 
-/// Whom a change of traffic reached.
+/// The effect of a change of traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrafficChanged {
-    /// Adapters that have such items.
+    /// Number of adapters that have such items.
     pub adapters: usize,
 }
 
-/// Why a request was not granted, in words.
+/// The body of an error response.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Problem {
-    /// In one sentence.
+    /// The reason, in one sentence.
     pub error: String,
 }
 
@@ -159,7 +159,7 @@ async fn link(
 ) -> Answer<StatusCode> {
     let Json(change) = change?;
     if change == LinkChange::default() {
-        return Err(Refusal::Senseless("nothing is to be changed".to_owned()).into());
+        return Err(Refusal::Invalid("nothing is to be changed".to_owned()).into());
     }
     let loss = change.loss.map(share).transpose()?;
     if let Some(chance) = loss {
@@ -181,7 +181,7 @@ async fn fault(
 ) -> Answer<StatusCode> {
     let Json(Fault { action, frames, chance, length }) = fault?;
     let chance = share(chance)?;
-    // The handle knows which end the port's name means.
+    // The handle sets the end that the port's name stands for.
     let nobody = End { node: 0, port: PortNumber::from_index(0) };
     let rule = Impairment { from: nobody, frames, action, chance };
     handle.impair(&port, ManualImpairment::Rule(rule, length)).await?;
@@ -215,10 +215,10 @@ async fn end_capture(State(handle): At) -> Answer<Response> {
     Ok(Json(handle.end_capture().await?).into_response())
 }
 
-/// A share between none and all as a chance.
+/// Converts a probability from 0 to 1.
 fn share(share: f64) -> Result<(u64, u64), Refusal> {
     if !(0.0..=1.0).contains(&share) {
-        return Err(Refusal::Senseless(format!("{share} is no share between 0 and 1")));
+        return Err(Refusal::Invalid(format!("{share} is no share between 0 and 1")));
     }
     Ok(((share * CHANCE_UNIT as f64).round() as u64, CHANCE_UNIT))
 }
@@ -229,7 +229,7 @@ struct Refused(StatusCode, String);
 impl From<Refusal> for Refused {
     fn from(refusal: Refusal) -> Refused {
         match refusal {
-            Refusal::Senseless(reason) => Refused(StatusCode::UNPROCESSABLE_ENTITY, reason),
+            Refusal::Invalid(reason) => Refused(StatusCode::UNPROCESSABLE_ENTITY, reason),
             Refusal::Busy => {
                 let reason =
                     "the worker does not answer: the run has not begun, is over, or is late";

@@ -1,5 +1,4 @@
-//! What the administration shows: JSON with names as operators know them. Those who read it use these
-//! types too.
+//! The JSON of the administration, with the names that operators use. Clients use these types too.
 
 use super::ProcessInfo;
 use emulation::cable::impairment::Injected;
@@ -11,20 +10,20 @@ use proto::ids::PortNumber;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// How a daemon does.
+/// The status of a daemon.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
     /// The lab's name.
     pub lab: String,
     /// The number of this process.
     pub process: usize,
-    /// Of the program.
+    /// Version of the program.
     pub version: String,
     /// Wall time over fabric time.
     pub dilation: u64,
-    /// Fabric time of the last thing that happened.
+    /// Fabric time of the last step, in picoseconds.
     pub at_ps: u64,
-    /// Its devices.
+    /// Names of its devices.
     pub nodes: Vec<String>,
     /// How the worker is scheduled.
     pub priority: Priority,
@@ -32,24 +31,24 @@ pub struct Status {
     pub departures: u64,
     /// p99 of lateness, in thousandths of a frame time.
     pub late_p99_thousandths: u64,
-    /// Frames found missing.
+    /// Frames found missing between processes.
     pub lost: u64,
-    /// Faults on purpose.
+    /// Frames that impairments hit.
     pub injected: Injected,
 }
 
-/// What all devices of a daemon count.
+/// The counters of all devices of a daemon.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {
-    /// Fabric time of the last thing that happened.
+    /// Fabric time of the last step, in picoseconds.
     pub at_ps: u64,
-    /// When they were cleared; totals are from then on.
+    /// Fabric time in picoseconds at which counters were cleared, if they were; totals start there.
     pub cleared_ps: Option<u64>,
     /// By device.
     pub nodes: Vec<NodeCounters>,
 }
 
-/// What one device counts.
+/// The counters of one device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeCounters {
     /// Its name.
@@ -62,24 +61,24 @@ pub struct NodeCounters {
     pub flows: Vec<FlowCounters>,
 }
 
-/// What one port counts.
+/// The counters of one port.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PortCounters {
-    /// As in `leaf1:4`.
+    /// Its name, for example `leaf1:4`.
     pub port: String,
-    /// A cable is at it.
+    /// Whether a cable is connected.
     pub cabled: bool,
     /// By virtual lane or priority.
     pub lanes: Vec<LaneCounters>,
-    /// Losses by reason, where there were any.
+    /// Frames dropped, by reason, without reasons that did not occur.
     pub drops: BTreeMap<String, u64>,
-    /// Time-outs that retrained the link.
+    /// Watchdog timeouts that retrained the link.
     pub watchdogs: u64,
-    /// Further totals under operators' names.
+    /// Further counters under operators' names.
     pub named: BTreeMap<String, u64>,
 }
 
-/// What one lane of a port counts. Bytes are octets.
+/// The counters of one lane of a port. Bytes are octets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaneCounters {
     /// Virtual lane or priority.
@@ -96,11 +95,11 @@ pub struct LaneCounters {
     pub tx_control: u64,
     /// Other frames received.
     pub rx_control: u64,
-    /// Time in which a frame was ready and flow control forbade it (PortXmitWait).
+    /// Picoseconds in which a frame was ready and flow control blocked it (PortXmitWait).
     pub wait_ps: u64,
-    /// Time in which the lane was forbidden, ready frame or not.
+    /// Picoseconds in which flow control blocked the lane, with or without a ready frame.
     pub pause_ps: u64,
-    /// Frames lost for want of room.
+    /// Frames dropped because a buffer was full.
     pub no_room: u64,
     /// Frames marked by the congestion point.
     pub marks: u64,
@@ -108,92 +107,92 @@ pub struct LaneCounters {
     pub notes_tx: u64,
     /// Congestion notifications received.
     pub notes_rx: u64,
-    /// What waits to leave.
+    /// Octets waiting for transmission.
     pub out_queue: Level,
-    /// What the input buffer holds.
+    /// Octets in the input buffer.
     pub in_queue: Level,
-    /// What workloads have posted and not sent.
+    /// Octets that workloads have posted and that were not sent yet.
     pub source_queue: Level,
 }
 
-/// What the outputs of a daemon have done since the beginning, whatever was cleared: as much as a picture
-/// of the fabric takes, for those who look often and subtract by themselves.
+/// The totals of a daemon's outputs since the start of the run, ignoring clearing: the few numbers that a
+/// picture of the fabric needs, for clients that poll often.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outputs {
-    /// Fabric time of the last thing that happened.
+    /// Fabric time of the last step, in picoseconds.
     pub at_ps: u64,
     /// p99 of lateness, in thousandths of a frame time.
     pub late_p99_thousandths: u64,
-    /// Frames found missing.
+    /// Frames found missing between processes.
     pub lost: u64,
-    /// By port that has a cable.
+    /// By port with a cable.
     pub ports: Vec<OutputCounters>,
 }
 
-/// What one output has done, all its lanes together but for the waiting.
+/// The totals of one output, summed over its lanes except `wait_ps`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutputCounters {
-    /// As in `leaf1:4`.
+    /// Its name, for example `leaf1:4`.
     pub port: String,
-    /// Lane by lane: time in which a frame was ready and flow control forbade it.
+    /// By lane: picoseconds in which a frame was ready and flow control blocked it.
     pub wait_ps: Vec<u64>,
-    /// Octets that wait to leave now.
+    /// Octets waiting for transmission now.
     pub queue: u64,
     /// Octets of data frames sent.
     pub tx_bytes: u64,
-    /// Frames lost, for whatever reason.
+    /// Frames dropped, for any reason.
     pub drops: u64,
 }
 
-/// Octets in a queue.
+/// The level of a queue, in octets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Level {
     /// Now.
     pub now: u64,
-    /// The most since the run began.
+    /// The maximum since the start of the run.
     pub most: u64,
 }
 
-/// What an adapter counts of one flow that it sends.
+/// The counters of one flow at the adapter that sends it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowCounters {
     /// The sender's address: a LID, or a MAC address as a number.
     pub source: u64,
-    /// The receiver's.
+    /// The receiver's address, of the same kind.
     pub destination: u64,
     /// Connection class.
     pub class: u8,
     /// Octets of data frames sent.
     pub tx_bytes: u64,
-    /// The rate that the reaction point permits, in bit/s.
+    /// Permitted rate, in bit/s.
     pub rate: u64,
-    /// The gap that it asks for, in picoseconds.
+    /// Required gap between frames, in picoseconds.
     pub gap_ps: u64,
     /// The scheme's own state.
     pub state: u64,
-    /// The reaction point holds the flow back now.
+    /// Whether the reaction point limits the flow now.
     pub held_back: bool,
     /// Messages posted.
     pub messages: u64,
-    /// Messages done.
+    /// Messages completed.
     pub completed: u64,
     /// Notifications received.
     pub notes: u64,
 }
 
-/// Counters as they were when somebody cleared them.
+/// The counters at the time they were cleared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Baseline(Counters);
 
 impl Baseline {
-    /// They count from `counters` on.
+    /// A baseline at `counters`.
     pub const fn of(counters: Counters) -> Baseline {
         Baseline(counters)
     }
 }
 
 impl Status {
-    /// What `snapshot` says of a daemon.
+    /// The status in `snapshot`.
     pub fn of(info: &ProcessInfo, snapshot: &DeviceSnapshot) -> Status {
         let beat = &snapshot.beat;
         let name = |node: &usize| info.wiring.nodes[*node].name.clone();
@@ -214,7 +213,7 @@ impl Status {
 }
 
 impl Outputs {
-    /// What `snapshot` says of ports by name, device and number.
+    /// The totals in `snapshot` of `outputs`, given as name, device and port.
     pub fn of(outputs: &[(String, usize, PortNumber)], snapshot: &DeviceSnapshot) -> Outputs {
         let ports = outputs.iter().filter_map(|(name, device, port)| {
             let reading = snapshot.devices.get(*device)?.ports.get(port.index())?;
@@ -237,7 +236,7 @@ impl Outputs {
 }
 
 impl Counters {
-    /// What `snapshot` says of a daemon's devices.
+    /// The counters in `snapshot`.
     pub fn of(info: &ProcessInfo, snapshot: &DeviceSnapshot) -> Counters {
         let devices = info.nodes.iter().zip(&snapshot.devices);
         Counters {
@@ -247,13 +246,13 @@ impl Counters {
         }
     }
 
-    /// The same without flows, of which a fabric has its adapters squared.
+    /// Without flows, whose number can be the square of that of the adapters.
     pub(crate) fn without_flows(mut self) -> Counters {
         self.nodes.iter_mut().for_each(|node| node.flows.clear());
         self
     }
 
-    /// What has been counted since `baseline`. Levels stay what they are.
+    /// The increase since `baseline`. Levels stay as they are.
     pub fn since(mut self, Baseline(base): &Baseline) -> Counters {
         self.cleared_ps = Some(base.at_ps);
         for (node, before) in self.nodes.iter_mut().zip(&base.nodes) {
