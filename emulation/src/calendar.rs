@@ -59,7 +59,7 @@ impl Calendar {
 
     fn children(&self, node: usize) -> &[Instant; FAN] {
         let children = self.tree[node * FAN + 1..].first_chunk();
-        children.expect("every match has all its children")
+        children.expect("every match has all children")
     }
 }
 

@@ -86,7 +86,7 @@ pub fn process_cpu_ns() -> u64 {
 }
 
 fn read(clock: ClockId) -> u64 {
-    let time = clock_gettime(clock).expect("every Linux has these clocks");
+    let time = clock_gettime(clock).expect("Linux always has these clocks");
     time.tv_sec() as u64 * NS_PER_S + time.tv_nsec() as u64
 }
 

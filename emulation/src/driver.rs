@@ -14,6 +14,7 @@
 //! departures only, and nothing that a device computes. One exception: a frame that a socket delivers after its
 //! `arrived` is handled late, since `now` never runs back.
 
+mod assignment;
 mod core_placement;
 mod ending;
 mod moderation;
@@ -24,28 +25,24 @@ mod report;
 #[allow(dead_code, reason = "the tests of `daemon` use all of it")]
 mod toy;
 
+pub use assignment::{Assignment, FedFrame, Supervisor, impairers};
 pub use report::{Beat, InFlight, Report, evidence};
 
 pub use pace::is_heavily_overcommitted;
 
 use crate::cable::exchange::Exchange;
-use crate::cable::impairment::Impairer;
 use crate::cable::inbox::Accepted;
-use crate::cable::lines::{Destination, Lines, Outgoing, line_index};
+use crate::cable::lines::{Destination, Outgoing, line_index};
 use crate::cable::memory::{Flight, Flights};
 use crate::calendar::Calendar;
-use crate::clock::{Clock, monotonic_ns, process_cpu_ns};
+use crate::clock::{monotonic_ns, process_cpu_ns};
 use crate::fidelity::Meter;
 use crate::fidelity::timeline::LoadSample;
 use crate::observer::Observer;
-use crate::recorder::{Recorder, RecordingPlan};
 use crate::timer::{self, Priority};
-use crate::wiring::{End, Wiring};
 use core_placement::CorePlacement;
 use moderation::Moderation;
-use orders::Order;
 use pace::{Pace, is_overcommitted};
-use proto::device::Device;
 use proto::events::Direction;
 use proto::frame::Frame;
 use proto::ids::PortNumber;
@@ -64,63 +61,6 @@ const TURN_MAX: usize = 512;
 const FLUSH_MAX: usize = 64;
 /// Wall time after the stop for which an overloaded worker may catch up before the run is cut short.
 const GRACE_NS: u64 = 2_000_000_000;
-
-/// The worker's channel to the thread that supervises it. No method may block.
-pub trait Supervisor {
-    /// Whether the run is to end now.
-    fn stop_requested(&self) -> bool;
-
-    /// Sends a heartbeat.
-    fn beat(&self, beat: Beat);
-
-    /// The next pending order, in FIFO order. Called at least once a turn.
-    fn order(&self) -> Option<Order> {
-        None
-    }
-}
-
-/// A frame that reaches a port from outside the fabric.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FedFrame {
-    /// Index into the worker's own devices.
-    pub device: usize,
-    /// The port there.
-    pub port: PortNumber,
-    /// When it arrives; whole nanoseconds if it comes from a capture file.
-    pub at: Instant,
-    /// The frame.
-    pub frame: Frame,
-}
-
-/// Everything a worker needs for one run.
-pub struct Assignment {
-    /// The number of this process.
-    pub process: usize,
-    /// The number of processes of the run.
-    pub processes: usize,
-    /// Fabric time.
-    pub clock: Clock,
-    /// When to stop and what to measure.
-    pub plan: RecordingPlan,
-    /// The process's devices, in the order of their nodes.
-    pub devices: Vec<Box<dyn Device>>,
-    /// The ends of their cables.
-    pub lines: Lines,
-    /// Impairments by line index, see [`impairers`].
-    pub impairers: Vec<Option<Impairer>>,
-    /// The sockets.
-    pub exchange: Exchange,
-    /// Records counters, events and frames.
-    pub recorder: Recorder,
-}
-
-/// The impairers of `wiring` by line index; `None` where nothing is impaired. `seed` is the scenario's.
-pub fn impairers(wiring: &Wiring, seed: u64) -> Vec<Option<Impairer>> {
-    let at = |end: End| Impairer::new(wiring, end, seed);
-    let links = wiring.links.iter().flat_map(|link| [at(link.a), at(link.b)]);
-    // Frames that arrive at an attached interface come from outside and are not impaired.
-    links.chain(wiring.attached.iter().flat_map(|attached| [at(attached.at), None])).collect()
-}
 
 /// The event loop and its state. Create and run it on the data-plane thread.
 pub struct Worker {

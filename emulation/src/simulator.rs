@@ -64,7 +64,7 @@ impl Simulator {
     /// # Panics
     /// If there are not exactly as many devices as nodes.
     pub fn new(wiring: &Wiring, devices: Vec<Box<dyn Device>>, seed: u64) -> Simulator {
-        assert_eq!(wiring.nodes.len(), devices.len(), "a node is a device");
+        assert_eq!(wiring.nodes.len(), devices.len(), "there is one device for each node");
         let mut inputs: Vec<DeviceInputs> =
             devices.iter().map(|device| DeviceInputs::new(device.ports())).collect();
         for link in &wiring.links {

@@ -118,11 +118,11 @@ impl AdminServer {
         let (listener, file) = file.map(|bound| (bound.listener, bound.file)).unzip();
         let answer = move || {
             stand_back();
-            privileges::drop_all().expect("less is always permitted");
+            privileges::drop_all().expect("dropping rights is always permitted");
             runtime.block_on(async {
                 tokio::select! {
                     done = serve(listener, gate, handle) => {
-                        done.expect("sockets that listen belong to this runtime");
+                        done.expect("listening sockets belong to this runtime");
                     }
                     _ = ended => {}
                 }

@@ -134,7 +134,7 @@ fn attach_to_launcher() {
     // SAFETY: ignoring a signal installs no handler of ours.
     let ignored = unsafe { signal(Signal::SIGINT, SigHandler::SigIgn) };
     if let Err(error) = ignored.and_then(|_| set_pdeathsig(Signal::SIGKILL)) {
-        eprintln!("signals stay as they were: {error}");
+        eprintln!("cannot set signal handling: {error}");
     }
 }
 

@@ -93,9 +93,9 @@ mod tests {
     fn a_thread_that_gives_up_its_rights_has_none_and_others_keep_theirs() {
         let before = status("CapEff");
         let inside = std::thread::spawn(|| {
-            shrink().expect("less is always permitted");
+            shrink().expect("dropping rights is always permitted");
             let left = status("CapEff");
-            drop_all().expect("less is always permitted");
+            drop_all().expect("dropping rights is always permitted");
             let none = ["CapEff", "CapPrm", "CapInh", "CapAmb"].map(status);
             (left, none, status("NoNewPrivs"), missing(&[Right::NetRaw, Right::SysAdmin]))
         });

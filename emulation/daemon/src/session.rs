@@ -248,7 +248,7 @@ fn info(config: &DaemonConfig, clock: Clock) -> ProcessInfo {
 
 /// Gives up the rights of the calling thread, which it does not need.
 fn give_up_rights() {
-    privileges::drop_all().expect("less is always permitted");
+    privileges::drop_all().expect("dropping rights is always permitted");
 }
 
 fn read_commands(commands: impl BufRead + Send + 'static, events: SyncSender<SessionEvent>) {

@@ -49,7 +49,7 @@ impl Firewall {
     /// If the socket is closed or `/proc/net/udp` cannot be read.
     pub fn dropped(&self) -> io::Result<u64> {
         let row = rows()?.find(|row| row.inode == self.inode);
-        row.map(|row| row.drops).ok_or_else(|| io::Error::other("the socket is gone"))
+        row.map(|row| row.drops).ok_or_else(|| io::Error::other("the socket has been closed"))
     }
 }
 

@@ -106,13 +106,13 @@ impl Interfaces {
         message.serialize(&mut octets);
         self.socket.send_to(&octets, &SocketAddr::new(0, 0), 0)?;
         let (answer, _) = self.socket.recv_from_full()?;
-        let nonsense = |_| io::Error::other("netlink answered in another language");
-        NetlinkBuffer::new_checked(&answer[..]).map_err(nonsense)?;
+        let invalid = |_| io::Error::other("the kernel sent an invalid netlink message");
+        NetlinkBuffer::new_checked(&answer[..]).map_err(invalid)?;
         let answer = NetlinkMessage::<RouteNetlinkMessage>::deserialize(&answer);
-        match answer.map_err(nonsense)?.payload {
+        match answer.map_err(invalid)?.payload {
             NetlinkPayload::Error(error) if error.code.is_some() => Err(error.to_io()),
             NetlinkPayload::Error(_) => Ok(()),
-            _ => Err(io::Error::other("netlink answered something else than it was asked")),
+            _ => Err(io::Error::other("the kernel sent an unexpected netlink message")),
         }
     }
 }

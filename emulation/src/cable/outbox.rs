@@ -192,7 +192,7 @@ impl Outbox {
 
     /// Removes the first `sent` datagrams of [`Self::ready`].
     fn remove_sent(&mut self, sent: usize) {
-        debug_assert!(sent <= BATCH, "no call sends more than it was given");
+        debug_assert!(sent <= BATCH, "a call sends at most its batch");
         self.counts.datagrams += sent as u64;
         let mut left = sent;
         for index in 0..self.active.len() {

@@ -82,7 +82,7 @@ pub enum ShimError {
     #[error("the first octets are {0:02x?}, not {MAGIC:02x?}")]
     Magic([u8; 4]),
     /// The peer is of another build.
-    #[error("the peer speaks shim version {0}, this daemon version {VERSION}")]
+    #[error("the peer uses shim version {0}, this daemon version {VERSION}")]
     Version(u8),
     /// This build does not know the frame kind.
     #[error("frame kind {0} is unknown")]
@@ -240,6 +240,6 @@ mod tests {
         octets[4] = 9;
         let error = Shim::parse(&octets).expect_err("version 9");
         assert_eq!(error, ShimError::Version(9));
-        assert_eq!(error.to_string(), "the peer speaks shim version 9, this daemon version 1");
+        assert_eq!(error.to_string(), "the peer uses shim version 9, this daemon version 1");
     }
 }

@@ -14,7 +14,7 @@ pub fn open(host: IpAddr) -> io::Result<DatagramSocket> {
     let socket = Socket::new(Domain::for_address(wish), Type::DGRAM, Some(Protocol::UDP))?;
     socket.bind(&SockAddr::from(wish))?;
     let bound = socket.local_addr()?.as_socket();
-    let bound = bound.ok_or_else(|| io::Error::other("a UDP socket without an IP address"))?;
+    let bound = bound.ok_or_else(|| io::Error::other("the UDP socket has no IP address"))?;
     DatagramSocket::new(socket, bound.to_string(), None)
 }
 

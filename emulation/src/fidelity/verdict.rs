@@ -58,7 +58,10 @@ pub fn judge(evidence: &Evidence, dilation: NonZeroU64) -> Fidelity {
         ));
     }
     if evidence.lost > 0 {
-        reasons.push(format!("the cables lost {} frames that nobody injected", evidence.lost));
+        reasons.push(format!(
+            "the cables lost {} frames in addition to those injected",
+            evidence.lost
+        ));
     }
     for process in &evidence.missed {
         reasons.push(format!("process {process} missed a heartbeat"));

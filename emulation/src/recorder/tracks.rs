@@ -114,7 +114,7 @@ impl DeviceTrack {
                 self.flows.push(FlowTrack { flow: moved.flow, share: Share::Neutral });
             }
             let track = &mut self.flows[at];
-            debug_assert_eq!(track.flow, moved.flow, "who is told of once keeps its place");
+            debug_assert_eq!(track.flow, moved.flow, "a reported flow keeps its index");
             if moved.ever_reacted && matches!(track.share, Share::Neutral) {
                 track.share = Share::Own(bins.begin_series());
                 begun += 1;

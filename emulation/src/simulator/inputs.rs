@@ -81,7 +81,7 @@ impl DeviceInputs {
     /// If there is none; [`DeviceInputs::next`] tells whether there is.
     pub(crate) fn pop_arrival(&mut self, port: PortNumber) -> Frame {
         let frames = &mut self.queues[port.index()].frames;
-        let (_, frame) = frames.pop_front().expect("a port with an instant has a frame");
+        let (_, frame) = frames.pop_front().expect("a port with a pending instant has a frame");
         self.due[port.index()] = frames.front().map_or(Instant::NEVER, |(arrives, _)| *arrives);
         frame
     }

@@ -65,7 +65,7 @@ struct Wanted {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinkChange {
-    /// Cut the cable (false) or restore it (true).
+    /// Cut the cable (true) or restore it (false).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub down: Option<bool>,
     /// Probability that a frame is lost, from 0 to 1.
@@ -218,7 +218,7 @@ async fn end_capture(State(handle): At) -> Answer<Response> {
 /// Converts a probability from 0 to 1.
 fn share(share: f64) -> Result<(u64, u64), Refusal> {
     if !(0.0..=1.0).contains(&share) {
-        return Err(Refusal::Invalid(format!("{share} is no share between 0 and 1")));
+        return Err(Refusal::Invalid(format!("{share} is not between 0 and 1")));
     }
     Ok(((share * CHANCE_UNIT as f64).round() as u64, CHANCE_UNIT))
 }
