@@ -263,7 +263,7 @@ impl Recorder {
         if let Some(listener) = &self.listener {
             let slot = self.grid.slots[closed.place as usize];
             let ports = self.tracks.snapshot(slot.length().as_ps());
-            // A full channel means that no one reads it; the run goes on.
+            // A full channel means that its reader is slow; this bin is left out there.
             let _ = listener.try_send(BinSnapshot { slot, ports });
         }
         self.events.close_bin(&closed);

@@ -1,4 +1,4 @@
-//! Which port is cabled to which, who hosts whom, and what happens to frames on the way.
+//! The wiring of a fabric: nodes, cables, impairments and attached interfaces.
 
 use proto::frame::FrameKind;
 use proto::ids::PortNumber;

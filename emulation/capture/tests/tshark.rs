@@ -1,6 +1,6 @@
-//! Plain tshark takes our captures apart without one malformed packet. Skipped where there is none.
+//! Stock tshark dissects our captures without a malformed packet. Skipped if there is no tshark.
 
-// This test plays the user who opens a capture.
+// Starts tshark, like a user who opens a capture.
 #![allow(clippy::disallowed_methods, reason = "it starts tshark")]
 
 use bytes::BytesMut;
@@ -82,7 +82,7 @@ fn write(file: &Path, snaplen: Option<Bytes>) {
     assert_eq!(capture.finish(Instant::from_ps(20_000_000)).error, None);
 }
 
-/// What tshark answers, a line a packet; `None` where it cannot be started.
+/// The output of tshark, one line a packet; `None` if it cannot be started.
 fn tshark(file: &Path, more: &[&str]) -> Option<Vec<String>> {
     let output = Command::new("tshark").arg("-n").arg("-r").arg(file).args(more).output().ok()?;
     let complaint = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -73,7 +73,7 @@ pub enum ToDaemon {
 /// Writes one line and flushes it.
 ///
 /// # Errors
-/// If the other side is gone.
+/// If the other side has closed the connection.
 pub fn write_line(mut to: impl Write, message: &impl Serialize) -> io::Result<()> {
     let mut line = serde_json::to_vec(message)?;
     line.push(b'\n');

@@ -273,7 +273,7 @@ fn out_of_order(what: &str) -> DaemonError {
 }
 
 fn fail(mut replies: impl Write, error: DaemonError) -> Ending {
-    // A launcher that has gone away reads nothing more.
+    // If this fails, the launcher has gone away.
     let _ = write_line(&mut replies, &ToLauncher::Fatal { message: with_sources(&error) });
     Ending::Failed(error)
 }

@@ -1,4 +1,4 @@
-//! A daemon played in this process, its launcher at the other end of two pipes.
+//! A daemon in this process, with the launcher's side of the protocol at the other end of two pipes.
 
 use super::protocol::{ToDaemon, ToLauncher, read_line, write_line};
 use super::*;
@@ -60,7 +60,7 @@ impl Daemon {
         }
     }
 
-    /// The report, with the number of beats before it.
+    /// The report, and the number of beats before it.
     fn report(&mut self) -> (Report, usize) {
         let mut beats = 0;
         loop {

@@ -235,7 +235,7 @@ impl AsFd for DatagramSocket {
 impl Drop for DatagramSocket {
     fn drop(&mut self) {
         if let Some(file) = &self.file {
-            // The file may be gone, with its directory.
+            // The file may have been removed with its directory.
             let _ = std::fs::remove_file(file);
         }
     }

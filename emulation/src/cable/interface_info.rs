@@ -9,7 +9,7 @@ use std::io;
 use std::net::IpAddr;
 use std::os::fd::AsRawFd;
 
-/// An interface in the namespace of the thread that asked.
+/// An interface in the namespace of the calling thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InterfaceInfo {
     /// Its name.

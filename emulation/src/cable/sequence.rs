@@ -1,6 +1,6 @@
 //! Sequence numbers of one link and direction: losses, reordering and duplicates.
 
-/// How many numbers back a late frame can still be told from a duplicate.
+/// How many numbers back a late frame can still be distinguished from a duplicate.
 const WINDOW: u32 = 1024;
 const WORDS: usize = (WINDOW / 64) as usize;
 

@@ -25,7 +25,7 @@ use std::num::NonZeroU64;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Frames of one millisecond on the wall.
+/// The traffic then takes milliseconds of wall time.
 const DILATION: NonZeroU64 = NonZeroU64::new(500).expect("not zero");
 const FRAMES: u32 = 60;
 const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -71,8 +71,8 @@ impl Lab {
         Lab { peers, sockets, ..Lab::udp([0, 0, 1], false) }
     }
 
-    /// The relay in a process and a namespace of its own, the others in another; none where it takes
-    /// rights that the tests do not have. The namespaces live as long as what is returned beside.
+    /// The relay in a process and a namespace of its own, the other devices in another; `None` without the
+    /// rights for that. Keep the returned namespaces as long as the lab.
     fn packets(bare: bool) -> Option<(Lab, Vec<Namespace>)> {
         let namespaces = match Namespace::make(2) {
             Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
@@ -107,7 +107,7 @@ impl Lab {
         Some((lab, namespaces))
     }
 
-    /// Runs both workers; their reports and the sink's log.
+    /// Runs both workers. Returns their reports and the sink's log.
     fn run(self, stop_after: Option<std::time::Duration>) -> (Vec<Report>, Log) {
         let log = Log::default();
         let clock = Clock::new(monotonic_ns() + 20_000_000, DILATION);
@@ -162,8 +162,8 @@ fn accounts(reports: &[Report]) -> impl Iterator<Item = &ExchangeReport> {
     reports.iter().map(|report| &report.exchange)
 }
 
-/// Every frame came, in order, with exactly the arrival that the model gives: however late the
-/// workers were, lateness was not inherited from hop to hop.
+/// Every frame arrived, in order, at exactly the instant that the model gives: the lateness of the workers was
+/// not inherited from hop to hop.
 fn assert_complete(reports: &[Report], log: &Log) {
     let log = log.lock().expect("no test thread panicked");
     let seen: Vec<_> = log.iter().map(|(number, arrived, _)| (*number, *arrived)).collect();
@@ -173,7 +173,7 @@ fn assert_complete(reports: &[Report], log: &Log) {
     let departures: u64 = reports.iter().map(|report| report.departures).sum();
     assert_eq!(departures, u64::from(FRAMES) * 2);
     let late: u64 = reports.iter().map(|report| report.lateness.frames.count()).sum();
-    // On a busy host frames that were handled late are counted beside the departures.
+    // On a busy host frames that were handled late count in addition to departures.
     assert!(late >= departures, "without windows every departure is measured");
     for report in reports {
         let binned: u64 = report.timeline.iter().map(|bin| bin.departures).sum();
@@ -208,8 +208,8 @@ fn a_chain_over_packet_sockets_does_the_same_behind_the_shim() {
     assert!(reports.iter().all(|report| report.exchange.rejected.total() == 0), "{reports:?}");
 }
 
-/// Without stamps a frame has arrived when it was sent and the delay has passed: never before the
-/// model's instant, since nothing leaves early, and in order.
+/// Without stamps a frame arrives when it was sent plus the delay: in order, and never before the model's
+/// instant, since no frame leaves early.
 #[test]
 fn a_chain_of_bare_cables_delivers_every_frame_and_none_before_its_instant() {
     let Some((lab, _namespaces)) = Lab::packets(true) else { return };
@@ -270,7 +270,7 @@ fn injected_faults_are_counted_as_such_and_are_no_loss_of_the_transport() {
     assert!(injected.lost.total() > 0 && injected.duplicated.total() > 0, "{injected:?}");
     assert_eq!(reports[1].injected, Injected::default());
     assert_eq!(reconcile(accounts(&reports)).lost.total(), 0);
-    // On a busy host some may still be under way when the run ends.
+    // On a busy host some frames may be in flight when the run ends.
     let under_way = reports.iter().map(|report| report.in_flight);
     let under_way = under_way.map(|flying| flying.on_the_line.plus(flying.on_cables).total());
     let delivered = log.lock().expect("no test thread panicked").len() as u64;
@@ -278,7 +278,7 @@ fn injected_faults_are_counted_as_such_and_are_no_loss_of_the_transport() {
     assert_eq!(delivered + under_way.sum::<u64>(), expected);
 }
 
-/// Injected = delivered + in a device + in flight, at whatever instant the run is stopped.
+/// Injected = delivered + in a device + in flight, whenever the run is stopped.
 #[test]
 fn a_stop_in_the_middle_accounts_for_every_frame() {
     let mut planned = Lab::udp([0, 0, 1], false);
@@ -287,8 +287,8 @@ fn a_stop_in_the_middle_accounts_for_every_frame() {
     let runs = [planned.run(None), told.run(Some(std::time::Duration::from_millis(31)))];
     for (reports, log) in runs {
         assert_eq!(reconcile(accounts(&reports)).lost.total(), 0);
-        // A relay holds nothing: what it takes it puts on the line. Each frame sent by the source
-        // is one departure there, one here, and then delivered; or under way in between.
+        // A relay holds no frames: each frame of the source is one departure there, one here, and then
+        // delivered; or in flight in between.
         let [end, middle] = &reports[..] else { panic!("two workers") };
         let line = |report: &Report| report.in_flight.on_the_line.total();
         let cable = |report: &Report| report.in_flight.on_cables.total();

@@ -1,4 +1,4 @@
-//! A recorder before a toy device whose every counter is known.
+//! A recorder with a test device whose counters are known at every instant.
 
 use super::*;
 use proto::counters::{
@@ -14,7 +14,7 @@ const FLOW: FlowId = FlowId { source: 1, destination: 2, class: 0 };
 struct Toy {
     lane: LaneCounters,
     rate: Gauge,
-    /// The octets sent and the rate's integral when the bin began.
+    /// Octets sent and the integral of the rate at the start of the bin.
     before: (u64, u128),
     read_up_to: u64,
     reacts_at: u64,
@@ -112,7 +112,7 @@ fn plan(edges: &[u64]) -> RecordingPlan {
     }
 }
 
-/// Runs to the stop, late by `late` at every edge.
+/// Runs until the stop; every edge is sampled `late` too late.
 fn run(plan: RecordingPlan, late: u64, reacts_at: u64) -> Recording {
     let mut devices: Vec<Box<dyn Device>> = vec![Box::new(Toy { reacts_at, ..Toy::default() })];
     let mut recorder = Recorder::new(plan, &wiring(), vec![1]);

@@ -1,4 +1,4 @@
-//! Order, edges and accounts of the simulator, seen by devices that follow a script.
+//! Order, edges and counts of the simulator, observed by devices that follow a script.
 
 use super::*;
 use crate::wiring::{Action, FrameFilter, Impairment, LinkWiring, NodeKind, NodeWiring};
@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 
 const DELAY_PS: u64 = 5;
 
-/// Observed happened, in the order in which it happened: one line each, whoever wrote it.
+/// What happened, in that order: one line for each event, from all writers.
 #[derive(Clone, Default)]
 struct Diary(Arc<Mutex<Vec<(u64, String)>>>);
 
@@ -27,12 +27,12 @@ impl Diary {
         self.0.lock().expect("no test thread panicked").clone()
     }
 
-    /// The lines written for one instant.
+    /// The lines of one instant.
     fn at(&self, ps: u64) -> Vec<String> {
         self.lines().into_iter().filter(|(at, _)| *at == ps).map(|(_, line)| line).collect()
     }
 
-    /// Instant and line of those that begin with `start`.
+    /// Instant and line of those that start with `start`.
     fn of(&self, start: &str) -> Vec<(u64, String)> {
         self.lines().into_iter().filter(|(_, line)| line.starts_with(start)).collect()
     }
@@ -41,7 +41,7 @@ impl Diary {
 /// A frame to send: when its last bit leaves, by which port (from zero), and its one octet.
 type Line = (u64, usize, u8);
 
-/// Sends what its script says when it says so, and writes down what it is told.
+/// Sends frames according to its script, and logs its inputs.
 struct Scripted {
     name: &'static str,
     ports: usize,
@@ -96,7 +96,7 @@ impl Instrumented for Scripted {
 
 impl Control for Scripted {}
 
-/// Writes down edges, and what passes the ends it watches.
+/// Logs edges, and the frames that pass the ends it watches.
 struct Watcher {
     edges: VecDeque<u64>,
     watched: Vec<(usize, usize)>,
@@ -139,7 +139,7 @@ impl Row {
         Row::impaired(scripts, &[], 7)
     }
 
-    /// The same with faults on what a:1 sends.
+    /// The same with impairments of the frames that a:1 sends.
     fn impaired(scripts: [&[Line]; 3], faults: &[(Action, (u64, u64))], seed: u64) -> Row {
         let diary = Diary::default();
         let shapes = [("a", 2), ("b", 2), ("c", 1)];
@@ -359,7 +359,7 @@ fn the_number_of_threads_changes_nothing() {
         row.watcher.edges = VecDeque::from([0, 33, 90]);
         let tally = row.run(1_000);
         let lines = row.diary.lines();
-        // Devices of several threads write when they come to it; the observer is told in one order.
+        // Devices of several threads log concurrently; the observer gets one order.
         let told = |line: &str| ["event", "Tx", "Rx", "edge"].iter().any(|w| line.starts_with(w));
         let (told, mut done): (Vec<_>, Vec<_>) =
             lines.into_iter().partition(|(_, line)| told(line));

@@ -38,7 +38,7 @@ fn pcap(order: ByteOrder, magic: u32, link_type: u32, octets: &[u8]) -> Vec<u8> 
     file.1
 }
 
-/// A section of one Ethernet interface (microseconds unless told) and a packet of each kind.
+/// A section of one Ethernet interface (time stamps in microseconds by default) and a packet of each kind.
 fn pcapng(order: ByteOrder) -> Vec<u8> {
     let mut file = Writer(order, Vec::new());
     file.block(0x0a0d_0d0a, |b| {

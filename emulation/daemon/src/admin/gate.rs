@@ -35,7 +35,7 @@ struct Known {
 }
 
 impl TokenGate {
-    /// Listens at a port of `host` with the names and the token of `told`.
+    /// Listens at a port of `host`, with the name and the token of `told`.
     ///
     /// # Errors
     /// Those of the system.

@@ -1,4 +1,4 @@
-//! The administration before a worker that is only played: answers, limits, and what is refused.
+//! The administration with a simulated worker: responses, limits, and refusals.
 
 use super::*;
 use crate::config::TcpConfig;
@@ -22,7 +22,7 @@ use tempfile::TempDir;
 
 const LOOPBACK: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
 
-/// What a played worker has been told, and what it counts.
+/// The orders that a simulated worker got, and its counters.
 #[derive(Debug, Default)]
 struct Played {
     over: AtomicBool,
@@ -32,7 +32,7 @@ struct Played {
     told: Mutex<Vec<String>>,
 }
 
-/// An administration with a worker behind it, until this is dropped.
+/// A running administration with a simulated worker behind it.
 struct Stage {
     played: Arc<Played>,
     worker: Option<JoinHandle<()>>,
@@ -46,7 +46,7 @@ impl Stage {
         Stage::open(None)
     }
 
-    /// The same, with TCP for who has `token`.
+    /// The same with TCP for clients that have `token`.
     fn by_tcp(token: &Token) -> Stage {
         Stage::open(Some(TcpConfig { port: 0, name: None, token: token.clone() }))
     }
@@ -90,7 +90,7 @@ impl Stage {
         stream
     }
 
-    /// Status line and headers of the answer to a request by TCP that has these headers.
+    /// Status line and headers of the response to a request by TCP with these headers.
     fn ask_by_tcp(&self, method: &str, path: &str, headers: &str) -> String {
         let address = self.address.expect("it listens by TCP");
         let mut stream = std::net::TcpStream::connect(address).expect("it listens");
@@ -102,7 +102,7 @@ impl Stage {
         answer.split_once("\r\n\r\n").expect("an answer").0.to_ascii_lowercase()
     }
 
-    /// Status and body of the answer.
+    /// Status and body of the response.
     fn ask(&self, method: &str, path: &str, body: &str) -> (u16, String) {
         let mut stream = self.connect();
         let length = body.len();
@@ -111,7 +111,7 @@ impl Stage {
              Content-Length: {length}\r\n\r\n"
         );
         stream.write_all(head.as_bytes()).expect("it reads");
-        // A body that is too long is not read to its end.
+        // The server does not read a body that is too long to its end.
         let _ = stream.write_all(body.as_bytes());
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer);
@@ -173,7 +173,7 @@ impl Played {
     }
 }
 
-/// A port that has sent so many frames on one lane.
+/// A port that has sent `tx_frames` frames on one lane.
 fn port(tx_frames: u64) -> PortReading {
     let (tx_bytes, hold_ps) = (64 * tx_frames, 5);
     let counters = LaneCounters { tx_frames, tx_bytes, hold_ps, ..LaneCounters::default() };
@@ -220,7 +220,7 @@ fn outputs_are_totals_of_ports_with_cables_and_spare_the_worker_the_rest() {
     assert_eq!((outputs.at_ps, first.tx_bytes, first.queue, first.drops), (1_000, 6_400, 0, 2));
     assert_eq!(first.wait_ps, [5]);
     assert_eq!(stage.played.whole.load(Ordering::Relaxed), 0, "nobody wants more yet");
-    // However young the snapshot is, it does not have all that counters show.
+    // A recent snapshot that is not deep enough is not reused for counters.
     stage.counters();
     assert_eq!(stage.played.whole.load(Ordering::Relaxed), 1);
 }
@@ -235,7 +235,7 @@ fn counters_begin_at_zero_when_they_are_cleared_and_metrics_count_on() {
     assert_eq!(before.nodes[2].ports[1].port, "relay:2");
     assert_eq!(stage.ask("POST", "/clear", "").0, 204);
     stage.played.frames.store(117, Ordering::Relaxed);
-    // Until the snapshot that is shared has grown old.
+    // Wait until the shared snapshot has expired.
     timer::wait(None, monotonic_ns() + 300_000_000);
     let after = stage.counters();
     assert_eq!((after.cleared_ps, frames(&after)), (Some(1_000), 17));
@@ -245,8 +245,8 @@ fn counters_begin_at_zero_when_they_are_cleared_and_metrics_count_on() {
     assert!(text.lines().any(|found| found == line), "{text}");
 }
 
-/// Every line is one that the format permits, every family is announced once and before its samples,
-/// and no label has more values than a fabric has ports, lanes and reasons.
+/// Every line is valid in the format, every family is declared once and before its samples, and no label has
+/// more values than a fabric has ports, lanes and reasons.
 #[test]
 fn metrics_are_what_the_exposition_format_permits() {
     let stage = Stage::set();
@@ -400,14 +400,14 @@ fn those_who_never_finish_their_request_do_not_keep_others_out() {
     let lorises: Vec<_> = (0..3 * CONNECTIONS_MAX)
         .map(|_| {
             let mut stream = stage.connect();
-            // One that found no permit has been let go already.
+            // Without a permit the connection has been closed already.
             let _ = stream.write_all(b"GET /status HT");
             stream
         })
         .collect();
     for mut loris in lorises {
         let mut heard = Vec::new();
-        // Either way of ending is an end.
+        // Both an error and an end of file are an end.
         let _ = loris.read_to_end(&mut heard);
         assert!(!String::from_utf8_lossy(&heard).contains("200 OK"));
     }
@@ -445,7 +445,7 @@ fn a_socket_is_taken_by_one_and_gone_with_the_administration() {
     assert!(!file.exists());
 }
 
-/// Everybody on the host reaches loopback, and so does a page in a browser, by a name of its own if it likes.
+/// Every program on the host can reach loopback, and so can a page in a browser, under a name of its own.
 #[test]
 fn by_tcp_who_has_the_token_and_calls_it_by_its_name_is_answered_and_nobody_else() {
     let token = Token::make().expect("octets");
@@ -479,7 +479,7 @@ fn by_tcp_who_has_the_token_and_calls_it_by_its_name_is_answered_and_nobody_else
     for path in ["/openapi.json", "/nothing"] {
         assert!(stage.ask_by_tcp("GET", path, &own).starts_with("http/1.1 401"), "{path}");
     }
-    // What a browser asks first for a page from elsewhere.
+    // A browser's preflight request for a page of another site.
     let preflight =
         format!("{own}Origin: http://evil.example\r\nAccess-Control-Request-Method: POST\r\n");
     let answer = stage.ask_by_tcp("OPTIONS", "/traffic", &preflight);

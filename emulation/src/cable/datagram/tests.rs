@@ -1,4 +1,4 @@
-//! Against the real kernel.
+//! Datagram sockets on the real kernel.
 
 use super::*;
 use crate::cable::udp;

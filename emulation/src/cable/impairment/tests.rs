@@ -1,4 +1,4 @@
-//! One fault at a time, then in combination.
+//! One impairment at a time, then combinations.
 
 use super::*;
 use crate::wiring::{NodeKind, NodeWiring};
@@ -53,7 +53,7 @@ fn corruption_flips_exactly_one_bit_and_withdraws_the_promise_of_intact_octets()
     assert!(impairer.apply(empty, Instant::ZERO).frames[0].is_some());
 }
 
-/// Whatever bit it is, the port at the other end knows: the FCS would have told it.
+/// Whichever bit flips, the receiving port detects it, as the FCS would.
 #[test]
 fn a_corrupted_frame_of_ethernet_is_bad_at_its_end_and_keeps_its_type() {
     let mut impairer = impairer(&[(FrameFilter::All, Action::Corrupt, ALWAYS)]);
@@ -159,7 +159,7 @@ fn a_rule_by_hand_ends_when_its_time_is_over_and_old_ones_make_room() {
 
 #[test]
 fn marked_frames_are_told_from_others_and_link_local_ones_too() {
-    // Source: IBTA Vol 1, 7.8, sample packet; no octet behind the BTH is looked at.
+    // Source: IBTA Vol 1, 7.8, sample packet; octets behind the BTH are not examined.
     let mut octets = [0u8; 58];
     octets[..8].copy_from_slice(&[0x70, 0x12, 0x37, 0x5c, 0x00, 0x0e, 0x17, 0xd2]);
     octets[8..12].copy_from_slice(&[0x0a, 0x20, 0x24, 0x87]);

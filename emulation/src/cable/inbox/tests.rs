@@ -1,4 +1,4 @@
-//! What an inbox believes and what it refuses, record by record.
+//! Which records an inbox accepts and which it refuses.
 
 use super::*;
 use crate::cable::udp;
@@ -14,7 +14,7 @@ const US: &str = "127.0.0.1:4000";
 const PEER: &str = "127.0.0.1:4001";
 const STRANGER: &str = "127.0.0.1:4002";
 
-/// One link from a node of process 1 to a node of process 0, which is us.
+/// One link from a node of process 1 to a node of process 0, where the inbox is.
 struct Bench {
     inbox: Inbox,
     lines: Lines,

@@ -1,4 +1,4 @@
-//! Receivers that are full, gone, or too small.
+//! Receivers that are full, closed, or too small.
 
 use super::*;
 use crate::cable::lines::Destination;

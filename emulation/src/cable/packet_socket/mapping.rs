@@ -11,7 +11,7 @@ pub(crate) struct Mapping {
     length: usize,
 }
 
-// SAFETY: the memory belongs to the mapping alone; whoever has that may use it, on any one thread.
+// SAFETY: the memory belongs to the mapping alone, and its owner may use it on any one thread.
 unsafe impl Send for Mapping {}
 
 impl Mapping {
@@ -57,7 +57,7 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: the mapping is this one's own, of that length, and nobody holds on to any of it.
+        // SAFETY: the mapping has that length, and no reference into it outlives its owner.
         let _ = unsafe { libc::munmap(self.memory.as_ptr().cast(), self.length) };
     }
 }

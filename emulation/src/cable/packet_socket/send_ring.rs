@@ -170,7 +170,7 @@ impl SendRing {
         let written = self.gone.written().load(Ordering::Acquire);
         let mut taken = self.gone.taken().load(Ordering::Relaxed);
         while taken != written {
-            // SAFETY: the kernel has written this entry, and leaves it alone until it is told below that it was read.
+            // SAFETY: the kernel has written this entry, and does not touch it until the consumer index below is advanced.
             let address = unsafe { self.gone.entry::<u64>(taken).read() };
             self.free.push(address as usize / PLACE % PLACES);
             taken = taken.wrapping_add(1);

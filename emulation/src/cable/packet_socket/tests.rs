@@ -1,6 +1,6 @@
-//! Frames between two namespaces that the test makes: whole, once, and only those that were sent.
+//! Frames between two namespaces that the test creates: complete, once, and no others.
 //!
-//! Whoever may not make namespaces skips these, and says so.
+//! Skipped with a message if namespaces may not be created.
 
 use super::*;
 use crate::cable::interface::{PairEnd, address_of};
@@ -19,8 +19,8 @@ struct Cable {
     room: Room,
 }
 
-/// A cable whose near end sends and whose far end receives without rings or with them; none where it takes rights that
-/// the tests do not have.
+/// A cable whose near end sends and whose far end receives, with rings or without; `None` without the rights to
+/// create it.
 fn cable(has_rings: bool) -> Option<Cable> {
     let namespaces = match Namespace::make(2) {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
@@ -56,7 +56,7 @@ fn cable(has_rings: bool) -> Option<Cable> {
     Some(Cable { near, far, room: Room::default(), namespaces })
 }
 
-/// A frame with the octets `behind` its addresses.
+/// A frame with `behind` after its MAC addresses.
 fn frame(behind: &[u8], octets: usize) -> Vec<u8> {
     let mut frame = [&[2u8; 12], behind].concat();
     while frame.len() < octets {
@@ -76,7 +76,7 @@ fn outward(octets: &Vec<u8>) -> Outward<'_> {
 }
 
 impl Cable {
-    /// Sends all `frames`, as many at a time as it can.
+    /// Sends all `frames` in batches.
     fn send(&mut self, frames: &[Vec<u8>]) {
         let mut sent = 0;
         while sent < frames.len() {
@@ -179,7 +179,7 @@ fn frames_too_many_for_a_ring_are_counted_and_the_others_come_in_order() {
         "none is taken after the first that found no room"
     );
     assert_eq!(received.len() + cable.far.overflows() as usize, sent.len());
-    // The ring goes round.
+    // The ring wraps around.
     cable.send(&sent[..100]);
     assert_eq!(cable.received(), sent[..100]);
 }
@@ -203,7 +203,7 @@ fn a_frame_above_the_interfaces_mtu_is_refused_and_the_interface_is_named() {
 fn more_frames_than_a_ring_has_places_all_leave_and_in_order() {
     let Some(mut cable) = cable(true) else { return };
     let number = |frame: u32| frame.to_be_bytes();
-    // Some are too long for the ring.
+    // Some frames are too long for the ring.
     let octets = |n: u32| if n % 7 < 2 { 5_000 } else { 60 + n as usize % 1_000 };
     let sent: Vec<_> =
         (0..1_500).map(|n| frame(&[&[0x88, 0xb6][..], &number(n)].concat(), octets(n))).collect();
@@ -211,7 +211,7 @@ fn more_frames_than_a_ring_has_places_all_leave_and_in_order() {
     assert!(cable.received() == sent, "1500 frames, as they were sent");
 }
 
-/// Nobody takes frames from a cable whose far end is off. They are still the sender's.
+/// The kernel accepts no frames for a cable whose far end is off; the sender keeps them.
 #[test]
 fn frames_that_a_ring_could_not_send_stay_and_leave_later_in_order() {
     let Some(mut cable) = cable(true) else { return };

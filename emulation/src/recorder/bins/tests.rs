@@ -1,4 +1,4 @@
-//! Grids stay whole and bounded; merging loses nothing.
+//! Grids stay complete and bounded, and merging loses nothing.
 
 use super::*;
 use proptest::prelude::*;
@@ -62,7 +62,7 @@ fn an_idle_bin_merges_as_zero_not_as_nothing() {
     assert_eq!((merged.out.min, merged.out.max, merged.out.mean(20)), (0, 7, 3));
 }
 
-/// One interval: its length, and the level held in it.
+/// One interval: its length, and its constant level.
 fn steps() -> impl Strategy<Value = Vec<(u64, u64)>> {
     proptest::collection::vec((1u64..400, 0u64..1_000), 1..400)
 }

@@ -5,7 +5,7 @@ use crate::recorder::bins::Grid;
 use proto::counters::{LaneCounters, LaneReading, PortTotals};
 use proto::units::Instant;
 
-/// Enters what the only device tells of the `bin`-th bin of ten picoseconds, counted from 1.
+/// Records bin number `bin`, from 1, of ten picoseconds of the only device.
 fn enter(tracks: &mut Tracks, grid: &mut Grid, bin: u64, reading: &BinReading) {
     let end = Instant::from_ps(bin * 10);
     let closed = grid.close(end).expect("time has passed");
@@ -14,7 +14,7 @@ fn enter(tracks: &mut Tracks, grid: &mut Grid, bin: u64, reading: &BinReading) {
     tracks.end(&closed);
 }
 
-/// A flow that has sent `sent` octets in a bin and was held to `rate`.
+/// A flow that has sent `sent` octets in a bin and was limited to `rate`.
 fn flow(destination: u64, sent: u64, rate: u64) -> MovedFlow {
     MovedFlow {
         flow: FlowId { source: 1, destination, class: 0 },
@@ -26,7 +26,7 @@ fn flow(destination: u64, sent: u64, rate: u64) -> MovedFlow {
     }
 }
 
-/// Takes `bins` bins of a device with `flows` flows; the n-th is held to a rate of n.
+/// Records `bins` bins of a device with `flows` flows; flow n is limited to a rate of n.
 fn run(flows: u64, bins: u64) -> (Vec<FlowSeries>, Vec<PoolSeries>) {
     let mut tracks = Tracks::new([(0, 1)].into_iter());
     let mut grid = Grid::new(Duration::from_ps(10));
@@ -75,7 +75,7 @@ fn a_lane_that_appears_later_takes_its_place_by_number() {
     assert_eq!(ports[1].bins.iter().next().map(|(place, _)| place), Some(1));
 }
 
-/// A flow whose reaction point moved without ever holding it back is pooled with those that never moved.
+/// A flow whose reaction point changed without ever limiting it is pooled with those that never changed.
 #[test]
 fn flows_told_of_together_weigh_as_if_told_of_one_by_one() {
     let pools = |reading: &BinReading| {
