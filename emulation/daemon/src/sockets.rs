@@ -32,7 +32,7 @@ pub fn open(config: &DaemonConfig) -> io::Result<Sockets> {
     };
     let mut socket = socket?;
     if let Some(octets) = config.receive_buffer {
-        socket.narrow(octets)?;
+        socket.shrink_receive_buffer(octets)?;
     }
     Ok(Sockets::Datagrams(socket))
 }
@@ -75,7 +75,7 @@ fn on_interfaces(config: &DaemonConfig) -> io::Result<Sockets> {
         };
         let mut socket = within(face.namespace.as_deref(), open)?;
         if let Some(octets) = config.receive_buffer {
-            socket.narrow(octets)?;
+            socket.shrink_receive_buffer(octets)?;
         } else if attached.is_some() {
             socket = socket.with_ring()?;
         }

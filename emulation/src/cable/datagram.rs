@@ -75,7 +75,11 @@ pub struct Buffers {
 
 impl Buffers {
     /// Shrinks the receive buffer of `socket`, and reads its size back.
-    pub(super) fn narrow(&mut self, socket: &Socket, octets: usize) -> io::Result<()> {
+    pub(super) fn shrink_receive_buffer(
+        &mut self,
+        socket: &Socket,
+        octets: usize,
+    ) -> io::Result<()> {
         socket.set_recv_buffer_size(octets)?;
         self.receive = socket.recv_buffer_size()?;
         Ok(())
@@ -119,8 +123,8 @@ impl DatagramSocket {
     ///
     /// # Errors
     /// Those of `setsockopt`.
-    pub fn narrow(&mut self, octets: usize) -> io::Result<()> {
-        self.buffers.narrow(&self.socket, octets)
+    pub fn shrink_receive_buffer(&mut self, octets: usize) -> io::Result<()> {
+        self.buffers.shrink_receive_buffer(&self.socket, octets)
     }
 
     /// The sizes of its buffers, as the kernel reports them.
@@ -169,16 +173,8 @@ impl DatagramSocket {
             header.msg_hdr.msg_namelen = peer.0.len();
             count += 1;
         }
-        if count == 0 {
-            return Ok(0);
-        }
-        let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
-        // SAFETY: the first `count` headers point to vectors, names and octets that outlive the
-        // call, and `sendmmsg` writes to none of the latter.
-        let sent = unsafe {
-            libc::sendmmsg(self.socket.as_raw_fd(), headers.as_mut_ptr(), count, flags as _)
-        };
-        usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+        // SAFETY: the first `count` headers point to vectors, names and octets that outlive the call.
+        unsafe { send_messages(&self.socket, &mut headers[..count]) }
     }
 
     /// Receives up to [`BATCH`] datagrams that wait in the socket. Returns how many there were.
@@ -197,18 +193,7 @@ impl DatagramSocket {
         }
         // SAFETY: every header points to a name and a vector of the sizes it states, all alive and
         // borrowed mutably for the call.
-        let count = unsafe {
-            libc::recvmmsg(
-                self.socket.as_raw_fd(),
-                headers.as_mut_ptr(),
-                BATCH as _,
-                libc::MSG_DONTWAIT as _,
-                std::ptr::null_mut(),
-            )
-        };
-        // A negative count means an empty socket, a signal, or an error that a former send caused. Reporting
-        // clears the last, and the next call goes on.
-        let count = usize::try_from(count).unwrap_or(0);
+        let count = unsafe { receive_messages(&self.socket, &mut headers) };
         let filled = headers.iter().zip(&names).zip(self.room.chunks(DATAGRAM_LIMIT));
         for ((header, name), room) in filled.take(count) {
             let length = (header.msg_hdr.msg_namelen as usize).min(size_of_val(name));
@@ -224,6 +209,43 @@ impl DatagramSocket {
         }
         count
     }
+}
+
+/// Sends messages in one call. Returns how many were sent.
+///
+/// # Errors
+/// Why the first could not be sent.
+///
+/// # Safety
+/// Each header points to valid names and vectors, whose octets outlive the call. The kernel writes to none of them.
+pub(super) unsafe fn send_messages(
+    socket: &Socket,
+    headers: &mut [libc::mmsghdr],
+) -> io::Result<usize> {
+    if headers.is_empty() {
+        return Ok(0);
+    }
+    let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+    let (first, count) = (headers.as_mut_ptr(), headers.len());
+    // SAFETY: the caller vouches for what the headers point to, and there are `count` of them.
+    let sent = unsafe { libc::sendmmsg(socket.as_raw_fd(), first, count as _, flags as _) };
+    usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+}
+
+/// Receives as many messages as wait in the socket, one a header. Returns how many there were.
+///
+/// # Safety
+/// Each header points to names, vectors and control data of the sizes it states, borrowed mutably for the call.
+pub(super) unsafe fn receive_messages(socket: &Socket, headers: &mut [libc::mmsghdr]) -> usize {
+    let flags = libc::MSG_DONTWAIT;
+    let (first, count) = (headers.as_mut_ptr(), headers.len());
+    let no_timeout = std::ptr::null_mut();
+    // SAFETY: the caller vouches for what the headers point to, and there are `count` of them.
+    let count =
+        unsafe { libc::recvmmsg(socket.as_raw_fd(), first, count as _, flags as _, no_timeout) };
+    // A negative count means an empty socket, a signal, an interface that went down, or an error that a former send
+    // caused. Reporting clears an error, and the next call goes on.
+    usize::try_from(count).unwrap_or(0)
 }
 
 impl AsFd for DatagramSocket {

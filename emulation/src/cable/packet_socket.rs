@@ -14,7 +14,7 @@ mod offload;
 mod ring;
 mod send_ring;
 
-use super::datagram::{BATCH, Buffers, widen};
+use super::datagram::{BATCH, Buffers, receive_messages, send_messages, widen};
 use super::interface_info::interface;
 use auxiliary::Auxiliary;
 pub use auxiliary::VlanTag;
@@ -34,7 +34,7 @@ pub(crate) const HEAD_MAX: usize = 46;
 
 /// A frame to be sent, and the header before it.
 #[derive(Clone, Copy, Debug)]
-pub struct Outward<'a> {
+pub struct OutgoingFrame<'a> {
     /// The header; empty for Ethernet.
     pub head: &'a [u8],
     /// The frame.
@@ -43,7 +43,7 @@ pub struct Outward<'a> {
 
 /// A received frame. To complete it, insert `tag` behind the addresses.
 #[derive(Clone, Copy, Debug)]
-pub struct Inward<'a> {
+pub struct ReceivedFrame<'a> {
     /// Destination address to the last octet, without the outermost 802.1Q tag.
     pub octets: &'a [u8],
     /// The tag that the kernel took out.
@@ -54,7 +54,7 @@ pub struct Inward<'a> {
 
 /// Why a received frame was not passed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unfit {
+pub enum ReceiveError {
     /// It was longer than the buffer.
     Cut,
     /// It needs an offload that is not implemented.
@@ -63,16 +63,16 @@ pub enum Unfit {
 
 /// Receive buffers, shared by all sockets of a worker.
 #[derive(Debug)]
-pub struct Room {
+pub struct ReceiveBuffers {
     octets: Vec<u8>,
     control: Vec<auxiliary::Control>,
     /// Buffer for assembling segments.
     segment: Vec<u8>,
 }
 
-impl Default for Room {
-    fn default() -> Room {
-        Room {
+impl Default for ReceiveBuffers {
+    fn default() -> ReceiveBuffers {
+        ReceiveBuffers {
             octets: vec![0; BATCH * ROOM],
             control: vec![auxiliary::Control::default(); BATCH],
             segment: Vec::new(),
@@ -161,8 +161,8 @@ impl PacketSocket {
     ///
     /// # Errors
     /// Those of `setsockopt`.
-    pub fn narrow(&mut self, octets: usize) -> io::Result<()> {
-        self.buffers.narrow(&self.socket, octets)
+    pub fn shrink_receive_buffer(&mut self, octets: usize) -> io::Result<()> {
+        self.buffers.shrink_receive_buffer(&self.socket, octets)
     }
 
     /// The sizes of its buffers, as the kernel reports them.
@@ -196,7 +196,7 @@ impl PacketSocket {
     /// Why the first could not be sent. A later one that fails only ends the count.
     pub fn send<'a>(
         &mut self,
-        batch: impl Iterator<Item = Outward<'a>> + Clone,
+        batch: impl Iterator<Item = OutgoingFrame<'a>> + Clone,
     ) -> io::Result<usize> {
         let Some(ring) = &mut self.send_ring else { return self.send_by_calls(batch) };
         match ring.send(batch.clone()) {
@@ -218,7 +218,10 @@ impl PacketSocket {
     }
 
     /// The same through the socket, without the ring.
-    fn send_by_calls<'a>(&self, batch: impl Iterator<Item = Outward<'a>>) -> io::Result<usize> {
+    fn send_by_calls<'a>(
+        &self,
+        batch: impl Iterator<Item = OutgoingFrame<'a>>,
+    ) -> io::Result<usize> {
         const NOTHING: libc::iovec = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
         let finished = VirtioHeader::FINISHED;
         let vector = |octets: &[u8]| libc::iovec {
@@ -235,24 +238,16 @@ impl PacketSocket {
             header.msg_hdr.msg_iovlen = vectors.len() as _;
             count += 1;
         }
-        if count == 0 {
-            return Ok(0);
-        }
-        let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
-        // SAFETY: the first `count` headers point to vectors of octets that outlive the call, and
-        // `sendmmsg` writes to none of the latter.
-        let sent = unsafe {
-            libc::sendmmsg(self.socket.as_raw_fd(), headers.as_mut_ptr(), count, flags as _)
-        };
-        usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+        // SAFETY: the first `count` headers point to vectors of octets that outlive the call.
+        unsafe { send_messages(&self.socket, &mut headers[..count]) }
     }
 
     /// Receives up to [`BATCH`] frames that wait in the socket. Returns how many there were. A frame that needs
     /// segmentation is passed on as several.
     pub fn receive(
         &self,
-        room: &mut Room,
-        mut each: impl FnMut(Result<Inward<'_>, Unfit>),
+        room: &mut ReceiveBuffers,
+        mut each: impl FnMut(Result<ReceivedFrame<'_>, ReceiveError>),
     ) -> usize {
         let Some(ring) = &self.ring else { return self.receive_queued(BATCH, room, &mut each) };
         let mut count = 0;
@@ -265,8 +260,8 @@ impl PacketSocket {
     fn receive_slot(
         &self,
         slot: Slot<'_>,
-        room: &mut Room,
-        each: &mut impl FnMut(Result<Inward<'_>, Unfit>),
+        room: &mut ReceiveBuffers,
+        each: &mut impl FnMut(Result<ReceivedFrame<'_>, ReceiveError>),
     ) {
         match slot {
             Slot::Frame(octets, auxiliary) => hand_on(octets, auxiliary, &mut room.segment, each),
@@ -279,10 +274,10 @@ impl PacketSocket {
     fn receive_queued(
         &self,
         most: usize,
-        room: &mut Room,
-        each: &mut impl FnMut(Result<Inward<'_>, Unfit>),
+        room: &mut ReceiveBuffers,
+        each: &mut impl FnMut(Result<ReceivedFrame<'_>, ReceiveError>),
     ) -> usize {
-        let Room { octets, control, segment } = room;
+        let ReceiveBuffers { octets, control, segment } = room;
         let mut vectors = [libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; BATCH];
         // SAFETY: plain data for which all zeros is a valid, empty value.
         let mut headers: [libc::mmsghdr; BATCH] = unsafe { std::mem::zeroed() };
@@ -296,21 +291,10 @@ impl PacketSocket {
         }
         // SAFETY: every header points to a vector and to control data of the sizes it states, all
         // alive and borrowed mutably for the call.
-        let count = unsafe {
-            libc::recvmmsg(
-                self.socket.as_raw_fd(),
-                headers.as_mut_ptr(),
-                most.min(BATCH) as _,
-                libc::MSG_DONTWAIT as _,
-                std::ptr::null_mut(),
-            )
-        };
-        // A negative count means an empty socket, a signal, or an interface that went down. Reporting clears
-        // the last, and the next call goes on.
-        let count = usize::try_from(count).unwrap_or(0);
+        let count = unsafe { receive_messages(&self.socket, &mut headers[..most.min(BATCH)]) };
         for (header, room) in headers.iter().zip(octets.chunks(ROOM)).take(count) {
             if header.msg_hdr.msg_flags & libc::MSG_TRUNC != 0 {
-                each(Err(Unfit::Cut));
+                each(Err(ReceiveError::Cut));
                 continue;
             }
             let octets = &room[..(header.msg_len as usize).min(room.len())];
@@ -325,11 +309,11 @@ fn hand_on(
     octets: &[u8],
     Auxiliary { tag, at_ns }: Auxiliary,
     segment: &mut Vec<u8>,
-    each: &mut impl FnMut(Result<Inward<'_>, Unfit>),
+    each: &mut impl FnMut(Result<ReceivedFrame<'_>, ReceiveError>),
 ) {
-    let deliver = |octets: &[u8]| each(Ok(Inward { octets, tag, at_ns }));
+    let deliver = |octets: &[u8]| each(Ok(ReceivedFrame { octets, tag, at_ns }));
     if offload::finish(octets, segment, deliver).is_err() {
-        each(Err(Unfit::Unfinished));
+        each(Err(ReceiveError::Unfinished));
     }
 }
 

@@ -27,6 +27,11 @@ pub struct DeviceSnapshot {
     pub injected: Injected,
 }
 
+/// The port of an order has no cable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no cable is connected")]
+pub struct NoCable;
+
 /// Delivers the answer to an order. An order that is not executed drops it.
 pub struct Reply<T>(Box<dyn FnOnce(T) + Send>);
 
@@ -55,7 +60,7 @@ pub enum Order {
     /// their old values.
     Read(Box<DeviceSnapshot>, Depth, Reply<Box<DeviceSnapshot>>),
     /// Change the impairment of the frames that a port sends. Fails where no cable is.
-    Impair(Box<ImpairmentChange>, Reply<Result<(), String>>),
+    Impair(Box<ImpairmentChange>, Reply<Result<(), NoCable>>),
     /// Limit the rate at which a port of a device sends. The answer is false if the port cannot do that.
     SlowDown(usize, PortNumber, BitRate, Reply<bool>),
     /// Show frames to this tap, or to none. The answer is the tap before it, unfinished, and the instant of the
@@ -126,9 +131,9 @@ impl Worker {
         }
     }
 
-    fn impair(&mut self, impairing: ImpairmentChange) -> Result<(), String> {
+    fn impair(&mut self, impairing: ImpairmentChange) -> Result<(), NoCable> {
         let ImpairmentChange { device, port, change, spare } = impairing;
-        let line = self.run.lines.outgoing(device, port).ok_or("no cable is there")?;
+        let line = self.run.lines.outgoing(device, port).ok_or(NoCable)?;
         let place = line_index(line.link, line.end);
         self.run.impairers[place].get_or_insert(spare).change(change, self.now);
         Ok(())

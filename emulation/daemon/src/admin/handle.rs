@@ -2,6 +2,7 @@
 //! requests share.
 
 use super::view::{Baseline, Counters, Outputs, Status};
+use crate::error::with_sources;
 use capture::{Capture, CapturePlan, CapturedPort, WhenFull};
 use emulation::cable::impairment::{Impairer, ManualImpairment};
 use emulation::clock::{Clock, Stopwatch};
@@ -290,7 +291,7 @@ impl AdminHandle {
             ports: request.ports.iter().map(port).collect::<Result<_, Refusal>>()?,
         };
         let capture = Capture::create(&plan, &self.info.wiring, &self.info.nodes);
-        let capture = capture.map_err(|error| Refusal::Invalid(error.to_string()))?;
+        let capture = capture.map_err(|error| Refusal::Invalid(with_sources(&error)))?;
         self.swap_capture(Some(Box::new(capture))).await.map(|_| ())
     }
 

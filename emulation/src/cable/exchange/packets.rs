@@ -15,7 +15,7 @@ use crate::cable::interface::address_of;
 use crate::cable::lines::{Destination, Incoming, Lines, Outgoing, line_index};
 use crate::cable::outbox::{SendCounts, SentLine};
 use crate::cable::packet_socket::{
-    HEAD_MAX, Inward, Outward, PacketSocket, Room, Unfit, has_no_room,
+    HEAD_MAX, OutgoingFrame, PacketSocket, ReceiveBuffers, ReceiveError, ReceivedFrame, has_no_room,
 };
 use crate::clock::{Clock, monotonic_ns, realtime_ns};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
@@ -86,7 +86,7 @@ pub struct PacketExchange {
     counts: SendCounts,
     inbox: Inbox,
     pool: FramePool,
-    room: Room,
+    room: ReceiveBuffers,
 }
 
 impl PacketExchange {
@@ -137,7 +137,7 @@ impl PacketExchange {
             counts: SendCounts::default(),
             inbox: Inbox::new(epoch, &[], lines.count()),
             pool: FramePool::default(),
-            room: Room::default(),
+            room: ReceiveBuffers::default(),
         })
     }
 
@@ -216,8 +216,10 @@ impl PacketExchange {
                 let count = socket.receive(room, |inward| match inward {
                     Ok(inward) if *bare => arrivals.bare(*from, inward, &mut deliver),
                     Ok(inward) => arrivals.shimmed(*from, inward, &mut deliver),
-                    Err(Unfit::Cut) => arrivals.inbox.refuse(|rejected| &mut rejected.oversize),
-                    Err(Unfit::Unfinished) => {
+                    Err(ReceiveError::Cut) => {
+                        arrivals.inbox.refuse(|rejected| &mut rejected.oversize)
+                    }
+                    Err(ReceiveError::Unfinished) => {
                         arrivals.inbox.refuse(|rejected| &mut rejected.unfinished);
                     }
                 });
@@ -299,7 +301,7 @@ fn by_socket(line: &Outgoing) -> bool {
 impl Port {
     fn flush(&mut self, counts: &mut SendCounts, pool: &mut FramePool) {
         while !self.queue.is_empty() {
-            let batch = self.queue.iter().map(|waiting| Outward {
+            let batch = self.queue.iter().map(|waiting| OutgoingFrame {
                 head: &waiting.head[..waiting.length],
                 octets: &waiting.frame.octets,
             });
@@ -353,8 +355,13 @@ struct Arrivals<'a> {
 }
 
 impl Arrivals<'_> {
-    fn bare(&mut self, line: Incoming, inward: Inward<'_>, deliver: &mut impl FnMut(Accepted)) {
-        let Inward { octets, tag, at_ns } = inward;
+    fn bare(
+        &mut self,
+        line: Incoming,
+        inward: ReceivedFrame<'_>,
+        deliver: &mut impl FnMut(Accepted),
+    ) {
+        let ReceivedFrame { octets, tag, at_ns } = inward;
         if octets.len() < ETHERNET {
             return self.inbox.refuse(|rejected| &mut rejected.truncated);
         }
@@ -374,7 +381,12 @@ impl Arrivals<'_> {
         deliver(Accepted { line, frame, arrived: left + line.delay });
     }
 
-    fn shimmed(&mut self, line: Incoming, inward: Inward<'_>, deliver: &mut impl FnMut(Accepted)) {
+    fn shimmed(
+        &mut self,
+        line: Incoming,
+        inward: ReceivedFrame<'_>,
+        deliver: &mut impl FnMut(Accepted),
+    ) {
         let octets = inward.octets;
         if inward.tag.is_some() || octets.get(ADDRESSES..ETHERNET) != Some(&SHIM_ETHERTYPE) {
             return self.inbox.refuse(|rejected| &mut rejected.foreign);

@@ -6,7 +6,7 @@
 //! Documentation/networking/af_xdp.rst.
 
 use super::mapping::Mapping;
-use super::{Outward, has_no_room, set_option};
+use super::{OutgoingFrame, has_no_room, set_option};
 use crate::cable::datagram::{BATCH, widen};
 use socket2::{Domain, Socket, Type};
 use std::io;
@@ -130,7 +130,7 @@ impl SendRing {
 
     /// Sends the first frames of `batch`, at most [`BATCH`]. Offer those not sent again with the next call,
     /// first and in the same order.
-    pub fn send<'a>(&mut self, batch: impl Iterator<Item = Outward<'a>> + Clone) -> Sent {
+    pub fn send<'a>(&mut self, batch: impl Iterator<Item = OutgoingFrame<'a>> + Clone) -> Sent {
         if self.is_refused {
             return Sent::Otherwise(1);
         }
@@ -151,7 +151,7 @@ impl SendRing {
         }
     }
 
-    fn fits(&self, frame: &Outward<'_>) -> bool {
+    fn fits(&self, frame: &OutgoingFrame<'_>) -> bool {
         frame.head.is_empty() && frame.octets.len() <= self.frame_max
     }
 

@@ -16,7 +16,7 @@ struct Cable {
     namespaces: Vec<Namespace>,
     near: PacketSocket,
     far: PacketSocket,
-    room: Room,
+    room: ReceiveBuffers,
 }
 
 /// A cable whose near end sends and whose far end receives, with rings or without; `None` without the rights to
@@ -53,7 +53,7 @@ fn cable(has_rings: bool) -> Option<Cable> {
         within(Some(&path), open).expect("a socket on it")
     };
     let (near, far) = (open("near", 0), open("far", 1));
-    Some(Cable { near, far, room: Room::default(), namespaces })
+    Some(Cable { near, far, room: ReceiveBuffers::default(), namespaces })
 }
 
 /// A frame with `behind` after its MAC addresses.
@@ -65,14 +65,14 @@ fn frame(behind: &[u8], octets: usize) -> Vec<u8> {
     frame
 }
 
-fn put_together(inward: Inward<'_>) -> Vec<u8> {
+fn put_together(inward: ReceivedFrame<'_>) -> Vec<u8> {
     let tag = inward.tag.map(VlanTag::octets);
     let (addresses, rest) = inward.octets.split_at(12);
     [addresses, tag.as_ref().map_or(&[], |tag| &tag[..]), rest].concat()
 }
 
-fn outward(octets: &Vec<u8>) -> Outward<'_> {
-    Outward { head: &[], octets }
+fn outward(octets: &Vec<u8>) -> OutgoingFrame<'_> {
+    OutgoingFrame { head: &[], octets }
 }
 
 impl Cable {
@@ -155,7 +155,7 @@ fn the_kernel_says_nothing_of_its_own_accord() {
 #[test]
 fn frames_too_many_for_the_buffer_are_counted() {
     let Some(mut cable) = cable(false) else { return };
-    cable.far.narrow(4_096).expect("a small buffer");
+    cable.far.shrink_receive_buffer(4_096).expect("a small buffer");
     let frames = vec![frame(&[0x88, 0xb6], 1_000); 200];
     cable.send(&frames);
     let received = cable.received().len();

@@ -6,7 +6,7 @@ use daemon::PortInterface;
 use emulation::cable::Carrier;
 use emulation::cable::host::Host;
 use emulation::cable::namespace::Namespace;
-use emulation::cable::packet_socket::{PacketSocket, Room};
+use emulation::cable::packet_socket::{PacketSocket, ReceiveBuffers};
 use emulation::clock::{Stopwatch, monotonic_ns};
 use emulation::driver::Report;
 use emulation::timer;
@@ -194,7 +194,7 @@ fn transfer(near: &Host, far: &Host) -> io::Result<Vec<u8>> {
 fn listen(witness: &PacketSocket) -> Vec<Vec<u8>> {
     const LOOK_EVERY_NS: u64 = 5_000_000;
     let stopwatch = Stopwatch::start();
-    let (mut room, mut datagrams) = (Room::default(), Vec::new());
+    let (mut room, mut datagrams) = (ReceiveBuffers::default(), Vec::new());
     while datagrams.len() < DATAGRAMS && stopwatch.seconds() < WITHIN_S {
         timer::wait(None, monotonic_ns() + LOOK_EVERY_NS);
         witness.receive(&mut room, |inward| {
