@@ -83,7 +83,7 @@ pub struct CnmBody {
 
 /// What the congestion point of BCN says.
 ///
-/// Source: this project's profile (design notes, project frames); no field table was published.
+/// Source: docs/spec/design.md 3; no field table was published.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BcnBody {
     /// Who says it.

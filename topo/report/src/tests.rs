@@ -178,7 +178,7 @@ fn the_page_fetches_nothing_and_allows_only_its_own_script() {
         assert!(!before.contains(needle) && !script.contains(needle), "{needle}");
     }
     assert_eq!(page.matches(" onload=").count() + page.matches(" onerror=").count(), 0);
-    // 30 KB of script and 12 KB of style at most (seeing.md 13).
+    // 30 KB of script and 12 KB of style at most (docs/spec/seeing.md 13).
     assert!(script.len() < 30_000);
     let style = include_str!("../../assets/report.css").len() + STYLE.len();
     assert!(style < 12_000, "{style} octets");

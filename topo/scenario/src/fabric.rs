@@ -305,7 +305,7 @@ fn check_buffer(
 }
 
 /// The map as written; else OpenSM's, folded onto the lanes there are: level 0 to 14 to that lane,
-/// level 15 to lane 7. Source: opensm `doc/qos-config.txt`, algorithms.md 1.3.
+/// level 15 to lane 7. Source: opensm `doc/qos-config.txt`, docs/spec/algorithms.md 1.3.
 fn sl2vl(fields: &Fields<'_>, vls: u8, problems: &mut Problems) -> Vec<u8> {
     if !fields.has("sl2vl") {
         return (0..15).chain([7]).map(|lane| lane % vls).collect();

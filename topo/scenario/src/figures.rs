@@ -1,4 +1,4 @@
-//! `[[figure]]`: which figure of a paper a report's figure is to be compared with (seeing.md 5).
+//! `[[figure]]`: which figure of a paper a report's figure is to be compared with (docs/spec/seeing.md 5).
 
 use crate::keyfile::fields::Fields;
 use crate::keyfile::fields::words;

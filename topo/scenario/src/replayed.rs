@@ -23,7 +23,7 @@ const PLACEMENTS: [(&str, bool); 2] = [("linear", false), ("random", true)];
 
 /// The keys of `[[trace]]`.
 pub static KEYS: KeyTable = KeyTable::new(
-    "messages that wait for each other (docs/trace.md)",
+    "messages that wait for each other (docs/reference/trace.md)",
     &[
         Key::required("name", Kind::Text, "its name in results"),
         Key::optional(

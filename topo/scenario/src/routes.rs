@@ -6,7 +6,7 @@
 //! level l has spread Π w_i (i ≤ l), all its up ports are equally short while the common ancestor is
 //! above, and the way down is the only one: that is d-mod-k. Source: Zahavi, "D-Mod-K Routing" (2009).
 //! Elsewhere the spread is 1. With d-mod-k a switch has the preferred port alone; any other policy
-//! chooses among all of them ([docs/routing.md](../../docs/routing.md)).
+//! chooses among all of them ([docs/reference/routing.md](../../docs/reference/routing.md)).
 
 use crate::topology::Topology;
 use emulation::wiring::{End, NodeKind};

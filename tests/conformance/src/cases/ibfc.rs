@@ -26,7 +26,7 @@ cases! { "IBFC", "InfiniBand: link credits";
         "IBA §7.9.4",
         "FCTBS is that of the transmitter (TBS in the text).";
     "IBFC-04" both(block_rounding), "Block rounding",
-        "IBA §7.9.4; shared/spec/algorithms.md §1.1 counts LRH first octet to VCRC last octet",
+        "IBA §7.9.4; docs/spec/algorithms.md 1.1 counts LRH first octet to VCRC last octet",
         "Counted from the first octet of the LRH to the last of the VCRC. Packets of 63, 64 or 65 octets do not exist (PktLen counts words, the VCRC adds two): the formula is checked at those sizes, both ends at every size there is.";
     "IBFC-05" both(no_credit), "No credit, no data",
         "IBA §7.9; PortXmitWait in perf counters";

@@ -32,7 +32,7 @@ pub static KEYS: KeyTable = KeyTable {
             "routing",
             Kind::Word(Routing::names),
             "d-mod-k",
-            "how a path is chosen among shortest ones; all but d-mod-k on Ethernet only (docs/routing.md)",
+            "how a path is chosen among shortest ones; all but d-mod-k on Ethernet only (docs/reference/routing.md)",
         ),
         Key::new("mtu", Kind::Octets, "2048 B", "largest payload of one packet"),
         Key::optional(

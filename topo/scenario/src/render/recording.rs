@@ -5,7 +5,7 @@ use crate::measure::windows::{edges_of, windows_of};
 use emulation::recorder::RecordingPlan;
 use proto::units::{Duration, Instant};
 
-/// A bin is at least this many frame times, and at most this share of the run (seeing.md 3.3).
+/// A bin is at least this many frame times, and at most this share of the run (docs/spec/seeing.md 3.3).
 const BIN_FRAMES: u64 = 50;
 const BINS: u64 = 280;
 

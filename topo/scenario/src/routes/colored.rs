@@ -3,7 +3,7 @@
 //!
 //! Pairs are taken by what they send, most first; each gets the way whose busiest link is the least busy
 //! with it. Two more passes over all pairs mend what the order has spoilt. Pairs of different phases do not
-//! meet. Source: algorithms.md 9.2 (the seed names the routing and not its algorithm).
+//! meet. Source: docs/spec/algorithms.md 9.2 (the slides name the routing and not its algorithm).
 
 use crate::routes::Forwarding;
 use crate::routes::proof::ways;

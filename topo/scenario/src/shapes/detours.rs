@@ -1,5 +1,5 @@
-//! `ar-t1` and `ar-t3`: the networks in which the seed tests adaptive routing, as reconstructed in
-//! algorithms.md 9.4. The preferred ways meet; each source has a way of its own beside them.
+//! `ar-t1` and `ar-t3`: two test networks of adaptive routing, as reconstructed in
+//! docs/spec/algorithms.md 9.4. The preferred ways meet; each source has a way of its own beside them.
 //!
 //! ```text
 //!   ar-t1:  h1 ─ s1 ─┬──────── s7 ────────┬─ s8 ─ h4      ar-t3:  h1, h2 by m1 and h3, h4 by m2

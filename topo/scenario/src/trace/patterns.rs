@@ -1,7 +1,7 @@
 //! Traces of applications whose ranks exchange with one partner after another.
 //!
-//! A rank begins a phase when it has sent and received all of the phase before. Source: the seed's
-//! NAS benchmarks CG and FT, as algorithms.md 10.3 writes their phases down.
+//! A rank begins a phase when it has sent and received all of the phase before. Source: the
+//! NAS benchmarks CG and FT, with the phases of docs/spec/algorithms.md 10.3.
 
 use super::{Message, Trace};
 use proto::units::{Bytes, Duration};

@@ -27,7 +27,7 @@ fn sampling_by_octets_settles_alike() {
     assert!((75e3..=300e3).contains(&outcome.queue), "{outcome:?}");
 }
 
-/// The gains of algorithms.md 10.2: with a tenth of Gd0 = 1/1500000 the queue runs away, with ten
+/// The gains of docs/spec/algorithms.md 10.2: with a tenth of Gd0 = 1/1500000 the queue runs away, with ten
 /// times as much it swings by as much as it is long.
 #[test]
 fn too_small_a_decrease_lets_the_queue_grow_and_too_large_a_one_lets_it_swing() {

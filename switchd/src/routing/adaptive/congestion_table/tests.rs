@@ -17,7 +17,7 @@ fn table() -> CongestionTable {
     CongestionTable::new(TIMEOUT)
 }
 
-/// The vector of algorithms.md 10.6.
+/// The vector of docs/spec/algorithms.md 10.6.
 #[test]
 fn three_remote_notifications_of_ten_make_a_count_of_three_and_a_feedback_of_sixty() {
     let mut table = table();

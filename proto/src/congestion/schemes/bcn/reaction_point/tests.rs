@@ -24,7 +24,7 @@ fn tell(limiter: &mut Limiter, body: BcnBody, at: Instant) -> Heard {
     limiter.on_notification(&Notification::Bcn(body), at)
 }
 
-/// algorithms.md 10.6, BCN base gains.
+/// docs/spec/algorithms.md 10.6, BCN base gains.
 #[test]
 fn the_unit_vectors_of_the_base_gains_hold_to_the_digit() {
     let law = limiter("").law;
@@ -34,14 +34,14 @@ fn the_unit_vectors_of_the_base_gains_hold_to_the_digit() {
     assert_eq!(law.apply(10 * GBPS, 150_000), 10 * GBPS, "and never more than the line");
 }
 
-/// algorithms.md 4.3: Gd0·Fb_max is one half for both memories of the benchmark.
+/// docs/spec/algorithms.md 4.3: Gd0·Fb_max is one half for both memories of the benchmark.
 #[test]
 fn gd0_halves_at_the_largest_feedback() {
     for (gd, fb_max) in [("1/1500000", 750_000), ("1/375000", 187_500)] {
         let law = limiter(&format!("gd = \"{gd}\"")).law;
         assert_eq!(law.apply(10 * GBPS, -fb_max), 5 * GBPS);
     }
-    // As the deck prints it, to the five digits that it prints.
+    // As the slides print it, with five digits.
     let law = limiter("gd = 6.6667e-7").law;
     assert_eq!(law.apply(10 * GBPS, -750_000), 4_999_975_000);
 }

@@ -15,7 +15,7 @@ fn started(text: &str) -> Alpha {
     alpha
 }
 
-/// ROCE-10, and the vector of algorithms.md 10.6.
+/// ROCE-10, and the vector of docs/spec/algorithms.md 10.6.
 #[test]
 fn each_quiet_interval_keeps_one_minus_g_of_it() {
     let mut alpha = started("");

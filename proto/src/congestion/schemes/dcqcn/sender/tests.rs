@@ -15,7 +15,7 @@ fn rates(sender: &Sender) -> (u64, u64) {
     (sender.current, sender.target)
 }
 
-/// ROCE-09, and the vector of algorithms.md 10.6: CNPs at 0 and 60 µs with α = 1 and g = 1/256.
+/// ROCE-09, and the vector of docs/spec/algorithms.md 10.6: CNPs at 0 and 60 µs with α = 1 and g = 1/256.
 #[test]
 fn a_notification_halves_the_rate_while_alpha_is_one() {
     let mut sender = sender("");

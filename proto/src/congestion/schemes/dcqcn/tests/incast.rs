@@ -1,4 +1,4 @@
-//! All three roles around one queue: senders of one size to one receiver, as in algorithms.md 10.5.
+//! All three roles around one queue: senders of one size to one receiver, as in docs/spec/algorithms.md 10.5.
 //!
 //! Each sender has a line of its own into an output that drops nothing; flow control is left out, so
 //! what keeps the queue short is the scheme alone.
@@ -205,7 +205,7 @@ fn outcome(senders: usize, gbps: u64, params: &str) -> Outcome {
     Incast::new(senders, gbps, params).measure()
 }
 
-/// ROCE-14, and algorithms.md 10.5: two and three senders on 40 Gb/s, eight on 100 Gb/s.
+/// ROCE-14, and docs/spec/algorithms.md 10.5: two and three senders on 40 Gb/s, eight on 100 Gb/s.
 #[test]
 fn senders_share_a_line_evenly_and_fill_it() {
     for (senders, gbps, tolerance) in [(2, 40, 0.2), (3, 40, 0.2), (8, 100, 0.25)] {

@@ -15,7 +15,7 @@ fn interval(point: &mut Sampler, queue: u64, before: u64) -> i64 {
     point.left
 }
 
-/// algorithms.md 10.6, QCN max.
+/// docs/spec/algorithms.md 10.6, QCN max.
 #[test]
 fn cl_32_8_the_unit_vector_of_feedback_holds_to_the_digit() {
     let gauge = Gauge::new(Bytes::new(26_000), 1);

@@ -28,7 +28,7 @@ fn cycle(limiter: &mut RateLimiter) {
     limiter.on_transmit(left, Instant::ZERO);
 }
 
-/// algorithms.md 10.6, QCN: 10·65/128, then four pure averages, then one with rpgAiRate.
+/// docs/spec/algorithms.md 10.6, QCN: 10·65/128, then four pure averages, then one with rpgAiRate.
 #[test]
 fn cl_32_14_the_unit_vector_of_cut_and_recovery_holds_to_the_digit() {
     let mut limiter = limiter("");
@@ -213,7 +213,7 @@ fn cl_32_14_the_limiter_is_released_at_rpg_max_rate_and_gone_when_nothing_waits(
     assert_eq!(limiter.byte_count, BYTE_RESET.get());
 }
 
-/// algorithms.md 5.3 reckons 0.12 s from half a Gb/s: 75 ms are five stages of the timer, the rest is
+/// docs/spec/algorithms.md 5.3 reckons 0.12 s from half a Gb/s: 75 ms are five stages of the timer, the rest is
 /// hyper increase. There the standard halves both periods, which that sum leaves out: 20 ms, not 45.
 #[test]
 fn recovery_from_a_deep_cut_takes_the_stages_of_the_timer_and_a_few_halved_ones() {
