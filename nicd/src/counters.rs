@@ -1,7 +1,7 @@
 //! What an adapter counts apart from its port: totals under operators' names, and flows.
 
 use crate::config::Encapsulation;
-use proto::congestion::Periods;
+use proto::counters::Periods;
 use proto::counters::{FlowId, FlowReading, Items, LatencyReading, ReceptionReading};
 use proto::units::{Duration, Instant};
 

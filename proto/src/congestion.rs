@@ -8,6 +8,7 @@
 //! A scheme's parameters are parsed once per device, into a value that implements [`Roles`]. All roles of
 //! that device are made from this value and share its tables.
 
+use crate::counters::Periods;
 use crate::frame::FrameHeaders;
 use crate::ids::{CongestionPointId, PortNumber};
 use crate::params::ParamError;
@@ -126,15 +127,6 @@ pub trait NotificationPoint: Send {
     fn periods(&self) -> Periods {
         Periods::default()
     }
-}
-
-/// Totals of a notification point that judges a flow period by period.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Periods {
-    /// Periods judged.
-    pub judged: u64,
-    /// Periods in which the flow was a cause of congestion.
-    pub congested: u64,
 }
 
 /// A reaction point's answer to a notification.

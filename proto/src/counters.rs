@@ -7,7 +7,7 @@ mod bin;
 mod flow;
 
 pub use bin::{BinReading, MovedFlow, PortTotals, Span, UnmovedFlows};
-pub use flow::{FlowId, FlowReading, Items, ReceptionReading};
+pub use flow::{FlowId, FlowReading, Items, Periods, ReceptionReading};
 
 use crate::units::{Duration, Instant};
 use serde::{Deserialize, Serialize};

@@ -46,6 +46,7 @@
 pub mod classify;
 pub mod error;
 pub mod ethernet;
+pub mod ethertype;
 pub(crate) mod header;
 pub mod infiniband;
 pub mod internet;

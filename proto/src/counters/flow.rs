@@ -1,6 +1,5 @@
 //! Counters of one flow, at its sender and at its receiver.
 
-use crate::congestion::Periods;
 use crate::counters::Gauge;
 use crate::units::Instant;
 use serde::{Deserialize, Serialize};
@@ -96,4 +95,13 @@ pub struct ReceptionReading {
     pub reordered: u64,
     /// The notification point's findings by period.
     pub periods: Periods,
+}
+
+/// Totals of a notification point that judges a flow period by period.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Periods {
+    /// Periods judged.
+    pub judged: u64,
+    /// Periods in which the flow was a cause of congestion.
+    pub congested: u64,
 }

@@ -1,6 +1,5 @@
 //! MAC addresses, as six octets, as a 48-bit number and as text.
 
-use crate::wire::header::fields;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -14,8 +13,6 @@ pub struct MacAddress([u8; MacAddress::LEN]);
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a MAC address: write six pairs of hexadecimal digits with colons between")]
 pub struct NoMacAddress(String);
-
-fields! { MacAddress: |bits: u64| MacAddress::from_number(bits), |value| value.number(); }
 
 impl MacAddress {
     /// Length on the wire, in octets.

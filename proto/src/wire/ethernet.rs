@@ -13,7 +13,6 @@ pub mod cnm;
 pub mod congestion_tag;
 pub mod crc;
 pub mod envelope;
-pub mod ethertype;
 pub mod header;
 pub mod mac_control;
 pub mod pause;
@@ -22,6 +21,7 @@ pub mod plan;
 pub mod preface;
 pub mod vlan_tag;
 
+pub use super::ethertype;
 pub use crate::ids::MacAddress;
 pub use cn_tag::CnTag;
 pub use cnm::Cnm;

@@ -1,7 +1,7 @@
 //! Headers as tables: each field once, with its type and its bits.
 
 use crate::ids::{
-    Dscp, Ecn, Lid, Priority, Psn, QueuePairNumber, ServiceLevel, VirtualLane, VlanId,
+    Dscp, Ecn, Lid, MacAddress, Priority, Psn, QueuePairNumber, ServiceLevel, VirtualLane, VlanId,
 };
 use crate::units::Instant;
 use core::net::{Ipv4Addr, Ipv6Addr};
@@ -55,6 +55,7 @@ fields! {
     Dscp: |bits: u8| Dscp::truncate(bits), |value| value.get();
     Ecn: |bits: u8| Ecn::from_bits(bits), |value| value.bits();
     Lid: |bits: u16| Lid::new(bits), |value| value.get();
+    MacAddress: |bits: u64| MacAddress::from_number(bits), |value| value.number();
     Instant: |bits: u64| Instant::from_ps(bits), |value| value.as_ps();
 }
 

@@ -16,7 +16,7 @@ pub use bcn::Bcn;
 pub use rate_tag::RateTag;
 pub use test_frame::TestFrame;
 
-use crate::wire::ethernet::ethertype;
+use crate::wire::ethertype;
 use serde::{Deserialize, Serialize};
 
 /// Length of the subtype, which follows the EtherType, in octets.

@@ -9,42 +9,15 @@ use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::io::{BufRead, BufReader};
+use std::path::Path;
 
+mod error;
 mod log;
 pub mod tables;
 
+pub use error::ReportError;
 pub use log::{EventLog, FirstPause};
-
-/// Why a run directory cannot be reported.
-#[derive(Debug, thiserror::Error)]
-pub enum ReportError {
-    /// A file cannot be read.
-    #[error("cannot read {}: {source}", file.display())]
-    Read {
-        /// Which.
-        file: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// A file is not what a run writes.
-    #[error("{} is no file of a run directory: {why}", file.display())]
-    Content {
-        /// Which.
-        file: PathBuf,
-        /// What is wrong with it.
-        why: String,
-    },
-    /// The page cannot be written.
-    #[error("cannot write {}: {source}", file.display())]
-    Write {
-        /// Which.
-        file: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-}
 
 /// A node of the fabric.
 #[derive(Clone, Debug, Deserialize)]

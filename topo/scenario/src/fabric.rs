@@ -1,9 +1,9 @@
 //! `[fabric]`: the graph, its routes, and what links, switches and NICs have in common.
 
+use crate::attached::AttachedPort;
 use crate::frames::{self, TECHNOLOGIES};
 use crate::keyfile::fields::Fields;
 use crate::keyfile::problem::{Complaint, Problems};
-use crate::lab::AttachedPort;
 use crate::reachability;
 use crate::routes::proof::Waits;
 use crate::routes::{Forwarding, Routing};

@@ -1,5 +1,6 @@
 //! `[lab]`: what of this host the fabric is cabled to.
 
+use crate::attached::{AttachedPort, WORK_CONSERVING};
 use crate::fabric::FabricSettings;
 use crate::keyfile::fields::Fields;
 use crate::keyfile::fields::words;
@@ -9,35 +10,9 @@ use crate::topology::Topology;
 use emulation::wiring::{End, NodeKind, Sending};
 use proto::params::{Key, KeyTable, Kind};
 use proto::technology::Technology;
-use proto::units::{BitRate, Bytes};
-
-/// A port of a switch with an interface of this host at it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AttachedPort {
-    /// The port.
-    pub at: End,
-    /// The interface's name.
-    pub interface: String,
-    /// The port's rate.
-    pub rate: BitRate,
-    /// The largest payload of a frame there.
-    pub mtu: Bytes,
-    /// How frames leave by the interface.
-    pub send: Sending,
-}
 
 /// The ways to send, by their words.
 const SENDS: [(&str, Sending); 2] = [("ring", Sending::Ring), ("socket", Sending::Socket)];
-
-/// A port that serves as fast as it can: no interface of a host is as fast as this.
-pub const WORK_CONSERVING: BitRate = BitRate::gbps(10_000);
-
-impl AttachedPort {
-    /// The port's rate, if it has one.
-    pub fn line_rate(&self) -> Option<BitRate> {
-        (self.rate != WORK_CONSERVING).then_some(self.rate)
-    }
-}
 
 /// The longest name of an interface. Source: Linux, IFNAMSIZ without the terminating zero.
 const NAME_MAX: usize = 15;

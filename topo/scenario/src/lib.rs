@@ -20,6 +20,7 @@ use proto::params::{Key, KeyTable, Kind};
 use proto::technology::Technology;
 use proto::units::Bytes;
 
+pub mod attached;
 mod devices;
 pub mod expectations;
 pub mod fabric;
@@ -40,7 +41,6 @@ pub mod phases;
 pub mod reachability;
 pub mod render;
 pub mod repeat;
-pub mod replayed;
 pub mod routes;
 pub mod run;
 pub mod say;
@@ -117,7 +117,11 @@ pub static KEYS: KeyTable = KeyTable::new(
         Key::optional("lab", Kind::Table(&lab::KEYS), "what of this host the fabric is cabled to"),
         Key::new("scheme", Kind::Table(&scheme::KEYS), "{ kind = \"none\" }", "congestion control"),
         Key::optional("traffic", Kind::Tables(&traffic::KEYS), "who sends what"),
-        Key::optional("trace", Kind::Tables(&replayed::KEYS), "messages that wait for each other"),
+        Key::optional(
+            "trace",
+            Kind::Tables(&traffic::replayed::KEYS),
+            "messages that wait for each other",
+        ),
         Key::optional("impairment", Kind::Tables(&faults::KEYS), "faults injected on purpose"),
         Key::optional("outage", Kind::Tables(&outages::KEYS), "links that are down for a while"),
         Key::optional("phase", Kind::Tables(&phases::KEYS), "named parts of the run"),

@@ -3,16 +3,16 @@
 //! Nothing can fail here: [`Scenario::parse`] has refused whatever could.
 
 use crate::Scenario;
+use crate::attached::AttachedPort;
 use crate::fabric::FabricSettings;
 use crate::frames;
 use crate::inventory::{Fabric, ReplayFacts};
-use crate::lab::AttachedPort;
 use crate::measure::{Expectation, Measure};
 use crate::phases::Phase;
-use crate::replayed::Replay;
 use crate::routes::proof::Waits;
 use crate::topology::{Node, end};
 use crate::traffic::Receivers;
+use crate::traffic::replayed::Replay;
 use emulation::recorder::RecordingPlan;
 use emulation::wiring::{Attached, End, LinkWiring, NodeKind, NodeWiring, Wiring};
 use nicd::config::NicConfig;

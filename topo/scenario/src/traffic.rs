@@ -1,14 +1,12 @@
-//! `[[traffic]]`: who sends what to whom, how fast, and when.
+//! `[[traffic]]`: sender, receivers, rate and time of each traffic item.
 
 use crate::fabric::FabricSettings;
 use crate::frames::{self, ETHERNET_MIN};
-use crate::keyfile::fields::Fields;
-use crate::keyfile::fields::words;
+use crate::keyfile::fields::{Fields, words};
 use crate::keyfile::problem::{Complaint, Problems, did_you_mean};
 use crate::names;
 use crate::refuse_duplicates;
 use crate::repeat::{REPEATS_MAX, Repeat, repeat};
-use crate::replayed::{self, Replay};
 use crate::topology::Topology;
 use classes::Classes;
 use nicd::config::{Arrivals, ClassConfig, Operation, Transport};
@@ -17,9 +15,11 @@ use proto::link::FlowControlConfig;
 use proto::params::{Key, KeyTable, Kind};
 use proto::units::{BitRate, Bytes, Instant};
 use proto::wire::classify::PriorityMap;
+use replayed::Replay;
 
 pub(super) mod classes;
 mod demands;
+pub mod replayed;
 
 /// Everything that is sent, and the connection classes it takes.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -14,9 +14,10 @@
 use super::fecn_marker::MarkerParams;
 use super::{Scheme, SharedBy, Signals, Throttling};
 use crate::congestion::{
-    CongestionPoint, Heard, Notification, NotificationPoint, Periods, Permission, Place,
-    ReactionPoint, ReactionState, Roles, Scope, TransportNote, Travel,
+    CongestionPoint, Heard, Notification, NotificationPoint, Permission, Place, ReactionPoint,
+    ReactionState, Roles, Scope, TransportNote, Travel,
 };
+use crate::counters::Periods;
 use crate::frame::{FrameClass, FrameHeaders};
 use crate::params::{Millionths, Params};
 use crate::technology::Technology;

@@ -1,4 +1,4 @@
-//! The objective: one key by which settings are compared. This is the formula; `docs/reference/tune.md` and
+//! The objective: one key by which settings are compared. This is the formula; `docs/tasks/tune.md` and
 //! `pausebed tune --help` state it in words.
 //!
 //! The *miss* of a run is how much further than the goal allows cold traffic is from its ideal.

@@ -1,0 +1,29 @@
+//! Attached ports: switch ports that are cabled to interfaces of this host.
+
+use emulation::wiring::{End, Sending};
+use proto::units::{BitRate, Bytes};
+
+/// A port of a switch with an interface of this host at it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AttachedPort {
+    /// The port.
+    pub at: End,
+    /// The interface's name.
+    pub interface: String,
+    /// The port's rate.
+    pub rate: BitRate,
+    /// The largest payload of a frame there.
+    pub mtu: Bytes,
+    /// How frames leave by the interface.
+    pub send: Sending,
+}
+
+/// A port that serves as fast as it can: no interface of a host is as fast as this.
+pub const WORK_CONSERVING: BitRate = BitRate::gbps(10_000);
+
+impl AttachedPort {
+    /// The port's rate, if it has one.
+    pub fn line_rate(&self) -> Option<BitRate> {
+        (self.rate != WORK_CONSERVING).then_some(self.rate)
+    }
+}
