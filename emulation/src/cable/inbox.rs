@@ -221,7 +221,7 @@ impl Inbox {
     }
 
     /// Frames received by attached interfaces, before and after the stop.
-    pub(crate) fn from_outside(&self, lines: &Lines) -> [FrameTally; 2] {
+    pub(crate) fn received_from_outside(&self, lines: &Lines) -> [FrameTally; 2] {
         let outside = lines.all_incoming().filter(|line| line.outside);
         outside.fold([FrameTally::default(); 2], |[received, drained], line| {
             let counts = self.states[line_index(line.link, line.end)].counts;

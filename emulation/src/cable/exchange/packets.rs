@@ -251,7 +251,7 @@ impl PacketExchange {
     /// The whole account.
     pub fn report(&self, lines: &Lines) -> ExchangeReport {
         let inside = self.ports.iter().filter(|port| !port.from.outside);
-        let [received, drained] = self.inbox.from_outside(lines);
+        let [received, drained] = self.inbox.received_from_outside(lines);
         let mut tally = OutsideTally { received, drained, ..OutsideTally::default() };
         let overflows = self.overflows();
         let outside = || self.ports.iter().filter(|port| port.from.outside);
