@@ -15,8 +15,7 @@ pub const SHARED_FRAMES: u64 = 8;
 pub const HEADROOM_FRAMES: u64 = 4;
 /// How many full frames below the threshold the neighbour may send again.
 pub const HYSTERESIS_FRAMES: u64 = 3;
-/// The cases' own rate of a line.
-
+/// The line rate of the cases.
 pub const RATE: BitRate = BitRate::mbps(10);
 /// An octet on it.
 pub const OCTET: Duration = Duration::from_ns(800);

@@ -78,10 +78,22 @@ impl TreeSink {
     /// Updates the summary line by a header; the innermost frame counts.
     fn summarise(&mut self, layer: &'static Layer, octets: &[u8]) {
         match layer.key {
-            "lrh" => self.from_to("raw packet", octets, const { ends(&LRH, "slid", "dlid") }),
-            "ethernet" => self.from_to("Ethernet", octets, const { ends(&ETHERNET, "src", "dst") }),
-            "ipv4" => self.from_to("IPv4", octets, const { ends(&IPV4, "src", "dst") }),
-            "ipv6" => self.from_to("IPv6", octets, const { ends(&IPV6, "src", "dst") }),
+            "lrh" => self.source_and_destination(
+                "raw packet",
+                octets,
+                const { ends(&LRH, "slid", "dlid") },
+            ),
+            "ethernet" => self.source_and_destination(
+                "Ethernet",
+                octets,
+                const { ends(&ETHERNET, "src", "dst") },
+            ),
+            "ipv4" => {
+                self.source_and_destination("IPv4", octets, const { ends(&IPV4, "src", "dst") })
+            }
+            "ipv6" => {
+                self.source_and_destination("IPv6", octets, const { ends(&IPV6, "src", "dst") })
+            }
             "bth" => self.summarise_transport(octets),
             "flow_control" => {
                 self.is("flow control");
@@ -133,7 +145,7 @@ impl TreeSink {
         self.what.extend_from_slice(what.as_bytes());
     }
 
-    fn from_to(&mut self, what: &str, octets: &[u8], [from, to]: [Place; 2]) {
+    fn source_and_destination(&mut self, what: &str, octets: &[u8], [from, to]: [Place; 2]) {
         self.is(what);
         self.ends.clear();
         for (mark, end) in [("  ", from), (" → ", to)] {

@@ -55,7 +55,7 @@ impl Columns {
         for value in &self.values {
             encoder.write_all(&value.to_le_bytes()).expect("memory takes all");
         }
-        BASE64_STANDARD.encode(&encoder.finish().expect("memory takes all"))
+        BASE64_STANDARD.encode(encoder.finish().expect("memory takes all"))
     }
 }
 

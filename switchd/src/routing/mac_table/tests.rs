@@ -25,7 +25,6 @@ fn numbers() -> MacTableParams {
         age: Duration::from_us(100),
         flood_gap: Duration::from_us(10),
         flood_burst: 3,
-        ..proto::params::defaults()
     }
 }
 

@@ -175,6 +175,9 @@ fn daemon_at<'a>(record: &'a LabRecord, port: &str) -> Result<&'a DaemonRecord, 
     daemon.ok_or_else(|| ClientError::Refused(format!("no node {node:?} in lab {}", record.lab)))
 }
 
+/// Line rates by port.
+pub type Rates = BTreeMap<String, BitRate>;
+
 /// The daemons that host `ports`, each with its ports and their line rates.
 ///
 /// # Errors
@@ -182,7 +185,7 @@ fn daemon_at<'a>(record: &'a LabRecord, port: &str) -> Result<&'a DaemonRecord, 
 pub fn by_daemon<'a>(
     record: &'a LabRecord,
     ports: &[String],
-) -> Result<Vec<(&'a DaemonRecord, BTreeMap<String, BitRate>)>, ClientError> {
+) -> Result<Vec<(&'a DaemonRecord, Rates)>, ClientError> {
     let mut parts: BTreeMap<&Path, (&DaemonRecord, BTreeMap<_, _>)> = BTreeMap::new();
     for port in ports {
         let daemon = daemon_at(record, port)?;

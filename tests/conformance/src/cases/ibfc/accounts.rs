@@ -126,7 +126,7 @@ pub fn received_blocks_rules(_: Level) -> Finding {
         if count % 4 == 0 {
             // Silence for longer would look like a dead link.
             let sent = (4095 + bench.credits(1).lanes[0].sent) % 4096;
-            bench.say_packet(1, &fcp(FlowControlOp::Normal, sent as u16, 2048));
+            bench.say_packet(1, &fcp(FlowControlOp::Normal, sent, 2048));
             bench.say(3, 0);
         }
         bench.run_for(DEVICE_REFRESH);
@@ -142,7 +142,7 @@ pub fn received_blocks_rules(_: Level) -> Finding {
     let expected = (4095 + capacity) % 4096;
     same("ABR after a packet without room", received_by(&bench, 0), expected)?;
     let told = (4095 + bench.credits(1).lanes[0].sent) % 4096;
-    bench.say_packet(1, &fcp(FlowControlOp::Normal, told as u16, 2048));
+    bench.say_packet(1, &fcp(FlowControlOp::Normal, told, 2048));
     bench.run_for(DEVICE_REFRESH);
     same("ABR after the FCTBS that counts it", received_by(&bench, 0), u32::from(told))?;
     Ok(format!("0 at first; FCTBS taken over; +{FULL_FRAME_BLOCKS} a packet, wrapping at 4096"))

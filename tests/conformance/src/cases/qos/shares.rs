@@ -130,7 +130,8 @@ pub fn dwrr_shares(on: Level) -> Finding {
             })?;
         }
     }
-    let others: [([i64; 8], fn(u8) -> Backlog); 3] = [
+    type Row = ([i64; 8], fn(u8) -> Backlog);
+    let others: [Row; 3] = [
         ([1, 2, 4, 8, 16, 32, 64, 1], |of| (of, PAYLOAD, 140)),
         (SONIC, unlike),
         ([64, 32, 16, 8, 4, 2, 1, 1], unlike),

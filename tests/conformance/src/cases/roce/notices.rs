@@ -180,7 +180,7 @@ fn described(frame: &Frame) -> Result<String, Failure> {
 /// A CNP and an ACK left in the slot.
 fn both(record: &Record, number: usize, what: &str) -> Result<(), Failure> {
     let drawn: Vec<_> =
-        left(&record, number).into_iter().filter_map(|seen| opcode_of(&seen.frame)).collect();
+        left(record, number).into_iter().filter_map(|seen| opcode_of(&seen.frame)).collect();
     let both = [Opcode::ROCEV2_CNP, Opcode::RC_ACKNOWLEDGE];
     let all = drawn.len() == 2 && both.iter().all(|opcode| drawn.contains(opcode));
     ensure(all, || format!("{what} draws {drawn:?}, expected a CNP and an ACK"))
