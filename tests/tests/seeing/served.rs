@@ -135,7 +135,7 @@ fn the_live_page_shows_a_lab_changes_it_with_the_token_and_reports_its_end() {
     assert_eq!(served.act(r#"{"act":"mend","port":"s0:1"}"#).0, 200);
     assert_eq!(served.act(r#"{"act":"stop","item":"even"}"#).1, "traffic stopped on 4 adapters");
     lab.good(&["down"]);
-    assert!(event(&mut live, "end").contains("The lab is up no more"));
+    assert!(event(&mut live, "end").contains("The lab has ended"));
 }
 
 #[test]
@@ -145,5 +145,5 @@ fn serve_refuses_a_name_that_is_neither_a_file_nor_a_lab() {
     let output = lab.run(&["serve", "other"]);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains("other is no file, and no lab of that name is up"), "{said}");
+    assert!(said.contains("other is neither a file nor a running lab"), "{said}");
 }
