@@ -22,7 +22,9 @@ const IDLE_NS: u64 = 5 * NS_PER_S;
 pub fn run(options: &Options, name: &str) -> Outcome {
     let labs = options.place.labs()?;
     let record = labs.all().remove(name).ok_or_else(|| {
-        Failure::usage(format!("{name} is neither a file nor a running lab; `pausebed status` lists labs"))
+        Failure::usage(format!(
+            "{name} is neither a file nor a running lab; `pausebed status` lists labs"
+        ))
     })?;
     let record = running(record)?;
     let of_lab = |failure: Failure| failure.of(format!("lab {name}"));
