@@ -3,7 +3,7 @@
 //! Frames are extracted of InfiniBand with and without ERF records, of this project's link interfaces, and of
 //! Ethernet. All other packets are counted by reason. No input makes it panic. A truncated file gives its whole
 //! packets, the part present of the last one, and then an error. [`CaptureReader::next_raw`] gives all packets
-//! undecoded. By hand, since the readers on crates.io neither resume after a damaged block nor give the part of
+//! undecoded. By hand, since published readers neither resume after a damaged block nor give the part of
 //! a truncated last packet.
 
 use crate::pcapng::{LinkType, erf};

@@ -10,7 +10,7 @@ use proto::wire::internet::checksum;
 /// Octets of the header.
 const LENGTH: usize = 10;
 
-/// The header before a frame. Read by hand: no crate on crates.io has a view of it.
+/// The header before a frame. Read by hand: no published crate has a view of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct VirtioHeader {
     /// The checksum covers the pseudo-header only.
