@@ -1,4 +1,4 @@
-//! Traces of messages: who sends how much to whom, and after what. [docs/reference/trace.md](../docs/reference/trace.md)
+//! Traces of messages: source, destination, size and dependencies. [docs/reference/trace.md](../docs/reference/trace.md)
 //! describes the text.
 //!
 //! [`patterns`] makes traces of applications; any other comes as text.

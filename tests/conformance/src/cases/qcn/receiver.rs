@@ -87,7 +87,7 @@ const KINDS: [((u8, u8), bool); 6] = [
     ((0, 0), true),
 ];
 
-/// About a frame to adapter `to`, for whoever sent it, adapter `sender`.
+/// A CNM to adapter `sender` about its frame to adapter `to`.
 fn message((version, reserved): (u8, u8), (sender, to): (u16, u16)) -> Frame {
     let cnm = Cnm { version, reserved, ..opinion(SWITCH, to) };
     frames::message(cnm, (SWITCH, sender), CNM, LEAST)

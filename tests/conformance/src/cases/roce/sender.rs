@@ -48,7 +48,7 @@ const NUMBERS: Numbers = Numbers {
     least: 20e6,
 };
 
-/// The same as the NIC is told them.
+/// The same parameters as keys of a scenario file.
 fn params(numbers: &Numbers) -> String {
     let order = if numbers.alpha_first { "alpha-cut" } else { "cut-alpha" };
     let length = |time: Duration| time.as_ps() / 1_000_000;
