@@ -273,6 +273,41 @@ fn missing_paths(repository: &Repository, name: &str) -> Vec<String> {
     faults
 }
 
+/// Benches and tests that a `cargo` command of `name` runs and that its package does not have.
+fn missing_targets(repository: &Repository, name: &str) -> Vec<String> {
+    let mut faults = Vec::new();
+    for command in repository.texts[name].split("cargo ").skip(1) {
+        let line = command.split(['\n', '`', '&']).next().unwrap_or_default();
+        let words: Vec<_> = line.split_whitespace().collect();
+        let after = |option: &str| {
+            words
+                .windows(2)
+                .find(|pair| pair[0] == option)
+                .map(|pair| pair[1].trim_end_matches('.'))
+        };
+        let Some(package) = after("-p") else { continue };
+        let is_its = |text: &String| text.contains(&format!("\nname = \"{package}\""));
+        let manifest = repository
+            .texts
+            .iter()
+            .find(|(file, text)| file.ends_with("Cargo.toml") && is_its(text))
+            .map(|(file, _)| file.trim_end_matches("Cargo.toml"));
+        let Some(folder) = manifest else {
+            faults.push(format!("{name}: there is no package {package}"));
+            continue;
+        };
+        for (option, kind) in [("--bench", "benches"), ("--test", "tests")] {
+            let Some(target) = after(option) else { continue };
+            let stem = format!("{folder}{kind}/{target}");
+            if !repository.has(&format!("{stem}.rs")) && !repository.has(&format!("{stem}/main.rs"))
+            {
+                faults.push(format!("{name}: package {package} has no {kind}/{target}"));
+            }
+        }
+    }
+    faults
+}
+
 /// What `check` finds in every citing file that `wanted` names.
 fn faults(wanted: fn(&str) -> bool, check: fn(&Repository, &str) -> Vec<String>) -> Vec<String> {
     let repository = Repository::read();
@@ -300,6 +335,11 @@ fn every_document_and_section_that_is_cited_exists() {
 #[test]
 fn every_path_that_documents_and_comments_cite_exists() {
     none_of(&faults(|name| name != MADE, missing_paths));
+}
+
+#[test]
+fn every_cargo_command_names_a_package_and_its_target() {
+    none_of(&faults(|_| true, missing_targets));
 }
 
 #[test]
@@ -355,4 +395,14 @@ fn a_missing_path_is_found() {
     let expected = ["x/src/z.rs", "w/y.rs", "other/thing.rs", "x/v/"];
     assert_eq!(found.len(), expected.len(), "{found:?}");
     assert!(found.iter().zip(expected).all(|(fault, path)| fault.contains(path)), "{found:?}");
+}
+
+#[test]
+fn a_missing_package_or_bench_is_found() {
+    let page = "`cargo bench -p x --bench a`, `cargo bench -p x --bench b`, `cargo test -p z`\n";
+    let manifest = "[package]\nname = \"x\"\n";
+    let files = [("docs/a.md", page), ("x/Cargo.toml", manifest), ("x/benches/a.rs", "")];
+    let found = missing_targets(&Repository::of(&files), "docs/a.md");
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(found[0].contains("benches/b") && found[1].contains("package z"), "{found:?}");
 }
