@@ -36,6 +36,7 @@ pub mod packet_socket;
 pub mod reconcile;
 pub(crate) mod sequence;
 pub mod shim;
+mod socket_calls;
 pub mod udp;
 pub mod unix;
 

@@ -32,7 +32,7 @@ pub use pace::is_heavily_overcommitted;
 
 use crate::cable::exchange::Exchange;
 use crate::cable::inbox::Accepted;
-use crate::cable::lines::{Destination, Outgoing, line_index};
+use crate::cable::lines::{Destination, Outgoing};
 use crate::cable::memory::{Flight, Flights};
 use crate::calendar::Calendar;
 use crate::clock::{monotonic_ns, process_cpu_ns};
@@ -317,7 +317,7 @@ impl Worker {
         };
         self.observe_frame(device, port, Direction::Tx, &frame, at);
         self.meter.leaves(at, line.frame_time);
-        let Some(impairer) = &mut self.run.impairers[line_index(line.link, line.end)] else {
+        let Some(impairer) = &mut self.run.impairers[line.index()] else {
             return self.forward(&line, frame, at);
         };
         let impaired = impairer.apply(frame, at);

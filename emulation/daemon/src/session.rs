@@ -6,8 +6,7 @@ use super::sockets;
 use crate::config::DaemonConfig;
 use crate::error::{DaemonError, with_sources};
 use crate::privileges;
-use emulation::cable::exchange::Session;
-use emulation::cable::exchange::sockets::Sockets;
+use emulation::cable::exchange::{Exchange, Session, Sockets};
 use emulation::cable::shim;
 use emulation::clock::Clock;
 use emulation::driver::orders::Order;
@@ -192,9 +191,10 @@ fn launch(
     let Hosted { config, devices, sockets, admin, recorder, fed } = hosted;
     let lines = config.lines()?;
     let peers = sockets::peers(&config, &peers)?;
-    let session = Session { epoch, peers, datagram_max: config.datagram_max };
     let clock = Clock::new(origin_ns, dilation);
-    let exchange = sockets.exchange(session, config.bare, clock, &lines);
+    let (bare, datagram_max) = (config.bare, config.datagram_max);
+    let session = Session { epoch, peers, datagram_max, bare, clock };
+    let exchange = Exchange::new(sockets, session, &lines);
     let admin = admin.map(|socket| {
         let (orders_out, orders_in) = admin::orders();
         link.orders_in = Some(orders_in);

@@ -1,22 +1,21 @@
 //! Frame exchange between processes: sending, receiving, buffers and their accounts.
 //!
-//! Two kinds: [`datagrams`], one socket for everything a process sends and receives, and [`packets`], one
-//! socket for each port on an interface of its own.
+//! A process has one datagram socket for everything it sends and receives, or one packet socket for each port
+//! on an interface of its own ([`packets`]).
 
-mod datagrams;
 pub mod packets;
-pub mod sockets;
 
 use super::FrameTally;
-use super::datagram::{Buffers, DatagramSocket, Peer};
-use super::inbox::{Accepted, ReceivedLine, Rejected};
-use super::lines::{Lines, Outgoing};
-use super::outbox::{SendCounts, SentLine};
-use datagrams::DatagramExchange;
-use packets::PacketExchange;
-use proto::frame::Frame;
+use super::datagram::{BATCH, Buffers, DatagramSocket, Peer};
+use super::inbox::{Accepted, Inbox, ReceivedLine, Rejected};
+use super::lines::{Destination, Lines, Outgoing};
+use super::outbox::{Outbox, SendCounts, SentLine};
+use crate::clock::Clock;
+use packets::{PortSocket, PortSockets};
+use proto::frame::{Frame, FramePool};
 use proto::units::Instant;
 use serde::{Deserialize, Serialize};
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 /// Default limit of a bundle of frames, in octets: a datagram that loopback carries without fragments.
@@ -60,102 +59,197 @@ pub struct OutsideTally {
     pub overflows: u64,
 }
 
-/// The identity of a run on the cables.
+/// The identity of a run on the cables, and how frames cross them.
 #[derive(Clone, Debug)]
 pub struct Session {
     /// Chosen anew for every run. Frames of another run are refused.
     pub epoch: u32,
-    /// The address of each process's socket.
+    /// The address of each process's socket; empty with packet sockets.
     pub peers: Vec<Peer>,
     /// Octets of the largest datagram to send.
     pub datagram_max: usize,
+    /// Frames on packet sockets have neither shim nor stamp.
+    pub bare: bool,
+    /// Converts the kernel's time stamps of bare frames.
+    pub clock: Clock,
 }
 
-/// The sockets of a process and their buffers.
+/// The open sockets of a process before its run begins.
 #[derive(Debug)]
-pub enum Exchange {
+pub enum Sockets {
     /// One datagram socket for all lines.
-    Datagrams(Box<DatagramExchange>),
-    /// A packet socket for each port.
-    Packets(Box<PacketExchange>),
+    Datagrams(DatagramSocket),
+    /// One packet socket for each port.
+    Packets(Vec<PortSocket>),
 }
 
-/// Calls a method that both kinds of sockets have.
-macro_rules! forward {
-    ($exchange:ident.$method:ident($($argument:expr),*)) => {
-        match $exchange {
-            Exchange::Datagrams(sockets) => sockets.$method($($argument),*),
-            Exchange::Packets(sockets) => sockets.$method($($argument),*),
+impl Sockets {
+    /// The address that peers send to; packet sockets need none.
+    pub fn address(&self) -> String {
+        match self {
+            Sockets::Datagrams(socket) => socket.address().to_owned(),
+            Sockets::Packets(ports) => format!("{} interfaces", ports.len()),
         }
-    };
+    }
+}
+
+/// The sockets of a process, the state of their lines and their buffers.
+#[derive(Debug)]
+pub struct Exchange {
+    sender: Sender,
+    inbox: Inbox,
+    pool: FramePool,
+}
+
+/// The sockets, and the frames that wait to be sent.
+#[derive(Debug)]
+enum Sender {
+    Datagrams {
+        socket: DatagramSocket,
+        outbox: Outbox,
+        /// The kernel's count of dropped datagrams when the run began.
+        overflows_before: u32,
+    },
+    Packets(PortSockets),
 }
 
 impl Exchange {
-    /// Starts to carry the frames of `lines` through `socket` in the run `session`.
-    pub fn new(socket: DatagramSocket, session: Session, lines: &Lines) -> Exchange {
-        Exchange::Datagrams(Box::new(DatagramExchange::new(socket, session, lines)))
+    /// Starts to carry the frames of `lines` through `sockets` in the run `session`.
+    ///
+    /// # Errors
+    /// If interfaces and cables do not match, or the system refuses.
+    pub fn new(sockets: Sockets, session: Session, lines: &Lines) -> io::Result<Exchange> {
+        let inbox = Inbox::new(session.epoch, &session.peers, lines.count());
+        let sender = match sockets {
+            Sockets::Packets(ports) => Sender::Packets(PortSockets::new(ports, &session, lines)?),
+            Sockets::Datagrams(socket) => {
+                let Session { epoch, peers, datagram_max, .. } = session;
+                let outbox = Outbox::new(epoch, datagram_max, peers, lines.count());
+                Sender::Datagrams { overflows_before: socket.overflows(), socket, outbox }
+            }
+        };
+        Ok(Exchange { sender, inbox, pool: FramePool::default() })
     }
 
     /// Whether every frame carries the instant at which its last bit left. Without stamps a frame that is sent
     /// early arrives early.
     pub(crate) const fn is_stamped(&self) -> bool {
-        match self {
-            Exchange::Datagrams(_) => true,
-            Exchange::Packets(packets) => packets.is_stamped(),
+        match &self.sender {
+            Sender::Datagrams { .. } => true,
+            Sender::Packets(packets) => !packets.is_bare(),
         }
     }
 
     /// Queues `frame` for the next flush and keeps its buffer for reuse.
     pub fn send(&mut self, line: &Outgoing, frame: Frame, stamp: Instant) {
-        forward!(self.send(line, frame, stamp))
+        match &mut self.sender {
+            Sender::Packets(packets) => packets.send(line, frame, stamp, &mut self.pool),
+            Sender::Datagrams { outbox, .. } => {
+                if let Destination::Process(process) = line.to {
+                    outbox.put(line, process, &frame, stamp);
+                }
+                self.pool.recycle(frame);
+            }
+        }
     }
 
     /// Keeps the buffer of a frame that is not sent, for reuse.
     pub fn recycle(&mut self, frame: Frame) {
-        forward!(self.recycle(frame))
+        self.pool.recycle(frame);
     }
 
     /// Sends queued frames as far as the receivers accept them.
     pub fn flush(&mut self) {
-        forward!(self.flush())
+        match &mut self.sender {
+            Sender::Datagrams { socket, outbox, .. } => outbox.flush(socket),
+            Sender::Packets(packets) => packets.flush(&mut self.pool),
+        }
     }
 
     /// Whether queued frames could not be sent yet.
     pub fn waiting(&self) -> bool {
-        forward!(self.waiting())
+        match &self.sender {
+            Sender::Datagrams { outbox, .. } => outbox.waiting(),
+            Sender::Packets(packets) => packets.waiting(),
+        }
     }
 
     /// Drains the sockets. Returns the number of datagrams or packets received.
-    pub fn receive(&mut self, lines: &Lines, deliver: impl FnMut(Accepted)) -> usize {
-        match self {
-            Exchange::Datagrams(datagrams) => datagrams.receive(lines, deliver),
-            Exchange::Packets(packets) => packets.receive(deliver),
+    pub fn receive(&mut self, lines: &Lines, mut deliver: impl FnMut(Accepted)) -> usize {
+        let Exchange { sender, inbox, pool } = self;
+        match sender {
+            Sender::Packets(packets) => packets.receive(inbox, pool, deliver),
+            Sender::Datagrams { socket, .. } => drain(|| {
+                socket.receive(|datagram| inbox.accept(datagram, lines, pool, &mut deliver))
+            }),
         }
     }
 
     /// Counts frames that arrive from now on as having been on the cables at the stop.
     pub fn begin_drain(&mut self) {
-        forward!(self.begin_drain())
+        self.inbox.begin_drain();
     }
 
-    /// Frames known to be lost so far.
+    /// Frames known to be lost so far: gaps in the sequence numbers, or without stamps the drops that the kernel
+    /// counts.
     pub fn lost(&self) -> u64 {
-        forward!(self.lost())
+        if self.is_stamped() { self.inbox.lost() } else { self.overflows() }
     }
 
     /// Records and datagrams refused so far.
     pub fn rejected(&self) -> Rejected {
-        forward!(self.rejected())
+        self.inbox.rejected()
+    }
+
+    /// The kernel's count of frames dropped for lack of room since the run began.
+    fn overflows(&self) -> u64 {
+        match &self.sender {
+            Sender::Packets(packets) => packets.overflows(),
+            Sender::Datagrams { socket, overflows_before, .. } => {
+                socket.overflows().wrapping_sub(*overflows_before).into()
+            }
+        }
     }
 
     /// The whole account.
     pub fn report(&self, lines: &Lines) -> ExchangeReport {
-        forward!(self.report(lines))
+        let report = ExchangeReport {
+            overflows: self.overflows(),
+            rejected: self.inbox.rejected(),
+            received: self.inbox.received(lines).collect(),
+            ..ExchangeReport::default()
+        };
+        let by_socket = |line: &&Outgoing| matches!(line.to, Destination::Process(_));
+        match &self.sender {
+            Sender::Packets(packets) => packets.account(&self.inbox, report),
+            Sender::Datagrams { socket, outbox, .. } => ExchangeReport {
+                buffers: socket.buffers(),
+                sending: outbox.counts(),
+                sent: outbox.sent(lines.all_outgoing().filter(by_socket)).collect(),
+                ..report
+            },
+        }
     }
 }
 
 impl AsFd for Exchange {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        forward!(self.as_fd())
+        match &self.sender {
+            Sender::Datagrams { socket, .. } => socket.as_fd(),
+            Sender::Packets(packets) => packets.as_fd(),
+        }
     }
+}
+
+/// Calls `read` until a socket is empty, at most [`CALLS_MAX`] times. Returns the sum of its results.
+fn drain(mut read: impl FnMut() -> usize) -> usize {
+    let mut total = 0;
+    for _ in 0..CALLS_MAX {
+        let count = read();
+        total += count;
+        if count < BATCH {
+            break;
+        }
+    }
+    total
 }

@@ -1,7 +1,7 @@
 //! The receiving end of socket cables: every record is checked, and everything refused is counted.
 
 use super::datagram::{Peer, Received};
-use super::lines::{Incoming, Lines, line_index};
+use super::lines::{Incoming, Lines};
 use super::sequence::{Arrival, SequenceWindow};
 use super::shim::{SendingEnd, Shim, ShimError};
 use super::{FrameTally, is_link_local};
@@ -42,6 +42,21 @@ pub struct Rejected {
 }
 
 impl Rejected {
+    /// Counts a record whose shim is invalid. `whole`: it is the first of its datagram.
+    fn count(&mut self, error: ShimError, whole: bool) {
+        *match error {
+            ShimError::Truncated { .. } if whole => &mut self.truncated,
+            ShimError::Truncated { .. } => &mut self.trailing,
+            ShimError::Magic(_) => &mut self.magic,
+            ShimError::Version(version) => {
+                self.other_version = Some(version);
+                &mut self.version
+            }
+            ShimError::Kind(_) => &mut self.kind,
+            ShimError::End(_) => &mut self.link,
+        } += 1;
+    }
+
     /// The sum of all reasons.
     pub const fn total(&self) -> u64 {
         let headers = self.magic + self.version + self.kind + self.epoch + self.link;
@@ -160,7 +175,7 @@ impl Inbox {
 
     /// Counts a frame without shim that arrived on `line`.
     pub(crate) fn accept_bare(&mut self, line: Incoming, frame: &Frame) {
-        let counts = &mut self.states[line_index(line.link, line.end)].counts;
+        let counts = &mut self.states[line.index()].counts;
         let tally = if self.draining { &mut counts.drained } else { &mut counts.received };
         tally.count(frame);
     }
@@ -186,8 +201,15 @@ impl Inbox {
             let whole = rest.len() == all.len();
             let Some((shim, octets, next)) = self.split(rest, whole) else { return };
             rest = next;
-            let Some(line) = self.admit(&shim, &admit) else { continue };
-            if self.judge(&shim, octets) {
+            if shim.epoch != self.epoch {
+                self.rejected.epoch += 1;
+                continue;
+            }
+            let Some(line) = admit(&shim) else {
+                self.rejected.link += 1;
+                continue;
+            };
+            if self.judge(&line, &shim, octets) {
                 let mut copy = pool.take();
                 copy.extend_from_slice(octets);
                 let frame = Frame { octets: copy, kind: shim.kind, integrity: shim.integrity() };
@@ -216,74 +238,33 @@ impl Inbox {
         lines.all_incoming().filter(|line| !line.outside).map(|line| ReceivedLine {
             link: line.link,
             end: line.end,
-            counts: self.states[line_index(line.link, line.end)].counts,
+            counts: self.states[line.index()].counts,
         })
     }
 
-    /// Frames received by attached interfaces, before and after the stop.
-    pub(crate) fn received_from_outside(&self, lines: &Lines) -> [FrameTally; 2] {
-        let outside = lines.all_incoming().filter(|line| line.outside);
-        outside.fold([FrameTally::default(); 2], |[received, drained], line| {
-            let counts = self.states[line_index(line.link, line.end)].counts;
-            [received.plus(counts.received), drained.plus(counts.drained)]
-        })
+    /// The counts of one line, by its index.
+    pub(crate) fn counts(&self, line: usize) -> LineCounts {
+        self.states[line].counts
     }
 
     /// The first record and the octets after it. `None` if the rest of the datagram is invalid: after a broken
     /// header the start of the next record is unknown.
     fn split<'a>(&mut self, octets: &'a [u8], whole: bool) -> Option<(Shim, &'a [u8], &'a [u8])> {
         let rejected = &mut self.rejected;
-        let shim = match Shim::parse(octets) {
-            Ok(shim) => shim,
-            Err(error) => {
-                match error {
-                    ShimError::Truncated { .. } if whole => rejected.truncated += 1,
-                    ShimError::Truncated { .. } => rejected.trailing += 1,
-                    ShimError::Magic(_) => rejected.magic += 1,
-                    ShimError::Version(version) => {
-                        rejected.version += 1;
-                        rejected.other_version = Some(version);
-                    }
-                    ShimError::Kind(_) => rejected.kind += 1,
-                    ShimError::End(_) => rejected.link += 1,
-                }
-                return None;
-            }
-        };
+        let shim = Shim::parse(octets).map_err(|error| rejected.count(error, whole)).ok()?;
         let length = shim.length as usize;
-        let body = &octets[Shim::LENGTH..];
         if length > FRAME_MAX {
             rejected.oversize += 1;
             return None;
         }
-        if length > body.len() {
-            rejected.truncated += 1;
-            return None;
-        }
-        let (frame, rest) = body.split_at(length);
-        Some((shim, frame, rest))
-    }
-
-    /// The line of a record, if the record is of this run and `admit` returns a line.
-    fn admit(
-        &mut self,
-        shim: &Shim,
-        admit: impl Fn(&Shim) -> Option<Incoming>,
-    ) -> Option<Incoming> {
-        if shim.epoch != self.epoch {
-            self.rejected.epoch += 1;
-            return None;
-        }
-        let line = admit(shim);
-        if line.is_none() {
-            self.rejected.link += 1;
-        }
-        line
+        let parts = octets[Shim::LENGTH..].split_at_checked(length);
+        rejected.truncated += u64::from(parts.is_none());
+        parts.map(|(frame, rest)| (shim, frame, rest))
     }
 
     /// Counts a record by its sequence number. Returns whether its frame is to be delivered.
-    fn judge(&mut self, shim: &Shim, octets: &[u8]) -> bool {
-        let LineState { window, counts } = &mut self.states[line_index(shim.link, shim.end)];
+    fn judge(&mut self, line: &Incoming, shim: &Shim, octets: &[u8]) -> bool {
+        let LineState { window, counts } = &mut self.states[line.index()];
         match window.observe(shim.sequence) {
             Arrival::Newer { missing } => {
                 counts.lost += u64::from(missing);

@@ -41,6 +41,16 @@ pub struct Outgoing {
 }
 
 impl Outgoing {
+    /// The line's index.
+    pub(crate) const fn index(&self) -> usize {
+        line_index(self.link, self.end)
+    }
+
+    /// Whether frames leave this worker by a socket.
+    pub(crate) const fn is_by_socket(&self) -> bool {
+        !matches!(self.to, Destination::Device { .. })
+    }
+
     /// The shim before `frame`, the `sequence`th of run `epoch` on this line, whose last bit leaves at `stamp`.
     pub fn shim(&self, frame: &Frame, epoch: u32, sequence: u32, stamp: Instant) -> Shim {
         Shim {
@@ -75,39 +85,21 @@ pub struct Incoming {
     pub delay: Duration,
 }
 
-/// Why a wiring cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum LinesError {
-    /// `hosts` does not match the nodes.
-    #[error("{hosts} hosts are named for {nodes} nodes")]
-    Hosts {
-        /// Number of entries of `hosts`.
-        hosts: usize,
-        /// Number of nodes.
-        nodes: usize,
-    },
-    /// A link ends at a port that does not exist.
-    #[error("link {link} ends at port {port} of node {node}, which does not exist")]
-    End {
-        /// The link's index.
-        link: usize,
-        /// The node it names.
-        node: usize,
-        /// The port it names.
-        port: PortNumber,
-    },
-    /// Two links share a port; one may be an attached interface.
-    #[error("link {link} ends at {end}, where another link already is")]
-    Taken {
-        /// The later link's index.
-        link: usize,
-        /// The port's name.
-        end: String,
-    },
+impl Incoming {
+    /// The line's index.
+    pub(crate) const fn index(&self) -> usize {
+        line_index(self.link, self.end)
+    }
 }
 
+/// Why a wiring cannot be used: `hosts` does not match the nodes, a link ends at a port that does not exist, or
+/// two links, one of which may be an attached interface, share a port.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct LinesError(String);
+
 /// The index of the line of `link` on which `end` sends.
-pub(crate) const fn line_index(link: u32, end: SendingEnd) -> usize {
+const fn line_index(link: u32, end: SendingEnd) -> usize {
     link as usize * 2 + end as usize
 }
 
@@ -122,7 +114,8 @@ pub struct Lines {
 
 impl Lines {
     /// The lines of process `process`. `hosts[node]` is the process of each node; `local` joins devices of this
-    /// process by memory.
+    /// process by memory. Attached interfaces are links behind those of the fabric: end `a` is the port, `b` is
+    /// outside.
     ///
     /// # Errors
     /// If the wiring contradicts itself.
@@ -132,81 +125,51 @@ impl Lines {
         process: usize,
         local: bool,
     ) -> Result<Lines, LinesError> {
-        if hosts.len() != wiring.nodes.len() {
-            return Err(LinesError::Hosts { hosts: hosts.len(), nodes: wiring.nodes.len() });
+        let (named, nodes) = (hosts.len(), wiring.nodes.len());
+        if named != nodes {
+            return Err(LinesError(format!("{named} hosts are named for {nodes} nodes")));
         }
-        let own = own_devices(hosts, process);
         let count = wiring.links.len() + wiring.attached.len();
         let mut lines = Lines { outgoing: Vec::new(), incoming: vec![None; count * 2] };
-        for (node, _) in own.iter().enumerate().filter(|(_, device)| device.is_some()) {
-            lines.outgoing.push(vec![None; usize::from(wiring.nodes[node].ports)]);
+        // By node: its index among the devices of this process.
+        let mut own = Vec::with_capacity(nodes);
+        for (node, host) in wiring.nodes.iter().zip(hosts) {
+            let is_own = *host == process;
+            own.push(is_own.then_some(lines.outgoing.len()));
+            lines.outgoing.extend(is_own.then(|| vec![None; usize::from(node.ports)]));
         }
-        for (link, ends) in wiring.links.iter().enumerate() {
-            check_end(wiring, link, ends.a)?;
-            check_end(wiring, link, ends.b)?;
-            for (from, to, end) in
-                [(ends.a, ends.b, SendingEnd::A), (ends.b, ends.a, SendingEnd::B)]
-            {
-                let (sender, receiver) = (own[from.node], own[to.node]);
-                let (link_id, delay, frame_time) = (link as u32, ends.delay, ends.frame_time);
+        let device = |end: Option<End>| end.and_then(|end| own[end.node]);
+        for (id, (a, b, delay, frame_time)) in cables(wiring).enumerate() {
+            let link = id as u32;
+            for end in [a, b].into_iter().flatten() {
+                check_end(wiring, id, end)?;
+            }
+            for (from, to, end) in [(a, b, SendingEnd::A), (b, a, SendingEnd::B)] {
+                let (sender, receiver) = (device(from), device(to));
                 let in_memory = local && sender.is_some();
-                if let Some(device) = receiver.filter(|_| !in_memory) {
-                    let (process, port) = (hosts[from.node], to.port);
-                    let outside = false;
-                    let incoming =
-                        Incoming { link: link_id, end, process, outside, device, port, delay };
-                    lines.incoming[line_index(link_id, end)] = Some(incoming);
+                if let (Some(device), Some(End { port, .. }), false) = (receiver, to, in_memory) {
+                    let outside = from.is_none();
+                    let process = from.map_or(process, |from| hosts[from.node]);
+                    let incoming = Incoming { link, end, process, outside, device, port, delay };
+                    lines.incoming[incoming.index()] = Some(incoming);
                 }
-                let Some(device) = sender else { continue };
-                let to = match receiver {
-                    Some(device) if in_memory => Destination::Device { device, port: to.port },
-                    _ => Destination::Process(hosts[to.node]),
+                let (Some(device), Some(from)) = (sender, from) else { continue };
+                let to = match (receiver, to) {
+                    (_, None) => Destination::Outside,
+                    (Some(device), Some(End { port, .. })) if in_memory => {
+                        Destination::Device { device, port }
+                    }
+                    (_, Some(to)) => Destination::Process(hosts[to.node]),
                 };
-                let slot = &mut lines.outgoing[device][from.port.index()];
-                let outgoing = Outgoing { link: link_id, end, to, delay, frame_time };
-                if slot.replace(outgoing).is_some() {
-                    return Err(LinesError::Taken { link, end: wiring.end_name(from) });
+                let outgoing = Outgoing { link, end, to, delay, frame_time };
+                if lines.outgoing[device][from.port.index()].replace(outgoing).is_some() {
+                    let from = wiring.end_name(from);
+                    let reason = format!("link {id} ends at {from}, where another link already is");
+                    return Err(LinesError(reason));
                 }
             }
         }
-        lines.attach(wiring, &own, process)?;
         Ok(lines)
-    }
-
-    /// Adds attached interfaces as links behind those of the fabric: end `a` is the port, `b` is outside.
-    fn attach(
-        &mut self,
-        wiring: &Wiring,
-        own: &[Option<usize>],
-        process: usize,
-    ) -> Result<(), LinesError> {
-        for (place, attached) in wiring.attached.iter().enumerate() {
-            let link = wiring.links.len() + place;
-            check_end(wiring, link, attached.at)?;
-            let Some(device) = own[attached.at.node] else { continue };
-            let (port, delay) = (attached.at.port, Duration::ZERO);
-            let id = link as u32;
-            self.incoming[line_index(id, SendingEnd::B)] = Some(Incoming {
-                link: id,
-                end: SendingEnd::B,
-                process,
-                outside: true,
-                device,
-                port,
-                delay,
-            });
-            let outgoing = Outgoing {
-                link: id,
-                end: SendingEnd::A,
-                to: Destination::Outside,
-                delay,
-                frame_time: attached.frame_time,
-            };
-            if self.outgoing[device][port.index()].replace(outgoing).is_some() {
-                return Err(LinesError::Taken { link, end: wiring.end_name(attached.at) });
-            }
-        }
-        Ok(())
     }
 
     /// The line on which `device` sends by `port`; `None` without a cable.
@@ -240,21 +203,18 @@ impl Lines {
     }
 }
 
-/// By node: its index among the devices of `process`, if it is hosted there.
-fn own_devices(hosts: &[usize], process: usize) -> Vec<Option<usize>> {
-    let mut count = 0;
-    let mut place = |host: &usize| {
-        (*host == process).then(|| {
-            count += 1;
-            count - 1
-        })
-    };
-    hosts.iter().map(&mut place).collect()
+/// The ends of each link of the fabric and of each attached interface, its delay and its frame time.
+fn cables(wiring: &Wiring) -> impl Iterator<Item = (Option<End>, Option<End>, Duration, Duration)> {
+    let links = wiring.links.iter();
+    let links = links.map(|link| (Some(link.a), Some(link.b), link.delay, link.frame_time));
+    let attached = wiring.attached.iter();
+    links.chain(attached.map(|port| (Some(port.at), None, Duration::ZERO, port.frame_time)))
 }
 
-fn check_end(wiring: &Wiring, link: usize, end: End) -> Result<(), LinesError> {
-    let exists = wiring.nodes.get(end.node).is_some_and(|node| end.port.get() <= node.ports);
-    if exists { Ok(()) } else { Err(LinesError::End { link, node: end.node, port: end.port }) }
+fn check_end(wiring: &Wiring, link: usize, End { node, port }: End) -> Result<(), LinesError> {
+    let exists = wiring.nodes.get(node).is_some_and(|node| port.get() <= node.ports);
+    let reason = || format!("link {link} ends at port {port} of node {node}, which does not exist");
+    exists.then_some(()).ok_or_else(|| LinesError(reason()))
 }
 
 #[cfg(test)]

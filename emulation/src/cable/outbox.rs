@@ -2,7 +2,7 @@
 
 use super::FrameTally;
 use super::datagram::{BATCH, DatagramSocket, Peer};
-use super::lines::{Outgoing, line_index};
+use super::lines::Outgoing;
 use super::shim::{SendingEnd, Shim};
 use proto::frame::Frame;
 use proto::units::Instant;
@@ -95,7 +95,7 @@ impl Outbox {
 
     /// Puts a copy of `frame` into the next datagram for `process`.
     pub fn put(&mut self, line: &Outgoing, process: usize, frame: &Frame, stamp: Instant) {
-        let state = &mut self.lines[line_index(line.link, line.end)];
+        let state = &mut self.lines[line.index()];
         let shim = line.shim(frame, self.epoch, state.next_sequence, stamp);
         state.next_sequence = state.next_sequence.wrapping_add(1);
         state.sent.count(frame);
@@ -170,7 +170,7 @@ impl Outbox {
         lines.map(|line| SentLine {
             link: line.link,
             end: line.end,
-            sent: self.lines[line_index(line.link, line.end)].sent,
+            sent: self.lines[line.index()].sent,
         })
     }
 

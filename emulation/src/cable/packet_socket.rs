@@ -14,8 +14,9 @@ mod offload;
 mod ring;
 mod send_ring;
 
-use super::datagram::{BATCH, Buffers, receive_messages, send_messages, widen};
+use super::datagram::{BATCH, Buffers};
 use super::interface_info::interface;
+use super::socket_calls::{self, bind, set_option, widen};
 use auxiliary::Auxiliary;
 pub use auxiliary::VlanTag;
 use offload::VirtioHeader;
@@ -24,7 +25,7 @@ use send_ring::{SendRing, Sent};
 use socket2::{Domain, Socket, Type};
 use std::cell::Cell;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 
 /// Octets of a receive buffer: the longest unsegmented frame and its headers.
 const ROOM: usize = 66_048;
@@ -121,7 +122,7 @@ impl PacketSocket {
             mr_address: [0; 8],
         };
         set_option(&socket, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &membership)?;
-        bind(&socket, index).map_err(|error| say("cannot listen", error))?;
+        bind(&socket, &all_frames(index)).map_err(|error| say("cannot listen", error))?;
         let name = name.to_owned();
         let (ring, send_ring, cut) = (None, None, Cell::new(0));
         Ok(PacketSocket { socket, name, buffers, ring, send_ring, cut })
@@ -172,21 +173,11 @@ impl PacketSocket {
 
     /// Frames that the kernel dropped since the last call, because the receive buffer was full.
     pub fn overflows(&self) -> u32 {
-        // SAFETY: plain data, for which all zeros is a valid value.
-        let mut counts: libc::tpacket_stats = unsafe { std::mem::zeroed() };
-        let mut length = size_of_val(&counts) as libc::socklen_t;
-        // SAFETY: the kernel writes at most `length` octets into `counts`, both alive for the call.
-        let result = unsafe {
-            libc::getsockopt(
-                self.socket.as_raw_fd(),
-                libc::SOL_PACKET,
-                libc::PACKET_STATISTICS,
-                std::ptr::from_mut(&mut counts).cast(),
-                &mut length,
-            )
+        // SAFETY: the option is plain data.
+        let counts: io::Result<libc::tpacket_stats> = unsafe {
+            socket_calls::option(&self.socket, libc::SOL_PACKET, libc::PACKET_STATISTICS)
         };
-        let dropped = if result == 0 { counts.tp_drops } else { 0 };
-        dropped + self.cut.take()
+        counts.map_or(0, |counts| counts.tp_drops) + self.cut.take()
     }
 
     /// Sends the first frames of `batch`, at most [`BATCH`]. Returns how many were sent. Call again with the
@@ -222,24 +213,8 @@ impl PacketSocket {
         &self,
         batch: impl Iterator<Item = OutgoingFrame<'a>>,
     ) -> io::Result<usize> {
-        const NOTHING: libc::iovec = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
-        let finished = VirtioHeader::FINISHED;
-        let vector = |octets: &[u8]| libc::iovec {
-            iov_base: octets.as_ptr().cast_mut().cast(),
-            iov_len: octets.len(),
-        };
-        let mut vectors = [[NOTHING; 3]; BATCH];
-        // SAFETY: `mmsghdr` is plain data; all zeros means no name, no vector, no control data.
-        let mut headers: [libc::mmsghdr; BATCH] = unsafe { std::mem::zeroed() };
-        let mut count = 0;
-        for ((frame, vectors), header) in batch.zip(vectors.iter_mut()).zip(headers.iter_mut()) {
-            *vectors = [vector(&finished), vector(frame.head), vector(frame.octets)];
-            header.msg_hdr.msg_iov = vectors.as_mut_ptr();
-            header.msg_hdr.msg_iovlen = vectors.len() as _;
-            count += 1;
-        }
-        // SAFETY: the first `count` headers point to vectors of octets that outlive the call.
-        unsafe { send_messages(&self.socket, &mut headers[..count]) }
+        let parts = |frame: OutgoingFrame<'a>| [&VirtioHeader::FINISHED, frame.head, frame.octets];
+        socket_calls::send(&self.socket, batch.map(|frame| (None, parts(frame))))
     }
 
     /// Receives up to [`BATCH`] frames that wait in the socket. Returns how many there were. A frame that needs
@@ -278,29 +253,20 @@ impl PacketSocket {
         each: &mut impl FnMut(Result<ReceivedFrame<'_>, ReceiveError>),
     ) -> usize {
         let ReceiveBuffers { octets, control, segment } = room;
-        let mut vectors = [libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; BATCH];
-        // SAFETY: plain data for which all zeros is a valid, empty value.
-        let mut headers: [libc::mmsghdr; BATCH] = unsafe { std::mem::zeroed() };
-        let slots = vectors.iter_mut().zip(headers.iter_mut()).zip(control.iter_mut());
-        for (((vector, header), control), room) in slots.zip(octets.chunks_mut(ROOM)) {
-            *vector = libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: room.len() };
-            header.msg_hdr.msg_iov = vector;
-            header.msg_hdr.msg_iovlen = 1;
-            header.msg_hdr.msg_control = std::ptr::from_mut(control).cast();
-            header.msg_hdr.msg_controllen = size_of_val(control) as _;
-        }
-        // SAFETY: every header points to a vector and to control data of the sizes it states, all
-        // alive and borrowed mutably for the call.
-        let count = unsafe { receive_messages(&self.socket, &mut headers[..most.min(BATCH)]) };
-        for (header, room) in headers.iter().zip(octets.chunks(ROOM)).take(count) {
-            if header.msg_hdr.msg_flags & libc::MSG_TRUNC != 0 {
+        let attach = |header: &mut libc::msghdr, control: &mut auxiliary::Control| {
+            header.msg_control = std::ptr::from_mut(control).cast();
+            header.msg_controllen = size_of_val(control) as _;
+        };
+        let each = |header: &libc::msghdr, _: &auxiliary::Control, octets: &[u8]| {
+            if header.msg_flags & libc::MSG_TRUNC != 0 {
                 each(Err(ReceiveError::Cut));
-                continue;
+            } else {
+                hand_on(octets, Auxiliary::of(header), segment, each);
             }
-            let octets = &room[..(header.msg_len as usize).min(room.len())];
-            hand_on(octets, Auxiliary::of(&header.msg_hdr), segment, each);
-        }
-        count
+        };
+        let (room, control) = ((octets.as_mut_slice(), ROOM), &mut control[..most]);
+        // SAFETY: `attach` has each header point to its control data.
+        unsafe { socket_calls::receive(&self.socket, room, control, attach, each) }
     }
 }
 
@@ -333,31 +299,14 @@ pub(crate) fn has_no_room(error: &io::Error) -> bool {
 /// Frames bypass the queueing discipline, which would be a queue that the model does not have.
 const BYPASS: libc::c_int = libc::PACKET_QDISC_BYPASS;
 
-fn set_option<T>(socket: &Socket, level: i32, option: i32, value: &T) -> io::Result<()> {
-    // SAFETY: `value` outlives the call, which reads `size_of::<T>()` octets of plain data there.
-    let result = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            level,
-            option,
-            std::ptr::from_ref(value).cast(),
-            size_of::<T>() as libc::socklen_t,
-        )
-    };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
-}
-
-fn bind(socket: &Socket, index: u32) -> io::Result<()> {
+/// The address of all frames at the interface `index`.
+fn all_frames(index: u32) -> libc::sockaddr_ll {
     // SAFETY: plain data, for which all zeros is a valid value.
     let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
     address.sll_family = libc::AF_PACKET as u16;
     address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
     address.sll_ifindex = index as i32;
-    let length = size_of_val(&address) as libc::socklen_t;
-    // SAFETY: `address` outlives the call, which reads `length` octets of it.
-    let result =
-        unsafe { libc::bind(socket.as_raw_fd(), std::ptr::from_ref(&address).cast(), length) };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    address
 }
 
 #[cfg(test)]

@@ -5,7 +5,6 @@
 
 use super::{Beat, Supervisor, Worker};
 use crate::cable::impairment::{Impairer, Injected, ManualImpairment};
-use crate::cable::lines::line_index;
 use crate::frame_tap::FrameTap;
 use proto::counters::DeviceReading;
 use proto::device::Depth;
@@ -134,8 +133,7 @@ impl Worker {
     fn impair(&mut self, impairing: ImpairmentChange) -> Result<(), NoCable> {
         let ImpairmentChange { device, port, change, spare } = impairing;
         let line = self.run.lines.outgoing(device, port).ok_or(NoCable)?;
-        let place = line_index(line.link, line.end);
-        self.run.impairers[place].get_or_insert(spare).change(change, self.now);
+        self.run.impairers[line.index()].get_or_insert(spare).change(change, self.now);
         Ok(())
     }
 

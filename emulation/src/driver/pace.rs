@@ -16,7 +16,7 @@
 //! A bare cable has no stamps: a frame sent early arrives early. There the worker never runs ahead, and its
 //! ticks are finer, because each tick adds its width to the lateness.
 
-use crate::cable::lines::{Destination, Lines};
+use crate::cable::lines::Lines;
 use crate::clock::Clock;
 use proto::units::{Duration, Instant};
 
@@ -68,8 +68,7 @@ impl Pace {
             (true, false) => TICK_THOUSANDTHS,
             (true, true) => TICK_OVERCOMMITTED_THOUSANDTHS,
         };
-        let by_socket = |to: &Destination| !matches!(to, Destination::Device { .. });
-        let delays = lines.all_outgoing().filter(|line| by_socket(&line.to)).map(|line| line.delay);
+        let delays = lines.all_outgoing().filter(|line| line.is_by_socket()).map(|line| line.delay);
         let ahead_max = share(if stamped { AHEAD_THOUSANDTHS } else { 0 });
         let ahead = delays.min().map_or(ahead_max, |delay| delay.min(ahead_max));
         let tick_ns = u64::try_from(clock.wall(share(tick)).as_nanos()).unwrap_or(u64::MAX).max(1);

@@ -4,8 +4,7 @@ use super::toy::{Log, Toy, arrival, chain};
 use super::*;
 use crate::cable::datagram::{DatagramSocket, Peer};
 use crate::cable::exchange::packets::PortSocket;
-use crate::cable::exchange::sockets::Sockets;
-use crate::cable::exchange::{DATAGRAM_MAX, ExchangeReport, Session};
+use crate::cable::exchange::{DATAGRAM_MAX, ExchangeReport, Session, Sockets};
 use crate::cable::impairment::Injected;
 use crate::cable::interface::{PairEnd, address_of};
 use crate::cable::lines::Lines;
@@ -116,8 +115,13 @@ impl Lab {
         for (process, sockets) in self.sockets.into_iter().enumerate() {
             let lines =
                 Lines::new(&self.wiring, &self.hosts, process, self.local).expect("a good wiring");
-            let session =
-                Session { epoch: 9, peers: self.peers.clone(), datagram_max: DATAGRAM_MAX };
+            let session = Session {
+                epoch: 9,
+                peers: self.peers.clone(),
+                datagram_max: DATAGRAM_MAX,
+                bare: self.bare,
+                clock,
+            };
             let toys = [(1, FRAMES), (1, 0), (2, 0)].into_iter().zip(self.hosts);
             let own = toys.filter(|(_, host)| *host == process);
             let nodes = (0..3).filter(|node| self.hosts[*node] == process);
@@ -139,8 +143,7 @@ impl Lab {
                 plan,
                 devices: own.map(|((ports, send), _)| Toy::boxed(ports, send, &log)).collect(),
                 impairers: impairers(&self.wiring, 3),
-                exchange: sockets
-                    .exchange(session, self.bare, clock, &lines)
+                exchange: Exchange::new(sockets, session, &lines)
                     .expect("every cable has its interface"),
                 lines,
             });

@@ -5,7 +5,7 @@ use crate::neighbours::{Neighbours, drive};
 use crate::{Signals, Speed, measure};
 use bytes::BytesMut;
 use emulation::cable::datagram::{DatagramSocket, Peer};
-use emulation::cable::exchange::{DATAGRAM_MAX, Exchange, Session};
+use emulation::cable::exchange::{DATAGRAM_MAX, Exchange, Session, Sockets};
 use emulation::cable::lines::Lines;
 use emulation::cable::shim::SendingEnd;
 use emulation::cable::udp;
@@ -97,7 +97,7 @@ fn assignment(clock: Clock, socket: DatagramSocket, peers: Vec<Peer>) -> Assignm
     let wiring = wiring();
     // Process 0 contains only the switch.
     let lines = Lines::new(&wiring, &[1, 2, 0], 0, false).expect("the wiring is valid");
-    let session = Session { epoch: EPOCH, peers, datagram_max: DATAGRAM_MAX };
+    let session = Session { epoch: EPOCH, peers, datagram_max: DATAGRAM_MAX, bare: false, clock };
     let plan = RecordingPlan {
         tau: full_frame(MTU).time_at(RATE),
         stop: Instant::NEVER,
@@ -116,7 +116,8 @@ fn assignment(clock: Clock, socket: DatagramSocket, peers: Vec<Peer>) -> Assignm
         plan,
         devices: vec![Box::new(Switch::new(switch()).expect("the configuration is valid"))],
         impairers: impairers(&wiring, 1),
-        exchange: Exchange::new(socket, session, &lines),
+        exchange: Exchange::new(Sockets::Datagrams(socket), session, &lines)
+            .expect("a datagram socket serves every line"),
         lines,
     }
 }

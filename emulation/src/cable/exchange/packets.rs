@@ -7,12 +7,11 @@
 //! instant its last bit left; the frame arrives after the cable's delay. So the lateness of this process adds
 //! nothing, but that of the sender, which the sender measures, is passed on.
 
-use super::{CALLS_MAX, ExchangeReport, OutsideTally};
+use super::{ExchangeReport, OutsideTally, Session, drain};
 use crate::cable::FrameTally;
-use crate::cable::datagram::{BATCH, Buffers};
-use crate::cable::inbox::{Accepted, FRAME_MAX, Inbox, Rejected};
+use crate::cable::inbox::{Accepted, FRAME_MAX, Inbox, LineCounts};
 use crate::cable::interface::address_of;
-use crate::cable::lines::{Destination, Incoming, Lines, Outgoing, line_index};
+use crate::cable::lines::{Incoming, Lines, Outgoing};
 use crate::cable::outbox::{SendCounts, SentLine};
 use crate::cable::packet_socket::{
     HEAD_MAX, OutgoingFrame, PacketSocket, ReceiveBuffers, ReceiveError, ReceivedFrame, has_no_room,
@@ -72,7 +71,7 @@ struct Port {
 
 /// The packet sockets of a worker.
 #[derive(Debug)]
-pub struct PacketExchange {
+pub(super) struct PortSockets {
     /// Frames have neither shim nor stamp.
     bare: bool,
     epoch: u32,
@@ -84,23 +83,15 @@ pub struct PacketExchange {
     /// Ports with frames to send.
     active: Vec<usize>,
     counts: SendCounts,
-    inbox: Inbox,
-    pool: FramePool,
     room: ReceiveBuffers,
 }
 
-impl PacketExchange {
-    /// Starts to carry the frames of `lines` in the run `epoch`, `bare` or behind the shim.
+impl PortSockets {
+    /// Starts to carry the frames of `lines` in the run `session`.
     ///
     /// # Errors
     /// If a port has no cable, a cable no socket, or the system refuses.
-    pub fn new(
-        sockets: Vec<PortSocket>,
-        bare: bool,
-        epoch: u32,
-        clock: Clock,
-        lines: &Lines,
-    ) -> io::Result<PacketExchange> {
+    pub fn new(sockets: Vec<PortSocket>, session: &Session, lines: &Lines) -> io::Result<Self> {
         let ready = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
         let mut by_line = vec![None; lines.count()];
         let mut ports = Vec::with_capacity(sockets.len());
@@ -109,7 +100,7 @@ impl PacketExchange {
             let out = *lines.outgoing(device, port).ok_or_else(uncabled)?;
             let from = *lines.incoming(out.link, out.end.other()).ok_or_else(uncabled)?;
             ready.add(&socket, EpollEvent::new(EpollFlags::EPOLLIN, ports.len() as u64))?;
-            by_line[line_index(out.link, out.end)] = Some(ports.len());
+            by_line[out.index()] = Some(ports.len());
             socket.overflows();
             ports.push(Port {
                 socket,
@@ -122,35 +113,31 @@ impl PacketExchange {
                 overflows: Cell::new(0),
             });
         }
-        let mut by_socket = lines.all_outgoing().filter(|line| by_socket(line));
-        if by_socket.any(|line| by_line[line_index(line.link, line.end)].is_none()) {
+        let mut by_socket = lines.all_outgoing().filter(|line| line.is_by_socket());
+        if by_socket.any(|line| by_line[line.index()].is_none()) {
             return Err(io::Error::other("a cable has no interface"));
         }
-        Ok(PacketExchange {
-            bare,
-            epoch,
-            clock,
+        Ok(PortSockets {
+            bare: session.bare,
+            epoch: session.epoch,
+            clock: session.clock,
             ports,
             by_line,
             ready,
             active: Vec::new(),
             counts: SendCounts::default(),
-            inbox: Inbox::new(epoch, &[], lines.count()),
-            pool: FramePool::default(),
             room: ReceiveBuffers::default(),
         })
     }
 
-    /// Whether frames carry stamps.
-    pub(crate) const fn is_stamped(&self) -> bool {
-        !self.bare
+    /// Whether frames have neither shim nor stamp.
+    pub const fn is_bare(&self) -> bool {
+        self.bare
     }
 
     /// Queues `frame` for the next flush.
-    pub fn send(&mut self, line: &Outgoing, frame: Frame, stamp: Instant) {
-        let Some(place) = self.by_line[line_index(line.link, line.end)] else {
-            return self.pool.recycle(frame);
-        };
+    pub fn send(&mut self, line: &Outgoing, frame: Frame, stamp: Instant, pool: &mut FramePool) {
+        let Some(place) = self.by_line[line.index()] else { return pool.recycle(frame) };
         let port = &mut self.ports[place];
         port.sent.count(&frame);
         let mut head = [0; HEAD_MAX];
@@ -170,7 +157,7 @@ impl PacketExchange {
         if unfit || port.queue.len() >= BACKLOG_MAX {
             self.counts.unsent += 1;
             port.unsent.count(&frame);
-            return self.pool.recycle(frame);
+            return pool.recycle(frame);
         }
         if port.queue.is_empty() {
             self.active.push(place);
@@ -178,14 +165,9 @@ impl PacketExchange {
         port.queue.push_back(Waiting { head, length, frame });
     }
 
-    /// Keeps the buffer of a frame that is not sent, for reuse.
-    pub fn recycle(&mut self, frame: Frame) {
-        self.pool.recycle(frame);
-    }
-
     /// Sends queued frames as far as the interfaces accept them.
-    pub fn flush(&mut self) {
-        let PacketExchange { ports, active, counts, pool, .. } = self;
+    pub fn flush(&mut self, pool: &mut FramePool) {
+        let PortSockets { ports, active, counts, .. } = self;
         active.retain(|place| {
             let port = &mut ports[*place];
             port.flush(counts, pool);
@@ -199,7 +181,12 @@ impl PacketExchange {
     }
 
     /// Drains the sockets. Returns the number of packets.
-    pub fn receive(&mut self, mut deliver: impl FnMut(Accepted)) -> usize {
+    pub fn receive(
+        &mut self,
+        inbox: &mut Inbox,
+        pool: &mut FramePool,
+        mut deliver: impl FnMut(Accepted),
+    ) -> usize {
         const EVENTS: usize = 64;
         let mut events = [EpollEvent::empty(); EVENTS];
         // An error is a signal; the next call goes on.
@@ -207,78 +194,61 @@ impl PacketExchange {
         if count == 0 {
             return 0;
         }
-        let PacketExchange { bare, clock, ports, inbox, pool, room, .. } = self;
-        let mut arrivals = Arrivals { clock: *clock, inbox, pool, times: Times::now() };
+        let PortSockets { bare, clock, ports, room, .. } = self;
+        let mut arrivals = Arrivals {
+            clock: *clock,
+            inbox,
+            pool,
+            monotonic_ns: monotonic_ns(),
+            realtime_ns: realtime_ns(),
+        };
         let mut total = 0;
         for event in &events[..count] {
             let Port { socket, from, .. } = &ports[event.data() as usize];
-            for _ in 0..CALLS_MAX {
-                let count = socket.receive(room, |inward| match inward {
-                    Ok(inward) if *bare => arrivals.bare(*from, inward, &mut deliver),
-                    Ok(inward) => arrivals.shimmed(*from, inward, &mut deliver),
-                    Err(ReceiveError::Cut) => {
-                        arrivals.inbox.refuse(|rejected| &mut rejected.oversize)
-                    }
-                    Err(ReceiveError::Unfinished) => {
-                        arrivals.inbox.refuse(|rejected| &mut rejected.unfinished);
-                    }
-                });
-                total += count;
-                if count < BATCH {
-                    break;
+            let mut each = |inward: Result<ReceivedFrame<'_>, _>| match inward {
+                Ok(inward) if *bare => arrivals.bare(*from, inward, &mut deliver),
+                Ok(inward) => arrivals.shimmed(*from, inward, &mut deliver),
+                Err(ReceiveError::Cut) => arrivals.inbox.refuse(|rejected| &mut rejected.oversize),
+                Err(ReceiveError::Unfinished) => {
+                    arrivals.inbox.refuse(|rejected| &mut rejected.unfinished);
                 }
-            }
+            };
+            total += drain(|| socket.receive(room, &mut each));
         }
         total
     }
 
-    /// Counts frames that arrive from now on as having been on the cables at the stop.
-    pub fn begin_drain(&mut self) {
-        self.inbox.begin_drain();
-    }
-
-    /// Frames known to be lost so far: gaps in the sequence numbers, or on bare cables the drops that the
-    /// kernel counts.
-    pub fn lost(&self) -> u64 {
-        if self.bare { self.overflows() } else { self.inbox.lost() }
-    }
-
-    /// Refusals so far.
-    pub fn rejected(&self) -> Rejected {
-        self.inbox.rejected()
-    }
-
-    /// The whole account.
-    pub fn report(&self, lines: &Lines) -> ExchangeReport {
-        let inside = self.ports.iter().filter(|port| !port.from.outside);
-        let [received, drained] = self.inbox.received_from_outside(lines);
-        let mut tally = OutsideTally { received, drained, ..OutsideTally::default() };
-        let overflows = self.overflows();
-        let outside = || self.ports.iter().filter(|port| port.from.outside);
-        for port in outside() {
+    /// Completes `report` with the counts of these sockets.
+    pub fn account(&self, inbox: &Inbox, report: ExchangeReport) -> ExchangeReport {
+        let (outside, inside): (Vec<&Port>, _) =
+            self.ports.iter().partition(|port| port.from.outside);
+        let account = |port: &Port| {
+            let Outgoing { link, end, .. } = port.out;
+            SentLine { link, end, sent: port.sent }
+        };
+        let tally = |mut tally: OutsideTally, port: &&Port| {
+            let LineCounts { received, drained, .. } = inbox.counts(port.from.index());
+            let mut unsent = port.unsent;
+            port.queue.iter().for_each(|waiting| unsent.count(&waiting.frame));
+            tally.sent = tally.sent.plus(port.sent.minus(unsent));
+            tally.unsent = tally.unsent.plus(unsent);
+            tally.received = tally.received.plus(received);
+            tally.drained = tally.drained.plus(drained);
             tally.overflows += port.overflows.get();
-            let still = port.queue.iter().fold(port.unsent, |mut tally, waiting| {
-                tally.count(&waiting.frame);
-                tally
-            });
-            tally.unsent = tally.unsent.plus(still);
-            tally.sent = tally.sent.plus(port.sent.minus(still));
-        }
+            tally
+        };
         ExchangeReport {
-            buffers: self.ports.first().map_or(Buffers::default(), |port| port.socket.buffers()),
-            overflows,
+            buffers: self.ports.first().map(|port| port.socket.buffers()).unwrap_or_default(),
             sending: self.counts,
-            rejected: self.inbox.rejected(),
-            sent: inside
-                .map(|port| SentLine { link: port.out.link, end: port.out.end, sent: port.sent })
-                .collect(),
-            received: self.inbox.received(lines).collect(),
-            outside: outside().next().map(|_| tally),
+            sent: inside.into_iter().map(account).collect(),
+            outside: (!outside.is_empty())
+                .then(|| outside.iter().fold(OutsideTally::default(), tally)),
+            ..report
         }
     }
 
-    /// Reads the kernel's counter, which resets it.
-    fn overflows(&self) -> u64 {
+    /// Reads the kernel's counters, which resets them.
+    pub fn overflows(&self) -> u64 {
         let count = |port: &Port| {
             port.overflows.set(port.overflows.get() + u64::from(port.socket.overflows()));
             port.overflows.get()
@@ -287,15 +257,10 @@ impl PacketExchange {
     }
 }
 
-impl AsFd for PacketExchange {
+impl AsFd for PortSockets {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.ready.0.as_fd()
     }
-}
-
-/// Whether the line leaves this process through a socket.
-fn by_socket(line: &Outgoing) -> bool {
-    !matches!(line.to, Destination::Device { .. })
 }
 
 impl Port {
@@ -328,30 +293,14 @@ impl Port {
     }
 }
 
-/// A reading of both clocks at the same moment.
-struct Times {
-    monotonic_ns: u64,
-    realtime_ns: u64,
-}
-
-impl Times {
-    fn now() -> Times {
-        Times { monotonic_ns: monotonic_ns(), realtime_ns: realtime_ns() }
-    }
-
-    /// The instant `at_ns` of the kernel on `CLOCK_MONOTONIC`.
-    fn monotonic(&self, at_ns: Option<u64>) -> u64 {
-        let age = at_ns.map_or(0, |at_ns| self.realtime_ns.saturating_sub(at_ns));
-        if age > AGE_MAX_NS { self.monotonic_ns } else { self.monotonic_ns - age }
-    }
-}
-
 /// Frames on the way from sockets to devices.
 struct Arrivals<'a> {
     clock: Clock,
     inbox: &'a mut Inbox,
     pool: &'a mut FramePool,
-    times: Times,
+    /// Both clocks at the same moment.
+    monotonic_ns: u64,
+    realtime_ns: u64,
 }
 
 impl Arrivals<'_> {
@@ -377,7 +326,9 @@ impl Arrivals<'_> {
         whole.extend_from_slice(rest);
         let frame = Frame::unchecked(FrameKind::Ethernet, whole);
         self.inbox.accept_bare(line, &frame);
-        let left = self.clock.at_wall_ns(self.times.monotonic(at_ns));
+        let age = at_ns.map_or(0, |at_ns| self.realtime_ns.saturating_sub(at_ns));
+        let age = if age > AGE_MAX_NS { 0 } else { age };
+        let left = self.clock.at_wall_ns(self.monotonic_ns - age);
         deliver(Accepted { line, frame, arrived: left + line.delay });
     }
 

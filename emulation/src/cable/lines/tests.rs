@@ -54,15 +54,15 @@ fn without_local_cables_a_process_talks_to_itself_through_the_socket() {
 #[test]
 fn a_wiring_that_contradicts_itself_is_refused() {
     let refused = |wiring: Wiring, hosts: &[usize]| {
-        Lines::new(&wiring, hosts, 0, false).expect_err("refused")
+        Lines::new(&wiring, hosts, 0, false).expect_err("refused").to_string()
     };
-    assert_eq!(refused(row(), &[0]), LinesError::Hosts { hosts: 1, nodes: 3 });
+    assert_eq!(refused(row(), &[0]), "1 hosts are named for 3 nodes");
     let mut beyond = row();
     beyond.links[1].b.port = port(2);
     let error = refused(beyond, &[0, 0, 0]);
-    assert_eq!(error, LinesError::End { link: 1, node: 2, port: port(2) });
+    assert_eq!(error, "link 1 ends at port 2 of node 2, which does not exist");
     let mut twice = row();
     twice.links[1].a.port = port(1);
     let error = refused(twice, &[0, 0, 0]);
-    assert_eq!(error, LinesError::Taken { link: 1, end: "n1:1".to_owned() });
+    assert_eq!(error, "link 1 ends at n1:1, where another link already is");
 }

@@ -7,7 +7,7 @@
 
 use super::auxiliary::{self, Auxiliary};
 use super::mapping::Mapping;
-use super::set_option;
+use crate::cable::socket_calls::set_option;
 use socket2::Socket;
 use std::cell::Cell;
 use std::io;

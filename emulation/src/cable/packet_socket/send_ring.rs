@@ -6,8 +6,9 @@
 //! Documentation/networking/af_xdp.rst.
 
 use super::mapping::Mapping;
-use super::{OutgoingFrame, has_no_room, set_option};
-use crate::cable::datagram::{BATCH, widen};
+use super::{OutgoingFrame, has_no_room};
+use crate::cable::datagram::BATCH;
+use crate::cable::socket_calls::{self, set_option, widen};
 use socket2::{Domain, Socket, Type};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
@@ -117,11 +118,18 @@ impl SendRing {
         for (queue, entries) in queues {
             set_option(&socket, libc::SOL_XDP, queue, &(entries as u32))?;
         }
-        let at = offsets(&socket)?;
+        // SAFETY: the option is plain data.
+        let at: libc::xdp_mmap_offsets =
+            unsafe { socket_calls::option(&socket, libc::SOL_XDP, libc::XDP_MMAP_OFFSETS)? };
         let waiting = Queue::of::<libc::xdp_desc>(&socket, libc::XDP_PGOFF_TX_RING, at.tx)?;
         let page = libc::XDP_UMEM_PGOFF_COMPLETION_RING as i64;
         let gone = Queue::of::<u64>(&socket, page, at.cr)?;
-        bind(&socket, index)?;
+        // SAFETY: plain data, for which all zeros is a valid value.
+        let mut address: libc::sockaddr_xdp = unsafe { std::mem::zeroed() };
+        address.sxdp_family = libc::AF_XDP as u16;
+        address.sxdp_flags = libc::XDP_COPY;
+        address.sxdp_ifindex = index;
+        socket_calls::bind(&socket, &address)?;
         let free = (0..PLACES).collect();
         let frame_max = PLACE.min(mtu + ETHERNET);
         let (put, taken, is_refused) = (0, 0, false);
@@ -220,41 +228,4 @@ impl SendRing {
             (sent, _) => Sent::Frames(sent),
         }
     }
-}
-
-/// The layout of the rings in memory.
-fn offsets(socket: &Socket) -> io::Result<libc::xdp_mmap_offsets> {
-    // SAFETY: plain data, for which all zeros is a valid value.
-    let mut offsets: libc::xdp_mmap_offsets = unsafe { std::mem::zeroed() };
-    let mut length = size_of_val(&offsets) as libc::socklen_t;
-    // SAFETY: the kernel writes at most `length` octets into `offsets`, both alive for the call.
-    let result = unsafe {
-        libc::getsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_XDP,
-            libc::XDP_MMAP_OFFSETS,
-            std::ptr::from_mut(&mut offsets).cast(),
-            &mut length,
-        )
-    };
-    // An old kernel reports them in another format.
-    let is_whole = length as usize == size_of_val(&offsets);
-    match result {
-        0 if is_whole => Ok(offsets),
-        0 => Err(io::ErrorKind::Unsupported.into()),
-        _ => Err(io::Error::last_os_error()),
-    }
-}
-
-fn bind(socket: &Socket, index: u32) -> io::Result<()> {
-    // SAFETY: plain data, for which all zeros is a valid value.
-    let mut address: libc::sockaddr_xdp = unsafe { std::mem::zeroed() };
-    address.sxdp_family = libc::AF_XDP as u16;
-    address.sxdp_flags = libc::XDP_COPY;
-    address.sxdp_ifindex = index;
-    let length = size_of_val(&address) as libc::socklen_t;
-    // SAFETY: `address` outlives the call, which reads `length` octets of it.
-    let result =
-        unsafe { libc::bind(socket.as_raw_fd(), std::ptr::from_ref(&address).cast(), length) };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

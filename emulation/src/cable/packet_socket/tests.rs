@@ -7,6 +7,7 @@ use crate::cable::interface::{PairEnd, address_of};
 use crate::cable::namespace::{Namespace, within};
 use crate::cable::shim::SendingEnd;
 use crate::timer;
+use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 
 const MTU: u32 = 9_000;

@@ -1,0 +1,143 @@
+//! System calls on sockets that no crate wraps as they are needed here: batches of messages, and options and
+//! addresses of any type.
+
+use super::datagram::{BATCH, Buffers};
+use nix::sys::socket::{setsockopt, sockopt};
+use socket2::{SockAddr, Socket};
+use std::io;
+use std::os::fd::AsRawFd;
+
+/// Octets of socket buffer to request. Without CAP_NET_ADMIN the kernel grants at most `rmem_max` and
+/// `wmem_max`.
+const BUFFER_WISH: usize = 64 << 20;
+
+const NO_VECTOR: libc::iovec = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
+
+/// Sends the first [`BATCH`] messages of `batch` in one call: the receiver's address, if the socket needs one,
+/// and the parts of the message. Returns how many were sent.
+///
+/// # Errors
+/// Why the first could not be sent. A later one that fails only ends the count.
+pub(super) fn send<'a, const PARTS: usize>(
+    socket: &Socket,
+    batch: impl Iterator<Item = (Option<&'a SockAddr>, [&'a [u8]; PARTS])>,
+) -> io::Result<usize> {
+    let mut vectors = [[NO_VECTOR; PARTS]; BATCH];
+    // SAFETY: `mmsghdr` is plain data; all zeros means no name, no vector, no control data.
+    let mut headers: [libc::mmsghdr; BATCH] = unsafe { std::mem::zeroed() };
+    let mut count = 0;
+    for (((to, parts), vectors), header) in batch.zip(&mut vectors).zip(&mut headers) {
+        *vectors = parts.map(|part| libc::iovec {
+            iov_base: part.as_ptr().cast_mut().cast(),
+            iov_len: part.len(),
+        });
+        header.msg_hdr.msg_iov = vectors.as_mut_ptr();
+        header.msg_hdr.msg_iovlen = PARTS as _;
+        if let Some(to) = to {
+            header.msg_hdr.msg_name = to.as_ptr().cast_mut().cast();
+            header.msg_hdr.msg_namelen = to.len();
+        }
+        count += 1;
+    }
+    if count == 0 {
+        return Ok(0);
+    }
+    let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+    let first = headers.as_mut_ptr();
+    // SAFETY: the first `count` headers point to addresses and octets of `batch`, which outlive the call, and to
+    // vectors above.
+    let sent = unsafe { libc::sendmmsg(socket.as_raw_fd(), first, count, flags as _) };
+    usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+}
+
+/// Receives as many messages as wait in the socket, one for each of `sides`, at most [`BATCH`], with at most
+/// `limit` octets each in `room`. Calls `each` with the message's header, its side and its octets. Returns how
+/// many there were.
+///
+/// # Safety
+/// `attach` leaves the header as it is, or has it point into the side for names or control data.
+pub(super) unsafe fn receive<S>(
+    socket: &Socket,
+    (room, limit): (&mut [u8], usize),
+    sides: &mut [S],
+    attach: impl Fn(&mut libc::msghdr, &mut S),
+    mut each: impl FnMut(&libc::msghdr, &S, &[u8]),
+) -> usize {
+    let mut vectors = [NO_VECTOR; BATCH];
+    // SAFETY: plain data for which all zeros is a valid, empty value.
+    let mut headers: [libc::mmsghdr; BATCH] = unsafe { std::mem::zeroed() };
+    let slots = vectors.iter_mut().zip(&mut headers).zip(&mut *sides);
+    for (((vector, header), side), room) in slots.zip(room.chunks_mut(limit)) {
+        *vector = libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: room.len() };
+        header.msg_hdr.msg_iov = vector;
+        header.msg_hdr.msg_iovlen = 1;
+        attach(&mut header.msg_hdr, side);
+    }
+    let (first, most) = (headers.as_mut_ptr(), sides.len().min(BATCH));
+    let (flags, no_timeout) = (libc::MSG_DONTWAIT, std::ptr::null_mut());
+    // SAFETY: every header points to a vector, to octets and to its side, of the sizes it states, all borrowed
+    // mutably for the call.
+    let count =
+        unsafe { libc::recvmmsg(socket.as_raw_fd(), first, most as _, flags as _, no_timeout) };
+    // A negative count means an empty socket, a signal, an interface that went down, or an error that a former send
+    // caused. Reporting clears an error, and the next call goes on.
+    let count = usize::try_from(count).unwrap_or(0);
+    for ((header, side), room) in headers.iter().zip(&*sides).zip(room.chunks(limit)).take(count) {
+        each(&header.msg_hdr, side, &room[..(header.msg_len as usize).min(room.len())]);
+    }
+    count
+}
+
+/// Sets an option of plain data.
+///
+/// # Errors
+/// Those of `setsockopt`.
+pub(super) fn set_option<T>(socket: &Socket, level: i32, option: i32, value: &T) -> io::Result<()> {
+    let (value, length) = (std::ptr::from_ref(value), size_of::<T>() as libc::socklen_t);
+    // SAFETY: `value` outlives the call, which reads `size_of::<T>()` octets of plain data there.
+    done(unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, value.cast(), length) })
+}
+
+/// Reads an option of plain data.
+///
+/// # Errors
+/// Those of `getsockopt`; [`io::ErrorKind::Unsupported`] if the kernel's value is shorter than `T`.
+///
+/// # Safety
+/// All zeros and all values of the option are valid values of `T`.
+pub(super) unsafe fn option<T>(socket: &Socket, level: i32, option: i32) -> io::Result<T> {
+    // SAFETY: as the caller promises.
+    let mut value: T = unsafe { std::mem::zeroed() };
+    let (place, mut length) = (std::ptr::from_mut(&mut value), size_of::<T>() as libc::socklen_t);
+    // SAFETY: the kernel writes at most `length` octets into `value`, both alive for the call.
+    done(unsafe {
+        libc::getsockopt(socket.as_raw_fd(), level, option, place.cast(), &mut length)
+    })?;
+    let is_whole = length as usize == size_of::<T>();
+    is_whole.then_some(value).ok_or_else(|| io::ErrorKind::Unsupported.into())
+}
+
+/// Binds the socket to an address of a family that `socket2` does not know.
+///
+/// # Errors
+/// Those of `bind`.
+pub(super) fn bind<T>(socket: &Socket, address: &T) -> io::Result<()> {
+    let (address, length) = (std::ptr::from_ref(address), size_of::<T>() as libc::socklen_t);
+    // SAFETY: `address` outlives the call, which reads `length` octets of it.
+    done(unsafe { libc::bind(socket.as_raw_fd(), address.cast(), length) })
+}
+
+fn done(result: i32) -> io::Result<()> {
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Enlarges both buffers as far as the host permits, and reads their sizes back.
+pub(super) fn widen(socket: &Socket) -> io::Result<Buffers> {
+    if setsockopt(socket, sockopt::RcvBufForce, &BUFFER_WISH).is_err() {
+        socket.set_recv_buffer_size(BUFFER_WISH)?;
+    }
+    if setsockopt(socket, sockopt::SndBufForce, &BUFFER_WISH).is_err() {
+        socket.set_send_buffer_size(BUFFER_WISH)?;
+    }
+    Ok(Buffers { receive: socket.recv_buffer_size()?, send: socket.send_buffer_size()? })
+}
