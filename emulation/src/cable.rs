@@ -41,6 +41,7 @@ pub mod udp;
 pub mod unix;
 
 use proto::frame::{Frame, FrameKind};
+use proto::params::{FromValue, Value};
 use serde::{Deserialize, Serialize};
 
 /// The sockets that carry frames between processes.
@@ -54,6 +55,16 @@ pub enum Carrier {
     Unix,
     /// Packet sockets, one a port.
     Packet,
+}
+
+impl FromValue for Carrier {
+    fn from_value(value: &Value) -> Option<Carrier> {
+        match value.text()? {
+            "udp" => Some(Carrier::Udp),
+            "unix" => Some(Carrier::Unix),
+            _ => None,
+        }
+    }
 }
 
 /// Frames counted by how far they go, for the conservation sum.

@@ -74,15 +74,16 @@ pub struct Attached {
     pub send: Sending,
 }
 
-/// How frames are sent by an interface of the host.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Sending {
-    /// Through a send ring (PACKET_TX_RING), if the interface has a free one.
-    #[default]
-    Ring,
-    /// By the packet socket that also receives.
-    Socket,
+proto::words! {
+    /// How frames are sent by an interface of the host.
+    #[derive(Default)]
+    pub enum Sending {
+        /// Through a send ring (PACKET_TX_RING), if the interface has a free one.
+        #[default]
+        Ring = "ring",
+        /// By the packet socket that also receives.
+        Socket = "socket",
+    }
 }
 
 /// One end of a cable.

@@ -129,28 +129,28 @@ pub struct ClassConfig {
     pub service_level: ServiceLevel,
 }
 
-/// A transport service. Source: IBTA Vol 1, 9.1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Transport {
-    /// Reliable connection.
-    Rc,
-    /// Unreliable connection.
-    Uc,
-    /// Unreliable datagram. A message has at most one MTU.
-    Ud,
-    /// No transport: each message is one test frame of the message's size. Ethernet only.
-    Test,
+proto::words! {
+    /// A transport service. Source: IBTA Vol 1, 9.1.
+    pub enum Transport {
+        /// Reliable connection.
+        Rc = "rc",
+        /// Unreliable connection.
+        Uc = "uc",
+        /// Unreliable datagram. A message has at most one MTU.
+        Ud = "ud",
+        /// No transport: each message is one test frame of the message's size. Ethernet only.
+        Test = "test",
+    }
 }
 
-/// The operation of a message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Operation {
-    /// SEND.
-    Send,
-    /// RDMA WRITE.
-    Write,
+proto::words! {
+    /// The operation of a message.
+    pub enum Operation {
+        /// SEND.
+        Send = "send",
+        /// RDMA WRITE.
+        Write = "write",
+    }
 }
 
 /// A traffic item: a stream of messages that this NIC sends.
@@ -222,16 +222,16 @@ pub enum AfterConfig {
     Received(Lid, u64),
 }
 
-/// When a traffic item posts messages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Arrivals {
-    /// Exponentially distributed gaps.
-    Poisson,
-    /// A message in each slot with probability slot / interval.
-    Bernoulli,
-    /// A message every interval.
-    Paced,
-    /// A new message whenever the first frame of the previous one has left: always one message is ready.
-    Backlog,
+proto::words! {
+    /// When a traffic item posts messages.
+    pub enum Arrivals {
+        /// Exponentially distributed gaps.
+        Poisson = "poisson",
+        /// A message in each slot with probability slot / interval.
+        Bernoulli = "bernoulli",
+        /// A message every interval.
+        Paced = "paced",
+        /// A new message whenever the first frame of the previous one has left: always one message is ready.
+        Backlog = "backlog",
+    }
 }

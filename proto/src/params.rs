@@ -410,15 +410,21 @@ macro_rules! words {
 
         impl $name {
             /// One of the words.
-            pub const KIND: $crate::params::Kind = $crate::params::Kind::Word(|| vec![$($word),+]);
+            pub const KIND: $crate::params::Kind =
+                $crate::params::Kind::Word(|| vec![$($name::$variant.word()),+]);
+
+            /// Its word.
+            pub const fn word(self) -> &'static str {
+                match self {
+                    $($name::$variant => $word,)+
+                }
+            }
         }
 
         impl $crate::params::FromValue for $name {
             fn from_value(value: &$crate::params::Value) -> Option<$name> {
-                match value.text()? {
-                    $($word => Some($name::$variant),)+
-                    _ => None,
-                }
+                let text = value.text()?;
+                [$($name::$variant),+].into_iter().find(|known| known.word() == text)
             }
         }
     };

@@ -404,7 +404,7 @@ fn the_captured_ports_are_those_of_the_node_and_of_the_scenario() {
     let prepared = replay::prepare(&options).expect("the input is valid");
     let end = |node, index| End { node, port: PortNumber::from_index(index) };
     let switch: Vec<End> = (0..4).map(|index| end(4, index)).collect();
-    assert_eq!(prepared.0.run.capture, [vec![end(2, 0)], switch].concat());
+    assert_eq!(prepared.0.capture, [vec![end(2, 0)], switch].concat());
     let folder = tempfile::tempdir().expect("a temporary folder");
     let experiment = replay::perform(&options, "a test", &prepared, folder.path());
     let experiment = experiment.expect("the run succeeds");

@@ -6,20 +6,20 @@
 use proto::ids::Priority;
 use serde::{Deserialize, Serialize};
 
-/// How a port defends one priority of the domain.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Defence {
-    /// The priority is no congestion notification priority here: nobody is notified of its queue, no
-    /// tag is touched.
-    Disabled,
-    /// The neighbour is outside: what it sends on this priority goes on with the alternate one, and
-    /// what it is sent has no CN-TAG.
-    Edge,
-    /// The neighbour is inside and knows no CN-TAGs: priorities are kept, tags removed.
-    Interior,
-    /// The neighbour is inside and knows CN-TAGs: priorities and tags are kept.
-    InteriorReady,
+proto::words! {
+    /// How a port defends one priority of the domain.
+    pub enum Defence {
+        /// The priority is no congestion notification priority here: nobody is notified of its queue, no
+        /// tag is touched.
+        Disabled = "disabled",
+        /// The neighbour is outside: what it sends on this priority goes on with the alternate one, and
+        /// what it is sent has no CN-TAG.
+        Edge = "edge",
+        /// The neighbour is inside and knows no CN-TAGs: priorities are kept, tags removed.
+        Interior = "interior",
+        /// The neighbour is inside and knows CN-TAGs: priorities and tags are kept.
+        InteriorReady = "interior-ready",
+    }
 }
 
 /// One port in the domain, and what its congestion points' messages look like.

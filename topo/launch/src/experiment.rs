@@ -134,7 +134,7 @@ fn measure(lab: &Lab, outcome: &Outcome) -> Vec<Measured> {
 
 fn capture(scenario: &Scenario, lab: &Lab, conditions: &Conditions<'_>) -> Option<CapturePlan> {
     let folder = conditions.folder?;
-    if scenario.run.capture.is_empty() {
+    if scenario.capture.is_empty() {
         return None;
     }
     let port = |end: &End| CapturedPort {
@@ -151,7 +151,7 @@ fn capture(scenario: &Scenario, lab: &Lab, conditions: &Conditions<'_>) -> Optio
         dilation: live.then_some(conditions.dilation),
         snaplen: scenario.run.snaplen,
         when_full: if live { WhenFull::Drop } else { WhenFull::Wait },
-        ports: scenario.run.capture.iter().map(port).collect(),
+        ports: scenario.capture.iter().map(port).collect(),
     })
 }
 
@@ -330,6 +330,7 @@ fn write_files(
     let deadlocks = circles(lab, outcome).into_iter().flat_map(|deadlock| {
         let Deadlock { at, tc, circle, over } = deadlock;
         let over = over.map(|at| Remark { at, kind: RemarkKind::DeadlockOver { tc } });
+        let circle = circle.iter().map(|end| lab.fabric.wiring.end_name(*end)).collect();
         [Remark { at, kind: RemarkKind::Deadlock { tc, circle } }].into_iter().chain(over)
     });
     let mut remarks: Vec<Remark> = phases.chain(nulls).chain(deadlocks).collect();

@@ -5,7 +5,6 @@
 
 use crate::run_directory::sealed::Sealed;
 use emulation::recorder::Recording;
-use emulation::wiring::End;
 use proto::units::Instant;
 use scenario::inventory::Fabric;
 use serde::{Deserialize, Serialize};
@@ -71,8 +70,9 @@ pub struct Remark {
     pub kind: RemarkKind,
 }
 
-/// The kind of a laboratory event.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The kind of a laboratory event, as `events.jsonl` has it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "ev", rename_all = "kebab-case")]
 pub enum RemarkKind {
     /// A phase of the scenario begins.
     Phase {
@@ -92,8 +92,8 @@ pub enum RemarkKind {
     Deadlock {
         /// On which lane or priority.
         tc: u8,
-        /// Each waits for the next, and the last for the first.
-        circle: Vec<End>,
+        /// The outputs by name: each waits for the next, and the last for the first.
+        circle: Vec<String>,
     },
     /// One of them moved again.
     DeadlockOver {

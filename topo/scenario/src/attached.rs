@@ -1,6 +1,7 @@
 //! Attached ports: switch ports that are cabled to interfaces of this host.
 
 use emulation::wiring::{End, Sending};
+use proto::params::{FromValue, Value};
 use proto::units::{BitRate, Bytes};
 
 /// A port of a switch with an interface of this host at it.
@@ -16,6 +17,16 @@ pub struct AttachedPort {
     pub mtu: Bytes,
     /// How frames leave by the interface.
     pub send: Sending,
+}
+
+/// The rate of an attached port as written: a rate, or "none" for [`WORK_CONSERVING`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PortRate(pub BitRate);
+
+impl FromValue for PortRate {
+    fn from_value(value: &Value) -> Option<PortRate> {
+        Some(PortRate(BitRate::from_value(value).unwrap_or(WORK_CONSERVING)))
+    }
 }
 
 /// A port that serves as fast as it can: no interface of a host is as fast as this.

@@ -3,7 +3,7 @@
 
 use crate::Scenario;
 use crate::keyfile::fields::Fields;
-use crate::keyfile::problem::{Complaint, Problems};
+use crate::keyfile::problem::Complaint;
 use crate::render;
 use proto::technology::Technology;
 use switchd::config::SwitchConfig;
@@ -11,7 +11,7 @@ use switchd::memory::headroom::MemoryError;
 use switchd::switch::{ConfigError, headroom_needed};
 
 /// Reports the first error of a switch and the first of a NIC. InfiniBand's credits need no such checks.
-pub fn check(scenario: &Scenario, fabric: &Fields<'_>, problems: &mut Problems) {
+pub fn check(scenario: &Scenario, fabric: &Fields<'_>) {
     if scenario.fabric.technology == Technology::Infiniband {
         return;
     }
@@ -24,14 +24,13 @@ pub fn check(scenario: &Scenario, fabric: &Fields<'_>, problems: &mut Problems) 
         .find_map(|config| config.check().err().map(|error| (config.name.as_str(), error)));
     if let (Some((name, error)), Some(fields)) = (refused, fabric.table("switch")) {
         let (key, hint) = advice(&error, &configs);
-        let message = format!("{name}: {error}");
-        fields.report(problems, key, Complaint::new(message, hint));
+        fields.error(key, format!("{name}: {error}"), hint);
     }
     let mut nics = (0..adapters).map(|node| render::nic(scenario, node));
     let refused = nics.find_map(|config| Some((config.check().err()?, config.name)));
     if let (Some((error, name)), Some(fields)) = (refused, fabric.table("nic")) {
         let complaint = Complaint::new(format!("{name}: {error}"), "see [fabric.nic]");
-        problems.report(fields.place, &fields.path, complaint);
+        fields.problems.borrow_mut().report(fields.place, &fields.path, complaint);
     }
 }
 

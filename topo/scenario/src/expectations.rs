@@ -1,114 +1,81 @@
 //! `[[expect]]`: bounds on measures, and the order of those that are names.
 
-use crate::keyfile::fields::Fields;
-use crate::keyfile::problem::{Complaint, Problems, did_you_mean};
+use crate::keyfile::fields::{Fields, Texts};
+use crate::keyfile::problem::did_you_mean;
 use crate::measure::Expectation;
 use crate::measures;
 use crate::names;
 use crate::topology::Topology;
-use proto::params::{Key, KeyTable, Kind};
+use proto::params::{FromValue, KeyTable, Kind, Params, Value};
 
 const ANY_NUMBER: Kind = Kind::Real(f64::NEG_INFINITY, f64::INFINITY);
 
 /// The keys of `[[expect]]`.
-pub static KEYS: KeyTable = KeyTable::new(
-    "a bound on a measure",
-    &[
-        Key::required("measure", Kind::Text, "the name of a [[measure]]"),
-        Key::optional("min", ANY_NUMBER, "at least this"),
-        Key::optional("max", ANY_NUMBER, "at most this"),
-        Key::optional(
-            "theory",
-            ANY_NUMBER,
-            "what theory says; reports show it, no verdict depends on it",
-        ),
-        Key::optional(
-            "order",
-            Kind::List(&Kind::Either(&[Kind::Text, Kind::List(&Kind::Text)])),
-            "for an order: its nodes, those of one pattern or inner list in any order",
-        ),
-        Key::new("why", Kind::Text, "", "the reason, with its source"),
-    ],
-);
+pub static KEYS: KeyTable = KeyTable::new("a bound on a measure", Bound::KEYS);
+
+proto::params! {
+    /// One `[[expect]]` as written.
+    pub struct Bound {
+        /// The name of a [[measure]].
+        measure: String = Text, Required;
+        /// At least this.
+        min: Option<f64> = ANY_NUMBER, Optional;
+        /// At most this.
+        max: Option<f64> = ANY_NUMBER, Optional;
+        /// What theory says; reports show it, no verdict depends on it.
+        theory: Option<f64> = ANY_NUMBER, Optional;
+        /// For an order: its nodes, those of one pattern or inner list in any order.
+        order: Option<Groups> = List(&Either(&[Text, List(&Text)])), Optional;
+        /// The reason, with its source.
+        why: String = Text, Default("");
+    }
+}
+
+/// Patterns of nodes in groups: an inner list is one, and so is a string that stands alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Groups(Vec<Texts>);
+
+impl FromValue for Groups {
+    fn from_value(value: &Value) -> Option<Groups> {
+        Vec::from_value(value).map(Groups)
+    }
+}
 
 /// Reads every `[[expect]]`.
-pub fn read(
-    root: &Fields<'_>,
-    topology: Option<&Topology>,
-    problems: &mut Problems,
-) -> Vec<Expectation> {
+pub fn read(root: &Fields<'_>, topology: &Topology) -> Vec<Expectation> {
+    let all = root.each::<Bound>("expect").into_iter();
+    all.map(|(fields, bound)| one(root, &fields, bound, topology)).collect()
+}
+
+fn one(root: &Fields<'_>, fields: &Fields<'_>, bound: Bound, topology: &Topology) -> Expectation {
+    let Bound { measure, min, max, theory, order, why } = bound;
     let measures = root.tables("measure");
-    let names = measures.iter().filter_map(|measure| measure.text("name"));
-    let mut expectations = Vec::new();
-    for fields in root.tables("expect") {
-        let Some(measure) = fields.text("measure") else { continue };
-        if !names.clone().any(|name| name == measure) {
-            let message = format!("no [[measure]] is called {measure:?}");
-            let hint = did_you_mean(measure, names.clone());
-            fields.report(problems, "measure", Complaint::new(message, hint));
-        }
-        let (min, max) = (fields.real("min"), fields.real("max"));
-        let of = measures.iter().find(|other| other.text("name") == Some(measure));
-        let is_order = of.is_some_and(|of| measures::is_order(of));
-        check_kind(&fields, is_order, problems);
-        if let (Some(min), Some(max)) = (min, max)
-            && min > max
-        {
-            let message = format!("min {min} is above max {max}: nothing can meet it");
-            fields.report(problems, "min", Complaint::new(message, "exchange them"));
-        }
-        expectations.push(Expectation {
-            measure: measure.to_owned(),
-            min,
-            max,
-            theory: fields.real("theory"),
-            order: topology.and_then(|topology| order(&fields, topology, problems)),
-            why: fields.text("why").unwrap_or_default().to_owned(),
-            line: fields.place.line(),
-        });
+    let mut names = measures.iter().filter_map(|measure| measure.text("name"));
+    let of = measures.iter().find(|other| other.text("name") == Some(&measure));
+    if of.is_none() {
+        let message = format!("no [[measure]] is called {measure:?}");
+        fields.error("measure", message, did_you_mean(&measure, names.by_ref()));
     }
-    expectations
-}
-
-/// An order is expected of an order, bounds of a number; and something is.
-fn check_kind(fields: &Fields<'_>, is_order: bool, problems: &mut Problems) {
-    let given = |keys: &[&'static str]| keys.iter().copied().find(|key| fields.has(key));
-    let (bound, order) = (given(&["min", "max"]), given(&["order"]));
-    let fault = match (is_order, bound, order) {
-        (true, Some(key), _) => Some((key, "an order has no bounds", "order = [\"s1\", …]")),
-        (true, None, None) => Some(("measure", "nothing is expected", "order = [\"s1\", …]")),
-        (false, _, Some(key)) => Some((key, "a number has no order", "min = …, max = …, or both")),
-        (false, None, None) => {
-            Some(("measure", "nothing is expected", "min = …, max = …, or both"))
-        }
-        _ => None,
-    };
-    if let Some((key, message, hint)) = fault {
-        fields.report(problems, key, Complaint::new(message, hint));
+    let given = if min.is_some() { "min" } else { "max" };
+    let (has_bound, in_order) = ("min = …, max = …, or both", "order = [\"s1\", …]");
+    match (of.is_some_and(measures::is_order), min.or(max), &order) {
+        (true, Some(_), _) => fields.error(given, "an order has no bounds", in_order),
+        (true, None, None) => fields.error("measure", "nothing is expected", in_order),
+        (false, _, Some(_)) => fields.error("order", "a number has no order", has_bound),
+        (false, None, None) => fields.error("measure", "nothing is expected", has_bound),
+        _ => {}
     }
-}
-
-/// The groups of `order`, their patterns as the nodes they name.
-fn order(
-    fields: &Fields<'_>,
-    topology: &Topology,
-    problems: &mut Problems,
-) -> Option<Vec<Vec<String>>> {
-    let groups = fields.text_groups("order")?;
-    let mut order = Vec::new();
-    for group in groups {
-        let mut names = Vec::new();
-        for (text, place) in group {
-            match names::nodes(topology, text) {
-                Ok(found) => {
-                    names.extend(found.iter().map(|node| topology.nodes[*node].name.clone()));
-                }
-                Err(complaint) => {
-                    problems.report(place, format!("{}.order", fields.path), complaint);
-                }
-            }
-        }
-        order.push(names);
+    if let Some((min, max)) = min.zip(max).filter(|(min, max)| min > max) {
+        let message = format!("min {min} is above max {max}: nothing can meet it");
+        fields.error("min", message, "exchange them");
     }
-    Some(order)
+    let order = order.map(|Groups(groups)| {
+        let nodes = |group: &Texts| {
+            let found = fields.gather("order", group, |text| names::nodes(topology, text));
+            let nodes = found.unwrap_or_default().into_iter();
+            nodes.map(|node| topology.nodes[node].name.clone()).collect()
+        };
+        groups.iter().map(nodes).collect()
+    });
+    Expectation { measure, min, max, theory, order, why, line: fields.place.line() }
 }

@@ -1,9 +1,9 @@
 //! `[fabric]`: the graph, its routes, and what links, switches and NICs have in common.
 
 use crate::attached::AttachedPort;
-use crate::frames::{self, TECHNOLOGIES};
+use crate::frames;
 use crate::keyfile::fields::Fields;
-use crate::keyfile::problem::{Complaint, Problems};
+use crate::keyfile::problem::Complaint;
 use crate::reachability;
 use crate::routes::proof::Waits;
 use crate::routes::{Forwarding, Routing};
@@ -30,6 +30,8 @@ pub mod nic;
 pub mod switch;
 
 pub use keys::KEYS;
+
+use keys::OneLink;
 
 /// The MTU if none is given, in octets of payload.
 pub const DEFAULT_MTU: u64 = 2048;
@@ -58,7 +60,7 @@ pub struct FabricSettings {
     pub routing: Routing,
     /// Ports given to pairs of adapters, with the node of the switch.
     pub pairs: Vec<(usize, PairRoute)>,
-    /// Who can wait for whom by these routes; empty if nobody can in a circle.
+    /// Which ends can wait for which by these routes; empty without a cycle.
     pub waits: Waits,
     /// Multicast routes, with the node of the switch.
     pub multicast: Vec<(usize, MulticastRoute)>,
@@ -102,7 +104,7 @@ impl FabricSettings {
         self.frame.unwrap_or_else(|| frames::full_frame(self.technology, self.mtu))
     }
 
-    /// The dialect of NIC `node`, its afflictions included.
+    /// The wire format of NIC `node`, with its drain and its storm.
     pub fn wire_of(&self, node: usize) -> Encapsulation {
         fn of<T: Copy>(list: &[(usize, T)], node: usize) -> Option<T> {
             list.iter().rev().find(|(afflicted, _)| *afflicted == node).map(|(_, one)| *one)
@@ -137,40 +139,38 @@ pub fn scale(technology: Technology, frame: Bytes, rate: BitRate) -> Scale {
 }
 
 /// Reads `[fabric]`, builds its graph and its routes, and proves that they lead everywhere.
-pub fn read(fields: &Fields<'_>, problems: &mut Problems) -> Option<FabricSettings> {
-    let faults_before = problems.iter().count();
-    let technology = fields.word("technology", &TECHNOLOGIES)?;
+pub fn read(fields: &Fields<'_>) -> Option<FabricSettings> {
+    let faults_before = fields.problems.borrow().iter().count();
+    let technology = frames::technology(fields.text("technology")?)?;
     let routing = Routing::named(fields.text("routing")?)?;
-    refuse_strangers(fields, technology, routing, problems);
-    let mtu = mtu(fields, technology, problems);
-    check_frame(fields, mtu, problems);
+    refuse_strangers(fields, technology, routing);
+    let mtu = mtu(fields, technology);
+    let frame = fields.get("frame");
+    check_frame(fields, mtu, frame);
     let rate = default_rate(technology);
-    let link = fields.table("link").and_then(|link| link::read(&link, technology, rate, problems));
-    let switch = fields.table("switch");
-    let switch = switch.and_then(|switch| switch::read(&switch, technology, routing.0, problems));
-    let nic = fields.table("nic").and_then(|nic| nic::read(&nic, technology, problems));
-    let shape = fields.text("shape").and_then(shapes::find)?;
-    let mut topology = (shape.build)(fields, problems)?;
-    set_links_apart(&mut topology, fields, problems);
-    one_cable_a_nic(&topology, fields, problems);
+    let link = fields.table("link").and_then(|link| link::read(&link, technology, rate));
+    let switches = fields.table("switch")?;
+    let switch = switch::read(&switches, technology, routing.0);
+    let nics = fields.table("nic")?;
+    let nic = nic::read(&nics, technology);
+    let mut topology = (fields.text("shape").and_then(shapes::find)?.build)(fields)?;
+    set_links_apart(&mut topology, fields);
+    one_cable_a_nic(&topology, fields);
     let mut forwarding = Forwarding::new(&topology, routing);
-    explicit::routes(fields, technology, &topology, &mut forwarding, problems);
-    let multicast = explicit::multicast(fields, &topology, problems);
-    let section = fields.table("switch");
-    let services =
-        section.as_ref().map(|switch| switch::read_services(switch, &topology, problems));
-    let domain = section.as_ref().map(|switch| domain::read(switch, &topology, problems));
-    let afflicted = fields.table("nic").map(|nic| nic::read_afflicted(&nic, &topology, problems));
+    explicit::routes(fields, technology, &topology, &mut forwarding);
+    let multicast = explicit::multicast(fields, &topology);
+    let services = switch::read_services(&switches, &topology);
+    let domain = domain::read(&switches, &topology).unwrap_or_default();
+    let afflicted = nic::read_afflicted(&nics, &topology);
     let (link, switch, nic) = (link?, switch?, nic?);
-    for (section, buffer) in [("switch", switch.buffer), ("nic", nic.params.buffer)] {
-        check_buffer(fields, section, buffer, link.shares(), problems);
-    }
-    let sl2vl = sl2vl(fields, link.shares(), problems);
-    let mut waits = Waits::new();
-    // Where links or routes are missing for a reason already told, unreachable nodes are its echo.
-    if problems.iter().count() == faults_before {
-        waits = reachability::check(fields, &link.control, &topology, &forwarding, problems);
-    }
+    check_buffer(&switches, switch.buffer, link.shares());
+    check_buffer(&nics, nic.params.buffer, link.shares());
+    let sl2vl = sl2vl(fields, link.shares());
+    // A missing link or route that has been reported also makes nodes unreachable: report it once.
+    let is_sound = fields.problems.borrow().iter().count() == faults_before;
+    let waits = is_sound
+        .then(|| reachability::check(fields, &link.control, &topology, &forwarding))
+        .unwrap_or_default();
     Some(FabricSettings {
         technology,
         topology,
@@ -180,86 +180,75 @@ pub fn read(fields: &Fields<'_>, problems: &mut Problems) -> Option<FabricSettin
         waits,
         multicast,
         mtu: mtu?,
-        frame: fields.size("frame"),
-        scale: *fields.scale(),
+        frame,
+        scale: fields.scale,
         link,
         switch,
         nic,
-        services: services.unwrap_or_default(),
-        domain: domain.unwrap_or_default(),
-        afflicted: afflicted.unwrap_or_default(),
+        services,
+        domain,
+        afflicted,
         attached: Vec::new(),
         sl2vl,
     })
 }
 
 /// Refuses what `[fabric]` may say of the other technology only.
-fn refuse_strangers(
-    fields: &Fields<'_>,
-    technology: Technology,
-    routing: Routing,
-    problems: &mut Problems,
-) {
-    if technology == Technology::Infiniband {
-        if !routing.0.fits(technology) {
-            let message = "a forwarding table of InfiniBand has one port a LID";
-            fields.report(problems, "routing", Complaint::new(message, "\"d-mod-k\""));
-        }
-        if fields.has("frame") {
-            let complaint = Complaint::new("a full frame of InfiniBand follows from mtu", "mtu");
-            fields.report(problems, "frame", complaint);
-        }
-        return;
+fn refuse_strangers(fields: &Fields<'_>, technology: Technology, routing: Routing) {
+    if !routing.0.fits(technology) {
+        let message = "a forwarding table of InfiniBand has one port a LID";
+        fields.error("routing", message, "\"d-mod-k\"");
     }
-    let keys = [
-        ("sl2vl", "priorities follow from nic.dscp and link.priorities"),
-        ("multicast", "groups go out by every port"),
-    ];
-    for (key, hint) in keys.into_iter().filter(|(key, _)| fields.has(key)) {
-        fields.report(problems, key, Complaint::new("Ethernet has none", hint));
+    let keys: &[(&str, &str, &str)] = match technology {
+        Technology::Infiniband => {
+            &[("frame", "a full frame of InfiniBand follows from mtu", "mtu")]
+        }
+        Technology::Ethernet => &[
+            ("sl2vl", "Ethernet has none", "priorities follow from nic.dscp and link.priorities"),
+            ("multicast", "Ethernet has none", "groups go out by every port"),
+        ],
+    };
+    for (key, message, hint) in keys.iter().filter(|(key, ..)| fields.is_written(key)) {
+        fields.error(key, *message, *hint);
     }
 }
 
-fn mtu(fields: &Fields<'_>, technology: Technology, problems: &mut Problems) -> Option<Bytes> {
-    let mtu = fields.size("mtu")?;
+fn mtu(fields: &Fields<'_>, technology: Technology) -> Option<Bytes> {
+    let mtu: Bytes = fields.get("mtu")?;
     if [256, 512, 1024, 2048, MTU_MAX].contains(&mtu.get()) {
         return Some(mtu);
     }
-    let complaint = Complaint::new(
-        match technology {
-            Technology::Infiniband => format!("{} B is no InfiniBand MTU", mtu.get()),
-            Technology::Ethernet => format!("{} B is no MTU of RoCE: its payload", mtu.get()),
-        },
-        "\"256 B\", \"512 B\", \"1024 B\", \"2048 B\" or \"4096 B\"",
-    );
-    fields.report(problems, "mtu", complaint);
-    None
+    let message = match technology {
+        Technology::Infiniband => format!("{} B is no InfiniBand MTU", mtu.get()),
+        Technology::Ethernet => format!("{} B is no MTU of RoCE: its payload", mtu.get()),
+    };
+    fields.refuse("mtu", message, "\"256 B\", \"512 B\", \"1024 B\", \"2048 B\" or \"4096 B\"")
 }
 
 /// A frame of its own size has at least what any has, and no more payload than links take.
-fn check_frame(fields: &Fields<'_>, mtu: Option<Bytes>, problems: &mut Problems) {
-    let (Some(frame), Some(mtu)) = (fields.size("frame"), mtu) else { return };
+fn check_frame(fields: &Fields<'_>, mtu: Option<Bytes>, frame: Option<Bytes>) {
+    let (Some(frame), Some(mtu)) = (frame, mtu) else { return };
     let (least, most) = (frames::ETHERNET_MIN, mtu.get() + frames::TEST);
     if !(least..=most).contains(&frame.get()) {
         let message = format!("a frame of {frame} where mtu = \"{} B\"", mtu.get());
         let hint = format!("from \"{least} B\" to \"{most} B\": MAC header, mtu and FCS");
-        fields.report(problems, "frame", Complaint::new(message, hint));
+        fields.error("frame", message, hint);
     }
 }
 
 /// Gives the cables named in `links` their own rate and delay.
-fn set_links_apart(topology: &mut Topology, fields: &Fields<'_>, problems: &mut Problems) {
+fn set_links_apart(topology: &mut Topology, fields: &Fields<'_>) {
     let is_listed = fields.text("shape") == Some(listed::SHAPE.name);
-    for link in fields.tables("links") {
-        match link.text("a").map(|text| cable_of(text, topology)) {
-            Some(Ok(cable)) => {
+    for (fields, link) in fields.each::<OneLink>("links") {
+        match cable_of(&link.a, topology) {
+            Ok(cable) => {
                 let cable = &mut topology.cables[cable];
-                cable.rate = link.rate("rate").or(cable.rate);
-                cable.delay = link.time("delay").or(cable.delay);
+                cable.rate = link.rate.or(cable.rate);
+                cable.delay = link.delay.or(cable.delay);
             }
-            // The listed shape has made these cables and told what is wrong with them.
-            Some(Err(complaint)) if !is_listed => link.report(problems, "a", complaint),
-            _ => {}
+            Err(complaint) if !is_listed => fields.report("a", complaint),
+            // The listed shape has made these cables and reported what is wrong with them.
+            Err(_) => {}
         }
     }
 }
@@ -272,48 +261,37 @@ fn cable_of(text: &str, topology: &Topology) -> Result<usize, Complaint> {
     })
 }
 
-fn one_cable_a_nic(topology: &Topology, fields: &Fields<'_>, problems: &mut Problems) {
+fn one_cable_a_nic(topology: &Topology, fields: &Fields<'_>) {
     let ends = || topology.cables.iter().flat_map(|cable| [cable.a, cable.b]);
     for (node, adapter) in topology.nodes[..topology.adapters()].iter().enumerate() {
         let cables = ends().filter(|end| end.node == node).count();
         if cables > 1 || adapter.ports > 1 {
             let message = format!("{} has {cables} cables: a NIC has one port", adapter.name);
-            let hint = "one link a NIC, at port 1";
-            fields.report(problems, "shape", Complaint::new(message, hint));
-            return;
+            return fields.error("shape", message, "one link a NIC, at port 1");
         }
     }
 }
 
-fn check_buffer(
-    fields: &Fields<'_>,
-    section: &str,
-    buffer: Bytes,
-    vls: u8,
-    problems: &mut Problems,
-) {
-    let frame = fields.scale().frame;
-    if buffer.get() / u64::from(vls) < frame.get()
-        && let Some(section) = fields.table(section)
-    {
+fn check_buffer(section: &Fields<'_>, buffer: Bytes, vls: u8) {
+    let frame = section.scale.frame;
+    if buffer.get() / u64::from(vls) < frame.get() {
         let message = match vls {
             1 => format!("{buffer} cannot hold a full frame of {frame}"),
             _ => format!("{buffer} over {vls} lanes cannot hold a full frame of {frame} each"),
         };
-        section.report(problems, "buffer", Complaint::new(message, "\"36 mtu\" is usual"));
+        section.error("buffer", message, "\"36 mtu\" is usual");
     }
 }
 
 /// The map as written; else OpenSM's, folded onto the lanes there are: level 0 to 14 to that lane,
 /// level 15 to lane 7. Source: opensm `doc/qos-config.txt`, docs/spec/algorithms.md 1.3.
-fn sl2vl(fields: &Fields<'_>, vls: u8, problems: &mut Problems) -> Vec<u8> {
-    if !fields.has("sl2vl") {
+fn sl2vl(fields: &Fields<'_>, vls: u8) -> Vec<u8> {
+    let Some(map) = fields.get::<Vec<u8>>("sl2vl") else {
         return (0..15).chain([7]).map(|lane| lane % vls).collect();
-    }
-    let map: Vec<u8> = fields.wholes("sl2vl");
+    };
     if map.len() != 16 || map.iter().any(|lane| *lane >= vls && *lane != 15) {
         let message = format!("sixteen lanes, each below {vls}, or 15 to discard the level");
-        fields.report(problems, "sl2vl", Complaint::new(message, "one entry a service level"));
+        fields.error("sl2vl", message, "one entry a service level");
     }
     map
 }

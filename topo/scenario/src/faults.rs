@@ -1,13 +1,11 @@
 //! `[[impairment]]`: frames lost, corrupted, duplicated or delayed on purpose.
 
-use crate::keyfile::fields::Fields;
-use crate::keyfile::fields::words;
-use crate::keyfile::problem::{Complaint, Problems};
+use crate::keyfile::fields::{Fields, TEXTS, Texts, meaning, words};
 use crate::names;
 use crate::topology::Topology;
 use emulation::wiring::{Action, FrameFilter, Impairment};
 use proto::frame::FrameKind;
-use proto::params::{Key, KeyTable, Kind};
+use proto::params::{KeyTable, Params};
 use proto::units::Duration;
 
 const FRAMES: [(&str, FrameFilter); 4] = [
@@ -25,87 +23,51 @@ const ACTIONS: [(&str, Action); 4] = [
     ("delay", Action::Delay(Duration::ZERO)),
 ];
 
-/// Chances are told to a billionth.
+/// The resolution of a chance: one billionth.
 const CHANCE_UNIT: u64 = 1_000_000_000;
 
 /// The keys of `[[impairment]]`.
-pub static KEYS: KeyTable = KeyTable::new(
-    "what a cable does to some of the frames one end sends",
-    &[
-        Key::required(
-            "from",
-            Kind::Either(&[Kind::Text, Kind::List(&Kind::Text)]),
-            "sending ports, as node:port",
-        ),
-        Key::new(
-            "frames",
-            Kind::Word(|| words(&FRAMES)),
-            "all",
-            "which frames: all, InfiniBand flow control, InfiniBand data, or Ethernet of any kind",
-        ),
-        Key::required(
-            "action",
-            Kind::Word(|| words(&ACTIONS)),
-            "what happens to a frame that is hit",
-        ),
-        Key::required("chance", Kind::Real(0.0, 1.0), "share of the frames that are hit"),
-        Key::optional("by", Kind::Span, "how much later, for delay"),
-    ],
-);
+pub static KEYS: KeyTable =
+    KeyTable::new("what a cable does to some of the frames one end sends", Fault::KEYS);
 
-/// Reads every `[[impairment]]`, one for each port named.
-pub fn read(
-    root: &Fields<'_>,
-    topology: Option<&Topology>,
-    problems: &mut Problems,
-) -> Vec<Impairment> {
-    let mut all = Vec::new();
-    for fields in root.tables("impairment") {
-        let rest = rest_of(&fields, problems);
-        for (text, place) in fields.texts("from") {
-            let ends = match topology.map(|topology| names::ends(topology, text)) {
-                Some(Ok(ends)) => ends,
-                Some(Err(complaint)) => {
-                    problems.report(place, format!("{}.from", fields.path), complaint);
-                    continue;
-                }
-                None => continue,
-            };
-            if let Some((frames, action, chance)) = rest {
-                all.extend(ends.iter().map(|from| Impairment {
-                    from: *from,
-                    frames,
-                    action,
-                    chance,
-                }));
-            }
-        }
+proto::params! {
+    /// One `[[impairment]]` as written.
+    pub struct Fault {
+        /// Sending ports, as node:port.
+        from: Texts = TEXTS, Required;
+        /// Which frames: all, InfiniBand flow control, InfiniBand data, or Ethernet of any kind.
+        frames: String = Word(|| words(&FRAMES)), Default("all");
+        /// What happens to a frame that is hit.
+        action: String = Word(|| words(&ACTIONS)), Required;
+        /// Share of the frames that are hit.
+        chance: f64 = Real(0.0, 1.0), Required;
+        /// How much later, for delay.
+        by: Option<Duration> = Span, Optional;
     }
-    all
 }
 
-fn rest_of(
-    fields: &Fields<'_>,
-    problems: &mut Problems,
-) -> Option<(FrameFilter, Action, (u64, u64))> {
-    let action = match (fields.word("action", &ACTIONS)?, fields.time("by")) {
+/// Reads every `[[impairment]]`, one for each port named.
+pub fn read(root: &Fields<'_>, topology: &Topology) -> Vec<Impairment> {
+    let all = root.each("impairment");
+    all.iter()
+        .flat_map(|(fields, fault)| one(fields, fault, topology).unwrap_or_default())
+        .collect()
+}
+
+fn one(fields: &Fields<'_>, fault: &Fault, topology: &Topology) -> Option<Vec<Impairment>> {
+    let ends = fields.gather("from", &fault.from, |text| names::ends(topology, text));
+    let action = match (meaning(&ACTIONS, &fault.action)?, fault.by) {
         (Action::Delay(_), Some(by)) => Action::Delay(by),
         (Action::Delay(_), None) => {
-            let complaint = Complaint::new("a delay of what?", "by = \"1 us\"");
-            fields.report(problems, "by", complaint);
-            return None;
+            return fields.refuse("by", "the delay is missing", "by = \"1 us\"");
         }
-        (_, Some(_)) => {
-            let complaint = Complaint::new("only delay takes \"by\"", "leave it out");
-            fields.report(problems, "by", complaint);
-            return None;
-        }
+        (_, Some(_)) => return fields.refuse("by", "only delay takes \"by\"", "leave it out"),
         (action, None) => action,
     };
-    let hits = (fields.real("chance")? * CHANCE_UNIT as f64).round() as u64;
+    let hits = (fault.chance * CHANCE_UNIT as f64).round() as u64;
     if hits == 0 {
-        let complaint = Complaint::new("it would never happen", "a chance of 1e-9 or more");
-        fields.report(problems, "chance", complaint);
+        fields.error("chance", "it would never happen", "a chance of 1e-9 or more");
     }
-    Some((fields.word("frames", &FRAMES)?, action, (hits, CHANCE_UNIT)))
+    let (frames, chance) = (meaning(&FRAMES, &fault.frames)?, (hits, CHANCE_UNIT));
+    Some(ends?.into_iter().map(|from| Impairment { from, frames, action, chance }).collect())
 }

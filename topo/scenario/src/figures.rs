@@ -1,73 +1,49 @@
 //! `[[figure]]`: which figure of a paper a report's figure is to be compared with (docs/spec/seeing.md 5).
 
 use crate::keyfile::fields::Fields;
-use crate::keyfile::fields::words;
-use crate::keyfile::problem::{Complaint, Problems};
-use proto::params::{Key, KeyTable, Kind};
+use proto::params::{KeyTable, Params};
 use serde::{Deserialize, Serialize};
 
-/// A figure of a report, by the name that its file has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum FigureName {
-    /// Where the fabric stands still.
-    Fabric,
-    /// Everything over time.
-    OverTime,
-    /// What each port received.
-    EveryPort,
-    /// How long messages took.
-    CompletionTimes,
-    /// Which outputs were held most.
-    WaitedLongest,
-}
+/// The keys of `[[figure]]`.
+pub static KEYS: KeyTable =
+    KeyTable::new("what a figure of the report is to be compared with", Likeness::KEYS);
 
-const NAMES: [(&str, FigureName); 5] = [
-    ("fabric", FigureName::Fabric),
-    ("over-time", FigureName::OverTime),
-    ("every-port", FigureName::EveryPort),
-    ("completion-times", FigureName::CompletionTimes),
-    ("waited-longest", FigureName::WaitedLongest),
-];
-
-impl FigureName {
-    /// As scenarios, files and links write it.
-    pub fn word(self) -> &'static str {
-        NAMES.iter().find(|(_, name)| *name == self).map_or("", |(word, _)| word)
+proto::params! {
+    /// The published figure that a figure of the report resembles.
+    #[derive(Eq, Serialize, Deserialize)]
+    pub struct Likeness {
+        /// The figure of the report.
+        of: FigureName = FigureName::KIND, Default("over-time");
+        /// The figure and the paper that show the same.
+        like: String = Text, Required;
     }
 }
 
-/// What a figure is like.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Likeness {
-    /// The report's figure.
-    pub of: FigureName,
-    /// The paper's, in words.
-    pub like: String,
+proto::words! {
+    /// A figure of a report, by the name that its file has.
+    pub enum FigureName {
+        /// The saturated outputs of the fabric.
+        Fabric = "fabric",
+        /// Everything over time.
+        OverTime = "over-time",
+        /// What each port received.
+        EveryPort = "every-port",
+        /// How long messages took.
+        CompletionTimes = "completion-times",
+        /// Which outputs were held most.
+        WaitedLongest = "waited-longest",
+    }
 }
 
-/// The keys of `[[figure]]`.
-pub static KEYS: KeyTable = KeyTable::new(
-    "what a figure of the report is to be compared with",
-    &[
-        Key::new("of", Kind::Word(|| words(&NAMES)), "over-time", "which figure of the report"),
-        Key::required("like", Kind::Text, "which figure of which paper shows the same"),
-    ],
-);
-
 /// Reads every `[[figure]]`; a figure of the report is like one other.
-pub fn read(root: &Fields<'_>, problems: &mut Problems) -> Vec<Likeness> {
+pub fn read(root: &Fields<'_>) -> Vec<Likeness> {
     let mut read: Vec<Likeness> = Vec::new();
-    for fields in root.tables("figure") {
-        let (Some(of), Some(like)) = (fields.word("of", &NAMES), fields.text("like")) else {
-            continue;
-        };
-        if let Some(first) = read.iter().find(|first| first.of == of) {
-            let message = format!("{} is already like {:?}", of.word(), first.like);
-            let hint = "name both in one `like`, or another figure in `of`";
-            fields.report(problems, "of", Complaint::new(message, hint));
+    for (fields, figure) in root.each::<Likeness>("figure") {
+        if let Some(first) = read.iter().find(|first| first.of == figure.of) {
+            let message = format!("{} is already like {:?}", figure.of.word(), first.like);
+            fields.error("of", message, "name both in one `like`, or another figure in `of`");
         }
-        read.push(Likeness { of, like: like.to_owned() });
+        read.push(figure);
     }
     read
 }

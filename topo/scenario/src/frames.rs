@@ -1,12 +1,17 @@
 //! How many octets a message takes on a wire and in a buffer, on either technology.
 
 use nicd::config::{Encapsulation, Operation, RoceVersion, Transport};
+use proto::params::Kind;
 use proto::technology::Technology;
 use proto::units::Bytes;
 
 /// The words for [`Technology`].
-pub const TECHNOLOGIES: [(&str, Technology); 2] =
-    [("infiniband", Technology::Infiniband), ("ethernet", Technology::Ethernet)];
+pub const TECHNOLOGY: Kind = Kind::Word(|| Technology::ALL.map(Technology::name).to_vec());
+
+/// The technology called `word`.
+pub fn technology(word: &str) -> Option<Technology> {
+    Technology::ALL.into_iter().find(|technology| technology.name() == word)
+}
 
 /// LRH 8, BTH 12, ICRC 4, VCRC 2. Source: IBTA Vol 1, 5.2.
 const INFINIBAND: u64 = 26;
@@ -22,14 +27,6 @@ const DETH: u64 = 8;
 const RETH: u64 = 16;
 /// The unit of credit.
 const BLOCK: u64 = 64;
-
-/// The word for `technology`.
-pub fn word(technology: Technology) -> &'static str {
-    match technology {
-        Technology::Infiniband => TECHNOLOGIES[0].0,
-        Technology::Ethernet => TECHNOLOGIES[1].0,
-    }
-}
 
 /// What a test frame has beside the payload that a link's MTU limits: MAC header and FCS.
 pub const TEST: u64 = 18;

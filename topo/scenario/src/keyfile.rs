@@ -12,3 +12,32 @@ pub mod json_schema;
 pub mod overrides;
 pub mod problem;
 pub mod settle;
+
+use document::Table;
+use fields::Fields;
+use problem::{Place, Problem, Problems};
+use proto::params::{KeyTable, Scale};
+use std::cell::RefCell;
+
+/// Checks and completes `table`, the root of a file, against its keys, and reads it. Returns what `read`
+/// makes of it, and the warnings.
+///
+/// # Errors
+/// All faults in the order of the file, those in `problems` included.
+pub fn read<T>(
+    table: &mut Table,
+    keys: &KeyTable,
+    scale: Scale,
+    mut problems: Problems,
+    read: impl FnOnce(&Fields<'_>) -> Option<T>,
+) -> Result<(T, Vec<Problem>), Problems> {
+    let place = &Place::File { line: 1, column: 1 };
+    settle::settle(table, keys, place, "", &scale, &mut problems);
+    let problems = RefCell::new(problems);
+    let read = read(&Fields { path: String::new(), place, table, scale, problems: &problems });
+    let mut problems = problems.into_inner();
+    match read {
+        Some(read) if problems.is_empty() => Ok((read, problems.take_warnings())),
+        _ => Err(problems.in_order()),
+    }
+}

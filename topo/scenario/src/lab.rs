@@ -1,18 +1,15 @@
 //! `[lab]`: what of this host the fabric is cabled to.
 
-use crate::attached::{AttachedPort, WORK_CONSERVING};
+use crate::attached::{AttachedPort, PortRate};
 use crate::fabric::FabricSettings;
 use crate::keyfile::fields::Fields;
-use crate::keyfile::fields::words;
-use crate::keyfile::problem::{Complaint, Problems};
+use crate::keyfile::problem::Complaint;
 use crate::shapes::listed::parse_end;
 use crate::topology::Topology;
 use emulation::wiring::{End, NodeKind, Sending};
-use proto::params::{Key, KeyTable, Kind};
+use proto::params::{Key, KeyTable, Kind, Params};
 use proto::technology::Technology;
-
-/// The ways to send, by their words.
-const SENDS: [(&str, Sending); 2] = [("ring", Sending::Ring), ("socket", Sending::Socket)];
+use proto::units::Bytes;
 
 /// The longest name of an interface. Source: Linux, IFNAMSIZ without the terminating zero.
 const NAME_MAX: usize = 15;
@@ -23,72 +20,44 @@ pub static KEYS: KeyTable = KeyTable::new(
     &[Key::optional(
         "attach",
         Kind::Tables(&ATTACH),
-        "interfaces of this host at ports of switches",
+        "Interfaces of this host at ports of switches.",
     )],
 );
 
-static ATTACH: KeyTable = KeyTable::new(
-    "an interface of this host at a port of a switch",
-    &[
-        Key::required(
-            "port",
-            Kind::Text,
-            "the port, as node:port; one that no cable uses, beyond the last if need be",
-        ),
-        Key::required(
-            "iface",
-            Kind::Text,
-            "the interface, in the network namespace where pausebed is started",
-        ),
-        Key::new(
-            "rate",
-            Kind::Either(&[Kind::Word(|| vec!["none"]), Kind::Rate]),
-            "none",
-            "the port's rate, or none: it sends what there is at once",
-        ),
-        Key::new("mtu", Kind::Octets, "9000 B", "the largest payload of a frame there"),
-        Key::new(
-            "send",
-            Kind::Word(|| words(&SENDS)),
-            "ring",
-            "how frames leave: by a ring of AF_XDP if the interface has one free, or a packet socket",
-        ),
-    ],
-);
+static ATTACH: KeyTable =
+    KeyTable::new("an interface of this host at a port of a switch", Attach::KEYS);
+
+proto::params! {
+    /// One `[[lab.attach]]` as written.
+    pub struct Attach {
+        /// The port, as node:port; one that no cable uses, beyond the last if need be.
+        port: String = Text, Required;
+        /// The interface, in the network namespace where pausebed is started.
+        iface: String = Text, Required;
+        /// The port's rate, or none: it sends what there is at once.
+        rate: PortRate = Either(&[Word(|| vec!["none"]), Rate]), Default("none");
+        /// The largest payload of a frame there.
+        mtu: Bytes = Octets, Default("9000 B");
+        /// How frames leave: by a ring of AF_XDP if the interface has one free, or a packet socket.
+        send: Sending = Sending::KIND, Default("ring");
+    }
+}
 
 /// Reads `[lab]`; ports beyond the last of a switch become its own.
-pub fn read(root: &Fields<'_>, fabric: Option<&mut FabricSettings>, problems: &mut Problems) {
-    let (Some(fields), Some(fabric)) = (root.table("lab"), fabric) else { return };
-    for fields in fields.tables("attach") {
-        let (Some(text), Some(interface)) = (fields.text("port"), fields.text("iface")) else {
-            continue;
-        };
+pub fn read(root: &Fields<'_>, fabric: &mut FabricSettings) {
+    let Some(lab) = root.table("lab") else { return };
+    for (fields, Attach { port, iface, rate, mtu, send }) in lab.each("attach") {
         if fabric.technology != Technology::Ethernet {
-            let complaint =
-                Complaint::new("interfaces carry Ethernet", "technology = \"ethernet\"");
-            fields.report(problems, "iface", complaint);
-            continue;
-        }
-        if interface.is_empty() || interface.len() > NAME_MAX || interface.contains('/') {
-            let message = format!("{interface:?} is the name of no interface");
-            fields.report(problems, "iface", Complaint::new(message, "as `ip link` shows it"));
-            continue;
-        }
-        match free_port(text, fabric) {
-            Ok(at) => {
-                let ports = &mut fabric.topology.nodes[at.node].ports;
-                *ports = at.port.get().max(*ports);
-                let rate = match fields.text("rate") {
-                    Some("none") => Some(WORK_CONSERVING),
-                    _ => fields.rate("rate"),
-                };
-                let (size, send) = (fields.size("mtu"), fields.word("send", &SENDS));
-                let Some(((rate, mtu), send)) = rate.zip(size).zip(send) else { continue };
-                let interface = interface.to_owned();
-                fabric.topology.attached.push(at);
-                fabric.attached.push(AttachedPort { at, interface, rate, mtu, send });
-            }
-            Err(complaint) => fields.report(problems, "port", complaint),
+            fields.error("iface", "interfaces carry Ethernet", "technology = \"ethernet\"");
+        } else if iface.is_empty() || iface.len() > NAME_MAX || iface.contains('/') {
+            let message = format!("{iface:?} is the name of no interface");
+            fields.error("iface", message, "as `ip link` shows it");
+        } else if let Some(at) = fields.accept("port", free_port(&port, fabric)) {
+            let ports = &mut fabric.topology.nodes[at.node].ports;
+            *ports = at.port.get().max(*ports);
+            fabric.topology.attached.push(at);
+            let port = AttachedPort { at, interface: iface, rate: rate.0, mtu, send };
+            fabric.attached.push(port);
         }
     }
 }

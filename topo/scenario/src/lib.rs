@@ -4,21 +4,22 @@
 //! everything is resolved (names are node indexes, times are picoseconds), or with every fault of
 //! the file at once. Each part is read by a file of its own, which also declares its keys.
 
-use crate::frames::TECHNOLOGIES;
-use crate::keyfile::document::{self, Data, Datum, Table};
+use crate::keyfile::document::{self, Table};
 use crate::keyfile::fields::Fields;
 use crate::keyfile::json_schema;
 use crate::keyfile::overrides;
-use crate::keyfile::problem::{Complaint, Place, Problem, Problems};
-use crate::keyfile::settle::settle;
+use crate::keyfile::problem::{Problem, Problems};
 use crate::measure::{Expectation, Measure};
 use crate::routes::colored;
-use emulation::wiring::Impairment;
+use crate::run::Run;
+use crate::traffic::Context;
+use emulation::wiring::{End, Impairment};
 use proto::congestion::SchemeConfig;
 use proto::params::quantity::{self, Scale};
 use proto::params::{Key, KeyTable, Kind};
 use proto::technology::Technology;
-use proto::units::Bytes;
+use proto::units::{Bytes, Instant};
+use std::collections::BTreeSet;
 
 pub mod attached;
 mod devices;
@@ -64,12 +65,16 @@ pub struct Scenario {
     /// The name of the scenario that a report lays beside this one, where both are run.
     pub baseline: Option<String>,
     /// How it is run.
-    pub run: run::Run,
+    pub run: Run,
+    /// The ports to capture, each once, in order.
+    pub capture: Vec<End>,
+    /// Whether bins are read while the run lasts; no key of the file.
+    pub watched: bool,
     /// What it runs on.
     pub fabric: fabric::FabricSettings,
     /// Congestion control.
     pub scheme: SchemeConfig,
-    /// Who sends what.
+    /// Traffic.
     pub traffic: traffic::Plan,
     /// Faults injected on purpose.
     pub impairments: Vec<Impairment>,
@@ -99,40 +104,45 @@ pub struct Scenario {
 pub static KEYS: KeyTable = KeyTable::new(
     "a pausebed scenario",
     &[
-        Key::required("schema", Kind::Whole(1, 1), "version of this format"),
-        Key::required("name", Kind::Text, "name in results"),
-        Key::new("source", Kind::Text, "", "where the numbers come from"),
+        Key::required("schema", Kind::Whole(1, 1), "Version of this format."),
+        Key::required("name", Kind::Text, "Name in results."),
+        Key::new("source", Kind::Text, "", "Where the numbers come from."),
         Key::optional(
             "say",
             Kind::Text,
-            "the sentence a report opens with; {measure} and {measure:%} stand for values",
+            "The sentence a report opens with; {measure} and {measure:%} stand for values.",
         ),
         Key::optional(
             "baseline",
             Kind::Text,
-            "the scenario that a report lays beside this one, where both are run",
+            "The scenario that a report lays beside this one, where both are run.",
         ),
-        Key::required("run", Kind::Table(&run::KEYS), "how it is run"),
-        Key::required("fabric", Kind::Table(&fabric::KEYS), "what it runs on"),
-        Key::optional("lab", Kind::Table(&lab::KEYS), "what of this host the fabric is cabled to"),
-        Key::new("scheme", Kind::Table(&scheme::KEYS), "{ kind = \"none\" }", "congestion control"),
-        Key::optional("traffic", Kind::Tables(&traffic::KEYS), "who sends what"),
+        Key::required("run", Kind::Table(&run::KEYS), "How it is run."),
+        Key::required("fabric", Kind::Table(&fabric::KEYS), "What it runs on."),
+        Key::optional("lab", Kind::Table(&lab::KEYS), "What of this host the fabric is cabled to."),
+        Key::new(
+            "scheme",
+            Kind::Table(&scheme::KEYS),
+            "{ kind = \"none\" }",
+            "Congestion control.",
+        ),
+        Key::optional("traffic", Kind::Tables(&traffic::KEYS), "Who sends what."),
         Key::optional(
             "trace",
             Kind::Tables(&traffic::replayed::KEYS),
-            "messages that wait for each other",
+            "Messages that wait for each other.",
         ),
-        Key::optional("impairment", Kind::Tables(&faults::KEYS), "faults injected on purpose"),
-        Key::optional("outage", Kind::Tables(&outages::KEYS), "links that are down for a while"),
-        Key::optional("phase", Kind::Tables(&phases::KEYS), "named parts of the run"),
+        Key::optional("impairment", Kind::Tables(&faults::KEYS), "Faults injected on purpose."),
+        Key::optional("outage", Kind::Tables(&outages::KEYS), "Links that are down for a while."),
+        Key::optional("phase", Kind::Tables(&phases::KEYS), "Named parts of the run."),
         Key::optional(
             "figure",
             Kind::Tables(&figures::KEYS),
-            "what figures of the report are to be compared with",
+            "What figures of the report are to be compared with.",
         ),
-        Key::optional("measure", Kind::Tables(&measures::KEYS), "what is measured"),
-        Key::optional("expect", Kind::Tables(&expectations::KEYS), "what is expected"),
-        Key::optional("tune", Kind::Table(&tune::KEYS), "what pausebed tune searches"),
+        Key::optional("measure", Kind::Tables(&measures::KEYS), "What is measured."),
+        Key::optional("expect", Kind::Tables(&expectations::KEYS), "What is expected."),
+        Key::optional("tune", Kind::Table(&tune::KEYS), "What pausebed tune searches."),
     ],
 );
 
@@ -145,7 +155,8 @@ impl Scenario {
     /// Reads a scenario file, with `sets` ("key=value") applied to it first.
     ///
     /// # Errors
-    /// Every fault of the file and of the overrides, in the order of the file.
+    /// The faults of the file and of the overrides, in the order of the file. Sections that depend on the
+    /// fabric are read once the fabric can be built.
     pub fn parse(text: &str, sets: &[String]) -> Result<Scenario, Problems> {
         let written = document::parse(text)?;
         let mut table = written.clone();
@@ -153,62 +164,52 @@ impl Scenario {
         for set in sets {
             overrides::apply(&mut table, set, &mut problems);
         }
-        let top = Place::File { line: 1, column: 1 };
         let scale = scale_of(&table);
-        settle(&mut table, &KEYS, &top, "", &scale, &mut problems);
-        let scenario = Scenario::read(&Fields::root(&table, &top, scale), &mut problems);
-        if let (Some(scenario), true) = (&scenario, problems.is_empty())
-            && let Some(fabric) = Fields::root(&table, &top, scale).table("fabric")
-        {
-            devices::check(scenario, &fabric, &mut problems);
-        }
-        match scenario {
-            Some(mut scenario) if problems.is_empty() => {
-                let in_force = scheme::in_force(&scenario.scheme, &scenario.fabric);
-                scenario.settings = settings::list(text, &written, &table, in_force);
-                scenario.warnings = problems.take_warnings();
-                text.clone_into(&mut scenario.text);
-                scenario.sets = sets.to_vec();
-                Ok(scenario)
-            }
-            _ => Err(problems.in_order()),
-        }
+        let (mut scenario, warnings) =
+            keyfile::read(&mut table, &KEYS, scale, problems, Scenario::read)?;
+        let in_force = scheme::in_force(&scenario.scheme, &scenario.fabric);
+        scenario.settings = settings::list(text, &written, &table, in_force);
+        scenario.warnings = warnings;
+        text.clone_into(&mut scenario.text);
+        scenario.sets = sets.to_vec();
+        Ok(scenario)
     }
 
     /// Reads every part, so that each can report its faults, before any of them may be missing.
-    fn read(root: &Fields<'_>, problems: &mut Problems) -> Option<Scenario> {
-        let mut fabric = root.table("fabric").and_then(|fields| fabric::read(&fields, problems));
-        lab::read(root, fabric.as_mut(), problems);
-        let topology = fabric.as_ref().map(|fabric| &fabric.topology);
-        let run = root.table("run").and_then(|fields| run::read(&fields, topology, problems));
-        let end = run.as_ref().map(run::Run::end);
+    fn read(root: &Fields<'_>) -> Option<Scenario> {
+        let run = root.table("run").and_then(|fields| fields.params::<Run>());
+        let end = run.as_ref().map_or(Instant::NEVER, Run::end);
+        let mut fabric = fabric::read(&root.table("fabric")?)?;
+        lab::read(root, &mut fabric);
+        let scheme = scheme::read(&root.table("scheme")?, fabric.technology)?;
         let seed = run.as_ref().map_or(0, |run| run.seed);
-        let technology = fabric.as_ref().map(|fabric| fabric.technology);
-        let scheme = root.table("scheme");
-        let scheme = scheme.and_then(|fields| scheme::read(&fields, technology, problems));
-        let traffic = traffic::read(root, fabric.as_ref(), (seed, end), problems);
-        if let Some(fabric) = fabric.as_mut().filter(|fabric| fabric.routing.0.assigned)
-            && problems.is_empty()
-        {
+        let traffic = traffic::read(root, Context { fabric: &fabric, seed, end });
+        if fabric.routing.0.assigned && root.problems.borrow().is_empty() {
             let demands = traffic.demands(&fabric.topology);
             fabric.pairs = colored::assign(&fabric.topology, &fabric.forwarding, &demands);
         }
-        let topology = fabric.as_ref().map(|fabric| &fabric.topology);
-        let impairments = faults::read(root, topology, problems);
-        let outages = outages::read(root, fabric.as_ref(), problems);
-        let phases = phases::read(root, end, problems);
-        let figures = figures::read(root, problems);
-        let measures = measures::read(root, topology, &traffic, end, problems);
-        let expectations = expectations::read(root, topology, problems);
-        let tune = tune::read(root, fabric.as_ref(), end, scheme.as_ref(), problems);
-        Some(Scenario {
+        let topology = &fabric.topology;
+        let capture = run.as_ref().zip(root.table("run")).and_then(|(run, fields)| {
+            fields.gather("capture", &run.capture, |text| names::ends(topology, text))
+        });
+        let capture = BTreeSet::from_iter(capture.unwrap_or_default());
+        let impairments = faults::read(root, topology);
+        let outages = outages::read(root, &fabric);
+        let phases = phases::read(root, end);
+        let figures = figures::read(root);
+        let measures = measures::read(root, &fabric, &traffic, end);
+        let expectations = expectations::read(root, topology);
+        let tune = tune::read(root, Context { fabric: &fabric, seed, end }, &scheme);
+        let scenario = Scenario {
             name: root.text("name")?.to_owned(),
             source: root.text("source")?.to_owned(),
-            say: say::read(root, problems),
+            say: say::read(root),
             baseline: root.text("baseline").map(str::to_owned),
             run: run?,
-            fabric: fabric?,
-            scheme: scheme?,
+            capture: capture.into_iter().collect(),
+            watched: false,
+            fabric,
+            scheme,
             traffic,
             impairments,
             outages,
@@ -221,43 +222,42 @@ impl Scenario {
             text: String::new(),
             sets: Vec::new(),
             warnings: Vec::new(),
-        })
+        };
+        if root.problems.borrow().is_empty() {
+            devices::check(&scenario, &root.table("fabric")?);
+        }
+        Some(scenario)
     }
 }
 
 /// What `mtu` means in this file: read before anything else, since every check needs it. A wrong
 /// MTU or rate is reported later, by the key's own check.
 fn scale_of(root: &Table) -> Scale {
-    let inner = |table: &Table, key| match table.get(key) {
-        Some(Datum { data: Data::Table(inner), .. }) => inner.clone(),
-        _ => Table::default(),
+    let none = Table::default();
+    let fabric = root.table("fabric").unwrap_or(&none);
+    let octets = |key, most: u64| {
+        let size = fabric.text(key).and_then(|text| quantity::octets(text).ok());
+        size.filter(|size| size.get() <= most)
     };
-    let fabric = inner(root, "fabric");
-    let mtu = fabric.text("mtu").and_then(|text| quantity::octets(text).ok());
-    let link = inner(&fabric, "link");
-    let rate = link.text("rate").and_then(|text| quantity::rate(text).ok());
-    let mtu = mtu.filter(|mtu| mtu.get() <= fabric::MTU_MAX);
-    let frame = fabric.text("frame").and_then(|text| quantity::octets(text).ok());
-    let frame = frame.filter(|frame| frame.get() <= fabric::MTU_MAX + frames::TEST);
-    let word = fabric.text("technology");
-    let technology = TECHNOLOGIES.iter().find(|(name, _)| Some(*name) == word);
-    let technology = technology.map_or(Technology::Infiniband, |(_, technology)| *technology);
-    let mtu = mtu.unwrap_or(Bytes::new(fabric::DEFAULT_MTU));
+    let rate = fabric.table("link").and_then(|link| quantity::rate(link.text("rate")?).ok());
+    let mtu = octets("mtu", fabric::MTU_MAX).unwrap_or(Bytes::new(fabric::DEFAULT_MTU));
+    let technology = fabric.text("technology").and_then(frames::technology);
+    let technology = technology.unwrap_or(Technology::Infiniband);
     fabric::scale(
         technology,
-        frame.unwrap_or_else(|| frames::full_frame(technology, mtu)),
+        octets("frame", fabric::MTU_MAX + frames::TEST)
+            .unwrap_or_else(|| frames::full_frame(technology, mtu)),
         rate.unwrap_or(fabric::default_rate(technology)),
     )
 }
 
 /// Reports the second and further element of `list` that bears a name already taken.
-fn refuse_duplicates(list: &[Fields<'_>], what: &str, problems: &mut Problems) {
+fn refuse_duplicates(list: &[Fields<'_>], what: &str) {
     for (index, fields) in list.iter().enumerate() {
         let Some(name) = fields.text("name") else { continue };
         if let Some(first) = list[..index].iter().find(|other| other.text("name") == Some(name)) {
-            let message = format!("{name:?} is the name of two {what}");
             let hint = format!("the other is in line {}", first.place.line());
-            fields.report(problems, "name", Complaint::new(message, hint));
+            fields.error("name", format!("{name:?} is the name of two {what}"), hint);
         }
     }
 }

@@ -1,12 +1,13 @@
 //! What a scenario wants to know and what it expects: measures over exact windows, then verdicts.
 
+pub mod quantities;
 pub mod value;
 pub mod windows;
 
 use crate::repeat::Repeat;
 use emulation::wiring::End;
-use proto::device::Depth;
 use proto::events::Direction;
+use proto::params::{FromValue, Value};
 use proto::units::{Bytes, Duration, Instant};
 
 /// One number, or one order of nodes, to take from a run.
@@ -99,26 +100,6 @@ impl Quantity {
             _ => &[],
         }
     }
-
-    /// How much of devices must be read for it.
-    pub fn depth(self) -> Depth {
-        match self {
-            Quantity::Throughput
-            | Quantity::Queue
-            | Quantity::Recovery
-            | Quantity::Spikes
-            | Quantity::SpikeInterval => Depth::Ports,
-            Quantity::Count(counter) if counter.named().is_empty() => Depth::Ports,
-            Quantity::Latency
-            | Quantity::Congested
-            | Quantity::Count(_)
-            | Quantity::Marked(_)
-            | Quantity::OverIdeal => Depth::Received,
-            Quantity::Overhead | Quantity::Fairness | Quantity::Share => Depth::Begun,
-            // The rest is known of a flow with its first message.
-            _ => Depth::All,
-        }
-    }
 }
 
 impl Counter {
@@ -155,36 +136,37 @@ pub enum Marked {
     AboveKmax,
 }
 
-/// Counters a scenario may ask for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Counter {
-    /// Frames lost, whatever the reason.
-    Drops,
-    /// Frames marked.
-    Marks,
-    /// Notifications received.
-    Notes,
-    /// Time held for want of credit, in picoseconds.
-    Hold,
-    /// Link watchdogs.
-    Watchdogs,
-    /// Frames of lossless lanes that were lost for want of room.
-    LosslessDrops,
-    /// PAUSE and PFC frames sent, those that end a silence or repeat one included.
-    Pauses,
-    /// Storms that the PFC watchdog found.
-    Storms,
-    /// Storms that it found to be over.
-    StormsOver,
-    /// Frames that it dropped.
-    StormDrops,
-    /// Frames that a receiver which keeps order has given up waiting for.
-    SequenceGaps,
-    /// Times it has given up.
-    SequenceTimeouts,
-    /// The most frames of one flow that have waited there for their turn, at the end of a window that
-    /// begins with the run.
-    SequenceDepth,
+proto::words! {
+    /// Counters a scenario may ask for.
+    pub enum Counter {
+        /// Frames lost, whatever the reason.
+        Drops = "drops",
+        /// Frames marked.
+        Marks = "marks",
+        /// Notifications received.
+        Notes = "notes",
+        /// Time held for want of credit, in picoseconds.
+        Hold = "hold",
+        /// Link watchdogs.
+        Watchdogs = "watchdogs",
+        /// Frames of lossless lanes that were lost for want of room.
+        LosslessDrops = "lossless-drops",
+        /// PAUSE and PFC frames sent, those that end a pause or repeat one included.
+        Pauses = "pauses",
+        /// Storms that the PFC watchdog found.
+        Storms = "storms",
+        /// Storms that it found to be over.
+        StormsOver = "storms-over",
+        /// Frames that it dropped.
+        StormDrops = "storm-drops",
+        /// Frames that a receiver which keeps order has given up waiting for.
+        SequenceGaps = "sequence-gaps",
+        /// Times it has given up.
+        SequenceTimeouts = "sequence-timeouts",
+        /// The most frames of one flow that have waited there for their turn, at the end of a window that
+        /// begins with the run.
+        SequenceDepth = "sequence-depth",
+    }
 }
 
 /// Where a measure is taken.
@@ -198,23 +180,24 @@ pub enum At {
     Nodes(Vec<usize>),
 }
 
-/// How several values become one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reduce {
-    /// Arithmetic mean.
-    Mean,
-    /// Least.
-    Min,
-    /// Greatest.
-    Max,
-    /// Median.
-    P50,
-    /// 99th percentile.
-    P99,
-    /// Sum.
-    Sum,
-    /// Standard deviation, over places and over time.
-    Sd,
+proto::words! {
+    /// How several values become one.
+    pub enum Reduce {
+        /// Arithmetic mean.
+        Mean = "mean",
+        /// Least.
+        Min = "min",
+        /// Greatest.
+        Max = "max",
+        /// Median.
+        P50 = "p50",
+        /// 99th percentile.
+        P99 = "p99",
+        /// Sum.
+        Sum = "sum",
+        /// Standard deviation, over places and over time.
+        Sd = "sd",
+    }
 }
 
 /// In what unit a number is given.
@@ -228,6 +211,29 @@ pub enum Per {
     Mtu,
     /// Ratio to so many octets (sizes).
     Size(Bytes),
+}
+
+impl Per {
+    /// The word of a scenario; that of a ratio to a size is "base".
+    pub fn word(self) -> &'static str {
+        match self {
+            Per::One | Per::Size(_) => "base",
+            Per::Line => "line",
+            Per::Mtu => "mtu",
+        }
+    }
+}
+
+impl FromValue for Per {
+    fn from_value(value: &Value) -> Option<Per> {
+        match value {
+            Value::Size(size) => Some(Per::Size(*size)),
+            Value::Text(word) => {
+                [Per::One, Per::Line, Per::Mtu].into_iter().find(|per| per.word() == word)
+            }
+            _ => None,
+        }
+    }
 }
 
 /// A bound on a measure.

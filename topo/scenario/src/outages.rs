@@ -1,12 +1,13 @@
 //! `[[outage]]`: links of Ethernet that are down for a while.
 
 use crate::fabric::FabricSettings;
-use crate::keyfile::fields::Fields;
-use crate::keyfile::problem::{Complaint, Problems};
+use crate::keyfile::fields::{Fields, TEXTS, Texts};
 use crate::names;
-use proto::link::FlowControlConfig;
 use proto::link::outage::Outage;
-use proto::params::{Key, KeyTable, Kind};
+use proto::params::{KeyTable, Params};
+use proto::technology::Technology;
+use proto::units::Instant;
+use std::collections::BTreeSet;
 
 /// An outage, and the cable that it is of.
 pub type CableOutage = (usize, Outage);
@@ -14,45 +15,42 @@ pub type CableOutage = (usize, Outage);
 /// The keys of `[[outage]]`.
 pub static KEYS: KeyTable = KeyTable::new(
     "a link of Ethernet that is down for a while: both ends keep what waits, and forget pauses",
-    &[
-        Key::required(
-            "at",
-            Kind::Either(&[Kind::Text, Kind::List(&Kind::Text)]),
-            "either end of each cable, as node:port",
-        ),
-        Key::required("from", Kind::Time, "when it goes down"),
-        Key::required("to", Kind::Span, "when it is up again"),
-    ],
+    Down::KEYS,
 );
 
+proto::params! {
+    /// One `[[outage]]` as written.
+    pub struct Down {
+        /// Either end of each cable, as node:port.
+        at: Texts = TEXTS, Required;
+        /// When it goes down.
+        from: Instant = Time, Required;
+        /// When it is up again.
+        to: Instant = Span, Required;
+    }
+}
+
 /// Reads every `[[outage]]`, one for each cable named, in ascending order.
-pub fn read(
-    root: &Fields<'_>,
-    fabric: Option<&FabricSettings>,
-    problems: &mut Problems,
-) -> Vec<CableOutage> {
+pub fn read(root: &Fields<'_>, fabric: &FabricSettings) -> Vec<CableOutage> {
     let mut all: Vec<CableOutage> = Vec::new();
-    for fields in root.tables("outage") {
-        let Some(fabric) = fabric else { continue };
-        if !matches!(fabric.link.control, FlowControlConfig::Pause(_)) {
-            let message = "links of InfiniBand train instead of being down";
+    for (fields, Down { at, from, to }) in root.each("outage") {
+        if fabric.technology == Technology::Infiniband {
             let hint = "an impairment that loses all frames of kind \"link\"";
-            fields.report(problems, "at", Complaint::new(message, hint));
+            fields.error("at", "links of InfiniBand train instead of being down", hint);
             continue;
         }
-        let Some((from, to)) = fields.instant("from").zip(fields.instant("to")) else { continue };
         if to <= from {
-            let complaint = Complaint::new("it would be up before it is down", "later than from");
-            fields.report(problems, "to", complaint);
+            fields.error("to", "it would be up before it is down", "later than from");
             continue;
         }
-        for cable in cables(&fields, fabric, problems) {
+        let ends = fields.gather("at", &at, |text| names::ends(&fabric.topology, text));
+        let cables = ends.into_iter().flatten().filter_map(|end| fabric.topology.cable_at(end));
+        for cable in cables.collect::<BTreeSet<usize>>() {
             let meets = |(other, outage): &CableOutage| {
                 *other == cable && outage.from <= to && from <= outage.to
             };
             if all.iter().any(meets) {
-                let complaint = Complaint::new("it is down then already", "one outage for both");
-                fields.report(problems, "from", complaint);
+                fields.error("from", "it is down then already", "one outage for both");
             }
             all.push((cable, Outage { from, to }));
         }
@@ -61,31 +59,27 @@ pub fn read(
     all
 }
 
-fn cables(fields: &Fields<'_>, fabric: &FabricSettings, problems: &mut Problems) -> Vec<usize> {
-    let mut all = Vec::new();
-    for (text, place) in fields.texts("at") {
-        match names::ends(&fabric.topology, text) {
-            Ok(ends) => {
-                all.extend(ends.iter().filter_map(|end| fabric.topology.cable_at(*end)));
-            }
-            Err(complaint) => problems.report(place, format!("{}.at", fields.path), complaint),
-        }
-    }
-    all.sort_unstable();
-    all.dedup();
-    all
-}
-
 #[cfg(test)]
 mod tests {
     use crate::Scenario;
     use crate::render::render;
-    use conformance::ethernet;
-    use conformance::star::star;
     use proto::link::{FlowControlConfig, LinkConfig};
 
     fn outage(at: &str, from: u64, to: u64) -> String {
         format!("[[outage]]\nat = \"{at}\"\nfrom = \"{from} ms\"\nto = \"{to} ms\"\n")
+    }
+
+    fn star(technology: &str, rest: &str) -> String {
+        format!(
+            "schema = 1\nname = \"star\"\nrun = {{ duration = \"1 s\" }}\n[fabric]\nshape = \"star\"\nhosts = 2\n\
+             technology = \"{technology}\"\n{rest}"
+        )
+    }
+
+    fn ethernet(rest: &str) -> String {
+        let room =
+            "switch = { headroom = \"80 KB\", buffer = \"1 MB\" }\nnic = { buffer = \"1 MB\" }\n";
+        star("ethernet", &format!("{room}{rest}"))
     }
 
     fn milliseconds(link: &LinkConfig) -> Vec<(u64, u64)> {
@@ -96,8 +90,7 @@ mod tests {
 
     #[test]
     fn both_ends_of_a_cable_are_told_in_ascending_order_and_nobody_else() {
-        let outages = outage("h2:1", 30, 40) + &outage("s0:2", 10, 20);
-        let text = ethernet::star(2, "1 s", "", &(ethernet::roomy("") + &outages));
+        let text = ethernet(&(outage("h1:1", 30, 40) + &outage("s0:2", 10, 20)));
         let lab = render(&Scenario::parse(&text, &[]).expect("a good scenario"));
         let links = [&lab.nics[0].link, &lab.nics[1].link, &lab.switches[0].ports[1].link];
         let both = vec![(10, 20), (30, 40)];
@@ -106,12 +99,11 @@ mod tests {
 
     #[test]
     fn outages_that_meet_run_back_or_are_of_infiniband_are_refused() {
-        let meeting = outage("h2:1", 10, 20) + &outage("s0:2", 20, 30);
+        let meeting = outage("h1:1", 10, 20) + &outage("s0:2", 20, 30);
         let told = |text: &str| Scenario::parse(text, &[]).expect_err("it is bad").to_string();
-        let ethernet = |rest: &str| ethernet::star(2, "1 s", "", &(ethernet::roomy("") + rest));
         assert!(told(&ethernet(&meeting)).contains("down then already"));
-        assert!(told(&ethernet(&outage("h1:1", 20, 10))).contains("up before it is down"));
-        let infiniband = star(2, "1 s", "", &outage("h1:1", 10, 20));
+        assert!(told(&ethernet(&outage("h0:1", 20, 10))).contains("up before it is down"));
+        let infiniband = star("infiniband", &outage("h1:1", 10, 20));
         assert!(told(&infiniband).contains("train"));
     }
 }

@@ -1,30 +1,29 @@
-//! Tells in the file's terms what the proof of its routes found.
+//! Reports what the proof of the routes found, in the terms of the scenario file.
 
 use crate::keyfile::fields::Fields;
-use crate::keyfile::problem::{Complaint, Problems};
+use crate::keyfile::problem::Complaint;
 use crate::routes::Forwarding;
 use crate::routes::proof::{Broken, Failure, Waits, prove};
 use crate::topology::Topology;
 use proto::link::{FlowControlConfig, PauseConfig, PauseMode};
 
-/// Reports pairs without a way, once a cause, and lanes that can wait for each other in a circle:
-/// a fault in a tree, a warning in a fabric that was listed by hand, where it may be the point. Who can
-/// wait for whom, if in a circle; nobody where nobody pauses.
+/// Reports pairs without a way, once for each cause, and lanes that can wait for each other in a cycle: an
+/// error in a tree, a warning in a listed fabric, where it may be intended. Returns which ends can wait for
+/// which; empty without a cycle or without flow control.
 pub fn check(
     fields: &Fields<'_>,
     control: &FlowControlConfig,
     topology: &Topology,
     forwarding: &Forwarding,
-    problems: &mut Problems,
 ) -> Waits {
     let proof = prove(topology, forwarding);
     let name = |node: usize| topology.nodes[node].name.as_str();
-    let mut told: Vec<&Broken> = Vec::new();
+    let mut reported: Vec<&Broken> = Vec::new();
     for Failure { from, to, why, way } in &proof.broken {
-        if told.contains(&why) {
+        if reported.contains(&why) {
             continue;
         }
-        told.push(why);
+        reported.push(why);
         let others = proof.broken.iter().filter(|other| other.why == *why).count() - 1;
         let more = if others > 0 { format!(" (and {others} more pairs)") } else { String::new() };
         let lid = topology.nodes[*to].lid;
@@ -50,7 +49,7 @@ pub fn check(
         let way: Vec<_> = way.iter().map(|end| topology.end_name(*end)).collect();
         let way = if way.len() > 1 { format!(", by {}", way.join(" → ")) } else { String::new() };
         let message = format!("{} cannot reach {}{more}: {cause}{way}", name(*from), name(*to));
-        fields.report(problems, "route", Complaint::new(message, hint));
+        fields.error("route", message, hint);
     }
     let what = match control {
         FlowControlConfig::Credit(_) => "credits",
@@ -65,8 +64,8 @@ pub fn check(
     let hint = "such a fabric can deadlock; routes that go up and then down cannot";
     let complaint = Complaint::new(message, hint);
     match topology.is_tree {
-        true => fields.report(problems, "route", complaint),
-        false => fields.warn(problems, "route", complaint),
+        true => fields.report("route", complaint),
+        false => fields.warn("route", complaint),
     }
     proof.waits
 }

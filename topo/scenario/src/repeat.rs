@@ -1,7 +1,6 @@
 //! `times` and `every`: what comes again and again, traffic or windows.
 
 use crate::keyfile::fields::Fields;
-use crate::keyfile::problem::{Complaint, Problems};
 use proto::units::{Duration, Instant};
 
 /// More repetitions than this are a mistake: each is an item or a window of its own.
@@ -16,35 +15,28 @@ pub struct Repeat {
     pub every: Duration,
 }
 
-/// Reads both keys; `None` for what comes once. Whatever has them begins and ends by `start` and
-/// `stop` or by `from` and `to`.
+/// Checks the values of both keys; `None` for what comes once, from `first` to `stop`.
 pub fn repeat(
     fields: &Fields<'_>,
-    end: Option<Instant>,
-    problems: &mut Problems,
+    (times, every): (u32, Option<Duration>),
+    (first, stop): (Instant, Instant),
+    end: Instant,
 ) -> Option<Repeat> {
-    let times = u32::try_from(fields.whole::<i64>("times")?).ok()?;
-    let every = fields.time("every");
-    let complaint = match (times, every) {
-        (1, None) => return None,
-        (1, Some(_)) => Complaint::new("every needs times", "times = 16"),
-        (_, None) => Complaint::new("how far apart?", "every = \"2000 mtu\""),
-        (_, Some(every)) => {
-            let of = |keys: [&str; 2]| keys.iter().find_map(|key| fields.instant(key));
-            let (first, stop) = (of(["start", "from"])?, of(["stop", "to"]));
-            let length = stop.or(end)?.since(first);
-            let over = stop.or(end)? + every * u64::from(times - 1);
-            if every < length {
-                Complaint::new("the next begins before one is over", "a longer every")
-            } else if end.is_some_and(|end| over > end) {
-                let late = fields.in_frames(over.since(end?));
-                Complaint::new(format!("the last ends {late} after the run"), "see run.duration")
-            } else {
-                return Some(Repeat { times, every });
-            }
+    let Some(every) = every else {
+        if times > 1 {
+            fields.error("times", "times needs every", "every = \"2000 mtu\"");
         }
+        return None;
     };
-    let key = if every.is_some() { "every" } else { "times" };
-    fields.report(problems, key, complaint);
-    None
+    let over = stop + every * u64::from(times - 1);
+    if times == 1 {
+        fields.refuse("every", "every needs times", "times = 16")
+    } else if every < stop.since(first) {
+        fields.refuse("every", "the next begins before one is over", "a longer every")
+    } else if over > end {
+        let late = fields.in_frames(over.since(end));
+        fields.refuse("every", format!("the last ends {late} after the run"), "see run.duration")
+    } else {
+        Some(Repeat { times, every })
+    }
 }

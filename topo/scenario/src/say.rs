@@ -3,7 +3,7 @@
 //! `{hot_port}` stands for the value of that measure, `{hot_port:%}` for it in per cent.
 
 use crate::keyfile::fields::Fields;
-use crate::keyfile::problem::{Complaint, Problems, did_you_mean};
+use crate::keyfile::problem::did_you_mean;
 use crate::measure::value::Value;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -28,21 +28,16 @@ pub struct Said {
 }
 
 /// Reads `say`; each name in braces must be a measure's.
-pub fn read(root: &Fields<'_>, problems: &mut Problems) -> Option<Say> {
-    let text = root.text("say")?;
-    let Some(say) = Say::parse(text) else {
+pub fn read(root: &Fields<'_>) -> Option<Say> {
+    let Some(say) = Say::parse(root.text("say")?) else {
         let hint = "say = \"Cold ports kept {cold_ports_mean:%} of line rate.\"";
-        root.report(problems, "say", Complaint::new("a brace is not closed, or empty", hint));
-        return None;
+        return root.refuse("say", "a brace is not closed, or empty", hint);
     };
     let measures = root.tables("measure");
-    let names = measures.iter().filter_map(|measure| measure.text("name"));
-    for name in say.measures() {
-        if !names.clone().any(|known| known == name) {
-            let message = format!("no [[measure]] is called {name:?}");
-            let hint = did_you_mean(name, names.clone());
-            root.report(problems, "say", Complaint::new(message, hint));
-        }
+    let names = || measures.iter().filter_map(|measure| measure.text("name"));
+    for name in say.measures().filter(|name| !names().any(|known| known == *name)) {
+        let message = format!("no [[measure]] is called {name:?}");
+        root.error("say", message, did_you_mean(name, names()));
     }
     Some(say)
 }

@@ -2,7 +2,6 @@
 
 use crate::fabric::FabricSettings;
 use crate::keyfile::fields::Fields;
-use crate::keyfile::problem::{Complaint, Problems};
 use proto::congestion::schemes::{SCHEMES, find};
 use proto::congestion::{Place, SchemeConfig};
 use proto::ids::PortNumber;
@@ -14,7 +13,7 @@ use proto::units::Bytes;
 /// The keys of `[scheme]`: its kind, and the parameters of that scheme.
 pub static KEYS: KeyTable = KeyTable {
     about: "congestion control; further keys are parameters of the scheme (docs/schemes.md)",
-    keys: &[Key::new("kind", Kind::Word(names), "none", "which scheme")],
+    keys: &[Key::new("kind", Kind::Word(names), "none", "Which scheme.")],
     variants: &[Variants {
         by: "kind",
         rows: || {
@@ -26,22 +25,18 @@ pub static KEYS: KeyTable = KeyTable {
 };
 
 /// Reads `[scheme]`: the scheme must exist on the fabric's technology and accept its parameters.
-pub fn read(
-    fields: &Fields<'_>,
-    technology: Option<Technology>,
-    problems: &mut Problems,
-) -> Option<SchemeConfig> {
+pub fn read(fields: &Fields<'_>, technology: Technology) -> Option<SchemeConfig> {
     let kind = fields.text("kind")?;
     let scheme = find(kind)?;
-    if let Some(technology) = technology.filter(|other| !scheme.technologies.contains(other)) {
+    if !scheme.technologies.contains(&technology) {
         let fits = |other: &&str| find(other).is_some_and(|s| s.technologies.contains(&technology));
         let hint = names().into_iter().filter(fits).collect::<Vec<_>>().join(", ");
         let message = format!("{kind:?} does not work on {technology}");
-        fields.report(problems, "kind", Complaint::new(message, format!("one of {hint}")));
+        fields.error("kind", message, format!("one of {hint}"));
     }
     let params = fields.written(&["kind"]);
     for error in scheme.configure(&params).err().unwrap_or_default() {
-        fields.report(problems, &error.key, error.complaint);
+        fields.report(&error.key, error.complaint);
     }
     Some(SchemeConfig { kind: kind.to_owned(), params })
 }

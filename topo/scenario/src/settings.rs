@@ -45,8 +45,7 @@ pub fn list(
     let view = View { lines: &lines };
     let mut settings = Vec::new();
     for name in WHOLE {
-        let inner = |table| inner(table, name);
-        view.table(name, inner(Some(written)), inner(Some(settled)), &mut settings);
+        view.table(name, written.table(name), settled.table(name), &mut settings);
     }
     for (key, value) in in_force {
         let name = format!("scheme.{key}");
@@ -80,13 +79,6 @@ pub fn list(
     settings
 }
 
-fn inner<'t>(table: Option<&'t Table>, name: &str) -> Option<&'t Table> {
-    match &table?.get(name)?.data {
-        Data::Table(table) => Some(table),
-        _ => None,
-    }
-}
-
 struct View<'a> {
     lines: &'a [&'a str],
 }
@@ -103,7 +95,7 @@ impl View<'_> {
             let path = format!("{path}.{}", entry.key);
             let key = entry.key.as_str();
             if let Data::Table(table) = &entry.value.data {
-                self.table(&path, inner(written, key), Some(table), out);
+                self.table(&path, written.and_then(|written| written.table(key)), Some(table), out);
                 continue;
             }
             // Nodes and links are a picture, not a parameter.

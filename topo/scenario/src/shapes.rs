@@ -1,7 +1,6 @@
 //! The registry of shapes: how a few numbers become a fabric. One file and one row a shape.
 
 use crate::keyfile::fields::Fields;
-use crate::keyfile::problem::Problems;
 use crate::topology::Topology;
 use proto::params::{Key, Variant};
 
@@ -19,7 +18,7 @@ pub struct Shape {
     /// The keys it brings to `[fabric]`.
     pub keys: &'static [Key],
     /// Builds the graph from `[fabric]`; `None` once a fault has been reported that leaves none.
-    pub build: fn(&Fields<'_>, &mut Problems) -> Option<Topology>,
+    pub build: fn(&Fields<'_>) -> Option<Topology>,
 }
 
 /// Every shape.

@@ -53,6 +53,17 @@ impl Topology {
         self.nodes.iter().filter(|node| node.kind == NodeKind::Nic).count()
     }
 
+    /// Adds a node: a NIC at level 0, a switch above. Its LID is one more than its index.
+    ///
+    /// # Panics
+    /// If there are more nodes than unicast LIDs, or more than 254 ports.
+    pub fn add(&mut self, name: String, level: u8, ports: usize, spread: u64) {
+        let lid = Lid::new(u16::try_from(self.nodes.len() + 1).expect("at most 0xBFFF nodes"));
+        let kind = if level == 0 { NodeKind::Nic } else { NodeKind::Switch };
+        let ports = u8::try_from(ports).expect("at most 254 ports");
+        self.nodes.push(Node { name, kind, lid, ports, level, spread });
+    }
+
     /// Adds a cable with nothing special.
     pub fn cable(&mut self, a: End, b: End) {
         self.cables.push(Cable { a, b, rate: None, delay: None });

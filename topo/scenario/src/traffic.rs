@@ -2,8 +2,8 @@
 
 use crate::fabric::FabricSettings;
 use crate::frames::{self, ETHERNET_MIN};
-use crate::keyfile::fields::{Fields, words};
-use crate::keyfile::problem::{Complaint, Problems, did_you_mean};
+use crate::keyfile::fields::{Fields, TEXTS, Texts};
+use crate::keyfile::problem::did_you_mean;
 use crate::names;
 use crate::refuse_duplicates;
 use crate::repeat::{REPEATS_MAX, Repeat, repeat};
@@ -12,8 +12,8 @@ use classes::Classes;
 use nicd::config::{Arrivals, ClassConfig, Operation, Transport};
 use proto::ids::ServiceLevel;
 use proto::link::FlowControlConfig;
-use proto::params::{Key, KeyTable, Kind};
-use proto::units::{BitRate, Bytes, Instant};
+use proto::params::{KeyTable, Params};
+use proto::units::{BitRate, Bytes, Duration, Instant};
 use proto::wire::classify::PriorityMap;
 use replayed::Replay;
 
@@ -88,122 +88,102 @@ pub enum Offer {
     Backlog,
 }
 
-const ARRIVALS: [(&str, Arrivals); 4] = [
-    ("poisson", Arrivals::Poisson),
-    ("bernoulli", Arrivals::Bernoulli),
-    ("paced", Arrivals::Paced),
-    ("backlog", Arrivals::Backlog),
-];
-/// The words for transports.
-pub const TRANSPORTS: [(&str, Transport); 4] = [
-    ("rc", Transport::Rc),
-    ("uc", Transport::Uc),
-    ("ud", Transport::Ud),
-    ("test", Transport::Test),
-];
-/// Whether each source is dealt one of the receivers.
-const CHOICES: [(&str, bool); 2] = [("any", false), ("dealt", true)];
-/// Whether an item has connections of its own.
-const CONNECTIONS: [(&str, bool); 2] = [("shared", false), ("own", true)];
-const OPERATIONS: [(&str, Operation); 2] = [("send", Operation::Send), ("write", Operation::Write)];
-
 /// A message is at most 2 GiB. Source: IBTA Vol 1, 9.4.
-const MESSAGE_MAX: u64 = 1 << 31;
+pub const MESSAGE_MAX: u64 = 1 << 31;
 
 /// The keys of `[[traffic]]`.
-pub static KEYS: KeyTable = KeyTable::new(
-    "messages of one kind",
-    &[
-        Key::required("name", Kind::Text, "its name in results"),
-        Key::required("from", Kind::Either(&[Kind::Text, Kind::List(&Kind::Text)]), "sending NICs"),
-        Key::required(
-            "to",
-            Kind::Either(&[Kind::Text, Kind::List(&Kind::Text)]),
-            "\"uniform\", \"permutation\", or NICs",
-        ),
-        Key::new(
-            "choice",
-            Kind::Word(|| words(&CHOICES)),
-            "any",
-            "each message to any of the receivers, or each source to one, dealt out in turn",
-        ),
-        Key::optional(
-            "load",
-            Kind::Real(0.0, 100.0),
-            "what each source offers, as a share of its link; or rate",
-        ),
-        Key::optional("rate", Kind::Rate, "what each source offers; or load"),
-        Key::new(
-            "arrivals",
-            Kind::Word(|| words(&ARRIVALS)),
-            "poisson",
-            "when messages are posted",
-        ),
-        Key::optional(
-            "size",
-            Kind::Octets,
-            "octets of one message, one MTU if left out; of a test frame the whole, DA to FCS, \
-                    a full frame if left out",
-        ),
-        Key::new(
-            "transport",
-            Kind::Word(|| words(&TRANSPORTS)),
-            "rc",
-            "transport service; test: frames without any, on Ethernet with a tag",
-        ),
-        Key::new("operation", Kind::Word(|| words(&OPERATIONS)), "send", "SEND or RDMA WRITE"),
-        Key::new("sl", Kind::Whole(0, 15), "0", "service level"),
-        Key::new(
-            "connections",
-            Kind::Word(|| words(&CONNECTIONS)),
-            "shared",
-            "shared with other items of the same service, or queue pairs of its own",
-        ),
-        Key::new(
-            "messages",
-            Kind::Whole(0, i64::MAX),
-            "0",
-            "post at most this many a source; 0 is no limit",
-        ),
-        Key::new("start", Kind::Time, "0 mtu", "when it starts"),
-        Key::optional(
-            "stop",
-            Kind::Span,
-            "when it stops and what is unsent is withdrawn; the run's end if left out",
-        ),
-        Key::new(
-            "times",
-            Kind::Whole(1, REPEATS_MAX),
-            "1",
-            "how often it comes, as items of their own: burst.1, burst.2, …",
-        ),
-        Key::optional("every", Kind::Span, "for times: from one start to the next"),
-    ],
-);
+pub static KEYS: KeyTable = KeyTable::new("messages of one kind", Written::KEYS);
 
-/// Reads every `[[traffic]]`.
-pub fn read(
-    root: &Fields<'_>,
-    fabric: Option<&FabricSettings>,
-    (seed, end): (u64, Option<Instant>),
-    problems: &mut Problems,
-) -> Plan {
-    let list = root.tables("traffic");
-    let named: Vec<Fields<'_>> = list.iter().cloned().chain(root.tables("trace")).collect();
-    refuse_duplicates(&named, "traffic items", problems);
+proto::params! {
+    /// One `[[traffic]]` as written.
+    pub struct Written {
+        /// Its name in results.
+        name: String = Text, Required;
+        /// Sending NICs.
+        from: Texts = TEXTS, Required;
+        /// "uniform", "permutation", or NICs.
+        to: Texts = TEXTS, Required;
+        /// Each message to any of the receivers, or each source to one, dealt out in turn.
+        choice: Choice = Choice::KIND, Default("any");
+        /// What each source offers, as a share of its link; or rate.
+        load: Option<f64> = Real(0.0, 100.0), Optional;
+        /// What each source offers; or load.
+        rate: Option<BitRate> = Rate, Optional;
+        /// When messages are posted.
+        arrivals: Arrivals = Arrivals::KIND, Default("poisson");
+        /// Octets of one message, one MTU if left out; of a test frame the whole, DA to FCS, a full frame if left out.
+        size: Option<Bytes> = Octets, Optional;
+        /// Transport service; test: frames without any, on Ethernet with a tag.
+        transport: Transport = Transport::KIND, Default("rc");
+        /// SEND or RDMA WRITE.
+        operation: Operation = Operation::KIND, Default("send");
+        /// Service level.
+        sl: u8 = Whole(0, 15), Default("0");
+        /// Shared with other items of the same service, or queue pairs of its own.
+        connections: Connections = Connections::KIND, Default("shared");
+        /// Post at most this many a source; 0 is no limit.
+        messages: u64 = Whole(0, i64::MAX), Default("0");
+        /// When it starts.
+        start: Instant = Time, Default("0 mtu");
+        /// When it stops and what is unsent is withdrawn; the run's end if left out.
+        stop: Option<Instant> = Span, Optional;
+        /// How often it comes, as items of their own: burst.1, burst.2, ….
+        times: u32 = Whole(1, REPEATS_MAX), Default("1");
+        /// For times: from one start to the next.
+        every: Option<Duration> = Span, Optional;
+    }
+}
+
+proto::words! {
+    /// Which receivers a source has.
+    pub enum Choice {
+        /// Any of them for each message.
+        Any = "any",
+        /// One of them, dealt out in turn.
+        Dealt = "dealt",
+    }
+}
+
+proto::words! {
+    /// Whose queue pairs an item uses.
+    pub enum Connections {
+        /// Those of all items of the same service.
+        Shared = "shared",
+        /// Its own.
+        Own = "own",
+    }
+}
+
+/// What traffic depends on beside its own keys.
+#[derive(Clone, Copy, Debug)]
+pub struct Context<'a> {
+    /// What the scenario runs on.
+    pub fabric: &'a FabricSettings,
+    /// The seed of the run.
+    pub seed: u64,
+    /// The end of the run.
+    pub end: Instant,
+}
+
+/// Reads every `[[traffic]]` and every `[[trace]]`.
+pub fn read(root: &Fields<'_>, context: Context<'_>) -> Plan {
+    let named = [root.tables("traffic"), root.tables("trace")].concat();
+    refuse_duplicates(&named, "traffic items");
     let mut plan = Plan::default();
     let mut classes = Classes::default();
-    for fields in &list {
-        let repeat = repeat(fields, end, problems);
-        let owns = fields.word("connections", &CONNECTIONS) == Some(true);
-        if let Some((item, class)) = item(fields, fabric, end, problems) {
+    for (fields, written) in root.each::<Written>("traffic") {
+        let own = written.connections == Connections::Own;
+        let (times, window) = ((written.times, written.every), (written.start, written.stop));
+        let window = (window.0, window.1.unwrap_or(context.end));
+        let repeat = repeat(&fields, times, window, context.end);
+        if let Some((item, class)) = item(&fields, written, context) {
             for item in repeated(&item, repeat) {
-                let index = if owns { classes.own(class) } else { classes.shared(class) };
+                let index = if own { classes.own(class) } else { classes.shared(class) };
                 plan.items.extend(index.map(|class| Traffic { class, ..item }));
             }
         }
     }
-    plan.items.extend(replayed::read(root, fabric, (seed, end), &mut classes, problems));
+    plan.items.extend(replayed::read(root, context, &mut classes));
     plan.classes = classes.list;
     plan
 }
@@ -222,175 +202,130 @@ fn repeated(item: &Traffic, repeat: Option<Repeat>) -> Vec<Traffic> {
 
 fn item(
     fields: &Fields<'_>,
-    fabric: Option<&FabricSettings>,
-    end: Option<Instant>,
-    problems: &mut Problems,
+    written: Written,
+    Context { fabric, end, .. }: Context<'_>,
 ) -> Option<(Traffic, ClassConfig)> {
-    let arrivals = fields.word("arrivals", &ARRIVALS)?;
-    let offer = offer(fields, arrivals, problems);
-    let window = window(fields, end, problems);
-    let class = ClassConfig {
-        transport: fields.word("transport", &TRANSPORTS)?,
-        operation: fields.word("operation", &OPERATIONS)?,
-        service_level: ServiceLevel::new(fields.whole("sl")?).ok()?,
-    };
-    let fabric = fabric?;
-    check_operation(fields, class, fabric, problems);
-    let size = size(fields, class.transport, fabric, problems);
-    let from = gather(fields, "from", &fabric.topology, problems);
-    let to = receivers(fields, &fabric.topology, problems);
-    if let (Some(from), Some(to)) = (&from, &to) {
-        check_pairs(fields, from, to, &fabric.topology, problems);
+    let topology = &fabric.topology;
+    let offer = offer(fields, &written);
+    let (start, stop) = (written.start, written.stop.unwrap_or(end));
+    if stop > end {
+        let message = format!("it stops {} after the run", fields.in_frames(stop.since(end)));
+        fields.error("stop", message, "see run.duration; leave stop out to send to the end");
+    } else if start >= stop {
+        fields.error("start", "it stops before it starts", "start must be before stop");
     }
-    let (start, stop) = window?;
+    let class = ClassConfig {
+        transport: written.transport,
+        operation: written.operation,
+        service_level: ServiceLevel::new(written.sl).ok()?,
+    };
+    check_operation(fields, class, fabric);
+    let size = size(fields, &written, fabric);
+    let from = gather(fields, "from", &written.from, topology);
+    let to = receivers(fields, &written, topology);
+    if let (Some(from), Some(to)) = (&from, &to) {
+        check_pairs(fields, from, to, topology);
+    }
     let item = Traffic {
-        name: fields.text("name")?.to_owned(),
+        name: written.name,
         from: from?,
         to: to?,
         offer: offer?,
-        arrivals,
+        arrivals: written.arrivals,
         size: size?,
         class: 0,
         start,
         stop,
-        messages: fields.whole("messages")?,
+        messages: written.messages,
     };
     Some((item, class))
 }
 
-fn offer(fields: &Fields<'_>, arrivals: Arrivals, problems: &mut Problems) -> Option<Offer> {
-    let named = (fields.has("load"), fields.has("rate"));
-    match (arrivals, named) {
-        (Arrivals::Backlog, (false, false)) => Some(Offer::Backlog),
-        (Arrivals::Backlog, (load, _)) => {
-            let key = if load { "load" } else { "rate" };
-            let complaint = Complaint::new("a backlog offers all it can", "leave it out");
-            fields.report(problems, key, complaint);
-            None
+fn offer(fields: &Fields<'_>, written: &Written) -> Option<Offer> {
+    match (written.arrivals, written.load, written.rate) {
+        (Arrivals::Backlog, None, None) => Some(Offer::Backlog),
+        (Arrivals::Backlog, load, _) => {
+            let key = if load.is_some() { "load" } else { "rate" };
+            fields.refuse(key, "a backlog offers all it can", "leave it out")
         }
-        (_, (true, false)) => fields.real("load").map(Offer::Load),
-        (_, (false, true)) => fields.rate("rate").map(Offer::Rate),
-        (_, (true, true)) => {
-            let complaint = Complaint::new("load and rate together", "leave one of them out");
-            fields.report(problems, "rate", complaint);
-            None
+        (_, Some(load), None) => Some(Offer::Load(load)),
+        (_, None, Some(rate)) => Some(Offer::Rate(rate)),
+        (_, Some(_), Some(_)) => {
+            fields.refuse("rate", "load and rate together", "leave one of them out")
         }
-        // A wrong one has been reported and taken away; then this would be its echo.
-        (_, (false, false)) => {
-            let echo = problems.iter().any(|problem| {
-                [format!("{}.load", fields.path), format!("{}.rate", fields.path)]
-                    .contains(&problem.path)
-            });
-            if !echo {
-                let complaint =
-                    Complaint::new("how much is sent?", "load = 0.5, or rate = \"2 Gbps\"");
-                fields.report(problems, "load", complaint);
+        // A wrong value has been reported and removed; this error would repeat that one.
+        (_, None, None) if fields.has_error("load") || fields.has_error("rate") => None,
+        (_, None, None) => {
+            let hint = "load = 0.5, or rate = \"2 Gbps\"";
+            fields.refuse("load", "neither load nor rate is given", hint)
+        }
+    }
+}
+
+fn check_operation(fields: &Fields<'_>, class: ClassConfig, fabric: &FabricSettings) {
+    let writes = class.operation == Operation::Write;
+    match class.transport {
+        Transport::Test => match &fabric.link.control {
+            FlowControlConfig::Credit(_) => {
+                let hint = "technology = \"ethernet\"";
+                fields.error("transport", "test frames are frames of Ethernet", hint);
             }
-            None
+            FlowControlConfig::Pause(pause)
+                if matches!(pause.priorities, PriorityMap::Dscp { .. }) =>
+            {
+                let message = "test frames have no DSCP to tell their priority";
+                fields.error("transport", message, "link.priorities = \"pcp\"");
+            }
+            FlowControlConfig::Pause(_) if writes => {
+                fields.error("operation", "test frames write no memory", "operation = \"send\"");
+            }
+            FlowControlConfig::Pause(_) => {}
+        },
+        Transport::Ud if writes => {
+            fields.error("operation", "datagrams know no RDMA WRITE", "operation = \"send\"");
         }
+        _ => {}
     }
 }
 
-fn window(
-    fields: &Fields<'_>,
-    end: Option<Instant>,
-    problems: &mut Problems,
-) -> Option<(Instant, Instant)> {
-    let (start, end) = (fields.instant("start")?, end?);
-    let stop = fields.instant("stop").unwrap_or(end);
-    if stop > end {
-        let message = format!("it stops {} after the run", fields.in_frames(stop.since(end)));
-        let hint = "see run.duration; leave stop out to send to the end";
-        fields.report(problems, "stop", Complaint::new(message, hint));
-    } else if start >= stop {
-        let complaint = Complaint::new("it stops before it starts", "start must be before stop");
-        fields.report(problems, "start", complaint);
-    }
-    Some((start, stop))
-}
-
-fn check_operation(
-    fields: &Fields<'_>,
-    class: ClassConfig,
-    fabric: &FabricSettings,
-    problems: &mut Problems,
-) {
-    if class.transport == Transport::Test {
-        if let Err((message, hint)) = test_frames(fabric) {
-            fields.report(problems, "transport", Complaint::new(message, hint));
-        } else if class.operation == Operation::Write {
-            let complaint = Complaint::new("test frames write no memory", "operation = \"send\"");
-            fields.report(problems, "operation", complaint);
-        }
-    }
-    if class.transport == Transport::Ud && class.operation == Operation::Write {
-        let complaint = Complaint::new("datagrams know no RDMA WRITE", "operation = \"send\"");
-        fields.report(problems, "operation", complaint);
-    }
-}
-
-/// Whether links of this fabric tell test frames' priorities.
-fn test_frames(fabric: &FabricSettings) -> Result<(), (&'static str, &'static str)> {
-    let FlowControlConfig::Pause(pause) = &fabric.link.control else {
-        return Err(("test frames are frames of Ethernet", "technology = \"ethernet\""));
-    };
-    match pause.priorities {
-        PriorityMap::Pcp { .. } => Ok(()),
-        PriorityMap::Dscp { .. } => {
-            Err(("test frames have no DSCP to tell their priority", "link.priorities = \"pcp\""))
-        }
-    }
-}
-
-fn size(
-    fields: &Fields<'_>,
-    transport: Transport,
-    fabric: &FabricSettings,
-    problems: &mut Problems,
-) -> Option<Bytes> {
-    let (mtu, is_test) = (fabric.mtu, transport == Transport::Test);
+fn size(fields: &Fields<'_>, written: &Written, fabric: &FabricSettings) -> Option<Bytes> {
+    let (mtu, is_test) = (fabric.mtu, written.transport == Transport::Test);
     let full = if is_test { fabric.full_frame() } else { mtu };
-    let size = fields.size("size").unwrap_or(full);
+    let size = written.size.unwrap_or(full);
     let (least, most) = (ETHERNET_MIN, mtu.get() + frames::TEST);
-    let fault = match size.get() {
-        octets if is_test && !(least..=most).contains(&octets) => Complaint::new(
-            format!("a test frame of {octets} B"),
-            format!("from {least} B to {most} B: MAC header, mtu and FCS"),
-        ),
-        0 => Complaint::new("a message of nothing", "at least \"1 B\""),
-        octets if octets > MESSAGE_MAX => Complaint::new("larger than 2 GiB", "no message may be"),
-        octets if transport == Transport::Ud && octets > mtu.get() => Complaint::new(
-            format!("a datagram of {octets} B does not fit one packet of {} B", mtu.get()),
-            "ud carries at most one MTU; take rc or uc, or a smaller size",
-        ),
-        _ => return Some(size),
-    };
-    fields.report(problems, "size", fault);
-    None
+    match size.get() {
+        octets if is_test && !(least..=most).contains(&octets) => {
+            let hint = format!("from {least} B to {most} B: MAC header, mtu and FCS");
+            fields.refuse("size", format!("a test frame of {octets} B"), hint)
+        }
+        0 => fields.refuse("size", "a message of nothing", "at least \"1 B\""),
+        octets if octets > MESSAGE_MAX => {
+            fields.refuse("size", "larger than 2 GiB", "no message may be")
+        }
+        octets if written.transport == Transport::Ud && octets > mtu.get() => {
+            let message =
+                format!("a datagram of {octets} B does not fit one packet of {} B", mtu.get());
+            let hint = "ud carries at most one MTU; take rc or uc, or a smaller size";
+            fields.refuse("size", message, hint)
+        }
+        _ => Some(size),
+    }
 }
 
-fn receivers(
-    fields: &Fields<'_>,
-    topology: &Topology,
-    problems: &mut Problems,
-) -> Option<Receivers> {
-    let dealt = fields.word("choice", &CHOICES)?;
+fn receivers(fields: &Fields<'_>, written: &Written, topology: &Topology) -> Option<Receivers> {
+    let dealt = written.choice == Choice::Dealt;
     match fields.text("to") {
-        Some(word @ ("uniform" | "permutation")) if dealt => {
-            let complaint = Complaint::new(format!("{word:?} is a choice already"), "leave it out");
-            fields.report(problems, "choice", complaint);
-            None
+        Some(word) if dealt && KEYWORDS.contains(&word) => {
+            fields.refuse("choice", format!("{word:?} is a choice already"), "leave it out")
         }
         Some("uniform") => Some(Receivers::Uniform),
         Some("permutation") => Some(Receivers::Permutation),
         Some(word) if topology.find(word).is_none() && is_near_keyword(word) => {
             let message = format!("{word:?} is neither a keyword nor a node");
-            let hint = did_you_mean(word, KEYWORDS.into_iter());
-            fields.report(problems, "to", Complaint::new(message, hint));
-            None
+            fields.refuse("to", message, did_you_mean(word, KEYWORDS.into_iter()))
         }
         _ => {
-            let nodes = gather(fields, "to", topology, problems)?;
+            let nodes = gather(fields, "to", &written.to, topology)?;
             Some(if dealt { Receivers::Dealt(nodes) } else { Receivers::Nodes(nodes) })
         }
     }
@@ -406,34 +341,18 @@ fn is_near_keyword(word: &str) -> bool {
 fn gather(
     fields: &Fields<'_>,
     key: &str,
+    texts: &Texts,
     topology: &Topology,
-    problems: &mut Problems,
 ) -> Option<Vec<usize>> {
-    let mut all = Vec::new();
-    let mut sound = true;
-    for (text, place) in fields.texts(key) {
-        match names::adapters(topology, text) {
-            Ok(found) => all.extend(found),
-            Err(complaint) => {
-                problems.report(place, format!("{}.{key}", fields.path), complaint);
-                sound = false;
-            }
-        }
-    }
+    let mut all = fields.gather(key, texts, |text| names::adapters(topology, text))?;
     all.sort_unstable();
     all.dedup();
-    (sound && !all.is_empty()).then_some(all)
+    (!all.is_empty()).then_some(all)
 }
 
-/// Everybody who sends must have somebody else to send to.
-fn check_pairs(
-    fields: &Fields<'_>,
-    from: &[usize],
-    to: &Receivers,
-    topology: &Topology,
-    problems: &mut Problems,
-) {
-    let lonely = match to {
+/// Each sender needs a receiver other than itself.
+fn check_pairs(fields: &Fields<'_>, from: &[usize], to: &Receivers, topology: &Topology) {
+    let alone = match to {
         Receivers::Uniform => (topology.adapters() < 2).then(|| from[0]),
         Receivers::Script(_) => None,
         Receivers::Permutation => (from.len() < 2).then(|| from[0]),
@@ -443,8 +362,8 @@ fn check_pairs(
             pairs.find_map(|(source, to)| (source == to).then_some(*source))
         }
     };
-    if let Some(node) = lonely {
+    if let Some(node) = alone {
         let message = format!("{} would send to itself alone", topology.nodes[node].name);
-        fields.report(problems, "to", Complaint::new(message, "name another receiver"));
+        fields.error("to", message, "name another receiver");
     }
 }

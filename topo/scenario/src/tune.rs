@@ -1,15 +1,15 @@
 //! `[tune]`: which settings `pausebed tune` searches, over which traffic, and what it weighs.
 
-use crate::fabric::FabricSettings;
 use crate::keyfile::document::{Data, Datum, Table};
-use crate::keyfile::fields::Fields;
-use crate::keyfile::problem::{Complaint, Problems, did_you_mean};
-use crate::keyfile::settle::{join, settle};
+use crate::keyfile::fields::{Fields, Texts};
+use crate::keyfile::problem::{Complaint, did_you_mean};
+use crate::keyfile::settle::settle;
 use crate::pair::pair;
-use crate::{refuse_duplicates, traffic};
+use crate::refuse_duplicates;
+use crate::traffic::{self, Context};
 use proto::congestion::SchemeConfig;
 use proto::congestion::schemes::find;
-use proto::params::{Key, KeyTable, Kind};
+use proto::params::{Key, KeyTable, Kind, Params};
 use proto::units::Instant;
 
 /// What is searched, and what counts.
@@ -60,30 +60,25 @@ pub struct Case {
     pub traffic: traffic::Plan,
 }
 
-/// What a candidate's flaws cost.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Weights {
-    /// Of cold traffic above or below what it is owed.
-    pub effectiveness: f64,
-    /// Of a hot port that is not kept busy.
-    pub utilisation: f64,
-    /// Of hot flows that are treated differently.
-    pub fairness: f64,
-    /// Of cold traffic that swings.
-    pub stability: f64,
+proto::params! {
+    /// What a candidate's flaws cost.
+    #[derive(Copy)]
+    pub struct Weights {
+        /// Cold traffic above or below what it is owed.
+        effectiveness: f64 = WEIGHT, Default("1.0");
+        /// A hot port below 0.96 of its line.
+        utilisation: f64 = WEIGHT, Default("1.0");
+        /// One less Jain's index of the hot flows.
+        fairness: f64 = WEIGHT, Default("1.0");
+        /// Standard deviation of cold traffic from bin to bin.
+        stability: f64 = WEIGHT, Default("1.0");
+    }
 }
 
 const WEIGHT: Kind = Kind::Real(0.0, 1e6);
 
-static WEIGHTS: KeyTable = KeyTable::new(
-    "what a candidate's flaws cost, each a share of one",
-    &[
-        Key::new("effectiveness", WEIGHT, "1.0", "cold traffic above or below what it is owed"),
-        Key::new("utilisation", WEIGHT, "1.0", "a hot port below 0.96 of its line"),
-        Key::new("fairness", WEIGHT, "1.0", "one less Jain's index of the hot flows"),
-        Key::new("stability", WEIGHT, "1.0", "standard deviation of cold traffic from bin to bin"),
-    ],
-);
+static WEIGHTS: KeyTable =
+    KeyTable::new("what a candidate's flaws cost, each a share of one", Weights::KEYS);
 
 static ANYTHING: KeyTable =
     KeyTable { about: "names of the scenario's own", keys: &[], variants: &[], open: true };
@@ -91,13 +86,13 @@ static ANYTHING: KeyTable =
 static CASE: KeyTable = KeyTable::new(
     "the file's traffic with changes",
     &[
-        Key::required("name", Kind::Text, "its name in results"),
-        Key::new("without", Kind::List(&Kind::Text), "[]", "traffic items left out"),
+        Key::required("name", Kind::Text, "Its name in results."),
+        Key::new("without", Kind::List(&Kind::Text), "[]", "Traffic items left out."),
         Key::new(
             "traffic",
             Kind::Table(&ANYTHING),
             "{}",
-            "by traffic item, the keys that are different: hot = { load = 0.07 }",
+            "By traffic item, the keys that are different: hot = { load = 0.07 }.",
         ),
     ],
 );
@@ -109,63 +104,49 @@ pub static KEYS: KeyTable = KeyTable::new(
         Key::required(
             "search",
             Kind::Table(&ANYTHING),
-            "by parameter of the scheme, a range \"1..60\" or a list of values",
+            "By parameter of the scheme, a range \"1..60\" or a list of values.",
         ),
         Key::optional(
             "window",
             Kind::List(&Kind::Time),
-            "from when to when; the last 3/8 of the first overload if left out",
+            "From when to when; the last 3/8 of the first overload if left out.",
         ),
-        Key::new("seeds", Kind::Whole(1, 100), "2", "so many, from run.seed on"),
-        Key::new("runs", Kind::Whole(1, 1_000_000), "400", "at most so many runs"),
+        Key::new("seeds", Kind::Whole(1, 100), "2", "So many, from run.seed on."),
+        Key::new("runs", Kind::Whole(1, 1_000_000), "400", "At most so many runs."),
         Key::new(
             "goal",
             Kind::Real(0.0, 1.0),
             "0.03",
-            "how far cold traffic may be from what it is owed, as a share of that",
+            "How far cold traffic may be from what it is owed, as a share of that.",
         ),
-        Key::new("weights", Kind::Table(&WEIGHTS), "{}", "what a candidate's flaws cost"),
+        Key::new("weights", Kind::Table(&WEIGHTS), "{}", "What a candidate's flaws cost."),
         Key::optional(
             "case",
             Kind::Tables(&CASE),
-            "traffic that settings must cope with; the file's own if none is named",
+            "Traffic that settings must cope with; the file's own if none is named.",
         ),
     ],
 );
 
 /// Reads `[tune]`, if there is one.
-pub fn read(
-    root: &Fields<'_>,
-    fabric: Option<&FabricSettings>,
-    end: Option<Instant>,
-    scheme: Option<&SchemeConfig>,
-    problems: &mut Problems,
-) -> Option<Tune> {
+pub fn read(root: &Fields<'_>, context: Context<'_>, scheme: &SchemeConfig) -> Option<Tune> {
     let fields = root.table("tune")?;
-    let search = search(&fields, scheme, problems);
-    let cases = cases(root, &fields, fabric, end, problems);
     let example = "[\"7000 mtu\", \"10000 mtu\"]";
-    let window = pair(&fields, "window", example, end, problems);
-    let weights = fields.table("weights")?;
+    let window = fields.get::<Vec<Instant>>("window");
     let tune = Tune {
-        search,
-        cases,
-        window,
-        seeds: fields.whole("seeds")?,
-        runs: fields.whole("runs")?,
-        goal: fields.real("goal")?,
-        weights: Weights {
-            effectiveness: weights.real("effectiveness")?,
-            utilisation: weights.real("utilisation")?,
-            fairness: weights.real("fairness")?,
-            stability: weights.real("stability")?,
-        },
+        search: search(&fields, scheme),
+        cases: cases(root, &fields, context),
+        window: pair(&fields, "window", example, window.as_deref(), context.end),
+        seeds: fields.get("seeds")?,
+        runs: fields.get("runs")?,
+        goal: fields.get("goal")?,
+        weights: fields.table("weights")?.params()?,
     };
     let least = tune.least_runs();
     if tune.runs < least {
         let message = format!("{} runs do not judge a single candidate", tune.runs);
         let hint = format!("at least {least}: two candidates in each case with each seed");
-        fields.report(problems, "runs", Complaint::new(message, hint));
+        fields.error("runs", message, hint);
     }
     Some(tune)
 }
@@ -177,29 +158,17 @@ impl Tune {
     }
 }
 
-fn search(
-    fields: &Fields<'_>,
-    scheme: Option<&SchemeConfig>,
-    problems: &mut Problems,
-) -> Vec<Searched> {
+fn search(fields: &Fields<'_>, scheme: &SchemeConfig) -> Vec<Searched> {
     let Some(search) = fields.table("search") else { return Vec::new() };
-    if search.table_itself().entries.is_empty() {
-        let hint = "search = { ccti_increase = \"1..60\" }";
-        fields.report(problems, "search", Complaint::new("nothing is searched", hint));
+    if search.table.entries.is_empty() {
+        fields.error("search", "nothing is searched", "search = { ccti_increase = \"1..60\" }");
     }
-    let mut all = Vec::new();
-    for entry in &search.table_itself().entries {
-        match values(&entry.value.data) {
-            Ok(values) => {
-                if let Some(scheme) = scheme {
-                    ask_scheme(&search, scheme, &entry.key, &values, problems);
-                }
-                all.push(Searched { name: entry.key.clone(), values });
-            }
-            Err(complaint) => search.report(problems, &entry.key, complaint),
-        }
-    }
-    all
+    let searched = search.table.entries.iter().filter_map(|entry| {
+        let values = search.accept(&entry.key, values(&entry.value.data))?;
+        ask_scheme(&search, scheme, &entry.key, &values);
+        Some(Searched { name: entry.key.clone(), values })
+    });
+    searched.collect()
 }
 
 fn values(data: &Data) -> Result<Values, Complaint> {
@@ -230,13 +199,7 @@ fn values(data: &Data) -> Result<Values, Complaint> {
 }
 
 /// The scheme must know the parameter and take each end of a range, each value of a list.
-fn ask_scheme(
-    search: &Fields<'_>,
-    scheme: &SchemeConfig,
-    name: &str,
-    values: &Values,
-    problems: &mut Problems,
-) {
+fn ask_scheme(search: &Fields<'_>, scheme: &SchemeConfig, name: &str, values: &Values) {
     let Some(row) = find(&scheme.kind) else { return };
     let tried = match values {
         Values::Whole(low, high) => [*low, *high].map(toml::Value::Integer).to_vec(),
@@ -247,40 +210,25 @@ fn ask_scheme(
         let message = format!("{} refuses {name} = {value}", scheme.kind);
         let params = toml::Table::from_iter([(name.to_owned(), value)]);
         for error in row.configure(&params).err().unwrap_or_default() {
-            search.report(problems, name, Complaint::new(&*message, error.complaint.hint));
+            search.error(name, &*message, error.complaint.hint);
         }
     }
 }
 
-fn cases(
-    root: &Fields<'_>,
-    fields: &Fields<'_>,
-    fabric: Option<&FabricSettings>,
-    end: Option<Instant>,
-    problems: &mut Problems,
-) -> Vec<Case> {
+fn cases(root: &Fields<'_>, fields: &Fields<'_>, context: Context<'_>) -> Vec<Case> {
     let list = fields.tables("case");
-    refuse_duplicates(&list, "cases", problems);
-    let seed = root.table("run").and_then(|run| run.whole("seed")).unwrap_or(0);
-    let mut cases = Vec::new();
-    for case in &list {
-        let changed = changed(root, case, problems);
-        let traffic = traffic::read(
-            &Fields::root(&changed, root.place, *root.scale()),
-            fabric,
-            (seed, end),
-            problems,
-        );
-        if let Some(name) = case.text("name") {
-            cases.push(Case { name: name.to_owned(), traffic });
-        }
-    }
-    cases
+    refuse_duplicates(&list, "cases");
+    let case = |case: &Fields<'_>| {
+        let changed = changed(root, case);
+        let traffic = traffic::read(&Fields { table: &changed, ..root.clone() }, context);
+        Some(Case { name: case.text("name")?.to_owned(), traffic })
+    };
+    list.iter().filter_map(case).collect()
 }
 
 /// The file's traffic as a case changes it. What it writes keeps its own place, for messages.
-fn changed(root: &Fields<'_>, case: &Fields<'_>, problems: &mut Problems) -> Table {
-    let mut items = match root.datum("traffic") {
+fn changed(root: &Fields<'_>, case: &Fields<'_>) -> Table {
+    let mut items = match root.table.get("traffic") {
         Some(Datum { data: Data::List(list), .. }) => list.clone(),
         _ => Vec::new(),
     };
@@ -293,23 +241,23 @@ fn changed(root: &Fields<'_>, case: &Fields<'_>, problems: &mut Problems) -> Tab
         let message = format!("no traffic item is called {name:?}");
         Complaint::new(message, did_you_mean(name, names.iter().map(String::as_str)))
     };
-    for (name, place) in case.texts("without") {
+    let without = case.get::<Texts>("without").unwrap_or_default();
+    case.gather("without", &without, |name| {
         let before = items.len();
         items.retain(|item| name_of(item) != name);
-        if items.len() == before {
-            problems.report(place, join(&case.path, "without"), unknown(name));
-        }
-    }
-    let changes = case.table("traffic").map_or(&[][..], |t| &t.table_itself().entries[..]);
+        if items.len() == before { Err(unknown(name)) } else { Ok(vec![()]) }
+    });
+    let changes = case.table("traffic").map_or(&[][..], |traffic| &traffic.table.entries[..]);
     for change in changes {
         let path = format!("{}.traffic.{}", case.path, change.key);
+        let mut problems = root.problems.borrow_mut();
         match (items.iter_mut().find(|item| name_of(item) == change.key), &change.value.data) {
             (None, _) => problems.report(&change.place, path, unknown(&change.key)),
             (Some(item), Data::Table(keys)) => {
                 merge(item, keys);
                 let place = item.place.clone();
                 if let Data::Table(table) = &mut item.data {
-                    settle(table, &traffic::KEYS, &place, &path, root.scale(), problems);
+                    settle(table, &traffic::KEYS, &place, &path, &root.scale, &mut problems);
                 }
             }
             (Some(_), other) => {
@@ -319,9 +267,8 @@ fn changed(root: &Fields<'_>, case: &Fields<'_>, problems: &mut Problems) -> Tab
             }
         }
     }
-    let place = root.place.clone();
     let mut changed = Table::default();
-    changed.set("traffic", Datum::new(place, Data::List(items)));
+    changed.set("traffic", Datum::new(root.place.clone(), Data::List(items)));
     changed
 }
 

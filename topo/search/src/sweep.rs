@@ -129,7 +129,7 @@ impl Sweep {
             let mut scenario = loaded.scenario;
             self.check(&scenario)?;
             scenario.run.backend = Backend::Virtual;
-            scenario.run.capture.clear();
+            scenario.capture.clear();
             scenario.expectations.clear();
             for n in 0..self.seeds {
                 let mut scenario = scenario.clone();

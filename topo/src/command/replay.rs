@@ -177,11 +177,10 @@ fn port(scenario: &Scenario, text: &str) -> Result<End, Failure> {
 /// Adds all ports of the node to the capture, with whole frames, so that frames can be found again.
 fn capture_node(scenario: &mut Scenario, at: End, lab: &Lab) {
     let ends = lab.fabric.wiring.links.iter().flat_map(|link| [link.a, link.b]);
-    let run = &mut scenario.run;
-    run.capture.extend(ends.filter(|end| end.node == at.node));
-    run.capture.sort();
-    run.capture.dedup();
-    if run.snaplen.take().is_some() {
+    scenario.capture.extend(ends.filter(|end| end.node == at.node));
+    scenario.capture.sort();
+    scenario.capture.dedup();
+    if scenario.run.snaplen.take().is_some() {
         eprintln!("run.snaplen is ignored: a replay needs whole frames");
     }
 }

@@ -78,7 +78,7 @@ pub(super) fn run(options: &Options, line: &str) -> Outcome {
     }
     let keys = options.overrides.keys(options.backend.as_deref());
     let mut scenario = load_one(&options.file, &keys)?.scenario;
-    scenario.run.watched = true;
+    scenario.watched = true;
     let lab = render(&scenario);
     let substrate = substrate(scenario.run.backend);
     let dilation = match substrate.is_live {

@@ -7,6 +7,7 @@ use emulation::recorder::event_log::{LINES_MAX, LoggedEvent, is_always_kept, kin
 use emulation::wiring::End;
 use proto::counters::FlowId;
 use proto::events::{DeviceEvent, EventKind};
+use proto::units::{Bytes, Duration};
 use scenario::inventory::FlowNames;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
@@ -58,15 +59,14 @@ pub(super) fn write(record: &RunRecord<'_>, out: &mut Sealed) -> io::Result<u64>
             continue;
         }
         counted += if folded { events } else { 0 };
-        let mut text = serde_json::to_string(&members(at, &line, record, &names))?;
+        let mut text = text(at, &line, record, &names)?;
         text.push('\n');
         out.write_all(text.as_bytes())?;
         rows += 1;
         octets += text.len() as u64;
     }
     let stop = record.recordings.iter().map(|recording| recording.stopped.as_ps()).max();
-    let last = Members::at(stop.unwrap_or(0)).with("ev", "folded");
-    let last = last.with("counted", counted).with("left_out", left_out);
+    let last = Summary { t: stop.unwrap_or(0), ev: "folded", counted, left_out };
     writeln!(out, "{}", serde_json::to_string(&last)?)?;
     Ok(rows + 1)
 }
@@ -94,19 +94,58 @@ fn lines<'a>(record: &'a RunRecord<'_>) -> Vec<(u64, Line<'a>)> {
     lines
 }
 
-/// The members of a line, in the order in which they are written.
-struct Members(Vec<(&'static str, Value)>);
+/// The line of a laboratory event.
+#[derive(Serialize)]
+struct RemarkLine<'a> {
+    t: u64,
+    #[serde(flatten)]
+    kind: &'a RemarkKind,
+}
 
-impl Members {
-    fn at(t: u64) -> Members {
-        Members(vec![("t", t.into())])
-    }
+/// The line of the events of a kind that were only counted in a bin.
+#[derive(Serialize)]
+struct FoldedLine<'a> {
+    t: u64,
+    dt: u64,
+    at: String,
+    ev: &'a str,
+    n: u64,
+}
 
-    fn with(mut self, name: &'static str, value: impl Serialize) -> Members {
-        self.0.push((name, json!(value)));
-        self
+/// The last line.
+#[derive(Serialize)]
+struct Summary {
+    t: u64,
+    ev: &'static str,
+    counted: u64,
+    left_out: u64,
+}
+
+fn text(
+    t: u64,
+    line: &Line<'_>,
+    record: &RunRecord<'_>,
+    names: &FlowNames<'_>,
+) -> serde_json::Result<String> {
+    let name = |end| record.fabric.wiring.end_name(end);
+    match line {
+        Line::Remark(kind) => serde_json::to_string(&RemarkLine { t, kind }),
+        Line::Folded(FoldedEvents { at, kind, .. }, slot, n) => {
+            let dt = slot.length().as_ps();
+            serde_json::to_string(&FoldedLine { t, dt, at: name(*at), ev: kind, n: *n })
+        }
+        Line::Event(LoggedEvent { node, event }) => {
+            let DeviceEvent { port, tc, kind, .. } = event;
+            let at = name(End { node: *node as usize, port: *port });
+            let ev = KIND_NAMES[kind_index(kind)];
+            let common = [("t", json!(t)), ("at", json!(at)), ("tc", json!(tc)), ("ev", json!(ev))];
+            serde_json::to_string(&Members([&common, &*members(kind, names)].concat()))
+        }
     }
 }
+
+/// The members of a line, in the order in which they are written.
+struct Members(Vec<(&'static str, Value)>);
 
 impl Serialize for Members {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -114,86 +153,47 @@ impl Serialize for Members {
     }
 }
 
-fn members(at: u64, line: &Line<'_>, record: &RunRecord<'_>, names: &FlowNames<'_>) -> Members {
-    let members = Members::at(at);
-    match line {
-        Line::Remark(RemarkKind::Phase { index, name }) => {
-            members.with("ev", "phase").with("index", index).with("name", name)
-        }
-        Line::Remark(RemarkKind::Null { measure, why }) => {
-            members.with("ev", "null").with("measure", measure).with("why", why)
-        }
-        Line::Remark(RemarkKind::Late { worker, by_ps, frames }) => {
-            let members = members.with("ev", "late").with("worker", worker);
-            members.with("by_ps", by_ps).with("frames", frames)
-        }
-        Line::Remark(RemarkKind::Deadlock { tc, circle }) => {
-            let names = circle.iter().map(|end| record.fabric.wiring.end_name(*end));
-            let members = members.with("ev", "deadlock").with("tc", tc);
-            members.with("circle", names.collect::<Vec<_>>())
-        }
-        Line::Remark(RemarkKind::DeadlockOver { tc }) => {
-            members.with("ev", "deadlock-over").with("tc", tc)
-        }
-        Line::Folded(folded, slot, n) => members
-            .with("dt", slot.length().as_ps())
-            .with("at", record.fabric.wiring.end_name(folded.at))
-            .with("ev", &folded.kind)
-            .with("n", n),
-        Line::Event(logged) => event_members(members, logged, record, names),
-    }
-}
-
-fn event_members(
-    members: Members,
-    logged: &LoggedEvent,
-    record: &RunRecord<'_>,
-    names: &FlowNames<'_>,
-) -> Members {
-    let DeviceEvent { port, tc, kind, .. } = logged.event;
-    let end = End { node: logged.node as usize, port };
-    let name = |flow: FlowId| names.name(flow);
-    let members = members
-        .with("at", record.fabric.wiring.end_name(end))
-        .with("tc", tc)
-        .with("ev", KIND_NAMES[kind_index(&kind)]);
+/// The members that only events of this kind have.
+fn members(kind: &EventKind, names: &FlowNames<'_>) -> Vec<(&'static str, Value)> {
+    let of_flow = |flow: &FlowId| ("flow", json!(names.name(*flow)));
+    let octets = |name, octets: &Bytes| (name, json!(octets.get()));
+    let time = |name, time: &Duration| (name, json!(time.as_ps()));
     match kind {
-        EventKind::Hold { cause } => members.with("cause", cause),
+        EventKind::Hold { cause } => vec![("cause", json!(cause))],
         EventKind::Free { cause, waited } => {
-            members.with("cause", cause).with("waited_ps", waited.as_ps())
+            vec![("cause", json!(cause)), time("waited_ps", waited)]
         }
-        EventKind::Mark { flow, mark, queue, limit } => members
-            .with("flow", name(flow))
-            .with("kind", mark)
-            .with("queue", queue.get())
-            .with("limit", limit.get()),
+        EventKind::Mark { flow, mark, queue, limit } => {
+            let levels = [octets("queue", queue), octets("limit", limit)];
+            [vec![of_flow(flow), ("kind", json!(mark))], levels.to_vec()].concat()
+        }
         EventKind::Note { flow, note, dir } => {
-            members.with("flow", name(flow)).with("kind", note).with("dir", dir)
+            vec![of_flow(flow), ("kind", json!(note)), ("dir", json!(dir))]
         }
         EventKind::React { flow, gap, scalar } => {
-            members.with("flow", name(flow)).with("gap_ps", gap.as_ps()).with("scalar", scalar)
+            vec![of_flow(flow), time("gap_ps", gap), ("scalar", json!(scalar))]
         }
         EventKind::Drop { reason, bytes } => {
-            members.with("reason", reason.name()).with("bytes", bytes.get())
+            vec![("reason", json!(reason.name())), octets("bytes", bytes)]
         }
-        EventKind::Xoff { priorities, quanta, fill, dir } => members
-            .with("priorities", priorities)
-            .with("quanta", quanta)
-            .with("fill", fill.get())
-            .with("dir", dir),
+        EventKind::Xoff { priorities, quanta, fill, dir } => {
+            let pause = [("priorities", json!(priorities)), ("quanta", json!(quanta))];
+            [pause, [octets("fill", fill), ("dir", json!(dir))]].concat()
+        }
         EventKind::Xon { priorities, fill, dir } => {
-            members.with("priorities", priorities).with("fill", fill.get()).with("dir", dir)
+            vec![("priorities", json!(priorities)), octets("fill", fill), ("dir", json!(dir))]
         }
-        EventKind::PauseExpired { priorities } => members.with("priorities", priorities),
+        EventKind::PauseExpired { priorities } => vec![("priorities", json!(priorities))],
         EventKind::HeadroomAlarm { used, headroom } => {
-            members.with("used", used.get()).with("headroom", headroom.get())
+            vec![octets("used", used), octets("headroom", headroom)]
         }
-        EventKind::Storm { stuck } => members.with("stuck_ps", stuck.as_ps()),
-        EventKind::StormOver { lasted } => members.with("lasted_ps", lasted.as_ps()),
-        EventKind::Watchdog => members,
+        EventKind::Storm { stuck } => vec![time("stuck_ps", stuck)],
+        EventKind::StormOver { lasted } => vec![time("lasted_ps", lasted)],
+        EventKind::Watchdog => Vec::new(),
         EventKind::Trigger { flow, qp, sl, ccti } => {
-            members.with("flow", name(flow)).with("qp", qp).with("sl", sl).with("ccti", ccti)
+            let path = [("qp", json!(qp)), ("sl", json!(sl)), ("ccti", json!(ccti))];
+            [vec![of_flow(flow)], path.to_vec()].concat()
         }
-        EventKind::QueuePairError { flow } => members.with("flow", name(flow)),
+        EventKind::QueuePairError { flow } => vec![of_flow(flow)],
     }
 }

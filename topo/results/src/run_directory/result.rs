@@ -13,7 +13,6 @@ use scenario::figures::Likeness;
 use scenario::inventory::Fabric;
 use scenario::measure::Measure;
 use scenario::measure::value::Value;
-use scenario::measures;
 use scenario::say::Said;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -147,12 +146,12 @@ impl Definition {
     /// Of a measure.
     pub fn of(measure: &Measure) -> Definition {
         Definition {
-            of: measures::word(measure.of).to_owned(),
+            of: measure.of.word().to_owned(),
             at: measure.named.clone(),
             from_ps: measure.from.as_ps(),
             to_ps: measure.to.as_ps(),
-            reduce: measures::reduction(measure.reduce).to_owned(),
-            per: measures::unit(measure.per).to_owned(),
+            reduce: measure.reduce.word().to_owned(),
+            per: measure.per.word().to_owned(),
         }
     }
 }

@@ -2,7 +2,6 @@
 
 use crate::run_directory::{RunRecord, Sealed};
 use emulation::wiring::{End, NodeKind};
-use scenario::frames;
 use scenario::inventory::Fabric;
 use serde::Serialize;
 use std::io::{self, Write};
@@ -54,7 +53,7 @@ pub fn describe(fabric: &Fabric) -> Topology<'_> {
                 b: fabric.wiring.end_name(link.b),
                 rate: rate.get(),
                 delay_ps: link.delay.as_ps(),
-                tech: frames::word(fabric.technology),
+                tech: fabric.technology.name(),
             })
             .collect(),
         columns: columns(fabric),

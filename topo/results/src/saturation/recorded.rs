@@ -33,6 +33,9 @@ pub fn observe(fabric: &Fabric, recordings: &[Recording], buffer: Option<Bytes>)
     let ends: BTreeMap<End, usize> = (fabric.wiring.links.iter().enumerate())
         .flat_map(|(index, link)| [(link.a, 2 * index), (link.b, 2 * index + 1)])
         .collect();
+    let [sent, hold] = ["tx_bytes", "hold_ps"].map(|name| {
+        PORT_COLUMNS.iter().position(|column| *column == name).expect("ports.csv has both columns")
+    });
     let slots = recordings.iter().map(|r| r.grid.slots.len()).max().unwrap_or(0);
     let mut watch = TreeLog::new(&outputs);
     let mut seen = vec![OutputState::default(); outputs.all.len()];
@@ -49,9 +52,9 @@ pub fn observe(fabric: &Fabric, recordings: &[Recording], buffer: Option<Bytes>)
                 let bin = series.bins.get(place as u32);
                 let sight = &mut seen[*output];
                 let share = |ps: u64| ps as f64 / length.max(1) as f64;
-                sight.hold = sight.hold.max(share(bin.counts[HOLD]));
+                sight.hold = sight.hold.max(share(bin.counts[hold]));
                 sight.queue += bin.out.mean(length) as f64;
-                sight.sent += bin.counts[SENT] as f64 * 8e12 / length.max(1) as f64 / rate as f64;
+                sight.sent += bin.counts[sent] as f64 * 8e12 / length.max(1) as f64 / rate as f64;
             }
         }
         if let Some((begin, end)) = edges {
@@ -59,27 +62,6 @@ pub fn observe(fabric: &Fabric, recordings: &[Recording], buffer: Option<Bytes>)
         }
     }
     watch.finish(|node| fabric.node_name(node))
-}
-
-/// Places in [`PORT_COLUMNS`].
-const SENT: usize = column("tx_bytes");
-const HOLD: usize = column("hold_ps");
-
-const fn column(name: &str) -> usize {
-    let mut place = 0;
-    while !is_same(PORT_COLUMNS[place], name) {
-        place += 1;
-    }
-    place
-}
-
-const fn is_same(a: &str, b: &str) -> bool {
-    let (a, b) = (a.as_bytes(), b.as_bytes());
-    let mut at = 0;
-    while at < a.len() && at < b.len() && a[at] == b[at] {
-        at += 1;
-    }
-    at == a.len() && at == b.len()
 }
 
 /// The threshold of the devices for a long queue, from their events.

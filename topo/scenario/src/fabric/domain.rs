@@ -1,22 +1,14 @@
-//! `[fabric.switch.cn]`: the domain of congestion notification, and the ports that stand at its border.
+//! `[fabric.switch.cn]`: the domain of congestion notification, and the ports at its edge.
 
-use super::link::priorities;
-use crate::keyfile::fields::Fields;
-use crate::keyfile::fields::words;
-use crate::keyfile::problem::{Complaint, Problems};
+use super::link::PRIORITIES;
+use crate::keyfile::fields::{Fields, Priorities, TEXTS, Texts};
+use crate::keyfile::problem::Complaint;
 use crate::names;
 use crate::topology::Topology;
 use emulation::wiring::{End, NodeKind};
 use proto::ids::Priority;
-use proto::params::{Key, KeyTable, Kind};
+use proto::params::{Key, KeyTable, Kind, Params};
 use switchd::config::{Defence, DomainConfig};
-
-const DEFENCES: [(&str, Defence); 4] = [
-    ("disabled", Defence::Disabled),
-    ("edge", Defence::Edge),
-    ("interior", Defence::Interior),
-    ("interior-ready", Defence::InteriorReady),
-];
 
 /// A domain has at most so many priorities: one must be left for what is outside.
 /// Source: IEEE 802.1Q, 30.4.
@@ -28,54 +20,42 @@ pub static KEYS: KeyTable = KeyTable::new(
     &[
         Key::new(
             "cnpv",
-            Kind::List(&Kind::Whole(0, 7)),
+            PRIORITIES,
             "[3]",
-            "its priorities, seven at most: senders of others are never notified",
+            "Its priorities, seven at most: senders of others are never notified.",
         ),
-        Key::new(
-            "defence",
-            Kind::Word(|| words(&DEFENCES)),
-            "interior-ready",
-            "how all ports defend them",
-        ),
+        Key::new("defence", Defence::KIND, "interior-ready", "How all ports defend them."),
         Key::new(
             "cnm_priority",
             Kind::Whole(0, 7),
             "6",
-            "priority of congestion notification messages",
+            "Priority of congestion notification messages.",
         ),
         Key::new(
             "header_octets",
             Kind::Whole(0, 64),
             "0",
-            "octets of the sampled frame in a message of 802.1Qau (cpMinHeaderOctets)",
+            "Octets of the sampled frame in a message of 802.1Qau (cpMinHeaderOctets).",
         ),
-        Key::new("ports", Kind::Tables(&PORTS), "[]", "ports that defend priorities otherwise"),
+        Key::new("ports", Kind::Tables(&PORTS), "[]", "Ports that defend priorities otherwise."),
     ],
 );
 
-static PORTS: KeyTable = KeyTable::new(
-    "a port that defends priorities otherwise",
-    &[
-        Key::required(
-            "at",
-            Kind::Either(&[Kind::Text, Kind::List(&Kind::Text)]),
-            "which ports of switches, \"s0:1\"",
-        ),
-        Key::required("defence", Kind::Word(|| words(&DEFENCES)), "how it defends them"),
-        Key::optional(
-            "priorities",
-            Kind::List(&Kind::Whole(0, 7)),
-            "which of the domain's; all if left out",
-        ),
-        Key::optional(
-            "alternate",
-            Kind::Whole(0, 7),
-            "what an edge makes of them; if left out the next lower priority outside the \
-                    domain, else the next higher",
-        ),
-    ],
-);
+static PORTS: KeyTable = KeyTable::new("a port that defends priorities otherwise", Other::KEYS);
+
+proto::params! {
+    /// One `[[fabric.switch.cn.ports]]` as written.
+    pub struct Other {
+        /// Which ports of switches, "s0:1".
+        at: Texts = TEXTS, Required;
+        /// How it defends them.
+        defence: Defence = Defence::KIND, Required;
+        /// Which of the domain's; all if left out.
+        priorities: Option<Priorities> = PRIORITIES, Optional;
+        /// What an edge makes of them; if left out the next lower priority outside the domain, else the next higher.
+        alternate: Option<u8> = Whole(0, 7), Optional;
+    }
+}
 
 /// What all ports have in common, and those that differ.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -92,56 +72,39 @@ impl Domain {
     }
 }
 
-/// Reads `fabric.switch.cn`; without it every priority takes part and nothing is touched.
-pub fn read(switch: &Fields<'_>, topology: &Topology, problems: &mut Problems) -> Domain {
-    let Some(fields) = switch.table("cn") else { return Domain::default() };
-    let cnpvs = priorities(&fields, "cnpv");
+/// Reads `fabric.switch.cn`; without it every priority takes part and no tag is changed.
+pub fn read(switch: &Fields<'_>, topology: &Topology) -> Option<Domain> {
+    let fields = switch.table("cn")?;
+    let Priorities(cnpvs) = fields.get("cnpv")?;
     if cnpvs.count_ones() > CNPVS_MAX {
-        let complaint = Complaint::new("all eight priorities", "one is left for what is outside");
-        fields.report(problems, "cnpv", complaint);
+        fields.error("cnpv", "all eight priorities", "one is left for what is outside");
     }
-    let Some(defence) = fields.word("defence", &DEFENCES) else { return Domain::default() };
-    let mut common = DomainConfig::new(cnpvs, defence);
-    common.cnm_priority = Priority::truncate(fields.whole("cnm_priority").unwrap_or(6));
-    common.header_octets = fields.whole("header_octets").unwrap_or(0);
+    let mut common = DomainConfig::new(cnpvs, fields.get("defence")?);
+    common.cnm_priority = Priority::truncate(fields.get("cnm_priority")?);
+    common.header_octets = fields.get("header_octets")?;
     let mut domain = Domain { common, ports: Vec::new() };
-    for port in fields.tables("ports") {
-        for (text, place) in port.texts("at") {
-            match switch_ports(topology, text) {
-                Ok(ends) => {
-                    for end in ends {
-                        let own = own(&port, domain.at(end), cnpvs, problems);
-                        domain.ports.push((end, own));
-                    }
-                }
-                Err(complaint) => problems.report(place, format!("{}.at", port.path), complaint),
-            }
+    for (fields, port) in fields.each::<Other>("ports") {
+        let ends = fields.gather("at", &port.at, |text| switch_ports(topology, text));
+        for end in ends.into_iter().flatten() {
+            let own = own(&fields, &port, domain.at(end), cnpvs);
+            domain.ports.push((end, own));
         }
     }
-    domain
+    Some(domain)
 }
 
 /// What `port` changes of a port's part.
-fn own(
-    port: &Fields<'_>,
-    mut domain: DomainConfig,
-    cnpvs: u8,
-    problems: &mut Problems,
-) -> DomainConfig {
-    let chosen = if port.has("priorities") { priorities(port, "priorities") } else { cnpvs };
+fn own(fields: &Fields<'_>, port: &Other, mut domain: DomainConfig, cnpvs: u8) -> DomainConfig {
+    let chosen = port.priorities.map_or(cnpvs, |priorities| priorities.0);
     if chosen & !cnpvs != 0 {
-        let complaint = Complaint::new("priorities outside the domain", "see cn.cnpv");
-        port.report(problems, "priorities", complaint);
+        fields.error("priorities", "priorities outside the domain", "see cn.cnpv");
     }
-    let alternate = port.whole("alternate").map(Priority::truncate);
+    let alternate = port.alternate.map(Priority::truncate);
     if alternate.is_some_and(|alternate| cnpvs >> alternate.get() & 1 == 1) {
-        let complaint = Complaint::new("the alternate is a priority of the domain", "another one");
-        port.report(problems, "alternate", complaint);
+        fields.error("alternate", "the alternate is a priority of the domain", "another one");
     }
     for priority in (0..8).filter(|priority| chosen >> priority & 1 == 1) {
-        if let Some(defence) = port.word("defence", &DEFENCES) {
-            domain.defence[priority] = defence;
-        }
+        domain.defence[priority] = port.defence;
         domain.alternate[priority] = alternate.unwrap_or(domain.alternate[priority]);
     }
     domain

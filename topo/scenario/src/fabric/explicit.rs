@@ -1,15 +1,56 @@
 //! `[[fabric.route]]` and `[[fabric.multicast]]`: routes written out by hand.
 
 use super::{adapter_lid, cabled};
-use crate::keyfile::fields::Fields;
-use crate::keyfile::problem::{Complaint, Problems};
+use crate::keyfile::fields::{Fields, TEXTS, Texts};
+use crate::keyfile::problem::Complaint;
 use crate::names;
 use crate::routes::Forwarding;
 use crate::topology::Topology;
 use emulation::wiring::NodeKind;
 use proto::ids::{Lid, PortNumber};
+use proto::params::{KeyTable, Kind, Params};
 use proto::technology::Technology;
 use switchd::config::MulticastRoute;
+
+const PORTS: Kind = Kind::List(&Kind::Whole(1, 254));
+
+/// The keys of `[[fabric.route]]`.
+pub static ROUTE: KeyTable =
+    KeyTable::new("what a switch does with some destinations", Route::KEYS);
+
+proto::params! {
+    /// One `[[fabric.route]]` as written.
+    pub struct Route {
+        /// The switch.
+        at: String = Text, Required;
+        /// One destination.
+        lid: Option<u16> = Whole(1, 0xbfff), Optional;
+        /// A run of them, "1-5".
+        lids: Option<String> = Text, Optional;
+        /// NICs by name.
+        to: Option<Texts> = TEXTS, Optional;
+        /// The port they leave by; or ports.
+        port: Option<u8> = Whole(1, 254), Optional;
+        /// The ports that lead there, by preference; Ethernet only.
+        ports: Option<Vec<u8>> = PORTS, Optional;
+    }
+}
+
+/// The keys of `[[fabric.multicast]]`.
+pub static MULTICAST: KeyTable =
+    KeyTable::new("where a switch sends copies for a group", Group::KEYS);
+
+proto::params! {
+    /// One `[[fabric.multicast]]` as written.
+    pub struct Group {
+        /// The switch.
+        at: String = Text, Required;
+        /// The group.
+        lid: u16 = Whole(0xc000, 0xfffe), Required;
+        /// The ports, the one a frame came in on left out by itself.
+        ports: Vec<u8> = PORTS, Required;
+    }
+}
 
 /// Applies every `[[fabric.route]]`, in the order of the file.
 pub fn routes(
@@ -17,81 +58,62 @@ pub fn routes(
     technology: Technology,
     topology: &Topology,
     forwarding: &mut Forwarding,
-    problems: &mut Problems,
 ) {
-    for route in fields.tables("route") {
-        let at = switch(&route, topology, problems);
-        let lids = destinations(&route, topology, problems);
-        let Some(at) = at else { continue };
-        let ports = ports(&route, technology, topology, at, problems);
-        if !ports.is_empty() {
+    for (fields, route) in fields.each::<Route>("route") {
+        let lids = destinations(&fields, &route, topology);
+        let Some(at) = switch(&fields, &route.at, topology) else { continue };
+        let ports = ports(&fields, &route, technology, topology, at);
+        if let (Some(lids), Some(ports)) = (lids, ports) {
             lids.into_iter().for_each(|lid| forwarding.set(at, lid, &ports));
         }
     }
 }
 
-/// The ports of a route, `port` or `ports`, exactly one of them; none if something is wrong with them.
+/// The ports of a route, `port` or `ports`, exactly one of them; `None` if something is wrong with them.
 fn ports(
-    route: &Fields<'_>,
+    fields: &Fields<'_>,
+    route: &Route,
     technology: Technology,
     topology: &Topology,
     at: usize,
-    problems: &mut Problems,
-) -> Vec<PortNumber> {
-    let (key, numbers): (&str, Vec<u8>) = match (route.whole("port"), route.wholes("ports")) {
-        (Some(port), ports) if ports.is_empty() => ("port", vec![port]),
-        (None, ports) if !ports.is_empty() => ("ports", ports),
-        // A port number that is none has been reported.
-        (None, _) if route.has("port") => return Vec::new(),
+) -> Option<Vec<PortNumber>> {
+    let (key, numbers) = match (route.port, route.ports.as_deref()) {
+        (Some(port), None | Some([])) => ("port", vec![port]),
+        (None, Some(ports @ [_, ..])) => ("ports", ports.to_vec()),
+        // A port number that is wrong has been reported.
+        (None, _) if fields.has_error("port") => return None,
         _ => {
-            let complaint = Complaint::new(
-                "a route leads by port or by ports: exactly one of them",
-                "port = 2, or ports = [2, 3] by preference",
-            );
-            route.report(problems, "port", complaint);
-            return Vec::new();
+            let message = "a route leads by port or by ports: exactly one of them";
+            return fields.refuse("port", message, "port = 2, or ports = [2, 3] by preference");
         }
     };
     if technology == Technology::Infiniband && numbers.len() > 1 {
         let message = "a forwarding table of InfiniBand has one port a LID";
-        route.report(problems, key, Complaint::new(message, "port = 2"));
-        return Vec::new();
+        return fields.refuse(key, message, "port = 2");
     }
     let mut ports = Vec::new();
     for number in numbers {
-        match cabled(topology, at, number) {
-            Ok(port) if ports.contains(&port) => {
-                let complaint = Complaint::new(format!("port {port} twice"), "each once");
-                route.report(problems, key, complaint);
-            }
-            Ok(port) => ports.push(port),
-            Err(complaint) => route.report(problems, key, complaint),
+        let port = fields.accept(key, cabled(topology, at, number))?;
+        if ports.contains(&port) {
+            fields.error(key, format!("port {port} twice"), "each once");
         }
+        ports.push(port);
     }
-    ports
+    Some(ports)
 }
 
 /// Reads every `[[fabric.multicast]]`, with the node of its switch.
-pub fn multicast(
-    fields: &Fields<'_>,
-    topology: &Topology,
-    problems: &mut Problems,
-) -> Vec<(usize, MulticastRoute)> {
+pub fn multicast(fields: &Fields<'_>, topology: &Topology) -> Vec<(usize, MulticastRoute)> {
     let mut all: Vec<(usize, MulticastRoute)> = Vec::new();
-    for group in fields.tables("multicast") {
-        let Some(at) = switch(&group, topology, problems) else { continue };
-        let Some(lid) = group.whole("lid").map(Lid::new) else { continue };
+    for (fields, group) in fields.each::<Group>("multicast") {
+        let Some(at) = switch(&fields, &group.at, topology) else { continue };
+        let lid = Lid::new(group.lid);
         if all.iter().any(|(node, route)| *node == at && route.lid == lid) {
             let message = format!("{} has this group already", topology.nodes[at].name);
-            group.report(problems, "lid", Complaint::new(message, "put all ports in one"));
+            fields.error("lid", message, "put all ports in one");
         }
-        let mut ports: Vec<PortNumber> = Vec::new();
-        for port in group.wholes("ports") {
-            match cabled(topology, at, port) {
-                Ok(port) => ports.push(port),
-                Err(complaint) => group.report(problems, "ports", complaint),
-            }
-        }
+        let cabled = |port: &u8| fields.accept("ports", cabled(topology, at, *port));
+        let mut ports: Vec<PortNumber> = group.ports.iter().filter_map(cabled).collect();
         ports.sort();
         ports.dedup();
         all.push((at, MulticastRoute { lid, ports }));
@@ -99,57 +121,33 @@ pub fn multicast(
     all
 }
 
-fn switch(fields: &Fields<'_>, topology: &Topology, problems: &mut Problems) -> Option<usize> {
-    let text = fields.text("at")?;
-    let found = match names::nodes(topology, text) {
-        Ok(found) => found,
-        Err(complaint) => {
-            fields.report(problems, "at", complaint);
-            return None;
-        }
-    };
+fn switch(fields: &Fields<'_>, text: &str, topology: &Topology) -> Option<usize> {
+    let found = fields.accept("at", names::nodes(topology, text))?;
     match found[..] {
         [one] if topology.nodes[one].kind == NodeKind::Switch => Some(one),
-        [_] => {
-            let complaint = Complaint::new(format!("{text:?} is a NIC"), "switches have routes");
-            fields.report(problems, "at", complaint);
-            None
-        }
-        _ => {
-            let complaint = Complaint::new(format!("{text:?} names several"), "one switch each");
-            fields.report(problems, "at", complaint);
-            None
-        }
+        [_] => fields.refuse("at", format!("{text:?} is a NIC"), "switches have routes"),
+        _ => fields.refuse("at", format!("{text:?} names several"), "one switch each"),
     }
 }
 
 /// The LIDs a route is for: `lid`, `lids` or `to`, exactly one of them.
-fn destinations(fields: &Fields<'_>, topology: &Topology, problems: &mut Problems) -> Vec<Lid> {
-    let given: Vec<&str> =
-        ["lid", "lids", "to"].into_iter().filter(|key| fields.has(key)).collect();
-    let &[key] = &given[..] else {
-        let complaint = Complaint::new(
-            "a route is for lid, lids or to: exactly one of them",
-            "lid = 4, lids = \"1-5\" or to = \"h3\"",
-        );
-        fields.report(problems, given.last().copied().unwrap_or("lid"), complaint);
-        return Vec::new();
-    };
-    let found = match key {
-        "lid" => fields
-            .whole("lid")
-            .map_or(Ok(Vec::new()), |lid: u16| adapter_lid(topology, lid).map(|lid| vec![lid])),
-        "lids" => range(fields.text("lids").unwrap_or_default(), topology),
-        _ => fields.texts("to").iter().try_fold(Vec::new(), |mut all, (text, _)| {
-            let nodes = names::adapters(topology, text)?;
-            all.extend(nodes.iter().map(|node| topology.nodes[*node].lid));
-            Ok(all)
-        }),
-    };
-    found.unwrap_or_else(|complaint| {
-        fields.report(problems, key, complaint);
-        Vec::new()
-    })
+fn destinations(fields: &Fields<'_>, route: &Route, topology: &Topology) -> Option<Vec<Lid>> {
+    match (route.lid, &route.lids, &route.to) {
+        (Some(lid), None, None) => {
+            fields.accept("lid", adapter_lid(topology, lid)).map(|lid| vec![lid])
+        }
+        (None, Some(lids), None) => fields.accept("lids", range(lids, topology)),
+        (None, None, Some(to)) => {
+            let nodes = fields.gather("to", to, |text| names::adapters(topology, text))?;
+            Some(nodes.iter().map(|node| topology.nodes[*node].lid).collect())
+        }
+        (lid, lids, to) => {
+            let given = [("to", to.is_some()), ("lids", lids.is_some()), ("lid", lid.is_some())];
+            let key = given.iter().find(|(_, given)| *given).map_or("lid", |(key, _)| key);
+            let message = "a route is for lid, lids or to: exactly one of them";
+            fields.refuse(key, message, "lid = 4, lids = \"1-5\" or to = \"h3\"")
+        }
+    }
 }
 
 /// The adapters' LIDs within `"first-last"`.

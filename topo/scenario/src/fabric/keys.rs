@@ -1,11 +1,12 @@
 //! The keys of `[fabric]` and of its lists; links, switches and NICs have files of their own.
 
+use super::explicit::{MULTICAST, ROUTE};
 use super::{link, nic, switch};
-use crate::frames::TECHNOLOGIES;
-use crate::keyfile::fields::words;
+use crate::frames::TECHNOLOGY;
 use crate::routes::Routing;
 use crate::shapes;
-use proto::params::{Key, KeyTable, Kind, Variants};
+use proto::params::{Key, KeyTable, Kind, Params, Variants};
+use proto::units::{BitRate, Duration};
 
 /// The keys of `[fabric]`; a shape brings more.
 pub static KEYS: KeyTable = KeyTable {
@@ -15,82 +16,54 @@ pub static KEYS: KeyTable = KeyTable {
             "shape",
             Kind::Word(shapes::names),
             "listed",
-            "how the graph is described; without it, by nodes and links",
+            "How the graph is described; without it, by nodes and links.",
         ),
         Key::optional(
             "links",
             Kind::Tables(&LINKS),
-            "every link of listed nodes; else links that differ from the default",
+            "Every link of listed nodes; else links that differ from the default.",
         ),
-        Key::new(
-            "technology",
-            Kind::Word(|| words(&TECHNOLOGIES)),
-            "infiniband",
-            "what frames are",
-        ),
+        Key::new("technology", TECHNOLOGY, "infiniband", "What frames are."),
         Key::new(
             "routing",
             Kind::Word(Routing::names),
             "d-mod-k",
-            "how a path is chosen among shortest ones; all but d-mod-k on Ethernet only (docs/reference/routing.md)",
+            "How a path is chosen among shortest ones; all but d-mod-k on Ethernet only (docs/reference/routing.md).",
         ),
-        Key::new("mtu", Kind::Octets, "2048 B", "largest payload of one packet"),
+        Key::new("mtu", Kind::Octets, "2048 B", "Largest payload of one packet."),
         Key::optional(
             "frame",
             Kind::Octets,
-            "a full data frame, DA to FCS, where it is no RoCEv2 packet with one MTU of payload; \
-                    `mtu` as a time and as a size is one such frame; Ethernet only",
+            "A full data frame, DA to FCS, where it is no RoCEv2 packet with one MTU of payload; \
+                    `mtu` as a time and as a size is one such frame; Ethernet only.",
         ),
-        Key::new("link", Kind::Table(&link::KEYS), "{}", "the default link"),
-        Key::new("switch", Kind::Table(&switch::KEYS), "{}", "every switch"),
-        Key::new("nic", Kind::Table(&nic::KEYS), "{}", "every NIC"),
+        Key::new("link", Kind::Table(&link::KEYS), "{}", "The default link."),
+        Key::new("switch", Kind::Table(&switch::KEYS), "{}", "Every switch."),
+        Key::new("nic", Kind::Table(&nic::KEYS), "{}", "Every NIC."),
         Key::optional(
             "sl2vl",
             Kind::List(&Kind::Whole(0, 15)),
-            "virtual lane of each of the sixteen service levels; 15 discards; InfiniBand only",
+            "Virtual lane of each of the sixteen service levels; 15 discards; InfiniBand only.",
         ),
-        Key::optional("route", Kind::Tables(&ROUTE), "routes that differ from the computed ones"),
-        Key::optional("multicast", Kind::Tables(&MULTICAST), "multicast routes; InfiniBand only"),
+        Key::optional("route", Kind::Tables(&ROUTE), "Routes that differ from the computed ones."),
+        Key::optional("multicast", Kind::Tables(&MULTICAST), "Multicast routes; InfiniBand only."),
     ],
     variants: &[Variants { by: "shape", rows: shapes::rows }],
     open: false,
 };
 
-static LINKS: KeyTable = KeyTable::new(
-    "one link",
-    &[
-        Key::required("a", Kind::Text, "one end, node:port"),
-        Key::optional("b", Kind::Text, "the other end"),
-        Key::optional("rate", Kind::Rate, "its own rate"),
-        Key::optional("delay", Kind::Time, "its own delay"),
-    ],
-);
+static LINKS: KeyTable = KeyTable::new("one link", OneLink::KEYS);
 
-static ROUTE: KeyTable = KeyTable::new(
-    "what a switch does with some destinations",
-    &[
-        Key::required("at", Kind::Text, "the switch"),
-        Key::optional("lid", Kind::Whole(1, 0xbfff), "one destination"),
-        Key::optional("lids", Kind::Text, "a run of them, \"1-5\""),
-        Key::optional("to", Kind::Either(&[Kind::Text, Kind::List(&Kind::Text)]), "NICs by name"),
-        Key::optional("port", Kind::Whole(1, 254), "the port they leave by; or ports"),
-        Key::optional(
-            "ports",
-            Kind::List(&Kind::Whole(1, 254)),
-            "the ports that lead there, by preference; Ethernet only",
-        ),
-    ],
-);
-
-static MULTICAST: KeyTable = KeyTable::new(
-    "where a switch sends copies for a group",
-    &[
-        Key::required("at", Kind::Text, "the switch"),
-        Key::required("lid", Kind::Whole(0xc000, 0xfffe), "the group"),
-        Key::required(
-            "ports",
-            Kind::List(&Kind::Whole(1, 254)),
-            "the ports, the one a frame came in on left out by itself",
-        ),
-    ],
-);
+proto::params! {
+    /// One of `fabric.links` as written.
+    pub struct OneLink {
+        /// One end, node:port.
+        a: String = Text, Required;
+        /// The other end.
+        b: Option<String> = Text, Optional;
+        /// Its own rate.
+        rate: Option<BitRate> = Rate, Optional;
+        /// Its own delay.
+        delay: Option<Duration> = Time, Optional;
+    }
+}

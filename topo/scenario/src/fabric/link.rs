@@ -1,14 +1,12 @@
 //! `[fabric.link]`: the default link, of either technology.
 
-use crate::keyfile::fields::Fields;
-use crate::keyfile::fields::words;
-use crate::keyfile::problem::{Complaint, Problems};
+use crate::keyfile::fields::{Fields, Priorities, meaning, words};
 use proto::ids::Priority;
 use proto::link::{
     ArbitrationConfig, CreditConfig, EtsConfig, FlowControlConfig, PauseConfig, PauseMode,
     Selection,
 };
-use proto::params::{Key, KeyTable, Kind, Variants};
+use proto::params::{FromValue, Key, KeyTable, Kind, Params, Value, Variants};
 use proto::technology::Technology;
 use proto::units::{BitRate, Bytes, Duration};
 use proto::wire::classify::PriorityMap;
@@ -21,7 +19,7 @@ pub struct Link {
     pub rate: BitRate,
     /// Time of flight.
     pub delay: Duration,
-    /// What keeps it lossless; the address of a pausing port is not settled yet.
+    /// Flow control; the address of a pausing port is filled in for each port.
     pub control: FlowControlConfig,
 }
 
@@ -45,202 +43,161 @@ const STRICT: &str = "strict";
 /// The keys of `[fabric.link]`.
 pub static KEYS: KeyTable = KeyTable {
     about: "the default link",
-    keys: &[
-        Key::optional(
-            "rate",
-            Kind::Rate,
-            "data rate; if left out 8 Gbps on InfiniBand, 40 Gbps on Ethernet",
-        ),
-        Key::new("delay", Kind::Time, "0.125 mtu", "time of flight each way"),
-    ],
+    keys: Common::KEYS,
     variants: &[Variants {
         by: "technology",
         rows: || {
-            let (infiniband, ethernet) = (INFINIBAND.iter().collect(), ETHERNET.iter().collect());
+            let infiniband = InfinibandLink::KEYS.iter().chain([&ARBITRATION_KEY]).collect();
+            let ethernet = EthernetLink::KEYS.iter().collect();
             vec![("infiniband", infiniband), ("ethernet", ethernet)]
         },
     }],
     open: false,
 };
 
-static INFINIBAND: [Key; 3] = [
-    Key::new(
-        "lanes",
-        Kind::Whole(1, 12),
-        "4",
-        "physical lanes: with the rate they give the symbol time",
-    ),
-    Key::new(
-        "vls",
-        Kind::Whole(1, 15),
-        "1",
-        "operational data lanes, over which buffers are split",
-    ),
-    Key::optional(
-        "arbitration",
-        Kind::Table(&ARBITRATION),
-        "who goes first among lanes; all equal if left out",
-    ),
-];
+proto::params! {
+    /// The keys of both technologies.
+    pub struct Common {
+        /// Data rate.
+        rate: Option<BitRate> = Rate, Else("8 Gbps on InfiniBand, 40 Gbps on Ethernet");
+        /// Time of flight each way.
+        delay: Duration = Time, Default("0.125 mtu");
+    }
+}
 
-static ETHERNET: [Key; 10] = [
-    Key::new(
-        "pause",
-        Kind::Word(|| words(&MODES)),
-        "pfc",
-        "how ends silence each other: not at all, by PAUSE, or by PFC for each priority",
-    ),
-    Key::new("lossless", Kind::List(&Kind::Whole(0, 7)), "[3]", "priorities for which PFC is sent"),
-    Key::new(
-        "obeyed",
-        Kind::List(&Kind::Whole(0, 7)),
-        "[0, 1, 2, 3, 4, 5, 6, 7]",
-        "priorities for which a received PFC is obeyed",
-    ),
-    Key::new(
-        "response",
-        Kind::Time,
-        "0 mtu",
-        "from a pause's arrival until it is obeyed; switches need headroom for it",
-    ),
-    Key::new(
-        "pause_time",
-        Kind::Whole(1, 65_535),
-        "65535",
-        "how long a pause that is sent holds, in quanta of 512 bit times",
-    ),
-    Key::new(
-        "refresh",
-        Kind::Whole(1, 100),
-        "25",
-        "percent of the pause time after which a pause still wanted is sent again",
-    ),
-    Key::new(
-        "priorities",
-        Kind::Word(|| words(&MAPS)),
-        "dscp",
-        "what gives a frame its priority: upper three bits of the DSCP, or the tag's PCP",
-    ),
-    Key::new(
-        "classes",
-        Kind::List(&Kind::Whole(0, 7)),
-        "[0, 1, 2, 3, 4, 5, 6, 7]",
-        "traffic class of each of the eight priorities",
-    ),
-    Key::new(
-        "scheduling",
-        Kind::List(&Kind::Either(&[Kind::Word(|| vec![STRICT]), Kind::Whole(1, 255)])),
-        "[1, 1, 1, 1, 1, 1, 1, 1]",
-        "for each of the eight traffic classes: \"strict\", the highest first, or its weight",
-    ),
-    Key::new(
-        "overhead",
-        Kind::Octets,
-        "0 B",
-        "what a frame takes of the line beyond DA to FCS; preamble and gap are \"20 B\"",
-    ),
-];
+proto::params! {
+    /// The keys of a link of InfiniBand.
+    pub struct InfinibandLink {
+        /// Physical lanes: with the rate they give the symbol time.
+        lanes: u8 = Whole(1, 12), Default("4");
+        /// Operational data lanes, over which buffers are split.
+        vls: u8 = Whole(1, 15), Default("1");
+    }
+}
 
-static ARBITRATION: KeyTable = KeyTable::new(
-    "the tables of the VL arbiter",
-    &[
-        Key::new(
-            "high",
-            Kind::List(&Kind::List(&Kind::Whole(0, 255))),
-            "[]",
-            "high-priority table: [lane, weight in 64 octets]",
-        ),
-        Key::new("low", Kind::List(&Kind::List(&Kind::Whole(0, 255))), "[]", "low-priority table"),
-        Key::new(
-            "high_limit",
-            Kind::Whole(0, 255),
-            "0",
-            "4096 octets the high table may send before the low one; 0 a packet, 255 any",
-        ),
-    ],
+static ARBITRATION_KEY: Key = Key::optional(
+    "arbitration",
+    Kind::Table(&ARBITRATION),
+    "Arbitration among lanes; all equal if left out.",
 );
 
+proto::params! {
+    /// The keys of a link of Ethernet.
+    pub struct EthernetLink {
+        /// How the ends stop each other: not at all, by PAUSE, or by PFC for each priority.
+        pause: String = Word(|| words(&MODES)), Default("pfc");
+        /// Priorities for which PFC is sent; without any pause, those that the measure lossless-drops counts.
+        lossless: Priorities = PRIORITIES, Default("[3]") => Not("pause", "pause");
+        /// Priorities for which a received PFC is obeyed.
+        obeyed: Priorities = PRIORITIES, Default("[0, 1, 2, 3, 4, 5, 6, 7]") => Is("pause", &["pfc"]);
+        /// From the arrival of a pause until it is obeyed; switches need headroom for it.
+        response: Duration = Time, Default("0 mtu") => Not("pause", "none");
+        /// How long a pause that is sent holds, in quanta of 512 bit times.
+        pause_time: u16 = Whole(1, 65_535), Default("65535") => Not("pause", "none");
+        /// Percent of the pause time after which a pause still wanted is sent again.
+        refresh: u8 = Whole(1, 100), Default("25") => Not("pause", "none");
+        /// What gives a frame its priority: upper three bits of the DSCP, or the tag's PCP.
+        priorities: String = Word(|| words(&MAPS)), Default("dscp");
+        /// Traffic class of each of the eight priorities.
+        classes: Vec<u8> = PRIORITIES, Default("[0, 1, 2, 3, 4, 5, 6, 7]");
+        /// For each of the eight traffic classes: "strict", the highest first, or its weight.
+        scheduling: Vec<Service> = List(&Either(&[Word(|| vec![STRICT]), Whole(1, 255)])), Default("[1, 1, 1, 1, 1, 1, 1, 1]");
+        /// Line time of a frame beyond DA to FCS; preamble and gap are "20 B".
+        overhead: Bytes = Octets, Default("0 B");
+    }
+}
+
+/// A list of priorities.
+pub const PRIORITIES: Kind = Kind::List(&Kind::Whole(0, 7));
+
+/// How a traffic class is served.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Service(Selection);
+
+impl FromValue for Service {
+    fn from_value(value: &Value) -> Option<Service> {
+        let weight = u8::from_value(value).and_then(NonZero::new);
+        Some(Service(weight.map_or(Selection::Strict, Selection::Weighted)))
+    }
+}
+
+static ARBITRATION: KeyTable = KeyTable::new("the tables of the VL arbiter", VlTables::KEYS);
+
+proto::params! {
+    /// The tables of the VL arbiter.
+    pub struct VlTables {
+        /// High-priority table: [lane, weight in 64 octets].
+        high: Vec<Vec<u8>> = ENTRIES, Default("[]");
+        /// Low-priority table.
+        low: Vec<Vec<u8>> = ENTRIES, Default("[]");
+        /// Multiples of 4096 octets that the high table may send before the low one; 0 is one packet, 255 no limit.
+        high_limit: u8 = Whole(0, 255), Default("0");
+    }
+}
+
+const ENTRIES: Kind = Kind::List(&Kind::List(&Kind::Whole(0, 255)));
+
 /// Reads `[fabric.link]`.
-pub fn read(
-    fields: &Fields<'_>,
-    technology: Technology,
-    rate: BitRate,
-    problems: &mut Problems,
-) -> Option<Link> {
+pub fn read(fields: &Fields<'_>, technology: Technology, rate: BitRate) -> Option<Link> {
+    let common: Common = fields.params()?;
     Some(Link {
-        rate: fields.rate("rate").unwrap_or(rate),
-        delay: fields.time("delay")?,
+        rate: common.rate.unwrap_or(rate),
+        delay: common.delay,
         control: match technology {
-            Technology::Infiniband => FlowControlConfig::Credit(credits(fields, problems)?),
-            Technology::Ethernet => FlowControlConfig::Pause(pause(fields, problems)?),
+            Technology::Infiniband => FlowControlConfig::Credit(credits(fields)?),
+            Technology::Ethernet => FlowControlConfig::Pause(pause(fields)?),
         },
     })
 }
 
-fn credits(fields: &Fields<'_>, problems: &mut Problems) -> Option<CreditConfig> {
-    let data_lanes = fields.whole("vls")?;
-    let arbitration = match fields.table("arbitration") {
-        Some(tables) => arbitration(&tables, data_lanes, problems),
-        None => ArbitrationConfig::default(),
-    };
-    Some(CreditConfig { lanes: fields.whole("lanes")?, data_lanes, arbitration })
+fn credits(fields: &Fields<'_>) -> Option<CreditConfig> {
+    let InfinibandLink { lanes, vls } = fields.params()?;
+    let tables = fields.table("arbitration");
+    let arbitration = tables.and_then(|tables| arbitration(&tables, vls)).unwrap_or_default();
+    Some(CreditConfig { lanes, data_lanes: vls, arbitration })
 }
 
-fn arbitration(fields: &Fields<'_>, vls: u8, problems: &mut Problems) -> ArbitrationConfig {
-    let mut table = |key: &str| {
-        let pairs = fields.pairs::<u8>(key);
-        let sound = |pair: &Option<(u8, u8)>| pair.is_some_and(|(lane, _)| lane < vls);
-        if !pairs.iter().all(sound) {
+fn arbitration(fields: &Fields<'_>, vls: u8) -> Option<ArbitrationConfig> {
+    let VlTables { high, low, high_limit } = fields.params()?;
+    let table = |key: &str, entries: Vec<Vec<u8>>| {
+        let entry = |entry: &Vec<u8>| match entry[..] {
+            [lane, weight] if lane < vls => Some((lane, weight)),
+            _ => None,
+        };
+        entries.iter().map(entry).collect::<Option<_>>().or_else(|| {
             let message = format!("entries are [lane, weight], lanes 0 to {}", vls - 1);
-            fields.report(problems, key, Complaint::new(message, "for example [[0, 4], [1, 8]]"));
-        }
-        pairs.into_iter().flatten().collect()
+            fields.refuse(key, message, "for example [[0, 4], [1, 8]]")
+        })
     };
-    let (high, low) = (table("high"), table("low"));
-    ArbitrationConfig { high, low, high_limit: fields.whole("high_limit").unwrap_or(0) }
+    let (high, low) = (table("high", high), table("low", low));
+    Some(ArbitrationConfig { high: high?, low: low?, high_limit })
 }
 
-fn pause(fields: &Fields<'_>, problems: &mut Problems) -> Option<PauseConfig> {
+fn pause(fields: &Fields<'_>) -> Option<PauseConfig> {
+    let link: EthernetLink = fields.params()?;
+    let classes: Vec<Priority> = link.classes.into_iter().map(Priority::truncate).collect();
+    let selection: Vec<Selection> = link.scheduling.into_iter().map(|class| class.0).collect();
+    let default = EtsConfig::default();
     Some(PauseConfig {
-        mode: fields.word("pause", &MODES)?,
-        lossless: priorities(fields, "lossless"),
-        obeyed: priorities(fields, "obeyed"),
-        response: fields.time("response")?,
-        pause_time: NonZero::new(fields.whole("pause_time")?)?,
-        refresh: NonZero::new(fields.whole("refresh")?)?,
-        priorities: fields.word("priorities", &MAPS)?,
-        scheduling: scheduling(fields, problems),
-        overhead: fields.size("overhead").unwrap_or(Bytes::ZERO),
+        mode: meaning(&MODES, &link.pause)?,
+        lossless: link.lossless.0,
+        obeyed: link.obeyed.0,
+        response: link.response,
+        pause_time: NonZero::new(link.pause_time)?,
+        refresh: NonZero::new(link.refresh)?,
+        priorities: meaning(&MAPS, &link.priorities)?,
+        scheduling: EtsConfig {
+            classes: eight(fields, "classes", classes).unwrap_or(default.classes),
+            selection: eight(fields, "scheduling", selection).unwrap_or(default.selection),
+        },
+        overhead: link.overhead,
         ..PauseConfig::default()
     })
 }
 
-/// A list of priorities as a set: bit n is priority n.
-pub fn priorities(fields: &Fields<'_>, key: &str) -> u8 {
-    fields.wholes::<u8>(key).iter().fold(0, |set, priority| set | 1 << priority)
-}
-
-fn scheduling(fields: &Fields<'_>, problems: &mut Problems) -> EtsConfig {
-    let classes: Vec<Priority> =
-        fields.wholes("classes").into_iter().map(Priority::truncate).collect();
-    let selection: Vec<Selection> = fields
-        .alternatives::<u8>("scheduling")
-        .into_iter()
-        .map(|weight| weight.and_then(NonZero::new))
-        .map(|weight| weight.map_or(Selection::Strict, Selection::Weighted))
-        .collect();
-    let mut eight = |key, given: usize| {
-        let complaint = Complaint::new(format!("{given} entries"), "one for each, 0 to 7");
-        fields.report(problems, key, complaint);
+fn eight<T>(fields: &Fields<'_>, key: &str, list: Vec<T>) -> Option<[T; 8]> {
+    let wrong = |list: Vec<T>| {
+        fields.error(key, format!("{} entries", list.len()), "one for each, 0 to 7");
     };
-    let mut ets = EtsConfig::default();
-    match classes.try_into() {
-        Ok(classes) => ets.classes = classes,
-        Err(other) => eight("classes", other.len()),
-    }
-    match selection.try_into() {
-        Ok(selection) => ets.selection = selection,
-        Err(other) => eight("scheduling", other.len()),
-    }
-    ets
+    list.try_into().map_err(wrong).ok()
 }

@@ -100,6 +100,14 @@ impl Table {
         }
     }
 
+    /// The table of `key`, if it is one.
+    pub fn table(&self, key: &str) -> Option<&Table> {
+        match &self.get(key)?.data {
+            Data::Table(table) => Some(table),
+            _ => None,
+        }
+    }
+
     /// The text of `key`, if it is one.
     pub fn text(&self, key: &str) -> Option<&str> {
         match &self.get(key)?.data {

@@ -1,14 +1,15 @@
-//! Reads a settled table by key and type.
+//! Reads a resolved table: typed values, places for messages, and the report of faults.
 
 use crate::keyfile::document::{Data, Datum, Table};
 use crate::keyfile::problem::{Complaint, Place, Problems};
 use crate::keyfile::settle::{element_path, join};
-use proto::params::{FromValue, Params, Reader, Scale};
-use proto::units::{BitRate, Bytes, Duration, Instant};
+use proto::params::{FromValue, Kind, Params, Reader, Scale, Value};
+use proto::units::Duration;
+use std::cell::RefCell;
 
-/// A settled table with its place and name.
+/// A resolved table with its place and name.
 ///
-/// A reader answers `None` only where a key is optional and absent, or was required and wrong; in
+/// A reader returns `None` where a key is optional and absent, or where it was required and wrong; in
 /// the latter case the fault has been reported.
 #[derive(Clone, Debug)]
 pub struct Fields<'a> {
@@ -16,39 +17,46 @@ pub struct Fields<'a> {
     pub path: String,
     /// Where it stands.
     pub place: &'a Place,
-    table: &'a Table,
-    scale: Scale,
+    /// The table itself.
+    pub table: &'a Table,
+    /// What one `mtu` is.
+    pub scale: Scale,
+    /// The faults of the whole file.
+    pub problems: &'a RefCell<Problems>,
+}
+
+/// What [`Texts`] are written as: a string, or several.
+pub const TEXTS: Kind = Kind::Either(&[Kind::Text, Kind::List(&Kind::Text)]);
+
+/// One string, or the strings of a list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Texts(pub Vec<String>);
+
+impl FromValue for Texts {
+    fn from_value(value: &Value) -> Option<Texts> {
+        Vec::from_value(value).or_else(|| Some(vec![String::from_value(value)?])).map(Texts)
+    }
+}
+
+/// A set of priorities: bit n is priority n.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Priorities(pub u8);
+
+impl FromValue for Priorities {
+    fn from_value(value: &Value) -> Option<Priorities> {
+        let list = Vec::<u8>::from_value(value)?;
+        Some(Priorities(list.iter().fold(0, |set, priority| set | 1 << priority)))
+    }
 }
 
 impl<'a> Fields<'a> {
-    /// The whole file.
-    pub fn root(table: &'a Table, place: &'a Place, scale: Scale) -> Fields<'a> {
-        Fields { path: String::new(), place, table, scale }
-    }
-
-    /// What one `mtu` is.
-    pub fn scale(&self) -> &Scale {
-        &self.scale
+    fn inner(&self, path: String, place: &'a Place, table: &'a Table) -> Fields<'a> {
+        Fields { path, place, table, scale: self.scale, problems: self.problems }
     }
 
     /// A length of time in frame times, for messages.
     pub fn in_frames(&self, time: Duration) -> String {
         format!("{} mtu", time.as_ps() as f64 / self.scale.tau.as_ps().max(1) as f64)
-    }
-
-    /// The table itself.
-    pub fn table_itself(&self) -> &'a Table {
-        self.table
-    }
-
-    /// True if `key` has a value, its default included.
-    pub fn has(&self, key: &str) -> bool {
-        self.table.get(key).is_some()
-    }
-
-    /// The value of `key` as it stands.
-    pub fn datum(&self, key: &str) -> Option<&'a Datum> {
-        self.table.get(key)
     }
 
     /// Where the value of `key` stands; the table's own place if there is none.
@@ -58,32 +66,73 @@ impl<'a> Fields<'a> {
     }
 
     /// Reports a fault of the value of `key`.
-    pub fn report(&self, problems: &mut Problems, key: &str, complaint: Complaint) {
+    pub fn report(&self, key: &str, complaint: Complaint) {
+        let mut problems = self.problems.borrow_mut();
         problems.report(self.place_of(key), join(&self.path, key), complaint);
+    }
+
+    /// Reports a fault of the value of `key`: what is wrong, and what to write instead.
+    pub fn error(&self, key: &str, message: impl Into<String>, hint: impl Into<String>) {
+        self.report(key, Complaint::new(message, hint));
+    }
+
+    /// Like [`Fields::error`]; always `None`, for the reader to return.
+    pub fn refuse<T, M: Into<String>, H: Into<String>>(
+        &self,
+        key: &str,
+        message: M,
+        hint: H,
+    ) -> Option<T> {
+        self.error(key, message, hint);
+        None
+    }
+
+    /// Reports a fault of the value of `key` if there is one.
+    pub fn accept<T>(&self, key: &str, found: Result<T, Complaint>) -> Option<T> {
+        found.map_err(|complaint| self.report(key, complaint)).ok()
+    }
+
+    /// Whether a fault of `key` has been reported.
+    pub fn has_error(&self, key: &str) -> bool {
+        let path = join(&self.path, key);
+        self.problems.borrow().iter().any(|problem| problem.path == path)
+    }
+
+    /// Warns about the value of `key`.
+    pub fn warn(&self, key: &str, complaint: Complaint) {
+        let mut problems = self.problems.borrow_mut();
+        problems.warn(self.place_of(key), join(&self.path, key), complaint);
+    }
+
+    /// What the strings of `key` name by `find`. `None` if one of them names nothing: it has been
+    /// reported at its own place.
+    pub fn gather<T>(
+        &self,
+        key: &str,
+        texts: &Texts,
+        mut find: impl FnMut(&str) -> Result<Vec<T>, Complaint>,
+    ) -> Option<Vec<T>> {
+        let mut all = Some(Vec::new());
+        for (index, text) in texts.0.iter().enumerate() {
+            match (find(text), &mut all) {
+                (Ok(found), Some(all)) => all.extend(found),
+                (Ok(_), None) => {}
+                (Err(complaint), _) => {
+                    let place = match self.table.get(key).map(|datum| &datum.data) {
+                        Some(Data::List(list)) if list.len() == texts.0.len() => &list[index].place,
+                        _ => self.place_of(key),
+                    };
+                    self.problems.borrow_mut().report(place, join(&self.path, key), complaint);
+                    all = None;
+                }
+            }
+        }
+        all
     }
 
     /// A string.
     pub fn text(&self, key: &str) -> Option<&'a str> {
         self.table.text(key)
-    }
-
-    /// What a word means by `table`.
-    pub fn word<T: Copy>(&self, key: &str, table: &[(&'static str, T)]) -> Option<T> {
-        let word = self.text(key)?;
-        table.iter().find(|(name, _)| *name == word).map(|(_, meaning)| *meaning)
-    }
-
-    /// True or false; false if absent.
-    pub fn flag(&self, key: &str) -> bool {
-        matches!(self.table.get(key), Some(Datum { data: Data::Flag(true), .. }))
-    }
-
-    /// An integer that its key's bounds keep within `T`.
-    pub fn whole<T: TryFrom<i64>>(&self, key: &str) -> Option<T> {
-        match self.table.get(key)?.data {
-            Data::Whole(number) => T::try_from(number).ok(),
-            _ => None,
-        }
     }
 
     /// The value of `key`, default included; `None` if it is missing.
@@ -109,109 +158,12 @@ impl<'a> Fields<'a> {
         self.table.get(key).is_some_and(|datum| datum.place != Place::Default)
     }
 
-    /// Warns about the value of `key`.
-    pub fn warn(&self, problems: &mut Problems, key: &str, complaint: Complaint) {
-        problems.warn(self.place_of(key), join(&self.path, key), complaint);
-    }
-
-    /// A number.
-    pub fn real(&self, key: &str) -> Option<f64> {
-        self.get(key)
-    }
-
-    /// A length of time.
-    pub fn time(&self, key: &str) -> Option<Duration> {
-        self.get(key)
-    }
-
-    /// A point of time, written as the time since the start of the run.
-    pub fn instant(&self, key: &str) -> Option<Instant> {
-        self.get(key)
-    }
-
-    /// A rate.
-    pub fn rate(&self, key: &str) -> Option<BitRate> {
-        self.get(key)
-    }
-
-    /// A size.
-    pub fn size(&self, key: &str) -> Option<Bytes> {
-        self.get(key)
-    }
-
-    /// The strings of a list, or the one string that stands in its place.
-    pub fn texts(&self, key: &str) -> Vec<(&'a str, &'a Place)> {
-        match self.table.get(key) {
-            Some(Datum { data: Data::Text(text), place, .. }) => vec![(text, place)],
-            Some(Datum { data: Data::List(list), .. }) => list
-                .iter()
-                .filter_map(|item| match &item.data {
-                    Data::Text(text) => Some((text.as_str(), &item.place)),
-                    _ => None,
-                })
-                .collect(),
-            _ => Vec::new(),
-        }
-    }
-
-    /// The strings of a list in groups: an inner list is one, and so is a string that stands alone.
-    pub fn text_groups(&self, key: &str) -> Option<Vec<Vec<(&'a str, &'a Place)>>> {
-        let Datum { data: Data::List(list), .. } = self.table.get(key)? else { return None };
-        let text = |item: &'a Datum| match &item.data {
-            Data::Text(text) => Some((text.as_str(), &item.place)),
-            _ => None,
-        };
-        let group = |item: &'a Datum| match &item.data {
-            Data::List(inner) => inner.iter().filter_map(text).collect(),
-            _ => text(item).into_iter().collect(),
-        };
-        Some(list.iter().map(group).collect())
-    }
-
-    /// The integers of a list.
-    pub fn wholes<T: TryFrom<i64>>(&self, key: &str) -> Vec<T> {
-        match self.table.get(key) {
-            Some(Datum { data: Data::List(list), .. }) => {
-                list.iter().filter_map(|item| whole(&item.data)).collect()
-            }
-            _ => Vec::new(),
-        }
-    }
-
-    /// The elements of a list of integers and words: nothing for a word.
-    pub fn alternatives<T: TryFrom<i64>>(&self, key: &str) -> Vec<Option<T>> {
-        match self.table.get(key) {
-            Some(Datum { data: Data::List(list), .. }) => {
-                list.iter().map(|item| whole(&item.data)).collect()
-            }
-            _ => Vec::new(),
-        }
-    }
-
-    /// The pairs of integers of a list of lists of two.
-    pub fn pairs<T: TryFrom<i64>>(&self, key: &str) -> Vec<Option<(T, T)>> {
-        let Some(Datum { data: Data::List(list), .. }) = self.table.get(key) else {
-            return Vec::new();
-        };
-        list.iter()
-            .map(|item| match &item.data {
-                Data::List(pair) if pair.len() == 2 => {
-                    Some((whole(&pair[0].data)?, whole(&pair[1].data)?))
-                }
-                _ => None,
-            })
-            .collect()
-    }
-
     /// A table within; `None` only if it is optional and absent.
     pub fn table(&self, key: &str) -> Option<Fields<'a>> {
-        match self.table.get(key)? {
-            Datum { data: Data::Table(table), place, .. } => {
-                let path = join(&self.path, key);
-                Some(Fields { path, place, table, scale: self.scale })
-            }
-            _ => None,
-        }
+        let Datum { data: Data::Table(table), place, .. } = self.table.get(key)? else {
+            return None;
+        };
+        Some(self.inner(join(&self.path, key), place, table))
     }
 
     /// The tables of an array of tables.
@@ -219,27 +171,27 @@ impl<'a> Fields<'a> {
         let Some(Datum { data: Data::List(list), .. }) = self.table.get(key) else {
             return Vec::new();
         };
-        list.iter()
-            .enumerate()
-            .filter_map(|(index, element)| match &element.data {
-                Data::Table(table) => {
-                    let path = element_path(&join(&self.path, key), index, table);
-                    Some(Fields { path, place: &element.place, table, scale: self.scale })
-                }
-                _ => None,
-            })
-            .collect()
+        let tables = list.iter().enumerate().filter_map(|(index, element)| {
+            let Data::Table(table) = &element.data else { return None };
+            let path = element_path(&join(&self.path, key), index, table);
+            Some(self.inner(path, &element.place, table))
+        });
+        tables.collect()
     }
-}
 
-fn whole<T: TryFrom<i64>>(data: &Data) -> Option<T> {
-    match data {
-        Data::Whole(number) => T::try_from(*number).ok(),
-        _ => None,
+    /// The array of tables `key`, each with its parameters; those with a missing or wrong one are left out.
+    pub fn each<T: Params>(&self, key: &str) -> Vec<(Fields<'a>, T)> {
+        let tables = self.tables(key).into_iter();
+        tables.filter_map(|fields| fields.params().map(|params| (fields, params))).collect()
     }
 }
 
 /// The words of a table that gives each its meaning.
 pub fn words<T>(table: &[(&'static str, T)]) -> Vec<&'static str> {
     table.iter().map(|(word, _)| *word).collect()
+}
+
+/// The meaning that `table` gives to a word.
+pub fn meaning<T: Copy>(table: &[(&'static str, T)], word: &str) -> Option<T> {
+    table.iter().find(|(name, _)| *name == word).map(|(_, meaning)| *meaning)
 }

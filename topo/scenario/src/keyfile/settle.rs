@@ -2,7 +2,8 @@
 //! values are replaced by defaults, and missing ones are filled in. A key without effect is a warning.
 //!
 //! The word that decides which keys a table has may be in a table around it: the keys of a link depend
-//! on the technology of its fabric.
+//! on the technology of its fabric. A condition may also name a word of a table beside it: headroom
+//! depends on `link.pause`.
 
 use crate::keyfile::document::{Data, Datum, Table, parse_value};
 use crate::keyfile::problem::{Complaint, Place, Problems, did_you_mean};
@@ -17,37 +18,31 @@ pub fn settle(
     scale: &Scale,
     problems: &mut Problems,
 ) {
-    Settling { scale, words: Vec::new() }.table(table, keys, place, path, problems);
+    Settling { scale, words: Vec::new(), problems }.table(table, keys, place, path);
 }
 
-/// What a table inherits from those around it.
+/// What a table inherits from those around it, and the faults found so far.
 struct Settling<'a> {
     scale: &'a Scale,
-    /// Words by key, those of inner tables last.
-    words: Vec<(&'static str, String)>,
+    /// Words by key, those of inner tables last; `link.pause` is a word of a table beside this one.
+    words: Vec<(String, String)>,
+    problems: &'a mut Problems,
 }
 
 impl Settling<'_> {
-    fn table(
-        &mut self,
-        table: &mut Table,
-        keys: &KeyTable,
-        place: &Place,
-        path: &str,
-        problems: &mut Problems,
-    ) {
+    fn table(&mut self, table: &mut Table, keys: &KeyTable, place: &Place, path: &str) {
         let outside = self.words.len();
         self.words.extend(words(table, keys.keys.iter()));
         let known = keys.keys_for(|by| self.word(by));
         self.words.truncate(outside);
         self.words.extend(words(table, known.iter().copied()));
         if !keys.open {
-            self.refuse_unknown(table, keys, &known, path, problems);
+            self.refuse_unknown(table, keys, &known, path);
         }
         for key in &known {
-            self.key(table, key, &known, place, &join(path, key.name), problems);
+            self.key(table, key, &known, place, &join(path, key.name));
         }
-        warn_of_idle(table, &known, path, problems);
+        self.warn_of_idle(table, &known, path);
         self.words.truncate(outside);
     }
 
@@ -63,26 +58,34 @@ impl Settling<'_> {
         known: &[&'static Key],
         place: &Place,
         path: &str,
-        problems: &mut Problems,
     ) {
         if let Some(datum) = table.get_mut(key.name) {
-            if self.value(datum, &key.kind, path, problems) {
+            if self.value(datum, &key.kind, path) {
+                self.remember(key, datum);
                 return;
             }
             table.entries.retain(|entry| entry.key != key.name);
         } else if matches!(key.need, Need::Required) {
-            let complaint = Complaint::new(
-                format!("{:?} is missing", key.name),
-                format!("{}: {}", key.about, key.kind.expected()),
-            );
-            problems.report(place, path, complaint);
+            let message = format!("{:?} is missing", key.name);
+            let about = key.about.trim_end_matches('.');
+            let hint = format!("{about}: {}", key.kind.expected());
+            self.problems.report(place, path, Complaint::new(message, hint));
         }
         if let Some(text) = key.need.text(|by| self.position(known, by)) {
             let of_table = matches!(key.kind, Kind::Table(_));
             let place = if of_table { place } else { &Place::Default };
             let mut datum = parse_value(text, place);
-            self.value(&mut datum, &key.kind, path, problems);
+            self.value(&mut datum, &key.kind, path);
+            self.remember(key, &datum);
             table.set(key.name, datum);
+        }
+    }
+
+    /// Keeps the words of an inner table for the conditions of the tables beside it.
+    fn remember(&mut self, key: &Key, datum: &Datum) {
+        if let (Kind::Table(keys), Data::Table(table)) = (&key.kind, &datum.data) {
+            let words = words(table, keys.every_key().into_iter());
+            self.words.extend(words.into_iter().map(|(name, word)| (join(key.name, &name), word)));
         }
     }
 
@@ -94,33 +97,26 @@ impl Settling<'_> {
     }
 
     /// True if the value may stay; it is parsed then.
-    fn value(
-        &mut self,
-        datum: &mut Datum,
-        kind: &Kind,
-        path: &str,
-        problems: &mut Problems,
-    ) -> bool {
+    fn value(&mut self, datum: &mut Datum, kind: &Kind, path: &str) -> bool {
         match (kind, &mut datum.data) {
             (Kind::Table(keys), Data::Table(table)) => {
-                self.table(table, keys, &datum.place, path, problems);
+                self.table(table, keys, &datum.place, path);
                 true
             }
             (Kind::Tables(keys), Data::List(list)) => {
                 for (index, element) in list.iter_mut().enumerate() {
-                    self.element(element, keys, path, index, problems);
+                    self.element(element, keys, path, index);
                 }
                 list.retain(|element| matches!(element.data, Data::Table(_)));
                 true
             }
             (Kind::List(of), Data::List(list)) => {
-                let before = problems.clone();
+                let before = self.problems.iter().count();
                 for (index, element) in list.iter_mut().enumerate() {
-                    let path = join(path, &index.to_string());
-                    self.value(element, of, &path, problems);
+                    self.value(element, of, &join(path, &index.to_string()));
                 }
                 datum.value = kind.parse(&datum.data.to_toml(), self.scale).ok();
-                before == *problems
+                before == self.problems.iter().count()
             }
             _ => match kind.parse(&datum.data.to_toml(), self.scale) {
                 Ok(value) => {
@@ -128,76 +124,48 @@ impl Settling<'_> {
                     true
                 }
                 Err(complaint) => {
-                    problems.report(&datum.place, path, complaint);
+                    self.problems.report(&datum.place, path, complaint);
                     false
                 }
             },
         }
     }
 
-    fn element(
-        &mut self,
-        element: &mut Datum,
-        keys: &'static KeyTable,
-        path: &str,
-        index: usize,
-        problems: &mut Problems,
-    ) {
+    fn element(&mut self, element: &mut Datum, keys: &KeyTable, path: &str, index: usize) {
         match &mut element.data {
             Data::Table(table) => {
                 let path = element_path(path, index, table);
-                self.table(table, keys, &element.place, &path, problems);
+                self.table(table, keys, &element.place, &path);
             }
             other => {
                 let message = format!("{} where a table belongs", other.type_name());
                 let complaint = Complaint::new(message, keys.about);
-                problems.report(&element.place, join(path, &index.to_string()), complaint);
+                self.problems.report(&element.place, join(path, &index.to_string()), complaint);
             }
         }
     }
-}
 
-/// The path of `key` in the table `path`.
-pub fn join(path: &str, key: &str) -> String {
-    if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
-}
-
-/// The path of an element of the list `path`: by its name if it has one, else by its index, as
-/// `--set` takes it.
-pub fn element_path(path: &str, index: usize, element: &Table) -> String {
-    join(path, element.text("name").unwrap_or(&index.to_string()))
-}
-
-/// The words of `table`, written or by default.
-fn words<'a>(table: &Table, keys: impl Iterator<Item = &'a Key>) -> Vec<(&'static str, String)> {
-    let words = keys.filter(|key| matches!(key.kind, Kind::Word(_)));
-    let word = |key: &Key| {
-        let default = key.need.text(|_| None).map(|text| text.trim_matches('"'));
-        table.text(key.name).or(default).map(str::to_owned)
-    };
-    words.filter_map(|key| Some((key.name, word(key)?))).collect()
-}
-
-/// Warns of keys that are written but have no effect.
-fn warn_of_idle(table: &Table, known: &[&'static Key], path: &str, problems: &mut Problems) {
-    let value = |name: &str| table.get(name).map(|datum| datum.data.plain());
-    for entry in table.entries.iter().filter(|entry| entry.value.place != Place::Default) {
-        let key = known.iter().find(|key| key.name == entry.key);
-        if let Some(when) = key.and_then(|key| key.when).filter(|when| !when.holds(value)) {
-            let complaint = Complaint::new("it has no effect here", format!("it needs {when}"));
-            problems.warn(&entry.place, join(path, &entry.key), complaint);
+    /// Warns of keys that are written but have no effect.
+    fn warn_of_idle(&mut self, table: &Table, known: &[&'static Key], path: &str) {
+        for entry in table.entries.iter().filter(|entry| entry.value.place != Place::Default) {
+            let value = |name: &str| match name.contains('.') {
+                true => self.word(name),
+                false => table.get(name).map(|datum| datum.data.plain()),
+            };
+            let key = known.iter().find(|key| key.name == entry.key);
+            if let Some(when) = key.and_then(|key| key.when).filter(|when| !when.holds(value)) {
+                let complaint = Complaint::new("it has no effect here", format!("it needs {when}"));
+                self.problems.warn(&entry.place, join(path, &entry.key), complaint);
+            }
         }
     }
-}
 
-impl Settling<'_> {
     fn refuse_unknown(
-        &self,
+        &mut self,
         table: &mut Table,
         keys: &KeyTable,
         known: &[&'static Key],
         path: &str,
-        problems: &mut Problems,
     ) {
         let is_known = |name: &str| known.iter().any(|key| key.name == name);
         for entry in table.entries.iter().filter(|entry| !is_known(&entry.key)) {
@@ -215,8 +183,29 @@ impl Settling<'_> {
                 None => did_you_mean(&entry.key, known.iter().map(|key| key.name)),
             };
             let complaint = Complaint::new(format!("unknown key {:?}", entry.key), hint);
-            problems.report(&entry.place, join(path, &entry.key), complaint);
+            self.problems.report(&entry.place, join(path, &entry.key), complaint);
         }
         table.entries.retain(|entry| is_known(&entry.key));
     }
+}
+
+/// The path of `key` in the table `path`.
+pub fn join(path: &str, key: &str) -> String {
+    if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
+}
+
+/// The path of an element of the list `path`: by its name if it has one, else by its index, as
+/// `--set` takes it.
+pub fn element_path(path: &str, index: usize, element: &Table) -> String {
+    join(path, element.text("name").unwrap_or(&index.to_string()))
+}
+
+/// The words of `table`, written or by default.
+fn words<'a>(table: &Table, keys: impl Iterator<Item = &'a Key>) -> Vec<(String, String)> {
+    let words = keys.filter(|key| matches!(key.kind, Kind::Word(_)));
+    let word = |key: &Key| {
+        let default = key.need.text(|_| None).map(|text| text.trim_matches('"'));
+        Some((key.name.to_owned(), table.text(key.name).or(default)?.to_owned()))
+    };
+    words.filter_map(word).collect()
 }

@@ -1,6 +1,7 @@
 //! Which instants and intervals a measure is taken at.
 
-use crate::measure::{Measure, Quantity};
+use crate::measure::Measure;
+use crate::measure::quantities::Bin;
 use emulation::recorder::Edge;
 use proto::device::Depth;
 use proto::units::{Duration, Instant};
@@ -64,21 +65,8 @@ pub fn parts(measure: &Measure) -> Vec<Interval> {
 /// The intervals behind each value of a measure: one value over all parts, or with `bin` one for
 /// each whole bin of each part.
 pub fn samples(measure: &Measure) -> Vec<Vec<Interval>> {
-    let binned = !matches!(
-        measure.of,
-        Quantity::Latency
-            | Quantity::Release
-            | Quantity::Completion
-            | Quantity::Congested
-            | Quantity::Overhead
-            | Quantity::Fairness
-            | Quantity::Share
-            | Quantity::Marked(_)
-            | Quantity::Notices
-            | Quantity::OverIdeal
-            | Quantity::Order(_)
-    );
-    match measure.bin.filter(|width| binned && *width > Duration::ZERO) {
+    let bins_of_values = matches!(measure.of.row().bin, Bin::Optional | Bin::Required(_));
+    match measure.bin.filter(|width| bins_of_values && *width > Duration::ZERO) {
         None => vec![parts(measure)],
         Some(width) => {
             let bins = parts(measure).into_iter().flat_map(|part| bins(part, width));

@@ -2,6 +2,7 @@
 
 use crate::Scenario;
 use crate::measure::windows::{edges_of, windows_of};
+use crate::run::Events;
 use emulation::recorder::RecordingPlan;
 use proto::units::{Duration, Instant};
 
@@ -23,8 +24,8 @@ pub fn plan(scenario: &Scenario) -> RecordingPlan {
         bin: scenario.run.sample.unwrap_or_else(|| bin(scenario.run.duration, tau)),
         edges: edges_of(&scenario.measures),
         measured,
-        all_events: scenario.run.all_events,
-        watched: scenario.run.watched,
+        all_events: scenario.run.events == Events::All,
+        watched: scenario.watched,
         named: scenario
             .measures
             .iter()

@@ -10,26 +10,14 @@
 //! All ways of a pair are equally long; a switch's ports are numbered by preference. Ports: to hosts, then to the
 //! preferred middle, then to the private ones. Addresses count as everywhere: hosts, then switches.
 
-use crate::keyfile::fields::Fields;
-use crate::keyfile::problem::Problems;
 use crate::shapes::Shape;
-use crate::topology::{Node, Topology, end};
-use emulation::wiring::NodeKind;
-use proto::ids::Lid;
+use crate::topology::{Topology, end};
 
 /// The row of the registry for three sources that meet in one middle.
-pub const T1: Shape = Shape { name: "ar-t1", keys: &[], build: build_t1 };
+pub const T1: Shape = Shape { name: "ar-t1", keys: &[], build: |_| Some(t1()) };
 
 /// The row of the registry for two pairs of sources that meet in a middle each.
-pub const T3: Shape = Shape { name: "ar-t3", keys: &[], build: build_t3 };
-
-fn build_t1(_: &Fields<'_>, _: &mut Problems) -> Option<Topology> {
-    Some(t1())
-}
-
-fn build_t3(_: &Fields<'_>, _: &mut Problems) -> Option<Topology> {
-    Some(t3())
-}
+pub const T3: Shape = Shape { name: "ar-t3", keys: &[], build: |_| Some(t3()) };
 
 /// With this the number of a destination never turns the order of ports.
 const NO_TURN: u64 = 1 << 32;
@@ -76,16 +64,12 @@ pub fn t3() -> Topology {
 fn build(plan: &Plan<'_>) -> Topology {
     let sources = plan.ingress.len();
     let mut topology = Topology { is_tree: true, ..Topology::default() };
-    let mut add = |name: String, kind: NodeKind, level: u8| {
-        let lid = Lid::new(topology.nodes.len() as u16 + 1);
-        topology.nodes.push(Node { name, kind, lid, ports: 0, level, spread: NO_TURN });
-    };
     for host in 1..=2 * sources {
-        add(format!("h{host}"), NodeKind::Nic, 0);
+        topology.add(format!("h{host}"), 0, 0, NO_TURN);
     }
     for name in plan.switches {
         let is_middle = plan.middles.iter().any(|(middle, _)| middle == name);
-        add((*name).to_owned(), NodeKind::Switch, if is_middle { 2 } else { 1 });
+        topology.add((*name).to_owned(), if is_middle { 2 } else { 1 }, 0, NO_TURN);
     }
     let find = |topology: &Topology, name: &str| {
         topology.find(name).expect("every switch of the plan is among its switches")

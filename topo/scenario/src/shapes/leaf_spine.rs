@@ -5,49 +5,61 @@
 //! spine leads to leaf n. Addresses count as everywhere: hosts, leaves, spines.
 
 use crate::keyfile::fields::Fields;
-use crate::keyfile::problem::{Complaint, Problems};
 use crate::shapes::Shape;
-use crate::topology::{Node, Topology, end};
-use emulation::wiring::NodeKind;
-use proto::ids::Lid;
-use proto::params::{Key, Kind};
+use crate::topology::{Topology, end};
+use proto::params::{FromValue, Params, Value};
 use proto::units::BitRate;
 
 /// The row of the registry.
-pub const SHAPE: Shape = Shape { name: "leaf-spine", keys: &KEYS, build };
+pub const SHAPE: Shape = Shape { name: "leaf-spine", keys: LeafSpine::KEYS, build };
 
-const KEYS: [Key; 4] = [
-    Key::required("leaves", Kind::Whole(1, 254), "leaf switches"),
-    Key::new("spines", Kind::Whole(1, 253), "1", "spine switches, each with a cable to every leaf"),
-    Key::required(
-        "hosts_per_leaf",
-        Kind::Either(&[Kind::Whole(1, 253), Kind::List(&Kind::Whole(0, 253))]),
-        "adapters on each leaf, or a list with the number on each",
-    ),
-    Key::optional(
-        "uplink",
-        Kind::Rate,
-        "rate of the cables between leaves and spines; that of the default link if left out",
-    ),
-];
+proto::params! {
+    /// The keys of leaves and spines.
+    pub struct LeafSpine {
+        /// Leaf switches.
+        leaves: usize = Whole(1, 254), Required;
+        /// Spine switches, each with a cable to every leaf.
+        spines: usize = Whole(1, 253), Default("1");
+        /// Adapters on each leaf, or a list with the number on each.
+        hosts_per_leaf: Hosts = Either(&[Whole(1, 253), List(&Whole(0, 253))]), Required;
+        /// Rate of the cables between leaves and spines; that of the default link if left out.
+        uplink: Option<BitRate> = Rate, Optional;
+    }
+}
 
-fn build(fields: &Fields<'_>, problems: &mut Problems) -> Option<Topology> {
-    let (leaves, spines): (usize, usize) = (fields.whole("leaves")?, fields.whole("spines")?);
-    let hosts: Vec<usize> = match fields.whole("hosts_per_leaf") {
-        Some(each) => vec![each; leaves],
-        None => fields.wholes("hosts_per_leaf"),
+/// Adapters on the leaves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Hosts {
+    /// So many on each.
+    Each(usize),
+    /// The number on each.
+    Listed(Vec<usize>),
+}
+
+impl FromValue for Hosts {
+    fn from_value(value: &Value) -> Option<Hosts> {
+        Vec::from_value(value)
+            .map(Hosts::Listed)
+            .or_else(|| usize::from_value(value).map(Hosts::Each))
+    }
+}
+
+fn build(fields: &Fields<'_>) -> Option<Topology> {
+    let LeafSpine { leaves, spines, hosts_per_leaf, uplink } = fields.params()?;
+    let hosts = match hosts_per_leaf {
+        Hosts::Each(each) => vec![each; leaves],
+        Hosts::Listed(hosts) => hosts,
     };
-    let complaint = if hosts.len() != leaves {
-        Complaint::new(format!("{} numbers for {leaves} leaves", hosts.len()), "one for each")
+    let (message, hint) = if hosts.len() != leaves {
+        (format!("{} numbers for {leaves} leaves", hosts.len()), "one for each")
     } else if hosts.iter().any(|hosts| hosts + spines > 254) {
-        Complaint::new("a leaf would have more than 254 ports", "fewer hosts or spines")
+        ("a leaf would have more than 254 ports".to_owned(), "fewer hosts or spines")
     } else if hosts.iter().sum::<usize>() == 0 {
-        Complaint::new("nobody is there", "at least one host")
+        ("there is no host".to_owned(), "at least one host")
     } else {
-        return Some(leaf_spine(&hosts, spines, fields.rate("uplink")));
+        return Some(leaf_spine(&hosts, spines, uplink));
     };
-    fields.report(problems, "hosts_per_leaf", complaint);
-    None
+    fields.refuse("hosts_per_leaf", message, hint)
 }
 
 /// The graph of leaves with so many hosts each, below `spines` spines.
@@ -62,17 +74,7 @@ pub fn leaf_spine(hosts: &[usize], spines: usize, uplink: Option<BitRate>) -> To
                 1 => hosts[number - 1] + spines,
                 _ => hosts.len(),
             };
-            let lid = topology.nodes.len() + 1;
-            topology.nodes.push(Node {
-                name: format!("{name}{number}"),
-                kind: if level == 0 { NodeKind::Nic } else { NodeKind::Switch },
-                lid: Lid::new(
-                    u16::try_from(lid).expect("254 leaves of 253 hosts and as many spines"),
-                ),
-                ports: u8::try_from(ports).expect("the caller has counted the ports"),
-                level,
-                spread: 1,
-            });
+            topology.add(format!("{name}{number}"), level, ports, 1);
         }
     }
     let mut host = 0;

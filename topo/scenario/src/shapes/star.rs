@@ -1,19 +1,24 @@
 //! One switch `s0` and adapters `h0`, `h1`, … on its ports 1, 2, ….
 
 use crate::keyfile::fields::Fields;
-use crate::keyfile::problem::Problems;
 use crate::shapes::Shape;
 use crate::shapes::xgft::{Tree, tree};
 use crate::topology::Topology;
-use proto::params::{Key, Kind};
+use proto::params::Params;
 
 /// The row of the registry.
-pub const SHAPE: Shape = Shape { name: "star", keys: &KEYS, build };
+pub const SHAPE: Shape = Shape { name: "star", keys: Star::KEYS, build };
 
-const KEYS: [Key; 1] = [Key::required("hosts", Kind::Whole(2, 254), "adapters on the switch")];
+proto::params! {
+    /// The keys of a star.
+    pub struct Star {
+        /// Adapters on the switch.
+        hosts: u64 = Whole(2, 254), Required;
+    }
+}
 
-fn build(fields: &Fields<'_>, _: &mut Problems) -> Option<Topology> {
-    Some(star(fields.whole("hosts")?))
+fn build(fields: &Fields<'_>) -> Option<Topology> {
+    Some(star(fields.params::<Star>()?.hosts))
 }
 
 /// The star of `hosts` adapters: a tree of one level.

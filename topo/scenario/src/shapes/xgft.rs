@@ -12,21 +12,25 @@
 //! Source: Öhring et al., "On Generalized Fat Trees" (1995).
 
 use crate::keyfile::fields::Fields;
-use crate::keyfile::problem::{Complaint, Problems};
+use crate::keyfile::problem::Complaint;
 use crate::shapes::Shape;
-use crate::topology::{Node, Topology, end};
-use emulation::wiring::NodeKind;
-use proto::ids::Lid;
-use proto::params::{Key, Kind};
+use crate::topology::{Topology, end};
+use proto::params::Params;
 
 /// The row of the registry.
-pub const SHAPE: Shape = Shape { name: "xgft", keys: &KEYS, build };
+pub const SHAPE: Shape = Shape { name: "xgft", keys: FatTree::KEYS, build };
 
-const KEYS: [Key; 3] = [
-    Key::optional("net", Kind::Word(net_names), "a fat tree by name, instead of m and w"),
-    Key::optional("m", Kind::List(&Kind::Whole(1, 253)), "children of a node, by level from 1"),
-    Key::optional("w", Kind::List(&Kind::Whole(1, 253)), "parents of a node, by level from 0"),
-];
+proto::params! {
+    /// The keys of a fat tree.
+    pub struct FatTree {
+        /// A fat tree by name, instead of m and w.
+        net: Option<String> = Word(|| NETS.iter().map(|net| net.0).collect()), Optional;
+        /// Children of a node, by level from 1.
+        m: Option<Vec<u64>> = List(&Whole(1, 253)), Optional;
+        /// Parents of a node, by level from 0.
+        w: Option<Vec<u64>> = List(&Whole(1, 253)), Optional;
+    }
+}
 
 /// The numbers that define a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,30 +61,26 @@ const LEVELS_MAX: usize = 31;
 /// Nodes that an address of 16 bits can tell apart, multicast left out.
 const NODES_MAX: u64 = 0xbfff;
 
-fn net_names() -> Vec<&'static str> {
-    NETS.iter().map(|net| net.0).collect()
-}
-
 /// The tree of that name.
 pub fn net(name: &str) -> Option<Tree> {
     let (_, m, w) = NETS.iter().find(|net| net.0 == name)?;
     Some(Tree { m: m.to_vec(), w: w.to_vec() })
 }
 
-fn build(fields: &Fields<'_>, problems: &mut Problems) -> Option<Topology> {
-    let shape = match fields.text("net").and_then(net) {
-        Some(_) if fields.has("m") || fields.has("w") => {
-            let complaint = Complaint::new("net and m, w together", "leave one of them out");
-            fields.report(problems, "net", complaint);
-            return None;
+fn build(fields: &Fields<'_>) -> Option<Topology> {
+    let FatTree { net: name, m, w } = fields.params()?;
+    let key = if m.is_some() { "m" } else { "shape" };
+    let shape = match name.as_deref().and_then(net) {
+        Some(_) if m.is_some() || w.is_some() => {
+            return fields.refuse("net", "net and m, w together", "leave one of them out");
         }
         Some(named) => named,
-        None => Tree { m: fields.wholes("m"), w: fields.wholes("w") }.with_one_port_a_host(),
+        None => {
+            let (m, w) = (m.unwrap_or_default(), w.unwrap_or_default());
+            Tree { m, w }.with_one_port_a_host()
+        }
     };
-    if let Err(complaint) = shape.check() {
-        fields.report(problems, if fields.has("m") { "m" } else { "shape" }, complaint);
-        return None;
-    }
+    fields.accept(key, shape.check())?;
     Some(tree(&shape))
 }
 
@@ -167,15 +167,8 @@ pub fn tree(tree: &Tree) -> Topology {
         let down = level.checked_sub(1).map_or(0, |below| tree.m[below]);
         let up = tree.w.get(level).copied().unwrap_or(0);
         for number in 0..tree.count(level) {
-            let lid = topology.nodes.len() + 1;
-            topology.nodes.push(Node {
-                name: tree.name(level, number),
-                kind: if level == 0 { NodeKind::Nic } else { NodeKind::Switch },
-                lid: Lid::new(u16::try_from(lid).expect("a tree has at most 0xBFFF nodes")),
-                ports: u8::try_from(down + up).expect("a switch has at most 254 ports"),
-                level: level as u8,
-                spread: tree.parents_below(level),
-            });
+            let (name, ports) = (tree.name(level, number), (down + up) as usize);
+            topology.add(name, level as u8, ports, tree.parents_below(level));
         }
     }
     for level in 0..tree.height() {
@@ -204,6 +197,7 @@ fn up_cable(tree: &Tree, level: usize, number: u64, y: u64) -> (usize, (u64, usi
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proto::ids::Lid;
 
     fn counts(m: &[u64], w: &[u64]) -> Vec<u64> {
         let shape = Tree { m: m.to_vec(), w: w.to_vec() };

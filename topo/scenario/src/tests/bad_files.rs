@@ -236,6 +236,47 @@ fn a_key_without_effect_is_a_warning() {
 }
 
 #[test]
+fn keys_of_pauses_have_no_effect_without_pauses() {
+    let idle = |rest: &str| -> Vec<String> {
+        let scenario = Scenario::parse(&ethernet(rest), &[]).expect("it is legal");
+        let warnings = scenario.warnings.iter();
+        warnings.map(|warning| format!("{}: {}", warning.path, warning.hint)).collect()
+    };
+    let switch = "switch = { headroom = \"80 KB\", jitter = \"1 us\", buffer = \"1 MB\" }";
+    let link = "response = \"1 us\", pause_time = 9, refresh = 9, lossless = [3], obeyed = [3]";
+    let with = |pause: &str| idle(&format!("link = {{ pause = \"{pause}\", {link} }}\n{switch}"));
+    assert_eq!(
+        with("none"),
+        [
+            "fabric.link.response: it needs pause other than none",
+            "fabric.link.pause_time: it needs pause other than none",
+            "fabric.link.refresh: it needs pause other than none",
+            "fabric.link.obeyed: it needs pause = pfc",
+            "fabric.switch.headroom: it needs link.pause other than none",
+            "fabric.switch.jitter: it needs link.pause other than none",
+        ]
+    );
+    let global = ["lossless: it needs pause other than pause", "obeyed: it needs pause = pfc"];
+    assert_eq!(with("pause"), global.map(|warning| format!("fabric.link.{warning}")));
+    assert_eq!(with("pfc"), [""; 0]);
+}
+
+#[test]
+fn keys_of_other_quantities_have_no_effect_on_a_measure() {
+    let measure = "switch = { headroom = \"80 KB\", buffer = \"1 MB\" }\n[[measure]]\nname = \"m\"\n\
+                   of = \"latency\"\nat = \"h1\"\nbin = \"10 ns\"\nlevel = 0.5\n";
+    let scenario = Scenario::parse(&ethernet(measure), &[]).expect("it is legal");
+    let warnings: Vec<String> = scenario.warnings.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        warnings,
+        [
+            "14:7: measure.m.bin: latency has no bins\n    hint: leave it out",
+            "15:1: measure.m.level: it has no effect here\n    hint: it needs of = recovery",
+        ]
+    );
+}
+
+#[test]
 fn parameters_in_force_are_listed_and_defaults_are_marked() {
     let rest = "link = { rate = \"400 Gbps\" }\nswitch = { headroom = \"800 KB\", buffer = \"4 MB\" }\n\
                 [scheme]\nkind = \"dcqcn\"\nkmax = \"1 MB\"\n";

@@ -6,17 +6,15 @@
 use super::{Message, Trace};
 use proto::units::{Bytes, Duration};
 
-/// An application.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pattern {
-    /// Conjugate gradient: five phases of 750 KB, 128 ranks.
-    Cg,
-    /// Fourier transform: with each other rank once, 130 KB; a power of two of ranks.
-    Ft,
+proto::words! {
+    /// An application.
+    pub enum Pattern {
+        /// Conjugate gradient: five phases of 750 KB, 128 ranks.
+        Cg = "cg",
+        /// Fourier transform: with each other rank once, 130 KB; a power of two of ranks.
+        Ft = "ft",
+    }
 }
-
-/// The words for [`Pattern`].
-pub const PATTERNS: [(&str, Pattern); 2] = [("cg", Pattern::Cg), ("ft", Pattern::Ft)];
 
 /// CG's ranks.
 const CG_RANKS: u32 = 128;

@@ -2,63 +2,58 @@
 
 use crate::fabric::FabricSettings;
 use crate::frames::ETHERNET_MIN;
-use crate::keyfile::fields::Fields;
-use crate::keyfile::fields::words;
-use crate::keyfile::problem::{Complaint, Problems};
+use crate::keyfile::fields::{Fields, TEXTS, Texts};
+use crate::keyfile::problem::Complaint;
 use crate::names;
 use crate::routes::colored::Demand;
 use crate::trace::Trace;
-use crate::trace::patterns::PATTERNS;
+use crate::trace::patterns::Pattern;
 use crate::traffic::classes::Classes;
-use crate::traffic::{Offer, Receivers, TRANSPORTS, Traffic};
+use crate::traffic::{Context, MESSAGE_MAX, Offer, Receivers, Traffic};
 use nicd::config::{AfterConfig, Arrivals, ClassConfig, Operation, StepConfig, Transport};
 use proto::ids::{Lid, ServiceLevel};
-use proto::params::{Key, KeyTable, Kind};
+use proto::params::{KeyTable, Params};
 use proto::random::Random;
 use proto::units::{Bytes, Duration, Instant};
 use std::collections::{HashMap, HashSet};
 
-/// Whether ranks are dealt out at random.
-const PLACEMENTS: [(&str, bool); 2] = [("linear", false), ("random", true)];
-
 /// The keys of `[[trace]]`.
-pub static KEYS: KeyTable = KeyTable::new(
-    "messages that wait for each other (docs/reference/trace.md)",
-    &[
-        Key::required("name", Kind::Text, "its name in results"),
-        Key::optional(
-            "pattern",
-            Kind::Word(|| words(&PATTERNS)),
-            "an application's trace; or messages, or file",
-        ),
-        Key::optional(
-            "messages",
-            Kind::Text,
-            "the trace itself, a line a message: name when source destination octets",
-        ),
-        Key::optional("file", Kind::Text, "a file with the same, from where the command runs"),
-        Key::new(
-            "on",
-            Kind::Either(&[Kind::Text, Kind::List(&Kind::Text)]),
-            "h*",
-            "the NICs that have the ranks, in order",
-        ),
-        Key::new(
-            "placement",
-            Kind::Word(|| words(&PLACEMENTS)),
-            "linear",
-            "rank n on the n-th of them, or dealt out at random by the seed",
-        ),
-        Key::new(
-            "transport",
-            Kind::Word(|| words(&TRANSPORTS)),
-            "rc",
-            "transport service; with test, a message is as many full frames as its octets fill",
-        ),
-        Key::new("sl", Kind::Whole(0, 15), "0", "service level"),
-        Key::new("start", Kind::Time, "0 mtu", "when it starts"),
-    ],
-);
+pub static KEYS: KeyTable =
+    KeyTable::new("messages that wait for each other (docs/reference/trace.md)", Written::KEYS);
+
+proto::params! {
+    /// One `[[trace]]` as written.
+    pub struct Written {
+        /// Its name in results.
+        name: String = Text, Required;
+        /// An application's trace; or messages, or file.
+        pattern: Option<Pattern> = Pattern::KIND, Optional;
+        /// The trace itself, a line a message: name when source destination octets.
+        messages: Option<String> = Text, Optional;
+        /// A file with the same, from where the command runs.
+        file: Option<String> = Text, Optional;
+        /// The NICs that have the ranks, in order.
+        on: Texts = TEXTS, Default("h*");
+        /// Rank n on the n-th of them, or dealt out at random by the seed.
+        placement: Placement = Placement::KIND, Default("linear");
+        /// Transport service; with test, a message is as many full frames as its octets fill.
+        transport: Transport = Transport::KIND, Default("rc");
+        /// Service level.
+        sl: u8 = Whole(0, 15), Default("0");
+        /// When it starts.
+        start: Instant = Time, Default("0 mtu");
+    }
+}
+
+proto::words! {
+    /// How ranks are placed on NICs.
+    pub enum Placement {
+        /// In their order.
+        Linear = "linear",
+        /// At random.
+        Random = "random",
+    }
+}
 
 /// A trace on the adapters of a fabric.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,47 +69,37 @@ pub struct Replay {
 }
 
 /// Reads every `[[trace]]`, each a traffic item with a connection class of its own.
-pub fn read(
-    root: &Fields<'_>,
-    fabric: Option<&FabricSettings>,
-    (seed, end): (u64, Option<Instant>),
-    classes: &mut Classes,
-    problems: &mut Problems,
-) -> Vec<Traffic> {
-    let (Some(fabric), Some(end)) = (fabric, end) else { return Vec::new() };
-    let tables = root.tables("trace");
-    tables.iter().filter_map(|fields| one(fields, fabric, (seed, end), classes, problems)).collect()
+pub(super) fn read(root: &Fields<'_>, context: Context<'_>, classes: &mut Classes) -> Vec<Traffic> {
+    let all = root.each("trace").into_iter();
+    all.filter_map(|(fields, written)| one(&fields, written, context, classes)).collect()
 }
 
 fn one(
     fields: &Fields<'_>,
-    fabric: &FabricSettings,
-    (seed, stop): (u64, Instant),
+    written: Written,
+    Context { fabric, seed, end }: Context<'_>,
     classes: &mut Classes,
-    problems: &mut Problems,
 ) -> Option<Traffic> {
     let class = ClassConfig {
-        transport: fields.word("transport", &TRANSPORTS)?,
+        transport: written.transport,
         operation: Operation::Send,
-        service_level: ServiceLevel::new(fields.whole("sl")?).ok()?,
+        service_level: ServiceLevel::new(written.sl).ok()?,
     };
-    let ranks = ranks(fields, fabric, seed, problems)?;
-    let trace = trace(fields, ranks.len() as u32, problems)?;
+    let ranks = ranks(fields, &written, fabric, seed)?;
+    let trace = trace(fields, &written, ranks.len() as u32)?;
     if trace.ranks() as usize > ranks.len() {
         let message = format!("{} ranks on {} NICs", trace.ranks(), ranks.len());
-        fields.report(problems, "on", Complaint::new(message, "more NICs, or fewer ranks"));
-        return None;
+        return fields.refuse("on", message, "more NICs, or fewer ranks");
     }
-    let start = fields.instant("start")?;
+    let (name, start) = (written.name, written.start);
     // A message of a connection is as long as that of the trace.
-    let piece = match class.transport {
-        Transport::Test => fabric.full_frame(),
-        Transport::Ud => fabric.mtu,
-        Transport::Rc | Transport::Uc => Bytes::new(1 << 31),
+    let (piece, least) = match class.transport {
+        Transport::Test => (fabric.full_frame(), ETHERNET_MIN),
+        Transport::Ud => (fabric.mtu, 1),
+        Transport::Rc | Transport::Uc => (Bytes::new(MESSAGE_MAX), 1),
     };
-    let least = if class.transport == Transport::Test { ETHERNET_MIN } else { 1 };
     Some(Traffic {
-        name: fields.text("name")?.to_owned(),
+        name,
         from: ranks.clone(),
         to: Receivers::Script(replay(&trace, &ranks, fabric, (piece, Bytes::new(least)), start)),
         offer: Offer::Backlog,
@@ -122,68 +107,47 @@ fn one(
         size: if class.transport == Transport::Test { piece } else { fabric.mtu },
         class: classes.own(class)?,
         start,
-        stop,
+        stop: end,
         messages: 0,
     })
 }
 
-fn trace(fields: &Fields<'_>, ranks: u32, problems: &mut Problems) -> Option<Trace> {
-    let given: Vec<&str> =
-        ["pattern", "messages", "file"].into_iter().filter(|key| fields.has(key)).collect();
-    let &[key] = &given[..] else {
-        let hint = "pattern = \"cg\", messages = \"…\" or file = \"…\"";
-        let complaint = Complaint::new("a trace has one of pattern, messages and file", hint);
-        fields.report(problems, given.last().copied().unwrap_or("pattern"), complaint);
-        return None;
-    };
-    if let Some(pattern) = fields.word("pattern", &PATTERNS) {
-        if pattern.takes(ranks) {
-            return Some(pattern.trace(ranks));
+fn trace(fields: &Fields<'_>, written: &Written, ranks: u32) -> Option<Trace> {
+    let (key, text) = match (written.pattern, &written.messages, &written.file) {
+        (Some(pattern), None, None) if pattern.takes(ranks) => return Some(pattern.trace(ranks)),
+        (Some(_), None, None) => {
+            let message = format!("no such application on {ranks} NICs");
+            return fields.refuse("on", message, "cg takes 128, ft a power of two");
         }
-        let message = format!("no such application on {ranks} NICs");
-        let hint = "cg takes 128, ft a power of two";
-        fields.report(problems, "on", Complaint::new(message, hint));
-        return None;
-    }
-    let text = match (fields.text("messages"), fields.text("file")) {
-        (Some(text), _) => Ok(text.to_owned()),
-        (None, path) => {
-            let path = path?;
-            let told = |error| Complaint::new(format!("{path}: {error}"), "a file to read");
-            std::fs::read_to_string(path).map_err(told)
+        (None, Some(text), None) => ("messages", Ok(text.clone())),
+        (None, None, Some(path)) => {
+            let error = |error| Complaint::new(format!("{path}: {error}"), "a file to read");
+            ("file", std::fs::read_to_string(path).map_err(error))
+        }
+        _ => {
+            let given = ["file", "messages"].into_iter().find(|key| fields.is_written(key));
+            let message = "a trace has one of pattern, messages and file";
+            let hint = "pattern = \"cg\", messages = \"…\" or file = \"…\"";
+            return fields.refuse(given.unwrap_or("pattern"), message, hint);
         }
     };
-    match text.and_then(|text| Trace::parse(&text, fields.scale())) {
-        Ok(trace) => Some(trace),
-        Err(complaint) => {
-            fields.report(problems, key, complaint);
-            None
-        }
-    }
+    fields.accept(key, text.and_then(|text| Trace::parse(&text, &fields.scale)))
 }
 
 /// The adapters by rank.
 fn ranks(
     fields: &Fields<'_>,
+    written: &Written,
     fabric: &FabricSettings,
     seed: u64,
-    problems: &mut Problems,
 ) -> Option<Vec<usize>> {
-    let mut ranks = Vec::new();
-    for (text, place) in fields.texts("on") {
-        match names::adapters(&fabric.topology, text) {
-            Ok(found) => ranks.extend(found),
-            Err(complaint) => {
-                problems.report(place, format!("{}.on", fields.path), complaint);
-                return None;
-            }
-        }
-    }
+    let find = |text: &str| names::adapters(&fabric.topology, text);
+    let mut ranks = fields.gather("on", &written.on, find)?;
     let mut seen = HashSet::new();
     ranks.retain(|node| seen.insert(*node));
-    if fields.word("placement", &PLACEMENTS)? {
+    if written.placement == Placement::Random {
         // Source: Fisher, Yates, in the form of Knuth, vol 2, 3.4.2, algorithm P.
-        let mut random = Random::stream(seed, fields.text("name")?, "placement");
+        let mut random = Random::stream(seed, &written.name, "placement");
         for last in (1..ranks.len()).rev() {
             ranks.swap(last, random.below(last as u64 + 1) as usize);
         }

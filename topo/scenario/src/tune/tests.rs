@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::Scenario;
+use crate::keyfile::problem::Problems;
 use crate::traffic::Offer;
 
 const BASE: &str = r#"schema = 1

@@ -6,12 +6,11 @@ use super::grid::{Axis, Step};
 use super::judgement::{Expected, Rule};
 use proto::params::quantity::Scale;
 use proto::params::{Key, KeyTable, Kind};
-use proto::units::{Bytes, Duration};
-use scenario::keyfile::document::{self, Data, Entry, Table};
-use scenario::keyfile::fields::Fields;
+use scenario::keyfile::document::{Data, Entry, Table};
+use scenario::keyfile::fields::{Fields, Texts, meaning};
 use scenario::keyfile::json_schema;
-use scenario::keyfile::problem::{Complaint, Place, Problems, did_you_mean};
-use scenario::keyfile::settle::settle;
+use scenario::keyfile::problem::{Problems, did_you_mean};
+use scenario::keyfile::{self, document};
 use std::path::Path;
 
 const ANY_NUMBER: Kind = Kind::Real(f64::NEG_INFINITY, f64::INFINITY);
@@ -89,9 +88,6 @@ pub fn schema() -> serde_json::Value {
     json_schema::schema("pausebed sweep", &KEYS)
 }
 
-/// Sweep files have no times or sizes of their own: the base scenario defines `mtu`.
-const NO_SCALE: Scale = Scale { tau: Duration::ZERO, frame: Bytes::ZERO };
-
 /// The sweep of the file `path` with this text.
 ///
 /// # Errors
@@ -111,26 +107,18 @@ pub fn parse(text: &str, path: &Path) -> Result<Sweep, Problems> {
             expectations: Vec::new(),
         });
     }
-    let mut problems = Problems::default();
-    let top = Place::File { line: 1, column: 1 };
-    settle(&mut table, &KEYS, &top, "", &NO_SCALE, &mut problems);
-    let root = Fields::root(&table, &top, NO_SCALE);
-    match read(&root, path, &mut problems) {
-        Some(sweep) if problems.is_empty() => Ok(sweep),
-        _ => Err(problems.in_order()),
-    }
+    let problems = Problems::default();
+    let (sweep, _) =
+        keyfile::read(&mut table, &KEYS, Scale::ABSOLUTE, problems, |root| read(root, path))?;
+    Ok(sweep)
 }
 
-fn read(root: &Fields<'_>, path: &Path, problems: &mut Problems) -> Option<Sweep> {
-    let axes: Vec<Axis> =
-        root.tables("axis").iter().filter_map(|fields| axis(fields, problems)).collect();
-    let expectations = root
-        .tables("expect")
-        .iter()
-        .filter_map(|fields| expected(fields, &axes, problems))
-        .collect();
+fn read(root: &Fields<'_>, path: &Path) -> Option<Sweep> {
+    let axes: Vec<Axis> = root.tables("axis").iter().filter_map(|fields| axis(fields)).collect();
+    let expectations =
+        root.tables("expect").iter().filter_map(|fields| expected(fields, &axes)).collect();
     let folder = path.parent().unwrap_or(Path::new(""));
-    let sets = root.table("set").map_or(Vec::new(), |set| overrides(set.table_itself()));
+    let sets = root.table("set").map_or(Vec::new(), |set| overrides(set.table));
     Some(Sweep {
         name: root.text("name")?.to_owned(),
         source: root.text("source")?.to_owned(),
@@ -138,13 +126,13 @@ fn read(root: &Fields<'_>, path: &Path, problems: &mut Problems) -> Option<Sweep
         sets,
         axes,
         measures: texts(root, "measures"),
-        seeds: root.whole("seeds")?,
+        seeds: root.get("seeds")?,
         expectations,
     })
 }
 
 fn texts(fields: &Fields<'_>, key: &str) -> Vec<String> {
-    fields.texts(key).into_iter().map(|(text, _)| text.to_owned()).collect()
+    fields.get::<Texts>(key).unwrap_or_default().0
 }
 
 fn overrides(table: &Table) -> Vec<String> {
@@ -156,25 +144,25 @@ fn set(key: &str, value: &Data) -> String {
     format!("{key}={}", value.to_toml())
 }
 
-fn axis(fields: &Fields<'_>, problems: &mut Problems) -> Option<Axis> {
+fn axis(fields: &Fields<'_>) -> Option<Axis> {
     let name = fields.text("name")?;
     let keys = fields.table("set")?;
     let mut columns: Vec<(&Entry, Vec<&Data>)> = Vec::new();
-    for entry in &keys.table_itself().entries {
+    for entry in &keys.table.entries {
         match &entry.value.data {
             Data::List(list) if list.len() > 1 => {
                 columns.push((entry, list.iter().map(|datum| &datum.data).collect()));
             }
             _ => {
                 let hint = "one value for each point: \"scheme.w\" = [1, 2, 4]";
-                keys.report(problems, &entry.key, Complaint::new("no list of values", hint));
+                keys.error(&entry.key, "no list of values", hint);
             }
         }
     }
     let Some((first, others)) = columns.split_first() else {
-        if keys.table_itself().entries.is_empty() {
+        if keys.table.entries.is_empty() {
             let hint = "set = { \"scheme.w\" = [1, 2, 4] }";
-            fields.report(problems, "set", Complaint::new("nothing varies", hint));
+            fields.error("set", "nothing varies", hint);
         }
         return None;
     };
@@ -183,7 +171,7 @@ fn axis(fields: &Fields<'_>, problems: &mut Problems) -> Option<Axis> {
         if values.len() != count {
             let message = format!("{} values beside {count} of {}", values.len(), first.0.key);
             let hint = "keys of one axis change together";
-            keys.report(problems, &entry.key, Complaint::new(message, hint));
+            keys.error(&entry.key, message, hint);
             return None;
         }
     }
@@ -194,7 +182,7 @@ fn axis(fields: &Fields<'_>, problems: &mut Problems) -> Option<Axis> {
     }
     if labels.len() != count {
         let message = format!("{} labels for {count} values", labels.len());
-        fields.report(problems, "labels", Complaint::new(message, "one for each value"));
+        fields.error("labels", message, "one for each value");
         return None;
     }
     let step = |(index, label): (usize, String)| Step {
@@ -204,7 +192,7 @@ fn axis(fields: &Fields<'_>, problems: &mut Problems) -> Option<Axis> {
     Some(Axis { name: name.to_owned(), steps: labels.into_iter().enumerate().map(step).collect() })
 }
 
-fn expected(fields: &Fields<'_>, axes: &[Axis], problems: &mut Problems) -> Option<Expected> {
+fn expected(fields: &Fields<'_>, axes: &[Axis]) -> Option<Expected> {
     let at = texts(fields, "at");
     match axes {
         [axis] => {
@@ -212,22 +200,23 @@ fn expected(fields: &Fields<'_>, axes: &[Axis], problems: &mut Problems) -> Opti
             if let Some(stranger) = at.iter().find(|label| !labels().any(|known| known == *label)) {
                 let hint = did_you_mean(stranger, labels());
                 let message = format!("{} has no value {stranger:?}", axis.name);
-                fields.report(problems, "at", Complaint::new(message, hint));
+                fields.error("at", message, hint);
             }
         }
         // Their faults have been reported.
         [] => {}
         _ => {
             let message = "an order along several axes is none";
-            fields.report(problems, "measure", Complaint::new(message, "a sweep for each axis"));
+            fields.error("measure", message, "a sweep for each axis");
         }
     }
-    let rule = match (fields.word("order", &ORDERS), fields.real("min"), fields.real("max")) {
+    let order = fields.text("order").and_then(|word| meaning(&ORDERS, word));
+    let rule = match (order, fields.get("min"), fields.get("max")) {
         (Some(order), None, None) => order,
         (None, None, None) | (Some(_), ..) => {
             let hint = "order = \"rising\", or min = 0.7";
             let message = "either an order or bounds";
-            fields.report(problems, "measure", Complaint::new(message, hint));
+            fields.error("measure", message, hint);
             return None;
         }
         (None, min, max) => Rule::Within {

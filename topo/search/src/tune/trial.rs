@@ -30,7 +30,7 @@ pub fn run(scenario: &Scenario, ideal: &Ideal, window: Window) -> Result<Score, 
     scenario.run.backend = Backend::Virtual;
     scenario.run.duration = window.1.since(Instant::ZERO);
     scenario.run.sample = Some(scenario.run.duration);
-    scenario.run.capture.clear();
+    scenario.capture.clear();
     scenario.measures.clear();
     scenario.expectations.clear();
     let mut lab = render(&scenario);
