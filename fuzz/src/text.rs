@@ -20,7 +20,7 @@ struct Both {
 impl Visitor for Both {
     fn frame(&mut self, packet: Packet<'_>) -> io::Result<()> {
         let Packet { meta, octets, fcs } = packet;
-        let rules = Rules::default().with_fcs(fcs);
+        let rules = Rules { fcs, ..Rules::default() };
         self.tree.begin(&meta);
         decode(&mut self.tree, meta.technology, octets, meta.wire_length, rules);
         assert!(self.tree.finish().ends_with(b"\n"), "a tree ends with a line feed");

@@ -32,7 +32,7 @@ struct RoundTrip {
 impl Visitor for RoundTrip {
     fn frame(&mut self, packet: Packet<'_>) -> io::Result<()> {
         let meta = packet.meta;
-        let rules = Rules::default().with_fcs(packet.fcs);
+        let rules = Rules { fcs: packet.fcs, ..Rules::default() };
         self.sink.begin(&meta);
         dissect::decode(&mut self.sink, meta.technology, packet.octets, meta.wire_length, rules);
         let line = std::str::from_utf8(self.sink.finish()).expect("text");

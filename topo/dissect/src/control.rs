@@ -2,11 +2,10 @@
 
 use super::headers::{CNM, ETHERNET, MAC_CONTROL, PAUSE, PFC, mac_control_name};
 use super::layer::Layer;
-use super::object::{Broken, Fault, Object};
+use super::object::{Fault, Object};
 use super::part::Part;
 use super::project::judge_sample;
 use super::sink::{Sink, wrong};
-use super::transport;
 use proto::wire::ethernet::{Cnm, MacAddress, Pause, Pfc};
 
 /// The table of the MAC control frame with this `body`; the rest is padding if the opcode is known.
@@ -26,7 +25,7 @@ pub(super) fn mac_control_octets(body: &[u8]) -> Option<usize> {
 }
 
 /// Dissects MAC control; true if an error was reported.
-pub(super) fn decode_mac_control(sink: &mut impl Sink, part: Part<'_>) -> bool {
+pub(super) fn decode_mac_control(sink: &mut dyn Sink, part: Part<'_>) -> bool {
     let body = part.octets();
     let layer = mac_control(body);
     let Some(rest) = part.header(sink, layer) else { return true };
@@ -57,18 +56,14 @@ pub(super) fn decode_mac_control(sink: &mut impl Sink, part: Part<'_>) -> bool {
 }
 
 /// Reports padding of MAC control that is not zero: it is reserved.
-pub(super) fn judge_padding(sink: &mut impl Sink, padding: &[u8]) {
+pub(super) fn judge_padding(sink: &mut dyn Sink, padding: &[u8]) {
     if padding.iter().any(|octet| *octet != 0) {
         wrong!(sink, "padding of MAC control is not zero");
     }
 }
 
 /// Appends MAC control; its keys tell which opcode it has.
-pub(super) fn encode_mac_control(
-    object: &mut Object,
-    out: &mut Vec<u8>,
-    error: Option<Broken>,
-) -> Result<(), Fault> {
+pub(super) fn encode_mac_control(object: &mut Object, out: &mut Vec<u8>) -> Result<(), Fault> {
     let has = |field| object.has_within("mac_control", field);
     let layer = match (has("enbv"), has("pause_time")) {
         (true, _) => &PFC,
@@ -76,7 +71,7 @@ pub(super) fn encode_mac_control(
         (false, false) => &MAC_CONTROL,
     };
     object.header(layer, out)?;
-    transport::encode_rest(object, out, error).map(drop)
+    object.append_rest(out).map(drop)
 }
 
 /// Length of the CNM at the front of `body`, its sample included.
@@ -86,10 +81,10 @@ pub(super) fn cnm_octets(body: &[u8]) -> Option<usize> {
 }
 
 /// Dissects a CNM; true if an error was reported.
-pub(super) fn decode_cnm(sink: &mut impl Sink, part: Part<'_>) -> bool {
+pub(super) fn decode_cnm(sink: &mut dyn Sink, part: Part<'_>) -> bool {
     let Some(rest) = part.header(sink, &CNM) else { return true };
     let body = part.octets();
-    sink.judge("cnm.version", CNM.get(body, "version") as usize, usize::from(Cnm::VERSION));
+    sink.judge(&"cnm.version", CNM.get(body, "version") as usize, usize::from(Cnm::VERSION));
     let said = CNM.get(body, "msdu_length") as usize;
     judge_sample(sink, "cnm.msdu_length", said, rest, Cnm::MSDU_MAX);
     sink.octets("payload", rest.octets());
@@ -97,12 +92,8 @@ pub(super) fn decode_cnm(sink: &mut impl Sink, part: Part<'_>) -> bool {
 }
 
 /// Appends a CNM.
-pub(super) fn encode_cnm(
-    object: &mut Object,
-    out: &mut Vec<u8>,
-    error: Option<Broken>,
-) -> Result<(), Fault> {
+pub(super) fn encode_cnm(object: &mut Object, out: &mut Vec<u8>) -> Result<(), Fault> {
     let cnm = object.header(&CNM, out)?;
-    let sample = transport::encode_rest(object, out, error)?;
+    let sample = object.append_rest(out)?;
     cnm.map_or(Ok(()), |cnm| cnm.fill(out, "msdu_length", sample))
 }

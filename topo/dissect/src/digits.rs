@@ -2,34 +2,44 @@
 //!
 //! `format!` would take most of the time of `decode`, so values that every frame has are written without it.
 
-use super::layer::{Form, Value};
+use super::layer::{Field, Form};
 use std::io::Write as _;
+use std::net::Ipv6Addr;
 
-/// Appends a value as a tree shows it.
-pub(super) fn text(line: &mut Vec<u8>, form: Form, bits: usize, value: Value) {
-    match (form, value) {
-        (Form::Signed, Value::Bits(value)) => signed(line, bits, value),
-        (Form::Wide, Value::Bits(value)) => code(line, bits, value),
-        (Form::Mac, Value::Bits(value)) => {
-            for (index, octet) in value.to_be_bytes()[2..].iter().enumerate() {
-                if index > 0 {
-                    line.push(b':');
-                }
-                hex(line, &[*octet]);
-            }
-        }
-        (Form::Ipv4, Value::Bits(value)) => {
-            for (index, octet) in value.to_be_bytes()[4..].iter().enumerate() {
-                if index > 0 {
-                    line.push(b'.');
-                }
-                number(line, u64::from(*octet));
-            }
-        }
-        (Form::Code, Value::Bits(value)) if bits >= 16 => code(line, bits, value),
-        (_, Value::Bits(value)) => number(line, value),
+/// Appends the value of `field` in the header at the front of `octets` as a tree shows it.
+pub(super) fn text(line: &mut Vec<u8>, field: &Field, octets: &[u8]) {
+    if field.form == Form::Ipv6 {
+        let address: [u8; 16] =
+            octets[field.at / 8..][..16].try_into().expect("an address begins at a whole octet");
         // Writing to memory cannot fail.
-        (_, Value::Ipv6(address)) => drop(write!(line, "{address}")),
+        return drop(write!(line, "{}", Ipv6Addr::from(address)));
+    }
+    let value = field.read(octets);
+    match field.form {
+        Form::Signed => signed(line, field.bits, value),
+        Form::Mac => {
+            let octets = &value.to_be_bytes()[2..];
+            separated(line, b':', octets, |line, octet| hex(line, &[octet]));
+        }
+        Form::Ipv4 => {
+            let octets = &value.to_be_bytes()[4..];
+            separated(line, b'.', octets, |line, octet| number(line, octet.into()));
+        }
+        // All hexadecimal digits; the width is a multiple of eight.
+        Form::Wide | Form::Code if field.bits >= 16 => {
+            line.extend_from_slice(b"0x");
+            hex(line, &value.to_be_bytes()[8 - field.bits / 8..]);
+        }
+        _ => number(line, value),
+    }
+}
+
+fn separated(line: &mut Vec<u8>, mark: u8, octets: &[u8], write: impl Fn(&mut Vec<u8>, u8)) {
+    for (index, octet) in octets.iter().enumerate() {
+        if index > 0 {
+            line.push(mark);
+        }
+        write(line, *octet);
     }
 }
 
@@ -51,12 +61,6 @@ pub(super) fn number(line: &mut Vec<u8>, value: u64) {
     }
 }
 
-/// Appends all hexadecimal digits of a number; `bits` is a multiple of four.
-fn code(line: &mut Vec<u8>, bits: usize, value: u64) {
-    line.extend_from_slice(b"0x");
-    hex(line, &value.to_be_bytes()[8 - bits / 8..]);
-}
-
 /// Appends two hexadecimal digits for each octet, sixteen octets a step: compilers make vector code of that.
 #[inline]
 pub fn hex(line: &mut Vec<u8>, octets: &[u8]) {
@@ -64,18 +68,20 @@ pub fn hex(line: &mut Vec<u8>, octets: &[u8]) {
     line.reserve(2 * octets.len());
     for chunk in wide {
         let mut digits = [0; 32];
-        for (pair, octet) in digits.as_chunks_mut::<2>().0.iter_mut().zip(chunk) {
-            *pair = [digit(octet >> 4), digit(octet & 0xf)];
+        for (place, octet) in digits.as_chunks_mut::<2>().0.iter_mut().zip(chunk) {
+            *place = pair(*octet);
         }
         line.extend_from_slice(&digits);
     }
     for octet in rest {
-        let pair = [digit(octet >> 4), digit(octet & 0xf)];
-        line.extend_from_slice(&pair);
+        line.extend_from_slice(&pair(*octet));
     }
 }
 
-/// The hexadecimal digit of a number from 0 to 15.
-pub(super) const fn digit(nibble: u8) -> u8 {
-    nibble + b'0' + (nibble > 9) as u8 * (b'a' - b'0' - 10)
+/// The two hexadecimal digits of an octet.
+pub(super) const fn pair(octet: u8) -> [u8; 2] {
+    const fn digit(nibble: u8) -> u8 {
+        nibble + b'0' + (nibble > 9) as u8 * (b'a' - b'0' - 10)
+    }
+    [digit(octet >> 4), digit(octet & 0xf)]
 }

@@ -6,8 +6,8 @@
 use super::headers::{CN_TAG, ETHERNET, GRH, RATE_TAG, VLAN, VLAN_INNER};
 use super::infiniband::{self, ICRC};
 use super::layer::Layer;
-use super::object::{Broken, Fault, Object, Placed};
-use super::part::{Fcs, Part, Rules};
+use super::object::{Fault, Object};
+use super::part::{Fcs, Part};
 use super::sink::{Check, Sink};
 use super::{control, internet, project, shim, transport};
 use proto::wire::ethernet::crc::{self, FCS_LEN, Network};
@@ -27,11 +27,10 @@ struct Extent {
 
 impl Extent {
     /// Weighs the ends that lengths inside the frame name, the most trustworthy first.
-    fn find(all: &[u8], at: usize, named: [Option<usize>; 2], rules: Rules) -> Extent {
+    fn find(all: &[u8], at: usize, named: [Option<usize>; 2], fcs: Fcs) -> Extent {
         let length = all.len();
         let without = if length < at + FCS_LEN { length } else { length - FCS_LEN };
-        let fcs = match rules.fcs {
-            _ if rules.missing > 0 => length,
+        let fcs = match fcs {
             Fcs::No => length,
             Fcs::Yes => without,
             Fcs::Auto => {
@@ -72,13 +71,22 @@ fn holds(all: &[u8]) -> bool {
 }
 
 /// Dissects a frame; true if an error was reported.
-pub(super) fn decode(sink: &mut impl Sink, part: Part<'_>) -> bool {
+pub(super) fn decode(sink: &mut dyn Sink, part: Part<'_>) -> bool {
     let all = part.frame;
     let Some(tags) = part.header(sink, &ETHERNET) else { return true };
     let (kind, body) = decode_tags(sink, tags);
     let named = ends(all, kind, body.start);
-    let extent = Extent::find(all, body.start, named, part.rules);
-    let broken = decode_body(sink, kind, body.up_to(extent.end));
+    // The octets that are missing are the last of the frame.
+    let fcs = if part.is_whole() { part.rules.fcs } else { Fcs::No };
+    let extent = Extent::find(all, body.start, named, fcs);
+    let part_of_body = body.up_to(extent.end);
+    let broken = match body_of(kind) {
+        Some(body) => (body.decode)(sink, part_of_body),
+        None => {
+            sink.octets("payload", part_of_body.octets());
+            false
+        }
+    };
     // A frame below the least size is shown with its padding, even if it has none.
     if extent.fcs > extent.end || extent.fcs < LEAST && part.is_whole() {
         let padding = &all[extent.end..extent.fcs];
@@ -99,184 +107,184 @@ pub(super) fn fcs_begins_at(all: &[u8]) -> Option<usize> {
     let preface = Preface::parse(all, &ProjectTypes::DEFAULT).ok()?;
     let at = preface.octets_len();
     let named = ends(all, preface.ethertype(), at);
-    let fcs = Extent::find(all, at, named, Rules::default()).fcs;
+    let fcs = Extent::find(all, at, named, Fcs::Auto).fcs;
     (fcs < all.len()).then_some(fcs)
 }
 
+/// The tags in the order of a frame, with the EtherTypes that announce them. A frame has one of the last two, as in
+/// `proto::wire::ethernet::congestion_tag`.
+static TAGS: [(&Layer, u16); 4] = [
+    (&VLAN, ethertype::VLAN),
+    (&VLAN_INNER, ethertype::VLAN),
+    (&CN_TAG, ethertype::CN_TAG),
+    (&RATE_TAG, ethertype::PROJECT),
+];
+
 /// Reports every tag; returns the EtherType behind the tags, and what follows it.
-fn decode_tags<'a>(sink: &mut impl Sink, mut part: Part<'a>) -> (u16, Part<'a>) {
-    let kind = |part: Part<'_>| {
+fn decode_tags<'a>(sink: &mut dyn Sink, mut part: Part<'a>) -> (u16, Part<'a>) {
+    let before = |part: Part<'_>| {
         u16::from_be_bytes([part.frame[part.start - 2], part.frame[part.start - 1]])
     };
-    for place in [vlan_tag, inner_vlan_tag, congestion_tag] {
-        let layer = place(kind(part), part.octets());
-        if let Some(layer) = layer.filter(|layer| part.len() >= layer.octets) {
+    for (layer, announced_by) in TAGS {
+        let is_tag = match (before(part), announced_by) {
+            (ethertype::SERVICE_VLAN, ethertype::VLAN) => true,
+            (kind, ethertype::PROJECT) => {
+                project::subtype(kind, part.octets()) == Some(Subtype::RateTag)
+            }
+            (kind, announced_by) => kind == announced_by,
+        };
+        if is_tag && part.len() >= layer.octets {
             sink.header(layer, part.octets());
             part = part.after(layer.octets);
+            if announced_by == ethertype::CN_TAG {
+                break;
+            }
         }
     }
-    (kind(part), part)
+    (before(part), part)
 }
 
-fn vlan_tag(kind: u16, _: &[u8]) -> Option<&'static Layer> {
-    matches!(kind, ethertype::VLAN | ethertype::SERVICE_VLAN).then_some(&VLAN)
+/// What can follow the tags.
+struct Body {
+    kind: u16,
+    /// The keys that announce it in JSON.
+    keys: &'static [&'static str],
+    /// Its length by the lengths inside it, octets; the most trustworthy first.
+    lengths: fn(&[u8]) -> [Option<usize>; 2],
+    /// Dissects it; true if an error was reported.
+    decode: fn(&mut dyn Sink, Part<'_>) -> bool,
+    encode: fn(&mut Object, &mut Vec<u8>) -> Result<(), Fault>,
 }
 
-fn inner_vlan_tag(kind: u16, octets: &[u8]) -> Option<&'static Layer> {
-    vlan_tag(kind, octets).map(|_| &VLAN_INNER)
-}
+static BODIES: [Body; 7] = [
+    Body {
+        kind: ethertype::IPV4,
+        keys: &["ipv4"],
+        lengths: |body| internet::lengths(&internet::IPV4, body),
+        decode: |sink, part| internet::decode(sink, &internet::IPV4, part),
+        encode: |object, out| internet::encode(&internet::IPV4, object, out),
+    },
+    Body {
+        kind: ethertype::IPV6,
+        keys: &["ipv6"],
+        lengths: |body| internet::lengths(&internet::IPV6, body),
+        decode: |sink, part| internet::decode(sink, &internet::IPV6, part),
+        encode: |object, out| internet::encode(&internet::IPV6, object, out),
+    },
+    Body {
+        kind: ethertype::MAC_CONTROL,
+        keys: &["mac_control"],
+        lengths: |body| [control::mac_control_octets(body), None],
+        decode: control::decode_mac_control,
+        encode: control::encode_mac_control,
+    },
+    Body {
+        kind: ethertype::CNM,
+        keys: &["cnm"],
+        lengths: |body| [control::cnm_octets(body), None],
+        decode: control::decode_cnm,
+        encode: control::encode_cnm,
+    },
+    Body {
+        kind: ethertype::PROJECT,
+        keys: &["test_frame", "bcn"],
+        lengths: |body| [project::octets(body), None],
+        decode: project::decode,
+        encode: project::encode,
+    },
+    Body {
+        kind: ethertype::CABLE_SHIM,
+        keys: &["shim"],
+        lengths: |body| [shim::octets(body), None],
+        decode: shim::decode,
+        encode: shim::encode,
+    },
+    Body {
+        kind: ethertype::ROCE_V1,
+        keys: &["grh"],
+        lengths: |body| {
+            let is_there = body.len() >= Grh::LEN;
+            [is_there.then(|| Grh::LEN + GRH.get(body, "paylen") as usize), None]
+        },
+        decode: |sink, part| {
+            let decode = infiniband::decode_global;
+            internet::decode_roce(sink, part, Network::Global, part.start, decode)
+        },
+        encode: encode_roce_v1,
+    },
+];
 
-/// A frame has one of both, as in `proto::wire::ethernet::congestion_tag`.
-fn congestion_tag(kind: u16, octets: &[u8]) -> Option<&'static Layer> {
-    let is_rate_tag = || project::subtype(kind, octets) == Some(Subtype::RateTag);
-    match kind {
-        ethertype::CN_TAG => Some(&CN_TAG),
-        _ => is_rate_tag().then_some(&RATE_TAG),
-    }
+/// The body that the EtherType `kind` announces.
+fn body_of(kind: u16) -> Option<&'static Body> {
+    BODIES.iter().find(|body| body.kind == kind)
 }
 
 /// The ends of the body at `at` by the lengths inside it.
 fn ends(all: &[u8], kind: u16, at: usize) -> [Option<usize>; 2] {
-    let body = &all[at..];
-    match kind {
-        ethertype::IPV4 => internet::ends(&internet::IPV4, all, at),
-        ethertype::IPV6 => internet::ends(&internet::IPV6, all, at),
-        ethertype::ROCE_V1 if body.len() >= Grh::LEN => {
-            [Some(at + Grh::LEN + GRH.get(body, "paylen") as usize), None]
-        }
-        ethertype::MAC_CONTROL => {
-            [control::mac_control_octets(body).map(|octets| at + octets), None]
-        }
-        ethertype::CNM => [control::cnm_octets(body).map(|octets| at + octets), None],
-        ethertype::PROJECT => [project::octets(body).map(|octets| at + octets), None],
-        ethertype::CABLE_SHIM => [shim::octets(body).map(|octets| at + octets), None],
-        0..0x600 => [Some(at + usize::from(kind)), None],
-        _ => [None, None],
-    }
-}
-
-fn decode_body(sink: &mut impl Sink, kind: u16, part: Part<'_>) -> bool {
-    match kind {
-        ethertype::IPV4 => internet::decode(sink, &internet::IPV4, part),
-        ethertype::IPV6 => internet::decode(sink, &internet::IPV6, part),
-        ethertype::ROCE_V1 => {
-            let decode = infiniband::decode_global;
-            internet::decode_roce(part, sink, Network::Global, part.start, decode)
-        }
-        ethertype::MAC_CONTROL => control::decode_mac_control(sink, part),
-        ethertype::CNM => control::decode_cnm(sink, part),
-        ethertype::PROJECT => project::decode(sink, part),
-        ethertype::CABLE_SHIM => shim::decode(sink, part),
-        _ => {
-            sink.octets("payload", part.octets());
-            false
-        }
-    }
+    let lengths = match body_of(kind) {
+        Some(body) => (body.lengths)(&all[at..]),
+        None => [(kind < 0x600).then_some(usize::from(kind)), None],
+    };
+    lengths.map(|length| length.map(|length| at + length))
 }
 
 /// Appends a frame. Without `padding` it is filled up to the least size, without `fcs` it has none.
 pub(super) fn encode(object: &mut Object, out: &mut Vec<u8>) -> Result<(), Fault> {
     let start = out.len();
-    let error = object.error()?;
-    let broken = error.is_some();
-    let mut types = TypeFields::default();
-    types.header(object.header(&ETHERNET, out)?, 0, out)?;
-    for (layer, kind) in [
-        (&VLAN, ethertype::VLAN),
-        (&VLAN_INNER, ethertype::VLAN),
-        (&CN_TAG, ethertype::CN_TAG),
-        (&RATE_TAG, ethertype::PROJECT),
-    ] {
-        let tag = object.header(layer, out)?;
-        if tag.is_some() {
-            types.header(tag, kind, out)?;
+    let mut last = object.header(&ETHERNET, out)?;
+    // The type field of each header follows from what comes next.
+    for (layer, kind) in TAGS {
+        if let Some(tag) = object.header(layer, out)?
+            && let Some(before) = last.replace(tag)
+        {
+            before.fill(out, "type", usize::from(kind))?;
         }
     }
-    let kind = encode_body(object, out, error)?;
-    types.body(kind, object, out)?;
+    match (encode_body(object, out)?, last) {
+        (Some(kind), Some(last)) => last.fill(out, "type", usize::from(kind))?,
+        (None, Some(last)) if last.wants("type") => {
+            return Err(object.fault("ethernet.type", "is missing", "an EtherType, 16 bits"));
+        }
+        _ => {}
+    }
     match object.hex("padding")? {
         Some(padding) => out.extend(padding),
-        None if broken => {}
+        None if object.is_broken => {}
         None => out.resize(out.len().max(start + LEAST), 0),
     }
     if object.has("fcs") {
-        object.check("fcs", FCS_LEN, broken, out, |frame| crc::fcs(&frame[start..]))?;
+        object.check("fcs", FCS_LEN, out, |frame| crc::fcs(&frame[start..]))?;
     }
     Ok(())
 }
 
-/// Sets the type field of each header once it is known what follows.
-#[derive(Default)]
-struct TypeFields {
-    last: Option<Placed>,
-}
-
-impl TypeFields {
-    fn header(&mut self, header: Option<Placed>, kind: u16, out: &mut [u8]) -> Result<(), Fault> {
-        if let Some(last) = std::mem::replace(&mut self.last, header) {
-            last.fill(out, "type", usize::from(kind))?;
-        }
-        Ok(())
-    }
-
-    fn body(self, kind: Option<u16>, object: &Object, out: &mut [u8]) -> Result<(), Fault> {
-        let Some(last) = self.last else { return Ok(()) };
-        match kind {
-            Some(kind) => last.fill(out, "type", usize::from(kind)),
-            None if last.wants("type") => {
-                Err(object.fault("ethernet.type", "is missing", "an EtherType, 16 bits"))
-            }
-            None => Ok(()),
-        }
-    }
-}
-
-/// Appends the body that an object describes.
-type Encode = fn(&mut Object, &mut Vec<u8>, Option<Broken>) -> Result<(), Fault>;
-
-/// Bodies by the key that announces them, with their EtherTypes.
-const BODIES: [(&str, u16, Encode); 7] = [
-    ("ipv4", ethertype::IPV4, |o, out, error| internet::encode(&internet::IPV4, o, out, error)),
-    ("ipv6", ethertype::IPV6, |o, out, error| internet::encode(&internet::IPV6, o, out, error)),
-    ("mac_control", ethertype::MAC_CONTROL, control::encode_mac_control),
-    ("cnm", ethertype::CNM, control::encode_cnm),
-    ("test_frame", ethertype::PROJECT, project::encode),
-    ("bcn", ethertype::PROJECT, project::encode),
-    ("shim", ethertype::CABLE_SHIM, shim::encode),
-];
-
 /// Appends what follows the tags; returns its EtherType, `None` if the body does not show it.
-fn encode_body(
-    object: &mut Object,
-    out: &mut Vec<u8>,
-    error: Option<Broken>,
-) -> Result<Option<u16>, Fault> {
-    if let Some((_, kind, encode)) = BODIES.iter().find(|(key, ..)| object.has(key)) {
-        return encode(object, out, error).map(|()| Some(*kind));
+fn encode_body(object: &mut Object, out: &mut Vec<u8>) -> Result<Option<u16>, Fault> {
+    let is_here = |body: &&Body| body.keys.iter().any(|key| object.has(key));
+    if let Some(body) = BODIES.iter().find(is_here) {
+        return (body.encode)(object, out).map(|()| Some(body.kind));
     }
+    object.ignore(&["grh"]);
+    if transport::encode(object, out)? {
+        return Err(object.fault("bth", "has no header before it", "after \"grh\" or \"udp\""));
+    }
+    // The GRH of a RoCEv1 frame is too short to be one; its ICRC is still at the end.
+    if object.has("icrc") {
+        object.check("icrc", ICRC, out, |_| crc::icrc(Network::Global, Grh::LEN, &[]))?;
+    }
+    Ok(None)
+}
+
+/// Appends a GRH and what follows it up to the ICRC.
+fn encode_roce_v1(object: &mut Object, out: &mut Vec<u8>) -> Result<(), Fault> {
     let at = out.len();
-    let broken = error.is_some();
-    let icrc = |octets: &[u8]| crc::icrc(Network::Global, Grh::LEN, &octets[at..]);
     let grh = object.header(&GRH, out)?;
-    let has_bth = transport::encode(object, out, error)?;
-    match grh {
-        Some(grh) => {
-            let length = out.len() + ICRC - at - Grh::LEN;
-            grh.fill(out, "paylen", length)?;
-            object.check("icrc", ICRC, broken, out, icrc)?;
-            Ok(Some(ethertype::ROCE_V1))
-        }
-        None if has_bth => {
-            Err(object.fault("bth", "has no header before it", "after \"grh\" or \"udp\""))
-        }
-        // The GRH of a RoCEv1 frame is too short to be one; its ICRC is still at the end.
-        None if object.has("icrc") => {
-            let end = out.len();
-            let icrc = |octets: &[u8]| crc::icrc(Network::Global, Grh::LEN, &octets[end..]);
-            object.check("icrc", ICRC, true, out, icrc).map(|()| None)
-        }
-        None => Ok(None),
+    transport::encode(object, out)?;
+    if let Some(grh) = grh {
+        let length = out.len() + ICRC - at - Grh::LEN;
+        grh.fill(out, "paylen", length)?;
     }
+    object.check("icrc", ICRC, out, |octets| crc::icrc(Network::Global, Grh::LEN, &octets[at..]))
 }
 
 #[cfg(test)]

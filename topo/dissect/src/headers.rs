@@ -168,7 +168,7 @@ fn flow_control_op(op: u64) -> Option<&'static str> {
     ["normal", "init"].get(usize::try_from(op).ok()?).copied()
 }
 
-fn opcode_name(code: u64) -> Option<&'static str> {
+pub(super) fn opcode_name(code: u64) -> Option<&'static str> {
     Opcode(u8::try_from(code).ok()?).row().map(|row| row.name)
 }
 

@@ -16,8 +16,8 @@ const VCRC: usize = 2;
 const LPCRC_AT: usize = 4;
 
 /// Dissects a packet; true if an error was reported.
-pub(super) fn decode(sink: &mut impl Sink, part: Part<'_>) -> bool {
-    let (all, missing) = (part.frame, part.rules.missing);
+pub(super) fn decode(sink: &mut dyn Sink, part: Part<'_>) -> bool {
+    let (all, missing) = (part.frame, part.missing);
     let present = all.len();
     if present + missing == FlowControlPacket::LEN {
         return decode_flow_control(sink, part);
@@ -63,7 +63,7 @@ pub(super) fn decode(sink: &mut impl Sink, part: Part<'_>) -> bool {
     broken
 }
 
-fn decode_flow_control(sink: &mut impl Sink, part: Part<'_>) -> bool {
+fn decode_flow_control(sink: &mut dyn Sink, part: Part<'_>) -> bool {
     let Some(rest) = part.header(sink, &FLOW_CONTROL) else { return true };
     let all = part.frame;
     let (op, lane) = (all[0] >> 4, all[2] >> 4);
@@ -77,21 +77,21 @@ fn decode_flow_control(sink: &mut impl Sink, part: Part<'_>) -> bool {
         sink.check(Check::new("lpcrc", rest.octets(), crc::lpcrc(all)));
         return false;
     }
-    let reason = format_args!("{} octets are missing", part.rules.missing);
+    let reason = format_args!("{} octets are missing", part.missing);
     sink.error("LPCRC", LPCRC_AT, reason, rest.octets());
     true
 }
 
 /// Dissects a GRH and what follows it up to the ICRC; true if an error was reported.
-pub(super) fn decode_global(sink: &mut impl Sink, part: Part<'_>) -> bool {
+pub(super) fn decode_global(sink: &mut dyn Sink, part: Part<'_>) -> bool {
     let Some(rest) = part.header(sink, &GRH) else { return true };
     let octets = part.octets();
-    sink.judge("grh.ipver", usize::from(octets[0] >> 4), usize::from(Grh::VERSION));
+    sink.judge(&"grh.ipver", usize::from(octets[0] >> 4), usize::from(Grh::VERSION));
     if octets[6] != Grh::NEXT_HEADER_BTH {
         wrong!(sink, "grh.nxthdr is {}, a BTH is 27", octets[6]);
     }
     if part.is_whole() {
-        sink.judge("grh.paylen", GRH.get(octets, "paylen") as usize, rest.len() + ICRC);
+        sink.judge(&"grh.paylen", GRH.get(octets, "paylen") as usize, rest.len() + ICRC);
     }
     transport::decode(sink, rest)
 }
@@ -121,8 +121,8 @@ pub(super) fn reads_like_packet(all: &[u8]) -> bool {
     Lrh::parse(all).is_ok_and(fits) || crc::vcrc(all).to_le_bytes() == *vcrc
 }
 
-fn judge_lrh(sink: &mut impl Sink, all: &[u8], length: usize) {
-    sink.judge("lrh.lver", usize::from(all[0] & 0xf), 0);
+fn judge_lrh(sink: &mut dyn Sink, all: &[u8], length: usize) {
+    sink.judge(&"lrh.lver", usize::from(all[0] & 0xf), 0);
     let words = LRH.get(all, "pktlen") as usize;
     let said = words * 4 + VCRC;
     if said != length {
@@ -138,19 +138,17 @@ fn judge_lrh(sink: &mut impl Sink, all: &[u8], length: usize) {
 /// Appends a packet or a link packet.
 pub(super) fn encode(object: &mut Object, out: &mut Vec<u8>) -> Result<(), Fault> {
     let start = out.len();
-    let error = object.error()?;
-    let broken = error.is_some();
     if object.header(&FLOW_CONTROL, out)?.is_some() {
         let lpcrc = |packet: &[u8]| u32::from(crc::lpcrc(&packet[start..]));
-        transport::encode_error(out, error);
-        return object.check("lpcrc", 2, broken, out, lpcrc);
+        object.append_unread(out);
+        return object.check("lpcrc", 2, out, lpcrc);
     }
     let lrh = object.header(&LRH, out)?;
     let grh = object.header(&GRH, out)?;
-    let has_bth = transport::encode(object, out, error)?;
+    let has_bth = transport::encode(object, out)?;
     let Some(lrh) = lrh else {
         // Too few octets for an LRH, or a wrapped frame of an unknown kind.
-        let is_bare = broken || grh.is_none() && !has_bth && out.len() > start;
+        let is_bare = object.is_broken || grh.is_none() && !has_bth && out.len() > start;
         let hint = "\"lrh\" begins a packet, \"flow_control\" a link packet, \"ethernet\" a frame";
         return if is_bare { Ok(()) } else { Err(object.fault("lrh", "is missing", hint)) };
     };
@@ -164,9 +162,9 @@ pub(super) fn encode(object: &mut Object, out: &mut Vec<u8>) -> Result<(), Fault
     let with_room =
         |octets: &[u8], room: usize| [&octets[start..], &[0; ICRC + VCRC][..room]].concat();
     if !is_raw || object.has("icrc") {
-        object.check("icrc", ICRC, broken, out, |octets| {
+        object.check("icrc", ICRC, out, |octets| {
             crc::icrc_by_link_header(&with_room(octets, ICRC + VCRC)).unwrap_or_default()
         })?;
     }
-    object.check("vcrc", VCRC, broken, out, |octets| crc::vcrc(&with_room(octets, VCRC)).into())
+    object.check("vcrc", VCRC, out, |octets| crc::vcrc(&with_room(octets, VCRC)).into())
 }

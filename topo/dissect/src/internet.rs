@@ -3,7 +3,7 @@
 use super::headers::{self, UDP};
 use super::infiniband::ICRC;
 use super::layer::Layer;
-use super::object::{Broken, Fault, Object, Placed};
+use super::object::{Fault, Object, Placed};
 use super::part::Part;
 use super::sink::{Check, Sink, wrong};
 use super::{shim, transport};
@@ -80,17 +80,16 @@ impl Version {
     }
 }
 
-/// Where the packet at `at` ends by its own length and by that of UDP.
-pub(super) fn ends(version: &Version, all: &[u8], at: usize) -> [Option<usize>; 2] {
-    let packet = &all[at..];
+/// The length of the packet by its own field and by that of UDP.
+pub(super) fn lengths(version: &Version, packet: &[u8]) -> [Option<usize>; 2] {
     let Some(length) = version.header_len(packet) else { return [None, None] };
     let udp = version.udp(packet, length);
-    let by_udp = udp.map(|udp| at + length + UDP.get(udp, "length") as usize);
-    [version.said(packet).map(|said| at + said), by_udp]
+    let by_udp = udp.map(|udp| length + UDP.get(udp, "length") as usize);
+    [version.said(packet), by_udp]
 }
 
 /// Dissects a packet; true if an error was reported.
-pub(super) fn decode(sink: &mut impl Sink, version: &Version, part: Part<'_>) -> bool {
+pub(super) fn decode(sink: &mut dyn Sink, version: &Version, part: Part<'_>) -> bool {
     let layer = version.layer;
     let packet = part.octets();
     let Some(length) = version.header_len(packet) else {
@@ -127,10 +126,10 @@ fn is_udp(version: &Version, packet: &[u8], length: usize) -> bool {
     !version.is_ipv4() || headers::IPV4.get(packet, "frag_offset") == 0 || is_whole_roce
 }
 
-fn judge_header(sink: &mut impl Sink, version: &Version, part: Part<'_>, length: usize) {
+fn judge_header(sink: &mut dyn Sink, version: &Version, part: Part<'_>, length: usize) {
     let (packet, layer) = (part.octets(), version.layer);
     let number = usize::from(packet[0] >> 4);
-    sink.judge(format_args!("{}.version", layer.key), number, version.number);
+    sink.judge(&format_args!("{}.version", layer.key), number, version.number);
     let present = packet.len();
     if let Some(said) = version.said(packet).filter(|said| part.is_whole() && *said != present) {
         wrong!(sink, "{}: its length says {said} octets, {present} are there", layer.title);
@@ -141,19 +140,19 @@ fn judge_header(sink: &mut impl Sink, version: &Version, part: Part<'_>, length:
     }
 }
 
-fn judge_checksum(sink: &mut impl Sink, key: &str, found: u16, right: u16) {
+fn judge_checksum(sink: &mut dyn Sink, key: &str, found: u16, right: u16) {
     if found != right {
         wrong!(sink, "{key}.checksum is {found} ({found:#06x}), should be {right} ({right:#06x})");
     }
 }
 
 /// Dissects the UDP datagram `part`, whose header is whole, of the packet that begins at `network`.
-fn decode_udp(sink: &mut impl Sink, version: &Version, network: usize, part: Part<'_>) -> bool {
+fn decode_udp(sink: &mut dyn Sink, version: &Version, network: usize, part: Part<'_>) -> bool {
     let udp = part.octets();
     let Some(rest) = part.header(sink, &UDP) else { return true };
     let found = UDP.get(udp, "checksum") as u16;
     if part.is_whole() {
-        sink.judge("udp.length", UDP.get(udp, "length") as usize, udp.len());
+        sink.judge(&"udp.length", UDP.get(udp, "length") as usize, udp.len());
         if found != 0 {
             let right = version.udp_checksum(&part.frame[network..], udp);
             judge_checksum(sink, "udp", found, right);
@@ -166,16 +165,16 @@ fn decode_udp(sink: &mut impl Sink, version: &Version, network: usize, part: Par
         sink.octets("payload", rest.octets());
         return false;
     }
-    decode_roce(rest, sink, version.network, network, transport::decode)
+    decode_roce(sink, rest, version.network, network, transport::decode)
 }
 
 /// Dissects RoCE up to its ICRC, which covers the frame from `network` on.
-pub(super) fn decode_roce<S: Sink>(
+pub(super) fn decode_roce(
+    sink: &mut dyn Sink,
     part: Part<'_>,
-    sink: &mut S,
     kind: Network,
     network: usize,
-    decode: impl FnOnce(&mut S, Part<'_>) -> bool,
+    decode: fn(&mut dyn Sink, Part<'_>) -> bool,
 ) -> bool {
     let icrc = if part.is_whole() && part.len() >= ICRC { ICRC } else { 0 };
     let end = part.end - icrc;
@@ -193,10 +192,8 @@ pub(super) fn encode(
     version: &Version,
     object: &mut Object,
     out: &mut Vec<u8>,
-    error: Option<Broken>,
 ) -> Result<(), Fault> {
     let network = out.len();
-    let broken = error.is_some();
     let layer = version.layer;
     let Some(header) = object.header(layer, out)? else { return Ok(()) };
     let options = object.hex("ipv4_options")?.unwrap_or_default();
@@ -214,10 +211,10 @@ pub(super) fn encode(
         udp.as_ref().map_or(Ok(()), |udp: &Placed| udp.fill(out, "length", end - udp.at))
     };
     if udp.is_some() && object.has("shim") {
-        shim::encode(object, out, error)?;
-    } else if transport::encode(object, out, error)? || object.has("icrc") {
+        shim::encode(object, out)?;
+    } else if transport::encode(object, out)? || object.has("icrc") {
         set_lengths(out, ICRC)?;
-        object.check("icrc", ICRC, broken, out, |octets| {
+        object.check("icrc", ICRC, out, |octets| {
             crc::icrc(version.network, at - network, &octets[network..])
         })?;
     }

@@ -2,11 +2,11 @@
 
 use super::Meta;
 use super::digits::{hex, number, signed, text};
-use super::layer::{Form, Layer, Value};
+use super::headers::SHIM;
+use super::layer::{Form, Layer};
 use super::sink::{Check, Sink};
 use proto::events::Direction;
-use proto::technology::Technology;
-use std::fmt::{Arguments, Write as _};
+use std::fmt::{self, Arguments, Display, Write as _};
 
 /// Writes each frame as one object on one line.
 #[derive(Debug, Default)]
@@ -14,9 +14,6 @@ pub struct JsonSink {
     line: Vec<u8>,
     /// The defects as JSON strings, a comma before each.
     wrongs: Vec<u8>,
-    /// Text before it is quoted.
-    text: String,
-    first_entry: bool,
 }
 
 impl JsonSink {
@@ -24,31 +21,21 @@ impl JsonSink {
     pub fn begin(&mut self, meta: &Meta<'_>) {
         self.line.clear();
         self.wrongs.clear();
-        let line = &mut self.line;
-        line.extend_from_slice(b"{\"number\":");
-        number(line, meta.number);
+        self.line.push(b'{');
+        self.number("number", meta.number);
         if let Some(at_ns) = meta.at_ns {
-            line.extend_from_slice(b",\"time_ns\":");
-            number(line, at_ns);
+            self.number("time_ns", at_ns);
         }
         if let Some(interface) = meta.interface {
-            line.extend_from_slice(b",\"interface\":");
-            quoted(line, interface);
+            self.text("interface", interface);
         }
-        match meta.direction {
-            Some(Direction::Rx) => line.extend_from_slice(b",\"direction\":\"rx\""),
-            Some(Direction::Tx) => line.extend_from_slice(b",\"direction\":\"tx\""),
-            None => {}
+        if let Some(direction) = meta.direction {
+            self.text("direction", if direction == Direction::Rx { "rx" } else { "tx" });
         }
-        line.extend_from_slice(match meta.technology {
-            Technology::Infiniband => b",\"link\":\"infiniband\"".as_slice(),
-            Technology::Ethernet => b",\"link\":\"ethernet\"",
-        });
-        line.extend_from_slice(b",\"length\":");
-        number(line, meta.length as u64);
+        self.text("link", meta.technology);
+        self.number("length", meta.length as u64);
         if meta.wire_length != meta.length {
-            line.extend_from_slice(b",\"wire_length\":");
-            number(line, meta.wire_length as u64);
+            self.number("wire_length", meta.wire_length as u64);
         }
     }
 
@@ -63,33 +50,57 @@ impl JsonSink {
         &self.line
     }
 
+    /// Appends the key of a member; a comma separates it from the one before.
+    fn key(&mut self, key: &str) {
+        if !self.line.ends_with(b"{") {
+            self.line.push(b',');
+        }
+        self.line.push(b'"');
+        self.line.extend_from_slice(key.as_bytes());
+        self.line.extend_from_slice(b"\":");
+    }
+
+    fn number(&mut self, key: &str, value: u64) {
+        self.key(key);
+        number(&mut self.line, value);
+    }
+
+    fn text(&mut self, key: &str, value: impl Display) {
+        self.key(key);
+        quoted(&mut self.line, value);
+    }
+
+    fn hex(&mut self, key: &str, prefix: &[u8], octets: &[u8]) {
+        self.key(key);
+        self.line.push(b'"');
+        self.line.extend_from_slice(prefix);
+        hex(&mut self.line, octets);
+        self.line.push(b'"');
+    }
+
     fn fields(&mut self, layer: &'static Layer, octets: &[u8]) {
         let line = &mut self.line;
-        for (index, (field, value)) in layer.read(octets).enumerate() {
+        for (index, field) in layer.fields.iter().enumerate() {
             if index > 0 {
                 line.push(b',');
             }
             line.extend_from_slice(field.opening.as_bytes());
-            put(line, field.form, field.bits, value);
-            if let (0, Some(name), Value::Bits(bits)) = (index, layer.name, value)
-                && let Some(name) = name(bits)
+            match field.form {
+                Form::Number | Form::Code => number(line, field.read(octets)),
+                Form::Signed => signed(line, field.bits, field.read(octets)),
+                Form::Wide | Form::Mac | Form::Ipv4 | Form::Ipv6 => {
+                    line.push(b'"');
+                    text(line, field, octets);
+                    line.push(b'"');
+                }
+            }
+            if let (0, Some(name)) = (index, layer.name)
+                && let Some(name) = name(field.read(octets))
             {
                 line.extend_from_slice(b",\"name\":");
                 quoted(line, name);
             }
         }
-    }
-
-    fn key(&mut self, key: &str) {
-        self.line.extend_from_slice(b",\"");
-        self.line.extend_from_slice(key.as_bytes());
-        self.line.extend_from_slice(b"\":");
-    }
-
-    fn hex(&mut self, octets: &[u8]) {
-        self.line.push(b'"');
-        hex(&mut self.line, octets);
-        self.line.push(b'"');
     }
 }
 
@@ -102,97 +113,76 @@ impl Sink for JsonSink {
     }
 
     fn octets(&mut self, key: &'static str, octets: &[u8]) {
-        self.key(key);
-        self.hex(octets);
+        self.hex(key, b"", octets);
     }
 
     fn check(&mut self, check: Check<'_>) {
         self.key(check.key);
-        self.line.extend_from_slice(b"{\"value\":\"0x");
-        hex(&mut self.line, check.present);
+        self.line.push(b'{');
+        self.hex("value", b"0x", check.present);
+        self.key("ok");
         if check.holds() {
-            self.line.extend_from_slice(b"\",\"ok\":true}");
-            return;
+            self.line.extend_from_slice(b"true");
+        } else {
+            self.line.extend_from_slice(b"false");
+            self.hex("expected", b"0x", check.expected());
         }
-        self.line.extend_from_slice(b"\",\"ok\":false,\"expected\":\"0x");
-        hex(&mut self.line, check.expected());
-        self.line.extend_from_slice(b"\"}");
+        self.line.push(b'}');
     }
 
     fn error(&mut self, layer: &str, offset: usize, reason: Arguments<'_>, octets: &[u8]) {
         self.key("error");
-        self.line.extend_from_slice(b"{\"layer\":");
-        quoted(&mut self.line, layer);
-        self.line.extend_from_slice(b",\"offset\":");
-        number(&mut self.line, offset as u64);
-        self.line.extend_from_slice(b",\"reason\":");
-        self.text.clear();
-        let _ = self.text.write_fmt(reason);
-        quoted(&mut self.line, &self.text);
-        self.line.extend_from_slice(b",\"octets\":");
-        self.hex(octets);
+        self.line.push(b'{');
+        self.text("layer", layer);
+        self.number("offset", offset as u64);
+        self.text("reason", reason);
+        self.hex("octets", b"", octets);
         self.line.push(b'}');
     }
 
     fn wrong(&mut self, what: Arguments<'_>) {
-        self.text.clear();
-        let _ = self.text.write_fmt(what);
         self.wrongs.push(b',');
-        quoted(&mut self.wrongs, &self.text);
+        quoted(&mut self.wrongs, what);
     }
 
-    fn begin_list(&mut self, key: &'static str) {
-        self.key(key);
-        self.line.push(b'[');
-        self.first_entry = true;
-    }
-
-    fn begin_wrapped(&mut self, layer: &'static Layer, octets: &[u8], length: usize) {
-        if !std::mem::take(&mut self.first_entry) {
-            self.line.push(b',');
+    fn begin_wrapped(&mut self, octets: &[u8], length: usize, is_first: bool) {
+        if is_first {
+            self.key(SHIM.key);
         }
+        self.line.extend_from_slice(if is_first { b"[{" } else { b",{" });
+        self.fields(&SHIM, octets);
+        self.key("frame");
         self.line.push(b'{');
-        self.fields(layer, octets);
-        self.line.extend_from_slice(b",\"frame\":{\"length\":");
-        number(&mut self.line, length as u64);
+        self.number("length", length as u64);
     }
 
-    fn end_wrapped(&mut self) {
-        self.line.extend_from_slice(b"}}");
-        self.first_entry = false;
-    }
-
-    fn end_list(&mut self) {
-        self.line.push(b']');
-        self.first_entry = false;
-    }
-}
-
-#[inline]
-fn put(line: &mut Vec<u8>, form: Form, bits: usize, value: Value) {
-    match (form, value) {
-        (Form::Number | Form::Code, Value::Bits(value)) => number(line, value),
-        (Form::Signed, Value::Bits(value)) => signed(line, bits, value),
-        _ => {
-            line.push(b'"');
-            text(line, form, bits, value);
-            line.push(b'"');
-        }
+    fn end_wrapped(&mut self, is_last: bool) {
+        self.line.extend_from_slice(if is_last { b"}}]" } else { b"}}" });
     }
 }
 
 /// Appends a JSON string: quotes, backslashes and control characters are escaped.
-fn quoted(line: &mut Vec<u8>, text: &str) {
+fn quoted(line: &mut Vec<u8>, text: impl Display) {
     line.push(b'"');
-    for octet in text.bytes() {
-        match octet {
-            b'"' | b'\\' => line.extend_from_slice(&[b'\\', octet]),
-            0..0x20 => {
-                line.extend_from_slice(b"\\u00");
-                hex(line, &[octet]);
+    // Writing to memory cannot fail.
+    let _ = write!(Escaped(line), "{text}");
+    line.push(b'"');
+}
+
+struct Escaped<'a>(&'a mut Vec<u8>);
+
+impl fmt::Write for Escaped<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for octet in text.bytes() {
+            match octet {
+                b'"' | b'\\' => self.0.extend_from_slice(&[b'\\', octet]),
+                0..0x20 => {
+                    self.0.extend_from_slice(b"\\u00");
+                    hex(self.0, &[octet]);
+                }
+                _ => self.0.push(octet),
             }
-            _ => line.push(octet),
         }
+        Ok(())
     }
-    line.push(b'"');
 }

@@ -4,8 +4,6 @@
 //! the header's length. Reading the fields of any octets and writing them back therefore gives the same octets. What
 //! the fields *mean* stays with `proto::wire`; tests check that both agree.
 
-use std::net::Ipv6Addr;
-
 /// A header.
 #[derive(Debug)]
 pub struct Layer {
@@ -22,7 +20,7 @@ pub struct Layer {
 }
 
 /// Some bits of a header.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Field {
     /// Its key in JSON.
     pub name: &'static str,
@@ -32,7 +30,9 @@ pub struct Field {
     pub label: &'static str,
     /// The standard reserves its bits: they should be 0.
     pub reserved: bool,
-    /// Width in bits.
+    /// Its first bit, counted from the header's.
+    pub at: usize,
+    /// Width in bits: at most 64, except for an IPv6 address.
     pub bits: usize,
     /// How the value is written.
     pub form: Form,
@@ -83,29 +83,20 @@ macro_rules! headers {
             key: $key,
             title: $title,
             octets: $octets,
-            fields: &[$($crate::layer::Field {
+            fields: &$crate::layer::placed([$($crate::layer::Field {
                 name: $field,
                 opening: concat!("\"", $field, "\":"),
                 label: concat!("  ", $field, " "),
                 reserved: $crate::layer::is_reserved($field),
+                at: 0,
                 bits: $bits,
-                form: $crate::layer::form!($($form)?),
+                form: [$($crate::layer::Form::$form,)? $crate::layer::Form::Number][0],
                 absent: $crate::layer::absent!($($absent)?),
-            },)*],
-            name: $crate::layer::first(&[$(Some($name),)? None]),
+            },)*]),
+            name: [$(Some($name as $crate::layer::Name),)? None][0],
         };
         const _: () = assert!(0 $(+ $bits)* == 8 * $octets);
     )* };
-}
-
-/// The form of a field: a decimal number unless the table says otherwise.
-macro_rules! form {
-    () => {
-        $crate::layer::Form::Number
-    };
-    ($form:ident) => {
-        $crate::layer::Form::$form
-    };
 }
 
 /// What `encode` assumes where JSON leaves a field out.
@@ -121,86 +112,43 @@ macro_rules! absent {
     };
 }
 
-pub(super) use {absent, form, headers};
-
-/// The first of a list that is never empty.
-pub(super) const fn first(names: &[Option<Name>]) -> Option<Name> {
-    names[0]
-}
+pub(super) use {absent, headers};
 
 /// True if a field of this name is reserved.
 pub(super) const fn is_reserved(name: &str) -> bool {
     matches!(name.as_bytes(), [b'r', b'e', b's', b'e', b'r', b'v', b'e', b'd', ..])
 }
 
-/// The value of a field.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Value {
-    /// A number of at most 64 bits.
-    Bits(u64),
-    /// An address of 128 bits.
-    Ipv6(Ipv6Addr),
+/// The fields with their places, one after another.
+pub(super) const fn placed<const N: usize>(mut fields: [Field; N]) -> [Field; N] {
+    let mut index = 1;
+    while index < N {
+        fields[index].at = fields[index - 1].at + fields[index - 1].bits;
+        index += 1;
+    }
+    fields
 }
 
 impl Layer {
-    /// The fields of the header at the front of `octets`, in order.
-    ///
-    /// # Panics
-    /// If `octets` is shorter than the header.
-    #[inline]
-    pub fn read<'a>(
-        &'static self,
-        octets: &'a [u8],
-    ) -> impl Iterator<Item = (&'static Field, Value)> + 'a {
-        assert!(octets.len() >= self.octets, "the caller checked the length of the header");
-        let mut at = 0;
-        self.fields.iter().map(move |field| {
-            at += field.bits;
-            (field, field.value(octets, at - field.bits))
-        })
-    }
-
-    /// The reserved fields and their bits.
-    ///
-    /// # Panics
-    /// If `octets` is shorter than the header.
-    #[inline]
-    pub fn reserved<'a>(
-        &'static self,
-        octets: &'a [u8],
-    ) -> impl Iterator<Item = (&'static Field, u64)> + 'a {
-        let mut at = 0;
-        let placed = self.fields.iter().map(move |field| {
-            at += field.bits;
-            (field, at - field.bits)
-        });
-        placed.filter(|(field, _)| field.reserved).map(|(f, at)| (f, bits(octets, at, f.bits)))
-    }
-
     /// The number in the field `name` of the header at the front of `octets`.
     ///
     /// # Panics
     /// If the header has no such field, or `octets` is shorter than the header.
     #[inline]
     pub fn get(&'static self, octets: &[u8], name: &str) -> u64 {
-        self.place(name).read(octets)
+        self.field(name).read(octets)
     }
 
-    /// The place of the field `name`. In a constant, the compiler does the search.
+    /// The field `name`. In a constant, the compiler does the search.
     ///
     /// # Panics
     /// If the header has no such field.
-    pub const fn place(&'static self, name: &str) -> Place {
-        let (mut at, mut index) = (0, 0);
-        while index < self.fields.len() {
-            let field = &self.fields[index];
-            if is_same(field.name, name) {
-                return Place { at, field };
-            }
-            at += field.bits;
+    pub const fn field(&'static self, name: &str) -> &'static Field {
+        let mut index = 0;
+        while !is_same(self.fields[index].name, name) {
             index += 1;
         }
-        panic!("the header has no such field")
+        &self.fields[index]
     }
 }
 
@@ -213,70 +161,40 @@ const fn is_same(one: &str, other: &str) -> bool {
     index == one.len() && index == other.len()
 }
 
-/// A field and its place in the header.
-#[derive(Clone, Copy, Debug)]
-pub struct Place {
-    /// Its first bit, counted from the header's.
-    pub at: usize,
-    /// The field.
-    pub field: &'static Field,
-}
-
-impl Place {
-    /// The number in the field.
-    #[inline]
-    pub fn read(self, octets: &[u8]) -> u64 {
-        bits(octets, self.at, self.field.bits)
-    }
-
-    /// The value of the field.
-    #[inline]
-    pub fn value(self, octets: &[u8]) -> Value {
-        self.field.value(octets, self.at)
-    }
-}
-
 impl Field {
+    /// The number in the field of the header at the front of `octets`: of an IPv6 address none.
+    ///
+    /// # Panics
+    /// If `octets` is shorter than the header.
     #[inline]
-    fn value(&self, octets: &[u8], at: usize) -> Value {
-        if self.form == Form::Ipv6 {
-            let address: [u8; 16] =
-                octets[at / 8..][..16].try_into().expect("an address begins at a whole octet");
-            return Value::Ipv6(address.into());
+    pub fn read(&self, octets: &[u8]) -> u64 {
+        let from = &octets[self.at / 8..];
+        let window = match from.first_chunk() {
+            Some(window) => u64::from_be_bytes(*window),
+            None => {
+                let mut window = [0; 8];
+                window[..from.len()].copy_from_slice(from);
+                u64::from_be_bytes(window)
+            }
+        };
+        window << (self.at % 8) >> (64 - self.bits)
+    }
+
+    /// Sets the field of the header at the front of `octets`.
+    pub(super) fn write(&self, octets: &mut [u8], value: u128) {
+        for bit in 0..self.bits {
+            let place = self.at + bit;
+            let mask = 0x80 >> (place % 8);
+            if value >> (self.bits - 1 - bit) & 1 == 1 {
+                octets[place / 8] |= mask;
+            } else {
+                octets[place / 8] &= !mask;
+            }
         }
-        Value::Bits(bits(octets, at, self.bits))
     }
 
     /// The largest value that the field can hold.
-    pub fn max(&self) -> u64 {
-        u64::MAX >> (64 - self.bits.min(64))
-    }
-}
-
-/// `width` bits of `octets` from bit `at` on; at most 64, and within eight octets.
-#[inline]
-fn bits(octets: &[u8], at: usize, width: usize) -> u64 {
-    let from = &octets[at / 8..];
-    let window = match from.first_chunk() {
-        Some(window) => u64::from_be_bytes(*window),
-        None => {
-            let mut window = [0; 8];
-            window[..from.len()].copy_from_slice(from);
-            u64::from_be_bytes(window)
-        }
-    };
-    window << (at % 8) >> (64 - width)
-}
-
-/// Overwrites `width` bits of `octets` from bit `at` on with `value`.
-pub(super) fn set_bits(octets: &mut [u8], at: usize, width: usize, value: u64) {
-    for bit in 0..width {
-        let place = at + bit;
-        let mask = 0x80 >> (place % 8);
-        if value >> (width - 1 - bit) & 1 == 1 {
-            octets[place / 8] |= mask;
-        } else {
-            octets[place / 8] &= !mask;
-        }
+    pub fn max(&self) -> u128 {
+        u128::MAX >> (128 - self.bits)
     }
 }

@@ -40,6 +40,7 @@ use proto::events::Direction;
 use proto::technology::Technology;
 use serde_json::Value;
 pub use sink::Sink;
+use sink::wrong;
 
 /// What is known of a frame besides its octets.
 #[derive(Clone, Copy, Debug)]
@@ -69,35 +70,36 @@ impl<'a> Meta<'a> {
     }
 }
 
+/// How many levels of wrapped frames are dissected.
+const DEPTH: u8 = 2;
+
 /// Dissects a frame and reports to `sink`. The frame had `wire_length` octets on the wire.
 pub fn decode(
-    sink: &mut impl Sink,
+    sink: &mut dyn Sink,
     technology: Technology,
     octets: &[u8],
     wire_length: usize,
     rules: Rules,
 ) {
-    let missing = wire_length.saturating_sub(octets.len());
-    decode_part(sink, technology, octets, Rules { missing, ..rules });
+    let (there, missing) = (octets.len(), wire_length.saturating_sub(octets.len()));
+    let whole = Part { frame: octets, start: 0, end: there, rules, depth: DEPTH, missing };
+    decode_part(sink, technology, whole);
     if missing > 0 {
-        sink::wrong!(
+        wrong!(
             sink,
-            "cut: {} of {wire_length} octets are there, {missing} were not captured: CRCs and payload cannot be judged",
-            octets.len()
+            "cut: {there} of {wire_length} octets are there, {missing} were not captured: CRCs and payload cannot be judged"
         );
     }
 }
 
-/// Dissects the octets that are there; `rules` state how many are missing.
-fn decode_part(sink: &mut impl Sink, technology: Technology, octets: &[u8], rules: Rules) {
-    let part = Part::of(octets, rules);
+/// Dissects a frame as far as it is there.
+fn decode_part(sink: &mut dyn Sink, technology: Technology, part: Part<'_>) {
     let broken = match technology {
         Technology::Infiniband => infiniband::decode(sink, part),
         Technology::Ethernet => ethernet::decode(sink, part),
     };
     if !part.is_whole() && !broken {
-        let reason = format_args!("{} octets are missing", rules.missing);
-        sink.error("frame", octets.len(), reason, &[]);
+        sink.error("frame", part.len(), format_args!("{} octets are missing", part.missing), &[]);
     }
 }
 
@@ -131,16 +133,14 @@ pub fn encode(line: &str) -> Result<Encoded, Fault> {
         hint: "one JSON object a line".to_owned(),
     })?;
     let mut object = Object::new("", value)?;
-    let directions = [("rx", Direction::Rx), ("tx", Direction::Tx)];
-    let technologies = [("ethernet", true), ("infiniband", false)];
     let mut frame = Encoded {
         at_ns: object.number("time_ns", u64::MAX)?.unwrap_or(0),
         interface: object.text("interface")?,
         is_link_packet: object.has("flow_control"),
-        direction: object.word("direction", &directions, "\"rx\" or \"tx\"")?,
+        direction: object.word("direction", "\"rx\" or \"tx\"")?,
         is_ethernet: object
-            .word("link", &technologies, "\"infiniband\" or \"ethernet\"")?
-            .unwrap_or(object.has("ethernet")),
+            .word("link", "\"infiniband\" or \"ethernet\"")?
+            .map_or(object.has("ethernet"), |link: Technology| link == Technology::Ethernet),
         wire_length: object.number("wire_length", u64::from(u32::MAX))?.map(|n| n as usize),
         octets: Vec::new(),
     };
@@ -152,6 +152,7 @@ pub fn encode(line: &str) -> Result<Encoded, Fault> {
 /// Appends a frame; its members tell the format.
 fn encode_frame(mut object: Object, out: &mut Vec<u8>) -> Result<(), Fault> {
     object.ignore(&["length"]);
+    object.take_error()?;
     if object.has("ethernet") {
         ethernet::encode(&mut object, out)?;
     } else {

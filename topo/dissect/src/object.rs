@@ -1,6 +1,7 @@
 //! A JSON object that becomes octets: each member is taken once, and none may be left over.
 
-use super::layer::{Absent, Field, Form, Layer, Place, set_bits};
+use super::layer::{Absent, Field, Form, Layer};
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -24,10 +25,11 @@ pub struct Object {
     members: Map<String, Value>,
     /// Keys that the encoder looked for.
     asked: BTreeSet<&'static str>,
+    /// A part of the frame could not be read: nothing is computed that JSON leaves out.
+    pub(super) is_broken: bool,
+    /// The octets of that part.
+    unread: Vec<u8>,
 }
-
-/// Octets of a frame that could not be read.
-pub(super) struct Broken(pub Vec<u8>);
 
 /// A header in the output, some of whose fields may still have to be computed.
 #[derive(Debug)]
@@ -46,9 +48,13 @@ impl Object {
     /// If `value` is not an object.
     pub fn new(path: &str, value: Value) -> Result<Object, Fault> {
         match value {
-            Value::Object(members) => {
-                Ok(Object { path: path.to_owned(), members, asked: BTreeSet::new() })
-            }
+            Value::Object(members) => Ok(Object {
+                path: path.to_owned(),
+                members,
+                asked: BTreeSet::new(),
+                is_broken: false,
+                unread: Vec::new(),
+            }),
             other => Err(Fault {
                 path: path.to_owned(),
                 reason: format!("{} is no object", shown(&other)),
@@ -111,11 +117,9 @@ impl Object {
     pub fn list(&mut self, key: &'static str) -> Result<Option<Vec<Object>>, Fault> {
         let path = self.path_of(key);
         let list = |value: &Value| value.as_array().cloned();
-        let Some(entries) = self.taken(key, "is no list", "a list of objects", list)? else {
-            return Ok(None);
-        };
+        let entries = self.taken(key, "is no list", "a list of objects", list)?;
         let entry = |(at, entry)| Object::new(&format!("{path}[{at}]"), entry);
-        entries.into_iter().enumerate().map(entry).collect::<Result<_, _>>().map(Some)
+        entries.map(|entries| entries.into_iter().enumerate().map(entry).collect()).transpose()
     }
 
     /// Takes octets in hexadecimal digits.
@@ -145,32 +149,45 @@ impl Object {
         self.taken(key, "is no text", "a string", |value| value.as_str().map(str::to_owned))
     }
 
-    /// Takes one of some words.
+    /// Takes one of the words of `T`.
     ///
     /// # Errors
     /// If the member is something else.
-    pub fn word<T: Copy>(
+    pub fn word<T: DeserializeOwned>(
         &mut self,
         key: &'static str,
-        words: &[(&str, T)],
         hint: &str,
     ) -> Result<Option<T>, Fault> {
-        let Some(text) = self.text(key)? else { return Ok(None) };
-        let found = words.iter().find(|(word, _)| *word == text);
-        found.map(|(_, value)| Some(*value)).ok_or_else(|| self.fault(key, "is neither", hint))
+        let word = self.text(key)?.map(|text| T::deserialize(Value::String(text)));
+        word.transpose().map_err(|_| self.fault(key, "is neither", hint))
     }
 
-    /// Takes the octets of `error`, the part of a frame that could not be read. In a frame with an error nothing is
-    /// computed that JSON leaves out.
+    /// Takes `error`, the part of a frame that could not be read.
     ///
     /// # Errors
     /// If the member is something else.
-    pub fn error(&mut self) -> Result<Option<Broken>, Fault> {
-        let Some(mut error) = self.object("error")? else { return Ok(None) };
+    pub fn take_error(&mut self) -> Result<(), Fault> {
+        let Some(mut error) = self.object("error")? else { return Ok(()) };
         error.ignore(&["layer", "offset", "reason"]);
-        let octets = error.hex("octets")?.unwrap_or_default();
-        error.finish()?;
-        Ok(Some(Broken(octets)))
+        self.unread = error.hex("octets")?.unwrap_or_default();
+        self.is_broken = true;
+        error.finish()
+    }
+
+    /// Appends the octets that could not be read, if any.
+    pub fn append_unread(&mut self, out: &mut Vec<u8>) {
+        out.append(&mut self.unread);
+    }
+
+    /// Appends the octets that could not be read and the payload; returns how many octets both have.
+    ///
+    /// # Errors
+    /// If the payload is no hex.
+    pub fn append_rest(&mut self, out: &mut Vec<u8>) -> Result<usize, Fault> {
+        let begin = out.len();
+        self.append_unread(out);
+        out.extend(self.hex("payload")?.unwrap_or_default());
+        Ok(out.len() - begin)
     }
 
     /// Takes members that `decode` writes for people and that follow from the others.
@@ -180,8 +197,7 @@ impl Object {
         }
     }
 
-    /// Appends a CRC of `length` octets: as given, or what `computed` returns for the octets before it. If `broken`,
-    /// nothing is appended for a CRC that JSON leaves out.
+    /// Appends a CRC of `length` octets: as given, or what `computed` returns for the octets before it.
     ///
     /// # Errors
     /// If the member is something else.
@@ -189,13 +205,12 @@ impl Object {
         &mut self,
         key: &'static str,
         length: usize,
-        broken: bool,
         out: &mut Vec<u8>,
         computed: impl FnOnce(&[u8]) -> u32,
     ) -> Result<(), Fault> {
         let mut given = Value::from("auto");
         match self.object(key)? {
-            None if broken => return Ok(()),
+            None if self.is_broken => return Ok(()),
             None => {}
             Some(mut check) => {
                 given = check.take("value").unwrap_or(given);
@@ -210,10 +225,11 @@ impl Object {
         }
         let digits = given.as_str().and_then(|text| text.strip_prefix("0x"));
         let octets = digits.and_then(parse_hex).filter(|octets| octets.len() == length);
-        let digits = 2 * length;
-        let hint = || format!("\"0x\" and {digits} digits, octets as on the wire; or \"auto\"");
-        let fault = || self.fault(key, format!("{given} is no such CRC"), hint());
-        out.extend(octets.ok_or_else(fault)?);
+        out.extend(octets.ok_or_else(|| {
+            let digits = 2 * length;
+            let hint = format!("\"0x\" and {digits} digits, octets as on the wire; or \"auto\"");
+            self.fault(key, format!("{given} is no such CRC"), hint)
+        })?);
         Ok(())
     }
 
@@ -228,8 +244,7 @@ impl Object {
     ) -> Result<Option<Placed>, Fault> {
         let Some(mut object) = self.object(layer.key)? else { return Ok(None) };
         let placed = object.fields(layer, out)?;
-        object.finish()?;
-        Ok(Some(placed))
+        object.finish().map(|()| Some(placed))
     }
 
     /// Appends a header whose fields are members of this object.
@@ -240,16 +255,11 @@ impl Object {
         let at = out.len();
         out.resize(at + layer.octets, 0);
         let mut placed = Placed { layer, at, computed: 0 };
-        let mut bit = 0;
         for (index, field) in layer.fields.iter().enumerate() {
             match self.field(field)? {
-                Given::Bits(value) => set_bits(&mut out[at..], bit, field.bits, value),
-                Given::Ipv6(address) => {
-                    out[at + bit / 8..][..16].copy_from_slice(&address.octets());
-                }
-                Given::Nothing => placed.computed |= 1 << index,
+                Some(value) => field.write(&mut out[at..], value),
+                None => placed.computed |= 1 << index,
             }
-            bit += field.bits;
         }
         if layer.name.is_some() {
             self.take("name");
@@ -257,21 +267,23 @@ impl Object {
         Ok(placed)
     }
 
-    fn field(&mut self, field: &'static Field) -> Result<Given, Fault> {
-        let value = match (self.take(field.name), field.absent) {
-            (Some(Value::String(auto)), Absent::Computed) if auto == "auto" => None,
-            (value, _) => value,
+    /// The value of a field; `None` if it has to be computed.
+    fn field(&mut self, field: &'static Field) -> Result<Option<u128>, Fault> {
+        let fault =
+            |reason: String| Fault { path: self.path_of(field.name), reason, hint: kind_of(field) };
+        let given = self.members.get(field.name);
+        let value = match (given, field.absent) {
+            (None, Absent::Or(value)) => Some(value.into()),
+            (None, Absent::Required) => return Err(fault("is missing".to_owned())),
+            (None, Absent::Computed) => None,
+            (Some(auto), Absent::Computed) if auto == "auto" => None,
+            (Some(value), _) => {
+                let fits = given_value(field, value);
+                Some(fits.ok_or_else(|| fault(format!("{} does not fit", shown(value))))?)
+            }
         };
-        let Some(value) = value else {
-            return match field.absent {
-                Absent::Or(value) => Ok(Given::Bits(value)),
-                Absent::Computed => Ok(Given::Nothing),
-                Absent::Required => Err(self.fault(field.name, "is missing", kind_of(field))),
-            };
-        };
-        given(field, &value).ok_or_else(|| {
-            self.fault(field.name, format!("{} does not fit", shown(&value)), kind_of(field))
-        })
+        self.take(field.name);
+        Ok(value)
     }
 
     /// Checks that all members have been taken.
@@ -305,8 +317,7 @@ impl Placed {
         if !self.wants(name) {
             return Ok(());
         }
-        let Place { at, field } = self.layer.place(name);
-        let value = value as u64;
+        let (field, value) = (self.layer.field(name), value as u128);
         if value > field.max() {
             return Err(Fault {
                 path: format!("{}.{name}", self.layer.key),
@@ -314,7 +325,7 @@ impl Placed {
                 hint: format!("{} bits hold at most {}", field.bits, field.max()),
             });
         }
-        set_bits(&mut out[self.at..], at, field.bits, value);
+        field.write(&mut out[self.at..], value);
         Ok(())
     }
 
@@ -325,41 +336,33 @@ impl Placed {
     }
 }
 
-enum Given {
-    Bits(u64),
-    Ipv6(Ipv6Addr),
-    Nothing,
-}
-
-fn given(field: &Field, value: &Value) -> Option<Given> {
+fn given_value(field: &Field, value: &Value) -> Option<u128> {
     let text = value.as_str();
-    let bits = match field.form {
-        Form::Ipv6 => return Some(Given::Ipv6(text?.parse().ok()?)),
-        Form::Ipv4 => u64::from(text?.parse::<Ipv4Addr>().ok()?.to_bits()),
-        Form::Mac => mac(text?)?,
-        Form::Signed if value.as_i64().is_some_and(|number| number < 0) => {
-            let number = value.as_i64()?;
-            let smallest = -1i64 << (field.bits - 1);
-            (number >= smallest).then_some(number as u64 & field.max())?
-        }
-        Form::Signed => number(value).filter(|number| *number <= field.max() >> 1)?,
-        Form::Number | Form::Code | Form::Wide => {
-            number(value).filter(|number| *number <= field.max())?
-        }
-    };
-    Some(Given::Bits(bits))
+    let up_to = |max: u128| number(value).map(u128::from).filter(|number| *number <= max);
+    Some(match field.form {
+        Form::Ipv6 => text?.parse::<Ipv6Addr>().ok()?.to_bits(),
+        Form::Ipv4 => text?.parse::<Ipv4Addr>().ok()?.to_bits().into(),
+        Form::Mac => mac(text?)?.into(),
+        Form::Signed => match value.as_i64() {
+            Some(n) if n < 0 => (n >= -1 << (field.bits - 1)).then_some(n as u128 & field.max())?,
+            _ => up_to(field.max() >> 1)?,
+        },
+        Form::Number | Form::Code | Form::Wide => up_to(field.max())?,
+    })
 }
 
 fn kind_of(field: &Field) -> String {
-    match field.form {
-        Form::Ipv6 => "an address as in \"2001:db8::1\"".to_owned(),
-        Form::Ipv4 => "an address as in \"192.0.2.1\"".to_owned(),
-        Form::Mac => "an address as in \"02:00:00:00:00:01\"".to_owned(),
-        Form::Signed => format!("{} bits in two's complement", field.bits),
+    let example = match field.form {
+        Form::Ipv6 => "2001:db8::1",
+        Form::Ipv4 => "192.0.2.1",
+        Form::Mac => "02:00:00:00:00:01",
+        Form::Signed => return format!("{} bits in two's complement", field.bits),
         Form::Number | Form::Code | Form::Wide => {
-            format!("{} bits: a number from 0 to {}, or \"0x…\"", field.bits, field.max())
+            let (bits, max) = (field.bits, field.max());
+            return format!("{bits} bits: a number from 0 to {max}, or \"0x…\"");
         }
-    }
+    };
+    format!("an address as in {example:?}")
 }
 
 /// A number, `"0x…"`, or a flag as true or false.
@@ -367,10 +370,10 @@ fn number(value: &Value) -> Option<u64> {
     match value {
         Value::Number(number) => number.as_u64(),
         Value::Bool(flag) => Some(u64::from(*flag)),
-        Value::String(text) => match text.strip_prefix("0x") {
-            Some(digits) if !digits.starts_with('+') => u64::from_str_radix(digits, 16).ok(),
-            _ => None,
-        },
+        Value::String(text) => {
+            let digits = text.strip_prefix("0x").filter(|digits| !digits.starts_with('+'))?;
+            u64::from_str_radix(digits, 16).ok()
+        }
         _ => None,
     }
 }

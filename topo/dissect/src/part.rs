@@ -22,28 +22,12 @@ pub struct Rules {
     pub fcs: Fcs,
     /// Longer payloads are reported as wrong, octets.
     pub mtu: usize,
-    /// How many levels of wrapped frames are dissected.
-    pub(super) depth: u8,
-    /// Octets of the wire that the capture does not hold; the CRCs are among them.
-    pub(super) missing: usize,
-}
-
-impl Rules {
-    /// The same rules with another `fcs`.
-    pub fn with_fcs(self, fcs: Fcs) -> Rules {
-        Rules { fcs, ..self }
-    }
-
-    /// The same rules with another `mtu`, octets.
-    pub fn with_mtu(self, mtu: usize) -> Rules {
-        Rules { mtu, ..self }
-    }
 }
 
 impl Default for Rules {
     fn default() -> Rules {
         // The largest MTU of InfiniBand and of RoCE (IBTA Vol 1, 5.2.14).
-        Rules { fcs: Fcs::Auto, mtu: 4096, depth: 2, missing: 0 }
+        Rules { fcs: Fcs::Auto, mtu: 4096 }
     }
 }
 
@@ -58,14 +42,13 @@ pub(super) struct Part<'a> {
     pub end: usize,
     /// The rules of the dissection.
     pub rules: Rules,
+    /// How many levels of wrapped frames are dissected.
+    pub depth: u8,
+    /// Octets of the wire that the capture does not hold; the CRCs are among them.
+    pub missing: usize,
 }
 
 impl<'a> Part<'a> {
-    /// A whole frame.
-    pub(super) fn of(frame: &'a [u8], rules: Rules) -> Part<'a> {
-        Part { frame, start: 0, end: frame.len(), rules }
-    }
-
     /// The octets of the part.
     pub(super) fn octets(&self) -> &'a [u8] {
         &self.frame[self.start..self.end]
@@ -78,7 +61,7 @@ impl<'a> Part<'a> {
 
     /// True if the capture holds all of the frame.
     pub(super) fn is_whole(&self) -> bool {
-        self.rules.missing == 0
+        self.missing == 0
     }
 
     /// The part without its first `octets`.
@@ -93,7 +76,7 @@ impl<'a> Part<'a> {
 
     /// Reports the header `layer` and its reserved bits that are set; returns what follows it. Reports an error and
     /// returns `None` if the part is too short.
-    pub(super) fn header(self, sink: &mut impl Sink, layer: &'static Layer) -> Option<Part<'a>> {
+    pub(super) fn header(self, sink: &mut dyn Sink, layer: &'static Layer) -> Option<Part<'a>> {
         let octets = self.octets();
         let (present, needed) = (octets.len(), layer.octets);
         if present < needed {
@@ -107,9 +90,11 @@ impl<'a> Part<'a> {
             return None;
         }
         sink.header(layer, octets);
-        for (field, bits) in layer.reserved(octets).filter(|(_, bits)| *bits != 0) {
-            let (key, name) = (layer.key, field.name);
-            wrong!(sink, "{key}.{name} is {bits}, should be 0: these bits are reserved");
+        for field in layer.fields.iter().filter(|field| field.reserved) {
+            let (key, name, bits) = (layer.key, field.name, field.read(octets));
+            if bits != 0 {
+                wrong!(sink, "{key}.{name} is {bits}, should be 0: these bits are reserved");
+            }
         }
         Some(self.after(needed))
     }

@@ -2,10 +2,9 @@
 
 use super::headers::{BCN, RATE_TAG, TEST_FRAME};
 use super::layer::Layer;
-use super::object::{Broken, Fault, Object};
+use super::object::{Fault, Object};
 use super::part::Part;
 use super::sink::{Sink, wrong};
-use super::transport;
 use proto::wire::ethernet::ethertype;
 use proto::wire::project::{Bcn, ProjectTypes, Subtype};
 
@@ -22,7 +21,7 @@ pub(super) fn octets(body: &[u8]) -> Option<usize> {
 }
 
 /// Dissects a frame of the project; true if an error was reported.
-pub(super) fn decode(sink: &mut impl Sink, part: Part<'_>) -> bool {
+pub(super) fn decode(sink: &mut dyn Sink, part: Part<'_>) -> bool {
     let body = part.octets();
     let layer: &'static Layer = match subtype(ethertype::PROJECT, body) {
         Some(Subtype::TestFrame) => &TEST_FRAME,
@@ -36,7 +35,7 @@ pub(super) fn decode(sink: &mut impl Sink, part: Part<'_>) -> bool {
     };
     let Some(rest) = part.header(sink, layer) else { return true };
     if layer.key == BCN.key {
-        sink.judge("bcn.version", BCN.get(body, "version") as usize, usize::from(Bcn::VERSION));
+        sink.judge(&"bcn.version", BCN.get(body, "version") as usize, usize::from(Bcn::VERSION));
         judge_sample(sink, "bcn.length", BCN.get(body, "length") as usize, rest, Bcn::SAMPLE_MAX);
     }
     sink.octets("payload", rest.octets());
@@ -45,7 +44,7 @@ pub(super) fn decode(sink: &mut impl Sink, part: Part<'_>) -> bool {
 
 /// Reports the length of a sample that is not that of `sample`, or above `most`.
 pub(super) fn judge_sample(
-    sink: &mut impl Sink,
+    sink: &mut dyn Sink,
     field: &str,
     said: usize,
     sample: Part<'_>,
@@ -60,13 +59,9 @@ pub(super) fn judge_sample(
 }
 
 /// Appends a test frame or a BCN message.
-pub(super) fn encode(
-    object: &mut Object,
-    out: &mut Vec<u8>,
-    error: Option<Broken>,
-) -> Result<(), Fault> {
+pub(super) fn encode(object: &mut Object, out: &mut Vec<u8>) -> Result<(), Fault> {
     object.header(&TEST_FRAME, out)?;
     let message = object.header(&BCN, out)?;
-    let sample = transport::encode_rest(object, out, error)?;
+    let sample = object.append_rest(out)?;
     message.map_or(Ok(()), |message| message.fill(out, "length", sample))
 }

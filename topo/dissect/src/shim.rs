@@ -3,10 +3,10 @@
 //! The layout is that of `emulation::cable::shim`; a test checks that both agree.
 
 use super::headers::SHIM;
-use super::object::{Broken, Fault, Object};
+use super::object::{Fault, Object};
 use super::part::{Fcs, Part, Rules};
 use super::sink::{Sink, wrong};
-use super::{decode_part, encode_frame, transport};
+use super::{decode_part, encode_frame};
 use emulation::cable::shim::{MAGIC, VERSION};
 use proto::technology::Technology;
 
@@ -25,25 +25,23 @@ pub(super) fn octets(octets: &[u8]) -> Option<usize> {
 }
 
 /// Dissects records; true if an error was reported.
-pub(super) fn decode(sink: &mut impl Sink, part: Part<'_>) -> bool {
-    if part.rules.depth == 0 {
+pub(super) fn decode(sink: &mut dyn Sink, part: Part<'_>) -> bool {
+    if part.depth == 0 {
         sink.octets("payload", part.octets());
         return false;
     }
     let mut rest = part;
-    if begins(part.octets()) {
-        sink.begin_list("shim");
-        while begins(rest.octets()) {
-            let record = rest.octets();
-            let said = SHIM.get(record, "length") as usize;
-            let frame = &record[SHIM.octets..];
-            let frame = &frame[..said.min(frame.len())];
-            sink.begin_wrapped(&SHIM, record, frame.len());
-            decode_wrapped(sink, record[5], frame, said, part.rules);
-            sink.end_wrapped();
-            rest = rest.after(SHIM.octets + frame.len());
-        }
-        sink.end_list();
+    let mut is_more = begins(part.octets());
+    while is_more {
+        let record = rest.octets();
+        let said = SHIM.get(record, "length") as usize;
+        let frame = &record[SHIM.octets..];
+        let frame = &frame[..said.min(frame.len())];
+        sink.begin_wrapped(record, frame.len(), rest.start == part.start);
+        decode_wrapped(sink, record[5], frame, said, part);
+        rest = rest.after(SHIM.octets + frame.len());
+        is_more = begins(rest.octets());
+        sink.end_wrapped(!is_more);
     }
     let (at, left) = (rest.start, rest.len());
     if left == 0 {
@@ -58,16 +56,18 @@ pub(super) fn decode(sink: &mut impl Sink, part: Part<'_>) -> bool {
     true
 }
 
-fn decode_wrapped(sink: &mut impl Sink, kind: u8, frame: &[u8], said: usize, rules: Rules) {
+fn decode_wrapped(sink: &mut dyn Sink, kind: u8, frame: &[u8], said: usize, outer: Part<'_>) {
     let missing = said - frame.len();
-    if missing > 0 && rules.missing == 0 {
+    if missing > 0 && outer.is_whole() {
         wrong!(sink, "shim.length is {said}, {} octets are there", frame.len());
     }
     // Frames on a cable have no FCS: the socket below has a check of its own.
-    let inner = Rules { depth: rules.depth - 1, fcs: Fcs::No, missing, ..rules };
+    let rules = Rules { fcs: Fcs::No, ..outer.rules };
+    let depth = outer.depth - 1;
+    let inner = Part { frame, start: 0, end: frame.len(), rules, depth, missing };
     match kind {
-        1 | 2 => decode_part(sink, Technology::Infiniband, frame, inner),
-        3 => decode_part(sink, Technology::Ethernet, frame, inner),
+        1 | 2 => decode_part(sink, Technology::Infiniband, inner),
+        3 => decode_part(sink, Technology::Ethernet, inner),
         _ => {
             wrong!(sink, "shim.kind {kind} is not known");
             sink.octets("payload", frame);
@@ -76,11 +76,7 @@ fn decode_wrapped(sink: &mut impl Sink, kind: u8, frame: &[u8], said: usize, rul
 }
 
 /// Appends records.
-pub(super) fn encode(
-    object: &mut Object,
-    out: &mut Vec<u8>,
-    error: Option<Broken>,
-) -> Result<(), Fault> {
+pub(super) fn encode(object: &mut Object, out: &mut Vec<u8>) -> Result<(), Fault> {
     for mut record in object.list("shim")?.unwrap_or_default() {
         let shim = record.fields(&SHIM, out)?;
         let begin = out.len();
@@ -91,5 +87,5 @@ pub(super) fn encode(
         let length = out.len() - begin;
         shim.fill(out, "length", length)?;
     }
-    transport::encode_rest(object, out, error).map(drop)
+    object.append_rest(out).map(drop)
 }

@@ -48,20 +48,15 @@ pub trait Sink {
     /// A defect of the frame, in one sentence.
     fn wrong(&mut self, what: Arguments<'_>);
 
-    /// A list begins.
-    fn begin_list(&mut self, key: &'static str);
-
-    /// An entry of the list: a header that wraps a frame of `length` octets, which follows.
-    fn begin_wrapped(&mut self, layer: &'static Layer, octets: &[u8], length: usize);
+    /// An entry of the list `shim` begins: a header at the front of `octets` that wraps a frame of `length` octets,
+    /// which follows.
+    fn begin_wrapped(&mut self, octets: &[u8], length: usize, is_first: bool);
 
     /// The wrapped frame ends.
-    fn end_wrapped(&mut self);
-
-    /// The list ends.
-    fn end_list(&mut self);
+    fn end_wrapped(&mut self, is_last: bool);
 
     /// Reports a number that is not `right`.
-    fn judge(&mut self, what: impl Display, found: usize, right: usize) {
+    fn judge(&mut self, what: &dyn Display, found: usize, right: usize) {
         if found != right {
             self.wrong(format_args!("{what} is {found}, should be {right}"));
         }

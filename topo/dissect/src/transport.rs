@@ -1,14 +1,14 @@
 //! BTH, extended headers, payload and pad: the transport that InfiniBand and RoCE share.
 
 use super::headers::{BTH, extended};
-use super::object::{Broken, Fault, Object};
+use super::object::{Fault, Object};
 use super::part::Part;
 use super::sink::{Sink, wrong};
 use proto::wire::infiniband::Opcode;
 use proto::wire::infiniband::extended_headers::ExtendedHeader;
 
 /// Dissects a BTH and everything up to the last octet of the pad; true if an error was reported.
-pub(super) fn decode(sink: &mut impl Sink, part: Part<'_>) -> bool {
+pub(super) fn decode(sink: &mut dyn Sink, part: Part<'_>) -> bool {
     let Some(mut rest) = part.header(sink, &BTH) else { return true };
     let bth = part.octets();
     let opcode = Opcode(bth[0]);
@@ -19,7 +19,7 @@ pub(super) fn decode(sink: &mut impl Sink, part: Part<'_>) -> bool {
             bth[0]
         );
     }
-    sink.judge("bth.tver", usize::from(bth[1] & 0xf), 0);
+    sink.judge(&"bth.tver", usize::from(bth[1] & 0xf), 0);
     let set = opcode.extended_headers();
     for header in ExtendedHeader::ALL.iter().filter(|header| set.contains(**header)) {
         let Some(after) = rest.header(sink, extended(*header)) else { return true };
@@ -31,7 +31,7 @@ pub(super) fn decode(sink: &mut impl Sink, part: Part<'_>) -> bool {
     let pad = if part.is_whole() { pad_count.min(padded.len()) } else { 0 };
     let (payload, pad) = padded.split_at(padded.len() - pad);
     if part.is_whole() {
-        judge_payload(sink, opcode, padded, payload.len(), pad_count, part.rules.mtu);
+        judge_payload(sink, opcode, [padded.len(), payload.len(), pad_count], part.rules.mtu);
     }
     sink.octets("payload", payload);
     if pad_count > 0 {
@@ -40,15 +40,9 @@ pub(super) fn decode(sink: &mut impl Sink, part: Part<'_>) -> bool {
     false
 }
 
-fn judge_payload(
-    sink: &mut impl Sink,
-    opcode: Opcode,
-    padded: &[u8],
-    payload: usize,
-    pad_count: usize,
-    mtu: usize,
-) {
-    let present = padded.len();
+/// Judges octets behind the headers: all, those of the payload, and those of the pad as the BTH says.
+fn judge_payload(sink: &mut dyn Sink, opcode: Opcode, octets: [usize; 3], mtu: usize) {
+    let [present, payload, pad_count] = octets;
     if pad_count > present {
         wrong!(sink, "bth.padcnt is {pad_count}, but {present} octets are there");
     }
@@ -68,61 +62,29 @@ fn judge_payload(
 ///
 /// # Errors
 /// If a header is missing, or present without the opcode calling for it.
-pub(super) fn encode(
-    object: &mut Object,
-    out: &mut Vec<u8>,
-    error: Option<Broken>,
-) -> Result<bool, Fault> {
+pub(super) fn encode(object: &mut Object, out: &mut Vec<u8>) -> Result<bool, Fault> {
     let bth = object.header(&BTH, out)?;
     let set = bth.as_ref().map(|bth| Opcode(out[bth.at]).extended_headers()).unwrap_or_default();
     for header in ExtendedHeader::ALL {
         let layer = extended(*header);
-        match (object.header(layer, out)?.is_some(), set.contains(*header)) {
-            (true, false) => {
-                return Err(object.fault(
-                    layer.key,
-                    "the opcode has no such header",
-                    "leave it out",
-                ));
+        let fault = match (object.header(layer, out)?.is_some(), set.contains(*header)) {
+            (true, false) => ("the opcode has no such header", "leave it out"),
+            (false, true) if !object.is_broken => {
+                ("is missing", "the opcode calls for this header")
             }
-            (false, true) if error.is_none() => {
-                let hint = "the opcode calls for this header";
-                return Err(object.fault(layer.key, "is missing", hint));
-            }
-            _ => {}
-        }
+            _ => continue,
+        };
+        return Err(object.fault(layer.key, fault.0, fault.1));
     }
-    let mut pad = object.hex("pad")?;
-    if error.is_some() {
-        pad.get_or_insert_default();
-    }
-    encode_error(out, error);
-    let payload = object.hex("payload")?.unwrap_or_default();
-    out.extend_from_slice(&payload);
+    let pad = object.hex("pad")?.or(object.is_broken.then(Vec::new));
+    let payload = object.append_rest(out)?;
     let Some(bth) = bth else {
         out.extend(pad.unwrap_or_default());
         return Ok(false);
     };
-    let pad_count = pad.as_ref().map_or(payload.len().wrapping_neg() % 4, Vec::len);
+    let pad_count = pad.as_ref().map_or(payload.wrapping_neg() % 4, Vec::len);
     bth.fill(out, "padcnt", pad_count)?;
     let pad_count = usize::from(out[bth.at + 1] >> 4 & 0b11);
     out.extend(pad.unwrap_or_else(|| vec![0; pad_count]));
     Ok(true)
-}
-
-/// Appends unreadable octets and payload; returns how many octets both have.
-pub(super) fn encode_rest(
-    object: &mut Object,
-    out: &mut Vec<u8>,
-    error: Option<Broken>,
-) -> Result<usize, Fault> {
-    let begin = out.len();
-    encode_error(out, error);
-    out.extend(object.hex("payload")?.unwrap_or_default());
-    Ok(out.len() - begin)
-}
-
-/// Appends the octets that could not be read, if any.
-pub(super) fn encode_error(out: &mut Vec<u8>, error: Option<Broken>) {
-    out.extend(error.map_or(Vec::new(), |Broken(octets)| octets));
 }

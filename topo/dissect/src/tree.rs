@@ -1,9 +1,9 @@
 //! A frame as a tree for people: one summary line, its layers, and its defects.
 
 use super::Meta;
-use super::digits::{digit, hex, number, text};
-use super::headers::{BTH, ETHERNET, FLOW_CONTROL, IPV4, IPV6, LRH};
-use super::layer::{Layer, Place, Value};
+use super::digits::{hex, number, pair, text};
+use super::headers::*;
+use super::layer::{Field, Layer};
 use super::sink::{Check, Sink};
 use std::fmt::{self, Arguments};
 use std::io::Write as _;
@@ -16,6 +16,34 @@ const TITLE_WIDTH: usize = 12;
 
 /// Octets in a row of a hex dump.
 const ROW: usize = 16;
+
+/// Between the two addresses of a frame; they take the place of those of outer headers.
+const ARROW: &str = " → ";
+
+/// What the summary line says of a layer besides its title: by key the fields, a mark before each.
+static SUMMARIES: [(&str, &[(&str, &Field)]); 11] = [
+    ("lrh", &[("  ", LRH.field("slid")), (ARROW, LRH.field("dlid"))]),
+    ("ethernet", &[("  ", ETHERNET.field("src")), (ARROW, ETHERNET.field("dst"))]),
+    ("ipv4", &[("  ", IPV4.field("src")), (ARROW, IPV4.field("dst"))]),
+    ("ipv6", &[("  ", IPV6.field("src")), (ARROW, IPV6.field("dst"))]),
+    ("udp", &[]),
+    ("bth", &[("  QP ", BTH.field("destqp")), ("  PSN ", BTH.field("psn"))]),
+    (
+        "flow_control",
+        &[
+            ("  VL ", FLOW_CONTROL.field("vl")),
+            ("  FCTBS ", FLOW_CONTROL.field("fctbs")),
+            ("  FCCL ", FLOW_CONTROL.field("fccl")),
+        ],
+    ),
+    ("mac_control", &[]),
+    ("cnm", &[("  Qoff ", CNM.field("qoffset")), ("  Qdelta ", CNM.field("qdelta"))]),
+    ("bcn", &[("  Qoff ", BCN.field("qoffset")), ("  Qdelta ", BCN.field("qdelta"))]),
+    (
+        "test_frame",
+        &[("  flow ", TEST_FRAME.field("flow")), ("  sequence ", TEST_FRAME.field("sequence"))],
+    ),
+];
 
 /// Writes each frame as some lines of text.
 #[derive(Debug, Default)]
@@ -39,7 +67,8 @@ impl TreeSink {
         self.all.push(b'#');
         number(&mut self.all, meta.number);
         if let Some(at_ns) = meta.at_ns {
-            seconds(&mut self.all, at_ns);
+            let (seconds, ns) = (at_ns / 1_000_000_000, at_ns % 1_000_000_000);
+            put(&mut self.all, format_args!("  {seconds}.{ns:09} s"));
         }
         if let Some(interface) = meta.interface {
             put(&mut self.all, format_args!("  {interface:?}"));
@@ -77,95 +106,49 @@ impl TreeSink {
 
     /// Updates the summary line by a header; the innermost frame counts.
     fn summarise(&mut self, layer: &'static Layer, octets: &[u8]) {
-        match layer.key {
-            "lrh" => self.source_and_destination(
-                "raw packet",
-                octets,
-                const { ends(&LRH, "slid", "dlid") },
-            ),
-            "ethernet" => self.source_and_destination(
-                "Ethernet",
-                octets,
-                const { ends(&ETHERNET, "src", "dst") },
-            ),
-            "ipv4" => {
-                self.source_and_destination("IPv4", octets, const { ends(&IPV4, "src", "dst") })
-            }
-            "ipv6" => {
-                self.source_and_destination("IPv6", octets, const { ends(&IPV6, "src", "dst") })
-            }
-            "bth" => self.summarise_transport(octets),
-            "flow_control" => {
-                self.is("flow control");
-                let get = |name| FLOW_CONTROL.get(octets, name);
-                let (vl, fctbs, fccl) = (get("vl"), get("fctbs"), get("fccl"));
-                put(&mut self.ends, format_args!("  VL {vl}  FCTBS {fctbs}  FCCL {fccl}"));
-            }
-            "mac_control" | "udp" => self.is(layer.title),
-            "cnm" | "bcn" => {
-                self.is(layer.title);
-                let get = |name| (layer.get(octets, name) as u16).cast_signed();
-                let [offset, delta] = ["qoffset", "qdelta"].map(get);
-                put(&mut self.ends, format_args!("  Qoff {offset}  Qdelta {delta}"));
-            }
-            "test_frame" => {
-                self.is(layer.title);
-                let [flow, sequence] = ["flow", "sequence"].map(|name| layer.get(octets, name));
-                put(&mut self.ends, format_args!("  flow {flow}  sequence {sequence}"));
-            }
-            _ => {}
-        }
-    }
-
-    fn summarise_transport(&mut self, octets: &[u8]) {
-        let opcode = const { BTH.place("opcode") }.read(octets);
-        match BTH.name.and_then(|name| name(opcode)) {
-            Some(name) => self.is(name),
-            None => {
-                self.what.clear();
-                put(&mut self.what, format_args!("opcode {opcode:#04x}"));
-            }
+        let Some((key, fields)) = SUMMARIES.iter().find(|(key, _)| *key == layer.key) else {
+            return;
+        };
+        self.what.clear();
+        let what = match *key {
+            "lrh" => Some("raw packet"),
+            "bth" => opcode_name(octets[0].into()),
+            _ => Some(layer.title),
+        };
+        match what {
+            Some(what) => self.what.extend_from_slice(what.as_bytes()),
+            None => put(&mut self.what, format_args!("opcode {:#04x}", octets[0])),
         }
         let ends = &mut self.ends;
-        ends.extend_from_slice(b"  QP ");
-        let pair = const { BTH.place("destqp") };
-        text(ends, pair.field.form, pair.field.bits, pair.value(octets));
-        ends.extend_from_slice(b"  PSN ");
-        number(ends, const { BTH.place("psn") }.read(octets));
-        if const { BTH.place("f") }.read(octets) == 1 {
+        if fields.iter().any(|(mark, _)| *mark == ARROW) {
+            ends.clear();
+        }
+        for (mark, field) in *fields {
+            ends.extend_from_slice(mark.as_bytes());
+            text(ends, field, octets);
+        }
+        let is_set = |flag: &Field| *key == "bth" && flag.read(octets) == 1;
+        if is_set(const { BTH.field("f") }) {
             ends.extend_from_slice(b"  FECN");
         }
-        if const { BTH.place("b") }.read(octets) == 1 {
+        if is_set(const { BTH.field("b") }) {
             ends.extend_from_slice(b"  BECN");
-        }
-    }
-
-    fn is(&mut self, what: &str) {
-        self.what.clear();
-        self.what.extend_from_slice(what.as_bytes());
-    }
-
-    fn source_and_destination(&mut self, what: &str, octets: &[u8], [from, to]: [Place; 2]) {
-        self.is(what);
-        self.ends.clear();
-        for (mark, end) in [("  ", from), (" → ", to)] {
-            self.ends.extend_from_slice(mark.as_bytes());
-            text(&mut self.ends, end.field.form, end.field.bits, end.value(octets));
         }
     }
 
     fn fields(&mut self, layer: &'static Layer, octets: &[u8]) {
         self.line(layer.title);
-        for (index, (field, value)) in layer.read(octets).enumerate() {
+        for (index, field) in layer.fields.iter().enumerate() {
             // Reserved bits are shown only where they are set.
-            if field.reserved && value == Value::Bits(0) {
+            if field.reserved && field.read(octets) == 0 {
                 continue;
             }
             self.body.extend_from_slice(field.label.as_bytes());
-            text(&mut self.body, field.form, field.bits, value);
-            if let (0, Some(name), Value::Bits(bits)) = (index, layer.name, value) {
+            text(&mut self.body, field, octets);
+            if let (0, Some(name)) = (index, layer.name) {
+                let name = name(field.read(octets)).unwrap_or("unknown");
                 self.body.extend_from_slice(b" (");
-                self.body.extend_from_slice(name(bits).unwrap_or("unknown").as_bytes());
+                self.body.extend_from_slice(name.as_bytes());
                 self.body.push(b')');
             }
         }
@@ -177,11 +160,10 @@ impl TreeSink {
             blanks(&mut self.body, 2 * self.indent + 2);
             hex(&mut self.body, &((row * ROW) as u16).to_be_bytes());
             self.body.push(b' ');
-            let mut columns = [[b' '; 3]; ROW];
-            for (column, octet) in columns.iter_mut().zip(part) {
-                *column = [b' ', digit(octet >> 4), digit(octet & 0xf)];
+            for octet in part {
+                let [high, low] = pair(*octet);
+                self.body.extend_from_slice(&[b' ', high, low]);
             }
-            self.body.extend_from_slice(columns[..part.len()].as_flattened());
             self.body.push(b'\n');
         }
         if octets.len() > SHOWN_MAX {
@@ -192,11 +174,6 @@ impl TreeSink {
             self.body.extend_from_slice(b" more (--json has all)\n");
         }
     }
-}
-
-/// The fields with the source and the destination.
-const fn ends(layer: &'static Layer, from: &str, to: &str) -> [Place; 2] {
-    [layer.place(from), layer.place(to)]
 }
 
 impl Sink for TreeSink {
@@ -256,20 +233,16 @@ impl Sink for TreeSink {
         put(&mut self.wrongs, format_args!("  ✕ {what}\n"));
     }
 
-    fn begin_list(&mut self, _key: &'static str) {}
-
-    fn begin_wrapped(&mut self, layer: &'static Layer, octets: &[u8], length: usize) {
-        self.fields(layer, octets);
+    fn begin_wrapped(&mut self, octets: &[u8], length: usize, _is_first: bool) {
+        self.fields(&SHIM, octets);
         self.about.clear();
         count(&mut self.about, length);
         self.indent += 1;
     }
 
-    fn end_wrapped(&mut self) {
+    fn end_wrapped(&mut self, _is_last: bool) {
         self.indent -= 1;
     }
-
-    fn end_list(&mut self) {}
 }
 
 /// Octets as one hexadecimal number, in wire order.
@@ -291,18 +264,6 @@ fn count(line: &mut Vec<u8>, octets: usize) {
     line.extend_from_slice(b"  ");
     number(line, octets as u64);
     line.extend_from_slice(b" octets");
-}
-
-/// Appends a time in seconds with nine decimals.
-fn seconds(line: &mut Vec<u8>, mut ns: u64) {
-    line.extend_from_slice(b"  ");
-    number(line, ns / 1_000_000_000);
-    let mut decimals = *b".000000000 s";
-    for place in decimals[1..10].iter_mut().rev() {
-        *place += (ns % 10) as u8;
-        ns /= 10;
-    }
-    line.extend_from_slice(&decimals);
 }
 
 /// Appends formatted text; writing to memory cannot fail.

@@ -56,7 +56,7 @@ impl Link {
 pub(super) fn run(options: &Options) -> Outcome {
     let input = open(&options.file)?;
     let name = options.file.display().to_string();
-    let rules = Rules::default().with_fcs(options.fcs).with_mtu(options.mtu);
+    let rules = Rules { fcs: options.fcs, mtu: options.mtu };
     let mut printer = Printer {
         rules,
         is_json: options.json,
@@ -107,7 +107,7 @@ impl<W: Write> Visitor for Printer<W> {
     fn frame(&mut self, packet: Packet<'_>) -> io::Result<()> {
         let Packet { meta, octets, fcs } = packet;
         let fcs = if self.rules.fcs == Fcs::Auto { fcs } else { self.rules.fcs };
-        let rules = self.rules.with_fcs(fcs);
+        let rules = Rules { fcs, ..self.rules };
         if self.is_json {
             self.json.begin(&meta);
             dissect::decode(&mut self.json, meta.technology, octets, meta.wire_length, rules);

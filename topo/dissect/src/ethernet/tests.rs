@@ -4,7 +4,7 @@ use super::*;
 
 fn find(length: usize, named: [Option<usize>; 2], fcs: Fcs) -> (usize, usize) {
     let all = vec![0xa5; length];
-    let Extent { end, fcs } = Extent::find(&all, 14, named, Rules { fcs, ..Rules::default() });
+    let Extent { end, fcs } = Extent::find(&all, 14, named, fcs);
     (end, fcs)
 }
 
