@@ -1,7 +1,7 @@
 //! Checks a capture of any origin offline: CRCs, lengths, order and credits, frame by frame.
 //!
 //! ```text
-//! capture ─▶ Seen (headers, CRCs computed once) ─▶ each family of rules ─▶ Findings ─▶ Report
+//! capture ─▶ Seen (headers, CRCs computed once) ─▶ each family of rules ─▶ Report
 //! ```
 //!
 //! A rule is a row of its family's table; a family is one file here and one row of [`FAMILIES`]. What cannot be judged
@@ -32,7 +32,6 @@ mod rules;
 mod sequence;
 pub mod table;
 
-use findings::Findings;
 pub use findings::{Finding, Tally};
 use frame::EthernetFrame;
 use packet::PacketHeaders;
@@ -88,23 +87,39 @@ pub trait Family {
 #[derive(Debug)]
 pub struct Check<'a> {
     seen: &'a Seen<'a>,
-    findings: &'a mut Findings,
+    report: &'a mut Report,
+    /// Name of the port.
+    port: &'a str,
+    /// Findings kept of each rule.
+    kept: u64,
 }
 
 impl Check<'_> {
     /// Reports that the frame breaks `rule`. Text is made only for findings that are kept.
     fn breaks(&mut self, rule: &Rule, found: impl Display, expected: impl Display) {
-        self.findings.report(rule, self.seen, found, expected);
+        let count = self.report.counts.entry(rule.id).or_default();
+        *count += 1;
+        if *count > self.kept {
+            return;
+        }
+        self.report.findings.push(Finding {
+            frame: self.seen.number,
+            interface: self.port.to_owned(),
+            direction: self.seen.place.direction,
+            rule: rule.id,
+            found: found.to_string(),
+            expected: expected.to_string(),
+        });
     }
 
     /// Counts something that was judged.
     fn checked(&mut self, what: &'static str) {
-        self.findings.tally.checked(what, 1);
+        self.report.tally.checked(what, 1);
     }
 
     /// Counts something that was passed over.
     fn not_checked(&mut self, why: &str) {
-        self.findings.tally.not_checked(why, 1);
+        self.report.tally.not_checked(why, 1);
     }
 }
 

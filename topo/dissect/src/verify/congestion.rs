@@ -6,7 +6,7 @@
 //! a sender to declare them capable. Queues before the port of the capture can bring CNPs closer together than they
 //! were sent.
 
-use super::flows::FLOWS_MAX;
+use super::flows::{FLOWS_MAX, entry};
 use super::packet::{Endpoint, PacketHeaders};
 use super::ports::Place;
 use super::rule::rules;
@@ -16,6 +16,7 @@ use proto::units::Duration;
 use proto::wire::infiniband::Opcode;
 use proto::wire::infiniband::opcode::OpcodeRow;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 rules! {
     PACE "cnp-pace" "CNPs of a flow are an interval apart (asks for --cnp-interval)",
@@ -53,11 +54,11 @@ impl Congestion {
             check.breaks(&CLASS, found.get(), asked.get());
         }
         let flow = (seen.place, headers.source, headers.destination, queue_pair);
-        if self.last.len() >= FLOWS_MAX && !self.last.contains_key(&flow) {
+        let Some(entry) = entry(&mut self.last, flow, FLOWS_MAX) else {
             return check.not_checked("CNPs of more flows than are followed at once");
-        }
-        let Some(last) = self.last.insert(flow, seen.at_ns) else { return };
-        let apart = Duration::from_ns(seen.at_ns.saturating_sub(last));
+        };
+        let Entry::Occupied(mut last) = entry else { return drop(entry.insert_entry(seen.at_ns)) };
+        let apart = Duration::from_ns(seen.at_ns.saturating_sub(last.insert(seen.at_ns)));
         self.closest = Some(self.closest.map_or(apart, |closest| closest.min(apart)));
         // The file counts whole nanoseconds.
         let is_early = |least: &Duration| apart + Duration::from_ns(1) < *least;
@@ -83,7 +84,7 @@ impl Family for Congestion {
                 (_, true) => "acknowledgements with CE",
                 _ => "data packets with CE",
             };
-            check.findings.tally.noted(what, 1);
+            check.report.tally.noted(what, 1);
         }
         if is_cnp {
             self.on_cnp(check, headers, bth.destination.get());

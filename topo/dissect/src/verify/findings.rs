@@ -1,11 +1,8 @@
-//! Findings, bounded for each rule, and counts of what was checked.
+//! A finding, and counts of what was checked.
 
-use super::ports::Ports;
-use super::{Rule, Seen};
 use proto::events::Direction;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::fmt::Display;
 
 /// One frame that breaks one rule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -22,54 +19,6 @@ pub struct Finding {
     pub found: String,
     /// What it should hold.
     pub expected: String,
-}
-
-/// All findings: the first of each rule in full, the others as a count.
-#[derive(Clone, Debug)]
-pub struct Findings {
-    kept: Vec<Finding>,
-    counts: BTreeMap<&'static str, u64>,
-    kept_max: u64,
-    /// What was checked.
-    pub(super) tally: Tally,
-    /// The ports of the file.
-    pub(super) ports: Ports,
-}
-
-impl Findings {
-    /// No findings yet; at most `kept_max` are kept for each rule.
-    pub fn new(kept_max: u64) -> Findings {
-        let (kept, counts) = (Vec::new(), BTreeMap::new());
-        Findings { kept, counts, kept_max, tally: Tally::default(), ports: Ports::default() }
-    }
-
-    /// Reports that `seen` breaks `rule`.
-    pub fn report(
-        &mut self,
-        rule: &Rule,
-        seen: &Seen<'_>,
-        found: impl Display,
-        expected: impl Display,
-    ) {
-        let count = self.counts.entry(rule.id).or_default();
-        *count += 1;
-        if *count > self.kept_max {
-            return;
-        }
-        self.kept.push(Finding {
-            frame: seen.number,
-            interface: self.ports.name(seen.place).to_owned(),
-            direction: seen.place.direction,
-            rule: rule.id,
-            found: found.to_string(),
-            expected: expected.to_string(),
-        });
-    }
-
-    /// The findings kept, in the order of the file; how many each rule has; and what was checked.
-    pub fn into_parts(self) -> (Vec<Finding>, BTreeMap<&'static str, u64>, Tally) {
-        (self.kept, self.counts, self.tally)
-    }
 }
 
 /// How much was checked and how much was not, by subject.

@@ -7,6 +7,8 @@ use super::ports::Place;
 use proto::wire::infiniband::Bth;
 use proto::wire::infiniband::opcode::{OpcodeRow, Operation, Transport};
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::hash::Hash;
 
 /// Each family follows at most this many flows; frames of others are counted as not checked.
 pub const FLOWS_MAX: usize = 1 << 17;
@@ -47,30 +49,8 @@ pub struct FlowPacket {
     pub row: &'static OpcodeRow,
 }
 
-/// Why a packet belongs to no flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NoFlow {
-    /// Packets of this kind have no sequence, or the packet is damaged or cut.
-    None,
-    /// A management datagram.
-    Management,
-    /// The opcode is not known.
-    UnknownOpcode,
-    /// A reliable datagram.
-    ReliableDatagram,
-}
-
-impl NoFlow {
-    /// What the report counts as not checked; `None` if there is nothing to check.
-    pub fn reason(self) -> Option<&'static str> {
-        match self {
-            NoFlow::None => None,
-            NoFlow::Management => Some("management datagrams (numbered as their sender likes)"),
-            NoFlow::UnknownOpcode => Some("packets of unknown opcode"),
-            NoFlow::ReliableDatagram => Some("reliable datagrams (sequence numbers of a context)"),
-        }
-    }
-}
+/// Why a management datagram belongs to no flow.
+pub const MANAGEMENT: &str = "management datagrams (numbered as their sender likes)";
 
 /// Queue pairs 0 and 1 are for management; their senders number packets freely.
 const MANAGEMENT_QUEUE_PAIRS: u32 = 2;
@@ -79,23 +59,26 @@ impl FlowPacket {
     /// The flow of an undamaged packet.
     ///
     /// # Errors
-    /// Why it has none.
-    pub fn of(seen: &Seen<'_>) -> Result<FlowPacket, NoFlow> {
-        let headers = seen.believed().ok_or(NoFlow::None)?;
-        let bth = headers.bth.ok_or(NoFlow::None)?;
-        let row = bth.opcode.row().ok_or(NoFlow::UnknownOpcode)?;
+    /// What the report counts as not checked; `None` if packets of this kind have no sequence, or the packet is damaged
+    /// or cut.
+    pub fn of(seen: &Seen<'_>) -> Result<FlowPacket, Option<&'static str>> {
+        let headers = seen.believed().ok_or(None)?;
+        let bth = headers.bth.ok_or(None)?;
+        let row = bth.opcode.row().ok_or(Some("packets of unknown opcode"))?;
         let (role, source) = match (row.transport, row.operation) {
-            (Transport::Cnp, _) => return Err(NoFlow::None),
-            (Transport::Rd, _) => return Err(NoFlow::ReliableDatagram),
+            (Transport::Cnp, _) => return Err(None),
+            (Transport::Rd, _) => {
+                return Err(Some("reliable datagrams (sequence numbers of a context)"));
+            }
             (Transport::Ud, _) => {
                 let deth = headers.extended.and_then(|extended| extended.deth);
-                let source = deth.ok_or(NoFlow::None)?.source.get();
+                let source = deth.ok_or(None)?.source.get();
                 if source.min(bth.destination.get()) < MANAGEMENT_QUEUE_PAIRS {
-                    return Err(NoFlow::Management);
+                    return Err(Some(MANAGEMENT));
                 }
                 (Role::Datagram, source)
             }
-            (_, Operation::Acknowledge | Operation::AtomicAcknowledge) => return Err(NoFlow::None),
+            (_, Operation::Acknowledge | Operation::AtomicAcknowledge) => return Err(None),
             (_, Operation::ReadResponse) => (Role::ReadResponse, 0),
             _ => (Role::Request, 0),
         };
@@ -117,33 +100,19 @@ impl FlowPacket {
     }
 }
 
-/// States of flows, at most [`FLOWS_MAX`].
-#[derive(Clone, Debug)]
-pub struct Flows<T>(HashMap<FlowKey, T>);
-
-impl<T> Default for Flows<T> {
-    fn default() -> Flows<T> {
-        Flows(HashMap::new())
+/// Keeps the state of a flow in `flows`, if there is room.
+pub fn follow<T>(flows: &mut HashMap<FlowKey, T>, key: FlowKey, state: T, check: &mut Check<'_>) {
+    match entry(flows, key, FLOWS_MAX) {
+        Some(entry) => drop(entry.insert_entry(state)),
+        None => check.not_checked("packets of more flows than are followed at once"),
     }
 }
 
-impl<T> Flows<T> {
-    /// The state of a flow that is followed.
-    pub fn get_mut(&mut self, key: &FlowKey) -> Option<&mut T> {
-        self.0.get_mut(key)
-    }
-
-    /// Begins to follow a flow, if there is room.
-    pub fn begin(&mut self, key: FlowKey, state: T, check: &mut Check<'_>) {
-        if self.0.len() < FLOWS_MAX {
-            self.0.insert(key, state);
-        } else {
-            check.not_checked("packets of more flows than are followed at once");
-        }
-    }
-
-    /// How many flows are followed.
-    pub fn count(&self) -> u64 {
-        self.0.len() as u64
-    }
+/// The entry of `key`; `None` if it is new and there are `max` others.
+pub fn entry<K: Eq + Hash, V>(
+    map: &mut HashMap<K, V>,
+    key: K,
+    max: usize,
+) -> Option<Entry<'_, K, V>> {
+    (map.len() < max || map.contains_key(&key)).then(|| map.entry(key))
 }

@@ -3,11 +3,12 @@
 //! Only runs of consecutive sequence numbers are judged: in a gap, whatever its reason, a message may begin or end
 //! unseen. Source: IBTA Vol 1, 9.4 (which packets a message has), 9.7.4.1.2 and 9.8 (payload of each).
 
-use super::flows::{FlowPacket, Flows, Role};
+use super::flows::{FlowKey, FlowPacket, Role, follow};
 use super::rule::rules;
 use super::{Check, Family};
 use proto::ids::Psn;
 use proto::wire::infiniband::opcode::{OpcodeRow, Operation, Position};
+use std::collections::HashMap;
 
 rules! {
     ORDER "message-order" "a message is First, Middle and Last of one operation, or Only",
@@ -49,7 +50,7 @@ enum State {
 /// The family.
 #[derive(Default)]
 pub struct Messages {
-    flows: Flows<Flow>,
+    flows: HashMap<FlowKey, Flow>,
 }
 
 impl Family for Messages {
@@ -59,31 +60,22 @@ impl Family for Messages {
         if packet.role() == Role::Datagram {
             return;
         }
-        let before = self.before(&packet, check);
         check.checked("message packets");
-        let state = step(before, packet.row, check);
-        if let Some(flow) = self.flows.get_mut(&packet.key) {
-            *flow = Flow { next: packet.bth.psn.next(), state };
-        }
+        let state = step(self.before(&packet), packet.row, check);
+        follow(&mut self.flows, packet.key, Flow { next: packet.bth.psn.next(), state }, check);
     }
 }
 
 impl Messages {
     /// The state of the flow when `packet` came.
-    fn before(&mut self, packet: &FlowPacket, check: &mut Check<'_>) -> State {
-        let psn = packet.bth.psn;
-        match self.flows.get_mut(&packet.key) {
-            None => {
-                let flow = Flow { next: psn, state: State::Unknown };
-                self.flows.begin(packet.key, flow, check);
-                State::Unknown
-            }
-            Some(flow) if flow.next == psn => flow.state,
+    fn before(&self, packet: &FlowPacket) -> State {
+        match self.flows.get(&packet.key) {
+            Some(flow) if flow.next == packet.bth.psn => flow.state,
             // The answer to the READ before this one took another path.
             Some(Flow { state: State::Between, .. }) if packet.row.begins_message() => {
                 State::Between
             }
-            Some(_) => State::Unknown,
+            _ => State::Unknown,
         }
     }
 }

@@ -70,11 +70,11 @@ impl PacketHeaders {
 
     /// The headers of a RoCE packet with this layout. `None` if the BTH is not whole.
     pub fn of_roce(octets: &[u8], layout: &Layout) -> Option<PacketHeaders> {
-        let (source, destination) = addresses(octets, layout)?;
-        let (dscp, ecn) = differentiated(octets, layout);
+        let (source, destination, service) = network(octets, layout)?;
         let between =
             PacketHeaders::between(Endpoint::Address(source), Endpoint::Address(destination));
-        let headers = PacketHeaders { dscp, ecn, ..between };
+        let (dscp, ecn) = service.unzip();
+        let headers = PacketHeaders { dscp, ecn: ecn.unwrap_or(Ecn::NotCapable), ..between };
         let headers = headers.with_transport(octets, layout.bth_at, layout.icrc_at());
         headers.bth.is_some().then_some(headers)
     }
@@ -117,25 +117,22 @@ impl PacketHeaders {
     }
 }
 
-/// DSCP and ECN of the IP header, in RoCEv2.
-fn differentiated(octets: &[u8], layout: &Layout) -> (Option<Dscp>, Ecn) {
+/// The addresses, and in RoCEv2 DSCP and ECN.
+fn network(octets: &[u8], layout: &Layout) -> Option<(Ipv6Addr, Ipv6Addr, Option<(Dscp, Ecn)>)> {
     let network = &octets[layout.network_at..];
-    match layout.network {
-        Network::Global => None,
-        Network::Ipv6 => Ipv6View::new(network).ok().map(|ip| (ip.dscp(), ip.ecn())),
-        Network::Ipv4 => Ipv4View::new(network).ok().map(|ip| (ip.dscp(), ip.ecn())),
-    }
-    .map_or((None, Ecn::NotCapable), |(dscp, ecn)| (Some(dscp), ecn))
-}
-
-fn addresses(octets: &[u8], layout: &Layout) -> Option<(Ipv6Addr, Ipv6Addr)> {
-    let network = &octets[layout.network_at..];
-    match layout.network {
-        Network::Global => Grh::parse(network).ok().map(|grh| (grh.sgid, grh.dgid)),
-        Network::Ipv6 => Ipv6View::new(network).ok().map(|ip| (ip.source(), ip.destination())),
+    Some(match layout.network {
+        Network::Global => {
+            let grh = Grh::parse(network).ok()?;
+            (grh.sgid, grh.dgid, None)
+        }
+        Network::Ipv6 => {
+            let ip = Ipv6View::new(network).ok()?;
+            (ip.source(), ip.destination(), Some((ip.dscp(), ip.ecn())))
+        }
         Network::Ipv4 => {
             let ip = Ipv4View::new(network).ok()?;
-            Some((ip.source().to_ipv6_mapped(), ip.destination().to_ipv6_mapped()))
+            let service = Some((ip.dscp(), ip.ecn()));
+            (ip.source().to_ipv6_mapped(), ip.destination().to_ipv6_mapped(), service)
         }
-    }
+    })
 }

@@ -32,16 +32,12 @@ rules! {
 
 /// Up to each rate, the quanta after the arrival of a pause for which a frame may begin. Source: IEEE 802.3, 31B.3.7.
 const REACTION: [(BitRate, u16); 5] = [
-    (mbps(100), 1),
+    (BitRate::mbps(100), 1),
     (BitRate::gbps(1), 2),
     (BitRate::gbps(10), 60),
     (BitRate::gbps(40), 118),
     (BitRate::gbps(100), 394),
 ];
-
-const fn mbps(n: u64) -> BitRate {
-    BitRate::new(n * 1_000_000).expect("it is not zero")
-}
 
 /// Preamble and gap, which the captured line may or may not have.
 const OVERHEAD: Bytes = Bytes::new(20);

@@ -19,43 +19,29 @@ pub struct Place {
     pub direction: Option<Direction>,
 }
 
-/// What is known of one port.
-#[derive(Clone, Debug, Default)]
-struct Port {
-    name: Arc<str>,
-    /// Damaged frames by direction: unknown, sent, received.
-    damaged: [u64; 3],
-}
-
 /// The ports of a file: at most as many as interfaces, which the reader bounds.
 #[derive(Clone, Debug, Default)]
 pub struct Ports {
-    by_interface: HashMap<Option<Arc<str>>, u32>,
     by_name: HashMap<Arc<str>, u32>,
-    ports: Vec<Port>,
+    names: Vec<Arc<str>>,
+    /// Damaged frames at each place.
+    damaged: HashMap<Place, u64>,
 }
 
 impl Ports {
     /// The place of `frame`. The interfaces of a port for packets and for link packets are one port.
     pub fn place(&mut self, frame: &CapturedFrame) -> Place {
-        let port = match self.by_interface.get(&frame.interface) {
-            Some(port) => *port,
-            None => self.register(&frame.interface),
-        };
+        let name = frame.interface.as_deref().unwrap_or("-");
+        let name = name.strip_suffix(LINK).unwrap_or(name);
+        let name = name.strip_suffix(FED).unwrap_or(name);
+        let port = self.by_name.get(name).copied().unwrap_or_else(|| {
+            let name: Arc<str> = name.into();
+            self.names.push(Arc::clone(&name));
+            let port = self.by_name.len() as u32;
+            self.by_name.insert(name, port);
+            port
+        });
         Place { port, direction: frame.direction }
-    }
-
-    fn register(&mut self, interface: &Option<Arc<str>>) -> u32 {
-        let name = interface.as_deref().unwrap_or("-");
-        let base = name.strip_suffix(LINK).unwrap_or(name);
-        let base = base.strip_suffix(FED).unwrap_or(base);
-        let next = self.ports.len() as u32;
-        let port = *self.by_name.entry(base.into()).or_insert(next);
-        if port == next {
-            self.ports.push(Port { name: base.into(), ..Port::default() });
-        }
-        self.by_interface.insert(interface.clone(), port);
-        port
     }
 
     /// True if a replay that feeds frames to the port named the interface.
@@ -65,25 +51,16 @@ impl Ports {
 
     /// The port's name, "-" if the file names no interface.
     pub fn name(&self, place: Place) -> &str {
-        self.ports.get(place.port as usize).map_or("-", |port| &port.name)
+        &self.names[place.port as usize]
     }
 
     /// Damaged frames at `place` so far.
     pub fn damaged(&self, place: Place) -> u64 {
-        self.ports[place.port as usize].damaged[index(place.direction)]
+        self.damaged.get(&place).copied().unwrap_or(0)
     }
 
     /// Counts a damaged frame at `place`.
     pub fn count_damaged(&mut self, place: Place) {
-        self.ports[place.port as usize].damaged[index(place.direction)] += 1;
-    }
-}
-
-/// Index of a direction: unknown, sent, received.
-const fn index(direction: Option<Direction>) -> usize {
-    match direction {
-        None => 0,
-        Some(Direction::Tx) => 1,
-        Some(Direction::Rx) => 2,
+        *self.damaged.entry(place).or_default() += 1;
     }
 }

@@ -2,8 +2,9 @@
 
 use super::frame::{Carried, EthernetFrame};
 use super::packet::PacketHeaders;
+use super::ports::Ports;
 use super::rules::FAMILIES;
-use super::{Check, Checks, Family, Finding, Findings, Seen, Settings, Tally};
+use super::{Check, Checks, Family, Finding, Seen, Settings, Tally};
 use capture::reader::{CaptureReader, CapturedFrame, ReadError};
 use proto::frame::FrameKind;
 use proto::units::BitRate;
@@ -52,31 +53,40 @@ pub fn verify(
     let mut reader = CaptureReader::new(input)?;
     let mut families: Vec<Box<dyn Family>> =
         FAMILIES.iter().map(|row| (row.make)(settings)).collect();
-    let mut findings = Findings::new(kept);
+    let mut ports = Ports::default();
+    let mut report = Report {
+        schema: 1,
+        file: file.to_owned(),
+        verdict: "pass",
+        frames: 0,
+        findings: Vec::new(),
+        counts: BTreeMap::new(),
+        tally: Tally::default(),
+        error: None,
+    };
     let (mut yielded, mut error) = (0, None);
     while let Some(next) = reader.next() {
         match next {
             Ok(frame) => {
                 yielded += 1;
-                let number = yielded + reader.skipped().values().sum::<u64>();
-                check(&frame, number, &mut families, &mut findings);
+                report.frames = yielded + reader.skipped().values().sum::<u64>();
+                check(&frame, &mut families, &mut ports, &mut report, kept);
             }
             Err(broken) => error = Some(broken),
         }
     }
-    families.iter_mut().for_each(|family| family.finish(&mut findings.tally));
+    families.iter_mut().for_each(|family| family.finish(&mut report.tally));
     for (reason, count) in reader.skipped() {
-        findings.tally.not_checked(reason, *count);
+        report.tally.not_checked(reason, *count);
     }
-    let frames = yielded + reader.skipped().values().sum::<u64>();
-    let (findings, counts, tally) = findings.into_parts();
-    let verdict = match (&error, counts.is_empty()) {
+    report.frames = yielded + reader.skipped().values().sum::<u64>();
+    report.verdict = match (&error, report.counts.is_empty()) {
         (Some(_), _) => "unreadable",
         (None, true) => "pass",
         (None, false) => "fail",
     };
-    let error = error.map(|error| describe(&error, frames));
-    Ok(Report { schema: 1, file: file.to_owned(), verdict, frames, findings, counts, tally, error })
+    report.error = error.map(|error| describe(&error, report.frames));
+    Ok(report)
 }
 
 /// Why reading stopped after `frames` frames.
@@ -90,11 +100,12 @@ fn describe(error: &ReadError, frames: u64) -> String {
 
 fn check(
     frame: &CapturedFrame,
-    number: u64,
     families: &mut [Box<dyn Family>],
-    findings: &mut Findings,
+    ports: &mut Ports,
+    report: &mut Report,
+    kept: u64,
 ) {
-    let place = findings.ports.place(frame);
+    let place = ports.place(frame);
     let octets = &frame.frame.octets[..];
     let wire_size = frame.wire_size as usize;
     let kind = frame.frame.kind;
@@ -105,7 +116,7 @@ fn check(
         _ => None,
     };
     let seen = Seen {
-        number,
+        number: report.frames,
         at_ns: frame.at_ns,
         place,
         interface: frame.interface.as_deref(),
@@ -116,10 +127,10 @@ fn check(
         checks: checks(kind, octets, wire_size, ethernet.as_ref()),
         ethernet,
         headers,
-        damaged_before: findings.ports.damaged(place),
+        damaged_before: ports.damaged(place),
     };
     for family in families {
-        family.check(&mut Check { seen: &seen, findings });
+        family.check(&mut Check { seen: &seen, report, port: ports.name(place), kept });
     }
     let unreadable =
         seen.believed().is_none_or(|headers| headers.bth.is_none() && !headers.is_raw());
@@ -129,7 +140,7 @@ fn check(
         None => kind == FrameKind::Infiniband,
     };
     if of_a_flow && unreadable {
-        findings.ports.count_damaged(place);
+        ports.count_damaged(place);
     }
 }
 

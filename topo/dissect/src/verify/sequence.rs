@@ -6,7 +6,7 @@
 //! any number: after a management datagram between two ends, the next packet between them is not judged.
 //! Source: IBTA Vol 1, 9.7.1 (PSN), 9.7.5.1.3 (retries), 9.8.
 
-use super::flows::{FlowPacket, Flows, NoFlow, Role};
+use super::flows::{FlowKey, FlowPacket, MANAGEMENT, Role, entry, follow};
 use super::packet::Endpoint;
 use super::rule::rules;
 use super::{Check, Family, Seen, Tally};
@@ -43,7 +43,7 @@ type Ends = (u32, Endpoint, Endpoint);
 /// The family.
 #[derive(Default)]
 pub struct Sequences {
-    flows: Flows<Flow>,
+    flows: HashMap<FlowKey, Flow>,
     /// The number in the last NAK to each requester, by port, requester and responder.
     requested: HashMap<Ends, Psn>,
     /// Management datagrams at each port between two ends, the lesser end first.
@@ -51,11 +51,9 @@ pub struct Sequences {
     retransmitted: u64,
 }
 
-/// Pairs of ends remembered; beyond, queue pairs set up again are reported as repeats.
-const SET_UP_MAX: usize = 1 << 16;
-
-/// NAKs remembered; beyond, some retries are reported as repeats.
-const REQUESTED_MAX: usize = 1 << 16;
+/// Pairs of ends remembered for NAKs and for management; beyond, some retries and queue pairs set up again are reported
+/// as repeats.
+const ENDS_MAX: usize = 1 << 16;
 
 impl Family for Sequences {
     fn check(&mut self, check: &mut Check<'_>) {
@@ -63,11 +61,11 @@ impl Family for Sequences {
         self.on_nak(seen);
         let packet = match FlowPacket::of(seen) {
             Ok(packet) => packet,
-            Err(no_flow) => {
-                if no_flow == NoFlow::Management {
+            Err(why) => {
+                if why == Some(MANAGEMENT) {
                     self.on_management(seen);
                 }
-                return no_flow.reason().map_or((), |why| check.not_checked(why));
+                return why.map_or((), |why| check.not_checked(why));
             }
         };
         let set_up = ends(seen).and_then(|ends| self.set_up.get(&ends)).copied().unwrap_or(0);
@@ -82,7 +80,7 @@ impl Family for Sequences {
         let damaged = seen.damaged_before;
         let fresh = Flow { next: psn.next(), slack, again: None, damaged, set_up };
         let Some(flow) = self.flows.get_mut(&packet.key) else {
-            return self.flows.begin(packet.key, fresh, check);
+            return follow(&mut self.flows, packet.key, fresh, check);
         };
         if flow.set_up != set_up {
             *flow = fresh;
@@ -118,7 +116,7 @@ impl Family for Sequences {
     }
 
     fn finish(&mut self, tally: &mut Tally) {
-        tally.checked("flows", self.flows.count());
+        tally.checked("flows", self.flows.len() as u64);
         tally.checked("retransmissions after a NAK", self.retransmitted);
     }
 }
@@ -133,9 +131,8 @@ fn ends(seen: &Seen<'_>) -> Option<Ends> {
 impl Sequences {
     /// Management datagrams set connections up and end them.
     fn on_management(&mut self, seen: &Seen<'_>) {
-        let Some(ends) = ends(seen) else { return };
-        if self.set_up.len() < SET_UP_MAX || self.set_up.contains_key(&ends) {
-            *self.set_up.entry(ends).or_default() += 1;
+        if let Some(count) = ends(seen).and_then(|ends| entry(&mut self.set_up, ends, ENDS_MAX)) {
+            *count.or_default() += 1;
         }
     }
 
@@ -148,8 +145,8 @@ impl Sequences {
             return;
         }
         let ends = (seen.place.port, headers.destination, headers.source);
-        if self.requested.len() < REQUESTED_MAX || self.requested.contains_key(&ends) {
-            self.requested.insert(ends, bth.psn);
+        if let Some(psn) = entry(&mut self.requested, ends, ENDS_MAX) {
+            psn.insert_entry(bth.psn);
         }
     }
 }
