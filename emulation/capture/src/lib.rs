@@ -94,7 +94,6 @@ pub enum CaptureError {
 
 #[derive(Debug)]
 struct Tap {
-    id: u32,
     link_type: LinkType,
     statistics: InterfaceStatistics,
     unreported_drops: u64,
@@ -156,8 +155,8 @@ impl Capture {
         let Some(place) = self.ports[device].get_mut(port.at.port.index()) else { return };
         let mut ids = [None; 3];
         let name = wiring.end_name(port.at);
-        let peer = wiring.peer(port.at).map(|(_, end)| wiring.end_name(end));
-        let peer = peer.unwrap_or_else(|| "nothing".to_owned());
+        let peer = wiring.peer(port.at);
+        let peer = peer.map_or("nothing".to_owned(), |(_, end)| wiring.end_name(end));
         for kind in kinds(port.technology) {
             let link_type = LinkType::of(*kind);
             let name = match kind {
@@ -175,19 +174,18 @@ impl Capture {
                 speed: port.rate.get(),
             };
             pcapng::interface(self.spool.buffer(), &interface);
-            let id = self.taps.len() as u32;
-            ids[kind_index(*kind)] = Some(id);
+            ids[kind_index(*kind)] = Some(self.taps.len() as u32);
             let statistics = InterfaceStatistics { name, seen: 0, dropped: 0 };
-            self.taps.push(Tap { id, link_type, statistics, unreported_drops: 0 });
+            self.taps.push(Tap { link_type, statistics, unreported_drops: 0 });
         }
         *place = Some(ids);
     }
 
     /// Ends the file at `now` with the counts of each interface.
     pub fn finish(mut self, now: Instant) -> CaptureStatistics {
-        for tap in &self.taps {
+        for (id, tap) in (0..).zip(&self.taps) {
             let counts = (tap.statistics.seen, tap.statistics.dropped);
-            pcapng::statistics(self.spool.buffer(), tap.id, now.as_ps() / 1_000, counts);
+            pcapng::statistics(self.spool.buffer(), id, now.as_ps() / 1_000, counts);
         }
         let (bytes, error) = self.spool.finish();
         CaptureStatistics {
@@ -214,7 +212,8 @@ impl FrameTap for Capture {
     ) {
         let place = self.ports.get(device).and_then(|ports| ports.get(port.index()));
         let id = place.copied().flatten().and_then(|ids| ids[kind_index(frame.kind)]);
-        let Some(tap) = id.and_then(|id| self.taps.get_mut(id as usize)) else { return };
+        let Some(interface) = id else { return };
+        let tap = &mut self.taps[interface as usize];
         tap.statistics.seen += 1;
         if !self.spool.has_room() {
             tap.statistics.dropped += 1;
@@ -223,7 +222,7 @@ impl FrameTap for Capture {
         }
         let kept = &frame.octets[..frame.octets.len().min(self.snaplen)];
         let packet = pcapng::Packet {
-            interface: tap.id,
+            interface,
             link_type: tap.link_type,
             at_ns: at.as_ps() / 1_000,
             octets: kept,

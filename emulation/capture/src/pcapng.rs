@@ -89,6 +89,12 @@ pub enum LinkType {
 }
 
 impl LinkType {
+    /// The link type of this number, if frames can be read from it.
+    pub fn of_number(number: u16) -> Option<LinkType> {
+        use LinkType::{Erf, Ethernet, Infiniband, User0};
+        [Ethernet, User0, Erf, Infiniband].into_iter().find(|known| *known as u16 == number)
+    }
+
     /// The link type for frames of `kind`.
     pub const fn of(kind: FrameKind) -> LinkType {
         match kind {

@@ -6,14 +6,14 @@
 //! undecoded. By hand, since published readers neither resume after a damaged block nor give the part of
 //! a truncated last packet.
 
-use crate::pcapng::{LinkType, erf};
+use crate::pcapng::{LinkType, block, erf};
 use bytes::BytesMut;
 use proto::events::Direction;
 use proto::frame::{Frame, FrameKind};
 use proto::wire::infiniband::FlowControlPacket;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::io::{self, Read};
+use std::io::{self, Cursor, Read};
 use std::sync::Arc;
 
 mod blocks;
@@ -26,8 +26,6 @@ pub struct CapturedFrame {
     pub at_ns: u64,
     /// The interface's name, if it has one.
     pub interface: Option<Arc<str>>,
-    /// The file's link type.
-    pub link_type: u16,
     /// Rate of the link in bit/s, if the file states it.
     pub speed: Option<u64>,
     /// The direction, if the file states it.
@@ -107,7 +105,7 @@ enum Format {
 
 /// An iterator over the frames of a capture.
 pub struct CaptureReader<R> {
-    input: R,
+    input: io::Chain<Cursor<[u8; 4]>, R>,
     format: Format,
     buffer: Vec<u8>,
     skipped: BTreeMap<Reason, u64>,
@@ -125,12 +123,12 @@ impl<R: Read> CaptureReader<R> {
         if !fill(&mut input, &mut magic, "file header")? {
             return Err(ReadError::Truncated("file header"));
         }
-        let format = match records::Records::begin(magic, &mut input)? {
-            Some(records) => Format::Pcap(records),
-            None => Format::Pcapng(
-                blocks::Blocks::begin(magic)
-                    .ok_or(ReadError::NotACapture(u32::from_be_bytes(magic)))?,
-            ),
+        let mut input = Cursor::new(magic).chain(input);
+        // The type of a section header is the same in both byte orders.
+        let format = if u32::from_le_bytes(magic) == block::SECTION {
+            Format::Pcapng(blocks::Blocks::default())
+        } else {
+            Format::Pcap(records::Records::begin(magic, &mut input)?)
         };
         let (buffer, skipped) = (Vec::new(), BTreeMap::new());
         Ok(CaptureReader { input, format, buffer, skipped, packets: 0, ended: false })
@@ -156,13 +154,13 @@ impl<R: Read> CaptureReader<R> {
     }
 
     fn next_frame(&mut self) -> Result<Option<CapturedFrame>, ReadError> {
-        loop {
-            let Some(packet) = self.next_raw()? else { return Ok(None) };
+        while let Some(packet) = self.next_raw()? {
             match packet.and_then(framed) {
                 Ok(frame) => return Ok(Some(frame)),
                 Err(reason) => *self.skipped.entry(reason).or_insert(0) += 1,
             }
         }
+        Ok(None)
     }
 }
 
@@ -181,23 +179,17 @@ impl<R: Read> Iterator for CaptureReader<R> {
 
 /// Extracts the frame of a packet, or says why it is skipped.
 fn framed(packet: RawPacket<'_>) -> Result<CapturedFrame, Reason> {
-    const ETHERNET: u16 = LinkType::Ethernet as u16;
-    const USER0: u16 = LinkType::User0 as u16;
-    const ERF: u16 = LinkType::Erf as u16;
-    const INFINIBAND: u16 = LinkType::Infiniband as u16;
-    let (kind, octets, wire_size) = match packet.link_type {
-        ETHERNET => (FrameKind::Ethernet, packet.octets, packet.wire_size),
-        USER0 if packet.interface.as_deref().is_some_and(|name| name.ends_with("/link")) => {
-            (FrameKind::InfinibandLink, packet.octets, packet.wire_size)
+    let (octets, wire_size) = (packet.octets, packet.wire_size);
+    let is_link = packet.interface.as_deref().is_some_and(|name| name.ends_with("/link"));
+    let (kind, octets, wire_size) = match LinkType::of_number(packet.link_type) {
+        Some(LinkType::Ethernet) => (FrameKind::Ethernet, octets, wire_size),
+        Some(LinkType::User0) if is_link => (FrameKind::InfinibandLink, octets, wire_size),
+        Some(LinkType::Infiniband) if wire_size as usize == FlowControlPacket::LEN => {
+            (FrameKind::InfinibandLink, octets, wire_size)
         }
-        INFINIBAND => {
-            let is_link_packet = packet.wire_size as usize == FlowControlPacket::LEN;
-            let kind =
-                if is_link_packet { FrameKind::InfinibandLink } else { FrameKind::Infiniband };
-            (kind, packet.octets, packet.wire_size)
-        }
-        ERF => {
-            let record = ErfRecord::parse(packet.octets)?;
+        Some(LinkType::Infiniband) => (FrameKind::Infiniband, octets, wire_size),
+        Some(LinkType::Erf) => {
+            let record = ErfRecord::parse(octets)?;
             let kind = match record.kind {
                 erf::INFINIBAND => FrameKind::Infiniband,
                 erf::INFINIBAND_LINK => FrameKind::InfinibandLink,
@@ -205,12 +197,13 @@ fn framed(packet: RawPacket<'_>) -> Result<CapturedFrame, Reason> {
             };
             (kind, record.octets, record.wire_size)
         }
-        other => return Err(format!("link type {other}").into()),
+        Some(LinkType::User0) | None => {
+            return Err(format!("link type {}", packet.link_type).into());
+        }
     };
     Ok(CapturedFrame {
         at_ns: packet.at_ns,
         interface: packet.interface,
-        link_type: packet.link_type,
         speed: packet.speed,
         direction: packet.direction,
         wire_size,
@@ -257,17 +250,12 @@ impl<'a> ErfRecord<'a> {
 
 /// Fills `into`. Returns false if the input ends before the first octet.
 fn fill(input: &mut impl Read, into: &mut [u8], what: &'static str) -> Result<bool, ReadError> {
-    let mut have = 0;
-    while have < into.len() {
-        match input.read(&mut into[have..]) {
-            Ok(0) if have == 0 => return Ok(false),
-            Ok(0) => return Err(ReadError::Truncated(what)),
-            Ok(n) => have += n,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error.into()),
-        }
+    let length = into.len();
+    match io::copy(&mut input.take(length as u64), &mut &mut into[..])? as usize {
+        0 => Ok(false),
+        n if n < length => Err(ReadError::Truncated(what)),
+        _ => Ok(true),
     }
-    Ok(true)
 }
 
 /// Reads `length` octets into `buffer`, which grows only as the input delivers them. Returns false if the input
@@ -279,35 +267,37 @@ fn take(input: &mut impl Read, buffer: &mut Vec<u8>, length: u32) -> Result<bool
 }
 
 /// The byte order of a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum ByteOrder {
+    #[default]
     Little,
     Big,
 }
 
 impl ByteOrder {
-    fn u16(self, octets: &[u8], at: usize) -> Option<u16> {
-        let octets = octets.get(at..at + 2)?.try_into().ok()?;
+    /// The order in which the first octets of a file are one of `magics`, and its index.
+    fn of<const N: usize>(first: [u8; 4], magics: [u32; N]) -> Option<(ByteOrder, usize)> {
+        let [little, big] = [u32::from_le_bytes(first), u32::from_be_bytes(first)]
+            .map(|first| magics.iter().position(|magic| *magic == first));
+        little.map(|n| (ByteOrder::Little, n)).or(big.map(|n| (ByteOrder::Big, n)))
+    }
+
+    /// The number in the `N` octets from `at` on; `None` if they are not there.
+    fn number<const N: usize>(self, octets: &[u8], at: usize) -> Option<u64> {
+        let octets = octets.get(at..at + N)?.iter();
+        let push = |number, octet: &u8| number << 8 | u64::from(*octet);
         Some(match self {
-            ByteOrder::Little => u16::from_le_bytes(octets),
-            ByteOrder::Big => u16::from_be_bytes(octets),
+            ByteOrder::Little => octets.rev().fold(0, push),
+            ByteOrder::Big => octets.fold(0, push),
         })
+    }
+
+    fn u16(self, octets: &[u8], at: usize) -> Option<u16> {
+        self.number::<2>(octets, at).map(|number| number as u16)
     }
 
     fn u32(self, octets: &[u8], at: usize) -> Option<u32> {
-        let octets = octets.get(at..at + 4)?.try_into().ok()?;
-        Some(match self {
-            ByteOrder::Little => u32::from_le_bytes(octets),
-            ByteOrder::Big => u32::from_be_bytes(octets),
-        })
-    }
-
-    fn u64(self, octets: &[u8], at: usize) -> Option<u64> {
-        let octets = octets.get(at..at + 8)?.try_into().ok()?;
-        Some(match self {
-            ByteOrder::Little => u64::from_le_bytes(octets),
-            ByteOrder::Big => u64::from_be_bytes(octets),
-        })
+        self.number::<4>(octets, at).map(|number| number as u32)
     }
 }
 

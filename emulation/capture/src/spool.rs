@@ -79,19 +79,15 @@ impl Spool {
     fn hand_over(&mut self) -> bool {
         let next = self.empty.try_recv().unwrap_or_else(|_| Vec::with_capacity(2 * CHUNK));
         let chunk = std::mem::replace(&mut self.chunk, next);
-        let refused = match self.when_full {
-            WhenFull::Wait => self.full.send(chunk).err().map(|refused| refused.0),
-            WhenFull::Drop => self.full.try_send(chunk).err().map(|refused| match refused {
-                TrySendError::Full(chunk) | TrySendError::Disconnected(chunk) => chunk,
-            }),
+        let sent = match self.when_full {
+            WhenFull::Wait => self.full.send(chunk).map_err(TrySendError::from),
+            WhenFull::Drop => self.full.try_send(chunk),
         };
-        match refused {
-            Some(chunk) => {
-                self.chunk = chunk;
-                false
-            }
-            None => true,
-        }
+        let Err(TrySendError::Full(chunk) | TrySendError::Disconnected(chunk)) = sent else {
+            return true;
+        };
+        self.chunk = chunk;
+        false
     }
 
     /// Writes the rest. Returns the octets written, and the error if there was one.

@@ -4,7 +4,7 @@
 
 use super::{Fcs, Meta};
 use capture::pcapng::{LinkType, erf};
-use capture::reader::{CaptureReader, ErfRecord, RawPacket, ReadError};
+use capture::reader::{CaptureReader, ErfRecord, RawPacket, ReadError, Reason};
 use proto::technology::Technology;
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
@@ -106,17 +106,11 @@ fn visit_capture(
                 Err(error) => break Err(error),
             };
             last += 1;
-            let reason = match packet {
-                Ok(raw) => match framed(&raw, unsaid) {
-                    Ok((technology, octets, wire_length)) => {
-                        visitor.frame(packet_of(&raw, technology, octets, wire_length))?;
-                        continue;
-                    }
-                    Err(reason) => reason,
-                },
-                Err(reason) => reason.into_owned(),
-            };
-            *passed_over.entry(reason).or_default() += 1;
+            let framed = packet.and_then(|raw| Ok((framed(&raw, unsaid)?, raw)));
+            match framed {
+                Ok((framed, raw)) => visitor.frame(packet_of(&raw, framed))?,
+                Err(reason) => *passed_over.entry(reason.into_owned()).or_default() += 1,
+            }
         },
     };
     match ended {
@@ -136,9 +130,7 @@ fn visit_capture(
 
 fn packet_of<'a>(
     raw: &'a RawPacket<'_>,
-    technology: Technology,
-    octets: &'a [u8],
-    wire_length: usize,
+    (technology, octets, wire_length): (Technology, &'a [u8], usize),
 ) -> Packet<'a> {
     Packet {
         meta: Meta {
@@ -161,31 +153,26 @@ fn packet_of<'a>(
 fn framed<'a>(
     raw: &RawPacket<'a>,
     unsaid: Option<Technology>,
-) -> Result<(Technology, &'a [u8], usize), String> {
-    const ETHERNET: u16 = LinkType::Ethernet as u16;
-    const USER0: u16 = LinkType::User0 as u16;
-    const ERF: u16 = LinkType::Erf as u16;
-    const INFINIBAND: u16 = LinkType::Infiniband as u16;
+) -> Result<(Technology, &'a [u8], usize), Reason> {
     let wire_size = raw.wire_size as usize;
-    match raw.link_type {
-        ETHERNET => Ok((Technology::Ethernet, raw.octets, wire_size)),
-        INFINIBAND => Ok((Technology::Infiniband, raw.octets, wire_size)),
+    let technology = match LinkType::of_number(raw.link_type) {
+        Some(LinkType::Ethernet) => Technology::Ethernet,
+        Some(LinkType::Infiniband) => Technology::Infiniband,
         // Captures of this project hold link packets there; others hold packets, by a setting of Wireshark.
-        USER0 => Ok((unsaid.unwrap_or(Technology::Infiniband), raw.octets, wire_size)),
-        ERF => {
-            let record = ErfRecord::parse(raw.octets).map_err(|reason| reason.into_owned())?;
+        Some(LinkType::User0) => unsaid.unwrap_or(Technology::Infiniband),
+        Some(LinkType::Erf) => {
+            let record = ErfRecord::parse(raw.octets)?;
             let technology = match record.kind {
                 erf::INFINIBAND | erf::INFINIBAND_LINK => Technology::Infiniband,
                 kind if erf::ETHERNET.contains(&kind) => Technology::Ethernet,
-                other => return Err(format!("ERF record of type {other}")),
+                other => return Err(format!("ERF record of type {other}").into()),
             };
-            Ok((technology, record.octets, record.wire_size as usize))
+            return Ok((technology, record.octets, record.wire_size as usize));
         }
-        other => match unsaid {
-            Some(technology) => Ok((technology, raw.octets, wire_size)),
-            None => Err(format!("link type {other} (--link says what it holds)")),
-        },
-    }
+        None => unsaid
+            .ok_or_else(|| format!("link type {} (--link says what it holds)", raw.link_type))?,
+    };
+    Ok((technology, raw.octets, wire_size))
 }
 
 /// Appends a line with its end; false at the end of the input. Of a line longer than `max` octets, `max + 1` or a few more

@@ -2,4 +2,5 @@
 
 mod parallel;
 pub mod sweep;
+mod table;
 pub mod tune;

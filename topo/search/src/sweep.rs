@@ -1,5 +1,4 @@
 //! A scenario over values of its keys: a table, a figure, and whether results come in the expected order.
-//! should.
 //!
 //! ```text
 //!   sweep file, or scenario and --set k=a,b,c ──▶ grid     points: which keys are what
@@ -17,12 +16,13 @@ use grid::{Axis, Point};
 use judgement::Judged;
 use launch::experiment::{Conditions, Experiment, ExperimentError};
 use launch::substrate;
-use outcome::{Cell, Row};
+use outcome::Row;
 use results::verdict::Verdict;
 use scenario::Scenario;
 use scenario::files;
 use scenario::keyfile::problem::Problems;
 use scenario::run::Backend;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 pub mod file;
@@ -81,12 +81,6 @@ impl Swept {
     }
 }
 
-/// One run.
-struct Task {
-    point: usize,
-    scenario: Scenario,
-}
-
 impl Sweep {
     /// Reads the sweep or scenario file `path`; `sets` are overrides as for `run`, but may contain lists of
     /// values.
@@ -117,11 +111,11 @@ impl Sweep {
         grid::points(&self.axes)
     }
 
-    /// The scenario at each point and with each seed.
+    /// The index of each point and its scenario, with each seed.
     ///
     /// # Errors
     /// If the base cannot be read, a value is refused, or a measure is not the scenario's.
-    fn tasks(&self) -> Result<Vec<Task>, SweepError> {
+    fn tasks(&self) -> Result<Vec<(usize, Scenario)>, SweepError> {
         let mut tasks = Vec::new();
         for (index, point) in self.points().iter().enumerate() {
             let sets: Vec<String> = self.sets.iter().chain(&point.sets).cloned().collect();
@@ -134,7 +128,7 @@ impl Sweep {
             for n in 0..self.seeds {
                 let mut scenario = scenario.clone();
                 scenario.run.seed = scenario.run.seed.wrapping_add(n);
-                tasks.push(Task { point: index, scenario });
+                tasks.push((index, scenario));
             }
         }
         Ok(tasks)
@@ -143,15 +137,12 @@ impl Sweep {
     fn check(&self, scenario: &Scenario) -> Result<(), SweepError> {
         let known = |name: &&String| scenario.measures.iter().any(|known| known.name == **name);
         let expected = self.expectations.iter().map(|expected| &expected.measure);
-        match self.measures.iter().chain(expected).find(|name| !known(name)) {
-            None => Ok(()),
-            Some(name) => {
-                let has: Vec<&str> = scenario.measures.iter().map(|m| m.name.as_str()).collect();
-                let file = self.base.display();
-                let fault = format!("{file} measures no {name:?}: it has {}", has.join(", "));
-                Err(SweepError::File(fault))
-            }
-        }
+        let mut named = self.measures.iter().chain(expected);
+        let Some(name) = named.find(|name| !known(name)) else { return Ok(()) };
+        let has: Vec<&str> = scenario.measures.iter().map(|m| m.name.as_str()).collect();
+        let file = self.base.display();
+        let fault = format!("{file} measures no {name:?}: it has {}", has.join(", "));
+        Err(SweepError::File(fault))
     }
 
     /// Number of runs.
@@ -170,7 +161,7 @@ impl Sweep {
         ran: &(dyn Fn() + Sync),
     ) -> Result<Swept, SweepError> {
         let tasks = self.tasks()?;
-        let perform = |task: &Task| {
+        let perform = |(point, scenario): &(usize, Scenario)| {
             let conditions = Conditions {
                 substrate: substrate(Backend::Virtual),
                 dilation: 0,
@@ -179,21 +170,17 @@ impl Sweep {
                 command: command.to_owned(),
                 injections: Vec::new(),
             };
-            let run = Experiment::run(&task.scenario, conditions, &mut |_| {});
+            let run = Experiment::run(scenario, conditions, &mut |_| {});
             ran();
-            run.map(|experiment| (task.point, experiment.result))
+            run.map(|experiment| (*point, experiment.result))
         };
         let results = map_in_parallel(&tasks, threads, perform);
         let results = results.into_iter().collect::<Result<Vec<_>, _>>()?;
-        let points = self.points();
-        let rows: Vec<Row> = points
-            .into_iter()
-            .enumerate()
-            .map(|(index, point)| {
-                let of_point = results.iter().filter(|(at, _)| *at == index);
-                Row::new(point, &of_point.map(|(_, result)| result).collect::<Vec<_>>())
-            })
-            .collect();
+        let row = |(index, point)| {
+            let of_point = results.iter().filter(|(at, _)| *at == index);
+            Row::new(point, &of_point.map(|(_, result)| result).collect::<Vec<_>>())
+        };
+        let rows: Vec<Row> = self.points().into_iter().enumerate().map(row).collect();
         let judged = self.expectations.iter().map(|expected| expected.judge(&rows)).collect();
         Ok(Swept { rows, judged })
     }
@@ -203,12 +190,9 @@ impl Sweep {
         if !self.measures.is_empty() {
             return self.measures.clone();
         }
-        let all = rows.iter().flat_map(|row| &row.cells);
-        let numbers = all.filter(|(_, cell): &(&String, &Cell)| cell.mean.is_some());
-        let mut names: Vec<String> = numbers.map(|(name, _)| name.clone()).collect();
-        names.sort();
-        names.dedup();
-        names
+        let cells = rows.iter().flat_map(|row| &row.cells);
+        let numbers = cells.filter(|(_, cell)| cell.mean.is_some()).map(|(name, _)| name.clone());
+        numbers.collect::<BTreeSet<_>>().into_iter().collect()
     }
 }
 

@@ -10,10 +10,9 @@
 //!                              └── objective: a run's flaws as one key ◀──┘
 //! ```
 //!
-//! A candidate is as good as its worst run. Its result so far can only get worse, and
-//! a candidate that is already worse than the best candidate's
-//! depend on scores alone, never on which thread was faster: the same file gives the same answer
-//! on one core and on many.
+//! A candidate is as good as its worst run. Its result so far can only get worse, so a candidate that is already
+//! worse than the best one makes no further runs. Decisions depend on scores alone, never on which thread was faster:
+//! the same file gives the same answer on one core and on many.
 
 use launch::LaunchError;
 use objective::Objective;

@@ -237,11 +237,12 @@ impl LiveState {
             }
         }
         let roots: Vec<usize> = trees(moment).into_iter().map(|(root, _)| root).collect();
-        for root in roots.iter().copied().filter(|root| !current.roots.contains(root)) {
-            self.push_note(at_tau, "root", &self.root(root));
-        }
-        for root in current.roots.iter().copied().filter(|root| !roots.contains(root)) {
-            self.push_note(at_tau, "unroot", &self.root(root));
+        for (kind, these, others) in
+            [("root", &roots, &current.roots), ("unroot", &current.roots, &roots)]
+        {
+            for root in these.iter().filter(|root| !others.contains(root)) {
+                self.push_note(at_tau, kind, &self.root(*root));
+            }
         }
         current.roots = roots;
         if bin.drops > 0 {
@@ -328,13 +329,12 @@ impl LiveState {
             (0..self.rates.len()).filter(|place| by(&self.outputs.all[*place])).collect()
         };
         let adapters = nodes.filter(|(_, node)| node.kind == NodeKind::Nic);
-        adapters
-            .map(|(number, node)| {
-                let (from, to) =
-                    (of(&|o: &Output| o.from == number), of(&|o: &Output| o.to == number));
-                json!({ "node": number, "name": node.name, "from": from, "to": to })
-            })
-            .collect()
+        let described = adapters.map(|(number, node)| {
+            let (from, to) =
+                (of(&|output| output.from == number), of(&|output| output.to == number));
+            json!({ "node": number, "name": node.name, "from": from, "to": to })
+        });
+        described.collect()
     }
 }
 

@@ -4,7 +4,6 @@
 use super::lab_action::LabAction;
 use super::live_state::LiveState;
 use super::{exposition, stream};
-use axum::Router;
 use axum::body::Body;
 use axum::extract::rejection::JsonRejection;
 use axum::extract::{DefaultBodyLimit, Query, Request, State};
@@ -13,6 +12,7 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::sse::{KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use axum::{Json, Router};
 use daemon::admin::OwnNames;
 use daemon::token::Token;
 use launch::lab::LabRecord;
@@ -81,6 +81,16 @@ struct Site {
     slots: Arc<Semaphore>,
 }
 
+impl Site {
+    /// The lab, or the answer that there is none.
+    fn lab(&self) -> Result<LabRecord, Response> {
+        let missing = (StatusCode::NOT_FOUND, "this is a run, not a lab\n");
+        self.content.lab.clone().ok_or_else(|| missing.into_response())
+    }
+}
+
+type At = State<Arc<Site>>;
+
 /// A server in the background, which stops when it is dropped.
 pub struct Server {
     /// The address at which it listens.
@@ -123,8 +133,11 @@ impl Drop for Server {
 fn router(site: Arc<Site>) -> Router {
     Router::new()
         .route("/", get(page))
-        .route("/api/run", get(run))
-        .route("/api/topology", get(topology))
+        .route("/api/run", get(async |State(site): At| Json(&site.content.run).into_response()))
+        .route(
+            "/api/topology",
+            get(async |State(site): At| Json(&site.content.topology).into_response()),
+        )
         .route("/api/columns", get(columns))
         .route("/api/live", get(live))
         .route("/api/act", post(perform))
@@ -143,7 +156,7 @@ struct Parameters {
 
 /// Refuses host names of others (against DNS rebinding), and clients without the token.
 async fn check_access(
-    State(site): State<Arc<Site>>,
+    State(site): At,
     Query(parameters): Query<Parameters>,
     headers: HeaderMap,
     request: Request,
@@ -153,12 +166,12 @@ async fn check_access(
         return (StatusCode::MISDIRECTED_REQUEST, "not a name of this server\n").into_response();
     }
     if !site.access.is_open && !site.access.is_token(parameters.token.as_deref()) {
-        return (StatusCode::FORBIDDEN, "the token is missing or wrong\n").into_response();
+        return forbidden();
     }
     next.run(request).await
 }
 
-async fn page(State(site): State<Arc<Site>>) -> Response {
+async fn page(State(site): At) -> Response {
     let headers = [
         (header::CONTENT_TYPE, "text/html; charset=utf-8"),
         (header::CACHE_CONTROL, "no-store"),
@@ -167,17 +180,9 @@ async fn page(State(site): State<Arc<Site>>) -> Response {
     (headers, site.content.page.clone()).into_response()
 }
 
-async fn run(State(site): State<Arc<Site>>) -> Response {
-    axum::Json(&site.content.run).into_response()
-}
-
-async fn topology(State(site): State<Arc<Site>>) -> Response {
-    axum::Json(&site.content.topology).into_response()
-}
-
 /// Rows from a bin on: a head of three numbers of 32 bits (first bin, bins, outputs), then for each bin its end in
 /// picoseconds (64 bits) and its octets. Numbers are little-endian.
-async fn columns(State(site): State<Arc<Site>>, Query(parameters): Query<Parameters>) -> Response {
+async fn columns(State(site): At, Query(parameters): Query<Parameters>) -> Response {
     let rows = site.state.rows_from(parameters.from);
     let first = rows.first().map_or(parameters.from, |row| row.number);
     let mut octets = Vec::new();
@@ -191,7 +196,7 @@ async fn columns(State(site): State<Arc<Site>>, Query(parameters): Query<Paramet
     ([(header::CONTENT_TYPE, "application/octet-stream")], Body::from(octets)).into_response()
 }
 
-async fn live(State(site): State<Arc<Site>>) -> Response {
+async fn live(State(site): At) -> Response {
     let Ok(slot) = Arc::clone(&site.slots).try_acquire_owned() else {
         let text = format!("{CLIENTS_MAX} pages show this run already\n");
         return (StatusCode::SERVICE_UNAVAILABLE, text).into_response();
@@ -202,52 +207,45 @@ async fn live(State(site): State<Arc<Site>>) -> Response {
 }
 
 /// The metrics of all daemons of the lab, for Prometheus.
-async fn metrics(State(site): State<Arc<Site>>) -> Response {
-    let Some(record) = site.content.lab.clone() else { return no_lab() };
-    let pages = tokio::task::spawn_blocking(move || client::metrics(&record)).await;
-    match pages {
-        Ok(Ok(pages)) => {
-            ([(header::CONTENT_TYPE, EXPOSITION)], exposition::merge(&pages)).into_response()
-        }
-        Ok(Err(error)) => refused(&error),
-        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
-    }
+async fn metrics(State(site): At) -> Result<Response, Response> {
+    let record = site.lab()?;
+    let pages = apart(move || client::metrics(&record)).await?;
+    Ok(([(header::CONTENT_TYPE, EXPOSITION)], exposition::merge(&pages)).into_response())
 }
 
 /// Performs an action on the lab, and adds a note about it.
 async fn perform(
-    State(site): State<Arc<Site>>,
+    State(site): At,
     Query(parameters): Query<Parameters>,
-    action: Result<axum::Json<LabAction>, JsonRejection>,
-) -> Response {
+    action: Result<Json<LabAction>, JsonRejection>,
+) -> Result<String, Response> {
     if !site.access.is_token(parameters.token.as_deref()) {
-        return (StatusCode::FORBIDDEN, "the token is missing or wrong\n").into_response();
+        return Err(forbidden());
     }
-    let Some(record) = site.content.lab.clone() else { return no_lab() };
-    let action = match action {
-        Ok(axum::Json(action)) => action,
-        Err(rejection) => return rejection.into_response(),
-    };
-    match tokio::task::spawn_blocking(move || action.perform(&record)).await {
-        Ok(Ok(done)) => {
-            site.state.add_note("act", &done);
-            done.into_response()
-        }
-        Ok(Err(error)) => refused(&error),
-        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
-    }
+    let record = site.lab()?;
+    let Json(action) = action.map_err(IntoResponse::into_response)?;
+    let done = apart(move || action.perform(&record)).await?;
+    site.state.add_note("act", &done);
+    Ok(done)
 }
 
-fn no_lab() -> Response {
-    (StatusCode::NOT_FOUND, "this is a run, not a lab\n").into_response()
+/// Calls daemons on a thread that may wait.
+async fn apart<T: Send + 'static>(
+    call: impl FnOnce() -> Result<T, ClientError> + Send + 'static,
+) -> Result<T, Response> {
+    let called = tokio::task::spawn_blocking(call).await;
+    let called = called.map_err(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response())?;
+    called.map_err(|error| {
+        let status = match error {
+            ClientError::Refused(_) => StatusCode::UNPROCESSABLE_ENTITY,
+            ClientError::Silent { .. } => StatusCode::SERVICE_UNAVAILABLE,
+        };
+        (status, format!("{}\n", with_sources(&error))).into_response()
+    })
 }
 
-fn refused(error: &ClientError) -> Response {
-    let status = match error {
-        ClientError::Refused(_) => StatusCode::UNPROCESSABLE_ENTITY,
-        ClientError::Silent { .. } => StatusCode::SERVICE_UNAVAILABLE,
-    };
-    (status, format!("{}\n", with_sources(error))).into_response()
+fn forbidden() -> Response {
+    (StatusCode::FORBIDDEN, "the token is missing or wrong\n").into_response()
 }
 
 #[cfg(test)]

@@ -20,9 +20,8 @@ struct Interface {
 }
 
 /// The state of reading a file of blocks.
+#[derive(Default)]
 pub(super) struct Blocks {
-    /// The first four octets, which were read to recognise the format.
-    first: Option<[u8; 4]>,
     order: ByteOrder,
     interfaces: Vec<Interface>,
     /// The end of the block read last is damaged: nothing can follow it.
@@ -30,17 +29,6 @@ pub(super) struct Blocks {
 }
 
 impl Blocks {
-    /// A reader after the first four octets of a section header; `None` if `magic` is something else.
-    pub(super) fn begin(magic: [u8; 4]) -> Option<Blocks> {
-        // The type of a section header is the same in both byte orders.
-        (u32::from_le_bytes(magic) == block::SECTION).then_some(Blocks {
-            first: Some(magic),
-            order: ByteOrder::Little,
-            interfaces: Vec::new(),
-            ended: None,
-        })
-    }
-
     /// The next packet, or why it must be skipped.
     pub(super) fn next<'a>(
         &mut self,
@@ -73,22 +61,21 @@ impl Blocks {
         buffer: &mut Vec<u8>,
     ) -> Result<Option<u32>, ReadError> {
         let mut kind = [0; 4];
-        match self.first.take() {
-            Some(first) => kind = first,
-            None if !fill(input, &mut kind, "block")? => return Ok(None),
-            None => {}
+        if !fill(input, &mut kind, "block")? {
+            return Ok(None);
         }
+        let mut must_fill = |into: &mut [u8; 4]| match fill(input, into, "block") {
+            Ok(false) => Err(ReadError::Truncated("block")),
+            filled => filled,
+        };
         let mut length = [0; 4];
-        self.must_fill(input, &mut length)?;
+        must_fill(&mut length)?;
         let mut done = 8;
         if u32::from_le_bytes(kind) == block::SECTION {
             let mut magic = [0; 4];
-            self.must_fill(input, &mut magic)?;
-            self.order = match (u32::from_le_bytes(magic), u32::from_be_bytes(magic)) {
-                (BYTE_ORDER_MAGIC, _) => ByteOrder::Little,
-                (_, BYTE_ORDER_MAGIC) => ByteOrder::Big,
-                (other, _) => return Err(ReadError::NotACapture(other)),
-            };
+            must_fill(&mut magic)?;
+            let unknown = ReadError::NotACapture(u32::from_le_bytes(magic));
+            (self.order, _) = ByteOrder::of(magic, [BYTE_ORDER_MAGIC]).ok_or(unknown)?;
             self.interfaces.clear();
             done = 12;
         }
@@ -108,10 +95,6 @@ impl Blocks {
         Ok(Some(word(&kind)))
     }
 
-    fn must_fill(&self, input: &mut impl Read, into: &mut [u8]) -> Result<(), ReadError> {
-        if fill(input, into, "block")? { Ok(()) } else { Err(ReadError::Truncated("block")) }
-    }
-
     /// An interface block too short for its fields still takes a number, and its packets are skipped.
     fn read_interface(&self, body: &[u8]) -> Interface {
         let mut interface = Interface {
@@ -129,10 +112,10 @@ impl Blocks {
                 interface.name = Some(Arc::from(name.trim_end_matches('\0')));
             }
             option::IF_TSRESOL => interface.resolution = value.first().copied().unwrap_or(6),
-            option::IF_SPEED => interface.speed = self.order.u64(value, 0),
+            option::IF_SPEED => interface.speed = self.order.number::<8>(value, 0),
             option::IF_FCSLEN => interface.fcs_len = value.first().copied(),
             option::IF_TSOFFSET => {
-                interface.offset_seconds = self.order.u64(value, 0).unwrap_or(0) as i64;
+                interface.offset_seconds = self.order.number::<8>(value, 0).unwrap_or(0) as i64;
             }
             _ => {}
         });

@@ -20,28 +20,18 @@ pub(super) struct Records {
 }
 
 impl Records {
-    /// Reads the rest of the header if `magic` is a classic capture's.
-    pub(super) fn begin(
-        magic: [u8; 4],
-        input: &mut impl Read,
-    ) -> Result<Option<Records>, ReadError> {
-        let (order, ns_per_unit) = match (u32::from_le_bytes(magic), u32::from_be_bytes(magic)) {
-            (MICROSECONDS, _) => (ByteOrder::Little, 1_000),
-            (NANOSECONDS, _) => (ByteOrder::Little, 1),
-            (_, MICROSECONDS) => (ByteOrder::Big, 1_000),
-            (_, NANOSECONDS) => (ByteOrder::Big, 1),
-            _ => return Ok(None),
-        };
-        let mut rest = [0; 20];
-        let truncated = ReadError::Truncated("file header");
-        if !fill(input, &mut rest, "file header")? {
-            return Err(truncated);
-        }
+    /// Reads the header, which begins with `magic`.
+    pub(super) fn begin(magic: [u8; 4], input: &mut impl Read) -> Result<Records, ReadError> {
+        let known = ByteOrder::of(magic, [MICROSECONDS, NANOSECONDS]);
+        let unknown = ReadError::NotACapture(u32::from_be_bytes(magic));
+        let (order, unit) = known.ok_or(unknown)?;
+        let mut header = [0; 24];
+        fill(input, &mut header, "file header")?;
         // The upper half of the word may give the length of the FCS, in words of sixteen bits.
-        let word = order.u32(&rest, 16).ok_or(truncated)?;
+        let word = order.u32(&header, 20).unwrap_or(0);
         let fcs_len = (word & 0x0400_0000 != 0).then_some((word >> 28) as u8 * 2);
-        let link_type = word as u16;
-        Ok(Some(Records { order, ns_per_unit, link_type, fcs_len, is_torn: false }))
+        let (ns_per_unit, link_type) = ([1_000, 1][unit], word as u16);
+        Ok(Records { order, ns_per_unit, link_type, fcs_len, is_torn: false })
     }
 
     /// The next record.

@@ -29,16 +29,9 @@ pub(super) fn visit(
     visitor: &mut impl Visitor,
 ) -> io::Result<()> {
     let mut line = Vec::new();
-    let mut text = Text {
-        visitor,
-        technology,
-        number: 0,
-        line: 0,
-        octets: Vec::new(),
-        state: State::Idle,
-        headings: Vec::new(),
-        frames: 0,
-    };
+    let (state, octets, headings) = (State::Idle, Vec::new(), Vec::new());
+    let mut text =
+        Text { visitor, technology, number: 0, line: 0, octets, state, headings, frames: 0 };
     loop {
         line.clear();
         text.line += 1;
@@ -102,27 +95,22 @@ impl<V: Visitor> Text<'_, V> {
         if line.is_empty() {
             return if self.state == State::Braces { Ok(()) } else { self.end_frame() };
         }
-        match &mut self.state {
+        let shape = match &mut self.state {
             State::Open | State::Braces => return self.plain(line),
             State::Dump { star, .. } if line == b"*" => {
                 *star = true;
                 return Ok(());
             }
-            _ => {}
-        }
-        let shape = match self.state {
-            State::Dump { shape, .. } | State::Lost(shape) => Some(shape),
-            _ => None,
+            State::Dump { shape, .. } | State::Lost(shape) => Some(*shape),
+            State::Idle => None,
         };
-        match Row::parse(line, shape) {
-            None => {
-                if shape.is_some() {
-                    self.end_frame()?;
-                }
-                self.plain(line)
-            }
-            Some(row) => self.row(row),
+        if let Some(row) = Row::parse(line, shape) {
+            return self.row(row);
         }
+        if shape.is_some() {
+            self.end_frame()?;
+        }
+        self.plain(line)
     }
 
     fn row(&mut self, row: Row<'_>) -> io::Result<()> {
@@ -278,59 +266,47 @@ enum End {
 /// Appends the octets of a line from `begin` on: pairs of digits with separators, `0x` or `\x` before any; `#` and `//`
 /// begin a comment.
 fn hex(line: &[u8], begin: usize, octets: &mut Vec<u8>) -> Result<End, String> {
-    let (mut high, mut at_start, mut before) = (None, true, b' ');
-    let mut end = End::Line;
-    let mut at = begin;
+    let digit = |at: usize| {
+        let digit = (line[at] as char).to_digit(16).map(|digit| digit as u8);
+        let shown = line[at].escape_ascii();
+        digit.ok_or_else(|| format!("column {}: '{shown}' is no hexadecimal digit", at + 1))
+    };
+    let (mut end, mut at) = (End::Line, begin);
     while let Some(character) = line.get(at).copied() {
-        let column = at + 1;
-        at += 1;
-        let (starts, previous) = (at_start, std::mem::replace(&mut before, character));
-        at_start = false;
-        match (character, high) {
-            (b'#', _) => break,
-            (b'/', None) if line.get(at) == Some(&b'/') => break,
-            (b'/', None) if line.get(at) == Some(&b'*') => {
-                let comment = &line[at..];
-                at += comment
-                    .windows(2)
-                    .position(|pair| pair == b"*/")
-                    .map_or(comment.len(), |n| n + 2);
-                at_start = true;
+        let (before, rest) = (if at > begin { line[at - 1] } else { b' ' }, &line[at + 1..]);
+        match (character, rest.first()) {
+            (b'#', _) | (b'/', Some(b'/')) => break,
+            (b'/', Some(b'*')) => {
+                let length = rest.windows(2).position(|pair| pair == b"*/");
+                at += length.map_or(rest.len(), |length| length + 2);
             }
-            (b'}', None) => return Ok(End::Brace),
-            (character, None) if is_separator(character) => {
-                at_start = true;
-                match character {
-                    b',' | b'\\' => end = End::GoesOn,
-                    b' ' | b'\t' => {}
-                    _ => end = End::Line,
+            (b'}', _) => return Ok(End::Brace),
+            (b',' | b'\\', _) => end = End::GoesOn,
+            (b' ' | b'\t', _) => {}
+            (separator, _) if is_separator(separator) => end = End::Line,
+            (b'x', _) if before == b'\\' => {}
+            // A comment ends with a slash.
+            (b'0', Some(b'x' | b'X')) if before == b'/' || is_separator(before) => {
+                (at, end) = (at + 1, End::Line);
+            }
+            (_, second) => {
+                let high = digit(at)?;
+                (at, end) = (at + 1, End::Line);
+                match second {
+                    None | Some(b'#') => return Err("an odd number of digits".to_owned()),
+                    Some(second) if is_separator(*second) => {
+                        let column = at + 1;
+                        return Err(format!(
+                            "column {column}: a digit is missing, an octet has two"
+                        ));
+                    }
+                    Some(_) => octets.push(high << 4 | digit(at)?),
                 }
             }
-            (character, Some(_)) if is_separator(character) => {
-                return Err(format!("column {column}: a digit is missing, an octet has two"));
-            }
-            (b'x' | b'X', Some((0, true))) => high = None,
-            (b'x', None) if previous == b'\\' => {}
-            (character, first) => {
-                let Some(digit) = (character as char).to_digit(16) else {
-                    let shown = character.escape_ascii();
-                    return Err(format!("column {column}: '{shown}' is no hexadecimal digit"));
-                };
-                end = End::Line;
-                high = match first {
-                    None => Some((digit as u8, starts)),
-                    Some((high, _)) => {
-                        octets.push(high << 4 | digit as u8);
-                        None
-                    }
-                };
-            }
         }
+        at += 1;
     }
-    match high {
-        None => Ok(end),
-        Some(_) => Err("an odd number of digits".to_owned()),
-    }
+    Ok(end)
 }
 
 /// True for a separator of octets.

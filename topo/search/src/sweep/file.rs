@@ -6,7 +6,7 @@ use super::grid::{Axis, Step};
 use super::judgement::{Expected, Rule};
 use proto::params::quantity::Scale;
 use proto::params::{Key, KeyTable, Kind};
-use scenario::keyfile::document::{Data, Entry, Table};
+use scenario::keyfile::document::{Data, Entry};
 use scenario::keyfile::fields::{Fields, Texts, meaning};
 use scenario::keyfile::json_schema;
 use scenario::keyfile::problem::{Problems, did_you_mean};
@@ -95,10 +95,10 @@ pub fn schema() -> serde_json::Value {
 pub fn parse(text: &str, path: &Path) -> Result<Sweep, Problems> {
     let mut table = document::parse(text)?;
     if table.get("base").is_none() && table.get("axis").is_none() {
-        let name = table.text("name").unwrap_or_default();
+        let text = |key| table.text(key).unwrap_or_default().to_owned();
         return Ok(Sweep {
-            name: name.to_owned(),
-            source: table.text("source").unwrap_or_default().to_owned(),
+            name: text("name"),
+            source: text("source"),
             base: path.to_owned(),
             sets: Vec::new(),
             axes: Vec::new(),
@@ -118,7 +118,8 @@ fn read(root: &Fields<'_>, path: &Path) -> Option<Sweep> {
     let expectations =
         root.tables("expect").iter().filter_map(|fields| expected(fields, &axes)).collect();
     let folder = path.parent().unwrap_or(Path::new(""));
-    let sets = root.table("set").map_or(Vec::new(), |set| overrides(set.table));
+    let overrides = root.table("set").map_or(&[][..], |set| &set.table.entries);
+    let sets = overrides.iter().map(|entry| set(&entry.key, &entry.value.data)).collect();
     Some(Sweep {
         name: root.text("name")?.to_owned(),
         source: root.text("source")?.to_owned(),
@@ -133,10 +134,6 @@ fn read(root: &Fields<'_>, path: &Path) -> Option<Sweep> {
 
 fn texts(fields: &Fields<'_>, key: &str) -> Vec<String> {
     fields.get::<Texts>(key).unwrap_or_default().0
-}
-
-fn overrides(table: &Table) -> Vec<String> {
-    table.entries.iter().map(|entry| set(&entry.key, &entry.value.data)).collect()
 }
 
 /// In the format of `--set`.
@@ -177,8 +174,8 @@ fn axis(fields: &Fields<'_>) -> Option<Axis> {
     }
     let mut labels = texts(fields, "labels");
     if labels.is_empty() {
-        labels = first.1.iter().map(|value| value.to_toml().to_string()).collect();
-        labels.iter_mut().for_each(|label| *label = label.trim_matches('"').to_owned());
+        let label = |value: &&Data| value.to_toml().to_string().trim_matches('"').to_owned();
+        labels = first.1.iter().map(label).collect();
     }
     if labels.len() != count {
         let message = format!("{} labels for {count} values", labels.len());

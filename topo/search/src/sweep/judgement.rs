@@ -2,6 +2,7 @@
 
 use super::outcome::Row;
 use results::verdict::Verdict;
+use serde::Serialize;
 
 /// The expectation of one measure along the axis.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,7 +32,7 @@ pub enum Rule {
 }
 
 /// An expectation with its verdict.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Judged {
     /// The expectation in words.
     pub expectation: String,

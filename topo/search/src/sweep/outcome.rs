@@ -4,6 +4,7 @@ use super::grid::Point;
 use results::run_directory::result::RunResult;
 use results::verdict::Verdict;
 use scenario::measure::value::Value;
+use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// A point and its result.
@@ -18,7 +19,7 @@ pub struct Row {
 }
 
 /// One measure at one point.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Cell {
     /// Mean over the seeds with a number; `None` if there is none.
     pub mean: Option<f64>,
@@ -31,15 +32,14 @@ impl Row {
     pub fn new(point: Point, results: &[&RunResult]) -> Row {
         let verdict = Verdict::worst(results.iter().map(|result| result.verdict));
         let names = results.iter().flat_map(|result| result.measures.keys().cloned());
-        let cells = names
-            .map(|name| {
-                let values = results.iter().filter_map(|result| {
-                    result.measures.get(&name)?.as_ref().and_then(Value::number)
-                });
-                let cell = Cell::of(&values.collect::<Vec<_>>());
-                (name, cell)
-            })
-            .collect();
+        let number = |result: &&RunResult, name: &str| {
+            result.measures.get(name)?.as_ref().and_then(Value::number)
+        };
+        let cell = |name: String| {
+            let values: Vec<f64> = results.iter().filter_map(|of| number(of, &name)).collect();
+            (name, Cell::of(&values))
+        };
+        let cells = names.map(cell).collect();
         Row { point, verdict, cells }
     }
 

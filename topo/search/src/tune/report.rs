@@ -1,11 +1,12 @@
 //! The result of a search: a table of the best candidates, all runs as CSV, and
 //! everything as JSON.
 
+use crate::table::table;
 use crate::tune::Tuning;
 use crate::tune::objective::Score;
 use crate::tune::search::{Length, Stop, Trial};
-use comfy_table::{CellAlignment, Table, presets};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::io;
 
 /// Candidates in the table.
@@ -39,11 +40,8 @@ pub fn text(tuning: &Tuning) -> String {
     let mut out = candidates(tuning, &ranking);
     out += "\n\nthe best, case by case (the worst of all seeds)\n";
     out += &cases(tuning, best);
-    let settings: Vec<String> = tuning
-        .space
-        .settings(&best.point)
-        .map(|(name, value)| format!("{name} = {value}"))
-        .collect();
+    let settings = tuning.space.settings(&best.point);
+    let settings: Vec<String> = settings.map(|(name, value)| format!("{name} = {value}")).collect();
     let goal = tuning.objective.goal * 100.0;
     let verdict = match tuning.winner() {
         Some(_) => format!("cold traffic within {goal} % of what it is owed in every case"),
@@ -64,54 +62,35 @@ pub fn text(tuning: &Tuning) -> String {
 }
 
 fn candidates(tuning: &Tuning, ranking: &[&Trial]) -> String {
-    let mut table = plain();
     let parameters = tuning.space.dimensions.iter().map(|d| d.name.clone());
     let colds = tuning.cases.iter().map(|case| format!("cold {}", case.name));
     let figures = ["hot", "fairness", "swing", "cost"].map(str::to_owned);
-    table.set_header(parameters.chain(colds).chain(figures));
-    for trial in ranking.iter().take(SHOWN) {
+    let rows = ranking.iter().take(SHOWN).map(|trial| {
         let settings = tuning.space.settings(&trial.point).map(|(_, value)| value.to_string());
         let all: Vec<Score> =
             (0..tuning.cases.len()).filter_map(|case| worst(trial, case)).collect();
         let least = |of: fn(&Score) -> f64| all.iter().map(of).fold(f64::INFINITY, f64::min);
         let most = all.iter().map(|score| score.swing).fold(0.0, f64::max);
-        let mut row: Vec<String> = settings.collect();
-        row.extend(all.iter().map(|score| share(score.cold)));
-        row.extend([share(least(|s| s.hot)), share(least(|s| s.fairness)), share(most)]);
-        row.push(share(tuning.objective.key_of(trial.judged()).cost));
-        table.add_row(row);
-    }
-    aligned(table)
+        let cost = tuning.objective.key_of(trial.judged()).cost;
+        let figures = [least(|s| s.hot), least(|s| s.fairness), most, cost];
+        settings.chain(all.iter().map(|score| score.cold).chain(figures).map(share)).collect()
+    });
+    table(parameters.chain(colds).chain(figures), rows, 1)
 }
 
 fn cases(tuning: &Tuning, best: &Trial) -> String {
-    let mut table = plain();
-    table.set_header(["case", "cold owed", "cold got", "cold/owed", "hot", "fairness", "swing"]);
-    for (index, case) in tuning.cases.iter().enumerate() {
-        let Some(score) = worst(best, index) else { continue };
+    let header = ["case", "cold owed", "cold got", "cold/owed", "hot", "fairness", "swing"];
+    let rows = tuning.cases.iter().enumerate().filter_map(|(index, case)| {
+        let score = worst(best, index)?;
         let owed = case.ideal.owed;
         let figures = [owed, owed * score.cold, score.cold, score.hot, score.fairness, score.swing];
-        table.add_row(std::iter::once(case.name.clone()).chain(figures.map(share)));
-    }
-    aligned(table)
+        Some(std::iter::once(case.name.clone()).chain(figures.map(share)).collect())
+    });
+    table(header.map(str::to_owned), rows, 1)
 }
 
 fn share(x: f64) -> String {
     format!("{x:.3}")
-}
-
-fn plain() -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table
-}
-
-fn aligned(mut table: Table) -> String {
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    let text = table.to_string();
-    text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
 }
 
 fn word(length: Length) -> &'static str {
@@ -124,55 +103,46 @@ fn word(length: Length) -> &'static str {
 /// The whole result. The same for one file to the byte, but for the object `host`.
 pub fn json(tuning: &Tuning, scenario: &str, host: Value) -> Value {
     let tau = |case: &crate::tune::runner::Prepared| case.scenario.fabric.scale.tau.as_ps().max(1);
-    let settings = |trial: &Trial| -> serde_json::Map<String, Value> {
-        let each = tuning.space.settings(&trial.point);
-        each.map(|(name, value)| (name.to_owned(), json!(value))).collect()
-    };
-    let cases: Vec<Value> = tuning
-        .cases
-        .iter()
-        .map(|case| {
-            let frames = |at: proto::units::Instant| at.as_ps() as f64 / tau(case) as f64;
-            let nodes = &case.scenario.fabric.topology.nodes;
-            let hot = case.ideal.hot.iter().map(|hot| {
-                json!({ "node": nodes[hot.node].name, "asked": hot.asked, "flows": hot.senders.len() })
-            });
-            json!({
-                "name": case.name, "onset_mtu": frames(case.onset),
-                "from_mtu": frames(case.window.0), "to_mtu": frames(case.window.1),
-                "cold_ports": case.ideal.cold.len(), "cold_owed": case.ideal.owed,
-                "hot": hot.collect::<Vec<_>>(),
-            })
+    fn settings<'a>(tuning: &'a Tuning, trial: &'a Trial) -> BTreeMap<&'a str, &'a toml::Value> {
+        tuning.space.settings(&trial.point).collect()
+    }
+    let cases = tuning.cases.iter().map(|case| {
+        let frames = |at: proto::units::Instant| at.as_ps() as f64 / tau(case) as f64;
+        let nodes = &case.scenario.fabric.topology.nodes;
+        let hot = case.ideal.hot.iter().map(|hot| {
+            json!({ "node": nodes[hot.node].name, "asked": hot.asked, "flows": hot.senders.len() })
+        });
+        json!({
+            "name": case.name, "onset_mtu": frames(case.onset),
+            "from_mtu": frames(case.window.0), "to_mtu": frames(case.window.1),
+            "cold_ports": case.ideal.cold.len(), "cold_owed": case.ideal.owed,
+            "hot": hot.collect::<Vec<_>>(),
         })
-        .collect();
-    let trials: Vec<Value> = tuning
-        .trials
-        .iter()
-        .map(|trial| {
-            let key = tuning.objective.key_of(trial.judged());
-            let runs = trial.runs.iter().map(|run| {
-                let Score { cold, hot, fairness, swing } = run.score;
-                json!({
-                    "case": tuning.cases[run.case].name, "seed": run.seed, "length": word(run.length),
-                    "cold": cold, "hot": hot, "fairness": fairness, "swing": swing,
-                })
-            });
+    });
+    let trials = tuning.trials.iter().map(|trial| {
+        let key = tuning.objective.key_of(trial.judged());
+        let runs = trial.runs.iter().map(|run| {
+            let Score { cold, hot, fairness, swing } = run.score;
             json!({
-                "settings": settings(trial), "complete": trial.is_complete,
-                "miss": key.miss, "cost": key.cost, "runs": runs.collect::<Vec<_>>(),
+                "case": tuning.cases[run.case].name, "seed": run.seed, "length": word(run.length),
+                "cold": cold, "hot": hot, "fairness": fairness, "swing": swing,
             })
+        });
+        json!({
+            "settings": settings(tuning, trial), "complete": trial.is_complete,
+            "miss": key.miss, "cost": key.cost, "runs": runs.collect::<Vec<_>>(),
         })
-        .collect();
+    });
     json!({
         "schema": 1,
         "scenario": scenario,
         "goal": tuning.objective.goal,
         "met": tuning.winner().is_some(),
         "stop": format!("{:?}", tuning.stop).to_lowercase(),
-        "best": tuning.best.map(|best| settings(&tuning.trials[best])),
-        "cases": cases,
+        "best": tuning.best.map(|best| settings(tuning, &tuning.trials[best])),
+        "cases": cases.collect::<Vec<_>>(),
         "runs": tuning.spent,
-        "trials": trials,
+        "trials": trials.collect::<Vec<_>>(),
         "host": host,
     })
 }
@@ -199,6 +169,5 @@ pub fn csv(tuning: &Tuning, to: impl io::Write) -> Result<(), csv::Error> {
             table.write_record(row)?;
         }
     }
-    table.flush()?;
-    Ok(())
+    Ok(table.flush()?)
 }

@@ -36,16 +36,14 @@ impl Space {
     /// The grid over `searched`. The current values of `scheme` are on it where a range contains
     /// them.
     pub fn new(searched: &[Searched], scheme: &SchemeConfig) -> Space {
-        let mut dimensions = Vec::new();
-        let mut own = Vec::new();
-        for Searched { name, values } in searched {
+        let each = searched.iter().map(|Searched { name, values }| {
             let now = scheme.params.get(name);
             let levels = levels(values, now);
-            own.push(now.and_then(|now| levels.iter().position(|level| same(level, now))));
-            dimensions.push(Dimension { name: name.clone(), levels });
-        }
-        let own: Option<Vec<usize>> = own.into_iter().collect();
-        Space { dimensions, own: own.map(Point) }
+            let own = now.and_then(|now| levels.iter().position(|level| same(level, now)));
+            (Dimension { name: name.clone(), levels }, own)
+        });
+        let (dimensions, own): (Vec<_>, Vec<_>) = each.unzip();
+        Space { dimensions, own: own.into_iter().collect::<Option<_>>().map(Point) }
     }
 
     /// Parameters and their values at `point`.
@@ -81,7 +79,7 @@ impl Space {
                 break;
             }
             let level = |(d, dimension): (usize, &Dimension)| {
-                let place = (halton(index, prime(d)) + shift[d]).fract();
+                let place = (halton(index, PRIMES[d % PRIMES.len()]) + shift[d]).fract();
                 (place * dimension.levels.len() as f64) as usize
             };
             let point = Point(self.dimensions.iter().enumerate().map(level).collect());
@@ -95,20 +93,19 @@ impl Space {
     /// The points around `centre`: one step up and down each dimension, and as many again in random
     /// directions. A step is the dimension's length divided by 2 so many `halvings` times.
     pub fn around(&self, centre: &Point, halvings: u32, random: &mut Random) -> Vec<Point> {
+        let dimensions = 0..self.dimensions.len();
         let mut points = Vec::new();
-        for d in 0..self.dimensions.len() {
-            for direction in [-1, 1] {
-                let mut point = centre.clone();
-                point.0[d] = self.stepped(centre, d, direction, halvings);
-                points.push(point);
-            }
+        for (d, direction) in dimensions.clone().flat_map(|d| [(d, -1), (d, 1)]) {
+            let mut point = centre.clone();
+            point.0[d] = self.stepped(centre, d, direction, halvings);
+            points.push(point);
         }
         for _ in 0..points.len() {
-            let step = |d: usize| {
+            let mut step = |d| {
                 let direction = random.below(3) as isize - 1;
                 self.stepped(centre, d, direction, halvings)
             };
-            points.push(Point((0..self.dimensions.len()).map(step).collect()));
+            points.push(Point(dimensions.clone().map(&mut step).collect()));
         }
         let mut unique: Vec<Point> = Vec::new();
         for point in points {
@@ -138,15 +135,12 @@ fn levels(values: &Values, now: Option<&toml::Value>) -> Vec<toml::Value> {
     match values {
         Values::Listed(list) => list.clone(),
         Values::Whole(low, high) => {
-            let all = (high - low).saturating_add(1);
-            let mut whole: Vec<i64> = if all <= LEVELS as i64 {
-                (*low..=*high).collect()
-            } else {
-                spread(*low as f64, *high as f64).map(|x| x.round() as i64).collect()
+            let mut whole: Vec<i64> = match (high - low).saturating_add(1) {
+                all if all <= LEVELS as i64 => (*low..=*high).collect(),
+                _ => spread(*low as f64, *high as f64).map(|x| x.round() as i64).collect(),
             };
-            whole.extend(
-                now.and_then(toml::Value::as_integer).filter(|n| (low..=high).contains(&n)),
-            );
+            let now = now.and_then(toml::Value::as_integer);
+            whole.extend(now.filter(|n| (low..=high).contains(&n)));
             whole.sort_unstable();
             whole.dedup();
             whole.into_iter().map(toml::Value::Integer).collect()
@@ -199,12 +193,8 @@ fn halton(mut index: u64, base: u64) -> f64 {
     value
 }
 
-/// The prime number with this index; from the ninth dimension on the bases come again, with shifts
-/// of their own.
-fn prime(index: usize) -> u64 {
-    const PRIMES: [u64; 8] = [2, 3, 5, 7, 11, 13, 17, 19];
-    PRIMES[index % PRIMES.len()]
-}
+/// The bases of the dimensions; from the ninth dimension on they come again, with shifts of their own.
+const PRIMES: [u64; 8] = [2, 3, 5, 7, 11, 13, 17, 19];
 
 #[cfg(test)]
 mod tests;

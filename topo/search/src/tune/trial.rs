@@ -16,6 +16,7 @@ use results::fairness::jain;
 use scenario::Scenario;
 use scenario::render::{Lab, render};
 use scenario::run::Backend;
+use std::collections::HashSet;
 use std::path::Path;
 
 /// Number of bins of the window, to measure swings. Each costs a reading of every device.
@@ -88,14 +89,11 @@ fn score(lab: &Lab, recordings: &[Recording], ideal: &Ideal, window: Window) -> 
         let line = lab.nics.get(hot.node)?.link.rate.get() as f64;
         let octets = received(last.devices.get(hot.node)?) - received(first.devices.get(hot.node)?);
         score.hot = score.hot.min(octets * 8.0 / seconds / line);
-        let sent: Option<Vec<f64>> = hot
-            .senders
-            .iter()
-            .map(|sender| {
-                let to = *lab.fabric.addresses.get(hot.node)?;
-                Some(sent(last.devices.get(*sender)?, to) - sent(first.devices.get(*sender)?, to))
-            })
-            .collect();
+        let to = *lab.fabric.addresses.get(hot.node)?;
+        let sent = hot.senders.iter().map(|sender| {
+            Some(sent(last.devices.get(*sender)?, to) - sent(first.devices.get(*sender)?, to))
+        });
+        let sent: Option<Vec<f64>> = sent.collect();
         score.fairness = score.fairness.min(jain(&sent?).unwrap_or(0.0));
     }
     Some(score)
@@ -103,14 +101,9 @@ fn score(lab: &Lab, recordings: &[Recording], ideal: &Ideal, window: Window) -> 
 
 fn cold(lab: &Lab, ideal: &Ideal, edge: &EdgeReading) -> Cold {
     let received = ideal.cold.iter().filter_map(|node| edge.devices.get(*node)).map(received).sum();
-    let addresses = &lab.fabric.addresses;
-    let mut is_cold = vec![false; addresses.iter().max().map_or(0, |most| *most as usize + 1)];
-    for node in &ideal.cold {
-        is_cold[addresses[*node] as usize] = true;
-    }
+    let cold: HashSet<u64> = ideal.cold.iter().map(|node| lab.fabric.addresses[*node]).collect();
     let flows = edge.devices.iter().take(lab.nics.len()).flat_map(|device| &device.flows);
-    let to_cold =
-        flows.filter(|flow| is_cold.get(flow.flow.destination as usize).copied().unwrap_or(false));
+    let to_cold = flows.filter(|flow| cold.contains(&flow.flow.destination));
     let posted: u64 = to_cold.map(|flow| flow.offered_bytes).sum();
     Cold { received, posted: posted as f64 * ideal.on_wire }
 }

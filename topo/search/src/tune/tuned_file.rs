@@ -33,7 +33,7 @@ pub fn text(
     let name = scenario.name.strip_suffix("-tuned").unwrap_or(&scenario.name);
     document["name"] = value(format!("{name}-tuned"));
     for (parameter, setting) in tuning.space.settings(&trial.point) {
-        if let Some(setting) = in_file(setting) {
+        if let Ok(setting) = setting.to_string().parse() {
             set_beside_its_comment(&mut document["scheme"][parameter], setting);
         }
     }
@@ -83,31 +83,26 @@ fn set_beside_its_comment(item: &mut Item, setting: Value) {
     }
 }
 
-fn in_file(setting: &toml::Value) -> Option<Value> {
-    setting.to_string().parse().ok()
-}
-
 /// Adds measures and expectations for the traffic of the file.
 fn expect(document: &mut DocumentMut, own: &Prepared, tuning: &Tuning, trial: &Trial) {
     let goal = tuning.objective.goal;
     let owed = own.ideal.owed;
-    let [cold, hot] = [own.ideal.cold.clone(), own.ideal.hot.iter().map(|hot| hot.node).collect()]
-        .map(|nodes: Vec<usize>| {
-            nodes.iter().map(|node| format!("{}:rx", name(own, *node))).collect::<Vec<_>>()
-        });
+    let ports = |nodes: &mut dyn Iterator<Item = usize>| {
+        ranges(nodes.map(|node| format!("{}:rx", name(own, node))).collect())
+    };
+    let cold = ports(&mut own.ideal.cold.iter().copied());
+    let hot = ports(&mut own.ideal.hot.iter().map(|hot| hot.node));
     let flows = own.ideal.hot.iter().flat_map(|hot| {
         hot.senders.iter().map(|sender| format!("{}>{}", name(own, *sender), name(own, hot.node)))
     });
     let window = in_frames(own, own.window);
-    add(
-        document,
-        "measure",
-        COLD,
-        measure(COLD, "throughput", &ranges(cold), &window, Some("line")),
-    );
-    add(document, "measure", HOT, measure(HOT, "throughput", &ranges(hot), &window, Some("line")));
-    let fair = measure(FAIR, "fairness", &ranges(flows.collect()), &window, None);
-    add(document, "measure", FAIR, fair);
+    for (name, of, at, per) in [
+        (COLD, "throughput", cold, Some("line")),
+        (HOT, "throughput", hot, Some("line")),
+        (FAIR, "fairness", ranges(flows.collect()), None),
+    ] {
+        add(document, "measure", name, measure(name, of, &at, &window, per));
+    }
     let why = format!(
         "owed {owed:.4}, ±{:.1} %; found by pausebed tune in {} runs",
         goal * 100.0,
@@ -134,26 +129,21 @@ fn in_frames(own: &Prepared, window: Window) -> [String; 2] {
 }
 
 fn measure(name: &str, of: &str, at: &[String], window: &[String; 2], per: Option<&str>) -> Table {
-    let mut table = Table::new();
-    table["name"] = value(name);
-    table["of"] = value(of);
-    table["at"] = value(at.iter().collect::<toml_edit::Array>());
-    table["from"] = value(&window[0]);
-    table["to"] = value(&window[1]);
-    if let Some(per) = per {
-        table["per"] = value(per);
-    }
-    table
+    let at: toml_edit::Array = at.iter().collect();
+    let [from, to] = window;
+    let keys = [
+        ("name", value(name)),
+        ("of", value(of)),
+        ("at", value(at)),
+        ("from", value(from)),
+        ("to", value(to)),
+    ];
+    keys.into_iter().chain(per.map(|per| ("per", value(per)))).collect()
 }
 
 fn expectation(measure: &str, bounds: &[(&str, f64)], why: &str) -> Table {
-    let mut table = Table::new();
-    table["measure"] = value(measure);
-    for (bound, number) in bounds {
-        table[*bound] = value((number * 1e4).round() / 1e4);
-    }
-    table["why"] = value(why);
-    table
+    let bounds = bounds.iter().map(|(bound, n)| (*bound, value((n * 1e4).round() / 1e4)));
+    [("measure", value(measure))].into_iter().chain(bounds).chain([("why", value(why))]).collect()
 }
 
 /// Appends `table` to the array `key`, in place of the one of the same name.
@@ -175,18 +165,15 @@ fn ranges(names: Vec<String>) -> Vec<String> {
             continue;
         };
         match runs.last_mut() {
-            Some((h, _, last, t)) if h == head && t == tail && *last + 1 == number => {
+            Some((h, _, last, t)) if (&**h, *last + 1, &**t) == (head, number, tail) => {
                 *last = number
             }
             _ => runs.push((head.to_owned(), number, number, tail.to_owned())),
         }
     }
-    out.extend(runs.into_iter().map(|(head, first, last, tail)| {
-        if first == last {
-            format!("{head}{first}{tail}")
-        } else {
-            format!("{head}[{first}-{last}]{tail}")
-        }
+    out.extend(runs.into_iter().map(|(head, first, last, tail)| match first == last {
+        true => format!("{head}{first}{tail}"),
+        false => format!("{head}[{first}-{last}]{tail}"),
     }));
     out
 }

@@ -85,16 +85,12 @@ fn plain(name: &str, number: usize) -> String {
     if name.chars().all(is_plain) && name.len() <= 40 {
         return name.to_owned();
     }
-    let plain = name.chars().map(|c| if is_plain(c) { c } else { '_' });
-    format!("{}~{number}", plain.take(40).collect::<String>())
+    format!("{:.40}~{number}", name.replace(|c| !is_plain(c), "_"))
 }
 
 /// A name without characters that would end a value or a line.
 fn shown(name: &str) -> String {
-    name.chars()
-        .map(|c| if c.is_control() || "{}".contains(c) { '_' } else { c })
-        .take(60)
-        .collect()
+    format!("{:.60}", name.replace(|c: char| c.is_control() || "{}".contains(c), "_"))
 }
 
 /// The answer to `--extcap-interfaces`.
@@ -132,15 +128,11 @@ pub fn configuration(technology: Technology) -> String {
          value {{arg=2}}{{value=all}}{{display=all}}{{default=true}}\n"
     );
     for number in 0..lanes {
-        let _ = writeln!(
-            text,
-            "value {{arg=2}}{{value={number}}}{{display={number}}}{{default=false}}"
-        );
+        let value = format_args!("{{value={number}}}{{display={number}}}{{default=false}}");
+        let _ = writeln!(text, "value {{arg=2}}{value}");
     }
-    let _ = writeln!(
-        text,
-        "arg {{number=3}}{{call=--only-control}}{{display=Only {control}}}{{type=boolflag}}{{default=false}}"
-    );
+    let only = format_args!("{{display=Only {control}}}{{type=boolflag}}{{default=false}}");
+    let _ = writeln!(text, "arg {{number=3}}{{call=--only-control}}{only}");
     text
 }
 

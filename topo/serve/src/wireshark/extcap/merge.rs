@@ -102,14 +102,11 @@ fn direction(options: &[u8]) -> Option<Direction> {
 /// # Errors
 /// If the input fails or the block is invalid.
 pub fn read_block(input: &mut impl Read, block: &mut Vec<u8>) -> io::Result<bool> {
-    block.resize(HEAD, 0);
-    let mut there = 0;
-    while there < HEAD {
-        match input.read(&mut block[there..])? {
-            0 if there == 0 => return Ok(false),
-            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-            n => there += n,
-        }
+    block.clear();
+    match input.by_ref().take(HEAD as u64).read_to_end(block)? {
+        0 => return Ok(false),
+        HEAD => {}
+        _ => return Err(io::ErrorKind::UnexpectedEof.into()),
     }
     let length = number(block, 4)? as usize;
     if !(HEAD + TAIL..=BLOCK_MAX).contains(&length) || !length.is_multiple_of(4) {

@@ -17,7 +17,6 @@ use std::fs::File;
 use std::io::{self, BufReader};
 use std::os::fd::AsFd;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// The interval at which the end is polled.
@@ -60,17 +59,11 @@ pub fn run(request: &CaptureRequest<'_>, fifo: &Path) -> Result<(), SessionError
     let Some(out) = open_for_writing(fifo).map_err(failed)? else { return Ok(()) };
     let scratch = tempfile::tempdir().map_err(|e| SessionError::Pipe("a folder".to_owned(), e))?;
     let mut inputs = Vec::new();
-    let mut begun = Ok(());
-    for (number, (daemon, ports)) in parts.into_iter().enumerate() {
+    let begun = parts.into_iter().enumerate().try_for_each(|(number, (daemon, ports))| {
         let file = scratch.path().join(format!("{number}.pipe"));
-        match begin(request, daemon, ports, &file) {
-            Ok(input) => inputs.push((daemon, input)),
-            Err(error) => {
-                begun = Err(error);
-                break;
-            }
-        }
-    }
+        inputs.push((daemon, begin(request, daemon, ports, &file)?));
+        Ok(())
+    });
     let watched = out.try_clone().map_err(failed)?;
     let merger = Mutex::new(CaptureMerger::new(out, request.filter));
     let is_over = || interrupt::requested() || !request.record.is_alive() || is_closed(&watched);
@@ -104,23 +97,15 @@ fn pump(
     may_go_on: bool,
     is_over: impl Fn() -> bool,
 ) -> Result<(), SessionError> {
-    let flags: Vec<AtomicBool> = inputs.iter().map(|_| AtomicBool::new(false)).collect();
     std::thread::scope(|scope| {
-        let mut daemons = Vec::new();
-        for ((daemon, input), done) in inputs.into_iter().zip(&flags) {
-            daemons.push((daemon, done));
-            scope.spawn(move || {
-                carry(input, merger);
-                done.store(true, Ordering::Release);
-            });
-        }
-        let is_open = |done: &AtomicBool| !done.load(Ordering::Acquire);
-        while may_go_on && !is_over() && daemons.iter().any(|(_, done)| is_open(done)) {
+        let spawn = |(daemon, input)| (daemon, scope.spawn(move || carry(input, merger)));
+        let daemons: Vec<_> = inputs.into_iter().map(spawn).collect();
+        while may_go_on && !is_over() && daemons.iter().any(|(_, work)| !work.is_finished()) {
             interrupt::pause(POLL_NS);
         }
         let mut ended = Ok(());
         // A capture that has ended by itself was replaced by another client's, which must continue.
-        for (daemon, _) in daemons.into_iter().filter(|(_, done)| is_open(done)) {
+        for (daemon, _) in daemons.into_iter().filter(|(_, work)| !work.is_finished()) {
             let end = client::end_capture(daemon).map(|_| ());
             ended = ended.and(end.map_err(SessionError::from));
         }
