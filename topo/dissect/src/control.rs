@@ -1,12 +1,12 @@
 //! Frames that control a link or a sender: PAUSE and PFC of MAC control, and the congestion notification message.
 
-use super::headers::{CNM, ETHERNET, MAC_CONTROL, PAUSE, PFC, mac_control_name};
+use super::headers::{BCN, CNM, ETHERNET, MAC_CONTROL, PAUSE, PFC, mac_control_name};
 use super::layer::Layer;
 use super::object::{Fault, Object};
 use super::part::Part;
-use super::project::judge_sample;
 use super::sink::{Sink, wrong};
 use proto::wire::ethernet::{Cnm, MacAddress, Pause, Pfc};
+use proto::wire::project::Bcn;
 
 /// The table of the MAC control frame with this `body`; the rest is padding if the opcode is known.
 fn mac_control(body: &[u8]) -> &'static Layer {
@@ -74,26 +74,53 @@ pub(super) fn encode_mac_control(object: &mut Object, out: &mut Vec<u8>) -> Resu
     object.append_rest(out).map(drop)
 }
 
-/// Length of the CNM at the front of `body`, its sample included.
-pub(super) fn cnm_octets(body: &[u8]) -> Option<usize> {
-    let is_there = body.len() >= CNM.octets;
-    is_there.then(|| CNM.octets + CNM.get(body, "msdu_length") as usize)
+/// A congestion notification message: a header, and a sample of the frame that it is about.
+pub(super) struct Message {
+    layer: &'static Layer,
+    version: u8,
+    /// The field with the length of the sample.
+    length: &'static str,
+    /// The longest sample, octets.
+    most: usize,
 }
 
-/// Dissects a CNM; true if an error was reported.
-pub(super) fn decode_cnm(sink: &mut dyn Sink, part: Part<'_>) -> bool {
-    let Some(rest) = part.header(sink, &CNM) else { return true };
-    let body = part.octets();
-    sink.judge(&"cnm.version", CNM.get(body, "version") as usize, usize::from(Cnm::VERSION));
-    let said = CNM.get(body, "msdu_length") as usize;
-    judge_sample(sink, "cnm.msdu_length", said, rest, Cnm::MSDU_MAX);
-    sink.octets("payload", rest.octets());
-    false
-}
+/// The message of QCN.
+pub(super) static CNM_MESSAGE: Message =
+    Message { layer: &CNM, version: Cnm::VERSION, length: "msdu_length", most: Cnm::MSDU_MAX };
 
-/// Appends a CNM.
-pub(super) fn encode_cnm(object: &mut Object, out: &mut Vec<u8>) -> Result<(), Fault> {
-    let cnm = object.header(&CNM, out)?;
-    let sample = object.append_rest(out)?;
-    cnm.map_or(Ok(()), |cnm| cnm.fill(out, "msdu_length", sample))
+/// The message of BCN.
+pub(super) static BCN_MESSAGE: Message =
+    Message { layer: &BCN, version: Bcn::VERSION, length: "length", most: Bcn::SAMPLE_MAX };
+
+impl Message {
+    /// Its length at the front of `body`, sample included.
+    pub(super) fn octets(&self, body: &[u8]) -> Option<usize> {
+        let header = self.layer.octets;
+        let is_there = body.len() >= header;
+        is_there.then(|| header + self.layer.get(body, self.length) as usize)
+    }
+
+    /// Dissects it; true if an error was reported.
+    pub(super) fn decode(&self, sink: &mut dyn Sink, part: Part<'_>) -> bool {
+        let layer = self.layer;
+        let Some(sample) = part.header(sink, layer) else { return true };
+        let [version, said] = ["version", self.length].map(|name| layer.get(part.octets(), name));
+        let (key, length, most) = (layer.key, self.length, self.most);
+        sink.judge(&format_args!("{key}.version"), version as usize, usize::from(self.version));
+        if said as usize != sample.len() && sample.is_whole() {
+            wrong!(sink, "{key}.{length} is {said}, {} octets are there", sample.len());
+        }
+        if said as usize > most {
+            wrong!(sink, "{key}.{length} is {said}, at most {most} is allowed");
+        }
+        sink.octets("payload", sample.octets());
+        false
+    }
+
+    /// Appends it.
+    pub(super) fn encode(&self, object: &mut Object, out: &mut Vec<u8>) -> Result<(), Fault> {
+        let message = object.header(self.layer, out)?;
+        let sample = object.append_rest(out)?;
+        message.map_or(Ok(()), |message| message.fill(out, self.length, sample))
+    }
 }

@@ -181,9 +181,9 @@ static BODIES: [Body; 7] = [
     Body {
         kind: ethertype::CNM,
         keys: &["cnm"],
-        lengths: |body| [control::cnm_octets(body), None],
-        decode: control::decode_cnm,
-        encode: control::encode_cnm,
+        lengths: |body| [control::CNM_MESSAGE.octets(body), None],
+        decode: |sink, part| control::CNM_MESSAGE.decode(sink, part),
+        encode: |object, out| control::CNM_MESSAGE.encode(object, out),
     },
     Body {
         kind: ethertype::PROJECT,

@@ -149,20 +149,9 @@ headers! {
     }
 }
 
-/// The table of an extended transport header.
-pub(super) fn extended(header: ExtendedHeader) -> &'static Layer {
-    match header {
-        ExtendedHeader::Rdeth => &RDETH,
-        ExtendedHeader::XrcEth => &XRCETH,
-        ExtendedHeader::Deth => &DETH,
-        ExtendedHeader::Reth => &RETH,
-        ExtendedHeader::AtomicEth => &ATOMICETH,
-        ExtendedHeader::Aeth => &AETH,
-        ExtendedHeader::AtomicAckEth => &ATOMICACKETH,
-        ExtendedHeader::ImmDt => &IMMDT,
-        ExtendedHeader::Ieth => &IETH,
-    }
-}
+/// The tables of extended transport headers, in the order of `ExtendedHeader::ALL`.
+pub(super) static EXTENDED: [&Layer; ExtendedHeader::ALL.len()] =
+    [&RDETH, &XRCETH, &DETH, &RETH, &ATOMICETH, &AETH, &ATOMICACKETH, &IMMDT, &IETH];
 
 fn flow_control_op(op: u64) -> Option<&'static str> {
     ["normal", "init"].get(usize::try_from(op).ok()?).copied()

@@ -1,6 +1,6 @@
 //! BTH, extended headers, payload and pad: the transport that InfiniBand and RoCE share.
 
-use super::headers::{BTH, extended};
+use super::headers::{BTH, EXTENDED};
 use super::object::{Fault, Object};
 use super::part::Part;
 use super::sink::{Sink, wrong};
@@ -21,9 +21,11 @@ pub(super) fn decode(sink: &mut dyn Sink, part: Part<'_>) -> bool {
     }
     sink.judge(&"bth.tver", usize::from(bth[1] & 0xf), 0);
     let set = opcode.extended_headers();
-    for header in ExtendedHeader::ALL.iter().filter(|header| set.contains(**header)) {
-        let Some(after) = rest.header(sink, extended(*header)) else { return true };
-        rest = after;
+    for (header, layer) in ExtendedHeader::ALL.iter().zip(EXTENDED) {
+        if set.contains(*header) {
+            let Some(after) = rest.header(sink, layer) else { return true };
+            rest = after;
+        }
     }
     let pad_count = usize::from(bth[1] >> 4 & 0b11);
     let padded = rest.octets();
@@ -65,8 +67,7 @@ fn judge_payload(sink: &mut dyn Sink, opcode: Opcode, octets: [usize; 3], mtu: u
 pub(super) fn encode(object: &mut Object, out: &mut Vec<u8>) -> Result<bool, Fault> {
     let bth = object.header(&BTH, out)?;
     let set = bth.as_ref().map(|bth| Opcode(out[bth.at]).extended_headers()).unwrap_or_default();
-    for header in ExtendedHeader::ALL {
-        let layer = extended(*header);
+    for (header, layer) in ExtendedHeader::ALL.iter().zip(EXTENDED) {
         let fault = match (object.header(layer, out)?.is_some(), set.contains(*header)) {
             (true, false) => ("the opcode has no such header", "leave it out"),
             (false, true) if !object.is_broken => {

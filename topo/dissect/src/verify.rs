@@ -74,13 +74,19 @@ pub struct Pausing {
     pub response: Option<Duration>,
 }
 
-/// Rules about the same subject, with the state that they need.
+/// Rules about the same subject, with the state that they need; without state, a function.
 pub trait Family {
     /// Checks the next frame of the file.
     fn check(&mut self, check: &mut Check<'_>);
 
     /// Counts what was followed, after the last frame of the file.
     fn finish(&mut self, _tally: &mut Tally) {}
+}
+
+impl<F: FnMut(&mut Check<'_>)> Family for F {
+    fn check(&mut self, check: &mut Check<'_>) {
+        self(check);
+    }
 }
 
 /// A frame under check, and where the results go.

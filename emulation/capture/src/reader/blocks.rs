@@ -106,19 +106,20 @@ impl Blocks {
             fcs_len: None,
             speed: None,
         };
-        self.each_option(body.get(8..).unwrap_or_default(), |code, value| match code {
-            option::IF_NAME => {
-                let name = String::from_utf8_lossy(value);
-                interface.name = Some(Arc::from(name.trim_end_matches('\0')));
+        for (code, value) in self.options(body.get(8..).unwrap_or_default()) {
+            let (octet, number) = (value.first().copied(), self.order.number::<8>(value, 0));
+            match code {
+                option::IF_NAME => {
+                    let name = String::from_utf8_lossy(value);
+                    interface.name = Some(Arc::from(name.trim_end_matches('\0')));
+                }
+                option::IF_TSRESOL => interface.resolution = octet.unwrap_or(6),
+                option::IF_SPEED => interface.speed = number,
+                option::IF_FCSLEN => interface.fcs_len = octet,
+                option::IF_TSOFFSET => interface.offset_seconds = number.unwrap_or(0) as i64,
+                _ => {}
             }
-            option::IF_TSRESOL => interface.resolution = value.first().copied().unwrap_or(6),
-            option::IF_SPEED => interface.speed = self.order.number::<8>(value, 0),
-            option::IF_FCSLEN => interface.fcs_len = value.first().copied(),
-            option::IF_TSOFFSET => {
-                interface.offset_seconds = self.order.number::<8>(value, 0).unwrap_or(0) as i64;
-            }
-            _ => {}
-        });
+        }
         interface
     }
 
@@ -153,17 +154,13 @@ impl Blocks {
             }
             None => return Err(SHORT.into()),
         };
-        let mut direction = None;
-        let options = rest.get(kept.next_multiple_of(4)..).unwrap_or_default();
-        self.each_option(options, |code, value| {
-            if code == option::EPB_FLAGS {
-                direction = match self.order.u32(value, 0).map(|flags| flags & 3) {
-                    Some(1) => Some(Direction::Rx),
-                    Some(2) => Some(Direction::Tx),
-                    _ => None,
-                };
-            }
-        });
+        let options = self.options(rest.get(kept.next_multiple_of(4)..).unwrap_or_default());
+        let flags = options.filter(|(code, _)| *code == option::EPB_FLAGS).last();
+        let direction = match flags.and_then(|(_, value)| self.order.u32(value, 0)) {
+            Some(flags) if flags & 3 == 1 => Some(Direction::Rx),
+            Some(flags) if flags & 3 == 2 => Some(Direction::Tx),
+            _ => None,
+        };
         Ok(RawPacket {
             number: 0,
             at_ns: stamp.map_or(0, |stamp| nanoseconds(stamp, interface)),
@@ -177,17 +174,15 @@ impl Blocks {
         })
     }
 
-    fn each_option<'a>(&self, mut options: &'a [u8], mut visit: impl FnMut(u16, &'a [u8])) {
-        while let (Some(code), Some(length)) =
-            (self.order.u16(options, 0), self.order.u16(options, 2))
-        {
-            let length = usize::from(length);
-            let Some(value) = options.get(4..4 + length).filter(|_| code != option::END) else {
-                return;
-            };
-            visit(code, value);
-            options = options.get(4 + length.next_multiple_of(4)..).unwrap_or_default();
-        }
+    /// The options at the front of `rest`, with their codes.
+    fn options<'a>(&self, mut rest: &'a [u8]) -> impl Iterator<Item = (u16, &'a [u8])> {
+        let order = self.order;
+        std::iter::from_fn(move || {
+            let (code, length) = (order.u16(rest, 0)?, usize::from(order.u16(rest, 2)?));
+            let value = rest.get(4..4 + length).filter(|_| code != option::END)?;
+            rest = rest.get(4 + length.next_multiple_of(4)..).unwrap_or_default();
+            Some((code, value))
+        })
     }
 }
 

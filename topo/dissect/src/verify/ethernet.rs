@@ -2,10 +2,10 @@
 //!
 //! The rules of InfiniBand cover sequence numbers, messages and the ICRC of RoCE.
 
+use super::Check;
 use super::frame::{Carried, EthernetFrame};
 use super::lengths;
 use super::rule::rules;
-use super::{Check, Family};
 use proto::wire::error::{ParseError, Reason};
 use proto::wire::ethernet::envelope::LEAST;
 use proto::wire::ethernet::{Envelope, MacAddress, MacControl, Pause, Pfc};
@@ -32,27 +32,22 @@ rules! {
         "IEEE 802.3, 31B.2 and 31D.2";
 }
 
-/// The family.
-pub struct Ethernet;
-
-impl Family for Ethernet {
-    fn check(&mut self, check: &mut Check<'_>) {
-        let Some(frame) = &check.seen.ethernet else { return };
-        if !check.seen.is_sound_on_link() {
-            return;
-        }
-        match frame.carried {
-            Carried::Roce(layout) => roce(check, frame, &layout),
-            Carried::MacControl => control(check, frame),
-            Carried::Refused(error) => refused(check, &error),
-            // The family of notifications judges them.
-            Carried::Congestion(_) => {}
-            Carried::Other => check.not_checked("Ethernet frames without RoCE"),
-            Carried::Cut => check.not_checked("Ethernet frames cut in their headers"),
-        }
+/// Judges the frames of Ethernet.
+pub(super) fn check(check: &mut Check<'_>) {
+    let Some(frame) = &check.seen.ethernet else { return };
+    if !check.seen.is_sound_on_link() {
+        return;
+    }
+    match frame.carried {
+        Carried::Roce(layout) => roce(check, frame, &layout),
+        Carried::MacControl => control(check, frame),
+        Carried::Refused(error) => refused(check, &error),
+        // The family of notifications judges them.
+        Carried::Congestion(_) => {}
+        Carried::Other => check.not_checked("Ethernet frames without RoCE"),
+        Carried::Cut => check.not_checked("Ethernet frames cut in their headers"),
     }
 }
-
 /// Reports why a whole frame could not be parsed.
 fn refused(check: &mut Check<'_>, error: &ParseError) {
     check.checked("lengths");

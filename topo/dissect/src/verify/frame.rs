@@ -79,13 +79,19 @@ fn carried(octets: &[u8]) -> Carried {
 
 /// Parses the frame with zeros for the octets that were cut off; only results from the others count.
 fn carried_by_cut(octets: &[u8], wire_size: usize) -> Carried {
-    if wire_size > LENGTH_MAX {
-        return Carried::Cut;
-    }
-    let mut whole = octets.to_vec();
-    whole.resize(wire_size, 0);
-    match carried(&whole) {
-        Carried::Roce(layout) if layout.bth_at + Bth::LEN <= octets.len() => Carried::Roce(layout),
+    match with_zeros(octets, wire_size).map(|whole| carried(&whole)) {
+        Some(Carried::Roce(layout)) if layout.bth_at + Bth::LEN <= octets.len() => {
+            Carried::Roce(layout)
+        }
         _ => Carried::Cut,
     }
+}
+
+/// The frame with zeros for the octets that were cut off; `None` if it is too long to be judged.
+pub fn with_zeros(octets: &[u8], wire_size: usize) -> Option<Vec<u8>> {
+    (wire_size <= LENGTH_MAX).then(|| {
+        let mut whole = octets.to_vec();
+        whole.resize(wire_size, 0);
+        whole
+    })
 }

@@ -1,8 +1,8 @@
 //! Rules of lengths and versions: what a frame states of itself against the octets that are there.
 
+use super::Check;
 use super::packet::PacketHeaders;
 use super::rule::rules;
-use super::{Check, Family};
 use proto::frame::FrameKind;
 use proto::wire::infiniband::envelope::{VCRC_LEN, WORD};
 use proto::wire::infiniband::opcode::{OpcodeRow, Operation};
@@ -27,29 +27,24 @@ const PKTLEN_MIN_RAW: usize = 5;
 /// Payloads of a CNP on InfiniBand, octets.
 const CNP_BODIES: [usize; 2] = [0, 16];
 
-/// The family.
-pub struct Lengths;
-
-impl Family for Lengths {
-    fn check(&mut self, check: &mut Check<'_>) {
-        let seen = check.seen;
-        match (seen.kind, &seen.headers) {
-            (FrameKind::Ethernet, _) => {}
-            (FrameKind::InfinibandLink, _) => {
-                check.checked("lengths");
-                if seen.wire_size != FlowControlPacket::LEN {
-                    check.breaks(&LINK, format_args!("{} octets", seen.wire_size), "6 octets");
-                }
+/// Judges the frames of InfiniBand; those of Ethernet are judged by their own family.
+pub(super) fn check(check: &mut Check<'_>) {
+    let seen = check.seen;
+    match (seen.kind, &seen.headers) {
+        (FrameKind::Ethernet, _) => {}
+        (FrameKind::InfinibandLink, _) => {
+            check.checked("lengths");
+            if seen.wire_size != FlowControlPacket::LEN {
+                check.breaks(&LINK, format_args!("{} octets", seen.wire_size), "6 octets");
             }
-            (FrameKind::Infiniband, Some(headers)) => packet(check, headers),
-            (FrameKind::Infiniband, None) if seen.is_cut() => {
-                check.not_checked("lengths of frames cut in the LRH");
-            }
-            (FrameKind::Infiniband, None) => short(check, "LRH"),
         }
+        (FrameKind::Infiniband, Some(headers)) => packet(check, headers),
+        (FrameKind::Infiniband, None) if seen.is_cut() => {
+            check.not_checked("lengths of frames cut in the LRH");
+        }
+        (FrameKind::Infiniband, None) => short(check, "LRH"),
     }
 }
-
 fn short(check: &mut Check<'_>, what: &str) {
     let found = format_args!("{} octets", check.seen.wire_size);
     check.breaks(&SHORT, found, format_args!("a whole {what}"));

@@ -4,7 +4,7 @@
 
 use super::frame::Carried;
 use super::rule::rules;
-use super::{Check, Family, Rule};
+use super::{Check, Rule};
 use proto::wire::error::ParseError;
 use proto::wire::ethernet::envelope::LEAST;
 use proto::wire::ethernet::{Cnm, Preface};
@@ -23,36 +23,31 @@ rules! {
         "this project's test frame";
 }
 
-/// The family.
-pub struct Notifications;
-
-impl Family for Notifications {
-    fn check(&mut self, check: &mut Check<'_>) {
-        let Some(frame) = &check.seen.ethernet else { return };
-        let Carried::Congestion(preface) = &frame.carried else { return };
-        if !check.seen.is_sound_on_link() {
-            return;
+/// Judges messages and test frames.
+pub(super) fn check(check: &mut Check<'_>) {
+    let Some(frame) = &check.seen.ethernet else { return };
+    let Carried::Congestion(preface) = &frame.carried else { return };
+    if !check.seen.is_sound_on_link() {
+        return;
+    }
+    let body = &frame.octets[preface.octets_len()..];
+    match ProjectTypes::DEFAULT.subtype(preface.ethertype(), body) {
+        Some(Subtype::TestFrame) => {
+            check.checked("test frames");
+            test_frame(check, frame.octets.len(), &body[SUBTYPE_LEN..]);
         }
-        let body = &frame.octets[preface.octets_len()..];
-        match ProjectTypes::DEFAULT.subtype(preface.ethertype(), body) {
-            Some(Subtype::TestFrame) => {
-                check.checked("test frames");
-                test_frame(check, frame.octets.len(), &body[SUBTYPE_LEN..]);
-            }
-            Some(_) => {
-                check.checked("BCN messages");
-                whole(check, &BCN, Bcn::parse_message(&body[SUBTYPE_LEN..]));
-                addresses(check, preface);
-            }
-            None => {
-                check.checked("CNMs");
-                cnm(check, body);
-                addresses(check, preface);
-            }
+        Some(_) => {
+            check.checked("BCN messages");
+            whole(check, &BCN, Bcn::parse_message(&body[SUBTYPE_LEN..]));
+            addresses(check, preface);
+        }
+        None => {
+            check.checked("CNMs");
+            cnm(check, body);
+            addresses(check, preface);
         }
     }
 }
-
 /// The message, or `None` and a finding if it could not be parsed.
 fn whole<T>(check: &mut Check<'_>, rule: &Rule, message: Result<T, ParseError>) -> Option<T> {
     message.map_err(|error| check.breaks(rule, error.reason, rule.title)).ok()

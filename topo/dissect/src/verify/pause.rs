@@ -14,7 +14,7 @@
 //! at which it may end. A live device that its host did not schedule in time is late by that much; `--response` can
 //! cover it, as headroom does.
 
-use super::frame::{Carried, EthernetFrame};
+use super::frame::{Carried, EthernetFrame, with_zeros};
 use super::rule::rules;
 use super::{Check, Family, Pausing, Seen, Settings};
 use proto::events::Direction;
@@ -23,6 +23,7 @@ use proto::link::pause::quanta;
 use proto::units::{BitRate, Bytes, Duration};
 use proto::wire::classify::{PriorityMap, classify_ethernet};
 use proto::wire::ethernet::{Envelope, MacAddress, MacControl, Pfc};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 rules! {
@@ -43,8 +44,6 @@ const REACTION: [(BitRate, u16); 5] = [
 const OVERHEAD: Bytes = Bytes::new(20);
 /// The file counts whole nanoseconds.
 const TICK_NS: u64 = 1;
-/// Longer frames are not judged, octets.
-const LENGTH_MAX: usize = 1 << 17;
 
 /// The time after the arrival of a pause in which a frame may still begin on a line of `rate`. Above 100 Gb/s it is the
 /// time of 100 Gb/s, which is longer than the limit of the standard there.
@@ -185,16 +184,13 @@ fn ns(time: Duration) -> u64 {
 /// The priority of a frame; `None` if the octets in the file do not show it.
 fn priority(seen: &Seen<'_>, frame: &EthernetFrame<'_>, map: &PriorityMap) -> Option<usize> {
     const HEADERS: usize = 14 + 4 + 20;
-    let headers = if !seen.is_cut() {
-        classify_ethernet(frame.octets, map)
-    } else if seen.octets.len() >= HEADERS && seen.wire_size <= LENGTH_MAX {
-        let mut whole = seen.octets.to_vec();
-        whole.resize(seen.wire_size, 0);
-        classify_ethernet(&whole, map)
-    } else {
-        return None;
+    let whole = match seen.is_cut() {
+        false => Cow::Borrowed(frame.octets),
+        true if seen.octets.len() < HEADERS => return None,
+        true => Cow::Owned(with_zeros(seen.octets, seen.wire_size)?),
     };
-    headers.ok().map(|headers| headers.lane.index() % Pfc::PRIORITIES)
+    let headers = classify_ethernet(&whole, map).ok();
+    headers.map(|headers| headers.lane.index() % Pfc::PRIORITIES)
 }
 
 #[cfg(test)]

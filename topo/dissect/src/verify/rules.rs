@@ -23,10 +23,10 @@ const fn row(
 
 /// All families, in the order in which they check a frame.
 pub const FAMILIES: &[Row] = &[
-    row("crc", crc::RULES, |_| Box::new(crc::Crcs)),
-    row("lengths", lengths::RULES, |_| Box::new(lengths::Lengths)),
-    row("ethernet", ethernet::RULES, |_| Box::new(ethernet::Ethernet)),
-    row("notification", notification::RULES, |_| Box::new(notification::Notifications)),
+    row("crc", crc::RULES, |_| Box::new(crc::check)),
+    row("lengths", lengths::RULES, |_| Box::new(lengths::check)),
+    row("ethernet", ethernet::RULES, |_| Box::new(ethernet::check)),
+    row("notification", notification::RULES, |_| Box::new(notification::check)),
     row("pause", pause::RULES, |settings| Box::new(pause::Pauses::new(settings))),
     row("congestion", congestion::RULES, |settings| {
         Box::new(congestion::Congestion::new(settings))
