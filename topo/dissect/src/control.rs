@@ -1,5 +1,6 @@
 //! Frames that control a link or a sender: PAUSE and PFC of MAC control, and the congestion notification message.
 
+use super::body::Body;
 use super::headers::{BCN, CNM, ETHERNET, MAC_CONTROL, PAUSE, PFC, mac_control_name};
 use super::layer::Layer;
 use super::object::{Fault, Object};
@@ -18,41 +19,57 @@ fn mac_control(body: &[u8]) -> &'static Layer {
     }
 }
 
-/// Length of a MAC control frame's opcode and parameters, octets, if the opcode is known.
-pub(super) fn mac_control_octets(body: &[u8]) -> Option<usize> {
-    let layer = mac_control(body);
-    (layer.octets != MAC_CONTROL.octets).then_some(layer.octets)
-}
+/// MAC control.
+pub(super) struct MacControl;
 
-/// Dissects MAC control; true if an error was reported.
-pub(super) fn decode_mac_control(sink: &mut dyn Sink, part: Part<'_>) -> bool {
-    let body = part.octets();
-    let layer = mac_control(body);
-    let Some(rest) = part.header(sink, layer) else { return true };
-    let group = MacAddress::MAC_CONTROL;
-    if part.frame[..MacAddress::LEN] != group.octets() {
-        wrong!(sink, "ethernet.dst is not {group}, where MAC control goes");
+impl Body for MacControl {
+    /// The opcode and parameters, if the opcode is known.
+    fn lengths(&self, octets: &[u8]) -> [Option<usize>; 2] {
+        let layer = mac_control(octets);
+        [(layer.octets != MAC_CONTROL.octets).then_some(layer.octets), None]
     }
-    if part.start > ETHERNET.octets {
-        wrong!(sink, "MAC control is never tagged");
-    }
-    if layer.octets == PFC.octets && body[2] != 0 {
-        wrong!(sink, "mac_control.enbv has {:#04x} in its high octet, should be 0", body[2]);
-    }
-    if layer.octets == MAC_CONTROL.octets {
-        let opcode = MAC_CONTROL.get(body, "opcode");
-        match mac_control_name(opcode) {
-            Some(name) if part.is_whole() => {
-                wrong!(sink, "too short for {name}: {} octets", body.len());
-            }
-            Some(_) => {}
-            None => wrong!(sink, "mac_control.opcode {opcode:#06x} is not known"),
+
+    fn decode(&self, sink: &mut dyn Sink, part: Part<'_>) -> bool {
+        let body = part.octets();
+        let layer = mac_control(body);
+        let Some(rest) = part.header(sink, layer) else { return true };
+        let group = MacAddress::MAC_CONTROL;
+        if part.frame[..MacAddress::LEN] != group.octets() {
+            wrong!(sink, "ethernet.dst is not {group}, where MAC control goes");
         }
+        if part.start > ETHERNET.octets {
+            wrong!(sink, "MAC control is never tagged");
+        }
+        if layer.octets == PFC.octets && body[2] != 0 {
+            wrong!(sink, "mac_control.enbv has {:#04x} in its high octet, should be 0", body[2]);
+        }
+        if layer.octets == MAC_CONTROL.octets {
+            let opcode = MAC_CONTROL.get(body, "opcode");
+            match mac_control_name(opcode) {
+                Some(name) if part.is_whole() => {
+                    wrong!(sink, "too short for {name}: {} octets", body.len());
+                }
+                Some(_) => {}
+                None => wrong!(sink, "mac_control.opcode {opcode:#06x} is not known"),
+            }
+        }
+        if rest.len() > 0 {
+            sink.octets("payload", rest.octets());
+        }
+        false
     }
-    if rest.len() > 0 {
-        sink.octets("payload", rest.octets());
+
+    /// The keys tell which opcode it has.
+    fn encode(&self, object: &mut Object, out: &mut Vec<u8>) -> Result<(), Fault> {
+        let has = |field| object.has_within("mac_control", field);
+        let layer = match (has("enbv"), has("pause_time")) {
+            (true, _) => &PFC,
+            (false, true) => &PAUSE,
+            (false, false) => &MAC_CONTROL,
+        };
+        object.header(layer, out)?;
+        object.append_rest(out).map(drop)
     }
-    false
 }
 
 /// Reports padding of MAC control that is not zero: it is reserved.
@@ -60,18 +77,6 @@ pub(super) fn judge_padding(sink: &mut dyn Sink, padding: &[u8]) {
     if padding.iter().any(|octet| *octet != 0) {
         wrong!(sink, "padding of MAC control is not zero");
     }
-}
-
-/// Appends MAC control; its keys tell which opcode it has.
-pub(super) fn encode_mac_control(object: &mut Object, out: &mut Vec<u8>) -> Result<(), Fault> {
-    let has = |field| object.has_within("mac_control", field);
-    let layer = match (has("enbv"), has("pause_time")) {
-        (true, _) => &PFC,
-        (false, true) => &PAUSE,
-        (false, false) => &MAC_CONTROL,
-    };
-    object.header(layer, out)?;
-    object.append_rest(out).map(drop)
 }
 
 /// A congestion notification message: a header, and a sample of the frame that it is about.
@@ -92,16 +97,14 @@ pub(super) static CNM_MESSAGE: Message =
 pub(super) static BCN_MESSAGE: Message =
     Message { layer: &BCN, version: Bcn::VERSION, length: "length", most: Bcn::SAMPLE_MAX };
 
-impl Message {
-    /// Its length at the front of `body`, sample included.
-    pub(super) fn octets(&self, body: &[u8]) -> Option<usize> {
+impl Body for Message {
+    fn lengths(&self, octets: &[u8]) -> [Option<usize>; 2] {
         let header = self.layer.octets;
-        let is_there = body.len() >= header;
-        is_there.then(|| header + self.layer.get(body, self.length) as usize)
+        let is_there = octets.len() >= header;
+        [is_there.then(|| header + self.layer.get(octets, self.length) as usize), None]
     }
 
-    /// Dissects it; true if an error was reported.
-    pub(super) fn decode(&self, sink: &mut dyn Sink, part: Part<'_>) -> bool {
+    fn decode(&self, sink: &mut dyn Sink, part: Part<'_>) -> bool {
         let layer = self.layer;
         let Some(sample) = part.header(sink, layer) else { return true };
         let [version, said] = ["version", self.length].map(|name| layer.get(part.octets(), name));
@@ -117,8 +120,7 @@ impl Message {
         false
     }
 
-    /// Appends it.
-    pub(super) fn encode(&self, object: &mut Object, out: &mut Vec<u8>) -> Result<(), Fault> {
+    fn encode(&self, object: &mut Object, out: &mut Vec<u8>) -> Result<(), Fault> {
         let message = object.header(self.layer, out)?;
         let sample = object.append_rest(out)?;
         message.map_or(Ok(()), |message| message.fill(out, self.length, sample))

@@ -3,6 +3,7 @@
 //! Few captures state whether frames end with an FCS. The lengths inside a frame show it ([`Extent`]): behind the end
 //! that they name come padding up to the least size, an FCS, or both.
 
+use super::body::Body;
 use super::headers::{CN_TAG, ETHERNET, GRH, RATE_TAG, VLAN, VLAN_INNER};
 use super::infiniband::{self, ICRC};
 use super::layer::Layer;
@@ -81,7 +82,7 @@ pub(super) fn decode(sink: &mut dyn Sink, part: Part<'_>) -> bool {
     let extent = Extent::find(all, body.start, named, fcs);
     let part_of_body = body.up_to(extent.end);
     let broken = match body_of(kind) {
-        Some(body) => (body.decode)(sink, part_of_body),
+        Some(body) => body.decode(sink, part_of_body),
         None => {
             sink.octets("payload", part_of_body.octets());
             false
@@ -144,85 +145,26 @@ fn decode_tags<'a>(sink: &mut dyn Sink, mut part: Part<'a>) -> (u16, Part<'a>) {
     (before(part), part)
 }
 
-/// What can follow the tags.
-struct Body {
-    kind: u16,
-    /// The keys that announce it in JSON.
-    keys: &'static [&'static str],
-    /// Its length by the lengths inside it, octets; the most trustworthy first.
-    lengths: fn(&[u8]) -> [Option<usize>; 2],
-    /// Dissects it; true if an error was reported.
-    decode: fn(&mut dyn Sink, Part<'_>) -> bool,
-    encode: fn(&mut Object, &mut Vec<u8>) -> Result<(), Fault>,
-}
-
-static BODIES: [Body; 7] = [
-    Body {
-        kind: ethertype::IPV4,
-        keys: &["ipv4"],
-        lengths: |body| internet::lengths(&internet::IPV4, body),
-        decode: |sink, part| internet::decode(sink, &internet::IPV4, part),
-        encode: |object, out| internet::encode(&internet::IPV4, object, out),
-    },
-    Body {
-        kind: ethertype::IPV6,
-        keys: &["ipv6"],
-        lengths: |body| internet::lengths(&internet::IPV6, body),
-        decode: |sink, part| internet::decode(sink, &internet::IPV6, part),
-        encode: |object, out| internet::encode(&internet::IPV6, object, out),
-    },
-    Body {
-        kind: ethertype::MAC_CONTROL,
-        keys: &["mac_control"],
-        lengths: |body| [control::mac_control_octets(body), None],
-        decode: control::decode_mac_control,
-        encode: control::encode_mac_control,
-    },
-    Body {
-        kind: ethertype::CNM,
-        keys: &["cnm"],
-        lengths: |body| [control::CNM_MESSAGE.octets(body), None],
-        decode: |sink, part| control::CNM_MESSAGE.decode(sink, part),
-        encode: |object, out| control::CNM_MESSAGE.encode(object, out),
-    },
-    Body {
-        kind: ethertype::PROJECT,
-        keys: &["test_frame", "bcn"],
-        lengths: |body| [project::octets(body), None],
-        decode: project::decode,
-        encode: project::encode,
-    },
-    Body {
-        kind: ethertype::CABLE_SHIM,
-        keys: &["shim"],
-        lengths: |body| [shim::octets(body), None],
-        decode: shim::decode,
-        encode: shim::encode,
-    },
-    Body {
-        kind: ethertype::ROCE_V1,
-        keys: &["grh"],
-        lengths: |body| {
-            let is_there = body.len() >= Grh::LEN;
-            [is_there.then(|| Grh::LEN + GRH.get(body, "paylen") as usize), None]
-        },
-        decode: |sink, part| {
-            let decode = infiniband::decode_global;
-            internet::decode_roce(sink, part, Network::Global, part.start, decode)
-        },
-        encode: encode_roce_v1,
-    },
+/// The bodies by EtherType, with the keys that announce each in JSON.
+static BODIES: [(u16, &[&str], &dyn Body); 7] = [
+    (ethertype::IPV4, &["ipv4"], &internet::IPV4),
+    (ethertype::IPV6, &["ipv6"], &internet::IPV6),
+    (ethertype::MAC_CONTROL, &["mac_control"], &control::MacControl),
+    (ethertype::CNM, &["cnm"], &control::CNM_MESSAGE),
+    (ethertype::PROJECT, &["test_frame", "bcn"], &project::ProjectFrame),
+    (ethertype::CABLE_SHIM, &["shim"], &shim::Records),
+    (ethertype::ROCE_V1, &["grh"], &RoceV1),
 ];
 
 /// The body that the EtherType `kind` announces.
-fn body_of(kind: u16) -> Option<&'static Body> {
-    BODIES.iter().find(|body| body.kind == kind)
+fn body_of(kind: u16) -> Option<&'static dyn Body> {
+    BODIES.iter().find(|(known, ..)| *known == kind).map(|(.., body)| *body)
 }
 
 /// The ends of the body at `at` by the lengths inside it.
 fn ends(all: &[u8], kind: u16, at: usize) -> [Option<usize>; 2] {
     let lengths = match body_of(kind) {
-        Some(body) => (body.lengths)(&all[at..]),
+        Some(body) => body.lengths(&all[at..]),
         None => [(kind < 0x600).then_some(usize::from(kind)), None],
     };
     lengths.map(|length| length.map(|length| at + length))
@@ -260,9 +202,9 @@ pub(super) fn encode(object: &mut Object, out: &mut Vec<u8>) -> Result<(), Fault
 
 /// Appends what follows the tags; returns its EtherType, `None` if the body does not show it.
 fn encode_body(object: &mut Object, out: &mut Vec<u8>) -> Result<Option<u16>, Fault> {
-    let is_here = |body: &&Body| body.keys.iter().any(|key| object.has(key));
-    if let Some(body) = BODIES.iter().find(is_here) {
-        return (body.encode)(object, out).map(|()| Some(body.kind));
+    let mut bodies = BODIES.iter();
+    if let Some((kind, _, body)) = bodies.find(|(_, keys, _)| keys.iter().any(|k| object.has(k))) {
+        return body.encode(object, out).map(|()| Some(*kind));
     }
     object.ignore(&["grh"]);
     if transport::encode(object, out)? {
@@ -275,16 +217,31 @@ fn encode_body(object: &mut Object, out: &mut Vec<u8>) -> Result<Option<u16>, Fa
     Ok(None)
 }
 
-/// Appends a GRH and what follows it up to the ICRC.
-fn encode_roce_v1(object: &mut Object, out: &mut Vec<u8>) -> Result<(), Fault> {
-    let at = out.len();
-    let grh = object.header(&GRH, out)?;
-    transport::encode(object, out)?;
-    if let Some(grh) = grh {
-        let length = out.len() + ICRC - at - Grh::LEN;
-        grh.fill(out, "paylen", length)?;
+/// RoCEv1: a GRH, and what follows it up to the ICRC.
+struct RoceV1;
+
+impl Body for RoceV1 {
+    fn lengths(&self, octets: &[u8]) -> [Option<usize>; 2] {
+        let is_there = octets.len() >= Grh::LEN;
+        [is_there.then(|| Grh::LEN + GRH.get(octets, "paylen") as usize), None]
     }
-    object.check("icrc", ICRC, out, |octets| crc::icrc(Network::Global, Grh::LEN, &octets[at..]))
+
+    fn decode(&self, sink: &mut dyn Sink, part: Part<'_>) -> bool {
+        let decode = infiniband::decode_global;
+        internet::decode_roce(sink, part, Network::Global, part.start, decode)
+    }
+
+    fn encode(&self, object: &mut Object, out: &mut Vec<u8>) -> Result<(), Fault> {
+        let at = out.len();
+        let grh = object.header(&GRH, out)?;
+        transport::encode(object, out)?;
+        if let Some(grh) = grh {
+            let length = out.len() + ICRC - at - Grh::LEN;
+            grh.fill(out, "paylen", length)?;
+        }
+        object
+            .check("icrc", ICRC, out, |octets| crc::icrc(Network::Global, Grh::LEN, &octets[at..]))
+    }
 }
 
 #[cfg(test)]

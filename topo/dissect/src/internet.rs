@@ -1,5 +1,6 @@
 //! IPv4 and IPv6, UDP, and what UDP carries: RoCEv2 or the cables of this project.
 
+use super::body::Body;
 use super::headers::{self, UDP};
 use super::infiniband::ICRC;
 use super::layer::Layer;
@@ -80,41 +81,80 @@ impl Version {
     }
 }
 
-/// The length of the packet by its own field and by that of UDP.
-pub(super) fn lengths(version: &Version, packet: &[u8]) -> [Option<usize>; 2] {
-    let Some(length) = version.header_len(packet) else { return [None, None] };
-    let udp = version.udp(packet, length);
-    let by_udp = udp.map(|udp| length + UDP.get(udp, "length") as usize);
-    [version.said(packet), by_udp]
-}
+impl Body for Version {
+    /// By its own field and by that of UDP.
+    fn lengths(&self, packet: &[u8]) -> [Option<usize>; 2] {
+        let Some(length) = self.header_len(packet) else { return [None, None] };
+        let udp = self.udp(packet, length);
+        let by_udp = udp.map(|udp| length + UDP.get(udp, "length") as usize);
+        [self.said(packet), by_udp]
+    }
 
-/// Dissects a packet; true if an error was reported.
-pub(super) fn decode(sink: &mut dyn Sink, version: &Version, part: Part<'_>) -> bool {
-    let layer = version.layer;
-    let packet = part.octets();
-    let Some(length) = version.header_len(packet) else {
-        if packet.len() < layer.octets {
-            return part.header(sink, layer).is_none();
+    fn decode(&self, sink: &mut dyn Sink, part: Part<'_>) -> bool {
+        let layer = self.layer;
+        let packet = part.octets();
+        let Some(length) = self.header_len(packet) else {
+            if packet.len() < layer.octets {
+                return part.header(sink, layer).is_none();
+            }
+            let said = usize::from(packet[0] & 0xf) * 4;
+            let reason = format_args!("its ihl says {said} octets, {} are left", packet.len());
+            sink.error(layer.title, part.start, reason, packet);
+            if part.is_whole() || said < layer.octets {
+                wrong!(sink, "ipv4.ihl says {said} octets, that is no such header");
+            }
+            return true;
+        };
+        let Some(rest) = part.header(sink, layer) else { return true };
+        judge_header(sink, self, part, length);
+        if length > layer.octets {
+            sink.octets("ipv4_options", &packet[layer.octets..length]);
         }
-        let said = usize::from(packet[0] & 0xf) * 4;
-        let reason = format_args!("its ihl says {said} octets, {} are left", packet.len());
-        sink.error(layer.title, part.start, reason, packet);
-        if part.is_whole() || said < layer.octets {
-            wrong!(sink, "ipv4.ihl says {said} octets, that is no such header");
+        let rest = rest.after(length - layer.octets);
+        if !is_udp(self, packet, length) {
+            sink.octets("payload", rest.octets());
+            return false;
         }
-        return true;
-    };
-    let Some(rest) = part.header(sink, layer) else { return true };
-    judge_header(sink, version, part, length);
-    if length > layer.octets {
-        sink.octets("ipv4_options", &packet[layer.octets..length]);
+        decode_udp(sink, self, part.start, rest)
     }
-    let rest = rest.after(length - layer.octets);
-    if !is_udp(version, packet, length) {
-        sink.octets("payload", rest.octets());
-        return false;
+
+    fn encode(&self, object: &mut Object, out: &mut Vec<u8>) -> Result<(), Fault> {
+        let network = out.len();
+        let layer = self.layer;
+        let Some(header) = object.header(layer, out)? else { return Ok(()) };
+        let options = object.hex("ipv4_options")?.unwrap_or_default();
+        out.extend_from_slice(&options);
+        if self.is_ipv4() {
+            header.fill(out, "ihl", (layer.octets + options.len()) / 4)?;
+        }
+        let length = out.len() - network;
+        let udp = object.header(&UDP, out)?;
+        let at = out.len();
+        // The ICRC covers the lengths, so they are set before it is computed.
+        let set_lengths = |out: &mut Vec<u8>, to_come: usize| {
+            let end = out.len() + to_come;
+            header.fill(out, self.length, end - header.at - self.uncounted)?;
+            udp.as_ref().map_or(Ok(()), |udp: &Placed| udp.fill(out, "length", end - udp.at))
+        };
+        if udp.is_some() && object.has("shim") {
+            shim::Records.encode(object, out)?;
+        } else if transport::encode(object, out)? || object.has("icrc") {
+            set_lengths(out, ICRC)?;
+            object.check("icrc", ICRC, out, |octets| {
+                crc::icrc(self.network, at - network, &octets[network..])
+            })?;
+        }
+        set_lengths(out, 0)?;
+        if let Some(udp) = udp.filter(|udp| udp.wants("checksum") && !self.is_ipv4()) {
+            let right = self.udp_checksum(&out[network..], &out[udp.at..]);
+            udp.fill(out, "checksum", usize::from(right))?;
+        }
+        if self.is_ipv4() {
+            let right = checksum::ipv4_header(&out[network..network + length]);
+            header.fill(out, "checksum", usize::from(right))?;
+        }
+        Ok(())
     }
-    decode_udp(sink, version, part.start, rest)
 }
 
 /// A later fragment has no UDP header. RoCEv2 is never fragmented, so a whole RoCEv2 datagram counts as one even if
@@ -160,7 +200,7 @@ fn decode_udp(sink: &mut dyn Sink, version: &Version, network: usize, part: Part
     }
     if UDP.get(udp, "dstport") != u64::from(ROCE_V2_PORT) {
         if shim::begins(rest.octets()) {
-            return shim::decode(sink, rest);
+            return shim::Records.decode(sink, rest);
         }
         sink.octets("payload", rest.octets());
         return false;
@@ -185,47 +225,4 @@ pub(super) fn decode_roce(
         sink.check(Check::new("icrc", &part.frame[end..part.end], expected));
     }
     broken
-}
-
-/// Appends a packet.
-pub(super) fn encode(
-    version: &Version,
-    object: &mut Object,
-    out: &mut Vec<u8>,
-) -> Result<(), Fault> {
-    let network = out.len();
-    let layer = version.layer;
-    let Some(header) = object.header(layer, out)? else { return Ok(()) };
-    let options = object.hex("ipv4_options")?.unwrap_or_default();
-    out.extend_from_slice(&options);
-    if version.is_ipv4() {
-        header.fill(out, "ihl", (layer.octets + options.len()) / 4)?;
-    }
-    let length = out.len() - network;
-    let udp = object.header(&UDP, out)?;
-    let at = out.len();
-    // The ICRC covers the lengths, so they are set before it is computed.
-    let set_lengths = |out: &mut Vec<u8>, to_come: usize| {
-        let end = out.len() + to_come;
-        header.fill(out, version.length, end - header.at - version.uncounted)?;
-        udp.as_ref().map_or(Ok(()), |udp: &Placed| udp.fill(out, "length", end - udp.at))
-    };
-    if udp.is_some() && object.has("shim") {
-        shim::encode(object, out)?;
-    } else if transport::encode(object, out)? || object.has("icrc") {
-        set_lengths(out, ICRC)?;
-        object.check("icrc", ICRC, out, |octets| {
-            crc::icrc(version.network, at - network, &octets[network..])
-        })?;
-    }
-    set_lengths(out, 0)?;
-    if let Some(udp) = udp.filter(|udp| udp.wants("checksum") && !version.is_ipv4()) {
-        let right = version.udp_checksum(&out[network..], &out[udp.at..]);
-        udp.fill(out, "checksum", usize::from(right))?;
-    }
-    if version.is_ipv4() {
-        let right = checksum::ipv4_header(&out[network..network + length]);
-        header.fill(out, "checksum", usize::from(right))?;
-    }
-    Ok(())
 }

@@ -14,6 +14,7 @@
 //! shim        this project's cables: frames within frames   ┘
 //! ```
 
+mod body;
 mod control;
 pub mod digits;
 mod ethernet;

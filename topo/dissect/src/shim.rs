@@ -2,6 +2,7 @@
 //!
 //! The layout is that of `emulation::cable::shim`; a test checks that both agree.
 
+use super::body::Body;
 use super::headers::SHIM;
 use super::object::{Fault, Object};
 use super::part::{Fcs, Part, Rules};
@@ -15,45 +16,63 @@ pub(super) fn begins(octets: &[u8]) -> bool {
     octets.len() >= SHIM.octets && octets.starts_with(&MAGIC) && octets[MAGIC.len()] == VERSION
 }
 
-/// Octets of the whole records at the front of `octets`; `None` if there is none.
-pub(super) fn octets(octets: &[u8]) -> Option<usize> {
-    let mut at = 0;
-    while let Some(record) = octets.get(at..).filter(|rest| begins(rest)) {
-        at += SHIM.octets + SHIM.get(record, "length") as usize;
-    }
-    (at > 0).then_some(at)
-}
+/// Records of a header and a frame.
+pub(super) struct Records;
 
-/// Dissects records; true if an error was reported.
-pub(super) fn decode(sink: &mut dyn Sink, part: Part<'_>) -> bool {
-    if part.depth == 0 {
-        sink.octets("payload", part.octets());
-        return false;
+impl Body for Records {
+    /// The whole records at the front.
+    fn lengths(&self, octets: &[u8]) -> [Option<usize>; 2] {
+        let mut at = 0;
+        while let Some(record) = octets.get(at..).filter(|rest| begins(rest)) {
+            at += SHIM.octets + SHIM.get(record, "length") as usize;
+        }
+        [(at > 0).then_some(at), None]
     }
-    let mut rest = part;
-    let mut is_more = begins(part.octets());
-    while is_more {
-        let record = rest.octets();
-        let said = SHIM.get(record, "length") as usize;
-        let frame = &record[SHIM.octets..];
-        let frame = &frame[..said.min(frame.len())];
-        sink.begin_wrapped(record, frame.len(), rest.start == part.start);
-        decode_wrapped(sink, record[5], frame, said, part);
-        rest = rest.after(SHIM.octets + frame.len());
-        is_more = begins(rest.octets());
-        sink.end_wrapped(!is_more);
+
+    fn decode(&self, sink: &mut dyn Sink, part: Part<'_>) -> bool {
+        if part.depth == 0 {
+            sink.octets("payload", part.octets());
+            return false;
+        }
+        let mut rest = part;
+        let mut is_more = begins(part.octets());
+        while is_more {
+            let record = rest.octets();
+            let said = SHIM.get(record, "length") as usize;
+            let frame = &record[SHIM.octets..];
+            let frame = &frame[..said.min(frame.len())];
+            sink.begin_wrapped(record, frame.len(), rest.start == part.start);
+            decode_wrapped(sink, record[5], frame, said, part);
+            rest = rest.after(SHIM.octets + frame.len());
+            is_more = begins(rest.octets());
+            sink.end_wrapped(!is_more);
+        }
+        let (at, left) = (rest.start, rest.len());
+        if left == 0 {
+            return false;
+        }
+        let reason = format_args!("no shim of version {VERSION}");
+        sink.error("shim", at, reason, rest.octets());
+        // A shim that the capture cut is not defective.
+        if part.is_whole() || left >= SHIM.octets {
+            wrong!(sink, "{left} octets at {at} are no shim of version {VERSION}");
+        }
+        true
     }
-    let (at, left) = (rest.start, rest.len());
-    if left == 0 {
-        return false;
+
+    fn encode(&self, object: &mut Object, out: &mut Vec<u8>) -> Result<(), Fault> {
+        for mut record in object.list("shim")?.unwrap_or_default() {
+            let shim = record.fields(&SHIM, out)?;
+            let begin = out.len();
+            if let Some(frame) = record.object("frame")? {
+                encode_frame(frame, out)?;
+            }
+            record.finish()?;
+            let length = out.len() - begin;
+            shim.fill(out, "length", length)?;
+        }
+        object.append_rest(out).map(drop)
     }
-    let reason = format_args!("no shim of version {VERSION}");
-    sink.error("shim", at, reason, rest.octets());
-    // A shim that the capture cut is not defective.
-    if part.is_whole() || left >= SHIM.octets {
-        wrong!(sink, "{left} octets at {at} are no shim of version {VERSION}");
-    }
-    true
 }
 
 fn decode_wrapped(sink: &mut dyn Sink, kind: u8, frame: &[u8], said: usize, outer: Part<'_>) {
@@ -73,19 +92,4 @@ fn decode_wrapped(sink: &mut dyn Sink, kind: u8, frame: &[u8], said: usize, oute
             sink.octets("payload", frame);
         }
     }
-}
-
-/// Appends records.
-pub(super) fn encode(object: &mut Object, out: &mut Vec<u8>) -> Result<(), Fault> {
-    for mut record in object.list("shim")?.unwrap_or_default() {
-        let shim = record.fields(&SHIM, out)?;
-        let begin = out.len();
-        if let Some(frame) = record.object("frame")? {
-            encode_frame(frame, out)?;
-        }
-        record.finish()?;
-        let length = out.len() - begin;
-        shim.fill(out, "length", length)?;
-    }
-    object.append_rest(out).map(drop)
 }
