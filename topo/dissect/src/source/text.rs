@@ -121,10 +121,8 @@ impl<V: Visitor> Text<'_, V> {
         }
         let State::Dump { shape, row: last, star } = self.state else {
             if !matches!(self.state, State::Lost(_)) {
-                self.complain(format!(
-                    "a dump begins at offset {:#x}: rows are missing",
-                    row.offset
-                ));
+                let offset = row.offset;
+                self.complain(format!("a dump begins at offset {offset:#x}: rows are missing"));
             }
             self.state = State::Lost(row.shape);
             return Ok(());
@@ -169,16 +167,14 @@ impl<V: Visitor> Text<'_, V> {
         let before = self.octets.len();
         match hex(line, begin, &mut self.octets) {
             Err(reason) => {
-                let may_be_heading = self.state == State::Idle;
+                let state = std::mem::replace(&mut self.state, State::Idle);
                 self.octets.clear();
-                self.state = State::Idle;
-                if may_be_heading && is_declaration(line) {
-                    return Ok(());
-                }
-                if may_be_heading && self.headings.len() < HEADINGS_MAX {
-                    self.headings.push(format!("line {}: {}", self.line, reason));
-                } else {
-                    self.complain(reason);
+                match state {
+                    State::Idle if is_declaration(line) => {}
+                    State::Idle if self.headings.len() < HEADINGS_MAX => {
+                        self.headings.push(format!("line {}: {reason}", self.line));
+                    }
+                    _ => self.complain(reason),
                 }
                 Ok(())
             }

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::io::Read;
 
 /// The result for a capture, as `--json` prints it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Report {
     /// Version of this format.
     pub schema: u32,
@@ -54,16 +54,7 @@ pub fn verify(
     let mut families: Vec<Box<dyn Family>> =
         FAMILIES.iter().map(|row| (row.make)(settings)).collect();
     let mut ports = Ports::default();
-    let mut report = Report {
-        schema: 1,
-        file: file.to_owned(),
-        verdict: "pass",
-        frames: 0,
-        findings: Vec::new(),
-        counts: BTreeMap::new(),
-        tally: Tally::default(),
-        error: None,
-    };
+    let mut report = Report { schema: 1, file: file.to_owned(), ..Report::default() };
     let (mut yielded, mut error) = (0, None);
     while let Some(next) = reader.next() {
         match next {
@@ -153,20 +144,19 @@ fn checks(
     if octets.len() < wire_size {
         return Checks::default();
     }
-    let mut checks = Checks::default();
+    let none = Checks::default();
     match (kind, ethernet) {
         (FrameKind::Infiniband, _) => {
             let has_icrc = matches!(envelope::bth_offset(octets), Ok(Some(_)));
-            checks.icrc = has_icrc.then(|| verify_icrc(octets));
-            checks.vcrc = Some(verify_vcrc(octets));
+            let icrc = has_icrc.then(|| verify_icrc(octets));
+            Checks { icrc, vcrc: Some(verify_vcrc(octets)), ..none }
         }
-        (FrameKind::InfinibandLink, _) => checks.lpcrc = Some(verify_lpcrc(octets)),
+        (FrameKind::InfinibandLink, _) => Checks { lpcrc: Some(verify_lpcrc(octets)), ..none },
         (FrameKind::Ethernet, Some(frame)) => {
             let has_icrc = matches!(frame.carried, Carried::Roce(_));
-            checks.icrc = has_icrc.then(|| roce::checks::verify_icrc(frame.octets));
-            checks.fcs = frame.fcs;
+            let icrc = has_icrc.then(|| roce::checks::verify_icrc(frame.octets));
+            Checks { icrc, fcs: frame.fcs, ..none }
         }
-        (FrameKind::Ethernet, None) => {}
+        (FrameKind::Ethernet, None) => none,
     }
-    checks
 }
