@@ -9,7 +9,6 @@ fn captured(at_us: u64, kind: FrameKind, wire_size: u32) -> CapturedFrame {
     CapturedFrame {
         at_ns: at_us * 1_000,
         interface: None,
-        link_type: 197,
         speed: None,
         direction: None,
         wire_size,
