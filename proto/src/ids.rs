@@ -20,12 +20,38 @@ pub struct RangeError {
     pub max: u64,
 }
 
+/// What every number has: its plain value, and its text.
+macro_rules! number {
+    ($name:ident, $raw:ty) => {
+        impl $name {
+            /// The plain number.
+            pub const fn get(self) -> $raw {
+                self.0
+            }
+        }
+
+        impl From<$name> for $raw {
+            fn from(value: $name) -> $raw {
+                value.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+    };
+}
+
 macro_rules! bounded {
     ($(#[$doc:meta])* $name:ident, $raw:ty, $text:literal, $field:literal, $max:expr) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[serde(try_from = $text, into = $text)]
         pub struct $name($raw);
+
+        number!($name, $raw);
 
         impl $name {
             /// The largest value.
@@ -48,9 +74,9 @@ macro_rules! bounded {
                 $name(value & $max)
             }
 
-            /// The plain number.
-            pub const fn get(self) -> $raw {
-                self.0
+            /// Index into a table with an entry for each value.
+            pub const fn index(self) -> usize {
+                self.0 as usize
             }
         }
 
@@ -58,18 +84,6 @@ macro_rules! bounded {
             type Error = RangeError;
             fn try_from(value: $raw) -> Result<Self, RangeError> {
                 $name::new(value)
-            }
-        }
-
-        impl From<$name> for $raw {
-            fn from(value: $name) -> $raw {
-                value.0
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                self.0.fmt(f)
             }
         }
     };
@@ -104,20 +118,6 @@ bounded!(
     /// Differentiated services code point, 6 bits. Source: RFC 2474.
     Dscp, u8, "u8", "DSCP", 63
 );
-
-impl Priority {
-    /// Index into a table of eight priorities.
-    pub const fn index(self) -> usize {
-        self.0 as usize
-    }
-}
-
-impl Dscp {
-    /// Index into a table of 64 code points.
-    pub const fn index(self) -> usize {
-        self.0 as usize
-    }
-}
 
 /// ECN field: the two bits after the DSCP. Source: RFC 3168, 5.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -160,18 +160,6 @@ impl VirtualLane {
     pub const MANAGEMENT: VirtualLane = VirtualLane(15);
     /// Data lane 0.
     pub const ZERO: VirtualLane = VirtualLane(0);
-
-    /// Index into a table of sixteen lanes.
-    pub const fn index(self) -> usize {
-        self.0 as usize
-    }
-}
-
-impl ServiceLevel {
-    /// Index into a table of sixteen levels.
-    pub const fn index(self) -> usize {
-        self.0 as usize
-    }
 }
 
 impl Psn {
@@ -217,6 +205,8 @@ impl QueuePairNumber {
 #[serde(transparent)]
 pub struct Lid(u16);
 
+number!(Lid, u16);
+
 impl Lid {
     /// Permissive LID 0xFFFF: every port accepts it as its own address (IBTA Vol 1, 4.1.3).
     pub const PERMISSIVE: Lid = Lid(0xffff);
@@ -224,11 +214,6 @@ impl Lid {
     /// The LID `value`; every 16-bit value is permitted.
     pub const fn new(value: u16) -> Lid {
         Lid(value)
-    }
-
-    /// The plain number.
-    pub const fn get(self) -> u16 {
-        self.0
     }
 
     /// True for unicast LIDs, 0x0001 to 0xBFFF.
@@ -239,12 +224,6 @@ impl Lid {
     /// True for multicast LIDs, 0xC000 to 0xFFFE.
     pub const fn is_multicast(self) -> bool {
         self.0 >= 0xc000 && self.0 != 0xffff
-    }
-}
-
-impl fmt::Display for Lid {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
     }
 }
 
@@ -263,22 +242,6 @@ impl Address {
         match self {
             Address::Lid(lid) => lid.get() as u64,
             Address::Mac(mac) => mac.number(),
-        }
-    }
-
-    /// The LID; `None` on Ethernet.
-    pub const fn lid(self) -> Option<Lid> {
-        match self {
-            Address::Lid(lid) => Some(lid),
-            Address::Mac(_) => None,
-        }
-    }
-
-    /// The MAC address; `None` on InfiniBand.
-    pub const fn mac(self) -> Option<MacAddress> {
-        match self {
-            Address::Lid(_) => None,
-            Address::Mac(mac) => Some(mac),
         }
     }
 }
@@ -333,6 +296,8 @@ impl fmt::Display for CongestionPointId {
 #[serde(try_from = "u8", into = "u8")]
 pub struct PortNumber(u8);
 
+number!(PortNumber, u8);
+
 impl PortNumber {
     /// Port `number`. Port 0 is the management port of a switch and has no cable; 255 is reserved.
     ///
@@ -359,29 +324,12 @@ impl PortNumber {
     pub const fn index(self) -> usize {
         self.0 as usize - 1
     }
-
-    /// The port number, 1 to 254.
-    pub const fn get(self) -> u8 {
-        self.0
-    }
 }
 
 impl TryFrom<u8> for PortNumber {
     type Error = RangeError;
     fn try_from(value: u8) -> Result<PortNumber, RangeError> {
         PortNumber::new(value)
-    }
-}
-
-impl From<PortNumber> for u8 {
-    fn from(port: PortNumber) -> u8 {
-        port.0
-    }
-}
-
-impl fmt::Display for PortNumber {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
     }
 }
 

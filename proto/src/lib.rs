@@ -20,4 +20,7 @@ pub mod technology;
 pub mod units;
 pub mod wire;
 
-pub use technology::{Technology, UnknownTechnology};
+pub use technology::Technology;
+
+#[cfg(test)]
+mod tests;

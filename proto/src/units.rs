@@ -4,7 +4,6 @@
 //! rate from 8 Gb/s to 800 Gb/s, and the range is 213 days. Each type prints and parses itself
 //! with its unit (`"8 Gbps"`, `"2074 ns"`, `"2048 B"`), exactly: a bare number does not parse.
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::hint::select_unpredictable;
 use std::ops::{Add, AddAssign, Mul, Sub};
@@ -151,64 +150,38 @@ impl Duration {
     }
 }
 
-impl Add<Duration> for Instant {
-    type Output = Instant;
-    fn add(self, rhs: Duration) -> Instant {
-        Instant(self.0.saturating_add(rhs.0))
-    }
+macro_rules! operators {
+    ($($left:ident: $operator:ident<$right:ty>, $method:ident, $value:expr;)*) => {
+        $(impl $operator<$right> for $left {
+            type Output = $left;
+            fn $method(self, right: $right) -> $left {
+                let value: fn($left, $right) -> u64 = $value;
+                $left(value(self, right))
+            }
+        })*
+    };
 }
 
-impl Add for Duration {
-    type Output = Duration;
-    fn add(self, rhs: Duration) -> Duration {
-        Duration(self.0.saturating_add(rhs.0))
-    }
+// Times saturate. Sizes never come near the limits of `u64`, so an overflow is an error of the caller.
+operators! {
+    Instant: Add<Duration>, add, |at, time| at.0.saturating_add(time.0);
+    Duration: Add<Duration>, add, |time, more| time.0.saturating_add(more.0);
+    Duration: Sub<Duration>, sub, |time, less| time.0.saturating_sub(less.0);
+    Duration: Mul<u64>, mul, |time, n| time.0.saturating_mul(n);
+    Bytes: Add<Bytes>, add, |size, more| size.0 + more.0;
+    Bytes: Sub<Bytes>, sub, |size, less| size.0 - less.0;
+    Bytes: Mul<u64>, mul, |size, n| size.0 * n;
 }
 
 impl AddAssign for Duration {
-    fn add_assign(&mut self, rhs: Duration) {
-        *self = *self + rhs;
-    }
-}
-
-impl Sub for Duration {
-    type Output = Duration;
-    fn sub(self, rhs: Duration) -> Duration {
-        Duration(self.0.saturating_sub(rhs.0))
-    }
-}
-
-impl Mul<u64> for Duration {
-    type Output = Duration;
-    fn mul(self, rhs: u64) -> Duration {
-        Duration(self.0.saturating_mul(rhs))
-    }
-}
-
-impl Add for Bytes {
-    type Output = Bytes;
-    fn add(self, rhs: Bytes) -> Bytes {
-        Bytes(self.0 + rhs.0)
+    fn add_assign(&mut self, right: Duration) {
+        *self = *self + right;
     }
 }
 
 impl AddAssign for Bytes {
-    fn add_assign(&mut self, rhs: Bytes) {
-        self.0 += rhs.0;
-    }
-}
-
-impl Sub for Bytes {
-    type Output = Bytes;
-    fn sub(self, rhs: Bytes) -> Bytes {
-        Bytes(self.0 - rhs.0)
-    }
-}
-
-impl Mul<u64> for Bytes {
-    type Output = Bytes;
-    fn mul(self, rhs: u64) -> Bytes {
-        Bytes(self.0 * rhs)
+    fn add_assign(&mut self, right: Bytes) {
+        *self = *self + right;
     }
 }
 
@@ -274,14 +247,22 @@ pub fn scale_decimal((digits, places): (u64, u32), scale: u64) -> Option<u64> {
     u64::try_from((value + divisor / 2) / divisor).ok()
 }
 
-fn parse_with(text: &str, what: &'static str, units: &[Unit]) -> Result<u64, UnitError> {
+/// Reads a quantity of one of `units`; `make` refuses zero if that is no such quantity.
+fn parse_with<T>(
+    text: &str,
+    what: &'static str,
+    units: &[Unit],
+    make: impl FnOnce(u64) -> Option<T>,
+) -> Result<T, UnitError> {
     let (decimal, unit) = split_quantity(text, what)?;
     let fail = |reason: String| UnitError { text: text.to_owned(), what, reason };
     let Some((_, scale)) = units.iter().find(|(name, _)| *name == unit) else {
         let names: Vec<_> = units.iter().map(|(name, _)| *name).collect();
         return Err(fail(format!("the unit must be one of {}", names.join(", "))));
     };
-    scale_decimal(decimal, *scale).ok_or_else(|| fail("the value is too large".to_owned()))
+    let value = scale_decimal(decimal, *scale);
+    let value = value.ok_or_else(|| fail("the value is too large".to_owned()))?;
+    make(value).ok_or_else(|| fail(format!("a {what} must be above zero")))
 }
 
 fn print_with(value: u64, units: &[Unit], f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -290,16 +271,37 @@ fn print_with(value: u64, units: &[Unit], f: &mut fmt::Formatter<'_>) -> fmt::Re
     write!(f, "{} {name}", value / scale)
 }
 
+/// Writes a type in files as [`fmt::Display`] prints it, and reads it with [`FromStr`].
+macro_rules! written_as_text {
+    ($type:ident) => {
+        impl serde::Serialize for $type {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+        impl<'de> serde::Deserialize<'de> for $type {
+            fn deserialize<D: serde::Deserializer<'de>>(
+                deserializer: D,
+            ) -> Result<$type, D::Error> {
+                let text = <String as serde::Deserialize>::deserialize(deserializer)?;
+                text.parse().map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+pub(crate) use written_as_text;
+
 macro_rules! quantity {
-    ($type:ident, $units:ident) => {
+    ($type:ident, $what:literal, $units:ident, $make:expr) => {
         impl fmt::Display for $type {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 print_with(self.0, $units, f)
             }
         }
-        impl Serialize for $type {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.collect_str(self)
+        impl FromStr for $type {
+            type Err = UnitError;
+            fn from_str(text: &str) -> Result<$type, UnitError> {
+                parse_with(text, $what, $units, $make)
             }
         }
         impl From<$type> for toml::Value {
@@ -307,52 +309,14 @@ macro_rules! quantity {
                 toml::Value::String(value.to_string())
             }
         }
-        impl<'de> Deserialize<'de> for $type {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<$type, D::Error> {
-                let text = String::deserialize(deserializer)?;
-                text.parse().map_err(serde::de::Error::custom)
-            }
-        }
+        written_as_text!($type);
     };
 }
 
-quantity!(Bytes, SIZES);
-quantity!(BitRate, RATES);
-quantity!(Instant, TIMES);
-quantity!(Duration, TIMES);
-
-impl FromStr for Bytes {
-    type Err = UnitError;
-    fn from_str(text: &str) -> Result<Bytes, UnitError> {
-        parse_with(text, "size", SIZES).map(Bytes)
-    }
-}
-
-impl FromStr for BitRate {
-    type Err = UnitError;
-    fn from_str(text: &str) -> Result<BitRate, UnitError> {
-        let rate = parse_with(text, "rate", RATES)?;
-        BitRate::new(rate).ok_or_else(|| UnitError {
-            text: text.to_owned(),
-            what: "rate",
-            reason: "a rate must be above zero".to_owned(),
-        })
-    }
-}
-
-impl FromStr for Instant {
-    type Err = UnitError;
-    fn from_str(text: &str) -> Result<Instant, UnitError> {
-        parse_with(text, "time", TIMES).map(Instant)
-    }
-}
-
-impl FromStr for Duration {
-    type Err = UnitError;
-    fn from_str(text: &str) -> Result<Duration, UnitError> {
-        parse_with(text, "time", TIMES).map(Duration)
-    }
-}
+quantity!(Bytes, "size", SIZES, |octets| Some(Bytes(octets)));
+quantity!(BitRate, "rate", RATES, BitRate::new);
+quantity!(Instant, "time", TIMES, |ps| Some(Instant(ps)));
+quantity!(Duration, "time", TIMES, |ps| Some(Duration(ps)));
 
 #[cfg(test)]
 mod tests;

@@ -10,15 +10,14 @@ use proto::counters::DropReason;
 use proto::ids::{PortNumber, VirtualLane};
 use proto::units::Bytes;
 
-mod global_watermark;
 pub mod headroom;
 pub(crate) mod ingress;
 mod level;
 pub mod models;
-mod per_input;
 pub(crate) mod queues;
 mod shared_pool;
 mod slab;
+mod watermarks;
 
 /// The decision about a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

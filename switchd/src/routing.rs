@@ -10,16 +10,12 @@ use proto::ids::{Lid, PortNumber};
 use proto::units::{Bytes, Instant};
 
 pub mod adaptive;
-pub mod colored;
-pub mod ecmp;
 pub mod flow_hash;
 pub mod forwarding_table;
 pub mod mac_table;
+pub mod oblivious;
 pub mod policies;
-pub mod preferred;
-pub mod random;
 pub mod router;
-pub mod s_mod_k;
 
 /// A packet that needs a route.
 #[derive(Clone, Copy, Debug)]

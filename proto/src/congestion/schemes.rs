@@ -10,8 +10,6 @@ use crate::technology::Technology;
 use std::sync::Arc;
 
 pub mod bcn;
-#[cfg(test)]
-mod bottleneck;
 pub mod dcqcn;
 mod fecn_marker;
 pub mod ib_cca;

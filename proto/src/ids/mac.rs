@@ -1,12 +1,11 @@
 //! MAC addresses, as six octets, as a 48-bit number and as text.
 
-use serde::{Deserialize, Serialize};
+use crate::units::written_as_text;
 use std::fmt;
 use std::str::FromStr;
 
 /// The address of a port on Ethernet. Source: IEEE 802.3, 3.2.3; IEEE 802, 8.2.
-#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MacAddress([u8; MacAddress::LEN]);
 
 /// Error of parsing a MAC address.
@@ -85,18 +84,7 @@ impl FromStr for MacAddress {
     }
 }
 
-impl TryFrom<String> for MacAddress {
-    type Error = NoMacAddress;
-    fn try_from(text: String) -> Result<MacAddress, NoMacAddress> {
-        text.parse()
-    }
-}
-
-impl From<MacAddress> for String {
-    fn from(address: MacAddress) -> String {
-        address.to_string()
-    }
-}
+written_as_text!(MacAddress);
 
 #[cfg(test)]
 mod tests {

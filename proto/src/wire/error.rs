@@ -15,6 +15,29 @@ pub struct ParseError {
 }
 
 impl ParseError {
+    /// Error for the `layer` at `offset`.
+    pub const fn new(layer: &'static str, offset: usize, reason: Reason) -> ParseError {
+        ParseError { layer, offset, reason }
+    }
+
+    /// Compares the check in `layer` with the value computed here.
+    ///
+    /// # Errors
+    /// If they differ.
+    #[inline]
+    pub fn check(
+        layer: &'static str,
+        offset: usize,
+        computed: impl Into<u32>,
+        present: impl Into<u32>,
+    ) -> Result<(), ParseError> {
+        let (computed, present) = (computed.into(), present.into());
+        if computed == present {
+            return Ok(());
+        }
+        Err(ParseError::new(layer, offset, Reason::Check { computed, present }))
+    }
+
     /// Error for a `layer` with too few octets.
     pub const fn short(
         layer: &'static str,

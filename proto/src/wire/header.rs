@@ -59,6 +59,42 @@ fields! {
     Instant: |bits: u64| Instant::from_ps(bits), |value| value.as_ps();
 }
 
+/// Declares the codes of a field. `from_bits` keeps reserved codes as `Unknown`, and `bits` is its inverse.
+macro_rules! codes {
+    ($(#[$meta:meta])* pub enum $name:ident[$width:literal] {
+        $($(#[$doc:meta])* $variant:ident = $code:literal,)*
+    }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum $name {
+            $($(#[$doc])* $variant,)*
+            /// A reserved code, kept.
+            Unknown(u8),
+        }
+
+        impl $name {
+            #[doc = concat!("The code in the low ", $width, " bits of `code`.")]
+            pub const fn from_bits(code: u8) -> $name {
+                match code & ((1 << $width) - 1) {
+                    $($code => $name::$variant,)*
+                    other => $name::Unknown(other),
+                }
+            }
+
+            #[doc = concat!("The code, ", $width, " bits.")]
+            pub const fn bits(self) -> u8 {
+                match self {
+                    $($name::$variant => $code,)*
+                    $name::Unknown(code) => code & ((1 << $width) - 1),
+                }
+            }
+        }
+
+        $crate::wire::header::fields! { $name: |bits: u8| $name::from_bits(bits), |value| value.bits(); }
+    };
+}
+pub(crate) use codes;
+
 /// Reads bits `first..end` of a header, where bit 0 is the first transmitted bit.
 #[inline(always)]
 pub(crate) fn get<F: Field>(octets: &[u8], first: usize, end: usize) -> F {

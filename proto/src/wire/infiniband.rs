@@ -25,8 +25,6 @@ pub mod lrh;
 pub mod opcode;
 pub mod packet;
 pub mod relabel;
-#[cfg(test)]
-pub(crate) mod samples;
 pub mod transport;
 
 pub use bth::{Bth, BthView};

@@ -17,7 +17,8 @@ pub use rate_tag::RateTag;
 pub use test_frame::TestFrame;
 
 use crate::wire::ethertype;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// Length of the subtype, which follows the EtherType, in octets.
 pub const SUBTYPE_LEN: usize = 1;
@@ -35,10 +36,13 @@ pub enum Subtype {
 
 /// The EtherTypes of the project's frames: one for all formats, or one for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "Written", into = "Written")]
+#[serde(deny_unknown_fields, default)]
 pub struct ProjectTypes {
+    #[serde(deserialize_with = "unused")]
     test_frame: u16,
+    #[serde(deserialize_with = "unused")]
     bcn: u16,
+    #[serde(deserialize_with = "unused")]
     rate_tag: u16,
 }
 
@@ -76,11 +80,8 @@ impl ProjectTypes {
     /// # Errors
     /// If an EtherType is a length or has another meaning in the fabric.
     pub fn new(test_frame: u16, bcn: u16, rate_tag: u16) -> Result<ProjectTypes, TakenEtherType> {
-        let is_taken = |kind: &u16| *kind < ETHERTYPE_MIN || TAKEN.contains(kind);
-        match [test_frame, bcn, rate_tag].into_iter().find(is_taken) {
-            Some(kind) => Err(TakenEtherType(kind)),
-            None => Ok(ProjectTypes { test_frame, bcn, rate_tag }),
-        }
+        [test_frame, bcn, rate_tag].into_iter().try_for_each(check_unused)?;
+        Ok(ProjectTypes { test_frame, bcn, rate_tag })
     }
 
     /// The EtherType of test frames.
@@ -117,33 +118,14 @@ impl Default for ProjectTypes {
     }
 }
 
-/// The EtherTypes in configuration files.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct Written {
-    test_frame: u16,
-    bcn: u16,
-    rate_tag: u16,
+fn check_unused(kind: u16) -> Result<(), TakenEtherType> {
+    let is_taken = kind < ETHERTYPE_MIN || TAKEN.contains(&kind);
+    if is_taken { Err(TakenEtherType(kind)) } else { Ok(()) }
 }
 
-impl Default for Written {
-    fn default() -> Written {
-        ProjectTypes::DEFAULT.into()
-    }
-}
-
-impl From<ProjectTypes> for Written {
-    fn from(types: ProjectTypes) -> Written {
-        let ProjectTypes { test_frame, bcn, rate_tag } = types;
-        Written { test_frame, bcn, rate_tag }
-    }
-}
-
-impl TryFrom<Written> for ProjectTypes {
-    type Error = TakenEtherType;
-    fn try_from(written: Written) -> Result<ProjectTypes, TakenEtherType> {
-        ProjectTypes::new(written.test_frame, written.bcn, written.rate_tag)
-    }
+fn unused<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u16, D::Error> {
+    let kind = u16::deserialize(deserializer)?;
+    check_unused(kind).map(|()| kind).map_err(D::Error::custom)
 }
 
 #[cfg(test)]

@@ -14,8 +14,6 @@ pub mod checks;
 pub mod layout;
 pub mod notification;
 pub mod packet;
-#[cfg(test)]
-pub(crate) mod samples;
 
 pub use layout::Layout;
 pub use packet::{EmitError, NetworkHeaders, Packet, PacketBuilder};

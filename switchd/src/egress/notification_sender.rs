@@ -72,7 +72,7 @@ impl NotificationSender {
         lane: VirtualLane,
         pool: &mut FramePool,
     ) -> Option<SwitchNotification> {
-        let source = headers.source.mac()?;
+        let Address::Mac(source) = headers.source else { return None };
         let is_disabled = self.disabled >> lane.get() & 1 == 1;
         if headers.class != FrameClass::Data || is_disabled || source.is_group() {
             return None;

@@ -4,11 +4,10 @@
 //! row to [`MODELS`].
 
 use super::Memory;
-use super::global_watermark::GlobalWatermark;
 use super::headroom::{self, MemoryError, Needed};
 use super::ingress::Room;
-use super::per_input::PerInput;
 use super::shared_pool::{self, PoolParams, SharedPool};
+use super::watermarks::Watermarks;
 use proto::Technology;
 use proto::params::Key;
 use proto::units::Bytes;
@@ -43,7 +42,7 @@ pub const MODELS: &[Model] = &[
         section: None,
         size: |_| None,
         needed: headroom::behind_a_mark,
-        make: |room| Ok(Box::new(PerInput::new(room)?)),
+        make: |room| Ok(Box::new(Watermarks::per_input(room)?)),
     },
     Model {
         name: "shared-pool",
@@ -61,7 +60,7 @@ pub const MODELS: &[Model] = &[
         section: None,
         size: |_| None,
         needed: headroom::behind_a_mark,
-        make: |room| Ok(Box::new(GlobalWatermark::new(room)?)),
+        make: |room| Ok(Box::new(Watermarks::global(room)?)),
     },
 ];
 

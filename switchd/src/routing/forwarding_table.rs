@@ -3,7 +3,7 @@
 use super::{Lookup, RoutedPacket, Table};
 use crate::config::{MulticastRoute, Route};
 use proto::counters::DropReason;
-use proto::ids::{Lid, PortNumber};
+use proto::ids::{Address, Lid, PortNumber};
 
 /// First multicast LID.
 const MULTICAST_FIRST: u16 = 0xc000;
@@ -59,8 +59,10 @@ impl ForwardingTable {
 
 impl Table for ForwardingTable {
     fn find(&mut self, packet: RoutedPacket<'_>) -> Lookup<'_> {
-        let lid = packet.headers.destination.lid();
-        lid.map_or(Lookup::NoRoute(DropReason::NoRoute), |lid| self.to(lid))
+        match packet.headers.destination {
+            Address::Lid(lid) => self.to(lid),
+            Address::Mac(_) => Lookup::NoRoute(DropReason::NoRoute),
+        }
     }
 
     fn ports_to(&self, adapter: Lid) -> &[PortNumber] {

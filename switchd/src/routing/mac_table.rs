@@ -10,7 +10,7 @@
 use super::{Lookup, RoutedPacket, Table};
 use crate::config::{MacTableParams, Route};
 use proto::counters::DropReason;
-use proto::ids::{Lid, PortNumber};
+use proto::ids::{Address, Lid, PortNumber};
 use proto::units::Instant;
 use proto::wire::ethernet::{MacAddress, plan};
 use std::collections::HashMap;
@@ -125,7 +125,8 @@ impl MacTable {
 impl Table for MacTable {
     fn find(&mut self, packet: RoutedPacket<'_>) -> Lookup<'_> {
         let RoutedPacket { input, headers, now, .. } = packet;
-        let (Some(source), Some(destination)) = (headers.source.mac(), headers.destination.mac())
+        let (Address::Mac(source), Address::Mac(destination)) =
+            (headers.source, headers.destination)
         else {
             return Lookup::NoRoute(DropReason::Malformed);
         };

@@ -1,15 +1,10 @@
 //! The registry of routing policies: one row each.
 //!
-//! To add one: write `routing/<name>.rs` with its parameters, declare the module in `routing.rs` and add the
-//! row to [`POLICIES`].
+//! To add one: write a function in [`oblivious`], or `routing/<name>.rs` with its parameters if it has state,
+//! and add the row to [`POLICIES`].
 
-use super::RoutingPolicy;
 use super::adaptive::{self, Adaptive};
-use super::colored::Colored;
-use super::ecmp::EqualCost;
-use super::preferred::Preferred;
-use super::random::RandomByPair;
-use super::s_mod_k::SourceModK;
+use super::{RoutingPolicy, oblivious};
 use crate::config::SwitchConfig;
 use proto::congestion::Roles;
 use proto::params::{Key, ParamError};
@@ -60,7 +55,7 @@ pub const POLICIES: &[Policy] = &[
         ports: Ports::ByNumber,
         assigned: false,
         section: None,
-        make: |config, _| Ok(Box::new(EqualCost { seed: seed(config, "flow hash") })),
+        make: |config, _| Ok(Box::new(oblivious::ecmp(seed(config, "flow hash")))),
     },
     Policy {
         name: "d-mod-k",
@@ -68,7 +63,7 @@ pub const POLICIES: &[Policy] = &[
         ports: Ports::Preferred,
         assigned: false,
         section: None,
-        make: |_, _| Ok(Box::new(Preferred)),
+        make: |_, _| Ok(Box::new(oblivious::preferred())),
     },
     Policy {
         name: "s-mod-k",
@@ -76,7 +71,7 @@ pub const POLICIES: &[Policy] = &[
         ports: Ports::ByNumber,
         assigned: false,
         section: None,
-        make: |config, _| Ok(Box::new(SourceModK { spread: config.routing.spread })),
+        make: |config, _| Ok(Box::new(oblivious::s_mod_k(config.routing.spread))),
     },
     Policy {
         name: "random",
@@ -84,7 +79,7 @@ pub const POLICIES: &[Policy] = &[
         ports: Ports::ByNumber,
         assigned: false,
         section: None,
-        make: |config, _| Ok(Box::new(RandomByPair { seed: seed(config, "random routes") })),
+        make: |config, _| Ok(Box::new(oblivious::random_by_pair(seed(config, "random routes")))),
     },
     Policy {
         name: "colored",
@@ -92,7 +87,7 @@ pub const POLICIES: &[Policy] = &[
         ports: Ports::ByPreference,
         assigned: true,
         section: None,
-        make: |config, _| Ok(Box::new(Colored::new(&config.routing.pairs))),
+        make: |config, _| Ok(Box::new(oblivious::colored(&config.routing.pairs))),
     },
     Policy {
         name: "adaptive",

@@ -5,6 +5,7 @@ use super::mac_table::MacTable;
 use super::{CongestionReport, Lookup, NotificationAction, RoutedPacket, RoutingPolicy, Table};
 use crate::config::SwitchConfig;
 use crate::port_set::PortSet;
+use proto::Technology;
 use proto::congestion::Notification;
 use proto::counters::DropReason;
 use proto::frame::{FrameClass, FrameHeaders};
@@ -35,17 +36,19 @@ pub struct Router {
 
 impl Router {
     /// The router of a checked configuration.
-    pub fn new(config: &SwitchConfig, policy: Box<dyn RoutingPolicy>, ethernet: bool) -> Router {
-        let table: Box<dyn Table> = if ethernet {
-            Box::new(MacTable::new(&config.routes, config.ports.len(), &config.routing.table))
-        } else {
-            Box::new(ForwardingTable::new(&config.routes, &config.multicast))
+    pub fn new(
+        config: &SwitchConfig,
+        policy: Box<dyn RoutingPolicy>,
+        technology: Technology,
+    ) -> Router {
+        let table: Box<dyn Table> = match technology {
+            Technology::Infiniband => {
+                Box::new(ForwardingTable::new(&config.routes, &config.multicast))
+            }
+            Technology::Ethernet => {
+                Box::new(MacTable::new(&config.routes, config.ports.len(), &config.routing.table))
+            }
         };
-        Router::of(table, policy)
-    }
-
-    /// A router from a table and a policy.
-    pub fn of(table: Box<dyn Table>, policy: Box<dyn RoutingPolicy>) -> Router {
         Router {
             uses_notifications: policy.uses_notifications(),
             watched: policy.watched(),

@@ -56,7 +56,7 @@ impl Switch {
             next_due: Instant::NEVER,
             queues: buffers::queues(&config, lanes, technology),
             memory: if ethernet { Some(buffers::memory(&config, model)?) } else { None },
-            routing: Router::new(&config, policy(&config, &*scheme, technology)?, ethernet),
+            routing: Router::new(&config, policy(&config, &*scheme, technology)?, technology),
             sl2vl: sl2vl.ok_or(ConfigError::ServiceLevels)?,
             watchdog: config.watchdog.map(|numbers| Watchdog::new(numbers, count, lanes)),
             ports,

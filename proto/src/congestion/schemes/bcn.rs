@@ -53,6 +53,7 @@ pub const SCHEME: Scheme = Scheme {
 crate::params! {
     /// Parameters of BCN. Defaults are the base set of the Zurich Hotspot Benchmark for a memory of 600 KB;
     /// with another memory, scale the gains.
+    #[derive(Copy)]
     struct BcnParams {
         /// W, the weight of the queue's change; of both roles.
         w: i64 = Whole(0, 64), Default("2"), "Bergamasco";
@@ -119,10 +120,7 @@ impl Roles for BcnParams {
     }
 
     fn congestion_point(&self, place: Place) -> Box<dyn CongestionPoint> {
-        match Sampler::new(self, place) {
-            Some(sampler) => Box::new(sampler),
-            None => Box::new(none::Silent),
-        }
+        none::or_silent(Sampler::new(self, place))
     }
 
     fn reaction_point(&self, place: Place) -> Box<dyn ReactionPoint> {

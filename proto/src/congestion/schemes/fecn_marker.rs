@@ -74,10 +74,7 @@ crate::words! {
 impl MarkerParams {
     /// The congestion point of `place`.
     pub fn congestion_point(&self, place: Place) -> Box<dyn CongestionPoint> {
-        match Marker::new(self, place) {
-            Some(marker) => Box::new(marker),
-            None => Box::new(none::Silent),
-        }
+        none::or_silent(Marker::new(self, place))
     }
 
     /// The marking threshold as a share of one input buffer, in millionths; 0 if nothing is marked.

@@ -30,6 +30,14 @@ pub struct Silent;
 impl CongestionPoint for Silent {}
 impl NotificationPoint for Silent {}
 
+/// `point`, or a point that never marks.
+pub fn or_silent(point: Option<impl CongestionPoint + 'static>) -> Box<dyn CongestionPoint> {
+    match point {
+        Some(point) => Box::new(point),
+        None => Box::new(Silent),
+    }
+}
+
 /// A reaction point that never limits.
 #[derive(Debug)]
 pub struct Unlimited {

@@ -3,7 +3,7 @@
 //! In any window of length w at most rate·w and one frame leave. A flow earns no credit for time in
 //! which it was paused or had nothing to send.
 
-use crate::congestion::{Permission, Place};
+use crate::congestion::{Permission, Place, ReactionState};
 use crate::units::{BitRate, Bytes, Duration, Instant};
 
 /// The pacing of one limiter on its line.
@@ -27,8 +27,14 @@ impl Pace {
         self.last_frame = size;
     }
 
+    /// The state of a limiter at `current` bit/s. The scalar is the rate in thousandths of the line's.
+    pub fn state(&self, current: u64) -> ReactionState {
+        let scalar = current * 1_000 / self.line_rate.get();
+        ReactionState { gap: self.full_gap(current), rate: self.rate(current), scalar }
+    }
+
     /// `current` bit/s as a rate; zero becomes 1 bit/s.
-    pub fn rate(&self, current: u64) -> BitRate {
+    fn rate(&self, current: u64) -> BitRate {
         BitRate::new(current.max(1)).unwrap_or(self.line_rate)
     }
 

@@ -58,6 +58,7 @@ pub const SCHEME: Scheme = Scheme {
 
 crate::params! {
     /// Parameters of QCN: names and ranges of IEEE8021-CN-MIB, in this project's spelling.
+    #[derive(Copy)]
     struct QcnParams {
         /// cpQSp, the set point: the queue length to aim for.
         cp_q_sp: Bytes = Octets, Default("26 KB"), "IEEE8021-CN-MIB, ieee8021CnCpQueueSizeSetPoint";
@@ -101,10 +102,7 @@ impl Roles for QcnParams {
     }
 
     fn congestion_point(&self, place: Place) -> Box<dyn CongestionPoint> {
-        match Sampler::new(self, place) {
-            Some(sampler) => Box::new(sampler),
-            None => Box::new(none::Silent),
-        }
+        none::or_silent(Sampler::new(self, place))
     }
 
     fn reaction_point(&self, place: Place) -> Box<dyn ReactionPoint> {

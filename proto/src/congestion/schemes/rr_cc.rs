@@ -12,6 +12,7 @@
 //! ```
 
 use super::fecn_marker::MarkerParams;
+use super::pace::Pace;
 use super::{Scheme, SharedBy, Signals, Throttling};
 use crate::congestion::{
     CongestionPoint, Heard, Notification, NotificationPoint, Permission, Place, ReactionPoint,
@@ -21,7 +22,7 @@ use crate::counters::Periods;
 use crate::frame::{FrameClass, FrameHeaders};
 use crate::params::{Millionths, Params};
 use crate::technology::Technology;
-use crate::units::{BitRate, Bytes, Duration, Instant};
+use crate::units::{Bytes, Duration, Instant};
 use std::sync::Arc;
 
 mod body;
@@ -214,8 +215,7 @@ impl NotificationPoint for Receiver {
 /// The reaction point: algorithm 2. Rates in bit/s.
 #[derive(Debug)]
 struct Sender {
-    line_rate: BitRate,
-    full_frame: Bytes,
+    pace: Pace,
     /// d, in millionths.
     decrease: u64,
     additive_increase: u64,
@@ -224,7 +224,6 @@ struct Sender {
     target: u64,
     /// Notifications without BECN since the last one with BECN.
     increases: u32,
-    last_frame: Bytes,
     ignores: bool,
 }
 
@@ -235,15 +234,13 @@ impl Sender {
     fn new(params: &AdapterParams, place: &Place) -> Sender {
         let line = place.line_rate.get();
         Sender {
-            line_rate: place.line_rate,
-            full_frame: place.full_frame,
+            pace: Pace::new(place),
             decrease: params.decrease.0,
             additive_increase: share(line, params.additive_increase.0).max(1),
             floor: (line / FLOOR_PART).max(1),
             current: line,
             target: line,
             increases: 0,
-            last_frame: place.full_frame,
             ignores: params.sender == Obedience::Ignores,
         }
     }
@@ -255,13 +252,7 @@ impl Sender {
             return Some(self.current);
         }
         let rate = Body::parse(&note.body)?.rate_kbps.checked_mul(1_000)?;
-        (rate > 0 && rate <= self.line_rate.get()).then_some(rate)
-    }
-
-    fn gap_after(&self, size: Bytes) -> Duration {
-        let allowed = BitRate::new(self.current).unwrap_or(self.line_rate);
-        let (slow, fast) = (size.time_at(allowed), size.time_at(self.line_rate));
-        Duration::from_ps(slow.as_ps().saturating_sub(fast.as_ps()))
+        (rate > 0 && rate <= self.pace.line_rate.get()).then_some(rate)
     }
 }
 
@@ -280,29 +271,26 @@ impl ReactionPoint for Sender {
         }
         self.increases = self.increases.saturating_add(1);
         if self.increases >= GROWS_FROM {
-            self.target = (self.target + self.additive_increase).min(self.line_rate.get());
+            self.target = (self.target + self.additive_increase).min(self.pace.line_rate.get());
         }
         self.current = (self.current + self.target).div_ceil(2);
         Heard::Taken
     }
 
     fn on_transmit(&mut self, size: Bytes, _: Instant) {
-        self.last_frame = size;
+        self.pace.on_transmit(size);
     }
 
     fn may_send_at(&self, last_departure: Option<Instant>) -> Permission {
-        let last = last_departure.map(|last| last + self.gap_after(self.last_frame));
-        Permission::At(last.unwrap_or(Instant::ZERO))
+        self.pace.next(last_departure, self.current)
     }
 
     fn is_released(&self) -> bool {
-        self.current >= self.line_rate.get()
+        self.current >= self.pace.line_rate.get()
     }
 
     fn state(&self) -> ReactionState {
-        let rate = BitRate::new(self.current).unwrap_or(self.line_rate);
-        let gap = self.gap_after(self.full_frame);
-        ReactionState { gap, rate, scalar: self.current * 1_000 / self.line_rate.get() }
+        self.pace.state(self.current)
     }
 }
 

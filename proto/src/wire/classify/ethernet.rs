@@ -37,8 +37,11 @@ pub fn classify_ethernet_by(
     let preface = Preface::parse(octets, types)?;
     let envelope = &preface.envelope;
     if preface.ethertype() == ethertype::MAC_CONTROL {
-        let reason = Reason::Illegal("a MAC control frame has no headers to classify");
-        return Err(ParseError { layer: MacControl::LAYER, offset: 12, reason });
+        return Err(ParseError::new(
+            MacControl::LAYER,
+            12,
+            Reason::Illegal("a MAC control frame has no headers to classify"),
+        ));
     }
     let begin = preface.octets_len();
     let layout = Layout::behind(octets, preface)?;

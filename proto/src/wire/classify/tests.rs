@@ -3,7 +3,7 @@
 use super::*;
 use crate::counters::DropReason;
 use crate::ids::{Lid, ServiceLevel};
-use crate::wire::infiniband::samples::{self, LOCAL, builders, payloads};
+use crate::tests::infiniband::{self as samples, LOCAL, builders, payloads};
 use crate::wire::infiniband::{FlowControlOp, FlowControlPacket as Fcp, Packet};
 use proptest::prelude::*;
 

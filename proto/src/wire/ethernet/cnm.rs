@@ -63,7 +63,7 @@ impl Cnm {
     /// [`Cnm::VERSION`] (33.4.1: discard), or an MSDU length above [`Cnm::MSDU_MAX`].
     pub fn parse_message(body: &[u8]) -> Result<(Cnm, &[u8]), ParseError> {
         let cnm = Cnm::parse(body)?;
-        let refuse = |reason| Err(ParseError { layer: Cnm::LAYER, offset: 0, reason });
+        let refuse = |reason| Err(ParseError::new(Cnm::LAYER, 0, reason));
         if cnm.version != Cnm::VERSION {
             return refuse(Reason::Version(cnm.version));
         }

@@ -3,7 +3,7 @@
 //! Both are the CRC-32 of Ethernet, sent least significant octet first. No function here panics,
 //! whatever the octets. Source: IEEE 802.3, 3.2.9 (FCS); IBTA Vol 1, annexes A16 and A17 (ICRC).
 
-use crate::wire::error::{ParseError, Reason};
+use crate::wire::error::ParseError;
 
 /// Length of a frame check sequence, in octets.
 pub const FCS_LEN: usize = 4;
@@ -38,12 +38,8 @@ pub fn without_fcs(octets: &[u8]) -> Result<&[u8], ParseError> {
     let Some((frame, found)) = octets.split_last_chunk::<FCS_LEN>() else {
         return Err(ParseError::short("FCS", 0, FCS_LEN, octets.len()));
     };
-    let (computed, present) = (fcs(frame), u32::from_le_bytes(*found));
-    if computed == present {
-        return Ok(frame);
-    }
-    let reason = Reason::Check { computed, present };
-    Err(ParseError { layer: "FCS", offset: frame.len(), reason })
+    ParseError::check("FCS", frame.len(), fcs(frame), u32::from_le_bytes(*found))?;
+    Ok(frame)
 }
 
 /// The ICRC of a packet: `octets` is the network header to the last octet of pad, `bth` the offset of the BTH.

@@ -50,8 +50,11 @@ impl MacControl {
     pub fn parse(octets: &[u8]) -> Result<MacControl, ParseError> {
         let within = |error: ParseError| error.within(PARAMETERS);
         if !MacControl::is_announced(octets) {
-            let reason = Reason::Illegal("the EtherType is not 0x8808");
-            return Err(ParseError { layer: MacControl::LAYER, offset: 12, reason });
+            return Err(ParseError::new(
+                MacControl::LAYER,
+                12,
+                Reason::Illegal("the EtherType is not 0x8808"),
+            ));
         }
         let Some(parameters) = octets.get(PARAMETERS..) else {
             return Err(ParseError::short(MacControl::LAYER, OPCODE, 2, octets.len() - OPCODE));

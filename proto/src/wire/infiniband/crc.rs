@@ -4,7 +4,8 @@
 //! octets. All CRCs are sent least significant octet first, unlike every other number.
 //! Source: IBTA Vol 1, 7.8 (ICRC, VCRC) and 7.9.4 (LPCRC).
 
-use crate::wire::error::{ParseError, Reason};
+use crate::wire::error::ParseError;
+use crate::wire::ethernet::{self, crc::Network};
 use crate::wire::infiniband::bth::{self, Bth};
 use crate::wire::infiniband::envelope::{
     ICRC_LEN, VCRC_LEN, WORD, bth_offset, carried_icrc, carried_vcrc,
@@ -130,40 +131,22 @@ pub fn icrc_by_link_header(octets: &[u8]) -> Option<u32> {
 /// Source: IBTA Vol 1, 7.8.1.
 fn icrc_with_bth_at(bth: usize, octets: &[u8]) -> u32 {
     let covered = &octets[..octets.len() - ICRC_LEN - VCRC_LEN];
+    if bth > Lrh::LEN {
+        // Outside its subnet the whole LRH counts as ones, as on Ethernet, which has none.
+        return ethernet::crc::icrc(Network::Global, Grh::LEN, &covered[Lrh::LEN..]);
+    }
     let (headers, rest) = covered.split_at(covered.len().min(bth + Bth::LEN));
-    let mut copy = [0; Lrh::LEN + Grh::LEN + Bth::LEN];
+    let mut copy = [0; Lrh::LEN + Bth::LEN];
     let masked = &mut copy[..headers.len()];
     masked.copy_from_slice(headers);
+    masked[0] |= 0xf0;
     if let Some(octet) = masked.get_mut(bth + bth::F_B_RESV6) {
         *octet = 0xff;
-    }
-    if bth == Lrh::LEN {
-        masked[0] |= 0xf0;
-    } else {
-        let (lrh, grh) = masked.split_at_mut(Lrh::LEN);
-        lrh.fill(0xff);
-        for (at, ones) in [(0, 0x0f), (1, 0xff), (2, 0xff), (3, 0xff), (7, 0xff)] {
-            if let Some(octet) = grh.get_mut(at) {
-                *octet |= ones;
-            }
-        }
     }
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(masked);
     hasher.update(rest);
     hasher.finalize()
-}
-
-fn compare(
-    layer: &'static str,
-    offset: usize,
-    computed: u32,
-    present: u32,
-) -> Result<(), ParseError> {
-    if computed == present {
-        return Ok(());
-    }
-    Err(ParseError { layer, offset, reason: Reason::Check { computed, present } })
 }
 
 /// Checks the VCRC.
@@ -174,7 +157,7 @@ pub fn verify_vcrc(octets: &[u8]) -> Result<(), ParseError> {
     let Some(offset) = octets.len().checked_sub(VCRC_LEN) else {
         return Err(ParseError::short("VCRC", 0, VCRC_LEN, octets.len()));
     };
-    compare("VCRC", offset, vcrc(octets).into(), carried_vcrc(octets).into())
+    ParseError::check("VCRC", offset, vcrc(octets), carried_vcrc(octets))
 }
 
 /// Checks the ICRC. A raw packet has none and passes.
@@ -184,7 +167,7 @@ pub fn verify_vcrc(octets: &[u8]) -> Result<(), ParseError> {
 pub fn verify_icrc(octets: &[u8]) -> Result<(), ParseError> {
     let Some(bth) = bth_offset(octets)? else { return Ok(()) };
     let offset = octets.len() - ICRC_LEN - VCRC_LEN;
-    compare("ICRC", offset, icrc_with_bth_at(bth, octets), carried_icrc(octets))
+    ParseError::check("ICRC", offset, icrc_with_bth_at(bth, octets), carried_icrc(octets))
 }
 
 /// Checks the LPCRC of a link packet.
@@ -195,7 +178,7 @@ pub fn verify_lpcrc(octets: &[u8]) -> Result<(), ParseError> {
     let Some([_, _, _, _, low, high]) = octets.first_chunk() else {
         return Err(ParseError::short("LPCRC", 4, 2, octets.len().saturating_sub(4)));
     };
-    compare("LPCRC", 4, lpcrc(octets).into(), u16::from_le_bytes([*low, *high]).into())
+    ParseError::check("LPCRC", 4, lpcrc(octets), u16::from_le_bytes([*low, *high]))
 }
 
 /// Writes the correct VCRC. Octets that are too few for a VCRC stay unchanged.

@@ -32,8 +32,7 @@ const RAW_WORDS_MIN: u16 = 5;
 pub fn check(octets: &[u8]) -> Result<(), ParseError> {
     let lrh = LrhView::new(octets)?;
     if lrh.version() != 0 {
-        let reason = Reason::Version(lrh.version());
-        return Err(ParseError { layer: Lrh::LAYER, offset: 0, reason });
+        return Err(ParseError::new(Lrh::LAYER, 0, Reason::Version(lrh.version())));
     }
     let said = usize::from(lrh.packet_length()) * WORD + VCRC_LEN;
     if said != octets.len() {
@@ -56,8 +55,11 @@ pub fn bth_offset(octets: &[u8]) -> Result<Option<usize>, ParseError> {
         LinkNextHeader::Global => {
             let grh = GrhView::new(&octets[Lrh::LEN..]).map_err(|error| error.within(Lrh::LEN))?;
             if grh.next_header() != Grh::NEXT_HEADER_BTH {
-                let reason = Reason::Illegal("the next header is not a BTH");
-                return Err(ParseError { layer: Grh::LAYER, offset: Lrh::LEN, reason });
+                return Err(ParseError::new(
+                    Grh::LAYER,
+                    Lrh::LEN,
+                    Reason::Illegal("the next header is not a BTH"),
+                ));
             }
             Lrh::LEN + Grh::LEN
         }

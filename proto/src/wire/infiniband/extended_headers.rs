@@ -4,16 +4,10 @@
 //! below. Source: IBTA Vol 1, chapter 5 and 9.3.
 
 pub mod acknowledge;
-pub mod atomic;
-pub mod datagram;
-pub mod immediate;
-pub mod rdma;
+pub mod layouts;
 
 pub use acknowledge::{Aeth, NakCode, Syndrome};
-pub use atomic::{AtomicAckEth, AtomicEth};
-pub use datagram::{Deth, Rdeth, XrcEth};
-pub use immediate::{Ieth, ImmDt};
-pub use rdma::Reth;
+pub use layouts::{AtomicAckEth, AtomicEth, Deth, Ieth, ImmDt, Rdeth, Reth, XrcEth};
 
 use crate::wire::error::ParseError;
 

@@ -2,39 +2,16 @@
 
 use crate::ids::VirtualLane;
 use crate::wire::error::ParseError;
-use crate::wire::header::{fields, get, put};
+use crate::wire::header::{codes, get, put};
 use crate::wire::infiniband::crc;
 
-/// The operation of a flow control packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum FlowControlOp {
-    /// 0: the link is armed or active.
-    Normal,
-    /// 1: the link initialises.
-    Init,
-    /// A reserved value, four bits, kept: the receiver discards the packet.
-    Unknown(u8),
-}
-
-fields! { FlowControlOp: |bits: u8| FlowControlOp::from_bits(bits), |value| value.bits(); }
-
-impl FlowControlOp {
-    /// The operation in the low four bits of `code`.
-    pub const fn from_bits(code: u8) -> FlowControlOp {
-        match code & 0xf {
-            0 => FlowControlOp::Normal,
-            1 => FlowControlOp::Init,
-            other => FlowControlOp::Unknown(other),
-        }
-    }
-
-    /// The four-bit code.
-    pub const fn bits(self) -> u8 {
-        match self {
-            FlowControlOp::Normal => 0,
-            FlowControlOp::Init => 1,
-            FlowControlOp::Unknown(code) => code & 0xf,
-        }
+codes! {
+    /// The operation of a flow control packet, four bits. A receiver discards packets with a reserved one.
+    pub enum FlowControlOp[4] {
+        /// The link is armed or active.
+        Normal = 0,
+        /// The link initialises.
+        Init = 1,
     }
 }
 

@@ -47,25 +47,24 @@ impl<'a> Packet<'a> {
     /// A truncated layer, a length (PktLen, GRH PayLen, PadCnt) that disagrees with the octets, an unknown
     /// version, or a GRH whose next header is not a BTH.
     pub fn parse(octets: &'a [u8]) -> Result<Packet<'a>, ParseError> {
-        envelope::check(octets)?;
-        let lrh = Lrh::parse(octets)?;
-        let vcrc = carried_vcrc(octets);
-        let Some(offset) = bth_offset(octets)? else {
+        let headers = headers_and_transport(octets)?;
+        let (lrh, vcrc) = (Lrh::parse(octets)?, carried_vcrc(octets));
+        let Some((grh, Transport { bth, extended, payload, pad })) = headers else {
+            let (extended, payload) =
+                (ExtendedHeaders::NONE, &octets[Lrh::LEN..octets.len() - VCRC_LEN]);
             return Ok(Packet {
                 lrh,
                 grh: None,
                 bth: None,
-                extended: ExtendedHeaders::NONE,
-                payload: &octets[Lrh::LEN..octets.len() - VCRC_LEN],
+                extended,
+                payload,
                 pad: &[],
                 icrc: None,
                 vcrc,
             });
         };
-        let grh = (offset > Lrh::LEN).then(|| parse_grh(octets)).transpose()?;
-        let Transport { bth, extended, payload, pad } = transport_at(octets, offset)?;
-        let icrc = Some(carried_icrc(octets));
-        Ok(Packet { lrh, grh, bth: Some(bth), extended, payload, pad, icrc, vcrc })
+        let (bth, icrc) = (Some(bth), Some(carried_icrc(octets)));
+        Ok(Packet { lrh, grh, bth, extended, payload, pad, icrc, vcrc })
     }
 
     /// Parses the parts that receivers need, with the same checks; `None` if the packet is raw.
@@ -73,12 +72,7 @@ impl<'a> Packet<'a> {
     /// # Errors
     /// As [`Packet::parse`].
     pub fn transport(octets: &'a [u8]) -> Result<Option<Transport<'a>>, ParseError> {
-        envelope::check(octets)?;
-        let Some(offset) = bth_offset(octets)? else { return Ok(None) };
-        if offset > Lrh::LEN {
-            parse_grh(octets)?;
-        }
-        transport_at(octets, offset).map(Some)
+        Ok(headers_and_transport(octets)?.map(|(_, transport)| transport))
     }
 
     /// Length on the wire in octets, LRH to VCRC.
@@ -93,43 +87,38 @@ impl<'a> Packet<'a> {
             + VCRC_LEN
     }
 
-    /// Replaces the contents of `buffer` by the packet's octets, with its own lengths and CRCs.
-    pub fn emit_into(&self, buffer: &mut BytesMut) {
-        buffer.clear();
-        buffer.reserve(self.octets_len());
-        buffer.extend_from_slice(&self.lrh.to_octets());
-        if let Some(grh) = &self.grh {
-            buffer.extend_from_slice(&grh.to_octets());
-        }
+    /// The packet's octets, with its own lengths and CRCs.
+    pub fn to_octets(&self) -> BytesMut {
+        let mut octets = BytesMut::with_capacity(self.octets_len());
+        octets.extend_from_slice(&self.lrh.to_octets());
+        octets.extend(self.grh.iter().flat_map(Grh::to_octets));
         match self.bth {
             Some(bth) => {
                 let Packet { extended, payload, pad, .. } = *self;
-                Transport { bth, extended, payload, pad }.append_to(buffer);
+                Transport { bth, extended, payload, pad }.append_to(&mut octets);
             }
-            None => buffer.extend_from_slice(self.payload),
+            None => octets.extend_from_slice(self.payload),
         }
-        if let Some(icrc) = self.icrc {
-            buffer.extend_from_slice(&icrc.to_le_bytes());
-        }
-        buffer.extend_from_slice(&self.vcrc.to_le_bytes());
-    }
-
-    /// The packet's octets, with its own lengths and CRCs.
-    pub fn to_octets(&self) -> BytesMut {
-        let mut octets = BytesMut::new();
-        self.emit_into(&mut octets);
+        octets.extend(self.icrc.iter().flat_map(|icrc| icrc.to_le_bytes()));
+        octets.extend_from_slice(&self.vcrc.to_le_bytes());
         octets
     }
 }
 
-/// BTH to pad of a packet whose BTH begins at `offset`.
-fn transport_at(octets: &[u8], offset: usize) -> Result<Transport<'_>, ParseError> {
+/// Checks the envelope and parses GRH and transport part; `None` if the packet is raw.
+#[inline]
+fn headers_and_transport(
+    octets: &[u8],
+) -> Result<Option<(Option<Grh>, Transport<'_>)>, ParseError> {
+    envelope::check(octets)?;
+    let Some(offset) = bth_offset(octets)? else { return Ok(None) };
+    let grh = (offset > Lrh::LEN).then(|| parse_grh(octets)).transpose()?;
     let end = octets.len() - ICRC_LEN - VCRC_LEN;
-    Transport::parse(&octets[offset..end], offset)
+    Ok(Some((grh, Transport::parse(&octets[offset..end], offset)?)))
 }
 
 fn parse_grh(octets: &[u8]) -> Result<Grh, ParseError> {
-    let refuse = |reason| ParseError { layer: Grh::LAYER, offset: Lrh::LEN, reason };
+    let refuse = |reason| ParseError::new(Grh::LAYER, Lrh::LEN, reason);
     let after_lrh = &octets[Lrh::LEN..];
     let grh = Grh::parse(after_lrh).map_err(|error| error.within(Lrh::LEN))?;
     if grh.version != Grh::VERSION {

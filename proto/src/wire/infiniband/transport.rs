@@ -4,6 +4,7 @@
 
 use crate::wire::error::{ParseError, Reason};
 use crate::wire::infiniband::bth::Bth;
+use crate::wire::infiniband::envelope::{ICRC_LEN, WORD};
 use crate::wire::infiniband::extended_headers::ExtendedHeaders;
 use bytes::BytesMut;
 
@@ -29,8 +30,7 @@ impl<'a> Transport<'a> {
     pub fn parse(octets: &'a [u8], offset: usize) -> Result<Transport<'a>, ParseError> {
         let bth = Bth::parse(octets).map_err(|error| error.within(offset))?;
         if bth.version != 0 {
-            let reason = Reason::Version(bth.version);
-            return Err(ParseError { layer: Bth::LAYER, offset, reason });
+            return Err(ParseError::new(Bth::LAYER, offset, Reason::Version(bth.version)));
         }
         let body = &octets[Bth::LEN..];
         let set = bth.opcode.extended_headers();
@@ -57,5 +57,70 @@ impl<'a> Transport<'a> {
         self.extended.emit(&mut buffer[at..]);
         buffer.extend_from_slice(self.payload);
         buffer.extend_from_slice(self.pad);
+    }
+}
+
+/// The transport part of a packet to be built. Places count octets from the first octet of the frame.
+pub(crate) struct TransportPlan<'a> {
+    bth: &'a Bth,
+    extended: &'a ExtendedHeaders,
+    /// Place of the BTH.
+    pub bth_at: usize,
+    payload_at: usize,
+    payload_length: usize,
+    /// End of the ICRC, on a word boundary behind the pad.
+    pub end: usize,
+}
+
+impl<'a> TransportPlan<'a> {
+    /// A plan for a payload of `payload_length` octets; `None` if the extended headers are not those of the opcode.
+    #[inline]
+    pub fn new(
+        bth: &'a Bth,
+        extended: &'a ExtendedHeaders,
+        bth_at: usize,
+        payload_length: usize,
+    ) -> Option<TransportPlan<'a>> {
+        let set = extended.set();
+        let payload_at = bth_at + Bth::LEN + set.octets();
+        let padded = payload_length.div_ceil(WORD).saturating_mul(WORD);
+        let end = padded.saturating_add(payload_at + ICRC_LEN);
+        let plan = TransportPlan { bth, extended, bth_at, payload_at, payload_length, end };
+        (set == bth.opcode.extended_headers()).then_some(plan)
+    }
+
+    /// Replaces the contents of `buffer` by `total` octets. `lower` writes the headers before the BTH, `append`
+    /// appends the payload. Pad, ICRC and everything after it are zero.
+    ///
+    /// # Panics
+    /// If `append` does not write the planned number of octets.
+    #[inline]
+    pub fn emit(
+        &self,
+        buffer: &mut BytesMut,
+        total: usize,
+        lower: impl FnOnce(&mut [u8]),
+        append: impl FnOnce(&mut BytesMut),
+    ) {
+        buffer.clear();
+        buffer.reserve(total);
+        buffer.resize(self.payload_at, 0);
+        lower(buffer);
+        let pad_count = (self.payload_length.wrapping_neg() % WORD) as u8;
+        Bth { pad_count, ..*self.bth }.emit(&mut buffer[self.bth_at..]);
+        self.extended.emit(&mut buffer[self.bth_at + Bth::LEN..]);
+        append(buffer);
+        let appended = buffer.len() - self.payload_at;
+        assert_eq!(appended, self.payload_length, "the payload has the planned length");
+        buffer.resize(total, 0);
+    }
+}
+
+/// Appends `length` zeroed octets and lets `fill` write the payload to them.
+pub(crate) fn zeroed(length: usize, fill: impl FnOnce(&mut [u8])) -> impl FnOnce(&mut BytesMut) {
+    move |buffer| {
+        let at = buffer.len();
+        buffer.resize(at + length, 0);
+        fill(&mut buffer[at..]);
     }
 }

@@ -3,7 +3,7 @@
 //! A sum of sixteen-bit words in ones' complement. No function here panics, whatever the octets.
 //! Source: RFC 1071; RFC 1624 (change of one word).
 
-use crate::wire::error::{ParseError, Reason};
+use crate::wire::error::ParseError;
 use crate::wire::ethernet::ethertype::UDP;
 use crate::wire::internet::ipv4::{self, Ipv4};
 use crate::wire::internet::udp;
@@ -75,14 +75,14 @@ pub fn verify_ipv4_header(header: &[u8]) -> Result<(), ParseError> {
         return Ok(());
     }
     let carried = header.get(ipv4::CHECKSUM).unwrap_or_default();
-    let present = carried.iter().fold(0, |number, octet| number << 8 | u32::from(*octet));
-    let computed = u32::from(ipv4_header(header));
-    Err(ParseError { layer: Ipv4::LAYER, offset: 0, reason: Reason::Check { computed, present } })
+    let present = carried.iter().fold(0, |number: u32, octet| number << 8 | u32::from(*octet));
+    ParseError::check(Ipv4::LAYER, 0, ipv4_header(header), present)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wire::error::Reason;
     use proptest::prelude::*;
 
     /// The header of a notification that a ConnectX-4 Lx sent.

@@ -16,12 +16,7 @@ use crate::wire::project::ProjectTypes;
 /// Returns false and changes nothing if there is no IP header or it has Not-ECT; such a frame can only be
 /// dropped. A wrong checksum stays wrong.
 pub fn mark_congestion(octets: &mut [u8]) -> bool {
-    mark_congestion_by(octets, &ProjectTypes::DEFAULT)
-}
-
-/// As [`mark_congestion`], with these EtherTypes for the project's tags.
-pub fn mark_congestion_by(octets: &mut [u8], types: &ProjectTypes) -> bool {
-    let Ok(preface) = Preface::parse(octets, types) else { return false };
+    let Ok(preface) = Preface::parse(octets, &ProjectTypes::DEFAULT) else { return false };
     let packet = &mut octets[preface.octets_len()..];
     match preface.ethertype() {
         ethertype::IPV4 => mark_ipv4(packet),

@@ -61,7 +61,7 @@ impl Bcn {
     /// [`Bcn::VERSION`], or a sample length above [`Bcn::SAMPLE_MAX`].
     pub fn parse_message(octets: &[u8]) -> Result<(Bcn, &[u8]), ParseError> {
         let bcn = Bcn::parse(octets)?;
-        let refuse = |reason| Err(ParseError { layer: Bcn::LAYER, offset: 0, reason });
+        let refuse = |reason| Err(ParseError::new(Bcn::LAYER, 0, reason));
         if bcn.version != Bcn::VERSION {
             return refuse(Reason::Version(bcn.version));
         }

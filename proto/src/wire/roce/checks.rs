@@ -3,7 +3,7 @@
 //! All functions take a frame without FCS. Frames without RoCE pass.
 //! Source: IBTA Vol 1, annexes A16 and A17 (ICRC); RFC 791, RFC 768, RFC 8200 (checksums).
 
-use crate::wire::error::{ParseError, Reason};
+use crate::wire::error::ParseError;
 use crate::wire::ethernet::crc::{self, Network};
 use crate::wire::infiniband::envelope::ICRC_LEN;
 use crate::wire::internet::checksum;
@@ -45,12 +45,7 @@ pub fn verify_icrc(octets: &[u8]) -> Result<(), ParseError> {
 /// # Errors
 /// In layer "ICRC": a wrong ICRC.
 pub fn verify_icrc_at(octets: &[u8], layout: &Layout) -> Result<(), ParseError> {
-    let (computed, present) = (icrc(octets, layout), carried_icrc(octets, layout));
-    if computed == present {
-        return Ok(());
-    }
-    let reason = Reason::Check { computed, present };
-    Err(ParseError { layer: "ICRC", offset: layout.icrc_at(), reason })
+    ParseError::check("ICRC", layout.icrc_at(), icrc(octets, layout), carried_icrc(octets, layout))
 }
 
 /// Checks the checksums of the IPv4 header and of UDP. A UDP checksum of 0 means none and passes, over IPv6, too,
@@ -74,9 +69,5 @@ pub fn verify_checksums_at(octets: &[u8], layout: &Layout) -> Result<(), ParseEr
     }
     let present = UdpView::new(&octets[udp_at..])?.checksum();
     let computed = udp_checksum(octets, layout).filter(|_| present != 0).unwrap_or(present);
-    if computed == present {
-        return Ok(());
-    }
-    let reason = Reason::Check { computed: computed.into(), present: present.into() };
-    Err(ParseError { layer: Udp::LAYER, offset: udp_at, reason })
+    ParseError::check(Udp::LAYER, udp_at, computed, present)
 }

@@ -92,7 +92,7 @@ struct Inside {
 }
 
 fn ipv4(octets: &[u8], at: usize) -> Result<Option<Inside>, ParseError> {
-    let refuse = |reason| Err(ParseError { layer: Ipv4::LAYER, offset: at, reason });
+    let refuse = |reason| Err(ParseError::new(Ipv4::LAYER, at, reason));
     let packet = &octets[at..];
     let header = Ipv4View::new(packet).map_err(|error| error.within(at))?;
     if header.version() != Ipv4::VERSION {
@@ -113,7 +113,7 @@ fn ipv4(octets: &[u8], at: usize) -> Result<Option<Inside>, ParseError> {
 }
 
 fn ipv6(octets: &[u8], at: usize) -> Result<Option<Inside>, ParseError> {
-    let refuse = |reason| Err(ParseError { layer: Ipv6::LAYER, offset: at, reason });
+    let refuse = |reason| Err(ParseError::new(Ipv6::LAYER, at, reason));
     let packet = &octets[at..];
     let header = Ipv6View::new(packet).map_err(|error| error.within(at))?;
     if header.version() != Ipv6::VERSION {
@@ -143,7 +143,7 @@ fn udp(octets: &[u8], at: usize, end: usize) -> Result<Option<Inside>, ParseErro
 }
 
 fn global(octets: &[u8], at: usize) -> Result<Inside, ParseError> {
-    let refuse = |reason| Err(ParseError { layer: Grh::LAYER, offset: at, reason });
+    let refuse = |reason| Err(ParseError::new(Grh::LAYER, at, reason));
     let packet = &octets[at..];
     let grh = GrhView::new(packet).map_err(|error| error.within(at))?;
     if grh.version() != Grh::VERSION {

@@ -149,24 +149,17 @@ impl<'a> Packet<'a> {
             + self.trailer.len()
     }
 
-    /// Replaces the contents of `buffer` by the frame's octets, with its own lengths and checks.
-    pub fn emit_into(&self, buffer: &mut BytesMut) {
-        let preface = self.preface();
-        let network_at = preface.octets_len();
-        buffer.clear();
-        buffer.reserve(self.octets_len());
-        buffer.resize(network_at + self.network.octets_len(), 0);
-        preface.emit(buffer);
-        self.network.emit(&mut buffer[network_at..]);
-        self.transport.append_to(buffer);
-        buffer.extend_from_slice(&self.icrc.to_le_bytes());
-        buffer.extend_from_slice(self.trailer);
-    }
-
     /// The frame's octets, with its own lengths and checks.
     pub fn to_octets(&self) -> BytesMut {
-        let mut octets = BytesMut::new();
-        self.emit_into(&mut octets);
+        let preface = self.preface();
+        let network_at = preface.octets_len();
+        let mut octets = BytesMut::with_capacity(self.octets_len());
+        octets.resize(network_at + self.network.octets_len(), 0);
+        preface.emit(&mut octets);
+        self.network.emit(&mut octets[network_at..]);
+        self.transport.append_to(&mut octets);
+        octets.extend_from_slice(&self.icrc.to_le_bytes());
+        octets.extend_from_slice(self.trailer);
         octets
     }
 }

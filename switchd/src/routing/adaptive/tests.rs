@@ -3,6 +3,7 @@
 use super::*;
 use crate::config::{PortConfig, Route, RoutingConfig, SwitchConfig};
 use crate::routing::router::{Decision, Router};
+use proto::Technology;
 use proto::congestion::{CnmBody, Notification, SchemeConfig};
 use proto::frame::FrameKind;
 use proto::ids::{CongestionPointId, Lid, Priority, VlanId};
@@ -52,7 +53,7 @@ fn router(absorb: bool) -> Router {
         watchdog: None,
     };
     let policy = Adaptive::new(&config, &*config.scheme.roles().unwrap()).unwrap();
-    Router::new(&config, Box::new(policy), true)
+    Router::new(&config, Box::new(policy), Technology::Ethernet)
 }
 
 /// A message to adapter `source` about congestion on the way to `destination`.

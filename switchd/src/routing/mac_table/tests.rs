@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::routing::RoutingPolicy;
-use crate::routing::ecmp::EqualCost;
+use crate::routing::oblivious::ecmp;
 use proto::frame::{FrameHeaders, FrameKind};
 use proto::units::Duration;
 use proto::wire::classify::classify;
@@ -63,7 +63,7 @@ fn send(
     let headers = headers(octets);
     let packet = RoutedPacket { input: port(input), headers: &headers, octets, now };
     match table.find(packet) {
-        Lookup::Unicast(ports) => Ok(vec![EqualCost { seed: 7 }.choose(packet, ports).index()]),
+        Lookup::Unicast(ports) => Ok(vec![ecmp(7).choose(packet, ports).index()]),
         Lookup::Multicast(ports) => Ok(ports.iter().map(|port| port.index()).collect()),
         Lookup::NoRoute(reason) => Err(reason),
     }

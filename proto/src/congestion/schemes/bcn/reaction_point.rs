@@ -65,49 +65,29 @@ enum Limit {
 /// The reaction point towards one destination.
 #[derive(Debug)]
 pub struct Limiter {
+    params: BcnParams,
     law: Law,
-    weight: i64,
     pace: Pace,
     limit: Limit,
     /// r, in bit/s.
     current: u64,
     last_decrease: Instant,
-    rtt: Option<Duration>,
-    grows: Option<SelfIncrease>,
-    stop_max: Duration,
-    /// In millionths of the line.
-    restart: u64,
+    /// The next growth without a notification.
+    grows_at: Instant,
     random: Random,
-}
-
-/// Growth of a limiter without notifications.
-#[derive(Clone, Copy, Debug)]
-struct SelfIncrease {
-    /// In bit/s.
-    by: u64,
-    every: Duration,
-    at: Instant,
 }
 
 impl Limiter {
     /// A limiter in the state `Free`.
     pub fn new(params: &BcnParams, place: Place) -> Limiter {
-        let grows = params.self_increase.map(|by| SelfIncrease {
-            by: by.get(),
-            every: params.self_increase_every,
-            at: Instant::NEVER,
-        });
         Limiter {
+            params: *params,
             law: Law::new(params, place.line_rate),
-            weight: params.w,
             pace: Pace::new(&place),
             limit: Limit::Free,
             current: place.line_rate.get(),
             last_decrease: Instant::ZERO,
-            rtt: params.rtt,
-            grows,
-            stop_max: params.stop_max,
-            restart: params.restart.0,
+            grows_at: Instant::NEVER,
             random: place.random,
         }
     }
@@ -115,22 +95,22 @@ impl Limiter {
     /// Whether the sampled frame left long before the last decrease. No frame takes 2^32 ns; timestamp 0
     /// means that there is none.
     fn is_stale(&self, timestamp: u32, now: Instant) -> bool {
-        let Some(rtt) = self.rtt.filter(|_| timestamp != 0) else { return false };
+        let Some(rtt) = self.params.rtt.filter(|_| timestamp != 0) else { return false };
         let Limit::Regulated { .. } = self.limit else { return false };
         let age = Duration::from_ns((nanoseconds(now).wrapping_sub(timestamp)).into());
         age > now.since(self.last_decrease) + rtt
     }
 
     fn stop(&mut self, by: CongestionPointId, now: Instant) {
-        let pause = Duration::from_ps(1 + self.random.below(self.stop_max.as_ps()));
-        let restart = u128::from(self.law.line) * u128::from(self.restart) / 1_000_000;
+        let pause = Duration::from_ps(1 + self.random.below(self.params.stop_max.as_ps()));
+        let restart = u128::from(self.law.line) * u128::from(self.params.restart.0) / 1_000_000;
         self.current = (restart as u64).clamp(self.law.rmin, self.law.line);
         self.last_decrease = now;
         self.limit = Limit::Stopped { by, until: now + pause };
     }
 
     fn apply_feedback(&mut self, body: &BcnBody, now: Instant) -> Heard {
-        let feedback = feedback(body, self.weight);
+        let feedback = feedback(body, self.params.w);
         match (self.limit, feedback) {
             (_, 0) => return Heard::Refused,
             (Limit::Stopped { .. }, _) => return Heard::Ignored,
@@ -147,10 +127,9 @@ impl Limiter {
 
     /// Restarts the time without notification at `now`.
     fn restart_growth(&mut self, now: Instant) {
-        let limited = matches!(self.limit, Limit::Regulated { .. }) && !self.is_released();
-        if let Some(grows) = &mut self.grows {
-            grows.at = if limited { now + grows.every } else { Instant::NEVER };
-        }
+        let grows = matches!(self.limit, Limit::Regulated { .. }) && !self.is_released();
+        let every = self.params.self_increase.map(|_| self.params.self_increase_every);
+        self.grows_at = every.filter(|_| grows).map_or(Instant::NEVER, |every| now + every);
     }
 }
 
@@ -215,9 +194,9 @@ impl ReactionPoint for Limiter {
             self.limit = Limit::Regulated { by };
             self.restart_growth(until);
         }
-        while let Some(grows) = self.grows.filter(|grows| grows.at <= now) {
-            self.current = self.current.saturating_add(grows.by).min(self.law.line);
-            self.restart_growth(grows.at);
+        while let Some(by) = self.params.self_increase.filter(|_| self.grows_at <= now) {
+            self.current = self.current.saturating_add(by.get()).min(self.law.line);
+            self.restart_growth(self.grows_at);
         }
     }
 
@@ -226,7 +205,7 @@ impl ReactionPoint for Limiter {
             Limit::Stopped { until, .. } => until,
             _ => Instant::NEVER,
         };
-        let due = self.grows.map_or(stopped, |grows| grows.at.min(stopped));
+        let due = self.grows_at.min(stopped);
         (due < Instant::NEVER).then_some(due)
     }
 
@@ -236,11 +215,7 @@ impl ReactionPoint for Limiter {
             Limit::Stopped { .. } => 0,
             _ => self.current,
         };
-        ReactionState {
-            gap: self.pace.full_gap(self.current),
-            rate: self.pace.rate(current),
-            scalar: current * 1_000 / self.law.line,
-        }
+        ReactionState { gap: self.pace.full_gap(self.current), ..self.pace.state(current) }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::congestion::BcnFlags;
-use crate::congestion::schemes::bottleneck::{Bottleneck, CPID, Outcome, refused};
+use crate::tests::bottleneck::{Bottleneck, CPID, Outcome, refused};
 use crate::units::Duration;
 
 fn settle(params: &str, senders: usize, gbps: u64) -> Outcome {

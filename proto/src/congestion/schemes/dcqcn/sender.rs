@@ -2,15 +2,12 @@
 //!
 //! Rates are whole bit/s, each step rounded to the nearest: an error of at most half a bit/s. Each average
 //! halves the earlier error and a cut does not add to it. [`super::alpha`] states the error of α.
-//!
-//! Pacing leaves a gap after each frame, so that its line time and the gap together are its time at the
-//! flow's rate: in any window of length w at most rate·w and one frame leave. The flow earns no
-//! credit for time in which it was paused or had nothing to send.
 
 use super::alpha::Alpha;
 use super::profile::{ClampTarget, CnpOrder, Cut, Hyper, ONE, PLACES, Settings};
+use crate::congestion::schemes::pace::Pace;
 use crate::congestion::{Heard, Notification, Permission, Place, ReactionPoint, ReactionState};
-use crate::units::{BitRate, Bytes, Duration, Instant};
+use crate::units::{Bytes, Instant};
 
 /// The reaction point of one flow, which starts at the line's rate.
 #[derive(Debug)]
@@ -18,8 +15,7 @@ pub struct Sender {
     settings: Settings,
     /// In bit/s.
     rate_min: u64,
-    line_rate: BitRate,
-    full_frame: Bytes,
+    pace: Pace,
     /// RC and RT, in bit/s.
     current: u64,
     target: u64,
@@ -28,7 +24,6 @@ pub struct Sender {
     /// A pending cut at the end of its period.
     cut_at: Instant,
     recovery: Recovery,
-    last_frame: Bytes,
 }
 
 /// Progress since the last cut.
@@ -60,8 +55,7 @@ impl Sender {
         let line = place.line_rate.get();
         Sender {
             rate_min: settings.rate_min.get().min(line),
-            line_rate: place.line_rate,
-            full_frame: place.full_frame,
+            pace: Pace::new(place),
             current: line,
             target: line,
             alpha: Alpha::new(&settings),
@@ -69,7 +63,6 @@ impl Sender {
             first_cnp: None,
             cut_at: Instant::NEVER,
             recovery: Recovery::NONE,
-            last_frame: place.full_frame,
         }
     }
 
@@ -128,7 +121,7 @@ impl Sender {
             Hyper::Flat if most > stages => self.settings.rate_hai.get(),
             Hyper::Growing | Hyper::Flat => self.settings.rate_ai.get(),
         };
-        self.target = self.target.saturating_add(grows).min(self.line_rate.get());
+        self.target = self.target.saturating_add(grows).min(self.pace.line_rate.get());
         self.current = (self.current + self.target).div_ceil(2);
     }
 
@@ -154,19 +147,13 @@ impl Sender {
                 self.recovery.time_at = due + self.settings.time_reset;
                 self.recovery.by_time += 1;
             }
-            if self.is_released() && self.target == self.line_rate.get() {
+            if self.is_released() && self.target == self.pace.line_rate.get() {
                 // Recovery is complete. The stages stay, because the next cut reads them.
                 self.recovery.time_at = Instant::NEVER;
                 self.recovery.bytes_at = Instant::NEVER;
             }
         }
         self.alpha.advance(now);
-    }
-
-    fn gap_after(&self, size: Bytes) -> Duration {
-        let allowed = BitRate::new(self.current).unwrap_or(self.line_rate);
-        let (slow, fast) = (size.time_at(allowed), size.time_at(self.line_rate));
-        slow - fast
     }
 }
 
@@ -187,7 +174,7 @@ impl ReactionPoint for Sender {
     }
 
     fn on_transmit(&mut self, size: Bytes, now: Instant) {
-        self.last_frame = size;
+        self.pace.on_transmit(size);
         let byte_reset = self.settings.byte_reset;
         if byte_reset == Bytes::ZERO || self.is_released() {
             return;
@@ -200,12 +187,11 @@ impl ReactionPoint for Sender {
     }
 
     fn may_send_at(&self, last_departure: Option<Instant>) -> Permission {
-        let last = last_departure.map(|last| last + self.gap_after(self.last_frame));
-        Permission::At(last.unwrap_or(Instant::ZERO))
+        self.pace.next(last_departure, self.current)
     }
 
     fn is_released(&self) -> bool {
-        self.current >= self.line_rate.get()
+        self.current >= self.pace.line_rate.get()
     }
 
     fn handle_timeout(&mut self, now: Instant) {
@@ -219,11 +205,8 @@ impl ReactionPoint for Sender {
 
     /// The scalar is α in thousandths, as of the last event.
     fn state(&self) -> ReactionState {
-        ReactionState {
-            gap: self.gap_after(self.full_frame),
-            rate: BitRate::new(self.current).unwrap_or(self.line_rate),
-            scalar: share(1_000, self.alpha.get()),
-        }
+        let scalar = share(1_000, self.alpha.get());
+        ReactionState { scalar, ..self.pace.state(self.current) }
     }
 }
 

@@ -3,10 +3,10 @@
 use super::profile::{ClampTarget, Cut, Hyper, ONE};
 use super::*;
 use crate::congestion::Notification;
-use crate::congestion::schemes::bottleneck::refused;
 use crate::ids::{MacAddress, PortNumber, ServiceLevel, VirtualLane};
 use crate::params;
 use crate::random::Random;
+use crate::tests::bottleneck::refused;
 use crate::units::BitRate;
 
 mod incast;

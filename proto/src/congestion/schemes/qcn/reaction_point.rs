@@ -17,42 +17,6 @@ use crate::congestion::schemes::pace::Pace;
 use crate::congestion::{Heard, Notification, Permission, Place, ReactionPoint, ReactionState};
 use crate::units::{Bytes, Duration, Instant};
 
-/// The managed objects of a reaction point group. Rates in bit/s.
-#[derive(Clone, Copy, Debug)]
-struct Settings {
-    time_reset: Duration,
-    byte_reset: u64,
-    threshold: u32,
-    max_rate: u64,
-    ai_rate: u64,
-    hai_rate: u64,
-    /// Gd is two to the power of minus this.
-    gd: i64,
-    /// Percent.
-    min_dec_fac: u64,
-    min_rate: u64,
-    halves_in_active: bool,
-}
-
-impl Settings {
-    /// The parameters on this line: no rate is above the line's.
-    fn new(params: &QcnParams, place: &Place) -> Settings {
-        let max_rate = params.rpg_max_rate.unwrap_or(place.line_rate).min(place.line_rate).get();
-        Settings {
-            time_reset: params.rpg_time_reset,
-            byte_reset: params.rpg_byte_reset.get(),
-            threshold: params.rpg_threshold,
-            max_rate,
-            ai_rate: params.rpg_ai_rate.get(),
-            hai_rate: params.rpg_hai_rate.get(),
-            gd: params.rpg_gd,
-            min_dec_fac: params.rpg_min_dec_fac,
-            min_rate: params.rpg_min_rate.get().min(max_rate),
-            halves_in_active: params.halve_in_active == OnOff::On,
-        }
-    }
-}
-
 /// A state of the rate control machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
@@ -69,7 +33,10 @@ pub enum State {
 /// The reaction point towards one destination.
 #[derive(Debug)]
 pub struct RateLimiter {
-    settings: Settings,
+    params: QcnParams,
+    /// rpgMaxRate and rpgMinRate on this line, in bit/s.
+    max_rate: u64,
+    min_rate: u64,
     pace: Pace,
     pub state: State,
     /// rpTargetRate and rpCurrentRate, in bit/s.
@@ -87,16 +54,18 @@ pub struct RateLimiter {
 impl RateLimiter {
     /// A limiter in the state `Disabled`.
     pub fn new(params: &QcnParams, place: &Place) -> RateLimiter {
-        let settings = Settings::new(params, place);
+        let max_rate = params.rpg_max_rate.unwrap_or(place.line_rate).min(place.line_rate).get();
         RateLimiter {
-            settings,
+            params: *params,
+            max_rate,
+            min_rate: params.rpg_min_rate.get().min(max_rate),
             pace: Pace::new(place),
             state: State::Disabled,
-            target: settings.max_rate,
-            current: settings.max_rate,
+            target: max_rate,
+            current: max_rate,
             byte_stage: 0,
             time_stage: 0,
-            byte_count: settings.byte_reset,
+            byte_count: params.rpg_byte_reset.get(),
             timer: Instant::NEVER,
         }
     }
@@ -106,48 +75,48 @@ impl RateLimiter {
     fn cut(&mut self, quantized_feedback: u8, now: Instant) {
         if self.byte_stage != 0 {
             self.target = self.current;
-            self.byte_count = self.settings.byte_reset;
+            self.byte_count = self.params.rpg_byte_reset.get();
         }
         (self.byte_stage, self.time_stage) = (0, 0);
         self.current = self.decreased(quantized_feedback);
-        self.timer = now + self.settings.time_reset;
+        self.timer = now + self.params.rpg_time_reset;
         self.state = State::FastRecovery;
     }
 
     /// current·max(rpgMinDecFac, 1 − Gd·QntzFb), no less than rpgMinRate.
     fn decreased(&self, quantized_feedback: u8) -> u64 {
         let product = u128::from(self.current) * u128::from(quantized_feedback);
-        let part = match u32::try_from(self.settings.gd) {
+        let part = match u32::try_from(self.params.rpg_gd) {
             Ok(0) => product,
             Ok(n) => (product + (1 << (n - 1))) >> n,
-            Err(_) => product << self.settings.gd.unsigned_abs(),
+            Err(_) => product << self.params.rpg_gd.unsigned_abs(),
         };
-        let least = u128::from(self.current) * u128::from(self.settings.min_dec_fac) / 100;
+        let least = u128::from(self.current) * u128::from(self.params.rpg_min_dec_fac) / 100;
         let kept = u128::from(self.current).saturating_sub(part).max(least);
-        (kept as u64).max(self.settings.min_rate)
+        (kept as u64).max(self.min_rate)
     }
 
     /// Derives state and rates from the stages after one of them has grown.
     fn expire(&mut self) {
-        let Settings { threshold, ai_rate, hai_rate, max_rate, .. } = self.settings;
+        let QcnParams { rpg_threshold: threshold, rpg_ai_rate, rpg_hai_rate, .. } = self.params;
         let (least, most) =
             (self.byte_stage.min(self.time_stage), self.byte_stage.max(self.time_stage));
         let (state, increase) = if most < threshold {
             (State::FastRecovery, 0)
         } else if least < threshold {
-            (State::ActiveIncrease, ai_rate)
+            (State::ActiveIncrease, rpg_ai_rate.get())
         } else {
             let times = u64::from(least - threshold + 1);
-            (State::HyperActiveIncrease, hai_rate.saturating_mul(times))
+            (State::HyperActiveIncrease, rpg_hai_rate.get().saturating_mul(times))
         };
         self.state = state;
         let is_first = self.byte_stage == 1 || self.time_stage == 1;
         self.target = if is_first && self.target > self.current.saturating_mul(10) {
             self.target / 8
         } else {
-            self.target.saturating_add(increase).min(max_rate)
+            self.target.saturating_add(increase).min(self.max_rate)
         };
-        self.current = self.current.midpoint(self.target + 1).min(max_rate);
+        self.current = self.current.midpoint(self.target + 1).min(self.max_rate);
         if self.is_released() {
             self.timer = Instant::NEVER;
         }
@@ -156,14 +125,14 @@ impl RateLimiter {
     /// Whether the period of a counter in this stage is halved.
     fn is_halved(&self, stage: u32) -> bool {
         self.state == State::HyperActiveIncrease
-            || (self.settings.halves_in_active && stage >= self.settings.threshold)
+            || (self.params.halve_in_active == OnOff::On && stage >= self.params.rpg_threshold)
     }
 
     fn on_byte_counter(&mut self) {
         self.byte_stage = self.byte_stage.saturating_add(1);
         self.expire();
         let halves = u64::from(self.is_halved(self.byte_stage));
-        self.byte_count = (self.settings.byte_reset >> halves).max(1);
+        self.byte_count = (self.params.rpg_byte_reset.get() >> halves).max(1);
     }
 
     fn on_timer(&mut self) {
@@ -172,7 +141,7 @@ impl RateLimiter {
         self.expire();
         if !self.is_released() {
             let halves = u64::from(self.is_halved(self.time_stage));
-            let period = Duration::from_ps((self.settings.time_reset.as_ps() >> halves).max(1));
+            let period = Duration::from_ps((self.params.rpg_time_reset.as_ps() >> halves).max(1));
             self.timer = due + period;
         }
     }
@@ -203,9 +172,9 @@ impl ReactionPoint for RateLimiter {
     fn on_queue_empty(&mut self, _: Instant) {
         if self.is_released() {
             self.state = State::Disabled;
-            self.target = self.settings.max_rate;
+            self.target = self.max_rate;
             (self.byte_stage, self.time_stage) = (0, 0);
-            self.byte_count = self.settings.byte_reset;
+            self.byte_count = self.params.rpg_byte_reset.get();
         }
     }
 
@@ -214,7 +183,7 @@ impl ReactionPoint for RateLimiter {
     }
 
     fn is_released(&self) -> bool {
-        self.current >= self.settings.max_rate
+        self.current >= self.max_rate
     }
 
     fn handle_timeout(&mut self, now: Instant) {
@@ -229,11 +198,7 @@ impl ReactionPoint for RateLimiter {
 
     /// The scalar is the rate in thousandths of the line.
     fn state(&self) -> ReactionState {
-        ReactionState {
-            gap: self.pace.full_gap(self.current),
-            rate: self.pace.rate(self.current),
-            scalar: self.current * 1_000 / self.pace.line_rate.get(),
-        }
+        self.pace.state(self.current)
     }
 }
 

@@ -1,7 +1,7 @@
 //! All of QCN around one queue, and what its parameters may be.
 
 use super::*;
-use crate::congestion::schemes::bottleneck::{Bottleneck, Outcome, refused};
+use crate::tests::bottleneck::{Bottleneck, Outcome, refused};
 use crate::units::Duration;
 
 fn settle(params: &str, senders: usize, gbps: u64) -> Outcome {

@@ -4,14 +4,14 @@ use super::*;
 use crate::counters::DropReason;
 use crate::frame::{FrameClass, FrameKind};
 use crate::ids::{Priority, ServiceLevel, VirtualLane};
+use crate::tests::infiniband::payloads;
+use crate::tests::roce::{self as samples, build, builders, octets};
 use crate::wire::classify::classify;
 use crate::wire::ethernet::{CnTag, CongestionTag, MacAddress, Pause, preface};
-use crate::wire::infiniband::samples::payloads;
 use crate::wire::internet::mark_congestion;
 use crate::wire::project::RateTag;
 use crate::wire::roce::Packet;
 use crate::wire::roce::checks::{verify_checksums, verify_icrc};
-use crate::wire::roce::samples::{self, build, builders, octets};
 use proptest::prelude::*;
 
 fn look(octets: &[u8]) -> Result<FrameHeaders, ParseError> {

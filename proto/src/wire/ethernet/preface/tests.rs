@@ -2,11 +2,11 @@
 
 use super::*;
 use crate::ids::{Priority, VlanId};
+use crate::tests::infiniband::payloads;
+use crate::tests::roce::{build, builders};
 use crate::wire::ethernet::cn_tag::CnTag;
 use crate::wire::ethernet::{MacAddress, VlanTag, ethertype};
-use crate::wire::infiniband::samples::payloads;
 use crate::wire::project::{RateTag, SUBTYPE_LEN};
-use crate::wire::roce::samples::{build, builders};
 use proptest::prelude::*;
 
 const TYPES: ProjectTypes = ProjectTypes::DEFAULT;

@@ -1,8 +1,8 @@
 //! Tests of the BTH: the standard's sample packet and every bit.
 
 use super::*;
+use crate::tests::infiniband::{LOCAL, LOCAL_BTH};
 use crate::wire::error::ParseError;
-use crate::wire::infiniband::samples::{LOCAL, LOCAL_BTH};
 use proptest::prelude::*;
 
 #[test]

@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::ids::VirtualLane;
-use crate::wire::infiniband::samples::{self, GLOBAL_BTH, LOCAL, LOCAL_BTH};
+use crate::tests::infiniband::{self as samples, GLOBAL_BTH, LOCAL, LOCAL_BTH};
+use crate::wire::error::Reason;
 use proptest::prelude::*;
 
 /// The definition, one bit at a time: reflected, initial value all ones, final complement.

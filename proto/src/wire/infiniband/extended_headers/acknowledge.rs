@@ -1,6 +1,6 @@
 //! AETH: a responder's acknowledgement of requests.
 
-use crate::wire::header::{fields, header};
+use crate::wire::header::{codes, fields, header};
 
 /// The syndrome of an acknowledgement.
 ///
@@ -29,48 +29,21 @@ pub enum Syndrome {
     Unknown(u8),
 }
 
-/// Why a request was refused.
-///
-/// Source: IBTA Vol 1, 9.7.5.2.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum NakCode {
-    /// PSN sequence error: a packet before this one is missing.
-    PsnSequence,
-    /// Invalid request.
-    InvalidRequest,
-    /// Remote access error: the key does not permit the access.
-    RemoteAccess,
-    /// Remote operational error at the responder.
-    RemoteOperational,
-    /// Invalid reliable datagram request.
-    InvalidRdRequest,
-    /// A reserved code, five bits, kept.
-    Unknown(u8),
-}
-
-impl NakCode {
-    /// The code in the low five bits of `code`.
-    pub const fn from_bits(code: u8) -> NakCode {
-        match code & 0x1f {
-            0 => NakCode::PsnSequence,
-            1 => NakCode::InvalidRequest,
-            2 => NakCode::RemoteAccess,
-            3 => NakCode::RemoteOperational,
-            4 => NakCode::InvalidRdRequest,
-            other => NakCode::Unknown(other),
-        }
-    }
-
-    /// The five-bit code.
-    pub const fn bits(self) -> u8 {
-        match self {
-            NakCode::PsnSequence => 0,
-            NakCode::InvalidRequest => 1,
-            NakCode::RemoteAccess => 2,
-            NakCode::RemoteOperational => 3,
-            NakCode::InvalidRdRequest => 4,
-            NakCode::Unknown(code) => code & 0x1f,
-        }
+codes! {
+    /// Why a request was refused. A code has five bits.
+    ///
+    /// Source: IBTA Vol 1, 9.7.5.2.
+    pub enum NakCode[5] {
+        /// PSN sequence error: a packet before this one is missing.
+        PsnSequence = 0,
+        /// Invalid request.
+        InvalidRequest = 1,
+        /// Remote access error: the key does not permit the access.
+        RemoteAccess = 2,
+        /// Remote operational error at the responder.
+        RemoteOperational = 3,
+        /// Invalid reliable datagram request.
+        InvalidRdRequest = 4,
     }
 }
 

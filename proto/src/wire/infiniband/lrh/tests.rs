@@ -1,8 +1,8 @@
 //! Tests of the LRH: the standard's sample packet, extreme values and every bit.
 
 use super::*;
+use crate::tests::infiniband as samples;
 use crate::wire::error::ParseError;
-use crate::wire::infiniband::samples;
 use proptest::prelude::*;
 
 #[test]

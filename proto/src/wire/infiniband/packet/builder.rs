@@ -3,14 +3,11 @@
 //! Source: IBTA Vol 1, 7.7.8 (PktLen), 9.2 (PadCnt), 7.8 (CRCs).
 
 use crate::ids::{Lid, ServiceLevel, VirtualLane};
-use crate::wire::infiniband::bth::Bth;
-use crate::wire::infiniband::crc;
-use crate::wire::infiniband::envelope::{ICRC_LEN, VCRC_LEN, WORD};
-use crate::wire::infiniband::extended_headers::ExtendedHeaders;
-use crate::wire::infiniband::grh::Grh;
-use crate::wire::infiniband::lrh::{LinkNextHeader, Lrh};
-use crate::wire::infiniband::opcode::Opcode;
-use crate::wire::infiniband::packet::Packet;
+use crate::wire::infiniband::envelope::{VCRC_LEN, WORD};
+use crate::wire::infiniband::transport::{TransportPlan, zeroed};
+use crate::wire::infiniband::{
+    Bth, ExtendedHeaders, Grh, LinkNextHeader, Lrh, Opcode, Packet, crc,
+};
 use bytes::BytesMut;
 
 /// Error of building a packet.
@@ -91,11 +88,7 @@ impl PacketBuilder {
         payload_length: usize,
         fill: impl FnOnce(&mut [u8]),
     ) -> Result<(), EmitError> {
-        self.emit_around(buffer, payload_length, |buffer| {
-            let payload_at = buffer.len();
-            buffer.resize(payload_at + payload_length, 0);
-            fill(&mut buffer[payload_at..]);
-        })
+        self.emit_around(buffer, payload_length, zeroed(payload_length, fill))
     }
 
     /// As [`PacketBuilder::emit`], but `append` appends the payload to the buffer, so that no octet of it is
@@ -112,32 +105,21 @@ impl PacketBuilder {
         payload_length: usize,
         append: impl FnOnce(&mut BytesMut),
     ) -> Result<(), EmitError> {
-        let set = self.extended.set();
-        if set != self.bth.opcode.extended_headers() {
-            return Err(EmitError::ExtendedHeaders { opcode: self.bth.opcode });
-        }
         let bth_at = Lrh::LEN + self.grh.map_or(0, |_| Grh::LEN);
-        let payload_at = bth_at + Bth::LEN + set.octets();
-        let words = payload_length.div_ceil(WORD).saturating_add((payload_at + ICRC_LEN) / WORD);
+        let plan = TransportPlan::new(&self.bth, &self.extended, bth_at, payload_length)
+            .ok_or(EmitError::ExtendedHeaders { opcode: self.bth.opcode })?;
+        let words = plan.end / WORD;
         if words > usize::from(Lrh::PACKET_LENGTH_MAX) {
             return Err(EmitError::TooLong { words });
         }
-        let length = words * WORD;
-        buffer.clear();
-        buffer.reserve(length + VCRC_LEN);
-        buffer.resize(payload_at, 0);
-        let octets = &mut buffer[..];
-        self.lrh(words as u16).emit(octets);
-        if let Some(grh) = self.grh {
-            let payload_length = (length - bth_at) as u16;
-            Grh { payload_length, ..grh }.emit(&mut octets[Lrh::LEN..]);
-        }
-        let pad_count = (payload_length.wrapping_neg() % WORD) as u8;
-        Bth { pad_count, ..self.bth }.emit(&mut octets[bth_at..]);
-        self.extended.emit(&mut octets[bth_at + Bth::LEN..]);
-        append(buffer);
-        assert_eq!(buffer.len(), payload_at + payload_length, "the payload is as long as was said");
-        buffer.resize(length + VCRC_LEN, 0);
+        let lower = |octets: &mut [u8]| {
+            self.lrh(words as u16).emit(octets);
+            if let Some(grh) = self.grh {
+                let payload_length = (plan.end - bth_at) as u16;
+                Grh { payload_length, ..grh }.emit(&mut octets[Lrh::LEN..]);
+            }
+        };
+        plan.emit(buffer, plan.end + VCRC_LEN, lower, append);
         crc::refresh_both(buffer);
         Ok(())
     }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::counters::DropReason;
 use crate::ids::{Lid, Psn, QueuePairNumber, ServiceLevel, VirtualLane};
-use crate::wire::infiniband::samples::{self, LOCAL, builders, payloads};
+use crate::tests::infiniband::{self as samples, LOCAL, builders, payloads};
 use crate::wire::infiniband::{Aeth, Opcode, Reth, Syndrome, crc};
 use proptest::prelude::*;
 

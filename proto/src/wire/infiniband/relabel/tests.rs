@@ -1,7 +1,7 @@
 //! Tests of relabelling: only lane, FECN and VCRC change.
 
 use super::*;
-use crate::wire::infiniband::samples::{self, LOCAL, LOCAL_BTH, builders, payloads};
+use crate::tests::infiniband::{self as samples, LOCAL, LOCAL_BTH, builders, payloads};
 use crate::wire::infiniband::{Packet, crc};
 use proptest::prelude::*;
 

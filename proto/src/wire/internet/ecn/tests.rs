@@ -2,9 +2,9 @@
 
 use super::*;
 use crate::ids::Dscp;
-use crate::wire::infiniband::samples::payloads;
+use crate::tests::infiniband::payloads;
+use crate::tests::roce::{self as samples, build, builders, octets, with_class};
 use crate::wire::roce::checks::{verify_checksums, verify_icrc};
-use crate::wire::roce::samples::{self, build, builders, octets, with_class};
 use crate::wire::roce::{NetworkHeaders, PacketBuilder};
 use proptest::prelude::*;
 

@@ -6,12 +6,11 @@
 use crate::wire::ethernet::crc::Network;
 use crate::wire::ethernet::envelope::LEAST;
 use crate::wire::ethernet::{Envelope, MacAddress, Preface, VlanTag};
-use crate::wire::infiniband::envelope::{ICRC_LEN, WORD};
+use crate::wire::infiniband::envelope::WORD;
+use crate::wire::infiniband::transport::{TransportPlan, zeroed};
 use crate::wire::infiniband::{Bth, ExtendedHeaders, Grh, Opcode};
 use crate::wire::internet::{Ipv4, Ipv6, Udp, checksum};
-use crate::wire::roce::checks;
-use crate::wire::roce::layout::Layout;
-use crate::wire::roce::packet::NetworkHeaders;
+use crate::wire::roce::{Layout, NetworkHeaders, checks};
 use bytes::BytesMut;
 
 /// Error of building a packet.
@@ -76,11 +75,7 @@ impl PacketBuilder<'_> {
         payload_length: usize,
         fill: impl FnOnce(&mut [u8]),
     ) -> Result<(), EmitError> {
-        self.emit_around(buffer, payload_length, |buffer| {
-            let payload_at = buffer.len();
-            buffer.resize(payload_at + payload_length, 0);
-            fill(&mut buffer[payload_at..]);
-        })
+        self.emit_around(buffer, payload_length, zeroed(payload_length, fill))
     }
 
     /// As [`PacketBuilder::emit`], but `append` appends the payload to the buffer, so that no octet of it is
@@ -97,33 +92,20 @@ impl PacketBuilder<'_> {
         payload_length: usize,
         append: impl FnOnce(&mut BytesMut),
     ) -> Result<(), EmitError> {
-        let set = self.extended.set();
-        if set != self.bth.opcode.extended_headers() {
-            return Err(EmitError::ExtendedHeaders { opcode: self.bth.opcode });
-        }
         let ethernet = self.envelope();
         let network_at = ethernet.octets_len();
         let bth_at = network_at + self.network.octets_len();
-        let payload_at = bth_at + Bth::LEN + set.octets();
-        let padded = payload_length.div_ceil(WORD).saturating_mul(WORD);
-        let end = padded.saturating_add(payload_at + ICRC_LEN);
+        let plan = TransportPlan::new(&self.bth, &self.extended, bth_at, payload_length)
+            .ok_or(EmitError::ExtendedHeaders { opcode: self.bth.opcode })?;
+        let end = plan.end;
         let network = self.network_of(end - network_at)?;
-
-        buffer.clear();
-        buffer.reserve(end.max(LEAST));
-        buffer.resize(payload_at, 0);
-        let octets = &mut buffer[..];
-        ethernet.emit(octets);
-        network.emit(&mut octets[network_at..]);
-        let pad_count = (payload_length.wrapping_neg() % WORD) as u8;
-        Bth { pad_count, ..self.bth }.emit(&mut octets[bth_at..]);
-        self.extended.emit(&mut octets[bth_at + Bth::LEN..]);
-        append(buffer);
-        assert_eq!(buffer.len(), payload_at + payload_length, "the payload is as long as was said");
-        buffer.resize(end.max(LEAST), 0);
+        let lower = |octets: &mut [u8]| {
+            ethernet.emit(octets);
+            network.emit(&mut octets[network_at..]);
+        };
+        plan.emit(buffer, end.max(LEAST), lower, append);
         let (preface, network) = (Preface::untagged(ethernet), network.network());
-        let layout = Layout { preface, network, network_at, bth_at, end };
-        self.write_checks(buffer, &layout);
+        self.write_checks(buffer, &Layout { preface, network, network_at, bth_at, end });
         Ok(())
     }
 

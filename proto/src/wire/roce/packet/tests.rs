@@ -3,12 +3,12 @@
 use super::*;
 use crate::counters::DropReason;
 use crate::ids::{Dscp, QueuePairNumber};
+use crate::tests::infiniband::payloads;
+use crate::tests::roce::{self as samples, build, builders, octets};
 use crate::wire::error::Reason;
-use crate::wire::infiniband::samples::payloads;
 use crate::wire::infiniband::{Bth, ExtendedHeaders, Opcode};
 use crate::wire::roce::checks::{verify_checksums, verify_icrc};
-use crate::wire::roce::samples::{self, build, builders};
-use crate::wire::roce::{notification, samples::octets};
+use crate::wire::roce::notification;
 use proptest::prelude::*;
 
 fn parse(octets: &[u8]) -> Packet<'_> {

@@ -1,7 +1,7 @@
 //! Whom the congestion point speaks to, how often, and of what.
 
 use super::*;
-use crate::congestion::schemes::bottleneck::{CPID, FRAME, frame, params, place, sample};
+use crate::tests::bottleneck::{CPID, FRAME, frame, params, place, sample};
 
 /// Samples every frame; Qeq is 150 000 octets.
 fn eager(more: &str) -> Sampler {

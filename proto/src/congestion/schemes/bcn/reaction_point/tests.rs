@@ -1,8 +1,8 @@
 //! The law of rates to the digit, and the life of a limiter.
 
 use super::*;
-use crate::congestion::schemes::bottleneck::{CPID, FRAME, LINE, params, place};
 use crate::congestion::{BcnFlags, Travel};
+use crate::tests::bottleneck::{CPID, FRAME, LINE, params, place};
 use proptest::prelude::*;
 
 const GBPS: u64 = 1_000_000_000;

@@ -3,6 +3,7 @@
 use super::super::tests::{FRAME, LINE, place, settings, us};
 use super::*;
 use crate::congestion::{TransportNote, Travel};
+use crate::units::{BitRate, Duration};
 
 const CNP: Notification = Notification::becn(Travel::Cnp);
 const MBPS: u64 = 1_000_000;

@@ -1,7 +1,7 @@
 //! Feedback to the digit, when samples are taken, and who is told.
 
 use super::*;
-use crate::congestion::schemes::bottleneck::{CPID, FRAME, frame, params, place, sample};
+use crate::tests::bottleneck::{CPID, FRAME, frame, params, place, sample};
 use proptest::prelude::*;
 
 fn sampler(text: &str) -> Sampler {

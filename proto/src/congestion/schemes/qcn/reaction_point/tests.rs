@@ -1,8 +1,8 @@
 //! The machine, walked state by state; rates to the digit.
 
 use super::*;
-use crate::congestion::schemes::bottleneck::{CPID, FRAME, LINE, params, place};
 use crate::congestion::{CnmBody, Travel};
+use crate::tests::bottleneck::{CPID, FRAME, LINE, params, place};
 use crate::units::BitRate;
 use proptest::prelude::*;
 

@@ -2,7 +2,7 @@
 //! line of its own, into one output that drops nothing. Flow control is left out, so what keeps the
 //! queue short is the scheme alone.
 
-use super::Scheme;
+use crate::congestion::schemes::Scheme;
 use crate::congestion::{
     CongestionPoint, Marking, Notification, Permission, Place, QueueSample, ReactionPoint, Tag,
 };

@@ -1,8 +1,9 @@
 //! RoCE packets for tests: captured and published packets, and random valid packets.
 
 use crate::ids::{Dscp, Ecn, Priority, VlanId};
+use crate::tests::infiniband as samples;
 use crate::wire::ethernet::{MacAddress, VlanTag};
-use crate::wire::infiniband::{Grh, samples};
+use crate::wire::infiniband::Grh;
 use crate::wire::internet::{Ipv4, Ipv6, Udp};
 use crate::wire::roce::{NetworkHeaders, PacketBuilder};
 use bytes::BytesMut;
