@@ -45,8 +45,8 @@ macro_rules! number {
 }
 
 macro_rules! bounded {
-    ($(#[$doc:meta])* $name:ident, $raw:ty, $text:literal, $field:literal, $max:expr) => {
-        $(#[$doc])*
+    ($($(#[$doc:meta])* $name:ident: $raw:ty, $text:literal, $field:literal, $max:expr;)*) => {
+        $($(#[$doc])*
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[serde(try_from = $text, into = $text)]
         pub struct $name($raw);
@@ -85,39 +85,26 @@ macro_rules! bounded {
             fn try_from(value: $raw) -> Result<Self, RangeError> {
                 $name::new(value)
             }
-        }
+        })*
     };
 }
 
-bounded!(
+bounded! {
     /// Virtual lane, 0 to 15; 15 carries subnet management only. Source: IBTA Vol 1, 7.6.
-    VirtualLane, u8, "u8", "virtual lane", 15
-);
-bounded!(
+    VirtualLane: u8, "u8", "virtual lane", 15;
     /// Service level, 0 to 15. Source: IBTA Vol 1, 7.6.5.
-    ServiceLevel, u8, "u8", "service level", 15
-);
-bounded!(
+    ServiceLevel: u8, "u8", "service level", 15;
     /// Queue pair number, 24 bits. Source: IBTA Vol 1, 9.2.
-    QueuePairNumber, u32, "u32", "queue pair number", 0x00ff_ffff
-);
-bounded!(
+    QueuePairNumber: u32, "u32", "queue pair number", 0x00ff_ffff;
     /// Packet sequence number, 24 bits, wrapping. Source: IBTA Vol 1, 9.2.
-    Psn, u32, "u32", "packet sequence number", 0x00ff_ffff
-);
-
-bounded!(
+    Psn: u32, "u32", "packet sequence number", 0x00ff_ffff;
     /// Priority of an Ethernet frame, 0 to 7. Source: IEEE 802.1Q, 9.6 (PCP).
-    Priority, u8, "u8", "priority", 7
-);
-bounded!(
+    Priority: u8, "u8", "priority", 7;
     /// VLAN identifier, 12 bits; 0 marks a priority tag, which names no VLAN. Source: IEEE 802.1Q, 9.6.
-    VlanId, u16, "u16", "VLAN identifier", 0xfff
-);
-bounded!(
+    VlanId: u16, "u16", "VLAN identifier", 0xfff;
     /// Differentiated services code point, 6 bits. Source: RFC 2474.
-    Dscp, u8, "u8", "DSCP", 63
-);
+    Dscp: u8, "u8", "DSCP", 63;
+}
 
 /// ECN field: the two bits after the DSCP. Source: RFC 3168, 5.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

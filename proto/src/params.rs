@@ -396,13 +396,13 @@ macro_rules! params {
     };
 }
 
-/// Declares an enum whose variants are the words of a key.
+/// Declares enums whose variants are the words of a key.
 #[macro_export]
 macro_rules! words {
-    ($(#[$meta:meta])* $vis:vis enum $name:ident {
+    ($($(#[$meta:meta])* $vis:vis enum $name:ident {
         $($(#[$about:meta])+ $variant:ident = $word:literal,)+
-    }) => {
-        $(#[$meta])*
+    })+) => {
+        $($(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
         $vis enum $name {
             $($(#[$about])+ #[serde(rename = $word)] $variant,)+
@@ -426,7 +426,7 @@ macro_rules! words {
                 let text = value.text()?;
                 [$($name::$variant),+].into_iter().find(|known| known.word() == text)
             }
-        }
+        })+
     };
 }
 

@@ -203,9 +203,7 @@ proto::words! {
         /// Only log an event.
         Alert = "alert",
     }
-}
 
-proto::words! {
     /// How many outputs may read one input buffer at the same time.
     pub enum Read {
         /// Any number.

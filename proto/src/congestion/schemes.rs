@@ -75,9 +75,7 @@ crate::words! {
         /// It is.
         On = "on",
     }
-}
 
-crate::words! {
     /// The flows that share one reaction point in the schemes of InfiniBand.
     pub enum SharedBy {
         /// Those of a queue pair.

@@ -9,7 +9,9 @@ use smallvec::SmallVec;
 pub type Items = SmallVec<[u16; 8]>;
 
 /// Identifies a flow: sender, receiver and connection class.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct FlowId {
     /// The sender: a LID, an adapter number, or a foreign MAC address as a number.
     pub source: u64,
@@ -20,7 +22,7 @@ pub struct FlowId {
 }
 
 /// Counters of one flow at its sender.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowReading {
     /// Which flow.
     pub flow: FlowId,
@@ -57,23 +59,7 @@ pub struct FlowReading {
 impl FlowReading {
     /// A flow without any traffic.
     pub fn new(flow: FlowId) -> FlowReading {
-        FlowReading {
-            flow,
-            items: Items::new(),
-            tx_bytes: 0,
-            rate: Gauge::default(),
-            gap: Gauge::default(),
-            scalar: 0,
-            neutral_since: None,
-            ever_reacted: false,
-            first: None,
-            last: None,
-            offered_bytes: 0,
-            messages: 0,
-            completed: 0,
-            withdrawn: 0,
-            notes: 0,
-        }
+        FlowReading { flow, ..FlowReading::default() }
     }
 }
 

@@ -76,7 +76,6 @@ impl Kind {
     /// Whether TOML's type is right, so that a finer complaint makes sense.
     fn has_type(&self, value: &Toml) -> bool {
         match self {
-            Kind::Text | Kind::Word(_) => value.is_str(),
             Kind::Gain => value.is_integer() || value.is_float() || value.is_str(),
             Kind::Flag => value.is_bool(),
             Kind::Whole(..) => value.is_integer(),
@@ -128,24 +127,17 @@ impl Kind {
             Kind::Size => Value::Size(quantity::size(text, scale)?),
             Kind::Octets => Value::Size(quantity::octets(text)?),
             Kind::List(of) => list(value, of, scale)?,
-            Kind::UpTo(most, of) => match value.as_array().map_or(0, Vec::len) {
-                1.. if value.as_array().is_some_and(|list| list.len() <= *most) => {
-                    list(value, of, scale)?
-                }
-                elements => {
+            Kind::UpTo(most, of) => {
+                let elements = value.as_array().map_or(0, Vec::len);
+                if !(1..=*most).contains(&elements) {
                     return Err(Complaint::new(format!("{elements} elements"), self.expected()));
                 }
-            },
+                list(value, of, scale)?
+            }
             Kind::Either(kinds) => {
                 let fitting = kinds.iter().filter(|kind| kind.has_type(value));
-                let mut verdict = Err(self.wrong_type(value));
-                for kind in fitting {
-                    verdict = kind.parse(value, scale);
-                    if verdict.is_ok() {
-                        break;
-                    }
-                }
-                verdict?
+                let parsed = fitting.map(|kind| kind.parse(value, scale)).reduce(Result::or);
+                parsed.unwrap_or_else(|| Err(self.wrong_type(value)))?
             }
             Kind::Table(_) | Kind::Tables(_) => return Err(self.wrong_type(value)),
         })

@@ -129,7 +129,7 @@ const fn mask(width: usize) -> u128 {
     u128::MAX >> (128 - width)
 }
 
-/// Declares a header: its owned form and the bit positions of its fields.
+/// Declares a header, or several without views: the owned form and the bit positions of the fields.
 ///
 /// ```text
 /// header! {
@@ -151,12 +151,12 @@ macro_rules! header {
         $crate::wire::header::header! { $(#[$meta])* pub struct $name[$len] $layer $fields }
         $crate::wire::header::view! { $view of $name[$len] $layer $fields }
     };
-    (
+    ($(
         $(#[$meta:meta])*
         pub struct $name:ident[$len:literal] $layer:literal {
             $($(#[$doc:meta])* pub $field:ident: $type:ty = $first:literal .. $end:literal,)*
         }
-    ) => {
+    )+) => {$(
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub struct $name {
@@ -197,7 +197,7 @@ macro_rules! header {
                 octets[..Self::LEN].copy_from_slice(&self.to_octets());
             }
         }
-    };
+    )+};
 }
 pub(crate) use header;
 

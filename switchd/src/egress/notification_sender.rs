@@ -128,15 +128,14 @@ impl NotificationSender {
 fn cnm(body: &CnmBody, sampled: &Preface, lane: VirtualLane, msdu: usize) -> Cnm {
     Cnm {
         version: Cnm::VERSION,
-        reserved: 0,
         quantized_feedback: body.quantized_feedback,
         cpid: body.cpid.get(),
         q_offset: body.q_offset,
         q_delta: body.q_delta,
         encapsulated_priority: Priority::truncate(lane.get()),
-        encapsulated_reserved: 0,
         encapsulated_destination: sampled.envelope.header.destination,
         msdu_length: msdu as u16,
+        ..Cnm::default()
     }
 }
 
@@ -153,7 +152,7 @@ fn bcn(body: &BcnBody, sampled: &Preface, sample: usize) -> Bcn {
         mild: body.flags.mild,
         severe: body.flags.severe,
         stop: body.flags.stop,
-        reserved: 0,
         length: sample as u8,
+        ..Bcn::default()
     }
 }

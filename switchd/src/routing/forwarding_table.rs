@@ -39,9 +39,7 @@ impl ForwardingTable {
         }
         table
     }
-}
 
-impl ForwardingTable {
     fn to(&self, destination: Lid) -> Lookup<'_> {
         if destination.is_multicast() {
             let index = usize::from(destination.get() - MULTICAST_FIRST);

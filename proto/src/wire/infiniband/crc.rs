@@ -4,14 +4,10 @@
 //! octets. All CRCs are sent least significant octet first, unlike every other number.
 //! Source: IBTA Vol 1, 7.8 (ICRC, VCRC) and 7.9.4 (LPCRC).
 
+use super::envelope::{ICRC_LEN, VCRC_LEN, WORD, bth_offset, carried_icrc, carried_vcrc};
+use super::{Bth, Grh, LinkNextHeader, Lrh, LrhView, bth};
 use crate::wire::error::ParseError;
 use crate::wire::ethernet::{self, crc::Network};
-use crate::wire::infiniband::bth::{self, Bth};
-use crate::wire::infiniband::envelope::{
-    ICRC_LEN, VCRC_LEN, WORD, bth_offset, carried_icrc, carried_vcrc,
-};
-use crate::wire::infiniband::grh::Grh;
-use crate::wire::infiniband::lrh::{LinkNextHeader, Lrh, LrhView};
 use crc_fast::CrcParams;
 use std::sync::LazyLock;
 

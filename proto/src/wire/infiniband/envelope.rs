@@ -3,10 +3,8 @@
 //! They check the version, PktLen against the number of octets, and the presence and offset of the BTH. They read
 //! nothing after the BTH and check no CRC. Source: IBTA Vol 1, chapter 5 and 7.7.
 
+use super::{Bth, Grh, GrhView, LinkNextHeader, Lrh, LrhView};
 use crate::wire::error::{ParseError, Reason};
-use crate::wire::infiniband::bth::Bth;
-use crate::wire::infiniband::grh::{Grh, GrhView};
-use crate::wire::infiniband::lrh::{LinkNextHeader, Lrh, LrhView};
 
 /// Length of the invariant CRC, in octets.
 pub const ICRC_LEN: usize = 4;

@@ -6,15 +6,9 @@ pub mod builder;
 
 pub use builder::{EmitError, PacketBuilder};
 
+use super::envelope::{self, ICRC_LEN, VCRC_LEN, bth_offset, carried_icrc, carried_vcrc};
+use super::{Bth, ExtendedHeaders, Grh, Lrh, Transport};
 use crate::wire::error::{ParseError, Reason};
-use crate::wire::infiniband::bth::Bth;
-use crate::wire::infiniband::envelope::{
-    self, ICRC_LEN, VCRC_LEN, bth_offset, carried_icrc, carried_vcrc,
-};
-use crate::wire::infiniband::extended_headers::ExtendedHeaders;
-use crate::wire::infiniband::grh::Grh;
-use crate::wire::infiniband::lrh::Lrh;
-use crate::wire::infiniband::transport::Transport;
 use bytes::BytesMut;
 
 /// A parsed data packet, with borrowed payload.

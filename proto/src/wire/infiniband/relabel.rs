@@ -3,11 +3,9 @@
 //! The ICRC does not cover them, but the VCRC does. The setters do not update the VCRC, so that the caller can make
 //! further changes. [`relabel`] makes both changes and updates the VCRC without reading the whole packet.
 
+use super::envelope::bth_offset;
+use super::{Lrh, bth, crc};
 use crate::ids::VirtualLane;
-use crate::wire::infiniband::bth;
-use crate::wire::infiniband::crc;
-use crate::wire::infiniband::envelope::bth_offset;
-use crate::wire::infiniband::lrh::Lrh;
 
 /// Sets the packet's virtual lane. Invalidates the VCRC, but not the ICRC.
 ///

@@ -2,10 +2,9 @@
 //!
 //! Source: IBTA Vol 1, 5.2 (which headers there are, and in which order), 9.2 (PadCnt).
 
+use super::envelope::{ICRC_LEN, WORD};
+use super::{Bth, ExtendedHeaders};
 use crate::wire::error::{ParseError, Reason};
-use crate::wire::infiniband::bth::Bth;
-use crate::wire::infiniband::envelope::{ICRC_LEN, WORD};
-use crate::wire::infiniband::extended_headers::ExtendedHeaders;
 use bytes::BytesMut;
 
 /// Parsed transport headers, with borrowed payload.

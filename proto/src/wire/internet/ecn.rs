@@ -5,9 +5,7 @@
 
 use crate::ids::Ecn;
 use crate::wire::ethernet::{Preface, ethertype};
-use crate::wire::internet::checksum;
-use crate::wire::internet::ipv4::{self, Ipv4View};
-use crate::wire::internet::ipv6::Ipv6View;
+use crate::wire::internet::{Ipv4View, Ipv6View, checksum, ipv4};
 use crate::wire::project::ProjectTypes;
 
 /// Sets CE in an Ethernet frame whose IP header has ECT(0), ECT(1) or CE. Returns true if the frame now has

@@ -91,9 +91,7 @@ crate::words! {
         /// carries the mark; here a CNP for each tick of α is equivalent.
         Hpcc = "hpcc",
     }
-}
 
-crate::words! {
     /// When a frame is judged.
     pub enum MarkAt {
         /// When it leaves.
@@ -101,9 +99,7 @@ crate::words! {
         /// When it arrives.
         Enqueue = "enqueue",
     }
-}
 
-crate::words! {
     /// Whether senders obey.
     pub enum Reaction {
         /// They do.
@@ -111,9 +107,7 @@ crate::words! {
         /// They keep the line's rate.
         Frozen = "frozen",
     }
-}
 
-crate::words! {
     /// When α changes.
     pub enum AlphaTimer {
         /// It rises with each CNP, and falls after each interval without one.
@@ -121,9 +115,7 @@ crate::words! {
         /// A timer runs freely; at each expiry α rises if there was a CNP since the last one, else falls.
         Free = "free",
     }
-}
 
-crate::words! {
     /// What a CNP changes first, if it changes both at once.
     pub enum CnpOrder {
         /// The rate, with the old α.
@@ -131,9 +123,7 @@ crate::words! {
         /// α, and then the rate with the new one.
         AlphaCut = "alpha-cut",
     }
-}
 
-crate::words! {
     /// How often the rate is cut.
     pub enum Cut {
         /// At once, for each CNP.
@@ -142,9 +132,7 @@ crate::words! {
         /// and the rate to a share of what it was.
         PerPeriod = "per-period",
     }
-}
 
-crate::words! {
     /// When the target rate follows the current rate down.
     pub enum ClampTarget {
         /// With each cut.
@@ -152,9 +140,7 @@ crate::words! {
         /// With the first cut after an increase: later ones leave it, and recovery may overshoot.
         AfterIncrease = "after-increase",
     }
-}
 
-crate::words! {
     /// How the target grows after the additive stage.
     pub enum Hyper {
         /// By i·R_HAI once both counters are past it, i counting from 1. Source: IEEE 802.1Q, 32.11.14.

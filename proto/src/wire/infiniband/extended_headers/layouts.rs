@@ -20,9 +20,7 @@ header! {
         /// SrcQP: the queue pair that receives the answer.
         pub source: QueuePairNumber = 40..64,
     }
-}
 
-header! {
     /// Reliable Datagram Extended Transport Header: eight reserved bits, then the EE context.
     ///
     /// Source: IBTA Vol 1, 9.3.
@@ -32,9 +30,7 @@ header! {
         /// End-to-end context, 24 bits.
         pub context: u32 = 8..32,
     }
-}
 
-header! {
     /// XRC Extended Transport Header: eight reserved bits, then the shared receive queue.
     ///
     /// Source: IBTA Vol 1, annex A14.
@@ -44,9 +40,7 @@ header! {
         /// Shared receive queue, 24 bits.
         pub receive_queue: u32 = 8..32,
     }
-}
 
-header! {
     /// RDMA Extended Transport Header.
     ///
     /// ```text
@@ -65,9 +59,7 @@ header! {
         /// DMALen: length of the whole message, in octets.
         pub dma_length: u32 = 96..128,
     }
-}
 
-header! {
     /// Atomic Extended Transport Header.
     ///
     /// ```text
@@ -88,9 +80,7 @@ header! {
         /// Value that the word must have for the swap.
         pub compare: u64 = 160..224,
     }
-}
 
-header! {
     /// Atomic Acknowledge Extended Transport Header.
     ///
     /// Source: IBTA Vol 1, 9.3.
@@ -98,9 +88,7 @@ header! {
         /// Value of the word before the operation.
         pub original: u64 = 0..64,
     }
-}
 
-header! {
     /// Immediate data: four octets that the verbs consumer defines.
     ///
     /// Source: IBTA Vol 1, 9.3.
@@ -108,9 +96,7 @@ header! {
         /// The octets, as sent.
         pub data: [u8; 4] = 0..32,
     }
-}
 
-header! {
     /// Invalidate Extended Transport Header.
     ///
     /// Source: IBTA Vol 1, 9.3.
