@@ -168,7 +168,7 @@ impl Device for Switch {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        let watch = self.watchdog.as_ref().map_or(Instant::NEVER, Watchdog::due);
+        let watch = self.watchdog.as_ref().map_or(Instant::NEVER, |watchdog| watchdog.due);
         Some(self.next_due.min(watch).min(self.routing.poll_timeout()))
     }
 

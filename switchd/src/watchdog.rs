@@ -51,12 +51,14 @@ struct Watched {
 /// The watchdog of one switch.
 #[derive(Debug)]
 pub struct Watchdog {
-    numbers: WatchdogConfig,
+    /// The configuration.
+    pub numbers: WatchdogConfig,
     lanes: usize,
     /// By port and lane.
     watched: Vec<Watched>,
     polled: Instant,
-    due: Instant,
+    /// When the next poll is due.
+    pub due: Instant,
 }
 
 impl Watchdog {
@@ -69,16 +71,6 @@ impl Watchdog {
             polled: Instant::ZERO,
             due: Instant::ZERO + numbers.poll,
         }
-    }
-
-    /// The configuration.
-    pub fn numbers(&self) -> WatchdogConfig {
-        self.numbers
-    }
-
-    /// When the next poll is due.
-    pub fn due(&self) -> Instant {
-        self.due
     }
 
     fn index(&self, port: PortNumber, lane: VirtualLane) -> usize {

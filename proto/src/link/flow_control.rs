@@ -144,7 +144,7 @@ impl FlowControl {
     pub(super) fn hold_cause(&self) -> HoldCause {
         match self {
             FlowControl::Credit(_) => HoldCause::Credit,
-            FlowControl::Pause(pause) if pause.flow.mode() == PauseMode::Pfc => HoldCause::Pfc,
+            FlowControl::Pause(pause) if pause.flow.mode == PauseMode::Pfc => HoldCause::Pfc,
             FlowControl::Pause(_) => HoldCause::Pause,
         }
     }

@@ -55,8 +55,10 @@ pub struct PauseChange {
 /// Pause receiver and pause initiator of one port.
 #[derive(Clone, Debug)]
 pub struct PauseFlow {
-    address: MacAddress,
-    mode: PauseMode,
+    /// The port's own address.
+    pub(super) address: MacAddress,
+    /// The kind of MAC control frames in use.
+    pub(super) mode: PauseMode,
     lossless: u8,
     obeyed: u8,
     /// Priorities that ignore received pauses.
@@ -83,16 +85,6 @@ impl PauseFlow {
             demand: Demand::new(Duration::from_ps(interval.as_ps() / 100)),
             counters: PauseCounters::default(),
         }
-    }
-
-    /// The port's own address.
-    pub fn address(&self) -> MacAddress {
-        self.address
-    }
-
-    /// The kind of MAC control frames in use.
-    pub fn mode(&self) -> PauseMode {
-        self.mode
     }
 
     /// Receiver: whether a pause of `lane` is in force. It counts from its arrival, even within the

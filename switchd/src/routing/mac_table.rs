@@ -75,10 +75,6 @@ impl MacTable {
         adapter.is_some_and(|adapter| !self.ports_to(adapter).is_empty())
     }
 
-    fn is_old(&self, entry: &Learned, now: Instant) -> bool {
-        now.since(entry.seen) > self.numbers.age
-    }
-
     /// Learns the port of a foreign address. A full table drops aged entries first; without any it learns
     /// nothing.
     fn learn(&mut self, source: MacAddress, port: PortNumber, now: Instant) {
@@ -102,7 +98,8 @@ impl MacTable {
         destination: MacAddress,
         now: Instant,
     ) -> Lookup<'_> {
-        let known = self.learned.get(&destination).filter(|entry| !self.is_old(entry, now));
+        let is_known = |entry: &&Learned| now.since(entry.seen) <= self.numbers.age;
+        let known = self.learned.get(&destination).filter(is_known);
         match known.map(|entry| entry.port.index()) {
             Some(port) => Lookup::Unicast(&self.ports[port..=port]),
             None if self.may_flood(input, now) => Lookup::Multicast(&self.ports),

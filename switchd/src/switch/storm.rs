@@ -15,7 +15,7 @@ impl Switch {
     /// Whether the watchdog drops a frame for this queue; if so, counts the drop.
     pub(super) fn drops_for_storm(&mut self, output: PortNumber, lane: VirtualLane) -> bool {
         let Some(watchdog) = &mut self.watchdog else { return false };
-        let drops = watchdog.numbers().action == StormAction::Drop;
+        let drops = watchdog.numbers.action == StormAction::Drop;
         if !drops || !watchdog.is_storm(output, lane) {
             return false;
         }
@@ -26,7 +26,7 @@ impl Switch {
     /// Polls the watchdog and applies its action to every finding.
     pub(super) fn watch(&mut self, now: Instant) {
         let Some(watchdog) = &mut self.watchdog else { return };
-        let action = watchdog.numbers().action;
+        let action = watchdog.numbers.action;
         let (ports, queues, egress) = (&self.ports, &self.queues, &self.egress);
         let findings = watchdog.poll(now, |port, lane| Sample {
             waiting: queues.is_waiting_on(port, lane),

@@ -82,11 +82,10 @@ impl MarkerParams {
     /// A10 leaves the scale to the vendor. Here it is 0.90 for threshold 1, falling in equal steps to
     /// 0.06 for 15.
     pub fn fill(&self) -> u64 {
-        let scale = |steps: u64| 900_000 - 60_000 * steps;
         match (self.threshold.checked_sub(1), self.sw_th_frac) {
             (None, _) => 0,
             (Some(_), Some(Millionths(share))) => share,
-            (Some(steps), None) => scale(steps),
+            (Some(steps), None) => 900_000 - 60_000 * steps,
         }
     }
 

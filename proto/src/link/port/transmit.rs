@@ -116,7 +116,7 @@ impl LinkPort {
             FlowControl::Pause(pause) => {
                 let start = due.max(self.state.line.free_at());
                 let (control, change) = pause.flow.poll_control(start);
-                octets.extend_from_slice(&control.to_octets(pause.flow.address()));
+                octets.extend_from_slice(&control.to_octets(pause.flow.address));
                 self.state.log_change(change, Direction::Tx, start, log);
                 (FrameKind::Ethernet, (change.xoff | change.xon).trailing_zeros() as usize)
             }

@@ -2,8 +2,7 @@
 //!
 //! The switch sends it to the source of the sampled frame. It carries the frame's CN-TAG, if there was one.
 
-use crate::ids::MacAddress;
-use crate::ids::Priority;
+use crate::ids::{MacAddress, Priority};
 use crate::wire::error::{ParseError, Reason};
 use crate::wire::header::header;
 
@@ -71,10 +70,8 @@ impl Cnm {
         if said > Cnm::MSDU_MAX {
             return refuse(Reason::Illegal("the MSDU length is above 64"));
         }
-        match rest.get(..said) {
-            Some(msdu) => Ok((cnm, msdu)),
-            None => refuse(Reason::Length { said, present: rest.len() }),
-        }
+        let msdu = rest.get(..said).ok_or(ParseError::length(Cnm::LAYER, 0, said, rest.len()))?;
+        Ok((cnm, msdu))
     }
 }
 

@@ -19,13 +19,9 @@ pub fn set_virtual_lane(octets: &mut [u8], lane: VirtualLane) {
 /// Sets FECN. Invalidates the VCRC, but not the ICRC. Returns false and changes nothing if the packet has no
 /// BTH.
 pub fn set_fecn(octets: &mut [u8]) -> bool {
-    match bth_offset(octets) {
-        Ok(Some(bth)) => {
-            octets[bth + bth::F_B_RESV6] |= bth::FECN;
-            true
-        }
-        _ => false,
-    }
+    let Ok(Some(bth)) = bth_offset(octets) else { return false };
+    octets[bth + bth::F_B_RESV6] |= bth::FECN;
+    true
 }
 
 /// Sets the packet's virtual lane, sets FECN if `fecn` is true, and updates the VCRC. FECN set by an earlier

@@ -69,10 +69,8 @@ impl Bcn {
         if said > Bcn::SAMPLE_MAX {
             return refuse(Reason::Illegal("the sample's length is above 64"));
         }
-        match rest.get(..said) {
-            Some(sample) => Ok((bcn, sample)),
-            None => refuse(Reason::Length { said, present: rest.len() }),
-        }
+        let sample = rest.get(..said).ok_or(ParseError::length(Bcn::LAYER, 0, said, rest.len()))?;
+        Ok((bcn, sample))
     }
 }
 

@@ -106,11 +106,6 @@ impl CongestionTable {
         self.find((destination, port)).is_ok()
     }
 
-    /// The entry of a way.
-    pub fn entry(&self, way: Way) -> Option<Entry> {
-        self.find(way).ok().map(|index| self.entries[index].1)
-    }
-
     /// The numbers of remote and local entries for a port.
     pub fn entries_of(&self, port: PortNumber) -> (u64, u64) {
         let here = self.entries.iter().filter(|((_, other), _)| *other == port);

@@ -55,7 +55,7 @@ fn receive_mac_control(
     log: &mut EventLog,
 ) -> Result<Arrival, Loss> {
     let control =
-        mac_control(frame, pause.flow.address()).map_err(|reason| (reason, VirtualLane::ZERO))?;
+        mac_control(frame, pause.flow.address).map_err(|reason| (reason, VirtualLane::ZERO))?;
     let (enabled, reserved, change) = match &control {
         MacControl::Pause(frame) => (1, 0, pause.flow.on_pause(*frame, arrived)),
         MacControl::Pfc(pfc) => (pfc.enabled, pfc.reserved, pause.flow.on_pfc(pfc, arrived)),
